@@ -1,0 +1,261 @@
+// Package requirement is the algebra of label values: which values of one key are acceptable, and whether two such
+// descriptions can be met at the same time.
+//
+// A Requirement is a set of strings for one label key. The set is either concrete (a finite list) or a complement (every
+// value but a finite list), optionally narrowed to integers between two inclusive bounds. A Set holds at most one
+// Requirement per key; a key that is absent accepts every value.
+//
+// Everything here is a value: no operation changes its operands. Values are sorted, so printing, comparing and hashing
+// are deterministic.
+//
+// Source: scheduling specification, requirement algebra.
+package requirement
+
+import (
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Operator is the relation between a key and its operand values, spelled as in the Kubernetes API.
+type Operator string
+
+// The eight operators. Gte and Lte are extensions of the node selector operators; bounds are integers.
+const (
+	In           Operator = "In"
+	NotIn        Operator = "NotIn"
+	Exists       Operator = "Exists"
+	DoesNotExist Operator = "DoesNotExist"
+	Gt           Operator = "Gt"
+	Lt           Operator = "Lt"
+	Gte          Operator = "Gte"
+	Lte          Operator = "Lte"
+)
+
+// Requirement is the set of acceptable values of one label key. The zero value accepts nothing (DoesNotExist).
+type Requirement struct {
+	// Key is the label key, already normalised.
+	Key string
+	// MinValues is the least number of distinct values that must stay available to the launch; 0 means no demand.
+	MinValues int
+
+	complement bool
+	values     []string // sorted, unique; the members, or the exclusions of a complement
+	bounds     bounds
+}
+
+// bounds is an inclusive integer interval; an absent side is unlimited. It only ever belongs to a complement: a concrete
+// set drops the members outside and forgets the interval.
+type bounds struct {
+	hasLow, hasHigh bool
+	low, high       int64
+}
+
+// New builds the requirement that one API entry describes. An In without values accepts nothing. A bound that is not an
+// integer, or beyond the integers, accepts nothing: such entries are refused by validation before they get here.
+func New(key string, op Operator, values ...string) Requirement {
+	r := Requirement{Key: key}
+	switch op {
+	case In:
+		r.values = normalise(values)
+	case NotIn:
+		r.complement, r.values = true, normalise(values)
+	case Exists:
+		r.complement = true
+	case Gt, Gte, Lt, Lte:
+		b, ok := parseBound(op, values)
+		if ok {
+			r.complement, r.bounds = true, b
+		}
+	case DoesNotExist:
+	}
+	return r
+}
+
+// WithMinValues returns r demanding at least n distinct values; n ≤ 0 removes the demand.
+func (r Requirement) WithMinValues(n int) Requirement {
+	r.MinValues = max(n, 0)
+	return r
+}
+
+func normalise(values []string) []string {
+	if len(values) == 0 {
+		return nil
+	}
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
+	return slices.Compact(sorted)
+}
+
+func parseBound(op Operator, values []string) (bounds, bool) {
+	if len(values) != 1 {
+		return bounds{}, false
+	}
+	n, err := strconv.ParseInt(values[0], 10, 64)
+	if err != nil {
+		return bounds{}, false
+	}
+	switch op {
+	case Gt:
+		return bounds{hasLow: true, low: n + 1}, n != math.MaxInt64
+	case Gte:
+		return bounds{hasLow: true, low: n}, true
+	case Lt:
+		return bounds{hasHigh: true, high: n - 1}, n != math.MinInt64
+	default:
+		return bounds{hasHigh: true, high: n}, true
+	}
+}
+
+func (b bounds) any() bool { return b.hasLow || b.hasHigh }
+
+// contains reports whether v is an integer inside b. Without bounds every string is inside.
+func (b bounds) contains(v string) bool {
+	if !b.any() {
+		return true
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil {
+		return false
+	}
+	return (!b.hasLow || n >= b.low) && (!b.hasHigh || n <= b.high)
+}
+
+func (b bounds) intersect(o bounds) (both bounds, ok bool) {
+	both = b
+	if o.hasLow && (!both.hasLow || o.low > both.low) {
+		both.hasLow, both.low = true, o.low
+	}
+	if o.hasHigh && (!both.hasHigh || o.high < both.high) {
+		both.hasHigh, both.high = true, o.high
+	}
+	return both, !both.hasLow || !both.hasHigh || both.low <= both.high
+}
+
+// Operator is the operator that describes r best. A purely bounded requirement reads as Exists.
+func (r Requirement) Operator() Operator {
+	switch {
+	case r.complement && len(r.values) > 0:
+		return NotIn
+	case r.complement:
+		return Exists
+	case len(r.values) > 0:
+		return In
+	default:
+		return DoesNotExist
+	}
+}
+
+// Complement reports whether r accepts all values but Values (within its bounds), rather than Values alone.
+func (r Requirement) Complement() bool { return r.complement }
+
+// Values are the members of a concrete requirement or the exclusions of a complement, sorted. Callers must not change it.
+func (r Requirement) Values() []string { return r.values }
+
+// Low is the inclusive lower bound of a complement, if it has one.
+func (r Requirement) Low() (int64, bool) { return r.bounds.low, r.bounds.hasLow }
+
+// High is the inclusive upper bound of a complement, if it has one.
+func (r Requirement) High() (int64, bool) { return r.bounds.high, r.bounds.hasHigh }
+
+// Len is the number of acceptable values; for a complement, the largest integer less its exclusions.
+func (r Requirement) Len() int64 {
+	if r.complement {
+		return math.MaxInt64 - int64(len(r.values))
+	}
+	return int64(len(r.values))
+}
+
+// Has reports whether value is acceptable.
+func (r Requirement) Has(value string) bool {
+	_, listed := slices.BinarySearch(r.values, value)
+	return listed != r.complement && r.bounds.contains(value)
+}
+
+// InBounds reports whether value satisfies the bounds of r, ignoring members and exclusions.
+func (r Requirement) InBounds(value string) bool { return r.bounds.contains(value) }
+
+// Intersect is the requirement that accepts what both accept; MinValues is the larger of the two.
+func (r Requirement) Intersect(o Requirement) Requirement {
+	out := Requirement{Key: r.Key, MinValues: max(r.MinValues, o.MinValues)}
+	b, ok := r.bounds.intersect(o.bounds)
+	if !ok {
+		return out
+	}
+	switch {
+	case r.complement && o.complement:
+		out.complement, out.bounds = true, b
+		out.values = normalise(slices.Concat(r.values, o.values))
+	case r.complement:
+		out.values = keep(o.values, r.Has)
+	case o.complement:
+		out.values = keep(r.values, o.Has)
+	default:
+		out.values = keep(r.values, o.Has)
+	}
+	out.values = keep(out.values, b.contains)
+	return out
+}
+
+func keep(values []string, ok func(string) bool) []string {
+	var out []string
+	for _, v := range values {
+		if ok(v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// HasIntersection reports whether some value is acceptable to both. Two complements with overlapping bounds always
+// intersect, even where exclusions would leave no integer between the bounds: labels are an open world.
+func (r Requirement) HasIntersection(o Requirement) bool {
+	b, ok := r.bounds.intersect(o.bounds)
+	if !ok {
+		return false
+	}
+	if r.complement && o.complement {
+		return true
+	}
+	concrete, other := r, o
+	if r.complement {
+		concrete, other = o, r
+	}
+	return slices.ContainsFunc(concrete.values, func(v string) bool { return other.Has(v) && b.contains(v) })
+}
+
+// Equal reports whether both describe the same values of the same key with the same demand.
+func (r Requirement) Equal(o Requirement) bool {
+	return r.Key == o.Key && r.MinValues == o.MinValues && r.complement == o.complement &&
+		r.bounds == o.bounds && slices.Equal(r.values, o.values)
+}
+
+// Any is one acceptable value, or "" when there is none that can be written down. It is deterministic: the first member
+// of a concrete requirement; otherwise the smallest non-negative integer that bounds and exclusions leave.
+func (r Requirement) Any() string {
+	if !r.complement {
+		if len(r.values) == 0 {
+			return ""
+		}
+		return r.values[0]
+	}
+	n := int64(0)
+	if r.bounds.hasLow {
+		n = max(n, r.bounds.low)
+	}
+	// At most len(values) candidates can be excluded, so one of the next len(values)+1 integers is free.
+	for range len(r.values) + 1 {
+		if r.bounds.hasHigh && n > r.bounds.high {
+			return ""
+		}
+		v := strconv.FormatInt(n, 10)
+		if r.Has(v) {
+			return v
+		}
+		if n == math.MaxInt64 {
+			return ""
+		}
+		n++
+	}
+	return ""
+}

@@ -1,0 +1,145 @@
+package requirement
+
+import (
+	"slices"
+	"strings"
+)
+
+// Set is a conjunction of requirements, at most one per key, sorted by key. The nil Set accepts everything.
+type Set []Requirement
+
+// NewSet is the conjunction of reqs; entries of one key are intersected.
+func NewSet(reqs ...Requirement) Set {
+	sorted := slices.Clone(reqs)
+	slices.SortStableFunc(sorted, func(a, b Requirement) int { return strings.Compare(a.Key, b.Key) })
+	out := make(Set, 0, len(sorted))
+	for _, r := range sorted {
+		if n := len(out); n > 0 && out[n-1].Key == r.Key {
+			out[n-1] = out[n-1].Intersect(r)
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func (s Set) find(key string) (int, bool) {
+	return slices.BinarySearchFunc(s, key, func(r Requirement, key string) int { return strings.Compare(r.Key, key) })
+}
+
+// Has reports whether s says anything about key.
+func (s Set) Has(key string) bool {
+	_, ok := s.find(key)
+	return ok
+}
+
+// Get is the requirement of key; a key that s does not mention reads as Exists.
+func (s Set) Get(key string) Requirement {
+	if i, ok := s.find(key); ok {
+		return s[i]
+	}
+	return Requirement{Key: key, complement: true}
+}
+
+// Add is s with r intersected into it. s is unchanged.
+func (s Set) Add(r Requirement) Set {
+	i, ok := s.find(r.Key)
+	out := slices.Clone(s)
+	if ok {
+		out[i] = out[i].Intersect(r)
+		return out
+	}
+	return slices.Insert(out, i, r)
+}
+
+// And is the conjunction of both sets.
+func (s Set) And(o Set) Set { return NewSet(slices.Concat(s, o)...) }
+
+// Replace is s with the requirement of r.Key exchanged for r.
+func (s Set) Replace(r Requirement) Set { return s.Without(r.Key).Add(r) }
+
+// Without is s with no word on the given keys.
+func (s Set) Without(keys ...string) Set {
+	return slices.DeleteFunc(slices.Clone(s), func(r Requirement) bool { return slices.Contains(keys, r.Key) })
+}
+
+// Equal reports whether both sets hold the same requirements.
+func (s Set) Equal(o Set) bool { return slices.EqualFunc(s, o, Requirement.Equal) }
+
+// Labels is the set that a labelled object describes: every label is a single-valued requirement.
+func Labels(labels map[string]string) Set {
+	out := make([]Requirement, 0, len(labels))
+	for k, v := range labels {
+		out = append(out, New(k, In, v))
+	}
+	return NewSet(out...)
+}
+
+// absent reports whether r can be met by leaving the label off.
+func (r Requirement) absent() bool {
+	op := r.Operator()
+	return op == NotIn || op == DoesNotExist
+}
+
+// Conflict says why one key keeps two sets apart. Undefined means that the describing side does not know the key at all;
+// Have is then empty.
+type Conflict struct {
+	Key       string
+	Undefined bool
+	Want      Requirement
+	Have      Requirement
+}
+
+// Strict is the rule for definedness that tolerates no unknown key: the rule for nodes that exist.
+func Strict(string) bool { return false }
+
+// Compatible reports whether something described by s can satisfy want. A key that want demands and s does not define is
+// a conflict, unless want can be met by its absence or allowUndefined(key) holds.
+func (s Set) Compatible(want Set, allowUndefined func(key string) bool) bool {
+	for _, w := range want {
+		i, defined := s.find(w.Key)
+		switch {
+		case defined && !overlap(s[i], w):
+			return false
+		case !defined && !w.absent() && !allowUndefined(w.Key):
+			return false
+		}
+	}
+	return true
+}
+
+// Intersects reports whether no key that both sets mention keeps them apart.
+func (s Set) Intersects(o Set) bool {
+	return s.Compatible(o, func(string) bool { return true })
+}
+
+// Conflicts lists what Compatible found wrong: undefined keys first, then contradicting ones, each in key order.
+func (s Set) Conflicts(want Set, allowUndefined func(key string) bool) []Conflict {
+	var undefined, contradicting []Conflict
+	for _, w := range want {
+		i, defined := s.find(w.Key)
+		switch {
+		case defined && !overlap(s[i], w):
+			contradicting = append(contradicting, Conflict{Key: w.Key, Want: w, Have: s[i]})
+		case !defined && !w.absent() && !allowUndefined(w.Key):
+			undefined = append(undefined, Conflict{Key: w.Key, Undefined: true, Want: w})
+		}
+	}
+	return append(undefined, contradicting...)
+}
+
+// overlap is HasIntersection, except that two requirements which absence satisfies agree on absence.
+func overlap(a, b Requirement) bool {
+	return a.HasIntersection(b) || a.absent() && b.absent()
+}
+
+// String renders the requirements in key order, comma separated, without the placeholder hostname.
+func (s Set) String() string {
+	parts := make([]string, 0, len(s))
+	for _, r := range s {
+		if r.Key != "kubernetes.io/hostname" {
+			parts = append(parts, r.String())
+		}
+	}
+	return strings.Join(parts, ", ")
+}
