@@ -1,0 +1,44 @@
+// Package catalog holds what can be bought: instance types, the offerings they come in, and what they leave for pods.
+// Everything in it is immutable once built.
+//
+// Source: scheduling specification, cloud-provider contract (InstanceType, Offering).
+package catalog
+
+import (
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+// InstanceType is one kind of machine.
+type InstanceType struct {
+	// Name is the value of the instance-type label.
+	Name string
+	// Requirements are the labels a node of this type can carry, zone and capacity type included.
+	Requirements requirement.Set
+	// Capacity is the machine's full size.
+	Capacity resource.Vector
+	// Groups are the ways to get this type. Offerings that leave the same room for pods share a group; group 0 is the
+	// type without overrides and exists even when nothing in it is on offer.
+	Groups []Group
+	// Offerings are all of them, available or not, with their group (-1 when unavailable).
+	Offerings []Offering
+}
+
+// Group is a set of offerings of one type that leave the same room for pods.
+type Group struct {
+	// Allocatable is what the node offers to pods, daemons included.
+	Allocatable resource.Vector
+}
+
+// Offering is one way to buy an instance type: a zone, a capacity type, a price in dollars an hour.
+type Offering struct {
+	Requirements        requirement.Set
+	Price               float64
+	Available           bool
+	ReservationCapacity int
+	// Group indexes InstanceType.Groups; -1 for an offering that is not available.
+	Group int
+}
+
+// Catalog is the instance types one pool may use, in the provider's order.
+type Catalog []*InstanceType

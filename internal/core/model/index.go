@@ -1,0 +1,144 @@
+package model
+
+import (
+	"hash/maphash"
+	"iter"
+	"maps"
+	"slices"
+)
+
+// Index is an immutable map from string keys, split into shards so that a new version shares all it does not change.
+//
+// Problem: a snapshot of 5 000 nodes and 150 000 pods must cost microseconds. Approach: a fixed spine of shards, each a
+// plain Go map; an Editor copies a shard the first time it writes to it after a publication. Invariant: a shard reachable
+// from a published Index is never written again. Cost: publishing copies the spine (4 KiB); the first write to a shard
+// after that copies the shard, 1/512 of the entries.
+//
+// The zero Index is empty.
+type Index[V any] struct {
+	spine *spine[V]
+	size  int
+}
+
+const shards = 512
+
+type spine[V any] [shards]*shard[V]
+
+type shard[V any] struct {
+	owner   uint64 // the Editor generation that may write to it in place
+	entries map[string]V
+}
+
+// seed makes shard choice uniform; it never influences an observable order.
+var seed = maphash.MakeSeed()
+
+func shardOf(key string) int { return int(maphash.String(seed, key) % shards) }
+
+// Get is the value of key.
+func (x Index[V]) Get(key string) (V, bool) {
+	var zero V
+	if x.spine == nil {
+		return zero, false
+	}
+	s := x.spine[shardOf(key)]
+	if s == nil {
+		return zero, false
+	}
+	v, ok := s.entries[key]
+	return v, ok
+}
+
+// Len is the number of entries.
+func (x Index[V]) Len() int { return x.size }
+
+// All yields the entries in no particular order. Sort before deciding anything.
+func (x Index[V]) All() iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		if x.spine == nil {
+			return
+		}
+		for _, s := range x.spine {
+			if s == nil {
+				continue
+			}
+			for k, v := range s.entries {
+				if !yield(k, v) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Sorted is the values in key order.
+func (x Index[V]) Sorted() []V {
+	keys := make([]string, 0, x.size)
+	for k := range x.All() {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	out := make([]V, len(keys))
+	for i, k := range keys {
+		out[i], _ = x.Get(k)
+	}
+	return out
+}
+
+// Editor builds successive versions of an Index. It is not safe for concurrent use; the versions it publishes are.
+type Editor[V any] struct {
+	current    Index[V]
+	generation uint64
+	shared     bool // the spine belongs to a published version
+}
+
+// Publish is the present content as an immutable version.
+func (e *Editor[V]) Publish() Index[V] {
+	e.shared = true
+	e.generation++
+	return e.current
+}
+
+// Get is the value of key in the present content.
+func (e *Editor[V]) Get(key string) (V, bool) { return e.current.Get(key) }
+
+// Len is the number of entries in the present content.
+func (e *Editor[V]) Len() int { return e.current.size }
+
+// All yields the present content in no particular order.
+func (e *Editor[V]) All() iter.Seq2[string, V] { return e.current.All() }
+
+// Put sets key to v.
+func (e *Editor[V]) Put(key string, v V) {
+	s := e.writable(key)
+	before := len(s.entries)
+	s.entries[key] = v
+	e.current.size += len(s.entries) - before
+}
+
+// Delete removes key.
+func (e *Editor[V]) Delete(key string) {
+	if _, ok := e.current.Get(key); !ok {
+		return
+	}
+	delete(e.writable(key).entries, key)
+	e.current.size--
+}
+
+func (e *Editor[V]) writable(key string) *shard[V] {
+	switch {
+	case e.current.spine == nil:
+		e.current.spine = &spine[V]{}
+	case e.shared:
+		fork := *e.current.spine
+		e.current.spine = &fork
+	}
+	e.shared = false
+	slot := &e.current.spine[shardOf(key)]
+	switch s := *slot; {
+	case s == nil:
+		*slot = &shard[V]{owner: e.generation, entries: map[string]V{}}
+	case s.owner != e.generation:
+		*slot = &shard[V]{owner: e.generation, entries: maps.Clone(s.entries)}
+	}
+	return *slot
+}

@@ -1,0 +1,69 @@
+// Package model is the picture of the world that decisions are made from: plain immutable values, no clients, no clocks.
+//
+// A Snapshot is consistent, costs nothing to take and is never changed after it was published. Strings appear where users
+// see them; what the inner loops compare is interned by the packages that use it.
+package model
+
+import (
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+// Pod is one pod as decisions see it.
+type Pod struct {
+	UID       string
+	Namespace string
+	Name      string
+	// Created is the creation time in nanoseconds since the epoch; it orders the queue.
+	Created int64
+	// Node is the name of the node the pod is bound to, or empty.
+	Node string
+	// Shape is everything about the pod that scheduling looks at, shared by all pods that look alike.
+	Shape *Shape
+	// Daemon is set for pods that a DaemonSet owns.
+	Daemon bool
+	// Reschedulable is set for pods that have to run elsewhere when their node goes.
+	Reschedulable bool
+	// Blocked is why the pod must not be moved at present; empty when it may be.
+	Blocked string
+	// EvictionCost is the price of disturbing the pod, clamped to [-10, 10].
+	EvictionCost float64
+	// Rejected is why a pending pod cannot be considered at all; empty for pods that can. Silent rejections get no event.
+	Rejected string
+	Silent   bool
+}
+
+// ID names the pod for people: namespace/name.
+func (p *Pod) ID() string { return p.Namespace + "/" + p.Name }
+
+// Shape is the question that a pod asks of a node. Pods of one workload share one Shape value, so that work can be done
+// once per shape; two shapes with equal content may exist and are merely slower.
+type Shape struct {
+	// Requests is what the pod needs, "pods: 1" included.
+	Requests resource.Vector
+	// Selector is the conjunction that holds in every alternative (the node selector).
+	Selector requirement.Set
+	// Required are the alternatives of required node affinity in order of trial. Empty means one alternative: Selector.
+	Required []requirement.Set
+	// Preferred are soft node affinity terms, heaviest first.
+	Preferred []Preference
+	// Tolerations are the taints the pod can live with.
+	Tolerations []Toleration
+}
+
+// Preference is a wish with its weight (1 to 100).
+type Preference struct {
+	Weight int32
+	Terms  requirement.Set
+}
+
+// Strict is the conjunction for the i-th alternative of required affinity, without preferences.
+func (s *Shape) Strict(i int) requirement.Set {
+	if i >= len(s.Required) {
+		return s.Selector
+	}
+	return s.Selector.And(s.Required[i])
+}
+
+// Alternatives is how many alternatives of required affinity there are, at least one.
+func (s *Shape) Alternatives() int { return max(len(s.Required), 1) }

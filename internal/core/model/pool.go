@@ -1,0 +1,26 @@
+package model
+
+import (
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+// Pool is a NodePool as the engine sees it: the blueprint of its nodes and the bounds of their number.
+type Pool struct {
+	Name   string
+	Weight int32
+	// Requirements are those of the template and its labels, with the pool and node-class labels.
+	Requirements requirement.Set
+	// Taints of the template; startup taints do not take part in decisions.
+	Taints []Taint
+	// Limits by resource; a resource not listed is not limited.
+	Limits map[int]int64
+	// Catalog is what the pool may launch. Empty when the provider could not tell.
+	Catalog catalog.Catalog
+}
+
+// DaemonSet is a workload that puts a pod on every node it matches.
+type DaemonSet struct {
+	Namespace, Name string
+	Shape           *Shape
+}

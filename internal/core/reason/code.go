@@ -1,0 +1,52 @@
+// Package reason is the closed vocabulary of why a pod was not placed. The engine answers in these values; text is made
+// at the edge, when somebody reads it.
+//
+// Source: scheduling specification, errors and how they are surfaced.
+package reason
+
+// Code names one kind of obstacle. The set is closed: a new kind is a new constant with its rule.
+type Code string
+
+// The obstacles, in the order in which they are tested.
+const (
+	// NoPools means that there is no pool to launch from.
+	NoPools Code = "NoPools"
+	// PoolEmpty means that the pool's own requirements leave no instance type.
+	PoolEmpty Code = "PoolEmpty"
+	// NodesExhausted means that the pool's limit on the number of nodes is used up.
+	NodesExhausted Code = "NodesExhausted"
+	// LimitsExceeded means that every instance type would exceed the pool's remaining limits.
+	LimitsExceeded Code = "LimitsExceeded"
+	// TaintNotTolerated means that the pod does not tolerate a taint of the pool.
+	TaintNotTolerated Code = "TaintNotTolerated"
+	// LabelUndefined means that the pod demands a label that nodes of the pool do not have.
+	LabelUndefined Code = "LabelUndefined"
+	// RequirementConflict means that pod and pool want different values of a label.
+	RequirementConflict Code = "RequirementConflict"
+	// MinValuesUnmet means that too few distinct values of a label stay available.
+	MinValuesUnmet Code = "MinValuesUnmet"
+	// NoInstanceType means that no single instance type passes requirements, resources and offerings together.
+	NoInstanceType Code = "NoInstanceType"
+)
+
+// Rule is one line per code for people: what was tested, and what would change the outcome.
+type Rule struct {
+	Code Code
+	Rule string
+	Flip string
+}
+
+// Rules is the vocabulary, in the order of Code.
+func Rules() []Rule {
+	return []Rule{
+		{NoPools, "A node can be launched only from a NodePool that is ready and not static.", "Create a NodePool, or look at the Ready condition of the ones there are."},
+		{PoolEmpty, "A pool's own requirements must leave at least one instance type that is on offer.", "Loosen the pool's requirements; compare them with the labels of the provider's instance types."},
+		{NodesExhausted, "A pool launches no node beyond its limit on nodes.", "Raise limits.nodes of the pool or free a node."},
+		{LimitsExceeded, "A node is launched only if its full capacity stays within the pool's limits.", "Raise the pool's limits or free capacity in it."},
+		{TaintNotTolerated, "A pod must tolerate every taint of the pool's template; startup taints do not count.", "Add the toleration to the pod, or offer a pool without the taint."},
+		{LabelUndefined, "A label that a pod demands must be defined by the pool or be a well-known label.", "Add the label to the pool's template or requirements, or correct the pod's selector."},
+		{RequirementConflict, "Pod and pool must agree on at least one value of every label that both constrain.", "Widen the pool's requirement or the pod's selector."},
+		{MinValuesUnmet, "A launch must keep as many distinct values as the pool's minValues demands.", "Lower minValues, or loosen what narrows the instance types."},
+		{NoInstanceType, "One instance type must meet the requirements, have the resources and be on offer.", "Lower the pod's requests, loosen its requirements, or widen the pool."},
+	}
+}

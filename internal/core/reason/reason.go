@@ -1,0 +1,115 @@
+package reason
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+// Reason is one obstacle between a pod and a pool. Code says which of the other fields mean anything.
+type Reason struct {
+	Code Code
+	// Pool is the pool that was tried; empty when there was none to try.
+	Pool string
+	// Taint is the first taint not tolerated.
+	Taint model.Taint
+	// Conflict is the label that keeps pod and pool apart, Hint a known label that the user may have meant.
+	Conflict requirement.Conflict
+	Hint     string
+	// Keys are the labels whose minValues are not met.
+	Keys []string
+	// Criteria tell which parts of the instance-type test were passed by at least one type.
+	Criteria Criteria
+	// Requirements and Resources are what was asked of the instance type, for display.
+	Requirements requirement.Set
+	Resources    string
+	// HugeCPU is set when the pod asks for a million cores or more.
+	HugeCPU bool
+}
+
+// Criteria records which tests at least one instance type passed: each on its own, and in pairs.
+type Criteria struct {
+	Requirements, Resources, Offering bool
+
+	RequirementsAndResources bool
+	RequirementsAndOffering  bool
+	ResourcesAndOffering     bool
+}
+
+// String renders the obstacle as events and logs show it.
+func (r Reason) String() string {
+	switch r.Code {
+	case NoPools:
+		return "no dynamic nodepools found"
+	case PoolEmpty:
+		return "nodepool requirements filtered out all available instance types"
+	case NodesExhausted:
+		return fmt.Sprintf("node limits have been exhausted for nodepool (NodePool=%s)", r.Pool)
+	case LimitsExceeded:
+		return fmt.Sprintf("all available instance types exceed limits for nodepool (NodePool=%s)", r.Pool)
+	case TaintNotTolerated:
+		return fmt.Sprintf("did not tolerate taint (taint=%s)", r.Taint)
+	case LabelUndefined:
+		hint := ""
+		if r.Hint != "" {
+			hint = fmt.Sprintf(" (typo of %q?)", r.Hint)
+		}
+		return fmt.Sprintf("incompatible requirements, label %q does not have known values%s", r.Conflict.Key, hint)
+	case RequirementConflict:
+		return fmt.Sprintf("incompatible requirements, key %s, %s not in %s", r.Conflict.Key, r.Conflict.Want, r.Conflict.Have)
+	case MinValuesUnmet:
+		return fmt.Sprintf("minValues requirement is not met for label(s) (label(s)=[%s])%s", strings.Join(r.Keys, " "), r.asked())
+	default:
+		return r.instanceType() + r.asked()
+	}
+}
+
+func (r Reason) asked() string {
+	return fmt.Sprintf(", requirements=%s, resources=%s", r.Requirements, r.Resources)
+}
+
+// instanceType words the outcome of the three tests: the first line that applies.
+func (r Reason) instanceType() string {
+	const none = "no instance type met the scheduling requirements or had enough resources or had a required offering"
+	c := r.Criteria
+	switch {
+	case !c.Requirements && !c.Resources && !c.Offering:
+		return none
+	case !c.Requirements && !c.Resources:
+		return "no instance type met the scheduling requirements or had enough resources"
+	case !c.Requirements && !c.Offering:
+		return "no instance type met the scheduling requirements or had a required offering"
+	case !c.Resources && !c.Offering:
+		return "no instance type had enough resources or had a required offering"
+	case !c.Requirements:
+		return "no instance type met all requirements"
+	case !c.Resources && r.HugeCPU:
+		return "no instance type has enough resources (CPU request >= 1 Million, m vs M typo?)"
+	case !c.Resources:
+		return "no instance type has enough resources"
+	case !c.Offering:
+		return "no instance type has the required offering"
+	case c.RequirementsAndResources:
+		return "no instance type which met the scheduling requirements and had enough resources, had a required offering"
+	case c.ResourcesAndOffering:
+		return "no instance type which had enough resources and the required offering met the scheduling requirements"
+	case c.RequirementsAndOffering:
+		return "no instance type which met the scheduling requirements and the required offering had the required resources"
+	default:
+		return "no instance type met the requirements/resources/offering tuple"
+	}
+}
+
+// Reasons is what stood in a pod's way, one entry per pool in the order the pools were tried.
+type Reasons []Reason
+
+// String joins the obstacles with "; ".
+func (rs Reasons) String() string {
+	parts := make([]string, len(rs))
+	for i, r := range rs {
+		parts[i] = r.String()
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,78 @@
+// Package resource turns named amounts of resources into vectors of int64 that can be added and compared without
+// looking at names.
+//
+// A Table gives every resource name an index, for good: a vector made earlier stays valid when more names are added, and
+// an index beyond the end of a vector reads as zero. CPU is counted in thousandths of a core, everything else in whole
+// base units (bytes, devices, pods).
+package resource
+
+import (
+	"slices"
+	"sync"
+)
+
+// The resources every table knows, at these indexes.
+const (
+	CPU = iota
+	Memory
+	Pods
+	EphemeralStorage
+	Nodes
+)
+
+// Table interns resource names. It is safe for concurrent use; indexes are never reused or moved.
+type Table struct {
+	mu    sync.RWMutex
+	names []string
+	index map[string]int
+}
+
+// NewTable is a table that knows the well-known resources.
+func NewTable() *Table {
+	t := &Table{index: map[string]int{}}
+	for _, name := range []string{"cpu", "memory", "pods", "ephemeral-storage", "nodes"} {
+		t.Index(name)
+	}
+	return t
+}
+
+// Index is the index of name, which is added when it is new.
+func (t *Table) Index(name string) int {
+	t.mu.RLock()
+	i, ok := t.index[name]
+	t.mu.RUnlock()
+	if ok {
+		return i
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if i, ok := t.index[name]; ok {
+		return i
+	}
+	i = len(t.names)
+	t.names = append(t.names, name)
+	t.index[name] = i
+	return i
+}
+
+// Lookup is the index of name, if it is known.
+func (t *Table) Lookup(name string) (int, bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	i, ok := t.index[name]
+	return i, ok
+}
+
+// Names are the known names in index order.
+func (t *Table) Names() []string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return slices.Clip(t.names)
+}
+
+// Len is the number of known names.
+func (t *Table) Len() int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return len(t.names)
+}

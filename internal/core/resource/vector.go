@@ -1,0 +1,134 @@
+package resource
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// Vector holds one amount per table index. Missing entries are zero. Arithmetic saturates instead of overflowing, so an
+// absurd request stays absurd.
+type Vector []int64
+
+// At is the amount at index i.
+func (v Vector) At(i int) int64 {
+	if i < len(v) {
+		return v[i]
+	}
+	return 0
+}
+
+// Set is v with the amount at i replaced, growing it when needed. The receiver may be changed.
+func (v Vector) Set(i int, amount int64) Vector {
+	if i >= len(v) {
+		v = append(v, make([]int64, i+1-len(v))...)
+	}
+	v[i] = amount
+	return v
+}
+
+// Clone is an independent copy of v.
+func (v Vector) Clone() Vector { return slices.Clone(v) }
+
+// Add is a new vector v + o.
+func (v Vector) Add(o Vector) Vector { return combine(v, o, addSaturated) }
+
+// Sub is a new vector v − o.
+func (v Vector) Sub(o Vector) Vector {
+	return combine(v, o, func(a, b int64) int64 { return addSaturated(a, -b) })
+}
+
+// Max is the entrywise maximum.
+func (v Vector) Max(o Vector) Vector {
+	return combine(v, o, func(a, b int64) int64 { return max(a, b) })
+}
+
+// Min is the entrywise minimum; an entry missing on either side counts as zero.
+func (v Vector) Min(o Vector) Vector {
+	return combine(v, o, func(a, b int64) int64 { return min(a, b) })
+}
+
+// Floor is v with every entry raised to at least low.
+func (v Vector) Floor(low int64) Vector {
+	out := v.Clone()
+	for i := range out {
+		out[i] = max(out[i], low)
+	}
+	return out
+}
+
+// Times is v added n times to nothing.
+func (v Vector) Times(n int64) Vector {
+	out := v.Clone()
+	for i, a := range out {
+		out[i] = MulSaturated(a, n)
+	}
+	return out
+}
+
+// IsZero reports whether every amount is zero.
+func (v Vector) IsZero() bool {
+	for _, a := range v {
+		if a != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Fits reports whether everything v asks for is in room. Only resources that v asks for matter: a shortage elsewhere
+// does not concern it.
+func (v Vector) Fits(room Vector) bool {
+	for i, a := range v {
+		if a > 0 && a > room.At(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// Count is how many times v fits into room, at most limit.
+func (v Vector) Count(room Vector, limit int) int {
+	n := int64(limit)
+	for i, a := range v {
+		if a > 0 {
+			n = min(n, max(room.At(i), 0)/a)
+		}
+	}
+	return int(n)
+}
+
+func combine(a, b Vector, f func(a, b int64) int64) Vector {
+	out := make(Vector, max(len(a), len(b)))
+	for i := range out {
+		out[i] = f(a.At(i), b.At(i))
+	}
+	return out
+}
+
+func addSaturated(a, b int64) int64 {
+	sum := a + b
+	switch {
+	case a > 0 && b > 0 && sum < 0:
+		return math.MaxInt64
+	case a < 0 && b < 0 && sum >= 0:
+		return math.MinInt64
+	}
+	return sum
+}
+
+// MulSaturated is a·n for n ≥ 0, clamped to the range of int64.
+func MulSaturated(a, n int64) int64 {
+	abs := uint64(max(a, -a))
+	hi, lo := bits.Mul64(abs, uint64(n))
+	if hi != 0 || lo > math.MaxInt64 {
+		if a < 0 {
+			return math.MinInt64
+		}
+		return math.MaxInt64
+	}
+	if a < 0 {
+		return -int64(lo)
+	}
+	return int64(lo)
+}
