@@ -1,0 +1,99 @@
+package options
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// FeatureGates switches features that are not on for everybody. Source: spec, feature gates.
+type FeatureGates struct {
+	// NodeRepair replaces nodes that stay unhealthy.
+	NodeRepair bool
+	// ReservedCapacity tracks reserved offerings and reserves them in simulation.
+	ReservedCapacity bool
+	// SpotToSpotConsolidation lets cheaper spot nodes replace spot nodes.
+	SpotToSpotConsolidation bool
+	// NodeOverlay decorates instance types with prices and capacity from NodeOverlay objects.
+	NodeOverlay bool
+	// StaticCapacity keeps NodePools with replicas at their size.
+	StaticCapacity bool
+	// CapacityBuffer keeps spare capacity for CapacityBuffer objects.
+	CapacityBuffer bool
+}
+
+// DefaultFeatureGates returns the gates of a start without any setting.
+func DefaultFeatureGates() FeatureGates {
+	return FeatureGates{ReservedCapacity: true}
+}
+
+// gate ties the name of a gate to its field.
+type gate struct {
+	name  string
+	field *bool
+}
+
+// gates lists the fields of g in the order of documentation.
+func (g *FeatureGates) gates() []gate {
+	return []gate{
+		{"NodeRepair", &g.NodeRepair},
+		{"ReservedCapacity", &g.ReservedCapacity},
+		{"SpotToSpotConsolidation", &g.SpotToSpotConsolidation},
+		{"NodeOverlay", &g.NodeOverlay},
+		{"StaticCapacity", &g.StaticCapacity},
+		{"CapacityBuffer", &g.CapacityBuffer},
+	}
+}
+
+// String renders all gates in the form that ParseFeatureGates reads.
+func (g FeatureGates) String() string {
+	parts := make([]string, 0, 6)
+	for _, e := range g.gates() {
+		parts = append(parts, e.name+"="+strconv.FormatBool(*e.field))
+	}
+	return strings.Join(parts, ",")
+}
+
+// ParseFeatureGates reads "Name=bool,Name=bool". Gates that are not named keep their default, spaces around names and values are
+// ignored, and the last mention of a gate wins. An unknown name and a value that is not a Go boolean are errors.
+func ParseFeatureGates(text string) (FeatureGates, error) {
+	out := DefaultFeatureGates()
+	known := out.gates()
+	for entry := range strings.SplitSeq(text, ",") {
+		if strings.TrimSpace(entry) == "" {
+			continue
+		}
+		name, value, found := strings.Cut(entry, "=")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		field := lookupGate(known, name)
+		if field == nil {
+			return FeatureGates{}, fmt.Errorf("unknown feature gate %q; known gates: %s", name, gateNames(known))
+		}
+		if !found || value == "" {
+			return FeatureGates{}, fmt.Errorf("feature gate %s has no value; write %s=true or %s=false", name, name, name)
+		}
+		on, err := strconv.ParseBool(value)
+		if err != nil {
+			return FeatureGates{}, fmt.Errorf("feature gate %s has value %q; allowed: true or false", name, value)
+		}
+		*field = on
+	}
+	return out, nil
+}
+
+func lookupGate(known []gate, name string) *bool {
+	for _, e := range known {
+		if e.name == name {
+			return e.field
+		}
+	}
+	return nil
+}
+
+func gateNames(known []gate) string {
+	names := make([]string, len(known))
+	for i, e := range known {
+		names[i] = e.name
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,148 @@
+// Package options turns the command line and the environment into one typed struct.
+//
+// Precedence is command line, then environment, then built-in default. Parsing is a pure function of its arguments: it reads no
+// global state, so a test or another program gets the same answer for the same input. Source: spec, flags, environment variables and
+// feature gates.
+//
+// Two rules are deliberately stricter than the reference. An environment variable that does not parse is an error here, where the
+// reference falls back to the default in silence; and an unknown feature gate is an error, where the reference ignores it. Both are
+// typing mistakes that otherwise show up weeks later as a setting that never took effect. A variable that is set but empty counts as
+// not set, because that is how charts render a value that nobody gave.
+package options
+
+import "time"
+
+// Options holds everything an operator can set from outside. Its sub-structs are handed to the constructors that need them.
+type Options struct {
+	// Serving says which ports the process answers on.
+	Serving Serving `embed:""`
+	// Client says how the process reaches the API server.
+	Client Client `embed:""`
+	// LeaderElection says how replicas agree on the one that acts.
+	LeaderElection LeaderElection `embed:""`
+	// Process bounds the resources of the process itself.
+	Process Process `embed:""`
+	// Log says what is logged and where to.
+	Log Log `embed:""`
+	// Scheduling tunes batching and simulation.
+	Scheduling Scheduling `embed:""`
+	// FeatureGates switches features that are not on for everybody.
+	FeatureGates FeatureGates `name:"feature-gates" envvar:"FEATURE_GATES" group:"Features" placeholder:"NAME=BOOL,..." default:"" help:"Feature gates to change; gates that are not named keep their default. Known, with defaults: ${feature_gates}."`
+	// DisableClusterStateObservability drops the pod, node and NodePool state metrics and all condition metrics and events.
+	DisableClusterStateObservability bool `name:"disable-cluster-state-observability" envvar:"DISABLE_CLUSTER_STATE_OBSERVABILITY" group:"Features" help:"Drop pod, node and NodePool state metrics and status condition metrics and events."`
+	// KarpenterService is accepted for compatibility and has no effect.
+	KarpenterService string `name:"karpenter-service" envvar:"KARPENTER_SERVICE" group:"Features" placeholder:"NAME" help:"Service name; accepted for compatibility, has no effect."`
+	// CloudProvider names the adapter that creates machines.
+	CloudProvider CloudProvider `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" default:"kwok" help:"Where machines come from. Known: ${cloud_providers}."`
+	// KWOK configures the simulated provider.
+	KWOK KWOK `embed:""`
+}
+
+// Serving is the set of listeners.
+type Serving struct {
+	// MetricsPort serves /metrics; 0 picks a free port.
+	MetricsPort int `name:"metrics-port" envvar:"METRICS_PORT" group:"Endpoints" default:"8080" help:"Port of the metrics endpoint; 0 picks a free one."`
+	// HealthProbePort serves /healthz and /readyz; 0 picks a free port.
+	HealthProbePort int `name:"health-probe-port" envvar:"HEALTH_PROBE_PORT" group:"Endpoints" default:"8081" help:"Port of the health and readiness probes; 0 picks a free one."`
+	// EnableProfiling adds /debug/pprof/ to the metrics port.
+	EnableProfiling bool `name:"enable-profiling" envvar:"ENABLE_PROFILING" group:"Endpoints" help:"Serve /debug/pprof/ on the metrics port."`
+}
+
+// Client is the connection to the API server.
+type Client struct {
+	// Kubeconfig is a file that beats KUBECONFIG and the in-cluster configuration; empty means the standard rules.
+	Kubeconfig string `name:"kubeconfig" group:"API client" placeholder:"FILE" help:"Kubeconfig file; otherwise $KUBECONFIG, then the in-cluster configuration, then ~/.kube/config."`
+	// QPS is the sustained request rate per second; negative means unlimited.
+	QPS int `name:"kube-client-qps" envvar:"KUBE_CLIENT_QPS" group:"API client" default:"200" help:"Requests per second to the API server; negative means no limit. Leader election is not limited by it."`
+	// Burst is the number of requests above the rate.
+	Burst int `name:"kube-client-burst" envvar:"KUBE_CLIENT_BURST" group:"API client" default:"300" help:"Burst above that rate."`
+}
+
+// LeaderElection is how replicas agree on the one that acts.
+type LeaderElection struct {
+	// Disable runs a single replica without a lease.
+	Disable bool `name:"disable-leader-election" envvar:"DISABLE_LEADER_ELECTION" group:"Leader election" help:"Run without a lease: for a single replica only."`
+	// Name of the lease.
+	Name string `name:"leader-election-name" envvar:"LEADER_ELECTION_NAME" group:"Leader election" default:"karpenter-leader-election" placeholder:"NAME" help:"Name of the lease (${default})."`
+	// Namespace of the lease; empty means the namespace the process runs in, which only exists inside a cluster.
+	Namespace string `name:"leader-election-namespace" envvar:"LEADER_ELECTION_NAMESPACE" group:"Leader election" placeholder:"NAMESPACE" help:"Namespace of the lease. Default: the pod's own; required outside a cluster."`
+	// DisableWarmup false starts watches before leadership, which shortens fail-over and costs memory on standby replicas.
+	DisableWarmup bool `name:"disable-controller-warmup" envvar:"DISABLE_CONTROLLER_WARMUP" group:"Leader election" default:"true" help:"Start watches only once elected; =false starts them before, for a faster fail-over."`
+}
+
+// Process bounds the process itself.
+type Process struct {
+	// MemoryLimit in bytes; values above 0 set the Go soft limit to 90 % of it.
+	MemoryLimit int64 `name:"memory-limit" envvar:"MEMORY_LIMIT" group:"Process" default:"-1" placeholder:"BYTES" help:"Memory limit of the container in bytes; 90% of it becomes the soft limit of the runtime. -1: none."`
+	// CPURequests in thousandths of a core; it scales concurrency. Never below 1 after parsing.
+	CPURequests int64 `name:"cpu-requests" envvar:"CPU_REQUESTS" group:"Process" default:"1000" placeholder:"MILLICORES" help:"CPU of the container in millicores (${default}); scales concurrency."`
+}
+
+// Log says what is logged and where to.
+type Log struct {
+	// Level is empty (meaning info), debug, info or error.
+	Level LogLevel `name:"log-level" envvar:"LOG_LEVEL" group:"Logging" default:"info" help:"debug, info or error."`
+	// OutputPaths are "stdout", "stderr" or files.
+	OutputPaths []string `name:"log-output-paths" envvar:"LOG_OUTPUT_PATHS" group:"Logging" default:"stdout" placeholder:"PATH,..." help:"Where log lines go: stdout, stderr or files (${default})."`
+	// ErrorOutputPaths get the failures of the logger itself.
+	ErrorOutputPaths []string `name:"log-error-output-paths" envvar:"LOG_ERROR_OUTPUT_PATHS" group:"Logging" default:"stderr" placeholder:"PATH,..." help:"Where failures of the logger itself go (${default})."`
+}
+
+// Scheduling tunes batching and simulation.
+type Scheduling struct {
+	// BatchMaxDuration is the longest a batch of pods stays open; a nomination lasts max(2 × this, 10 s).
+	BatchMaxDuration time.Duration `name:"batch-max-duration" envvar:"BATCH_MAX_DURATION" group:"Scheduling" default:"10s" help:"Longest time a batch of pending pods stays open."`
+	// BatchIdleDuration closes a batch after this much quiet.
+	BatchIdleDuration time.Duration `name:"batch-idle-duration" envvar:"BATCH_IDLE_DURATION" group:"Scheduling" default:"1s" help:"Quiet time after which a batch closes."`
+	// PreferencePolicy says whether soft affinities and ScheduleAnyway spread count.
+	PreferencePolicy PreferencePolicy `name:"preference-policy" envvar:"PREFERENCE_POLICY" group:"Scheduling" default:"Respect" help:"Whether soft affinities and ScheduleAnyway spread count: Respect or Ignore."`
+	// MinValuesPolicy says what happens when minValues cannot be met.
+	MinValuesPolicy MinValuesPolicy `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" group:"Scheduling" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
+	// IgnoreDRARequests rejects pods with resource claims instead of simulating their allocation.
+	IgnoreDRARequests bool `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" group:"Scheduling" default:"true" help:"Reject pods with resource claims; =false simulates their allocation."`
+	// Config is the scheduler configuration document.
+	Config SchedulerConfig `name:"scheduler-config" envvar:"SCHEDULER_CONFIG" group:"Scheduling" placeholder:"YAML" help:"Scheduler configuration as YAML or JSON text: podTopologySpread.defaultConstraints."`
+}
+
+// NominationWindow is how long a node that was promised to a pod is protected.
+func (s Scheduling) NominationWindow() time.Duration {
+	return max(2*s.BatchMaxDuration, 10*time.Second)
+}
+
+// KWOK configures the simulated provider.
+type KWOK struct {
+	// InstanceTypesFilePath is a JSON catalogue that replaces the chosen one; empty means none.
+	InstanceTypesFilePath string `name:"instance-types-file-path" envvar:"INSTANCE_TYPES_FILE_PATH" group:"Cloud provider" placeholder:"FILE" help:"kwok: JSON file with instance types that replaces the catalogue."`
+	// Catalog is "generic" or "<cloud>/<region>".
+	Catalog string `name:"catalog" envvar:"CATALOG" group:"Cloud provider" default:"generic" help:"kwok: built-in catalogue of instance types, generic or e.g. aws/us-east-1."`
+}
+
+// PreferencePolicy says whether soft scheduling terms count in simulation.
+type PreferencePolicy string
+
+// MinValuesPolicy says what happens when the minValues of a requirement cannot be met.
+type MinValuesPolicy string
+
+// LogLevel is the least severe level that is logged; empty means info.
+type LogLevel string
+
+// CloudProvider is the name of a cloud adapter.
+type CloudProvider string
+
+// The values of the closed sets.
+const (
+	PreferenceRespect PreferencePolicy = "Respect"
+	PreferenceIgnore  PreferencePolicy = "Ignore"
+
+	MinValuesStrict     MinValuesPolicy = "Strict"
+	MinValuesBestEffort MinValuesPolicy = "BestEffort"
+
+	LogLevelDebug LogLevel = "debug"
+	LogLevelInfo  LogLevel = "info"
+	LogLevelError LogLevel = "error"
+
+	CloudProviderKWOK CloudProvider = "kwok"
+)
+
+// CloudProviders lists the adapters that can be named, in order.
+func CloudProviders() []CloudProvider { return []CloudProvider{CloudProviderKWOK} }

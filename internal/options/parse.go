@@ -1,0 +1,122 @@
+package options
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// LookupEnv returns the value of an environment variable and whether it is set; os.LookupEnv is one.
+type LookupEnv func(name string) (string, bool)
+
+// envTag is the struct tag that names the environment variable of a flag. It is not the tag of the flag library, which would read the
+// environment of the process behind our back.
+const envTag = "envvar"
+
+// Parse reads the flags in args (without program and subcommand names) and the environment, and validates the result. The error names
+// the flag or variable, the value and what is allowed; several violations are joined, one a line.
+func Parse(args []string, env LookupEnv) (Options, error) {
+	var out Options
+	parser, err := kong.New(&out, append(Kong(env), kong.Name("karpenter"), kong.NoDefaultHelp())...)
+	if err != nil {
+		return Options{}, fmt.Errorf("building the flag parser: %w", err)
+	}
+	if _, err := parser.Parse(args); err != nil {
+		return Options{}, Explain(err)
+	}
+	out.complete()
+	return out, out.Validate()
+}
+
+// Default returns the options of a start without flags and environment.
+func Default() Options {
+	out, err := Parse(nil, func(string) (string, bool) { return "", false })
+	if err != nil {
+		panic(fmt.Sprintf("the built-in defaults are invalid: %v", err))
+	}
+	return out
+}
+
+// Kong returns the settings that a command line parser needs when Options is part of its grammar: how values are read, where the
+// environment comes from and how help shows it.
+func Kong(env LookupEnv) []kong.Option {
+	names := make([]string, 0, 1)
+	for _, p := range CloudProviders() {
+		names = append(names, string(p))
+	}
+	out := []kong.Option{
+		kong.Vars{"feature_gates": DefaultFeatureGates().String(), "cloud_providers": strings.Join(names, ", ")},
+		kong.ConfigureHelp(kong.HelpOptions{ValueFormatter: formatHelp, WrapUpperBound: 132, NoExpandSubcommands: true}),
+		kong.Resolvers(environment(env)),
+	}
+	return append(out, mappers()...)
+}
+
+// Explain strips what the flag library wraps around a ValueError; other errors are returned as they are.
+func Explain(err error) error {
+	var value *ValueError
+	if errors.As(err, &value) {
+		return value
+	}
+	return err
+}
+
+// AfterApply completes and validates options that were parsed as part of a larger command line.
+func (o *Options) AfterApply() error {
+	o.complete()
+	return o.Validate()
+}
+
+// complete replaces values that stand for a default.
+func (o *Options) complete() {
+	if o.Process.CPURequests <= 0 {
+		o.Process.CPURequests = 1000
+	}
+	if o.Log.Level == "" {
+		o.Log.Level = LogLevelInfo
+	}
+}
+
+// environment resolves flags that are absent from the command line. The value is decoded here once, only to be able to name the
+// variable in the error.
+func environment(env LookupEnv) kong.Resolver {
+	return kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+		name := flag.Tag.Get(envTag)
+		if name == "" {
+			return nil, nil
+		}
+		text, ok := env(name)
+		if !ok || text == "" {
+			return nil, nil
+		}
+		var value any = text
+		if flag.IsBool() {
+			on, err := parseBool(text)
+			if err != nil {
+				return nil, &ValueError{Flag: flag.Name, Env: name, Value: text, Reason: err.Error()}
+			}
+			value = on
+		}
+		scratch := reflect.New(flag.Target.Type()).Elem()
+		scan := kong.ScanFromTokens(kong.Token{Type: kong.FlagValueToken, Value: value})
+		if err := flag.Mapper.Decode(&kong.DecodeContext{Value: flag.Value, Scan: scan}, scratch); err != nil {
+			var bad *ValueError
+			if errors.As(err, &bad) {
+				bad.Env = name
+			}
+			return nil, err
+		}
+		return value, nil
+	})
+}
+
+// formatHelp appends the environment variable to the help of a flag.
+func formatHelp(value *kong.Value) string {
+	if value.Tag == nil || !value.Tag.Has(envTag) {
+		return value.Help
+	}
+	return value.Help + " [$" + value.Tag.Get(envTag) + "]"
+}

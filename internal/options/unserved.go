@@ -1,0 +1,50 @@
+package options
+
+import "fmt"
+
+// Unserved is a setting that was asked for and has no effect in this build.
+type Unserved struct {
+	// Setting is the flag or gate with its value, as a user would write it.
+	Setting string
+	// Consequence says what happens instead.
+	Consequence string
+}
+
+// unservedRule is one row of the table below.
+type unservedRule struct {
+	setting     string
+	consequence string
+	asked       func(Options) bool
+}
+
+// unservedRules lists what is parsed but not served yet. Whoever serves a feature deletes its row.
+func unservedRules() []unservedRule {
+	return []unservedRule{
+		{"--feature-gates=NodeRepair=true", "unhealthy nodes are not replaced", func(o Options) bool { return o.FeatureGates.NodeRepair }},
+		{"--feature-gates=ReservedCapacity=false", "reserved offerings are not tracked either way", func(o Options) bool { return !o.FeatureGates.ReservedCapacity }},
+		{"--feature-gates=SpotToSpotConsolidation=true", "spot nodes are not replaced by cheaper spot nodes", func(o Options) bool { return o.FeatureGates.SpotToSpotConsolidation }},
+		{"--feature-gates=NodeOverlay=true", "NodeOverlay objects are ignored", func(o Options) bool { return o.FeatureGates.NodeOverlay }},
+		{"--feature-gates=StaticCapacity=true", "NodePools with replicas stay inert", func(o Options) bool { return o.FeatureGates.StaticCapacity }},
+		{"--feature-gates=CapacityBuffer=true", "CapacityBuffer objects are ignored", func(o Options) bool { return o.FeatureGates.CapacityBuffer }},
+		{"--scheduler-config", "default topology spread constraints are not applied", func(o Options) bool { return len(o.Scheduling.Config.DefaultConstraints()) > 0 }},
+		{"--preference-policy=Ignore", "soft affinities and ScheduleAnyway spread are treated as with Respect", func(o Options) bool { return o.Scheduling.PreferencePolicy == PreferenceIgnore }},
+		{"--min-values-policy=BestEffort", "minValues that cannot be met are not relaxed", func(o Options) bool { return o.Scheduling.MinValuesPolicy == MinValuesBestEffort }},
+		{"--ignore-dra-requests=false", "pods with resource claims are rejected", func(o Options) bool { return !o.Scheduling.IgnoreDRARequests }},
+	}
+}
+
+// Unserved returns the settings that were changed from their default although this build does not serve them yet, in a fixed order.
+func (o Options) Unserved() []Unserved {
+	var out []Unserved
+	for _, rule := range unservedRules() {
+		if rule.asked(o) {
+			out = append(out, Unserved{Setting: rule.setting, Consequence: rule.consequence})
+		}
+	}
+	return out
+}
+
+// String is one sentence for a log line.
+func (u Unserved) String() string {
+	return fmt.Sprintf("%s is not served by this build yet: %s", u.Setting, u.Consequence)
+}

@@ -1,0 +1,60 @@
+package options
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Validate checks what a single value cannot show by its form. All violations are joined, one a line, each naming flag, variable, value
+// and what is allowed.
+func (o Options) Validate() error {
+	var errs []error
+	refuse := func(flag, env string, value any, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("flag --%s (environment variable %s) is %v: %s", flag, env, quote(value), fmt.Sprintf(format, args...)))
+	}
+	for _, p := range []struct {
+		flag, env string
+		port      int
+	}{{"metrics-port", "METRICS_PORT", o.Serving.MetricsPort}, {"health-probe-port", "HEALTH_PROBE_PORT", o.Serving.HealthProbePort}} {
+		if p.port < 0 || p.port > 65535 {
+			refuse(p.flag, p.env, p.port, "must be a port from 0 (any free one) to 65535")
+		}
+	}
+	if p := o.Serving.MetricsPort; p != 0 && p == o.Serving.HealthProbePort {
+		refuse("health-probe-port", "HEALTH_PROBE_PORT", p, "must differ from --metrics-port")
+	}
+	if o.Client.QPS == 0 {
+		refuse("kube-client-qps", "KUBE_CLIENT_QPS", o.Client.QPS, "must be above 0, or negative for no limit")
+	}
+	if o.Client.Burst <= 0 {
+		refuse("kube-client-burst", "KUBE_CLIENT_BURST", o.Client.Burst, "must be above 0")
+	}
+	if o.Scheduling.BatchMaxDuration <= 0 {
+		refuse("batch-max-duration", "BATCH_MAX_DURATION", o.Scheduling.BatchMaxDuration, "must be above 0s")
+	}
+	if o.Scheduling.BatchIdleDuration <= 0 {
+		refuse("batch-idle-duration", "BATCH_IDLE_DURATION", o.Scheduling.BatchIdleDuration, "must be above 0s")
+	}
+	if problems := validation.IsDNS1123Subdomain(o.LeaderElection.Name); len(problems) > 0 && !o.LeaderElection.Disable {
+		refuse("leader-election-name", "LEADER_ELECTION_NAME", o.LeaderElection.Name, "must be the name of a lease: %s", strings.Join(problems, "; "))
+	}
+	if ns := o.LeaderElection.Namespace; ns != "" {
+		if problems := validation.IsDNS1123Label(ns); len(problems) > 0 {
+			refuse("leader-election-namespace", "LEADER_ELECTION_NAMESPACE", ns, "must be the name of a namespace: %s", strings.Join(problems, "; "))
+		}
+	}
+	if o.KWOK.Catalog == "" {
+		refuse("catalog", "CATALOG", o.KWOK.Catalog, "must name a catalogue, for example generic")
+	}
+	return errors.Join(errs...)
+}
+
+func quote(value any) string {
+	if text, ok := value.(string); ok {
+		return fmt.Sprintf("%q", text)
+	}
+	return fmt.Sprint(value)
+}

@@ -1,0 +1,23 @@
+package options
+
+import "fmt"
+
+// ValueError reports a value that cannot be used, where it came from and what would be allowed.
+type ValueError struct {
+	// Flag is the name without dashes.
+	Flag string
+	// Env is the environment variable the value came from; empty when it came from the command line.
+	Env string
+	// Value is the text as given.
+	Value string
+	// Reason says what is wrong and what is allowed.
+	Reason string
+}
+
+// Error names the source, the value and what is allowed.
+func (e *ValueError) Error() string {
+	if e.Env != "" {
+		return fmt.Sprintf("environment variable %s=%q (flag --%s): %s", e.Env, e.Value, e.Flag, e.Reason)
+	}
+	return fmt.Sprintf("flag --%s=%q: %s", e.Flag, e.Value, e.Reason)
+}
