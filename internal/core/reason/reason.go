@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
@@ -13,8 +12,8 @@ type Reason struct {
 	Code Code
 	// Pool is the pool that was tried; empty when there was none to try.
 	Pool string
-	// Taint is the first taint not tolerated.
-	Taint model.Taint
+	// Taint is the first taint not tolerated, as key[=value]:effect.
+	Taint string
 	// Conflict is the label that keeps pod and pool apart, Hint a known label that the user may have meant.
 	Conflict requirement.Conflict
 	Hint     string

@@ -1,0 +1,88 @@
+package solve
+
+import (
+	"iter"
+	"math/bits"
+)
+
+// bitset is a fixed-width set of small integers. Operations on two sets need equal widths.
+type bitset []uint64
+
+func newBitset(n int) bitset { return make(bitset, (n+63)/64) }
+
+func fullBitset(n int) bitset {
+	b := newBitset(n)
+	for i := range n {
+		b.set(i)
+	}
+	return b
+}
+
+func (b bitset) set(i int)      { b[i>>6] |= 1 << (i & 63) }
+func (b bitset) has(i int) bool { return b[i>>6]&(1<<(i&63)) != 0 }
+
+func (b bitset) clone() bitset { return append(bitset(nil), b...) }
+
+// and is a new set of what both hold.
+func (b bitset) and(o bitset) bitset {
+	out := make(bitset, len(b))
+	for i := range b {
+		out[i] = b[i] & o[i]
+	}
+	return out
+}
+
+// or adds o to b in place.
+func (b bitset) or(o bitset) {
+	for i := range o {
+		b[i] |= o[i]
+	}
+}
+
+func (b bitset) empty() bool {
+	for _, w := range b {
+		if w != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// meets reports whether both sets share a member.
+func (b bitset) meets(o bitset) bool {
+	for i := range b {
+		if b[i]&o[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (b bitset) equal(o bitset) bool {
+	for i := range b {
+		if b[i] != o[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// all yields the members in ascending order.
+func (b bitset) all() iter.Seq[int] { return b.from(0) }
+
+// from yields the members that are at least start, ascending.
+func (b bitset) from(start int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for w := start >> 6; w < len(b); w++ {
+			word := b[w]
+			if w == start>>6 {
+				word &= ^uint64(0) << (start & 63)
+			}
+			for ; word != 0; word &= word - 1 {
+				if !yield(w<<6 + bits.TrailingZeros64(word)) {
+					return
+				}
+			}
+		}
+	}
+}

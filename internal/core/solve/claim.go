@@ -1,0 +1,139 @@
+package solve
+
+import (
+	"math"
+	"sort"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+// claim is a machine to be asked for that is still being filled.
+type claim struct {
+	t     *template
+	state stateID
+	// mask is the columns that can still hold everything put in.
+	mask bitset
+	// total is what the pods ask for, without daemons.
+	total resource.Vector
+	// slack is an upper bound on what any candidate has left, by resource.
+	slack resource.Vector
+	fills []fill
+	// charged is what the pool's limits were reduced by for this claim.
+	charged []int64
+}
+
+// fill is pods of one class put into a claim in one go.
+type fill struct {
+	class *class
+	stage *stage
+	pods  []*model.Pod
+}
+
+// open is an empty claim limited to the columns in mask.
+func (t *template) open(mask bitset) *claim {
+	cl := &claim{t: t, state: t.root, mask: mask}
+	cl.measure()
+	return cl
+}
+
+// measure recomputes slack.
+func (cl *claim) measure() {
+	cl.slack = nil
+	for column := range cl.mask.all() {
+		room := cl.t.room[column]
+		for r, amount := range room {
+			if left := amount - cl.total.At(r); r >= len(cl.slack) || left > cl.slack[r] {
+				cl.slack = grow(cl.slack, r).Set(r, left)
+			}
+		}
+	}
+}
+
+// grow extends v to index r with entries below every amount.
+func grow(v resource.Vector, r int) resource.Vector {
+	for len(v) <= r {
+		v = append(v, math.MinInt64)
+	}
+	return v
+}
+
+// offer is what a claim would become by taking pods of a class.
+type offer struct {
+	state stateID
+	mask  bitset
+	pods  int
+}
+
+// consider works out how many of n pods of the class the claim can take, without taking them.
+func (cl *claim) consider(c *class, st *stage, n int) offer {
+	for _, need := range c.needs {
+		if cl.slack.At(need.resource) < need.amount {
+			return offer{}
+		}
+	}
+	to := cl.t.step(cl.state, st.conjunction)
+	if to == refused {
+		return offer{}
+	}
+	next := cl.t.states[to]
+	candidates := cl.mask.and(next.mask)
+	counts, best := cl.counts(c, candidates, n)
+	if best == 0 {
+		return offer{}
+	}
+	if len(next.minimums) == 0 {
+		return offer{to, pick(candidates, counts, best), best}
+	}
+	// Fewer pods leave more candidates, so the largest number that keeps enough distinct values is found by bisection.
+	spare := sort.Search(best, func(spare int) bool {
+		return len(cl.t.unmet(next, pick(candidates, counts, best-spare))) == 0
+	})
+	if spare == best {
+		return offer{}
+	}
+	return offer{to, pick(candidates, counts, best-spare), best - spare}
+}
+
+// counts is how many of n pods each candidate could take, by column, and the most of them.
+func (cl *claim) counts(c *class, candidates bitset, n int) (counts []int, most int) {
+	counts = make([]int, cl.t.columns.len())
+	for column := range candidates.all() {
+		counts[column] = c.count(cl.t.room[column], cl.total, n)
+		most = max(most, counts[column])
+	}
+	return counts, most
+}
+
+// pick is the candidates that can take at least n pods.
+func pick(candidates bitset, counts []int, n int) bitset {
+	out := newBitset(len(candidates) * 64)
+	for column := range candidates.all() {
+		if counts[column] >= n {
+			out.set(column)
+		}
+	}
+	return out
+}
+
+// put takes the pods of an accepted offer into the claim.
+func (cl *claim) put(c *class, st *stage, o offer, pods []*model.Pod) {
+	cl.state, cl.mask = o.state, o.mask
+	cl.total = cl.total.Add(c.shape.Requests.Times(int64(len(pods))))
+	cl.fills = append(cl.fills, fill{c, st, pods})
+	cl.measure()
+}
+
+// repels reports whether a taint of the pool keeps the class away.
+func (t *template) repels(c *class, st *stage) (model.Taint, bool) {
+	return model.Untolerated(t.pool.Taints, c.shape.Tolerations, st.tolerant)
+}
+
+// pods are all pods of the claim in the order they were put in.
+func (cl *claim) pods() []*model.Pod {
+	var out []*model.Pod
+	for _, f := range cl.fills {
+		out = append(out, f.pods...)
+	}
+	return out
+}

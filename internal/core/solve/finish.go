@@ -1,0 +1,192 @@
+package solve
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/reason"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+// Labels that a finished claim constrains on its own account.
+const (
+	instanceTypeKey = "node.kubernetes.io/instance-type"
+	capacityTypeKey = "karpenter.sh/capacity-type"
+)
+
+// plan turns what the run did into a value.
+func (s *solver) plan() Plan {
+	var p Plan
+	for _, t := range s.targets.list {
+		if len(t.pods) > 0 {
+			p.Placements = append(p.Placements, Placement{Node: t.node, Pods: t.pods})
+		}
+	}
+	menus := menus{}
+	for _, cl := range s.claims {
+		done, ok := s.finish(cl, menus)
+		if !ok {
+			why := reason.Reason{Code: reason.MinValuesUnmet, Pool: cl.t.pool.Name, Keys: cl.t.unmet(cl.t.states[cl.state], cl.mask)}
+			p.Unschedulable = append(p.Unschedulable, Refusal{Pods: cl.pods(), Reasons: reason.Reasons{why}})
+			continue
+		}
+		p.Claims = append(p.Claims, done)
+	}
+	for _, r := range s.refused {
+		p.Unschedulable = append(p.Unschedulable, Refusal{Pods: r.pods, Reasons: s.why(r.class)})
+	}
+	p.Undecided = s.left
+	return p
+}
+
+// finish completes a claim: daemons are added once, candidates are ordered by price and cut, and what the candidates imply
+// is written into the requirements. It fails when the cut leaves too few distinct values.
+func (s *solver) finish(cl *claim, menus menus) (Claim, bool) {
+	t, st := cl.t, cl.t.states[cl.state]
+	menu := menus.of(cl)
+	limit := s.problem.Options.maxInstanceTypes()
+	if len(menu) > limit {
+		menu = menu[:limit]
+		if len(t.unmet(st, columnsOf(menu, t.columns.len()))) > 0 {
+			return Claim{}, false
+		}
+	}
+	names := make([]string, len(menu))
+	for i, m := range menu {
+		names[i] = t.columns.types[t.columns.owner[m.column]].Name
+	}
+	reqs := t.requirements(st)
+	return Claim{
+		Pool:          t.pool.Name,
+		Pods:          cl.pods(),
+		Requirements:  t.narrow(reqs, names, menu, st),
+		Labels:        customLabels(reqs, s.problem.Options.Custom),
+		InstanceTypes: names,
+		Requests:      cl.total.Add(t.leastDaemons(cl.mask)),
+		Price:         menu[0].price,
+	}, true
+}
+
+// narrow adds what the candidates imply: their names, and the capacity types they come in.
+func (t *template) narrow(reqs requirement.Set, names []string, menu []item, st *state) requirement.Set {
+	types := requirement.New(instanceTypeKey, requirement.In, names...)
+	reqs = reqs.Replace(types.WithMinValues(reqs.Get(instanceTypeKey).MinValues))
+	onSale := columnsOf(menu, t.columns.len())
+	var capacityTypes []string
+	key, ok := t.u.index[capacityTypeKey]
+	for k := range st.kinds.all() {
+		if !ok || !t.columns.kinds[k].columns.meets(onSale) {
+			continue
+		}
+		for _, have := range t.columns.kinds[k].terms {
+			if have.key == key {
+				capacityTypes = append(capacityTypes, t.u.keys[key].sets[have.set].Values()...)
+			}
+		}
+	}
+	if len(capacityTypes) > 0 {
+		reqs = reqs.Add(requirement.New(capacityTypeKey, requirement.In, capacityTypes...))
+	}
+	return reqs
+}
+
+// customLabels gives every custom key one concrete value, so that pods that ask for it find it on the node.
+func customLabels(reqs requirement.Set, custom func(string) bool) map[string]string {
+	labels := map[string]string{}
+	for _, r := range reqs {
+		if custom == nil || !custom(r.Key) {
+			continue
+		}
+		if v := r.Any(); v != "" {
+			labels[r.Key] = v
+		}
+	}
+	return labels
+}
+
+// leastDaemons is what daemons will take on whatever candidate is launched: the minimum over the candidates.
+func (t *template) leastDaemons(mask bitset) resource.Vector {
+	var least resource.Vector
+	first := true
+	for column := range mask.all() {
+		if first {
+			least, first = t.daemons[column].Clone(), false
+			continue
+		}
+		least = least.Min(t.daemons[column])
+	}
+	return least
+}
+
+// item is a candidate with its cheapest price.
+type item struct {
+	column int
+	price  float64
+}
+
+// menus remembers candidate lists in order of price: claims that ended alike share one.
+type menus map[*template]map[stateID][]menu
+
+type menu struct {
+	mask  bitset
+	items []item
+}
+
+// of is the candidates of cl, one per instance type, cheapest first, ties by name.
+func (ms menus) of(cl *claim) []item {
+	byState, ok := ms[cl.t]
+	if !ok {
+		byState = map[stateID][]menu{}
+		ms[cl.t] = byState
+	}
+	for _, m := range byState[cl.state] {
+		if m.mask.equal(cl.mask) {
+			return m.items
+		}
+	}
+	items := cl.t.priced(cl.state, cl.mask)
+	byState[cl.state] = append(byState[cl.state], menu{cl.mask, items})
+	return items
+}
+
+func (t *template) priced(id stateID, mask bitset) []item {
+	kinds := t.states[id].kinds
+	byType := map[int]item{}
+	for column := range mask.all() {
+		price := t.columns.cheapest(column, kinds)
+		if known, ok := byType[t.columns.owner[column]]; !ok || price < known.price {
+			byType[t.columns.owner[column]] = item{column, price}
+		}
+	}
+	items := make([]item, 0, len(byType))
+	for _, i := range byType {
+		items = append(items, i)
+	}
+	slices.SortFunc(items, func(a, b item) int {
+		return cmp.Or(cmp.Compare(a.price, b.price), strings.Compare(t.nameOf(a), t.nameOf(b)))
+	})
+	return items
+}
+
+func (t *template) nameOf(i item) string { return t.columns.types[t.columns.owner[i.column]].Name }
+
+// price is that of the cheapest candidate of cl.
+func (cl *claim) price() float64 {
+	low := math.Inf(1)
+	kinds := cl.t.states[cl.state].kinds
+	for column := range cl.mask.all() {
+		low = min(low, cl.t.columns.cheapest(column, kinds))
+	}
+	return low
+}
+
+func columnsOf(menu []item, n int) bitset {
+	out := newBitset(n)
+	for _, i := range menu {
+		out.set(i.column)
+	}
+	return out
+}

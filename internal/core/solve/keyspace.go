@@ -1,0 +1,133 @@
+package solve
+
+import (
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+// keyspace interns what is said about one label key. Every distinct requirement gets a small number; questions about two
+// numbers are answered once with the requirement algebra and remembered.
+type keyspace struct {
+	name      string
+	wellKnown bool
+	sets      []requirement.Requirement
+	ids       map[string]setID
+	pairs     map[[2]setID]pair
+	covered   map[[2]setID]bool
+}
+
+// setID numbers a requirement within its key. undefined stands for a key about which nothing is said.
+type setID int32
+
+const undefined setID = -1
+
+// pair is what two requirements of one key make together.
+type pair struct {
+	overlap bool
+	meet    setID
+}
+
+// term is one key's requirement within a conjunction.
+type term struct {
+	key int
+	set setID
+}
+
+// universe is every label key of a problem.
+type universe struct {
+	keys      []*keyspace
+	index     map[string]int
+	wellKnown func(string) bool
+}
+
+func newUniverse(wellKnown func(string) bool) *universe {
+	return &universe{index: map[string]int{}, wellKnown: wellKnown}
+}
+
+func (u *universe) key(name string) int {
+	if i, ok := u.index[name]; ok {
+		return i
+	}
+	i := len(u.keys)
+	u.index[name] = i
+	u.keys = append(u.keys, &keyspace{
+		name:      name,
+		wellKnown: u.wellKnown(name),
+		ids:       map[string]setID{},
+		pairs:     map[[2]setID]pair{},
+		covered:   map[[2]setID]bool{},
+	})
+	return i
+}
+
+// terms interns a conjunction, in key order.
+func (u *universe) terms(set requirement.Set) []term {
+	out := make([]term, 0, len(set))
+	for _, r := range set {
+		k := u.key(r.Key)
+		out = append(out, term{key: k, set: u.keys[k].intern(r)})
+	}
+	return out
+}
+
+func (k *keyspace) intern(r requirement.Requirement) setID {
+	text := identity(r)
+	if id, ok := k.ids[text]; ok {
+		return id
+	}
+	id := setID(len(k.sets))
+	k.sets = append(k.sets, r)
+	k.ids[text] = id
+	return id
+}
+
+// identity is a string that equal requirements of one key share and different ones do not. The printed form cuts long
+// lists short, so all values are appended.
+func identity(r requirement.Requirement) string {
+	var b strings.Builder
+	b.WriteString(r.String())
+	for _, v := range r.Values() {
+		b.WriteByte(0)
+		b.WriteString(v)
+	}
+	return b.String()
+}
+
+// join answers whether a and b can be met together, and what they make.
+func (k *keyspace) join(a, b setID) pair {
+	if a == b {
+		r := k.sets[a]
+		return pair{overlap: r.HasIntersection(r) || absent(r), meet: a}
+	}
+	if p, ok := k.pairs[[2]setID{a, b}]; ok {
+		return p
+	}
+	x, y := k.sets[a], k.sets[b]
+	p := pair{overlap: x.HasIntersection(y) || absent(x) && absent(y)}
+	p.meet = k.intern(x.Intersect(y))
+	k.pairs[[2]setID{a, b}] = p
+	return p
+}
+
+// covers answers whether every value that have allows is allowed by want. For a label, have is the one value it carries.
+func (k *keyspace) covers(want, have setID) bool {
+	if want == have {
+		return k.sets[have].Len() > 0 || absent(k.sets[have])
+	}
+	c, ok := k.covered[[2]setID{want, have}]
+	if !ok {
+		w, h := k.sets[want], k.sets[have]
+		meet := w.Intersect(h)
+		meet.MinValues, h.MinValues = 0, 0
+		c = meet.Equal(h) && (h.Len() > 0 || absent(w))
+		k.covered[[2]setID{want, have}] = c
+	}
+	return c
+}
+
+// absent reports whether leaving the label off satisfies r.
+func absent(r requirement.Requirement) bool {
+	op := r.Operator()
+	return op == requirement.NotIn || op == requirement.DoesNotExist
+}

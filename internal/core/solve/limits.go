@@ -1,0 +1,100 @@
+package solve
+
+import (
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+// limits is what a pool may still add. Claims opened in this run are charged with the most that any of their candidates
+// would add, and the charge shrinks as candidates drop out.
+type limits struct {
+	bounds []bound
+}
+
+type bound struct {
+	resource  int
+	remaining int64
+}
+
+func newLimits(pool *model.Pool, nodes []*model.Node) *limits {
+	l := &limits{}
+	for r, limit := range pool.Limits {
+		remaining := limit
+		for _, n := range nodes {
+			if n.Pool == pool.Name {
+				remaining -= amountOf(n.Capacity, r)
+			}
+		}
+		l.bounds = append(l.bounds, bound{r, remaining})
+	}
+	slices.SortFunc(l.bounds, func(a, b bound) int { return a.resource - b.resource })
+	return l
+}
+
+// amountOf is the capacity entry that a limit on r looks at; a machine always counts as one node.
+func amountOf(capacity resource.Vector, r int) int64 {
+	if r == resource.Nodes {
+		return 1
+	}
+	return capacity.At(r)
+}
+
+func (l *limits) unlimited() bool { return len(l.bounds) == 0 }
+
+// exhausted reports whether no further node is allowed, whatever its size.
+func (l *limits) exhausted() bool {
+	return slices.ContainsFunc(l.bounds, func(b bound) bool { return b.resource == resource.Nodes && b.remaining == 0 })
+}
+
+// admits reports whether a machine of this capacity stays within every limit.
+func (l *limits) admits(capacity resource.Vector) bool {
+	for _, b := range l.bounds {
+		if amountOf(capacity, b.resource) > b.remaining {
+			return false
+		}
+	}
+	return true
+}
+
+// within is the columns of mask that the limits admit.
+func (t *template) within(mask bitset) bitset {
+	if t.limits.unlimited() {
+		return mask
+	}
+	out := newBitset(t.columns.len())
+	for column := range mask.all() {
+		if t.limits.admits(t.columns.types[t.columns.owner[column]].Capacity) {
+			out.set(column)
+		}
+	}
+	return out
+}
+
+// charge replaces what cl is charged with by the most that its present candidates would add.
+func (l *limits) charge(cl *claim) {
+	if l.unlimited() {
+		return
+	}
+	worst := make([]int64, len(l.bounds))
+	for column := range cl.mask.all() {
+		capacity := cl.t.columns.types[cl.t.columns.owner[column]].Capacity
+		for i, b := range l.bounds {
+			worst[i] = max(worst[i], amountOf(capacity, b.resource))
+		}
+	}
+	l.release(cl)
+	for i := range l.bounds {
+		l.bounds[i].remaining -= worst[i]
+	}
+	cl.charged = worst
+}
+
+// release takes back what cl is charged with.
+func (l *limits) release(cl *claim) {
+	for i, amount := range cl.charged {
+		l.bounds[i].remaining += amount
+	}
+	cl.charged = nil
+}

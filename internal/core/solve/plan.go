@@ -1,0 +1,58 @@
+package solve
+
+import (
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/reason"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+// Plan is what should be. It is a value that can be stored, compared and replayed.
+type Plan struct {
+	// Claims are the machines to ask for, in the order they were opened.
+	Claims []Claim
+	// Placements are pods that fit on machines that exist or were asked for earlier.
+	Placements []Placement
+	// Unschedulable are pods that fit nowhere, with the reasons.
+	Unschedulable []Refusal
+	// Undecided are pods the run did not get to before it was stopped.
+	Undecided []*model.Pod
+}
+
+// Claim is one machine to ask for.
+type Claim struct {
+	Pool string
+	// Pods are expected to run on the machine.
+	Pods []*model.Pod
+	// Requirements is what the launch has to respect, instance types included.
+	Requirements requirement.Set
+	// Labels are the concrete values of custom requirement keys, to be put on the machine.
+	Labels map[string]string
+	// InstanceTypes are the candidates, cheapest first.
+	InstanceTypes []string
+	// Requests is what pods and daemons will ask of the machine.
+	Requests resource.Vector
+	// Price is that of the cheapest candidate in dollars an hour.
+	Price float64
+}
+
+// Placement puts pods on one existing node.
+type Placement struct {
+	Node *model.Node
+	Pods []*model.Pod
+}
+
+// Refusal is a group of pods that fit nowhere for the same reasons.
+type Refusal struct {
+	Pods    []*model.Pod
+	Reasons reason.Reasons
+}
+
+// Price is what the claims cost together in dollars an hour, at their cheapest candidates.
+func (p Plan) Price() float64 {
+	sum := 0.0
+	for _, c := range p.Claims {
+		sum += c.Price
+	}
+	return sum
+}

@@ -1,0 +1,179 @@
+package solve
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+// state is what a claim says about labels. Claims of one pool that say the same share a state, so what follows from it is
+// worked out once: the columns it leaves and the state that another class leads to.
+type state struct {
+	// sets by key; keys beyond the end are undefined.
+	sets []setID
+	// labels are the columns whose labels agree, offers those with an available compatible offering, mask both.
+	labels, offers, mask bitset
+	// kinds are the compatible offerings.
+	kinds bitset
+	// next by conjunction number: the state that follows, refused, or 0 for not asked yet (stored plus two).
+	next []stateID
+	// minimums are the keys with a demand for distinct values.
+	minimums []term
+}
+
+// stateID numbers a state within its template.
+type stateID int32
+
+const refused stateID = -1
+
+func (s *state) get(key int) setID {
+	if key < len(s.sets) {
+		return s.sets[key]
+	}
+	return undefined
+}
+
+// rootState is the state of a claim with no pods.
+func (t *template) rootState() stateID {
+	s := &state{}
+	for _, have := range t.u.terms(t.pool.Requirements.And(simulated())) {
+		s.put(have)
+	}
+	s.labels = fullBitset(t.columns.len())
+	return t.derive(s, t.u.terms(t.pool.Requirements))
+}
+
+func (s *state) put(have term) {
+	for len(s.sets) <= have.key {
+		s.sets = append(s.sets, undefined)
+	}
+	s.sets[have.key] = have.set
+}
+
+// compatible reports whether a machine in state s can satisfy want: every key must be defined, or well-known, or
+// satisfied by absence, and agree.
+func (t *template) compatible(s *state, want []term) bool {
+	for _, w := range want {
+		k, have := t.u.keys[w.key], s.get(w.key)
+		switch {
+		case have != undefined && !k.join(have, w.set).overlap:
+			return false
+		case have == undefined && !k.wellKnown && !absent(k.sets[w.set]):
+			return false
+		}
+	}
+	return true
+}
+
+// step is the state that follows from s when the conjunction numbered n joins, or refused.
+func (t *template) step(from stateID, c *conjunction) stateID {
+	s := t.states[from]
+	if c.number < len(s.next) {
+		if to := s.next[c.number]; to != 0 {
+			return to - 2
+		}
+	} else {
+		s.next = append(s.next, make([]stateID, c.number+1-len(s.next))...)
+	}
+	to := t.follow(from, c.terms)
+	s.next[c.number] = to + 2
+	return to
+}
+
+func (t *template) follow(from stateID, want []term) stateID {
+	s := t.states[from]
+	if !t.compatible(s, want) {
+		return refused
+	}
+	n := &state{sets: slices.Clone(s.sets), labels: s.labels}
+	var changed []term
+	for _, w := range want {
+		joined := w.set
+		if have := s.get(w.key); have != undefined {
+			joined = t.u.keys[w.key].join(have, w.set).meet
+			if joined == have {
+				continue
+			}
+		}
+		n.put(term{w.key, joined})
+		changed = append(changed, term{w.key, joined})
+	}
+	if len(changed) == 0 {
+		return from
+	}
+	return t.derive(n, changed)
+}
+
+// derive completes n after the keys in changed were set, and numbers it.
+func (t *template) derive(n *state, changed []term) stateID {
+	id := n.identity()
+	if known, ok := t.byTerms[id]; ok {
+		return known
+	}
+	for _, c := range changed {
+		n.labels = n.labels.and(t.columns.matching(c, t.u))
+	}
+	n.kinds = newBitset(len(t.columns.kinds))
+	n.offers = newBitset(t.columns.len())
+	for i, k := range t.columns.kinds {
+		if t.compatible(n, k.terms) {
+			n.kinds.set(i)
+			n.offers.or(k.columns)
+		}
+	}
+	n.mask = n.labels.and(n.offers)
+	for key, set := range n.sets {
+		if set != undefined && t.u.keys[key].sets[set].MinValues > 0 {
+			n.minimums = append(n.minimums, term{key, set})
+		}
+	}
+	t.states = append(t.states, n)
+	t.byTerms[id] = stateID(len(t.states) - 1)
+	return stateID(len(t.states) - 1)
+}
+
+func (s *state) identity() string {
+	var b []byte
+	for _, set := range s.sets {
+		b = binary.AppendVarint(b, int64(set))
+	}
+	return string(b)
+}
+
+// requirements is what s says, without the labels that exist only inside a run.
+func (t *template) requirements(s *state) requirement.Set {
+	var out []requirement.Requirement
+	for key, set := range s.sets {
+		if set == undefined {
+			continue
+		}
+		switch name := t.u.keys[key].name; name {
+		case hostnameKey, registeredKey, initializedKey:
+		default:
+			out = append(out, t.u.keys[key].sets[set])
+		}
+	}
+	return requirement.NewSet(out...)
+}
+
+// unmet is the keys whose demand for distinct values the columns in mask do not meet.
+func (t *template) unmet(s *state, mask bitset) []string {
+	var keys []string
+	for _, m := range s.minimums {
+		k := t.u.keys[m.key]
+		distinct := map[string]bool{}
+		for _, label := range t.columns.labels[m.key] {
+			r := k.sets[label.set]
+			if !r.Complement() && label.columns.meets(mask) {
+				for _, v := range r.Values() {
+					distinct[v] = true
+				}
+			}
+		}
+		if len(distinct) < k.sets[m.set].MinValues {
+			keys = append(keys, k.name)
+		}
+	}
+	return keys
+}

@@ -1,0 +1,85 @@
+package solve
+
+import (
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+// Labels that exist only inside a run.
+const (
+	hostnameKey    = "kubernetes.io/hostname"
+	registeredKey  = "karpenter.sh/registered"
+	initializedKey = "karpenter.sh/initialized"
+	// newHostname stands for the name of a machine that has none yet: no pod can ask for it.
+	newHostname = "hostname-placeholder"
+)
+
+// simulated are the labels every new machine has during a run and that must not leave it. The last two make daemons count
+// that wait for a node to be ready.
+func simulated() requirement.Set {
+	return requirement.NewSet(
+		requirement.New(hostnameKey, requirement.In, newHostname),
+		requirement.New(registeredKey, requirement.In, "true"),
+		requirement.New(initializedKey, requirement.In, "true"),
+	)
+}
+
+// template is a pool ready to open claims from.
+type template struct {
+	pool    *model.Pool
+	columns *columns
+	u       *universe
+	// daemons is the overhead that DaemonSets add to each column; room is what is left for pods.
+	daemons []resource.Vector
+	room    []resource.Vector
+	// states are the label states that claims of this pool have reached; states[root] is an empty claim.
+	states  []*state
+	byTerms map[string]stateID
+	root    stateID
+	limits  *limits
+}
+
+func newTemplate(pool *model.Pool, cols *columns, u *universe, daemons []*class) *template {
+	t := &template{pool: pool, columns: cols, u: u, byTerms: map[string]stateID{}}
+	t.root = t.rootState()
+	t.reserveDaemons(daemons)
+	return t
+}
+
+// usable reports whether the pool's own requirements leave a column that is on offer.
+func (t *template) usable() bool { return !t.states[t.root].mask.empty() }
+
+// reserveDaemons works out which daemons run on which column. A daemon counts where it tolerates the pool's taints (soft
+// ones always), its labels are compatible with the pool, and the type does not contradict them; preferences never matter.
+func (t *template) reserveDaemons(daemons []*class) {
+	t.daemons = make([]resource.Vector, t.columns.len())
+	t.room = make([]resource.Vector, t.columns.len())
+	for _, d := range daemons {
+		runsOn := t.runsOn(d)
+		for column := range runsOn.all() {
+			t.daemons[column] = t.daemons[column].Add(d.shape.Requests)
+		}
+	}
+	for column := range t.room {
+		t.room[column] = t.columns.allocatable(column).Sub(t.daemons[column])
+	}
+}
+
+func (t *template) runsOn(d *class) bitset {
+	runsOn := newBitset(t.columns.len())
+	if _, repelled := model.Untolerated(t.pool.Taints, d.shape.Tolerations, true); repelled {
+		return runsOn
+	}
+	for _, alternative := range d.alternatives {
+		if !t.compatible(t.states[t.root], alternative.terms) {
+			continue
+		}
+		match := fullBitset(t.columns.len())
+		for _, want := range alternative.terms {
+			match = match.and(t.columns.matching(want, t.u))
+		}
+		runsOn.or(match)
+	}
+	return runsOn
+}

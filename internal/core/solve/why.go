@@ -1,0 +1,117 @@
+package solve
+
+import (
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/reason"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+// hugeCPU is a request of a million cores, in thousandths: almost certainly a mistyped unit.
+const hugeCPU = 1_000_000 * 1000
+
+// why says for every pool what stands between it and the class in its most yielding form.
+func (s *solver) why(c *class) reason.Reasons {
+	if len(s.problem.Pools) == 0 {
+		return reason.Reasons{{Code: reason.NoPools}}
+	}
+	if len(s.templates) == 0 {
+		return reason.Reasons{{Code: reason.PoolEmpty}}
+	}
+	st := c.stages[len(c.stages)-1]
+	var out reason.Reasons
+	for _, t := range s.templates {
+		r := t.why(c, st)
+		r.Pool = t.pool.Name
+		if r.Code == reason.NoInstanceType || r.Code == reason.MinValuesUnmet {
+			r.Resources = resource.Describe(c.shape.Requests, s.problem.Resources)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// why is the first obstacle, in the order in which a new claim is tested.
+func (t *template) why(c *class, st *stage) reason.Reason {
+	if t.limits.exhausted() {
+		return reason.Reason{Code: reason.NodesExhausted}
+	}
+	root := t.states[t.root]
+	within := t.within(root.mask)
+	if within.empty() {
+		return reason.Reason{Code: reason.LimitsExceeded}
+	}
+	if taint, repelled := t.repels(c, st); repelled {
+		return reason.Reason{Code: reason.TaintNotTolerated, Taint: taint.String()}
+	}
+	to := t.step(t.root, st.conjunction)
+	if to == refused {
+		return t.conflict(st.conjunction)
+	}
+	next := t.states[to]
+	reqs := t.requirements(next)
+	candidates := t.open(within.and(next.mask))
+	if counts, most := candidates.counts(c, candidates.mask, 1); most > 0 {
+		unmet := t.unmet(next, pick(candidates.mask, counts, 1))
+		return reason.Reason{Code: reason.MinValuesUnmet, Keys: unmet, Requirements: reqs}
+	}
+	return reason.Reason{
+		Code:         reason.NoInstanceType,
+		Criteria:     t.criteria(c, next, t.within(fullBitset(t.columns.len()))),
+		Requirements: reqs,
+		HugeCPU:      c.shape.Requests.At(resource.CPU) >= hugeCPU,
+	}
+}
+
+// criteria judges labels, resources and offerings independently of each other, over the columns in scope.
+func (t *template) criteria(c *class, next *state, scope bitset) reason.Criteria {
+	fits := newBitset(t.columns.len())
+	for column := range scope.all() {
+		if c.count(t.room[column], nil, 1) > 0 {
+			fits.set(column)
+		}
+	}
+	labels, offers := next.labels.and(scope), next.offers.and(scope)
+	return reason.Criteria{
+		Requirements:             !labels.empty(),
+		Resources:                !fits.empty(),
+		Offering:                 !offers.empty(),
+		RequirementsAndResources: labels.meets(fits),
+		RequirementsAndOffering:  labels.meets(offers),
+		ResourcesAndOffering:     fits.meets(offers),
+	}
+}
+
+// conflict names the label that keeps the conjunction away from an empty claim.
+func (t *template) conflict(c *conjunction) reason.Reason {
+	root := t.states[t.root]
+	var contradicting *requirement.Conflict
+	for _, w := range c.terms {
+		k, have := t.u.keys[w.key], root.get(w.key)
+		switch {
+		case have == undefined && !k.wellKnown && !absent(k.sets[w.set]):
+			found := requirement.Conflict{Key: k.name, Undefined: true, Want: k.sets[w.set]}
+			return reason.Reason{Code: reason.LabelUndefined, Conflict: found, Hint: t.hint(k.name)}
+		case have != undefined && contradicting == nil && !k.join(have, w.set).overlap:
+			contradicting = &requirement.Conflict{Key: k.name, Want: k.sets[w.set], Have: k.sets[have]}
+		}
+	}
+	return reason.Reason{Code: reason.RequirementConflict, Conflict: *contradicting}
+}
+
+// hint is a label that the user may have meant: a known one that contains the key, or ends like it.
+func (t *template) hint(key string) string {
+	name := key[strings.LastIndexByte(key, '/')+1:]
+	best := ""
+	for _, k := range t.u.keys {
+		known := k.wellKnown || t.states[t.root].get(t.u.index[k.name]) != undefined
+		if !known || k.name == key || k.name == hostnameKey || k.name == registeredKey || k.name == initializedKey {
+			continue
+		}
+		if (strings.Contains(k.name, key) || strings.HasSuffix(k.name, name)) && (best == "" || k.name < best) {
+			best = k.name
+		}
+	}
+	return best
+}
