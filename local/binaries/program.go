@@ -1,0 +1,53 @@
+package binaries
+
+import "os/exec"
+
+// Names of the programs in the cache directory.
+const (
+	Etcd              = "etcd"
+	KubeAPIServer     = "kube-apiserver"
+	ControllerManager = "kube-controller-manager"
+	Scheduler         = "kube-scheduler"
+	Kubectl           = "kubectl"
+	Kwok              = "kwok"
+	Kwokctl           = "kwokctl"
+)
+
+// program is one thing to build.
+type program struct {
+	name    string
+	version string
+	// pkg is the main package. A program of its own module graph ("installed") is built by `go install pkg@version`, which
+	// works only for modules without replace directives; the others are built inside the module of this repository.
+	pkg       string
+	installed bool
+}
+
+// programs lists everything in build order. The API server comes early: it compiles most of what the others share.
+func programs(v Versions) []program {
+	return []program{
+		{name: Etcd, version: v.Etcd, pkg: etcdModule},
+		{name: KubeAPIServer, version: v.Kubernetes, pkg: kubernetesModule + "/cmd/kube-apiserver"},
+		{name: ControllerManager, version: v.Kubernetes, pkg: kubernetesModule + "/cmd/kube-controller-manager"},
+		{name: Scheduler, version: v.Kubernetes, pkg: kubernetesModule + "/cmd/kube-scheduler"},
+		{name: Kubectl, version: v.Kubernetes, pkg: kubernetesModule + "/cmd/kubectl"},
+		{name: Kwok, version: v.Kwok, pkg: "sigs.k8s.io/kwok/cmd/kwok", installed: true},
+		{name: Kwokctl, version: v.Kwok, pkg: "sigs.k8s.io/kwok/cmd/kwokctl", installed: true},
+	}
+}
+
+// command is the go command that builds p; moduleDir holds go.mod and go.sum, outDir receives the program.
+func (p program) command(kubernetes, moduleDir, outDir string) *exec.Cmd {
+	// Without a stamped version the servers call themselves v0.0.0-master+$Format and clients fail to parse that.
+	ldflags := "-s -w -X k8s.io/component-base/version.gitVersion=" + kubernetes
+	if p.installed {
+		cmd := exec.Command("go", "install", "-trimpath", "-ldflags=-s -w", p.pkg+"@"+p.version)
+		cmd.Env = append(cmd.Environ(), "GOBIN="+outDir)
+		cmd.Dir = outDir
+		return cmd
+	}
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags="+ldflags, "-o", outDir+"/"+p.name, p.pkg)
+	cmd.Dir = moduleDir
+	cmd.Env = cmd.Environ()
+	return cmd
+}

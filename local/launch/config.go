@@ -1,0 +1,110 @@
+package launch
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/karpenter-anew/karpenter/local/binaries"
+	"github.com/karpenter-anew/karpenter/local/stages"
+)
+
+// clusterName is the name of the one cluster in each kwokctl working directory.
+const clusterName = "karpenter"
+
+// Names of the processes of a running cluster: the programs are linked into the cluster under these.
+const (
+	etcd              = "etcd"
+	apiServer         = "kube-apiserver"
+	controllerManager = "kube-controller-manager"
+	scheduler         = "kube-scheduler"
+	nodeSimulator     = "kwok-controller"
+)
+
+func components() []string {
+	return []string{etcd, apiServer, controllerManager, scheduler, nodeSimulator}
+}
+
+// kwokctlConfig is the part of kwokctl's configuration document that is used here. JSON is written where YAML is read.
+type kwokctlConfig struct {
+	APIVersion string           `json:"apiVersion"`
+	Kind       string           `json:"kind"`
+	Options    map[string]any   `json:"options"`
+	Patches    []componentPatch `json:"componentsPatches"`
+}
+
+type componentPatch struct {
+	Name      string     `json:"name"`
+	ExtraArgs []extraArg `json:"extraArgs"`
+}
+
+type extraArg struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	// Override replaces an argument that kwokctl sets itself.
+	Override bool `json:"override,omitempty"`
+}
+
+// portsNeeded is how many ports writeConfig uses.
+const portsNeeded = 6
+
+// configuration returns the document that makes kwokctl start the cluster as we want it: our programs only (it would fetch any that is not
+// named), loopback only, RBAC on, no client-side rate limits, and the simulator on nodes marked as fake only.
+func configuration(cache binaries.Cache, ports []int) ([]byte, error) {
+	config := kwokctlConfig{
+		APIVersion: "config.kwok.x-k8s.io/v1alpha1",
+		Kind:       "KwokctlConfiguration",
+		Options: map[string]any{
+			"runtime":                     "binary",
+			"kubeVersion":                 cache.Versions.Kubernetes,
+			"components":                  components(),
+			"bindAddress":                 "127.0.0.1",
+			"securePort":                  true,
+			"kubeAuthorization":           true,
+			"kubeAdmission":               true,
+			"disableQPSLimits":            true,
+			"etcdBinary":                  cache.Path(binaries.Etcd),
+			"kubeApiserverBinary":         cache.Path(binaries.KubeAPIServer),
+			"kubeControllerManagerBinary": cache.Path(binaries.ControllerManager),
+			"kubeSchedulerBinary":         cache.Path(binaries.Scheduler),
+			"kubectlBinary":               cache.Path(binaries.Kubectl),
+			"kwokControllerBinary":        cache.Path(binaries.Kwok),
+			"kubeApiserverPort":           ports[0],
+			"etcdPort":                    ports[1],
+			"etcdPeerPort":                ports[2],
+			"kubeControllerManagerPort":   ports[3],
+			"kubeSchedulerPort":           ports[4],
+			"kwokControllerPort":          ports[5],
+		},
+		Patches: patches(),
+	}
+	text, err := json.MarshalIndent(config, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("writing the kwokctl configuration: %w", err)
+	}
+	behaviour, err := stages.YAML()
+	if err != nil {
+		return nil, err
+	}
+	return append(append(text, '\n'), behaviour...), nil
+}
+
+func patches() []componentPatch {
+	return []componentPatch{
+		{Name: etcd, ExtraArgs: []extraArg{
+			// The data is thrown away; waiting for a slow disk would only blur every measurement.
+			{Key: "unsafe-no-fsync", Value: "true"},
+		}},
+		{Name: apiServer, ExtraArgs: []extraArg{
+			// A machine without a default route has no address to advertise, and loopback is refused as an endpoint.
+			{Key: "advertise-address", Value: "127.0.0.1"},
+			{Key: "endpoint-reconciler-type", Value: "none"},
+		}},
+		// A lost lease would end these two when the API server is away for some seconds, and there is only one of each.
+		{Name: controllerManager, ExtraArgs: []extraArg{{Key: "leader-elect", Value: "false"}}},
+		{Name: scheduler, ExtraArgs: []extraArg{{Key: "leader-elect", Value: "false"}}},
+		{Name: nodeSimulator, ExtraArgs: []extraArg{
+			{Key: "manage-all-nodes", Value: "false", Override: true},
+			{Key: "manage-nodes-with-label-selector", Value: "kwok.x-k8s.io/node=fake"},
+		}},
+	}
+}

@@ -1,0 +1,158 @@
+// Package launch runs a real Kubernetes control plane on loopback, with simulated nodes, for as long as its caller wants it, and leaves
+// nothing behind: no process and no file, whether the caller ends, the start-up fails half way, or the launcher itself is killed (then
+// the next launcher cleans up).
+//
+// kwokctl sets the cluster up and starts its processes; this package chooses ports and directories, waits, watches and tears down.
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/karpenter-anew/karpenter/local/binaries"
+)
+
+// Options say where a cluster lives.
+type Options struct {
+	// Cache holds the programs, which must have been built.
+	Cache binaries.Cache
+	// Dir is the cluster's directory: absent or empty. "" chooses a new one below the system's temporary directory.
+	Dir string
+	// Kubeconfig is where the administrator's kubeconfig goes; "" puts it into the cluster's directory.
+	Kubeconfig string
+	// Log receives progress and failures, for people.
+	Log io.Writer
+}
+
+// Timing of a launch. A cold page cache and two busy cores make a start of some seconds a start of many.
+const (
+	readyPatience = 90 * time.Second
+	startAttempts = 3
+)
+
+// errPortTaken is a start that lost the race for one of its ports.
+var errPortTaken = errors.New("a chosen port was taken by somebody else")
+
+// Run starts a cluster, calls ready with the path of its kubeconfig, and keeps it until ctx ends or one of its processes dies. Whatever the
+// outcome, everything is removed before Run returns. The error is nil when ctx ended a cluster that was ready.
+func Run(ctx context.Context, o Options, ready func(kubeconfig string)) error {
+	adoptOrphans()
+	reg := registryOf(o.Cache)
+	if err := sweep(reg, o.Log); err != nil {
+		return err
+	}
+	rec, err := plan(o)
+	if err != nil {
+		return err
+	}
+	c, err := reg.claim(rec)
+	if err != nil {
+		return err
+	}
+	runErr := attempt(ctx, o, rec, ready)
+	return errors.Join(runErr, c.remove())
+}
+
+// attempt starts the cluster, again with other ports if one was taken meanwhile, and watches it.
+func attempt(ctx context.Context, o Options, rec record, ready func(string)) error {
+	l := layout{dir: rec.Dir}
+	for n := 1; ; n++ {
+		err := start(ctx, o, l, rec.Kubeconfig)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, errPortTaken) || n == startAttempts {
+			return err
+		}
+		_, _ = fmt.Fprintf(o.Log, "control plane: %v; trying other ports\n", err)
+		if err := errors.Join(kill(below(l.dir)), removeContents(l.dir)); err != nil {
+			return err
+		}
+	}
+	ready(rec.Kubeconfig)
+	return watch(ctx, l)
+}
+
+// plan decides the paths of a new cluster and refuses a directory with something in it.
+func plan(o Options) (record, error) {
+	rec := record{Owner: os.Getpid()}
+	var err error
+	dir := o.Dir
+	if dir == "" {
+		dir = filepath.Join(os.TempDir(), "karpenter-local-"+randomID())
+	}
+	if rec.Dir, err = filepath.Abs(dir); err != nil {
+		return record{}, fmt.Errorf("resolving the cluster directory: %w", err)
+	}
+	entries, err := os.ReadDir(rec.Dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+	case err != nil:
+		return record{}, fmt.Errorf("looking into the cluster directory: %w", err)
+	case len(entries) > 0:
+		return record{}, fmt.Errorf("the cluster directory %s is not empty; name an empty or a new one, its content is removed at the end",
+			rec.Dir)
+	default:
+		rec.KeepDir = true
+	}
+	rec.Kubeconfig = layout{dir: rec.Dir}.kubeconfig()
+	if o.Kubeconfig != "" {
+		if rec.Kubeconfig, err = filepath.Abs(o.Kubeconfig); err != nil {
+			return record{}, fmt.Errorf("resolving the kubeconfig path: %w", err)
+		}
+	}
+	return rec, nil
+}
+
+// start brings the cluster up and writes its kubeconfig.
+func start(ctx context.Context, o Options, l layout, kubeconfig string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, readyPatience, fmt.Errorf("not ready after %s", readyPatience))
+	defer cancel()
+	ports, err := freePorts(portsNeeded)
+	if err != nil {
+		return err
+	}
+	config, err := configuration(o.Cache, ports)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(l.bin(), 0o700); err != nil {
+		return fmt.Errorf("making the cluster directory: %w", err)
+	}
+	if err := os.WriteFile(l.config(), config, 0o600); err != nil {
+		return fmt.Errorf("writing the kwokctl configuration: %w", err)
+	}
+	if err := createCluster(ctx, o.Cache, l); err != nil {
+		return explain(l, err)
+	}
+	server := fmt.Sprintf("https://127.0.0.1:%d", ports[0])
+	client, err := newAPIClient(l, server)
+	if err != nil {
+		return explain(l, err)
+	}
+	// A pod can be created as soon as the service account that it runs as exists.
+	if err := client.await(ctx, "/readyz", "/api/v1/namespaces/default/serviceaccounts/default"); err != nil {
+		return explain(l, err)
+	}
+	return writeKubeconfig(l, server, kubeconfig)
+}
+
+// explain adds what the components logged last to a failed start, and recognises a lost race for a port.
+func explain(l layout, cause error) error {
+	for _, component := range components() {
+		tail := l.logTail(component, 5)
+		if strings.Contains(tail, "address already in use") {
+			return fmt.Errorf("starting %s: %w", component, errPortTaken)
+		}
+		if tail != "" {
+			cause = fmt.Errorf("%w\n--- last lines of %s:\n%s", cause, component, tail)
+		}
+	}
+	return cause
+}

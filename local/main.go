@@ -1,0 +1,170 @@
+// Command local builds and runs a real Kubernetes control plane on loopback, with simulated nodes, for the demo and the tests.
+//
+//	local build                 build every program into the cache (once per version)
+//	local up                    run a cluster until Ctrl-C; prints KUBECONFIG=<path> when it is ready
+//	local restart-apiserver     take the API server of a running cluster down and up again
+//	local sweep                 remove the clusters of launchers that were killed
+//	local env                   print the environment that tests need, for `eval`
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/karpenter-anew/karpenter/local/binaries"
+	"github.com/karpenter-anew/karpenter/local/launch"
+)
+
+//go:embed go.mod
+var goMod []byte
+
+//go:embed go.sum
+var goSum []byte
+
+const usage = `usage: local <command> [flags]
+
+commands:
+  build               build the control plane into the cache; instant when it is there
+  up                  run a cluster until Ctrl-C or SIGTERM; prints KUBECONFIG=<path> when it is ready
+      --workdir DIR           the cluster's directory: new or empty, removed at the end (default: a temporary one)
+      --kubeconfig-out FILE   where the kubeconfig goes (default: DIR/kubeconfig)
+      --until-stdin-closes    also end when standard input is closed
+  restart-apiserver   take the API server of a running cluster down and up again
+      --workdir DIR           which cluster (default: the only one that runs)
+      --down DURATION         how long it stays down (default 0s)
+  sweep               remove what launchers that were killed left behind
+  env                 print the environment that tests need, for eval "$(local env)"
+
+KARPENTER_LOCAL_CACHE overrides the cache directory (default: $XDG_CACHE_HOME/karpenter-anew or ~/.cache/karpenter-anew).
+`
+
+// errUsage is a command line that makes no sense; the usage text is printed with it.
+var errUsage = errors.New("bad usage")
+
+func main() {
+	// A reader that goes away must not kill the launcher before it has torn its cluster down.
+	signal.Ignore(syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	if err == nil {
+		return
+	}
+	_, _ = fmt.Fprintf(os.Stderr, "local: %v\n", err)
+	if errors.Is(err, errUsage) {
+		_, _ = io.WriteString(os.Stderr, usage)
+		os.Exit(2)
+	}
+	os.Exit(1)
+}
+
+func run(ctx context.Context, args []string, in io.Reader, out, log io.Writer) error {
+	if len(args) == 0 {
+		return fmt.Errorf("%w: no command", errUsage)
+	}
+	cache, err := binaries.NewCache(goMod)
+	if err != nil {
+		return err
+	}
+	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	switch args[0] {
+	case "build":
+		return build(ctx, cache, flags, args[1:], out, log)
+	case "up":
+		return up(ctx, cache, flags, args[1:], in, out, log)
+	case "restart-apiserver":
+		return restart(ctx, cache, flags, args[1:], log)
+	case "sweep":
+		if err := parse(flags, args[1:]); err != nil {
+			return err
+		}
+		return launch.Sweep(cache, log)
+	case "env":
+		return env(cache, flags, args[1:], out)
+	case "help", "-h", "--help":
+		_, err := io.WriteString(out, usage)
+		return err
+	}
+	return fmt.Errorf("%w: unknown command %q", errUsage, args[0])
+}
+
+func parse(flags *flag.FlagSet, args []string) error {
+	if err := flags.Parse(args); err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%w: unexpected argument %q", errUsage, flags.Arg(0))
+	}
+	return nil
+}
+
+func build(ctx context.Context, cache binaries.Cache, flags *flag.FlagSet, args []string, out, log io.Writer) error {
+	if err := parse(flags, args); err != nil {
+		return err
+	}
+	if err := ensure(ctx, cache, log); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out, cache.Bin())
+	return err
+}
+
+func ensure(ctx context.Context, cache binaries.Cache, log io.Writer) error {
+	return binaries.Ensure(ctx, cache, binaries.Module{GoMod: goMod, GoSum: goSum}, log)
+}
+
+func up(ctx context.Context, cache binaries.Cache, flags *flag.FlagSet, args []string, in io.Reader, out, log io.Writer) error {
+	options := launch.Options{Cache: cache, Log: log}
+	flags.StringVar(&options.Dir, "workdir", "", "")
+	flags.StringVar(&options.Kubeconfig, "kubeconfig-out", "", "")
+	untilClosed := flags.Bool("until-stdin-closes", false, "")
+	if err := parse(flags, args); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if *untilClosed {
+		go func() {
+			_, _ = io.Copy(io.Discard, in)
+			cancel()
+		}()
+	}
+	if err := ensure(ctx, cache, log); err != nil {
+		return err
+	}
+	start := time.Now()
+	return launch.Run(ctx, options, func(kubeconfig string) {
+		_, _ = fmt.Fprintf(log, "control plane: ready in %.1f s\n", time.Since(start).Seconds())
+		_, _ = fmt.Fprintf(out, "KUBECONFIG=%s\n", kubeconfig)
+	})
+}
+
+func restart(ctx context.Context, cache binaries.Cache, flags *flag.FlagSet, args []string, log io.Writer) error {
+	dir := flags.String("workdir", "", "")
+	down := flags.Duration("down", 0, "")
+	if err := parse(flags, args); err != nil {
+		return err
+	}
+	return launch.RestartAPIServer(ctx, cache, *dir, *down, log)
+}
+
+func env(cache binaries.Cache, flags *flag.FlagSet, args []string, out io.Writer) error {
+	if err := parse(flags, args); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	_, err = fmt.Fprintf(out, "export KUBEBUILDER_ASSETS=%q\nexport KARPENTER_LOCAL_BIN=%q\n", cache.Bin(), self)
+	return err
+}
