@@ -1,0 +1,100 @@
+package v1
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// NoDisruptionLimit is the allowance of a pool that no budget limits.
+const NoDisruptionLimit = math.MaxInt32
+
+// AllowedDisruptions is how many of the pool's nodes may be disrupting at the same time for a reason: the smallest
+// allowance among the budgets that apply, or NoDisruptionLimit when none does. Nodes already disrupting have to be
+// subtracted by the caller. One budget that cannot be evaluated, for whatever reason it is meant, closes the whole
+// pool: the result is then 0 with an error that names every such budget.
+//
+// Source: spec API, NodePool, budget semantics.
+func (n *NodePool) AllowedDisruptions(now time.Time, nodes int, reason DisruptionReason) (int, error) {
+	smallest := NoDisruptionLimit
+	var errs []error
+	for i := range n.Spec.Disruption.Budgets {
+		budget := &n.Spec.Disruption.Budgets[i]
+		allowed, err := budget.Allowed(now, nodes)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("spec.disruption.budgets[%d] of nodepool %q: %w", i, n.Name, err))
+			continue
+		}
+		if budget.appliesTo(reason) {
+			smallest = min(smallest, allowed)
+		}
+	}
+	if len(errs) > 0 {
+		return 0, errors.Join(errs...)
+	}
+	return smallest, nil
+}
+
+// Allowed is how many of the given number of nodes may be disrupting under this budget alone; NoDisruptionLimit outside
+// its window. It is 0 whenever there is an error.
+func (b *Budget) Allowed(now time.Time, nodes int) (int, error) {
+	active, err := b.Active(now)
+	if err != nil {
+		return 0, err
+	}
+	value, err := b.value(nodes)
+	if err != nil {
+		return 0, err
+	}
+	if !active {
+		return NoDisruptionLimit, nil
+	}
+	return value, nil
+}
+
+// Active reports whether the budget is in force: always without a schedule, otherwise from each hit of the schedule
+// until its duration has passed.
+func (b *Budget) Active(now time.Time) (bool, error) {
+	if b.Schedule == nil && b.Duration == nil {
+		return true, nil
+	}
+	if b.Schedule == nil || b.Duration == nil {
+		return false, errors.New("schedule and duration must be set together: set both, or neither for a budget that is always in force")
+	}
+	// The parser would let a schedule choose its own time zone; the prefix makes a second choice a syntax error.
+	schedule, err := cron.ParseStandard("TZ=UTC " + *b.Schedule)
+	if err != nil {
+		return false, fmt.Errorf("schedule %q: want five cron fields or a descriptor such as @daily: %w", *b.Schedule, err)
+	}
+	// A window that opened at the very start of the interval has just closed, so that hits are looked for strictly
+	// after it. A schedule without any hit yields the zero time.
+	hit := schedule.Next(now.UTC().Add(-b.Duration.Duration))
+	return !hit.IsZero() && !hit.After(now), nil
+}
+
+// value is the budget's number, or its percentage of the nodes rounded up.
+func (b *Budget) value(nodes int) (int, error) {
+	digits, percent := strings.CutSuffix(b.Nodes, "%")
+	number, err := strconv.ParseUint(digits, 10, 31)
+	if err != nil {
+		return 0, fmt.Errorf("nodes %q: want a number such as \"5\" or a percentage such as \"10%%\": %w", b.Nodes, err)
+	}
+	if !percent {
+		return int(number), nil
+	}
+	if number > 100 {
+		return 0, fmt.Errorf("nodes %q: a percentage is at most 100%%", b.Nodes)
+	}
+	return (max(nodes, 0)*int(number) + 99) / 100, nil
+}
+
+// appliesTo reports whether the budget covers a reason: an absent list covers all, an empty one none.
+func (b *Budget) appliesTo(reason DisruptionReason) bool {
+	return b.Reasons == nil || slices.Contains(b.Reasons, reason)
+}

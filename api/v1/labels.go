@@ -1,0 +1,77 @@
+package v1
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Labels of NodeClaims and Nodes.
+const (
+	// NodePoolLabelKey holds the name of the pool.
+	NodePoolLabelKey = Group + "/nodepool"
+	// CapacityTypeLabelKey holds how the instance is paid for; see the CapacityType constants.
+	CapacityTypeLabelKey = Group + "/capacity-type"
+	// NodeRegisteredLabelKey is "true" on a Node whose metadata was synced from its NodeClaim.
+	NodeRegisteredLabelKey = Group + "/registered"
+	// NodeInitializedLabelKey is "true" on a Node that is ready for pods and disruption.
+	NodeInitializedLabelKey = Group + "/initialized"
+	// NodeDoNotSyncTaintsLabelKey is "true" on a Node that gets its taints from elsewhere.
+	NodeDoNotSyncTaintsLabelKey = Group + "/do-not-sync-taints"
+)
+
+// Annotations of NodePools, NodeClaims, Nodes and pods.
+const (
+	// DoNotDisruptAnnotationKey on a Node ("true") or a pod ("true" or a duration) forbids voluntary disruption.
+	DoNotDisruptAnnotationKey = Group + "/do-not-disrupt"
+	// NodePoolHashAnnotationKey holds the template hash, in decimal.
+	NodePoolHashAnnotationKey = Group + "/nodepool-hash"
+	// NodePoolHashVersionAnnotationKey holds the version of the hash; hashes of different versions are not compared.
+	NodePoolHashVersionAnnotationKey = Group + "/nodepool-hash-version"
+	// NodeClaimTerminationTimestampAnnotationKey holds the time, in RFC 3339, at which draining ends by force.
+	NodeClaimTerminationTimestampAnnotationKey = Group + "/nodeclaim-termination-timestamp"
+	// NodeClaimMinValuesRelaxedAnnotationKey tells whether minValues was given up for the claim, "true" or "false".
+	NodeClaimMinValuesRelaxedAnnotationKey = Group + "/nodeclaim-min-values-relaxed"
+	// RequestedDRADriversAnnotationKey lists, sorted and comma separated, the drivers whose devices the claim needs.
+	RequestedDRADriversAnnotationKey = Group + "/requested-dra-drivers"
+	// PriceOverlayAppliedAnnotationKey is "true" on a claim that was offered an overlaid price.
+	PriceOverlayAppliedAnnotationKey = Group + "/price-overlay-applied"
+	// CapacityOverlayAppliedAnnotationKey is "true" on a claim that was offered overlaid capacity.
+	CapacityOverlayAppliedAnnotationKey = Group + "/capacity-overlay-applied"
+)
+
+// TerminationFinalizer is on NodeClaims and Nodes until the instance is drained and gone.
+const TerminationFinalizer = Group + "/termination"
+
+// Keys of taints on Nodes; neither has a value.
+const (
+	// DisruptedTaintKey keeps pods away from a node that is about to be removed.
+	DisruptedTaintKey = Group + "/disrupted"
+	// UnregisteredTaintKey keeps pods away from a node until its metadata is synced.
+	UnregisteredTaintKey = Group + "/unregistered"
+)
+
+// Values of CapacityTypeLabelKey.
+const (
+	CapacityTypeSpot     = "spot"
+	CapacityTypeOnDemand = "on-demand"
+	CapacityTypeReserved = "reserved"
+)
+
+// ResourceNodes is the pseudo-resource that counts nodes, in limits and in a pool's status.
+const ResourceNodes corev1.ResourceName = "nodes"
+
+// DisruptedNoScheduleTaint is the taint of a node that is about to be removed.
+func DisruptedNoScheduleTaint() corev1.Taint {
+	return corev1.Taint{Key: DisruptedTaintKey, Effect: corev1.TaintEffectNoSchedule}
+}
+
+// UnregisteredNoExecuteTaint is the taint of a node that has not registered yet.
+func UnregisteredNoExecuteTaint() corev1.Taint {
+	return corev1.Taint{Key: UnregisteredTaintKey, Effect: corev1.TaintEffectNoExecute}
+}
+
+// NodeClassLabelKey is the label that names the node class of a NodeClaim or Node: <group>/<kind in lower case>.
+func NodeClassLabelKey(group, kind string) string {
+	return group + "/" + strings.ToLower(kind)
+}

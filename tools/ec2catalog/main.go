@@ -1,0 +1,65 @@
+// Command ec2catalog writes the instance catalogues of real EC2 regions that the kwok cloud embeds.
+//
+// The source is a public data set that is published as a Go module and carries prices, spot prices, zones and network
+// limits of every type in every region, about 130 MB in all. This command condenses it to one small file a region, one
+// line a type, sorted by name: the same source gives the same bytes.
+//
+//	go run . -out ../../cloud/kwok/catalogs us-east-1 us-west-2
+//
+// The prices are those of the day the data set was taken. Use the catalogues to simulate, not to budget.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+func main() {
+	out := flag.String("out", ".", "folder to write aws-<region>.json files to")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: ec2catalog [-out folder] region...")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() == 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err := run(*out, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "ec2catalog:", err)
+		os.Exit(1)
+	}
+}
+
+// run writes one file a region.
+func run(folder string, regions []string) error {
+	src, err := openSource()
+	if err != nil {
+		return err
+	}
+	instances, err := src.read()
+	if err != nil {
+		return err
+	}
+	for _, region := range regions {
+		types, err := condense(instances, region)
+		if err != nil {
+			return fmt.Errorf("condensing region %q: %w", region, err)
+		}
+		data, err := encode(src, region, types)
+		if err != nil {
+			return fmt.Errorf("encoding region %q: %w", region, err)
+		}
+		path := filepath.Join(folder, fileName(region))
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			return err
+		}
+		fmt.Printf("%s: %d types, %d bytes\n", path, len(types), len(data))
+	}
+	return nil
+}
+
+// fileName is the name of a region's file.
+func fileName(region string) string { return "aws-" + region + ".json" }
