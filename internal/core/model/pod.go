@@ -24,8 +24,6 @@ type Pod struct {
 	Daemon bool
 	// Reschedulable is set for pods that have to run elsewhere when their node goes.
 	Reschedulable bool
-	// Blocked is why the pod must not be moved at present; empty when it may be.
-	Blocked string
 	// EvictionCost is the price of disturbing the pod, clamped to [-10, 10].
 	EvictionCost float64
 	// Rejected is why a pending pod cannot be considered at all; empty for pods that can. Silent rejections get no event.

@@ -1,0 +1,78 @@
+package cluster
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+)
+
+// daemon is a DaemonSet with the newest of its pods, which tells best what the next one will ask for.
+type daemon struct {
+	set    *appsv1.DaemonSet
+	newest *corev1.Pod
+}
+
+// UpdateDaemonSet applies a DaemonSet as the API server has it now.
+func (s *Store) UpdateDaemonSet(set *appsv1.DaemonSet) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.daemon(set.Namespace, set.Name)
+	d.set = set
+	s.publishDaemon(set.Namespace, set.Name)
+}
+
+// DeleteDaemonSet forgets a DaemonSet.
+func (s *Store) DeleteDaemonSet(namespace, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := namespace + "/" + name
+	delete(s.daemons, id)
+	s.daemonSets.Delete(id)
+	s.changed = true
+}
+
+// ObserveDaemonPod notes a DaemonSet's pod if it is newer than the one that stands for the set.
+func (s *Store) ObserveDaemonPod(pod *corev1.Pod) {
+	if !podrules.OwnedByDaemonSet(pod) {
+		return
+	}
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.daemon(pod.Namespace, owner.Name)
+	if d.newest != nil && d.newest.UID != pod.UID && !d.newest.CreationTimestamp.Before(&pod.CreationTimestamp) {
+		return
+	}
+	d.newest = pod
+	s.publishDaemon(pod.Namespace, owner.Name)
+}
+
+func (s *Store) daemon(namespace, name string) *daemon {
+	id := namespace + "/" + name
+	d, ok := s.daemons[id]
+	if !ok {
+		d = &daemon{}
+		s.daemons[id] = d
+	}
+	return d
+}
+
+// publishDaemon translates a daemon, unless only a pod of it has been seen so far.
+func (s *Store) publishDaemon(namespace, name string) {
+	d := s.daemon(namespace, name)
+	if d.set == nil {
+		return
+	}
+	next := s.translator.DaemonSet(namespace, name, d.set.Spec.Template.Spec, d.newest)
+	id := namespace + "/" + name
+	if before, ok := s.daemonSets.Get(id); ok && before.Shape == next.Shape {
+		return
+	}
+	s.daemonSets.Put(id, next)
+	s.changed = true
+}

@@ -1,0 +1,137 @@
+package cluster
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// Entries of machines without a provider id are named by their object, with a prefix that no provider id has.
+const (
+	claimPrefix = "nodeclaim/"
+	nodePrefix  = "node/"
+)
+
+// UpdateNodeClaim applies a NodeClaim as the API server has it now. Claims of other installations are ignored.
+func (s *Store) UpdateNodeClaim(claim *v1.NodeClaim) {
+	if !s.cloud.Manages(claim.Spec.NodeClassRef) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.written, claim.Name)
+	s.putClaim(claim)
+}
+
+// Created applies a NodeClaim that this process has just written, so that the next plan counts on it before the watch
+// delivers it. now starts the time after which an unseen claim is doubted; see Doubtful.
+func (s *Store) Created(claim *v1.NodeClaim, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, seen := s.claimEntry[claim.Name]; seen {
+		return
+	}
+	s.written[claim.Name] = now
+	s.putClaim(claim)
+}
+
+// Doubtful are the names of claims that this process wrote before the given time and that no watch event has confirmed.
+func (s *Store) Doubtful(before time.Time) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []string
+	for name, at := range s.written {
+		if at.Before(before) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (s *Store) putClaim(claim *v1.NodeClaim) {
+	id := claim.Status.ProviderID
+	if id == "" {
+		id = claimPrefix + claim.Name
+	}
+	if before, ok := s.claimEntry[claim.Name]; ok && before != id {
+		// The claim got its machine: what was known about the claim is known about the machine.
+		was := s.entries[before]
+		s.entry(id).nominatedUntil = was.nominatedUntil
+		s.entry(id).marked = was.marked
+		s.detachClaim(claim.Name)
+	}
+	s.entry(id).claim = claim
+	s.claimEntry[claim.Name] = id
+	s.dirty[id] = true
+}
+
+// DeleteNodeClaim forgets a NodeClaim.
+func (s *Store) DeleteNodeClaim(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.written, name)
+	s.detachClaim(name)
+}
+
+func (s *Store) detachClaim(name string) {
+	id, ok := s.claimEntry[name]
+	if !ok {
+		return
+	}
+	delete(s.claimEntry, name)
+	s.entries[id].claim = nil
+	s.prune(id)
+}
+
+// UpdateNode applies a Node as the API server has it now.
+func (s *Store) UpdateNode(node *corev1.Node) {
+	id := node.Spec.ProviderID
+	if id == "" {
+		id = nodePrefix + node.Name
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if before, ok := s.nodeEntry[node.Name]; ok && before != id {
+		s.detachNode(node.Name)
+	}
+	s.entry(id).node = node
+	s.nodeEntry[node.Name] = id
+	s.dirty[id] = true
+}
+
+// DeleteNode forgets a Node.
+func (s *Store) DeleteNode(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.detachNode(name)
+}
+
+func (s *Store) detachNode(name string) {
+	id, ok := s.nodeEntry[name]
+	if !ok {
+		return
+	}
+	delete(s.nodeEntry, name)
+	if e := s.entries[id]; e.node != nil && e.node.Name == name {
+		e.node = nil
+	}
+	s.prune(id)
+}
+
+func (s *Store) entry(id string) *entry {
+	e, ok := s.entries[id]
+	if !ok {
+		e = &entry{}
+		s.entries[id] = e
+	}
+	return e
+}
+
+func (s *Store) prune(id string) {
+	if e := s.entries[id]; e.node == nil && e.claim == nil {
+		delete(s.entries, id)
+	}
+	s.dirty[id] = true
+}

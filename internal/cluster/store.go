@@ -1,0 +1,240 @@
+// Package cluster keeps the picture of the world: watches feed a Store, and a Store publishes immutable Snapshots.
+//
+// The Store is the only mutable picture there is. Events are applied under one short lock that never waits for the
+// network; a Snapshot rebuilds the few nodes that changed since the last one and costs nothing otherwise.
+//
+// A NodeClaim that has no machine yet is capacity that is known to come. It never closes a gate for anybody.
+//
+// Source: scheduling specification, cluster state cache.
+package cluster
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/ingest"
+)
+
+// Store is the mutable picture. It is safe for concurrent use.
+type Store struct {
+	cloud      cloud.Cloud
+	translator *ingest.Translator
+
+	mu      sync.Mutex
+	entries map[string]*entry
+	// claimEntry and nodeEntry find the entry of an object by its name.
+	claimEntry, nodeEntry map[string]string
+	// podNode is where each known pod is bound, by UID; podsOn is the reverse.
+	podNode map[string]string
+	podsOn  map[string]map[string]*model.Pod
+	// written are claims that this process created and the watch has not shown yet.
+	written map[string]time.Time
+	daemons map[string]*daemon
+
+	dirty      map[string]bool
+	nodes      model.Editor[*model.Node]
+	pending    model.Editor[*model.Pod]
+	daemonSets model.Editor[*model.DaemonSet]
+	published  *model.Snapshot
+	changed    bool
+}
+
+// entry is one machine: the objects that describe it and what only this process knows about it.
+type entry struct {
+	node           *corev1.Node
+	claim          *v1.NodeClaim
+	marked         bool
+	nominatedUntil time.Time
+}
+
+// NewStore is an empty picture for one cloud.
+func NewStore(c cloud.Cloud, t *ingest.Translator) *Store {
+	return &Store{
+		cloud:      c,
+		translator: t,
+		entries:    map[string]*entry{},
+		claimEntry: map[string]string{},
+		nodeEntry:  map[string]string{},
+		podNode:    map[string]string{},
+		podsOn:     map[string]map[string]*model.Pod{},
+		written:    map[string]time.Time{},
+		daemons:    map[string]*daemon{},
+		dirty:      map[string]bool{},
+	}
+}
+
+// Snapshot is what is now. It is never changed afterwards.
+func (s *Store) Snapshot() *model.Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.published != nil && !s.changed && len(s.dirty) == 0 {
+		return s.published
+	}
+	for id := range s.dirty {
+		s.rebuild(id)
+	}
+	clear(s.dirty)
+	s.changed = false
+	version := uint64(1)
+	if s.published != nil {
+		version = s.published.Version + 1
+	}
+	s.published = &model.Snapshot{
+		Version:    version,
+		Resources:  s.translator.Resources(),
+		Nodes:      s.nodes.Publish(),
+		Pending:    s.pending.Publish(),
+		DaemonSets: s.daemonSets.Publish(),
+	}
+	return s.published
+}
+
+func (s *Store) rebuild(id string) {
+	e, ok := s.entries[id]
+	if !ok || e.claim == nil && !s.tracked(e.node) {
+		s.nodes.Delete(id)
+		return
+	}
+	node := e.node
+	if node != nil && e.claim != nil && !s.tracked(node) {
+		node = nil
+	}
+	n := s.translator.Node(id, node, e.claim)
+	n.Deleting = n.Deleting || e.marked
+	if !e.nominatedUntil.IsZero() {
+		n.NominatedUntil = e.nominatedUntil.UnixNano()
+	}
+	if n.NodeName != "" {
+		ingest.AddPods(n, sortedPods(s.podsOn[n.NodeName]))
+	}
+	s.nodes.Put(id, n)
+}
+
+// tracked reports whether a Node says enough about itself to be used. A node that a pool owns is told apart by its provider
+// id, and is of no use before it names its instance type.
+func (s *Store) tracked(n *corev1.Node) bool {
+	if n == nil {
+		return false
+	}
+	if n.Labels[v1.NodePoolLabelKey] == "" {
+		return true
+	}
+	return n.Spec.ProviderID != "" &&
+		(n.Labels[v1.NodeInitializedLabelKey] == "true" || n.Labels[corev1.LabelInstanceTypeStable] != "")
+}
+
+func sortedPods(pods map[string]*model.Pod) []*model.Pod {
+	out := make([]*model.Pod, 0, len(pods))
+	for _, p := range pods {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b *model.Pod) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name), strings.Compare(a.UID, b.UID))
+	})
+	return out
+}
+
+// Mark flags machines as about to be deleted, before any object says so; Unmark takes it back.
+func (s *Store) Mark(ids ...string) { s.setMark(true, ids) }
+
+// Unmark takes back Mark.
+func (s *Store) Unmark(ids ...string) { s.setMark(false, ids) }
+
+func (s *Store) setMark(marked bool, ids []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		if e, ok := s.entries[id]; ok && e.marked != marked {
+			e.marked = marked
+			s.dirty[id] = true
+		}
+	}
+}
+
+// Nominate protects machines that a scheduling result relies on from disruption until the given time. Nominations only
+// ever grow.
+func (s *Store) Nominate(until time.Time, ids ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		if e, ok := s.entries[id]; ok && until.After(e.nominatedUntil) {
+			e.nominatedUntil = until
+			s.dirty[id] = true
+		}
+	}
+}
+
+// UpdatePod applies a pod as the API server has it now.
+func (s *Store) UpdatePod(pod *corev1.Pod) {
+	uid := string(pod.UID)
+	if podrules.Terminal(pod) {
+		s.DeletePod(uid)
+		return
+	}
+	p := s.translator.Pod(pod)
+	waiting := podrules.Provisionable(pod)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at, ok := s.podNode[uid]; ok && at != p.Node {
+		s.unbind(uid)
+	}
+	if p.Node != "" {
+		s.bind(p)
+	}
+	switch _, known := s.pending.Get(uid); {
+	case waiting:
+		s.pending.Put(uid, p)
+		s.changed = true
+	case known:
+		s.pending.Delete(uid)
+		s.changed = true
+	}
+}
+
+// DeletePod forgets a pod.
+func (s *Store) DeletePod(uid string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unbind(uid)
+	if _, known := s.pending.Get(uid); known {
+		s.pending.Delete(uid)
+		s.changed = true
+	}
+}
+
+func (s *Store) bind(p *model.Pod) {
+	if s.podsOn[p.Node] == nil {
+		s.podsOn[p.Node] = map[string]*model.Pod{}
+	}
+	s.podsOn[p.Node][p.UID] = p
+	s.podNode[p.UID] = p.Node
+	s.touchNode(p.Node)
+}
+
+func (s *Store) unbind(uid string) {
+	at, ok := s.podNode[uid]
+	if !ok {
+		return
+	}
+	delete(s.podNode, uid)
+	delete(s.podsOn[at], uid)
+	if len(s.podsOn[at]) == 0 {
+		delete(s.podsOn, at)
+	}
+	s.touchNode(at)
+}
+
+func (s *Store) touchNode(name string) {
+	if id, ok := s.nodeEntry[name]; ok {
+		s.dirty[id] = true
+	}
+}

@@ -1,0 +1,31 @@
+package cluster
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+// Usage answers what pools use, from snapshots.
+type Usage struct {
+	store *Store
+	feed  *Feed
+}
+
+// NewUsage reads from store as soon as feed is ready.
+func NewUsage(store *Store, feed *Feed) *Usage { return &Usage{store: store, feed: feed} }
+
+// PoolUsage is the capacity of the pool's machines that are not being deleted, machines still to be launched included.
+// ok is false while the picture is incomplete.
+func (u *Usage) PoolUsage(pool string) (usage corev1.ResourceList, ok bool) {
+	if !u.feed.Ready() {
+		return nil, false
+	}
+	var sum resource.Vector
+	for _, n := range u.store.Snapshot().Nodes.All() {
+		if n.Managed && n.Pool == pool && !n.Deleting {
+			sum = sum.Add(n.Capacity)
+		}
+	}
+	return u.store.translator.ResourceList(sum), true
+}

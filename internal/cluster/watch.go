@@ -1,0 +1,137 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// doubtAfter is how long a claim that this process wrote may stay unseen by the watch before its existence is checked.
+const doubtAfter = 15 * time.Second
+
+// Feed keeps a Store up to date from a manager's informers, on every replica, so that a standby that takes over knows the
+// world already.
+type Feed struct {
+	store  *Store
+	cache  cache.Cache
+	reader client.Reader
+	ready  atomic.Bool
+}
+
+// NewFeed is a feed for store.
+func NewFeed(store *Store) *Feed { return &Feed{store: store} }
+
+// Register adds the watches to m.
+func (f *Feed) Register(m manager.Manager) error {
+	f.cache, f.reader = m.GetCache(), m.GetAPIReader()
+	return m.Add(f)
+}
+
+// NeedLeaderElection is false: a standby feeds its store too.
+func (f *Feed) NeedLeaderElection() bool { return false }
+
+// Ready reports whether everything that existed at start has been applied.
+func (f *Feed) Ready() bool { return f.ready.Load() }
+
+// Start subscribes to the informers, waits until they have delivered what exists, and then doubts claims that were
+// written and never seen. It returns when ctx ends.
+func (f *Feed) Start(ctx context.Context) error {
+	s := f.store
+	subscribed := []func() bool{}
+	for _, kind := range []struct {
+		object client.Object
+		apply  func(any)
+		forget func(any)
+	}{
+		{&v1.NodeClaim{}, apply(s.UpdateNodeClaim), forget(func(c *v1.NodeClaim) { s.DeleteNodeClaim(c.Name) })},
+		{&corev1.Node{}, apply(s.UpdateNode), forget(func(n *corev1.Node) { s.DeleteNode(n.Name) })},
+		{&appsv1.DaemonSet{}, apply(s.UpdateDaemonSet), forget(func(d *appsv1.DaemonSet) { s.DeleteDaemonSet(d.Namespace, d.Name) })},
+		{&corev1.Pod{}, apply(s.applyPod), forget(func(p *corev1.Pod) { s.DeletePod(string(p.UID)) })},
+	} {
+		informer, err := f.cache.GetInformer(ctx, kind.object)
+		if err != nil {
+			return fmt.Errorf("watching %T: %w", kind.object, err)
+		}
+		registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    kind.apply,
+			UpdateFunc: func(_, now any) { kind.apply(now) },
+			DeleteFunc: kind.forget,
+		})
+		if err != nil {
+			return fmt.Errorf("watching %T: %w", kind.object, err)
+		}
+		subscribed = append(subscribed, registration.HasSynced)
+	}
+	return f.follow(ctx, subscribed)
+}
+
+func (f *Feed) follow(ctx context.Context, subscribed []func() bool) error {
+	if !toolscache.WaitForCacheSync(ctx.Done(), asSynced(subscribed)...) {
+		return nil
+	}
+	f.ready.Store(true)
+	tick := time.NewTicker(doubtAfter)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-tick.C:
+			f.check(ctx, now)
+		}
+	}
+}
+
+func asSynced(list []func() bool) []toolscache.InformerSynced {
+	out := make([]toolscache.InformerSynced, len(list))
+	for i, f := range list {
+		out[i] = f
+	}
+	return out
+}
+
+// check forgets claims that were created and deleted again without the watch ever showing them.
+func (f *Feed) check(ctx context.Context, now time.Time) {
+	for _, name := range f.store.Doubtful(now.Add(-doubtAfter)) {
+		var claim v1.NodeClaim
+		if err := f.reader.Get(ctx, client.ObjectKey{Name: name}, &claim); apierrors.IsNotFound(err) {
+			f.store.DeleteNodeClaim(name)
+		}
+	}
+}
+
+func (s *Store) applyPod(pod *corev1.Pod) {
+	s.ObserveDaemonPod(pod)
+	s.UpdatePod(pod)
+}
+
+func apply[T client.Object](update func(T)) func(any) {
+	return func(o any) {
+		if object, ok := o.(T); ok {
+			update(object)
+		}
+	}
+}
+
+// forget unwraps what an informer hands out for objects whose deletion it learned of late.
+func forget[T client.Object](remove func(T)) func(any) {
+	return func(o any) {
+		if late, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+			o = late.Obj
+		}
+		if object, ok := o.(T); ok {
+			remove(object)
+		}
+	}
+}

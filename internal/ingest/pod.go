@@ -1,0 +1,105 @@
+package ingest
+
+import (
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	podresource "k8s.io/component-helpers/resource"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+// podDeletionCostAnnotation is the owner's word on how much a pod minds to go.
+const podDeletionCostAnnotation = "controller.kubernetes.io/pod-deletion-cost"
+
+// Pod translates a pod. What is wrong with it, if anything, is in Rejected.
+func (t *Translator) Pod(pod *corev1.Pod) *model.Pod {
+	p := &model.Pod{
+		UID:           string(pod.UID),
+		Namespace:     pod.Namespace,
+		Name:          pod.Name,
+		Created:       pod.CreationTimestamp.UnixNano(),
+		Node:          pod.Spec.NodeName,
+		Shape:         t.Shape(pod),
+		Daemon:        podrules.OwnedByDaemonSet(pod),
+		Reschedulable: podrules.Reschedulable(pod),
+		EvictionCost:  evictionCost(pod),
+	}
+	if podrules.Provisionable(pod) {
+		p.Rejected, p.Silent = t.reject(pod)
+	}
+	return p
+}
+
+// Shape is everything about the pod that scheduling looks at.
+func (t *Translator) Shape(pod *corev1.Pod) *model.Shape {
+	requests := podresource.PodRequests(pod, podresource.PodResourcesOptions{UseStatusResources: true})
+	requests[corev1.ResourcePods] = quantity(-1, 1)
+	s := &model.Shape{
+		Requests:    t.Vector(requests),
+		Selector:    t.selector(pod.Spec.NodeSelector),
+		Tolerations: tolerations(pod.Spec.Tolerations),
+	}
+	t.nodeAffinity(s, pod.Spec.Affinity)
+	return t.shapes.intern(s)
+}
+
+func tolerations(list []corev1.Toleration) []model.Toleration {
+	out := make([]model.Toleration, 0, len(list))
+	for _, tol := range list {
+		switch tol.Operator {
+		case corev1.TolerationOpExists, corev1.TolerationOpEqual, "":
+			out = append(out, model.Toleration{
+				Key:    tol.Key,
+				Value:  tol.Value,
+				Exists: tol.Operator == corev1.TolerationOpExists,
+				Effect: model.Effect(tol.Effect),
+			})
+		}
+	}
+	return out
+}
+
+// evictionCost is clamp(1 + deletionCost/2^27 + priority/2^25, −10, 10). Source: disruption specification, candidates.
+func evictionCost(pod *corev1.Pod) float64 {
+	const deletionCostScale, priorityScale, limit = 1 << 27, 1 << 25, 10
+	cost := 1.0
+	if deletion, err := strconv.ParseFloat(pod.Annotations[podDeletionCostAnnotation], 64); err == nil {
+		cost += deletion / deletionCostScale
+	}
+	if pod.Spec.Priority != nil {
+		cost += float64(*pod.Spec.Priority) / priorityScale
+	}
+	return min(max(cost, -limit), limit)
+}
+
+// reject says why a pending pod cannot be considered, and whether it asked for that itself: a pod that opts out of our
+// nodes is left alone without an event. Source: scheduling specification, pod validation.
+func (t *Translator) reject(pod *corev1.Pod) (why string, silent bool) {
+	var problems []string
+	if key := v1.NodePoolLabelKey; t.avoids(pod, key) {
+		silent = true
+		problems = append(problems, "configured to not run on a Karpenter provisioned node (requirement="+key+" DoesNotExist)")
+	}
+	for key, value := range pod.Spec.NodeSelector {
+		entry := v1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}}
+		if err := v1.ValidateRequirement(entry, t.labels); err != nil {
+			problems = append(problems, err.Error())
+		}
+	}
+	for _, term := range requiredTerms(pod.Spec.Affinity) {
+		if len(term.MatchFields) > 0 {
+			problems = append(problems, "node selector term with matchFields is not supported")
+		}
+		for _, e := range term.MatchExpressions {
+			entry := v1.NodeSelectorRequirementWithMinValues{Key: e.Key, Operator: e.Operator, Values: e.Values}
+			if err := v1.ValidateRequirement(entry, t.labels); err != nil {
+				problems = append(problems, err.Error())
+			}
+		}
+	}
+	return strings.Join(sortedUnique(problems), "; "), silent
+}
