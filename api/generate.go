@@ -2,3 +2,4 @@
 package api
 
 //go:generate go tool -modfile=../tools/go.mod controller-gen object:headerFile=deepcopy_header.txt paths=./...
+//go:generate go run ./crds/gen

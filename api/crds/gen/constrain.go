@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+const (
+	kwokGroup = "karpenter.kwok.sh"
+
+	patternQualifiedName  = `^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(\/))?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`
+	patternLabelValue     = `^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`
+	patternOptionalReason = `^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?|)$`
+
+	maxLabelValue = 63
+)
+
+// ruleNodePoolKey closes the label that Karpenter sets on every claim of a pool. Claims themselves need it.
+var ruleNodePoolKey = apiextensionsv1.ValidationRule{
+	Message: `label "karpenter.sh/nodepool" is restricted`,
+	Rule:    `self != 'karpenter.sh/nodepool'`,
+}
+
+// ruleKwokDomain closes the label domain of simulated machines, except for the labels they have.
+var ruleKwokDomain = apiextensionsv1.ValidationRule{
+	Message: `label domain "karpenter.kwok.sh" is restricted`,
+	Rule: `self in ['karpenter.kwok.sh/kwoknodeclass', 'karpenter.kwok.sh/instance-cpu', 'karpenter.kwok.sh/instance-memory', ` +
+		`'karpenter.kwok.sh/instance-family', 'karpenter.kwok.sh/instance-size'] || !self.matches('^[^/]*karpenter[.]kwok[.]sh(/|$)')`,
+}
+
+// constrain makes the changes to a CRD that hold in every installation.
+func constrain(crd *apiextensionsv1.CustomResourceDefinition) error {
+	switch crd.Spec.Names.Kind {
+	case "NodePool":
+		return edit(crd, map[string]func(*apiextensionsv1.JSONSchemaProps){
+			"spec template metadata labels {}":          constrainLabelValue,
+			"spec template spec taints []":              constrainTaint,
+			"spec template spec startupTaints []":       constrainTaint,
+			"spec template spec requirements [] key":    addRule(ruleNodePoolKey),
+			"spec template spec requirements [] values": addInertValueKeywords,
+		})
+	case "NodeClaim":
+		return edit(crd, map[string]func(*apiextensionsv1.JSONSchemaProps){
+			"spec taints []":              constrainTaint,
+			"spec startupTaints []":       constrainTaint,
+			"spec requirements [] values": addInertValueKeywords,
+			"status conditions []":        loosenCondition,
+		})
+	}
+	return nil
+}
+
+// closeKwokDomain makes the changes to a CRD that hold where machines are simulated.
+func closeKwokDomain(crd *apiextensionsv1.CustomResourceDefinition) error {
+	switch crd.Spec.Names.Kind {
+	case "NodePool":
+		return edit(crd, map[string]func(*apiextensionsv1.JSONSchemaProps){
+			"spec template spec requirements [] key": addRule(ruleKwokDomain),
+		})
+	case "NodeClaim":
+		return edit(crd, map[string]func(*apiextensionsv1.JSONSchemaProps){
+			"spec requirements [] key": addRule(ruleKwokDomain),
+		})
+	}
+	return nil
+}
+
+func addRule(rule apiextensionsv1.ValidationRule) func(*apiextensionsv1.JSONSchemaProps) {
+	return func(s *apiextensionsv1.JSONSchemaProps) { s.XValidations = append(s.XValidations, rule) }
+}
+
+// addInertValueKeywords puts the constraints of label values on the list that holds them. Keywords for strings have no
+// effect on a list, and that is meant: they are there for readers and for comparison with existing schemas, while
+// manifests that were accepted before stay accepted. The check is made at run time.
+func addInertValueKeywords(s *apiextensionsv1.JSONSchemaProps) {
+	constrainLabelValue(s)
+}
+
+func constrainLabelValue(s *apiextensionsv1.JSONSchemaProps) {
+	s.MaxLength = new(int64(maxLabelValue))
+	s.Pattern = patternLabelValue
+}
+
+// constrainTaint completes the schema of a core taint, which has no constraints of its own.
+func constrainTaint(s *apiextensionsv1.JSONSchemaProps) {
+	change(s, "key", func(key *apiextensionsv1.JSONSchemaProps) {
+		key.MinLength = new(int64(1))
+		key.Pattern = patternQualifiedName
+	})
+	change(s, "value", func(value *apiextensionsv1.JSONSchemaProps) { value.Pattern = patternQualifiedName })
+	change(s, "effect", func(effect *apiextensionsv1.JSONSchemaProps) {
+		effect.Enum = []apiextensionsv1.JSON{
+			{Raw: []byte(`"NoSchedule"`)}, {Raw: []byte(`"PreferNoSchedule"`)}, {Raw: []byte(`"NoExecute"`)},
+		}
+	})
+}
+
+// loosenCondition makes reason and message optional, so that conditions written by older releases still validate.
+func loosenCondition(s *apiextensionsv1.JSONSchemaProps) {
+	s.Required = slices.DeleteFunc(s.Required, func(field string) bool { return field == "reason" || field == "message" })
+	change(s, "reason", func(reason *apiextensionsv1.JSONSchemaProps) {
+		reason.MinLength = nil
+		reason.Pattern = patternOptionalReason
+	})
+}
+
+// change edits one property in place; a schema that lacks it is a defect of this program.
+func change(s *apiextensionsv1.JSONSchemaProps, property string, f func(*apiextensionsv1.JSONSchemaProps)) {
+	p, ok := s.Properties[property]
+	if !ok {
+		panic(fmt.Sprintf("schema has no property %q", property))
+	}
+	f(&p)
+	s.Properties[property] = p
+}
