@@ -1,0 +1,138 @@
+package cloud
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+// Menu is a list of instance types prepared for launching: all offerings in order of price, with their labels already in
+// the label algebra. It never changes and may be shared; build a new one when availability or prices change.
+type Menu struct {
+	types []*InstanceType
+	lines []menuLine
+	sets  []requirement.Set // requirements of types, by index
+	rules v1.LabelRules
+}
+
+// menuLine is one offering. Its labels and allocatable are worked out once, because a launch looks at thousands.
+type menuLine struct {
+	typeIndex     int
+	offeringIndex int
+	set           requirement.Set
+	text          string // of set; the order among offerings of one type at one price
+	allocatable   corev1.ResourceList
+}
+
+// Candidate is an offering that a NodeClaim can be launched as.
+type Candidate struct {
+	Type     *InstanceType
+	Offering *Offering
+}
+
+// NewMenu prepares types. The types must not be changed as long as the menu is in use.
+func NewMenu(types []*InstanceType, rules v1.LabelRules) *Menu {
+	m := &Menu{types: types, rules: rules}
+	for i, t := range types {
+		m.sets = append(m.sets, Requirements(t.Requirements, rules))
+		plain := t.Allocatable()
+		for j := range t.Offerings {
+			o := &t.Offerings[j]
+			line := menuLine{typeIndex: i, offeringIndex: j, set: Requirements(o.Requirements, rules), allocatable: plain}
+			line.text = line.set.String()
+			if len(o.CapacityOverride) > 0 || len(o.OverheadOverride) > 0 {
+				line.allocatable = t.AllocatableOf(o)
+			}
+			m.lines = append(m.lines, line)
+		}
+	}
+	slices.SortFunc(m.lines, m.compare)
+	return m
+}
+
+// compare orders by price, then by type name, then by the offering's labels, then by position: a total order that only
+// depends on what is offered.
+func (m *Menu) compare(a, b menuLine) int {
+	x, y := m.candidate(a), m.candidate(b)
+	return cmp.Or(
+		cmp.Compare(x.Offering.Price, y.Offering.Price),
+		cmp.Compare(x.Type.Name, y.Type.Name),
+		cmp.Compare(a.text, b.text),
+		cmp.Compare(a.typeIndex, b.typeIndex),
+		cmp.Compare(a.offeringIndex, b.offeringIndex),
+	)
+}
+
+func (m *Menu) candidate(l menuLine) Candidate {
+	t := m.types[l.typeIndex]
+	return Candidate{Type: t, Offering: &t.Offerings[l.offeringIndex]}
+}
+
+// Candidates are the offerings that claim can be launched as, cheapest first: the type and the offering meet the claim's
+// requirements, the offering can be bought now, and the claim's requests fit. Labels that the type does not know count
+// as satisfied when the claim demands them, because a claim may carry labels of the user's own. MinValues is not
+// considered: it was a demand on the choice of types, which is made by now.
+func (m *Menu) Candidates(claim *v1.NodeClaim) iter.Seq[Candidate] {
+	return func(yield func(Candidate) bool) {
+		want := Requirements(claim.Spec.Requirements, m.rules)
+		typeFits := make([]verdict, len(m.types))
+		for _, line := range m.lines {
+			if m.judge(line, claim, want, typeFits) == accepted && !yield(m.candidate(line)) {
+				return
+			}
+		}
+	}
+}
+
+// verdict is what became of an offering or a type; the zero value is "not looked at yet".
+type verdict int
+
+const (
+	unknown verdict = iota
+	accepted
+	wrongLabels
+	soldOut
+	tooSmall
+)
+
+// judge decides one offering. typeFits remembers, by type, the answer that all its offerings share.
+func (m *Menu) judge(line menuLine, claim *v1.NodeClaim, want requirement.Set, typeFits []verdict) verdict {
+	known := &typeFits[line.typeIndex]
+	if *known == unknown {
+		*known = wrongLabels
+		if want.Compatible(m.sets[line.typeIndex], m.wellKnown) {
+			*known = accepted
+		}
+	}
+	switch o := m.candidate(line).Offering; {
+	case *known != accepted || !want.Compatible(line.set, m.wellKnown):
+		return wrongLabels
+	case !o.Launchable():
+		return soldOut
+	case !fits(claim.Spec.Resources.Requests, line.allocatable):
+		return tooSmall
+	default:
+		return accepted
+	}
+}
+
+func (m *Menu) wellKnown(key string) bool { return m.rules.WellKnown[key] }
+
+// Refusal says in one sentence why Candidates is empty for claim, by counting what stood in the way of each offering.
+func (m *Menu) Refusal(claim *v1.NodeClaim) error {
+	want := Requirements(claim.Spec.Requirements, m.rules)
+	typeFits := make([]verdict, len(m.types))
+	var count [tooSmall + 1]int
+	for _, line := range m.lines {
+		count[m.judge(line, claim, want, typeFits)]++
+	}
+	return fmt.Errorf("no offering can be launched for nodeclaim %q: of %d offerings of %d instance types, %d do not meet "+
+		"its requirements, %d are unavailable, %d are smaller than its requests",
+		claim.Name, len(m.lines), len(m.types), count[wrongLabels], count[soldOut], count[tooSmall])
+}
