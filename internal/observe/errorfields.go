@@ -1,0 +1,62 @@
+package observe
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+)
+
+// FieldError is an error with values that a log line shows as fields of their own. Make it with WithFields.
+type FieldError struct {
+	cause  error
+	fields []slog.Attr
+}
+
+// WithFields attaches key-value pairs to err, in the manner of slog; nil stays nil.
+func WithFields(err error, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	var r slog.Record
+	r.Add(args...)
+	e := &FieldError{cause: err}
+	r.Attrs(func(a slog.Attr) bool {
+		e.fields = append(e.fields, a)
+		return true
+	})
+	return e
+}
+
+// Error is the cause followed by its values in parentheses.
+func (e *FieldError) Error() string {
+	parts := make([]string, len(e.fields))
+	for i, a := range e.fields {
+		parts[i] = a.Key + "=" + a.Value.String()
+	}
+	return fmt.Sprintf("%v (%s)", e.cause, strings.Join(parts, ", "))
+}
+
+// Unwrap returns the cause.
+func (e *FieldError) Unwrap() error { return e.cause }
+
+// errorFields collects the fields of err and of everything it wraps, the outermost first.
+func errorFields(err error) []slog.Attr {
+	var out []slog.Attr
+	for err != nil {
+		if e, ok := err.(*FieldError); ok {
+			out = append(out, e.fields...)
+		}
+		switch e := err.(type) {
+		case interface{ Unwrap() error }:
+			err = e.Unwrap()
+		case interface{ Unwrap() []error }:
+			for _, inner := range e.Unwrap() {
+				out = append(out, errorFields(inner)...)
+			}
+			return out
+		default:
+			return out
+		}
+	}
+	return out
+}

@@ -1,0 +1,67 @@
+package observe
+
+import (
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// errorShown bounds the length of a cloud's error in an event, in bytes.
+const errorShown = 300
+
+// InsufficientCapacity says that the cloud has nothing that the claim allows; the claim is deleted next.
+func InsufficientCapacity(claim *v1.NodeClaim, why error) Event {
+	return warning(claim, "InsufficientCapacityError", fmt.Sprintf("NodeClaim %s event: %s", claim.Name, truncate(why.Error(), errorShown)), string(claim.UID))
+}
+
+// UnregisteredTaintMissing says that a node joined without the taint that holds pods back until it is registered.
+func UnregisteredTaintMissing(claim *v1.NodeClaim) Event {
+	return warning(claim, "UnregisteredTaintMissing", fmt.Sprintf("Missing %s taint which prevents registration related race conditions on Karpenter-managed nodes", v1.UnregisteredTaintKey), string(claim.UID))
+}
+
+// FailedConsistencyCheck reports one issue of a node.
+func FailedConsistencyCheck(claim *v1.NodeClaim, issue string) Event {
+	return warning(claim, "FailedConsistencyCheck", issue, string(claim.UID), issue)
+}
+
+// NodeShapeIssue is the issue of a node that has less of a resource than its claim promised.
+func NodeShapeIssue(name corev1.ResourceName, expected, found resource.Quantity) string {
+	share := 100 * found.AsApproximateFloat64() / expected.AsApproximateFloat64()
+	return fmt.Sprintf("expected %s of resource %s, but found %s (%.1f%% of expected)", expected.String(), name, found.String(), share)
+}
+
+// NodeRepairBlocked says that too many nodes are unhealthy to replace any. With a pool the share is that of the pool, without one that
+// of the cluster. Each of Node, NodeClaim and, if any, NodePool gets the event; in the reference all copies land on the Node.
+func NodeRepairBlocked(node *corev1.Node, claim *v1.NodeClaim, pool *v1.NodePool) []Event {
+	message := "more than 20% nodes are unhealthy in the cluster"
+	if pool != nil {
+		message = "more than 20% nodes are unhealthy in the nodepool"
+	}
+	out := []Event{
+		warning(node, "NodeRepairBlocked", message, string(node.UID)),
+		warning(claim, "NodeRepairBlocked", message, string(claim.UID)),
+	}
+	if pool != nil {
+		out = append(out, warning(pool, "NodeRepairBlocked", message, string(pool.UID)))
+	}
+	for i := range out {
+		out[i] = out[i].within(15 * time.Minute)
+	}
+	return out
+}
+
+// truncate cuts text to at most n bytes, between characters.
+func truncate(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}

@@ -1,0 +1,56 @@
+package observe
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// attachmentsShown bounds how many attachments an event names.
+const attachmentsShown = 5
+
+// Evicted says that the eviction of a pod was accepted. Repetitions are told apart by UID; the reference uses the name without the
+// namespace and loses events of pods with the same name.
+func Evicted(pod *corev1.Pod, reason string) Event {
+	return normal(pod, "Evicted", "Evicted pod: "+reason, string(pod.UID))
+}
+
+// Disrupted says that a pod is deleted to meet the deadline of its node; publish it before the deletion. granted is what is left until
+// the deadline, own the grace period of the pod.
+func Disrupted(pod *corev1.Pod, deadline time.Time, granted time.Duration, own *int64) Event {
+	ownText := "unset"
+	if own != nil {
+		ownText = fmt.Sprintf("%d", *own)
+	}
+	return normal(pod, "Disrupted", fmt.Sprintf("Deleting the pod to accommodate the terminationTime %s of the node. "+
+		"The pod was granted %d seconds of grace-period of its %s terminationGracePeriodSeconds. "+
+		"This bypasses the PDB of the pod and the do-not-disrupt annotation.", deadline.Format("2006-01-02 15:04:05 -0700 MST"), int64(granted.Seconds()), ownText), string(pod.UID))
+}
+
+// FailedDraining says what a drain waits for.
+func FailedDraining(node *corev1.Node, why error) Event {
+	return warning(node, "FailedDraining", fmt.Sprintf("Failed to drain node, %v", why), node.Name)
+}
+
+// AwaitingVolumeDetachment says which attachments keep a node.
+func AwaitingVolumeDetachment(node *corev1.Node, attachments []string) Event {
+	names := strings.Join(attachments[:min(attachmentsShown, len(attachments))], ", ")
+	if rest := len(attachments) - attachmentsShown; rest > 0 {
+		names += fmt.Sprintf(" and %d other(s)", rest)
+	}
+	return normal(node, "AwaitingVolumeDetachment", fmt.Sprintf("Awaiting deletion of bound volumeattachments (%s)", names), node.Name)
+}
+
+// NodeTerminationGracePeriodExpiring says when the pods of a node are deleted at the latest; deadline as in the annotation.
+func NodeTerminationGracePeriodExpiring(node *corev1.Node, deadline string) Event {
+	return warning(node, "TerminationGracePeriodExpiring", "All pods will be deleted by "+deadline, node.Name)
+}
+
+// NodeClaimTerminationGracePeriodExpiring says the same on the NodeClaim.
+func NodeClaimTerminationGracePeriodExpiring(claim *v1.NodeClaim, deadline string) Event {
+	return warning(claim, "TerminationGracePeriodExpiring", "All pods will be deleted by "+deadline, claim.Name)
+}

@@ -1,0 +1,77 @@
+package observe
+
+import (
+	"context"
+	"time"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+)
+
+// Instrument wraps a provider so that the duration and the errors of each call are counted under the provider's name and the controller
+// of the context. It changes nothing about the calls.
+func Instrument(provider cloud.Provider, name string, m *Metrics) cloud.Provider {
+	return &instrumentedProvider{inner: provider, name: name, metrics: m.CloudProvider}
+}
+
+// instrumentedProvider counts calls.
+type instrumentedProvider struct {
+	inner   cloud.Provider
+	name    string
+	metrics CloudProviderMetrics
+}
+
+// observe starts the timing of a call and returns what ends it; use it as: defer p.observe(ctx, "Create")(&err).
+func (p *instrumentedProvider) observe(ctx context.Context, method string) func(*error) {
+	start, controller := time.Now(), ControllerName(ctx)
+	return func(err *error) {
+		p.metrics.Duration.WithLabelValues(controller, method, p.name).Observe(time.Since(start).Seconds())
+		if *err != nil {
+			p.metrics.Errors.WithLabelValues(controller, method, p.name, cloudErrorLabel(*err)).Inc()
+		}
+	}
+}
+
+// cloudErrorLabel names the errors of the contract; others are empty, so that texts do not become label values.
+func cloudErrorLabel(err error) string {
+	switch {
+	case cloud.IsInsufficientCapacity(err):
+		return "InsufficientCapacityError"
+	case cloud.IsNodeClaimNotFound(err):
+		return "NodeClaimNotFoundError"
+	case cloud.IsNodeClassNotReady(err):
+		return "NodeClassNotReadyError"
+	default:
+		return ""
+	}
+}
+
+func (p *instrumentedProvider) Create(ctx context.Context, claim *v1.NodeClaim) (_ *v1.NodeClaim, err error) {
+	defer p.observe(ctx, "Create")(&err)
+	return p.inner.Create(ctx, claim)
+}
+
+func (p *instrumentedProvider) Delete(ctx context.Context, claim *v1.NodeClaim) (err error) {
+	defer p.observe(ctx, "Delete")(&err)
+	return p.inner.Delete(ctx, claim)
+}
+
+func (p *instrumentedProvider) Get(ctx context.Context, providerID string) (_ *v1.NodeClaim, err error) {
+	defer p.observe(ctx, "Get")(&err)
+	return p.inner.Get(ctx, providerID)
+}
+
+func (p *instrumentedProvider) List(ctx context.Context) (_ []*v1.NodeClaim, err error) {
+	defer p.observe(ctx, "List")(&err)
+	return p.inner.List(ctx)
+}
+
+func (p *instrumentedProvider) InstanceTypes(ctx context.Context, pool *v1.NodePool) (_ []*cloud.InstanceType, err error) {
+	defer p.observe(ctx, "GetInstanceTypes")(&err)
+	return p.inner.InstanceTypes(ctx, pool)
+}
+
+func (p *instrumentedProvider) IsDrifted(ctx context.Context, claim *v1.NodeClaim) (_ cloud.DriftReason, err error) {
+	defer p.observe(ctx, "IsDrifted")(&err)
+	return p.inner.IsDrifted(ctx, claim)
+}

@@ -1,0 +1,148 @@
+package observe
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics holds every metric of the process, by concern. Source: spec, Prometheus metrics.
+type Metrics struct {
+	// NodeClaims counts what happens to NodeClaims.
+	NodeClaims NodeClaimMetrics
+	// Nodes counts and describes Nodes.
+	Nodes NodeMetrics
+	// NodePools describes limits, usage, cost and budgets.
+	NodePools NodePoolMetrics
+	// Pods describes how long pods wait and what disturbs them.
+	Pods PodMetrics
+	// Disruption describes voluntary disruption.
+	Disruption DisruptionMetrics
+	// Scheduler describes simulations.
+	Scheduler SchedulerMetrics
+	// Cluster describes the picture of the cluster.
+	Cluster ClusterMetrics
+	// CloudProvider describes calls to the cloud.
+	CloudProvider CloudProviderMetrics
+	// APIClient describes requests to the API server.
+	APIClient APIClientMetrics
+
+	buildInfo   *prometheus.GaugeVec
+	definitions []Definition
+}
+
+// Definition describes one metric, for documentation and checks.
+type Definition struct {
+	// Name with namespace.
+	Name string
+	// Type is counter, gauge, histogram or summary.
+	Type string
+	// Help is one sentence.
+	Help string
+	// Labels in order.
+	Labels []string
+	// Buckets of a histogram, upper bounds.
+	Buckets []float64
+}
+
+// NewMetrics defines all metrics and registers them. wellKnown are the label keys whose values become labels of the node gauges, so
+// build it after the cloud provider has named its labels. It panics when reg has one of the names already.
+func NewMetrics(reg prometheus.Registerer, wellKnown []string) *Metrics {
+	b := &metricBuilder{reg: reg}
+	labels := newNodeLabels(wellKnown)
+	m := &Metrics{
+		NodeClaims:    newNodeClaimMetrics(b),
+		Nodes:         newNodeMetrics(b, labels),
+		NodePools:     newNodePoolMetrics(b),
+		Pods:          newPodMetrics(b),
+		Disruption:    newDisruptionMetrics(b),
+		Scheduler:     newSchedulerMetrics(b),
+		Cluster:       newClusterMetrics(b),
+		CloudProvider: newCloudProviderMetrics(b),
+		APIClient:     newAPIClientMetrics(b),
+		buildInfo:     b.gauges("karpenter_build_info", "Always 1; the labels name the running build.", "version", "goversion", "goarch", "commit"),
+	}
+	slices.SortFunc(b.definitions, func(x, y Definition) int { return strings.Compare(x.Name, y.Name) })
+	m.definitions = b.definitions
+	return m
+}
+
+// SetBuild publishes the running build.
+func (m *Metrics) SetBuild(b Build) {
+	m.buildInfo.Reset()
+	m.buildInfo.WithLabelValues(b.Version, b.GoVersion, b.GoArch, b.Commit).Set(1)
+}
+
+// Definitions lists all metrics by name.
+func (m *Metrics) Definitions() []Definition { return slices.Clone(m.definitions) }
+
+// metricBuilder makes metrics, registers them and remembers their definitions.
+type metricBuilder struct {
+	reg         prometheus.Registerer
+	definitions []Definition
+}
+
+func (b *metricBuilder) add(c prometheus.Collector, d Definition) {
+	b.reg.MustRegister(c)
+	b.definitions = append(b.definitions, d)
+}
+
+func (b *metricBuilder) counters(name, help string, labels ...string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	b.add(c, Definition{Name: name, Type: "counter", Help: help, Labels: labels})
+	return c
+}
+
+func (b *metricBuilder) gauges(name, help string, labels ...string) *prometheus.GaugeVec {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	b.add(g, Definition{Name: name, Type: "gauge", Help: help, Labels: labels})
+	return g
+}
+
+func (b *metricBuilder) gauge(name, help string) prometheus.Gauge {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	b.add(g, Definition{Name: name, Type: "gauge", Help: help})
+	return g
+}
+
+func (b *metricBuilder) histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	b.add(h, Definition{Name: name, Type: "histogram", Help: help, Labels: labels, Buckets: buckets})
+	return h
+}
+
+func (b *metricBuilder) histogram(name, help string, buckets []float64) prometheus.Histogram {
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+	b.add(h, Definition{Name: name, Type: "histogram", Help: help, Buckets: buckets})
+	return h
+}
+
+func (b *metricBuilder) summaries(name, help string, labels ...string) *prometheus.SummaryVec {
+	s := prometheus.NewSummaryVec(prometheus.SummaryOpts{Name: name, Help: help, Objectives: summaryObjectives()}, labels)
+	b.add(s, Definition{Name: name, Type: "summary", Help: help, Labels: labels})
+	return s
+}
+
+func (b *metricBuilder) summary(name, help string) prometheus.Summary {
+	s := prometheus.NewSummary(prometheus.SummaryOpts{Name: name, Help: help, Objectives: summaryObjectives()})
+	b.add(s, Definition{Name: name, Type: "summary", Help: help})
+	return s
+}
+
+// summaryObjectives are the quantiles of all summaries, each with an error of one percent.
+func summaryObjectives() map[float64]float64 {
+	return map[float64]float64{0: 0.01, 0.5: 0.01, 0.9: 0.01, 0.99: 0.01, 1: 0.01}
+}
+
+// durationBuckets suit everything between a simulation and a slow machine start, in seconds.
+func durationBuckets() []float64 {
+	return []float64{
+		0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9,
+		1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9,
+		10, 15, 20, 25, 30, 40, 50, 60, 120, 150, 300, 450, 600,
+	}
+}
+
+// doubling returns n buckets, each twice the one before.
+func doubling(first float64, n int) []float64 { return prometheus.ExponentialBuckets(first, 2, n) }

@@ -1,0 +1,69 @@
+package observe
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// NodeClaimMetrics counts what happens to NodeClaims and NodePools' claims.
+type NodeClaimMetrics struct {
+	// Created has labels reason ("provisioned" or a disruption reason in lower case), nodepool, min_values_relaxed.
+	Created *prometheus.CounterVec
+	// Terminated has labels nodepool, capacity_type, zone; counted when the finalizer is removed.
+	Terminated *prometheus.CounterVec
+	// Disrupted has labels reason, nodepool, capacity_type, consolidation_policy, termination_mode; deletions we start.
+	Disrupted *prometheus.CounterVec
+	// UnhealthyDisrupted has labels condition (snake case), nodepool, capacity_type, image_id.
+	UnhealthyDisrupted *prometheus.CounterVec
+	// InstanceTerminationDuration has label nodepool.
+	InstanceTerminationDuration *prometheus.HistogramVec
+	// TerminationDuration has label nodepool.
+	TerminationDuration *prometheus.HistogramVec
+}
+
+func newNodeClaimMetrics(b *metricBuilder) NodeClaimMetrics {
+	return NodeClaimMetrics{
+		Created: b.counters("karpenter_nodeclaims_created_total",
+			"NodeClaims created.", "reason", "nodepool", "min_values_relaxed"),
+		Terminated: b.counters("karpenter_nodeclaims_terminated_total",
+			"NodeClaims whose finalizer was removed.", "nodepool", "capacity_type", "zone"),
+		Disrupted: b.counters("karpenter_nodeclaims_disrupted_total",
+			"NodeClaims whose deletion Karpenter started.", "reason", "nodepool", "capacity_type", "consolidation_policy", "termination_mode"),
+		UnhealthyDisrupted: b.counters("karpenter_nodeclaims_unhealthy_disrupted_total",
+			"NodeClaims deleted because their node stayed unhealthy.", "condition", "nodepool", "capacity_type", "image_id"),
+		InstanceTerminationDuration: b.histograms("karpenter_nodeclaims_instance_termination_duration_seconds",
+			"Time from the request to terminate an instance until it was gone.", doubling(1, 11), "nodepool"),
+		TerminationDuration: b.histograms("karpenter_nodeclaims_termination_duration_seconds",
+			"Time from the deletion of a NodeClaim until its finalizer was removed.", doubling(1, 12), "nodepool"),
+	}
+}
+
+// NodePoolMetrics describes limits, usage, cost and budgets of NodePools. The gauges must be removed with the pool.
+type NodePoolMetrics struct {
+	// Limit has labels resource_type, nodepool.
+	Limit *prometheus.GaugeVec
+	// Usage has labels resource_type, nodepool.
+	Usage *prometheus.GaugeVec
+	// Cost has label nodepool; dollars per hour.
+	Cost *prometheus.GaugeVec
+	// CostTrackerErrors has label nodepool.
+	CostTrackerErrors *prometheus.CounterVec
+	// AllowedDisruptions has labels nodepool, reason (CamelCase).
+	AllowedDisruptions *prometheus.GaugeVec
+	// NodesConsumingBudgets has labels nodepool, reason (CamelCase).
+	NodesConsumingBudgets *prometheus.GaugeVec
+}
+
+func newNodePoolMetrics(b *metricBuilder) NodePoolMetrics {
+	return NodePoolMetrics{
+		Limit: b.gauges("karpenter_nodepools_limit",
+			"Limit of the NodePool by resource; cpu in cores, others in base units.", "resource_type", "nodepool"),
+		Usage: b.gauges("karpenter_nodepools_usage",
+			"Capacity of the NodePool's nodes by resource; cpu in cores, others in base units.", "resource_type", "nodepool"),
+		Cost: b.gauges("karpenter_nodepools_cost_total",
+			"Sum of the hourly prices of the NodePool's NodeClaims.", "nodepool"),
+		CostTrackerErrors: b.counters("karpenter_nodepools_cost_tracker_errors_total",
+			"Failures while keeping track of the cost of a NodePool.", "nodepool"),
+		AllowedDisruptions: b.gauges("karpenter_nodepools_allowed_disruptions",
+			"Nodes that budgets allow to disrupt, before those already disrupting are subtracted.", "nodepool", "reason"),
+		NodesConsumingBudgets: b.gauges("karpenter_nodepools_nodes_consuming_budgets",
+			"Nodes that count against budgets: not ready or deleting.", "nodepool", "reason"),
+	}
+}

@@ -1,0 +1,91 @@
+package observe
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// SchedulerMetrics describes simulations. The controller label is the name of the controller that asks.
+type SchedulerMetrics struct {
+	// Duration has label controller.
+	Duration *prometheus.HistogramVec
+	// QueueDepth has labels controller, scheduling_id; remove the series when the simulation ends.
+	QueueDepth *prometheus.GaugeVec
+	// UnfinishedWork has labels controller, scheduling_id; remove the series when the simulation ends.
+	UnfinishedWork *prometheus.GaugeVec
+	// IgnoredPods counts pods that fail validation.
+	IgnoredPods prometheus.Gauge
+	// UnschedulablePods has label controller.
+	UnschedulablePods *prometheus.GaugeVec
+	// PendingPodsByEffectiveZone has labels controller, zone (a zone, "flexible" or "none").
+	PendingPodsByEffectiveZone *prometheus.GaugeVec
+}
+
+func newSchedulerMetrics(b *metricBuilder) SchedulerMetrics {
+	return SchedulerMetrics{
+		Duration: b.histograms("karpenter_scheduler_scheduling_duration_seconds",
+			"Time that a simulation took.", durationBuckets(), "controller"),
+		QueueDepth: b.gauges("karpenter_scheduler_queue_depth",
+			"Pods that wait in a running simulation.", "controller", "scheduling_id"),
+		UnfinishedWork: b.gauges("karpenter_scheduler_unfinished_work_seconds",
+			"Age of a running simulation.", "controller", "scheduling_id"),
+		IgnoredPods: b.gauge("karpenter_scheduler_ignored_pods_count",
+			"Pods that are ignored because they fail validation."),
+		UnschedulablePods: b.gauges("karpenter_scheduler_unschedulable_pods_count",
+			"Pods for which there is no place and no node could be added.", "controller"),
+		PendingPodsByEffectiveZone: b.gauges("karpenter_scheduler_pending_pods_by_effective_zone_count",
+			"Pending pods by the one zone they can go to, flexible or none.", "controller", "zone"),
+	}
+}
+
+// ClusterMetrics describes the picture of the cluster.
+type ClusterMetrics struct {
+	// NodeCount is the number of tracked nodes.
+	NodeCount prometheus.Gauge
+	// Synced is 1 when the picture is complete.
+	Synced prometheus.Gauge
+	// UnsyncedTime is how long it has not been, in seconds; 0 when it is.
+	UnsyncedTime prometheus.Gauge
+	// Utilization has label resource_type; percent of allocatable that is requested over all nodes.
+	Utilization *prometheus.GaugeVec
+}
+
+func newClusterMetrics(b *metricBuilder) ClusterMetrics {
+	return ClusterMetrics{
+		NodeCount:    b.gauge("karpenter_cluster_state_node_count", "Nodes that are tracked."),
+		Synced:       b.gauge("karpenter_cluster_state_synced", "1 when the picture of the cluster is complete, else 0."),
+		UnsyncedTime: b.gauge("karpenter_cluster_state_unsynced_time_seconds", "How long the picture of the cluster has been incomplete."),
+		Utilization:  b.gauges("karpenter_cluster_utilization_percent", "Requested share of allocatable over all nodes.", "resource_type"),
+	}
+}
+
+// CloudProviderMetrics describes calls to the cloud; Instrument fills them.
+type CloudProviderMetrics struct {
+	// Duration has labels controller, method, provider.
+	Duration *prometheus.HistogramVec
+	// Errors has labels controller, method, provider, error.
+	Errors *prometheus.CounterVec
+}
+
+func newCloudProviderMetrics(b *metricBuilder) CloudProviderMetrics {
+	return CloudProviderMetrics{
+		Duration: b.histograms("karpenter_cloudprovider_duration_seconds",
+			"Time that a call to the cloud provider took.", prometheus.DefBuckets, "controller", "method", "provider"),
+		Errors: b.counters("karpenter_cloudprovider_errors_total",
+			"Calls to the cloud provider that failed.", "controller", "method", "provider", "error"),
+	}
+}
+
+// APIClientMetrics describes requests to the API server; InstrumentTransport fills them.
+type APIClientMetrics struct {
+	// Duration has labels verb, group, version, kind, subresource.
+	Duration *prometheus.HistogramVec
+	// Requests has labels code, method.
+	Requests *prometheus.CounterVec
+}
+
+func newAPIClientMetrics(b *metricBuilder) APIClientMetrics {
+	return APIClientMetrics{
+		Duration: b.histograms("client_go_request_duration_seconds",
+			"Time until the API server answered a request.", prometheus.ExponentialBuckets(0.001, 1.5, 20), "verb", "group", "version", "kind", "subresource"),
+		Requests: b.counters("client_go_request_total",
+			"Requests to the API server by HTTP status and method.", "code", "method"),
+	}
+}

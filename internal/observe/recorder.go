@@ -1,0 +1,128 @@
+package observe
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+)
+
+// EventComponent is the source component of all events.
+const EventComponent = "karpenter"
+
+// The windows in which an event is not repeated, and the rate of events that are limited. Source: spec, recorder.
+const (
+	defaultWindow = 2 * time.Minute
+	limitedRate   = 5 // per second
+	limitedBurst  = 10
+	sweepPeriod   = time.Minute
+)
+
+// Event is something to tell the users of an object.
+type Event struct {
+	// Object the event is about.
+	Object runtime.Object
+	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
+	Type string
+	// Reason in CamelCase.
+	Reason string
+	// Message for people.
+	Message string
+	// Dedupe are the values that, with the reason, identify a repetition; without any, the event is always published.
+	Dedupe []string
+	// Window in which a repetition is dropped; zero means two minutes.
+	Window time.Duration
+	// Limited events share a token bucket and are dropped when it is empty.
+	Limited bool
+}
+
+// key identifies repetitions. The kind of the object is not part of it.
+func (e Event) key() string {
+	return strings.ToLower(e.Reason) + "-" + strings.Join(e.Dedupe, "-")
+}
+
+// Recorder publishes events, without repetitions within a window. It is safe for concurrent use. Its memory is bounded by the number of
+// different events within their windows.
+type Recorder struct {
+	sink  record.EventRecorder
+	clock clock.PassiveClock
+
+	mu      sync.Mutex
+	until   map[string]time.Time // end of the window of each published key
+	sweepAt time.Time
+	bucket  *rate.Limiter
+}
+
+// NewRecorder returns a recorder that writes to sink, whose component should be EventComponent.
+func NewRecorder(sink record.EventRecorder, clk clock.PassiveClock) *Recorder {
+	return &Recorder{
+		sink:    sink,
+		clock:   clk,
+		until:   map[string]time.Time{},
+		sweepAt: clk.Now().Add(sweepPeriod),
+		bucket:  rate.NewLimiter(limitedRate, limitedBurst),
+	}
+}
+
+// Publish sends those events that are no repetitions and, if limited, fit the rate. A limited event that does not fit still counts as
+// published for later repetitions, so that a burst is not replayed as a trickle.
+func (r *Recorder) Publish(events ...Event) {
+	for _, e := range events {
+		if r.admit(e) {
+			r.sink.Event(e.Object, e.Type, e.Reason, e.Message)
+		}
+	}
+}
+
+// admit decides whether e is sent and remembers it.
+func (r *Recorder) admit(e Event) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.clock.Now()
+	r.sweep(now)
+	if len(e.Dedupe) > 0 {
+		key := e.key()
+		if end, known := r.until[key]; known && now.Before(end) {
+			return false
+		}
+		window := e.Window
+		if window == 0 {
+			window = defaultWindow
+		}
+		r.until[key] = now.Add(window)
+	}
+	return !e.Limited || r.bucket.AllowN(now, 1)
+}
+
+// sweep drops expired keys, at most once a period so that its cost is spread over many events.
+func (r *Recorder) sweep(now time.Time) {
+	if now.Before(r.sweepAt) {
+		return
+	}
+	r.sweepAt = now.Add(sweepPeriod)
+	for key, end := range r.until {
+		if !now.Before(end) {
+			delete(r.until, key)
+		}
+	}
+}
+
+// normal and warning make events with the default window.
+func normal(o runtime.Object, reason, message string, dedupe ...string) Event {
+	return Event{Object: o, Type: corev1.EventTypeNormal, Reason: reason, Message: message, Dedupe: dedupe}
+}
+
+func warning(o runtime.Object, reason, message string, dedupe ...string) Event {
+	return Event{Object: o, Type: corev1.EventTypeWarning, Reason: reason, Message: message, Dedupe: dedupe}
+}
+
+// within sets the window.
+func (e Event) within(window time.Duration) Event {
+	e.Window = window
+	return e
+}

@@ -1,0 +1,145 @@
+package observe
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// sink remembers the events that reach the API.
+type sink struct {
+	record.EventRecorder
+	sent []string
+}
+
+func (s *sink) Event(_ runtime.Object, _, reason, message string) {
+	s.sent = append(s.sent, reason+": "+message)
+}
+
+func podNamed(name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-of-" + name)}}
+}
+
+func newTestRecorder() (*Recorder, *sink, *clocktesting.FakeClock) {
+	s, clk := &sink{}, clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	return NewRecorder(s, clk), s, clk
+}
+
+func TestRepetitionsArePublishedOncePerWindow(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		event  Event
+		window time.Duration
+	}{
+		{"default", normal(podNamed("a"), "R", "m", "x"), 2 * time.Minute},
+		{"own", normal(podNamed("a"), "R", "m", "x").within(7 * time.Minute), 7 * time.Minute},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r, s, clk := newTestRecorder()
+			for range 5 {
+				r.Publish(tc.event)
+			}
+			clk.Step(tc.window - time.Nanosecond)
+			r.Publish(tc.event)
+			if len(s.sent) != 1 {
+				t.Errorf("%d events within the window, want 1", len(s.sent))
+			}
+			clk.Step(time.Nanosecond)
+			r.Publish(tc.event)
+			if len(s.sent) != 2 {
+				t.Errorf("%d events after the window, want 2", len(s.sent))
+			}
+		})
+	}
+}
+
+func TestWhatDistinguishesEvents(t *testing.T) {
+	base := normal(podNamed("a"), "R", "m", "x", "y")
+	for _, tc := range []struct {
+		name  string
+		other Event
+		want  int
+	}{
+		{"same", base, 1},
+		{"other reason", normal(podNamed("a"), "Q", "m", "x", "y"), 2},
+		{"reason in another case", normal(podNamed("a"), "r", "m", "x", "y"), 1},
+		{"other value", normal(podNamed("a"), "R", "m", "x", "z"), 2},
+		{"other message only", normal(podNamed("a"), "R", "n", "x", "y"), 1},
+		{"other kind of object only", normal(&corev1.Node{}, "R", "m", "x", "y"), 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r, s, _ := newTestRecorder()
+			r.Publish(base, tc.other)
+			if len(s.sent) != tc.want {
+				t.Errorf("%d events, want %d: %v", len(s.sent), tc.want, s.sent)
+			}
+		})
+	}
+	r, s, _ := newTestRecorder()
+	r.Publish(normal(podNamed("a"), "R", "m"), normal(podNamed("a"), "R", "m"))
+	if len(s.sent) != 2 {
+		t.Errorf("%d events without dedupe values, want all 2", len(s.sent))
+	}
+}
+
+func TestPodsOfTheSameNameAreDifferent(t *testing.T) {
+	r, s, _ := newTestRecorder()
+	for _, namespace := range []string{"one", "two"} {
+		pod := podNamed("web-0")
+		pod.Namespace, pod.UID = namespace, types.UID(namespace)
+		r.Publish(Evicted(pod, "Empty"))
+	}
+	if len(s.sent) != 2 {
+		t.Errorf("%d events, want one for each namespace", len(s.sent))
+	}
+}
+
+func TestOnlyNominationsAreLimited(t *testing.T) {
+	r, s, clk := newTestRecorder()
+	for i := range 50 {
+		r.Publish(Nominated(podNamed(fmt.Sprint(i)), "claim", ""), FailedScheduling(podNamed(fmt.Sprint(i)), fmt.Errorf("why")))
+	}
+	count := func(reason string) (n int) {
+		for _, e := range s.sent {
+			if len(e) > len(reason) && e[:len(reason)] == reason {
+				n++
+			}
+		}
+		return n
+	}
+	if diff := cmp.Diff([]int{10, 50}, []int{count("Nominated"), count("FailedScheduling")}); diff != "" {
+		t.Errorf("burst (-want +got):\n%s", diff)
+	}
+	clk.Step(time.Second)
+	for i := range 50 {
+		r.Publish(Nominated(podNamed(fmt.Sprint(i)), "claim", ""))
+	}
+	if got := count("Nominated"); got != 10 {
+		t.Errorf("%d nominations: dropped ones must keep their slot, want 10", got)
+	}
+	for i := 100; i < 150; i++ {
+		r.Publish(Nominated(podNamed(fmt.Sprint(i)), "claim", ""))
+	}
+	if got := count("Nominated"); got != 15 {
+		t.Errorf("%d nominations a second after the burst, want 10 + 5", got)
+	}
+}
+
+func TestMemoryIsBoundedByTheWindow(t *testing.T) {
+	r, _, clk := newTestRecorder()
+	for i := range 10000 {
+		r.Publish(normal(podNamed("a"), "R", "m", fmt.Sprint(i)))
+		clk.Step(time.Second)
+	}
+	if got, want := len(r.until), int((defaultWindow+sweepPeriod)/time.Second); got > want {
+		t.Errorf("%d keys remembered, want at most %d", got, want)
+	}
+}

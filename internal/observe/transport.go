@@ -1,0 +1,85 @@
+package observe
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// InstrumentTransport returns a wrapper for the transport of an API client that counts its requests.
+func InstrumentTransport(m *Metrics) func(http.RoundTripper) http.RoundTripper {
+	return func(inner http.RoundTripper) http.RoundTripper {
+		return &instrumentedTransport{inner: inner, metrics: m.APIClient}
+	}
+}
+
+// instrumentedTransport counts requests.
+type instrumentedTransport struct {
+	inner   http.RoundTripper
+	metrics APIClientMetrics
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *instrumentedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	start := time.Now()
+	response, err := t.inner.RoundTrip(request)
+	r := parseResource(request.Method, request.URL.Path)
+	t.metrics.Duration.WithLabelValues(r.verb, r.group, r.version, r.kind, r.subresource).Observe(time.Since(start).Seconds())
+	code := "<error>"
+	if err == nil {
+		code = strconv.Itoa(response.StatusCode)
+	}
+	t.metrics.Requests.WithLabelValues(code, request.Method).Inc()
+	return response, err
+}
+
+// WrappedRoundTripper lets the client library find the transport it made.
+func (t *instrumentedTransport) WrappedRoundTripper() http.RoundTripper { return t.inner }
+
+// apiResource is what a request of the Kubernetes API is about. kind is the plural resource name, as in the path.
+type apiResource struct{ verb, group, version, kind, subresource string }
+
+// parseResource takes the path of a request apart: /api/v1/... or /apis/<group>/<version>/..., optionally below a namespace, then the
+// resource, a name and a subresource. Paths of another form keep their verb only.
+func parseResource(method, path string) apiResource {
+	var out apiResource
+	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
+	switch {
+	case len(parts) >= 2 && parts[0] == "api":
+		out.version, parts = parts[1], parts[2:]
+	case len(parts) >= 3 && parts[0] == "apis":
+		out.group, out.version, parts = parts[1], parts[2], parts[3:]
+	default:
+		parts = nil
+	}
+	if len(parts) >= 3 && parts[0] == "namespaces" && !namespaceSubresource(parts[2]) {
+		parts = parts[2:]
+	}
+	named := len(parts) >= 2
+	if len(parts) >= 1 {
+		out.kind = parts[0]
+	}
+	if len(parts) >= 3 {
+		out.subresource = parts[2]
+	}
+	out.verb = verb(method, named)
+	return out
+}
+
+// namespaceSubresource tells /namespaces/<name>/status from /namespaces/<name>/<resource>.
+func namespaceSubresource(part string) bool { return part == "status" || part == "finalize" }
+
+// verb maps HTTP methods to API verbs.
+func verb(method string, named bool) string {
+	switch {
+	case method == http.MethodPost, method == http.MethodPut && !named:
+		return "CREATE"
+	case method == http.MethodPut:
+		return "UPDATE"
+	case method == http.MethodGet && !named:
+		return "LIST"
+	default:
+		return method
+	}
+}
