@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -26,11 +25,11 @@ type Feed struct {
 	store  *Store
 	cache  cache.Cache
 	reader client.Reader
-	ready  atomic.Bool
+	ready  chan struct{}
 }
 
 // NewFeed is a feed for store.
-func NewFeed(store *Store) *Feed { return &Feed{store: store} }
+func NewFeed(store *Store) *Feed { return &Feed{store: store, ready: make(chan struct{})} }
 
 // Register adds the watches to m.
 func (f *Feed) Register(m manager.Manager) error {
@@ -42,7 +41,24 @@ func (f *Feed) Register(m manager.Manager) error {
 func (f *Feed) NeedLeaderElection() bool { return false }
 
 // Ready reports whether everything that existed at start has been applied.
-func (f *Feed) Ready() bool { return f.ready.Load() }
+func (f *Feed) Ready() bool {
+	select {
+	case <-f.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// WaitReady waits until Ready, or until ctx ends, which is when it reports false.
+func (f *Feed) WaitReady(ctx context.Context) bool {
+	select {
+	case <-f.ready:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
 
 // Start subscribes to the informers, waits until they have delivered what exists, and then doubts claims that were
 // written and never seen. It returns when ctx ends.
@@ -80,7 +96,7 @@ func (f *Feed) follow(ctx context.Context, subscribed []func() bool) error {
 	if !toolscache.WaitForCacheSync(ctx.Done(), asSynced(subscribed)...) {
 		return nil
 	}
-	f.ready.Store(true)
+	close(f.ready)
 	tick := time.NewTicker(doubtAfter)
 	defer tick.Stop()
 	for {

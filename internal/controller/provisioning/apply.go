@@ -1,0 +1,163 @@
+package provisioning
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/reason"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+// creators is how many NodeClaims are written at once.
+const creators = 32
+
+// apply writes the plan down: nominations and refusals first, because they cost nothing, then the NodeClaims.
+func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) error {
+	p.reportRefused(plan.Unschedulable)
+	p.nominate(plan.Placements)
+	if len(plan.Claims) > 0 {
+		pods := 0
+		for _, c := range plan.Claims {
+			pods += len(c.Pods)
+		}
+		p.Log.Info("computed new nodeclaim(s) to fit pod(s)", "nodeclaims", len(plan.Claims), "pods", pods)
+	}
+	errs := make([]error, len(plan.Claims))
+	var group errgroup.Group
+	group.SetLimit(creators)
+	for i, claim := range plan.Claims {
+		group.Go(func() error {
+			if err := p.create(ctx, in, claim); err != nil {
+				errs[i] = fmt.Errorf("creating node claim, %w", err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions report through errs
+	return errors.Join(errs...)
+}
+
+// create writes one NodeClaim and lets the next pass count on it at once.
+func (p *Provisioner) create(ctx context.Context, in input, c solve.Claim) error {
+	var current v1.NodePool
+	if err := p.Client.Get(ctx, client.ObjectKey{Name: c.Pool}, &current); err != nil {
+		return fmt.Errorf("getting current resource usage, %w", err)
+	}
+	if err := p.withinLimits(&current); err != nil {
+		return err
+	}
+	claim := p.Translator.NodeClaim(in.pools[c.Pool], c, p.defaultGracePeriod())
+	if err := p.Client.Create(ctx, claim); err != nil {
+		return err
+	}
+	p.Store.Created(claim, p.Clock.Now())
+	p.Log.Info("created nodeclaim", "NodePool", c.Pool, "NodeClaim", claim.Name,
+		"requests", fmt.Sprint(claim.Spec.Resources.Requests), "instance-types", shorten(c.InstanceTypes))
+	relaxed := claim.Annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey]
+	p.Metrics.NodeClaims.Created.WithLabelValues("provisioned", c.Pool, relaxed).Inc()
+	for _, pod := range c.Pods {
+		p.Recorder.Publish(observe.Nominated(reference(pod), claim.Name, ""))
+	}
+	return nil
+}
+
+func (p *Provisioner) defaultGracePeriod() *metav1.Duration {
+	if p.Cloud.DefaultTerminationGracePeriod == nil {
+		return nil
+	}
+	return &metav1.Duration{Duration: *p.Cloud.DefaultTerminationGracePeriod}
+}
+
+// withinLimits is the last look before a launch: limits may have been lowered since the plan was made.
+func (p *Provisioner) withinLimits(pool *v1.NodePool) error {
+	if len(pool.Spec.Limits) == 0 {
+		return nil
+	}
+	usage, ok := cluster.NewUsage(p.Store, p.Feed).PoolUsage(pool.Name)
+	if !ok {
+		return nil
+	}
+	for resource, limit := range pool.Spec.Limits {
+		if used := usage[resource]; used.Cmp(limit) > 0 {
+			return fmt.Errorf("resource usage exceeds limit (limit=%s, resource-name=%s, usage=%s)",
+				limit.AsDec(), resource, used.AsDec())
+		}
+	}
+	return nil
+}
+
+// nominate protects the nodes that pods are expected on and tells the pods.
+func (p *Provisioner) nominate(placements []solve.Placement) {
+	until := p.Clock.Now().Add(p.Scheduling.NominationWindow())
+	for _, placed := range placements {
+		p.Store.Nominate(until, placed.Node.ID)
+		for _, pod := range placed.Pods {
+			p.Recorder.Publish(observe.Nominated(reference(pod), placed.Node.ClaimName, placed.Node.NodeName))
+		}
+	}
+}
+
+func (p *Provisioner) reportRefused(refused []solve.Refusal) {
+	count := 0
+	for _, r := range refused {
+		count += len(r.Pods)
+		err := errors.New(r.Reasons.String())
+		p.Log.Error("could not schedule pod(s)", "pods", names(r.Pods), "error", err, "codes", codes(r.Reasons))
+		for _, pod := range r.Pods {
+			p.Recorder.Publish(observe.FailedScheduling(reference(pod), err))
+		}
+	}
+	p.Metrics.Scheduler.UnschedulablePods.WithLabelValues(name).Set(float64(count))
+}
+
+func (p *Provisioner) reportRejected(rejected []*model.Pod) {
+	for _, pod := range rejected {
+		p.Log.Debug("ignoring pod", "Pod", pod.ID(), "error", pod.Rejected)
+		if !pod.Silent {
+			p.Recorder.Publish(observe.FailedScheduling(reference(pod), errors.New(pod.Rejected)))
+		}
+	}
+}
+
+// reference is what an event needs to know of a pod.
+func reference(pod *model.Pod) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: types.UID(pod.UID)}}
+}
+
+// shown is how many names a log line lists before it counts the rest.
+const shown = 5
+
+func names(pods []*model.Pod) string {
+	list := make([]string, len(pods))
+	for i, pod := range pods {
+		list[i] = pod.ID()
+	}
+	return shorten(list)
+}
+
+func shorten(list []string) string {
+	if len(list) <= shown {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d other(s)", strings.Join(list[:shown], ", "), len(list)-shown)
+}
+
+func codes(reasons reason.Reasons) []string {
+	out := make([]string, len(reasons))
+	for i, r := range reasons {
+		out[i] = string(r.Code)
+	}
+	return out
+}

@@ -1,0 +1,127 @@
+package provisioning
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+// input is one pass's question with what is needed to act on the answer.
+type input struct {
+	problem  solve.Problem
+	rejected []*model.Pod
+	pools    map[string]*v1.NodePool
+}
+
+// gather reads everything a pass looks at. The snapshot is taken first: pods that get bound meanwhile are then planned for
+// once too often at most on capacity that exists, never on capacity that is launched for nothing.
+func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) {
+	snapshot := p.Store.Snapshot()
+	in := input{problem: solve.Problem{
+		Resources:  snapshot.Resources.Names(),
+		DaemonSets: snapshot.DaemonSets.Sorted(),
+		Options: solve.Options{
+			WellKnown:         p.Translator.WellKnown,
+			Custom:            p.Translator.Custom,
+			IgnorePreferences: p.Scheduling.PreferencePolicy == options.PreferenceIgnore,
+			MaxInstanceTypes:  p.Cloud.MaxInstanceTypes,
+		},
+	}}
+	for _, pod := range snapshot.Pending.All() {
+		if pod.Rejected != "" {
+			in.rejected = append(in.rejected, pod)
+			continue
+		}
+		in.problem.Pods = append(in.problem.Pods, pod)
+	}
+	var leaving []*model.Node
+	for _, n := range snapshot.Nodes.All() {
+		if !n.Deleting {
+			in.problem.Nodes = append(in.problem.Nodes, n)
+		} else if n.NodeName != "" && len(n.Pods) > 0 {
+			leaving = append(leaving, n)
+		}
+	}
+	moving, err := p.moving(ctx, leaving, now)
+	if err != nil {
+		return input{}, err
+	}
+	in.problem.Pods = append(in.problem.Pods, moving...)
+	if len(in.problem.Pods) == 0 {
+		return in, nil
+	}
+	in.pools, in.problem.Pools, err = p.usablePools(ctx)
+	// The names may have grown while pools were translated.
+	in.problem.Resources = snapshot.Resources.Names()
+	return in, err
+}
+
+// moving is the pods on nodes being deleted that need a place elsewhere now: those that may be evicted.
+func (p *Provisioner) moving(ctx context.Context, leaving []*model.Node, now time.Time) ([]*model.Pod, error) {
+	if len(leaving) == 0 {
+		return nil, nil
+	}
+	var list policyv1.PodDisruptionBudgetList
+	if err := p.Client.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("listing pod disruption budgets: %w", err)
+	}
+	budgets, err := podrules.NewBudgets(list.Items)
+	if err != nil {
+		p.Log.Error("some pod disruption budgets cannot be read and are not considered", "error", err)
+	}
+	var out []*model.Pod
+	for _, n := range leaving {
+		var pods corev1.PodList
+		if err := p.Client.List(ctx, &pods, client.MatchingFields{"spec.nodeName": n.NodeName}); err != nil {
+			return nil, fmt.Errorf("listing the pods of node %q: %w", n.NodeName, err)
+		}
+		for i := range pods.Items {
+			if podrules.CurrentlyReschedulable(&pods.Items[i], budgets, now) {
+				out = append(out, p.Translator.Pod(&pods.Items[i]))
+			}
+		}
+	}
+	return out, nil
+}
+
+// usablePools are the pools that may launch: ours, not static, ready, not being deleted, with instance types to choose from.
+func (p *Provisioner) usablePools(ctx context.Context) (map[string]*v1.NodePool, []*model.Pool, error) {
+	var list v1.NodePoolList
+	if err := p.Client.List(ctx, &list); err != nil {
+		return nil, nil, fmt.Errorf("listing node pools: %w", err)
+	}
+	byName := map[string]*v1.NodePool{}
+	var out []*model.Pool
+	for i := range list.Items {
+		pool := &list.Items[i]
+		if !p.Cloud.Manages(pool.Spec.Template.Spec.NodeClassRef) || pool.Spec.Replicas != nil || !pool.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if condition.Status(pool, v1.ConditionTypeReady) != "True" {
+			p.Log.Info("skipping nodepool, not ready", "NodePool", pool.Name)
+			continue
+		}
+		types, err := p.Cloud.Provider.InstanceTypes(ctx, pool)
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		if err != nil || len(types) == 0 {
+			p.Log.Error("skipping nodepool, no instance types", "NodePool", pool.Name, "error", err)
+			continue
+		}
+		byName[pool.Name] = pool
+		out = append(out, p.Translator.Pool(pool, p.catalogs.Of(types)))
+	}
+	return byName, out, nil
+}

@@ -1,0 +1,203 @@
+// Package provisioning turns pods that found no node into NodeClaims: it collects pending pods into batches, asks the
+// engine where they should go, and writes down what the engine answers.
+//
+// The loop is gather (read the snapshot and what goes with it), decide (solve.Solve, pure), apply (create NodeClaims,
+// nominate nodes, publish events). Nothing is remembered between passes: what an earlier pass asked for is in the next
+// snapshot.
+//
+// Source: scheduling specification, provisioning pipeline.
+package provisioning
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+const (
+	// name is the controller's name in logs and metrics.
+	name = "provisioner"
+	// retrigger is how often pods that still wait, and nodes whose pods have to move, ask again.
+	retrigger = 10 * time.Second
+	// solveTimeout bounds one run of the engine; what it placed until then is used.
+	solveTimeout = time.Minute
+	// longestBackoff caps the pause after failed passes.
+	longestBackoff = 10 * time.Second
+)
+
+// Deps is what a Provisioner works with.
+type Deps struct {
+	Client     client.Client
+	Clock      clock.Clock
+	Cloud      cloud.Cloud
+	Store      *cluster.Store
+	Feed       *cluster.Feed
+	Translator *ingest.Translator
+	Recorder   *observe.Recorder
+	Metrics    *observe.Metrics
+	Log        *slog.Logger
+	Scheduling options.Scheduling
+}
+
+// Provisioner is the loop. It runs on the leader only.
+type Provisioner struct {
+	Deps
+	cache    cache.Cache
+	batcher  *Batcher
+	catalogs *ingest.Catalogs
+}
+
+// New is a provisioner that is not running yet.
+func New(d Deps) *Provisioner {
+	d.Log = d.Log.With("controller", name)
+	return &Provisioner{
+		Deps:     d,
+		batcher:  NewBatcher(d.Clock, d.Scheduling.BatchIdleDuration, d.Scheduling.BatchMaxDuration),
+		catalogs: ingest.NewCatalogs(d.Translator),
+	}
+}
+
+// Register adds the loop and its triggers to m.
+func (p *Provisioner) Register(m manager.Manager) error {
+	p.cache = m.GetCache()
+	return m.Add(p)
+}
+
+// NeedLeaderElection is true: two planners would launch twice.
+func (p *Provisioner) NeedLeaderElection() bool { return true }
+
+// Start runs passes until ctx ends. A pass that fails is repeated with growing pauses, and its triggers are not lost: the
+// pods are still pending.
+func (p *Provisioner) Start(ctx context.Context) error {
+	ctx = observe.WithController(ctx, name)
+	if err := p.subscribe(ctx); err != nil {
+		return err
+	}
+	if !p.Feed.WaitReady(ctx) {
+		return nil
+	}
+	backoff := time.Duration(0)
+	next := p.Clock.Now().Add(retrigger)
+	for ctx.Err() == nil {
+		triggered := p.batcher.Wait(ctx)
+		if now := p.Clock.Now(); now.After(next) {
+			next = now.Add(retrigger)
+			p.remind()
+		}
+		if !triggered {
+			continue
+		}
+		if err := p.pass(ctx); err != nil && ctx.Err() == nil {
+			backoff = min(max(2*backoff, 100*time.Millisecond), longestBackoff)
+			p.Log.Error("provisioning failed", "error", err, "retry-in", backoff.String())
+			p.pause(ctx, backoff)
+			p.batcher.Trigger("retry")
+			continue
+		}
+		backoff = 0
+	}
+	return nil
+}
+
+func (p *Provisioner) pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-p.Clock.After(d):
+	}
+}
+
+// subscribe makes pending pods and nodes under disruption trigger passes.
+func (p *Provisioner) subscribe(ctx context.Context) error {
+	pods, err := p.cache.GetInformer(ctx, &corev1.Pod{})
+	if err != nil {
+		return fmt.Errorf("watching pods: %w", err)
+	}
+	nodes, err := p.cache.GetInformer(ctx, &corev1.Node{})
+	if err != nil {
+		return fmt.Errorf("watching nodes: %w", err)
+	}
+	if _, err := pods.AddEventHandler(onChange(p.onPod)); err != nil {
+		return fmt.Errorf("watching pods: %w", err)
+	}
+	if _, err := nodes.AddEventHandler(onChange(p.onNode)); err != nil {
+		return fmt.Errorf("watching nodes: %w", err)
+	}
+	return nil
+}
+
+func onChange[T any](f func(T)) toolscache.ResourceEventHandlerFuncs {
+	call := func(o any) {
+		if object, ok := o.(T); ok {
+			f(object)
+		}
+	}
+	return toolscache.ResourceEventHandlerFuncs{AddFunc: call, UpdateFunc: func(_, now any) { call(now) }}
+}
+
+func (p *Provisioner) onPod(pod *corev1.Pod) {
+	if podrules.Provisionable(pod) {
+		p.batcher.Trigger(string(pod.UID))
+	}
+}
+
+func (p *Provisioner) onNode(node *corev1.Node) {
+	disrupted := v1.DisruptedNoScheduleTaint()
+	for i := range node.Spec.Taints {
+		if node.Spec.Taints[i].MatchTaint(&disrupted) {
+			p.batcher.Trigger(string(node.UID))
+			return
+		}
+	}
+}
+
+// remind triggers for everything that still waits.
+func (p *Provisioner) remind() {
+	snapshot := p.Store.Snapshot()
+	for uid := range snapshot.Pending.All() {
+		p.batcher.Trigger(uid)
+	}
+	for id, n := range snapshot.Nodes.All() {
+		if n.Deleting && n.Managed && len(n.Pods) > 0 {
+			p.batcher.Trigger(id)
+		}
+	}
+}
+
+// pass is one round: gather, decide, apply.
+func (p *Provisioner) pass(ctx context.Context) error {
+	started := p.Clock.Now()
+	in, err := p.gather(ctx, started)
+	if err != nil {
+		return err
+	}
+	p.Metrics.Scheduler.IgnoredPods.Set(float64(len(in.rejected)))
+	p.reportRejected(in.rejected)
+	if len(in.problem.Pods) == 0 {
+		p.Metrics.Scheduler.UnschedulablePods.WithLabelValues(name).Set(0)
+		return nil
+	}
+	deadline := started.Add(solveTimeout)
+	in.problem.Options.Stop = func() bool { return p.Clock.Now().After(deadline) }
+	plan := solve.Solve(in.problem)
+	took := p.Clock.Since(started)
+	p.Metrics.Scheduler.Duration.WithLabelValues(name).Observe(took.Seconds())
+	p.Log.Debug("planned", "pods", len(in.problem.Pods), "new", len(plan.Claims), "duration", took.String())
+	return p.apply(ctx, in, plan)
+}
