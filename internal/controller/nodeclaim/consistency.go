@@ -1,0 +1,120 @@
+package nodeclaim
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+const (
+	// consistencyPeriod is how often one claim is checked at most.
+	consistencyPeriod = 10 * time.Minute
+	// enoughCapacity is the part of the expected capacity that a Node must have.
+	enoughCapacity = 0.9
+)
+
+// Consistency is the controller nodeclaim.consistency: it compares Nodes with what their launch promised. Nothing acts
+// on the result.
+type Consistency struct {
+	loop.Tools
+	checked *loop.Memo[claimID, struct{}]
+}
+
+// NewConsistency builds the controller.
+func NewConsistency(tools loop.Tools) *Consistency {
+	return &Consistency{Tools: tools, checked: loop.NewMemo[claimID, struct{}](consistencyPeriod)}
+}
+
+// Register adds the controller to the manager.
+func (c *Consistency) Register(m manager.Manager) error {
+	return builder.ControllerManagedBy(m).
+		Named("nodeclaim.consistency").
+		For(&v1.NodeClaim{}, builder.WithPredicates(loop.OnlyManaged(c.Cloud))).
+		Watches(&corev1.Node{}, pair.NodeToClaims(c.Client)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: options.Scale(c.CPUMillis, 10, 1000)}).
+		Complete(c)
+}
+
+// Reconcile checks one claim, at most once a period.
+func (c *Consistency) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	claim := &v1.NodeClaim{}
+	if err := c.Client.Get(ctx, request.NamespacedName, claim); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !loop.Managed(c.Cloud, claim) || claim.DeletionTimestamp != nil || claim.Status.ProviderID == "" {
+		return reconcile.Result{}, nil
+	}
+	now := c.Clock.Now()
+	if _, rest := c.checked.GetWithRest(claim.UID, now); rest > 0 {
+		return loop.After(rest), nil
+	}
+	node, err := pair.NodeOf(ctx, c.Client, claim)
+	if errors.Is(err, pair.None) || errors.Is(err, pair.Several) {
+		c.checked.Put(claim.UID, struct{}{}, now)
+		return loop.After(consistencyPeriod), nil
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := c.judge(ctx, claim, node); err != nil {
+		return loop.Settle(err)
+	}
+	c.checked.Put(claim.UID, struct{}{}, now)
+	return loop.After(consistencyPeriod), nil
+}
+
+// judge publishes the issues of a Node and writes the condition.
+func (c *Consistency) judge(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node) error {
+	stored := claim.DeepCopy()
+	set := condition.For(claim, c.Clock.Now())
+	var issues []string
+	if set.IsTrue(v1.ConditionTypeInitialized) {
+		issues = shapeIssues(claim, node)
+	}
+	for _, issue := range issues {
+		loop.Log(ctx).Info("failed consistency check", "issue", issue)
+		c.Recorder.Publish(observe.FailedConsistencyCheck(claim, issue))
+	}
+	if len(issues) > 0 {
+		set.False(v1.ConditionTypeConsistentStateFound, "ConsistencyCheckFailed", "Consistency Check Failed")
+	} else {
+		set.True(v1.ConditionTypeConsistentStateFound)
+	}
+	if equality.Semantic.DeepEqual(stored.Status, claim.Status) {
+		return nil
+	}
+	return c.Client.Status().Patch(ctx, claim, optimistic(stored))
+}
+
+// shapeIssues lists the requested resources of which the Node has clearly less than its launch promised, by name.
+func shapeIssues(claim *v1.NodeClaim, node *corev1.Node) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(claim.Spec.Resources.Requests)) {
+		requested, expected := claim.Spec.Resources.Requests[name], claim.Status.Capacity[name]
+		if requested.IsZero() || expected.IsZero() {
+			continue
+		}
+		found := node.Status.Capacity[name]
+		if part := found.AsApproximateFloat64() / expected.AsApproximateFloat64(); part < enoughCapacity {
+			out = append(out, observe.NodeShapeIssue(name, expected, found))
+		}
+	}
+	return out
+}

@@ -1,0 +1,28 @@
+package nodeclaim
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// consolidatable decides whether the claim's Node has been left alone long enough to be consolidated. If it will be
+// later without any further event, wait says how much later; zero means that only an event can change the answer.
+func consolidatable(after *time.Duration, initialized *metav1.Condition, lastPodEvent metav1.Time, now time.Time) (yes bool, wait time.Duration) {
+	if after == nil || initialized == nil || initialized.Status != metav1.ConditionTrue {
+		return false, 0
+	}
+	since := initialized.LastTransitionTime.Time
+	if !lastPodEvent.IsZero() {
+		since = lastPodEvent.Time
+	}
+	if left := *after - now.Sub(since); *after > 0 && left > 0 {
+		return false, left
+	}
+	return true, 0
+}
+
+// dynamic reports whether the NodePool follows its pods rather than a fixed number of replicas.
+func dynamic(pool *v1.NodePool) bool { return pool.Spec.Replicas == nil }

@@ -1,0 +1,197 @@
+package nodeclaim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+const (
+	// driftPeriod is how often drift is looked at without any event.
+	driftPeriod = 5 * time.Minute
+	// offeredFrom is the age from which a claim's instance type is checked; before that the catalogue may lag.
+	offeredFrom = time.Hour
+	// offeredPeriod is how long a successful check of the instance type holds.
+	offeredPeriod = 30 * time.Minute
+)
+
+// Disruption is the controller nodeclaim.disruption: it keeps the conditions Drifted and Consolidatable, which tell the
+// disruption loop what it may act on.
+//
+// It does not watch pods: what pods do to consolidation arrives through the claim's lastPodEventTime, and drift does not
+// depend on them.
+type Disruption struct {
+	loop.Tools
+	offered *loop.Memo[claimID, struct{}]
+	asked   *loop.Memo[claimID, driftAnswer]
+	writes  loop.Writes
+}
+
+// driftAnswer is what the provider said, and about what.
+type driftAnswer struct {
+	inputs driftInputs
+	reason cloud.DriftReason
+}
+
+// NewDisruption builds the controller.
+func NewDisruption(tools loop.Tools) *Disruption {
+	return &Disruption{
+		Tools:   tools,
+		offered: loop.NewMemo[claimID, struct{}](offeredPeriod),
+		asked:   loop.NewMemo[claimID, driftAnswer](driftPeriod),
+	}
+}
+
+// Register adds the controller to the manager.
+func (d *Disruption) Register(m manager.Manager) error {
+	b := builder.ControllerManagedBy(m).
+		Named("nodeclaim.disruption").
+		For(&v1.NodeClaim{}, builder.WithPredicates(loop.OnlyManaged(d.Cloud))).
+		Watches(&v1.NodePool{}, pair.PoolToClaims(d.Client), builder.WithPredicates(loop.OnlyManaged(d.Cloud))).
+		WithOptions(controller.Options{MaxConcurrentReconciles: options.Scale(d.CPUMillis, 10, 1000)})
+	for _, class := range d.Cloud.NodeClasses {
+		b = b.Watches(class.New(), pair.ClassToClaims(d.Client, class.GVK))
+	}
+	return b.Complete(d)
+}
+
+// Reconcile brings both conditions of one claim up to date in one write.
+func (d *Disruption) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	ctx = observe.WithController(ctx, "nodeclaim.disruption")
+	claim := &v1.NodeClaim{}
+	if err := d.Client.Get(ctx, request.NamespacedName, claim); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			d.writes.Gone(request.NamespacedName)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !loop.Managed(d.Cloud, claim) || claim.DeletionTimestamp != nil {
+		return reconcile.Result{}, nil
+	}
+	if d.writes.Stale(claim) {
+		return loop.After(loop.StaleRetry), nil
+	}
+	pool := &v1.NodePool{}
+	name, ok := claim.Labels[v1.NodePoolLabelKey]
+	if !ok {
+		return reconcile.Result{}, nil
+	}
+	if err := d.Client.Get(ctx, types.NamespacedName{Name: name}, pool); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	stored := claim.DeepCopy()
+	drift := d.markDrift(ctx, pool, claim)
+	consolidation := d.markConsolidatable(pool, claim)
+	if !equality.Semantic.DeepEqual(stored.Status, claim.Status) {
+		if err := d.Client.Status().Patch(ctx, claim, optimistic(stored)); err != nil {
+			return loop.Settle(err)
+		}
+		d.writes.Wrote(claim)
+	}
+	return drift.and(consolidation).result()
+}
+
+// markConsolidatable sets or clears Consolidatable. Static NodePools are never consolidated.
+func (d *Disruption) markConsolidatable(pool *v1.NodePool, claim *v1.NodeClaim) outcome {
+	now := d.Clock.Now()
+	set := condition.For(claim, now)
+	if !dynamic(pool) {
+		return outcome{}
+	}
+	yes, wait := consolidatable(pool.Spec.Disruption.ConsolidateAfter.Duration, set.Get(v1.ConditionTypeInitialized), claim.Status.LastPodEventTime, now)
+	if yes {
+		set.True(v1.ConditionTypeConsolidatable)
+	} else {
+		set.Clear(v1.ConditionTypeConsolidatable)
+	}
+	return outcome{after: wait}
+}
+
+// markDrift sets or clears Drifted.
+func (d *Disruption) markDrift(ctx context.Context, pool *v1.NodePool, claim *v1.NodeClaim) outcome {
+	set := condition.For(claim, d.Clock.Now())
+	if !set.IsTrue(v1.ConditionTypeLaunched) {
+		set.Clear(v1.ConditionTypeDrifted)
+		return outcome{}
+	}
+	reason, err := d.drift(ctx, pool, claim)
+	switch {
+	case cloud.IgnoreNodeClaimNotFound(err) != nil:
+		return outcome{err: fmt.Errorf("checking drift of nodeclaim %q: %w", claim.Name, err)}
+	case err != nil:
+		// The instance is gone; garbage collection deals with that.
+		return outcome{after: driftPeriod}
+	case reason == "":
+		set.Clear(v1.ConditionTypeDrifted)
+	default:
+		set.TrueWithReason(v1.ConditionTypeDrifted, string(reason), string(reason))
+	}
+	return outcome{after: driftPeriod}
+}
+
+// drift returns the first reason for which the claim is not what would be launched today.
+func (d *Disruption) drift(ctx context.Context, pool *v1.NodePool, claim *v1.NodeClaim) (cloud.DriftReason, error) {
+	if reason := templateDrift(pool, claim, d.Cloud.Labels); reason != "" {
+		return reason, nil
+	}
+	now := d.Clock.Now()
+	if _, recent := d.offered.Get(claim.UID, now); !recent && now.Sub(claim.CreationTimestamp.Time) >= offeredFrom {
+		instanceTypes, err := d.Cloud.Provider.InstanceTypes(ctx, pool)
+		if err != nil {
+			return "", fmt.Errorf("listing instance types of nodepool %q: %w", pool.Name, err)
+		}
+		if !stillOffered(instanceTypes, claim, d.Cloud) {
+			return cloud.InstanceTypeNotFound, nil
+		}
+		d.offered.Put(claim.UID, struct{}{}, now)
+	}
+	return d.providerDrift(ctx, pool, claim)
+}
+
+// providerDrift asks the provider, or repeats its last answer while nothing it depends on has changed.
+func (d *Disruption) providerDrift(ctx context.Context, pool *v1.NodePool, claim *v1.NodeClaim) (cloud.DriftReason, error) {
+	inputs := driftInputs{
+		poolGeneration: pool.Generation, claimGeneration: claim.Generation,
+		classVersion: d.classVersion(ctx, claim.Spec.NodeClassRef), labels: labelText(claim.Labels),
+	}
+	now := d.Clock.Now()
+	if last, ok := d.asked.Get(claim.UID, now); ok && last.inputs == inputs {
+		return last.reason, nil
+	}
+	reason, err := d.Cloud.Provider.IsDrifted(ctx, claim)
+	if err != nil {
+		return "", err
+	}
+	d.asked.Put(claim.UID, driftAnswer{inputs: inputs, reason: reason}, now)
+	return reason, nil
+}
+
+// classVersion is the resource version of the claim's NodeClass, or empty when it cannot be read: then the provider
+// says what that means.
+func (d *Disruption) classVersion(ctx context.Context, ref *v1.NodeClassReference) string {
+	class, ok := d.Cloud.NodeClassFor(ref)
+	if !ok {
+		return ""
+	}
+	object := class.New()
+	if err := d.Client.Get(ctx, types.NamespacedName{Name: ref.Name}, object); err != nil {
+		return ""
+	}
+	return object.GetResourceVersion()
+}

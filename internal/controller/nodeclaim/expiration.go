@@ -1,0 +1,90 @@
+package nodeclaim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+// Expiration is the controller nodeclaim.expiration: it deletes NodeClaims that have reached their own expireAfter. It
+// is forceful: no budget, no replacement first; only the drain that follows honours pods.
+type Expiration struct {
+	loop.Tools
+	writes loop.Writes
+}
+
+// NewExpiration builds the controller.
+func NewExpiration(tools loop.Tools) *Expiration { return &Expiration{Tools: tools} }
+
+// Register adds the controller to the manager.
+func (e *Expiration) Register(m manager.Manager) error {
+	return builder.ControllerManagedBy(m).
+		Named("nodeclaim.expiration").
+		For(&v1.NodeClaim{}, builder.WithPredicates(loop.OnlyManaged(e.Cloud))).
+		WithOptions(controller.Options{MaxConcurrentReconciles: options.Scale(e.CPUMillis, 10, 1000)}).
+		Complete(e)
+}
+
+// Reconcile deletes one claim when its time has come, or waits for exactly the time that is left.
+func (e *Expiration) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	claim := &v1.NodeClaim{}
+	if err := e.Client.Get(ctx, request.NamespacedName, claim); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			e.writes.Gone(request.NamespacedName)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !loop.Managed(e.Cloud, claim) || claim.DeletionTimestamp != nil || claim.Spec.ExpireAfter.Duration == nil || e.writes.Stale(claim) {
+		return reconcile.Result{}, nil
+	}
+	if left := claim.CreationTimestamp.Add(*claim.Spec.ExpireAfter.Duration).Sub(e.Clock.Now()); left > 0 {
+		return loop.After(left), nil
+	}
+	pods, err := podsToMove(ctx, e.Client, claim)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := e.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); err != nil {
+		return loop.Settle(err)
+	}
+	e.writes.Deleted(claim)
+	loop.Log(ctx).Info("deleted expired nodeclaim", "expire-after", claim.Spec.ExpireAfter.Duration.String())
+	countDisrupted(e.Metrics, claim, "expired")
+	countDisruptedPods(e.Metrics, claim, "expired", pods)
+	return reconcile.Result{}, nil
+}
+
+// podsToMove counts the pods that will have to be placed again when the claim goes. A claim without exactly one Node has
+// none that could be counted.
+func podsToMove(ctx context.Context, r client.Reader, claim *v1.NodeClaim) (int, error) {
+	node, err := pair.NodeOf(ctx, r, claim)
+	if errors.Is(err, pair.None) || errors.Is(err, pair.Several) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	pods, err := pair.PodsOn(ctx, r, node.Name)
+	if err != nil {
+		return 0, fmt.Errorf("counting pods of nodeclaim %q: %w", claim.Name, err)
+	}
+	count := 0
+	for i := range pods {
+		if podrules.Reschedulable(&pods[i]) {
+			count++
+		}
+	}
+	return count, nil
+}

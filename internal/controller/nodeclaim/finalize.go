@@ -1,0 +1,128 @@
+package nodeclaim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+// goneCheck is how soon the provider is asked again whether a terminating instance is gone.
+const goneCheck = 5 * time.Second
+
+// finalize tears a deleted claim down: deadline, Nodes, instance, finalizer, in that order.
+func (l *Lifecycle) finalize(ctx context.Context, claim *v1.NodeClaim) (reconcile.Result, error) {
+	if !controllerutil.ContainsFinalizer(claim, v1.TerminationFinalizer) {
+		return reconcile.Result{}, nil
+	}
+	if err := l.setDeadline(ctx, claim); err != nil {
+		return loop.Settle(err)
+	}
+	if left, err := l.deleteNodes(ctx, claim); left || err != nil {
+		return reconcile.Result{}, err
+	}
+	l.recallInstance(claim)
+	if result, gone, err := l.endInstance(ctx, claim); !gone || err != nil {
+		return result, err
+	}
+	stored := claim.DeepCopy()
+	controllerutil.RemoveFinalizer(claim, v1.TerminationFinalizer)
+	if err := l.Client.Patch(ctx, claim, optimistic(stored)); err != nil {
+		return loop.Settle(err)
+	}
+	l.writes.Wrote(claim)
+	loop.Log(ctx).Info("deleted nodeclaim", "provider-id", claim.Status.ProviderID, "Node", claim.Status.NodeName)
+	l.countFinalized(claim)
+	return reconcile.Result{}, nil
+}
+
+// countFinalized records how long the end of a claim took.
+func (l *Lifecycle) countFinalized(claim *v1.NodeClaim) {
+	now, pool := l.Clock.Now(), claim.Labels[v1.NodePoolLabelKey]
+	if terminating := condition.For(claim, now).Get(v1.ConditionTypeInstanceTerminating); terminating != nil {
+		l.Metrics.NodeClaims.InstanceTerminationDuration.WithLabelValues(pool).Observe(now.Sub(terminating.LastTransitionTime.Time).Seconds())
+	}
+	l.Metrics.NodeClaims.TerminationDuration.WithLabelValues(pool).Observe(now.Sub(claim.DeletionTimestamp.Time).Seconds())
+	l.Metrics.NodeClaims.Terminated.WithLabelValues(pool, claim.Labels[v1.CapacityTypeLabelKey], claim.Labels[corev1.LabelTopologyZone]).Inc()
+}
+
+// setDeadline writes, once, when the pods of this claim's Node will be deleted at the latest.
+func (l *Lifecycle) setDeadline(ctx context.Context, claim *v1.NodeClaim) error {
+	if claim.Spec.TerminationGracePeriod == nil {
+		return nil
+	}
+	if _, ok := claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey]; ok {
+		return nil
+	}
+	stored := claim.DeepCopy()
+	deadline := claim.DeletionTimestamp.Add(claim.Spec.TerminationGracePeriod.Duration).Format(time.RFC3339)
+	claim.Annotations = overlaid(claim.Annotations, map[string]string{v1.NodeClaimTerminationTimestampAnnotationKey: deadline})
+	if err := l.Client.Patch(ctx, claim, optimistic(stored)); err != nil {
+		return err
+	}
+	l.writes.Wrote(claim)
+	loop.Log(ctx).Info("annotated nodeclaim", v1.NodeClaimTerminationTimestampAnnotationKey, deadline)
+	l.Recorder.Publish(observe.NodeClaimTerminationGracePeriodExpiring(claim, deadline))
+	return nil
+}
+
+// deleteNodes asks every Node of a registered claim to go and reports whether one is still there. Node events wake the
+// claim when the last one has gone. Nodes of a claim that never registered are not ours to delete.
+func (l *Lifecycle) deleteNodes(ctx context.Context, claim *v1.NodeClaim) (left bool, err error) {
+	if !condition.For(claim, l.Clock.Now()).IsTrue(v1.ConditionTypeRegistered) {
+		return false, nil
+	}
+	nodes, err := pair.NodesOf(ctx, l.Client, claim)
+	if err != nil {
+		return false, err
+	}
+	for i := range nodes {
+		if nodes[i].DeletionTimestamp != nil {
+			continue
+		}
+		if err := l.Client.Delete(ctx, &nodes[i]); client.IgnoreNotFound(err) != nil {
+			return true, fmt.Errorf("deleting node %q: %w", nodes[i].Name, err)
+		}
+	}
+	return len(nodes) > 0, nil
+}
+
+// recallInstance fills in the instance of a claim that was deleted between its launch and the write of its status.
+func (l *Lifecycle) recallInstance(claim *v1.NodeClaim) {
+	if created, ok := l.launched.Get(claim.UID, l.Clock.Now()); ok && claim.Status.ProviderID == "" {
+		adopt(claim, created)
+	}
+}
+
+// endInstance asks the provider to end the instance and reports whether it is gone. A claim that never launched has
+// none. When it is not gone, result says when to ask again.
+func (l *Lifecycle) endInstance(ctx context.Context, claim *v1.NodeClaim) (result reconcile.Result, gone bool, err error) {
+	if claim.Status.ProviderID == "" {
+		return reconcile.Result{}, true, nil
+	}
+	deleteErr := l.Cloud.Provider.Delete(ctx, claim)
+	if cloud.IgnoreNodeClaimNotFound(deleteErr) != nil {
+		return reconcile.Result{}, false, fmt.Errorf("terminating the instance of nodeclaim %q: %w", claim.Name, deleteErr)
+	}
+	stored := claim.DeepCopy()
+	if condition.For(claim, l.Clock.Now()).True(v1.ConditionTypeInstanceTerminating) {
+		if err := l.Client.Status().Patch(ctx, claim, optimistic(stored)); err != nil {
+			result, err := loop.Settle(err)
+			return result, false, err
+		}
+		l.writes.Wrote(claim)
+	}
+	return loop.After(goneCheck), deleteErr != nil, nil
+}

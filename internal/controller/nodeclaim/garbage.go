@@ -1,0 +1,128 @@
+package nodeclaim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+const (
+	garbagePeriod  = 2 * time.Minute
+	garbageWorkers = 20
+)
+
+// Garbage is the controller nodeclaim.garbagecollection: it deletes registered NodeClaims whose instance is gone.
+// Unregistered ones are left to the registration timeout.
+type Garbage struct {
+	loop.Tools
+}
+
+// NewGarbage builds the controller.
+func NewGarbage(tools loop.Tools) *Garbage { return &Garbage{Tools: tools} }
+
+// Register adds the controller to the manager.
+func (g *Garbage) Register(m manager.Manager) error {
+	return builder.ControllerManagedBy(m).
+		Named("nodeclaim.garbagecollection").
+		WatchesRawSource(loop.Singleton()).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: 1,
+			RateLimiter:             loop.Limiter[reconcile.Request](time.Second, garbagePeriod, 10, 100),
+		}).
+		Complete(g)
+}
+
+// Reconcile runs one pass over all claims. The claims are listed before the instances: a claim launched in between has
+// its instance in the answer, never the other way round.
+func (g *Garbage) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	ctx = observe.WithController(ctx, "nodeclaim.garbagecollection")
+	var claims v1.NodeClaimList
+	if err := g.Client.List(ctx, &claims); err != nil {
+		return reconcile.Result{}, fmt.Errorf("listing nodeclaims: %w", err)
+	}
+	instances, err := g.Cloud.Provider.List(ctx)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("listing instances: %w", err)
+	}
+	var managed []*v1.NodeClaim
+	for i := range claims.Items {
+		if loop.Managed(g.Cloud, &claims.Items[i]) {
+			managed = append(managed, &claims.Items[i])
+		}
+	}
+	suspects := abandoned(managed, instances)
+	errs := make([]error, len(suspects))
+	group := errgroup.Group{}
+	group.SetLimit(garbageWorkers)
+	for i, claim := range suspects {
+		group.Go(func() error {
+			errs[i] = g.collect(ctx, claim)
+			return nil
+		})
+	}
+	_ = group.Wait() // every error is in errs
+	if err := errors.Join(errs...); err != nil {
+		return reconcile.Result{}, err
+	}
+	return loop.After(garbagePeriod), nil
+}
+
+// abandoned returns the claims that are registered and whose instance the provider no longer has. An instance that is
+// already terminating counts as gone.
+func abandoned(claims, instances []*v1.NodeClaim) []*v1.NodeClaim {
+	alive := map[string]bool{}
+	for _, instance := range instances {
+		if instance.DeletionTimestamp == nil {
+			alive[instance.Status.ProviderID] = true
+		}
+	}
+	var out []*v1.NodeClaim
+	for _, claim := range claims {
+		registered := condition.Status(claim, v1.ConditionTypeRegistered) == "True"
+		if registered && claim.DeletionTimestamp == nil && !alive[claim.Status.ProviderID] {
+			out = append(out, claim)
+		}
+	}
+	return out
+}
+
+// collect deletes one claim, unless its Node is ready: a running kubelet outranks the provider's list. When the Node
+// cannot be looked up, the claim is spared until the next pass.
+func (g *Garbage) collect(ctx context.Context, claim *v1.NodeClaim) error {
+	node, err := pair.NodeOf(ctx, g.Client, claim)
+	switch {
+	case errors.Is(err, pair.None), errors.Is(err, pair.Several):
+	case err != nil:
+		return err
+	case nodeReady(node):
+		return nil
+	}
+	pods, err := podsToMove(ctx, g.Client, claim)
+	if err != nil {
+		return err
+	}
+	if err := g.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); err != nil {
+		if _, err := loop.Settle(err); err != nil {
+			return fmt.Errorf("deleting nodeclaim %q without instance: %w", claim.Name, err)
+		}
+		return nil
+	}
+	loop.Log(ctx).Info("garbage collecting nodeclaim without instance", "NodeClaim", claim.Name, "provider-id", claim.Status.ProviderID)
+	countDisrupted(g.Metrics, claim, "garbage_collected")
+	countDisruptedPods(g.Metrics, claim, "garbage_collected", pods)
+	return nil
+}

@@ -1,0 +1,102 @@
+package nodeclaim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+)
+
+// initialize waits until the registered Node is ready for work. There is no timeout; events drive the retry.
+func (l *Lifecycle) initialize(ctx context.Context, claim *v1.NodeClaim) outcome {
+	now := l.Clock.Now()
+	if decided(claim, v1.ConditionTypeInitialized, now) {
+		return outcome{}
+	}
+	set := condition.For(claim, now)
+	if !set.IsTrue(v1.ConditionTypeRegistered) {
+		return outcome{}
+	}
+	node, err := pair.NodeOf(ctx, l.Client, claim)
+	if err != nil {
+		set.Unknown(v1.ConditionTypeInitialized, reasonNodeNotFound, messageNodeNotFound)
+		return outcome{}
+	}
+	if reason, message := lacking(node, claim); reason != "" {
+		set.Unknown(v1.ConditionTypeInitialized, reason, message)
+		return outcome{}
+	}
+	stored := node.DeepCopy()
+	node.Labels = overlaid(node.Labels, map[string]string{v1.NodeInitializedLabelKey: "true"})
+	if err := l.Client.Patch(ctx, node, client.MergeFrom(stored)); err != nil {
+		return outcome{err: fmt.Errorf("labelling node %q as initialized: %w", node.Name, err)}
+	}
+	set.True(v1.ConditionTypeInitialized)
+	return outcome{onceSaved: []func(){func() {
+		loop.Log(ctx).Info("initialized nodeclaim", "provider-id", claim.Status.ProviderID, "Node", node.Name,
+			"allocatable", node.Status.Allocatable)
+	}}}
+}
+
+// lacking returns the first thing that a Node still lacks before pods may be planned on it for real, as a condition's
+// reason and message; both are empty when nothing is missing.
+func lacking(node *corev1.Node, claim *v1.NodeClaim) (reason, message string) {
+	if !nodeReady(node) {
+		return "NodeNotReady", "Node status is NotReady"
+	}
+	for _, taint := range claim.Spec.StartupTaints {
+		if i := slices.IndexFunc(node.Spec.Taints, func(t corev1.Taint) bool { return sameTaint(t, taint) }); i >= 0 {
+			return "StartupTaintsExist", fmt.Sprintf("StartupTaint %q still exists", taintText(taint))
+		}
+	}
+	for _, taint := range node.Spec.Taints {
+		if ephemeral(taint) {
+			return "KnownEphemeralTaintsExist", fmt.Sprintf("KnownEphemeralTaint %q still exists", taintText(taint))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(claim.Spec.Resources.Requests)) {
+		requested, found := claim.Spec.Resources.Requests[name], node.Status.Allocatable[name]
+		if !requested.IsZero() && found.IsZero() {
+			return "ResourceNotRegistered", fmt.Sprintf("Resource %q was requested but not registered", name)
+		}
+	}
+	return "", ""
+}
+
+// nodeReady reports whether the kubelet says that the Node is ready.
+func nodeReady(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// ephemeral reports whether the taint is one that every young Node carries for a while and loses by itself.
+func ephemeral(taint corev1.Taint) bool {
+	if strings.HasPrefix(taint.Key, "readiness.k8s.io/") {
+		return true
+	}
+	return hasTaint([]corev1.Taint{
+		{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule},
+		{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute},
+		{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule},
+		{Key: "node.cloudprovider.kubernetes.io/uninitialized", Effect: corev1.TaintEffectNoSchedule},
+		v1.UnregisteredNoExecuteTaint(),
+	}, taint)
+}
+
+// taintText prints a taint as key:Effect or key=value:Effect.
+func taintText(t corev1.Taint) string {
+	if t.Value == "" {
+		return fmt.Sprintf("%s:%s", t.Key, t.Effect)
+	}
+	return fmt.Sprintf("%s=%s:%s", t.Key, t.Value, t.Effect)
+}

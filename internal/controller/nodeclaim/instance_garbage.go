@@ -1,0 +1,170 @@
+package nodeclaim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+const (
+	// instanceMinAge protects instances whose claim has not been written yet.
+	instanceMinAge = 30 * time.Second
+	// The first passes after a start run often, because a crash is what leaves instances behind.
+	instanceEarlyPeriod = 10 * time.Second
+	instanceEarlyPasses = 20
+	instanceWorkers     = 100
+)
+
+// InstanceGarbage is the controller instance.garbagecollection: it ends instances that belong to no NodeClaim, for
+// instance because the claim was removed by force or a launch was cut short.
+type InstanceGarbage struct {
+	loop.Tools
+	live   client.Reader
+	passes int
+	// firstSeen dates instances whose provider does not say when they were created.
+	firstSeen map[string]time.Time
+}
+
+// NewInstanceGarbage builds the controller. live reads from the API server itself: the cache alone is never reason
+// enough to end an instance.
+func NewInstanceGarbage(tools loop.Tools, live client.Reader) *InstanceGarbage {
+	return &InstanceGarbage{Tools: tools, live: live, firstSeen: map[string]time.Time{}}
+}
+
+// Register adds the controller to the manager.
+func (g *InstanceGarbage) Register(m manager.Manager) error {
+	return builder.ControllerManagedBy(m).
+		Named("instance.garbagecollection").
+		WatchesRawSource(loop.Singleton()).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: 1, // passes are counted without a lock
+			RateLimiter:             loop.Limiter[reconcile.Request](time.Second, garbagePeriod, 10, 100),
+		}).
+		Complete(g)
+}
+
+// Reconcile runs one pass over all instances. The instances are listed before the claims: a claim written in between is
+// seen, never the other way round.
+func (g *InstanceGarbage) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	ctx = observe.WithController(ctx, "instance.garbagecollection")
+	instances, err := g.Cloud.Provider.List(ctx)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("listing instances: %w", err)
+	}
+	suspects, err := g.orphansAmong(ctx, g.Client, g.oldEnough(instances))
+	if err == nil && len(suspects) > 0 {
+		suspects, err = g.orphansAmong(ctx, g.live, suspects)
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	errs := make([]error, len(suspects))
+	group := errgroup.Group{}
+	group.SetLimit(instanceWorkers)
+	for i, instance := range suspects {
+		group.Go(func() error {
+			errs[i] = g.collect(ctx, instance)
+			return nil
+		})
+	}
+	_ = group.Wait() // every error is in errs
+	if err := errors.Join(errs...); err != nil {
+		return reconcile.Result{}, err
+	}
+	if g.passes++; g.passes <= instanceEarlyPasses {
+		return loop.After(instanceEarlyPeriod), nil
+	}
+	return loop.After(garbagePeriod), nil
+}
+
+// oldEnough keeps the running instances that have had time to get their claim written.
+func (g *InstanceGarbage) oldEnough(instances []*v1.NodeClaim) []*v1.NodeClaim {
+	now := g.Clock.Now()
+	seen := map[string]time.Time{}
+	var out []*v1.NodeClaim
+	for _, instance := range instances {
+		id, born := instance.Status.ProviderID, instance.CreationTimestamp.Time
+		if born.IsZero() {
+			born = now
+			if first, ok := g.firstSeen[id]; ok {
+				born = first
+			}
+			seen[id] = born
+		}
+		if instance.DeletionTimestamp == nil && now.Sub(born) >= instanceMinAge {
+			out = append(out, instance)
+		}
+	}
+	g.firstSeen = seen
+	return out
+}
+
+// orphansAmong keeps the instances that no managed claim of the reader accounts for.
+func (g *InstanceGarbage) orphansAmong(ctx context.Context, r client.Reader, instances []*v1.NodeClaim) ([]*v1.NodeClaim, error) {
+	var list v1.NodeClaimList
+	if err := r.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("listing nodeclaims: %w", err)
+	}
+	var claims []*v1.NodeClaim
+	for i := range list.Items {
+		if loop.Managed(g.Cloud, &list.Items[i]) {
+			claims = append(claims, &list.Items[i])
+		}
+	}
+	return orphans(instances, claims), nil
+}
+
+// orphans returns the instances that no claim has. An instance that carries the name of a claim which is still being
+// launched is that claim's: the launch will find it again.
+func orphans(instances, claims []*v1.NodeClaim) []*v1.NodeClaim {
+	owned, launching := map[string]bool{}, map[string]bool{}
+	for _, claim := range claims {
+		if claim.Status.ProviderID == "" {
+			launching[claim.Name] = true
+		} else {
+			owned[claim.Status.ProviderID] = true
+		}
+	}
+	var out []*v1.NodeClaim
+	for _, instance := range instances {
+		if !owned[instance.Status.ProviderID] && (instance.Name == "" || !launching[instance.Name]) {
+			out = append(out, instance)
+		}
+	}
+	return out
+}
+
+// collect ends one instance and deletes its Node, if it has one.
+func (g *InstanceGarbage) collect(ctx context.Context, instance *v1.NodeClaim) error {
+	err := g.Cloud.Provider.Delete(ctx, instance)
+	if cloud.IgnoreNodeClaimNotFound(err) != nil {
+		return fmt.Errorf("terminating instance %q without nodeclaim: %w", instance.Status.ProviderID, err)
+	}
+	if err == nil {
+		loop.Log(ctx).Info("garbage collecting instance without nodeclaim", "provider-id", instance.Status.ProviderID)
+	}
+	nodes, err := pair.NodesOf(ctx, g.Client, instance)
+	if err != nil {
+		return err
+	}
+	for i := range nodes {
+		if err := g.Client.Delete(ctx, &nodes[i]); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting node %q of an instance without nodeclaim: %w", nodes[i].Name, err)
+		}
+	}
+	return nil
+}

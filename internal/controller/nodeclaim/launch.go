@@ -1,0 +1,111 @@
+package nodeclaim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+// maxMessage bounds the provider's error text in a condition, in bytes, before the ellipsis.
+const maxMessage = 300
+
+// launch asks the provider for an instance, once: the answer is remembered until Launched=True has been read back.
+func (l *Lifecycle) launch(ctx context.Context, claim *v1.NodeClaim) outcome {
+	now := l.Clock.Now()
+	if decided(claim, v1.ConditionTypeLaunched, now) {
+		l.launched.Drop(claim.UID)
+		return outcome{}
+	}
+	created, ok := l.launched.Get(claim.UID, now)
+	if !ok {
+		var err error
+		if created, err = l.Cloud.Provider.Create(ctx, claim); err != nil {
+			return l.launchFailed(ctx, claim, err)
+		}
+		l.launched.Put(claim.UID, created, l.Clock.Now())
+		loop.Log(ctx).Info("launched nodeclaim", "provider-id", created.Status.ProviderID,
+			"instance-type", created.Labels[corev1.LabelInstanceTypeStable], "zone", created.Labels[corev1.LabelTopologyZone],
+			"capacity-type", created.Labels[v1.CapacityTypeLabelKey], "allocatable", created.Status.Allocatable)
+	}
+	adopt(claim, created)
+	condition.For(claim, l.Clock.Now()).True(v1.ConditionTypeLaunched)
+	return outcome{}
+}
+
+// launchFailed acts on a provider error: two of them end the claim, because waiting cannot help and its pods are better
+// planned again; the others are shown in the condition and retried until the launch timeout.
+func (l *Lifecycle) launchFailed(ctx context.Context, claim *v1.NodeClaim, cause error) outcome {
+	switch {
+	case cloud.IsInsufficientCapacity(cause):
+		l.Recorder.Publish(observe.InsufficientCapacity(claim, cause))
+		loop.Log(ctx).Error("failed launching nodeclaim", "error", cause)
+		return l.end(ctx, claim, "insufficient_capacity")
+	case cloud.IsNodeClassNotReady(cause):
+		loop.Log(ctx).Error("failed launching nodeclaim", "error", cause)
+		return l.end(ctx, claim, "nodeclass_not_ready")
+	}
+	reason, message := "LaunchFailed", cause.Error()
+	if create, ok := cloud.AsCreateError(cause); ok {
+		reason, message = create.Reason, create.Message
+	}
+	condition.For(claim, l.Clock.Now()).Unknown(v1.ConditionTypeLaunched, reason, truncate(message))
+	return outcome{err: fmt.Errorf("launching nodeclaim %q: %w", claim.Name, cause)}
+}
+
+// adopt copies what the provider says about the instance into the claim. The claim's own labels win, because they are
+// what was asked for; the provider's annotations win, because they are what it found.
+func adopt(claim, created *v1.NodeClaim) {
+	claim.Labels = overlaid(created.Labels, claim.Labels)
+	claim.Annotations = overlaid(claim.Annotations, created.Annotations)
+	claim.Status.ProviderID = created.Status.ProviderID
+	claim.Status.ImageID = created.Status.ImageID
+	claim.Status.Allocatable = created.Status.Allocatable.DeepCopy()
+	claim.Status.Capacity = created.Status.Capacity.DeepCopy()
+}
+
+// overlaid is base with the entries of over added or replaced; nil when both are empty.
+func overlaid(base, over map[string]string) map[string]string {
+	if len(base) == 0 && len(over) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(base)+len(over))
+	maps.Copy(out, base)
+	maps.Copy(out, over)
+	return out
+}
+
+// truncate bounds a text to maxMessage bytes and says so with an ellipsis. A character is never cut in two.
+func truncate(text string) string {
+	if len(text) <= maxMessage {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxMessage], "") + "..."
+}
+
+// decided reports whether a condition has left Unknown. If so it is written again as it is, so that its observed
+// generation follows the claim.
+func decided(claim *v1.NodeClaim, conditionType string, now time.Time) bool {
+	set := condition.For(claim, now)
+	c := set.Get(conditionType)
+	switch c.Status {
+	case metav1.ConditionTrue:
+		set.TrueWithReason(conditionType, c.Reason, c.Message)
+		return true
+	case metav1.ConditionFalse:
+		set.False(conditionType, c.Reason, c.Message)
+		return true
+	default:
+		return false
+	}
+}

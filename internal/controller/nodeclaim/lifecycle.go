@@ -1,0 +1,173 @@
+// Package nodeclaim moves NodeClaims through their life: launch, registration, initialization, timeouts, drift and
+// consolidatability marks, expiration, and the removal of what is left over on either side.
+//
+// Each controller is thin: it gathers what it needs, lets a pure function decide, and applies the result. All of them
+// can be killed between any two lines.
+//
+// Source: spec NodeClaim and NodePool lifecycle.
+package nodeclaim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+// launchMemory is how long the answer of a successful launch is kept, in case its status cannot be written or the
+// cache does not show it yet.
+const launchMemory = time.Hour
+
+// RegistrationHealth records how launches and registrations of a NodePool's claims end. Both methods may be called
+// more than once for one claim. A conflict error means that nothing was recorded yet.
+type RegistrationHealth interface {
+	Succeeded(ctx context.Context, claim *v1.NodeClaim) error
+	Failed(ctx context.Context, claim *v1.NodeClaim) error
+}
+
+// Lifecycle is the controller nodeclaim.lifecycle: it launches a NodeClaim, registers and initializes its Node, gives
+// up on what takes too long, and tears everything down when the NodeClaim is deleted.
+type Lifecycle struct {
+	loop.Tools
+	health   RegistrationHealth
+	launched *loop.Memo[claimID, *v1.NodeClaim]
+	writes   loop.Writes
+}
+
+// NewLifecycle builds the controller.
+func NewLifecycle(tools loop.Tools, health RegistrationHealth) *Lifecycle {
+	tools.Cloud = tools.Cloud.WithDefaults()
+	return &Lifecycle{Tools: tools, health: health, launched: loop.NewMemo[claimID, *v1.NodeClaim](launchMemory)}
+}
+
+// Register adds the controller to the manager.
+func (l *Lifecycle) Register(m manager.Manager) error {
+	workers := options.Scale(l.CPUMillis, 1000, 5000)
+	qps, burst := options.Bucket(10, 1000, workers)
+	return builder.ControllerManagedBy(m).
+		Named("nodeclaim.lifecycle").
+		For(&v1.NodeClaim{}, builder.WithPredicates(loop.OnlyManaged(l.Cloud))).
+		Watches(&corev1.Node{}, pair.NodeToClaims(l.Client)).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter:             loop.Limiter[reconcile.Request](time.Second, time.Minute, qps, burst),
+		}).
+		Complete(l)
+}
+
+// Reconcile runs one pass over one NodeClaim.
+func (l *Lifecycle) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	ctx = observe.WithController(ctx, "nodeclaim.lifecycle")
+	claim := &v1.NodeClaim{}
+	if err := l.Client.Get(ctx, request.NamespacedName, claim); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			l.writes.Gone(request.NamespacedName)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !loop.Managed(l.Cloud, claim) {
+		return reconcile.Result{}, nil
+	}
+	if l.writes.Stale(claim) {
+		return loop.After(loop.StaleRetry), nil
+	}
+	if claim.DeletionTimestamp != nil {
+		return l.finalize(ctx, claim)
+	}
+	// The finalizer comes before everything else: an instance without it could outlive its claim unnoticed.
+	stored := claim.DeepCopy()
+	if controllerutil.AddFinalizer(claim, v1.TerminationFinalizer) {
+		if err := l.Client.Patch(ctx, claim, optimistic(stored)); err != nil {
+			return loop.Settle(err)
+		}
+		l.writes.Wrote(claim)
+	}
+	return l.advance(ctx, claim)
+}
+
+// advance runs the four steps in order on one copy of the claim and writes what they changed.
+func (l *Lifecycle) advance(ctx context.Context, claim *v1.NodeClaim) (reconcile.Result, error) {
+	stored := claim.DeepCopy()
+	var all outcome
+	for _, step := range []func(context.Context, *v1.NodeClaim) outcome{l.launch, l.register, l.initialize, l.enforceTimeouts} {
+		all = all.and(step(ctx, claim))
+		if all.ended {
+			return all.result()
+		}
+	}
+	written, err := l.persist(ctx, stored, claim)
+	all = all.and(written)
+	if err == nil && !written.again {
+		for _, effect := range all.onceSaved {
+			effect()
+		}
+	}
+	all.err = errors.Join(all.err, err)
+	return all.result()
+}
+
+// persist writes the difference between stored and claim, metadata first. The status patch carries the resource
+// version: a merge patch replaces the whole list of conditions, and without the check it would drop those that other
+// controllers wrote meanwhile. A launch lost to such a conflict is remembered in memory.
+func (l *Lifecycle) persist(ctx context.Context, stored, claim *v1.NodeClaim) (outcome, error) {
+	status := claim.Status
+	if !equality.Semantic.DeepEqual(stored.ObjectMeta, claim.ObjectMeta) {
+		if err := l.Client.Patch(ctx, claim, client.MergeFrom(stored)); err != nil {
+			return unsaved(err)
+		}
+		l.writes.Wrote(claim)
+	}
+	if equality.Semantic.DeepEqual(stored.Status, status) {
+		return outcome{}, nil
+	}
+	base := claim.DeepCopy()
+	base.Status = stored.Status
+	claim.Status = status
+	if err := l.Client.Status().Patch(ctx, claim, optimistic(base)); err != nil {
+		return unsaved(err)
+	}
+	l.writes.Wrote(claim)
+	return outcome{}, nil
+}
+
+// unsaved says what a failed write of the claim means for the pass.
+func unsaved(err error) (outcome, error) {
+	result, err := loop.Settle(err)
+	if err != nil {
+		return outcome{}, fmt.Errorf("writing nodeclaim: %w", err)
+	}
+	return outcome{again: result != (reconcile.Result{})}, nil
+}
+
+// end deletes a claim that this controller gives up on, and counts the reason once.
+func (l *Lifecycle) end(ctx context.Context, claim *v1.NodeClaim, reason string) outcome {
+	if err := l.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); err != nil {
+		if result, err := loop.Settle(err); err != nil || result != (reconcile.Result{}) {
+			return outcome{again: err == nil, err: err, ended: true}
+		}
+		return outcome{ended: true}
+	}
+	l.writes.Deleted(claim)
+	countDisrupted(l.Metrics, claim, reason)
+	return outcome{ended: true}
+}
+
+// optimistic is a merge patch from base that fails with a conflict when somebody else wrote the object meanwhile.
+func optimistic(base client.Object) client.Patch {
+	return client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
+}

@@ -1,0 +1,71 @@
+package nodeclaim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+)
+
+// registrationTimeout is how long a claim may stay without a registered Node.
+const registrationTimeout = 15 * time.Minute
+
+// enforceTimeouts gives up on a claim that takes too long to launch or to register.
+func (l *Lifecycle) enforceTimeouts(ctx context.Context, claim *v1.NodeClaim) outcome {
+	now := l.Clock.Now()
+	set := condition.For(claim, now)
+	if set.IsTrue(v1.ConditionTypeRegistered) {
+		return outcome{}
+	}
+	expired, wait := overdue(set.Get(v1.ConditionTypeLaunched), set.Get(v1.ConditionTypeRegistered), l.Cloud.LaunchTimeout, now)
+	if expired == (timeout{}) {
+		return outcome{after: wait}
+	}
+	if err := l.health.Failed(ctx, claim); err != nil {
+		result, err := loop.Settle(err)
+		if err != nil {
+			return outcome{err: fmt.Errorf("recording %s of nodeclaim %q: %w", expired.reason, claim.Name, err)}
+		}
+		if result == loop.Again() {
+			return outcome{again: true}
+		}
+	}
+	loop.Log(ctx).Debug("terminating due to timeout", "timeout", expired.limit.String(), "reason", expired.reason)
+	return l.end(ctx, claim, expired.reason)
+}
+
+// timeout is a time limit that a claim has broken.
+type timeout struct {
+	// reason is the value of the metric's reason label.
+	reason string
+	limit  time.Duration
+}
+
+// overdue returns the first limit that the claim has broken at now, or else how long until one will be. A claim that
+// breaks both is charged with the launch alone.
+func overdue(launched, registered *metav1.Condition, launchLimit time.Duration, now time.Time) (timeout, time.Duration) {
+	wait := time.Duration(0)
+	for _, limit := range []struct {
+		timeout
+		since time.Time
+		met   bool
+	}{
+		{timeout{"launch_timeout", launchLimit}, launched.LastTransitionTime.Time, launched.Status == metav1.ConditionTrue},
+		{timeout{"registration_timeout", registrationTimeout}, registered.LastTransitionTime.Time, registered.Status == metav1.ConditionTrue},
+	} {
+		if limit.met {
+			continue
+		}
+		left := limit.since.Add(limit.limit).Sub(now)
+		if left <= 0 {
+			return limit.timeout, 0
+		}
+		wait = sooner(wait, left)
+	}
+	return timeout{}, wait
+}

@@ -1,0 +1,159 @@
+package nodeclaim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+// register ties the claim to its Node. A claim that matched several Nodes is looked at again, so that it recovers when
+// one of them remains.
+func (l *Lifecycle) register(ctx context.Context, claim *v1.NodeClaim) outcome {
+	set := condition.For(claim, l.Clock.Now())
+	if set.IsTrue(v1.ConditionTypeRegistered) {
+		decided(claim, v1.ConditionTypeRegistered, l.Clock.Now())
+		return outcome{}
+	}
+	node, err := pair.NodeOf(ctx, l.Client, claim)
+	switch {
+	case errors.Is(err, pair.None), err == nil && node.DeletionTimestamp != nil:
+		// A Node that is already going is not worth registering: it cannot take a finalizer any more.
+		set.Unknown(v1.ConditionTypeRegistered, reasonNodeNotFound, messageNodeNotFound)
+		return outcome{}
+	case errors.Is(err, pair.Several):
+		set.False(v1.ConditionTypeRegistered, "MultipleNodesFound", "Invariant violated, matched multiple nodes")
+		return outcome{}
+	case err != nil:
+		return outcome{err: err}
+	}
+	l.warnUnguarded(ctx, claim, node)
+	held := l.runHooks(ctx, claim)
+	if saved := l.writeNode(ctx, claim, node, len(held.names) == 0); saved.err != nil || saved.again {
+		return saved.and(outcome{err: held.err})
+	}
+	if len(held.names) > 0 {
+		set.Unknown(v1.ConditionTypeRegistered, "RegistrationHookPending", held.message())
+		return held.outcome
+	}
+	return l.registered(ctx, claim, node)
+}
+
+const (
+	reasonNodeNotFound  = "NodeNotFound"
+	messageNodeNotFound = "Node not registered with cluster"
+)
+
+// warnUnguarded tells when a Node joined without the taint that keeps pods away until its metadata is in place.
+func (l *Lifecycle) warnUnguarded(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node) {
+	if _, done := node.Labels[v1.NodeRegisteredLabelKey]; done || hasTaint(node.Spec.Taints, v1.UnregisteredNoExecuteTaint()) {
+		return
+	}
+	loop.Log(ctx).Error("node joined without the taint that prevents registration races", "Node", node.Name, "taint", v1.UnregisteredTaintKey)
+	l.Recorder.Publish(observe.UnregisteredTaintMissing(claim))
+}
+
+// writeNode brings the Node into line with the claim. It is written even while hooks are pending, so that labels and
+// finalizer are in place early; only the last write lifts the taint.
+func (l *Lifecycle) writeNode(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node, complete bool) outcome {
+	stored := node.DeepCopy()
+	dress(node, claim)
+	if complete {
+		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return sameTaint(t, v1.UnregisteredNoExecuteTaint()) })
+		node.Labels[v1.NodeRegisteredLabelKey] = "true"
+	}
+	if equality.Semantic.DeepEqual(stored, node) {
+		return outcome{}
+	}
+	err := l.Client.Patch(ctx, node, optimistic(stored))
+	switch {
+	case err == nil:
+		return outcome{}
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		// The cache is behind: the next look decides on what is really there.
+		return outcome{again: true}
+	default:
+		return outcome{err: fmt.Errorf("patching node, %w", err)}
+	}
+}
+
+// registered concludes: the success is recorded before the condition is decided, since nobody would come back for it
+// afterwards; recording it twice does no harm.
+func (l *Lifecycle) registered(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node) outcome {
+	if err := l.health.Succeeded(ctx, claim); err != nil {
+		result, err := loop.Settle(err)
+		if err != nil {
+			return outcome{err: fmt.Errorf("recording registration of nodeclaim %q: %w", claim.Name, err)}
+		}
+		if result == loop.Again() {
+			return outcome{again: true}
+		}
+	}
+	condition.For(claim, l.Clock.Now()).True(v1.ConditionTypeRegistered)
+	claim.Status.NodeName = node.Name
+	pool, zone := claim.Labels[v1.NodePoolLabelKey], node.Labels[corev1.LabelTopologyZone]
+	return outcome{onceSaved: []func(){func() {
+		loop.Log(ctx).Info("registered nodeclaim", "provider-id", claim.Status.ProviderID, "Node", node.Name)
+		l.Metrics.Nodes.Created.WithLabelValues(pool, zone).Inc()
+	}}}
+}
+
+// dress gives the Node the finalizer, owner, taints, annotations and labels of its claim. Doing it twice changes
+// nothing more.
+func dress(node *corev1.Node, claim *v1.NodeClaim) {
+	controllerutil.AddFinalizer(node, v1.TerminationFinalizer)
+	own(node, claim)
+	if node.Labels[v1.NodeDoNotSyncTaintsLabelKey] != "true" {
+		node.Spec.Taints = mergeTaints(node.Spec.Taints, claim.Spec.Taints)
+		node.Spec.Taints = mergeTaints(node.Spec.Taints, claim.Spec.StartupTaints)
+	}
+	node.Annotations = overlaid(node.Annotations, claim.Annotations)
+	node.Labels = overlaid(node.Labels, claim.Labels)
+	if node.Labels == nil {
+		node.Labels = map[string]string{}
+	}
+}
+
+// own makes the claim an owner of the Node, once.
+func own(node *corev1.Node, claim *v1.NodeClaim) {
+	owner := metav1.OwnerReference{
+		APIVersion: v1.SchemeGroupVersion.String(), Kind: "NodeClaim", Name: claim.Name, UID: claim.UID,
+		BlockOwnerDeletion: ptr.To(true),
+	}
+	if !slices.ContainsFunc(node.OwnerReferences, func(o metav1.OwnerReference) bool {
+		return o.APIVersion == owner.APIVersion && o.Kind == owner.Kind && o.UID == owner.UID
+	}) {
+		node.OwnerReferences = append(node.OwnerReferences, owner)
+	}
+}
+
+// mergeTaints adds the taints whose key and effect are not there yet.
+func mergeTaints(have, add []corev1.Taint) []corev1.Taint {
+	for _, taint := range add {
+		if !hasTaint(have, taint) {
+			have = append(have, taint)
+		}
+	}
+	return have
+}
+
+// hasTaint reports whether a taint of the same key and effect is in the list.
+func hasTaint(list []corev1.Taint, want corev1.Taint) bool {
+	return slices.ContainsFunc(list, func(t corev1.Taint) bool { return sameTaint(t, want) })
+}
+
+// sameTaint compares key and effect; values never tell taints apart.
+func sameTaint(a, b corev1.Taint) bool { return a.Key == b.Key && a.Effect == b.Effect }

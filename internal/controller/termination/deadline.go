@@ -1,0 +1,65 @@
+package termination
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+// deadline returns when the pods of the Node must be gone, nil if there is no such moment. An annotation that cannot be
+// read is replaced by what the claim's spec says, so that it never stops the Node from terminating.
+func (t *Termination) deadline(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim) (*time.Time, error) {
+	if claim == nil {
+		return nil, nil
+	}
+	text, ok := claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey]
+	if !ok {
+		return nil, nil
+	}
+	deadline, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		loop.Log(ctx).Error("replacing a malformed termination deadline", "NodeClaim", claim.Name, "value", text, "error", err)
+		t.Recorder.Publish(malformedDeadline(claim, text))
+		return t.rewriteDeadline(ctx, claim)
+	}
+	t.Recorder.Publish(observe.NodeTerminationGracePeriodExpiring(node, text))
+	return &deadline, nil
+}
+
+// rewriteDeadline derives the deadline from the spec and writes it; without a grace period the annotation goes.
+func (t *Termination) rewriteDeadline(ctx context.Context, claim *v1.NodeClaim) (*time.Time, error) {
+	stored := claim.DeepCopy()
+	var deadline *time.Time
+	delete(claim.Annotations, v1.NodeClaimTerminationTimestampAnnotationKey)
+	if grace := claim.Spec.TerminationGracePeriod; grace != nil {
+		from := t.Clock.Now()
+		if claim.DeletionTimestamp != nil {
+			from = claim.DeletionTimestamp.Time
+		}
+		at := from.Add(grace.Duration).Truncate(time.Second)
+		deadline = &at
+		claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey] = at.Format(time.RFC3339)
+	}
+	if err := t.Client.Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("rewriting the termination deadline of nodeclaim %q: %w", claim.Name, err)
+	}
+	t.claimWrites.Wrote(claim)
+	return deadline, nil
+}
+
+// malformedDeadline tells the owner of a claim that its deadline could not be read.
+func malformedDeadline(claim *v1.NodeClaim, text string) observe.Event {
+	return observe.Event{
+		Object: claim, Type: corev1.EventTypeWarning, Reason: "InvalidTerminationTimestamp",
+		Message: fmt.Sprintf("Invalid %s annotation: %q is not an RFC 3339 time, using the terminationGracePeriod of the NodeClaim instead",
+			v1.NodeClaimTerminationTimestampAnnotationKey, text),
+		Dedupe: []string{string(claim.UID), text},
+	}
+}

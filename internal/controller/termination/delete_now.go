@@ -1,0 +1,37 @@
+package termination
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+)
+
+// minGrace is the shortest grace period of a forced deletion. Zero would drop the object without waiting for the
+// kubelet.
+const minGrace = time.Second
+
+// mustDelete reports whether a pod has to be deleted now for the Node to keep its deadline: either its grace period no
+// longer fits in before the deadline, or it is leaving but with more grace than the deadline leaves. A pod that is
+// leaving with the least grace the deadline could give it is left alone, or it would be deleted again for ever.
+func mustDelete(pod *corev1.Pod, deadline *time.Time, now time.Time) bool {
+	if deadline == nil {
+		return false
+	}
+	if !podrules.Terminating(pod) {
+		own := pod.Spec.TerminationGracePeriodSeconds
+		return own != nil && now.After(deadline.Add(-time.Duration(*own)*time.Second))
+	}
+	if !pod.DeletionTimestamp.After(*deadline) {
+		return false
+	}
+	// The timestamp is when the deletion was asked for plus the grace that was granted.
+	granted := pod.DeletionGracePeriodSeconds
+	return granted == nil || time.Duration(*granted)*time.Second > minGrace
+}
+
+// graceUntil is the grace period to grant a pod now, in whole seconds, so that it is gone by the deadline.
+func graceUntil(deadline, now time.Time) time.Duration {
+	return max(deadline.Sub(now).Truncate(time.Second), minGrace)
+}

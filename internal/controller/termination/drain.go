@@ -1,0 +1,104 @@
+package termination
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+const (
+	// drainPeriod is how often a drain is looked at.
+	drainPeriod = time.Second
+	// minDrain is how long a drain lasts at least: a scheduler that has not seen the taint yet may still bind a pod.
+	minDrain = 5 * time.Second
+)
+
+// drain asks the next pods to leave and reports whether all have.
+func (t *Termination) drain(ctx context.Context, d departure) verdict {
+	now := t.Clock.Now()
+	if d.claim != nil && condition.For(d.claim, now).Get(v1.ConditionTypeDrained) == nil {
+		condition.For(d.claim, now).Unknown(v1.ConditionTypeDrained, "Draining", "Draining")
+	}
+	pods, err := pair.PodsOn(ctx, t.Client, d.node.Name)
+	if err != nil {
+		return verdict{err: err}
+	}
+	plan := planDrain(pods, d.deadline, now)
+	t.queue.Hasten(d.deadline, plan.deleteNow...)
+	t.queue.Add(d.deadline, plan.evict...)
+	if plan.waiting > 0 {
+		t.Recorder.Publish(observe.FailedDraining(d.node, fmt.Errorf("%d pods are waiting to be evicted", plan.waiting)))
+		return verdict{after: drainPeriod}
+	}
+	if d.claim == nil {
+		return verdict{}
+	}
+	drained := condition.For(d.claim, now).Get(v1.ConditionTypeDrained)
+	if drained.Status == "Unknown" && now.Sub(drained.LastTransitionTime.Time) < minDrain {
+		return verdict{after: drainPeriod}
+	}
+	condition.For(d.claim, now).True(v1.ConditionTypeDrained)
+	return verdict{}
+}
+
+// drainPlan is what a drain does next.
+type drainPlan struct {
+	// waiting is how many pods the drain waits for, those that are already leaving included.
+	waiting int
+	// deleteNow are the pods that must be deleted to keep the deadline, whatever their order.
+	deleteNow []*corev1.Pod
+	// evict are the pods of the first group that is not empty; they are asked politely.
+	evict []*corev1.Pod
+}
+
+// planDrain sorts the pods of a Node. Groups go one after the other: ordinary pods, DaemonSet pods, critical pods,
+// critical DaemonSet pods. A group is over only when its pods are really gone, so a pod that is leaving holds back the
+// groups after its own, and so does one that may not be evicted.
+func planDrain(pods []corev1.Pod, deadline *time.Time, now time.Time) drainPlan {
+	var plan drainPlan
+	var groups [4][]*corev1.Pod
+	for i := range pods {
+		pod := &pods[i]
+		if !podrules.WaitingForEviction(pod, now) {
+			continue
+		}
+		plan.waiting++
+		if mustDelete(pod, deadline, now) {
+			plan.deleteNow = append(plan.deleteNow, pod)
+		} else {
+			groups[group(pod)] = append(groups[group(pod)], pod)
+		}
+	}
+	for _, members := range groups {
+		if len(members) == 0 {
+			continue
+		}
+		for _, pod := range members {
+			if podrules.Active(pod) {
+				plan.evict = append(plan.evict, pod)
+			}
+		}
+		break
+	}
+	return plan
+}
+
+// group is the place of a pod in the order of a drain, from 0 to 3.
+func group(pod *corev1.Pod) int {
+	out := 0
+	if podrules.OwnedByDaemonSet(pod) {
+		out++
+	}
+	if pod.Spec.PriorityClassName == "system-cluster-critical" || pod.Spec.PriorityClassName == "system-node-critical" {
+		out += 2
+	}
+	return out
+}

@@ -1,0 +1,154 @@
+package termination
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+// severalBudgets is what the API server says about a pod that more than one budget selects.
+const severalBudgets = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+
+// refusal is how the eviction API answered.
+type refusal int
+
+const (
+	accepted refusal = iota
+	// podGone: the pod, or the pod of this UID, is not there any more.
+	podGone
+	// budgetForbids: a disruption budget does not allow it now.
+	budgetForbids
+	// budgetsConflict: several budgets select the pod.
+	budgetsConflict
+	// failed: anything else.
+	failed
+)
+
+// classify reads the answer of the eviction API. code is its HTTP status, zero when there was no answer.
+func classify(err error) (answer refusal, code int) {
+	if err == nil {
+		return accepted, http.StatusOK
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return failed, 0
+	}
+	code = int(status.Status().Code)
+	switch {
+	case code == http.StatusNotFound, code == http.StatusConflict:
+		return podGone, code
+	case code == http.StatusTooManyRequests:
+		return budgetForbids, code
+	case status.Status().Message == severalBudgets:
+		return budgetsConflict, code
+	default:
+		return failed, code
+	}
+}
+
+// evict sends the pod to the eviction API and acts on the answer.
+func (q *EvictionQueue) evict(ctx context.Context, key PodKey, pod *corev1.Pod, deadline time.Time) (reconcile.Result, error) {
+	err := q.Client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &key.UID}},
+	})
+	answer, code := classify(err)
+	if code != 0 {
+		q.Metrics.Pods.EvictionRequests.WithLabelValues(strconv.Itoa(code)).Inc()
+	}
+	switch answer {
+	case accepted:
+		reason := q.reason(ctx, pod)
+		q.Recorder.Publish(observe.Evicted(pod, reason))
+		q.Metrics.Pods.Drained.WithLabelValues(reason).Inc()
+		q.settled(key, deadline)
+		return reconcile.Result{}, nil
+	case podGone:
+		q.drop(key)
+		return reconcile.Result{}, nil
+	case budgetForbids:
+		return q.blocked(ctx, pod, fmt.Errorf("evicting pod violates a PDB (Pod=%s)", key.NamespacedName))
+	case budgetsConflict:
+		return q.blocked(ctx, pod, fmt.Errorf("eviction does not support multiple PDBs (Pod=%s)", key.NamespacedName))
+	default:
+		return reconcile.Result{}, fmt.Errorf("evicting pod %s: %w", key.NamespacedName, err)
+	}
+}
+
+// blocked tells on the Node why it does not drain, and tries again later.
+func (q *EvictionQueue) blocked(ctx context.Context, pod *corev1.Pod, why error) (reconcile.Result, error) {
+	node := &corev1.Node{}
+	if err := q.Client.Get(ctx, types.NamespacedName{Name: pod.Spec.NodeName}, node); err != nil {
+		return reconcile.Result{}, fmt.Errorf("getting node %q: %w", pod.Spec.NodeName, err)
+	}
+	q.Recorder.Publish(observe.FailedDraining(node, why))
+	return loop.Again(), nil
+}
+
+// forceDelete deletes the pod with the grace that the deadline leaves, past budgets and annotations.
+func (q *EvictionQueue) forceDelete(ctx context.Context, key PodKey, pod *corev1.Pod, deadline time.Time) (reconcile.Result, error) {
+	grace := graceUntil(deadline, q.Clock.Now())
+	q.Recorder.Publish(observe.Disrupted(pod, deadline, grace, pod.Spec.TerminationGracePeriodSeconds))
+	err := q.Client.Delete(ctx, pod, client.Preconditions{UID: &key.UID}, client.GracePeriodSeconds(int64(grace.Seconds())))
+	switch {
+	case apierrors.IsNotFound(err):
+		q.drop(key)
+		return reconcile.Result{}, nil
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("force-deleting pod, %w", err)
+	}
+	loop.Log(ctx).Debug("force-deleted pod", "Pod", key.String(), "grace-period", grace.String())
+	q.Metrics.Pods.Drained.WithLabelValues(q.reason(ctx, pod)).Inc()
+	q.settled(key, deadline)
+	return reconcile.Result{}, nil
+}
+
+// reason is why the pod has to leave: what started the disruption of its NodeClaim, if that was one; empty when its
+// Node or NodeClaim cannot be found.
+func (q *EvictionQueue) reason(ctx context.Context, pod *corev1.Pod) string {
+	node := &corev1.Node{}
+	if err := q.Client.Get(ctx, types.NamespacedName{Name: pod.Spec.NodeName}, node); err != nil {
+		return ""
+	}
+	claim, err := pair.ClaimOf(ctx, q.Client, node)
+	if err != nil {
+		return ""
+	}
+	if c := condition.For(claim, q.Clock.Now()).Get(v1.ConditionTypeDisruptionReason); c != nil && c.Status == metav1.ConditionTrue {
+		return c.Reason
+	}
+	return "Forceful Termination"
+}
+
+// announceProtection tells the owners of a pod what its do-not-disrupt annotation does.
+func (q *EvictionQueue) announceProtection(pod *corev1.Pod, now time.Time) {
+	switch p := podrules.DoNotDisrupt(pod, now); p.State {
+	case podrules.ProtectionInvalid:
+		q.Recorder.Publish(observe.InvalidDoNotDisruptAnnotation(pod, errors.New(p.Detail)))
+	case podrules.ProtectedForNow:
+		if !p.Until.IsZero() {
+			q.Recorder.Publish(observe.DoNotDisruptUntil(pod, p.Until))
+		}
+	case podrules.ProtectionElapsed:
+		q.Recorder.Publish(observe.DoNotDisruptGracePeriodElapsed(pod))
+	case podrules.Unprotected, podrules.ProtectedAlways:
+	}
+}

@@ -1,0 +1,196 @@
+package termination
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+// settleTime is how long a pod that was just asked to leave is not taken in again: so long the cache may still show it
+// as it was.
+const settleTime = 10 * time.Second
+
+// PodKey is one pod for ever: a pod recreated under the same name has another UID.
+type PodKey struct {
+	types.NamespacedName
+	UID types.UID
+}
+
+// EvictionQueue is the controller eviction-queue: it asks pods to leave, each with its own back-off, for all Nodes.
+//
+// Invariant: an entry goes when its pod has left, has been asked to leave, or is no longer the same pod; so the queue
+// holds only pods that still have to be asked. Nothing survives a restart: every pass over a deleted Node fills the
+// queue again.
+type EvictionQueue struct {
+	loop.Tools
+	// asked remembers the deadline with which a pod was asked to leave.
+	asked *loop.Memo[PodKey, time.Time]
+
+	mu      sync.Mutex
+	entries map[PodKey]entry
+	// work is nil until the controller starts; entries wait for it.
+	work workqueue.TypedRateLimitingInterface[PodKey]
+}
+
+type entry struct {
+	// deadline is that of the pod's Node; zero when there is none. It only ever gets earlier.
+	deadline time.Time
+	// hastened is set once the pod has been put in front because it must be deleted.
+	hastened bool
+}
+
+// NewEvictionQueue builds the controller.
+func NewEvictionQueue(tools loop.Tools) *EvictionQueue {
+	return &EvictionQueue{Tools: tools, asked: loop.NewMemo[PodKey, time.Time](settleTime), entries: map[PodKey]entry{}}
+}
+
+// Register adds the controller to the manager.
+func (q *EvictionQueue) Register(m manager.Manager) error {
+	workers := options.Scale(q.CPUMillis, 100, 5000)
+	qps, burst := options.Bucket(100, 100, workers)
+	return builder.TypedControllerManagedBy[PodKey](m).
+		Named("eviction-queue").
+		WatchesRawSource(source.TypedFunc[PodKey](func(_ context.Context, work workqueue.TypedRateLimitingInterface[PodKey]) error {
+			q.attach(work)
+			return nil
+		})).
+		WithOptions(controller.TypedOptions[PodKey]{
+			MaxConcurrentReconciles: workers,
+			RateLimiter:             loop.Limiter[PodKey](100*time.Millisecond, 10*time.Second, qps, burst),
+		}).
+		Complete(q)
+}
+
+// attach connects the queue to its workers and hands over what has gathered.
+func (q *EvictionQueue) attach(work workqueue.TypedRateLimitingInterface[PodKey]) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.work = work
+	for key := range maps.Keys(q.entries) {
+		work.Add(key)
+	}
+}
+
+// Add takes in pods that should be evicted; deadline is that of their Node, nil for none. A pod that is in already
+// keeps its back-off, and the earlier of both deadlines.
+func (q *EvictionQueue) Add(deadline *time.Time, pods ...*corev1.Pod) { q.add(deadline, false, pods) }
+
+// Hasten takes in pods that must be deleted now, and ends the back-off of those that are in already, once.
+func (q *EvictionQueue) Hasten(deadline *time.Time, pods ...*corev1.Pod) { q.add(deadline, true, pods) }
+
+func (q *EvictionQueue) add(deadline *time.Time, hasten bool, pods []*corev1.Pod) {
+	now := q.Clock.Now()
+	var until time.Time
+	if deadline != nil {
+		until = *deadline
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, pod := range pods {
+		key := PodKey{types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, pod.UID}
+		have, in := q.entries[key]
+		if before, ok := q.asked.Get(key, now); ok && !in && (!hasten || before.Equal(until)) {
+			continue
+		}
+		next := entry{deadline: earlier(have.deadline, until), hastened: have.hastened || hasten}
+		q.entries[key] = next
+		if q.work != nil && (!in || next != have) {
+			q.work.Add(key)
+		}
+	}
+}
+
+// earlier is the first of two moments, where zero means none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// Len returns the number of pods that still have to be asked to leave.
+func (q *EvictionQueue) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.entries)
+}
+
+// Deadlines returns the pods in the queue, by name, with the deadlines of their Nodes.
+func (q *EvictionQueue) Deadlines() map[PodKey]time.Time {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	out := make(map[PodKey]time.Time, len(q.entries))
+	for key, e := range q.entries {
+		out[key] = e.deadline
+	}
+	return out
+}
+
+func (q *EvictionQueue) entry(key PodKey) (entry, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e, ok := q.entries[key]
+	return e, ok
+}
+
+func (q *EvictionQueue) drop(key PodKey) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.entries, key)
+}
+
+// settled drops an entry whose pod has just been asked to leave.
+func (q *EvictionQueue) settled(key PodKey, deadline time.Time) {
+	q.asked.Put(key, deadline, q.Clock.Now())
+	q.drop(key)
+}
+
+// Reconcile asks one pod to leave.
+func (q *EvictionQueue) Reconcile(ctx context.Context, key PodKey) (reconcile.Result, error) {
+	have, ok := q.entry(key)
+	if !ok {
+		return reconcile.Result{}, nil
+	}
+	pod := &corev1.Pod{}
+	err := q.Client.Get(ctx, key.NamespacedName, pod)
+	if apierrors.IsNotFound(err) || err == nil && pod.UID != key.UID {
+		q.drop(key)
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("getting pod %s: %w", key.NamespacedName, err)
+	}
+	var deadline *time.Time
+	if !have.deadline.IsZero() {
+		deadline = &have.deadline
+	}
+	now := q.Clock.Now()
+	switch {
+	case mustDelete(pod, deadline, now):
+		return q.forceDelete(ctx, key, pod, *deadline)
+	case !podrules.Active(pod):
+		q.drop(key)
+		return reconcile.Result{}, nil
+	}
+	q.announceProtection(pod, now)
+	if !podrules.Evictable(pod, now) {
+		return loop.Again(), nil
+	}
+	return q.evict(ctx, key, pod, have.deadline)
+}

@@ -1,0 +1,231 @@
+// Package termination takes Nodes out of service: it keeps new pods away, drains in order, waits for volumes, ends the
+// instance and only then lets the Node object go.
+//
+// What to drain next and what must be deleted at once are pure functions; the controller gathers pods and applies.
+//
+// Source: spec node termination (drain and teardown).
+package termination
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+const controllerName = "node.termination"
+
+// The label that makes cloud load balancers stop sending traffic to a Node, and the value that says who set it.
+const (
+	excludeFromLoadBalancers = corev1.LabelNodeExcludeBalancers
+	excludedBy               = "karpenter"
+)
+
+// instanceMemory is how long an instance that was seen alive is believed to be, while a Node that is not ready drains.
+const instanceMemory = 10 * time.Second
+
+// Termination is the controller node.termination. It handles managed Nodes that are being deleted, whoever asked.
+type Termination struct {
+	loop.Tools
+	queue      *EvictionQueue
+	alive      *loop.Memo[string, struct{}]
+	nodeWrites loop.Writes
+	// claimWrites keeps a pass from starting on a claim that does not show the last pass yet.
+	claimWrites loop.Writes
+}
+
+// New builds the controller; evictions go through the queue.
+func New(tools loop.Tools, queue *EvictionQueue) *Termination {
+	return &Termination{Tools: tools, queue: queue, alive: loop.NewMemo[string, struct{}](instanceMemory)}
+}
+
+// Register adds the controller to the manager.
+func (t *Termination) Register(m manager.Manager) error {
+	workers := options.Scale(t.CPUMillis, 100, 5000)
+	qps, burst := options.Bucket(10, 100, workers)
+	return builder.ControllerManagedBy(m).
+		Named(controllerName).
+		For(&corev1.Node{}, builder.WithPredicates(loop.OnlyManaged(t.Cloud))).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter:             loop.Limiter[reconcile.Request](100*time.Millisecond, 10*time.Second, qps, burst),
+		}).
+		Complete(t)
+}
+
+// Reconcile runs one pass over one Node.
+func (t *Termination) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	ctx = observe.WithController(ctx, controllerName)
+	node := &corev1.Node{}
+	if err := t.Client.Get(ctx, request.NamespacedName, node); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			t.nodeWrites.Gone(request.NamespacedName)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if node.DeletionTimestamp == nil || !loop.Managed(t.Cloud, node) || !controllerutil.ContainsFinalizer(node, v1.TerminationFinalizer) {
+		return reconcile.Result{}, nil
+	}
+	if t.nodeWrites.Stale(node) {
+		return loop.After(loop.StaleRetry), nil
+	}
+	claim, err := t.claimOf(ctx, node)
+	if err != nil {
+		return loop.Settle(err)
+	}
+	if claim != nil && t.claimWrites.Stale(claim) {
+		return loop.After(loop.StaleRetry), nil
+	}
+	gone, err := t.instanceGone(ctx, node)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("getting nodeclaim, %w", err)
+	}
+	if gone {
+		return loop.Settle(t.release(ctx, node))
+	}
+	return t.takeDown(ctx, node, claim)
+}
+
+// claimOf returns the NodeClaim of the Node, which goes together with it, or nil when there is no single one.
+func (t *Termination) claimOf(ctx context.Context, node *corev1.Node) (*v1.NodeClaim, error) {
+	claim, err := pair.ClaimOf(ctx, t.Client, node)
+	if errors.Is(err, pair.None) || errors.Is(err, pair.Several) {
+		return nil, nil
+	}
+	if err != nil || claim.DeletionTimestamp != nil {
+		return claim, err
+	}
+	if err := t.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("deleting nodeclaim %q: %w", claim.Name, err)
+	}
+	return claim, nil
+}
+
+// takeDown works through the steps that are left, as far as it gets, and writes what it found to the claim.
+func (t *Termination) takeDown(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim) (reconcile.Result, error) {
+	deadline, err := t.deadline(ctx, node, claim)
+	if err != nil {
+		return loop.Settle(err)
+	}
+	if err := t.fence(ctx, node); err != nil {
+		return loop.Settle(err)
+	}
+	var stored *v1.NodeClaim
+	if claim != nil {
+		stored = claim.DeepCopy()
+	}
+	var last verdict
+	for _, step := range []func(context.Context, departure) verdict{t.drain, t.detach, t.endInstance} {
+		if last = step(ctx, departure{node: node, claim: claim, deadline: deadline}); !last.done() {
+			break
+		}
+	}
+	if err := t.writeConditions(ctx, stored, claim); err != nil {
+		result, err := loop.Settle(err)
+		if err != nil || result != (reconcile.Result{}) {
+			return result, errors.Join(last.err, err)
+		}
+	}
+	if !last.done() {
+		return loop.After(last.after), last.err
+	}
+	return loop.Settle(t.release(ctx, node))
+}
+
+// departure is a Node on its way out.
+type departure struct {
+	node *corev1.Node
+	// claim is nil for a Node without a single NodeClaim.
+	claim *v1.NodeClaim
+	// deadline is when the pods must be gone; nil when there is none.
+	deadline *time.Time
+}
+
+// verdict is what a step says: done (the zero value), look again later, or failed.
+type verdict struct {
+	after time.Duration
+	err   error
+}
+
+func (v verdict) done() bool { return v == verdict{} }
+
+// fence keeps new pods and new traffic away from the Node.
+func (t *Termination) fence(ctx context.Context, node *corev1.Node) error {
+	stored := node.DeepCopy()
+	mark(node)
+	if equality.Semantic.DeepEqual(stored, node) {
+		return nil
+	}
+	if err := t.Client.Patch(ctx, node, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("tainting node %q: %w", node.Name, err)
+	}
+	t.nodeWrites.Wrote(node)
+	loop.Log(ctx).Info("tainted node", "taint.Key", v1.DisruptedTaintKey, "taint.Effect", corev1.TaintEffectNoSchedule)
+	return nil
+}
+
+// mark sets the disrupted taint, in place of any other taint of that key, and the load balancer label.
+func mark(node *corev1.Node) {
+	want := v1.DisruptedNoScheduleTaint()
+	same := func(t corev1.Taint) bool { return t.Key == want.Key }
+	exact := func(t corev1.Taint) bool { return same(t) && t.Effect == want.Effect }
+	if !slices.ContainsFunc(node.Spec.Taints, exact) {
+		node.Spec.Taints = append(slices.DeleteFunc(node.Spec.Taints, same), want)
+	} else {
+		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return same(t) && !exact(t) })
+	}
+	if node.Labels == nil {
+		node.Labels = map[string]string{}
+	}
+	node.Labels[excludeFromLoadBalancers] = excludedBy
+}
+
+// writeConditions writes the conditions that a pass has changed. The drain is counted with the very write that
+// concludes it.
+func (t *Termination) writeConditions(ctx context.Context, stored, claim *v1.NodeClaim) error {
+	if claim == nil || equality.Semantic.DeepEqual(stored.Status, claim.Status) {
+		return nil
+	}
+	drained := condition.Status(claim, v1.ConditionTypeDrained) == "True" && condition.Status(stored, v1.ConditionTypeDrained) != "True"
+	if err := t.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("writing conditions of nodeclaim %q: %w", claim.Name, err)
+	}
+	t.claimWrites.Wrote(claim)
+	if drained {
+		t.Metrics.Nodes.Drained.WithLabelValues(claim.Labels[v1.NodePoolLabelKey]).Inc()
+	}
+	return nil
+}
+
+// release removes our finalizer and nothing else, and records the end of the Node.
+func (t *Termination) release(ctx context.Context, node *corev1.Node) error {
+	stored := node.DeepCopy()
+	controllerutil.RemoveFinalizer(node, v1.TerminationFinalizer)
+	if err := t.Client.Patch(ctx, node, client.StrategicMergeFrom(stored)); err != nil {
+		return fmt.Errorf("removing the finalizer of node %q: %w", node.Name, err)
+	}
+	t.nodeWrites.Wrote(node)
+	loop.Log(ctx).Info("deleted node")
+	now, pool := t.Clock.Now(), stored.Labels[v1.NodePoolLabelKey]
+	t.Metrics.Nodes.Terminated.WithLabelValues(pool, stored.Labels[corev1.LabelTopologyZone]).Inc()
+	t.Metrics.Nodes.TerminationDuration.WithLabelValues(pool).Observe(now.Sub(stored.DeletionTimestamp.Time).Seconds())
+	t.Metrics.Nodes.LifetimeDuration.WithLabelValues(pool).Observe(now.Sub(stored.CreationTimestamp.Time).Seconds())
+	return nil
+}
