@@ -1,0 +1,81 @@
+package nodepool
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+const (
+	counterPeriod   = 5 * time.Second
+	counterUnsynced = time.Second
+)
+
+// Usage knows what the nodes of a NodePool have, nodes that are going not counted: the capacity of its nodes by
+// resource, and under "nodes" their number. It is false while the picture of the cluster is not complete yet.
+type Usage interface {
+	PoolUsage(pool string) (corev1.ResourceList, bool)
+}
+
+// Counter is the controller nodepool.counter: it writes the usage of each NodePool to its status.
+type Counter struct {
+	loop.Tools
+	usage Usage
+}
+
+// NewCounter builds the controller.
+func NewCounter(tools loop.Tools, usage Usage) *Counter { return &Counter{Tools: tools, usage: usage} }
+
+// Register adds the controller to the manager. Only the creation of a NodePool wakes it; from then on it wakes itself.
+func (c *Counter) Register(m manager.Manager) error {
+	created := predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
+	return builder.ControllerManagedBy(m).
+		Named("nodepool.counter").
+		For(&v1.NodePool{}, builder.WithPredicates(loop.OnlyManaged(c.Cloud), created)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: options.Scale(c.CPUMillis, 10, 1000)}).
+		Complete(c)
+}
+
+// Reconcile counts one NodePool.
+func (c *Counter) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	pool, err := managedPool(ctx, c.Tools, request)
+	if pool == nil || err != nil {
+		return reconcile.Result{}, err
+	}
+	used, synced := c.usage.PoolUsage(pool.Name)
+	if !synced {
+		return loop.After(counterUnsynced), nil
+	}
+	stored := pool.DeepCopy()
+	pool.Status.Resources = withZeroes(used)
+	nodes := pool.Status.Resources[v1.ResourceNodes]
+	pool.Status.Nodes = ptr.To(nodes.Value())
+	if result, err := loop.Settle(writeStatus(ctx, c.Client, stored, pool)); err != nil || result != (reconcile.Result{}) {
+		return result, err
+	}
+	return loop.After(counterPeriod), nil
+}
+
+// withZeroes is the usage with a zero for every base resource that is not used.
+func withZeroes(used corev1.ResourceList) corev1.ResourceList {
+	out := corev1.ResourceList{
+		corev1.ResourceCPU: resource.Quantity{}, corev1.ResourceMemory: resource.Quantity{}, corev1.ResourcePods: resource.Quantity{},
+		corev1.ResourceEphemeralStorage: resource.Quantity{}, v1.ResourceNodes: resource.Quantity{},
+	}
+	maps.Copy(out, used)
+	return out
+}

@@ -1,0 +1,131 @@
+// Package nodepool keeps what NodePools say about themselves up to date: the hash of their template, the resources in
+// use, whether their spec is valid and their NodeClass ready, and whether their Nodes come up.
+//
+// Source: spec NodeClaim and NodePool lifecycle, NodePool hash, counter, readiness, validation, registration health.
+package nodepool
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+// Readiness is the controller nodepool.readiness: it copies the readiness of the NodeClass to the NodePool.
+type Readiness struct{ loop.Tools }
+
+// NewReadiness builds the controller.
+func NewReadiness(tools loop.Tools) *Readiness { return &Readiness{tools} }
+
+// Register adds the controller to the manager.
+func (r *Readiness) Register(m manager.Manager) error {
+	return withClasses(m, "nodepool.readiness", r.Tools).Complete(r)
+}
+
+// withClasses starts a controller that looks at a managed NodePool whenever it or its NodeClass changes.
+func withClasses(m manager.Manager, name string, tools loop.Tools) *builder.Builder {
+	b := builder.ControllerManagedBy(m).
+		Named(name).
+		For(&v1.NodePool{}, builder.WithPredicates(loop.OnlyManaged(tools.Cloud))).
+		WithOptions(controller.Options{MaxConcurrentReconciles: options.Scale(tools.CPUMillis, 10, 1000)})
+	for _, class := range tools.Cloud.NodeClasses {
+		b = b.Watches(class.New(), pair.ClassToPools(tools.Client, class.GVK))
+	}
+	return b
+}
+
+// Reconcile judges one NodePool.
+func (r *Readiness) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	pool, err := managedPool(ctx, r.Tools, request)
+	if pool == nil || err != nil {
+		return reconcile.Result{}, err
+	}
+	class, err := classOf(ctx, r.Tools, pool)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	stored := pool.DeepCopy()
+	set := condition.For(pool, r.Clock.Now())
+	if reason, message := unreadiness(class); reason != "" {
+		set.False(v1.ConditionTypeNodeClassReady, reason, message)
+	} else {
+		set.True(v1.ConditionTypeNodeClassReady)
+	}
+	return loop.Settle(writeStatus(ctx, r.Client, stored, pool))
+}
+
+// unreadiness says why a NodeClass cannot be used, nil meaning that it does not exist; the reason is empty when it can.
+func unreadiness(class cloud.NodeClassObject) (reason, message string) {
+	if class == nil {
+		return "NodeClassNotFound", "NodeClass not found on cluster"
+	}
+	if class.GetDeletionTimestamp() != nil {
+		return "NodeClassTerminating", "NodeClass is Terminating"
+	}
+	ready := meta.FindStatusCondition(*class.ConditionList(), v1.ConditionTypeReady)
+	switch {
+	case ready == nil || ready.Status == metav1.ConditionUnknown:
+		return "NodeClassReadinessUnknown", "Node Class Readiness Unknown"
+	case ready.Status == metav1.ConditionFalse:
+		return ready.Reason, ready.Message
+	default:
+		return "", ""
+	}
+}
+
+// managedPool reads the NodePool of a request; nil when it is gone or not managed.
+func managedPool(ctx context.Context, tools loop.Tools, request reconcile.Request) (*v1.NodePool, error) {
+	pool := &v1.NodePool{}
+	if err := tools.Client.Get(ctx, request.NamespacedName, pool); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if !loop.Managed(tools.Cloud, pool) {
+		return nil, nil
+	}
+	return pool, nil
+}
+
+// classOf reads the NodeClass of a managed NodePool; nil when it does not exist.
+func classOf(ctx context.Context, tools loop.Tools, pool *v1.NodePool) (cloud.NodeClassObject, error) {
+	ref := pool.Spec.Template.Spec.NodeClassRef
+	kind, ok := tools.Cloud.NodeClassFor(ref)
+	if !ok {
+		return nil, nil
+	}
+	class := kind.New()
+	err := tools.Client.Get(ctx, types.NamespacedName{Name: ref.Name}, class)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("getting node class %q: %w", ref.Name, err)
+	}
+	return class, nil
+}
+
+// writeStatus writes what changed in the status, unless somebody else wrote meanwhile.
+func writeStatus(ctx context.Context, c client.Client, stored, pool *v1.NodePool) error {
+	if sameStatus(stored, pool) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
+	if err := c.Status().Patch(ctx, pool, patch); err != nil {
+		return fmt.Errorf("writing status of nodepool %q: %w", pool.Name, err)
+	}
+	return nil
+}

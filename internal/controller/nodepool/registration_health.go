@@ -1,0 +1,144 @@
+package nodepool
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+)
+
+// RegistrationHealth is the controller nodepool.registrationhealth, and the memory of how the last launches and
+// registrations of each NodePool ended, which the NodeClaim lifecycle reports to it. The resulting condition informs;
+// scheduling does not depend on it.
+type RegistrationHealth struct {
+	loop.Tools
+	memory tracker
+}
+
+// NewRegistrationHealth builds the controller.
+func NewRegistrationHealth(tools loop.Tools) *RegistrationHealth {
+	return &RegistrationHealth{Tools: tools}
+}
+
+// Register adds the controller to the manager.
+func (h *RegistrationHealth) Register(m manager.Manager) error {
+	return withClasses(m, "nodepool.registrationhealth", h.Tools).Complete(h)
+}
+
+// Reconcile keeps one NodePool's condition and memory in step with its spec and its NodeClass: after a change of either
+// nothing is known, and after a restart the condition is what is left of the memory.
+func (h *RegistrationHealth) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	pool := &v1.NodePool{}
+	if err := h.Client.Get(ctx, request.NamespacedName, pool); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			h.memory.forget(request.Name)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !loop.Managed(h.Cloud, pool) {
+		return reconcile.Result{}, nil
+	}
+	class, err := classOf(ctx, h.Tools, pool)
+	if class == nil || err != nil {
+		return reconcile.Result{}, err
+	}
+	stored := pool.DeepCopy()
+	set := condition.For(pool, h.Clock.Now())
+	have := set.Get(v1.ConditionTypeNodeRegistrationHealthy)
+	changed := have == nil || have.ObservedGeneration != pool.Generation || pool.Status.NodeClassObservedGeneration != class.GetGeneration()
+	if changed {
+		set.Unknown(v1.ConditionTypeNodeRegistrationHealthy, condition.ReasonAwaitingReconciliation, "object is awaiting reconciliation")
+	}
+	pool.Status.NodeClassObservedGeneration = class.GetGeneration()
+	if err := writeStatus(ctx, h.Client, stored, pool); err != nil {
+		return loop.Settle(err)
+	}
+	if changed {
+		h.memory.forget(pool.Name)
+	} else if len(h.memory.of(pool.Name, pool.UID)) == 0 {
+		h.memory.add(pool.Name, pool.UID, seeds(have.Status)...)
+	}
+	return reconcile.Result{}, nil
+}
+
+// seeds are the outcomes that a condition stands for after a restart.
+func seeds(status metav1.ConditionStatus) []outcome {
+	switch status {
+	case metav1.ConditionTrue:
+		return []outcome{{}}
+	case metav1.ConditionFalse:
+		return []outcome{{failed: true}, {failed: true}}
+	default:
+		return nil
+	}
+}
+
+// Succeeded records that a claim has registered.
+func (h *RegistrationHealth) Succeeded(ctx context.Context, claim *v1.NodeClaim) error {
+	return h.record(ctx, claim, outcome{claim: claim.UID}, func(set condition.Set, next verdict) {
+		if next == healthy {
+			set.True(v1.ConditionTypeNodeRegistrationHealthy)
+		}
+	})
+}
+
+// Failed records that a claim has run into its launch or registration timeout.
+func (h *RegistrationHealth) Failed(ctx context.Context, claim *v1.NodeClaim) error {
+	reason, message := "RegistrationFailed", "Failed to register node"
+	if launched := condition.For(claim.DeepCopy(), h.Clock.Now()).Get(v1.ConditionTypeLaunched); launched.Status != metav1.ConditionTrue {
+		reason, message = launched.Reason, launched.Message
+	}
+	return h.record(ctx, claim, outcome{claim: claim.UID, failed: true}, func(set condition.Set, next verdict) {
+		have := set.Get(v1.ConditionTypeNodeRegistrationHealthy)
+		if next == unhealthy && (have == nil || have.Status != metav1.ConditionFalse) {
+			set.False(v1.ConditionTypeNodeRegistrationHealthy, reason, message)
+		}
+	})
+}
+
+// record writes the condition that an outcome leads to and then remembers the outcome; after a failed write nothing is
+// remembered, so that the report can be repeated.
+func (h *RegistrationHealth) record(ctx context.Context, claim *v1.NodeClaim, one outcome, decide func(condition.Set, verdict)) error {
+	pool, err := h.ownerOf(ctx, claim)
+	if pool == nil || err != nil {
+		return err
+	}
+	stored := pool.DeepCopy()
+	decide(condition.For(pool, h.Clock.Now()), h.memory.of(pool.Name, pool.UID).with(one).verdict())
+	if err := writeStatus(ctx, h.Client, stored, pool); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	h.memory.add(pool.Name, pool.UID, one)
+	return nil
+}
+
+// ownerOf returns the NodePool that owns the claim; nil when it is gone, recreated or never was one.
+func (h *RegistrationHealth) ownerOf(ctx context.Context, claim *v1.NodeClaim) (*v1.NodePool, error) {
+	name := claim.Labels[v1.NodePoolLabelKey]
+	if name == "" {
+		return nil, nil
+	}
+	pool := &v1.NodePool{}
+	if err := h.Client.Get(ctx, types.NamespacedName{Name: name}, pool); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("getting nodepool %q: %w", name, err)
+	}
+	owns := slices.ContainsFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool {
+		return o.Kind == "NodePool" && o.UID == pool.UID
+	})
+	if !owns {
+		return nil, nil
+	}
+	return pool, nil
+}

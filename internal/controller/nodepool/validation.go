@@ -1,0 +1,50 @@
+package nodepool
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+)
+
+// Validation is the controller nodepool.validation: it says whether a NodePool's spec passes the rules that the schema
+// cannot express.
+type Validation struct{ loop.Tools }
+
+// NewValidation builds the controller.
+func NewValidation(tools loop.Tools) *Validation { return &Validation{tools} }
+
+// Register adds the controller to the manager.
+func (v *Validation) Register(m manager.Manager) error {
+	return builder.ControllerManagedBy(m).
+		Named("nodepool.validation").
+		For(&v1.NodePool{}, builder.WithPredicates(loop.OnlyManaged(v.Cloud))).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 10}).
+		Complete(v)
+}
+
+// Reconcile validates one NodePool.
+func (v *Validation) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	pool, err := managedPool(ctx, v.Tools, request)
+	if pool == nil || err != nil {
+		return reconcile.Result{}, err
+	}
+	stored := pool.DeepCopy()
+	set := condition.For(pool, v.Clock.Now())
+	if err := pool.RuntimeValidate(v.Cloud.Labels); err != nil {
+		set.False(v1.ConditionTypeValidationSucceeded, "NodePoolValidationFailed", err.Error())
+	} else {
+		set.True(v1.ConditionTypeValidationSucceeded)
+	}
+	return loop.Settle(writeStatus(ctx, v.Client, stored, pool))
+}
+
+// sameStatus compares two NodePools by the meaning of their status, not by the spelling of its quantities.
+func sameStatus(a, b *v1.NodePool) bool { return equality.Semantic.DeepEqual(a.Status, b.Status) }
