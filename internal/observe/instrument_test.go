@@ -104,8 +104,8 @@ func TestRequestsAreTakenApart(t *testing.T) {
 
 func TestTransportCounts(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }))
-	m := NewMetrics(prometheus.NewRegistry(), nil)
-	client := http.Client{Transport: InstrumentTransport(m)(http.DefaultTransport)}
+	m := NewAPIClientMetrics(prometheus.NewRegistry())
+	client := http.Client{Transport: m.Transport(http.DefaultTransport)}
 	response, err := client.Get(server.URL + "/api/v1/nodes")
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestTransportCounts(t *testing.T) {
 client_go_request_total{code="429",method="GET"} 1
 client_go_request_total{code="<error>",method="GET"} 1
 `
-	if diff := cmp.Diff(nil, testutil.CollectAndCompare(m.APIClient.Requests, strings.NewReader(want))); diff != "" {
+	if diff := cmp.Diff(nil, testutil.CollectAndCompare(m.Requests, strings.NewReader(want))); diff != "" {
 		t.Error(diff)
 	}
 }

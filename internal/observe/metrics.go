@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics holds every metric of the process, by concern. Source: spec, Prometheus metrics.
+// Metrics holds every metric of the process, by concern, except those of the API client, which exist earlier. Source: spec, Prometheus metrics.
 type Metrics struct {
 	// NodeClaims counts what happens to NodeClaims.
 	NodeClaims NodeClaimMetrics
@@ -25,8 +25,6 @@ type Metrics struct {
 	Cluster ClusterMetrics
 	// CloudProvider describes calls to the cloud.
 	CloudProvider CloudProviderMetrics
-	// APIClient describes requests to the API server.
-	APIClient APIClientMetrics
 
 	buildInfo   *prometheus.GaugeVec
 	definitions []Definition
@@ -60,11 +58,9 @@ func NewMetrics(reg prometheus.Registerer, wellKnown []string) *Metrics {
 		Scheduler:     newSchedulerMetrics(b),
 		Cluster:       newClusterMetrics(b),
 		CloudProvider: newCloudProviderMetrics(b),
-		APIClient:     newAPIClientMetrics(b),
 		buildInfo:     b.gauges("karpenter_build_info", "Always 1; the labels name the running build.", "version", "goversion", "goarch", "commit"),
 	}
-	slices.SortFunc(b.definitions, func(x, y Definition) int { return strings.Compare(x.Name, y.Name) })
-	m.definitions = b.definitions
+	m.definitions = b.sorted()
 	return m
 }
 
@@ -86,6 +82,11 @@ type metricBuilder struct {
 func (b *metricBuilder) add(c prometheus.Collector, d Definition) {
 	b.reg.MustRegister(c)
 	b.definitions = append(b.definitions, d)
+}
+
+// sorted returns the definitions by name.
+func (b *metricBuilder) sorted() []Definition {
+	return slices.SortedFunc(slices.Values(b.definitions), func(x, y Definition) int { return strings.Compare(x.Name, y.Name) })
 }
 
 func (b *metricBuilder) counters(name, help string, labels ...string) *prometheus.CounterVec {

@@ -72,20 +72,3 @@ func newCloudProviderMetrics(b *metricBuilder) CloudProviderMetrics {
 			"Calls to the cloud provider that failed.", "controller", "method", "provider", "error"),
 	}
 }
-
-// APIClientMetrics describes requests to the API server; InstrumentTransport fills them.
-type APIClientMetrics struct {
-	// Duration has labels verb, group, version, kind, subresource.
-	Duration *prometheus.HistogramVec
-	// Requests has labels code, method.
-	Requests *prometheus.CounterVec
-}
-
-func newAPIClientMetrics(b *metricBuilder) APIClientMetrics {
-	return APIClientMetrics{
-		Duration: b.histograms("client_go_request_duration_seconds",
-			"Time until the API server answered a request.", prometheus.ExponentialBuckets(0.001, 1.5, 20), "verb", "group", "version", "kind", "subresource"),
-		Requests: b.counters("client_go_request_total",
-			"Requests to the API server by HTTP status and method.", "code", "method"),
-	}
-}

@@ -23,13 +23,18 @@ var compatibleNames = map[string]string{
 	"karpenter_scheduler_pending_pods_by_effective_zone_count": `non-histogram and non-summary metrics should not have "_count" suffix`,
 }
 
+func allDefinitions() []Definition {
+	reg := prometheus.NewRegistry()
+	return append(NewAPIClientMetrics(reg).Definitions(), NewMetrics(reg, nil).Definitions()...)
+}
+
 func TestMetricsMatchTheSpecification(t *testing.T) {
 	node := strings.Join(ownNodeLabels(), ",")
 	var want, got []string
 	for _, line := range readTable(t, "testdata/metrics.txt") {
 		want = append(want, strings.Replace(line, "NODE", node, 1))
 	}
-	for _, d := range NewMetrics(prometheus.NewRegistry(), nil).Definitions() {
+	for _, d := range allDefinitions() {
 		labels := strings.Join(d.Labels, ",")
 		if labels == "" {
 			labels = "-"
@@ -44,14 +49,14 @@ func TestMetricsMatchTheSpecification(t *testing.T) {
 // TestDefinitionsAreWhatIsRegistered fills one series of every metric and reads back what a scrape would see.
 func TestDefinitionsAreWhatIsRegistered(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	m := NewMetrics(reg, nil)
-	fillEverySeries(m)
+	m, client := NewMetrics(reg, nil), NewAPIClientMetrics(reg)
+	fillEverySeries(m, client)
 	families, err := reg.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var want, got []string
-	for _, d := range m.Definitions() {
+	for _, d := range allDefinitions() {
 		want = append(want, fmt.Sprintf("%s %s %d", d.Name, d.Type, len(d.Labels)))
 	}
 	for _, f := range families {
@@ -72,13 +77,13 @@ func TestDefinitionsAreWhatIsRegistered(t *testing.T) {
 }
 
 // fillEverySeries touches one series of each metric, found by walking the registered vectors.
-func fillEverySeries(m *Metrics) {
+func fillEverySeries(m *Metrics, client *APIClientMetrics) {
 	m.SetBuild(Build{Version: "v1", Commit: "c", GoVersion: "go", GoArch: "a"})
 	counters := []*prometheus.CounterVec{
 		m.NodeClaims.Created, m.NodeClaims.Terminated, m.NodeClaims.Disrupted, m.NodeClaims.UnhealthyDisrupted, m.Nodes.Created, m.Nodes.Terminated,
 		m.Nodes.Drained, m.NodePools.CostTrackerErrors, m.Pods.EvictionRequests, m.Pods.Drained, m.Pods.DisruptionInitiated, m.Disruption.Decisions,
 		m.Disruption.DecisionsByNodePool, m.Disruption.ConsolidationTimeouts, m.Disruption.FailedValidations, m.Disruption.QueueFailures,
-		m.Disruption.ConsolidationMoves, m.CloudProvider.Errors, m.APIClient.Requests,
+		m.Disruption.ConsolidationMoves, m.CloudProvider.Errors, client.Requests,
 	}
 	gauges := []*prometheus.GaugeVec{
 		m.NodePools.Limit, m.NodePools.Usage, m.NodePools.Cost, m.NodePools.AllowedDisruptions, m.NodePools.NodesConsumingBudgets, m.Nodes.Allocatable,
@@ -89,7 +94,7 @@ func fillEverySeries(m *Metrics) {
 	}
 	histograms := []*prometheus.HistogramVec{
 		m.NodeClaims.InstanceTerminationDuration, m.NodeClaims.TerminationDuration, m.Nodes.LifetimeDuration, m.Disruption.EvaluationDuration,
-		m.Disruption.ConsolidationScore, m.Scheduler.Duration, m.CloudProvider.Duration, m.APIClient.Duration,
+		m.Disruption.ConsolidationScore, m.Scheduler.Duration, m.CloudProvider.Duration, client.Duration,
 	}
 	for _, c := range counters {
 		c.WithLabelValues(blanks(c)...).Inc()
@@ -121,7 +126,7 @@ func TestMetricsPage(t *testing.T) {
 	page.WriteString("well-known node label, named by the part after the slash in lower case with underscores: `nodepool`, `capacity_type`,\n")
 	page.WriteString("`zone`, `region`, `instance_type`, `arch`, `os`, `windows_build` and those of the cloud provider. Summaries have the\n")
 	page.WriteString("quantiles 0, 0.5, 0.9, 0.99 and 1.\n\n| Metric | Type | Labels | Meaning | Buckets |\n|---|---|---|---|---|\n")
-	for _, d := range NewMetrics(prometheus.NewRegistry(), nil).Definitions() {
+	for _, d := range allDefinitions() {
 		labels, buckets := "–", "–"
 		if len(d.Labels) > 0 {
 			labels = "`" + strings.Join(d.Labels, "`, `") + "`"
@@ -136,7 +141,7 @@ func TestMetricsPage(t *testing.T) {
 
 func TestBuckets(t *testing.T) {
 	byName := map[string][]float64{}
-	for _, d := range NewMetrics(prometheus.NewRegistry(), nil).Definitions() {
+	for _, d := range allDefinitions() {
 		byName[d.Name] = d.Buckets
 	}
 	for name, want := range map[string][]float64{

@@ -2,22 +2,50 @@ package observe
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
-// InstrumentTransport returns a wrapper for the transport of an API client that counts its requests.
-func InstrumentTransport(m *Metrics) func(http.RoundTripper) http.RoundTripper {
-	return func(inner http.RoundTripper) http.RoundTripper {
-		return &instrumentedTransport{inner: inner, metrics: m.APIClient}
+// APIClientMetrics describes requests to the API server. They are apart from Metrics because the client is made first: what the cloud
+// provider adds to Metrics is known only when there is a client to ask with.
+type APIClientMetrics struct {
+	// Duration has labels verb, group, version, kind, subresource.
+	Duration *prometheus.HistogramVec
+	// Requests has labels code, method.
+	Requests *prometheus.CounterVec
+
+	definitions []Definition
+}
+
+// NewAPIClientMetrics defines the metrics and registers them. It panics when reg has one of the names already.
+func NewAPIClientMetrics(reg prometheus.Registerer) *APIClientMetrics {
+	b := &metricBuilder{reg: reg}
+	m := &APIClientMetrics{
+		Duration: b.histograms("client_go_request_duration_seconds",
+			"Time until the API server answered a request.", prometheus.ExponentialBuckets(0.001, 1.5, 20), "verb", "group", "version", "kind", "subresource"),
+		Requests: b.counters("client_go_request_total",
+			"Requests to the API server by HTTP status and method.", "code", "method"),
 	}
+	m.definitions = b.sorted()
+	return m
+}
+
+// Definitions lists the metrics by name.
+func (m *APIClientMetrics) Definitions() []Definition { return slices.Clone(m.definitions) }
+
+// Transport wraps the transport of an API client so that its requests are counted.
+func (m *APIClientMetrics) Transport(inner http.RoundTripper) http.RoundTripper {
+	return &instrumentedTransport{inner: inner, metrics: m}
 }
 
 // instrumentedTransport counts requests.
 type instrumentedTransport struct {
 	inner   http.RoundTripper
-	metrics APIClientMetrics
+	metrics *APIClientMetrics
 }
 
 // RoundTrip implements http.RoundTripper.

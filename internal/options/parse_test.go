@@ -254,7 +254,6 @@ func TestUnservedOnlyWhenChanged(t *testing.T) {
 	}
 	everything := Default()
 	everything.FeatureGates = FeatureGates{NodeRepair: true, SpotToSpotConsolidation: true, NodeOverlay: true, StaticCapacity: true, CapacityBuffer: true}
-	everything.Scheduling.PreferencePolicy = PreferenceIgnore
 	everything.Scheduling.MinValuesPolicy = MinValuesBestEffort
 	everything.Scheduling.IgnoreDRARequests = false
 	everything.Scheduling.Config = SchedulerConfig{PodTopologySpread: &PodTopologySpread{DefaultConstraints: make([]corev1.TopologySpreadConstraint, 1)}}

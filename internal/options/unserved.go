@@ -27,7 +27,6 @@ func unservedRules() []unservedRule {
 		{"--feature-gates=StaticCapacity=true", "NodePools with replicas stay inert", func(o Options) bool { return o.FeatureGates.StaticCapacity }},
 		{"--feature-gates=CapacityBuffer=true", "CapacityBuffer objects are ignored", func(o Options) bool { return o.FeatureGates.CapacityBuffer }},
 		{"--scheduler-config", "default topology spread constraints are not applied", func(o Options) bool { return len(o.Scheduling.Config.DefaultConstraints()) > 0 }},
-		{"--preference-policy=Ignore", "soft affinities and ScheduleAnyway spread are treated as with Respect", func(o Options) bool { return o.Scheduling.PreferencePolicy == PreferenceIgnore }},
 		{"--min-values-policy=BestEffort", "minValues that cannot be met are not relaxed", func(o Options) bool { return o.Scheduling.MinValuesPolicy == MinValuesBestEffort }},
 		{"--ignore-dra-requests=false", "pods with resource claims are rejected", func(o Options) bool { return !o.Scheduling.IgnoreDRARequests }},
 	}
