@@ -27,6 +27,7 @@ const creators = 32
 func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) error {
 	p.reportRefused(plan.Unschedulable)
 	p.nominate(plan.Placements)
+	p.promises.note(plan.Placements)
 	if len(plan.Claims) > 0 {
 		pods := 0
 		for _, c := range plan.Claims {
@@ -34,33 +35,43 @@ func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) erro
 		}
 		p.Log.Info("computed new nodeclaim(s) to fit pod(s)", "nodeclaims", len(plan.Claims), "pods", pods)
 	}
+	created := make([]string, len(plan.Claims))
 	errs := make([]error, len(plan.Claims))
 	var group errgroup.Group
 	group.SetLimit(creators)
 	for i, claim := range plan.Claims {
 		group.Go(func() error {
-			if err := p.create(ctx, in, claim); err != nil {
+			var err error
+			if created[i], err = p.create(ctx, in, claim); err != nil {
 				errs[i] = fmt.Errorf("creating node claim, %w", err)
 			}
 			return nil
 		})
 	}
 	_ = group.Wait() // the functions report through errs
+	for i, claimName := range created {
+		if claimName == "" {
+			continue
+		}
+		for _, pod := range plan.Claims[i].Pods {
+			p.promises[pod.UID] = claimName
+		}
+	}
 	return errors.Join(errs...)
 }
 
-// create writes one NodeClaim and lets the next pass count on it at once.
-func (p *Provisioner) create(ctx context.Context, in input, c solve.Claim) error {
+// create writes one NodeClaim and lets the next pass count on it at once. It returns the name.
+func (p *Provisioner) create(ctx context.Context, in input, c solve.Claim) (created string, err error) {
 	var current v1.NodePool
 	if err := p.Client.Get(ctx, client.ObjectKey{Name: c.Pool}, &current); err != nil {
-		return fmt.Errorf("getting current resource usage, %w", err)
+		return "", fmt.Errorf("getting current resource usage, %w", err)
 	}
 	if err := p.withinLimits(&current); err != nil {
-		return err
+		return "", err
 	}
 	claim := p.Translator.NodeClaim(in.pools[c.Pool], c, p.defaultGracePeriod())
 	if err := p.Client.Create(ctx, claim); err != nil {
-		return err
+		return "", err
 	}
 	p.Store.Created(claim, p.Clock.Now())
 	p.Log.Info("created nodeclaim", "NodePool", c.Pool, "NodeClaim", claim.Name,
@@ -70,7 +81,7 @@ func (p *Provisioner) create(ctx context.Context, in input, c solve.Claim) error
 	for _, pod := range c.Pods {
 		p.Recorder.Publish(observe.Nominated(reference(pod), claim.Name, ""))
 	}
-	return nil
+	return claim.Name, nil
 }
 
 func (p *Provisioner) defaultGracePeriod() *metav1.Duration {

@@ -38,26 +38,20 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 			MaxInstanceTypes:  p.Cloud.MaxInstanceTypes,
 		},
 	}}
+	var pending []*model.Pod
 	for _, pod := range snapshot.Pending.All() {
 		if pod.Rejected != "" {
 			in.rejected = append(in.rejected, pod)
 			continue
 		}
-		in.problem.Pods = append(in.problem.Pods, pod)
+		pending = append(pending, pod)
 	}
-	var leaving []*model.Node
-	for _, n := range snapshot.Nodes.All() {
-		if !n.Deleting {
-			in.problem.Nodes = append(in.problem.Nodes, n)
-		} else if n.NodeName != "" && len(n.Pods) > 0 {
-			leaving = append(leaving, n)
-		}
-	}
+	staying, leaving := sortOut(snapshot)
 	moving, err := p.moving(ctx, leaving, now)
 	if err != nil {
 		return input{}, err
 	}
-	in.problem.Pods = append(in.problem.Pods, moving...)
+	in.problem.Pods, in.problem.Nodes = p.promises.settle(append(pending, moving...), staying)
 	if len(in.problem.Pods) == 0 {
 		return in, nil
 	}
@@ -65,6 +59,18 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 	// The names may have grown while pools were translated.
 	in.problem.Resources = snapshot.Resources.Names()
 	return in, err
+}
+
+// sortOut tells nodes that may receive pods from nodes whose pods have to go.
+func sortOut(snapshot *model.Snapshot) (staying, leaving []*model.Node) {
+	for _, n := range snapshot.Nodes.All() {
+		if !n.Deleting {
+			staying = append(staying, n)
+		} else if n.NodeName != "" && len(n.Pods) > 0 {
+			leaving = append(leaving, n)
+		}
+	}
+	return staying, leaving
 }
 
 // moving is the pods on nodes being deleted that need a place elsewhere now: those that may be evicted.

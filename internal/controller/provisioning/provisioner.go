@@ -2,8 +2,8 @@
 // engine where they should go, and writes down what the engine answers.
 //
 // The loop is gather (read the snapshot and what goes with it), decide (solve.Solve, pure), apply (create NodeClaims,
-// nominate nodes, publish events). Nothing is remembered between passes: what an earlier pass asked for is in the next
-// snapshot.
+// nominate nodes, publish events). What an earlier pass asked for is in the next snapshot; the one thing remembered beside
+// it is which pod a machine on its way was meant for.
 //
 // Source: scheduling specification, provisioning pipeline.
 package provisioning
@@ -62,6 +62,7 @@ type Provisioner struct {
 	cache    cache.Cache
 	batcher  *Batcher
 	catalogs *ingest.Catalogs
+	promises promises
 }
 
 // New is a provisioner that is not running yet.
@@ -71,6 +72,7 @@ func New(d Deps) *Provisioner {
 		Deps:     d,
 		batcher:  NewBatcher(d.Clock, d.Scheduling.BatchIdleDuration, d.Scheduling.BatchMaxDuration),
 		catalogs: ingest.NewCatalogs(d.Translator),
+		promises: promises{},
 	}
 }
 

@@ -1,0 +1,55 @@
+package provisioning
+
+import (
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
+)
+
+// promises remembers which NodeClaim a pending pod was planned on, for as long as the machine is on its way.
+//
+// Without it a later pass would pack the same pods again into machines of which only the total is known, and whenever
+// that packing came out worse than the first it would launch one machine too many. It is a memory of convenience: after a
+// restart the pods are packed again, and what is launched too many is removed when it stays empty.
+type promises map[string]string // pod UID → NodeClaim name
+
+// settle takes the pods whose machine is still on its way out of pods, and returns nodes with the room of these pods taken.
+// Promises that no longer hold are forgotten.
+func (ps promises) settle(pods []*model.Pod, nodes []*model.Node) (open []*model.Pod, reserved []*model.Node) {
+	coming := map[string]int{}
+	for i, n := range nodes {
+		if n.ClaimName != "" && !n.Initialized {
+			coming[n.ClaimName] = i
+		}
+	}
+	reserved = append(reserved, nodes...)
+	held := promises{}
+	for _, p := range pods {
+		claim, promised := ps[p.UID]
+		i, alive := coming[claim]
+		if !promised || !alive {
+			open = append(open, p)
+			continue
+		}
+		held[p.UID] = claim
+		n := *reserved[i]
+		n.Used = n.Used.Add(p.Shape.Requests)
+		reserved[i] = &n
+	}
+	clear(ps)
+	for uid, claim := range held {
+		ps[uid] = claim
+	}
+	return open, reserved
+}
+
+// note remembers the placements on machines that are on their way.
+func (ps promises) note(placements []solve.Placement) {
+	for _, placed := range placements {
+		if placed.Node.ClaimName == "" || placed.Node.Initialized {
+			continue
+		}
+		for _, p := range placed.Pods {
+			ps[p.UID] = placed.Node.ClaimName
+		}
+	}
+}
