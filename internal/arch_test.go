@@ -1,0 +1,244 @@
+package internal_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/karpenter-anew/karpenter/"
+
+// lattice is the whole architecture: every package of the module with the packages of the module it may import, lower
+// floors first. Test files are not held to it.
+//
+// A line reads "packages < imports". A trailing /... means the package and everything below it. A name in capitals stands
+// for what an earlier line defined.
+const lattice = `
+# floor 0: wire types, importable by anyone
+api/v1 <
+api/podrules < api/v1
+api/condition <
+api/v1 < api/condition
+api/kwok/v1alpha1 < api/v1, api/condition
+api < api/crds
+api/crds <
+api/crds/gen < api/...
+API = api/...
+
+# floor 1: the engine room, standard library only
+internal/core/resource, internal/core/requirement <
+internal/core/reason < internal/core/requirement, internal/core/resource
+internal/core/catalog < internal/core/requirement, internal/core/resource
+internal/core/model < internal/core/catalog, internal/core/reason, internal/core/requirement, internal/core/resource
+internal/core/solve < internal/core/model, internal/core/catalog, internal/core/reason, internal/core/requirement, internal/core/resource
+internal/core/disrupt < internal/core/model, internal/core/catalog, internal/core/reason, internal/core/requirement, internal/core/resource, internal/core/solve
+CORE = internal/core/...
+
+# floor 2: the contract with clouds, and how the process is seen and set up
+cloud < API, internal/core/requirement
+cloud/cloudtest < API, cloud, internal/core/requirement
+cloud/kwok < API, cloud, internal/core/requirement
+internal/options <
+internal/observe < API, cloud
+
+# floor 3: between API objects and the engine
+internal/ingest < API, CORE, cloud
+internal/manifest < API
+
+# floor 4: what is
+internal/cluster < API, CORE, cloud, internal/ingest
+internal/simulation < API, CORE, cloud, internal/ingest, internal/manifest
+
+# floor 5: what happens
+internal/controller/loop < API, cloud, internal/observe, internal/options
+internal/controller/pair < API, cloud
+CONTROLLERBASE = API, cloud, internal/core/requirement, internal/observe, internal/options, internal/controller/loop, internal/controller/pair
+internal/controller/nodeclaim < CONTROLLERBASE
+internal/controller/termination < CONTROLLERBASE
+internal/controller/nodepool < CONTROLLERBASE
+internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, internal/ingest
+internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/ingest
+CONTROLLERS = internal/controller/...
+
+# floor 6: wiring
+internal/operator < API, cloud, internal/observe, internal/options, internal/ingest, internal/cluster, CONTROLLERS
+
+# floor 7: the binary, the only importer of adapters
+cmd/karpenter < API, cloud, cloud/kwok, internal/observe, internal/options, internal/operator
+
+# stories and tools beside the product
+test/scenario/... < API, CORE, cloud, cloud/kwok, internal/ingest, internal/manifest, internal/simulation, test/scenario/...
+test/e2e/... < API, cloud, cloud/kwok, internal/ingest, internal/manifest, internal/simulation, test/scenario/..., test/e2e/...
+test/controlplane <
+test/demo < API, cloud, test/controlplane
+`
+
+// outsiders are the modules that only some floors may touch.
+var outsiders = map[string][]string{
+	"internal/core/...":              {},
+	"api/...":                        {"k8s.io/", "sigs.k8s.io/yaml", "github.com/mitchellh/hashstructure", "github.com/robfig/cron", "sigs.k8s.io/controller-runtime/pkg/scheme"},
+	"cloud":                          {"k8s.io/", "sigs.k8s.io/controller-runtime"},
+	"internal/ingest":                {"k8s.io/"},
+	"internal/options":               {"k8s.io/", "sigs.k8s.io/", "github.com/alecthomas/kong"},
+	"internal/controller/disruption": {"k8s.io/", "sigs.k8s.io/controller-runtime", "github.com/google/uuid", "github.com/prometheus/", "golang.org/x/"},
+}
+
+func TestImportsOnlyPointDownward(t *testing.T) {
+	allowed := parseLattice(t)
+	for pkg, imports := range moduleImports(t) {
+		if strings.HasSuffix(pkg, "_test") {
+			continue
+		}
+		may, listed := allowed[pkg]
+		if !listed {
+			for pattern, list := range allowed {
+				if matches(pattern, pkg) {
+					may, listed = append(may, list...), true
+				}
+			}
+		}
+		if !listed {
+			t.Errorf("%s is not in the lattice of internal/arch_test.go: give it a floor", pkg)
+			continue
+		}
+		for _, path := range imports {
+			own, ok := strings.CutPrefix(path, module)
+			if ok && !slices.ContainsFunc(may, func(pattern string) bool { return matches(pattern, own) }) {
+				t.Errorf("%s imports %s, which is not below it", pkg, own)
+			}
+		}
+	}
+}
+
+func TestFloorsTouchOnlyTheirOutsiders(t *testing.T) {
+	for pkg, imports := range moduleImports(t) {
+		for pattern, prefixes := range outsiders {
+			if !matches(pattern, pkg) {
+				continue
+			}
+			for _, path := range imports {
+				standard := !strings.Contains(strings.SplitN(path, "/", 2)[0], ".")
+				if standard || strings.HasPrefix(path, module) {
+					continue
+				}
+				if !slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) {
+					t.Errorf("%s imports %s", pkg, path)
+				}
+			}
+		}
+	}
+}
+
+// TestTheCoreHasNoClock keeps time, randomness, files and goroutine plumbing out of the engine.
+func TestTheCoreHasNoClock(t *testing.T) {
+	banned := []string{"context", "math/rand", "math/rand/v2", "net", "net/http", "os", "os/exec", "log", "log/slog", "io/fs"}
+	for pkg, imports := range moduleImports(t) {
+		if !matches("internal/core/...", pkg) {
+			continue
+		}
+		for _, path := range imports {
+			if slices.Contains(banned, path) {
+				t.Errorf("%s imports %q: time, randomness and the outside world are parameters of the core", pkg, path)
+			}
+		}
+	}
+}
+
+func parseLattice(t *testing.T) map[string][]string {
+	t.Helper()
+	groups, out := map[string][]string{}, map[string][]string{}
+	expand := func(list string) []string {
+		var names []string
+		for _, name := range strings.Split(list, ",") {
+			switch name = strings.TrimSpace(name); {
+			case name == "":
+			case groups[name] != nil:
+				names = append(names, groups[name]...)
+			default:
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	for _, line := range strings.Split(lattice, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if name, members, ok := strings.Cut(line, "="); ok {
+			groups[strings.TrimSpace(name)] = expand(members)
+			continue
+		}
+		packages, imports, ok := strings.Cut(line, "<")
+		if !ok {
+			t.Fatalf("lattice: cannot read %q", line)
+		}
+		for _, pkg := range expand(packages) {
+			out[pkg] = append(out[pkg], expand(imports)...)
+		}
+	}
+	return out
+}
+
+func matches(pattern, pkg string) bool {
+	if base, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return pkg == base || strings.HasPrefix(pkg, base+"/")
+	}
+	return pattern == pkg
+}
+
+// moduleImports is what the non-test files of every package of this module import. Nested modules are other modules.
+func moduleImports(t *testing.T) map[string][]string {
+	t.Helper()
+	seen := map[string]map[string]bool{}
+	root := ".."
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			nested, _ := filepath.Glob(filepath.Join(path, "go.mod"))
+			if path != root && (len(nested) > 0 || strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || d.Name() == "testdata") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		pkg := filepath.ToSlash(rel)
+		if seen[pkg] == nil {
+			seen[pkg] = map[string]bool{}
+		}
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			seen[pkg][imported] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]string{}
+	for pkg, imports := range seen {
+		out[pkg] = slices.Sorted(maps.Keys(imports))
+	}
+	return out
+}

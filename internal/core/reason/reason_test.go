@@ -1,0 +1,118 @@
+package reason
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/reference/reasons.md")
+
+// example is one obstacle of every kind, as a user would meet it.
+func examples() map[Code]Reason {
+	zone := requirement.New("topology.kubernetes.io/zone", requirement.In, "zone-z")
+	asked := requirement.NewSet(zone)
+	const resources = `{"cpu":"300","pods":"1"}`
+	return map[Code]Reason{
+		NoPools:           {Code: NoPools},
+		PoolEmpty:         {Code: PoolEmpty},
+		NodesExhausted:    {Code: NodesExhausted, Pool: "default"},
+		LimitsExceeded:    {Code: LimitsExceeded, Pool: "default"},
+		TaintNotTolerated: {Code: TaintNotTolerated, Taint: "dedicated=gpu:NoSchedule"},
+		LabelUndefined: {Code: LabelUndefined, Hint: "topology.kubernetes.io/zone", Conflict: requirement.Conflict{
+			Key: "topology.kubernetes/zone", Undefined: true, Want: zone,
+		}},
+		RequirementConflict: {Code: RequirementConflict, Conflict: requirement.Conflict{
+			Key: zone.Key, Want: zone, Have: requirement.New(zone.Key, requirement.In, "zone-a", "zone-b"),
+		}},
+		MinValuesUnmet: {Code: MinValuesUnmet, Keys: []string{"node.kubernetes.io/instance-type"}, Requirements: asked, Resources: resources},
+		NoInstanceType: {Code: NoInstanceType, Requirements: asked, Resources: resources, Criteria: Criteria{
+			Requirements: true, Offering: true, RequirementsAndOffering: true,
+		}},
+	}
+}
+
+func TestEveryCodeHasARuleAndAnExample(t *testing.T) {
+	seen := map[Code]bool{}
+	for _, r := range Rules() {
+		if seen[r.Code] {
+			t.Errorf("%s has two rules", r.Code)
+		}
+		seen[r.Code] = true
+		if r.Rule == "" || r.Flip == "" {
+			t.Errorf("%s: rule and what would change the outcome must both be said", r.Code)
+		}
+		if examples()[r.Code].Code != r.Code {
+			t.Errorf("%s has no example", r.Code)
+		}
+	}
+	if len(seen) != len(examples()) {
+		t.Errorf("%d rules for %d examples", len(seen), len(examples()))
+	}
+}
+
+// TestReference keeps the page for users equal to the vocabulary.
+func TestReference(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("# Why a pod was not placed\n\n")
+	b.WriteString("Generated from `internal/core/reason` by `go test ./internal/core/reason -update`; do not edit.\n\n")
+	b.WriteString("A pod that cannot be placed gets a `FailedScheduling` event with one obstacle per NodePool, joined by `; `. The codes\n")
+	b.WriteString("are in the log line of the same moment.\n")
+	for _, r := range Rules() {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n- What would help: %s\n- Example: `%s`\n", r.Code, r.Rule, r.Flip, examples()[r.Code])
+	}
+	const path = "../../../docs/reference/reasons.md"
+	if *update {
+		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(page) != b.String() {
+		t.Errorf("%s is stale: run go test ./internal/core/reason -update", path)
+	}
+}
+
+func TestInstanceTypeTexts(t *testing.T) {
+	for _, c := range []struct {
+		criteria Criteria
+		want     string
+	}{
+		{Criteria{}, "no instance type met the scheduling requirements or had enough resources or had a required offering"},
+		{Criteria{Offering: true}, "no instance type met the scheduling requirements or had enough resources"},
+		{Criteria{Resources: true}, "no instance type met the scheduling requirements or had a required offering"},
+		{Criteria{Requirements: true}, "no instance type had enough resources or had a required offering"},
+		{Criteria{Resources: true, Offering: true}, "no instance type met all requirements"},
+		{Criteria{Requirements: true, Offering: true}, "no instance type has enough resources"},
+		{Criteria{Requirements: true, Resources: true}, "no instance type has the required offering"},
+		{
+			Criteria{Requirements: true, Resources: true, Offering: true, RequirementsAndResources: true},
+			"no instance type which met the scheduling requirements and had enough resources, had a required offering",
+		},
+		{
+			Criteria{Requirements: true, Resources: true, Offering: true, ResourcesAndOffering: true},
+			"no instance type which had enough resources and the required offering met the scheduling requirements",
+		},
+		{
+			Criteria{Requirements: true, Resources: true, Offering: true, RequirementsAndOffering: true},
+			"no instance type which met the scheduling requirements and the required offering had the required resources",
+		},
+		{Criteria{Requirements: true, Resources: true, Offering: true}, "no instance type met the requirements/resources/offering tuple"},
+	} {
+		got := Reason{Code: NoInstanceType, Criteria: c.criteria}.String()
+		if !strings.HasPrefix(got, c.want+", requirements=") {
+			t.Errorf("%+v reads %q, want %q", c.criteria, got, c.want)
+		}
+	}
+	huge := Reason{Code: NoInstanceType, HugeCPU: true, Criteria: Criteria{Requirements: true, Offering: true}}.String()
+	if !strings.Contains(huge, "(CPU request >= 1 Million, m vs M typo?)") {
+		t.Errorf("no hint at the mistyped unit in %q", huge)
+	}
+}
