@@ -1,0 +1,72 @@
+// Package cloudtest checks that a provider keeps the contract of package cloud. Every provider runs it on itself:
+//
+//	func TestContract(t *testing.T) {
+//		cloudtest.Run(t, func(t *testing.T) cloudtest.Subject { … })
+//	}
+//
+// Each promise is one subtest on a fresh subject. The checks are ordinary functions, so that the suite's own tests can
+// show that each of them fails on a provider that breaks its promise.
+//
+// Source: scheduling specification, cloud-provider contract.
+package cloudtest
+
+import (
+	"context"
+	"testing"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+)
+
+// Subject is a cloud with enough around it to launch instances. All functions are needed.
+type Subject struct {
+	// Cloud is the cloud to check.
+	Cloud cloud.Cloud
+	// NodePool is a pool of the cloud, for asking what there is to buy.
+	NodePool *v1.NodePool
+	// NewNodeClaim is a claim with a UID of its own that the cloud can launch and that demands little: any of at least
+	// two instance types. It has been written wherever the provider expects to find it, and its node class is ready.
+	NewNodeClaim func(ctx context.Context) (*v1.NodeClaim, error)
+	// Launched is told what Create answered, does with it what the lifecycle controller would, and returns once the
+	// instance can be found.
+	Launched func(ctx context.Context, claim *v1.NodeClaim) error
+	// Pass lets the time pass that lies between two calls of Delete.
+	Pass func(ctx context.Context) error
+}
+
+// check is one promise.
+type check struct {
+	name string
+	run  func(context.Context, Subject) error
+}
+
+func checks() []check {
+	return []check{
+		{"describes itself", describesItself},
+		{"instance types are complete", instanceTypesAreComplete},
+		{"instance types are the same when asked again", instanceTypesAreStable},
+		{"create describes the instance", createDescribesTheInstance},
+		{"create leaves its argument alone", createLeavesItsArgumentAlone},
+		{"create is idempotent", createIsIdempotent},
+		{"create is idempotent under concurrency", createIsIdempotentUnderConcurrency},
+		{"claims do not share instances", claimsDoNotShareInstances},
+		{"create refuses the impossible", createRefusesTheImpossible},
+		{"get and list agree", getAndListAgree},
+		{"a new instance is not drifted", newInstanceIsNotDrifted},
+		{"what does not exist is not found", unknownInstanceIsNotFound},
+		{"delete ends in not found", deleteEndsInNotFound},
+		{"delete leaves other instances alone", deleteLeavesOthersAlone},
+	}
+}
+
+// Run checks every promise of the contract, each on a fresh subject.
+func Run(t *testing.T, newSubject func(t *testing.T) Subject) {
+	t.Helper()
+	for _, c := range checks() {
+		t.Run(c.name, func(t *testing.T) {
+			if err := c.run(t.Context(), newSubject(t)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
