@@ -1,0 +1,214 @@
+package kwok
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+)
+
+// defaultPods is the number of pods where an entry names none.
+const defaultPods = 110
+
+// fileEntry is one instance type as a user's file describes it.
+type fileEntry struct {
+	Name             string                                  `json:"name"`
+	Architecture     string                                  `json:"architecture"`
+	OperatingSystems []string                                `json:"operatingSystems"`
+	Resources        map[corev1.ResourceName]json.RawMessage `json:"resources"`
+	Offerings        []json.RawMessage                       `json:"offerings"`
+}
+
+// fileOffering is one offering of a fileEntry. Availability may be given but is not looked at: simulated machines never
+// run out.
+type fileOffering struct {
+	Price               *float64
+	ReservationCapacity int
+	Requirements        []v1.NodeSelectorRequirementWithMinValues
+}
+
+// readFile reads a catalogue from a JSON file. Errors name the file, the entry and the field.
+func readFile(path string) (catalog, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return catalog{}, fmt.Errorf("reading instance types: %w", err)
+	}
+	cat, err := parseFile(data)
+	if err != nil {
+		return catalog{}, fmt.Errorf("instance types file %q: %w", path, err)
+	}
+	return cat, nil
+}
+
+func parseFile(data []byte) (catalog, error) {
+	var entries []json.RawMessage
+	if err := json.Unmarshal(data, &entries); err != nil {
+		return catalog{}, fmt.Errorf("a JSON array of instance types is expected: %w", err)
+	}
+	var cat catalog
+	seen := map[string]int{}
+	for i, raw := range entries {
+		m, err := parseEntry(raw)
+		if err != nil {
+			return catalog{}, fmt.Errorf("entry %d (name %q): %w", i, m.name, err)
+		}
+		if first, dup := seen[m.name]; dup {
+			return catalog{}, fmt.Errorf("entry %d (name %q): name: already used by entry %d", i, m.name, first)
+		}
+		seen[m.name] = i
+		cat.machines = append(cat.machines, m)
+	}
+	cat.offeringKeys = offeringKeysOf(cat.machines)
+	return cat, nil
+}
+
+// parseEntry checks one entry. On error the machine carries the name, as far as it is known.
+func parseEntry(raw json.RawMessage) (machine, error) {
+	var e fileEntry
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&e); err != nil {
+		return machine{name: e.Name}, err
+	}
+	m := machine{name: e.Name, arch: e.Architecture, systems: slices.Clone(e.OperatingSystems)}
+	slices.Sort(m.systems)
+	m.systems = slices.Compact(m.systems)
+	if err := checkLabelValue(e.Name); err != nil {
+		return m, fmt.Errorf("name: %w", err)
+	}
+	if err := checkLabelValue(e.Architecture); err != nil {
+		return m, fmt.Errorf("architecture: %w; give for instance \"amd64\"", err)
+	}
+	if len(m.systems) == 0 {
+		return m, errors.New(`operatingSystems: is empty; give for instance ["linux"]`)
+	}
+	for _, system := range m.systems {
+		if err := checkLabelValue(system); err != nil {
+			return m, fmt.Errorf("operatingSystems: %w", err)
+		}
+	}
+	var err error
+	if m.capacity, err = parseResources(e.Resources); err != nil {
+		return m, err
+	}
+	seen := map[string]int{}
+	for i, rawOffering := range e.Offerings {
+		o, err := parseOffering(rawOffering)
+		if err != nil {
+			return m, fmt.Errorf("offerings[%d]: %w", i, err)
+		}
+		id := cloud.Requirements(o.Requirements, v1.CoreLabelRules()).String()
+		if first, dup := seen[id]; dup {
+			return m, fmt.Errorf("offerings[%d].Requirements: the same as those of offerings[%d]", i, first)
+		}
+		seen[id] = i
+		m.offerings = append(m.offerings, o)
+	}
+	return m, nil
+}
+
+// parseResources checks a capacity and fills in the number of pods.
+func parseResources(in map[corev1.ResourceName]json.RawMessage) (corev1.ResourceList, error) {
+	out := corev1.ResourceList{}
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		var q resource.Quantity
+		if err := json.Unmarshal(in[name], &q); err != nil {
+			return nil, fmt.Errorf("resources.%s: %s is not a quantity: %w", name, in[name], err)
+		}
+		if q.Sign() < 0 {
+			return nil, fmt.Errorf("resources.%s: %s is negative", name, q.String())
+		}
+		out[name] = q
+	}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if q := out[name]; q.Sign() == 0 {
+			return nil, fmt.Errorf("resources.%s: a positive quantity is needed", name)
+		}
+	}
+	if _, ok := out[corev1.ResourcePods]; !ok {
+		out[corev1.ResourcePods] = *resource.NewQuantity(defaultPods, resource.DecimalSI)
+	}
+	return out, nil
+}
+
+// parseOffering checks one offering; errors start with the field. Fields it does not know are left alone: such files are
+// also written by tools that say more about an offering than is needed here.
+func parseOffering(raw json.RawMessage) (cloud.Offering, error) {
+	var f fileOffering
+	if err := json.Unmarshal(raw, &f); err != nil {
+		return cloud.Offering{}, err
+	}
+	if f.Price == nil || *f.Price < 0 || math.IsInf(*f.Price, 0) {
+		return cloud.Offering{}, errors.New("Price: a number of at least 0 is needed")
+	}
+	o := cloud.Offering{Price: *f.Price, Available: true, ReservationCapacity: f.ReservationCapacity}
+	for i, r := range f.Requirements {
+		r.Key = v1.CoreLabelRules().Normalize(r.Key)
+		if err := checkOfferingRequirement(r); err != nil {
+			return o, fmt.Errorf("Requirements[%d] (key %q): %w", i, r.Key, err)
+		}
+		if slices.ContainsFunc(o.Requirements, func(p v1.NodeSelectorRequirementWithMinValues) bool { return p.Key == r.Key }) {
+			return o, fmt.Errorf("Requirements[%d] (key %q): given twice", i, r.Key)
+		}
+		o.Requirements = append(o.Requirements, r)
+	}
+	for _, key := range []string{v1.CapacityTypeLabelKey, corev1.LabelTopologyZone} {
+		if o.Label(key) == "" {
+			return o, fmt.Errorf("Requirements: an In requirement with one value is needed for key %q", key)
+		}
+	}
+	switch o.CapacityType() {
+	case v1.CapacityTypeSpot, v1.CapacityTypeOnDemand:
+	case v1.CapacityTypeReserved:
+		if o.ReservationCapacity < 0 {
+			return o, fmt.Errorf("ReservationCapacity: %d is negative", o.ReservationCapacity)
+		}
+	default:
+		return o, fmt.Errorf("Requirements: capacity type %q is none of %s", o.CapacityType(), strings.Join(
+			[]string{v1.CapacityTypeSpot, v1.CapacityTypeOnDemand, v1.CapacityTypeReserved}, ", "))
+	}
+	return o, nil
+}
+
+// checkOfferingRequirement admits what can become labels: In with one value, or DoesNotExist.
+func checkOfferingRequirement(r v1.NodeSelectorRequirementWithMinValues) error {
+	if problems := validation.IsQualifiedName(r.Key); len(problems) > 0 {
+		return fmt.Errorf("not a label key: %s", strings.Join(problems, "; "))
+	}
+	for _, v := range r.Values {
+		if err := checkLabelValue(v); err != nil {
+			return err
+		}
+	}
+	switch {
+	case r.Operator == corev1.NodeSelectorOpIn && len(r.Values) == 1:
+		return nil
+	case r.Operator == corev1.NodeSelectorOpDoesNotExist && len(r.Values) == 0:
+		return nil
+	default:
+		return fmt.Errorf("operator %q with %d values: an offering needs In with one value, or DoesNotExist", r.Operator, len(r.Values))
+	}
+}
+
+// checkLabelValue admits what the API server takes as a label's value, except nothing.
+func checkLabelValue(v string) error {
+	if v == "" {
+		return errors.New("is empty")
+	}
+	if problems := validation.IsValidLabelValue(v); len(problems) > 0 {
+		return fmt.Errorf("%q is not a label value: %s", v, strings.Join(problems, "; "))
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package kwok
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+const (
+	joinerName = "kwok.join"
+	// joinerWorkers is how many Nodes join at a time. A worker does nothing but wait for the API server.
+	joinerWorkers = 50
+)
+
+// joiner gives every launched instance its Node once its registration delay has passed, and again should the Node
+// disappear before it is registered. Whether there is something to do is read off the claim each time, so it may be
+// stopped between any two lines.
+type joiner struct {
+	client client.Client
+	// live reads past the cache. The claim is looked at once more just before its Node is created, because a Node
+	// created for a claim that is gone would be nobody's.
+	live    client.Reader
+	clock   clock.PassiveClock
+	manages func(*v1.NodeClassReference) bool
+}
+
+func (j *joiner) register(m manager.Manager) error {
+	onlyDeletions := predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		UpdateFunc:  func(event.UpdateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+	waiting := predicate.NewPredicateFuncs(func(o client.Object) bool {
+		claim, ok := o.(*v1.NodeClaim)
+		return ok && j.waits(claim)
+	})
+	return builder.ControllerManagedBy(m).
+		Named(joinerName).
+		For(&v1.NodeClaim{}, builder.WithPredicates(waiting)).
+		Owns(&corev1.Node{}, builder.MatchEveryOwner, builder.WithPredicates(onlyDeletions)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: joinerWorkers}).
+		Complete(j)
+}
+
+// waits reports whether the claim's instance has been launched and has yet to be registered, so that it needs a Node.
+func (j *joiner) waits(claim *v1.NodeClaim) bool {
+	_, ours := nodeNameOf(claim.Status.ProviderID)
+	return ours && j.manages(claim.Spec.NodeClassRef) && claim.DeletionTimestamp.IsZero() &&
+		condition.Status(claim, v1.ConditionTypeLaunched) == metav1.ConditionTrue &&
+		condition.Status(claim, v1.ConditionTypeRegistered) != metav1.ConditionTrue
+}
+
+// Reconcile creates the Node of one claim if it is due.
+func (j *joiner) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	claim := &v1.NodeClaim{}
+	if err := j.client.Get(ctx, req.NamespacedName, claim); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !j.waits(claim) {
+		return reconcile.Result{}, nil
+	}
+	delay, err := j.registrationDelay(ctx, claim)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	launched := meta.FindStatusCondition(claim.Status.Conditions, v1.ConditionTypeLaunched)
+	if left := launched.LastTransitionTime.Add(delay).Sub(j.clock.Now()); delay > 0 && left > 0 {
+		return reconcile.Result{RequeueAfter: left}, nil
+	}
+	current := &v1.NodeClaim{}
+	if err := j.live.Get(ctx, req.NamespacedName, current); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if current.UID != claim.UID || !j.waits(current) {
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{}, j.join(ctx, newNode(current))
+}
+
+// registrationDelay is the delay of the claim's node class. An instance whose class is gone has been launched all the
+// same, and joins at once.
+func (j *joiner) registrationDelay(ctx context.Context, claim *v1.NodeClaim) (time.Duration, error) {
+	class := &v1alpha1.KWOKNodeClass{}
+	err := j.client.Get(ctx, client.ObjectKey{Name: claim.Spec.NodeClassRef.Name}, class)
+	if apierrors.IsNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("getting node class %q of nodeclaim %q: %w", claim.Spec.NodeClassRef.Name, claim.Name, err)
+	}
+	if class.Spec.NodeRegistrationDelay == nil {
+		return 0, nil
+	}
+	return class.Spec.NodeRegistrationDelay.Duration, nil
+}
+
+// join creates node. A Node of that name is the same instance, created before; it only has to have its resources.
+func (j *joiner) join(ctx context.Context, node *corev1.Node) error {
+	wanted := node.Status.DeepCopy()
+	err := j.client.Create(ctx, node)
+	switch {
+	case err == nil:
+		slog.New(logr.ToSlogHandler(log.FromContext(ctx))).InfoContext(ctx, "created node",
+			"Node", node.Name, "provider-id", node.Spec.ProviderID)
+	case !apierrors.IsAlreadyExists(err):
+		return fmt.Errorf("creating node %q: %w", node.Name, err)
+	default:
+		if err := j.live.Get(ctx, client.ObjectKeyFromObject(node), node); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+	}
+	before := node.DeepCopy()
+	node.Status.Capacity = withMissing(node.Status.Capacity, wanted.Capacity)
+	node.Status.Allocatable = withMissing(node.Status.Allocatable, wanted.Allocatable)
+	if equality.Semantic.DeepEqual(before.Status, node.Status) {
+		return nil
+	}
+	if err := j.client.Status().Patch(ctx, node, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("setting resources of node %q: %w", node.Name, err)
+	}
+	return nil
+}
+
+// withMissing is have with the resources of want that it lacks. What is there stays: others may have changed it.
+func withMissing(have, want corev1.ResourceList) corev1.ResourceList {
+	out := want.DeepCopy()
+	maps.Copy(out, have)
+	return out
+}

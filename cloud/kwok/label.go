@@ -1,0 +1,86 @@
+package kwok
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+// The labels of simulated machines.
+const (
+	// LabelInstanceSize is the part after the dot of names such as m5.large; otherwise the number of CPUs.
+	LabelInstanceSize = v1alpha1.Group + "/instance-size"
+	// LabelInstanceFamily is the text before the first dot or dash; otherwise the first character.
+	LabelInstanceFamily = v1alpha1.Group + "/instance-family"
+	// LabelInstanceCPU is the number of CPUs, rounded down.
+	LabelInstanceCPU = v1alpha1.Group + "/instance-cpu"
+	// LabelInstanceMemory is the memory in MiB, rounded down; a plain number, so that it can be compared.
+	LabelInstanceMemory = v1alpha1.Group + "/instance-memory"
+
+	// labelNode tells kwok, as a label and as an annotation, that it plays the kubelet of this Node.
+	labelNode = "kwok.x-k8s.io/node"
+	// labelPartition selects the kwok controller that looks after the Node.
+	labelPartition = "kwok-partition"
+	// labelPrice is where cluster viewers look for the hourly price.
+	labelPrice = "eks-node-viewer/instance-price"
+
+	nodeFake     = "fake"
+	partitionOne = "a"
+)
+
+// dottedName matches names of the form family.size, for instance m5.large or u-12tb1.112xlarge.
+var dottedName = regexp.MustCompile(`^[a-z][a-z0-9-]*\.([a-z0-9-]+)$`)
+
+// sizeOf is the value of LabelInstanceSize.
+func sizeOf(name string, cpus int64) string {
+	if m := dottedName.FindStringSubmatch(name); m != nil {
+		return m[1]
+	}
+	return strconv.FormatInt(cpus, 10)
+}
+
+// familyOf is the value of LabelInstanceFamily.
+func familyOf(name string) string {
+	if i := strings.IndexAny(name, ".-"); i > 0 {
+		return name[:i]
+	}
+	return name[:1]
+}
+
+// launchLabels are the labels of the instance that claim becomes when launched as chosen: every label for which claim,
+// instance type and offering together leave one value, the operating system, and the price.
+func launchLabels(claim *v1.NodeClaim, chosen cloud.Candidate, rules v1.LabelRules) map[string]string {
+	set := cloud.Requirements(claim.Spec.Requirements, rules).
+		And(cloud.Requirements(chosen.Type.Requirements, rules)).
+		And(cloud.Requirements(chosen.Offering.Requirements, rules))
+	labels := map[string]string{labelPrice: fmt.Sprintf("%f", chosen.Offering.Price)}
+	for _, r := range set {
+		if r.Operator() != requirement.In || r.Key == corev1.LabelHostname {
+			continue
+		}
+		switch values := r.Values(); {
+		case len(values) == 1:
+			labels[r.Key] = values[0]
+		case r.Key == corev1.LabelOSStable:
+			labels[r.Key] = installedOS(values)
+		}
+	}
+	return labels
+}
+
+// installedOS decides what runs on a machine that may run several operating systems.
+func installedOS(values []string) string {
+	if slices.Contains(values, string(corev1.Linux)) {
+		return string(corev1.Linux)
+	}
+	return values[0]
+}

@@ -1,0 +1,150 @@
+package kwok
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+)
+
+// provider is the kwok cloud's Provider. It holds no state: instances are the cluster's Node objects.
+type provider struct {
+	client client.Client
+	types  []*cloud.InstanceType
+	menu   *cloud.Menu
+	rules  v1.LabelRules
+}
+
+var _ cloud.Provider = (*provider)(nil)
+
+// Create decides what the claim's instance is; the joiner gives it its Node once the launch is on record. It changes
+// nothing in the cluster and always gives the same answer for the same claim and catalogue.
+func (p *provider) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
+	if claim.UID == "" {
+		return nil, fmt.Errorf("launching nodeclaim %q: it has no UID; only objects read from the API server can be launched", claim.Name)
+	}
+	if err := p.classReady(ctx, claim); err != nil {
+		return nil, err
+	}
+	chosen, err := choose(p.menu, claim)
+	if err != nil {
+		return nil, err
+	}
+	out := claim.DeepCopy()
+	out.Labels = launchLabels(claim, chosen, p.rules)
+	maps.Copy(out.Labels, claim.Labels)
+	out.Annotations = maps.Clone(claim.Annotations)
+	if out.Annotations == nil {
+		out.Annotations = map[string]string{}
+	}
+	out.Annotations[labelNode] = nodeFake
+	out.Status.ProviderID = providerID(nodeName(claim))
+	out.Status.Capacity = chosen.Type.CapacityOf(chosen.Offering).DeepCopy()
+	out.Status.Allocatable = chosen.Type.AllocatableOf(chosen.Offering)
+	return out, nil
+}
+
+// classReady is nil when the claim's node class exists and is not known to be unready. A class without a verdict is
+// taken as ready: no controller writes one.
+func (p *provider) classReady(ctx context.Context, claim *v1.NodeClaim) error {
+	ref := claim.Spec.NodeClassRef
+	if ref == nil {
+		return cloud.NewInsufficientCapacityError(fmt.Errorf("nodeclaim %q names no node class", claim.Name))
+	}
+	class := &v1alpha1.KWOKNodeClass{}
+	switch err := p.client.Get(ctx, client.ObjectKey{Name: ref.Name}, class); {
+	case apierrors.IsNotFound(err):
+		return cloud.NewInsufficientCapacityError(fmt.Errorf("resolving node class of nodeclaim %q: %w", claim.Name, err))
+	case err != nil:
+		return fmt.Errorf("resolving node class of nodeclaim %q: %w", claim.Name, err)
+	case condition.Status(class, v1alpha1.ConditionTypeReady) == metav1.ConditionFalse:
+		return cloud.NewNodeClassNotReadyError(fmt.Errorf("node class %q has condition Ready=False", ref.Name))
+	}
+	return nil
+}
+
+// Delete ends the instance by deleting its Node. It never touches the NodeClaim: whoever calls Delete owns that. A Node
+// that is missing or already being deleted is an instance that is gone, so neither the Node's nor the claim's finalizer
+// ever waits for the other.
+func (p *provider) Delete(ctx context.Context, claim *v1.NodeClaim) error {
+	node, err := p.node(ctx, claim.Status.ProviderID)
+	if err != nil {
+		return err
+	}
+	err = p.client.Delete(ctx, node, client.Preconditions{UID: &node.UID})
+	if apierrors.IsNotFound(err) {
+		return notFound(claim.Status.ProviderID)
+	}
+	if err != nil {
+		return fmt.Errorf("deleting node %q: %w", node.Name, err)
+	}
+	return nil
+}
+
+// Get is the claim of the Node that the provider id names.
+func (p *provider) Get(ctx context.Context, providerID string) (*v1.NodeClaim, error) {
+	node, err := p.node(ctx, providerID)
+	if err != nil {
+		return nil, err
+	}
+	return claimOf(node), nil
+}
+
+// List is a claim for every Node of this provider. Instances whose Node has yet to join are not listed; nobody takes
+// them for lost, because only registered claims are checked against the list.
+func (p *provider) List(ctx context.Context) ([]*v1.NodeClaim, error) {
+	var nodes corev1.NodeList
+	if err := p.client.List(ctx, &nodes); err != nil {
+		return nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	var claims []*v1.NodeClaim
+	for i := range nodes.Items {
+		if _, ours := nodeNameOf(nodes.Items[i].Spec.ProviderID); ours {
+			claims = append(claims, claimOf(&nodes.Items[i]))
+		}
+	}
+	return claims, nil
+}
+
+// InstanceTypes is the whole catalogue, the same for every pool.
+func (p *provider) InstanceTypes(context.Context, *v1.NodePool) ([]*cloud.InstanceType, error) {
+	return slices.Clone(p.types), nil
+}
+
+// IsDrifted is never the case: a node class says nothing about what an instance is.
+func (p *provider) IsDrifted(context.Context, *v1.NodeClaim) (cloud.DriftReason, error) {
+	return "", nil
+}
+
+// node is the live Node of an instance, or NodeClaimNotFoundError.
+func (p *provider) node(ctx context.Context, providerID string) (*corev1.Node, error) {
+	name, ours := nodeNameOf(providerID)
+	if !ours {
+		return nil, notFound(providerID)
+	}
+	node := &corev1.Node{}
+	err := p.client.Get(ctx, client.ObjectKey{Name: name}, node)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, notFound(providerID)
+	case err != nil:
+		return nil, fmt.Errorf("getting node %q: %w", name, err)
+	case !node.DeletionTimestamp.IsZero() || node.Spec.ProviderID != providerID:
+		return nil, notFound(providerID)
+	}
+	return node, nil
+}
+
+func notFound(providerID string) error {
+	return cloud.NewNodeClaimNotFoundError(fmt.Errorf("instance %q does not exist", providerID))
+}

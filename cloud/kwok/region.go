@@ -1,0 +1,108 @@
+package kwok
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// regionFiles hold the instance types of real regions, one region a file. tools/ec2catalog writes them.
+//
+//go:embed catalogs/*.json
+var regionFiles embed.FS
+
+const (
+	regionFolder = "catalogs"
+	regionSuffix = ".json"
+)
+
+// regionFile is the machine-written form of a region's catalogue.
+type regionFile struct {
+	// Source, Version and Date say where the data comes from.
+	Source  string `json:"source"`
+	Version string `json:"version"`
+	Date    string `json:"date"`
+	// Region is the region's name; a zone is the region followed by a letter.
+	Region string       `json:"region"`
+	Types  []regionType `json:"types"`
+}
+
+// regionType is one instance type of a region. Prices are dollars per hour.
+type regionType struct {
+	Name     string           `json:"name"`
+	Arch     string           `json:"arch"`
+	CPU      int64            `json:"cpu"`
+	MemoryMi int64            `json:"memoryMi"`
+	Pods     int64            `json:"pods"`
+	Extended map[string]int64 `json:"extended,omitempty"`
+	OnDemand float64          `json:"onDemand"`
+	Spot     float64          `json:"spot,omitempty"` // 0 where it is not sold as spot
+	Zones    string           `json:"zones"`          // one letter a zone
+}
+
+// regionCatalogNames are the names of the embedded regions: cloud/region.
+func regionCatalogNames() []string {
+	entries, err := regionFiles.ReadDir(regionFolder)
+	if err != nil {
+		panic(fmt.Sprintf("reading the embedded folder %s: %v", regionFolder, err))
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, strings.Replace(strings.TrimSuffix(e.Name(), regionSuffix), "-", "/", 1))
+	}
+	return names
+}
+
+// readRegion reads an embedded region.
+func readRegion(name string) (catalog, error) {
+	if !slices.Contains(regionCatalogNames(), name) {
+		return catalog{}, unknownCatalog(name)
+	}
+	path := regionFolder + "/" + strings.Replace(name, "/", "-", 1) + regionSuffix
+	data, err := regionFiles.ReadFile(path)
+	if err != nil {
+		return catalog{}, fmt.Errorf("reading catalog %q: %w", name, err)
+	}
+	var file regionFile
+	if err := json.Unmarshal(data, &file); err != nil {
+		return catalog{}, fmt.Errorf("reading catalog %q: %w", name, err)
+	}
+	machines := make([]machine, 0, len(file.Types))
+	for _, t := range file.Types {
+		machines = append(machines, t.machine(file.Region))
+	}
+	return catalog{machines: machines, offeringKeys: offeringKeysOf(machines)}, nil
+}
+
+func (t regionType) machine(region string) machine {
+	m := machine{
+		name:    t.Name,
+		arch:    t.Arch,
+		systems: []string{string(corev1.Linux)},
+		region:  region,
+		capacity: corev1.ResourceList{
+			corev1.ResourceCPU:              *resource.NewQuantity(t.CPU, resource.DecimalSI),
+			corev1.ResourceMemory:           *resource.NewQuantity(t.MemoryMi<<20, resource.BinarySI),
+			corev1.ResourceEphemeralStorage: *resource.NewQuantity(rootVolume, resource.BinarySI),
+			corev1.ResourcePods:             *resource.NewQuantity(t.Pods, resource.DecimalSI),
+		},
+	}
+	for name, n := range t.Extended {
+		m.capacity[corev1.ResourceName(name)] = *resource.NewQuantity(n, resource.DecimalSI)
+	}
+	for _, letter := range t.Zones {
+		zone := region + string(letter)
+		m.offerings = append(m.offerings, offer(zone, v1.CapacityTypeOnDemand, t.OnDemand))
+		if t.Spot > 0 {
+			m.offerings = append(m.offerings, offer(zone, v1.CapacityTypeSpot, t.Spot))
+		}
+	}
+	return m
+}
