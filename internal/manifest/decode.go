@@ -1,0 +1,209 @@
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// decode adds the object of a document, or the items of a list.
+func (r *Reader) decode(into *Manifest, d document) error {
+	raw, err := yaml.YAMLToJSONStrict(d.text)
+	if err != nil {
+		return d.unreadable(err)
+	}
+	var content map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &content); err != nil {
+		return d.problem("", "", "not an object: want apiVersion, kind and metadata")
+	}
+	if items, ok := content["items"].([]any); ok && strings.HasSuffix(text(content, "kind"), "List") {
+		var errs []error
+		for i, item := range items {
+			one, ok := item.(map[string]any)
+			if !ok {
+				errs = append(errs, d.problem("", fmt.Sprintf("items[%d]", i), "not an object"))
+				continue
+			}
+			errs = append(errs, r.object(into, d, one, fmt.Sprintf("items[%d].", i)))
+		}
+		return errors.Join(errs...)
+	}
+	return r.object(into, d, content, "")
+}
+
+// object adds one object; prefix is its place within the document.
+func (r *Reader) object(into *Manifest, d document, content map[string]any, prefix string) error {
+	apiVersion, kind := text(content, "apiVersion"), text(content, "kind")
+	for field, value := range map[string]string{"apiVersion": apiVersion, "kind": kind} {
+		if value == "" {
+			return d.problem("", prefix+field, "missing; every document needs apiVersion and kind")
+		}
+	}
+	gv, err := runtimeschema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return d.problem("", prefix+"apiVersion", "%w", err)
+	}
+	gvk := gv.WithKind(kind)
+	metadata, _ := content["metadata"].(map[string]any)
+	what := strings.TrimSpace(kind + " " + text(metadata, "name"))
+	empty, err := r.scheme.New(gvk)
+	if err != nil {
+		if r.known(gvk.Group) {
+			return d.problem(what, prefix+"kind", "kind %q does not exist in %s; known are %s", kind, apiVersion, r.kindsOf(gv))
+		}
+		into.Skipped = append(into.Skipped, fmt.Sprintf("%s:%d: %s", d.file, d.lineOf(prefix+"kind"), what))
+		return nil
+	}
+	o, ok := empty.(client.Object)
+	if !ok {
+		return d.problem(what, prefix+"kind", "a %s is not an object of its own", kind)
+	}
+	if text(metadata, "name") == "" {
+		return d.problem(what, prefix+"metadata.name", "missing")
+	}
+	if errs := r.fill(o, gvk, content); len(errs) > 0 {
+		joined := make([]error, len(errs))
+		for i, f := range errs {
+			joined[i] = d.problem(what, prefix+f.field, "%s", f.message)
+		}
+		return errors.Join(joined...)
+	}
+	identify(o, gvk)
+	into.Objects = append(into.Objects, o)
+	return nil
+}
+
+// finding is something wrong with a field.
+type finding struct{ field, message string }
+
+// fill decodes content into o, after defaulting and validation where there is a schema.
+func (r *Reader) fill(o client.Object, gvk runtimeschema.GroupVersionKind, content map[string]any) []finding {
+	findings := quantities(content, "", false)
+	if s, ok := r.schemas[gvk.String()]; ok {
+		findings = append(findings, s.unknown(content)...)
+		s.complete(content)
+		findings = append(findings, s.validate(content)...)
+	}
+	if len(findings) > 0 {
+		return findings
+	}
+	raw, err := json.Marshal(content)
+	if err != nil {
+		return []finding{{"", err.Error()}}
+	}
+	strict, err := kjson.UnmarshalStrict(raw, o)
+	if err != nil {
+		strict = append(strict, err)
+	}
+	for _, e := range strict {
+		findings = append(findings, located(e.Error()))
+	}
+	return findings
+}
+
+// The decoder names fields in these two ways.
+var (
+	unknownField = regexp.MustCompile(`^(unknown|duplicate) field "([^"]*)"$`)
+	wrongType    = regexp.MustCompile(`cannot unmarshal (\S+) into Go struct field \w+\.(\S+) of type \S*?([A-Za-z0-9]+)$`)
+)
+
+// located splits a decoder's message into field and complaint.
+func located(message string) finding {
+	if m := unknownField.FindStringSubmatch(message); m != nil {
+		return finding{m[2], m[1] + " field"}
+	}
+	if m := wrongType.FindStringSubmatch(message); m != nil {
+		return finding{m[2], fmt.Sprintf("is a %s, want %s", m[1], m[3])}
+	}
+	return finding{"", message}
+}
+
+// quantities finds values that should be quantities and are not. The decoder finds them too but cannot say where.
+func quantities(value any, path string, inside bool) []finding {
+	var out []finding
+	switch v := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			within := holdsQuantities(key)
+			if _, isText := v[key].(string); isText {
+				within = inside
+			}
+			out = append(out, quantities(v[key], join(path, key), within)...)
+		}
+	case []any:
+		for i := range v {
+			out = append(out, quantities(v[i], fmt.Sprintf("%s[%d]", path, i), false)...)
+		}
+	case string:
+		if _, err := apiresource.ParseQuantity(v); inside && err != nil {
+			out = append(out, finding{path, fmt.Sprintf("%q is not a quantity such as 500m or 2Gi", v)})
+		}
+	}
+	return out
+}
+
+func holdsQuantities(key string) bool {
+	switch key {
+	case "requests", "limits", "capacity", "allocatable", "overhead", "podFixed":
+		return true
+	}
+	return false
+}
+
+func join(path, key string) string {
+	if strings.ContainsAny(key, "./") {
+		return path + "[" + key + "]"
+	}
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func text(content map[string]any, key string) string {
+	s, _ := content[key].(string)
+	return s
+}
+
+func (r *Reader) kindsOf(gv runtimeschema.GroupVersion) string {
+	var kinds []string
+	for kind := range r.scheme.KnownTypes(gv) {
+		if o, err := r.scheme.New(gv.WithKind(kind)); err == nil {
+			if _, ok := o.(client.Object); ok {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	slices.Sort(kinds)
+	return strings.Join(kinds, ", ")
+}
+
+// identify gives o the identity that a cluster would: kind, namespace and a UID, which is derived from the name.
+func identify(o client.Object, gvk runtimeschema.GroupVersionKind) {
+	o.GetObjectKind().SetGroupVersionKind(gvk)
+	switch {
+	case clusterScoped(gvk):
+		o.SetNamespace("")
+	case o.GetNamespace() == "":
+		o.SetNamespace("default")
+	}
+	if o.GetUID() == "" {
+		o.SetUID(uidOf(gvk.Kind, o.GetNamespace(), o.GetName()))
+	}
+}
+
+func uidOf(parts ...string) types.UID {
+	given := slices.DeleteFunc(parts, func(part string) bool { return part == "" })
+	return types.UID(strings.ToLower(strings.Join(given, "/")))
+}

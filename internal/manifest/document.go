@@ -1,0 +1,153 @@
+package manifest
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// document is one YAML document with its place.
+type document struct {
+	file   string
+	number int // from 1, counting documents that say something
+	line   int // of its first line in the file, from 1
+	text   []byte
+}
+
+// split cuts a stream into its documents and drops those that are empty or only comment.
+func split(file string, text []byte) []document {
+	var out []document
+	start, line := 1, 0
+	var current bytes.Buffer
+	flush := func() {
+		if says(current.Bytes()) {
+			out = append(out, document{file: file, number: len(out) + 1, line: start, text: bytes.Clone(current.Bytes())})
+		}
+		current.Reset()
+	}
+	for l := range bytes.Lines(text) {
+		line++
+		if separates(l) {
+			flush()
+			start = line + 1
+			continue
+		}
+		current.Write(l)
+	}
+	flush()
+	return out
+}
+
+// separates reports whether a line ends a document: three dashes, then nothing but space or a comment.
+func separates(line []byte) bool {
+	rest, ok := bytes.CutPrefix(line, []byte("---"))
+	rest = bytes.TrimSpace(rest)
+	return ok && (len(rest) == 0 || rest[0] == '#')
+}
+
+// says reports whether a document holds anything but space and comments.
+func says(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		if trimmed := bytes.TrimSpace(line); len(trimmed) > 0 && trimmed[0] != '#' {
+			return true
+		}
+	}
+	return false
+}
+
+// problem is an error at a field of the document; an empty field means the document as a whole.
+func (d document) problem(what, field, format string, args ...any) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s:%d (document %d): ", d.file, d.lineOf(field), d.number)
+	for _, part := range []string{what, field} {
+		if part != "" {
+			b.WriteString(part + ": ")
+		}
+	}
+	return fmt.Errorf("%s%w", b.String(), fmt.Errorf(format, args...))
+}
+
+// unreadable is the error for text that is not YAML. The parser counts lines from the start of the document.
+func (d document) unreadable(err error) error {
+	message := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "yaml: ")
+	line := d.line
+	if m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(message); m != nil {
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			line += n - 1
+			message = message[len(m[0]):]
+		}
+	}
+	return fmt.Errorf("%s:%d (document %d): not YAML: %s", d.file, line, d.number, message)
+}
+
+// lineOf is the line where a field such as spec.containers[0].image stands, or its nearest parent that is there.
+func (d document) lineOf(field string) int {
+	var root yaml.Node
+	if field == "" || yaml.Unmarshal(d.text, &root) != nil || len(root.Content) == 0 {
+		return d.firstLine()
+	}
+	at := root.Content[0]
+	line := 0
+	for _, step := range steps(field) {
+		next, found := child(at, step)
+		if next == nil {
+			break
+		}
+		at, line = next, found
+	}
+	if line == 0 {
+		return d.firstLine()
+	}
+	return d.line + line - 1
+}
+
+// firstLine is the first line that says something.
+func (d document) firstLine() int {
+	n := d.line
+	for line := range bytes.Lines(d.text) {
+		if says(line) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// steps cuts a field path at dots and brackets: a.b[0].c[x.y/z] is a, b, 0, c, x.y/z.
+func steps(field string) []string {
+	var out []string
+	for len(field) > 0 {
+		var step string
+		switch i := strings.IndexAny(field, ".["); {
+		case field[0] == '[':
+			step, field, _ = strings.Cut(field[1:], "]")
+			field = strings.TrimPrefix(field, ".")
+		case i < 0:
+			step, field = field, ""
+		default:
+			step, field = field[:i], strings.TrimPrefix(field[i:], ".")
+		}
+		out = append(out, strings.Trim(step, `"`))
+	}
+	return out
+}
+
+func child(n *yaml.Node, step string) (next *yaml.Node, line int) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == step {
+				return n.Content[i+1], n.Content[i].Line
+			}
+		}
+	case yaml.SequenceNode:
+		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(n.Content) {
+			return n.Content[i], n.Content[i].Line
+		}
+	}
+	return nil, 0
+}

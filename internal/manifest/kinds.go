@@ -1,0 +1,53 @@
+package manifest
+
+import (
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// addKinds registers every kind that is read.
+func addKinds(s *runtime.Scheme) error {
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, storagev1.AddToScheme, policyv1.AddToScheme,
+		schedulingv1.AddToScheme, nodev1.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme,
+	} {
+		if err := add(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clusterScoped reports whether objects of the kind live outside namespaces.
+func clusterScoped(gvk runtimeschema.GroupVersionKind) bool {
+	switch gvk.Group {
+	case "":
+		return gvk.Kind == "Node" || gvk.Kind == "Namespace" || gvk.Kind == "PersistentVolume"
+	case storagev1.GroupName:
+		return gvk.Kind != "CSIStorageCapacity"
+	case schedulingv1.GroupName, nodev1.GroupName, v1.SchemeGroupVersion.Group, v1alpha1.Group:
+		return true
+	}
+	return false
+}
+
+// known reports whether the reader should understand the group: an unknown kind in it is a mistake, one elsewhere is none
+// of our business.
+func (r *Reader) known(group string) bool {
+	if group == "" || strings.HasSuffix(group, "karpenter.sh") {
+		return true
+	}
+	return r.scheme.IsGroupRegistered(group)
+}

@@ -1,0 +1,162 @@
+// Package manifest reads the YAML that users apply to a cluster into the objects that a cluster would then hold: strictly
+// decoded, with the defaults of the API server, validated, and with workloads unrolled into the pods that their
+// controllers would create.
+//
+// Reading is deterministic: nothing depends on time, randomness or the order in which files are given, and names and UIDs
+// of generated objects are derived from their owners. Every error says file, line, document and field.
+//
+// What is defaulted and checked of Kubernetes' own kinds is what scheduling looks at; Karpenter's kinds are defaulted and
+// validated by the schemas and rules of their CRDs, by the code the API server uses.
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Stdin is the path that stands for standard input.
+const Stdin = "-"
+
+// Manifest is what files describe.
+type Manifest struct {
+	// Objects in the order they were read. [Expand] turns them into what a cluster would hold.
+	Objects []client.Object
+	// Skipped are documents of kinds that have no bearing on scheduling, as "<place>: <kind> <name>".
+	Skipped []string
+}
+
+// Reader decodes documents. It is safe for concurrent use.
+type Reader struct {
+	scheme  *runtime.Scheme
+	schemas map[string]*schema // by group/version/kind
+}
+
+// NewReader is a reader for Kubernetes' own kinds and those that definitions describe.
+func NewReader(definitions []*apiextensionsv1.CustomResourceDefinition) (*Reader, error) {
+	r := &Reader{scheme: runtime.NewScheme(), schemas: map[string]*schema{}}
+	if err := addKinds(r.scheme); err != nil {
+		return nil, fmt.Errorf("registering kinds: %w", err)
+	}
+	for _, d := range definitions {
+		if err := r.define(d); err != nil {
+			return nil, fmt.Errorf("compiling CustomResourceDefinition %q: %w", d.Name, err)
+		}
+	}
+	return r, nil
+}
+
+// ReadPaths reads files, directories (their .yaml, .yml and .json files, subdirectories included) and, for "-", stdin.
+// The error lists everything that is wrong with any of them.
+func (r *Reader) ReadPaths(paths []string, stdin io.Reader) (Manifest, error) {
+	var all Manifest
+	var errs []error
+	for _, path := range paths {
+		if path == Stdin {
+			errs = append(errs, r.readInto(&all, "stdin", stdin))
+			continue
+		}
+		files, err := filesOf(path)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for _, file := range files {
+			errs = append(errs, r.readFile(&all, file))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return Manifest{}, err
+	}
+	return all, unique(all.Objects)
+}
+
+// Read reads one stream of documents. name is what errors call it.
+func (r *Reader) Read(name string, in io.Reader) (Manifest, error) {
+	var m Manifest
+	if err := r.readInto(&m, name, in); err != nil {
+		return Manifest{}, err
+	}
+	return m, unique(m.Objects)
+}
+
+func (r *Reader) readFile(into *Manifest, file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return r.readInto(into, file, f)
+}
+
+func (r *Reader) readInto(into *Manifest, name string, in io.Reader) error {
+	text, err := io.ReadAll(in)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	var errs []error
+	for _, d := range split(name, text) {
+		if err := r.decode(into, d); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// filesOf is path itself, or the manifest files below it, sorted.
+func filesOf(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	var files []string
+	err = filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if extension := strings.ToLower(filepath.Ext(file)); !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, extension) {
+			files = append(files, file)
+		}
+		return nil
+	})
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("directory %s holds no .yaml, .yml or .json file", path)
+	}
+	slices.Sort(files)
+	return files, err
+}
+
+// unique fails when two objects are the same one.
+func unique(objects []client.Object) error {
+	seen := map[string]bool{}
+	var errs []error
+	for _, o := range objects {
+		id := describe(o)
+		if seen[id] {
+			errs = append(errs, fmt.Errorf("%s is described twice; keep one of them", id))
+		}
+		seen[id] = true
+	}
+	return errors.Join(errs...)
+}
+
+// describe names an object for people: kind, then namespace/name.
+func describe(o client.Object) string {
+	name := o.GetName()
+	if o.GetNamespace() != "" {
+		name = o.GetNamespace() + "/" + name
+	}
+	return o.GetObjectKind().GroupVersionKind().Kind + " " + name
+}

@@ -1,0 +1,162 @@
+package manifest
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	podresource "k8s.io/component-helpers/resource"
+)
+
+// classes are the objects that pods refer to by name when they are admitted.
+type classes struct {
+	priority map[string]*schedulingv1.PriorityClass
+	runtime  map[string]*nodev1.RuntimeClass
+}
+
+// admit completes a pod in place as the API server does when it is created, as far as scheduling looks at it.
+func (c classes) admit(pod *corev1.Pod) {
+	defaultPod(pod)
+	c.prioritise(pod)
+	c.addOverhead(pod)
+	if pod.Spec.NodeName != "" {
+		if pod.Status.Phase == "" {
+			pod.Status.Phase = corev1.PodRunning
+		}
+		return
+	}
+	if pod.Status.Phase == "" {
+		pod.Status.Phase = corev1.PodPending
+	}
+	judge(pod)
+}
+
+// judge gives a pod that is not bound the verdict of a scheduler that found no place for it, unless it has one.
+func judge(pod *corev1.Pod) {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == corev1.PodScheduled {
+			return
+		}
+	}
+	verdict := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}
+	if len(pod.Spec.SchedulingGates) > 0 {
+		verdict.Reason = corev1.PodReasonSchedulingGated
+	}
+	pod.Status.Conditions = append(pod.Status.Conditions, verdict)
+}
+
+// defaultPod sets what the API server would have set.
+func defaultPod(pod *corev1.Pod) {
+	if pod.Spec.RestartPolicy == "" {
+		pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
+	}
+	if pod.Spec.SchedulerName == "" {
+		pod.Spec.SchedulerName = corev1.DefaultSchedulerName
+	}
+	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range list {
+			list[i].Resources.Requests = withDefaults(list[i].Resources.Requests, list[i].Resources.Limits)
+		}
+	}
+	defaultPodRequests(pod)
+}
+
+// withDefaults is requests with what only limits mention.
+func withDefaults(requests, limits corev1.ResourceList) corev1.ResourceList {
+	for name, q := range limits {
+		if _, ok := requests[name]; ok {
+			continue
+		}
+		if requests == nil {
+			requests = corev1.ResourceList{}
+		}
+		requests[name] = q.DeepCopy()
+	}
+	return requests
+}
+
+// defaultPodRequests completes requests at pod level once there are limits at pod level: from the containers where they
+// ask for the resource and it may be overcommitted, else from the pod's limits.
+func defaultPodRequests(pod *corev1.Pod) {
+	if pod.Spec.Resources == nil || len(pod.Spec.Resources.Limits) == 0 {
+		return
+	}
+	requests := pod.Spec.Resources.Requests
+	if requests == nil {
+		requests = corev1.ResourceList{}
+	}
+	fill := func(from corev1.ResourceList, accept func(corev1.ResourceName) bool) {
+		for name, q := range from {
+			if _, ok := requests[name]; !ok && podresource.IsSupportedPodLevelResource(name) && accept(name) {
+				requests[name] = q.DeepCopy()
+			}
+		}
+	}
+	fill(podresource.AggregateContainerRequests(pod, podresource.PodResourcesOptions{}), overcommits)
+	fill(pod.Spec.Resources.Limits, func(corev1.ResourceName) bool { return true })
+	pod.Spec.Resources.Requests = requests
+}
+
+// overcommits reports whether limits of the resource may exceed requests; huge pages may not.
+func overcommits(name corev1.ResourceName) bool {
+	return !strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
+}
+
+// The priorities of the classes that every cluster has.
+const (
+	systemClusterCritical = 2000000000
+	systemNodeCritical    = 2000001000
+)
+
+// prioritise resolves the pod's priority class. A class that is not described leaves the priority open.
+func (c classes) prioritise(pod *corev1.Pod) {
+	if pod.Spec.Priority != nil {
+		return
+	}
+	set := func(value int32) { pod.Spec.Priority = &value }
+	switch name := pod.Spec.PriorityClassName; name {
+	case "system-cluster-critical":
+		set(systemClusterCritical)
+	case "system-node-critical":
+		set(systemNodeCritical)
+	case "":
+		for _, name := range slices.Sorted(maps.Keys(c.priority)) {
+			if class := c.priority[name]; class.GlobalDefault {
+				set(class.Value)
+				pod.Spec.PriorityClassName = class.Name
+				return
+			}
+		}
+	default:
+		if class, ok := c.priority[name]; ok {
+			set(class.Value)
+		}
+	}
+}
+
+// addOverhead applies the pod's runtime class: what the sandbox costs and where it can run.
+func (c classes) addOverhead(pod *corev1.Pod) {
+	if pod.Spec.RuntimeClassName == nil {
+		return
+	}
+	class, ok := c.runtime[*pod.Spec.RuntimeClassName]
+	if !ok {
+		return
+	}
+	if class.Overhead != nil && pod.Spec.Overhead == nil {
+		pod.Spec.Overhead = class.Overhead.PodFixed.DeepCopy()
+	}
+	if class.Scheduling == nil {
+		return
+	}
+	for key, value := range class.Scheduling.NodeSelector {
+		if pod.Spec.NodeSelector == nil {
+			pod.Spec.NodeSelector = map[string]string{}
+		}
+		pod.Spec.NodeSelector[key] = value
+	}
+	pod.Spec.Tolerations = append(pod.Spec.Tolerations, class.Scheduling.Tolerations...)
+}
