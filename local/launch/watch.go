@@ -10,6 +10,9 @@ import (
 // watchPeriod is how often the launcher looks after its processes.
 const watchPeriod = time.Second
 
+// mournAfter is how many looks in a row a starting component may be dead.
+const mournAfter = 4
+
 // watch returns nil when ctx ends, and an error when a process of the cluster is gone in two looks in a row, unless it is being
 // restarted.
 func watch(ctx context.Context, l layout) error {
@@ -35,6 +38,37 @@ func watch(ctx context.Context, l layout) error {
 				return fmt.Errorf("%s died; its last lines:\n%s", component, l.logTail(component, 20))
 			}
 			next[component] = true
+		}
+		missed = next
+	}
+}
+
+// mourn calls fail when a component that kwokctl had started has been dead for a while, until ctx ends. It spares a broken start the wait for
+// readiness. kwokctl starts a component again when it notices in time, hence the while.
+func mourn(ctx context.Context, l layout, fail func(error)) {
+	ticker := time.NewTicker(watchPeriod)
+	defer ticker.Stop()
+	missed := map[string]int{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		gone, err := missingComponents(l)
+		if err != nil {
+			fail(err)
+			return
+		}
+		next := map[string]int{}
+		for _, component := range gone {
+			if l.readPID(component) == 0 {
+				continue // not started yet
+			}
+			if next[component] = missed[component] + 1; next[component] == mournAfter {
+				fail(fmt.Errorf("%s died while the cluster started", component))
+				return
+			}
 		}
 		missed = next
 	}

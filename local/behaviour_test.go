@@ -1,0 +1,205 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+const node = `
+apiVersion: v1
+kind: Node
+metadata:
+  name: simulated
+  labels: {kwok.x-k8s.io/node: fake}
+status:
+  capacity: {cpu: "2k", memory: 4Ti, pods: "3k", example.com/gadget: "2"}
+  allocatable: {cpu: "1900", memory: 3Ti, pods: "2900", example.com/gadget: "1"}
+---
+apiVersion: v1
+kind: Node
+metadata:
+  name: stranger
+`
+
+const deployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: many}
+spec:
+  replicas: 1000
+  selector: {matchLabels: {app: many}}
+  template:
+    metadata: {labels: {app: many}}
+    spec:
+      terminationGracePeriodSeconds: 30
+      containers: [{name: main, image: none, resources: {requests: {cpu: 1}}}]
+`
+
+const job = `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: short}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: none}]
+`
+
+// lonePod is a pod that is bound to the simulated node; annotations and finalizers are JSON.
+func lonePod(name, annotations, finalizers string, grace int) string {
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"annotations":%s,"finalizers":%s},
+		"spec":{"nodeName":"simulated","terminationGracePeriodSeconds":%d,"containers":[{"name":"main","image":"none"}]}}`,
+		name, annotations, finalizers, grace)
+}
+
+// TestCluster shares one cluster between its parts, which run in order.
+func TestCluster(t *testing.T) {
+	cache := testCache(t)
+	l := begin(t, cache).ready()
+	for _, part := range []struct {
+		name string
+		test func(*testing.T, *launcher)
+	}{
+		{"versions parse", checkVersion},
+		{"access control is on", checkRBAC},
+		{"simulated nodes become ready and keep their capacity", checkNodes},
+		{"a thousand pods run soon", checkManyPods},
+		{"a job completes", checkJob},
+		{"a deleted pod ends within seconds", checkQuickDelete},
+		{"a finalizer holds a deleted pod", checkFinalizer},
+		{"a stubborn pod uses its grace period", checkStubborn},
+		{"the API server comes back with its data", checkRestart},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			shared := *l
+			shared.t = t
+			part.test(t, &shared)
+		})
+	}
+	_ = l.stdin.Close()
+	if err, log := l.end(); err != nil {
+		t.Errorf("the launcher failed: %v\n%s", err, log)
+	}
+	l.nothingLeft(cache)
+}
+
+func checkVersion(t *testing.T, l *launcher) {
+	var version struct {
+		ServerVersion struct{ GitVersion string }
+		ClientVersion struct{ GitVersion string }
+	}
+	if err := json.Unmarshal([]byte(l.run("", "version", "-o", "json")), &version); err != nil {
+		t.Fatal(err)
+	}
+	if version.ServerVersion.GitVersion != "v1.37.1" || version.ClientVersion.GitVersion != "v1.37.1" {
+		t.Errorf("versions: %+v", version)
+	}
+}
+
+func checkRBAC(t *testing.T, l *launcher) {
+	token := l.run("", "create", "token", "default")
+	// The administrator's certificate would win over a token, so this client starts without a kubeconfig.
+	server := l.run("", "config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}")
+	text, err := exec.Command(l.kubectl, "--kubeconfig=/dev/null", "--server="+server, "--insecure-skip-tls-verify",
+		"--token="+token, "get", "nodes").CombinedOutput()
+	if err == nil || !strings.Contains(string(text), `User "system:serviceaccount:default:default" cannot list resource "nodes"`) {
+		t.Errorf("a token without rights: %v\n%s", err, text)
+	}
+}
+
+func checkNodes(t *testing.T, l *launcher) {
+	l.run(node, "apply", "-f", "-")
+	const ready = `jsonpath={.status.conditions[?(@.type=="Ready")].status}`
+	l.eventually("True", "get", "node", "simulated", "-o", ready)
+	l.eventually("", "get", "node", "simulated", "-o", "jsonpath={.spec.taints}")
+	var got struct {
+		Status struct{ Capacity, Allocatable map[string]string }
+	}
+	if err := json.Unmarshal([]byte(l.run("", "get", "node", "simulated", "-o", "json")), &got); err != nil {
+		t.Fatal(err)
+	}
+	if c, a := got.Status.Capacity, got.Status.Allocatable; c["cpu"] != "2k" || c["example.com/gadget"] != "2" || a["cpu"] != "1900" ||
+		a["pods"] != "2900" || a["example.com/gadget"] != "1" || len(c) != 4 || len(a) != 4 {
+		t.Errorf("capacity %v, allocatable %v", c, a)
+	}
+	l.eventually("True", "get", "lease", "-n", "kube-node-lease", "simulated", "-o", `go-template={{if .spec.renewTime}}True{{end}}`)
+	if got := l.run("", "get", "node", "stranger", "-o", ready); got == "True" {
+		t.Error("the simulator took a node that is not marked for it")
+	}
+}
+
+func checkManyPods(t *testing.T, l *launcher) {
+	start := time.Now()
+	l.run(deployment, "apply", "-f", "-")
+	l.eventually("1000", "get", "deployment", "many", "-o", "jsonpath={.status.replicas}")
+	created := time.Since(start)
+	l.eventually("1000", "get", "deployment", "many", "-o", "jsonpath={.status.readyReplicas}")
+	t.Logf("1000 pods created in %s, ready in %s", created, time.Since(start))
+	if created > 30*time.Second {
+		t.Errorf("creating 1000 pods took %s; are client rate limits on?", created)
+	}
+	l.run("", "scale", "deployment", "many", "--replicas=0")
+	l.eventually("", "get", "pods", "-l", "app=many", "-o", "name")
+}
+
+func checkJob(_ *testing.T, l *launcher) {
+	l.run(job, "apply", "-f", "-")
+	l.eventually("1", "get", "job", "short", "-o", "jsonpath={.status.succeeded}")
+	l.run("", "delete", "job", "short", "--wait=true", "--timeout=60s")
+	l.eventually("", "get", "pods", "-o", "name")
+}
+
+func checkQuickDelete(t *testing.T, l *launcher) {
+	l.run(lonePod("quick", "{}", "[]", 300), "apply", "-f", "-")
+	l.eventually("Running", "get", "pod", "quick", "-o", "jsonpath={.status.phase}")
+	start := time.Now()
+	l.run("", "delete", "pod", "quick", "--timeout=100s")
+	if took := time.Since(start); took < 800*time.Millisecond || took > time.Minute {
+		t.Errorf("the pod took %s to go, want about a second", took)
+	}
+}
+
+func checkFinalizer(t *testing.T, l *launcher) {
+	l.run(lonePod("held", "{}", `["example.com/hold"]`, 30), "apply", "-f", "-")
+	l.eventually("Running", "get", "pod", "held", "-o", "jsonpath={.status.phase}")
+	l.run("", "delete", "pod", "held", "--wait=false")
+	l.eventually("Failed 0", "get", "pod", "held", "-o", "jsonpath={.status.phase} {.metadata.deletionGracePeriodSeconds}")
+	if got := l.run("", "get", "pod", "held", "-o", "jsonpath={.metadata.finalizers[0]}"); got != "example.com/hold" {
+		t.Errorf("finalizer %q, want example.com/hold", got)
+	}
+	l.run("", "patch", "pod", "held", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	l.eventually("", "get", "pods", "-o", "name")
+}
+
+func checkStubborn(t *testing.T, l *launcher) {
+	l.run(lonePod("stubborn", `{"local.karpenter-anew.dev/ignore-sigterm":"true"}`, "[]", 5), "apply", "-f", "-")
+	l.eventually("Running", "get", "pod", "stubborn", "-o", "jsonpath={.status.phase}")
+	start := time.Now()
+	l.run("", "delete", "pod", "stubborn", "--timeout=100s")
+	if took := time.Since(start); took < 3*time.Second {
+		t.Errorf("the pod took %s to go, want its grace period of 5 s", took)
+	}
+}
+
+func checkRestart(t *testing.T, l *launcher) {
+	before := l.processes()
+	text, err := launcherCommand(testCache(t), "restart-apiserver", "--workdir", l.dir, "--down", "3s").CombinedOutput()
+	if err != nil {
+		t.Fatalf("restart-apiserver: %v\n%s", err, text)
+	}
+	after := l.processes()
+	for name, pid := range before {
+		if (name == "kube-apiserver") == (after[name] == pid) {
+			t.Errorf("%s: process %d before, %d after", name, pid, after[name])
+		}
+	}
+	l.run("", "get", "node", "simulated")
+	// The other components found their server again.
+	l.run(lonePod("later", "{}", "[]", 1), "apply", "-f", "-")
+	l.eventually("Running", "get", "pod", "later", "-o", "jsonpath={.status.phase}")
+}
