@@ -79,7 +79,7 @@ type Limits corev1.ResourceList
 type NodeClaimTemplate struct {
 	// metadata holds labels and annotations for the NodeClaims and Nodes of the pool.
 	// +optional
-	ObjectMeta `json:"metadata,omitempty"`
+	ObjectMeta `json:"metadata,omitzero"`
 	// spec holds the wanted properties of the NodeClaims of the pool.
 	// +required
 	Spec NodeClaimTemplateSpec `json:"spec"`
