@@ -39,23 +39,16 @@ func (t *template) open(mask bitset) *claim {
 
 // measure recomputes slack.
 func (cl *claim) measure() {
-	cl.slack = nil
+	cl.slack = cl.slack[:0]
 	for column := range cl.mask.all() {
 		room := cl.t.room[column]
 		for r, amount := range room {
-			if left := amount - cl.total.At(r); r >= len(cl.slack) || left > cl.slack[r] {
-				cl.slack = grow(cl.slack, r).Set(r, left)
+			for r >= len(cl.slack) {
+				cl.slack = append(cl.slack, math.MinInt64)
 			}
+			cl.slack[r] = max(cl.slack[r], amount-cl.total.At(r))
 		}
 	}
-}
-
-// grow extends v to index r with entries below every amount.
-func grow(v resource.Vector, r int) resource.Vector {
-	for len(v) <= r {
-		v = append(v, math.MinInt64)
-	}
-	return v
 }
 
 // offer is what a claim would become by taking pods of a class.
@@ -95,9 +88,10 @@ func (cl *claim) consider(c *class, st *stage, n int) offer {
 	return offer{to, pick(candidates, counts, best-spare), best - spare}
 }
 
-// counts is how many of n pods each candidate could take, by column, and the most of them.
+// counts is how many of n pods each candidate could take, by column, and the most of them. The slice is the template's and
+// valid until the next call.
 func (cl *claim) counts(c *class, candidates bitset, n int) (counts []int, most int) {
-	counts = make([]int, cl.t.columns.len())
+	counts = cl.t.scratch
 	for column := range candidates.all() {
 		counts[column] = c.count(cl.t.room[column], cl.total, n)
 		most = max(most, counts[column])
@@ -107,7 +101,7 @@ func (cl *claim) counts(c *class, candidates bitset, n int) (counts []int, most 
 
 // pick is the candidates that can take at least n pods.
 func pick(candidates bitset, counts []int, n int) bitset {
-	out := newBitset(len(candidates) * 64)
+	out := make(bitset, len(candidates))
 	for column := range candidates.all() {
 		if counts[column] >= n {
 			out.set(column)
@@ -119,7 +113,9 @@ func pick(candidates bitset, counts []int, n int) bitset {
 // put takes the pods of an accepted offer into the claim.
 func (cl *claim) put(c *class, st *stage, o offer, pods []*model.Pod) {
 	cl.state, cl.mask = o.state, o.mask
-	cl.total = cl.total.Add(c.shape.Requests.Times(int64(len(pods))))
+	for r, amount := range c.shape.Requests {
+		cl.total = cl.total.Set(r, cl.total.At(r)+resource.MulSaturated(amount, int64(len(pods))))
+	}
 	cl.fills = append(cl.fills, fill{c, st, pods})
 	cl.measure()
 }

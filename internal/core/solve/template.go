@@ -38,10 +38,12 @@ type template struct {
 	byTerms map[string]stateID
 	root    stateID
 	limits  *limits
+	// scratch holds one number per column between two lines of the same function.
+	scratch []int
 }
 
 func newTemplate(pool *model.Pool, cols *columns, u *universe, daemons []*class) *template {
-	t := &template{pool: pool, columns: cols, u: u, byTerms: map[string]stateID{}}
+	t := &template{pool: pool, columns: cols, u: u, byTerms: map[string]stateID{}, scratch: make([]int, cols.len())}
 	t.root = t.rootState()
 	t.reserveDaemons(daemons)
 	return t
