@@ -11,7 +11,8 @@ import (
 const Never = "Never"
 
 // NillableDuration is a duration or Never. A nil Duration means Never. Raw is the JSON text that was decoded; it is
-// emitted again as it was, so that tools which compare what they wrote with what is stored see no difference.
+// emitted again as it was, so that tools which compare what they wrote with what is stored see no difference. Never can
+// be written in one way only and leaves no text behind: it is the zero value, and hashed as one.
 //
 // Source: spec API, duration-or-Never scalar.
 type NillableDuration struct {
@@ -31,7 +32,10 @@ func (d *NillableDuration) UnmarshalJSON(b []byte) error {
 	if err != nil {
 		return err
 	}
-	d.Duration, d.Raw = parsed, slices.Clone(b)
+	d.Duration, d.Raw = parsed, nil
+	if parsed != nil {
+		d.Raw = slices.Clone(b)
+	}
 	return nil
 }
 
