@@ -1,0 +1,50 @@
+package disrupt
+
+import "github.com/karpenter-anew/karpenter/internal/core/model"
+
+// Usage is how many nodes a pool has, and how many of them use up its budgets.
+type Usage struct {
+	// Nodes are initialized nodes with a NodeClaim whose instance does not terminate yet; percentages refer to them.
+	Nodes int
+	// Disrupting of them are not ready or on their way out, for whatever reason.
+	Disrupting int
+	// Pledged are other nodes that are not disrupting yet, but belong to a command that waits to be checked again.
+	Pledged int
+}
+
+// Usages counts the nodes of every pool. pledged are the IDs of nodes in commands that wait.
+//
+// Source: disruption specification, budgets.
+func Usages(s *model.Snapshot, pledged map[string]bool) map[string]Usage {
+	out := map[string]Usage{}
+	for id, n := range s.Nodes.All() {
+		if !n.Managed || !n.Initialized || n.InstanceTerminating || n.Pool == "" {
+			continue
+		}
+		u := out[n.Pool]
+		u.Nodes++
+		switch {
+		case !n.Ready || n.Deleting:
+			u.Disrupting++
+		case pledged[id]:
+			u.Pledged++
+		}
+		out[n.Pool] = u
+	}
+	return out
+}
+
+// Remaining is how many more nodes may be disrupted when allowed may be disrupting at the same time; never negative.
+func (u Usage) Remaining(allowed int) int { return max(allowed-u.Disrupting-u.Pledged, 0) }
+
+// Budgets is how many more nodes of each pool may be disrupted. A pool that is not listed allows none.
+type Budgets map[string]int
+
+// Take uses up one disruption of the pool, if there is one left.
+func (b Budgets) Take(pool string) bool {
+	if b[pool] <= 0 {
+		return false
+	}
+	b[pool]--
+	return true
+}

@@ -1,0 +1,110 @@
+package disrupt
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+// baseCost is the fixed price of cycling a node, in the unit of eviction costs: one ordinary pod.
+const baseCost = 1
+
+// Pool is what a pool says about the disruption of its nodes.
+type Pool struct {
+	Name string
+	// Static is set when the pool has a fixed number of nodes.
+	Static bool
+	// Never is set when consolidation is turned off.
+	Never bool
+}
+
+// World is what qualification looks at.
+type World struct {
+	Snapshot *model.Snapshot
+	Now      time.Time
+	// Pools are the pools of this installation by name.
+	Pools map[string]Pool
+	// Busy are the IDs of nodes that belong to a command.
+	Busy map[string]bool
+}
+
+// Candidate is a node that may be disrupted, as far as the node itself and its pool are concerned.
+type Candidate struct {
+	Node *model.Node
+	Pool Pool
+	// Moves are the pods that have to run elsewhere when the node goes.
+	Moves []*model.Pod
+	// Cost is the price of disturbing them: 1 plus their eviction costs, where negative ones count as nothing.
+	Cost float64
+	// Price of the node in dollars an hour; 0 when it is not known.
+	Price float64
+}
+
+// Ratio is the money saved per disturbance. Higher is disrupted first.
+func (c Candidate) Ratio() float64 { return c.Price / c.Cost }
+
+// Qualify tells the nodes that may be disrupted from the others, and why the others may not: one obstacle per node, the
+// first that applies. Both lists are in the order of node IDs. Pods are not considered yet; see Method.Admit.
+//
+// Source: disruption specification, candidates.
+func Qualify(w World) ([]Candidate, []Obstacle) {
+	var candidates []Candidate
+	var obstacles []Obstacle
+	for _, n := range w.Snapshot.Nodes.Sorted() {
+		if code := w.disqualifies(n); code != "" {
+			obstacles = append(obstacles, Obstacle{Code: code, Node: n})
+			continue
+		}
+		candidates = append(candidates, newCandidate(n, w.Pools[n.Pool]))
+	}
+	return candidates, obstacles
+}
+
+func (w World) disqualifies(n *model.Node) Code {
+	switch {
+	case w.Busy[n.ID]:
+		return InCommand
+	case !n.Managed:
+		return NotOurs
+	case n.NodeName == "":
+		return NoNode
+	case !n.Initialized:
+		return NotInitialized
+	case n.Deleting:
+		return Leaving
+	case n.NominatedUntil > w.Now.UnixNano():
+		return Nominated
+	case n.Disruption.DoNotDisrupt:
+		return NodeProtected
+	case n.Pool == "":
+		return NoPoolLabel
+	}
+	if _, ok := w.Pools[n.Pool]; !ok {
+		return PoolNotFound
+	}
+	return ""
+}
+
+func newCandidate(n *model.Node, pool Pool) Candidate {
+	c := Candidate{Node: n, Pool: pool, Cost: baseCost}
+	for _, p := range n.Pods {
+		if p.Reschedulable {
+			c.Moves = append(c.Moves, p)
+			c.Cost += max(p.EvictionCost, 0)
+		}
+	}
+	return c
+}
+
+// byRatio orders candidates by savings ratio, best first. Ties are broken by name, so that the same world always gives
+// the same choice.
+func byRatio(list []Candidate) []Candidate {
+	out := slices.Clone(list)
+	slices.SortFunc(out, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(b.Ratio(), a.Ratio()), strings.Compare(a.Node.Name, b.Node.Name), strings.Compare(a.Node.ID, b.Node.ID))
+	})
+	return out
+}

@@ -1,0 +1,39 @@
+package disrupt
+
+// Emptiness removes nodes that nothing runs on, in one command per pass, most expensive first.
+//
+// Only nodes without any pod to move count as empty. A node whose pods all have an eviction cost of zero or less is empty
+// by its owners' word, too, but its pods still need a place: removing it needs a simulation of where they go, which is
+// not part of this method. Until there is one such nodes are Occupied.
+//
+// Source: disruption specification, emptiness.
+func Emptiness() Method {
+	return Method{Reason: Empty, Type: "empty", Class: Graceful, Refuses: refusedByEmptiness, Pick: pickEmpty}
+}
+
+func refusedByEmptiness(c Candidate) Code {
+	switch {
+	case c.Pool.Static:
+		return Static
+	case c.Pool.Never:
+		return ConsolidationOff
+	case len(c.Moves) > 0:
+		return Occupied
+	case !c.Node.Disruption.Consolidatable:
+		return NotConsolidatable
+	}
+	return ""
+}
+
+func pickEmpty(fit []Candidate, budgets Budgets) []Command {
+	command := Command{Reason: Empty, Type: "empty"}
+	for _, c := range byRatio(fit) {
+		if budgets.Take(c.Node.Pool) {
+			command.Candidates = append(command.Candidates, c)
+		}
+	}
+	if len(command.Candidates) == 0 {
+		return nil
+	}
+	return []Command{command}
+}

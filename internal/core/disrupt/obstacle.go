@@ -1,0 +1,181 @@
+package disrupt
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+// Code names one kind of obstacle between a node and its disruption. The set is closed: a new kind is a new constant with
+// its rule.
+type Code string
+
+// The obstacles of every method, in the order in which they are tested.
+const (
+	// InCommand means that the node is part of a command that is being checked or carried out.
+	InCommand Code = "InCommand"
+	// NotOurs means that the machine has no NodeClaim.
+	NotOurs Code = "NotOurs"
+	// NoNode means that the NodeClaim has no Node yet.
+	NoNode Code = "NoNode"
+	// NotInitialized means that the Node is not initialized.
+	NotInitialized Code = "NotInitialized"
+	// Leaving means that the node is being deleted or marked for it.
+	Leaving Code = "Leaving"
+	// Nominated means that a scheduling result counts on the node for a pending pod.
+	Nominated Code = "Nominated"
+	// NodeProtected means that the node's own annotation forbids disruption.
+	NodeProtected Code = "NodeProtected"
+	// NoPoolLabel means that the node does not say which pool it belongs to.
+	NoPoolLabel Code = "NoPoolLabel"
+	// PoolNotFound means that the node's pool does not exist or belongs to another installation.
+	PoolNotFound Code = "PoolNotFound"
+)
+
+// The obstacles that pods are. Methods of the eventual class waive them for nodes with a termination grace period.
+const (
+	// PodProtected means that a pod's annotation forbids disruption.
+	PodProtected Code = "PodProtected"
+	// SeveralBudgets means that several PodDisruptionBudgets select one pod, which the eviction API refuses.
+	SeveralBudgets Code = "SeveralBudgets"
+	// BudgetBlocked means that a PodDisruptionBudget allows no disruption now.
+	BudgetBlocked Code = "BudgetBlocked"
+)
+
+// PodsUnknown means that the pods of the node could not be looked at. Nothing waives it.
+const PodsUnknown Code = "PodsUnknown"
+
+// The obstacles that a method itself sees in a node.
+const (
+	// Static means that the node belongs to a pool with a fixed number of nodes.
+	Static Code = "Static"
+	// ConsolidationOff means that the pool's nodes are never consolidated.
+	ConsolidationOff Code = "ConsolidationOff"
+	// Occupied means that there are pods on the node that would have to move.
+	Occupied Code = "Occupied"
+	// NotConsolidatable means that the node has not been quiet for long enough.
+	NotConsolidatable Code = "NotConsolidatable"
+	// BudgetSpent means that the budgets of the node's pool allow no further disruption now.
+	BudgetSpent Code = "BudgetSpent"
+)
+
+// Gone means that a node that was to be disrupted does not exist any more.
+const Gone Code = "Gone"
+
+// Audience is who is told about an obstacle.
+type Audience int
+
+const (
+	// Nobody is told: the obstacle is the ordinary state of a node, or there is no object to tell.
+	Nobody Audience = iota
+	// Blocked is told as DisruptionBlocked on the Node and the NodeClaim.
+	Blocked
+	// Unconsolidatable is told as Unconsolidatable on the Node and the NodeClaim.
+	Unconsolidatable
+)
+
+// Rule is one line per code for people: what is tested, and what would change the outcome.
+type Rule struct {
+	Code     Code
+	Audience Audience
+	// Waivable is set for obstacles that a termination grace period overrides in methods of the eventual class.
+	Waivable bool
+	Rule     string
+	Flip     string
+}
+
+// Rules is the vocabulary, in the order of Code.
+func Rules() []Rule {
+	return []Rule{
+		{InCommand, Nobody, false, "A node is part of at most one command.", "Wait until the command has ended."},
+		{NotOurs, Nobody, false, "Only machines with a NodeClaim are disrupted.", "Nothing: the node was not launched by a NodePool."},
+		{NoNode, Blocked, false, "A NodeClaim is disrupted only once its Node exists.", "Wait for the machine to join, or for its registration to time out."},
+		{NotInitialized, Blocked, false, "A node is disrupted only once it is initialized.", "Look at the Initialized condition of the NodeClaim."},
+		{Leaving, Blocked, false, "A node that goes already is not disrupted again.", "Wait until the node is gone."},
+		{Nominated, Blocked, false, "A node that a pending pod is expected on is left alone for a while.", "Wait until the pod has started or the nomination has ended."},
+		{NodeProtected, Blocked, false, "The annotation on the node forbids disruption.", "Remove the annotation karpenter.sh/do-not-disrupt from the node."},
+		{NoPoolLabel, Blocked, false, "A node is disrupted under the rules of its pool.", "Restore the label karpenter.sh/nodepool of the node."},
+		{PoolNotFound, Blocked, false, "A node is disrupted under the rules of its pool.", "Restore the NodePool or delete the NodeClaim."},
+		{PodProtected, Blocked, true, "The annotation on a pod forbids disruption of its node.", "Remove the annotation karpenter.sh/do-not-disrupt from the pod, or wait until its duration has passed."},
+		{SeveralBudgets, Blocked, true, "A pod that several PodDisruptionBudgets select cannot be evicted.", "Leave one PodDisruptionBudget that selects the pod."},
+		{BudgetBlocked, Blocked, true, "Every evictable pod's PodDisruptionBudget must allow a disruption.", "Loosen the budget, or wait until more of its pods are healthy."},
+		{PodsUnknown, Nobody, false, "A node is disrupted only after a look at its pods.", "Look for errors of the API server in the log."},
+		{Static, Nobody, false, "Pools with a fixed number of nodes are not consolidated.", "Change the replicas of the NodePool."},
+		{ConsolidationOff, Unconsolidatable, false, "consolidateAfter: Never turns consolidation off.", "Set consolidateAfter of the NodePool to a duration."},
+		{Occupied, Nobody, false, "A node is empty when none of its pods would have to move.", "Nothing: the node is in use."},
+		{NotConsolidatable, Nobody, false, "A node is consolidated once consolidateAfter has passed without a pod event.", "Wait, or lower consolidateAfter of the NodePool."},
+		{BudgetSpent, Nobody, false, "Budgets bound how many nodes of a pool are disrupted at the same time.", "Loosen the budgets of the NodePool, or wait until other nodes are done."},
+		{Gone, Nobody, false, "Only nodes that exist are disrupted.", "Nothing: the node is gone."},
+	}
+}
+
+// rule is the line of a code.
+func (c Code) rule() Rule {
+	for _, r := range Rules() {
+		if r.Code == c {
+			return r
+		}
+	}
+	return Rule{Code: c}
+}
+
+// Audience is who is told about the obstacle.
+func (c Code) Audience() Audience { return c.rule().Audience }
+
+// Obstacle is what keeps one node from being disrupted. Code says which of the other fields mean anything.
+type Obstacle struct {
+	Code Code
+	Node *model.Node
+	// Pod is the namespace/name of the pod in the way.
+	Pod string
+	// Budgets are the namespace/name of the PodDisruptionBudgets in the way.
+	Budgets []string
+	// Cause is why the pods could not be looked at.
+	Cause string
+}
+
+// String renders the obstacle as events and logs show it.
+func (o Obstacle) String() string {
+	switch o.Code {
+	case InCommand:
+		return "node is part of a disruption command"
+	case NotOurs:
+		return "node does not have an associated nodeclaim"
+	case NoNode:
+		return "nodeclaim does not have an associated node"
+	case NotInitialized:
+		return "node isn't initialized"
+	case Leaving:
+		return "node is deleting or marked for deletion"
+	case Nominated:
+		return "node is nominated for a pending pod"
+	case NodeProtected:
+		return `disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation`
+	case NoPoolLabel:
+		return "node doesn't have required label (label=karpenter.sh/nodepool)"
+	case PoolNotFound:
+		return fmt.Sprintf("NodePool not found (NodePool=%s)", o.Node.Pool)
+	case PodProtected:
+		return fmt.Sprintf(`pod has "karpenter.sh/do-not-disrupt" annotation (Pod=%s)`, o.Pod)
+	case SeveralBudgets:
+		return fmt.Sprintf("eviction does not support multiple PDBs (PodDisruptionBudget(s)=[%s])", strings.Join(o.Budgets, " "))
+	case BudgetBlocked:
+		return fmt.Sprintf("pdb prevents pod evictions (PodDisruptionBudget=[%s])", strings.Join(o.Budgets, " "))
+	case PodsUnknown:
+		return "pods of the node cannot be listed: " + o.Cause
+	case Static:
+		return fmt.Sprintf("NodePool %q is static", o.Node.Pool)
+	case ConsolidationOff:
+		return fmt.Sprintf("NodePool %q has consolidation disabled", o.Node.Pool)
+	case Occupied:
+		return "pods on the node would have to move"
+	case NotConsolidatable:
+		return "node has not been quiet for consolidateAfter"
+	case BudgetSpent:
+		return fmt.Sprintf("budgets of NodePool %q allow no further disruption", o.Node.Pool)
+	case Gone:
+		return "node is gone"
+	}
+	return string(o.Code)
+}
