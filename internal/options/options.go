@@ -67,7 +67,7 @@ type LeaderElection struct {
 	// Namespace of the lease; empty means the namespace the process runs in, which only exists inside a cluster.
 	Namespace string `name:"leader-election-namespace" envvar:"LEADER_ELECTION_NAMESPACE" group:"Leader election" placeholder:"NAMESPACE" help:"Namespace of the lease. Default: the pod's own; required outside a cluster."`
 	// DisableWarmup false starts watches before leadership, which shortens fail-over and costs memory on standby replicas.
-	DisableWarmup bool `name:"disable-controller-warmup" envvar:"DISABLE_CONTROLLER_WARMUP" group:"Leader election" default:"true" help:"Start watches only once elected; =false starts them before, for a faster fail-over."`
+	DisableWarmup bool `name:"disable-controller-warmup" envvar:"DISABLE_CONTROLLER_WARMUP" group:"Leader election" default:"true" help:"Start watches only once elected (${default}); =false starts them before, for a faster fail-over."`
 }
 
 // Process bounds the process itself.
@@ -83,9 +83,9 @@ type Log struct {
 	// Level is empty (meaning info), debug, info or error.
 	Level LogLevel `name:"log-level" envvar:"LOG_LEVEL" group:"Logging" default:"info" help:"debug, info or error."`
 	// OutputPaths are "stdout", "stderr" or files.
-	OutputPaths []string `name:"log-output-paths" envvar:"LOG_OUTPUT_PATHS" group:"Logging" default:"stdout" placeholder:"PATH,..." help:"Where log lines go: stdout, stderr or files (${default})."`
+	OutputPaths []string `name:"log-output-paths" envvar:"LOG_OUTPUT_PATHS" group:"Logging" default:"stdout" placeholder:"PATH" help:"Where log lines go: stdout, stderr or files (${default})."`
 	// ErrorOutputPaths get the failures of the logger itself.
-	ErrorOutputPaths []string `name:"log-error-output-paths" envvar:"LOG_ERROR_OUTPUT_PATHS" group:"Logging" default:"stderr" placeholder:"PATH,..." help:"Where failures of the logger itself go (${default})."`
+	ErrorOutputPaths []string `name:"log-error-output-paths" envvar:"LOG_ERROR_OUTPUT_PATHS" group:"Logging" default:"stderr" placeholder:"PATH" help:"Where failures of the logger itself go (${default})."`
 }
 
 // Scheduling tunes batching and simulation.
@@ -99,7 +99,7 @@ type Scheduling struct {
 	// MinValuesPolicy says what happens when minValues cannot be met.
 	MinValuesPolicy MinValuesPolicy `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" group:"Scheduling" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
 	// IgnoreDRARequests rejects pods with resource claims instead of simulating their allocation.
-	IgnoreDRARequests bool `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" group:"Scheduling" default:"true" help:"Reject pods with resource claims; =false simulates their allocation."`
+	IgnoreDRARequests bool `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" group:"Scheduling" default:"true" help:"Reject pods with resource claims (${default}); =false simulates their allocation."`
 	// Config is the scheduler configuration document.
 	Config SchedulerConfig `name:"scheduler-config" envvar:"SCHEDULER_CONFIG" group:"Scheduling" placeholder:"YAML" help:"Scheduler configuration as YAML or JSON text: podTopologySpread.defaultConstraints."`
 }

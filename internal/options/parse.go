@@ -49,7 +49,8 @@ func Kong(env LookupEnv) []kong.Option {
 	}
 	out := []kong.Option{
 		kong.Vars{"feature_gates": DefaultFeatureGates().String(), "cloud_providers": strings.Join(names, ", ")},
-		kong.ConfigureHelp(kong.HelpOptions{ValueFormatter: formatHelp, WrapUpperBound: 132, NoExpandSubcommands: true}),
+		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 132, NoExpandSubcommands: true}),
+		kong.ValueFormatter(formatHelp),
 		kong.Resolvers(environment(env)),
 	}
 	return append(out, mappers()...)

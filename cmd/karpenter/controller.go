@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/kwok"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/operator"
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+// controllerCommand runs the controllers until it is told to stop.
+type controllerCommand struct {
+	options.Options `embed:""`
+}
+
+// Help is shown above the flags.
+func (*controllerCommand) Help() string {
+	return "Every flag can also be given as the environment variable in brackets; the flag wins. " +
+		"SIGTERM and SIGINT stop it in order: no new work, up to 30 s for work in hand, then the lease is released. A second signal ends it at once."
+}
+
+// Run implements the subcommand.
+func (c *controllerCommand) Run(s streams) (err error) {
+	adapter, ok := adapters()[c.CloudProvider]
+	if !ok {
+		return fmt.Errorf("cloud provider %q is not part of this binary", c.CloudProvider)
+	}
+	out, closeOut, err := operator.LogOutput(c.Log.OutputPaths, s.out, s.err)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeOut()) }()
+	problems, closeProblems, err := operator.LogOutput(c.Log.ErrorOutputPaths, s.out, s.err)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeProblems()) }()
+
+	build := observe.ReadBuild(version)
+	log := observe.LogConfig{Level: string(c.Log.Level), Output: out, Errors: problems, Commit: build.Commit}.Logger()
+	ctx, stop := untilSignal(context.Background())
+	defer stop()
+	if err := operator.Run(ctx, c.Options, operator.Process{Adapter: adapter, Build: build, Log: log}); err != nil {
+		log.Error("the controller failed", "error", err)
+		return err
+	}
+	return nil
+}
+
+// adapters lists the clouds this binary can work with.
+func adapters() map[options.CloudProvider]operator.Adapter {
+	return map[options.CloudProvider]operator.Adapter{
+		options.CloudProviderKWOK: {
+			AddToScheme: func(s *runtime.Scheme) error { return v1alpha1.AddToScheme(s) },
+			New: func(c client.Client, o options.Options) (cloud.Cloud, error) {
+				return kwok.New(c, kwok.Options{Catalog: o.KWOK.Catalog, InstanceTypesFile: o.KWOK.InstanceTypesFilePath})
+			},
+		},
+	}
+}
+
+// untilSignal returns a context that ends with the first SIGTERM or SIGINT. The second one ends the process.
+func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		os.Exit(exitFailed)
+	}()
+	return ctx, cancel
+}

@@ -1,0 +1,135 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+)
+
+// How long a start waits for what is missing. A restart of the API server takes less than the first; the second covers manifests that
+// are applied together. Afterwards the process ends, so that whoever watches it learns of the trouble.
+const (
+	serverPatience     = 2 * time.Minute
+	definitionPatience = 30 * time.Second
+	longestRetry       = 5 * time.Second
+	attemptTimeout     = 5 * time.Second
+)
+
+// discoverer is what waiting asks the API server.
+type discoverer interface {
+	ServerVersionWithContext(ctx context.Context) (*version.Info, error)
+	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
+}
+
+// kindsOf lists the kinds whose definitions must be installed.
+func kindsOf(c cloud.Cloud) []schema.GroupVersionKind {
+	out := []schema.GroupVersionKind{v1.SchemeGroupVersion.WithKind("NodePool"), v1.SchemeGroupVersion.WithKind("NodeClaim")}
+	for _, class := range c.NodeClasses {
+		out = append(out, class.GVK)
+	}
+	return out
+}
+
+// awaitAPI waits until the API server answers and serves kinds. It returns nil early when ctx ends, which is not a failure.
+func awaitAPI(ctx context.Context, config *rest.Config, kinds []schema.GroupVersionKind, log *slog.Logger) error {
+	config = rest.CopyConfig(config)
+	config.Timeout = attemptTimeout
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("building a client for %s: %w", config.Host, err)
+	}
+	return await(ctx, client, config.Host, kinds, log)
+}
+
+func await(ctx context.Context, d discoverer, host string, kinds []schema.GroupVersionKind, log *slog.Logger) error {
+	log = log.With("server", host)
+	err := retry(ctx, serverPatience, func(left time.Duration) error {
+		info, err := d.ServerVersionWithContext(ctx)
+		if err != nil {
+			log.Warn("the API server does not answer, trying again", "error", err, "giving-up-in", left.String())
+			return err
+		}
+		log.Info("the API server answers", "server-version", info.GitVersion)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("the API server at %s did not answer for %s: %w; check the address and credentials in the kubeconfig, and the network", host, serverPatience, err)
+	}
+	err = retry(ctx, definitionPatience, func(left time.Duration) error {
+		missing, err := missingKinds(ctx, d, kinds)
+		switch {
+		case err != nil:
+			log.Warn("the API server does not say what it serves, trying again", "error", err, "giving-up-in", left.String())
+			return err
+		case len(missing) > 0:
+			log.Warn("CustomResourceDefinitions are not installed, waiting for them", "missing", missing, "giving-up-in", left.String())
+			return &missingError{kinds: missing}
+		}
+		return nil
+	})
+	var missing *missingError
+	if errors.As(err, &missing) {
+		return fmt.Errorf("%w on the API server at %s: apply the CustomResourceDefinitions of this version, then start again", err, host)
+	}
+	if err != nil {
+		return fmt.Errorf("asking the API server at %s what it serves: %w", host, err)
+	}
+	return nil
+}
+
+// missingError says which kinds the API server does not serve.
+type missingError struct{ kinds []string }
+
+func (e *missingError) Error() string {
+	return fmt.Sprintf("kinds %s are not served", strings.Join(e.kinds, ", "))
+}
+
+// missingKinds returns the kinds that are not served, as <kind>.<version>.<group>.
+func missingKinds(ctx context.Context, d discoverer, kinds []schema.GroupVersionKind) ([]string, error) {
+	var missing []string
+	for _, kind := range kinds {
+		served, err := d.ServerResourcesForGroupVersionWithContext(ctx, kind.GroupVersion().String())
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("listing the resources of %s: %w", kind.GroupVersion(), err)
+		}
+		if err != nil || !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind.Kind }) {
+			missing = append(missing, fmt.Sprintf("%s.%s.%s", kind.Kind, kind.Version, kind.Group))
+		}
+	}
+	return missing, nil
+}
+
+// retry calls attempt with growing pauses until it succeeds, patience runs out, which returns the last error, or ctx ends.
+func retry(ctx context.Context, patience time.Duration, attempt func(left time.Duration) error) error {
+	end := time.Now().Add(patience)
+	pause := 500 * time.Millisecond
+	for ctx.Err() == nil {
+		err := attempt(time.Until(end).Round(time.Second))
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		if !time.Now().Add(pause).Before(end) {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+		pause = min(2*pause, longestRetry)
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package operator
+
+import (
+	"log/slog"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+// Controller is something that runs: a reconcile loop, a watch, a periodic task.
+type Controller interface {
+	// Register adds it to the manager, which starts and stops it.
+	Register(manager.Manager) error
+}
+
+// Parts is what controllers are built from.
+type Parts struct {
+	// Manager gives caches and uncached reads. Do not register with it here.
+	Manager manager.Manager
+	// Client reads from the cache and writes to the API server; its calls survive a stop for the grace time.
+	Client client.Client
+	// Clock is the real one.
+	Clock clock.Clock
+	// Cloud is the adapter, with its calls counted.
+	Cloud cloud.Cloud
+	// Recorder publishes events.
+	Recorder *observe.Recorder
+	// Metrics are registered already.
+	Metrics *observe.Metrics
+	// Log is the root logger.
+	Log *slog.Logger
+	// Options are the parsed settings.
+	Options options.Options
+}
+
+// Controllers builds everything that runs. It is the one list of what a process does.
+func Controllers(Parts) ([]Controller, error) {
+	return nil, nil
+}

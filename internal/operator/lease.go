@@ -1,0 +1,68 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+// namespaceFile holds the namespace of a pod.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// The times of leader election: how long a lease that is not renewed is respected, how long a leader tries to renew before it gives up,
+// and how often either side looks.
+const (
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
+	retryPeriod   = 2 * time.Second
+)
+
+// lease is the lock that makes one replica act.
+type lease struct {
+	enabled         bool
+	name, namespace string
+	// config is apart from that of the main client, so that a burst of its requests cannot cost the lease.
+	config *rest.Config
+}
+
+// newLease finds the namespace of the lease. base must not carry the limits of the main client yet.
+func newLease(o options.LeaderElection, base *rest.Config) (lease, error) {
+	if o.Disable {
+		return lease{}, nil
+	}
+	namespace := o.Namespace
+	if namespace == "" {
+		own, err := os.ReadFile(namespaceFile)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return lease{}, errors.New("leader election needs a namespace for its lease: outside a cluster, name one with " +
+				"--leader-election-namespace (LEADER_ELECTION_NAMESPACE), or run a single replica with --disable-leader-election")
+		case err != nil:
+			return lease{}, fmt.Errorf("reading the namespace of this pod for leader election: %w", err)
+		}
+		namespace = strings.TrimSpace(string(own))
+	}
+	return lease{enabled: true, name: o.Name, namespace: namespace, config: rest.CopyConfig(base)}, nil
+}
+
+// apply configures the manager.
+func (l lease) apply(to *manager.Options) {
+	if !l.enabled {
+		return
+	}
+	duration, deadline, retry := leaseDuration, renewDeadline, retryPeriod
+	to.LeaderElection = true
+	to.LeaderElectionID = l.name
+	to.LeaderElectionNamespace = l.namespace
+	to.LeaderElectionConfig = l.config
+	to.LeaderElectionReleaseOnCancel = true
+	to.LeaseDuration, to.RenewDeadline, to.RetryPeriod = &duration, &deadline, &retry
+}

@@ -1,0 +1,196 @@
+// Package operator wires the process together: configuration of the API client, manager, caches, endpoints, leader election, and an
+// orderly stop. It decides nothing; what runs is listed in one place, Controllers.
+//
+// Order of a start: endpoints (so that a probe answers from the first moment), API server and definitions (waited for, with log lines,
+// instead of crashing in a loop), indexes, controllers, caches, lease. Order of a stop: no new work, work in hand may finish for up to
+// thirty seconds with a working client, then the lease is released, then the endpoints close.
+//
+// Source: spec, process-level surface; operator, process.
+package operator
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+// drainTimeout is how long work in hand may take after a stop was asked for.
+const drainTimeout = 30 * time.Second
+
+// Adapter makes a cloud.
+type Adapter struct {
+	// AddToScheme registers the API types of the adapter; may be nil.
+	AddToScheme func(*runtime.Scheme) error
+	// New builds the cloud. The client reads from the cache, which does not run yet.
+	New func(client.Client, options.Options) (cloud.Cloud, error)
+}
+
+// Process is what Run needs besides options.
+type Process struct {
+	// Adapter makes the cloud that the options name.
+	Adapter Adapter
+	// Build identifies the binary.
+	Build observe.Build
+	// Log is the root logger.
+	Log *slog.Logger
+}
+
+// Run runs the controller until ctx ends or something fails for good. It returns nil after an orderly stop.
+func Run(ctx context.Context, o options.Options, p Process) error {
+	routeLibraryLogs(p.Log)
+	logStart(o, p)
+	if o.Process.MemoryLimit > 0 {
+		debug.SetMemoryLimit(o.Process.MemoryLimit / 10 * 9)
+	}
+	config, err := restConfig(o.Client.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	config.UserAgent = "karpenter/" + p.Build.Version
+	lease, err := newLease(o.LeaderElection, config)
+	if err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	config.QPS, config.Burst = float32(o.Client.QPS), o.Client.Burst
+	config.Wrap(observe.NewAPIClientMetrics(registry).Transport)
+
+	ready := &readiness{}
+	endpoints, err := serve(o.Serving, registry, ready, p.Log)
+	if err != nil {
+		return err
+	}
+	defer endpoints.close()
+	stop := newDrain(ctx, drainTimeout)
+	defer stop.end()
+	m, err := newManager(config, lease, o, p, stop)
+	if err != nil {
+		return err
+	}
+	a := assembly{options: o, process: p, manager: m, registry: registry, stop: stop, ready: ready}
+	return a.run(ctx)
+}
+
+// assembly is a process whose manager exists and whose parts are put together.
+type assembly struct {
+	options  options.Options
+	process  Process
+	manager  manager.Manager
+	registry prometheus.Registerer
+	stop     *drain
+	ready    *readiness
+}
+
+// run builds the cloud, waits until the API server serves what it needs, registers everything that runs, and runs it.
+func (a assembly) run(ctx context.Context) error {
+	log, name := a.process.Log, a.options.CloudProvider
+	place, err := a.process.Adapter.New(a.manager.GetClient(), a.options)
+	if err != nil {
+		return fmt.Errorf("building cloud provider %q: %w", name, err)
+	}
+	place = place.WithDefaults()
+	if err := awaitAPI(ctx, a.manager.GetConfig(), kindsOf(place), log); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		log.Info("stopped before the API server was ready")
+		return nil
+	}
+	if err := pair.AddIndexes(ctx, a.manager.GetFieldIndexer()); err != nil {
+		return fmt.Errorf("adding indexes to the cache: %w", err)
+	}
+	events, err := newEventSink(a.manager)
+	if err != nil {
+		return err
+	}
+	defer events.Shutdown()
+	if err := a.register(place, events); err != nil {
+		return err
+	}
+	a.ready.attach(a.manager)
+	if err := a.manager.Start(ctx); err != nil {
+		return fmt.Errorf("running controllers: %w", err)
+	}
+	log.Info("stopped: work in hand is finished, the lease is released")
+	return nil
+}
+
+// register adds everything that runs to the manager.
+func (a assembly) register(place cloud.Cloud, events record.EventBroadcaster) error {
+	metrics := observe.NewMetrics(a.registry, slices.Sorted(maps.Keys(place.Labels.WellKnown)))
+	metrics.SetBuild(a.process.Build)
+	place.Provider = observe.Instrument(a.stop.provider(place.Provider), place.Name, metrics)
+	controllers, err := Controllers(Parts{
+		Manager: a.manager, Client: a.manager.GetClient(), Clock: clock.RealClock{}, Cloud: place,
+		Recorder: newRecorder(events, a.manager), Metrics: metrics, Log: a.process.Log, Options: a.options,
+	})
+	if err != nil {
+		return fmt.Errorf("building controllers: %w", err)
+	}
+	for _, c := range controllers {
+		if err := c.Register(a.manager); err != nil {
+			return fmt.Errorf("registering controller %T: %w", c, err)
+		}
+	}
+	if place.Register != nil {
+		if err := place.Register(a.manager); err != nil {
+			return fmt.Errorf("registering the controllers of cloud provider %q: %w", place.Name, err)
+		}
+	}
+	// Runs on the leader only, like everything that acts.
+	return a.manager.Add(manager.RunnableFunc(func(context.Context) error {
+		a.process.Log.Info("this replica acts now")
+		return nil
+	}))
+}
+
+// routeLibraryLogs sends what the libraries log through the same logger. The libraries keep it in variables of their own.
+func routeLibraryLogs(log *slog.Logger) {
+	bridge := logr.FromSlogHandler(log.Handler())
+	ctrllog.SetLogger(bridge)
+	klog.SetLoggerWithOptions(bridge, klog.ContextualLogger(true))
+}
+
+// logStart says what starts, and which settings are not served yet.
+func logStart(o options.Options, p Process) {
+	p.Log.Info("starting", "version", p.Build.Version, "cloud-provider", o.CloudProvider, "feature-gates", o.FeatureGates.String())
+	for _, u := range o.Unserved() {
+		p.Log.Warn(u.String(), "setting", u.Setting)
+	}
+}
+
+// newScheme knows the types of the cluster, of Karpenter and of the adapter.
+func newScheme(a Adapter) (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	add := []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme}
+	if a.AddToScheme != nil {
+		add = append(add, a.AddToScheme)
+	}
+	for _, f := range add {
+		if err := f(scheme); err != nil {
+			return nil, fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	return scheme, nil
+}
