@@ -40,6 +40,16 @@ type Criteria struct {
 // String renders the obstacle as events and logs show it.
 func (r Reason) String() string {
 	switch r.Code {
+	case MinValuesUnmet, NoInstanceType:
+		return fmt.Sprintf("%s, requirements=%s, resources=%s", r.Headline(), r.Requirements, r.Resources)
+	default:
+		return r.Headline()
+	}
+}
+
+// Headline is the obstacle alone, without the requirements and resources that were asked for.
+func (r Reason) Headline() string {
+	switch r.Code {
 	case NoPools:
 		return "no dynamic nodepools found"
 	case PoolEmpty:
@@ -59,14 +69,10 @@ func (r Reason) String() string {
 	case RequirementConflict:
 		return fmt.Sprintf("incompatible requirements, key %s, %s not in %s", r.Conflict.Key, r.Conflict.Want, r.Conflict.Have)
 	case MinValuesUnmet:
-		return fmt.Sprintf("minValues requirement is not met for label(s) (label(s)=[%s])%s", strings.Join(r.Keys, " "), r.asked())
+		return fmt.Sprintf("minValues requirement is not met for label(s) (label(s)=[%s])", strings.Join(r.Keys, " "))
 	default:
-		return r.instanceType() + r.asked()
+		return r.instanceType()
 	}
-}
-
-func (r Reason) asked() string {
-	return fmt.Sprintf(", requirements=%s, resources=%s", r.Requirements, r.Resources)
 }
 
 // instanceType words the outcome of the three tests: the first line that applies.

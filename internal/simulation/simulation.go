@@ -1,0 +1,199 @@
+// Package simulation answers "what would Karpenter do with these objects?" without a cluster: the objects come from files,
+// the answer is a plan.
+//
+// Nothing is simulated twice. Objects go through the same store that watches feed, the same translation and the same
+// engine as in the controller; what is done here is only what other controllers and the API server would have done to
+// the objects meanwhile, such as judging whether a pool is ready.
+//
+// The answer is a pure function of the objects, the cloud's instance types and the options, whatever the order of the
+// objects: same input, same bytes.
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/ingest"
+)
+
+// Options are the policies of a run.
+type Options struct {
+	// IgnorePreferences leaves soft node affinity out of account.
+	IgnorePreferences bool
+	// MaxInstanceTypes is how many instance types a claim may list; 0 means what the cloud says.
+	MaxInstanceTypes int
+	// Now is when the question is asked. It matters to do-not-disrupt annotations with a duration only.
+	Now time.Time
+}
+
+// Result is the answer.
+type Result struct {
+	// Problem is the question as it was put to the engine.
+	Problem solve.Problem
+	Plan    solve.Plan
+	// Claims are the objects that would be created, one for each of Plan.Claims. They have no name yet.
+	Claims []*v1.NodeClaim
+	// Rejected are pods that cannot be considered at all.
+	Rejected []*model.Pod
+	// Skipped are pools that nothing may be launched from.
+	Skipped []SkippedPool
+
+	workloads map[string]string // by pod UID
+	templates map[string]map[string]string
+}
+
+// SkippedPool is a pool that took no part, and why.
+type SkippedPool struct{ Name, Why string }
+
+// Run asks what would be done about objects, which should have been expanded (see package manifest): workloads that are
+// not unrolled into pods have no bearing. The objects are not changed.
+func Run(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Options) (Result, error) {
+	w := gather(objects, c)
+	pools, err := w.usablePools(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	if opts.MaxInstanceTypes == 0 {
+		opts.MaxInstanceTypes = c.MaxInstanceTypes
+	}
+	batch := w.translator.Batch(w.store.Snapshot(), solve.Options{
+		IgnorePreferences: opts.IgnorePreferences,
+		MaxInstanceTypes:  opts.MaxInstanceTypes,
+	})
+	moving, err := w.moving(batch.Leaving, opts.Now)
+	if err != nil {
+		return Result{}, err
+	}
+	problem := batch.Problem
+	problem.Pools = pools
+	problem.Pods = append(problem.Pods, moving...)
+	problem.Resources = w.translator.Resources().Names()
+	r := Result{
+		Problem:   problem,
+		Plan:      solve.Solve(problem),
+		Rejected:  batch.Rejected,
+		Skipped:   w.skipped,
+		workloads: w.workloads(),
+		templates: map[string]map[string]string{},
+	}
+	for _, claim := range r.Plan.Claims {
+		pool := w.pools[claim.Pool]
+		r.templates[claim.Pool] = pool.Spec.Template.Labels
+		r.Claims = append(r.Claims, w.translator.NodeClaim(pool, claim, gracePeriod(c)))
+	}
+	return r, nil
+}
+
+func gracePeriod(c cloud.Cloud) *metav1.Duration {
+	if c.DefaultTerminationGracePeriod == nil {
+		return nil
+	}
+	return &metav1.Duration{Duration: *c.DefaultTerminationGracePeriod}
+}
+
+// world is the objects, sorted by what they are.
+type world struct {
+	cloud      cloud.Cloud
+	translator *ingest.Translator
+	store      *cluster.Store
+	pools      map[string]*v1.NodePool
+	classes    map[string]cloud.NodeClassObject // by group/kind/name
+	pods       []*corev1.Pod
+	budgets    []policyv1.PodDisruptionBudget
+	skipped    []SkippedPool
+}
+
+func gather(objects []client.Object, c cloud.Cloud) *world {
+	t := ingest.New(c.Labels)
+	w := &world{
+		cloud:      c,
+		translator: t,
+		store:      cluster.NewStore(c, t),
+		pools:      map[string]*v1.NodePool{},
+		classes:    map[string]cloud.NodeClassObject{},
+	}
+	// The order of objects in files says nothing; resource names and the newest daemon pod must not depend on it.
+	sorted := slices.Clone(objects)
+	slices.SortStableFunc(sorted, func(a, b client.Object) int { return strings.Compare(identity(a), identity(b)) })
+	for _, o := range sorted {
+		w.add(o)
+	}
+	return w
+}
+
+func identity(o client.Object) string {
+	return strings.Join([]string{o.GetObjectKind().GroupVersionKind().Kind, o.GetNamespace(), o.GetName(), string(o.GetUID())}, "\x00")
+}
+
+func (w *world) add(o client.Object) {
+	switch o := o.(type) {
+	case *v1.NodePool:
+		w.pools[o.Name] = o.DeepCopy()
+	case *v1.NodeClaim:
+		w.store.UpdateNodeClaim(o)
+	case *corev1.Node:
+		w.store.UpdateNode(o)
+	case *corev1.Pod:
+		w.pods = append(w.pods, o)
+		w.store.UpdatePod(o)
+		w.store.ObserveDaemonPod(o)
+	case *appsv1.DaemonSet:
+		w.store.UpdateDaemonSet(o)
+	case *policyv1.PodDisruptionBudget:
+		w.budgets = append(w.budgets, *o)
+	case cloud.NodeClassObject:
+		gvk := o.GetObjectKind().GroupVersionKind()
+		w.classes[classID(gvk.Group, gvk.Kind, o.GetName())] = o
+	}
+}
+
+func classID(group, kind, name string) string { return group + "/" + kind + "/" + name }
+
+// moving is the pods on nodes being deleted that need a place elsewhere now.
+func (w *world) moving(leaving []*model.Node, now time.Time) ([]*model.Pod, error) {
+	if len(leaving) == 0 {
+		return nil, nil
+	}
+	budgets, err := podrules.NewBudgets(w.budgets)
+	if err != nil {
+		return nil, fmt.Errorf("reading pod disruption budgets: %w", err)
+	}
+	from := map[string]bool{}
+	for _, n := range leaving {
+		from[n.NodeName] = true
+	}
+	var out []*model.Pod
+	for _, pod := range w.pods {
+		if from[pod.Spec.NodeName] && podrules.CurrentlyReschedulable(pod, budgets, now) {
+			out = append(out, w.translator.Pod(pod))
+		}
+	}
+	return out, nil
+}
+
+// workloads names the workload of every pod, for people.
+func (w *world) workloads() map[string]string {
+	out := map[string]string{}
+	for _, pod := range w.pods {
+		out[string(pod.UID)] = Workload(pod)
+	}
+	return out
+}
+
+var errNoInstanceTypes = errors.New("the cloud lists no instance types for it")
