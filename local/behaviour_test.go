@@ -143,8 +143,10 @@ func checkManyPods(t *testing.T, l *launcher) {
 	if created > 30*time.Second {
 		t.Errorf("creating 1000 pods took %s; are client rate limits on?", created)
 	}
+	start = time.Now()
 	l.run("", "scale", "deployment", "many", "--replicas=0")
 	l.eventually("", "get", "pods", "-l", "app=many", "-o", "name")
+	t.Logf("1000 pods gone in %s", time.Since(start))
 }
 
 func checkJob(_ *testing.T, l *launcher) {

@@ -3,6 +3,7 @@ package launch
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/karpenter-anew/karpenter/local/binaries"
 	"github.com/karpenter-anew/karpenter/local/stages"
@@ -81,11 +82,35 @@ func configuration(cache binaries.Cache, ports []int) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing the kwokctl configuration: %w", err)
 	}
+	speed, err := json.MarshalIndent(simulatorSpeed(), "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("writing the simulator configuration: %w", err)
+	}
 	behaviour, err := stages.YAML()
 	if err != nil {
 		return nil, err
 	}
-	return append(append(text, '\n'), behaviour...), nil
+	return slices.Concat(text, []byte("\n---\n"), speed, []byte("\n"), behaviour), nil
+}
+
+// simulatorConfig is the part of the simulator's configuration document that is used here.
+type simulatorConfig struct {
+	APIVersion string         `json:"apiVersion"`
+	Kind       string         `json:"kind"`
+	Options    map[string]any `json:"options"`
+}
+
+// simulatorSpeed lets the simulator act for many pods and nodes at once, as the many kubelets that it stands for do.
+func simulatorSpeed() simulatorConfig {
+	return simulatorConfig{
+		APIVersion: "config.kwok.x-k8s.io/v1alpha1",
+		Kind:       "KwokConfiguration",
+		Options: map[string]any{
+			"podPlayStageParallelism": 32, "nodePlayStageParallelism": 16, "nodeLeaseParallelism": 16, "podsOnNodeSyncParallelism": 16,
+			// Repeats its default: naming any option makes kwokctl write zero values for the others.
+			"enablePodsOnNodeSyncListPager": true,
+		},
+	}
 }
 
 func patches() []componentPatch {

@@ -102,6 +102,7 @@ func TestConfiguration(t *testing.T) {
 	}
 	var config kwokctlConfig
 	first, rest, _ := strings.Cut(string(text), "---\n")
+	_, rest, _ = strings.Cut(rest, "---\n")
 	if err := yaml.Unmarshal([]byte(first), &config); err != nil {
 		t.Fatal(err)
 	}
