@@ -36,11 +36,11 @@ func (p *provider) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeCla
 	if err := p.classReady(ctx, claim); err != nil {
 		return nil, err
 	}
-	chosen, err := choose(p.menu, claim)
+	out := claim.DeepCopy()
+	chosen, err := choose(p.menu, p.bound(claim))
 	if err != nil {
 		return nil, err
 	}
-	out := claim.DeepCopy()
 	out.Labels = launchLabels(claim, chosen, p.rules)
 	maps.Copy(out.Labels, claim.Labels)
 	out.Annotations = maps.Clone(claim.Annotations)
@@ -52,6 +52,19 @@ func (p *provider) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeCla
 	out.Status.Capacity = chosen.Type.CapacityOf(chosen.Offering).DeepCopy()
 	out.Status.Allocatable = chosen.Type.AllocatableOf(chosen.Offering)
 	return out, nil
+}
+
+// bound is claim with its labels among its requirements. A launch that was cut short may have left labels on record, and
+// users may label claims of their own; either way the instance has to be what its claim says, even if the catalogue has
+// changed since.
+func (p *provider) bound(claim *v1.NodeClaim) *v1.NodeClaim {
+	out := claim.DeepCopy()
+	for key, value := range claim.Labels {
+		if p.rules.WellKnown[key] && key != v1.NodePoolLabelKey {
+			out.Spec.Requirements = append(out.Spec.Requirements, cloud.In(key, value))
+		}
+	}
+	return out
 }
 
 // classReady is nil when the claim's node class exists and is not known to be unready. A class without a verdict is

@@ -15,6 +15,7 @@ import (
 
 // regionFiles hold the instance types of real regions, one region a file. tools/ec2catalog writes them.
 //
+//go:generate go run -C ../../tools/ec2catalog . -out ../../cloud/kwok/catalogs us-east-1 us-west-2 eu-west-1 eu-central-1
 //go:embed catalogs/*.json
 var regionFiles embed.FS
 

@@ -35,7 +35,7 @@ func TestCommittedCataloguesAreFresh(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got, want) {
-			t.Errorf("%s is not what the generator writes: run make generate", fileName(region))
+			t.Errorf("%s is not what the generator writes: run go generate ./cloud/kwok", fileName(region))
 		}
 	}
 }
