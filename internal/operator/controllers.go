@@ -8,6 +8,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodepool"
+	"github.com/karpenter-anew/karpenter/internal/controller/provisioning"
+	"github.com/karpenter-anew/karpenter/internal/controller/termination"
+	"github.com/karpenter-anew/karpenter/internal/ingest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -39,6 +46,37 @@ type Parts struct {
 }
 
 // Controllers builds everything that runs. It is the one list of what a process does.
-func Controllers(Parts) ([]Controller, error) {
-	return nil, nil
+func Controllers(p Parts) ([]Controller, error) {
+	tools := loop.Tools{
+		Client: p.Client, Clock: p.Clock, Cloud: p.Cloud,
+		Recorder: p.Recorder, Metrics: p.Metrics, CPUMillis: p.Options.Process.CPURequests,
+	}
+	translator := ingest.New(p.Cloud.Labels)
+	store := cluster.NewStore(p.Cloud, translator)
+	feed := cluster.NewFeed(store)
+	health := nodepool.NewRegistrationHealth(tools)
+	evictions := termination.NewEvictionQueue(tools)
+	return []Controller{
+		feed,
+		provisioning.New(provisioning.Deps{
+			Client: p.Client, Clock: p.Clock, Cloud: p.Cloud, Store: store, Feed: feed, Translator: translator,
+			Recorder: p.Recorder, Metrics: p.Metrics, Log: p.Log, Scheduling: p.Options.Scheduling,
+		}),
+		nodeclaim.NewLifecycle(tools, health),
+		nodeclaim.NewDisruption(tools),
+		nodeclaim.NewPodEvents(tools),
+		nodeclaim.NewExpiration(tools),
+		nodeclaim.NewConsistency(tools),
+		nodeclaim.NewHydration(tools),
+		nodeclaim.NewNodeHydration(tools),
+		nodeclaim.NewGarbage(tools),
+		nodeclaim.NewInstanceGarbage(tools, p.Manager.GetAPIReader()),
+		termination.New(tools, evictions),
+		evictions,
+		nodepool.NewHash(tools),
+		nodepool.NewValidation(tools),
+		nodepool.NewReadiness(tools),
+		nodepool.NewCounter(tools, cluster.NewUsage(store, feed)),
+		health,
+	}, nil
 }
