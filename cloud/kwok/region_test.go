@@ -41,7 +41,8 @@ func TestKnownTypesOfUSEast1(t *testing.T) {
 		{
 			"c7g.xlarge",
 			map[string]string{"cpu": "4", "memory": "8Gi", "pods": "58", "ephemeral-storage": "20Gi"},
-			0.145, 0, "", map[string]string{corev1.LabelArchStable: "arm64"},
+			0.145, 0, "",
+			map[string]string{corev1.LabelArchStable: "arm64"},
 		},
 		{
 			"p4d.24xlarge",
