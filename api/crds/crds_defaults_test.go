@@ -1,10 +1,13 @@
 package crds_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -97,51 +100,94 @@ func checkStatus(t *testing.T, c client.Client) {
 		create(t, c, object)
 		condition := map[string]any{"type": "Ready", "status": "True", "reason": "", "message": "", "lastTransitionTime": "2024-01-01T01:01:01Z"}
 		put(t, object, "status.conditions", []any{condition})
-		if err := c.Status().Update(t.Context(), object); err == nil {
-			t.Error("a condition with an empty reason was accepted")
+		if err := c.Status().Update(t.Context(), object); !apierrors.IsInvalid(err) {
+			t.Errorf("a condition with an empty reason: %v", err)
 		}
 	})
+}
+
+// checkScale changes pools through the scale subresource.
+func checkScale(t *testing.T, c client.Client) {
+	scale := func(t *testing.T, pool *unstructured.Unstructured, replicas int64) error {
+		body := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": map[string]any{"replicas": replicas},
+		}}
+		body.SetName(pool.GetName())
+		return c.SubResource("scale").Update(t.Context(), pool, client.WithSubResourceBody(body))
+	}
 	t.Run("a dynamic pool cannot be scaled", func(t *testing.T) {
-		object := valid(t, "NodePool")
-		create(t, c, object)
-		scale := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": map[string]any{"replicas": int64(2)}}}
-		scale.SetName(object.GetName())
-		if err := c.SubResource("scale").Update(t.Context(), object, client.WithSubResourceBody(scale)); err == nil {
-			t.Error("scaling was accepted")
-		}
-	})
-	t.Run("a static pool can be scaled", func(t *testing.T) {
-		object := valid(t, "NodePool")
-		put(t, object, "spec.replicas", int64(1))
-		create(t, c, object)
-		scale := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": map[string]any{"replicas": int64(2)}}}
-		scale.SetName(object.GetName())
-		if err := c.SubResource("scale").Update(t.Context(), object, client.WithSubResourceBody(scale)); err != nil {
+		pool := valid(t, "NodePool")
+		create(t, c, pool)
+		if err := scale(t, pool, 2); !apierrors.IsInvalid(err) {
 			t.Errorf("scaling: %v", err)
 		}
 	})
-	t.Run("durations are stored as they were written", func(t *testing.T) {
-		object := valid(t, "NodePool")
-		put(t, object, "spec.template.spec.expireAfter", "43200m")
-		put(t, object, "spec.disruption", map[string]any{"consolidateAfter": "90s", "budgets": []any{}})
-		create(t, c, object)
-		pool := &v1.NodePool{}
-		typed(t, object, pool)
-		generation := object.GetGeneration()
-		raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pool)
-		if err != nil {
+	t.Run("a static pool can be scaled", func(t *testing.T) {
+		pool := valid(t, "NodePool")
+		put(t, pool, "spec.replicas", int64(1))
+		create(t, c, pool)
+		if err := scale(t, pool, 2); err != nil {
+			t.Errorf("scaling: %v", err)
+		}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(pool), pool); err != nil {
 			t.Fatal(err)
 		}
-		object.Object = raw
-		object.SetAPIVersion("karpenter.sh/v1")
-		object.SetKind("NodePool")
-		if err := c.Update(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-		if object.GetGeneration() != generation {
-			t.Errorf("writing a pool back unchanged raised its generation from %d to %d", generation, object.GetGeneration())
+		if got, _, _ := unstructured.NestedInt64(pool.Object, "spec", "replicas"); got != 2 {
+			t.Errorf("spec.replicas = %d, want 2", got)
 		}
 	})
+}
+
+// checkRoundTrip reads a pool into its Go type and writes it back, which must not count as a change.
+func checkRoundTrip(t *testing.T, c client.Client) {
+	object := valid(t, "NodePool")
+	put(t, object, "spec.template.spec.expireAfter", "43200m")
+	put(t, object, "spec.template.metadata", map[string]any{"labels": map[string]any{}})
+	put(t, object, "spec.disruption", map[string]any{"consolidateAfter": "90s", "budgets": []any{}})
+	create(t, c, object)
+	generation, kind := object.GetGeneration(), object.GroupVersionKind()
+	pool := &v1.NodePool{}
+	typed(t, object, pool)
+	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object.Object = raw
+	object.SetGroupVersionKind(kind)
+	if err := c.Update(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	if object.GetGeneration() != generation {
+		t.Errorf("writing a pool back unchanged raised its generation from %d to %d", generation, object.GetGeneration())
+	}
+}
+
+// checkLargest makes a pool that is as large as the schema allows: evaluating its rules must fit the server's budget.
+func checkLargest(t *testing.T, c client.Client) {
+	var requirements, values, budgets []any
+	labels := map[string]any{}
+	for i := range 1000 {
+		values = append(values, fmt.Sprintf("value-%d", i))
+	}
+	for i := range 100 {
+		name := fmt.Sprintf("%s.example.com/%s-%03d", strings.Repeat("a", 240), strings.Repeat("b", 59), i)
+		requirements = append(requirements, map[string]any{"key": name, "operator": "In", "values": values, "minValues": int64(50)})
+		labels[name] = strings.Repeat("c", 63)
+	}
+	for range 50 {
+		budgets = append(budgets, map[string]any{"schedule": "@daily", "duration": "1h"})
+	}
+	object := valid(t, "NodePool")
+	put(t, object, "spec.template.spec.requirements", requirements)
+	put(t, object, "spec.template.metadata.labels", labels)
+	put(t, object, "spec.disruption.budgets", budgets)
+	if err := c.Create(t.Context(), object, client.DryRunAll); err != nil {
+		t.Errorf("%.1000s", err)
+	}
+	put(t, object, "spec.template.spec.requirements", append(requirements, requirements[0]))
+	if err := c.Create(t.Context(), object, client.DryRunAll); !apierrors.IsInvalid(err) {
+		t.Errorf("one more requirement: %.1000v", err)
+	}
 }
 
 // create stores an object for the length of the test.

@@ -56,6 +56,9 @@ func TestAPIServer(t *testing.T) {
 			}
 			t.Run("defaults", func(t *testing.T) { checkDefaults(t, c, set.name) })
 			t.Run("status", func(t *testing.T) { checkStatus(t, c) })
+			t.Run("scale", func(t *testing.T) { checkScale(t, c) })
+			t.Run("round trip", func(t *testing.T) { checkRoundTrip(t, c) })
+			t.Run("the largest pool", func(t *testing.T) { checkLargest(t, c) })
 		})
 	}
 }
