@@ -16,6 +16,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/reason"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
@@ -75,7 +76,7 @@ func (p *Provisioner) create(ctx context.Context, in input, c solve.Claim) (crea
 	}
 	p.Store.Created(claim, p.Clock.Now())
 	p.Log.Info("created nodeclaim", "NodePool", c.Pool, "NodeClaim", claim.Name,
-		"requests", fmt.Sprint(claim.Spec.Resources.Requests), "instance-types", shorten(c.InstanceTypes))
+		"requests", resource.Describe(c.Requests, in.problem.Resources), "instance-types", shorten(c.InstanceTypes))
 	relaxed := claim.Annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey]
 	p.Metrics.NodeClaims.Created.WithLabelValues("provisioned", c.Pool, relaxed).Inc()
 	for _, pod := range c.Pods {
@@ -100,10 +101,9 @@ func (p *Provisioner) withinLimits(pool *v1.NodePool) error {
 	if !ok {
 		return nil
 	}
-	for resource, limit := range pool.Spec.Limits {
-		if used := usage[resource]; used.Cmp(limit) > 0 {
-			return fmt.Errorf("resource usage exceeds limit (limit=%s, resource-name=%s, usage=%s)",
-				limit.AsDec(), resource, used.AsDec())
+	for name, limit := range pool.Spec.Limits {
+		if used := usage[name]; used.Cmp(limit) > 0 {
+			return fmt.Errorf("resource usage exceeds limit (limit=%s, resource-name=%s, usage=%s)", limit.AsDec(), name, used.AsDec())
 		}
 	}
 	return nil
