@@ -58,10 +58,9 @@ func TestFileReplacesTheCatalogue(t *testing.T) {
 	if spot.Price != 1.5 || !spot.Available {
 		t.Errorf("offering is %+v; all offerings of a file are available", spot)
 	}
-	for _, r := range spot.Requirements {
-		if r.Key == "example.com/rack" && r.Operator != corev1.NodeSelectorOpDoesNotExist {
-			t.Errorf("an offering without a rack says %+v", r)
-		}
+	if rack := cloud.Requirements(spot.Requirements, v1.CoreLabelRules()); !rack.Has("example.com/rack") ||
+		rack.Get("example.com/rack").String() != "example.com/rack DoesNotExist" {
+		t.Errorf("an offering without a rack says %s", rack)
 	}
 	if reserved := types["rack.large"].Offerings[1]; reserved.ReservationCapacity != 4 || reserved.Zone() != "zone-2" {
 		t.Errorf("reserved offering is %+v", reserved)
