@@ -1,0 +1,178 @@
+// Package check judges plans by plain Kubernetes semantics. It shares no code with the engine: machines are made up as
+// Node objects from the cloud's instance types, and the scheduler's own helpers say whether pods could run on them.
+//
+// What it holds a plan to: every pod that waits is accounted for exactly once; whatever listed instance type and offering
+// a claim is launched as, its pods and the daemons that would run there fit, are allowed and are tolerated; prices are
+// those of the cheapest choice; limits hold in the worst case; nodes that exist are not overfilled; and a pod is refused
+// only if no pool without limits could hold it on a node of its own.
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+)
+
+// Subject is a decision with what it was made from.
+type Subject struct {
+	// Objects are what the cluster held.
+	Objects []client.Object
+	// Types are what each usable pool could launch, by the pool's name.
+	Types map[string][]*cloud.InstanceType
+	// WellKnown are labels that instance types define.
+	WellKnown map[string]bool
+
+	Claims     []Claim
+	Placements []Placement
+	// Refused and Ignored are pods that fit nowhere, and pods that were not considered.
+	Refused, Ignored []types.UID
+}
+
+// Claim is one machine to be launched.
+type Claim struct {
+	Object   *v1.NodeClaim
+	Pods     []types.UID
+	Price    float64
+	Cheapest string // the instance type that has the price
+}
+
+// Placement puts pods on something that exists: a Node, or a NodeClaim whose Node has yet to come.
+type Placement struct {
+	Node, Claim string
+	Pods        []types.UID
+}
+
+// judge collects what is wrong.
+type judge struct {
+	Subject
+	pods    map[types.UID]*corev1.Pod
+	pools   map[string]*v1.NodePool
+	daemons []*corev1.Pod
+	errs    []error
+}
+
+// Judge lists what is wrong with a decision.
+func Judge(s Subject) []error {
+	j := &judge{Subject: s, pods: map[types.UID]*corev1.Pod{}, pools: map[string]*v1.NodePool{}}
+	for _, o := range s.Objects {
+		switch o := o.(type) {
+		case *corev1.Pod:
+			j.pods[o.UID] = o
+		case *v1.NodePool:
+			j.pools[o.Name] = o
+		case *appsv1.DaemonSet:
+			j.daemons = append(j.daemons, daemonPod(o))
+		}
+	}
+	j.census()
+	for i, c := range s.Claims {
+		j.claim(fmt.Sprintf("claim %d", i+1), c)
+	}
+	for _, p := range s.Placements {
+		j.placement(p)
+	}
+	j.limits()
+	j.refusals()
+	return j.errs
+}
+
+func (j *judge) fail(format string, args ...any) {
+	j.errs = append(j.errs, fmt.Errorf(format, args...))
+}
+
+// daemonPod is the pod that a DaemonSet would put on a node.
+func daemonPod(d *appsv1.DaemonSet) *corev1.Pod {
+	pod := &corev1.Pod{Spec: *d.Spec.Template.Spec.DeepCopy()}
+	pod.Namespace, pod.Name = d.Namespace, d.Name
+	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range list {
+			for name, q := range list[i].Resources.Limits {
+				if _, ok := list[i].Resources.Requests[name]; !ok {
+					if list[i].Resources.Requests == nil {
+						list[i].Resources.Requests = corev1.ResourceList{}
+					}
+					list[i].Resources.Requests[name] = q
+				}
+			}
+		}
+	}
+	return pod
+}
+
+// census holds the decision to naming every waiting pod once and no pod that does not wait. Pods of nodes that are being
+// deleted may be named.
+func (j *judge) census() {
+	named := map[types.UID]int{}
+	for _, list := range j.answers() {
+		for _, uid := range list {
+			named[uid]++
+		}
+	}
+	deleting := map[string]bool{}
+	for _, o := range j.Objects {
+		if o.GetDeletionTimestamp() == nil {
+			continue
+		}
+		switch o := o.(type) {
+		case *corev1.Node:
+			deleting[o.Name] = true
+		case *v1.NodeClaim:
+			deleting[o.Status.NodeName] = true
+		}
+	}
+	for uid, pod := range j.pods {
+		switch n := named[uid]; {
+		case waits(pod) && n != 1:
+			j.fail("pod %s waits and is named %d times", pod.Name, n)
+		case !waits(pod) && n > 0 && !deleting[pod.Spec.NodeName]:
+			j.fail("pod %s does not wait and is named %d times", pod.Name, n)
+		}
+		delete(named, uid)
+	}
+	for uid := range named {
+		j.fail("pod %s is named and does not exist", uid)
+	}
+}
+
+func (j *judge) answers() [][]types.UID {
+	out := [][]types.UID{j.Refused, j.Ignored}
+	for _, c := range j.Claims {
+		out = append(out, c.Pods)
+	}
+	for _, p := range j.Placements {
+		out = append(out, p.Pods)
+	}
+	return out
+}
+
+// waits reports whether kube-scheduler gave up on the pod and nobody but us can help.
+func waits(pod *corev1.Pod) bool {
+	if pod.Spec.NodeName != "" || pod.Status.NominatedNodeName != "" {
+		return false
+	}
+	for _, o := range pod.OwnerReferences {
+		if o.Kind == "DaemonSet" || o.Kind == "Node" {
+			return false
+		}
+	}
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable
+	})
+}
+
+func (j *judge) podsOf(uids []types.UID) []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, uid := range uids {
+		if pod, ok := j.pods[uid]; ok {
+			out = append(out, pod)
+		}
+	}
+	return out
+}

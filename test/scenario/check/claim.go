@@ -1,0 +1,135 @@
+package check
+
+import (
+	"math"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+)
+
+// claim judges one launch: it must be right whichever of its instance types and offerings the cloud picks.
+func (j *judge) claim(name string, c Claim) {
+	pool := c.Object.Labels[v1.NodePoolLabelKey]
+	if len(c.Pods) == 0 {
+		j.fail("%s of pool %s is for no pod", name, pool)
+	}
+	if _, usable := j.Types[pool]; !usable {
+		j.fail("%s is of pool %q, which cannot launch", name, pool)
+		return
+	}
+	listed := j.listed(c.Object, pool)
+	if len(listed) == 0 {
+		j.fail("%s of pool %s lists no instance type", name, pool)
+	}
+	low := map[string]float64{}
+	for _, t := range listed {
+		if price, ok := j.launched(name, c, t); ok {
+			low[t.Name] = price
+		}
+	}
+	best := math.Inf(1)
+	for _, price := range low {
+		best = min(best, price)
+	}
+	if math.Abs(best-c.Price) > 1e-9 || math.Abs(low[c.Cheapest]-best) > 1e-9 {
+		j.fail("%s says %s for $%v; the cheapest choice costs $%v", name, c.Cheapest, c.Price, best)
+	}
+	if what, ok := short(sum(j.podsOf(c.Pods)), c.Object.Spec.Resources.Requests); ok {
+		j.fail("%s requests less than its pods: %s", name, what)
+	}
+}
+
+// listed are the instance types that the claim names.
+func (j *judge) listed(c *v1.NodeClaim, pool string) []*cloud.InstanceType {
+	var out []*cloud.InstanceType
+	for _, r := range c.Spec.Requirements {
+		if r.Key != corev1.LabelInstanceTypeStable || r.Operator != corev1.NodeSelectorOpIn {
+			continue
+		}
+		for _, name := range r.Values {
+			found := false
+			for _, t := range j.Types[pool] {
+				if t.Name == name {
+					out, found = append(out, t), true
+				}
+			}
+			if !found {
+				j.fail("instance type %q is listed and does not exist", name)
+			}
+		}
+	}
+	return out
+}
+
+// launched judges the claim as one instance type and says what it costs at least.
+func (j *judge) launched(name string, c Claim, t *cloud.InstanceType) (price float64, ok bool) {
+	pods := j.podsOf(c.Pods)
+	price = math.Inf(1)
+	tooSmall := "no offering on sale meets its requirements"
+	for _, m := range machines(t, c.Object.Labels, c.Object.Spec.Taints) {
+		if !allAllow(c.Object.Spec.Requirements, m.node.Labels) {
+			continue
+		}
+		if what, over := short(sum(append(j.daemonsOn(m.node), pods...)), m.allocatable); over {
+			tooSmall = "too small: " + what
+			continue
+		}
+		price = min(price, m.price)
+		if pool := j.pools[c.Object.Labels[v1.NodePoolLabelKey]]; !allAllow(pool.Spec.Template.Spec.Requirements, m.node.Labels) {
+			j.fail("%s as %s does not meet the requirements of its pool", name, t.Name)
+		}
+		for _, pod := range pods {
+			if !wants(pod, m.node) {
+				j.fail("%s as %s in %s (%s): pod %s may not run there", name, t.Name, m.node.Labels[corev1.LabelTopologyZone],
+					m.node.Labels[v1.CapacityTypeLabelKey], pod.Name)
+			}
+			if !bears(pod, m.node.Spec.Taints) {
+				j.fail("%s: pod %s does not tolerate its taints", name, pod.Name)
+			}
+		}
+	}
+	if math.IsInf(price, 1) {
+		j.fail("%s lists %s: %s", name, t.Name, tooSmall)
+		return 0, false
+	}
+	return price, true
+}
+
+// limits holds pools that launch to their limits, with every claim becoming the largest type it lists.
+func (j *judge) limits() {
+	for name, pool := range j.pools {
+		if len(pool.Spec.Limits) == 0 {
+			continue
+		}
+		total := j.existing(name)
+		launches := false
+		for _, c := range j.Claims {
+			if c.Object.Labels[v1.NodePoolLabelKey] != name {
+				continue
+			}
+			launches = true
+			add(total, largest(j.listed(c.Object, name)))
+		}
+		for r, limit := range pool.Spec.Limits {
+			if have := total[r]; launches && have.Cmp(limit) > 0 {
+				j.fail("pool %s may grow to %s %s, beyond its limit %s", name, have.String(), r, limit.String())
+			}
+		}
+	}
+}
+
+// largest is the most of every resource that one of the types has, and one node.
+func largest(list []*cloud.InstanceType) corev1.ResourceList {
+	out := corev1.ResourceList{v1.ResourceNodes: *resource.NewQuantity(1, resource.DecimalSI)}
+	for _, t := range list {
+		for name, q := range t.Capacity {
+			if have := out[name]; q.Cmp(have) > 0 {
+				out[name] = q
+			}
+		}
+	}
+	return out
+}

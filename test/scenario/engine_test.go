@@ -1,0 +1,175 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/crds"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/kwok"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/manifest"
+	"github.com/karpenter-anew/karpenter/internal/simulation"
+	"github.com/karpenter-anew/karpenter/test/scenario/check"
+	"github.com/karpenter-anew/karpenter/test/scenario/story"
+)
+
+var update = flag.Bool("update", false, "rewrite the plans of the stories with what the engine does")
+
+// customDomain is the domain of all labels and taints in stories that are the user's own.
+const customDomain = "example.com/"
+
+func TestStories(t *testing.T) {
+	stories, err := story.Load("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := newReader(t)
+	for _, s := range stories {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			got := tell(t, reader, s, nil)
+			if *update {
+				rewrite(t, s, got)
+				return
+			}
+			compare(t, "as written", s.Plan, got)
+			compare(t, "a second time", s.Plan, tell(t, reader, s, nil))
+			for seed := range uint64(3) {
+				compare(t, "with its objects shuffled", s.Plan, tell(t, reader, s, rand.New(rand.NewPCG(seed, 1))))
+			}
+			for _, domain := range []string{"aaa.test/", "zzz.test/"} {
+				renamed := s.Renamed(customDomain, domain)
+				compare(t, "with labels renamed to "+domain, renamed.Plan, tell(t, reader, renamed, nil))
+			}
+		})
+	}
+}
+
+func newReader(t *testing.T) *manifest.Reader {
+	t.Helper()
+	definitions, err := crds.Kwok()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := manifest.NewReader(definitions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reader
+}
+
+func compare(t *testing.T, how, want, got string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the plan of the story %s (-want +got):\n%s", how, diff)
+	}
+}
+
+func rewrite(t *testing.T, s story.Story, plan string) {
+	t.Helper()
+	text := s.WithPlan(plan)
+	before, err := os.ReadFile(s.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(before, text) {
+		return
+	}
+	if err := os.WriteFile(s.Path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tell runs a story and has its plan judged. With a source of randomness the objects are shuffled first.
+func tell(t *testing.T, reader *manifest.Reader, s story.Story, shuffle *rand.Rand) string {
+	t.Helper()
+	var objects []client.Object
+	for _, input := range s.Inputs {
+		m, err := reader.Read(input.Name, bytes.NewReader(input.YAML))
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, m.Objects...)
+	}
+	if shuffle != nil {
+		shuffle.Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
+	}
+	expanded := manifest.Expand(objects)
+	if shuffle != nil {
+		shuffle.Shuffle(len(expanded), func(i, j int) { expanded[i], expanded[j] = expanded[j], expanded[i] })
+	}
+	c, err := kwok.New(nil, kwok.Options{Catalog: s.Options.Catalog})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := deepCopies(expanded)
+	result, err := simulation.Run(context.Background(), expanded, c, simulation.Options{
+		IgnorePreferences: s.Options.IgnorePreferences,
+		MaxInstanceTypes:  s.Options.MaxInstanceTypes,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, expanded); diff != "" {
+		t.Errorf("the run changed its input:\n%s", diff)
+	}
+	for _, err := range check.Judge(subject(t, expanded, c, result)) {
+		t.Errorf("the checker says: %v", err)
+	}
+	return result.Text()
+}
+
+func deepCopies(objects []client.Object) []client.Object {
+	out := make([]client.Object, len(objects))
+	for i, o := range objects {
+		out[i], _ = o.DeepCopyObject().(client.Object)
+	}
+	return out
+}
+
+// subject is a result in the terms of the checker.
+func subject(t *testing.T, objects []client.Object, c cloud.Cloud, r simulation.Result) check.Subject {
+	t.Helper()
+	s := check.Subject{Objects: objects, Types: map[string][]*cloud.InstanceType{}, WellKnown: c.Labels.WellKnown}
+	for _, o := range objects {
+		pool, ok := o.(*v1.NodePool)
+		if !ok || slices.ContainsFunc(r.Skipped, func(s simulation.SkippedPool) bool { return s.Name == pool.Name }) {
+			continue
+		}
+		types, err := c.Provider.InstanceTypes(context.Background(), pool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Types[pool.Name] = types
+	}
+	for i, claim := range r.Plan.Claims {
+		s.Claims = append(s.Claims, check.Claim{Object: r.Claims[i], Pods: uids(claim.Pods), Price: claim.Price, Cheapest: claim.InstanceTypes[0]})
+	}
+	for _, p := range r.Plan.Placements {
+		s.Placements = append(s.Placements, check.Placement{Node: p.Node.NodeName, Claim: p.Node.ClaimName, Pods: uids(p.Pods)})
+	}
+	for _, u := range r.Plan.Unschedulable {
+		s.Refused = append(s.Refused, uids(u.Pods)...)
+	}
+	s.Ignored = uids(r.Rejected)
+	return s
+}
+
+func uids(pods []*model.Pod) []types.UID {
+	out := make([]types.UID, len(pods))
+	for i, p := range pods {
+		out[i] = types.UID(p.UID)
+	}
+	return out
+}

@@ -1,0 +1,208 @@
+// Package story reads scenarios: one behaviour in one small txtar file that a user can read and several runners can run.
+//
+// The text before the first file says in plain sentences what a user would expect. A line "covers: L063, L066" in it names
+// the lines of the behaviour checklist that the story shows. The files are
+//
+//	-- input.yaml --     the objects, as they would be applied to a cluster (any number of .yaml files)
+//	-- options --        settings that differ from the defaults, one "key: value" a line (may be missing)
+//	-- plan --           what should be done about them
+//
+// Source: scheduling specification, behaviour checklist.
+package story
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/tools/txtar"
+)
+
+// planFile is the name of the file that holds the expected plan.
+const planFile = "plan"
+
+// Story is one scenario.
+type Story struct {
+	// Name is the file's name without extension.
+	Name string
+	// Path is where the story was read from.
+	Path string
+	// Comment is the text before the first file, without the covers line.
+	Comment string
+	// Covers are the lines of the behaviour checklist that the story shows, such as "L063".
+	Covers []string
+	// Options are the settings of the story.
+	Options Options
+	// Inputs are the YAML files, in the order they appear.
+	Inputs []Input
+	// Plan is the expected plan.
+	Plan string
+
+	archive *txtar.Archive
+}
+
+// Input is one YAML file of a story.
+type Input struct {
+	Name string
+	YAML []byte
+}
+
+// Options are the settings of a story. Zero values are the defaults of the controller.
+type Options struct {
+	// Catalog is what the simulated cloud sells: "catalog: aws/us-east-1".
+	Catalog string
+	// IgnorePreferences is "preference-policy: Ignore".
+	IgnorePreferences bool
+	// MaxInstanceTypes is "max-instance-types: 10".
+	MaxInstanceTypes int
+	// EngineOnly is set by "only: engine, because …": the story cannot run on a real cluster, for the reason given.
+	EngineOnly string
+}
+
+// Load reads all stories of a directory, sorted by name.
+func Load(dir string) ([]Story, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("directory %s holds no stories", dir)
+	}
+	slices.Sort(paths)
+	out := make([]Story, 0, len(paths))
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		s, err := Parse(path, text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// Parse reads one story.
+func Parse(path string, text []byte) (Story, error) {
+	s := Story{
+		Name:    strings.TrimSuffix(filepath.Base(path), ".txtar"),
+		Path:    path,
+		archive: txtar.Parse(text),
+	}
+	if err := s.readComment(); err != nil {
+		return Story{}, err
+	}
+	seen := map[string]bool{}
+	for _, f := range s.archive.Files {
+		if seen[f.Name] {
+			return Story{}, fmt.Errorf("file %q appears twice", f.Name)
+		}
+		seen[f.Name] = true
+		switch {
+		case strings.HasSuffix(f.Name, ".yaml"):
+			s.Inputs = append(s.Inputs, Input{f.Name, f.Data})
+		case f.Name == "options":
+			if err := s.Options.read(string(f.Data)); err != nil {
+				return Story{}, err
+			}
+		case f.Name == planFile:
+			s.Plan = string(f.Data)
+		default:
+			return Story{}, fmt.Errorf("file %q: want *.yaml, options or plan", f.Name)
+		}
+	}
+	if len(s.Inputs) == 0 {
+		return Story{}, fmt.Errorf("there is no .yaml file")
+	}
+	return s, nil
+}
+
+var coversLine = regexp.MustCompile(`(?m)^covers: (.*)\n?`)
+
+func (s *Story) readComment() error {
+	comment := string(s.archive.Comment)
+	for _, m := range coversLine.FindAllStringSubmatch(comment, -1) {
+		for _, line := range strings.Split(m[1], ",") {
+			line = strings.TrimSpace(line)
+			if ok, _ := regexp.MatchString(`^L\d{3}$`, line); !ok {
+				return fmt.Errorf("covers: %q is not the number of a checklist line such as L063", line)
+			}
+			s.Covers = append(s.Covers, line)
+		}
+	}
+	s.Comment = strings.TrimSpace(coversLine.ReplaceAllString(comment, ""))
+	if s.Comment == "" {
+		return fmt.Errorf("the comment is missing: say what a user would expect")
+	}
+	return nil
+}
+
+func (o *Options) read(text string) error {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		key, value, ok := strings.Cut(line, ": ")
+		if !ok {
+			return fmt.Errorf("options: %q: want key: value", line)
+		}
+		if err := o.set(key, strings.TrimSpace(value)); err != nil {
+			return fmt.Errorf("options: %s: %w", key, err)
+		}
+	}
+	return nil
+}
+
+func (o *Options) set(key, value string) (err error) {
+	switch key {
+	case "catalog":
+		o.Catalog = value
+	case "preference-policy":
+		if value != "Ignore" && value != "Respect" {
+			return fmt.Errorf("%q: want Respect or Ignore", value)
+		}
+		o.IgnorePreferences = value == "Ignore"
+	case "max-instance-types":
+		o.MaxInstanceTypes, err = strconv.Atoi(value)
+	case "only":
+		reason, ok := strings.CutPrefix(value, "engine, because ")
+		if !ok || reason == "" {
+			return fmt.Errorf("%q: want engine, because <reason>", value)
+		}
+		o.EngineOnly = reason
+	default:
+		return fmt.Errorf("unknown; known are catalog, preference-policy, max-instance-types, only")
+	}
+	return err
+}
+
+// WithPlan is the text of the story with another plan.
+func (s Story) WithPlan(plan string) []byte {
+	archive := &txtar.Archive{Comment: s.archive.Comment}
+	for _, f := range s.archive.Files {
+		if f.Name != planFile {
+			archive.Files = append(archive.Files, f)
+		}
+	}
+	archive.Files = append(archive.Files, txtar.File{Name: planFile, Data: []byte(plan)})
+	return txtar.Format(archive)
+}
+
+// Renamed is the story with old replaced by replacement everywhere in its objects and its plan. Renaming the domain of
+// custom labels must not change what is done.
+func (s Story) Renamed(old, replacement string) Story {
+	inputs := slices.Clone(s.Inputs)
+	for i := range inputs {
+		inputs[i].YAML = bytes.ReplaceAll(inputs[i].YAML, []byte(old), []byte(replacement))
+	}
+	s.Inputs, s.Plan = inputs, strings.ReplaceAll(s.Plan, old, replacement)
+	return s
+}
