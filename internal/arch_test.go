@@ -53,11 +53,12 @@ internal/manifest < API
 
 # floor 4: what is
 internal/cluster < API, CORE, cloud, internal/ingest
-internal/simulation < API, CORE, cloud, internal/ingest, internal/manifest
+internal/simulation < API, CORE, cloud, internal/ingest, internal/cluster
 
 # floor 5: what happens
 internal/controller/loop < API, cloud, internal/observe, internal/options
 internal/controller/pair < API, cloud
+internal/controller/looptest < API, cloud, internal/observe, internal/options, internal/controller/loop, internal/controller/pair
 CONTROLLERBASE = API, cloud, internal/core/requirement, internal/observe, internal/options, internal/controller/loop, internal/controller/pair
 internal/controller/nodeclaim < CONTROLLERBASE
 internal/controller/termination < CONTROLLERBASE

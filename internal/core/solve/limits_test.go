@@ -1,0 +1,115 @@
+package solve
+
+import (
+	"testing"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/reason"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+func TestOpenClaimsCountAgainstTheNodeLimit(t *testing.T) {
+	p := pool("default", machine("small", 4, 16, 0.10))
+	p.Limits = map[int]int64{resource.Nodes: 2}
+	plan := Solve(problem(pods(5, shape(3000, gi)), p))
+	if len(plan.Claims) != 2 {
+		t.Fatalf("%d claims, want 2: the limit holds within one batch", len(plan.Claims))
+	}
+	if n := len(plan.Unschedulable[0].Pods); n != 3 || plan.Unschedulable[0].Reasons[0].Code != reason.NodesExhausted {
+		t.Errorf("%d pods refused for %v, want 3 for the node limit", n, plan.Unschedulable[0].Reasons)
+	}
+}
+
+func TestAClaimIsChargedWithItsLargestCandidateOnly(t *testing.T) {
+	p := pool("default", machine("small", 4, 16, 0.10), machine("large", 16, 64, 0.50))
+	p.Limits = map[int]int64{resource.CPU: 20_000}
+	plan := Solve(problem(pods(2, shape(3000, gi)), p))
+	for _, c := range plan.Claims {
+		if len(c.InstanceTypes) == 0 {
+			t.Errorf("claim without candidates: %+v", c)
+		}
+	}
+	worst := int64(0)
+	sizes := map[string]int64{"small": 4000, "large": 16000}
+	for _, c := range plan.Claims {
+		most := int64(0)
+		for _, name := range c.InstanceTypes {
+			most = max(most, sizes[name])
+		}
+		worst += most
+	}
+	if worst > 20_000 {
+		t.Errorf("the plan may add %dm of CPU, the limit is 20", worst)
+	}
+	if len(plan.Unschedulable) != 0 {
+		t.Errorf("refused: %v", plan.Unschedulable[0].Reasons)
+	}
+}
+
+func TestUsageOfExistingNodesCounts(t *testing.T) {
+	p := pool("default", machine("small", 4, 16, 0.10))
+	p.Limits = map[int]int64{resource.CPU: 8000}
+	in := problem(pods(3, shape(3000, gi)), p)
+	in.Nodes = []*model.Node{{ID: "n", Name: "n", Pool: "default", Launched: true, Capacity: resource.Vector{4000}}}
+	plan := Solve(in)
+	if len(plan.Claims) != 1 || plan.Unschedulable[0].Reasons[0].Code != reason.LimitsExceeded {
+		t.Errorf("%d claims, refusals %v; want one claim and the limit", len(plan.Claims), plan.Unschedulable)
+	}
+}
+
+// onItsWay is a machine that was asked for, of which only the request and the requirements are known.
+func onItsWay(zones ...string) *model.Node {
+	return &model.Node{
+		ID: "nodeclaim/a", Name: "a", ClaimName: "a", Managed: true, Pool: "default",
+		Requirements: requirement.NewSet(requirement.New(zoneKey, requirement.In, zones...)),
+		Capacity:     resource.Vector{4000, 8 * gi, 10}, Allocatable: resource.Vector{4000, 8 * gi, 10},
+	}
+}
+
+func TestAMachineOnItsWayTakesPodsThatFitWhateverIsLaunched(t *testing.T) {
+	inZoneA := shape(1000, gi)
+	inZoneA.Selector = requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-a"))
+	for name, c := range map[string]struct {
+		node *model.Node
+		want int
+	}{
+		"the zone is sure":              {onItsWay("zone-a"), 1},
+		"the zone may be another":       {onItsWay("zone-a", "zone-b"), 0},
+		"the zone is certainly another": {onItsWay("zone-b"), 0},
+	} {
+		in := problem(pods(1, inZoneA), pool("default", machine("small", 4, 16, 0.10)))
+		in.Nodes = []*model.Node{c.node}
+		if got := len(Solve(in).Placements); got != c.want {
+			t.Errorf("%s: %d placements, want %d", name, got, c.want)
+		}
+	}
+}
+
+func TestStopEndsWithWhatIsPlaced(t *testing.T) {
+	asked := 0
+	in := problem(append(pods(1, shape(2000, gi)), pods(1, shape(1000, gi))...), pool("default", machine("small", 4, 16, 0.10)))
+	in.Options.Stop = func() bool { asked++; return asked > 1 }
+	plan := Solve(in)
+	if len(plan.Claims) != 1 || len(plan.Undecided) != 1 || len(plan.Unschedulable) != 0 {
+		t.Errorf("%d claims, %d undecided, %d refused; want 1, 1, 0", len(plan.Claims), len(plan.Undecided), len(plan.Unschedulable))
+	}
+}
+
+func TestDaemonsTakeRoomOnTheMachinesTheyRunOn(t *testing.T) {
+	small, large := machine("small", 4, 16, 0.10), machine("large", 8, 32, 0.21)
+	onlyLarge := shape(2000, gi)
+	onlyLarge.Selector = requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "large"))
+	in := problem(pods(1, shape(3500, gi)), pool("default", small, large))
+	in.DaemonSets = []*model.DaemonSet{{Namespace: "kube-system", Name: "agent", Shape: onlyLarge}}
+	plan := Solve(in)
+	if got := plan.Claims[0].Requests.At(resource.CPU); got != 3500 {
+		t.Errorf("requests %dm, want 3500m: the small candidate has no daemon", got)
+	}
+	in = problem(pods(1, shape(3500, gi)), pool("default", small, large))
+	in.DaemonSets = []*model.DaemonSet{{Namespace: "kube-system", Name: "agent", Shape: shape(1000, gi)}}
+	plan = Solve(in)
+	if c := plan.Claims[0]; c.Requests.At(resource.CPU) != 4500 || len(c.InstanceTypes) != 1 || c.InstanceTypes[0] != "large" {
+		t.Errorf("requests %v on %v, want 4500m on the large machine", c.Requests, c.InstanceTypes)
+	}
+}
