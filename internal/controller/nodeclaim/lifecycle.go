@@ -121,13 +121,13 @@ func (l *Lifecycle) advance(ctx context.Context, claim *v1.NodeClaim) (reconcile
 	return all.result()
 }
 
-// persist writes the difference between stored and claim, metadata first. The status patch carries the resource
-// version: a merge patch replaces the whole list of conditions, and without the check it would drop those that other
-// controllers wrote meanwhile. A launch lost to such a conflict is remembered in memory.
+// persist writes the difference between stored and claim, metadata first. Both patches carry the resource version: a
+// merge patch replaces the whole list of conditions, and without the check it would drop those that other controllers
+// wrote meanwhile. A launch lost to such a conflict is remembered in memory.
 func (l *Lifecycle) persist(ctx context.Context, stored, claim *v1.NodeClaim) (outcome, error) {
 	status := claim.Status
 	if !equality.Semantic.DeepEqual(stored.ObjectMeta, claim.ObjectMeta) {
-		if err := l.Client.Patch(ctx, claim, client.MergeFrom(stored)); err != nil {
+		if err := l.Client.Patch(ctx, claim, optimistic(stored)); err != nil {
 			return unsaved(err)
 		}
 		l.writes.Wrote(claim)

@@ -42,6 +42,11 @@ func (v *Validation) Reconcile(ctx context.Context, request reconcile.Request) (
 		set.False(v1.ConditionTypeValidationSucceeded, "NodePoolValidationFailed", err.Error())
 	} else {
 		set.True(v1.ConditionTypeValidationSucceeded)
+		for _, requirement := range pool.Spec.Template.Spec.Requirements {
+			if unknown := v.Cloud.Labels.UnknownValues(requirement); len(unknown) > 0 {
+				loop.Log(ctx).Error("requirement has unknown values beside known ones", "key", requirement.Key, "unknown", unknown)
+			}
+		}
 	}
 	return loop.Settle(writeStatus(ctx, v.Client, stored, pool))
 }

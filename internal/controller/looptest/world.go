@@ -1,0 +1,275 @@
+// Package looptest is a small world for tests of reconcile loops: an API server and a cloud in memory, a clock that the
+// test moves, and a record of every event and metric. Reads can be frozen and calls can be made to fail, so that stale
+// caches, conflicts and crashes are ordinary test input.
+package looptest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	kwok "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+// World is everything a controller acts on.
+type World struct {
+	testing.TB
+	loop.Tools
+	Provider *Provider
+	Time     *clocktesting.FakeClock
+	// Fail, when set, is asked before every call; an error is returned to the caller instead of making the call. op is
+	// get, list, create, delete, patch, patch-status or create-eviction.
+	Fail func(op string, obj runtime.Object) error
+
+	registry *prometheus.Registry
+	mu       sync.Mutex
+	events   []string
+	frozen   map[string]client.Object
+}
+
+// New builds a world that contains the objects. Its cloud manages KWOKNodeClass. Time starts now, because the API
+// server in memory stamps deletions with the real time.
+func New(t testing.TB, objects ...client.Object) *World {
+	t.Helper()
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1.AddToScheme, kwok.AddToScheme} {
+		if err := add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &World{
+		TB: t, Provider: &Provider{}, Time: clocktesting.NewFakeClock(time.Now().Truncate(time.Second)),
+		registry: prometheus.NewRegistry(), frozen: map[string]client.Object{},
+	}
+	b := fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).
+		WithStatusSubresource(&v1.NodePool{}, &v1.NodeClaim{}, &kwok.KWOKNodeClass{}, &corev1.Node{}).
+		WithInterceptorFuncs(w.intercept())
+	for _, index := range pair.Indexes() {
+		b = b.WithIndex(index.Object, index.Field, index.Values)
+	}
+	class := cloud.NodeClass{
+		GVK: kwok.SchemeGroupVersion.WithKind("KWOKNodeClass"),
+		New: func() cloud.NodeClassObject { return &kwok.KWOKNodeClass{} },
+	}
+	w.Tools = loop.Tools{
+		Client:    b.Build(),
+		Clock:     w.Time,
+		Cloud:     cloud.Cloud{Name: "test", Provider: w.Provider, NodeClasses: []cloud.NodeClass{class}, Labels: v1.CoreLabelRules()},
+		Metrics:   observe.NewMetrics(w.registry, nil),
+		CPUMillis: 1000,
+	}
+	w.Recorder = observe.NewRecorder(sink{w}, w.Time)
+	w.Provider.clock = w.Time
+	return w
+}
+
+// Run reconciles one object by name and fails the test on an error.
+func (w *World) Run(r reconcile.Reconciler, obj client.Object) reconcile.Result {
+	w.Helper()
+	result, err := w.Try(r, obj)
+	if err != nil {
+		w.Fatalf("reconciling %s: %v", obj.GetName(), err)
+	}
+	return result
+}
+
+// Try reconciles one object by name.
+func (w *World) Try(r reconcile.Reconciler, obj client.Object) (reconcile.Result, error) {
+	return r.Reconcile(w.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(obj)})
+}
+
+// Get reads the object as it is now into a copy; nil when it is gone.
+func Get[T client.Object](w *World, obj T) (T, bool) {
+	w.Helper()
+	defer w.bypass()()
+	out := obj.DeepCopyObject().(T)
+	err := w.Client.Get(w.Context(), client.ObjectKeyFromObject(obj), out)
+	if client.IgnoreNotFound(err) != nil {
+		w.Fatal(err)
+	}
+	return out, err == nil
+}
+
+// Must reads the object as it is now and fails the test when it is gone.
+func Must[T client.Object](w *World, obj T) T {
+	w.Helper()
+	out, ok := Get(w, obj)
+	if !ok {
+		w.Fatalf("%T %s is gone", obj, obj.GetName())
+	}
+	return out
+}
+
+// Add creates objects.
+func (w *World) Add(objects ...client.Object) {
+	w.Helper()
+	defer w.bypass()()
+	for _, obj := range objects {
+		if err := w.Client.Create(w.Context(), obj); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// Delete deletes an object as a user would.
+func (w *World) Delete(obj client.Object) {
+	w.Helper()
+	defer w.bypass()()
+	if err := w.Client.Delete(w.Context(), obj); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// Change changes an object, its status included, as another writer would.
+func Change[T client.Object](w *World, obj T, change func(T)) T {
+	w.Helper()
+	defer w.bypass()()
+	current := Must(w, obj)
+	stored := current.DeepCopyObject().(T)
+	change(current)
+	wanted := current.DeepCopyObject().(T)
+	if err := w.Client.Patch(w.Context(), current, client.MergeFrom(stored)); err != nil {
+		w.Fatal(err)
+	}
+	err := w.Client.Status().Patch(w.Context(), wanted, client.MergeFrom(stored))
+	if apierrors.IsNotFound(err) {
+		return wanted // the change removed the last finalizer
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+	return Must(w, obj)
+}
+
+// Freeze makes every later Get of the object return what it is now, like a cache that lags; it returns the thaw.
+func (w *World) Freeze(obj client.Object) func() {
+	now := obj.DeepCopyObject().(client.Object)
+	if err := w.Client.Get(w.Context(), client.ObjectKeyFromObject(obj), now); err != nil {
+		w.Fatal(err)
+	}
+	key := fmt.Sprintf("%T/%s", obj, client.ObjectKeyFromObject(obj))
+	w.frozen[key] = now
+	return func() { delete(w.frozen, key) }
+}
+
+// bypass suspends failures and frozen reads while the test itself uses the client.
+func (w *World) bypass() (restore func()) {
+	fail, frozen := w.Fail, w.frozen
+	w.Fail, w.frozen = nil, nil
+	return func() { w.Fail, w.frozen = fail, frozen }
+}
+
+func (w *World) fail(op string, obj runtime.Object) error {
+	if w.Fail == nil {
+		return nil
+	}
+	return w.Fail(op, obj)
+}
+
+func (w *World) intercept() interceptor.Funcs {
+	return interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if err := w.fail("get", obj); err != nil {
+				return err
+			}
+			if old, ok := w.frozen[fmt.Sprintf("%T/%s", obj, key)]; ok {
+				return runtime.DefaultUnstructuredConverter.FromUnstructured(unstructuredOf(w, old), obj)
+			}
+			return c.Get(ctx, key, obj, opts...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if err := w.fail("list", list); err != nil {
+				return err
+			}
+			return c.List(ctx, list, opts...)
+		},
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			if err := w.fail("create", obj); err != nil {
+				return err
+			}
+			return c.Create(ctx, obj, opts...)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+			if err := w.fail("delete", obj); err != nil {
+				return err
+			}
+			return c.Delete(ctx, obj, opts...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if err := w.fail("patch", obj); err != nil {
+				return err
+			}
+			return c.Patch(ctx, obj, patch, opts...)
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			if err := w.fail("patch-"+sub, obj); err != nil {
+				return err
+			}
+			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
+		},
+		SubResourceCreate: func(ctx context.Context, c client.Client, sub string, obj, body client.Object, opts ...client.SubResourceCreateOption) error {
+			if err := w.fail("create-"+sub, obj); err != nil {
+				return err
+			}
+			return c.SubResource(sub).Create(ctx, obj, body, opts...)
+		},
+	}
+}
+
+func unstructuredOf(w *World, obj client.Object) map[string]any {
+	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return out
+}
+
+// Conflict is the error of a write that came too late.
+func Conflict() error {
+	return apierrors.NewConflict(schema.GroupResource{Resource: "things"}, "thing", fmt.Errorf("somebody else wrote"))
+}
+
+// NotFound is the error of a call for an object that is gone.
+func NotFound() error {
+	return apierrors.NewNotFound(schema.GroupResource{Resource: "things"}, "thing")
+}
+
+// Always fails every call of op on objects of the same type as like.
+func Always(op string, like runtime.Object, err error) func(string, runtime.Object) error {
+	return func(gotOp string, obj runtime.Object) error {
+		if gotOp == op && fmt.Sprintf("%T", obj) == fmt.Sprintf("%T", like) {
+			return err
+		}
+		return nil
+	}
+}
+
+// Condition returns the condition as "Status/Reason/Message"; empty when there is none.
+func Condition(list []metav1.Condition, conditionType string) string {
+	for _, c := range list {
+		if c.Type == conditionType {
+			return fmt.Sprintf("%s/%s/%s", c.Status, c.Reason, c.Message)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,126 @@
+package nodeclaim_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
+)
+
+func TestConsistency(t *testing.T) {
+	const good, bad = "True/ConsistentStateFound/", "False/ConsistencyCheckFailed/Consistency Check Failed"
+	for name, c := range map[string]struct {
+		capacity      corev1.ResourceList
+		uninitialized bool
+		unmanaged     bool
+		deleting      bool
+		noNode        bool
+		want          string
+		events        []string
+	}{
+		"NC159 exactly ninety percent": {capacity: looptest.Resources("cpu", "1800m", "memory", "4Gi"), want: good},
+		"NC160 clearly less": {capacity: looptest.Resources("cpu", "1", "memory", "1Gi"), want: bad, events: []string{
+			"Warning FailedConsistencyCheck a: expected 2 of resource cpu, but found 1 (50.0% of expected)",
+			"Warning FailedConsistencyCheck a: expected 4Gi of resource memory, but found 1Gi (25.0% of expected)",
+		}},
+		"NC162 uninitialized claims are not judged": {capacity: looptest.Resources(), uninitialized: true, want: good},
+		"NC162 deleting claims are not judged":      {capacity: looptest.Resources(), deleting: true},
+		"NC161 unmanaged claims are not checked":    {capacity: looptest.Resources(), unmanaged: true},
+		"claims without Node are not checked":       {noNode: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := looptest.New(t)
+			claim, node := w.LaunchedClaim("a", v1.ConditionTypeRegistered), w.RegisteredNode("a")
+			if !c.uninitialized {
+				claim = w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized)
+			}
+			claim.Spec.Resources.Requests = looptest.Resources("cpu", "1", "memory", "1Gi", "example.com/unexpected", "1")
+			node.Status.Capacity = c.capacity
+			if c.unmanaged {
+				claim.Spec.NodeClassRef = looptest.Unmanaged()
+			}
+			w.Add(claim)
+			if !c.noNode {
+				w.Add(node)
+			}
+			if c.deleting {
+				w.Delete(claim)
+			}
+			w.Run(nodeclaim.NewConsistency(w.Tools), claim)
+			if got := looptest.Condition(looptest.Must(w, claim).Status.Conditions, "ConsistentStateFound"); got != c.want {
+				t.Errorf("ConsistentStateFound %q, want %q", got, c.want)
+			}
+			if !slices.Equal(w.Events(), c.events) {
+				t.Errorf("events %q", w.Events())
+			}
+		})
+	}
+	t.Run("NC163 at most every ten minutes", func(t *testing.T) {
+		w := looptest.New(t)
+		claim, node := w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized), w.RegisteredNode("a")
+		w.Add(claim, node)
+		c := nodeclaim.NewConsistency(w.Tools)
+		w.Run(c, claim)
+		looptest.Change(w, node, func(n *corev1.Node) { n.Status.Capacity = looptest.Resources("cpu", "1") })
+		w.Time.Step(4 * time.Minute)
+		if result := w.Run(c, claim); result != loop.After(6*time.Minute) || len(w.Events()) != 0 {
+			t.Errorf("result %+v, events %v", result, w.Events())
+		}
+		w.Time.Step(6 * time.Minute)
+		w.Run(c, claim)
+		if len(w.Events()) != 1 {
+			t.Errorf("events %v", w.Events())
+		}
+	})
+	t.Run("a conflict does not start the period", func(t *testing.T) {
+		w := looptest.New(t)
+		claim := w.LaunchedClaim("a", v1.ConditionTypeRegistered)
+		w.Add(claim, w.RegisteredNode("a"))
+		w.Fail = looptest.Always("patch-status", claim, looptest.Conflict())
+		c := nodeclaim.NewConsistency(w.Tools)
+		if result := w.Run(c, claim); result != loop.Again() {
+			t.Errorf("result %+v", result)
+		}
+		w.Fail = nil
+		w.Run(c, claim)
+		if looptest.Condition(looptest.Must(w, claim).Status.Conditions, "ConsistentStateFound") == "" {
+			t.Error("not written")
+		}
+	})
+}
+
+func TestHydration(t *testing.T) {
+	for name, managed := range map[string]bool{"NC094 NC095 managed": true, "NC096 unmanaged": false} {
+		t.Run(name, func(t *testing.T) {
+			w := looptest.New(t)
+			claim, node := w.LaunchedClaim("a"), w.Node("a")
+			delete(claim.Labels, looptest.ClassLabel)
+			if !managed {
+				claim.Spec.NodeClassRef = looptest.Unmanaged()
+			}
+			w.Add(claim, node)
+			w.Run(nodeclaim.NewHydration(w.Tools), claim)
+			w.Run(nodeclaim.NewNodeHydration(w.Tools), node)
+			want := map[bool]string{true: "default"}[managed]
+			if c, n := looptest.Must(w, claim).Labels[looptest.ClassLabel], looptest.Must(w, node).Labels[looptest.ClassLabel]; c != want || n != want {
+				t.Errorf("claim %q, node %q, want %q", c, n, want)
+			}
+		})
+	}
+	t.Run("a Node with several claims is left alone", func(t *testing.T) {
+		w := looptest.New(t)
+		first, second, node := w.LaunchedClaim("a"), w.LaunchedClaim("b"), w.Node("a")
+		second.Status.ProviderID = first.Status.ProviderID
+		w.Add(first, second, node)
+		w.Run(nodeclaim.NewNodeHydration(w.Tools), node)
+		if _, labelled := looptest.Must(w, node).Labels[looptest.ClassLabel]; labelled {
+			t.Error("it was labelled")
+		}
+	})
+}

@@ -1,0 +1,299 @@
+package nodeclaim_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	kwok "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
+)
+
+// offering is one offering of the type "small".
+func offering(zone, capacityType string, available bool, more ...v1.NodeSelectorRequirementWithMinValues) cloud.Offering {
+	return cloud.Offering{Available: available, Requirements: append(more, cloud.In(corev1.LabelTopologyZone, zone), cloud.In(v1.CapacityTypeLabelKey, capacityType))}
+}
+
+func small(offerings ...cloud.Offering) []*cloud.InstanceType {
+	return []*cloud.InstanceType{{Name: "other", Offerings: []cloud.Offering{offering("zone-1", "spot", true)}}, {Name: "small", Offerings: offerings}}
+}
+
+func hashes(obj client.Object, hash, version string) {
+	annotations := map[string]string{}
+	if hash != "" {
+		annotations[v1.NodePoolHashAnnotationKey] = hash
+	}
+	if version != "" {
+		annotations[v1.NodePoolHashVersionAnnotationKey] = version
+	}
+	obj.SetAnnotations(annotations)
+}
+
+func require(key string, op corev1.NodeSelectorOperator, values ...string) func(*v1.NodePool) {
+	return func(p *v1.NodePool) {
+		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, v1.NodeSelectorRequirementWithMinValues{Key: key, Operator: op, Values: values})
+	}
+}
+
+func TestDrift(t *testing.T) {
+	const zone = corev1.LabelTopologyZone
+	old := 2 * time.Hour
+	reserved := func(c *v1.NodeClaim) {
+		c.Labels[v1.CapacityTypeLabelKey], c.Labels["reservation"] = "reserved", "r-1"
+	}
+	for name, c := range map[string]struct {
+		pool  func(*v1.NodePool)
+		claim func(*v1.NodeClaim)
+		types []*cloud.InstanceType
+		age   time.Duration
+		drift cloud.DriftReason
+		want  string
+	}{
+		"nothing drifts":                          {},
+		"NC115 the provider says so":              {drift: "AMIDrift", want: "AMIDrift"},
+		"NC124 the hash outranks the provider":    {drift: "AMIDrift", pool: func(p *v1.NodePool) { hashes(p, "2", "v3") }, want: "NodePoolDrifted"},
+		"NC125 requirements outrank the provider": {drift: "AMIDrift", pool: require(zone, "In", "zone-2"), want: "RequirementsDrifted"},
+		"NC135 no hash on the claim":              {pool: func(p *v1.NodePool) { hashes(p, "2", "v3") }, claim: func(c *v1.NodeClaim) { hashes(c, "", "v3") }},
+		"NC135 no hash on the pool":               {pool: func(p *v1.NodePool) { hashes(p, "", "v3") }},
+		"NC136 versions differ":                   {pool: func(p *v1.NodePool) { hashes(p, "2", "v4") }},
+		"NC136 no version":                        {pool: func(p *v1.NodePool) { hashes(p, "2", "") }},
+		"NC129 a wider list":                      {pool: require(zone, "In", "zone-1", "zone-2")},
+		"NC129 a narrower list":                   {pool: require(zone, "In", "zone-2", "zone-3"), want: "RequirementsDrifted"},
+		"NC130 a new required key":                {pool: require("team", "In", "x"), want: "RequirementsDrifted"},
+		"NC131 Exists on a label that exists":     {pool: require(zone, "Exists")},
+		"NC131 DoesNotExist on one that exists":   {pool: require(zone, "DoesNotExist"), want: "RequirementsDrifted"},
+		"a new excluded key":                      {pool: require("team", "NotIn", "x")},
+		"NC132 bounds that hold":                  {claim: func(c *v1.NodeClaim) { c.Labels["gen"] = "5" }, pool: func(p *v1.NodePool) { require("gen", "Gt", "4")(p); require("gen", "Lt", "6")(p) }},
+		"NC132 bounds that do not":                {claim: func(c *v1.NodeClaim) { c.Labels["gen"] = "5" }, pool: require("gen", "Gt", "5"), want: "RequirementsDrifted"},
+		"NC122 young claims are not checked":      {types: small(), age: time.Hour - time.Second},
+		"NC117 no instance type label":            {types: small(offering("zone-1", "spot", true)), claim: func(c *v1.NodeClaim) { delete(c.Labels, corev1.LabelInstanceTypeStable) }, age: old, want: "InstanceTypeNotFound"},
+		"NC118 the type is gone":                  {types: small()[:1], age: old, want: "InstanceTypeNotFound"},
+		"NC119 the type has no offering":          {types: small(), age: old, want: "InstanceTypeNotFound"},
+		"NC120 offerings elsewhere":               {types: small(offering("zone-2", "spot", true), offering("zone-1", "on-demand", true)), age: old, want: "InstanceTypeNotFound"},
+		"NC121 an offering that is sold out":      {types: small(offering("zone-1", "spot", false)), age: old},
+		"NC137 reserved, still reserved":          {claim: reserved, types: small(offering("zone-1", "reserved", true, cloud.In("reservation", "r-2"))), age: old},
+		"NC137 reserved, now on-demand":           {claim: reserved, types: small(offering("zone-1", "on-demand", true, cloud.DoesNotExist("reservation"))), age: old},
+		"NC138 reserved, only spot is left":       {claim: reserved, types: small(offering("zone-1", "spot", true, cloud.DoesNotExist("reservation"))), age: old, want: "InstanceTypeNotFound"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := looptest.New(t)
+			w.Cloud.ReservationIDLabel = "reservation"
+			pool, claim := looptest.Pool(), w.LaunchedClaim("a")
+			hashes(pool, "1", "v3")
+			hashes(claim, "1", "v3")
+			if c.pool != nil {
+				c.pool(pool)
+			}
+			if c.claim != nil {
+				c.claim(claim)
+			}
+			w.Provider.Types, w.Provider.Drift = c.types, c.drift
+			w.Add(pool, claim)
+			w.Time.Step(c.age)
+			result := w.Run(nodeclaim.NewDisruption(w.Tools), claim)
+			want := ""
+			if c.want != "" {
+				want = "True/" + c.want + "/" + c.want
+			}
+			if got := looptest.Condition(looptest.Must(w, claim).Status.Conditions, "Drifted"); got != want {
+				t.Errorf("Drifted %q, want %q", got, want)
+			}
+			if result.RequeueAfter != 5*time.Minute {
+				t.Errorf("looks again after %v", result.RequeueAfter)
+			}
+		})
+	}
+}
+
+func TestDriftOverTime(t *testing.T) {
+	start := func(t *testing.T, change func(*looptest.World, *v1.NodeClaim)) (*looptest.World, *v1.NodeClaim, *nodeclaim.Disruption) {
+		w := looptest.New(t)
+		claim := w.LaunchedClaim("a")
+		if change != nil {
+			change(w, claim)
+		}
+		w.Add(looptest.Pool(), claim)
+		return w, claim, nodeclaim.NewDisruption(w.Tools)
+	}
+	drifted := func(w *looptest.World, claim *v1.NodeClaim) *metav1.Condition {
+		return condition.For(looptest.Must(w, claim), w.Time.Now()).Get(v1.ConditionTypeDrifted)
+	}
+	t.Run("NC128 NC139 drift keeps its time and ends", func(t *testing.T) {
+		w, claim, d := start(t, nil)
+		w.Provider.Drift = "AMIDrift"
+		w.Run(d, claim)
+		first := drifted(w, claim)
+		w.Time.Step(10 * time.Minute)
+		w.Run(d, claim)
+		if again := drifted(w, claim); !again.LastTransitionTime.Equal(&first.LastTransitionTime) {
+			t.Errorf("moved from %v to %v", first.LastTransitionTime, again.LastTransitionTime)
+		}
+		w.Provider.Drift = ""
+		w.Time.Step(10 * time.Minute)
+		w.Run(d, claim)
+		if got := drifted(w, claim); got != nil {
+			t.Errorf("still %+v", got)
+		}
+	})
+	t.Run("pod events do not become calls to the cloud; changes of the class do", func(t *testing.T) {
+		w, claim, d := start(t, nil)
+		class := looptest.Class()
+		w.Add(class)
+		for range 3 {
+			w.Time.Step(20 * time.Second)
+			looptest.Change(w, claim, func(c *v1.NodeClaim) { c.Status.LastPodEventTime = metav1.NewTime(w.Time.Now()) })
+			w.Run(d, claim)
+		}
+		if n := w.Provider.Calls("IsDrifted"); n != 1 {
+			t.Errorf("asked %d times", n)
+		}
+		w.Provider.Drift = "ClassDrift"
+		looptest.Change(w, class, func(c *kwok.KWOKNodeClass) { c.Labels = map[string]string{"changed": "yes"} })
+		w.Run(d, claim)
+		if got := drifted(w, claim); got == nil || got.Reason != "ClassDrift" {
+			t.Errorf("Drifted %+v", got)
+		}
+	})
+	t.Run("NC123 a good instance type check holds for half an hour, a bad one for nothing", func(t *testing.T) {
+		w, claim, d := start(t, nil)
+		w.Time.Step(2 * time.Hour)
+		w.Run(d, claim)
+		w.Run(d, claim)
+		if n := w.Provider.Calls("InstanceTypes"); n != 2 {
+			t.Errorf("after failures: asked %d times, want 2", n)
+		}
+		w.Provider.Types = small(offering("zone-1", "spot", true))
+		w.Run(d, claim)
+		w.Time.Step(30*time.Minute - time.Second)
+		w.Run(d, claim)
+		if n := w.Provider.Calls("InstanceTypes"); n != 3 {
+			t.Errorf("after a success: asked %d times, want 3", n)
+		}
+		w.Time.Step(time.Second)
+		w.Run(d, claim)
+		if n := w.Provider.Calls("InstanceTypes"); n != 4 {
+			t.Errorf("after half an hour: asked %d times, want 4", n)
+		}
+	})
+	t.Run("NC126 an unlaunched claim cannot drift", func(t *testing.T) {
+		w, claim, d := start(t, func(w *looptest.World, c *v1.NodeClaim) {
+			set := condition.For(c, w.Time.Now())
+			set.Unknown(v1.ConditionTypeLaunched, "X", "")
+			set.True(v1.ConditionTypeDrifted)
+		})
+		if result := w.Run(d, claim); drifted(w, claim) != nil || result.RequeueAfter != 0 {
+			t.Errorf("result %+v, Drifted %+v", result, drifted(w, claim))
+		}
+	})
+	t.Run("provider errors", func(t *testing.T) {
+		w, claim, d := start(t, nil)
+		w.Provider.DriftErr = errors.New("throttled")
+		if _, err := w.Try(d, claim); !errors.Is(err, w.Provider.DriftErr) {
+			t.Errorf("error %v", err)
+		}
+		w.Provider.DriftErr = cloud.NewNodeClaimNotFoundError(errors.New("gone"))
+		w.Run(d, claim)
+	})
+	t.Run("a conflict is retried quietly", func(t *testing.T) {
+		w, claim, d := start(t, nil)
+		w.Provider.Drift = "AMIDrift"
+		w.Fail = looptest.Always("patch-status", claim, looptest.Conflict())
+		if result := w.Run(d, claim); result != loop.Again() {
+			t.Errorf("result %+v", result)
+		}
+	})
+}
+
+func TestDisruptionLeavesAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		claim func(*v1.NodeClaim)
+		pool  bool
+	}{
+		"NC105 NC116 unmanaged claims": {func(c *v1.NodeClaim) { c.Spec.NodeClassRef = looptest.Unmanaged() }, true},
+		"NC127 claims without a pool":  {func(*v1.NodeClaim) {}, false},
+		"claims without a pool label":  {func(c *v1.NodeClaim) { delete(c.Labels, v1.NodePoolLabelKey) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := looptest.New(t)
+			claim := w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized)
+			c.claim(claim)
+			w.Add(claim)
+			if c.pool {
+				w.Add(looptest.Pool())
+			}
+			w.Provider.Drift = "AMIDrift"
+			before := looptest.Must(w, claim).ResourceVersion
+			w.Run(nodeclaim.NewDisruption(w.Tools), claim)
+			if looptest.Must(w, claim).ResourceVersion != before {
+				t.Error("it was written")
+			}
+		})
+	}
+}
+
+func TestConsolidatable(t *testing.T) {
+	minute, zero := time.Minute, time.Duration(0)
+	three := int64(3)
+	for name, c := range map[string]struct {
+		after       *time.Duration
+		replicas    *int64
+		initialized bool
+		podEvent    time.Duration // before now; zero means never
+		age         time.Duration // since initialization
+		want        bool
+		wait        time.Duration
+	}{
+		"NC107 a minute after initialization":       {after: &minute, initialized: true, age: time.Minute, want: true},
+		"NC112 before that":                         {after: &minute, initialized: true, age: 20 * time.Second, wait: 40 * time.Second},
+		"NC106 a minute after the last pod event":   {after: &minute, initialized: true, age: time.Hour, podEvent: time.Minute, want: true},
+		"NC108 NC112 soon after a pod event":        {after: &minute, initialized: true, age: time.Hour, podEvent: time.Second, wait: 59 * time.Second},
+		"NC109 never":                               {initialized: true, age: time.Hour},
+		"NC110 not initialized":                     {after: &zero, age: time.Hour},
+		"NC111 at once":                             {after: &zero, initialized: true, podEvent: time.Nanosecond, want: true},
+		"NC113 static pools are never consolidated": {after: &zero, replicas: &three, initialized: true, age: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := looptest.New(t)
+			pool, claim := looptest.Pool(), w.LaunchedClaim("a", v1.ConditionTypeRegistered)
+			pool.Spec.Disruption.ConsolidateAfter.Duration, pool.Spec.Replicas = c.after, c.replicas
+			set := condition.For(claim, w.Time.Now())
+			if c.initialized {
+				set.True(v1.ConditionTypeInitialized)
+			}
+			if c.replicas == nil {
+				set.True(v1.ConditionTypeConsolidatable)
+			}
+			set.True(v1.ConditionTypeDrifted)
+			w.Time.Step(c.age)
+			if c.podEvent > 0 {
+				claim.Status.LastPodEventTime = metav1.NewTime(w.Time.Now().Add(-c.podEvent))
+			}
+			w.Provider.Types = small(offering("zone-1", "spot", true))
+			w.Add(pool, claim)
+			result := w.Run(nodeclaim.NewDisruption(w.Tools), claim)
+			conditions := looptest.Must(w, claim).Status.Conditions
+			if got := looptest.Condition(conditions, "Consolidatable") != ""; got != c.want {
+				t.Errorf("Consolidatable: %v, want %v", got, c.want)
+			}
+			if looptest.Condition(conditions, "Drifted") != "" {
+				t.Error("NC114 Drifted was not removed in the same write")
+			}
+			wait := 5 * time.Minute
+			if c.wait != 0 {
+				wait = c.wait
+			}
+			if result.RequeueAfter != wait {
+				t.Errorf("looks again after %v, want %v", result.RequeueAfter, wait)
+			}
+		})
+	}
+}

@@ -1,0 +1,225 @@
+package nodeclaim_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
+)
+
+func TestFinalize(t *testing.T) {
+	t.Run("NC077 NC080 NC092 NC093 Nodes, instance and finalizer go in this order", func(t *testing.T) {
+		w := looptest.New(t)
+		claim, node := w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized), w.RegisteredNode("a")
+		w.Add(claim, node)
+		w.Delete(claim)
+		l := nodeclaim.NewLifecycle(w.Tools, &health{})
+
+		if result := w.Run(l, claim); result != (reconcile.Result{}) || w.Provider.Calls("Delete") != 0 {
+			t.Fatalf("NC082 with a Node left: result %+v, %d instance deletions", result, w.Provider.Calls("Delete"))
+		}
+		if looptest.Must(w, node).DeletionTimestamp == nil {
+			t.Fatal("the Node was not deleted")
+		}
+		looptest.Change(w, node, func(n *corev1.Node) { n.Finalizers = nil })
+		if result := w.Run(l, claim); result.RequeueAfter != 5*time.Second {
+			t.Fatalf("with the instance terminating: %+v", result)
+		}
+		got := looptest.Must(w, claim)
+		if c := looptest.Condition(got.Status.Conditions, "InstanceTerminating"); c != "True/InstanceTerminating/" {
+			t.Errorf("InstanceTerminating %q", c)
+		}
+		if c := looptest.Condition(got.Status.Conditions, "Ready"); c != "True/Ready/" {
+			t.Errorf("NC089 Ready %q", c)
+		}
+		w.Run(l, claim)
+		w.Provider.Finish("test://a")
+		w.Run(l, claim)
+		if _, there := looptest.Get(w, claim); there {
+			t.Error("the claim is still there")
+		}
+		for _, metric := range []string{"karpenter_nodeclaims_instance_termination_duration_seconds", "karpenter_nodeclaims_termination_duration_seconds"} {
+			if n := w.Count(metric, "nodepool=pool"); n != 1 {
+				t.Errorf("%s has %v samples", metric, n)
+			}
+		}
+		if n := w.Count("karpenter_nodeclaims_terminated_total", "nodepool=pool", "capacity_type=spot", "zone=zone-1"); n != 1 {
+			t.Errorf("terminated %v times", n)
+		}
+		if len(w.Events()) != 0 {
+			t.Errorf("events %v", w.Events())
+		}
+	})
+	t.Run("NC081 NC082 every Node with the provider id goes first", func(t *testing.T) {
+		w := looptest.New(t)
+		claim, first, second := w.LaunchedClaim("a", v1.ConditionTypeRegistered), w.RegisteredNode("a"), w.RegisteredNode("b")
+		second.Spec.ProviderID = first.Spec.ProviderID
+		w.Add(claim, first, second)
+		w.Delete(claim)
+		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		for _, node := range []*corev1.Node{first, second} {
+			if looptest.Must(w, node).DeletionTimestamp == nil {
+				t.Errorf("%s is not deleted", node.Name)
+			}
+		}
+	})
+	t.Run("NC083 NC084 a claim that was never launched goes at once", func(t *testing.T) {
+		w := looptest.New(t)
+		claim, node := w.Claim("a"), w.Node("x")
+		claim.Finalizers = []string{v1.TerminationFinalizer}
+		node.Spec.ProviderID = ""
+		w.Add(claim, node)
+		w.Delete(claim)
+		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		if _, there := looptest.Get(w, claim); there || w.Provider.Calls("Delete") != 0 || looptest.Must(w, node).DeletionTimestamp != nil {
+			t.Errorf("claim there: %v, instance deletions: %d", there, w.Provider.Calls("Delete"))
+		}
+	})
+	t.Run("NC085 Nodes of an unregistered claim are not touched", func(t *testing.T) {
+		w := looptest.New(t)
+		claim, node := w.LaunchedClaim("a"), w.Node("a")
+		w.Add(claim, node)
+		w.Delete(claim)
+		w.Provider.Finish("test://a")
+		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		if _, there := looptest.Get(w, claim); there || looptest.Must(w, node).DeletionTimestamp != nil {
+			t.Errorf("claim there: %v", there)
+		}
+	})
+	t.Run("NC078 an unmanaged claim is left alone", func(t *testing.T) {
+		w := looptest.New(t)
+		claim := w.LaunchedClaim("a")
+		claim.Spec.NodeClassRef = looptest.Unmanaged()
+		w.Add(claim)
+		w.Delete(claim)
+		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		if len(looptest.Must(w, claim).Finalizers) != 1 || w.Provider.Calls("Delete") != 0 {
+			t.Error("it was finalized")
+		}
+	})
+	t.Run("NC079 a provider error is returned and the finalizer stays", func(t *testing.T) {
+		for name, cause := range map[string]error{"throttled": errors.New("slow down"), "an API error in disguise": looptest.NotFound()} {
+			t.Run(name, func(t *testing.T) {
+				w := looptest.New(t)
+				claim := w.LaunchedClaim("a")
+				w.Add(claim)
+				w.Delete(claim)
+				w.Provider.DeleteErr = cause
+				if _, err := w.Try(nodeclaim.NewLifecycle(w.Tools, &health{}), claim); !errors.Is(err, cause) {
+					t.Errorf("error %v", err)
+				}
+				if len(looptest.Must(w, claim).Finalizers) != 1 {
+					t.Error("the finalizer is gone")
+				}
+			})
+		}
+	})
+	t.Run("an instance launched just before the deletion is not forgotten", func(t *testing.T) {
+		w := looptest.New(t)
+		claim := w.Claim("a")
+		w.Add(claim)
+		l := nodeclaim.NewLifecycle(w.Tools, &health{})
+		w.Provider.OnCreate = func(*v1.NodeClaim) { w.Delete(claim) }
+		w.Run(l, claim) // its writes conflict with the deletion
+		w.Run(l, claim)
+		if w.Provider.Has("test://a") {
+			t.Error("the instance still runs")
+		}
+		w.Provider.Finish("test://a")
+		w.Run(l, claim)
+		if _, there := looptest.Get(w, claim); there {
+			t.Error("the claim is still there")
+		}
+	})
+	t.Run("conflicts are retried quietly", func(t *testing.T) {
+		for _, op := range []string{"patch", "patch-status"} {
+			w := looptest.New(t)
+			claim := w.LaunchedClaim("a")
+			w.Add(claim)
+			w.Delete(claim)
+			if op == "patch" {
+				w.Provider.Finish("test://a")
+			}
+			w.Fail = looptest.Always(op, claim, looptest.Conflict())
+			if result := w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim); result != loop.Again() {
+				t.Errorf("%s: %+v", op, result)
+			}
+			if n := w.Count("karpenter_nodeclaims_terminated_total"); n != 0 {
+				t.Errorf("%s: counted %v", op, n)
+			}
+		}
+	})
+	t.Run("NC090 quantities that spell differently do not matter", func(t *testing.T) {
+		w := looptest.New(t)
+		claim := w.LaunchedClaim("a")
+		claim.Spec.Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("0.5"), "memory": resource.MustParse("1024Mi")}
+		w.Add(claim)
+		w.Delete(claim)
+		w.Provider.Finish("test://a")
+		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		if _, there := looptest.Get(w, claim); there {
+			t.Error("the claim is still there")
+		}
+	})
+	t.Run("NC091 conditions follow the generation", func(t *testing.T) {
+		w := looptest.New(t)
+		claim := w.LaunchedClaim("a")
+		claim.Generation = 9
+		w.Add(claim)
+		w.Delete(claim)
+		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		for _, c := range looptest.Must(w, claim).Status.Conditions {
+			if c.ObservedGeneration != 9 {
+				t.Errorf("%s at generation %d", c.Type, c.ObservedGeneration)
+			}
+		}
+	})
+}
+
+func TestFinalizeDeadline(t *testing.T) {
+	grace := &metav1.Duration{Duration: time.Hour}
+	for name, c := range map[string]struct {
+		grace *metav1.Duration
+		have  string
+		want  func(deleted time.Time) string
+		event bool
+	}{
+		"NC086 no grace period, no deadline":      {want: func(time.Time) string { return "" }},
+		"NC087 the grace period gives a deadline": {grace: grace, event: true, want: func(at time.Time) string { return at.Add(time.Hour).Format(time.RFC3339) }},
+		"NC088 a deadline is never changed":       {grace: grace, have: "2026-01-01T00:00:00Z", want: func(time.Time) string { return "2026-01-01T00:00:00Z" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := looptest.New(t)
+			claim := w.LaunchedClaim("a")
+			claim.Spec.TerminationGracePeriod = c.grace
+			if c.have != "" {
+				claim.Annotations = map[string]string{v1.NodeClaimTerminationTimestampAnnotationKey: c.have}
+			}
+			w.Add(claim)
+			w.Delete(claim)
+			w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+			got := looptest.Must(w, claim)
+			want := c.want(got.DeletionTimestamp.Time)
+			if value := got.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey]; value != want {
+				t.Errorf("deadline %q, want %q", value, want)
+			}
+			wantEvents := []string{}
+			if c.event {
+				wantEvents = append(wantEvents, "Warning TerminationGracePeriodExpiring a: All pods will be deleted by "+want)
+			}
+			if !slices.Equal(w.Events(), wantEvents) {
+				t.Errorf("events %q, want %q", w.Events(), wantEvents)
+			}
+		})
+	}
+}

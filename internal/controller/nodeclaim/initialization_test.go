@@ -1,0 +1,96 @@
+package nodeclaim_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
+)
+
+func TestInitialization(t *testing.T) {
+	const done = "True/Initialized/"
+	notReady := func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse }
+	tainted := func(t corev1.Taint) func(*corev1.Node) {
+		return func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, t) }
+	}
+	startup := func(c *v1.NodeClaim) {
+		c.Spec.StartupTaints = []corev1.Taint{taint("starting", "up", "NoSchedule")}
+	}
+	gpu := func(quantity string) func(*v1.NodeClaim) {
+		return func(c *v1.NodeClaim) { c.Spec.Resources.Requests = looptest.Resources("example.com/gpu", quantity) }
+	}
+	for name, c := range map[string]struct {
+		claim func(*v1.NodeClaim)
+		node  func(*corev1.Node)
+		want  string
+	}{
+		"a ready Node":                           {want: done},
+		"NC047 not ready":                        {node: notReady, want: "Unknown/NodeNotReady/Node status is NotReady"},
+		"NC048 a requested resource is missing":  {claim: gpu("1"), want: `Unknown/ResourceNotRegistered/Resource "example.com/gpu" was requested but not registered`},
+		"NC049 a zero request is not waited for": {claim: gpu("0"), want: done},
+		"NC051 NC058 a startup taint is left":    {claim: startup, node: tainted(taint("starting", "other", "NoSchedule")), want: `Unknown/StartupTaintsExist/StartupTaint "starting=up:NoSchedule" still exists`},
+		"NC052 the startup taint is gone":        {claim: startup, want: done},
+		"NC053 NC058 an ephemeral taint is left": {node: tainted(taint(corev1.TaintNodeNotReady, "", "NoExecute")), want: `Unknown/KnownEphemeralTaintsExist/KnownEphemeralTaint "node.kubernetes.io/not-ready:NoExecute" still exists`},
+		"NC053 uninitialized by the cloud":       {node: tainted(taint("node.cloudprovider.kubernetes.io/uninitialized", "true", "NoSchedule")), want: `Unknown/KnownEphemeralTaintsExist/KnownEphemeralTaint "node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule" still exists`},
+		"NC055 a readiness gate":                 {node: tainted(taint("readiness.k8s.io/cni", "", "PreferNoSchedule")), want: `Unknown/KnownEphemeralTaintsExist/KnownEphemeralTaint "readiness.k8s.io/cni:PreferNoSchedule" still exists`},
+		"NC054 another taint does not matter":    {node: tainted(taint(corev1.TaintNodeUnreachable, "", "NoExecute")), want: done},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := looptest.New(t)
+			claim, node := w.LaunchedClaim("a", v1.ConditionTypeRegistered), w.RegisteredNode("a")
+			if c.claim != nil {
+				c.claim(claim)
+			}
+			if c.node != nil {
+				c.node(node)
+			}
+			w.Add(claim, node)
+			result := w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+			if got := looptest.Condition(looptest.Must(w, claim).Status.Conditions, "Initialized"); got != c.want {
+				t.Errorf("Initialized %q, want %q", got, c.want)
+			}
+			if labelled := looptest.Must(w, node).Labels[v1.NodeInitializedLabelKey] == "true"; labelled != (c.want == done) {
+				t.Errorf("NC056 labelled: %v", labelled)
+			}
+			if result.RequeueAfter != 0 {
+				t.Errorf("wakes up after %v; events should", result.RequeueAfter)
+			}
+		})
+	}
+	t.Run("NC046 waits for registration", func(t *testing.T) {
+		w := looptest.New(t)
+		claim := w.LaunchedClaim("a")
+		w.Add(claim)
+		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		if got := looptest.Condition(looptest.Must(w, claim).Status.Conditions, "Initialized"); got != "Unknown/AwaitingReconciliation/object is awaiting reconciliation" {
+			t.Error(got)
+		}
+	})
+	t.Run("NC050 completes when the resource shows up, from launch to ready", func(t *testing.T) {
+		w := looptest.New(t)
+		claim, node := w.Claim("a"), w.Node("a")
+		gpu("1")(claim)
+		w.Add(claim, node)
+		l := nodeclaim.NewLifecycle(w.Tools, &health{})
+		w.Run(l, claim)
+		looptest.Change(w, node, func(n *corev1.Node) { n.Status.Allocatable["example.com/gpu"] = looptest.Resources("x", "1")["x"] })
+		w.Time.Step(time.Minute)
+		w.Run(l, claim)
+		if got := looptest.Condition(looptest.Must(w, claim).Status.Conditions, "Ready"); got != "True/Ready/" {
+			t.Errorf("Ready %q", got)
+		}
+	})
+	t.Run("NC047 a lost Node", func(t *testing.T) {
+		w := looptest.New(t)
+		claim := w.LaunchedClaim("a", v1.ConditionTypeRegistered)
+		w.Add(claim)
+		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		if got := looptest.Condition(looptest.Must(w, claim).Status.Conditions, "Initialized"); got != "Unknown/NodeNotFound/Node not registered with cluster" {
+			t.Error(got)
+		}
+	})
+}

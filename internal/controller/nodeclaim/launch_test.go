@@ -1,0 +1,251 @@
+package nodeclaim_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
+)
+
+// health records what the lifecycle reports, and fails as told.
+type health struct {
+	succeeded, failed []string
+	err               error
+}
+
+func (h *health) Succeeded(_ context.Context, claim *v1.NodeClaim) error {
+	if h.err == nil {
+		h.succeeded = append(h.succeeded, claim.Name)
+	}
+	return h.err
+}
+
+func (h *health) Failed(_ context.Context, claim *v1.NodeClaim) error {
+	if h.err == nil {
+		h.failed = append(h.failed, claim.Name)
+	}
+	return h.err
+}
+
+func TestLaunch(t *testing.T) {
+	t.Run("NC001 NC003 NC013 a new claim is launched once and shows its instance", func(t *testing.T) {
+		w := looptest.New(t)
+		claim := w.Claim("a")
+		w.Add(claim)
+		l := nodeclaim.NewLifecycle(w.Tools, &health{})
+		w.Run(l, claim)
+		w.Run(l, claim)
+		got := looptest.Must(w, claim)
+		if n := w.Provider.Calls("Create"); n != 1 {
+			t.Errorf("Create was called %d times, want 1", n)
+		}
+		if c := looptest.Condition(got.Status.Conditions, "Launched"); c != "True/Launched/" {
+			t.Errorf("Launched is %q", c)
+		}
+		want := v1.NodeClaimStatus{ProviderID: "test://a", ImageID: "image-1", Capacity: looptest.Resources("cpu", "2", "memory", "4Gi"), Allocatable: looptest.Resources("cpu", "1900m", "memory", "3Gi")}
+		want.Conditions = got.Status.Conditions
+		if diff := cmp.Diff(want, got.Status); diff != "" {
+			t.Errorf("status (-want +got):\n%s", diff)
+		}
+		if !controllerutil.ContainsFinalizer(got, v1.TerminationFinalizer) {
+			t.Error("the finalizer is missing")
+		}
+	})
+	t.Run("NC004 NC005 own labels and the provider's annotations win", func(t *testing.T) {
+		w := looptest.New(t)
+		claim := w.Claim("a")
+		claim.Labels[corev1.LabelTopologyZone] = "mine"
+		claim.Annotations = map[string]string{"provider": "no", "own": "yes"}
+		w.Add(claim)
+		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		got := looptest.Must(w, claim)
+		if got.Labels[corev1.LabelTopologyZone] != "mine" || got.Labels[corev1.LabelInstanceTypeStable] != "small" {
+			t.Errorf("labels: %v", got.Labels)
+		}
+		if diff := cmp.Diff(map[string]string{"provider": "yes", "own": "yes"}, got.Annotations); diff != "" {
+			t.Errorf("annotations (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("NC002 NC017 NC057 NC074 an unmanaged claim is left alone", func(t *testing.T) {
+		w := looptest.New(t)
+		claim := w.Claim("a")
+		claim.Spec.NodeClassRef = looptest.Unmanaged()
+		w.Add(claim, w.Node("a"))
+		w.Time.Step(time.Hour)
+		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		got := looptest.Must(w, claim)
+		if w.Provider.Calls("Create") != 0 || len(got.Status.Conditions) != 0 || len(got.Finalizers) != 0 {
+			t.Errorf("touched: finalizers %v, conditions %v", got.Finalizers, got.Status.Conditions)
+		}
+	})
+	t.Run("NC014 conditions follow the generation", func(t *testing.T) {
+		w := looptest.New(t)
+		claim := w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized)
+		w.Add(claim)
+		looptest.Change(w, claim, func(c *v1.NodeClaim) { c.Generation = 7 })
+		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		for _, c := range looptest.Must(w, claim).Status.Conditions {
+			if c.ObservedGeneration != 7 || c.Status != "True" {
+				t.Errorf("%s is %s at generation %d", c.Type, c.Status, c.ObservedGeneration)
+			}
+		}
+	})
+}
+
+func TestLaunchErrors(t *testing.T) {
+	boom := errors.New(strings.Repeat("é", 400))
+	for name, c := range map[string]struct {
+		err        error
+		wantGone   bool
+		wantErr    bool
+		condition  string
+		metric     string
+		eventStart string
+	}{
+		"NC006 insufficient capacity ends the claim": {
+			err: cloud.NewInsufficientCapacityError(errors.New("no spot")), wantGone: true, metric: "insufficient_capacity",
+			eventStart: "Warning InsufficientCapacityError a: NodeClaim a event: insufficient capacity, no spot",
+		},
+		"NC007 NC015 a node class that is not ready ends the claim": {
+			err: cloud.NewNodeClassNotReadyError(errors.New("missing")), wantGone: true, metric: "nodeclass_not_ready",
+		},
+		"NC008 a typed launch error is shown in its own words": {
+			err: cloud.NewCreateError(errors.New("x"), "QuotaExceeded", "ask for more"), wantErr: true,
+			condition: "Unknown/QuotaExceeded/ask for more",
+		},
+		"NC009 any other error is cut": {
+			err: boom, wantErr: true, condition: "Unknown/LaunchFailed/" + strings.Repeat("é", 150) + "...",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := looptest.New(t)
+			claim := w.Claim("a")
+			w.Add(claim)
+			w.Provider.CreateErr = c.err
+			l := nodeclaim.NewLifecycle(w.Tools, &health{})
+			_, err := w.Try(l, claim)
+			if (err != nil) != c.wantErr {
+				t.Errorf("error %v, want one: %v", err, c.wantErr)
+			}
+			got := looptest.Must(w, claim)
+			if gone := got.DeletionTimestamp != nil; gone != c.wantGone {
+				t.Errorf("deleted: %v, want %v", gone, c.wantGone)
+			}
+			if !c.wantGone && looptest.Condition(got.Status.Conditions, "Launched") != c.condition {
+				t.Errorf("Launched is %q, want %q", looptest.Condition(got.Status.Conditions, "Launched"), c.condition)
+			}
+			total := w.Count("karpenter_nodeclaims_disrupted_total")
+			if c.metric != "" && (total != 1 || w.Count("karpenter_nodeclaims_disrupted_total", "reason="+c.metric, "nodepool=pool", "termination_mode=graceful") != 1) {
+				t.Errorf("disrupted_total %v, want 1 with reason %s", total, c.metric)
+			}
+			if c.eventStart != "" && (len(w.Events()) != 1 || w.Events()[0] != c.eventStart) {
+				t.Errorf("events %q, want %q", w.Events(), c.eventStart)
+			}
+		})
+	}
+	t.Run("a claim given up is not launched again while the cache still shows it", func(t *testing.T) {
+		w := looptest.New(t)
+		claim := w.Claim("a")
+		claim.Finalizers = []string{v1.TerminationFinalizer}
+		w.Add(claim)
+		defer w.Freeze(claim)()
+		w.Provider.CreateErr = cloud.NewInsufficientCapacityError(errors.New("none"))
+		l := nodeclaim.NewLifecycle(w.Tools, &health{})
+		w.Run(l, claim)
+		result := w.Run(l, claim)
+		if n := w.Provider.Calls("Create"); n != 1 || result != loop.After(loop.StaleRetry) {
+			t.Errorf("Create was called %d times, second result %+v", n, result)
+		}
+		if n := w.Count("karpenter_nodeclaims_disrupted_total"); n != 1 {
+			t.Errorf("counted %v times", n)
+		}
+	})
+}
+
+func TestLaunchIsRememberedAndGuarded(t *testing.T) {
+	t.Run("NC010 a lost status write does not launch twice", func(t *testing.T) {
+		for name, failure := range map[string]error{"conflict": looptest.Conflict(), "outage": errors.New("connection refused")} {
+			t.Run(name, func(t *testing.T) {
+				w := looptest.New(t)
+				claim := w.Claim("a")
+				w.Add(claim)
+				w.Provider.OnCreate = func(*v1.NodeClaim) { w.Fail = looptest.Always("patch-status", claim, failure) }
+				l := nodeclaim.NewLifecycle(w.Tools, &health{})
+				result, err := w.Try(l, claim)
+				if retried := err != nil || result == loop.Again(); !retried {
+					t.Errorf("result %+v, error %v: nobody retries", result, err)
+				}
+				w.Fail = nil
+				w.Run(l, claim)
+				if n := w.Provider.Calls("Create"); n != 1 {
+					t.Errorf("Create was called %d times", n)
+				}
+				if got := looptest.Must(w, claim); got.Status.ProviderID != "test://a" {
+					t.Errorf("provider id %q", got.Status.ProviderID)
+				}
+			})
+		}
+	})
+	t.Run("NC011 NC012 nothing is launched before the finalizer is stored", func(t *testing.T) {
+		w := looptest.New(t)
+		claim := w.Claim("a")
+		w.Add(claim)
+		w.Fail = looptest.Always("patch", claim, looptest.Conflict())
+		result := w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		if result != loop.Again() || w.Provider.Calls("Create") != 0 {
+			t.Errorf("result %+v after %d launches", result, w.Provider.Calls("Create"))
+		}
+	})
+	t.Run("a claim that vanishes is done", func(t *testing.T) {
+		w := looptest.New(t)
+		if result := w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), w.Claim("a")); result != (reconcile.Result{}) {
+			t.Errorf("result %+v", result)
+		}
+	})
+	t.Run("a claim that vanishes during the pass is done", func(t *testing.T) {
+		w := looptest.New(t)
+		claim := w.Claim("a")
+		w.Add(claim)
+		w.Provider.OnCreate = func(*v1.NodeClaim) {
+			w.Fail = func(op string, _ runtime.Object) error {
+				if strings.HasPrefix(op, "patch") {
+					return looptest.NotFound()
+				}
+				return nil
+			}
+		}
+		if _, err := w.Try(nodeclaim.NewLifecycle(w.Tools, &health{}), claim); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("another writer's condition survives", func(t *testing.T) {
+		w := looptest.New(t)
+		claim := w.Claim("a")
+		w.Add(claim)
+		w.Provider.OnCreate = func(*v1.NodeClaim) {
+			looptest.Change(w, claim, func(c *v1.NodeClaim) {
+				c.Status.Conditions = append(c.Status.Conditions, v1Condition("Drifted"))
+			})
+		}
+		l := nodeclaim.NewLifecycle(w.Tools, &health{})
+		w.Run(l, claim)
+		w.Run(l, claim)
+		got := looptest.Must(w, claim).Status.Conditions
+		if looptest.Condition(got, "Drifted") == "" || looptest.Condition(got, "Launched") != "True/Launched/" {
+			t.Errorf("conditions %v", got)
+		}
+	})
+}

@@ -1,0 +1,293 @@
+package nodeclaim_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
+)
+
+func v1Condition(conditionType string) metav1.Condition {
+	return metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: "X", LastTransitionTime: metav1.Now()}
+}
+
+func taint(key, value string, effect corev1.TaintEffect) corev1.Taint {
+	return corev1.Taint{Key: key, Value: value, Effect: effect}
+}
+
+func registered(w *looptest.World, claim *v1.NodeClaim) string {
+	return looptest.Condition(looptest.Must(w, claim).Status.Conditions, "Registered")
+}
+
+func TestRegistration(t *testing.T) {
+	t.Run("NC016 NC020-NC028 the Node takes over everything in one write", func(t *testing.T) {
+		w := looptest.New(t)
+		claim := w.LaunchedClaim("a")
+		claim.Labels["team"] = "claims"
+		claim.Annotations = map[string]string{"note": "x"}
+		claim.Spec.Taints = []corev1.Taint{taint("dedicated", "gpu", "NoSchedule"), taint("present", "new", "NoSchedule")}
+		claim.Spec.StartupTaints = []corev1.Taint{taint("starting", "", "NoExecute"), taint("dedicated", "again", "NoSchedule")}
+		node := w.Node("a")
+		node.Labels["team"] = "nodes"
+		node.Labels["kept"] = "yes"
+		node.Spec.Taints = append(node.Spec.Taints, taint("present", "old", "NoSchedule"))
+		w.Add(claim, node)
+		h := &health{}
+		l := nodeclaim.NewLifecycle(w.Tools, h)
+		w.Run(l, claim)
+		w.Run(l, claim)
+
+		got, gotClaim := looptest.Must(w, node), looptest.Must(w, claim)
+		if c := looptest.Condition(gotClaim.Status.Conditions, "Registered"); c != "True/Registered/" || gotClaim.Status.NodeName != "a" {
+			t.Errorf("Registered is %q on node %q", c, gotClaim.Status.NodeName)
+		}
+		wantTaints := []corev1.Taint{taint("present", "old", "NoSchedule"), taint("dedicated", "gpu", "NoSchedule"), taint("starting", "", "NoExecute")}
+		if diff := cmp.Diff(wantTaints, got.Spec.Taints); diff != "" {
+			t.Errorf("taints (-want +got):\n%s", diff)
+		}
+		for key, value := range map[string]string{"team": "claims", "kept": "yes", v1.NodeRegisteredLabelKey: "true", v1.NodePoolLabelKey: "pool"} {
+			if got.Labels[key] != value {
+				t.Errorf("label %s is %q, want %q", key, got.Labels[key], value)
+			}
+		}
+		yes := true
+		wantOwners := []metav1.OwnerReference{{APIVersion: "karpenter.sh/v1", Kind: "NodeClaim", Name: "a", UID: claim.UID, BlockOwnerDeletion: &yes}}
+		if diff := cmp.Diff(wantOwners, got.OwnerReferences); diff != "" {
+			t.Errorf("owners (-want +got):\n%s", diff)
+		}
+		if got.Annotations["note"] != "x" || !controllerutil.ContainsFinalizer(got, v1.TerminationFinalizer) {
+			t.Errorf("annotations %v, finalizers %v", got.Annotations, got.Finalizers)
+		}
+		if n := w.Count("karpenter_nodes_created_total", "nodepool=pool", "zone=zone-1"); n != 1 {
+			t.Errorf("NC032 nodes_created_total %v, want 1", n)
+		}
+		if !slices.Equal(h.succeeded, []string{"a"}) || len(w.Events()) != 0 {
+			t.Errorf("recorded %v, events %v", h.succeeded, w.Events())
+		}
+	})
+	t.Run("NC018 no Node yet", func(t *testing.T) {
+		w := looptest.New(t)
+		claim := w.LaunchedClaim("a")
+		w.Add(claim)
+		result := w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		if got := registered(w, claim); got != "Unknown/NodeNotFound/Node not registered with cluster" {
+			t.Error(got)
+		}
+		if result.RequeueAfter != 15*time.Minute {
+			t.Errorf("wakes up after %v, want the registration timeout", result.RequeueAfter)
+		}
+	})
+	t.Run("NC019 duplicates are refused, and forgiven when one remains", func(t *testing.T) {
+		w := looptest.New(t)
+		claim, first, second := w.LaunchedClaim("a"), w.Node("a"), w.Node("b")
+		second.Spec.ProviderID = first.Spec.ProviderID
+		w.Add(claim, first, second)
+		l := nodeclaim.NewLifecycle(w.Tools, &health{})
+		w.Run(l, claim)
+		if got := registered(w, claim); got != "False/MultipleNodesFound/Invariant violated, matched multiple nodes" {
+			t.Error(got)
+		}
+		w.Delete(second)
+		w.Run(l, claim)
+		if got := registered(w, claim); got != "True/Registered/" {
+			t.Error(got)
+		}
+	})
+	t.Run("NC024 a Node without the guarding taint registers with a warning", func(t *testing.T) {
+		w := looptest.New(t)
+		claim, node := w.LaunchedClaim("a"), w.Node("a")
+		node.Spec.Taints = nil
+		w.Add(claim, node)
+		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		want := []string{"Warning UnregisteredTaintMissing a: Missing karpenter.sh/unregistered taint which prevents registration related race conditions on Karpenter-managed nodes"}
+		if diff := cmp.Diff(want, w.Events()); diff != "" || registered(w, claim) != "True/Registered/" {
+			t.Errorf("Registered %q, events (-want +got):\n%s", registered(w, claim), diff)
+		}
+	})
+	for value, wantTaints := range map[string]int{"true": 0, "TRUE": 1, "false": 1} {
+		t.Run("NC029 NC030 do-not-sync-taints "+value, func(t *testing.T) {
+			w := looptest.New(t)
+			claim, node := w.LaunchedClaim("a"), w.Node("a")
+			claim.Spec.Taints = []corev1.Taint{taint("dedicated", "", "NoSchedule")}
+			node.Labels[v1.NodeDoNotSyncTaintsLabelKey] = value
+			w.Add(claim, node)
+			w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+			if got := looptest.Must(w, node).Spec.Taints; len(got) != wantTaints {
+				t.Errorf("taints %v, want %d", got, wantTaints)
+			}
+		})
+	}
+	t.Run("NC031 startup taints are not put back", func(t *testing.T) {
+		w := looptest.New(t)
+		claim, node := w.LaunchedClaim("a"), w.Node("a")
+		claim.Spec.StartupTaints = []corev1.Taint{taint("starting", "", "NoSchedule")}
+		w.Add(claim, node)
+		l := nodeclaim.NewLifecycle(w.Tools, &health{})
+		w.Run(l, claim)
+		looptest.Change(w, node, func(n *corev1.Node) { n.Spec.Taints = nil })
+		w.Run(l, claim)
+		if got := looptest.Must(w, node).Spec.Taints; len(got) != 0 {
+			t.Errorf("taints %v", got)
+		}
+	})
+	t.Run("NC033 empty provider ids never match", func(t *testing.T) {
+		w := looptest.New(t)
+		w.Provider.CreateErr = errors.New("not yet")
+		claim, node := w.Claim("a"), w.Node("a")
+		node.Spec.ProviderID = ""
+		w.Add(claim, node)
+		_, _ = w.Try(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		if got := registered(w, claim); !strings.HasPrefix(got, "Unknown/NodeNotFound/") {
+			t.Error(got)
+		}
+	})
+	t.Run("NC034 a conflict on the Node is retried quietly and counted once", func(t *testing.T) {
+		w := looptest.New(t)
+		claim, node := w.LaunchedClaim("a"), w.Node("a")
+		w.Add(claim, node)
+		w.Fail = looptest.Always("patch", node, looptest.Conflict())
+		l := nodeclaim.NewLifecycle(w.Tools, &health{})
+		if result := w.Run(l, claim); result != loop.Again() {
+			t.Errorf("result %+v", result)
+		}
+		w.Fail = nil
+		w.Run(l, claim)
+		if registered(w, claim) != "True/Registered/" || w.Count("karpenter_nodes_created_total") != 1 {
+			t.Errorf("Registered %q, counted %v", registered(w, claim), w.Count("karpenter_nodes_created_total"))
+		}
+	})
+	t.Run("a success that cannot be recorded is recorded later", func(t *testing.T) {
+		w := looptest.New(t)
+		claim := w.LaunchedClaim("a")
+		w.Add(claim, w.Node("a"))
+		h := &health{err: looptest.Conflict()}
+		l := nodeclaim.NewLifecycle(w.Tools, h)
+		if result := w.Run(l, claim); result != loop.Again() {
+			t.Errorf("result %+v", result)
+		}
+		h.err = nil
+		w.Run(l, claim)
+		if !slices.Equal(h.succeeded, []string{"a"}) || w.Count("karpenter_nodes_created_total") != 1 {
+			t.Errorf("recorded %v, counted %v", h.succeeded, w.Count("karpenter_nodes_created_total"))
+		}
+	})
+	t.Run("a Node that is already going is not registered", func(t *testing.T) {
+		w := looptest.New(t)
+		claim, node := w.LaunchedClaim("a"), w.Node("a")
+		node.Finalizers = []string{"example.com/other"}
+		w.Add(claim, node)
+		w.Delete(node)
+		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		if got := registered(w, claim); !strings.HasPrefix(got, "Unknown/NodeNotFound/") {
+			t.Error(got)
+		}
+	})
+}
+
+// hook answers as told and counts its calls.
+type hook struct {
+	name   string
+	result cloud.HookResult
+	err    error
+	label  string
+	calls  int
+}
+
+func (h *hook) Name() string { return h.name }
+
+func (h *hook) Registered(_ context.Context, claim *v1.NodeClaim) (cloud.HookResult, error) {
+	h.calls++
+	if h.label != "" {
+		claim.Labels[h.label] = "yes"
+	}
+	return h.result, h.err
+}
+
+func TestRegistrationHooks(t *testing.T) {
+	pendingIn := func(name string, d time.Duration) *hook {
+		return &hook{name: name, result: cloud.HookResult{RequeueAfter: d}}
+	}
+	for name, c := range map[string]struct {
+		hooks     []*hook
+		condition string
+		after     time.Duration
+		again     bool
+		err       string
+	}{
+		"NC044 no hooks":            {condition: "True/Registered/"},
+		"NC035 one satisfied hook":  {hooks: []*hook{{name: "a"}}, condition: "True/Registered/"},
+		"NC036 NC037 one pending":   {hooks: []*hook{pendingIn("a", time.Second)}, condition: "Unknown/RegistrationHookPending/a", after: time.Second},
+		"NC040 one of two pending":  {hooks: []*hook{{name: "a"}, pendingIn("b", time.Minute)}, condition: "Unknown/RegistrationHookPending/b", after: time.Minute},
+		"NC041 NC042 all pending":   {hooks: []*hook{pendingIn("a", time.Minute), pendingIn("b", time.Second)}, condition: "Unknown/RegistrationHookPending/a, b", after: time.Second},
+		"a hook asks for back-off":  {hooks: []*hook{{name: "a", result: cloud.HookResult{Requeue: true}}}, condition: "Unknown/RegistrationHookPending/a", again: true},
+		"NC039 a hook fails":        {hooks: []*hook{{name: "a", err: errors.New("boom")}}, condition: "Unknown/RegistrationHookPending/a", err: `registration hook "a" failed, boom`},
+		"a failure beside a result": {hooks: []*hook{{name: "a", err: errors.New("boom")}, pendingIn("b", time.Second)}, condition: "Unknown/RegistrationHookPending/a, b", err: `registration hook "a" failed, boom`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := looptest.New(t)
+			claim, node := w.LaunchedClaim("a"), w.Node("a")
+			claim.Labels["team"] = "x"
+			claim.Spec.Taints = []corev1.Taint{taint("dedicated", "", "NoSchedule")}
+			w.Add(claim, node)
+			for _, h := range c.hooks {
+				w.Cloud.Hooks = append(w.Cloud.Hooks, h)
+			}
+			result, err := w.Try(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+			if c.err == "" && err != nil || c.err != "" && (err == nil || err.Error() != c.err) {
+				t.Errorf("error %v, want %q", err, c.err)
+			}
+			if err == nil && (c.again != (result == loop.Again()) || !c.again && result.RequeueAfter != c.after) {
+				t.Errorf("result %+v, want after %v, again %v", result, c.after, c.again)
+			}
+			if got := registered(w, claim); got != c.condition {
+				t.Errorf("Registered %q, want %q", got, c.condition)
+			}
+			got := looptest.Must(w, node)
+			pending := !strings.HasPrefix(c.condition, "True")
+			if guarded := slices.Contains(got.Spec.Taints, v1.UnregisteredNoExecuteTaint()); guarded != pending {
+				t.Errorf("the unregistered taint is there: %v, pending: %v", guarded, pending)
+			}
+			if got.Labels["team"] != "x" || len(got.OwnerReferences) != 1 || len(got.Finalizers) != 1 || !slices.Contains(got.Spec.Taints, claim.Spec.Taints[0]) {
+				t.Errorf("NC038 the Node is not synced: %+v", got)
+			}
+			for _, h := range c.hooks {
+				if h.calls != 1 {
+					t.Errorf("hook %s was called %d times", h.name, h.calls)
+				}
+			}
+		})
+	}
+	t.Run("NC043 NC045 the last hook finishes, and its labels arrive everywhere", func(t *testing.T) {
+		w := looptest.New(t)
+		claim, node := w.LaunchedClaim("a"), w.Node("a")
+		w.Add(claim, node)
+		first, last := &hook{name: "first", label: "first"}, &hook{name: "last", label: "last", result: cloud.HookResult{RequeueAfter: time.Second}}
+		w.Cloud.Hooks = []cloud.RegistrationHook{first, last}
+		l := nodeclaim.NewLifecycle(w.Tools, &health{})
+		w.Run(l, claim)
+		last.result = cloud.HookResult{}
+		w.Run(l, claim)
+		gotClaim, gotNode := looptest.Must(w, claim), looptest.Must(w, node)
+		for _, label := range []string{"first", "last"} {
+			if gotClaim.Labels[label] != "yes" || gotNode.Labels[label] != "yes" {
+				t.Errorf("label %s: claim %q, node %q", label, gotClaim.Labels[label], gotNode.Labels[label])
+			}
+		}
+		if registered(w, claim) != "True/Registered/" {
+			t.Error(registered(w, claim))
+		}
+	})
+}
