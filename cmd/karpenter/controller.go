@@ -62,12 +62,18 @@ func (c *controllerCommand) Run(s streams) (err error) {
 func adapters() map[options.CloudProvider]operator.Adapter {
 	return map[options.CloudProvider]operator.Adapter{
 		options.CloudProviderKWOK: {
-			AddToScheme: func(s *runtime.Scheme) error { return v1alpha1.AddToScheme(s) },
-			New: func(c client.Client, o options.Options) (cloud.Cloud, error) {
-				return kwok.New(c, kwok.Options{Catalog: o.KWOK.Catalog, InstanceTypesFile: o.KWOK.InstanceTypesFilePath})
+			Check: func(o options.Options) error {
+				_, err := newKWOK(nil, o) // reads the catalogue; the client is only kept
+				return err
 			},
+			AddToScheme: func(s *runtime.Scheme) error { return v1alpha1.AddToScheme(s) },
+			New:         newKWOK,
 		},
 	}
+}
+
+func newKWOK(c client.Client, o options.Options) (cloud.Cloud, error) {
+	return kwok.New(c, kwok.Options{Catalog: o.KWOK.Catalog, InstanceTypesFile: o.KWOK.InstanceTypesFilePath})
 }
 
 // untilSignal returns a context that ends with the first SIGTERM or SIGINT. The second one ends the process.

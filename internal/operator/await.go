@@ -44,49 +44,62 @@ func kindsOf(c cloud.Cloud) []schema.GroupVersionKind {
 	return out
 }
 
-// awaitAPI waits until the API server answers and serves kinds. It returns nil early when ctx ends, which is not a failure.
-func awaitAPI(ctx context.Context, config *rest.Config, kinds []schema.GroupVersionKind, log *slog.Logger) error {
+// waiter waits for what the process needs from the API server. Its methods return nil early when the context ends: to be stopped while
+// waiting is not a failure.
+type waiter struct {
+	server discoverer
+	host   string
+	log    *slog.Logger
+}
+
+// newWaiter returns a waiter for the API server of config.
+func newWaiter(config *rest.Config, log *slog.Logger) (waiter, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = attemptTimeout
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return fmt.Errorf("building a client for %s: %w", config.Host, err)
+		return waiter{}, fmt.Errorf("building a client for the API server at %s: %w", config.Host, err)
 	}
-	return await(ctx, client, config.Host, kinds, log)
+	return waiter{server: client, host: config.Host, log: log.With("server", config.Host)}, nil
 }
 
-func await(ctx context.Context, d discoverer, host string, kinds []schema.GroupVersionKind, log *slog.Logger) error {
-	log = log.With("server", host)
+// forServer waits until the API server answers.
+func (w waiter) forServer(ctx context.Context) error {
 	err := retry(ctx, serverPatience, func(left time.Duration) error {
-		info, err := d.ServerVersionWithContext(ctx)
+		info, err := w.server.ServerVersionWithContext(ctx)
 		if err != nil {
-			log.Warn("the API server does not answer, trying again", "error", err, "giving-up-in", left.String())
+			w.log.Warn("the API server does not answer, trying again", "error", err, "giving-up-in", left.String())
 			return err
 		}
-		log.Info("the API server answers", "server-version", info.GitVersion)
+		w.log.Info("the API server answers", "server-version", info.GitVersion)
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("the API server at %s did not answer for %s: %w; check the address and credentials in the kubeconfig, and the network", host, serverPatience, err)
+		return fmt.Errorf("the API server at %s did not answer for %s: %w; check the address and credentials in the kubeconfig, and the network", w.host, serverPatience, err)
 	}
-	err = retry(ctx, definitionPatience, func(left time.Duration) error {
-		missing, err := missingKinds(ctx, d, kinds)
+	return nil
+}
+
+// forKinds waits until the API server serves kinds.
+func (w waiter) forKinds(ctx context.Context, kinds []schema.GroupVersionKind) error {
+	err := retry(ctx, definitionPatience, func(left time.Duration) error {
+		missing, err := missingKinds(ctx, w.server, kinds)
 		switch {
 		case err != nil:
-			log.Warn("the API server does not say what it serves, trying again", "error", err, "giving-up-in", left.String())
+			w.log.Warn("the API server does not say what it serves, trying again", "error", err, "giving-up-in", left.String())
 			return err
 		case len(missing) > 0:
-			log.Warn("CustomResourceDefinitions are not installed, waiting for them", "missing", missing, "giving-up-in", left.String())
+			w.log.Warn("CustomResourceDefinitions are not installed, waiting for them", "missing", missing, "giving-up-in", left.String())
 			return &missingError{kinds: missing}
 		}
 		return nil
 	})
 	var missing *missingError
 	if errors.As(err, &missing) {
-		return fmt.Errorf("%w on the API server at %s: apply the CustomResourceDefinitions of this version, then start again", err, host)
+		return fmt.Errorf("%w on the API server at %s: apply the CustomResourceDefinitions of this version, then start again", err, w.host)
 	}
 	if err != nil {
-		return fmt.Errorf("asking the API server at %s what it serves: %w", host, err)
+		return fmt.Errorf("asking the API server at %s what it serves: %w", w.host, err)
 	}
 	return nil
 }

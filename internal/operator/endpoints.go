@@ -13,7 +13,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/karpenter-anew/karpenter/internal/options"
@@ -84,19 +83,5 @@ func metricsHandler(own prometheus.Gatherer, profiling bool) http.Handler {
 		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
-	return mux
-}
-
-// probeHandler serves liveness, which is a ping, and readiness, which has a check for each thing that may be missing.
-func probeHandler(ready *readiness) http.Handler {
-	live := http.StripPrefix("/healthz", &healthz.Handler{Checks: map[string]healthz.Checker{"ping": healthz.Ping}})
-	readyz := http.StripPrefix("/readyz", &healthz.Handler{Checks: map[string]healthz.Checker{
-		"manager": ready.caches, "crd": ready.definitions, "readyz": healthz.Ping,
-	}})
-	mux := http.NewServeMux()
-	mux.Handle("/healthz", live)
-	mux.Handle("/healthz/", live)
-	mux.Handle("/readyz", readyz)
-	mux.Handle("/readyz/", readyz)
 	return mux
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
-// newManager makes the manager: caches, client, lease. It makes no request yet.
+// newManager makes the manager: caches, client, lease. It asks the API server which kinds are namespaced.
 func newManager(c *rest.Config, l lease, o options.Options, p Process, stop *drain) (manager.Manager, error) {
 	scheme, err := newScheme(p.Adapter)
 	if err != nil {
@@ -26,7 +26,7 @@ func newManager(c *rest.Config, l lease, o options.Options, p Process, stop *dra
 	timeout := drainTimeout
 	opts := manager.Options{
 		Scheme:                  scheme,
-		Logger:                  logr.FromSlogHandler(p.Log.Handler()),
+		Logger:                  logr.FromSlogHandler(&stopHandler{Handler: p.Log.Handler(), stopping: stop.stopping}),
 		Cache:                   cacheOptions(),
 		Metrics:                 metricsserver.Options{BindAddress: "0"}, // served by endpoints, from before the manager starts
 		HealthProbeBindAddress:  "0",

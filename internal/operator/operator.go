@@ -40,6 +40,8 @@ const drainTimeout = 30 * time.Second
 
 // Adapter makes a cloud.
 type Adapter struct {
+	// Check finds mistakes in the options of the adapter before anything is started; may be nil.
+	Check func(options.Options) error
 	// AddToScheme registers the API types of the adapter; may be nil.
 	AddToScheme func(*runtime.Scheme) error
 	// New builds the cloud. The client reads from the cache, which does not run yet.
@@ -63,6 +65,11 @@ func Run(ctx context.Context, o options.Options, p Process) error {
 	if o.Process.MemoryLimit > 0 {
 		debug.SetMemoryLimit(o.Process.MemoryLimit / 10 * 9)
 	}
+	if p.Adapter.Check != nil {
+		if err := p.Adapter.Check(o); err != nil {
+			return fmt.Errorf("checking cloud provider %q: %w", o.CloudProvider, err)
+		}
+	}
 	config, err := restConfig(o.Client.Kubeconfig)
 	if err != nil {
 		return err
@@ -82,6 +89,13 @@ func Run(ctx context.Context, o options.Options, p Process) error {
 		return err
 	}
 	defer endpoints.close()
+	wait, err := newWaiter(config, p.Log)
+	if err != nil {
+		return err
+	}
+	if err := wait.forServer(ctx); err != nil || stopped(ctx, p.Log) {
+		return err
+	}
 	stop := newDrain(ctx, drainTimeout)
 	defer stop.end()
 	m, err := newManager(config, lease, o, p, stop)
@@ -89,7 +103,16 @@ func Run(ctx context.Context, o options.Options, p Process) error {
 		return err
 	}
 	a := assembly{options: o, process: p, manager: m, registry: registry, stop: stop, ready: ready}
-	return a.run(ctx)
+	return a.run(ctx, wait)
+}
+
+// stopped reports whether the process was told to stop before anything ran.
+func stopped(ctx context.Context, log *slog.Logger) bool {
+	if ctx.Err() == nil {
+		return false
+	}
+	log.Info("stopped before anything ran")
+	return true
 }
 
 // assembly is a process whose manager exists and whose parts are put together.
@@ -102,20 +125,16 @@ type assembly struct {
 	ready    *readiness
 }
 
-// run builds the cloud, waits until the API server serves what it needs, registers everything that runs, and runs it.
-func (a assembly) run(ctx context.Context) error {
-	log, name := a.process.Log, a.options.CloudProvider
+// run builds the cloud, waits for the definitions, registers everything that runs, and runs it.
+func (a assembly) run(ctx context.Context, wait waiter) error {
+	log := a.process.Log
 	place, err := a.process.Adapter.New(a.manager.GetClient(), a.options)
 	if err != nil {
-		return fmt.Errorf("building cloud provider %q: %w", name, err)
+		return fmt.Errorf("building cloud provider %q: %w", a.options.CloudProvider, err)
 	}
 	place = place.WithDefaults()
-	if err := awaitAPI(ctx, a.manager.GetConfig(), kindsOf(place), log); err != nil {
+	if err := wait.forKinds(ctx, kindsOf(place)); err != nil || stopped(ctx, log) {
 		return err
-	}
-	if ctx.Err() != nil {
-		log.Info("stopped before the API server was ready")
-		return nil
 	}
 	if err := pair.AddIndexes(ctx, a.manager.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("adding indexes to the cache: %w", err)

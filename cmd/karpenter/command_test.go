@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+func TestCommandLine(t *testing.T) {
+	type env map[string]string
+	for _, tc := range []struct {
+		name           string
+		args           []string
+		env            env
+		code           int
+		stdout, stderr []string
+	}{
+		{"nothing", nil, nil, 2, nil, []string{"Usage: karpenter <command>", "controller", "version"}},
+		{"unknown command", []string{"controler"}, nil, 2, nil, []string{`unknown command "controler"`, "Usage: karpenter <command>"}},
+		{"flag without command", []string{"--metrics-port=1"}, nil, 2, nil, []string{`unknown command "--metrics-port=1"`, "Usage"}},
+		{"help", []string{"--help"}, nil, 0, []string{"Usage: karpenter <command>", "controller", "version"}, nil},
+		{"short help", []string{"-h"}, nil, 0, []string{"Usage: karpenter <command>"}, nil},
+		{"help as a command", []string{"help"}, nil, 0, []string{"Usage: karpenter <command>"}, nil},
+		{"version", []string{"version"}, nil, 0, []string{"karpenter ", " go1."}, nil},
+		{"version with a stray word", []string{"version", "x"}, nil, 1, nil, []string{"karpenter version: unexpected argument x"}},
+		{"help of the controller", []string{"controller", "--help"}, nil, 0, []string{"Usage: karpenter controller", "\nScheduling\n", "\nLeader election\n", "[$METRICS_PORT]", "SIGTERM"}, nil},
+		{"bad flag", []string{"controller", "--metrics-port=x"}, nil, 1, nil, []string{`karpenter controller: flag --metrics-port="x": must be a whole number`}},
+		{"bad variable", []string{"controller"}, env{"METRICS_PORT": "x"}, 1, nil, []string{`environment variable METRICS_PORT="x" (flag --metrics-port): must be a whole number`}},
+		{"flag hides a bad variable", []string{"controller", "--metrics-port=70000"}, env{"METRICS_PORT": "x"}, 1, nil, []string{"70000"}},
+		{"unknown gate", []string{"controller", "--feature-gates=Foo=true"}, nil, 1, nil, []string{"--feature-gates", `unknown feature gate "Foo"`, "known gates: NodeRepair"}},
+		{"unknown gate in the environment", []string{"controller"}, env{"FEATURE_GATES": "Foo=true"}, 1, nil, []string{"FEATURE_GATES", `unknown feature gate "Foo"`}},
+		{"bad combination", []string{"controller", "--metrics-port=-1", "--kube-client-qps=0"}, nil, 1, nil, []string{"karpenter controller: flag --metrics-port", "karpenter controller: flag --kube-client-qps"}},
+		{"unknown flag", []string{"controller", "--metric-port=1"}, nil, 1, nil, []string{"--metric-port", "did you mean", "--metrics-port"}},
+		{"missing value", []string{"controller", "--metrics-port"}, nil, 1, nil, []string{"--metrics-port"}},
+		{"no namespace for the lease", []string{"controller", "--kubeconfig=testdata/kubeconfig.yaml"}, nil, 1, nil, []string{"--leader-election-namespace"}},
+		{"no such kubeconfig", []string{"controller", "--kubeconfig=/does/not/exist"}, nil, 1, nil, []string{"--kubeconfig=/does/not/exist"}},
+		{"log file that cannot be opened", []string{"controller", "--log-output-paths=/does/not/exist/log"}, nil, 1, nil, []string{"opening log output", "/does/not/exist/log"}},
+		{"unknown catalogue", []string{"controller", "--kubeconfig=testdata/kubeconfig.yaml", "--disable-leader-election", "--metrics-port=0", "--health-probe-port=0", "--catalog=nope"}, nil, 1, nil, []string{"cloud provider", "nope"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			lookup := func(name string) (string, bool) { v, ok := tc.env[name]; return v, ok }
+			if code := run(tc.args, lookup, &stdout, &stderr); code != tc.code {
+				t.Errorf("exit code %d, want %d", code, tc.code)
+			}
+			for _, want := range tc.stdout {
+				if !strings.Contains(stdout.String(), want) {
+					t.Errorf("stdout lacks %q:\n%s", want, &stdout)
+				}
+			}
+			for _, want := range tc.stderr {
+				if !strings.Contains(stderr.String(), want) {
+					t.Errorf("stderr lacks %q:\n%s", want, &stderr)
+				}
+			}
+			if tc.code == 0 && stderr.Len() > 0 {
+				t.Errorf("stderr of a success: %s", &stderr)
+			}
+		})
+	}
+}
+
+func TestEveryProviderHasAnAdapter(t *testing.T) {
+	want := slices.Sorted(slices.Values(options.CloudProviders()))
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(adapters()))); diff != "" {
+		t.Errorf("adapters (-known to the options +in the binary):\n%s", diff)
+	}
+}

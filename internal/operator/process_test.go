@@ -1,0 +1,170 @@
+package operator
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+func TestLease(t *testing.T) {
+	base := &rest.Config{Host: "h"}
+	if l, err := newLease(options.LeaderElection{Disable: true}, base); err != nil || l.enabled {
+		t.Errorf("disabled: %+v, %v", l, err)
+	}
+	l, err := newLease(options.LeaderElection{Name: "n", Namespace: "ns"}, base)
+	if err != nil || !l.enabled || l.name != "n" || l.namespace != "ns" {
+		t.Errorf("named: %+v, %v", l, err)
+	}
+	base.QPS = 1
+	if l.config.QPS != 0 {
+		t.Error("the lease shares the limits of the main client")
+	}
+	_, err = newLease(options.LeaderElection{Name: "n"}, base)
+	for _, want := range []string{"--leader-election-namespace", "LEADER_ELECTION_NAMESPACE", "--disable-leader-election"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("outside a cluster: error lacks %q: %v", want, err)
+		}
+	}
+}
+
+const kubeconfigText = `{"apiVersion":"v1","kind":"Config","current-context":"c",
+"clusters":[{"name":"c","cluster":{"server":"https://%HOST%"}}],"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],"users":[{"name":"u","user":{}}]}`
+
+func TestRestConfig(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, host string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(strings.Replace(kubeconfigText, "%HOST%", host, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	named, inEnv := write("named", "named"), write("env", "env")
+	broken := filepath.Join(dir, "broken")
+	if err := os.WriteFile(broken, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	for _, tc := range []struct{ name, flag, env, host, problem string }{
+		{"flag", named, "", "https://named", ""},
+		{"flag beats environment", named, inEnv, "https://named", ""},
+		{"environment", "", inEnv, "https://env", ""},
+		{"flag names no file", filepath.Join(dir, "none"), inEnv, "", "--kubeconfig="},
+		{"environment names no file", "", filepath.Join(dir, "none"), "", "name a kubeconfig with --kubeconfig or KUBECONFIG"},
+		{"not a kubeconfig", broken, "", "", "--kubeconfig="},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", tc.env)
+			config, err := restConfig(tc.flag)
+			switch {
+			case tc.problem == "" && (err != nil || config.Host != tc.host):
+				t.Errorf("got %v, %v, want %s", config, err, tc.host)
+			case tc.problem != "" && (err == nil || !strings.Contains(err.Error(), tc.problem)):
+				t.Errorf("error lacks %q: %v", tc.problem, err)
+			}
+		})
+	}
+}
+
+func TestLogOutput(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	path := filepath.Join(t.TempDir(), "log")
+	for range 2 {
+		out, done, err := LogOutput([]string{"stdout", path, "stderr"}, &stdout, &stderr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(out, "line\n"); err != nil {
+			t.Fatal(err)
+		}
+		if err := done(); err != nil {
+			t.Error(err)
+		}
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range map[string]string{"stdout": stdout.String(), "stderr": stderr.String(), "file": string(file)} {
+		if got != "line\nline\n" {
+			t.Errorf("%s has %q", name, got)
+		}
+	}
+	if _, _, err := LogOutput([]string{filepath.Join(path, "below")}, &stdout, &stderr); err == nil || !strings.Contains(err.Error(), "below") {
+		t.Errorf("a file that cannot be opened: %v", err)
+	}
+}
+
+func TestProbesBeforeTheManagerExists(t *testing.T) {
+	h := probeHandler(&readiness{})
+	for _, tc := range []struct {
+		path string
+		code int
+		want string
+	}{
+		{"/healthz", 200, `^ok$`},
+		{"/healthz?verbose", 200, `^\[\+\]ping: ok\n$`},
+		{"/readyz", 500, `\[-\]manager: waiting for the API server.*\n\[-\]crd: waiting.*\n\[\+\]readyz: ok`},
+		{"/readyz/readyz", 200, `^ok$`},
+		{"/readyz/crd", 500, `^\[-\]crd: waiting`},
+		{"/other", 404, `not found`},
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, tc.path, nil))
+		if w.Code != tc.code || !regexp.MustCompile(tc.want).MatchString(w.Body.String()) {
+			t.Errorf("%s: %d %q, want %d %s", tc.path, w.Code, w.Body, tc.code, tc.want)
+		}
+	}
+}
+
+func TestMetricsEndpoint(t *testing.T) {
+	own := prometheus.NewRegistry()
+	prometheus.WrapRegistererWith(nil, own).MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ours"}, func() float64 { return 1 }))
+	for _, tc := range []struct {
+		profiling bool
+		path      string
+		code      int
+		want      string
+	}{
+		{false, "/metrics", 200, "ours 1"},
+		{false, "/metrics", 200, "go_goroutines"},
+		{false, "/debug/pprof/", 404, ""},
+		{true, "/metrics", 200, "ours 1"},
+		{true, "/debug/pprof/", 200, "goroutine"},
+		{true, "/debug/pprof/cmdline", 200, ""},
+		{true, "/debug/pprof/heap", 200, ""},
+	} {
+		w := httptest.NewRecorder()
+		metricsHandler(own, tc.profiling).ServeHTTP(w, httptest.NewRequest(http.MethodGet, tc.path, nil))
+		if w.Code != tc.code || !strings.Contains(w.Body.String(), tc.want) {
+			t.Errorf("%s with profiling %v: %d, want %d and %q", tc.path, tc.profiling, w.Code, tc.code, tc.want)
+		}
+	}
+}
+
+func TestTakenPortIsNamed(t *testing.T) {
+	taken, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	port := taken.Addr().(*net.TCPAddr).Port
+	log := slog.New(slog.DiscardHandler)
+	_, err = serve(options.Serving{HealthProbePort: port}, prometheus.NewRegistry(), &readiness{}, log)
+	if err == nil || !strings.Contains(err.Error(), "--health-probe-port") || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("error: %v", err)
+	}
+}
