@@ -1,0 +1,73 @@
+// Command demo shows the whole loop on a real control plane: pending pods, nodes made for them, pods running, pods gone, nodes removed.
+//
+// It starts the local control plane and the built controller, drives them, reports progress while it works and one line of figures at the end, and
+// leaves nothing running. With -stay it only starts both and keeps them until Ctrl-C, for people who want to drive themselves.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// settings are the command line.
+type settings struct {
+	pods       int
+	catalog    string
+	stay       bool
+	launcher   string
+	controller string
+	manifests  string
+	log        string
+}
+
+func main() {
+	// A reader of our output that goes away must not keep us from tearing down.
+	signal.Ignore(syscall.SIGPIPE)
+	s, err := parse(os.Args[1:], os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		_, _ = fmt.Fprintf(os.Stderr, "demo: %v\n", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	run := demonstrate
+	if s.stay {
+		run = stay
+	}
+	if err := run(ctx, s, os.Stdout); err != nil {
+		_, _ = fmt.Fprintf(os.Stderr, "demo: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func parse(args []string, usage io.Writer) (settings, error) {
+	var s settings
+	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
+	flags.SetOutput(usage)
+	flags.IntVar(&s.pods, "pods", 100, "how many one-CPU pods to run")
+	flags.StringVar(&s.catalog, "catalog", "generic", "catalogue of instance types: generic, or a region such as aws/us-east-1")
+	flags.BoolVar(&s.stay, "stay", false, "start cluster and controller and keep them until Ctrl-C")
+	flags.StringVar(&s.launcher, "launcher", "bin/local", "the built launcher of the control plane")
+	flags.StringVar(&s.controller, "controller", "bin/karpenter", "the built controller")
+	flags.StringVar(&s.manifests, "manifests", "examples/kwok", "directory of the manifests")
+	flags.StringVar(&s.log, "log", "bin/controller.log", "file for the controller's log; -stay prints it instead")
+	if err := flags.Parse(args); err != nil {
+		return settings{}, err
+	}
+	if flags.NArg() > 0 {
+		return settings{}, fmt.Errorf("unexpected argument %q; see -help", flags.Arg(0))
+	}
+	if s.pods < 1 || s.pods > 20000 {
+		return settings{}, fmt.Errorf("PODS is %d; it must be between 1 and 20000", s.pods)
+	}
+	return s, nil
+}

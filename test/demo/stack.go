@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/test/controlplane"
+)
+
+// stack is a running cluster with a running controller.
+type stack struct {
+	cluster    *controlplane.ControlPlane
+	controller *controller
+	client     client.Client
+	// ctx ends when the caller's does and when one of the two ends by itself; its cause says which.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
+// startStack starts the cluster, installs the CRDs and the NodeClass and starts the controller. said is called after each step with its name and
+// duration. On failure nothing is left running. The caller must end the stack.
+func startStack(ctx context.Context, s settings, log io.Writer, said func(string, time.Duration)) (*stack, error) {
+	for _, program := range []string{s.launcher, s.controller} {
+		if _, err := os.Stat(program); err != nil {
+			return nil, fmt.Errorf("%w; build it with `make build`", err)
+		}
+	}
+	start := time.Now()
+	cluster, err := controlplane.Start(ctx, s.launcher, os.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	st := &stack{cluster: cluster}
+	st.ctx, st.cancel = context.WithCancelCause(ctx)
+	go st.endWith(cluster.Done(), func() error { return fmt.Errorf("the cluster ended by itself: %w", cluster.Err()) })
+	if err := st.prepare(s); err != nil {
+		return nil, errors.Join(err, st.end())
+	}
+	said("cluster ready", time.Since(start))
+	start = time.Now()
+	if st.controller, err = startController(s.controller, cluster.Kubeconfig, s.catalog, log); err != nil {
+		return nil, errors.Join(err, st.end())
+	}
+	go st.endWith(st.controller.done, func() error { return fmt.Errorf("the controller ended by itself: %w", st.controller.waitErr) })
+	if err := st.controller.awaitReady(st.ctx); err != nil {
+		report := fmt.Errorf("%w\n%s", err, controllerLog(st.controller, 15))
+		return nil, errors.Join(report, st.end())
+	}
+	said("controller ready", time.Since(start))
+	return st, nil
+}
+
+// prepare connects to the cluster and puts in what the controller needs.
+func (st *stack) prepare(s settings) error {
+	var err error
+	if st.client, err = newClient(st.cluster.Kubeconfig); err != nil {
+		return err
+	}
+	if err := installCRDs(st.ctx, st.client); err != nil {
+		return err
+	}
+	return apply(st.ctx, st.client, s.manifests, "nodeclass.yaml", nil)
+}
+
+// endWith ends the stack's context when done is closed, which is no news once the stack itself is ending.
+func (st *stack) endWith(done <-chan struct{}, why func() error) {
+	select {
+	case <-st.ctx.Done():
+	case <-done:
+		st.cancel(why())
+	}
+}
+
+// errEnding is the cause of an end that was asked for.
+var errEnding = errors.New("the demo is ending")
+
+// end stops the controller, then the cluster, and returns when both are gone. Failures that were the reason to end are not repeated.
+func (st *stack) end() error {
+	st.cancel(errEnding)
+	failedBefore := !errors.Is(context.Cause(st.ctx), errEnding)
+	var failed error
+	if st.controller != nil {
+		failed = st.controller.end()
+	}
+	failed = errors.Join(failed, st.cluster.Stop())
+	if failedBefore {
+		return nil
+	}
+	return failed
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// stay starts cluster and controller and keeps them until ctx ends, with the controller's log on out.
+func stay(ctx context.Context, s settings, out io.Writer) error {
+	st, err := startStack(ctx, s, prettyLog{out}, func(step string, took time.Duration) {
+		_, _ = fmt.Fprintf(out, "%s (%.1f s)\n", step, took.Seconds())
+	})
+	if err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(out, `
+Cluster and controller are running. In another terminal:
+
+  export KUBECONFIG=%s
+  export PATH=%s:$PATH        # kubectl, if you have none
+
+  kubectl apply -f %s
+  kubectl scale deployment inflate --replicas=50
+  kubectl get nodepools,nodeclaims,nodes
+  kubectl delete node <name>
+
+Metrics: %s   Ctrl-C ends and removes everything.
+
+`, st.cluster.Kubeconfig, kubectlDir(), s.manifests, st.controller.metrics)
+	<-st.ctx.Done()
+	var failed error
+	if ctx.Err() == nil {
+		failed = context.Cause(st.ctx)
+	}
+	_, _ = fmt.Fprintln(out, "ending controller and cluster")
+	return errors.Join(failed, st.end())
+}
+
+// kubectlDir is the directory of the built kubectl; the launcher's environment names it.
+func kubectlDir() string {
+	if assets := os.Getenv("KUBEBUILDER_ASSETS"); assets != "" {
+		return assets
+	}
+	return filepath.Join("$HOME", ".cache", "karpenter-anew")
+}
