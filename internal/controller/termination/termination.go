@@ -93,6 +93,9 @@ func (t *Termination) Reconcile(ctx context.Context, request reconcile.Request) 
 	if claim != nil && t.claimWrites.Stale(claim) {
 		return loop.After(loop.StaleRetry), nil
 	}
+	if claim != nil && claim.DeletionTimestamp == nil {
+		return t.deleteClaim(ctx, node, claim)
+	}
 	gone, err := t.instanceGone(ctx, node)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("getting nodeclaim, %w", err)
@@ -103,19 +106,26 @@ func (t *Termination) Reconcile(ctx context.Context, request reconcile.Request) 
 	return t.takeDown(ctx, node, claim)
 }
 
-// claimOf returns the NodeClaim of the Node, which goes together with it, or nil when there is no single one.
+// claimOf returns the NodeClaim of the Node, or nil when there is no single one.
 func (t *Termination) claimOf(ctx context.Context, node *corev1.Node) (*v1.NodeClaim, error) {
 	claim, err := pair.ClaimOf(ctx, t.Client, node)
 	if errors.Is(err, pair.None) || errors.Is(err, pair.Several) {
 		return nil, nil
 	}
-	if err != nil || claim.DeletionTimestamp != nil {
-		return claim, err
-	}
+	return claim, err
+}
+
+// deleteClaim makes the NodeClaim go together with its Node. The pass ends with that, since everything else that it
+// would write to the claim has to wait for the claim's next version; only new pods are kept away at once.
+func (t *Termination) deleteClaim(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim) (reconcile.Result, error) {
 	if err := t.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("deleting nodeclaim %q: %w", claim.Name, err)
+		return loop.Settle(fmt.Errorf("deleting nodeclaim %q: %w", claim.Name, err))
 	}
-	return claim, nil
+	t.claimWrites.Deleted(claim)
+	if err := t.fence(ctx, node); err != nil {
+		return loop.Settle(err)
+	}
+	return loop.After(loop.StaleRetry), nil
 }
 
 // takeDown works through the steps that are left, as far as it gets, and writes what it found to the claim.

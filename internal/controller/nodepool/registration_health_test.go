@@ -1,0 +1,160 @@
+package nodepool_test
+
+import (
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	kwok "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodepool"
+)
+
+const (
+	isHealthy   = "True/NodeRegistrationHealthy/"
+	notKnown    = "Unknown/AwaitingReconciliation/object is awaiting reconciliation"
+	failedToday = "False/RegistrationFailed/Failed to register node"
+)
+
+func healthOf(w *looptest.World) string {
+	return looptest.Condition(looptest.Must(w, looptest.Pool()).Status.Conditions, "NodeRegistrationHealthy")
+}
+
+// report lets claims end as the letters say: s registered, f did not register, l did not launch.
+func report(w *looptest.World, h *nodepool.RegistrationHealth, story string) {
+	w.Helper()
+	for i, letter := range story {
+		claim := w.LaunchedClaim(string(letter) + string(rune('a'+i)))
+		var err error
+		switch letter {
+		case 's':
+			err = h.Succeeded(w.Context(), claim)
+		case 'l':
+			condition.For(claim, w.Time.Now()).Unknown(v1.ConditionTypeLaunched, "LaunchFailed", "no quota")
+			fallthrough
+		default:
+			err = h.Failed(w.Context(), claim)
+		}
+		if err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+func TestRegistrationHealth(t *testing.T) {
+	for name, c := range map[string]struct{ story, want string }{
+		"NC197 first sight":                         {"", notKnown},
+		"NC193 a success":                           {"s", isHealthy},
+		"one failure changes nothing":               {"f", notKnown},
+		"NC195 two failures":                        {"ff", failedToday},
+		"NC195 two failures after a success":        {"sff", failedToday},
+		"NC195 launches that fail say why":          {"ll", "False/LaunchFailed/no quota"},
+		"a further failure keeps the first message": {"ffl", failedToday},
+		"NC194 one success after two failures":      {"ffs", failedToday},
+		"NC193 three successes after two failures":  {"ffsss", isHealthy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := looptest.New(t, looptest.Pool(), looptest.Class())
+			h := nodepool.NewRegistrationHealth(w.Tools)
+			w.Run(h, looptest.Pool())
+			report(w, h, c.story)
+			if got := healthOf(w); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+	t.Run("NC198 a restart keeps what is known", func(t *testing.T) {
+		for story, c := range map[string]struct{ next, want string }{"s": {"f", isHealthy}, "ff": {"s", failedToday}} {
+			w := looptest.New(t, looptest.Pool(), looptest.Class())
+			h := nodepool.NewRegistrationHealth(w.Tools)
+			w.Run(h, looptest.Pool())
+			report(w, h, story)
+			restarted := nodepool.NewRegistrationHealth(w.Tools)
+			w.Run(restarted, looptest.Pool())
+			report(w, restarted, c.next)
+			if got := healthOf(w); got != c.want {
+				t.Errorf("after %s, a restart and %s: %q, want %q", story, c.next, got, c.want)
+			}
+		}
+	})
+	for name, change := range map[string]func(*looptest.World){
+		"NodePool": func(w *looptest.World) {
+			looptest.Change(w, looptest.Pool(), func(p *v1.NodePool) { p.Generation = 2 })
+		},
+		"NodeClass": func(w *looptest.World) {
+			looptest.Change(w, looptest.Class(), func(c *kwok.KWOKNodeClass) { c.Generation = 2 })
+		},
+	} {
+		t.Run("NC197 nothing is known after a change of the "+name, func(t *testing.T) {
+			w := looptest.New(t, looptest.Pool(), looptest.Class())
+			h := nodepool.NewRegistrationHealth(w.Tools)
+			w.Run(h, looptest.Pool())
+			report(w, h, "ff")
+			change(w)
+			w.Run(h, looptest.Pool())
+			if got := healthOf(w); got != notKnown {
+				t.Errorf("got %q", got)
+			}
+			report(w, h, "s")
+			if got := healthOf(w); got != isHealthy {
+				t.Errorf("the memory was not emptied: %q", got)
+			}
+		})
+	}
+	t.Run("NC196 claims of another, a recreated or a deleted NodePool change nothing", func(t *testing.T) {
+		w := looptest.New(t, looptest.Pool(), looptest.Class())
+		h := nodepool.NewRegistrationHealth(w.Tools)
+		w.Run(h, looptest.Pool())
+		before := looptest.Must(w, looptest.Pool()).ResourceVersion
+		stray, recreated, orphan := w.LaunchedClaim("a"), w.LaunchedClaim("b"), w.LaunchedClaim("c")
+		delete(stray.Labels, v1.NodePoolLabelKey)
+		recreated.OwnerReferences[0].UID = "earlier"
+		orphan.Labels[v1.NodePoolLabelKey] = "deleted"
+		for _, claim := range []*v1.NodeClaim{stray, recreated, orphan} {
+			if err := h.Succeeded(w.Context(), claim); err != nil {
+				t.Error(err)
+			}
+		}
+		if looptest.Must(w, looptest.Pool()).ResourceVersion != before {
+			t.Error("the NodePool was written")
+		}
+	})
+	t.Run("NC199 nothing is said without a NodeClass or for an unmanaged NodePool", func(t *testing.T) {
+		unmanaged := looptest.Pool()
+		unmanaged.Name = "unmanaged"
+		unmanaged.Spec.Template.Spec.NodeClassRef = looptest.Unmanaged()
+		w := looptest.New(t, looptest.Pool(), unmanaged)
+		h := nodepool.NewRegistrationHealth(w.Tools)
+		for _, pool := range []*v1.NodePool{looptest.Pool(), unmanaged} {
+			w.Run(h, pool)
+			if got := looptest.Must(w, pool).Status.Conditions; len(got) != 0 {
+				t.Errorf("%s: %v", pool.Name, got)
+			}
+		}
+	})
+	t.Run("a conflict is returned and the report can be repeated", func(t *testing.T) {
+		w := looptest.New(t, looptest.Pool(), looptest.Class())
+		h := nodepool.NewRegistrationHealth(w.Tools)
+		w.Run(h, looptest.Pool())
+		w.Fail = looptest.Always("patch-status", &v1.NodePool{}, looptest.Conflict())
+		if err := h.Succeeded(w.Context(), w.LaunchedClaim("a")); !apierrors.IsConflict(err) {
+			t.Errorf("error %v", err)
+		}
+		looptest.Change(w, looptest.Pool(), func(p *v1.NodePool) { p.Generation = 5 })
+		if result := w.Run(h, looptest.Pool()); result != loop.Again() {
+			t.Errorf("result %+v", result)
+		}
+		w.Fail = nil
+		if err := h.Succeeded(w.Context(), w.LaunchedClaim("a")); err != nil || healthOf(w) != isHealthy {
+			t.Errorf("error %v, %q", err, healthOf(w))
+		}
+	})
+}
+
+func ready(status metav1.ConditionStatus) []metav1.Condition {
+	return []metav1.Condition{{Type: "Ready", Status: status, Reason: "NoImage", Message: "no image found", LastTransitionTime: metav1.Now()}}
+}

@@ -1,0 +1,230 @@
+package nodepool_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	kwok "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodepool"
+)
+
+func TestReadiness(t *testing.T) {
+	class := func(change func(*kwok.KWOKNodeClass)) *kwok.KWOKNodeClass {
+		out := looptest.Class()
+		change(out)
+		return out
+	}
+	for name, c := range map[string]struct {
+		class    *kwok.KWOKNodeClass
+		deleting bool
+		want     string
+	}{
+		"NC178 missing":     {nil, false, "False/NodeClassNotFound/NodeClass not found on cluster"},
+		"NC179 terminating": {class(func(c *kwok.KWOKNodeClass) { c.Finalizers = []string{"x.com/y"} }), true, "False/NodeClassTerminating/NodeClass is Terminating"},
+		"NC180 ready":       {looptest.Class(), false, "True/NodeClassReady/"},
+		"NC181 not ready":   {class(func(c *kwok.KWOKNodeClass) { c.Status.Conditions = ready("False") }), false, "False/NoImage/no image found"},
+		"unknown":           {class(func(c *kwok.KWOKNodeClass) { c.Status.Conditions = ready("Unknown") }), false, "False/NodeClassReadinessUnknown/Node Class Readiness Unknown"},
+		"NC182 silent":      {class(func(c *kwok.KWOKNodeClass) { c.Status.Conditions = nil }), false, "False/NodeClassReadinessUnknown/Node Class Readiness Unknown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := looptest.New(t, looptest.Pool())
+			if c.class != nil {
+				w.Add(c.class)
+			}
+			if c.deleting {
+				w.Delete(c.class)
+			}
+			w.Run(nodepool.NewValidation(w.Tools), looptest.Pool())
+			w.Run(nodepool.NewReadiness(w.Tools), looptest.Pool())
+			conditions := looptest.Must(w, looptest.Pool()).Status.Conditions
+			if got := looptest.Condition(conditions, "NodeClassReady"); got != c.want {
+				t.Errorf("NodeClassReady %q, want %q", got, c.want)
+			}
+			wantReady, _, _ := strings.Cut(c.want, "/")
+			if got, _, _ := strings.Cut(looptest.Condition(conditions, "Ready"), "/"); got != wantReady {
+				t.Errorf("Ready %q, want %q", got, wantReady)
+			}
+		})
+	}
+	t.Run("a conflict is retried quietly", func(t *testing.T) {
+		w := looptest.New(t, looptest.Pool())
+		w.Fail = looptest.Always("patch-status", &v1.NodePool{}, looptest.Conflict())
+		if result := w.Run(nodepool.NewReadiness(w.Tools), looptest.Pool()); result != loop.Again() {
+			t.Errorf("result %+v", result)
+		}
+	})
+}
+
+func TestValidation(t *testing.T) {
+	capacityTypes := func(values ...string) func(*v1.NodePool) {
+		return func(p *v1.NodePool) {
+			p.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: v1.CapacityTypeLabelKey, Operator: "In", Values: values}}
+		}
+	}
+	for name, c := range map[string]struct {
+		pool  func(*v1.NodePool)
+		valid bool
+	}{
+		"NC185 a plain NodePool":            {func(*v1.NodePool) {}, true},
+		"NC185 known capacity types":        {capacityTypes("spot", "on-demand"), true},
+		"NC184 some unknown capacity types": {capacityTypes("spot", "cheap"), true},
+		"NC183 only unknown capacity types": {capacityTypes("cheap"), false},
+		"NC186 a restricted label":          {func(p *v1.NodePool) { p.Spec.Template.Labels = map[string]string{"karpenter.sh/custom": "x"} }, false},
+		"NC187 a key that is too long": {func(p *v1.NodePool) {
+			p.Spec.Template.Spec.Taints = []corev1.Taint{{Key: strings.Repeat("a", 64), Effect: "NoSchedule"}}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pool := looptest.Pool()
+			c.pool(pool)
+			w := looptest.New(t, pool)
+			w.Run(nodepool.NewValidation(w.Tools), pool)
+			got := looptest.Condition(looptest.Must(w, pool).Status.Conditions, "ValidationSucceeded")
+			if c.valid && got != "True/ValidationSucceeded/" || !c.valid && !strings.HasPrefix(got, "False/NodePoolValidationFailed/") {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+// usage is a fixed picture of the cluster.
+type usage map[string]corev1.ResourceList
+
+func (u usage) PoolUsage(pool string) (corev1.ResourceList, bool) { return u[pool], u != nil }
+
+func TestCounter(t *testing.T) {
+	one := int64(1)
+	for name, c := range map[string]struct {
+		usage usage
+		want  v1.NodePoolStatus
+		after time.Duration
+	}{
+		"NC172 no node": {
+			usage{}, v1.NodePoolStatus{Nodes: new(int64), Resources: looptest.Resources("cpu", "0", "memory", "0", "pods", "0", "ephemeral-storage", "0", "nodes", "0")}, 5 * time.Second,
+		},
+		"NC174 NC175 one node": {
+			usage{"pool": looptest.Resources("cpu", "4", "nodes", "1", "example.com/gpu", "2")},
+			v1.NodePoolStatus{Nodes: &one, Resources: looptest.Resources("cpu", "4", "memory", "0", "pods", "0", "ephemeral-storage", "0", "nodes", "1", "example.com/gpu", "2")}, 5 * time.Second,
+		},
+		"NC177 the picture is not complete": {nil, v1.NodePoolStatus{}, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := looptest.New(t, looptest.Pool())
+			if result := w.Run(nodepool.NewCounter(w.Tools, c.usage), looptest.Pool()); result.RequeueAfter != c.after {
+				t.Errorf("result %+v", result)
+			}
+			if diff := cmp.Diff(c.want, looptest.Must(w, looptest.Pool()).Status); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	t.Run("NC174 usage returns to zero, extended resources too", func(t *testing.T) {
+		w := looptest.New(t, looptest.Pool())
+		w.Run(nodepool.NewCounter(w.Tools, usage{"pool": looptest.Resources("nodes", "3", "example.com/gpu", "2")}), looptest.Pool())
+		w.Run(nodepool.NewCounter(w.Tools, usage{}), looptest.Pool())
+		got := looptest.Must(w, looptest.Pool()).Status
+		if _, ok := got.Resources["example.com/gpu"]; ok || *got.Nodes != 0 {
+			t.Errorf("status %+v", got)
+		}
+	})
+	t.Run("nothing is written while nothing changes", func(t *testing.T) {
+		w := looptest.New(t, looptest.Pool())
+		c := nodepool.NewCounter(w.Tools, usage{"pool": looptest.Resources("cpu", "4000m", "nodes", "1")})
+		w.Run(c, looptest.Pool())
+		before := looptest.Must(w, looptest.Pool()).ResourceVersion
+		w.Run(c, looptest.Pool())
+		if looptest.Must(w, looptest.Pool()).ResourceVersion != before {
+			t.Error("it was written again")
+		}
+	})
+}
+
+func TestUnmanagedPoolsAreLeftAlone(t *testing.T) {
+	// NC164 NC176
+	pool := looptest.Pool()
+	pool.Spec.Template.Spec.NodeClassRef = looptest.Unmanaged()
+	w := looptest.New(t, pool, looptest.Class())
+	before := looptest.Must(w, pool).ResourceVersion
+	for _, r := range []reconcile.Reconciler{
+		nodepool.NewReadiness(w.Tools), nodepool.NewValidation(w.Tools), nodepool.NewHash(w.Tools), nodepool.NewCounter(w.Tools, usage{}),
+	} {
+		w.Run(r, pool)
+		if looptest.Must(w, pool).ResourceVersion != before {
+			t.Fatalf("%T wrote", r)
+		}
+	}
+}
+
+func TestHash(t *testing.T) {
+	annotations := func(hash, version string) map[string]string {
+		return map[string]string{v1.NodePoolHashAnnotationKey: hash, v1.NodePoolHashVersionAnnotationKey: version}
+	}
+	t.Run("NC164 NC165 NC166 the hash follows the static fields", func(t *testing.T) {
+		w := looptest.New(t, looptest.Pool())
+		h := nodepool.NewHash(w.Tools)
+		run := func(change func(*v1.NodePool)) string {
+			looptest.Change(w, looptest.Pool(), change)
+			w.Run(h, looptest.Pool())
+			got := looptest.Must(w, looptest.Pool())
+			if got.Annotations[v1.NodePoolHashVersionAnnotationKey] != "v3" || got.Annotations[v1.NodePoolHashAnnotationKey] != got.Hash() {
+				t.Errorf("annotations %v", got.Annotations)
+			}
+			return got.Annotations[v1.NodePoolHashAnnotationKey]
+		}
+		first := run(func(*v1.NodePool) {})
+		weight := int32(7)
+		if run(func(p *v1.NodePool) { p.Spec.Weight = &weight }) != first {
+			t.Error("the weight is hashed")
+		}
+		if run(func(p *v1.NodePool) { p.Spec.Template.Labels = map[string]string{"a": "b"} }) == first {
+			t.Error("template labels are not hashed")
+		}
+	})
+	t.Run("NC167-NC170 a new way of hashing reaches the claims first", func(t *testing.T) {
+		pool := looptest.Pool()
+		pool.Annotations = annotations("1", "v2")
+		w := looptest.New(t, pool)
+		plain, drifted, current, unmanaged := w.Claim("plain"), w.Claim("drifted"), w.Claim("current"), w.Claim("unmanaged")
+		for _, claim := range []*v1.NodeClaim{plain, drifted, unmanaged} {
+			claim.Annotations = annotations("1", "v2")
+		}
+		current.Annotations = annotations("own", "v3")
+		unmanaged.Spec.NodeClassRef = looptest.Unmanaged()
+		drifted.Status.Conditions = []metav1.Condition{{Type: "Drifted", Status: "True", Reason: "X"}}
+		w.Add(plain, drifted, current, unmanaged)
+		w.Run(nodepool.NewHash(w.Tools), pool)
+		hash := pool.Hash()
+		for claim, want := range map[*v1.NodeClaim]map[string]string{
+			plain: annotations(hash, "v3"), drifted: annotations("1", "v3"), current: annotations("own", "v3"), unmanaged: annotations("1", "v2"),
+		} {
+			if diff := cmp.Diff(want, looptest.Must(w, claim).Annotations); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", claim.Name, diff)
+			}
+		}
+		if diff := cmp.Diff(annotations(hash, "v3"), looptest.Must(w, pool).Annotations); diff != "" {
+			t.Errorf("NodePool (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("the NodePool waits for its claims", func(t *testing.T) {
+		pool := looptest.Pool()
+		w := looptest.New(t, pool)
+		claim := w.Claim("a")
+		w.Add(claim)
+		w.Fail = looptest.Always("patch", claim, looptest.Conflict())
+		if _, err := w.Try(nodepool.NewHash(w.Tools), pool); err == nil {
+			t.Error("the failure was swallowed")
+		}
+		if len(looptest.Must(w, pool).Annotations) != 0 {
+			t.Error("the NodePool says that all have moved")
+		}
+	})
+}

@@ -1,0 +1,65 @@
+package nodepool
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestOutcomes(t *testing.T) {
+	for name, c := range map[string]struct {
+		story string // s: success, f: failure, each of another claim; r: the last one reported again
+		want  verdict
+	}{
+		"NC188 nothing is known":                   {"", unknown},
+		"NC189 one success":                        {"s", healthy},
+		"one failure":                              {"f", healthy},
+		"NC189 two failures":                       {"ff", unhealthy},
+		"NC189 NC194 two failures and one success": {"ffs", unhealthy},
+		"NC190 the oldest is forgotten":            {"ffsss", healthy},
+		"a failure reported twice counts once":     {"fr", healthy},
+		"a success reported twice counts once":     {"ffsrr", unhealthy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var o outcomes
+			var last outcome
+			for i, letter := range c.story {
+				if letter != 'r' {
+					last = outcome{claim: types.UID(fmt.Sprint(i)), failed: letter == 'f'}
+				}
+				before := fmt.Sprint(o)
+				next := o.with(last)
+				if fmt.Sprint(o) != before {
+					t.Error("NC192 a dry run changed the memory")
+				}
+				o = next
+			}
+			if got := o.verdict(); got != c.want {
+				t.Errorf("verdict %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestTracker(t *testing.T) {
+	// NC191
+	var memory tracker
+	var wg sync.WaitGroup
+	for i := range 100 {
+		wg.Go(func() { memory.add("sick", "1", outcome{claim: types.UID(fmt.Sprint(i)), failed: true}) })
+		wg.Go(func() { memory.add("well", "2", outcome{claim: types.UID(fmt.Sprint(i))}) })
+	}
+	wg.Wait()
+	if memory.of("sick", "1").verdict() != unhealthy || memory.of("well", "2").verdict() != healthy {
+		t.Error("NodePools are mixed up")
+	}
+	if memory.of("sick", "3").verdict() != unknown {
+		t.Error("a recreated NodePool inherits")
+	}
+	memory.forget("sick")
+	if memory.of("sick", "1").verdict() != unknown {
+		t.Error("it was not forgotten")
+	}
+}
