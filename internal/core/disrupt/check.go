@@ -69,18 +69,3 @@ func why(n *model.Node, standing map[string]Obstacle) Obstacle {
 	}
 	return Obstacle{Code: Gone, Node: n}
 }
-
-// StillEmpty splits the nodes of a command by whether pods have come to them. It is the last look after the nodes were
-// closed to new pods and before they are deleted.
-func StillEmpty(c Command, now *model.Snapshot) Verdict {
-	v := Verdict{Command: Command{Reason: c.Reason, Type: c.Type}}
-	for _, candidate := range c.Candidates {
-		n, ok := now.Nodes.Get(candidate.Node.ID)
-		if ok && len(newCandidate(n, candidate.Pool).Moves) > 0 {
-			v.Dropped = append(v.Dropped, Obstacle{Code: Occupied, Node: n})
-			continue
-		}
-		v.Command.Candidates = append(v.Command.Candidates, candidate)
-	}
-	return v
-}

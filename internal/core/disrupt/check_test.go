@@ -64,12 +64,12 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestStillEmpty(t *testing.T) {
+func TestEmptinessRechecks(t *testing.T) {
 	proposed := Command{Reason: Empty}
 	for _, n := range []string{"a", "b", "c"} {
 		proposed.Candidates = append(proposed.Candidates, newCandidate(node(n), Pool{}))
 	}
-	v := StillEmpty(proposed, snapshot(
+	v := Emptiness().Recheck(proposed, snapshot(
 		node("a", func(n *model.Node) { n.Pods = []*model.Pod{{Reschedulable: true}} }),
 		node("b", func(n *model.Node) { n.Pods = []*model.Pod{{Daemon: true}}; n.Deleting = true }),
 	))

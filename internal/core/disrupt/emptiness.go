@@ -1,5 +1,7 @@
 package disrupt
 
+import "github.com/karpenter-anew/karpenter/internal/core/model"
+
 // Emptiness removes nodes that nothing runs on, in one command per pass, most expensive first.
 //
 // Only nodes without any pod to move count as empty. A node whose pods all have an eviction cost of zero or less is empty
@@ -8,7 +10,10 @@ package disrupt
 //
 // Source: disruption specification, emptiness.
 func Emptiness() Method {
-	return Method{Reason: Empty, Type: "empty", Class: Graceful, Refuses: refusedByEmptiness, Pick: pickEmpty}
+	return Method{
+		Reason: Empty, Type: "empty", Class: Graceful,
+		Refuses: refusedByEmptiness, Pick: pickEmpty, Recheck: stillEmpty,
+	}
 }
 
 func refusedByEmptiness(c Candidate) Code {
@@ -36,4 +41,18 @@ func pickEmpty(fit []Candidate, budgets Budgets) []Command {
 		return nil
 	}
 	return []Command{command}
+}
+
+// stillEmpty drops nodes that pods have come to. Nodes that are gone are kept: deleting them again does no harm.
+func stillEmpty(c Command, now *model.Snapshot) Verdict {
+	v := Verdict{Command: Command{Reason: c.Reason, Type: c.Type}}
+	for _, candidate := range c.Candidates {
+		n, ok := now.Nodes.Get(candidate.Node.ID)
+		if ok && len(newCandidate(n, candidate.Pool).Moves) > 0 {
+			v.Dropped = append(v.Dropped, Obstacle{Code: Occupied, Node: n})
+			continue
+		}
+		v.Command.Candidates = append(v.Command.Candidates, candidate)
+	}
+	return v
 }

@@ -10,6 +10,8 @@
 // Source: disruption specification, voluntary disruption.
 package disrupt
 
+import "github.com/karpenter-anew/karpenter/internal/core/model"
+
 // Reason is why nodes are disrupted, as budgets and conditions name it.
 type Reason string
 
@@ -39,6 +41,8 @@ type Method struct {
 	Refuses func(Candidate) Code
 	// Pick composes commands from candidates and uses the budgets up.
 	Pick func(fit []Candidate, budgets Budgets) []Command
+	// Recheck is the last look at a command, after its nodes were closed to new pods and before they are deleted.
+	Recheck func(c Command, now *model.Snapshot) Verdict
 }
 
 // Want keeps the candidates that the method wants, and says why it does not want the others.

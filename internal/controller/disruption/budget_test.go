@@ -1,0 +1,153 @@
+package disruption
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+func (w *world) replaceBudgets(pool string, budgets []v1.Budget) {
+	w.Helper()
+	p := &v1.NodePool{}
+	if err := w.client.Get(w.Context(), client.ObjectKey{Name: pool}, p); err != nil {
+		w.Fatal(err)
+	}
+	p.Generation++
+	p.Spec.Disruption.Budgets = budgets
+	if err := w.client.Update(w.Context(), p); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func TestBudgets(t *testing.T) {
+	story(t, "a budget of 0 blocks with one event", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("0"))
+		w.machine("pool", "a")
+		w.pass(50 * time.Second)
+		w.wantDeleted()
+		w.wantEvent("DisruptionBlocked nodepool/pool: No allowed disruptions for disruption reason Empty due to blocking budget")
+		w.wantMetric("karpenter_nodepools_allowed_disruptions", 0, "nodepool=pool", "reason=Empty")
+		if len(w.events) != 1 {
+			w.Errorf("events: %q", w.events)
+		}
+		w.replaceBudgets("pool", budget("1"))
+		w.pass(17 * time.Second)
+		w.wantDeleted("a")
+	})
+	for _, tt := range []struct {
+		name    string
+		budgets []v1.Budget
+		nodes   int
+		want    int
+	}{
+		{"3 of 10", budget("3"), 10, 3},
+		{"all with 100%", budget("100%"), 10, 10},
+		{"none with 0%", budget("0%"), 10, 0},
+		{"10% of 1 is 1", budget("10%"), 1, 1},
+		{"50% of 3 is 2", budget("50%"), 3, 2},
+		{"no budgets, no limit", []v1.Budget{}, 10, 10},
+		{"the most restrictive wins", []v1.Budget{{Nodes: "5"}, {Nodes: "20%"}}, 10, 2},
+		{"budgets for other reasons do not apply", []v1.Budget{{Nodes: "0", Reasons: []v1.DisruptionReason{v1.DisruptionReasonDrifted}}, {Nodes: "4"}}, 10, 4},
+		{"budgets for this reason apply", []v1.Budget{{Nodes: "1", Reasons: []v1.DisruptionReason{v1.DisruptionReasonEmpty}}, {Nodes: "4"}}, 10, 1},
+		{"a budget that cannot be evaluated closes the pool", []v1.Budget{{Nodes: "100%"}, {Nodes: "1", Schedule: new("a b c d e"), Duration: &metav1.Duration{Duration: time.Hour}}}, 10, 0},
+	} {
+		story(t, tt.name, func(w *world) {
+			defer w.run()()
+			w.pool("pool", tt.budgets)
+			for i := range tt.nodes {
+				w.machine("pool", fmt.Sprintf("n%02d", i))
+			}
+			w.pass(5 * time.Minute)
+			if got := len(w.deleted()); got != tt.want {
+				w.Errorf("deleted %d of %d, want %d", got, tt.nodes, tt.want)
+			}
+			w.wantMetric("karpenter_nodepools_nodes_consuming_budgets", float64(tt.want), "nodepool=pool", "reason=Empty")
+		})
+	}
+	story(t, "two nodes of each of ten pools of three at 50%", func(w *world) {
+		defer w.run()()
+		for p := range 10 {
+			pool := fmt.Sprint("pool", p)
+			w.pool(pool, budget("50%"))
+			for i := range 3 {
+				w.machine(pool, fmt.Sprintf("%s-%d", pool, i))
+			}
+		}
+		w.pass(time.Minute)
+		if got := len(w.deleted()); got != 20 {
+			w.Errorf("deleted %d, want 20", got)
+		}
+	})
+	story(t, "a pool with a broken budget does not hold up others, and is logged", func(w *world) {
+		defer w.run()()
+		w.pool("broken", []v1.Budget{{Nodes: "1", Schedule: new("@dailyfoo"), Duration: &metav1.Duration{Duration: time.Hour}}})
+		w.pool("pool", budget("1"))
+		w.machine("broken", "a")
+		w.machine("pool", "b")
+		w.pass(time.Minute)
+		w.wantDeleted("b")
+		w.wantLog("detected disruption budget errors")
+	})
+	story(t, "nodes that are not ready or deleting consume budget", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("2"))
+		w.machine("pool", "sick", notConsolidatable, func(m *machine) { m.node.Status.Conditions[0].Status = corev1.ConditionFalse })
+		w.machine("pool", "leaving", notConsolidatable)
+		w.remove(w.claim("leaving"))
+		w.machine("pool", "a")
+		w.pass(time.Minute)
+		w.wantDeleted("leaving")
+		w.wantMetric("karpenter_nodepools_nodes_consuming_budgets", 2, "nodepool=pool", "reason=Empty")
+	})
+	story(t, "a waiting command counts against the budget", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("1"))
+		w.machine("pool", "b")
+		w.pass(8 * time.Second)
+		w.machine("pool", "a")
+		w.pass(30 * time.Second)
+		w.wantDeleted("b")
+	})
+	story(t, "gauges go with their pool", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("1"))
+		w.pass(20 * time.Second)
+		w.wantMetric("karpenter_nodepools_allowed_disruptions", 1, "nodepool=pool")
+		w.remove(&v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "pool"}})
+		w.pass(20 * time.Second)
+		w.wantMetric("karpenter_nodepools_allowed_disruptions", 0, "nodepool=pool")
+	})
+}
+
+func TestScheduledBudget(t *testing.T) {
+	// The bubble begins at midnight.
+	window := func(schedule string) []v1.Budget {
+		return []v1.Budget{{Nodes: "0", Schedule: &schedule, Duration: &metav1.Duration{Duration: time.Hour}}}
+	}
+	story(t, "a window blocks while it is open and not after", func(w *world) {
+		defer w.run()()
+		w.pool("pool", window("@daily"))
+		w.machine("pool", "a")
+		w.pass(time.Hour - time.Second)
+		w.wantDeleted()
+		w.pass(30 * time.Second)
+		w.wantDeleted("a")
+	})
+	story(t, "a window that opens during the 15 seconds stops the command", func(w *world) {
+		defer w.run()()
+		w.pass(time.Hour - 5*time.Second)
+		w.pool("pool", window("0 1 * * *"))
+		w.machine("pool", "a")
+		w.pass(30 * time.Minute)
+		w.wantDeleted()
+		w.pass(31 * time.Minute)
+		w.wantDeleted("a")
+	})
+}

@@ -1,0 +1,172 @@
+// Package disruption removes nodes before their time: it asks the engine which ones, waits until pods on their way have
+// shown up, asks again, and deletes what is still right.
+//
+// One loop does all the deciding. It runs a pass soon after something changed, and every ten seconds in any case: gather
+// (snapshot, pools, budgets), decide (package disrupt, pure), propose. A proposed command waits in a queue for its second
+// look; nothing sleeps meanwhile. A command that passes is carried out by a goroutine of its own, which owns it by its id
+// until it has ended: no object has to exist, and no other command has to move, for it to end.
+//
+// Nothing outlives the process but marks on objects. Every pass takes back marks that no command holds.
+//
+// Source: disruption specification, voluntary disruption.
+package disruption
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+const (
+	// name is the controller's name in logs and metrics.
+	name = "disruption"
+	// settle is how long a pass waits for further changes after the first one.
+	settle = time.Second
+	// idle is the longest time between two passes.
+	idle = 10 * time.Second
+	// unready is how long to wait when the picture of the cluster is not complete yet.
+	unready = time.Second
+	// shortestBackoff and longestBackoff bound the pause after a pass that failed.
+	shortestBackoff, longestBackoff = 250 * time.Millisecond, 10 * time.Second
+	// overdue is the time without a pass that is worth a log line.
+	overdue = 15 * time.Minute
+)
+
+// Deps is what a Controller works with.
+type Deps struct {
+	// Client reads from a cache with the indexes of package pair and writes to the API server.
+	Client   client.Client
+	Clock    clock.Clock
+	Cloud    cloud.Cloud
+	Store    *cluster.Store
+	Feed     *cluster.Feed
+	Recorder *observe.Recorder
+	Metrics  *observe.Metrics
+	Log      *slog.Logger
+}
+
+// Controller is the loop. It runs on the leader only.
+type Controller struct {
+	Deps
+	cache cache.Cache
+	// signal holds at most one announcement that something changed.
+	signal  chan struct{}
+	queue   *queue
+	running sync.WaitGroup
+	prices  *prices
+	// perPool are the budget gauges, which go with their pool.
+	perPool *observe.GaugeStore
+
+	// backoff, surveyed and passed belong to the loop: the present pause after failures, and when nodes that no method
+	// wants were last looked into, and when the last pass was.
+	backoff          time.Duration
+	surveyed, passed time.Time
+}
+
+// New is a controller that is not running yet.
+func New(deps Deps) *Controller {
+	deps.Log = deps.Log.With("controller", name)
+	return &Controller{
+		Deps:    deps,
+		signal:  make(chan struct{}, 1),
+		queue:   newQueue(),
+		prices:  newPrices(deps.Cloud.Provider, deps.Log),
+		perPool: observe.NewGaugeStore(),
+	}
+}
+
+// methods are the ways to find nodes to disrupt, in order of trial.
+func methods() []disrupt.Method { return []disrupt.Method{disrupt.Emptiness()} }
+
+// Register adds the loop to m.
+func (c *Controller) Register(m manager.Manager) error {
+	c.cache = m.GetCache()
+	return m.Add(c)
+}
+
+// NeedLeaderElection is true: two loops would spend the same budgets twice.
+func (c *Controller) NeedLeaderElection() bool { return true }
+
+// Start runs until ctx ends, and returns once every command has noticed.
+func (c *Controller) Start(ctx context.Context) error {
+	if c.cache == nil {
+		return errors.New("starting disruption: the controller was not registered with a manager")
+	}
+	ctx = observe.WithController(ctx, name)
+	if err := c.subscribe(ctx); err != nil {
+		return err
+	}
+	defer c.running.Wait()
+	c.passed = c.Clock.Now()
+	next := c.passed
+	for {
+		wake := next
+		if due, ok := c.queue.nextDue(); ok && due.Before(wake) {
+			wake = due
+		}
+		timer := c.Clock.NewTimer(wake.Sub(c.Clock.Now()))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-c.signal:
+			timer.Stop()
+			if soon := c.Clock.Now().Add(settle); soon.Before(next) && c.backoff == 0 {
+				next = soon
+			}
+			continue
+		case <-timer.C():
+		}
+		c.checkDue(ctx)
+		if now := c.Clock.Now(); !now.Before(next) {
+			next = now.Add(c.run(ctx))
+		}
+	}
+}
+
+// wake announces that something changed.
+func (c *Controller) wake() {
+	select {
+	case c.signal <- struct{}{}:
+	default:
+	}
+}
+
+// run makes one pass, if the picture is complete, and tells how long to wait for the next one.
+func (c *Controller) run(ctx context.Context) time.Duration {
+	now := c.Clock.Now()
+	if since := now.Sub(c.passed); since > overdue {
+		c.Log.Debug("disruption has not run for a while", "duration", since.String())
+	}
+	if !c.Feed.Ready() {
+		return unready
+	}
+	c.passed = now
+	switch err := c.pass(ctx); {
+	case ctx.Err() != nil:
+		return idle
+	case err == nil:
+		c.backoff = 0
+		return idle
+	case onlyConflicts(err):
+		// Somebody else wrote first: ordinary, and worth another look soon.
+		c.backoff = 0
+		return settle
+	default:
+		c.backoff = min(max(2*c.backoff, shortestBackoff), longestBackoff)
+		c.Log.Error("disruption pass failed", "error", err, "retry-in", c.backoff.String())
+		return c.backoff
+	}
+}

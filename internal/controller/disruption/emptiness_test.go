@@ -1,0 +1,305 @@
+package disruption
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+)
+
+func TestEmptiness(t *testing.T) {
+	story(t, "an empty node is removed after 15 seconds", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		w.pass(14 * time.Second)
+		w.wantDeleted()
+		w.wantUnmarked("a")
+		w.pass(3 * time.Second)
+		w.wantDeleted("a")
+		if !disrupted(w.node("a")) {
+			w.Error("the node is not tainted")
+		}
+		if c := condition.For(w.claim("a"), time.Now()).Get(v1.ConditionTypeDisruptionReason); c == nil || c.Reason != "Empty" || c.Message != "Empty" {
+			w.Errorf("disruption reason is %v", c)
+		}
+		if n, _ := w.store.Snapshot().Nodes.Get("test://a"); !n.Deleting {
+			w.Error("the picture still counts on the node")
+		}
+		w.wantEvent("DisruptionTerminating node/a: Disrupting Node: Empty")
+		w.wantEvent("DisruptionTerminating nodeclaim/a: Disrupting NodeClaim: Empty")
+		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 1, "decision=delete", "reason=empty", "consolidation_type=empty")
+		w.wantMetric("karpenter_voluntary_disruption_decisions_by_nodepool_total", 1, "nodepool=pool", "decision=delete")
+		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1, "reason=empty", "nodepool=pool", "capacity_type=on-demand",
+			"consolidation_policy=when_empty", "termination_mode=graceful")
+		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 0)
+		w.pass(time.Minute)
+		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1)
+		w.wantMetric("karpenter_voluntary_disruption_eligible_nodes", 0, "reason=empty")
+	})
+	story(t, "several empty nodes are deleted by one command", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		w.machine("pool", "b")
+		w.pass(5 * time.Second)
+		w.wantMetric("karpenter_voluntary_disruption_eligible_nodes", 2, "reason=empty")
+		w.pass(15 * time.Second)
+		w.wantDeleted("a", "b")
+		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 1)
+	})
+	story(t, "a node that turns consolidatable is found within a second", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a", notConsolidatable)
+		w.pass(61 * time.Second)
+		w.wantDeleted()
+		claim := w.claim("a")
+		condition.For(claim, time.Now()).True(v1.ConditionTypeConsolidatable)
+		if err := w.client.Update(w.Context(), claim); err != nil {
+			w.Fatal(err)
+		}
+		stored := w.claim("a")
+		changed := stored.DeepCopy()
+		condition.For(changed, time.Now()).True(v1.ConditionTypeConsolidatable)
+		if err := w.client.Status().Patch(w.Context(), changed, optimistic(stored)); err != nil {
+			w.Fatal(err)
+		}
+		w.pass(16*time.Second + 100*time.Millisecond)
+		w.wantDeleted("a")
+	})
+	story(t, "the most expensive node goes first", func(w *world) {
+		defer w.run()()
+		w.provider.types = []*cloud.InstanceType{instanceType("small", 1), instanceType("large", 9)}
+		w.pool("pool", budget("1"))
+		w.machine("pool", "a")
+		w.machine("pool", "b", func(m *machine) { m.node.Labels[corev1.LabelInstanceTypeStable] = "large" })
+		w.pass(20 * time.Second)
+		w.wantDeleted("b")
+		w.wantLog("delete: nodepools=[pool]: [b] (savings: $9.00)")
+	})
+	story(t, "a provider that cannot list instance types does not keep empty nodes", func(w *world) {
+		defer w.run()()
+		w.provider.err = errors.New("throttled")
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		w.pass(20 * time.Second)
+		w.wantDeleted("a")
+	})
+	for _, policy := range []v1.ConsolidationPolicy{
+		v1.ConsolidationPolicyWhenEmpty, v1.ConsolidationPolicyWhenEmptyOrUnderutilized, v1.ConsolidationPolicyBalanced,
+	} {
+		story(t, "policy "+string(policy)+" removes empty nodes", func(w *world) {
+			defer w.run()()
+			w.pool("pool", budget("100%"), func(p *v1.NodePool) { p.Spec.Disruption.ConsolidationPolicy = policy })
+			w.machine("pool", "a")
+			w.pass(20 * time.Second)
+			w.wantDeleted("a")
+		})
+	}
+}
+
+func TestPodsThatArriveSaveTheirNode(t *testing.T) {
+	story(t, "a pod that arrives within the 15 seconds saves its node and no other", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		w.machine("pool", "b")
+		w.pass(10 * time.Second)
+		w.pod("a", "web")
+		w.pass(time.Minute)
+		w.wantDeleted("b")
+		w.wantUnmarked("a")
+		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 1, "consolidation_type=empty")
+	})
+	story(t, "a command without any valid node is dropped", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		w.pass(10 * time.Second)
+		w.pod("a", "web")
+		w.pass(time.Minute)
+		w.wantDeleted()
+		w.wantUnmarked("a")
+		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 1, "consolidation_type=empty")
+		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 0)
+		w.wantLog("abandoning disruption attempt")
+	})
+	story(t, "a do-not-disrupt pod that appears drops its node", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		w.pass(10 * time.Second)
+		w.pod("a", "agent", ofDaemonSet, protected)
+		w.pass(time.Minute)
+		w.wantDeleted()
+	})
+	story(t, "a nomination that appears drops its node", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		w.pass(10 * time.Second)
+		w.store.Nominate(time.Now().Add(time.Hour), "test://a")
+		w.pass(time.Minute)
+		w.wantDeleted()
+		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 1, "consolidation_type=empty")
+	})
+	story(t, "budgets that shrink drop nodes", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		w.machine("pool", "b")
+		w.pass(10 * time.Second)
+		w.replaceBudgets("pool", budget("1"))
+		w.pass(30 * time.Second)
+		w.wantDeleted("a")
+		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 1, "consolidation_type=empty")
+	})
+}
+
+func notConsolidatable(m *machine) {
+	condition.For(m.claim, time.Now()).Clear(v1.ConditionTypeConsolidatable)
+}
+
+func TestNodesThatAreLeftAlone(t *testing.T) {
+	blocked := func(w *world, cause string) {
+		w.wantEvent("DisruptionBlocked node/a: " + cause)
+		w.wantEvent("DisruptionBlocked nodeclaim/a: " + cause)
+	}
+	nothing := func(*world) {}
+	machineWith := func(changes ...func(*machine)) func(*world) {
+		return func(w *world) { w.machine("pool", "a", changes...) }
+	}
+	podWith := func(changes ...func(*corev1.Pod)) func(*world) {
+		return func(w *world) {
+			w.machine("pool", "a")
+			w.pod("a", "agent", changes...)
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		set  func(*world)
+		pool func(*v1.NodePool)
+		then func(*world)
+	}{
+		{name: "with pods", set: podWith(), then: func(w *world) { w.wantNoEvent("DisruptionBlocked") }},
+		{name: "not consolidatable", set: machineWith(notConsolidatable), then: nothing},
+		{
+			name: "nominated", then: func(w *world) { blocked(w, "Node is nominated for a pending pod") },
+			set: func(w *world) {
+				w.machine("pool", "a")
+				w.store.Nominate(time.Now().Add(time.Hour), "test://a")
+			},
+		},
+		{
+			name: "do-not-disrupt on the node",
+			set:  machineWith(func(m *machine) { m.node.Annotations[v1.DoNotDisruptAnnotationKey] = "true" }),
+			then: func(w *world) {
+				blocked(w, `Disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation`)
+			},
+		},
+		{
+			name: "uninitialized",
+			set:  machineWith(func(m *machine) { delete(m.node.Labels, v1.NodeInitializedLabelKey) }),
+			then: func(w *world) { blocked(w, "Node isn't initialized") },
+		},
+		{
+			name: "NodeClaim without node", set: machineWith(func(m *machine) { m.node = nil }),
+			then: func(w *world) {
+				w.wantEvent("DisruptionBlocked nodeclaim/a: Nodeclaim does not have an associated node")
+			},
+		},
+		{
+			name: "unmanaged", set: machineWith(func(m *machine) { m.claim = nil }),
+			then: func(w *world) { w.wantNoEvent("DisruptionBlocked") },
+		},
+		{
+			name: "of another installation",
+			set:  machineWith(func(m *machine) { m.claim.Spec.NodeClassRef.Kind = "OtherNodeClass" }),
+			then: func(w *world) { w.wantNoEvent("DisruptionBlocked") },
+		},
+		{
+			name: "of a pool that does not exist",
+			set:  func(w *world) { w.machine("gone", "a") },
+			then: func(w *world) { blocked(w, "NodePool not found (NodePool=gone)") },
+		},
+		{
+			name: "of a static pool", set: machineWith(), pool: func(p *v1.NodePool) { p.Spec.Replicas = new(int64(1)) }, then: nothing,
+		},
+		{
+			name: "consolidateAfter Never", set: machineWith(), pool: func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{} },
+			then: func(w *world) {
+				w.wantEvent(`Unconsolidatable nodeclaim/a: NodePool "pool" has consolidation disabled`)
+			},
+		},
+		{
+			name: "do-not-disrupt DaemonSet pod", set: podWith(ofDaemonSet, protected),
+			then: func(w *world) { blocked(w, `Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/agent)`) },
+		},
+		{
+			name: "with a pod that is protected, which users are told although the node is not empty", set: podWith(protected),
+			then: func(w *world) { blocked(w, `Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/agent)`) },
+		},
+		{
+			name: "budget that blocks a DaemonSet pod",
+			set: func(w *world) {
+				w.pdb("first")
+				podWith(ofDaemonSet)(w)
+			},
+			then: func(w *world) { blocked(w, "Pdb prevents pod evictions (PodDisruptionBudget=[default/first])") },
+		},
+		{
+			name: "several budgets on a DaemonSet pod",
+			set: func(w *world) {
+				w.pdb("first")
+				w.pdb("second")
+				podWith(ofDaemonSet)(w)
+			},
+			then: func(w *world) {
+				blocked(w, "Eviction does not support multiple PDBs (PodDisruptionBudget(s)=[default/first default/second])")
+			},
+		},
+	} {
+		story(t, tt.name, func(w *world) {
+			defer w.run()()
+			change := tt.pool
+			if change == nil {
+				change = func(*v1.NodePool) {}
+			}
+			w.pool("pool", budget("100%"), change)
+			tt.set(w)
+			w.pass(time.Minute)
+			w.wantDeleted()
+			tt.then(w)
+		})
+	}
+	story(t, "not for good: an elapsed annotation and an ended nomination protect no longer", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		w.pod("a", "agent", ofDaemonSet, func(p *corev1.Pod) {
+			p.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "2m"}
+			p.Status.StartTime = new(metav1.Now())
+		})
+		w.store.Nominate(time.Now().Add(time.Minute), "test://a")
+		w.pass(119 * time.Second)
+		w.wantDeleted()
+		w.pass(30 * time.Second)
+		w.wantDeleted("a")
+	})
+}
+
+// pdb is a budget that selects the pod "agent" and allows no disruption.
+func (w *world) pdb(name string) {
+	w.create(&policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}},
+	})
+}

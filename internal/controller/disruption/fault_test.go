@@ -1,0 +1,280 @@
+package disruption
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// failing returns err for the first n calls of op on the named object; n < 0 means always.
+func failing(op, name string, n int, err error) fault {
+	var calls atomic.Int64
+	return func(did string, obj runtime.Object) error {
+		if !on(did, obj, op, name) || n >= 0 && calls.Add(1) > int64(n) {
+			return nil
+		}
+		return err
+	}
+}
+
+// before runs f once, before the first op on the named object.
+func before(op, name string, f func()) fault {
+	var once sync.Once
+	return func(did string, obj runtime.Object) error {
+		if on(did, obj, op, name) {
+			once.Do(f)
+		}
+		return nil
+	}
+}
+
+func on(did string, obj runtime.Object, op, name string) bool {
+	o, ok := obj.(client.Object)
+	return ok && did == op && o.GetName() == name
+}
+
+func conflict(name string) error {
+	return apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, name, errors.New("somebody was faster"))
+}
+
+func TestCrash(t *testing.T) {
+	story(t, "between taint and delete leaves no mark behind", func(w *world) {
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		dead := errors.New("killed")
+		stop := w.run()
+		w.fail(failing("delete", "a", -1, dead))
+		w.pass(20 * time.Second)
+		if !disrupted(w.node("a")) {
+			w.Fatal("the node should be tainted by now")
+		}
+		stop()
+		w.store.Unmark("test://a") // a new process has no marks in memory
+		w.heal()
+		w.pod("a", "web")
+		defer w.run()()
+		w.pass(2 * time.Second)
+		w.wantUnmarked("a")
+		w.wantDeleted()
+	})
+	story(t, "while a command waits leaves nothing to clean, and the node is found again", func(w *world) {
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		stop := w.run()
+		w.pass(10 * time.Second)
+		stop()
+		w.wantUnmarked("a")
+		defer w.run()()
+		w.pass(14 * time.Second)
+		w.wantDeleted()
+		w.pass(3 * time.Second)
+		w.wantDeleted("a")
+	})
+	story(t, "marks of nodes that are really deleted stay", func(w *world) {
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		stop := w.run()
+		w.pass(20 * time.Second)
+		w.wantDeleted("a")
+		stop()
+		w.store.Unmark("test://a")
+		defer w.run()()
+		w.pass(20 * time.Second)
+		if !disrupted(w.node("a")) {
+			w.Error("the taint of a deleting node was removed")
+		}
+	})
+	story(t, "a leftover condition alone is cleared as well", func(w *world) {
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a", notConsolidatable, func(m *machine) {
+			condition.For(m.claim, time.Now()).TrueWithReason(v1.ConditionTypeDisruptionReason, "Empty", "Empty")
+		})
+		defer w.run()()
+		w.pass(2 * time.Second)
+		w.wantUnmarked("a")
+	})
+}
+
+func TestConflicts(t *testing.T) {
+	story(t, "a conflict on the taint is tried again", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		w.fail(failing("patch", "a", 2, conflict("a")))
+		w.pass(20 * time.Second)
+		w.wantDeleted("a")
+	})
+	story(t, "a node that cannot be tainted is left alone and the others go", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		w.machine("pool", "b")
+		w.fail(failing("patch", "a", -1, conflict("a")))
+		w.pass(25 * time.Second)
+		w.wantDeleted("b")
+		w.wantUnmarked("a")
+	})
+	story(t, "a node whose condition cannot be set loses its taint again", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		w.fail(failing("patch-status", "a", -1, conflict("a")))
+		w.pass(19 * time.Second)
+		w.wantDeleted()
+		w.wantUnmarked("a")
+	})
+	story(t, "conflicts during the clean-up are not errors", func(w *world) {
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a", notConsolidatable, func(m *machine) { m.node.Spec.Taints = []corev1.Taint{v1.DisruptedNoScheduleTaint()} })
+		w.fail(failing("patch", "a", 7, conflict("a")))
+		defer w.run()()
+		w.pass(5 * time.Second)
+		w.wantUnmarked("a")
+		if strings.Contains(w.logs.String(), "level=ERROR") {
+			w.Error(w.logs.String())
+		}
+	})
+}
+
+func TestCommandsEnd(t *testing.T) {
+	story(t, "when a NodeClaim is gone before the check", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a", withoutFinalizer)
+		w.machine("pool", "b")
+		w.pass(10 * time.Second)
+		w.remove(w.claim("a"))
+		w.remove(w.node("a"))
+		w.pass(10 * time.Second)
+		w.wantDeleted("b")
+	})
+	story(t, "when a NodeClaim is gone between taint and delete; it is not counted and the others complete", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a", withoutFinalizer)
+		w.machine("pool", "b")
+		w.fail(before("patch", "a", func() { w.remove(w.claim("a")) }))
+		w.pass(20 * time.Second)
+		w.wantDeleted("b")
+		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1)
+		w.wantNoEvent("DisruptionTerminating node/a")
+	})
+	story(t, "when pods come between taint and delete, the node goes back to service", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		var came atomic.Bool
+		w.fail(before("patch", "a", func() {
+			came.Store(true)
+			w.pod("a", "web")
+		}))
+		w.pass(20 * time.Second)
+		if !came.Load() {
+			w.Fatal("the node was never tainted")
+		}
+		w.wantDeleted()
+		w.wantUnmarked("a")
+		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 0)
+	})
+	story(t, "when deletes fail for a while, every node is counted once", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		w.machine("pool", "b")
+		w.fail(failing("delete", "a", 30, errors.New("overloaded")))
+		w.pass(20 * time.Second)
+		w.wantDeleted("b")
+		w.pass(30 * time.Second)
+		w.wantDeleted("a", "b")
+		w.wantMetric("karpenter_nodeclaims_disrupted_total", 2)
+	})
+	story(t, "when deletes fail for ten minutes, nodes go back to service", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		w.machine("pool", "b")
+		w.fail(failing("delete", "a", -1, errors.New("overloaded")))
+		w.pass(10 * time.Minute)
+		if !disrupted(w.node("a")) {
+			w.Error("the node went back to service too early")
+		}
+		w.pass(25 * time.Second)
+		w.wantDeleted("b")
+		w.wantUnmarked("a")
+		if n, _ := w.store.Snapshot().Nodes.Get("test://a"); n.Deleting {
+			w.Error("the picture does not count on the node")
+		}
+		w.wantLog("command reached its timeout")
+	})
+	story(t, "independently of each other", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		w.fail(failing("delete", "a", -1, errors.New("overloaded")))
+		w.pass(20 * time.Second)
+		w.machine("pool", "b")
+		w.pass(17 * time.Second)
+		w.wantDeleted("b")
+		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 2)
+	})
+}
+
+func withoutFinalizer(m *machine) { m.claim.Finalizers = nil }
+
+func TestLoop(t *testing.T) {
+	story(t, "recovers within ten seconds after failures of any length", func(w *world) {
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		w.fail(func(op string, obj runtime.Object) error {
+			if _, ok := obj.(*v1.NodePoolList); ok && op == "list" {
+				return errors.New("no answer")
+			}
+			return nil
+		})
+		defer w.run()()
+		w.pass(time.Hour)
+		w.wantDeleted()
+		w.heal()
+		w.pass(26 * time.Second)
+		w.wantDeleted("a")
+	})
+	story(t, "leaves a node alone whose pods cannot be listed, and goes on with others", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		var lists atomic.Int64
+		w.fail(func(op string, obj runtime.Object) error {
+			if _, ok := obj.(*corev1.PodList); ok && op == "list" && lists.Add(1)%2 == 1 { // a before b, by id
+				return errors.New("no answer")
+			}
+			return nil
+		})
+		w.machine("pool", "b")
+		w.pass(5 * time.Second)
+		w.wantMetric("karpenter_voluntary_disruption_eligible_nodes", 1, "reason=empty")
+		w.wantLog("cannot list the pods of a node")
+	})
+	story(t, "does nothing before the picture is complete", func(w *world) {
+		w.deps.Feed = w.newFeed()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		defer w.run()()
+		w.pass(time.Hour)
+		w.wantDeleted()
+		defer w.launch(w.deps.Feed.Start)()
+		w.pass(17 * time.Second)
+		w.wantDeleted("a")
+	})
+}

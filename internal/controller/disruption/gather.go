@@ -1,0 +1,109 @@
+package disruption
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+// scene is everything one look at the cluster sees. The objects are shared with the cache and must not be changed.
+type scene struct {
+	now      time.Time
+	snapshot *model.Snapshot
+	// held are the IDs of nodes in running commands, read before the snapshot: a node whose command ended since then is
+	// still protected from the clean-up of marks.
+	held map[string]bool
+	// pools are those of this installation, by name.
+	pools  map[string]*v1.NodePool
+	claims map[string]*v1.NodeClaim
+	nodes  map[string]*corev1.Node
+	// budgets are the PodDisruptionBudgets of the cluster.
+	budgets podrules.Budgets
+}
+
+func (c *Controller) gather(ctx context.Context) (scene, error) {
+	s := scene{now: c.Clock.Now(), held: c.queue.held()}
+	s.snapshot = c.Store.Snapshot()
+	var pools v1.NodePoolList
+	var claims v1.NodeClaimList
+	var nodes corev1.NodeList
+	var budgets policyv1.PodDisruptionBudgetList
+	for _, list := range []client.ObjectList{&pools, &claims, &nodes, &budgets} {
+		if err := c.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return scene{}, fmt.Errorf("listing %T: %w", list, err)
+		}
+	}
+	s.claims = byName(claims.Items, func(claim *v1.NodeClaim) string { return claim.Name })
+	s.nodes = byName(nodes.Items, func(node *corev1.Node) string { return node.Name })
+	s.pools = byName(pools.Items, func(pool *v1.NodePool) string { return pool.Name })
+	for name, pool := range s.pools {
+		if !loop.Managed(c.Cloud, pool) {
+			delete(s.pools, name)
+		}
+	}
+	var err error
+	if s.budgets, err = podrules.NewBudgets(budgets.Items); err != nil {
+		c.Log.Error("some pod disruption budgets cannot be read and are not considered", "error", err)
+	}
+	return s, nil
+}
+
+func byName[T any](items []T, name func(*T) string) map[string]*T {
+	out := make(map[string]*T, len(items))
+	for i := range items {
+		out[name(&items[i])] = &items[i]
+	}
+	return out
+}
+
+// world is what qualification looks at; busy are the nodes to leave out because of other commands.
+func (s scene) world(busy map[string]bool) disrupt.World {
+	pools := make(map[string]disrupt.Pool, len(s.pools))
+	for name, pool := range s.pools {
+		pools[name] = disrupt.Pool{
+			Name:   name,
+			Static: pool.Spec.Replicas != nil,
+			Never:  pool.Spec.Disruption.ConsolidateAfter.Duration == nil,
+		}
+	}
+	return disrupt.World{Snapshot: s.snapshot, Now: s.now, Pools: pools, Busy: busy}
+}
+
+// budgetsFor evaluates the budgets of every pool for a reason. pledged are the nodes of commands to count as disrupting.
+// A pool whose budgets cannot be evaluated allows nothing.
+func (s scene) budgetsFor(reason disrupt.Reason, pledged map[string]bool) map[string]allowance {
+	usages := disrupt.Usages(s.snapshot, pledged)
+	out := make(map[string]allowance, len(s.pools))
+	for name, pool := range s.pools {
+		usage := usages[name]
+		allowed, err := pool.AllowedDisruptions(s.now, usage.Nodes, v1.DisruptionReason(reason))
+		out[name] = allowance{usage: usage, allowed: allowed, err: err}
+	}
+	return out
+}
+
+// allowance is what the budgets of one pool allow for one reason.
+type allowance struct {
+	usage   disrupt.Usage
+	allowed int
+	err     error
+}
+
+// remaining is the allowances as numbers to use up.
+func remaining(allowances map[string]allowance) disrupt.Budgets {
+	out := make(disrupt.Budgets, len(allowances))
+	for name, a := range allowances {
+		out[name] = a.usage.Remaining(a.allowed)
+	}
+	return out
+}

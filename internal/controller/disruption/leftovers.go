@@ -1,0 +1,44 @@
+package disruption
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+// clean takes back marks on nodes that no command holds and nobody deletes. They stem from a process that ended in the
+// middle of a command, or from a command that gave nodes up; this is what makes both safe.
+//
+// Source: disruption specification, the loop, clean up leftovers.
+func (c *Controller) clean(ctx context.Context, s scene) error {
+	var stray []*model.Node
+	for _, n := range s.snapshot.Nodes.Sorted() {
+		if n.Managed && n.NodeName != "" && !n.Deleting && !s.held[n.ID] && s.marked(n) {
+			stray = append(stray, n)
+		}
+	}
+	if len(stray) == 0 {
+		return nil
+	}
+	errs := forEach(stray, func(n *model.Node) error {
+		if c.queue.held()[n.ID] {
+			return nil
+		}
+		c.Log.Info("removing leftover disruption marks", "Node", n.NodeName, "NodeClaim", n.ClaimName)
+		return c.unmark(ctx, n)
+	})
+	return errors.Join(errs...)
+}
+
+// marked reports whether there is a mark on the node to take back.
+func (s scene) marked(n *model.Node) bool {
+	if node := s.nodes[n.NodeName]; node != nil && disrupted(node) && node.DeletionTimestamp.IsZero() {
+		return true
+	}
+	claim := s.claims[n.ClaimName]
+	return claim != nil && n.Initialized && meta.FindStatusCondition(claim.Status.Conditions, v1.ConditionTypeDisruptionReason) != nil
+}

@@ -1,0 +1,163 @@
+package disruption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+const (
+	// writers is how many nodes are written to at once.
+	writers = 50
+	// attempts is how often a write is tried, with pauses that double from firstPause.
+	attempts   = 5
+	firstPause = 50 * time.Millisecond
+)
+
+// forEach calls f for every node, some at a time, and returns their errors in the order of the nodes.
+func forEach[T any](items []T, f func(T) error) []error {
+	errs := make([]error, len(items))
+	var group errgroup.Group
+	group.SetLimit(writers)
+	for i, item := range items {
+		group.Go(func() error {
+			errs[i] = f(item)
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions report through errs
+	return errs
+}
+
+// mark closes a node to new pods and says on its NodeClaim why it goes. Objects that are gone count as marked.
+func (c *Controller) mark(ctx context.Context, n *model.Node, reason disrupt.Reason) error {
+	err := c.patchNode(ctx, n.NodeName, func(node *corev1.Node) bool {
+		if disrupted(node) {
+			return false
+		}
+		node.Spec.Taints = append(node.Spec.Taints, v1.DisruptedNoScheduleTaint())
+		return true
+	})
+	if err != nil {
+		return fmt.Errorf("tainting node %q: %w", n.NodeName, err)
+	}
+	err = c.patchClaimStatus(ctx, n.ClaimName, func(claim *v1.NodeClaim) bool {
+		return condition.For(claim, c.Clock.Now()).TrueWithReason(v1.ConditionTypeDisruptionReason, string(reason), string(reason))
+	})
+	if err != nil {
+		return fmt.Errorf("setting the disruption reason of nodeclaim %q: %w", n.ClaimName, err)
+	}
+	return nil
+}
+
+// unmark takes back mark. Nodes that are on their way out keep their marks, and the condition of nodes that are not
+// initialized is left alone.
+func (c *Controller) unmark(ctx context.Context, n *model.Node) error {
+	claim := &v1.NodeClaim{}
+	err := c.Client.Get(ctx, client.ObjectKey{Name: n.ClaimName}, claim)
+	if err != nil || !claim.DeletionTimestamp.IsZero() {
+		return client.IgnoreNotFound(err)
+	}
+	err = c.patchNode(ctx, n.NodeName, func(node *corev1.Node) bool {
+		if !node.DeletionTimestamp.IsZero() || !disrupted(node) {
+			return false
+		}
+		taint := v1.DisruptedNoScheduleTaint()
+		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) })
+		return true
+	})
+	if err != nil {
+		return fmt.Errorf("removing the disrupted taint of node %q: %w", n.NodeName, err)
+	}
+	if !n.Initialized {
+		return nil
+	}
+	err = c.patchClaimStatus(ctx, n.ClaimName, func(claim *v1.NodeClaim) bool {
+		return claim.DeletionTimestamp.IsZero() && condition.For(claim, c.Clock.Now()).Clear(v1.ConditionTypeDisruptionReason)
+	})
+	if err != nil {
+		return fmt.Errorf("clearing the disruption reason of nodeclaim %q: %w", n.ClaimName, err)
+	}
+	return nil
+}
+
+func (c *Controller) patchNode(ctx context.Context, name string, change func(*corev1.Node) bool) error {
+	return c.persist(ctx, func() error {
+		node := &corev1.Node{}
+		if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+			return err
+		}
+		stored := node.DeepCopy()
+		if !change(node) {
+			return nil
+		}
+		return c.Client.Patch(ctx, node, optimistic(stored))
+	})
+}
+
+func (c *Controller) patchClaimStatus(ctx context.Context, name string, change func(*v1.NodeClaim) bool) error {
+	return c.persist(ctx, func() error {
+		claim := &v1.NodeClaim{}
+		if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, claim); err != nil {
+			return err
+		}
+		stored := claim.DeepCopy()
+		if !change(claim) {
+			return nil
+		}
+		return c.Client.Status().Patch(ctx, claim, optimistic(stored))
+	})
+}
+
+// optimistic makes a patch that fails when somebody else wrote first: lists are replaced as a whole.
+func optimistic(stored client.Object) client.Patch {
+	return client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
+}
+
+// persist tries a write several times. An object that is gone needs no write.
+func (c *Controller) persist(ctx context.Context, write func() error) error {
+	pause := firstPause
+	for attempt := 1; ; attempt++ {
+		err := write()
+		if err == nil || apierrors.IsNotFound(err) {
+			return nil
+		}
+		if attempt == attempts || !c.sleep(ctx, pause) {
+			return err
+		}
+		pause *= 2
+	}
+}
+
+// sleep waits for d and reports whether ctx is still alive.
+func (c *Controller) sleep(ctx context.Context, d time.Duration) bool {
+	timer := c.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C():
+		return true
+	}
+}
+
+// onlyConflicts reports whether every error that was joined into err is a write conflict.
+func onlyConflicts(err error) bool {
+	var many interface{ Unwrap() []error }
+	if errors.As(err, &many) {
+		return !slices.ContainsFunc(many.Unwrap(), func(e error) bool { return !onlyConflicts(e) })
+	}
+	return apierrors.IsConflict(err)
+}

@@ -1,0 +1,78 @@
+package disruption
+
+import (
+	"context"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+// podBlocks looks at the pods of the candidates and returns the obstacles that they are, by node ID. Nodes whose pods
+// cannot be listed are obstacles of their own and do not concern the others.
+func (c *Controller) podBlocks(ctx context.Context, s scene, candidates []disrupt.Candidate) map[string]disrupt.Obstacle {
+	blocks := map[string]disrupt.Obstacle{}
+	for _, candidate := range candidates {
+		if o, blocked := c.podBlock(ctx, s, candidate.Node); blocked {
+			blocks[candidate.Node.ID] = o
+		}
+	}
+	return blocks
+}
+
+// podBlock is the first obstacle among the pods of a node: annotations before budgets.
+func (c *Controller) podBlock(ctx context.Context, s scene, n *model.Node) (disrupt.Obstacle, bool) {
+	var list corev1.PodList
+	if err := c.Client.List(ctx, &list, client.MatchingFields{pair.PodNode: n.NodeName}, client.UnsafeDisableDeepCopy); err != nil {
+		c.Log.Error("cannot list the pods of a node, leaving it alone", "Node", n.NodeName, "error", err)
+		return disrupt.Obstacle{Code: disrupt.PodsUnknown, Node: n, Cause: err.Error()}, true
+	}
+	pods := make([]*corev1.Pod, len(list.Items))
+	for i := range list.Items {
+		pods[i] = &list.Items[i]
+	}
+	for _, pod := range pods {
+		c.announceProtection(pod, s)
+		if !podrules.Disruptable(pod, s.now) {
+			id := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+			return disrupt.Obstacle{Code: disrupt.PodProtected, Node: n, Pod: id.String()}, true
+		}
+	}
+	block, blocked := s.budgets.FirstBlocked(pods, s.now, podrules.ZeroDisruptions)
+	if !blocked {
+		return disrupt.Obstacle{}, false
+	}
+	o := disrupt.Obstacle{Code: disrupt.BudgetBlocked, Node: n, Pod: block.Pod.String()}
+	if block.Multiple() {
+		o.Code = disrupt.SeveralBudgets
+	}
+	for _, budget := range block.Budgets {
+		o.Budgets = append(o.Budgets, budget.String())
+	}
+	return o, true
+}
+
+// announceProtection tells the owners of a pod what its annotation does, unless it is plain.
+func (c *Controller) announceProtection(pod *corev1.Pod, s scene) {
+	if !podrules.Active(pod) {
+		return
+	}
+	switch p := podrules.DoNotDisrupt(pod, s.now); p.State {
+	case podrules.ProtectionInvalid:
+		c.Recorder.Publish(observe.InvalidDoNotDisruptAnnotation(pod, errors.New(p.Detail)))
+	case podrules.ProtectedForNow:
+		if !p.Until.IsZero() {
+			c.Recorder.Publish(observe.DoNotDisruptUntil(pod, p.Until))
+		}
+	case podrules.ProtectionElapsed:
+		c.Recorder.Publish(observe.DoNotDisruptGracePeriodElapsed(pod))
+	case podrules.Unprotected, podrules.ProtectedAlways:
+	}
+}

@@ -1,0 +1,110 @@
+package disruption
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+)
+
+// command is a set of nodes to disrupt, from its proposal to its end.
+type command struct {
+	id     string
+	method disrupt.Method
+	work   disrupt.Command
+	// due is when the command is checked again.
+	due time.Time
+	// started is when it passed the check; zero while it waits.
+	started time.Time
+}
+
+// queue owns the commands, by id. It is safe for concurrent use; commands that it hands out are copies.
+type queue struct {
+	mu       sync.Mutex
+	commands map[string]command
+}
+
+func newQueue() *queue { return &queue{commands: map[string]command{}} }
+
+// put adds a command or replaces what is known about it.
+func (q *queue) put(c command) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.commands[c.id] = c
+}
+
+// drop forgets a command.
+func (q *queue) drop(id string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.commands, id)
+}
+
+// nextDue is when the next waiting command is to be checked.
+func (q *queue) nextDue() (time.Time, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var next time.Time
+	found := false
+	for _, c := range q.commands {
+		if c.started.IsZero() && (!found || c.due.Before(next)) {
+			next, found = c.due, true
+		}
+	}
+	return next, found
+}
+
+// due are the waiting commands whose time has come, oldest first.
+func (q *queue) due(now time.Time) []command {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var out []command
+	for _, c := range q.commands {
+		if c.started.IsZero() && !c.due.After(now) {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, func(a, b command) int {
+		return cmp.Or(a.due.Compare(b.due), strings.Compare(a.id, b.id))
+	})
+	return out
+}
+
+// nodes are the IDs of the nodes in commands other than the one named.
+func (q *queue) nodes(except string) map[string]bool {
+	return q.collect(func(c command) bool { return c.id != except })
+}
+
+// held are the IDs of the nodes in commands that are being carried out: those whose marks have to stay.
+func (q *queue) held() map[string]bool {
+	return q.collect(func(c command) bool { return !c.started.IsZero() })
+}
+
+func (q *queue) collect(keep func(command) bool) map[string]bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	out := map[string]bool{}
+	for _, c := range q.commands {
+		if !keep(c) {
+			continue
+		}
+		for _, id := range c.work.IDs() {
+			out[id] = true
+		}
+	}
+	return out
+}
+
+// The bounds of the time a command may take, and what each candidate in the queue adds to it.
+const (
+	retryPerCandidate           = 80 * time.Millisecond
+	shortestRetry, longestRetry = 10 * time.Minute, time.Hour
+)
+
+// patience is how long a command may take while so many candidates are in the queue.
+func patience(candidates int) time.Duration {
+	return min(max(time.Duration(candidates)*retryPerCandidate, shortestRetry), longestRetry)
+}

@@ -1,0 +1,88 @@
+package disruption
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+)
+
+// subscribe makes changes that a decision could depend on wake the loop. What it misses, such as budgets whose window
+// opens, is found by the next idle pass.
+func (c *Controller) subscribe(ctx context.Context) error {
+	for _, kind := range []struct {
+		object  client.Object
+		handler toolscache.ResourceEventHandler
+	}{
+		{&v1.NodeClaim{}, onChange(c, claimMatters)},
+		{&v1.NodePool{}, onChange(c, poolMatters)},
+		{&corev1.Node{}, onChange(c, nodeMatters)},
+	} {
+		informer, err := c.cache.GetInformer(ctx, kind.object)
+		if err != nil {
+			return fmt.Errorf("watching %T: %w", kind.object, err)
+		}
+		if _, err := informer.AddEventHandler(kind.handler); err != nil {
+			return fmt.Errorf("watching %T: %w", kind.object, err)
+		}
+	}
+	return nil
+}
+
+// onChange wakes the loop when managed objects come, go, or change in a way that matters.
+func onChange[T client.Object](c *Controller, matters func(before, now T) bool) toolscache.ResourceEventHandler {
+	wake := func(o any) {
+		object, ok := o.(T)
+		if !ok || loop.Managed(c.Cloud, object) {
+			c.wake()
+		}
+	}
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc: wake,
+		UpdateFunc: func(before, now any) {
+			b, okBefore := before.(T)
+			n, okNow := now.(T)
+			if !okBefore || !okNow || matters(b, n) {
+				wake(now)
+			}
+		},
+		DeleteFunc: wake,
+	}
+}
+
+func claimMatters(before, now *v1.NodeClaim) bool {
+	return condition.Status(before, v1.ConditionTypeConsolidatable) != condition.Status(now, v1.ConditionTypeConsolidatable) ||
+		!before.Status.LastPodEventTime.Equal(&now.Status.LastPodEventTime) ||
+		before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero()
+}
+
+func poolMatters(before, now *v1.NodePool) bool { return before.Generation != now.Generation }
+
+// nodeMatters keeps the heartbeats of kubelets out.
+func nodeMatters(before, now *corev1.Node) bool {
+	return ready(before) != ready(now) ||
+		before.Labels[v1.NodeInitializedLabelKey] != now.Labels[v1.NodeInitializedLabelKey] ||
+		before.Labels[v1.NodePoolLabelKey] != now.Labels[v1.NodePoolLabelKey] ||
+		before.Annotations[v1.DoNotDisruptAnnotationKey] != now.Annotations[v1.DoNotDisruptAnnotationKey] ||
+		disrupted(before) != disrupted(now) ||
+		before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero()
+}
+
+func ready(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// disrupted reports whether the Node carries the taint of nodes that are about to be removed.
+func disrupted(n *corev1.Node) bool {
+	taint := v1.DisruptedNoScheduleTaint()
+	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) })
+}

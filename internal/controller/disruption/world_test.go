@@ -1,0 +1,491 @@
+package disruption
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	kwok "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+// world is an API server in memory whose watches feed a store, with a controller that runs in bubble time.
+type world struct {
+	*testing.T
+	client   client.Client
+	store    *cluster.Store
+	feed     *cluster.Feed
+	provider *provider
+	registry *prometheus.Registry
+	deps     Deps
+
+	informers *informertest.FakeInformers
+	// fault, when set, is asked before every call; an error is returned instead of making the call.
+	fault atomic.Pointer[fault]
+
+	mu     sync.Mutex
+	seen   map[string]client.Object
+	events []string
+	logs   strings.Builder
+}
+
+// fault decides whether a call fails. It may be called from several goroutines.
+type fault func(op string, obj runtime.Object) error
+
+// fail makes calls fail from now on.
+func (w *world) fail(f fault) { w.fault.Store(&f) }
+
+// heal ends fail.
+func (w *world) heal() { w.fault.Store(nil) }
+
+// story runs a test in a bubble in which time passes only when everybody waits. The bubble starts at midnight, UTC.
+func story(t *testing.T, name string, tell func(w *world)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			stopFeed := w.launch(w.feed.Start)
+			tell(w)
+			stopFeed()
+		})
+	})
+}
+
+func newWorld(t *testing.T) *world {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1.AddToScheme, kwok.AddToScheme} {
+		if err := add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &world{
+		T: t, provider: &provider{}, registry: prometheus.NewRegistry(), seen: map[string]client.Object{},
+		informers: &informertest.FakeInformers{Scheme: s},
+	}
+	b := fake.NewClientBuilder().WithScheme(s).WithInterceptorFuncs(w.intercept()).
+		WithStatusSubresource(&v1.NodeClaim{}, &v1.NodePool{}, &corev1.Node{})
+	for _, index := range pair.Indexes() {
+		b = b.WithIndex(index.Object, index.Field, index.Values)
+	}
+	w.client = b.Build()
+	class := cloud.NodeClass{
+		GVK: kwok.SchemeGroupVersion.WithKind("KWOKNodeClass"),
+		New: func() cloud.NodeClassObject { return &kwok.KWOKNodeClass{} },
+	}
+	c := cloud.Cloud{Name: "test", Provider: w.provider, NodeClasses: []cloud.NodeClass{class}, Labels: v1.CoreLabelRules()}
+	w.store = cluster.NewStore(c, ingest.New(c.Labels))
+	w.feed = w.newFeed()
+	w.deps = Deps{
+		Client: w.client, Clock: clock.RealClock{}, Cloud: c, Store: w.store, Feed: w.feed,
+		Recorder: observe.NewRecorder(sink{w}, clock.RealClock{}), Metrics: observe.NewMetrics(w.registry, nil),
+		Log: slog.New(slog.NewTextHandler(&lockedWriter{w}, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	return w
+}
+
+// newFeed is a feed of the store that is not running yet.
+func (w *world) newFeed() *cluster.Feed {
+	f := cluster.NewFeed(w.store)
+	if err := f.Register(fakeManager{w: w}); err != nil {
+		w.Fatal(err)
+	}
+	return f
+}
+
+// launch runs f until stop is called. It returns once f waits for something.
+func (w *world) launch(f func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(w.Context())
+	done := make(chan error)
+	go func() { done <- f(ctx) }()
+	synctest.Wait()
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.Error(err)
+		}
+	}
+}
+
+// run starts a fresh controller, as after a restart of the process.
+func (w *world) run() (stop func()) {
+	c := New(w.deps)
+	if err := c.Register(fakeManager{w: w}); err != nil {
+		w.Fatal(err)
+	}
+	return w.launch(c.Start)
+}
+
+// pass lets time pass.
+func (w *world) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+type fakeManager struct {
+	manager.Manager
+	w *world
+}
+
+func (m fakeManager) GetCache() cache.Cache       { return m.w.informers }
+func (m fakeManager) GetAPIReader() client.Reader { return m.w.client }
+func (m fakeManager) Add(manager.Runnable) error  { return nil }
+
+// intercept makes calls fail on demand, and shows every change to the watches before the call returns.
+func (w *world) intercept() interceptor.Funcs {
+	check := func(op string, obj runtime.Object) error {
+		if f := w.fault.Load(); f != nil {
+			return (*f)(op, obj)
+		}
+		return nil
+	}
+	return interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if err := check("list", list); err != nil {
+				return err
+			}
+			return c.List(ctx, list, opts...)
+		},
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			return w.shown(ctx, c, obj, func() error { return c.Create(ctx, obj, opts...) })
+		},
+		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
+			return w.shown(ctx, c, obj, func() error { return c.Update(ctx, obj, opts...) })
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+			if err := check("delete", obj); err != nil {
+				return err
+			}
+			return w.shown(ctx, c, obj, func() error { return c.Delete(ctx, obj, opts...) })
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if err := check("patch", obj); err != nil {
+				return err
+			}
+			return w.shown(ctx, c, obj, func() error { return c.Patch(ctx, obj, patch, opts...) })
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			if err := check("patch-"+sub, obj); err != nil {
+				return err
+			}
+			return w.shown(ctx, c, obj, func() error { return c.SubResource(sub).Patch(ctx, obj, patch, opts...) })
+		},
+	}
+}
+
+// shown makes a change and tells the watches about it.
+func (w *world) shown(ctx context.Context, c client.Client, obj client.Object, change func() error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := change(); err != nil {
+		return err
+	}
+	informer, err := w.informers.GetInformer(ctx, obj)
+	if err != nil {
+		return err
+	}
+	watch := informer.(*controllertest.FakeInformer)
+	key := fmt.Sprintf("%T/%s/%s", obj, obj.GetNamespace(), obj.GetName())
+	before, known := w.seen[key]
+	now := obj.DeepCopyObject().(client.Object)
+	switch err := c.Get(ctx, client.ObjectKeyFromObject(obj), now); {
+	case err != nil:
+		watch.Delete(before)
+		delete(w.seen, key)
+		return nil
+	case known:
+		watch.Update(before, now)
+	default:
+		watch.Add(now)
+	}
+	w.seen[key] = now
+	return nil
+}
+
+// sink records events as "Reason kind/name: message".
+type sink struct{ w *world }
+
+func (s sink) Event(object runtime.Object, _, reason, message string) {
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	kind := strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(fmt.Sprintf("%T", object), "*v1."), "*"))
+	s.w.events = append(s.w.events, fmt.Sprintf("%s %s/%s: %s", reason, kind, object.(client.Object).GetName(), message))
+}
+
+func (s sink) Eventf(object runtime.Object, kind, reason, format string, args ...any) {
+	s.Event(object, kind, reason, fmt.Sprintf(format, args...))
+}
+
+func (s sink) AnnotatedEventf(object runtime.Object, _ map[string]string, kind, reason, format string, args ...any) {
+	s.Event(object, kind, reason, fmt.Sprintf(format, args...))
+}
+
+type lockedWriter struct{ w *world }
+
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	return l.w.logs.Write(p)
+}
+
+// provider lists instance types and does nothing else.
+type provider struct {
+	cloud.Provider
+	types []*cloud.InstanceType
+	err   error
+}
+
+func (p *provider) InstanceTypes(context.Context, *v1.NodePool) ([]*cloud.InstanceType, error) {
+	return p.types, p.err
+}
+
+// instanceType is on offer in zone-1 on demand.
+func instanceType(name string, price float64) *cloud.InstanceType {
+	return &cloud.InstanceType{Name: name, Offerings: []cloud.Offering{{
+		Requirements: []v1.NodeSelectorRequirementWithMinValues{
+			cloud.In(corev1.LabelTopologyZone, "zone-1"), cloud.In(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand),
+		},
+		Price: price, Available: false,
+	}}}
+}
+
+func (w *world) create(objects ...client.Object) {
+	w.Helper()
+	for _, o := range objects {
+		if err := w.client.Create(w.Context(), o); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+func (w *world) remove(o client.Object) {
+	w.Helper()
+	if err := w.client.Delete(w.Context(), o); err != nil {
+		w.Fatal(err)
+	}
+}
+
+const classLabel = "karpenter.kwok.sh/kwoknodeclass"
+
+func (w *world) pool(name string, budgets []v1.Budget, changes ...func(*v1.NodePool)) {
+	w.Helper()
+	p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name + "-uid"), Generation: 1}}
+	p.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: kwok.Group, Kind: "KWOKNodeClass", Name: "default"}
+	p.Spec.Disruption = v1.Disruption{
+		ConsolidateAfter: v1.NewNillableDuration(0), ConsolidationPolicy: v1.ConsolidationPolicyWhenEmpty, Budgets: budgets,
+	}
+	for _, change := range changes {
+		change(p)
+	}
+	w.create(p)
+}
+
+// budget is one budget for all reasons.
+func budget(nodes string) []v1.Budget { return []v1.Budget{{Nodes: nodes}} }
+
+// machine is a Node with its NodeClaim.
+type machine struct {
+	node  *corev1.Node
+	claim *v1.NodeClaim
+}
+
+// machine adds an empty, initialized, consolidatable machine.
+func (w *world) machine(pool, name string, changes ...func(*machine)) {
+	w.Helper()
+	labels := map[string]string{
+		v1.NodePoolLabelKey: pool, classLabel: "default", v1.CapacityTypeLabelKey: v1.CapacityTypeOnDemand,
+		corev1.LabelTopologyZone: "zone-1", corev1.LabelInstanceTypeStable: "small",
+		v1.NodeRegisteredLabelKey: "true", v1.NodeInitializedLabelKey: "true",
+	}
+	m := &machine{
+		node: &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name + "-node-uid"), Labels: labels, Annotations: map[string]string{}},
+			Spec:       corev1.NodeSpec{ProviderID: "test://" + name},
+			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+		},
+		claim: &v1.NodeClaim{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: name, UID: types.UID(name + "-uid"), Finalizers: []string{v1.TerminationFinalizer},
+				Labels: map[string]string{v1.NodePoolLabelKey: pool, v1.CapacityTypeLabelKey: v1.CapacityTypeOnDemand},
+			},
+			Spec:   v1.NodeClaimSpec{NodeClassRef: &v1.NodeClassReference{Group: kwok.Group, Kind: "KWOKNodeClass", Name: "default"}},
+			Status: v1.NodeClaimStatus{ProviderID: "test://" + name, NodeName: name},
+		},
+	}
+	set := condition.For(m.claim, time.Now())
+	for _, t := range []string{v1.ConditionTypeLaunched, v1.ConditionTypeRegistered, v1.ConditionTypeInitialized, v1.ConditionTypeConsolidatable} {
+		set.True(t)
+	}
+	for _, change := range changes {
+		change(m)
+	}
+	if m.claim != nil {
+		w.create(m.claim)
+	}
+	if m.node != nil {
+		w.create(m.node)
+	}
+}
+
+// pod is an ordinary running pod on a node.
+func (w *world) pod(node, name string, changes ...func(*corev1.Pod)) {
+	w.Helper()
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name + "-uid"), Labels: map[string]string{"app": name}},
+		Spec:       corev1.PodSpec{NodeName: node},
+		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+	for _, change := range changes {
+		change(p)
+	}
+	w.create(p)
+}
+
+func ofDaemonSet(p *corev1.Pod) {
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", Controller: new(true)}}
+}
+
+func protected(p *corev1.Pod) {
+	p.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "true"}
+}
+
+func (w *world) claim(name string) *v1.NodeClaim {
+	w.Helper()
+	c := &v1.NodeClaim{}
+	if err := w.client.Get(w.Context(), client.ObjectKey{Name: name}, c); err != nil {
+		w.Fatal(err)
+	}
+	return c
+}
+
+func (w *world) node(name string) *corev1.Node {
+	w.Helper()
+	n := &corev1.Node{}
+	if err := w.client.Get(w.Context(), client.ObjectKey{Name: name}, n); err != nil {
+		w.Fatal(err)
+	}
+	return n
+}
+
+// deleted are the names of NodeClaims with a deletion timestamp, sorted.
+func (w *world) deleted() []string {
+	w.Helper()
+	var list v1.NodeClaimList
+	if err := w.client.List(w.Context(), &list); err != nil {
+		w.Fatal(err)
+	}
+	out := []string{}
+	for _, c := range list.Items {
+		if !c.DeletionTimestamp.IsZero() {
+			out = append(out, c.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (w *world) wantDeleted(names ...string) {
+	w.Helper()
+	if got := w.deleted(); !slices.Equal(got, append([]string{}, names...)) {
+		w.Errorf("after %s: deleted %v, want %v", w.age(), got, names)
+	}
+}
+
+// wantUnmarked checks that a node shows no trace of a command.
+func (w *world) wantUnmarked(name string) {
+	w.Helper()
+	if disrupted(w.node(name)) {
+		w.Errorf("after %s: node %s is tainted", w.age(), name)
+	}
+	if c := condition.For(w.claim(name), time.Now()).Get(v1.ConditionTypeDisruptionReason); c != nil {
+		w.Errorf("after %s: nodeclaim %s has a disruption reason: %v", w.age(), name, c)
+	}
+}
+
+// age is the time since the bubble began.
+func (w *world) age() time.Duration {
+	return time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
+}
+
+func (w *world) wantEvent(event string) {
+	w.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.Contains(w.events, event) {
+		w.Errorf("no event %q among %q", event, w.events)
+	}
+}
+
+func (w *world) wantNoEvent(prefix string) {
+	w.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range w.events {
+		if strings.HasPrefix(e, prefix) {
+			w.Errorf("unexpected event %q", e)
+		}
+	}
+}
+
+func (w *world) wantLog(text string) {
+	w.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !strings.Contains(w.logs.String(), text) {
+		w.Errorf("no %q in the log:\n%s", text, w.logs.String())
+	}
+}
+
+// wantMetric compares one series; labels are "name=value" in any order. A series that does not exist is 0.
+func (w *world) wantMetric(metric string, want float64, labels ...string) {
+	w.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		w.Fatal(err)
+	}
+	got := 0.0
+	for _, family := range families {
+		if family.GetName() != metric {
+			continue
+		}
+		for _, series := range family.GetMetric() {
+			var have []string
+			for _, l := range series.GetLabel() {
+				have = append(have, l.GetName()+"="+l.GetValue())
+			}
+			if !slices.ContainsFunc(labels, func(l string) bool { return !slices.Contains(have, l) }) {
+				got += series.GetCounter().GetValue() + series.GetGauge().GetValue()
+			}
+		}
+	}
+	if got != want {
+		w.Errorf("%s%v = %v, want %v", metric, labels, got, want)
+	}
+}
