@@ -153,6 +153,12 @@ func subject(t *testing.T, objects []client.Object, c cloud.Cloud, r simulation.
 		}
 		s.Types[pool.Name] = types
 	}
+	answer(&s, r)
+	return s
+}
+
+// answer writes what was decided into s.
+func answer(s *check.Subject, r simulation.Result) {
 	for i, claim := range r.Plan.Claims {
 		s.Claims = append(s.Claims, check.Claim{Object: r.Claims[i], Pods: uids(claim.Pods), Price: claim.Price, Cheapest: claim.InstanceTypes[0]})
 	}
@@ -163,7 +169,6 @@ func subject(t *testing.T, objects []client.Object, c cloud.Cloud, r simulation.
 		s.Refused = append(s.Refused, uids(u.Pods)...)
 	}
 	s.Ignored = uids(r.Rejected)
-	return s
 }
 
 func uids(pods []*model.Pod) []types.UID {

@@ -115,23 +115,18 @@ func (j *judge) census() {
 			named[uid]++
 		}
 	}
-	deleting := map[string]bool{}
+	deletes := map[string]bool{}
 	for _, o := range j.Objects {
-		if o.GetDeletionTimestamp() == nil {
-			continue
-		}
-		switch o := o.(type) {
-		case *corev1.Node:
-			deleting[o.Name] = true
-		case *v1.NodeClaim:
-			deleting[o.Status.NodeName] = true
+		if node, ok := o.(*corev1.Node); ok {
+			_, claim := j.find(node.Name, "")
+			deletes[node.Name] = deleting(node, claim)
 		}
 	}
 	for uid, pod := range j.pods {
 		switch n := named[uid]; {
 		case waits(pod) && n != 1:
 			j.fail("pod %s waits and is named %d times", pod.Name, n)
-		case !waits(pod) && n > 0 && !deleting[pod.Spec.NodeName]:
+		case !waits(pod) && n > 0 && !deletes[pod.Spec.NodeName]:
 			j.fail("pod %s does not wait and is named %d times", pod.Name, n)
 		}
 		delete(named, uid)

@@ -94,7 +94,9 @@ func (j *judge) customLabels(pod *corev1.Pod, pool *v1.NodePool) []map[string]st
 			continue
 		}
 		choices[r.Key] = append(choices[r.Key], r.Values...)
-		choices[r.Key] = append(choices[r.Key], mentioned(pod, r.Key)...)
+		for _, p := range append(slices.Clip(j.daemons), pod) {
+			choices[r.Key] = append(choices[r.Key], mentioned(p, r.Key)...)
+		}
 	}
 	for key, values := range choices {
 		choices[key] = withNeighbours(values)
