@@ -41,7 +41,7 @@ func run(args []string, env options.LookupEnv, stdout, stderr io.Writer) int {
 		kong.Bind(streams{stdout, stderr}),
 	)...)
 	if err != nil {
-		fmt.Fprintf(stderr, "karpenter: building the command line: %v\n", err)
+		_, _ = fmt.Fprintf(stderr, "karpenter: building the command line: %v\n", err)
 		return exitFailed
 	}
 	if code, done := noCommand(parser, args, stdout, stderr); done {
@@ -72,7 +72,7 @@ func noCommand(parser *kong.Kong, args []string, stdout, stderr io.Writer) (code
 			_ = printHelp(parser, stdout)
 			return exitOK, true
 		}
-		fmt.Fprintf(stderr, "karpenter: unknown command %q\n\n", args[0])
+		_, _ = fmt.Fprintf(stderr, "karpenter: unknown command %q\n\n", args[0])
 	}
 	_ = printHelp(parser, stderr)
 	return exitUsage, true
@@ -93,11 +93,11 @@ func complain(to io.Writer, command string, err error) {
 	var joined interface{ Unwrap() []error }
 	if errors.As(err, &joined) {
 		for _, one := range joined.Unwrap() {
-			fmt.Fprintf(to, "karpenter %s: %v\n", command, one)
+			_, _ = fmt.Fprintf(to, "karpenter %s: %v\n", command, one)
 		}
 		return
 	}
-	fmt.Fprintf(to, "karpenter %s: %v\n", command, err)
+	_, _ = fmt.Fprintf(to, "karpenter %s: %v\n", command, err)
 }
 
 // versionCommand prints what is running.

@@ -135,7 +135,7 @@ func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
 	out.AddAttrs(fields...)
 	err := h.inner.Handle(ctx, out)
 	if err != nil && h.errors != nil {
-		fmt.Fprintf(h.errors, "%s writing a log line: %v\n", time.Now().UTC().Format(time.RFC3339), err)
+		_, _ = fmt.Fprintf(h.errors, "%s writing a log line: %v\n", time.Now().UTC().Format(time.RFC3339), err)
 	}
 	return err
 }

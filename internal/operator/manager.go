@@ -27,7 +27,7 @@ func newManager(c *rest.Config, l lease, o options.Options, p Process, stop *dra
 	opts := manager.Options{
 		Scheme:                  scheme,
 		Logger:                  logr.FromSlogHandler(&stopHandler{Handler: p.Log.Handler(), stopping: stop.stopping}),
-		Cache:                   cacheOptions(),
+		Cache:                   cacheOptions(&watchErrors{log: p.Log}),
 		Metrics:                 metricsserver.Options{BindAddress: "0"}, // served by endpoints, from before the manager starts
 		HealthProbeBindAddress:  "0",
 		GracefulShutdownTimeout: &timeout,
@@ -52,9 +52,10 @@ func newManager(c *rest.Config, l lease, o options.Options, p Process, stop *dra
 }
 
 // cacheOptions keeps memory down: nobody reads managed fields, and of the leases only those of nodes are watched.
-func cacheOptions() cache.Options {
+func cacheOptions(failing *watchErrors) cache.Options {
 	return cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultTransform:         cache.TransformStripManagedFields(),
+		DefaultWatchErrorHandler: failing.handle,
 		ByObject: map[client.Object]cache.ByObject{
 			&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{corev1.NamespaceNodeLease: {}}},
 		},

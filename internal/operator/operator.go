@@ -149,7 +149,7 @@ func (a assembly) run(ctx context.Context, wait waiter) error {
 	}
 	a.ready.attach(a.manager)
 	if err := a.manager.Start(ctx); err != nil {
-		return fmt.Errorf("running controllers: %w", err)
+		return explain(err)
 	}
 	log.Info("stopped: work in hand is finished, the lease is released")
 	return nil

@@ -2,8 +2,21 @@ package operator
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"strings"
 )
+
+// lostLease is the text of the manager's error, which has no type.
+const lostLease = "leader election lost"
+
+// explain says what a failure of the manager means to an operator.
+func explain(err error) error {
+	if strings.Contains(err.Error(), lostLease) {
+		return fmt.Errorf("the lease could not be renewed for %s, because the API server does not answer or another replica took over; ending so that no two replicas act: %w", renewDeadline, err)
+	}
+	return fmt.Errorf("running controllers: %w", err)
+}
 
 // stopHandler drops a line that the manager logs in every orderly stop, as an error: that it lost the lease it has just released.
 type stopHandler struct {
@@ -29,12 +42,12 @@ func (h *stopHandler) WithGroup(name string) slog.Handler {
 	return &stopHandler{Handler: h.Handler.WithGroup(name), stopping: h.stopping}
 }
 
-// releasedLease recognises the error of the manager, which has no type.
+// releasedLease recognises the error in a line.
 func releasedLease(r slog.Record) bool {
 	found := false
 	r.Attrs(func(a slog.Attr) bool {
 		err, ok := a.Value.Any().(error)
-		found = ok && err.Error() == "leader election lost"
+		found = ok && err.Error() == lostLease
 		return !found
 	})
 	return found
