@@ -18,6 +18,8 @@ type class struct {
 	alternatives []*conjunction
 	// stages are the forms of the question in order of trial, from all wishes granted to none.
 	stages []*stage
+	// final is the most yielding form of the last alternative: what a refusal speaks of.
+	final *stage
 }
 
 type need struct {
@@ -69,6 +71,9 @@ func (cs *classes) of(shape *model.Shape) *class {
 
 // ladder lays out the stages: alternatives of required affinity are given up from the first on, then preferences from the
 // heaviest on, then the aversion to softly tainted nodes. Source: scheduling specification, relaxation order.
+//
+// That order gives up an alternative because of a preference that comes with it, and may end at an alternative that nothing
+// meets. So before a pod is refused, the alternatives that were given up are asked once more, without preferences.
 func (cs *classes) ladder(c *class) {
 	preferred := slices.Clone(c.shape.Preferred)
 	if cs.options.IgnorePreferences {
@@ -91,6 +96,15 @@ func (cs *classes) ladder(c *class) {
 	}
 	if cs.soft {
 		cs.stage(c, wish(last, nil), true)
+	}
+	c.final = c.stages[len(c.stages)-1]
+	for i := range last {
+		if len(preferred) > 0 {
+			cs.stage(c, wish(i, nil), false)
+		}
+		if cs.soft {
+			cs.stage(c, wish(i, nil), true)
+		}
 	}
 }
 

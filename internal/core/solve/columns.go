@@ -121,15 +121,19 @@ func (c *columns) firstColumns() []int {
 	return first
 }
 
-// matching is the columns whose labels do not contradict t; columns that do not define the key never do.
+// matching is the columns whose labels do not contradict t; columns that do not define the key never do, unless t
+// contradicts itself.
 func (c *columns) matching(t term, u *universe) bitset {
 	if m, ok := c.masks[t]; ok {
 		return m
 	}
 	m, ok := c.silent[t.key]
-	if ok {
+	switch r := u.keys[t.key].sets[t.set]; {
+	case r.Len() == 0 && !r.AllowsAbsence():
+		m = newBitset(c.len())
+	case ok:
 		m = m.clone()
-	} else {
+	default:
 		m = fullBitset(c.len())
 	}
 	for _, label := range c.labels[t.key] {

@@ -83,10 +83,13 @@ func (k *keyspace) intern(r requirement.Requirement) setID {
 }
 
 // identity is a string that equal requirements of one key share and different ones do not. The printed form cuts long
-// lists short, so all values are appended.
+// lists short, so all values are appended, and it does not tell whether the label may be missing.
 func identity(r requirement.Requirement) string {
 	var b strings.Builder
 	b.WriteString(r.String())
+	if r.AllowsAbsence() {
+		b.WriteByte('?')
+	}
 	for _, v := range r.Values() {
 		b.WriteByte(0)
 		b.WriteString(v)
@@ -98,13 +101,13 @@ func identity(r requirement.Requirement) string {
 func (k *keyspace) join(a, b setID) pair {
 	if a == b {
 		r := k.sets[a]
-		return pair{overlap: r.HasIntersection(r) || absent(r), meet: a}
+		return pair{overlap: r.HasIntersection(r) || r.AllowsAbsence(), meet: a}
 	}
 	if p, ok := k.pairs[[2]setID{a, b}]; ok {
 		return p
 	}
 	x, y := k.sets[a], k.sets[b]
-	p := pair{overlap: x.HasIntersection(y) || absent(x) && absent(y)}
+	p := pair{overlap: x.HasIntersection(y) || x.AllowsAbsence() && y.AllowsAbsence()}
 	p.meet = k.intern(x.Intersect(y))
 	k.pairs[[2]setID{a, b}] = p
 	return p
@@ -113,21 +116,15 @@ func (k *keyspace) join(a, b setID) pair {
 // covers answers whether every value that have allows is allowed by want. For a label, have is the one value it carries.
 func (k *keyspace) covers(want, have setID) bool {
 	if want == have {
-		return k.sets[have].Len() > 0 || absent(k.sets[have])
+		return k.sets[have].Len() > 0 || k.sets[have].AllowsAbsence()
 	}
 	c, ok := k.covered[[2]setID{want, have}]
 	if !ok {
 		w, h := k.sets[want], k.sets[have]
 		meet := w.Intersect(h)
 		meet.MinValues, h.MinValues = 0, 0
-		c = meet.Equal(h) && (h.Len() > 0 || absent(w))
+		c = meet.Equal(h) && (h.Len() > 0 || w.AllowsAbsence())
 		k.covered[[2]setID{want, have}] = c
 	}
 	return c
-}
-
-// absent reports whether leaving the label off satisfies r.
-func absent(r requirement.Requirement) bool {
-	op := r.Operator()
-	return op == requirement.NotIn || op == requirement.DoesNotExist
 }

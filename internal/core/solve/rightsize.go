@@ -12,8 +12,9 @@ const (
 	splitCaps = 8
 	// worthwhile is the part of a claim's price that a split has to save: more nodes are more things that can go wrong.
 	worthwhile = 0.01
-	// maxPieces bounds how many machines one claim may be split into.
-	maxPieces = 512
+	// maxPieces bounds how many machines one claim may be split into, and with it how small a machine is worth a look: a
+	// fleet of the tiniest machines is cheap on paper only.
+	maxPieces = 256
 )
 
 // rightSize splits claims whose pods are cheaper on several smaller machines.
@@ -81,7 +82,7 @@ func (cl *claim) caps() []float64 {
 	whole := cl.price()
 	for column := range st.mask.all() {
 		price := t.columns.cheapest(column, st.kinds)
-		if share := carries(t.room[column], cl.total); share > 0 && price < whole {
+		if share := carries(t.room[column], cl.total); share*maxPieces >= 1 && price < whole {
 			options = append(options, option{price / share, price})
 		}
 	}

@@ -59,7 +59,7 @@ func (t *template) compatible(s *state, want []term) bool {
 		switch {
 		case have != undefined && !k.join(have, w.set).overlap:
 			return false
-		case have == undefined && !k.wellKnown && !absent(k.sets[w.set]):
+		case have == undefined && !k.wellKnown && !k.sets[w.set].AllowsAbsence():
 			return false
 		}
 	}

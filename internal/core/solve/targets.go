@@ -105,7 +105,7 @@ func (t *target) satisfies(c *conjunction, u *universe) bool {
 			have = t.sets[want.key]
 		}
 		switch {
-		case have == undefined && !absent(k.sets[want.set]):
+		case have == undefined && !k.sets[want.set].AllowsAbsence():
 			return false
 		case have != undefined && !k.covers(want.set, have):
 			return false

@@ -19,7 +19,7 @@ func (s *solver) why(c *class) reason.Reasons {
 	if len(s.templates) == 0 {
 		return reason.Reasons{{Code: reason.PoolEmpty}}
 	}
-	st := c.stages[len(c.stages)-1]
+	st := c.final
 	var out reason.Reasons
 	for _, t := range s.templates {
 		r := t.why(c, st)
@@ -90,7 +90,7 @@ func (t *template) conflict(c *conjunction) reason.Reason {
 	for _, w := range c.terms {
 		k, have := t.u.keys[w.key], root.get(w.key)
 		switch {
-		case have == undefined && !k.wellKnown && !absent(k.sets[w.set]):
+		case have == undefined && !k.wellKnown && !k.sets[w.set].AllowsAbsence():
 			found := requirement.Conflict{Key: k.name, Undefined: true, Want: k.sets[w.set]}
 			return reason.Reason{Code: reason.LabelUndefined, Conflict: found, Hint: t.hint(k.name)}
 		case have != undefined && contradicting == nil && !k.join(have, w.set).overlap:
