@@ -9,6 +9,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/controller/disruption"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodepool"
@@ -61,6 +62,10 @@ func Controllers(p Parts) ([]Controller, error) {
 		provisioning.New(provisioning.Deps{
 			Client: p.Client, Clock: p.Clock, Cloud: p.Cloud, Store: store, Feed: feed, Translator: translator,
 			Recorder: p.Recorder, Metrics: p.Metrics, Log: p.Log, Scheduling: p.Options.Scheduling,
+		}),
+		disruption.New(disruption.Deps{
+			Client: p.Client, Clock: p.Clock, Cloud: p.Cloud, Store: store, Feed: feed,
+			Recorder: p.Recorder, Metrics: p.Metrics, Log: p.Log,
 		}),
 		nodeclaim.NewLifecycle(tools, health),
 		nodeclaim.NewDisruption(tools),
