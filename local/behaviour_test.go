@@ -82,7 +82,7 @@ func TestCluster(t *testing.T) {
 		})
 	}
 	_ = l.stdin.Close()
-	if err, log := l.end(); err != nil {
+	if log, err := l.end(); err != nil {
 		t.Errorf("the launcher failed: %v\n%s", err, log)
 	}
 	l.nothingLeft(cache)

@@ -98,7 +98,8 @@ func (l *launcher) ready() *launcher {
 	select {
 	case line := <-l.lines:
 		if line != "KUBECONFIG="+l.kubeconfig {
-			l.t.Fatalf("first line of output: %q, want KUBECONFIG=%s\n%s", line, l.kubeconfig, <-l.failure())
+			log, err := l.end()
+			l.t.Fatalf("first line of output: %q, want KUBECONFIG=%s; the launcher ended with %v\n%s", line, l.kubeconfig, err, log)
 		}
 	case <-time.After(patience):
 		l.t.Fatal("the cluster did not become ready")
@@ -106,25 +107,15 @@ func (l *launcher) ready() *launcher {
 	return l
 }
 
-// failure delivers what the launcher wrote to standard error, once it has ended.
-func (l *launcher) failure() <-chan string {
-	out := make(chan string, 1)
-	go func() {
-		<-l.ended
-		out <- l.log.String()
-	}()
-	return out
-}
-
-// end waits for the launcher and returns its exit error and what it wrote to standard error.
-func (l *launcher) end() (error, string) {
+// end waits for the launcher and returns what it wrote to standard error and its exit error.
+func (l *launcher) end() (log string, err error) {
 	l.t.Helper()
 	select {
 	case err := <-l.ended:
-		return err, l.log.String()
+		return l.log.String(), err
 	case <-time.After(patience):
 		l.t.Fatal("the launcher did not end")
-		return nil, ""
+		return "", nil
 	}
 }
 

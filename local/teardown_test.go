@@ -16,7 +16,7 @@ func TestEndByStdin(t *testing.T) {
 		t.Errorf("%d processes run, want 5: %v", n, l.processes())
 	}
 	_ = l.stdin.Close()
-	if err, log := l.end(); err != nil {
+	if log, err := l.end(); err != nil {
 		t.Errorf("the launcher failed: %v\n%s", err, log)
 	}
 	l.nothingLeft(cache)
@@ -29,7 +29,7 @@ func TestInterruptWhileStarting(t *testing.T) {
 	if err := l.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if err, log := l.end(); err == nil {
+	if log, err := l.end(); err == nil {
 		t.Errorf("an interrupted start succeeded\n%s", log)
 	}
 	l.nothingLeft(cache)
@@ -40,7 +40,7 @@ func TestKwokctlDiesWhileStarting(t *testing.T) {
 	l := begin(t, cache)
 	waitFor(t, "etcd to run", func() bool { return l.processes()["etcd"] != 0 }, l.log.String)
 	l.signal("kwokctl", syscall.SIGKILL)
-	if err, log := l.end(); err == nil || !strings.Contains(log, "kwokctl: signal: killed") {
+	if log, err := l.end(); err == nil || !strings.Contains(log, "kwokctl: signal: killed") {
 		t.Errorf("the launcher ended with %v and said:\n%s", err, log)
 	}
 	l.nothingLeft(cache)
@@ -50,7 +50,7 @@ func TestComponentCannotStart(t *testing.T) {
 	cache := testCache(t)
 	spoil(t, cache, "kube-scheduler")
 	l := begin(t, cache)
-	err, log := l.end()
+	log, err := l.end()
 	if err == nil || !strings.Contains(log, "kube-scheduler") || !strings.Contains(log, "spoiled on purpose") {
 		t.Errorf("the launcher ended with %v and said:\n%s", err, log)
 	}
@@ -61,7 +61,7 @@ func TestComponentDies(t *testing.T) {
 	cache := testCache(t)
 	l := begin(t, cache).ready()
 	l.signal("kube-scheduler", syscall.SIGKILL)
-	if err, log := l.end(); err == nil || !strings.Contains(log, "kube-scheduler died") {
+	if log, err := l.end(); err == nil || !strings.Contains(log, "kube-scheduler died") {
 		t.Errorf("the launcher ended with %v and said:\n%s", err, log)
 	}
 	l.nothingLeft(cache)
@@ -85,7 +85,7 @@ func TestKilledLauncherIsSwept(t *testing.T) {
 		t.Errorf("the next launcher left %v", left)
 	}
 	_ = next.stdin.Close()
-	if err, log := next.end(); err != nil || !strings.Contains(log, "its launcher (process") {
+	if log, err := next.end(); err != nil || !strings.Contains(log, "its launcher (process") {
 		t.Errorf("the next launcher ended with %v and said:\n%s", err, log)
 	}
 	killed.nothingLeft(cache)

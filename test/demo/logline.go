@@ -40,7 +40,9 @@ func prettyLine(line []byte) string {
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s %-5s %s: %s", at, take("level"), strings.TrimPrefix(take("logger"), "controller."), take("message"))
-	delete(fields, "commit")
+	for _, noise := range []string{"commit", "controllerGroup", "controllerKind", "name", "namespace", "reconcileID"} {
+		delete(fields, noise)
+	}
 	keys := make([]string, 0, len(fields))
 	for key := range fields {
 		keys = append(keys, key)

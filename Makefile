@@ -1,0 +1,77 @@
+# Everything needs only Go (1.26 or newer), git and make: each tool is built from a pinned module.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help demo up build test bench lint generate vuln env local demo-program
+
+# How many one-CPU pods `make demo` runs.
+PODS ?= 100
+# Which instance types and prices: generic, or a region of EC2 such as aws/us-east-1.
+CATALOG ?= generic
+
+BIN := $(CURDIR)/bin
+TOOL := go tool -modfile=tools/go.mod
+# Every module of the repository besides the main one that has code of ours.
+MODULES := local tools/ec2catalog
+# What `make generate` writes.
+GENERATED := api
+
+# The race detector needs a C compiler; a machine without one still runs every test.
+CC_FOUND := $(shell command -v "$$(go env CC)" 2>/dev/null)
+RACE := $(if $(CC_FOUND),-race,)
+
+help: ## Show this list
+	@echo "make <target>, for example: make demo PODS=1000 CATALOG=aws/us-east-1"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: build local demo-program ## Show the whole loop on a real control plane: PODS=100 CATALOG=generic
+	@$(BIN)/demo -pods='$(PODS)' -catalog='$(CATALOG)'
+
+up: build local demo-program ## Run a cluster and the controller until Ctrl-C: CATALOG=generic
+	@eval "$$($(BIN)/local env)"; exec $(BIN)/demo -stay -catalog='$(CATALOG)'
+
+build: ## Build bin/karpenter
+	@echo "building bin/karpenter"
+	@go build -o $(BIN)/karpenter ./cmd/karpenter
+
+test: build local ## Run every test: unit, CRDs, scenarios on the engine and on a real control plane
+	@test -n '$(RACE)' || echo "note: there is no C compiler here, so the tests run without the race detector"
+	@echo "go vet"; go vet ./...
+	@eval "$$($(BIN)/local env)"; export KARPENTER_BIN=$(BIN)/karpenter; go test $(RACE) -timeout=30m ./...
+	@for module in $(MODULES); do echo "module $$module"; (cd $$module && go vet ./... && go test $(RACE) -timeout=30m ./...); done
+
+bench: ## Run the benchmarks of the engine
+	@go test -bench=. -run='^$$' ./internal/core/...
+
+lint: ## Check style, architecture and that generated files are fresh
+	@echo "building golangci-lint"; go build -C tools/golangci-lint -o $(BIN)/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@echo "gofumpt"; badly="$$($(TOOL) gofumpt -l .)"; \
+	  if [ -n "$$badly" ]; then echo "not formatted; run: $(TOOL) gofumpt -w ."; echo "$$badly"; exit 1; fi
+	@echo "golangci-lint"; $(BIN)/golangci-lint run ./...
+	@for module in $(MODULES); do echo "golangci-lint $$module"; (cd $$module && $(BIN)/golangci-lint run --config=$(CURDIR)/.golangci.yml ./...); done
+	@echo "generated files"; \
+	  state() { git ls-files -co --exclude-standard -- $(GENERATED) | while read -r f; do [ ! -e "$$f" ] || echo "$$(git hash-object "$$f") $$f"; done; }; \
+	  before="$$(state)"; $(MAKE) --no-print-directory generate; after="$$(state)"; \
+	  if [ "$$before" != "$$after" ]; then \
+	    echo "generated files were stale; commit what 'make generate' has just written:"; \
+	    diff <(echo "$$before") <(echo "$$after") | sed -n 's/^> [0-9a-f]* /  /p'; exit 1; fi
+
+generate: ## Write generated code and CRDs
+	@go generate ./api/...
+
+vuln: ## Look for known vulnerabilities (needs the network)
+	@report="$$($(TOOL) govulncheck ./... 2>&1)" && { echo "$$report"; exit 0; }; echo "$$report"; \
+	  if grep -qE 'vuln.go.dev|fetching vulnerabilities|dial tcp|no such host' <<<"$$report"; then \
+	    echo "NOT CHECKED: the vulnerability database cannot be reached from here; nothing is known about this build"; fi; exit 1
+
+env: local ## Print the environment for running single tests: eval "$(make env)"
+	@$(BIN)/local env; echo 'export KARPENTER_BIN="$(BIN)/karpenter"'
+
+# The launcher of the control plane, and the control plane itself: instant when they are there.
+local:
+	@go build -C local -o $(BIN)/local .
+	@$(BIN)/local build > /dev/null
+
+demo-program:
+	@go build -o $(BIN)/demo ./test/demo
