@@ -27,7 +27,7 @@ func newManager(c *rest.Config, l lease, o options.Options, p Process, stop *dra
 	opts := manager.Options{
 		Scheme:                  scheme,
 		Logger:                  logr.FromSlogHandler(&stopHandler{Handler: p.Log.Handler(), stopping: stop.stopping}),
-		Cache:                   cacheOptions(&watchErrors{log: p.Log}),
+		Cache:                   cacheOptions(),
 		Metrics:                 metricsserver.Options{BindAddress: "0"}, // served by endpoints, from before the manager starts
 		HealthProbeBindAddress:  "0",
 		GracefulShutdownTimeout: &timeout,
@@ -52,10 +52,9 @@ func newManager(c *rest.Config, l lease, o options.Options, p Process, stop *dra
 }
 
 // cacheOptions keeps memory down: nobody reads managed fields, and of the leases only those of nodes are watched.
-func cacheOptions(failing *watchErrors) cache.Options {
+func cacheOptions() cache.Options {
 	return cache.Options{
-		DefaultTransform:         cache.TransformStripManagedFields(),
-		DefaultWatchErrorHandler: failing.handle,
+		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
 			&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{corev1.NamespaceNodeLease: {}}},
 		},

@@ -96,6 +96,7 @@ func Run(ctx context.Context, o options.Options, p Process) error {
 	if err := wait.forServer(ctx); err != nil || stopped(ctx, p.Log) {
 		return err
 	}
+	config.Wrap((&outage{log: p.Log}).transport) // from here on; waiting logs for itself
 	stop := newDrain(ctx, drainTimeout)
 	defer stop.end()
 	m, err := newManager(config, lease, o, p, stop)

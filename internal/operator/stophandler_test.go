@@ -4,40 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	toolscache "k8s.io/client-go/tools/cache"
 )
-
-func TestAnOutageIsOneLineEveryTenSeconds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
-		w := &watchErrors{log: slog.New(slog.NewTextHandler(&out, nil))}
-		r := toolscache.NewReflector(&toolscache.ListWatch{}, &corev1.Pod{}, toolscache.NewStore(toolscache.MetaNamespaceKeyFunc), 0)
-		w.handle(t.Context(), r, io.EOF)
-		w.handle(t.Context(), r, apierrors.NewResourceExpired("too old"))
-		if out.Len() > 0 {
-			t.Errorf("ordinary ends are logged: %s", &out)
-		}
-		for range 250 { // 25 s
-			w.handle(t.Context(), r, errors.New("connection refused"))
-			time.Sleep(100 * time.Millisecond) // of the bubble's clock
-		}
-		if got := strings.Count(out.String(), "connection refused"); got != 3 {
-			t.Errorf("%d lines in 25 s, want 3:\n%s", got, &out)
-		}
-		if !strings.Contains(out.String(), "kind=*v1.Pod") {
-			t.Errorf("no kind: %s", &out)
-		}
-	})
-}
 
 func canceled(t *testing.T) context.Context {
 	ctx, cancel := context.WithCancel(t.Context())

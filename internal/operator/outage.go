@@ -1,0 +1,68 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// outagePause is how long one line about an outage speaks for all requests that fail meanwhile.
+const outagePause = 10 * time.Second
+
+// outage logs when the API server stops answering and when it answers again. The client library retries in silence while connections are
+// refused, and that nothing happens any more is what an operator wants explained. An answer of any status ends an outage.
+type outage struct {
+	log *slog.Logger
+
+	mu    sync.Mutex
+	since time.Time // zero while the server answers
+	next  time.Time // of the next line
+}
+
+// transport watches the requests that go through inner.
+func (o *outage) transport(inner http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		response, err := inner.RoundTrip(r)
+		if err == nil {
+			o.ended()
+		} else if r.Context().Err() == nil && !errors.Is(err, context.Canceled) {
+			o.failed(err)
+		}
+		return response, err
+	})
+}
+
+// failed notes a request without an answer.
+func (o *outage) failed(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now := time.Now()
+	if o.since.IsZero() {
+		o.since, o.next = now, now
+	}
+	if now.Before(o.next) {
+		return
+	}
+	o.next = now.Add(outagePause)
+	o.log.Warn("the API server does not answer, trying again", "error", err, "for", now.Sub(o.since).Round(time.Second).String())
+}
+
+// ended notes an answer.
+func (o *outage) ended() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.since.IsZero() {
+		return
+	}
+	o.log.Info("the API server answers again", "after", time.Since(o.since).Round(time.Second).String())
+	o.since = time.Time{}
+}
+
+// roundTripper makes a function a transport.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
