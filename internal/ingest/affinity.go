@@ -39,12 +39,20 @@ func preferredTerms(a *corev1.Affinity) []corev1.PreferredSchedulingTerm {
 
 func (t *Translator) nodeAffinity(s *model.Shape, a *corev1.Affinity) {
 	for _, term := range requiredTerms(a) {
+		if emptyTerm(term) {
+			continue
+		}
 		s.Required = append(s.Required, t.expressions(term.MatchExpressions))
 	}
 	for _, p := range preferredTerms(a) {
 		s.Preferred = append(s.Preferred, model.Preference{Weight: p.Weight, Terms: t.expressions(p.Preference.MatchExpressions)})
 	}
 	slices.SortStableFunc(s.Preferred, func(a, b model.Preference) int { return int(b.Weight) - int(a.Weight) })
+}
+
+// emptyTerm reports whether a term says nothing. Such a term matches no node.
+func emptyTerm(term corev1.NodeSelectorTerm) bool {
+	return len(term.MatchExpressions) == 0 && len(term.MatchFields) == 0
 }
 
 // avoids reports whether the pod's wishes, heaviest preference included, keep it off nodes that carry the label.
@@ -56,7 +64,8 @@ func (t *Translator) avoids(pod *corev1.Pod, key string) bool {
 	if len(s.Preferred) > 0 {
 		full = full.And(s.Preferred[0].Terms)
 	}
-	return full.Has(key) && full.Get(key).Operator() == requirement.DoesNotExist
+	avoids := full.Get(key)
+	return avoids.Operator() == requirement.DoesNotExist && avoids.AllowsAbsence()
 }
 
 func sortedUnique(list []string) []string {

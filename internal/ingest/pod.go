@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -90,7 +91,11 @@ func (t *Translator) reject(pod *corev1.Pod) (why string, silent bool) {
 			problems = append(problems, err.Error())
 		}
 	}
-	for _, term := range requiredTerms(pod.Spec.Affinity) {
+	terms := requiredTerms(pod.Spec.Affinity)
+	if len(terms) > 0 && !slices.ContainsFunc(terms, func(term corev1.NodeSelectorTerm) bool { return !emptyTerm(term) }) {
+		problems = append(problems, "required node affinity has only empty terms, which match no node")
+	}
+	for _, term := range terms {
 		if len(term.MatchFields) > 0 {
 			problems = append(problems, "node selector term with matchFields is not supported")
 		}

@@ -77,6 +77,11 @@ func appendSet(b []byte, set requirement.Set) []byte {
 		high, hasHigh := r.High()
 		b = appendBound(appendBound(b, low, hasLow), high, hasHigh)
 		b = appendString(b, string(r.Operator()))
+		if r.AllowsAbsence() {
+			b = append(b, '?')
+		} else {
+			b = append(b, '!')
+		}
 		b = binary.AppendUvarint(b, uint64(len(r.Values())))
 		for _, v := range r.Values() {
 			b = appendString(b, v)

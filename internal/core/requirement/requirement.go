@@ -32,13 +32,18 @@ const (
 	Lte          Operator = "Lte"
 )
 
-// Requirement is the set of acceptable values of one label key. The zero value accepts nothing (DoesNotExist).
+// Requirement is the set of acceptable values of one label key, and whether the label may be missing. The zero value
+// accepts absence and nothing else (DoesNotExist).
+//
+// NotIn and DoesNotExist are content without the label, all others want it there. An intersection wants it there if either
+// side does: In{a} and In{b} together are not DoesNotExist, they are impossible, although both read alike.
 type Requirement struct {
 	// Key is the label key, already normalised.
 	Key string
 	// MinValues is the least number of distinct values that must stay available to the launch; 0 means no demand.
 	MinValues int
 
+	present    bool // the label has to be there
 	complement bool
 	values     []string // sorted, unique; the members, or the exclusions of a complement
 	bounds     bounds
@@ -58,11 +63,13 @@ func New(key string, op Operator, values ...string) Requirement {
 	switch op {
 	case In:
 		r.values = normalise(values)
+		r.present = len(values) > 0
 	case NotIn:
 		r.complement, r.values = true, normalise(values)
 	case Exists:
-		r.complement = true
+		r.present, r.complement = true, true
 	case Gt, Gte, Lt, Lte:
+		r.present = true
 		b, ok := parseBound(op, values)
 		if ok {
 			r.complement, r.bounds = true, b
@@ -146,6 +153,9 @@ func (r Requirement) Operator() Operator {
 	}
 }
 
+// AllowsAbsence reports whether leaving the label off satisfies r.
+func (r Requirement) AllowsAbsence() bool { return !r.present }
+
 // Complement reports whether r accepts all values but Values (within its bounds), rather than Values alone.
 func (r Requirement) Complement() bool { return r.complement }
 
@@ -177,7 +187,7 @@ func (r Requirement) InBounds(value string) bool { return r.bounds.contains(valu
 
 // Intersect is the requirement that accepts what both accept; MinValues is the larger of the two.
 func (r Requirement) Intersect(o Requirement) Requirement {
-	out := Requirement{Key: r.Key, MinValues: max(r.MinValues, o.MinValues)}
+	out := Requirement{Key: r.Key, MinValues: max(r.MinValues, o.MinValues), present: r.present || o.present}
 	b, ok := r.bounds.intersect(o.bounds)
 	if !ok {
 		return out
@@ -224,9 +234,9 @@ func (r Requirement) HasIntersection(o Requirement) bool {
 	return slices.ContainsFunc(concrete.values, func(v string) bool { return other.Has(v) && b.contains(v) })
 }
 
-// Equal reports whether both describe the same values of the same key with the same demand.
+// Equal reports whether both describe the same values of the same key, absence included, with the same demand.
 func (r Requirement) Equal(o Requirement) bool {
-	return r.Key == o.Key && r.MinValues == o.MinValues && r.complement == o.complement &&
+	return r.Key == o.Key && r.MinValues == o.MinValues && r.present == o.present && r.complement == o.complement &&
 		r.bounds == o.bounds && slices.Equal(r.values, o.values)
 }
 

@@ -75,12 +75,6 @@ func Labels(labels map[string]string) Set {
 	return NewSet(out...)
 }
 
-// absent reports whether r can be met by leaving the label off.
-func (r Requirement) absent() bool {
-	op := r.Operator()
-	return op == NotIn || op == DoesNotExist
-}
-
 // Conflict says why one key keeps two sets apart. Undefined means that the describing side does not know the key at all;
 // Have is then empty.
 type Conflict struct {
@@ -101,7 +95,7 @@ func (s Set) Compatible(want Set, allowUndefined func(key string) bool) bool {
 		switch {
 		case defined && !overlap(s[i], w):
 			return false
-		case !defined && !w.absent() && !allowUndefined(w.Key):
+		case !defined && !w.AllowsAbsence() && !allowUndefined(w.Key):
 			return false
 		}
 	}
@@ -121,7 +115,7 @@ func (s Set) Conflicts(want Set, allowUndefined func(key string) bool) []Conflic
 		switch {
 		case defined && !overlap(s[i], w):
 			contradicting = append(contradicting, Conflict{Key: w.Key, Want: w, Have: s[i]})
-		case !defined && !w.absent() && !allowUndefined(w.Key):
+		case !defined && !w.AllowsAbsence() && !allowUndefined(w.Key):
 			undefined = append(undefined, Conflict{Key: w.Key, Undefined: true, Want: w})
 		}
 	}
@@ -130,7 +124,7 @@ func (s Set) Conflicts(want Set, allowUndefined func(key string) bool) []Conflic
 
 // overlap is HasIntersection, except that two requirements which absence satisfies agree on absence.
 func overlap(a, b Requirement) bool {
-	return a.HasIntersection(b) || a.absent() && b.absent()
+	return a.HasIntersection(b) || a.AllowsAbsence() && b.AllowsAbsence()
 }
 
 // String renders the requirements in key order, comma separated, without the placeholder hostname.

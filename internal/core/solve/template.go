@@ -64,7 +64,10 @@ func (t *template) reserveDaemons(daemons []*class) {
 		}
 	}
 	for column := range t.room {
-		t.room[column] = t.columns.allocatable(column).Sub(t.daemons[column])
+		// A machine that cannot even hold its daemons has room for nothing.
+		if allocatable := t.columns.allocatable(column); t.daemons[column].Fits(allocatable) {
+			t.room[column] = allocatable.Sub(t.daemons[column])
+		}
 	}
 }
 

@@ -13,11 +13,13 @@ import (
 
 // refusals tries every refused pod, by brute force, on an empty new node of every pool that has no limits.
 func (j *judge) refusals() {
+	seen := map[string]bool{}
 	for _, uid := range j.Refused {
 		pod, ok := j.pods[uid]
-		if !ok {
+		if !ok || seen[pod.Spec.String()] {
 			continue
 		}
+		seen[pod.Spec.String()] = true
 		for _, name := range slices.Sorted(maps.Keys(j.Types)) {
 			pool := j.pools[name]
 			if len(pool.Spec.Limits) > 0 || demandsVariety(pool) {
