@@ -64,7 +64,7 @@ func TestBudgets(t *testing.T) {
 			for i := range tt.nodes {
 				w.machine("pool", fmt.Sprintf("n%02d", i))
 			}
-			w.pass(5 * time.Minute)
+			w.pass(time.Minute)
 			if got := len(w.deleted()); got != tt.want {
 				w.Errorf("deleted %d of %d, want %d", got, tt.nodes, tt.want)
 			}

@@ -96,6 +96,32 @@ func TestCrash(t *testing.T) {
 			w.Error("the taint of a deleting node was removed")
 		}
 	})
+	story(t, "marks of a command that is slow to mark its nodes stay", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		w.machine("pool", "b")
+		w.fail(before("patch-status", "b", func() { time.Sleep(5 * time.Second) }))
+		w.pass(20 * time.Second)
+		w.wantDeleted()
+		if !disrupted(w.node("a")) || !disrupted(w.node("b")) {
+			w.Error("a pass took marks from a running command")
+		}
+		w.pass(5 * time.Second)
+		w.wantDeleted("a", "b")
+	})
+	story(t, "marks of a node stay if its NodeClaim turns out to be deleted", func(w *world) {
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a", func(m *machine) { m.node.Spec.Taints = []corev1.Taint{v1.DisruptedNoScheduleTaint()} })
+		before, _ := w.store.Snapshot().Nodes.Get("test://a")
+		w.remove(w.claim("a"))
+		if err := New(w.deps).unmark(w.Context(), before); err != nil {
+			w.Error(err)
+		}
+		if !disrupted(w.node("a")) {
+			w.Error("the taint of a deleting node was removed")
+		}
+	})
 	story(t, "a leftover condition alone is cleared as well", func(w *world) {
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a", notConsolidatable, func(m *machine) {
@@ -207,7 +233,7 @@ func TestCommandsEnd(t *testing.T) {
 		w.machine("pool", "b")
 		w.fail(failing("delete", "a", -1, errors.New("overloaded")))
 		w.pass(10 * time.Minute)
-		if !disrupted(w.node("a")) {
+		if n, _ := w.store.Snapshot().Nodes.Get("test://a"); !disrupted(w.node("a")) || !n.Deleting {
 			w.Error("the node went back to service too early")
 		}
 		w.pass(25 * time.Second)
