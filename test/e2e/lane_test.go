@@ -1,0 +1,109 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/crds"
+	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/test/controlplane"
+)
+
+// startPatience bounds the start of a cluster, whose programs may have to be read from a cold disk.
+const startPatience = 2 * time.Minute
+
+// lane is a running cluster with the definitions installed. One test at a time uses it.
+type lane struct {
+	*site
+	plane  *controlplane.ControlPlane
+	client client.Client
+	// storyteller is the controller that the stories of this lane share; nil when there is none.
+	storyteller *storyteller
+}
+
+// open starts the cluster if it does not run.
+func (l *lane) open(ctx context.Context) error {
+	if l.client != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	var err error
+	if l.plane, err = controlplane.Start(ctx, "", nil); err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", l.plane.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	config.QPS = -1
+	c, err := newClient(config)
+	if err != nil {
+		return err
+	}
+	if err := define(ctx, c); err != nil {
+		return err
+	}
+	l.client = c
+	return nil
+}
+
+// close ends the lane's controller and cluster.
+func (l *lane) close() error {
+	if l.storyteller != nil {
+		l.storyteller.end()
+	}
+	if l.plane == nil {
+		return nil
+	}
+	return l.plane.Stop()
+}
+
+// newClient reads and writes everything that tests use, past any cache.
+func newClient(config *rest.Config) (client.Client, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, apiextensionsv1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return client.New(config, client.Options{Scheme: scheme})
+}
+
+// define installs the definitions and waits until they are served.
+func define(ctx context.Context, c client.Client) error {
+	definitions, err := crds.Kwok()
+	if err != nil {
+		return err
+	}
+	for _, d := range definitions {
+		if err := c.Create(ctx, d); err != nil {
+			return fmt.Errorf("installing the definition %s: %w", d.Name, err)
+		}
+	}
+	for _, list := range []client.ObjectList{&v1.NodePoolList{}, &v1.NodeClaimList{}, &v1alpha1.KWOKNodeClassList{}} {
+		for {
+			err := c.List(ctx, list)
+			if err == nil {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("waiting until the definitions are served: %w", err)
+			case <-time.After(pollPeriod):
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/go-logr/logr"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/karpenter-anew/karpenter/test/controlplane"
+)
+
+// site is what all tests share: the built binary, and a few clusters of which every test has one for itself.
+type site struct {
+	// binary is the path of the built program, dir a directory for everybody's files.
+	binary, dir string
+	// free holds the lanes that no test uses. A lane that is not open yet is opened by the test that takes it.
+	free chan *lane
+	all  []*lane
+}
+
+// shared is the one site. It is made when the first test asks for it.
+var shared = sync.OnceValues(build)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	ctrllog.SetLogger(logr.Discard())
+	code := m.Run()
+	if s, err := shared(); err == nil {
+		if err := s.close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// build builds the binary and makes room for as many lanes as tests run at a time.
+func build() (*site, error) {
+	if os.Getenv(controlplane.LauncherEnv) == "" || os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		return nil, fmt.Errorf("%s and KUBEBUILDER_ASSETS must be set: run \"make test\", or eval \"$(bin/local env)\" first", controlplane.LauncherEnv)
+	}
+	parallel, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String())
+	if err != nil {
+		return nil, err
+	}
+	s := &site{free: make(chan *lane, parallel)}
+	if s.dir, err = os.MkdirTemp("", "karpenter-e2e-"); err != nil {
+		return nil, err
+	}
+	s.binary = filepath.Join(s.dir, "karpenter")
+	if text, err := exec.Command("go", "build", "-o", s.binary, "github.com/karpenter-anew/karpenter/cmd/karpenter").CombinedOutput(); err != nil {
+		return nil, errors.Join(fmt.Errorf("building the binary: %w\n%s", err, text), s.close())
+	}
+	for range parallel {
+		l := &lane{site: s}
+		s.all = append(s.all, l)
+		s.free <- l
+	}
+	return s, nil
+}
+
+// take returns a lane that nobody else uses until it is given back.
+func (s *site) take(ctx context.Context) (*lane, error) {
+	select {
+	case l := <-s.free:
+		if err := l.open(ctx); err != nil {
+			s.free <- l
+			return nil, err
+		}
+		return l, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// close ends the clusters and removes all files.
+func (s *site) close() error {
+	var errs []error
+	for _, l := range s.all {
+		errs = append(errs, l.close())
+	}
+	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
+}

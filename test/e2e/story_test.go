@@ -1,0 +1,307 @@
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	"github.com/karpenter-anew/karpenter/api/crds"
+	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/manifest"
+	"github.com/karpenter-anew/karpenter/internal/simulation"
+	"github.com/karpenter-anew/karpenter/test/scenario/story"
+)
+
+// TestStories applies every story to a cluster and compares what happens with the plan that the story expects.
+func TestStories(t *testing.T) {
+	t.Parallel()
+	stories, err := story.Load("../scenario/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	definitions, err := crds.Kwok()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := manifest.NewReader(definitions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Stories with the same settings share a controller.
+	slices.SortStableFunc(stories, func(a, b story.Story) int { return slices.Compare(storyFlags(a), storyFlags(b)) })
+	for _, s := range stories {
+		if s.Options.EngineOnly != "" {
+			continue
+		}
+		t.Run(s.Name, func(t *testing.T) {
+			w := enter(t)
+			w.storyteller = w.listen(storyFlags(s))
+			w.tell(reader, s)
+		})
+	}
+}
+
+// storyFlags are the flags of the controller that the settings of a story stand for.
+func storyFlags(s story.Story) []string {
+	var flags []string
+	if s.Options.Catalog != "" {
+		flags = append(flags, "--catalog="+s.Options.Catalog)
+	}
+	if s.Options.IgnorePreferences {
+		flags = append(flags, "--preference-policy=Ignore")
+	}
+	return flags
+}
+
+// storyteller is a controller that lives through several stories. Between them it is frozen, and the cluster is emptied under
+// it: what it still knows of the last story must not matter in the next.
+type storyteller struct {
+	*process
+	flags []string
+}
+
+// end kills the controller. It cannot fail for a reason that a test could do anything about.
+func (s *storyteller) end() { _ = s.kill() }
+
+// listen returns a controller with these flags in an empty cluster: the one that is there, if it can go on.
+func (w *world) listen(flags []string) *storyteller {
+	w.t.Helper()
+	s := w.storyteller
+	if s != nil && (s.ended() || !slices.Equal(s.flags, flags)) {
+		s.end()
+		s = nil
+	}
+	if s != nil {
+		w.must(s.freeze())
+	}
+	w.wipe()
+	if s != nil {
+		w.must(s.thaw())
+	} else {
+		p, err := w.startProcess(quick(flags...)...)
+		w.must(err)
+		s = &storyteller{process: p, flags: flags}
+	}
+	w.t.Cleanup(func() {
+		if w.t.Failed() {
+			w.t.Logf("the last lines of the controller:\n%s", s.tail())
+			s.end() // the next story gets one that nothing has happened to
+		}
+	})
+	w.awaitLog(s.process, "this replica acts now")
+	return s
+}
+
+// tell applies the story, with its pods all at once, and compares.
+func (w *world) tell(reader *manifest.Reader, s story.Story) {
+	w.t.Helper()
+	if s.Options.MaxInstanceTypes != 0 {
+		w.t.Fatal("max-instance-types is no setting of the controller: the story needs \"only: engine, because …\"")
+	}
+	plan, err := readPlan(s.Plan)
+	w.must(err)
+	var objects []client.Object
+	for _, input := range s.Inputs {
+		m, err := reader.Read(input.Name, bytes.NewReader(input.YAML))
+		w.must(err)
+		objects = append(objects, m.Objects...)
+	}
+	plan.settled = settled(objects)
+	slices.SortStableFunc(objects, func(a, b client.Object) int { return cmp.Compare(act(a), act(b)) })
+	first := slices.IndexFunc(objects, func(o client.Object) bool { return act(o) == actPods })
+	if first < 0 {
+		first = len(objects)
+	}
+	for _, o := range objects[:first] {
+		w.stage(o)
+	}
+	w.awaitStage(objects[:first])
+	// Pods come one by one, but a plan is about all of them. A controller that looks away for a moment sees them at once.
+	w.must(w.storyteller.freeze())
+	for _, o := range objects[first:] {
+		w.stage(o)
+	}
+	w.await("the scheduler has looked at all pods", patience, func() string { return w.unseen(plan) })
+	w.must(w.storyteller.thaw())
+	types := w.prices(s.Options.Catalog)
+	w.await("the cluster is as the plan says", patience, func() string { return w.differs(plan, types) })
+}
+
+// The order in which the objects of a story are applied.
+const (
+	actBase = iota
+	actPods
+)
+
+func act(o client.Object) int {
+	switch o.GetObjectKind().GroupVersionKind().Kind {
+	case "Pod", "Deployment", "ReplicaSet", "StatefulSet", "Job":
+		return actPods
+	}
+	return actBase
+}
+
+// settled names the workloads whose pods the story itself puts on a node. No plan speaks of them.
+func settled(objects []client.Object) map[string]bool {
+	out := map[string]bool{}
+	for _, o := range manifest.Expand(objects) {
+		if pod, ok := o.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
+			out[simulation.Workload(pod)] = true
+		}
+	}
+	return out
+}
+
+// stage creates an object of a story.
+func (w *world) stage(o client.Object) {
+	w.t.Helper()
+	o, _ = o.DeepCopyObject().(client.Object)
+	o.SetUID("")
+	o.SetCreationTimestamp(metav1.Time{})
+	o.SetResourceVersion("")
+	switch o := o.(type) {
+	case *v1.NodePool:
+		// Stories are about what is launched; that what turns out to be empty is removed again is tested elsewhere.
+		o.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{}
+		w.create(o)
+	case *appsv1.StatefulSet:
+		// A plan is about all pods; those of an ordered set come only when the one before runs.
+		o.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
+		w.create(o)
+	case *v1alpha1.KWOKNodeClass:
+		conditions := o.Status.Conditions
+		w.create(o)
+		if len(conditions) > 0 {
+			o.Status.Conditions = conditions
+			w.must(w.client.Status().Update(w.ctx, o))
+		}
+	default:
+		w.create(o)
+	}
+}
+
+// awaitStage waits until pools are judged and nodes are ready.
+func (w *world) awaitStage(objects []client.Object) {
+	w.t.Helper()
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *v1.NodePool:
+			live := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: o.Name}}
+			w.await(fmt.Sprintf("nodepool %q is judged", o.Name), patience, func() string {
+				if w.get(live); condition.Status(live, v1.ConditionTypeReady) == metav1.ConditionUnknown {
+					return fmt.Sprintf("conditions %v", live.Status.Conditions)
+				}
+				return ""
+			})
+		case *corev1.Node:
+			live := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: o.Name}}
+			w.await(fmt.Sprintf("node %q takes pods", o.Name), patience, func() string {
+				w.get(live)
+				for _, taint := range live.Spec.Taints {
+					if taint.Key == corev1.TaintNodeNotReady {
+						return "it has the taint " + taint.Key
+					}
+				}
+				return ""
+			})
+		}
+	}
+}
+
+// unseen says which pods of the plan do not exist yet, or are not looked at yet.
+func (w *world) unseen(plan plan) string {
+	want := plan.pods()
+	for _, pod := range w.plannedPods(plan) {
+		want[simulation.Workload(&pod)]--
+		seen := pod.Spec.NodeName != "" || slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse
+		})
+		if !seen {
+			return fmt.Sprintf("pod %q waits for the scheduler", pod.Name)
+		}
+	}
+	maps.DeleteFunc(want, func(_ string, missing int) bool { return missing == 0 })
+	if len(want) > 0 {
+		return fmt.Sprintf("pods missing: %v", want)
+	}
+	return ""
+}
+
+// plannedPods are the pods that the plan speaks of.
+func (w *world) plannedPods(plan plan) []corev1.Pod {
+	w.t.Helper()
+	return slices.DeleteFunc(w.pods(), func(pod corev1.Pod) bool { return plan.settled[simulation.Workload(&pod)] })
+}
+
+// differs says in what the cluster is not as the plan says.
+func (w *world) differs(plan plan, types prices) string {
+	if obstacle := plan.compareClaims(w.claims(), types); obstacle != "" {
+		return obstacle
+	}
+	for _, skipped := range plan.skipped {
+		pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: skipped}}
+		if w.get(pool); condition.Status(pool, v1.ConditionTypeReady) != metav1.ConditionFalse {
+			return fmt.Sprintf("nodepool %q should not be ready", skipped)
+		}
+	}
+	return w.comparePods(plan)
+}
+
+// comparePods says which pods are not where the plan wants them, or not told why.
+func (w *world) comparePods(plan plan) string {
+	running, waiting := map[string]int{}, map[string][]corev1.Pod{}
+	for _, pod := range w.plannedPods(plan) {
+		workload := simulation.Workload(&pod)
+		switch {
+		case pod.Spec.NodeName == "":
+			waiting[workload] = append(waiting[workload], pod)
+		case pod.Status.Phase == corev1.PodPending:
+			return fmt.Sprintf("pod %q is bound and does not run yet", pod.Name)
+		default: // a pod of a job may be over by now
+			running[workload]++
+		}
+	}
+	if !maps.Equal(running, plan.placed) {
+		return fmt.Sprintf("pods that have a node: %v, planned: %v", running, plan.placed)
+	}
+	for _, v := range plan.refused {
+		if obstacle := w.untold(v, waiting, false); obstacle != "" {
+			return obstacle
+		}
+	}
+	for _, v := range plan.ignored {
+		if obstacle := w.untold(v, waiting, true); obstacle != "" {
+			return obstacle
+		}
+	}
+	return ""
+}
+
+// untold says which pods do not know a verdict on them. Of pods that want nothing of karpenter it may be silent.
+func (w *world) untold(v verdict, waiting map[string][]corev1.Pod, maybeSilent bool) string {
+	for workload, n := range v.pods {
+		told := 0
+		var heard []string
+		for _, pod := range waiting[workload] {
+			events := w.events(&pod, "FailedScheduling")
+			if v.explains(events) || maybeSilent && len(events) == 0 {
+				told++
+			}
+			heard = append(heard, events...)
+		}
+		if told < n {
+			return fmt.Sprintf("%d of %d pods of %s are told %q; they hear %q", told, n, workload, v.why, heard)
+		}
+	}
+	return ""
+}

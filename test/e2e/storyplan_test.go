@@ -1,0 +1,273 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/kwok"
+)
+
+// plan is the plan of a story, read from its text.
+type plan struct {
+	launches []launch
+	// placed is how many pods of each workload get a node, new or old.
+	placed           map[string]int
+	refused, ignored []verdict
+	skipped          []string
+	// settled are the workloads that the plan does not speak of, because the story puts their pods on nodes itself.
+	settled map[string]bool
+}
+
+// launch is one machine that should be launched.
+type launch struct {
+	pool, instanceType, price string
+	requests                  string
+	// labels are what the node must have; an empty value means that it must not have the label.
+	labels map[string][]string
+}
+
+// verdict is what pods are told that get no node.
+type verdict struct {
+	pods map[string]int // number by workload
+	why  []string
+}
+
+// explains reports whether some event says everything.
+func (v verdict) explains(events []string) bool {
+	return slices.ContainsFunc(events, func(event string) bool {
+		return !slices.ContainsFunc(v.why, func(part string) bool { return !strings.Contains(event, part) })
+	})
+}
+
+var (
+	launchLine = regexp.MustCompile(`^launch (\S+?)(?: x(\d+))?: (\S+)(?: \(or \d+ others?\))? \$(\S+)/h, \d+ pods?: (.*)$`)
+	placeLine  = regexp.MustCompile(`^place [^:]+: (.*)$`)
+	refuseLine = regexp.MustCompile(`^refuse (.*)$`)
+	ignoreLine = regexp.MustCompile(`^ignore (.*?\)): (.*)$`)
+	skipLine   = regexp.MustCompile(`^skip (\S+): `)
+	totalLine  = regexp.MustCompile(`^total `)
+	groupItem  = regexp.MustCompile(`(\S+) \((\d+)\)`)
+	inList     = regexp.MustCompile(`(\S+) In \[([^\]]*)\]`)
+	absent     = regexp.MustCompile(`(\S+) DoesNotExist`)
+)
+
+// readPlan reads the text of a plan. A line that it does not know is an error, so that nothing goes unchecked.
+func readPlan(text string) (plan, error) {
+	p := plan{placed: map[string]int{}}
+	inRefusal, times := false, 0
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if detail, ok := strings.CutPrefix(line, "  "); ok {
+			if inRefusal {
+				last := &p.refused[len(p.refused)-1]
+				last.why = append(last.why, reasonOf(detail))
+			} else if err := p.detail(detail, times); err != nil {
+				return plan{}, err
+			}
+			continue
+		}
+		inRefusal = false
+		switch {
+		case launchLine.MatchString(line):
+			m := launchLine.FindStringSubmatch(line)
+			times = 1
+			if m[2] != "" {
+				times, _ = strconv.Atoi(m[2]) // digits only
+			}
+			for range times {
+				p.launches = append(p.launches, launch{pool: m[1], instanceType: m[3], price: m[4], labels: map[string][]string{}})
+				merge(p.placed, group(m[5]))
+			}
+		case placeLine.MatchString(line):
+			merge(p.placed, group(placeLine.FindStringSubmatch(line)[1]))
+		case refuseLine.MatchString(line):
+			p.refused = append(p.refused, verdict{pods: group(refuseLine.FindStringSubmatch(line)[1])})
+			inRefusal = true
+		case ignoreLine.MatchString(line):
+			m := ignoreLine.FindStringSubmatch(line)
+			p.ignored = append(p.ignored, verdict{group(m[1]), []string{m[2]}})
+		case skipLine.MatchString(line):
+			p.skipped = append(p.skipped, skipLine.FindStringSubmatch(line)[1])
+		case totalLine.MatchString(line):
+		default:
+			return plan{}, fmt.Errorf("the plan has a line that is not understood: %q", line)
+		}
+	}
+	return p, nil
+}
+
+// reasonOf is a line of a refusal without the name of the pool, which an event does not repeat.
+func reasonOf(line string) string {
+	if pool, why, ok := strings.Cut(line, ": "); ok && !strings.Contains(pool, " ") {
+		return why
+	}
+	return line
+}
+
+// detail reads a line about the launches that were read last.
+func (p *plan) detail(line string, times int) error {
+	what, text, _ := strings.Cut(line, " ")
+	for i := len(p.launches) - times; i < len(p.launches); i++ {
+		l := &p.launches[i]
+		switch what {
+		case "requests":
+			amounts := map[string]string{}
+			for _, one := range strings.Split(text, ", ") {
+				name, amount, _ := strings.Cut(one, " ")
+				amounts[name] = amount
+			}
+			var err error
+			if l.requests, err = canonical(amounts); err != nil {
+				return fmt.Errorf("%q: %w", line, err)
+			}
+		case "where":
+			for _, m := range inList.FindAllStringSubmatch(text, -1) {
+				l.labels[m[1]] = strings.Fields(m[2])
+			}
+			for _, m := range absent.FindAllStringSubmatch(text, -1) {
+				l.labels[m[1]] = []string{""}
+			}
+		case "labels":
+			for _, one := range strings.Split(text, ", ") {
+				key, value, _ := strings.Cut(one, "=")
+				l.labels[key] = []string{value}
+			}
+		default:
+			return fmt.Errorf("the plan has a line that is not understood: %q", line)
+		}
+	}
+	return nil
+}
+
+// group reads "api (2), web (3)".
+func group(text string) map[string]int {
+	out := map[string]int{}
+	for _, m := range groupItem.FindAllStringSubmatch(text, -1) {
+		n, _ := strconv.Atoi(m[2]) // digits only
+		out[m[1]] += n
+	}
+	return out
+}
+
+func merge(into, from map[string]int) {
+	for name, n := range from {
+		into[name] += n
+	}
+}
+
+// pods is how many pods of each workload the plan is about.
+func (p plan) pods() map[string]int {
+	out := maps.Clone(p.placed)
+	for _, v := range slices.Concat(p.refused, p.ignored) {
+		merge(out, v.pods)
+	}
+	return out
+}
+
+// canonical writes amounts in one way, whatever way they were written in. What is zero is left out.
+func canonical(amounts map[string]string) (string, error) {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(amounts)) {
+		q, err := resource.ParseQuantity(amounts[name])
+		if err != nil {
+			return "", err
+		}
+		if !q.IsZero() {
+			out = append(out, name+" "+q.AsDec().String())
+		}
+	}
+	return strings.Join(out, ", "), nil
+}
+
+// compareClaims says how the claims differ from what should be launched.
+func (p plan) compareClaims(claims []v1.NodeClaim, types prices) string {
+	if len(claims) != len(p.launches) {
+		return fmt.Sprintf("there are %d nodeclaims, planned %d", len(claims), len(p.launches))
+	}
+	left := slices.Clone(claims)
+	// Those that ask for most choose first.
+	wanted := slices.SortedStableFunc(slices.Values(p.launches), func(a, b launch) int { return len(b.labels) - len(a.labels) })
+	for _, want := range wanted {
+		var why []string
+		found := slices.IndexFunc(left, func(c v1.NodeClaim) bool {
+			difference := want.differs(&c, types)
+			why = append(why, fmt.Sprintf("%s: %s", c.Name, difference))
+			return difference == ""
+		})
+		if found < 0 {
+			return fmt.Sprintf("no nodeclaim is the planned %s of %s: %s", want.instanceType, want.pool, strings.Join(why, ", "))
+		}
+		left = slices.Delete(left, found, found+1)
+	}
+	return ""
+}
+
+// differs says how a claim differs from the launch.
+func (l launch) differs(c *v1.NodeClaim, types prices) string {
+	amounts := map[string]string{}
+	for name, q := range c.Spec.Resources.Requests {
+		amounts[string(name)] = q.String()
+	}
+	requests, err := canonical(amounts)
+	if err != nil {
+		return err.Error()
+	}
+	got := c.Labels[corev1.LabelInstanceTypeStable]
+	price := types.of(got, c.Labels[corev1.LabelTopologyZone], c.Labels[v1.CapacityTypeLabelKey])
+	switch {
+	case c.Labels[v1.NodePoolLabelKey] != l.pool:
+		return fmt.Sprintf("pool %q, want %q", c.Labels[v1.NodePoolLabelKey], l.pool)
+	case requests != l.requests:
+		return fmt.Sprintf("requests %s, want %s", requests, l.requests)
+	case price != l.price: // of several types at the same price any will do
+		return fmt.Sprintf("type %s at $%s, want %s at $%s", got, price, l.instanceType, l.price)
+	case !slices.ContainsFunc(c.Spec.Requirements, func(r v1.NodeSelectorRequirementWithMinValues) bool {
+		return r.Key == corev1.LabelInstanceTypeStable && slices.Contains(r.Values, got)
+	}):
+		return fmt.Sprintf("type %s is none that the claim lists", got)
+	}
+	for key, values := range l.labels {
+		if !slices.Contains(values, c.Labels[key]) {
+			return fmt.Sprintf("label %s=%q, want %q", key, c.Labels[key], values)
+		}
+	}
+	return ""
+}
+
+// prices are the instance types of a catalogue by name.
+type prices map[string]*cloud.InstanceType
+
+func (w *world) prices(catalog string) prices {
+	w.t.Helper()
+	c, err := kwok.New(nil, kwok.Options{Catalog: catalog})
+	w.must(err)
+	types, err := c.Provider.InstanceTypes(context.Background(), nil)
+	w.must(err)
+	out := prices{}
+	for _, it := range types {
+		out[it.Name] = it
+	}
+	return out
+}
+
+// of is the price of an offering as plans print it.
+func (p prices) of(name, zone, capacityType string) string {
+	if it, ok := p[name]; ok {
+		for _, o := range it.Offerings {
+			if o.Zone() == zone && o.CapacityType() == capacityType {
+				return fmt.Sprintf("%.4f", o.Price)
+			}
+		}
+	}
+	return "?"
+}

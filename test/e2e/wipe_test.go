@@ -1,0 +1,80 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// kindsOfTests lists what tests make, owners before what they own.
+func kindsOfTests() []client.ObjectList {
+	return []client.ObjectList{
+		&v1.NodePoolList{}, &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}, &batchv1.JobList{},
+		&appsv1.ReplicaSetList{}, &policyv1.PodDisruptionBudgetList{}, &v1.NodeClaimList{}, &corev1.PodList{}, &corev1.NodeList{},
+		&v1alpha1.KWOKNodeClassList{}, &schedulingv1.PriorityClassList{}, &nodev1.RuntimeClassList{}, &coordinationv1.LeaseList{},
+		&corev1.EventList{},
+	}
+}
+
+// wipe removes what tests made, finalizers and all, and returns when nothing is left. It is not the way in which a cluster is
+// left in order: tests that are about that look before this runs. No controller may be running.
+func (w *world) wipe() {
+	w.t.Helper()
+	// Owners are gone first, so that nothing comes back; what comes back nevertheless is found in the next round.
+	w.await("the cluster is empty", patience, func() string {
+		var left []string
+		for _, list := range kindsOfTests() {
+			w.list(list)
+			objects, err := meta.ExtractList(list)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			for _, o := range objects {
+				if one, ok := o.(client.Object); ok && !belongsToCluster(one) {
+					left = append(left, fmt.Sprintf("%T %s", one, one.GetName()))
+					w.erase(one)
+				}
+			}
+		}
+		return strings.Join(left, ", ")
+	})
+}
+
+// erase deletes an object at once and lets nobody hold it.
+func (w *world) erase(o client.Object) {
+	w.t.Helper()
+	err := w.client.Delete(w.ctx, o, client.GracePeriodSeconds(0), client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if err == nil && len(o.GetFinalizers()) > 0 {
+		err = w.client.Patch(w.ctx, o, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+	}
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		w.t.Fatalf("erasing %T %q: %v", o, o.GetName(), err)
+	}
+}
+
+// belongsToCluster reports whether the control plane itself made an object.
+func belongsToCluster(o runtime.Object) bool {
+	switch o := o.(type) {
+	case *schedulingv1.PriorityClass:
+		return strings.HasPrefix(o.Name, "system-")
+	case *coordinationv1.Lease:
+		return slices.Contains([]string{metav1.NamespaceSystem, corev1.NamespaceNodeLease}, o.Namespace)
+	}
+	return false
+}

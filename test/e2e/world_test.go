@@ -1,0 +1,228 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// pollPeriod is how often somebody who waits looks again.
+const pollPeriod = 100 * time.Millisecond
+
+// patience is how long most things may take. They take a second or two; the rest is for a machine with other work.
+const patience = 40 * time.Second
+
+// world is a lane as one test sees it.
+type world struct {
+	*lane
+	t   *testing.T
+	ctx context.Context
+}
+
+// begin gives a test an empty cluster in which no controller runs.
+func begin(t *testing.T) *world {
+	t.Helper()
+	w := enter(t)
+	if w.storyteller != nil {
+		w.storyteller.end()
+		w.storyteller = nil
+	}
+	w.wipe()
+	return w
+}
+
+// enter takes a lane for the time of the test, as the last one left it.
+func enter(t *testing.T) *world {
+	t.Helper()
+	t.Parallel()
+	s, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := s.take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.free <- l })
+	return &world{lane: l, t: t, ctx: t.Context()}
+}
+
+// quick are the flags of tests that are not about batching or replicas.
+func quick(flags ...string) []string {
+	return append([]string{"--disable-leader-election", "--batch-idle-duration=200ms"}, flags...)
+}
+
+// controller starts a controller with quick flags and these, and returns when it acts.
+func (w *world) controller(flags ...string) *process {
+	w.t.Helper()
+	p := w.launch(quick(flags...)...)
+	w.awaitLog(p, "this replica acts now")
+	return p
+}
+
+// launch starts a controller and does not wait for it. When the test ends it is killed, and if the test failed its last words
+// are shown.
+func (w *world) launch(flags ...string) *process {
+	w.t.Helper()
+	p, err := w.startProcess(flags...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := p.kill(); err != nil {
+			w.t.Error(err)
+		}
+		if w.t.Failed() {
+			w.t.Logf("the last lines of a controller:\n%s", p.tail())
+		}
+	})
+	return p
+}
+
+// must fails the test on an error.
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// await looks until look returns "", which means that what is awaited is so; any other text says what is in the way.
+func (w *world) await(what string, within time.Duration, look func() (obstacle string)) {
+	w.t.Helper()
+	deadline := time.Now().Add(within)
+	for {
+		obstacle := look()
+		if obstacle == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("waited %s for this: %s; last seen: %s", within, what, obstacle)
+		}
+		time.Sleep(pollPeriod)
+	}
+}
+
+// stays looks for a while and fails as soon as look says that what should stay is not so any more.
+func (w *world) stays(what string, during time.Duration, look func() (change string)) {
+	w.t.Helper()
+	for deadline := time.Now().Add(during); time.Now().Before(deadline); time.Sleep(pollPeriod) {
+		if change := look(); change != "" {
+			w.t.Fatalf("this should stay so for %s: %s; seen: %s", during, what, change)
+		}
+	}
+}
+
+// awaitLog waits until a controller has logged a message.
+func (w *world) awaitLog(p *process, message string) {
+	w.t.Helper()
+	w.await(fmt.Sprintf("the controller logs %q", message), patience, func() string {
+		if p.ended() {
+			w.t.Fatalf("the controller ended: %s", p.cmd.ProcessState)
+		}
+		if p.logged(message) == nil {
+			return "it has not"
+		}
+		return ""
+	})
+}
+
+// create creates objects and fails the test if one is refused.
+func (w *world) create(objects ...client.Object) {
+	w.t.Helper()
+	for _, o := range objects {
+		if err := w.client.Create(w.ctx, o); err != nil {
+			w.t.Fatalf("creating %T %q: %v", o, o.GetName(), err)
+		}
+	}
+}
+
+// delete deletes an object, without waiting for its finalizers.
+func (w *world) delete(o client.Object) {
+	w.t.Helper()
+	if err := w.client.Delete(w.ctx, o); err != nil {
+		w.t.Fatalf("deleting %T %q: %v", o, o.GetName(), err)
+	}
+}
+
+// change reads an object again, changes it and writes it, as often as somebody else was faster.
+func change[T client.Object](w *world, o T, edit func(T)) {
+	w.t.Helper()
+	w.await(fmt.Sprintf("%T %q can be changed", o, o.GetName()), patience, func() string {
+		if err := w.client.Get(w.ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return err.Error()
+		}
+		edit(o)
+		if err := w.client.Update(w.ctx, o); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+// get reads an object again; false when it is gone.
+func (w *world) get(o client.Object) bool {
+	w.t.Helper()
+	err := w.client.Get(w.ctx, client.ObjectKeyFromObject(o), o)
+	if client.IgnoreNotFound(err) != nil {
+		w.t.Fatal(err)
+	}
+	return err == nil
+}
+
+// list reads a list. While the API server is away it keeps asking.
+func (w *world) list(into client.ObjectList, options ...client.ListOption) {
+	w.t.Helper()
+	w.await(fmt.Sprintf("%T can be read", into), patience, func() string {
+		if err := w.client.List(w.ctx, into, options...); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+// pods are the pods that belong to no DaemonSet, in all namespaces.
+func (w *world) pods() []corev1.Pod {
+	w.t.Helper()
+	var list corev1.PodList
+	w.list(&list)
+	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
+		return slices.ContainsFunc(pod.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "DaemonSet" })
+	})
+}
+
+func (w *world) nodes() []corev1.Node {
+	w.t.Helper()
+	var list corev1.NodeList
+	w.list(&list)
+	return list.Items
+}
+
+func (w *world) claims() []v1.NodeClaim {
+	w.t.Helper()
+	var list v1.NodeClaimList
+	w.list(&list)
+	return list.Items
+}
+
+// events are what karpenter said about an object under this reason.
+func (w *world) events(about client.Object, reason string) []string {
+	w.t.Helper()
+	var list corev1.EventList
+	w.list(&list)
+	var out []string
+	for _, e := range list.Items {
+		if e.Source.Component == "karpenter" && e.InvolvedObject.UID == about.GetUID() && e.Reason == reason {
+			out = append(out, e.Message)
+		}
+	}
+	return out
+}
