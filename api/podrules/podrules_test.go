@@ -175,7 +175,8 @@ func TestDoNotDisrupt(t *testing.T) {
 		"zero":                     {with(doNotDisrupt("0s"), startedAt(start)), podrules.Protection{State: podrules.ProtectionInvalid, Detail: `duration "0s" must be positive`}, false},
 		"false is no duration": {
 			with(doNotDisrupt("false")),
-			podrules.Protection{State: podrules.ProtectionInvalid, Detail: `failed to parse "false" as a duration: time: invalid duration "false"`}, false,
+			podrules.Protection{State: podrules.ProtectionInvalid, Detail: `failed to parse "false" as a duration: time: invalid duration "false"`},
+			false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
@@ -150,7 +151,16 @@ func TestGarbage(t *testing.T) {
 		claim := w.LaunchedClaim("a", v1.ConditionTypeRegistered)
 		w.Add(claim)
 		w.Provider.Finish("test://a")
-		w.Fail = looptest.Always("list", &corev1.NodeList{}, looptest.Conflict())
+		lookups := 0
+		w.Fail = func(_ string, obj runtime.Object) error {
+			if _, ok := obj.(*corev1.NodeList); !ok {
+				return nil
+			}
+			if lookups++; lookups == 1 {
+				return looptest.Conflict()
+			}
+			return nil
+		}
 		if _, err := w.Try(nodeclaim.NewGarbage(w.Tools), claim); err == nil {
 			t.Error("the failure was swallowed")
 		}

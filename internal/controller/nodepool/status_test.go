@@ -113,7 +113,8 @@ func TestCounter(t *testing.T) {
 		},
 		"NC174 NC175 one node": {
 			usage{"pool": looptest.Resources("cpu", "4", "nodes", "1", "example.com/gpu", "2")},
-			v1.NodePoolStatus{Nodes: &one, Resources: looptest.Resources("cpu", "4", "memory", "0", "pods", "0", "ephemeral-storage", "0", "nodes", "1", "example.com/gpu", "2")}, 5 * time.Second,
+			v1.NodePoolStatus{Nodes: &one, Resources: looptest.Resources("cpu", "4", "memory", "0", "pods", "0", "ephemeral-storage", "0", "nodes", "1", "example.com/gpu", "2")},
+			5 * time.Second,
 		},
 		"NC177 the picture is not complete": {nil, v1.NodePoolStatus{}, time.Second},
 	} {
