@@ -43,10 +43,10 @@ func (e *FieldError) Unwrap() error { return e.cause }
 func errorFields(err error) []slog.Attr {
 	var out []slog.Attr
 	for err != nil {
-		if e, ok := err.(*FieldError); ok {
+		if e, ok := err.(*FieldError); ok { //nolint:errorlint // this walks the chain itself, to collect from every link
 			out = append(out, e.fields...)
 		}
-		switch e := err.(type) {
+		switch e := err.(type) { //nolint:errorlint // as above
 		case interface{ Unwrap() error }:
 			err = e.Unwrap()
 		case interface{ Unwrap() []error }:

@@ -112,7 +112,8 @@ func TestTransportCounts(t *testing.T) {
 	}
 	response.Body.Close()
 	server.Close()
-	if _, err := client.Get(server.URL + "/api/v1/nodes"); err == nil {
+	if response, err := client.Get(server.URL + "/api/v1/nodes"); err == nil {
+		response.Body.Close()
 		t.Fatal("the closed server answered")
 	}
 	want := `

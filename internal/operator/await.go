@@ -132,8 +132,11 @@ func retry(ctx context.Context, patience time.Duration, attempt func(left time.D
 	pause := 500 * time.Millisecond
 	for ctx.Err() == nil {
 		err := attempt(time.Until(end).Round(time.Second))
-		if err == nil || ctx.Err() != nil {
+		if err == nil {
 			return nil
+		}
+		if ctx.Err() != nil {
+			break
 		}
 		if !time.Now().Add(pause).Before(end) {
 			return err
