@@ -136,7 +136,7 @@ func retry(ctx context.Context, patience time.Duration, attempt func(left time.D
 			return nil
 		}
 		if ctx.Err() != nil {
-			break
+			return nil //nolint:nilerr // being stopped is not a failure
 		}
 		if !time.Now().Add(pause).Before(end) {
 			return err

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -46,7 +47,8 @@ func (d *drain) detach(ctx context.Context) (context.Context, context.CancelFunc
 		call, cancel = context.WithCancel(call)
 	}
 	stopOwn := context.AfterFunc(ctx, func() {
-		if d.stopping.Err() == nil {
+		deadline := errors.Is(ctx.Err(), context.DeadlineExceeded) // which the call has as well, and reports as such
+		if d.stopping.Err() == nil && !deadline {
 			cancel()
 		}
 	})
