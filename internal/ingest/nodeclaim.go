@@ -32,6 +32,8 @@ func (t *Translator) NodeClaim(pool *v1.NodePool, c solve.Claim, defaultGracePer
 			GenerateName: pool.Name + "-",
 			Labels:       labels,
 			Annotations:  annotations,
+			// Nothing may be launched without it, so it is there from the first write.
+			Finalizers: []string{v1.TerminationFinalizer},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion:         v1.SchemeGroupVersion.String(),
 				Kind:               "NodePool",
