@@ -22,6 +22,7 @@ func (l layout) pki(name string) string { return filepath.Join(l.cluster(), "pki
 func (l layout) log(component string) string {
 	return filepath.Join(l.cluster(), "logs", component+".log")
 }
+
 func (l layout) pid(component string) string {
 	return filepath.Join(l.cluster(), "pids", component+".pid")
 }

@@ -41,13 +41,18 @@ func (f figures) String() string {
 }
 
 // demonstrate runs the whole loop once.
-func demonstrate(ctx context.Context, s settings, out io.Writer) error {
+func demonstrate(ctx context.Context, s settings, out io.Writer) (err error) {
 	start := time.Now()
-	log, err := os.Create(s.log)
+	log, err := openLog(s.log)
 	if err != nil {
-		return fmt.Errorf("opening the controller's log file: %w", err)
+		return err
 	}
-	defer func() { _ = log.Close() }()
+	defer func() {
+		_ = log.Close()
+		if err == nil && s.log == "" {
+			_ = os.Remove(log.Name())
+		}
+	}()
 	show := newProgress(out, start)
 	f := figures{catalog: s.catalog, pods: s.pods}
 	st, err := startStack(ctx, s, log, func(step string, took time.Duration) {
@@ -63,11 +68,10 @@ func demonstrate(ctx context.Context, s settings, out io.Writer) error {
 	}
 	if err := st.loop(s, show, &f); err != nil {
 		show.end()
-		// The cluster can still be asked, even when the reason to end was a Ctrl-C or a dead controller.
-		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-		defer cancel()
-		if ctx.Err() == nil {
-			err = fmt.Errorf("%w\n%sthe controller's whole log is in %s", err, diagnose(asking, st), s.log)
+		if ctx.Err() == nil { // a Ctrl-C needs no explanation
+			asking, cancel := context.WithTimeout(ctx, 10*time.Second)
+			defer cancel()
+			err = fmt.Errorf("%w\n%sthe controller's whole log is in %s", err, diagnose(asking, st), log.Name())
 		}
 		return errors.Join(err, st.end())
 	}
@@ -78,6 +82,19 @@ func demonstrate(ctx context.Context, s settings, out io.Writer) error {
 	show.line("cluster and controller ended")
 	_, err = fmt.Fprintf(out, "\n%s\n", f)
 	return err
+}
+
+// openLog opens the file of the controller's log, a new temporary one if path is "".
+func openLog(path string) (*os.File, error) {
+	open := func() (*os.File, error) { return os.Create(path) }
+	if path == "" {
+		open = func() (*os.File, error) { return os.CreateTemp("", "karpenter-demo-*.log") }
+	}
+	log, err := open()
+	if err != nil {
+		return nil, fmt.Errorf("opening the controller's log file: %w", err)
+	}
+	return log, nil
 }
 
 // loop scales up and down again and measures each phase.

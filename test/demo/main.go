@@ -59,7 +59,7 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	flags.StringVar(&s.launcher, "launcher", "bin/local", "the built launcher of the control plane")
 	flags.StringVar(&s.controller, "controller", "bin/karpenter", "the built controller")
 	flags.StringVar(&s.manifests, "manifests", "examples/kwok", "directory of the manifests")
-	flags.StringVar(&s.log, "log", "bin/controller.log", "file for the controller's log; -stay prints it instead")
+	flags.StringVar(&s.log, "log", "", "keep the controller's log in this file (default: a temporary one, kept on failure)")
 	if err := flags.Parse(args); err != nil {
 		return settings{}, err
 	}
