@@ -52,7 +52,7 @@ internal/ingest < API, CORE, cloud
 internal/manifest < API
 
 # floor 4: what is
-internal/cluster < API, CORE, cloud, internal/ingest
+internal/cluster < API, CORE, cloud, internal/ingest, internal/observe
 internal/simulation < API, CORE, cloud, internal/ingest, internal/cluster
 
 # floor 5: what happens

@@ -59,6 +59,7 @@ func Controllers(p Parts) ([]Controller, error) {
 	evictions := termination.NewEvictionQueue(tools)
 	return []Controller{
 		feed,
+		cluster.NewGauges(store, feed, p.Metrics),
 		provisioning.New(provisioning.Deps{
 			Client: p.Client, Clock: p.Clock, Cloud: p.Cloud, Store: store, Feed: feed, Translator: translator,
 			Recorder: p.Recorder, Metrics: p.Metrics, Log: p.Log, Scheduling: p.Options.Scheduling,

@@ -30,6 +30,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/pair"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
@@ -162,7 +163,7 @@ func (a assembly) register(place cloud.Cloud, events record.EventBroadcaster) er
 	metrics.SetBuild(a.process.Build)
 	place.Provider = observe.Instrument(a.stop.provider(place.Provider), place.Name, metrics)
 	controllers, err := Controllers(Parts{
-		Manager: a.manager, Client: a.manager.GetClient(), Clock: clock.RealClock{}, Cloud: place,
+		Manager: a.manager, Client: loop.NewFresh(a.manager.GetClient(), clock.RealClock{}), Clock: clock.RealClock{}, Cloud: place,
 		Recorder: newRecorder(events, a.manager), Metrics: metrics, Log: a.process.Log, Options: a.options,
 	})
 	if err != nil {

@@ -26,6 +26,7 @@ const creators = 32
 
 // apply writes the plan down: nominations and refusals first, because they cost nothing, then the NodeClaims.
 func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) error {
+	p.reportBarren(in, plan.Barren)
 	p.reportRefused(plan.Unschedulable)
 	p.nominate(plan.Placements)
 	p.promises.note(plan.Placements)
@@ -117,6 +118,14 @@ func (p *Provisioner) nominate(placements []solve.Placement) {
 		for _, pod := range placed.Pods {
 			p.Recorder.Publish(observe.Nominated(reference(pod), placed.Node.ClaimName, placed.Node.NodeName))
 		}
+	}
+}
+
+// reportBarren tells pools that nothing can be launched from them. The pods may find other pools and then hear nothing of it.
+func (p *Provisioner) reportBarren(in input, barren []solve.BarrenPool) {
+	for _, b := range barren {
+		p.Log.Info("skipping nodepool, its requirements filtered out all instance types", "NodePool", b.Pool, "min-values", b.MinValues)
+		p.Recorder.Publish(observe.NoCompatibleInstanceTypes(in.pools[b.Pool], b.MinValues))
 	}
 }
 

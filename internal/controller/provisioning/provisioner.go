@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/karpenter-anew/karpenter/api/condition"
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -135,13 +136,32 @@ func (p *Provisioner) subscribe(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
+	pools, err := p.cache.GetInformer(ctx, &v1.NodePool{})
+	if err != nil {
+		return fmt.Errorf("watching node pools: %w", err)
+	}
 	if _, err := pods.AddEventHandler(onChange(p.onPod)); err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
 	if _, err := nodes.AddEventHandler(onChange(p.onNode)); err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
+	if _, err := pools.AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: p.onPool}); err != nil {
+		return fmt.Errorf("watching node pools: %w", err)
+	}
 	return nil
+}
+
+// onPool lets everything that waits try again when a pool was edited or became ready.
+func (p *Provisioner) onPool(before, now any) {
+	was, isPool := before.(*v1.NodePool)
+	is, stillPool := now.(*v1.NodePool)
+	if !isPool || !stillPool {
+		return
+	}
+	if was.Generation != is.Generation || condition.Status(was, v1.ConditionTypeReady) != condition.Status(is, v1.ConditionTypeReady) {
+		p.remind()
+	}
 }
 
 func onChange[T any](f func(T)) toolscache.ResourceEventHandlerFuncs {
