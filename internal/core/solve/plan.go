@@ -17,6 +17,15 @@ type Plan struct {
 	Unschedulable []Refusal
 	// Undecided are pods the run did not get to before it was stopped.
 	Undecided []*model.Pod
+	// Barren are pools whose own requirements leave nothing to launch, whatever the pod.
+	Barren []BarrenPool
+}
+
+// BarrenPool is a pool from which no machine can be launched.
+type BarrenPool struct {
+	Pool string
+	// MinValues says that there are instance types, but not as many different ones as the pool asks for.
+	MinValues bool
 }
 
 // Claim is one machine to ask for.

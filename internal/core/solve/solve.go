@@ -43,7 +43,23 @@ func Solve(p Problem) Plan {
 		s.place(r)
 	}
 	s.rightSize()
-	return s.plan()
+	plan := s.plan()
+	plan.Barren = s.barren()
+	return plan
+}
+
+// barren lists the pools that can launch nothing: those without any instance type first, each kind in the order of trial.
+func (s *solver) barren() []BarrenPool {
+	var out []BarrenPool
+	for _, pool := range s.empty {
+		out = append(out, BarrenPool{Pool: pool.Name})
+	}
+	for _, t := range s.templates {
+		if root := t.states[t.root]; len(t.unmet(root, root.mask)) > 0 {
+			out = append(out, BarrenPool{Pool: t.pool.Name, MinValues: true})
+		}
+	}
+	return out
 }
 
 func compile(p Problem) *solver {

@@ -1,0 +1,29 @@
+package solve
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+// TestBarrenPools: a pool is named because its own requirements leave nothing, not because a pod asks for too much.
+func TestBarrenPools(t *testing.T) {
+	small := machine("small", 2, 4, 0.1)
+	excluded, varied, fine := pool("excluded", small), pool("varied", small), pool("fine", small)
+	excluded.Requirements = excluded.Requirements.And(requirement.NewSet(requirement.New(archKey, requirement.In, "arm64")))
+	varied.Requirements = varied.Requirements.And(requirement.NewSet(
+		requirement.New(instanceTypeKey, requirement.Exists).WithMinValues(2),
+	))
+	for name, asked := range map[string]*model.Shape{"fits": shape(500, gi), "too large": shape(90_000, gi)} {
+		t.Run(name, func(t *testing.T) {
+			got := Solve(problem(pods(1, asked), excluded, varied, fine)).Barren
+			want := []BarrenPool{{Pool: "excluded"}, {Pool: "varied", MinValues: true}}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
