@@ -94,8 +94,12 @@ func TestEventsMayArriveInAnyOrder(t *testing.T) {
 		"pod":   func(s *Store) { s.UpdatePod(pod) },
 	}
 	for _, order := range [][]string{
-		{"claim", "node", "pod"}, {"claim", "pod", "node"}, {"node", "claim", "pod"},
-		{"node", "pod", "claim"}, {"pod", "claim", "node"}, {"pod", "node", "claim"},
+		{"claim", "node", "pod"},
+		{"claim", "pod", "node"},
+		{"node", "claim", "pod"},
+		{"node", "pod", "claim"},
+		{"pod", "claim", "node"},
+		{"pod", "node", "claim"},
 	} {
 		s := newStore()
 		for _, step := range order {

@@ -29,6 +29,7 @@ func (p failingProvider) List(context.Context) ([]*v1.NodeClaim, error)      { r
 func (p failingProvider) InstanceTypes(context.Context, *v1.NodePool) ([]*cloud.InstanceType, error) {
 	return nil, p.err
 }
+
 func (p failingProvider) IsDrifted(context.Context, *v1.NodeClaim) (cloud.DriftReason, error) {
 	return "", p.err
 }

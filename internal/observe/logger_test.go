@@ -35,12 +35,18 @@ func TestLogLines(t *testing.T) {
 		write       func(*slog.Logger)
 		want        string
 	}{
-		{"info", "info", func(l *slog.Logger) { l.Info("hello", "nodepool", "general", "pods", 3) },
-			`{` + at + `,"level":"INFO","message":"hello","commit":"abc1234-dirty","logger":"controller","nodepool":"general","pods":3}`},
-		{"warn", "", func(l *slog.Logger) { l.Warn("careful") },
-			`{` + at + `,"level":"WARN","message":"careful","commit":"abc1234-dirty","logger":"controller"}`},
-		{"error", "error", func(l *slog.Logger) { l.Info("no"); l.Error("broken", "error", errors.New("why")) },
-			`{` + at + `,"level":"ERROR","message":"broken","commit":"abc1234-dirty","logger":"controller","error":"why"}`},
+		{
+			"info", "info", func(l *slog.Logger) { l.Info("hello", "nodepool", "general", "pods", 3) },
+			`{` + at + `,"level":"INFO","message":"hello","commit":"abc1234-dirty","logger":"controller","nodepool":"general","pods":3}`,
+		},
+		{
+			"warn", "", func(l *slog.Logger) { l.Warn("careful") },
+			`{` + at + `,"level":"WARN","message":"careful","commit":"abc1234-dirty","logger":"controller"}`,
+		},
+		{
+			"error", "error", func(l *slog.Logger) { l.Info("no"); l.Error("broken", "error", errors.New("why")) },
+			`{` + at + `,"level":"ERROR","message":"broken","commit":"abc1234-dirty","logger":"controller","error":"why"}`,
+		},
 		{"no debug at info", "info", func(l *slog.Logger) { l.Debug("chatter") }, ``},
 		{"structured error", "info", func(l *slog.Logger) {
 			err := fmt.Errorf("launching: %w", WithFields(errors.New("no capacity"), "zone", "a", "type", "m-4x"))
@@ -52,10 +58,14 @@ func TestLogLines(t *testing.T) {
 		{"logr name, error and values", "info", func(l *slog.Logger) {
 			logr.FromSlogHandler(l.Handler()).WithName("runtime").WithName("metrics").WithValues("controller", "node.termination").Error(errors.New("why"), "failed", "n", 1)
 		}, `{` + at + `,"level":"ERROR","message":"failed","commit":"abc1234-dirty","controller":"node.termination","logger":"controller.runtime.metrics","error":"why","n":1}`},
-		{"slog name", "info", func(l *slog.Logger) { l.With("logger", "solver").Info("x") },
-			`{` + at + `,"level":"INFO","message":"x","commit":"abc1234-dirty","logger":"controller.solver"}`},
-		{"group", "info", func(l *slog.Logger) { l.WithGroup("pod").Info("x", "logger", "mine", "err", "e") },
-			`{` + at + `,"level":"INFO","message":"x","commit":"abc1234-dirty","logger":"controller","pod":{"logger":"mine","err":"e"}}`},
+		{
+			"slog name", "info", func(l *slog.Logger) { l.With("logger", "solver").Info("x") },
+			`{` + at + `,"level":"INFO","message":"x","commit":"abc1234-dirty","logger":"controller.solver"}`,
+		},
+		{
+			"group", "info", func(l *slog.Logger) { l.WithGroup("pod").Info("x", "logger", "mine", "err", "e") },
+			`{` + at + `,"level":"INFO","message":"x","commit":"abc1234-dirty","logger":"controller","pod":{"logger":"mine","err":"e"}}`,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := strings.TrimSuffix(logLines(t, tc.level, tc.write), "\n")

@@ -76,27 +76,35 @@ func (c recordingClient) note(ctx context.Context) error {
 func (c recordingClient) Get(ctx context.Context, _ client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 	return c.note(ctx)
 }
+
 func (c recordingClient) List(ctx context.Context, _ client.ObjectList, _ ...client.ListOption) error {
 	return c.note(ctx)
 }
+
 func (c recordingClient) Create(ctx context.Context, _ client.Object, _ ...client.CreateOption) error {
 	return c.note(ctx)
 }
+
 func (c recordingClient) Update(ctx context.Context, _ client.Object, _ ...client.UpdateOption) error {
 	return c.note(ctx)
 }
+
 func (c recordingClient) Patch(ctx context.Context, _ client.Object, _ client.Patch, _ ...client.PatchOption) error {
 	return c.note(ctx)
 }
+
 func (c recordingClient) Apply(ctx context.Context, _ runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
 	return c.note(ctx)
 }
+
 func (c recordingClient) Delete(ctx context.Context, _ client.Object, _ ...client.DeleteOption) error {
 	return c.note(ctx)
 }
+
 func (c recordingClient) DeleteAllOf(ctx context.Context, _ client.Object, _ ...client.DeleteAllOfOption) error {
 	return c.note(ctx)
 }
+
 func (c recordingClient) SubResource(string) client.SubResourceClient { return recordingSubResource{c} }
 
 // recordingSubResource does the same for a subresource.
@@ -105,15 +113,19 @@ type recordingSubResource struct{ c recordingClient }
 func (s recordingSubResource) Get(ctx context.Context, _, _ client.Object, _ ...client.SubResourceGetOption) error {
 	return s.c.note(ctx)
 }
+
 func (s recordingSubResource) Create(ctx context.Context, _, _ client.Object, _ ...client.SubResourceCreateOption) error {
 	return s.c.note(ctx)
 }
+
 func (s recordingSubResource) Update(ctx context.Context, _ client.Object, _ ...client.SubResourceUpdateOption) error {
 	return s.c.note(ctx)
 }
+
 func (s recordingSubResource) Patch(ctx context.Context, _ client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
 	return s.c.note(ctx)
 }
+
 func (s recordingSubResource) Apply(ctx context.Context, _ runtime.ApplyConfiguration, _ ...client.SubResourceApplyOption) error {
 	return s.c.note(ctx)
 }
@@ -124,16 +136,21 @@ type recordingProvider struct{ c recordingClient }
 func (p recordingProvider) Create(ctx context.Context, _ *v1.NodeClaim) (*v1.NodeClaim, error) {
 	return nil, p.c.note(ctx)
 }
+
 func (p recordingProvider) Delete(ctx context.Context, _ *v1.NodeClaim) error { return p.c.note(ctx) }
+
 func (p recordingProvider) Get(ctx context.Context, _ string) (*v1.NodeClaim, error) {
 	return nil, p.c.note(ctx)
 }
+
 func (p recordingProvider) List(ctx context.Context) ([]*v1.NodeClaim, error) {
 	return nil, p.c.note(ctx)
 }
+
 func (p recordingProvider) InstanceTypes(ctx context.Context, _ *v1.NodePool) ([]*cloud.InstanceType, error) {
 	return nil, p.c.note(ctx)
 }
+
 func (p recordingProvider) IsDrifted(ctx context.Context, _ *v1.NodeClaim) (cloud.DriftReason, error) {
 	return "", p.c.note(ctx)
 }

@@ -63,8 +63,11 @@ var settings = []struct {
 	{"preference-policy", "Respect", "PREFERENCE_POLICY", "Ignore", func(o Options) any { return o.Scheduling.PreferencePolicy }, PreferenceRespect, PreferenceIgnore},
 	{"min-values-policy", "Strict", "MIN_VALUES_POLICY", "BestEffort", func(o Options) any { return o.Scheduling.MinValuesPolicy }, MinValuesStrict, MinValuesBestEffort},
 	{"ignore-dra-requests", "true", "IGNORE_DRA_REQUESTS", "false", func(o Options) any { return o.Scheduling.IgnoreDRARequests }, true, false},
-	{"feature-gates", "NodeRepair=true", "FEATURE_GATES", "NodeOverlay=true", func(o Options) any { return o.FeatureGates },
-		FeatureGates{ReservedCapacity: true, NodeRepair: true}, FeatureGates{ReservedCapacity: true, NodeOverlay: true}},
+	{
+		"feature-gates", "NodeRepair=true", "FEATURE_GATES", "NodeOverlay=true", func(o Options) any { return o.FeatureGates },
+		FeatureGates{ReservedCapacity: true, NodeRepair: true},
+		FeatureGates{ReservedCapacity: true, NodeOverlay: true},
+	},
 	{"scheduler-config", `{"podTopologySpread":{}}`, "SCHEDULER_CONFIG", "podTopologySpread: null", func(o Options) any { return o.Scheduling.Config.PodTopologySpread != nil }, true, false},
 	{"cloud-provider", "kwok", "CLOUD_PROVIDER", "kwok", func(o Options) any { return o.CloudProvider }, CloudProviderKWOK, CloudProviderKWOK},
 	{"instance-types-file-path", "a", "INSTANCE_TYPES_FILE_PATH", "b", func(o Options) any { return o.KWOK.InstanceTypesFilePath }, "a", "b"},
@@ -234,8 +237,16 @@ func TestScale(t *testing.T) {
 		cpu                int64
 		atMin, atMax, want int
 	}{
-		{1000, 10, 1000, 10}, {500, 10, 1000, 10}, {-5, 10, 1000, 10}, {60000, 10, 1000, 1000}, {59001, 10, 1000, 1000},
-		{600000, 10, 1000, 1000}, {2000, 10, 1000, 26}, {1001, 10, 1000, 26}, {30000, 10, 1000, 496}, {30000, 1000, 5000, 2966},
+		{1000, 10, 1000, 10},
+		{500, 10, 1000, 10},
+		{-5, 10, 1000, 10},
+		{60000, 10, 1000, 1000},
+		{59001, 10, 1000, 1000},
+		{600000, 10, 1000, 1000},
+		{2000, 10, 1000, 26},
+		{1001, 10, 1000, 26},
+		{30000, 10, 1000, 496},
+		{30000, 1000, 5000, 2966},
 	} {
 		if got := Scale(tc.cpu, tc.atMin, tc.atMax); got != tc.want {
 			t.Errorf("Scale(%d, %d, %d) = %d, want %d", tc.cpu, tc.atMin, tc.atMax, got, tc.want)
