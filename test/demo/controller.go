@@ -30,7 +30,7 @@ type controller struct {
 
 // startController runs the built controller against a cluster, as a cluster would run it; its log goes to out. It has not become ready yet when
 // this returns.
-func startController(program, kubeconfig, catalog string, out io.Writer) (*controller, error) {
+func startController(s settings, kubeconfig string, out io.Writer) (*controller, error) {
 	metricsPort, err := freePort(8080)
 	if err != nil {
 		return nil, err
@@ -45,9 +45,15 @@ func startController(program, kubeconfig, catalog string, out io.Writer) (*contr
 		ready:   fmt.Sprintf("http://127.0.0.1:%d/readyz", healthPort),
 		done:    make(chan struct{}),
 	}
-	c.cmd = exec.Command(program, "controller",
-		"--cloud-provider=kwok", "--catalog="+catalog, "--leader-election-namespace=kube-system",
-		fmt.Sprintf("--metrics-port=%d", metricsPort), fmt.Sprintf("--health-probe-port=%d", healthPort))
+	args := []string{
+		"controller", "--cloud-provider=kwok", "--catalog=" + s.catalog, "--leader-election-namespace=kube-system",
+		fmt.Sprintf("--metrics-port=%d", metricsPort), fmt.Sprintf("--health-probe-port=%d", healthPort),
+	}
+	if !s.stay {
+		// A node that just got a pod is kept for twice this time; nobody wants to watch that for 20 seconds.
+		args = append(args, "--batch-max-duration=5s")
+	}
+	c.cmd = exec.Command(s.controller, args...)
 	c.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	c.cmd.Stdout, c.cmd.Stderr = c.log, c.log
 	// Ctrl-C at the terminal is for us: we stop the controller first and the cluster after it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -49,7 +50,10 @@ func demonstrate(ctx context.Context, s settings, out io.Writer) (err error) {
 	}
 	defer func() {
 		_ = log.Close()
-		if err == nil && s.log == "" {
+		// Neither success nor a Ctrl-C needs an explanation.
+		if explain := err != nil && ctx.Err() == nil; explain {
+			err = fmt.Errorf("%w\nthe controller's whole log is in %s", err, log.Name())
+		} else if s.log == "" {
 			_ = os.Remove(log.Name())
 		}
 	}()
@@ -68,10 +72,10 @@ func demonstrate(ctx context.Context, s settings, out io.Writer) (err error) {
 	}
 	if err := st.loop(s, show, &f); err != nil {
 		show.end()
-		if ctx.Err() == nil { // a Ctrl-C needs no explanation
+		if ctx.Err() == nil {
 			asking, cancel := context.WithTimeout(ctx, 10*time.Second)
 			defer cancel()
-			err = fmt.Errorf("%w\n%sthe controller's whole log is in %s", err, diagnose(asking, st), log.Name())
+			err = fmt.Errorf("%w\n%s", err, strings.TrimSpace(diagnose(asking, st)))
 		}
 		return errors.Join(err, st.end())
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,12 +45,12 @@ func startStack(ctx context.Context, s settings, log io.Writer, said func(string
 	}
 	said("cluster ready", time.Since(start))
 	start = time.Now()
-	if st.controller, err = startController(s.controller, cluster.Kubeconfig, s.catalog, log); err != nil {
+	if st.controller, err = startController(s, cluster.Kubeconfig, log); err != nil {
 		return nil, errors.Join(err, st.end())
 	}
 	go st.endWith(st.controller.done, func() error { return fmt.Errorf("the controller ended by itself: %w", st.controller.waitErr) })
 	if err := st.controller.awaitReady(st.ctx); err != nil {
-		report := fmt.Errorf("%w\n%s", err, controllerLog(st.controller, 15))
+		report := fmt.Errorf("%w\n%s", err, strings.TrimSpace(controllerLog(st.controller, 15)))
 		return nil, errors.Join(report, st.end())
 	}
 	said("controller ready", time.Since(start))
