@@ -1,6 +1,7 @@
 package crds_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -112,7 +113,7 @@ func inventory(t *testing.T, definition *apiextensionsv1.CustomResourceDefinitio
 	}
 	var columns []string
 	for _, column := range version.AdditionalPrinterColumns {
-		columns = append(columns, strings.Join([]string{column.Name, column.Type, column.JSONPath, string('0' + rune(column.Priority))}, " "))
+		columns = append(columns, strings.Join([]string{column.Name, column.Type, column.JSONPath, strconv.Itoa(int(column.Priority))}, " "))
 	}
 	return kind{
 		Group: spec.Group, Version: version.Name, Plural: spec.Names.Plural, Singular: spec.Names.Singular,

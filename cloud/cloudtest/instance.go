@@ -67,12 +67,12 @@ func unknownInstanceIsNotFound(ctx context.Context, s Subject) error {
 	var errs []error
 	for _, id := range []string{created.Status.ProviderID + "0", "elsewhere://no-such-instance", ""} {
 		if _, err := s.Cloud.Provider.Get(ctx, id); !cloud.IsNodeClaimNotFound(err) {
-			errs = append(errs, fmt.Errorf("Get(%q): %v is not a NodeClaimNotFoundError", id, err))
+			errs = append(errs, fmt.Errorf("Get(%q): %w is not a NodeClaimNotFoundError", id, err))
 		}
 		claim := created.DeepCopy()
 		claim.Status.ProviderID = id
 		if err := s.Cloud.Provider.Delete(ctx, claim); !cloud.IsNodeClaimNotFound(err) {
-			errs = append(errs, fmt.Errorf("Delete(%q): %v is not a NodeClaimNotFoundError", id, err))
+			errs = append(errs, fmt.Errorf("Delete(%q): %w is not a NodeClaimNotFoundError", id, err))
 		}
 	}
 	return errors.Join(append(errs, livesOnce(ctx, s, created.Status.ProviderID, 1))...)
@@ -106,10 +106,10 @@ func deleteEndsInNotFound(ctx context.Context, s Subject) error {
 	}
 	id := created.Status.ProviderID
 	if _, err := s.Cloud.Provider.Get(ctx, id); !cloud.IsNodeClaimNotFound(err) {
-		return fmt.Errorf("Get after the end: %v is not a NodeClaimNotFoundError", err)
+		return fmt.Errorf("Get after the end: %w is not a NodeClaimNotFoundError", err)
 	}
 	if err := s.Cloud.Provider.Delete(ctx, created); !cloud.IsNodeClaimNotFound(err) {
-		return fmt.Errorf("Delete after the end: %v is not a NodeClaimNotFoundError", err)
+		return fmt.Errorf("Delete after the end: %w is not a NodeClaimNotFoundError", err)
 	}
 	listed, err := s.Cloud.Provider.List(ctx)
 	if err != nil {

@@ -104,7 +104,7 @@ func TestWhoGetsANode(t *testing.T) {
 		{"provider id of another cloud", func(_ *world, c *v1.NodeClaim) { c.Status.ProviderID = "aws:///a/i-1" }, 0},
 		{"no provider id", func(_ *world, c *v1.NodeClaim) { c.Status.ProviderID = "" }, 0},
 		{"node class of another cloud", func(_ *world, c *v1.NodeClaim) { c.Spec.NodeClassRef.Group = "example.com" }, 0},
-		{"node class deleted since", func(w *world, c *v1.NodeClaim) {
+		{"node class deleted since", func(w *world, _ *v1.NodeClaim) {
 			if err := w.client.Delete(w.t.Context(), &v1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: className}}); err != nil {
 				w.t.Fatal(err)
 			}

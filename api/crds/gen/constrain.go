@@ -18,16 +18,20 @@ const (
 )
 
 // ruleNodePoolKey closes the label that Karpenter sets on every claim of a pool. Claims themselves need it.
-var ruleNodePoolKey = apiextensionsv1.ValidationRule{
-	Message: `label "karpenter.sh/nodepool" is restricted`,
-	Rule:    `self != 'karpenter.sh/nodepool'`,
+func ruleNodePoolKey() apiextensionsv1.ValidationRule {
+	return apiextensionsv1.ValidationRule{
+		Message: `label "karpenter.sh/nodepool" is restricted`,
+		Rule:    `self != 'karpenter.sh/nodepool'`,
+	}
 }
 
 // ruleKwokDomain closes the label domain of simulated machines, except for the labels they have.
-var ruleKwokDomain = apiextensionsv1.ValidationRule{
-	Message: `label domain "karpenter.kwok.sh" is restricted`,
-	Rule: `self in ['karpenter.kwok.sh/kwoknodeclass', 'karpenter.kwok.sh/instance-cpu', 'karpenter.kwok.sh/instance-memory', ` +
-		`'karpenter.kwok.sh/instance-family', 'karpenter.kwok.sh/instance-size'] || !self.matches('^[^/]*karpenter[.]kwok[.]sh(/|$)')`,
+func ruleKwokDomain() apiextensionsv1.ValidationRule {
+	return apiextensionsv1.ValidationRule{
+		Message: `label domain "karpenter.kwok.sh" is restricted`,
+		Rule: `self in ['karpenter.kwok.sh/kwoknodeclass', 'karpenter.kwok.sh/instance-cpu', 'karpenter.kwok.sh/instance-memory', ` +
+			`'karpenter.kwok.sh/instance-family', 'karpenter.kwok.sh/instance-size'] || !self.matches('^[^/]*karpenter[.]kwok[.]sh(/|$)')`,
+	}
 }
 
 // constrain makes the changes to a CRD that hold in every installation.
@@ -38,7 +42,7 @@ func constrain(crd *apiextensionsv1.CustomResourceDefinition) error {
 			"spec template metadata labels {}":          constrainLabelValue,
 			"spec template spec taints []":              constrainTaint,
 			"spec template spec startupTaints []":       constrainTaint,
-			"spec template spec requirements [] key":    addRule(ruleNodePoolKey),
+			"spec template spec requirements [] key":    addRule(ruleNodePoolKey()),
 			"spec template spec requirements [] values": addInertValueKeywords,
 		})
 	case "NodeClaim":
@@ -57,11 +61,11 @@ func closeKwokDomain(crd *apiextensionsv1.CustomResourceDefinition) error {
 	switch crd.Spec.Names.Kind {
 	case "NodePool":
 		return edit(crd, map[string]func(*apiextensionsv1.JSONSchemaProps){
-			"spec template spec requirements [] key": addRule(ruleKwokDomain),
+			"spec template spec requirements [] key": addRule(ruleKwokDomain()),
 		})
 	case "NodeClaim":
 		return edit(crd, map[string]func(*apiextensionsv1.JSONSchemaProps){
-			"spec requirements [] key": addRule(ruleKwokDomain),
+			"spec requirements [] key": addRule(ruleKwokDomain()),
 		})
 	}
 	return nil

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"hash/maphash"
 	"iter"
 	"maps"
 	"slices"
@@ -29,10 +28,15 @@ type shard[V any] struct {
 	entries map[string]V
 }
 
-// seed makes shard choice uniform; it never influences an observable order.
-var seed = maphash.MakeSeed()
-
-func shardOf(key string) int { return int(maphash.String(seed, key) % shards) }
+// shardOf is FNV-1a. Which keys share a shard never influences an observable order.
+func shardOf(key string) int {
+	const offset, prime = 2166136261, 16777619
+	h := uint32(offset)
+	for i := range len(key) {
+		h = (h ^ uint32(key[i])) * prime
+	}
+	return int(h % shards)
+}
 
 // Get is the value of key.
 func (x Index[V]) Get(key string) (V, bool) {
