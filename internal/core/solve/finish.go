@@ -93,11 +93,12 @@ func (t *template) narrow(reqs requirement.Set, names []string, menu []item, st 
 	return reqs
 }
 
-// customLabels gives every custom key one concrete value, so that pods that ask for it find it on the node.
+// customLabels gives every custom key that has to be there one concrete value, so that pods that ask for it find it on the
+// node. A key that is only excluded is left off.
 func customLabels(reqs requirement.Set, custom func(string) bool) map[string]string {
 	labels := map[string]string{}
 	for _, r := range reqs {
-		if custom == nil || !custom(r.Key) {
+		if custom == nil || !custom(r.Key) || r.AllowsAbsence() {
 			continue
 		}
 		if v := r.Any(); v != "" {

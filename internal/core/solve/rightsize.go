@@ -58,14 +58,16 @@ func (s *solver) split(cl *claim) []*claim {
 }
 
 // widen lets a piece be any machine again that can hold its pods: the cap has done its work, and more candidates make the
-// launch more likely. Under limits the candidates stay as they were charged.
+// launch more likely. Under limits the instance types stay as they were charged, in whatever way they are offered.
 func (cl *claim) widen() {
-	if !cl.t.limits.unlimited() {
-		return
+	charged := map[int]bool{}
+	for column := range cl.mask.all() {
+		charged[cl.t.columns.owner[column]] = true
 	}
 	mask := newBitset(cl.t.columns.len())
 	for column := range cl.t.states[cl.state].mask.all() {
-		if cl.total.Fits(cl.t.room[column]) {
+		within := cl.t.limits.unlimited() || charged[cl.t.columns.owner[column]]
+		if within && cl.total.Fits(cl.t.room[column]) {
 			mask.set(column)
 		}
 	}

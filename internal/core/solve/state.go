@@ -39,6 +39,7 @@ func (t *template) rootState() stateID {
 	s := &state{}
 	for _, have := range t.u.terms(t.pool.Requirements.And(simulated())) {
 		s.put(have)
+		t.defined[have.key] = true
 	}
 	s.labels = fullBitset(t.columns.len())
 	return t.derive(s, t.u.terms(t.pool.Requirements))
@@ -51,15 +52,15 @@ func (s *state) put(have term) {
 	s.sets[have.key] = have.set
 }
 
-// compatible reports whether a machine in state s can satisfy want: every key must be defined, or well-known, or
-// satisfied by absence, and agree.
+// compatible reports whether a machine in state s can satisfy want: every key must be defined by the pool, or well-known,
+// or satisfied by absence, and agree. What other pods of the claim exclude defines nothing.
 func (t *template) compatible(s *state, want []term) bool {
 	for _, w := range want {
 		k, have := t.u.keys[w.key], s.get(w.key)
 		switch {
 		case have != undefined && !k.join(have, w.set).overlap:
 			return false
-		case have == undefined && !k.wellKnown && !k.sets[w.set].AllowsAbsence():
+		case !t.defined[w.key] && !k.wellKnown && !k.sets[w.set].AllowsAbsence():
 			return false
 		}
 	}

@@ -36,6 +36,8 @@ type template struct {
 	// states are the label states that claims of this pool have reached; states[root] is an empty claim.
 	states  []*state
 	byTerms map[string]stateID
+	// defined are the keys that the pool says something about.
+	defined map[int]bool
 	root    stateID
 	limits  *limits
 	// scratch holds one number per column between two lines of the same function.
@@ -43,7 +45,7 @@ type template struct {
 }
 
 func newTemplate(pool *model.Pool, cols *columns, u *universe, daemons []*class) *template {
-	t := &template{pool: pool, columns: cols, u: u, byTerms: map[string]stateID{}, scratch: make([]int, cols.len())}
+	t := &template{pool: pool, columns: cols, u: u, byTerms: map[string]stateID{}, defined: map[int]bool{}, scratch: make([]int, cols.len())}
 	t.root = t.rootState()
 	t.reserveDaemons(daemons)
 	return t

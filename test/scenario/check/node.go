@@ -58,7 +58,10 @@ func (j *judge) placement(p Placement) {
 	}
 	asked := sum(pods)
 	total := sum(slices.Concat(pods, j.bound(p.Node), j.missingDaemons(p.Node, stands)))
-	for resourceName := range asked {
+	for resourceName, q := range asked {
+		if q.IsZero() {
+			continue
+		}
 		room := stands.Status.Allocatable[resourceName]
 		if have := total[resourceName]; have.Cmp(room) > 0 {
 			j.fail("%s is overfilled: %s of %s %s", name, have.String(), room.String(), resourceName)
