@@ -21,15 +21,15 @@ func stay(ctx context.Context, s settings, out io.Writer) error {
 	_, _ = fmt.Fprintf(out, `
 Cluster and controller are running. In another terminal:
 
-  export KUBECONFIG=%s
-  export PATH=%s:$PATH        # kubectl, if you have none
+  export KUBECONFIG=%[1]s
+  export PATH=%[2]s:$PATH   # kubectl, if you have none
 
-  kubectl apply -f %s
+  kubectl apply -f %[3]s/nodepool.yaml -f %[3]s/inflate.yaml
   kubectl scale deployment inflate --replicas=50
   kubectl get nodepools,nodeclaims,nodes
   kubectl delete node <name>
 
-Metrics: %s   Ctrl-C ends and removes everything.
+Metrics: %[4]s   Ctrl-C ends and removes everything.
 
 `, st.cluster.Kubeconfig, kubectlDir(), s.manifests, st.controller.metrics)
 	<-st.ctx.Done()
