@@ -35,7 +35,7 @@ func (v Vector) Add(o Vector) Vector { return combine(v, o, addSaturated) }
 
 // Sub is a new vector v − o.
 func (v Vector) Sub(o Vector) Vector {
-	return combine(v, o, func(a, b int64) int64 { return addSaturated(a, -b) })
+	return combine(v, o, subSaturated)
 }
 
 // Max is the entrywise maximum.
@@ -115,6 +115,17 @@ func addSaturated(a, b int64) int64 {
 		return math.MinInt64
 	}
 	return sum
+}
+
+func subSaturated(a, b int64) int64 {
+	diff := a - b
+	switch {
+	case a >= 0 && b < 0 && diff < 0:
+		return math.MaxInt64
+	case a < 0 && b > 0 && diff >= 0:
+		return math.MinInt64
+	}
+	return diff
 }
 
 // MulSaturated is a·n for n ≥ 0, clamped to the range of int64.

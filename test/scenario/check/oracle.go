@@ -92,7 +92,7 @@ func (j *judge) customLabels(pod *corev1.Pod, pool *v1.NodePool) []map[string]st
 	}
 	choices := map[string][]string{}
 	for _, r := range pool.Spec.Template.Spec.Requirements {
-		if _, set := base[r.Key]; set || j.WellKnown[r.Key] || r.Operator == corev1.NodeSelectorOpDoesNotExist {
+		if _, set := base[r.Key]; set || j.WellKnown[r.Key] {
 			continue
 		}
 		choices[r.Key] = append(choices[r.Key], r.Values...)
@@ -101,10 +101,17 @@ func (j *judge) customLabels(pod *corev1.Pod, pool *v1.NodePool) []map[string]st
 		}
 	}
 	for key, values := range choices {
-		choices[key] = withNeighbours(values)
+		choices[key] = append(withNeighbours(values), leftOff)
 	}
-	return product(base, choices)
+	out := product(base, choices)
+	for _, labels := range out {
+		maps.DeleteFunc(labels, func(_, value string) bool { return value == leftOff })
+	}
+	return out
 }
+
+// leftOff stands for not having the label. It is no value that a label can have.
+const leftOff = "(left off)"
 
 // mentioned are the values that the pod's selector and required affinity name for a key.
 func mentioned(pod *corev1.Pod, key string) []string {
