@@ -44,6 +44,7 @@ func TestStories(t *testing.T) {
 			continue
 		}
 		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
 			w := enter(t)
 			w.storyteller = w.listen(storyFlags(s))
 			w.tell(reader, s)

@@ -42,7 +42,6 @@ func begin(t *testing.T) *world {
 // enter takes a lane for the time of the test, as the last one left it.
 func enter(t *testing.T) *world {
 	t.Helper()
-	t.Parallel()
 	s, err := shared()
 	if err != nil {
 		t.Fatal(err)

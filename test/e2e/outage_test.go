@@ -1,0 +1,50 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestAPIServerRestart takes the API server away for some seconds, once while pods wait to be planned for and once while
+// machines join. Afterwards all pods run on as many machines as without the outage.
+func TestAPIServerRestart(t *testing.T) {
+	t.Parallel()
+	const pods, machines, down = 20, 3, 6 * time.Second
+	for _, tc := range []struct {
+		moment  string
+		reached func(w *world) string
+	}{
+		{"pods are pending", func(w *world) string {
+			if n := len(w.pods()); n < pods {
+				return fmt.Sprintf("%d pods", n)
+			}
+			return ""
+		}},
+		{"machines are joining", func(w *world) string {
+			if n := len(w.claims()); n < machines {
+				return fmt.Sprintf("%d nodeclaims", n)
+			}
+			return ""
+		}},
+	} {
+		t.Run(tc.moment, func(t *testing.T) {
+			t.Parallel()
+			w := begin(t)
+			p := w.launch("--disable-leader-election")
+			w.awaitLog(p, "this replica acts now")
+			w.create(slowClass(2*time.Second), pool(cores("4")), deployment("web", pods, "500m"))
+			w.await(tc.moment, patience, func() string { return tc.reached(w) })
+			w.must(w.plane.RestartAPIServer(w.ctx, down))
+			back := time.Now()
+
+			w.awaitRunning(pods)
+			w.awaitNodes(machines)
+			t.Logf("everything runs %s after the API server came back", time.Since(back).Round(time.Millisecond))
+			w.stays("there are as many machines as needed", 3*time.Second, func() string { return w.notPaired(machines) })
+			if p.ended() {
+				t.Errorf("the controller did not survive the outage: %s", p.cmd.ProcessState)
+			}
+		})
+	}
+}

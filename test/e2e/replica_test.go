@@ -1,0 +1,92 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// replica are the flags of one controller of several.
+func replica() []string {
+	return []string{"--batch-idle-duration=200ms", "--leader-election-namespace=" + metav1.NamespaceDefault}
+}
+
+// holder is who holds the lease, "" if nobody does.
+func (w *world) holder() string {
+	w.t.Helper()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "karpenter-leader-election"}}
+	if !w.get(lease) || lease.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *lease.Spec.HolderIdentity
+}
+
+// TestStopReleasesTheLease: SIGTERM in the middle of a scale-up ends the controller in order.
+func TestStopReleasesTheLease(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	p := w.launch(replica()...)
+	w.awaitLog(p, "this replica acts now")
+	if w.holder() == "" {
+		t.Error("nobody holds the lease while the controller acts")
+	}
+	w.create(slowClass(2*time.Second), pool(), deployment("web", 5, "500m"))
+	w.await("a machine is asked for", patience, func() string {
+		if len(w.claims()) == 0 {
+			return "none is"
+		}
+		return ""
+	})
+	code, err := p.terminate(10 * time.Second)
+	w.must(err)
+	if code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
+	if holder := w.holder(); holder != "" {
+		t.Errorf("%q still holds the lease", holder)
+	}
+}
+
+// TestStandbyTakesOver: a second replica waits, is ready while it waits, and goes on within seconds where the first one stopped.
+// Nothing is launched twice.
+func TestStandbyTakesOver(t *testing.T) {
+	t.Parallel()
+	const pods, machines = 14, 2
+	w := begin(t)
+	first := w.launch(replica()...)
+	w.awaitLog(first, "this replica acts now")
+	second := w.launch(replica()...)
+	w.await("the standby is ready", patience, func() string {
+		code, body, err := second.get("health probes", "/readyz")
+		if err != nil || code != 200 {
+			return fmt.Sprintf("%d %q %v", code, body, err)
+		}
+		return ""
+	})
+	w.create(slowClass(3*time.Second), pool(cores("4")), deployment("web", pods, "500m"))
+	w.await("machines are asked for", patience, func() string {
+		if n := len(w.claims()); n < machines {
+			return fmt.Sprintf("%d nodeclaims", n)
+		}
+		return ""
+	})
+	if second.logged("this replica acts now") != nil {
+		t.Fatal("both replicas act")
+	}
+	code, err := first.terminate(10 * time.Second)
+	w.must(err)
+	if code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
+	stopped := time.Now()
+	w.awaitLog(second, "this replica acts now")
+	if took := time.Since(stopped); took > 8*time.Second {
+		t.Errorf("the standby took over after %s", took)
+	}
+	w.awaitRunning(pods)
+	w.awaitNodes(machines)
+	w.stays("nothing is launched twice", 3*time.Second, func() string { return w.notPaired(machines) })
+}
