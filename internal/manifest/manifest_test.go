@@ -112,6 +112,19 @@ func TestErrorsSayFileLineDocumentAndField(t *testing.T) {
 			"apiVersion: v1\nkind: [\n",
 			"in.yaml:2 (document 1): not YAML: did not find expected node content",
 		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := r.Read("in.yaml", strings.NewReader(c.text))
+			if err == nil || err.Error() != c.want {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestListsAndDuplicates(t *testing.T) {
+	r := newReader(t)
+	for _, c := range []struct{ name, text, want string }{
 		{
 			"item of a list",
 			"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: a}\n  spec:\n    node: x\n",
@@ -123,12 +136,9 @@ func TestErrorsSayFileLineDocumentAndField(t *testing.T) {
 			"Pod default/a is described twice; keep one of them",
 		},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := r.Read("in.yaml", strings.NewReader(c.text))
-			if err == nil || err.Error() != c.want {
-				t.Errorf("got  %v\nwant %s", err, c.want)
-			}
-		})
+		if _, err := r.Read("in.yaml", strings.NewReader(c.text)); err == nil || err.Error() != c.want {
+			t.Errorf("%s: got  %v\nwant %s", c.name, err, c.want)
+		}
 	}
 }
 

@@ -65,10 +65,20 @@ func (e entry) acceptsAbsence() bool {
 // table are the fourteen requirements of the intersection table.
 func table() []entry {
 	return []entry{
-		{Exists, nil}, {DoesNotExist, nil},
-		{In, []string{"A"}}, {In, []string{"B"}}, {In, []string{"A", "B"}}, {NotIn, []string{"A"}},
-		{In, []string{"1"}}, {In, []string{"9"}}, {In, []string{"1", "9"}}, {NotIn, []string{"1", "2"}},
-		{Gt, []string{"1"}}, {Gt, []string{"9"}}, {Lt, []string{"1"}}, {Lt, []string{"9"}},
+		{Exists, nil},
+		{DoesNotExist, nil},
+		{In, []string{"A"}},
+		{In, []string{"B"}},
+		{In, []string{"A", "B"}},
+		{NotIn, []string{"A"}},
+		{In, []string{"1"}},
+		{In, []string{"9"}},
+		{In, []string{"1", "9"}},
+		{NotIn, []string{"1", "2"}},
+		{Gt, []string{"1"}},
+		{Gt, []string{"9"}},
+		{Lt, []string{"1"}},
+		{Lt, []string{"9"}},
 	}
 }
 

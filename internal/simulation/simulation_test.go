@@ -1,0 +1,83 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+)
+
+func TestWorkload(t *testing.T) {
+	is := true
+	for _, c := range []struct {
+		want string
+		meta metav1.ObjectMeta
+	}{
+		{"alone", metav1.ObjectMeta{Name: "alone", Namespace: "default"}},
+		{"kube-system/alone", metav1.ObjectMeta{Name: "alone", Namespace: "kube-system"}},
+		{"web", metav1.ObjectMeta{
+			Name: "web-7d-x", Namespace: "default", Labels: map[string]string{"pod-template-hash": "7d"},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web-7d", Controller: &is}},
+		}},
+		{"db", metav1.ObjectMeta{
+			Name: "db-0", Namespace: "default",
+			OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: "db", Controller: &is}},
+		}},
+	} {
+		if got := Workload(&corev1.Pod{ObjectMeta: c.meta}); got != c.want {
+			t.Errorf("pod %s belongs to %q, want %q", c.meta.Name, got, c.want)
+		}
+	}
+}
+
+// closedShop fails to list instance types for one pool and lists none for the others.
+type closedShop struct{ cloud.Provider }
+
+func (closedShop) InstanceTypes(_ context.Context, pool *v1.NodePool) ([]*cloud.InstanceType, error) {
+	if pool.Name == "failing" {
+		return nil, errors.New("the API of the cloud is down")
+	}
+	return nil, nil
+}
+
+// Checklist L200.
+func TestPoolsWithoutInstanceTypesAreSkippedWithTheReason(t *testing.T) {
+	c := cloud.Cloud{
+		Name:        "closed",
+		Provider:    closedShop{},
+		Labels:      v1.CoreLabelRules(),
+		NodeClasses: []cloud.NodeClass{{GVK: schema.GroupVersionKind{Group: v1alpha1.Group, Kind: "KWOKNodeClass"}}},
+	}
+	class := &v1alpha1.KWOKNodeClass{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "KWOKNodeClass"},
+		ObjectMeta: metav1.ObjectMeta{Name: "default"},
+		Status:     v1alpha1.KWOKNodeClassStatus{Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}}},
+	}
+	objects := []client.Object{class}
+	for _, name := range []string{"failing", "empty"} {
+		pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		pool.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: v1alpha1.Group, Kind: "KWOKNodeClass", Name: "default"}
+		objects = append(objects, pool)
+	}
+	result, err := Run(context.Background(), objects, c, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "skip empty: the cloud lists no instance types for it\nskip failing: the API of the cloud is down\ntotal 0 nodes, $0.0000/h\n"
+	if got := result.Text(); got != want {
+		t.Errorf("got:\n%swant:\n%s", got, want)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Run(ctx, objects, c, Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled run ends with %v", err)
+	}
+}
