@@ -6,6 +6,10 @@ import (
 	"time"
 )
 
+// reconnectPatience is how long everybody may take to find back to an API server that was away: each client waits longer after
+// every failure, half a minute at most, and a pod runs only when scheduler, node simulator and controller are all back.
+const reconnectPatience = 2 * time.Minute
+
 // TestAPIServerRestart takes the API server away for some seconds, once while pods wait to be planned for and once while
 // machines join. Afterwards all pods run on as many machines as without the outage.
 func TestAPIServerRestart(t *testing.T) {
@@ -38,7 +42,7 @@ func TestAPIServerRestart(t *testing.T) {
 			w.must(w.plane.RestartAPIServer(w.ctx, down))
 			back := time.Now()
 
-			w.awaitRunning(pods)
+			w.await(fmt.Sprintf("%d pods run", pods), reconnectPatience, func() string { return w.notRunning(pods) })
 			w.awaitNodes(machines)
 			t.Logf("everything runs %s after the API server came back", time.Since(back).Round(time.Millisecond))
 			w.stays("there are as many machines as needed", 3*time.Second, func() string { return w.notPaired(machines) })
