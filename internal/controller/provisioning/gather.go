@@ -9,11 +9,11 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-anew/karpenter/api/condition"
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/ingest"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -28,49 +28,23 @@ type input struct {
 // once too often at most on capacity that exists, never on capacity that is launched for nothing.
 func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) {
 	snapshot := p.Store.Snapshot()
-	in := input{problem: solve.Problem{
-		Resources:  snapshot.Resources.Names(),
-		DaemonSets: snapshot.DaemonSets.Sorted(),
-		Options: solve.Options{
-			WellKnown:         p.Translator.WellKnown,
-			Custom:            p.Translator.Custom,
-			IgnorePreferences: p.Scheduling.PreferencePolicy == options.PreferenceIgnore,
-			MaxInstanceTypes:  p.Cloud.MaxInstanceTypes,
-		},
-	}}
-	var pending []*model.Pod
-	for _, pod := range snapshot.Pending.All() {
-		if pod.Rejected != "" {
-			in.rejected = append(in.rejected, pod)
-			continue
-		}
-		pending = append(pending, pod)
-	}
-	staying, leaving := sortOut(snapshot)
-	moving, err := p.moving(ctx, leaving, now)
+	batch := p.Translator.Batch(snapshot, solve.Options{
+		IgnorePreferences: p.Scheduling.PreferencePolicy == options.PreferenceIgnore,
+		MaxInstanceTypes:  p.Cloud.MaxInstanceTypes,
+	})
+	in := input{problem: batch.Problem, rejected: batch.Rejected}
+	moving, err := p.moving(ctx, batch.Leaving, now)
 	if err != nil {
 		return input{}, err
 	}
-	in.problem.Pods, in.problem.Nodes = p.promises.settle(append(pending, moving...), staying)
+	in.problem.Pods, in.problem.Nodes = p.promises.settle(append(in.problem.Pods, moving...), in.problem.Nodes)
 	if len(in.problem.Pods) == 0 {
 		return in, nil
 	}
 	in.pools, in.problem.Pools, err = p.usablePools(ctx)
-	// The names may have grown while pools were translated.
+	// The names may have grown while pods and pools were translated.
 	in.problem.Resources = snapshot.Resources.Names()
 	return in, err
-}
-
-// sortOut tells nodes that may receive pods from nodes whose pods have to go.
-func sortOut(snapshot *model.Snapshot) (staying, leaving []*model.Node) {
-	for _, n := range snapshot.Nodes.All() {
-		if !n.Deleting {
-			staying = append(staying, n)
-		} else if n.NodeName != "" && len(n.Pods) > 0 {
-			leaving = append(leaving, n)
-		}
-	}
-	return staying, leaving
 }
 
 // moving is the pods on nodes being deleted that need a place elsewhere now: those that may be evicted.
@@ -111,11 +85,11 @@ func (p *Provisioner) usablePools(ctx context.Context) (map[string]*v1.NodePool,
 	var out []*model.Pool
 	for i := range list.Items {
 		pool := &list.Items[i]
-		if !p.Cloud.Manages(pool.Spec.Template.Spec.NodeClassRef) || pool.Spec.Replicas != nil || !pool.DeletionTimestamp.IsZero() {
+		if !p.Cloud.Manages(pool.Spec.Template.Spec.NodeClassRef) {
 			continue
 		}
-		if condition.Status(pool, v1.ConditionTypeReady) != "True" {
-			p.Log.Info("skipping nodepool, not ready", "NodePool", pool.Name)
+		if why := ingest.Unusable(pool, p.Cloud); why != "" {
+			p.Log.Info("skipping nodepool", "NodePool", pool.Name, "reason", why)
 			continue
 		}
 		types, err := p.Cloud.Provider.InstanceTypes(ctx, pool)
