@@ -17,15 +17,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -184,13 +181,6 @@ func (a assembly) register(place cloud.Cloud, events record.EventBroadcaster) er
 		a.process.Log.Info("this replica acts now")
 		return nil
 	}))
-}
-
-// routeLibraryLogs sends what the libraries log through the same logger. The libraries keep it in variables of their own.
-func routeLibraryLogs(log *slog.Logger) {
-	bridge := logr.FromSlogHandler(log.Handler())
-	ctrllog.SetLogger(bridge)
-	klog.SetLoggerWithOptions(bridge, klog.ContextualLogger(true))
 }
 
 // logStart says what starts, and which settings are not served yet.
