@@ -12,7 +12,7 @@ CATALOG ?= generic
 
 BIN := $(CURDIR)/bin
 TOOL := go tool -modfile=tools/go.mod
-# Every module of the repository besides the main one that has code of ours.
+# The modules of the repository besides the main one that have code of ours.
 MODULES := local tools/ec2catalog
 # What `make generate` writes.
 GENERATED := api
@@ -37,9 +37,12 @@ build: ## Build bin/karpenter
 
 test: build local ## Run every test: unit, CRDs, scenarios on the engine and on a real control plane
 	@test -n '$(RACE)' || echo "note: there is no C compiler here, so the tests run without the race detector"
-	@echo "go vet"; go vet ./...
-	@eval "$$($(BIN)/local env)"; export KARPENTER_BIN=$(BIN)/karpenter; go test $(RACE) -timeout=30m ./...
-	@for module in $(MODULES); do echo "module $$module"; (cd $$module && go vet ./... && go test $(RACE) -timeout=30m ./...); done
+	@eval "$$($(BIN)/local env)"; export KARPENTER_BIN=$(BIN)/karpenter; failed=""; \
+	  for module in . $(MODULES); do \
+	    echo "module $$module: go vet"; go vet -C $$module ./... || failed+=" $$module"; \
+	    echo "module $$module: go test $(RACE)"; go test -C $$module $(RACE) -timeout=30m ./... || failed+=" $$module"; \
+	  done; \
+	  if [ -n "$$failed" ]; then echo "failed in module$$failed"; exit 1; fi
 
 bench: ## Run the benchmarks of the engine
 	@go test -bench=. -run='^$$' ./internal/core/...
