@@ -14,6 +14,12 @@ type daemon struct {
 	newest *corev1.Pod
 }
 
+// owns reports whether the pod belongs to the set as it is now. The pods of a set that was deleted live on for a while, and a
+// new set may have the name of the old one.
+func (d *daemon) owns(pod *corev1.Pod) bool {
+	return d.set != nil && pod != nil && metav1.IsControlledBy(pod, d.set)
+}
+
 // UpdateDaemonSet applies a DaemonSet as the API server has it now.
 func (s *Store) UpdateDaemonSet(set *appsv1.DaemonSet) {
 	s.mu.Lock()
@@ -45,7 +51,8 @@ func (s *Store) ObserveDaemonPod(pod *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := s.daemon(pod.Namespace, owner.Name)
-	if d.newest != nil && d.newest.UID != pod.UID && !d.newest.CreationTimestamp.Before(&pod.CreationTimestamp) {
+	older := d.newest != nil && d.newest.UID != pod.UID && !d.newest.CreationTimestamp.Before(&pod.CreationTimestamp)
+	if older && (!d.owns(pod) || d.owns(d.newest)) {
 		return
 	}
 	d.newest = pod
@@ -68,7 +75,11 @@ func (s *Store) publishDaemon(namespace, name string) {
 	if d.set == nil {
 		return
 	}
-	next := s.translator.DaemonSet(namespace, name, d.set.Spec.Template.Spec, d.newest)
+	var live *corev1.Pod
+	if d.owns(d.newest) {
+		live = d.newest
+	}
+	next := s.translator.DaemonSet(namespace, name, d.set.Spec.Template.Spec, live)
 	id := namespace + "/" + name
 	if before, ok := s.daemonSets.Get(id); ok && before.Shape == next.Shape {
 		return

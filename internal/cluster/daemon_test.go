@@ -1,0 +1,88 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	coreresource "github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+func asks(cpu string) corev1.PodSpec {
+	return corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)},
+	}}}}
+}
+
+func daemonSet(uid types.UID, cpu string) *appsv1.DaemonSet {
+	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "agent", UID: uid}}
+	set.Spec.Template.Spec = asks(cpu)
+	return set
+}
+
+// daemonPod is a pod of the set agent with this UID, so many seconds old.
+func daemonPod(name string, set types.UID, cpu string, age int) *corev1.Pod {
+	controller := true
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: name, UID: types.UID(name),
+			CreationTimestamp: metav1.NewTime(time.Date(2026, 1, 1, 0, 0, -age, 0, time.UTC)),
+			OwnerReferences:   []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: set, Controller: &controller}},
+		},
+		Spec: asks(cpu),
+	}
+}
+
+// TestNewestPodStandsForItsDaemonSet: what a DaemonSet asks for is what its newest pod asks for, and the pods of a former set of
+// the same name say nothing about it, whatever the order in which all that becomes known.
+func TestNewestPodStandsForItsDaemonSet(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		feed func(*Store)
+		want int64 // in thousandths of a core
+	}{
+		{"no pod yet", func(s *Store) { s.UpdateDaemonSet(daemonSet("new", "1")) }, 1000},
+		{"the newest of two", func(s *Store) {
+			s.UpdateDaemonSet(daemonSet("new", "1"))
+			s.ObserveDaemonPod(daemonPod("a", "new", "2", 5))
+			s.ObserveDaemonPod(daemonPod("b", "new", "3", 9))
+		}, 2000},
+		{"pods before their set", func(s *Store) {
+			s.ObserveDaemonPod(daemonPod("a", "new", "2", 5))
+			s.UpdateDaemonSet(daemonSet("new", "1"))
+		}, 2000},
+		{"a former pod after its set was deleted", func(s *Store) {
+			s.UpdateDaemonSet(daemonSet("old", "4"))
+			s.DeleteDaemonSet("default", "agent")
+			s.ObserveDaemonPod(daemonPod("a", "old", "4", 5))
+			s.UpdateDaemonSet(daemonSet("new", "1"))
+		}, 1000},
+		{"a former pod beside the set's own of the same second", func(s *Store) {
+			s.ObserveDaemonPod(daemonPod("a", "old", "4", 5))
+			s.UpdateDaemonSet(daemonSet("new", "1"))
+			s.ObserveDaemonPod(daemonPod("b", "new", "2", 5))
+		}, 2000},
+		{"a set that takes the place of another at once", func(s *Store) {
+			s.UpdateDaemonSet(daemonSet("old", "4"))
+			s.ObserveDaemonPod(daemonPod("a", "old", "5", 5))
+			s.UpdateDaemonSet(daemonSet("new", "1"))
+		}, 1000},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newStore()
+			tc.feed(s)
+			sets := s.Snapshot().DaemonSets.Sorted()
+			if len(sets) != 1 {
+				t.Fatalf("there are %d DaemonSets", len(sets))
+			}
+			if got := sets[0].Shape.Requests.At(coreresource.CPU); got != tc.want {
+				t.Errorf("it asks for %d, want %d", got, tc.want)
+			}
+		})
+	}
+}
