@@ -26,6 +26,8 @@ api/podrules < api/v1
 api/condition <
 api/v1 < api/condition
 api/kwok/v1alpha1 < api/v1, api/condition
+api/v1alpha1 < api/v1, api/condition
+api/autoscaling/v1beta1 <
 api < api/crds
 api/crds <
 api/crds/gen < api/...

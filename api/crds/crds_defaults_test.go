@@ -8,12 +8,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
+	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 )
 
 // checkDefaults looks at what the server adds to objects that leave things out.
@@ -46,6 +50,11 @@ func checkDefaults(t *testing.T, c client.Client, set string) {
 		{"nodes of a budget", "NodePool", "spec.disruption", map[string]any{"budgets": []any{map[string]any{"reasons": []any{}}}}, []string{"spec", "disruption", "budgets"}, []any{map[string]any{"nodes": "10%", "reasons": []any{}}}},
 		{"labels that are empty stay", "NodePool", "spec.template.metadata.labels", map[string]any{}, []string{"spec", "template", "metadata", "labels"}, map[string]any{}},
 		{"other template metadata is dropped", "NodePool", "spec.template.metadata", map[string]any{"name": "x", "annotations": map[string]any{"a": "b"}}, []string{"spec", "template", "metadata"}, map[string]any{"annotations": map[string]any{"a": "b"}}},
+		{"strategy of a buffer", "CapacityBuffer", "spec", map[string]any{}, []string{"spec"}, map[string]any{"provisioningStrategy": "buffer.x-k8s.io/active-capacity"}},
+		{"another strategy of a buffer stays", "CapacityBuffer", "spec.provisioningStrategy", "example.com/other", []string{"spec", "provisioningStrategy"}, "example.com/other"},
+		{"limits of a buffer that are empty stay", "CapacityBuffer", "spec.limits", map[string]any{}, []string{"spec", "limits"}, map[string]any{}},
+		{"an overlay gets no defaults", "NodeOverlay", "spec", map[string]any{"requirements": []any{}}, []string{"spec"}, map[string]any{"requirements": []any{}}},
+		{"minValues is no field of an overlay", "NodeOverlay", "spec.requirements", []any{map[string]any{"key": "a", "operator": "Exists", "minValues": int64(2)}}, []string{"spec", "requirements"}, []any{map[string]any{"key": "a", "operator": "Exists"}}},
 		{"status of a kwok node class", "KWOKNodeClass", "spec", omit, []string{"status"}, readyStatus},
 	} {
 		if test.kind == "KWOKNodeClass" && set != "kwok" {
@@ -95,13 +104,48 @@ func checkStatus(t *testing.T, c client.Client) {
 			t.Errorf("a condition without reason and message: %v", err)
 		}
 	})
-	t.Run("conditions of pools need a reason", func(t *testing.T) {
-		object := valid(t, "NodePool")
+	for _, kind := range []string{"NodePool", "NodeOverlay", "CapacityBuffer"} {
+		t.Run("conditions need a reason: "+kind, func(t *testing.T) {
+			object := valid(t, kind)
+			create(t, c, object)
+			condition := map[string]any{"type": "Ready", "status": "True", "reason": "", "message": "", "lastTransitionTime": "2024-01-01T01:01:01Z"}
+			put(t, object, "status.conditions", []any{condition})
+			if err := c.Status().Update(t.Context(), object); !apierrors.IsInvalid(err) {
+				t.Errorf("a condition with an empty reason: %v", err)
+			}
+		})
+	}
+	t.Run("an overlay has conditions of the engine", func(t *testing.T) {
+		object := valid(t, "NodeOverlay")
 		create(t, c, object)
-		condition := map[string]any{"type": "Ready", "status": "True", "reason": "", "message": "", "lastTransitionTime": "2024-01-01T01:01:01Z"}
-		put(t, object, "status.conditions", []any{condition})
-		if err := c.Status().Update(t.Context(), object); !apierrors.IsInvalid(err) {
-			t.Errorf("a condition with an empty reason: %v", err)
+		overlay := &v1alpha1.NodeOverlay{}
+		typed(t, object, overlay)
+		condition.For(overlay, time.Unix(1, 0)).False(v1alpha1.ConditionTypeValidationSucceeded, "Conflict", "conflict with another overlay")
+		updateStatus(t, c, overlay, object)
+		typed(t, object, overlay)
+		if got := condition.Status(overlay, v1alpha1.ConditionTypeReady); got != metav1.ConditionFalse {
+			t.Errorf("an overlay with a conflict is ready: %s", got)
+		}
+	})
+	t.Run("a buffer keeps what its status says", func(t *testing.T) {
+		object := valid(t, "CapacityBuffer")
+		create(t, c, object)
+		buffer := &v1beta1.CapacityBuffer{}
+		typed(t, object, buffer)
+		want := v1beta1.CapacityBufferStatus{
+			PodTemplateRef: &v1beta1.LocalObjectRef{Name: "chunk"}, PodTemplateGeneration: new(int64(3)), Replicas: new(int32(0)),
+			ProvisioningStrategy: buffer.Spec.ProvisioningStrategy,
+		}
+		meta.SetStatusCondition(&want.Conditions, metav1.Condition{
+			Type: v1beta1.ConditionTypeProvisioning, Status: metav1.ConditionFalse, Reason: "BufferEmpty",
+			LastTransitionTime: metav1.NewTime(time.Unix(1, 0)),
+		})
+		buffer.Status = want
+		updateStatus(t, c, buffer, object)
+		got := &v1beta1.CapacityBuffer{}
+		typed(t, object, got)
+		if diff := cmp.Diff(want, got.Status); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
 		}
 	})
 }

@@ -161,9 +161,11 @@ func valid(t *testing.T, kind string) *unstructured.Unstructured {
 	t.Helper()
 	const machine = "{nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}, requirements: []}"
 	manifest := map[string]string{
-		"NodePool":      "{apiVersion: karpenter.sh/v1, spec: {template: {spec: " + machine + "}}}",
-		"NodeClaim":     "{apiVersion: karpenter.sh/v1, spec: " + machine + "}",
-		"KWOKNodeClass": "{apiVersion: karpenter.kwok.sh/v1alpha1, spec: {}}",
+		"NodePool":       "{apiVersion: karpenter.sh/v1, spec: {template: {spec: " + machine + "}}}",
+		"NodeClaim":      "{apiVersion: karpenter.sh/v1, spec: " + machine + "}",
+		"NodeOverlay":    "{apiVersion: karpenter.sh/v1alpha1, spec: {requirements: []}}",
+		"CapacityBuffer": "{apiVersion: autoscaling.x-k8s.io/v1beta1, metadata: {namespace: default}, spec: {}}",
+		"KWOKNodeClass":  "{apiVersion: karpenter.kwok.sh/v1alpha1, spec: {}}",
 	}[kind]
 	object := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(manifest), &object.Object); err != nil || object.Object == nil {

@@ -24,7 +24,7 @@ func (n *NodePool) RuntimeValidate(rules LabelRules) error {
 	)
 	for i, requirement := range template.Spec.Requirements {
 		field := fmt.Sprintf("spec.template.spec.requirements[%d]", i)
-		for _, err := range requirementErrors(requirement, rules) {
+		for _, err := range RequirementErrors(requirement, rules) {
 			errs = append(errs, fmt.Errorf("%s: %w", field, err))
 		}
 		if rules.Normalize(requirement.Key) == NodePoolLabelKey {
@@ -39,7 +39,7 @@ func (n *NodePool) RuntimeValidate(rules LabelRules) error {
 //
 // Source: spec scheduling, validation of one requirement.
 func ValidateRequirement(requirement NodeSelectorRequirementWithMinValues, rules LabelRules) error {
-	return join(requirementErrors(requirement, rules))
+	return join(RequirementErrors(requirement, rules))
 }
 
 // UnknownValues lists the values of an In requirement that a label with a closed list of values can never have. Next to
@@ -109,8 +109,8 @@ func taintErrors(taints, startupTaints []corev1.Taint) []error {
 	return errs
 }
 
-// requirementErrors checks operator, key and values of a requirement.
-func requirementErrors(requirement NodeSelectorRequirementWithMinValues, rules LabelRules) []error {
+// RequirementErrors is everything that ValidateRequirement finds wrong, one by one.
+func RequirementErrors(requirement NodeSelectorRequirementWithMinValues, rules LabelRules) []error {
 	key := rules.Normalize(requirement.Key)
 	var errs []error
 	switch requirement.Operator {

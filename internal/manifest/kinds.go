@@ -13,15 +13,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
+	kwok "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 )
 
 // addKinds registers every kind that is read.
 func addKinds(s *runtime.Scheme) error {
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, storagev1.AddToScheme, policyv1.AddToScheme,
-		schedulingv1.AddToScheme, nodev1.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme,
+		schedulingv1.AddToScheme, nodev1.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, kwok.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			return err
@@ -37,7 +39,7 @@ func clusterScoped(gvk runtimeschema.GroupVersionKind) bool {
 		return gvk.Kind == "Node" || gvk.Kind == "Namespace" || gvk.Kind == "PersistentVolume"
 	case storagev1.GroupName:
 		return gvk.Kind != "CSIStorageCapacity"
-	case schedulingv1.GroupName, nodev1.GroupName, v1.SchemeGroupVersion.Group, v1alpha1.Group:
+	case schedulingv1.GroupName, nodev1.GroupName, v1.Group, kwok.Group:
 		return true
 	}
 	return false

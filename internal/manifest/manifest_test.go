@@ -11,8 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
 	"github.com/karpenter-anew/karpenter/api/crds"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 )
 
 func newReader(t *testing.T) *Reader {
@@ -61,6 +63,25 @@ func TestOurKindsGetTheDefaultsOfTheirSchema(t *testing.T) {
 	}
 	if pool.UID != "nodepool/default" || pool.Namespace != "" {
 		t.Errorf("identity is %q in namespace %q", pool.UID, pool.Namespace)
+	}
+}
+
+func TestOverlaysAndBuffersAreRead(t *testing.T) {
+	const text = "apiVersion: autoscaling.x-k8s.io/v1beta1\nkind: CapacityBuffer\nmetadata: {name: spare}\nspec: {}\n" +
+		"---\napiVersion: karpenter.sh/v1alpha1\nkind: NodeOverlay\nmetadata: {name: cheap}\nspec: {requirements: [], price: \"1.50\"}\n"
+	m, err := newReader(t).Read("in.yaml", strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	buffer, overlay := m.Objects[0].(*v1beta1.CapacityBuffer), m.Objects[1].(*v1alpha1.NodeOverlay)
+	if got := buffer.Spec.ProvisioningStrategy; got == nil || *got != v1beta1.ActiveCapacity || buffer.Namespace != "default" {
+		t.Errorf("the buffer is %+v", buffer)
+	}
+	if got := overlay.Spec.Price; got == nil || *got != "1.50" || overlay.Namespace != "" {
+		t.Errorf("the overlay is %+v", overlay)
+	}
+	if _, err := newReader(t).Read("in.yaml", strings.NewReader(strings.Replace(text, `"1.50"`, `"-1"`, 1))); err == nil || !strings.Contains(err.Error(), "NodeOverlay cheap: spec.price") {
+		t.Errorf("a negative price: %v", err)
 	}
 }
 

@@ -52,6 +52,10 @@ func constrain(crd *apiextensionsv1.CustomResourceDefinition) error {
 			"spec requirements [] values": addInertValueKeywords,
 			"status conditions []":        loosenCondition,
 		})
+	case "NodeOverlay":
+		return edit(crd, map[string]func(*apiextensionsv1.JSONSchemaProps){
+			"spec requirements [] values": addInertValueKeywords,
+		})
 	}
 	return nil
 }
