@@ -43,9 +43,31 @@ func (t *Translator) Shape(pod *corev1.Pod) *model.Shape {
 		Requests:    t.Vector(requests),
 		Selector:    t.selector(pod.Spec.NodeSelector),
 		Tolerations: tolerations(pod.Spec.Tolerations),
+		HostPorts:   hostPorts(pod.Spec.Containers),
 	}
 	t.nodeAffinity(s, pod.Spec.Affinity)
 	return t.shapes.intern(s)
+}
+
+// hostPorts are the ports of the node that ordinary containers claim; the unspecified address stands for all.
+func hostPorts(containers []corev1.Container) []model.HostPort {
+	var out []model.HostPort
+	for i := range containers {
+		for _, port := range containers[i].Ports {
+			if port.HostPort == 0 {
+				continue
+			}
+			p := model.HostPort{IP: port.HostIP, Port: port.HostPort, Protocol: string(port.Protocol)}
+			if p.IP == "0.0.0.0" || p.IP == "::" {
+				p.IP = ""
+			}
+			if p.Protocol == "" {
+				p.Protocol = string(corev1.ProtocolTCP)
+			}
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 func tolerations(list []corev1.Toleration) []model.Toleration {

@@ -59,6 +59,10 @@ func identity(s *model.Shape) string {
 	for _, p := range s.Preferred {
 		b = appendSet(binary.AppendVarint(b, int64(p.Weight)), p.Terms)
 	}
+	b = binary.AppendUvarint(b, uint64(len(s.HostPorts)))
+	for _, p := range s.HostPorts {
+		b = appendString(appendString(binary.AppendVarint(b, int64(p.Port)), p.IP), p.Protocol)
+	}
 	for _, t := range s.Tolerations {
 		exists := byte(0)
 		if t.Exists {

@@ -47,6 +47,9 @@ type Shape struct {
 	Preferred []Preference
 	// Tolerations are the taints the pod can live with.
 	Tolerations []Toleration
+	// HostPorts are the ports of the node that the pod claims. Two pods that want the same one never share a node, so pods
+	// of one shape with host ports never do.
+	HostPorts []HostPort
 }
 
 // Preference is a wish with its weight (1 to 100).

@@ -23,6 +23,8 @@ const (
 	LabelUndefined Code = "LabelUndefined"
 	// RequirementConflict means that pod and pool want different values of a label.
 	RequirementConflict Code = "RequirementConflict"
+	// HostPortTaken means that daemons claim a port that the pod wants on every instance type.
+	HostPortTaken Code = "HostPortTaken"
 	// MinValuesUnmet means that too few distinct values of a label stay available.
 	MinValuesUnmet Code = "MinValuesUnmet"
 	// NoInstanceType means that no single instance type passes requirements, resources and offerings together.
@@ -46,6 +48,7 @@ func Rules() []Rule {
 		{TaintNotTolerated, "A pod must tolerate every taint of the pool's template; startup taints do not count.", "Add the toleration to the pod, or offer a pool without the taint."},
 		{LabelUndefined, "A label that a pod demands must be defined by the pool or be a well-known label.", "Add the label to the pool's template or requirements, or correct the pod's selector."},
 		{RequirementConflict, "Pod and pool must agree on at least one value of every label that both constrain.", "Widen the pool's requirement or the pod's selector."},
+		{HostPortTaken, "A port of the node belongs to one pod; DaemonSets claim theirs on every node they run on.", "Use another host port, or none, or keep the DaemonSet off the nodes of one pool."},
 		{MinValuesUnmet, "A launch must keep as many distinct values as the pool's minValues demands.", "Lower minValues, or loosen what narrows the instance types."},
 		{NoInstanceType, "One instance type must meet the requirements, have the resources and be on offer.", "Lower the pod's requests, loosen its requirements, or widen the pool."},
 	}

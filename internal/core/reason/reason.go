@@ -17,6 +17,8 @@ type Reason struct {
 	// Conflict is the label that keeps pod and pool apart, Hint a known label that the user may have meant.
 	Conflict requirement.Conflict
 	Hint     string
+	// Port is the host port that is taken.
+	Port string
 	// Keys are the labels whose minValues are not met.
 	Keys []string
 	// Criteria tell which parts of the instance-type test were passed by at least one type.
@@ -68,6 +70,8 @@ func (r Reason) Headline() string {
 		return fmt.Sprintf("incompatible requirements, label %q does not have known values%s", r.Conflict.Key, hint)
 	case RequirementConflict:
 		return fmt.Sprintf("incompatible requirements, key %s, %s not in %s", r.Conflict.Key, r.Conflict.Want, r.Conflict.Have)
+	case HostPortTaken:
+		return fmt.Sprintf("pod hostport conflicts with existing hostport configuration (%s)", r.Port)
 	case MinValuesUnmet:
 		return fmt.Sprintf("minValues requirement is not met for label(s) (label(s)=[%s])", strings.Join(r.Keys, " "))
 	default:

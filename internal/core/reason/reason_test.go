@@ -29,6 +29,7 @@ func examples() map[Code]Reason {
 		RequirementConflict: {Code: RequirementConflict, Conflict: requirement.Conflict{
 			Key: zone.Key, Want: zone, Have: requirement.New(zone.Key, requirement.In, "zone-a", "zone-b"),
 		}},
+		HostPortTaken:  {Code: HostPortTaken, Port: "TCP/9100"},
 		MinValuesUnmet: {Code: MinValuesUnmet, Keys: []string{"node.kubernetes.io/instance-type"}, Requirements: asked, Resources: resources},
 		NoInstanceType: {Code: NoInstanceType, Requirements: asked, Resources: resources, Criteria: Criteria{
 			Requirements: true, Offering: true, RequirementsAndOffering: true,

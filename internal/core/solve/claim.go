@@ -19,6 +19,8 @@ type claim struct {
 	// slack is an upper bound on what any candidate has left, by resource.
 	slack resource.Vector
 	fills []fill
+	// ports are those that its pods claim.
+	ports []model.HostPort
 	// charged is what the pool's limits were reduced by for this claim.
 	charged []int64
 }
@@ -65,12 +67,19 @@ func (cl *claim) consider(c *class, st *stage, n int) offer {
 			return offer{}
 		}
 	}
+	if _, taken := model.Clash(c.shape.HostPorts, cl.ports); taken {
+		return offer{}
+	}
 	to := cl.t.step(cl.state, st.conjunction)
 	if to == refused {
 		return offer{}
 	}
+	n = c.most(n)
 	next := cl.t.states[to]
 	candidates := cl.mask.and(next.mask)
+	if len(c.shape.HostPorts) > 0 {
+		candidates = candidates.and(cl.t.portsFree(c))
+	}
 	counts, best := cl.counts(c, candidates, n)
 	if best == 0 {
 		return offer{}
@@ -117,6 +126,7 @@ func (cl *claim) put(c *class, st *stage, o offer, pods []*model.Pod) {
 		cl.total = cl.total.Set(r, cl.total.At(r)+resource.MulSaturated(amount, int64(len(pods))))
 	}
 	cl.fills = append(cl.fills, fill{c, st, pods})
+	cl.ports = append(cl.ports, c.shape.HostPorts...)
 	cl.measure()
 }
 

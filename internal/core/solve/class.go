@@ -140,6 +140,14 @@ func needs(requests resource.Vector) []need {
 	return out
 }
 
+// most is how many of n pods one machine may hold: pods that claim the same port of it keep each other away.
+func (c *class) most(n int) int {
+	if len(c.shape.HostPorts) > 0 {
+		return min(n, 1)
+	}
+	return n
+}
+
 // count is how many pods of the class fit into room, at most limit.
 func (c *class) count(room, used resource.Vector, limit int) int {
 	n := int64(limit)

@@ -16,6 +16,8 @@ type target struct {
 	room resource.Vector
 	sets []setID
 	pods []*model.Pod
+	// ports are taken by bound pods, by the daemons that are still to come, and by pods placed in this run.
+	ports []model.HostPort
 }
 
 // targets are all of them: initialized ones first, then by name.
@@ -40,6 +42,9 @@ func newTargets(nodes []*model.Node, u *universe) *targets {
 	ts := &targets{u: u, labelled: map[int]bitset{}}
 	for _, n := range sorted {
 		t := &target{node: n, room: n.Allocatable.Sub(n.Used)}
+		for _, p := range n.Pods {
+			t.ports = append(t.ports, p.Shape.HostPorts...)
+		}
 		for _, r := range n.Requirements {
 			// Keys that nobody asks about need no number.
 			if k, ok := u.index[r.Key]; ok {
@@ -69,6 +74,7 @@ func (ts *targets) reserveDaemons(daemons []*class) {
 		for _, d := range daemons {
 			if ts.hosts(i, d) {
 				expected = expected.Add(d.shape.Requests)
+				t.ports = append(t.ports, d.shape.HostPorts...)
 			}
 		}
 		t.room = t.room.Sub(expected.Sub(t.node.UsedByDaemons).Floor(0))
@@ -121,14 +127,18 @@ func (ts *targets) place(c *class, st *stage, pods []*model.Pod) []*model.Pod {
 	}
 	for i := range ts.satisfying(st.conjunction).from(st.nodes) {
 		t := ts.list[i]
-		n := c.count(t.room, nil, len(pods))
+		n := c.count(t.room, nil, c.most(len(pods)))
 		if n == 0 {
+			continue
+		}
+		if _, taken := model.Clash(c.shape.HostPorts, t.ports); taken {
 			continue
 		}
 		if _, repelled := model.Untolerated(t.node.Taints, c.shape.Tolerations, st.tolerant); repelled {
 			continue
 		}
 		t.pods = append(t.pods, pods[:n]...)
+		t.ports = append(t.ports, c.shape.HostPorts...)
 		t.room = t.room.Sub(c.shape.Requests.Times(int64(n)))
 		if pods = pods[n:]; len(pods) == 0 {
 			st.nodes = i

@@ -33,6 +33,8 @@ type template struct {
 	// daemons is the overhead that DaemonSets add to each column; room is what is left for pods.
 	daemons []resource.Vector
 	room    []resource.Vector
+	// daemonPorts are the ports that DaemonSets claim on each column.
+	daemonPorts [][]model.HostPort
 	// states are the label states that claims of this pool have reached; states[root] is an empty claim.
 	states  []*state
 	byTerms map[string]stateID
@@ -59,10 +61,12 @@ func (t *template) usable() bool { return !t.states[t.root].mask.empty() }
 func (t *template) reserveDaemons(daemons []*class) {
 	t.daemons = make([]resource.Vector, t.columns.len())
 	t.room = make([]resource.Vector, t.columns.len())
+	t.daemonPorts = make([][]model.HostPort, t.columns.len())
 	for _, d := range daemons {
 		runsOn := t.runsOn(d)
 		for column := range runsOn.all() {
 			t.daemons[column] = t.daemons[column].Add(d.shape.Requests)
+			t.daemonPorts[column] = append(t.daemonPorts[column], d.shape.HostPorts...)
 		}
 	}
 	for column := range t.room {
@@ -89,4 +93,15 @@ func (t *template) runsOn(d *class) bitset {
 		runsOn.or(match)
 	}
 	return runsOn
+}
+
+// portsFree is the columns on which no daemon claims a port that the class wants.
+func (t *template) portsFree(c *class) bitset {
+	free := newBitset(t.columns.len())
+	for column, taken := range t.daemonPorts {
+		if _, clash := model.Clash(c.shape.HostPorts, taken); !clash {
+			free.set(column)
+		}
+	}
+	return free
 }

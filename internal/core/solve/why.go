@@ -3,6 +3,7 @@ package solve
 import (
 	"strings"
 
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
@@ -51,6 +52,9 @@ func (t *template) why(c *class, st *stage) reason.Reason {
 	}
 	next := t.states[to]
 	reqs := t.requirements(next)
+	if port, clash := t.portClash(c, within.and(next.mask)); clash {
+		return reason.Reason{Code: reason.HostPortTaken, Port: port.String()}
+	}
 	candidates := t.open(within.and(next.mask))
 	if counts, most := candidates.counts(c, candidates.mask, 1); most > 0 {
 		unmet := t.unmet(next, pick(candidates.mask, counts, 1))
@@ -62,6 +66,17 @@ func (t *template) why(c *class, st *stage) reason.Reason {
 		Requirements: reqs,
 		HugeCPU:      c.shape.Requests.At(resource.CPU) >= hugeCPU,
 	}
+}
+
+// portClash reports a port of the class that daemons claim on every candidate.
+func (t *template) portClash(c *class, candidates bitset) (model.HostPort, bool) {
+	if candidates.empty() || len(c.shape.HostPorts) == 0 || candidates.meets(t.portsFree(c)) {
+		return model.HostPort{}, false
+	}
+	for column := range candidates.all() {
+		return model.Clash(c.shape.HostPorts, t.daemonPorts[column])
+	}
+	return model.HostPort{}, false
 }
 
 // criteria judges labels, resources and offerings independently of each other, over the columns in scope.

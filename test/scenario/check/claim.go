@@ -77,6 +77,9 @@ func (j *judge) launched(name string, c Claim, t *cloud.InstanceType) (price flo
 			tooSmall = "too small: " + what
 			continue
 		}
+		if what, clash := samePort(append(j.daemonsOn(m.node), pods...)); clash {
+			j.fail("%s as %s: %s", name, t.Name, what)
+		}
 		price = min(price, m.price)
 		if pool := j.pools[c.Object.Labels[v1.NodePoolLabelKey]]; !allAllow(pool.Spec.Template.Spec.Requirements, m.node.Labels) {
 			j.fail("%s as %s does not meet the requirements of its pool", name, t.Name)

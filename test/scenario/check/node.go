@@ -57,7 +57,11 @@ func (j *judge) placement(p Placement) {
 		}
 	}
 	asked := sum(pods)
-	total := sum(slices.Concat(pods, j.bound(p.Node), j.missingDaemons(p.Node, stands)))
+	together := slices.Concat(j.bound(p.Node), j.missingDaemons(p.Node, stands), pods)
+	if what, clash := samePort(together); clash {
+		j.fail("on %s %s", name, what)
+	}
+	total := sum(together)
 	for resourceName, q := range asked {
 		if q.IsZero() {
 			continue

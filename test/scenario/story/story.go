@@ -124,14 +124,17 @@ func Parse(path string, text []byte) (Story, error) {
 	return s, nil
 }
 
-var coversLine = regexp.MustCompile(`(?m)^covers: (.*)\n?`)
+var (
+	coversLine = regexp.MustCompile(`(?m)^covers: (.*)\n?`)
+	coversName = regexp.MustCompile(`^L\d{3}$`)
+)
 
 func (s *Story) readComment() error {
 	comment := string(s.archive.Comment)
 	for _, m := range coversLine.FindAllStringSubmatch(comment, -1) {
 		for _, line := range strings.Split(m[1], ",") {
 			line = strings.TrimSpace(line)
-			if ok, _ := regexp.MatchString(`^L\d{3}$`, line); !ok {
+			if !coversName.MatchString(line) {
 				return fmt.Errorf("covers: %q is not the number of a checklist line such as L063", line)
 			}
 			s.Covers = append(s.Covers, line)

@@ -1,0 +1,68 @@
+package solve
+
+import (
+	"testing"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/reason"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+// listening is a small pod shape that claims ports of its node.
+func listening(ports ...model.HostPort) *model.Shape {
+	s := shape(100, gi/8)
+	s.HostPorts = ports
+	return s
+}
+
+func tcp(port int32) model.HostPort { return model.HostPort{Port: port, Protocol: "TCP"} }
+
+func TestPodsThatWantTheSamePortGetNodesOfTheirOwn(t *testing.T) {
+	p := pool("default", machine("small", 4, 16, 0.10))
+	for name, c := range map[string]struct {
+		pods []*model.Pod
+		want int
+	}{
+		"L181 one shape":               {pods(3, listening(tcp(80))), 3},
+		"L181 another port":            {append(pods(1, listening(tcp(80))), pods(1, listening(tcp(81)))...), 1},
+		"L181 another protocol":        {append(pods(1, listening(tcp(80))), pods(1, listening(model.HostPort{Port: 80, Protocol: "UDP"}))...), 1},
+		"L181 another address":         {append(pods(1, listening(model.HostPort{IP: "10.0.0.1", Port: 80, Protocol: "TCP"})), pods(1, listening(model.HostPort{IP: "10.0.0.2", Port: 80, Protocol: "TCP"}))...), 1},
+		"L181 every address conflicts": {append(pods(1, listening(model.HostPort{IP: "10.0.0.1", Port: 80, Protocol: "TCP"})), pods(1, listening(tcp(80)))...), 2},
+	} {
+		plan := Solve(problem(c.pods, p))
+		if len(plan.Claims) != c.want || len(plan.Unschedulable) != 0 {
+			t.Errorf("%s: %d claims, want %d", name, len(plan.Claims), c.want)
+		}
+	}
+}
+
+func TestPortsOfExistingNodesAreRespected(t *testing.T) {
+	in := problem(pods(1, listening(tcp(80))))
+	roomy := resource.Vector{8000, 32 * gi, 110}
+	in.Nodes = []*model.Node{
+		{ID: "a", Name: "a", Launched: true, Initialized: true, Allocatable: roomy, Pods: pods(1, listening(tcp(80)))},
+		{ID: "b", Name: "b", Launched: true, Initialized: true, Allocatable: roomy},
+	}
+	plan := Solve(in)
+	if len(plan.Placements) != 1 || plan.Placements[0].Node.Name != "b" {
+		t.Errorf("placed on %+v, want the node whose port is free", plan.Placements)
+	}
+}
+
+func TestDaemonsClaimTheirPortsOnTheTypesTheyRunOn(t *testing.T) {
+	small, large := machine("small", 4, 16, 0.10), machine("large", 8, 32, 0.21)
+	exporter := listening(tcp(9100))
+	exporter.Selector = requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "small"))
+	in := problem(pods(1, listening(tcp(9100))), pool("default", small, large))
+	in.DaemonSets = []*model.DaemonSet{{Namespace: "kube-system", Name: "exporter", Shape: exporter}}
+	plan := Solve(in)
+	if len(plan.Claims) != 1 || len(plan.Claims[0].InstanceTypes) != 1 || plan.Claims[0].InstanceTypes[0] != "large" {
+		t.Fatalf("L156 got %+v, want the type without the daemon", plan.Claims)
+	}
+	in.DaemonSets[0].Shape = listening(tcp(9100))
+	plan = Solve(in)
+	if len(plan.Claims) != 0 || plan.Unschedulable[0].Reasons[0].Code != reason.HostPortTaken {
+		t.Errorf("got %d claims and %v, want the port as the reason", len(plan.Claims), plan.Unschedulable)
+	}
+}
