@@ -118,15 +118,15 @@ func (w *world) tell(reader *manifest.Reader, s story.Story) {
 		objects = append(objects, m.Objects...)
 	}
 	plan.settled = settled(objects)
-	slices.SortStableFunc(objects, func(a, b client.Object) int { return cmp.Compare(act(a), act(b)) })
-	first := slices.IndexFunc(objects, func(o client.Object) bool { return act(o) == actPods })
-	if first < 0 {
-		first = len(objects)
+	slices.SortStableFunc(objects, func(a, b client.Object) int { return cmp.Compare(plan.act(a), plan.act(b)) })
+	first := len(objects)
+	if i := slices.IndexFunc(objects, func(o client.Object) bool { return plan.act(o) == actPods }); i >= 0 {
+		first = i
 	}
 	for _, o := range objects[:first] {
 		w.stage(o)
 	}
-	w.awaitStage(objects[:first])
+	w.awaitStage(objects[:first], plan)
 	// Pods come one by one, but a plan is about all of them. A controller that looks away for a moment sees them at once.
 	w.must(w.storyteller.freeze())
 	for _, o := range objects[first:] {
@@ -138,26 +138,30 @@ func (w *world) tell(reader *manifest.Reader, s story.Story) {
 	w.await("the cluster is as the plan says", patience, func() string { return w.differs(plan, types) })
 }
 
-// The order in which the objects of a story are applied.
+// The order in which the objects of a story are applied: pods that the scheduler has to find a place for come last.
 const (
 	actBase = iota
+	actSettled
 	actPods
 )
 
-func act(o client.Object) int {
+func (p plan) act(o client.Object) int {
 	switch o.GetObjectKind().GroupVersionKind().Kind {
 	case "Pod", "Deployment", "ReplicaSet", "StatefulSet", "Job":
+		if p.settled[o.GetName()] > 0 {
+			return actSettled
+		}
 		return actPods
 	}
 	return actBase
 }
 
-// settled names the workloads whose pods the story itself puts on a node. No plan speaks of them.
-func settled(objects []client.Object) map[string]bool {
-	out := map[string]bool{}
+// settled counts the pods of workloads that the story itself puts on a node. No plan speaks of them.
+func settled(objects []client.Object) map[string]int {
+	out := map[string]int{}
 	for _, o := range manifest.Expand(objects) {
 		if pod, ok := o.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
-			out[simulation.Workload(pod)] = true
+			out[simulation.Workload(pod)]++
 		}
 	}
 	return out
@@ -191,9 +195,22 @@ func (w *world) stage(o client.Object) {
 	}
 }
 
-// awaitStage waits until pools are judged and nodes are ready.
-func (w *world) awaitStage(objects []client.Object) {
+// awaitStage waits until pools are judged, nodes are ready and the pods that have their place run.
+func (w *world) awaitStage(objects []client.Object, plan plan) {
 	w.t.Helper()
+	w.await("the pods that have their place run", patience, func() string {
+		missing := maps.Clone(plan.settled)
+		for _, pod := range w.pods() {
+			if pod.Status.Phase == corev1.PodRunning {
+				missing[simulation.Workload(&pod)]--
+			}
+		}
+		maps.DeleteFunc(missing, func(_ string, n int) bool { return n == 0 })
+		if len(missing) > 0 {
+			return fmt.Sprintf("missing %v", missing)
+		}
+		return ""
+	})
 	for _, o := range objects {
 		switch o := o.(type) {
 		case *v1.NodePool:
@@ -241,7 +258,7 @@ func (w *world) unseen(plan plan) string {
 // plannedPods are the pods that the plan speaks of.
 func (w *world) plannedPods(plan plan) []corev1.Pod {
 	w.t.Helper()
-	return slices.DeleteFunc(w.pods(), func(pod corev1.Pod) bool { return plan.settled[simulation.Workload(&pod)] })
+	return slices.DeleteFunc(w.pods(), func(pod corev1.Pod) bool { return plan.settled[simulation.Workload(&pod)] > 0 })
 }
 
 // differs says in what the cluster is not as the plan says.

@@ -24,8 +24,9 @@ type plan struct {
 	placed           map[string]int
 	refused, ignored []verdict
 	skipped          []string
-	// settled are the workloads that the plan does not speak of, because the story puts their pods on nodes itself.
-	settled map[string]bool
+	// settled are the workloads that the plan does not speak of, because the story puts their pods on nodes itself, with
+	// their number of pods.
+	settled map[string]int
 }
 
 // launch is one machine that should be launched.
