@@ -21,6 +21,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
@@ -53,8 +54,10 @@ type Result struct {
 	Rejected []*model.Pod
 	// Skipped are pools that nothing may be launched from.
 	Skipped []SkippedPool
+	// Idle are pods that are on no node and do not wait for one either.
+	Idle []IdlePod
 
-	workloads map[string]string // by pod UID
+	owners    map[string]Owner // by pod UID
 	templates map[string]map[string]string
 }
 
@@ -89,7 +92,8 @@ func Run(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Optio
 		Plan:      solve.Solve(problem),
 		Rejected:  batch.Rejected,
 		Skipped:   w.skipped,
-		workloads: w.workloads(),
+		Idle:      w.idle(),
+		owners:    w.owners(),
 		templates: map[string]map[string]string{},
 	}
 	for _, claim := range r.Plan.Claims {
@@ -115,18 +119,21 @@ type world struct {
 	pools      map[string]*v1.NodePool
 	classes    map[string]cloud.NodeClassObject // by group/kind/name
 	pods       []*corev1.Pod
-	budgets    []policyv1.PodDisruptionBudget
-	skipped    []SkippedPool
+	// deployments are those that stand for themselves.
+	deployments map[types.UID]bool
+	budgets     []policyv1.PodDisruptionBudget
+	skipped     []SkippedPool
 }
 
 func gather(objects []client.Object, c cloud.Cloud) *world {
 	t := ingest.New(c.Labels)
 	w := &world{
-		cloud:      c,
-		translator: t,
-		store:      cluster.NewStore(c, t),
-		pools:      map[string]*v1.NodePool{},
-		classes:    map[string]cloud.NodeClassObject{},
+		cloud:       c,
+		translator:  t,
+		store:       cluster.NewStore(c, t),
+		pools:       map[string]*v1.NodePool{},
+		classes:     map[string]cloud.NodeClassObject{},
+		deployments: map[types.UID]bool{},
 	}
 	// The order of objects in files says nothing; resource names and the newest daemon pod must not depend on it.
 	sorted := slices.Clone(objects)
@@ -153,6 +160,8 @@ func (w *world) add(o client.Object) {
 		w.pods = append(w.pods, o)
 		w.store.UpdatePod(o)
 		w.store.ObserveDaemonPod(o)
+	case *appsv1.Deployment:
+		w.deployments[o.UID] = true
 	case *appsv1.DaemonSet:
 		w.store.UpdateDaemonSet(o)
 	case *policyv1.PodDisruptionBudget:
@@ -187,13 +196,12 @@ func (w *world) moving(leaving []*model.Node, now time.Time) ([]*model.Pod, erro
 	return out, nil
 }
 
-// workloads names the workload of every pod, for people.
-func (w *world) workloads() map[string]string {
-	out := map[string]string{}
-	for _, pod := range w.pods {
-		out[string(pod.UID)] = Workload(pod)
+// Owner is the workload of a pod that takes part in r.
+func (r Result) Owner(p *model.Pod) Owner {
+	if o, ok := r.owners[p.UID]; ok {
+		return o
 	}
-	return out
+	return Owner{Kind: "Pod", Namespace: p.Namespace, Name: p.Name}
 }
 
 var errNoInstanceTypes = errors.New("the cloud lists no instance types for it")

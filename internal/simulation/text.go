@@ -1,14 +1,12 @@
 package simulation
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -88,24 +86,34 @@ func (r Result) launch(c solve.Claim) string {
 	fmt.Fprintf(&b, "launch %s%s: %s%s $%.4f/h, %s: %s\n", c.Pool, timesMark, c.InstanceTypes[0], others, c.Price,
 		plural(len(c.Pods), "pod"), r.group(c.Pods))
 	fmt.Fprintf(&b, "  requests %s\n", r.amounts(c.Requests))
-	if narrowed := r.narrowed(c); len(narrowed) > 0 {
+	if narrowed := r.Narrowed(c); len(narrowed) > 0 {
 		fmt.Fprintf(&b, "  where %s\n", narrowed)
 	}
 	var labels []string
-	for _, key := range slices.Sorted(maps.Keys(c.Labels)) {
-		if r.templates[c.Pool][key] != c.Labels[key] {
-			labels = append(labels, key+"="+c.Labels[key])
-		}
+	for key, value := range r.Labels(c) {
+		labels = append(labels, key+"="+value)
 	}
 	if len(labels) > 0 {
+		slices.Sort(labels)
 		fmt.Fprintf(&b, "  labels %s\n", strings.Join(labels, ", "))
 	}
 	return b.String()
 }
 
-// narrowed is what the claim demands beyond its pool. The list of instance types is left out, and so are capacity types
+// Labels is the labels that the claim's node gets beyond those of its pool's template.
+func (r Result) Labels(c solve.Claim) map[string]string {
+	out := map[string]string{}
+	for key, value := range c.Labels {
+		if r.templates[c.Pool][key] != value {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// Narrowed is what the claim demands beyond its pool. The list of instance types is left out, and so are capacity types
 // as long as there is a choice: they follow from the rest.
-func (r Result) narrowed(c solve.Claim) requirement.Set {
+func (r Result) Narrowed(c solve.Claim) requirement.Set {
 	var pool *model.Pool
 	for _, p := range r.Problem.Pools {
 		if p.Name == c.Pool {
@@ -183,7 +191,7 @@ func (r Result) writeIgnored(b *strings.Builder) {
 func (r Result) group(pods []*model.Pod) string {
 	count := map[string]int{}
 	for _, p := range pods {
-		count[cmp.Or(r.workloads[p.UID], p.Name)]++
+		count[r.Owner(p).String()]++
 	}
 	parts := make([]string, 0, len(count))
 	for _, name := range slices.Sorted(maps.Keys(count)) {
@@ -204,20 +212,4 @@ func plural(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// Workload names what a pod belongs to: its controller, for pods of a Deployment the Deployment, else the pod itself. The
-// namespace is left out where it is "default".
-func Workload(pod *corev1.Pod) string {
-	name := pod.Name
-	if controller := metav1.GetControllerOf(pod); controller != nil {
-		name = controller.Name
-		if hash := pod.Labels["pod-template-hash"]; hash != "" && controller.Kind == "ReplicaSet" {
-			name = strings.TrimSuffix(name, "-"+hash)
-		}
-	}
-	if pod.Namespace != "" && pod.Namespace != metav1.NamespaceDefault {
-		return pod.Namespace + "/" + name
-	}
-	return name
 }

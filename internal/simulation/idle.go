@@ -1,0 +1,44 @@
+package simulation
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+// IdlePod is a pod that is on no node and for which no node is wanted, and why.
+type IdlePod struct {
+	Pod *model.Pod
+	Why string
+}
+
+// idle is the pods that the provisioner would leave alone, in the order of their identity.
+func (w *world) idle() []IdlePod {
+	var out []IdlePod
+	for _, pod := range w.pods {
+		if why := idleness(pod); why != "" {
+			out = append(out, IdlePod{w.translator.Pod(pod), why})
+		}
+	}
+	return out
+}
+
+// idleness says why a pod without a node waits for none; empty for all other pods.
+func idleness(pod *corev1.Pod) string {
+	switch {
+	case pod.Spec.NodeName != "" || podrules.Provisionable(pod):
+		return ""
+	case podrules.Terminal(pod):
+		return "it has finished"
+	case podrules.OwnedByDaemonSet(pod):
+		return "it belongs to a DaemonSet, whose pods come with nodes"
+	case podrules.OwnedByNode(pod):
+		return "it is a static pod of a node"
+	case pod.Status.NominatedNodeName != "":
+		return "kube-scheduler makes room for it on node " + pod.Status.NominatedNodeName
+	case len(pod.Spec.SchedulingGates) > 0:
+		return "scheduling gate " + pod.Spec.SchedulingGates[0].Name + " holds it back"
+	}
+	return "its status does not say that kube-scheduler found no place for it"
+}
