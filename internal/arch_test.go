@@ -56,6 +56,7 @@ internal/manifest < API
 # floor 4: what is
 internal/cluster < API, CORE, cloud, internal/ingest, internal/observe
 internal/simulation < API, CORE, cloud, internal/ingest, internal/cluster
+internal/simulation/report < API, CORE, internal/simulation
 
 # floor 5: what happens
 internal/controller/loop < API, cloud, internal/observe, internal/options
@@ -73,7 +74,7 @@ CONTROLLERS = internal/controller/...
 internal/operator < API, cloud, internal/observe, internal/options, internal/ingest, internal/cluster, CONTROLLERS
 
 # floor 7: the binary, the only importer of adapters
-cmd/karpenter < API, cloud, cloud/kwok, internal/observe, internal/options, internal/operator
+cmd/karpenter < API, cloud, cloud/kwok, internal/observe, internal/options, internal/operator, internal/manifest, internal/simulation, internal/simulation/report
 
 # stories and tools beside the product
 test/scenario/... < API, CORE, cloud, cloud/kwok, internal/ingest, internal/manifest, internal/simulation, test/scenario/...

@@ -14,37 +14,53 @@ import (
 
 // The exit codes.
 const (
-	exitOK     = 0
+	exitOK = 0
+	// exitFailed: the command failed, or was given a bad value.
 	exitFailed = 1
-	exitUsage  = 2
+	// exitUsage: there is no such command, or its input cannot be used.
+	exitUsage = 2
+	// exitUnplaced: the simulation leaves pods without a place.
+	exitUnplaced = 3
 )
+
+// codedError is an error that chooses the exit code.
+type codedError struct {
+	error
+	code int
+}
+
+// Unwrap returns the error without the code.
+func (e codedError) Unwrap() error { return e.error }
 
 // commandLine is the grammar of the command line.
 type commandLine struct {
 	Controller controllerCommand `cmd:"" help:"Run the controllers against a cluster. This is what a cluster runs."`
+	Simulate   simulateCommand   `cmd:"" help:"Show what Karpenter would do about the objects in files. Needs no cluster."`
 	Version    versionCommand    `cmd:"" help:"Print the version and exit."`
 }
 
-// streams are where a subcommand writes.
-type streams struct{ out, err io.Writer }
+// streams are where a subcommand reads and writes.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
 
-// run executes one command line and returns the exit code: 0, 1 when the command failed or was given a bad value, 2 when there is no
-// such command.
-func run(args []string, env options.LookupEnv, stdout, stderr io.Writer) int {
+// run executes one command line and returns the exit code: 0 or one of the constants above.
+func run(args []string, env options.LookupEnv, std streams) int {
 	var line commandLine
 	helped := false
 	parser, err := kong.New(&line, append(options.Kong(env),
 		kong.Name("karpenter"),
 		kong.Description("Karpenter adds nodes for pods that have no place and removes nodes that are not needed."),
-		kong.Writers(stdout, stderr),
+		kong.Writers(std.out, std.err),
 		kong.Exit(func(int) { helped = true }),
-		kong.Bind(streams{stdout, stderr}),
+		kong.Bind(std),
 	)...)
 	if err != nil {
-		_, _ = fmt.Fprintf(stderr, "karpenter: building the command line: %v\n", err)
+		_, _ = fmt.Fprintf(std.err, "karpenter: building the command line: %v\n", err)
 		return exitFailed
 	}
-	if code, done := noCommand(parser, args, stdout, stderr); done {
+	if code, done := noCommand(parser, args, std); done {
 		return code
 	}
 	command, err := parser.Parse(args)
@@ -52,29 +68,32 @@ func run(args []string, env options.LookupEnv, stdout, stderr io.Writer) int {
 		return exitOK
 	}
 	if err != nil {
-		complain(stderr, args[0], options.Explain(err))
+		complain(std.err, args[0], options.Explain(err))
 		return exitFailed
 	}
 	if err := command.Run(); err != nil {
-		complain(stderr, args[0], err)
+		complain(std.err, args[0], err)
+		if coded := (codedError{}); errors.As(err, &coded) {
+			return coded.code
+		}
 		return exitFailed
 	}
 	return exitOK
 }
 
 // noCommand deals with a command line that does not begin with a subcommand.
-func noCommand(parser *kong.Kong, args []string, stdout, stderr io.Writer) (code int, done bool) {
+func noCommand(parser *kong.Kong, args []string, std streams) (code int, done bool) {
 	if len(args) > 0 {
 		if slices.ContainsFunc(parser.Model.Children, func(n *kong.Node) bool { return n.Name == args[0] }) {
 			return exitOK, false
 		}
 		if slices.Contains([]string{"help", "-h", "--help"}, args[0]) {
-			_ = printHelp(parser, stdout)
+			_ = printHelp(parser, std.out)
 			return exitOK, true
 		}
-		_, _ = fmt.Fprintf(stderr, "karpenter: unknown command %q\n\n", args[0])
+		_, _ = fmt.Fprintf(std.err, "karpenter: unknown command %q\n\n", args[0])
 	}
-	_ = printHelp(parser, stderr)
+	_ = printHelp(parser, std.err)
 	return exitUsage, true
 }
 
@@ -93,7 +112,7 @@ func complain(to io.Writer, command string, err error) {
 	var joined interface{ Unwrap() []error }
 	if errors.As(err, &joined) {
 		for _, one := range joined.Unwrap() {
-			_, _ = fmt.Fprintf(to, "karpenter %s: %v\n", command, one)
+			complain(to, command, one)
 		}
 		return
 	}

@@ -46,7 +46,7 @@ func TestCommandLine(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			lookup := func(name string) (string, bool) { v, ok := tc.env[name]; return v, ok }
-			if code := run(tc.args, lookup, &stdout, &stderr); code != tc.code {
+			if code := run(tc.args, lookup, streams{in: strings.NewReader(""), out: &stdout, err: &stderr}); code != tc.code {
 				t.Errorf("exit code %d, want %d", code, tc.code)
 			}
 			for _, want := range tc.stdout {

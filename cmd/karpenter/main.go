@@ -10,5 +10,5 @@ import "os"
 var version string
 
 func main() {
-	os.Exit(run(os.Args[1:], os.LookupEnv, os.Stdout, os.Stderr))
+	os.Exit(run(os.Args[1:], os.LookupEnv, streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
 }

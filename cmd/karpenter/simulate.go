@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/alecthomas/kong"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/karpenter-anew/karpenter/api/crds"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/manifest"
+	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/simulation"
+	"github.com/karpenter-anew/karpenter/internal/simulation/report"
+)
+
+// simulateCommand shows what would be done about objects in files.
+type simulateCommand struct {
+	Files  pathList      `name:"filename" short:"f" placeholder:"FILE_OR_DIR" help:"File or directory with manifests, - for standard input. Can be given several times."`
+	More   []string      `arg:"" optional:"" name:"file_or_dir" help:"More of them, so that -f *.yaml works."`
+	Output report.Format `name:"output" short:"o" enum:"table,json,yaml" default:"table" placeholder:"FORMAT" help:"table, json or yaml (${default})."`
+
+	PreferencePolicy options.PreferencePolicy `name:"preference-policy" envvar:"PREFERENCE_POLICY" default:"Respect" help:"Whether soft affinities count: Respect or Ignore."`
+	CloudProvider    options.CloudProvider    `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" default:"kwok" help:"Where machines come from. Known: ${cloud_providers}."`
+	KWOK             options.KWOK             `embed:""`
+}
+
+// pathList is a flag that can be given several times. A comma is part of a file name.
+type pathList []string
+
+// Decode implements kong.MapperValue.
+func (p *pathList) Decode(ctx *kong.DecodeContext) error {
+	var path string
+	if err := ctx.Scan.PopValueInto(ctx.Value.Name, &path); err != nil {
+		return err
+	}
+	*p = append(*p, path)
+	return nil
+}
+
+// Help is shown above the flags.
+func (*simulateCommand) Help() string {
+	return "Reads NodePools, node classes, pods, workloads (Deployment, ReplicaSet, StatefulSet, DaemonSet, Job), nodes and what belongs to them, and prints " +
+		"the nodes that would be launched, where the pods go, and why pods do not fit. No cluster, no credentials, no network.\n\n" +
+		"Exit codes: 0 every pod has a place; 1 bad flag, or failure; 2 the input cannot be used, with file, line and field; 3 pods are left without a place."
+}
+
+// Run implements the subcommand.
+func (c *simulateCommand) Run(s streams) error {
+	vendor, definitions, err := c.cloud()
+	if err != nil {
+		return err
+	}
+	m, err := c.read(s, definitions)
+	if err != nil {
+		return codedError{err, exitUsage}
+	}
+	objects, assumed := simulation.AssumeNodeClasses(manifest.Expand(m.Objects), vendor)
+	// The moment of the question is left at zero: an answer that depends on when it is asked cannot be compared.
+	result, err := simulation.Run(context.Background(), objects, vendor, simulation.Options{
+		IgnorePreferences: c.PreferencePolicy == options.PreferenceIgnore,
+	})
+	if err != nil {
+		return err
+	}
+	r := report.Build(result, report.Extras{SkippedObjects: m.Skipped, Assumed: assumed})
+	if err := r.Write(s.out, c.Output); err != nil {
+		return err
+	}
+	switch n := r.Unplaced(); n {
+	case 0:
+		return nil
+	case 1:
+		return codedError{errors.New("1 pod is left without a place"), exitUnplaced}
+	default:
+		return codedError{fmt.Errorf("%d pods are left without a place", n), exitUnplaced}
+	}
+}
+
+// read gathers the objects of all files.
+func (c *simulateCommand) read(s streams, definitions []*apiextensionsv1.CustomResourceDefinition) (manifest.Manifest, error) {
+	paths := append([]string(c.Files), c.More...)
+	if len(paths) == 0 {
+		return manifest.Manifest{}, errors.New("nothing to read: name files or directories with -f, or - for standard input")
+	}
+	reader, err := manifest.NewReader(definitions)
+	if err != nil {
+		return manifest.Manifest{}, err
+	}
+	m, err := reader.ReadPaths(paths, s.in)
+	if err != nil {
+		return manifest.Manifest{}, err
+	}
+	if len(m.Objects) == 0 {
+		if len(m.Skipped) > 0 {
+			return manifest.Manifest{}, fmt.Errorf("the input holds nothing that has a bearing on scheduling; it begins with %s", m.Skipped[0])
+		}
+		return manifest.Manifest{}, errors.New("the input holds no objects")
+	}
+	return m, nil
+}
+
+// cloud opens the cloud, without a cluster behind it, with the definitions of its kinds.
+func (c *simulateCommand) cloud() (cloud.Cloud, []*apiextensionsv1.CustomResourceDefinition, error) {
+	adapter, ok := adapters()[c.CloudProvider]
+	if !ok {
+		return cloud.Cloud{}, nil, fmt.Errorf("cloud provider %q is not part of this binary", c.CloudProvider)
+	}
+	// Definitions of the only cloud there is; they hold the core kinds too.
+	definitions, err := crds.Kwok()
+	if err != nil {
+		return cloud.Cloud{}, nil, err
+	}
+	opened, err := adapter.New(nil, options.Options{CloudProvider: c.CloudProvider, KWOK: c.KWOK})
+	if err != nil {
+		err = fmt.Errorf("opening cloud provider %q: %w", c.CloudProvider, err)
+		if c.KWOK.InstanceTypesFilePath != "" {
+			err = codedError{err, exitUsage}
+		}
+		return cloud.Cloud{}, nil, err
+	}
+	return opened, definitions, nil
+}

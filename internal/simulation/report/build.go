@@ -1,0 +1,255 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/reason"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/simulation"
+)
+
+// Extras are what is known about a run besides its result.
+type Extras struct {
+	// SkippedObjects are objects that were not looked at.
+	SkippedObjects []string
+	// Assumed are node classes that were taken as there.
+	Assumed []simulation.AssumedClass
+}
+
+// Build writes a result up.
+func Build(result simulation.Result, extras Extras) Report {
+	b := builder{result}
+	r := Report{
+		Version:        Version,
+		Launches:       b.launches(),
+		Placements:     b.placements(),
+		Unschedulable:  b.refusals(),
+		Ignored:        b.ignored(),
+		UnusedPools:    b.unusedPools(),
+		SkippedObjects: append([]string{}, extras.SkippedObjects...),
+	}
+	r.Total = b.total(r)
+	r.Notes = b.notes(r, extras)
+	return r
+}
+
+type builder struct{ simulation.Result }
+
+func (b builder) total(r Report) Total {
+	t := Total{Nodes: len(b.Plan.Claims), PricePerHour: dollars(b.Plan.Price())}
+	for _, c := range b.Plan.Claims {
+		t.Pods.OnNewNodes += len(c.Pods)
+	}
+	for _, p := range b.Plan.Placements {
+		t.Pods.OnExistingNodes += len(p.Pods)
+	}
+	for _, u := range b.Plan.Unschedulable {
+		t.Pods.Unschedulable += len(u.Pods)
+	}
+	for _, i := range r.Ignored {
+		t.Pods.Ignored += len(i.Pods)
+	}
+	return t
+}
+
+// dollars cuts off what adding binary fractions leaves behind: no price has more than six decimals.
+func dollars(price float64) float64 { return math.Round(price*1e6) / 1e6 }
+
+func (b builder) placements() []Placement {
+	out := []Placement{}
+	for _, p := range b.Plan.Placements {
+		out = append(out, Placement{
+			Node: p.Node.NodeName, NodeClaim: p.Node.ClaimName, NodePool: p.Node.Pool,
+			Workloads: b.workloads(p.Pods), Pods: ids(p.Pods),
+		})
+	}
+	slices.SortStableFunc(out, func(x, y Placement) int {
+		return cmp.Or(strings.Compare(x.Node, y.Node), strings.Compare(x.NodeClaim, y.NodeClaim))
+	})
+	return out
+}
+
+// refusals merges pods that were refused for the same reasons.
+func (b builder) refusals() []Refusal {
+	var groups grouping[reason.Reasons]
+	for _, u := range b.Plan.Unschedulable {
+		groups.add(u.Reasons.String()+poolsOf(u.Reasons), u.Reasons, u.Pods)
+	}
+	out := []Refusal{}
+	for _, g := range groups.list {
+		refusal := Refusal{Workloads: b.workloads(g.pods), Pods: ids(g.pods), Reasons: []Reason{}}
+		for _, why := range g.value {
+			refusal.Reasons = append(refusal.Reasons, b.reason(why))
+		}
+		out = append(out, refusal)
+	}
+	return out
+}
+
+func poolsOf(reasons reason.Reasons) string {
+	var b strings.Builder
+	for _, r := range reasons {
+		b.WriteString("\x00" + r.Pool)
+	}
+	return b.String()
+}
+
+func (b builder) reason(r reason.Reason) Reason {
+	return Reason{
+		NodePool: r.Pool, Code: string(r.Code), Message: r.Headline(), Help: help(r.Code),
+		Requirements: entries(b.beyond(r.Pool, r.Requirements)), Requests: quantities(r.Resources),
+	}
+}
+
+// beyond is what set demands beyond the pool.
+func (b builder) beyond(pool string, set requirement.Set) requirement.Set {
+	i := slices.IndexFunc(b.Problem.Pools, func(p *model.Pool) bool { return p.Name == pool })
+	if i < 0 {
+		return set
+	}
+	own := b.Problem.Pools[i].Requirements
+	return slices.DeleteFunc(slices.Clone(set), func(r requirement.Requirement) bool {
+		return own.Has(r.Key) && own.Get(r.Key).Equal(r)
+	})
+}
+
+// help is what would make an obstacle go away.
+func help(code reason.Code) string {
+	for _, rule := range reason.Rules() {
+		if rule.Code == code {
+			return rule.Flip
+		}
+	}
+	return ""
+}
+
+func (b builder) ignored() []Ignored {
+	var groups grouping[Ignored]
+	for _, p := range b.Rejected {
+		groups.add("rejected\x00"+p.Rejected, Ignored{Message: p.Rejected, Invalid: !p.Silent}, []*model.Pod{p})
+	}
+	for _, p := range b.Idle {
+		groups.add("idle\x00"+p.Why, Ignored{Message: p.Why}, []*model.Pod{p.Pod})
+	}
+	out := []Ignored{}
+	for _, g := range groups.list {
+		g.value.Workloads, g.value.Pods = b.workloads(g.pods), ids(g.pods)
+		out = append(out, g.value)
+	}
+	slices.SortStableFunc(out, func(x, y Ignored) int { return strings.Compare(x.Message, y.Message) })
+	return out
+}
+
+func (b builder) unusedPools() []UnusedPool {
+	out := []UnusedPool{}
+	for _, s := range b.Skipped {
+		out = append(out, UnusedPool{Name: s.Name, Message: s.Why})
+	}
+	for _, barren := range b.Plan.Barren {
+		code, message := reason.PoolEmpty, reason.Reason{Code: reason.PoolEmpty}.Headline()
+		if barren.MinValues {
+			code, message = reason.MinValuesUnmet, "fewer different values are on offer than minValues asks for"
+		}
+		out = append(out, UnusedPool{Name: barren.Pool, Message: message, Help: help(code)})
+	}
+	slices.SortStableFunc(out, func(x, y UnusedPool) int { return strings.Compare(x.Name, y.Name) })
+	return out
+}
+
+func (b builder) notes(r Report, extras Extras) []string {
+	out := []string{}
+	for _, a := range extras.Assumed {
+		out = append(out, fmt.Sprintf("%s %q is not described; it is assumed to exist and to be ready", a.Kind, a.Name))
+	}
+	if len(b.Problem.Pools)+len(b.Skipped) == 0 {
+		out = append(out, "no NodePool is described, so no node can be launched")
+	}
+	if pods := r.Total.Pods; pods.OnNewNodes+pods.OnExistingNodes+pods.Unschedulable+pods.Ignored == 0 {
+		out = append(out, "no pod waits for a node, so there is nothing to do")
+	}
+	return out
+}
+
+// workloads counts pods by owner, sorted by namespace, name and kind.
+func (b builder) workloads(pods []*model.Pod) []Workload {
+	count := map[simulation.Owner]int{}
+	for _, p := range pods {
+		count[b.Owner(p)]++
+	}
+	out := make([]Workload, 0, len(count))
+	for o, n := range count {
+		out = append(out, Workload{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Pods: n})
+	}
+	slices.SortFunc(out, func(x, y Workload) int {
+		return cmp.Or(strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Name, y.Name), strings.Compare(x.Kind, y.Kind))
+	})
+	return out
+}
+
+func ids(pods []*model.Pod) []string {
+	out := make([]string, len(pods))
+	for i, p := range pods {
+		out[i] = p.ID()
+	}
+	return out
+}
+
+// entries renders requirements as the API writes them.
+func entries(set requirement.Set) []Requirement {
+	out := []Requirement{}
+	for _, r := range set {
+		if r.Key == hostname {
+			continue
+		}
+		for _, e := range r.Entries() {
+			out = append(out, Requirement{
+				Key: e.Key, Operator: string(e.Operator), Values: append([]string{}, e.Values...), MinValues: e.MinValues,
+			})
+		}
+	}
+	return out
+}
+
+// hostname is the label by which the engine tells new machines apart; they have no name yet.
+const hostname = "kubernetes.io/hostname"
+
+// amounts renders a vector as quantities by resource name.
+func amounts(v resource.Vector, names []string) map[string]string {
+	out := map[string]string{}
+	for i, n := range v {
+		if n != 0 && i < len(names) {
+			out[names[i]] = resource.Format(i, n)
+		}
+	}
+	return out
+}
+
+// grouping collects pods under keys, in order of first appearance.
+type grouping[T any] struct {
+	list []group[T]
+	at   map[string]int
+}
+
+type group[T any] struct {
+	value T
+	pods  []*model.Pod
+}
+
+func (g *grouping[T]) add(key string, value T, pods []*model.Pod) {
+	if g.at == nil {
+		g.at = map[string]int{}
+	}
+	i, ok := g.at[key]
+	if !ok {
+		i = len(g.list)
+		g.at[key] = i
+		g.list = append(g.list, group[T]{value: value})
+	}
+	g.list[i].pods = append(g.list[i].pods, pods...)
+}

@@ -1,0 +1,155 @@
+// Package report is the answer of a simulation as users see it: a document with a stable schema, and a table that shows
+// the same to people.
+//
+// Everything in a report is sorted by what it says, or in the order of the plan, which is a function of the input: equal
+// answers give equal bytes. docs/simulate.md describes the fields; a field may be added under the same version, but none
+// changes its meaning or goes.
+package report
+
+// Version is the version of the schema.
+const Version = "v1"
+
+// Report is the document. Lists are never null.
+type Report struct {
+	// Version is that of the schema.
+	Version string `json:"version"`
+	Total   Total  `json:"total"`
+	// Launches are the nodes to launch, identical ones in one entry, in the order they were planned.
+	Launches []Launch `json:"launches"`
+	// Placements are the pods that fit on nodes that exist or are on their way, by node.
+	Placements []Placement `json:"placements"`
+	// Unschedulable are the pods that fit nowhere, in groups with equal reasons.
+	Unschedulable []Refusal `json:"unschedulable"`
+	// Ignored are the pods that no place was looked for.
+	Ignored []Ignored `json:"ignored"`
+	// UnusedPools are the NodePools from which nothing could be launched.
+	UnusedPools []UnusedPool `json:"unusedPools"`
+	// SkippedObjects are objects that have no bearing on scheduling, as "<file>:<line>: <kind> <name>".
+	SkippedObjects []string `json:"skippedObjects"`
+	// Notes are what else a reader should know: what was assumed, what is missing.
+	Notes []string `json:"notes"`
+}
+
+// Total sums up the report.
+type Total struct {
+	// Nodes is how many would be launched.
+	Nodes int `json:"nodes"`
+	// PricePerHour is what these nodes cost together, in dollars.
+	PricePerHour float64 `json:"pricePerHour"`
+	Pods         Pods    `json:"pods"`
+}
+
+// Pods counts pods by what becomes of them.
+type Pods struct {
+	OnNewNodes      int `json:"onNewNodes"`
+	OnExistingNodes int `json:"onExistingNodes"`
+	Unschedulable   int `json:"unschedulable"`
+	Ignored         int `json:"ignored"`
+}
+
+// Launch is a number of identical nodes.
+type Launch struct {
+	Count    int    `json:"count"`
+	NodePool string `json:"nodePool"`
+	// InstanceType is the cheapest that fits, Alternatives are the others that the launch may fall back to, by price.
+	InstanceType string   `json:"instanceType"`
+	Alternatives []string `json:"alternatives"`
+	// Zones and CapacityTypes are those in which the instance type is on offer at the price.
+	Zones         []string `json:"zones"`
+	CapacityTypes []string `json:"capacityTypes"`
+	// PricePerHour is that of one node, in dollars.
+	PricePerHour float64 `json:"pricePerHour"`
+	// Requests is what pods and daemons ask of one node, as Kubernetes quantities.
+	Requests map[string]string `json:"requests"`
+	// Requirements are what the pods demand of the node beyond what the NodePool says.
+	Requirements []Requirement `json:"requirements"`
+	// Labels are those that the node gets beyond the NodePool's template.
+	Labels map[string]string `json:"labels"`
+	// Workloads are the pods of one node, by workload.
+	Workloads []Workload `json:"workloads"`
+	// Nodes has the pods of each node.
+	Nodes []Node `json:"nodes"`
+}
+
+// Requirement is a demand on the labels of a node.
+type Requirement struct {
+	Key      string   `json:"key"`
+	Operator string   `json:"operator"`
+	Values   []string `json:"values"`
+	// MinValues is how many distinct values have to stay available; left out where that is not asked for.
+	MinValues int `json:"minValues,omitempty"`
+}
+
+// Workload is a number of pods of one controller. Kind is Pod for a pod that has none.
+type Workload struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Pods      int    `json:"pods"`
+}
+
+// Node is one of the nodes to launch. Pods are namespace/name.
+type Node struct {
+	Pods []string `json:"pods"`
+}
+
+// Placement is the pods that one existing node takes.
+type Placement struct {
+	// Node is the name of the node; empty for a machine that has none yet.
+	Node string `json:"node"`
+	// NodeClaim is the name of the claim behind it; empty for nodes that Karpenter did not launch.
+	NodeClaim string `json:"nodeClaim"`
+	// NodePool is empty for nodes of no pool.
+	NodePool  string     `json:"nodePool"`
+	Workloads []Workload `json:"workloads"`
+	Pods      []string   `json:"pods"`
+}
+
+// Refusal is pods that fit nowhere for the same reasons.
+type Refusal struct {
+	Workloads []Workload `json:"workloads"`
+	Pods      []string   `json:"pods"`
+	Reasons   []Reason   `json:"reasons"`
+}
+
+// Reason is what stands between pods and one NodePool.
+type Reason struct {
+	// NodePool is empty where there is no pool to blame.
+	NodePool string `json:"nodePool"`
+	// Code is one of the closed vocabulary, see docs/reference/reasons.md.
+	Code string `json:"code"`
+	// Message is the first constraint that failed, Help what would change that.
+	Message string `json:"message"`
+	Help    string `json:"help"`
+	// Requirements and Requests are what was asked of an instance type beyond what the NodePool says, where none was found.
+	Requirements []Requirement     `json:"requirements"`
+	Requests     map[string]string `json:"requests"`
+}
+
+// Ignored is pods that no place was looked for, for the same reason.
+type Ignored struct {
+	Workloads []Workload `json:"workloads"`
+	Pods      []string   `json:"pods"`
+	Message   string     `json:"message"`
+	// Invalid is set when the pods can never be placed as they are.
+	Invalid bool `json:"invalid"`
+}
+
+// UnusedPool is a NodePool from which nothing could be launched.
+type UnusedPool struct {
+	Name    string `json:"name"`
+	Message string `json:"message"`
+	// Help is what would change that; empty where the message says it.
+	Help string `json:"help"`
+}
+
+// Unplaced is how many pods wait for a place in vain: those that fit nowhere and those that are invalid.
+func (r Report) Unplaced() int {
+	n := r.Total.Pods.Unschedulable
+	for _, i := range r.Ignored {
+		if i.Invalid {
+			n += len(i.Pods)
+		}
+	}
+	return n
+}

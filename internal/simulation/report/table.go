@@ -1,0 +1,247 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// table renders the report for people: what is empty is left out, the sum comes last.
+func (r Report) table() string {
+	var b strings.Builder
+	section(&b, "Notes", len(r.Notes), func() {
+		for _, note := range r.Notes {
+			b.WriteString(indent + note + "\n")
+		}
+	})
+	section(&b, "Nodes to launch", len(r.Launches), func() { r.launchTable(&b) })
+	section(&b, "Pods on existing nodes", len(r.Placements), func() { r.placementTable(&b) })
+	section(&b, "Pods that do not fit", len(r.Unschedulable), func() {
+		for _, u := range r.Unschedulable {
+			u.write(&b)
+		}
+	})
+	section(&b, "Pods that are ignored", len(r.Ignored), func() {
+		for _, i := range r.Ignored {
+			b.WriteString(indentLines(indent, wrap(podList(i.Workloads))))
+			b.WriteString(indent + indent + i.Message + "\n")
+		}
+	})
+	section(&b, "NodePools that are not used", len(r.UnusedPools), func() {
+		for _, p := range r.UnusedPools {
+			b.WriteString(indent + p.Name + ": " + p.Message + "\n")
+			writeHelp(&b, indent+indent, p.Help)
+		}
+	})
+	section(&b, "Objects that have no bearing", len(r.SkippedObjects), func() {
+		for _, o := range r.SkippedObjects {
+			b.WriteString(indent + o + "\n")
+		}
+	})
+	b.WriteString(r.sum())
+	return b.String()
+}
+
+// section writes a heading, content and an empty line, if there is content.
+func section(b *strings.Builder, heading string, entries int, content func()) {
+	if entries == 0 {
+		return
+	}
+	b.WriteString(heading + "\n")
+	content()
+	b.WriteString("\n")
+}
+
+func (r Report) launchTable(b *strings.Builder) {
+	var g grid
+	g.add(nil, "", "INSTANCE TYPE", "NODEPOOL", "CAPACITY TYPE", "ZONE", "$/H EACH", "PODS EACH")
+	for _, l := range r.Launches {
+		g.add(l.details(), strconv.Itoa(l.Count)+" ×", l.InstanceType, l.NodePool, strings.Join(l.CapacityTypes, " "), brace(l.Zones),
+			price(l.PricePerHour), podList(l.Workloads))
+	}
+	g.write(b)
+}
+
+// details are the lines below a launch.
+func (l Launch) details() []string {
+	requests := "requests " + amountList(l.Requests)
+	if n := len(l.Alternatives); n > 0 {
+		requests += "; " + plural(n, "other instance type") + " would do"
+	}
+	out := []string{requests}
+	if len(l.Requirements) > 0 {
+		out = append(out, "where "+requirementList(l.Requirements))
+	}
+	if len(l.Labels) > 0 {
+		labels := make([]string, 0, len(l.Labels))
+		for _, key := range slices.Sorted(maps.Keys(l.Labels)) {
+			labels = append(labels, key+"="+l.Labels[key])
+		}
+		out = append(out, "labels "+strings.Join(labels, ", "))
+	}
+	return out
+}
+
+func (r Report) placementTable(b *strings.Builder) {
+	var g grid
+	g.add(nil, "NODE", "NODEPOOL", "PODS")
+	for _, p := range r.Placements {
+		name, pool := p.Node, p.NodePool
+		if name == "" {
+			name = "(nodeclaim " + p.NodeClaim + ")"
+		}
+		if pool == "" {
+			pool = "-"
+		}
+		g.add(nil, name, pool, podList(p.Workloads))
+	}
+	g.write(b)
+}
+
+// write shows pods and their reasons; NodePools with the same obstacle share a line.
+func (u Refusal) write(b *strings.Builder) {
+	b.WriteString(indentLines(indent, wrap(podList(u.Workloads))))
+	const inner = indent + indent
+	for i := 0; i < len(u.Reasons); {
+		why, pools := u.Reasons[i], []string{}
+		for i < len(u.Reasons) && u.Reasons[i].same(why) {
+			pools = append(pools, u.Reasons[i].NodePool)
+			i++
+		}
+		label := ""
+		if why.NodePool != "" {
+			label = strings.Join(pools, ", ") + ": "
+		}
+		b.WriteString(inner + label + why.Message + "\n")
+		if len(why.Requests) > 0 {
+			b.WriteString(inner + indent + "asked for: " + amountList(why.Requests) + "\n")
+		}
+		if len(why.Requirements) > 0 {
+			b.WriteString(inner + indent + "where: " + requirementList(why.Requirements) + "\n")
+		}
+		writeHelp(b, inner+indent, why.Help)
+	}
+}
+
+// same reports whether two obstacles read alike.
+func (r Reason) same(o Reason) bool {
+	return r.Message == o.Message && r.Code == o.Code && maps.Equal(r.Requests, o.Requests) &&
+		requirementList(r.Requirements) == requirementList(o.Requirements)
+}
+
+func writeHelp(b *strings.Builder, before, help string) {
+	if help != "" {
+		b.WriteString(before + "what would help: " + help + "\n")
+	}
+}
+
+func (r Report) sum() string {
+	pods := r.Total.Pods
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{
+		{pods.OnNewNodes, "on new nodes"},
+		{pods.OnExistingNodes, "on existing nodes"},
+		{pods.Unschedulable, "without a place"},
+		{pods.Ignored, "ignored"},
+	} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	all := pods.OnNewNodes + pods.OnExistingNodes + pods.Unschedulable + pods.Ignored
+	text := plural(all, "pod")
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	return fmt.Sprintf("Total: %s to launch, $%s/h; %s\n", plural(r.Total.Nodes, "node"), price(r.Total.PricePerHour), text)
+}
+
+func price(dollars float64) string { return strconv.FormatFloat(dollars, 'f', 4, 64) }
+
+// podList is "3 api, 31 web": the number of pods of each workload.
+func podList(workloads []Workload) string {
+	parts := make([]string, len(workloads))
+	for i, w := range workloads {
+		name := w.Name
+		if w.Namespace != "" && w.Namespace != metav1.NamespaceDefault {
+			name = w.Namespace + "/" + name
+		}
+		parts[i] = strconv.Itoa(w.Pods) + " " + name
+	}
+	return strings.Join(parts, ", ")
+}
+
+// amountList is "cpu 31, memory 31Gi": without the number of pods, which is shown elsewhere.
+func amountList(amounts map[string]string) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(amounts)) {
+		if name != "pods" {
+			parts = append(parts, name+" "+amounts[name])
+		}
+	}
+	if len(parts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// shownValues is how many values of a requirement the table shows before it counts the rest.
+const shownValues = 5
+
+func requirementList(list []Requirement) string {
+	parts := make([]string, len(list))
+	for i, r := range list {
+		parts[i] = r.Key + " " + r.Operator
+		if len(r.Values) > 0 {
+			shown := r.Values[:min(len(r.Values), shownValues)]
+			parts[i] += " [" + strings.Join(shown, " ")
+			if rest := len(r.Values) - len(shown); rest > 0 {
+				parts[i] += fmt.Sprintf(" and %d others", rest)
+			}
+			parts[i] += "]"
+		}
+		if r.MinValues > 0 {
+			parts[i] += fmt.Sprintf(" minValues %d", r.MinValues)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// brace shortens names with a common beginning: zone-{a,b,c}.
+func brace(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	prefix := names[0]
+	for _, name := range names[1:] {
+		for !strings.HasPrefix(name, prefix) {
+			prefix = prefix[:len(prefix)-1]
+		}
+	}
+	if len(prefix) < 3 {
+		return strings.Join(names, " ")
+	}
+	rest := make([]string, len(names))
+	for i, name := range names {
+		rest[i] = name[len(prefix):]
+	}
+	return prefix + "{" + strings.Join(rest, ",") + "}"
+}
+
+func indentLines(before string, lines []string) string {
+	return before + strings.Join(lines, "\n"+before) + "\n"
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
