@@ -33,7 +33,7 @@ func kindsOfTests() []client.ObjectList {
 }
 
 // wipe removes what tests made, finalizers and all, and returns when nothing is left. It is not the way in which a cluster is
-// left in order: tests that are about that look before this runs. No controller may be running.
+// left in order: tests that are about that look for themselves. No controller may act meanwhile; one may be frozen.
 func (w *world) wipe() {
 	w.t.Helper()
 	// Owners are gone first, so that nothing comes back; what comes back nevertheless is found in the next round.
