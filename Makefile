@@ -44,8 +44,8 @@ test: build local ## Run every test: unit, CRDs, scenarios on the engine and on 
 	  done; \
 	  if [ -n "$$failed" ]; then echo "failed in module$$failed"; exit 1; fi
 
-bench: ## Run the benchmarks of the engine
-	@go test -bench=. -run='^$$' ./internal/core/...
+bench: ## Measure the engine side by side with the peer: QUICK=1 CASE=name TRACE=file.csv
+	@go build -C bench -o $(BIN)/bench . && $(BIN)/bench $(if $(QUICK),-quick) -case='$(CASE)' -trace='$(TRACE)'
 
 lint: ## Check style, architecture and that generated files are fresh
 	@echo "building golangci-lint"; go build -C tools/golangci-lint -o $(BIN)/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint

@@ -1,0 +1,68 @@
+// Package contest puts the same question to several schedulers and measures how each answers: seconds, allocated bytes,
+// nodes, dollars an hour. The answers are judged by one rule that shares no code with any of them.
+package contest
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+)
+
+// Input is the question: which machines for these pods? Nobody may change what it points to.
+type Input struct {
+	// Cloud has the rules for labels; its provider is not called.
+	Cloud cloud.Cloud
+	// Types are what every pool may launch.
+	Types      []*cloud.InstanceType
+	Pools      []*v1.NodePool
+	DaemonSets []*appsv1.DaemonSet
+	Pods       []*corev1.Pod
+	// IgnorePreferences drops soft node affinity.
+	IgnorePreferences bool
+}
+
+// Answer is what a scheduler would launch.
+type Answer struct {
+	// Claims are the objects to create, with the requirements and requests to launch by.
+	Claims []*v1.NodeClaim
+	// Placed is how many pods the claims are for.
+	Placed int
+}
+
+// Contestant is a scheduler.
+type Contestant struct {
+	Name string
+	// Prepare puts the input into the contestant's own types, anew for every run. It is not measured.
+	Prepare func(Input) (Run, error)
+}
+
+// Run is one question to one contestant.
+type Run interface {
+	// Solve answers the question, up to and including the objects to create. It is what is measured.
+	Solve() error
+	// Answer translates what Solve has found for the judge. It is not measured.
+	Answer() (Answer, error)
+}
+
+// Bill is what the answer costs in dollars an hour: each claim at the cheapest offering that can be bought, is compatible
+// with the claim and has room for its requests. It fails when a claim cannot be launched at all.
+func Bill(in Input, a Answer) (float64, error) {
+	menu := cloud.NewMenu(in.Types, in.Cloud.Labels)
+	sum := 0.0
+	for i, claim := range a.Claims {
+		price, found := 0.0, false
+		for candidate := range menu.Candidates(claim) {
+			price, found = candidate.Offering.Price, true
+			break
+		}
+		if !found {
+			return 0, fmt.Errorf("claim %d of %d: %w", i+1, len(a.Claims), menu.Refusal(claim))
+		}
+		sum += price
+	}
+	return sum, nil
+}

@@ -1,0 +1,78 @@
+package contest
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// Score is how one contestant did.
+type Score struct {
+	// Seconds and AllocatedBytes are medians over Runs runs.
+	Seconds        float64 `json:"seconds"`
+	AllocatedBytes uint64  `json:"allocatedBytes"`
+	Runs           int     `json:"runs"`
+	Nodes          int     `json:"nodes"`
+	DollarsPerHour float64 `json:"dollarsPerHour"`
+	// Unplaced is how many pods were left without a place.
+	Unplaced int `json:"unplaced"`
+}
+
+// Effort bounds how often a question is repeated: until Budget is spent, at least once and at most Runs times.
+type Effort struct {
+	Runs   int
+	Budget time.Duration
+}
+
+// Measure lets c answer. The heap is collected before each run, so that nobody pays for the garbage of others.
+func Measure(c Contestant, in Input, effort Effort) (Score, error) {
+	var seconds []float64
+	var bytes []uint64
+	var score Score
+	for spent := time.Duration(0); len(seconds) == 0 || len(seconds) < effort.Runs && spent < effort.Budget; {
+		run, err := c.Prepare(in)
+		if err != nil {
+			return Score{}, fmt.Errorf("preparing %s: %w", c.Name, err)
+		}
+		took, allocated, err := timed(run)
+		if err != nil {
+			return Score{}, fmt.Errorf("running %s: %w", c.Name, err)
+		}
+		spent += took
+		seconds, bytes = append(seconds, took.Seconds()), append(bytes, allocated)
+		if len(seconds) > 1 {
+			continue
+		}
+		if score, err = judge(in, run); err != nil {
+			return Score{}, fmt.Errorf("judging %s: %w", c.Name, err)
+		}
+	}
+	score.Seconds, score.AllocatedBytes, score.Runs = median(seconds), median(bytes), len(seconds)
+	return score, nil
+}
+
+func judge(in Input, run Run) (Score, error) {
+	answer, err := run.Answer()
+	if err != nil {
+		return Score{}, err
+	}
+	bill, err := Bill(in, answer)
+	return Score{Nodes: len(answer.Claims), DollarsPerHour: bill, Unplaced: len(in.Pods) - answer.Placed}, err
+}
+
+func timed(run Run) (took time.Duration, allocated uint64, err error) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	err = run.Solve()
+	took = time.Since(start)
+	runtime.ReadMemStats(&after)
+	return took, after.TotalAlloc - before.TotalAlloc, err
+}
+
+func median[T float64 | uint64](values []T) T {
+	slices.Sort(values)
+	return values[len(values)/2]
+}

@@ -1,0 +1,140 @@
+// Program bench puts the same pods to our engine and to sigs.k8s.io/karpenter, side by side in one run, and prints how both
+// did. See docs/performance.md.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+	"strings"
+	"time"
+
+	"github.com/karpenter-anew/karpenter/bench/contest"
+	"github.com/karpenter-anew/karpenter/bench/ours"
+	"github.com/karpenter-anew/karpenter/bench/peer"
+	"github.com/karpenter-anew/karpenter/bench/workload"
+)
+
+// settings are the flags.
+type settings struct {
+	cases, one, trace, out, only, profile string
+	quick                                 bool
+	effort                                contest.Effort
+}
+
+func main() {
+	var s settings
+	flag.StringVar(&s.cases, "cases", "bench/cases", "the directory of the cases")
+	flag.StringVar(&s.one, "case", "", "run only this case: a name, or the path of a directory")
+	flag.BoolVar(&s.quick, "quick", false, "run the small sizes only")
+	flag.StringVar(&s.trace, "trace", "", "the list of pods for the cases that need one: a CSV file")
+	flag.StringVar(&s.out, "out", "bench/results.json", "where to write the results")
+	flag.StringVar(&s.only, "only", "", "run only one side: ours or peer")
+	flag.StringVar(&s.profile, "cpuprofile", "", "write a CPU profile of the whole run to this file; best with -only")
+	flag.IntVar(&s.effort.Runs, "runs", 5, "repeat each measurement up to this often and report the median")
+	flag.DurationVar(&s.effort.Budget, "budget", 2*time.Second, "do not start another repetition after this much measured time")
+	flag.Parse()
+	if err := run(context.Background(), s); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, s settings) error {
+	cases, err := choose(s)
+	if err != nil {
+		return err
+	}
+	if s.profile != "" {
+		f, err := os.Create(s.profile)
+		if err != nil {
+			return fmt.Errorf("creating the profile: %w", err)
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return fmt.Errorf("starting the profile: %w", err)
+		}
+		defer pprof.StopCPUProfile()
+	}
+	t := newTable(os.Stdout)
+	r := results{Date: time.Now().UTC().Format(time.DateOnly), Cores: runtime.GOMAXPROCS(0), Go: runtime.Version()}
+	for _, c := range cases {
+		for _, size := range c.Sizes(s.quick) {
+			row, err := measure(ctx, s, c, size)
+			if errors.Is(err, workload.ErrNoTrace) && s.one == "" {
+				t.note("skipped " + err.Error())
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			t.row(row)
+			r.Rows = append(r.Rows, row)
+		}
+	}
+	return r.write(s.out)
+}
+
+// choose reads the cases to run. A trace without a case means the cases that are made for traces.
+func choose(s settings) ([]workload.Case, error) {
+	if s.only != "" && s.only != "ours" && s.only != "peer" {
+		return nil, fmt.Errorf("-only: %q is neither ours nor peer", s.only)
+	}
+	if s.one == "" {
+		return workload.Find(s.cases)
+	}
+	folder := s.one
+	if !strings.ContainsRune(s.one, filepath.Separator) {
+		folder = filepath.Join(s.cases, s.one)
+	}
+	c, err := workload.Read(folder)
+	return []workload.Case{c}, err
+}
+
+func measure(ctx context.Context, s settings, c workload.Case, size int) (row, error) {
+	in, err := c.Input(ctx, size, s.trace)
+	if err != nil {
+		return row{}, err
+	}
+	r := row{Case: c.Name, Pods: len(in.Pods), Types: len(in.Types)}
+	for _, side := range []struct {
+		contestant contest.Contestant
+		score      **contest.Score
+	}{{ours.Contestant(), &r.Ours}, {peer.Contestant(), &r.Peer}} {
+		if s.only != "" && s.only != side.contestant.Name {
+			continue
+		}
+		score, err := contest.Measure(side.contestant, in, s.effort)
+		if err != nil {
+			return row{}, fmt.Errorf("case %s, %d pods: %w", c.Name, len(in.Pods), err)
+		}
+		*side.score = &score
+	}
+	r.compare()
+	return r, nil
+}
+
+// results is what is written for programs to read.
+type results struct {
+	Date  string `json:"date"`
+	Cores int    `json:"cores"`
+	Go    string `json:"go"`
+	Rows  []row  `json:"rows"`
+}
+
+func (r results) write(path string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("rendering the results: %w", err)
+	}
+	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil {
+		return fmt.Errorf("writing the results: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+// Package ours is this repository's engine as a contestant.
+package ours
+
+import (
+	"slices"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/bench/contest"
+	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/ingest"
+)
+
+// Contestant answers the way the provisioner does, from API objects to NodeClaims, and starts from nothing each time: what
+// is measured includes the translation of every pod, DaemonSet, pool and instance type, the snapshot, compiling and
+// solving the problem, and rendering the claims.
+func Contestant() contest.Contestant {
+	return contest.Contestant{Name: "ours", Prepare: func(in contest.Input) (contest.Run, error) { return &run{in: in}, nil }}
+}
+
+type run struct {
+	in     contest.Input
+	answer contest.Answer
+}
+
+// Answer is what Solve has found.
+func (r *run) Answer() (contest.Answer, error) { return r.answer, nil }
+
+// Solve answers the question.
+func (r *run) Solve() error {
+	in := r.in
+	translator := ingest.New(in.Cloud.Labels)
+	store := cluster.NewStore(in.Cloud, translator)
+	for _, set := range in.DaemonSets {
+		store.UpdateDaemonSet(set)
+	}
+	for _, pod := range in.Pods {
+		store.UpdatePod(pod)
+	}
+	batch := translator.Batch(store.Snapshot(), solve.Options{
+		IgnorePreferences: in.IgnorePreferences,
+		MaxInstanceTypes:  in.Cloud.MaxInstanceTypes,
+	})
+	problem := batch.Problem
+	types := translator.Catalog(in.Types)
+	for _, pool := range in.Pools {
+		problem.Pools = append(problem.Pools, translator.Pool(pool, types))
+	}
+	problem.Resources = translator.Resources().Names()
+	plan := solve.Solve(problem)
+	for _, claim := range plan.Claims {
+		r.answer.Placed += len(claim.Pods)
+		r.answer.Claims = append(r.answer.Claims, translator.NodeClaim(poolNamed(in.Pools, claim.Pool), claim, nil))
+	}
+	return nil
+}
+
+func poolNamed(pools []*v1.NodePool, name string) *v1.NodePool {
+	return pools[slices.IndexFunc(pools, func(p *v1.NodePool) bool { return p.Name == name })]
+}

@@ -1,0 +1,207 @@
+// Package workload reads the cases of the bench. A case is a directory with a case.yaml and the manifests of the
+// NodePools, DaemonSets and, if the pods do not come from a generator, the workloads.
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/karpenter-anew/karpenter/api/crds"
+	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/bench/contest"
+	"github.com/karpenter-anew/karpenter/internal/manifest"
+)
+
+// fileName is the file that makes a directory a case.
+const fileName = "case.yaml"
+
+// Case is one workload, measured at several sizes.
+type Case struct {
+	// Name is the directory's.
+	Name string `json:"-"`
+	// Description is one sentence for the table's readers.
+	Description string `json:"description"`
+	// Catalog names what can be bought: ladder-<n>, generic, or a region such as aws/us-east-1.
+	Catalog string `json:"catalog"`
+	// CatalogFile is a file of instance types to use instead, relative to the case, in the format of the kwok provider.
+	CatalogFile string `json:"catalogFile"`
+	// Pods are the sizes to measure. Without any, the case has the pods its manifests or its trace have.
+	Pods []int `json:"pods"`
+	// QuickPods are the sizes of a quick run; without any, those of Pods up to 2000.
+	QuickPods []int `json:"quickPods"`
+	// IgnorePreferences runs both sides with soft node affinity dropped.
+	IgnorePreferences bool `json:"ignorePreferences"`
+	// Generator makes the pods. At most one of Mix and Trace is set.
+	Generator struct {
+		Mix   *Mix   `json:"mix"`
+		Trace *Trace `json:"trace"`
+	} `json:"generator"`
+
+	folder string
+}
+
+// ErrNoTrace is for a case that needs a list of pods when none was given.
+var ErrNoTrace = errors.New("it needs a list of pods: TRACE=file.csv")
+
+// Find lists the cases below folder, sorted by name.
+func Find(folder string) ([]Case, error) {
+	files, err := filepath.Glob(filepath.Join(folder, "*", fileName))
+	if err != nil {
+		return nil, fmt.Errorf("looking for cases in %s: %w", folder, err)
+	}
+	var cases []Case
+	for _, file := range files {
+		c, err := Read(filepath.Dir(file))
+		if err != nil {
+			return nil, err
+		}
+		cases = append(cases, c)
+	}
+	return cases, nil
+}
+
+// Read reads the case in folder.
+func Read(folder string) (Case, error) {
+	file := filepath.Join(folder, fileName)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return Case{}, fmt.Errorf("reading a case: %w", err)
+	}
+	c := Case{Name: filepath.Base(folder), folder: folder}
+	if err := yaml.UnmarshalStrict(text, &c); err != nil {
+		return Case{}, fmt.Errorf("%s: %w", file, err)
+	}
+	if err := c.check(); err != nil {
+		return Case{}, fmt.Errorf("%s: %w", file, err)
+	}
+	return c, nil
+}
+
+func (c Case) check() error {
+	made := c.Generator.Mix != nil || c.Generator.Trace != nil
+	switch {
+	case (c.Catalog == "") == (c.CatalogFile == ""):
+		return errors.New("give either catalog or catalogFile")
+	case c.Generator.Mix != nil && c.Generator.Trace != nil:
+		return errors.New("generator: give either mix or trace")
+	case c.Generator.Mix != nil && len(c.Pods) == 0:
+		return errors.New("pods: a generated mix needs at least one size")
+	case !made && len(c.Pods) > 0:
+		return errors.New("pods: sizes need a generator; without one the case has the pods of its manifests")
+	case slices.ContainsFunc(slices.Concat(c.Pods, c.QuickPods), func(n int) bool { return n <= 0 }):
+		return errors.New("pods: sizes are positive")
+	case c.Generator.Mix != nil:
+		return c.Generator.Mix.check()
+	}
+	return nil
+}
+
+// mostQuickPods is the size up to which a case is part of a quick run unless it says otherwise.
+const mostQuickPods = 2000
+
+// Sizes are the numbers of pods to measure. 0 stands for as many as there are.
+func (c Case) Sizes(quick bool) []int {
+	sizes := c.Pods
+	if quick {
+		if sizes = c.QuickPods; len(sizes) == 0 {
+			sizes = slices.DeleteFunc(slices.Clone(c.Pods), func(n int) bool { return n > mostQuickPods })
+		}
+	}
+	if len(c.Pods) == 0 && len(sizes) == 0 {
+		return []int{0}
+	}
+	return sizes
+}
+
+// Input is the question at one of the case's sizes. trace is the path of the list of pods, for the cases that need one.
+func (c Case) Input(ctx context.Context, size int, trace string) (contest.Input, error) {
+	in := contest.Input{IgnorePreferences: c.IgnorePreferences}
+	objects, err := c.objects()
+	if err == nil {
+		var made []client.Object
+		made, err = c.generate(size, trace)
+		objects = append(objects, made...)
+	}
+	if err != nil {
+		return contest.Input{}, fmt.Errorf("case %s: %w", c.Name, err)
+	}
+	for _, o := range manifest.Expand(objects) {
+		if err := take(&in, o); err != nil {
+			return contest.Input{}, fmt.Errorf("case %s: %w", c.Name, err)
+		}
+	}
+	if len(in.Pools) == 0 || len(in.Pods) == 0 {
+		return contest.Input{}, fmt.Errorf("case %s: it has %d NodePools and %d pods, and needs both", c.Name, len(in.Pools), len(in.Pods))
+	}
+	if err := c.shop(ctx, &in); err != nil {
+		return contest.Input{}, fmt.Errorf("case %s: %w", c.Name, err)
+	}
+	return in, nil
+}
+
+// objects are what the manifests of the case describe.
+func (c Case) objects() ([]client.Object, error) {
+	definitions, err := crds.Kwok()
+	if err != nil {
+		return nil, err
+	}
+	reader, err := manifest.NewReader(definitions)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(c.folder)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, e := range entries {
+		if name := e.Name(); name != fileName && (strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")) {
+			files = append(files, filepath.Join(c.folder, name))
+		}
+	}
+	m, err := reader.ReadPaths(files, nil)
+	return m.Objects, err
+}
+
+func (c Case) generate(size int, trace string) ([]client.Object, error) {
+	switch {
+	case c.Generator.Mix != nil:
+		return c.Generator.Mix.pods(size), nil
+	case c.Generator.Trace != nil && trace == "":
+		return nil, ErrNoTrace
+	case c.Generator.Trace != nil:
+		return c.Generator.Trace.pods(trace, size)
+	}
+	return nil, nil
+}
+
+// take puts an object where it belongs in the question.
+func take(in *contest.Input, o client.Object) error {
+	switch o := o.(type) {
+	case *v1.NodePool:
+		in.Pools = append(in.Pools, o)
+	case *appsv1.DaemonSet:
+		in.DaemonSets = append(in.DaemonSets, o)
+	case *corev1.Pod:
+		if o.Spec.NodeName != "" {
+			return fmt.Errorf("pod %s/%s: only pending pods are measured so far", o.Namespace, o.Name)
+		}
+		in.Pods = append(in.Pods, o)
+	case *v1.NodeClaim, *corev1.Node:
+		return fmt.Errorf("%s %s: only empty clusters are measured so far", o.GetObjectKind().GroupVersionKind().Kind, o.GetName())
+	case *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *v1alpha1.KWOKNodeClass:
+		// Workloads have become pods; the node class says nothing.
+	}
+	return nil
+}
