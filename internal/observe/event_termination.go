@@ -31,9 +31,15 @@ func Disrupted(pod *corev1.Pod, deadline time.Time, granted time.Duration, own *
 		"This bypasses the PDB of the pod and the do-not-disrupt annotation.", deadline.Format("2006-01-02 15:04:05 -0700 MST"), int64(granted.Seconds()), ownText), string(pod.UID))
 }
 
-// FailedDraining says what a drain waits for.
-func FailedDraining(node *corev1.Node, why error) Event {
-	return warning(node, "FailedDraining", fmt.Sprintf("Failed to drain node, %v", why), node.Name)
+// FailedDraining says what a drain waits for. blocker names the pod that holds it up, or is empty when pods are merely on their way
+// out: the reference tells repetitions apart by the node alone, and so its first "pods are waiting" hides for two minutes which budget
+// stands in the way.
+func FailedDraining(node *corev1.Node, why error, blocker string) Event {
+	dedupe := []string{node.Name}
+	if blocker != "" {
+		dedupe = append(dedupe, blocker)
+	}
+	return warning(node, "FailedDraining", fmt.Sprintf("Failed to drain node, %v", why), dedupe...)
 }
 
 // AwaitingVolumeDetachment says which attachments keep a node.

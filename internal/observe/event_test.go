@@ -41,7 +41,7 @@ func everyEvent() []Event {
 	out = append(out, ConsolidationRejected(node, claim, "<command>", "churn", 0.123)...)
 	out = append(out, ConsolidationApproved(node, claim, score)...)
 	out = append(out, NodePoolConsolidationApproved(pool, score))
-	out = append(out, Evicted(pod, "Drifted"), Disrupted(pod, end, 90*time.Second, &grace), FailedDraining(node, errors.New("3 pods are waiting to be evicted")))
+	out = append(out, Evicted(pod, "Drifted"), Disrupted(pod, end, 90*time.Second, &grace), FailedDraining(node, errors.New("3 pods are waiting to be evicted"), ""))
 	out = append(out, AwaitingVolumeDetachment(node, []string{"a", "b", "c", "d", "e", "f", "g"}))
 	out = append(out, NodeTerminationGracePeriodExpiring(node, end.Format(time.RFC3339)), NodeClaimTerminationGracePeriodExpiring(claim, end.Format(time.RFC3339)))
 	out = append(out, NodeRepairBlocked(node, claim, pool)...)

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -99,6 +100,17 @@ func TestPodsOfTheSameNameAreDifferent(t *testing.T) {
 	}
 	if len(s.sent) != 2 {
 		t.Errorf("%d events, want one for each namespace", len(s.sent))
+	}
+}
+
+func TestWaitingPodsDoNotHideTheBudgetInTheWay(t *testing.T) {
+	r, s, _ := newTestRecorder()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
+	waiting := FailedDraining(node, errors.New("2 pods are waiting to be evicted"), "")
+	blocked := FailedDraining(node, errors.New("evicting pod violates a PDB (Pod=default/a)"), "default/a")
+	r.Publish(waiting, blocked, waiting, blocked)
+	if len(s.sent) != 2 {
+		t.Errorf("published %q, want each once", s.sent)
 	}
 }
 

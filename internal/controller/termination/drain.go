@@ -35,7 +35,7 @@ func (t *Termination) drain(ctx context.Context, d departure) verdict {
 	t.queue.Hasten(d.deadline, plan.deleteNow...)
 	t.queue.Add(d.deadline, plan.evict...)
 	if plan.waiting > 0 {
-		t.Recorder.Publish(observe.FailedDraining(d.node, fmt.Errorf("%d pods are waiting to be evicted", plan.waiting)))
+		t.Recorder.Publish(observe.FailedDraining(d.node, fmt.Errorf("%d pods are waiting to be evicted", plan.waiting), ""))
 		return verdict{after: drainPeriod}
 	}
 	if d.claim == nil {

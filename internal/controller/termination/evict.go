@@ -99,7 +99,7 @@ func (q *EvictionQueue) blocked(ctx context.Context, pod *corev1.Pod, why error)
 	if err := q.Client.Get(ctx, types.NamespacedName{Name: pod.Spec.NodeName}, node); err != nil {
 		return reconcile.Result{}, fmt.Errorf("getting node %q: %w", pod.Spec.NodeName, err)
 	}
-	q.Recorder.Publish(observe.FailedDraining(node, why))
+	q.Recorder.Publish(observe.FailedDraining(node, why, pod.Namespace+"/"+pod.Name))
 	return loop.Again(), nil
 }
 
