@@ -27,10 +27,12 @@ func (w *world) idle() []IdlePod {
 // idleness says why a pod without a node waits for none; empty for all other pods.
 func idleness(pod *corev1.Pod) string {
 	switch {
-	case pod.Spec.NodeName != "" || podrules.Provisionable(pod):
+	case pod.Spec.NodeName != "":
 		return ""
 	case podrules.Terminal(pod):
 		return "it has finished"
+	case podrules.Provisionable(pod):
+		return ""
 	case podrules.OwnedByDaemonSet(pod):
 		return "it belongs to a DaemonSet, whose pods come with nodes"
 	case podrules.OwnedByNode(pod):

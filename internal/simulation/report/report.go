@@ -61,7 +61,8 @@ type Launch struct {
 	PricePerHour float64 `json:"pricePerHour"`
 	// Requests is what pods and daemons ask of one node, as Kubernetes quantities.
 	Requests map[string]string `json:"requests"`
-	// Requirements are what the pods demand of the node beyond what the NodePool says.
+	// Requirements are what the launch is bound to beyond what the NodePool says, because of its pods or because nothing
+	// else is on offer.
 	Requirements []Requirement `json:"requirements"`
 	// Labels are those that the node gets beyond the NodePool's template.
 	Labels map[string]string `json:"labels"`

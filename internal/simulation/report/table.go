@@ -165,7 +165,7 @@ func (r Report) sum() string {
 
 func price(dollars float64) string { return strconv.FormatFloat(dollars, 'f', 4, 64) }
 
-// podList is "3 api, 31 web": the number of pods of each workload.
+// podList is "3 api, 31 web, alone": the number of pods of each workload, and pods of none.
 func podList(workloads []Workload) string {
 	parts := make([]string, len(workloads))
 	for i, w := range workloads {
@@ -173,7 +173,10 @@ func podList(workloads []Workload) string {
 		if w.Namespace != "" && w.Namespace != metav1.NamespaceDefault {
 			name = w.Namespace + "/" + name
 		}
-		parts[i] = strconv.Itoa(w.Pods) + " " + name
+		parts[i] = name
+		if w.Kind != "Pod" || w.Pods != 1 {
+			parts[i] = strconv.Itoa(w.Pods) + " " + name
+		}
 	}
 	return strings.Join(parts, ", ")
 }

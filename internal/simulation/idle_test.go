@@ -1,0 +1,38 @@
+package simulation
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestIdleness(t *testing.T) {
+	unschedulable := corev1.PodStatus{Conditions: []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+	}}}
+	nominated := *unschedulable.DeepCopy()
+	nominated.NominatedNodeName = "node-1"
+	owned := func(apiVersion, kind string) metav1.ObjectMeta {
+		is := true
+		return metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: "x", Controller: &is}}}
+	}
+	for _, c := range []struct {
+		want string
+		pod  corev1.Pod
+	}{
+		{"", corev1.Pod{Status: unschedulable}},
+		{"", corev1.Pod{Spec: corev1.PodSpec{NodeName: "node-1"}}},
+		{"it has finished", corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodSucceeded}}},
+		{"it has finished", corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed, Conditions: unschedulable.Conditions}}},
+		{"it belongs to a DaemonSet, whose pods come with nodes", corev1.Pod{ObjectMeta: owned("apps/v1", "DaemonSet"), Status: unschedulable}},
+		{"it is a static pod of a node", corev1.Pod{ObjectMeta: owned("v1", "Node"), Status: unschedulable}},
+		{"kube-scheduler makes room for it on node node-1", corev1.Pod{Status: nominated}},
+		{"scheduling gate a/b holds it back", corev1.Pod{Spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "a/b"}}}}},
+		{"its status does not say that kube-scheduler found no place for it", corev1.Pod{}},
+	} {
+		if got := idleness(&c.pod); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
