@@ -141,6 +141,31 @@ func TestSimulateExamples(t *testing.T) {
 	}
 }
 
+// TestSimulatePage keeps the example in the documentation equal to what is printed.
+func TestSimulatePage(t *testing.T) {
+	const page, command = "docs/simulate.md", "\n$ karpenter simulate -f examples/simulate/does-not-fit.yaml\n"
+	t.Chdir("../..")
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), command)
+	shown, after, ends := strings.Cut(rest, "```")
+	if !found || !ends {
+		t.Fatalf("%s does not show %s", page, command)
+	}
+	got := simulate("", "-f", "examples/simulate/does-not-fit.yaml").Stdout
+	if *update {
+		if err := os.WriteFile(page, []byte(before+command+got+"```"+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(got, shown); diff != "" {
+		t.Errorf("%s is stale, run the test with -update (-printed +shown)\n%s", page, diff)
+	}
+}
+
 // TestSimulateReportsWhatCannotBeWritten makes a full disk a failure.
 func TestSimulateReportsWhatCannotBeWritten(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)

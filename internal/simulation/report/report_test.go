@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -130,6 +132,35 @@ func everyPod(r Report) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// TestEveryFieldIsDocumented looks for the name of every field of the document in the page about it.
+func TestEveryFieldIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/simulate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range fieldNames(reflect.TypeFor[Report]()) {
+		if !regexp.MustCompile("`[^`]*\\b" + name + `\b`).Match(page) {
+			t.Errorf("docs/simulate.md does not mention the field %s", name)
+		}
+	}
+}
+
+// fieldNames is the JSON names of the fields of a type and of what it holds.
+func fieldNames(of reflect.Type) []string {
+	switch of.Kind() {
+	case reflect.Slice, reflect.Map:
+		return fieldNames(of.Elem())
+	case reflect.Struct:
+		var out []string
+		for i := range of.NumField() {
+			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+			out = append(append(out, name), fieldNames(of.Field(i).Type)...)
+		}
+		return out
+	}
+	return nil
 }
 
 func TestBrace(t *testing.T) {
