@@ -17,58 +17,122 @@ const (
 	maxPieces = 256
 )
 
-// rightSize splits claims whose pods are cheaper on several smaller machines.
+// rightSize splits claims whose pods are cheaper on several machines.
 //
-// Problem: first fit fills a claim as long as any type can hold it, so a claim may end on the dearest machine there is.
-// Approach: for each claim, take the columns with the best price per pod-equivalent as caps, pack its pods again first-fit
-// using only columns that cost no more than the cap, and keep the cheapest outcome if it saves enough. Invariant: the
-// plan never gets dearer and no pod loses its place. Cost: splitCaps repackings per claim.
+// Problem: first fit fills a claim as long as any type can hold it, so a claim may end on the dearest machine there is, and
+// pods that could run anywhere may end on a machine that only one of them needs. Approach: pack the pods of each claim
+// again in a few ways (machines below a price cap, for the caps that carry the claim's mix of resources most cheaply; pods
+// with different demands apart) and keep the cheapest outcome if it saves enough. Invariant: the plan never gets dearer and
+// no pod loses its place. Cost: splitCaps repackings per claim and per demand in it.
 func (s *solver) rightSize() {
 	var out []*claim
 	for _, cl := range s.claims {
-		out = append(out, s.split(cl)...)
+		out = append(out, cl.split()...)
 	}
 	s.claims = out
 }
 
-func (s *solver) split(cl *claim) []*claim {
-	price := cl.price()
-	best, bestPrice := []*claim{cl}, price*(1-worthwhile)
-	for _, limit := range cl.caps() {
-		pieces := cl.repack(limit)
-		if pieces == nil {
-			continue
+// split is the cheapest way found to run the pods of cl, which is cl itself if nothing saves enough.
+func (cl *claim) split() []*claim {
+	best := cl.capped()
+	var apart []*claim
+	for _, part := range cl.byDemand() {
+		apart = append(apart, part.capped()...)
+	}
+	if len(apart) > 1 && price(apart) < price(best) {
+		best = apart
+	}
+	if len(best) == 1 || price(best) >= cl.price()*(1-worthwhile) {
+		return []*claim{cl}
+	}
+	limits := cl.t.limits
+	if !limits.unlimited() {
+		for _, piece := range best {
+			piece.cheapestOnly()
 		}
-		total := 0.0
-		for _, piece := range pieces {
-			total += piece.price()
-		}
-		if total < bestPrice && cl.affordable(pieces) {
-			best, bestPrice = pieces, total
+		if !cl.affordable(best) {
+			return []*claim{cl}
 		}
 	}
-	if len(best) > 1 {
-		cl.t.limits.release(cl)
-		for _, piece := range best {
-			piece.widen()
-			cl.t.limits.charge(piece)
+	limits.release(cl)
+	for _, piece := range best {
+		limits.charge(piece)
+	}
+	for _, piece := range best {
+		limits.release(piece)
+		piece.widen()
+		limits.charge(piece)
+	}
+	return best
+}
+
+func price(claims []*claim) float64 {
+	sum := 0.0
+	for _, cl := range claims {
+		sum += cl.price()
+	}
+	return sum
+}
+
+// capped is the cheapest of cl and its repackings into machines below a price cap.
+func (cl *claim) capped() []*claim {
+	best := []*claim{cl}
+	for _, limit := range cl.caps() {
+		if pieces := cl.repack(limit); pieces != nil && price(pieces) < price(best) {
+			best = pieces
 		}
 	}
 	return best
 }
 
-// widen lets a piece be any machine again that can hold its pods: the cap has done its work, and more candidates make the
-// launch more likely. Under limits the instance types stay as they were charged, in whatever way they are offered.
-func (cl *claim) widen() {
-	charged := map[int]bool{}
-	for column := range cl.mask.all() {
-		charged[cl.t.columns.owner[column]] = true
+// byDemand is one claim for every different demand on labels among the pods of cl, or nothing if all demand the same.
+func (cl *claim) byDemand() []*claim {
+	parts := map[*conjunction]*claim{}
+	var out []*claim
+	for _, f := range cl.fills {
+		part, ok := parts[f.stage.conjunction]
+		if !ok {
+			part = cl.t.open(cl.t.states[cl.t.root].mask)
+			parts[f.stage.conjunction] = part
+			out = append(out, part)
+		}
+		o := part.consider(f.class, f.stage, len(f.pods))
+		if o.pods < len(f.pods) {
+			return nil
+		}
+		part.put(f.class, f.stage, o, f.pods)
 	}
+	if len(out) == 1 {
+		return nil
+	}
+	return out
+}
+
+// cheapestOnly keeps the candidates at the lowest price.
+func (cl *claim) cheapestOnly() {
+	low, kinds := cl.price(), cl.t.states[cl.state].kinds
 	mask := newBitset(cl.t.columns.len())
-	for column := range cl.t.states[cl.state].mask.all() {
-		within := cl.t.limits.unlimited() || charged[cl.t.columns.owner[column]]
-		if within && cl.total.Fits(cl.t.room[column]) {
+	for column := range cl.mask.all() {
+		if cl.t.columns.cheapest(column, kinds) <= low {
 			mask.set(column)
+		}
+	}
+	cl.mask = mask
+	cl.measure()
+}
+
+// widen lets a piece be any machine that can hold its pods and that the pool's limits admit: the cap has done its work, and
+// more candidates make the launch more likely.
+func (cl *claim) widen() {
+	mask := newBitset(cl.t.columns.len())
+	for column := range cl.t.within(cl.t.states[cl.state].mask).all() {
+		if cl.total.Fits(cl.t.room[column]) {
+			mask.set(column)
+		}
+	}
+	for _, f := range cl.fills {
+		if len(f.class.shape.HostPorts) > 0 {
+			mask = mask.and(cl.t.portsFree(f.class))
 		}
 	}
 	cl.mask = mask

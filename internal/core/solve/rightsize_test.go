@@ -1,6 +1,13 @@
 package solve
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
 
 func TestAClaimTooLargeForTheTiniestMachinesIsStillSplit(t *testing.T) {
 	p := pool("default",
@@ -39,6 +46,42 @@ func TestSplittingNeverCostsMoreAndLosesNobody(t *testing.T) {
 	for uid, n := range placed {
 		if n != 1 {
 			t.Errorf("pod %s is placed %d times", uid, n)
+		}
+	}
+}
+
+func TestPodsThatCouldRunAnywhereDoNotFollowOneThatCannot(t *testing.T) {
+	dear, cheap := machine("dear", 32, 128, 4.00), machine("cheap", 32, 128, 1.00)
+	database := shape(2000, 8*gi)
+	database.Selector = requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "dear", "dear-small"))
+	in := problem(append(pods(1, database), pods(20, shape(1000, gi))...),
+		pool("default", dear, machine("dear-small", 4, 16, 0.50), cheap))
+	if got := Solve(in).Price(); got > 1.501 {
+		t.Errorf("$%.2f/h, want $1.50/h: a small dear machine for the one that needs it, a cheap one for the rest", got)
+	}
+}
+
+func TestWideningStaysOffTypesWhoseDaemonsTakeThePort(t *testing.T) {
+	small, large := machine("small", 4, 16, 0.10), machine("large", 64, 256, 9.00)
+	exporter := listening(tcp(9100))
+	exporter.Selector = requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "large"))
+	in := problem(append(pods(1, listening(tcp(9100))), pods(12, shape(1000, gi))...), pool("default", small, large, machine("big", 64, 256, 8.00)))
+	in.DaemonSets = []*model.DaemonSet{{Namespace: "kube-system", Name: "exporter", Shape: exporter}}
+	for _, c := range Solve(in).Claims {
+		wants := slices.ContainsFunc(c.Pods, func(p *model.Pod) bool { return len(p.Shape.HostPorts) > 0 })
+		if wants && slices.Contains(c.InstanceTypes, "large") {
+			t.Errorf("candidates %v: on large the daemon takes the port", c.InstanceTypes)
+		}
+	}
+}
+
+func TestLimitsLeaveASplitItsAlternatives(t *testing.T) {
+	p := pool("default", machine("small", 4, 16, 0.10), machine("medium", 8, 32, 0.30), machine("large", 16, 64, 1.00))
+	p.Limits = map[int]int64{resource.CPU: 1_000_000}
+	plan := Solve(problem(pods(15, shape(1000, gi)), p))
+	for _, c := range plan.Claims {
+		if len(c.InstanceTypes) != 3 {
+			t.Errorf("candidates %v, want all three: the limit is far away", c.InstanceTypes)
 		}
 	}
 }
