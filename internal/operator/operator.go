@@ -77,6 +77,10 @@ func Run(ctx context.Context, o options.Options, p Process) error {
 	if err != nil {
 		return err
 	}
+	held := &fence{}
+	if lease.enabled {
+		lease.config.Wrap(held.watch)
+	}
 	registry := prometheus.NewRegistry()
 	config.QPS, config.Burst = float32(o.Client.QPS), o.Client.Burst
 	config.Wrap(observe.NewAPIClientMetrics(registry).Transport)
@@ -95,6 +99,7 @@ func Run(ctx context.Context, o options.Options, p Process) error {
 		return err
 	}
 	config.Wrap((&outage{log: p.Log}).transport) // from here on; waiting logs for itself
+	config.Wrap(held.guard)                      // outermost: a refusal is no outage
 	stop := newDrain(ctx, drainTimeout)
 	defer stop.end()
 	m, err := newManager(config, lease, o, p, stop)

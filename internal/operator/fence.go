@@ -1,0 +1,69 @@
+package operator
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// holdLimit is how long after its last renewal a lease is trusted. A leader that runs gives up earlier (renewDeadline after its last try),
+// and nobody else takes over before leaseDuration; what is between is for requests on their way.
+const holdLimit = leaseDuration - retryPeriod
+
+// fence keeps a process from writing on the strength of a lease that it may have lost.
+//
+// Problem: a process that was frozen (a suspended machine, a stopped container) wakes up as the leader it was, and the library lets it try
+// for renewDeadline to renew a lease that another replica took over meanwhile. Work that was in hand would be done twice: every pending
+// pod gets a second node.
+//
+// Approach: remember when the lease was last renewed, and refuse writes once that is too long ago. A renewal lets them through again.
+// Before the first renewal nothing is refused: a process that holds no lease does not act.
+type fence struct {
+	mu      sync.Mutex
+	renewed time.Time // zero before the first time
+}
+
+// watch notes the renewals among the requests that go through inner. The time that counts is that of the request, not of the answer.
+func (f *fence) watch(inner http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		asked := time.Now()
+		response, err := inner.RoundTrip(r)
+		if err == nil && writes(r) && strings.Contains(r.URL.Path, "/leases") && response.StatusCode < http.StatusMultipleChoices {
+			f.mu.Lock()
+			f.renewed = asked
+			f.mu.Unlock()
+		}
+		return response, err
+	})
+}
+
+// guard refuses the writes among the requests for inner while the lease cannot be trusted.
+func (f *fence) guard(inner http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if age := f.age(time.Now()); writes(r) && age > holdLimit {
+			if r.Body != nil {
+				_ = r.Body.Close() // which a transport owes its caller
+			}
+			return nil, fmt.Errorf("not writing: the lease was last renewed %s ago, another replica may have taken over", age.Round(time.Second))
+		}
+		return inner.RoundTrip(r)
+	})
+}
+
+// age is how long ago the lease was renewed; zero before the first time. Of the wall clock and the monotonic one, which stands still while a
+// machine is suspended, the longer time counts.
+func (f *fence) age(now time.Time) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.renewed.IsZero() {
+		return 0
+	}
+	return max(now.Sub(f.renewed), now.Round(0).Sub(f.renewed.Round(0)))
+}
+
+// writes reports whether a request changes something.
+func writes(r *http.Request) bool {
+	return r.Method != http.MethodGet && r.Method != http.MethodHead
+}

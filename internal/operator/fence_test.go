@@ -1,0 +1,72 @@
+package operator
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestOnlyAFreshLeaseLetsWritesThrough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, status := &fence{}, http.StatusOK
+		server := roundTripper(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: status, Body: http.NoBody}, nil
+		})
+		do := func(transport http.RoundTripper, method, path string) error {
+			r, err := http.NewRequestWithContext(t.Context(), method, "https://host"+path, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := transport.RoundTrip(r)
+			if err == nil {
+				response.Body.Close()
+			}
+			return err
+		}
+		const lease = "/apis/coordination.k8s.io/v1/namespaces/n/leases/l"
+		renew := func(method, path string, answer int) {
+			status = answer
+			if err := do(f.watch(server), method, path); err != nil {
+				t.Fatal(err)
+			}
+			status = http.StatusOK
+		}
+		check := func(when string, allowed bool) {
+			t.Helper()
+			for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+				if err := do(f.guard(server), method, "/apis/karpenter.sh/v1/nodeclaims"); (err == nil) != allowed {
+					t.Errorf("%s: %s: %v, want it allowed: %v", when, method, err, allowed)
+				}
+			}
+			if err := do(f.guard(server), http.MethodGet, "/api/v1/pods"); err != nil {
+				t.Errorf("%s: a read: %v", when, err)
+			}
+		}
+		time.Sleep(time.Hour)
+		check("without a lease", true)
+		renew(http.MethodPut, lease, http.StatusOK)
+		time.Sleep(renewDeadline + retryPeriod)
+		check("while the leader still tries", true)
+		time.Sleep(retryPeriod)
+		check("before another replica may take over", false)
+		if err := do(f.guard(server), http.MethodPost, "/"); err == nil || !strings.Contains(err.Error(), "last renewed 14s ago") {
+			t.Errorf("the refusal does not say why: %v", err)
+		}
+		renew(http.MethodPut, lease, http.StatusConflict)
+		renew(http.MethodGet, lease, http.StatusOK)
+		renew(http.MethodPost, "/api/v1/namespaces/n/events", http.StatusCreated)
+		check("after what is no renewal", false)
+		renew(http.MethodPut, lease, http.StatusOK)
+		check("after a renewal", true)
+	})
+}
+
+func TestASuspendedMachineAgesTheLease(t *testing.T) {
+	f := &fence{renewed: time.Now()}
+	// The clock of the machine stood still, the one on the wall did not.
+	if age := f.age(time.Now().Round(0).Add(time.Minute)); age < 59*time.Second {
+		t.Errorf("the lease is %s old after a minute asleep", age)
+	}
+}
