@@ -25,19 +25,29 @@ type fence struct {
 	renewed time.Time // zero before the first time
 }
 
-// watch notes the renewals among the requests that go through inner. The time that counts is that of the request, not of the answer.
-func (f *fence) watch(inner http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		asked := time.Now()
-		response, err := inner.RoundTrip(r)
-		if err == nil && writes(r) && strings.Contains(r.URL.Path, "/leases") && response.StatusCode < http.StatusMultipleChoices {
-			f.mu.Lock()
-			f.renewed = asked
-			f.mu.Unlock()
-		}
-		return response, err
-	})
+// watch notes the renewals among the requests that go through inner.
+func (f *fence) watch(inner http.RoundTripper) http.RoundTripper { return leaseWatch{inner, f} }
+
+// leaseWatch is the transport of the lease.
+type leaseWatch struct {
+	inner http.RoundTripper
+	fence *fence
 }
+
+// RoundTrip implements http.RoundTripper. The time that counts is that of the request, not of the answer.
+func (w leaseWatch) RoundTrip(r *http.Request) (*http.Response, error) {
+	asked := time.Now()
+	response, err := w.inner.RoundTrip(r)
+	if err == nil && writes(r) && strings.Contains(r.URL.Path, "/leases") && response.StatusCode < http.StatusMultipleChoices {
+		w.fence.mu.Lock()
+		w.fence.renewed = asked
+		w.fence.mu.Unlock()
+	}
+	return response, err
+}
+
+// WrappedRoundTripper lets the client library reach the transport that can cancel a request; it complains about one that it cannot reach.
+func (w leaseWatch) WrappedRoundTripper() http.RoundTripper { return w.inner }
 
 // guard refuses the writes among the requests for inner while the lease cannot be trusted.
 func (f *fence) guard(inner http.RoundTripper) http.RoundTripper {

@@ -63,6 +63,14 @@ func TestOnlyAFreshLeaseLetsWritesThrough(t *testing.T) {
 	})
 }
 
+func TestTheLibraryReachesTheTransportOfTheLease(t *testing.T) {
+	inner := &http.Transport{}
+	wrapper, ok := (&fence{}).watch(inner).(interface{ WrappedRoundTripper() http.RoundTripper })
+	if !ok || wrapper.WrappedRoundTripper() != http.RoundTripper(inner) {
+		t.Error("requests for the lease cannot be cancelled")
+	}
+}
+
 func TestASuspendedMachineAgesTheLease(t *testing.T) {
 	f := &fence{renewed: time.Now()}
 	// The clock of the machine stood still, the one on the wall did not.
