@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -94,7 +95,20 @@ func choose(s settings) ([]workload.Case, error) {
 		folder = filepath.Join(s.cases, s.one)
 	}
 	c, err := workload.Read(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w; the cases of %s are %s", err, s.cases, strings.Join(names(s.cases), ", "))
+	}
 	return []workload.Case{c}, err
+}
+
+// names are those of the cases in folder; none when one of them is wrong.
+func names(folder string) []string {
+	cases, _ := workload.Find(folder)
+	out := make([]string, len(cases))
+	for i, c := range cases {
+		out[i] = c.Name
+	}
+	return out
 }
 
 func measure(ctx context.Context, s settings, c workload.Case, size int) (row, error) {

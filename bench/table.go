@@ -65,7 +65,7 @@ func (r row) verdict() string {
 	}
 	price := "different pods placed"
 	if r.Price > 0 {
-		price = fmt.Sprintf("%+.1f %% $", 100*(r.Price-1))
+		price = fmt.Sprintf("%+.2f %% $", 100*(r.Price-1))
 	}
 	return fmt.Sprintf("%.0fx faster, 1/%.0f of the bytes, %s", r.Speedup, r.Thrift, price)
 }
