@@ -145,11 +145,13 @@ func (c *columns) matching(t term, u *universe) bitset {
 	return m
 }
 
-// cheapest is the lowest price of a column among the kinds given; +Inf when none of them has it.
-func (c *columns) cheapest(column int, kinds bitset) float64 {
-	low := math.Inf(1)
+// cheapest is the lowest price of every column among the kinds given; +Inf where none of them has it.
+func (c *columns) cheapest(kinds bitset) []float64 {
+	low := slices.Repeat([]float64{math.Inf(1)}, c.len())
 	for k := range kinds.all() {
-		low = min(low, c.price[k][column])
+		for column, price := range c.price[k] {
+			low[column] = min(low[column], price)
+		}
 	}
 	return low
 }

@@ -154,10 +154,10 @@ func (ms menus) of(cl *claim) []item {
 }
 
 func (t *template) priced(id stateID, mask bitset) []item {
-	kinds := t.states[id].kinds
+	prices := t.prices(t.states[id])
 	byType := map[int]item{}
 	for column := range mask.all() {
-		price := t.columns.cheapest(column, kinds)
+		price := prices[column]
 		if known, ok := byType[t.columns.owner[column]]; !ok || price < known.price {
 			byType[t.columns.owner[column]] = item{column, price}
 		}
@@ -176,10 +176,9 @@ func (t *template) nameOf(i item) string { return t.columns.types[t.columns.owne
 
 // price is that of the cheapest candidate of cl.
 func (cl *claim) price() float64 {
-	low := math.Inf(1)
-	kinds := cl.t.states[cl.state].kinds
+	low, prices := math.Inf(1), cl.t.prices(cl.t.states[cl.state])
 	for column := range cl.mask.all() {
-		low = min(low, cl.t.columns.cheapest(column, kinds))
+		low = min(low, prices[column])
 	}
 	return low
 }

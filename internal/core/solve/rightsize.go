@@ -10,8 +10,10 @@ import (
 const (
 	// splitCaps is how many price caps are tried per claim.
 	splitCaps = 8
-	// worthwhile is the part of a claim's price that a split has to save: more nodes are more things that can go wrong.
-	worthwhile = 0.01
+	// worthwhile is the part of a claim's price that every further machine of a split has to save, up to mostWorthwhile in
+	// all: more nodes are more things that can go wrong.
+	worthwhile     = 0.01
+	mostWorthwhile = 0.5
 	// maxPieces bounds how many machines one claim may be split into, and with it how small a machine is worth a look: a
 	// fleet of the tiniest machines is cheap on paper only.
 	maxPieces = 256
@@ -34,15 +36,16 @@ func (s *solver) rightSize() {
 
 // split is the cheapest way found to run the pods of cl, which is cl itself if nothing saves enough.
 func (cl *claim) split() []*claim {
-	best := cl.capped()
+	whole := cl.price()
+	best := cl.capped(whole)
 	var apart []*claim
 	for _, part := range cl.byDemand() {
-		apart = append(apart, part.capped()...)
+		apart = append(apart, part.capped(whole)...)
 	}
-	if len(apart) > 1 && price(apart) < price(best) {
+	if len(apart) > 1 && burden(apart, whole) < burden(best, whole) {
 		best = apart
 	}
-	if len(best) == 1 || price(best) >= cl.price()*(1-worthwhile) {
+	if len(best) == 1 {
 		return []*claim{cl}
 	}
 	limits := cl.t.limits
@@ -74,11 +77,17 @@ func price(claims []*claim) float64 {
 	return sum
 }
 
-// capped is the cheapest of cl and its repackings into machines below a price cap.
-func (cl *claim) capped() []*claim {
+// burden is what a way to run the pods of a claim costs, with what its number of machines is held to cost. whole is the
+// price of the claim in one piece.
+func burden(claims []*claim, whole float64) float64 {
+	return price(claims) + whole*min(worthwhile*float64(len(claims)-1), mostWorthwhile)
+}
+
+// capped is the least burden of cl and its repackings into machines below a price cap.
+func (cl *claim) capped(whole float64) []*claim {
 	best := []*claim{cl}
 	for _, limit := range cl.caps() {
-		if pieces := cl.repack(limit); pieces != nil && price(pieces) < price(best) {
+		if pieces := cl.repack(limit); pieces != nil && burden(pieces, whole) < burden(best, whole) {
 			best = pieces
 		}
 	}
@@ -110,10 +119,10 @@ func (cl *claim) byDemand() []*claim {
 
 // cheapestOnly keeps the candidates at the lowest price.
 func (cl *claim) cheapestOnly() {
-	low, kinds := cl.price(), cl.t.states[cl.state].kinds
+	low, prices := cl.price(), cl.t.prices(cl.t.states[cl.state])
 	mask := newBitset(cl.t.columns.len())
 	for column := range cl.mask.all() {
-		if cl.t.columns.cheapest(column, kinds) <= low {
+		if prices[column] <= low {
 			mask.set(column)
 		}
 	}
@@ -145,9 +154,9 @@ func (cl *claim) caps() []float64 {
 	t, st := cl.t, cl.t.states[cl.state]
 	type option struct{ rate, price float64 }
 	var options []option
-	whole := cl.price()
+	whole, prices := cl.price(), t.prices(st)
 	for column := range st.mask.all() {
-		price := t.columns.cheapest(column, st.kinds)
+		price := prices[column]
 		if share := carries(t.room[column], cl.total); share*maxPieces >= 1 && price < whole {
 			options = append(options, option{price / share, price})
 		}
@@ -180,9 +189,9 @@ func carries(room, total resource.Vector) float64 {
 func (cl *claim) repack(limit float64) []*claim {
 	t := cl.t
 	cheap := newBitset(t.columns.len())
-	root := t.states[t.root]
+	prices := t.prices(t.states[t.root])
 	for column := range t.states[cl.state].mask.all() {
-		if t.columns.cheapest(column, root.kinds) <= limit {
+		if prices[column] <= limit {
 			cheap.set(column)
 		}
 	}

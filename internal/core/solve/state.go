@@ -16,6 +16,8 @@ type state struct {
 	labels, offers, mask bitset
 	// kinds are the compatible offerings.
 	kinds bitset
+	// prices by column, at the cheapest compatible offering; nil until somebody asks.
+	prices []float64
 	// next by conjunction number: the state that follows, refused, or 0 for not asked yet (stored plus two).
 	next []stateID
 	// minimums are the keys with a demand for distinct values.
@@ -140,6 +142,14 @@ func (s *state) identity() string {
 		b = binary.AppendVarint(b, int64(set))
 	}
 	return string(b)
+}
+
+// prices is the cheapest price of every column for a claim in state s, in dollars an hour.
+func (t *template) prices(s *state) []float64 {
+	if s.prices == nil {
+		s.prices = t.columns.cheapest(s.kinds)
+	}
+	return s.prices
 }
 
 // requirements is what s says, without the labels that exist only inside a run.
