@@ -110,16 +110,21 @@ func customLabels(reqs requirement.Set, custom func(string) bool) map[string]str
 
 // leastDaemons is what daemons will take on whatever candidate is launched: the minimum over the candidates.
 func (t *template) leastDaemons(mask bitset) resource.Vector {
-	var least resource.Vector
+	least, _ := t.daemonRange(mask)
+	return least
+}
+
+// daemonRange is the least and the most that daemons take of each resource on the candidates.
+func (t *template) daemonRange(mask bitset) (least, most resource.Vector) {
 	first := true
 	for column := range mask.all() {
 		if first {
-			least, first = t.daemons[column].Clone(), false
+			least, most, first = t.daemons[column].Clone(), t.daemons[column].Clone(), false
 			continue
 		}
-		least = least.Min(t.daemons[column])
+		least, most = least.Min(t.daemons[column]), most.Max(t.daemons[column])
 	}
-	return least
+	return least, most
 }
 
 // item is a candidate with its cheapest price.

@@ -1,6 +1,7 @@
 package solve
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -111,5 +112,28 @@ func TestDaemonsTakeRoomOnTheMachinesTheyRunOn(t *testing.T) {
 	plan = Solve(in)
 	if c := plan.Claims[0]; c.Requests.At(resource.CPU) != 4500 || len(c.InstanceTypes) != 1 || c.InstanceTypes[0] != "large" {
 		t.Errorf("requests %v on %v, want 4500m on the large machine", c.Requests, c.InstanceTypes)
+	}
+}
+
+func TestARefusalCountsWhatDaemonsTake(t *testing.T) {
+	small, large := machine("small", 4, 16, 0.10), machine("large", 8, 32, 0.21)
+	onlyLarge := shape(50_000, gi)
+	onlyLarge.Selector = requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "large"))
+	for name, c := range map[string]struct {
+		pod, daemon *model.Shape
+		want        string
+	}{
+		"no daemon":               {shape(9000, gi), nil, `resources={"cpu":"9","memory":"1Gi","pods":"1"}`},
+		"daemon on every machine": {shape(1000, gi), shape(100_000, gi), `resources={"cpu":"101","memory":"2Gi","pods":"2"}`},
+		"daemon on some machines": {shape(7000, gi), onlyLarge, `resources=min={"cpu":"7","memory":"1Gi","pods":"1"}, max={"cpu":"57","memory":"2Gi","pods":"2"}`},
+	} {
+		in := problem(pods(1, c.pod), pool("default", small, large))
+		if c.daemon != nil {
+			in.DaemonSets = []*model.DaemonSet{{Namespace: "kube-system", Name: "agent", Shape: c.daemon}}
+		}
+		plan := Solve(in)
+		if len(plan.Unschedulable) != 1 || !strings.HasSuffix(plan.Unschedulable[0].Reasons.String(), c.want) {
+			t.Errorf("%s: %+v, want it refused with %s", name, plan.Unschedulable, c.want)
+		}
 	}
 }

@@ -26,7 +26,7 @@ func (s *solver) why(c *class) reason.Reasons {
 		r := t.why(c, st)
 		r.Pool = t.pool.Name
 		if r.Code == reason.NoInstanceType || r.Code == reason.MinValuesUnmet {
-			r.Resources = resource.Describe(c.shape.Requests, s.problem.Resources)
+			r.Resources = t.asked(c, s.problem.Resources)
 		}
 		out = append(out, r)
 	}
@@ -66,6 +66,17 @@ func (t *template) why(c *class, st *stage) reason.Reason {
 		Requirements: reqs,
 		HugeCPU:      c.shape.Requests.At(resource.CPU) >= hugeCPU,
 	}
+}
+
+// asked renders what a machine must have for the class: its requests and what daemons take, which may differ between the machines of a pool.
+func (t *template) asked(c *class, names []string) string {
+	least, most := t.daemonRange(t.states[t.root].mask)
+	low := resource.Describe(c.shape.Requests.Add(least), names)
+	high := resource.Describe(c.shape.Requests.Add(most), names)
+	if low == high {
+		return low
+	}
+	return "min=" + low + ", max=" + high
 }
 
 // portClash reports a port of the class that daemons claim on every candidate.
