@@ -24,9 +24,12 @@ func Nominated(pod *corev1.Pod, nodeClaim, node string) Event {
 	return e
 }
 
-// FailedScheduling says why there is neither a place for a pod nor a node that could be added for it.
-func FailedScheduling(pod *corev1.Pod, why error) Event {
-	return warning(pod, "FailedScheduling", fmt.Sprintf("Failed to schedule pod, %v", why), string(pod.UID)).within(5 * time.Minute)
+// FailedScheduling says why there is neither a place for a pod nor a node that could be added for it. codes name the kinds of
+// obstacle: repetitions are told apart by them as well as by the pod, so that a pod whose pool has become ready, or whose limit is now
+// used up, does not go on for five minutes saying what was the matter before.
+func FailedScheduling(pod *corev1.Pod, why error, codes ...string) Event {
+	dedupe := append([]string{string(pod.UID)}, codes...)
+	return warning(pod, "FailedScheduling", fmt.Sprintf("Failed to schedule pod, %v", why), dedupe...).within(5 * time.Minute)
 }
 
 // NoCompatibleInstanceTypes says that the requirements of a pool leave no instance type, because of minValues or on their own.

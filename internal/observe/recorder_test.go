@@ -103,6 +103,17 @@ func TestPodsOfTheSameNameAreDifferent(t *testing.T) {
 	}
 }
 
+func TestAnotherObstacleIsToldAtOnce(t *testing.T) {
+	r, s, _ := newTestRecorder()
+	pod := podNamed("p")
+	noPool := FailedScheduling(pod, errors.New("no dynamic nodepools found"), "NoPools")
+	tooBig := FailedScheduling(pod, errors.New("no instance type has enough resources"), "NoInstanceType")
+	r.Publish(noPool, tooBig, noPool, tooBig)
+	if len(s.sent) != 2 {
+		t.Errorf("published %q, want each once", s.sent)
+	}
+}
+
 func TestWaitingPodsDoNotHideTheBudgetInTheWay(t *testing.T) {
 	r, s, _ := newTestRecorder()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}

@@ -136,7 +136,7 @@ func (p *Provisioner) reportRefused(refused []solve.Refusal) {
 		err := errors.New(r.Reasons.String())
 		p.Log.Error("could not schedule pod(s)", "pods", names(r.Pods), "error", err, "codes", codes(r.Reasons))
 		for _, pod := range r.Pods {
-			p.Recorder.Publish(observe.FailedScheduling(reference(pod), err))
+			p.Recorder.Publish(observe.FailedScheduling(reference(pod), err, codes(r.Reasons)...))
 		}
 	}
 	p.Metrics.Scheduler.UnschedulablePods.WithLabelValues(name).Set(float64(count))
