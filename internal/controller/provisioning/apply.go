@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -26,8 +28,8 @@ const creators = 32
 
 // apply writes the plan down: nominations and refusals first, because they cost nothing, then the NodeClaims.
 func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) error {
-	p.reportBarren(in, plan.Barren)
-	p.reportRefused(plan.Unschedulable)
+	p.reportBarren(ctx, in, plan.Barren)
+	p.reportRefused(ctx, plan.Unschedulable)
 	p.nominate(plan.Placements)
 	p.promises.note(plan.Placements)
 	if len(plan.Claims) > 0 {
@@ -121,20 +123,36 @@ func (p *Provisioner) nominate(placements []solve.Placement) {
 	}
 }
 
+// repeatAfter is how long something that is still the same is not worth another line.
+const repeatAfter = 5 * time.Minute
+
+// level is the level for a line about something that every pass finds again: that of the first time, and debug until
+// repeatAfter has passed. Hopeless pods would otherwise bury everything else.
+func (p *Provisioner) level(first slog.Level, about string) slog.Level {
+	now := p.Clock.Now()
+	if _, said := p.said.Get(about, now); said {
+		return slog.LevelDebug
+	}
+	p.said.Put(about, true, now)
+	return first
+}
+
 // reportBarren tells pools that nothing can be launched from them. The pods may find other pools and then hear nothing of it.
-func (p *Provisioner) reportBarren(in input, barren []solve.BarrenPool) {
+func (p *Provisioner) reportBarren(ctx context.Context, in input, barren []solve.BarrenPool) {
 	for _, b := range barren {
-		p.Log.Info("skipping nodepool, its requirements filtered out all instance types", "NodePool", b.Pool, "min-values", b.MinValues)
+		level := p.level(slog.LevelInfo, "barren "+b.Pool)
+		p.Log.Log(ctx, level, "skipping nodepool, its requirements filtered out all instance types", "NodePool", b.Pool, "min-values", b.MinValues)
 		p.Recorder.Publish(observe.NoCompatibleInstanceTypes(in.pools[b.Pool], b.MinValues))
 	}
 }
 
-func (p *Provisioner) reportRefused(refused []solve.Refusal) {
+func (p *Provisioner) reportRefused(ctx context.Context, refused []solve.Refusal) {
 	count := 0
 	for _, r := range refused {
 		count += len(r.Pods)
 		err := errors.New(r.Reasons.String())
-		p.Log.Error("could not schedule pod(s)", "pods", names(r.Pods), "error", err, "codes", codes(r.Reasons))
+		level := p.level(slog.LevelError, names(r.Pods)+strings.Join(codes(r.Reasons), ","))
+		p.Log.Log(ctx, level, "could not schedule pod(s)", "pods", names(r.Pods), "error", err, "codes", codes(r.Reasons))
 		for _, pod := range r.Pods {
 			p.Recorder.Publish(observe.FailedScheduling(reference(pod), err, codes(r.Reasons)...))
 		}

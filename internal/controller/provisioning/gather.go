@@ -3,6 +3,7 @@ package provisioning
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -89,7 +90,7 @@ func (p *Provisioner) usablePools(ctx context.Context) (map[string]*v1.NodePool,
 			continue
 		}
 		if why := ingest.Unusable(pool, p.Cloud); why != "" {
-			p.Log.Info("skipping nodepool", "NodePool", pool.Name, "reason", why)
+			p.Log.Log(ctx, p.level(slog.LevelInfo, "unusable "+pool.Name+why), "skipping nodepool", "NodePool", pool.Name, "reason", why)
 			continue
 		}
 		types, err := p.Cloud.Provider.InstanceTypes(ctx, pool)

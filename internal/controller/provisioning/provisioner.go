@@ -26,6 +26,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/ingest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
@@ -64,6 +65,8 @@ type Provisioner struct {
 	batcher  *Batcher
 	catalogs *ingest.Catalogs
 	promises promises
+	// said are the things that were logged not long ago and are still the same.
+	said *loop.Memo[string, bool]
 }
 
 // New is a provisioner that is not running yet.
@@ -74,6 +77,7 @@ func New(d Deps) *Provisioner {
 		batcher:  NewBatcher(d.Clock, d.Scheduling.BatchIdleDuration, d.Scheduling.BatchMaxDuration),
 		catalogs: ingest.NewCatalogs(d.Translator),
 		promises: promises{},
+		said:     loop.NewMemo[string, bool](repeatAfter),
 	}
 }
 
