@@ -41,12 +41,13 @@ func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) erro
 	}
 	created := make([]string, len(plan.Claims))
 	errs := make([]error, len(plan.Claims))
+	usage := p.usage(plan.Claims)
 	var group errgroup.Group
 	group.SetLimit(creators)
 	for i, claim := range plan.Claims {
 		group.Go(func() error {
 			var err error
-			if created[i], err = p.create(ctx, in, claim); err != nil {
+			if created[i], err = p.create(ctx, in, claim, usage[claim.Pool]); err != nil {
 				errs[i] = fmt.Errorf("creating node claim, %w", err)
 			}
 			return nil
@@ -65,12 +66,12 @@ func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) erro
 }
 
 // create writes one NodeClaim and lets the next pass count on it at once. It returns the name.
-func (p *Provisioner) create(ctx context.Context, in input, c solve.Claim) (created string, err error) {
+func (p *Provisioner) create(ctx context.Context, in input, c solve.Claim, usage corev1.ResourceList) (created string, err error) {
 	var current v1.NodePool
 	if err := p.Client.Get(ctx, client.ObjectKey{Name: c.Pool}, &current); err != nil {
 		return "", fmt.Errorf("getting current resource usage, %w", err)
 	}
-	if err := p.withinLimits(&current); err != nil {
+	if err := withinLimits(&current, usage); err != nil {
 		return "", err
 	}
 	claim := p.Translator.NodeClaim(in.pools[c.Pool], c, p.defaultGracePeriod())
@@ -95,15 +96,20 @@ func (p *Provisioner) defaultGracePeriod() *metav1.Duration {
 	return &metav1.Duration{Duration: *p.Cloud.DefaultTerminationGracePeriod}
 }
 
-// withinLimits is the last look before a launch: limits may have been lowered since the plan was made.
-func (p *Provisioner) withinLimits(pool *v1.NodePool) error {
-	if len(pool.Spec.Limits) == 0 {
-		return nil
+// usage is what the pools of the claims use now, summed once for the pass: the sum looks at every node of the cluster.
+func (p *Provisioner) usage(claims []solve.Claim) map[string]corev1.ResourceList {
+	out := map[string]corev1.ResourceList{}
+	for _, c := range claims {
+		if _, known := out[c.Pool]; !known {
+			out[c.Pool], _ = cluster.NewUsage(p.Store, p.Feed).PoolUsage(c.Pool)
+		}
 	}
-	usage, ok := cluster.NewUsage(p.Store, p.Feed).PoolUsage(pool.Name)
-	if !ok {
-		return nil
-	}
+	return out
+}
+
+// withinLimits is the last look before a launch: limits may have been lowered since the plan was made. What this pass
+// launches itself the plan has charged already.
+func withinLimits(pool *v1.NodePool, usage corev1.ResourceList) error {
 	for name, limit := range pool.Spec.Limits {
 		if used := usage[name]; used.Cmp(limit) > 0 {
 			return fmt.Errorf("resource usage exceeds limit (limit=%s, resource-name=%s, usage=%s)", limit.AsDec(), name, used.AsDec())
