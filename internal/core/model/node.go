@@ -3,6 +3,7 @@ package model
 import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/volume"
 )
 
 // Node is a machine that exists or was asked for: a Node object, a NodeClaim, or both joined by their provider id.
@@ -28,6 +29,12 @@ type Node struct {
 	Used, UsedByDaemons resource.Vector
 	// Pods are the live pods bound to the node, sorted by namespace and name.
 	Pods []*Pod
+	// Guarded are those of Pods with required anti-affinity: they keep others away.
+	Guarded []*Pod
+	// Attachable is how many volumes of each driver may be attached; nil where nobody has said yet.
+	Attachable volume.Limits
+	// RawTaints are the taints of the Node object, passing ones included; empty while there is no Node.
+	RawTaints []Taint
 
 	// Managed is set when there is a NodeClaim of ours.
 	Managed bool

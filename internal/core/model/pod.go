@@ -7,6 +7,8 @@ package model
 import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
+	"github.com/karpenter-anew/karpenter/internal/core/volume"
 )
 
 // Pod is one pod as decisions see it.
@@ -20,6 +22,14 @@ type Pod struct {
 	Node string
 	// Shape is everything about the pod that scheduling looks at, shared by all pods that look alike.
 	Shape *Shape
+	// Labels are what selectors of other pods, and its own, match; shared by all pods of a namespace with the same labels.
+	Labels *Labels
+	// Attachments are the volumes that need a slot on the node, without repetition.
+	Attachments []volume.Attachment
+	// Terminating is set once the pod is being deleted: it uses resources still and counts for no topology.
+	Terminating bool
+	// Virtual is set for pods that stand for headroom and do not exist: they come after all others.
+	Virtual bool
 	// Daemon is set for pods that a DaemonSet owns.
 	Daemon bool
 	// Reschedulable is set for pods that have to run elsewhere when their node goes.
@@ -33,6 +43,12 @@ type Pod struct {
 
 // ID names the pod for people: namespace/name.
 func (p *Pod) ID() string { return p.Namespace + "/" + p.Name }
+
+// Labels is a set of pod labels in a namespace.
+type Labels struct {
+	Namespace string
+	Values    map[string]string
+}
 
 // Shape is the question that a pod asks of a node. Pods of one workload share one Shape value, so that work can be done
 // once per shape; two shapes with equal content may exist and are merely slower.
@@ -50,6 +66,15 @@ type Shape struct {
 	// HostPorts are the ports of the node that the pod claims. Two pods that want the same one never share a node, so pods
 	// of one shape with host ports never do.
 	HostPorts []HostPort
+	// Priority is the pod's priority; higher ones are placed first.
+	Priority int32
+	// Reach are the alternatives of where all of the pod's volumes can be used, each a conjunction on node labels. They
+	// restrict the node, never the counting of topology, and are never given up. Empty means anywhere.
+	Reach []requirement.Set
+	// Spreads are the topology spread constraints, wishes included, in the pod's order.
+	Spreads []topology.Spread
+	// Affinities are the terms of pod affinity and anti-affinity, heaviest first.
+	Affinities []topology.Affinity
 }
 
 // Preference is a wish with its weight (1 to 100).

@@ -14,4 +14,6 @@ type Snapshot struct {
 	Pending Index[*Pod]
 	// DaemonSets by namespace/name.
 	DaemonSets Index[*DaemonSet]
+	// Namespaces are the labels of every namespace, by name. The map is never changed.
+	Namespaces map[string]map[string]string
 }

@@ -30,6 +30,10 @@ type Problem struct {
 	Pods []*model.Pod
 	// Nodes may receive pods and count against the limits of their pools. Order does not matter.
 	Nodes []*model.Node
+	// Others receive no pods (they are being deleted), but what runs there and stays counts for topology.
+	Others []*model.Node
+	// Namespaces are the labels of the namespaces, by name, for terms that select namespaces by label.
+	Namespaces map[string]map[string]string
 	// Pools may launch, in any order; weight and name decide.
 	Pools []*model.Pool
 	// DaemonSets take room on every node they match.
