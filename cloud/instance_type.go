@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,22 +27,29 @@ type InstanceType struct {
 	Capacity corev1.ResourceList
 	// Overhead is what pods cannot use: kube-reserved, system-reserved and the eviction threshold together.
 	Overhead corev1.ResourceList
+	// CapacityOverlaid says that a user corrected the capacity.
+	CapacityOverlaid bool
 }
 
 // hugePagesPrefix starts the resource names of huge pages, which are taken out of ordinary memory.
 const hugePagesPrefix = "hugepages-"
+
+// PriceOverlaid reports whether a user corrected the price of some offering.
+func (t *InstanceType) PriceOverlaid() bool {
+	return slices.ContainsFunc(t.Offerings, func(o Offering) bool { return o.PriceOverlaid })
+}
 
 // Allocatable is what pods can use of an instance bought without overrides.
 func (t *InstanceType) Allocatable() corev1.ResourceList { return allocatable(t.Capacity, t.Overhead) }
 
 // CapacityOf is the capacity of an instance bought through o.
 func (t *InstanceType) CapacityOf(o *Offering) corev1.ResourceList {
-	return overlay(t.Capacity, o.CapacityOverride)
+	return override(t.Capacity, o.CapacityOverride)
 }
 
 // AllocatableOf is what pods can use of an instance bought through o.
 func (t *InstanceType) AllocatableOf(o *Offering) corev1.ResourceList {
-	return allocatable(t.CapacityOf(o), overlay(t.Overhead, o.OverheadOverride))
+	return allocatable(t.CapacityOf(o), override(t.Overhead, o.OverheadOverride))
 }
 
 // allocatable is capacity − overhead over the resources in capacity. Memory set aside as huge pages is no ordinary memory,
@@ -73,8 +81,8 @@ func allocatable(capacity, overhead corev1.ResourceList) corev1.ResourceList {
 	return out
 }
 
-// overlay is base with the entries of over replaced or added.
-func overlay(base, over corev1.ResourceList) corev1.ResourceList {
+// override is base with the entries of over replaced or added.
+func override(base, over corev1.ResourceList) corev1.ResourceList {
 	out := make(corev1.ResourceList, len(base)+len(over))
 	maps.Copy(out, base)
 	maps.Copy(out, over)

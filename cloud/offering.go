@@ -23,6 +23,8 @@ type Offering struct {
 	CapacityOverride corev1.ResourceList
 	// OverheadOverride replaces or adds single resources of the type's overhead.
 	OverheadOverride corev1.ResourceList
+	// PriceOverlaid says that a user corrected the price.
+	PriceOverlaid bool
 }
 
 // CapacityType is the offering's capacity type: spot, on-demand or reserved.

@@ -23,6 +23,8 @@ func (t *Translator) instanceType(it *cloud.InstanceType) *catalog.InstanceType 
 		Requirements: cloud.Requirements(it.Requirements, t.labels),
 		Capacity:     t.Vector(it.Capacity),
 		Groups:       []catalog.Group{{Allocatable: t.Vector(it.Allocatable())}},
+
+		PriceOverlaid: it.PriceOverlaid(), CapacityOverlaid: it.CapacityOverlaid,
 	}
 	groups := map[string]int{"": 0}
 	for i := range it.Offerings {

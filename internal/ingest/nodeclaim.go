@@ -22,6 +22,12 @@ func (t *Translator) NodeClaim(pool *v1.NodePool, c solve.Claim, defaultGracePer
 	annotations[v1.NodePoolHashAnnotationKey] = pool.Hash()
 	annotations[v1.NodePoolHashVersionAnnotationKey] = v1.NodePoolHashVersion
 	annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey] = strconv.FormatBool(false)
+	if c.PriceOverlaid {
+		annotations[v1.PriceOverlayAppliedAnnotationKey] = "true"
+	}
+	if c.CapacityOverlaid {
+		annotations[v1.CapacityOverlayAppliedAnnotationKey] = "true"
+	}
 	grace := template.Spec.TerminationGracePeriod
 	if grace == nil {
 		grace = defaultGracePeriod

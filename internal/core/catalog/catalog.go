@@ -22,6 +22,9 @@ type InstanceType struct {
 	Groups []Group
 	// Offerings are all of them, available or not, with their group (-1 when unavailable).
 	Offerings []Offering
+	// PriceOverlaid says that the price of some offering was corrected by a user, CapacityOverlaid that the capacity was.
+	// Neither has a bearing on where pods go; claims pass them on to the cloud.
+	PriceOverlaid, CapacityOverlaid bool
 }
 
 // Group is a set of offerings of one type that leave the same room for pods.

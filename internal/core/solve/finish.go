@@ -55,11 +55,15 @@ func (s *solver) finish(cl *claim, menus menus) (Claim, bool) {
 		}
 	}
 	names := make([]string, len(menu))
+	var priced, resized bool
 	for i, m := range menu {
-		names[i] = t.columns.types[t.columns.owner[m.column]].Name
+		it := t.columns.types[t.columns.owner[m.column]]
+		names[i] = it.Name
+		priced, resized = priced || it.PriceOverlaid, resized || it.CapacityOverlaid
 	}
 	reqs := t.requirements(st)
 	return Claim{
+		PriceOverlaid: priced, CapacityOverlaid: resized,
 		Pool:          t.pool.Name,
 		Pods:          cl.pods(),
 		Requirements:  t.narrow(reqs, names, menu, st),

@@ -43,6 +43,8 @@ type Claim struct {
 	Requests resource.Vector
 	// Price is that of the cheapest candidate in dollars an hour.
 	Price float64
+	// PriceOverlaid and CapacityOverlaid say that a user corrected the price or the capacity of some candidate.
+	PriceOverlaid, CapacityOverlaid bool
 }
 
 // Placement puts pods on one existing node.
