@@ -25,16 +25,20 @@ type claim struct {
 	charged []int64
 }
 
-// fill is pods of one class put into a claim in one go.
+// fill is pods of one class put into a claim in one go, in the form of their question that the claim accepted.
 type fill struct {
 	class *class
 	stage *stage
+	form  *conjunction
 	pods  []*model.Pod
 }
 
 // open is an empty claim limited to the columns in mask.
-func (t *template) open(mask bitset) *claim {
-	cl := &claim{t: t, state: t.root, mask: mask}
+func (t *template) open(mask bitset) *claim { return t.openIn(t.root, mask) }
+
+// openIn is an empty claim in a state, limited to the columns in mask.
+func (t *template) openIn(state stateID, mask bitset) *claim {
+	cl := &claim{t: t, state: state, mask: mask}
 	cl.measure()
 	return cl
 }
@@ -55,13 +59,24 @@ func (cl *claim) measure() {
 
 // offer is what a claim would become by taking pods of a class.
 type offer struct {
+	form  *conjunction
 	state stateID
 	mask  bitset
 	pods  int
 }
 
+// considerAny is the offer for the first of the forms that the claim accepts.
+func (cl *claim) considerAny(c *class, forms []*conjunction, n int) offer {
+	for _, form := range forms {
+		if o := cl.consider(c, form, n); o.pods > 0 {
+			return o
+		}
+	}
+	return offer{}
+}
+
 // consider works out how many of n pods of the class the claim can take, without taking them.
-func (cl *claim) consider(c *class, st *stage, n int) offer {
+func (cl *claim) consider(c *class, form *conjunction, n int) offer {
 	for _, need := range c.needs {
 		if cl.slack.At(need.resource) < need.amount {
 			return offer{}
@@ -70,7 +85,7 @@ func (cl *claim) consider(c *class, st *stage, n int) offer {
 	if _, taken := model.Clash(c.shape.HostPorts, cl.ports); taken {
 		return offer{}
 	}
-	to := cl.t.step(cl.state, st.conjunction)
+	to := cl.t.step(cl.state, form)
 	if to == refused {
 		return offer{}
 	}
@@ -85,7 +100,7 @@ func (cl *claim) consider(c *class, st *stage, n int) offer {
 		return offer{}
 	}
 	if len(next.minimums) == 0 {
-		return offer{to, pick(candidates, counts, best), best}
+		return offer{form, to, pick(candidates, counts, best), best}
 	}
 	// Fewer pods leave more candidates, so the largest number that keeps enough distinct values is found by bisection.
 	spare := sort.Search(best, func(spare int) bool {
@@ -94,7 +109,7 @@ func (cl *claim) consider(c *class, st *stage, n int) offer {
 	if spare == best {
 		return offer{}
 	}
-	return offer{to, pick(candidates, counts, best-spare), best - spare}
+	return offer{form, to, pick(candidates, counts, best-spare), best - spare}
 }
 
 // counts is how many of n pods each candidate could take, by column, and the most of them. The slice is the template's and
@@ -125,7 +140,7 @@ func (cl *claim) put(c *class, st *stage, o offer, pods []*model.Pod) {
 	for r, amount := range c.shape.Requests {
 		cl.total = cl.total.Set(r, cl.total.At(r)+resource.MulSaturated(amount, int64(len(pods))))
 	}
-	cl.fills = append(cl.fills, fill{c, st, pods})
+	cl.fills = append(cl.fills, fill{c, st, o.form, pods})
 	cl.ports = append(cl.ports, c.shape.HostPorts...)
 	cl.measure()
 }

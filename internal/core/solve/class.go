@@ -1,7 +1,6 @@
 package solve
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -20,6 +19,12 @@ type class struct {
 	stages []*stage
 	// final is the most yielding form of the last alternative: what a refusal speaks of.
 	final *stage
+	// members are the groups that count the pods of the class, guards those that count what it keeps away.
+	members, guards []*group
+	// avoid and avoidHosts are the groups whose domains, and machines, others keep the class away from.
+	avoid, avoidHosts []*group
+	// bound is set when what the class may do depends on where other pods are in a way that may turn in its favour.
+	bound bool
 }
 
 type need struct {
@@ -31,23 +36,49 @@ type need struct {
 type conjunction struct {
 	number int
 	terms  []term
+	set    requirement.Set
 }
 
-// stage is one form of a class's question, with the places that already refused it.
+// stage is one form of a class's question.
 type stage struct {
 	*conjunction
+	// strict is the question without wishes: which domains count for a spread is up to it.
+	strict *conjunction
 	// tolerant lets PreferNoSchedule taints pass.
 	tolerant bool
+	// owned are the groups that bind the stage on labels other than the hostname, hosts those on machines.
+	owned, hosts []owned
+	// keys are the labels that some group has a say in.
+	keys []int
+	// near is set when a machine must hold certain pods already.
+	near bool
+	// plain is the only lane of stages without keys; lanes are those of the others.
+	plain *lane
+	lanes map[string]*lane
+}
+
+// owned is a group that binds a class. self is set when the group counts the class's own pods.
+type owned struct {
+	*group
+	self bool
+}
+
+// lane is a stage with a domain chosen for every key, and the places that already refused it.
+type lane struct {
+	// forms are the question with its domains, once for every alternative of where the pods' volumes can be used.
+	forms []*conjunction
 	// nodes and claims are how many of each are known to be of no use.
 	nodes, claims int
 	// closed[i] is set when template i refuses to open a claim for the class.
 	closed []bool
 }
 
-// classes compiles shapes, once each.
+// classes compiles pods, once per shape and membership.
 type classes struct {
 	u       *universe
-	byShape map[*model.Shape]*class
+	groups  *groups
+	byAsk   map[ask]*class
+	daemons map[*model.Shape]*class
 	byTerms map[string]*conjunction
 	options Options
 	// soft is set when some taint in the problem is PreferNoSchedule: only then is there a last stage.
@@ -56,64 +87,48 @@ type classes struct {
 	templates int
 }
 
-func (cs *classes) of(shape *model.Shape) *class {
-	if c, ok := cs.byShape[shape]; ok {
+// ask is what pods of one class have in common.
+type ask struct {
+	shape      *model.Shape
+	membership *membership
+}
+
+// of is the class of a pod.
+func (cs *classes) of(p *model.Pod) *class {
+	key := ask{p.Shape, cs.groups.membership(p)}
+	if c, ok := cs.byAsk[key]; ok {
 		return c
 	}
+	c := cs.bare(p.Shape)
+	c.members, c.guards = key.membership.members, cs.groups.of(p.Shape).guards
+	for _, g := range key.membership.avoid {
+		if g.host {
+			c.avoidHosts = append(c.avoidHosts, g)
+		} else {
+			c.avoid = append(c.avoid, g)
+			c.bound = true
+		}
+	}
+	cs.ladder(c)
+	cs.byAsk[key] = c
+	return c
+}
+
+// daemon is a class that is only ever asked where it would run.
+func (cs *classes) daemon(shape *model.Shape) *class {
+	if c, ok := cs.daemons[shape]; ok {
+		return c
+	}
+	cs.daemons[shape] = cs.bare(shape)
+	return cs.daemons[shape]
+}
+
+func (cs *classes) bare(shape *model.Shape) *class {
 	c := &class{shape: shape, needs: needs(shape.Requests)}
 	for i := range shape.Alternatives() {
 		c.alternatives = append(c.alternatives, cs.intern(shape.Strict(i)))
 	}
-	cs.ladder(c)
-	cs.byShape[shape] = c
 	return c
-}
-
-// ladder lays out the stages: alternatives of required affinity are given up from the first on, then preferences from the
-// heaviest on, then the aversion to softly tainted nodes. Source: scheduling specification, relaxation order.
-//
-// That order gives up an alternative because of a preference that comes with it, and may end at an alternative that nothing
-// meets. So before a pod is refused, the alternatives that were given up are asked once more, without preferences.
-func (cs *classes) ladder(c *class) {
-	preferred := slices.Clone(c.shape.Preferred)
-	if cs.options.IgnorePreferences {
-		preferred = nil
-	}
-	slices.SortStableFunc(preferred, func(a, b model.Preference) int { return int(b.Weight) - int(a.Weight) })
-	wish := func(alternative int, rest []model.Preference) *conjunction {
-		strict := c.shape.Strict(alternative)
-		if len(rest) > 0 {
-			strict = strict.And(rest[0].Terms)
-		}
-		return cs.intern(strict)
-	}
-	last := c.shape.Alternatives() - 1
-	for i := range last {
-		cs.stage(c, wish(i, preferred), false)
-	}
-	for i := range len(preferred) + 1 {
-		cs.stage(c, wish(last, preferred[i:]), false)
-	}
-	if cs.soft {
-		cs.stage(c, wish(last, nil), true)
-	}
-	c.final = c.stages[len(c.stages)-1]
-	for i := range last {
-		if len(preferred) > 0 {
-			cs.stage(c, wish(i, nil), false)
-		}
-		if cs.soft {
-			cs.stage(c, wish(i, nil), true)
-		}
-	}
-}
-
-// stage appends a stage unless it asks the same as the one before.
-func (cs *classes) stage(c *class, want *conjunction, tolerant bool) {
-	if n := len(c.stages); n > 0 && c.stages[n-1].conjunction == want && c.stages[n-1].tolerant == tolerant {
-		return
-	}
-	c.stages = append(c.stages, &stage{conjunction: want, tolerant: tolerant, closed: make([]bool, cs.templates)})
 }
 
 func (cs *classes) intern(set requirement.Set) *conjunction {
@@ -125,7 +140,7 @@ func (cs *classes) intern(set requirement.Set) *conjunction {
 	if c, ok := cs.byTerms[id.String()]; ok {
 		return c
 	}
-	c := &conjunction{number: len(cs.byTerms), terms: cs.u.terms(set)}
+	c := &conjunction{number: len(cs.byTerms), terms: cs.u.terms(set), set: set}
 	cs.byTerms[id.String()] = c
 	return c
 }
@@ -160,3 +175,6 @@ func (c *class) count(room, used resource.Vector, limit int) int {
 	}
 	return int(n)
 }
+
+// counted reports whether some group counts the pods of the class.
+func (c *class) counted() bool { return len(c.members)+len(c.guards) > 0 }

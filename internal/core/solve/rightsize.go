@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
@@ -29,18 +30,46 @@ const (
 func (s *solver) rightSize() {
 	var out []*claim
 	for _, cl := range s.claims {
-		out = append(out, cl.split()...)
+		if cl.indivisible() {
+			out = append(out, cl)
+			continue
+		}
+		out = append(out, cl.split(s.base(cl))...)
 	}
 	s.claims = out
 }
 
+// indivisible reports whether some pods of cl must share a machine with others.
+func (cl *claim) indivisible() bool {
+	return slices.ContainsFunc(cl.fills, func(f fill) bool { return f.stage.near })
+}
+
+// base is the state that every piece of cl starts from: in the domains in which its pods were counted.
+func (s *solver) base(cl *claim) stateID {
+	var domains []requirement.Requirement
+	st := cl.t.states[cl.state]
+	for _, f := range cl.fills {
+		for _, list := range [][]*group{f.class.members, f.class.guards} {
+			for _, g := range list {
+				if set := st.get(g.key); !g.host && set != undefined {
+					domains = append(domains, cl.t.u.keys[g.key].sets[set])
+				}
+			}
+		}
+	}
+	if len(domains) == 0 {
+		return cl.t.root
+	}
+	return cl.t.step(cl.t.root, s.classes.intern(requirement.NewSet(domains...)))
+}
+
 // split is the cheapest way found to run the pods of cl, which is cl itself if nothing saves enough.
-func (cl *claim) split() []*claim {
+func (cl *claim) split(base stateID) []*claim {
 	whole := cl.price()
-	best := cl.capped(whole)
+	best := cl.capped(whole, base)
 	var apart []*claim
-	for _, part := range cl.byDemand() {
-		apart = append(apart, part.capped(whole)...)
+	for _, part := range cl.byDemand(base) {
+		apart = append(apart, part.capped(whole, base)...)
 	}
 	if len(apart) > 1 && burden(apart, whole) < burden(best, whole) {
 		best = apart
@@ -84,10 +113,10 @@ func burden(claims []*claim, whole float64) float64 {
 }
 
 // capped is the least burden of cl and its repackings into machines below a price cap.
-func (cl *claim) capped(whole float64) []*claim {
+func (cl *claim) capped(whole float64, base stateID) []*claim {
 	best := []*claim{cl}
 	for _, limit := range cl.caps() {
-		if pieces := cl.repack(limit); pieces != nil && burden(pieces, whole) < burden(best, whole) {
+		if pieces := cl.repack(limit, base); pieces != nil && burden(pieces, whole) < burden(best, whole) {
 			best = pieces
 		}
 	}
@@ -95,17 +124,17 @@ func (cl *claim) capped(whole float64) []*claim {
 }
 
 // byDemand is one claim for every different demand on labels among the pods of cl, or nothing if all demand the same.
-func (cl *claim) byDemand() []*claim {
+func (cl *claim) byDemand(base stateID) []*claim {
 	parts := map[*conjunction]*claim{}
 	var out []*claim
 	for _, f := range cl.fills {
-		part, ok := parts[f.stage.conjunction]
+		part, ok := parts[f.form]
 		if !ok {
-			part = cl.t.open(cl.t.states[cl.t.root].mask)
-			parts[f.stage.conjunction] = part
+			part = cl.t.openIn(base, cl.t.states[base].mask)
+			parts[f.form] = part
 			out = append(out, part)
 		}
-		o := part.consider(f.class, f.stage, len(f.pods))
+		o := part.consider(f.class, f.form, len(f.pods))
 		if o.pods < len(f.pods) {
 			return nil
 		}
@@ -186,7 +215,7 @@ func carries(room, total resource.Vector) float64 {
 }
 
 // repack packs the pods of cl into machines that cost at most limit each, or gives up with nil.
-func (cl *claim) repack(limit float64) []*claim {
+func (cl *claim) repack(limit float64, base stateID) []*claim {
 	t := cl.t
 	cheap := newBitset(t.columns.len())
 	prices := t.prices(t.states[t.root])
@@ -203,9 +232,9 @@ func (cl *claim) repack(limit float64) []*claim {
 				return nil
 			}
 			if i == len(pieces) {
-				pieces = append(pieces, t.open(cheap))
+				pieces = append(pieces, t.openIn(base, cheap))
 			}
-			o := pieces[i].consider(f.class, f.stage, len(pods))
+			o := pieces[i].consider(f.class, f.form, len(pods))
 			switch {
 			case o.pods > 0:
 				pieces[i].put(f.class, f.stage, o, pods[:o.pods])

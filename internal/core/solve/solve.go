@@ -14,6 +14,8 @@ import (
 type solver struct {
 	problem   Problem
 	classes   *classes
+	groups    *groups
+	domains   *domains
 	templates []*template
 	// empty are pools whose requirements leave nothing to launch.
 	empty   []*model.Pool
@@ -32,16 +34,7 @@ type run struct {
 // Solve answers where the pods of the problem should go.
 func Solve(p Problem) Plan {
 	s := compile(p)
-	queue := s.queue()
-	for i, r := range queue {
-		if p.Options.Stop != nil && p.Options.Stop() {
-			for _, rest := range queue[i:] {
-				s.left = append(s.left, rest.pods...)
-			}
-			break
-		}
-		s.place(r)
-	}
+	s.placeAll(s.queue())
 	s.rightSize()
 	plan := s.plan()
 	plan.Barren = s.barren()
@@ -71,24 +64,37 @@ func compile(p Problem) *solver {
 	slices.SortFunc(pools, func(a, b *model.Pool) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
 	})
-	s := &solver{problem: p, classes: &classes{
+	cs := &classes{
 		u:         u,
-		byShape:   map[*model.Shape]*class{},
+		byAsk:     map[ask]*class{},
+		daemons:   map[*model.Shape]*class{},
 		byTerms:   map[string]*conjunction{},
 		options:   p.Options,
 		soft:      anySoftTaint(p),
 		templates: len(pools),
-	}}
+	}
+	cs.groups = newGroups(cs, p)
+	s := &solver{problem: p, classes: cs, groups: cs.groups, domains: newDomains(u)}
 	daemons := make([]*class, 0, len(p.DaemonSets))
 	for _, d := range sortedDaemons(p.DaemonSets) {
-		daemons = append(daemons, s.classes.of(d.Shape))
+		daemons = append(daemons, cs.daemon(d.Shape))
+	}
+	// All groups have to be known before it can be told which of them choose a pod.
+	for _, pod := range p.Pods {
+		cs.groups.of(pod.Shape)
+	}
+	for _, n := range slices.Concat(p.Nodes, p.Others) {
+		for _, pod := range n.Guarded {
+			cs.groups.guard(pod.Shape)
+		}
 	}
 	for _, pod := range p.Pods {
-		s.classes.of(pod.Shape)
+		cs.of(pod)
 	}
 	s.compileTemplates(pools, daemons)
 	s.targets = newTargets(p.Nodes, u)
 	s.targets.reserveDaemons(daemons)
+	s.seed()
 	return s
 }
 
@@ -147,7 +153,7 @@ func (s *solver) queue() []run {
 	})
 	var runs []run
 	for _, p := range pods {
-		c := s.classes.of(p.Shape)
+		c := s.classes.of(p)
 		if n := len(runs); n > 0 && runs[n-1].class == c {
 			runs[n-1].pods = append(runs[n-1].pods, p)
 			continue
@@ -155,68 +161,4 @@ func (s *solver) queue() []run {
 		runs = append(runs, run{c, []*model.Pod{p}})
 	}
 	return runs
-}
-
-// place tries existing nodes, open claims and new claims, in that order, for one form of the question after the other.
-func (s *solver) place(r run) {
-	for _, st := range r.class.stages {
-		r.pods = s.targets.place(r.class, st, r.pods)
-		r.pods = s.join(r.class, st, r.pods)
-		r.pods = s.launch(r.class, st, r.pods)
-		if len(r.pods) == 0 {
-			return
-		}
-	}
-	s.refused = append(s.refused, r)
-}
-
-// join puts pods into open claims and returns the rest.
-func (s *solver) join(c *class, st *stage, pods []*model.Pod) []*model.Pod {
-	for ; st.claims < len(s.claims) && len(pods) > 0; st.claims++ {
-		cl := s.claims[st.claims]
-		if _, repelled := cl.t.repels(c, st); repelled {
-			continue
-		}
-		o := cl.consider(c, st, len(pods))
-		if o.pods == 0 {
-			continue
-		}
-		cl.put(c, st, o, pods[:o.pods])
-		cl.t.limits.charge(cl)
-		if pods = pods[o.pods:]; len(pods) == 0 {
-			return nil
-		}
-	}
-	return pods
-}
-
-// launch opens claims for pods, from the first pool that accepts, and returns the rest.
-func (s *solver) launch(c *class, st *stage, pods []*model.Pod) []*model.Pod {
-	for i, t := range s.templates {
-		for len(pods) > 0 && !st.closed[i] {
-			cl := s.tryLaunch(t, c, st, pods)
-			if cl == nil {
-				// Limits give way when other claims shrink; everything else is for good.
-				st.closed[i] = t.limits.unlimited()
-				break
-			}
-			pods = pods[len(cl.fills[0].pods):]
-			s.claims = append(s.claims, cl)
-		}
-	}
-	return pods
-}
-
-func (s *solver) tryLaunch(t *template, c *class, st *stage, pods []*model.Pod) *claim {
-	if _, repelled := t.repels(c, st); repelled || t.limits.exhausted() {
-		return nil
-	}
-	cl := t.open(t.within(t.states[t.root].mask))
-	o := cl.consider(c, st, len(pods))
-	if o.pods == 0 {
-		return nil
-	}
-	cl.put(c, st, o, pods[:o.pods])
-	cl.t.limits.charge(cl)
-	return cl
 }

@@ -56,6 +56,13 @@ func newTargets(nodes []*model.Node, u *universe) *targets {
 	return ts
 }
 
+func (t *target) get(key int) setID {
+	if key < len(t.sets) {
+		return t.sets[key]
+	}
+	return undefined
+}
+
 func (t *target) put(have term) {
 	for len(t.sets) <= have.key {
 		t.sets = append(t.sets, undefined)
@@ -106,10 +113,7 @@ func (ts *targets) satisfying(c *conjunction) bitset {
 func (t *target) satisfies(c *conjunction, u *universe) bool {
 	for _, want := range c.terms {
 		k := u.keys[want.key]
-		have := undefined
-		if want.key < len(t.sets) {
-			have = t.sets[want.key]
-		}
+		have := t.get(want.key)
 		switch {
 		case have == undefined && !k.sets[want.set].AllowsAbsence():
 			return false
@@ -120,31 +124,30 @@ func (t *target) satisfies(c *conjunction, u *universe) bool {
 	return true
 }
 
-// place puts as many pods as fit on existing nodes, the first that accepts first, and returns the rest.
-func (ts *targets) place(c *class, st *stage, pods []*model.Pod) []*model.Pod {
-	if st.nodes >= len(ts.list) {
-		return pods
-	}
-	for i := range ts.satisfying(st.conjunction).from(st.nodes) {
-		t := ts.list[i]
-		n := c.count(t.room, nil, c.most(len(pods)))
-		if n == 0 {
-			continue
-		}
-		if _, taken := model.Clash(c.shape.HostPorts, t.ports); taken {
-			continue
-		}
-		if _, repelled := model.Untolerated(t.node.Taints, c.shape.Tolerations, st.tolerant); repelled {
-			continue
-		}
-		t.pods = append(t.pods, pods[:n]...)
-		t.ports = append(t.ports, c.shape.HostPorts...)
-		t.room = t.room.Sub(c.shape.Requests.Times(int64(n)))
-		if pods = pods[n:]; len(pods) == 0 {
-			st.nodes = i
-			return nil
+// satisfyingAny is the targets whose labels satisfy one of the forms.
+func (ts *targets) satisfyingAny(forms []*conjunction) bitset {
+	m := ts.satisfying(forms[0])
+	if len(forms) > 1 {
+		m = m.clone()
+		for _, form := range forms[1:] {
+			m.or(ts.satisfying(form))
 		}
 	}
-	st.nodes = len(ts.list)
-	return pods
+	return m
+}
+
+// accepts reports whether ports and taints of the node let pods of the class in.
+func (t *target) accepts(c *class, st *stage) bool {
+	if _, taken := model.Clash(c.shape.HostPorts, t.ports); taken {
+		return false
+	}
+	_, repelled := model.Untolerated(t.node.Taints, c.shape.Tolerations, st.tolerant)
+	return !repelled
+}
+
+// take puts pods of the class on the node.
+func (t *target) take(c *class, pods []*model.Pod) {
+	t.pods = append(t.pods, pods...)
+	t.ports = append(t.ports, c.shape.HostPorts...)
+	t.room = t.room.Sub(c.shape.Requests.Times(int64(len(pods))))
 }

@@ -57,3 +57,16 @@ func (s *Selector) Identity() string {
 	}
 	return "{" + s.text + "}"
 }
+
+// Demanded is a label that every chosen pod has, with the values it may have; no values when there is no such label.
+func (s *Selector) Demanded() (key string, values []string) {
+	if s == nil {
+		return "", nil
+	}
+	for _, r := range s.terms {
+		if r.Operator() == requirement.In {
+			return r.Key, r.Values()
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,255 @@
+package solve
+
+import (
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
+)
+
+// domains numbers the values of the labels that some group has a say in.
+type domains struct {
+	u *universe
+	// byKey[key] are the values of one label; nil for labels that no group cares about.
+	byKey map[int]*values
+}
+
+// values numbers the values of one label.
+type values struct {
+	names []string
+	index map[string]int
+	// within[set] tells which of them a requirement allows.
+	within map[setID][]bool
+}
+
+func newDomains(u *universe) *domains { return &domains{u: u, byKey: map[int]*values{}} }
+
+func (ds *domains) of(key int) *values {
+	v, ok := ds.byKey[key]
+	if !ok {
+		v = &values{index: map[string]int{}, within: map[setID][]bool{}}
+		ds.byKey[key] = v
+	}
+	return v
+}
+
+// number is that of a value, which is a new one if it was not seen before.
+func (v *values) number(name string) int {
+	n, ok := v.index[name]
+	if !ok {
+		n = len(v.names)
+		v.index[name] = n
+		v.names = append(v.names, name)
+	}
+	return n
+}
+
+// allowed tells which values of key a conjunction leaves open.
+func (ds *domains) allowed(key int, c *conjunction) topology.Domain {
+	for _, t := range c.terms {
+		if t.key != key {
+			continue
+		}
+		v, set := ds.of(key), t.set
+		known := v.within[set]
+		for d := len(known); d < len(v.names); d++ {
+			known = append(known, ds.u.keys[key].sets[set].Has(v.names[d]))
+		}
+		v.within[set] = known
+		return func(d int) bool { return d < len(known) && known[d] }
+	}
+	return anyDomain
+}
+
+func anyDomain(int) bool { return true }
+
+// possible are the domains that a machine may still turn out to be in: the values of a concrete requirement, every known
+// value that another one allows, and none where absence is all that is left.
+func (ds *domains) possible(key int, set setID) (list []int, decided bool) {
+	v := ds.of(key)
+	if set == undefined {
+		return ds.all(v, requirement.Requirement{}, false), false
+	}
+	r := ds.u.keys[key].sets[set]
+	if r.Complement() {
+		return ds.all(v, r, true), false
+	}
+	for _, name := range r.Values() {
+		list = append(list, v.number(name))
+	}
+	return list, len(list) == 1
+}
+
+func (ds *domains) all(v *values, r requirement.Requirement, filtered bool) []int {
+	var out []int
+	for d, name := range v.names {
+		if !filtered || r.Has(name) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// spans is the values of a label that machines of one template can have.
+type span struct {
+	t      *template
+	values []string
+}
+
+// spans works out which values of key each template can give to a machine. What the instance types say counts, as far as
+// the pool allows it; for labels that no type defines, the pool's own list.
+func (s *solver) spans(key int) []span {
+	k := s.classes.u.keys[key]
+	var out []span
+	for _, t := range s.templates {
+		root := t.states[t.root]
+		var names []string
+		defined := false
+		for _, label := range t.columns.labels[key] {
+			if !label.columns.meets(root.mask) {
+				continue
+			}
+			r := k.sets[label.set]
+			if have := root.get(key); have != undefined {
+				r = r.Intersect(k.sets[have])
+			}
+			if !k.sets[label.set].Complement() {
+				defined = defined || k.sets[label.set].Len() > 0
+				names = append(names, r.Values()...)
+			}
+		}
+		if have := root.get(key); !defined && have != undefined && !k.sets[have].Complement() {
+			names = append(names, k.sets[have].Values()...)
+		}
+		slices.Sort(names)
+		out = append(out, span{t, slices.Compact(names)})
+	}
+	return out
+}
+
+// seed tells every group its domains and counts the pods that run already. It is to be called once all groups are known.
+func (s *solver) seed() {
+	if len(s.groups.list) == 0 {
+		return
+	}
+	s.classes.u.key(hostnameKey)
+	// Pods that are moving are placed anew and must not count twice.
+	moving := make(map[string]bool)
+	for _, p := range s.problem.Pods {
+		if p.Node != "" {
+			moving[p.UID] = true
+		}
+	}
+	s.seedUniverse()
+	for i, t := range s.targets.list {
+		s.seedNode(t.node, i, moving)
+	}
+	for _, n := range s.problem.Others {
+		s.seedNode(n, elsewhere, moving)
+	}
+}
+
+// elsewhere stands for the number of machines that receive no pods.
+const elsewhere = -1
+
+func (s *solver) seedUniverse() {
+	spans := map[int][]span{}
+	for _, g := range s.groups.list {
+		if g.host {
+			continue
+		}
+		v := s.domains.of(g.key)
+		if _, ok := spans[g.key]; !ok {
+			spans[g.key] = s.spans(g.key)
+		}
+		for _, sp := range spans[g.key] {
+			if g.filter != nil && g.filter.honorTaints && !g.filter.tolerates(sp.t.pool.Taints) {
+				continue
+			}
+			for _, name := range sp.values {
+				g.Know(v.number(name))
+			}
+		}
+	}
+}
+
+// seedNode makes the labels of a node domains and counts its pods. machine is the node's number, or elsewhere.
+func (s *solver) seedNode(n *model.Node, machine int, moving map[string]bool) {
+	if n.NodeName == "" {
+		return
+	}
+	at := s.whereabouts(n)
+	for _, g := range s.groups.list {
+		if g.host {
+			continue
+		}
+		if d := at[g.key]; d != nowhere && !g.Known(d) && s.counts(g, n) {
+			g.Know(d)
+		}
+	}
+	at[s.classes.u.key(hostnameKey)] = machine
+	for _, p := range n.Pods {
+		if p.Terminating || moving[p.UID] {
+			continue
+		}
+		for _, g := range s.groups.membership(p).members {
+			s.seedPod(g, n, at[g.key])
+		}
+	}
+	for _, p := range n.Guarded {
+		if p.Terminating || moving[p.UID] {
+			continue
+		}
+		for _, g := range s.groups.guard(p.Shape) {
+			s.seedPod(g, n, at[g.key])
+		}
+	}
+}
+
+func (s *solver) seedPod(g *group, n *model.Node, d int) {
+	switch {
+	case d == nowhere || !s.counts(g, n):
+	case d == elsewhere:
+		g.AddElsewhere()
+	default:
+		g.Add(d, 1)
+	}
+}
+
+// nowhere is the domain of a node that lacks the label.
+const nowhere = -2
+
+// whereabouts is the domain that a node is in, by key; nowhere for labels that it lacks or that no group cares about.
+func (s *solver) whereabouts(n *model.Node) []int {
+	at := slices.Repeat([]int{nowhere}, len(s.classes.u.keys))
+	for key, v := range s.domains.byKey {
+		r := n.Requirements.Get(s.classes.u.keys[key].name)
+		if r.Operator() == requirement.In && r.Len() == 1 {
+			at[key] = v.number(r.Values()[0])
+		}
+	}
+	return at
+}
+
+// counts reports whether the group looks at a node at all.
+func (s *solver) counts(g *group, n *model.Node) bool {
+	f := g.filter
+	if f == nil {
+		return true
+	}
+	if f.honorTaints && !f.tolerates(n.RawTaints) {
+		return false
+	}
+	if len(f.alternatives) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(f.alternatives, func(c *conjunction) bool {
+		return n.Requirements.Compatible(c.set, func(string) bool { return false })
+	})
+}
+
+func (f *nodeFilter) tolerates(taints []model.Taint) bool {
+	_, repelled := model.Untolerated(taints, f.tolerations, true)
+	return !repelled
+}

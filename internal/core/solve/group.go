@@ -1,0 +1,290 @@
+package solve
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
+)
+
+// group is one topology constraint with its counts. Pods that say the same share it.
+type group struct {
+	topology.Group
+	// number orders groups; key is the node label whose values are the domains.
+	number, key int
+	// host is set when every machine is a domain of its own; domains are then machine numbers.
+	host bool
+	// inverse groups count the owners of an anti-affinity term instead of the pods that it selects, and keep the selected
+	// ones away from them.
+	inverse bool
+	// selector and namespaces choose pods; everywhere is set for all namespaces.
+	selector   *topology.Selector
+	namespaces []string
+	everywhere bool
+	// filter chooses the nodes that count; nil counts all.
+	filter *nodeFilter
+}
+
+// nodeFilter is which nodes count for a spread.
+type nodeFilter struct {
+	alternatives []*conjunction
+	// honorTaints leaves out nodes with a taint that tolerations do not cover.
+	honorTaints bool
+	tolerations []model.Toleration
+}
+
+// attracts reports whether pods that own the group must be where the counted ones are.
+func (g *group) attracts() bool { return g.Kind == topology.KindAffinity }
+
+// selects reports whether the group's selector chooses pods with these labels.
+func (g *group) selects(labels *model.Labels) bool {
+	if !g.everywhere && !slices.Contains(g.namespaces, labels.Namespace) {
+		return false
+	}
+	return g.selector.Matches(labels.Values)
+}
+
+// demands are the groups that a shape owns.
+type demands struct {
+	// required are those of hard constraints, near, far and spread those of wishes: pod affinity, anti-affinity (both
+	// heaviest first) and spread.
+	required, near, far, spread []*group
+	// guards are the inverse groups of required anti-affinity.
+	guards []*group
+}
+
+// groups is all topology constraints of a problem.
+type groups struct {
+	u          *universe
+	classes    *classes
+	namespaces map[string]map[string]string
+	wishes     bool
+	list       []*group
+	byIdentity map[string]*group
+	byShape    map[*model.Shape]*demands
+	// byLabel finds groups by namespace and one label that their selector demands, byNamespace those that demand none.
+	byLabel, byNamespace map[string][]*group
+	byLabels             map[*model.Labels]*membership
+	memberships          map[string]*membership
+	none                 *membership
+}
+
+// membership is the groups whose selector chooses a pod: those that count it, and those that keep it away.
+type membership struct {
+	members, avoid []*group
+}
+
+func newGroups(cs *classes, p Problem) *groups {
+	return &groups{
+		u:           cs.u,
+		classes:     cs,
+		namespaces:  p.Namespaces,
+		wishes:      !p.Options.IgnorePreferences,
+		byIdentity:  map[string]*group{},
+		byShape:     map[*model.Shape]*demands{},
+		byLabel:     map[string][]*group{},
+		byNamespace: map[string][]*group{},
+		byLabels:    map[*model.Labels]*membership{},
+		memberships: map[string]*membership{},
+		none:        &membership{},
+	}
+}
+
+// of is what a shape demands.
+func (gs *groups) of(shape *model.Shape) *demands {
+	if d, ok := gs.byShape[shape]; ok {
+		return d
+	}
+	d := &demands{}
+	for _, spread := range shape.Spreads {
+		switch {
+		case spread.Selector == nil:
+			// A spread without a selector counts no pod, so it bounds none.
+		case !spread.Soft:
+			d.required = append(d.required, gs.spread(spread, shape))
+		case gs.wishes:
+			d.spread = append(d.spread, gs.spread(spread, shape))
+		}
+	}
+	for _, term := range shape.Affinities {
+		switch {
+		case term.Required():
+			d.required = append(d.required, gs.affinity(term, false))
+			if term.Anti {
+				d.guards = append(d.guards, gs.affinity(term, true))
+			}
+		case !gs.wishes:
+		case term.Anti:
+			d.far = append(d.far, gs.affinity(term, false))
+		default:
+			d.near = append(d.near, gs.affinity(term, false))
+		}
+	}
+	gs.byShape[shape] = d
+	return d
+}
+
+// guard registers what the required anti-affinity of a running pod keeps away.
+func (gs *groups) guard(shape *model.Shape) []*group {
+	var out []*group
+	for _, term := range shape.Affinities {
+		if term.Anti && term.Required() {
+			out = append(out, gs.affinity(term, true))
+		}
+	}
+	return out
+}
+
+func (gs *groups) spread(s topology.Spread, shape *model.Shape) *group {
+	g := &group{
+		Group:      topology.Group{Kind: topology.KindSpread, MaxSkew: s.MaxSkew, MinDomains: s.MinDomains},
+		selector:   s.Selector,
+		namespaces: []string{s.Namespace},
+	}
+	filter := &nodeFilter{honorTaints: s.HonorTaints}
+	var id strings.Builder
+	if !s.AnyAffinity {
+		for i := range shape.Alternatives() {
+			c := gs.classes.intern(shape.Strict(i))
+			if len(c.terms) == 0 {
+				filter.alternatives = nil
+				break
+			}
+			filter.alternatives = append(filter.alternatives, c)
+		}
+	}
+	for _, c := range filter.alternatives {
+		fmt.Fprintf(&id, "%d,", c.number)
+	}
+	if s.HonorTaints {
+		filter.tolerations = shape.Tolerations
+		fmt.Fprintf(&id, "%+v", shape.Tolerations)
+	}
+	if len(filter.alternatives) > 0 || filter.honorTaints {
+		g.filter = filter
+	}
+	return gs.share(g, s.Key, id.String())
+}
+
+func (gs *groups) affinity(a topology.Affinity, inverse bool) *group {
+	g := &group{Group: topology.Group{Kind: topology.KindAffinity}, inverse: inverse, selector: a.Selector, namespaces: a.Namespaces}
+	if a.Anti {
+		g.Kind = topology.KindAnti
+	}
+	if a.NamespaceSelector != nil {
+		g.namespaces = slices.Clone(a.Namespaces)
+		g.everywhere = a.NamespaceSelector.Identity() == topology.NewSelector(nil).Identity()
+		for name, labels := range gs.namespaces {
+			if a.NamespaceSelector.Matches(labels) {
+				g.namespaces = append(g.namespaces, name)
+			}
+		}
+		slices.Sort(g.namespaces)
+		g.namespaces = slices.Compact(g.namespaces)
+	}
+	return gs.share(g, a.Key, "")
+}
+
+// share is the group equal to g that is there already, or g.
+func (gs *groups) share(g *group, key, filter string) *group {
+	g.key, g.host = gs.u.key(key), key == hostnameKey
+	where := strings.Join(g.namespaces, ",")
+	if g.everywhere {
+		where = "*"
+	}
+	id := fmt.Sprintf("%d %t %d %d %d %s %s %s", g.Kind, g.inverse, g.key, g.MaxSkew, g.MinDomains, where, g.selector.Identity(), filter)
+	if known, ok := gs.byIdentity[id]; ok {
+		return known
+	}
+	g.number = len(gs.list)
+	gs.list = append(gs.list, g)
+	gs.byIdentity[id] = g
+	gs.file(g)
+	return g
+}
+
+// file enters g where pods that it may select look for it.
+func (gs *groups) file(g *group) {
+	places := g.namespaces
+	if g.everywhere {
+		places = []string{anyNamespace}
+	}
+	key, values := g.selector.Demanded()
+	for _, namespace := range places {
+		if len(values) == 0 {
+			gs.byNamespace[namespace] = append(gs.byNamespace[namespace], g)
+		}
+		for _, value := range values {
+			id := labelID(namespace, key, value)
+			gs.byLabel[id] = append(gs.byLabel[id], g)
+		}
+	}
+}
+
+// anyNamespace stands for all namespaces; no namespace has such a name.
+const anyNamespace = "*"
+
+func labelID(namespace, key, value string) string { return namespace + "\x00" + key + "\x00" + value }
+
+// membership is the groups that choose a pod.
+func (gs *groups) membership(p *model.Pod) *membership {
+	if len(gs.list) == 0 {
+		return gs.none
+	}
+	if m, ok := gs.byLabels[p.Labels]; ok && p.Labels != nil {
+		return m
+	}
+	labels := p.Labels
+	if labels == nil {
+		labels = &model.Labels{Namespace: p.Namespace}
+	}
+	m := gs.memberOf(labels)
+	if p.Labels != nil {
+		gs.byLabels[p.Labels] = m
+	}
+	return m
+}
+
+func (gs *groups) memberOf(labels *model.Labels) *membership {
+	var found []*group
+	for _, namespace := range []string{labels.Namespace, anyNamespace} {
+		found = append(found, gs.byNamespace[namespace]...)
+		if len(gs.byLabel) == 0 {
+			continue
+		}
+		for key, value := range labels.Values {
+			found = append(found, gs.byLabel[labelID(namespace, key, value)]...)
+		}
+	}
+	found = slices.DeleteFunc(found, func(g *group) bool { return !g.selects(labels) })
+	if len(found) == 0 {
+		return gs.none
+	}
+	slices.SortFunc(found, func(a, b *group) int { return cmp.Compare(a.number, b.number) })
+	id := identityOf(slices.Compact(found))
+	if m, ok := gs.memberships[id]; ok {
+		return m
+	}
+	m := &membership{}
+	for _, g := range slices.Compact(found) {
+		if g.inverse {
+			m.avoid = append(m.avoid, g)
+		} else {
+			m.members = append(m.members, g)
+		}
+	}
+	gs.memberships[id] = m
+	return m
+}
+
+// identityOf is equal for equal lists of groups.
+func identityOf(list []*group) string {
+	b := make([]byte, 0, 4*len(list))
+	for _, g := range list {
+		b = fmt.Appendf(b, "%d,", g.number)
+	}
+	return string(b)
+}

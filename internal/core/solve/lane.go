@@ -1,0 +1,203 @@
+package solve
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
+)
+
+// choice is a way to meet all groups on one label: one domain, or a set of domains that is left open.
+type choice struct {
+	key     int
+	domains []int
+	// except turns domains into those that must not be used.
+	except bool
+	// count orders choices: how many pods the spreads count there.
+	count int
+	// room is how many pods may go there before the question has to be asked again.
+	room int
+}
+
+// option is a choice for every label of a stage, with the lane that remembers who refused it.
+type option struct {
+	*lane
+	count, room int
+}
+
+// options are the ways in which a stage's groups can be met at this moment, the emptiest domains first. Choices are made
+// for all groups of a label together: a domain counts only if every one of them agrees. Source: scheduling specification,
+// narrowing.
+func (s *solver) options(c *class, st *stage) []option {
+	if st.plain != nil {
+		return []option{{lane: st.plain, room: math.MaxInt}}
+	}
+	product := [][]choice{nil}
+	for _, key := range st.keys {
+		choices := s.choices(c, st, key)
+		var next [][]choice
+		for _, head := range product {
+			for _, tail := range choices {
+				next = append(next, append(slices.Clip(head), tail))
+			}
+		}
+		product = next
+	}
+	out := make([]option, 0, len(product))
+	for _, picked := range product {
+		o := option{lane: s.laneOf(c, st, picked), room: math.MaxInt}
+		for _, one := range picked {
+			o.count += one.count
+			o.room = min(o.room, one.room)
+		}
+		out = append(out, o)
+	}
+	slices.SortStableFunc(out, func(a, b option) int { return cmp.Compare(a.count, b.count) })
+	even(out)
+	return out
+}
+
+// even cuts the room of options so that the emptiest domain is filled up to the level of the next one only: constraints
+// allow skew, users like balance.
+func even(options []option) {
+	for i := range options[:max(len(options)-1, 0)] {
+		if o := &options[i]; o.room < math.MaxInt {
+			o.room = min(o.room, max(options[i+1].count-o.count, 1))
+		}
+	}
+}
+
+// laneOf is the lane for a combination of choices. Choices that leave everything open lead to the stage's question itself.
+func (s *solver) laneOf(c *class, st *stage, picked []choice) *lane {
+	id := make([]byte, 0, 16)
+	for _, one := range picked {
+		head := int64(len(one.domains))
+		if one.except {
+			head = -head
+		}
+		id = binary.AppendVarint(id, head)
+		for _, d := range one.domains {
+			id = binary.AppendVarint(id, int64(d))
+		}
+	}
+	if ln, ok := st.lanes[string(id)]; ok {
+		return ln
+	}
+	want := st.set
+	for _, one := range picked {
+		if one.except && len(one.domains) == 0 {
+			continue
+		}
+		v := s.domains.of(one.key)
+		names := make([]string, len(one.domains))
+		for i, d := range one.domains {
+			names[i] = v.names[d]
+		}
+		operator := requirement.In
+		if one.except {
+			operator = requirement.NotIn
+		}
+		want = want.And(requirement.NewSet(requirement.New(s.classes.u.keys[one.key].name, operator, names...)))
+	}
+	ln := s.classes.lane(c, s.classes.intern(want))
+	st.lanes[string(id)] = ln
+	return ln
+}
+
+// choices are the ways to meet all groups on one label. Where a spread or the first pod of an affinity is concerned a
+// single domain is chosen, so that it can be counted; otherwise what is allowed stays open.
+func (s *solver) choices(c *class, st *stage, key int) []choice {
+	v, within := s.domains.of(key), s.domains.allowed(key, st.strict)
+	groups := s.bearings(st, key, within)
+	blocked := c.blocked(key)
+	if len(groups) == 0 {
+		return []choice{{key: key, room: math.MaxInt, domains: blocked, except: true}}
+	}
+	single := false
+	for _, t := range groups {
+		single = single || t.Kind == topology.KindSpread || t.bootstraps
+	}
+	open := choice{key: key, room: math.MaxInt, domains: []int{}}
+	var out []choice
+	for d := range v.names {
+		room, count := roomIn(groups, d, within)
+		if room == 0 || slices.Contains(blocked, d) {
+			continue
+		}
+		if single {
+			out = append(out, choice{key: key, domains: []int{d}, count: count, room: room})
+			continue
+		}
+		open.domains = append(open.domains, d)
+		open.room = min(open.room, room)
+	}
+	if single {
+		slices.SortFunc(out, func(a, b choice) int {
+			return cmp.Or(cmp.Compare(a.count, b.count), cmp.Compare(v.names[a.domains[0]], v.names[b.domains[0]]))
+		})
+		return out
+	}
+	if len(open.domains) == 0 {
+		return nil
+	}
+	slices.SortFunc(open.domains, func(a, b int) int { return cmp.Compare(v.names[a], v.names[b]) })
+	return []choice{open}
+}
+
+// bearing is a group of a stage with what holds for all domains at this moment.
+type bearing struct {
+	owned
+	floor      int
+	bootstraps bool
+}
+
+func (s *solver) bearings(st *stage, key int, within topology.Domain) []bearing {
+	var out []bearing
+	for _, o := range st.owned {
+		if o.key != key {
+			continue
+		}
+		b := bearing{owned: o}
+		switch o.Kind {
+		case topology.KindSpread:
+			b.floor = o.Floor(within)
+		case topology.KindAffinity:
+			b.bootstraps = o.Bootstraps(o.self, within)
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// roomIn is how many pods domain d may take by all groups, and how many the spreads among them count there.
+func roomIn(groups []bearing, d int, within topology.Domain) (room, count int) {
+	room = math.MaxInt
+	for _, b := range groups {
+		switch {
+		case b.bootstraps && b.Known(d) && within(d):
+		case b.bootstraps:
+			return 0, 0
+		default:
+			room = min(room, b.Room(d, b.floor, b.self))
+		}
+		if b.Kind == topology.KindSpread {
+			count += b.Count(d)
+		}
+	}
+	return room, count
+}
+
+// blocked are the domains of a label that others keep the class away from.
+func (c *class) blocked(key int) []int {
+	var out []int
+	for _, g := range c.avoid {
+		if g.key == key {
+			out = append(out, g.Counted()...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,266 @@
+package solve
+
+import (
+	"math"
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+// placeAll places the queue, and then once more, as long as that helps, the pods that were refused and may have been
+// waiting for others. It ends early when the run is stopped.
+func (s *solver) placeAll(queue []run) {
+	for len(queue) > 0 {
+		var again []run
+		progress := false
+		for i, r := range queue {
+			if s.problem.Options.Stop != nil && s.problem.Options.Stop() {
+				s.stop(queue[i:], again)
+				return
+			}
+			rest := s.place(r)
+			progress = progress || len(rest) < len(r.pods)
+			switch {
+			case len(rest) == 0:
+			case r.class.bound:
+				again = append(again, run{r.class, rest})
+			default:
+				s.refused = append(s.refused, run{r.class, rest})
+			}
+		}
+		if !progress {
+			s.refused = append(s.refused, again...)
+			return
+		}
+		queue = again
+	}
+}
+
+// stop leaves pods undecided that were not looked at, and refuses those that were.
+func (s *solver) stop(unseen, again []run) {
+	for _, r := range unseen {
+		s.left = append(s.left, r.pods...)
+	}
+	s.refused = append(s.refused, again...)
+}
+
+// place finds places for the pods of a run and returns those it found none for. Machines that exist and claims that are open
+// come first, whatever wish that costs: no machine is opened for a wish alone. When one has to be opened, it is one that
+// grants as many wishes as possible.
+func (s *solver) place(r run) []*model.Pod {
+	pods := r.pods
+	for len(pods) > 0 {
+		rest := s.settle(r.class, pods)
+		if len(rest) == len(pods) {
+			rest = s.expand(r.class, pods)
+		}
+		if len(rest) == len(pods) {
+			break
+		}
+		pods = rest
+	}
+	return pods
+}
+
+// settle puts pods onto machines that exist or are being planned. It returns as soon as counts may have changed.
+func (s *solver) settle(c *class, pods []*model.Pod) []*model.Pod {
+	for _, st := range c.stages {
+		options := s.options(c, st)
+		for _, o := range options {
+			if rest := s.inhabit(c, st, o, pods); len(rest) < len(pods) {
+				if pods = rest; c.bound || len(pods) == 0 {
+					return pods
+				}
+			}
+		}
+		for _, o := range options {
+			if rest := s.join(c, st, o, pods); len(rest) < len(pods) {
+				if pods = rest; c.bound || len(pods) == 0 {
+					return pods
+				}
+			}
+		}
+	}
+	return pods
+}
+
+// expand opens claims, from the first pool that accepts and for the most wishes.
+func (s *solver) expand(c *class, pods []*model.Pod) []*model.Pod {
+	for _, st := range c.stages {
+		if s.tied(st) {
+			continue
+		}
+		options := s.options(c, st)
+		for i, t := range s.templates {
+			for _, o := range options {
+				if rest := s.launch(t, i, c, st, o, pods); len(rest) < len(pods) {
+					return rest
+				}
+			}
+		}
+	}
+	return pods
+}
+
+// tied reports whether the stage's pods must join others on a machine that is there already.
+func (s *solver) tied(st *stage) bool {
+	return slices.ContainsFunc(st.hosts, func(o owned) bool {
+		return o.attracts() && !o.Bootstraps(o.self, anyDomain)
+	})
+}
+
+// joinable are the machines that hold what the stage's pods must be near to. ok is false when any machine will do, because
+// there is nothing to be near to or the first pod may choose.
+func (s *solver) joinable(st *stage) (machines []int, ok bool) {
+	for _, o := range st.hosts {
+		if o.attracts() && !o.Bootstraps(o.self, anyDomain) {
+			return o.Counted(), true
+		}
+	}
+	return nil, false
+}
+
+// hostRoom is how many more pods of the class a machine may take by the groups that count per machine.
+func (c *class) hostRoom(st *stage, machine int) int {
+	for _, g := range c.avoidHosts {
+		if g.Count(machine) > 0 {
+			return 0
+		}
+	}
+	room := math.MaxInt
+	for _, o := range st.hosts {
+		if o.attracts() && o.Count(machine) == 0 && o.Bootstraps(o.self, anyDomain) {
+			continue
+		}
+		room = min(room, o.RoomOnHost(machine, 0, o.self))
+	}
+	return room
+}
+
+// inhabit puts pods on existing nodes, the first that accepts first, and returns the rest.
+func (s *solver) inhabit(c *class, st *stage, o option, pods []*model.Pod) []*model.Pod {
+	ts, ln := s.targets, o.lane
+	want := min(len(pods), o.room)
+	if machines, ok := s.joinable(st); ok {
+		for _, m := range slices.Sorted(slices.Values(machines)) {
+			if m < len(ts.list) && ts.satisfyingAny(ln.forms).has(m) {
+				if n := s.move(c, st, m, pods[:want]); n > 0 {
+					return pods[n:]
+				}
+			}
+		}
+		return pods
+	}
+	if ln.nodes >= len(ts.list) {
+		return pods
+	}
+	for m := range ts.satisfyingAny(ln.forms).from(ln.nodes) {
+		n := s.move(c, st, m, pods[:want])
+		pods, want = pods[n:], want-n
+		if want == 0 || n > 0 && st.near {
+			ln.nodes = m
+			return pods
+		}
+	}
+	ln.nodes = len(ts.list)
+	return pods
+}
+
+// move puts as many of the pods on an existing node as it takes.
+func (s *solver) move(c *class, st *stage, machine int, pods []*model.Pod) int {
+	t := s.targets.list[machine]
+	n := c.count(t.room, nil, c.most(min(len(pods), c.hostRoom(st, machine))))
+	if n == 0 || !t.accepts(c, st) {
+		return 0
+	}
+	t.take(c, pods[:n])
+	if c.counted() {
+		s.record(c, s.targetSite(machine), n)
+	}
+	return n
+}
+
+// join puts pods into open claims and returns the rest.
+func (s *solver) join(c *class, st *stage, o option, pods []*model.Pod) []*model.Pod {
+	ln, base := o.lane, len(s.targets.list)
+	want := min(len(pods), o.room)
+	if machines, ok := s.joinable(st); ok {
+		for _, m := range slices.Sorted(slices.Values(machines)) {
+			if m >= base {
+				if n := s.admit(c, st, o, m-base, pods[:want]); n > 0 {
+					return pods[n:]
+				}
+			}
+		}
+		return pods
+	}
+	for ; ln.claims < len(s.claims) && want > 0; ln.claims++ {
+		n := s.admit(c, st, o, ln.claims, pods[:want])
+		pods, want = pods[n:], want-n
+		if want == 0 || n > 0 && st.near {
+			return pods
+		}
+	}
+	return pods
+}
+
+// admit puts as many of the pods into an open claim as it takes.
+func (s *solver) admit(c *class, st *stage, o option, number int, pods []*model.Pod) int {
+	cl := s.claims[number]
+	if _, repelled := cl.t.repels(c, st); repelled {
+		return 0
+	}
+	machine := len(s.targets.list) + number
+	n := min(len(pods), c.hostRoom(st, machine))
+	if n == 0 {
+		return 0
+	}
+	got := cl.considerAny(c, o.forms, n)
+	if got.pods == 0 {
+		return 0
+	}
+	cl.put(c, st, got, pods[:got.pods])
+	cl.t.limits.charge(cl)
+	if c.counted() {
+		s.record(c, s.claimSite(number), got.pods)
+	}
+	return got.pods
+}
+
+// launch opens claims of one pool for pods and returns the rest.
+func (s *solver) launch(t *template, number int, c *class, st *stage, o option, pods []*model.Pod) []*model.Pod {
+	want := min(len(pods), o.room)
+	for want > 0 && !o.closed[number] {
+		n := s.tryLaunch(t, c, st, o, pods[:want])
+		if n == 0 {
+			// Limits give way when other claims shrink; everything else is for good.
+			o.closed[number] = t.limits.unlimited()
+			break
+		}
+		pods, want = pods[n:], want-n
+		if len(c.stages) > 1 {
+			// What was opened may take pods that have to give up a wish for it.
+			break
+		}
+	}
+	return pods
+}
+
+func (s *solver) tryLaunch(t *template, c *class, st *stage, o option, pods []*model.Pod) int {
+	if _, repelled := t.repels(c, st); repelled || t.limits.exhausted() {
+		return 0
+	}
+	machine := len(s.targets.list) + len(s.claims)
+	cl := t.open(t.within(t.states[t.root].mask))
+	got := cl.considerAny(c, o.forms, min(len(pods), c.hostRoom(st, machine)))
+	if got.pods == 0 {
+		return 0
+	}
+	cl.put(c, st, got, pods[:got.pods])
+	cl.t.limits.charge(cl)
+	s.claims = append(s.claims, cl)
+	if c.counted() {
+		s.record(c, s.claimSite(len(s.claims)-1), got.pods)
+	}
+	return got.pods
+}
