@@ -106,6 +106,12 @@ const (
 	ConditionTypeValidationSucceeded = "ValidationSucceeded"
 )
 
+// Reasons why ValidationSucceeded is False.
+const (
+	ReasonRuntimeValidation = "RuntimeValidation"
+	ReasonConflict          = "Conflict"
+)
+
 // ConditionList implements condition.Object.
 func (o *NodeOverlay) ConditionList() *[]metav1.Condition { return &o.Status.Conditions }
 

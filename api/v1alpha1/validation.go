@@ -26,6 +26,9 @@ func (o *NodeOverlay) RuntimeValidate(rules v1.LabelRules) error {
 			findings = append(findings, fmt.Sprintf("spec.capacity[%q]: only extended resources can be changed, this one is what the cloud says", name))
 		}
 	}
+	if _, err := o.Spec.PriceChange(); err != nil {
+		findings = append(findings, err.Error())
+	}
 	if len(findings) == 0 {
 		return nil
 	}
