@@ -50,6 +50,12 @@ type Cloud struct {
 	DefaultTerminationGracePeriod *time.Duration
 	// MaxInstanceTypes is how many instance types a NodeClaim may list; 0 means DefaultMaxInstanceTypes.
 	MaxInstanceTypes int
+	// UnsupportedProvisioners are CSI drivers, and provisioners of storage classes, whose volumes cannot be had on this
+	// cloud's machines: pods that use them are not placed. Usually empty.
+	UnsupportedProvisioners []string
+	// UnsupportedTopologyKeys are labels by which storage classes may not restrict where volumes are made, because machines
+	// of this cloud do not carry them. Usually empty.
+	UnsupportedTopologyKeys []string
 	// Register adds the cloud's own controllers to the manager; nil when it has none.
 	Register func(manager.Manager) error
 }

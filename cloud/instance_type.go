@@ -27,6 +27,9 @@ type InstanceType struct {
 	Capacity corev1.ResourceList
 	// Overhead is what pods cannot use: kube-reserved, system-reserved and the eviction threshold together.
 	Overhead corev1.ResourceList
+	// VolumeLimits are how many volumes of each CSI driver an instance is expected to take, for as long as its drivers have
+	// not said it themselves. A driver that is missing here is not limited, as far as is known.
+	VolumeLimits map[string]int
 	// CapacityOverlaid says that a user corrected the capacity.
 	CapacityOverlaid bool
 }

@@ -36,8 +36,8 @@ API = api/...
 # floor 1: the engine room, standard library only
 internal/core/resource, internal/core/requirement <
 internal/core/reason < internal/core/requirement, internal/core/resource
-internal/core/catalog < internal/core/requirement, internal/core/resource
 internal/core/topology, internal/core/volume < internal/core/requirement
+internal/core/catalog < internal/core/volume, internal/core/requirement, internal/core/resource
 internal/core/model < internal/core/topology, internal/core/volume, internal/core/catalog, internal/core/reason, internal/core/requirement, internal/core/resource
 internal/core/solve < internal/core/topology, internal/core/volume, internal/core/model, internal/core/catalog, internal/core/reason, internal/core/requirement, internal/core/resource
 internal/core/disrupt < internal/core/model, internal/core/catalog, internal/core/reason, internal/core/requirement, internal/core/resource, internal/core/solve

@@ -23,6 +23,7 @@ func (t *Translator) instanceType(it *cloud.InstanceType) *catalog.InstanceType 
 		Requirements: cloud.Requirements(it.Requirements, t.labels),
 		Capacity:     t.Vector(it.Capacity),
 		Groups:       []catalog.Group{{Allocatable: t.Vector(it.Allocatable())}},
+		Attachable:   it.VolumeLimits,
 
 		PriceOverlaid: it.PriceOverlaid(), CapacityOverlaid: it.CapacityOverlaid,
 	}

@@ -7,6 +7,7 @@ package catalog
 import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/volume"
 )
 
 // InstanceType is one kind of machine.
@@ -22,6 +23,8 @@ type InstanceType struct {
 	Groups []Group
 	// Offerings are all of them, available or not, with their group (-1 when unavailable).
 	Offerings []Offering
+	// Attachable is how many volumes of each driver a node of this type is expected to take.
+	Attachable volume.Limits
 	// PriceOverlaid says that the price of some offering was corrected by a user, CapacityOverlaid that the capacity was.
 	// Neither has a bearing on where pods go; claims pass them on to the cloud.
 	PriceOverlaid, CapacityOverlaid bool
