@@ -14,7 +14,7 @@ type Attachment struct {
 	Claim string
 }
 
-// Limits is how many attachments a node allows per driver. A driver that is not listed is not limited.
+// Limits is how many attachments a node allows per driver. A driver that is not listed is not limited, as far as is known.
 type Limits map[string]int
 
 // Attached is the distinct volumes that are attached to one machine. The zero value is empty; copy with Clone.
