@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
 // Node joins a Node and its NodeClaim, either of which may be nil, into what the engine calls a node. Pods are added by
@@ -27,6 +29,7 @@ func (t *Translator) Node(id string, node *corev1.Node, claim *v1.NodeClaim) *mo
 	}
 	if node != nil {
 		n.NodeName, n.ProviderID = node.Name, node.Spec.ProviderID
+		n.RawTaints = taints(node.Spec.Taints)
 	}
 	if claim != nil {
 		n.ClaimName = claim.Name
@@ -119,10 +122,14 @@ func ready(node *corev1.Node) bool {
 	return false
 }
 
-// AddPods sets the pods of n and what they use. Pods must be live and sorted.
+// AddPods sets the pods of n and what they use. Pods must be live and sorted. Pods that are being deleted keep others away
+// until they are gone.
 func AddPods(n *model.Node, pods []*model.Pod) {
 	n.Pods = pods
 	for _, p := range pods {
+		if slices.ContainsFunc(p.Shape.Affinities, func(a topology.Affinity) bool { return a.Anti && a.Required() }) {
+			n.Guarded = append(n.Guarded, p)
+		}
 		n.Used = n.Used.Add(p.Shape.Requests)
 		if p.Daemon {
 			n.UsedByDaemons = n.UsedByDaemons.Add(p.Shape.Requests)

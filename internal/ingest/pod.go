@@ -16,27 +16,47 @@ import (
 // podDeletionCostAnnotation is the owner's word on how much a pod minds to go.
 const podDeletionCostAnnotation = "controller.kubernetes.io/pod-deletion-cost"
 
-// Pod translates a pod. What is wrong with it, if anything, is in Rejected.
-func (t *Translator) Pod(pod *corev1.Pod) *model.Pod {
+// Pod translates a pod without looking at its volumes, as if they could be used anywhere. What is wrong with it, if
+// anything, is in Rejected.
+func (t *Translator) Pod(pod *corev1.Pod) *model.Pod { return t.PodWith(pod, Storage{}) }
+
+// PodWith translates a pod and the volumes it uses. A pod whose volumes cannot be found is rejected even when it is bound:
+// nobody can say where it could move.
+func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
+	shape := t.shape(pod)
+	waits := podrules.Provisionable(pod)
+	volumes := t.volumes(pod, storage, waits)
+	shape.Reach = volumes.reach
 	p := &model.Pod{
 		UID:           string(pod.UID),
 		Namespace:     pod.Namespace,
 		Name:          pod.Name,
 		Created:       pod.CreationTimestamp.UnixNano(),
 		Node:          pod.Spec.NodeName,
-		Shape:         t.Shape(pod),
+		Shape:         t.shared(shape),
+		Labels:        t.podLabels(pod),
+		Attachments:   volumes.attachments,
+		Rejected:      volumes.trouble,
+		Terminating:   pod.DeletionTimestamp != nil,
 		Daemon:        podrules.OwnedByDaemonSet(pod),
 		Reschedulable: podrules.Reschedulable(pod),
 		EvictionCost:  evictionCost(pod),
 	}
-	if podrules.Provisionable(pod) {
-		p.Rejected, p.Silent = t.reject(pod)
+	if waits {
+		p.Rejected, p.Silent = t.reject(pod, volumes.trouble)
 	}
 	return p
 }
 
-// Shape is everything about the pod that scheduling looks at.
-func (t *Translator) Shape(pod *corev1.Pod) *model.Shape {
+// Shape is everything about the pod that scheduling looks at, its volumes excepted.
+func (t *Translator) Shape(pod *corev1.Pod) *model.Shape { return t.shared(t.shape(pod)) }
+
+// shared is the shape equal to s that others hold already, or s.
+func (t *Translator) shared(s *model.Shape) *model.Shape {
+	return t.shapes.of(identity(s), func() *model.Shape { return s })
+}
+
+func (t *Translator) shape(pod *corev1.Pod) *model.Shape {
 	requests := podresource.PodRequests(pod, podresource.PodResourcesOptions{UseStatusResources: true})
 	requests[corev1.ResourcePods] = quantity(-1, 1)
 	s := &model.Shape{
@@ -45,8 +65,12 @@ func (t *Translator) Shape(pod *corev1.Pod) *model.Shape {
 		Tolerations: tolerations(pod.Spec.Tolerations),
 		HostPorts:   hostPorts(pod.Spec.Containers),
 	}
+	if pod.Spec.Priority != nil {
+		s.Priority = *pod.Spec.Priority
+	}
 	t.nodeAffinity(s, pod.Spec.Affinity)
-	return t.shapes.intern(s)
+	t.placing(s, pod)
+	return s
 }
 
 // hostPorts are the ports of the node that ordinary containers claim; the unspecified address stands for all.
@@ -100,9 +124,13 @@ func evictionCost(pod *corev1.Pod) float64 {
 }
 
 // reject says why a pending pod cannot be considered, and whether it asked for that itself: a pod that opts out of our
-// nodes is left alone without an event. Source: scheduling specification, pod validation.
-func (t *Translator) reject(pod *corev1.Pod) (why string, silent bool) {
+// nodes is left alone without an event. trouble is what is wrong with its volumes, or empty.
+// Source: scheduling specification, pod validation.
+func (t *Translator) reject(pod *corev1.Pod, trouble string) (why string, silent bool) {
 	var problems []string
+	if trouble != "" {
+		problems = append(problems, trouble)
+	}
 	if key := v1.NodePoolLabelKey; t.avoids(pod, key) {
 		silent = true
 		problems = append(problems, "configured to not run on a Karpenter provisioned node (requirement="+key+" DoesNotExist)")

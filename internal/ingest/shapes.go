@@ -2,49 +2,14 @@ package ingest
 
 import (
 	"encoding/binary"
-	"runtime"
-	"sync"
-	"weak"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// shapes keeps one copy of every shape in use. Shapes that no pod holds any more are forgotten with the next collection,
-// so the table is as large as the variety of live pods.
-type shapes struct {
-	mu   *sync.Mutex
-	live map[string]weak.Pointer[model.Shape]
-}
-
-func newShapes() shapes {
-	return shapes{mu: &sync.Mutex{}, live: map[string]weak.Pointer[model.Shape]{}}
-}
-
-// intern is the shape equal to s that others hold already, or s.
-func (x shapes) intern(s *model.Shape) *model.Shape {
-	id := identity(s)
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if known := x.live[id].Value(); known != nil {
-		return known
-	}
-	x.live[id] = weak.Make(s)
-	runtime.AddCleanup(s, x.forget, id)
-	return s
-}
-
-func (x shapes) forget(id string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.live[id].Value() == nil {
-		delete(x.live, id)
-	}
-}
-
 // identity is equal for shapes with equal content and different otherwise. Every list is preceded by its length, every
 // string by its own.
-func identity(s *model.Shape) string {
+func identity(s *model.Shape) []byte {
 	b := make([]byte, 0, 128)
 	b = binary.AppendUvarint(b, uint64(len(s.Requests)))
 	for _, amount := range s.Requests {
@@ -63,6 +28,12 @@ func identity(s *model.Shape) string {
 	for _, p := range s.HostPorts {
 		b = appendString(appendString(binary.AppendVarint(b, int64(p.Port)), p.IP), p.Protocol)
 	}
+	b = binary.AppendVarint(b, int64(s.Priority))
+	b = appendPlacing(b, s)
+	b = binary.AppendUvarint(b, uint64(len(s.Reach)))
+	for _, set := range s.Reach {
+		b = appendSet(b, set)
+	}
 	for _, t := range s.Tolerations {
 		exists := byte(0)
 		if t.Exists {
@@ -70,7 +41,37 @@ func identity(s *model.Shape) string {
 		}
 		b = appendString(appendString(appendString(append(b, exists), t.Key), t.Value), string(t.Effect))
 	}
-	return string(b)
+	return b
+}
+
+func appendPlacing(b []byte, s *model.Shape) []byte {
+	b = binary.AppendUvarint(b, uint64(len(s.Spreads)))
+	for i := range s.Spreads {
+		c := &s.Spreads[i]
+		b = appendString(appendString(b, c.Key), c.Namespace)
+		b = binary.AppendVarint(binary.AppendVarint(b, int64(c.MaxSkew)), int64(c.MinDomains))
+		b = appendFlags(b, c.Soft, c.AnyAffinity, c.HonorTaints)
+		b = appendString(b, c.Selector.Identity())
+	}
+	b = binary.AppendUvarint(b, uint64(len(s.Affinities)))
+	for i := range s.Affinities {
+		a := &s.Affinities[i]
+		b = binary.AppendVarint(appendFlags(appendString(b, a.Key), a.Anti), int64(a.Weight))
+		b = appendString(appendString(b, a.Selector.Identity()), a.NamespaceSelector.Identity())
+		b = appendStrings(b, a.Namespaces)
+	}
+	return b
+}
+
+func appendFlags(b []byte, flags ...bool) []byte {
+	for _, set := range flags {
+		if set {
+			b = append(b, 1)
+		} else {
+			b = append(b, 0)
+		}
+	}
+	return b
 }
 
 func appendSet(b []byte, set requirement.Set) []byte {
@@ -86,10 +87,7 @@ func appendSet(b []byte, set requirement.Set) []byte {
 		} else {
 			b = append(b, '!')
 		}
-		b = binary.AppendUvarint(b, uint64(len(r.Values())))
-		for _, v := range r.Values() {
-			b = appendString(b, v)
-		}
+		b = appendStrings(b, r.Values())
 	}
 	return b
 }
@@ -99,6 +97,14 @@ func appendBound(b []byte, n int64, present bool) []byte {
 		return append(b, 0)
 	}
 	return binary.AppendVarint(append(b, 1), n)
+}
+
+func appendStrings(b []byte, list []string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(list)))
+	for _, s := range list {
+		b = appendString(b, s)
+	}
+	return b
 }
 
 func appendString(b []byte, s string) []byte {

@@ -11,19 +11,28 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
-// Translator carries what translations share: the resource names seen so far, the rules for labels, and the shapes of
-// pods, so that pods that look alike share one. It is safe for concurrent use.
+// Translator carries what translations share: the resource names seen so far, the rules for labels, and the shapes and
+// labels of pods, so that pods that look alike share them. It is safe for concurrent use.
 type Translator struct {
 	resources *resource.Table
 	labels    v1.LabelRules
-	shapes    shapes
+	shapes    interned[model.Shape]
+	pods      interned[model.Labels]
+	selectors interned[topology.Selector]
 }
 
 // New is a translator for a cloud's label rules.
 func New(labels v1.LabelRules) *Translator {
-	return &Translator{resources: resource.NewTable(), labels: labels, shapes: newShapes()}
+	return &Translator{
+		resources: resource.NewTable(),
+		labels:    labels,
+		shapes:    newInterned[model.Shape](),
+		pods:      newInterned[model.Labels](),
+		selectors: newInterned[topology.Selector](),
+	}
 }
 
 // Resources names the entries of every vector the translator makes.

@@ -1,0 +1,35 @@
+package ingest
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+// podLabels are the labels of a pod. Pods of a workload share them, so that selectors are asked once per set.
+func (t *Translator) podLabels(pod *corev1.Pod) *model.Labels {
+	var space [256]byte
+	id := appendLabels(appendString(space[:0], pod.Namespace), pod.Labels)
+	return t.pods.of(id, func() *model.Labels {
+		return &model.Labels{Namespace: pod.Namespace, Values: maps.Clone(pod.Labels)}
+	})
+}
+
+// appendLabels writes labels in key order.
+func appendLabels(b []byte, labels map[string]string) []byte {
+	var space [16]string
+	keys := space[:0]
+	for key := range labels {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	b = binary.AppendUvarint(b, uint64(len(keys)))
+	for _, key := range keys {
+		b = appendString(appendString(b, key), labels[key])
+	}
+	return b
+}
