@@ -23,6 +23,10 @@ const (
 	LabelUndefined Code = "LabelUndefined"
 	// RequirementConflict means that pod and pool want different values of a label.
 	RequirementConflict Code = "RequirementConflict"
+	// VolumeUnreachable means that the pod's volumes cannot be used from any node of the pool.
+	VolumeUnreachable Code = "VolumeUnreachable"
+	// TopologyUnsatisfiable means that spread, affinity or anti-affinity leaves no domain for the pod.
+	TopologyUnsatisfiable Code = "TopologyUnsatisfiable"
 	// HostPortTaken means that daemons claim a port that the pod wants on every instance type.
 	HostPortTaken Code = "HostPortTaken"
 	// MinValuesUnmet means that too few distinct values of a label stay available.
@@ -48,6 +52,8 @@ func Rules() []Rule {
 		{TaintNotTolerated, "A pod must tolerate every taint of the pool's template; startup taints do not count.", "Add the toleration to the pod, or offer a pool without the taint."},
 		{LabelUndefined, "A label that a pod demands must be defined by the pool or be a well-known label.", "Add the label to the pool's template or requirements, or correct the pod's selector."},
 		{RequirementConflict, "Pod and pool must agree on at least one value of every label that both constrain.", "Widen the pool's requirement or the pod's selector."},
+		{VolumeUnreachable, "All volumes of a pod must be usable from one node: same zone, or whatever their storage class or volume demands.", "Offer a pool in the zone of the volumes, or move the volumes to one zone."},
+		{TopologyUnsatisfiable, "Every spread, affinity and anti-affinity that is not a wish must leave a domain, all of them together.", "Make room in the domains that count least, offer pools in more of them, or loosen the constraint."},
 		{HostPortTaken, "A port of the node belongs to one pod; DaemonSets claim theirs on every node they run on.", "Use another host port, or none, or keep the DaemonSet off the nodes of one pool."},
 		{MinValuesUnmet, "A launch must keep as many distinct values as the pool's minValues demands.", "Lower minValues, or loosen what narrows the instance types."},
 		{NoInstanceType, "One instance type must meet the requirements, have the resources and be on offer.", "Lower the pod's requests, loosen its requirements, or widen the pool."},

@@ -17,6 +17,8 @@ type Reason struct {
 	// Conflict is the label that keeps pod and pool apart, Hint a known label that the user may have meant.
 	Conflict requirement.Conflict
 	Hint     string
+	// Topology is the constraint that leaves no domain.
+	Topology Topology
 	// Port is the host port that is taken.
 	Port string
 	// Keys are the labels whose minValues are not met.
@@ -70,6 +72,10 @@ func (r Reason) Headline() string {
 		return fmt.Sprintf("incompatible requirements, label %q does not have known values%s", r.Conflict.Key, hint)
 	case RequirementConflict:
 		return fmt.Sprintf("incompatible requirements, key %s, %s not in %s", r.Conflict.Key, r.Conflict.Want, r.Conflict.Have)
+	case VolumeUnreachable:
+		return fmt.Sprintf("incompatible volume requirements, key %s, %s not in %s", r.Conflict.Key, r.Conflict.Want, r.Conflict.Have)
+	case TopologyUnsatisfiable:
+		return "unsatisfiable topology constraint for " + r.Topology.String()
 	case HostPortTaken:
 		return fmt.Sprintf("pod hostport conflicts with existing hostport configuration (%s)", r.Port)
 	case MinValuesUnmet:

@@ -29,6 +29,14 @@ func examples() map[Code]Reason {
 		RequirementConflict: {Code: RequirementConflict, Conflict: requirement.Conflict{
 			Key: zone.Key, Want: zone, Have: requirement.New(zone.Key, requirement.In, "zone-a", "zone-b"),
 		}},
+		VolumeUnreachable: {Code: VolumeUnreachable, Conflict: requirement.Conflict{
+			Key: zone.Key, Want: zone, Have: requirement.New(zone.Key, requirement.In, "zone-a", "zone-b"),
+		}},
+		TopologyUnsatisfiable: {Code: TopologyUnsatisfiable, Topology: Topology{
+			Kind: "topology spread", Key: zone.Key, Counts: []Count{{"zone-a", 2}, {"zone-b", 1}, {"zone-c", 0}},
+			PodDomains:  requirement.New(zone.Key, requirement.Exists),
+			NodeDomains: requirement.New(zone.Key, requirement.In, "zone-a", "zone-b"),
+		}},
 		HostPortTaken:  {Code: HostPortTaken, Port: "TCP/9100"},
 		MinValuesUnmet: {Code: MinValuesUnmet, Keys: []string{"node.kubernetes.io/instance-type"}, Requirements: asked, Resources: resources},
 		NoInstanceType: {Code: NoInstanceType, Requirements: asked, Resources: resources, Criteria: Criteria{

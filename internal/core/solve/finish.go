@@ -35,11 +35,17 @@ func (s *solver) plan() Plan {
 		}
 		p.Claims = append(p.Claims, done)
 	}
-	for _, r := range s.refused {
-		p.Unschedulable = append(p.Unschedulable, Refusal{Pods: r.pods, Reasons: s.why(r.class)})
-	}
 	p.Undecided = s.left
 	return p
+}
+
+// refusals says of every pod that was refused why. It is to be asked before claims are split: counts go by machine.
+func (s *solver) refusals() []Refusal {
+	out := make([]Refusal, 0, len(s.refused))
+	for _, r := range s.refused {
+		out = append(out, Refusal{Pods: r.pods, Reasons: s.why(r.class)})
+	}
+	return out
 }
 
 // finish completes a claim: daemons are added once, candidates are ordered by price and cut, and what the candidates imply

@@ -173,6 +173,9 @@ func (s *solver) move(c *class, st *stage, machine int, pods []*model.Pod) int {
 	if n == 0 || !t.accepts(c, st) {
 		return 0
 	}
+	if n = t.volumes.fits(pods[:n]); n == 0 {
+		return 0
+	}
 	t.take(c, pods[:n])
 	if c.counted() {
 		s.record(c, s.targetSite(machine), n)

@@ -35,8 +35,10 @@ type run struct {
 func Solve(p Problem) Plan {
 	s := compile(p)
 	s.placeAll(s.queue())
+	refusals := s.refusals()
 	s.rightSize()
 	plan := s.plan()
+	plan.Unschedulable = append(plan.Unschedulable, refusals...)
 	plan.Barren = s.barren()
 	return plan
 }
@@ -136,16 +138,22 @@ func sortedDaemons(ds []*model.DaemonSet) []*model.DaemonSet {
 	return out
 }
 
-// queue is the pods in order of trial, large before small, cut into runs of one class.
+// queue is the pods in order of trial, cut into runs of one class: pods that exist before those that stand for headroom;
+// where limits may leave some without a machine, the more important ones first; those that ask for rare resources before
+// the machines that have them are full; then large before small.
 // Source: scheduling specification, queue.
 func (s *solver) queue() []run {
 	pods := slices.Clone(s.problem.Pods)
+	limited := slices.ContainsFunc(s.problem.Pools, func(p *model.Pool) bool { return len(p.Limits) > 0 })
 	slices.SortFunc(pods, func(a, b *model.Pod) int {
+		if a.Virtual != b.Virtual {
+			if b.Virtual {
+				return -1
+			}
+			return 1
+		}
 		if a.Shape != b.Shape {
-			if c := cmp.Or(
-				cmp.Compare(b.Shape.Requests.At(resource.CPU), a.Shape.Requests.At(resource.CPU)),
-				cmp.Compare(b.Shape.Requests.At(resource.Memory), a.Shape.Requests.At(resource.Memory)),
-			); c != 0 {
+			if c := compareShapes(a.Shape, b.Shape, limited); c != 0 {
 				return c
 			}
 		}
@@ -161,4 +169,30 @@ func (s *solver) queue() []run {
 		runs = append(runs, run{c, []*model.Pod{p}})
 	}
 	return runs
+}
+
+func compareShapes(a, b *model.Shape, byPriority bool) int {
+	if byPriority && a.Priority != b.Priority {
+		return cmp.Compare(b.Priority, a.Priority)
+	}
+	if x, y := asksForRare(a), asksForRare(b); x != y {
+		if x {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(
+		cmp.Compare(b.Requests.At(resource.CPU), a.Requests.At(resource.CPU)),
+		cmp.Compare(b.Requests.At(resource.Memory), a.Requests.At(resource.Memory)),
+	)
+}
+
+// asksForRare reports whether the shape asks for a resource that most machines do not have.
+func asksForRare(s *model.Shape) bool {
+	for i, amount := range s.Requests {
+		if amount > 0 && i > resource.Nodes {
+			return true
+		}
+	}
+	return false
 }

@@ -18,6 +18,8 @@ type target struct {
 	pods []*model.Pod
 	// ports are taken by bound pods, by the daemons that are still to come, and by pods placed in this run.
 	ports []model.HostPort
+	// volumes are those attached.
+	volumes attachments
 }
 
 // targets are all of them: initialized ones first, then by name.
@@ -41,7 +43,7 @@ func newTargets(nodes []*model.Node, u *universe) *targets {
 	})
 	ts := &targets{u: u, labelled: map[int]bitset{}}
 	for _, n := range sorted {
-		t := &target{node: n, room: n.Allocatable.Sub(n.Used)}
+		t := &target{node: n, room: n.Allocatable.Sub(n.Used), volumes: attachments{node: n}}
 		for _, p := range n.Pods {
 			t.ports = append(t.ports, p.Shape.HostPorts...)
 		}
@@ -149,5 +151,6 @@ func (t *target) accepts(c *class, st *stage) bool {
 func (t *target) take(c *class, pods []*model.Pod) {
 	t.pods = append(t.pods, pods...)
 	t.ports = append(t.ports, c.shape.HostPorts...)
+	t.volumes.add(pods)
 	t.room = t.room.Sub(c.shape.Requests.Times(int64(len(pods))))
 }

@@ -1,6 +1,7 @@
 package solve
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -20,10 +21,9 @@ func (s *solver) why(c *class) reason.Reasons {
 	if len(s.templates) == 0 {
 		return reason.Reasons{{Code: reason.PoolEmpty}}
 	}
-	st := c.final
 	var out reason.Reasons
 	for _, t := range s.templates {
-		r := t.why(c, st)
+		r := s.whyNot(t, c, c.final)
 		r.Pool = t.pool.Name
 		if r.Code == reason.NoInstanceType || r.Code == reason.MinValuesUnmet {
 			r.Resources = t.asked(c, s.problem.Resources)
@@ -33,29 +33,70 @@ func (s *solver) why(c *class) reason.Reasons {
 	return out
 }
 
-// why is the first obstacle, in the order in which a new claim is tested.
-func (t *template) why(c *class, st *stage) reason.Reason {
-	if t.limits.exhausted() {
-		return reason.Reason{Code: reason.NodesExhausted}
+// whyNot is the first obstacle between a class and a new machine of a pool, in the order in which a new claim is tested.
+func (s *solver) whyNot(t *template, c *class, st *stage) reason.Reason {
+	if r, ok := t.whyClosed(c, st); ok {
+		return r
 	}
-	root := t.states[t.root]
-	within := t.within(root.mask)
-	if within.empty() {
-		return reason.Reason{Code: reason.LimitsExceeded}
+	if r, ok := s.whyVolumes(t, c, st); ok {
+		return r
+	}
+	if r, ok := s.whyTopology(t, c, st); ok {
+		return r
+	}
+	form := st.conjunction
+	for _, o := range s.options(c, st) {
+		if i := slices.IndexFunc(o.forms, func(f *conjunction) bool { return t.step(t.root, f) != refused }); i >= 0 {
+			form = o.forms[i]
+			break
+		}
+	}
+	return t.whyNoType(c, t.states[t.step(t.root, form)])
+}
+
+// whyClosed is what keeps the class from any machine of the pool.
+func (t *template) whyClosed(c *class, st *stage) (reason.Reason, bool) {
+	if t.limits.exhausted() {
+		return reason.Reason{Code: reason.NodesExhausted}, true
+	}
+	if t.within(t.states[t.root].mask).empty() {
+		return reason.Reason{Code: reason.LimitsExceeded}, true
 	}
 	if taint, repelled := t.repels(c, st); repelled {
-		return reason.Reason{Code: reason.TaintNotTolerated, Taint: taint.String()}
+		return reason.Reason{Code: reason.TaintNotTolerated, Taint: taint.String()}, true
 	}
-	to := t.step(t.root, st.conjunction)
-	if to == refused {
-		return t.conflict(st.conjunction)
+	if t.step(t.root, st.conjunction) == refused {
+		return t.conflict(t.root, st.conjunction), true
 	}
-	next := t.states[to]
+	return reason.Reason{}, false
+}
+
+// whyVolumes is the label that keeps all alternatives of the pods' volumes away from the pool.
+func (s *solver) whyVolumes(t *template, c *class, st *stage) (reason.Reason, bool) {
+	narrowed := t.step(t.root, st.conjunction)
+	var last reason.Reason
+	for _, reach := range c.shape.Reach {
+		alternative := s.classes.intern(reach)
+		if t.step(narrowed, alternative) != refused {
+			return reason.Reason{}, false
+		}
+		last = t.conflict(narrowed, alternative)
+	}
+	if last.Conflict.Undefined {
+		last.Conflict.Have = requirement.New(last.Conflict.Key, requirement.DoesNotExist)
+	}
+	last.Code = reason.VolumeUnreachable
+	return last, len(c.shape.Reach) > 0
+}
+
+// whyNoType is what the instance types of a pool lack for a claim in the state next.
+func (t *template) whyNoType(c *class, next *state) reason.Reason {
+	within := t.within(t.states[t.root].mask).and(next.mask)
 	reqs := t.requirements(next)
-	if port, clash := t.portClash(c, within.and(next.mask)); clash {
+	if port, clash := t.portClash(c, within); clash {
 		return reason.Reason{Code: reason.HostPortTaken, Port: port.String()}
 	}
-	candidates := t.open(within.and(next.mask))
+	candidates := t.open(within)
 	if counts, most := candidates.counts(c, candidates.mask, 1); most > 0 {
 		unmet := t.unmet(next, pick(candidates.mask, counts, 1))
 		return reason.Reason{Code: reason.MinValuesUnmet, Keys: unmet, Requirements: reqs}
@@ -109,9 +150,9 @@ func (t *template) criteria(c *class, next *state, scope bitset) reason.Criteria
 	}
 }
 
-// conflict names the label that keeps the conjunction away from an empty claim.
-func (t *template) conflict(c *conjunction) reason.Reason {
-	root := t.states[t.root]
+// conflict names the label that keeps the conjunction away from a claim in a state.
+func (t *template) conflict(from stateID, c *conjunction) reason.Reason {
+	root := t.states[from]
 	var contradicting *requirement.Conflict
 	for _, w := range c.terms {
 		k, have := t.u.keys[w.key], root.get(w.key)

@@ -1,0 +1,95 @@
+package solve
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/reason"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+// whyTopology is the group that leaves the class no domain among those that a new machine of the pool could be in. Where
+// each group leaves one and all of them together leave none, it is the first.
+func (s *solver) whyTopology(t *template, c *class, st *stage) (reason.Reason, bool) {
+	machine := len(s.targets.list) + len(s.claims)
+	for _, o := range st.hosts {
+		boots := o.attracts() && o.Bootstraps(o.self, anyDomain)
+		if !boots && o.RoomOnHost(machine, 0, o.self) == 0 {
+			return s.unsatisfiable(t, st, o.group), true
+		}
+	}
+	root := t.states[t.step(t.root, st.conjunction)]
+	for _, o := range s.options(c, st) {
+		for _, form := range o.forms {
+			if t.step(t.root, form) != refused {
+				return reason.Reason{}, false
+			}
+		}
+	}
+	var first *group
+	for _, key := range st.keys {
+		within := s.domains.allowed(key, st.strict)
+		possible, _ := s.domains.possible(key, root.get(key))
+		for _, b := range s.bearings(st, key, within) {
+			if first == nil {
+				first = b.group
+			}
+			if !slices.ContainsFunc(possible, func(d int) bool { room, _ := roomIn([]bearing{b}, d, within); return room > 0 }) {
+				return s.unsatisfiable(t, st, b.group), true
+			}
+		}
+		for _, g := range c.avoid {
+			if first == nil {
+				first = g
+			}
+			if g.key == key && !slices.ContainsFunc(possible, func(d int) bool { return g.Count(d) == 0 }) {
+				return s.unsatisfiable(t, st, g), true
+			}
+		}
+	}
+	if first == nil {
+		return reason.Reason{}, false
+	}
+	return s.unsatisfiable(t, st, first), true
+}
+
+func (s *solver) unsatisfiable(t *template, st *stage, g *group) reason.Reason {
+	k := s.classes.u.keys[g.key]
+	node := requirement.New(k.name, requirement.Exists)
+	if set := t.states[t.root].get(g.key); set != undefined && !g.host {
+		node = k.sets[set]
+	}
+	return reason.Reason{Code: reason.TopologyUnsatisfiable, Topology: reason.Topology{
+		Kind:        g.Kind.String(),
+		Key:         k.name,
+		Counts:      s.countsOf(g),
+		PodDomains:  st.strict.set.Get(k.name),
+		NodeDomains: node,
+	}}
+}
+
+// countsOf is a group's counts in the order of the domains' names.
+func (s *solver) countsOf(g *group) []reason.Count {
+	var out []reason.Count
+	if g.host {
+		for _, d := range g.Counted() {
+			out = append(out, reason.Count{Domain: s.machineName(d), Pods: g.Count(d)})
+		}
+	} else {
+		for d, name := range s.domains.of(g.key).names {
+			if g.Known(d) {
+				out = append(out, reason.Count{Domain: name, Pods: g.Count(d)})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b reason.Count) int { return strings.Compare(a.Domain, b.Domain) })
+	return out
+}
+
+func (s *solver) machineName(number int) string {
+	if number < len(s.targets.list) {
+		return s.targets.list[number].node.Name
+	}
+	return fmt.Sprintf("%s-%04d", newHostname, number-len(s.targets.list))
+}
