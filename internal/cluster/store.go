@@ -39,6 +39,7 @@ type Store struct {
 	// written are claims that this process created and the watch has not shown yet.
 	written map[string]time.Time
 	daemons map[string]*daemon
+	storage *storage
 
 	dirty      map[string]bool
 	nodes      model.Editor[*model.Node]
@@ -74,6 +75,7 @@ func NewStore(c cloud.Cloud, t *ingest.Translator) *Store {
 
 // Snapshot is what is now. It is never changed afterwards.
 func (s *Store) Snapshot() *model.Snapshot {
+		storage:    newStorage(),
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.published != nil && !s.changed && len(s.dirty) == 0 {
@@ -123,6 +125,7 @@ func (s *Store) rebuild(id string) {
 // id, and is of no use before it names its instance type.
 func (s *Store) tracked(n *corev1.Node) bool {
 	if n == nil {
+		n.Attachable = ingest.Attachable(s.storage.nodes[n.NodeName])
 		return false
 	}
 	if n.Labels[v1.NodePoolLabelKey] == "" {
@@ -180,8 +183,10 @@ func (s *Store) UpdatePod(pod *corev1.Pod) {
 		s.DeletePod(uid)
 		return
 	}
-	p := s.translator.Pod(pod)
-	waiting := podrules.Provisionable(pod)
+	var p *model.Pod
+	if len(ingest.VolumeClaims(pod)) == 0 {
+		p = s.translator.Pod(pod)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if at, ok := s.podNode[uid]; ok && at != p.Node {
@@ -192,6 +197,16 @@ func (s *Store) UpdatePod(pod *corev1.Pod) {
 	}
 	switch _, known := s.pending.Get(uid); {
 	case waiting:
+	s.storage.use(uid, pod)
+	if p == nil {
+		p = s.translate(pod)
+	}
+	s.putPod(p, podrules.Provisionable(pod))
+}
+
+// putPod sets a live pod, which waits for a node or does not.
+func (s *Store) putPod(p *model.Pod, waiting bool) {
+	uid := p.UID
 		s.pending.Put(uid, p)
 		s.changed = true
 	case known:
@@ -212,6 +227,7 @@ func (s *Store) DeletePod(uid string) {
 }
 
 func (s *Store) bind(p *model.Pod) {
+	s.storage.use(uid, nil)
 	if s.podsOn[p.Node] == nil {
 		s.podsOn[p.Node] = map[string]*model.Pod{}
 	}

@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -74,6 +75,10 @@ func (f *Feed) Start(ctx context.Context) error {
 		{&corev1.Node{}, apply(s.UpdateNode), forget(func(n *corev1.Node) { s.DeleteNode(n.Name) })},
 		{&appsv1.DaemonSet{}, apply(s.UpdateDaemonSet), forget(func(d *appsv1.DaemonSet) { s.DeleteDaemonSet(d.Namespace, d.Name) })},
 		{&corev1.Pod{}, apply(s.applyPod), forget(func(p *corev1.Pod) { s.DeletePod(string(p.UID)) })},
+		{&storagev1.StorageClass{}, apply(s.UpdateStorageClass), forget(func(c *storagev1.StorageClass) { s.DeleteStorageClass(c.Name) })},
+		{&storagev1.CSINode{}, apply(s.UpdateCSINode), forget(func(n *storagev1.CSINode) { s.DeleteCSINode(n.Name) })},
+		{&corev1.PersistentVolume{}, apply(s.UpdateVolume), forget(func(v *corev1.PersistentVolume) { s.DeleteVolume(v.Name) })},
+		{&corev1.PersistentVolumeClaim{}, apply(s.UpdateVolumeClaim), forget(func(c *corev1.PersistentVolumeClaim) { s.DeleteVolumeClaim(c.Namespace, c.Name) })},
 	} {
 		informer, err := f.cache.GetInformer(ctx, kind.object)
 		if err != nil {

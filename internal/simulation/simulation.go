@@ -20,6 +20,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -79,7 +80,7 @@ func Run(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Optio
 		IgnorePreferences: opts.IgnorePreferences,
 		MaxInstanceTypes:  opts.MaxInstanceTypes,
 	})
-	moving, err := w.moving(batch.Leaving, opts.Now)
+	moving, lost, err := w.moving(batch.Leaving, opts.Now)
 	if err != nil {
 		return Result{}, err
 	}
@@ -90,7 +91,7 @@ func Run(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Optio
 	r := Result{
 		Problem:   problem,
 		Plan:      solve.Solve(problem),
-		Rejected:  batch.Rejected,
+		Rejected:  append(batch.Rejected, lost...),
 		Skipped:   w.skipped,
 		Idle:      w.idle(),
 		owners:    w.owners(),
@@ -160,6 +161,16 @@ func (w *world) add(o client.Object) {
 		w.pods = append(w.pods, o)
 		w.store.UpdatePod(o)
 		w.store.ObserveDaemonPod(o)
+	case *corev1.Namespace:
+		w.store.UpdateNamespace(o)
+	case *corev1.PersistentVolumeClaim:
+		w.store.UpdateVolumeClaim(o)
+	case *corev1.PersistentVolume:
+		w.store.UpdateVolume(o)
+	case *storagev1.StorageClass:
+		w.store.UpdateStorageClass(o)
+	case *storagev1.CSINode:
+		w.store.UpdateCSINode(o)
 	case *appsv1.Deployment:
 		w.deployments[o.UID] = true
 	case *appsv1.DaemonSet:
@@ -174,14 +185,15 @@ func (w *world) add(o client.Object) {
 
 func classID(group, kind, name string) string { return group + "/" + kind + "/" + name }
 
-// moving is the pods on nodes being deleted that need a place elsewhere now.
-func (w *world) moving(leaving []*model.Node, now time.Time) ([]*model.Pod, error) {
+// moving is the pods on nodes being deleted that need a place elsewhere now. For those that are lost nobody can say where
+// that could be.
+func (w *world) moving(leaving []*model.Node, now time.Time) (out, lost []*model.Pod, err error) {
 	if len(leaving) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	budgets, err := podrules.NewBudgets(w.budgets)
 	if err != nil {
-		return nil, fmt.Errorf("reading pod disruption budgets: %w", err)
+		return nil, nil, fmt.Errorf("reading pod disruption budgets: %w", err)
 	}
 	from := map[string]bool{}
 	for _, n := range leaving {
@@ -189,11 +201,16 @@ func (w *world) moving(leaving []*model.Node, now time.Time) ([]*model.Pod, erro
 	}
 	var out []*model.Pod
 	for _, pod := range w.pods {
-		if from[pod.Spec.NodeName] && podrules.CurrentlyReschedulable(pod, budgets, now) {
-			out = append(out, w.translator.Pod(pod))
+		if !from[pod.Spec.NodeName] || !podrules.CurrentlyReschedulable(pod, budgets, now) {
+			continue
+		}
+		if moved := w.store.Translate(pod); moved.Rejected == "" {
+			out = append(out, moved)
+		} else {
+			lost = append(lost, moved)
 		}
 	}
-	return out, nil
+	return out, lost, nil
 }
 
 // Owner is the workload of a pod that takes part in r.

@@ -34,10 +34,11 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 		MaxInstanceTypes:  p.Cloud.MaxInstanceTypes,
 	})
 	in := input{problem: batch.Problem, rejected: batch.Rejected}
-	moving, err := p.moving(ctx, batch.Leaving, now)
+	moving, lost, err := p.moving(ctx, batch.Leaving, now)
 	if err != nil {
 		return input{}, err
 	}
+	in.rejected = append(in.rejected, lost...)
 	in.problem.Pods, in.problem.Nodes = p.promises.settle(append(in.problem.Pods, moving...), in.problem.Nodes)
 	if len(in.problem.Pods) == 0 {
 		return in, nil
@@ -48,32 +49,37 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 	return in, err
 }
 
-// moving is the pods on nodes being deleted that need a place elsewhere now: those that may be evicted.
-func (p *Provisioner) moving(ctx context.Context, leaving []*model.Node, now time.Time) ([]*model.Pod, error) {
+// moving is the pods on nodes being deleted that need a place elsewhere now: those that may be evicted. For those that are
+// lost nobody can say where that could be.
+func (p *Provisioner) moving(ctx context.Context, leaving []*model.Node, now time.Time) (out, lost []*model.Pod, err error) {
 	if len(leaving) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	var list policyv1.PodDisruptionBudgetList
 	if err := p.Client.List(ctx, &list); err != nil {
-		return nil, fmt.Errorf("listing pod disruption budgets: %w", err)
+		return nil, nil, fmt.Errorf("listing pod disruption budgets: %w", err)
 	}
 	budgets, err := podrules.NewBudgets(list.Items)
 	if err != nil {
 		p.Log.Error("some pod disruption budgets cannot be read and are not considered", "error", err)
 	}
-	var out []*model.Pod
 	for _, n := range leaving {
 		var pods corev1.PodList
 		if err := p.Client.List(ctx, &pods, client.MatchingFields{"spec.nodeName": n.NodeName}); err != nil {
-			return nil, fmt.Errorf("listing the pods of node %q: %w", n.NodeName, err)
+			return nil, nil, fmt.Errorf("listing the pods of node %q: %w", n.NodeName, err)
 		}
 		for i := range pods.Items {
-			if podrules.CurrentlyReschedulable(&pods.Items[i], budgets, now) {
-				out = append(out, p.Translator.Pod(&pods.Items[i]))
+			if !podrules.CurrentlyReschedulable(&pods.Items[i], budgets, now) {
+				continue
+			}
+			if pod := p.Store.Translate(&pods.Items[i]); pod.Rejected == "" {
+				out = append(out, pod)
+			} else {
+				lost = append(lost, pod)
 			}
 		}
 	}
-	return out, nil
+	return out, lost, nil
 }
 
 // usablePools are the pools that may launch: ours, not static, ready, not being deleted, with instance types to choose from.

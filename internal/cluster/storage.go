@@ -1,0 +1,210 @@
+package cluster
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/ingest"
+)
+
+// storage is what the volumes of pods refer to, with the way back: which pods a change concerns. A pod looks at its claims,
+// a bound claim at its volume, and one that is not bound at its class.
+type storage struct {
+	claims    map[string]*corev1.PersistentVolumeClaim // by namespace/name
+	volumes   map[string]*corev1.PersistentVolume
+	classes   map[string]*storagev1.StorageClass
+	nodes     map[string]*storagev1.CSINode
+	claimants map[string]*corev1.Pod // pods with claims, by UID
+	// users are the UIDs of the pods of a claim; byVolume and byClass are the claims that look at a volume or a class.
+	users, byVolume, byClass links
+}
+
+func newStorage() *storage {
+	return &storage{
+		claims:    map[string]*corev1.PersistentVolumeClaim{},
+		volumes:   map[string]*corev1.PersistentVolume{},
+		classes:   map[string]*storagev1.StorageClass{},
+		nodes:     map[string]*storagev1.CSINode{},
+		claimants: map[string]*corev1.Pod{},
+		users:     links{},
+		byVolume:  links{},
+		byClass:   links{},
+	}
+}
+
+// Claim implements ingest.Volumes.
+func (st *storage) Claim(namespace, name string) *corev1.PersistentVolumeClaim {
+	return st.claims[namespace+"/"+name]
+}
+
+// Volume implements ingest.Volumes.
+func (st *storage) Volume(name string) *corev1.PersistentVolume { return st.volumes[name] }
+
+// Class implements ingest.Volumes.
+func (st *storage) Class(name string) *storagev1.StorageClass { return st.classes[name] }
+
+// links is which names belong to a name.
+type links map[string]map[string]bool
+
+func (l links) add(from, to string) {
+	if l[from] == nil {
+		l[from] = map[string]bool{}
+	}
+	l[from][to] = true
+}
+
+func (l links) remove(from, to string) {
+	if delete(l[from], to); len(l[from]) == 0 {
+		delete(l, from)
+	}
+}
+
+// use notes which claims a pod has now; with nil pod the UID has none any more.
+func (st *storage) use(uid string, pod *corev1.Pod) {
+	if before, ok := st.claimants[uid]; ok {
+		delete(st.claimants, uid)
+		for _, name := range ingest.VolumeClaims(before) {
+			st.users.remove(before.Namespace+"/"+name, uid)
+		}
+	}
+	if pod == nil {
+		return
+	}
+	for _, name := range ingest.VolumeClaims(pod) {
+		st.claimants[uid] = pod
+		st.users.add(pod.Namespace+"/"+name, uid)
+	}
+}
+
+// put sets a claim, or removes it when claim is nil.
+func (st *storage) put(id string, claim *corev1.PersistentVolumeClaim) {
+	if before, ok := st.claims[id]; ok {
+		delete(st.claims, id)
+		st.byVolume.remove(before.Spec.VolumeName, id)
+		st.byClass.remove(className(before), id)
+	}
+	if claim == nil {
+		return
+	}
+	st.claims[id] = claim
+	if claim.Spec.VolumeName != "" {
+		st.byVolume.add(claim.Spec.VolumeName, id)
+	} else {
+		st.byClass.add(className(claim), id)
+	}
+}
+
+func className(claim *corev1.PersistentVolumeClaim) string {
+	if claim.Spec.StorageClassName == nil {
+		return ""
+	}
+	return *claim.Spec.StorageClassName
+}
+
+// UpdateVolumeClaim applies a PersistentVolumeClaim as the API server has it now.
+func (s *Store) UpdateVolumeClaim(claim *corev1.PersistentVolumeClaim) {
+	s.setClaim(claim.Namespace+"/"+claim.Name, claim)
+}
+
+// DeleteVolumeClaim forgets a PersistentVolumeClaim.
+func (s *Store) DeleteVolumeClaim(namespace, name string) { s.setClaim(namespace+"/"+name, nil) }
+
+func (s *Store) setClaim(id string, claim *corev1.PersistentVolumeClaim) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.storage.put(id, claim)
+	s.reconsider(map[string]bool{id: true})
+}
+
+// UpdateVolume applies a PersistentVolume as the API server has it now.
+func (s *Store) UpdateVolume(volume *corev1.PersistentVolume) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.storage.volumes[volume.Name] = volume
+	s.reconsider(s.storage.byVolume[volume.Name])
+}
+
+// DeleteVolume forgets a PersistentVolume.
+func (s *Store) DeleteVolume(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.storage.volumes, name)
+	s.reconsider(s.storage.byVolume[name])
+}
+
+// UpdateStorageClass applies a StorageClass as the API server has it now.
+func (s *Store) UpdateStorageClass(class *storagev1.StorageClass) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.storage.classes[class.Name] = class
+	s.reconsider(s.storage.byClass[class.Name])
+}
+
+// DeleteStorageClass forgets a StorageClass.
+func (s *Store) DeleteStorageClass(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.storage.classes, name)
+	s.reconsider(s.storage.byClass[name])
+}
+
+// UpdateCSINode applies a CSINode as the API server has it now. It has the name of its Node.
+func (s *Store) UpdateCSINode(node *storagev1.CSINode) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.storage.nodes[node.Name] = node
+	s.touchNode(node.Name)
+}
+
+// DeleteCSINode forgets a CSINode.
+func (s *Store) DeleteCSINode(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.storage.nodes, name)
+	s.touchNode(name)
+}
+
+// reconsider translates the pods of claims again; the others are not touched.
+func (s *Store) reconsider(claims map[string]bool) {
+	for id := range claims {
+		for uid := range s.storage.users[id] {
+			pod := s.storage.claimants[uid]
+			if p := s.translate(pod); !sameVolumes(s.known(uid), p) {
+				s.putPod(p, podrules.Provisionable(pod))
+			}
+		}
+	}
+}
+
+// Translate is a pod with its volumes, as far as is known.
+func (s *Store) Translate(pod *corev1.Pod) *model.Pod {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.translate(pod)
+}
+
+// translate must be called under the lock: what it finds about volumes is what pods will be told changes of.
+func (s *Store) translate(pod *corev1.Pod) *model.Pod {
+	return s.translator.PodWith(pod, ingest.Storage{
+		Volumes:                 s.storage,
+		UnsupportedProvisioners: s.cloud.UnsupportedProvisioners,
+		UnsupportedTopologyKeys: s.cloud.UnsupportedTopologyKeys,
+	})
+}
+
+// known is what the picture has of a pod, or nil.
+func (s *Store) known(uid string) *model.Pod {
+	if p, ok := s.pending.Get(uid); ok {
+		return p
+	}
+	return s.podsOn[s.podNode[uid]][uid]
+}
+
+// sameVolumes reports whether two translations of one pod agree about its volumes.
+func sameVolumes(a, b *model.Pod) bool {
+	return a != nil && a.Shape == b.Shape && a.Rejected == b.Rejected && slices.Equal(a.Attachments, b.Attachments)
+}
