@@ -27,6 +27,7 @@ func (t *Translator) Batch(snapshot *model.Snapshot, options solve.Options) Batc
 	b := Batch{Problem: solve.Problem{
 		Resources:  snapshot.Resources.Names(),
 		DaemonSets: snapshot.DaemonSets.Sorted(),
+		Namespaces: snapshot.Namespaces,
 		Options:    options,
 	}}
 	for _, pod := range snapshot.Pending.Sorted() {
@@ -44,6 +45,7 @@ func (t *Translator) Batch(snapshot *model.Snapshot, options solve.Options) Batc
 			b.Leaving = append(b.Leaving, n)
 		}
 	}
+	b.Problem.Others = b.Leaving
 	return b
 }
 
