@@ -39,6 +39,8 @@ type Store struct {
 	// written are claims that this process created and the watch has not shown yet.
 	written map[string]time.Time
 	daemons map[string]*daemon
+	// reserved is how many NodeClaims of each pool may be created on the strength of reservations.
+	reserved map[string]int
 	storage *storage
 
 	dirty      map[string]bool
@@ -69,13 +71,13 @@ func NewStore(c cloud.Cloud, t *ingest.Translator) *Store {
 		podsOn:     map[string]map[string]*model.Pod{},
 		written:    map[string]time.Time{},
 		daemons:    map[string]*daemon{},
+		storage:    newStorage(),
 		dirty:      map[string]bool{},
 	}
 }
 
 // Snapshot is what is now. It is never changed afterwards.
 func (s *Store) Snapshot() *model.Snapshot {
-		storage:    newStorage(),
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.published != nil && !s.changed && len(s.dirty) == 0 {
@@ -117,6 +119,7 @@ func (s *Store) rebuild(id string) {
 	}
 	if n.NodeName != "" {
 		ingest.AddPods(n, sortedPods(s.podsOn[n.NodeName]))
+		n.Attachable = ingest.Attachable(s.storage.nodes[n.NodeName])
 	}
 	s.nodes.Put(id, n)
 }
@@ -125,7 +128,6 @@ func (s *Store) rebuild(id string) {
 // id, and is of no use before it names its instance type.
 func (s *Store) tracked(n *corev1.Node) bool {
 	if n == nil {
-		n.Attachable = ingest.Attachable(s.storage.nodes[n.NodeName])
 		return false
 	}
 	if n.Labels[v1.NodePoolLabelKey] == "" {
@@ -189,14 +191,6 @@ func (s *Store) UpdatePod(pod *corev1.Pod) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at, ok := s.podNode[uid]; ok && at != p.Node {
-		s.unbind(uid)
-	}
-	if p.Node != "" {
-		s.bind(p)
-	}
-	switch _, known := s.pending.Get(uid); {
-	case waiting:
 	s.storage.use(uid, pod)
 	if p == nil {
 		p = s.translate(pod)
@@ -207,6 +201,14 @@ func (s *Store) UpdatePod(pod *corev1.Pod) {
 // putPod sets a live pod, which waits for a node or does not.
 func (s *Store) putPod(p *model.Pod, waiting bool) {
 	uid := p.UID
+	if at, ok := s.podNode[uid]; ok && at != p.Node {
+		s.unbind(uid)
+	}
+	if p.Node != "" {
+		s.bind(p)
+	}
+	switch _, known := s.pending.Get(uid); {
+	case waiting:
 		s.pending.Put(uid, p)
 		s.changed = true
 	case known:
@@ -219,6 +221,7 @@ func (s *Store) putPod(p *model.Pod, waiting bool) {
 func (s *Store) DeletePod(uid string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.storage.use(uid, nil)
 	s.unbind(uid)
 	if _, known := s.pending.Get(uid); known {
 		s.pending.Delete(uid)
@@ -227,7 +230,6 @@ func (s *Store) DeletePod(uid string) {
 }
 
 func (s *Store) bind(p *model.Pod) {
-	s.storage.use(uid, nil)
 	if s.podsOn[p.Node] == nil {
 		s.podsOn[p.Node] = map[string]*model.Pod{}
 	}

@@ -74,11 +74,11 @@ func (f *Feed) Start(ctx context.Context) error {
 		{&v1.NodeClaim{}, apply(s.UpdateNodeClaim), forget(func(c *v1.NodeClaim) { s.DeleteNodeClaim(c.Name) })},
 		{&corev1.Node{}, apply(s.UpdateNode), forget(func(n *corev1.Node) { s.DeleteNode(n.Name) })},
 		{&appsv1.DaemonSet{}, apply(s.UpdateDaemonSet), forget(func(d *appsv1.DaemonSet) { s.DeleteDaemonSet(d.Namespace, d.Name) })},
-		{&corev1.Pod{}, apply(s.applyPod), forget(func(p *corev1.Pod) { s.DeletePod(string(p.UID)) })},
 		{&storagev1.StorageClass{}, apply(s.UpdateStorageClass), forget(func(c *storagev1.StorageClass) { s.DeleteStorageClass(c.Name) })},
 		{&storagev1.CSINode{}, apply(s.UpdateCSINode), forget(func(n *storagev1.CSINode) { s.DeleteCSINode(n.Name) })},
 		{&corev1.PersistentVolume{}, apply(s.UpdateVolume), forget(func(v *corev1.PersistentVolume) { s.DeleteVolume(v.Name) })},
 		{&corev1.PersistentVolumeClaim{}, apply(s.UpdateVolumeClaim), forget(func(c *corev1.PersistentVolumeClaim) { s.DeleteVolumeClaim(c.Namespace, c.Name) })},
+		{&corev1.Pod{}, apply(s.applyPod), forget(func(p *corev1.Pod) { s.DeletePod(string(p.UID)) })},
 	} {
 		informer, err := f.cache.GetInformer(ctx, kind.object)
 		if err != nil {
