@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/pprof"
 	"strings"
 	"time"
 
@@ -24,10 +23,19 @@ import (
 
 // settings are the flags.
 type settings struct {
-	cases, one, trace, out, only, profile string
-	quick                                 bool
-	effort                                contest.Effort
+	cases, one, trace, out, only string
+	// profile and allocations are files for profiles of the whole run; with one of them nothing is measured in a process of
+	// its own.
+	profile, allocations string
+	quick                bool
+	effort               contest.Effort
+	// alone is set in the processes that measure one side at one size.
+	alone bool
+	size  int
 }
+
+// sides are the contestants, ours first.
+func sides() []contest.Contestant { return []contest.Contestant{ours.Contestant(), peer.Contestant()} }
 
 func main() {
 	var s settings
@@ -38,45 +46,53 @@ func main() {
 	flag.StringVar(&s.out, "out", "bench/results.json", "where to write the results")
 	flag.StringVar(&s.only, "only", "", "run only one side: ours or peer")
 	flag.StringVar(&s.profile, "cpuprofile", "", "write a CPU profile of the whole run to this file; best with -only")
+	flag.StringVar(&s.allocations, "memprofile", "", "write a profile of all allocations of the whole run to this file; best with -only")
+	flag.BoolVar(&s.alone, "alone", false, "measure the side of -only on -case at -size and print the result as JSON; used by the bench itself")
+	flag.IntVar(&s.size, "size", 0, "the number of pods for -alone")
 	flag.IntVar(&s.effort.Runs, "runs", 5, "repeat each measurement up to this often and report the median")
 	flag.DurationVar(&s.effort.Budget, "budget", 2*time.Second, "do not start another repetition after this much measured time")
 	flag.Parse()
-	if err := run(context.Background(), s); err != nil {
+	start := run
+	if s.alone {
+		start = answerAlone
+	}
+	if err := start(context.Background(), s); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, s settings) error {
+func run(ctx context.Context, s settings) (err error) {
 	cases, err := choose(s)
 	if err != nil {
 		return err
 	}
-	if s.profile != "" {
-		f, err := os.Create(s.profile)
-		if err != nil {
-			return fmt.Errorf("creating the profile: %w", err)
-		}
-		defer f.Close()
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return fmt.Errorf("starting the profile: %w", err)
-		}
-		defer pprof.StopCPUProfile()
+	finish, err := profiles(s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, finish()) }()
+	how := alone
+	if s.profiled() {
+		how = here
 	}
 	t := newTable(os.Stdout)
 	r := results{Date: time.Now().UTC().Format(time.DateOnly), Cores: runtime.GOMAXPROCS(0), Go: runtime.Version()}
 	for _, c := range cases {
+		if c.NeedsTrace() && s.trace == "" && s.one == "" {
+			t.note(fmt.Sprintf("skipped case %s: %v", c.Name, workload.ErrNoTrace))
+			continue
+		}
+		var before *row
 		for _, size := range c.Sizes(s.quick) {
-			row, err := measure(ctx, s, c, size)
-			if errors.Is(err, workload.ErrNoTrace) && s.one == "" {
-				t.note("skipped " + err.Error())
-				continue
-			}
+			row, err := measure(ctx, s, c, size, how)
 			if err != nil {
 				return err
 			}
+			row.grow(before)
 			t.row(row)
 			r.Rows = append(r.Rows, row)
+			before = &row
 		}
 	}
 	return r.write(s.out)
@@ -111,24 +127,22 @@ func names(folder string) []string {
 	return out
 }
 
-func measure(ctx context.Context, s settings, c workload.Case, size int) (row, error) {
-	in, err := c.Input(ctx, size, s.trace)
-	if err != nil {
-		return row{}, err
-	}
-	r := row{Case: c.Name, Pods: len(in.Pods), Types: len(in.Types)}
-	for _, side := range []struct {
-		contestant contest.Contestant
-		score      **contest.Score
-	}{{ours.Contestant(), &r.Ours}, {peer.Contestant(), &r.Peer}} {
-		if s.only != "" && s.only != side.contestant.Name {
+func measure(ctx context.Context, s settings, c workload.Case, size int, how measuring) (row, error) {
+	r := row{Case: c.Name, OursOnly: c.OursOnly}
+	for _, side := range sides() {
+		if s.only != "" && s.only != side.Name || c.OursOnly && side.Name != ours.Name {
 			continue
 		}
-		score, err := contest.Measure(side.contestant, in, s.effort)
+		m, err := how(ctx, s, c, size, side)
 		if err != nil {
-			return row{}, fmt.Errorf("case %s, %d pods: %w", c.Name, len(in.Pods), err)
+			return row{}, err
 		}
-		*side.score = &score
+		r.Pods, r.Types, r.Existing = m.Pods, m.Types, m.Nodes
+		if side.Name == ours.Name {
+			r.Ours = &m.Score
+		} else {
+			r.Peer = &m.Score
+		}
 	}
 	r.compare()
 	return r, nil

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/karpenter-anew/karpenter/bench/contest"
 )
@@ -12,6 +13,10 @@ type row struct {
 	Case  string `json:"case"`
 	Pods  int    `json:"pods"`
 	Types int    `json:"instanceTypes"`
+	// Existing is how many nodes there are already.
+	Existing int `json:"existingNodes"`
+	// OursOnly is set when the question is not put to the peer.
+	OursOnly bool `json:"oursOnly,omitempty"`
 	// Ours and Peer are nil when that side did not run.
 	Ours *contest.Score `json:"ours,omitempty"`
 	Peer *contest.Score `json:"peer,omitempty"`
@@ -20,6 +25,15 @@ type row struct {
 	Speedup float64 `json:"speedup"`
 	Thrift  float64 `json:"allocationRatio"`
 	Price   float64 `json:"priceRatio"`
+	// OursGrowth and PeerGrowth say what twice the pods cost, judged by the size before; nil for the first size of a case.
+	OursGrowth *growth `json:"oursPerDoubling,omitempty"`
+	PeerGrowth *growth `json:"peerPerDoubling,omitempty"`
+}
+
+// growth is by how much time and allocated bytes are multiplied when the pods are doubled.
+type growth struct {
+	Seconds float64 `json:"seconds"`
+	Bytes   float64 `json:"bytes"`
 }
 
 func (r *row) compare() {
@@ -33,28 +47,57 @@ func (r *row) compare() {
 	}
 }
 
+// grow compares r with the size before.
+func (r *row) grow(before *row) {
+	if before == nil {
+		return
+	}
+	doublings := math.Log2(float64(r.Pods) / float64(before.Pods))
+	of := func(now, then *contest.Score) *growth {
+		if now == nil || then == nil || doublings <= 0 {
+			return nil
+		}
+		factor := func(ratio float64) float64 { return math.Pow(ratio, 1/doublings) }
+		return &growth{
+			Seconds: factor(now.Seconds / then.Seconds),
+			Bytes:   factor(float64(now.AllocatedBytes) / float64(then.AllocatedBytes)),
+		}
+	}
+	r.OursGrowth, r.PeerGrowth = of(r.Ours, before.Ours), of(r.Peer, before.Peer)
+}
+
 // table prints rows as they come: a line per side, ours first.
 type table struct {
 	out io.Writer
 }
 
 func newTable(out io.Writer) table {
-	fmt.Fprintf(out, "%-14s %6s %5s  %-4s %10s %10s %6s %11s %8s   %s\n",
-		"case", "pods", "types", "side", "seconds", "MB", "nodes", "$/h", "unplaced", "ours against the peer's")
+	fmt.Fprintf(out, "%-22s %6s %5s %5s  %-4s %10s %10s %8s %14s %6s %11s %8s   %s\n",
+		"case", "pods", "types", "there", "side", "seconds", "MB", "peak MB", "s, MB ×2 pods", "nodes", "$/h", "unplaced",
+		"ours against the peer's")
 	return table{out}
 }
 
 func (t table) row(r row) {
-	t.side(fmt.Sprintf("%-14s %6d %5d", r.Case, r.Pods, r.Types), "ours", r.Ours, r.verdict())
-	t.side(fmt.Sprintf("%-14s %6s %5s", "", "", ""), "peer", r.Peer, "")
+	t.side(fmt.Sprintf("%-22s %6d %5d %5d", r.Case, r.Pods, r.Types, r.Existing), "ours", r.Ours, r.OursGrowth, r.verdict())
+	if r.OursOnly {
+		fmt.Fprintf(t.out, "%-22s %6s %5s %5s  %-4s %10s\n", "", "", "", "", "peer", "–")
+		return
+	}
+	t.side(fmt.Sprintf("%-22s %6s %5s %5s", "", "", "", ""), "peer", r.Peer, r.PeerGrowth, "")
 }
 
-func (t table) side(label, side string, s *contest.Score, verdict string) {
+func (t table) side(label, side string, s *contest.Score, g *growth, verdict string) {
 	if s == nil {
 		return
 	}
-	fmt.Fprintf(t.out, "%s  %-4s %10.4f %10.1f %6d %11.2f %8d   %s\n",
-		label, side, s.Seconds, float64(s.AllocatedBytes)/1e6, s.Nodes, s.DollarsPerHour, s.Unplaced, verdict)
+	perDoubling := ""
+	if g != nil {
+		perDoubling = fmt.Sprintf("×%.1f ×%.1f", g.Seconds, g.Bytes)
+	}
+	fmt.Fprintf(t.out, "%s  %-4s %10.4f %10.1f %8.0f %14s %6d %11.2f %8d   %s\n",
+		label, side, s.Seconds, float64(s.AllocatedBytes)/1e6, float64(s.PeakResident)/1e6, perDoubling, s.Nodes, s.DollarsPerHour,
+		s.Unplaced, verdict)
 }
 
 func (t table) note(text string) { fmt.Fprintln(t.out, text) }

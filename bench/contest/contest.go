@@ -20,16 +20,24 @@ type Input struct {
 	Types      []*cloud.InstanceType
 	Pools      []*v1.NodePool
 	DaemonSets []*appsv1.DaemonSet
-	Pods       []*corev1.Pod
-	// IgnorePreferences drops soft node affinity.
+	// Pods wait for a node.
+	Pods []*corev1.Pod
+	// Nodes are there already, with their claims and the pods that run on them.
+	Nodes   []*corev1.Node
+	Claims  []*v1.NodeClaim
+	Running []*corev1.Pod
+	// IgnorePreferences drops all wishes of the pods.
 	IgnorePreferences bool
 }
+
+// Occupied reports whether the cluster of the question holds anything yet.
+func (in Input) Occupied() bool { return len(in.Nodes)+len(in.Claims)+len(in.Running) > 0 }
 
 // Answer is what a scheduler would launch.
 type Answer struct {
 	// Claims are the objects to create, with the requirements and requests to launch by.
 	Claims []*v1.NodeClaim
-	// Placed is how many pods the claims are for.
+	// Placed is how many pods have a place, on the claims or on nodes that were there.
 	Placed int
 }
 

@@ -1,6 +1,7 @@
 package contest
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -94,6 +95,39 @@ func TestMeasureReportsFailures(t *testing.T) {
 			t.Errorf("the error is %v; want %v", err, cause)
 		}
 	}
+}
+
+func TestMemoryIsTheMostOfOneRun(t *testing.T) {
+	if now, _ := resident(); now == 0 {
+		t.Log("this system does not tell how much memory a process holds")
+		return
+	}
+	const mib = 1 << 20
+	hungry := func(bytes int) Contestant {
+		return Contestant{Name: "hungry", Prepare: func(Input) (Run, error) { return &eater{bytes: bytes}, nil }}
+	}
+	for _, want := range []uint64{256 * mib, 64 * mib} {
+		score, err := Measure(hungry(int(want)), shop(), Effort{Runs: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if used := score.PeakResident - score.InputResident; used < want-16*mib || used > want+48*mib {
+			t.Errorf("a run that fills %d MiB is said to take %d MiB", want/mib, used/mib)
+		}
+	}
+}
+
+// eater fills some memory and drops it.
+type eater struct {
+	scripted
+	bytes int
+	sum   int
+}
+
+func (e *eater) Solve() error {
+	eaten := bytes.Repeat([]byte{1}, e.bytes)
+	e.sum = int(eaten[len(eaten)/2])
+	return nil
 }
 
 func TestMedian(t *testing.T) {

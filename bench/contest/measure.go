@@ -3,6 +3,7 @@ package contest
 import (
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"time"
 )
@@ -13,6 +14,12 @@ type Score struct {
 	Seconds        float64 `json:"seconds"`
 	AllocatedBytes uint64  `json:"allocatedBytes"`
 	Runs           int     `json:"runs"`
+	// PeakResident is the most memory the process held in RAM during the first run, and InputResident what it held just
+	// before, which is the question in the contestant's own types and the program itself. Both are bytes, and 0 where the
+	// system does not tell.
+	PeakResident  uint64 `json:"peakResidentBytes"`
+	InputResident uint64 `json:"inputResidentBytes"`
+	// Nodes is how many would be launched, for DollarsPerHour.
 	Nodes          int     `json:"nodes"`
 	DollarsPerHour float64 `json:"dollarsPerHour"`
 	// Unplaced is how many pods were left without a place.
@@ -25,7 +32,8 @@ type Effort struct {
 	Budget time.Duration
 }
 
-// Measure lets c answer. The heap is collected before each run, so that nobody pays for the garbage of others.
+// Measure lets c answer. The heap is collected before each run, so that nobody pays for the garbage of others. Memory is
+// that of the whole process, so whoever wants to know it measures one contestant per process.
 func Measure(c Contestant, in Input, effort Effort) (Score, error) {
 	var seconds []float64
 	var bytes []uint64
@@ -35,18 +43,27 @@ func Measure(c Contestant, in Input, effort Effort) (Score, error) {
 		if err != nil {
 			return Score{}, fmt.Errorf("preparing %s: %w", c.Name, err)
 		}
+		first := len(seconds) == 0
+		var before, peak uint64
+		if first {
+			debug.FreeOSMemory()
+			resetPeak()
+			before, _ = resident()
+		}
 		took, allocated, err := timed(run)
 		if err != nil {
 			return Score{}, fmt.Errorf("running %s: %w", c.Name, err)
 		}
 		spent += took
 		seconds, bytes = append(seconds, took.Seconds()), append(bytes, allocated)
-		if len(seconds) > 1 {
+		if !first {
 			continue
 		}
+		_, peak = resident()
 		if score, err = judge(in, run); err != nil {
 			return Score{}, fmt.Errorf("judging %s: %w", c.Name, err)
 		}
+		score.InputResident, score.PeakResident = before, peak
 	}
 	score.Seconds, score.AllocatedBytes, score.Runs = median(seconds), median(bytes), len(seconds)
 	return score, nil

@@ -4,6 +4,8 @@ package ours
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/bench/contest"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
@@ -11,11 +13,14 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/ingest"
 )
 
+// Name tells our side from the other.
+const Name = "ours"
+
 // Contestant answers the way the provisioner does, from API objects to NodeClaims, and starts from nothing each time: what
 // is measured includes the translation of every pod, DaemonSet, pool and instance type, the snapshot, compiling and
 // solving the problem, and rendering the claims.
 func Contestant() contest.Contestant {
-	return contest.Contestant{Name: "ours", Prepare: func(in contest.Input) (contest.Run, error) { return &run{in: in}, nil }}
+	return contest.Contestant{Name: Name, Prepare: func(in contest.Input) (contest.Run, error) { return &run{in: in}, nil }}
 }
 
 type run struct {
@@ -34,8 +39,16 @@ func (r *run) Solve() error {
 	for _, set := range in.DaemonSets {
 		store.UpdateDaemonSet(set)
 	}
-	for _, pod := range in.Pods {
-		store.UpdatePod(pod)
+	for _, claim := range in.Claims {
+		store.UpdateNodeClaim(claim)
+	}
+	for _, node := range in.Nodes {
+		store.UpdateNode(node)
+	}
+	for _, pods := range [][]*corev1.Pod{in.Running, in.Pods} {
+		for _, pod := range pods {
+			store.UpdatePod(pod)
+		}
 	}
 	batch := translator.Batch(store.Snapshot(), solve.Options{
 		IgnorePreferences: in.IgnorePreferences,
@@ -48,6 +61,9 @@ func (r *run) Solve() error {
 	}
 	problem.Resources = translator.Resources().Names()
 	plan := solve.Solve(problem)
+	for _, placement := range plan.Placements {
+		r.answer.Placed += len(placement.Pods)
+	}
 	for _, claim := range plan.Claims {
 		r.answer.Placed += len(claim.Pods)
 		r.answer.Claims = append(r.answer.Claims, translator.NodeClaim(poolNamed(in.Pools, claim.Pool), claim, nil))

@@ -6,6 +6,7 @@ package peer
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -51,6 +52,9 @@ type question struct {
 }
 
 func prepare(in contest.Input) (contest.Run, error) {
+	if in.Occupied() {
+		return nil, errors.New("only empty clusters are put to the peer so far")
+	}
 	// The peer knows a cloud's labels from a set that the whole process shares.
 	for key := range in.Cloud.Labels.WellKnown {
 		peerv1.WellKnownLabels.Insert(key)

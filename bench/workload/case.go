@@ -32,7 +32,7 @@ type Case struct {
 	Name string `json:"-"`
 	// Description is one sentence for the table's readers.
 	Description string `json:"description"`
-	// Catalog names what can be bought: ladder-<n>, generic, or a region such as aws/us-east-1.
+	// Catalog names what can be bought: ladder-<n> or market-<n>, which are made up, generic, or a region such as aws/us-east-1.
 	Catalog string `json:"catalog"`
 	// CatalogFile is a file of instance types to use instead, relative to the case, in the format of the kwok provider.
 	CatalogFile string `json:"catalogFile"`
@@ -40,12 +40,15 @@ type Case struct {
 	Pods []int `json:"pods"`
 	// QuickPods are the sizes of a quick run; without any, those of Pods up to 2000.
 	QuickPods []int `json:"quickPods"`
-	// IgnorePreferences runs both sides with soft node affinity dropped.
+	// IgnorePreferences runs both sides with all wishes of the pods dropped.
 	IgnorePreferences bool `json:"ignorePreferences"`
-	// Generator makes the pods. At most one of Mix and Trace is set.
+	// OursOnly is for questions that are not put to the peer: those with existing nodes, and those too large to wait for it.
+	OursOnly bool `json:"oursOnly"`
+	// Generator makes the pods. At most one of Mix and Trace is set. Running adds a cluster at work, with pods of the mix.
 	Generator struct {
-		Mix   *Mix   `json:"mix"`
-		Trace *Trace `json:"trace"`
+		Mix     *Mix     `json:"mix"`
+		Trace   *Trace   `json:"trace"`
+		Running *Running `json:"running"`
 	} `json:"generator"`
 
 	folder string
@@ -53,6 +56,12 @@ type Case struct {
 
 // ErrNoTrace is for a case that needs a list of pods when none was given.
 var ErrNoTrace = errors.New("it needs a list of pods: TRACE=file.csv")
+
+// Folder is where the case is.
+func (c Case) Folder() string { return c.folder }
+
+// NeedsTrace reports whether the case takes its pods from a list that has to be given.
+func (c Case) NeedsTrace() bool { return c.Generator.Trace != nil }
 
 // Find lists the cases below folder, sorted by name.
 func Find(folder string) ([]Case, error) {
@@ -95,6 +104,8 @@ func (c Case) check() error {
 		return errors.New("give either catalog or catalogFile")
 	case c.Generator.Mix != nil && c.Generator.Trace != nil:
 		return errors.New("generator: give either mix or trace")
+	case c.Generator.Running != nil && c.Generator.Mix == nil:
+		return errors.New("generator.running: it needs a mix to take its pods from")
 	case c.Generator.Mix != nil && len(c.Pods) == 0:
 		return errors.New("pods: a generated mix needs at least one size")
 	case !made && len(c.Pods) > 0:
@@ -137,14 +148,19 @@ func (c Case) Input(ctx context.Context, size int, trace string) (contest.Input,
 		return contest.Input{}, fmt.Errorf("case %s: %w", c.Name, err)
 	}
 	for _, o := range manifest.Expand(objects) {
-		if err := take(&in, o); err != nil {
-			return contest.Input{}, fmt.Errorf("case %s: %w", c.Name, err)
-		}
+		take(&in, o)
 	}
 	if len(in.Pools) == 0 || len(in.Pods) == 0 {
 		return contest.Input{}, fmt.Errorf("case %s: it has %d NodePools and %d pods, and needs both", c.Name, len(in.Pools), len(in.Pods))
 	}
-	if err := c.shop(ctx, &in); err != nil {
+	err = c.shop(ctx, &in)
+	if running := c.Generator.Running; err == nil && running != nil {
+		err = running.fill(&in, *c.Generator.Mix)
+	}
+	if err == nil && in.Occupied() && !c.OursOnly {
+		err = errors.New("only empty clusters are put to the peer so far: set oursOnly")
+	}
+	if err != nil {
 		return contest.Input{}, fmt.Errorf("case %s: %w", c.Name, err)
 	}
 	return in, nil
@@ -177,7 +193,7 @@ func (c Case) objects() ([]client.Object, error) {
 func (c Case) generate(size int, trace string) ([]client.Object, error) {
 	switch {
 	case c.Generator.Mix != nil:
-		return c.Generator.Mix.pods(size), nil
+		return c.Generator.Mix.pending(size)
 	case c.Generator.Trace != nil && trace == "":
 		return nil, ErrNoTrace
 	case c.Generator.Trace != nil:
@@ -187,7 +203,7 @@ func (c Case) generate(size int, trace string) ([]client.Object, error) {
 }
 
 // take puts an object where it belongs in the question.
-func take(in *contest.Input, o client.Object) error {
+func take(in *contest.Input, o client.Object) {
 	switch o := o.(type) {
 	case *v1.NodePool:
 		in.Pools = append(in.Pools, o)
@@ -195,13 +211,15 @@ func take(in *contest.Input, o client.Object) error {
 		in.DaemonSets = append(in.DaemonSets, o)
 	case *corev1.Pod:
 		if o.Spec.NodeName != "" {
-			return fmt.Errorf("pod %s/%s: only pending pods are measured so far", o.Namespace, o.Name)
+			in.Running = append(in.Running, o)
+		} else {
+			in.Pods = append(in.Pods, o)
 		}
-		in.Pods = append(in.Pods, o)
-	case *v1.NodeClaim, *corev1.Node:
-		return fmt.Errorf("%s %s: only empty clusters are measured so far", o.GetObjectKind().GroupVersionKind().Kind, o.GetName())
+	case *corev1.Node:
+		in.Nodes = append(in.Nodes, o)
+	case *v1.NodeClaim:
+		in.Claims = append(in.Claims, o)
 	case *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *v1alpha1.KWOKNodeClass:
 		// Workloads have become pods; the node class says nothing.
 	}
-	return nil
 }

@@ -1,9 +1,9 @@
 package workload
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,76 +19,97 @@ type Mix struct {
 	// CPU and Memory are the sizes of the kinds that have none of their own.
 	CPU    []resource.Quantity `json:"cpu"`
 	Memory []resource.Quantity `json:"memory"`
+	// Draw and Labels are for the kinds that say nothing of their own about them.
+	Draw   map[string]choices `json:"draw"`
+	Labels map[string]string  `json:"labels"`
 	// Kinds are the kinds of pods; none means one that asks for nothing but room.
 	Kinds []Kind `json:"kinds"`
 }
 
-// Kind is a kind of pod. Its pods come in every combination of CPU and memory.
-type Kind struct {
-	// Share is how often the kind occurs relative to the others; 0 means 1.
-	Share int `json:"share"`
-	// CPU and Memory are the sizes to choose from.
-	CPU    []resource.Quantity `json:"cpu"`
-	Memory []resource.Quantity `json:"memory"`
-	// Pod is what else the pods of the kind say: node selector, affinity, tolerations.
-	Pod corev1.PodSpec `json:"pod"`
-}
-
 func (m Mix) check() error {
 	for i, k := range m.kinds() {
+		at := fmt.Sprintf("generator.mix.kinds[%d]", i)
 		if len(k.CPU) == 0 || len(k.Memory) == 0 || k.Share < 0 {
-			return fmt.Errorf("generator.mix.kinds[%d]: cpu and memory need at least one size each, and share must not be negative", i)
+			return errors.New(at + ": cpu and memory need at least one size each, and share must not be negative")
+		}
+		if _, err := newDealer(k); err != nil {
+			return fmt.Errorf("%s: %w", at, err)
 		}
 	}
 	return nil
 }
 
-// kinds are the kinds with their sizes.
+// kinds are the kinds with what the mix says for all of them.
 func (m Mix) kinds() []Kind {
-	out := slices.Clone(m.Kinds)
+	out := append([]Kind(nil), m.Kinds...)
 	if len(out) == 0 {
 		out = []Kind{{}}
 	}
 	for i := range out {
-		if len(out[i].CPU) == 0 {
-			out[i].CPU = m.CPU
+		k := &out[i]
+		if len(k.CPU) == 0 {
+			k.CPU = m.CPU
 		}
-		if len(out[i].Memory) == 0 {
-			out[i].Memory = m.Memory
+		if len(k.Memory) == 0 {
+			k.Memory = m.Memory
+		}
+		if k.Draw == nil {
+			k.Draw = m.Draw
+		}
+		if k.Labels == nil {
+			k.Labels = m.Labels
 		}
 	}
 	return out
 }
 
-// streamOfMix tells this use of the seed from others.
-const streamOfMix = 1
+// The uses of a seed: each has a stream of its own.
+const (
+	streamOfMix uint64 = iota + 1
+	streamOfRunning
+)
 
-func (m Mix) pods(n int) []client.Object {
-	random := rand.New(rand.NewPCG(m.Seed, streamOfMix))
-	var deck []Kind
+// pods are n pods, named by their prefix and number.
+func (m Mix) pods(n int, prefix string, stream uint64) ([]*corev1.Pod, error) {
+	random := rand.New(rand.NewPCG(m.Seed, stream))
+	var deck []*dealer
 	for _, k := range m.kinds() {
-		deck = append(deck, slices.Repeat([]Kind{k}, max(k.Share, 1))...)
+		d, err := newDealer(k)
+		if err != nil {
+			return nil, err
+		}
+		for range max(k.Share, 1) {
+			deck = append(deck, d)
+		}
 	}
-	out := make([]client.Object, 0, n)
+	out := make([]*corev1.Pod, 0, n)
 	for i := range n {
-		k := deck[random.IntN(len(deck))]
-		out = append(out, pending(fmt.Sprintf("pod-%d", i), k.Pod, corev1.ResourceList{
-			corev1.ResourceCPU:    k.CPU[random.IntN(len(k.CPU))],
-			corev1.ResourceMemory: k.Memory[random.IntN(len(k.Memory))],
-		}))
+		pod, err := deck[random.IntN(len(deck))].deal(random)
+		if err != nil {
+			return nil, err
+		}
+		pod.Name = fmt.Sprintf("%s%d", prefix, i)
+		pod.UID = types.UID(pod.Name)
+		out = append(out, pod)
 	}
-	return out
+	return out, nil
+}
+
+// pending are n pods that wait for a node.
+func (m Mix) pending(n int) ([]client.Object, error) {
+	pods, err := m.pods(n, "pod-", streamOfMix)
+	out := make([]client.Object, len(pods))
+	for i, p := range pods {
+		out[i] = p
+	}
+	return out, err
 }
 
 // created is when all pods were.
 var created = metav1.NewTime(time.Unix(1_700_000_000, 0)) //nolint:gochecknoglobals // a constant, but for its type
 
-// pending is a pod with one container that asks for requests.
-func pending(name string, spec corev1.PodSpec, requests corev1.ResourceList) *corev1.Pod {
-	spec = *spec.DeepCopy()
+// podOf is a pod with one container that asks for requests.
+func podOf(spec corev1.PodSpec, requests corev1.ResourceList) *corev1.Pod {
 	spec.Containers = []corev1.Container{{Name: "main", Image: "main", Resources: corev1.ResourceRequirements{Requests: requests}}}
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name), CreationTimestamp: created},
-		Spec:       spec,
-	}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", CreationTimestamp: created}, Spec: spec}
 }

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -81,5 +82,7 @@ func (t Trace) pod(columns map[string]int, row []string) (*corev1.Pod, error) {
 	if t.GPU != "" && amounts[2] > 0 {
 		requests[t.GPU] = *resource.NewQuantity(amounts[2], resource.DecimalSI)
 	}
-	return pending(row[column], t.Pod, requests), nil
+	pod := podOf(*t.Pod.DeepCopy(), requests)
+	pod.Name, pod.UID = row[column], types.UID(row[column])
+	return pod, nil
 }
