@@ -47,8 +47,12 @@ type Store struct {
 	nodes      model.Editor[*model.Node]
 	pending    model.Editor[*model.Pod]
 	daemonSets model.Editor[*model.DaemonSet]
-	published  *model.Snapshot
-	changed    bool
+	// namespaces is shared with the last Snapshot while namespacesShared is set.
+	namespaces       map[string]map[string]string
+	namespacesShared bool
+
+	published *model.Snapshot
+	changed   bool
 }
 
 // entry is one machine: the objects that describe it and what only this process knows about it.
@@ -73,6 +77,7 @@ func NewStore(c cloud.Cloud, t *ingest.Translator) *Store {
 		daemons:    map[string]*daemon{},
 		storage:    newStorage(),
 		dirty:      map[string]bool{},
+		namespaces: map[string]map[string]string{},
 	}
 }
 
@@ -98,6 +103,7 @@ func (s *Store) Snapshot() *model.Snapshot {
 		Nodes:      s.nodes.Publish(),
 		Pending:    s.pending.Publish(),
 		DaemonSets: s.daemonSets.Publish(),
+		Namespaces: s.publishNamespaces(),
 	}
 	return s.published
 }

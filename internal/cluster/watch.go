@@ -73,6 +73,7 @@ func (f *Feed) Start(ctx context.Context) error {
 	}{
 		{&v1.NodeClaim{}, apply(s.UpdateNodeClaim), forget(func(c *v1.NodeClaim) { s.DeleteNodeClaim(c.Name) })},
 		{&corev1.Node{}, apply(s.UpdateNode), forget(func(n *corev1.Node) { s.DeleteNode(n.Name) })},
+		{&corev1.Namespace{}, apply(s.UpdateNamespace), forget(func(n *corev1.Namespace) { s.DeleteNamespace(n.Name) })},
 		{&appsv1.DaemonSet{}, apply(s.UpdateDaemonSet), forget(func(d *appsv1.DaemonSet) { s.DeleteDaemonSet(d.Namespace, d.Name) })},
 		{&storagev1.StorageClass{}, apply(s.UpdateStorageClass), forget(func(c *storagev1.StorageClass) { s.DeleteStorageClass(c.Name) })},
 		{&storagev1.CSINode{}, apply(s.UpdateCSINode), forget(func(n *storagev1.CSINode) { s.DeleteCSINode(n.Name) })},

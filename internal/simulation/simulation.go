@@ -199,7 +199,6 @@ func (w *world) moving(leaving []*model.Node, now time.Time) (out, lost []*model
 	for _, n := range leaving {
 		from[n.NodeName] = true
 	}
-	var out []*model.Pod
 	for _, pod := range w.pods {
 		if !from[pod.Spec.NodeName] || !podrules.CurrentlyReschedulable(pod, budgets, now) {
 			continue
