@@ -60,6 +60,7 @@ func (s *Store) putClaim(claim *v1.NodeClaim) {
 		was := s.entries[before]
 		s.entry(id).nominatedUntil = was.nominatedUntil
 		s.entry(id).marked = was.marked
+		s.entry(id).replaced = was.replaced
 		s.detachClaim(claim.Name)
 	}
 	s.entry(id).claim = claim

@@ -61,6 +61,8 @@ type entry struct {
 	claim          *v1.NodeClaim
 	marked         bool
 	nominatedUntil time.Time
+	// replaced is set while another machine is being launched in place of this one.
+	replaced bool
 }
 
 // NewStore is an empty picture for one cloud.
