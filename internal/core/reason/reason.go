@@ -23,6 +23,8 @@ type Reason struct {
 	Port string
 	// Keys are the labels whose minValues are not met.
 	Keys []string
+	// Truncated is set when they were met until the list of instance types was cut to its longest.
+	Truncated bool
 	// Criteria tell which parts of the instance-type test were passed by at least one type.
 	Criteria Criteria
 	// Requirements and Resources are what was asked of the instance type, for display.
@@ -43,8 +45,8 @@ type Criteria struct {
 
 // String renders the obstacle as events and logs show it.
 func (r Reason) String() string {
-	switch r.Code {
-	case MinValuesUnmet, NoInstanceType:
+	switch {
+	case !r.Truncated && (r.Code == MinValuesUnmet || r.Code == NoInstanceType):
 		return fmt.Sprintf("%s, requirements=%s, resources=%s", r.Headline(), r.Requirements, r.Resources)
 	default:
 		return r.Headline()
@@ -79,7 +81,11 @@ func (r Reason) Headline() string {
 	case HostPortTaken:
 		return fmt.Sprintf("pod hostport conflicts with existing hostport configuration (%s)", r.Port)
 	case MinValuesUnmet:
-		return fmt.Sprintf("minValues requirement is not met for label(s) (label(s)=[%s])", strings.Join(r.Keys, " "))
+		unmet := fmt.Sprintf("minValues requirement is not met for label(s) (label(s)=[%s])", strings.Join(r.Keys, " "))
+		if r.Truncated {
+			return fmt.Sprintf("pod didn’t schedule because NodePool couldn’t meet minValues requirements, validating minValues, %s (NodePool=%s)", unmet, r.Pool)
+		}
+		return unmet
 	default:
 		return r.instanceType()
 	}

@@ -21,6 +21,10 @@ type claim struct {
 	fills []fill
 	// ports are those that its pods claim.
 	ports []model.HostPort
+	// lowered are demands for distinct values, by key, that the claim need not meet in full.
+	lowered map[int]int
+	// held are the reservations that the claim may be launched from.
+	held []int
 	// charged is what the pool's limits were reduced by for this claim.
 	charged []int64
 }
@@ -63,16 +67,21 @@ type offer struct {
 	state stateID
 	mask  bitset
 	pods  int
+	// lowered are the demands for distinct values as they would be.
+	lowered map[int]int
+	// putOff is set when nothing is offered because others hold the reservations that the claim could be launched from.
+	putOff bool
 }
 
 // considerAny is the offer for the first of the forms that the claim accepts.
 func (cl *claim) considerAny(c *class, forms []*conjunction, n int) offer {
+	var last offer
 	for _, form := range forms {
-		if o := cl.consider(c, form, n); o.pods > 0 {
-			return o
+		if last = cl.consider(c, form, n); last.pods > 0 {
+			return last
 		}
 	}
-	return offer{}
+	return last
 }
 
 // consider works out how many of n pods of the class the claim can take, without taking them.
@@ -99,17 +108,39 @@ func (cl *claim) consider(c *class, form *conjunction, n int) offer {
 	if best == 0 {
 		return offer{}
 	}
-	if len(next.minimums) == 0 {
-		return offer{form, to, pick(candidates, counts, best), best}
+	o := offer{form: form, state: to, pods: best, lowered: cl.lowered}
+	if len(next.minimums) > 0 || cl.t.reservations.mode != ReservedIgnored {
+		o = cl.keep(o, next, func(n int) bitset { return pick(candidates, counts, n) })
 	}
-	// Fewer pods leave more candidates, so the largest number that keeps enough distinct values is found by bisection.
-	spare := sort.Search(best, func(spare int) bool {
-		return len(cl.t.unmet(next, pick(candidates, counts, best-spare))) == 0
+	if o.pods > 0 {
+		o.mask = pick(candidates, counts, o.pods)
+	}
+	return o
+}
+
+// keep cuts an offer down to as many pods as leave enough distinct values and, where one could be used, a reservation.
+// left is the candidates that n pods leave. Fewer pods leave more, so the number is found by bisection.
+func (cl *claim) keep(o offer, next *state, left func(n int) bitset) offer {
+	rs, trial := cl.t.reservations, *cl
+	if len(cl.fills) == 0 && cl.t.bestEffort {
+		o.lowered = cl.lower(next, left(1))
+		trial.lowered = o.lowered
+	}
+	reserved := false
+	if rs.mode == ReservedStrict {
+		compatible := rs.compatible(cl.t, next.kinds, left(1))
+		reserved = len(compatible) > 0 || len(cl.held) > 0
+		if reserved && len(rs.reservable(cl, compatible)) == 0 {
+			return offer{putOff: true}
+		}
+	}
+	spare := sort.Search(o.pods, func(spare int) bool {
+		mask := left(o.pods - spare)
+		return len(trial.unmet(next, mask)) == 0 &&
+			(!reserved || len(rs.reservable(cl, rs.compatible(cl.t, next.kinds, mask))) > 0)
 	})
-	if spare == best {
-		return offer{}
-	}
-	return offer{form, to, pick(candidates, counts, best-spare), best - spare}
+	o.pods -= spare
+	return o
 }
 
 // counts is how many of n pods each candidate could take, by column, and the most of them. The slice is the template's and
@@ -136,7 +167,7 @@ func pick(candidates bitset, counts []int, n int) bitset {
 
 // put takes the pods of an accepted offer into the claim.
 func (cl *claim) put(c *class, st *stage, o offer, pods []*model.Pod) {
-	cl.state, cl.mask = o.state, o.mask
+	cl.state, cl.mask, cl.lowered = o.state, o.mask, o.lowered
 	for r, amount := range c.shape.Requests {
 		cl.total = cl.total.Set(r, cl.total.At(r)+resource.MulSaturated(amount, int64(len(pods))))
 	}

@@ -27,15 +27,16 @@ func (s *solver) plan() Plan {
 	}
 	menus := menus{}
 	for _, cl := range s.claims {
-		done, ok := s.finish(cl, menus)
-		if !ok {
-			why := reason.Reason{Code: reason.MinValuesUnmet, Pool: cl.t.pool.Name, Keys: cl.t.unmet(cl.t.states[cl.state], cl.mask)}
+		s.pin(cl)
+		done, unmet := s.finish(cl, menus)
+		if len(unmet) > 0 {
+			why := reason.Reason{Code: reason.MinValuesUnmet, Pool: cl.t.pool.Name, Keys: unmet, Truncated: true}
 			p.Unschedulable = append(p.Unschedulable, Refusal{Pods: cl.pods(), Reasons: reason.Reasons{why}})
 			continue
 		}
 		p.Claims = append(p.Claims, done)
 	}
-	p.Undecided = s.left
+	p.PutOff, p.Undecided = s.putOff, s.left
 	return p
 }
 
@@ -49,15 +50,20 @@ func (s *solver) refusals() []Refusal {
 }
 
 // finish completes a claim: daemons are added once, candidates are ordered by price and cut, and what the candidates imply
-// is written into the requirements. It fails when the cut leaves too few distinct values.
-func (s *solver) finish(cl *claim, menus menus) (Claim, bool) {
+// is written into the requirements. Keys of which the cut leaves too few distinct values are returned instead, unless the
+// demand may be lowered.
+func (s *solver) finish(cl *claim, menus menus) (done Claim, unmet []string) {
 	t, st := cl.t, cl.t.states[cl.state]
 	menu := menus.of(cl)
 	limit := s.problem.Options.maxInstanceTypes()
 	if len(menu) > limit {
 		menu = menu[:limit]
-		if len(t.unmet(st, columnsOf(menu, t.columns.len()))) > 0 {
-			return Claim{}, false
+		left := columnsOf(menu, t.columns.len())
+		if t.bestEffort {
+			cl.lowered = cl.lower(st, left)
+		}
+		if unmet = cl.unmet(st, left); len(unmet) > 0 {
+			return Claim{}, unmet
 		}
 	}
 	names := make([]string, len(menu))
@@ -67,7 +73,7 @@ func (s *solver) finish(cl *claim, menus menus) (Claim, bool) {
 		names[i] = it.Name
 		priced, resized = priced || it.PriceOverlaid, resized || it.CapacityOverlaid
 	}
-	reqs := t.requirements(st)
+	reqs := cl.requirements()
 	return Claim{
 		PriceOverlaid: priced, CapacityOverlaid: resized,
 		Pool:          t.pool.Name,
@@ -77,7 +83,9 @@ func (s *solver) finish(cl *claim, menus menus) (Claim, bool) {
 		InstanceTypes: names,
 		Requests:      cl.total.Add(t.leastDaemons(cl.mask)),
 		Price:         menu[0].price,
-	}, true
+
+		MinValuesRelaxed: len(cl.lowered) > 0,
+	}, nil
 }
 
 // narrow adds what the candidates imply: their names, and the capacity types they come in.

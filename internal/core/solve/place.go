@@ -18,7 +18,11 @@ func (s *solver) placeAll(queue []run) {
 				s.stop(queue[i:], again)
 				return
 			}
-			rest := s.place(r)
+			rest, putOff := s.place(r)
+			if putOff {
+				s.putOff = append(s.putOff, rest...)
+				rest = nil
+			}
 			progress = progress || len(rest) < len(r.pods)
 			switch {
 			case len(rest) == 0:
@@ -46,20 +50,20 @@ func (s *solver) stop(unseen, again []run) {
 
 // place finds places for the pods of a run and returns those it found none for. Machines that exist and claims that are open
 // come first, whatever wish that costs: no machine is opened for a wish alone. When one has to be opened, it is one that
-// grants as many wishes as possible.
-func (s *solver) place(r run) []*model.Pod {
-	pods := r.pods
-	for len(pods) > 0 {
+// grants as many wishes as possible. putOff says that the rest should wait for a reservation.
+func (s *solver) place(r run) (pods []*model.Pod, putOff bool) {
+	pods = r.pods
+	for len(pods) > 0 && !putOff {
 		rest := s.settle(r.class, pods)
 		if len(rest) == len(pods) {
-			rest = s.expand(r.class, pods)
+			rest, putOff = s.expand(r.class, pods)
 		}
 		if len(rest) == len(pods) {
 			break
 		}
 		pods = rest
 	}
-	return pods
+	return pods, putOff
 }
 
 // settle puts pods onto machines that exist or are being planned. It returns as soon as counts may have changed.
@@ -84,8 +88,9 @@ func (s *solver) settle(c *class, pods []*model.Pod) []*model.Pod {
 	return pods
 }
 
-// expand opens claims, from the first pool that accepts and for the most wishes.
-func (s *solver) expand(c *class, pods []*model.Pod) []*model.Pod {
+// expand opens claims, from the first pool that accepts and for the most wishes. A pool that could launch from a
+// reservation, if others did not hold it, puts the pods off: neither a lesser pool nor fewer wishes is tried.
+func (s *solver) expand(c *class, pods []*model.Pod) (rest []*model.Pod, putOff bool) {
 	for _, st := range c.stages {
 		if s.tied(st) {
 			continue
@@ -93,13 +98,13 @@ func (s *solver) expand(c *class, pods []*model.Pod) []*model.Pod {
 		options := s.options(c, st)
 		for i, t := range s.templates {
 			for _, o := range options {
-				if rest := s.launch(t, i, c, st, o, pods); len(rest) < len(pods) {
-					return rest
+				if rest, putOff = s.launch(t, i, c, st, o, pods); putOff || len(rest) < len(pods) {
+					return rest, putOff
 				}
 			}
 		}
 	}
-	return pods
+	return pods, false
 }
 
 // tied reports whether the stage's pods must join others on a machine that is there already.
@@ -224,6 +229,7 @@ func (s *solver) admit(c *class, st *stage, o option, number int, pods []*model.
 	}
 	cl.put(c, st, got, pods[:got.pods])
 	cl.t.limits.charge(cl)
+	cl.t.reservations.update(cl)
 	if c.counted() {
 		s.record(c, s.claimSite(number), got.pods)
 	}
@@ -231,39 +237,43 @@ func (s *solver) admit(c *class, st *stage, o option, number int, pods []*model.
 }
 
 // launch opens claims of one pool for pods and returns the rest.
-func (s *solver) launch(t *template, number int, c *class, st *stage, o option, pods []*model.Pod) []*model.Pod {
+func (s *solver) launch(t *template, number int, c *class, st *stage, o option, pods []*model.Pod) (rest []*model.Pod, putOff bool) {
 	want := min(len(pods), o.room)
 	for want > 0 && !o.closed[number] {
-		n := s.tryLaunch(t, c, st, o, pods[:want])
-		if n == 0 {
+		got := s.tryLaunch(t, c, st, o, pods[:want])
+		if got.putOff {
+			return pods, true
+		}
+		if got.pods == 0 {
 			// Limits give way when other claims shrink; everything else is for good.
 			o.closed[number] = t.limits.unlimited()
 			break
 		}
-		pods, want = pods[n:], want-n
+		pods, want = pods[got.pods:], want-got.pods
 		if len(c.stages) > 1 {
 			// What was opened may take pods that have to give up a wish for it.
 			break
 		}
 	}
-	return pods
+	return pods, false
 }
 
-func (s *solver) tryLaunch(t *template, c *class, st *stage, o option, pods []*model.Pod) int {
+func (s *solver) tryLaunch(t *template, c *class, st *stage, o option, pods []*model.Pod) offer {
 	if _, repelled := t.repels(c, st); repelled || t.limits.exhausted() {
-		return 0
+		return offer{}
 	}
 	machine := len(s.targets.list) + len(s.claims)
 	cl := t.open(t.within(t.states[t.root].mask))
 	got := cl.considerAny(c, o.forms, min(len(pods), c.hostRoom(st, machine)))
 	if got.pods == 0 {
-		return 0
+		return got
 	}
 	cl.put(c, st, got, pods[:got.pods])
 	cl.t.limits.charge(cl)
+	cl.t.reservations.update(cl)
 	s.claims = append(s.claims, cl)
 	if c.counted() {
 		s.record(c, s.claimSite(len(s.claims)-1), got.pods)
 	}
-	return got.pods
+	return got
 }

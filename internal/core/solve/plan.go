@@ -15,6 +15,9 @@ type Plan struct {
 	Placements []Placement
 	// Unschedulable are pods that fit nowhere, with the reasons.
 	Unschedulable []Refusal
+	// PutOff are pods that a machine from a capacity reservation would suit that another claim of this plan may not need
+	// in the end. They should be asked about again, and are not unschedulable.
+	PutOff []*model.Pod
 	// Undecided are pods the run did not get to before it was stopped.
 	Undecided []*model.Pod
 	// Barren are pools whose own requirements leave nothing to launch, whatever the pod.
@@ -39,6 +42,8 @@ type Claim struct {
 	Labels map[string]string
 	// InstanceTypes are the candidates, cheapest first.
 	InstanceTypes []string
+	// MinValuesRelaxed says that fewer distinct values are left than the pool asked for.
+	MinValuesRelaxed bool
 	// Requests is what pods and daemons will ask of the machine.
 	Requests resource.Vector
 	// Price is that of the cheapest candidate in dollars an hour.

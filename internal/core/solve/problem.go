@@ -49,6 +49,11 @@ type Options struct {
 	Custom func(key string) bool
 	// IgnorePreferences drops soft node affinity from the start.
 	IgnorePreferences bool
+	// BestEffortMinValues lowers minValues that cannot be met instead of refusing the pool.
+	BestEffortMinValues bool
+	// Reserved is what to do about reserved offerings; ReservationLabel is the label that names a reservation.
+	Reserved         ReservedMode
+	ReservationLabel string
 	// MaxInstanceTypes is how many instance types a claim may list; 0 means 600.
 	MaxInstanceTypes int
 	// Stop is asked between placements; when it reports true the run ends with what it has. Nil never stops.

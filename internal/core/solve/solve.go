@@ -22,7 +22,8 @@ type solver struct {
 	targets *targets
 	claims  []*claim
 	refused []run
-	left    []*model.Pod
+	// putOff are pods that wait for a reservation, left those that the run did not get to.
+	putOff, left []*model.Pod
 }
 
 // run is consecutive pods of one class in the queue.
@@ -50,7 +51,7 @@ func (s *solver) barren() []BarrenPool {
 		out = append(out, BarrenPool{Pool: pool.Name})
 	}
 	for _, t := range s.templates {
-		if root := t.states[t.root]; len(t.unmet(root, root.mask)) > 0 {
+		if root := t.states[t.root]; len(t.unmet(root, root.mask)) > 0 && !t.bestEffort {
 			out = append(out, BarrenPool{Pool: t.pool.Name, MinValues: true})
 		}
 	}
@@ -94,6 +95,7 @@ func compile(p Problem) *solver {
 		cs.of(pod)
 	}
 	s.compileTemplates(pools, daemons)
+	newReservations(p, s.templates)
 	s.targets = newTargets(p.Nodes, u)
 	s.targets.reserveDaemons(daemons)
 	s.seed()
@@ -118,6 +120,7 @@ func (s *solver) compileTemplates(pools []*model.Pool, daemons []*class) {
 			continue
 		}
 		t.limits = newLimits(pool, s.problem.Nodes)
+		t.bestEffort = s.problem.Options.BestEffortMinValues
 		s.templates = append(s.templates, t)
 	}
 }

@@ -167,24 +167,3 @@ func (t *template) requirements(s *state) requirement.Set {
 	}
 	return requirement.NewSet(out...)
 }
-
-// unmet is the keys whose demand for distinct values the columns in mask do not meet.
-func (t *template) unmet(s *state, mask bitset) []string {
-	var keys []string
-	for _, m := range s.minimums {
-		k := t.u.keys[m.key]
-		distinct := map[string]bool{}
-		for _, label := range t.columns.labels[m.key] {
-			r := k.sets[label.set]
-			if !r.Complement() && label.columns.meets(mask) {
-				for _, v := range r.Values() {
-					distinct[v] = true
-				}
-			}
-		}
-		if len(distinct) < k.sets[m.set].MinValues {
-			keys = append(keys, k.name)
-		}
-	}
-	return keys
-}

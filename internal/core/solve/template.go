@@ -42,6 +42,9 @@ type template struct {
 	defined map[int]bool
 	root    stateID
 	limits  *limits
+	// bestEffort lets claims be opened that keep fewer distinct values than the pool demands.
+	bestEffort   bool
+	reservations *reservations
 	// scratch holds one number per column between two lines of the same function.
 	scratch []int
 }

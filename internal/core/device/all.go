@@ -1,0 +1,105 @@
+package device
+
+import (
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+// all picks every device that matches, wherever the candidate then is. Devices in different places are alternatives: the
+// candidate is put to where each of them is in turn.
+func (s *search) all(p *path, r int, a *Alternative) bool {
+	found := s.choices(a.Wanted)
+	if found.err != nil {
+		return false
+	}
+	if bad := s.unsettled(); bad != nil {
+		s.note("resourceclaim %q asks for all devices while resource pool %s/%s is incomplete or invalid", p.claim.Name, bad.driver, bad.name)
+		return false
+	}
+	for _, anchor := range s.anchors(found.list) {
+		if s.tired() {
+			return false
+		}
+		before := s.requirements
+		if !s.narrow(anchor) {
+			continue
+		}
+		if s.allFrom(p, r, a, found.list) {
+			return true
+		}
+		s.requirements = before
+	}
+	return false
+}
+
+// allFrom picks every device of list that can be used from here, and goes on.
+func (s *search) allFrom(p *path, r int, a *Alternative, list []*entry) bool {
+	var undone []func()
+	back := func() bool {
+		for _, undo := range slices.Backward(undone) {
+			undo()
+		}
+		return false
+	}
+	for _, e := range list {
+		i := slices.IndexFunc(e.places, func(place requirement.Set) bool { return s.reaches([]requirement.Set{place}) })
+		if i < 0 {
+			continue
+		}
+		undo, ok := s.pick(p, r, a, e, e.places[i])
+		if !ok {
+			return back()
+		}
+		undone = append(undone, undo)
+	}
+	if len(undone) == 0 || !s.request(p, r+1) {
+		return back()
+	}
+	return true
+}
+
+// anchors are the different places of the devices in list, and at last a place from which none of them can be used, if there
+// are others: it may be better to be where they are not.
+func (s *search) anchors(list []*entry) []requirement.Set {
+	if s.candidate.Fixed {
+		return []requirement.Set{nil}
+	}
+	var out []requirement.Set
+	var away requirement.Set
+	everywhere, plain := false, true
+	for _, e := range list {
+		for _, place := range e.places {
+			switch {
+			case len(place) == 0:
+				everywhere = true
+			case !slices.ContainsFunc(out, place.Equal):
+				out = append(out, place)
+				plain = plain && len(place) == 1 && listed(place[0])
+				away = away.Add(requirement.New(place[0].Key, requirement.NotIn, place[0].Values()...))
+			}
+		}
+	}
+	switch {
+	case len(out) == 0:
+		out = append(out, nil)
+	case everywhere && plain:
+		out = append(out, away)
+	}
+	return out
+}
+
+// unsettled is a pool within reach that does not tell all there is.
+func (s *search) unsettled() *pool {
+	for _, p := range s.pools {
+		if (p.incomplete || s.contradicts(p)) && slices.ContainsFunc(p.slices, s.reaches) {
+			return p
+		}
+	}
+	return nil
+}
+
+// contradicts reports whether the pool is invalid as seen from the candidate.
+func (s *search) contradicts(p *pool) bool {
+	return p.broken || slices.ContainsFunc(p.twins, func(t [2]*entry) bool { return s.reaches(t[0].places) && s.reaches(t[1].places) })
+}

@@ -1,0 +1,58 @@
+package device
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Inventory is the devices that exist. It is never changed once built.
+type Inventory struct {
+	// general pools have devices that may be of use on several nodes, byNode those of one node only. A pool may be in both.
+	general []*pool
+	byNode  map[string][]*pool
+	pools   []*pool
+}
+
+// NewInventory is the devices of slices, in any order. Slices that belong to a node count only if usable says so: the
+// devices of machines that are not ready, or not looked at, are none.
+func NewInventory(published []*Slice, usable func(node string) bool) *Inventory {
+	counted := slices.DeleteFunc(slices.Clone(published), func(s *Slice) bool { return s.NodeOwner != "" && !usable(s.NodeOwner) })
+	v := &Inventory{pools: newPools(counted, false), byNode: map[string][]*pool{}}
+	nodes := map[[2]string]map[string]bool{}
+	wide := map[[2]string]bool{}
+	for _, s := range counted {
+		id := [2]string{s.Driver, s.Pool}
+		if s.Node == "" || s.AllNodes {
+			wide[id] = true
+			continue
+		}
+		if nodes[id] == nil {
+			nodes[id] = map[string]bool{}
+		}
+		nodes[id][s.Node] = true
+	}
+	for _, p := range v.pools {
+		id := [2]string{p.driver, p.name}
+		if wide[id] {
+			v.general = append(v.general, p)
+			continue
+		}
+		for node := range nodes[id] {
+			v.byNode[node] = append(v.byNode[node], p)
+		}
+	}
+	return v
+}
+
+// at is the pools that may be of use on the named node, or on a machine that has no name yet, in order of driver and name.
+func (v *Inventory) at(node string) []*pool {
+	out := v.general
+	if local := v.byNode[node]; node != "" && len(local) > 0 {
+		out = slices.Concat(v.general, local)
+		slices.SortFunc(out, func(a, b *pool) int {
+			return cmp.Or(strings.Compare(a.driver, b.driver), strings.Compare(a.name, b.name))
+		})
+	}
+	return out
+}

@@ -1,0 +1,143 @@
+package device
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+// Slice is part of a pool as its driver publishes it. It is never changed once built.
+type Slice struct {
+	// Name orders the slices of a pool.
+	Name         string
+	Driver, Pool string
+	// Generation is that of the pool; slices of older ones are left-overs.
+	Generation int64
+	// Count is how many slices the pool has in this generation.
+	Count int64
+	// Where the devices can be used: on all nodes, on the node called Node, or where one of Terms holds.
+	AllNodes bool
+	Node     string
+	Terms    []requirement.Set
+	// NodeOwner is the Node that the slice goes away with; empty for slices that belong to no node.
+	NodeOwner string
+	// Counters are what devices of the pool draw from. A slice has either counters or devices.
+	Counters []CounterSet
+	Devices  []*Device
+}
+
+// places is the alternatives of where the slice is of use; none at all means nowhere.
+func (s *Slice) places() []requirement.Set {
+	switch {
+	case s.AllNodes:
+		return []requirement.Set{nil}
+	case s.Node != "":
+		return []requirement.Set{OnNode(s.Node)}
+	case len(s.Terms) == 0 && len(s.Counters) > 0:
+		return []requirement.Set{nil}
+	default:
+		return Places(s.Terms)
+	}
+}
+
+// pool is the devices of one driver that are managed together, at their newest generation.
+type pool struct {
+	driver, name string
+	// incomplete pools are being rewritten: what is there is not all there is.
+	incomplete bool
+	// broken pools contradict themselves wherever they are looked at from.
+	broken bool
+	// counters are what there is to draw from.
+	counters map[counter]int64
+	entries  []*entry
+	// twins are pairs of devices of one name in different slices: where both can be used, the pool contradicts itself.
+	twins [][2]*entry
+	// slices are where any of its slices is of use.
+	slices [][]requirement.Set
+}
+
+// counter names one counter of a pool.
+type counter struct {
+	pool      *pool
+	set, name string
+}
+
+// entry is a device in its pool.
+type entry struct {
+	*Device
+	id     ID
+	pool   *pool
+	places []requirement.Set
+	// template is set for devices of machines that do not exist yet.
+	template bool
+}
+
+// newPools groups slices into pools, sorted by driver and name.
+func newPools(published []*Slice, template bool) []*pool {
+	sorted := slices.Clone(published)
+	slices.SortFunc(sorted, func(a, b *Slice) int {
+		return cmp.Or(strings.Compare(a.Driver, b.Driver), strings.Compare(a.Pool, b.Pool),
+			cmp.Compare(b.Generation, a.Generation), strings.Compare(a.Name, b.Name))
+	})
+	var out []*pool
+	for len(sorted) > 0 {
+		first, n := sorted[0], 0
+		for n < len(sorted) && sorted[n].Driver == first.Driver && sorted[n].Pool == first.Pool {
+			n++
+		}
+		newest := sorted[:n]
+		if i := slices.IndexFunc(newest, func(s *Slice) bool { return s.Generation != first.Generation }); i >= 0 {
+			newest = newest[:i]
+		}
+		out = append(out, newPool(newest, template))
+		sorted = sorted[n:]
+	}
+	return out
+}
+
+func newPool(list []*Slice, template bool) *pool {
+	p := &pool{
+		driver: list[0].Driver, name: list[0].Pool, counters: map[counter]int64{},
+		incomplete: int64(len(list)) != list[0].Count,
+	}
+	sets := map[string]bool{}
+	for _, s := range list {
+		for _, set := range s.Counters {
+			p.broken = p.broken || sets[set.Name]
+			sets[set.Name] = true
+			for name, amount := range set.Counters {
+				p.counters[counter{p, set.Name, name}] = amount
+			}
+		}
+	}
+	byName := map[string][]*entry{}
+	for _, s := range list {
+		places := s.places()
+		p.slices = append(p.slices, places)
+		if len(s.Counters) > 0 {
+			continue
+		}
+		for _, d := range s.Devices {
+			e := &entry{Device: d, id: ID{p.driver, p.name, d.Name}, pool: p, places: places, template: template}
+			p.entries = append(p.entries, e)
+			for _, twin := range byName[d.Name] {
+				p.twins = append(p.twins, [2]*entry{twin, e})
+			}
+			byName[d.Name] = append(byName[d.Name], e)
+			p.broken = p.broken || !p.knows(d.Draws)
+		}
+	}
+	return p
+}
+
+// knows reports whether every counter that is drawn from exists.
+func (p *pool) knows(draws []Draw) bool {
+	for _, d := range draws {
+		if _, ok := p.counters[counter{p, d.Set, d.Counter}]; !ok {
+			return false
+		}
+	}
+	return true
+}

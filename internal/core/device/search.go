@@ -1,0 +1,275 @@
+package device
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+// Problem: find devices for all requests of some claims on a machine of one kind, such that selectors, constraints, counters
+// and capacity hold and the devices can be used from one place; or find that there are none.
+//
+// Approach: depth-first search, claim by claim, request by request, alternative by alternative, device by device. Devices that
+// exist come before those the machine would bring. The place is narrowed with every device and widened again on the way
+// back; where something can be used in one of several places, each is tried.
+//
+// Invariant: held, requirements and agreements describe exactly the picks on the current path; every step undoes what it did
+// before it reports failure, and leaves it when it reports success.
+//
+// Cost: exponential in the number of devices asked for at worst. Devices of one request are picked in rising order, which
+// takes out permutations, and stop bounds what is left.
+type search struct {
+	ledger    *Ledger
+	candidate Candidate
+	stop      func() bool
+	// pinned are the alternatives of place of each allocated claim; open are the claims to be allocated.
+	pinned [][]requirement.Set
+	open   []*Claim
+	pools  []*pool
+
+	// requirements is where everything picked so far can be used. It stays narrowed from kind to kind.
+	requirements requirement.Set
+
+	// What follows belongs to the kind under trial: where it may be before anything is picked, what the candidate holds as
+	// that kind already, and what is picked.
+	kind     *Template
+	start    requirement.Set
+	mine     *holding
+	held     *holding
+	outcomes []Outcome
+	matching map[*Selection]choices
+
+	steps     int
+	stopped   bool
+	problem   string
+	elsewhere requirement.Set
+}
+
+// patience is how many steps are made between two looks at the watch.
+const patience = 32
+
+// tired reports whether the search is to end.
+func (s *search) tired() bool {
+	s.steps++
+	if !s.stopped && s.stop != nil && s.steps%patience == 0 {
+		s.stopped = s.stop()
+	}
+	return s.stopped
+}
+
+// begin starts over for a kind.
+func (s *search) begin(kind *Template) {
+	s.kind, s.start, s.mine = kind, s.requirements, s.ledger.holding(s.candidate.Owner, kind)
+	s.held, s.outcomes = newHolding(), make([]Outcome, len(s.open))
+	s.matching = map[*Selection]choices{}
+}
+
+// note keeps the first thing found that is wrong for good, for whoever asks why nothing was found.
+func (s *search) note(format string, args ...any) {
+	if s.problem == "" {
+		s.problem = fmt.Sprintf(format, args...)
+	}
+}
+
+// narrow restricts the candidate to a place, or reports that it cannot be there.
+func (s *search) narrow(place requirement.Set) bool {
+	if len(place) == 0 {
+		return true
+	}
+	if s.candidate.Fixed {
+		return covers(s.requirements, place)
+	}
+	if !s.requirements.Compatible(place, s.candidate.Undefined) {
+		return false
+	}
+	narrowed := s.requirements.And(place)
+	if s.candidate.Accepts != nil && !narrowed.Equal(s.requirements) && !s.candidate.Accepts(s.kind, narrowed.Without(NodeKey)) {
+		return false
+	}
+	s.requirements = narrowed
+	return true
+}
+
+// reaches reports whether something in one of places can be used from where the candidate may be.
+func (s *search) reaches(places []requirement.Set) bool { return s.reachesFrom(s.requirements, places) }
+
+func (s *search) reachesFrom(here requirement.Set, places []requirement.Set) bool {
+	return slices.ContainsFunc(places, func(p requirement.Set) bool {
+		if s.candidate.Fixed {
+			return covers(here, p)
+		}
+		return here.Compatible(p, s.candidate.Undefined)
+	})
+}
+
+// pin puts the candidate where the i-th allocated claim and all after it can be used, and goes on with those to be allocated.
+func (s *search) pin(i int) bool {
+	if i == len(s.pinned) {
+		return s.claim(0)
+	}
+	for _, place := range s.pinned[i] {
+		before := s.requirements
+		if !s.narrow(place) {
+			if s.elsewhere == nil {
+				s.elsewhere = place
+			}
+			continue
+		}
+		if s.pin(i + 1) {
+			return true
+		}
+		s.requirements = before
+	}
+	return false
+}
+
+// path is the state of the search within one claim.
+type path struct {
+	number     int
+	claim      *Claim
+	agreements []agreement
+	grants     []Grant
+	place      requirement.Set
+}
+
+// claim allocates the i-th open claim and all after it.
+func (s *search) claim(i int) bool {
+	if i == len(s.open) {
+		return true
+	}
+	c := s.open[i]
+	if !s.sized(c) {
+		return false
+	}
+	p := &path{number: i, claim: c, agreements: make([]agreement, len(c.Constraints))}
+	return s.request(p, 0)
+}
+
+// request satisfies the r-th request of the claim and all after it.
+func (s *search) request(p *path, r int) bool {
+	if r == len(p.claim.Requests) {
+		before := s.outcomes[p.number]
+		s.outcomes[p.number] = Outcome{Claim: p.claim.Name, Grants: slices.Clone(p.grants), place: p.place}
+		if s.claim(p.number + 1) {
+			return true
+		}
+		s.outcomes[p.number] = before
+		return false
+	}
+	request := &p.claim.Requests[r]
+	for a := range request.Alternatives {
+		alternative := &request.Alternatives[a]
+		found := false
+		if alternative.All {
+			found = s.all(p, r, alternative)
+		} else {
+			found = s.slot(p, r, alternative, alternative.Count, 0)
+		}
+		if found || s.stopped {
+			return found
+		}
+	}
+	return false
+}
+
+// slot picks left more devices for an alternative, from the from-th matching one on.
+func (s *search) slot(p *path, r int, a *Alternative, left, from int) bool {
+	if left == 0 {
+		return s.request(p, r+1)
+	}
+	list := s.choices(a.Wanted).list
+	for i := from; i < len(list) && !s.tired(); i++ {
+		e := list[i]
+		if e.pool.incomplete && !e.template {
+			continue
+		}
+		next := i + 1
+		if e.Shared && !a.Admin {
+			next = i // the same device once more, as long as it lasts
+		}
+		for _, place := range e.places {
+			undo, ok := s.pick(p, r, a, e, place)
+			if !ok {
+				continue
+			}
+			if s.slot(p, r, a, left-1, next) {
+				return true
+			}
+			undo()
+			if s.candidate.Fixed {
+				break // being in two places makes no difference
+			}
+		}
+	}
+	return false
+}
+
+// choices is the devices that a selection matches, those that exist first. err is what kept the selectors from judging the
+// next device; kube-scheduler would get no further either.
+type choices struct {
+	list []*entry
+	err  error
+}
+
+// choices is everything selected that can be used from where the kind may be. Which of it is still to be had is for pick to
+// say.
+func (s *search) choices(wanted *Selection) choices {
+	if c, ok := s.matching[wanted]; ok {
+		return c
+	}
+	var c choices
+	for _, pools := range [][]*pool{s.pools, s.kind.list()} {
+		for _, p := range pools {
+			for _, e := range p.entries {
+				if c.err != nil || p.broken || !s.reachesFrom(s.start, e.places) {
+					continue
+				}
+				v := s.ledger.matching(e.Device, wanted)
+				switch {
+				case v.err != nil:
+					c.err = fmt.Errorf("selecting device %s: %w", e.id, v.err)
+					s.note("%s", c.err)
+				case v.ok:
+					c.list = append(c.list, e)
+				}
+			}
+		}
+	}
+	s.matching[wanted] = c
+	return c
+}
+
+// sized reports whether the claim can be satisfied with no more devices than a claim may have.
+func (s *search) sized(c *Claim) bool {
+	total := 0
+	for i := range c.Requests {
+		least := -1
+		for j := range c.Requests[i].Alternatives {
+			a := &c.Requests[i].Alternatives[j]
+			n := a.Count
+			if a.All {
+				n = s.certain(a)
+			}
+			if least < 0 || n < least {
+				least = n
+			}
+		}
+		total += max(least, 0)
+	}
+	if total > MaxPerClaim {
+		s.note("resourceclaim %q asks for %d devices, more than the %d a claim may have", c.Name, total, MaxPerClaim)
+	}
+	return total <= MaxPerClaim
+}
+
+// certain is how many devices a request for all of them gets at least: those that can be used wherever the machine will be.
+func (s *search) certain(a *Alternative) int {
+	n := 0
+	for _, e := range s.choices(a.Wanted).list {
+		if s.candidate.Fixed || slices.ContainsFunc(e.places, func(p requirement.Set) bool { return len(p) == 0 }) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,90 @@
+package device
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Template is the devices that a machine of some kind will have once it runs. Types of machine that have the same devices
+// share one Template; those that have none have a nil one.
+type Template struct {
+	pools    []*pool
+	bindings map[bound]int
+}
+
+// Binding is devices of one machine that will have the same value of an attribute, whatever it turns out to be.
+type Binding struct {
+	Attribute string
+	Devices   []ID
+}
+
+type bound struct {
+	attribute string
+	device    ID
+}
+
+// NewTemplate is the template of machines that will publish slices. Bindings that share a device are one.
+func NewTemplate(slices []*Slice, bindings []Binding) *Template {
+	local := make([]*Slice, len(slices))
+	for i, s := range slices {
+		// The slices of a machine can be used on it, whatever its name will be.
+		onIt := *s
+		onIt.AllNodes, onIt.Node, onIt.Terms = true, "", nil
+		local[i] = &onIt
+	}
+	return &Template{pools: newPools(local, true), bindings: closure(bindings)}
+}
+
+// closure numbers the groups that bindings of one attribute make together, from 1.
+func closure(bindings []Binding) map[bound]int {
+	parent := map[bound]bound{}
+	var root func(b bound) bound
+	root = func(b bound) bound {
+		if up, ok := parent[b]; ok && up != b {
+			return root(up)
+		}
+		return b
+	}
+	for _, group := range bindings {
+		if len(group.Devices) < 2 {
+			continue
+		}
+		first := bound{group.Attribute, group.Devices[0]}
+		for _, id := range group.Devices {
+			b := bound{group.Attribute, id}
+			if _, known := parent[b]; !known {
+				parent[b] = b
+			}
+			parent[root(b)] = root(first)
+		}
+	}
+	members := slices.SortedFunc(maps.Keys(parent), func(a, b bound) int {
+		return cmp.Or(strings.Compare(a.attribute, b.attribute), a.device.Compare(b.device))
+	})
+	numbers, out := map[bound]int{}, map[bound]int{}
+	for _, b := range members {
+		r := root(b)
+		if numbers[r] == 0 {
+			numbers[r] = len(numbers) + 1
+		}
+		out[b] = numbers[r]
+	}
+	return out
+}
+
+// binding is the group that a device is in as regards an attribute; 0 for none.
+func (t *Template) binding(attribute string, id ID) int {
+	if t == nil {
+		return 0
+	}
+	return t.bindings[bound{attribute, id}]
+}
+
+func (t *Template) list() []*pool {
+	if t == nil {
+		return nil
+	}
+	return t.pools
+}

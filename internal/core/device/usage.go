@@ -1,0 +1,103 @@
+package device
+
+// Usage is who uses a device of the cluster. It is never changed once built.
+type Usage struct {
+	Device ID
+	// Shares are the claims that have the device, sorted by claim.
+	Shares []Share
+}
+
+// Share is one claim's part of a device.
+type Share struct {
+	Claim string
+	// Pods are the UIDs of the pods the claim is reserved for.
+	Pods []string
+	// PodsOnly is set when pods, and at least one, are all the claim is reserved for: once they go, the device is free.
+	PodsOnly bool
+	// Consumed is what the claim takes of a shared device; nil for claims that have the device to themselves.
+	Consumed []Amount
+}
+
+// Leaves reports whether the share is given up when the pods that leave are gone.
+func (s Share) leaves(leaving func(uid string) bool) bool {
+	if !s.PodsOnly {
+		return false
+	}
+	for _, uid := range s.Pods {
+		if !leaving(uid) {
+			return false
+		}
+	}
+	return true
+}
+
+// Releasable reports whether the device is free once certain pods are gone.
+func (u *Usage) Releasable() bool {
+	for _, s := range u.Shares {
+		if !s.PodsOnly {
+			return false
+		}
+	}
+	return true
+}
+
+// Shared reports whether claims have parts of the device rather than all of it.
+func (u *Usage) Shared() bool {
+	for _, s := range u.Shares {
+		if s.Consumed != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Taken is what of the cluster's devices is not to be had.
+type Taken struct {
+	// whole devices are somebody's, parts are what is used of shared ones, by dimension.
+	whole map[ID]bool
+	parts map[ID]map[string]int64
+}
+
+// NewTaken sums up usages, in any order, as they will be when the pods that leave have left. A shared device gives back what
+// only they use of it; any other device is free once nobody else has it.
+func NewTaken(usages []*Usage, leaving func(uid string) bool) Taken {
+	t := Taken{whole: map[ID]bool{}, parts: map[ID]map[string]int64{}}
+	for _, u := range usages {
+		if !u.Shared() {
+			if !u.free(leaving) {
+				t.whole[u.Device] = true
+			}
+			continue
+		}
+		used := map[string]int64{}
+		stays := false
+		for _, s := range u.Shares {
+			if s.leaves(leaving) {
+				continue
+			}
+			stays = true
+			for _, a := range s.Consumed {
+				used[a.Name] += a.Value
+			}
+		}
+		if stays {
+			t.parts[u.Device] = used
+		}
+	}
+	return t
+}
+
+func (u *Usage) free(leaving func(uid string) bool) bool {
+	for _, s := range u.Shares {
+		if !s.leaves(leaving) {
+			return false
+		}
+	}
+	return true
+}
+
+// inUse reports whether anybody uses the device at all.
+func (t Taken) inUse(id ID) bool {
+	_, partly := t.parts[id]
+	return partly || t.whole[id]
+}

@@ -1,0 +1,77 @@
+package solve
+
+import (
+	"maps"
+
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+// minimum is a demand for distinct values of a label among the candidates of a claim.
+type minimum struct{ key, values int }
+
+// minimums are the demands on a claim in state st: the pool's, or what they were lowered to when the claim was opened.
+func (cl *claim) minimums(st *state) []minimum {
+	out := make([]minimum, 0, len(st.minimums))
+	for _, m := range st.minimums {
+		values := cl.t.u.keys[m.key].sets[m.set].MinValues
+		if lowered, ok := cl.lowered[m.key]; ok {
+			values = min(values, lowered)
+		}
+		out = append(out, minimum{m.key, values})
+	}
+	return out
+}
+
+// unmet is the keys whose demand the columns in mask do not meet.
+func (cl *claim) unmet(st *state, mask bitset) []string {
+	var keys []string
+	for _, m := range cl.minimums(st) {
+		if cl.t.distinct(m.key, mask) < m.values {
+			keys = append(keys, cl.t.u.keys[m.key].name)
+		}
+	}
+	return keys
+}
+
+// lower is the claim's demands cut down to what the columns in mask offer. Source: scheduling specification, BestEffort
+// policy.
+func (cl *claim) lower(st *state, mask bitset) map[int]int {
+	lowered := maps.Clone(cl.lowered)
+	for _, m := range cl.minimums(st) {
+		if n := cl.t.distinct(m.key, mask); n < m.values {
+			if lowered == nil {
+				lowered = map[int]int{}
+			}
+			lowered[m.key] = n
+		}
+	}
+	return lowered
+}
+
+// requirements is what cl asks of the launch, with the demands that were lowered.
+func (cl *claim) requirements() requirement.Set {
+	reqs := cl.t.requirements(cl.t.states[cl.state])
+	for key, n := range cl.lowered {
+		reqs = reqs.Replace(reqs.Get(cl.t.u.keys[key].name).WithMinValues(n))
+	}
+	return reqs
+}
+
+// unmet is the keys whose demand for distinct values the columns in mask do not meet.
+func (t *template) unmet(st *state, mask bitset) []string {
+	return (&claim{t: t}).unmet(st, mask)
+}
+
+// distinct is how many values of a label the columns in mask have together.
+func (t *template) distinct(key int, mask bitset) int {
+	values := map[string]bool{}
+	for _, label := range t.columns.labels[key] {
+		r := t.u.keys[key].sets[label.set]
+		if !r.Complement() && label.columns.meets(mask) {
+			for _, v := range r.Values() {
+				values[v] = true
+			}
+		}
+	}
+	return len(values)
+}

@@ -1,0 +1,166 @@
+package solve
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+// ReservedMode is what to do about reserved offerings.
+type ReservedMode uint8
+
+const (
+	// ReservedIgnored takes reserved offerings for ordinary ones.
+	ReservedIgnored ReservedMode = iota
+	// ReservedStrict puts pods off that could use a reservation which others of this run may still give back.
+	ReservedStrict
+	// ReservedFallback uses reservations as long as they last and ordinary offerings after that.
+	ReservedFallback
+)
+
+// capacityTypeReserved is the value of the capacity-type label of reserved offerings.
+const capacityTypeReserved = "reserved"
+
+// reservations knows how many instances each capacity reservation still holds. A claim holds one instance of every
+// reservation that it may be launched from: which one it will be is the provider's choice.
+// Source: scheduling specification, reserved capacity.
+type reservations struct {
+	mode ReservedMode
+	// left by reservation.
+	left []int
+	ids  []string
+	byID map[string]int
+	// kinds tells which reservation a kind of offering draws on; -1 for none.
+	kinds map[*columns][]int
+}
+
+func newReservations(p Problem, templates []*template) *reservations {
+	rs := &reservations{mode: p.Options.Reserved, byID: map[string]int{}, kinds: map[*columns][]int{}}
+	for _, t := range templates {
+		t.reservations = rs
+	}
+	if rs.mode == ReservedIgnored || p.Options.ReservationLabel == "" {
+		rs.mode = ReservedIgnored
+		return rs
+	}
+	for _, pool := range p.Pools {
+		for _, it := range pool.Catalog {
+			for _, o := range it.Offerings {
+				id := o.Requirements.Get(p.Options.ReservationLabel)
+				if o.Requirements.Get(capacityTypeKey).Has(capacityTypeReserved) && id.Len() == 1 {
+					rs.know(id.Values()[0], o.ReservationCapacity)
+				}
+			}
+		}
+	}
+	for _, t := range templates {
+		if _, ok := rs.kinds[t.columns]; !ok {
+			rs.kinds[t.columns] = rs.reservationOf(t, p.Options.ReservationLabel)
+		}
+	}
+	return rs
+}
+
+// know adds a reservation. Offerings that share one may have seen it at different times: the lowest number counts.
+func (rs *reservations) know(id string, capacity int) {
+	if i, ok := rs.byID[id]; ok {
+		rs.left[i] = min(rs.left[i], capacity)
+		return
+	}
+	rs.byID[id] = len(rs.left)
+	rs.left = append(rs.left, capacity)
+	rs.ids = append(rs.ids, id)
+}
+
+func (rs *reservations) reservationOf(t *template, label string) []int {
+	out := slices.Repeat([]int{-1}, len(t.columns.kinds))
+	for k, kind := range t.columns.kinds {
+		id, reserved := -1, false
+		for _, have := range kind.terms {
+			r := t.u.keys[have.key].sets[have.set]
+			switch {
+			case r.Key == label && r.Len() == 1:
+				id = rs.byID[r.Values()[0]]
+			case r.Key == capacityTypeKey && r.Has(capacityTypeReserved):
+				reserved = true
+			}
+		}
+		if reserved {
+			out[k] = id
+		}
+	}
+	return out
+}
+
+// compatible are the reservations that a claim could be launched from, given the kinds of offerings and the columns that
+// it is left with, each once.
+func (rs *reservations) compatible(t *template, kinds, mask bitset) []int {
+	var out []int
+	for k := range kinds.all() {
+		if r := rs.kinds[t.columns][k]; r >= 0 && t.columns.kinds[k].columns.meets(mask) && !slices.Contains(out, r) {
+			out = append(out, r)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// reservable are those of list that cl holds already or that have an instance left.
+func (rs *reservations) reservable(cl *claim, list []int) []int {
+	var out []int
+	for _, r := range list {
+		if rs.left[r] > 0 || slices.Contains(cl.held, r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// hold makes cl hold exactly the reservations in want: new ones are taken before old ones are given back.
+func (rs *reservations) hold(cl *claim, want []int) {
+	for _, r := range want {
+		if !slices.Contains(cl.held, r) {
+			if rs.left[r] == 0 {
+				panic(fmt.Sprintf("reservation %s is used up and was taken once more", rs.ids[r]))
+			}
+			rs.left[r]--
+		}
+	}
+	for _, r := range cl.held {
+		if !slices.Contains(want, r) {
+			rs.left[r]++
+		}
+	}
+	cl.held = want
+}
+
+// update makes cl hold what it could be launched from now.
+func (rs *reservations) update(cl *claim) {
+	if rs.mode != ReservedIgnored {
+		rs.hold(cl, rs.reservable(cl, rs.compatible(cl.t, cl.t.states[cl.state].kinds, cl.mask)))
+	}
+}
+
+// concern reports whether cl, or what its pods could be split into, could be launched from a reservation.
+func (rs *reservations) concern(cl *claim) bool {
+	st := cl.t.states[cl.state]
+	return rs.mode != ReservedIgnored && len(rs.compatible(cl.t, st.kinds, st.mask)) > 0
+}
+
+// pin binds a claim that holds reservations to them.
+func (s *solver) pin(cl *claim) {
+	if len(cl.held) == 0 {
+		return
+	}
+	rs := cl.t.reservations
+	ids := make([]string, len(cl.held))
+	for i, r := range cl.held {
+		ids[i] = rs.ids[r]
+	}
+	to := cl.t.step(cl.state, s.classes.intern(requirement.NewSet(
+		requirement.New(capacityTypeKey, requirement.In, capacityTypeReserved),
+		requirement.New(s.problem.Options.ReservationLabel, requirement.In, ids...),
+	)))
+	cl.state, cl.mask = to, cl.mask.and(cl.t.states[to].mask)
+}
