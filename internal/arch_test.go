@@ -53,6 +53,7 @@ internal/observe < API, cloud
 # floor 3: between API objects and the engine
 internal/ingest < API, CORE, cloud
 internal/manifest < API
+internal/overlay < API, cloud, internal/core/requirement
 
 # floor 4: what is
 internal/cluster < API, CORE, cloud, internal/ingest, internal/observe

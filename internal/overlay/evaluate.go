@@ -1,0 +1,151 @@
+package overlay
+
+import (
+	"slices"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/api/v1alpha1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+// Evaluate judges overlays against pools. Verdicts come in order of precedence. The corrections cover exactly these pools.
+//
+// An overlay that is invalid, or conflicts with an earlier one anywhere, is in force nowhere. Two overlays conflict when
+// they have the same weight and touch the price of the same offering, or the same resource of the same type, in the same
+// pool. What an overlay says is touched even where one of more weight decides.
+//
+// Cost: one look per overlay, distinct pool, and offering. Pools with the same list that no overlay tells apart count once.
+func Evaluate(overlays []*v1alpha1.NodeOverlay, pools []Pool, rules v1.LabelRules) (*Corrections, []Verdict) {
+	c := &Corrections{rules: rules, pools: make(map[string]requirement.Set, len(pools))}
+	ordered := inOrder(overlays)
+	verdicts := make([]Verdict, len(ordered))
+	var valid []int // indexes of ordered
+	for i, o := range ordered {
+		verdicts[i].Overlay = o
+		if err := o.RuntimeValidate(rules); err != nil {
+			verdicts[i].Reason, verdicts[i].Message = v1alpha1.ReasonRuntimeValidation, err.Error()
+			continue
+		}
+		valid = append(valid, i)
+	}
+	terms := make([]term, len(valid))
+	for k, i := range valid {
+		terms[k] = newTerm(ordered[i], rules)
+	}
+	for _, p := range pools {
+		c.pools[p.NodePool.Name] = labelsOf(p.NodePool, rules)
+	}
+	scenes := c.scenes(pools, keysOf(terms))
+	for k, i := range valid {
+		if other, conflicts := place(terms[k], scenes); conflicts {
+			verdicts[i].Reason, verdicts[i].Message, verdicts[i].With = v1alpha1.ReasonConflict, conflictMessage, other
+			continue
+		}
+		c.terms = append(c.terms, terms[k])
+	}
+	c.keys = keysOf(c.terms)
+	return c, verdicts
+}
+
+// scene is a list of instance types as pools with certain labels see it, and what was touched in it.
+type scene struct {
+	types    []*cloud.InstanceType
+	views    []view
+	prices   [][]slot           // by type and offering
+	capacity []map[string]*slot // by type and resource
+}
+
+// slot is something that overlays touch. Overlays come in order of falling weight, so the last one has the least of all.
+type slot struct{ last *term }
+
+// scenes are the distinct scenes of the pools; labels with other keys do not tell pools apart.
+func (c *Corrections) scenes(pools []Pool, keys []string) []*scene {
+	known := map[string][]*scene{}
+	var out []*scene
+	for _, p := range pools {
+		labels := c.pools[p.NodePool.Name]
+		id := project(labels, keys)
+		if slices.ContainsFunc(known[id], func(s *scene) bool { return slices.Equal(s.types, p.Types) }) {
+			continue
+		}
+		s := &scene{types: p.Types}
+		for _, t := range p.Types {
+			s.views = append(s.views, newView(t, labels, c.rules))
+			s.prices = append(s.prices, make([]slot, len(t.Offerings)))
+			s.capacity = append(s.capacity, map[string]*slot{})
+		}
+		known[id] = append(known[id], s)
+		out = append(out, s)
+	}
+	return out
+}
+
+// place lets an overlay touch what it applies to, unless it conflicts with one that came before; of several it names the
+// first by name.
+func place(t term, scenes []*scene) (with string, conflicts bool) {
+	var touched []*slot
+	for _, s := range scenes {
+		touched = append(touched, s.touchedBy(t)...)
+	}
+	for _, s := range touched {
+		if s.last != nil && s.last.weight == t.weight && (!conflicts || s.last.name < with) {
+			with, conflicts = s.last.name, true
+		}
+	}
+	if conflicts {
+		return with, true
+	}
+	for _, s := range touched {
+		s.last = &t
+	}
+	return "", false
+}
+
+// touchedBy is everything in the scene that the overlay applies to.
+func (s *scene) touchedBy(t term) []*slot {
+	var out []*slot
+	for i, v := range s.views {
+		offerings := v.matches(t.want)
+		if len(offerings) == 0 {
+			continue
+		}
+		if t.price.Changes() {
+			for _, o := range offerings {
+				out = append(out, &s.prices[i][o])
+			}
+		}
+		for name := range t.capacity {
+			resource := string(name)
+			if s.capacity[i][resource] == nil {
+				s.capacity[i][resource] = &slot{}
+			}
+			out = append(out, s.capacity[i][resource])
+		}
+	}
+	return out
+}
+
+// keysOf are the keys that terms speak of, sorted.
+func keysOf(terms []term) []string {
+	var out []string
+	for _, t := range terms {
+		for _, r := range t.want {
+			out = append(out, r.Key)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// project is what labels say about keys, which are sorted. Pools with the same projection look the same to whoever asks for
+// these keys only.
+func project(labels requirement.Set, keys []string) string {
+	var asked requirement.Set
+	for _, r := range labels {
+		if _, ok := slices.BinarySearch(keys, r.Key); ok {
+			asked = append(asked, r)
+		}
+	}
+	return asked.String()
+}

@@ -1,0 +1,85 @@
+// Package overlay works out what NodeOverlays do to the instance types that a cloud lists: other prices, more extended
+// resources.
+//
+// Problem: every pool may see other types at other prices, a cloud lists hundreds of types with dozens of offerings each,
+// and lists change by the minute. Approach: Evaluate judges the overlays against all pools, once after every change, and
+// what comes out is the list of overlays in force. Corrections applies that list to whatever the cloud says at the moment
+// of asking, so that prices and types that are newer than the judgement are corrected too.
+//
+// Invariant: what a cloud hands out is never changed. A corrected type is a copy that shares everything but what was
+// corrected; a type that nothing applies to is the cloud's own.
+//
+// Source: scheduling specification, NodeOverlay.
+package overlay
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/api/v1alpha1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+// Pool is a NodePool with what its cloud lists for it, before any correction.
+type Pool struct {
+	NodePool *v1.NodePool
+	Types    []*cloud.InstanceType
+}
+
+// Verdict is what became of one overlay.
+type Verdict struct {
+	// Overlay is the object as it was handed in.
+	Overlay *v1alpha1.NodeOverlay
+	// Reason is empty when the overlay is in force; else it and Message are those of the condition.
+	Reason, Message string
+	// With is the name of the overlay that it conflicts with; empty for other verdicts.
+	With string
+}
+
+// conflictMessage is the message of the condition of an overlay that is left out because of another one.
+const conflictMessage = "conflict with another overlay"
+
+// term is an overlay in the terms of the label algebra.
+type term struct {
+	name     string
+	weight   int32
+	want     requirement.Set
+	price    v1alpha1.PriceChange
+	capacity corev1.ResourceList
+}
+
+func newTerm(o *v1alpha1.NodeOverlay, rules v1.LabelRules) term {
+	t := term{name: o.Name, weight: weightOf(o), capacity: o.Spec.Capacity}
+	for _, r := range o.Spec.Requirements {
+		t.want = t.want.Add(cloud.Requirement(r.Key, r.Operator, r.Values, rules))
+	}
+	t.price, _ = o.Spec.PriceChange() // validated
+	return t
+}
+
+// inOrder is overlays with the one that counts most first: by weight, then by name, both descending.
+func inOrder(overlays []*v1alpha1.NodeOverlay) []*v1alpha1.NodeOverlay {
+	out := slices.Clone(overlays)
+	slices.SortStableFunc(out, func(a, b *v1alpha1.NodeOverlay) int {
+		return cmp.Or(cmp.Compare(weightOf(b), weightOf(a)), strings.Compare(b.Name, a.Name))
+	})
+	return out
+}
+
+func weightOf(o *v1alpha1.NodeOverlay) int32 {
+	if o.Spec.Weight == nil {
+		return 0
+	}
+	return *o.Spec.Weight
+}
+
+// labelsOf are the labels of a pool that overlays can select it by.
+func labelsOf(pool *v1.NodePool, rules v1.LabelRules) requirement.Set {
+	labels := cloud.LabelRequirements(pool.Spec.Template.Labels, rules)
+	return labels.Replace(requirement.New(v1.NodePoolLabelKey, requirement.In, pool.Name))
+}

@@ -1,0 +1,76 @@
+package overlay
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+)
+
+// remembered is how many corrected lists a Store keeps.
+const remembered = 64
+
+// Store holds the corrections that are in force now, for everybody who asks what there is to buy. The zero value has none
+// and covers no pool. It is safe for concurrent use.
+//
+// Equal questions get the same answer, down to the pointers, until the corrections or the list change: so whoever keeps
+// something for a list of types can keep it. Pools that no overlay tells apart share their answers.
+type Store struct {
+	mu    sync.Mutex
+	now   *Corrections
+	known []answer // most recent first
+}
+
+// answer is a corrected list.
+type answer struct {
+	labels    string // of the pool, as far as overlays ask for them
+	asked     []*cloud.InstanceType
+	corrected []*cloud.InstanceType
+}
+
+// Swap puts c in force in place of what was.
+func (s *Store) Swap(c *Corrections) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now, s.known = c, nil
+}
+
+// Correct is types with the corrections for a pool, or UnevaluatedNodePoolError when the pool is not covered yet.
+func (s *Store) Correct(pool string, types []*cloud.InstanceType) ([]*cloud.InstanceType, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.now == nil || !s.now.Covers(pool) {
+		return nil, cloud.NewUnevaluatedNodePoolError(pool)
+	}
+	labels := project(s.now.pools[pool], s.now.keys)
+	for i, a := range s.known {
+		if a.labels == labels && slices.Equal(a.asked, types) {
+			copy(s.known[1:i+1], s.known[:i])
+			s.known[0] = a
+			return slices.Clone(a.corrected), nil
+		}
+	}
+	asked := slices.Clone(types)
+	fresh := answer{labels, asked, s.now.Apply(pool, asked)}
+	s.known = append([]answer{fresh}, s.known[:min(len(s.known), remembered-1)]...)
+	return slices.Clone(fresh.corrected), nil
+}
+
+// Decorate is inner with the instance types that it lists corrected by what s has in force.
+func Decorate(inner cloud.Provider, s *Store) cloud.Provider { return &provider{inner, s} }
+
+type provider struct {
+	cloud.Provider
+	store *Store
+}
+
+// InstanceTypes implements cloud.Provider.
+func (p *provider) InstanceTypes(ctx context.Context, pool *v1.NodePool) ([]*cloud.InstanceType, error) {
+	types, err := p.Provider.InstanceTypes(ctx, pool)
+	if err != nil {
+		return nil, err
+	}
+	return p.store.Correct(pool.Name, types)
+}
