@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo up build test bench lint generate vuln env local demo-program
+.PHONY: help demo up build test checklist bench lint generate vuln env local demo-program
 
 # How many one-CPU pods `make demo` runs.
 PODS ?= 100
@@ -43,6 +43,9 @@ test: build local ## Run every test: unit, CRDs, scenarios on the engine and on 
 	    echo "module $$module: go test $(RACE)"; go test -C $$module $(RACE) -timeout=30m ./... || failed+=" $$module"; \
 	  done; \
 	  if [ -n "$$failed" ]; then echo "failed in module$$failed"; exit 1; fi
+
+checklist: ## Print which behaviours are covered by which tests, and which are not: MISSING=1
+	@go run ./test/checklist $(if $(MISSING),-missing) . $(MODULES)
 
 bench: ## Measure the engine side by side with the peer: QUICK=1 CASE=name TRACE=file.csv
 	@go build -C bench -o $(BIN)/bench . && $(BIN)/bench $(if $(QUICK),-quick) -case='$(CASE)' -trace='$(TRACE)'

@@ -81,6 +81,7 @@ cmd/karpenter < API, cloud, cloud/kwok, internal/observe, internal/options, inte
 # stories and tools beside the product
 test/scenario/... < API, CORE, cloud, cloud/kwok, internal/ingest, internal/manifest, internal/simulation, test/scenario/...
 test/e2e/... < API, cloud, cloud/kwok, internal/ingest, internal/manifest, internal/simulation, test/scenario/..., test/e2e/...
+test/checklist < test/scenario/story
 test/controlplane <
 test/demo < API, cloud, test/controlplane
 `

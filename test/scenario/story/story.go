@@ -58,6 +58,8 @@ type Options struct {
 	Catalog string
 	// IgnorePreferences is "preference-policy: Ignore".
 	IgnorePreferences bool
+	// BestEffortMinValues is "min-values-policy: BestEffort".
+	BestEffortMinValues bool
 	// MaxInstanceTypes is "max-instance-types: 10".
 	MaxInstanceTypes int
 	// EngineOnly is set by "only: engine, because …": the story cannot run on a real cluster, for the reason given.
@@ -126,7 +128,7 @@ func Parse(path string, text []byte) (Story, error) {
 
 var (
 	coversLine = regexp.MustCompile(`(?m)^covers: (.*)\n?`)
-	coversName = regexp.MustCompile(`^L\d{3}$`)
+	coversName = regexp.MustCompile(`^[A-Z]+\d{3}$`)
 )
 
 func (s *Story) readComment() error {
@@ -173,6 +175,11 @@ func (o *Options) set(key, value string) (err error) {
 			return fmt.Errorf("%q: want Respect or Ignore", value)
 		}
 		o.IgnorePreferences = value == "Ignore"
+	case "min-values-policy":
+		if value != "BestEffort" && value != "Strict" {
+			return fmt.Errorf("%q: want Strict or BestEffort", value)
+		}
+		o.BestEffortMinValues = value == "BestEffort"
 	case "max-instance-types":
 		o.MaxInstanceTypes, err = strconv.Atoi(value)
 	case "only":
@@ -182,7 +189,7 @@ func (o *Options) set(key, value string) (err error) {
 		}
 		o.EngineOnly = reason
 	default:
-		return fmt.Errorf("unknown; known are catalog, preference-policy, max-instance-types, only")
+		return fmt.Errorf("unknown; known are catalog, preference-policy, min-values-policy, max-instance-types, only")
 	}
 	return err
 }
