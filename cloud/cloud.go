@@ -56,6 +56,9 @@ type Cloud struct {
 	// UnsupportedTopologyKeys are labels by which storage classes may not restrict where volumes are made, because machines
 	// of this cloud do not carry them. Usually empty.
 	UnsupportedTopologyKeys []string
+	// UseCorrection gives the provider the corrections of instance types for the choice it makes at launch. It is called
+	// before anything runs, and only where users may correct; nil when the provider makes no such choice.
+	UseCorrection func(Correction)
 	// Register adds the cloud's own controllers to the manager; nil when it has none.
 	Register func(manager.Manager) error
 }

@@ -73,7 +73,7 @@ func TestForeignProviderIDs(t *testing.T) {
 
 func TestCheapestOfferingIsChosen(t *testing.T) {
 	w := newWorld(t, Options{})
-	menu := w.cloud.Provider.(*provider).menu
+	menu := w.cloud.Provider.(*provider).menus.plain
 	for _, tt := range []struct {
 		name string
 		reqs []v1.NodeSelectorRequirementWithMinValues

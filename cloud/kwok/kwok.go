@@ -58,11 +58,13 @@ func New(c client.Client, opts Options) (cloud.Cloud, error) {
 	}
 	rules := labelRules(cat.offeringKeys)
 	types := instanceTypes(cat, rules)
+	menus := newMenus(types, rules)
 	result := cloud.Cloud{
-		Name:        Name,
-		Provider:    &provider{client: c, types: types, menu: cloud.NewMenu(types, rules), rules: rules},
-		NodeClasses: []cloud.NodeClass{class},
-		Labels:      rules,
+		Name:          Name,
+		Provider:      &provider{client: c, types: types, menus: menus, rules: rules},
+		NodeClasses:   []cloud.NodeClass{class},
+		Labels:        rules,
+		UseCorrection: menus.use,
 		RepairPolicies: []cloud.RepairPolicy{
 			{ConditionType: corev1.NodeReady, ConditionStatus: corev1.ConditionFalse, TolerationDuration: notReadyToleration},
 			{ConditionType: corev1.NodeReady, ConditionStatus: corev1.ConditionUnknown, TolerationDuration: notReadyToleration},

@@ -21,7 +21,7 @@ import (
 type provider struct {
 	client client.Client
 	types  []*cloud.InstanceType
-	menu   *cloud.Menu
+	menus  *menus
 	rules  v1.LabelRules
 }
 
@@ -36,8 +36,12 @@ func (p *provider) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeCla
 	if err := p.classReady(ctx, claim); err != nil {
 		return nil, err
 	}
+	menu, err := p.menus.of(claim)
+	if err != nil {
+		return nil, fmt.Errorf("launching nodeclaim %q: %w", claim.Name, err)
+	}
 	out := claim.DeepCopy()
-	chosen, err := choose(p.menu, p.bound(claim))
+	chosen, err := choose(menu, p.bound(claim))
 	if err != nil {
 		return nil, err
 	}
