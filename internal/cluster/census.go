@@ -46,9 +46,9 @@ func (s *Store) Claims(pool string) []Owned {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []Owned
-	for _, id := range s.claimEntry {
-		if e := s.entries[id]; e.claim.Labels[v1.NodePoolLabelKey] == pool {
-			out = append(out, Owned{ID: id, Phase: e.phase(), Claim: e.claim, Node: e.node})
+	for name, id := range s.claimEntry {
+		if claim := s.claimNamed(name); claim != nil && claim.Labels[v1.NodePoolLabelKey] == pool {
+			out = append(out, Owned{ID: id, Phase: s.phaseOf(name), Claim: claim, Node: s.entries[id].node})
 		}
 	}
 	slices.SortFunc(out, func(a, b Owned) int { return strings.Compare(a.Claim.Name, b.Claim.Name) })
@@ -64,12 +64,11 @@ func (s *Store) Census(pool string) Census {
 
 func (s *Store) census(pool string) Census {
 	c := Census{Reserved: s.reserved[pool]}
-	for _, id := range s.claimEntry {
-		e := s.entries[id]
-		if e.claim.Labels[v1.NodePoolLabelKey] != pool {
+	for name := range s.claimEntry {
+		if claim := s.claimNamed(name); claim == nil || claim.Labels[v1.NodePoolLabelKey] != pool {
 			continue
 		}
-		switch e.phase() {
+		switch s.phaseOf(name) {
 		case Active:
 			c.Active++
 		case PendingDisruption:
@@ -81,7 +80,21 @@ func (s *Store) census(pool string) Census {
 	return c
 }
 
-func (e *entry) phase() Phase {
+// claimNamed is the claim of that name; nil when there is none, or when another claim says that the machine is its own.
+func (s *Store) claimNamed(name string) *v1.NodeClaim {
+	e, ok := s.entries[s.claimEntry[name]]
+	if !ok || e.claim == nil || e.claim.Name != name {
+		return nil
+	}
+	return e.claim
+}
+
+// phaseOf is the phase of the claim of that name; empty when there is none.
+func (s *Store) phaseOf(name string) Phase {
+	if s.claimNamed(name) == nil {
+		return ""
+	}
+	e := s.entries[s.claimEntry[name]]
 	switch {
 	case e.marked, !e.claim.DeletionTimestamp.IsZero(), condition.Status(e.claim, v1.ConditionTypeInstanceTerminating) == "True":
 		return Deleting
@@ -89,6 +102,20 @@ func (e *entry) phase() Phase {
 		return PendingDisruption
 	}
 	return Active
+}
+
+// OnCensus calls f with the name of a pool whenever one of its NodeClaims appeared, went or entered another phase. By then
+// Census shows it. f must neither block nor call the Store.
+func (s *Store) OnCensus(f func(pool string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listeners = append(s.listeners, f)
+}
+
+func (s *Store) tell(claim *v1.NodeClaim) {
+	for _, f := range s.listeners {
+		f(claim.Labels[v1.NodePoolLabelKey])
+	}
 }
 
 // BeginReplacement notes that machines are being replaced; EndReplacement takes it back. Machines that are marked for
@@ -102,8 +129,11 @@ func (s *Store) setReplaced(replaced bool, ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range ids {
-		if e, ok := s.entries[id]; ok {
+		if e, ok := s.entries[id]; ok && e.replaced != replaced {
 			e.replaced = replaced
+			if e.claim != nil {
+				s.tell(e.claim)
+			}
 		}
 	}
 }

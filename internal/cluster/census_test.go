@@ -76,6 +76,25 @@ func TestCensus_L390(t *testing.T) {
 			s.BeginReplacement("test://1")
 			s.DeleteNodeClaim("a")
 		}, Census{}},
+		"of two claims that name one machine the later has it": {func(s *Store) {
+			s.UpdateNodeClaim(claim("a", "test://1"))
+			s.UpdateNodeClaim(claim("b", "test://1"))
+			s.DeleteNodeClaim("a")
+			s.Snapshot()
+		}, Census{Active: 1}},
+		"and the earlier leaves no trace": {func(s *Store) {
+			s.UpdateNodeClaim(claim("a", "test://1"))
+			s.UpdateNodeClaim(claim("b", "test://1"))
+			s.DeleteNodeClaim("b")
+			s.DeleteNodeClaim("a")
+			s.Snapshot()
+		}, Census{}},
+		"and lives on with a machine of its own": {func(s *Store) {
+			s.UpdateNodeClaim(claim("a", "test://1"))
+			s.UpdateNodeClaim(claim("b", "test://1"))
+			s.DeleteNodeClaim("b")
+			s.UpdateNodeClaim(claim("a", "test://2"))
+		}, Census{Active: 1}},
 		"a claim that is being replaced is pending disruption": {func(s *Store) {
 			s.UpdateNodeClaim(claim("a", "test://1"))
 			s.UpdateNodeClaim(claim("b", "test://2"))
@@ -219,4 +238,32 @@ func TestReservations_L391(t *testing.T) {
 			t.Errorf("%d active and %d more granted, want 25 together", got.Active, rest.Left())
 		}
 	})
+}
+
+func TestListenersHearOfEveryChangeOfTheCensus(t *testing.T) {
+	s := newStore()
+	var heard []string
+	s.OnCensus(func(pool string) { heard = append(heard, pool) })
+	for _, step := range []struct {
+		name string
+		do   func()
+		want int
+	}{
+		{"a claim appears", func() { s.Created(claim("a", ""), time.Now()) }, 1},
+		{"the watch shows it", func() { s.UpdateNodeClaim(claim("a", "")) }, 0},
+		{"it gets its machine", func() { s.UpdateNodeClaim(claim("a", "test://1")) }, 0},
+		{"it is being replaced", func() { s.BeginReplacement("test://1") }, 1},
+		{"it is marked", func() { s.Mark("test://1") }, 1},
+		{"it is marked again", func() { s.Mark("test://1") }, 0},
+		{"the mark is taken back", func() { s.Unmark("test://1") }, 1},
+		{"it is being deleted", func() { s.UpdateNodeClaim(goingClaim("a", "test://1")) }, 1},
+		{"it is gone", func() { s.DeleteNodeClaim("a") }, 1},
+		{"it is gone again", func() { s.DeleteNodeClaim("a") }, 0},
+	} {
+		heard = nil
+		step.do()
+		if len(heard) != step.want || step.want == 1 && heard[0] != "default" {
+			t.Errorf("%s: heard %q, want %d times of the pool", step.name, heard, step.want)
+		}
+	}
 }

@@ -55,17 +55,21 @@ func (s *Store) putClaim(claim *v1.NodeClaim) {
 	if id == "" {
 		id = claimPrefix + claim.Name
 	}
+	was := s.phaseOf(claim.Name)
 	if before, ok := s.claimEntry[claim.Name]; ok && before != id {
 		// The claim got its machine: what was known about the claim is known about the machine.
-		was := s.entries[before]
-		s.entry(id).nominatedUntil = was.nominatedUntil
-		s.entry(id).marked = was.marked
-		s.entry(id).replaced = was.replaced
+		if from, ok := s.entries[before]; ok {
+			to := s.entry(id)
+			to.nominatedUntil, to.marked, to.replaced = from.nominatedUntil, from.marked, from.replaced
+		}
 		s.detachClaim(claim.Name)
 	}
 	s.entry(id).claim = claim
 	s.claimEntry[claim.Name] = id
 	s.dirty[id] = true
+	if s.phaseOf(claim.Name) != was {
+		s.tell(claim)
+	}
 }
 
 // DeleteNodeClaim forgets a NodeClaim.
@@ -73,6 +77,9 @@ func (s *Store) DeleteNodeClaim(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.written, name)
+	if claim := s.claimNamed(name); claim != nil {
+		s.tell(claim)
+	}
 	s.detachClaim(name)
 }
 
@@ -82,7 +89,9 @@ func (s *Store) detachClaim(name string) {
 		return
 	}
 	delete(s.claimEntry, name)
-	s.entries[id].claim = nil
+	if e, ok := s.entries[id]; ok && e.claim != nil && e.claim.Name == name {
+		e.claim = nil
+	}
 	s.prune(id)
 }
 
@@ -115,7 +124,7 @@ func (s *Store) detachNode(name string) {
 		return
 	}
 	delete(s.nodeEntry, name)
-	if e := s.entries[id]; e.node != nil && e.node.Name == name {
+	if e, ok := s.entries[id]; ok && e.node != nil && e.node.Name == name {
 		e.node = nil
 	}
 	s.prune(id)
@@ -131,7 +140,7 @@ func (s *Store) entry(id string) *entry {
 }
 
 func (s *Store) prune(id string) {
-	if e := s.entries[id]; e.node == nil && e.claim == nil {
+	if e, ok := s.entries[id]; ok && e.node == nil && e.claim == nil {
 		delete(s.entries, id)
 	}
 	s.dirty[id] = true

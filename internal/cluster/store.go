@@ -41,6 +41,8 @@ type Store struct {
 	daemons map[string]*daemon
 	// reserved is how many NodeClaims of each pool may be created on the strength of reservations.
 	reserved map[string]int
+	// listeners are told of pools whose census changes.
+	listeners []func(pool string)
 	storage *storage
 
 	dirty      map[string]bool
@@ -169,6 +171,9 @@ func (s *Store) setMark(marked bool, ids []string) {
 		if e, ok := s.entries[id]; ok && e.marked != marked {
 			e.marked = marked
 			s.dirty[id] = true
+			if e.claim != nil {
+				s.tell(e.claim)
+			}
 		}
 	}
 }

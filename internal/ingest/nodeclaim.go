@@ -4,6 +4,7 @@ import (
 	"maps"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -14,20 +15,44 @@ import (
 // NodeClaim renders one claim of a plan as the object to create, from the pool it was planned with.
 // Source: scheduling specification, finalising a claim; lifecycle specification, what a new NodeClaim looks like.
 func (t *Translator) NodeClaim(pool *v1.NodePool, c solve.Claim, defaultGracePeriod *metav1.Duration) *v1.NodeClaim {
+	claim := t.blank(pool, defaultGracePeriod)
+	maps.Copy(claim.Labels, c.Labels)
+	claim.Annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey] = strconv.FormatBool(c.MinValuesRelaxed)
+	if c.PriceOverlaid {
+		claim.Annotations[v1.PriceOverlayAppliedAnnotationKey] = "true"
+	}
+	if c.CapacityOverlaid {
+		claim.Annotations[v1.CapacityOverlayAppliedAnnotationKey] = "true"
+	}
+	claim.Spec.Requirements = cloud.RequirementEntries(c.Requirements)
+	claim.Spec.Resources.Requests = t.ResourceList(c.Requests)
+	return claim
+}
+
+// StaticNodeClaim renders a claim of a pool with a fixed number of nodes, straight from its template: which instance type
+// to launch is the provider's choice.
+func (t *Translator) StaticNodeClaim(pool *v1.NodePool, defaultGracePeriod *metav1.Duration) *v1.NodeClaim {
+	claim := t.blank(pool, defaultGracePeriod)
+	reqs := t.poolRequirements(pool).Without(corev1.LabelHostname)
+	for _, r := range reqs {
+		if !t.Custom(r.Key) || r.AllowsAbsence() {
+			continue
+		}
+		if v := r.Any(); v != "" {
+			claim.Labels[r.Key] = v
+		}
+	}
+	claim.Spec.Requirements = cloud.RequirementEntries(reqs)
+	return claim
+}
+
+// blank is what every claim of the pool has in common.
+func (t *Translator) blank(pool *v1.NodePool, defaultGracePeriod *metav1.Duration) *v1.NodeClaim {
 	template := pool.Spec.Template.DeepCopy()
-	labels := t.poolLabels(pool)
-	maps.Copy(labels, c.Labels)
 	annotations := map[string]string{}
 	maps.Copy(annotations, template.Annotations)
 	annotations[v1.NodePoolHashAnnotationKey] = pool.Hash()
 	annotations[v1.NodePoolHashVersionAnnotationKey] = v1.NodePoolHashVersion
-	annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey] = strconv.FormatBool(false)
-	if c.PriceOverlaid {
-		annotations[v1.PriceOverlayAppliedAnnotationKey] = "true"
-	}
-	if c.CapacityOverlaid {
-		annotations[v1.CapacityOverlayAppliedAnnotationKey] = "true"
-	}
 	grace := template.Spec.TerminationGracePeriod
 	if grace == nil {
 		grace = defaultGracePeriod
@@ -36,7 +61,7 @@ func (t *Translator) NodeClaim(pool *v1.NodePool, c solve.Claim, defaultGracePer
 	return &v1.NodeClaim{
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: pool.Name + "-",
-			Labels:       labels,
+			Labels:       t.poolLabels(pool),
 			Annotations:  annotations,
 			// Nothing may be launched without it, so it is there from the first write.
 			Finalizers: []string{v1.TerminationFinalizer},
@@ -51,8 +76,6 @@ func (t *Translator) NodeClaim(pool *v1.NodePool, c solve.Claim, defaultGracePer
 		Spec: v1.NodeClaimSpec{
 			Taints:                 template.Spec.Taints,
 			StartupTaints:          template.Spec.StartupTaints,
-			Requirements:           cloud.RequirementEntries(c.Requirements),
-			Resources:              v1.ResourceRequirements{Requests: t.ResourceList(c.Requests)},
 			NodeClassRef:           template.Spec.NodeClassRef,
 			TerminationGracePeriod: grace,
 			ExpireAfter:            template.Spec.ExpireAfter,

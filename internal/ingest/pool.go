@@ -9,6 +9,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
@@ -16,7 +17,7 @@ import (
 func (t *Translator) Pool(pool *v1.NodePool, types catalog.Catalog) *model.Pool {
 	p := &model.Pool{
 		Name:         pool.Name,
-		Requirements: cloud.Requirements(pool.Spec.Template.Spec.Requirements, t.labels).And(t.selector(t.poolLabels(pool))),
+		Requirements: t.poolRequirements(pool),
 		Taints:       taints(pool.Spec.Template.Spec.Taints),
 		Limits:       map[int]int64{},
 		Catalog:      types,
@@ -33,6 +34,11 @@ func (t *Translator) Pool(pool *v1.NodePool, types catalog.Catalog) *model.Pool 
 		}
 	}
 	return p
+}
+
+// poolRequirements are what every machine of the pool meets.
+func (t *Translator) poolRequirements(pool *v1.NodePool) requirement.Set {
+	return cloud.Requirements(pool.Spec.Template.Spec.Requirements, t.labels).And(t.selector(t.poolLabels(pool)))
 }
 
 // poolLabels are the labels that every machine of the pool carries.
