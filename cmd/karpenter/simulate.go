@@ -23,6 +23,7 @@ type simulateCommand struct {
 	Output report.Format `name:"output" short:"o" enum:"table,json,yaml" default:"table" placeholder:"FORMAT" help:"table, json or yaml (${default})."`
 
 	PreferencePolicy options.PreferencePolicy `name:"preference-policy" envvar:"PREFERENCE_POLICY" default:"Respect" help:"Whether soft affinities count: Respect or Ignore."`
+	MinValuesPolicy  options.MinValuesPolicy  `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
 	CloudProvider    options.CloudProvider    `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" default:"kwok" help:"Where machines come from. Known: ${cloud_providers}."`
 	KWOK             options.KWOK             `embed:""`
 }
@@ -58,14 +59,16 @@ func (c *simulateCommand) Run(s streams) error {
 		return codedError{err, exitUsage}
 	}
 	objects, assumed := simulation.AssumeNodeClasses(manifest.Expand(m.Objects), vendor)
+	objects, storage := simulation.AssumeStorageClasses(objects)
 	// The moment of the question is left at zero: an answer that depends on when it is asked cannot be compared.
 	result, err := simulation.Run(context.Background(), objects, vendor, simulation.Options{
-		IgnorePreferences: c.PreferencePolicy == options.PreferenceIgnore,
+		IgnorePreferences:   c.PreferencePolicy == options.PreferenceIgnore,
+		BestEffortMinValues: c.MinValuesPolicy == options.MinValuesBestEffort,
 	})
 	if err != nil {
 		return err
 	}
-	r := report.Build(result, report.Extras{SkippedObjects: m.Skipped, Assumed: assumed})
+	r := report.Build(result, report.Extras{SkippedObjects: m.Skipped, Assumed: append(assumed, storage...)})
 	if err := r.Write(s.out, c.Output); err != nil {
 		return err
 	}

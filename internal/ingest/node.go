@@ -122,10 +122,15 @@ func ready(node *corev1.Node) bool {
 	return false
 }
 
-// AddPods sets the pods of n and what they use. Pods must be live and sorted. Pods that are being deleted keep others away
-// until they are gone.
+// AddPods adds pods to n with what they use. Pods must be live and sorted. Pods that are being deleted keep others away
+// until they are gone. Lists that n shares with other nodes stay as they are.
 func AddPods(n *model.Node, pods []*model.Pod) {
-	n.Pods = pods
+	if n.Pods == nil {
+		n.Pods = pods
+	} else {
+		n.Pods = slices.Concat(n.Pods, pods)
+	}
+	n.Guarded = slices.Clip(n.Guarded)
 	for _, p := range pods {
 		if slices.ContainsFunc(p.Shape.Affinities, func(a topology.Affinity) bool { return a.Anti && a.Required() }) {
 			n.Guarded = append(n.Guarded, p)

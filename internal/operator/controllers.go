@@ -62,7 +62,7 @@ func Controllers(p Parts) ([]Controller, error) {
 		cluster.NewGauges(store, feed, p.Metrics),
 		provisioning.New(provisioning.Deps{
 			Client: p.Client, Clock: p.Clock, Cloud: p.Cloud, Store: store, Feed: feed, Translator: translator,
-			Recorder: p.Recorder, Metrics: p.Metrics, Log: p.Log, Scheduling: p.Options.Scheduling,
+			Recorder: p.Recorder, Metrics: p.Metrics, Log: p.Log, Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates,
 		}),
 		disruption.New(disruption.Deps{
 			Client: p.Client, Clock: p.Clock, Cloud: p.Cloud, Store: store, Feed: feed,

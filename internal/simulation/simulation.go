@@ -38,6 +38,8 @@ import (
 type Options struct {
 	// IgnorePreferences leaves soft node affinity out of account.
 	IgnorePreferences bool
+	// BestEffortMinValues lowers minValues that cannot be met.
+	BestEffortMinValues bool
 	// MaxInstanceTypes is how many instance types a claim may list; 0 means what the cloud says.
 	MaxInstanceTypes int
 	// Now is when the question is asked. It matters to do-not-disrupt annotations with a duration only.
@@ -79,6 +81,10 @@ func Run(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Optio
 	batch := w.translator.Batch(w.store.Snapshot(), solve.Options{
 		IgnorePreferences: opts.IgnorePreferences,
 		MaxInstanceTypes:  opts.MaxInstanceTypes,
+
+		BestEffortMinValues: opts.BestEffortMinValues,
+		Reserved:            solve.ReservedStrict,
+		ReservationLabel:    c.ReservationIDLabel,
 	})
 	moving, lost, err := w.moving(batch.Leaving, opts.Now)
 	if err != nil {

@@ -62,6 +62,9 @@ func storyFlags(s story.Story) []string {
 	if s.Options.IgnorePreferences {
 		flags = append(flags, "--preference-policy=Ignore")
 	}
+	if s.Options.BestEffortMinValues {
+		flags = append(flags, "--min-values-policy=BestEffort")
+	}
 	return flags
 }
 

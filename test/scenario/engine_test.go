@@ -140,6 +140,8 @@ func (n narrator) tell(t *testing.T, s story.Story, shuffle *rand.Rand) string {
 	before := deepCopies(expanded)
 	result, err := simulation.Run(context.Background(), expanded, n.cloud, simulation.Options{
 		IgnorePreferences: s.Options.IgnorePreferences,
+
+		BestEffortMinValues: s.Options.BestEffortMinValues,
 		MaxInstanceTypes:  s.Options.MaxInstanceTypes,
 	})
 	if err != nil {

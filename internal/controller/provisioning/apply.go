@@ -30,6 +30,9 @@ const creators = 32
 func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) error {
 	p.reportBarren(ctx, in, plan.Barren)
 	p.reportRefused(ctx, plan.Unschedulable)
+	if len(plan.PutOff) > 0 {
+		p.Log.Debug("waiting for a capacity reservation that other nodeclaims may give back", "pods", names(plan.PutOff))
+	}
 	p.nominate(plan.Placements)
 	p.promises.note(plan.Placements)
 	if len(plan.Claims) > 0 {

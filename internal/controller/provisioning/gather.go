@@ -32,6 +32,10 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 	batch := p.Translator.Batch(snapshot, solve.Options{
 		IgnorePreferences: p.Scheduling.PreferencePolicy == options.PreferenceIgnore,
 		MaxInstanceTypes:  p.Cloud.MaxInstanceTypes,
+
+		BestEffortMinValues: p.Scheduling.MinValuesPolicy == options.MinValuesBestEffort,
+		Reserved:            p.reserved(),
+		ReservationLabel:    p.Cloud.ReservationIDLabel,
 	})
 	in := input{problem: batch.Problem, rejected: batch.Rejected}
 	moving, lost, err := p.moving(ctx, batch.Leaving, now)
@@ -47,6 +51,15 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 	// The names may have grown while pods and pools were translated.
 	in.problem.Resources = snapshot.Resources.Names()
 	return in, err
+}
+
+// reserved is how reserved offerings are treated: pods wait for the next pass rather than pay for what a reservation
+// covers, since what is held by too many claims now is known to be free then.
+func (p *Provisioner) reserved() solve.ReservedMode {
+	if p.Gates.ReservedCapacity {
+		return solve.ReservedStrict
+	}
+	return solve.ReservedIgnored
 }
 
 // moving is the pods on nodes being deleted that need a place elsewhere now: those that may be evicted. For those that are

@@ -3,6 +3,7 @@ package provisioning
 import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/ingest"
 )
 
 // promises remembers which NodeClaim a pending pod was planned on, for as long as the machine is on its way.
@@ -12,7 +13,7 @@ import (
 // restart the pods are packed again, and what is launched too many is removed when it stays empty.
 type promises map[string]string // pod UID → NodeClaim name
 
-// settle takes the pods whose machine is still on its way out of pods, and returns nodes with the room of these pods taken.
+// settle takes the pods whose machine is still on its way out of pods, and returns nodes as if these pods ran there already.
 // Promises that no longer hold are forgotten.
 func (ps promises) settle(pods []*model.Pod, nodes []*model.Node) (open []*model.Pod, reserved []*model.Node) {
 	coming := map[string]int{}
@@ -32,7 +33,7 @@ func (ps promises) settle(pods []*model.Pod, nodes []*model.Node) (open []*model
 		}
 		held[p.UID] = claim
 		n := *reserved[i]
-		n.Used = n.Used.Add(p.Shape.Requests)
+		ingest.AddPods(&n, []*model.Pod{p})
 		reserved[i] = &n
 	}
 	clear(ps)

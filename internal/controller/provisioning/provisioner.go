@@ -56,6 +56,7 @@ type Deps struct {
 	Metrics    *observe.Metrics
 	Log        *slog.Logger
 	Scheduling options.Scheduling
+	Gates      options.FeatureGates
 }
 
 // Provisioner is the loop. It runs on the leader only.

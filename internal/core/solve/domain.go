@@ -176,12 +176,9 @@ func (s *solver) seedUniverse() {
 
 // seedNode makes the labels of a node domains and counts its pods. machine is the node's number, or elsewhere.
 func (s *solver) seedNode(n *model.Node, machine int, moving map[string]bool) {
-	if n.NodeName == "" {
-		return
-	}
 	at := s.whereabouts(n)
 	for _, g := range s.groups.list {
-		if g.host {
+		if g.host || n.NodeName == "" {
 			continue
 		}
 		if d := at[g.key]; d != nowhere && !g.Known(d) && s.counts(g, n) {
@@ -198,7 +195,7 @@ func (s *solver) seedNode(n *model.Node, machine int, moving map[string]bool) {
 		}
 	}
 	for _, p := range n.Guarded {
-		if p.Terminating || moving[p.UID] {
+		if moving[p.UID] {
 			continue
 		}
 		for _, g := range s.groups.guard(p.Shape) {
@@ -238,7 +235,7 @@ func (s *solver) counts(g *group, n *model.Node) bool {
 	if f == nil {
 		return true
 	}
-	if f.honorTaints && !f.tolerates(n.RawTaints) {
+	if f.honorTaints && !f.tolerates(spreadTaints(n)) {
 		return false
 	}
 	if len(f.alternatives) == 0 {
@@ -247,6 +244,14 @@ func (s *solver) counts(g *group, n *model.Node) bool {
 	return slices.ContainsFunc(f.alternatives, func(c *conjunction) bool {
 		return n.Requirements.Compatible(c.set, func(string) bool { return false })
 	})
+}
+
+// spreadTaints are the taints that spreads honour: what the Node object says, passing ones included.
+func spreadTaints(n *model.Node) []model.Taint {
+	if n.NodeName == "" {
+		return n.Taints
+	}
+	return n.RawTaints
 }
 
 func (f *nodeFilter) tolerates(taints []model.Taint) bool {

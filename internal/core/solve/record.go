@@ -20,15 +20,11 @@ type site struct {
 
 func (s *solver) targetSite(number int) site {
 	t := s.targets.list[number]
-	taints := t.node.RawTaints
-	if t.node.NodeName == "" {
-		taints = t.node.Taints
-	}
 	return site{
 		number: number,
 		set:    t.get,
 		meets:  func(c *conjunction) bool { return s.targets.satisfying(c).has(number) },
-		taints: taints,
+		taints: spreadTaints(t.node),
 	}
 }
 
