@@ -58,6 +58,8 @@ type bounds struct {
 
 // New builds the requirement that one API entry describes. An In without values accepts nothing. A bound that is not an
 // integer, or beyond the integers, accepts nothing: such entries are refused by validation before they get here.
+//
+// Values that are in order already are kept and not copied, so whoever hands in a slice must not change it afterwards.
 func New(key string, op Operator, values ...string) Requirement {
 	r := Requirement{Key: key}
 	switch op {
@@ -85,13 +87,26 @@ func (r Requirement) WithMinValues(n int) Requirement {
 	return r
 }
 
+// normalise is values sorted and without repetition; values itself if it is.
 func normalise(values []string) []string {
 	if len(values) == 0 {
 		return nil
 	}
+	if ascending(values) {
+		return slices.Clip(values)
+	}
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)
 	return slices.Compact(sorted)
+}
+
+func ascending(values []string) bool {
+	for i := 1; i < len(values); i++ {
+		if values[i-1] >= values[i] {
+			return false
+		}
+	}
+	return true
 }
 
 func parseBound(op Operator, values []string) (bounds, bool) {
@@ -195,21 +210,48 @@ func (r Requirement) Intersect(o Requirement) Requirement {
 	switch {
 	case r.complement && o.complement:
 		out.complement, out.bounds = true, b
-		out.values = normalise(slices.Concat(r.values, o.values))
+		out.values = union(r.values, o.values)
 	case r.complement:
 		out.values = keep(o.values, r.Has)
-	case o.complement:
-		out.values = keep(r.values, o.Has)
 	default:
 		out.values = keep(r.values, o.Has)
 	}
-	out.values = keep(out.values, b.contains)
+	if b.any() {
+		out.values = keep(out.values, b.contains)
+	}
 	return out
 }
 
+// union is the members of both sorted lists; one of them itself if it holds the other.
+func union(a, b []string) []string {
+	switch {
+	case len(b) == 0 || holds(a, b):
+		return a
+	case len(a) == 0 || holds(b, a):
+		return b
+	}
+	return normalise(slices.Concat(a, b))
+}
+
+// holds reports whether every member of b is one of a; both are sorted.
+func holds(a, b []string) bool {
+	for _, v := range b {
+		if _, ok := slices.BinarySearch(a, v); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// keep is the values that are ok; values itself if all are.
 func keep(values []string, ok func(string) bool) []string {
+	dropped := slices.IndexFunc(values, func(v string) bool { return !ok(v) })
+	if dropped < 0 {
+		return values
+	}
 	var out []string
-	for _, v := range values {
+	out = append(out, values[:dropped]...)
+	for _, v := range values[dropped+1:] {
 		if ok(v) {
 			out = append(out, v)
 		}

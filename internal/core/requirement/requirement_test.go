@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -82,8 +83,8 @@ func table() []entry {
 	}
 }
 
-// Checklist L034, L035, L053.
-func TestEveryPairOfOperatorsIntersectsToWhatBothAccept(t *testing.T) {
+// Both orders of every pair are held against the same brute force.
+func TestEveryPairOfOperatorsIntersectsToWhatBothAccept_L034_L035(t *testing.T) {
 	for _, a := range table() {
 		for _, b := range table() {
 			checkIntersection(t, []entry{a, b}, a.build().Intersect(b.build()))
@@ -126,7 +127,6 @@ func TestIntersectionReadsAsExpected(t *testing.T) {
 		{entry{Gt, []string{"9"}}, entry{Lt, []string{"1"}}, "k DoesNotExist"},
 		{entry{NotIn, []string{"1", "2"}}, entry{Gt, []string{"1"}}, "k NotIn [2] >=2"},
 		{entry{Gte, []string{"2"}}, entry{Lte, []string{"8"}}, "k Exists >=2 <=8"},
-		// Gt n is Gte n+1, Lt n is Lte n-1, and the tighter bound wins. Checklist L045, L046.
 		{entry{Gt, []string{"3"}}, entry{Gte, []string{"3"}}, "k Exists >=4"},
 		{entry{Lt, []string{"3"}}, entry{Lte, []string{"3"}}, "k Exists <=2"},
 		{entry{Gte, []string{"0"}}, entry{Lte, []string{"0"}}, "k Exists >=0 <=0"},
@@ -198,7 +198,7 @@ func checkHasIntersection(t *rapid.T, a, b Requirement) {
 	}
 }
 
-// Checklist L041, L042: a member where there is one that can be written as a label, and never a panic.
+// checkAny expects a member where there is one that can be written as a label, and never a panic.
 func checkAny(t *rapid.T, r Requirement) {
 	v := r.Any()
 	if v != "" && !r.Has(v) {
@@ -214,7 +214,7 @@ func checkAny(t *rapid.T, r Requirement) {
 	}
 }
 
-// checkEntries holds the API form to saying the same. Checklist L044, L057.
+// checkEntries holds the API form to saying the same.
 func checkEntries(t *rapid.T, r Requirement) {
 	var back []Requirement
 	for _, e := range r.Entries() {
@@ -228,8 +228,8 @@ func checkEntries(t *rapid.T, r Requirement) {
 	}
 }
 
-// Checklist L036, L037.
-func TestMinValuesOfAnIntersectionIsTheLarger(t *testing.T) {
+// One of the two intersections leaves nothing, which loses no demand.
+func TestMinValuesOfAnIntersectionIsTheLarger_L036_L037(t *testing.T) {
 	for _, c := range []struct{ a, b, want int }{{0, 0, 0}, {3, 0, 3}, {0, 3, 3}, {2, 5, 5}} {
 		a := New("k", Gt, "9").WithMinValues(c.a)
 		for _, b := range []Requirement{New("k", In, "10", "11"), New("k", Lt, "1")} {
@@ -240,35 +240,135 @@ func TestMinValuesOfAnIntersectionIsTheLarger(t *testing.T) {
 	}
 }
 
-// Checklist L038, L039, L040, L047, L048.
 func TestDerivedProperties(t *testing.T) {
 	for _, c := range []struct {
+		name string
 		r    Requirement
 		op   Operator
 		size int64
 	}{
-		{New("k", In, "A", "A", "B"), In, 2},
-		{New("k", In), DoesNotExist, 0},
-		{New("k", NotIn, "A"), NotIn, math.MaxInt64 - 1},
-		{New("k", Exists), Exists, math.MaxInt64},
-		{New("k", Gt, "3"), Exists, math.MaxInt64},
-		{New("k", DoesNotExist), DoesNotExist, 0},
-		{New("k", Gt, strconv.FormatInt(math.MaxInt64, 10)), DoesNotExist, 0},
-		{New("k", Lt, strconv.FormatInt(math.MinInt64, 10)), DoesNotExist, 0},
-		{New("k", Gt, "not a number"), DoesNotExist, 0},
-		{New("k", Gt, "5").Intersect(New("k", Lt, "5")), DoesNotExist, 0},
+		{"members once", New("k", In, "A", "A", "B"), In, 2},
+		{"no members", New("k", In), DoesNotExist, 0},
+		{"L040 an exclusion", New("k", NotIn, "A"), NotIn, math.MaxInt64 - 1},
+		{"L040 everything", New("k", Exists), Exists, math.MaxInt64},
+		{"L039 a lower bound", New("k", Gt, "3"), Exists, math.MaxInt64},
+		{"L039 two bounds", New("k", Gt, "3").Intersect(New("k", Lt, "9")), Exists, math.MaxInt64},
+		{"nothing", New("k", DoesNotExist), DoesNotExist, 0},
+		{"L047 above the largest", New("k", Gt, strconv.FormatInt(math.MaxInt64, 10)), DoesNotExist, 0},
+		{"below the smallest", New("k", Lt, strconv.FormatInt(math.MinInt64, 10)), DoesNotExist, 0},
+		{"no number", New("k", Gt, "not a number"), DoesNotExist, 0},
+		{"L048 contradicting bounds", New("k", Gt, "5").Intersect(New("k", Lt, "5")), DoesNotExist, 0},
 	} {
-		if c.r.Operator() != c.op || c.r.Len() != c.size {
-			t.Errorf("%s: operator %s and length %d, want %s and %d", c.r, c.r.Operator(), c.r.Len(), c.op, c.size)
-		}
-	}
-	if New("k", Gt, "1").Has("many") {
-		t.Error("a bound accepts a word")
+		t.Run(c.name, func(t *testing.T) {
+			if c.r.Operator() != c.op || c.r.Len() != c.size {
+				t.Errorf("%s: operator %s and length %d, want %s and %d", c.r, c.r.Operator(), c.r.Len(), c.op, c.size)
+			}
+		})
 	}
 }
 
-// Checklist L043.
-func TestString(t *testing.T) {
+func TestHas_L038(t *testing.T) {
+	for _, c := range []struct {
+		r        Requirement
+		has, not []string
+	}{
+		{New("k", In, "A", "1"), []string{"A", "1"}, []string{"B", ""}},
+		{New("k", NotIn, "A"), []string{"B", "1", ""}, []string{"A"}},
+		{New("k", Gt, "1"), []string{"2", "10"}, []string{"1", "0", "many", "", "2.5"}},
+		{New("k", Lte, "9"), []string{"9", "-4"}, []string{"10", "few"}},
+		{New("k", Gt, "1").Intersect(New("k", NotIn, "5")), []string{"4", "6"}, []string{"5", "1"}},
+	} {
+		for _, v := range c.has {
+			if !c.r.Has(v) {
+				t.Errorf("%s does not accept %q", c.r, v)
+			}
+		}
+		for _, v := range c.not {
+			if c.r.Has(v) {
+				t.Errorf("%s accepts %q", c.r, v)
+			}
+		}
+	}
+}
+
+// TestBoundsIncludeWhatTheySay_L045_L046 crosses all pairs of comparisons around a few numbers with what they mean: the tighter
+// of two holds, Gt is the Gte of the next number, and Lt the Lte of the one before.
+func TestBoundsIncludeWhatTheySay_L045_L046(t *testing.T) {
+	comparisons := []Operator{Gt, Gte, Lt, Lte}
+	for _, a := range comparisons {
+		for _, b := range comparisons {
+			for m := range 4 {
+				for n := range 4 {
+					one, other := entry{a, []string{strconv.Itoa(m)}}, entry{b, []string{strconv.Itoa(n)}}
+					checkIntersection(t, []entry{one, other}, one.build().Intersect(other.build()))
+				}
+			}
+		}
+	}
+	for _, pair := range [][2]entry{
+		{{Gt, []string{"3"}}, {Gte, []string{"4"}}},
+		{{Lt, []string{"3"}}, {Lte, []string{"2"}}},
+		{{Gt, []string{"-1"}}, {Gte, []string{"0"}}},
+	} {
+		if a, b := pair[0].build(), pair[1].build(); !a.Equal(b) {
+			t.Errorf("%s and %s differ", a, b)
+		}
+	}
+}
+
+func TestEntries(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		r    Requirement
+		want []Entry
+	}{
+		{"L044 In", New("k", In, "b", "a"), []Entry{{Key: "k", Operator: In, Values: []string{"a", "b"}}}},
+		{"L044 NotIn", New("k", NotIn, "b", "a"), []Entry{{Key: "k", Operator: NotIn, Values: []string{"a", "b"}}}},
+		{"L044 Exists", New("k", Exists), []Entry{{Key: "k", Operator: Exists}}},
+		{"L044 DoesNotExist", New("k", DoesNotExist), []Entry{{Key: "k", Operator: DoesNotExist}}},
+		{"L044 Gt", New("k", Gt, "3"), []Entry{{Key: "k", Operator: Gte, Values: []string{"4"}}}},
+		{"L044 Lt", New("k", Lt, "3"), []Entry{{Key: "k", Operator: Lte, Values: []string{"2"}}}},
+		{"L044 two bounds, two entries", New("k", Gte, "3").Intersect(New("k", Lte, "9")).WithMinValues(2), []Entry{
+			{Key: "k", Operator: Gte, Values: []string{"3"}, MinValues: 2}, {Key: "k", Operator: Lte, Values: []string{"9"}, MinValues: 2},
+		}},
+		{"L057 an exclusion beside a bound", New("k", Gt, "2").Intersect(New("k", NotIn, "5")), []Entry{
+			{Key: "k", Operator: Gte, Values: []string{"3"}}, {Key: "k", Operator: NotIn, Values: []string{"5"}},
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, c.r.Entries()); diff != "" {
+				t.Error(diff)
+			}
+			var back []Requirement
+			for _, e := range c.r.Entries() {
+				back = append(back, New(e.Key, e.Operator, e.Values...).WithMinValues(e.MinValues))
+			}
+			if again := NewSet(back...).Get("k"); !again.Equal(c.r) {
+				t.Errorf("%s reads back as %s", c.r, again)
+			}
+		})
+	}
+}
+
+func TestAnyIsAMember_L041(t *testing.T) {
+	for _, c := range []struct {
+		r    Requirement
+		want string
+	}{
+		{New("k", In, "b", "a"), "a"},
+		{New("k", Exists), "0"},
+		{New("k", NotIn, "0", "1"), "2"},
+		{New("k", Gt, "3"), "4"},
+		{New("k", Gt, "3").Intersect(New("k", Lt, "5")), "4"},
+		{New("k", DoesNotExist), ""},
+	} {
+		if got := c.r.Any(); got != c.want {
+			t.Errorf("%s: any is %q, want %q", c.r, got, c.want)
+		}
+	}
+}
+
+func TestString_L043(t *testing.T) {
 	for _, c := range []struct {
 		r    Requirement
 		want string
@@ -294,7 +394,7 @@ func TestNewLeavesItsArgumentsAlone(t *testing.T) {
 	}
 }
 
-func TestAnyOfTheSmallestBoundIsNoPanic(t *testing.T) {
+func TestAnyOfTheSmallestBoundIsNoPanic_L042(t *testing.T) {
 	for _, r := range []Requirement{
 		New("k", Lt, "0"), New("k", Lte, "0"), New("k", Gte, strconv.FormatInt(math.MaxInt64, 10)),
 		New("k", Gte, strconv.FormatInt(math.MaxInt64, 10)).Intersect(New("k", NotIn, strconv.FormatInt(math.MaxInt64, 10))),

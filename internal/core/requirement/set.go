@@ -9,18 +9,27 @@ import (
 type Set []Requirement
 
 // NewSet is the conjunction of reqs; entries of one key are intersected.
-func NewSet(reqs ...Requirement) Set {
-	sorted := slices.Clone(reqs)
-	slices.SortStableFunc(sorted, func(a, b Requirement) int { return strings.Compare(a.Key, b.Key) })
-	out := make(Set, 0, len(sorted))
-	for _, r := range sorted {
-		if n := len(out); n > 0 && out[n-1].Key == r.Key {
-			out[n-1] = out[n-1].Intersect(r)
+func NewSet(reqs ...Requirement) Set { return Gather(slices.Clone(reqs)) }
+
+// Gather is NewSet without the copy: it takes reqs over, and the caller must not use it again.
+func Gather(reqs []Requirement) Set {
+	if len(reqs) == 0 {
+		return Set{}
+	}
+	byKey := func(a, b Requirement) int { return strings.Compare(a.Key, b.Key) }
+	if !slices.IsSortedFunc(reqs, byKey) {
+		slices.SortStableFunc(reqs, byKey)
+	}
+	last := 0
+	for _, r := range reqs[1:] {
+		if reqs[last].Key == r.Key {
+			reqs[last] = reqs[last].Intersect(r)
 			continue
 		}
-		out = append(out, r)
+		last++
+		reqs[last] = r
 	}
-	return out
+	return slices.Clip(reqs[:last+1])
 }
 
 func (s Set) find(key string) (int, bool) {
@@ -52,8 +61,27 @@ func (s Set) Add(r Requirement) Set {
 	return slices.Insert(out, i, r)
 }
 
-// And is the conjunction of both sets.
-func (s Set) And(o Set) Set { return NewSet(slices.Concat(s, o)...) }
+// And is the conjunction of both sets. It is one of them when the other has nothing to add.
+func (s Set) And(o Set) Set {
+	switch {
+	case len(o) == 0:
+		return s
+	case len(s) == 0:
+		return o
+	}
+	out := make(Set, 0, len(s)+len(o))
+	for len(s) > 0 && len(o) > 0 {
+		switch order := strings.Compare(s[0].Key, o[0].Key); {
+		case order < 0:
+			out, s = append(out, s[0]), s[1:]
+		case order > 0:
+			out, o = append(out, o[0]), o[1:]
+		default:
+			out, s, o = append(out, s[0].Intersect(o[0])), s[1:], o[1:]
+		}
+	}
+	return append(append(out, s...), o...)
+}
 
 // Replace is s with the requirement of r.Key exchanged for r.
 func (s Set) Replace(r Requirement) Set { return s.Without(r.Key).Add(r) }
@@ -72,7 +100,7 @@ func Labels(labels map[string]string) Set {
 	for k, v := range labels {
 		out = append(out, New(k, In, v))
 	}
-	return NewSet(out...)
+	return Gather(out)
 }
 
 // Conflict says why one key keeps two sets apart. Undefined means that the describing side does not know the key at all;

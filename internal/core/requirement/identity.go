@@ -1,0 +1,51 @@
+package requirement
+
+import "encoding/binary"
+
+// What a requirement's identity says before its values.
+const (
+	identityPresent = 1 << iota
+	identityComplement
+	identityLow
+	identityHigh
+)
+
+// AppendIdentity appends to b what tells r from every other requirement: what is appended is equal for equal requirements
+// and different for others. Nothing of it is a prefix of anything else, so several can follow each other.
+func (r Requirement) AppendIdentity(b []byte) []byte {
+	flags := byte(0)
+	for _, one := range [...]struct {
+		set  bool
+		flag byte
+	}{{r.present, identityPresent}, {r.complement, identityComplement}, {r.bounds.hasLow, identityLow}, {r.bounds.hasHigh, identityHigh}} {
+		if one.set {
+			flags |= one.flag
+		}
+	}
+	b = append(appendString(b, r.Key), flags)
+	b = binary.AppendUvarint(b, uint64(r.MinValues))
+	if r.bounds.hasLow {
+		b = binary.AppendVarint(b, r.bounds.low)
+	}
+	if r.bounds.hasHigh {
+		b = binary.AppendVarint(b, r.bounds.high)
+	}
+	b = binary.AppendUvarint(b, uint64(len(r.values)))
+	for _, v := range r.values {
+		b = appendString(b, v)
+	}
+	return b
+}
+
+// AppendIdentity does for sets what it does for a requirement.
+func (s Set) AppendIdentity(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(s)))
+	for i := range s {
+		b = s[i].AppendIdentity(b)
+	}
+	return b
+}
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
