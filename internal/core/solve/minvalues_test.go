@@ -1,0 +1,47 @@
+package solve
+
+import (
+	"testing"
+
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+func TestBestEffortLowersWhatCannotBeMet_L312_L313(t *testing.T) {
+	p := pool("first", machine("m", 4, 16, 1), machine("n", 8, 32, 2))
+	p.Weight = 10
+	p.Requirements = p.Requirements.Add(requirement.New(instanceTypeKey, requirement.Exists).WithMinValues(5)).
+		Add(requirement.New(zoneKey, requirement.In, "zone-a", "zone-b", "zone-c").WithMinValues(3))
+	pr := problem(pods(1, shape(500, gi)), p, pool("second", machine("m", 4, 16, 1)))
+	strict := Solve(pr)
+	if len(strict.Claims) != 1 || strict.Claims[0].Pool != "second" || strict.Claims[0].MinValuesRelaxed {
+		t.Errorf("Strict: want one claim of the second pool, got %+v", strict.Claims)
+	}
+	pr.Options.BestEffortMinValues = true
+	relaxed := Solve(pr)
+	if len(relaxed.Claims) != 1 || relaxed.Claims[0].Pool != "first" || !relaxed.Claims[0].MinValuesRelaxed {
+		t.Fatalf("BestEffort: want one relaxed claim of the first pool, got %+v", relaxed.Claims)
+	}
+	reqs := relaxed.Claims[0].Requirements
+	if got := reqs.Get(instanceTypeKey).MinValues; got != 2 {
+		t.Errorf("minValues of the instance type is %d, want the 2 that there are", got)
+	}
+	if got := reqs.Get(zoneKey).MinValues; got != 3 {
+		t.Errorf("minValues of the zone is %d, want the 3 that can be met", got)
+	}
+}
+
+func TestAnOpenClaimIsNotLoweredFurther_L312(t *testing.T) {
+	p := pool("default", machine("m", 4, 16, 1), machine("n", 8, 32, 2))
+	p.Requirements = p.Requirements.Add(requirement.New(instanceTypeKey, requirement.Exists).WithMinValues(5))
+	pr := problem(pods(7, shape(1000, gi)), p)
+	pr.Options.BestEffortMinValues = true
+	plan := Solve(pr)
+	for _, c := range plan.Claims {
+		if len(c.InstanceTypes) != 2 {
+			t.Errorf("a claim lists %v: lowered to 2 when it was opened, it must keep both", c.InstanceTypes)
+		}
+	}
+	if len(plan.Claims) != 3 {
+		t.Errorf("%d claims, want three of at most three pods each", len(plan.Claims))
+	}
+}

@@ -1,0 +1,206 @@
+package solve
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
+)
+
+const reservationKey = "test.io/reservation-id"
+
+// withReservation is it with a reserved offering in zone-a, next to what it has on demand.
+func withReservation(it *catalog.InstanceType, id string, capacity int) *catalog.InstanceType {
+	for i := range it.Offerings {
+		o := &it.Offerings[i]
+		if o.Requirements.Get(capacityTypeKey).Has("on-demand") {
+			o.Requirements = o.Requirements.Replace(requirement.New(reservationKey, requirement.DoesNotExist))
+		}
+	}
+	it.Offerings = append(it.Offerings, catalog.Offering{
+		Requirements: requirement.NewSet(
+			requirement.New(zoneKey, requirement.In, "zone-a"),
+			requirement.New(capacityTypeKey, requirement.In, capacityTypeReserved),
+			requirement.New(reservationKey, requirement.In, id),
+		),
+		Price: 0.001, Available: capacity > 0, ReservationCapacity: capacity, Group: map[bool]int{false: -1}[capacity > 0],
+	})
+	it.Requirements = it.Requirements.Replace(requirement.New(capacityTypeKey, requirement.In, "on-demand", capacityTypeReserved))
+	return it
+}
+
+func reservedProblem(p []*model.Pod, pools ...*model.Pool) Problem {
+	out := problem(p, pools...)
+	out.Options.Reserved, out.Options.ReservationLabel = ReservedStrict, reservationKey
+	known := out.Options.WellKnown
+	out.Options.WellKnown = func(key string) bool { return key == reservationKey || known(key) }
+	return out
+}
+
+// apart are n pods that never share a machine.
+func apart(n int) []*model.Pod {
+	s := shape(500, gi)
+	s.Affinities = []topology.Affinity{far(hostnameKey, "apart")}
+	return labelled(pods(n, s), "apart")
+}
+
+// held lists the reservations of every claim, sorted; "-" for a claim without any.
+func held(p Plan) []string {
+	var out []string
+	for _, c := range p.Claims {
+		if c.Requirements.Has(reservationKey) && c.Requirements.Get(capacityTypeKey).Has(capacityTypeReserved) {
+			out = append(out, fmt.Sprint(c.Requirements.Get(reservationKey).Values()))
+		} else {
+			out = append(out, "-")
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestAClaimIsPinnedToItsReservation_L294_L302(t *testing.T) {
+	p := pool("default", withReservation(machine("m", 4, 16, 1), "r-1", 1))
+	plan := Solve(reservedProblem(apart(1), p))
+	if got := held(plan); !slices.Equal(got, []string{"[r-1]"}) {
+		t.Fatalf("reservations %v, want r-1", got)
+	}
+	if got := plan.Claims[0].Requirements.Get(capacityTypeKey).Values(); !slices.Equal(got, []string{"reserved"}) {
+		t.Errorf("capacity type %v, want reserved alone", got)
+	}
+	if plan.Claims[0].Price != 0.001 {
+		t.Errorf("price %v, want that of the reservation", plan.Claims[0].Price)
+	}
+}
+
+func TestOneClaimHoldsAllReservationsItMightUse_L294_L297_L303(t *testing.T) {
+	twoTypes := func(first, second int) *model.Pool {
+		return pool("default", withReservation(machine("m", 4, 16, 1), "r-1", first), withReservation(machine("n", 4, 16, 1), "r-2", second))
+	}
+	for _, c := range []struct {
+		name          string
+		first, second int
+		pods          int
+		held          []string
+		putOff        int
+	}{
+		{"both left: one claim takes both, the others wait", 1, 1, 3, []string{"[r-1 r-2]"}, 2},
+		{"one left", 0, 1, 2, []string{"[r-2]"}, 1},
+		{"none left: the rest falls back", 0, 0, 1, []string{"-"}, 0},
+		{"of one and two", 1, 2, 4, []string{"[r-1 r-2]", "[r-2]"}, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			plan := Solve(reservedProblem(apart(c.pods), twoTypes(c.first, c.second)))
+			if got := held(plan); !slices.Equal(got, c.held) || len(plan.PutOff) != c.putOff {
+				t.Errorf("held %v and %d put off, want %v and %d", got, len(plan.PutOff), c.held, c.putOff)
+			}
+			if n := refusedPods(plan); n != 0 {
+				t.Errorf("%d pods are called unschedulable", n)
+			}
+		})
+	}
+}
+
+func TestAReservationSharedByTwoPoolsCountsOnce_L295(t *testing.T) {
+	shared := withReservation(machine("m", 4, 16, 1), "r-1", 1)
+	plan := Solve(reservedProblem(apart(2), pool("one", shared), pool("two", shared)))
+	if got := held(plan); !slices.Equal(got, []string{"[r-1]"}) || len(plan.PutOff) != 1 {
+		t.Errorf("held %v and %d put off, want one claim and one pod put off", got, len(plan.PutOff))
+	}
+}
+
+func TestDistinctReservationsServeOneRun_L296(t *testing.T) {
+	inZone := func(zone string) *model.Shape {
+		s := shape(500, gi)
+		s.Selector = requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, zone))
+		return s
+	}
+	p := pool("default", withReservation(machine("m", 4, 16, 1), "r-1", 1), withReservation(machine("n", 4, 16, 1), "r-2", 1))
+	plan := Solve(reservedProblem(append(pods(1, inZone("m")), pods(1, inZone("n"))...), p))
+	if got := held(plan); !slices.Equal(got, []string{"[r-1]", "[r-2]"}) {
+		t.Errorf("held %v, want both", got)
+	}
+}
+
+func TestAPodWaitsRatherThanFallToALesserPool_L298_L299(t *testing.T) {
+	first := pool("first", withReservation(machine("m", 4, 16, 1), "r-1", 1))
+	first.Weight = 10
+	all := apart(2)
+	all[0].Shape.Preferred = []model.Preference{{Weight: 1, Terms: requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-a"))}}
+	plan := Solve(reservedProblem(all, first, pool("second", machine("n", 4, 16, 1))))
+	if len(plan.Claims) != 1 || plan.Claims[0].Pool != "first" || len(plan.PutOff) != 1 {
+		t.Errorf("%d claims and %d put off, want one claim of the first pool and one pod put off", len(plan.Claims), len(plan.PutOff))
+	}
+}
+
+func TestPodsShareAReservedMachine_L300(t *testing.T) {
+	p := pool("default", withReservation(machine("m", 4, 16, 1), "r-1", 1))
+	plan := Solve(reservedProblem(pods(5, shape(500, gi)), p))
+	if got := held(plan); !slices.Equal(got, []string{"[r-1]"}) || len(plan.Claims[0].Pods) != 5 {
+		t.Errorf("held %v, want one reserved machine for all five", got)
+	}
+}
+
+func TestPodsDoNotGrowAClaimOutOfItsReservation(t *testing.T) {
+	p := pool("default", withReservation(machine("m", 4, 16, 1), "r-1", 2), machine("huge", 64, 256, 16))
+	plan := Solve(reservedProblem(pods(7, shape(1000, gi)), p))
+	if got := held(plan); len(plan.PutOff) != 1 || !slices.Equal(got, []string{"[r-1]", "[r-1]"}) {
+		t.Errorf("held %v and %d put off, want two full reserved machines of three pods each and one pod put off", got, len(plan.PutOff))
+	}
+}
+
+func TestFallbackNeverPutsOff_L305(t *testing.T) {
+	pr := reservedProblem(apart(3), pool("default", withReservation(machine("m", 4, 16, 1), "r-1", 1)))
+	pr.Options.Reserved = ReservedFallback
+	plan := Solve(pr)
+	if got := held(plan); len(plan.PutOff) != 0 || !slices.Equal(got, []string{"-", "-", "[r-1]"}) {
+		t.Errorf("held %v and %d put off, want one reserved and two ordinary machines", got, len(plan.PutOff))
+	}
+}
+
+func TestIgnoredReservationsAreOrdinaryOfferings_L304(t *testing.T) {
+	pr := reservedProblem(apart(3), pool("default", withReservation(machine("m", 4, 16, 1), "r-1", 1)))
+	pr.Options.Reserved = ReservedIgnored
+	plan := Solve(pr)
+	if got := held(plan); len(plan.PutOff) != 0 || !slices.Equal(got, []string{"-", "-", "-"}) {
+		t.Errorf("held %v and %d put off, want three claims that hold nothing", got, len(plan.PutOff))
+	}
+}
+
+func TestReservationBookkeeping_L301(t *testing.T) {
+	rs := &reservations{mode: ReservedStrict, byID: map[string]int{}}
+	rs.know("r", 3)
+	rs.know("r", 1)
+	rs.know("r", 2)
+	if rs.left[0] != 1 {
+		t.Fatalf("%d left, want the lowest number that any offering saw", rs.left[0])
+	}
+	first, second := &claim{}, &claim{}
+	rs.hold(first, []int{0})
+	rs.hold(first, []int{0})
+	if rs.left[0] != 0 {
+		t.Errorf("%d left, want holding twice to count once", rs.left[0])
+	}
+	if got := rs.reservable(first, []int{0}); len(got) != 1 {
+		t.Error("a claim cannot keep what it holds")
+	}
+	if got := rs.reservable(second, []int{0}); len(got) != 0 {
+		t.Error("another claim could take what is used up")
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("taking a used-up reservation went unnoticed")
+			}
+		}()
+		rs.hold(second, []int{0})
+	}()
+	rs.hold(first, nil)
+	rs.hold(first, nil)
+	if rs.left[0] != 1 {
+		t.Errorf("%d left after giving back, want 1", rs.left[0])
+	}
+}
