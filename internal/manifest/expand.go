@@ -9,18 +9,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Expand is what a cluster would hold a moment after the objects were applied, before anything was scheduled: workloads
-// have their pods (DaemonSets excepted: theirs come with nodes), pods are admitted, nodes have their allocatable. Pods of
-// a workload that are described themselves count towards its number. The objects passed in are not changed.
+// have their pods (DaemonSets excepted: theirs come with nodes), pods are admitted and have their volume claims, claims and
+// volumes that name each other are bound, nodes have their allocatable. Pods of a workload that are described themselves
+// count towards its number. The objects passed in are not changed.
 //
 // Generated pods are called <workload>-1, <workload>-2 and so on; those of a StatefulSet count from 0.
 func Expand(objects []client.Object) []client.Object {
 	e := expansion{
 		classes: classes{priority: map[string]*schedulingv1.PriorityClass{}, runtime: map[string]*nodev1.RuntimeClass{}},
+		storage: storage{claims: map[string]bool{}},
 		owned:   map[owner]int{},
 	}
 	for _, o := range objects {
@@ -37,6 +40,7 @@ type owner struct{ kind, namespace, name string }
 
 type expansion struct {
 	classes classes
+	storage storage
 	// owned counts what is described already of each workload's children.
 	owned map[owner]int
 	out   []client.Object
@@ -50,6 +54,7 @@ func (e *expansion) survey(o client.Object) {
 	case *nodev1.RuntimeClass:
 		e.classes.runtime[o.Name] = o
 	}
+	e.storage.survey(o)
 	if controller := metav1.GetControllerOf(o); controller != nil {
 		e.owned[owner{controller.Kind, o.GetNamespace(), controller.Name}]++
 	}
@@ -61,6 +66,11 @@ func (e *expansion) add(o client.Object) {
 	switch o := o.(type) {
 	case *corev1.Pod:
 		e.classes.admit(o)
+		e.ephemeralClaims(o)
+	case *corev1.PersistentVolumeClaim:
+		e.storage.admit(o)
+	case *storagev1.StorageClass:
+		admitClass(o)
 	case *corev1.Node:
 		if o.Status.Allocatable == nil {
 			o.Status.Allocatable = o.Status.Capacity.DeepCopy()
@@ -125,5 +135,9 @@ func (e *expansion) workload(o client.Object, kind string, template corev1.PodTe
 		pod.Annotations = template.DeepCopy().Annotations
 		e.classes.admit(pod)
 		e.out = append(e.out, pod)
+		if set, ok := o.(*appsv1.StatefulSet); ok {
+			e.statefulClaims(set, pod, i)
+		}
+		e.ephemeralClaims(pod)
 	}
 }

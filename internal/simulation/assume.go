@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// AssumedClass is a node class that pools refer to and that was taken as there.
+// AssumedClass is a class that something refers to and that was taken as there.
 type AssumedClass struct{ Kind, Name string }
 
 // AssumeNodeClasses adds node classes that pools refer to, as existing and ready, so that pools can be tried out before

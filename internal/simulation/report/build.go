@@ -18,7 +18,7 @@ import (
 type Extras struct {
 	// SkippedObjects are objects that were not looked at.
 	SkippedObjects []string
-	// Assumed are node classes that were taken as there.
+	// Assumed are node classes and storage classes that were taken as there.
 	Assumed []simulation.AssumedClass
 }
 
@@ -165,7 +165,11 @@ func (b builder) unusedPools() []UnusedPool {
 func (b builder) notes(r Report, extras Extras) []string {
 	out := []string{}
 	for _, a := range extras.Assumed {
-		out = append(out, fmt.Sprintf("%s %q is not described; it is assumed to exist and to be ready", a.Kind, a.Name))
+		state := "to be ready"
+		if a.Kind == "StorageClass" {
+			state = "to make volumes wherever their pods go"
+		}
+		out = append(out, fmt.Sprintf("%s %q is not described; it is assumed to exist and %s", a.Kind, a.Name, state))
 	}
 	if len(b.Problem.Pools)+len(b.Skipped) == 0 {
 		out = append(out, "no NodePool is described, so no node can be launched")
