@@ -36,10 +36,10 @@ API = api/...
 # floor 1: the engine room, standard library only
 internal/core/resource, internal/core/requirement <
 internal/core/reason < internal/core/requirement, internal/core/resource
-internal/core/topology, internal/core/volume < internal/core/requirement
-internal/core/catalog < internal/core/volume, internal/core/requirement, internal/core/resource
-internal/core/model < internal/core/topology, internal/core/volume, internal/core/catalog, internal/core/reason, internal/core/requirement, internal/core/resource
-internal/core/solve < internal/core/topology, internal/core/volume, internal/core/model, internal/core/catalog, internal/core/reason, internal/core/requirement, internal/core/resource
+internal/core/topology, internal/core/volume, internal/core/device < internal/core/requirement
+internal/core/catalog < internal/core/device, internal/core/volume, internal/core/requirement, internal/core/resource
+internal/core/model < internal/core/device, internal/core/topology, internal/core/volume, internal/core/catalog, internal/core/reason, internal/core/requirement, internal/core/resource
+internal/core/solve < internal/core/device, internal/core/topology, internal/core/volume, internal/core/model, internal/core/catalog, internal/core/reason, internal/core/requirement, internal/core/resource
 internal/core/disrupt < internal/core/model, internal/core/catalog, internal/core/reason, internal/core/requirement, internal/core/resource, internal/core/solve
 CORE = internal/core/...
 
@@ -68,8 +68,10 @@ CONTROLLERBASE = API, cloud, internal/core/requirement, internal/observe, intern
 internal/controller/nodeclaim < CONTROLLERBASE
 internal/controller/termination < CONTROLLERBASE
 internal/controller/nodepool < CONTROLLERBASE
+internal/controller/nodeoverlay < CONTROLLERBASE, internal/overlay
 internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, internal/ingest
 internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/ingest
+internal/controller/static < CONTROLLERBASE, CORE, internal/cluster, internal/ingest
 CONTROLLERS = internal/controller/...
 
 # floor 6: wiring

@@ -185,6 +185,9 @@ func with(set map[string]bool, owner string) map[string]bool {
 
 // Keep gives back what owner holds for all kinds but those that it may still become.
 func (l *Ledger) Keep(owner string, kinds []*Template) {
+	if l.owners[owner] == nil {
+		return
+	}
 	for kind, h := range l.owners[owner] {
 		if slices.Contains(kinds, kind) {
 			continue
@@ -196,7 +199,7 @@ func (l *Ledger) Keep(owner string, kinds []*Template) {
 			}
 		}
 	}
-	for _, le := range l.leases {
+	for claim, le := range l.leases {
 		if le.owner != owner {
 			continue
 		}
@@ -204,6 +207,9 @@ func (l *Ledger) Keep(owner string, kinds []*Template) {
 			if !slices.Contains(kinds, kind) {
 				delete(le.kinds, kind)
 			}
+		}
+		if len(le.kinds) == 0 {
+			delete(l.leases, claim)
 		}
 	}
 }

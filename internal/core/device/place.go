@@ -80,7 +80,7 @@ func covers(facts, place requirement.Set) bool {
 		if have.Complement() != meet.Complement() || have.Len() != meet.Len() || !sameBounds(have, meet) {
 			return false
 		}
-		if have.Len() == 0 && !(have.AllowsAbsence() && want.AllowsAbsence()) {
+		if have.Len() == 0 && !have.AllowsAbsence() {
 			return false
 		}
 	}

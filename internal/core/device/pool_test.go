@@ -1,0 +1,112 @@
+package device
+
+import (
+	"testing"
+
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+func TestPools_L334(t *testing.T) {
+	one := claim("c", exactly("r", 1))
+	numbered := func(name string, generation, count int64, devices ...*Device) *Slice {
+		return &Slice{Name: name, Driver: driver, Pool: "p", Generation: generation, Count: count, AllNodes: true, Devices: devices}
+	}
+	for _, tc := range []struct {
+		name   string
+		slices []*Slice
+		at     Candidate
+		want   string // empty for a refusal
+	}{
+		{"only the newest generation counts", []*Slice{numbered("a", 1, 1, plain("old")), numbered("b", 2, 1, plain("new"))}, machine("m"), "r=new"},
+		{"an old generation does not complete a new one", []*Slice{numbered("a", 1, 2, plain("old")), numbered("b", 2, 2, plain("new"))}, machine("m"), ""},
+		{"an incomplete pool serves nobody", []*Slice{numbered("a", 1, 2, plain("d"))}, machine("m"), ""},
+		{"a pool with too many slices is incomplete too", []*Slice{numbered("a", 1, 1, plain("d")), numbered("b", 1, 1, plain("e"))}, machine("m"), ""},
+		{"slices out of reach complete a pool", []*Slice{
+			numbered("a", 1, 2, plain("d")), {Name: "b", Driver: driver, Pool: "p", Generation: 1, Count: 2, Node: "far"},
+		}, machine("m"), "r=d"},
+		{"two devices of one name spoil a pool", []*Slice{numbered("a", 1, 2, plain("d")), numbered("b", 1, 2, plain("d"))}, machine("m"), ""},
+		{"two devices of one name in different places do not", []*Slice{
+			{Name: "a", Driver: driver, Pool: "p", Count: 2, Node: "x", Devices: []*Device{plain("d")}},
+			{Name: "b", Driver: driver, Pool: "p", Count: 2, Node: "y", Devices: []*Device{plain("d")}},
+		}, node("x"), "r=d"},
+		{"a slice on a node serves that node", []*Slice{local("p", "n", plain("d"))}, node("n"), "r=d"},
+		{"and no other", []*Slice{local("p", "n", plain("d"))}, node("o"), ""},
+		{"and no new machine", []*Slice{local("p", "n", plain("d"))}, machine("m"), ""},
+		{"any of the terms will do", []*Slice{placed("p", []requirement.Set{zone("a").And(in("example.com/x", "1")), zone("b")}, plain("d"))}, node("n", zone("b")), "r=d"},
+		{"well-known labels need not be known yet", []*Slice{placed("p", []requirement.Set{zone("b")}, plain("d"))}, machine("m"), "r=d"},
+		{"others do", []*Slice{placed("p", []requirement.Set{in("example.com/x", "1")}, plain("d"))}, machine("m"), ""},
+		{"a slice that says nothing about its place is of no use", []*Slice{placed("p", nil, plain("d"))}, machine("m"), ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			l := cluster(tc.slices...)
+			if tc.want == "" {
+				refuse(t, l, tc.at, one)
+				return
+			}
+			want(t, "device", describe(must(t, l, tc.at, one)), tc.want)
+		})
+	}
+}
+
+func TestLookingFromOnePlaceChangesNothingForAnother_L334(t *testing.T) {
+	l := cluster(placed("pa", []requirement.Set{zone("a")}, plain("a0")), placed("pb", []requirement.Set{zone("b")}, plain("b0")))
+	for _, z := range []string{"a", "b", "a", "b"} {
+		a, failure := try(t, l, node("n", zone(z)), claim("c", exactly("r", 1)))
+		if failure != nil {
+			t.Fatal(failure.Text)
+		}
+		want(t, "device in "+z, describe(a), "r="+z+"0")
+	}
+}
+
+func TestSlicesOfNodesThatAreNotReadyDoNotCount_L331(t *testing.T) {
+	kind := template(plain("gpu"))
+	slices := []*Slice{local("p", "n", plain("gpu"))}
+	starting := node("n")
+	starting.Kinds = []*Template{kind}
+	c := func(name string) *Claim { return claim(name, exactly("r", 1)) }
+
+	before := NewLedger(NewInventory(slices, func(string) bool { return false }), Taken{})
+	a := must(t, before, starting, c("x"))
+	if !a.outcomes[kind][0].Grants[0].Template {
+		t.Error("while the node starts, what its kind will have stands in for what it has published")
+	}
+	refuse(t, before, starting, c("y"))
+
+	after := cluster(slices...)
+	must(t, after, node("n"), c("x"))
+	refuse(t, after, node("n"), c("y"))
+}
+
+func TestDevicesThatExistComeFirst_L327(t *testing.T) {
+	l := cluster(everywhere("net", plain("there", "model=a")))
+	a := must(t, l, machine("m", template(plain("new", "model=a"))), claim("c", exactly("r", 1)))
+	want(t, "device", describe(a), "r=there")
+}
+
+func TestTakenDevices(t *testing.T) {
+	usage := func(pods ...string) []*Usage {
+		return []*Usage{{Device: ID{driver, "net", "gpu"}, Shares: []Share{{Claim: "x", Pods: pods, PodsOnly: len(pods) > 0}}}}
+	}
+	c := claim("c", exactly("r", 1))
+	v := NewInventory([]*Slice{everywhere("net", plain("gpu"))}, nil)
+	t.Run("L324 a device that a claim of the cluster has is not given again", func(t *testing.T) {
+		refuse(t, NewLedger(v, NewTaken(usage(), leavingPods())), machine("m"), c)
+	})
+	t.Run("L330 nor one that a live pod holds", func(t *testing.T) {
+		refuse(t, NewLedger(v, NewTaken(usage("p", "q"), leavingPods("p"))), machine("m"), c)
+	})
+	t.Run("L330 one that only leaving pods hold is free", func(t *testing.T) {
+		must(t, NewLedger(v, NewTaken(usage("p", "q"), leavingPods("p", "q"))), machine("m"), c)
+	})
+	t.Run("L330 unless something that is no pod holds it too", func(t *testing.T) {
+		held := usage("p")
+		held[0].Shares[0].PodsOnly = false
+		refuse(t, NewLedger(v, NewTaken(held, leavingPods("p"))), machine("m"), c)
+	})
+	t.Run("L324 nor one that was given away in this run", func(t *testing.T) {
+		l := NewLedger(v, Taken{})
+		must(t, l, machine("m"), c)
+		refuse(t, l, machine("n"), claim("d", exactly("r", 1)))
+	})
+}
