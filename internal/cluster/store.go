@@ -43,7 +43,7 @@ type Store struct {
 	reserved map[string]int
 	// listeners are told of pools whose census changes.
 	listeners []func(pool string)
-	storage *storage
+	storage   *storage
 
 	dirty      map[string]bool
 	nodes      model.Editor[*model.Node]
