@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-func TestErrorsAreRecognisedThroughWrapping(t *testing.T) {
+func TestErrorsAreRecognisedThroughWrapping_L407(t *testing.T) {
 	cause := errors.New("the cause")
 	isCreateError := func(err error) bool { _, ok := cloud.AsCreateError(err); return ok }
 	tests := []struct {

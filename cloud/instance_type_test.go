@@ -30,7 +30,7 @@ func TestAllocatable(t *testing.T) {
 		capacity, overhead, want corev1.ResourceList
 	}{
 		{
-			"overhead is taken off", list("cpu", "2", "memory", "4Gi"), list("cpu", "100m", "memory", "1Gi"),
+			"L114 overhead is taken off", list("cpu", "2", "memory", "4Gi"), list("cpu", "100m", "memory", "1Gi"),
 			list("cpu", "1900m", "memory", "3Gi"),
 		},
 		{
@@ -38,11 +38,11 @@ func TestAllocatable(t *testing.T) {
 			list("cpu", "2"),
 		},
 		{
-			"huge pages are no ordinary memory", list("memory", "4Gi", "hugepages-2Mi", "1Gi", "hugepages-1Gi", "2Gi"), nil,
+			"L114 huge pages are no ordinary memory", list("memory", "4Gi", "hugepages-2Mi", "1Gi", "hugepages-1Gi", "2Gi"), nil,
 			list("memory", "1Gi", "hugepages-2Mi", "1Gi", "hugepages-1Gi", "2Gi"),
 		},
 		{
-			"huge pages leave at least nothing", list("memory", "1Gi", "hugepages-1Gi", "2Gi"), list("memory", "10Mi"),
+			"L114 huge pages leave at least nothing", list("memory", "1Gi", "hugepages-1Gi", "2Gi"), list("memory", "10Mi"),
 			list("memory", "0", "hugepages-1Gi", "2Gi"),
 		},
 		{

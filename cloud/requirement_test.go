@@ -67,7 +67,7 @@ func TestLabelRequirements(t *testing.T) {
 	}
 }
 
-func TestDeprecatedValuesBecomeCurrent(t *testing.T) {
+func TestDeprecatedValuesBecomeCurrent_L033(t *testing.T) {
 	rules := v1.CoreLabelRules()
 	rules.ValueAliases = map[string]map[string]string{corev1.LabelTopologyZone: {"none": "everywhere"}}
 	values := []string{"none", "a"}

@@ -83,16 +83,16 @@ func TestPredicates(t *testing.T) {
 	}{
 		"a running pod without owner": {with(), plain},
 		"a ReplicaSet pod":            {with(owner("apps/v1", "ReplicaSet")), plain},
-		"a finished pod is not waited for": {
+		"L187 a finished pod is not waited for": {
 			with(phase(corev1.PodSucceeded)), answers{terminal: true, disruptable: true, drainable: true},
 		},
 		"a failed pod is not waited for": {
 			with(phase(corev1.PodFailed)), answers{terminal: true, disruptable: true, drainable: true},
 		},
-		"a terminating pod is waited for but not placed again": {
+		"L187 a terminating pod is waited for but not placed again": {
 			with(deletedAt(now.Add(-time.Second))), answers{disruptable: true, drainable: true, waiting: true},
 		},
-		"a terminating StatefulSet pod is placed again": {
+		"L187 a terminating StatefulSet pod is placed again": {
 			with(deletedAt(now.Add(-time.Second)), owner("apps/v1", "StatefulSet")),
 			answers{reschedulable: true, disruptable: true, drainable: true, waiting: true},
 		},
@@ -102,7 +102,7 @@ func TestPredicates(t *testing.T) {
 		"a pod more than a minute past its deletion time is stuck": {
 			with(deletedAt(now.Add(-time.Minute - time.Nanosecond))), answers{disruptable: true},
 		},
-		"a DaemonSet pod is drained but not placed again": {
+		"L188 a DaemonSet pod is drained but not placed again": {
 			with(owner("apps/v1", "DaemonSet")),
 			answers{active: true, disruptable: true, evictable: true, drainable: true, waiting: true},
 		},
@@ -135,20 +135,32 @@ func TestPredicates(t *testing.T) {
 		"NC218 tolerating only the unschedulable taint": {
 			with(tolerating(corev1.Toleration{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists})), plain,
 		},
-		"an unschedulable pod asks for capacity": {
+		"L011 an unschedulable pod asks for capacity": {
 			with(pending), answers{
 				active: true, reschedulable: true, disruptable: true, evictable: true, drainable: true, waiting: true, provisionable: true,
 			},
 		},
-		"an unschedulable DaemonSet pod does not": {
+		"L015 an unschedulable DaemonSet pod does not": {
 			with(pending, owner("apps/v1", "DaemonSet")),
 			answers{active: true, disruptable: true, evictable: true, drainable: true, waiting: true},
 		},
-		"a pod about to preempt does not ask for capacity": {
+		"L014 a pod about to preempt does not ask for capacity": {
 			with(pending, func(p *corev1.Pod) { p.Status.NominatedNodeName = "n" }), plain,
 		},
-		"a pod with another scheduling reason does not ask for capacity": {
+		"L012 a pod with another scheduling reason does not ask for capacity": {
 			with(pending, func(p *corev1.Pod) { p.Status.Conditions[0].Reason = "SchedulingGated" }), plain,
+		},
+		"L012 a pod without a scheduling condition does not ask for capacity": {
+			with(pending, func(p *corev1.Pod) { p.Status.Conditions = nil }), plain,
+		},
+		"L013 a bound pod does not ask for capacity": {with(pending, func(p *corev1.Pod) { p.Spec.NodeName = "n" }), plain},
+		"L016 an unschedulable mirror pod does not ask for capacity": {
+			with(pending, owner("v1", "Node")), answers{active: true, disruptable: true},
+		},
+		"L017 a pod of another scheduler asks for capacity": {
+			with(pending, func(p *corev1.Pod) { p.Spec.SchedulerName = "other" }), answers{
+				active: true, reschedulable: true, disruptable: true, evictable: true, drainable: true, waiting: true, provisionable: true,
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,13 +178,13 @@ func TestDoNotDisrupt(t *testing.T) {
 		want   podrules.Protection
 		active bool
 	}{
-		"absent":                   {with(), podrules.Protection{State: podrules.Unprotected}, false},
-		"true":                     {with(doNotDisrupt("true")), podrules.Protection{State: podrules.ProtectedAlways}, true},
-		"a duration still running": {with(doNotDisrupt("11m"), startedAt(start)), podrules.Protection{State: podrules.ProtectedForNow, Until: start.Add(11 * time.Minute)}, true},
-		"a duration elapsing now":  {with(doNotDisrupt("10m"), startedAt(start)), podrules.Protection{State: podrules.ProtectionElapsed, Until: now}, false},
-		"a duration without start": {with(doNotDisrupt("10m")), podrules.Protection{State: podrules.ProtectedForNow}, true},
-		"a negative duration":      {with(doNotDisrupt("-1m"), startedAt(start)), podrules.Protection{State: podrules.ProtectionInvalid, Detail: `duration "-1m" must be positive`}, false},
-		"zero":                     {with(doNotDisrupt("0s"), startedAt(start)), podrules.Protection{State: podrules.ProtectionInvalid, Detail: `duration "0s" must be positive`}, false},
+		"absent":                        {with(), podrules.Protection{State: podrules.Unprotected}, false},
+		"L191 true":                     {with(doNotDisrupt("true")), podrules.Protection{State: podrules.ProtectedAlways}, true},
+		"L191 a duration still running": {with(doNotDisrupt("11m"), startedAt(start)), podrules.Protection{State: podrules.ProtectedForNow, Until: start.Add(11 * time.Minute)}, true},
+		"L191 a duration elapsing now":  {with(doNotDisrupt("10m"), startedAt(start)), podrules.Protection{State: podrules.ProtectionElapsed, Until: now}, false},
+		"a duration without start":      {with(doNotDisrupt("10m")), podrules.Protection{State: podrules.ProtectedForNow}, true},
+		"L191 a negative duration":      {with(doNotDisrupt("-1m"), startedAt(start)), podrules.Protection{State: podrules.ProtectionInvalid, Detail: `duration "-1m" must be positive`}, false},
+		"L191 zero":                     {with(doNotDisrupt("0s"), startedAt(start)), podrules.Protection{State: podrules.ProtectionInvalid, Detail: `duration "0s" must be positive`}, false},
 		"false is no duration": {
 			with(doNotDisrupt("false")),
 			podrules.Protection{State: podrules.ProtectionInvalid, Detail: `failed to parse "false" as a duration: time: invalid duration "false"`},

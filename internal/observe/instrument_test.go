@@ -34,7 +34,7 @@ func (p failingProvider) IsDrifted(context.Context, *v1.NodeClaim) (cloud.DriftR
 	return "", p.err
 }
 
-func TestInstrumentCountsCallsAndErrors(t *testing.T) {
+func TestInstrumentCountsCallsAndErrors_L407(t *testing.T) {
 	cause := errors.New("why")
 	for _, tc := range []struct {
 		err   error

@@ -125,7 +125,7 @@ func TestWaitingPodsDoNotHideTheBudgetInTheWay(t *testing.T) {
 	}
 }
 
-func TestOnlyNominationsAreLimited(t *testing.T) {
+func TestOnlyNominationsAreLimited_L404(t *testing.T) {
 	r, s, clk := newTestRecorder()
 	for i := range 50 {
 		r.Publish(Nominated(podNamed(fmt.Sprint(i)), "claim", ""), FailedScheduling(podNamed(fmt.Sprint(i)), fmt.Errorf("why")))

@@ -232,12 +232,15 @@ func TestSchedulerConfig(t *testing.T) {
 	}
 }
 
-func TestScale(t *testing.T) {
+func TestScale_L408(t *testing.T) {
 	for _, tc := range []struct {
 		cpu                int64
 		atMin, atMax, want int
 	}{
 		{1000, 10, 1000, 10},
+		{1500, 10, 1000, 26},
+		{15000, 10, 1000, 244},
+		{100000, 10, 1000, 1000},
 		{500, 10, 1000, 10},
 		{-5, 10, 1000, 10},
 		{60000, 10, 1000, 1000},

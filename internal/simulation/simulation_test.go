@@ -48,8 +48,7 @@ func (closedShop) InstanceTypes(_ context.Context, pool *v1.NodePool) ([]*cloud.
 	return nil, nil
 }
 
-// Checklist L200.
-func TestPoolsWithoutInstanceTypesAreSkippedWithTheReason(t *testing.T) {
+func TestPoolsWithoutInstanceTypesAreSkippedWithTheReason_L200(t *testing.T) {
 	c := cloud.Cloud{
 		Name:        "closed",
 		Provider:    closedShop{},

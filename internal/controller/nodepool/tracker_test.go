@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func TestOutcomes(t *testing.T) {
+func TestOutcomes_L396(t *testing.T) {
 	for name, c := range map[string]struct {
 		story string // s: success, f: failure, each of another claim; r: the last one reported again
 		want  verdict
@@ -43,7 +43,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-func TestTracker(t *testing.T) {
+func TestTracker_L396(t *testing.T) {
 	// NC191
 	var memory tracker
 	var wg sync.WaitGroup

@@ -50,7 +50,7 @@ func TestPortsOfExistingNodesAreRespected(t *testing.T) {
 	}
 }
 
-func TestDaemonsClaimTheirPortsOnTheTypesTheyRunOn(t *testing.T) {
+func TestDaemonsClaimTheirPortsOnTheTypesTheyRunOn_L156_L157_L406(t *testing.T) {
 	small, large := machine("small", 4, 16, 0.10), machine("large", 8, 32, 0.21)
 	exporter := listening(tcp(9100))
 	exporter.Selector = requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "small"))
@@ -58,7 +58,7 @@ func TestDaemonsClaimTheirPortsOnTheTypesTheyRunOn(t *testing.T) {
 	in.DaemonSets = []*model.DaemonSet{{Namespace: "kube-system", Name: "exporter", Shape: exporter}}
 	plan := Solve(in)
 	if len(plan.Claims) != 1 || len(plan.Claims[0].InstanceTypes) != 1 || plan.Claims[0].InstanceTypes[0] != "large" {
-		t.Fatalf("L156 got %+v, want the type without the daemon", plan.Claims)
+		t.Fatalf("got %+v, want the type without the daemon", plan.Claims)
 	}
 	in.DaemonSets[0].Shape = listening(tcp(9100))
 	plan = Solve(in)
