@@ -25,6 +25,7 @@ import (
 
 	kwok "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/pair"
@@ -52,7 +53,7 @@ type World struct {
 func New(t testing.TB, objects ...client.Object) *World {
 	t.Helper()
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1.AddToScheme, kwok.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, kwok.AddToScheme} {
 		if err := add(s); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +63,7 @@ func New(t testing.TB, objects ...client.Object) *World {
 		registry: prometheus.NewRegistry(), frozen: map[string]client.Object{},
 	}
 	b := fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).
-		WithStatusSubresource(&v1.NodePool{}, &v1.NodeClaim{}, &kwok.KWOKNodeClass{}, &corev1.Node{}).
+		WithStatusSubresource(&v1.NodePool{}, &v1.NodeClaim{}, &v1alpha1.NodeOverlay{}, &kwok.KWOKNodeClass{}, &corev1.Node{}).
 		WithInterceptorFuncs(w.intercept())
 	for _, index := range pair.Indexes() {
 		b = b.WithIndex(index.Object, index.Field, index.Values)

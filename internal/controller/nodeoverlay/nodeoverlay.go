@@ -1,0 +1,161 @@
+// Package nodeoverlay judges NodeOverlays, tells each what became of it, and puts those that are valid in force.
+//
+// All overlays are judged together, against what the cloud lists for every NodePool: whether one is in force can depend on
+// any other. So there is one thing to reconcile, and one worker.
+//
+// Source: scheduling specification, NodeOverlay.
+package nodeoverlay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/api/v1alpha1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/overlay"
+)
+
+const (
+	// name is the controller's name in logs and metrics.
+	name = "nodeoverlay.controller"
+	// refresh is how long a judgement holds when nothing changes that the controller watches: types of the cloud may be
+	// new, and bring overlays together that touched different ones.
+	refresh = 6 * time.Hour
+)
+
+// Controller is the controller nodeoverlay.controller.
+type Controller struct {
+	loop.Tools
+	store *overlay.Store
+}
+
+// New builds the controller. The cloud among the tools lists instance types without corrections; store takes the result.
+func New(tools loop.Tools, store *overlay.Store) *Controller { return &Controller{tools, store} }
+
+// Register adds the controller to the manager. Whatever changes, the same question is asked again; a change of status is
+// no change.
+func (c *Controller) Register(m manager.Manager) error {
+	everything := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{{}}
+	})
+	specs := builder.WithPredicates(predicate.GenerationChangedPredicate{})
+	b := builder.ControllerManagedBy(m).
+		Named(name).
+		Watches(&v1alpha1.NodeOverlay{}, everything, specs).
+		Watches(&v1.NodePool{}, everything, specs).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: 1,
+			RateLimiter:             loop.Limiter[reconcile.Request](100*time.Millisecond, time.Minute, 10, 100),
+		})
+	for _, class := range c.Cloud.NodeClasses {
+		b = b.Watches(class.New(), everything, specs)
+	}
+	return b.Complete(c)
+}
+
+// Reconcile judges all overlays. Conditions are written before the result is put in force, so that nothing is in force of
+// which its overlay does not know; a pool whose instance types cannot be listed keeps nobody else waiting.
+func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	ctx = observe.WithController(ctx, name)
+	overlays, err := c.overlays(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	pools, unlisted, err := c.pools(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	corrections, verdicts := overlay.Evaluate(overlays, pools, c.Cloud.Labels)
+	again, err := c.write(ctx, verdicts)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if again {
+		return loop.Again(), nil
+	}
+	c.store.Swap(corrections)
+	loop.Log(ctx).Debug("evaluated node overlays", "overlays", len(overlays), "nodepools", len(pools))
+	if unlisted != nil {
+		return reconcile.Result{}, unlisted
+	}
+	return loop.After(refresh), nil
+}
+
+func (c *Controller) overlays(ctx context.Context) ([]*v1alpha1.NodeOverlay, error) {
+	var list v1alpha1.NodeOverlayList
+	if err := c.Client.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("listing node overlays: %w", err)
+	}
+	out := make([]*v1alpha1.NodeOverlay, len(list.Items))
+	for i := range list.Items {
+		out[i] = &list.Items[i]
+	}
+	return out, nil
+}
+
+// pools are the managed NodePools whose instance types can be listed; unlisted says what is wrong with the others.
+func (c *Controller) pools(ctx context.Context) (out []overlay.Pool, unlisted, err error) {
+	var list v1.NodePoolList
+	if err := c.Client.List(ctx, &list); err != nil {
+		return nil, nil, fmt.Errorf("listing node pools: %w", err)
+	}
+	var errs []error
+	for i := range list.Items {
+		pool := &list.Items[i]
+		if !loop.Managed(c.Cloud, pool) {
+			continue
+		}
+		types, err := c.Cloud.Provider.InstanceTypes(ctx, pool)
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("listing instance types of nodepool %q: %w", pool.Name, err))
+			continue
+		}
+		out = append(out, overlay.Pool{NodePool: pool, Types: types})
+	}
+	return out, errors.Join(errs...), nil
+}
+
+// write tells every overlay its verdict. It asks to run again when an overlay has changed or gone since it was read.
+func (c *Controller) write(ctx context.Context, verdicts []overlay.Verdict) (again bool, err error) {
+	var errs []error
+	for _, v := range verdicts {
+		stored, judged := v.Overlay, v.Overlay.DeepCopy()
+		set := condition.For(judged, c.Clock.Now())
+		if v.Reason == "" {
+			set.True(v1alpha1.ConditionTypeValidationSucceeded)
+		} else {
+			set.False(v1alpha1.ConditionTypeValidationSucceeded, v.Reason, v.Message)
+		}
+		if equality.Semantic.DeepEqual(stored.Status, judged.Status) {
+			continue
+		}
+		patch := client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
+		switch err := c.Client.Status().Patch(ctx, judged, patch); {
+		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+			again = true
+		case err != nil:
+			errs = append(errs, fmt.Errorf("writing status of nodeoverlay %q: %w", stored.Name, err))
+		case v.Reason != "":
+			loop.Log(ctx).Info("leaving out node overlay", "NodeOverlay", stored.Name, "reason", v.Reason, "message", v.Message, "conflicts-with", v.With)
+		}
+	}
+	return again, errors.Join(errs...)
+}
