@@ -75,7 +75,7 @@ internal/controller/static < CONTROLLERBASE, CORE, internal/cluster, internal/in
 CONTROLLERS = internal/controller/...
 
 # floor 6: wiring
-internal/operator < API, cloud, internal/observe, internal/options, internal/ingest, internal/cluster, CONTROLLERS
+internal/operator < API, cloud, internal/observe, internal/options, internal/ingest, internal/overlay, internal/cluster, CONTROLLERS
 
 # floor 7: the binary, the only importer of adapters
 cmd/karpenter < API, cloud, cloud/kwok, internal/observe, internal/options, internal/operator, internal/manifest, internal/simulation, internal/simulation/report

@@ -17,7 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
 // How long a start waits for what is missing. A restart of the API server takes less than the first; the second covers manifests that
@@ -36,8 +38,11 @@ type discoverer interface {
 }
 
 // kindsOf lists the kinds whose definitions must be installed.
-func kindsOf(c cloud.Cloud) []schema.GroupVersionKind {
+func kindsOf(c cloud.Cloud, gates options.FeatureGates) []schema.GroupVersionKind {
 	out := []schema.GroupVersionKind{v1.SchemeGroupVersion.WithKind("NodePool"), v1.SchemeGroupVersion.WithKind("NodeClaim")}
+	if gates.NodeOverlay {
+		out = append(out, v1alpha1.SchemeGroupVersion.WithKind("NodeOverlay"))
+	}
 	for _, class := range c.NodeClasses {
 		out = append(out, class.GVK)
 	}

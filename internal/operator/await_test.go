@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,6 +19,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
 // lateServer is an API server that answers and serves kinds only from some time on.
@@ -117,9 +119,14 @@ func TestAwait(t *testing.T) {
 
 func TestKindsOfIncludesNodeClasses(t *testing.T) {
 	class := schema.GroupVersionKind{Group: "karpenter.kwok.sh", Version: "v1alpha1", Kind: "KWOKNodeClass"}
-	got := kindsOf(cloud.Cloud{NodeClasses: []cloud.NodeClass{{GVK: class}}})
+	place := cloud.Cloud{NodeClasses: []cloud.NodeClass{{GVK: class}}}
+	got := kindsOf(place, options.FeatureGates{})
 	want := []schema.GroupVersionKind{{Group: "karpenter.sh", Version: "v1", Kind: "NodePool"}, {Group: "karpenter.sh", Version: "v1", Kind: "NodeClaim"}, class}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	overlay := schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1alpha1", Kind: "NodeOverlay"}
+	if !slices.Contains(kindsOf(place, options.FeatureGates{NodeOverlay: true}), overlay) {
+		t.Error("NodeOverlays are not waited for although they are asked for")
 	}
 }

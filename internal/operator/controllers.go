@@ -52,12 +52,18 @@ func Controllers(p Parts) ([]Controller, error) {
 		Client: p.Client, Clock: p.Clock, Cloud: p.Cloud,
 		Recorder: p.Recorder, Metrics: p.Metrics, CPUMillis: p.Options.Process.CPURequests,
 	}
+	var gated []Controller
+	if p.Options.FeatureGates.NodeOverlay {
+		corrected, judge := withOverlays(tools)
+		p.Cloud, tools.Cloud = corrected, corrected
+		gated = append(gated, judge)
+	}
 	translator := ingest.New(p.Cloud.Labels)
 	store := cluster.NewStore(p.Cloud, translator)
 	feed := cluster.NewFeed(store)
 	health := nodepool.NewRegistrationHealth(tools)
 	evictions := termination.NewEvictionQueue(tools)
-	return []Controller{
+	return append(gated, []Controller{
 		feed,
 		cluster.NewGauges(store, feed, p.Metrics),
 		provisioning.New(provisioning.Deps{
@@ -84,5 +90,5 @@ func Controllers(p Parts) ([]Controller, error) {
 		nodepool.NewReadiness(tools),
 		nodepool.NewCounter(tools, cluster.NewUsage(store, feed)),
 		health,
-	}, nil
+	}...), nil
 }

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/pair"
@@ -137,7 +138,7 @@ func (a assembly) run(ctx context.Context, wait waiter) error {
 		return fmt.Errorf("building cloud provider %q: %w", a.options.CloudProvider, err)
 	}
 	place = place.WithDefaults()
-	if err := wait.forKinds(ctx, kindsOf(place)); err != nil || stopped(ctx, log) {
+	if err := wait.forKinds(ctx, kindsOf(place, a.options.FeatureGates)); err != nil || stopped(ctx, log) {
 		return err
 	}
 	if err := pair.AddIndexes(ctx, a.manager.GetFieldIndexer()); err != nil {
@@ -199,7 +200,7 @@ func logStart(o options.Options, p Process) {
 // newScheme knows the types of the cluster, of Karpenter and of the adapter.
 func newScheme(a Adapter) (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	add := []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme}
+	add := []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme}
 	if a.AddToScheme != nil {
 		add = append(add, a.AddToScheme)
 	}

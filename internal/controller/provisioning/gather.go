@@ -12,6 +12,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/ingest"
@@ -115,6 +116,10 @@ func (p *Provisioner) usablePools(ctx context.Context) (map[string]*v1.NodePool,
 		types, err := p.Cloud.Provider.InstanceTypes(ctx, pool)
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
+		}
+		if cloud.IsUnevaluatedNodePool(err) {
+			p.Log.Debug("skipping nodepool, node overlays are not evaluated for it yet", "NodePool", pool.Name)
+			continue
 		}
 		if err != nil || len(types) == 0 {
 			p.Log.Error("skipping nodepool, no instance types", "NodePool", pool.Name, "error", err)

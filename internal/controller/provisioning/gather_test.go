@@ -1,0 +1,61 @@
+package provisioning
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/ingest"
+)
+
+// awaiting is a cloud in which the overlays of one pool are not evaluated yet.
+type awaiting struct {
+	cloud.Provider
+	pool string
+}
+
+func (a awaiting) InstanceTypes(_ context.Context, pool *v1.NodePool) ([]*cloud.InstanceType, error) {
+	if pool.Name == a.pool {
+		return nil, cloud.NewUnevaluatedNodePoolError(pool.Name)
+	}
+	return []*cloud.InstanceType{{Name: "small"}}, nil
+}
+
+// TestPoolsThatAwaitEvaluationAreSkippedQuietly_L368: the others are planned with, and nobody is alarmed.
+func TestPoolsThatAwaitEvaluationAreSkippedQuietly_L368(t *testing.T) {
+	w := looptest.New(t)
+	for _, name := range []string{"early", "evaluated"} {
+		pool := looptest.Pool()
+		pool.Name = name
+		set := condition.For(pool, w.Time.Now())
+		set.True(v1.ConditionTypeValidationSucceeded)
+		set.True(v1.ConditionTypeNodeClassReady)
+		w.Add(pool)
+	}
+	w.Cloud.Provider = awaiting{pool: "early"}
+	var log bytes.Buffer
+	translator := ingest.New(w.Cloud.Labels)
+	p := &Provisioner{
+		Deps: Deps{
+			Client: w.Client, Clock: w.Time, Cloud: w.Cloud, Translator: translator,
+			Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		},
+		catalogs: ingest.NewCatalogs(translator),
+		said:     loop.NewMemo[string, bool](repeatAfter),
+	}
+	byName, pools, err := p.usablePools(t.Context())
+	if err != nil || len(pools) != 1 || pools[0].Name != "evaluated" || byName["early"] != nil {
+		t.Errorf("usable pools %v, %v, want the evaluated one", pools, err)
+	}
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if len(lines) != 1 || !strings.Contains(lines[0], "level=DEBUG") || !strings.Contains(lines[0], "NodePool=early") {
+		t.Errorf("logged %q, want one line for debugging", lines)
+	}
+}
