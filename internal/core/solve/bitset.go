@@ -12,9 +12,31 @@ func newBitset(n int) bitset { return make(bitset, (n+63)/64) }
 
 func fullBitset(n int) bitset {
 	b := newBitset(n)
-	for i := range n {
-		b.set(i)
+	for i := range b {
+		b[i] = ^uint64(0)
 	}
+	if rest := n & 63; rest > 0 {
+		b[len(b)-1] >>= 64 - rest
+	}
+	return b
+}
+
+// bitsetSlab hands out empty sets of one width, many of them from one piece of memory.
+type bitsetSlab struct {
+	width int
+	free  []uint64
+}
+
+// setsPerSlab is how many sets share a piece of memory.
+const setsPerSlab = 64
+
+func (s *bitsetSlab) next() bitset {
+	words := (s.width + 63) / 64
+	if len(s.free) < words {
+		s.free = make([]uint64, words*setsPerSlab)
+	}
+	b := bitset(s.free[:words:words])
+	s.free = s.free[words:]
 	return b
 }
 
@@ -28,6 +50,15 @@ func (b bitset) and(o bitset) bitset {
 	out := make(bitset, len(b))
 	for i := range b {
 		out[i] = b[i] & o[i]
+	}
+	return out
+}
+
+// complement is a new set of those of the first n integers that b does not hold.
+func (b bitset) complement(n int) bitset {
+	out := fullBitset(n)
+	for i := range out {
+		out[i] &^= b[i]
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
@@ -23,8 +24,6 @@ type columns struct {
 	kinds []kind
 	// price[kind][column] is in dollars an hour; +Inf where the column has no such offering.
 	price [][]float64
-	// offeringKeys are the keys that some offering constrains.
-	offeringKeys map[int]bool
 	// masks remembers which columns agree with a requirement.
 	masks map[term]bitset
 }
@@ -41,13 +40,11 @@ type kind struct {
 }
 
 func newColumns(types catalog.Catalog, u *universe) *columns {
-	c := &columns{
-		types:        types,
-		labels:       map[int][]labelColumn{},
-		silent:       map[int]bitset{},
-		offeringKeys: map[int]bool{},
-		masks:        map[term]bitset{},
+	n := 0
+	for _, it := range types {
+		n += len(it.Groups)
 	}
+	c := &columns{types: types, owner: make([]int, 0, n), group: make([]int, 0, n), masks: map[term]bitset{}}
 	for t, it := range types {
 		for g := range it.Groups {
 			c.owner = append(c.owner, t)
@@ -65,60 +62,103 @@ func (c *columns) allocatable(column int) resource.Vector {
 	return c.types[c.owner[column]].Groups[c.group[column]].Allocatable
 }
 
+// labelIndex collects the labels of one key while types are read.
+type labelIndex struct {
+	key   int
+	found []labelColumn
+	// at is where the columns of a requirement are in found, plus one, by the requirement's number.
+	at      []int32
+	defined bitset
+	// last is the requirement that the type before had.
+	last setID
+}
+
+// compileLabels reads the types one by one. Most types define the same keys, and say the same about many of them as the
+// type before, so both are looked up there first.
 func (c *columns) compileLabels(u *universe) {
-	byTerm := map[term]bitset{}
-	for column, owner := range c.owner {
-		for _, t := range u.terms(c.types[owner].Requirements) {
-			set, ok := byTerm[t]
-			if !ok {
-				set = newBitset(c.len())
-				byTerm[t] = set
-				c.labels[t.key] = append(c.labels[t.key], labelColumn{set: t.set, columns: set})
+	var indexes []*labelIndex
+	byKey := map[string]*labelIndex{}
+	slab := bitsetSlab{width: c.len()}
+	column := 0
+	for _, it := range c.types {
+		for i := range it.Requirements {
+			r := &it.Requirements[i]
+			var x *labelIndex
+			if i < len(indexes) && u.keys[indexes[i].key].name == r.Key {
+				x = indexes[i]
+			} else if x = byKey[r.Key]; x == nil {
+				x = &labelIndex{key: u.key(r.Key), defined: slab.next(), last: undefined}
+				byKey[r.Key] = x
+				indexes = append(indexes, x)
 			}
-			set.set(column)
-			if c.silent[t.key] == nil {
-				c.silent[t.key] = fullBitset(c.len())
+			had := x.columnsOf(u.keys[x.key], r, &slab)
+			for g := range it.Groups {
+				had.set(column + g)
+				x.defined.set(column + g)
 			}
-			c.silent[t.key][column>>6] &^= 1 << (column & 63)
 		}
+		column += len(it.Groups)
+	}
+	c.labels, c.silent = make(map[int][]labelColumn, len(indexes)), make(map[int]bitset, len(indexes))
+	for _, x := range indexes {
+		c.labels[x.key] = x.found
+		c.silent[x.key] = x.defined.complement(c.len())
 	}
 }
 
+// columnsOf is the set of the columns that have r.
+func (x *labelIndex) columnsOf(k *keyspace, r *requirement.Requirement, slab *bitsetSlab) bitset {
+	if x.last == undefined || !r.Equal(k.sets[x.last]) {
+		x.last = k.intern(*r)
+	}
+	for int(x.last) >= len(x.at) {
+		x.at = append(x.at, 0)
+	}
+	if x.at[x.last] == 0 {
+		x.found = append(x.found, labelColumn{set: x.last, columns: slab.next()})
+		x.at[x.last] = int32(len(x.found))
+	}
+	return x.found[x.at[x.last]-1].columns
+}
+
+// compileOfferings sorts offerings into kinds. Offerings that say the same mostly share their requirements, so most are
+// recognised by where these are in memory.
 func (c *columns) compileOfferings(u *universe) {
-	byText := map[string]int{}
-	first := c.firstColumns()
-	for t, it := range c.types {
-		for _, o := range it.Offerings {
+	byPlace := map[*requirement.Requirement]int{}
+	byIdentity := map[string]int{}
+	var scratch []byte
+	column := 0
+	for _, it := range c.types {
+		for i := range it.Offerings {
+			o := &it.Offerings[i]
 			if !o.Available || o.Group < 0 {
 				continue
 			}
-			text := o.Requirements.String()
-			k, ok := byText[text]
-			if !ok {
-				k = len(c.kinds)
-				byText[text] = k
-				c.kinds = append(c.kinds, kind{terms: u.terms(o.Requirements), columns: newBitset(c.len())})
-				c.price = append(c.price, slices.Repeat([]float64{math.Inf(1)}, c.len()))
-				for _, term := range c.kinds[k].terms {
-					c.offeringKeys[term.key] = true
-				}
+			var place *requirement.Requirement
+			if len(o.Requirements) > 0 {
+				place = &o.Requirements[0]
 			}
-			column := first[t] + o.Group
-			c.kinds[k].columns.set(column)
-			c.price[k][column] = min(c.price[k][column], o.Price)
+			k, ok := byPlace[place]
+			if !ok || len(c.kinds[k].terms) != len(o.Requirements) {
+				scratch = o.Requirements.AppendIdentity(scratch[:0])
+				if k, ok = byIdentity[string(scratch)]; !ok {
+					k = c.addKind(u.terms(o.Requirements))
+					byIdentity[string(scratch)] = k
+				}
+				byPlace[place] = k
+			}
+			at := column + o.Group
+			c.kinds[k].columns.set(at)
+			c.price[k][at] = min(c.price[k][at], o.Price)
 		}
+		column += len(it.Groups)
 	}
 }
 
-// firstColumns is the column of group 0 of every type.
-func (c *columns) firstColumns() []int {
-	first := make([]int, len(c.types))
-	next := 0
-	for t, it := range c.types {
-		first[t] = next
-		next += len(it.Groups)
-	}
-	return first
+func (c *columns) addKind(terms []term) int {
+	c.kinds = append(c.kinds, kind{terms: terms, columns: newBitset(c.len())})
+	c.price = append(c.price, slices.Repeat([]float64{math.Inf(1)}, c.len()))
+	return len(c.kinds) - 1
 }
 
 // matching is the columns whose labels do not contradict t; columns that do not define the key never do, unless t
@@ -137,7 +177,7 @@ func (c *columns) matching(t term, u *universe) bitset {
 		m = fullBitset(c.len())
 	}
 	for _, label := range c.labels[t.key] {
-		if u.keys[t.key].join(label.set, t.set).overlap {
+		if u.keys[t.key].overlap(label.set, t.set) {
 			m.or(label.columns)
 		}
 	}

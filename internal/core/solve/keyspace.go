@@ -1,8 +1,6 @@
 package solve
 
 import (
-	"strings"
-
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
@@ -15,6 +13,8 @@ type keyspace struct {
 	ids       map[string]setID
 	pairs     map[[2]setID]pair
 	covered   map[[2]setID]bool
+	// scratch is room for one identity between two lines of the same function.
+	scratch []byte
 }
 
 // setID numbers a requirement within its key. undefined stands for a key about which nothing is said.
@@ -72,45 +72,36 @@ func (u *universe) terms(set requirement.Set) []term {
 }
 
 func (k *keyspace) intern(r requirement.Requirement) setID {
-	text := identity(r)
-	if id, ok := k.ids[text]; ok {
+	k.scratch = r.AppendIdentity(k.scratch[:0])
+	if id, ok := k.ids[string(k.scratch)]; ok {
 		return id
 	}
 	id := setID(len(k.sets))
 	k.sets = append(k.sets, r)
-	k.ids[text] = id
+	k.ids[string(k.scratch)] = id
 	return id
 }
 
-// identity is a string that equal requirements of one key share and different ones do not. The printed form cuts long
-// lists short, so all values are appended, and it does not tell whether the label may be missing.
-func identity(r requirement.Requirement) string {
-	var b strings.Builder
-	b.WriteString(r.String())
-	if r.AllowsAbsence() {
-		b.WriteByte('?')
-	}
-	for _, v := range r.Values() {
-		b.WriteByte(0)
-		b.WriteString(v)
-	}
-	return b.String()
-}
+// identity is a string that equal requirements share and different ones do not.
+func identity(r requirement.Requirement) string { return string(r.AppendIdentity(nil)) }
 
 // join answers whether a and b can be met together, and what they make.
 func (k *keyspace) join(a, b setID) pair {
 	if a == b {
-		r := k.sets[a]
-		return pair{overlap: r.HasIntersection(r) || r.AllowsAbsence(), meet: a}
+		return pair{overlap: k.overlap(a, a), meet: a}
 	}
 	if p, ok := k.pairs[[2]setID{a, b}]; ok {
 		return p
 	}
-	x, y := k.sets[a], k.sets[b]
-	p := pair{overlap: x.HasIntersection(y) || x.AllowsAbsence() && y.AllowsAbsence()}
-	p.meet = k.intern(x.Intersect(y))
+	p := pair{overlap: k.overlap(a, b), meet: k.intern(k.sets[a].Intersect(k.sets[b]))}
 	k.pairs[[2]setID{a, b}] = p
 	return p
+}
+
+// overlap answers whether a and b can be met together, for those who ask once and do not want to know what they make.
+func (k *keyspace) overlap(a, b setID) bool {
+	x, y := &k.sets[a], &k.sets[b]
+	return x.HasIntersection(*y) || x.AllowsAbsence() && y.AllowsAbsence()
 }
 
 // covers answers whether every value that have allows is allowed by want. For a label, have is the one value it carries.

@@ -1,0 +1,113 @@
+package solve
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+// ladder is n types of growing size.
+func ladder(n int) catalog.Catalog {
+	out := make(catalog.Catalog, n)
+	for i := range out {
+		out[i] = machine(fmt.Sprintf("rung-%d", i+1), int64(i+1), int64(2*i+2), float64(i+1)/20)
+	}
+	return out
+}
+
+// TestColumnsHoldWhatTypesSay reads everything back from the columns of types that differ in keys, values and offerings.
+func TestColumnsHoldWhatTypesSay(t *testing.T) {
+	types := ladder(70)
+	types[3].Requirements = types[3].Requirements.Without(archKey)
+	types[4].Requirements = types[4].Requirements.Add(requirement.New("example.com/gpu", requirement.In, "1")).
+		Replace(requirement.New(archKey, requirement.In, "arm64"))
+	types[5].Groups = append(types[5].Groups, catalog.Group{Allocatable: resource.Vector{1}})
+	types[5].Offerings[1].Group = 1
+	types[6].Offerings[0].Available = false
+	u := newUniverse(wellKnown)
+	c := newColumns(types, u)
+	if c.len() != 71 {
+		t.Fatalf("there are %d columns, want 71", c.len())
+	}
+	for key, k := range u.keys {
+		for column, owner := range c.owner {
+			var want []string
+			if types[owner].Requirements.Has(k.name) {
+				want = append(want, types[owner].Requirements.Get(k.name).String())
+			}
+			var got []string
+			for _, label := range c.labels[key] {
+				if label.columns.has(column) {
+					got = append(got, k.sets[label.set].String())
+				}
+			}
+			silent, known := c.silent[key]
+			if !slices.Equal(got, want) || known && silent.has(column) != (want == nil) {
+				t.Errorf("column %d of type %s says %q about %s, and silence is %v; want %q", column, types[owner].Name, got, k.name,
+					known && silent.has(column), want)
+			}
+		}
+	}
+	if len(c.kinds) != 3 {
+		t.Fatalf("there are %d kinds of offerings, want 3", len(c.kinds))
+	}
+	// Zones are kinds 0, 1 and 2; type 5 has two columns, and sells the second in zone 1 only.
+	for _, offered := range []struct {
+		kind, column int
+		want         bool
+	}{{0, 5, true}, {1, 5, false}, {1, 6, true}, {0, 6, false}, {0, 7, false}, {1, 7, true}, {2, 70, true}} {
+		if got := c.kinds[offered.kind].columns.has(offered.column); got != offered.want {
+			t.Errorf("column %d is on offer in zone %d: %v, want %v", offered.column, offered.kind, got, offered.want)
+		}
+	}
+}
+
+// TestEveryColumnReservesTheDaemonsThatRunOnIt checks columns with none, one and both of two daemons.
+func TestEveryColumnReservesTheDaemonsThatRunOnIt(t *testing.T) {
+	types := ladder(6)
+	types[1].Requirements = types[1].Requirements.Replace(requirement.New(archKey, requirement.In, "arm64"))
+	daemon := func(cpu int64, port int32, demand ...requirement.Requirement) *model.DaemonSet {
+		return &model.DaemonSet{Name: fmt.Sprint("daemon-", cpu), Shape: &model.Shape{
+			Requests: resource.Vector{cpu}, Selector: requirement.NewSet(demand...), HostPorts: []model.HostPort{{Port: port}},
+		}}
+	}
+	s := compile(Problem{
+		Pools:   []*model.Pool{pool("default", types...)},
+		Options: Options{WellKnown: wellKnown},
+		DaemonSets: []*model.DaemonSet{
+			daemon(300, 1, requirement.New(archKey, requirement.In, "amd64")),
+			daemon(2500, 2, requirement.New(instanceTypeKey, requirement.NotIn, "rung-6")),
+		},
+	})
+	tmpl := s.templates[0]
+	for column, want := range []struct{ cpu, room, ports int64 }{
+		{2800, 0, 2}, {2500, 0, 1}, {2800, 100, 2}, {2800, 1100, 2}, {2800, 2100, 2}, {300, 5600, 1},
+	} {
+		cpu, room, ports := tmpl.daemons[column].At(resource.CPU), tmpl.room[column].At(resource.CPU), int64(len(tmpl.daemonPorts[column]))
+		if cpu != want.cpu || room != want.room || ports != want.ports {
+			t.Errorf("column %d: daemons take %dm of CPU and %d ports and leave %dm; want %+v", column, cpu, ports, room, want)
+		}
+	}
+}
+
+func BenchmarkColumns(b *testing.B) {
+	types := ladder(400)
+	b.ReportAllocs()
+	for b.Loop() {
+		newColumns(types, newUniverse(wellKnown))
+	}
+}
+
+func BenchmarkTemplate(b *testing.B) {
+	daemon := &model.DaemonSet{Name: "agent", Shape: &model.Shape{Requests: resource.Vector{100, 1 << 20}}}
+	p := Problem{Pools: []*model.Pool{pool("default", ladder(400)...)}, DaemonSets: []*model.DaemonSet{daemon}}
+	b.ReportAllocs()
+	for b.Loop() {
+		compile(p)
+	}
+}
