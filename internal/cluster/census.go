@@ -158,9 +158,6 @@ func (s *Store) Reserve(pool string, wanted int, limit *int64) *Reservation {
 		granted = int(min(int64(granted), max(room, 0)))
 	}
 	if granted > 0 {
-		if s.reserved == nil {
-			s.reserved = map[string]int{}
-		}
 		s.reserved[pool] += granted
 	}
 	return &Reservation{store: s, pool: pool, left: granted}

@@ -205,6 +205,7 @@ func TestReservations_L391(t *testing.T) {
 	t.Run("a pool whose claims are all gone, or that never had any", func(t *testing.T) {
 		s := newStore()
 		s.UpdateNodeClaim(claim("a", "test://1"))
+		s.Reserve("never", 0, nil).Release(1)
 		r, never := s.Reserve("default", 2, nil), s.Reserve("never", 0, nil)
 		s.DeleteNodeClaim("a")
 		if got := s.Census("default"); got != (Census{Reserved: 2}) {

@@ -79,6 +79,7 @@ func NewStore(c cloud.Cloud, t *ingest.Translator) *Store {
 		podsOn:     map[string]map[string]*model.Pod{},
 		written:    map[string]time.Time{},
 		daemons:    map[string]*daemon{},
+		reserved:   map[string]int{},
 		storage:    newStorage(),
 		dirty:      map[string]bool{},
 		namespaces: map[string]map[string]string{},

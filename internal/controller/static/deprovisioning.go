@@ -1,0 +1,109 @@
+package static
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+)
+
+// deprovisioningName is the name of the controller in logs and metrics.
+const deprovisioningName = "static.deprovisioning"
+
+// Deprovisioning is the controller static.deprovisioning. It does what a user asked for, so that neither budgets nor the
+// readiness of the pool hold it up; the drain that follows honours pods and their budgets.
+type Deprovisioning struct{ Deps }
+
+// NewDeprovisioning builds the controller.
+func NewDeprovisioning(d Deps) *Deprovisioning { return &Deprovisioning{Deps: d} }
+
+// Register adds the controller to the manager.
+func (d *Deprovisioning) Register(m manager.Manager) error {
+	return builder.ControllerManagedBy(m).
+		Named(deprovisioningName).
+		For(&v1.NodePool{}, builder.WithPredicates(loop.OnlyManaged(d.Cloud), wantsFewer())).
+		WatchesRawSource(census(d.Store)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
+		Complete(d)
+}
+
+// Reconcile deletes what one pool has too many of. It waits for the picture of the cluster: before, every node looks empty.
+func (d *Deprovisioning) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	pool, err := d.pool(ctx, request)
+	if pool == nil || err != nil {
+		return reconcile.Result{}, err
+	}
+	if !d.Ready() {
+		return loop.After(unready), nil
+	}
+	var active []cluster.Owned
+	for _, claim := range d.Store.Claims(pool.Name) {
+		if claim.Phase == cluster.Active {
+			active = append(active, claim)
+		}
+	}
+	surplus := len(active) - int(*pool.Spec.Replicas)
+	if surplus <= 0 {
+		return loop.After(satisfied), nil
+	}
+	order := byDispensability(d.describe(ctx, active))
+	if err := d.remove(ctx, order[:min(surplus, len(order))]); err != nil {
+		return reconcile.Result{}, fmt.Errorf("failed to deprovision nodeclaims, %w", err)
+	}
+	return loop.After(satisfied), nil
+}
+
+// describe looks at the pods of every claim. A claim whose pods cannot be listed is left out.
+func (d *Deprovisioning) describe(ctx context.Context, claims []cluster.Owned) []dispensable {
+	now := d.Clock.Now()
+	out := make([]dispensable, 0, len(claims))
+	for _, claim := range claims {
+		var load load
+		if claim.Node != nil {
+			pods, err := pair.PodsOn(ctx, d.Client, claim.Node.Name)
+			if err != nil {
+				loop.Log(ctx).Error("cannot look at the pods of a node, keeping it", "NodeClaim", claim.Claim.Name, "error", err)
+				continue
+			}
+			for i := range pods {
+				load.add(&pods[i], d.Translator.Pod(&pods[i]).EvictionCost, now)
+			}
+		}
+		out = append(out, judge(claim, load, now))
+	}
+	return out
+}
+
+// remove deletes the claims. They count as deleting from then on, before the watch says so.
+func (d *Deprovisioning) remove(ctx context.Context, claims []dispensable) error {
+	errs := make([]error, len(claims))
+	var group errgroup.Group
+	group.SetLimit(writers)
+	for i, c := range claims {
+		group.Go(func() error {
+			claim := c.claim.Claim
+			err := d.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID})
+			if err != nil && !apierrors.IsNotFound(err) {
+				errs[i] = fmt.Errorf("deleting nodeclaim %q: %w", claim.Name, err)
+				return nil
+			}
+			d.Store.Mark(c.claim.ID)
+			loop.Log(ctx).Info("deleted nodeclaim, its nodepool has more of them than replicas", "NodeClaim", claim.Name)
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions report through errs
+	return errors.Join(errs...)
+}

@@ -1,0 +1,170 @@
+// Package static keeps NodePools with replicas at their size: one controller creates NodeClaims while there are too few,
+// another deletes some while there are too many. No pod is looked at to decide how many; limits.nodes is respected by
+// reservations, which other controllers that launch for the same pool take, too.
+//
+// Both are level-triggered: what there is comes from the picture of the cluster, which holds a claim from the moment it was
+// created, and nothing but memory of failures is kept between two looks.
+//
+// Source: lifecycle specification, static capacity; scheduling specification, static NodePools.
+package static
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/ingest"
+)
+
+const (
+	// provisioningName is the name of the controller in logs and metrics.
+	provisioningName = "static.provisioning"
+	// concurrency is how many pools each controller works on at once.
+	concurrency = 10
+	// writers is how many NodeClaims of a pool are written at once.
+	writers = 32
+	// stride is how many NodeClaims are created before the pool is read again: its replicas may have been a mistake.
+	stride = 100
+
+	// satisfied is the time until the next look at a pool that needs nothing.
+	satisfied = time.Minute
+	// limited is the time until the next look at a pool whose limit leaves no room.
+	limited = 30 * time.Second
+	// unready is the time until the next look while the picture of the cluster is incomplete.
+	unready = time.Second
+	// atOnce is the time until the next look at a pool that needs more than one stride.
+	atOnce = time.Millisecond
+)
+
+// Deps is what the controllers work with.
+type Deps struct {
+	loop.Tools
+	Store      *cluster.Store
+	Translator *ingest.Translator
+	// Ready reports whether everything that existed at start is in Store.
+	Ready func() bool
+}
+
+// Provisioning is the controller static.provisioning.
+type Provisioning struct {
+	Deps
+	failures failures
+}
+
+// NewProvisioning builds the controller.
+func NewProvisioning(d Deps) *Provisioning { return &Provisioning{Deps: d} }
+
+// Register adds the controller to the manager.
+func (p *Provisioning) Register(m manager.Manager) error {
+	return builder.ControllerManagedBy(m).
+		Named(provisioningName).
+		For(&v1.NodePool{}, builder.WithPredicates(loop.OnlyManaged(p.Cloud), wantsMore())).
+		WatchesRawSource(census(p.Store)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
+		Complete(p)
+}
+
+// Reconcile creates what one pool lacks.
+func (p *Provisioning) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	pool, err := p.pool(ctx, request)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if pool == nil || condition.Status(pool, v1.ConditionTypeReady) != metav1.ConditionTrue {
+		p.failures.forget(request.Name)
+		return reconcile.Result{}, nil
+	}
+	if !p.Ready() {
+		return loop.After(unready), nil
+	}
+	have := p.Store.Census(pool.Name)
+	missing := int(*pool.Spec.Replicas) - have.Active - have.PendingDisruption
+	if missing <= 0 {
+		return loop.After(satisfied), nil
+	}
+	if wait := p.failures.wait(pool.Name, p.Store.Claims(pool.Name), p.Clock.Now()); wait > 0 {
+		return loop.After(wait), nil
+	}
+	places := p.Store.Reserve(pool.Name, min(missing, stride), nodeLimit(pool))
+	defer func() { places.Release(places.Left()) }()
+	if places.Left() == 0 {
+		loop.Log(ctx).Info("nodepool node limit reached", "limit", *nodeLimit(pool))
+		return loop.After(limited), nil
+	}
+	if err := p.create(ctx, pool, places); err != nil {
+		return reconcile.Result{}, fmt.Errorf("creating nodeclaims, %w", err)
+	}
+	if missing > stride {
+		return loop.After(atOnce), nil
+	}
+	return loop.After(satisfied), nil
+}
+
+// create writes as many NodeClaims as there are places. Each place is given back once its claim counts by itself, or once
+// its creation has failed.
+func (p *Provisioning) create(ctx context.Context, pool *v1.NodePool, places *cluster.Reservation) error {
+	number := places.Left()
+	names, errs := make([]string, number), make([]error, number)
+	var group errgroup.Group
+	group.SetLimit(writers)
+	for i := range number {
+		group.Go(func() error {
+			defer places.Release(1)
+			names[i], errs[i] = p.createOne(ctx, pool)
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions report through errs
+	p.failures.created(pool.Name, names, p.Clock.Now())
+	return errors.Join(errs...)
+}
+
+func (p *Provisioning) createOne(ctx context.Context, pool *v1.NodePool) (name string, err error) {
+	var grace *metav1.Duration
+	if d := p.Cloud.DefaultTerminationGracePeriod; d != nil {
+		grace = &metav1.Duration{Duration: *d}
+	}
+	claim := p.Translator.StaticNodeClaim(pool, grace)
+	if err := p.Client.Create(ctx, claim); err != nil {
+		return "", err
+	}
+	p.Store.Created(claim, p.Clock.Now())
+	loop.Log(ctx).Info("created nodeclaim", "NodeClaim", claim.Name)
+	p.Metrics.NodeClaims.Created.WithLabelValues("provisioned", pool.Name, "false").Inc()
+	return claim.Name, nil
+}
+
+// pool reads the pool of a request; nil when it is none that has a fixed number of nodes and is ours to keep at it.
+func (d *Deps) pool(ctx context.Context, request reconcile.Request) (*v1.NodePool, error) {
+	pool := &v1.NodePool{}
+	if err := d.Client.Get(ctx, request.NamespacedName, pool); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if !loop.Managed(d.Cloud, pool) || pool.Spec.Replicas == nil || !pool.DeletionTimestamp.IsZero() {
+		return nil, nil
+	}
+	return pool, nil
+}
+
+// nodeLimit is limits.nodes of the pool; nil without one.
+func nodeLimit(pool *v1.NodePool) *int64 {
+	limit, ok := pool.Spec.Limits[v1.ResourceNodes]
+	if !ok {
+		return nil
+	}
+	n := limit.Value()
+	return &n
+}

@@ -1,0 +1,245 @@
+package static_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/static"
+)
+
+func TestProvisioningLeavesOtherPoolsAlone_L351(t *testing.T) {
+	for name, change := range map[string]func(*v1.NodePool){
+		"a pool of another installation": unmanaged,
+		"a pool that is not ready":       notReady,
+		"a pool that is being deleted":   going,
+		"a dynamic pool":                 dynamic,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, pool(3, change))
+			result, err := w.up()
+			w.want(0, 0, result, err)
+		})
+	}
+	t.Run("a pool that does not exist", func(t *testing.T) {
+		w := newWorld(t)
+		result, err := w.up()
+		w.want(0, 0, result, err)
+	})
+	t.Run("a pool that is satisfied", func(t *testing.T) {
+		w := newWorld(t, pool(2))
+		w.launched("a", "b")
+		result, err := w.up()
+		w.want(time.Minute, 2, result, err)
+	})
+	t.Run("a pool with more than its replicas", func(t *testing.T) {
+		w := newWorld(t, pool(1))
+		w.launched("a", "b")
+		result, err := w.up()
+		w.want(time.Minute, 2, result, err)
+	})
+	t.Run("a pool that wants none", func(t *testing.T) {
+		w := newWorld(t, pool(0))
+		result, err := w.up()
+		w.want(time.Minute, 0, result, err)
+	})
+}
+
+func TestProvisioningCreatesWhatIsMissing_L352(t *testing.T) {
+	w := newWorld(t, pool(5))
+	w.launched("a")
+	w.Add(w.Claim("unlaunched"))
+	w.sync()
+	result, err := w.up()
+	w.want(time.Minute, 5, result, err)
+	if got := w.Count("karpenter_nodeclaims_created_total", "reason=provisioned", "nodepool=pool", "min_values_relaxed=false"); got != 3 {
+		t.Errorf("%v creations counted, want 3", got)
+	}
+	for _, c := range w.claims() {
+		if strings.HasPrefix(c.Name, "pool-") && c.Annotations[v1.NodePoolHashAnnotationKey] != pool(5).Hash() {
+			t.Errorf("nodeclaim %s has annotations %v, want those of the template", c.Name, c.Annotations)
+		}
+	}
+	if events := w.Events(); len(events) > 0 {
+		t.Errorf("events %q, want none", events)
+	}
+	// The next look may come before the watch has shown anything.
+	result, err = w.up()
+	w.want(time.Minute, 5, result, err)
+	w.sync()
+	result, err = w.up()
+	w.want(time.Minute, 5, result, err)
+}
+
+func TestProvisioningReachesLargeNumbersInStrides_L352(t *testing.T) {
+	w := newWorld(t, pool(250))
+	p := static.NewProvisioning(w.deps)
+	for range 3 {
+		if _, err := w.Try(p, looptest.Pool()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	result, err := w.Try(p, looptest.Pool())
+	w.want(time.Minute, 250, result, err)
+}
+
+func TestAMistakenNumberCanBeTakenBack(t *testing.T) {
+	w := newWorld(t, pool(1_000_000))
+	result, err := w.up()
+	w.want(time.Millisecond, 100, result, err)
+	looptest.Change(w.World, looptest.Pool(), func(p *v1.NodePool) { p.Spec.Replicas = new(int64(10)) })
+	result, err = w.up()
+	w.want(time.Minute, 100, result, err)
+}
+
+func TestNodesThatAreReplacedCount(t *testing.T) {
+	w := newWorld(t, pool(2))
+	w.launched("a", "b")
+	w.deps.Store.BeginReplacement("test://a")
+	result, err := w.up()
+	w.want(time.Minute, 2, result, err)
+}
+
+func TestNodesThatGoAreRefilled(t *testing.T) {
+	w := newWorld(t, pool(2))
+	w.launched("a", "b")
+	w.Delete(w.Claim("a"))
+	w.sync()
+	result, err := w.up()
+	w.want(time.Minute, 2, result, err)
+	if got := len(w.claims()); got != 3 {
+		t.Errorf("%d nodeclaims, want the one that goes beside two", got)
+	}
+}
+
+func TestTheNodeLimitHolds_L353(t *testing.T) {
+	t.Run("part of the wish", func(t *testing.T) {
+		w := newWorld(t, pool(5, limit("3")))
+		result, err := w.up()
+		w.want(time.Minute, 3, result, err)
+	})
+	t.Run("reached", func(t *testing.T) {
+		w := newWorld(t, pool(5, limit("2")))
+		w.launched("a", "b")
+		result, err := w.up()
+		w.want(30*time.Second, 2, result, err)
+	})
+	t.Run("nodes that go count until they are gone", func(t *testing.T) {
+		w := newWorld(t, pool(2, limit("2")))
+		w.launched("a", "b")
+		w.Delete(w.Claim("a"))
+		w.sync()
+		result, err := w.up()
+		w.want(30*time.Second, 1, result, err)
+	})
+	t.Run("a limit of zero", func(t *testing.T) {
+		w := newWorld(t, pool(2, limit("0")))
+		result, err := w.up()
+		w.want(30*time.Second, 0, result, err)
+	})
+	t.Run("concurrent reconciles", func(t *testing.T) {
+		w := newWorld(t, pool(40, limit("25")))
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				if _, err := w.up(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if got := len(w.live()); got > 25 {
+			t.Errorf("%d nodeclaims, limit 25", got)
+		}
+		if got := w.deps.Store.Census("pool").Reserved; got != 0 {
+			t.Errorf("%d places still reserved", got)
+		}
+	})
+	t.Run("places are given back after success", func(t *testing.T) {
+		w := newWorld(t, pool(3))
+		result, err := w.up()
+		w.want(time.Minute, 3, result, err)
+		if got := w.deps.Store.Census("pool"); got != (cluster.Census{Active: 3}) {
+			t.Errorf("counted %+v", got)
+		}
+	})
+}
+
+func TestNothingIsCreatedBeforeThePictureIsComplete_L354(t *testing.T) {
+	w := newWorld(t, pool(2))
+	w.launched("a", "b")
+	w.restart()
+	w.ready = false
+	result, err := w.up()
+	w.want(time.Second, 2, result, err)
+	w.sync()
+	w.ready = true
+	result, err = w.up()
+	w.want(time.Minute, 2, result, err)
+}
+
+func TestCreationErrorsAreReturned_L355(t *testing.T) {
+	w := newWorld(t, pool(4, limit("4")))
+	w.sync()
+	var calls atomic.Int32
+	w.Fail = func(op string, obj runtime.Object) error {
+		if _, isClaim := obj.(*v1.NodeClaim); isClaim && op == "create" && calls.Add(1)%2 == 0 {
+			return errors.New("the server is on fire")
+		}
+		return nil
+	}
+	_, err := w.up()
+	if err == nil || !strings.HasPrefix(err.Error(), "creating nodeclaims, ") || !strings.Contains(err.Error(), "on fire") {
+		t.Errorf("error %v", err)
+	}
+	if got := w.deps.Store.Census("pool"); got != (cluster.Census{Active: 2}) {
+		t.Errorf("counted %+v, want the two that were created and no reservation", got)
+	}
+	w.Fail = nil
+	result, err := w.up()
+	w.want(time.Minute, 4, result, err)
+}
+
+func TestClaimsThatNeverGetAMachineAreReplacedWithPauses(t *testing.T) {
+	w := newWorld(t, pool(3))
+	p := static.NewProvisioning(w.deps)
+	vanish := func() {
+		for _, c := range w.claims() {
+			w.Delete(&c)
+		}
+		w.sync()
+	}
+	for _, pause := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
+		result, err := w.Try(p, looptest.Pool())
+		w.want(time.Minute, 3, result, err)
+		vanish()
+		for range 3 { // every claim that went wakes the pool
+			result, err = w.Try(p, looptest.Pool())
+			w.want(pause, 0, result, err)
+		}
+		w.Time.Step(pause)
+	}
+	result, err := w.Try(p, looptest.Pool())
+	w.want(time.Minute, 3, result, err)
+	// One of them gets a machine: all is well again.
+	w.sync()
+	looptest.Change(w.World, w.Claim(w.live()[0]), func(c *v1.NodeClaim) { c.Status.ProviderID = "test://1" })
+	w.sync()
+	w.Delete(w.Claim(w.live()[1]))
+	w.sync()
+	result, err = w.Try(p, looptest.Pool())
+	w.want(time.Minute, 3, result, err)
+}
+
+func TestRegister(t *testing.T) {
+	w := newWorld(t)
+	w.Register(t, static.NewProvisioning(w.deps), static.NewDeprovisioning(w.deps))
+}
