@@ -14,6 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodepool"
 	"github.com/karpenter-anew/karpenter/internal/controller/provisioning"
+	"github.com/karpenter-anew/karpenter/internal/controller/static"
 	"github.com/karpenter-anew/karpenter/internal/controller/termination"
 	"github.com/karpenter-anew/karpenter/internal/ingest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
@@ -61,6 +62,10 @@ func Controllers(p Parts) ([]Controller, error) {
 	translator := ingest.New(p.Cloud.Labels)
 	store := cluster.NewStore(p.Cloud, translator)
 	feed := cluster.NewFeed(store)
+	if p.Options.FeatureGates.StaticCapacity {
+		fixed := static.Deps{Tools: tools, Store: store, Translator: translator, Ready: feed.Ready}
+		gated = append(gated, static.NewProvisioning(fixed), static.NewDeprovisioning(fixed))
+	}
 	health := nodepool.NewRegistrationHealth(tools)
 	evictions := termination.NewEvictionQueue(tools)
 	return append(gated, []Controller{

@@ -91,7 +91,9 @@ func TestAChangeOfTheCensusWakesItsPool(t *testing.T) {
 		{"created", func() { store.UpdateNodeClaim(claim) }, []string{"pool"}},
 		{"unchanged", func() { store.UpdateNodeClaim(claim) }, nil},
 		{"gone", func() { store.DeleteNodeClaim("a") }, []string{"pool"}},
-		{"without a pool", func() { store.UpdateNodeClaim(&v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: claim.Spec}) }, nil},
+		{"without a pool", func() {
+			store.UpdateNodeClaim(&v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: claim.Spec})
+		}, nil},
 	} {
 		step.do()
 		if got := woken(); !slices.Equal(got, step.want) {
