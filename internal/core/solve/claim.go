@@ -1,7 +1,6 @@
 package solve
 
 import (
-	"math"
 	"sort"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -49,15 +48,11 @@ func (t *template) openIn(state stateID, mask bitset) *claim {
 
 // measure recomputes slack.
 func (cl *claim) measure() {
-	cl.slack = cl.slack[:0]
-	for column := range cl.mask.all() {
-		room := cl.t.room[column]
-		for r, amount := range room {
-			for r >= len(cl.slack) {
-				cl.slack = append(cl.slack, math.MinInt64)
-			}
-			cl.slack[r] = max(cl.slack[r], amount-cl.total.At(r))
+	for _, r := range cl.t.wanted {
+		for r >= len(cl.slack) {
+			cl.slack = append(cl.slack, 0)
 		}
+		cl.slack[r] = cl.t.shelf(r).largest(cl.mask) - cl.total.At(r)
 	}
 }
 
@@ -104,16 +99,17 @@ func (cl *claim) consider(c *class, form *conjunction, n int) offer {
 	if len(c.shape.HostPorts) > 0 {
 		candidates = candidates.and(cl.t.portsFree(c))
 	}
-	counts, best := cl.counts(c, candidates, n)
+	best := cl.most(c, candidates, n)
 	if best == 0 {
 		return offer{}
 	}
 	o := offer{form: form, state: to, pods: best, lowered: cl.lowered}
 	if len(next.minimums) > 0 || cl.t.reservations.mode != ReservedIgnored {
-		o = cl.keep(o, next, func(n int) bitset { return pick(candidates, counts, n) })
+		o = cl.keep(o, next, func(n int) bitset { return cl.left(c, candidates, n) })
 	}
 	if o.pods > 0 {
-		o.mask = pick(candidates, counts, o.pods)
+		cl.fitting(c, candidates, o.pods)
+		o.mask = candidates
 	}
 	return o
 }
@@ -141,28 +137,6 @@ func (cl *claim) keep(o offer, next *state, left func(n int) bitset) offer {
 	})
 	o.pods -= spare
 	return o
-}
-
-// counts is how many of n pods each candidate could take, by column, and the most of them. The slice is the template's and
-// valid until the next call.
-func (cl *claim) counts(c *class, candidates bitset, n int) (counts []int, most int) {
-	counts = cl.t.scratch
-	for column := range candidates.all() {
-		counts[column] = c.count(cl.t.room[column], cl.total, n)
-		most = max(most, counts[column])
-	}
-	return counts, most
-}
-
-// pick is the candidates that can take at least n pods.
-func pick(candidates bitset, counts []int, n int) bitset {
-	out := make(bitset, len(candidates))
-	for column := range candidates.all() {
-		if counts[column] >= n {
-			out.set(column)
-		}
-	}
-	return out
 }
 
 // put takes the pods of an accepted offer into the claim.

@@ -1,6 +1,8 @@
 package solve
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -143,6 +145,17 @@ func (cs *classes) intern(set requirement.Set) *conjunction {
 	c := &conjunction{number: len(cs.byTerms), terms: cs.u.terms(set), set: set}
 	cs.byTerms[id.String()] = c
 	return c
+}
+
+// wanted are the resources that some class needs, ascending.
+func (cs *classes) wanted() []int {
+	seen := map[int]bool{}
+	for _, c := range cs.byAsk {
+		for _, need := range c.needs {
+			seen[need.resource] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
 }
 
 func needs(requests resource.Vector) []need {

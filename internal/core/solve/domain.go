@@ -64,66 +64,79 @@ func (ds *domains) allowed(key int, c *conjunction) topology.Domain {
 
 func anyDomain(int) bool { return true }
 
-// possible are the domains that a machine may still turn out to be in: the values of a concrete requirement, every known
-// value that another one allows, and none where absence is all that is left.
-func (ds *domains) possible(key int, set setID) (list []int, decided bool) {
+// possible are the domains that a node may be in by what is known about its label: the values of a concrete requirement,
+// every known value that another one allows, and none where absence is all that is left.
+func (ds *domains) possible(key int, set setID) []int {
 	v := ds.of(key)
 	if set == undefined {
-		return ds.all(v, requirement.Requirement{}, false), false
+		return v.numbers(v.names)
 	}
 	r := ds.u.keys[key].sets[set]
-	if r.Complement() {
-		return ds.all(v, r, true), false
+	if !r.Complement() {
+		return v.numbers(r.Values())
 	}
-	for _, name := range r.Values() {
-		list = append(list, v.number(name))
-	}
-	return list, len(list) == 1
+	return v.numbers(slices.DeleteFunc(slices.Clone(v.names), func(name string) bool { return !r.Has(name) }))
 }
 
-func (ds *domains) all(v *values, r requirement.Requirement, filtered bool) []int {
-	var out []int
-	for d, name := range v.names {
-		if !filtered || r.Has(name) {
-			out = append(out, d)
-		}
+func (v *values) numbers(names []string) []int {
+	out := make([]int, len(names))
+	for i, name := range names {
+		out[i] = v.number(name)
 	}
 	return out
 }
 
-// spans is the values of a label that machines of one template can have.
+// values are those that a label can have on machines in state st that are one of the columns in mask, sorted: what is on
+// offer for labels that offerings have, else what the instance types say, else the pool's own list. ok is false when
+// nothing is known about the label.
+func (t *template) values(key int, st *state, mask bitset) (names []string, ok bool) {
+	k := t.u.keys[key]
+	narrow := func(r requirement.Requirement) {
+		if r.Complement() {
+			return
+		}
+		ok = true
+		if have := st.get(key); have != undefined {
+			r = r.Intersect(k.sets[have])
+		}
+		names = append(names, r.Values()...)
+	}
+	for i := range st.kinds.all() {
+		if !t.columns.kinds[i].columns.meets(mask) {
+			continue
+		}
+		for _, term := range t.columns.kinds[i].terms {
+			if term.key == key {
+				narrow(k.sets[term.set])
+			}
+		}
+	}
+	if !ok {
+		for _, label := range t.columns.labels[key] {
+			if label.columns.meets(mask) {
+				narrow(k.sets[label.set])
+			}
+		}
+	}
+	if have := st.get(key); !ok && have != undefined {
+		narrow(k.sets[have])
+	}
+	slices.Sort(names)
+	return slices.Compact(names), ok
+}
+
+// span is the values of a label that new machines of one template can have.
 type span struct {
 	t      *template
 	values []string
 }
 
-// spans works out which values of key each template can give to a machine. What the instance types say counts, as far as
-// the pool allows it; for labels that no type defines, the pool's own list.
 func (s *solver) spans(key int) []span {
-	k := s.classes.u.keys[key]
 	var out []span
 	for _, t := range s.templates {
 		root := t.states[t.root]
-		var names []string
-		defined := false
-		for _, label := range t.columns.labels[key] {
-			if !label.columns.meets(root.mask) {
-				continue
-			}
-			r := k.sets[label.set]
-			if have := root.get(key); have != undefined {
-				r = r.Intersect(k.sets[have])
-			}
-			if !k.sets[label.set].Complement() {
-				defined = defined || k.sets[label.set].Len() > 0
-				names = append(names, r.Values()...)
-			}
-		}
-		if have := root.get(key); !defined && have != undefined && !k.sets[have].Complement() {
-			names = append(names, k.sets[have].Values()...)
-		}
-		slices.Sort(names)
-		out = append(out, span{t, slices.Compact(names)})
+		names, _ := t.values(key, root, root.mask)
+		out = append(out, span{t, names})
 	}
 	return out
 }

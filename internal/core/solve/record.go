@@ -11,8 +11,9 @@ import (
 type site struct {
 	// number is the machine's own domain: targets come first, claims after them.
 	number int
-	// set is what is known about a label; meets tells whether the machine agrees with a conjunction.
-	set   func(key int) setID
+	// domains are those that the site may turn out to be in; decided tells that there is one, for good.
+	domains func(key int) (possible []int, decided bool)
+	// meets tells whether the site agrees with a conjunction.
 	meets func(*conjunction) bool
 	// taints are those that spreads honour.
 	taints []model.Taint
@@ -22,7 +23,10 @@ func (s *solver) targetSite(number int) site {
 	t := s.targets.list[number]
 	return site{
 		number: number,
-		set:    t.get,
+		domains: func(key int) ([]int, bool) {
+			possible := s.domains.possible(key, t.get(key))
+			return possible, len(possible) == 1 && t.get(key) != undefined
+		},
 		meets:  func(c *conjunction) bool { return s.targets.satisfying(c).has(number) },
 		taints: spreadTaints(t.node),
 	}
@@ -33,10 +37,30 @@ func (s *solver) claimSite(number int) site {
 	st := cl.t.states[cl.state]
 	return site{
 		number: len(s.targets.list) + number,
-		set:    st.get,
+		domains: func(key int) ([]int, bool) {
+			possible := s.claimDomains(cl, key)
+			return possible, len(possible) == 1 && cl.t.decided(st, key)
+		},
 		meets:  func(c *conjunction) bool { return cl.t.compatible(st, c.terms) },
 		taints: cl.t.pool.Taints,
 	}
+}
+
+// claimDomains are the domains that a claim may still end up in.
+func (s *solver) claimDomains(cl *claim, key int) []int {
+	st := cl.t.states[cl.state]
+	if !cl.t.decided(st, key) {
+		if names, ok := cl.t.values(key, st, cl.mask); ok {
+			return s.domains.of(key).numbers(names)
+		}
+	}
+	return s.domains.possible(key, st.get(key))
+}
+
+// decided reports whether the state leaves one value for the label, whatever columns drop out.
+func (t *template) decided(st *state, key int) bool {
+	set := st.get(key)
+	return set != undefined && !t.u.keys[key].sets[set].Complement() && t.u.keys[key].sets[set].Len() == 1
 }
 
 // record counts n pods of a class that were put on a machine. Where the domain is not decided, spread and affinity count
@@ -57,7 +81,7 @@ func (s *solver) count(g *group, m site, n int) {
 		g.Add(m.number, n)
 		return
 	}
-	possible, decided := s.domains.possible(g.key, m.set(g.key))
+	possible, decided := m.domains(g.key)
 	if !decided && g.Kind != topology.KindAnti {
 		return
 	}

@@ -34,7 +34,12 @@ func (s *solver) rightSize() {
 			out = append(out, cl)
 			continue
 		}
-		out = append(out, cl.split(s.base(cl))...)
+		base := s.base(cl)
+		if base == refused {
+			out = append(out, cl)
+			continue
+		}
+		out = append(out, cl.split(base)...)
 	}
 	s.claims = out
 }
@@ -47,21 +52,27 @@ func (cl *claim) indivisible() bool {
 
 // base is the state that every piece of cl starts from: in the domains in which its pods were counted.
 func (s *solver) base(cl *claim) stateID {
-	var domains []requirement.Requirement
-	st := cl.t.states[cl.state]
+	var within []requirement.Requirement
+	seen := map[int]bool{}
 	for _, f := range cl.fills {
 		for _, list := range [][]*group{f.class.members, f.class.guards} {
 			for _, g := range list {
-				if set := st.get(g.key); !g.host && set != undefined {
-					domains = append(domains, cl.t.u.keys[g.key].sets[set])
+				if g.host || seen[g.key] {
+					continue
 				}
+				seen[g.key] = true
+				var names []string
+				for _, d := range s.claimDomains(cl, g.key) {
+					names = append(names, s.domains.of(g.key).names[d])
+				}
+				within = append(within, requirement.New(cl.t.u.keys[g.key].name, requirement.In, names...))
 			}
 		}
 	}
-	if len(domains) == 0 {
+	if len(within) == 0 {
 		return cl.t.root
 	}
-	return cl.t.step(cl.t.root, s.classes.intern(requirement.NewSet(domains...)))
+	return cl.t.step(cl.t.root, s.classes.intern(requirement.NewSet(within...)))
 }
 
 // split is the cheapest way found to run the pods of cl, which is cl itself if nothing saves enough.

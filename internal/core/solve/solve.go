@@ -120,6 +120,7 @@ func (s *solver) compileTemplates(pools []*model.Pool, daemons []*class) {
 			continue
 		}
 		t.limits = newLimits(pool, s.problem.Nodes)
+		t.wanted = s.classes.wanted()
 		t.bestEffort = s.problem.Options.BestEffortMinValues
 		s.templates = append(s.templates, t)
 	}

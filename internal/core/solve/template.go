@@ -1,6 +1,8 @@
 package solve
 
 import (
+	"slices"
+
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
@@ -45,12 +47,15 @@ type template struct {
 	// bestEffort lets claims be opened that keep fewer distinct values than the pool demands.
 	bestEffort   bool
 	reservations *reservations
-	// scratch holds one number per column between two lines of the same function.
-	scratch []int
+	// shelves order the columns by room, per resource; nil until somebody asks. wanted are the resources that pods ask for.
+	shelves []*shelf
+	wanted  []int
+	// scratch is a set of columns for use between two lines of the same function.
+	scratch bitset
 }
 
 func newTemplate(pool *model.Pool, cols *columns, u *universe, daemons []*class) *template {
-	t := &template{pool: pool, columns: cols, u: u, byTerms: map[string]stateID{}, defined: map[int]bool{}, scratch: make([]int, cols.len())}
+	t := &template{pool: pool, columns: cols, u: u, byTerms: map[string]stateID{}, defined: map[int]bool{}, scratch: newBitset(cols.len())}
 	t.root = t.rootState()
 	t.reserveDaemons(daemons)
 	return t
@@ -65,19 +70,46 @@ func (t *template) reserveDaemons(daemons []*class) {
 	t.daemons = make([]resource.Vector, t.columns.len())
 	t.room = make([]resource.Vector, t.columns.len())
 	t.daemonPorts = make([][]model.HostPort, t.columns.len())
-	for _, d := range daemons {
-		runsOn := t.runsOn(d)
-		for column := range runsOn.all() {
-			t.daemons[column] = t.daemons[column].Add(d.shape.Requests)
-			t.daemonPorts[column] = append(t.daemonPorts[column], d.shape.HostPorts...)
-		}
-	}
+	crews, crewOf := t.crews(daemons)
 	for column := range t.room {
+		crew := crews[crewOf[column]]
+		t.daemons[column], t.daemonPorts[column] = crew.requests, crew.ports
 		// A machine that cannot even hold its daemons has room for nothing.
-		if allocatable := t.columns.allocatable(column); t.daemons[column].Fits(allocatable) {
-			t.room[column] = allocatable.Sub(t.daemons[column])
+		switch allocatable := t.columns.allocatable(column); {
+		case len(crew.requests) == 0:
+			t.room[column] = allocatable
+		case crew.requests.Fits(allocatable):
+			t.room[column] = allocatable.Sub(crew.requests)
 		}
 	}
+}
+
+// crew is the daemons of a column, together.
+type crew struct {
+	requests resource.Vector
+	ports    []model.HostPort
+}
+
+// crews are the different combinations of daemons that occur, and the one of each column.
+func (t *template) crews(daemons []*class) (crews []crew, of []int) {
+	crews, of = []crew{{}}, make([]int, t.columns.len())
+	for _, d := range daemons {
+		joined := map[int]int{}
+		for column := range t.runsOn(d).all() {
+			before := of[column]
+			after, ok := joined[before]
+			if !ok {
+				after = len(crews)
+				joined[before] = after
+				crews = append(crews, crew{
+					requests: crews[before].requests.Add(d.shape.Requests),
+					ports:    slices.Concat(crews[before].ports, d.shape.HostPorts),
+				})
+			}
+			of[column] = after
+		}
+	}
+	return crews, of
 }
 
 func (t *template) runsOn(d *class) bitset {

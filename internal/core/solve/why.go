@@ -97,8 +97,8 @@ func (t *template) whyNoType(c *class, next *state) reason.Reason {
 		return reason.Reason{Code: reason.HostPortTaken, Port: port.String()}
 	}
 	candidates := t.open(within)
-	if counts, most := candidates.counts(c, candidates.mask, 1); most > 0 {
-		unmet := t.unmet(next, pick(candidates.mask, counts, 1))
+	if left := candidates.left(c, candidates.mask, 1); !left.empty() {
+		unmet := t.unmet(next, left)
 		return reason.Reason{Code: reason.MinValuesUnmet, Keys: unmet, Requirements: reqs}
 	}
 	return reason.Reason{

@@ -30,7 +30,7 @@ func (s *solver) whyTopology(t *template, c *class, st *stage) (reason.Reason, b
 	var first *group
 	for _, key := range st.keys {
 		within := s.domains.allowed(key, st.strict)
-		possible, _ := s.domains.possible(key, root.get(key))
+		possible := s.domains.possible(key, root.get(key))
 		for _, b := range s.bearings(st, key, within) {
 			if first == nil {
 				first = b.group
