@@ -291,8 +291,10 @@ func TestAttachable(t *testing.T) {
 	}
 	none, some := int32(0), int32(25)
 	node := &storagev1.CSINode{Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
-		{Name: "free"}, {Name: "none", Allocatable: &storagev1.VolumeNodeResources{Count: &none}},
-		{Name: "some", Allocatable: &storagev1.VolumeNodeResources{Count: &some}}, {Name: "open", Allocatable: &storagev1.VolumeNodeResources{}},
+		{Name: "free"},
+		{Name: "none", Allocatable: &storagev1.VolumeNodeResources{Count: &none}},
+		{Name: "some", Allocatable: &storagev1.VolumeNodeResources{Count: &some}},
+		{Name: "open", Allocatable: &storagev1.VolumeNodeResources{}},
 	}}}
 	want := volume.Limits{"free": math.MaxInt, "none": 0, "some": 25, "open": math.MaxInt}
 	if diff := cmp.Diff(want, ingest.Attachable(node)); diff != "" {
