@@ -1,6 +1,7 @@
 package solve
 
 import (
+	"encoding/binary"
 	"iter"
 	"math/bits"
 )
@@ -116,4 +117,13 @@ func (b bitset) from(start int) iter.Seq[int] {
 			}
 		}
 	}
+}
+
+// text is equal for sets with the same members, for use as a key.
+func (b bitset) text() string {
+	out := make([]byte, 0, 8*len(b))
+	for _, w := range b {
+		out = binary.LittleEndian.AppendUint64(out, w)
+	}
+	return string(out)
 }

@@ -1,6 +1,7 @@
 package solve
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -142,10 +143,17 @@ func (cl *claim) keep(o offer, next *state, left func(n int) bitset) offer {
 // put takes the pods of an accepted offer into the claim.
 func (cl *claim) put(c *class, st *stage, o offer, pods []*model.Pod) {
 	cl.state, cl.mask, cl.lowered = o.state, o.mask, o.lowered
-	for r, amount := range c.shape.Requests {
-		cl.total = cl.total.Set(r, cl.total.At(r)+resource.MulSaturated(amount, int64(len(pods))))
+	if len(cl.total) < len(c.shape.Requests) {
+		cl.total = append(cl.total, make(resource.Vector, len(c.shape.Requests)-len(cl.total))...)
 	}
-	cl.fills = append(cl.fills, fill{c, st, o.form, pods})
+	for r, amount := range c.shape.Requests {
+		cl.total[r] += resource.MulSaturated(amount, int64(len(pods)))
+	}
+	if last := len(cl.fills) - 1; last >= 0 && cl.fills[last].class == c && cl.fills[last].form == o.form {
+		cl.fills[last].pods = slices.Concat(cl.fills[last].pods, pods)
+	} else {
+		cl.fills = append(cl.fills, fill{c, st, o.form, pods})
+	}
 	cl.ports = append(cl.ports, c.shape.HostPorts...)
 	cl.measure()
 }

@@ -1,10 +1,6 @@
 package solve
 
-import (
-	"maps"
-
-	"github.com/karpenter-anew/karpenter/internal/core/requirement"
-)
+import "maps"
 
 // minimum is a demand for distinct values of a label among the candidates of a claim.
 type minimum struct{ key, values int }
@@ -46,15 +42,6 @@ func (cl *claim) lower(st *state, mask bitset) map[int]int {
 		}
 	}
 	return lowered
-}
-
-// requirements is what cl asks of the launch, with the demands that were lowered.
-func (cl *claim) requirements() requirement.Set {
-	reqs := cl.t.requirements(cl.t.states[cl.state])
-	for key, n := range cl.lowered {
-		reqs = reqs.Replace(reqs.Get(cl.t.u.keys[key].name).WithMinValues(n))
-	}
-	return reqs
 }
 
 // unmet is the keys whose demand for distinct values the columns in mask do not meet.

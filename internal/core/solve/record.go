@@ -24,6 +24,9 @@ func (s *solver) targetSite(number int) site {
 	return site{
 		number: number,
 		domains: func(key int) ([]int, bool) {
+			if t.get(key) == undefined && t.node.Launched {
+				return nil, false // the labels of a machine that is there are facts
+			}
 			possible := s.domains.possible(key, t.get(key))
 			return possible, len(possible) == 1 && t.get(key) != undefined
 		},

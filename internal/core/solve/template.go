@@ -35,6 +35,8 @@ type template struct {
 	// daemons is the overhead that DaemonSets add to each column; room is what is left for pods.
 	daemons []resource.Vector
 	room    []resource.Vector
+	// daemoned is set when there is a daemon on some column.
+	daemoned bool
 	// daemonPorts are the ports that DaemonSets claim on each column.
 	daemonPorts [][]model.HostPort
 	// states are the label states that claims of this pool have reached; states[root] is an empty claim.
@@ -50,6 +52,8 @@ type template struct {
 	// shelves order the columns by room, per resource; nil until somebody asks. wanted are the resources that pods ask for.
 	shelves []*shelf
 	wanted  []int
+	// nameOrder is what byName remembers.
+	nameOrder []int
 	// scratch is a set of columns for use between two lines of the same function.
 	scratch bitset
 }
@@ -74,6 +78,7 @@ func (t *template) reserveDaemons(daemons []*class) {
 	for column := range t.room {
 		crew := crews[crewOf[column]]
 		t.daemons[column], t.daemonPorts[column] = crew.requests, crew.ports
+		t.daemoned = t.daemoned || len(crew.requests) > 0
 		// A machine that cannot even hold its daemons has room for nothing.
 		switch allocatable := t.columns.allocatable(column); {
 		case len(crew.requests) == 0:

@@ -1,0 +1,156 @@
+package solve
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+// menu is what follows from a claim's state and candidates. Claims that ended alike share one; nobody changes it.
+type menu struct {
+	// names are the instance types, cheapest first, cut to the longest list; columns are theirs.
+	names   []string
+	columns bitset
+	cut     bool
+	price   float64
+	// requirements is what the launch has to respect, labels what the machine carries for the pods.
+	requirements requirement.Set
+	labels       map[string]string
+	// daemons is what daemons will take on whatever candidate is launched: the minimum over the candidates.
+	daemons resource.Vector
+
+	priceOverlaid, capacityOverlaid bool
+}
+
+// menus remembers them.
+type menus struct {
+	limit  int
+	custom func(string) bool
+	known  map[menuKey]*menu
+}
+
+type menuKey struct {
+	t     *template
+	state stateID
+	mask  string
+}
+
+func (ms menus) of(cl *claim) *menu {
+	key := menuKey{cl.t, cl.state, cl.mask.text()}
+	if m, ok := ms.known[key]; ok {
+		return m
+	}
+	t, st := cl.t, cl.t.states[cl.state]
+	m := &menu{columns: newBitset(t.columns.len()), price: math.Inf(1)}
+	taken := map[int]bool{}
+	for _, column := range t.byPrice(st) {
+		owner := t.columns.owner[column]
+		if !cl.mask.has(column) || taken[owner] {
+			continue
+		}
+		if len(m.names) == ms.limit {
+			m.cut = true
+			break
+		}
+		it := t.columns.types[owner]
+		taken[owner] = true
+		m.columns.set(column)
+		m.names = append(m.names, it.Name)
+		m.price = min(m.price, t.prices(st)[column])
+		m.priceOverlaid = m.priceOverlaid || it.PriceOverlaid
+		m.capacityOverlaid = m.capacityOverlaid || it.CapacityOverlaid
+	}
+	reqs := t.requirements(st)
+	m.requirements = t.narrow(reqs, m, st)
+	m.labels = customLabels(reqs, ms.custom)
+	m.daemons, _ = t.daemonRange(cl.mask)
+	ms.known[key] = m
+	return m
+}
+
+// narrow adds what the candidates imply: their names, and the capacity types they come in.
+func (t *template) narrow(reqs requirement.Set, m *menu, st *state) requirement.Set {
+	names := make([]string, 0, len(m.names))
+	for _, column := range t.byName() {
+		if m.columns.has(column) {
+			names = append(names, t.columns.types[t.columns.owner[column]].Name)
+		}
+	}
+	types := requirement.New(instanceTypeKey, requirement.In, names...)
+	reqs = reqs.Replace(types.WithMinValues(reqs.Get(instanceTypeKey).MinValues))
+	var capacityTypes []string
+	key, ok := t.u.index[capacityTypeKey]
+	for k := range st.kinds.all() {
+		if !ok || !t.columns.kinds[k].columns.meets(m.columns) {
+			continue
+		}
+		for _, have := range t.columns.kinds[k].terms {
+			if have.key == key {
+				capacityTypes = append(capacityTypes, t.u.keys[key].sets[have.set].Values()...)
+			}
+		}
+	}
+	if len(capacityTypes) > 0 {
+		reqs = reqs.Add(requirement.New(capacityTypeKey, requirement.In, capacityTypes...))
+	}
+	return reqs
+}
+
+// daemonRange is the least and the most that daemons take of each resource on the candidates.
+func (t *template) daemonRange(mask bitset) (least, most resource.Vector) {
+	if !t.daemoned {
+		return nil, nil
+	}
+	first := true
+	for column := range mask.all() {
+		if first {
+			least, most, first = t.daemons[column].Clone(), t.daemons[column].Clone(), false
+			continue
+		}
+		least, most = least.Min(t.daemons[column]), most.Max(t.daemons[column])
+	}
+	return least, most
+}
+
+// byPrice is the columns of a state's mask, cheapest first, ties by name.
+func (t *template) byPrice(st *state) []int {
+	if st.byPrice == nil {
+		prices := t.prices(st)
+		for column := range st.mask.all() {
+			st.byPrice = append(st.byPrice, column)
+		}
+		name := func(column int) string { return t.columns.types[t.columns.owner[column]].Name }
+		slices.SortFunc(st.byPrice, func(a, b int) int {
+			return cmp.Or(cmp.Compare(prices[a], prices[b]), strings.Compare(name(a), name(b)), cmp.Compare(a, b))
+		})
+	}
+	return st.byPrice
+}
+
+// byName is the columns in the order of their instance types' names.
+func (t *template) byName() []int {
+	if t.nameOrder == nil {
+		for column := range t.columns.owner {
+			t.nameOrder = append(t.nameOrder, column)
+		}
+		slices.SortStableFunc(t.nameOrder, func(a, b int) int {
+			return strings.Compare(t.columns.types[t.columns.owner[a]].Name, t.columns.types[t.columns.owner[b]].Name)
+		})
+	}
+	return t.nameOrder
+}
+
+// price is that of the cheapest candidate of cl.
+func (cl *claim) price() float64 {
+	st := cl.t.states[cl.state]
+	for _, column := range cl.t.byPrice(st) {
+		if cl.mask.has(column) {
+			return cl.t.prices(st)[column]
+		}
+	}
+	return math.Inf(1)
+}
