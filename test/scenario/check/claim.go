@@ -89,6 +89,9 @@ func (j *judge) launched(name string, c Claim, t *cloud.InstanceType) (price flo
 				j.fail("%s as %s in %s (%s): pod %s may not run there", name, t.Name, m.node.Labels[corev1.LabelTopologyZone],
 					m.node.Labels[v1.CapacityTypeLabelKey], pod.Name)
 			}
+			if !j.reaches(pod, m.node) {
+				j.fail("%s as %s in %s: pod %s cannot use its volumes there", name, t.Name, m.node.Labels[corev1.LabelTopologyZone], pod.Name)
+			}
 			if !bears(pod, m.node.Spec.Taints) {
 				j.fail("%s: pod %s does not tolerate its taints", name, pod.Name)
 			}

@@ -52,10 +52,14 @@ func (j *judge) placement(p Placement) {
 		if !wants(pod, stands) {
 			j.fail("pod %s may not run on %s", pod.Name, name)
 		}
+		if !j.reaches(pod, stands) {
+			j.fail("pod %s cannot use its volumes on %s", pod.Name, name)
+		}
 		if !bears(pod, stands.Spec.Taints) {
 			j.fail("pod %s does not tolerate the taints of %s", pod.Name, name)
 		}
 	}
+	j.attachments(p.Node, j.bound(p.Node), pods)
 	asked := sum(pods)
 	together := slices.Concat(j.bound(p.Node), j.missingDaemons(p.Node, stands), pods)
 	if what, clash := samePort(together); clash {
