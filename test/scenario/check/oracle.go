@@ -49,7 +49,7 @@ func (j *judge) fits(pod *corev1.Pod, pool *v1.NodePool) (string, bool) {
 		daemons := j.daemonsOnAny(possible)
 		asked := sum(append(daemons, pod))
 		for _, m := range possible {
-			if _, over := short(asked, m.allocatable); !over && wants(pod, m.node) {
+			if _, over := short(asked, m.allocatable); !over && wants(pod, m.node) && j.reaches(pod, m.node) {
 				return t.Name, true
 			}
 		}
