@@ -28,7 +28,7 @@ func Requirements(entries []v1.NodeSelectorRequirementWithMinValues, rules v1.La
 		}
 		reqs = append(reqs, r)
 	}
-	return requirement.NewSet(reqs...)
+	return requirement.Gather(reqs)
 }
 
 // Requirement translates one API requirement, such as a term of a pod's node affinity. The operator must have been
@@ -45,7 +45,7 @@ func LabelRequirements(labels map[string]string, rules v1.LabelRules) requiremen
 		key = rules.Normalize(key)
 		reqs = append(reqs, requirement.New(key, requirement.In, rules.NormalizeValue(key, value)))
 	}
-	return requirement.NewSet(reqs...)
+	return requirement.Gather(reqs)
 }
 
 // currentValues are values with deprecated ones replaced; the slice handed in is left alone.

@@ -20,7 +20,7 @@ func (t *Translator) expressions(list []corev1.NodeSelectorRequirement) requirem
 	for i, e := range list {
 		reqs[i] = cloud.Requirement(e.Key, e.Operator, e.Values, t.labels)
 	}
-	return requirement.NewSet(reqs...)
+	return requirement.Gather(reqs)
 }
 
 func requiredTerms(a *corev1.Affinity) []corev1.NodeSelectorTerm {

@@ -1,57 +1,151 @@
 package ingest
 
 import (
+	"encoding/binary"
 	"fmt"
-	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
+	"github.com/karpenter-anew/karpenter/internal/core/device"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
 // Catalog translates the instance types a provider lists.
 func (t *Translator) Catalog(types []*cloud.InstanceType) catalog.Catalog {
+	r := catalogReader{translator: t, sets: map[string]requirement.Set{}}
+	offerings := 0
+	for _, it := range types {
+		offerings += len(it.Offerings)
+	}
+	// What belongs to one list lives and dies together, so it is kept together.
+	r.offerings = make([]catalog.Offering, 0, offerings)
+	r.types = make([]catalog.InstanceType, len(types))
+	r.groups = make([]catalog.Group, len(types))
 	out := make(catalog.Catalog, len(types))
 	for i, it := range types {
-		out[i] = t.instanceType(it)
+		out[i] = &r.types[i]
+		r.groups[i].Allocatable = t.allocatable(it)
+		r.read(out[i], it, r.groups[i:i+1:i+1])
 	}
 	return out
 }
 
-func (t *Translator) instanceType(it *cloud.InstanceType) *catalog.InstanceType {
-	out := &catalog.InstanceType{
+// catalogReader translates one list of instance types. Offerings of different types that say the same share their
+// requirements, which later steps recognise by where they are in memory.
+type catalogReader struct {
+	translator *Translator
+	types      []catalog.InstanceType
+	groups     []catalog.Group
+	offerings  []catalog.Offering
+	sets       map[string]requirement.Set
+	scratch    []byte
+	devices    map[*cloud.DynamicResources]*device.Template
+}
+
+// read translates it into out. groups holds group 0.
+func (r *catalogReader) read(out *catalog.InstanceType, it *cloud.InstanceType, groups []catalog.Group) {
+	*out = catalog.InstanceType{
 		Name:         it.Name,
-		Requirements: cloud.Requirements(it.Requirements, t.labels),
-		Capacity:     t.Vector(it.Capacity),
-		Groups:       []catalog.Group{{Allocatable: t.Vector(it.Allocatable())}},
+		Requirements: cloud.Requirements(it.Requirements, r.translator.labels),
+		Capacity:     r.translator.Vector(it.Capacity),
+		Groups:       groups,
 		Attachable:   it.VolumeLimits,
+		Devices:      r.templateOf(it.DynamicResources),
 
 		PriceOverlaid: it.PriceOverlaid(), CapacityOverlaid: it.CapacityOverlaid,
 	}
-	groups := map[string]int{"": 0}
+	first := len(r.offerings)
+	var known map[string]int
 	for i := range it.Offerings {
 		o := &it.Offerings[i]
 		group := -1
 		if o.Launchable() {
-			overrides := ""
+			group = 0
 			if len(o.CapacityOverride)+len(o.OverheadOverride) > 0 {
-				overrides = fmt.Sprint(t.Vector(o.CapacityOverride), t.Vector(o.OverheadOverride))
+				if known == nil {
+					known = map[string]int{}
+				}
+				group = r.group(out, it, o, known)
 			}
-			known, ok := groups[overrides]
-			if !ok {
-				known = len(out.Groups)
-				groups[overrides] = known
-				out.Groups = append(out.Groups, catalog.Group{Allocatable: t.Vector(it.AllocatableOf(o))})
-			}
-			group = known
 		}
-		out.Offerings = append(out.Offerings, catalog.Offering{
-			Requirements:        cloud.Requirements(o.Requirements, t.labels),
+		r.offerings = append(r.offerings, catalog.Offering{
+			Requirements:        r.set(o.Requirements),
 			Price:               o.Price,
 			Available:           group >= 0,
 			ReservationCapacity: o.ReservationCapacity,
 			Group:               group,
 		})
 	}
-	out.Offerings = slices.Clip(out.Offerings)
-	return out
+	out.Offerings = r.offerings[first:len(r.offerings):len(r.offerings)]
+}
+
+// group is the number of the group for the overrides of o; known are those of the type so far.
+func (r *catalogReader) group(out *catalog.InstanceType, it *cloud.InstanceType, o *cloud.Offering, known map[string]int) int {
+	t := r.translator
+	overrides := fmt.Sprint(t.Vector(o.CapacityOverride), t.Vector(o.OverheadOverride))
+	group, ok := known[overrides]
+	if !ok {
+		group = len(out.Groups)
+		known[overrides] = group
+		out.Groups = append(out.Groups, catalog.Group{Allocatable: t.Vector(it.AllocatableOf(o))})
+	}
+	return group
+}
+
+// set translates the requirements of an offering, once each.
+func (r *catalogReader) set(entries []v1.NodeSelectorRequirementWithMinValues) requirement.Set {
+	id := r.scratch[:0]
+	for i := range entries {
+		e := &entries[i]
+		least := 0
+		if e.MinValues != nil {
+			least = *e.MinValues
+		}
+		id = binary.AppendVarint(appendString(appendString(id, e.Key), string(e.Operator)), int64(least))
+		id = appendStrings(id, e.Values)
+	}
+	r.scratch = id
+	set, ok := r.sets[string(id)]
+	if !ok {
+		set = cloud.Requirements(entries, r.translator.labels)
+		r.sets[string(id)] = set
+	}
+	return set
+}
+
+// hugePagesPrefix starts the names of resources that are taken out of ordinary memory.
+const hugePagesPrefix = "hugepages-"
+
+// allocatable is the vector of it.Allocatable(). That is worked out for every type of a catalogue, so where all amounts
+// are whole, which is nearly everywhere, integers do.
+func (t *Translator) allocatable(it *cloud.InstanceType) resource.Vector {
+	v := make(resource.Vector, resource.Nodes, resource.Nodes+len(it.Capacity))
+	hugePages := int64(-1)
+	for name, q := range it.Capacity {
+		i := t.resources.Index(string(name))
+		left, ok := exact(i, &q)
+		if !ok {
+			return t.Vector(it.Allocatable())
+		}
+		if strings.HasPrefix(string(name), hugePagesPrefix) {
+			hugePages = max(hugePages, 0) + left
+		}
+		if over, overhead := it.Overhead[name]; overhead {
+			taken, ok := exact(i, &over)
+			if !ok {
+				return t.Vector(it.Allocatable())
+			}
+			left -= taken
+		}
+		v = v.Set(i, left)
+	}
+	if _, ok := it.Capacity[corev1.ResourceMemory]; ok && hugePages >= 0 {
+		v[resource.Memory] = max(v[resource.Memory]-hugePages, 0)
+	}
+	return v
 }

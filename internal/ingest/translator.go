@@ -7,8 +7,10 @@ package ingest
 import (
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/device"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
@@ -22,6 +24,9 @@ type Translator struct {
 	shapes    interned[model.Shape]
 	pods      interned[model.Labels]
 	selectors interned[topology.Selector]
+	// selections are the kinds of device that claims ask for, compiled their selectors.
+	selections interned[device.Selection]
+	compiled   *dracel.Cache
 }
 
 // New is a translator for a cloud's label rules.
@@ -32,6 +37,9 @@ func New(labels v1.LabelRules) *Translator {
 		shapes:    newInterned[model.Shape](),
 		pods:      newInterned[model.Labels](),
 		selectors: newInterned[topology.Selector](),
+
+		selections: newInterned[device.Selection](),
+		compiled:   dracel.NewCache(expressionsKept, dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true}),
 	}
 }
 
@@ -51,13 +59,35 @@ func (t *Translator) Vector(list corev1.ResourceList) resource.Vector {
 	v := make(resource.Vector, resource.Nodes, resource.Nodes+len(list))
 	for name, q := range list {
 		i := t.resources.Index(string(name))
-		if i == resource.CPU {
-			v = v.Set(i, q.MilliValue())
-		} else {
-			v = v.Set(i, q.Value())
-		}
+		v = v.Set(i, amount(i, &q))
 	}
 	return v
+}
+
+// amount is q in the units of the vectors' entry i, rounded up.
+func amount(i int, q *apiresource.Quantity) int64 {
+	if i == resource.CPU {
+		return q.MilliValue()
+	}
+	return q.Value()
+}
+
+// mostExact is the largest amount that sums of a few can be worked out with in integers.
+const mostExact = 1 << 59
+
+// exact is amount, and whether it is fit for integer arithmetic: nothing had to be rounded, and it is not absurdly large.
+func exact(i int, q *apiresource.Quantity) (int64, bool) {
+	n, whole := q.AsInt64()
+	switch {
+	case i != resource.CPU:
+	case whole:
+		whole = n > -mostExact/1000 && n < mostExact/1000
+		n *= 1000
+	default:
+		n = q.MilliValue()
+		whole = q.Cmp(*apiresource.NewMilliQuantity(n, apiresource.DecimalSI)) == 0
+	}
+	return n, whole && n > -mostExact && n < mostExact
 }
 
 // ResourceList is v in API form, without zero amounts.

@@ -31,13 +31,37 @@ type Table struct {
 func NewTable() *Table {
 	t := &Table{index: map[string]int{}}
 	for _, name := range []string{"cpu", "memory", "pods", "ephemeral-storage", "nodes"} {
-		t.Index(name)
+		t.intern(name)
 	}
 	return t
 }
 
+// wellKnown is the index of a resource that every table knows.
+func wellKnown(name string) (int, bool) {
+	switch name {
+	case "cpu":
+		return CPU, true
+	case "memory":
+		return Memory, true
+	case "pods":
+		return Pods, true
+	case "ephemeral-storage":
+		return EphemeralStorage, true
+	case "nodes":
+		return Nodes, true
+	}
+	return 0, false
+}
+
 // Index is the index of name, which is added when it is new.
 func (t *Table) Index(name string) int {
+	if i, ok := wellKnown(name); ok {
+		return i
+	}
+	return t.intern(name)
+}
+
+func (t *Table) intern(name string) int {
 	t.mu.RLock()
 	i, ok := t.index[name]
 	t.mu.RUnlock()
