@@ -30,6 +30,8 @@ type InstanceType struct {
 	// VolumeLimits are how many volumes of each CSI driver an instance is expected to take, for as long as its drivers have
 	// not said it themselves. A driver that is missing here is not limited, as far as is known.
 	VolumeLimits map[string]int
+	// DynamicResources are the devices that drivers will publish; nil for none. Types with the same devices should share one.
+	DynamicResources *DynamicResources
 	// CapacityOverlaid says that a user corrected the capacity.
 	CapacityOverlaid bool
 }

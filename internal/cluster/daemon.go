@@ -81,7 +81,7 @@ func (s *Store) publishDaemon(namespace, name string) {
 	}
 	next := s.translator.DaemonSet(namespace, name, d.set.Spec.Template.Spec, live)
 	id := namespace + "/" + name
-	if before, ok := s.daemonSets.Get(id); ok && before.Shape == next.Shape {
+	if before, ok := s.daemonSets.Get(id); ok && before.Shape == next.Shape && before.UsesDevices == next.UsesDevices {
 		return
 	}
 	s.daemonSets.Put(id, next)

@@ -36,6 +36,8 @@ func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
 		Shape:         t.shared(shape),
 		Labels:        t.podLabels(pod),
 		Attachments:   volumes.attachments,
+		UsesDevices:   UsesDevices(&pod.Spec),
+		DeviceClaims:  DeviceClaims(pod),
 		Rejected:      volumes.trouble,
 		Terminating:   pod.DeletionTimestamp != nil,
 		Daemon:        podrules.OwnedByDaemonSet(pod),

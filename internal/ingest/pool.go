@@ -67,7 +67,7 @@ func (t *Translator) DaemonSet(namespace, name string, template corev1.PodSpec, 
 			setRequiredAffinity(&pod.Spec, terms)
 		}
 	}
-	return &model.DaemonSet{Namespace: namespace, Name: name, Shape: t.Shape(pod)}
+	return &model.DaemonSet{Namespace: namespace, Name: name, Shape: t.Shape(pod), UsesDevices: UsesDevices(&pod.Spec)}
 }
 
 func requiredAffinity(a *corev1.Affinity) *corev1.NodeSelector {

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -26,8 +27,9 @@ func (t *Translator) Batch(snapshot *model.Snapshot, options solve.Options) Batc
 	options.WellKnown, options.Custom = t.WellKnown, t.Custom
 	b := Batch{Problem: solve.Problem{
 		Resources:  snapshot.Resources.Names(),
-		DaemonSets: snapshot.DaemonSets.Sorted(),
+		DaemonSets: daemons(snapshot),
 		Namespaces: snapshot.Namespaces,
+		Devices:    snapshot.Devices,
 		Options:    options,
 	}}
 	for _, pod := range snapshot.Pending.Sorted() {
@@ -47,6 +49,15 @@ func (t *Translator) Batch(snapshot *model.Snapshot, options solve.Options) Batc
 	}
 	b.Problem.Others = b.Leaving
 	return b
+}
+
+// daemons are those that take room. Those that need devices cannot run anywhere while devices are ignored.
+func daemons(snapshot *model.Snapshot) []*model.DaemonSet {
+	all := snapshot.DaemonSets.Sorted()
+	if snapshot.Devices != nil || !slices.ContainsFunc(all, func(d *model.DaemonSet) bool { return d.UsesDevices }) {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(d *model.DaemonSet) bool { return d.UsesDevices })
 }
 
 // Unusable says why nothing may be launched from the pool; empty for pools that may be used.

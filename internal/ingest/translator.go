@@ -5,6 +5,8 @@
 package ingest
 
 import (
+	"sync"
+
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
@@ -26,7 +28,7 @@ type Translator struct {
 	selectors interned[topology.Selector]
 	// selections are the kinds of device that claims ask for, compiled their selectors.
 	selections interned[device.Selection]
-	compiled   *dracel.Cache
+	compiled   func() *dracel.Cache
 }
 
 // New is a translator for a cloud's label rules.
@@ -39,7 +41,9 @@ func New(labels v1.LabelRules) *Translator {
 		selectors: newInterned[topology.Selector](),
 
 		selections: newInterned[device.Selection](),
-		compiled:   dracel.NewCache(expressionsKept, dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true}),
+		compiled: sync.OnceValue(func() *dracel.Cache {
+			return dracel.NewCache(expressionsKept, dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true})
+		}),
 	}
 }
 

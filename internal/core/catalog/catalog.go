@@ -5,6 +5,7 @@
 package catalog
 
 import (
+	"github.com/karpenter-anew/karpenter/internal/core/device"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/core/volume"
@@ -25,6 +26,8 @@ type InstanceType struct {
 	Offerings []Offering
 	// Attachable is how many volumes of each driver a node of this type is expected to take.
 	Attachable volume.Limits
+	// Devices are those that drivers will publish on a node of this type; nil for none.
+	Devices *device.Template
 	// PriceOverlaid says that the price of some offering was corrected by a user, CapacityOverlaid that the capacity was.
 	// Neither has a bearing on where pods go; claims pass them on to the cloud.
 	PriceOverlaid, CapacityOverlaid bool

@@ -107,8 +107,8 @@ func (s *search) classify(claims []*Claim) ([]*Template, *Failure) {
 		switch {
 		case slices.ContainsFunc(s.open, func(c *Claim) bool { return c.Name == claim.Name }):
 		case claim.Allocation != nil:
-			if places := Places(claim.Allocation.Places); len(places) > 0 {
-				s.pinned = append(s.pinned, places)
+			if len(claim.Allocation.Places) > 0 {
+				s.pinned = append(s.pinned, claim.Allocation.Places)
 			}
 		case le != nil && le.owner == s.candidate.Owner:
 			kinds = slices.DeleteFunc(slices.Clone(kinds), func(k *Template) bool {

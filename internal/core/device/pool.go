@@ -38,7 +38,7 @@ func (s *Slice) places() []requirement.Set {
 	case len(s.Terms) == 0 && len(s.Counters) > 0:
 		return []requirement.Set{nil}
 	default:
-		return Places(s.Terms)
+		return s.Terms
 	}
 }
 

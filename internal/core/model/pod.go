@@ -26,6 +26,10 @@ type Pod struct {
 	Labels *Labels
 	// Attachments are the volumes that need a slot on the node, without repetition.
 	Attachments []volume.Attachment
+	// UsesDevices is set for pods with resource claims. DeviceClaims are those that exist or should, as namespace/name
+	// without repetition.
+	UsesDevices  bool
+	DeviceClaims []string
 	// Terminating is set once the pod is being deleted: it uses resources still and counts for no topology.
 	Terminating bool
 	// Virtual is set for pods that stand for headroom and do not exist: they come after all others.

@@ -23,4 +23,6 @@ type Pool struct {
 type DaemonSet struct {
 	Namespace, Name string
 	Shape           *Shape
+	// UsesDevices is set for daemons with resource claims.
+	UsesDevices bool
 }

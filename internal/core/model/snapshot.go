@@ -1,6 +1,9 @@
 package model
 
-import "github.com/karpenter-anew/karpenter/internal/core/resource"
+import (
+	"github.com/karpenter-anew/karpenter/internal/core/device"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
 
 // Snapshot is what is, at one moment.
 type Snapshot struct {
@@ -16,4 +19,24 @@ type Snapshot struct {
 	DaemonSets Index[*DaemonSet]
 	// Namespaces are the labels of every namespace, by name. The map is never changed.
 	Namespaces map[string]map[string]string
+	// Devices are nil while dynamic resource allocation is ignored.
+	Devices *Devices
+}
+
+// Devices is what drivers publish, and what claims want and have of it.
+type Devices struct {
+	// Slices by name.
+	Slices Index[*device.Slice]
+	// Claims by namespace/name.
+	Claims Index[*DeviceClaim]
+	// Usages by the name of the device.
+	Usages Index[*device.Usage]
+}
+
+// DeviceClaim is a resource claim with the pods it is reserved for.
+type DeviceClaim struct {
+	*device.Claim
+	// Pods are UIDs. PodsOnly is set when pods, and at least one, are all the claim is reserved for.
+	Pods     []string
+	PodsOnly bool
 }

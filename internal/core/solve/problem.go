@@ -38,7 +38,9 @@ type Problem struct {
 	Pools []*model.Pool
 	// DaemonSets take room on every node they match.
 	DaemonSets []*model.DaemonSet
-	Options    Options
+	// Devices are what claims of pods are allocated from; nil refuses pods with claims.
+	Devices *model.Devices
+	Options Options
 }
 
 // Options are the policies of a run.
