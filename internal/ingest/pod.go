@@ -26,7 +26,7 @@ func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
 	shape := t.shape(pod)
 	waits := podrules.Provisionable(pod)
 	volumes := t.volumes(pod, storage, waits)
-	shape.Reach = volumes.reach
+	shape.Reach, shape.Drivers = volumes.reach, volumes.drivers()
 	p := &model.Pod{
 		UID:           string(pod.UID),
 		Namespace:     pod.Namespace,

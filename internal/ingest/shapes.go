@@ -34,6 +34,7 @@ func identity(s *model.Shape) []byte {
 	for _, set := range s.Reach {
 		b = appendSet(b, set)
 	}
+	b = appendStrings(b, s.Drivers)
 	for _, t := range s.Tolerations {
 		exists := byte(0)
 		if t.Exists {

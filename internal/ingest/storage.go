@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"math"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -104,6 +105,16 @@ type podVolumes struct {
 	reach       []requirement.Set
 	attachments []volume.Attachment
 	trouble     string
+}
+
+// drivers are those of the attachments, sorted, as often as they occur.
+func (v podVolumes) drivers() []string {
+	var out []string
+	for _, a := range v.attachments {
+		out = append(out, a.Driver)
+	}
+	slices.Sort(out)
+	return out
 }
 
 // volumes translates the volumes of a pod. Those of a pod that waits are validated too.

@@ -283,6 +283,10 @@ func TestPodsOfOneWorkloadInOneZoneShareTheirShape(t *testing.T) {
 	if a.Shape == c.Shape {
 		t.Error("pods with volumes in different zones share a shape")
 	}
+	none, one, two := translator.PodWith(claimant(), storage), translator.PodWith(claimant("free"), storage), translator.PodWith(claimant("free", "ebs"), storage)
+	if none.Shape == one.Shape || one.Shape == two.Shape {
+		t.Error("pods that need different slots share a shape")
+	}
 }
 
 func TestAttachable(t *testing.T) {

@@ -75,6 +75,9 @@ type Shape struct {
 	// Reach are the alternatives of where all of the pod's volumes can be used, each a conjunction on node labels. They
 	// restrict the node, never the counting of topology, and are never given up. Empty means anywhere.
 	Reach []requirement.Set
+	// Drivers are the drivers of the pod's volumes, sorted, one entry for each volume that needs a slot on the node: pods
+	// that differ in them are not refused by the same nodes.
+	Drivers []string
 	// Spreads are the topology spread constraints, wishes included, in the pod's order.
 	Spreads []topology.Spread
 	// Affinities are the terms of pod affinity and anti-affinity, heaviest first.
