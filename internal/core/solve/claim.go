@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/karpenter-anew/karpenter/internal/core/device"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
@@ -25,6 +26,8 @@ type claim struct {
 	lowered map[int]int
 	// held are the reservations that the claim may be launched from.
 	held []int
+	// devices is the claim's name among those who hold devices; empty while it holds none.
+	devices string
 	// charged is what the pool's limits were reduced by for this claim.
 	charged []int64
 }
@@ -65,6 +68,8 @@ type offer struct {
 	pods  int
 	// lowered are the demands for distinct values as they would be.
 	lowered map[int]int
+	// allotment is what the pods' claims would get; nil for pods without any.
+	allotment *device.Allotment
 	// putOff is set when nothing is offered because others hold the reservations that the claim could be launched from.
 	putOff bool
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/karpenter-anew/karpenter/internal/core/device"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
@@ -15,6 +16,8 @@ type class struct {
 	shape *model.Shape
 	// needs are the resources with a request above zero.
 	needs []need
+	// claims are what the pods want of devices.
+	claims []*device.Claim
 	// alternatives are required affinity without preferences; daemons are judged by these.
 	alternatives []*conjunction
 	// stages are the forms of the question in order of trial, from all wishes granted to none.
@@ -83,6 +86,7 @@ type classes struct {
 	daemons map[*model.Shape]*class
 	byTerms map[string]*conjunction
 	options Options
+	devices *devices
 	// soft is set when some taint in the problem is PreferNoSchedule: only then is there a last stage.
 	soft bool
 	// templates is the number of templates.
@@ -93,15 +97,17 @@ type classes struct {
 type ask struct {
 	shape      *model.Shape
 	membership *membership
+	claims     string
 }
 
 // of is the class of a pod.
 func (cs *classes) of(p *model.Pod) *class {
-	key := ask{p.Shape, cs.groups.membership(p)}
+	key := ask{p.Shape, cs.groups.membership(p), strings.Join(p.DeviceClaims, " ")}
 	if c, ok := cs.byAsk[key]; ok {
 		return c
 	}
 	c := cs.bare(p.Shape)
+	c.claims = cs.devices.of(p)
 	c.members, c.guards = key.membership.members, cs.groups.of(p.Shape).guards
 	for _, g := range key.membership.avoid {
 		if g.host {

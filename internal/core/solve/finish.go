@@ -16,7 +16,7 @@ func (s *solver) plan() Plan {
 	var p Plan
 	for _, t := range s.targets.list {
 		if len(t.pods) > 0 {
-			p.Placements = append(p.Placements, Placement{Node: t.node, Pods: t.pods})
+			p.Placements = append(p.Placements, Placement{Node: t.node, Pods: t.pods, Devices: s.outcomesOn(t)})
 		}
 	}
 	menus := menus{limit: s.problem.Options.maxInstanceTypes(), custom: s.problem.Options.Custom, known: map[menuKey]*menu{}}

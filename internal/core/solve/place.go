@@ -181,6 +181,9 @@ func (s *solver) move(c *class, st *stage, machine int, pods []*model.Pod) int {
 	if n = t.volumes.fits(pods[:n]); n == 0 {
 		return 0
 	}
+	if len(c.claims) > 0 && !s.provide(machine, c.claims) {
+		return 0
+	}
 	t.take(c, pods[:n])
 	if c.counted() {
 		s.record(c, s.targetSite(machine), n)
@@ -223,11 +226,12 @@ func (s *solver) admit(c *class, st *stage, o option, number int, pods []*model.
 	if n == 0 {
 		return 0
 	}
-	got := cl.considerAny(c, o.forms, n)
+	got := s.offer(cl, number, c, o.forms, n)
 	if got.pods == 0 {
 		return 0
 	}
 	cl.put(c, st, got, pods[:got.pods])
+	s.settleDevices(cl, number, got)
 	cl.t.limits.charge(cl)
 	cl.t.reservations.update(cl)
 	if c.counted() {
@@ -264,11 +268,12 @@ func (s *solver) tryLaunch(t *template, c *class, st *stage, o option, pods []*m
 	}
 	machine := len(s.targets.list) + len(s.claims)
 	cl := t.open(t.within(t.states[t.root].mask))
-	got := cl.considerAny(c, o.forms, min(len(pods), c.hostRoom(st, machine)))
+	got := s.offer(cl, len(s.claims), c, o.forms, min(len(pods), c.hostRoom(st, machine)))
 	if got.pods == 0 {
 		return got
 	}
 	cl.put(c, st, got, pods[:got.pods])
+	s.settleDevices(cl, len(s.claims), got)
 	cl.t.limits.charge(cl)
 	cl.t.reservations.update(cl)
 	s.claims = append(s.claims, cl)

@@ -20,6 +20,8 @@ type Plan struct {
 	PutOff []*model.Pod
 	// Undecided are pods the run did not get to before it was stopped.
 	Undecided []*model.Pod
+	// Zones counts the pending pods by the zones that were open to them at the start.
+	Zones []ZoneCount
 	// Barren are pools whose own requirements leave nothing to launch, whatever the pod.
 	Barren []BarrenPool
 }

@@ -21,6 +21,7 @@ type solver struct {
 	empty   []*model.Pool
 	targets *targets
 	claims  []*claim
+	devices *devices
 	refused []run
 	// putOff are pods that wait for a reservation, left those that the run did not get to.
 	putOff, left []*model.Pod
@@ -34,13 +35,15 @@ type run struct {
 
 // Solve answers where the pods of the problem should go.
 func Solve(p Problem) Plan {
+	p, barred := gate(p)
 	s := compile(p)
+	zones := s.zones()
 	s.placeAll(s.queue())
 	refusals := s.refusals()
 	s.rightSize()
 	plan := s.plan()
-	plan.Unschedulable = append(plan.Unschedulable, refusals...)
-	plan.Barren = s.barren()
+	plan.Unschedulable = append(plan.Unschedulable, append(refusals, barred...)...)
+	plan.Barren, plan.Zones = s.barren(), zones
 	return plan
 }
 
@@ -75,9 +78,10 @@ func compile(p Problem) *solver {
 		options:   p.Options,
 		soft:      anySoftTaint(p),
 		templates: len(pools),
+		devices:   newDevices(p),
 	}
 	cs.groups = newGroups(cs, p)
-	s := &solver{problem: p, classes: cs, groups: cs.groups, domains: newDomains(u)}
+	s := &solver{problem: p, classes: cs, groups: cs.groups, domains: newDomains(u), devices: cs.devices}
 	daemons := make([]*class, 0, len(p.DaemonSets))
 	for _, d := range sortedDaemons(p.DaemonSets) {
 		daemons = append(daemons, cs.daemon(d.Shape))
@@ -98,6 +102,7 @@ func compile(p Problem) *solver {
 	newReservations(p, s.templates)
 	s.targets = newTargets(p.Nodes, u)
 	s.targets.reserveDaemons(daemons)
+	s.expect()
 	s.seed()
 	return s
 }

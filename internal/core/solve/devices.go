@@ -1,0 +1,426 @@
+package solve
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
+	"github.com/karpenter-anew/karpenter/internal/core/device"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/reason"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+// devices is what a run knows about devices; nil when no pod uses any.
+//
+// Pods with claims of their own are classes of their own, so a class has one set of claims. What its claims get is decided
+// for one machine at a time: after labels, taints, ports and room, before topology is counted.
+type devices struct {
+	ledger *device.Ledger
+	claims map[string]*device.Claim
+	// kinds are the distinct sets of devices of each catalog, in its order, with the columns that have them.
+	kinds map[*columns][]deviceKind
+	// failures are what stood in the way of a class at a template, the first time.
+	failures map[*class]map[*template]reason.Reason
+	// coming are the sets of devices that a machine on its way may bring.
+	coming map[*target][]*device.Template
+}
+
+// deviceKind is columns whose machines come with the same devices.
+type deviceKind struct {
+	template *device.Template
+	columns  bitset
+}
+
+// gate takes pods out of p that cannot be asked about: those with claims while devices are ignored, and those with claims
+// that do not exist.
+func gate(p Problem) (Problem, []Refusal) {
+	if !slices.ContainsFunc(p.Pods, func(pod *model.Pod) bool { return pod.UsesDevices }) {
+		return p, nil
+	}
+	var order []reason.Reason
+	refused := map[string][]*model.Pod{}
+	var asked []*model.Pod
+	for _, pod := range p.Pods {
+		why, ok := p.barred(pod)
+		if ok {
+			asked = append(asked, pod)
+			continue
+		}
+		if _, known := refused[why.Claim]; !known {
+			order = append(order, why)
+		}
+		refused[why.Claim] = append(refused[why.Claim], pod)
+	}
+	p.Pods = asked
+	slices.SortFunc(order, func(a, b reason.Reason) int { return strings.Compare(a.Claim, b.Claim) })
+	out := make([]Refusal, len(order))
+	for i, why := range order {
+		slices.SortFunc(refused[why.Claim], func(a, b *model.Pod) int { return strings.Compare(a.UID, b.UID) })
+		out[i] = Refusal{Pods: refused[why.Claim], Reasons: reason.Reasons{why}}
+	}
+	return p, out
+}
+
+// barred is why the claims of a pod cannot be looked at; ok when they can.
+func (p Problem) barred(pod *model.Pod) (why reason.Reason, ok bool) {
+	if !pod.UsesDevices {
+		return reason.Reason{}, true
+	}
+	if p.Devices == nil {
+		return reason.Reason{Code: reason.DevicesIgnored}, false
+	}
+	for _, name := range pod.DeviceClaims {
+		if _, exists := p.Devices.Claims.Get(name); !exists {
+			return reason.Reason{Code: reason.DeviceClaimMissing, Claim: name}, false
+		}
+	}
+	return reason.Reason{}, true
+}
+
+// newDevices is the state of a run's devices before anything is placed. Devices of nodes count once the node is ready for
+// work; those that leaving pods alone hold are free.
+func newDevices(p Problem) *devices {
+	uses := func(pod *model.Pod) bool { return len(pod.DeviceClaims) > 0 }
+	if p.Devices == nil || !slices.ContainsFunc(p.Pods, uses) {
+		return nil
+	}
+	usable, leaves := map[string]bool{}, map[string]bool{}
+	for _, n := range p.Nodes {
+		usable[n.NodeName] = n.Initialized
+	}
+	for _, pod := range p.Pods {
+		leaves[pod.UID] = pod.Node != ""
+	}
+	leaving := func(uid string) bool { return leaves[uid] }
+	inventory := device.NewInventory(p.Devices.Slices.Sorted(), func(node string) bool { return usable[node] })
+	d := &devices{
+		ledger:   device.NewLedger(inventory, device.NewTaken(p.Devices.Usages.Sorted(), leaving)),
+		claims:   map[string]*device.Claim{},
+		kinds:    map[*columns][]deviceKind{},
+		failures: map[*class]map[*template]reason.Reason{},
+		coming:   map[*target][]*device.Template{},
+	}
+	for name, claim := range p.Devices.Claims.All() {
+		d.claims[name] = claim.Claim
+		if claim.Allocation != nil && claim.PodsOnly && !slices.ContainsFunc(claim.Pods, func(uid string) bool { return !leaving(uid) }) {
+			// Its pods move, and it is allocated again where they go.
+			free := *claim.Claim
+			free.Allocation = nil
+			d.claims[name] = &free
+		}
+	}
+	return d
+}
+
+// of is the claims of a pod.
+func (d *devices) of(p *model.Pod) []*device.Claim {
+	if d == nil || len(p.DeviceClaims) == 0 {
+		return nil
+	}
+	out := make([]*device.Claim, 0, len(p.DeviceClaims))
+	for _, name := range p.DeviceClaims {
+		if claim := d.claims[name]; claim != nil {
+			out = append(out, claim)
+		}
+	}
+	return out
+}
+
+// kindsOf are the distinct sets of devices of a catalog.
+func (d *devices) kindsOf(c *columns) []deviceKind {
+	if known, ok := d.kinds[c]; ok {
+		return known
+	}
+	var out []deviceKind
+	for column := range c.len() {
+		template := c.types[c.owner[column]].Devices
+		i := slices.IndexFunc(out, func(k deviceKind) bool { return k.template == template })
+		if i < 0 {
+			i = len(out)
+			out = append(out, deviceKind{template, newBitset(c.len())})
+		}
+		out[i].columns.set(column)
+	}
+	d.kinds[c] = out
+	return out
+}
+
+// among are the sets of devices that the columns in mask may come with.
+func (d *devices) among(c *columns, mask bitset) []*device.Template {
+	var out []*device.Template
+	for _, k := range d.kindsOf(c) {
+		if k.columns.meets(mask) {
+			out = append(out, k.template)
+		}
+	}
+	return out
+}
+
+// having are the columns that come with one of the sets of devices.
+func (d *devices) having(c *columns, templates []*device.Template) bitset {
+	out := newBitset(c.len())
+	for _, k := range d.kindsOf(c) {
+		if slices.Contains(templates, k.template) {
+			out.or(k.columns)
+		}
+	}
+	return out
+}
+
+// expect notes which devices the machines on their way will bring. A machine that is not launched may still become of any of
+// several types. Pods that have their place on such a machine hold devices of it, whatever the cluster has given them since:
+// what it publishes counts only once it is ready for work.
+func (s *solver) expect() {
+	d := s.devices
+	if d == nil {
+		return
+	}
+	types := map[string]map[string]*catalog.InstanceType{}
+	for _, pool := range s.problem.Pools {
+		types[pool.Name] = map[string]*catalog.InstanceType{}
+		for _, it := range pool.Catalog {
+			types[pool.Name][it.Name] = it
+		}
+	}
+	for i, t := range s.targets.list {
+		if t.node.Initialized || !t.node.Managed {
+			continue
+		}
+		for _, name := range t.node.Requirements.Get(instanceTypeKey).Values() {
+			var template *device.Template
+			if it := types[t.node.Pool][name]; it != nil {
+				template = it.Devices
+			}
+			if !slices.Contains(d.coming[t], template) {
+				d.coming[t] = append(d.coming[t], template)
+			}
+		}
+		for _, pod := range t.node.Pods {
+			if claims := d.held(t.node, pod); len(claims) > 0 {
+				s.provide(i, claims)
+			}
+		}
+	}
+}
+
+// held are the claims of a pod on a starting node that take devices of that node.
+func (d *devices) held(n *model.Node, pod *model.Pod) []*device.Claim {
+	claims := d.of(pod)
+	for i, claim := range claims {
+		if claim.Allocation == nil {
+			continue
+		}
+		onIt := slices.ContainsFunc(claim.Allocation.Places, func(place requirement.Set) bool {
+			return place.Has(device.NodeKey) && place.Get(device.NodeKey).Has(n.NodeName)
+		})
+		if onIt {
+			free := *claim
+			free.Allocation = nil
+			claims[i] = &free
+		}
+	}
+	return claims
+}
+
+// provide gives claims devices on a machine that exists, if it can. A machine that may still become of several types has to
+// be able to give them as any of these.
+func (s *solver) provide(machine int, claims []*device.Claim) bool {
+	t := s.targets.list[machine]
+	kinds := s.devices.coming[t]
+	if len(kinds) == 0 {
+		kinds = []*device.Template{nil}
+	}
+	a, failure := s.devices.ledger.Allocate(device.Candidate{
+		Owner:        t.node.ID,
+		Node:         t.node.NodeName,
+		Requirements: t.node.Requirements,
+		Fixed:        true,
+		Kinds:        kinds,
+	}, claims, s.patience())
+	if failure != nil || len(a.Kinds) < len(kinds) {
+		return false
+	}
+	s.devices.ledger.Commit(t.node.ID, a)
+	return true
+}
+
+// patience tells when one search for devices has taken long enough.
+func (s *solver) patience() func() bool {
+	if s.problem.Options.Patience == nil {
+		return nil
+	}
+	return s.problem.Options.Patience()
+}
+
+// offer is what claim number number, open or about to be, would become by taking pods of the class.
+func (s *solver) offer(cl *claim, number int, c *class, forms []*conjunction, n int) offer {
+	if len(c.claims) == 0 {
+		return cl.considerAny(c, forms, n)
+	}
+	var got offer
+	for _, form := range forms {
+		if got = s.offerDevices(cl, number, c, form, n); got.pods > 0 {
+			break
+		}
+	}
+	return got
+}
+
+// offerDevices is the offer for one form: devices first, from the labels as the pods and their volumes narrow them; then
+// everything else, with what the devices add and the types that come with them.
+func (s *solver) offerDevices(cl *claim, number int, c *class, form *conjunction, n int) offer {
+	to := cl.t.step(cl.state, form)
+	if to == refused {
+		return offer{}
+	}
+	next := cl.t.states[to]
+	counts, most := cl.counts(c, cl.mask.and(next.mask), 1)
+	if most == 0 {
+		return offer{}
+	}
+	fits := pick(cl.mask.and(next.mask), counts, 1)
+	owner, d := claimOwner(number), s.devices
+	before := cl.t.requirements(next)
+	a, failure := d.ledger.Allocate(device.Candidate{
+		Owner:        owner,
+		Requirements: before,
+		Kinds:        d.ledger.Kinds(owner, d.among(cl.t.columns, fits)),
+		Undefined:    s.problem.Options.WellKnown,
+		Accepts: func(kind *device.Template, narrowed requirement.Set) bool {
+			then := cl.t.step(to, s.classes.intern(added(before, narrowed)))
+			return then != refused && d.having(cl.t.columns, []*device.Template{kind}).meets(fits.and(cl.t.states[then].mask))
+		},
+	}, c.claims, s.patience())
+	if failure != nil {
+		d.note(c, cl.t, whyNoDevices(failure, before))
+		return offer{}
+	}
+	if more := added(before, a.Requirements); len(more) > 0 {
+		form = s.classes.intern(form.set.And(more))
+	}
+	trial := *cl
+	trial.mask = cl.mask.and(d.having(cl.t.columns, a.Kinds))
+	got := trial.consider(c, form, n)
+	if got.pods == 0 && !got.putOff {
+		d.note(c, cl.t, reason.Reason{Code: reason.NoInstanceTypeWithDevices})
+	}
+	got.allotment = &a
+	return got
+}
+
+// added is what after says that before does not.
+func added(before, after requirement.Set) requirement.Set {
+	var out requirement.Set
+	for _, r := range after {
+		if !before.Has(r.Key) || !before.Get(r.Key).Equal(r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func claimOwner(number int) string { return fmt.Sprintf("%s-%04d", newHostname, number) }
+
+// settleDevices makes an accepted offer binding, and gives back what the claim held for types that it cannot become any
+// more.
+func (s *solver) settleDevices(cl *claim, number int, got offer) {
+	if got.allotment != nil {
+		s.devices.ledger.Commit(claimOwner(number), *got.allotment)
+		cl.devices = claimOwner(number)
+	}
+	if cl.devices != "" {
+		s.devices.ledger.Keep(cl.devices, s.devices.among(cl.t.columns, cl.mask))
+	}
+}
+
+// note keeps the first thing that stood in the way of a class at a template.
+func (d *devices) note(c *class, t *template, why reason.Reason) {
+	if d.failures[c] == nil {
+		d.failures[c] = map[*template]reason.Reason{}
+	}
+	if _, known := d.failures[c][t]; !known {
+		d.failures[c][t] = why
+	}
+}
+
+// whyNoDevices words a failure for a machine with these labels.
+func whyNoDevices(f *device.Failure, have requirement.Set) reason.Reason {
+	for _, conflict := range have.Conflicts(f.Place, func(string) bool { return false }) {
+		if conflict.Undefined {
+			conflict.Have = requirement.New(conflict.Key, requirement.DoesNotExist)
+		}
+		return reason.Reason{Code: reason.DevicesUnreachable, Conflict: conflict}
+	}
+	return reason.Reason{Code: reason.DevicesUnavailable, Devices: f.Text}
+}
+
+// oneDriverSet cuts a claim's candidates, cheapest first, to those whose machines bring devices of the same drivers as the
+// cheapest: the node counts as ready when these drivers have published, and would wait for ever for one that it does not
+// have. Candidates that are needed for variety stay.
+func (s *solver) oneDriverSet(cl *claim, menu []item) []item {
+	if cl.devices == "" {
+		return menu
+	}
+	drivers := map[*device.Template][]string{}
+	of := func(i item) []string {
+		kind := cl.t.columns.types[cl.t.columns.owner[i.column]].Devices
+		if _, known := drivers[kind]; !known {
+			drivers[kind] = s.devices.drivers(cl.devices, kind)
+		}
+		return drivers[kind]
+	}
+	same := slices.DeleteFunc(slices.Clone(menu), func(i item) bool { return !slices.Equal(of(i), of(menu[0])) })
+	if len(cl.unmet(cl.t.states[cl.state], columnsOf(same, cl.t.columns.len()))) > 0 {
+		return menu
+	}
+	return same
+}
+
+// drivers are those whose devices the machine brings, as a kind of machine, sorted.
+func (d *devices) drivers(owner string, kind *device.Template) []string {
+	var out []string
+	for _, o := range d.ledger.Outcomes(owner, kind) {
+		for _, g := range o.Grants {
+			if g.Template {
+				out = append(out, g.Device.Driver)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// driversOf are those of all candidates of a claim.
+func (s *solver) driversOf(cl *claim, menu []item) []string {
+	if cl.devices == "" {
+		return nil
+	}
+	var out []string
+	for _, kind := range s.devices.among(cl.t.columns, columnsOf(menu, cl.t.columns.len())) {
+		out = append(out, s.devices.drivers(cl.devices, kind)...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// outcomes is what the claims on a machine get if it becomes of a type with these devices.
+func (s *solver) outcomes(owner string, kind *device.Template) []device.Outcome {
+	if s.devices == nil || owner == "" {
+		return nil
+	}
+	return s.devices.ledger.Outcomes(owner, kind)
+}
+
+// outcomesOn is what the claims placed on a machine that exists get.
+func (s *solver) outcomesOn(t *target) []device.Outcome {
+	if s.devices == nil {
+		return nil
+	}
+	var kind *device.Template
+	if coming := s.devices.coming[t]; len(coming) > 0 {
+		kind = coming[0]
+	}
+	return s.outcomes(t.node.ID, kind)
+}

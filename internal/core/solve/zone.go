@@ -1,0 +1,101 @@
+package solve
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+const zoneLabel = "topology.kubernetes.io/zone"
+
+// Zones that are not one zone.
+const (
+	// ZoneFlexible stands for several zones, or any.
+	ZoneFlexible = "flexible"
+	// ZoneNone stands for no zone at all.
+	ZoneNone = "none"
+)
+
+// ZoneCount is how many pending pods can run in one zone only, in several (ZoneFlexible) or in none (ZoneNone).
+type ZoneCount struct {
+	Zone string
+	Pods int
+}
+
+// zones counts the pending pods by the zones that are left to them before anything is placed, sorted by zone: what they
+// demand, what their volumes demand, and what required topology leaves. Source: scheduling specification, effective-zone
+// metric.
+func (s *solver) zones() []ZoneCount {
+	byClass := map[*class]string{}
+	counts := map[string]int{}
+	for _, p := range s.problem.Pods {
+		if p.Node != "" || p.Virtual {
+			continue
+		}
+		c := s.classes.of(p)
+		zone, ok := byClass[c]
+		if !ok {
+			zone = s.zoneOf(c)
+			byClass[c] = zone
+		}
+		counts[zone]++
+	}
+	out := make([]ZoneCount, 0, len(counts))
+	for _, zone := range slices.Sorted(maps.Keys(counts)) {
+		out = append(out, ZoneCount{zone, counts[zone]})
+	}
+	return out
+}
+
+func (s *solver) zoneOf(c *class) string {
+	zone := c.alternatives[0].set.Get(zoneLabel)
+	if within, ok := reachable(c.shape.Reach); ok {
+		zone = zone.Intersect(within)
+	}
+	if key, ok := s.classes.u.index[zoneLabel]; ok {
+		zone = s.leftByTopology(c, key, zone)
+	}
+	switch {
+	case zone.Operator() == requirement.DoesNotExist:
+		return ZoneNone
+	case zone.Operator() == requirement.In && zone.Len() == 1:
+		return zone.Values()[0]
+	}
+	return ZoneFlexible
+}
+
+// reachable is the zones in which some alternative can be used; not ok when one of them can be used anywhere.
+func reachable(alternatives []requirement.Set) (requirement.Requirement, bool) {
+	var names []string
+	for _, alternative := range alternatives {
+		zone := alternative.Get(zoneLabel)
+		if zone.Operator() != requirement.In {
+			return requirement.Requirement{}, false
+		}
+		names = append(names, zone.Values()...)
+	}
+	return requirement.New(zoneLabel, requirement.In, names...), len(alternatives) > 0
+}
+
+// leftByTopology is the part of zone in which every required group on the zone label, and everybody who keeps the class
+// away, leaves room.
+func (s *solver) leftByTopology(c *class, key int, zone requirement.Requirement) requirement.Requirement {
+	st := &stage{strict: c.alternatives[0]}
+	for _, g := range s.groups.of(c.shape).required {
+		st.bind(c, g)
+	}
+	within := s.domains.allowed(key, st.strict)
+	bearings := s.bearings(st, key, within)
+	blocked := c.blocked(key)
+	if len(bearings) == 0 && len(blocked) == 0 {
+		return zone
+	}
+	var left []string
+	for d, name := range s.domains.of(key).names {
+		if room, _ := roomIn(bearings, d, within); room > 0 && !slices.Contains(blocked, d) {
+			left = append(left, name)
+		}
+	}
+	return zone.Intersect(requirement.New(zoneLabel, requirement.In, left...))
+}
