@@ -57,7 +57,7 @@ internal/overlay < API, cloud, internal/core/requirement
 
 # floor 4: what is
 internal/cluster < API, CORE, cloud, internal/ingest, internal/observe
-internal/simulation < API, CORE, cloud, internal/ingest, internal/cluster
+internal/simulation < API, CORE, cloud, internal/ingest, internal/overlay, internal/cluster
 internal/simulation/report < API, CORE, internal/simulation
 
 # floor 5: what happens

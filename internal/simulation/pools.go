@@ -12,12 +12,13 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/ingest"
 )
 
 // usablePools are the pools that may launch, with what they may launch; the others are noted with the reason.
-func (w *world) usablePools(ctx context.Context) ([]*model.Pool, error) {
+func (w *world) usablePools(ctx context.Context, provider cloud.Provider) ([]*model.Pool, error) {
 	catalogs := ingest.NewCatalogs(w.translator)
 	var out []*model.Pool
 	for _, name := range slices.Sorted(maps.Keys(w.pools)) {
@@ -30,7 +31,7 @@ func (w *world) usablePools(ctx context.Context) ([]*model.Pool, error) {
 			w.skip(name, unusable)
 			continue
 		}
-		types, err := w.cloud.Provider.InstanceTypes(ctx, pool)
+		types, err := provider.InstanceTypes(ctx, pool)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

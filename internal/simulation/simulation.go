@@ -27,6 +27,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -59,6 +60,8 @@ type Result struct {
 	Skipped []SkippedPool
 	// Idle are pods that are on no node and do not wait for one either.
 	Idle []IdlePod
+	// LeftOut are overlays that are not in force.
+	LeftOut []OverlayLeftOut
 
 	owners    map[string]Owner // by pod UID
 	templates map[string]map[string]string
@@ -71,7 +74,8 @@ type SkippedPool struct{ Name, Why string }
 // not unrolled into pods have no bearing. The objects are not changed.
 func Run(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Options) (Result, error) {
 	w := gather(objects, c)
-	pools, err := w.usablePools(ctx)
+	provider, leftOut := w.provider(ctx)
+	pools, err := w.usablePools(ctx, provider)
 	if err != nil {
 		return Result{}, err
 	}
@@ -100,6 +104,7 @@ func Run(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Optio
 		Rejected:  append(batch.Rejected, lost...),
 		Skipped:   w.skipped,
 		Idle:      w.idle(),
+		LeftOut:   leftOut,
 		owners:    w.owners(),
 		templates: map[string]map[string]string{},
 	}
@@ -129,6 +134,7 @@ type world struct {
 	// deployments are those that stand for themselves.
 	deployments map[types.UID]bool
 	budgets     []policyv1.PodDisruptionBudget
+	overlays    []*v1alpha1.NodeOverlay
 	skipped     []SkippedPool
 }
 
@@ -159,6 +165,8 @@ func (w *world) add(o client.Object) {
 	switch o := o.(type) {
 	case *v1.NodePool:
 		w.pools[o.Name] = o.DeepCopy()
+	case *v1alpha1.NodeOverlay:
+		w.overlays = append(w.overlays, o)
 	case *v1.NodeClaim:
 		w.store.UpdateNodeClaim(o)
 	case *corev1.Node:

@@ -17,7 +17,8 @@ import (
 
 // Text renders the answer for people and for comparison. Launches come in the order in which they were planned, alike
 // ones merged; a launch shows its cheapest instance type, how many others would do, what the pods narrowed beyond what
-// the pool says ("where"), and the labels that the node gets beyond those of the template ("labels").
+// the pool says ("where"), the labels that the node gets beyond those of the template ("labels"), and what NodeOverlays
+// changed about its instance types ("overlaid").
 //
 //	launch default: c-2x-amd64-linux (or 23 others) $0.0378/h, 3 pods: web (3)
 //	  requests cpu 1500m, memory 768Mi, pods 3
@@ -27,6 +28,7 @@ import (
 //	  default: no instance type has enough resources
 //	ignore web (1): node selector term with matchFields is not supported
 //	skip spare: it is not ready: KWOKNodeClass "spare" does not exist
+//	leave out cheap: conflict with another overlay
 //	total 1 node, $0.0378/h
 func (r Result) Text() string {
 	var blocks tally
@@ -53,6 +55,9 @@ func (r Result) Text() string {
 	}
 	for _, s := range r.Skipped {
 		fmt.Fprintf(&b, "skip %s: %s\n", s.Name, s.Why)
+	}
+	for _, o := range r.LeftOut {
+		fmt.Fprintf(&b, "leave out %s: %s\n", o.Name, o.Why)
 	}
 	fmt.Fprintf(&b, "total %s, $%.4f/h\n", plural(len(r.Plan.Claims), "node"), r.Plan.Price())
 	return b.String()
@@ -86,6 +91,9 @@ func (r Result) launch(c solve.Claim) string {
 	fmt.Fprintf(&b, "launch %s%s: %s%s $%.4f/h, %s: %s\n", c.Pool, timesMark, c.InstanceTypes[0], others, c.Price,
 		plural(len(c.Pods), "pod"), r.group(c.Pods))
 	fmt.Fprintf(&b, "  requests %s\n", r.amounts(c.Requests))
+	if overlaid := overlaid(c); overlaid != "" {
+		fmt.Fprintf(&b, "  overlaid %s\n", overlaid)
+	}
 	if narrowed := r.Narrowed(c); len(narrowed) > 0 {
 		fmt.Fprintf(&b, "  where %s\n", narrowed)
 	}
@@ -98,6 +106,18 @@ func (r Result) launch(c solve.Claim) string {
 		fmt.Fprintf(&b, "  labels %s\n", strings.Join(labels, ", "))
 	}
 	return b.String()
+}
+
+// overlaid says what NodeOverlays changed about the candidates of a claim.
+func overlaid(c solve.Claim) string {
+	var parts []string
+	if c.PriceOverlaid {
+		parts = append(parts, "price")
+	}
+	if c.CapacityOverlaid {
+		parts = append(parts, "capacity")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Labels is the labels that the claim's node gets beyond those of its pool's template.

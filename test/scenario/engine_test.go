@@ -171,12 +171,13 @@ func deepCopies(objects []client.Object) []client.Object {
 func subject(t *testing.T, objects []client.Object, c cloud.Cloud, r simulation.Result) check.Subject {
 	t.Helper()
 	s := check.Subject{Objects: objects, Types: map[string][]*cloud.InstanceType{}, WellKnown: c.Labels.WellKnown}
+	provider := simulation.Corrected(context.Background(), objects, c)
 	for _, o := range objects {
 		pool, ok := o.(*v1.NodePool)
 		if !ok || slices.ContainsFunc(r.Skipped, func(s simulation.SkippedPool) bool { return s.Name == pool.Name }) {
 			continue
 		}
-		types, err := c.Provider.InstanceTypes(context.Background(), pool)
+		types, err := provider.InstanceTypes(context.Background(), pool)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -171,6 +171,13 @@ func (b builder) notes(r Report, extras Extras) []string {
 		}
 		out = append(out, fmt.Sprintf("%s %q is not described; it is assumed to exist and %s", a.Kind, a.Name, state))
 	}
+	for _, o := range b.LeftOut {
+		why := o.Why
+		if o.With != "" {
+			why += fmt.Sprintf(": %q", o.With)
+		}
+		out = append(out, fmt.Sprintf("NodeOverlay %q is not in force: %s", o.Name, why))
+	}
 	if len(b.Problem.Pools)+len(b.Skipped) == 0 {
 		out = append(out, "no NodePool is described, so no node can be launched")
 	}

@@ -1,0 +1,54 @@
+package simulation
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/overlay"
+)
+
+// OverlayLeftOut is a NodeOverlay that is not in force, and why.
+type OverlayLeftOut struct {
+	Name, Why string
+	// With is the overlay that it conflicts with, if that is why.
+	With string
+}
+
+// Corrected is the cloud's provider as the NodeOverlays among objects correct it.
+func Corrected(ctx context.Context, objects []client.Object, c cloud.Cloud) cloud.Provider {
+	provider, _ := gather(objects, c).provider(ctx)
+	return provider
+}
+
+// provider is the cloud's as the overlays among the objects correct it, with the overlays that are not in force.
+func (w *world) provider(ctx context.Context) (cloud.Provider, []OverlayLeftOut) {
+	plain := w.cloud.Provider
+	if len(w.overlays) == 0 {
+		return plain, nil
+	}
+	var pools []overlay.Pool
+	for _, name := range slices.Sorted(maps.Keys(w.pools)) {
+		pool := w.pools[name]
+		if !w.cloud.Manages(pool.Spec.Template.Spec.NodeClassRef) {
+			continue
+		}
+		// Whoever asks for the types of a pool that has none hears the error again.
+		if types, err := plain.InstanceTypes(ctx, pool); err == nil {
+			pools = append(pools, overlay.Pool{NodePool: pool, Types: types})
+		}
+	}
+	corrections, verdicts := overlay.Evaluate(w.overlays, pools, w.cloud.Labels)
+	var out []OverlayLeftOut
+	for _, v := range verdicts {
+		if v.Reason != "" {
+			out = append(out, OverlayLeftOut{Name: v.Overlay.Name, Why: v.Message, With: v.With})
+		}
+	}
+	store := &overlay.Store{}
+	store.Swap(corrections)
+	return overlay.Decorate(plain, store), out
+}
