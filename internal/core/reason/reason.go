@@ -17,6 +17,9 @@ type Reason struct {
 	// Conflict is the label that keeps pod and pool apart, Hint a known label that the user may have meant.
 	Conflict requirement.Conflict
 	Hint     string
+	// Claim is the resource claim that is missing, Devices what is wrong with those that are there.
+	Claim   string
+	Devices string
 	// Topology is the constraint that leaves no domain.
 	Topology Topology
 	// Port is the host port that is taken.
@@ -56,6 +59,10 @@ func (r Reason) String() string {
 // Headline is the obstacle alone, without the requirements and resources that were asked for.
 func (r Reason) Headline() string {
 	switch r.Code {
+	case DevicesIgnored:
+		return "pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter"
+	case DeviceClaimMissing:
+		return fmt.Sprintf("resourceclaim %q not found", r.Claim)
 	case NoPools:
 		return "no dynamic nodepools found"
 	case PoolEmpty:
@@ -76,6 +83,12 @@ func (r Reason) Headline() string {
 		return fmt.Sprintf("incompatible requirements, key %s, %s not in %s", r.Conflict.Key, r.Conflict.Want, r.Conflict.Have)
 	case VolumeUnreachable:
 		return fmt.Sprintf("incompatible volume requirements, key %s, %s not in %s", r.Conflict.Key, r.Conflict.Want, r.Conflict.Have)
+	case DevicesUnavailable:
+		return "allocating dynamic resources, " + r.Devices
+	case DevicesUnreachable:
+		return fmt.Sprintf("incompatible dynamic resource requirements, key %s, %s not in %s", r.Conflict.Key, r.Conflict.Want, r.Conflict.Have)
+	case NoInstanceTypeWithDevices:
+		return "no instance type satisfies both scheduling and dynamic resource requirements"
 	case TopologyUnsatisfiable:
 		return "unsatisfiable topology constraint for " + r.Topology.String()
 	case HostPortTaken:

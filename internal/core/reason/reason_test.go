@@ -18,6 +18,14 @@ func examples() map[Code]Reason {
 	asked := requirement.NewSet(zone)
 	const resources = `{"cpu":"300","pods":"1"}`
 	return map[Code]Reason{
+		DevicesIgnored:     {Code: DevicesIgnored},
+		DeviceClaimMissing: {Code: DeviceClaimMissing, Claim: "default/gpu"},
+		DevicesUnavailable: {Code: DevicesUnavailable, Devices: "no instance type can satisfy the allocation"},
+		DevicesUnreachable: {Code: DevicesUnreachable, Conflict: requirement.Conflict{
+			Key: zone.Key, Want: zone, Have: requirement.New(zone.Key, requirement.In, "zone-a", "zone-b"),
+		}},
+		NoInstanceTypeWithDevices: {Code: NoInstanceTypeWithDevices},
+
 		NoPools:           {Code: NoPools},
 		PoolEmpty:         {Code: PoolEmpty},
 		NodesExhausted:    {Code: NodesExhausted, Pool: "default"},

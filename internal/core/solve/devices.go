@@ -276,11 +276,10 @@ func (s *solver) offerDevices(cl *claim, number int, c *class, form *conjunction
 		return offer{}
 	}
 	next := cl.t.states[to]
-	counts, most := cl.counts(c, cl.mask.and(next.mask), 1)
-	if most == 0 {
+	fits := cl.left(c, cl.mask.and(next.mask), 1)
+	if fits.empty() {
 		return offer{}
 	}
-	fits := pick(cl.mask.and(next.mask), counts, 1)
 	owner, d := claimOwner(number), s.devices
 	before := cl.t.requirements(next)
 	a, failure := d.ledger.Allocate(device.Candidate{
@@ -345,6 +344,15 @@ func (d *devices) note(c *class, t *template, why reason.Reason) {
 	}
 }
 
+// whyDevices is what stood in the way of the claims of a class at a pool, if they were what failed.
+func (s *solver) whyDevices(t *template, c *class) (reason.Reason, bool) {
+	if s.devices == nil {
+		return reason.Reason{}, false
+	}
+	r, ok := s.devices.failures[c][t]
+	return r, ok
+}
+
 // whyNoDevices words a failure for a machine with these labels.
 func whyNoDevices(f *device.Failure, have requirement.Set) reason.Reason {
 	for _, conflict := range have.Conflicts(f.Place, func(string) bool { return false }) {
@@ -356,26 +364,34 @@ func whyNoDevices(f *device.Failure, have requirement.Set) reason.Reason {
 	return reason.Reason{Code: reason.DevicesUnavailable, Devices: f.Text}
 }
 
-// oneDriverSet cuts a claim's candidates, cheapest first, to those whose machines bring devices of the same drivers as the
-// cheapest: the node counts as ready when these drivers have published, and would wait for ever for one that it does not
-// have. Candidates that are needed for variety stay.
-func (s *solver) oneDriverSet(cl *claim, menu []item) []item {
+// sameDrivers cuts a claim's candidates to those whose machines bring devices of the same drivers as the cheapest: the node
+// counts as ready when these drivers have published, and would wait for ever for one that it does not have. Candidates that
+// are needed for variety stay.
+func (s *solver) sameDrivers(cl *claim) {
 	if cl.devices == "" {
-		return menu
+		return
 	}
-	drivers := map[*device.Template][]string{}
-	of := func(i item) []string {
-		kind := cl.t.columns.types[cl.t.columns.owner[i.column]].Devices
-		if _, known := drivers[kind]; !known {
-			drivers[kind] = s.devices.drivers(cl.devices, kind)
+	wanted := s.devices.drivers(cl.devices, cl.cheapestDevices())
+	var same []*device.Template
+	for _, kind := range s.devices.among(cl.t.columns, cl.mask) {
+		if slices.Equal(s.devices.drivers(cl.devices, kind), wanted) {
+			same = append(same, kind)
 		}
-		return drivers[kind]
 	}
-	same := slices.DeleteFunc(slices.Clone(menu), func(i item) bool { return !slices.Equal(of(i), of(menu[0])) })
-	if len(cl.unmet(cl.t.states[cl.state], columnsOf(same, cl.t.columns.len()))) > 0 {
-		return menu
+	mask := cl.mask.and(s.devices.having(cl.t.columns, same))
+	if len(cl.unmet(cl.t.states[cl.state], mask)) == 0 {
+		cl.mask = mask
 	}
-	return same
+}
+
+// cheapestDevices are what the cheapest candidate comes with.
+func (cl *claim) cheapestDevices() *device.Template {
+	for _, column := range cl.t.byPrice(cl.t.states[cl.state]) {
+		if cl.mask.has(column) {
+			return cl.t.columns.types[cl.t.columns.owner[column]].Devices
+		}
+	}
+	return nil
 }
 
 // drivers are those whose devices the machine brings, as a kind of machine, sorted.
@@ -393,24 +409,24 @@ func (d *devices) drivers(owner string, kind *device.Template) []string {
 }
 
 // driversOf are those of all candidates of a claim.
-func (s *solver) driversOf(cl *claim, menu []item) []string {
+func (s *solver) driversOf(cl *claim) []string {
 	if cl.devices == "" {
 		return nil
 	}
 	var out []string
-	for _, kind := range s.devices.among(cl.t.columns, columnsOf(menu, cl.t.columns.len())) {
+	for _, kind := range s.devices.among(cl.t.columns, cl.mask) {
 		out = append(out, s.devices.drivers(cl.devices, kind)...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// outcomes is what the claims on a machine get if it becomes of a type with these devices.
-func (s *solver) outcomes(owner string, kind *device.Template) []device.Outcome {
-	if s.devices == nil || owner == "" {
+// outcomesOf is what the claims in a planned machine get if it becomes of the cheapest type.
+func (s *solver) outcomesOf(cl *claim) []device.Outcome {
+	if cl.devices == "" {
 		return nil
 	}
-	return s.devices.ledger.Outcomes(owner, kind)
+	return s.devices.ledger.Outcomes(cl.devices, cl.cheapestDevices())
 }
 
 // outcomesOn is what the claims placed on a machine that exists get.
@@ -422,5 +438,5 @@ func (s *solver) outcomesOn(t *target) []device.Outcome {
 	if coming := s.devices.coming[t]; len(coming) > 0 {
 		kind = coming[0]
 	}
-	return s.outcomes(t.node.ID, kind)
+	return s.devices.ledger.Outcomes(t.node.ID, kind)
 }

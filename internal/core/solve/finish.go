@@ -22,6 +22,7 @@ func (s *solver) plan() Plan {
 	menus := menus{limit: s.problem.Options.maxInstanceTypes(), custom: s.problem.Options.Custom, known: map[menuKey]*menu{}}
 	for _, cl := range s.claims {
 		s.pin(cl)
+		s.sameDrivers(cl)
 		done, unmet := s.finish(cl, menus)
 		if len(unmet) > 0 {
 			why := reason.Reason{Code: reason.MinValuesUnmet, Pool: cl.t.pool.Name, Keys: unmet, Truncated: true}
@@ -71,6 +72,8 @@ func (s *solver) finish(cl *claim, menus menus) (done Claim, unmet []string) {
 		PriceOverlaid:    m.priceOverlaid,
 		CapacityOverlaid: m.capacityOverlaid,
 		MinValuesRelaxed: len(cl.lowered) > 0,
+		Drivers:          s.driversOf(cl),
+		Devices:          s.outcomesOf(cl),
 	}, nil
 }
 

@@ -1,6 +1,7 @@
 package solve
 
 import (
+	"github.com/karpenter-anew/karpenter/internal/core/device"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
@@ -50,6 +51,10 @@ type Claim struct {
 	Requests resource.Vector
 	// Price is that of the cheapest candidate in dollars an hour.
 	Price float64
+	// Drivers are those that will publish devices for the claims of the pods, sorted.
+	Drivers []string
+	// Devices is what these claims get on the cheapest candidate, by claim.
+	Devices []device.Outcome
 	// PriceOverlaid and CapacityOverlaid say that a user corrected the price or the capacity of some candidate.
 	PriceOverlaid, CapacityOverlaid bool
 }
@@ -58,6 +63,8 @@ type Claim struct {
 type Placement struct {
 	Node *model.Node
 	Pods []*model.Pod
+	// Devices is what the claims of the pods get, by claim.
+	Devices []device.Outcome
 }
 
 // Refusal is a group of pods that fit nowhere for the same reasons.

@@ -41,6 +41,9 @@ func (s *solver) whyNot(t *template, c *class, st *stage) reason.Reason {
 	if r, ok := s.whyVolumes(t, c, st); ok {
 		return r
 	}
+	if r, ok := s.whyDevices(t, c); ok {
+		return r
+	}
 	if r, ok := s.whyTopology(t, c, st); ok {
 		return r
 	}
