@@ -1,0 +1,68 @@
+package solve
+
+import (
+	"testing"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+func TestQueueOrder_L125(t *testing.T) {
+	pod := func(uid string, created int64, s *model.Shape) *model.Pod {
+		return &model.Pod{UID: uid, Namespace: "default", Name: uid, Created: created, Shape: s}
+	}
+	gpu := shape(100, gi)
+	gpu.Requests = gpu.Requests.Set(resource.Nodes+1, 1)
+	urgent := shape(50, gi)
+	urgent.Priority = 1000
+	big, roomy, small := shape(2000, gi), shape(1000, 2*gi), shape(1000, gi)
+	twin := shape(1000, gi)
+	headroom := pod("headroom", 0, shape(8000, gi))
+	headroom.Virtual = true
+	list := []*model.Pod{
+		headroom, pod("small-late", 2, small), pod("small-b", 1, twin), pod("small-a", 1, small), pod("roomy", 3, roomy),
+		pod("urgent", 9, urgent), pod("big", 9, big), pod("gpu", 9, gpu),
+	}
+	for _, c := range []struct {
+		name   string
+		limits map[int]int64
+		want   []string
+	}{
+		{"without limits everybody gets a machine, and size decides", nil, []string{"gpu", "big", "roomy", "small-a", "small-b", "small-late", "urgent", "headroom"}},
+		{"limits may leave some without one, and importance decides", map[int]int64{resource.CPU: 1 << 40}, []string{"urgent", "gpu", "big", "roomy", "small-a", "small-b", "small-late", "headroom"}},
+	} {
+		p := pool("default", machine("m", 16, 64, 1))
+		p.Limits = c.limits
+		s := compile(problem(list, p))
+		i := 0
+		for _, r := range s.queue() {
+			for _, got := range r.pods {
+				if got.UID != c.want[i] {
+					t.Errorf("%s: place %d has %s, want %s", c.name, i, got.UID, c.want[i])
+				}
+				i++
+			}
+		}
+	}
+}
+
+func TestHeadroomNeverTakesWhatAPodNeeds_L350(t *testing.T) {
+	all := pods(1, shape(500, gi))
+	for _, p := range pods(3, shape(3000, gi)) {
+		p.Virtual = true
+		all = append(all, p)
+	}
+	p := pool("default", machine("m", 4, 16, 1))
+	p.Limits = map[int]int64{resource.Nodes: 1}
+	plan := Solve(problem(all, p))
+	if len(plan.Claims) != 1 || plan.Claims[0].Pods[0] != all[0] {
+		t.Fatalf("want the one machine allowed to be for the pod that exists, got %+v", plan.Claims)
+	}
+	for _, r := range plan.Unschedulable {
+		for _, refused := range r.Pods {
+			if !refused.Virtual {
+				t.Errorf("%s is refused for the sake of headroom", refused.UID)
+			}
+		}
+	}
+}
