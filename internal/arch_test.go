@@ -53,6 +53,7 @@ internal/observe < API, cloud
 # floor 3: between API objects and the engine
 internal/ingest < API, CORE, cloud
 internal/manifest < API
+internal/buffer < API, CORE, internal/ingest
 internal/overlay < API, cloud, internal/core/requirement
 
 # floor 4: what is

@@ -59,7 +59,7 @@ func (t *Translator) poolLabels(pool *v1.NodePool) map[string]string {
 // Source: scheduling specification, DaemonSets.
 func (t *Translator) DaemonSet(namespace, name string, template corev1.PodSpec, newest *corev1.Pod) *model.DaemonSet {
 	pod := &corev1.Pod{Spec: *template.DeepCopy()}
-	defaultRequests(&pod.Spec)
+	DefaultRequests(&pod.Spec)
 	if newest != nil {
 		pod = newest.DeepCopy()
 		pod.Spec.NodeName = ""
@@ -87,8 +87,8 @@ func setRequiredAffinity(spec *corev1.PodSpec, terms *corev1.NodeSelector) {
 	spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = terms.DeepCopy()
 }
 
-// defaultRequests copies limits into missing requests, as the API server does for pods that are created.
-func defaultRequests(spec *corev1.PodSpec) {
+// DefaultRequests copies limits into missing requests, as the API server does for pods that are created.
+func DefaultRequests(spec *corev1.PodSpec) {
 	for _, list := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
 		for i := range list {
 			for name, q := range list[i].Resources.Limits {

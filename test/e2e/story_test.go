@@ -276,7 +276,10 @@ func (w *world) differs(plan plan, types prices) string {
 	}
 	for _, skipped := range plan.skipped {
 		pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: skipped}}
-		if w.get(pool); condition.Status(pool, v1.ConditionTypeReady) != metav1.ConditionFalse {
+		if w.get(pool); pool.Spec.Replicas != nil {
+			continue // static, and ready at that
+		}
+		if condition.Status(pool, v1.ConditionTypeReady) != metav1.ConditionFalse {
 			return fmt.Sprintf("nodepool %q should not be ready", skipped)
 		}
 	}

@@ -126,3 +126,36 @@ const (
 	// ConditionTypeLimitedByQuotas is reserved: Karpenter never sets it.
 	ConditionTypeLimitedByQuotas = "LimitedByQuotas"
 )
+
+// Reasons of ConditionTypeReadyForProvisioning.
+const (
+	// ReasonResolved goes with True.
+	ReasonResolved = "Resolved"
+	// ReasonResolutionFailed says that the spec describes no chunk that Karpenter understands, or that looking failed.
+	ReasonResolutionFailed = "ResolutionFailed"
+	// ReasonPodTemplateNotFound says that the PodTemplate does not exist.
+	ReasonPodTemplateNotFound = "PodTemplateNotFound"
+	// ReasonScalableRefNotFound says that the workload does not exist.
+	ReasonScalableRefNotFound = "ScalableRefNotFound"
+)
+
+// Reasons of ConditionTypeProvisioning.
+const (
+	// ReasonFitsExistingCapacity goes with True.
+	ReasonFitsExistingCapacity = "FitsExistingCapacity"
+	// ReasonRequiresNewCapacity says that nodes are being launched for some chunks, or that some fit nowhere.
+	ReasonRequiresNewCapacity = "RequiresNewCapacity"
+	// ReasonNotReadyForProvisioning says that the chunks are not known.
+	ReasonNotReadyForProvisioning = "NotReadyForProvisioning"
+	// ReasonBufferEmpty says that the buffer comes to no chunk at all.
+	ReasonBufferEmpty = "BufferEmpty"
+)
+
+// Annotations of virtual pods, which stand for chunks. They exist in memory only.
+const (
+	// VirtualPodAnnotationKey is "true" on every virtual pod.
+	VirtualPodAnnotationKey = "karpenter.sh/capacity-buffer-fake-pod"
+	// BufferNameAnnotationKey and BufferNamespaceAnnotationKey name the buffer.
+	BufferNameAnnotationKey      = "karpenter.sh/capacity-buffer-name"
+	BufferNamespaceAnnotationKey = "karpenter.sh/capacity-buffer-namespace"
+)

@@ -1,0 +1,136 @@
+// Package buffer works out what a CapacityBuffer asks for: what one chunk looks like, how many there should be, and the
+// virtual pods that stand for them in scheduling.
+//
+// A virtual pod is never written anywhere. It takes part in every question about where pods could go, after all real pods,
+// and so keeps room for those to come. Nothing here keeps state; the objects that are read are never changed.
+//
+// Source: scheduling specification, CapacityBuffer.
+package buffer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
+)
+
+// Getter reads one object.
+type Getter interface {
+	Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error
+}
+
+// Source is where the objects that buffers refer to are read.
+type Source struct {
+	// Templates reads PodTemplates.
+	Templates Getter
+	// Workloads reads Deployments, StatefulSets and ReplicaSets.
+	Workloads Getter
+}
+
+// Chunk is what one replica of a buffer looks like. The template is shared with whoever was asked for it.
+type Chunk struct {
+	Template *corev1.PodTemplateSpec
+	// Generation is that of the PodTemplate; 0 if a workload describes the chunk.
+	Generation int64
+	// Workload is how many pods the workload is meant to have; nil if a PodTemplate describes the chunk.
+	Workload *int32
+}
+
+// Failure is why a buffer describes no chunk.
+type Failure struct {
+	// Reason is that of the condition.
+	Reason string
+	// Mistake is set when the buffer itself or what it refers to is wrong, so that what was known about it is void.
+	// Otherwise looking has failed and says nothing.
+	Mistake bool
+	// Retry is set when the failure is worth an error.
+	Retry bool
+	cause error
+}
+
+// Error implements error.
+func (f *Failure) Error() string { return f.cause.Error() }
+
+// Unwrap is the cause.
+func (f *Failure) Unwrap() error { return f.cause }
+
+// Resolve finds the chunk of a buffer. The failure is nil when there is one.
+func Resolve(ctx context.Context, from Source, b *v1beta1.CapacityBuffer) (Chunk, *Failure) {
+	switch {
+	case b.Spec.PodTemplateRef != nil:
+		return fromTemplate(ctx, from.Templates, b.Namespace, b.Spec.PodTemplateRef.Name)
+	case b.Spec.ScalableRef != nil:
+		return fromWorkload(ctx, from.Workloads, b.Namespace, *b.Spec.ScalableRef)
+	}
+	return Chunk{}, &Failure{
+		Reason: v1beta1.ReasonResolutionFailed, Mistake: true,
+		cause: errors.New("neither podTemplateRef nor scalableRef is set"),
+	}
+}
+
+func fromTemplate(ctx context.Context, from Getter, namespace, name string) (Chunk, *Failure) {
+	template := &corev1.PodTemplate{}
+	if err := from.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, template); err != nil {
+		return Chunk{}, missing(v1beta1.ReasonPodTemplateNotFound, "PodTemplate", name, err)
+	}
+	return Chunk{Template: &template.Template, Generation: template.Generation}, nil
+}
+
+func fromWorkload(ctx context.Context, from Getter, namespace string, ref v1beta1.ScalableRef) (Chunk, *Failure) {
+	if ref.APIGroup != "" && ref.APIGroup != appsv1.GroupName {
+		return Chunk{}, unsupported(fmt.Errorf("unsupported apiGroup %q of scalableRef, want %q", ref.APIGroup, appsv1.GroupName))
+	}
+	key := client.ObjectKey{Namespace: namespace, Name: ref.Name}
+	get := func(o client.Object) *Failure {
+		if err := from.Get(ctx, key, o); err != nil {
+			return missing(v1beta1.ReasonScalableRefNotFound, ref.Kind, ref.Name, err)
+		}
+		return nil
+	}
+	switch ref.Kind {
+	case "Deployment":
+		o := &appsv1.Deployment{}
+		failure := get(o)
+		return chunk(&o.Spec.Template, o.Spec.Replicas, failure)
+	case "StatefulSet":
+		o := &appsv1.StatefulSet{}
+		failure := get(o)
+		return chunk(&o.Spec.Template, o.Spec.Replicas, failure)
+	case "ReplicaSet":
+		o := &appsv1.ReplicaSet{}
+		failure := get(o)
+		return chunk(&o.Spec.Template, o.Spec.Replicas, failure)
+	}
+	return Chunk{}, unsupported(fmt.Errorf("unsupported kind %q of scalableRef, want Deployment, StatefulSet or ReplicaSet", ref.Kind))
+}
+
+// chunk is the chunk of a workload; one that does not say how many replicas it has has one.
+func chunk(template *corev1.PodTemplateSpec, replicas *int32, failure *Failure) (Chunk, *Failure) {
+	if failure != nil {
+		return Chunk{}, failure
+	}
+	if replicas == nil {
+		replicas = new(int32(1))
+	}
+	return Chunk{Template: template, Workload: replicas}, nil
+}
+
+func missing(reason, kind, name string, err error) *Failure {
+	if apierrors.IsNotFound(err) {
+		return &Failure{Reason: reason, Mistake: true, cause: fmt.Errorf("%s %q not found", kind, name)}
+	}
+	return &Failure{
+		Reason: v1beta1.ReasonResolutionFailed, Retry: true,
+		cause: fmt.Errorf("getting %s %q: %w", kind, name, err),
+	}
+}
+
+func unsupported(cause error) *Failure {
+	return &Failure{Reason: v1beta1.ReasonResolutionFailed, Mistake: true, Retry: true, cause: cause}
+}
