@@ -155,7 +155,11 @@ func drawObjects(t *rapid.T) []client.Object {
 		objects = append(objects, drawPool(t, fmt.Sprintf("pool-%d", i)))
 	}
 	for i := range rapid.IntRange(0, 2).Draw(t, "nodes") {
-		objects = append(objects, drawNode(t, fmt.Sprintf("node-%d", i)))
+		name := fmt.Sprintf("node-%d", i)
+		objects = append(objects, drawNode(t, name))
+		for k := range rapid.IntRange(0, 2).Draw(t, "bound pods") {
+			objects = append(objects, drawBound(t, fmt.Sprintf("%s-%d", name, k), name))
+		}
 	}
 	for i := range rapid.IntRange(0, 2).Draw(t, "daemons") {
 		d := &appsv1.DaemonSet{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DaemonSet"}, ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("daemon-%d", i)}}
@@ -171,6 +175,8 @@ func drawObjects(t *rapid.T) []client.Object {
 			Spec:       appsv1.DeploymentSpec{Replicas: &replicas},
 		}
 		d.Spec.Template.Spec = drawPodSpec(t, 1, []string{corev1.LabelArchStable, coresLabel, teamLabel, genLabel, corev1.LabelTopologyZone, v1.CapacityTypeLabelKey, v1.NodePoolLabelKey})
+		d.Spec.Template.Labels = drawLabels(t)
+		drawCompany(t, &d.Spec.Template.Spec)
 		objects = append(objects, d)
 	}
 	return objects

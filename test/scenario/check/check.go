@@ -3,8 +3,9 @@
 //
 // What it holds a plan to: every pod that waits is accounted for exactly once; whatever listed instance type and offering
 // a claim is launched as, its pods and the daemons that would run there fit, are allowed and are tolerated; prices are
-// those of the cheapest choice; limits hold in the worst case; nodes that exist are not overfilled; and a pod is refused
-// only if no pool without limits could hold it on a node of its own.
+// those of the cheapest choice; limits hold in the worst case; nodes that exist are not overfilled; pods keep the company
+// that required affinity, anti-affinity and hard spread demand, whichever zone or other label value a claim gets; and a pod
+// is refused only if no pool without limits could hold it on a node of its own.
 package check
 
 import (
@@ -52,21 +53,25 @@ type Placement struct {
 // judge collects what is wrong.
 type judge struct {
 	Subject
-	pods    map[types.UID]*corev1.Pod
-	pools   map[string]*v1.NodePool
-	daemons []*corev1.Pod
-	errs    []error
+	pods       map[types.UID]*corev1.Pod
+	pools      map[string]*v1.NodePool
+	namespaces map[string]map[string]string
+	daemons    []*corev1.Pod
+	sites      []*site
+	errs       []error
 }
 
 // Judge lists what is wrong with a decision.
 func Judge(s Subject) []error {
-	j := &judge{Subject: s, pods: map[types.UID]*corev1.Pod{}, pools: map[string]*v1.NodePool{}}
+	j := &judge{Subject: s, pods: map[types.UID]*corev1.Pod{}, pools: map[string]*v1.NodePool{}, namespaces: map[string]map[string]string{}}
 	for _, o := range s.Objects {
 		switch o := o.(type) {
 		case *corev1.Pod:
 			j.pods[o.UID] = o
 		case *v1.NodePool:
 			j.pools[o.Name] = o
+		case *corev1.Namespace:
+			j.namespaces[o.Name] = o.Labels
 		case *appsv1.DaemonSet:
 			j.daemons = append(j.daemons, daemonPod(o))
 		}
@@ -79,6 +84,11 @@ func Judge(s Subject) []error {
 		j.placement(p)
 	}
 	j.limits()
+	j.settle()
+	j.repulsion()
+	j.attraction()
+	j.companies()
+	j.evenness()
 	j.refusals()
 	return j.errs
 }

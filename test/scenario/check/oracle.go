@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -16,10 +17,11 @@ func (j *judge) refusals() {
 	seen := map[string]bool{}
 	for _, uid := range j.Refused {
 		pod, ok := j.pods[uid]
-		if !ok || seen[pod.Spec.String()] {
+		question := fmt.Sprint(pod.Namespace, pod.Labels, pod.Spec.String())
+		if !ok || seen[question] {
 			continue
 		}
-		seen[pod.Spec.String()] = true
+		seen[question] = true
 		for _, name := range slices.Sorted(maps.Keys(j.Types)) {
 			pool := j.pools[name]
 			if len(pool.Spec.Limits) > 0 || demandsVariety(pool) {
@@ -38,7 +40,8 @@ func demandsVariety(pool *v1.NodePool) bool {
 	})
 }
 
-// fits names an instance type of the pool on which the pod could run alone, beside the daemons of that type.
+// fits names an instance type of the pool on which the pod could run alone, beside the daemons of that type, with all other
+// pods where they are.
 func (j *judge) fits(pod *corev1.Pod, pool *v1.NodePool) (string, bool) {
 	if !bears(pod, pool.Spec.Template.Spec.Taints) {
 		return "", false
@@ -49,7 +52,7 @@ func (j *judge) fits(pod *corev1.Pod, pool *v1.NodePool) (string, bool) {
 		daemons := j.daemonsOnAny(possible)
 		asked := sum(append(daemons, pod))
 		for _, m := range possible {
-			if _, over := short(asked, m.allocatable); !over && wants(pod, m.node) && j.reaches(pod, m.node) {
+			if _, over := short(asked, m.allocatable); !over && wants(pod, m.node) && j.reaches(pod, m.node) && j.welcome(pod, m) {
 				return t.Name, true
 			}
 		}

@@ -1,0 +1,218 @@
+package check
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+)
+
+// town is pods a and b on a new machine each, in zone a and zone b, and pod old on a node in zone a. Nobody demands anything.
+func town() Subject {
+	machine := &cloud.InstanceType{
+		Name:         "two",
+		Requirements: []v1.NodeSelectorRequirementWithMinValues{cloud.In(corev1.LabelInstanceTypeStable, "two"), cloud.In(corev1.LabelTopologyZone, "a", "b")},
+		Capacity:     list("2"),
+	}
+	for _, zone := range []string{"a", "b"} {
+		machine.Offerings = append(machine.Offerings, cloud.Offering{
+			Price: 0.5, Available: true, Requirements: []v1.NodeSelectorRequirementWithMinValues{cloud.In(corev1.LabelTopologyZone, zone)},
+		})
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{corev1.LabelTopologyZone: "a"}}}
+	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "old", UID: "old", Labels: map[string]string{"app": "old"}}, Spec: corev1.PodSpec{NodeName: "node"}}
+	s := Subject{
+		Objects: []client.Object{&v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "pool"}}, node, old},
+		Types:   map[string][]*cloud.InstanceType{"pool": {machine}},
+	}
+	for _, zone := range []string{"a", "b"} {
+		pod := waiting(zone, "1500m")
+		pod.Labels = map[string]string{"app": zone, "all": "yes"}
+		claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1.NodePoolLabelKey: "pool"}}}
+		claim.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{cloud.In(corev1.LabelInstanceTypeStable, "two"), cloud.In(corev1.LabelTopologyZone, zone)}
+		claim.Spec.Resources.Requests = list("2")
+		s.Objects = append(s.Objects, pod)
+		s.Claims = append(s.Claims, Claim{Object: claim, Pods: []types.UID{types.UID(zone)}, Price: 0.5, Cheapest: "two"})
+	}
+	return s
+}
+
+// podOf is a pod of the town.
+func podOf(s *Subject, name string) *corev1.Pod {
+	for _, o := range s.Objects {
+		if pod, ok := o.(*corev1.Pod); ok && pod.Name == name {
+			return pod
+		}
+	}
+	return nil
+}
+
+// zoneless lets the machine of a claim be in any zone.
+func zoneless(s *Subject, claim int) {
+	s.Claims[claim].Object.Spec.Requirements = s.Claims[claim].Object.Spec.Requirements[:1]
+}
+
+// elsewhere puts the machine of a claim into a zone.
+func elsewhere(s *Subject, claim int, zone string) {
+	zoneless(s, claim)
+	s.Claims[claim].Object.Spec.Requirements = append(s.Claims[claim].Object.Spec.Requirements, cloud.In(corev1.LabelTopologyZone, zone))
+}
+
+func term(key, label, value string) []corev1.PodAffinityTerm {
+	return []corev1.PodAffinityTerm{{TopologyKey: key, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{label: value}}}}
+}
+
+func keepFrom(pod *corev1.Pod, terms []corev1.PodAffinityTerm) {
+	pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
+}
+
+func keepTo(pod *corev1.Pod, terms []corev1.PodAffinityTerm) {
+	pod.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
+}
+
+func spreadAll(s *Subject, key string, edits ...func(*corev1.TopologySpreadConstraint)) {
+	for _, name := range []string{"a", "b"} {
+		c := corev1.TopologySpreadConstraint{
+			MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: corev1.DoNotSchedule,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"all": "yes"}},
+		}
+		for _, edit := range edits {
+			edit(&c)
+		}
+		podOf(s, name).Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{c}
+	}
+}
+
+// TestTheCheckerKnowsWhoMayLiveTogether: right decisions are left alone, and each spoilt one is found out.
+func TestTheCheckerKnowsWhoMayLiveTogether(t *testing.T) {
+	const zone = corev1.LabelTopologyZone
+	for _, c := range []struct {
+		name  string
+		build func(*Subject)
+		want  string // empty for decisions that are right
+	}{
+		{"nobody demands anything", func(*Subject) {}, ""},
+		{"kept apart by zone", func(s *Subject) { keepFrom(podOf(s, "a"), term(zone, "app", "b")) }, ""},
+		{"in one zone after all", func(s *Subject) { keepFrom(podOf(s, "a"), term(zone, "app", "b")); elsewhere(s, 1, "a") }, "must be kept apart"},
+		{"in one zone perhaps", func(s *Subject) { keepFrom(podOf(s, "a"), term(zone, "app", "b")); zoneless(s, 1) }, "pod a on claim 1 and pod b on claim 2"},
+		{"a running pod keeps away", func(s *Subject) { keepFrom(podOf(s, "old"), term(zone, "app", "a")) }, "pod a on claim 1 and pod old on node"},
+		{"a running pod of another namespace does not", func(s *Subject) {
+			keepFrom(podOf(s, "old"), term(zone, "app", "a"))
+			podOf(s, "old").Namespace = "other"
+		}, ""},
+		{"a running pod that is about to end does not", func(s *Subject) {
+			keepFrom(podOf(s, "old"), term(zone, "app", "a"))
+			podOf(s, "old").DeletionTimestamp = &metav1.Time{}
+		}, ""},
+		{"it keeps all namespaces away", func(s *Subject) {
+			terms := term(zone, "app", "a")
+			terms[0].NamespaceSelector = &metav1.LabelSelector{}
+			keepFrom(podOf(s, "old"), terms)
+			podOf(s, "old").Namespace = "other"
+		}, "must be kept apart"},
+		{"near a running pod", func(s *Subject) { keepTo(podOf(s, "a"), term(zone, "app", "old")) }, ""},
+		{"not near it", func(s *Subject) { keepTo(podOf(s, "b"), term(zone, "app", "old")) }, "pod b on claim 2 is not near"},
+		{"near it perhaps", func(s *Subject) { keepTo(podOf(s, "a"), term(zone, "app", "old")); zoneless(s, 0) }, "pod a on claim 1 is not near"},
+		{"near nothing", func(s *Subject) { keepTo(podOf(s, "a"), term(zone, "app", "nobody")) }, "is not near"},
+		{"the first of its kind", func(s *Subject) { keepTo(podOf(s, "a"), term(zone, "app", "a")) }, ""},
+		{"not the first of its kind", func(s *Subject) {
+			keepTo(podOf(s, "b"), term(zone, "app", "b"))
+			podOf(s, "old").Labels["app"] = "b"
+		}, "is not near"},
+		{"two first ones", func(s *Subject) {
+			keepTo(podOf(s, "a"), term(zone, "all", "yes"))
+			keepTo(podOf(s, "b"), term(zone, "all", "yes"))
+		}, "must be near each other"},
+		{"two first ones that could not join", func(s *Subject) {
+			for _, name := range []string{"a", "b"} {
+				keepTo(podOf(s, name), term(zone, "all", "yes"))
+				podOf(s, name).Spec.NodeSelector = map[string]string{zone: name}
+			}
+		}, ""},
+		{"near by a label that may be missing", func(s *Subject) { keepTo(podOf(s, "a"), term("rack", "app", "a")) }, "may come without rack"},
+		{"spread evenly", func(s *Subject) { spreadAll(s, zone) }, ""},
+		{"spread unevenly", func(s *Subject) { spreadAll(s, zone); elsewhere(s, 1, "a") }, "2 pods in topology.kubernetes.io/zone a, 0 in another"},
+		{"spread as evenly as the pool allows", func(s *Subject) {
+			spreadAll(s, zone)
+			elsewhere(s, 1, "a")
+			s.Objects[0].(*v1.NodePool).Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{cloud.In(zone, "a")}
+		}, ""},
+		{"spread with what runs already", func(s *Subject) {
+			spreadAll(s, zone)
+			podOf(s, "old").Labels["all"] = "yes"
+		}, ""},
+		{"spread with too much that runs already", func(s *Subject) {
+			spreadAll(s, zone)
+			podOf(s, "old").Labels["all"] = "yes"
+			elsewhere(s, 1, "a")
+		}, "3 pods in"},
+		{"spread over more zones than there are", func(s *Subject) {
+			spreadAll(s, zone, func(c *corev1.TopologySpreadConstraint) { n := int32(3); c.MinDomains = &n })
+		}, ""},
+		{"spread over more zones than there are, two in one", func(s *Subject) {
+			spreadAll(s, zone, func(c *corev1.TopologySpreadConstraint) { n := int32(3); c.MinDomains = &n })
+			elsewhere(s, 1, "a")
+		}, "more than 1 apart"},
+		{"spread over zones that are open", func(s *Subject) { spreadAll(s, zone); zoneless(s, 0) }, "which one the machine gets is open"},
+		{"wishes bind nobody", func(s *Subject) {
+			spreadAll(s, zone, func(c *corev1.TopologySpreadConstraint) { c.WhenUnsatisfiable = corev1.ScheduleAnyway })
+			elsewhere(s, 1, "a")
+		}, ""},
+		{"spread over machines", func(s *Subject) { spreadAll(s, corev1.LabelHostname) }, ""},
+		{"spread over machines, two on one", func(s *Subject) {
+			spreadAll(s, corev1.LabelHostname)
+			for _, name := range []string{"a", "b"} {
+				podOf(s, name).Spec.Containers[0].Resources.Requests = list("500m")
+				delete(podOf(s, name).Spec.Containers[0].Resources.Requests, corev1.ResourcePods)
+			}
+			s.Claims = s.Claims[:1]
+			s.Claims[0].Pods = []types.UID{"a", "b"}
+		}, "2 pods in kubernetes.io/hostname"},
+		{"refused without need", func(s *Subject) { s.Claims, s.Refused = s.Claims[:1], []types.UID{"b"} }, "pod b is refused, but would fit"},
+		{"refused because a running pod keeps it away", func(s *Subject) {
+			s.Claims, s.Refused = s.Claims[:1], []types.UID{"b"}
+			keepFrom(podOf(s, "old"), term(zone, "app", "b"))
+			podOf(s, "b").Spec.NodeSelector = map[string]string{zone: "a"}
+		}, ""},
+		{"refused although it could be kept apart", func(s *Subject) {
+			s.Claims, s.Refused = s.Claims[:1], []types.UID{"b"}
+			keepFrom(podOf(s, "old"), term(zone, "app", "b"))
+		}, "pod b is refused"},
+		{"refused although another zone has fewer", func(s *Subject) {
+			s.Claims, s.Refused = s.Claims[:1], []types.UID{"b"}
+			spreadAll(s, zone)
+		}, "pod b is refused"},
+		{"refused because nothing is near", func(s *Subject) {
+			s.Claims, s.Refused = s.Claims[:1], []types.UID{"b"}
+			keepTo(podOf(s, "b"), term(zone, "app", "nobody"))
+		}, ""},
+		{"refused although the pod to be near to runs", func(s *Subject) {
+			s.Claims, s.Refused = s.Claims[:1], []types.UID{"b"}
+			keepTo(podOf(s, "b"), term(zone, "app", "old"))
+		}, "pod b is refused"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := town()
+			c.build(&s)
+			errs := Judge(s)
+			if c.want == "" {
+				for _, err := range errs {
+					t.Errorf("a right decision is called wrong: %v", err)
+				}
+				return
+			}
+			for _, err := range errs {
+				if strings.Contains(err.Error(), c.want) {
+					return
+				}
+			}
+			t.Errorf("want %q among %v", c.want, errs)
+		})
+	}
+}
