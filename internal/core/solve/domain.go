@@ -21,6 +21,8 @@ type values struct {
 	index map[string]int
 	// within[set] tells which of them a requirement allows.
 	within map[setID][]bool
+	// rates is what domains cost.
+	rates []float64
 }
 
 func newDomains(u *universe) *domains { return &domains{u: u, byKey: map[int]*values{}} }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
@@ -136,7 +137,11 @@ func (s *solver) choices(c *class, st *stage, key int) []choice {
 	}
 	if single {
 		slices.SortFunc(out, func(a, b choice) int {
-			return cmp.Or(cmp.Compare(a.count, b.count), cmp.Compare(v.names[a.domains[0]], v.names[b.domains[0]]))
+			return cmp.Or(
+				cmp.Compare(a.count, b.count),
+				cmp.Compare(s.rate(key, a.domains[0]), s.rate(key, b.domains[0])),
+				cmp.Compare(v.names[a.domains[0]], v.names[b.domains[0]]),
+			)
 		})
 		return out
 	}
@@ -145,6 +150,34 @@ func (s *solver) choices(c *class, st *stage, key int) []choice {
 	}
 	slices.SortFunc(open.domains, func(a, b int) int { return cmp.Compare(v.names[a], v.names[b]) })
 	return []choice{open}
+}
+
+// rate is the lowest price of a core in a domain, in dollars an hour, from the first pool that has machines there; between
+// domains that are equally full the cheaper one is taken.
+func (s *solver) rate(key, d int) float64 {
+	v := s.domains.of(key)
+	for len(v.rates) < len(v.names) {
+		v.rates = append(v.rates, s.rateOf(key, v.names[len(v.rates)]))
+	}
+	return v.rates[d]
+}
+
+func (s *solver) rateOf(key int, name string) float64 {
+	here := s.classes.intern(requirement.NewSet(requirement.New(s.classes.u.keys[key].name, requirement.In, name)))
+	for _, t := range s.templates {
+		to := t.step(t.root, here)
+		if to == refused || t.states[to].mask.empty() {
+			continue
+		}
+		st, low := t.states[to], math.Inf(1)
+		for column := range st.mask.all() {
+			if cores := t.room[column].At(resource.CPU); cores > 0 {
+				low = min(low, t.prices(st)[column]/float64(cores))
+			}
+		}
+		return low
+	}
+	return math.Inf(1)
 }
 
 // bearing is a group of a stage with what holds for all domains at this moment.
