@@ -15,6 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/crds"
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	overlayv1 "github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/test/controlplane"
 )
 
@@ -72,7 +73,7 @@ func (l *lane) close() error {
 func newClient(config *rest.Config) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, apiextensionsv1.AddToScheme,
+		clientgoscheme.AddToScheme, v1.AddToScheme, overlayv1.AddToScheme, v1alpha1.AddToScheme, apiextensionsv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, err
@@ -92,7 +93,7 @@ func define(ctx context.Context, c client.Client) error {
 			return fmt.Errorf("installing the definition %s: %w", d.Name, err)
 		}
 	}
-	for _, list := range []client.ObjectList{&v1.NodePoolList{}, &v1.NodeClaimList{}, &v1alpha1.KWOKNodeClassList{}} {
+	for _, list := range []client.ObjectList{&v1.NodePoolList{}, &v1.NodeClaimList{}, &overlayv1.NodeOverlayList{}, &v1alpha1.KWOKNodeClassList{}} {
 		for {
 			err := c.List(ctx, list)
 			if err == nil {

@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/crds"
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	overlayv1 "github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 	"github.com/karpenter-anew/karpenter/test/scenario/story"
@@ -61,6 +63,9 @@ func storyFlags(s story.Story) []string {
 	}
 	if s.Options.IgnorePreferences {
 		flags = append(flags, "--preference-policy=Ignore")
+	}
+	if slices.ContainsFunc(s.Inputs, func(i story.Input) bool { return bytes.Contains(i.YAML, []byte("kind: NodeOverlay")) }) {
+		flags = append(flags, "--feature-gates=NodeOverlay=true")
 	}
 	if s.Options.BestEffortMinValues {
 		flags = append(flags, "--min-values-policy=BestEffort")
@@ -138,7 +143,7 @@ func (w *world) tell(reader *manifest.Reader, s story.Story) {
 	}
 	w.await("the scheduler has looked at all pods", patience, func() string { return w.unseen(plan) })
 	w.must(w.storyteller.thaw())
-	types := w.prices(s.Options.Catalog)
+	types := w.prices(s.Options.Catalog, objects)
 	w.await("the cluster is as the plan says", patience, func() string { return w.differs(plan, types) })
 }
 
@@ -225,6 +230,8 @@ func (w *world) awaitStage(objects []client.Object, plan plan) {
 				}
 				return ""
 			})
+		case *overlayv1.NodeOverlay:
+			w.await(fmt.Sprintf("nodeoverlay %q is judged as planned", o.Name), patience, func() string { return w.judgedOtherwise(o.Name, plan) })
 		case *corev1.Node:
 			live := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: o.Name}}
 			w.await(fmt.Sprintf("node %q takes pods", o.Name), patience, func() string {
@@ -238,6 +245,17 @@ func (w *world) awaitStage(objects []client.Object, plan plan) {
 			})
 		}
 	}
+}
+
+// judgedOtherwise says how the verdict on an overlay is not the planned one.
+func (w *world) judgedOtherwise(name string, plan plan) string {
+	live := &overlayv1.NodeOverlay{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	w.get(live)
+	want, got := plan.leftOut[name], meta.FindStatusCondition(live.Status.Conditions, overlayv1.ConditionTypeValidationSucceeded)
+	if got == nil || got.Status == metav1.ConditionUnknown || got.Message != want || (got.Status == metav1.ConditionTrue) != (want == "") {
+		return fmt.Sprintf("nodeoverlay %q has the conditions %s", name, conditions(live))
+	}
+	return ""
 }
 
 // unseen says which pods of the plan do not exist yet, or are not looked at yet.
@@ -266,13 +284,18 @@ func (w *world) plannedPods(plan plan) []corev1.Pod {
 }
 
 // differs says in what the cluster is not as the plan says.
-func (w *world) differs(plan plan, types prices) string {
+func (w *world) differs(plan plan, types map[string]prices) string {
 	claims := w.claims()
 	if len(plan.launches) > 1 {
 		claims = firstPass(claims)
 	}
 	if obstacle := plan.compareClaims(claims, types); obstacle != "" {
 		return obstacle
+	}
+	for _, name := range slices.Sorted(maps.Keys(plan.leftOut)) {
+		if obstacle := w.judgedOtherwise(name, plan); obstacle != "" {
+			return obstacle
+		}
 	}
 	for _, skipped := range plan.skipped {
 		pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: skipped}}

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"regexp"
@@ -11,10 +10,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/kwok"
+	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
 // plan is the plan of a story, read from its text.
@@ -24,6 +25,8 @@ type plan struct {
 	placed           map[string]int
 	refused, ignored []verdict
 	skipped          []string
+	// leftOut is what is said of overlays that are not in force, by name.
+	leftOut map[string]string
 	// settled are the workloads that the plan does not speak of, because the story puts their pods on nodes itself, with
 	// their number of pods.
 	settled map[string]int
@@ -35,6 +38,8 @@ type launch struct {
 	requests                  string
 	// labels are what the node must have; an empty value means that it must not have the label.
 	labels map[string][]string
+	// overlaid is what NodeOverlays changed about what the claim lists.
+	overlaid []string
 }
 
 // verdict is what pods are told that get no node.
@@ -56,6 +61,7 @@ var (
 	refuseLine = regexp.MustCompile(`^refuse (.*)$`)
 	ignoreLine = regexp.MustCompile(`^ignore (.*?\)): (.*)$`)
 	skipLine   = regexp.MustCompile(`^skip (\S+): `)
+	leftLine   = regexp.MustCompile(`^leave out (\S+): (.*)$`)
 	totalLine  = regexp.MustCompile(`^total `)
 	groupItem  = regexp.MustCompile(`(\S+) \((\d+)\)`)
 	inList     = regexp.MustCompile(`(\S+) In \[([^\]]*)\]`)
@@ -64,7 +70,7 @@ var (
 
 // readPlan reads the text of a plan. A line that it does not know is an error, so that nothing goes unchecked.
 func readPlan(text string) (plan, error) {
-	p := plan{placed: map[string]int{}}
+	p := plan{placed: map[string]int{}, leftOut: map[string]string{}}
 	inRefusal, times := false, 0
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
@@ -99,6 +105,9 @@ func readPlan(text string) (plan, error) {
 			p.ignored = append(p.ignored, verdict{group(m[1]), []string{m[2]}})
 		case skipLine.MatchString(line):
 			p.skipped = append(p.skipped, skipLine.FindStringSubmatch(line)[1])
+		case leftLine.MatchString(line):
+			m := leftLine.FindStringSubmatch(line)
+			p.leftOut[m[1]] = m[2]
 		case totalLine.MatchString(line):
 		default:
 			return plan{}, fmt.Errorf("the plan has a line that is not understood: %q", line)
@@ -138,6 +147,8 @@ func (p *plan) detail(line string, times int) error {
 			for _, m := range absent.FindAllStringSubmatch(text, -1) {
 				l.labels[m[1]] = []string{""}
 			}
+		case "overlaid":
+			l.overlaid = strings.Split(text, ", ")
 		case "labels":
 			for _, one := range strings.Split(text, ", ") {
 				key, value, _ := strings.Cut(one, "=")
@@ -191,7 +202,7 @@ func canonical(amounts map[string]string) (string, error) {
 }
 
 // compareClaims says how the claims differ from what should be launched.
-func (p plan) compareClaims(claims []v1.NodeClaim, types prices) string {
+func (p plan) compareClaims(claims []v1.NodeClaim, types map[string]prices) string {
 	if len(claims) != len(p.launches) {
 		return fmt.Sprintf("there are %d nodeclaims, planned %d", len(claims), len(p.launches))
 	}
@@ -214,7 +225,7 @@ func (p plan) compareClaims(claims []v1.NodeClaim, types prices) string {
 }
 
 // differs says how a claim differs from the launch.
-func (l launch) differs(c *v1.NodeClaim, types prices) string {
+func (l launch) differs(c *v1.NodeClaim, types map[string]prices) string {
 	amounts := map[string]string{}
 	for name, q := range c.Spec.Resources.Requests {
 		amounts[string(name)] = q.String()
@@ -224,7 +235,7 @@ func (l launch) differs(c *v1.NodeClaim, types prices) string {
 		return err.Error()
 	}
 	got := c.Labels[corev1.LabelInstanceTypeStable]
-	price := types.of(got, c.Labels[corev1.LabelTopologyZone], c.Labels[v1.CapacityTypeLabelKey])
+	price := types[l.pool].of(got, c.Labels[corev1.LabelTopologyZone], c.Labels[v1.CapacityTypeLabelKey])
 	switch {
 	case c.Labels[v1.NodePoolLabelKey] != l.pool:
 		return fmt.Sprintf("pool %q, want %q", c.Labels[v1.NodePoolLabelKey], l.pool)
@@ -237,6 +248,11 @@ func (l launch) differs(c *v1.NodeClaim, types prices) string {
 	}):
 		return fmt.Sprintf("type %s is none that the claim lists", got)
 	}
+	for what, key := range map[string]string{"price": v1.PriceOverlayAppliedAnnotationKey, "capacity": v1.CapacityOverlayAppliedAnnotationKey} {
+		if marked := c.Annotations[key] == "true"; marked != slices.Contains(l.overlaid, what) {
+			return fmt.Sprintf("annotation %s=%q, want %v to be overlaid", key, c.Annotations[key], l.overlaid)
+		}
+	}
 	for key, values := range l.labels {
 		if !slices.Contains(values, c.Labels[key]) {
 			return fmt.Sprintf("label %s=%q, want %q", key, c.Labels[key], values)
@@ -248,15 +264,24 @@ func (l launch) differs(c *v1.NodeClaim, types prices) string {
 // prices are the instance types of a catalogue by name.
 type prices map[string]*cloud.InstanceType
 
-func (w *world) prices(catalog string) prices {
+// prices are those of each pool among the objects, overlaid if objects say so.
+func (w *world) prices(catalog string, objects []client.Object) map[string]prices {
 	w.t.Helper()
 	c, err := kwok.New(nil, kwok.Options{Catalog: catalog})
 	w.must(err)
-	types, err := c.Provider.InstanceTypes(context.Background(), nil)
-	w.must(err)
-	out := prices{}
-	for _, it := range types {
-		out[it.Name] = it
+	provider := simulation.Corrected(w.ctx, objects, c)
+	out := map[string]prices{}
+	for _, o := range objects {
+		pool, ok := o.(*v1.NodePool)
+		if !ok || !c.Manages(pool.Spec.Template.Spec.NodeClassRef) {
+			continue
+		}
+		types, err := provider.InstanceTypes(w.ctx, pool)
+		w.must(err)
+		out[pool.Name] = prices{}
+		for _, it := range types {
+			out[pool.Name][it.Name] = it
+		}
 	}
 	return out
 }

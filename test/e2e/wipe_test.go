@@ -20,12 +20,13 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	overlayv1 "github.com/karpenter-anew/karpenter/api/v1alpha1"
 )
 
 // kindsOfTests lists what tests make, owners before what they own.
 func kindsOfTests() []client.ObjectList {
 	return []client.ObjectList{
-		&v1.NodePoolList{}, &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}, &batchv1.JobList{},
+		&v1.NodePoolList{}, &overlayv1.NodeOverlayList{}, &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}, &batchv1.JobList{},
 		&appsv1.ReplicaSetList{}, &policyv1.PodDisruptionBudgetList{}, &v1.NodeClaimList{}, &corev1.PodList{}, &corev1.NodeList{},
 		&v1alpha1.KWOKNodeClassList{}, &schedulingv1.PriorityClassList{}, &nodev1.RuntimeClassList{}, &coordinationv1.LeaseList{},
 		&corev1.EventList{},
