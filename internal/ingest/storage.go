@@ -104,18 +104,12 @@ func successor(provisioner string) string {
 type podVolumes struct {
 	reach       []requirement.Set
 	attachments []volume.Attachment
+	slots       []string
 	trouble     string
 }
 
-// drivers are those of the attachments, sorted, as often as they occur.
-func (v podVolumes) drivers() []string {
-	var out []string
-	for _, a := range v.attachments {
-		out = append(out, a.Driver)
-	}
-	slices.Sort(out)
-	return out
-}
+// drivers are those of the attachments, sorted, as often as they occur, and with the claim where it is shared.
+func (v podVolumes) drivers() []string { return v.slots }
 
 // volumes translates the volumes of a pod. Those of a pod that waits are validated too.
 func (t *Translator) volumes(pod *corev1.Pod, storage Storage, waits bool) podVolumes {
@@ -123,7 +117,8 @@ func (t *Translator) volumes(pod *corev1.Pod, storage Storage, waits bool) podVo
 		return podVolumes{}
 	}
 	uses := storage.uses(pod)
-	out := podVolumes{attachments: attachments(uses)}
+	var out podVolumes
+	out.attach(uses)
 	var err error
 	if waits {
 		err = storage.check(uses)
@@ -137,17 +132,29 @@ func (t *Translator) volumes(pod *corev1.Pod, storage Storage, waits bool) podVo
 	return out
 }
 
-// attachments are the volumes that need a slot on the pod's node, without repetition.
-func attachments(uses []volumeUse) []volume.Attachment {
-	var out []volume.Attachment
+// attach notes the volumes that need a slot on the pod's node, without repetition.
+func (v *podVolumes) attach(uses []volumeUse) {
 	seen := map[string]bool{}
 	for _, u := range uses {
-		if driver := u.driver(); driver != "" && !seen[u.name] {
-			seen[u.name] = true
-			out = append(out, volume.Attachment{Driver: driver, Claim: u.namespace + "/" + u.name})
+		driver := u.driver()
+		if driver == "" || seen[u.name] {
+			continue
 		}
+		seen[u.name] = true
+		one, slot := volume.Attachment{Driver: driver, Claim: u.namespace + "/" + u.name}, driver
+		if u.shared() {
+			slot += " " + one.Claim
+		}
+		v.attachments, v.slots = append(v.attachments, one), append(v.slots, slot)
 	}
-	return out
+	slices.Sort(v.slots)
+}
+
+// shared reports whether pods on several nodes may use the volume at once.
+func (u volumeUse) shared() bool {
+	return slices.ContainsFunc(u.claim.Spec.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool {
+		return m == corev1.ReadWriteMany || m == corev1.ReadOnlyMany
+	})
 }
 
 // Attachable is how many volumes of each driver a node can have attached, as its drivers say; nil without a CSINode. A

@@ -63,6 +63,9 @@ const (
 {metadata: {namespace: x, name: in-a-or-b}, spec: {storageClassName: in-a-or-b}}
 {metadata: {namespace: x, name: in-racks}, spec: {storageClassName: in-racks}}
 {metadata: {namespace: x, name: nowhere}, spec: {storageClassName: matches-none}}
+{metadata: {namespace: x, name: common}, spec: {storageClassName: late, accessModes: [ReadWriteMany]}}
+{metadata: {namespace: x, name: communal}, spec: {storageClassName: late, accessModes: [ReadWriteMany]}}
+{metadata: {namespace: x, name: own}, spec: {storageClassName: late, accessModes: [ReadWriteOnce]}}
 {metadata: {namespace: x, name: going, deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {storageClassName: late}}
 {metadata: {namespace: x, name: lost}, spec: {volumeName: gone}, status: {phase: Lost}}
 {metadata: {namespace: x, name: pod-scratch}, spec: {storageClassName: in-a-or-b}}
@@ -283,9 +286,20 @@ func TestPodsOfOneWorkloadInOneZoneShareTheirShape(t *testing.T) {
 	if a.Shape == c.Shape {
 		t.Error("pods with volumes in different zones share a shape")
 	}
-	none, one, two := translator.PodWith(claimant(), storage), translator.PodWith(claimant("free"), storage), translator.PodWith(claimant("free", "ebs"), storage)
-	if none.Shape == one.Shape || one.Shape == two.Shape {
-		t.Error("pods that need different slots share a shape")
+	for _, c := range []struct {
+		name string
+		a, b []string
+		same bool
+	}{
+		{"one needs no slot", nil, []string{"free"}, false},
+		{"one needs more slots", []string{"free"}, []string{"free", "ebs"}, false},
+		{"each has a volume of its own", []string{"free"}, []string{"own"}, true},
+		{"each uses a volume that others may use", []string{"common"}, []string{"communal"}, false},
+	} {
+		a, b := translator.PodWith(claimant(c.a...), storage), translator.PodWith(claimant(c.b...), storage)
+		if (a.Shape == b.Shape) != c.same {
+			t.Errorf("%s: slots %q and %q", c.name, a.Shape.Drivers, b.Shape.Drivers)
+		}
 	}
 }
 

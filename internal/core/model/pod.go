@@ -75,8 +75,8 @@ type Shape struct {
 	// Reach are the alternatives of where all of the pod's volumes can be used, each a conjunction on node labels. They
 	// restrict the node, never the counting of topology, and are never given up. Empty means anywhere.
 	Reach []requirement.Set
-	// Drivers are the drivers of the pod's volumes, sorted, one entry for each volume that needs a slot on the node: pods
-	// that differ in them are not refused by the same nodes.
+	// Drivers are what the pod's volumes ask of the drivers of a node, sorted: for each volume the driver, and the claim too
+	// where pods on several nodes may use it. Pods that differ in them are refused by different nodes.
 	Drivers []string
 	// Spreads are the topology spread constraints, wishes included, in the pod's order.
 	Spreads []topology.Spread
