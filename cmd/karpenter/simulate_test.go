@@ -134,35 +134,39 @@ func TestSimulateFormatsAgree(t *testing.T) {
 
 // TestSimulateExamples checks the exit codes that the examples promise.
 func TestSimulateExamples(t *testing.T) {
-	for file, want := range map[string]string{"web-shop.yaml": "0\n", "does-not-fit.yaml": "3\n"} {
+	for file, want := range map[string]string{"web-shop.yaml": "0\n", "does-not-fit.yaml": "3\n", "overlays.yaml": "0\n"} {
 		if got := simulate("", "-f", "../../examples/simulate/"+file); got.Exit != want {
 			t.Errorf("%s: exit code %s, want %s%s%s", file, got.Exit, want, got.Stdout, got.Stderr)
 		}
 	}
 }
 
-// TestSimulatePage keeps the example in the documentation equal to what is printed.
-func TestSimulatePage(t *testing.T) {
-	const page, command = "docs/simulate.md", "\n$ karpenter simulate -f examples/simulate/does-not-fit.yaml\n"
+// TestSimulatePages keeps the examples in the documentation equal to what is printed.
+func TestSimulatePages(t *testing.T) {
 	t.Chdir("../..")
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(text), command)
-	shown, after, ends := strings.Cut(rest, "```")
-	if !found || !ends {
-		t.Fatalf("%s does not show %s", page, command)
-	}
-	got := simulate("", "-f", "examples/simulate/does-not-fit.yaml").Stdout
-	if *update {
-		if err := os.WriteFile(page, []byte(before+command+got+"```"+after), 0o644); err != nil {
+	for page, example := range map[string]string{
+		"docs/simulate.md": "examples/simulate/does-not-fit.yaml", "docs/overlays.md": "examples/simulate/overlays.yaml",
+	} {
+		command := "\n$ karpenter simulate -f " + example + "\n"
+		text, err := os.ReadFile(page)
+		if err != nil {
 			t.Fatal(err)
 		}
-		return
-	}
-	if diff := cmp.Diff(got, shown); diff != "" {
-		t.Errorf("%s is stale, run the test with -update (-printed +shown)\n%s", page, diff)
+		before, rest, found := strings.Cut(string(text), command)
+		shown, after, ends := strings.Cut(rest, "```")
+		if !found || !ends {
+			t.Fatalf("%s does not show %s", page, command)
+		}
+		got := simulate("", "-f", example).Stdout
+		if *update {
+			if err := os.WriteFile(page, []byte(before+command+got+"```"+after), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if diff := cmp.Diff(got, shown); diff != "" {
+			t.Errorf("%s is stale, run the test with -update (-printed +shown)\n%s", page, diff)
+		}
 	}
 }
 
