@@ -38,9 +38,9 @@ func daemonPod(name string, set types.UID, cpu string, age int) *corev1.Pod {
 	}
 }
 
-// TestNewestPodStandsForItsDaemonSet: what a DaemonSet asks for is what its newest pod asks for, and the pods of a former set of
+// TestNewestPodStandsForItsDaemonSet_L387: what a DaemonSet asks for is what its newest pod asks for, and the pods of a former set of
 // the same name say nothing about it, whatever the order in which all that becomes known.
-func TestNewestPodStandsForItsDaemonSet(t *testing.T) {
+func TestNewestPodStandsForItsDaemonSet_L387(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		feed func(*Store)
@@ -84,5 +84,24 @@ func TestNewestPodStandsForItsDaemonSet(t *testing.T) {
 				t.Errorf("it asks for %d, want %d", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestOnlyDaemonSetsThatExistAreKnown_L387(t *testing.T) {
+	s := newStore()
+	s.ObserveDaemonPod(daemonPod("a", "set", "2", 5))
+	if n := s.Snapshot().DaemonSets.Len(); n != 0 {
+		t.Errorf("a pod alone makes %d DaemonSets", n)
+	}
+	s.UpdateDaemonSet(daemonSet("set", "1"))
+	other := daemonPod("b", "set", "7", 1)
+	other.OwnerReferences[0].Kind = "ReplicaSet"
+	s.ObserveDaemonPod(other)
+	if got := s.Snapshot().DaemonSets.Sorted()[0].Shape.Requests.At(coreresource.CPU); got != 2000 {
+		t.Errorf("it asks for %d: a pod of something else stands for it", got)
+	}
+	s.DeleteDaemonSet("default", "agent")
+	if n := s.Snapshot().DaemonSets.Len(); n != 0 {
+		t.Errorf("%d DaemonSets after it was deleted", n)
 	}
 }

@@ -86,7 +86,7 @@ func TestAClaimThatGetsItsMachineKeepsItsNomination(t *testing.T) {
 	}
 }
 
-func TestEventsMayArriveInAnyOrder(t *testing.T) {
+func TestEventsMayArriveInAnyOrder_L381(t *testing.T) {
 	pod := boundPod("p", "n")
 	steps := map[string]func(*Store){
 		"claim": func(s *Store) { s.UpdateNodeClaim(claim("a", "test://1")) },
@@ -113,7 +113,7 @@ func TestEventsMayArriveInAnyOrder(t *testing.T) {
 	}
 }
 
-func TestPodsLeaveWhatTheyUsed(t *testing.T) {
+func TestPodsLeaveWhatTheyUsed_L372_L373(t *testing.T) {
 	for name, leave := range map[string]func(*Store, *corev1.Pod){
 		"deleted": func(s *Store, p *corev1.Pod) { s.DeletePod(string(p.UID)) },
 		"finished": func(s *Store, p *corev1.Pod) {
@@ -141,7 +141,7 @@ func TestPodsLeaveWhatTheyUsed(t *testing.T) {
 	}
 }
 
-func TestANodeThatGetsItsProviderIDIsNotCountedTwice(t *testing.T) {
+func TestANodeThatGetsItsProviderIDIsNotCountedTwice_L379(t *testing.T) {
 	s := newStore()
 	s.UpdateNode(node("n", ""))
 	s.UpdateNode(node("n", "test://1"))
@@ -172,7 +172,7 @@ func TestClaimsOfOthersAreIgnored(t *testing.T) {
 	}
 }
 
-func TestAnUnseenClaimIsDoubtedUntilTheWatchShowsIt(t *testing.T) {
+func TestAnUnseenClaimIsDoubtedUntilTheWatchShowsIt_L385(t *testing.T) {
 	s, start := newStore(), time.Now()
 	s.Created(claim("a", ""), start)
 	if got := s.Doubtful(start); len(got) != 0 {

@@ -3,6 +3,9 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"reflect"
+	"slices"
+	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -27,10 +30,16 @@ type Feed struct {
 	cache  cache.Cache
 	reader client.Reader
 	ready  chan struct{}
+
+	mu sync.Mutex
+	// delivered tells for each kind that is subscribed to whether everything that existed at start has been applied.
+	delivered map[string]func() bool
 }
 
 // NewFeed is a feed for store.
-func NewFeed(store *Store) *Feed { return &Feed{store: store, ready: make(chan struct{})} }
+func NewFeed(store *Store) *Feed {
+	return &Feed{store: store, ready: make(chan struct{}), delivered: map[string]func() bool{}}
+}
 
 // Register adds the watches to m.
 func (f *Feed) Register(m manager.Manager) error {
@@ -61,16 +70,31 @@ func (f *Feed) WaitReady(ctx context.Context) bool {
 	}
 }
 
-// Start subscribes to the informers, waits until they have delivered what exists, and then doubts claims that were
-// written and never seen. It returns when ctx ends.
-func (f *Feed) Start(ctx context.Context) error {
-	s := f.store
-	subscribed := []func() bool{}
-	for _, kind := range []struct {
-		object client.Object
-		apply  func(any)
-		forget func(any)
-	}{
+// Missing are the kinds of objects of which something that existed at start may not have been applied yet, sorted.
+func (f *Feed) Missing() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []string
+	for _, k := range f.store.kinds() {
+		if delivered, subscribed := f.delivered[k.name()]; !subscribed || !delivered() {
+			out = append(out, k.name())
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// kind is one kind of object that the picture is made of.
+type kind struct {
+	object client.Object
+	apply  func(any)
+	forget func(any)
+}
+
+func (k kind) name() string { return reflect.TypeOf(k.object).Elem().Name() }
+
+func (s *Store) kinds() []kind {
+	return []kind{
 		{&v1.NodeClaim{}, apply(s.UpdateNodeClaim), forget(func(c *v1.NodeClaim) { s.DeleteNodeClaim(c.Name) })},
 		{&corev1.Node{}, apply(s.UpdateNode), forget(func(n *corev1.Node) { s.DeleteNode(n.Name) })},
 		{&corev1.Namespace{}, apply(s.UpdateNamespace), forget(func(n *corev1.Namespace) { s.DeleteNamespace(n.Name) })},
@@ -80,20 +104,41 @@ func (f *Feed) Start(ctx context.Context) error {
 		{&corev1.PersistentVolume{}, apply(s.UpdateVolume), forget(func(v *corev1.PersistentVolume) { s.DeleteVolume(v.Name) })},
 		{&corev1.PersistentVolumeClaim{}, apply(s.UpdateVolumeClaim), forget(func(c *corev1.PersistentVolumeClaim) { s.DeleteVolumeClaim(c.Namespace, c.Name) })},
 		{&corev1.Pod{}, apply(s.applyPod), forget(func(p *corev1.Pod) { s.DeletePod(string(p.UID)) })},
-	} {
-		informer, err := f.cache.GetInformer(ctx, kind.object)
+	}
+}
+
+// update applies what an object is now. Where the watch has missed that an object was deleted and made again under its
+// name, the former one is forgotten first.
+func (k kind) update(before, now any) {
+	was, isObject := before.(client.Object)
+	is, stillObject := now.(client.Object)
+	if isObject && stillObject && was.GetUID() != is.GetUID() {
+		k.forget(before)
+	}
+	k.apply(now)
+}
+
+// Start subscribes to the informers, waits until they have delivered what exists, and then doubts claims that were
+// written and never seen. It returns when ctx ends.
+func (f *Feed) Start(ctx context.Context) error {
+	subscribed := []func() bool{}
+	for _, k := range f.store.kinds() {
+		informer, err := f.cache.GetInformer(ctx, k.object)
 		if err != nil {
-			return fmt.Errorf("watching %T: %w", kind.object, err)
+			return fmt.Errorf("watching %T: %w", k.object, err)
 		}
 		registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-			AddFunc:    kind.apply,
-			UpdateFunc: func(_, now any) { kind.apply(now) },
-			DeleteFunc: kind.forget,
+			AddFunc:    k.apply,
+			UpdateFunc: k.update,
+			DeleteFunc: k.forget,
 		})
 		if err != nil {
-			return fmt.Errorf("watching %T: %w", kind.object, err)
+			return fmt.Errorf("watching %T: %w", k.object, err)
 		}
 		subscribed = append(subscribed, registration.HasSynced)
+		f.mu.Lock()
+		f.delivered[k.name()] = registration.HasSynced
+		f.mu.Unlock()
 	}
 	return f.follow(ctx, subscribed)
 }

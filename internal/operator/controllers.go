@@ -70,7 +70,7 @@ func Controllers(p Parts) ([]Controller, error) {
 	evictions := termination.NewEvictionQueue(tools)
 	return append(gated, []Controller{
 		feed,
-		cluster.NewGauges(store, feed, p.Metrics),
+		cluster.NewGauges(store, feed, p.Metrics, p.Log),
 		provisioning.New(provisioning.Deps{
 			Client: p.Client, Clock: p.Clock, Cloud: p.Cloud, Store: store, Feed: feed, Translator: translator,
 			Recorder: p.Recorder, Metrics: p.Metrics, Log: p.Log, Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates,

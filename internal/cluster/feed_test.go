@@ -1,0 +1,289 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+// watches are the informers of a feed, none of which has delivered anything.
+type watches struct {
+	t      *testing.T
+	cache  *informertest.FakeInformers
+	reader client.Reader
+	by     map[string]*controllertest.FakeInformer
+}
+
+func newWatches(t *testing.T, stored ...client.Object) *watches {
+	t.Helper()
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1.AddToScheme} {
+		if err := add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &watches{t: t, by: map[string]*controllertest.FakeInformer{}}
+	w.cache = &informertest.FakeInformers{Scheme: s, InformersByGVK: map[schema.GroupVersionKind]toolscache.SharedIndexInformer{}}
+	w.reader = fake.NewClientBuilder().WithScheme(s).WithObjects(stored...).Build()
+	for _, k := range (&Store{}).kinds() {
+		gvks, _, err := s.ObjectKinds(k.object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.by[k.name()] = controllertest.NewFakeInformer()
+		w.cache.InformersByGVK[gvks[0]] = w.by[k.name()]
+	}
+	return w
+}
+
+// deliver lets the kinds say that they have delivered what exists; all of them when none is named.
+func (w *watches) deliver(kinds ...string) {
+	for name, informer := range w.by {
+		if len(kinds) == 0 || slices.Contains(kinds, name) {
+			informer.Synced()
+		}
+	}
+}
+
+// fakeManager implements what a Feed asks of a manager.
+type fakeManager struct {
+	manager.Manager
+	w *watches
+}
+
+func (m fakeManager) GetCache() cache.Cache       { return m.w.cache }
+func (m fakeManager) GetAPIReader() client.Reader { return m.w.reader }
+func (m fakeManager) Add(manager.Runnable) error  { return nil }
+
+// runFeed feeds a new store until the test ends. It must be called in a bubble.
+func (w *watches) runFeed() (*Store, *Feed) {
+	w.t.Helper()
+	s := newStore()
+	f := NewFeed(s)
+	if err := f.Register(fakeManager{w: w}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.background(f.Start)
+	return s, f
+}
+
+// background runs f until the test ends.
+func (w *watches) background(f func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := f(ctx); err != nil {
+			w.t.Error(err)
+		}
+	})
+	synctest.Wait()
+	w.t.Cleanup(func() { cancel(); running.Wait() })
+}
+
+// pass lets time go by and everything settle.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func TestThePictureIsCompleteOnceEveryKindHasBeenDelivered_L382(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatches(t)
+		s, f := w.runFeed()
+		w.by["Node"].Add(node("n", "test://1"))
+		w.deliver("Node", "NodeClaim", "DaemonSet", "Namespace", "StorageClass", "CSINode", "PersistentVolume", "PersistentVolumeClaim")
+		pass(time.Minute)
+		if f.Ready() {
+			t.Fatal("complete without the pods")
+		}
+		if diff := cmp.Diff([]string{"Pod"}, f.Missing()); diff != "" {
+			t.Error(diff)
+		}
+		if _, ok := NewUsage(s, f).PoolUsage("default"); ok {
+			t.Error("usage is told from half a picture")
+		}
+		w.deliver("Pod")
+		pass(time.Second)
+		if !f.Ready() || len(f.Missing()) != 0 {
+			t.Fatalf("not complete, missing %v", f.Missing())
+		}
+		// What comes later cannot make it incomplete again, least of all a claim that is not launched yet.
+		w.by["NodeClaim"].Add(claim("a", ""))
+		s.Created(claim("b", ""), time.Now())
+		w.by["Node"].Add(node("m", "test://2"))
+		pass(time.Minute)
+		if !f.Ready() {
+			t.Error("an unlaunched claim or a new node made the picture incomplete")
+		}
+		if _, ok := s.Snapshot().Nodes.Get("nodeclaim/a"); !ok {
+			t.Error("the unlaunched claim is not in the picture")
+		}
+	})
+}
+
+// journal is a log that several goroutines write and read.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+func TestAnIncompletePictureIsShownAndComplainedOf_L383(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatches(t)
+		s, f := w.runFeed()
+		metrics := observe.NewMetrics(prometheus.NewRegistry(), nil)
+		log := &journal{}
+		w.background(NewGauges(s, f, metrics, slog.New(slog.NewTextHandler(log, nil))).Start)
+		value := func(g prometheus.Gauge) float64 { return testutil.ToFloat64(g) }
+
+		pass(20 * time.Second)
+		if synced, for20s := value(metrics.Cluster.Synced), value(metrics.Cluster.UnsyncedTime); synced != 0 || for20s != 20 {
+			t.Errorf("synced %v for %v s, want 0 for 20 s", synced, for20s)
+		}
+		if log.String() != "" {
+			t.Errorf("complained within half a minute: %s", log.String())
+		}
+		pass(41 * time.Second)
+		if got := value(metrics.Cluster.UnsyncedTime); got != 60 {
+			t.Errorf("unsynced for %v s, want 60 s", got)
+		}
+		if got := strings.Count(log.String(), "level=ERROR"); got != 4 { // after 30, 40, 50 and 60 s
+			t.Errorf("complained %d times, want 4:\n%s", got, log.String())
+		}
+		if !strings.Contains(log.String(), "Pod") {
+			t.Errorf("the log does not say what is missing:\n%s", log.String())
+		}
+		w.by["Node"].Add(node("n", "test://1"))
+		w.deliver()
+		pass(10 * time.Second)
+		if synced, unsynced, nodes := value(metrics.Cluster.Synced), value(metrics.Cluster.UnsyncedTime), value(metrics.Cluster.NodeCount); synced != 1 || unsynced != 0 || nodes != 1 {
+			t.Errorf("synced %v, unsynced for %v s, %v nodes; want 1, 0 s, 1", synced, unsynced, nodes)
+		}
+		before := log.String()
+		pass(time.Minute)
+		if log.String() != before {
+			t.Errorf("complained although complete:\n%s", log.String())
+		}
+	})
+}
+
+func TestThePictureCanBeAskedAtAnyTime_L384(t *testing.T) {
+	s := newStore()
+	f := NewFeed(s)
+	var work sync.WaitGroup
+	for i := range 8 {
+		name, id := fmt.Sprintf("n%d", i), fmt.Sprintf("test://%d", i)
+		work.Go(func() {
+			for j := range 50 {
+				s.UpdateNodeClaim(claim(name, id))
+				s.UpdateNode(node(name, id))
+				s.UpdatePod(boundPod(fmt.Sprintf("%s-%d", name, j), name))
+				s.Nominate(time.Now(), id)
+				f.Ready()
+				f.Missing()
+				s.Snapshot()
+			}
+		})
+	}
+	work.Wait()
+	if got := s.Snapshot().Nodes.Len(); got != 8 {
+		t.Errorf("%d nodes, want 8", got)
+	}
+	for _, n := range s.Snapshot().Nodes.Sorted() {
+		if len(n.Pods) != 50 {
+			t.Errorf("%d pods on %s, want 50", len(n.Pods), n.Name)
+		}
+	}
+}
+
+func TestAClaimThatWasDeletedUnseenIsForgotten_L385(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatches(t, claim("there", ""), claim("launched", "test://1"))
+		s, _ := w.runFeed()
+		w.deliver()
+		pass(doubtAfter - time.Second) // just before it looks for such claims
+		s.Created(claim("gone", ""), time.Now())
+		s.Created(claim("there", ""), time.Now()) // the watch is late, but it exists
+		w.by["NodeClaim"].Add(claim("launched", "test://1"))
+		has := func(id string) bool {
+			_, ok := s.Snapshot().Nodes.Get(id)
+			return ok
+		}
+		pass(10 * time.Second)
+		if !has("nodeclaim/gone") {
+			t.Error("a claim is doubted before the watch had time to show it")
+		}
+		pass(50 * time.Second)
+		if has("nodeclaim/gone") {
+			t.Error("a claim that does not exist still counts")
+		}
+		if !has("nodeclaim/there") || !has("test://1") {
+			t.Error("a claim that exists was forgotten")
+		}
+	})
+}
+
+// TestAPodOfTheSameNameTakesThePlaceOfTheOneBefore_L373: the watch missed the deletion and shows another pod under the name.
+func TestAPodOfTheSameNameTakesThePlaceOfTheOneBefore_L373(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatches(t)
+		s, _ := w.runFeed()
+		w.deliver()
+		w.by["Node"].Add(node("n", ""))
+		w.by["Node"].Add(node("m", ""))
+		former := boundPod("web-0", "n")
+		w.by["Pod"].Add(former)
+		again := boundPod("web-0", "m")
+		again.UID = types.UID("another")
+		w.by["Pod"].Update(former, again)
+		snapshot := s.Snapshot()
+		n, _ := snapshot.Nodes.Get("node/n")
+		m, _ := snapshot.Nodes.Get("node/m")
+		if len(n.Pods) != 0 || n.Used.At(0) != 0 || len(m.Pods) != 1 || m.Used.At(0) != 1000 {
+			t.Errorf("%d pods on n, %d on m; want the one on m", len(n.Pods), len(m.Pods))
+		}
+		// A pod that is shown as deleted only when the watch is listed again.
+		w.by["Pod"].Add(boundPod("late", "n"))
+		forget(func(p *corev1.Pod) { s.DeletePod(string(p.UID)) })(toolscache.DeletedFinalStateUnknown{Obj: boundPod("late", "n")})
+		if n, _ := s.Snapshot().Nodes.Get("node/n"); len(n.Pods) != 0 {
+			t.Error("a pod whose deletion was learned of late still counts")
+		}
+	})
+}
