@@ -58,6 +58,18 @@ func (l *limits) admits(capacity resource.Vector) bool {
 	return true
 }
 
+// larger reports whether capacity takes more of a limited resource than other does.
+func (l *limits) larger(capacity, other resource.Vector) bool {
+	return slices.ContainsFunc(l.bounds, func(b bound) bool {
+		return amountOf(capacity, b.resource) > amountOf(other, b.resource)
+	})
+}
+
+// capacity is the full size of a column's machine.
+func (t *template) capacity(column int) resource.Vector {
+	return t.columns.types[t.columns.owner[column]].Capacity
+}
+
 // within is the columns of mask that the limits admit.
 func (t *template) within(mask bitset) bitset {
 	if t.limits.unlimited() {
@@ -65,7 +77,7 @@ func (t *template) within(mask bitset) bitset {
 	}
 	out := newBitset(t.columns.len())
 	for column := range mask.all() {
-		if t.limits.admits(t.columns.types[t.columns.owner[column]].Capacity) {
+		if t.limits.admits(t.capacity(column)) {
 			out.set(column)
 		}
 	}
@@ -79,7 +91,7 @@ func (l *limits) charge(cl *claim) {
 	}
 	worst := make([]int64, len(l.bounds))
 	for column := range cl.mask.all() {
-		capacity := cl.t.columns.types[cl.t.columns.owner[column]].Capacity
+		capacity := cl.t.capacity(column)
 		for i, b := range l.bounds {
 			worst[i] = max(worst[i], amountOf(capacity, b.resource))
 		}

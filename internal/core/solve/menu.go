@@ -144,13 +144,20 @@ func (t *template) byName() []int {
 	return t.nameOrder
 }
 
+// cheapest is the candidate of cl with the lowest price; -1 for a claim without candidates.
+func (cl *claim) cheapest() int {
+	for _, column := range cl.t.byPrice(cl.t.states[cl.state]) {
+		if cl.mask.has(column) {
+			return column
+		}
+	}
+	return -1
+}
+
 // price is that of the cheapest candidate of cl.
 func (cl *claim) price() float64 {
-	st := cl.t.states[cl.state]
-	for _, column := range cl.t.byPrice(st) {
-		if cl.mask.has(column) {
-			return cl.t.prices(st)[column]
-		}
+	if column := cl.cheapest(); column >= 0 {
+		return cl.t.prices(cl.t.states[cl.state])[column]
 	}
 	return math.Inf(1)
 }

@@ -39,6 +39,7 @@ func Solve(p Problem) Plan {
 	s := compile(p)
 	zones := s.zones()
 	s.placeAll(s.queue())
+	s.tighten()
 	refusals := s.refusals()
 	s.rightSize()
 	plan := s.plan()
