@@ -131,15 +131,17 @@ func AddPods(n *model.Node, pods []*model.Pod) {
 		n.Pods = slices.Concat(n.Pods, pods)
 	}
 	n.Guarded = slices.Clip(n.Guarded)
+	used, byDaemons := n.Used.Clone(), n.UsedByDaemons.Clone()
 	for _, p := range pods {
 		if slices.ContainsFunc(p.Shape.Affinities, func(a topology.Affinity) bool { return a.Anti && a.Required() }) {
 			n.Guarded = append(n.Guarded, p)
 		}
-		n.Used = n.Used.Add(p.Shape.Requests)
+		used = used.Accumulate(p.Shape.Requests)
 		if p.Daemon {
-			n.UsedByDaemons = n.UsedByDaemons.Add(p.Shape.Requests)
+			byDaemons = byDaemons.Accumulate(p.Shape.Requests)
 		}
 	}
+	n.Used, n.UsedByDaemons = used, byDaemons
 }
 
 // settled is the taints that remain once an uninitialized node has settled: those that some agent will remove soon are

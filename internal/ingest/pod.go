@@ -23,17 +23,21 @@ func (t *Translator) Pod(pod *corev1.Pod) *model.Pod { return t.PodWith(pod, Sto
 // PodWith translates a pod and the volumes it uses. A pod whose volumes cannot be found is rejected even when it is bound:
 // nobody can say where it could move.
 func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
-	shape := t.shape(pod)
 	waits := podrules.Provisionable(pod)
 	volumes := t.volumes(pod, storage, waits)
-	shape.Reach, shape.Drivers = volumes.reach, volumes.drivers()
+	shape, problems, silent := t.ask(pod, waits)
+	if len(volumes.reach)+len(volumes.attachments) > 0 {
+		bound := *shape
+		bound.Reach, bound.Drivers = volumes.reach, volumes.drivers()
+		shape = t.shared(&bound)
+	}
 	p := &model.Pod{
 		UID:           string(pod.UID),
 		Namespace:     pod.Namespace,
 		Name:          pod.Name,
 		Created:       pod.CreationTimestamp.UnixNano(),
 		Node:          pod.Spec.NodeName,
-		Shape:         t.shared(shape),
+		Shape:         shape,
 		Labels:        t.podLabels(pod),
 		Attachments:   volumes.attachments,
 		UsesDevices:   UsesDevices(&pod.Spec),
@@ -45,7 +49,10 @@ func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
 		EvictionCost:  evictionCost(pod),
 	}
 	if waits {
-		p.Rejected, p.Silent = t.reject(pod, volumes.trouble)
+		p.Rejected, p.Silent = problems, silent
+	}
+	if waits && volumes.trouble != "" {
+		p.Rejected, _ = t.reject(pod, volumes.trouble)
 	}
 	return p
 }
@@ -58,6 +65,7 @@ func (t *Translator) shared(s *model.Shape) *model.Shape {
 	return t.shapes.of(identity(s), func() *model.Shape { return s })
 }
 
+// shape reads what a pod asks. Whatever it looks at has to be in the key by which questions are remembered.
 func (t *Translator) shape(pod *corev1.Pod) *model.Shape {
 	requests := podresource.PodRequests(pod, podresource.PodResourcesOptions{UseStatusResources: true})
 	requests[corev1.ResourcePods] = quantity(-1, 1)
@@ -116,8 +124,10 @@ func tolerations(list []corev1.Toleration) []model.Toleration {
 func evictionCost(pod *corev1.Pod) float64 {
 	const deletionCostScale, priorityScale, limit = 1 << 27, 1 << 25, 10
 	cost := 1.0
-	if deletion, err := strconv.ParseFloat(pod.Annotations[podDeletionCostAnnotation], 64); err == nil {
-		cost += deletion / deletionCostScale
+	if text := pod.Annotations[podDeletionCostAnnotation]; text != "" {
+		if deletion, err := strconv.ParseFloat(text, 64); err == nil {
+			cost += deletion / deletionCostScale
+		}
 	}
 	if pod.Spec.Priority != nil {
 		cost += float64(*pod.Spec.Priority) / priorityScale
@@ -126,7 +136,8 @@ func evictionCost(pod *corev1.Pod) float64 {
 }
 
 // reject says why a pending pod cannot be considered, and whether it asked for that itself: a pod that opts out of our
-// nodes is left alone without an event. trouble is what is wrong with its volumes, or empty.
+// nodes is left alone without an event. trouble is what is wrong with its volumes, or empty. Whatever else it looks at has
+// to be in the key by which questions are remembered.
 // Source: scheduling specification, pod validation.
 func (t *Translator) reject(pod *corev1.Pod, trouble string) (why string, silent bool) {
 	var problems []string

@@ -24,6 +24,7 @@ type Translator struct {
 	resources *resource.Table
 	labels    v1.LabelRules
 	shapes    interned[model.Shape]
+	questions questions
 	pods      interned[model.Labels]
 	selectors interned[topology.Selector]
 	// selections are the kinds of device that claims ask for, compiled their selectors.
@@ -37,6 +38,7 @@ func New(labels v1.LabelRules) *Translator {
 		resources: resource.NewTable(),
 		labels:    labels,
 		shapes:    newInterned[model.Shape](),
+		questions: newQuestions(),
 		pods:      newInterned[model.Labels](),
 		selectors: newInterned[topology.Selector](),
 

@@ -31,11 +31,31 @@ func (v Vector) Set(i int, amount int64) Vector {
 func (v Vector) Clone() Vector { return slices.Clone(v) }
 
 // Add is a new vector v + o.
-func (v Vector) Add(o Vector) Vector { return combine(v, o, addSaturated) }
+func (v Vector) Add(o Vector) Vector {
+	out := make(Vector, max(len(v), len(o)))
+	copy(out, v)
+	return out.Accumulate(o)
+}
+
+// Accumulate is v + o, for sums of many vectors: the receiver may be changed, and grows when needed.
+func (v Vector) Accumulate(o Vector) Vector {
+	if len(o) > len(v) {
+		v = append(v, make(Vector, len(o)-len(v))...)
+	}
+	for i, amount := range o {
+		v[i] = addSaturated(v[i], amount)
+	}
+	return v
+}
 
 // Sub is a new vector v − o.
 func (v Vector) Sub(o Vector) Vector {
-	return combine(v, o, subSaturated)
+	out := make(Vector, max(len(v), len(o)))
+	copy(out, v)
+	for i, amount := range o {
+		out[i] = subSaturated(out[i], amount)
+	}
+	return out
 }
 
 // Max is the entrywise maximum.

@@ -32,6 +32,7 @@ func TestVectorLaws(t *testing.T) {
 			"a+b = b+a":           same(a.Add(b), b.Add(a)),
 			"(a+b)+c = a+(b+c)":   same(a.Add(b).Add(c), a.Add(b.Add(c))),
 			"(a+b)-b = a":         same(a.Add(b).Sub(b), a),
+			"a+b, in place":       same(a.Clone().Accumulate(b), a.Add(b)),
 			"a+a+a = 3a":          same(a.Add(a).Add(a), a.Times(3)),
 			"0a = 0":              a.Times(0).IsZero(),
 			"max and min split":   same(a.Max(b).Add(a.Min(b)), a.Add(b)),

@@ -1,0 +1,280 @@
+package ingest
+
+import (
+	"encoding/binary"
+	"runtime"
+	"slices"
+	"sync"
+	"weak"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podresource "k8s.io/component-helpers/resource"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+// questions remembers what pods ask by the fields they ask it with.
+//
+// Problem: the pods of a workload come one by one and ask the same; reading one costs ten times what the pod itself costs to
+// keep. Approach: the fields that shape and reject look at are written one after the other into a key, without
+// interpreting them, and the key finds what an earlier pod with the same fields asked. Invariant: whatever shape and
+// reject look at is in the key. Different keys may find the same shape. Cost: writing the key and one look-up; a shape
+// that nobody holds any more is forgotten together with its keys.
+type questions struct {
+	mu    *sync.Mutex
+	known map[string]*question
+}
+
+// question is what pods with equal fields ask, their volumes aside.
+type question struct {
+	shape weak.Pointer[model.Shape]
+	// judged is set once problems and silent say what reject found.
+	judged   bool
+	problems string
+	silent   bool
+}
+
+func newQuestions() questions {
+	return questions{mu: &sync.Mutex{}, known: map[string]*question{}}
+}
+
+// keySpace is enough for the keys of most pods.
+const keySpace = 512
+
+// ask is what the pod asks, its volumes aside, and, for a pod that waits, what is wrong with it.
+func (t *Translator) ask(pod *corev1.Pod, waits bool) (shape *model.Shape, problems string, silent bool) {
+	var space [keySpace]byte
+	key := appendQuestion(space[:0], pod)
+	t.questions.mu.Lock()
+	known := t.questions.known[string(key)]
+	if known != nil {
+		shape = known.shape.Value()
+	}
+	if shape != nil && (known.judged || !waits) {
+		problems, silent = known.problems, known.silent
+		t.questions.mu.Unlock()
+		return shape, problems, silent
+	}
+	t.questions.mu.Unlock()
+	if shape == nil {
+		shape = t.shared(t.shape(pod))
+	}
+	if waits {
+		problems, silent = t.reject(pod, "")
+	}
+	t.questions.remember(string(key), shape, question{judged: waits, problems: problems, silent: silent})
+	return shape, problems, silent
+}
+
+func (x questions) remember(key string, shape *model.Shape, q question) {
+	q.shape = weak.Make(shape)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if known := x.known[key]; known == nil || known.shape != q.shape {
+		runtime.AddCleanup(shape, x.forget, key)
+	}
+	x.known[key] = &q
+}
+
+func (x questions) forget(key string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if known := x.known[key]; known != nil && known.shape.Value() == nil {
+		delete(x.known, key)
+	}
+}
+
+// appendQuestion writes the fields that decide what a pod asks. Every list is preceded by its length.
+func appendQuestion(b []byte, pod *corev1.Pod) []byte {
+	spec := &pod.Spec
+	b = appendString(b, pod.Namespace)
+	priority := int32(0)
+	if spec.Priority != nil {
+		priority = *spec.Priority
+	}
+	b = binary.AppendVarint(b, int64(priority))
+	b = appendFlags(b, podresource.IsPodResizeInfeasible(pod), spec.Resources != nil, spec.Affinity != nil)
+	b = appendContainers(b, spec.Containers, &pod.Status)
+	b = appendContainers(b, spec.InitContainers, &pod.Status)
+	if spec.Resources != nil {
+		b = appendResources(b, spec.Resources.Requests)
+	}
+	b = appendResources(b, spec.Overhead)
+	b = appendLabels(b, spec.NodeSelector)
+	b = binary.AppendUvarint(b, uint64(len(spec.Tolerations)))
+	for i := range spec.Tolerations {
+		tol := &spec.Tolerations[i]
+		b = appendString(appendString(b, tol.Key), string(tol.Operator))
+		b = appendString(appendString(b, tol.Value), string(tol.Effect))
+	}
+	b = binary.AppendUvarint(b, uint64(len(spec.TopologySpreadConstraints)))
+	for i := range spec.TopologySpreadConstraints {
+		b = appendSpread(b, &spec.TopologySpreadConstraints[i], pod.Labels)
+	}
+	if spec.Affinity != nil {
+		b = appendAffinity(b, spec.Affinity, pod.Labels)
+	}
+	return b
+}
+
+func appendContainers(b []byte, list []corev1.Container, status *corev1.PodStatus) []byte {
+	b = binary.AppendUvarint(b, uint64(len(list)))
+	for i := range list {
+		c := &list[i]
+		sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+		s := statusOf(status, c.Name)
+		b = appendFlags(b, sidecar, s != nil && s.AllocatedResources != nil, s != nil && s.Resources != nil && s.Resources.Requests != nil)
+		b = appendResources(b, c.Resources.Requests)
+		if s != nil {
+			b = appendResources(b, s.AllocatedResources)
+			if s.Resources != nil {
+				b = appendResources(b, s.Resources.Requests)
+			}
+		}
+		for j := range c.Ports {
+			if p := &c.Ports[j]; p.HostPort != 0 {
+				b = appendString(appendString(binary.AppendVarint(b, int64(p.HostPort)), p.HostIP), string(p.Protocol))
+			}
+		}
+		b = binary.AppendVarint(b, 0) // no port
+	}
+	return b
+}
+
+func statusOf(status *corev1.PodStatus, name string) *corev1.ContainerStatus {
+	for _, list := range [...][]corev1.ContainerStatus{status.ContainerStatuses, status.InitContainerStatuses} {
+		for i := range list {
+			if list[i].Name == name {
+				return &list[i]
+			}
+		}
+	}
+	return nil
+}
+
+// appendResources writes amounts in the order of their names.
+func appendResources(b []byte, list corev1.ResourceList) []byte {
+	var space [8]corev1.ResourceName
+	names := space[:0]
+	for name := range list {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	b = binary.AppendUvarint(b, uint64(len(names)))
+	for _, name := range names {
+		q := list[name]
+		b = appendString(b, string(name))
+		if n, ok := q.AsInt64(); ok {
+			b = binary.AppendVarint(append(b, 'n'), n)
+			continue
+		}
+		if n, ok := exact(resource.CPU, &q); ok {
+			b = binary.AppendVarint(append(b, 'm'), n)
+			continue
+		}
+		b = appendString(append(b, 's'), q.String())
+	}
+	return b
+}
+
+func appendSpread(b []byte, c *corev1.TopologySpreadConstraint, labels map[string]string) []byte {
+	b = appendString(appendString(binary.AppendVarint(b, int64(c.MaxSkew)), c.TopologyKey), string(c.WhenUnsatisfiable))
+	b = appendSelector(b, c.LabelSelector)
+	b = appendFlags(b, c.MinDomains != nil, c.NodeAffinityPolicy != nil, c.NodeTaintsPolicy != nil)
+	if c.MinDomains != nil {
+		b = binary.AppendVarint(b, int64(*c.MinDomains))
+	}
+	if c.NodeAffinityPolicy != nil {
+		b = appendString(b, string(*c.NodeAffinityPolicy))
+	}
+	if c.NodeTaintsPolicy != nil {
+		b = appendString(b, string(*c.NodeTaintsPolicy))
+	}
+	return appendOwn(b, c.MatchLabelKeys, labels)
+}
+
+// appendOwn writes keys with the pod's own values of them, as far as it has any.
+func appendOwn(b []byte, keys []string, labels map[string]string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(keys)))
+	for _, key := range keys {
+		value, ok := labels[key]
+		b = appendString(appendFlags(appendString(b, key), ok), value)
+	}
+	return b
+}
+
+func appendSelector(b []byte, s *metav1.LabelSelector) []byte {
+	b = appendFlags(b, s != nil)
+	if s == nil {
+		return b
+	}
+	b = appendLabels(b, s.MatchLabels)
+	b = binary.AppendUvarint(b, uint64(len(s.MatchExpressions)))
+	for i := range s.MatchExpressions {
+		e := &s.MatchExpressions[i]
+		b = appendStrings(appendString(appendString(b, e.Key), string(e.Operator)), e.Values)
+	}
+	return b
+}
+
+func appendAffinity(b []byte, a *corev1.Affinity, labels map[string]string) []byte {
+	b = appendFlags(b, a.NodeAffinity != nil, a.PodAffinity != nil, a.PodAntiAffinity != nil)
+	if node := a.NodeAffinity; node != nil {
+		required := node.RequiredDuringSchedulingIgnoredDuringExecution
+		b = appendFlags(b, required != nil)
+		if required != nil {
+			b = binary.AppendUvarint(b, uint64(len(required.NodeSelectorTerms)))
+			for i := range required.NodeSelectorTerms {
+				b = appendTerm(b, &required.NodeSelectorTerms[i])
+			}
+		}
+		b = binary.AppendUvarint(b, uint64(len(node.PreferredDuringSchedulingIgnoredDuringExecution)))
+		for i := range node.PreferredDuringSchedulingIgnoredDuringExecution {
+			p := &node.PreferredDuringSchedulingIgnoredDuringExecution[i]
+			b = appendTerm(binary.AppendVarint(b, int64(p.Weight)), &p.Preference)
+		}
+	}
+	if near := a.PodAffinity; near != nil {
+		b = appendPodTerms(b, near.RequiredDuringSchedulingIgnoredDuringExecution, labels)
+		b = appendWeightedPodTerms(b, near.PreferredDuringSchedulingIgnoredDuringExecution, labels)
+	}
+	if far := a.PodAntiAffinity; far != nil {
+		b = appendPodTerms(b, far.RequiredDuringSchedulingIgnoredDuringExecution, labels)
+		b = appendWeightedPodTerms(b, far.PreferredDuringSchedulingIgnoredDuringExecution, labels)
+	}
+	return b
+}
+
+func appendTerm(b []byte, term *corev1.NodeSelectorTerm) []byte {
+	for _, list := range [...][]corev1.NodeSelectorRequirement{term.MatchExpressions, term.MatchFields} {
+		b = binary.AppendUvarint(b, uint64(len(list)))
+		for i := range list {
+			b = appendStrings(appendString(appendString(b, list[i].Key), string(list[i].Operator)), list[i].Values)
+		}
+	}
+	return b
+}
+
+func appendPodTerms(b []byte, terms []corev1.PodAffinityTerm, labels map[string]string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(terms)))
+	for i := range terms {
+		b = appendPodTerm(b, &terms[i], labels)
+	}
+	return b
+}
+
+func appendWeightedPodTerms(b []byte, terms []corev1.WeightedPodAffinityTerm, labels map[string]string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(terms)))
+	for i := range terms {
+		b = appendPodTerm(binary.AppendVarint(b, int64(terms[i].Weight)), &terms[i].PodAffinityTerm, labels)
+	}
+	return b
+}
+
+func appendPodTerm(b []byte, term *corev1.PodAffinityTerm, labels map[string]string) []byte {
+	b = appendSelector(appendString(b, term.TopologyKey), term.LabelSelector)
+	b = appendSelector(appendStrings(b, term.Namespaces), term.NamespaceSelector)
+	return appendOwn(appendOwn(b, term.MatchLabelKeys, labels), term.MismatchLabelKeys, labels)
+}
