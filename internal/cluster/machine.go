@@ -60,7 +60,7 @@ func (s *Store) putClaim(claim *v1.NodeClaim) {
 		// The claim got its machine: what was known about the claim is known about the machine.
 		if from, ok := s.entries[before]; ok {
 			to := s.entry(id)
-			to.nominatedUntil, to.marked, to.replaced = from.nominatedUntil, from.marked, from.replaced
+			to.nominatedUntil, to.marked, to.replaced, to.headroom = from.nominatedUntil, from.marked, from.replaced, from.headroom
 		}
 		s.detachClaim(claim.Name)
 	}

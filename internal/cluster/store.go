@@ -43,6 +43,7 @@ type Store struct {
 	reserved map[string]int
 	// listeners are told of pools whose census changes.
 	listeners []func(pool string)
+	headroom  headroom
 	storage   *storage
 
 	dirty      map[string]bool
@@ -66,6 +67,8 @@ type entry struct {
 	// replaced is set while another machine is being launched in place of this one.
 	replaced bool
 }
+	// headroom is what the machine keeps free for capacity buffers.
+	headroom Headroom
 
 // NewStore is an empty picture for one cloud.
 func NewStore(c cloud.Cloud, t *ingest.Translator) *Store {
@@ -110,6 +113,8 @@ func (s *Store) Snapshot() *model.Snapshot {
 		DaemonSets: s.daemonSets.Publish(),
 		Namespaces: s.publishNamespaces(),
 	}
+		Virtual:    s.headroom.publish(),
+		Unsettled:  s.headroom.unsettled,
 	return s.published
 }
 
@@ -126,6 +131,7 @@ func (s *Store) rebuild(id string) {
 	n := s.translator.Node(id, node, e.claim)
 	n.Deleting = n.Deleting || e.marked
 	if !e.nominatedUntil.IsZero() {
+	n.Headroom = e.headroom.sum()
 		n.NominatedUntil = e.nominatedUntil.UnixNano()
 	}
 	if n.NodeName != "" {

@@ -13,8 +13,8 @@ import (
 
 // Batch is what a snapshot asks of the engine.
 type Batch struct {
-	// Problem has the pods that wait, the nodes that stay and the daemons. Pools are the caller's to add, and pods that
-	// have to leave their node.
+	// Problem has the pods that wait, virtual ones included, the nodes that stay and the daemons. Pools are the caller's to
+	// add, and pods that have to leave their node.
 	Problem solve.Problem
 	// Rejected are pods that wait and cannot be considered, sorted by UID.
 	Rejected []*model.Pod
@@ -39,6 +39,7 @@ func (t *Translator) Batch(snapshot *model.Snapshot, options solve.Options) Batc
 		}
 		b.Problem.Pods = append(b.Problem.Pods, pod)
 	}
+	b.Problem.Pods = append(b.Problem.Pods, snapshot.Virtual...)
 	for _, n := range snapshot.Nodes.Sorted() {
 		switch {
 		case !n.Deleting:

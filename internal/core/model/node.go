@@ -46,6 +46,8 @@ type Node struct {
 	Deleting bool
 	// NominatedUntil is when the last nomination by a scheduling result ends, in nanoseconds since the epoch; 0 for none.
 	NominatedUntil int64
+	// Headroom is how many virtual pods were given their place on the node when pods were placed last.
+	Headroom int
 	// InstanceTerminating is set once the provider accepted the deletion.
 	InstanceTerminating bool
 

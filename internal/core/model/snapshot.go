@@ -19,6 +19,10 @@ type Snapshot struct {
 	DaemonSets Index[*DaemonSet]
 	// Namespaces are the labels of every namespace, by name. The map is never changed.
 	Namespaces map[string]map[string]string
+	// Virtual are the pods that stand for the headroom of capacity buffers. The list is never changed.
+	Virtual []*Pod
+	// Unsettled is set while it is not known yet on which nodes they have their place.
+	Unsettled bool
 	// Devices are nil while dynamic resource allocation is ignored.
 	Devices *Devices
 }
