@@ -12,6 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/cluster"
 )
 
 func TestEmptiness(t *testing.T) {
@@ -150,6 +151,17 @@ func TestPodsThatArriveSaveTheirNode(t *testing.T) {
 		w.pass(time.Minute)
 		w.wantDeleted()
 		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 1, "consolidation_type=empty")
+	})
+	story(t, "a virtual pod that gets its place on the node saves it, and no other", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		w.machine("pool", "b")
+		w.pass(10 * time.Second)
+		w.store.SetHeadroom(map[string]cluster.Headroom{"test://a": {"shop/buffer": 1}})
+		w.pass(time.Minute)
+		w.wantDeleted("b")
+		w.wantUnmarked("a")
 	})
 	story(t, "budgets that shrink drop nodes", func(w *world) {
 		defer w.run()()
@@ -292,6 +304,35 @@ func TestNodesThatAreLeftAlone(t *testing.T) {
 		w.pass(119 * time.Second)
 		w.wantDeleted()
 		w.pass(30 * time.Second)
+		w.wantDeleted("a")
+	})
+}
+
+func TestCapacityBuffersKeepNodes_L348(t *testing.T) {
+	story(t, "a node with only virtual pods stays until the buffer is gone", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		w.machine("pool", "b")
+		w.store.SetHeadroom(map[string]cluster.Headroom{"test://a": {"shop/buffer": 2}, "test://b": {"shop/buffer": 0}})
+		w.pass(time.Hour)
+		w.wantDeleted("b")
+		w.wantUnmarked("a")
+		w.wantEvent(`Unconsolidatable node/a: Node "a" has buffer pods`)
+		w.wantEvent(`Unconsolidatable nodeclaim/a: Node "a" has buffer pods`)
+		w.store.DropBuffer("shop/buffer")
+		w.pass(time.Minute)
+		w.wantDeleted("a", "b")
+	})
+	story(t, "no node goes before it is known which ones keep room", func(w *world) {
+		w.store.ExpectBuffers()
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		w.pass(time.Hour)
+		w.wantDeleted()
+		w.store.SetHeadroom(nil)
+		w.pass(time.Minute)
 		w.wantDeleted("a")
 	})
 }

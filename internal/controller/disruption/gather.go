@@ -74,6 +74,8 @@ func (s scene) world(busy map[string]bool) disrupt.World {
 			Name:   name,
 			Static: pool.Spec.Replicas != nil,
 			Never:  pool.Spec.Disruption.ConsolidateAfter.Duration == nil,
+
+			Unsettled: s.snapshot.Unsettled,
 		}
 	}
 	return disrupt.World{Snapshot: s.snapshot, Now: s.now, Pools: pools, Busy: busy}

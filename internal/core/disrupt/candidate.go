@@ -19,6 +19,8 @@ type Pool struct {
 	Static bool
 	// Never is set when consolidation is turned off.
 	Never bool
+	// Unsettled is set while it is not known which of its nodes keep room for capacity buffers.
+	Unsettled bool
 }
 
 // World is what qualification looks at.

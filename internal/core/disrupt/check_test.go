@@ -66,17 +66,18 @@ func TestCheck(t *testing.T) {
 
 func TestEmptinessRechecks(t *testing.T) {
 	proposed := Command{Reason: Empty}
-	for _, n := range []string{"a", "b", "c"} {
+	for _, n := range []string{"a", "b", "c", "d"} {
 		proposed.Candidates = append(proposed.Candidates, newCandidate(node(n), Pool{}))
 	}
 	v := Emptiness().Recheck(proposed, snapshot(
 		node("a", func(n *model.Node) { n.Pods = []*model.Pod{{Reschedulable: true}} }),
 		node("b", func(n *model.Node) { n.Pods = []*model.Pod{{Daemon: true}}; n.Deleting = true }),
+		node("d", func(n *model.Node) { n.Headroom = 1 }),
 	))
 	if diff := cmp.Diff([]string{"b", "c"}, names(v.Command.Candidates)); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]Code{Occupied}, codes(v.Dropped)); diff != "" {
+	if diff := cmp.Diff([]Code{Occupied, KeepsHeadroom}, codes(v.Dropped)); diff != "" {
 		t.Errorf("dropped (-want +got):\n%s", diff)
 	}
 }

@@ -8,7 +8,9 @@ import "github.com/karpenter-anew/karpenter/internal/core/model"
 // by its owners' word, too, but its pods still need a place: removing it needs a simulation of where they go, which is
 // not part of this method. Until there is one such nodes are Occupied.
 //
-// Source: disruption specification, emptiness.
+// Nodes that keep room for capacity buffers look empty and are not: they are what the buffer was made for.
+//
+// Source: disruption specification, emptiness, capacity buffers.
 func Emptiness() Method {
 	return Method{
 		Reason: Empty, Type: "empty", Class: Graceful,
@@ -22,6 +24,10 @@ func refusedByEmptiness(c Candidate) Code {
 		return Static
 	case c.Pool.Never:
 		return ConsolidationOff
+	case c.Node.Headroom > 0:
+		return KeepsHeadroom
+	case c.Pool.Unsettled:
+		return HeadroomUnknown
 	case len(c.Moves) > 0:
 		return Occupied
 	case !c.Node.Disruption.Consolidatable:
@@ -43,12 +49,17 @@ func pickEmpty(fit []Candidate, budgets Budgets) []Command {
 	return []Command{command}
 }
 
-// stillEmpty drops nodes that pods have come to. Nodes that are gone are kept: deleting them again does no harm.
+// stillEmpty drops nodes that pods, real or virtual, have come to. Nodes that are gone are kept: deleting them again does no
+// harm.
 func stillEmpty(c Command, now *model.Snapshot) Verdict {
 	v := Verdict{Command: Command{Reason: c.Reason, Type: c.Type}}
 	for _, candidate := range c.Candidates {
 		n, ok := now.Nodes.Get(candidate.Node.ID)
-		if ok && len(newCandidate(n, candidate.Pool).Moves) > 0 {
+		switch {
+		case ok && n.Headroom > 0:
+			v.Dropped = append(v.Dropped, Obstacle{Code: KeepsHeadroom, Node: n})
+			continue
+		case ok && len(newCandidate(n, candidate.Pool).Moves) > 0:
 			v.Dropped = append(v.Dropped, Obstacle{Code: Occupied, Node: n})
 			continue
 		}

@@ -29,6 +29,12 @@ func TestEmptinessWants(t *testing.T) {
 			name: "a node without Consolidatable=True is left alone", want: NotConsolidatable,
 			change: func(n *model.Node) { n.Disruption.Consolidatable = false },
 		},
+		{
+			name: "a node with only virtual pods keeps room for them", want: KeepsHeadroom,
+			change: func(n *model.Node) { n.Headroom = 1 },
+		},
+		{name: "a headroom of zero does not protect", change: func(n *model.Node) { n.Headroom = 0 }},
+		{name: "nobody knows yet which nodes keep room", change: with(), pool: Pool{Unsettled: true}, want: HeadroomUnknown},
 		{name: "consolidateAfter Never removes nothing", change: with(), pool: Pool{Never: true}, want: ConsolidationOff},
 		{name: "static pools are not touched", change: with(), pool: Pool{Static: true, Never: true}, want: Static},
 	} {

@@ -52,6 +52,10 @@ const (
 	Static Code = "Static"
 	// ConsolidationOff means that the pool's nodes are never consolidated.
 	ConsolidationOff Code = "ConsolidationOff"
+	// KeepsHeadroom means that capacity buffers have their place on the node.
+	KeepsHeadroom Code = "KeepsHeadroom"
+	// HeadroomUnknown means that it is not known yet which nodes keep room for capacity buffers.
+	HeadroomUnknown Code = "HeadroomUnknown"
 	// Occupied means that there are pods on the node that would have to move.
 	Occupied Code = "Occupied"
 	// NotConsolidatable means that the node has not been quiet for long enough.
@@ -103,6 +107,8 @@ func Rules() []Rule {
 		{PodsUnknown, Nobody, false, "A node is disrupted only after a look at its pods.", "Look for errors of the API server in the log."},
 		{Static, Nobody, false, "Pools with a fixed number of nodes are not consolidated.", "Change the replicas of the NodePool."},
 		{ConsolidationOff, Unconsolidatable, false, "consolidateAfter: Never turns consolidation off.", "Set consolidateAfter of the NodePool to a duration."},
+		{KeepsHeadroom, Unconsolidatable, false, "A node on which capacity buffers have their place is not empty.", "Shrink or delete the CapacityBuffer."},
+		{HeadroomUnknown, Nobody, false, "Nodes are empty only once it is known which of them capacity buffers need.", "Wait until the provisioner has placed the buffers; look for its errors in the log."},
 		{Occupied, Nobody, false, "A node is empty when none of its pods would have to move.", "Nothing: the node is in use."},
 		{NotConsolidatable, Nobody, false, "A node is consolidated once consolidateAfter has passed without a pod event.", "Wait, or lower consolidateAfter of the NodePool."},
 		{BudgetSpent, Nobody, false, "Budgets bound how many nodes of a pool are disrupted at the same time.", "Loosen the budgets of the NodePool, or wait until other nodes are done."},
@@ -168,6 +174,10 @@ func (o Obstacle) String() string {
 		return fmt.Sprintf("NodePool %q is static", o.Node.Pool)
 	case ConsolidationOff:
 		return fmt.Sprintf("NodePool %q has consolidation disabled", o.Node.Pool)
+	case KeepsHeadroom:
+		return fmt.Sprintf("Node %q has buffer pods", o.Node.Name)
+	case HeadroomUnknown:
+		return "capacity buffers have not been placed yet"
 	case Occupied:
 		return "pods on the node would have to move"
 	case NotConsolidatable:
