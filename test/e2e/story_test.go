@@ -70,6 +70,9 @@ func storyFlags(s story.Story) []string {
 	if s.Options.BestEffortMinValues {
 		flags = append(flags, "--min-values-policy=BestEffort")
 	}
+	if s.Options.AllocateDevices {
+		flags = append(flags, "--ignore-dra-requests=false")
+	}
 	return flags
 }
 
@@ -220,6 +223,7 @@ func (w *world) awaitStage(objects []client.Object, plan plan) {
 		}
 		return ""
 	})
+	bound := boundClaims(objects)
 	for _, o := range objects {
 		switch o := o.(type) {
 		case *v1.NodePool:
@@ -232,6 +236,17 @@ func (w *world) awaitStage(objects []client.Object, plan plan) {
 			})
 		case *overlayv1.NodeOverlay:
 			w.await(fmt.Sprintf("nodeoverlay %q is judged as planned", o.Name), patience, func() string { return w.judgedOtherwise(o.Name, plan) })
+		case *corev1.PersistentVolumeClaim:
+			if !bound[o.Name] {
+				continue
+			}
+			live := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Namespace: o.Namespace}}
+			w.await(fmt.Sprintf("claim %q is bound", o.Name), patience, func() string {
+				if w.get(live); live.Status.Phase != corev1.ClaimBound {
+					return fmt.Sprintf("phase %q", live.Status.Phase)
+				}
+				return ""
+			})
 		case *corev1.Node:
 			live := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: o.Name}}
 			w.await(fmt.Sprintf("node %q takes pods", o.Name), patience, func() string {
@@ -256,6 +271,17 @@ func (w *world) judgedOtherwise(name string, plan plan) string {
 		return fmt.Sprintf("nodeoverlay %q has the conditions %s", name, conditions(live))
 	}
 	return ""
+}
+
+// boundClaims are the names of the volume claims for which a volume is described.
+func boundClaims(objects []client.Object) map[string]bool {
+	out := map[string]bool{}
+	for _, o := range manifest.Expand(objects) {
+		if claim, ok := o.(*corev1.PersistentVolumeClaim); ok {
+			out[claim.Name] = claim.Status.Phase == corev1.ClaimBound
+		}
+	}
+	return out
 }
 
 // unseen says which pods of the plan do not exist yet, or are not looked at yet.
