@@ -60,17 +60,27 @@ func (j *judge) fits(pod *corev1.Pod, pool *v1.NodePool) (string, bool) {
 	return "", false
 }
 
-// possible are the machines of a type that meet the pool's requirements.
+// possible are the machines of a type that meet the pool's requirements and are not labelled otherwise by it.
 func (j *judge) possible(t *cloud.InstanceType, pool *v1.NodePool, combinations []map[string]string) []machine {
 	var out []machine
 	for _, labels := range combinations {
 		for _, m := range machines(t, labels, pool.Spec.Template.Spec.Taints) {
-			if allAllow(pool.Spec.Template.Spec.Requirements, m.node.Labels) {
+			if allAllow(pool.Spec.Template.Spec.Requirements, m.node.Labels) && agree(pool.Spec.Template.Labels, m.node.Labels) {
 				out = append(out, m)
 			}
 		}
 	}
 	return out
+}
+
+// agree reports whether labels hold all of wanted.
+func agree(wanted, labels map[string]string) bool {
+	for key, value := range wanted {
+		if labels[key] != value {
+			return false
+		}
+	}
+	return true
 }
 
 // daemonsOnAny are the daemons that run on some machine of a type: which zone and custom labels a machine gets is open, so

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
@@ -183,14 +184,15 @@ func (j *judge) everywhere(key string) map[string]bool {
 	return out
 }
 
-// named are all values of the key that pools which can launch something name, and the instance types of these.
+// named are all values of the key that pools which can launch something name, as far as the pools allow them.
 func (j *judge) named(key string) map[string]bool {
 	out := map[string]bool{}
 	for name, types := range j.Types {
 		pool := j.pools[name]
 		listed := slices.Clone(pool.Spec.Template.Spec.Requirements)
-		if value, ok := pool.Spec.Template.Labels[key]; ok {
-			listed = append(listed, cloud.In(key, value))
+		own, labelled := pool.Spec.Template.Labels[key]
+		if labelled {
+			listed = append(listed, cloud.In(key, own))
 		}
 		some := false
 		for _, t := range types {
@@ -200,10 +202,14 @@ func (j *judge) named(key string) map[string]bool {
 		}
 		for _, r := range listed {
 			for _, value := range r.Values {
-				out[value] = out[value] || some && r.Key == key && r.Operator == corev1.NodeSelectorOpIn
+				open := (!labelled || value == own) && !slices.ContainsFunc(pool.Spec.Template.Spec.Requirements, func(r v1.NodeSelectorRequirementWithMinValues) bool {
+					return r.Key == key && !allows(r, map[string]string{key: value})
+				})
+				if some && open && r.Key == key && r.Operator == corev1.NodeSelectorOpIn {
+					out[value] = true
+				}
 			}
 		}
 	}
-	maps.DeleteFunc(out, func(_ string, named bool) bool { return !named })
 	return out
 }
