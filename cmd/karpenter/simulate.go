@@ -22,10 +22,12 @@ type simulateCommand struct {
 	More   []string      `arg:"" optional:"" name:"file_or_dir" help:"More of them, so that -f *.yaml works."`
 	Output report.Format `name:"output" short:"o" enum:"table,json,yaml" default:"table" placeholder:"FORMAT" help:"table, json or yaml (${default})."`
 
-	PreferencePolicy options.PreferencePolicy `name:"preference-policy" envvar:"PREFERENCE_POLICY" default:"Respect" help:"Whether soft affinities count: Respect or Ignore."`
-	MinValuesPolicy  options.MinValuesPolicy  `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
-	CloudProvider    options.CloudProvider    `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" default:"kwok" help:"Where machines come from. Known: ${cloud_providers}."`
-	KWOK             options.KWOK             `embed:""`
+	PreferencePolicy  options.PreferencePolicy `name:"preference-policy" envvar:"PREFERENCE_POLICY" default:"Respect" help:"Whether soft affinities count: Respect or Ignore."`
+	MinValuesPolicy   options.MinValuesPolicy  `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
+	IgnoreDRARequests bool                     `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" default:"true" help:"Refuse pods with resource claims (${default}); =false allocates devices to them."`
+
+	CloudProvider options.CloudProvider `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" default:"kwok" help:"Where machines come from. Known: ${cloud_providers}."`
+	KWOK          options.KWOK          `embed:""`
 }
 
 // pathList is a flag that can be given several times. A comma is part of a file name.
@@ -64,6 +66,7 @@ func (c *simulateCommand) Run(s streams) error {
 	result, err := simulation.Run(context.Background(), objects, vendor, simulation.Options{
 		IgnorePreferences:   c.PreferencePolicy == options.PreferenceIgnore,
 		BestEffortMinValues: c.MinValuesPolicy == options.MinValuesBestEffort,
+		AllocateDevices:     !c.IgnoreDRARequests,
 	})
 	if err != nil {
 		return err

@@ -45,6 +45,7 @@ type Store struct {
 	listeners []func(pool string)
 	headroom  headroom
 	storage   *storage
+	devices   *devices
 
 	dirty      map[string]bool
 	nodes      model.Editor[*model.Node]
@@ -66,9 +67,9 @@ type entry struct {
 	nominatedUntil time.Time
 	// replaced is set while another machine is being launched in place of this one.
 	replaced bool
-}
 	// headroom is what the machine keeps free for capacity buffers.
 	headroom Headroom
+}
 
 // NewStore is an empty picture for one cloud.
 func NewStore(c cloud.Cloud, t *ingest.Translator) *Store {
@@ -112,9 +113,10 @@ func (s *Store) Snapshot() *model.Snapshot {
 		Pending:    s.pending.Publish(),
 		DaemonSets: s.daemonSets.Publish(),
 		Namespaces: s.publishNamespaces(),
-	}
 		Virtual:    s.headroom.publish(),
 		Unsettled:  s.headroom.unsettled,
+		Devices:    s.devices.publish(),
+	}
 	return s.published
 }
 
@@ -130,8 +132,8 @@ func (s *Store) rebuild(id string) {
 	}
 	n := s.translator.Node(id, node, e.claim)
 	n.Deleting = n.Deleting || e.marked
-	if !e.nominatedUntil.IsZero() {
 	n.Headroom = e.headroom.sum()
+	if !e.nominatedUntil.IsZero() {
 		n.NominatedUntil = e.nominatedUntil.UnixNano()
 	}
 	if n.NodeName != "" {

@@ -94,7 +94,7 @@ type kind struct {
 func (k kind) name() string { return reflect.TypeOf(k.object).Elem().Name() }
 
 func (s *Store) kinds() []kind {
-	return []kind{
+	kinds := []kind{
 		{&v1.NodeClaim{}, apply(s.UpdateNodeClaim), forget(func(c *v1.NodeClaim) { s.DeleteNodeClaim(c.Name) })},
 		{&corev1.Node{}, apply(s.UpdateNode), forget(func(n *corev1.Node) { s.DeleteNode(n.Name) })},
 		{&corev1.Namespace{}, apply(s.UpdateNamespace), forget(func(n *corev1.Namespace) { s.DeleteNamespace(n.Name) })},
@@ -105,6 +105,10 @@ func (s *Store) kinds() []kind {
 		{&corev1.PersistentVolumeClaim{}, apply(s.UpdateVolumeClaim), forget(func(c *corev1.PersistentVolumeClaim) { s.DeleteVolumeClaim(c.Namespace, c.Name) })},
 		{&corev1.Pod{}, apply(s.applyPod), forget(func(p *corev1.Pod) { s.DeletePod(string(p.UID)) })},
 	}
+	if s.devices != nil {
+		kinds = append(kinds, s.deviceKinds()...)
+	}
+	return kinds
 }
 
 // update applies what an object is now. Where the watch has missed that an object was deleted and made again under its

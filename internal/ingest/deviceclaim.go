@@ -23,7 +23,7 @@ func (t *Translator) DeviceClaim(c *resourcev1.ResourceClaim, class func(name st
 	if c.Status.Allocation != nil {
 		out.Allocation = &device.Allocation{Places: t.places(c.Status.Allocation.NodeSelector)}
 	}
-	requests, err := t.requests(c.Spec.Devices.Requests, class)
+	requests, err := t.deviceRequests(c.Spec.Devices.Requests, class)
 	if err == nil {
 		out.Requests = requests
 		out.Constraints, err = constraints(c.Spec.Devices.Constraints)
@@ -82,7 +82,7 @@ func sum(amounts []device.Amount, consumed capacities) []device.Amount {
 	return amounts
 }
 
-func (t *Translator) requests(list []resourcev1.DeviceRequest, class func(string) *resourcev1.DeviceClass) ([]device.Request, error) {
+func (t *Translator) deviceRequests(list []resourcev1.DeviceRequest, class func(string) *resourcev1.DeviceClass) ([]device.Request, error) {
 	out := make([]device.Request, 0, len(list))
 	for i := range list {
 		r := device.Request{Name: list[i].Name}

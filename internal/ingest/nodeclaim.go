@@ -3,6 +3,7 @@ package ingest
 import (
 	"maps"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,9 @@ func (t *Translator) NodeClaim(pool *v1.NodePool, c solve.Claim, defaultGracePer
 	}
 	if c.CapacityOverlaid {
 		claim.Annotations[v1.CapacityOverlayAppliedAnnotationKey] = "true"
+	}
+	if len(c.Drivers) > 0 {
+		claim.Annotations[v1.RequestedDRADriversAnnotationKey] = strings.Join(c.Drivers, ",")
 	}
 	claim.Spec.Requirements = cloud.RequirementEntries(c.Requirements)
 	claim.Spec.Resources.Requests = t.ResourceList(c.Requests)
@@ -46,14 +50,20 @@ func (t *Translator) StaticNodeClaim(pool *v1.NodePool, defaultGracePeriod *meta
 	return claim
 }
 
+// claimAnnotations is about how many annotations a claim gets besides those of its template.
+const claimAnnotations = 4
+
 // blank is what every claim of the pool has in common.
 func (t *Translator) blank(pool *v1.NodePool, defaultGracePeriod *metav1.Duration) *v1.NodeClaim {
-	template := pool.Spec.Template.DeepCopy()
-	annotations := map[string]string{}
-	maps.Copy(annotations, template.Annotations)
-	annotations[v1.NodePoolHashAnnotationKey] = pool.Hash()
+	// Only what claims share with the template is copied: requirements are theirs alone.
+	shared := pool.Spec.Template.Spec
+	shared.Requirements = nil
+	template := shared.DeepCopy()
+	annotations := make(map[string]string, len(pool.Spec.Template.Annotations)+claimAnnotations)
+	maps.Copy(annotations, pool.Spec.Template.Annotations)
+	annotations[v1.NodePoolHashAnnotationKey] = t.hashes.of(pool)
 	annotations[v1.NodePoolHashVersionAnnotationKey] = v1.NodePoolHashVersion
-	grace := template.Spec.TerminationGracePeriod
+	grace := template.TerminationGracePeriod
 	if grace == nil {
 		grace = defaultGracePeriod
 	}
@@ -74,11 +84,11 @@ func (t *Translator) blank(pool *v1.NodePool, defaultGracePeriod *metav1.Duratio
 			}},
 		},
 		Spec: v1.NodeClaimSpec{
-			Taints:                 template.Spec.Taints,
-			StartupTaints:          template.Spec.StartupTaints,
-			NodeClassRef:           template.Spec.NodeClassRef,
+			Taints:                 template.Taints,
+			StartupTaints:          template.StartupTaints,
+			NodeClassRef:           template.NodeClassRef,
 			TerminationGracePeriod: grace,
-			ExpireAfter:            template.Spec.ExpireAfter,
+			ExpireAfter:            template.ExpireAfter,
 		},
 	}
 }

@@ -15,8 +15,8 @@ import (
 )
 
 // Expand is what a cluster would hold a moment after the objects were applied, before anything was scheduled: workloads
-// have their pods (DaemonSets excepted: theirs come with nodes), pods are admitted and have their volume claims, claims and
-// volumes that name each other are bound, nodes have their allocatable. Pods of a workload that are described themselves
+// have their pods (DaemonSets excepted: theirs come with nodes), pods are admitted and have their volume and resource claims,
+// claims and volumes that name each other are bound, nodes have their allocatable. Pods of a workload that are described themselves
 // count towards its number. The objects passed in are not changed.
 //
 // Generated pods are called <workload>-1, <workload>-2 and so on; those of a StatefulSet count from 0.
@@ -24,6 +24,7 @@ func Expand(objects []client.Object) []client.Object {
 	e := expansion{
 		classes: classes{priority: map[string]*schedulingv1.PriorityClass{}, runtime: map[string]*nodev1.RuntimeClass{}},
 		storage: storage{claims: map[string]bool{}},
+		devices: newClaimTemplates(),
 		owned:   map[owner]int{},
 	}
 	for _, o := range objects {
@@ -41,6 +42,7 @@ type owner struct{ kind, namespace, name string }
 type expansion struct {
 	classes classes
 	storage storage
+	devices claimTemplates
 	// owned counts what is described already of each workload's children.
 	owned map[owner]int
 	out   []client.Object
@@ -55,6 +57,7 @@ func (e *expansion) survey(o client.Object) {
 		e.classes.runtime[o.Name] = o
 	}
 	e.storage.survey(o)
+	e.devices.survey(o)
 	if controller := metav1.GetControllerOf(o); controller != nil {
 		e.owned[owner{controller.Kind, o.GetNamespace(), controller.Name}]++
 	}
@@ -67,6 +70,7 @@ func (e *expansion) add(o client.Object) {
 	case *corev1.Pod:
 		e.classes.admit(o)
 		e.ephemeralClaims(o)
+		e.resourceClaims(o)
 	case *corev1.PersistentVolumeClaim:
 		e.storage.admit(o)
 	case *storagev1.StorageClass:
@@ -139,5 +143,6 @@ func (e *expansion) workload(o client.Object, kind string, template corev1.PodTe
 			e.statefulClaims(set, pod, i)
 		}
 		e.ephemeralClaims(pod)
+		e.resourceClaims(pod)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,7 +24,7 @@ import (
 func addKinds(s *runtime.Scheme) error {
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, storagev1.AddToScheme, policyv1.AddToScheme,
-		schedulingv1.AddToScheme, nodev1.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, kwok.AddToScheme,
+		schedulingv1.AddToScheme, nodev1.AddToScheme, resourcev1.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, kwok.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			return err
@@ -37,6 +38,8 @@ func clusterScoped(gvk runtimeschema.GroupVersionKind) bool {
 	switch gvk.Group {
 	case "":
 		return gvk.Kind == "Node" || gvk.Kind == "Namespace" || gvk.Kind == "PersistentVolume"
+	case resourcev1.GroupName:
+		return gvk.Kind != "ResourceClaim" && gvk.Kind != "ResourceClaimTemplate"
 	case storagev1.GroupName:
 		return gvk.Kind != "CSIStorageCapacity"
 	case schedulingv1.GroupName, nodev1.GroupName, v1.Group, kwok.Group:

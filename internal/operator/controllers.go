@@ -61,12 +61,17 @@ func Controllers(p Parts) ([]Controller, error) {
 	}
 	translator := ingest.New(p.Cloud.Labels)
 	store := cluster.NewStore(p.Cloud, translator)
+	health := nodepool.NewRegistrationHealth(tools)
+	lifecycle := nodeclaim.NewLifecycle(tools, health)
+	if !p.Options.Scheduling.IgnoreDRARequests {
+		store.TrackDevices()
+		lifecycle.AwaitDrivers()
+	}
 	feed := cluster.NewFeed(store)
 	if p.Options.FeatureGates.StaticCapacity {
 		fixed := static.Deps{Tools: tools, Store: store, Translator: translator, Ready: feed.Ready}
 		gated = append(gated, static.NewProvisioning(fixed), static.NewDeprovisioning(fixed))
 	}
-	health := nodepool.NewRegistrationHealth(tools)
 	evictions := termination.NewEvictionQueue(tools)
 	return append(gated, []Controller{
 		feed,
@@ -79,7 +84,7 @@ func Controllers(p Parts) ([]Controller, error) {
 			Client: p.Client, Clock: p.Clock, Cloud: p.Cloud, Store: store, Feed: feed,
 			Recorder: p.Recorder, Metrics: p.Metrics, Log: p.Log,
 		}),
-		nodeclaim.NewLifecycle(tools, health),
+		lifecycle,
 		nodeclaim.NewDisruption(tools),
 		nodeclaim.NewPodEvents(tools),
 		nodeclaim.NewExpiration(tools),

@@ -20,6 +20,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,6 +42,8 @@ type Options struct {
 	IgnorePreferences bool
 	// BestEffortMinValues lowers minValues that cannot be met.
 	BestEffortMinValues bool
+	// AllocateDevices looks at resource claims; otherwise pods that have any are refused.
+	AllocateDevices bool
 	// MaxInstanceTypes is how many instance types a claim may list; 0 means what the cloud says.
 	MaxInstanceTypes int
 	// Now is when the question is asked. It matters to do-not-disrupt annotations with a duration only.
@@ -82,13 +85,14 @@ func Run(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Optio
 	if opts.MaxInstanceTypes == 0 {
 		opts.MaxInstanceTypes = c.MaxInstanceTypes
 	}
-	batch := w.translator.Batch(w.store.Snapshot(), solve.Options{
+	batch := w.translator.Batch(w.snapshot(opts), solve.Options{
 		IgnorePreferences: opts.IgnorePreferences,
 		MaxInstanceTypes:  opts.MaxInstanceTypes,
 
 		BestEffortMinValues: opts.BestEffortMinValues,
 		Reserved:            solve.ReservedStrict,
 		ReservationLabel:    c.ReservationIDLabel,
+		Patience:            patience,
 	})
 	moving, lost, err := w.moving(batch.Leaving, opts.Now)
 	if err != nil {
@@ -140,10 +144,12 @@ type world struct {
 
 func gather(objects []client.Object, c cloud.Cloud) *world {
 	t := ingest.New(c.Labels)
+	store := cluster.NewStore(c, t)
+	store.TrackDevices()
 	w := &world{
 		cloud:       c,
 		translator:  t,
-		store:       cluster.NewStore(c, t),
+		store:       store,
 		pools:       map[string]*v1.NodePool{},
 		classes:     map[string]cloud.NodeClassObject{},
 		deployments: map[types.UID]bool{},
@@ -155,6 +161,27 @@ func gather(objects []client.Object, c cloud.Cloud) *world {
 		w.add(o)
 	}
 	return w
+}
+
+// snapshot is the picture, without devices if they are to be ignored.
+func (w *world) snapshot(opts Options) *model.Snapshot {
+	snapshot := *w.store.Snapshot()
+	if !opts.AllocateDevices {
+		snapshot.Devices = nil
+	}
+	return &snapshot
+}
+
+// looks is how often a search for devices looks up before it gives up: some seconds of work. Counting, unlike a watch, gives
+// the same answer every time.
+const looks = 100_000
+
+func patience() func() bool {
+	n := 0
+	return func() bool {
+		n++
+		return n > looks
+	}
 }
 
 func identity(o client.Object) string {
@@ -185,6 +212,12 @@ func (w *world) add(o client.Object) {
 		w.store.UpdateStorageClass(o)
 	case *storagev1.CSINode:
 		w.store.UpdateCSINode(o)
+	case *resourcev1.DeviceClass:
+		w.store.UpdateDeviceClass(o)
+	case *resourcev1.ResourceSlice:
+		w.store.UpdateResourceSlice(o)
+	case *resourcev1.ResourceClaim:
+		w.store.UpdateResourceClaim(o)
 	case *appsv1.Deployment:
 		w.deployments[o.UID] = true
 	case *appsv1.DaemonSet:

@@ -142,7 +142,8 @@ func (n narrator) tell(t *testing.T, s story.Story, shuffle *rand.Rand) string {
 		IgnorePreferences: s.Options.IgnorePreferences,
 
 		BestEffortMinValues: s.Options.BestEffortMinValues,
-		MaxInstanceTypes:  s.Options.MaxInstanceTypes,
+		AllocateDevices:     s.Options.AllocateDevices,
+		MaxInstanceTypes:    s.Options.MaxInstanceTypes,
 	})
 	if err != nil {
 		t.Fatal(err)

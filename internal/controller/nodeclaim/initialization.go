@@ -35,6 +35,15 @@ func (l *Lifecycle) initialize(ctx context.Context, claim *v1.NodeClaim) outcome
 		set.Unknown(v1.ConditionTypeInitialized, reason, message)
 		return outcome{}
 	}
+	driver, err := l.unpublished(ctx, claim, node.Name)
+	if err != nil {
+		return outcome{err: err}
+	}
+	if driver != "" {
+		reason, message := driverMissing(driver)
+		set.Unknown(v1.ConditionTypeInitialized, reason, message)
+		return outcome{}
+	}
 	stored := node.DeepCopy()
 	node.Labels = overlaid(node.Labels, map[string]string{v1.NodeInitializedLabelKey: "true"})
 	if err := l.Client.Patch(ctx, node, client.MergeFrom(stored)); err != nil {

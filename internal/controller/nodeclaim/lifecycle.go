@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,6 +48,8 @@ type Lifecycle struct {
 	health   RegistrationHealth
 	launched *loop.Memo[claimID, *v1.NodeClaim]
 	writes   loop.Writes
+	// awaitDrivers is set while dynamic resource allocation is not ignored.
+	awaitDrivers bool
 }
 
 // NewLifecycle builds the controller.
@@ -59,10 +62,14 @@ func NewLifecycle(tools loop.Tools, health RegistrationHealth) *Lifecycle {
 func (l *Lifecycle) Register(m manager.Manager) error {
 	workers := options.Scale(l.CPUMillis, 1000, 5000)
 	qps, burst := options.Bucket(10, 1000, workers)
-	return builder.ControllerManagedBy(m).
+	b := builder.ControllerManagedBy(m).
 		Named("nodeclaim.lifecycle").
 		For(&v1.NodeClaim{}, builder.WithPredicates(loop.OnlyManaged(l.Cloud))).
-		Watches(&corev1.Node{}, pair.NodeToClaims(l.Client)).
+		Watches(&corev1.Node{}, pair.NodeToClaims(l.Client))
+	if l.awaitDrivers {
+		b = b.Watches(&resourcev1.ResourceSlice{}, pair.SliceToClaims(l.Client))
+	}
+	return b.
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             loop.Limiter[reconcile.Request](time.Second, time.Minute, qps, burst),

@@ -60,6 +60,8 @@ type Options struct {
 	IgnorePreferences bool
 	// BestEffortMinValues is "min-values-policy: BestEffort".
 	BestEffortMinValues bool
+	// AllocateDevices is "ignore-dra-requests: false".
+	AllocateDevices bool
 	// MaxInstanceTypes is "max-instance-types: 10".
 	MaxInstanceTypes int
 	// EngineOnly is set by "only: engine, because …": the story cannot run on a real cluster, for the reason given.
@@ -180,6 +182,11 @@ func (o *Options) set(key, value string) (err error) {
 			return fmt.Errorf("%q: want Strict or BestEffort", value)
 		}
 		o.BestEffortMinValues = value == "BestEffort"
+	case "ignore-dra-requests":
+		if value != "true" && value != "false" {
+			return fmt.Errorf("%q: want true or false", value)
+		}
+		o.AllocateDevices = value == "false"
 	case "max-instance-types":
 		o.MaxInstanceTypes, err = strconv.Atoi(value)
 	case "only":
@@ -189,7 +196,7 @@ func (o *Options) set(key, value string) (err error) {
 		}
 		o.EngineOnly = reason
 	default:
-		return fmt.Errorf("unknown; known are catalog, preference-policy, min-values-policy, max-instance-types, only")
+		return fmt.Errorf("unknown; known are catalog, preference-policy, min-values-policy, ignore-dra-requests, max-instance-types, only")
 	}
 	return err
 }

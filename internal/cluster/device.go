@@ -1,0 +1,167 @@
+package cluster
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"github.com/karpenter-anew/karpenter/internal/core/device"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/ingest"
+)
+
+// devices is what drivers publish and what claims want and have of it, with the way back: who uses a device. It is nil while
+// dynamic resource allocation is ignored.
+//
+// Source: scheduling specification, allocated-device tracking.
+type devices struct {
+	resourceClaims map[string]*resourcev1.ResourceClaim // by namespace/name
+	classes        map[string]*resourcev1.DeviceClass
+	// shares are what each claim has, by device; users are the claims that have a part of a device.
+	shares map[string]map[device.ID]device.Share
+	users  map[device.ID]map[string]bool
+
+	slices model.Editor[*device.Slice]
+	claims model.Editor[*model.DeviceClaim]
+	usages model.Editor[*device.Usage]
+}
+
+// TrackDevices makes devices part of the picture. It has to be called before anything is fed.
+func (s *Store) TrackDevices() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.devices = &devices{
+		resourceClaims: map[string]*resourcev1.ResourceClaim{},
+		classes:        map[string]*resourcev1.DeviceClass{},
+		shares:         map[string]map[device.ID]device.Share{},
+		users:          map[device.ID]map[string]bool{},
+	}
+	s.changed = true
+}
+
+// publish is the devices as they are now.
+func (d *devices) publish() *model.Devices {
+	if d == nil {
+		return nil
+	}
+	return &model.Devices{Slices: d.slices.Publish(), Claims: d.claims.Publish(), Usages: d.usages.Publish()}
+}
+
+// change applies f to the devices, if they are tracked.
+func (s *Store) change(f func(d *devices)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.devices == nil {
+		return
+	}
+	f(s.devices)
+	s.changed = true
+}
+
+// UpdateResourceSlice applies a ResourceSlice as the API server has it now.
+func (s *Store) UpdateResourceSlice(slice *resourcev1.ResourceSlice) {
+	s.change(func(d *devices) { d.slices.Put(slice.Name, s.translator.Slice(slice)) })
+}
+
+// DeleteResourceSlice forgets a ResourceSlice.
+func (s *Store) DeleteResourceSlice(name string) {
+	s.change(func(d *devices) { d.slices.Delete(name) })
+}
+
+// UpdateDeviceClass applies a DeviceClass as the API server has it now. What claims ask for of the class changes with it.
+func (s *Store) UpdateDeviceClass(class *resourcev1.DeviceClass) { s.setClass(class.Name, class) }
+
+// DeleteDeviceClass forgets a DeviceClass.
+func (s *Store) DeleteDeviceClass(name string) { s.setClass(name, nil) }
+
+func (s *Store) setClass(name string, class *resourcev1.DeviceClass) {
+	s.change(func(d *devices) {
+		if class == nil {
+			delete(d.classes, name)
+		} else {
+			d.classes[name] = class
+		}
+		for id, claim := range d.resourceClaims {
+			if asksFor(claim, name) {
+				d.claims.Put(id, s.translator.DeviceClaim(claim, d.class))
+			}
+		}
+	})
+}
+
+// asksFor reports whether the claim asks for devices of a class.
+func asksFor(claim *resourcev1.ResourceClaim, class string) bool {
+	return slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourcev1.DeviceRequest) bool {
+		return r.Exactly != nil && r.Exactly.DeviceClassName == class ||
+			slices.ContainsFunc(r.FirstAvailable, func(sub resourcev1.DeviceSubRequest) bool { return sub.DeviceClassName == class })
+	})
+}
+
+func (d *devices) class(name string) *resourcev1.DeviceClass { return d.classes[name] }
+
+// UpdateResourceClaim applies a ResourceClaim as the API server has it now.
+func (s *Store) UpdateResourceClaim(claim *resourcev1.ResourceClaim) {
+	s.change(func(d *devices) {
+		id := claim.Namespace + "/" + claim.Name
+		d.resourceClaims[id] = claim
+		d.claims.Put(id, s.translator.DeviceClaim(claim, d.class))
+		d.use(id, ingest.DeviceShares(claim))
+	})
+}
+
+// DeleteResourceClaim forgets a ResourceClaim.
+func (s *Store) DeleteResourceClaim(namespace, name string) {
+	s.change(func(d *devices) {
+		id := namespace + "/" + name
+		delete(d.resourceClaims, id)
+		d.claims.Delete(id)
+		d.use(id, nil)
+	})
+}
+
+// use sets what a claim has, and works out anew who uses the devices that it had or has.
+func (d *devices) use(claim string, shares map[device.ID]device.Share) {
+	touched := slices.AppendSeq(slices.Collect(maps.Keys(d.shares[claim])), maps.Keys(shares))
+	for id := range d.shares[claim] {
+		delete(d.users[id], claim)
+	}
+	delete(d.shares, claim)
+	if len(shares) > 0 {
+		d.shares[claim] = shares
+	}
+	for id := range shares {
+		if d.users[id] == nil {
+			d.users[id] = map[string]bool{}
+		}
+		d.users[id][claim] = true
+	}
+	for _, id := range touched {
+		d.count(id)
+	}
+}
+
+// count works out who uses a device.
+func (d *devices) count(id device.ID) {
+	if len(d.users[id]) == 0 {
+		delete(d.users, id)
+		d.usages.Delete(id.String())
+		return
+	}
+	usage := &device.Usage{Device: id}
+	for claim := range d.users[id] {
+		usage.Shares = append(usage.Shares, d.shares[claim][id])
+	}
+	slices.SortFunc(usage.Shares, func(a, b device.Share) int { return strings.Compare(a.Claim, b.Claim) })
+	d.usages.Put(id.String(), usage)
+}
+
+// deviceKinds are the kinds of objects that devices are known from.
+func (s *Store) deviceKinds() []kind {
+	return []kind{
+		{&resourcev1.DeviceClass{}, apply(s.UpdateDeviceClass), forget(func(c *resourcev1.DeviceClass) { s.DeleteDeviceClass(c.Name) })},
+		{&resourcev1.ResourceSlice{}, apply(s.UpdateResourceSlice), forget(func(r *resourcev1.ResourceSlice) { s.DeleteResourceSlice(r.Name) })},
+		{&resourcev1.ResourceClaim{}, apply(s.UpdateResourceClaim), forget(func(c *resourcev1.ResourceClaim) { s.DeleteResourceClaim(c.Namespace, c.Name) })},
+	}
+}
