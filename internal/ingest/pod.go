@@ -11,6 +11,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
 // podDeletionCostAnnotation is the owner's word on how much a pod minds to go.
@@ -62,15 +63,14 @@ func (t *Translator) Shape(pod *corev1.Pod) *model.Shape { return t.shared(t.sha
 
 // shared is the shape equal to s that others hold already, or s.
 func (t *Translator) shared(s *model.Shape) *model.Shape {
-	return t.shapes.of(identity(s), func() *model.Shape { return s })
+	var space [keySpace]byte
+	return t.shapes.of(appendShape(space[:0], s), func() *model.Shape { return s })
 }
 
 // shape reads what a pod asks. Whatever it looks at has to be in the key by which questions are remembered.
 func (t *Translator) shape(pod *corev1.Pod) *model.Shape {
-	requests := podresource.PodRequests(pod, podresource.PodResourcesOptions{UseStatusResources: true})
-	requests[corev1.ResourcePods] = quantity(-1, 1)
 	s := &model.Shape{
-		Requests:    t.Vector(requests),
+		Requests:    t.podRequests(pod),
 		Selector:    t.selector(pod.Spec.NodeSelector),
 		Tolerations: tolerations(pod.Spec.Tolerations),
 		HostPorts:   hostPorts(pod.Spec.Containers),
@@ -81,6 +81,50 @@ func (t *Translator) shape(pod *corev1.Pod) *model.Shape {
 	t.nodeAffinity(s, pod.Spec.Affinity)
 	t.placing(s, pod)
 	return s
+}
+
+// podRequests is what the pod needs, itself included.
+func (t *Translator) podRequests(pod *corev1.Pod) resource.Vector {
+	v, ok := t.plainRequests(pod)
+	if !ok {
+		v = t.Vector(podresource.PodRequests(pod, podresource.PodResourcesOptions{UseStatusResources: true}))
+	}
+	v[resource.Pods] = 1
+	return v
+}
+
+// plainRequests is the sum over the containers and the overhead, for pods where nothing else has a say and all amounts are
+// whole: nearly all that wait.
+func (t *Translator) plainRequests(pod *corev1.Pod) (resource.Vector, bool) {
+	spec := &pod.Spec
+	if len(spec.InitContainers) > 0 || spec.Resources != nil || podresource.IsPodResizeInfeasible(pod) {
+		return nil, false
+	}
+	v := make(resource.Vector, resource.Nodes)
+	for i := range spec.Containers {
+		c := &spec.Containers[i]
+		if s := statusOf(&pod.Status, c.Name); s != nil && (s.Resources != nil || s.AllocatedResources != nil) {
+			return nil, false
+		}
+		var ok bool
+		if v, ok = t.accumulate(v, c.Resources.Requests); !ok {
+			return nil, false
+		}
+	}
+	return t.accumulate(v, spec.Overhead)
+}
+
+// accumulate adds list to v, unless some amount is not whole.
+func (t *Translator) accumulate(v resource.Vector, list corev1.ResourceList) (resource.Vector, bool) {
+	for name, q := range list {
+		i := t.resources.Index(string(name))
+		n, ok := exact(i, &q)
+		if !ok {
+			return nil, false
+		}
+		v = v.Set(i, v.At(i)+n)
+	}
+	return v, true
 }
 
 // hostPorts are the ports of the node that ordinary containers claim; the unspecified address stands for all.

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podresource "k8s.io/component-helpers/resource"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -97,6 +98,15 @@ func resizing() *corev1.Pod {
 	return pod
 }
 
+// plain is a pod whose requests are those of its containers and its overhead.
+func plain() *corev1.Pod {
+	pod := everything()
+	pod.Spec.Resources, pod.Spec.InitContainers = nil, nil
+	pod.Spec.Containers[1].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("300m")
+	pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "main"}}, nil
+	return pod
+}
+
 // mutate calls f once for every value below v that can be changed, while it is changed: numbers, words, flags, map entries,
 // and what may be left out. at names the value.
 func mutate(v reflect.Value, at string, f func(at string)) {
@@ -177,13 +187,19 @@ func exact() cmp.Options {
 // TestEveryFieldOfAPodCounts changes one field of a pod after the other and compares its translation with that by a
 // translator that has seen no other pod: what is remembered of one pod is never told of a different one.
 func TestEveryFieldOfAPodCounts(t *testing.T) {
-	for name, pod := range map[string]*corev1.Pod{"pod": everything(), "resizing": resizing()} {
+	for name, pod := range map[string]*corev1.Pod{"pod": everything(), "resizing": resizing(), "plain": plain()} {
 		seasoned := ingest.New(v1.CoreLabelRules())
 		first := seasoned.Pod(pod)
 		mutations, different := 0, 0
 		mutate(reflect.ValueOf(pod).Elem(), name, func(at string) {
 			mutations++
-			want := ingest.New(v1.CoreLabelRules()).Pod(pod)
+			fresh := ingest.New(v1.CoreLabelRules())
+			want := fresh.Pod(pod)
+			asked := podresource.PodRequests(pod, podresource.PodResourcesOptions{UseStatusResources: true})
+			asked[corev1.ResourcePods] = resource.MustParse("1")
+			if diff := cmp.Diff(fresh.Vector(asked), want.Shape.Requests); diff != "" {
+				t.Errorf("%s: requests differ from those that Kubernetes counts (-want +got):\n%s", at, diff)
+			}
 			// Once as it comes, and once from memory.
 			for range 2 {
 				got := seasoned.Pod(pod)

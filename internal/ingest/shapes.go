@@ -7,10 +7,9 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// identity is equal for shapes with equal content and different otherwise. Every list is preceded by its length, every
-// string by its own.
-func identity(s *model.Shape) []byte {
-	b := make([]byte, 0, 128)
+// appendShape writes what is equal for shapes with equal content and different otherwise. Every list is preceded by its
+// length, every string by its own.
+func appendShape(b []byte, s *model.Shape) []byte {
 	b = binary.AppendUvarint(b, uint64(len(s.Requests)))
 	for _, amount := range s.Requests {
 		b = binary.AppendVarint(b, amount)

@@ -25,6 +25,7 @@ type Translator struct {
 	labels    v1.LabelRules
 	shapes    interned[model.Shape]
 	questions questions
+	hashes    hashes
 	pods      interned[model.Labels]
 	selectors interned[topology.Selector]
 	// selections are the kinds of device that claims ask for, compiled their selectors.
@@ -39,6 +40,7 @@ func New(labels v1.LabelRules) *Translator {
 		labels:    labels,
 		shapes:    newInterned[model.Shape](),
 		questions: newQuestions(),
+		hashes:    newHashes(),
 		pods:      newInterned[model.Labels](),
 		selectors: newInterned[topology.Selector](),
 
