@@ -55,6 +55,7 @@ internal/ingest < API, CORE, cloud
 internal/manifest < API
 internal/buffer < API, CORE, internal/ingest
 internal/overlay < API, cloud, internal/core/requirement
+internal/snapshot < API, internal/manifest
 
 # floor 4: what is
 internal/cluster < API, CORE, cloud, internal/ingest, internal/observe
@@ -70,9 +71,10 @@ internal/controller/nodeclaim < CONTROLLERBASE
 internal/controller/termination < CONTROLLERBASE
 internal/controller/nodepool < CONTROLLERBASE
 internal/controller/nodeoverlay < CONTROLLERBASE, internal/overlay
-internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, internal/ingest
+internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/buffer
 internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/ingest
 internal/controller/static < CONTROLLERBASE, CORE, internal/cluster, internal/ingest
+internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/buffer
 CONTROLLERS = internal/controller/...
 
 # floor 6: wiring

@@ -68,16 +68,33 @@ func (s *Store) SetHeadroom(kept map[string]Headroom) {
 	if s.headroom.unsettled {
 		s.headroom.unsettled, s.changed = false, true
 	}
-	now := make(map[string]Headroom, len(kept))
+	now := s.present(kept)
+	for id, e := range s.entries {
+		s.keep(id, e, now[id])
+	}
+}
+
+// AddHeadroom is SetHeadroom for an answer that is not complete: a machine that is not named keeps what it kept.
+func (s *Store) AddHeadroom(kept map[string]Headroom) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, h := range s.present(kept) {
+		if e, ok := s.entries[id]; ok {
+			s.keep(id, e, h)
+		}
+	}
+}
+
+// present is kept by the IDs that the machines have now.
+func (s *Store) present(kept map[string]Headroom) map[string]Headroom {
+	out := make(map[string]Headroom, len(kept))
 	for id, h := range kept {
 		if name, unlaunched := strings.CutPrefix(id, claimPrefix); unlaunched {
 			id = s.claimEntry[name]
 		}
-		now[id] = h
+		out[id] = h
 	}
-	for id, e := range s.entries {
-		s.keep(id, e, now[id])
-	}
+	return out
 }
 
 // KeepHeadroom says that the machine of a NodeClaim was asked for to keep room.

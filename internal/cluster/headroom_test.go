@@ -22,6 +22,9 @@ func TestHeadroomOfMachines_L348_L394(t *testing.T) {
 			s.SetHeadroom(map[string]Headroom{"test://2": {"shop/b": 2}})
 		}, map[string]int{"test://2": 2}},
 		"and cleared": {func(s *Store) { s.SetHeadroom(nil) }, map[string]int{}},
+		"an answer that is not complete takes nothing away": {func(s *Store) {
+			s.AddHeadroom(map[string]Headroom{"test://2": {"shop/b": 2}, "test://3": {"shop/b": 2}})
+		}, map[string]int{"test://1": 3, "test://2": 2}},
 		"a count of zero is none": {func(s *Store) {
 			s.SetHeadroom(map[string]Headroom{"test://1": {"shop/a": 0}})
 		}, map[string]int{}},
@@ -79,6 +82,10 @@ func TestHeadroomIsUnsettledUntilPodsWerePlaced(t *testing.T) {
 	s.ExpectBuffers()
 	if !s.Snapshot().Unsettled {
 		t.Error("settled before pods were placed")
+	}
+	s.AddHeadroom(nil)
+	if !s.Snapshot().Unsettled {
+		t.Error("settled by an answer that is not complete")
 	}
 	s.SetHeadroom(nil)
 	if s.Snapshot().Unsettled {

@@ -61,7 +61,7 @@ func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) erro
 		if claimName == "" {
 			continue
 		}
-		for _, pod := range plan.Claims[i].Pods {
+		for _, pod := range tangible(plan.Claims[i].Pods) {
 			p.promises[pod.UID] = claimName
 		}
 	}
@@ -82,11 +82,14 @@ func (p *Provisioner) create(ctx context.Context, in input, c solve.Claim, usage
 		return "", err
 	}
 	p.Store.Created(claim, p.Clock.Now())
+	if h := headroomOf(c.Pods); len(h) > 0 {
+		p.Store.KeepHeadroom(claim.Name, h)
+	}
 	p.Log.Info("created nodeclaim", "NodePool", c.Pool, "NodeClaim", claim.Name,
 		"requests", resource.Describe(c.Requests, in.problem.Resources), "instance-types", shorten(c.InstanceTypes))
 	relaxed := claim.Annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey]
 	p.Metrics.NodeClaims.Created.WithLabelValues("provisioned", c.Pool, relaxed).Inc()
-	for _, pod := range c.Pods {
+	for _, pod := range tangible(c.Pods) {
 		p.Recorder.Publish(observe.Nominated(reference(pod), claim.Name, ""))
 	}
 	return claim.Name, nil
@@ -125,8 +128,12 @@ func withinLimits(pool *v1.NodePool, usage corev1.ResourceList) error {
 func (p *Provisioner) nominate(placements []solve.Placement) {
 	until := p.Clock.Now().Add(p.Scheduling.NominationWindow())
 	for _, placed := range placements {
+		pods := tangible(placed.Pods)
+		if len(pods) == 0 {
+			continue
+		}
 		p.Store.Nominate(until, placed.Node.ID)
-		for _, pod := range placed.Pods {
+		for _, pod := range pods {
 			p.Recorder.Publish(observe.Nominated(reference(pod), placed.Node.ClaimName, placed.Node.NodeName))
 		}
 	}
@@ -158,11 +165,17 @@ func (p *Provisioner) reportBarren(ctx context.Context, in input, barren []solve
 func (p *Provisioner) reportRefused(ctx context.Context, refused []solve.Refusal) {
 	count := 0
 	for _, r := range refused {
-		count += len(r.Pods)
-		err := errors.New(r.Reasons.String())
-		level := p.level(slog.LevelError, names(r.Pods)+strings.Join(codes(r.Reasons), ","))
-		p.Log.Log(ctx, level, "could not schedule pod(s)", "pods", names(r.Pods), "error", err, "codes", codes(r.Reasons))
-		for _, pod := range r.Pods {
+		err, pods := errors.New(r.Reasons.String()), tangible(r.Pods)
+		if len(pods) < len(r.Pods) {
+			p.Log.Debug("found no place for virtual pods of capacity buffers", "pods", names(r.Pods), "error", err, "codes", codes(r.Reasons))
+		}
+		if len(pods) == 0 {
+			continue
+		}
+		count += len(pods)
+		level := p.level(slog.LevelError, names(pods)+strings.Join(codes(r.Reasons), ","))
+		p.Log.Log(ctx, level, "could not schedule pod(s)", "pods", names(pods), "error", err, "codes", codes(r.Reasons))
+		for _, pod := range pods {
 			p.Recorder.Publish(observe.FailedScheduling(reference(pod), err, codes(r.Reasons)...))
 		}
 	}

@@ -24,11 +24,20 @@ type input struct {
 	problem  solve.Problem
 	rejected []*model.Pod
 	pools    map[string]*v1.NodePool
+	// blind is set when the virtual pods of capacity buffers are not all known.
+	blind bool
 }
 
 // gather reads everything a pass looks at. The snapshot is taken first: pods that get bound meanwhile are then planned for
 // once too often at most on capacity that exists, never on capacity that is launched for nothing.
 func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) {
+	blind := false
+	if p.Buffers != nil {
+		if err := p.Buffers.Hydrate(ctx); err != nil {
+			p.Log.Error("cannot look at all capacity buffers, placing pods without them", "error", err)
+			blind = true
+		}
+	}
 	snapshot := p.Store.Snapshot()
 	batch := p.Translator.Batch(snapshot, solve.Options{
 		IgnorePreferences: p.Scheduling.PreferencePolicy == options.PreferenceIgnore,
@@ -38,7 +47,7 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 		Reserved:            p.reserved(),
 		ReservationLabel:    p.Cloud.ReservationIDLabel,
 	})
-	in := input{problem: batch.Problem, rejected: batch.Rejected}
+	in := input{problem: batch.Problem, rejected: batch.Rejected, blind: blind}
 	moving, lost, err := p.moving(ctx, batch.Leaving, now)
 	if err != nil {
 		return input{}, err

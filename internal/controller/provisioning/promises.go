@@ -10,7 +10,8 @@ import (
 //
 // Without it a later pass would pack the same pods again into machines of which only the total is known, and whenever
 // that packing came out worse than the first it would launch one machine too many. It is a memory of convenience: after a
-// restart the pods are packed again, and what is launched too many is removed when it stays empty.
+// restart the pods are packed again, and what is launched too many is removed when it stays empty. Virtual pods are
+// promised nothing: a real pod may have their place at any time.
 type promises map[string]string // pod UID → NodeClaim name
 
 // settle takes the pods whose machine is still on its way out of pods, and returns nodes as if these pods ran there already.
@@ -49,7 +50,7 @@ func (ps promises) note(placements []solve.Placement) {
 		if placed.Node.ClaimName == "" || placed.Node.Initialized {
 			continue
 		}
-		for _, p := range placed.Pods {
+		for _, p := range tangible(placed.Pods) {
 			ps[p.UID] = placed.Node.ClaimName
 		}
 	}

@@ -57,7 +57,12 @@ type Deps struct {
 	Log        *slog.Logger
 	Scheduling options.Scheduling
 	Gates      options.FeatureGates
+	// Buffers is nil while the feature is off.
+	Buffers Buffers
 }
+
+// Trigger makes a pass look at everything that waits; id tells what asks for it.
+func (p *Provisioner) Trigger(id string) { p.batcher.Trigger(id) }
 
 // Provisioner is the loop. It runs on the leader only.
 type Provisioner struct {
@@ -100,6 +105,10 @@ func (p *Provisioner) Start(ctx context.Context) error {
 	}
 	if !p.Feed.WaitReady(ctx) {
 		return nil
+	}
+	if p.Buffers != nil {
+		// The first pass finds out which nodes keep headroom, also when there is no buffer at all.
+		p.Trigger("capacity buffers")
 	}
 	backoff := time.Duration(0)
 	next := p.Clock.Now().Add(retrigger)
@@ -217,6 +226,8 @@ func (p *Provisioner) pass(ctx context.Context) error {
 	p.Metrics.Scheduler.IgnoredPods.Set(float64(len(in.rejected)))
 	p.reportRejected(in.rejected)
 	if len(in.problem.Pods) == 0 {
+		p.keepHeadroom(in, solve.Plan{})
+		p.reportHeadroom(ctx, in, solve.Plan{})
 		p.Metrics.Scheduler.UnschedulablePods.WithLabelValues(name).Set(0)
 		return nil
 	}
@@ -226,5 +237,8 @@ func (p *Provisioner) pass(ctx context.Context) error {
 	took := p.Clock.Since(started)
 	p.Metrics.Scheduler.Duration.WithLabelValues(name).Observe(took.Seconds())
 	p.Log.Debug("planned", "pods", len(in.problem.Pods), "new", len(plan.Claims), "duration", took.String())
-	return p.apply(ctx, in, plan)
+	p.keepHeadroom(in, plan)
+	err = p.apply(ctx, in, plan)
+	p.reportHeadroom(ctx, in, plan)
+	return err
 }

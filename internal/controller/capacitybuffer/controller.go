@@ -1,0 +1,162 @@
+// Package capacitybuffer keeps headroom for pods to come: it works out what each CapacityBuffer asks for, puts the virtual
+// pods that stand for it into the picture of the cluster, and says in the buffer's status how they fared.
+//
+// The controller resolves, writes the status and triggers the provisioner. Virtual pods are then in every question that
+// anybody asks about where pods could go, after all real pods; the provisioner launches for them as for any others. What
+// became of them comes back with Report. Virtual pods exist in memory only: after a restart they are built again, the first
+// time that somebody asks.
+//
+// Source: scheduling specification, CapacityBuffer.
+package capacitybuffer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
+	"github.com/karpenter-anew/karpenter/internal/buffer"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+)
+
+const (
+	// name of the controller in logs and metrics.
+	name = "capacitybuffer"
+	// concurrency is how many buffers are worked on at once.
+	concurrency = 10
+	// period is the time between two looks at a buffer: workloads are not watched.
+	period = 30 * time.Second
+	// rewrite is the time after which a status is written again when somebody else was faster.
+	rewrite = time.Second
+)
+
+// Controller is the controller capacitybuffer.
+type Controller struct {
+	*Buffers
+	// trigger makes the provisioner look.
+	trigger func(id string)
+}
+
+// New builds the controller. trigger is called with the UID of a buffer whenever it was found to be in order.
+func New(buffers *Buffers, trigger func(id string)) *Controller {
+	return &Controller{Buffers: buffers, trigger: trigger}
+}
+
+// Register adds the controller to the manager. Status changes do not wake it.
+func (c *Controller) Register(m manager.Manager) error {
+	return builder.ControllerManagedBy(m).
+		Named(name).
+		For(&v1beta1.CapacityBuffer{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&corev1.PodTemplate{}, handler.EnqueueRequestsFromMapFunc(c.ofTemplate)).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: concurrency,
+			RateLimiter:             loop.Limiter[reconcile.Request](100*time.Millisecond, time.Minute, 10, 100),
+		}).
+		Complete(c)
+}
+
+// ofTemplate are the buffers that refer to a PodTemplate.
+func (c *Controller) ofTemplate(ctx context.Context, template client.Object) []reconcile.Request {
+	var list v1beta1.CapacityBufferList
+	if err := c.Client.List(ctx, &list, client.InNamespace(template.GetNamespace())); err != nil {
+		return nil // reads from the cache fail only while the process stops; every buffer is looked at again soon
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if ref := list.Items[i].Spec.PodTemplateRef; ref != nil && ref.Name == template.GetName() {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return out
+}
+
+// Reconcile resolves one buffer.
+func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	b := &v1beta1.CapacityBuffer{}
+	if err := c.Client.Get(ctx, request.NamespacedName, b); err != nil {
+		if apierrors.IsNotFound(err) {
+			c.drop(request.String())
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !b.DeletionTimestamp.IsZero() {
+		c.drop(request.String())
+		return reconcile.Result{}, nil
+	}
+	stored := b.DeepCopy()
+	want, failure := c.resolve(ctx, b)
+	switch {
+	case failure == nil:
+		c.put(b, want)
+		setResolved(b, want)
+	case failure.Mistake:
+		c.drop(request.String())
+	}
+	c.setConditions(b, failure)
+	if err := c.writeStatus(ctx, stored, b); err != nil {
+		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+			return loop.After(rewrite), nil
+		}
+		return reconcile.Result{}, err
+	}
+	switch {
+	case failure == nil:
+		c.trigger(string(b.UID))
+	case failure.Retry:
+		return reconcile.Result{}, fmt.Errorf("resolving capacity buffer: %w", failure)
+	}
+	return loop.After(period), nil
+}
+
+// setResolved writes what was found into the status.
+func setResolved(b *v1beta1.CapacityBuffer, want demand) {
+	b.Status.Replicas = &want.replicas
+	b.Status.ProvisioningStrategy = b.Spec.ProvisioningStrategy
+	b.Status.PodTemplateRef, b.Status.PodTemplateGeneration = nil, nil
+	if ref := b.Spec.PodTemplateRef; ref != nil {
+		b.Status.PodTemplateRef = ref.DeepCopy()
+		b.Status.PodTemplateGeneration = &want.chunk.Generation
+	}
+}
+
+func (c *Controller) setConditions(b *v1beta1.CapacityBuffer, failure *buffer.Failure) {
+	ready := metav1.Condition{Type: v1beta1.ConditionTypeReadyForProvisioning, Status: metav1.ConditionTrue, Reason: v1beta1.ReasonResolved}
+	if failure != nil {
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, failure.Reason, failure.Error()
+		// The provisioner would say so with its next pass, which may be a while.
+		c.set(b, notReady())
+	}
+	c.set(b, ready)
+}
+
+// set sets a condition and reports whether that changes anything.
+func (s *Buffers) set(b *v1beta1.CapacityBuffer, condition metav1.Condition) bool {
+	condition.ObservedGeneration = b.Generation
+	condition.LastTransitionTime = metav1.NewTime(s.Clock.Now())
+	return meta.SetStatusCondition(&b.Status.Conditions, condition)
+}
+
+// writeStatus writes what changed in the status, unless somebody else wrote meanwhile.
+func (s *Buffers) writeStatus(ctx context.Context, stored, b *v1beta1.CapacityBuffer) error {
+	if apiequality.Semantic.DeepEqual(stored.Status, b.Status) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
+	if err := s.Client.Status().Patch(ctx, b, patch); err != nil {
+		return fmt.Errorf("writing status of capacity buffer %q: %w", client.ObjectKeyFromObject(b), err)
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package capacitybuffer
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
+	"github.com/karpenter-anew/karpenter/internal/buffer"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
+)
+
+// attempts is how often a condition is written when others write the same buffer.
+const attempts = 3
+
+// tally is where the virtual pods of one buffer went.
+type tally struct {
+	// existing fit on nodes there are, fresh need one that has yet to be launched, failed fit nowhere, and open ones were
+	// not decided about.
+	existing, fresh, failed, open int
+}
+
+// Report says in the status of every buffer what became of its virtual pods. Conditions that cannot be written are logged;
+// the next pass writes them.
+func (s *Buffers) Report(ctx context.Context, plan solve.Plan) {
+	tallies := tallyOf(plan)
+	var list v1beta1.CapacityBufferList
+	if err := s.Client.List(ctx, &list); err != nil {
+		s.Log.Error("cannot say how capacity buffers fared", "error", err)
+		return
+	}
+	var group errgroup.Group
+	group.SetLimit(concurrency)
+	for i := range list.Items {
+		b := &list.Items[i]
+		group.Go(func() error {
+			if err := s.tell(ctx, b, tallies[keyOf(b)]); err != nil {
+				s.Log.Error("cannot say how a capacity buffer fared", "CapacityBuffer", keyOf(b), "error", err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // failures are logged
+}
+
+// tell writes the condition of one buffer.
+func (s *Buffers) tell(ctx context.Context, b *v1beta1.CapacityBuffer, t tally) error {
+	for attempt := 1; ; attempt++ {
+		stored := b.DeepCopy()
+		condition, ok := fared(b, t)
+		if !ok || !s.set(b, condition) {
+			return nil
+		}
+		err := s.writeStatus(ctx, stored, b)
+		if err == nil || apierrors.IsNotFound(err) {
+			return nil
+		}
+		if !apierrors.IsConflict(err) || attempt == attempts {
+			return err
+		}
+		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+	}
+}
+
+// fared is the condition that says how a buffer fared; false when nothing was seen that would change it.
+func fared(b *v1beta1.CapacityBuffer, t tally) (metav1.Condition, bool) {
+	desired := int32(0)
+	if b.Status.Replicas != nil {
+		desired = *b.Status.Replicas
+	}
+	switch {
+	case !ready(b):
+		return notReady(), true
+	case desired == 0:
+		return provisioning(metav1.ConditionFalse, v1beta1.ReasonBufferEmpty, "the buffer comes to no virtual pod"), true
+	case t.fresh > 0 || t.failed > 0:
+		return provisioning(metav1.ConditionFalse, v1beta1.ReasonRequiresNewCapacity,
+			fmt.Sprintf("%d/%d virtual pods required new capacity, %d failed", t.fresh, desired, t.failed)), true
+	case t.open > 0 || t.existing == 0:
+		return metav1.Condition{}, false
+	}
+	return provisioning(metav1.ConditionTrue, v1beta1.ReasonFitsExistingCapacity,
+		fmt.Sprintf("All %d virtual pods fit on existing capacity", t.existing)), true
+}
+
+func notReady() metav1.Condition {
+	return provisioning(metav1.ConditionFalse, v1beta1.ReasonNotReadyForProvisioning, "the buffer is not ready for provisioning")
+}
+
+func provisioning(status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: v1beta1.ConditionTypeProvisioning, Status: status, Reason: reason, Message: message}
+}
+
+// tallyOf counts the virtual pods of a plan by buffer.
+func tallyOf(plan solve.Plan) map[string]tally {
+	out := map[string]tally{}
+	count := func(pods []*model.Pod, add func(*tally)) {
+		for _, p := range pods {
+			if p.Virtual {
+				key := buffer.Of(p).String()
+				t := out[key]
+				add(&t)
+				out[key] = t
+			}
+		}
+	}
+	for _, placed := range plan.Placements {
+		count(placed.Pods, func(t *tally) { t.existing++ })
+	}
+	for _, claim := range plan.Claims {
+		count(claim.Pods, func(t *tally) { t.fresh++ })
+	}
+	for _, refusal := range plan.Unschedulable {
+		count(refusal.Pods, func(t *tally) { t.failed++ })
+	}
+	count(plan.Undecided, func(t *tally) { t.open++ })
+	count(plan.PutOff, func(t *tally) { t.open++ })
+	return out
+}
