@@ -87,10 +87,8 @@ func (cl *claim) considerAny(c *class, forms []*conjunction, n int) offer {
 
 // consider works out how many of n pods of the class the claim can take, without taking them.
 func (cl *claim) consider(c *class, form *conjunction, n int) offer {
-	for _, need := range c.needs {
-		if cl.slack.At(need.resource) < need.amount {
-			return offer{}
-		}
+	if !c.roomy(cl.slack) {
+		return offer{}
 	}
 	if _, taken := model.Clash(c.shape.HostPorts, cl.ports); taken {
 		return offer{}

@@ -72,10 +72,10 @@ type owned struct {
 type lane struct {
 	// forms are the question with its domains, once for every alternative of where the pods' volumes can be used.
 	forms []*conjunction
-	// nodes and claims are how many of each are known to be of no use.
-	nodes, claims int
-	// closed[i] is set when template i refuses to open a claim for the class.
-	closed []bool
+	// nodes is how many existing nodes are known to be of no use.
+	nodes int
+	// spots are what is known about each template.
+	spots []spot
 }
 
 // classes compiles pods, once per shape and membership.

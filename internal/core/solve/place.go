@@ -197,7 +197,7 @@ func (s *solver) join(c *class, st *stage, o option, pods []*model.Pod) []*model
 	want := min(len(pods), o.room)
 	if machines, ok := s.joinable(st); ok {
 		for _, m := range slices.Sorted(slices.Values(machines)) {
-			if m >= base {
+			if m >= base && !s.spot(c, st, ln, s.claims[m-base].t.number).barred {
 				if n := s.admit(c, st, o, m-base, pods[:want]); n > 0 {
 					return pods[n:]
 				}
@@ -205,8 +205,12 @@ func (s *solver) join(c *class, st *stage, o option, pods []*model.Pod) []*model
 		}
 		return pods
 	}
-	for ; ln.claims < len(s.claims) && want > 0; ln.claims++ {
-		n := s.admit(c, st, o, ln.claims, pods[:want])
+	for i := range s.templates {
+		sp := s.spot(c, st, ln, i)
+		if sp.barred {
+			continue
+		}
+		n := s.joinOf(s.templates[i], sp, c, st, o, pods[:want])
 		pods, want = pods[n:], want-n
 		if want == 0 || n > 0 && st.near {
 			return pods
@@ -215,12 +219,38 @@ func (s *solver) join(c *class, st *stage, o option, pods []*model.Pod) []*model
 	return pods
 }
 
+// joinOf puts pods into the open claims of one template and returns how many.
+func (s *solver) joinOf(t *template, sp *spot, c *class, st *stage, o option, pods []*model.Pod) int {
+	placed, full := 0, 0
+	for sp.cursor < len(t.roster.numbers) {
+		block := sp.cursor / blockSize
+		if sp.cursor%blockSize == 0 {
+			full = 0
+			if !c.roomy(t.roster.bounds[block]) {
+				sp.cursor = min((block+1)*blockSize, len(t.roster.numbers))
+				continue
+			}
+		}
+		number := t.roster.numbers[sp.cursor]
+		if !c.roomy(s.claims[number].slack) {
+			sp.cursor++
+			if full++; full == blockSize {
+				t.roster.refresh(block, s.claims)
+			}
+			continue
+		}
+		n := s.admit(c, st, o, number, pods[placed:])
+		if placed += n; placed == len(pods) || n > 0 && st.near {
+			break
+		}
+		sp.cursor++
+	}
+	return placed
+}
+
 // admit puts as many of the pods into an open claim as it takes.
 func (s *solver) admit(c *class, st *stage, o option, number int, pods []*model.Pod) int {
 	cl := s.claims[number]
-	if _, repelled := cl.t.repels(c, st); repelled {
-		return 0
-	}
 	machine := len(s.targets.list) + number
 	n := min(len(pods), c.hostRoom(st, machine))
 	if n == 0 {
@@ -243,14 +273,15 @@ func (s *solver) admit(c *class, st *stage, o option, number int, pods []*model.
 // launch opens claims of one pool for pods and returns the rest.
 func (s *solver) launch(t *template, number int, c *class, st *stage, o option, pods []*model.Pod) (rest []*model.Pod, putOff bool) {
 	want := min(len(pods), o.room)
-	for want > 0 && !o.closed[number] {
+	sp := s.spot(c, st, o.lane, number)
+	for want > 0 && !sp.closed && !sp.barred {
 		got := s.tryLaunch(t, c, st, o, pods[:want])
 		if got.putOff {
 			return pods, true
 		}
 		if got.pods == 0 {
 			// Limits give way when other claims shrink; everything else is for good.
-			o.closed[number] = t.limits.unlimited()
+			sp.closed = t.limits.unlimited()
 			break
 		}
 		pods, want = pods[got.pods:], want-got.pods
@@ -263,7 +294,7 @@ func (s *solver) launch(t *template, number int, c *class, st *stage, o option, 
 }
 
 func (s *solver) tryLaunch(t *template, c *class, st *stage, o option, pods []*model.Pod) offer {
-	if _, repelled := t.repels(c, st); repelled || t.limits.exhausted() {
+	if t.limits.exhausted() {
 		return offer{}
 	}
 	machine := len(s.targets.list) + len(s.claims)
@@ -276,6 +307,7 @@ func (s *solver) tryLaunch(t *template, c *class, st *stage, o option, pods []*m
 	s.settleDevices(cl, len(s.claims), got)
 	cl.t.limits.charge(cl)
 	cl.t.reservations.update(cl)
+	t.roster.add(len(s.claims), cl.slack)
 	s.claims = append(s.claims, cl)
 	if c.counted() {
 		s.record(c, s.claimSite(len(s.claims)-1), got.pods)

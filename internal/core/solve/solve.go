@@ -110,6 +110,7 @@ func compile(p Problem) *solver {
 
 // compileTemplates shares columns between pools that have the same catalog.
 func (s *solver) compileTemplates(pools []*model.Pool, daemons []*class) {
+	wanted := s.classes.wanted()
 	compiled := map[*catalog.InstanceType]*columns{}
 	for _, pool := range pools {
 		if len(pool.Catalog) == 0 {
@@ -126,7 +127,7 @@ func (s *solver) compileTemplates(pools []*model.Pool, daemons []*class) {
 			continue
 		}
 		t.limits = newLimits(pool, s.problem.Nodes)
-		t.wanted = s.classes.wanted()
+		t.wanted, t.number = wanted, len(s.templates)
 		t.bestEffort = s.problem.Options.BestEffortMinValues
 		s.templates = append(s.templates, t)
 	}

@@ -46,6 +46,9 @@ type template struct {
 	defined map[int]bool
 	root    stateID
 	limits  *limits
+	// number is the template's place in the order of trial, roster its open claims.
+	number int
+	roster roster
 	// bestEffort lets claims be opened that keep fewer distinct values than the pool demands.
 	bestEffort   bool
 	reservations *reservations
