@@ -42,8 +42,8 @@ type Allotment struct {
 type Failure struct {
 	// Text is what went wrong.
 	Text string
-	// Place is set when devices and candidate are in different places: the requirements of the devices.
-	Place requirement.Set
+	// Conflict is set when devices cannot be used from where the candidate is.
+	Conflict *requirement.Conflict
 	// Timeout is set when the search was stopped.
 	Timeout bool
 }
@@ -140,9 +140,7 @@ func (s *search) failure() *Failure {
 		return &Failure{Text: "the search for devices took too long", Timeout: true}
 	case s.problem != "":
 		return &Failure{Text: s.problem}
-	case s.elsewhere != nil:
-		return &Failure{Text: "the devices are elsewhere", Place: s.elsewhere}
 	default:
-		return &Failure{Text: noneFits}
+		return &Failure{Text: noneFits, Conflict: s.elsewhere}
 	}
 }

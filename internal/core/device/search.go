@@ -43,7 +43,7 @@ type search struct {
 	steps     int
 	stopped   bool
 	problem   string
-	elsewhere requirement.Set
+	elsewhere *requirement.Conflict
 }
 
 // patience is how many steps are made between two looks at the watch.
@@ -111,8 +111,8 @@ func (s *search) pin(i int) bool {
 	for _, place := range s.pinned[i] {
 		before := s.requirements
 		if !s.narrow(place) {
-			if s.elsewhere == nil {
-				s.elsewhere = place
+			if found := before.Conflicts(place, s.candidate.Undefined); s.elsewhere == nil && len(found) > 0 {
+				s.elsewhere = &found[0]
 			}
 			continue
 		}

@@ -293,7 +293,7 @@ func (s *solver) offerDevices(cl *claim, number int, c *class, form *conjunction
 		},
 	}, c.claims, s.patience())
 	if failure != nil {
-		d.note(c, cl.t, whyNoDevices(failure, before))
+		d.note(c, cl.t, whyNoDevices(failure))
 		return offer{}
 	}
 	if more := added(before, a.Requirements); len(more) > 0 {
@@ -353,15 +353,16 @@ func (s *solver) whyDevices(t *template, c *class) (reason.Reason, bool) {
 	return r, ok
 }
 
-// whyNoDevices words a failure for a machine with these labels.
-func whyNoDevices(f *device.Failure, have requirement.Set) reason.Reason {
-	for _, conflict := range have.Conflicts(f.Place, func(string) bool { return false }) {
-		if conflict.Undefined {
-			conflict.Have = requirement.New(conflict.Key, requirement.DoesNotExist)
-		}
-		return reason.Reason{Code: reason.DevicesUnreachable, Conflict: conflict}
+// whyNoDevices words a failure.
+func whyNoDevices(f *device.Failure) reason.Reason {
+	if f.Conflict == nil {
+		return reason.Reason{Code: reason.DevicesUnavailable, Devices: f.Text}
 	}
-	return reason.Reason{Code: reason.DevicesUnavailable, Devices: f.Text}
+	conflict := *f.Conflict
+	if conflict.Undefined {
+		conflict.Have = requirement.New(conflict.Key, requirement.DoesNotExist)
+	}
+	return reason.Reason{Code: reason.DevicesUnreachable, Conflict: conflict}
 }
 
 // sameDrivers cuts a claim's candidates to those whose machines bring devices of the same drivers as the cheapest: the node
