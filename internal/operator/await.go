@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
+	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -42,6 +43,9 @@ func kindsOf(c cloud.Cloud, gates options.FeatureGates) []schema.GroupVersionKin
 	out := []schema.GroupVersionKind{v1.SchemeGroupVersion.WithKind("NodePool"), v1.SchemeGroupVersion.WithKind("NodeClaim")}
 	if gates.NodeOverlay {
 		out = append(out, v1alpha1.SchemeGroupVersion.WithKind("NodeOverlay"))
+	}
+	if gates.CapacityBuffer {
+		out = append(out, v1beta1.SchemeGroupVersion.WithKind("CapacityBuffer"))
 	}
 	for _, class := range c.NodeClasses {
 		out = append(out, class.GVK)

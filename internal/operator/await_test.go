@@ -129,4 +129,8 @@ func TestKindsOfIncludesNodeClasses(t *testing.T) {
 	if !slices.Contains(kindsOf(place, options.FeatureGates{NodeOverlay: true}), overlay) {
 		t.Error("NodeOverlays are not waited for although they are asked for")
 	}
+	buffer := schema.GroupVersionKind{Group: "autoscaling.x-k8s.io", Version: "v1beta1", Kind: "CapacityBuffer"}
+	if !slices.Contains(kindsOf(place, options.FeatureGates{CapacityBuffer: true}), buffer) {
+		t.Error("CapacityBuffers are not waited for although they are asked for")
+	}
 }

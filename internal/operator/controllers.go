@@ -72,14 +72,14 @@ func Controllers(p Parts) ([]Controller, error) {
 		fixed := static.Deps{Tools: tools, Store: store, Translator: translator, Ready: feed.Ready}
 		gated = append(gated, static.NewProvisioning(fixed), static.NewDeprovisioning(fixed))
 	}
+	planners := newProvisioner(p, tools, provisioning.Deps{
+		Client: p.Client, Clock: p.Clock, Cloud: p.Cloud, Store: store, Feed: feed, Translator: translator,
+		Recorder: p.Recorder, Metrics: p.Metrics, Log: p.Log, Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates,
+	})
 	evictions := termination.NewEvictionQueue(tools)
-	return append(gated, []Controller{
+	return append(append(gated, planners...), []Controller{
 		feed,
 		cluster.NewGauges(store, feed, p.Metrics, p.Log),
-		provisioning.New(provisioning.Deps{
-			Client: p.Client, Clock: p.Clock, Cloud: p.Cloud, Store: store, Feed: feed, Translator: translator,
-			Recorder: p.Recorder, Metrics: p.Metrics, Log: p.Log, Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates,
-		}),
 		disruption.New(disruption.Deps{
 			Client: p.Client, Clock: p.Clock, Cloud: p.Cloud, Store: store, Feed: feed,
 			Recorder: p.Recorder, Metrics: p.Metrics, Log: p.Log,

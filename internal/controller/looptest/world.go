@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
 	kwok "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
@@ -53,7 +54,7 @@ type World struct {
 func New(t testing.TB, objects ...client.Object) *World {
 	t.Helper()
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, kwok.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, kwok.AddToScheme} {
 		if err := add(s); err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +64,7 @@ func New(t testing.TB, objects ...client.Object) *World {
 		registry: prometheus.NewRegistry(), frozen: map[string]client.Object{},
 	}
 	b := fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).
-		WithStatusSubresource(&v1.NodePool{}, &v1.NodeClaim{}, &v1alpha1.NodeOverlay{}, &kwok.KWOKNodeClass{}, &corev1.Node{}).
+		WithStatusSubresource(&v1.NodePool{}, &v1.NodeClaim{}, &v1alpha1.NodeOverlay{}, &kwok.KWOKNodeClass{}, &corev1.Node{}, &v1beta1.CapacityBuffer{}).
 		WithInterceptorFuncs(w.intercept())
 	for _, index := range pair.Indexes() {
 		b = b.WithIndex(index.Object, index.Field, index.Values)
