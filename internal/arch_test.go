@@ -49,6 +49,7 @@ cloud/cloudtest < API, cloud, internal/core/requirement
 cloud/kwok < API, cloud, internal/core/requirement
 internal/options <
 internal/observe < API, cloud
+internal/waiting <
 
 # floor 3: between API objects and the engine
 internal/ingest < API, CORE, cloud
@@ -71,7 +72,7 @@ internal/controller/nodeclaim < CONTROLLERBASE
 internal/controller/termination < CONTROLLERBASE
 internal/controller/nodepool < CONTROLLERBASE
 internal/controller/nodeoverlay < CONTROLLERBASE, internal/overlay
-internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/buffer
+internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/buffer, internal/waiting
 internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/ingest
 internal/controller/static < CONTROLLERBASE, CORE, internal/cluster, internal/ingest
 internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/buffer

@@ -86,7 +86,7 @@ func (p *Provisioner) create(ctx context.Context, in input, c solve.Claim, usage
 		p.Store.KeepHeadroom(claim.Name, h)
 	}
 	p.Log.Info("created nodeclaim", "NodePool", c.Pool, "NodeClaim", claim.Name,
-		"requests", resource.Describe(c.Requests, in.problem.Resources), "instance-types", shorten(c.InstanceTypes))
+		"requests", resource.Describe(c.Requests, in.problem.Resources), "instance-types", shorten(c.InstanceTypes, shown))
 	relaxed := claim.Annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey]
 	p.Metrics.NodeClaims.Created.WithLabelValues("provisioned", c.Pool, relaxed).Inc()
 	for _, pod := range tangible(c.Pods) {
@@ -199,19 +199,22 @@ func reference(pod *model.Pod) *corev1.Pod {
 // shown is how many names a log line lists before it counts the rest.
 const shown = 5
 
-func names(pods []*model.Pod) string {
+func names(pods []*model.Pod) string { return shorten(ids(pods), shown) }
+
+func ids(pods []*model.Pod) []string {
 	list := make([]string, len(pods))
 	for i, pod := range pods {
 		list[i] = pod.ID()
 	}
-	return shorten(list)
+	return list
 }
 
-func shorten(list []string) string {
-	if len(list) <= shown {
+// shorten lists the first so many.
+func shorten(list []string, most int) string {
+	if len(list) <= most {
 		return strings.Join(list, ", ")
 	}
-	return fmt.Sprintf("%s and %d other(s)", strings.Join(list[:shown], ", "), len(list)-shown)
+	return fmt.Sprintf("%s and %d other(s)", strings.Join(list[:most], ", "), len(list)-most)
 }
 
 func codes(reasons reason.Reasons) []string {

@@ -31,6 +31,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/ingest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/waiting"
 )
 
 const (
@@ -71,8 +72,12 @@ type Provisioner struct {
 	batcher  *Batcher
 	catalogs *ingest.Catalogs
 	promises promises
-	// said are the things that were logged not long ago and are still the same.
-	said *loop.Memo[string, bool]
+	// said are the things that were logged not long ago and are still the same, warnings those said of single pods.
+	said, warnings *loop.Memo[string, bool]
+	// waits is how long pods have been waiting, and for what.
+	waits waiting.Book
+	// runs is how many times the engine was run.
+	runs uint64
 }
 
 // New is a provisioner that is not running yet.
@@ -84,6 +89,7 @@ func New(d Deps) *Provisioner {
 		catalogs: ingest.NewCatalogs(d.Translator),
 		promises: promises{},
 		said:     loop.NewMemo[string, bool](repeatAfter),
+		warnings: loop.NewMemo[string, bool](warnAfter),
 	}
 }
 
@@ -154,7 +160,7 @@ func (p *Provisioner) subscribe(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watching node pools: %w", err)
 	}
-	if _, err := pods.AddEventHandler(onChange(p.onPod)); err != nil {
+	if _, err := pods.AddEventHandler(p.podHandler()); err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
 	if _, err := nodes.AddEventHandler(onChange(p.onNode)); err != nil {
@@ -189,6 +195,7 @@ func onChange[T any](f func(T)) toolscache.ResourceEventHandlerFuncs {
 
 func (p *Provisioner) onPod(pod *corev1.Pod) {
 	if podrules.Provisionable(pod) {
+		p.waits.See(string(pod.UID), p.Clock.Now())
 		p.batcher.Trigger(string(pod.UID))
 	}
 }
@@ -226,14 +233,15 @@ func (p *Provisioner) pass(ctx context.Context) error {
 	p.Metrics.Scheduler.IgnoredPods.Set(float64(len(in.rejected)))
 	p.reportRejected(in.rejected)
 	if len(in.problem.Pods) == 0 {
+		p.record(in, solve.Plan{})
 		p.keepHeadroom(in, solve.Plan{})
 		p.reportHeadroom(ctx, in, solve.Plan{})
 		p.Metrics.Scheduler.UnschedulablePods.WithLabelValues(name).Set(0)
 		return nil
 	}
-	deadline := started.Add(solveTimeout)
-	in.problem.Options.Stop = func() bool { return p.Clock.Now().After(deadline) }
-	plan := solve.Solve(in.problem)
+	p.warn(in.problem.Pods)
+	plan := p.solve(in.problem)
+	p.record(in, plan)
 	took := p.Clock.Since(started)
 	p.Metrics.Scheduler.Duration.WithLabelValues(name).Observe(took.Seconds())
 	p.Log.Debug("planned", "pods", len(in.problem.Pods), "new", len(plan.Claims), "duration", took.String())

@@ -1,0 +1,406 @@
+package provisioning
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/reason"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+func TestOnlyNodeClaimsAreWritten_L018(t *testing.T) {
+	w := newWorld(t, readyPool("default"))
+	pod := pendingPod("p")
+	w.Add(pod)
+	w.see(pod)
+	var writes []string
+	w.Fail = func(op string, obj runtime.Object) error {
+		if op != "get" && op != "list" {
+			writes = append(writes, fmt.Sprintf("%s %T", op, obj))
+		}
+		return nil
+	}
+	w.decide()
+	if want := []string{"create *v1.NodeClaim"}; !slices.Equal(writes, want) {
+		t.Errorf("wrote %q, want %q", writes, want)
+	}
+	if got := looptest.Must(w.World, pod).Spec.NodeName; got != "" {
+		t.Errorf("the pod was bound to %q", got)
+	}
+}
+
+func TestAPodThatWantsNoNodeOfOursIsRefusedSilently_L021(t *testing.T) {
+	w := newWorld(t, readyPool("default"))
+	w.see(pendingPod("p", func(p *corev1.Pod) {
+		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: v1.NodePoolLabelKey, Operator: corev1.NodeSelectorOpDoesNotExist},
+			}}},
+		}}}
+	}))
+	w.decide()
+	if times, _ := w.p.waits.Of("p"); times.Decided.IsZero() || !times.Placed.IsZero() {
+		t.Errorf("times %+v, want a refusal", times)
+	}
+	if got := w.Events(); len(got) != 0 {
+		t.Errorf("events %q", got)
+	}
+	if !strings.Contains(w.log.String(), "configured to not run on a Karpenter provisioned node (requirement=karpenter.sh/nodepool DoesNotExist)") {
+		t.Errorf("the reason is not logged:\n%s", w.log)
+	}
+}
+
+// invalid asks for what no validation lets through.
+func invalid(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "n"} }
+
+func TestSetAsidePodsAreCounted_L030(t *testing.T) {
+	w := newWorld(t, readyPool("default"))
+	ignored := func() float64 { return testutil.ToFloat64(w.Metrics.Scheduler.IgnoredPods) }
+	w.see(pendingPod("valid"), pendingPod("a", invalid), pendingPod("b", invalid))
+	w.decide()
+	if got := ignored(); got != 2 {
+		t.Errorf("%v pods are ignored, want 2", got)
+	}
+	w.store.DeletePod("a")
+	w.store.DeletePod("b")
+	w.decide()
+	if got := ignored(); got != 0 {
+		t.Errorf("%v pods are ignored, want none", got)
+	}
+}
+
+func TestARefusedPodHearsOfItOnceInFiveMinutes_L031(t *testing.T) {
+	w := newWorld(t, readyPool("default"))
+	w.see(pendingPod("p", invalid))
+	w.decide()
+	for range 29 {
+		w.Time.Step(10 * time.Second)
+		w.decide()
+	}
+	if got := w.eventsOf("FailedScheduling"); len(got) != 1 {
+		t.Fatalf("%d events within five minutes: %q", len(got), got)
+	}
+	w.Time.Step(10 * time.Second)
+	w.decide()
+	if got := w.eventsOf("FailedScheduling"); len(got) != 2 {
+		t.Errorf("%d events after five minutes, want 2", len(got))
+	}
+}
+
+func TestNodesOfPodsAreNominated_L185(t *testing.T) {
+	w := newWorld(t, readyPool("default"))
+	for _, name := range []string{"a", "b"} {
+		n := w.Node(name)
+		n.Spec.ProviderID, n.Spec.Taints = "", nil
+		n.Status.Allocatable = looptest.Resources("cpu", "2", "pods", "10")
+		w.store.UpdateNode(n)
+	}
+	w.see(pendingPod("p"))
+	w.decide()
+	window := w.p.Scheduling.NominationWindow()
+	for id, want := range map[string]int64{"node/a": w.Time.Now().Add(window).UnixNano(), "node/b": 0} {
+		if n, _ := w.store.Snapshot().Nodes.Get(id); n.NominatedUntil != want {
+			t.Errorf("%s is nominated until %d, want %d", id, n.NominatedUntil, want)
+		}
+	}
+	if got, want := w.Events(), []string{"Normal Nominated p: Pod should schedule on: node/a"}; !slices.Equal(got, want) {
+		t.Errorf("events %q, want %q", got, want)
+	}
+	if got := len(w.claims()); got != 0 {
+		t.Errorf("%d NodeClaims beside", got)
+	}
+}
+
+func TestPodsOfNodesThatGoHaveNoTimes_L193(t *testing.T) {
+	w := newWorld(t, readyPool("default"))
+	claim, node, pod := leaving(w)
+	w.Add(pod)
+	waited := pendingPod("p")
+	waited.UID = pod.UID
+	w.see(waited)
+	w.Time.Step(5 * time.Second)
+	w.decide() // it gets a place, and later it is bound there
+	before, _ := w.p.waits.Of(string(pod.UID))
+	if before.Placed.IsZero() {
+		t.Fatal("the pod got no place to begin with")
+	}
+	w.Provider.Types = nil // from now on there is nothing to launch
+	w.p.promises = promises{}
+	w.store.UpdateNodeClaim(claim)
+	w.store.UpdateNode(node)
+	w.see(pod, w.Pod("never-waited", "a"))
+	w.Time.Step(5 * time.Second)
+	w.decide()
+	if after, _ := w.p.waits.Of(string(pod.UID)); after != before {
+		t.Errorf("times went from %+v to %+v", before, after)
+	}
+	if got := w.Count("karpenter_pods_scheduling_decision_duration_seconds"); got != 1 {
+		t.Errorf("%v decisions were timed, want the one about the pod that waited", got)
+	}
+}
+
+// failing is a cloud that does not answer for one pool.
+type failing struct {
+	cloud.Provider
+	pool string
+}
+
+func (f failing) InstanceTypes(ctx context.Context, pool *v1.NodePool) ([]*cloud.InstanceType, error) {
+	if pool.Name == f.pool {
+		return nil, errors.New("the API of the cloud is down")
+	}
+	return f.Provider.InstanceTypes(ctx, pool)
+}
+
+func TestAPoolWhoseTypesCannotBeHadHoldsUpNoOther_L200(t *testing.T) {
+	w := newWorld(t, readyPool("zz-first-in-line"), readyPool("default"))
+	w.p.Cloud.Provider = failing{w.Provider, "zz-first-in-line"}
+	w.see(pendingPod("p"))
+	w.decide()
+	if claims := w.claims(); len(claims) != 1 || claims[0].Labels[v1.NodePoolLabelKey] != "default" {
+		t.Errorf("claims %v, want one of the pool that answers", claims)
+	}
+}
+
+func TestLimitsAreLookedAtAgainWhenAClaimIsWritten_L208(t *testing.T) {
+	pool := readyPool("default")
+	w := newWorld(t, pool)
+	w.see(pendingPod("p"))
+	in, err := w.p.gather(t.Context(), w.Time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := w.p.solve(in.problem)
+	looptest.Change(w.World, pool, func(p *v1.NodePool) { p.Spec.Limits = v1.Limits(looptest.Resources("cpu", "7")) })
+	_, err = w.p.create(t.Context(), in, plan.Claims[0], looptest.Resources("cpu", "7500m"))
+	if want := "resource usage exceeds limit (limit=7, resource-name=cpu, usage=7.500)"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	if got := len(w.claims()); got != 0 {
+		t.Errorf("%d claims were written", got)
+	}
+	if _, err = w.p.create(t.Context(), in, plan.Claims[0], looptest.Resources("cpu", "7")); err != nil || len(w.claims()) != 1 {
+		t.Errorf("error %v and %d claims; a pool exactly at its limit is not over it", err, len(w.claims()))
+	}
+}
+
+func TestTheHashOnAClaimIsThatOfWhatWasPlannedWith_L209(t *testing.T) {
+	pool := readyPool("default")
+	w := newWorld(t, pool)
+	w.see(pendingPod("p"))
+	in, err := w.p.gather(t.Context(), w.Time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := looptest.Change(w.World, pool, func(p *v1.NodePool) { p.Spec.Template.Labels = map[string]string{"new": "label"} })
+	if err := w.p.apply(t.Context(), in, w.p.solve(in.problem)); err != nil {
+		t.Fatal(err)
+	}
+	got := w.claims()[0].Annotations[v1.NodePoolHashAnnotationKey]
+	if got != in.pools["default"].Hash() || got == changed.Hash() {
+		t.Errorf("hash %s, planned with %s, the pool has %s now", got, in.pools["default"].Hash(), changed.Hash())
+	}
+}
+
+// spy looks at something whenever the time is asked for.
+type spy struct {
+	clock.Clock
+	look func()
+}
+
+func (s spy) Now() time.Time {
+	s.look()
+	return s.Clock.Now()
+}
+
+func TestDepthAndAgeAreShownWhileTheEngineRuns_L399(t *testing.T) {
+	w := newWorld(t, readyPool("default"))
+	for i := range 7 {
+		w.see(pendingPod(fmt.Sprint("p", i), func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources.Requests = looptest.Resources("cpu", fmt.Sprint(i+1, "00m"))
+		}))
+	}
+	in, err := w.p.gather(t.Context(), w.Time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	depth, age := 0.0, 0.0
+	w.p.Clock = spy{w.Time, func() {
+		w.Time.Step(time.Second)
+		depth = max(depth, sum(t, w.Metrics.Scheduler.QueueDepth))
+		age = max(age, sum(t, w.Metrics.Scheduler.UnfinishedWork))
+	}}
+	w.p.solve(in.problem)
+	if depth != 7 || age == 0 {
+		t.Errorf("while it ran the depth was %v and the age %v s, want 7 and more than none", depth, age)
+	}
+	for _, gauge := range []*prometheus.GaugeVec{w.Metrics.Scheduler.QueueDepth, w.Metrics.Scheduler.UnfinishedWork} {
+		if got := testutil.CollectAndCount(gauge); got != 0 {
+			t.Errorf("%d series are left", got)
+		}
+	}
+}
+
+// sum adds up the series of a gauge.
+func sum(t *testing.T, gauge *prometheus.GaugeVec) float64 {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(gauge)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := 0.0
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			out += m.GetGauge().GetValue()
+		}
+	}
+	return out
+}
+
+func TestPodsThatArePutOffAreNoFailures_L400(t *testing.T) {
+	w := newWorld(t, readyPool("default"))
+	of := func(name string) *model.Pod {
+		return &model.Pod{Namespace: "default", Name: name, UID: name, Shape: &model.Shape{}}
+	}
+	plan := solve.Plan{
+		Unschedulable: []solve.Refusal{{Pods: []*model.Pod{of("a"), of("b")}, Reasons: reason.Reasons{{Code: reason.NoPools}}}},
+		PutOff:        []*model.Pod{of("later")},
+	}
+	unschedulable := func() float64 {
+		return testutil.ToFloat64(w.Metrics.Scheduler.UnschedulablePods.WithLabelValues("provisioner"))
+	}
+	if err := w.p.apply(t.Context(), input{}, plan); err != nil || unschedulable() != 2 {
+		t.Errorf("error %v, %v pods are unschedulable, want 2", err, unschedulable())
+	}
+	if got := w.Events(); len(got) != 2 || slices.ContainsFunc(got, func(e string) bool { return strings.Contains(e, "later") }) {
+		t.Errorf("events %q, want those of the two", got)
+	}
+	w.decide() // nobody waits any more
+	if got := unschedulable(); got != 0 {
+		t.Errorf("%v pods are unschedulable, want none", got)
+	}
+}
+
+func TestASolveIsTimedAndSoIsThePass_L401(t *testing.T) {
+	w := newWorld(t, readyPool("default"))
+	w.see(pendingPod("p"))
+	w.decide()
+	if got := w.Count("karpenter_scheduler_scheduling_duration_seconds", "controller=provisioner"); got != 2 {
+		t.Errorf("%v times were taken, want that of the engine and that of the pass", got)
+	}
+	w.decide() // the pod has its machine
+	if got := w.Count("karpenter_scheduler_scheduling_duration_seconds"); got != 2 {
+		t.Errorf("%v times were taken after a pass without pods, want 2", got)
+	}
+}
+
+func TestTheFirstDecisionAboutAPodIsTimed_L402(t *testing.T) {
+	w := newWorld(t, readyPool("default"))
+	w.see(pendingPod("placed"), pendingPod("refused", selecting(corev1.LabelTopologyZone, "nowhere")), pendingPod("invalid", invalid))
+	for range 3 {
+		w.Time.Step(4 * time.Second)
+		w.decide()
+	}
+	if got := w.Count("karpenter_pods_scheduling_decision_duration_seconds"); got != 3 {
+		t.Errorf("%v decisions were timed, want one for each pod", got)
+	}
+}
+
+func TestTimesFollowTheHealthOfThePool_L393(t *testing.T) {
+	for _, healthy := range []bool{true, false} {
+		pool := readyPool("default")
+		if healthy {
+			condition.For(pool, time.Now()).True(v1.ConditionTypeNodeRegistrationHealthy)
+		}
+		w := newWorld(t, pool)
+		w.see(pendingPod("p"))
+		w.Time.Step(3 * time.Second)
+		w.decide()
+		times, _ := w.p.waits.Of("p")
+		if !times.Placed.Equal(w.Time.Now()) || times.PlacedHealthy.IsZero() == healthy {
+			t.Errorf("pool healthy: %v, times %+v", healthy, times)
+		}
+	}
+}
+
+func TestARefusalSpeaksForEveryPool_L405(t *testing.T) {
+	tainted := func(p *v1.NodePool) {
+		p.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "gpu", Effect: corev1.TaintEffectNoSchedule}}
+	}
+	small := func(p *v1.NodePool) { p.Spec.Limits = v1.Limits(looptest.Resources("cpu", "1")) }
+	w := newWorld(t, readyPool("tainted", tainted), readyPool("limited", small))
+	w.see(pendingPod("p"))
+	w.decide()
+	events := w.eventsOf("FailedScheduling")
+	if len(events) != 1 || !strings.Contains(events[0], "did not tolerate taint (taint=dedicated=gpu:NoSchedule)") ||
+		!strings.Contains(events[0], "all available instance types exceed limits for nodepool (NodePool=limited)") {
+		t.Errorf("events %q, want one with both obstacles", events)
+	}
+}
+
+func TestPreferencesThatPreventConsolidationAreLoggedOnceADay(t *testing.T) {
+	spread := func(p *corev1.Pod) {
+		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+			MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: &metav1.LabelSelector{},
+		}}
+	}
+	apart := func(p *corev1.Pod) {
+		term := corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{}}
+		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 1, PodAffinityTerm: term}},
+		}}
+	}
+	nowhere := selecting(corev1.LabelTopologyZone, "nowhere") // so that they go on to wait
+	const ofSpread, ofDistance = "preferred TopologySpreadConstraint which can prevent consolidation", "preferred Anti-Affinity which can prevent consolidation"
+	count := func(w *world) [2]int {
+		return [2]int{strings.Count(w.log.String(), ofSpread), strings.Count(w.log.String(), ofDistance)}
+	}
+	w := newWorld(t, readyPool("default"))
+	for i := range 12 {
+		w.see(pendingPod(fmt.Sprintf("spread-%02d", i), spread, nowhere))
+	}
+	w.see(pendingPod("apart", apart, nowhere), pendingPod("plain", nowhere))
+	w.decide()
+	if got := count(w); got != [2]int{1, 1} || !strings.Contains(w.log.String(), "default/spread-09 and 2 other(s)") {
+		t.Errorf("%v lines, want one of each kind with ten names:\n%s", got, w.log)
+	}
+	w.Time.Step(23 * time.Hour)
+	w.see(pendingPod("late", spread, nowhere))
+	w.decide()
+	if got := count(w); got != [2]int{2, 1} {
+		t.Errorf("%v lines, want one more for the new pod", got)
+	}
+	w.Time.Step(2 * time.Hour)
+	w.decide()
+	if got := count(w); got != [2]int{3, 2} {
+		t.Errorf("%v lines, want one more of each kind after a day", got)
+	}
+
+	w = newWorld(t, readyPool("default"))
+	w.p.Scheduling.PreferencePolicy = options.PreferenceIgnore
+	w.see(pendingPod("spread", spread), pendingPod("apart", apart))
+	w.decide()
+	if got := count(w); got != [2]int{} {
+		t.Errorf("%v lines although preferences are ignored", got)
+	}
+}

@@ -1,0 +1,29 @@
+package provisioning
+
+import (
+	"strconv"
+
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
+)
+
+// solve runs the engine, for a minute at most, and shows while it lasts how many pods it is asked about and for how long.
+func (p *Provisioner) solve(problem solve.Problem) solve.Plan {
+	p.runs++
+	id := strconv.FormatUint(p.runs, 10)
+	depth, age := p.Metrics.Scheduler.QueueDepth, p.Metrics.Scheduler.UnfinishedWork
+	defer depth.DeleteLabelValues(name, id)
+	defer age.DeleteLabelValues(name, id)
+	depth.WithLabelValues(name, id).Set(float64(len(problem.Pods)))
+	unfinished := age.WithLabelValues(name, id)
+
+	started := p.Clock.Now()
+	deadline := started.Add(solveTimeout)
+	problem.Options.Stop = func() bool {
+		now := p.Clock.Now()
+		unfinished.Set(now.Sub(started).Seconds())
+		return now.After(deadline)
+	}
+	plan := solve.Solve(problem)
+	p.Metrics.Scheduler.Duration.WithLabelValues(name).Observe(p.Clock.Since(started).Seconds())
+	return plan
+}

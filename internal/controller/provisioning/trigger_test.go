@@ -1,0 +1,148 @@
+package provisioning
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+)
+
+func TestWaitingPodsAskAgain_L006(t *testing.T) {
+	running(t, nil, func(w *world, ws watches) {
+		hopeless := pendingPod("hopeless", selecting(corev1.LabelTopologyZone, "nowhere"))
+		ws.of(hopeless).Add(hopeless)
+		wait(5 * time.Second)
+		if got := w.passes(); got != 1 {
+			t.Fatalf("%d passes within the first seconds, want 1", got)
+		}
+		wait(time.Minute)
+		if got := w.passes(); got < 5 || got > 7 {
+			t.Errorf("%d passes in a minute, want one every ten seconds", got)
+		}
+		bound := hopeless.DeepCopy()
+		bound.Spec.NodeName = "n"
+		ws.of(hopeless).Update(hopeless, bound)
+		wait(15 * time.Second) // what was triggered before is still answered
+		before := w.passes()
+		wait(time.Minute)
+		if got := w.passes(); got != before {
+			t.Errorf("%d more passes for a pod that does not wait any more", got-before)
+		}
+	}, readyPool("default"))
+	running(t, nil, func(w *world, ws watches) {
+		gated := pendingPod("gated", func(p *corev1.Pod) { p.Status.Conditions[0].Reason = "SchedulingGated" })
+		ws.of(gated).Add(gated)
+		wait(time.Minute)
+		if got := w.passes(); got != 0 {
+			t.Errorf("%d passes for a pod that nobody tried to schedule", got)
+		}
+	}, readyPool("default"))
+}
+
+func TestTheFirstSightOfAPodStands_L007(t *testing.T) {
+	running(t, nil, func(w *world, ws watches) {
+		pod := pendingPod("p", selecting(corev1.LabelTopologyZone, "nowhere"))
+		start := time.Now()
+		ws.of(pod).Add(pod)
+		wait(25 * time.Second)
+		again := pod.DeepCopy()
+		again.Labels = map[string]string{"changed": "yes"}
+		ws.of(pod).Update(pod, again)
+		wait(time.Second)
+		if times, _ := w.p.waits.Of("p"); !times.Seen.Equal(start) {
+			t.Errorf("seen at %v, want %v", times.Seen, start)
+		}
+		ws.of(pod).Delete(again)
+		if _, known := w.p.waits.Of("p"); known {
+			t.Error("a pod that is gone is remembered")
+		}
+	}, readyPool("default"))
+}
+
+// leaving is a managed node with a pod on it, whose claim is being deleted.
+func leaving(w *world) (*v1.NodeClaim, *corev1.Node, *corev1.Pod) {
+	claim, node, pod := w.LaunchedClaim("a"), w.RegisteredNode("a"), w.Pod("p", "a")
+	claim.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	node.Labels[corev1.LabelInstanceTypeStable] = "small"
+	return claim, node, pod
+}
+
+func TestDisruptedNodesTrigger_L008(t *testing.T) {
+	running(t, nil, func(w *world, ws watches) {
+		claim, node, pod := leaving(w)
+		pod.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: "nowhere"} // so that it goes on to need a place
+		w.Add(pod)
+		node.Spec.Taints = []corev1.Taint{v1.DisruptedNoScheduleTaint()}
+		ws.of(claim).Add(claim)
+		ws.of(pod).Add(pod)
+		ws.of(node).Add(node)
+		wait(5 * time.Second)
+		if got := w.passes(); got != 1 {
+			t.Fatalf("%d passes within the first seconds, want 1", got)
+		}
+		wait(time.Minute)
+		if got := w.passes(); got < 5 || got > 7 {
+			t.Errorf("%d passes in a minute, want one every ten seconds", got)
+		}
+	}, readyPool("default"))
+	running(t, nil, func(w *world, ws watches) {
+		node := w.RegisteredNode("a")
+		node.Spec.Taints = []corev1.Taint{{Key: v1.DisruptedTaintKey, Effect: corev1.TaintEffectNoExecute}, {Key: "other", Effect: corev1.TaintEffectNoSchedule}}
+		ws.of(node).Add(node)
+		wait(3 * time.Second)
+		if triggers := len(w.p.batcher.seen); triggers != 0 || w.passes() != 0 {
+			t.Errorf("%d triggers for a node with other taints", triggers)
+		}
+	}, readyPool("default"))
+}
+
+func TestDeletionOfANodeAloneDoesNotTrigger_L009(t *testing.T) {
+	running(t, nil, func(w *world, ws watches) {
+		claim, node, pod := leaving(w)
+		claim.DeletionTimestamp = nil
+		node.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+		others := looptest.Must(w.World, node0(w))
+		others.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+		stray := w.Pod("stray", others.Name)
+		w.Add(pod, stray)
+		ws.of(claim).Add(claim)
+		ws.of(pod).Add(pod)
+		ws.of(pod).Add(stray)
+		ws.of(node).Add(node)
+		ws.of(node).Add(others)
+		wait(time.Minute)
+		if got := w.passes(); got != 0 {
+			t.Errorf("%d passes for nodes without the taint", got)
+		}
+	}, readyPool("default"))
+}
+
+// node0 is a node of others in the API server.
+func node0(w *world) *corev1.Node {
+	n := w.Node("others")
+	n.Spec.ProviderID, n.Spec.Taints = "", nil
+	w.Add(n)
+	return n
+}
+
+func TestNothingIsPlannedOnHalfAPictureAndNothingIsForgotten_L010(t *testing.T) {
+	var nodes *controllertest.FakeInformer
+	running(t, func(ws watches) { nodes = ws.late(&corev1.Node{}) }, func(w *world, ws watches) {
+		pod := pendingPod("p")
+		ws.of(pod).Add(pod)
+		wait(30 * time.Second)
+		if got := len(w.claims()); got != 0 || w.passes() != 0 {
+			t.Fatalf("%d NodeClaims while the nodes are not known", got)
+		}
+		nodes.Synced()
+		wait(2 * time.Second) // sooner than the pod would ask again
+		if got := len(w.claims()); got != 1 {
+			t.Errorf("%d NodeClaims, want the one for the pod that has been waiting", got)
+		}
+	}, readyPool("default"))
+}

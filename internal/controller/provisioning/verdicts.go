@@ -1,0 +1,72 @@
+package provisioning
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
+)
+
+// record notes what was decided about each pod that waits, and how long the first decision took. Pods that leave a node do
+// not wait, and pods that stand for headroom are nobody's.
+func (p *Provisioner) record(in input, plan solve.Plan) {
+	now := p.Clock.Now()
+	note := func(pods []*model.Pod, verdict func(uid string, now time.Time) (time.Duration, bool)) {
+		for _, pod := range pods {
+			if pod.Node != "" || pod.Virtual {
+				continue
+			}
+			if waited, first := verdict(pod.UID, now); first {
+				p.Metrics.Pods.SchedulingDecisionDuration.Observe(waited.Seconds())
+			}
+		}
+	}
+	placed := func(healthy bool) func(string, time.Time) (time.Duration, bool) {
+		return func(uid string, now time.Time) (time.Duration, bool) { return p.waits.Place(uid, healthy, now) }
+	}
+	note(in.rejected, p.waits.Refuse)
+	for _, r := range plan.Unschedulable {
+		note(r.Pods, p.waits.Refuse)
+	}
+	for _, at := range plan.Placements {
+		note(at.Pods, placed(!at.Node.Managed || healthy(in.pools[at.Node.Pool])))
+	}
+	for _, c := range plan.Claims {
+		note(c.Pods, placed(healthy(in.pools[c.Pool])))
+	}
+}
+
+// healthy reports whether a pool is known to bring its nodes up.
+func healthy(pool *v1.NodePool) bool {
+	return pool != nil && condition.Status(pool, v1.ConditionTypeNodeRegistrationHealthy) == "True"
+}
+
+// podHandler lets pods that wait trigger a pass, and forgets those that are gone.
+func (p *Provisioner) podHandler() toolscache.ResourceEventHandlerFuncs {
+	handler := onChange(p.onPod)
+	handler.UpdateFunc = func(before, now any) {
+		was, isPod := before.(*corev1.Pod)
+		is, stillPod := now.(*corev1.Pod)
+		if !isPod || !stillPod {
+			return
+		}
+		if was.UID != is.UID { // the watch missed that one was deleted and another made under its name
+			p.waits.Forget(string(was.UID))
+		}
+		p.onPod(is)
+	}
+	handler.DeleteFunc = func(o any) {
+		if late, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+			o = late.Obj
+		}
+		if pod, ok := o.(*corev1.Pod); ok {
+			p.waits.Forget(string(pod.UID))
+		}
+	}
+	return handler
+}
