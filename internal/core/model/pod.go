@@ -40,7 +40,8 @@ type Pod struct {
 	Reschedulable bool
 	// EvictionCost is the price of disturbing the pod, clamped to [-10, 10].
 	EvictionCost float64
-	// Rejected is why a pending pod cannot be considered at all; empty for pods that can. Silent rejections get no event.
+	// Rejected is why a pod that waits or has to move cannot be considered at all; empty for pods that can. Silent rejections
+	// get no event.
 	Rejected string
 	Silent   bool
 }
