@@ -142,8 +142,8 @@ func TestPodsOfNodesThatGoHaveNoTimes_L193(t *testing.T) {
 	if before.Placed.IsZero() {
 		t.Fatal("the pod got no place to begin with")
 	}
-	w.Provider.Types = nil // from now on there is nothing to launch
-	w.p.promises = promises{}
+	w.Provider.Types = nil // from now on there is nothing to launch, and nothing on its way
+	w.store.DeleteNodeClaim(w.claims()[0].Name)
 	w.store.UpdateNodeClaim(claim)
 	w.store.UpdateNode(node)
 	w.see(pod, w.Pod("never-waited", "a"))
