@@ -49,7 +49,7 @@ func main() {
 	flag.StringVar(&s.allocations, "memprofile", "", "write a profile of all allocations of the whole run to this file; best with -only")
 	flag.BoolVar(&s.alone, "alone", false, "measure the side of -only on -case at -size and print the result as JSON; used by the bench itself")
 	flag.IntVar(&s.size, "size", 0, "the number of pods for -alone")
-	flag.IntVar(&s.effort.Runs, "runs", 5, "repeat each measurement up to this often and report the median")
+	flag.IntVar(&s.effort.Runs, "runs", 15, "repeat each measurement up to this often and report the median")
 	flag.DurationVar(&s.effort.Budget, "budget", 2*time.Second, "do not start another repetition after this much measured time")
 	flag.Parse()
 	start := run

@@ -72,8 +72,8 @@ type table struct {
 }
 
 func newTable(out io.Writer) table {
-	fmt.Fprintf(out, "%-22s %6s %5s %5s  %-4s %10s %10s %8s %14s %6s %11s %8s   %s\n",
-		"case", "pods", "types", "there", "side", "seconds", "MB", "peak MB", "s, MB ×2 pods", "nodes", "$/h", "unplaced",
+	fmt.Fprintf(out, "%-22s %6s %5s %5s  %-4s %9s %9s %8s %7s %14s %6s %11s %8s   %s\n",
+		"case", "pods", "types", "there", "side", "seconds", "CPU s", "MB", "peak MB", "s, MB ×2 pods", "nodes", "$/h", "unplaced",
 		"ours against the peer's")
 	return table{out}
 }
@@ -81,7 +81,7 @@ func newTable(out io.Writer) table {
 func (t table) row(r row) {
 	t.side(fmt.Sprintf("%-22s %6d %5d %5d", r.Case, r.Pods, r.Types, r.Existing), "ours", r.Ours, r.OursGrowth, r.verdict())
 	if r.OursOnly {
-		fmt.Fprintf(t.out, "%-22s %6s %5s %5s  %-4s %10s\n", "", "", "", "", "peer", "–")
+		fmt.Fprintf(t.out, "%-22s %6s %5s %5s  %-4s %9s\n", "", "", "", "", "peer", "–")
 		return
 	}
 	t.side(fmt.Sprintf("%-22s %6s %5s %5s", "", "", "", ""), "peer", r.Peer, r.PeerGrowth, "")
@@ -95,8 +95,8 @@ func (t table) side(label, side string, s *contest.Score, g *growth, verdict str
 	if g != nil {
 		perDoubling = fmt.Sprintf("×%.1f ×%.1f", g.Seconds, g.Bytes)
 	}
-	fmt.Fprintf(t.out, "%s  %-4s %10.4f %10.1f %8.0f %14s %6d %11.2f %8d   %s\n",
-		label, side, s.Seconds, float64(s.AllocatedBytes)/1e6, float64(s.PeakResident)/1e6, perDoubling, s.Nodes, s.DollarsPerHour,
+	fmt.Fprintf(t.out, "%s  %-4s %9.4f %9.4f %8.1f %7.0f %14s %6d %11.2f %8d   %s\n",
+		label, side, s.Seconds, s.CPUSeconds, float64(s.AllocatedBytes)/1e6, float64(s.PeakResident)/1e6, perDoubling, s.Nodes, s.DollarsPerHour,
 		s.Unplaced, verdict)
 }
 

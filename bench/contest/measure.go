@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"syscall"
 	"time"
 )
 
@@ -13,7 +14,10 @@ type Score struct {
 	// Seconds and AllocatedBytes are medians over Runs runs.
 	Seconds        float64 `json:"seconds"`
 	AllocatedBytes uint64  `json:"allocatedBytes"`
-	Runs           int     `json:"runs"`
+	// CPUSeconds is what all cores together spent, the garbage collector's share included; also a median. On a machine
+	// that does something else besides, it says more than Seconds.
+	CPUSeconds float64 `json:"cpuSeconds"`
+	Runs       int     `json:"runs"`
 	// PeakResident is the most memory the process held in RAM during the first run, and InputResident what it held just
 	// before, which is the question in the contestant's own types and the program itself. Both are bytes, and 0 where the
 	// system does not tell.
@@ -35,7 +39,7 @@ type Effort struct {
 // Measure lets c answer. The heap is collected before each run, so that nobody pays for the garbage of others. Memory is
 // that of the whole process, so whoever wants to know it measures one contestant per process.
 func Measure(c Contestant, in Input, effort Effort) (Score, error) {
-	var seconds []float64
+	var seconds, cpu []float64
 	var bytes []uint64
 	var score Score
 	for spent := time.Duration(0); len(seconds) == 0 || len(seconds) < effort.Runs && spent < effort.Budget; {
@@ -50,12 +54,12 @@ func Measure(c Contestant, in Input, effort Effort) (Score, error) {
 			resetPeak()
 			before, _ = resident()
 		}
-		took, allocated, err := timed(run)
+		cost, err := timed(run)
 		if err != nil {
 			return Score{}, fmt.Errorf("running %s: %w", c.Name, err)
 		}
-		spent += took
-		seconds, bytes = append(seconds, took.Seconds()), append(bytes, allocated)
+		spent += cost.wall
+		seconds, cpu, bytes = append(seconds, cost.wall.Seconds()), append(cpu, cost.cpu.Seconds()), append(bytes, cost.bytes)
 		if !first {
 			continue
 		}
@@ -65,7 +69,7 @@ func Measure(c Contestant, in Input, effort Effort) (Score, error) {
 		}
 		score.InputResident, score.PeakResident = before, peak
 	}
-	score.Seconds, score.AllocatedBytes, score.Runs = median(seconds), median(bytes), len(seconds)
+	score.Seconds, score.CPUSeconds, score.AllocatedBytes, score.Runs = median(seconds), median(cpu), median(bytes), len(seconds)
 	return score, nil
 }
 
@@ -78,15 +82,31 @@ func judge(in Input, run Run) (Score, error) {
 	return Score{Nodes: len(answer.Claims), DollarsPerHour: bill, Unplaced: len(in.Pods) - answer.Placed}, err
 }
 
-func timed(run Run) (took time.Duration, allocated uint64, err error) {
+// cost is what one run took.
+type cost struct {
+	wall, cpu time.Duration
+	bytes     uint64
+}
+
+func timed(run Run) (cost, error) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	start := time.Now()
-	err = run.Solve()
-	took = time.Since(start)
+	spent, start := cpuTime(), time.Now()
+	err := run.Solve()
+	c := cost{wall: time.Since(start), cpu: cpuTime() - spent}
 	runtime.ReadMemStats(&after)
-	return took, after.TotalAlloc - before.TotalAlloc, err
+	c.bytes = after.TotalAlloc - before.TotalAlloc
+	return c, err
+}
+
+// cpuTime is what the process has spent on all cores so far.
+func cpuTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 func median[T float64 | uint64](values []T) T {
