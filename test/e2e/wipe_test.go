@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	overlayv1 "github.com/karpenter-anew/karpenter/api/v1alpha1"
@@ -27,7 +28,7 @@ import (
 // kindsOfTests lists what tests make, owners before what they own.
 func kindsOfTests() []client.ObjectList {
 	return []client.ObjectList{
-		&v1.NodePoolList{}, &overlayv1.NodeOverlayList{}, &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}, &batchv1.JobList{},
+		&v1.NodePoolList{}, &overlayv1.NodeOverlayList{}, &v1beta1.CapacityBufferList{}, &corev1.PodTemplateList{}, &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}, &batchv1.JobList{},
 		&appsv1.ReplicaSetList{}, &policyv1.PodDisruptionBudgetList{}, &v1.NodeClaimList{}, &corev1.PodList{}, &corev1.NodeList{},
 		&corev1.PersistentVolumeClaimList{}, &corev1.PersistentVolumeList{}, &storagev1.StorageClassList{}, &storagev1.CSINodeList{},
 		&storagev1.VolumeAttachmentList{}, &v1alpha1.KWOKNodeClassList{}, &schedulingv1.PriorityClassList{}, &nodev1.RuntimeClassList{}, &coordinationv1.LeaseList{},

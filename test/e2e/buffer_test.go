@@ -1,0 +1,105 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// bufferPeriod is how long it may take until a buffer notices that its room was taken, and a machine has joined.
+const bufferPeriod = 75 * time.Second
+
+// chunk is a PodTemplate of pods that ask for this much cpu.
+func chunk(name, cpu string) *corev1.PodTemplate {
+	return &corev1.PodTemplate{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},
+		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "app", Image: "registry.k8s.io/pause:3.10",
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}},
+		}}}},
+	}
+}
+
+// buffer keeps room for so many pods of a PodTemplate.
+func buffer(name, template string, replicas int32) *v1beta1.CapacityBuffer {
+	b := &v1beta1.CapacityBuffer{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
+	b.Spec.PodTemplateRef, b.Spec.Replicas = &v1beta1.LocalObjectRef{Name: template}, &replicas
+	return b
+}
+
+// awaitFits waits until a buffer says that all its virtual pods fit on nodes there are.
+func (w *world) awaitFits(b *v1beta1.CapacityBuffer, within time.Duration) {
+	w.t.Helper()
+	w.await(fmt.Sprintf("the room of buffer %q is there", b.Name), within, func() string {
+		if !w.get(b) {
+			return "the buffer is gone"
+		}
+		if got := conditionText(b.Status.Conditions, v1beta1.ConditionTypeProvisioning); got != "True/FitsExistingCapacity" {
+			return got
+		}
+		return ""
+	})
+}
+
+func conditionText(list []metav1.Condition, conditionType string) string {
+	for _, c := range list {
+		if c.Type == conditionType {
+			return string(c.Status) + "/" + c.Reason
+		}
+	}
+	return "there is no condition " + conditionType
+}
+
+// TestCapacityBuffer: nodes come for a buffer although no pod exists, and stay although they are empty; a pod that comes
+// runs at once where the room was, and the room is made again; the nodes go with the buffer.
+func TestCapacityBuffer(t *testing.T) {
+	t.Parallel()
+	const gate = "--feature-gates=CapacityBuffer=true"
+	w := begin(t)
+	first := w.controller(gate)
+	p := pool(cores("4"), func(p *v1.NodePool) {
+		p.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(0)
+		p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "100%"}}
+	})
+	b := buffer("room", "chunk", 2)
+	w.create(class(), p, chunk("chunk", "3"), b)
+	w.awaitNodes(2)
+	w.awaitFits(b, bufferPeriod)
+	if b.Status.Replicas == nil || *b.Status.Replicas != 2 || conditionText(b.Status.Conditions, v1beta1.ConditionTypeReadyForProvisioning) != "True/Resolved" {
+		t.Errorf("the status is %+v", b.Status)
+	}
+	if n := len(w.pods()); n > 0 {
+		t.Errorf("there are %d pods; virtual pods must not exist", n)
+	}
+
+	// Empty nodes go after 15 seconds; these stay, also under a controller that knows nothing of what was before.
+	w.must(first.kill())
+	w.controller(gate)
+	w.stays("both nodes stay", 25*time.Second, func() string { return w.notPaired(2) })
+
+	// A pod finds its place without waiting for a machine. Then there is room for one only, and a node comes.
+	web := deployment("web", 1, "3")
+	w.create(web)
+	w.await("the pod runs on a node that was there", 10*time.Second, func() string {
+		if lost := w.notRunning(1); lost != "" {
+			return lost
+		}
+		return w.notPaired(2)
+	})
+	w.await("the room is made again", bufferPeriod, func() string { return w.notPaired(3) })
+	w.awaitFits(b, bufferPeriod)
+
+	// The pod goes: one node more than is needed. Then the buffer goes, and all of them.
+	w.scale(web, 0)
+	w.await("the room is two nodes again", bufferPeriod, func() string { return w.notPaired(2) })
+	w.stays("both nodes stay", 3*time.Second, func() string { return w.notPaired(2) })
+	w.delete(b)
+	w.awaitNothing(time.Minute)
+}
