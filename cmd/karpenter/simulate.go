@@ -24,6 +24,7 @@ type simulateCommand struct {
 
 	PreferencePolicy  options.PreferencePolicy `name:"preference-policy" envvar:"PREFERENCE_POLICY" default:"Respect" help:"Whether soft affinities count: Respect or Ignore."`
 	MinValuesPolicy   options.MinValuesPolicy  `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
+	SchedulerConfig   options.SchedulerConfig  `name:"scheduler-config" envvar:"SCHEDULER_CONFIG" placeholder:"YAML" help:"Scheduler configuration as YAML or JSON text: podTopologySpread.defaultConstraints."`
 	IgnoreDRARequests bool                     `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" default:"true" help:"Refuse pods with resource claims (${default}); =false allocates devices to them."`
 
 	CloudProvider options.CloudProvider `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" default:"kwok" help:"Where machines come from. Known: ${cloud_providers}."`
@@ -67,6 +68,7 @@ func (c *simulateCommand) Run(s streams) error {
 		IgnorePreferences:   c.PreferencePolicy == options.PreferenceIgnore,
 		BestEffortMinValues: c.MinValuesPolicy == options.MinValuesBestEffort,
 		AllocateDevices:     !c.IgnoreDRARequests,
+		DefaultSpread:       c.SchedulerConfig.DefaultConstraints(),
 	})
 	if err != nil {
 		return err

@@ -189,11 +189,11 @@ func (s *Store) Translate(pod *corev1.Pod) *model.Pod {
 
 // translate must be called under the lock: what it finds about volumes is what pods will be told changes of.
 func (s *Store) translate(pod *corev1.Pod) *model.Pod {
-	return s.translator.PodWith(pod, ingest.Storage{
+	return s.spread(s.translator.PodWith(pod, ingest.Storage{
 		Volumes:                 s.storage,
 		UnsupportedProvisioners: s.cloud.UnsupportedProvisioners,
 		UnsupportedTopologyKeys: s.cloud.UnsupportedTopologyKeys,
-	})
+	}), pod)
 }
 
 // known is what the picture has of a pod, or nil.

@@ -46,6 +46,8 @@ type Store struct {
 	headroom  headroom
 	storage   *storage
 	devices   *devices
+	// spreading is nil unless pods are spread by default.
+	spreading *spreading
 
 	dirty      map[string]bool
 	nodes      model.Editor[*model.Node]
@@ -94,6 +96,7 @@ func NewStore(c cloud.Cloud, t *ingest.Translator) *Store {
 func (s *Store) Snapshot() *model.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.respread()
 	if s.published != nil && !s.changed && len(s.dirty) == 0 {
 		return s.published
 	}
@@ -214,8 +217,11 @@ func (s *Store) UpdatePod(pod *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.storage.use(uid, pod)
+	s.spreading.use(uid, pod)
 	if p == nil {
 		p = s.translate(pod)
+	} else {
+		p = s.spread(p, pod)
 	}
 	s.putPod(p, podrules.Provisionable(pod))
 }
@@ -244,6 +250,7 @@ func (s *Store) DeletePod(uid string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.storage.use(uid, nil)
+	s.spreading.use(uid, nil)
 	s.unbind(uid)
 	if _, known := s.pending.Get(uid); known {
 		s.pending.Delete(uid)

@@ -108,6 +108,9 @@ func (s *Store) kinds() []kind {
 	if s.devices != nil {
 		kinds = append(kinds, s.deviceKinds()...)
 	}
+	if s.spreading != nil {
+		kinds = append(kinds, s.spreadKinds()...)
+	}
 	return kinds
 }
 

@@ -61,6 +61,7 @@ func Controllers(p Parts) ([]Controller, error) {
 	}
 	translator := ingest.New(p.Cloud.Labels)
 	store := cluster.NewStore(p.Cloud, translator)
+	store.SpreadByDefault(p.Options.Scheduling.Config.DefaultConstraints())
 	health := nodepool.NewRegistrationHealth(tools)
 	lifecycle := nodeclaim.NewLifecycle(tools, health)
 	if !p.Options.Scheduling.IgnoreDRARequests {

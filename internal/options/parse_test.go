@@ -185,7 +185,7 @@ func TestFeatureGatesAloneAndTogether(t *testing.T) {
 	}
 }
 
-func TestSchedulerConfig(t *testing.T) {
+func TestSchedulerConfig_L260(t *testing.T) {
 	const element = "{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}"
 	list := func(elements ...string) string {
 		return "podTopologySpread: {defaultConstraints: [" + strings.Join(elements, ", ") + "]}"
@@ -270,7 +270,6 @@ func TestUnservedOnlyWhenChanged(t *testing.T) {
 	everything.FeatureGates = FeatureGates{NodeRepair: true, SpotToSpotConsolidation: true, NodeOverlay: true, StaticCapacity: true, CapacityBuffer: true}
 	everything.Scheduling.MinValuesPolicy = MinValuesBestEffort
 	everything.Scheduling.IgnoreDRARequests = false
-	everything.Scheduling.Config = SchedulerConfig{PodTopologySpread: &PodTopologySpread{DefaultConstraints: make([]corev1.TopologySpreadConstraint, 1)}}
 	got := everything.Unserved()
 	if len(got) != len(unservedRules()) {
 		t.Errorf("%d of %d rules fired: %v", len(got), len(unservedRules()), got)

@@ -20,7 +20,7 @@ type OverlayLeftOut struct {
 
 // Corrected is the cloud's provider as the NodeOverlays among objects correct it.
 func Corrected(ctx context.Context, objects []client.Object, c cloud.Cloud) cloud.Provider {
-	provider, _ := gather(objects, c).provider(ctx)
+	provider, _ := gather(objects, c, Options{}).provider(ctx)
 	return provider
 }
 

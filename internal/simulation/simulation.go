@@ -44,6 +44,8 @@ type Options struct {
 	BestEffortMinValues bool
 	// AllocateDevices looks at resource claims; otherwise pods that have any are refused.
 	AllocateDevices bool
+	// DefaultSpread are the spread constraints of pods that have none of their own.
+	DefaultSpread []corev1.TopologySpreadConstraint
 	// MaxInstanceTypes is how many instance types a claim may list; 0 means what the cloud says.
 	MaxInstanceTypes int
 	// Now is when the question is asked. It matters to do-not-disrupt annotations with a duration only.
@@ -76,7 +78,7 @@ type SkippedPool struct{ Name, Why string }
 // Run asks what would be done about objects, which should have been expanded (see package manifest): workloads that are
 // not unrolled into pods have no bearing. The objects are not changed.
 func Run(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Options) (Result, error) {
-	w := gather(objects, c)
+	w := gather(objects, c, opts)
 	provider, leftOut := w.provider(ctx)
 	pools, err := w.usablePools(ctx, provider)
 	if err != nil {
@@ -142,10 +144,11 @@ type world struct {
 	skipped     []SkippedPool
 }
 
-func gather(objects []client.Object, c cloud.Cloud) *world {
+func gather(objects []client.Object, c cloud.Cloud, opts Options) *world {
 	t := ingest.New(c.Labels)
 	store := cluster.NewStore(c, t)
 	store.TrackDevices()
+	store.SpreadByDefault(opts.DefaultSpread)
 	w := &world{
 		cloud:       c,
 		translator:  t,
@@ -220,6 +223,16 @@ func (w *world) add(o client.Object) {
 		w.store.UpdateResourceClaim(o)
 	case *appsv1.Deployment:
 		w.deployments[o.UID] = true
+		// Its pods were unrolled without a ReplicaSet in between.
+		w.store.UpdateOwner(o, ingest.Owner{Selector: o.Spec.Selector})
+	case *appsv1.ReplicaSet:
+		w.store.UpdateOwner(o, ingest.Owner{Selector: o.Spec.Selector})
+	case *appsv1.StatefulSet:
+		w.store.UpdateOwner(o, ingest.Owner{Selector: o.Spec.Selector})
+	case *corev1.ReplicationController:
+		w.store.UpdateOwner(o, ingest.ReplicationController(o))
+	case *corev1.Service:
+		w.store.UpdateService(o)
 	case *appsv1.DaemonSet:
 		w.store.UpdateDaemonSet(o)
 	case *policyv1.PodDisruptionBudget:

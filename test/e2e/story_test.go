@@ -73,6 +73,9 @@ func storyFlags(s story.Story) []string {
 	if s.Options.AllocateDevices {
 		flags = append(flags, "--ignore-dra-requests=false")
 	}
+	if s.Options.SchedulerConfig != "" {
+		flags = append(flags, "--scheduler-config="+s.Options.SchedulerConfig)
+	}
 	return flags
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/kwok"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
+	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 	"github.com/karpenter-anew/karpenter/test/scenario/check"
 	"github.com/karpenter-anew/karpenter/test/scenario/story"
@@ -137,6 +138,10 @@ func (n narrator) tell(t *testing.T, s story.Story, shuffle *rand.Rand) string {
 	if shuffle != nil {
 		shuffle.Shuffle(len(expanded), func(i, j int) { expanded[i], expanded[j] = expanded[j], expanded[i] })
 	}
+	config, err := options.ParseSchedulerConfig(s.Options.SchedulerConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
 	before := deepCopies(expanded)
 	result, err := simulation.Run(context.Background(), expanded, n.cloud, simulation.Options{
 		IgnorePreferences: s.Options.IgnorePreferences,
@@ -144,6 +149,7 @@ func (n narrator) tell(t *testing.T, s story.Story, shuffle *rand.Rand) string {
 		BestEffortMinValues: s.Options.BestEffortMinValues,
 		AllocateDevices:     s.Options.AllocateDevices,
 		MaxInstanceTypes:    s.Options.MaxInstanceTypes,
+		DefaultSpread:       config.DefaultConstraints(),
 	})
 	if err != nil {
 		t.Fatal(err)

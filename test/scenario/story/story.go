@@ -62,6 +62,8 @@ type Options struct {
 	BestEffortMinValues bool
 	// AllocateDevices is "ignore-dra-requests: false".
 	AllocateDevices bool
+	// SchedulerConfig is "scheduler-config: {podTopologySpread: …}", all in one line.
+	SchedulerConfig string
 	// MaxInstanceTypes is "max-instance-types: 10".
 	MaxInstanceTypes int
 	// EngineOnly is set by "only: engine, because …": the story cannot run on a real cluster, for the reason given.
@@ -187,6 +189,8 @@ func (o *Options) set(key, value string) (err error) {
 			return fmt.Errorf("%q: want true or false", value)
 		}
 		o.AllocateDevices = value == "false"
+	case "scheduler-config":
+		o.SchedulerConfig = value
 	case "max-instance-types":
 		o.MaxInstanceTypes, err = strconv.Atoi(value)
 	case "only":
@@ -196,7 +200,7 @@ func (o *Options) set(key, value string) (err error) {
 		}
 		o.EngineOnly = reason
 	default:
-		return fmt.Errorf("unknown; known are catalog, preference-policy, min-values-policy, ignore-dra-requests, max-instance-types, only")
+		return fmt.Errorf("unknown; known are catalog, preference-policy, min-values-policy, ignore-dra-requests, scheduler-config, max-instance-types, only")
 	}
 	return err
 }

@@ -1,0 +1,247 @@
+package cluster
+
+import (
+	"maps"
+	"slices"
+	"weak"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
+	"github.com/karpenter-anew/karpenter/internal/ingest"
+)
+
+// spreading gives pods without spread constraints those of the cluster.
+//
+// Problem: which pods such a constraint counts depends on the Services and the controller of each pod, which come, change
+// and go. Approach: selectors are deduced when a pod is translated; what changes afterwards marks its pods stale, and they
+// are translated again before the next Snapshot, once for all changes in between.
+type spreading struct {
+	constraints []corev1.TopologySpreadConstraint
+	// services are the selectors of Services by namespace and name.
+	services map[string]map[string]map[string]string
+	owners   map[types.UID]ingest.Owner
+	// pods are those without constraints of their own, by namespace and UID; namespaceOf finds them by UID.
+	pods        map[string]map[string]*corev1.Pod
+	namespaceOf map[string]string
+	// known are selectors that were deduced already.
+	known map[deduction]*topology.Selector
+	// staleNamespaces and staleOwners tell which pods have to be looked at again; owners come with their namespace.
+	staleNamespaces map[string]bool
+	staleOwners     map[types.UID]string
+}
+
+// deduction is what a selector is deduced from, apart from the Services of the namespace. Labels are not kept alive by it.
+type deduction struct {
+	labels weak.Pointer[model.Labels]
+	owner  types.UID
+}
+
+// mostDeductions bounds the memory for selectors of labels that are gone.
+const mostDeductions = 100_000
+
+// SpreadByDefault makes pods without spread constraints of their own come with these. Call it before anything is applied.
+func (s *Store) SpreadByDefault(constraints []corev1.TopologySpreadConstraint) {
+	if len(constraints) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spreading = &spreading{
+		constraints:     constraints,
+		services:        map[string]map[string]map[string]string{},
+		owners:          map[types.UID]ingest.Owner{},
+		pods:            map[string]map[string]*corev1.Pod{},
+		namespaceOf:     map[string]string{},
+		known:           map[deduction]*topology.Selector{},
+		staleNamespaces: map[string]bool{},
+		staleOwners:     map[types.UID]string{},
+	}
+}
+
+// spreadKinds are the kinds of objects that default spread is deduced from.
+func (s *Store) spreadKinds() []kind {
+	forgetOwner := func(o client.Object) { s.DeleteOwner(o) }
+	return []kind{
+		{&corev1.Service{}, apply(s.UpdateService), forget(func(o *corev1.Service) { s.DeleteService(o.Namespace, o.Name) })},
+		{&appsv1.ReplicaSet{}, apply(func(o *appsv1.ReplicaSet) { s.UpdateOwner(o, ingest.Owner{Selector: o.Spec.Selector}) }), forget(forgetOwner)},
+		{&appsv1.StatefulSet{}, apply(func(o *appsv1.StatefulSet) { s.UpdateOwner(o, ingest.Owner{Selector: o.Spec.Selector}) }), forget(forgetOwner)},
+		{&corev1.ReplicationController{}, apply(func(o *corev1.ReplicationController) { s.UpdateOwner(o, ingest.ReplicationController(o)) }), forget(forgetOwner)},
+	}
+}
+
+// UpdateService applies a Service as the API server has it now.
+func (s *Store) UpdateService(service *corev1.Service) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.spreading
+	if x == nil {
+		return
+	}
+	before, known := x.services[service.Namespace][service.Name]
+	if known && (before == nil) == (service.Spec.Selector == nil) && maps.Equal(before, service.Spec.Selector) {
+		return
+	}
+	if x.services[service.Namespace] == nil {
+		x.services[service.Namespace] = map[string]map[string]string{}
+	}
+	x.services[service.Namespace][service.Name] = service.Spec.Selector
+	x.stale(service.Namespace)
+}
+
+// DeleteService forgets a Service.
+func (s *Store) DeleteService(namespace, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.spreading
+	if x == nil {
+		return
+	}
+	if _, known := x.services[namespace][name]; known {
+		delete(x.services[namespace], name)
+		x.stale(namespace)
+	}
+}
+
+// UpdateOwner applies a controller of pods as the API server has it now, with what it says about its pods.
+func (s *Store) UpdateOwner(o client.Object, says ingest.Owner) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.spreading
+	if x == nil {
+		return
+	}
+	if before, known := x.owners[o.GetUID()]; known && sameOwner(before, says) {
+		return
+	}
+	x.owners[o.GetUID()] = says
+	x.staleOwner(o)
+}
+
+// DeleteOwner forgets a controller of pods.
+func (s *Store) DeleteOwner(o client.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.spreading
+	if x == nil {
+		return
+	}
+	if _, known := x.owners[o.GetUID()]; known {
+		delete(x.owners, o.GetUID())
+		x.staleOwner(o)
+	}
+}
+
+func sameOwner(a, b ingest.Owner) bool {
+	return maps.Equal(a.Labels, b.Labels) && metav1.FormatLabelSelector(a.Selector) == metav1.FormatLabelSelector(b.Selector)
+}
+
+// stale forgets what was deduced from the Services of a namespace.
+func (x *spreading) stale(namespace string) {
+	x.staleNamespaces[namespace] = true
+	clear(x.known)
+}
+
+func (x *spreading) staleOwner(o client.Object) {
+	x.staleOwners[o.GetUID()] = o.GetNamespace()
+	maps.DeleteFunc(x.known, func(d deduction, _ *topology.Selector) bool { return d.owner == o.GetUID() })
+}
+
+// use notes whether a pod wants the constraints of the cluster; with nil pod the UID does not want them any more.
+func (x *spreading) use(uid string, pod *corev1.Pod) {
+	if x == nil {
+		return
+	}
+	if pod == nil || !wantsDefault(pod) {
+		namespace := x.namespaceOf[uid]
+		delete(x.namespaceOf, uid)
+		if delete(x.pods[namespace], uid); len(x.pods[namespace]) == 0 {
+			delete(x.pods, namespace)
+		}
+		return
+	}
+	x.namespaceOf[uid] = pod.Namespace
+	if x.pods[pod.Namespace] == nil {
+		x.pods[pod.Namespace] = map[string]*corev1.Pod{}
+	}
+	x.pods[pod.Namespace][uid] = pod
+}
+
+// wantsDefault reports whether a pod leaves spreading to the cluster. Pods of DaemonSets are not spread at all.
+func wantsDefault(pod *corev1.Pod) bool {
+	return len(pod.Spec.TopologySpreadConstraints) == 0 && !podrules.OwnedByDaemonSet(pod)
+}
+
+// spread is p, the translation of pod, with the constraints of the cluster where it has none. It must be called under the
+// lock.
+func (s *Store) spread(p *model.Pod, pod *corev1.Pod) *model.Pod {
+	x := s.spreading
+	if x == nil || !wantsDefault(pod) {
+		return p
+	}
+	selector := x.selector(s.translator, p.Labels, controllerOf(pod))
+	if selector == nil {
+		return p
+	}
+	return s.translator.Spread(p, x.constraints, selector)
+}
+
+func (x *spreading) selector(t *ingest.Translator, labels *model.Labels, uid types.UID) *topology.Selector {
+	asked := deduction{weak.Make(labels), uid}
+	if selector, ok := x.known[asked]; ok {
+		return selector
+	}
+	var owner *ingest.Owner
+	if o, ok := x.owners[uid]; ok {
+		owner = &o
+	}
+	services := x.services[labels.Namespace]
+	selectors := make([]map[string]string, 0, len(services))
+	for _, name := range slices.Sorted(maps.Keys(services)) {
+		selectors = append(selectors, services[name])
+	}
+	selector := t.DefaultSelector(labels, selectors, owner)
+	if len(x.known) >= mostDeductions {
+		clear(x.known)
+	}
+	x.known[asked] = selector
+	return selector
+}
+
+func controllerOf(pod *corev1.Pod) types.UID {
+	if controller := metav1.GetControllerOfNoCopy(pod); controller != nil {
+		return controller.UID
+	}
+	return ""
+}
+
+// respread translates stale pods again.
+func (s *Store) respread() {
+	x := s.spreading
+	if x == nil || len(x.staleNamespaces)+len(x.staleOwners) == 0 {
+		return
+	}
+	for _, namespace := range x.staleOwners {
+		if _, all := x.staleNamespaces[namespace]; !all {
+			x.staleNamespaces[namespace] = false
+		}
+	}
+	for namespace, all := range x.staleNamespaces {
+		for uid, pod := range x.pods[namespace] {
+			if _, concerned := x.staleOwners[controllerOf(pod)]; !all && !concerned {
+				continue
+			}
+			if p, known := s.translate(pod), s.known(uid); known != nil && known.Shape != p.Shape {
+				s.putPod(p, podrules.Provisionable(pod))
+			}
+		}
+	}
+	clear(x.staleNamespaces)
+	clear(x.staleOwners)
+}
