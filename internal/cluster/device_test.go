@@ -1,0 +1,173 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	resourcev1 "k8s.io/api/resource/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/karpenter-anew/karpenter/internal/core/device"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+// allocated is a claim that has devices; a device with an amount is shared.
+func allocated(name string, pods []string, devices map[string]string) *resourcev1.ResourceClaim {
+	c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+	if devices != nil {
+		c.Status.Allocation = &resourcev1.AllocationResult{}
+	}
+	for id, amount := range devices {
+		r := resourcev1.DeviceRequestAllocationResult{Driver: "d", Pool: "p", Device: id}
+		if amount != "" {
+			r.ConsumedCapacity = map[resourcev1.QualifiedName]apiresource.Quantity{"memory": apiresource.MustParse(amount)}
+		}
+		c.Status.Allocation.Devices.Results = append(c.Status.Allocation.Devices.Results, r)
+	}
+	for _, uid := range pods {
+		c.Status.ReservedFor = append(c.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", UID: types.UID(uid)})
+	}
+	return c
+}
+
+// uses is who has a part of a device, as claim or claim=amount, and what holds for it as a whole.
+func uses(s *Store, name string) []string {
+	usage, ok := s.Snapshot().Devices.Usages.Get(device.ID{Driver: "d", Pool: "p", Name: name}.String())
+	if !ok {
+		return nil
+	}
+	var out []string
+	for _, share := range usage.Shares {
+		text := share.Claim
+		for _, a := range share.Consumed {
+			text += "=" + apiresource.NewMilliQuantity(a.Value, apiresource.DecimalSI).String()
+		}
+		out = append(out, text)
+	}
+	if usage.Shared() {
+		out = append(out, "shared")
+	}
+	if usage.Releasable() {
+		out = append(out, "releasable")
+	}
+	return out
+}
+
+func TestWhoUsesADevice_L340(t *testing.T) {
+	update := func(c *resourcev1.ResourceClaim) func(*Store) { return func(s *Store) { s.UpdateResourceClaim(c) } }
+	remove := func(name string) func(*Store) { return func(s *Store) { s.DeleteResourceClaim("ns", name) } }
+	one := map[string]string{"gpu": ""}
+	part := func(amount string) map[string]string { return map[string]string{"gpu": amount} }
+	for _, tc := range []struct {
+		name  string
+		steps []func(*Store)
+		want  []string
+	}{
+		{"a claim adds what it has", []func(*Store){update(allocated("a", nil, one))}, []string{"ns/a"}},
+		{"a claim without devices adds nothing", []func(*Store){update(allocated("a", nil, nil))}, nil},
+		{"losing the last claim removes the device", []func(*Store){update(allocated("a", nil, one)), remove("a")}, nil},
+		{"deallocation removes the device", []func(*Store){update(allocated("a", nil, one)), update(allocated("a", nil, nil))}, nil},
+		{"another device takes its place", []func(*Store){update(allocated("a", nil, one)), update(allocated("a", nil, map[string]string{"other": ""}))}, nil},
+		{"several claims share a device", []func(*Store){update(allocated("b", nil, part("2"))), update(allocated("a", nil, part("1")))}, []string{"ns/a=1", "ns/b=2", "shared"}},
+		{"a share may change", []func(*Store){update(allocated("a", nil, part("1"))), update(allocated("a", nil, part("3")))}, []string{"ns/a=3", "shared"}},
+		{"one of several claims goes", []func(*Store){update(allocated("a", nil, part("1"))), update(allocated("b", nil, part("2"))), remove("a")}, []string{"ns/b=2", "shared"}},
+		{"from shared to exclusive", []func(*Store){update(allocated("a", nil, part("1"))), update(allocated("a", nil, one))}, []string{"ns/a"}},
+		{"from exclusive to shared", []func(*Store){update(allocated("a", nil, one)), update(allocated("a", nil, part("1")))}, []string{"ns/a=1", "shared"}},
+		{"reserved for pods only", []func(*Store){update(allocated("a", []string{"p", "q"}, one))}, []string{"ns/a", "releasable"}},
+		{"every claim must be reserved for pods", []func(*Store){update(allocated("a", []string{"p"}, part("1"))), update(allocated("b", nil, part("1")))}, []string{"ns/a=1", "ns/b=1", "shared"}},
+		{"a reservation may come later", []func(*Store){update(allocated("a", nil, one)), update(allocated("a", []string{"p"}, one))}, []string{"ns/a", "releasable"}},
+		{"a claim that nobody knows may go", []func(*Store){remove("a")}, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newStore()
+			s.TrackDevices()
+			for _, step := range tc.steps {
+				step(s)
+				s.Snapshot() // publishing in between must not freeze anything
+			}
+			if diff := cmp.Diff(tc.want, uses(s, "gpu")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestDevicesAreKnownBeforeTheyAreAskedFor: what exists at start is applied before anybody is told that the picture is
+// complete, and whoever waits for that gives up with its context.
+func TestDevicesAreKnownBeforeTheyAreAskedFor_L340(t *testing.T) {
+	s := newStore()
+	if slices.Contains(namesOf(s.kinds()), "ResourceClaim") {
+		t.Errorf("without tracking, %v are waited for", namesOf(s.kinds()))
+	}
+	s.TrackDevices()
+	feed := NewFeed(s)
+	for _, kind := range []string{"DeviceClass", "ResourceClaim", "ResourceSlice"} {
+		if !slices.Contains(feed.Missing(), kind) {
+			t.Errorf("%s is not waited for", kind)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if feed.WaitReady(ctx) {
+		t.Error("ready before anything was delivered")
+	}
+}
+
+func namesOf(kinds []kind) []string {
+	var out []string
+	for _, k := range kinds {
+		out = append(out, k.name())
+	}
+	return out
+}
+
+func TestClaimsFollowTheirClass(t *testing.T) {
+	s := newStore()
+	s.TrackDevices()
+	claim := allocated("a", []string{"p"}, nil)
+	claim.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu"}}}
+	problem := func() string {
+		c, ok := s.Snapshot().Devices.Claims.Get("ns/a")
+		if !ok {
+			t.Fatal("the claim is not there")
+		}
+		return c.Problem
+	}
+	s.UpdateResourceClaim(claim)
+	if problem() == "" {
+		t.Error("a claim of a class that does not exist has no problem")
+	}
+	s.UpdateDeviceClass(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}})
+	if got := problem(); got != "" {
+		t.Errorf("the class is there, and the problem still %q", got)
+	}
+	s.DeleteDeviceClass("gpu")
+	if problem() == "" {
+		t.Error("the class is gone, and there is no problem")
+	}
+}
+
+func TestSlicesComeAndGo(t *testing.T) {
+	s := newStore()
+	s.TrackDevices()
+	s.UpdateResourceSlice(&resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: resourcev1.ResourceSliceSpec{Driver: "d"}})
+	before := s.Snapshot()
+	s.DeleteResourceSlice("s")
+	if before.Devices.Slices.Len() != 1 || s.Snapshot().Devices.Slices.Len() != 0 {
+		t.Errorf("%d slices before and %d after the deletion", before.Devices.Slices.Len(), s.Snapshot().Devices.Slices.Len())
+	}
+}
+
+func TestDevicesAreIgnoredUnlessTracked(t *testing.T) {
+	s := newStore()
+	s.UpdateResourceClaim(allocated("a", nil, nil))
+	s.UpdateDeviceClass(&resourcev1.DeviceClass{})
+	s.DeleteResourceSlice("s")
+	if got := s.Snapshot().Devices; got != (*model.Devices)(nil) {
+		t.Errorf("got %+v", got)
+	}
+}
