@@ -1,0 +1,367 @@
+package solve
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
+)
+
+// Market is what the pods of a plan could have been placed on, in plain numbers: every way to buy a machine, and the nodes
+// that are there. It leaves out what only makes plans dearer: limits and minValues of pools, wishes, what pods of different
+// kinds demand together of labels other than those of the offering, and topology other than that of single machines. So
+// whatever can place the pods under all rules can do so on the market, at the same price or less.
+type Market struct {
+	// Lots are the pods of the plan that have a place, in lots of pods that ask the same.
+	Lots []Lot
+	// Machines are the ways to buy one.
+	Machines []Machine
+	// Supplies are how many machines can be bought that draw on the same reservation.
+	Supplies []int
+	// Nodes are there and cost nothing.
+	Nodes []Standing
+	// Accepts are sets of demands; machines and nodes refer to them by index.
+	Accepts []Accepts
+	// Caps bound how many pods of some lots one machine, or node, may hold.
+	Caps []Cap
+}
+
+// Lot is a number of pods that ask the same.
+type Lot struct {
+	Requests resource.Vector
+	Pods     int
+	// Demand numbers what the pods ask of labels, taints and ports.
+	Demand int
+}
+
+// Machine is one way to buy a machine.
+type Machine struct {
+	// Price is in dollars an hour.
+	Price float64
+	// Room is what daemons leave for pods.
+	Room resource.Vector
+	// Accepts is which demands are met.
+	Accepts int
+	// Supply bounds how often the machine can be bought; -1 for any number of times.
+	Supply int
+}
+
+// Standing is a node that is there or on its way.
+type Standing struct {
+	Room    resource.Vector
+	Accepts int
+}
+
+// Accepts tells for every demand, by number, whether it is met. At least one is.
+type Accepts []bool
+
+// Cap is the most pods of the listed lots, taken together, that one machine may hold.
+type Cap struct {
+	Lots []int
+	Most int
+}
+
+// NewMarket looks at what p had to offer to the pods that plan placed.
+func NewMarket(p Problem, plan Plan) Market {
+	p.Pods = placed(plan)
+	b := marketBuilder{
+		solver:  compile(p),
+		lots:    map[lotKey]int{},
+		demands: map[string]int{},
+		accepts: map[string]int{},
+	}
+	for _, pod := range p.Pods {
+		b.market.Lots[b.lot(pod)].Pods++
+	}
+	for _, t := range b.templates {
+		b.sell(t)
+	}
+	b.stand()
+	b.capPorts()
+	b.capHosts()
+	return b.market
+}
+
+// placed are the pods of the plan that have a place.
+func placed(plan Plan) []*model.Pod {
+	var out []*model.Pod
+	for _, c := range plan.Claims {
+		out = append(out, c.Pods...)
+	}
+	for _, at := range plan.Placements {
+		out = append(out, at.Pods...)
+	}
+	return out
+}
+
+type marketBuilder struct {
+	*solver
+	market Market
+	lots   map[lotKey]int
+	// faces are what the lots' pods look like.
+	faces []lotKey
+	// asks are the demands.
+	asks    []demand
+	demands map[string]int
+	accepts map[string]int
+}
+
+// lotKey is what pods of one lot share: a shape, and the labels that others select them by.
+type lotKey struct {
+	shape  *model.Shape
+	labels *model.Labels
+}
+
+// demand is what a shape asks of labels, taints and ports: some form of it has to be met.
+type demand struct {
+	shape *model.Shape
+	forms []*conjunction
+}
+
+func (b *marketBuilder) lot(pod *model.Pod) int {
+	key := lotKey{pod.Shape, pod.Labels}
+	i, ok := b.lots[key]
+	if !ok {
+		i = len(b.faces)
+		b.lots[key] = i
+		b.faces = append(b.faces, key)
+		b.market.Lots = append(b.market.Lots, Lot{Requests: pod.Shape.Requests, Demand: b.demand(pod.Shape)})
+	}
+	return i
+}
+
+// demand numbers what a shape asks for in its most yielding forms: any alternative, no wishes.
+func (b *marketBuilder) demand(shape *model.Shape) int {
+	d := demand{shape: shape}
+	reach := shape.Reach
+	if len(reach) == 0 {
+		reach = []requirement.Set{nil}
+	}
+	var id strings.Builder
+	for i := range shape.Alternatives() {
+		for _, r := range reach {
+			form := b.classes.intern(shape.Strict(i).And(r))
+			d.forms = append(d.forms, form)
+			fmt.Fprintf(&id, "%d,", form.number)
+		}
+	}
+	fmt.Fprintf(&id, "%#v%#v", shape.Tolerations, shape.HostPorts)
+	n, ok := b.demands[id.String()]
+	if !ok {
+		n = len(b.asks)
+		b.demands[id.String()] = n
+		b.asks = append(b.asks, d)
+	}
+	return n
+}
+
+// tolerates reports whether taints let the demand in once aversion to softly tainted nodes is given up.
+func (d demand) tolerates(taints []model.Taint) bool {
+	_, repelled := model.Untolerated(taints, d.shape.Tolerations, true)
+	return !repelled
+}
+
+// sell lists what t sells. A kind of offering of a column takes the demands that it meets on its own; of ways to buy the
+// same room for the same demands the cheapest is enough.
+func (b *marketBuilder) sell(t *template) {
+	met := make([][]bitset, len(t.columns.kinds)) // by kind and demand: columns
+	for n, d := range b.asks {
+		if !d.tolerates(t.pool.Taints) {
+			continue
+		}
+		for k, columns := range b.meeting(t, d) {
+			if met[k] == nil {
+				met[k] = make([]bitset, len(b.asks))
+			}
+			met[k][n] = columns
+		}
+	}
+	type way struct{ column, accepts, supply int }
+	cheapest := map[way]float64{}
+	for k, byDemand := range met {
+		if byDemand == nil {
+			continue
+		}
+		for column := range t.columns.kinds[k].columns.all() {
+			takes := make(Accepts, len(b.asks))
+			for n, columns := range byDemand {
+				takes[n] = columns != nil && columns.has(column)
+			}
+			if !slices.Contains(takes, true) {
+				continue
+			}
+			w := way{column, b.accept(takes), b.supply(t, k)}
+			if known, ok := cheapest[w]; !ok || t.columns.price[k][column] < known {
+				cheapest[w] = t.columns.price[k][column]
+			}
+		}
+	}
+	ways := slices.SortedFunc(maps.Keys(cheapest), func(x, y way) int {
+		return cmp.Or(cmp.Compare(x.column, y.column), cmp.Compare(x.accepts, y.accepts), cmp.Compare(x.supply, y.supply))
+	})
+	for _, w := range ways {
+		if price := cheapest[w]; !math.IsInf(price, 1) {
+			b.market.Machines = append(b.market.Machines, Machine{Price: price, Room: t.room[w.column], Accepts: w.accepts, Supply: w.supply})
+		}
+	}
+}
+
+// supply is the reservation that a kind of offering draws on, -1 for none.
+func (b *marketBuilder) supply(t *template, kind int) int {
+	rs := t.reservations
+	if rs.mode == ReservedIgnored {
+		return -1
+	}
+	b.market.Supplies = rs.left
+	return rs.kinds[t.columns][kind]
+}
+
+// meeting is the columns of every kind of offering that meet the demand in some form.
+func (b *marketBuilder) meeting(t *template, d demand) map[int]bitset {
+	out := map[int]bitset{}
+	free := fullBitset(t.columns.len())
+	if len(d.shape.HostPorts) > 0 {
+		free = t.portsFree(&class{shape: d.shape})
+	}
+	for _, form := range d.forms {
+		to := t.step(t.root, form)
+		if to == refused {
+			continue
+		}
+		st := t.states[to]
+		for k := range st.kinds.all() {
+			columns := st.labels.and(t.columns.kinds[k].columns).and(free)
+			if out[k] != nil {
+				columns.or(out[k])
+			}
+			out[k] = columns
+		}
+	}
+	return out
+}
+
+// accept numbers a set of demands.
+func (b *marketBuilder) accept(takes Accepts) int {
+	id := make([]byte, 0, len(takes))
+	for n, ok := range takes {
+		if ok {
+			id = binary.AppendUvarint(id, uint64(n)) //nolint:gosec // an index
+		}
+	}
+	i, ok := b.accepts[string(id)]
+	if !ok {
+		i = len(b.market.Accepts)
+		b.accepts[string(id)] = i
+		b.market.Accepts = append(b.market.Accepts, takes)
+	}
+	return i
+}
+
+// stand lists the nodes that some demand may use.
+func (b *marketBuilder) stand() {
+	for i, t := range b.targets.list {
+		takes := make(Accepts, len(b.asks))
+		for n, d := range b.asks {
+			_, taken := model.Clash(d.shape.HostPorts, t.ports)
+			takes[n] = !taken && d.tolerates(t.node.Taints) && slices.ContainsFunc(d.forms, func(form *conjunction) bool {
+				return b.targets.satisfying(form).has(i)
+			})
+		}
+		if slices.Contains(takes, true) {
+			b.market.Nodes = append(b.market.Nodes, Standing{Room: t.room, Accepts: b.accept(takes)})
+		}
+	}
+}
+
+// capPorts keeps apart pods that claim the same port. Pods that name the same address, or none, exclude each other.
+func (b *marketBuilder) capPorts() {
+	lots := map[model.HostPort][]int{}
+	for i, face := range b.faces {
+		seen := map[model.HostPort]bool{}
+		for _, port := range face.shape.HostPorts {
+			if !seen[port] {
+				seen[port] = true
+				lots[port] = append(lots[port], i)
+			}
+		}
+	}
+	ports := slices.SortedFunc(maps.Keys(lots), func(x, y model.HostPort) int {
+		return cmp.Or(cmp.Compare(x.Port, y.Port), strings.Compare(x.Protocol, y.Protocol), strings.Compare(x.IP, y.IP))
+	})
+	for _, port := range ports {
+		members := slices.Clone(lots[port])
+		if everywhere := (model.HostPort{Port: port.Port, Protocol: port.Protocol}); port.IP != "" {
+			members = append(members, lots[everywhere]...)
+			slices.Sort(members)
+			members = slices.Compact(members)
+		}
+		b.market.Caps = append(b.market.Caps, Cap{Lots: members, Most: 1})
+	}
+}
+
+// rule is a required constraint of topology whose domains are single machines.
+type rule struct {
+	selector   *topology.Selector
+	namespaces []string
+	nearby     *topology.Selector
+	most       int
+}
+
+// capHosts bounds pods that carry a constraint on single machines and are counted by it themselves: a machine holds one of
+// those that keep each other away, and no more than the skew of those that are spread. A spread that pods are counted by
+// without carrying it may be exceeded by them, so they do not take part.
+func (b *marketBuilder) capHosts() {
+	index, rules, lots := map[string]int{}, []rule{}, [][]int{}
+	for i, face := range b.faces {
+		for _, r := range hostRules(face) {
+			if !b.counts(r, face) {
+				continue
+			}
+			id := fmt.Sprintf("%d %q %s %s", r.most, r.namespaces, r.nearby.Identity(), r.selector.Identity())
+			n, ok := index[id]
+			if !ok {
+				n = len(rules)
+				index[id] = n
+				rules, lots = append(rules, r), append(lots, nil)
+			}
+			if k := len(lots[n]); k == 0 || lots[n][k-1] != i {
+				lots[n] = append(lots[n], i)
+			}
+		}
+	}
+	for n, r := range rules {
+		b.market.Caps = append(b.market.Caps, Cap{Lots: lots[n], Most: r.most})
+	}
+}
+
+func hostRules(face lotKey) []rule {
+	var out []rule
+	for _, s := range face.shape.Spreads {
+		if s.Key == hostnameKey && !s.Soft {
+			out = append(out, rule{selector: s.Selector, namespaces: []string{s.Namespace}, most: int(s.MaxSkew)})
+		}
+	}
+	for _, a := range face.shape.Affinities {
+		if a.Key == hostnameKey && a.Anti && a.Required() {
+			out = append(out, rule{selector: a.Selector, namespaces: a.Namespaces, nearby: a.NamespaceSelector, most: 1})
+		}
+	}
+	return out
+}
+
+// counts reports whether a rule counts pods that look like face.
+func (b *marketBuilder) counts(r rule, face lotKey) bool {
+	labels := face.labels
+	if labels == nil || !r.selector.Matches(labels.Values) {
+		return false
+	}
+	return slices.Contains(r.namespaces, labels.Namespace) || r.nearby.Matches(b.problem.Namespaces[labels.Namespace])
+}
