@@ -31,6 +31,7 @@ func drawBound(t *rapid.T, name, node string) *corev1.Pod {
 		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "app"}}},
 	}
 	drawCompany(t, &pod.Spec)
+	drawVolumes(t, &pod.Spec)
 	return pod
 }
 

@@ -177,9 +177,10 @@ func drawObjects(t *rapid.T) []client.Object {
 		d.Spec.Template.Spec = drawPodSpec(t, 1, []string{corev1.LabelArchStable, coresLabel, teamLabel, genLabel, corev1.LabelTopologyZone, v1.CapacityTypeLabelKey, v1.NodePoolLabelKey})
 		d.Spec.Template.Labels = drawLabels(t)
 		drawCompany(t, &d.Spec.Template.Spec)
+		drawVolumes(t, &d.Spec.Template.Spec)
 		objects = append(objects, d)
 	}
-	return objects
+	return append(objects, drawStorage(t, objects)...)
 }
 
 func drawPool(t *rapid.T, name string) *v1.NodePool {
