@@ -1,0 +1,64 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// page is how many objects are asked for at a time, so that neither side holds a large cluster twice.
+const page = 500
+
+// Capture takes down what a cluster holds. Kinds are read one after the other, and the cluster goes on meanwhile: an object
+// may refer to one that came or went in between.
+func Capture(ctx context.Context, cluster client.Reader) (Snapshot, error) {
+	s := Snapshot{}
+	var err error
+	if s.kinds, err = kinds(); err != nil {
+		return Snapshot{}, err
+	}
+	for i, k := range s.kinds {
+		switch err := s.capture(ctx, cluster, i); {
+		case absent(err):
+			s.Absent = append(s.Absent, k.gvk.Kind)
+		case err != nil:
+			return Snapshot{}, fmt.Errorf("listing objects of kind %s in %s: %w", k.gvk.Kind, k.gvk.GroupVersion(), err)
+		}
+	}
+	s.sort()
+	return s, nil
+}
+
+// capture adds all objects of a kind. Where the list has changed so much that it cannot be continued, it is read again in
+// one piece.
+func (s *Snapshot) capture(ctx context.Context, cluster client.Reader, kind int) error {
+	before, next, limit := len(s.entries), "", int64(page)
+	for {
+		list := &unstructured.UnstructuredList{}
+		gvk := s.kinds[kind].gvk
+		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+		err := cluster.List(ctx, list, client.Limit(limit), client.Continue(next))
+		if next != "" && apierrors.IsResourceExpired(err) {
+			s.entries, next, limit = s.entries[:before], "", 0
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			if err := s.add(kind, list.Items[i].Object); err != nil {
+				return err
+			}
+		}
+		if next = list.GetContinue(); next == "" {
+			return nil
+		}
+	}
+}
+
+// absent reports whether the cluster does not know the kind.
+func absent(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }

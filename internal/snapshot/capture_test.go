@@ -1,0 +1,118 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// server is an API server that holds pods, serves them in pages of two, and knows no other kind.
+type server struct {
+	client.Reader
+	pods int
+	// expires is how many times a list is too old to be continued.
+	expires int
+	fail    error
+	asked   []string
+}
+
+func (s *server) List(_ context.Context, into client.ObjectList, opts ...client.ListOption) error {
+	list, _ := into.(*unstructured.UnstructuredList)
+	gvk := list.GroupVersionKind()
+	if gvk.Kind != "PodList" {
+		return &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
+	}
+	if s.fail != nil {
+		return s.fail
+	}
+	var o client.ListOptions
+	o.ApplyOptions(opts)
+	s.asked = append(s.asked, fmt.Sprintf("%s/%d", o.Continue, o.Limit))
+	first := 0
+	if o.Continue != "" {
+		if s.expires > 0 {
+			s.expires--
+			return apierrors.NewResourceExpired("too old")
+		}
+		_, _ = fmt.Sscan(o.Continue, &first)
+	}
+	for i := first; i < s.pods && (i < first+2 || o.Limit == 0); i++ {
+		list.Items = append(list.Items, unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": fmt.Sprintf("pod-%d", s.pods-i), "namespace": "here"},
+		}})
+		list.SetContinue("")
+		if i+1 < s.pods && o.Limit != 0 {
+			list.SetContinue(fmt.Sprint(i + 1))
+		}
+	}
+	return nil
+}
+
+func podsOf(t *testing.T, s Snapshot) []string {
+	t.Helper()
+	var text bytes.Buffer
+	if err := s.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	m, err := newReader(t).Read("captured.yaml", &text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, o := range m.Objects {
+		out = append(out, o.GetNamespace()+"/"+o.GetName())
+	}
+	return out
+}
+
+func TestEverythingIsReadPageByPage(t *testing.T) {
+	want := []string{"here/pod-1", "here/pod-2", "here/pod-3", "here/pod-4", "here/pod-5"}
+	for name, c := range map[string]struct {
+		server server
+		asked  []string
+	}{
+		"in pages":                      {server{pods: 5}, []string{"/500", "2/500", "4/500"}},
+		"in one piece, if pages expire": {server{pods: 5, expires: 1}, []string{"/500", "2/500", "/0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := Capture(t.Context(), &c.server)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, podsOf(t, s)); diff != "" {
+				t.Errorf("pods (-want +got)\n%s", diff)
+			}
+			if diff := cmp.Diff(c.asked, c.server.asked); diff != "" {
+				t.Errorf("asked for (-want +got)\n%s", diff)
+			}
+			if diff := cmp.Diff([]Count{{"Pod", 5}}, s.Count()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestKindsThatAreNotServedAreLeftOut(t *testing.T) {
+	s, err := Capture(t.Context(), &server{})
+	if err != nil || len(s.Absent) != len(s.kinds)-1 {
+		t.Errorf("absent %v, %v; want all kinds but one", s.Absent, err)
+	}
+}
+
+func TestWhatMayNotBeReadEndsTheCapture(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no rights"))
+	_, err := Capture(t.Context(), &server{fail: forbidden})
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "listing objects of kind Pod in v1") {
+		t.Errorf("error %v, want the refusal with the kind", err)
+	}
+}

@@ -1,0 +1,146 @@
+package snapshot
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+//go:embed fields.txt
+var fieldsText string
+
+// mark says what a snapshot does with a field.
+type mark string
+
+// The marks are described in fields.txt.
+const (
+	name       mark = ""
+	literal    mark = "="
+	presence   mark = "~"
+	blank      mark = "blank"
+	labels     mark = "labels"
+	values     mark = "values"
+	providerID mark = "id"
+	path       mark = "path"
+	address    mark = "address"
+	attributes mark = "attributes"
+)
+
+// field is a field that snapshots hold, with those below it.
+type field struct {
+	mark  mark
+	below map[string]*field
+}
+
+// kind is a kind of object that snapshots hold.
+type kind struct {
+	gvk  schema.GroupVersionKind
+	root *field
+}
+
+// kinds are those of fields.txt, in its order.
+func kinds() ([]kind, error) { return parse(fieldsText) }
+
+// parse reads the form that fields.txt describes.
+func parse(text string) ([]kind, error) {
+	var out []kind
+	groups := map[string]*field{}
+	var open []*field // the fields that the next line may belong to, outermost first
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0] == "#" {
+			continue
+		}
+		depth := (len(line) - len(strings.TrimLeft(line, " "))) / 2
+		if depth == 0 {
+			root := &field{below: map[string]*field{}}
+			open = []*field{root}
+			switch {
+			case words[0] == "group" && len(words) == 2:
+				groups[words[1]] = root
+			case words[0] == "kind" && len(words) == 3:
+				out = append(out, kind{schema.FromAPIVersionAndKind(words[2], words[1]), root})
+			default:
+				return nil, fmt.Errorf("line %d: want group NAME or kind KIND VERSION", number)
+			}
+			continue
+		}
+		if depth > len(open) || len(words) > 2 {
+			return nil, fmt.Errorf("line %d: want a field and at most one mark, two spaces deeper than what it belongs to", number)
+		}
+		f, err := parseField(words, groups)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+		parent := open[depth-1]
+		if parent.mark != name || parent.below[words[0]] != nil {
+			return nil, fmt.Errorf("line %d: field %q is there already, or belongs to one that has none", number, words[0])
+		}
+		parent.below[words[0]] = f
+		open = append(open[:depth], f)
+	}
+	return out, nil
+}
+
+func parseField(words []string, groups map[string]*field) (*field, error) {
+	if len(words) == 1 {
+		return &field{below: map[string]*field{}}, nil
+	}
+	if group, ok := strings.CutPrefix(words[1], "@"); ok {
+		if groups[group] == nil {
+			return nil, fmt.Errorf("there is no group %q above", group)
+		}
+		return groups[group], nil
+	}
+	switch m := mark(words[1]); m {
+	case literal, presence, blank, labels, values, providerID, path, address, attributes:
+		return &field{mark: m}, nil
+	default:
+		return nil, fmt.Errorf("there is no mark %q", words[1])
+	}
+}
+
+// keep is what a snapshot holds of a value; nil for nothing. The value stays as it is; the result may share parts of it.
+func (f *field) keep(value any) any {
+	switch f.mark {
+	case presence:
+		return map[string]any{}
+	case blank:
+		return ""
+	case name:
+	default:
+		return value
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		if len(f.below) == 0 {
+			return nil // a structure where a text was expected: nobody has looked at what it holds
+		}
+		out := map[string]any{}
+		for key, below := range f.below {
+			if part, ok := v[key]; ok && part != nil {
+				if kept := below.keep(part); kept != nil {
+					out[key] = kept
+				}
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, 0, len(v))
+		for _, item := range v {
+			if kept := f.keep(item); kept != nil {
+				out = append(out, kept)
+			}
+		}
+		return out
+	default:
+		if len(f.below) > 0 {
+			return nil
+		}
+		return value
+	}
+}

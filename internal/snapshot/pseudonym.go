@@ -1,0 +1,74 @@
+package snapshot
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// pseudonyms replaces texts: the same by the same, in the same order.
+//
+// A pseudonym is r<rank>-<hash>, such as r04k-9f2c1ab0: the rank of the text among all that are replaced, and the start of
+// a keyed hash of it. All ranks of a snapshot have the same length, so pseudonyms sort as what they stand for. A text that
+// is put together from two others, such as the name of a ReplicaSet, becomes their pseudonyms joined by a dash. A
+// pseudonym is a valid name and label value; that of a text which is no valid label value is none either.
+type pseudonyms struct {
+	salt  []byte
+	parts map[string][2]string
+	known map[string]string
+}
+
+func newPseudonyms(salt []byte) *pseudonyms {
+	return &pseudonyms{salt: salt, parts: map[string][2]string{}, known: map[string]string{}}
+}
+
+// compose notes that whole is first and second joined by a dash.
+func (p *pseudonyms) compose(whole, first, second string) {
+	p.parts[whole] = [2]string{first, second}
+}
+
+// note takes a text that is going to be replaced. It returns it as it is.
+func (p *pseudonyms) note(text string) string {
+	if text == "" {
+		return text
+	}
+	p.known[text] = ""
+	for _, part := range p.parts[text] {
+		p.note(part)
+	}
+	return text
+}
+
+// settle works out the replacements of all texts that were noted.
+func (p *pseudonyms) settle() {
+	sorted := slices.Sorted(maps.Keys(p.known))
+	width := len(strconv.FormatInt(int64(len(sorted)), 36))
+	for rank, text := range sorted {
+		hash := hmac.New(sha256.New, p.salt)
+		hash.Write([]byte(text))
+		number := strconv.FormatInt(int64(rank), 36)
+		pseudonym := fmt.Sprintf("r%s%s-%s", strings.Repeat("0", width-len(number)), number, hex.EncodeToString(hash.Sum(nil)[:4]))
+		if len(validation.IsValidLabelValue(text)) > 0 {
+			pseudonym += "!"
+		}
+		p.known[text] = pseudonym
+	}
+}
+
+// of is the replacement of a text that was noted. Nothing stays nothing.
+func (p *pseudonyms) of(text string) string {
+	if text == "" {
+		return text
+	}
+	if parts, ok := p.parts[text]; ok {
+		return p.of(parts[0]) + "-" + p.of(parts[1])
+	}
+	return p.known[text]
+}

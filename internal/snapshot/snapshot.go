@@ -1,0 +1,124 @@
+// Package snapshot takes down what a cluster holds, as far as scheduling looks at it, so that a simulation elsewhere can
+// answer what Karpenter would do there.
+//
+// What a snapshot holds of each kind is listed in fields.txt, field by field, and nothing else is ever written: no secrets,
+// environment, commands, images, messages. It is a stream of YAML documents in a fixed order, readable by people and by
+// package manifest.
+//
+// A snapshot can be redacted: names and label values that say something about their owner are replaced, the same by the
+// same, so that everything that refers to something still does. Ties between equals are broken by name, so replacements
+// keep the order of what they replace; the plan for a redacted snapshot is that for the plain one, with other names.
+package snapshot
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// Snapshot is what a cluster held. It never changes.
+type Snapshot struct {
+	kinds   []kind
+	entries []entry
+	// Absent are kinds that the cluster does not serve.
+	Absent []string
+}
+
+// entry is one object, cut down to what a snapshot holds. It is kept as text, because there may be very many.
+type entry struct {
+	kind            int // index of kinds
+	namespace, name string
+	json            []byte
+}
+
+// Of is the snapshot of a cluster that holds objects; objects of kinds that have no bearing are left out.
+func Of(objects []client.Object) (Snapshot, error) {
+	s := Snapshot{}
+	var err error
+	if s.kinds, err = kinds(); err != nil {
+		return Snapshot{}, err
+	}
+	for _, o := range objects {
+		gvk := o.GetObjectKind().GroupVersionKind()
+		i := slices.IndexFunc(s.kinds, func(k kind) bool { return k.gvk == gvk })
+		if i < 0 {
+			continue
+		}
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			return Snapshot{}, fmt.Errorf("reading %s %q: %w", gvk.Kind, o.GetName(), err)
+		}
+		if err := s.add(i, content); err != nil {
+			return Snapshot{}, err
+		}
+	}
+	s.sort()
+	return s, nil
+}
+
+// add takes down one object of a kind.
+func (s *Snapshot) add(kind int, content map[string]any) error {
+	k := s.kinds[kind]
+	kept, _ := k.root.keep(content).(map[string]any)
+	kept["apiVersion"], kept["kind"] = k.gvk.ToAPIVersionAndKind()
+	text, err := json.Marshal(kept)
+	if err != nil {
+		return fmt.Errorf("taking down a %s: %w", k.gvk.Kind, err)
+	}
+	metadata, _ := kept["metadata"].(map[string]any)
+	namespace, _ := metadata["namespace"].(string)
+	name, _ := metadata["name"].(string)
+	s.entries = append(s.entries, entry{kind, namespace, name, text})
+	return nil
+}
+
+func (s *Snapshot) sort() {
+	slices.SortStableFunc(s.entries, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name))
+	})
+}
+
+// Count is how many objects of each kind there are, in the order of the snapshot; kinds without any are left out.
+func (s Snapshot) Count() []Count {
+	var out []Count
+	for _, e := range s.entries {
+		kind := s.kinds[e.kind].gvk.Kind
+		if n := len(out); n == 0 || out[n-1].Kind != kind {
+			out = append(out, Count{Kind: kind})
+		}
+		out[len(out)-1].Objects++
+	}
+	return out
+}
+
+// Count is a number of objects of one kind.
+type Count struct {
+	Kind    string
+	Objects int
+}
+
+// header begins every snapshot.
+const header = "# What a cluster held. Ask what Karpenter would do there: karpenter simulate --snapshot FILE\n"
+
+// Write writes the documents, by kind, namespace and name.
+func (s Snapshot) Write(to io.Writer) error {
+	w := bufio.NewWriter(to)
+	_, _ = w.WriteString(header) // an error stays until Flush
+	for _, e := range s.entries {
+		text, err := yaml.JSONToYAML(e.json)
+		if err != nil {
+			return fmt.Errorf("writing %s %q: %w", s.kinds[e.kind].gvk.Kind, e.name, err)
+		}
+		_, _ = w.WriteString("---\n")
+		_, _ = w.Write(text)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,141 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/crds"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/kwok"
+	"github.com/karpenter-anew/karpenter/internal/manifest"
+	"github.com/karpenter-anew/karpenter/internal/simulation"
+	"github.com/karpenter-anew/karpenter/test/scenario/story"
+)
+
+func newReader(t *testing.T) *manifest.Reader {
+	t.Helper()
+	definitions, err := crds.Kwok()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := manifest.NewReader(definitions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reader
+}
+
+// newClouds opens each catalogue once.
+func newClouds(t *testing.T) func(catalog string) cloud.Cloud {
+	t.Helper()
+	opened := map[string]cloud.Cloud{}
+	return func(catalog string) cloud.Cloud {
+		c, ok := opened[catalog]
+		if !ok {
+			var err error
+			if c, err = kwok.New(nil, kwok.Options{Catalog: catalog}); err != nil {
+				t.Fatal(err)
+			}
+			opened[catalog] = c
+		}
+		return c
+	}
+}
+
+// written is what a snapshot looks like to somebody who reads it.
+func written(t *testing.T, reader *manifest.Reader, s Snapshot) []client.Object {
+	t.Helper()
+	var text bytes.Buffer
+	if err := s.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	m, err := reader.Read("snapshot.yaml", &text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Objects
+}
+
+// TestTheSnapshotOfAStoryHasItsPlan holds snapshots of all stories against the stories: everything that scheduling looks at
+// is there, and redacting changes nothing but names.
+func TestTheSnapshotOfAStoryHasItsPlan(t *testing.T) {
+	stories, err := story.Load("../../test/scenario/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, clouds := newReader(t), newClouds(t)
+	for _, told := range stories {
+		c := clouds(told.Options.Catalog)
+		t.Run(told.Name, func(t *testing.T) {
+			t.Parallel()
+			plan := func(objects []client.Object) string {
+				t.Helper()
+				result, err := simulation.Run(context.Background(), objects, c, optionsOf(told))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return result.Text()
+			}
+			var objects []client.Object
+			for _, input := range told.Inputs {
+				m, err := reader.Read(input.Name, bytes.NewReader(input.YAML))
+				if err != nil {
+					t.Fatal(err)
+				}
+				objects = append(objects, m.Objects...)
+			}
+			objects = manifest.Expand(objects)
+			want := plan(objects)
+			s, err := Of(objects)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, plan(written(t, reader, s))); diff != "" {
+				t.Errorf("the plan for the snapshot (-plain +snapshot)\n%s", diff)
+			}
+			redacted, names, err := s.redact(c.Labels, []byte(told.Name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(withoutDefault(want), withoutDefault(names.undo(plan(written(t, reader, redacted))))); diff != "" {
+				t.Errorf("the plan for the redacted snapshot (-plain +redacted)\n%s", diff)
+			}
+		})
+	}
+}
+
+// optionsOf are the settings of a story that a snapshot does not hold.
+func optionsOf(s story.Story) simulation.Options {
+	return simulation.Options{
+		IgnorePreferences:   s.Options.IgnorePreferences,
+		BestEffortMinValues: s.Options.BestEffortMinValues,
+		AllocateDevices:     s.Options.AllocateDevices,
+		MaxInstanceTypes:    s.Options.MaxInstanceTypes,
+	}
+}
+
+var pseudonym = regexp.MustCompile(`r[0-9a-z]+-[0-9a-f]{8}!?`)
+
+// undo puts texts back in the place of their pseudonyms.
+func (p *pseudonyms) undo(text string) string {
+	original := map[string]string{}
+	for name, replacement := range p.known {
+		original[replacement] = name
+	}
+	return pseudonym.ReplaceAllStringFunc(text, func(found string) string {
+		if name, ok := original[found]; ok {
+			return name
+		}
+		return found
+	})
+}
+
+// withoutDefault is text as it would be if the namespace default were always shown or never: plans leave it out, and a
+// redacted one does not know which it is.
+func withoutDefault(text string) string { return strings.ReplaceAll(text, "default/", "") }
