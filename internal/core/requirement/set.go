@@ -32,19 +32,20 @@ func Gather(reqs []Requirement) Set {
 	return slices.Clip(reqs[:last+1])
 }
 
-func (s Set) find(key string) (int, bool) {
+// Find is the index of the requirement of key, if there is one.
+func (s Set) Find(key string) (int, bool) {
 	return slices.BinarySearchFunc(s, key, func(r Requirement, key string) int { return strings.Compare(r.Key, key) })
 }
 
 // Has reports whether s says anything about key.
 func (s Set) Has(key string) bool {
-	_, ok := s.find(key)
+	_, ok := s.Find(key)
 	return ok
 }
 
 // Get is the requirement of key; a key that s does not mention reads as Exists.
 func (s Set) Get(key string) Requirement {
-	if i, ok := s.find(key); ok {
+	if i, ok := s.Find(key); ok {
 		return s[i]
 	}
 	return Requirement{Key: key, complement: true}
@@ -52,7 +53,7 @@ func (s Set) Get(key string) Requirement {
 
 // Add is s with r intersected into it. s is unchanged.
 func (s Set) Add(r Requirement) Set {
-	i, ok := s.find(r.Key)
+	i, ok := s.Find(r.Key)
 	out := slices.Clone(s)
 	if ok {
 		out[i] = out[i].Intersect(r)
@@ -119,7 +120,7 @@ func Strict(string) bool { return false }
 // a conflict, unless want can be met by its absence or allowUndefined(key) holds.
 func (s Set) Compatible(want Set, allowUndefined func(key string) bool) bool {
 	for _, w := range want {
-		i, defined := s.find(w.Key)
+		i, defined := s.Find(w.Key)
 		switch {
 		case defined && !overlap(s[i], w):
 			return false
@@ -139,7 +140,7 @@ func (s Set) Intersects(o Set) bool {
 func (s Set) Conflicts(want Set, allowUndefined func(key string) bool) []Conflict {
 	var undefined, contradicting []Conflict
 	for _, w := range want {
-		i, defined := s.find(w.Key)
+		i, defined := s.Find(w.Key)
 		switch {
 		case defined && !overlap(s[i], w):
 			contradicting = append(contradicting, Conflict{Key: w.Key, Want: w, Have: s[i]})

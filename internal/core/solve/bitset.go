@@ -42,6 +42,7 @@ func (s *bitsetSlab) next() bitset {
 }
 
 func (b bitset) set(i int)      { b[i>>6] |= 1 << (i & 63) }
+func (b bitset) clear(i int)    { b[i>>6] &^= 1 << (i & 63) }
 func (b bitset) has(i int) bool { return b[i>>6]&(1<<(i&63)) != 0 }
 
 func (b bitset) clone() bitset { return append(bitset(nil), b...) }
@@ -51,15 +52,6 @@ func (b bitset) and(o bitset) bitset {
 	out := make(bitset, len(b))
 	for i := range b {
 		out[i] = b[i] & o[i]
-	}
-	return out
-}
-
-// complement is a new set of those of the first n integers that b does not hold.
-func (b bitset) complement(n int) bitset {
-	out := fullBitset(n)
-	for i := range out {
-		out[i] &^= b[i]
 	}
 	return out
 }

@@ -16,16 +16,22 @@ type columns struct {
 	// owner and group tell what each column stands for.
 	owner []int
 	group []int
-	// labels[key] are the distinct requirements that types have on the key, with the columns that have them.
-	labels map[int][]labelColumn
-	// silent[key] are the columns that do not define the key.
-	silent map[int]bitset
+	u     *universe
+	// read are the labels that somebody has asked about, by key.
+	read map[int]*label
 	// kinds are the distinct available offerings, price aside.
 	kinds []kind
 	// price[kind][column] is in dollars an hour; +Inf where the column has no such offering.
 	price [][]float64
 	// masks remembers which columns agree with a requirement.
 	masks map[term]bitset
+}
+
+// label is what types say about one key: their distinct requirements in order of appearance, with the columns that have
+// them, and the columns that do not define the key.
+type label struct {
+	values []labelColumn
+	silent bitset
 }
 
 type labelColumn struct {
@@ -44,15 +50,18 @@ func newColumns(types catalog.Catalog, u *universe) *columns {
 	for _, it := range types {
 		n += len(it.Groups)
 	}
-	c := &columns{types: types, owner: make([]int, 0, n), group: make([]int, 0, n), masks: map[term]bitset{}}
+	c := &columns{
+		types: types, u: u, read: map[int]*label{}, masks: map[term]bitset{},
+		owner: make([]int, 0, n), group: make([]int, 0, n),
+	}
 	for t, it := range types {
 		for g := range it.Groups {
 			c.owner = append(c.owner, t)
 			c.group = append(c.group, g)
 		}
 	}
-	c.compileLabels(u)
-	c.compileOfferings(u)
+	c.learnKeys()
+	c.compileOfferings()
 	return c
 }
 
@@ -62,68 +71,57 @@ func (c *columns) allocatable(column int) resource.Vector {
 	return c.types[c.owner[column]].Groups[c.group[column]].Allocatable
 }
 
-// labelIndex collects the labels of one key while types are read.
-type labelIndex struct {
-	key   int
-	found []labelColumn
-	// at is where the columns of a requirement are in found, plus one, by the requirement's number.
-	at      []int32
-	defined bitset
-	// last is the requirement that the type before had.
-	last setID
-}
-
-// compileLabels reads the types one by one. Most types define the same keys, and say the same about many of them as the
-// type before, so both are looked up there first.
-func (c *columns) compileLabels(u *universe) {
-	var indexes []*labelIndex
-	byKey := map[string]*labelIndex{}
-	slab := bitsetSlab{width: c.len()}
-	column := 0
+// learnKeys gives a number to every key that some type defines. Most types define the same ones in the same places.
+func (c *columns) learnKeys() {
+	var before requirement.Set
 	for _, it := range c.types {
 		for i := range it.Requirements {
-			r := &it.Requirements[i]
-			var x *labelIndex
-			if i < len(indexes) && u.keys[indexes[i].key].name == r.Key {
-				x = indexes[i]
-			} else if x = byKey[r.Key]; x == nil {
-				x = &labelIndex{key: u.key(r.Key), defined: slab.next(), last: undefined}
-				byKey[r.Key] = x
-				indexes = append(indexes, x)
+			if i >= len(before) || before[i].Key != it.Requirements[i].Key {
+				c.u.key(it.Requirements[i].Key)
 			}
-			had := x.columnsOf(u.keys[x.key], r, &slab)
+		}
+		before = it.Requirements
+	}
+}
+
+// label is what the types say about a key. It is read on first demand: a catalogue has many labels, and few of them matter
+// to the pods of one run.
+func (c *columns) label(key int) *label {
+	if l, ok := c.read[key]; ok {
+		return l
+	}
+	k := c.u.keys[key]
+	slab := bitsetSlab{width: c.len()}
+	l := &label{silent: fullBitset(c.len())}
+	at := map[setID]int{}
+	last, column := undefined, 0
+	for _, it := range c.types {
+		if i, ok := it.Requirements.Find(k.name); ok {
+			r := &it.Requirements[i]
+			// Types often say the same as the one before.
+			if last == undefined || !r.Equal(k.sets[last]) {
+				last = k.intern(*r)
+			}
+			n, known := at[last]
+			if !known {
+				n = len(l.values)
+				at[last] = n
+				l.values = append(l.values, labelColumn{set: last, columns: slab.next()})
+			}
 			for g := range it.Groups {
-				had.set(column + g)
-				x.defined.set(column + g)
+				l.values[n].columns.set(column + g)
+				l.silent.clear(column + g)
 			}
 		}
 		column += len(it.Groups)
 	}
-	c.labels, c.silent = make(map[int][]labelColumn, len(indexes)), make(map[int]bitset, len(indexes))
-	for _, x := range indexes {
-		c.labels[x.key] = x.found
-		c.silent[x.key] = x.defined.complement(c.len())
-	}
-}
-
-// columnsOf is the set of the columns that have r.
-func (x *labelIndex) columnsOf(k *keyspace, r *requirement.Requirement, slab *bitsetSlab) bitset {
-	if x.last == undefined || !r.Equal(k.sets[x.last]) {
-		x.last = k.intern(*r)
-	}
-	for int(x.last) >= len(x.at) {
-		x.at = append(x.at, 0)
-	}
-	if x.at[x.last] == 0 {
-		x.found = append(x.found, labelColumn{set: x.last, columns: slab.next()})
-		x.at[x.last] = int32(len(x.found))
-	}
-	return x.found[x.at[x.last]-1].columns
+	c.read[key] = l
+	return l
 }
 
 // compileOfferings sorts offerings into kinds. Offerings that say the same mostly share their requirements, so most are
 // recognised by where these are in memory.
-func (c *columns) compileOfferings(u *universe) {
+func (c *columns) compileOfferings() {
 	byPlace := map[*requirement.Requirement]int{}
 	byIdentity := map[string]int{}
 	var scratch []byte
@@ -142,7 +140,7 @@ func (c *columns) compileOfferings(u *universe) {
 			if !ok || len(c.kinds[k].terms) != len(o.Requirements) {
 				scratch = o.Requirements.AppendIdentity(scratch[:0])
 				if k, ok = byIdentity[string(scratch)]; !ok {
-					k = c.addKind(u.terms(o.Requirements))
+					k = c.addKind(c.u.terms(o.Requirements))
 					byIdentity[string(scratch)] = k
 				}
 				byPlace[place] = k
@@ -163,22 +161,18 @@ func (c *columns) addKind(terms []term) int {
 
 // matching is the columns whose labels do not contradict t; columns that do not define the key never do, unless t
 // contradicts itself.
-func (c *columns) matching(t term, u *universe) bitset {
+func (c *columns) matching(t term) bitset {
 	if m, ok := c.masks[t]; ok {
 		return m
 	}
-	m, ok := c.silent[t.key]
-	switch r := u.keys[t.key].sets[t.set]; {
-	case r.Len() == 0 && !r.AllowsAbsence():
-		m = newBitset(c.len())
-	case ok:
-		m = m.clone()
-	default:
-		m = fullBitset(c.len())
+	k, l := c.u.keys[t.key], c.label(t.key)
+	m := newBitset(c.len())
+	if r := k.sets[t.set]; r.Len() > 0 || r.AllowsAbsence() {
+		m = l.silent.clone()
 	}
-	for _, label := range c.labels[t.key] {
-		if u.keys[t.key].overlap(label.set, t.set) {
-			m.or(label.columns)
+	for _, value := range l.values {
+		if k.overlap(value.set, t.set) {
+			m.or(value.columns)
 		}
 	}
 	c.masks[t] = m

@@ -41,15 +41,13 @@ func TestColumnsHoldWhatTypesSay(t *testing.T) {
 				want = append(want, types[owner].Requirements.Get(k.name).String())
 			}
 			var got []string
-			for _, label := range c.labels[key] {
-				if label.columns.has(column) {
-					got = append(got, k.sets[label.set].String())
+			for _, value := range c.label(key).values {
+				if value.columns.has(column) {
+					got = append(got, k.sets[value.set].String())
 				}
 			}
-			silent, known := c.silent[key]
-			if !slices.Equal(got, want) || known && silent.has(column) != (want == nil) {
-				t.Errorf("column %d of type %s says %q about %s, and silence is %v; want %q", column, types[owner].Name, got, k.name,
-					known && silent.has(column), want)
+			if silent := c.label(key).silent.has(column); !slices.Equal(got, want) || silent != (want == nil) {
+				t.Errorf("column %d of type %s says %q about %s, and silence is %v; want %q", column, types[owner].Name, got, k.name, silent, want)
 			}
 		}
 	}

@@ -114,7 +114,7 @@ func (t *template) values(key int, st *state, mask bitset) (names []string, ok b
 		}
 	}
 	if !ok {
-		for _, label := range t.columns.labels[key] {
+		for _, label := range t.columns.label(key).values {
 			if label.columns.meets(mask) {
 				narrow(k.sets[label.set])
 			}

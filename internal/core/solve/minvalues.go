@@ -52,7 +52,7 @@ func (t *template) unmet(st *state, mask bitset) []string {
 // distinct is how many values of a label the columns in mask have together.
 func (t *template) distinct(key int, mask bitset) int {
 	values := map[string]bool{}
-	for _, label := range t.columns.labels[key] {
+	for _, label := range t.columns.label(key).values {
 		r := t.u.keys[key].sets[label.set]
 		if !r.Complement() && label.columns.meets(mask) {
 			for _, v := range r.Values() {

@@ -117,7 +117,7 @@ func (t *template) derive(n *state, changed []term) stateID {
 		return known
 	}
 	for _, c := range changed {
-		n.labels = n.labels.and(t.columns.matching(c, t.u))
+		n.labels = n.labels.and(t.columns.matching(c))
 	}
 	n.kinds = newBitset(len(t.columns.kinds))
 	n.offers = newBitset(t.columns.len())

@@ -131,7 +131,7 @@ func (t *template) runsOn(d *class) bitset {
 		}
 		match := fullBitset(t.columns.len())
 		for _, want := range alternative.terms {
-			match = match.and(t.columns.matching(want, t.u))
+			match = match.and(t.columns.matching(want))
 		}
 		runsOn.or(match)
 	}
