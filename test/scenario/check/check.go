@@ -59,11 +59,25 @@ type judge struct {
 	daemons    []*corev1.Pod
 	sites      []*site
 	errs       []error
+	memo       memo
+}
+
+// memo remembers answers that depend on pools and instance types alone.
+type memo struct {
+	named    map[string]map[string]bool
+	possible map[wayOfBuying][]machine
+}
+
+// wayOfBuying is an instance type as one pool would buy it, with the custom labels that are open.
+type wayOfBuying struct {
+	instanceType *cloud.InstanceType
+	pool, labels string
 }
 
 // Judge lists what is wrong with a decision.
 func Judge(s Subject) []error {
 	j := &judge{Subject: s, pods: map[types.UID]*corev1.Pod{}, pools: map[string]*v1.NodePool{}, namespaces: map[string]map[string]string{}}
+	j.memo = memo{named: map[string]map[string]bool{}, possible: map[wayOfBuying][]machine{}}
 	for _, o := range s.Objects {
 		switch o := o.(type) {
 		case *corev1.Pod:

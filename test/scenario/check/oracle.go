@@ -62,6 +62,10 @@ func (j *judge) fits(pod *corev1.Pod, pool *v1.NodePool) (string, bool) {
 
 // possible are the machines of a type that meet the pool's requirements and are not labelled otherwise by it.
 func (j *judge) possible(t *cloud.InstanceType, pool *v1.NodePool, combinations []map[string]string) []machine {
+	key := wayOfBuying{t, pool.Name, fmt.Sprint(combinations)}
+	if known, ok := j.memo.possible[key]; ok {
+		return known
+	}
 	var out []machine
 	for _, labels := range combinations {
 		for _, m := range machines(t, labels, pool.Spec.Template.Spec.Taints) {
@@ -70,6 +74,7 @@ func (j *judge) possible(t *cloud.InstanceType, pool *v1.NodePool, combinations 
 			}
 		}
 	}
+	j.memo.possible[key] = out
 	return out
 }
 

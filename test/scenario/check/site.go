@@ -139,6 +139,9 @@ func (j *judge) planned(name string, c Claim) *site {
 func (j *judge) purchases(claim *v1.NodeClaim, accept func(machine) bool) []map[string]string {
 	var out []map[string]string
 	for _, t := range j.Types[claim.Labels[v1.NodePoolLabelKey]] {
+		if !lists(claim, t.Name) {
+			continue
+		}
 		for _, m := range machines(t, claim.Labels, claim.Spec.Taints) {
 			if allAllow(claim.Spec.Requirements, m.node.Labels) && accept(m) {
 				out = append(out, m.node.Labels)
@@ -146,6 +149,16 @@ func (j *judge) purchases(claim *v1.NodeClaim, accept func(machine) bool) []map[
 		}
 	}
 	return out
+}
+
+// lists reports whether the claim may be launched as the instance type, as far as its name goes.
+func lists(claim *v1.NodeClaim, instanceType string) bool {
+	for _, r := range claim.Spec.Requirements {
+		if r.Key == corev1.LabelInstanceTypeStable && !allows(r, map[string]string{r.Key: instanceType}) {
+			return false
+		}
+	}
+	return true
 }
 
 // call names the machine.

@@ -173,7 +173,7 @@ func (j *judge) withinReach(s spread, at *site) map[string]bool {
 
 // everywhere are all values of the key that nodes have, or that pools name.
 func (j *judge) everywhere(key string) map[string]bool {
-	out := j.named(key)
+	out := maps.Clone(j.named(key))
 	for _, o := range j.Objects {
 		if node, ok := o.(*corev1.Node); ok {
 			if value, ok := withOldNames(node.Labels)[key]; ok {
@@ -186,7 +186,11 @@ func (j *judge) everywhere(key string) map[string]bool {
 
 // named are all values of the key that pools which can launch something name, as far as the pools allow them.
 func (j *judge) named(key string) map[string]bool {
+	if known, ok := j.memo.named[key]; ok {
+		return known
+	}
 	out := map[string]bool{}
+	j.memo.named[key] = out
 	for name, types := range j.Types {
 		pool := j.pools[name]
 		listed := slices.Clone(pool.Spec.Template.Spec.Requirements)
