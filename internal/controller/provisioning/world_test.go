@@ -63,7 +63,7 @@ var _ io.Writer = &journal{}
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
 	w := &world{World: looptest.New(t, objects...), log: &journal{}}
-	w.Provider.Types = []*cloud.InstanceType{machine("small")}
+	w.Provider.Types = []*cloud.InstanceType{machine("small", "zone-1", "zone-2")}
 	translator := ingest.New(w.Cloud.Labels)
 	w.store = cluster.NewStore(w.Cloud, translator)
 	w.feed = cluster.NewFeed(w.store)
@@ -76,15 +76,23 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	return w
 }
 
-// machine is an instance type of four cores, on demand in one zone.
-func machine(name string) *cloud.InstanceType {
-	place := []v1.NodeSelectorRequirementWithMinValues{cloud.In(corev1.LabelTopologyZone, "zone-1"), cloud.In(v1.CapacityTypeLabelKey, "on-demand")}
-	return &cloud.InstanceType{
-		Name:         name,
-		Requirements: append([]v1.NodeSelectorRequirementWithMinValues{cloud.In(corev1.LabelInstanceTypeStable, name)}, place...),
-		Capacity:     looptest.Resources("cpu", "4", "memory", "16Gi", "pods", "110"),
-		Offerings:    []cloud.Offering{{Requirements: place, Price: 0.2, Available: true}},
+// machine is an instance type of four cores, on demand in some zones.
+func machine(name string, zones ...string) *cloud.InstanceType {
+	onDemand := cloud.In(v1.CapacityTypeLabelKey, "on-demand")
+	it := &cloud.InstanceType{
+		Name: name,
+		Requirements: []v1.NodeSelectorRequirementWithMinValues{
+			cloud.In(corev1.LabelInstanceTypeStable, name), cloud.In(corev1.LabelTopologyZone, zones...), onDemand,
+		},
+		Capacity: looptest.Resources("cpu", "4", "memory", "16Gi", "pods", "110"),
 	}
+	for _, zone := range zones {
+		it.Offerings = append(it.Offerings, cloud.Offering{
+			Requirements: []v1.NodeSelectorRequirementWithMinValues{cloud.In(corev1.LabelTopologyZone, zone), onDemand},
+			Price:        0.2, Available: true,
+		})
+	}
+	return it
 }
 
 // readyPool is a pool that may launch.
