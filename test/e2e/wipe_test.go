@@ -32,7 +32,7 @@ func kindsOfTests() []client.ObjectList {
 		&appsv1.ReplicaSetList{}, &policyv1.PodDisruptionBudgetList{}, &v1.NodeClaimList{}, &corev1.PodList{}, &corev1.NodeList{},
 		&corev1.PersistentVolumeClaimList{}, &corev1.PersistentVolumeList{}, &storagev1.StorageClassList{}, &storagev1.CSINodeList{},
 		&storagev1.VolumeAttachmentList{}, &v1alpha1.KWOKNodeClassList{}, &schedulingv1.PriorityClassList{}, &nodev1.RuntimeClassList{}, &coordinationv1.LeaseList{},
-		&corev1.EventList{},
+		&corev1.ServiceList{}, &corev1.NamespaceList{}, &corev1.EventList{},
 	}
 }
 
@@ -75,6 +75,10 @@ func (w *world) erase(o client.Object) {
 // belongsToCluster reports whether the control plane itself made an object.
 func belongsToCluster(o runtime.Object) bool {
 	switch o := o.(type) {
+	case *corev1.Namespace:
+		return o.Name == metav1.NamespaceDefault || strings.HasPrefix(o.Name, "kube-")
+	case *corev1.Service:
+		return o.Namespace == metav1.NamespaceDefault && o.Name == "kubernetes"
 	case *schedulingv1.PriorityClass:
 		return strings.HasPrefix(o.Name, "system-")
 	case *coordinationv1.Lease:

@@ -160,7 +160,9 @@ func (n narrator) tell(t *testing.T, s story.Story, shuffle *rand.Rand) string {
 	if n.judged {
 		return result.Text()
 	}
-	for _, err := range check.Judge(subject(t, expanded, n.cloud, result)) {
+	judged := subject(t, expanded, n.cloud, result)
+	judged.DefaultSpread = len(config.DefaultConstraints()) > 0
+	for _, err := range check.Judge(judged) {
 		t.Errorf("the checker says: %v", err)
 	}
 	return result.Text()

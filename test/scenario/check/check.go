@@ -27,6 +27,9 @@ type Subject struct {
 	Objects []client.Object
 	// Types are what each usable pool could launch, by the pool's name.
 	Types map[string][]*cloud.InstanceType
+	// DefaultSpread is set when pods without spread constraints have some that are not written on them. Whether such pods are
+	// rightly refused is then not judged.
+	DefaultSpread bool
 	// WellKnown are labels that instance types define.
 	WellKnown map[string]bool
 

@@ -22,6 +22,9 @@ func (j *judge) refusals() {
 			continue
 		}
 		seen[question] = true
+		if j.DefaultSpread && len(pod.Spec.TopologySpreadConstraints) == 0 {
+			continue
+		}
 		for _, name := range slices.Sorted(maps.Keys(j.Types)) {
 			pool := j.pools[name]
 			if len(pool.Spec.Limits) > 0 || demandsVariety(pool) {
