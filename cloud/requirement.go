@@ -62,14 +62,19 @@ func currentValues(key string, values []string, rules v1.LabelRules) []string {
 
 // RequirementEntries writes a set in API form, in key order.
 func RequirementEntries(set requirement.Set) []v1.NodeSelectorRequirementWithMinValues {
-	var out []v1.NodeSelectorRequirementWithMinValues
+	if len(set) == 0 {
+		return nil
+	}
+	var space [2]requirement.Entry // a requirement rarely takes more
+	out := make([]v1.NodeSelectorRequirementWithMinValues, 0, len(set))
 	for _, r := range set {
-		for _, e := range r.Entries() {
+		for _, e := range r.AppendEntries(space[:0]) {
 			entry := v1.NodeSelectorRequirementWithMinValues{
 				Key: e.Key, Operator: corev1.NodeSelectorOperator(e.Operator), Values: e.Values,
 			}
 			if e.MinValues > 0 {
-				entry.MinValues = &e.MinValues
+				least := e.MinValues
+				entry.MinValues = &least
 			}
 			out = append(out, entry)
 		}

@@ -17,7 +17,7 @@ import (
 
 // Catalog translates the instance types a provider lists.
 func (t *Translator) Catalog(types []*cloud.InstanceType) catalog.Catalog {
-	r := catalogReader{translator: t, sets: map[string]requirement.Set{}}
+	r := catalogReader{translator: t, labels: entryReader{rules: t.labels}, sets: map[string]requirement.Set{}}
 	offerings := 0
 	for _, it := range types {
 		offerings += len(it.Offerings)
@@ -31,6 +31,7 @@ func (t *Translator) Catalog(types []*cloud.InstanceType) catalog.Catalog {
 		out[i] = &r.types[i]
 		r.groups[i].Allocatable = t.allocatable(it)
 		r.read(out[i], it, r.groups[i:i+1:i+1])
+		r.before, r.beforeOut = it, out[i]
 	}
 	return out
 }
@@ -42,16 +43,21 @@ type catalogReader struct {
 	types      []catalog.InstanceType
 	groups     []catalog.Group
 	offerings  []catalog.Offering
-	sets       map[string]requirement.Set
-	scratch    []byte
-	devices    map[*cloud.DynamicResources]*device.Template
+	// labels translates the requirements of types, and sets are those of offerings.
+	labels  entryReader
+	sets    map[string]requirement.Set
+	scratch []byte
+	// before is the type translated last, to beforeOut: its offerings are mostly those of the next one.
+	before    *cloud.InstanceType
+	beforeOut *catalog.InstanceType
+	devices   map[*cloud.DynamicResources]*device.Template
 }
 
 // read translates it into out. groups holds group 0.
 func (r *catalogReader) read(out *catalog.InstanceType, it *cloud.InstanceType, groups []catalog.Group) {
 	*out = catalog.InstanceType{
 		Name:         it.Name,
-		Requirements: cloud.Requirements(it.Requirements, r.translator.labels),
+		Requirements: r.labels.read(it.Requirements),
 		Capacity:     r.translator.Vector(it.Capacity),
 		Groups:       groups,
 		Attachable:   it.VolumeLimits,
@@ -74,7 +80,7 @@ func (r *catalogReader) read(out *catalog.InstanceType, it *cloud.InstanceType, 
 			}
 		}
 		r.offerings = append(r.offerings, catalog.Offering{
-			Requirements:        r.set(o.Requirements),
+			Requirements:        r.set(i, o.Requirements),
 			Price:               o.Price,
 			Available:           group >= 0,
 			ReservationCapacity: o.ReservationCapacity,
@@ -97,8 +103,11 @@ func (r *catalogReader) group(out *catalog.InstanceType, it *cloud.InstanceType,
 	return group
 }
 
-// set translates the requirements of an offering, once each.
-func (r *catalogReader) set(entries []v1.NodeSelectorRequirementWithMinValues) requirement.Set {
+// set translates the requirements of a type's offering number i, once each.
+func (r *catalogReader) set(i int, entries []v1.NodeSelectorRequirementWithMinValues) requirement.Set {
+	if r.before != nil && i < len(r.before.Offerings) && sameEntries(r.before.Offerings[i].Requirements, entries) {
+		return r.beforeOut.Offerings[i].Requirements
+	}
 	id := r.scratch[:0]
 	for i := range entries {
 		e := &entries[i]
@@ -125,7 +134,7 @@ const hugePagesPrefix = "hugepages-"
 // are whole, which is nearly everywhere, integers do.
 func (t *Translator) allocatable(it *cloud.InstanceType) resource.Vector {
 	v := make(resource.Vector, resource.Nodes, resource.Nodes+len(it.Capacity))
-	hugePages := int64(-1)
+	paged, pages := false, int64(0)
 	for name, q := range it.Capacity {
 		i := t.resources.Index(string(name))
 		left, ok := exact(i, &q)
@@ -133,7 +142,7 @@ func (t *Translator) allocatable(it *cloud.InstanceType) resource.Vector {
 			return t.Vector(it.Allocatable())
 		}
 		if strings.HasPrefix(string(name), hugePagesPrefix) {
-			hugePages = max(hugePages, 0) + left
+			paged, pages = true, pages+left
 		}
 		if over, overhead := it.Overhead[name]; overhead {
 			taken, ok := exact(i, &over)
@@ -144,8 +153,8 @@ func (t *Translator) allocatable(it *cloud.InstanceType) resource.Vector {
 		}
 		v = v.Set(i, left)
 	}
-	if _, ok := it.Capacity[corev1.ResourceMemory]; ok && hugePages >= 0 {
-		v[resource.Memory] = max(v[resource.Memory]-hugePages, 0)
+	if _, ok := it.Capacity[corev1.ResourceMemory]; ok && paged {
+		v[resource.Memory] = max(v[resource.Memory]-pages, 0)
 	}
 	return v
 }

@@ -2,6 +2,7 @@ package ingest_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -105,6 +106,57 @@ func TestOfferingsThatSayTheSameShareTheirRequirements(t *testing.T) {
 	if len(got[0].Groups) != 1 || len(got[1].Groups) != 2 || got[1].Groups[1].Allocatable[0] != 6900 {
 		t.Errorf("the types have the groups %v and %v", got[0].Groups, got[1].Groups)
 	}
+}
+
+// TestTypesSayWhatTheCloudSays translates lists of types whose requirements resemble each other more or less, and compares
+// each with its translation on its own.
+func TestTypesSayWhatTheCloudSays(t *testing.T) {
+	keys := []string{corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone, corev1.LabelArchStable, "example.com/a", "example.com/b"}
+	operators := []corev1.NodeSelectorOperator{corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists}
+	rules := v1.CoreLabelRules()
+	rules.ValueAliases = map[string]map[string]string{"example.com/a": {"1": "one"}}
+	draw := func(t *rapid.T) []v1.NodeSelectorRequirementWithMinValues {
+		var out []v1.NodeSelectorRequirementWithMinValues
+		for _, key := range rapid.SliceOfN(rapid.SampledFrom(keys), 0, 3).Draw(t, "keys") {
+			e := v1.NodeSelectorRequirementWithMinValues{Key: key, Operator: rapid.SampledFrom(operators).Draw(t, "operator")}
+			if e.Operator != corev1.NodeSelectorOpExists {
+				e.Values = rapid.SliceOfN(rapid.SampledFrom([]string{"1", "2", "3"}), 1, 2).Draw(t, "values")
+			}
+			if least := rapid.IntRange(0, 2).Draw(t, "minValues"); least > 0 {
+				e.MinValues = &least
+			}
+			out = append(out, e)
+		}
+		return out
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		var types []*cloud.InstanceType
+		for range rapid.IntRange(1, 5).Draw(t, "types") {
+			it := &cloud.InstanceType{Requirements: draw(t)}
+			if n := len(types); n > 0 && rapid.Bool().Draw(t, "alike") {
+				it.Requirements = slices.Clone(types[n-1].Requirements)
+				for i := range it.Requirements {
+					if rapid.Bool().Draw(t, "changed") {
+						it.Requirements[i].Operator, it.Requirements[i].Values = corev1.NodeSelectorOpIn, []string{"3"}
+					}
+				}
+			}
+			for range rapid.IntRange(0, 2).Draw(t, "offerings") {
+				it.Offerings = append(it.Offerings, cloud.Offering{Requirements: draw(t)})
+			}
+			types = append(types, it)
+		}
+		for i, got := range ingest.New(rules).Catalog(types) {
+			if want := cloud.Requirements(types[i].Requirements, rules); !got.Requirements.Equal(want) {
+				t.Errorf("type %d says %s, want %s", i, got.Requirements, want)
+			}
+			for j, o := range got.Offerings {
+				if want := cloud.Requirements(types[i].Offerings[j].Requirements, rules); !o.Requirements.Equal(want) {
+					t.Errorf("offering %d of type %d says %s, want %s", j, i, o.Requirements, want)
+				}
+			}
+		}
+	})
 }
 
 func BenchmarkCatalog(b *testing.B) {

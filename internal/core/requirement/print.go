@@ -44,19 +44,23 @@ type Entry struct {
 
 // Entries renders r in API form: one entry, or several when bounds and exclusions have to be said together. Bounds are
 // always written inclusively (Gte, Lte).
-func (r Requirement) Entries() []Entry {
-	var out []Entry
-	add := func(op Operator, values ...string) {
-		out = append(out, Entry{Key: r.Key, Operator: op, Values: values, MinValues: r.MinValues})
-	}
+func (r Requirement) Entries() []Entry { return r.AppendEntries(nil) }
+
+// AppendEntries appends what Entries renders.
+func (r Requirement) AppendEntries(out []Entry) []Entry {
+	bounded := false
 	if r.bounds.hasLow {
-		add(Gte, strconv.FormatInt(r.bounds.low, 10))
+		out, bounded = append(out, r.bound(Gte, r.bounds.low)), true
 	}
 	if r.bounds.hasHigh {
-		add(Lte, strconv.FormatInt(r.bounds.high, 10))
+		out, bounded = append(out, r.bound(Lte, r.bounds.high)), true
 	}
-	if len(out) == 0 || len(r.values) > 0 {
-		add(r.Operator(), r.values...)
+	if !bounded || len(r.values) > 0 {
+		out = append(out, Entry{Key: r.Key, Operator: r.Operator(), Values: r.values, MinValues: r.MinValues})
 	}
 	return out
+}
+
+func (r Requirement) bound(op Operator, n int64) Entry {
+	return Entry{Key: r.Key, Operator: op, Values: []string{strconv.FormatInt(n, 10)}, MinValues: r.MinValues}
 }
