@@ -82,15 +82,6 @@ func (b bitset) meets(o bitset) bool {
 	return false
 }
 
-func (b bitset) equal(o bitset) bool {
-	for i := range b {
-		if b[i] != o[i] {
-			return false
-		}
-	}
-	return true
-}
-
 // all yields the members in ascending order.
 func (b bitset) all() iter.Seq[int] { return b.from(0) }
 
