@@ -35,9 +35,9 @@ func Of(p solve.Problem, plan solve.Plan) float64 {
 	parts := instances(solve.NewMarket(p, plan))
 	sum := 0.0
 	for _, in := range parts {
-		g := newGenerator(in, effortFor(len(parts)))
+		g := newGenerator(in, effortFor(in, len(parts)))
 		g.run()
-		sum += roundUp(g.proven(), in.menu())
+		sum += roundUp(max(g.proven(), g.lifted()), in.menu())
 	}
 	return sum
 }

@@ -20,9 +20,14 @@ type effort struct {
 	close float64
 }
 
-// effortFor is the effort for one of a number of parts of a market.
-func effortFor(parts int) effort {
-	return effort{weigh: 10_000_000, pivots: 5000, branches: 60, cells: 3_000_000, examine: 20 + 400/parts, close: 1e-3}
+// effortFor is the effort for one of a number of parts of a market. Lots that were lumped together are not worth a close look
+// at whole pods.
+func effortFor(in *instance, parts int) effort {
+	e := effort{weigh: 10_000_000, pivots: 5000, branches: 60, cells: 3_000_000, examine: 20 + 400/parts, close: 1e-3}
+	if len(in.fine) > 0 {
+		e.branches, e.examine = 5, 0
+	}
+	return e
 }
 
 // generator looks for what each pod is worth.

@@ -10,6 +10,8 @@ type instance struct {
 	bins []*bin
 	// supplies are how many bins of a kind there are.
 	supplies []int
+	// fine are the lots before they were lumped together; none if they were not.
+	fine []fineLot
 	// crowd are the nodes when there are too many kinds of them. Some bins stand for them while values are looked for; they
 	// are of middling size, so they prove nothing.
 	crowd []crowded

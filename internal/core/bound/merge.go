@@ -125,9 +125,13 @@ func (m *merger) tightCaps() []tight {
 	return slices.DeleteFunc(all, func(t tight) bool { return t.machines()*loose < machines })
 }
 
-// Each lot is a row of the master program. Above mostLots, lots are lumped together where they may be; above allLots, the
-// smallest are left out.
-const mostLots, allLots = 300, 600
+const (
+	// mostLots is how many lots are taken as they are: each is a row of the master program. If there are more, they are
+	// lumped together into lumpedLots, where they may be.
+	mostLots, lumpedLots = 300, 150
+	// allLots is the number of lots above which the smallest are left out.
+	allLots = 600
+)
 
 // mergeLots makes lots one that need the same, demand the same and are capped alike.
 func (m *merger) mergeLots() {
@@ -194,7 +198,7 @@ func (m *merger) lump() {
 	}
 	var lots []lot
 	var demandOf []int
-	for _, members := range cluster(points, weights, groups, mostLots) {
+	for _, members := range cluster(points, weights, groups, lumpedLots) {
 		sum := lot{need: slices.Clone(points[members[0]]), caps: m.out.lots[members[0]].caps}
 		for _, n := range members {
 			for k, a := range points[n] {
@@ -202,6 +206,7 @@ func (m *merger) lump() {
 			}
 			sum.pods += m.out.lots[n].pods
 			sum.most += m.out.lots[n].most
+			m.out.fine = append(m.out.fine, fineLot{need: points[n], pods: m.out.lots[n].pods, lot: len(lots)})
 		}
 		lots = append(lots, sum)
 		demandOf = append(demandOf, m.demandOf[members[0]])
@@ -235,6 +240,7 @@ func (m *merger) drop() {
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(size(j), size(i)) })
 	kept := order[:allLots]
 	slices.Sort(kept)
+	m.out.fine = nil // their lots get other numbers
 	var lots []lot
 	var demandOf []int
 	for _, n := range kept {
