@@ -254,8 +254,10 @@ func TestPartsThatShareNothingAreApart(t *testing.T) {
 		Lots:    []solve.Lot{{Requests: need, Pods: 1}, {Requests: need, Pods: 1, Demand: 1}, {Requests: need, Pods: 1, Demand: 2}, {Requests: need, Pods: 1, Demand: 3}},
 		Accepts: []solve.Accepts{{true, false, false, false}, {false, true, true, false}, {false, false, false, true}},
 		Machines: []solve.Machine{
-			{Price: 1, Room: need, Accepts: 0, Supply: -1}, {Price: 1, Room: need, Accepts: 1, Supply: -1},
-			{Price: 1, Room: need, Accepts: 2, Supply: 0}, {Price: 2, Room: need, Accepts: 2, Supply: -1},
+			{Price: 1, Room: need, Accepts: 0, Supply: -1},
+			{Price: 1, Room: need, Accepts: 1, Supply: -1},
+			{Price: 1, Room: need, Accepts: 2, Supply: 0},
+			{Price: 2, Room: need, Accepts: 2, Supply: -1},
 			{Price: 3, Room: need, Accepts: 0, Supply: -1},
 		},
 		Supplies: []int{1},
