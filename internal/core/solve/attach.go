@@ -10,13 +10,22 @@ import (
 // Most nodes are never asked about volumes, so what bound pods use is counted with the first question.
 type attachments struct {
 	node *model.Node
-	used *volume.Attached
+	// expected is what nodes of its type take, for as long as the node itself has not said so.
+	expected volume.Limits
+	used     *volume.Attached
+}
+
+func (a *attachments) limits() volume.Limits {
+	if a.node.Attachable != nil {
+		return a.node.Attachable
+	}
+	return a.expected
 }
 
 // fits is how many of pods, in order, can be added before one of them brings a volume of a driver that is at its limit.
 // Pods that share a claim count it once, and only drivers that get a new volume can refuse.
 func (a *attachments) fits(pods []*model.Pod) int {
-	if len(a.node.Attachable) == 0 {
+	if len(a.limits()) == 0 {
 		return len(pods)
 	}
 	var with volume.Attached
@@ -28,7 +37,7 @@ func (a *attachments) fits(pods []*model.Pod) int {
 		if !cloned {
 			with, cloned = a.count().Clone(), true
 		}
-		if !with.Allows(p.Attachments, a.node.Attachable) {
+		if !with.Allows(p.Attachments, a.limits()) {
 			return i
 		}
 		with.Add(p.Attachments)
@@ -38,7 +47,7 @@ func (a *attachments) fits(pods []*model.Pod) int {
 
 // add attaches the volumes of pods.
 func (a *attachments) add(pods []*model.Pod) {
-	if len(a.node.Attachable) == 0 {
+	if len(a.limits()) == 0 {
 		return
 	}
 	for _, p := range pods {
@@ -57,4 +66,50 @@ func (a *attachments) count() *volume.Attached {
 		}
 	}
 	return a.used
+}
+
+// expectAttachable gives nodes of ours that have not said yet what they can attach the limits of their instance type.
+// Source: scheduling specification, volume limits.
+func (s *solver) expectAttachable() {
+	types := map[string]map[string]volume.Limits{}
+	for _, pool := range s.problem.Pools {
+		for _, it := range pool.Catalog {
+			if len(it.Attachable) == 0 {
+				continue
+			}
+			if types[pool.Name] == nil {
+				types[pool.Name] = map[string]volume.Limits{}
+			}
+			types[pool.Name][it.Name] = it.Attachable
+		}
+	}
+	for _, t := range s.targets.list {
+		if t.node.Managed && t.node.Attachable == nil {
+			t.volumes.expected = types[t.node.Pool][t.node.Labels[instanceTypeKey]]
+		}
+	}
+}
+
+// attaches reports whether slots for volumes may decide how many pods of the class a new machine of the pool takes.
+func (t *template) attaches(c *class) bool { return t.slotted && len(c.shape.Drivers) > 0 }
+
+// attaching narrows the candidates of cl to those that can attach the volumes of one more pod.
+func (cl *claim) attaching(p *model.Pod) bitset {
+	out := newBitset(cl.t.columns.len())
+	for column := range cl.mask.all() {
+		if cl.volumes.Allows(p.Attachments, cl.t.columns.types[cl.t.columns.owner[column]].Attachable) {
+			out.set(column)
+		}
+	}
+	return out
+}
+
+// offerOne is the offer for a single pod whose volumes need slots.
+func (s *solver) offerOne(cl *claim, number int, c *class, forms []*conjunction, p *model.Pod) offer {
+	trial := *cl
+	trial.mask = cl.attaching(p)
+	if trial.mask.empty() {
+		return offer{}
+	}
+	return s.offer(&trial, number, c, forms, 1)
 }

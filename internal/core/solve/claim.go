@@ -7,6 +7,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/device"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/volume"
 )
 
 // claim is a machine to be asked for that is still being filled.
@@ -22,6 +23,8 @@ type claim struct {
 	fills []fill
 	// ports are those that its pods claim.
 	ports []model.HostPort
+	// volumes are those that its pods will have attached; counted where a pool's machines have few slots.
+	volumes volume.Attached
 	// lowered are demands for distinct values, by key, that the claim need not meet in full.
 	lowered map[int]int
 	// held are the reservations that the claim may be launched from.
@@ -158,6 +161,11 @@ func (cl *claim) put(c *class, st *stage, o offer, pods []*model.Pod) {
 		cl.fills = append(cl.fills, fill{c, st, o.form, pods})
 	}
 	cl.ports = append(cl.ports, c.shape.HostPorts...)
+	if cl.t.attaches(c) {
+		for _, p := range pods {
+			cl.volumes.Add(p.Attachments)
+		}
+	}
 	cl.measure()
 }
 

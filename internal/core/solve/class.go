@@ -117,6 +117,10 @@ func (cs *classes) of(p *model.Pod) *class {
 			c.bound = true
 		}
 	}
+	for _, reach := range p.Shape.Reach {
+		// Labels that only volumes ask for need a number before the labels of nodes are read.
+		cs.intern(reach)
+	}
 	cs.ladder(c)
 	cs.byAsk[key] = c
 	return c

@@ -251,23 +251,39 @@ func (s *solver) joinOf(t *template, sp *spot, c *class, st *stage, o option, po
 // admit puts as many of the pods into an open claim as it takes.
 func (s *solver) admit(c *class, st *stage, o option, number int, pods []*model.Pod) int {
 	cl := s.claims[number]
-	machine := len(s.targets.list) + number
-	n := min(len(pods), c.hostRoom(st, machine))
-	if n == 0 {
-		return 0
+	machine, admitted := len(s.targets.list)+number, 0
+	for admitted < len(pods) {
+		n := min(len(pods)-admitted, c.hostRoom(st, machine))
+		if n == 0 {
+			break
+		}
+		var got offer
+		if cl.t.attaches(c) {
+			got = s.offerOne(cl, number, c, o.forms, pods[admitted])
+		} else {
+			got = s.offer(cl, number, c, o.forms, n)
+		}
+		if got.pods == 0 {
+			break
+		}
+		s.fill(cl, number, c, st, got, pods[admitted:admitted+got.pods])
+		admitted += got.pods
+		if !cl.t.attaches(c) {
+			break
+		}
 	}
-	got := s.offer(cl, number, c, o.forms, n)
-	if got.pods == 0 {
-		return 0
-	}
-	cl.put(c, st, got, pods[:got.pods])
+	return admitted
+}
+
+// fill takes an offer up.
+func (s *solver) fill(cl *claim, number int, c *class, st *stage, got offer, pods []*model.Pod) {
+	cl.put(c, st, got, pods)
 	s.settleDevices(cl, number, got)
 	cl.t.limits.charge(cl)
 	cl.t.reservations.update(cl)
 	if c.counted() {
 		s.record(c, s.claimSite(number), got.pods)
 	}
-	return got.pods
 }
 
 // launch opens claims of one pool for pods and returns the rest.
@@ -285,7 +301,7 @@ func (s *solver) launch(t *template, number int, c *class, st *stage, o option, 
 			break
 		}
 		pods, want = pods[got.pods:], want-got.pods
-		if len(c.stages) > 1 {
+		if len(c.stages) > 1 || t.attaches(c) {
 			// What was opened may take pods that have to give up a wish for it.
 			break
 		}
@@ -297,20 +313,19 @@ func (s *solver) tryLaunch(t *template, c *class, st *stage, o option, pods []*m
 	if t.limits.exhausted() {
 		return offer{}
 	}
-	machine := len(s.targets.list) + len(s.claims)
+	number := len(s.claims)
 	cl := t.open(t.within(t.states[t.root].mask))
-	got := s.offer(cl, len(s.claims), c, o.forms, min(len(pods), c.hostRoom(st, machine)))
+	var got offer
+	if t.attaches(c) {
+		got = s.offerOne(cl, number, c, o.forms, pods[0])
+	} else {
+		got = s.offer(cl, number, c, o.forms, min(len(pods), c.hostRoom(st, len(s.targets.list)+number)))
+	}
 	if got.pods == 0 {
 		return got
 	}
-	cl.put(c, st, got, pods[:got.pods])
-	s.settleDevices(cl, len(s.claims), got)
-	cl.t.limits.charge(cl)
-	cl.t.reservations.update(cl)
-	t.roster.add(len(s.claims), cl.slack)
 	s.claims = append(s.claims, cl)
-	if c.counted() {
-		s.record(c, s.claimSite(len(s.claims)-1), got.pods)
-	}
+	s.fill(cl, number, c, st, got, pods[:got.pods])
+	t.roster.add(number, cl.slack)
 	return got
 }

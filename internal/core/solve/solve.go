@@ -103,6 +103,7 @@ func compile(p Problem) *solver {
 	newReservations(p, s.templates)
 	s.targets = newTargets(p.Nodes, u)
 	s.targets.reserveDaemons(daemons)
+	s.expectAttachable()
 	s.expect()
 	s.seed()
 	return s

@@ -3,6 +3,7 @@ package solve
 import (
 	"slices"
 
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
@@ -49,6 +50,8 @@ type template struct {
 	// number is the template's place in the order of trial, roster its open claims.
 	number int
 	roster roster
+	// slotted is set when some instance type says how many volumes its machines can attach.
+	slotted bool
 	// bestEffort lets claims be opened that keep fewer distinct values than the pool demands.
 	bestEffort   bool
 	reservations *reservations
@@ -63,6 +66,7 @@ type template struct {
 
 func newTemplate(pool *model.Pool, cols *columns, u *universe, daemons []*class) *template {
 	t := &template{pool: pool, columns: cols, u: u, byTerms: map[string]stateID{}, defined: map[int]bool{}, scratch: newBitset(cols.len())}
+	t.slotted = slices.ContainsFunc(cols.types, func(it *catalog.InstanceType) bool { return len(it.Attachable) > 0 })
 	t.root = t.rootState()
 	t.reserveDaemons(daemons)
 	return t

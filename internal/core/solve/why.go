@@ -160,7 +160,7 @@ func (t *template) conflict(from stateID, c *conjunction) reason.Reason {
 	for _, w := range c.terms {
 		k, have := t.u.keys[w.key], root.get(w.key)
 		switch {
-		case have == undefined && !k.wellKnown && !k.sets[w.set].AllowsAbsence():
+		case !t.defined[w.key] && !k.wellKnown && !k.sets[w.set].AllowsAbsence():
 			found := requirement.Conflict{Key: k.name, Undefined: true, Want: k.sets[w.set]}
 			return reason.Reason{Code: reason.LabelUndefined, Conflict: found, Hint: t.hint(k.name)}
 		case have != undefined && contradicting == nil && !k.join(have, w.set).overlap:
