@@ -105,3 +105,19 @@ func TestOnlyDaemonSetsThatExistAreKnown_L387(t *testing.T) {
 		t.Errorf("%d DaemonSets after it was deleted", n)
 	}
 }
+
+// TestADaemonSetWithABrokenSelectorIsStillCounted_L164: whose pods are its own is said by the pods.
+func TestADaemonSetWithABrokenSelectorIsStillCounted_L164(t *testing.T) {
+	s := newStore()
+	broken := daemonSet("set", "1")
+	broken.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}
+	s.UpdateDaemonSet(broken)
+	fine := daemonSet("fine", "3")
+	fine.Name = "fine"
+	s.UpdateDaemonSet(fine)
+	s.ObserveDaemonPod(daemonPod("a", "set", "2", 5))
+	sets := s.Snapshot().DaemonSets.Sorted()
+	if len(sets) != 2 || sets[0].Shape.Requests.At(coreresource.CPU) != 2000 || sets[1].Shape.Requests.At(coreresource.CPU) != 3000 {
+		t.Errorf("DaemonSets %+v, want both, one as its pod says", sets)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
 // TestAStaticClaimIsItsTemplate_L352 holds every field of the template against the claim.
@@ -83,5 +84,21 @@ func TestAStaticClaimTakesTheDefaultGracePeriodOnlyWithoutItsOwn(t *testing.T) {
 	pool.Spec.Template.Spec.TerminationGracePeriod = &metav1.Duration{Duration: time.Hour}
 	if got := New(v1.CoreLabelRules()).StaticNodeClaim(pool, fallback).Spec.TerminationGracePeriod; got.Duration != time.Hour {
 		t.Errorf("grace period %v, want the template's", got)
+	}
+}
+
+func TestTheGracePeriodOfAClaim_L217(t *testing.T) {
+	hour, minute := &metav1.Duration{Duration: time.Hour}, &metav1.Duration{Duration: time.Minute}
+	for name, c := range map[string]struct{ pool, provider, want *metav1.Duration }{
+		"that of the pool":     {hour, minute, hour},
+		"that of the provider": {nil, minute, minute},
+		"none":                 {nil, nil, nil},
+	} {
+		pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
+		pool.Spec.Template.Spec.TerminationGracePeriod = c.pool
+		got := New(v1.CoreLabelRules()).NodeClaim(pool, solve.Claim{Pool: "p"}, c.provider).Spec.TerminationGracePeriod
+		if (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
 	}
 }

@@ -69,3 +69,29 @@ func workloadPod(workload, n int) *corev1.Pod {
 		},
 	}
 }
+
+func TestEveryWellKnownLabelMayBeSelected_L025(t *testing.T) {
+	rules := v1.CoreLabelRules().With([]string{"cloud.test/family"}, []string{"cloud.test"})
+	values := map[string]string{v1.CapacityTypeLabelKey: v1.CapacityTypeSpot}
+	pending := func() *corev1.Pod {
+		return &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		}}}}
+	}
+	for key := range rules.WellKnown {
+		value := values[key]
+		if value == "" {
+			value = "x"
+		}
+		pod := pending()
+		pod.Spec.NodeSelector = map[string]string{key: value}
+		if why := ingest.New(rules).Pod(pod).Rejected; why != "" {
+			t.Errorf("selecting %s is refused: %s", key, why)
+		}
+	}
+	pod := pending()
+	pod.Spec.NodeSelector = map[string]string{"cloud.test/other": "x"}
+	if ingest.New(rules).Pod(pod).Rejected == "" {
+		t.Error("a label beside them in the provider's domain may be selected")
+	}
+}
