@@ -61,7 +61,7 @@ internal/snapshot < API, internal/manifest
 
 # floor 4: what is
 internal/cluster < API, CORE, cloud, internal/ingest, internal/observe
-internal/simulation < API, CORE, cloud, internal/ingest, internal/overlay, internal/cluster
+internal/simulation < API, CORE, cloud, internal/ingest, internal/overlay, internal/cluster, internal/buffer
 internal/simulation/report < API, CORE, internal/simulation
 
 # floor 5: what happens

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
+	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -67,6 +68,9 @@ type Result struct {
 	Idle []IdlePod
 	// LeftOut are overlays that are not in force.
 	LeftOut []OverlayLeftOut
+	// Kept are the buffers whose virtual pods take part, Unkept those that have none; each by name.
+	Kept   []KeptBuffer
+	Unkept []UnkeptBuffer
 
 	owners    map[string]Owner // by pod UID
 	templates map[string]map[string]string
@@ -87,6 +91,7 @@ func Run(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Optio
 	if opts.MaxInstanceTypes == 0 {
 		opts.MaxInstanceTypes = c.MaxInstanceTypes
 	}
+	kept, unkept := w.keepBuffers(ctx)
 	batch := w.translator.Batch(w.snapshot(opts), solve.Options{
 		IgnorePreferences: opts.IgnorePreferences,
 		MaxInstanceTypes:  opts.MaxInstanceTypes,
@@ -111,8 +116,15 @@ func Run(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Optio
 		Skipped:   w.skipped,
 		Idle:      w.idle(),
 		LeftOut:   leftOut,
+		Kept:      kept,
+		Unkept:    unkept,
 		owners:    w.owners(),
 		templates: map[string]map[string]string{},
+	}
+	for _, b := range kept {
+		for _, pod := range b.Pods {
+			r.owners[pod.UID] = b.Owner
+		}
 	}
 	for _, claim := range r.Plan.Claims {
 		pool := w.pools[claim.Pool]
@@ -141,7 +153,10 @@ type world struct {
 	deployments map[types.UID]bool
 	budgets     []policyv1.PodDisruptionBudget
 	overlays    []*v1alpha1.NodeOverlay
-	skipped     []SkippedPool
+	buffers     []*v1beta1.CapacityBuffer
+	// referred is what buffers may refer to.
+	referred shelf
+	skipped  []SkippedPool
 }
 
 func gather(objects []client.Object, c cloud.Cloud, opts Options) *world {
@@ -156,6 +171,7 @@ func gather(objects []client.Object, c cloud.Cloud, opts Options) *world {
 		pools:       map[string]*v1.NodePool{},
 		classes:     map[string]cloud.NodeClassObject{},
 		deployments: map[types.UID]bool{},
+		referred:    shelf{},
 	}
 	// The order of objects in files says nothing; resource names and the newest daemon pod must not depend on it.
 	sorted := slices.Clone(objects)
@@ -197,6 +213,10 @@ func (w *world) add(o client.Object) {
 		w.pools[o.Name] = o.DeepCopy()
 	case *v1alpha1.NodeOverlay:
 		w.overlays = append(w.overlays, o)
+	case *v1beta1.CapacityBuffer:
+		w.buffers = append(w.buffers, o)
+	case *corev1.PodTemplate:
+		w.referred.add(o)
 	case *v1.NodeClaim:
 		w.store.UpdateNodeClaim(o)
 	case *corev1.Node:
@@ -223,11 +243,14 @@ func (w *world) add(o client.Object) {
 		w.store.UpdateResourceClaim(o)
 	case *appsv1.Deployment:
 		w.deployments[o.UID] = true
+		w.referred.add(o)
 		// Its pods were unrolled without a ReplicaSet in between.
 		w.store.UpdateOwner(o, ingest.Owner{Selector: o.Spec.Selector})
 	case *appsv1.ReplicaSet:
+		w.referred.add(o)
 		w.store.UpdateOwner(o, ingest.Owner{Selector: o.Spec.Selector})
 	case *appsv1.StatefulSet:
+		w.referred.add(o)
 		w.store.UpdateOwner(o, ingest.Owner{Selector: o.Spec.Selector})
 	case *corev1.ReplicationController:
 		w.store.UpdateOwner(o, ingest.ReplicationController(o))

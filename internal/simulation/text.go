@@ -59,6 +59,9 @@ func (r Result) Text() string {
 	for _, o := range r.LeftOut {
 		fmt.Fprintf(&b, "leave out %s: %s\n", o.Name, o.Why)
 	}
+	for _, u := range r.Unkept {
+		fmt.Fprintf(&b, "leave out %s: %s\n", u.Owner, u.Why)
+	}
 	fmt.Fprintf(&b, "total %s, $%.4f/h\n", plural(len(r.Plan.Claims), "node"), r.Plan.Price())
 	return b.String()
 }

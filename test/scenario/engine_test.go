@@ -180,6 +180,9 @@ func deepCopies(objects []client.Object) []client.Object {
 func subject(t *testing.T, objects []client.Object, c cloud.Cloud, r simulation.Result) check.Subject {
 	t.Helper()
 	s := check.Subject{Objects: objects, Types: map[string][]*cloud.InstanceType{}, WellKnown: c.Labels.WellKnown}
+	for _, k := range r.Kept {
+		s.Objects = append(slices.Clip(s.Objects), k.Objects()...)
+	}
 	provider := simulation.Corrected(context.Background(), objects, c)
 	for _, o := range objects {
 		pool, ok := o.(*v1.NodePool)

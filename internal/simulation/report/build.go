@@ -178,6 +178,12 @@ func (b builder) notes(r Report, extras Extras) []string {
 		}
 		out = append(out, fmt.Sprintf("NodeOverlay %q is not in force: %s", o.Name, why))
 	}
+	for _, k := range b.Kept {
+		out = append(out, fmt.Sprintf("CapacityBuffer %q keeps room: its %d virtual pods are among the pods and come after all others", k.Owner, len(k.Pods)))
+	}
+	for _, u := range b.Unkept {
+		out = append(out, fmt.Sprintf("CapacityBuffer %q keeps no room: %s", u.Owner, u.Why))
+	}
 	if len(b.Problem.Pools)+len(b.Skipped) == 0 {
 		out = append(out, "no NodePool is described, so no node can be launched")
 	}

@@ -1,0 +1,88 @@
+package simulation
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
+	"github.com/karpenter-anew/karpenter/internal/buffer"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+// KeptBuffer is a CapacityBuffer with what it keeps room for.
+type KeptBuffer struct {
+	Owner Owner
+	Pods  []*model.Pod
+	first *corev1.Pod
+}
+
+// UnkeptBuffer is a CapacityBuffer that keeps no room, and why.
+type UnkeptBuffer struct {
+	Owner Owner
+	Why   string
+}
+
+// Objects are the virtual pods as objects. No cluster ever holds them.
+func (k KeptBuffer) Objects() []client.Object {
+	out := make([]client.Object, len(k.Pods))
+	for i, p := range k.Pods {
+		pod := k.first.DeepCopy()
+		pod.Name, pod.UID = p.Name, types.UID(p.UID)
+		out[i] = pod
+	}
+	return out
+}
+
+// shelf finds objects that buffers refer to.
+type shelf map[string]client.Object
+
+func slot(o client.Object, namespace, name string) string {
+	return fmt.Sprintf("%T/%s/%s", o, namespace, name)
+}
+
+func (s shelf) add(o client.Object) { s[slot(o, o.GetNamespace(), o.GetName())] = o }
+
+// Get implements buffer.Getter.
+func (s shelf) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	found, ok := s[slot(into, key.Namespace, key.Name)]
+	if !ok {
+		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+	}
+	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(found).Elem())
+	return nil
+}
+
+// keepBuffers puts the virtual pods of every buffer into the picture.
+func (w *world) keepBuffers(ctx context.Context) (kept []KeptBuffer, unkept []UnkeptBuffer) {
+	slices.SortFunc(w.buffers, func(a, b *v1beta1.CapacityBuffer) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	for _, b := range w.buffers {
+		owner := Owner{Kind: "CapacityBuffer", Namespace: b.Namespace, Name: b.Name}
+		chunk, failure := buffer.Resolve(ctx, buffer.Source{Templates: w.referred, Workloads: w.referred}, b)
+		if failure != nil {
+			unkept = append(unkept, UnkeptBuffer{owner, failure.Error()})
+			continue
+		}
+		first := buffer.Pod(b, chunk.Template, time.Time{})
+		replicas := buffer.Replicas(b.Spec, chunk, buffer.Requests(first))
+		if replicas == 0 {
+			unkept = append(unkept, UnkeptBuffer{owner, "it comes to no pod"})
+			continue
+		}
+		pods := buffer.Pods(w.translator, b, first, replicas)
+		w.store.PutBuffer(owner.Namespace+"/"+owner.Name, pods)
+		kept = append(kept, KeptBuffer{Owner: owner, Pods: pods, first: first})
+	}
+	return kept, unkept
+}
