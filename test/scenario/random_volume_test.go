@@ -82,7 +82,7 @@ func drawVolume(t *rapid.T, name string) *corev1.PersistentVolume {
 	}
 	var terms []corev1.NodeSelectorTerm
 	for range rapid.IntRange(0, 2).Draw(t, "terms of the volume") {
-		keys := []string{corev1.LabelTopologyZone, corev1.LabelTopologyZone, corev1.LabelArchStable}
+		keys := []string{corev1.LabelTopologyZone, corev1.LabelTopologyZone, corev1.LabelArchStable, teamLabel}
 		term := corev1.NodeSelectorTerm{MatchExpressions: drawExpressions(t, keys)}
 		if rapid.IntRange(0, 4).Draw(t, "names a host") == 0 {
 			term.MatchExpressions = append(term.MatchExpressions, corev1.NodeSelectorRequirement{
