@@ -61,7 +61,7 @@ internal/snapshot < API, internal/manifest
 
 # floor 4: what is
 internal/cluster < API, CORE, cloud, internal/ingest, internal/observe
-internal/simulation < API, CORE, cloud, internal/ingest, internal/overlay, internal/cluster, internal/buffer
+internal/simulation < API, CORE, cloud, internal/ingest, internal/manifest, internal/overlay, internal/cluster, internal/buffer
 internal/simulation/report < API, CORE, internal/simulation
 
 # floor 5: what happens
@@ -83,7 +83,7 @@ CONTROLLERS = internal/controller/...
 internal/operator < API, cloud, internal/observe, internal/options, internal/ingest, internal/overlay, internal/cluster, CONTROLLERS
 
 # floor 7: the binary, the only importer of adapters
-cmd/karpenter < API, cloud, cloud/kwok, internal/observe, internal/options, internal/operator, internal/manifest, internal/simulation, internal/simulation/report
+cmd/karpenter < API, cloud, cloud/kwok, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report
 
 # stories and tools beside the product
 test/scenario/... < API, CORE, cloud, cloud/kwok, internal/ingest, internal/manifest, internal/simulation, test/scenario/...

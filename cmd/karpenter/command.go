@@ -36,6 +36,7 @@ func (e codedError) Unwrap() error { return e.error }
 type commandLine struct {
 	Controller controllerCommand `cmd:"" help:"Run the controllers against a cluster. This is what a cluster runs."`
 	Simulate   simulateCommand   `cmd:"" help:"Show what Karpenter would do about the objects in files. Needs no cluster."`
+	Snapshot   snapshotCommand   `cmd:"" help:"Take down what a cluster holds, for a simulation elsewhere."`
 	Version    versionCommand    `cmd:"" help:"Print the version and exit."`
 }
 

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/alecthomas/kong"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/crds"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -14,13 +16,15 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 	"github.com/karpenter-anew/karpenter/internal/simulation/report"
+	"github.com/karpenter-anew/karpenter/internal/snapshot"
 )
 
 // simulateCommand shows what would be done about objects in files.
 type simulateCommand struct {
-	Files  pathList      `name:"filename" short:"f" placeholder:"FILE_OR_DIR" help:"File or directory with manifests, - for standard input. Can be given several times."`
-	More   []string      `arg:"" optional:"" name:"file_or_dir" help:"More of them, so that -f *.yaml works."`
-	Output report.Format `name:"output" short:"o" enum:"table,json,yaml" default:"table" placeholder:"FORMAT" help:"table, json or yaml (${default})."`
+	Files    pathList      `name:"filename" short:"f" placeholder:"FILE_OR_DIR" help:"File or directory with manifests, - for standard input. Can be given several times."`
+	More     []string      `arg:"" optional:"" name:"file_or_dir" help:"More of them, so that -f *.yaml works."`
+	Snapshot string        `name:"snapshot" placeholder:"FILE" help:"What a cluster holds, from karpenter snapshot; - for standard input. Files are applied to it."`
+	Output   report.Format `name:"output" short:"o" enum:"table,json,yaml" default:"table" placeholder:"FORMAT" help:"table, json or yaml (${default})."`
 
 	PreferencePolicy  options.PreferencePolicy `name:"preference-policy" envvar:"PREFERENCE_POLICY" default:"Respect" help:"Whether soft affinities count: Respect or Ignore."`
 	MinValuesPolicy   options.MinValuesPolicy  `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
@@ -47,7 +51,8 @@ func (p *pathList) Decode(ctx *kong.DecodeContext) error {
 // Help is shown above the flags.
 func (*simulateCommand) Help() string {
 	return "Reads NodePools, node classes, pods, workloads (Deployment, ReplicaSet, StatefulSet, DaemonSet, Job), nodes and what belongs to them, and prints " +
-		"the nodes that would be launched, where the pods go, and why pods do not fit. No cluster, no credentials, no network.\n\n" +
+		"the nodes that would be launched, where the pods go, and why pods do not fit. No cluster, no credentials, no network. " +
+		"With --snapshot, they are applied to what a cluster held when karpenter snapshot looked at it.\n\n" +
 		"Exit codes: 0 every pod has a place; 1 bad flag, or failure; 2 the input cannot be used, with file, line and field; 3 pods are left without a place."
 }
 
@@ -57,14 +62,12 @@ func (c *simulateCommand) Run(s streams) error {
 	if err != nil {
 		return err
 	}
-	m, err := c.read(s, definitions)
+	in, err := c.read(s, definitions, vendor)
 	if err != nil {
 		return codedError{err, exitUsage}
 	}
-	objects, assumed := simulation.AssumeNodeClasses(manifest.Expand(m.Objects), vendor)
-	objects, storage := simulation.AssumeStorageClasses(objects)
 	// The moment of the question is left at zero: an answer that depends on when it is asked cannot be compared.
-	result, err := simulation.Run(context.Background(), objects, vendor, simulation.Options{
+	result, err := simulation.Run(context.Background(), in.objects, vendor, simulation.Options{
 		IgnorePreferences:   c.PreferencePolicy == options.PreferenceIgnore,
 		BestEffortMinValues: c.MinValuesPolicy == options.MinValuesBestEffort,
 		AllocateDevices:     !c.IgnoreDRARequests,
@@ -73,7 +76,7 @@ func (c *simulateCommand) Run(s streams) error {
 	if err != nil {
 		return err
 	}
-	r := report.Build(result, report.Extras{SkippedObjects: m.Skipped, Assumed: append(assumed, storage...)})
+	r := report.Build(result, in.extras)
 	if err := r.Write(s.out, c.Output); err != nil {
 		return err
 	}
@@ -87,27 +90,49 @@ func (c *simulateCommand) Run(s streams) error {
 	}
 }
 
-// read gathers the objects of all files.
-func (c *simulateCommand) read(s streams, definitions []*apiextensionsv1.CustomResourceDefinition) (manifest.Manifest, error) {
+// input is what a simulation is about.
+type input struct {
+	objects []client.Object
+	extras  report.Extras
+}
+
+// read gathers the objects of all files, and of the cluster that they are applied to. What is missing is assumed, unless
+// there is a cluster to look at.
+func (c *simulateCommand) read(s streams, definitions []*apiextensionsv1.CustomResourceDefinition, vendor cloud.Cloud) (input, error) {
 	paths := append([]string(c.Files), c.More...)
-	if len(paths) == 0 {
-		return manifest.Manifest{}, errors.New("nothing to read: name files or directories with -f, or - for standard input")
+	if len(paths) == 0 && c.Snapshot == "" {
+		return input{}, errors.New("nothing to read: name files or directories with -f, or - for standard input, or a snapshot with --snapshot")
+	}
+	if c.Snapshot == manifest.Stdin && slices.Contains(paths, manifest.Stdin) {
+		return input{}, errors.New("standard input can be read once only, as a file or as the snapshot")
 	}
 	reader, err := manifest.NewReader(definitions)
 	if err != nil {
-		return manifest.Manifest{}, err
+		return input{}, err
+	}
+	var held manifest.Manifest
+	if c.Snapshot != "" {
+		if held, err = snapshot.Read(reader, c.Snapshot, s.in); err != nil {
+			return input{}, err
+		}
 	}
 	m, err := reader.ReadPaths(paths, s.in)
 	if err != nil {
-		return manifest.Manifest{}, err
+		return input{}, err
 	}
-	if len(m.Objects) == 0 {
-		if len(m.Skipped) > 0 {
-			return manifest.Manifest{}, fmt.Errorf("the input holds nothing that has a bearing on scheduling; it begins with %s", m.Skipped[0])
+	skipped := slices.Concat(held.Skipped, m.Skipped)
+	if len(held.Objects)+len(m.Objects) == 0 {
+		if len(skipped) > 0 {
+			return input{}, fmt.Errorf("the input holds nothing that has a bearing on scheduling; it begins with %s", skipped[0])
 		}
-		return manifest.Manifest{}, errors.New("the input holds no objects")
+		return input{}, errors.New("the input holds no objects")
 	}
-	return m, nil
+	if c.Snapshot != "" {
+		return input{simulation.Apply(held.Objects, m.Objects), report.Extras{SkippedObjects: skipped}}, nil
+	}
+	objects, classes := simulation.AssumeNodeClasses(manifest.Expand(m.Objects), vendor)
+	objects, storage := simulation.AssumeStorageClasses(objects)
+	return input{objects, report.Extras{SkippedObjects: skipped, Assumed: append(classes, storage...)}}, nil
 }
 
 // cloud opens the cloud, without a cluster behind it, with the definitions of its kinds.

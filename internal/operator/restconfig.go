@@ -9,6 +9,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
+// RESTConfig finds the API server as the controller does, for the tools beside it. file is a kubeconfig; empty means the
+// usual rules.
+func RESTConfig(file string) (*rest.Config, error) { return restConfig(file) }
+
 // restConfig finds the API server by the rules of kubectl, with the in-cluster configuration before the file in the home directory: the
 // file named by --kubeconfig, the files in $KUBECONFIG, the service account of the pod, ~/.kube/config.
 func restConfig(file string) (*rest.Config, error) {

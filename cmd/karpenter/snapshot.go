@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/internal/manifest"
+	"github.com/karpenter-anew/karpenter/internal/operator"
+	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/snapshot"
+)
+
+// snapshotCommand takes down what a cluster holds.
+type snapshotCommand struct {
+	Kubeconfig string `name:"kubeconfig" placeholder:"FILE" help:"Kubeconfig file; otherwise $KUBECONFIG, then the in-cluster configuration, then ~/.kube/config."`
+	Output     string `name:"output" short:"o" default:"-" placeholder:"FILE" help:"Where to write, compressed if the name ends in .gz; - for standard output (${default})."`
+	Redact     bool   `name:"redact" help:"Replace names, and values of labels that are not known to everybody."`
+
+	CloudProvider options.CloudProvider `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" default:"kwok" help:"Whose labels are known to everybody. Known: ${cloud_providers}."`
+	KWOK          options.KWOK          `embed:""`
+}
+
+// saltSize is the length of the salt for replacements in bytes. It is drawn anew for every snapshot and kept nowhere.
+const saltSize = 32
+
+// Help is shown above the flags.
+func (*snapshotCommand) Help() string {
+	return "Reads NodePools, node classes, NodeClaims, NodeOverlays, CapacityBuffers, nodes, pods, workloads, volumes, devices and what belongs to them, and " +
+		"writes what scheduling looks at as YAML, for karpenter simulate --snapshot. Nothing is changed. Needs the rights to list these kinds; kinds that the " +
+		"cluster does not serve are left out.\n\nSecrets, environment, commands, images and messages are never written. With --redact, names and label values " +
+		"are replaced too, the same by the same, in their order. Keys of labels and taints, names of resources and amounts stay."
+}
+
+// Run implements the subcommand.
+func (c *snapshotCommand) Run(s streams) error {
+	adapter, ok := adapters()[c.CloudProvider]
+	if !ok {
+		return fmt.Errorf("cloud provider %q is not part of this binary", c.CloudProvider)
+	}
+	vendor, err := adapter.New(nil, options.Options{CloudProvider: c.CloudProvider, KWOK: c.KWOK})
+	if err != nil {
+		return fmt.Errorf("opening cloud provider %q: %w", c.CloudProvider, err)
+	}
+	config, err := operator.RESTConfig(c.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	config.UserAgent = "karpenter-snapshot/" + version
+	// Objects are read as they come, so no kind has to be known.
+	cluster, err := client.New(config, client.Options{Scheme: runtime.NewScheme()})
+	if err != nil {
+		return fmt.Errorf("connecting to the API server at %s: %w", config.Host, err)
+	}
+	ctx, stop := untilSignal(context.Background())
+	defer stop()
+	taken, err := snapshot.Capture(ctx, cluster)
+	if err != nil {
+		return fmt.Errorf("reading the cluster at %s: %w", config.Host, err)
+	}
+	if c.Redact {
+		salt := make([]byte, saltSize)
+		if _, err := rand.Read(salt); err != nil {
+			return fmt.Errorf("drawing a salt: %w", err)
+		}
+		if taken, err = taken.Redacted(vendor.Labels, salt); err != nil {
+			return err
+		}
+	}
+	if c.Output == manifest.Stdin {
+		err = taken.Write(s.out)
+	} else {
+		err = taken.Save(c.Output)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the snapshot: %w", err)
+	}
+	return summarize(s.err, taken)
+}
+
+// summarize says what a snapshot holds.
+func summarize(to io.Writer, s snapshot.Snapshot) error {
+	counts := s.Count()
+	parts := make([]string, len(counts))
+	for i, c := range counts {
+		parts[i] = fmt.Sprintf("%d %s", c.Objects, c.Kind)
+	}
+	if len(parts) == 0 {
+		parts = []string{"nothing"}
+	}
+	text := "karpenter snapshot: " + strings.Join(parts, ", ")
+	if len(s.Absent) > 0 {
+		text += "; the cluster does not serve " + strings.Join(s.Absent, ", ")
+	}
+	_, err := fmt.Fprintln(to, text)
+	return err
+}

@@ -1,0 +1,104 @@
+package simulation
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/manifest"
+)
+
+// Apply is what a cluster would hold a moment after manifests were applied to it. What is described anew replaces what was
+// there; a workload gets the pods that it lacks, and keeps those that it has too many. The cluster's own objects stay as
+// they are: its pods were admitted and looked at by others.
+func Apply(cluster, manifests []client.Object) []client.Object {
+	if len(manifests) == 0 {
+		return cluster
+	}
+	described := map[string]bool{}
+	for _, o := range manifests {
+		described[place(o)] = true
+	}
+	var kept, context []client.Object
+	pods := map[Owner]int{}
+	there := map[string]bool{}
+	for _, o := range cluster {
+		switch pod, isPod := o.(*corev1.Pod); {
+		case described[place(o)]:
+		case isPod:
+			kept = append(kept, o)
+			there[place(o)] = true
+			if !podrules.Terminal(pod) {
+				pods[workloadOf(pod)]++
+			}
+		case standsAlone(o):
+			kept = append(kept, o)
+		default: // classes and the like, which manifests may refer to
+			context = append(context, o)
+		}
+	}
+	unrolled := workloads(manifests)
+	for _, o := range manifest.Expand(slices.Concat(context, manifests)) {
+		pod, isPod := o.(*corev1.Pod)
+		if isPod && !described[place(o)] && fromOneOf(unrolled, pod) {
+			owner := workloadOf(pod)
+			if pods[owner] > 0 {
+				pods[owner]--
+				continue
+			}
+			if there[place(o)] {
+				continue
+			}
+		}
+		kept = append(kept, o)
+	}
+	return kept
+}
+
+// place is what an object is called, which no two objects of a cluster share.
+func place(o client.Object) string {
+	return o.GetObjectKind().GroupVersionKind().GroupKind().String() + "/" + o.GetNamespace() + "/" + o.GetName()
+}
+
+// standsAlone reports whether an object of a cluster has no bearing on what manifests turn into. Workloads of a cluster
+// have their pods.
+func standsAlone(o client.Object) bool {
+	switch o.(type) {
+	case *corev1.Node, *v1.NodeClaim, *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *batchv1.Job:
+		return true
+	}
+	return false
+}
+
+// workloadOf names the workload of a pod. A Deployment and a ReplicaSet of the same name are one: pods that are unrolled
+// straight from a Deployment say that they belong to a ReplicaSet.
+func workloadOf(pod *corev1.Pod) Owner {
+	owner := OwnerOf(pod)
+	if owner.Kind == "ReplicaSet" {
+		owner.Kind = "Deployment"
+	}
+	return owner
+}
+
+// workloads are the UIDs of the workloads among objects that are unrolled into pods.
+func workloads(objects []client.Object) map[types.UID]bool {
+	out := map[types.UID]bool{}
+	for _, o := range objects {
+		if standsAlone(o) {
+			out[o.GetUID()] = true
+		}
+	}
+	return out
+}
+
+func fromOneOf(workloads map[types.UID]bool, pod *corev1.Pod) bool {
+	controller := metav1.GetControllerOf(pod)
+	return controller != nil && workloads[controller.UID]
+}
