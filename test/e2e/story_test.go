@@ -163,7 +163,7 @@ const (
 func (p plan) act(o client.Object) int {
 	switch o.GetObjectKind().GroupVersionKind().Kind {
 	case "Pod", "Deployment", "ReplicaSet", "StatefulSet", "Job":
-		if p.settled[o.GetName()] > 0 {
+		if p.settled[simulation.Owner{Namespace: o.GetNamespace(), Name: o.GetName()}.String()] > 0 {
 			return actSettled
 		}
 		return actPods
