@@ -179,7 +179,7 @@ func (b builder) notes(r Report, extras Extras) []string {
 		out = append(out, fmt.Sprintf("NodeOverlay %q is not in force: %s", o.Name, why))
 	}
 	for _, k := range b.Kept {
-		out = append(out, fmt.Sprintf("CapacityBuffer %q keeps room: its %d virtual pods are among the pods and come after all others", k.Owner, len(k.Pods)))
+		out = append(out, fmt.Sprintf("CapacityBuffer %q keeps room for pods to come: %d of those below, placed after all others", k.Owner, len(k.Pods)))
 	}
 	for _, u := range b.Unkept {
 		out = append(out, fmt.Sprintf("CapacityBuffer %q keeps no room: %s", u.Owner, u.Why))
