@@ -148,7 +148,7 @@ func TestTriggersAndTheirPods_L344(t *testing.T) {
 	w.look(b, 30*time.Second)
 	w.wantTriggers("b-uid", "b-uid")
 
-	t.Run("a status that somebody else has written is written again a second later", func(t *testing.T) {
+	t.Run("a status that somebody else has written is written again a second later", func(*testing.T) {
 		looptest.Change(w.World, b, func(b *v1beta1.CapacityBuffer) { b.Spec.Replicas = new(int32(2)) })
 		for _, err := range []error{looptest.Conflict(), looptest.NotFound()} {
 			w.Fail = looptest.Always("patch-status", &v1beta1.CapacityBuffer{}, err)
@@ -180,7 +180,7 @@ func TestTriggersAndTheirPods_L344(t *testing.T) {
 			t.Errorf("the node still keeps room for %d", n.Headroom)
 		}
 	})
-	t.Run("a buffer that is being deleted is forgotten", func(t *testing.T) {
+	t.Run("a buffer that is being deleted is forgotten", func(*testing.T) {
 		going := bufferOf("going", ofTemplate("web", 1), func(b *v1beta1.CapacityBuffer) { b.Finalizers = []string{"test/keep"} })
 		w.Add(going)
 		w.look(going, 30*time.Second)
