@@ -27,6 +27,11 @@ func TestBothSidesAnswerEveryCase(t *testing.T) {
 		if r.Ours.Unplaced != 0 {
 			t.Errorf("case %s: we leave %d pods", c.Name, r.Ours.Unplaced)
 		}
+		for _, gap := range []*float64{r.OursGap, r.PeerGap} {
+			if gap != nil && *gap < -1e-9 {
+				t.Errorf("case %s: somebody pays %.4f less than the lower bound of %v: %+v", c.Name, -*gap, r.Ours.LowerBound, r)
+			}
+		}
 		if r.Peer == nil != c.OursOnly || r.Peer != nil && r.Peer.Unplaced != 0 {
 			t.Errorf("case %s: the peer's score is %+v", c.Name, r.Peer)
 		}

@@ -25,6 +25,10 @@ type row struct {
 	Speedup float64 `json:"speedup"`
 	Thrift  float64 `json:"allocationRatio"`
 	Price   float64 `json:"priceRatio"`
+	// OursGap and PeerGap are the parts of each side's dollars by which it is above the lower bound that ours proves: it is
+	// not known whether they could be saved. Nil where there is no bound for the pods that the side placed.
+	OursGap *float64 `json:"oursGap,omitempty"`
+	PeerGap *float64 `json:"peerGap,omitempty"`
 	// OursGrowth and PeerGrowth say what twice the pods cost, judged by the size before; nil for the first size of a case.
 	OursGrowth *growth `json:"oursPerDoubling,omitempty"`
 	PeerGrowth *growth `json:"peerPerDoubling,omitempty"`
@@ -37,14 +41,28 @@ type growth struct {
 }
 
 func (r *row) compare() {
-	if r.Ours == nil || r.Peer == nil {
+	if r.Ours == nil {
 		return
 	}
+	r.OursGap = gap(r.Ours, r.Ours)
+	if r.Peer == nil {
+		return
+	}
+	r.PeerGap = gap(r.Ours, r.Peer)
 	r.Speedup = r.Peer.Seconds / r.Ours.Seconds
 	r.Thrift = float64(r.Peer.AllocatedBytes) / float64(r.Ours.AllocatedBytes)
 	if r.Ours.Unplaced == r.Peer.Unplaced && r.Peer.DollarsPerHour > 0 {
 		r.Price = r.Ours.DollarsPerHour / r.Peer.DollarsPerHour
 	}
+}
+
+// gap is the part of what a side pays by which it is above the bound.
+func gap(bound, side *contest.Score) *float64 {
+	if bound.Unplaced != side.Unplaced || side.DollarsPerHour <= 0 {
+		return nil
+	}
+	part := (side.DollarsPerHour - bound.LowerBound) / side.DollarsPerHour
+	return &part
 }
 
 // grow compares r with the size before.
@@ -72,32 +90,39 @@ type table struct {
 }
 
 func newTable(out io.Writer) table {
-	fmt.Fprintf(out, "%-22s %6s %5s %5s  %-4s %9s %9s %8s %7s %14s %6s %11s %8s   %s\n",
-		"case", "pods", "types", "there", "side", "seconds", "CPU s", "MB", "peak MB", "s, MB ×2 pods", "nodes", "$/h", "unplaced",
+	fmt.Fprintf(out, "%-22s %6s %5s %5s  %-4s %9s %9s %8s %7s %14s %6s %11s %11s %7s %8s   %s\n",
+		"case", "pods", "types", "there", "side", "seconds", "CPU s", "MB", "peak MB", "s, MB ×2 pods", "nodes", "$/h", "bound $/h", "gap", "unplaced",
 		"ours against the peer's")
 	return table{out}
 }
 
 func (t table) row(r row) {
-	t.side(fmt.Sprintf("%-22s %6d %5d %5d", r.Case, r.Pods, r.Types, r.Existing), "ours", r.Ours, r.OursGrowth, r.verdict())
+	t.side(fmt.Sprintf("%-22s %6d %5d %5d", r.Case, r.Pods, r.Types, r.Existing), "ours", r.Ours, r.OursGrowth, r.OursGap, r.verdict())
 	if r.OursOnly {
 		fmt.Fprintf(t.out, "%-22s %6s %5s %5s  %-4s %9s\n", "", "", "", "", "peer", "–")
 		return
 	}
-	t.side(fmt.Sprintf("%-22s %6s %5s %5s", "", "", "", ""), "peer", r.Peer, r.PeerGrowth, "")
+	t.side(fmt.Sprintf("%-22s %6s %5s %5s", "", "", "", ""), "peer", r.Peer, r.PeerGrowth, r.PeerGap, "")
 }
 
-func (t table) side(label, side string, s *contest.Score, g *growth, verdict string) {
+func (t table) side(label, side string, s *contest.Score, g *growth, gap *float64, verdict string) {
 	if s == nil {
 		return
+	}
+	least, above := "", ""
+	if gap != nil {
+		above = fmt.Sprintf("%.1f %%", 100**gap)
+	}
+	if s.LowerBound > 0 {
+		least = fmt.Sprintf("%.2f", s.LowerBound)
 	}
 	perDoubling := ""
 	if g != nil {
 		perDoubling = fmt.Sprintf("×%.1f ×%.1f", g.Seconds, g.Bytes)
 	}
-	fmt.Fprintf(t.out, "%s  %-4s %9.4f %9.4f %8.1f %7.0f %14s %6d %11.2f %8d   %s\n",
+	fmt.Fprintf(t.out, "%s  %-4s %9.4f %9.4f %8.1f %7.0f %14s %6d %11.2f %11s %7s %8d   %s\n",
 		label, side, s.Seconds, s.CPUSeconds, float64(s.AllocatedBytes)/1e6, float64(s.PeakResident)/1e6, perDoubling, s.Nodes, s.DollarsPerHour,
-		s.Unplaced, verdict)
+		least, above, s.Unplaced, verdict)
 }
 
 func (t table) note(text string) { fmt.Fprintln(t.out, text) }

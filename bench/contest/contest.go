@@ -4,6 +4,7 @@ package contest
 
 import (
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -39,6 +40,10 @@ type Answer struct {
 	Claims []*v1.NodeClaim
 	// Placed is how many pods have a place, on the claims or on nodes that were there.
 	Placed int
+	// LowerBound is dollars an hour that no claims for these pods can undercut, proven by the contestant, and BoundTook how
+	// long that took; 0 when it proves nothing.
+	LowerBound float64
+	BoundTook  time.Duration
 }
 
 // Contestant is a scheduler.

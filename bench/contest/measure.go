@@ -28,6 +28,10 @@ type Score struct {
 	DollarsPerHour float64 `json:"dollarsPerHour"`
 	// Unplaced is how many pods were left without a place.
 	Unplaced int `json:"unplaced"`
+	// LowerBound is dollars an hour that no answer for the same pods can undercut; BoundSeconds is how long it took to prove,
+	// once and beside everything else that is measured. Both are 0 for a contestant that proves nothing.
+	LowerBound   float64 `json:"lowerBoundPerHour"`
+	BoundSeconds float64 `json:"boundSeconds"`
 }
 
 // Effort bounds how often a question is repeated: until Budget is spent, at least once and at most Runs times.
@@ -79,7 +83,10 @@ func judge(in Input, run Run) (Score, error) {
 		return Score{}, err
 	}
 	bill, err := Bill(in, answer)
-	return Score{Nodes: len(answer.Claims), DollarsPerHour: bill, Unplaced: len(in.Pods) - answer.Placed}, err
+	return Score{
+		Nodes: len(answer.Claims), DollarsPerHour: bill, Unplaced: len(in.Pods) - answer.Placed,
+		LowerBound: answer.LowerBound, BoundSeconds: answer.BoundTook.Seconds(),
+	}, err
 }
 
 // cost is what one run took.

@@ -3,12 +3,14 @@ package ours
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/bench/contest"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/core/bound"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/ingest"
 )
@@ -24,12 +26,19 @@ func Contestant() contest.Contestant {
 }
 
 type run struct {
-	in     contest.Input
-	answer contest.Answer
+	in      contest.Input
+	answer  contest.Answer
+	problem solve.Problem
+	plan    solve.Plan
 }
 
-// Answer is what Solve has found.
-func (r *run) Answer() (contest.Answer, error) { return r.answer, nil }
+// Answer is what Solve has found, and how much of its price could be saved at most.
+func (r *run) Answer() (contest.Answer, error) {
+	start := time.Now()
+	r.answer.LowerBound = bound.Of(r.problem, r.plan)
+	r.answer.BoundTook = time.Since(start)
+	return r.answer, nil
+}
 
 // Solve answers the question.
 func (r *run) Solve() error {
@@ -61,6 +70,7 @@ func (r *run) Solve() error {
 	}
 	problem.Resources = translator.Resources().Names()
 	plan := solve.Solve(problem)
+	r.problem, r.plan = problem, plan
 	for _, placement := range plan.Placements {
 		r.answer.Placed += len(placement.Pods)
 	}
