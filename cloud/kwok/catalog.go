@@ -31,11 +31,12 @@ type machine struct {
 	region    string   // empty where there are no regions
 	capacity  corev1.ResourceList
 	offerings []cloud.Offering
+	devices   *cloud.DynamicResources
 }
 
 // CatalogNames are the names that Options.Catalog understands, sorted.
 func CatalogNames() []string {
-	names := append(regionCatalogNames(), DefaultCatalog)
+	names := append(regionCatalogNames(), DefaultCatalog, DevicesCatalog)
 	slices.Sort(names)
 	return names
 }
@@ -49,6 +50,8 @@ func loadCatalog(opts Options) (catalog, error) {
 			opts.Catalog, opts.InstanceTypesFile)
 	case opts.InstanceTypesFile != "":
 		return readFile(opts.InstanceTypesFile)
+	case opts.Catalog == DevicesCatalog:
+		return devicesCatalog()
 	case named:
 		return readRegion(opts.Catalog)
 	default:
@@ -95,7 +98,7 @@ func instanceTypes(cat catalog, rules v1.LabelRules) []*cloud.InstanceType {
 	shared := overhead()
 	out := make([]*cloud.InstanceType, 0, len(cat.machines))
 	for _, m := range cat.machines {
-		t := &cloud.InstanceType{Name: m.name, Capacity: m.capacity, Overhead: shared}
+		t := &cloud.InstanceType{Name: m.name, Capacity: m.capacity, Overhead: shared, DynamicResources: m.devices}
 		for _, o := range m.offerings {
 			t.Offerings = append(t.Offerings, definingAll(o, cat.offeringKeys))
 		}

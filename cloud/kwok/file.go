@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -29,6 +30,10 @@ type fileEntry struct {
 	OperatingSystems []string                                `json:"operatingSystems"`
 	Resources        map[corev1.ResourceName]json.RawMessage `json:"resources"`
 	Offerings        []json.RawMessage                       `json:"offerings"`
+	// ResourceSlices are what device drivers publish on a node, as far as it is known before; AttributeBindings say which
+	// devices will agree in an attribute.
+	ResourceSlices    []resourcev1.ResourceSliceSpec `json:"resourceSlices"`
+	AttributeBindings []fileBinding                  `json:"attributeBindings"`
 }
 
 // fileOffering is one offering of a fileEntry. Availability may be given but is not looked at: simulated machines never
@@ -101,6 +106,9 @@ func parseEntry(raw json.RawMessage) (machine, error) {
 	}
 	var err error
 	if m.capacity, err = parseResources(e.Resources); err != nil {
+		return m, err
+	}
+	if m.devices, err = e.dynamicResources(); err != nil {
 		return m, err
 	}
 	seen := map[string]int{}

@@ -120,6 +120,10 @@ func TestBadFilesAreRefused(t *testing.T) {
 		{"bad key", change(`topology.kubernetes.io/zone`, `a/b/c`), `Requirements[1] (key "a/b/c"): not a label key`},
 		{"bad value", change(`zone-1`, `zone 1`), `"zone 1" is not a label value`},
 		{"key twice", change(`{"key": "topology`, `{"key": "failure-domain.beta.kubernetes.io/zone", "operator": "In", "values": ["z"]}, {"key": "topology`), `Requirements[2] (key "topology.kubernetes.io/zone"): given twice`},
+		{"slice without a driver", change(`"offerings"`, `"resourceSlices": [{"pool": {"name": "p"}}], "offerings"`), "resourceSlices[0]: driver and pool.name are needed"},
+		{"slice without a pool", change(`"offerings"`, `"resourceSlices": [{"driver": "d.io"}], "offerings"`), "resourceSlices[0]: driver and pool.name are needed"},
+		{"device without a name", change(`"offerings"`, `"resourceSlices": [{"driver": "d.io", "pool": {"name": "p"}, "devices": [{}]}], "offerings"`), "resourceSlices[0].devices: every device needs a name"},
+		{"binding of one device", change(`"offerings"`, `"resourceSlices": [{"driver": "d.io", "pool": {"name": "p"}}], "attributeBindings": [{"attribute": "d.io/x", "devices": [{}]}], "offerings"`), "attributeBindings[0]: an attribute and at least two devices"},
 		{"offering twice", change(goodOffering, goodOffering+","+goodOffering), "offerings[1].Requirements: the same as those of offerings[0]"},
 	}
 	for _, tt := range tests {

@@ -26,6 +26,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 )
 
 const (
@@ -44,6 +45,8 @@ type joiner struct {
 	live    client.Reader
 	clock   clock.PassiveClock
 	manages func(*v1.NodeClassReference) bool
+	// devices are those of instance types that have any, by the type's name.
+	devices map[string]*cloud.DynamicResources
 }
 
 func (j *joiner) register(m manager.Manager) error {
@@ -64,12 +67,17 @@ func (j *joiner) register(m manager.Manager) error {
 		Complete(j)
 }
 
-// waits reports whether the claim's instance has been launched and has yet to be registered, so that it needs a Node.
+// waits reports whether the claim's instance has been launched and has yet to be registered, so that it needs a Node, or has
+// yet to publish its devices.
 func (j *joiner) waits(claim *v1.NodeClaim) bool {
 	_, ours := nodeNameOf(claim.Status.ProviderID)
 	return ours && j.manages(claim.Spec.NodeClassRef) && claim.DeletionTimestamp.IsZero() &&
 		condition.Status(claim, v1.ConditionTypeLaunched) == metav1.ConditionTrue &&
-		condition.Status(claim, v1.ConditionTypeRegistered) != metav1.ConditionTrue
+		(!registered(claim) || j.silent(claim))
+}
+
+func registered(claim *v1.NodeClaim) bool {
+	return condition.Status(claim, v1.ConditionTypeRegistered) == metav1.ConditionTrue
 }
 
 // Reconcile creates the Node of one claim if it is due.
@@ -96,7 +104,15 @@ func (j *joiner) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	if current.UID != claim.UID || !j.waits(current) {
 		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{}, j.join(ctx, newNode(current))
+	node := newNode(current)
+	if registered(current) {
+		// A Node that has been registered and is gone does not come back.
+		if err := j.live.Get(ctx, client.ObjectKeyFromObject(node), node); err != nil {
+			return reconcile.Result{}, client.IgnoreNotFound(err)
+		}
+		return reconcile.Result{}, j.publish(ctx, node)
+	}
+	return reconcile.Result{}, j.join(ctx, node)
 }
 
 // registrationDelay is the delay of the claim's node class. An instance whose class is gone has been launched all the
@@ -130,6 +146,9 @@ func (j *joiner) join(ctx context.Context, node *corev1.Node) error {
 		if err := j.live.Get(ctx, client.ObjectKeyFromObject(node), node); err != nil {
 			return client.IgnoreNotFound(err)
 		}
+	}
+	if err := j.publish(ctx, node); err != nil {
+		return err
 	}
 	before := node.DeepCopy()
 	node.Status.Capacity = withMissing(node.Status.Capacity, wanted.Capacity)

@@ -72,7 +72,7 @@ func New(c client.Client, opts Options) (cloud.Cloud, error) {
 	}
 	manages := result.Manages
 	result.Register = func(m manager.Manager) error {
-		j := &joiner{client: c, live: m.GetAPIReader(), clock: now, manages: manages}
+		j := &joiner{client: c, live: m.GetAPIReader(), clock: now, manages: manages, devices: devicesByType(types)}
 		if err := j.register(m); err != nil {
 			return fmt.Errorf("registering controller %q: %w", joinerName, err)
 		}

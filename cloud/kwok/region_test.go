@@ -13,7 +13,7 @@ import (
 )
 
 func TestCatalogNames(t *testing.T) {
-	want := []string{"aws/eu-central-1", "aws/eu-west-1", "aws/us-east-1", "aws/us-west-2", "generic"}
+	want := []string{"aws/eu-central-1", "aws/eu-west-1", "aws/us-east-1", "aws/us-west-2", "devices", "generic"}
 	if diff := cmp.Diff(want, CatalogNames()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -46,9 +47,19 @@ func newWorld(t *testing.T, opts Options) *world {
 		t.Fatal(err)
 	}
 	w.cloud = c
-	w.joiner = &joiner{client: w.client, live: w.client, clock: w.clock, manages: c.Manages}
+	w.joiner = &joiner{client: w.client, live: w.client, clock: w.clock, manages: c.Manages, devices: devicesByType(w.types())}
 	w.create(&v1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: className}})
 	return w
+}
+
+// types are those of the world's cloud.
+func (w *world) types() []*cloud.InstanceType {
+	w.t.Helper()
+	types, err := w.cloud.Provider.InstanceTypes(w.t.Context(), nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return types
 }
 
 // stampAndCreate sets the creation timestamp, which the server in memory leaves out.
@@ -60,7 +71,7 @@ func (w *world) stampAndCreate(ctx context.Context, c client.WithWatch, o client
 func testScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, resourcev1.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}

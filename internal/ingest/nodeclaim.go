@@ -3,6 +3,7 @@ package ingest
 import (
 	"maps"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,9 @@ func (t *Translator) NodeClaim(pool *v1.NodePool, c solve.Claim, defaultGracePer
 	}
 	if c.CapacityOverlaid {
 		claim.Annotations[v1.CapacityOverlayAppliedAnnotationKey] = "true"
+	}
+	if len(c.Drivers) > 0 {
+		claim.Annotations[v1.RequestedDRADriversAnnotationKey] = strings.Join(c.Drivers, ",")
 	}
 	claim.Spec.Requirements = cloud.RequirementEntries(c.Requirements)
 	claim.Spec.Resources.Requests = t.ResourceList(c.Requests)

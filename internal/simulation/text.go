@@ -17,8 +17,9 @@ import (
 
 // Text renders the answer for people and for comparison. Launches come in the order in which they were planned, alike
 // ones merged; a launch shows its cheapest instance type, how many others would do, what the pods narrowed beyond what
-// the pool says ("where"), the labels that the node gets beyond those of the template ("labels"), and what NodeOverlays
-// changed about its instance types ("overlaid").
+// the pool says ("where"), the labels that the node gets beyond those of the template ("labels"), what NodeOverlays
+// changed about its instance types ("overlaid"), and which devices the pods' claims get there, and from which drivers of the
+// node ("devices", "drivers").
 //
 //	launch default: c-2x-amd64-linux (or 23 others) $0.0378/h, 3 pods: web (3)
 //	  requests cpu 1500m, memory 768Mi, pods 3
@@ -45,6 +46,9 @@ func (r Result) Text() string {
 	}
 	for _, p := range r.Plan.Placements {
 		fmt.Fprintf(&b, "place %s: %s\n", nodeName(p.Node), r.group(p.Pods))
+		if len(p.Devices) > 0 {
+			fmt.Fprintf(&b, "  devices %s\n", devices(p.Devices))
+		}
 	}
 	for _, refusal := range r.refusals() {
 		fmt.Fprintf(&b, "refuse %s\n%s", r.group(refusal.pods), refusal.why)
@@ -96,6 +100,12 @@ func (r Result) launch(c solve.Claim) string {
 	fmt.Fprintf(&b, "  requests %s\n", r.amounts(c.Requests))
 	if overlaid := overlaid(c); overlaid != "" {
 		fmt.Fprintf(&b, "  overlaid %s\n", overlaid)
+	}
+	if len(c.Devices) > 0 {
+		fmt.Fprintf(&b, "  devices %s\n", devices(c.Devices))
+	}
+	if len(c.Drivers) > 0 {
+		fmt.Fprintf(&b, "  drivers %s\n", strings.Join(c.Drivers, ", "))
 	}
 	if narrowed := r.Narrowed(c); len(narrowed) > 0 {
 		fmt.Fprintf(&b, "  where %s\n", narrowed)

@@ -38,6 +38,8 @@ type launch struct {
 	requests                  string
 	// labels are what the node must have; an empty value means that it must not have the label.
 	labels map[string][]string
+	// drivers are those that the node waits for, as the annotation has them.
+	drivers string
 	// overlaid is what NodeOverlays changed about what the claim lists.
 	overlaid []string
 }
@@ -75,6 +77,9 @@ func readPlan(text string) (plan, error) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		if detail, ok := strings.CutPrefix(line, "  "); ok {
+			if strings.HasPrefix(detail, "devices ") {
+				continue // which of several equal devices a claim gets is kube-scheduler's choice
+			}
 			if inRefusal {
 				last := &p.refused[len(p.refused)-1]
 				last.why = append(last.why, reasonOf(detail))
@@ -147,6 +152,8 @@ func (p *plan) detail(line string, times int) error {
 			for _, m := range absent.FindAllStringSubmatch(text, -1) {
 				l.labels[m[1]] = []string{""}
 			}
+		case "drivers":
+			l.drivers = strings.ReplaceAll(text, " ", "")
 		case "overlaid":
 			l.overlaid = strings.Split(text, ", ")
 		case "labels":
@@ -252,6 +259,9 @@ func (l launch) differs(c *v1.NodeClaim, types map[string]prices) string {
 		if marked := c.Annotations[key] == "true"; marked != slices.Contains(l.overlaid, what) {
 			return fmt.Sprintf("annotation %s=%q, want %v to be overlaid", key, c.Annotations[key], l.overlaid)
 		}
+	}
+	if got := c.Annotations[v1.RequestedDRADriversAnnotationKey]; got != l.drivers {
+		return fmt.Sprintf("drivers %q, want %q", got, l.drivers)
 	}
 	for key, values := range l.labels {
 		if !slices.Contains(values, c.Labels[key]) {

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,7 +33,8 @@ func kindsOfTests() []client.ObjectList {
 		&appsv1.ReplicaSetList{}, &policyv1.PodDisruptionBudgetList{}, &v1.NodeClaimList{}, &corev1.PodList{}, &corev1.NodeList{},
 		&corev1.PersistentVolumeClaimList{}, &corev1.PersistentVolumeList{}, &storagev1.StorageClassList{}, &storagev1.CSINodeList{},
 		&storagev1.VolumeAttachmentList{}, &v1alpha1.KWOKNodeClassList{}, &schedulingv1.PriorityClassList{}, &nodev1.RuntimeClassList{}, &coordinationv1.LeaseList{},
-		&corev1.ServiceList{}, &corev1.NamespaceList{}, &corev1.EventList{},
+		&corev1.ServiceList{}, &corev1.NamespaceList{}, &corev1.EventList{}, &resourcev1.ResourceClaimList{}, &resourcev1.ResourceClaimTemplateList{}, &resourcev1.ResourceSliceList{},
+		&resourcev1.DeviceClassList{},
 	}
 }
 

@@ -33,6 +33,7 @@ func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) erro
 	if len(plan.PutOff) > 0 {
 		p.Log.Debug("waiting for a capacity reservation that other nodeclaims may give back", "pods", names(plan.PutOff))
 	}
+	p.reportZones(plan.Zones)
 	p.nominate(plan.Placements)
 	p.promises.note(plan.Placements)
 	if len(plan.Claims) > 0 {
@@ -173,13 +174,30 @@ func (p *Provisioner) reportRefused(ctx context.Context, refused []solve.Refusal
 			continue
 		}
 		count += len(pods)
-		level := p.level(slog.LevelError, names(pods)+strings.Join(codes(r.Reasons), ","))
+		level := p.level(gravity(r.Reasons), names(pods)+strings.Join(codes(r.Reasons), ","))
 		p.Log.Log(ctx, level, "could not schedule pod(s)", "pods", names(pods), "error", err, "codes", codes(r.Reasons))
 		for _, pod := range pods {
 			p.Recorder.Publish(observe.FailedScheduling(reference(pod), err, codes(r.Reasons)...))
 		}
 	}
 	p.Metrics.Scheduler.UnschedulablePods.WithLabelValues(name).Set(float64(count))
+}
+
+// reportZones replaces the series of the pass before.
+func (p *Provisioner) reportZones(zones []solve.ZoneCount) {
+	gauge := p.Metrics.Scheduler.PendingPodsByEffectiveZone
+	gauge.DeletePartialMatch(map[string]string{"controller": name})
+	for _, z := range zones {
+		gauge.WithLabelValues(name, z.Zone).Set(float64(z.Pods))
+	}
+}
+
+// gravity is the level of the line about a refusal: that devices are ignored is somebody's choice, not an error.
+func gravity(reasons reason.Reasons) slog.Level {
+	if len(reasons) > 0 && reasons[0].Code == reason.DevicesIgnored {
+		return slog.LevelInfo
+	}
+	return slog.LevelError
 }
 
 func (p *Provisioner) reportRejected(rejected []*model.Pod) {

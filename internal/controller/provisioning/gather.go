@@ -46,6 +46,7 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 		BestEffortMinValues: p.Scheduling.MinValuesPolicy == options.MinValuesBestEffort,
 		Reserved:            p.reserved(),
 		ReservationLabel:    p.Cloud.ReservationIDLabel,
+		Patience:            p.patience,
 	})
 	in := input{problem: batch.Problem, rejected: batch.Rejected, blind: blind}
 	moving, lost, err := p.moving(ctx, batch.Leaving, now)
@@ -61,6 +62,12 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 	// The names may have grown while pods and pools were translated.
 	in.problem.Resources = snapshot.Resources.Names()
 	return in, err
+}
+
+// patience begins the time for one search for devices: a pod whose devices are too hard to find must not hold up the others.
+func (p *Provisioner) patience() func() bool {
+	deadline := p.Clock.Now().Add(allocationTimeout)
+	return func() bool { return p.Clock.Now().After(deadline) }
 }
 
 // reserved is how reserved offerings are treated: pods wait for the next pass rather than pay for what a reservation

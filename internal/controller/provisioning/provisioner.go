@@ -41,6 +41,8 @@ const (
 	retrigger = 10 * time.Second
 	// solveTimeout bounds one run of the engine; what it placed until then is used.
 	solveTimeout = time.Minute
+	// allocationTimeout bounds one search for devices within a run.
+	allocationTimeout = 5 * time.Second
 	// longestBackoff caps the pause after failed passes.
 	longestBackoff = 10 * time.Second
 )

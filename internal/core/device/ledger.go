@@ -1,6 +1,7 @@
 package device
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
@@ -212,6 +213,39 @@ func (l *Ledger) Keep(owner string, kinds []*Template) {
 			delete(l.leases, claim)
 		}
 	}
+}
+
+// Suspended is everything that an owner held, put aside.
+type Suspended struct {
+	held   ownership
+	leases map[string]*lease
+}
+
+// Suspend gives back everything that owner holds, so that others may be tried with it. Resume undoes it.
+func (l *Ledger) Suspend(owner string) Suspended {
+	s := Suspended{held: ownership{}, leases: map[string]*lease{}}
+	for kind, h := range l.owners[owner] {
+		s.held[kind] = h
+	}
+	for claim, le := range l.leases {
+		if le.owner == owner {
+			s.leases[claim] = &lease{owner: owner, kinds: maps.Clone(le.kinds)}
+		}
+	}
+	l.Keep(owner, nil)
+	return s
+}
+
+// Resume makes owner hold what was put aside. Nobody else may hold any of it by now.
+func (l *Ledger) Resume(owner string, s Suspended) {
+	if len(s.held) == 0 {
+		return
+	}
+	l.owners[owner] = s.held
+	for _, h := range s.held {
+		l.index(owner, h)
+	}
+	maps.Copy(l.leases, s.leases)
 }
 
 func (l *Ledger) holdsWhole(owner string, e *entry) bool {

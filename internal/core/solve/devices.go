@@ -23,6 +23,10 @@ type devices struct {
 	kinds map[*columns][]deviceKind
 	// failures are what stood in the way of a class at a template, the first time.
 	failures map[*class]map[*template]reason.Reason
+	// pieces is how many machines were looked at to run the pods of a claim on.
+	pieces int
+	// users are the machines that use a claim, by its name.
+	users map[string]map[string]bool
 	// coming are the sets of devices that a machine on its way may bring.
 	coming map[*target][]*device.Template
 }
@@ -101,6 +105,7 @@ func newDevices(p Problem) *devices {
 		kinds:    map[*columns][]deviceKind{},
 		failures: map[*class]map[*template]reason.Reason{},
 		coming:   map[*target][]*device.Template{},
+		users:    map[string]map[string]bool{},
 	}
 	for name, claim := range p.Devices.Claims.All() {
 		d.claims[name] = claim.Claim
@@ -243,7 +248,18 @@ func (s *solver) provide(machine int, claims []*device.Claim) bool {
 		return false
 	}
 	s.devices.ledger.Commit(t.node.ID, a)
+	s.devices.use(claims, t.node.ID)
 	return true
+}
+
+// use notes that a machine uses claims.
+func (d *devices) use(claims []*device.Claim, owner string) {
+	for _, claim := range claims {
+		if d.users[claim.Name] == nil {
+			d.users[claim.Name] = map[string]bool{}
+		}
+		d.users[claim.Name][owner] = true
+	}
 }
 
 // patience tells when one search for devices has taken long enough.
@@ -326,8 +342,9 @@ func claimOwner(number int) string { return fmt.Sprintf("%s-%04d", newHostname, 
 // more.
 func (s *solver) settleDevices(cl *claim, number int, got offer) {
 	if got.allotment != nil {
-		s.devices.ledger.Commit(claimOwner(number), *got.allotment)
 		cl.devices = claimOwner(number)
+		s.devices.use(cl.fills[len(cl.fills)-1].class.claims, cl.devices)
+		s.devices.ledger.Commit(cl.devices, *got.allotment)
 	}
 	if cl.devices != "" {
 		s.devices.ledger.Keep(cl.devices, s.devices.among(cl.t.columns, cl.mask))

@@ -181,12 +181,14 @@ func TestDevices(t *testing.T) {
 	}{
 		{
 			"L315 while devices are ignored, pods with claims are refused and others are not",
-			[]*model.Pod{user("a", "c"), user("b")}, nil, nil, nil,
+			[]*model.Pod{user("a", "c"), user("b")},
+			nil, nil, nil,
 			"new plain|gpu: b\na: pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter",
 		},
 		{
 			"L316 L317 a device that a type comes with leaves the types that have it",
-			[]*model.Pod{user("a", "c")}, nil, nil, known(nil, wants("c", gpuDriver)),
+			[]*model.Pod{user("a", "c")},
+			nil, nil, known(nil, wants("c", gpuDriver)),
 			"new gpu: a [c=new-0] drivers gpu.example.com",
 		},
 		{
@@ -202,126 +204,167 @@ func TestDevices(t *testing.T) {
 		},
 		{
 			"L318 a claim that does not exist defers its pod only",
-			[]*model.Pod{user("a", "missing"), user("b", "c")}, nil, nil, known(nil, wants("c", gpuDriver)),
+			[]*model.Pod{user("a", "missing"), user("b", "c")},
+			nil, nil, known(nil, wants("c", gpuDriver)),
 			"new gpu: b [c=new-0] drivers gpu.example.com\na: resourceclaim \"default/missing\" not found",
 		},
 		{
 			"L318 a pod that uses devices but has nothing to allocate needs none",
-			[]*model.Pod{func() *model.Pod { p := user("a"); p.UsesDevices = true; return p }()}, nil, nil, known(nil),
+			[]*model.Pod{func() *model.Pod { p := user("a"); p.UsesDevices = true; return p }()},
+			nil, nil, known(nil),
 			"new plain|gpu: a",
 		},
 		{
 			"L319 pods share a machine as long as it has devices, and open another then",
-			[]*model.Pod{user("a", "ca"), user("b", "cb"), user("c", "cc")}, nil, nil,
+			[]*model.Pod{user("a", "ca"), user("b", "cb"), user("c", "cc")},
+			nil, nil,
 			known(nil, wants("ca", gpuDriver), wants("cb", gpuDriver), wants("cc", gpuDriver)),
 			"new gpu: a,b [ca=new-0 cb=new-1] drivers gpu.example.com\nnew gpu: c [cc=new-0] drivers gpu.example.com",
 		},
 		{
 			"L339 pods with and without claims share a machine",
-			[]*model.Pod{user("a", "c"), user("b")}, nil, nil, known(nil, wants("c", gpuDriver)),
+			[]*model.Pod{user("a", "c"), user("b")},
+			nil, nil, known(nil, wants("c", gpuDriver)),
 			"new gpu: a,b [c=new-0] drivers gpu.example.com",
 		},
 		{
 			"L327 a free device of a node comes before a new machine",
-			[]*model.Pod{user("a", "c")}, nil, []*model.Node{existing("n")}, known(gpus, wants("c", gpuDriver)),
+			[]*model.Pod{user("a", "c")},
+			nil,
+			[]*model.Node{existing("n")},
+			known(gpus, wants("c", gpuDriver)),
 			"n: a [c=p-0]",
 		},
 		{
 			"L324 a device of a node that a claim has is not given again",
-			[]*model.Pod{user("a", "c")}, nil, []*model.Node{existing("n")},
+			[]*model.Pod{user("a", "c")},
+			nil,
+			[]*model.Node{existing("n")},
 			inUse(known(gpus, wants("c", gpuDriver)), "x", "live", device.ID{Driver: gpuDriver, Pool: "p", Name: "p-0"}),
 			"new gpu: a [c=new-0] drivers gpu.example.com",
 		},
 		{
 			"L330 a device that only a moving pod has is free, and its claim is allocated again",
-			[]*model.Pod{bound(user("a", "c"), "gone")}, []*model.Pool{pool("default", plainType())}, nil,
+			[]*model.Pod{bound(user("a", "c"), "gone")},
+			[]*model.Pool{pool("default", plainType())},
+			nil,
 			inUse(known(net, allocated(wants("c", gpuDriver), "a", requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-z")))),
 				"c", "a", device.ID{Driver: gpuDriver, Pool: "net", Name: "net-0"}),
 			"new plain: a [c=net-0] drivers",
 		},
 		{
 			"L328 a device in a zone tightens the machine",
-			[]*model.Pod{user("a", "c")}, []*model.Pool{pool("default", plainType())}, nil, known(zoned, wants("c", gpuDriver)),
+			[]*model.Pod{user("a", "c")},
+			[]*model.Pool{pool("default", plainType())},
+			nil, known(zoned, wants("c", gpuDriver)),
 			"new plain: a in zone-a [c=a-0] drivers",
 		},
 		{
 			"L328 the device is chosen where the pod may run",
-			[]*model.Pod{selecting(user("a", "c"), "zone-b")}, []*model.Pool{pool("default", plainType())}, nil, known(zoned, wants("c", gpuDriver)),
+			[]*model.Pod{selecting(user("a", "c"), "zone-b")},
+			[]*model.Pool{pool("default", plainType())},
+			nil, known(zoned, wants("c", gpuDriver)),
 			"new plain: a in zone-b [c=b-0] drivers",
 		},
 		{
 			"L328 the device is chosen where the pod's volumes are",
-			[]*model.Pod{reaching(user("a", "c"), "zone-b")}, []*model.Pool{pool("default", plainType())}, nil, known(zoned, wants("c", gpuDriver)),
+			[]*model.Pod{reaching(user("a", "c"), "zone-b")},
+			[]*model.Pool{pool("default", plainType())},
+			nil, known(zoned, wants("c", gpuDriver)),
 			"new plain: a in zone-b [c=b-0] drivers",
 		},
 		{
 			"L326 claims in different zones refuse the pod",
-			[]*model.Pod{user("a", "c", "d")}, []*model.Pool{pool("default", plainType())}, nil, known(nil,
+			[]*model.Pod{user("a", "c", "d")},
+			[]*model.Pool{pool("default", plainType())},
+			nil, known(nil,
 				allocated(wants("c"), "x", requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-a"))),
 				allocated(wants("d"), "x", requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-z")))),
 			"a: incompatible dynamic resource requirements, key topology.kubernetes.io/zone, topology.kubernetes.io/zone In [zone-z] not in topology.kubernetes.io/zone In [zone-a]",
 		},
 		{
 			"L326 a claim in a zone without machines refuses the pod and says so",
-			[]*model.Pod{selecting(user("a", "c"), "zone-a")}, []*model.Pool{pool("default", plainType())}, nil, known(nil,
+			[]*model.Pod{selecting(user("a", "c"), "zone-a")},
+			[]*model.Pool{pool("default", plainType())},
+			nil, known(nil,
 				allocated(wants("c"), "x", requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-b")))),
 			"a: incompatible dynamic resource requirements, key topology.kubernetes.io/zone, topology.kubernetes.io/zone In [zone-b] not in topology.kubernetes.io/zone In [zone-a]",
 		},
 		{
 			"L337 L338 an allocated claim places what is allocated beside it, in one of its zones",
-			[]*model.Pod{selecting(user("a", "c", "d"), "zone-b")}, nil, nil, known(nil, wants("d", gpuDriver), allocated(wants("c"), "x",
+			[]*model.Pod{selecting(user("a", "c", "d"), "zone-b")},
+			nil, nil, known(nil, wants("d", gpuDriver), allocated(wants("c"), "x",
 				requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-a")).Add(requirement.New(archKey, requirement.In, "amd64")),
 				requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-b")))),
 			"new gpu: a in zone-b [d=new-0] drivers gpu.example.com",
 		},
 		{
 			"L329 a device of the cluster serves pods that share its claim on several machines",
-			[]*model.Pod{selecting(user("a", "c"), "zone-a"), selecting(user("b", "c"), "zone-b")}, []*model.Pool{pool("default", plainType())}, nil,
+			[]*model.Pod{selecting(user("a", "c"), "zone-a"), selecting(user("b", "c"), "zone-b")},
+			[]*model.Pool{pool("default", plainType())},
+			nil,
 			known(net, wants("c", gpuDriver)),
 			"new plain: a in zone-a [c=net-0] drivers\nnew plain: b in zone-b",
 		},
 		{
 			"L329 a device of a machine keeps pods that share its claim on that machine",
-			[]*model.Pod{selecting(user("a", "c"), "zone-a"), selecting(user("b", "c"), "zone-b")}, nil, nil, known(nil, wants("c", gpuDriver)),
+			[]*model.Pod{selecting(user("a", "c"), "zone-a"), selecting(user("b", "c"), "zone-b")},
+			nil, nil, known(nil, wants("c", gpuDriver)),
 			"new gpu: a in zone-a [c=new-0] drivers gpu.example.com\nb: allocating dynamic resources, the devices of resourceclaim \"default/c\" come with another node",
 		},
 		{
 			"L331 a starting node has the devices of its type, whatever it has published",
-			[]*model.Pod{user("a", "ca"), user("b", "cb")}, nil, []*model.Node{starting}, known(gpus, wants("ca", gpuDriver), wants("cb", gpuDriver)),
+			[]*model.Pod{user("a", "ca"), user("b", "cb")},
+			nil,
+			[]*model.Node{starting},
+			known(gpus, wants("ca", gpuDriver), wants("cb", gpuDriver)),
 			"n: a,b [ca=new-0 cb=new-1]",
 		},
 		{
 			"L331 pods that are on a starting node already have their part of them",
-			[]*model.Pod{user("b", "cb")}, []*model.Pool{pool("default", gpuType(1))}, []*model.Node{holding(starting, bound(user("a", "ca"), "n"))},
+			[]*model.Pod{user("b", "cb")},
+			[]*model.Pool{pool("default", gpuType(1))},
+			[]*model.Node{holding(starting, bound(user("a", "ca"), "n"))},
 			inUse(known(gpus, allocated(wants("ca", gpuDriver), "a", device.OnNode("n")), wants("cb", gpuDriver)),
 				"ca", "a", device.ID{Driver: gpuDriver, Pool: "p", Name: "p-0"}),
 			"new gpu: b [cb=new-0] drivers gpu.example.com",
 		},
 		{
 			"a machine on its way serves claims if every type that it may become does",
-			[]*model.Pod{user("a", "c")}, nil, []*model.Node{coming("m", "default", "gpu", "plain")}, known(nil, wants("c", gpuDriver)),
+			[]*model.Pod{user("a", "c")},
+			nil,
+			[]*model.Node{coming("m", "default", "gpu", "plain")},
+			known(nil, wants("c", gpuDriver)),
 			"new gpu: a [c=new-0] drivers gpu.example.com",
 		},
 		{
 			"a machine on its way of a type with devices serves claims",
-			[]*model.Pod{user("a", "c")}, nil, []*model.Node{coming("m", "default", "gpu")}, known(nil, wants("c", gpuDriver)),
+			[]*model.Pod{user("a", "c")},
+			nil,
+			[]*model.Node{coming("m", "default", "gpu")},
+			known(nil, wants("c", gpuDriver)),
 			"m: a [c=new-0]",
 		},
 		{
 			"a pool without such devices refuses",
-			[]*model.Pod{user("a", "c")}, []*model.Pool{pool("default", plainType())}, nil, known(nil, wants("c", gpuDriver)),
+			[]*model.Pod{user("a", "c")},
+			[]*model.Pool{pool("default", plainType())},
+			nil, known(nil, wants("c", gpuDriver)),
 			"a: " + nobody,
 		},
 		{
 			"a type with the device that is too small refuses",
-			[]*model.Pod{user("a", "c")}, []*model.Pool{pool("default", brings(machine("tiny", 1, 1, 1), gpuDriver, 1), machine("large", 8, 32, 1))}, nil,
+			[]*model.Pod{user("a", "c")},
+			[]*model.Pool{pool("default", brings(machine("tiny", 1, 1, 1), gpuDriver, 1), machine("large", 8, 32, 1))},
+			nil,
 			known(nil, wants("c", gpuDriver)),
 			"a: " + nobody,
 		},
 		{
 			"candidates bring devices of the same drivers",
 			[]*model.Pod{user("a", "c")},
-			[]*model.Pool{pool("default", brings(machine("old", 4, 16, 2), "old.example.com", 1), brings(machine("new", 4, 16, 1), gpuDriver, 1))}, nil,
+			[]*model.Pool{pool("default", brings(machine("old", 4, 16, 2), "old.example.com", 1), brings(machine("new", 4, 16, 1), gpuDriver, 1))},
+			nil,
 			known(nil, func() *model.DeviceClaim {
 				c := wants("c", "old.example.com")
 				c.Requests[0].Alternatives = append(c.Requests[0].Alternatives, wants("c", gpuDriver).Requests[0].Alternatives...)
@@ -340,6 +383,63 @@ func TestDevices(t *testing.T) {
 				if got := outline(Solve(p)); got != tc.want {
 					t.Errorf("got\n%s\nwant\n%s", got, tc.want)
 				}
+			}
+		})
+	}
+}
+
+// TestMachinesWithDevicesAreSplitByPrice: first fit fills a machine as long as any type can hold it, and the largest machines
+// with devices are dearest.
+func TestMachinesWithDevicesAreSplitByPrice(t *testing.T) {
+	types := []*catalog.InstanceType{
+		machine("plain", 8, 32, 0.20),
+		brings(machine("gpu-1", 4, 16, 1.00), gpuDriver, 1),
+		brings(machine("gpu-4", 16, 64, 4.50), gpuDriver, 4),
+	}
+	several := func(n int, claims ...string) []*model.Pod {
+		var out []*model.Pod
+		for i := range n {
+			p := user(fmt.Sprint("pod", i), claims...)
+			if len(claims) == 0 {
+				p.UID = fmt.Sprint("web", i)
+			}
+			out = append(out, p)
+		}
+		return out
+	}
+	own := func(n int) (pods []*model.Pod, claims []*model.DeviceClaim) {
+		for i := range n {
+			name := fmt.Sprint("c", i)
+			p := user(fmt.Sprint("pod", i), name)
+			pods, claims = append(pods, p), append(claims, wants(name, gpuDriver))
+		}
+		return pods, claims
+	}
+	pods, claims := own(3)
+	for _, tc := range []struct {
+		name   string
+		pods   []*model.Pod
+		claims []*model.DeviceClaim
+		want   string
+	}{
+		{
+			"several small machines are cheaper than a large one", pods, claims,
+			"new gpu-1|gpu-4: pod0 [c0=new-0] drivers gpu.example.com\nnew gpu-1|gpu-4: pod1 [c1=new-0] drivers gpu.example.com\nnew gpu-1|gpu-4: pod2 [c2=new-0] drivers gpu.example.com",
+		},
+		{
+			"pods without claims do not make a machine with devices larger", append(several(6), pods[0]), claims[:1],
+			"new gpu-1|gpu-4: pod0,web0,web1 [c0=new-0] drivers gpu.example.com\nnew plain|gpu-4: web2,web3,web4,web5",
+		},
+		{
+			"pods that share the devices of one machine stay together", several(5, "c0"), claims[:1],
+			"new gpu-4: pod0,pod1,pod2,pod3,pod4 [c0=new-0] drivers gpu.example.com",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := problem(tc.pods, pool("default", types...))
+			p.Devices = known(nil, tc.claims...)
+			if got := outline(Solve(p)); got != tc.want {
+				t.Errorf("got\n%s\nwant\n%s", got, tc.want)
 			}
 		})
 	}

@@ -39,15 +39,19 @@ func (s *solver) rightSize() {
 			out = append(out, cl)
 			continue
 		}
+		if cl.devices != "" {
+			out = append(out, s.splitDevices(cl, base)...)
+			continue
+		}
 		out = append(out, cl.split(base)...)
 	}
 	s.claims = out
 }
 
-// indivisible reports whether cl is to stay as it is: it may be launched from a reservation, it holds devices, or some of its
-// pods must share a machine with others.
+// indivisible reports whether cl is to stay as it is: it may be launched from a reservation, or some of its pods must share a
+// machine with others.
 func (cl *claim) indivisible() bool {
-	return cl.devices != "" || cl.t.reservations.concern(cl) || slices.ContainsFunc(cl.fills, func(f fill) bool { return f.stage.near || cl.t.attaches(f.class) })
+	return cl.t.reservations.concern(cl) || slices.ContainsFunc(cl.fills, func(f fill) bool { return f.stage.near || cl.t.attaches(f.class) })
 }
 
 // base is the state that every piece of cl starts from: in the domains in which its pods were counted.
@@ -121,15 +125,34 @@ func price(claims []*claim) float64 {
 // burden is what a way to run the pods of a claim costs, with what its number of machines is held to cost. whole is the
 // price of the claim in one piece.
 func burden(claims []*claim, whole float64) float64 {
-	return price(claims) + whole*min(worthwhile*float64(len(claims)-1), mostWorthwhile)
+	return price(claims) + surcharge(len(claims), whole)
 }
 
-// capped is the least burden of cl and its repackings into machines below a price cap.
+// surcharge is what n machines in place of one are held to cost.
+func surcharge(n int, whole float64) float64 {
+	return whole * min(worthwhile*float64(n-1), mostWorthwhile)
+}
+
+// capped is the least burden of cl and its repackings into machines below a price cap. It stops as soon as no packing
+// whatsoever can be better than the best one so far.
 func (cl *claim) capped(whole float64, base stateID) []*claim {
-	best := []*claim{cl}
+	best, least := []*claim{cl}, cl.floor(base, whole)
+	lowest := burden(best, whole)
+	if least >= lowest {
+		return best
+	}
 	for _, limit := range cl.caps() {
-		if pieces := cl.repack(limit, base); pieces != nil && burden(pieces, whole) < burden(best, whole) {
-			best = pieces
+		pieces := cl.repack(limit, base, quota{whole, lowest})
+		if pieces == nil {
+			continue
+		}
+		if b := burden(pieces, whole); b < lowest {
+			best, lowest = pieces, b
+		} else {
+			cl.t.recycle(pieces)
+		}
+		if least >= lowest {
+			break
 		}
 	}
 	return best
@@ -226,8 +249,9 @@ func carries(room, total resource.Vector) float64 {
 	return share
 }
 
-// repack packs the pods of cl into machines that cost at most limit each, or gives up with nil.
-func (cl *claim) repack(limit float64, base stateID) []*claim {
+// repack packs the pods of cl into machines that cost at most limit each, or gives up with nil. A packing that cannot stay
+// below the quota is given up half-way.
+func (cl *claim) repack(limit float64, base stateID, q quota) []*claim {
 	t := cl.t
 	cheap := newBitset(t.columns.len())
 	prices := t.prices(t.states[t.root])
@@ -237,13 +261,23 @@ func (cl *claim) repack(limit float64, base stateID) []*claim {
 		}
 	}
 	var pieces []*claim
+	sum := 0.0
 	for _, f := range cl.fills {
 		pods := f.pods
 		for i := 0; len(pods) > 0; i++ {
 			if i == maxPieces {
+				t.recycle(pieces)
 				return nil
 			}
 			if i == len(pieces) {
+				// Pieces only get dearer, so what those so far cost now is the least that they will.
+				if i > 0 {
+					sum += pieces[i-1].price()
+				}
+				if q.exceeded(sum, i+1) {
+					t.recycle(pieces)
+					return nil
+				}
 				pieces = append(pieces, t.openIn(base, cheap))
 			}
 			o := pieces[i].consider(f.class, f.form, len(pods))
@@ -252,6 +286,7 @@ func (cl *claim) repack(limit float64, base stateID) []*claim {
 				pieces[i].put(f.class, f.stage, o, pods[:o.pods])
 				pods = pods[o.pods:]
 			case len(pieces[i].fills) == 0:
+				t.recycle(pieces)
 				return nil
 			}
 		}

@@ -66,7 +66,7 @@ func (b builder) placements() []Placement {
 	for _, p := range b.Plan.Placements {
 		out = append(out, Placement{
 			Node: p.Node.NodeName, NodeClaim: p.Node.ClaimName, NodePool: p.Node.Pool,
-			Workloads: b.workloads(p.Pods), Pods: ids(p.Pods),
+			Workloads: b.workloads(p.Pods), Pods: ids(p.Pods), Devices: devices(p.Devices),
 		})
 	}
 	slices.SortStableFunc(out, func(x, y Placement) int {

@@ -28,7 +28,7 @@ func (b builder) launches() []Launch {
 			out = append(out, l)
 		}
 		out[i].Count++
-		out[i].Nodes = append(out[i].Nodes, Node{Pods: ids(c.Pods)})
+		out[i].Nodes = append(out[i].Nodes, Node{Pods: ids(c.Pods), Devices: devices(c.Devices)})
 	}
 	return out
 }

@@ -92,6 +92,20 @@ type Workload struct {
 // Node is one of the nodes to launch. Pods are namespace/name.
 type Node struct {
 	Pods []string `json:"pods"`
+	// Devices are those that the pods' resource claims get on the cheapest instance type.
+	Devices []Device `json:"devices,omitempty"`
+}
+
+// Device is a device that a resource claim gets. Claim is namespace/name. A request with alternatives is called after both,
+// as request/alternative.
+type Device struct {
+	Claim   string `json:"claim"`
+	Request string `json:"request"`
+	Driver  string `json:"driver"`
+	Pool    string `json:"pool"`
+	Device  string `json:"device"`
+	// Consumed is what is taken of a device that is shared, by dimension.
+	Consumed map[string]string `json:"consumed,omitempty"`
 }
 
 // Placement is the pods that one existing node takes.
@@ -104,6 +118,8 @@ type Placement struct {
 	NodePool  string     `json:"nodePool"`
 	Workloads []Workload `json:"workloads"`
 	Pods      []string   `json:"pods"`
+	// Devices are those that the pods' resource claims get.
+	Devices []Device `json:"devices,omitempty"`
 }
 
 // Refusal is pods that fit nowhere for the same reasons.

@@ -73,6 +73,9 @@ func (l Launch) details() []string {
 		requests += "; " + plural(n, "other instance type") + " would do"
 	}
 	out := []string{requests}
+	if len(l.Nodes) > 0 && len(l.Nodes[0].Devices) > 0 {
+		out = append(out, "devices "+deviceList(l.Nodes[0].Devices))
+	}
 	if len(l.Requirements) > 0 {
 		out = append(out, "where "+requirementList(l.Requirements))
 	}
@@ -97,7 +100,11 @@ func (r Report) placementTable(b *strings.Builder) {
 		if pool == "" {
 			pool = "-"
 		}
-		g.add(nil, name, pool, podList(p.Workloads))
+		var below []string
+		if len(p.Devices) > 0 {
+			below = append(below, "devices "+deviceList(p.Devices))
+		}
+		g.add(below, name, pool, podList(p.Workloads))
 	}
 	g.write(b)
 }

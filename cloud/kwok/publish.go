@@ -1,0 +1,64 @@
+package kwok
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+)
+
+// publish does what the device drivers of a machine would do: it publishes the devices that the node's type comes with.
+// Slices that are there already stay as they are. They go with the Node.
+func (j *joiner) publish(ctx context.Context, node *corev1.Node) error {
+	devices := j.devices[node.Labels[corev1.LabelInstanceTypeStable]]
+	if devices == nil {
+		return nil
+	}
+	for i := range devices.ResourceSlices {
+		slice := slicesOn(node, i, &devices.ResourceSlices[i])
+		if err := j.client.Create(ctx, slice); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("publishing resource slice %q: %w", slice.Name, err)
+		}
+	}
+	return nil
+}
+
+// slicesOn is the i-th slice of a node's type as it is on the node. The name of a pool is unique in the cluster, as is that
+// of a slice.
+func slicesOn(node *corev1.Node, i int, template *resourcev1.ResourceSlice) *resourcev1.ResourceSlice {
+	spec := template.Spec.DeepCopy()
+	spec.NodeName, spec.NodeSelector, spec.AllNodes = &node.Name, nil, nil
+	spec.Pool.Name = node.Name + "-" + spec.Pool.Name
+	spec.Pool.Generation = 1
+	return &resourcev1.ResourceSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            fmt.Sprintf("%s-%s-%d", node.Name, strings.ReplaceAll(spec.Driver, ".", "-"), i),
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}},
+		},
+		Spec: *spec,
+	}
+}
+
+// silent reports whether the drivers of a claim's machine may have to publish yet.
+func (j *joiner) silent(claim *v1.NodeClaim) bool {
+	return j.devices[claim.Labels[corev1.LabelInstanceTypeStable]] != nil && condition.Status(claim, v1.ConditionTypeInitialized) != metav1.ConditionTrue
+}
+
+// devicesByType are the devices of the types that have any, by the type's name.
+func devicesByType(types []*cloud.InstanceType) map[string]*cloud.DynamicResources {
+	out := map[string]*cloud.DynamicResources{}
+	for _, t := range types {
+		if t.DynamicResources != nil {
+			out[t.Name] = t.DynamicResources
+		}
+	}
+	return out
+}
