@@ -48,10 +48,17 @@ func (t *template) open(mask bitset) *claim { return t.openIn(t.root, mask) }
 
 // openIn is an empty claim in a state, limited to the columns in mask.
 func (t *template) openIn(state stateID, mask bitset) *claim {
-	cl := &claim{t: t, state: state, mask: mask}
+	cl := &claim{}
+	if last := len(t.spare) - 1; last >= 0 {
+		cl, t.spare = t.spare[last], t.spare[:last]
+	}
+	*cl = claim{t: t, state: state, mask: mask, total: cl.total[:0], slack: cl.slack[:0], fills: cl.fills[:0], ports: cl.ports[:0]}
 	cl.measure()
 	return cl
 }
+
+// recycle takes claims back that were opened for a trial and that nobody holds: right-sizing tries far more than it keeps.
+func (t *template) recycle(claims []*claim) { t.spare = append(t.spare, claims...) }
 
 // measure recomputes slack.
 func (cl *claim) measure() {

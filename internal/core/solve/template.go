@@ -60,6 +60,10 @@ type template struct {
 	wanted  []int
 	// nameOrder is what byName remembers.
 	nameOrder []int
+	// rates are the prices of a unit of each resource, by the states of a claim and of its pieces.
+	rates map[[2]stateID][]float64
+	// spare are claims that were given up, to be used again.
+	spare []*claim
 	// scratch is a set of columns for use between two lines of the same function.
 	scratch bitset
 }
