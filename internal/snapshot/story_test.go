@@ -14,6 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/kwok"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
+	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 	"github.com/karpenter-anew/karpenter/test/scenario/story"
 )
@@ -76,7 +77,7 @@ func TestTheSnapshotOfAStoryHasItsPlan(t *testing.T) {
 			t.Parallel()
 			plan := func(objects []client.Object) string {
 				t.Helper()
-				result, err := simulation.Run(context.Background(), objects, c, optionsOf(told))
+				result, err := simulation.Run(context.Background(), objects, c, optionsOf(t, told))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -110,13 +111,19 @@ func TestTheSnapshotOfAStoryHasItsPlan(t *testing.T) {
 	}
 }
 
-// optionsOf are the settings of a story that a snapshot does not hold.
-func optionsOf(s story.Story) simulation.Options {
+// optionsOf are the settings of a story, which a snapshot does not hold.
+func optionsOf(t *testing.T, s story.Story) simulation.Options {
+	t.Helper()
+	config, err := options.ParseSchedulerConfig(s.Options.SchedulerConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return simulation.Options{
 		IgnorePreferences:   s.Options.IgnorePreferences,
 		BestEffortMinValues: s.Options.BestEffortMinValues,
 		AllocateDevices:     s.Options.AllocateDevices,
 		MaxInstanceTypes:    s.Options.MaxInstanceTypes,
+		DefaultSpread:       config.DefaultConstraints(),
 	}
 }
 
