@@ -25,6 +25,8 @@ import (
 const (
 	// driftPeriod is how often drift is looked at without any event.
 	driftPeriod = 5 * time.Minute
+	// unsettledRetry is when to look again at a pool whose instance types overlays are still being worked out for.
+	unsettledRetry = 10 * time.Second
 	// offeredFrom is the age from which a claim's instance type is checked; before that the catalogue may lag.
 	offeredFrom = time.Hour
 	// offeredPeriod is how long a successful check of the instance type holds.
@@ -132,6 +134,8 @@ func (d *Disruption) markDrift(ctx context.Context, pool *v1.NodePool, claim *v1
 	}
 	reason, err := d.drift(ctx, pool, claim)
 	switch {
+	case cloud.IsUnevaluatedNodePool(err):
+		return outcome{after: unsettledRetry}
 	case cloud.IgnoreNodeClaimNotFound(err) != nil:
 		return outcome{err: fmt.Errorf("checking drift of nodeclaim %q: %w", claim.Name, err)}
 	case err != nil:

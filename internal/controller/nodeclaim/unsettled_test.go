@@ -1,0 +1,29 @@
+package nodeclaim_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
+)
+
+// TestDriftWaitsForOverlays: while overlays are being worked out nobody knows what is on offer, and that is no failure.
+func TestDriftWaitsForOverlays(t *testing.T) {
+	w := looptest.New(t)
+	claim := w.LaunchedClaim("a")
+	w.Add(looptest.Pool(), claim)
+	w.Time.Step(2 * time.Hour)
+	w.Provider.TypesErr = cloud.NewUnevaluatedNodePoolError("pool")
+	d := nodeclaim.NewDisruption(w.Tools)
+	if result := w.Run(d, claim); result != loop.After(10*time.Second) {
+		t.Errorf("looks again in %v, want 10s", result)
+	}
+	w.Provider.TypesErr = nil
+	w.Run(d, claim)
+	if got := looptest.Condition(looptest.Must(w, claim).Status.Conditions, "Drifted"); got != "True/InstanceTypeNotFound/InstanceTypeNotFound" {
+		t.Errorf("once they are worked out: %q", got)
+	}
+}
