@@ -16,16 +16,20 @@ type effort struct {
 	branches, cells int
 	// examine is how often they are spent.
 	examine int
-	// close is the part of the master's value at which looking for more is not worth it.
-	close float64
+	// violates is by which part of its price a filling must be worth more than that, and close the part of the master's value
+	// at which looking for more is not worth it.
+	violates, close float64
 }
 
 // effortFor is the effort for one of a number of parts of a market. Lots that were lumped together are not worth a close look
 // at whole pods.
 func effortFor(in *instance, parts int) effort {
-	e := effort{weigh: 10_000_000, pivots: 5000, branches: 60, cells: 3_000_000, examine: 20 + 400/parts, close: 1e-3}
-	if len(in.fine) > 0 {
+	e := effort{weigh: 10_000_000, pivots: 5000, branches: 60, cells: 3_000_000, examine: 20 + 400/parts, violates: 1e-4, close: 1e-3}
+	switch {
+	case len(in.fine) > 0:
 		e.branches, e.examine = 5, 0
+	case len(in.lots) <= fewLots:
+		e.violates, e.close = 1e-8, 1e-8
 	}
 	return e
 }
@@ -99,8 +103,8 @@ const (
 	// smoothing is how much of the best values so far is mixed into the master's: in between, fillings cut deeper than at
 	// the master's values, which jump.
 	smoothing = 0.5
-	// violates is by which part of its price a filling must be worth more than that.
-	violates = 1e-4
+	// fewLots is how many lots an exact answer is expected for.
+	fewLots = 12
 	// roundCost bounds the number of rounds.
 	roundCost = 1000
 	// cuts is how many fillings join the master in one round.
@@ -167,7 +171,7 @@ func (g *generator) limit(b *bin) float64 {
 	if b.supply != none {
 		limit += g.rent(b.supply)
 	}
-	return limit * (1 + violates)
+	return limit * (1 + g.effort.violates)
 }
 
 // probe works out what every bin can be worth at values, lets the fillings that violate the master the most join it, and
