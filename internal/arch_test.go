@@ -51,6 +51,7 @@ cloud/kwok < API, cloud, internal/core/requirement
 internal/options <
 internal/observe < API, cloud
 internal/waiting <
+internal/cost < API, cloud
 
 # floor 3: between API objects and the engine
 internal/ingest < API, CORE, cloud
@@ -60,7 +61,7 @@ internal/overlay < API, cloud, internal/core/requirement
 internal/snapshot < API, internal/manifest
 
 # floor 4: what is
-internal/cluster < API, CORE, cloud, internal/ingest, internal/observe
+internal/cluster < API, CORE, cloud, internal/ingest, internal/observe, internal/cost
 internal/simulation < API, CORE, cloud, internal/ingest, internal/manifest, internal/overlay, internal/cluster, internal/buffer
 internal/simulation/report < API, CORE, internal/simulation
 
@@ -71,10 +72,10 @@ internal/controller/looptest < API, cloud, internal/observe, internal/options, i
 CONTROLLERBASE = API, cloud, internal/core/requirement, internal/observe, internal/options, internal/controller/loop, internal/controller/pair
 internal/controller/nodeclaim < CONTROLLERBASE
 internal/controller/termination < CONTROLLERBASE
-internal/controller/nodepool < CONTROLLERBASE
+internal/controller/nodepool < CONTROLLERBASE, internal/cost
 internal/controller/nodeoverlay < CONTROLLERBASE, internal/overlay
 internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/buffer, internal/waiting
-internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/ingest
+internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/cost
 internal/controller/static < CONTROLLERBASE, CORE, internal/cluster, internal/ingest
 internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/buffer
 CONTROLLERS = internal/controller/...

@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	coreresource "github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/core/volume"
+	"github.com/karpenter-anew/karpenter/internal/cost"
 )
 
 // see is the node of that id now, or nil.
@@ -346,5 +348,34 @@ func TestSumsByPool_L389(t *testing.T) {
 				t.Errorf("usage %v, want %v", got, c.want)
 			}
 		})
+	}
+}
+
+func TestWhatMachinesWereBoughtAs_L397(t *testing.T) {
+	s := newStore()
+	f := NewFeed(s)
+	u := NewUsage(s, f)
+	if _, ok := u.Bought(); ok {
+		t.Error("told from half a picture")
+	}
+	close(f.ready)
+	launched := claim("a", "test://1")
+	launched.Labels[corev1.LabelInstanceTypeStable], launched.Labels[corev1.LabelTopologyZone], launched.Labels[v1.CapacityTypeLabelKey] = "m", "z", "spot"
+	s.UpdateNodeClaim(launched)
+	s.UpdateNodeClaim(launched) // shown twice
+	s.UpdateNodeClaim(claim("b", ""))
+	s.UpdateNode(node("unmanaged", ""))
+	ofA := cost.Offering{InstanceType: "m", Zone: "z", CapacityType: "spot"}
+	if got, _ := u.Bought(); len(got) != 1 || !slices.Contains(got["default"], ofA) || len(got["default"]) != 2 || got["default"][0].Complete() == got["default"][1].Complete() {
+		t.Errorf("bought %v, want one machine that is known and one still to come", got)
+	}
+	s.Mark("test://1")
+	if got, _ := u.Bought(); !slices.Contains(got["default"], ofA) {
+		t.Error("a machine that is going costs nothing")
+	}
+	s.DeleteNodeClaim("a")
+	s.DeleteNodeClaim("b")
+	if got, _ := u.Bought(); len(got) != 0 {
+		t.Errorf("bought %v after the claims are gone", got)
 	}
 }

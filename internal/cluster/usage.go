@@ -3,7 +3,9 @@ package cluster
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/cost"
 )
 
 // Usage answers what pools use, from snapshots.
@@ -28,4 +30,23 @@ func (u *Usage) PoolUsage(pool string) (usage corev1.ResourceList, ok bool) {
 		}
 	}
 	return u.store.translator.ResourceList(sum), true
+}
+
+// Bought is what the machines of each pool were bought as, machines that are going included. ok is false while the picture
+// is incomplete.
+func (u *Usage) Bought() (byPool map[string][]cost.Offering, ok bool) {
+	if !u.feed.Ready() {
+		return nil, false
+	}
+	byPool = map[string][]cost.Offering{}
+	for _, n := range u.store.Snapshot().Nodes.Sorted() {
+		if n.Managed && n.Pool != "" {
+			byPool[n.Pool] = append(byPool[n.Pool], cost.Offering{
+				InstanceType: n.Labels[corev1.LabelInstanceTypeStable],
+				Zone:         n.Labels[corev1.LabelTopologyZone],
+				CapacityType: n.Labels[v1.CapacityTypeLabelKey],
+			})
+		}
+	}
+	return byPool, true
 }

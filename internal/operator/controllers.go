@@ -100,6 +100,7 @@ func Controllers(p Parts) ([]Controller, error) {
 		nodepool.NewValidation(tools),
 		nodepool.NewReadiness(tools),
 		nodepool.NewCounter(tools, cluster.NewUsage(store, feed)),
+		nodepool.NewCost(tools, cluster.NewUsage(store, feed), p.Log),
 		health,
 	}...), nil
 }

@@ -3,14 +3,13 @@ package disruption
 import (
 	"context"
 	"log/slog"
-	"math"
 
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
-	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/cost"
 )
 
 // prices knows what nodes cost. It keeps the last instance types of each pool, so that a provider that cannot answer for
@@ -32,13 +31,17 @@ func (p *prices) set(ctx context.Context, pools map[string]*v1.NodePool, candida
 			delete(p.last, name)
 		}
 	}
-	types := map[string]map[string]*cloud.InstanceType{}
+	known := map[string]cost.Prices{}
 	for i := range candidates {
-		pool := candidates[i].Node.Pool
-		if types[pool] == nil {
-			types[pool] = byTypeName(p.instanceTypes(ctx, pools[pool]))
+		node := candidates[i].Node
+		if _, asked := known[node.Pool]; !asked {
+			known[node.Pool] = cost.PricesOf(p.instanceTypes(ctx, pools[node.Pool]))
 		}
-		candidates[i].Price = price(types[pool], candidates[i].Node)
+		candidates[i].Price, _ = known[node.Pool].Of(cost.Offering{
+			InstanceType: node.Labels[corev1.LabelInstanceTypeStable],
+			Zone:         node.Labels[corev1.LabelTopologyZone],
+			CapacityType: node.Labels[v1.CapacityTypeLabelKey],
+		})
 	}
 }
 
@@ -52,30 +55,4 @@ func (p *prices) instanceTypes(ctx context.Context, pool *v1.NodePool) []*cloud.
 		p.last[pool.Name] = types
 	}
 	return p.last[pool.Name]
-}
-
-func byTypeName(types []*cloud.InstanceType) map[string]*cloud.InstanceType {
-	out := make(map[string]*cloud.InstanceType, len(types))
-	for _, t := range types {
-		out[t.Name] = t
-	}
-	return out
-}
-
-// price is that of the offering the node was bought as, whether it is on offer now or not.
-func price(types map[string]*cloud.InstanceType, n *model.Node) float64 {
-	t := types[n.Labels[corev1.LabelInstanceTypeStable]]
-	if t == nil {
-		return 0
-	}
-	zone, capacityType := n.Labels[corev1.LabelTopologyZone], n.Labels[v1.CapacityTypeLabelKey]
-	for i := range t.Offerings {
-		if o := &t.Offerings[i]; o.Zone() == zone && o.CapacityType() == capacityType {
-			if math.IsNaN(o.Price) {
-				return 0
-			}
-			return o.Price
-		}
-	}
-	return 0
 }

@@ -1,0 +1,159 @@
+package nodepool_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodepool"
+	"github.com/karpenter-anew/karpenter/internal/cost"
+)
+
+// bought is a picture of machines that the test changes.
+type bought struct {
+	mu     sync.Mutex
+	byPool map[string][]cost.Offering
+}
+
+func (b *bought) Bought() (map[string][]cost.Offering, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.byPool, b.byPool != nil
+}
+
+// set says what the machines of the pools are, each given as an instance type.
+func (b *bought) set(byPool map[string][]string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.byPool = map[string][]cost.Offering{}
+	for pool, types := range byPool {
+		for _, name := range types {
+			b.byPool[pool] = append(b.byPool[pool], cost.Offering{InstanceType: name, Zone: "zone-1", CapacityType: "spot"})
+		}
+	}
+}
+
+// priced is an instance type at a price.
+func priced(name string, price float64) *cloud.InstanceType {
+	return &cloud.InstanceType{Name: name, Offerings: []cloud.Offering{{
+		Requirements: []v1.NodeSelectorRequirementWithMinValues{
+			cloud.In(corev1.LabelTopologyZone, "zone-1"), cloud.In(v1.CapacityTypeLabelKey, "spot"),
+		},
+		Price: price,
+	}}}
+}
+
+// shop is a cloud whose types the test changes while it is asked for them.
+type shop struct {
+	cloud.Provider
+	mu    sync.Mutex
+	types []*cloud.InstanceType
+	err   error
+}
+
+func (s *shop) InstanceTypes(context.Context, *v1.NodePool) ([]*cloud.InstanceType, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.types, s.err
+}
+
+func (s *shop) sells(err error, types ...*cloud.InstanceType) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.types, s.err = types, err
+}
+
+// costs are the gauges, as text.
+func costs(w *looptest.World) string {
+	out := ""
+	for _, pool := range []string{"pool", "other", "foreign"} {
+		if gauge := w.Metrics.NodePools.Cost; testutil.CollectAndCount(gauge) > 0 {
+			value := testutil.ToFloat64(gauge.WithLabelValues(pool))
+			out += fmt.Sprintf("%s=%v ", pool, value)
+		}
+	}
+	return out
+}
+
+func TestCost_L397(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		other, foreign := looptest.Pool(), looptest.Pool()
+		other.Name, foreign.Name = "other", "foreign"
+		foreign.Spec.Template.Spec.NodeClassRef = looptest.Unmanaged()
+		w := looptest.New(t, looptest.Pool(), other, foreign)
+		w.Clock = clock.RealClock{}
+		market := &shop{}
+		market.sells(nil, priced("small", 1), priced("large", 10))
+		w.Cloud.Provider = market
+		machines := &bought{}
+		loop := nodepool.NewCost(w.Tools, machines, slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() {
+			if err := loop.Start(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		after := func(d time.Duration, want string) {
+			t.Helper()
+			time.Sleep(d)
+			synctest.Wait()
+			if got := costs(w); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		}
+		fails := func() float64 { return w.Count("karpenter_nodepools_cost_tracker_errors_total") }
+
+		after(10*time.Second, "") // nothing is known yet
+		machines.set(map[string][]string{"pool": {"small"}, "foreign": {"large"}})
+		after(5*time.Second, "pool=1 other=0 foreign=0 ")
+		machines.set(map[string][]string{"pool": {"small", "small", "large"}, "other": {"large"}})
+		after(5*time.Second, "pool=12 other=10 foreign=0 ")
+		machines.set(map[string][]string{"pool": {"small"}})
+		after(5*time.Second, "pool=1 other=0 foreign=0 ")
+
+		// An overlay, or the market, changes a price.
+		market.sells(nil, priced("small", 3))
+		after(time.Minute, "pool=3 other=0 foreign=0 ")
+		machines.set(map[string][]string{"pool": {"small", "large", "large"}}) // large is not sold any more
+		after(5*time.Second, "pool=3 other=0 foreign=0 ")
+		if got := fails(); got != 1 {
+			t.Errorf("%v failures for a machine without a price, want 1", got)
+		}
+		after(30*time.Minute, "pool=3 other=0 foreign=0 ")
+		if got := fails(); got != 1 {
+			t.Errorf("%v failures half an hour later, want still 1", got)
+		}
+
+		// The last known prices stay while the cloud does not answer.
+		market.sells(errors.New("throttled"))
+		machines.set(map[string][]string{"pool": {"small", "small"}})
+		after(2*time.Minute, "pool=6 other=0 foreign=0 ")
+		if got := fails(); got != 3 { // one for each pool of ours
+			t.Errorf("%v failures, want 3", got)
+		}
+
+		if err := w.Client.Delete(t.Context(), looptest.Pool()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if w.Metrics.NodePools.Cost.DeleteLabelValues("pool") {
+			t.Error("a pool that is gone still costs something")
+		}
+		cancel()
+		running.Wait()
+	})
+}

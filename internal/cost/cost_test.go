@@ -1,0 +1,56 @@
+package cost
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+)
+
+// sold is an instance type with a price by zone and capacity type.
+func sold(name string, prices map[[2]string]float64) *cloud.InstanceType {
+	it := &cloud.InstanceType{Name: name}
+	for place, price := range prices {
+		it.Offerings = append(it.Offerings, cloud.Offering{
+			Requirements: []v1.NodeSelectorRequirementWithMinValues{
+				cloud.In(corev1.LabelTopologyZone, place[0]), cloud.In(v1.CapacityTypeLabelKey, place[1]),
+			},
+			Price: price,
+		})
+	}
+	return it
+}
+
+func TestSum_L397(t *testing.T) {
+	prices := PricesOf([]*cloud.InstanceType{
+		sold("m", map[[2]string]float64{{"a", "spot"}: 1, {"a", "on-demand"}: 4, {"b", "on-demand"}: 5}),
+		sold("odd", map[[2]string]float64{{"a", "spot"}: math.NaN(), {"b", "spot"}: -3}),
+	})
+	spot, onDemand := Offering{"m", "a", "spot"}, Offering{"m", "b", "on-demand"}
+	for name, c := range map[string]struct {
+		machines []Offering
+		want     float64
+		unknown  []Offering
+	}{
+		"none":                         {nil, 0, nil},
+		"one":                          {[]Offering{spot}, 1, nil},
+		"two of one offering":          {[]Offering{spot, spot}, 2, nil},
+		"several offerings":            {[]Offering{spot, onDemand}, 6, nil},
+		"a type that is not listed":    {[]Offering{spot, {"gone", "a", "spot"}, {"gone", "a", "spot"}}, 1, []Offering{{"gone", "a", "spot"}}},
+		"a zone that is not listed":    {[]Offering{{"m", "c", "spot"}, onDemand}, 5, []Offering{{"m", "c", "spot"}}},
+		"a price that is no number":    {[]Offering{{"odd", "a", "spot"}}, 0, []Offering{{"odd", "a", "spot"}}},
+		"a price below nothing":        {[]Offering{{"odd", "b", "spot"}, spot}, 1, nil},
+		"a machine still to be bought": {[]Offering{{InstanceType: "m"}, {}, spot}, 1, nil},
+	} {
+		if got, unknown := prices.Sum(c.machines); got != c.want || !slices.Equal(unknown, c.unknown) {
+			t.Errorf("%s: %v, unknown %v; want %v, %v", name, got, unknown, c.want, c.unknown)
+		}
+	}
+	if got, known := (Prices{}).Of(spot); known || got != 0 {
+		t.Errorf("without any types it costs %v", got)
+	}
+}
