@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -215,6 +216,9 @@ func drawNode(t *rapid.T, name string) *corev1.Node {
 		node.Labels[teamLabel] = rapid.SampledFrom([]string{"blue", "red"}).Draw(t, "team")
 	}
 	node.Spec.Taints = drawTaints(t)
+	if rapid.IntRange(0, 4).Draw(t, "goes") == 0 {
+		node.DeletionTimestamp = &metav1.Time{Time: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	}
 	node.Status.Capacity = corev1.ResourceList{
 		corev1.ResourceCPU:    *resource.NewQuantity(int64(rapid.IntRange(1, 6).Draw(t, "cores")), resource.DecimalSI),
 		corev1.ResourceMemory: resource.MustParse("8Gi"),

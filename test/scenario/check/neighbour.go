@@ -130,21 +130,15 @@ func (j *judge) joined(pod *corev1.Pod, at *site, term *corev1.PodAffinityTerm) 
 }
 
 // founds reports whether the pod may be the first of its kind where it is: the term means the pod itself, and no pod that it
-// means runs already where the pod could go.
+// means runs already where the pod could go, by the alternative of node affinity that is left.
 func (j *judge) founds(pod *corev1.Pod, at *site, term *corev1.PodAffinityTerm) bool {
-	if !j.means(term, pod, pod) {
-		return false
-	}
-	for _, other := range j.sites {
-		value, sure := other.decided(term.TopologyKey)
-		if other == at || !sure || !admits(pod, term.TopologyKey, value) {
-			continue
-		}
-		if slices.ContainsFunc(other.here, func(q *corev1.Pod) bool { return j.means(term, pod, q) }) {
-			return false
-		}
-	}
-	return true
+	return j.means(term, pod, pod) && slices.ContainsFunc(alternatives(pod), func(alternative *corev1.Pod) bool {
+		return !slices.ContainsFunc(j.sites, func(other *site) bool {
+			value, sure := other.decided(term.TopologyKey)
+			return other != at && sure && admits(alternative, term.TopologyKey, value) &&
+				slices.ContainsFunc(other.here, func(q *corev1.Pod) bool { return j.means(term, pod, q) })
+		})
+	})
 }
 
 // admits reports whether the pod's own demands on the key let it go where the label has the value.

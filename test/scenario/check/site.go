@@ -58,13 +58,16 @@ func (s *site) decided(key string) (string, bool) {
 // may reports whether the label can have the value there.
 func (s *site) may(key, value string) bool { return slices.Contains(s.values(key), value) }
 
-// settle makes all machines with their pods. Of pods that the decision names, only those that it places are anywhere.
+// settle makes all machines with their pods. Pods that the decision is about are where it puts them, or nowhere.
 func (j *judge) settle() {
 	named := map[types.UID]bool{}
 	for _, list := range j.answers() {
 		for _, uid := range list {
 			named[uid] = true
 		}
+	}
+	for _, uid := range j.Ignored {
+		delete(named, uid) // they stay where they are
 	}
 	for _, o := range j.Objects {
 		switch o := o.(type) {
