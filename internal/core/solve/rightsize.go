@@ -39,15 +39,19 @@ func (s *solver) rightSize() {
 			out = append(out, cl)
 			continue
 		}
+		if cl.devices != "" {
+			out = append(out, s.splitDevices(cl, base)...)
+			continue
+		}
 		out = append(out, cl.split(base)...)
 	}
 	s.claims = out
 }
 
-// indivisible reports whether cl is to stay as it is: it may be launched from a reservation, it holds devices, or some of its
-// pods must share a machine with others.
+// indivisible reports whether cl is to stay as it is: it may be launched from a reservation, or some of its pods must share a
+// machine with others.
 func (cl *claim) indivisible() bool {
-	return cl.devices != "" || cl.t.reservations.concern(cl) || slices.ContainsFunc(cl.fills, func(f fill) bool { return f.stage.near || cl.t.attaches(f.class) })
+	return cl.t.reservations.concern(cl) || slices.ContainsFunc(cl.fills, func(f fill) bool { return f.stage.near || cl.t.attaches(f.class) })
 }
 
 // base is the state that every piece of cl starts from: in the domains in which its pods were counted.
