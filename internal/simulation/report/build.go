@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/karpenter-anew/karpenter/internal/core/bound"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
@@ -43,6 +44,7 @@ type builder struct{ simulation.Result }
 
 func (b builder) total(r Report) Total {
 	t := Total{Nodes: len(b.Plan.Claims), PricePerHour: dollars(b.Plan.Price())}
+	t.LowerBoundPerHour, t.Gap = b.leastPrice()
 	for _, c := range b.Plan.Claims {
 		t.Pods.OnNewNodes += len(c.Pods)
 	}
@@ -60,6 +62,18 @@ func (b builder) total(r Report) Total {
 
 // dollars cuts off what adding binary fractions leaves behind: no price has more than six decimals.
 func dollars(price float64) float64 { return math.Round(price*1e6) / 1e6 }
+
+// leastPrice is what nodes for the pods of the plan cost at least, and the part of the plan's price above it. Proofs leave
+// room for rounding; what is within that is the plan's price itself.
+func (b builder) leastPrice() (dollarsPerHour, gap float64) {
+	const rounding = 1e-8
+	price, least := b.Plan.Price(), bound.Of(b.Problem, b.Plan)
+	if bound.Gap(price, least) < rounding {
+		return dollars(price), 0
+	}
+	least = math.Floor(least*1e6) / 1e6
+	return least, dollars(bound.Gap(dollars(price), least))
+}
 
 func (b builder) placements() []Placement {
 	out := []Placement{}

@@ -36,7 +36,11 @@ type Total struct {
 	Nodes int `json:"nodes"`
 	// PricePerHour is what these nodes cost together, in dollars.
 	PricePerHour float64 `json:"pricePerHour"`
-	Pods         Pods    `json:"pods"`
+	// LowerBoundPerHour is a price that is proven to be the least any nodes for the same pods could cost, or below that. Gap is
+	// the part of PricePerHour above it: no plan can save more.
+	LowerBoundPerHour float64 `json:"lowerBoundPerHour"`
+	Gap               float64 `json:"gap"`
+	Pods              Pods    `json:"pods"`
 }
 
 // Pods counts pods by what becomes of them.

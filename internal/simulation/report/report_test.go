@@ -19,6 +19,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/crds"
 	"github.com/karpenter-anew/karpenter/cloud/kwok"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
+	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 	"github.com/karpenter-anew/karpenter/test/scenario/story"
 )
@@ -45,9 +46,17 @@ func TestStories(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			config, err := options.ParseSchedulerConfig(s.Options.SchedulerConfig)
+			if err != nil {
+				t.Fatal(err)
+			}
 			objects := read(t, reader, s)
 			result, err := simulation.Run(context.Background(), objects, vendor, simulation.Options{
-				IgnorePreferences: s.Options.IgnorePreferences, MaxInstanceTypes: s.Options.MaxInstanceTypes,
+				IgnorePreferences:   s.Options.IgnorePreferences,
+				BestEffortMinValues: s.Options.BestEffortMinValues,
+				AllocateDevices:     s.Options.AllocateDevices,
+				MaxInstanceTypes:    s.Options.MaxInstanceTypes,
+				DefaultSpread:       config.DefaultConstraints(),
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -85,6 +94,9 @@ func judge(t *testing.T, s story.Story, objects []client.Object, r Report) {
 		if len(l.Zones) == 0 || len(l.CapacityTypes) == 0 || l.Count != len(l.Nodes) {
 			t.Errorf("a launch that cannot be: %+v", l)
 		}
+	}
+	if least := r.Total.LowerBoundPerHour; least < 0 || least > r.Total.PricePerHour {
+		t.Errorf("nothing costs less than %v, and the plan costs %v", least, r.Total.PricePerHour)
 	}
 	if nodes != r.Total.Nodes {
 		t.Errorf("%d nodes in the launches, %d in the sum", nodes, r.Total.Nodes)

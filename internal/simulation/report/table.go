@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -167,8 +168,26 @@ func (r Report) sum() string {
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}
-	return fmt.Sprintf("Total: %s to launch, $%s/h; %s\n", plural(r.Total.Nodes, "node"), price(r.Total.PricePerHour), text)
+	return fmt.Sprintf("Total: %s to launch, $%s/h; %s\n", plural(r.Total.Nodes, "node"), price(r.Total.PricePerHour), text) + r.Total.least()
 }
+
+// least says how good the price is.
+func (t Total) least() string {
+	switch {
+	case t.PricePerHour == 0:
+		return ""
+	case t.Gap == 0:
+		return "No nodes for these pods cost less: this is proven\n"
+	}
+	saved := "less than 0.1"
+	if t.Gap >= 0.001 {
+		saved = fmt.Sprintf("at most %.1f", 100*t.Gap)
+	}
+	return fmt.Sprintf("No nodes for these pods cost less than $%s/h: %s %% could be saved\n", cut(t.LowerBoundPerHour), saved)
+}
+
+// cut is price without rounding up.
+func cut(dollars float64) string { return price(math.Floor(dollars*1e4) / 1e4) }
 
 func price(dollars float64) string { return strconv.FormatFloat(dollars, 'f', 4, 64) }
 
