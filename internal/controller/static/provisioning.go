@@ -99,7 +99,6 @@ func (p *Provisioning) Reconcile(ctx context.Context, request reconcile.Request)
 		return loop.After(wait), nil
 	}
 	places := p.Store.Reserve(pool.Name, min(missing, stride), nodeLimit(pool))
-	defer func() { places.Release(places.Left()) }()
 	if places.Left() == 0 {
 		loop.Log(ctx).Info("nodepool node limit reached", "limit", *nodeLimit(pool))
 		return loop.After(limited), nil
