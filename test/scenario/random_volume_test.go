@@ -71,7 +71,9 @@ func drawStorage(t *rapid.T, nodes []client.Object) []client.Object {
 	return out
 }
 
-func drawZone(t *rapid.T) string { return rapid.SampledFrom([]string{"zone-a", "zone-b"}).Draw(t, "zone") }
+func drawZone(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"zone-a", "zone-b"}).Draw(t, "zone")
+}
 
 func drawVolume(t *rapid.T, name string) *corev1.PersistentVolume {
 	v := &corev1.PersistentVolume{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolume"}, ObjectMeta: metav1.ObjectMeta{Name: name}}
