@@ -49,7 +49,7 @@ func TestDevicesArePublishedWithTheNode(t *testing.T) {
 		got = append(got, s.Spec.Driver+" "+s.Spec.Pool.Name)
 	}
 	slices.Sort(got)
-	want := []string{"gpu.example.com " + node.Name + "-gpus", "nic.example.com " + node.Name + "-nics"}
+	want := []string{"gpu.example.org " + node.Name + "-gpus", "nic.example.org " + node.Name + "-nics"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("pools (-want +got):\n%s", diff)
 	}
@@ -107,9 +107,9 @@ func TestDevicesCatalog(t *testing.T) {
 	types := byName(t, Options{Catalog: DevicesCatalog})
 	for name, pools := range map[string]map[string]int64{
 		"c-4x":  {},
-		"g-4x":  {"gpu.example.com/gpus": 1},
-		"g-16x": {"gpu.example.com/gpus": 1, "nic.example.com/nics": 1},
-		"p-8x":  {"gpu.example.com/gpus": 2}, // counters and devices
+		"g-4x":  {"gpu.example.org/gpus": 1},
+		"g-16x": {"gpu.example.org/gpus": 1, "nic.example.org/nics": 1},
+		"p-8x":  {"gpu.example.org/gpus": 2}, // counters and devices
 	} {
 		got := map[string]int64{}
 		if devices := types[name].DynamicResources; devices != nil {
@@ -122,7 +122,7 @@ func TestDevicesCatalog(t *testing.T) {
 		}
 	}
 	bindings := types["l-16x"].DynamicResources.AttributeBindings
-	if len(bindings) != 2 || bindings[0].Attribute != "gpu.example.com/fabric" || bindings[0].Devices[1] != (cloud.DeviceID{Driver: "gpu.example.com", Pool: "gpus", Device: "gpu-1"}) {
+	if len(bindings) != 2 || bindings[0].Attribute != "gpu.example.org/fabric" || bindings[0].Devices[1] != (cloud.DeviceID{Driver: "gpu.example.org", Pool: "gpus", Device: "gpu-1"}) {
 		t.Errorf("bindings %+v", bindings)
 	}
 }

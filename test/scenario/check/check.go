@@ -30,6 +30,8 @@ type Subject struct {
 	// DefaultSpread is set when pods without spread constraints have some that are not written on them. Whether such pods are
 	// rightly refused is then not judged.
 	DefaultSpread bool
+	// DevicesIgnored is set when resource claims are not looked at: daemons that have any run nowhere then.
+	DevicesIgnored bool
 	// WellKnown are labels that instance types define.
 	WellKnown map[string]bool
 
@@ -90,12 +92,16 @@ func Judge(s Subject) []error {
 		case *corev1.Namespace:
 			j.namespaces[o.Name] = o.Labels
 		case *appsv1.DaemonSet:
+			if s.DevicesIgnored && usesDevices(&o.Spec.Template.Spec) {
+				continue
+			}
 			j.daemons = append(j.daemons, daemonPod(o))
 		}
 	}
 	j.census()
 	for i, c := range s.Claims {
 		j.claim(fmt.Sprintf("claim %d", i+1), c)
+		j.drivers(fmt.Sprintf("claim %d", i+1), c)
 	}
 	for _, p := range s.Placements {
 		j.placement(p)

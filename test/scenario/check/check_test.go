@@ -72,6 +72,9 @@ func TestTheCheckerSeesWhatIsWrong(t *testing.T) {
 		"node is overfilled: 1500m of 1 cpu":    func(s *Subject) { s.Placements[0].Pods, s.Claims[0].Pods = []types.UID{"a"}, []types.UID{"b"} },
 		"which is being deleted":                func(s *Subject) { now := metav1.NewTime(time.Unix(1, 0)); s.Objects[1].SetDeletionTimestamp(&now) },
 		"pod a is refused, but would fit a two": func(s *Subject) { s.Claims, s.Refused = nil, []types.UID{"a", "c"} },
+		"waits for driver gpu.io, which two does not have": func(s *Subject) {
+			s.Claims[0].Object.Annotations = map[string]string{v1.RequestedDRADriversAnnotationKey: "gpu.io"}
+		},
 		"does not meet the requirements of its pool": func(s *Subject) {
 			s.Objects[0].(*v1.NodePool).Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{cloud.In("topology.kubernetes.io/zone", "b")}
 		},

@@ -22,6 +22,9 @@ func (j *judge) refusals() {
 			continue
 		}
 		seen[question] = true
+		if usesDevices(&pod.Spec) {
+			continue
+		}
 		if j.DefaultSpread && len(pod.Spec.TopologySpreadConstraints) == 0 {
 			continue
 		}
