@@ -22,7 +22,9 @@ type grid struct {
 	// profit is what an item is worth beyond what it pays for the other rows.
 	profit []float64
 	fixed  float64
-	items  []int
+	// steps are parts of the room; 0 where nothing is rounded.
+	steps [2]float64
+	items []int
 	// most is how many of every item are worth a look.
 	most  []int
 	table []float64
@@ -53,6 +55,9 @@ func (s *scales) tabulate(b *bin, values []float64, target float64, limit int) (
 		}
 	}
 	g.lay(limit)
+	if g.coarse(values, target) {
+		return nil
+	}
 	g.fill()
 	b.worth = min(b.worth, max(g.table[len(g.table)-1]+g.fixed, target))
 	f := g.trace()
@@ -92,6 +97,7 @@ func (g *grid) lay(limit int) {
 		}
 		step[d] = max(step[d], 1)
 	}
+	exact := step
 	cells := func(d int) int64 { return room[d]/step[d] + 1 }
 	for cells(0) > most/cells(1) {
 		d := 0
@@ -101,6 +107,9 @@ func (g *grid) lay(limit int) {
 		step[d] = room[d]/max(most/cells(1-d), int64(math.Sqrt(float64(most)))) + 1
 	}
 	for d, k := range g.rows {
+		if step[d] > exact[d] {
+			g.steps[d] = float64(step[d]) / float64(room[d])
+		}
 		g.need[d] = make([]int, len(g.bin.items))
 		g.size[d] = int(room[d] / step[d])
 		if k == none {
@@ -110,6 +119,21 @@ func (g *grid) lay(limit int) {
 			g.need[d][i] = int(g.in.lots[g.bin.items[i].lot].need[g.bin.rows[k].resource] / step[d])
 		}
 	}
+}
+
+// coarse reports whether rounding alone hides the difference between target and what b may be worth: every pod may come
+// cheaper by half a step.
+func (g *grid) coarse(values []float64, target float64) bool {
+	dearest, hidden := 0.0, 0.0
+	for _, i := range g.items {
+		dearest = max(dearest, values[g.bin.items[i].lot])
+	}
+	for d, k := range g.rows {
+		if k != none {
+			hidden += g.bin.prices[k] * g.steps[d] / 2
+		}
+	}
+	return dearest > 0 && hidden*target/dearest > g.bin.worth-target
 }
 
 func gcd(a, b int64) int64 {

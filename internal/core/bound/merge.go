@@ -128,7 +128,7 @@ func (m *merger) tightCaps() []tight {
 const (
 	// mostLots is how many lots are taken as they are: each is a row of the master program. If there are more, they are
 	// lumped together into lumpedLots, where they may be.
-	mostLots, lumpedLots = 300, 150
+	mostLots, lumpedLots = 150, 120
 	// allLots is the number of lots above which the smallest are left out.
 	allLots = 600
 )
