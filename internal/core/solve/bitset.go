@@ -56,6 +56,22 @@ func (b bitset) and(o bitset) bitset {
 	return out
 }
 
+// intersect makes b what x and y both hold.
+func (b bitset) intersect(x, y bitset) {
+	for i := range b {
+		b[i] = x[i] & y[i]
+	}
+}
+
+// count is the number of members.
+func (b bitset) count() int {
+	n := 0
+	for _, word := range b {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
 // or adds o to b in place.
 func (b bitset) or(o bitset) {
 	for i := range o {

@@ -18,7 +18,7 @@ type claim struct {
 	mask bitset
 	// total is what the pods ask for, without daemons.
 	total resource.Vector
-	// slack is an upper bound on what any candidate has left, by resource.
+	// slack is an upper bound on what any candidate has left, by resource; the least one, but for trials.
 	slack resource.Vector
 	fills []fill
 	// ports are those that its pods claim.
@@ -33,6 +33,8 @@ type claim struct {
 	devices string
 	// charged is what the pool's limits were reduced by for this claim.
 	charged []int64
+	// trial marks a piece of a repacking, most of which are given up.
+	trial bool
 }
 
 // fill is pods of one class put into a claim in one go, in the form of their question that the claim accepted.
@@ -48,12 +50,18 @@ func (t *template) open(mask bitset) *claim { return t.openIn(t.root, mask) }
 
 // openIn is an empty claim in a state, limited to the columns in mask.
 func (t *template) openIn(state stateID, mask bitset) *claim {
+	cl := t.blank(state, mask)
+	cl.measure()
+	return cl
+}
+
+// blank is an empty claim whose slack is not known.
+func (t *template) blank(state stateID, mask bitset) *claim {
 	cl := &claim{}
 	if last := len(t.spare) - 1; last >= 0 {
 		cl, t.spare = t.spare[last], t.spare[:last]
 	}
 	*cl = claim{t: t, state: state, mask: mask, total: cl.total[:0], slack: cl.slack[:0], fills: cl.fills[:0], ports: cl.ports[:0]}
-	cl.measure()
 	return cl
 }
 
@@ -109,9 +117,10 @@ func (cl *claim) consider(c *class, form *conjunction, n int) offer {
 	}
 	n = c.most(n)
 	next := cl.t.states[to]
-	candidates := cl.mask.and(next.mask)
+	candidates := cl.t.candidates
+	candidates.intersect(cl.mask, next.mask)
 	if len(c.shape.HostPorts) > 0 {
-		candidates = candidates.and(cl.t.portsFree(c))
+		candidates.intersect(candidates, cl.t.portsFree(c))
 	}
 	best := cl.most(c, candidates, n)
 	if best == 0 {
@@ -123,7 +132,7 @@ func (cl *claim) consider(c *class, form *conjunction, n int) offer {
 	}
 	if o.pods > 0 {
 		cl.fitting(c, candidates, o.pods)
-		o.mask = candidates
+		o.mask = candidates.clone()
 	}
 	return o
 }
@@ -173,7 +182,13 @@ func (cl *claim) put(c *class, st *stage, o offer, pods []*model.Pod) {
 			cl.volumes.Add(p.Attachments)
 		}
 	}
-	cl.measure()
+	if !cl.trial {
+		cl.measure()
+		return
+	}
+	for _, need := range c.needs {
+		cl.slack[need.resource] -= need.amount * int64(len(pods))
+	}
 }
 
 // repels reports whether a taint of the pool keeps the class away.

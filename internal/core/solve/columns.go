@@ -23,6 +23,8 @@ type columns struct {
 	kinds []kind
 	// price[kind][column] is in dollars an hour; +Inf where the column has no such offering.
 	price [][]float64
+	// shelves are those of templates whose machines run no daemons.
+	shelves []*shelf
 	// masks remembers which columns agree with a requirement.
 	masks map[term]bitset
 }

@@ -46,10 +46,11 @@ func (ms menus) of(cl *claim) *menu {
 	}
 	t, st := cl.t, cl.t.states[cl.state]
 	m := &menu{columns: newBitset(t.columns.len()), price: math.Inf(1)}
-	taken := map[int]bool{}
+	m.names = make([]string, 0, min(cl.mask.count(), ms.limit))
+	taken := newBitset(len(t.columns.types))
 	for _, column := range t.byPrice(st) {
 		owner := t.columns.owner[column]
-		if !cl.mask.has(column) || taken[owner] {
+		if !cl.mask.has(column) || taken.has(owner) {
 			continue
 		}
 		if len(m.names) == ms.limit {
@@ -57,7 +58,7 @@ func (ms menus) of(cl *claim) *menu {
 			break
 		}
 		it := t.columns.types[owner]
-		taken[owner] = true
+		taken.set(owner)
 		m.columns.set(column)
 		m.names = append(m.names, it.Name)
 		m.price = min(m.price, t.prices(st)[column])

@@ -2,6 +2,7 @@ package solve
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
@@ -208,7 +209,7 @@ func (cl *claim) widen() {
 			mask = mask.and(cl.t.portsFree(f.class))
 		}
 	}
-	cl.mask = mask
+	cl.mask, cl.trial = mask, false
 	cl.measure()
 }
 
@@ -261,7 +262,12 @@ func (cl *claim) repack(limit float64, base stateID, q quota) []*claim {
 		}
 	}
 	var pieces []*claim
-	sum := 0.0
+	// first is what every piece has at the start, and least what each costs at least.
+	var first resource.Vector
+	sum, least := 0.0, math.Inf(1)
+	for column := range cheap.all() {
+		least = min(least, prices[column])
+	}
 	for _, f := range cl.fills {
 		pods := f.pods
 		for i := 0; len(pods) > 0; i++ {
@@ -274,11 +280,17 @@ func (cl *claim) repack(limit float64, base stateID, q quota) []*claim {
 				if i > 0 {
 					sum += pieces[i-1].price()
 				}
-				if q.exceeded(sum, i+1) {
+				if q.exceeded(sum+least, i+1) {
 					t.recycle(pieces)
 					return nil
 				}
-				pieces = append(pieces, t.openIn(base, cheap))
+				piece := t.blank(base, cheap)
+				if first == nil {
+					piece.measure()
+					first = piece.slack.Clone()
+				}
+				piece.trial, piece.slack = true, append(piece.slack[:0], first...)
+				pieces = append(pieces, piece)
 			}
 			o := pieces[i].consider(f.class, f.form, len(pods))
 			switch {

@@ -16,15 +16,19 @@ type shelf struct {
 	none bitset
 }
 
-// shelf is that of resource r.
+// shelf is that of resource r. Templates without daemons share those of their columns.
 func (t *template) shelf(r int) *shelf {
-	for len(t.shelves) <= r {
-		t.shelves = append(t.shelves, nil)
+	shelves := &t.shelves
+	if !t.daemoned {
+		shelves = &t.columns.shelves
 	}
-	if t.shelves[r] == nil {
-		t.shelves[r] = t.newShelf(r)
+	for len(*shelves) <= r {
+		*shelves = append(*shelves, nil)
 	}
-	return t.shelves[r]
+	if (*shelves)[r] == nil {
+		(*shelves)[r] = t.newShelf(r)
+	}
+	return (*shelves)[r]
 }
 
 func (t *template) newShelf(r int) *shelf {
@@ -44,17 +48,25 @@ func (t *template) newShelf(r int) *shelf {
 		return a - b
 	})
 	s := &shelf{none: newBitset(n)}
-	have := newBitset(n)
-	for i, column := range order {
-		have.set(column)
-		amount := t.room[column].At(r)
-		if i+1 == n || t.room[order[i+1]].At(r) < amount {
-			s.amounts = append(s.amounts, amount)
-			s.atLeast = append(s.atLeast, have.clone())
+	// last reports whether no further column has as much room as the i-th.
+	last := func(i int) bool { return i+1 == n || t.room[order[i+1]].At(r) < t.room[order[i]].At(r) }
+	different := 0
+	for i := range order {
+		if last(i) {
+			different++
 		}
 	}
-	slices.Reverse(s.amounts)
-	slices.Reverse(s.atLeast)
+	s.amounts, s.atLeast = make([]int64, different), make([]bitset, different)
+	have, words := newBitset(n), make(bitset, different*len(s.none))
+	for i, column := range order {
+		have.set(column)
+		if last(i) {
+			different--
+			s.amounts[different] = t.room[column].At(r)
+			s.atLeast[different] = words[different*len(have) : (different+1)*len(have)]
+			copy(s.atLeast[different], have)
+		}
+	}
 	return s
 }
 

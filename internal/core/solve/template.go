@@ -60,16 +60,14 @@ type template struct {
 	wanted  []int
 	// nameOrder is what byName remembers.
 	nameOrder []int
-	// rates are the prices of a unit of each resource, by the states of a claim and of its pieces.
-	rates map[[2]stateID][]float64
 	// spare are claims that were given up, to be used again.
 	spare []*claim
-	// scratch is a set of columns for use between two lines of the same function.
-	scratch bitset
+	// scratch and candidates are sets of columns for use between two lines of the same function.
+	scratch, candidates bitset
 }
 
 func newTemplate(pool *model.Pool, cols *columns, u *universe, daemons []*class) *template {
-	t := &template{pool: pool, columns: cols, u: u, byTerms: map[string]stateID{}, defined: map[int]bool{}, scratch: newBitset(cols.len())}
+	t := &template{pool: pool, columns: cols, u: u, byTerms: map[string]stateID{}, defined: map[int]bool{}, scratch: newBitset(cols.len()), candidates: newBitset(cols.len())}
 	t.slotted = slices.ContainsFunc(cols.types, func(it *catalog.InstanceType) bool { return len(it.Attachable) > 0 })
 	t.root = t.rootState()
 	t.reserveDaemons(daemons)
