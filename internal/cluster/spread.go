@@ -144,12 +144,16 @@ func sameOwner(a, b ingest.Owner) bool {
 
 // stale forgets what was deduced from the Services of a namespace.
 func (x *spreading) stale(namespace string) {
-	x.staleNamespaces[namespace] = true
+	if len(x.pods[namespace]) > 0 {
+		x.staleNamespaces[namespace] = true
+	}
 	clear(x.known)
 }
 
 func (x *spreading) staleOwner(o client.Object) {
-	x.staleOwners[o.GetUID()] = o.GetNamespace()
+	if len(x.pods[o.GetNamespace()]) > 0 {
+		x.staleOwners[o.GetUID()] = o.GetNamespace()
+	}
 	maps.DeleteFunc(x.known, func(d deduction, _ *topology.Selector) bool { return d.owner == o.GetUID() })
 }
 
