@@ -54,6 +54,9 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 		return input{}, err
 	}
 	in.rejected = append(in.rejected, lost...)
+	if in.problem.Nodes, err = p.expect(ctx, in.problem.Nodes); err != nil {
+		return input{}, err
+	}
 	in.problem.Pods, in.problem.Nodes = p.promises.settle(append(in.problem.Pods, moving...), in.problem.Nodes)
 	if len(in.problem.Pods) == 0 {
 		return in, nil

@@ -3,6 +3,7 @@ package model
 import (
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
 // Pool is a NodePool as the engine sees it: the blueprint of its nodes and the bounds of their number.
@@ -25,4 +26,26 @@ type DaemonSet struct {
 	Shape           *Shape
 	// UsesDevices is set for daemons with resource claims.
 	UsesDevices bool
+}
+
+// Floor is what every machine that the pool may launch now leaves for pods, daemons included; nil if it can launch none.
+func (p *Pool) Floor() resource.Vector {
+	var floor resource.Vector
+	for _, t := range p.Catalog {
+		if !p.Requirements.Intersects(t.Requirements) {
+			continue
+		}
+		for _, o := range t.Offerings {
+			if !o.Available || !p.Requirements.Intersects(o.Requirements) {
+				continue
+			}
+			leaves := t.Groups[o.Group].Allocatable
+			if floor == nil {
+				floor = leaves.Clone()
+			} else {
+				floor = floor.Min(leaves)
+			}
+		}
+	}
+	return floor
 }
