@@ -3,6 +3,7 @@ package kwok
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,7 +24,8 @@ func (j *joiner) publish(ctx context.Context, node *corev1.Node) error {
 		return nil
 	}
 	for i := range devices.ResourceSlices {
-		slice := slicesOn(node, i, &devices.ResourceSlices[i])
+		slice := sliceOn(node, i, &devices.ResourceSlices[i])
+		settle(slice, devices, i, string(node.UID))
 		if err := j.client.Create(ctx, slice); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("publishing resource slice %q: %w", slice.Name, err)
 		}
@@ -31,9 +33,9 @@ func (j *joiner) publish(ctx context.Context, node *corev1.Node) error {
 	return nil
 }
 
-// slicesOn is the i-th slice of a node's type as it is on the node. The name of a pool is unique in the cluster, as is that
+// sliceOn is the i-th slice of a node's type as it is on the node. The name of a pool is unique in the cluster, as is that
 // of a slice.
-func slicesOn(node *corev1.Node, i int, template *resourcev1.ResourceSlice) *resourcev1.ResourceSlice {
+func sliceOn(node *corev1.Node, i int, template *resourcev1.ResourceSlice) *resourcev1.ResourceSlice {
 	spec := template.Spec.DeepCopy()
 	spec.NodeName, spec.NodeSelector, spec.AllNodes = &node.Name, nil, nil
 	spec.Pool.Name = node.Name + "-" + spec.Pool.Name
@@ -45,6 +47,43 @@ func slicesOn(node *corev1.Node, i int, template *resourcev1.ResourceSlice) *res
 		},
 		Spec: *spec,
 	}
+}
+
+// settle gives the devices of the i-th slice the attributes that only the running node can tell: devices that are bound to
+// each other, directly or through others, get the same value, which is unique to the node.
+func settle(slice *resourcev1.ResourceSlice, devices *cloud.DynamicResources, i int, node string) {
+	template := &devices.ResourceSlices[i].Spec
+	for d := range slice.Spec.Devices {
+		id := cloud.DeviceID{Driver: template.Driver, Pool: template.Pool.Name, Device: template.Devices[d].Name}
+		for _, b := range devices.AttributeBindings {
+			if !slices.Contains(b.Devices, id) {
+				continue
+			}
+			if slice.Spec.Devices[d].Attributes == nil {
+				slice.Spec.Devices[d].Attributes = map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{}
+			}
+			value := fmt.Sprintf("%s-%d", node, first(devices.AttributeBindings, b))
+			slice.Spec.Devices[d].Attributes[resourcev1.QualifiedName(b.Attribute)] = resourcev1.DeviceAttribute{StringValue: &value}
+		}
+	}
+}
+
+// first is the first binding of the attribute that b hangs together with.
+func first(all []cloud.AttributeBinding, b cloud.AttributeBinding) int {
+	connected := slices.Clone(b.Devices)
+	for grown := true; grown; {
+		grown = false
+		for _, other := range all {
+			meets := slices.ContainsFunc(other.Devices, func(d cloud.DeviceID) bool { return slices.Contains(connected, d) })
+			adds := slices.ContainsFunc(other.Devices, func(d cloud.DeviceID) bool { return !slices.Contains(connected, d) })
+			if other.Attribute == b.Attribute && meets && adds {
+				connected, grown = append(connected, other.Devices...), true
+			}
+		}
+	}
+	return slices.IndexFunc(all, func(other cloud.AttributeBinding) bool {
+		return other.Attribute == b.Attribute && slices.Contains(connected, other.Devices[0])
+	})
 }
 
 // silent reports whether the drivers of a claim's machine may have to publish yet.

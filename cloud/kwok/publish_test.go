@@ -126,3 +126,36 @@ func TestDevicesCatalog(t *testing.T) {
 		t.Errorf("bindings %+v", bindings)
 	}
 }
+
+func TestBoundDevicesGetTheSameValue(t *testing.T) {
+	w := newWorld(t, Options{Catalog: DevicesCatalog})
+	claim := w.claim(cloud.In(corev1.LabelInstanceTypeStable, "l-16x"))
+	w.launch(claim)
+	w.join(claim.Name)
+	values := map[string]string{}
+	for _, s := range w.slices() {
+		for _, d := range s.Spec.Devices {
+			values[d.Name] = *d.Attributes["gpu.example.org/fabric"].StringValue
+		}
+	}
+	if values["gpu-0"] != values["gpu-1"] || values["gpu-2"] != values["gpu-3"] || values["gpu-0"] == values["gpu-2"] {
+		t.Errorf("got %v", values)
+	}
+}
+
+func TestBindingsHangTogether(t *testing.T) {
+	id := func(name string) cloud.DeviceID { return cloud.DeviceID{Driver: "d", Pool: "p", Device: name} }
+	bind := func(attribute string, names ...string) cloud.AttributeBinding {
+		b := cloud.AttributeBinding{Attribute: resourcev1.FullyQualifiedName(attribute)}
+		for _, n := range names {
+			b.Devices = append(b.Devices, id(n))
+		}
+		return b
+	}
+	all := []cloud.AttributeBinding{bind("d/x", "a", "b"), bind("d/y", "a", "c"), bind("d/x", "d", "e"), bind("d/x", "b", "d")}
+	for i, want := range []int{0, 1, 0, 0} {
+		if got := first(all, all[i]); got != want {
+			t.Errorf("binding %d hangs together with %d, want %d", i, got, want)
+		}
+	}
+}
