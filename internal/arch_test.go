@@ -52,6 +52,7 @@ internal/options <
 internal/observe < API, cloud
 internal/waiting <
 internal/cost < API, cloud
+internal/prediction <
 
 # floor 3: between API objects and the engine
 internal/ingest < API, CORE, cloud
@@ -75,13 +76,14 @@ internal/controller/termination < CONTROLLERBASE
 internal/controller/nodepool < CONTROLLERBASE, internal/cost
 internal/controller/nodeoverlay < CONTROLLERBASE, internal/overlay
 internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/buffer, internal/waiting
+internal/controller/autoscaler < CONTROLLERBASE, internal/prediction
 internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/cost
 internal/controller/static < CONTROLLERBASE, CORE, internal/cluster, internal/ingest
 internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/buffer
 CONTROLLERS = internal/controller/...
 
 # floor 6: wiring
-internal/operator < API, cloud, internal/observe, internal/options, internal/ingest, internal/overlay, internal/cluster, CONTROLLERS
+internal/operator < API, cloud, internal/observe, internal/options, internal/ingest, internal/overlay, internal/prediction, internal/cluster, CONTROLLERS
 
 # floor 7: the binary, the only importer of adapters
 cmd/karpenter < API, cloud, cloud/kwok, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report

@@ -9,6 +9,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/controller/autoscaler"
 	"github.com/karpenter-anew/karpenter/internal/controller/disruption"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
@@ -19,6 +20,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/ingest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/prediction"
 )
 
 // Controller is something that runs: a reconcile loop, a watch, a periodic task.
@@ -101,6 +103,7 @@ func Controllers(p Parts) ([]Controller, error) {
 		nodepool.NewReadiness(tools),
 		nodepool.NewCounter(tools, cluster.NewUsage(store, feed)),
 		nodepool.NewCost(tools, cluster.NewUsage(store, feed), p.Log),
+		autoscaler.New(p.Manager.GetAPIReader(), p.Clock, &prediction.Store{}, p.Log),
 		health,
 	}...), nil
 }

@@ -1,0 +1,124 @@
+// Package prediction knows what VerticalPodAutoscalers will make pods ask for: a pod that is created next gets what its
+// autoscaler recommends, not what its template says.
+//
+// Source: scheduling specification, other side stores.
+package prediction
+
+import (
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// The values of the fields that are looked at.
+const (
+	// modeOff, of an autoscaler or of one container, means that pods are not changed.
+	modeOff = "Off"
+	// anyContainer is the name of the policy for containers without their own.
+	anyContainer = "*"
+	// boostFactor multiplies the recommended CPU of a starting container, boostQuantity is added to it.
+	boostFactor, boostQuantity = "Factor", "Quantity"
+)
+
+// Autoscaler is as much of a VerticalPodAutoscaler as predictions need.
+type Autoscaler struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec   spec   `json:"spec"`
+	Status status `json:"status"`
+}
+
+type spec struct {
+	TargetRef    *targetRef `json:"targetRef"`
+	UpdatePolicy *struct {
+		UpdateMode *string `json:"updateMode"`
+	} `json:"updatePolicy"`
+	ResourcePolicy *struct {
+		ContainerPolicies []policy `json:"containerPolicies"`
+	} `json:"resourcePolicy"`
+	StartupBoost *startupBoost `json:"startupBoost"`
+}
+
+type targetRef struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+}
+
+// policy bounds what may be done to one container, or to those without a policy of their own.
+type policy struct {
+	ContainerName       string                 `json:"containerName"`
+	Mode                *string                `json:"mode"`
+	MinAllowed          corev1.ResourceList    `json:"minAllowed"`
+	MaxAllowed          corev1.ResourceList    `json:"maxAllowed"`
+	ControlledResources *[]corev1.ResourceName `json:"controlledResources"`
+	StartupBoost        *startupBoost          `json:"startupBoost"`
+}
+
+type startupBoost struct {
+	CPU *boost `json:"cpu"`
+}
+
+// boost is how much more CPU a container gets while it starts.
+type boost struct {
+	Type     string             `json:"type"`
+	Factor   *int64             `json:"factor"`
+	Quantity *resource.Quantity `json:"quantity"`
+}
+
+type status struct {
+	Recommendation *struct {
+		ContainerRecommendations []recommendation `json:"containerRecommendations"`
+	} `json:"recommendation"`
+}
+
+type recommendation struct {
+	ContainerName string              `json:"containerName"`
+	Target        corev1.ResourceList `json:"target"`
+}
+
+// Parse reads a VerticalPodAutoscaler.
+func Parse(u *unstructured.Unstructured) (Autoscaler, error) {
+	text, err := json.Marshal(u.Object)
+	if err != nil {
+		return Autoscaler{}, fmt.Errorf("writing VerticalPodAutoscaler %s/%s: %w", u.GetNamespace(), u.GetName(), err)
+	}
+	var a Autoscaler
+	if err := json.Unmarshal(text, &a); err != nil {
+		return Autoscaler{}, fmt.Errorf("reading VerticalPodAutoscaler %s/%s: %w", u.GetNamespace(), u.GetName(), err)
+	}
+	return a, nil
+}
+
+// active reports whether the autoscaler changes pods.
+func (a *Autoscaler) active() bool {
+	p := a.Spec.UpdatePolicy
+	return a.Spec.TargetRef != nil && (p == nil || p.UpdateMode == nil || *p.UpdateMode != modeOff)
+}
+
+// target is the workload whose pods the autoscaler changes.
+func (a *Autoscaler) target() Target {
+	ref := a.Spec.TargetRef
+	return Target{Namespace: a.Namespace, APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name}
+}
+
+// policyOf is the policy for a container: its own, or the one for all others; an empty one when there is neither.
+func (a *Autoscaler) policyOf(container string) policy {
+	var fallback policy
+	if a.Spec.ResourcePolicy == nil {
+		return fallback
+	}
+	for _, p := range a.Spec.ResourcePolicy.ContainerPolicies {
+		switch p.ContainerName {
+		case container:
+			return p
+		case anyContainer:
+			fallback = p
+		}
+	}
+	return fallback
+}

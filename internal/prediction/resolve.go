@@ -1,0 +1,115 @@
+package prediction
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Target is a workload.
+type Target struct{ Namespace, APIVersion, Kind, Name string }
+
+// Container is what one container of a workload's next pod will ask for.
+type Container struct {
+	// Requests replace those of the template, resource by resource.
+	Requests corev1.ResourceList
+	// StartupCPU is what it asks for while it starts; nil when that is nothing more.
+	StartupCPU *resource.Quantity
+}
+
+// Predictions are the containers of workloads that autoscalers change, by name.
+type Predictions map[Target]map[string]Container
+
+// Resolve says what the autoscalers will do. Where several of them want the same workload the oldest has it, of equally old
+// ones the one whose name comes first.
+func Resolve(autoscalers []Autoscaler) Predictions {
+	inOrder := slices.Clone(autoscalers)
+	slices.SortStableFunc(inOrder, func(a, b Autoscaler) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	})
+	out, taken := Predictions{}, map[Target]bool{}
+	for i := range inOrder {
+		a := &inOrder[i]
+		if !a.active() || taken[a.target()] {
+			continue
+		}
+		taken[a.target()] = true
+		if containers := a.containers(); len(containers) > 0 {
+			out[a.target()] = containers
+		}
+	}
+	return out
+}
+
+func (a *Autoscaler) containers() map[string]Container {
+	if a.Status.Recommendation == nil {
+		return nil
+	}
+	out := map[string]Container{}
+	for _, r := range a.Status.Recommendation.ContainerRecommendations {
+		p := a.policyOf(r.ContainerName)
+		if p.Mode != nil && *p.Mode == modeOff {
+			continue
+		}
+		c := Container{Requests: p.bound(r.Target)}
+		if len(c.Requests) == 0 {
+			continue
+		}
+		if cpu, ok := c.Requests[corev1.ResourceCPU]; ok {
+			c.StartupCPU = a.boostOf(p).of(cpu)
+		}
+		out[r.ContainerName] = c
+	}
+	return out
+}
+
+// bound is the recommended amounts of the resources that the policy leaves to the autoscaler, within its limits.
+func (p policy) bound(recommended corev1.ResourceList) corev1.ResourceList {
+	controlled := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
+	if p.ControlledResources != nil {
+		controlled = *p.ControlledResources
+	}
+	out := corev1.ResourceList{}
+	for _, name := range controlled {
+		amount, ok := recommended[name]
+		if !ok {
+			continue
+		}
+		if most, ok := p.MaxAllowed[name]; ok && amount.Cmp(most) > 0 {
+			amount = most
+		}
+		if least, ok := p.MinAllowed[name]; ok && amount.Cmp(least) < 0 {
+			amount = least
+		}
+		out[name] = amount.DeepCopy()
+	}
+	return out
+}
+
+// boostOf is the container's own boost, or that of the autoscaler; nil for none.
+func (a *Autoscaler) boostOf(p policy) *boost {
+	for _, b := range []*startupBoost{p.StartupBoost, a.Spec.StartupBoost} {
+		if b != nil && b.CPU != nil {
+			return b.CPU
+		}
+	}
+	return nil
+}
+
+// of is the boosted CPU; nil when it is no more than without.
+func (b *boost) of(cpu resource.Quantity) *resource.Quantity {
+	switch {
+	case b == nil:
+		return nil
+	case (b.Type == boostFactor || b.Type == "") && b.Factor != nil && *b.Factor > 1:
+		return resource.NewMilliQuantity(cpu.MilliValue()**b.Factor, cpu.Format)
+	case b.Type == boostQuantity && b.Quantity != nil && b.Quantity.Sign() > 0:
+		sum := cpu.DeepCopy()
+		sum.Add(*b.Quantity)
+		return &sum
+	}
+	return nil
+}

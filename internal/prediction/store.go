@@ -1,0 +1,34 @@
+package prediction
+
+import "sync"
+
+// Store holds the predictions of the last round. It is safe for concurrent use; the zero value is empty and not complete.
+type Store struct {
+	mu       sync.Mutex
+	held     Predictions
+	complete bool
+}
+
+// Replace puts the predictions of a round in the place of those before. complete says that every autoscaler could be read;
+// once that was so, the store stays complete.
+func (s *Store) Replace(p Predictions, complete bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = p
+	s.complete = s.complete || complete
+}
+
+// Of is what the containers of a workload's next pod will ask for, by name; nil when nobody changes them. It must not be
+// changed.
+func (s *Store) Of(t Target) map[string]Container {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held[t]
+}
+
+// Complete reports whether the store has ever held what all autoscalers say.
+func (s *Store) Complete() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.complete
+}
