@@ -99,7 +99,7 @@ func TestGap(t *testing.T) {
 func broad(n, sizes, nodes int) solve.Problem {
 	r := rand.New(rand.NewPCG(uint64(n), uint64(sizes)))
 	var types catalog.Catalog
-	for i := range 48 {
+	for i := range 24 {
 		cores := int64(1 + i%16)
 		gib := cores * int64(2<<(i%3))
 		it := tinyType{size: [2]int64{cores * 1000, gib}}
@@ -165,11 +165,11 @@ func TestLargeProblems(t *testing.T) {
 		// reach is how much of what resources cost is to be reached at least.
 		reach float64
 	}{
-		"few sizes":                   {broad(1000, 40, 0), 1},
-		"a size for every pod":        {broad(1000, 600, 0), 0.97},
-		"a few nodes":                 {broad(1000, 40, 30), 1},
-		"a node of every size":        {broad(1000, 40, 100), 0.97},
-		"sizes and nodes of any size": {broad(1000, 600, 100), 0.94},
+		"few sizes":                   {broad(300, 20, 0), 1},
+		"a size for every pod":        {broad(300, 200, 0), 0.97},
+		"a few nodes":                 {broad(300, 20, 20), 1},
+		"a node of every size":        {broad(300, 20, 60), 0.97},
+		"sizes and nodes of any size": {broad(300, 200, 60), 0.94},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan := solve.Solve(c.problem)
@@ -183,7 +183,7 @@ func TestLargeProblems(t *testing.T) {
 }
 
 func TestEqualInputGivesEqualBounds(t *testing.T) {
-	p := broad(500, 60, 20)
+	p := broad(200, 30, 10)
 	first := boundOf(p)
 	if again := boundOf(p); again != first {
 		t.Errorf("a second run says %v, the first one %v", again, first)
