@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 	"sigs.k8s.io/yaml"
+
+	"github.com/karpenter-anew/karpenter/internal/simulation/report"
 )
 
 var update = flag.Bool("update", false, "rewrite what the cases in testdata/simulate expect")
@@ -138,6 +140,26 @@ func TestSimulateExamples(t *testing.T) {
 		if got := simulate("", "-f", "../../examples/simulate/"+file); got.Exit != want {
 			t.Errorf("%s: exit code %s, want %s%s%s", file, got.Exit, want, got.Stdout, got.Stderr)
 		}
+	}
+}
+
+// TestSimulateExampleWithDevices checks the command that the example and its page show.
+func TestSimulateExampleWithDevices(t *testing.T) {
+	const example = "../../examples/simulate/devices.yaml"
+	got := simulate("", "-f", example, "--catalog", "devices", "--ignore-dra-requests=false", "-o", "json")
+	var r report.Report
+	if err := json.Unmarshal([]byte(got.Stdout), &r); err != nil || got.Exit != "0\n" {
+		t.Fatalf("exit code %s, %v%s", got.Exit, err, got.Stderr)
+	}
+	for _, l := range r.Launches {
+		for _, n := range l.Nodes {
+			if len(n.Devices) != len(n.Pods) {
+				t.Errorf("%d devices for %d pods", len(n.Devices), len(n.Pods))
+			}
+		}
+	}
+	if got := simulate("", "-f", example, "--catalog", "devices"); got.Exit != "3\n" || !strings.Contains(got.Stdout, "--ignore-dra-requests=false") {
+		t.Errorf("without the flag: exit code %s%s", got.Exit, got.Stdout)
 	}
 }
 

@@ -22,7 +22,6 @@ func unservedRules() []unservedRule {
 	return []unservedRule{
 		{"--feature-gates=NodeRepair=true", "unhealthy nodes are not replaced", func(o Options) bool { return o.FeatureGates.NodeRepair }},
 		{"--feature-gates=SpotToSpotConsolidation=true", "spot nodes are not replaced by cheaper spot nodes", func(o Options) bool { return o.FeatureGates.SpotToSpotConsolidation }},
-		{"--ignore-dra-requests=false", "pods with resource claims are rejected", func(o Options) bool { return !o.Scheduling.IgnoreDRARequests }},
 	}
 }
 
