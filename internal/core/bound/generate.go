@@ -24,7 +24,7 @@ type effort struct {
 // effortFor is the effort for one of a number of parts of a market. Lots that were lumped together are not worth a close look
 // at whole pods.
 func effortFor(in *instance, parts int) effort {
-	e := effort{weigh: 5_000_000, pivots: 5000, branches: 60, cells: 3_000_000, examine: 20 + 400/parts, violates: 1e-4, close: 1e-3}
+	e := effort{weigh: 10_000_000, pivots: 5000, branches: 60, cells: 3_000_000, examine: 20 + 400/parts, violates: 1e-4, close: 1e-3}
 	switch {
 	case len(in.fine) > 0:
 		e.weigh, e.branches, e.examine = 1_000_000, 5, 0
