@@ -148,12 +148,15 @@ func (rs *reservations) concern(cl *claim) bool {
 	return rs.mode != ReservedIgnored && len(rs.compatible(cl.t, st.kinds, st.mask)) > 0
 }
 
-// pin binds a claim that holds reservations to them.
+// pin binds a claim that holds reservations to them, and keeps one that holds none from counting on any.
 func (s *solver) pin(cl *claim) {
+	rs := cl.t.reservations
 	if len(cl.held) == 0 {
+		if rs.concern(cl) {
+			s.unpin(cl)
+		}
 		return
 	}
-	rs := cl.t.reservations
 	ids := make([]string, len(cl.held))
 	for i, r := range cl.held {
 		ids[i] = rs.ids[r]
@@ -163,4 +166,17 @@ func (s *solver) pin(cl *claim) {
 		requirement.New(s.problem.Options.ReservationLabel, requirement.In, ids...),
 	)))
 	cl.state, cl.mask = to, cl.mask.and(cl.t.states[to].mask)
+}
+
+// unpin leaves a claim without a reservation the ordinary offerings, as long as there are any.
+func (s *solver) unpin(cl *claim) {
+	to := cl.t.step(cl.state, s.classes.intern(requirement.NewSet(
+		requirement.New(capacityTypeKey, requirement.NotIn, capacityTypeReserved),
+	)))
+	if to == refused {
+		return
+	}
+	if mask := cl.mask.and(cl.t.states[to].mask); !mask.empty() {
+		cl.state, cl.mask = to, mask
+	}
 }

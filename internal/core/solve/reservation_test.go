@@ -159,6 +159,9 @@ func TestFallbackNeverPutsOff_L305(t *testing.T) {
 	if got := held(plan); len(plan.PutOff) != 0 || !slices.Equal(got, []string{"-", "-", "[r-1]"}) {
 		t.Errorf("held %v and %d put off, want one reserved and two ordinary machines", got, len(plan.PutOff))
 	}
+	if got := plan.Price(); got != 2.001 {
+		t.Errorf("$%v/h, want that of one reserved and two ordinary machines", got)
+	}
 }
 
 func TestIgnoredReservationsAreOrdinaryOfferings_L304(t *testing.T) {
