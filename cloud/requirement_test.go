@@ -26,7 +26,7 @@ func TestRequirementsOfOneKeyAreIntersected(t *testing.T) {
 	}{
 		{"none", nil, ""},
 		{
-			"old keys become new ones",
+			"L032 old keys become new ones",
 			[]v1.NodeSelectorRequirementWithMinValues{
 				entry("failure-domain.beta.kubernetes.io/zone", corev1.NodeSelectorOpIn, "a", "b"),
 				entry("topology.kubernetes.io/zone", corev1.NodeSelectorOpNotIn, "a"),

@@ -445,8 +445,8 @@ func TestMachinesWithDevicesAreSplitByPrice(t *testing.T) {
 	}
 }
 
-// TestASearchThatTakesTooLongFailsItsPodOnly: the time for one search is not the time for the run.
-func TestASearchThatTakesTooLongFailsItsPodOnly(t *testing.T) {
+// TestASearchThatTakesTooLongFailsItsPodOnly_L128: the time for one search is not the time for the run.
+func TestASearchThatTakesTooLongFailsItsPodOnly_L128(t *testing.T) {
 	p := problem([]*model.Pod{user("hard", "many"), user("easy", "one"), user("none")}, pool("default", brings(machine("gpu", 8, 32, 1), gpuDriver, 40)))
 	many := wants("many", gpuDriver)
 	many.Requests[0].Alternatives[0].Count = 20

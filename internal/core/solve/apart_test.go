@@ -1,0 +1,153 @@
+package solve
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/reason"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+func TestDifferentDemandsGetDifferentMachines_L100(t *testing.T) {
+	arm := with(machine("arm", 4, 16, 0.1), requirement.New(archKey, requirement.In, "arm64"))
+	types := []*catalog.InstanceType{machine("one", 4, 16, 0.1), machine("other", 4, 16, 0.1), arm}
+	for name, demands := range map[string][2]requirement.Requirement{
+		"architectures":  {requirement.New(archKey, requirement.In, "amd64"), requirement.New(archKey, requirement.In, "arm64")},
+		"instance types": {requirement.New(instanceTypeKey, requirement.In, "one"), requirement.New(instanceTypeKey, requirement.In, "other")},
+		"zones":          {requirement.New(zoneKey, requirement.In, "zone-a"), requirement.New(zoneKey, requirement.In, "zone-b")},
+	} {
+		plan := Solve(problem(append(pods(1, selecting(demands[0])), pods(1, selecting(demands[1]))...), pool("default", types...)))
+		if len(plan.Claims) != 2 || len(plan.Unschedulable) != 0 {
+			t.Errorf("%s: %d claims, want one for each pod", name, len(plan.Claims))
+		}
+		plan = Solve(problem(pods(2, selecting(demands[0])), pool("default", types...)))
+		if len(plan.Claims) != 1 {
+			t.Errorf("%s: %d claims for pods that agree, want one", name, len(plan.Claims))
+		}
+	}
+}
+
+// TestResourcesOfDifferentTypes_L102: two kinds of devices that no machine has both of.
+func TestResourcesOfDifferentTypes_L102(t *testing.T) {
+	names := append(resource.NewTable().Names(), "test/gpu", "test/fpga")
+	gpu, fpga := len(names)-2, len(names)-1
+	having := func(name string, device int) *catalog.InstanceType {
+		it := machine(name, 4, 16, 1)
+		it.Capacity = it.Capacity.Clone().Set(device, 1)
+		it.Groups[0].Allocatable = it.Groups[0].Allocatable.Clone().Set(device, 1)
+		return it
+	}
+	wanting := func(devices ...int) *model.Shape {
+		s := shape(500, gi)
+		for _, d := range devices {
+			s.Requests = s.Requests.Set(d, 1)
+		}
+		return s
+	}
+	solve := func(pods []*model.Pod) Plan {
+		in := problem(pods, pool("default", machine("plain", 4, 16, 0.1), having("g", gpu), having("f", fpga)))
+		in.Resources = names
+		return Solve(in)
+	}
+	plan := solve(append(pods(1, wanting(gpu)), pods(1, wanting(fpga))...))
+	var types []string
+	for _, c := range plan.Claims {
+		types = append(types, c.InstanceTypes...)
+	}
+	if slices.Sort(types); !slices.Equal(types, []string{"f", "g"}) || len(plan.Claims) != 2 {
+		t.Errorf("%d claims of %v, want one of each kind", len(plan.Claims), types)
+	}
+	if plan := solve(pods(1, wanting(gpu, fpga))); len(plan.Claims) != 0 || plan.Unschedulable[0].Reasons[0].Code != reason.NoInstanceType {
+		t.Errorf("both at once: %d claims, refusals %v", len(plan.Claims), plan.Unschedulable)
+	}
+}
+
+func TestLimitsOfEveryResourceHold_L204(t *testing.T) {
+	names := append(resource.NewTable().Names(), "test/gpu")
+	gpu := len(names) - 1
+	big := machine("gpu", 4, 16, 1)
+	big.Capacity = big.Capacity.Clone().Set(gpu, 4)
+	big.Groups[0].Allocatable = big.Groups[0].Allocatable.Clone().Set(gpu, 4)
+	for name, limits := range map[string]map[int]int64{
+		"cpu":    {resource.CPU: 3999},
+		"memory": {resource.Memory: 16*gi - 1},
+		"pods":   {resource.Pods: 109},
+		"gpu":    {gpu: 3},
+	} {
+		s := shape(500, gi)
+		s.Requests = s.Requests.Set(gpu, 1)
+		p := pool("default", big)
+		p.Limits = limits
+		in := problem(pods(1, s), p)
+		in.Resources = names
+		if plan := Solve(in); len(plan.Claims) != 0 || plan.Unschedulable[0].Reasons[0].Code != reason.LimitsExceeded {
+			t.Errorf("%s: %d claims, refusals %v; want the limit", name, len(plan.Claims), plan.Unschedulable)
+		}
+		for i := range limits {
+			limits[i]++
+		}
+		if plan := Solve(in); len(plan.Claims) != 1 {
+			t.Errorf("%s: refused although the limit is the machine's size: %v", name, plan.Unschedulable)
+		}
+	}
+}
+
+// TestStartedNodesComeFirstThenNames_L178 starts from every order of four nodes that would all do.
+func TestStartedNodesComeFirstThenNames_L178(t *testing.T) {
+	node := func(name string, initialized bool) *model.Node {
+		return &model.Node{
+			ID: name, Name: name, ClaimName: name, Managed: true, Launched: true, Initialized: initialized,
+			Allocatable: resource.Vector{1000, 4 * gi, 10},
+		}
+	}
+	nodes := []*model.Node{node("d", true), node("a", false), node("b", false), node("c", true)}
+	for i := range nodes {
+		in := problem(pods(4, shape(900, gi)), pool("default", machine("m", 4, 16, 1)))
+		for waiting := range in.Pods {
+			in.Pods[waiting].Created = 0
+		}
+		in.Nodes = append(slices.Clone(nodes[i:]), nodes[:i]...)
+		for n, want := range []string{"c", "c d", "a c d", "a b c d"} {
+			in := in
+			in.Pods = in.Pods[:n+1]
+			var got []string
+			for _, p := range Solve(in).Placements {
+				got = append(got, p.Node.Name)
+			}
+			if slices.Sort(got); strings.Join(got, " ") != want {
+				t.Errorf("%d pods go to %v, want %s", n+1, got, want)
+			}
+		}
+	}
+}
+
+func TestHintsForLabelsThatLookLikeKnownOnes(t *testing.T) {
+	for _, c := range []struct{ name, key, want string }{
+		{"L054 truncated zone", "zone", zoneKey},
+		{"L054 zone of a wrong domain", "kubernetes.io/zone", zoneKey},
+		{"L054 truncated pool", "nodepool", "karpenter.sh/nodepool"},
+		{"L054 pool of a wrong domain", "karpenter.k8s.io/nodepool", "karpenter.sh/nodepool"},
+		{"L054 truncated instance type", "instance-type", instanceTypeKey},
+		{"L054 instance type of a wrong domain", "kubernetes.io/instance-type", instanceTypeKey},
+		{"L054 truncated architecture", "arch", archKey},
+		{"L054 architecture of a wrong domain", "node.kubernetes.io/arch", archKey},
+		{"L054 truncated capacity type", "capacity-type", capacityTypeKey},
+		{"L054 capacity type of a wrong domain", "node.karpenter/capacity-type", capacityTypeKey},
+		{"L055 nothing alike", "example.com/colour", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			plan := Solve(problem(pods(1, selecting(requirement.New(c.key, requirement.In, "x"))), pool("default", machine("m", 4, 16, 1))))
+			if len(plan.Unschedulable) != 1 {
+				t.Fatal("it was placed")
+			}
+			why := plan.Unschedulable[0].Reasons[0]
+			if why.Code != reason.LabelUndefined || why.Hint != c.want {
+				t.Errorf("%s with hint %q, want %q", why.Code, why.Hint, c.want)
+			}
+		})
+	}
+}
