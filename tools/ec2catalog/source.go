@@ -22,8 +22,12 @@ type source struct {
 	dir     string // unpacked module
 }
 
-// openSource asks the go command where the pinned module is.
+// openSource asks the go command where the pinned module is. On a machine that has not seen it, it is downloaded first:
+// nothing imports the module, so no build does.
 func openSource() (source, error) {
+	if out, err := exec.Command("go", "mod", "download", dataModule).CombinedOutput(); err != nil {
+		return source{}, fmt.Errorf("downloading module %s: %w: %s", dataModule, err, out)
+	}
 	type module struct {
 		Path, Version, Dir string
 		Replace            *module
