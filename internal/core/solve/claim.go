@@ -122,7 +122,7 @@ func (cl *claim) consider(c *class, form *conjunction, n int) offer {
 	if len(c.shape.HostPorts) > 0 {
 		candidates.intersect(candidates, cl.t.portsFree(c))
 	}
-	best := cl.most(c, candidates, n)
+	best, fitting := cl.most(c, candidates, n)
 	if best == 0 {
 		return offer{}
 	}
@@ -130,7 +130,11 @@ func (cl *claim) consider(c *class, form *conjunction, n int) offer {
 	if len(next.minimums) > 0 || cl.t.reservations.mode != ReservedIgnored {
 		o = cl.keep(o, next, func(n int) bitset { return cl.left(c, candidates, n) })
 	}
-	if o.pods > 0 {
+	switch {
+	case o.pods == 0:
+	case o.pods == best && fitting != nil:
+		o.mask = fitting.clone()
+	default:
 		cl.fitting(c, candidates, o.pods)
 		o.mask = candidates.clone()
 	}

@@ -36,19 +36,19 @@ func (s *solver) options(c *class, st *stage) []option {
 	if st.plain != nil {
 		return []option{{lane: st.plain, room: math.MaxInt}}
 	}
-	product := [][]choice{nil}
-	for _, key := range st.keys {
-		choices := s.choices(c, st, key)
-		var next [][]choice
-		for _, head := range product {
-			for _, tail := range choices {
-				next = append(next, append(slices.Clip(head), tail))
-			}
-		}
-		product = next
+	product := 1
+	choices := make([][]choice, len(st.keys))
+	for i, key := range st.keys {
+		choices[i] = s.choices(c, st, key)
+		product *= len(choices[i])
 	}
-	out := make([]option, 0, len(product))
-	for _, picked := range product {
+	out, picked := make([]option, 0, product), make([]choice, len(st.keys))
+	for n := range product {
+		// The choice for the last label changes fastest.
+		for i, rest := len(choices)-1, n; i >= 0; i-- {
+			picked[i] = choices[i][rest%len(choices[i])]
+			rest /= len(choices[i])
+		}
 		o := option{lane: s.laneOf(c, st, picked), room: math.MaxInt}
 		for _, one := range picked {
 			o.count += one.count
@@ -123,13 +123,18 @@ func (s *solver) choices(c *class, st *stage, key int) []choice {
 	}
 	open := choice{key: key, room: math.MaxInt, domains: []int{}}
 	var out []choice
+	var alone []int
+	if single {
+		out, alone = make([]choice, 0, len(v.names)), make([]int, len(v.names))
+	}
 	for d := range v.names {
 		room, count := roomIn(groups, d, within)
 		if room == 0 || slices.Contains(blocked, d) {
 			continue
 		}
 		if single {
-			out = append(out, choice{key: key, domains: []int{d}, count: count, room: room})
+			alone[d] = d
+			out = append(out, choice{key: key, domains: alone[d : d+1 : d+1], count: count, room: room})
 			continue
 		}
 		open.domains = append(open.domains, d)

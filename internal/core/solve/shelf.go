@@ -112,8 +112,9 @@ func (cl *claim) fitting(c *class, candidates bitset, n int) bool {
 	return some != 0 && (len(c.needs) > 0 || !candidates.empty())
 }
 
-// most is how many of n pods of the class the candidate with the most room for them can hold.
-func (cl *claim) most(c *class, candidates bitset, n int) int {
+// most is how many of n pods of the class the candidate with the most room for them can hold. When that is known at once,
+// fitting is the candidates that can; it is the template's and valid until the next call.
+func (cl *claim) most(c *class, candidates bitset, n int) (most int, fitting bitset) {
 	for _, need := range c.needs {
 		n = min(n, int(max(cl.slack.At(need.resource), 0)/need.amount))
 	}
@@ -123,9 +124,9 @@ func (cl *claim) most(c *class, candidates bitset, n int) int {
 		return cl.fitting(c, scratch, n)
 	}
 	if n == 0 || holds(n) {
-		return n
+		return n, scratch
 	}
-	return sort.Search(n-1, func(i int) bool { return !holds(i + 1) })
+	return sort.Search(n-1, func(i int) bool { return !holds(i + 1) }), nil
 }
 
 // left is the candidates that can hold n more pods of the class.
