@@ -38,11 +38,12 @@ build: ## Build bin/karpenter
 test: build local ## Run every test: unit, CRDs, scenarios on the engine and on a real control plane
 	@test -n '$(RACE)' || echo "note: there is no C compiler here, so the tests run without the race detector"
 	@eval "$$($(BIN)/local env)"; export KARPENTER_BIN=$(BIN)/karpenter; failed=""; \
+	  log="$$(mktemp)"; trap 'rm -f "$$log"' EXIT; \
 	  for module in . $(MODULES); do \
 	    echo "module $$module: go vet"; go vet -C $$module ./... || failed+=" $$module"; \
-	    echo "module $$module: go test $(RACE)"; go test -C $$module $(RACE) -timeout=30m ./... || failed+=" $$module"; \
+	    echo "module $$module: go test $(RACE)"; go test -C $$module $(RACE) -timeout=30m ./... | tee -a "$$log" || failed+=" $$module"; \
 	  done; \
-	  if [ -n "$$failed" ]; then echo "failed in module$$failed"; exit 1; fi
+	  if [ -n "$$failed" ]; then echo "failed in module$$failed:"; grep -E '^ *--- FAIL|^panic:|WARNING: DATA RACE' "$$log" || true; exit 1; fi
 
 checklist: ## Print which behaviours are covered by which tests, and which are not: MISSING=1
 	@go run ./test/checklist $(if $(MISSING),-missing) . $(MODULES)

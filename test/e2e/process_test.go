@@ -110,6 +110,37 @@ func (p *process) logged(message string) map[string]any {
 	return nil
 }
 
+// logSize is how much the process has logged so far, in bytes.
+func (p *process) logSize() int64 {
+	info, err := os.Stat(p.log)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// launchedLater names the claims that the log reports from this byte on, but for those of the first pass.
+func (p *process) launchedLater(from int64) map[string]bool {
+	text, err := os.ReadFile(p.log)
+	if err != nil || int64(len(text)) < from {
+		return nil
+	}
+	out, passes := map[string]bool{}, 0
+	for line := range bytes.Lines(text[from:]) {
+		var record struct{ Message, NodeClaim string }
+		if json.Unmarshal(line, &record) != nil {
+			continue
+		}
+		switch record.Message {
+		case "computed new nodeclaim(s) to fit pod(s)":
+			passes++
+		case "created nodeclaim":
+			out[record.NodeClaim] = passes > 1
+		}
+	}
+	return out
+}
+
 // tail is the end of the log.
 func (p *process) tail() string {
 	text, err := os.ReadFile(p.log)

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -84,6 +83,7 @@ func storyFlags(s story.Story) []string {
 type storyteller struct {
 	*process
 	flags []string
+	begin int64 // where in the log the story that it lives through begins
 }
 
 // end kills the controller. It cannot fail for a reason that a test could do anything about.
@@ -115,6 +115,7 @@ func (w *world) listen(flags []string) *storyteller {
 		}
 	})
 	w.awaitLog(s.process, "this replica acts now")
+	s.begin = s.logSize()
 	return s
 }
 
@@ -312,11 +313,14 @@ func (w *world) plannedPods(plan plan) []corev1.Pod {
 	return slices.DeleteFunc(w.pods(), func(pod corev1.Pod) bool { return plan.settled[simulation.Workload(&pod)] > 0 })
 }
 
-// differs says in what the cluster is not as the plan says.
+// differs says in what the cluster is not as the plan says. Of a plan with several machines only the pass that answered the
+// story counts: kube-scheduler may put a pod on the one that was meant for another, and what the other then needs is launched
+// later, and is no part of the plan.
 func (w *world) differs(plan plan, types map[string]prices) string {
 	claims := w.claims()
 	if len(plan.launches) > 1 {
-		claims = firstPass(claims)
+		later := w.storyteller.launchedLater(w.storyteller.begin)
+		claims = slices.DeleteFunc(claims, func(c v1.NodeClaim) bool { return later[c.Name] })
 	}
 	if obstacle := plan.compareClaims(claims, types); obstacle != "" {
 		return obstacle
@@ -336,21 +340,6 @@ func (w *world) differs(plan plan, types map[string]prices) string {
 		}
 	}
 	return w.comparePods(plan)
-}
-
-// firstPass is the claims of the pass that answered the story. Where a plan has several machines, kube-scheduler may put a
-// pod on the one that was meant for another; what the other then needs is launched later, and is no part of the plan.
-func firstPass(claims []v1.NodeClaim) []v1.NodeClaim {
-	var earliest time.Time
-	for _, c := range claims {
-		if at := c.CreationTimestamp.Time; earliest.IsZero() || at.Before(earliest) {
-			earliest = at
-		}
-	}
-	// Creation times are whole seconds, and one pass may write across the turn of a second.
-	return slices.DeleteFunc(slices.Clone(claims), func(c v1.NodeClaim) bool {
-		return c.CreationTimestamp.Sub(earliest) > time.Second
-	})
 }
 
 // comparePods says which pods are not where the plan wants them, or not told why.
