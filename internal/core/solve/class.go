@@ -28,6 +28,8 @@ type class struct {
 	members, guards []*group
 	// avoid and avoidHosts are the groups whose domains, and machines, others keep the class away from.
 	avoid, avoidHosts []*group
+	// drifting are the labels by which others count the pods of the class, while the pods themselves do not care.
+	drifting []int
 	// bound is set when what the class may do depends on where other pods are in a way that may turn in its favour.
 	bound bool
 }
@@ -74,8 +76,8 @@ type lane struct {
 	forms []*conjunction
 	// nodes is how many existing nodes are known to be of no use.
 	nodes int
-	// spots are what is known about each template.
-	spots []spot
+	// spots are what is known about each template, floating about those claims of it that are not bound to a domain yet.
+	spots, floating []spot
 }
 
 // classes compiles pods, once per shape and membership.
@@ -122,8 +124,21 @@ func (cs *classes) of(p *model.Pod) *class {
 		cs.intern(reach)
 	}
 	cs.ladder(c)
+	c.drift()
 	cs.byAsk[key] = c
 	return c
+}
+
+// drift finds the labels of groups that count the pods and that no stage of theirs looks at.
+func (c *class) drift() {
+	for _, list := range [][]*group{c.members, c.guards} {
+		for _, g := range list {
+			owns := slices.ContainsFunc(c.stages, func(st *stage) bool { return slices.Contains(st.keys, g.key) })
+			if !g.host && !owns && !slices.Contains(c.drifting, g.key) {
+				c.drifting = append(c.drifting, g.key)
+			}
+		}
+	}
 }
 
 // daemon is a class that is only ever asked where it would run.

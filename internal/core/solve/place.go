@@ -205,22 +205,37 @@ func (s *solver) join(c *class, st *stage, o option, pods []*model.Pod) []*model
 		}
 		return pods
 	}
-	for i := range s.templates {
-		sp := s.spot(c, st, ln, i)
-		if sp.barred {
+	for _, floating := range []bool{true, false} {
+		if floating && len(c.drifting) == 0 {
 			continue
 		}
-		n := s.joinOf(s.templates[i], sp, c, st, o, pods[:want])
-		pods, want = pods[n:], want-n
-		if want == 0 || n > 0 && st.near {
-			return pods
+		for i := range s.templates {
+			sp := s.spot(c, st, ln, i)
+			if sp.barred {
+				continue
+			}
+			if floating {
+				sp = &ln.floating[i]
+			}
+			n := s.joinOf(s.templates[i], sp, c, st, o, pods[:want], floating)
+			pods, want = pods[n:], want-n
+			if want == 0 || n > 0 && st.near {
+				return pods
+			}
 		}
 	}
 	return pods
 }
 
-// joinOf puts pods into the open claims of one template and returns how many.
-func (s *solver) joinOf(t *template, sp *spot, c *class, st *stage, o option, pods []*model.Pod) int {
+// floats reports whether cl is not bound yet to a domain in which pods of the class would count. Pods that do not care where
+// they are go there first: elsewhere they would upset the balance of those that do.
+func (cl *claim) floats(c *class) bool {
+	st := cl.t.states[cl.state]
+	return !slices.ContainsFunc(c.drifting, func(key int) bool { return cl.t.decided(st, key) })
+}
+
+// joinOf puts pods into the open claims of one template, or into those that float, and returns how many.
+func (s *solver) joinOf(t *template, sp *spot, c *class, st *stage, o option, pods []*model.Pod, floating bool) int {
 	placed, full := 0, 0
 	for sp.cursor < len(t.roster.numbers) {
 		block := sp.cursor / blockSize
@@ -237,6 +252,10 @@ func (s *solver) joinOf(t *template, sp *spot, c *class, st *stage, o option, po
 			if full++; full == blockSize {
 				t.roster.refresh(block, s.claims)
 			}
+			continue
+		}
+		if floating && !s.claims[number].floats(c) {
+			sp.cursor++
 			continue
 		}
 		n := s.admit(c, st, o, number, pods[placed:])

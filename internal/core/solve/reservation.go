@@ -144,8 +144,12 @@ func (rs *reservations) update(cl *claim) {
 
 // concern reports whether cl, or what its pods could be split into, could be launched from a reservation.
 func (rs *reservations) concern(cl *claim) bool {
-	st := cl.t.states[cl.state]
-	return rs.mode != ReservedIgnored && len(rs.compatible(cl.t, st.kinds, st.mask)) > 0
+	return rs.mayServe(cl.t, cl.t.states[cl.state])
+}
+
+// mayServe reports whether a claim in state st could be launched from a reservation.
+func (rs *reservations) mayServe(t *template, st *state) bool {
+	return rs.mode != ReservedIgnored && len(rs.compatible(t, st.kinds, st.mask)) > 0
 }
 
 // pin binds a claim that holds reservations to them, and keeps one that holds none from counting on any.

@@ -5,6 +5,17 @@ import (
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/device"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+const (
+	// splitCaps is how many price caps are tried per claim, maxPieces how many machines it may be split into.
+	splitCaps = 8
+	maxPieces = 256
+	// worthwhile is the part of a claim's price that every further machine of a split has to save, up to mostWorthwhile in
+	// all: more nodes are more things that can go wrong.
+	worthwhile     = 0.01
+	mostWorthwhile = 0.5
 )
 
 // packing is one way to run the pods of a claim, with the devices that its pieces hold.
@@ -34,7 +45,7 @@ func (s *solver) splitDevices(cl *claim, base stateID) []*claim {
 	whole := cl.price()
 	best := packing{[]*claim{cl}, []device.Suspended{ledger.Suspend(cl.devices)}}
 	caps := s.deviceCaps(cl, needy, base)
-	apart := cl.apart(plain, base)
+	apart := s.apart(cl, plain, base)
 	for _, limit := range caps {
 		if p, ok := s.repackDevices(cl, slices.Concat(needy, plain), limit, base); ok && burden(p.pieces, whole) < burden(best.pieces, whole) {
 			best = p
@@ -89,7 +100,7 @@ func (s *solver) shares(cl *claim) bool {
 }
 
 // apart is the cheapest way to run pods without claims on machines of their own; nil if there are none, or no way.
-func (cl *claim) apart(plain []fill, base stateID) []*claim {
+func (s *solver) apart(cl *claim, plain []fill, base stateID) []*claim {
 	if len(plain) == 0 {
 		return nil
 	}
@@ -101,7 +112,11 @@ func (cl *claim) apart(plain []fill, base stateID) []*claim {
 		}
 		part.put(f.class, f.stage, o, f.pods)
 	}
-	return part.capped(part.price(), base)
+	y := newYard(s, cl.t)
+	if !y.take(part) {
+		return nil
+	}
+	return y.pack()
 }
 
 // deviceCaps are prices worth trying as the most one machine with devices may cost: those of the columns on which some of the
@@ -177,4 +192,21 @@ func (s *solver) repackDevices(cl *claim, fills []fill, limit float64, base stat
 func (s *solver) pieceNumber() int {
 	s.devices.pieces++
 	return len(s.claims) + s.devices.pieces
+}
+
+// carries is which part of total fits into room, at most 1.
+func carries(room, total resource.Vector) float64 {
+	share := 1.0
+	for r, amount := range total {
+		if amount > 0 {
+			share = min(share, float64(room.At(r))/float64(amount))
+		}
+	}
+	return share
+}
+
+// burden is what a way to run the pods of a claim costs, with what its number of machines is held to cost. whole is the
+// price of the claim in one piece.
+func burden(claims []*claim, whole float64) float64 {
+	return price(claims) + whole*min(worthwhile*float64(len(claims)-1), mostWorthwhile)
 }

@@ -1,0 +1,59 @@
+package solve
+
+import (
+	"math"
+	"slices"
+)
+
+// reconsider gives pods that have several alternatives of required affinity the one for which room is cheapest. When they
+// were placed, they were given the first that was accepted.
+func (y *yard) reconsider(f fill) fill {
+	if !f.mayChange() {
+		return f
+	}
+	best, ok := y.favourite[f.class]
+	if !ok {
+		best = f.stage
+		least := math.Inf(1)
+		for _, st := range f.class.stages {
+			if st.plain == nil || st.conjunction != st.strict || st.tolerant != f.stage.tolerant || !slices.Equal(st.hosts, f.stage.hosts) {
+				continue
+			}
+			if cost := y.byThePiece(f.class, st); cost < least {
+				best, least = st, cost
+			}
+		}
+		y.favourite[f.class] = best
+	}
+	return fill{f.class, best, best.conjunction, f.pods}
+}
+
+// mayChange reports whether the alternative that the pods were given is all that binds them.
+func (f fill) mayChange() bool {
+	return len(f.class.alternatives) > 1 && f.stage.plain != nil && f.stage.conjunction == f.stage.strict && f.form == f.stage.conjunction
+}
+
+// byThePiece is what the room for one pod of the class costs by the piece, on machines that can hold it, in dollars an hour.
+func (y *yard) byThePiece(c *class, st *stage) float64 {
+	to := y.t.step(y.t.root, st.conjunction)
+	if to == refused || len(c.needs) == 0 {
+		return math.Inf(1)
+	}
+	s := y.t.states[to]
+	var rooms [][]float64
+	var prices []float64
+	for column := range s.mask.all() {
+		room := make([]float64, len(c.needs))
+		for i, need := range c.needs {
+			room[i] = float64(y.t.room[column].At(need.resource)) / float64(need.amount)
+		}
+		if slices.Min(room) >= 1 {
+			rooms, prices = append(rooms, room), append(prices, y.t.prices(s)[column])
+		}
+	}
+	if len(rooms) == 0 {
+		return math.Inf(1)
+	}
+	one := slices.Repeat([]float64{1}, len(c.needs))
+	return dot(going(one, rooms, prices), one)
+}

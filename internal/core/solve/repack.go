@@ -1,0 +1,196 @@
+package solve
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+const (
+	// attempts bounds how often a yard is packed, and effort how many machines are filled in doing so: small plans gain the
+	// most from another try, and cost the least.
+	attempts = 5
+	effort   = 400
+	// reappraise is the part of the pods after which room is appraised again.
+	reappraise = 0.1
+	// damping is how far markups follow what pods turned out to cost.
+	damping = 0.5
+)
+
+// laden is a machine that was filled, and with what.
+type laden struct {
+	*claim
+	picks []pick
+}
+
+// pack is claims that hold all pods of the yard; nil if it finds no way.
+//
+// Pods that ended on machines with much waste are dearer than their room: in the next attempt they are worth more, so that
+// they are taken along earlier, while there are others to go with them. The cheapest attempt counts.
+func (y *yard) pack() []*claim {
+	y.measure()
+	order, full := slices.Clone(y.piles), make([]pile, len(y.piles))
+	for i, p := range order {
+		full[i] = *p
+	}
+	var best []*claim
+	least, filled := math.Inf(1), 0
+	for range attempts {
+		for i, p := range order {
+			p.stacks, p.pods = slices.Clone(full[i].stacks), full[i].pods
+		}
+		machines := y.attempt()
+		if machines == nil {
+			break
+		}
+		claims := make([]*claim, len(machines))
+		for i, m := range machines {
+			claims[i] = m.claim
+		}
+		if b := y.burden(claims); b < least {
+			y.t.recycle(best)
+			best, least = claims, b
+		} else {
+			y.t.recycle(claims)
+		}
+		if filled += len(machines); len(y.piles) == 1 || filled+len(machines) > effort {
+			break
+		}
+		y.learn(machines)
+	}
+	return best
+}
+
+// burden is what claims cost, with the upkeep of their machines.
+func (y *yard) burden(claims []*claim) float64 {
+	upkeep := math.Inf(1)
+	for _, s := range y.shops {
+		upkeep = min(upkeep, s.upkeep)
+	}
+	return price(claims) + upkeep*float64(len(claims))
+}
+
+// attempt packs everything once.
+func (y *yard) attempt() []laden {
+	y.appraise()
+	slices.SortStableFunc(y.piles, func(a, b *pile) int {
+		if a.lone != b.lone {
+			if a.lone {
+				return -1
+			}
+			return 1
+		}
+		if a.lone || a.kin == b.kin {
+			return cmp.Compare(b.worth, a.worth)
+		}
+		return cmp.Or(cmp.Compare(a.kin.choice, b.kin.choice), cmp.Compare(a.kin.form.number, b.kin.form.number))
+	})
+	left := 0
+	for _, p := range y.piles {
+		left += p.pods
+	}
+	var out []laden
+	due := int(float64(left) * (1 - reappraise))
+	for _, lead := range y.piles {
+		for lead.pods > 0 {
+			if left < due {
+				y.appraise()
+				due = int(float64(left) * (1 - reappraise))
+			}
+			m := y.open(lead)
+			if m.claim == nil {
+				return nil
+			}
+			for _, p := range m.picks {
+				left -= p.n
+			}
+			out = append(out, m)
+		}
+	}
+	return y.joinNeighbours(out)
+}
+
+// learn compares what pods cost on their machines with what their room is worth.
+func (y *yard) learn(machines []laden) {
+	for _, p := range y.piles {
+		p.pods = 0
+	}
+	for _, m := range machines {
+		for _, p := range m.picks {
+			p.pile.pods += p.n
+		}
+	}
+	y.appraise()
+	cost, worth := map[*pile]float64{}, map[*pile]float64{}
+	for _, m := range machines {
+		sum := 0.0
+		for _, p := range m.picks {
+			sum += p.worth / p.markup * float64(p.n)
+		}
+		if sum == 0 {
+			continue
+		}
+		for _, p := range m.picks {
+			share := p.worth / p.markup * float64(p.n)
+			cost[p.pile] += share * m.price() / sum
+			worth[p.pile] += share
+		}
+	}
+	for _, p := range y.piles {
+		if worth[p] > 0 {
+			p.markup *= 1 + damping*(cost[p]/worth[p]-1)
+		}
+	}
+}
+
+// repack packs the claims of a template again and takes them from the list; nil if that saves nothing.
+func (s *solver) repack(t *template) []*claim {
+	y := newYard(s, t)
+	var mine, others []*claim
+	for _, cl := range s.claims {
+		if cl.t == t && y.take(cl) {
+			mine = append(mine, cl)
+		} else {
+			others = append(others, cl)
+		}
+	}
+	if len(mine) == 0 {
+		return nil
+	}
+	for _, cl := range mine {
+		t.limits.release(cl)
+	}
+	pieces := y.pack()
+	if pieces == nil || y.burden(pieces) >= y.burden(mine) || !t.charge(pieces) {
+		for _, cl := range mine {
+			t.limits.charge(cl)
+		}
+		return nil
+	}
+	s.claims = others
+	return pieces
+}
+
+// charge counts pieces against the pool's limits, and reports whether these admit them. Each is then any machine that can hold
+// its pods and that the limits leave.
+func (t *template) charge(pieces []*claim) bool {
+	l := t.limits
+	for _, piece := range pieces {
+		if !l.unlimited() {
+			piece.cheapestOnly()
+		}
+		l.charge(piece)
+	}
+	if slices.ContainsFunc(l.bounds, func(b bound) bool { return b.remaining < 0 }) {
+		for _, piece := range pieces {
+			l.release(piece)
+		}
+		return false
+	}
+	for _, piece := range pieces {
+		l.release(piece)
+		piece.widen()
+		l.charge(piece)
+	}
+	return true
+}

@@ -1,0 +1,114 @@
+package solve
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
+)
+
+// cores is machines with one core to n, 2 GiB and a dollar a core, all of it for pods.
+func cores(n int64) []*catalog.InstanceType {
+	var out []*catalog.InstanceType
+	for i := int64(1); i <= n; i++ {
+		it := machine(fmt.Sprintf("m-%d", i), i, 2*i, float64(i))
+		it.Groups[0].Allocatable = it.Capacity
+		out = append(out, it)
+	}
+	return out
+}
+
+func named(list []*model.Pod, prefix string) []*model.Pod {
+	for i, p := range list {
+		p.UID = fmt.Sprintf("%s-%03d", prefix, i)
+	}
+	return list
+}
+
+func TestPodsHeavyOnDifferentResourcesShareMachines(t *testing.T) {
+	// Together they fill 40 cores and 80 GiB; each kind alone would leave half of its machines empty.
+	in := problem(append(named(pods(32, shape(1000, gi/2)), "cpu"), named(pods(16, shape(500, 4*gi)), "memory")...), pool("default", cores(10)...))
+	if got := Solve(in).Price(); math.Abs(got-40) > 1e-9 {
+		t.Errorf("$%.2f/h, want $40: every core and every byte in use", got)
+	}
+}
+
+func TestMachinesOfPodsThatKeepApartAreFilledUp(t *testing.T) {
+	alone := shape(500, gi)
+	alone.Affinities = []topology.Affinity{far(hostnameKey, "alone")}
+	in := problem(append(labelled(named(pods(10, alone), "alone"), "alone"), named(pods(10, shape(500, gi)), "other")...), pool("default", cores(8)...))
+	plan := Solve(in)
+	if got := plan.Price(); math.Abs(got-10) > 1e-9 || len(plan.Claims) != 10 {
+		t.Errorf("%d machines at $%.2f/h, want 10 at $10: one of each on every machine", len(plan.Claims), got)
+	}
+}
+
+func TestOfSeveralAlternativesTheCheapestIsTaken(t *testing.T) {
+	s := shape(1000, gi)
+	s.Required = []requirement.Set{
+		requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "dear")),
+		requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "cheap")),
+	}
+	in := problem(pods(3, s), pool("default", machine("dear", 4, 16, 3), machine("cheap", 4, 16, 1)))
+	if got := Solve(in).Price(); math.Abs(got-1) > 1e-9 {
+		t.Errorf("$%.2f/h, want $1: either type will do", got)
+	}
+}
+
+func TestPodsWithoutCaresStayWhereTheyAreNotCounted(t *testing.T) {
+	// Three pods spread over the zones count all that carry their label. Ten more that carry it go where they like: if one
+	// zone took them all, the spread would be broken.
+	spread := shape(3500, gi)
+	spread.Spreads = []topology.Spread{spreadOver(zoneKey, 1, "web")}
+	list := append(labelled(named(pods(10, shape(3600, gi)), "free"), "web"), labelled(named(pods(3, spread), "spread"), "web")...)
+	plan := Solve(problem(list, pool("default", cores(8)...)))
+	if refusedPods(plan) != 0 {
+		t.Fatalf("refused: %v", plan.Unschedulable)
+	}
+	for _, c := range plan.Claims {
+		free, zones := 0, c.Requirements.Get(zoneKey)
+		for _, p := range c.Pods {
+			if len(p.Shape.Spreads) == 0 {
+				free++
+			}
+		}
+		if free > 1 && zones.Len() == 1 {
+			t.Errorf("%d pods without cares are bound to %v", free, zones)
+		}
+	}
+}
+
+func TestTheSameMoneyBuysFewerNodes(t *testing.T) {
+	in := problem(pods(32, shape(1000, 2*gi)), pool("default", cores(16)...))
+	if plan := Solve(in); len(plan.Claims) != 2 {
+		t.Errorf("%d claims, want 2: large machines cost no more", len(plan.Claims))
+	}
+}
+
+func TestRepackingStaysWithinLimits(t *testing.T) {
+	// Two large machines would do for $20, within the limit; sixteen small ones for $16 would have too many cores.
+	small, large := machine("small", 6, 16, 1), machine("large", 8, 32, 10)
+	p := pool("default", small, large)
+	p.Limits = map[int]int64{resource.CPU: 16_000}
+	plan := Solve(problem(pods(16, shape(1000, gi)), p))
+	sum := int64(0)
+	for _, c := range plan.Claims {
+		worst := int64(0)
+		for _, it := range p.Catalog {
+			for _, name := range c.InstanceTypes {
+				if name == it.Name {
+					worst = max(worst, it.Capacity.At(resource.CPU))
+				}
+			}
+		}
+		sum += worst
+	}
+	if sum > 16_000 {
+		t.Errorf("machines of %d thousandths of a core, the limit is 16 cores", sum)
+	}
+}

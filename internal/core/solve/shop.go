@@ -1,0 +1,91 @@
+package solve
+
+import (
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+// Every machine is held to cost a little more than its price, as if so much of it were lost: more nodes are more things that
+// can go wrong.
+const (
+	upkeepCPU    = 100       // thousandths of a core
+	upkeepMemory = 400 << 20 // bytes
+)
+
+// shop is what can be bought, and for how much, in states that do not differ in that.
+type shop struct {
+	mask   bitset
+	prices []float64
+	// choice is how many ways there are to buy a machine.
+	choice int
+	// rates is what one unit of each resource is worth, upkeep what a machine is held to cost beside its price.
+	rates  []float64
+	upkeep float64
+	// worth is that of every column's room.
+	worth []float64
+}
+
+// shopOf is the shop for claims in a state.
+func (y *yard) shopOf(st *state) *shop {
+	prices := y.t.prices(st)
+	for _, s := range y.shops {
+		if s.sells(st.mask, prices) {
+			return s
+		}
+	}
+	s := &shop{
+		mask: st.mask, prices: prices, worth: make([]float64, len(prices)),
+		choice: st.mask.count()*len(y.t.columns.kinds) + st.kinds.count(),
+	}
+	y.shops = append(y.shops, s)
+	return s
+}
+
+func (s *shop) sells(mask bitset, prices []float64) bool {
+	if !slices.Equal(s.mask, mask) {
+		return false
+	}
+	for column := range mask.all() {
+		if prices[column] != s.prices[column] {
+			return false
+		}
+	}
+	return true
+}
+
+// appraise works out what room is worth in every shop for the pods that are left, and with it the pods.
+func (y *yard) appraise() {
+	for _, s := range y.shops {
+		demand := make([]float64, len(y.t.wanted))
+		for _, p := range y.piles {
+			if p.kin.shop == s {
+				for r, amount := range p.amounts {
+					demand[r] += amount * float64(p.pods)
+				}
+			}
+		}
+		if slices.Max(demand) == 0 {
+			continue
+		}
+		rooms, prices := make([][]float64, 0, len(y.room)), make([]float64, 0, len(y.room))
+		for column := range s.mask.all() {
+			rooms, prices = append(rooms, y.room[column]), append(prices, s.prices[column])
+		}
+		s.rates, s.upkeep = going(demand, rooms, prices), 0
+		for i, r := range y.t.wanted {
+			switch r {
+			case resource.CPU:
+				s.upkeep += upkeepCPU * y.scale[i] * s.rates[i]
+			case resource.Memory:
+				s.upkeep += upkeepMemory * y.scale[i] * s.rates[i]
+			}
+		}
+		for column := range s.mask.all() {
+			s.worth[column] = dot(s.rates, y.room[column])
+		}
+	}
+	for _, p := range y.piles {
+		p.worth = p.markup * dot(p.kin.rates, p.amounts)
+	}
+}
