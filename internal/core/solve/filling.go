@@ -7,6 +7,8 @@ import (
 
 // filling is scratch of trying what a machine would take.
 type filling struct {
+	// least is the least that one pod of any mate asks for, by resource.
+	least               []float64
 	free, stock, weight []float64
 	// pull is how much the room that is left asks for each resource, limit what one pod may take.
 	pull, limit  []float64
@@ -188,6 +190,9 @@ func (m *load) closest(like bool) int {
 	rows := len(m.free)
 	for r, free := range m.free {
 		m.pull[r], m.limit[r] = m.weight[r]*free, free*(1+negligible)
+		if m.limit[r] < m.least[r] {
+			return none
+		}
 	}
 	pull, limit := m.pull[:rows], m.limit[:rows]
 next:

@@ -170,7 +170,10 @@ func (y *yard) put(p *pile, n int) int {
 // findMates lists the piles that may join without changing what can be bought.
 func (y *yard) findMates() {
 	m := &y.load
-	m.mates, m.amounts = m.mates[:0], m.amounts[:0]
+	m.mates, m.amounts, m.least = m.mates[:0], m.amounts[:0], append(m.least[:0], m.lead.amounts...)
+	for r := range m.least {
+		m.least[r] = math.Inf(1)
+	}
 	var asked *kin
 	welcome := false
 	for _, p := range y.piles {
@@ -190,6 +193,9 @@ func (y *yard) findMates() {
 		if most > 0 {
 			m.mates = append(m.mates, mate{p, most, p.kin.shop == m.lead.kin.shop})
 			m.amounts = append(m.amounts, p.amounts...)
+			for r, amount := range p.amounts {
+				m.least[r] = min(m.least[r], amount)
+			}
 		}
 	}
 }

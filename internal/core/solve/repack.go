@@ -10,7 +10,7 @@ const (
 	// attempts bounds how often a yard is packed, and effort how many machines are filled in doing so: small plans gain the
 	// most from another try, and cost the least.
 	attempts = 5
-	effort   = 400
+	effort   = 100
 	// reappraise is the part of the pods after which room is appraised again.
 	reappraise = 0.1
 	// damping is how far markups follow what pods turned out to cost.
