@@ -19,7 +19,7 @@ func (y *yard) reconsider(f fill) fill {
 			if st.plain == nil || st.conjunction != st.strict || st.tolerant != f.stage.tolerant || !slices.Equal(st.hosts, f.stage.hosts) {
 				continue
 			}
-			if cost := y.byThePiece(f.class, st); cost < least {
+			if cost := y.bought(y.population(f.class), f.class, st); cost < least {
 				best, least = st, cost
 			}
 		}
@@ -33,13 +33,14 @@ func (f fill) mayChange() bool {
 	return len(f.class.alternatives) > 1 && f.stage.plain != nil && f.stage.conjunction == f.stage.strict && f.form == f.stage.conjunction
 }
 
-// byThePiece is what the room for one pod of the class costs by the piece, on machines that can hold it, in dollars an hour.
-func (y *yard) byThePiece(c *class, st *stage) float64 {
+// bought is the least that room for n pods of the class can cost, in dollars an hour: by the piece, on machines that can hold
+// one of them, but no less than one machine.
+func (y *yard) bought(n int, c *class, st *stage) float64 {
 	to := y.t.step(y.t.root, st.conjunction)
 	if to == refused || len(c.needs) == 0 {
 		return math.Inf(1)
 	}
-	s := y.t.states[to]
+	s, one := y.t.states[to], math.Inf(1)
 	var rooms [][]float64
 	var prices []float64
 	for column := range s.mask.all() {
@@ -47,13 +48,28 @@ func (y *yard) byThePiece(c *class, st *stage) float64 {
 		for i, need := range c.needs {
 			room[i] = float64(y.t.room[column].At(need.resource)) / float64(need.amount)
 		}
-		if slices.Min(room) >= 1 {
-			rooms, prices = append(rooms, room), append(prices, y.t.prices(s)[column])
+		if price := y.t.prices(s)[column]; slices.Min(room) >= 1 {
+			rooms, prices, one = append(rooms, room), append(prices, price), min(one, price)
 		}
 	}
 	if len(rooms) == 0 {
 		return math.Inf(1)
 	}
-	one := slices.Repeat([]float64{1}, len(c.needs))
-	return dot(going(one, rooms, prices), one)
+	each := slices.Repeat([]float64{1}, len(c.needs))
+	return max(float64(n)*dot(going(each, rooms, prices), each), one)
+}
+
+// population is how many pods of the class the claims of the template hold.
+func (y *yard) population(c *class) int {
+	if y.populations == nil {
+		y.populations = map[*class]int{}
+		for _, cl := range y.s.claims {
+			for _, f := range cl.fills {
+				if cl.t == y.t && len(f.class.alternatives) > 1 {
+					y.populations[f.class] += len(f.pods)
+				}
+			}
+		}
+	}
+	return y.populations[c]
 }

@@ -29,8 +29,9 @@ type yard struct {
 	// known finds the pile of a fill, same those that ask for the same.
 	known map[fillKey]*pile
 	same  map[pileKey]*pile
-	// favourite is the cheapest alternative of classes that have several.
-	favourite map[*class]*stage
+	// favourite is the cheapest alternative of classes that have several, populations how many pods these have.
+	favourite   map[*class]*stage
+	populations map[*class]int
 	// next is a machine number that nobody has.
 	next int
 	load load
