@@ -26,6 +26,7 @@ api/podrules < api/v1
 api/condition <
 api/v1 < api/condition
 api/kwok/v1alpha1 < api/v1, api/condition
+api/aws/v1 < api/v1, api/condition
 api/v1alpha1 < api/v1, api/condition
 api/autoscaling/v1beta1 <
 api < api/crds

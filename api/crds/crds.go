@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed *.yaml kwok/*.yaml
+//go:embed *.yaml kwok/*.yaml aws/*.yaml
 var files embed.FS
 
 // Core returns the definitions of the core kinds, in the order of their file names. The caller owns the result.
@@ -25,6 +25,12 @@ func Core() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 // domain of these machines is restricted as well, and their node class. The caller owns the result.
 func Kwok() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return read("kwok/*.yaml")
+}
+
+// AWS returns all definitions that an installation on AWS needs: the core kinds, in which the label domain of EC2
+// instances is restricted as well, and their node class. The caller owns the result.
+func AWS() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	return read("aws/*.yaml")
 }
 
 // read parses the embedded files that match a pattern.

@@ -85,18 +85,32 @@ func kinds() map[string]kind {
 			Group: "karpenter.kwok.sh", Version: "v1alpha1", Plural: "kwoknodeclasses", Singular: "kwoknodeclass", Kind: "KWOKNodeClass", ListKind: "KWOKNodeClassList",
 			ShortNames: []string{"kwoknc", "kwokncs"}, Categories: []string{"karpenter"}, Scope: "Cluster", Subresources: "status",
 		},
+		"ec2nodeclasses.karpenter.k8s.aws": {
+			Group: "karpenter.k8s.aws", Version: "v1", Plural: "ec2nodeclasses", Singular: "ec2nodeclass", Kind: "EC2NodeClass", ListKind: "EC2NodeClassList",
+			ShortNames: []string{"ec2nc", "ec2ncs"}, Categories: []string{"karpenter"}, Scope: "Cluster", Subresources: "status",
+			Columns: []string{
+				`Ready string .status.conditions[?(@.type=="Ready")].status 0`,
+				`Age date .metadata.creationTimestamp 0`,
+				`Role string .spec.role 1`,
+			},
+		},
 	}
 }
 
 // TestInventory compares the shipped definitions with the inventory.
 func TestInventory(t *testing.T) {
-	core := kinds()
-	delete(core, "kwoknodeclasses.karpenter.kwok.sh")
+	core, kwok, aws := kinds(), kinds(), kinds()
+	for _, set := range []map[string]kind{core, aws} {
+		delete(set, "kwoknodeclasses.karpenter.kwok.sh")
+	}
+	for _, set := range []map[string]kind{core, kwok} {
+		delete(set, "ec2nodeclasses.karpenter.k8s.aws")
+	}
 	for _, set := range []struct {
 		name string
 		read func() ([]*apiextensionsv1.CustomResourceDefinition, error)
 		want map[string]kind
-	}{{"core", crds.Core, core}, {"kwok", crds.Kwok, kinds()}} {
+	}{{"core", crds.Core, core}, {"kwok", crds.Kwok, kwok}, {"aws", crds.AWS, aws}} {
 		t.Run(set.name, func(t *testing.T) {
 			definitions, err := set.read()
 			if err != nil {

@@ -165,7 +165,9 @@ func valid(t *testing.T, kind string) *unstructured.Unstructured {
 		"NodeClaim":      "{apiVersion: karpenter.sh/v1, spec: " + machine + "}",
 		"NodeOverlay":    "{apiVersion: karpenter.sh/v1alpha1, spec: {requirements: []}}",
 		"CapacityBuffer": "{apiVersion: autoscaling.x-k8s.io/v1beta1, metadata: {namespace: default}, spec: {}}",
-		"KWOKNodeClass":  "{apiVersion: karpenter.kwok.sh/v1alpha1, spec: {}}",
+		"EC2NodeClass": "{apiVersion: karpenter.k8s.aws/v1, spec: {role: r, amiSelectorTerms: [{alias: al2023@latest}], " +
+			"subnetSelectorTerms: [{tags: {a: b}}], securityGroupSelectorTerms: [{tags: {a: b}}]}}",
+		"KWOKNodeClass": "{apiVersion: karpenter.kwok.sh/v1alpha1, spec: {}}",
 	}[kind]
 	object := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(manifest), &object.Object); err != nil || object.Object == nil {

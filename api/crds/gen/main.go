@@ -2,8 +2,8 @@
 // that markers cannot express: rules that depend on where a shared type is used, and constraints on types that belong
 // to Kubernetes.
 //
-// It writes two sets: the schemas of the core kinds, and the schemas for an installation with simulated machines, in
-// which the label domain of these machines is closed as well.
+// It writes the schemas of the core kinds, and one more set for each cloud: the core kinds, in which the label domain of
+// the cloud is closed as well, and the cloud's node class.
 //
 // Usage, in the directory api: go run ./crds/gen
 package main
@@ -21,6 +21,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 )
 
 // header opens every generated file.
@@ -46,19 +48,54 @@ func run(dir string) error {
 		if err := constrain(crd); err != nil {
 			return fmt.Errorf("constraining %s: %w", crd.Name, err)
 		}
-		if crd.Spec.Group != kwokGroup {
+		owner := cloudOf(crd)
+		if owner == "" {
 			if err := write(dir, crd); err != nil {
 				return err
 			}
 		}
-		if err := closeKwokDomain(crd); err != nil {
-			return fmt.Errorf("closing the kwok domain in %s: %w", crd.Name, err)
-		}
-		if err := write(filepath.Join(dir, "kwok"), crd); err != nil {
-			return err
+		for _, cloud := range clouds() {
+			if owner != "" && owner != cloud.name {
+				continue
+			}
+			variant := crd.DeepCopy()
+			if err := cloud.closeDomain(variant); err != nil {
+				return fmt.Errorf("closing the domain %s in %s: %w", cloud.group, crd.Name, err)
+			}
+			if err := write(filepath.Join(dir, cloud.name), variant); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// cloudSet is what is particular to the CRDs of one cloud.
+type cloudSet struct {
+	// name is the folder that the set is written to.
+	name string
+	// group is the API group of the node class.
+	group string
+	// closeDomain restricts the label domain of the cloud in a core kind.
+	closeDomain func(*apiextensionsv1.CustomResourceDefinition) error
+}
+
+// clouds are the clouds that have a node class.
+func clouds() []cloudSet {
+	return []cloudSet{
+		{"kwok", kwokGroup, closeKwokDomain},
+		{"aws", awsv1.Group, closeAWSDomain},
+	}
+}
+
+// cloudOf is the name of the cloud that a CRD belongs to; empty for the core kinds.
+func cloudOf(crd *apiextensionsv1.CustomResourceDefinition) string {
+	for _, cloud := range clouds() {
+		if crd.Spec.Group == cloud.group {
+			return cloud.name
+		}
+	}
+	return ""
 }
 
 // load runs controller-gen and reads its output.

@@ -1,0 +1,251 @@
+package crds_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/yaml"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	"github.com/karpenter-anew/karpenter/api/condition"
+	"github.com/karpenter-anew/karpenter/api/crds"
+)
+
+// TestAWS installs the CRDs for AWS in a real API server and lets it judge.
+func TestAWS(t *testing.T) {
+	log.SetLogger(logr.Discard())
+	definitions, err := crds.AWS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := startServer(t, definitions)
+	for _, group := range slices.Concat(awsCases(), awsDeviceCases(), awsSelectorCases(), awsAliasCases()) {
+		t.Run(group.name, func(t *testing.T) { group.vectors(t).check(t, c) })
+	}
+	t.Run("A051 A052 labels of the domain", func(t *testing.T) { checkAWSLabels(t, c) })
+	t.Run("defaults", func(t *testing.T) { checkAWSDefaults(t, c) })
+	t.Run("A034 the kubelet block stays as it is", func(t *testing.T) { checkKubeletPreserved(t, c) })
+	t.Run("status", func(t *testing.T) { checkAWSStatus(t, c) })
+	t.Run("examples", func(t *testing.T) { checkAWSExamples(t, c) })
+}
+
+// vectors is the case in the form of the table of the other kinds.
+func (a awsCase) vectors(t *testing.T) vectors {
+	t.Helper()
+	fragments := func(lines string) []any {
+		var out []any
+		for line := range strings.Lines(lines) {
+			out = append(out, fragment(t, line))
+		}
+		return out
+	}
+	v := vectors{Rule: a.name, At: map[string]string{"EC2NodeClass": a.at}, Accept: fragments(a.accept), Reject: fragments(a.reject), Because: a.because}
+	if len(v.Accept)+len(v.Reject) == 0 || (len(v.Reject) > 0 && v.Because == "") {
+		t.Fatal("the case checks nothing, or rejects without a reason")
+	}
+	if a.from != "" {
+		v.From = fragment(t, a.from)
+	}
+	if a.also != "" {
+		v.Also = map[string]any{"spec": fragment(t, a.also)}
+	}
+	return v
+}
+
+// fragment parses one value.
+func fragment(t *testing.T, text string) any {
+	t.Helper()
+	var value any
+	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	return value
+}
+
+// checkAWSLabels tries every label of EC2 instances, and others of the domain, wherever labels are named.
+func checkAWSLabels(t *testing.T, c client.Client) {
+	const because = `label domain "karpenter.k8s.aws" is restricted`
+	requirement := func(key string) any { return []any{map[string]any{"key": key, "operator": "Exists"}} }
+	var accept, reject []any
+	group := func(at map[string]string, wrap func(string) any, allowed, closed []string) {
+		accept, reject = nil, nil
+		for _, key := range allowed {
+			accept = append(accept, wrap(key))
+		}
+		for _, key := range closed {
+			reject = append(reject, wrap(key))
+		}
+		vectors{At: at, Accept: accept, Reject: reject, Because: because}.check(t, c)
+	}
+	all := slices.Concat(awsv1.InstanceLabels(), awsv1.LaunchLabels())
+	closed := []string{"karpenter.k8s.aws/other", "karpenter.k8s.aws", "foo.karpenter.k8s.aws/x", "xkarpenter.k8s.aws/x", "karpenter.k8s.aws/tagged"}
+	open := []string{"karpenter.k8s.awsx/x", "example.com/karpenter.k8s.aws", awsv1.LabelZoneID}
+	group(map[string]string{"NodePool": "spec.template.spec.requirements", "NodeClaim": "spec.requirements"}, requirement, slices.Concat(all, open), closed)
+	group(map[string]string{"NodeOverlay": "spec.requirements"}, requirement, slices.Concat(awsv1.InstanceLabels(), open), slices.Concat(awsv1.LaunchLabels(), closed))
+	group(map[string]string{"NodePool": "spec.template.metadata.labels"},
+		func(key string) any { return map[string]any{key: "v"} }, slices.Concat(all, open), closed)
+}
+
+// checkAWSDefaults looks at what the server adds.
+func checkAWSDefaults(t *testing.T, c client.Client) {
+	full := map[string]any{"httpEndpoint": "enabled", "httpProtocolIPv6": "disabled", "httpPutResponseHopLimit": int64(1), "httpTokens": "required"}
+	partly := map[string]any{"httpEndpoint": "enabled", "httpProtocolIPv6": "disabled", "httpPutResponseHopLimit": int64(2), "httpTokens": "required"}
+	for _, test := range []struct {
+		name  string
+		value any
+		want  any
+	}{
+		{"A036 metadata options when omitted", omit, full},
+		{"A036 metadata options when empty", map[string]any{}, full},
+		{"A036 metadata options when given in part", map[string]any{"httpPutResponseHopLimit": int64(2)}, partly},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			object := valid(t, "EC2NodeClass")
+			put(t, object, "spec.metadataOptions", test.value)
+			if err := c.Create(t.Context(), object, client.DryRunAll); err != nil {
+				t.Fatal(err)
+			}
+			got, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "metadataOptions")
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// checkKubeletPreserved stores a block that no kubelet would take, reads it through the Go type and writes it back.
+func checkKubeletPreserved(t *testing.T, c client.Client) {
+	const block = `{maxPods: "vcpus * 8", evictionHard: {memory.available: 5%}, nonsense: {deep: [1, {er: [true, "x"]}], empty: {}}, registerWithTaints: 3}`
+	object := valid(t, "EC2NodeClass")
+	want := integers(fragment(t, block))
+	put(t, object, "spec.kubelet", want)
+	create(t, c, object)
+	generation, kind := object.GetGeneration(), object.GroupVersionKind()
+	class := &awsv1.EC2NodeClass{}
+	typed(t, object, class)
+	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(class)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object.Object = raw
+	object.SetGroupVersionKind(kind)
+	if err := c.Update(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	if object.GetGeneration() != generation {
+		t.Error("writing a class back unchanged raised its generation")
+	}
+	got, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "kubelet")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// checkAWSStatus writes a status through the Go types, the way controllers do.
+func checkAWSStatus(t *testing.T, c client.Client) {
+	object := valid(t, "EC2NodeClass")
+	create(t, c, object)
+	class := &awsv1.EC2NodeClass{}
+	typed(t, object, class)
+	class.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: "us-east-1a", ZoneID: "use1-az1"}}
+	class.Status.SecurityGroups = []awsv1.SecurityGroup{{ID: "sg-1"}}
+	class.Status.AMIs = []awsv1.AMI{{ID: "ami-1", Requirements: []corev1.NodeSelectorRequirement{{Key: "kubernetes.io/arch", Operator: "In", Values: []string{"amd64"}}}}}
+	end := metav1.NewTime(time.Unix(4e9, 0))
+	class.Status.CapacityReservations = []awsv1.CapacityReservation{{
+		AvailabilityZone: "us-east-1a", EndTime: &end, ID: "cr-1", InstanceMatchCriteria: "targeted", InstanceType: "m5.large", OwnerID: "012345678901",
+	}}
+	condition.For(awsv1.Reserving{EC2NodeClass: class}, time.Unix(1, 0)).False(awsv1.ConditionTypeSubnetsReady, "SubnetsNotFound", "none")
+	updateStatus(t, c, class, object)
+	got := &awsv1.EC2NodeClass{}
+	typed(t, object, got)
+	want := class.Status.CapacityReservations[0]
+	want.ReservationType, want.State = awsv1.CapacityReservationTypeDefault, awsv1.CapacityReservationStateActive
+	if diff := cmp.Diff([]awsv1.CapacityReservation{want}, got.Status.CapacityReservations); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if status := condition.Status(got, awsv1.ConditionTypeReady); status != metav1.ConditionFalse {
+		t.Errorf("a class without subnets is ready: %s", status)
+	}
+	put(t, object, "status.capacityReservations", []any{map[string]any{"id": "nonsense"}})
+	if err := c.Status().Update(t.Context(), object); err == nil {
+		t.Error("a reservation that is none was stored")
+	}
+}
+
+// checkAWSExamples applies the manifests of examples/aws as they are.
+func checkAWSExamples(t *testing.T, c client.Client) {
+	files, err := filepath.Glob("../../examples/aws/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), len(text))
+		for {
+			object := &unstructured.Unstructured{}
+			if err := decoder.Decode(&object.Object); err != nil {
+				break
+			}
+			if object.GetKind() == "Deployment" {
+				object.SetNamespace("default")
+			}
+			// Strict: a field that the server does not know is an error.
+			if err := c.Create(t.Context(), object, client.DryRunAll, client.FieldValidation("Strict")); err != nil {
+				t.Errorf("%s: %v", file, err)
+			}
+		}
+	}
+}
+
+// TestAWSVariantDiffers checks that the set for AWS differs from the core in the rule on the label domain and in nothing else.
+func TestAWSVariantDiffers(t *testing.T) {
+	core, err := crds.Core()
+	if err != nil {
+		t.Fatal(err)
+	}
+	aws, err := crds.AWS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(aws) != len(core)+1 {
+		t.Fatalf("%d definitions beside %d of the core", len(aws), len(core))
+	}
+	for _, definition := range core {
+		other := aws[slices.IndexFunc(aws, func(k *apiextensionsv1.CustomResourceDefinition) bool { return k.Name == definition.Name })]
+		var a, b []string
+		flatten("", definition.Spec.Versions[0].Schema.OpenAPIV3Schema, true, &a)
+		flatten("", other.Spec.Versions[0].Schema.OpenAPIV3Schema, true, &b)
+		var differing []string
+		for i := range a {
+			if a[i] != b[i] && strings.HasPrefix(b[i], a[i]+" rule(") {
+				differing = append(differing, strings.Fields(a[i])[0])
+			} else if a[i] != b[i] {
+				t.Errorf("%s: %q became %q", definition.Name, a[i], b[i])
+			}
+		}
+		want := map[string][]string{
+			"NodePool": {"spec.template.metadata.labels", "spec.template.spec.requirements[].key"}, "NodeClaim": {"spec.requirements[].key"}, "NodeOverlay": {"spec.requirements[].key"},
+		}[definition.Spec.Names.Kind]
+		if diff := cmp.Diff(want, differing); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", definition.Name, diff)
+		}
+	}
+}
