@@ -49,6 +49,10 @@ CORE = internal/core/...
 cloud < API, internal/core/requirement
 cloud/cloudtest < API, cloud, internal/core/requirement
 cloud/kwok < API, cloud, internal/core/requirement
+cloud/aws/family < API
+cloud/aws/kubelet < API, cloud/aws/family
+cloud/aws/instancetype < API, cloud, cloud/aws/family, cloud/aws/kubelet
+cloud/aws/userdata < API, cloud/aws/family, cloud/aws/kubelet
 internal/options <
 internal/observe < API, cloud
 internal/waiting <

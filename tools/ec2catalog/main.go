@@ -1,10 +1,12 @@
-// Command ec2catalog writes the instance catalogues of real EC2 regions that the kwok cloud embeds.
+// Command ec2catalog writes the instance catalogues of real EC2 regions that the kwok cloud embeds, and the table of network
+// limits that the provider for AWS embeds.
 //
 // The source is a public data set that is published as a Go module and carries prices, spot prices, zones and network
 // limits of every type in every region, about 130 MB in all. This command condenses it to one small file a region, one
 // line a type, sorted by name: the same source gives the same bytes.
 //
 //	go run . -out ../../cloud/kwok/catalogs us-east-1 us-west-2
+//	go run . -limits ../../cloud/aws/instancetype/limits.txt
 //
 // The prices are those of the day the data set was taken. Use the catalogues to simulate, not to budget.
 package main
@@ -18,16 +20,21 @@ import (
 
 func main() {
 	out := flag.String("out", ".", "folder to write aws-<region>.json files to")
+	limits := flag.String("limits", "", "file to write the network limits of all types to, instead of catalogues")
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: ec2catalog [-out folder] region...")
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: ec2catalog [-out folder] region... | -limits file")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	if flag.NArg() == 0 {
+	if (flag.NArg() == 0) == (*limits == "") {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := run(*out, flag.Args()); err != nil {
+	write := func() error { return run(*out, flag.Args()) }
+	if *limits != "" {
+		write = func() error { return writeLimits(*limits) }
+	}
+	if err := write(); err != nil {
 		fmt.Fprintln(os.Stderr, "ec2catalog:", err)
 		os.Exit(1)
 	}
@@ -59,6 +66,23 @@ func run(folder string, regions []string) error {
 		fmt.Printf("%s: %d types, %d bytes\n", path, len(types), len(data))
 	}
 	return nil
+}
+
+// writeLimits writes the network limits of all types.
+func writeLimits(path string) error {
+	src, err := openSource()
+	if err != nil {
+		return err
+	}
+	instances, err := src.read()
+	if err != nil {
+		return err
+	}
+	table, err := readLimits()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, encodeLimits(src, instances, table), 0o644)
 }
 
 // fileName is the name of a region's file.

@@ -75,6 +75,7 @@ type instance struct {
 		IPsPerENI int64 `json:"ips_per_eni"`
 		MaxENIs   int64 `json:"max_enis"`
 	} `json:"vpc"`
+	NetworkPerformance string `json:"network_performance"`
 	// Zones are zone ids such as use1-az4, by region.
 	Zones   map[string][]string    `json:"availability_zones"`
 	Pricing map[string]systemPrice `json:"pricing"`

@@ -1,0 +1,155 @@
+package instancetype
+
+import (
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+)
+
+// reservedDiscount divides the on-demand price of what is already paid for: cheaper than anything, but still in the order
+// of size.
+const reservedDiscount = 10_000_000
+
+// Placement strategies that are told apart here.
+const strategyPartition = "partition"
+
+// Market is what is known about buying a type.
+type Market struct {
+	// Zones are all zones where EC2 sells anything, sorted.
+	Zones []string
+	// TypeZones are the zones where the type is sold.
+	TypeZones []string
+	// OnDemand is the price in dollars an hour; 0 when not known.
+	OnDemand float64
+	// Spot is the price by zone; a zone that is missing has none.
+	Spot map[string]float64
+	// Overlay is a price that a user wrote for the type, for want of another; 0 for none.
+	Overlay float64
+	// Exhausted tells what was found to be out of capacity a short while ago. Nil means nothing.
+	Exhausted func(Pool) bool
+	// ShiftedZoneIDs are zones that traffic is being moved away from, by their ids.
+	ShiftedZoneIDs []string
+	// ReservationCapacity is how many more instances each reservation holds, by its id.
+	ReservationCapacity map[string]int
+}
+
+// Pool is what can run out: a way to buy a type in a zone, by itself or inside a placement group or one of its partitions.
+type Pool struct {
+	CapacityType, Zone string
+	// PlacementGroup and Partition are empty for what is outside.
+	PlacementGroup, Partition string
+}
+
+// offerings are the ways to buy the type: the usual ones by zone and capacity type, then those of reservations; within a
+// partition group, each once for every partition.
+func (in *Input) offerings() []cloud.Offering {
+	compatible := Compatible(&in.Description, &in.Class)
+	out := slices.Concat(in.usualOfferings(compatible), in.reservedOfferings(compatible))
+	group := in.Class.PlacementGroup
+	if group == nil || group.Strategy != strategyPartition {
+		return out
+	}
+	var split []cloud.Offering
+	for _, o := range out {
+		for partition := range group.Partitions {
+			number := strconv.Itoa(partition + 1)
+			part := o
+			part.Requirements = append(slices.Clip(o.Requirements), cloud.In(awsv1.LabelPlacementGroupPartition, number))
+			part.Available = o.Available && !in.exhausted(Pool{o.CapacityType(), o.Zone(), group.ID, number})
+			split = append(split, part)
+		}
+	}
+	return split
+}
+
+// usualOfferings are spot and on-demand in every zone there is.
+func (in *Input) usualOfferings(compatible bool) []cloud.Offering {
+	var out []cloud.Offering
+	for _, zone := range in.Market.Zones {
+		for _, capacityType := range []string{v1.CapacityTypeOnDemand, v1.CapacityTypeSpot} {
+			if !slices.Contains(in.Description.UsageClasses, capacityType) {
+				continue
+			}
+			price := in.price(capacityType, zone)
+			out = append(out, cloud.Offering{
+				Requirements: slices.Concat(in.place(capacityType, zone), []v1.NodeSelectorRequirementWithMinValues{
+					cloud.DoesNotExist(awsv1.LabelCapacityReservationID),
+					cloud.DoesNotExist(awsv1.LabelCapacityReservationType),
+					cloud.DoesNotExist(awsv1.LabelCapacityReservationInterruptible),
+				}),
+				Price:     price,
+				Available: compatible && price > 0 && in.zoneOpen(zone) && !in.exhaustedAnywhere(capacityType, zone),
+			})
+		}
+	}
+	return out
+}
+
+// reservedOfferings are the reservations of the class for the type.
+func (in *Input) reservedOfferings(compatible bool) []cloud.Offering {
+	var out []cloud.Offering
+	for _, r := range in.Class.reservationsOf(in.Description.Name) {
+		left := in.Market.ReservationCapacity[r.ID]
+		kind := r.ReservationType
+		if kind == "" {
+			kind = awsv1.CapacityReservationTypeDefault
+		}
+		out = append(out, cloud.Offering{
+			Requirements: slices.Concat(in.place(v1.CapacityTypeReserved, r.AvailabilityZone), []v1.NodeSelectorRequirementWithMinValues{
+				cloud.In(awsv1.LabelCapacityReservationID, r.ID),
+				cloud.In(awsv1.LabelCapacityReservationType, string(kind)),
+				cloud.In(awsv1.LabelCapacityReservationInterruptible, strconv.FormatBool(r.Interruptible)),
+			}),
+			Price:               in.Market.OnDemand / reservedDiscount,
+			ReservationCapacity: left,
+			Available:           compatible && left > 0 && r.State != awsv1.CapacityReservationStateExpiring && in.zoneOpen(r.AvailabilityZone),
+		})
+	}
+	return out
+}
+
+// place are the labels of an offering that say how and where; the zone's id is there where the class has a subnet.
+func (in *Input) place(capacityType, zone string) []v1.NodeSelectorRequirementWithMinValues {
+	out := []v1.NodeSelectorRequirementWithMinValues{
+		cloud.In(v1.CapacityTypeLabelKey, capacityType), cloud.In(corev1.LabelTopologyZone, zone),
+	}
+	if id := in.Class.zoneID(zone); id != "" {
+		out = append(out, cloud.In(awsv1.LabelZoneID, id))
+	}
+	return out
+}
+
+// price is the price of the type in a zone, or the user's for want of one; 0 when there is none.
+func (in *Input) price(capacityType, zone string) float64 {
+	price := in.Market.OnDemand
+	if capacityType == v1.CapacityTypeSpot {
+		price = in.Market.Spot[zone]
+	}
+	if price > 0 {
+		return price
+	}
+	return in.Market.Overlay
+}
+
+// zoneOpen reports whether instances of the type can be launched in a zone: it is sold there, the class has a subnet there,
+// and traffic is not being moved away.
+func (in *Input) zoneOpen(zone string) bool {
+	return slices.Contains(in.Market.TypeZones, zone) && in.Class.hasZone(zone) &&
+		!slices.Contains(in.Market.ShiftedZoneIDs, in.Class.zoneID(zone))
+}
+
+// exhaustedAnywhere reports whether capacity ran out, in general or in the class's placement group.
+func (in *Input) exhaustedAnywhere(capacityType, zone string) bool {
+	if in.exhausted(Pool{CapacityType: capacityType, Zone: zone}) {
+		return true
+	}
+	group := in.Class.PlacementGroup
+	return group != nil && in.exhausted(Pool{CapacityType: capacityType, Zone: zone, PlacementGroup: group.ID})
+}
+
+func (in *Input) exhausted(p Pool) bool { return in.Market.Exhausted != nil && in.Market.Exhausted(p) }

@@ -1,0 +1,30 @@
+package instancetype
+
+import (
+	"github.com/karpenter-anew/karpenter/cloud"
+)
+
+// Input is everything that an instance type under a node class depends on.
+type Input struct {
+	Description Description
+	Class       Class
+	Settings    Settings
+	// Limits are those of the type; zero when not known.
+	Limits NetworkLimits
+	// DiscoveredMemory is the memory in bytes that a node of this type with the class's images was seen to have; 0 for none.
+	DiscoveredMemory int64
+	Market           Market
+}
+
+// Resolve is the instance type as scheduling sees it. It is not shared with the input.
+func Resolve(in Input) *cloud.InstanceType {
+	in.Class.Kubelet = in.Class.Kubelet.Static()
+	capacity, offerings := in.capacity(), in.offerings()
+	return &cloud.InstanceType{
+		Name:         in.Description.Name,
+		Requirements: in.requirements(offerings),
+		Offerings:    offerings,
+		Capacity:     capacity,
+		Overhead:     in.overhead(capacity),
+	}
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+const (
+	// limitsModule carries the limits of network interfaces that EC2 tells nobody. It is read as a file, not linked.
+	limitsModule  = "github.com/aws/amazon-vpc-resource-controller-k8s"
+	limitsVersion = "v1.8.2"
+	limitsFile    = "pkg/aws/vpc/limits.go"
+)
+
+// limits are the network limits of one instance type.
+type limits struct {
+	interfaces, addresses, branches int64
+	trunking                        bool
+}
+
+// line is the form in which the product reads limits: what is not known is a dash.
+func (l limits) line(name, bandwidth string) string {
+	branches := "-"
+	if l.trunking {
+		branches = strconv.FormatInt(l.branches, 10)
+	}
+	return fmt.Sprintf("%s %d %d %s %s\n", name, l.interfaces, l.addresses, branches, bandwidth)
+}
+
+// encodeLimits writes a header that says where the data comes from, then one type a line, sorted by name.
+func encodeLimits(src source, instances []instance, table map[string]limits) []byte {
+	bandwidths := map[string]string{}
+	for _, in := range instances {
+		bandwidths[in.Type] = bandwidth(in.NetworkPerformance)
+		if _, ok := table[in.Type]; !ok && bandwidths[in.Type] != "-" {
+			table[in.Type] = limits{}
+		}
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# Written by tools/ec2catalog -limits. DO NOT EDIT.\n# Interfaces: %s %s. Bandwidth: %s %s.\n", limitsModule, limitsVersion, src.path, src.version)
+	b.WriteString("# name, interfaces, IPv4 addresses an interface, branch interfaces (- if none can be had), Mbps (- if not told exactly)\n")
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		speed := bandwidths[name]
+		if speed == "" {
+			speed = "-"
+		}
+		b.WriteString(table[name].line(name, speed))
+	}
+	return b.Bytes()
+}
+
+// exactBandwidth matches what is promised all the time: "50 Gigabit", "4x 100 Gigabit", but not "Up to 10 Gigabit".
+var exactBandwidth = regexp.MustCompile(`^(?:(\d+)x )?(\d+(?:\.\d+)?) Gigabit$`)
+
+// bandwidth is the baseline in Mbps, or a dash.
+func bandwidth(performance string) string {
+	m := exactBandwidth.FindStringSubmatch(performance)
+	if m == nil {
+		return "-"
+	}
+	speed, err := strconv.ParseFloat(m[2], 64)
+	if err != nil {
+		return "-"
+	}
+	if m[1] != "" {
+		cards, err := strconv.Atoi(m[1])
+		if err != nil {
+			return "-"
+		}
+		speed *= float64(cards)
+	}
+	return strconv.FormatFloat(speed*1000, 'f', 0, 64)
+}
+
+// readLimits downloads the module and reads the table out of its source text.
+func readLimits() (map[string]limits, error) {
+	out, err := exec.Command("go", "mod", "download", "-json", limitsModule+"@"+limitsVersion).Output()
+	if err != nil {
+		return nil, fmt.Errorf("downloading module %s@%s: %w: %s", limitsModule, limitsVersion, err, out)
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal(out, &module); err != nil {
+		return nil, fmt.Errorf("locating module %s: %w", limitsModule, err)
+	}
+	path := filepath.Join(module.Dir, filepath.FromSlash(limitsFile))
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, fmt.Errorf("parsing %s: %w", path, err)
+	}
+	table, err := parseLimits(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return table, nil
+}
+
+// parseLimits reads the literal of the variable Limits.
+func parseLimits(file *ast.File) (map[string]limits, error) {
+	table := map[string]limits{}
+	for _, decl := range file.Decls {
+		general, ok := decl.(*ast.GenDecl)
+		if !ok {
+			continue
+		}
+		for _, spec := range general.Specs {
+			value, ok := spec.(*ast.ValueSpec)
+			if !ok || len(value.Values) != 1 || value.Names[0].Name != "Limits" {
+				continue
+			}
+			literal, ok := value.Values[0].(*ast.CompositeLit)
+			if !ok {
+				return nil, fmt.Errorf("limits are not a literal")
+			}
+			for _, element := range literal.Elts {
+				pair := element.(*ast.KeyValueExpr)
+				name, err := strconv.Unquote(pair.Key.(*ast.BasicLit).Value)
+				if err != nil {
+					return nil, fmt.Errorf("name of a type: %w", err)
+				}
+				if table[name], err = parseLimit(pair.Value.(*ast.CompositeLit)); err != nil {
+					return nil, fmt.Errorf("type %q: %w", name, err)
+				}
+			}
+		}
+	}
+	if len(table) == 0 {
+		return nil, fmt.Errorf("there are no limits")
+	}
+	return table, nil
+}
+
+// parseLimit reads the fields of one type.
+func parseLimit(literal *ast.CompositeLit) (limits, error) {
+	var l limits
+	for _, element := range literal.Elts {
+		pair, ok := element.(*ast.KeyValueExpr)
+		if !ok {
+			return l, fmt.Errorf("a field without name")
+		}
+		numbers := map[string]*int64{"Interface": &l.interfaces, "IPv4PerInterface": &l.addresses, "BranchInterface": &l.branches}
+		switch name := pair.Key.(*ast.Ident).Name; {
+		case numbers[name] != nil:
+			n, err := strconv.ParseInt(pair.Value.(*ast.BasicLit).Value, 10, 64)
+			if err != nil {
+				return l, fmt.Errorf("field %s: %w", name, err)
+			}
+			*numbers[name] = n
+		case name == "IsTrunkingCompatible":
+			l.trunking = pair.Value.(*ast.Ident).Name == "true"
+		}
+	}
+	return l, nil
+}
