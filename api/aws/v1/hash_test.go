@@ -73,13 +73,13 @@ func TestHashGolden(t *testing.T) {
 		{"A073 nested virtualization", func(s *awsv1.EC2NodeClassSpec) {
 			s.CPUOptions = &awsv1.CPUOptions{NestedVirtualization: new("enabled")}
 		}, "6157846767212910604"},
-		{"A074 A174 selectors", func(s *awsv1.EC2NodeClassSpec) {
+		{"A074 selectors", func(s *awsv1.EC2NodeClassSpec) {
 			s.SubnetSelectorTerms = []awsv1.SubnetSelectorTerm{{ID: "subnet-1"}}
 			s.SecurityGroupSelectorTerms = []awsv1.SecurityGroupSelectorTerm{{ID: "sg-1"}}
 			s.AMISelectorTerms = []awsv1.AMISelectorTerm{{ID: "ami-1"}}
 			s.CapacityReservationSelectorTerms = []awsv1.CapacityReservationSelectorTerm{{ID: "cr-1"}}
 		}, base},
-		{"A174 prefixes", func(s *awsv1.EC2NodeClassSpec) { s.IPPrefixCount = new(int32(3)) }, base},
+		{"prefixes", func(s *awsv1.EC2NodeClassSpec) { s.IPPrefixCount = new(int32(3)) }, base},
 		{"A075 order of disks", func(s *awsv1.EC2NodeClassSpec) { slices.Reverse(s.BlockDeviceMappings) }, base},
 		{"A080 the family that is Custom anyway", func(s *awsv1.EC2NodeClassSpec) { s.AMIFamily = new("Custom") }, base},
 	} {

@@ -58,7 +58,7 @@ func TestAllocatable_A209_A211_A220_A224(t *testing.T) {
 	}
 }
 
-func TestDiscoveredMemory_A216(t *testing.T) {
+func TestDiscoveredMemory(t *testing.T) {
 	in := input(t, "m5.large")
 	in.Class.Kubelet.EvictionHard = map[string]string{"memory.available": "10%"}
 	before := instancetype.Resolve(in)

@@ -40,7 +40,7 @@ func TestAvailability(t *testing.T) {
 		{"A241 spot with a price", func(in *instancetype.Input) { in.Market.Spot["us-east-1b"] = 0.05 }, []string{"on-demand us-east-1a", "spot us-east-1a", "on-demand us-east-1b", "spot us-east-1b"}},
 		{"A242 no price", func(in *instancetype.Input) { in.Market.OnDemand, in.Market.Spot = 0, nil }, nil},
 		{"A242 a price of the user's", func(in *instancetype.Input) { in.Market.OnDemand, in.Market.Spot, in.Market.Overlay = 0, nil, 1 }, []string{"on-demand us-east-1a", "spot us-east-1a", "on-demand us-east-1b", "spot us-east-1b"}},
-		{"A243 one pool is exhausted", func(in *instancetype.Input) {
+		{"one pool is exhausted", func(in *instancetype.Input) {
 			in.Market.Exhausted = func(p instancetype.Pool) bool {
 				return p == instancetype.Pool{CapacityType: "spot", Zone: "us-east-1a"}
 			}
@@ -55,7 +55,7 @@ func TestAvailability(t *testing.T) {
 		}, usual[:2]},
 		{"only on-demand is sold", func(in *instancetype.Input) { in.Description.UsageClasses = []string{"on-demand", "capacity-block"} }, []string{usual[0], usual[2]}},
 		{"no subnet", func(in *instancetype.Input) { in.Class.Subnets = nil }, nil},
-		{"A213 a subnet in a local zone", func(in *instancetype.Input) {
+		{"a subnet in a local zone", func(in *instancetype.Input) {
 			in.Class.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: "us-east-1-bos-1a"}}
 			in.Market.TypeZones = append(in.Market.TypeZones, "us-east-1-bos-1a")
 		}, []string{"on-demand us-east-1-bos-1a"}},

@@ -1,0 +1,127 @@
+package userdata
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"mime/multipart"
+	"net/mail"
+	"net/textproto"
+	"slices"
+	"strings"
+)
+
+const (
+	// boundary separates the parts of an archive.
+	boundary = "//"
+	// archiveHead opens an archive.
+	archiveHead = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"" + boundary + "\"\n\n"
+
+	typeShell      = `text/x-shellscript; charset="us-ascii"`
+	typeNodeConfig = "application/node.eks.aws"
+
+	headerType     = "Content-Type"
+	headerEncoding = "Content-Transfer-Encoding"
+)
+
+// part is one part of a MIME archive.
+type part struct {
+	header  map[string][]string
+	content string
+}
+
+// newPart is a part of which only the type is known.
+func newPart(contentType, content string) part {
+	return part{map[string][]string{headerType: {contentType}}, content}
+}
+
+// isArchive reports whether a user's data is a MIME document; the two headers may come in either order.
+func isArchive(text string) bool {
+	text = strings.TrimSpace(text)
+	return strings.HasPrefix(text, "MIME-Version:") || strings.HasPrefix(text, "Content-Type:")
+}
+
+// parseArchive reads the parts of a MIME document. Their content stays encoded as it is.
+func parseArchive(text string) ([]part, error) {
+	parts, err := readParts(text)
+	if err != nil {
+		return nil, fmt.Errorf("parsing custom user data input %w", err)
+	}
+	return parts, nil
+}
+
+func readParts(text string) ([]part, error) {
+	message, err := mail.ReadMessage(strings.NewReader(strings.TrimSpace(text)))
+	if err != nil {
+		return nil, err
+	}
+	mediaType, params, err := mime.ParseMediaType(message.Header.Get(headerType))
+	if err != nil {
+		return nil, err
+	}
+	if !strings.HasPrefix(mediaType, "multipart/") {
+		return nil, fmt.Errorf("of type %q: not multipart", mediaType)
+	}
+	if params["boundary"] == "" {
+		return nil, errors.New("without boundary")
+	}
+	var parts []part
+	reader := multipart.NewReader(message.Body, params["boundary"])
+	for {
+		// Raw: another way of reading would undo one of the encodings and drop its header.
+		raw, err := reader.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			return parts, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		content, err := io.ReadAll(raw)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part{raw.Header, string(content)})
+	}
+}
+
+// plain is a part with its type alone; the content is decoded, because the header that says how is lost.
+func (p part) plain() (part, error) {
+	header := textproto.MIMEHeader(p.header)
+	content := p.content
+	if strings.EqualFold(header.Get(headerEncoding), "base64") {
+		decoded, err := io.ReadAll(base64.NewDecoder(base64.StdEncoding, strings.NewReader(content)))
+		if err != nil {
+			return part{}, fmt.Errorf("parsing custom user data input in base64: %w", err)
+		}
+		content = string(decoded)
+	}
+	return newPart(header.Get(headerType), content), nil
+}
+
+// archive writes parts one after the other, without carriage returns. A part that holds the boundary cannot be written: it
+// would be read as two.
+func archive(parts []part) (string, error) {
+	var out strings.Builder
+	out.WriteString(archiveHead)
+	for i, p := range parts {
+		content := strings.ReplaceAll(p.content, "\r", "")
+		if strings.HasPrefix(content, "--"+boundary) || strings.Contains(content, "\n--"+boundary) {
+			return "", fmt.Errorf("part %d has a line that begins with --%s, which separates parts", i+1, boundary)
+		}
+		if i > 0 {
+			out.WriteByte('\n')
+		}
+		out.WriteString("--" + boundary + "\n")
+		for _, key := range slices.Sorted(maps.Keys(p.header)) {
+			for _, value := range p.header[key] {
+				out.WriteString(key + ": " + strings.ReplaceAll(value, "\r", "") + "\n")
+			}
+		}
+		out.WriteString("\n" + content)
+	}
+	out.WriteString("\n--" + boundary + "--\n")
+	return out.String(), nil
+}

@@ -1,0 +1,24 @@
+package userdata
+
+import (
+	"fmt"
+	"strings"
+)
+
+// renderWindows is the user's script and a call of the bootstrap script of the image. Both share one pair of tags.
+func renderWindows(in *Input) string {
+	lines := []string{"<powershell>"}
+	if in.Custom != "" {
+		lines = append(lines, in.Custom)
+	}
+	call := fmt.Sprintf("& $EKSBootstrapScriptFile -EKSClusterName '%s' -APIServerEndpoint '%s'", in.ClusterName, in.Endpoint)
+	if in.CABundle != "" {
+		call += fmt.Sprintf(" -Base64ClusterCA '%s'", in.CABundle)
+	}
+	call += fmt.Sprintf(" -KubeletExtraArgs '%s'", in.kubeletFlags())
+	if dns := in.firstDNS(); dns != "" {
+		call += fmt.Sprintf(" -DNSClusterIP '%s'", dns)
+	}
+	lines = append(lines, `[string]$EKSBootstrapScriptFile = "$env:ProgramFiles\Amazon\EKS\Start-EKSBootstrap.ps1"`, call, "</powershell>")
+	return strings.Join(lines, "\n")
+}
