@@ -53,6 +53,9 @@ cloud/aws/family < API
 cloud/aws/kubelet < API, cloud/aws/family
 cloud/aws/instancetype < API, cloud, cloud/aws/family, cloud/aws/kubelet
 cloud/aws/userdata < API, cloud/aws/family, cloud/aws/kubelet
+cloud/aws/image < API, cloud, cloud/aws/family, internal/core/requirement
+cloud/aws/drift < API, cloud, cloud/aws/image
+cloud/aws/fault <
 internal/options <
 internal/observe < API, cloud
 internal/waiting <
