@@ -51,7 +51,8 @@ cloud/cloudtest < API, cloud, internal/core/requirement
 cloud/kwok < API, cloud, internal/core/requirement
 cloud/aws/family < API
 cloud/aws/kubelet < API, cloud/aws/family
-cloud/aws/instancetype < API, cloud, cloud/aws/family, cloud/aws/kubelet
+cloud/aws/expression < cloud/aws/kubelet
+cloud/aws/instancetype < API, cloud, cloud/aws/family, cloud/aws/kubelet, cloud/aws/expression
 cloud/aws/userdata < API, cloud/aws/family, cloud/aws/kubelet
 cloud/aws/image < API, cloud, cloud/aws/family, internal/core/requirement
 cloud/aws/drift < API, cloud, cloud/aws/image

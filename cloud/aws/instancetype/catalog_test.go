@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -139,3 +140,6 @@ func allocatable(it *cloud.InstanceType, name corev1.ResourceName) string {
 	q := it.Allocatable()[name]
 	return q.String()
 }
+
+// mebibytes is an amount of memory.
+func mebibytes(n int64) *resource.Quantity { return resource.NewQuantity(n<<20, resource.BinarySI) }

@@ -11,7 +11,7 @@ type Class struct {
 	Family awsv1.Family
 	// Subnets are those of the class's status.
 	Subnets []awsv1.Subnet
-	// Kubelet is the kubelet block. Expressions in it do not count.
+	// Kubelet is the kubelet block. Expressions in it do not count; ResolveKubelet works them out.
 	Kubelet kubelet.Config
 	// BlockDevices are the disks that the class names; the defaults of the family count where it names none.
 	BlockDevices []*awsv1.BlockDeviceMapping

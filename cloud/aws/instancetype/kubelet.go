@@ -1,0 +1,30 @@
+package instancetype
+
+import (
+	"fmt"
+
+	"github.com/karpenter-anew/karpenter/cloud/aws/expression"
+	"github.com/karpenter-anew/karpenter/cloud/aws/kubelet"
+)
+
+// ResolveKubelet is the kubelet block for the type, with everything worked out: the number of pods first, then, knowing it,
+// what is kept from pods. The result belongs into the class of the input before Resolve, and into the user data of instances
+// of the type, so that nodes are as they were planned. Reserved resources that cannot be worked out are left out, and told.
+func ResolveKubelet(in Input, compiled *expression.Compiled) (kubelet.Config, []error, error) {
+	variables := expression.Variables{
+		VCPUs: in.Description.VCPUs, MemoryMiB: in.Description.MemoryMiB, InstanceType: in.Description.Name,
+		DefaultENIs: in.Description.Network.defaultInterfaces(), IPsPerENI: in.Description.Network.ipv4PerInterface(),
+	}
+	// What the number would be if nothing were written.
+	in.Class.Kubelet.MaxPods = nil
+	variables.MaxPods = in.pods()
+	config, err := compiled.Pods(variables)
+	if err != nil {
+		return kubelet.Config{}, nil, fmt.Errorf("resolving instance type %s, %w", in.Description.Name, err)
+	}
+	in.Class.Kubelet.MaxPods = config.MaxPods
+	variables.MaxPods = in.pods()
+	var dropped []error
+	config.KubeReserved, config.SystemReserved, dropped = compiled.Reserved(variables)
+	return config, dropped, nil
+}
