@@ -56,6 +56,7 @@ cloud/aws/instancetype < API, cloud, cloud/aws/family, cloud/aws/kubelet, cloud/
 cloud/aws/userdata < API, cloud/aws/family, cloud/aws/kubelet
 cloud/aws/image < API, cloud, cloud/aws/family, internal/core/requirement
 cloud/aws/drift < API, cloud, cloud/aws/image
+cloud/aws/launch < API, cloud, internal/core/requirement
 cloud/aws/fault <
 cloud/aws/batch, cloud/aws/shortage <
 internal/options <
