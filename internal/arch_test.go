@@ -58,6 +58,7 @@ cloud/aws/image < API, cloud, cloud/aws/family, internal/core/requirement
 cloud/aws/drift < API, cloud, cloud/aws/image
 cloud/aws/launch < API, cloud, internal/core/requirement
 cloud/aws/ownership < API
+cloud/aws/subnet < API
 cloud/aws/fault <
 cloud/aws/batch, cloud/aws/shortage <
 internal/options <

@@ -1,0 +1,100 @@
+// Package subnet picks the subnets of launches: in each zone the one with most free addresses. EC2 tells of free addresses
+// only now and then, so that the addresses of launches under way are counted here in between.
+//
+// Source: AWS provider specification, subnet selection and in-flight addresses.
+package subnet
+
+import (
+	"errors"
+	"slices"
+	"sync"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+)
+
+// Ledger counts free addresses. The zero value knows of none and is ready; it may be used from many goroutines.
+type Ledger struct {
+	mu    sync.Mutex
+	pages map[string]page
+}
+
+// page is what is known of one subnet.
+type page struct {
+	// free is what is left: as EC2 said, less what launches under way will take.
+	free int64
+	// heard counts how often EC2 was heard. What was taken before it was heard again is part of what it says.
+	heard uint64
+}
+
+// Observed takes down what EC2 says of a subnet. Launches under way are in it, or will be the next time.
+func (l *Ledger) Observed(id string, free int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pages == nil {
+		l.pages = map[string]page{}
+	}
+	l.pages[id] = page{free: free, heard: l.pages[id].heard + 1}
+}
+
+// Full takes down that a launch found no address in a subnet, whatever was thought before.
+func (l *Ledger) Full(id string) { l.Observed(id, 0) }
+
+// Choice are the subnets of one launch, one in each zone, in the order of the class's status.
+type Choice struct {
+	Subnets []awsv1.Subnet
+	taken   map[string]taken
+}
+
+// taken is what a launch took from a subnet.
+type taken struct {
+	addresses int64
+	heard     uint64
+}
+
+// Pick picks for each zone of a class's subnets the one with most free addresses, the first of equals, and takes from it as
+// many as the launch will need there: one for each pod of the smallest type that may be started. A zone where nothing can be
+// started (need is negative) is left out. The choice has to be settled when the launch is over, whatever came of it.
+func (l *Ledger) Pick(subnets []awsv1.Subnet, need func(zone string) int64) (Choice, error) {
+	if len(subnets) == 0 {
+		return Choice{}, errors.New("no subnets matched selector")
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	choice := Choice{taken: map[string]taken{}}
+	for i, s := range subnets {
+		if slices.ContainsFunc(subnets[:i], func(earlier awsv1.Subnet) bool { return earlier.Zone == s.Zone }) {
+			continue
+		}
+		addresses := need(s.Zone)
+		if addresses < 0 {
+			continue
+		}
+		best := s
+		for _, other := range subnets[i+1:] {
+			if other.Zone == s.Zone && l.pages[other.ID].free > l.pages[best.ID].free {
+				best = other
+			}
+		}
+		choice.Subnets = append(choice.Subnets, best)
+		if have, ok := l.pages[best.ID]; ok {
+			have.free -= addresses
+			l.pages[best.ID] = have
+			choice.taken[best.ID] = taken{addresses, have.heard}
+		}
+	}
+	return choice, nil
+}
+
+// Settle gives back what a launch took from subnets in which nothing was started. After EC2 was heard again there is nothing
+// to give back: what it said holds. Settling twice gives back once.
+func (l *Ledger) Settle(choice Choice, started []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, took := range choice.taken {
+		if have := l.pages[id]; have.heard == took.heard && !slices.Contains(started, id) {
+			have.free += took.addresses
+			l.pages[id] = have
+		}
+		delete(choice.taken, id)
+	}
+}
