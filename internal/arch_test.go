@@ -60,7 +60,7 @@ cloud/aws/launch < API, cloud, internal/core/requirement
 cloud/aws/ownership < API
 cloud/aws/subnet < API
 cloud/aws/fault <
-cloud/aws/batch, cloud/aws/shortage <
+cloud/aws/batch, cloud/aws/price, cloud/aws/shortage <
 internal/options <
 internal/observe < API, cloud
 internal/waiting <

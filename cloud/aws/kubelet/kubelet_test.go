@@ -160,7 +160,7 @@ func TestExpressions_A069(t *testing.T) {
 	}
 }
 
-func TestStatic_A071(t *testing.T) {
+func TestStatic(t *testing.T) {
 	config, err := kubelet.Parse(block(t, `{maxPods: vcpus, kubeReserved: {cpu: 100m, memory: vcpus}, systemReserved: {cpu: vcpus}}`))
 	if err != nil {
 		t.Fatal(err)
