@@ -115,11 +115,11 @@ func TestPredicates(t *testing.T) {
 			with(doNotDisrupt("true"), phase(corev1.PodSucceeded)),
 			answers{terminal: true, disruptable: true, drainable: true},
 		},
-		"NC216 tolerating the disrupted taint with Equal": {
+		"C216 tolerating the disrupted taint with Equal": {
 			with(tolerating(corev1.Toleration{Key: disrupted.Key, Operator: corev1.TolerationOpEqual, Effect: disrupted.Effect})),
 			answers{active: true, reschedulable: true, disruptable: true},
 		},
-		"NC217 tolerating the disrupted taint with Exists": {
+		"C217 tolerating the disrupted taint with Exists": {
 			with(tolerating(corev1.Toleration{Key: disrupted.Key, Operator: corev1.TolerationOpExists})),
 			answers{active: true, reschedulable: true, disruptable: true},
 		},
@@ -132,7 +132,7 @@ func TestPredicates(t *testing.T) {
 		"an empty key with Equal tolerates nothing": {
 			with(tolerating(corev1.Toleration{Operator: corev1.TolerationOpEqual})), plain,
 		},
-		"NC218 tolerating only the unschedulable taint": {
+		"C218 tolerating only the unschedulable taint": {
 			with(tolerating(corev1.Toleration{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists})), plain,
 		},
 		"L011 an unschedulable pod asks for capacity": {

@@ -30,7 +30,7 @@ func duration(text string) v1.NillableDuration {
 }
 
 // TestHashGolden pins the hashes that existing clusters have stored. None may change without a new hash version.
-func TestHashGolden(t *testing.T) {
+func TestHashGolden_C166(t *testing.T) {
 	taint := corev1.Taint{Key: "dedicated", Value: "gpu", Effect: corev1.TaintEffectNoSchedule}
 	a := corev1.Taint{Key: "a", Effect: corev1.TaintEffectNoSchedule}
 	b := corev1.Taint{Key: "b", Effect: corev1.TaintEffectNoExecute}
@@ -80,6 +80,30 @@ func TestHashGolden(t *testing.T) {
 	}
 }
 
+// TestEveryFieldOfTheTemplateIsHashed_C134_C165: a change of any of them makes the nodes that exist drift.
+func TestEveryFieldOfTheTemplateIsHashed_C134_C165(t *testing.T) {
+	taints := []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}
+	seen := map[string]string{basePool().Hash(): "nothing"}
+	for name, change := range map[string]func(*v1.NodeClaimTemplate){
+		"annotations":    func(t *v1.NodeClaimTemplate) { t.Annotations = map[string]string{"a": "b"} },
+		"labels":         func(t *v1.NodeClaimTemplate) { t.Labels = map[string]string{"a": "b"} },
+		"taints":         func(t *v1.NodeClaimTemplate) { t.Spec.Taints = taints },
+		"startup taints": func(t *v1.NodeClaimTemplate) { t.Spec.StartupTaints = taints },
+		"class name":     func(t *v1.NodeClaimTemplate) { t.Spec.NodeClassRef.Name = "other" },
+		"expireAfter":    func(t *v1.NodeClaimTemplate) { t.Spec.ExpireAfter = duration("1h") },
+		"grace period": func(t *v1.NodeClaimTemplate) {
+			t.Spec.TerminationGracePeriod = &metav1.Duration{Duration: time.Hour}
+		},
+	} {
+		pool := basePool()
+		change(&pool.Spec.Template)
+		if same, taken := seen[pool.Hash()]; taken {
+			t.Errorf("a change of %s hashes like one of %s", name, same)
+		}
+		seen[pool.Hash()] = name
+	}
+}
+
 // TestHashOfManifest hashes pools as they are read from YAML, where an empty map is not an absent one.
 func TestHashOfManifest(t *testing.T) {
 	const head = "spec: {template: {spec: {nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}, requirements: [], expireAfter: 720h}"
@@ -99,7 +123,7 @@ func TestHashOfManifest(t *testing.T) {
 }
 
 // TestHashIgnoresOrder checks that lists are hashed as sets.
-func TestHashIgnoresOrder(t *testing.T) {
+func TestHashIgnoresOrder_C171(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		keys := rapid.SliceOfDistinct(rapid.StringMatching(`[a-z]{1,5}`), rapid.ID[string]).Draw(t, "keys")
 		pool, shuffled := basePool(), basePool()

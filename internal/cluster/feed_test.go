@@ -233,7 +233,7 @@ func TestThePictureCanBeAskedAtAnyTime_L384(t *testing.T) {
 	}
 }
 
-func TestAClaimThatWasDeletedUnseenIsForgotten_L385(t *testing.T) {
+func TestAClaimThatWasDeletedUnseenIsForgotten_L385_C157_C158(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatches(t, claim("there", ""), claim("launched", "test://1"))
 		s, _ := w.runFeed()

@@ -269,8 +269,35 @@ func TestANodeCountsAsOneInEveryPhase_L392(t *testing.T) {
 	}
 }
 
-// TestSumsByPool_L389 tells the usage of pools after every kind of change.
-func TestSumsByPool_L389(t *testing.T) {
+// TestAnEstimateCountsUntilTheNodeKnowsBetter_C173 tells what a pool uses at each step of one node's way.
+func TestAnEstimateCountsUntilTheNodeKnowsBetter_C173(t *testing.T) {
+	s := newStore()
+	f := NewFeed(s)
+	close(f.ready)
+	small, initialized := node("n", "test://1"), node("n", "test://1")
+	delete(small.Status.Capacity, corev1.ResourceCPU)
+	initialized.Status.Capacity[corev1.ResourceCPU] = resource.MustParse("6")
+	initialized.Labels[v1.NodePoolLabelKey] = "default"
+	initialized.Labels[v1.NodeRegisteredLabelKey], initialized.Labels[v1.NodeInitializedLabelKey] = "true", "true"
+	for _, step := range []struct {
+		phase string
+		take  func()
+		want  int64
+	}{
+		{"launched", func() { s.UpdateNodeClaim(claim("a", "test://1")) }, 8},
+		{"joined, saying nothing yet", func() { s.UpdateNode(small) }, 8},
+		{"initialized with less", func() { s.UpdateNode(initialized) }, 6},
+	} {
+		step.take()
+		usage, _ := NewUsage(s, f).PoolUsage("default")
+		if cpu := usage[corev1.ResourceCPU]; cpu.Value() != step.want {
+			t.Errorf("%s: %v cores, want %d", step.phase, cpu.Value(), step.want)
+		}
+	}
+}
+
+// TestSumsByPool_L389_C174 tells the usage of pools after every kind of change.
+func TestSumsByPool_L389_C174(t *testing.T) {
 	of := func(pool string, c *v1.NodeClaim) *v1.NodeClaim {
 		c.Labels = map[string]string{v1.NodePoolLabelKey: pool}
 		return c

@@ -34,7 +34,7 @@ func newTestRecorder() (*Recorder, *sink, *clocktesting.FakeClock) {
 	return NewRecorder(s, clk), s, clk
 }
 
-func TestRepetitionsArePublishedOncePerWindow(t *testing.T) {
+func TestRepetitionsArePublishedOncePerWindow_C542_C543(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		event  Event
@@ -62,7 +62,7 @@ func TestRepetitionsArePublishedOncePerWindow(t *testing.T) {
 	}
 }
 
-func TestWhatDistinguishesEvents(t *testing.T) {
+func TestWhatDistinguishesEvents_C544(t *testing.T) {
 	base := normal(podNamed("a"), "R", "m", "x", "y")
 	for _, tc := range []struct {
 		name  string
@@ -125,7 +125,7 @@ func TestWaitingPodsDoNotHideTheBudgetInTheWay(t *testing.T) {
 	}
 }
 
-func TestOnlyNominationsAreLimited_L404(t *testing.T) {
+func TestOnlyNominationsAreLimited_L404_C545(t *testing.T) {
 	r, s, clk := newTestRecorder()
 	for i := range 50 {
 		r.Publish(Nominated(podNamed(fmt.Sprint(i)), "claim", ""), FailedScheduling(podNamed(fmt.Sprint(i)), fmt.Errorf("why")))

@@ -16,7 +16,7 @@ func lookup(env map[string]string) LookupEnv {
 	}
 }
 
-func TestDefaults(t *testing.T) {
+func TestDefaults_C546(t *testing.T) {
 	want := Options{
 		Serving:        Serving{MetricsPort: 8080, HealthProbePort: 8081},
 		Client:         Client{QPS: 200, Burst: 300},
@@ -74,7 +74,7 @@ var settings = []struct {
 	{"catalog", "a", "CATALOG", "b", func(o Options) any { return o.KWOK.Catalog }, "a", "b"},
 }
 
-func TestPrecedence(t *testing.T) {
+func TestPrecedence_C547(t *testing.T) {
 	for _, tc := range settings {
 		t.Run(tc.flag, func(t *testing.T) {
 			arg := "--" + tc.flag + "=" + tc.onFlag
@@ -101,13 +101,34 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-func TestFlagForms(t *testing.T) {
+func TestFlagForms_C547(t *testing.T) {
 	got, err := Parse([]string{"--enable-profiling", "--metrics-port", "9000", "--ignore-dra-requests=false"}, lookup(map[string]string{"KUBE_CLIENT_QPS": "7"}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !got.Serving.EnableProfiling || got.Serving.MetricsPort != 9000 || got.Scheduling.IgnoreDRARequests || got.Client.QPS != 7 {
 		t.Errorf("flags and environment do not merge: %+v", got)
+	}
+}
+
+func TestLogLevels_C550(t *testing.T) {
+	for text, want := range map[string]LogLevel{"": LogLevelInfo, "debug": LogLevelDebug, "info": LogLevelInfo, "error": LogLevelError} {
+		if got, err := Parse([]string{"--log-level=" + text}, lookup(nil)); err != nil || got.Log.Level != want {
+			t.Errorf("--log-level=%s: level %q, error %v, want %q", text, got.Log.Level, err, want)
+		}
+	}
+	for _, text := range []string{"warn", "INFO", "trace", "0"} {
+		if _, err := Parse([]string{"--log-level=" + text}, lookup(nil)); err == nil {
+			t.Errorf("--log-level=%s was accepted", text)
+		}
+	}
+}
+
+func TestNoCPUIsOneCore_C551(t *testing.T) {
+	for text, want := range map[string]int64{"0": 1000, "-5": 1000, "1": 1, "2500": 2500} {
+		if got, err := Parse([]string{"--cpu-requests=" + text}, lookup(nil)); err != nil || got.Process.CPURequests != want {
+			t.Errorf("--cpu-requests=%s: %d, error %v, want %d", text, got.Process.CPURequests, err, want)
+		}
 	}
 }
 
@@ -161,7 +182,7 @@ func TestErrorsNameSourceValueAndWhatIsAllowed(t *testing.T) {
 	}
 }
 
-func TestFeatureGatesAloneAndTogether(t *testing.T) {
+func TestFeatureGatesAloneAndTogether_C548_C549(t *testing.T) {
 	base := DefaultFeatureGates()
 	for _, g := range base.gates() {
 		want := DefaultFeatureGates()
@@ -185,7 +206,7 @@ func TestFeatureGatesAloneAndTogether(t *testing.T) {
 	}
 }
 
-func TestSchedulerConfig_L260(t *testing.T) {
+func TestSchedulerConfig_L260_C552_C553(t *testing.T) {
 	const element = "{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}"
 	list := func(elements ...string) string {
 		return "podTopologySpread: {defaultConstraints: [" + strings.Join(elements, ", ") + "]}"
@@ -232,7 +253,7 @@ func TestSchedulerConfig_L260(t *testing.T) {
 	}
 }
 
-func TestScale_L408(t *testing.T) {
+func TestScale_L408_C554_C555(t *testing.T) {
 	for _, tc := range []struct {
 		cpu                int64
 		atMin, atMax, want int

@@ -27,7 +27,7 @@ func (w *world) oneNode(d *appsv1.Deployment, edits ...func(*v1.NodePool)) *core
 
 // TestDeletedNodeIsDrainedAndReplaced is what `kubectl delete node` does: the node takes no more pods, its pods are evicted, the
 // instance ends, and the pods run again on a new node.
-func TestDeletedNodeIsDrainedAndReplaced(t *testing.T) {
+func TestDeletedNodeIsDrainedAndReplaced_C200_C204(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	w.controller()
@@ -64,7 +64,7 @@ func TestDeletedNodeIsDrainedAndReplaced(t *testing.T) {
 
 // TestBudgetHoldsDrain: a disruption budget that allows nothing keeps the pods where they are, and the drain goes on as soon as
 // it allows something.
-func TestBudgetHoldsDrain(t *testing.T) {
+func TestBudgetHoldsDrain_C233_C234(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	p := w.controller()
@@ -115,7 +115,7 @@ func protected(template *corev1.PodTemplateSpec) {
 }
 
 // TestDoNotDisruptHoldsDrain: a protected pod holds the drain for as long as it is protected.
-func TestDoNotDisruptHoldsDrain(t *testing.T) {
+func TestDoNotDisruptHoldsDrain_C227(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	w.controller()
@@ -136,7 +136,7 @@ func TestDoNotDisruptHoldsDrain(t *testing.T) {
 
 // TestGracePeriodForcesDrain: with a terminationGracePeriod neither protection nor budget holds the drain past the deadline, and
 // nothing is forced before its time.
-func TestGracePeriodForcesDrain(t *testing.T) {
+func TestGracePeriodForcesDrain_C243_C244(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	w.controller()

@@ -52,7 +52,7 @@ func TestStopReleasesTheLease(t *testing.T) {
 
 // TestStandbyTakesOver: a second replica waits, is ready while it waits, and goes on within seconds where the first one stopped.
 // Nothing is launched twice.
-func TestStandbyTakesOver(t *testing.T) {
+func TestStandbyTakesOver_C565(t *testing.T) {
 	t.Parallel()
 	const pods, machines = 14, 2
 	w := begin(t)

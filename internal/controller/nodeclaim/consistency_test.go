@@ -24,15 +24,15 @@ func TestConsistency(t *testing.T) {
 		want          string
 		events        []string
 	}{
-		"NC159 exactly ninety percent": {capacity: looptest.Resources("cpu", "1800m", "memory", "4Gi"), want: good},
-		"NC160 clearly less": {capacity: looptest.Resources("cpu", "1", "memory", "1Gi"), want: bad, events: []string{
+		"C159 exactly ninety percent": {capacity: looptest.Resources("cpu", "1800m", "memory", "4Gi"), want: good},
+		"C160 clearly less": {capacity: looptest.Resources("cpu", "1", "memory", "1Gi"), want: bad, events: []string{
 			"Warning FailedConsistencyCheck a: expected 2 of resource cpu, but found 1 (50.0% of expected)",
 			"Warning FailedConsistencyCheck a: expected 4Gi of resource memory, but found 1Gi (25.0% of expected)",
 		}},
-		"NC162 uninitialized claims are not judged": {capacity: looptest.Resources(), uninitialized: true, want: good},
-		"NC162 deleting claims are not judged":      {capacity: looptest.Resources(), deleting: true},
-		"NC161 unmanaged claims are not checked":    {capacity: looptest.Resources(), unmanaged: true},
-		"claims without Node are not checked":       {noNode: true},
+		"C162 uninitialized claims are not judged": {capacity: looptest.Resources(), uninitialized: true, want: good},
+		"C162 deleting claims are not judged":      {capacity: looptest.Resources(), deleting: true},
+		"C161 unmanaged claims are not checked":    {capacity: looptest.Resources(), unmanaged: true},
+		"claims without Node are not checked":      {noNode: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := looptest.New(t)
@@ -61,7 +61,7 @@ func TestConsistency(t *testing.T) {
 			}
 		})
 	}
-	t.Run("NC163 at most every ten minutes", func(t *testing.T) {
+	t.Run("C163 at most every ten minutes", func(t *testing.T) {
 		w := looptest.New(t)
 		claim, node := w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized), w.RegisteredNode("a")
 		w.Add(claim, node)
@@ -96,7 +96,7 @@ func TestConsistency(t *testing.T) {
 }
 
 func TestHydration(t *testing.T) {
-	for name, managed := range map[string]bool{"NC094 NC095 managed": true, "NC096 unmanaged": false} {
+	for name, managed := range map[string]bool{"C094 C095 managed": true, "C096 unmanaged": false} {
 		t.Run(name, func(t *testing.T) {
 			w := looptest.New(t)
 			claim, node := w.LaunchedClaim("a"), w.Node("a")

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
@@ -58,31 +59,31 @@ func TestDrift(t *testing.T) {
 		drift cloud.DriftReason
 		want  string
 	}{
-		"nothing drifts":                          {},
-		"NC115 the provider says so":              {drift: "AMIDrift", want: "AMIDrift"},
-		"NC124 the hash outranks the provider":    {drift: "AMIDrift", pool: func(p *v1.NodePool) { hashes(p, "2", "v3") }, want: "NodePoolDrifted"},
-		"NC125 requirements outrank the provider": {drift: "AMIDrift", pool: require(zone, "In", "zone-2"), want: "RequirementsDrifted"},
-		"NC135 no hash on the claim":              {pool: func(p *v1.NodePool) { hashes(p, "2", "v3") }, claim: func(c *v1.NodeClaim) { hashes(c, "", "v3") }},
-		"NC135 no hash on the pool":               {pool: func(p *v1.NodePool) { hashes(p, "", "v3") }},
-		"NC136 versions differ":                   {pool: func(p *v1.NodePool) { hashes(p, "2", "v4") }},
-		"NC136 no version":                        {pool: func(p *v1.NodePool) { hashes(p, "2", "") }},
-		"NC129 a wider list":                      {pool: require(zone, "In", "zone-1", "zone-2")},
-		"NC129 a narrower list":                   {pool: require(zone, "In", "zone-2", "zone-3"), want: "RequirementsDrifted"},
-		"NC130 a new required key":                {pool: require("team", "In", "x"), want: "RequirementsDrifted"},
-		"NC131 Exists on a label that exists":     {pool: require(zone, "Exists")},
-		"NC131 DoesNotExist on one that exists":   {pool: require(zone, "DoesNotExist"), want: "RequirementsDrifted"},
-		"a new excluded key":                      {pool: require("team", "NotIn", "x")},
-		"NC132 bounds that hold":                  {claim: func(c *v1.NodeClaim) { c.Labels["gen"] = "5" }, pool: func(p *v1.NodePool) { require("gen", "Gt", "4")(p); require("gen", "Lt", "6")(p) }},
-		"NC132 bounds that do not":                {claim: func(c *v1.NodeClaim) { c.Labels["gen"] = "5" }, pool: require("gen", "Gt", "5"), want: "RequirementsDrifted"},
-		"NC122 young claims are not checked":      {types: small(), age: time.Hour - time.Second},
-		"NC117 no instance type label":            {types: small(offering("zone-1", "spot", true)), claim: func(c *v1.NodeClaim) { delete(c.Labels, corev1.LabelInstanceTypeStable) }, age: old, want: "InstanceTypeNotFound"},
-		"NC118 the type is gone":                  {types: small()[:1], age: old, want: "InstanceTypeNotFound"},
-		"NC119 the type has no offering":          {types: small(), age: old, want: "InstanceTypeNotFound"},
-		"NC120 offerings elsewhere":               {types: small(offering("zone-2", "spot", true), offering("zone-1", "on-demand", true)), age: old, want: "InstanceTypeNotFound"},
-		"NC121 an offering that is sold out":      {types: small(offering("zone-1", "spot", false)), age: old},
-		"NC137 reserved, still reserved":          {claim: reserved, types: small(offering("zone-1", "reserved", true, cloud.In("reservation", "r-2"))), age: old},
-		"NC137 reserved, now on-demand":           {claim: reserved, types: small(offering("zone-1", "on-demand", true, cloud.DoesNotExist("reservation"))), age: old},
-		"NC138 reserved, only spot is left":       {claim: reserved, types: small(offering("zone-1", "spot", true, cloud.DoesNotExist("reservation"))), age: old, want: "InstanceTypeNotFound"},
+		"nothing drifts":                         {},
+		"C115 the provider says so":              {drift: "AMIDrift", want: "AMIDrift"},
+		"C124 the hash outranks the provider":    {drift: "AMIDrift", pool: func(p *v1.NodePool) { hashes(p, "2", "v3") }, want: "NodePoolDrifted"},
+		"C125 requirements outrank the provider": {drift: "AMIDrift", pool: require(zone, "In", "zone-2"), want: "RequirementsDrifted"},
+		"C135 no hash on the claim":              {pool: func(p *v1.NodePool) { hashes(p, "2", "v3") }, claim: func(c *v1.NodeClaim) { hashes(c, "", "v3") }},
+		"C135 no hash on the pool":               {pool: func(p *v1.NodePool) { hashes(p, "", "v3") }},
+		"C136 versions differ":                   {pool: func(p *v1.NodePool) { hashes(p, "2", "v4") }},
+		"C136 no version":                        {pool: func(p *v1.NodePool) { hashes(p, "2", "") }},
+		"C129 a wider list":                      {pool: require(zone, "In", "zone-1", "zone-2")},
+		"C129 a narrower list":                   {pool: require(zone, "In", "zone-2", "zone-3"), want: "RequirementsDrifted"},
+		"C130 a new required key":                {pool: require("team", "In", "x"), want: "RequirementsDrifted"},
+		"C131 Exists on a label that exists":     {pool: require(zone, "Exists")},
+		"C131 DoesNotExist on one that exists":   {pool: require(zone, "DoesNotExist"), want: "RequirementsDrifted"},
+		"a new excluded key":                     {pool: require("team", "NotIn", "x")},
+		"C132 bounds that hold":                  {claim: func(c *v1.NodeClaim) { c.Labels["gen"] = "5" }, pool: func(p *v1.NodePool) { require("gen", "Gt", "4")(p); require("gen", "Lt", "6")(p) }},
+		"C132 bounds that do not":                {claim: func(c *v1.NodeClaim) { c.Labels["gen"] = "5" }, pool: require("gen", "Gt", "5"), want: "RequirementsDrifted"},
+		"C122 young claims are not checked":      {types: small(), age: time.Hour - time.Second},
+		"C117 no instance type label":            {types: small(offering("zone-1", "spot", true)), claim: func(c *v1.NodeClaim) { delete(c.Labels, corev1.LabelInstanceTypeStable) }, age: old, want: "InstanceTypeNotFound"},
+		"C118 the type is gone":                  {types: small()[:1], age: old, want: "InstanceTypeNotFound"},
+		"C119 the type has no offering":          {types: small(), age: old, want: "InstanceTypeNotFound"},
+		"C120 offerings elsewhere":               {types: small(offering("zone-2", "spot", true), offering("zone-1", "on-demand", true)), age: old, want: "InstanceTypeNotFound"},
+		"C121 an offering that is sold out":      {types: small(offering("zone-1", "spot", false)), age: old},
+		"C137 reserved, still reserved":          {claim: reserved, types: small(offering("zone-1", "reserved", true, cloud.In("reservation", "r-2"))), age: old},
+		"C137 reserved, now on-demand":           {claim: reserved, types: small(offering("zone-1", "on-demand", true, cloud.DoesNotExist("reservation"))), age: old},
+		"C138 reserved, only spot is left":       {claim: reserved, types: small(offering("zone-1", "spot", true, cloud.DoesNotExist("reservation"))), age: old, want: "InstanceTypeNotFound"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := looptest.New(t)
@@ -127,7 +128,7 @@ func TestDriftOverTime(t *testing.T) {
 	drifted := func(w *looptest.World, claim *v1.NodeClaim) *metav1.Condition {
 		return condition.For(looptest.Must(w, claim), w.Time.Now()).Get(v1.ConditionTypeDrifted)
 	}
-	t.Run("NC128 NC139 drift keeps its time and ends", func(t *testing.T) {
+	t.Run("C128 C139 drift keeps its time and ends", func(t *testing.T) {
 		w, claim, d := start(t, nil)
 		w.Provider.Drift = "AMIDrift"
 		w.Run(d, claim)
@@ -163,7 +164,7 @@ func TestDriftOverTime(t *testing.T) {
 			t.Errorf("Drifted %+v", got)
 		}
 	})
-	t.Run("NC123 a good instance type check holds for half an hour, a bad one for nothing", func(t *testing.T) {
+	t.Run("C123 a good instance type check holds for half an hour, a bad one for nothing", func(t *testing.T) {
 		w, claim, d := start(t, nil)
 		w.Time.Step(2 * time.Hour)
 		w.Run(d, claim)
@@ -184,7 +185,7 @@ func TestDriftOverTime(t *testing.T) {
 			t.Errorf("after half an hour: asked %d times, want 4", n)
 		}
 	})
-	t.Run("NC126 an unlaunched claim cannot drift", func(t *testing.T) {
+	t.Run("C126 an unlaunched claim cannot drift", func(t *testing.T) {
 		w, claim, d := start(t, func(w *looptest.World, c *v1.NodeClaim) {
 			set := condition.For(c, w.Time.Now())
 			set.Unknown(v1.ConditionTypeLaunched, "X", "")
@@ -218,9 +219,9 @@ func TestDisruptionLeavesAlone(t *testing.T) {
 		claim func(*v1.NodeClaim)
 		pool  bool
 	}{
-		"NC105 NC116 unmanaged claims": {func(c *v1.NodeClaim) { c.Spec.NodeClassRef = looptest.Unmanaged() }, true},
-		"NC127 claims without a pool":  {func(*v1.NodeClaim) {}, false},
-		"claims without a pool label":  {func(c *v1.NodeClaim) { delete(c.Labels, v1.NodePoolLabelKey) }, true},
+		"C105 C116 unmanaged claims":  {func(c *v1.NodeClaim) { c.Spec.NodeClassRef = looptest.Unmanaged() }, true},
+		"C127 claims without a pool":  {func(*v1.NodeClaim) {}, false},
+		"claims without a pool label": {func(c *v1.NodeClaim) { delete(c.Labels, v1.NodePoolLabelKey) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := looptest.New(t)
@@ -240,6 +241,59 @@ func TestDisruptionLeavesAlone(t *testing.T) {
 	}
 }
 
+// TestConditionsComeAndGoTogether_C114 counts the writes.
+func TestConditionsComeAndGoTogether_C114(t *testing.T) {
+	w := looptest.New(t)
+	pool, claim := looptest.Pool(), w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized)
+	w.Add(pool, claim)
+	writes := 0
+	w.Fail = func(op string, _ runtime.Object) error {
+		if op == "patch-status" {
+			writes++
+		}
+		return nil
+	}
+	d := nodeclaim.NewDisruption(w.Tools)
+	for n, there := range []bool{true, false} {
+		w.Provider.Drift = map[bool]cloud.DriftReason{true: "AMIDrift"}[there]
+		if !there {
+			looptest.Change(w, pool, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter.Duration = nil })
+		}
+		w.Time.Step(10 * time.Minute)
+		writes = 0
+		w.Run(d, claim)
+		conditions := looptest.Must(w, claim).Status.Conditions
+		for _, name := range []string{"Drifted", "Consolidatable"} {
+			if got := looptest.Condition(conditions, name) != ""; got != there {
+				t.Errorf("pass %d: %s is there: %v, want %v", n, name, got, there)
+			}
+		}
+		if writes != 1 {
+			t.Errorf("pass %d: %d writes, want one", n, writes)
+		}
+	}
+}
+
+// TestOnlyWhatIsAgainstThePoolDrifts_C133: one pool, three claims, a new word of the pool that two of them already keep.
+func TestOnlyWhatIsAgainstThePoolDrifts_C133(t *testing.T) {
+	w := looptest.New(t)
+	pool := looptest.Pool()
+	require(corev1.LabelTopologyZone, "In", "zone-1", "zone-2")(pool)
+	w.Add(pool)
+	want := map[string]bool{"a": false, "b": true, "c": false}
+	zones := map[string]string{"a": "zone-1", "b": "zone-3", "c": "zone-2"}
+	d := nodeclaim.NewDisruption(w.Tools)
+	for name, zone := range zones {
+		claim := w.LaunchedClaim(name)
+		claim.Labels[corev1.LabelTopologyZone] = zone
+		w.Add(claim)
+		w.Run(d, claim)
+		if got := looptest.Condition(looptest.Must(w, claim).Status.Conditions, "Drifted") != ""; got != want[name] {
+			t.Errorf("%s in %s drifted: %v, want %v", name, zone, got, want[name])
+		}
+	}
+}
+
 func TestConsolidatable(t *testing.T) {
 	minute, zero := time.Minute, time.Duration(0)
 	three := int64(3)
@@ -252,14 +306,14 @@ func TestConsolidatable(t *testing.T) {
 		want        bool
 		wait        time.Duration
 	}{
-		"NC107 a minute after initialization":       {after: &minute, initialized: true, age: time.Minute, want: true},
-		"NC112 before that":                         {after: &minute, initialized: true, age: 20 * time.Second, wait: 40 * time.Second},
-		"NC106 a minute after the last pod event":   {after: &minute, initialized: true, age: time.Hour, podEvent: time.Minute, want: true},
-		"NC108 NC112 soon after a pod event":        {after: &minute, initialized: true, age: time.Hour, podEvent: time.Second, wait: 59 * time.Second},
-		"NC109 never":                               {initialized: true, age: time.Hour},
-		"NC110 not initialized":                     {after: &zero, age: time.Hour},
-		"NC111 at once":                             {after: &zero, initialized: true, podEvent: time.Nanosecond, want: true},
-		"NC113 static pools are never consolidated": {after: &zero, replicas: &three, initialized: true, age: time.Hour},
+		"C107 a minute after initialization":       {after: &minute, initialized: true, age: time.Minute, want: true},
+		"C112 before that":                         {after: &minute, initialized: true, age: 20 * time.Second, wait: 40 * time.Second},
+		"C106 a minute after the last pod event":   {after: &minute, initialized: true, age: time.Hour, podEvent: time.Minute, want: true},
+		"C108 C112 soon after a pod event":         {after: &minute, initialized: true, age: time.Hour, podEvent: time.Second, wait: 59 * time.Second},
+		"C109 never":                               {initialized: true, age: time.Hour},
+		"C110 not initialized":                     {after: &zero, age: time.Hour},
+		"C111 at once":                             {after: &zero, initialized: true, podEvent: time.Nanosecond, want: true},
+		"C113 static pools are never consolidated": {after: &zero, replicas: &three, initialized: true, age: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := looptest.New(t)
@@ -285,7 +339,7 @@ func TestConsolidatable(t *testing.T) {
 				t.Errorf("Consolidatable: %v, want %v", got, c.want)
 			}
 			if looptest.Condition(conditions, "Drifted") != "" {
-				t.Error("NC114 Drifted was not removed in the same write")
+				t.Error("Drifted was not removed in the same write")
 			}
 			wait := 5 * time.Minute
 			if c.wait != 0 {

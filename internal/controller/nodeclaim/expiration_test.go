@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
 )
 
-func TestExpiration(t *testing.T) {
+func TestExpiration_C145(t *testing.T) {
 	hour := time.Hour
 	for name, c := range map[string]struct {
 		after   *time.Duration
@@ -27,12 +27,12 @@ func TestExpiration(t *testing.T) {
 		expires bool
 		wait    time.Duration
 	}{
-		"NC140 NC144 NC148 past its time": {after: &hour, age: time.Hour, expires: true, claim: func(c *v1.NodeClaim) {
+		"C140 C144 C148 past its time": {after: &hour, age: time.Hour, expires: true, claim: func(c *v1.NodeClaim) {
 			c.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "true"}
 		}},
-		"NC143 not yet":             {after: &hour, age: 20 * time.Minute, wait: 40 * time.Minute},
-		"NC142 never":               {age: 10000 * time.Hour},
-		"NC141 unmanaged":           {after: &hour, age: 2 * time.Hour, claim: func(c *v1.NodeClaim) { c.Spec.NodeClassRef = looptest.Unmanaged() }},
+		"C143 not yet":              {after: &hour, age: 20 * time.Minute, wait: 40 * time.Minute},
+		"C142 never":                {age: 10000 * time.Hour},
+		"C141 unmanaged":            {after: &hour, age: 2 * time.Hour, claim: func(c *v1.NodeClaim) { c.Spec.NodeClassRef = looptest.Unmanaged() }},
 		"a grace period is a label": {after: &hour, age: time.Hour, expires: true, claim: func(c *v1.NodeClaim) { c.Spec.TerminationGracePeriod = &metav1.Duration{Duration: time.Minute} }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestExpiration(t *testing.T) {
 			}
 		})
 	}
-	t.Run("NC146 NC147 its pods are counted, and once", func(t *testing.T) {
+	t.Run("C146 C147 its pods are counted, and once", func(t *testing.T) {
 		w := looptest.New(t)
 		claim := w.LaunchedClaim("a")
 		claim.Spec.ExpireAfter.Duration = &hour
@@ -76,7 +76,7 @@ func TestExpiration(t *testing.T) {
 	})
 }
 
-func TestGarbage(t *testing.T) {
+func TestGarbage_C155(t *testing.T) {
 	notReady := func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse }
 	for name, c := range map[string]struct {
 		node      func(*corev1.Node)
@@ -85,12 +85,12 @@ func TestGarbage(t *testing.T) {
 		instance  string // gone (default), terminating, there
 		collected bool
 	}{
-		"NC149 instance gone, Node not ready": {node: notReady, collected: true},
-		"NC150 instance gone, Node ready":     {},
-		"instance gone, no Node":              {noNode: true, collected: true},
-		"NC153 instance there, no Node":       {noNode: true, instance: "there"},
-		"NC154 instance terminating":          {node: notReady, instance: "terminating", collected: true},
-		"NC152 not registered": {noNode: true, change: func(w *looptest.World, c *v1.NodeClaim) {
+		"C149 instance gone, Node not ready": {node: notReady, collected: true},
+		"C150 instance gone, Node ready":     {},
+		"instance gone, no Node":             {noNode: true, collected: true},
+		"C153 instance there, no Node":       {noNode: true, instance: "there"},
+		"C154 instance terminating":          {node: notReady, instance: "terminating", collected: true},
+		"C152 not registered": {noNode: true, change: func(w *looptest.World, c *v1.NodeClaim) {
 			condition.For(c, w.Time.Now()).Unknown(v1.ConditionTypeRegistered, "X", "")
 		}},
 		"unmanaged": {noNode: true, change: func(_ *looptest.World, c *v1.NodeClaim) { c.Spec.NodeClassRef = looptest.Unmanaged() }},
@@ -128,11 +128,11 @@ func TestGarbage(t *testing.T) {
 				t.Errorf("counted %v pods", n)
 			}
 			if result != loop.After(2*time.Minute) {
-				t.Errorf("NC155 result %+v", result)
+				t.Errorf("result %+v", result)
 			}
 		})
 	}
-	t.Run("NC151 a hundred in one pass", func(t *testing.T) {
+	t.Run("C151 a hundred in one pass", func(t *testing.T) {
 		w := looptest.New(t)
 		var claims []*v1.NodeClaim
 		for i := range 100 {
@@ -190,9 +190,9 @@ func TestInstanceGarbage(t *testing.T) {
 		setUp func(*looptest.World)
 		ended bool
 	}{
-		"NC156 nobody's and old enough": {func(w *looptest.World) { w.Provider.Put(instance(w, "a", 30*time.Second)) }, true},
-		"nobody's but young":            {func(w *looptest.World) { w.Provider.Put(instance(w, "a", 29*time.Second)) }, false},
-		"it has a claim":                {func(w *looptest.World) { w.Add(w.LaunchedClaim("a")); w.Time.Step(time.Hour) }, false},
+		"C156 nobody's and old enough": {func(w *looptest.World) { w.Provider.Put(instance(w, "a", 30*time.Second)) }, true},
+		"nobody's but young":           {func(w *looptest.World) { w.Provider.Put(instance(w, "a", 29*time.Second)) }, false},
+		"it has a claim":               {func(w *looptest.World) { w.Add(w.LaunchedClaim("a")); w.Time.Step(time.Hour) }, false},
 		"its claim is unmanaged": {func(w *looptest.World) {
 			claim := w.LaunchedClaim("a")
 			claim.Spec.NodeClassRef = looptest.Unmanaged()

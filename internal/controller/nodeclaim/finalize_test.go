@@ -18,7 +18,7 @@ import (
 )
 
 func TestFinalize(t *testing.T) {
-	t.Run("NC077 NC080 NC092 NC093 Nodes, instance and finalizer go in this order", func(t *testing.T) {
+	t.Run("C077 C080 C082 C089 C092 C093 Nodes, instance and finalizer go in this order", func(t *testing.T) {
 		w := looptest.New(t)
 		claim, node := w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized), w.RegisteredNode("a")
 		w.Add(claim, node)
@@ -26,7 +26,7 @@ func TestFinalize(t *testing.T) {
 		l := nodeclaim.NewLifecycle(w.Tools, &health{})
 
 		if result := w.Run(l, claim); result != (reconcile.Result{}) || w.Provider.Calls("Delete") != 0 {
-			t.Fatalf("NC082 with a Node left: result %+v, %d instance deletions", result, w.Provider.Calls("Delete"))
+			t.Fatalf("with a Node left: result %+v, %d instance deletions", result, w.Provider.Calls("Delete"))
 		}
 		if looptest.Must(w, node).DeletionTimestamp == nil {
 			t.Fatal("the Node was not deleted")
@@ -40,7 +40,7 @@ func TestFinalize(t *testing.T) {
 			t.Errorf("InstanceTerminating %q", c)
 		}
 		if c := looptest.Condition(got.Status.Conditions, "Ready"); c != "True/Ready/" {
-			t.Errorf("NC089 Ready %q", c)
+			t.Errorf("Ready %q", c)
 		}
 		w.Run(l, claim)
 		w.Provider.Finish("test://a")
@@ -60,7 +60,7 @@ func TestFinalize(t *testing.T) {
 			t.Errorf("events %v", w.Events())
 		}
 	})
-	t.Run("NC081 NC082 every Node with the provider id goes first", func(t *testing.T) {
+	t.Run("C081 C082 every Node with the provider id goes first", func(t *testing.T) {
 		w := looptest.New(t)
 		claim, first, second := w.LaunchedClaim("a", v1.ConditionTypeRegistered), w.RegisteredNode("a"), w.RegisteredNode("b")
 		second.Spec.ProviderID = first.Spec.ProviderID
@@ -73,7 +73,7 @@ func TestFinalize(t *testing.T) {
 			}
 		}
 	})
-	t.Run("NC083 NC084 a claim that was never launched goes at once", func(t *testing.T) {
+	t.Run("C083 C084 a claim that was never launched goes at once", func(t *testing.T) {
 		w := looptest.New(t)
 		claim, node := w.Claim("a"), w.Node("x")
 		claim.Finalizers = []string{v1.TerminationFinalizer}
@@ -85,7 +85,7 @@ func TestFinalize(t *testing.T) {
 			t.Errorf("claim there: %v, instance deletions: %d", there, w.Provider.Calls("Delete"))
 		}
 	})
-	t.Run("NC085 Nodes of an unregistered claim are not touched", func(t *testing.T) {
+	t.Run("C085 Nodes of an unregistered claim are not touched", func(t *testing.T) {
 		w := looptest.New(t)
 		claim, node := w.LaunchedClaim("a"), w.Node("a")
 		w.Add(claim, node)
@@ -96,7 +96,7 @@ func TestFinalize(t *testing.T) {
 			t.Errorf("claim there: %v", there)
 		}
 	})
-	t.Run("NC078 an unmanaged claim is left alone", func(t *testing.T) {
+	t.Run("C078 an unmanaged claim is left alone", func(t *testing.T) {
 		w := looptest.New(t)
 		claim := w.LaunchedClaim("a")
 		claim.Spec.NodeClassRef = looptest.Unmanaged()
@@ -107,7 +107,7 @@ func TestFinalize(t *testing.T) {
 			t.Error("it was finalized")
 		}
 	})
-	t.Run("NC079 a provider error is returned and the finalizer stays", func(t *testing.T) {
+	t.Run("C079 a provider error is returned and the finalizer stays", func(t *testing.T) {
 		for name, cause := range map[string]error{"throttled": errors.New("slow down"), "an API error in disguise": looptest.NotFound()} {
 			t.Run(name, func(t *testing.T) {
 				w := looptest.New(t)
@@ -159,7 +159,7 @@ func TestFinalize(t *testing.T) {
 			}
 		}
 	})
-	t.Run("NC090 quantities that spell differently do not matter", func(t *testing.T) {
+	t.Run("C090 quantities that spell differently do not matter", func(t *testing.T) {
 		w := looptest.New(t)
 		claim := w.LaunchedClaim("a")
 		claim.Spec.Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("0.5"), "memory": resource.MustParse("1024Mi")}
@@ -171,7 +171,7 @@ func TestFinalize(t *testing.T) {
 			t.Error("the claim is still there")
 		}
 	})
-	t.Run("NC091 conditions follow the generation", func(t *testing.T) {
+	t.Run("C091 conditions follow the generation", func(t *testing.T) {
 		w := looptest.New(t)
 		claim := w.LaunchedClaim("a")
 		claim.Generation = 9
@@ -194,9 +194,9 @@ func TestFinalizeDeadline(t *testing.T) {
 		want  func(deleted time.Time) string
 		event bool
 	}{
-		"NC086 no grace period, no deadline":      {want: func(time.Time) string { return "" }},
-		"NC087 the grace period gives a deadline": {grace: grace, event: true, want: func(at time.Time) string { return at.Add(time.Hour).Format(time.RFC3339) }},
-		"NC088 a deadline is never changed":       {grace: grace, have: "2026-01-01T00:00:00Z", want: func(time.Time) string { return "2026-01-01T00:00:00Z" }},
+		"C086 no grace period, no deadline":      {want: func(time.Time) string { return "" }},
+		"C087 the grace period gives a deadline": {grace: grace, event: true, want: func(at time.Time) string { return at.Add(time.Hour).Format(time.RFC3339) }},
+		"C088 a deadline is never changed":       {grace: grace, have: "2026-01-01T00:00:00Z", want: func(time.Time) string { return "2026-01-01T00:00:00Z" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := looptest.New(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
 )
 
-func TestInitialization(t *testing.T) {
+func TestInitialization_C056(t *testing.T) {
 	const done = "True/Initialized/"
 	notReady := func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse }
 	tainted := func(t corev1.Taint) func(*corev1.Node) {
@@ -28,16 +28,16 @@ func TestInitialization(t *testing.T) {
 		node  func(*corev1.Node)
 		want  string
 	}{
-		"a ready Node":                           {want: done},
-		"NC047 not ready":                        {node: notReady, want: "Unknown/NodeNotReady/Node status is NotReady"},
-		"NC048 a requested resource is missing":  {claim: gpu("1"), want: `Unknown/ResourceNotRegistered/Resource "example.com/gpu" was requested but not registered`},
-		"NC049 a zero request is not waited for": {claim: gpu("0"), want: done},
-		"NC051 NC058 a startup taint is left":    {claim: startup, node: tainted(taint("starting", "other", "NoSchedule")), want: `Unknown/StartupTaintsExist/StartupTaint "starting=up:NoSchedule" still exists`},
-		"NC052 the startup taint is gone":        {claim: startup, want: done},
-		"NC053 NC058 an ephemeral taint is left": {node: tainted(taint(corev1.TaintNodeNotReady, "", "NoExecute")), want: `Unknown/KnownEphemeralTaintsExist/KnownEphemeralTaint "node.kubernetes.io/not-ready:NoExecute" still exists`},
-		"NC053 uninitialized by the cloud":       {node: tainted(taint("node.cloudprovider.kubernetes.io/uninitialized", "true", "NoSchedule")), want: `Unknown/KnownEphemeralTaintsExist/KnownEphemeralTaint "node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule" still exists`},
-		"NC055 a readiness gate":                 {node: tainted(taint("readiness.k8s.io/cni", "", "PreferNoSchedule")), want: `Unknown/KnownEphemeralTaintsExist/KnownEphemeralTaint "readiness.k8s.io/cni:PreferNoSchedule" still exists`},
-		"NC054 another taint does not matter":    {node: tainted(taint(corev1.TaintNodeUnreachable, "", "NoExecute")), want: done},
+		"a ready Node":                          {want: done},
+		"C047 not ready":                        {node: notReady, want: "Unknown/NodeNotReady/Node status is NotReady"},
+		"C048 a requested resource is missing":  {claim: gpu("1"), want: `Unknown/ResourceNotRegistered/Resource "example.com/gpu" was requested but not registered`},
+		"C049 a zero request is not waited for": {claim: gpu("0"), want: done},
+		"C051 C058 a startup taint is left":     {claim: startup, node: tainted(taint("starting", "other", "NoSchedule")), want: `Unknown/StartupTaintsExist/StartupTaint "starting=up:NoSchedule" still exists`},
+		"C052 the startup taint is gone":        {claim: startup, want: done},
+		"C053 C058 an ephemeral taint is left":  {node: tainted(taint(corev1.TaintNodeNotReady, "", "NoExecute")), want: `Unknown/KnownEphemeralTaintsExist/KnownEphemeralTaint "node.kubernetes.io/not-ready:NoExecute" still exists`},
+		"C053 uninitialized by the cloud":       {node: tainted(taint("node.cloudprovider.kubernetes.io/uninitialized", "true", "NoSchedule")), want: `Unknown/KnownEphemeralTaintsExist/KnownEphemeralTaint "node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule" still exists`},
+		"C055 a readiness gate":                 {node: tainted(taint("readiness.k8s.io/cni", "", "PreferNoSchedule")), want: `Unknown/KnownEphemeralTaintsExist/KnownEphemeralTaint "readiness.k8s.io/cni:PreferNoSchedule" still exists`},
+		"C054 another taint does not matter":    {node: tainted(taint(corev1.TaintNodeUnreachable, "", "NoExecute")), want: done},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := looptest.New(t)
@@ -54,14 +54,14 @@ func TestInitialization(t *testing.T) {
 				t.Errorf("Initialized %q, want %q", got, c.want)
 			}
 			if labelled := looptest.Must(w, node).Labels[v1.NodeInitializedLabelKey] == "true"; labelled != (c.want == done) {
-				t.Errorf("NC056 labelled: %v", labelled)
+				t.Errorf("labelled: %v", labelled)
 			}
 			if result.RequeueAfter != 0 {
 				t.Errorf("wakes up after %v; events should", result.RequeueAfter)
 			}
 		})
 	}
-	t.Run("NC046 waits for registration", func(t *testing.T) {
+	t.Run("C046 waits for registration", func(t *testing.T) {
 		w := looptest.New(t)
 		claim := w.LaunchedClaim("a")
 		w.Add(claim)
@@ -70,7 +70,7 @@ func TestInitialization(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	t.Run("NC050 completes when the resource shows up, from launch to ready", func(t *testing.T) {
+	t.Run("C050 completes when the resource shows up, from launch to ready", func(t *testing.T) {
 		w := looptest.New(t)
 		claim, node := w.Claim("a"), w.Node("a")
 		gpu("1")(claim)
@@ -84,7 +84,7 @@ func TestInitialization(t *testing.T) {
 			t.Errorf("Ready %q", got)
 		}
 	})
-	t.Run("NC047 a lost Node", func(t *testing.T) {
+	t.Run("C047 a lost Node", func(t *testing.T) {
 		w := looptest.New(t)
 		claim := w.LaunchedClaim("a", v1.ConditionTypeRegistered)
 		w.Add(claim)

@@ -41,7 +41,7 @@ func (h *health) Failed(_ context.Context, claim *v1.NodeClaim) error {
 }
 
 func TestLaunch(t *testing.T) {
-	t.Run("NC001 NC003 NC013 a new claim is launched once and shows its instance", func(t *testing.T) {
+	t.Run("C001 C003 C013 a new claim is launched once and shows its instance", func(t *testing.T) {
 		w := looptest.New(t)
 		claim := w.Claim("a")
 		w.Add(claim)
@@ -64,7 +64,7 @@ func TestLaunch(t *testing.T) {
 			t.Error("the finalizer is missing")
 		}
 	})
-	t.Run("NC004 NC005 own labels and the provider's annotations win", func(t *testing.T) {
+	t.Run("C004 C005 own labels and the provider's annotations win", func(t *testing.T) {
 		w := looptest.New(t)
 		claim := w.Claim("a")
 		claim.Labels[corev1.LabelTopologyZone] = "mine"
@@ -79,7 +79,7 @@ func TestLaunch(t *testing.T) {
 			t.Errorf("annotations (-want +got):\n%s", diff)
 		}
 	})
-	t.Run("NC002 NC017 NC057 NC074 an unmanaged claim is left alone", func(t *testing.T) {
+	t.Run("C002 C017 C057 C074 an unmanaged claim is left alone", func(t *testing.T) {
 		w := looptest.New(t)
 		claim := w.Claim("a")
 		claim.Spec.NodeClassRef = looptest.Unmanaged()
@@ -91,7 +91,7 @@ func TestLaunch(t *testing.T) {
 			t.Errorf("touched: finalizers %v, conditions %v", got.Finalizers, got.Status.Conditions)
 		}
 	})
-	t.Run("NC014 conditions follow the generation", func(t *testing.T) {
+	t.Run("C014 conditions follow the generation", func(t *testing.T) {
 		w := looptest.New(t)
 		claim := w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized)
 		w.Add(claim)
@@ -115,18 +115,18 @@ func TestLaunchErrors(t *testing.T) {
 		metric     string
 		eventStart string
 	}{
-		"NC006 insufficient capacity ends the claim": {
+		"C006 insufficient capacity ends the claim": {
 			err: cloud.NewInsufficientCapacityError(errors.New("no spot")), wantGone: true, metric: "insufficient_capacity",
 			eventStart: "Warning InsufficientCapacityError a: NodeClaim a event: insufficient capacity, no spot",
 		},
-		"NC007 NC015 a node class that is not ready ends the claim": {
+		"C007 C015 a node class that is not ready ends the claim": {
 			err: cloud.NewNodeClassNotReadyError(errors.New("missing")), wantGone: true, metric: "nodeclass_not_ready",
 		},
-		"NC008 a typed launch error is shown in its own words": {
+		"C008 a typed launch error is shown in its own words": {
 			err: cloud.NewCreateError(errors.New("x"), "QuotaExceeded", "ask for more"), wantErr: true,
 			condition: "Unknown/QuotaExceeded/ask for more",
 		},
-		"NC009 any other error is cut": {
+		"C009 any other error is cut": {
 			err: boom, wantErr: true, condition: "Unknown/LaunchFailed/" + strings.Repeat("é", 150) + "...",
 		},
 	} {
@@ -176,7 +176,7 @@ func TestLaunchErrors(t *testing.T) {
 }
 
 func TestLaunchIsRememberedAndGuarded(t *testing.T) {
-	t.Run("NC010 a lost status write does not launch twice", func(t *testing.T) {
+	t.Run("C010 a lost status write does not launch twice", func(t *testing.T) {
 		for name, failure := range map[string]error{"conflict": looptest.Conflict(), "outage": errors.New("connection refused")} {
 			t.Run(name, func(t *testing.T) {
 				w := looptest.New(t)
@@ -199,7 +199,7 @@ func TestLaunchIsRememberedAndGuarded(t *testing.T) {
 			})
 		}
 	})
-	t.Run("NC011 NC012 nothing is launched before the finalizer is stored", func(t *testing.T) {
+	t.Run("C011 C012 nothing is launched before the finalizer is stored", func(t *testing.T) {
 		w := looptest.New(t)
 		claim := w.Claim("a")
 		w.Add(claim)

@@ -22,14 +22,14 @@ func TestLiveness(t *testing.T) {
 		age                  time.Duration
 		gone                 string
 	}{
-		"NC070 before the launch timeout":         {age: 5*time.Minute - time.Second},
-		"NC069 NC075 NC076 a launch times out":    {age: 5 * time.Minute, gone: "launch_timeout"},
-		"NC076 both limits are broken":            {age: time.Hour, gone: "launch_timeout"},
-		"NC071 a provider takes longer":           {timeout: time.Hour, age: 14 * time.Minute},
-		"NC071 a provider is quicker":             {timeout: time.Minute, age: time.Minute, gone: "launch_timeout"},
-		"before the registration timeout":         {launched: true, age: 15*time.Minute - time.Second},
-		"NC067 NC075 a registration times out":    {launched: true, age: 15 * time.Minute, gone: "registration_timeout"},
-		"NC068 a registered claim lives for ever": {launched: true, registered: true, age: 1000 * time.Hour},
+		"C070 before the launch timeout":         {age: 5*time.Minute - time.Second},
+		"C069 C075 C076 a launch times out":      {age: 5 * time.Minute, gone: "launch_timeout"},
+		"C076 both limits are broken":            {age: time.Hour, gone: "launch_timeout"},
+		"C071 a provider takes longer":           {timeout: time.Hour, age: 14 * time.Minute},
+		"C071 a provider is quicker":             {timeout: time.Minute, age: time.Minute, gone: "launch_timeout"},
+		"before the registration timeout":        {launched: true, age: 15*time.Minute - time.Second},
+		"C067 C075 a registration times out":     {launched: true, age: 15 * time.Minute, gone: "registration_timeout"},
+		"C068 a registered claim lives for ever": {launched: true, registered: true, age: 1000 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := looptest.New(t)
@@ -63,7 +63,7 @@ func TestLiveness(t *testing.T) {
 			}
 		})
 	}
-	t.Run("NC072 NC073 limits run from the transition, not from the creation", func(t *testing.T) {
+	t.Run("C072 C073 limits run from the transition, not from the creation", func(t *testing.T) {
 		w := looptest.New(t)
 		claim := w.Claim("a")
 		claim.CreationTimestamp = metav1.NewTime(w.Time.Now().Add(-time.Hour))

@@ -74,11 +74,11 @@ func TestPodEvents(t *testing.T) {
 		act     func(*podWorld)
 		stamped bool
 	}{
-		"NC097 a pod is bound":     {func(p *podWorld) { p.update(p.Pod("x", ""), bind) }, true},
-		"a bound pod appears":      {func(p *podWorld) { p.create(p.Pod("x", "a"), false) }, true},
-		"NC103 a pod finishes":     {func(p *podWorld) { p.update(p.Pod("x", "a"), finish) }, true},
-		"NC103 a pod has to leave": {func(p *podWorld) { p.update(p.Pod("x", "a"), leave) }, true},
-		"a pod vanishes unseen":    {func(p *podWorld) { p.remove(p.Pod("x", "a")) }, true},
+		"C097 a pod is bound":     {func(p *podWorld) { p.update(p.Pod("x", ""), bind) }, true},
+		"a bound pod appears":     {func(p *podWorld) { p.create(p.Pod("x", "a"), false) }, true},
+		"C103 a pod finishes":     {func(p *podWorld) { p.update(p.Pod("x", "a"), finish) }, true},
+		"C103 a pod has to leave": {func(p *podWorld) { p.update(p.Pod("x", "a"), leave) }, true},
+		"a pod vanishes unseen":   {func(p *podWorld) { p.remove(p.Pod("x", "a")) }, true},
 		"a pod that was leaving is gone": {func(p *podWorld) {
 			pod := p.Pod("x", "a")
 			leave(pod)
@@ -87,14 +87,14 @@ func TestPodEvents(t *testing.T) {
 		"a pod merely changes": {func(p *podWorld) {
 			p.update(p.Pod("x", "a"), func(q *corev1.Pod) { q.Labels = map[string]string{"a": "b"} })
 		}, false},
-		"an unbound pod finishes":        {func(p *podWorld) { p.update(p.Pod("x", ""), finish) }, false},
-		"NC098 a pod on an unknown Node": {func(p *podWorld) { p.create(p.Pod("x", "nowhere"), false) }, false},
-		"NC102 a DaemonSet pod": {func(p *podWorld) {
+		"an unbound pod finishes":       {func(p *podWorld) { p.update(p.Pod("x", ""), finish) }, false},
+		"C098 a pod on an unknown Node": {func(p *podWorld) { p.create(p.Pod("x", "nowhere"), false) }, false},
+		"C102 a DaemonSet pod": {func(p *podWorld) {
 			pod := p.Pod("x", "a")
 			pod.OwnerReferences = append(pod.OwnerReferences, daemon)
 			p.create(pod, false)
 		}, false},
-		"NC099 a Node without claim": {func(p *podWorld) {
+		"C099 a Node without claim": {func(p *podWorld) {
 			p.Add(p.Node("alone"))
 			p.create(p.Pod("x", "alone"), false)
 		}, false},
@@ -116,7 +116,7 @@ func TestPodEvents(t *testing.T) {
 }
 
 func TestPodEventsOverTime(t *testing.T) {
-	t.Run("NC100 NC101 writes are ten seconds apart", func(t *testing.T) {
+	t.Run("C100 C101 writes are ten seconds apart", func(t *testing.T) {
 		p := newPodWorld(t)
 		start := p.Time.Now()
 		for _, step := range []struct{ after, want time.Duration }{{0, 0}, {9 * time.Second, 0}, {time.Second, 10 * time.Second}, {time.Hour, time.Hour + 10*time.Second}} {
@@ -144,7 +144,7 @@ func TestPodEventsOverTime(t *testing.T) {
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(at)}}
 		return pod
 	}
-	t.Run("NC104 a restart does not move the time", func(t *testing.T) {
+	t.Run("C104 a restart does not move the time", func(t *testing.T) {
 		p := newPodWorld(t)
 		pod := boundAt(&p, p.Time.Now())
 		p.create(pod, false)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,7 +34,7 @@ func registered(w *looptest.World, claim *v1.NodeClaim) string {
 }
 
 func TestRegistration(t *testing.T) {
-	t.Run("NC016 NC020-NC028 the Node takes over everything in one write", func(t *testing.T) {
+	t.Run("C016 C020 C021 C022 C023 C025 C026 C027 C028 C032 the Node takes over everything in one write", func(t *testing.T) {
 		w := looptest.New(t)
 		claim := w.LaunchedClaim("a")
 		claim.Labels["team"] = "claims"
@@ -72,13 +73,13 @@ func TestRegistration(t *testing.T) {
 			t.Errorf("annotations %v, finalizers %v", got.Annotations, got.Finalizers)
 		}
 		if n := w.Count("karpenter_nodes_created_total", "nodepool=pool", "zone=zone-1"); n != 1 {
-			t.Errorf("NC032 nodes_created_total %v, want 1", n)
+			t.Errorf("nodes_created_total %v, want 1", n)
 		}
 		if !slices.Equal(h.succeeded, []string{"a"}) || len(w.Events()) != 0 {
 			t.Errorf("recorded %v, events %v", h.succeeded, w.Events())
 		}
 	})
-	t.Run("NC018 no Node yet", func(t *testing.T) {
+	t.Run("C018 no Node yet", func(t *testing.T) {
 		w := looptest.New(t)
 		claim := w.LaunchedClaim("a")
 		w.Add(claim)
@@ -90,7 +91,7 @@ func TestRegistration(t *testing.T) {
 			t.Errorf("wakes up after %v, want the registration timeout", result.RequeueAfter)
 		}
 	})
-	t.Run("NC019 duplicates are refused, and forgiven when one remains", func(t *testing.T) {
+	t.Run("C019 duplicates are refused, and forgiven when one remains", func(t *testing.T) {
 		w := looptest.New(t)
 		claim, first, second := w.LaunchedClaim("a"), w.Node("a"), w.Node("b")
 		second.Spec.ProviderID = first.Spec.ProviderID
@@ -106,7 +107,7 @@ func TestRegistration(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	t.Run("NC024 a Node without the guarding taint registers with a warning", func(t *testing.T) {
+	t.Run("C024 a Node without the guarding taint registers with a warning", func(t *testing.T) {
 		w := looptest.New(t)
 		claim, node := w.LaunchedClaim("a"), w.Node("a")
 		node.Spec.Taints = nil
@@ -118,7 +119,7 @@ func TestRegistration(t *testing.T) {
 		}
 	})
 	for value, wantTaints := range map[string]int{"true": 0, "TRUE": 1, "false": 1} {
-		t.Run("NC029 NC030 do-not-sync-taints "+value, func(t *testing.T) {
+		t.Run("C029 C030 do-not-sync-taints "+value, func(t *testing.T) {
 			w := looptest.New(t)
 			claim, node := w.LaunchedClaim("a"), w.Node("a")
 			claim.Spec.Taints = []corev1.Taint{taint("dedicated", "", "NoSchedule")}
@@ -130,7 +131,7 @@ func TestRegistration(t *testing.T) {
 			}
 		})
 	}
-	t.Run("NC031 startup taints are not put back", func(t *testing.T) {
+	t.Run("C031 startup taints are not put back", func(t *testing.T) {
 		w := looptest.New(t)
 		claim, node := w.LaunchedClaim("a"), w.Node("a")
 		claim.Spec.StartupTaints = []corev1.Taint{taint("starting", "", "NoSchedule")}
@@ -143,7 +144,7 @@ func TestRegistration(t *testing.T) {
 			t.Errorf("taints %v", got)
 		}
 	})
-	t.Run("NC033 empty provider ids never match", func(t *testing.T) {
+	t.Run("C033 empty provider ids never match", func(t *testing.T) {
 		w := looptest.New(t)
 		w.Provider.CreateErr = errors.New("not yet")
 		claim, node := w.Claim("a"), w.Node("a")
@@ -154,7 +155,7 @@ func TestRegistration(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	t.Run("NC034 a conflict on the Node is retried quietly and counted once", func(t *testing.T) {
+	t.Run("C034 a conflict on the Node is retried quietly and counted once", func(t *testing.T) {
 		w := looptest.New(t)
 		claim, node := w.LaunchedClaim("a"), w.Node("a")
 		w.Add(claim, node)
@@ -227,14 +228,14 @@ func TestRegistrationHooks(t *testing.T) {
 		again     bool
 		err       string
 	}{
-		"NC044 no hooks":            {condition: "True/Registered/"},
-		"NC035 one satisfied hook":  {hooks: []*hook{{name: "a"}}, condition: "True/Registered/"},
-		"NC036 NC037 one pending":   {hooks: []*hook{pendingIn("a", time.Second)}, condition: "Unknown/RegistrationHookPending/a", after: time.Second},
-		"NC040 one of two pending":  {hooks: []*hook{{name: "a"}, pendingIn("b", time.Minute)}, condition: "Unknown/RegistrationHookPending/b", after: time.Minute},
-		"NC041 NC042 all pending":   {hooks: []*hook{pendingIn("a", time.Minute), pendingIn("b", time.Second)}, condition: "Unknown/RegistrationHookPending/a, b", after: time.Second},
-		"a hook asks for back-off":  {hooks: []*hook{{name: "a", result: cloud.HookResult{Requeue: true}}}, condition: "Unknown/RegistrationHookPending/a", again: true},
-		"NC039 a hook fails":        {hooks: []*hook{{name: "a", err: errors.New("boom")}}, condition: "Unknown/RegistrationHookPending/a", err: `registration hook "a" failed, boom`},
-		"a failure beside a result": {hooks: []*hook{{name: "a", err: errors.New("boom")}, pendingIn("b", time.Second)}, condition: "Unknown/RegistrationHookPending/a, b", err: `registration hook "a" failed, boom`},
+		"C044 no hooks":              {condition: "True/Registered/"},
+		"C035 one satisfied hook":    {hooks: []*hook{{name: "a"}}, condition: "True/Registered/"},
+		"C036 C037 C038 one pending": {hooks: []*hook{pendingIn("a", time.Second)}, condition: "Unknown/RegistrationHookPending/a", after: time.Second},
+		"C040 one of two pending":    {hooks: []*hook{{name: "a"}, pendingIn("b", time.Minute)}, condition: "Unknown/RegistrationHookPending/b", after: time.Minute},
+		"C042 all pending":           {hooks: []*hook{pendingIn("a", time.Minute), pendingIn("b", time.Second)}, condition: "Unknown/RegistrationHookPending/a, b", after: time.Second},
+		"a hook asks for back-off":   {hooks: []*hook{{name: "a", result: cloud.HookResult{Requeue: true}}}, condition: "Unknown/RegistrationHookPending/a", again: true},
+		"C039 a hook fails":          {hooks: []*hook{{name: "a", err: errors.New("boom")}}, condition: "Unknown/RegistrationHookPending/a", err: `registration hook "a" failed, boom`},
+		"a failure beside a result":  {hooks: []*hook{{name: "a", err: errors.New("boom")}, pendingIn("b", time.Second)}, condition: "Unknown/RegistrationHookPending/a, b", err: `registration hook "a" failed, boom`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := looptest.New(t)
@@ -261,7 +262,7 @@ func TestRegistrationHooks(t *testing.T) {
 				t.Errorf("the unregistered taint is there: %v, pending: %v", guarded, pending)
 			}
 			if got.Labels["team"] != "x" || len(got.OwnerReferences) != 1 || len(got.Finalizers) != 1 || !slices.Contains(got.Spec.Taints, claim.Spec.Taints[0]) {
-				t.Errorf("NC038 the Node is not synced: %+v", got)
+				t.Errorf("the Node is not synced: %+v", got)
 			}
 			for _, h := range c.hooks {
 				if h.calls != 1 {
@@ -270,7 +271,7 @@ func TestRegistrationHooks(t *testing.T) {
 			}
 		})
 	}
-	t.Run("NC043 NC045 the last hook finishes, and its labels arrive everywhere", func(t *testing.T) {
+	t.Run("C043 C045 the last hook finishes, and its labels arrive everywhere", func(t *testing.T) {
 		w := looptest.New(t)
 		claim, node := w.LaunchedClaim("a"), w.Node("a")
 		w.Add(claim, node)
@@ -288,6 +289,35 @@ func TestRegistrationHooks(t *testing.T) {
 		}
 		if registered(w, claim) != "True/Registered/" {
 			t.Error(registered(w, claim))
+		}
+	})
+}
+
+// meeting is a hook that is done when the other one has been asked as well.
+type meeting struct {
+	name          string
+	arrive, await chan struct{}
+}
+
+func (m meeting) Name() string { return m.name }
+
+func (m meeting) Registered(context.Context, *v1.NodeClaim) (cloud.HookResult, error) {
+	close(m.arrive)
+	<-m.await
+	return cloud.HookResult{RequeueAfter: time.Second}, nil
+}
+
+// TestHooksAreAskedSideBySide_C041: in turn, the first one would wait for ever.
+func TestHooksAreAskedSideBySide_C041(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := looptest.New(t)
+		claim := w.LaunchedClaim("a")
+		w.Add(claim, w.Node("a"))
+		here, there := make(chan struct{}), make(chan struct{})
+		w.Cloud.Hooks = []cloud.RegistrationHook{meeting{"a", here, there}, meeting{"b", there, here}}
+		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		if got := registered(w, claim); got != "Unknown/RegistrationHookPending/a, b" {
+			t.Error(got)
 		}
 	})
 }

@@ -87,7 +87,7 @@ func costs(w *looptest.World) string {
 	return out
 }
 
-func TestCost_L397(t *testing.T) {
+func TestCost_L397_C539_C540(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other, foreign := looptest.Pool(), looptest.Pool()
 		other.Name, foreign.Name = "other", "foreign"
@@ -136,6 +136,12 @@ func TestCost_L397(t *testing.T) {
 		if got := fails(); got != 1 {
 			t.Errorf("%v failures half an hour later, want still 1", got)
 		}
+
+		// The last machine goes, and another one comes.
+		machines.set(map[string][]string{})
+		after(5*time.Second, "pool=0 other=0 foreign=0 ")
+		machines.set(map[string][]string{"pool": {"small"}})
+		after(5*time.Second, "pool=3 other=0 foreign=0 ")
 
 		// The last known prices stay while the cloud does not answer.
 		market.sells(errors.New("throttled"))

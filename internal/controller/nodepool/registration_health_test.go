@@ -47,15 +47,15 @@ func report(w *looptest.World, h *nodepool.RegistrationHealth, story string) {
 
 func TestRegistrationHealth(t *testing.T) {
 	for name, c := range map[string]struct{ story, want string }{
-		"NC197 first sight":                         {"", notKnown},
-		"NC193 a success":                           {"s", isHealthy},
+		"C197 first sight":                          {"", notKnown},
+		"C193 a success":                            {"s", isHealthy},
 		"one failure changes nothing":               {"f", notKnown},
-		"NC195 two failures":                        {"ff", failedToday},
-		"NC195 two failures after a success":        {"sff", failedToday},
-		"NC195 launches that fail say why":          {"ll", "False/LaunchFailed/no quota"},
+		"C195 two failures":                         {"ff", failedToday},
+		"C195 two failures after a success":         {"sff", failedToday},
+		"C195 launches that fail say why":           {"ll", "False/LaunchFailed/no quota"},
 		"a further failure keeps the first message": {"ffl", failedToday},
-		"NC194 one success after two failures":      {"ffs", failedToday},
-		"NC193 three successes after two failures":  {"ffsss", isHealthy},
+		"C194 one success after two failures":       {"ffs", failedToday},
+		"C193 three successes after two failures":   {"ffsss", isHealthy},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := looptest.New(t, looptest.Pool(), looptest.Class())
@@ -67,7 +67,7 @@ func TestRegistrationHealth(t *testing.T) {
 			}
 		})
 	}
-	t.Run("NC198 a restart keeps what is known", func(t *testing.T) {
+	t.Run("C198 a restart keeps what is known", func(t *testing.T) {
 		for story, c := range map[string]struct{ next, want string }{"s": {"f", isHealthy}, "ff": {"s", failedToday}} {
 			w := looptest.New(t, looptest.Pool(), looptest.Class())
 			h := nodepool.NewRegistrationHealth(w.Tools)
@@ -89,7 +89,7 @@ func TestRegistrationHealth(t *testing.T) {
 			looptest.Change(w, looptest.Class(), func(c *kwok.KWOKNodeClass) { c.Generation = 2 })
 		},
 	} {
-		t.Run("NC197 nothing is known after a change of the "+name, func(t *testing.T) {
+		t.Run("C197 nothing is known after a change of the "+name, func(t *testing.T) {
 			w := looptest.New(t, looptest.Pool(), looptest.Class())
 			h := nodepool.NewRegistrationHealth(w.Tools)
 			w.Run(h, looptest.Pool())
@@ -105,7 +105,7 @@ func TestRegistrationHealth(t *testing.T) {
 			}
 		})
 	}
-	t.Run("NC196 claims of another, a recreated or a deleted NodePool change nothing", func(t *testing.T) {
+	t.Run("C196 claims of another, a recreated or a deleted NodePool change nothing", func(t *testing.T) {
 		w := looptest.New(t, looptest.Pool(), looptest.Class())
 		h := nodepool.NewRegistrationHealth(w.Tools)
 		w.Run(h, looptest.Pool())
@@ -123,7 +123,7 @@ func TestRegistrationHealth(t *testing.T) {
 			t.Error("the NodePool was written")
 		}
 	})
-	t.Run("NC199 nothing is said without a NodeClass or for an unmanaged NodePool", func(t *testing.T) {
+	t.Run("C199 nothing is said without a NodeClass or for an unmanaged NodePool", func(t *testing.T) {
 		unmanaged := looptest.Pool()
 		unmanaged.Name = "unmanaged"
 		unmanaged.Spec.Template.Spec.NodeClassRef = looptest.Unmanaged()

@@ -28,12 +28,12 @@ func TestReadiness(t *testing.T) {
 		deleting bool
 		want     string
 	}{
-		"NC178 missing":     {nil, false, "False/NodeClassNotFound/NodeClass not found on cluster"},
-		"NC179 terminating": {class(func(c *kwok.KWOKNodeClass) { c.Finalizers = []string{"x.com/y"} }), true, "False/NodeClassTerminating/NodeClass is Terminating"},
-		"NC180 ready":       {looptest.Class(), false, "True/NodeClassReady/"},
-		"NC181 not ready":   {class(func(c *kwok.KWOKNodeClass) { c.Status.Conditions = ready("False") }), false, "False/NoImage/no image found"},
-		"unknown":           {class(func(c *kwok.KWOKNodeClass) { c.Status.Conditions = ready("Unknown") }), false, "False/NodeClassReadinessUnknown/Node Class Readiness Unknown"},
-		"NC182 silent":      {class(func(c *kwok.KWOKNodeClass) { c.Status.Conditions = nil }), false, "False/NodeClassReadinessUnknown/Node Class Readiness Unknown"},
+		"C178 missing":     {nil, false, "False/NodeClassNotFound/NodeClass not found on cluster"},
+		"C179 terminating": {class(func(c *kwok.KWOKNodeClass) { c.Finalizers = []string{"x.com/y"} }), true, "False/NodeClassTerminating/NodeClass is Terminating"},
+		"C180 ready":       {looptest.Class(), false, "True/NodeClassReady/"},
+		"C181 not ready":   {class(func(c *kwok.KWOKNodeClass) { c.Status.Conditions = ready("False") }), false, "False/NoImage/no image found"},
+		"unknown":          {class(func(c *kwok.KWOKNodeClass) { c.Status.Conditions = ready("Unknown") }), false, "False/NodeClassReadinessUnknown/Node Class Readiness Unknown"},
+		"C182 silent":      {class(func(c *kwok.KWOKNodeClass) { c.Status.Conditions = nil }), false, "False/NodeClassReadinessUnknown/Node Class Readiness Unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := looptest.New(t, looptest.Pool())
@@ -74,12 +74,12 @@ func TestValidation(t *testing.T) {
 		pool  func(*v1.NodePool)
 		valid bool
 	}{
-		"NC185 a plain NodePool":            {func(*v1.NodePool) {}, true},
-		"NC185 known capacity types":        {capacityTypes("spot", "on-demand"), true},
-		"NC184 some unknown capacity types": {capacityTypes("spot", "cheap"), true},
-		"NC183 only unknown capacity types": {capacityTypes("cheap"), false},
-		"NC186 a restricted label":          {func(p *v1.NodePool) { p.Spec.Template.Labels = map[string]string{"karpenter.sh/custom": "x"} }, false},
-		"NC187 a key that is too long": {func(p *v1.NodePool) {
+		"C185 a plain NodePool":            {func(*v1.NodePool) {}, true},
+		"C185 known capacity types":        {capacityTypes("spot", "on-demand"), true},
+		"C184 some unknown capacity types": {capacityTypes("spot", "cheap"), true},
+		"C183 only unknown capacity types": {capacityTypes("cheap"), false},
+		"C186 a restricted label":          {func(p *v1.NodePool) { p.Spec.Template.Labels = map[string]string{"karpenter.sh/custom": "x"} }, false},
+		"C187 a key that is too long": {func(p *v1.NodePool) {
 			p.Spec.Template.Spec.Taints = []corev1.Taint{{Key: strings.Repeat("a", 64), Effect: "NoSchedule"}}
 		}, false},
 	} {
@@ -108,15 +108,15 @@ func TestCounter(t *testing.T) {
 		want  v1.NodePoolStatus
 		after time.Duration
 	}{
-		"NC172 no node": {
+		"C172 no node": {
 			usage{}, v1.NodePoolStatus{Nodes: new(int64), Resources: looptest.Resources("cpu", "0", "memory", "0", "pods", "0", "ephemeral-storage", "0", "nodes", "0")}, 5 * time.Second,
 		},
-		"NC174 NC175 one node": {
+		"C174 C175 one node": {
 			usage{"pool": looptest.Resources("cpu", "4", "nodes", "1", "example.com/gpu", "2")},
 			v1.NodePoolStatus{Nodes: &one, Resources: looptest.Resources("cpu", "4", "memory", "0", "pods", "0", "ephemeral-storage", "0", "nodes", "1", "example.com/gpu", "2")},
 			5 * time.Second,
 		},
-		"NC177 the picture is not complete": {nil, v1.NodePoolStatus{}, time.Second},
+		"C177 the picture is not complete": {nil, v1.NodePoolStatus{}, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := looptest.New(t, looptest.Pool())
@@ -128,7 +128,7 @@ func TestCounter(t *testing.T) {
 			}
 		})
 	}
-	t.Run("NC174 usage returns to zero, extended resources too", func(t *testing.T) {
+	t.Run("C174 usage returns to zero, extended resources too", func(t *testing.T) {
 		w := looptest.New(t, looptest.Pool())
 		w.Run(nodepool.NewCounter(w.Tools, usage{"pool": looptest.Resources("nodes", "3", "example.com/gpu", "2")}), looptest.Pool())
 		w.Run(nodepool.NewCounter(w.Tools, usage{}), looptest.Pool())
@@ -149,8 +149,7 @@ func TestCounter(t *testing.T) {
 	})
 }
 
-func TestUnmanagedPoolsAreLeftAlone(t *testing.T) {
-	// NC164 NC176
+func TestUnmanagedPoolsAreLeftAlone_C164_C176(t *testing.T) {
 	pool := looptest.Pool()
 	pool.Spec.Template.Spec.NodeClassRef = looptest.Unmanaged()
 	w := looptest.New(t, pool, looptest.Class())
@@ -169,7 +168,7 @@ func TestHash(t *testing.T) {
 	annotations := func(hash, version string) map[string]string {
 		return map[string]string{v1.NodePoolHashAnnotationKey: hash, v1.NodePoolHashVersionAnnotationKey: version}
 	}
-	t.Run("NC164 NC165 NC166 the hash follows the static fields", func(t *testing.T) {
+	t.Run("C164 C165 C166 the hash follows the static fields", func(t *testing.T) {
 		w := looptest.New(t, looptest.Pool())
 		h := nodepool.NewHash(w.Tools)
 		run := func(change func(*v1.NodePool)) string {
@@ -190,7 +189,7 @@ func TestHash(t *testing.T) {
 			t.Error("template labels are not hashed")
 		}
 	})
-	t.Run("NC167-NC170 a new way of hashing reaches the claims first", func(t *testing.T) {
+	t.Run("C167 C168 C169 C170 a new way of hashing reaches the claims first", func(t *testing.T) {
 		pool := looptest.Pool()
 		pool.Annotations = annotations("1", "v2")
 		w := looptest.New(t, pool)

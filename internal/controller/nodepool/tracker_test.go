@@ -8,19 +8,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func TestOutcomes_L396(t *testing.T) {
+func TestOutcomes_L396_C192(t *testing.T) {
 	for name, c := range map[string]struct {
 		story string // s: success, f: failure, each of another claim; r: the last one reported again
 		want  verdict
 	}{
-		"NC188 nothing is known":                   {"", unknown},
-		"NC189 one success":                        {"s", healthy},
-		"one failure":                              {"f", healthy},
-		"NC189 two failures":                       {"ff", unhealthy},
-		"NC189 NC194 two failures and one success": {"ffs", unhealthy},
-		"NC190 the oldest is forgotten":            {"ffsss", healthy},
-		"a failure reported twice counts once":     {"fr", healthy},
-		"a success reported twice counts once":     {"ffsrr", unhealthy},
+		"C188 nothing is known":                  {"", unknown},
+		"C189 one success":                       {"s", healthy},
+		"one failure":                            {"f", healthy},
+		"C189 two failures":                      {"ff", unhealthy},
+		"C189 C194 two failures and one success": {"ffs", unhealthy},
+		"C190 the oldest is forgotten":           {"ffsss", healthy},
+		"a failure reported twice counts once":   {"fr", healthy},
+		"a success reported twice counts once":   {"ffsrr", unhealthy},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var o outcomes
@@ -32,7 +32,7 @@ func TestOutcomes_L396(t *testing.T) {
 				before := fmt.Sprint(o)
 				next := o.with(last)
 				if fmt.Sprint(o) != before {
-					t.Error("NC192 a dry run changed the memory")
+					t.Error("a dry run changed the memory")
 				}
 				o = next
 			}
@@ -43,8 +43,7 @@ func TestOutcomes_L396(t *testing.T) {
 	}
 }
 
-func TestTracker_L396(t *testing.T) {
-	// NC191
+func TestTracker_L396_C191(t *testing.T) {
 	var memory tracker
 	var wg sync.WaitGroup
 	for i := range 100 {

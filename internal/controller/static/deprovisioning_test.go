@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
 )
 
-func TestDeprovisioningLeavesOtherPoolsAlone(t *testing.T) {
+func TestDeprovisioningLeavesOtherPoolsAlone_C522(t *testing.T) {
 	for name, change := range map[string]func(*v1.NodePool){
 		"a pool of another installation": unmanaged,
 		"a pool that is being deleted":   going,
@@ -30,7 +30,7 @@ func TestDeprovisioningLeavesOtherPoolsAlone(t *testing.T) {
 	}
 }
 
-func TestDeprovisioningCountsActiveClaimsOnly_L356(t *testing.T) {
+func TestDeprovisioningCountsActiveClaimsOnly_L356_C523(t *testing.T) {
 	t.Run("not those that go", func(t *testing.T) {
 		w := newWorld(t, pool(2))
 		w.launched("a", "b", "c")
@@ -81,7 +81,7 @@ func TestNeitherMetricsNorEventsReportScaleDown(t *testing.T) {
 	}
 }
 
-func TestZeroReplicas_L357(t *testing.T) {
+func TestZeroReplicas_L357_C524_C525(t *testing.T) {
 	w := newWorld(t, pool(0))
 	result, err := w.down() // no claim at all
 	w.want(time.Minute, 0, result, err)
@@ -92,7 +92,7 @@ func TestZeroReplicas_L357(t *testing.T) {
 	w.want(time.Minute, 0, result, err)
 }
 
-func TestDeleteErrorsAreReturned_L357(t *testing.T) {
+func TestDeleteErrorsAreReturned_L357_C526(t *testing.T) {
 	w := newWorld(t, pool(0))
 	w.launched("a", "b")
 	w.Fail = func(op string, obj runtime.Object) error {
@@ -125,7 +125,7 @@ func TestAClaimThatIsGoneNeedsNoDeletion(t *testing.T) {
 	}
 }
 
-func TestOrderOfDeprovisioning_L356(t *testing.T) {
+func TestOrderOfDeprovisioning_L356_C527_C528(t *testing.T) {
 	daemon := func(p *corev1.Pod) {
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent"}}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/static"
 )
 
-func TestProvisioningLeavesOtherPoolsAlone_L351(t *testing.T) {
+func TestProvisioningLeavesOtherPoolsAlone_L351_C512_C515_C518(t *testing.T) {
 	for name, change := range map[string]func(*v1.NodePool){
 		"a pool of another installation": unmanaged,
 		"a pool that is not ready":       notReady,
@@ -53,7 +53,7 @@ func TestProvisioningLeavesOtherPoolsAlone_L351(t *testing.T) {
 	})
 }
 
-func TestProvisioningCreatesWhatIsMissing_L352(t *testing.T) {
+func TestProvisioningCreatesWhatIsMissing_L352_C513_C514(t *testing.T) {
 	w := newWorld(t, pool(5))
 	w.launched("a")
 	w.Add(w.Claim("unlaunched"))
@@ -79,7 +79,7 @@ func TestProvisioningCreatesWhatIsMissing_L352(t *testing.T) {
 	w.want(time.Minute, 5, result, err)
 }
 
-func TestProvisioningReachesLargeNumbersInStrides_L352(t *testing.T) {
+func TestProvisioningReachesLargeNumbersInStrides_L352_C518(t *testing.T) {
 	w := newWorld(t, pool(250))
 	p := static.NewProvisioning(w.deps)
 	for range 3 {
@@ -120,7 +120,7 @@ func TestNodesThatGoAreRefilled(t *testing.T) {
 	}
 }
 
-func TestTheNodeLimitHolds_L353(t *testing.T) {
+func TestTheNodeLimitHolds_L353_C516_C517(t *testing.T) {
 	t.Run("part of the wish", func(t *testing.T) {
 		w := newWorld(t, pool(5, limit("3")))
 		result, err := w.up()
@@ -173,7 +173,7 @@ func TestTheNodeLimitHolds_L353(t *testing.T) {
 	})
 }
 
-func TestNothingIsCreatedBeforeThePictureIsComplete_L354(t *testing.T) {
+func TestNothingIsCreatedBeforeThePictureIsComplete_L354_C520(t *testing.T) {
 	w := newWorld(t, pool(2))
 	w.launched("a", "b")
 	w.restart()
@@ -186,7 +186,7 @@ func TestNothingIsCreatedBeforeThePictureIsComplete_L354(t *testing.T) {
 	w.want(time.Minute, 2, result, err)
 }
 
-func TestCreationErrorsAreReturned_L355(t *testing.T) {
+func TestCreationErrorsAreReturned_L355_C519_C517(t *testing.T) {
 	w := newWorld(t, pool(4, limit("4")))
 	w.sync()
 	var calls atomic.Int32

@@ -25,7 +25,7 @@ func poolOf(replicas *int64, ready metav1.ConditionStatus) *v1.NodePool {
 	return p
 }
 
-func TestWhatWakesAPool_L358(t *testing.T) {
+func TestWhatWakesAPool_L358_C521_C529(t *testing.T) {
 	two, three := new(int64(2)), new(int64(3))
 	for name, c := range map[string]struct {
 		was, is     *v1.NodePool

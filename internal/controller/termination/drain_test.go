@@ -75,44 +75,44 @@ func TestPlanDrain(t *testing.T) {
 		evict     []string
 	}{
 		"an empty Node": {},
-		"NC222 NC224 ordinary pods first": {
+		"C219 C222 C224 ordinary pods first": {
 			pods:    []corev1.Pod{drained("cd", critical, daemon), drained("c", critical), drained("d", daemon), drained("p"), drained("q")},
 			waiting: 5, evict: []string{"p", "q"},
 		},
-		"NC222 then DaemonSet pods": {
+		"C222 then DaemonSet pods": {
 			pods:    []corev1.Pod{drained("cd", critical, daemon), drained("c", critical), drained("d", daemon)},
 			waiting: 3, evict: []string{"d"},
 		},
-		"NC222 then critical pods": {
+		"C222 then critical pods": {
 			pods:    []corev1.Pod{drained("cd", critical, daemon), drained("c", critical)},
 			waiting: 2, evict: []string{"c"},
 		},
-		"NC222 then critical DaemonSet pods": {
+		"C222 then critical DaemonSet pods": {
 			pods:    []corev1.Pod{drained("cd", critical, daemon)},
 			waiting: 1, evict: []string{"cd"},
 		},
-		"NC223 a leaving pod holds back the next group": {
+		"C223 a leaving pod holds back the next group": {
 			pods:    []corev1.Pod{drained("p", leaving(now, 30)), drained("d", daemon)},
 			waiting: 2,
 		},
-		"NC227 a protected pod holds back the next group": {
+		"C227 a protected pod holds back the next group": {
 			pods:    []corev1.Pod{drained("p", pinned), drained("d", daemon)},
 			waiting: 2, evict: []string{"p"}, // the queue is what knows when the protection ends
 		},
-		"NC216 NC217 NC220 NC221 NC226 pods that do not count": {
+		"C216 C217 C220 C221 C226 pods that do not count": {
 			pods: []corev1.Pod{
 				drained("t", tolerant), drained("f", finished), drained("m", mirror), drained("s", leaving(now.Add(-2*time.Minute), 59)),
 			},
 		},
-		"NC242 NC243 grace that does not fit": {
+		"C242 C243 grace that does not fit": {
 			pods:     []corev1.Pod{drained("long", grace(100), pinned), drained("short", grace(10))},
 			deadline: in(time.Minute), waiting: 2, deleteNow: []string{"long"}, evict: []string{"short"},
 		},
-		"NC245 critical pods out of time are not held back": {
+		"C245 critical pods out of time are not held back": {
 			pods:     []corev1.Pod{drained("p"), drained("c", critical, grace(100))},
 			deadline: in(time.Minute), waiting: 2, deleteNow: []string{"c"}, evict: []string{"p"},
 		},
-		"NC253 no time at all": {
+		"C253 no time at all": {
 			pods:     []corev1.Pod{drained("p"), drained("d", daemon), drained("c", critical, grace(0))},
 			deadline: in(-time.Second), waiting: 3, deleteNow: []string{"p", "d", "c"},
 		},
@@ -134,15 +134,15 @@ func TestMustDelete(t *testing.T) {
 		deadline *time.Time
 		want     bool
 	}{
-		"no deadline":                               {drained("p", grace(3600)), nil, false},
-		"NC244 the grace fits exactly":              {drained("p", grace(60)), in(time.Minute), false},
-		"NC242 one nanosecond less":                 {drained("p", grace(60)), in(time.Minute - 1), true},
-		"NC251 a pod without grace period":          {drained("p", func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = nil }), in(-time.Hour), false},
-		"leaving in time":                           {drained("p", leaving(now, 60)), in(time.Minute), false},
-		"NC246 leaving too late":                    {drained("p", leaving(now, 3600)), in(time.Minute), true},
-		"NC252 cut to what the deadline left":       {drained("p", leaving(now, 59)), in(time.Minute), false},
-		"NC252 cut to the least after the deadline": {drained("p", leaving(now, 1)), in(-time.Hour), false},
-		"cut too little after the deadline":         {drained("p", leaving(now, 2)), in(-time.Hour), true},
+		"no deadline":                              {drained("p", grace(3600)), nil, false},
+		"C244 the grace fits exactly":              {drained("p", grace(60)), in(time.Minute), false},
+		"C242 one nanosecond less":                 {drained("p", grace(60)), in(time.Minute - 1), true},
+		"C251 a pod without grace period":          {drained("p", func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = nil }), in(-time.Hour), false},
+		"leaving in time":                          {drained("p", leaving(now, 60)), in(time.Minute), false},
+		"C246 leaving too late":                    {drained("p", leaving(now, 3600)), in(time.Minute), true},
+		"C252 cut to what the deadline left":       {drained("p", leaving(now, 59)), in(time.Minute), false},
+		"C252 cut to the least after the deadline": {drained("p", leaving(now, 1)), in(-time.Hour), false},
+		"cut too little after the deadline":        {drained("p", leaving(now, 2)), in(-time.Hour), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := mustDelete(&c.pod, c.deadline, now); got != c.want {
@@ -152,13 +152,13 @@ func TestMustDelete(t *testing.T) {
 	}
 }
 
-func TestGraceUntil(t *testing.T) {
+func TestGraceUntil_C249(t *testing.T) {
 	for left, want := range map[time.Duration]time.Duration{
 		time.Minute: time.Minute, 90*time.Second + 900*time.Millisecond: 90 * time.Second,
 		500 * time.Millisecond: time.Second, -time.Hour: time.Second,
 	} {
 		if got := graceUntil(now.Add(left), now); got != want {
-			t.Errorf("NC249 with %v left: %v, want %v", left, got, want)
+			t.Errorf("with %v left: %v, want %v", left, got, want)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func evictionWorld(t *testing.T, deadline *time.Time, changes ...func(*corev1.Po
 	return w, q, pod
 }
 
-func TestEvictionAnswers(t *testing.T) {
+func TestEvictionAnswers_C240(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer error
 		again  bool
@@ -52,14 +52,14 @@ func TestEvictionAnswers(t *testing.T) {
 		code   string
 		event  string
 	}{
-		"NC232 NC239 accepted":           {code: "200", event: "Normal Evicted p: Evicted pod: Forceful Termination"},
-		"NC230 the pod is gone":          {answer: looptest.NotFound(), code: "404"},
-		"NC231 another pod of that name": {answer: looptest.Conflict(), code: "409"},
-		"NC234 a budget forbids it": {
+		"C232 C239 accepted":            {code: "200", event: "Normal Evicted p: Evicted pod: Forceful Termination"},
+		"C230 the pod is gone":          {answer: looptest.NotFound(), code: "404"},
+		"C231 another pod of that name": {answer: looptest.Conflict(), code: "409"},
+		"C234 a budget forbids it": {
 			answer: apierrors.NewTooManyRequests("no", 0), again: true, left: 1, code: "429",
 			event: "Warning FailedDraining a: Failed to drain node, evicting pod violates a PDB (Pod=default/p)",
 		},
-		"NC235 two budgets": {
+		"C235 two budgets": {
 			answer: status(http.StatusInternalServerError, severalBudgets), again: true, left: 1, code: "500",
 			event: "Warning FailedDraining a: Failed to drain node, eviction does not support multiple PDBs (Pod=default/p)",
 		},
@@ -76,7 +76,7 @@ func TestEvictionAnswers(t *testing.T) {
 				t.Errorf("result %+v, error %v, %d left", result, err, q.Len())
 			}
 			if c.code != "" && w.Count("karpenter_pods_eviction_requests_total", "code="+c.code) != 1 {
-				t.Errorf("NC240 code %s was not counted", c.code)
+				t.Errorf("code %s was not counted", c.code)
 			}
 			var want []string
 			if c.event != "" {
@@ -98,7 +98,7 @@ func TestEvictionAnswers(t *testing.T) {
 			t.Errorf("error %v, events %v", err, w.Events())
 		}
 	})
-	t.Run("NC238 the reason of the disruption", func(t *testing.T) {
+	t.Run("C238 the reason of the disruption", func(t *testing.T) {
 		w, q, pod := evictionWorld(t, nil)
 		looptest.Change(w, w.LaunchedClaim("a"), func(c *v1.NodeClaim) {
 			condition.For(c, w.Time.Now()).TrueWithReason(v1.ConditionTypeDisruptionReason, "Drifted", "Drifted")
@@ -113,14 +113,14 @@ func TestEvictionAnswers(t *testing.T) {
 }
 
 func TestEvictionQueueEntries(t *testing.T) {
-	t.Run("NC241 a pod that vanished leaves no entry", func(t *testing.T) {
+	t.Run("C241 a pod that vanished leaves no entry", func(t *testing.T) {
 		w, q, pod := evictionWorld(t, nil)
 		w.Delete(pod)
 		if result, err := q.Reconcile(w.Context(), keyOf(pod)); err != nil || result != (reconcile.Result{}) || q.Len() != 0 {
 			t.Errorf("result %+v, error %v, %d left", result, err, q.Len())
 		}
 	})
-	t.Run("NC236 the namesake of a pod is not evicted for it", func(t *testing.T) {
+	t.Run("C236 the namesake of a pod is not evicted for it", func(t *testing.T) {
 		w, q, pod := evictionWorld(t, nil)
 		w.Delete(pod)
 		namesake := w.Pod("p", "a")
@@ -150,7 +150,7 @@ func TestEvictionQueueEntries(t *testing.T) {
 			t.Errorf("error %v, %d left", err, q.Len())
 		}
 	})
-	t.Run("NC228 a protected pod waits, and goes when the protection ends", func(t *testing.T) {
+	t.Run("C228 a protected pod waits, and goes when the protection ends", func(t *testing.T) {
 		w, q, pod := evictionWorld(t, nil, func(p *corev1.Pod) {
 			p.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "10m"}
 			p.Status.StartTime = &metav1.Time{Time: time.Now().Truncate(time.Second)}
@@ -178,7 +178,7 @@ func TestEvictionQueueEntries(t *testing.T) {
 			t.Errorf("events %q", w.Events())
 		}
 	})
-	t.Run("NC248 deadlines only get earlier", func(t *testing.T) {
+	t.Run("C248 deadlines only get earlier", func(t *testing.T) {
 		w := looptest.New(t)
 		q, pod := NewEvictionQueue(w.Tools), w.Pod("p", "a")
 		at := func(d time.Duration) *time.Time { x := w.Time.Now().Add(d); return &x }
@@ -209,7 +209,7 @@ func TestEvictionQueueEntries(t *testing.T) {
 
 func TestForceDelete(t *testing.T) {
 	deadlineIn := func(d time.Duration) *time.Time { at := time.Now().Truncate(time.Second).Add(d); return &at }
-	t.Run("NC242 NC243 past the budget and the annotation, with what is left of the time", func(t *testing.T) {
+	t.Run("C242 C243 past the budget and the annotation, with what is left of the time", func(t *testing.T) {
 		deadline := deadlineIn(20 * time.Second)
 		w, q, pod := evictionWorld(t, deadline, pinned)
 		w.Fail = looptest.Always("create-eviction", pod, apierrors.NewTooManyRequests("no", 0))
@@ -227,7 +227,7 @@ func TestForceDelete(t *testing.T) {
 			t.Errorf("events %q", w.Events())
 		}
 	})
-	t.Run("NC247 a pod waiting for its budget is upgraded when its time comes", func(t *testing.T) {
+	t.Run("C247 a pod waiting for its budget is upgraded when its time comes", func(t *testing.T) {
 		w, q, pod := evictionWorld(t, deadlineIn(time.Minute))
 		w.Fail = looptest.Always("create-eviction", pod, apierrors.NewTooManyRequests("no", 0))
 		if result, err := q.Reconcile(w.Context(), keyOf(pod)); err != nil || result != loop.Again() {
@@ -244,7 +244,7 @@ func TestForceDelete(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer error
 		err    bool
-	}{"NC250 gone": {looptest.NotFound(), false}, "another UID": {looptest.Conflict(), true}} {
+	}{"C250 gone": {looptest.NotFound(), false}, "another UID": {looptest.Conflict(), true}} {
 		t.Run(name, func(t *testing.T) {
 			w, q, pod := evictionWorld(t, deadlineIn(-time.Hour))
 			w.Fail = looptest.Always("delete", pod, c.answer)
@@ -291,8 +291,7 @@ func TestEvictionQueueWakesItsWorkers(t *testing.T) {
 	}
 }
 
-func TestEvictionQueueIsSafe(t *testing.T) {
-	// NC237
+func TestEvictionQueueIsSafe_C237(t *testing.T) {
 	w := looptest.New(t)
 	w.Add(w.LaunchedClaim("a", v1.ConditionTypeRegistered), w.RegisteredNode("a"))
 	var pods []*corev1.Pod

@@ -60,7 +60,7 @@ func (d *dying) condition(name string) string {
 func (d *dying) gone() bool { _, there := looptest.Get(d.World, d.node); return !there }
 
 func TestTermination(t *testing.T) {
-	t.Run("NC200 NC204 NC206-NC210 NC214 from the deletion to the end", func(t *testing.T) {
+	t.Run("C200 C204 C206 C207 C208 C209 C210 C214 C229 from the deletion to the end", func(t *testing.T) {
 		d := newDying(t, func(d *dying) {
 			d.node.Spec.Taints = []corev1.Taint{{Key: v1.DisruptedTaintKey, Effect: corev1.TaintEffectNoExecute}, {Key: "kept", Effect: corev1.TaintEffectNoSchedule}}
 		})
@@ -80,14 +80,14 @@ func TestTermination(t *testing.T) {
 			t.Error("the claim was not deleted")
 		}
 		if want := []string{"Warning FailedDraining a: Failed to drain node, 1 pods are waiting to be evicted"}; !slices.Equal(d.Events(), want) {
-			t.Errorf("NC229 events %q", d.Events())
+			t.Errorf("events %q", d.Events())
 		}
 		if got := d.condition("Drained"); got != "Unknown/Draining/Draining" {
 			t.Errorf("Drained %q", got)
 		}
 		d.evictAll()
 		if result := d.pass(); result.RequeueAfter != time.Second || d.condition("Drained") != "Unknown/Draining/Draining" {
-			t.Errorf("NC208 before five seconds: %+v, Drained %q", result, d.condition("Drained"))
+			t.Errorf("before five seconds: %+v, Drained %q", result, d.condition("Drained"))
 		}
 		d.Time.Step(5 * time.Second)
 		if result := d.pass(); result.RequeueAfter != 5*time.Second || d.condition("Drained") != "True/Drained/" || d.condition("VolumesDetached") != "True/VolumesDetached/" || d.condition("InstanceTerminating") != "True/InstanceTerminating/" {
@@ -113,7 +113,7 @@ func TestTermination(t *testing.T) {
 			}
 		}
 	})
-	t.Run("NC201 NC225 a Node without claim is drained and released", func(t *testing.T) {
+	t.Run("C201 C225 a Node without claim is drained and released", func(t *testing.T) {
 		d := newDying(t, func(d *dying) { d.claim = nil })
 		d.Add(d.Pod("p", "a"))
 		d.pass()
@@ -126,7 +126,7 @@ func TestTermination(t *testing.T) {
 			t.Errorf("gone: %v", d.gone())
 		}
 	})
-	t.Run("NC202 duplicate claims count as none", func(t *testing.T) {
+	t.Run("C202 duplicate claims count as none", func(t *testing.T) {
 		d := newDying(t, func(d *dying) {
 			other := d.LaunchedClaim("b")
 			other.Status.ProviderID = d.claim.Status.ProviderID
@@ -137,7 +137,7 @@ func TestTermination(t *testing.T) {
 			t.Errorf("gone: %v", d.gone())
 		}
 	})
-	t.Run("NC203 unmanaged Nodes keep their finalizer", func(t *testing.T) {
+	t.Run("C203 unmanaged Nodes keep their finalizer", func(t *testing.T) {
 		d := newDying(t, func(d *dying) { delete(d.node.Labels, looptest.ClassLabel) })
 		d.pass()
 		if node := looptest.Must(d.World, d.node); len(node.Finalizers) != 1 || len(node.Spec.Taints) != 0 {
@@ -153,7 +153,7 @@ func TestTermination(t *testing.T) {
 			t.Error("it was tainted")
 		}
 	})
-	t.Run("NC213 other finalizers stay, and nothing is counted twice", func(t *testing.T) {
+	t.Run("C213 other finalizers stay, and nothing is counted twice", func(t *testing.T) {
 		d := newDying(t, func(d *dying) {
 			d.claim = nil
 			d.node.Finalizers = append(d.node.Finalizers, "example.com/other")
@@ -170,7 +170,7 @@ func TestTermination(t *testing.T) {
 			t.Errorf("counted %v times", n)
 		}
 	})
-	t.Run("NC205 many at once", func(t *testing.T) {
+	t.Run("C205 many at once", func(t *testing.T) {
 		w := looptest.New(t)
 		queue := NewEvictionQueue(w.Tools)
 		term := New(w.Tools, queue)
@@ -216,7 +216,7 @@ func (d *dying) settle() {
 
 func TestTerminationInstance(t *testing.T) {
 	notReady := func(d *dying) { d.node.Status.Conditions[0].Status = corev1.ConditionUnknown }
-	t.Run("NC211 not ready and no instance: released at once", func(t *testing.T) {
+	t.Run("C211 not ready and no instance: released at once", func(t *testing.T) {
 		d := newDying(t, notReady)
 		d.Add(d.Pod("p", "a"))
 		d.Provider.Finish("test://a")
@@ -226,7 +226,7 @@ func TestTerminationInstance(t *testing.T) {
 			t.Error("still there")
 		}
 	})
-	t.Run("NC212 ready and no instance: drained", func(t *testing.T) {
+	t.Run("C212 ready and no instance: drained", func(t *testing.T) {
 		d := newDying(t, nil)
 		d.Add(d.Pod("p", "a"))
 		d.Provider.Finish("test://a")
@@ -288,7 +288,7 @@ func TestTerminationDeadline(t *testing.T) {
 			d.claim.Annotations = map[string]string{v1.NodeClaimTerminationTimestampAnnotationKey: value}
 		}
 	}
-	t.Run("NC242 the deadline reaches the queue and the users", func(t *testing.T) {
+	t.Run("C242 the deadline reaches the queue and the users", func(t *testing.T) {
 		at := time.Now().Add(time.Second).UTC().Format(time.RFC3339)
 		d := newDying(t, annotate(at))
 		pod := d.Pod("p", "a")
@@ -306,7 +306,7 @@ func TestTerminationDeadline(t *testing.T) {
 		}
 	})
 	for name, grace := range map[string]*metav1.Duration{"with a grace period": {Duration: time.Hour}, "without": nil} {
-		t.Run("NC215 a malformed deadline does not wedge the Node, "+name, func(t *testing.T) {
+		t.Run("C215 a malformed deadline does not wedge the Node, "+name, func(t *testing.T) {
 			d := newDying(t, func(d *dying) {
 				annotate("tomorrow")(d)
 				d.claim.Spec.TerminationGracePeriod = grace
@@ -355,23 +355,23 @@ func TestTerminationVolumes(t *testing.T) {
 		want     string
 		events   int
 	}{
-		"NC257 no attachments": {want: "True/VolumesDetached/"},
-		"NC254 an attachment": {
+		"C257 no attachments": {want: "True/VolumesDetached/"},
+		"C254 an attachment": {
 			setUp: func(d *dying) { d.Add(attachment("x", "v")) }, events: 1,
 			want: "Unknown/AwaitingVolumeDetachment/AwaitingVolumeDetachment",
 		},
 		"an attachment without volume": {setUp: func(d *dying) { d.Add(attachment("x", "")) }, want: "True/VolumesDetached/"},
-		"NC255 an attachment of a pod that stays": {
+		"C255 an attachment of a pod that stays": {
 			setUp: func(d *dying) { d.Add(attachment("x", "v"), volumeClaim("data", "v"), staying(d, byClaim)) }, want: "True/VolumesDetached/",
 		},
-		"NC258 an ephemeral volume of a pod that stays": {
+		"C258 an ephemeral volume of a pod that stays": {
 			setUp: func(d *dying) { d.Add(attachment("x", "v"), volumeClaim("stays-scratch", "v"), staying(d, ephemeral)) }, want: "True/VolumesDetached/",
 		},
 		"a pod that stays names a claim that is gone": {
 			setUp: func(d *dying) { d.Add(attachment("x", "v"), staying(d, byClaim)) }, events: 1,
 			want: "Unknown/AwaitingVolumeDetachment/AwaitingVolumeDetachment",
 		},
-		"NC256 after the deadline": {
+		"C256 after the deadline": {
 			setUp: func(d *dying) { d.Add(attachment("x", "v")) }, deadline: -time.Minute,
 			want: "False/TerminationGracePeriodElapsed/TerminationGracePeriodElapsed",
 		},
