@@ -18,7 +18,8 @@ const holdLimit = leaseDuration - retryPeriod
 // for renewDeadline to renew a lease that another replica took over meanwhile. Work that was in hand would be done twice: every pending
 // pod gets a second node.
 //
-// Approach: remember when the lease was last renewed, and refuse writes once that is too long ago. A renewal lets them through again.
+// Approach: remember when the lease was last renewed, and refuse writes once that is too long ago, to the API server and
+// to the cloud alike. A renewal lets them through again.
 // Before the first renewal nothing is refused: a process that holds no lease does not act.
 type fence struct {
 	mu      sync.Mutex
@@ -52,14 +53,25 @@ func (w leaseWatch) WrappedRoundTripper() http.RoundTripper { return w.inner }
 // guard refuses the writes among the requests for inner while the lease cannot be trusted.
 func (f *fence) guard(inner http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		if age := f.age(time.Now()); writes(r) && age > holdLimit {
+		if !writes(r) {
+			return inner.RoundTrip(r)
+		}
+		if err := f.refuse(time.Now()); err != nil {
 			if r.Body != nil {
 				_ = r.Body.Close() // which a transport owes its caller
 			}
-			return nil, fmt.Errorf("not writing: the lease was last renewed %s ago, another replica may have taken over", age.Round(time.Second))
+			return nil, err
 		}
 		return inner.RoundTrip(r)
 	})
+}
+
+// refuse says why nothing may be changed now; nil while the lease can be trusted.
+func (f *fence) refuse(now time.Time) error {
+	if age := f.age(now); age > holdLimit {
+		return fmt.Errorf("not writing: the lease was last renewed %s ago, another replica may have taken over", age.Round(time.Second))
+	}
+	return nil
 }
 
 // age is how long ago the lease was renewed; zero before the first time. Of the wall clock and the monotonic one, which stands still while a

@@ -108,7 +108,7 @@ func Run(ctx context.Context, o options.Options, p Process) error {
 	if err != nil {
 		return err
 	}
-	a := assembly{options: o, process: p, manager: m, registry: registry, stop: stop, ready: ready}
+	a := assembly{options: o, process: p, manager: m, registry: registry, held: held, stop: stop, ready: ready}
 	return a.run(ctx, wait)
 }
 
@@ -127,6 +127,7 @@ type assembly struct {
 	process  Process
 	manager  manager.Manager
 	registry prometheus.Registerer
+	held     *fence
 	stop     *drain
 	ready    *readiness
 }
@@ -165,7 +166,7 @@ func (a assembly) run(ctx context.Context, wait waiter) error {
 func (a assembly) register(place cloud.Cloud, events record.EventBroadcaster) error {
 	metrics := observe.NewMetrics(a.registry, slices.Sorted(maps.Keys(place.Labels.WellKnown)))
 	metrics.SetBuild(a.process.Build)
-	place.Provider = observe.Instrument(a.stop.provider(place.Provider), place.Name, metrics)
+	place.Provider = observe.Instrument(a.stop.provider(a.held.provider(place.Provider)), place.Name, metrics)
 	controllers, err := Controllers(Parts{
 		Manager: a.manager, Client: loop.NewFresh(a.manager.GetClient(), clock.RealClock{}), Clock: clock.RealClock{}, Cloud: place,
 		Recorder: newRecorder(events, a.manager), Metrics: metrics, Log: a.process.Log, Options: a.options,
