@@ -6,8 +6,9 @@
 // equally cheap ones are derived from the claim's UID, and labels and resources are recorded on the claim at launch. A
 // crash between any two steps therefore loses nothing and doubles nothing: the joiner creates whatever Node is missing.
 //
-// The instance ends when its Node is deleted. A Node that is being deleted counts as ended at once, because Karpenter's
-// own finalizer is what keeps it, and that finalizer waits for the instance.
+// The instance ends when its Node is deleted. Asked to end one whose Node is being deleted already, the provider says that it
+// is gone, because Karpenter's own finalizer is what keeps the Node, and that finalizer waits for the instance. Until then it is
+// there to be drained, ready or not.
 //
 // Source: disruption specification, kwok provider; API specification, kwok provider.
 package kwok

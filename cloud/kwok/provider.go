@@ -108,9 +108,10 @@ func (p *provider) Delete(ctx context.Context, claim *v1.NodeClaim) error {
 	return nil
 }
 
-// Get is the claim of the Node that the provider id names.
+// Get is the claim of the Node that the provider id names. A Node that is being deleted is still there, with its deletion
+// timestamp: the pods on it have yet to be drained, which nobody would do for an instance that is gone.
 func (p *provider) Get(ctx context.Context, providerID string) (*v1.NodeClaim, error) {
-	node, err := p.node(ctx, providerID)
+	node, err := p.named(ctx, providerID)
 	if err != nil {
 		return nil, err
 	}
@@ -143,8 +144,17 @@ func (p *provider) IsDrifted(context.Context, *v1.NodeClaim) (cloud.DriftReason,
 	return "", nil
 }
 
-// node is the live Node of an instance, or NodeClaimNotFoundError.
+// node is the Node of an instance that nobody is deleting, or NodeClaimNotFoundError.
 func (p *provider) node(ctx context.Context, providerID string) (*corev1.Node, error) {
+	node, err := p.named(ctx, providerID)
+	if err == nil && !node.DeletionTimestamp.IsZero() {
+		return nil, notFound(providerID)
+	}
+	return node, err
+}
+
+// named is the Node of an instance, or NodeClaimNotFoundError.
+func (p *provider) named(ctx context.Context, providerID string) (*corev1.Node, error) {
 	name, ours := nodeNameOf(providerID)
 	if !ours {
 		return nil, notFound(providerID)
@@ -156,7 +166,7 @@ func (p *provider) node(ctx context.Context, providerID string) (*corev1.Node, e
 		return nil, notFound(providerID)
 	case err != nil:
 		return nil, fmt.Errorf("getting node %q: %w", name, err)
-	case !node.DeletionTimestamp.IsZero() || node.Spec.ProviderID != providerID:
+	case node.Spec.ProviderID != providerID:
 		return nil, notFound(providerID)
 	}
 	return node, nil

@@ -211,8 +211,9 @@ func TestDeleteBeginsWithTheNodeAndLeavesTheClaim(t *testing.T) {
 	}
 }
 
-// Node termination holds the Node by its finalizer and waits for the provider: the provider must not wait for the Node.
-func TestDeletingNodeIsAnInstanceThatIsGone(t *testing.T) {
+// Node termination holds the Node by its finalizer and waits for the provider: the provider must not wait for the Node when it is
+// asked to end the instance. Until then the instance is there, or nobody would drain a node that is not ready.
+func TestANodeThatIsBeingDeletedCanBeDrainedAndEnded(t *testing.T) {
 	w := newWorld(t, Options{})
 	claim := w.running()
 	node := w.theNode()
@@ -223,8 +224,8 @@ func TestDeletingNodeIsAnInstanceThatIsGone(t *testing.T) {
 	if err := w.cloud.Provider.Delete(t.Context(), claim); !cloud.IsNodeClaimNotFound(err) {
 		t.Errorf("Delete: %v", err)
 	}
-	if _, err := w.cloud.Provider.Get(t.Context(), claim.Status.ProviderID); !cloud.IsNodeClaimNotFound(err) {
-		t.Errorf("Get: %v", err)
+	if got, err := w.cloud.Provider.Get(t.Context(), claim.Status.ProviderID); err != nil || got.DeletionTimestamp.IsZero() {
+		t.Errorf("Get: %+v, %v, want one that is ending", got, err)
 	}
 	listed, err := w.cloud.Provider.List(t.Context())
 	if err != nil {

@@ -197,10 +197,10 @@ func TestReplicas(t *testing.T) {
 	c, environment, kubeconfig := startServer(t)
 	args := []string{
 		"controller", "--kubeconfig=" + kubeconfig, "--metrics-port=0", "--health-probe-port=0", "--leader-election-namespace=default",
-		"--feature-gates=NodeRepair=true", "--enable-profiling",
+		"--karpenter-service=karpenter", "--enable-profiling",
 	}
 	first := launch(t, "karpenter", args...)
-	first.says(`"level":"WARN".*NodeRepair=true is not served by this build yet`, 10*time.Second)
+	first.says(`"level":"WARN".*--karpenter-service has no effect`, 10*time.Second)
 	first.says(`not installed, waiting for them.*NodePool.v1.karpenter.sh`, 20*time.Second)
 	if _, body := first.get("health probes", "/readyz"); !strings.Contains(body, "[-]crd: ") {
 		t.Errorf("ready without definitions: %s", body)

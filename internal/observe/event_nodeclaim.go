@@ -38,7 +38,7 @@ func NodeShapeIssue(name corev1.ResourceName, expected, found resource.Quantity)
 // NodeRepairBlocked says that too many nodes are unhealthy to replace any. With a pool the share is that of the pool, without one that
 // of the cluster. Each of Node, NodeClaim and, if any, NodePool gets the event; in the reference all copies land on the Node.
 func NodeRepairBlocked(node *corev1.Node, claim *v1.NodeClaim, pool *v1.NodePool) []Event {
-	message := "more than 20% nodes are unhealthy in the cluster"
+	message := "more then 20% nodes are unhealthy in the cluster" // spelled as in the reference: alerts look for it
 	if pool != nil {
 		message = "more than 20% nodes are unhealthy in the nodepool"
 	}

@@ -100,7 +100,7 @@ func TestMessageEdges(t *testing.T) {
 		{"long error", InsufficientCapacity(claim, errors.New(strings.Repeat("ü", 200))).Message, "NodeClaim c event: " + strings.Repeat("ü", 150)},
 		{"odd cut", InsufficientCapacity(claim, errors.New("x"+strings.Repeat("ü", 200))).Message, "NodeClaim c event: x" + strings.Repeat("ü", 149)},
 		{"no cause", DisruptionBlocked(node, nil, "")[0].Message, ""},
-		{"whole cluster unhealthy", NodeRepairBlocked(node, claim, nil)[0].Message, "more than 20% nodes are unhealthy in the cluster"},
+		{"whole cluster unhealthy", NodeRepairBlocked(node, claim, nil)[0].Message, "more then 20% nodes are unhealthy in the cluster"},
 		{"no grace period", Disrupted(pod, time.Unix(0, 0).UTC(), time.Second, nil).Message[:67], "Deleting the pod to accommodate the terminationTime 1970-01-01 00:0"},
 	} {
 		if tc.got != tc.want {

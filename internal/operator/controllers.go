@@ -61,6 +61,7 @@ func Controllers(p Parts) ([]Controller, error) {
 		p.Cloud, tools.Cloud = corrected, corrected
 		gated = append(gated, judge)
 	}
+	gated = append(gated, repairers(tools, p.Options.FeatureGates)...)
 	translator := ingest.New(p.Cloud.Labels)
 	store := cluster.NewStore(p.Cloud, translator)
 	store.SpreadByDefault(p.Options.Scheduling.Config.DefaultConstraints())

@@ -290,6 +290,7 @@ func TestUnservedOnlyWhenChanged(t *testing.T) {
 	everything := Default()
 	everything.FeatureGates = FeatureGates{NodeRepair: true, SpotToSpotConsolidation: true, NodeOverlay: true, StaticCapacity: true, CapacityBuffer: true}
 	everything.Scheduling.MinValuesPolicy = MinValuesBestEffort
+	everything.KarpenterService = "karpenter"
 	everything.Scheduling.IgnoreDRARequests = false
 	got := everything.Unserved()
 	if len(got) != len(unservedRules()) {

@@ -20,7 +20,7 @@ type unservedRule struct {
 // unservedRules lists what is parsed but not served yet. Whoever serves a feature deletes its row.
 func unservedRules() []unservedRule {
 	return []unservedRule{
-		{"--feature-gates=NodeRepair=true", "unhealthy nodes are not replaced", func(o Options) bool { return o.FeatureGates.NodeRepair }},
+		{"--karpenter-service", "it named the service of a webhook that there is no more", func(o Options) bool { return o.KarpenterService != "" }},
 		{"--feature-gates=SpotToSpotConsolidation=true", "spot nodes are not replaced by cheaper spot nodes", func(o Options) bool { return o.FeatureGates.SpotToSpotConsolidation }},
 	}
 }
@@ -38,5 +38,5 @@ func (o Options) Unserved() []Unserved {
 
 // String is one sentence for a log line.
 func (u Unserved) String() string {
-	return fmt.Sprintf("%s is not served by this build yet: %s", u.Setting, u.Consequence)
+	return fmt.Sprintf("%s has no effect: %s", u.Setting, u.Consequence)
 }

@@ -2,8 +2,6 @@ package nodeclaim
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -11,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/pair"
@@ -52,7 +49,7 @@ func (e *Expiration) Reconcile(ctx context.Context, request reconcile.Request) (
 	if left := claim.CreationTimestamp.Add(*claim.Spec.ExpireAfter.Duration).Sub(e.Clock.Now()); left > 0 {
 		return loop.After(left), nil
 	}
-	pods, err := podsToMove(ctx, e.Client, claim)
+	pods, err := pair.PodsToMove(ctx, e.Client, claim)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -61,30 +58,7 @@ func (e *Expiration) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	e.writes.Deleted(claim)
 	loop.Log(ctx).Info("deleted expired nodeclaim", "expire-after", claim.Spec.ExpireAfter.Duration.String())
-	countDisrupted(e.Metrics, claim, "expired")
-	countDisruptedPods(e.Metrics, claim, "expired", pods)
+	e.Metrics.CountDisrupted(claim, "expired")
+	e.Metrics.CountDisruptedPods(claim, "expired", pods)
 	return reconcile.Result{}, nil
-}
-
-// podsToMove counts the pods that will have to be placed again when the claim goes. A claim without exactly one Node has
-// none that could be counted.
-func podsToMove(ctx context.Context, r client.Reader, claim *v1.NodeClaim) (int, error) {
-	node, err := pair.NodeOf(ctx, r, claim)
-	if errors.Is(err, pair.None) || errors.Is(err, pair.Several) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	pods, err := pair.PodsOn(ctx, r, node.Name)
-	if err != nil {
-		return 0, fmt.Errorf("counting pods of nodeclaim %q: %w", claim.Name, err)
-	}
-	count := 0
-	for i := range pods {
-		if podrules.Reschedulable(&pods[i]) {
-			count++
-		}
-	}
-	return count, nil
 }

@@ -111,7 +111,7 @@ func (g *Garbage) collect(ctx context.Context, claim *v1.NodeClaim) error {
 	case nodeReady(node):
 		return nil
 	}
-	pods, err := podsToMove(ctx, g.Client, claim)
+	pods, err := pair.PodsToMove(ctx, g.Client, claim)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (g *Garbage) collect(ctx context.Context, claim *v1.NodeClaim) error {
 		return nil
 	}
 	loop.Log(ctx).Info("garbage collecting nodeclaim without instance", "NodeClaim", claim.Name, "provider-id", claim.Status.ProviderID)
-	countDisrupted(g.Metrics, claim, "garbage_collected")
-	countDisruptedPods(g.Metrics, claim, "garbage_collected", pods)
+	g.Metrics.CountDisrupted(claim, "garbage_collected")
+	g.Metrics.CountDisruptedPods(claim, "garbage_collected", pods)
 	return nil
 }

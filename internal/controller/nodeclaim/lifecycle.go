@@ -170,7 +170,7 @@ func (l *Lifecycle) end(ctx context.Context, claim *v1.NodeClaim, reason string)
 		return outcome{ended: true}
 	}
 	l.writes.Deleted(claim)
-	countDisrupted(l.Metrics, claim, reason)
+	l.Metrics.CountDisrupted(claim, reason)
 	return outcome{ended: true}
 }
 

@@ -1,0 +1,35 @@
+package pair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// PodsToMove counts the pods that will have to be placed again when the claim goes. A claim without exactly one Node has
+// none that could be counted.
+func PodsToMove(ctx context.Context, r client.Reader, claim *v1.NodeClaim) (int, error) {
+	node, err := NodeOf(ctx, r, claim)
+	if errors.Is(err, None) || errors.Is(err, Several) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	pods, err := PodsOn(ctx, r, node.Name)
+	if err != nil {
+		return 0, fmt.Errorf("counting pods of nodeclaim %q: %w", claim.Name, err)
+	}
+	count := 0
+	for i := range pods {
+		if podrules.Reschedulable(&pods[i]) {
+			count++
+		}
+	}
+	return count, nil
+}

@@ -1,0 +1,169 @@
+// Package repair replaces Nodes that stay unhealthy. The cloud says which conditions count and for how long they are put up
+// with; a Node past that is taken down by force, because nobody can be expected to answer on it. When many Nodes are unhealthy
+// at once nothing is done: the fault is then more likely the network's, or ours.
+//
+// Source: disruption specification, node repair.
+package repair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+const (
+	controllerName = "node.health"
+	// reason is the label value of everything that is counted here.
+	reason = "unhealthy"
+	// blockedRetry is how long a Node waits that may not be repaired because of the others.
+	blockedRetry = 5 * time.Minute
+	// deletionShows is how long a claim is not deleted again; the watch shows a deletion much sooner.
+	deletionShows = time.Minute
+)
+
+// Repair is the controller node.health.
+type Repair struct {
+	loop.Tools
+	deleted *loop.Memo[types.UID, struct{}]
+}
+
+// New builds the controller. It is of use only with repair policies.
+func New(tools loop.Tools) *Repair {
+	return &Repair{Tools: tools, deleted: loop.NewMemo[types.UID, struct{}](deletionShows)}
+}
+
+// Register adds the controller to the manager.
+func (r *Repair) Register(m manager.Manager) error {
+	return builder.ControllerManagedBy(m).
+		Named(controllerName).
+		For(&corev1.Node{}, builder.WithPredicates(loop.OnlyManaged(r.Cloud), healthChanged(r.Cloud))).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: options.Scale(r.CPUMillis, 10, 1000),
+			RateLimiter:             loop.Limiter[reconcile.Request](100*time.Millisecond, time.Minute, 10, 100),
+		}).
+		Complete(r)
+}
+
+// Reconcile looks at one Node: it waits for exactly as long as its conditions are put up with, and then ends its claim.
+func (r *Repair) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	node := &corev1.Node{}
+	if err := r.Client.Get(ctx, request.NamespacedName, node); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !loop.Managed(r.Cloud, node) {
+		return reconcile.Result{}, nil
+	}
+	found, sick := diagnose(node, r.Cloud.RepairPolicies)
+	if !sick {
+		return reconcile.Result{}, nil
+	}
+	claim, err := pair.ClaimOf(ctx, r.Client, node)
+	if errors.Is(err, pair.None) || errors.Is(err, pair.Several) {
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if !loop.Managed(r.Cloud, claim) {
+		return reconcile.Result{}, nil
+	}
+	if left := found.due.Sub(r.Clock.Now()); left > 0 {
+		return loop.After(left), nil
+	}
+	blocked, err := r.blocked(ctx, node, claim)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if blocked {
+		return loop.After(blockedRetry), nil
+	}
+	return loop.Settle(r.end(ctx, claim, found))
+}
+
+// blocked reports whether too many Nodes around this one are unhealthy, and tells users so: those of its pool, or of the
+// whole cluster when its claim has none.
+func (r *Repair) blocked(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim) (bool, error) {
+	name, inPool := claim.Labels[v1.NodePoolLabelKey]
+	var around []client.ListOption
+	if inPool {
+		around = append(around, client.MatchingLabels{v1.NodePoolLabelKey: name})
+	}
+	var nodes corev1.NodeList
+	if err := r.Client.List(ctx, &nodes, append(around, client.UnsafeDisableDeepCopy)...); err != nil {
+		return false, fmt.Errorf("listing the nodes around node %q: %w", node.Name, err)
+	}
+	if !tooMany(nodes.Items, r.Cloud.RepairPolicies) {
+		return false, nil
+	}
+	if !inPool {
+		r.Recorder.Publish(observe.NodeRepairBlocked(node, claim, nil)...)
+		return true, nil
+	}
+	pool := &v1.NodePool{}
+	err := r.Client.Get(ctx, client.ObjectKey{Name: name}, pool)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading nodepool %q: %w", name, err)
+	}
+	if err == nil { // a pool that is gone has nobody to be told
+		r.Recorder.Publish(observe.NodeRepairBlocked(node, claim, pool)...)
+	}
+	return true, nil
+}
+
+// end lets the deadline of the claim be over, so that its pods go without being asked, and deletes it.
+func (r *Repair) end(ctx context.Context, claim *v1.NodeClaim, found ailment) error {
+	if err := r.expireDeadline(ctx, claim); err != nil {
+		return err
+	}
+	if _, already := r.deleted.Get(claim.UID, r.Clock.Now()); already || claim.DeletionTimestamp != nil {
+		return nil
+	}
+	pods, err := pair.PodsToMove(ctx, r.Client, claim)
+	if err != nil {
+		return err
+	}
+	if err := r.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); err != nil {
+		return fmt.Errorf("deleting nodeclaim %q: %w", claim.Name, err)
+	}
+	r.deleted.Put(claim.UID, struct{}{}, r.Clock.Now())
+	loop.Log(ctx).Info("deleting unhealthy node", "NodeClaim", claim.Name, "provider-id", claim.Status.ProviderID, "condition", string(found.condition))
+	r.Metrics.CountDisrupted(claim, reason)
+	r.Metrics.CountDisruptedPods(claim, reason, pods)
+	r.Metrics.NodeClaims.UnhealthyDisrupted.WithLabelValues(observe.SnakeCase(string(found.condition)),
+		claim.Labels[v1.NodePoolLabelKey], claim.Labels[v1.CapacityTypeLabelKey], claim.Status.ImageID).Inc()
+	return nil
+}
+
+// expireDeadline sets the termination deadline of the claim to now, unless it has passed already. One that is still to come,
+// or that nobody can read, would have the drain wait for pods that do not answer.
+func (r *Repair) expireDeadline(ctx context.Context, claim *v1.NodeClaim) error {
+	now := r.Clock.Now()
+	deadline, err := time.Parse(time.RFC3339, claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey])
+	if err == nil && !deadline.After(now) {
+		return nil
+	}
+	stored := claim.DeepCopy()
+	if claim.Annotations == nil {
+		claim.Annotations = map[string]string{}
+	}
+	claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey] = now.Format(time.RFC3339)
+	if err := r.Client.Patch(ctx, claim, client.MergeFrom(stored)); err != nil {
+		return fmt.Errorf("ending the termination deadline of nodeclaim %q: %w", claim.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,337 @@
+package repair
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+)
+
+// ward is a claim with its Node, in a cloud that puts up with a Node that is not ready for ten minutes, and with one whose
+// disk is broken for two.
+type ward struct {
+	*looptest.World
+	claim *v1.NodeClaim
+	node  *corev1.Node
+	r     *Repair
+}
+
+const broken corev1.NodeConditionType = "DiskBroken"
+
+func newWard(t *testing.T, changes ...func(*ward)) *ward {
+	t.Helper()
+	w := looptest.New(t, looptest.Pool())
+	w.Cloud.RepairPolicies = []cloud.RepairPolicy{
+		{ConditionType: corev1.NodeReady, ConditionStatus: corev1.ConditionFalse, TolerationDuration: 10 * time.Minute},
+		{ConditionType: corev1.NodeReady, ConditionStatus: corev1.ConditionUnknown, TolerationDuration: 10 * time.Minute},
+		{ConditionType: broken, ConditionStatus: corev1.ConditionTrue, TolerationDuration: 2 * time.Minute},
+	}
+	d := &ward{World: w, claim: w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized), node: w.RegisteredNode("a")}
+	d.claim.Status.ImageID = "image-1"
+	for _, change := range changes {
+		change(d)
+	}
+	w.Add(d.claim, d.node)
+	d.r = New(w.Tools)
+	return d
+}
+
+// says is what a condition has been saying since so long ago.
+func says(name corev1.NodeConditionType, status corev1.ConditionStatus, since time.Duration) func(*ward) {
+	return func(d *ward) {
+		d.node.Status.Conditions = condition(d.World, d.node.Status.Conditions, name, status, since)
+	}
+}
+
+func condition(w *looptest.World, have []corev1.NodeCondition, name corev1.NodeConditionType, status corev1.ConditionStatus, since time.Duration) []corev1.NodeCondition {
+	have = slices.DeleteFunc(slices.Clone(have), func(c corev1.NodeCondition) bool { return c.Type == name })
+	return append(have, corev1.NodeCondition{Type: name, Status: status, LastTransitionTime: metav1.NewTime(w.Time.Now().Add(-since))})
+}
+
+func notReady(since time.Duration) func(*ward) {
+	return says(corev1.NodeReady, corev1.ConditionFalse, since)
+}
+
+func (d *ward) pass() reconcile.Result { d.Helper(); return d.Run(d.r, d.node) }
+
+// claimNow is the claim as the API server has it; nil when it has none.
+func (d *ward) claimNow() *v1.NodeClaim {
+	d.Helper()
+	got, there := looptest.Get(d.World, d.claim)
+	if !there {
+		return nil
+	}
+	return got
+}
+
+func (d *ward) deleted() bool { c := d.claimNow(); return c == nil || c.DeletionTimestamp != nil }
+
+func (d *ward) deadline() string {
+	return d.claimNow().Annotations[v1.NodeClaimTerminationTimestampAnnotationKey]
+}
+
+func TestWhoIsRepaired(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  []func(*ward)
+		deleted bool
+		after   time.Duration
+	}{
+		"a healthy node":                                 {},
+		"C500 not ready for ten minutes":                 {change: []func(*ward){notReady(10 * time.Minute)}, deleted: true},
+		"C500 unknown for ten minutes":                   {change: []func(*ward){says(corev1.NodeReady, corev1.ConditionUnknown, 10*time.Minute)}, deleted: true},
+		"C502 a second too early":                        {change: []func(*ward){notReady(10*time.Minute - time.Second)}, after: time.Second},
+		"C501 a condition nobody asks about":             {change: []func(*ward){says("KernelPanic", corev1.ConditionTrue, time.Hour)}},
+		"C501 a status that is not objected to":          {change: []func(*ward){says(broken, corev1.ConditionUnknown, time.Hour)}},
+		"C503 the one that is due first, not the older":  {change: []func(*ward){notReady(3 * time.Minute), says(broken, corev1.ConditionTrue, time.Minute)}, after: time.Minute},
+		"C503 one is due, the other is not":              {change: []func(*ward){notReady(3 * time.Minute), says(broken, corev1.ConditionTrue, 2*time.Minute)}, deleted: true},
+		"C506 do-not-disrupt on the node does not count": {change: []func(*ward){notReady(time.Hour), protected}, deleted: true},
+		"C506 a pool that allows nothing does not count": {change: []func(*ward){notReady(time.Hour), blockedPool}, deleted: true},
+		"a node without the label of our class":          {change: []func(*ward){notReady(time.Hour), func(d *ward) { delete(d.node.Labels, looptest.ClassLabel) }}},
+		"a claim of another installation": {change: []func(*ward){notReady(time.Hour), func(d *ward) {
+			d.claim.Spec.NodeClassRef = looptest.Unmanaged()
+		}}},
+		"a node without a claim": {change: []func(*ward){notReady(time.Hour), func(d *ward) { d.node.Spec.ProviderID = "test://other" }}},
+		"a node with two claims": {change: []func(*ward){notReady(time.Hour), func(d *ward) {
+			second := d.LaunchedClaim("b")
+			second.Status.ProviderID = d.claim.Status.ProviderID
+			d.Add(second)
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newWard(t, c.change...)
+			if result := d.pass(); result != loop.After(c.after) {
+				t.Errorf("result %+v, want to look again after %v", result, c.after)
+			}
+			if got := d.deleted(); got != c.deleted {
+				t.Errorf("deleted: %v, want %v", got, c.deleted)
+			}
+			if got := d.deadline() != ""; got != c.deleted {
+				t.Errorf("the deadline is %q", d.deadline())
+			}
+			if len(d.Events()) != 0 {
+				t.Errorf("events %q", d.Events())
+			}
+		})
+	}
+}
+
+func protected(d *ward) {
+	d.node.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "true"}
+	d.claim.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "true"}
+}
+
+func blockedPool(d *ward) {
+	looptest.Change(d.World, looptest.Pool(), func(p *v1.NodePool) { p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "0"}} })
+}
+
+func TestWhatIsCounted_C510(t *testing.T) {
+	d := newWard(t, notReady(time.Hour), func(d *ward) {
+		d.claim.Spec.TerminationGracePeriod = &metav1.Duration{Duration: time.Hour}
+		daemon := d.Pod("daemon", "a")
+		daemon.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "d"}}
+		d.Add(d.Pod("x", "a"), d.Pod("y", "a"), daemon)
+	})
+	thaw := d.Freeze(d.claim)
+	d.pass()
+	d.pass() // from a cache that lags
+	thaw()
+	d.pass()
+	labels := []string{"reason=unhealthy", "nodepool=pool", "capacity_type=spot", "consolidation_policy=", "termination_mode=eventual"}
+	for metric, want := range map[string]float64{"karpenter_nodeclaims_disrupted_total": 1, "karpenter_pods_disruption_initiated_total": 2} {
+		if got := d.Count(metric, labels...); got != want {
+			t.Errorf("%s is %v, want %v", metric, got, want)
+		}
+	}
+	if got := d.Count("karpenter_nodeclaims_unhealthy_disrupted_total", "condition=ready", "nodepool=pool", "capacity_type=spot", "image_id=image-1"); got != 1 {
+		t.Errorf("counted as unhealthy %v times", got)
+	}
+}
+
+func TestDeadline(t *testing.T) {
+	const past = "2020-01-01T00:00:00Z"
+	for name, c := range map[string]struct{ have, want string }{
+		"C504 none yet":         {"", "now"},
+		"C504 one to come":      {"2999-01-01T00:00:00Z", "now"},
+		"C504 one nobody reads": {"tomorrow", "now"},
+		"C505 one that is past": {past, past},
+	} {
+		for _, going := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, deleted before: %v", name, going), func(t *testing.T) {
+				d := newWard(t, notReady(time.Hour))
+				if c.have != "" {
+					looptest.Change(d.World, d.claim, func(n *v1.NodeClaim) {
+						n.Annotations = map[string]string{v1.NodeClaimTerminationTimestampAnnotationKey: c.have}
+					})
+				}
+				if going {
+					d.Delete(d.claim)
+				}
+				d.pass()
+				want := c.want
+				if want == "now" {
+					want = d.Time.Now().Format(time.RFC3339)
+				}
+				if got := d.deadline(); got != want || !d.deleted() {
+					t.Errorf("deadline %q, want %q; deleted: %v", got, want, d.deleted())
+				}
+				if got := d.Count("karpenter_nodeclaims_disrupted_total"); got != map[bool]float64{false: 1}[going] {
+					t.Errorf("counted %v times", got)
+				}
+			})
+		}
+	}
+}
+
+// among puts the Node of the ward among so many others, of which some are unhealthy since a moment ago.
+func among(others, unhealthy int, change func(*corev1.Node)) func(*ward) {
+	return func(d *ward) {
+		for i := range others {
+			node := d.RegisteredNode(fmt.Sprint("other-", i))
+			if change != nil {
+				change(node)
+			}
+			if i < unhealthy {
+				node.Status.Conditions = condition(d.World, node.Status.Conditions, corev1.NodeReady, corev1.ConditionUnknown, time.Second)
+			}
+			d.Add(node)
+		}
+	}
+}
+
+func TestTooManyStopRepair(t *testing.T) {
+	elsewhere := func(n *corev1.Node) { n.Labels[v1.NodePoolLabelKey] = "other" }
+	foreign := func(n *corev1.Node) { n.Labels = nil }
+	alone := func(d *ward) { delete(d.claim.Labels, v1.NodePoolLabelKey); delete(d.node.Labels, v1.NodePoolLabelKey) }
+	const inPool, inCluster = "more than 20% nodes are unhealthy in the nodepool", "more then 20% nodes are unhealthy in the cluster"
+	told := func(message string, names ...string) (out []string) {
+		for _, name := range names {
+			out = append(out, "Warning NodeRepairBlocked "+name+": "+message)
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		change  []func(*ward)
+		blocked bool
+		events  []string
+	}{
+		"C509 the only one":             {},
+		"C509 one of three":             {change: []func(*ward){among(2, 0, nil)}},
+		"C509 one of five":              {change: []func(*ward){among(4, 0, nil)}},
+		"C507 two of five":              {change: []func(*ward){among(4, 1, nil)}, blocked: true, events: told(inPool, "a", "a", "pool")},
+		"two of six":                    {change: []func(*ward){among(5, 1, nil)}},
+		"two of ten":                    {change: []func(*ward){among(9, 1, nil)}},
+		"C507 three of ten":             {change: []func(*ward){among(9, 2, nil)}, blocked: true, events: told(inPool, "a", "a", "pool")},
+		"three of eleven":               {change: []func(*ward){among(10, 2, nil)}},
+		"those of other pools":          {change: []func(*ward){among(9, 9, elsewhere)}},
+		"C508 without a pool":           {change: []func(*ward){alone, among(4, 1, foreign)}, blocked: true, events: told(inCluster, "a", "a")},
+		"C508 few without a pool":       {change: []func(*ward){alone, among(9, 1, foreign)}},
+		"the pool is gone: nobody told": {change: []func(*ward){among(4, 1, nil), func(d *ward) { d.Delete(looptest.Pool()) }}, blocked: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newWard(t, append(c.change, notReady(time.Hour))...)
+			result := d.pass()
+			if d.deleted() == c.blocked || (result == loop.After(5*time.Minute)) != c.blocked {
+				t.Errorf("deleted: %v, result %+v; want it blocked: %v", d.deleted(), result, c.blocked)
+			}
+			if !slices.Equal(d.Events(), c.events) {
+				t.Errorf("events %q, want %q", d.Events(), c.events)
+			}
+			if got := d.deadline() != ""; got == c.blocked {
+				t.Errorf("the deadline is %q", d.deadline())
+			}
+		})
+	}
+}
+
+func TestFaults(t *testing.T) {
+	onFire := errors.New("the server is on fire")
+	for name, c := range map[string]struct {
+		op  string
+		obj runtime.Object
+		err error
+	}{
+		"the nodes around cannot be listed": {"list", &corev1.NodeList{}, onFire},
+		"the deadline cannot be written":    {"patch", &v1.NodeClaim{}, onFire},
+		"the deletion fails":                {"delete", &v1.NodeClaim{}, onFire},
+		"the pods cannot be counted":        {"list", &corev1.PodList{}, onFire},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newWard(t, notReady(time.Hour))
+			d.Fail = looptest.Always(c.op, c.obj, c.err)
+			if _, err := d.Try(d.r, d.node); !errors.Is(err, c.err) {
+				t.Errorf("error %v", err)
+			}
+			d.Fail = nil
+			if d.deleted() || d.Count("karpenter_nodeclaims_disrupted_total") != 0 {
+				t.Error("it was deleted, or counted")
+			}
+			d.pass()
+			if !d.deleted() || d.Count("karpenter_nodeclaims_disrupted_total") != 1 {
+				t.Error("it was not deleted and counted once afterwards")
+			}
+		})
+	}
+	t.Run("a claim that vanishes meanwhile", func(t *testing.T) {
+		d := newWard(t, notReady(time.Hour))
+		d.Fail = looptest.Always("patch", d.claim, looptest.NotFound())
+		if result := d.pass(); result != (reconcile.Result{}) {
+			t.Errorf("result %+v", result)
+		}
+	})
+	t.Run("a node that is gone", func(t *testing.T) {
+		d := newWard(t)
+		d.Delete(looptest.Change(d.World, d.node, func(n *corev1.Node) { n.Finalizers = nil }))
+		if result := d.pass(); result != (reconcile.Result{}) {
+			t.Errorf("result %+v", result)
+		}
+	})
+}
+
+func TestWhatWakesIt(t *testing.T) {
+	w := looptest.New(t)
+	base := w.RegisteredNode("a")
+	for name, c := range map[string]struct {
+		was, is func(*corev1.Node)
+		want    bool
+	}{
+		"reported again": {is: func(n *corev1.Node) { n.Status.Conditions[0].LastHeartbeatTime = metav1.Now() }},
+		"labels":         {is: func(n *corev1.Node) { n.Labels["a"] = "b" }},
+		"another status": {is: func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse }, want: true},
+		"another time":   {is: func(n *corev1.Node) { n.Status.Conditions[0].LastTransitionTime = metav1.NewTime(time.Unix(9, 0)) }, want: true},
+		"another condition": {is: func(n *corev1.Node) {
+			n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: broken})
+		}, want: true},
+		"it became managed": {was: func(n *corev1.Node) { delete(n.Labels, looptest.ClassLabel) }, want: true},
+	} {
+		was, is := base.DeepCopy(), base.DeepCopy()
+		if c.was != nil {
+			c.was(was)
+		}
+		if c.is != nil {
+			c.is(is)
+		}
+		if got := healthChanged(w.Cloud).Update(event.UpdateEvent{ObjectOld: was, ObjectNew: is}); got != c.want {
+			t.Errorf("%s: woken: %v", name, got)
+		}
+	}
+	if !healthChanged(w.Cloud).Create(event.CreateEvent{Object: base}) {
+		t.Error("a new node does not wake it")
+	}
+}
+
+func TestRegister(t *testing.T) {
+	d := newWard(t)
+	d.Register(t, d.r)
+}

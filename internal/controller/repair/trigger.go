@@ -1,0 +1,32 @@
+package repair
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/karpenter-anew/karpenter/cloud"
+)
+
+// healthChanged lets through what may change a verdict: a new Node, one that has become managed, and other conditions or
+// other states of them. That a condition was reported again is none of it.
+func healthChanged(c cloud.Cloud) predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			was, isNode := e.ObjectOld.(*corev1.Node)
+			is, alsoNode := e.ObjectNew.(*corev1.Node)
+			if !isNode || !alsoNode {
+				return false
+			}
+			return !c.ManagesNode(was) || !slices.EqualFunc(was.Status.Conditions, is.Status.Conditions, sameState)
+		},
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+}
+
+// sameState reports whether a condition says what it said before, since the same time.
+func sameState(a, b corev1.NodeCondition) bool {
+	return a.Type == b.Type && a.Status == b.Status && a.LastTransitionTime.Equal(&b.LastTransitionTime)
+}

@@ -1,0 +1,22 @@
+package observe
+
+import v1 "github.com/karpenter-anew/karpenter/api/v1"
+
+// CountDisrupted counts a claim that Karpenter itself has asked to go, outside of voluntary disruption.
+func (m *Metrics) CountDisrupted(claim *v1.NodeClaim, reason string) {
+	m.NodeClaims.Disrupted.WithLabelValues(disruptionLabels(claim, reason)...).Inc()
+}
+
+// CountDisruptedPods counts the pods that have to be placed again because their claim goes.
+func (m *Metrics) CountDisruptedPods(claim *v1.NodeClaim, reason string, pods int) {
+	m.Pods.DisruptionInitiated.WithLabelValues(disruptionLabels(claim, reason)...).Add(float64(pods))
+}
+
+// disruptionLabels are reason, nodepool, capacity_type, consolidation_policy (empty: this is no consolidation) and
+// termination_mode.
+func disruptionLabels(claim *v1.NodeClaim, reason string) []string {
+	return []string{
+		reason, claim.Labels[v1.NodePoolLabelKey], claim.Labels[v1.CapacityTypeLabelKey], "",
+		TerminationMode(claim.Spec.TerminationGracePeriod),
+	}
+}
