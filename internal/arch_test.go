@@ -93,11 +93,12 @@ internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, inter
 internal/controller/autoscaler < CONTROLLERBASE, internal/prediction
 internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/cost
 internal/controller/static < CONTROLLERBASE, CORE, internal/cluster, internal/ingest
+internal/controller/metering < CONTROLLERBASE, internal/waiting
 internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/buffer
 CONTROLLERS = internal/controller/...
 
 # floor 6: wiring
-internal/operator < API, cloud, internal/observe, internal/options, internal/ingest, internal/overlay, internal/prediction, internal/cluster, CONTROLLERS
+internal/operator < API, cloud, internal/observe, internal/options, internal/ingest, internal/overlay, internal/prediction, internal/waiting, internal/cluster, CONTROLLERS
 
 # floor 7: the binary, the only importer of adapters
 cmd/karpenter < API, cloud, cloud/kwok, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report

@@ -3,6 +3,4 @@
 // Nothing here is global: Metrics, Recorder and loggers are made once and handed to those who need them. Names of metrics, labels,
 // event reasons and log fields are the reference's, so that existing dashboards, alerts and queries keep working. The tables of all
 // metrics and events under docs/reference are generated from this package.
-//
-// The condition metrics and events of the status engine (operator_*) are not part of this package yet.
 package observe

@@ -86,10 +86,20 @@ func TestEventsPage(t *testing.T) {
 		message := strings.NewReplacer("<", "&lt;", ">", "&gt;", "|", "\\|").Replace(e.Message)
 		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s | %s |\n", e.Reason, e.Type, kindOf(e), message, strings.ReplaceAll(strings.Join(e.Dedupe, ", "), "<command>", "command"), windowOf(e))
 	}
+	changed := ConditionChanged(&v1.NodeClaim{}, metav1.ConditionUnknown, metav1.Condition{Type: "Launched", Status: metav1.ConditionTrue, Reason: "Launched"})
+	fmt.Fprintf(&page, "\nNodeClaims, NodePools, Nodes and, while their gate is on, CapacityBuffers also tell how they fare, each time anew. The reason\n")
+	fmt.Fprintf(&page, "of a change is the type of the condition. `--disable-cluster-state-observability` turns these off.\n\n| Reason | Type | Example of a message |\n|---|---|---|\n")
+	for _, e := range []Event{changed, Finalized(&v1.NodeClaim{}, v1.TerminationFinalizer)} {
+		fmt.Fprintf(&page, "| `%s` | %s | %s |\n", e.Reason, e.Type, strings.ReplaceAll(e.Message, ">", "&gt;"))
+		if len(e.Dedupe) > 0 || e.Type != corev1.EventTypeNormal {
+			t.Errorf("%s is no plain event: %+v", e.Reason, e)
+		}
+	}
 	compareFile(t, "../../docs/reference/events.md", page.String())
 }
 
 func TestMessageEdges(t *testing.T) {
+	down := metav1.Condition{Type: "Launched", Status: metav1.ConditionUnknown, Reason: "LaunchFailed", Message: "no quota"}
 	pod, node, claim := podNamed("a"), &corev1.Node{}, &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
 	for _, tc := range []struct{ name, got, want string }{
 		{"nominated for a claim", Nominated(pod, "c", "").Message, "Pod should schedule on: nodeclaim/c"},
@@ -101,6 +111,10 @@ func TestMessageEdges(t *testing.T) {
 		{"odd cut", InsufficientCapacity(claim, errors.New("x"+strings.Repeat("ü", 200))).Message, "NodeClaim c event: x" + strings.Repeat("ü", 149)},
 		{"no cause", DisruptionBlocked(node, nil, "")[0].Message, ""},
 		{"whole cluster unhealthy", NodeRepairBlocked(node, claim, nil)[0].Message, "more then 20% nodes are unhealthy in the cluster"},
+		{"a condition", ConditionChanged(claim, "True", metav1.Condition{Type: "Ready", Status: "False", Reason: "X"}).Message, "Status condition transitioned, Type: Ready, Status: True -> False, Reason: X"},
+		{"a condition with a message", ConditionChanged(claim, "True", down).Message, "Status condition transitioned, Type: Launched, Status: True -> Unknown, Reason: LaunchFailed, Message: no quota"},
+		{"a condition's reason", ConditionChanged(claim, "True", down).Reason, "Launched"},
+		{"a finalizer", Finalized(claim, "karpenter.sh/termination").Message, "Finalized karpenter.sh/termination"},
 		{"no grace period", Disrupted(pod, time.Unix(0, 0).UTC(), time.Second, nil).Message[:67], "Deleting the pod to accommodate the terminationTime 1970-01-01 00:0"},
 	} {
 		if tc.got != tc.want {

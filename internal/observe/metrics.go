@@ -25,6 +25,8 @@ type Metrics struct {
 	Cluster ClusterMetrics
 	// CloudProvider describes calls to the cloud.
 	CloudProvider CloudProviderMetrics
+	// Status describes the conditions of objects.
+	Status StatusesMetrics
 
 	buildInfo   *prometheus.GaugeVec
 	definitions []Definition
@@ -45,8 +47,9 @@ type Definition struct {
 }
 
 // NewMetrics defines all metrics and registers them. wellKnown are the label keys whose values become labels of the node gauges, so
-// build it after the cloud provider has named its labels. It panics when reg has one of the names already.
-func NewMetrics(reg prometheus.Registerer, wellKnown []string) *Metrics {
+// build it after the cloud provider has named its labels; classes are the labels by which objects name their NodeClass. It panics when
+// reg has one of the names already.
+func NewMetrics(reg prometheus.Registerer, wellKnown []string, classes ...string) *Metrics {
 	b := &metricBuilder{reg: reg}
 	labels := newNodeLabels(wellKnown)
 	m := &Metrics{
@@ -58,6 +61,7 @@ func NewMetrics(reg prometheus.Registerer, wellKnown []string) *Metrics {
 		Scheduler:     newSchedulerMetrics(b),
 		Cluster:       newClusterMetrics(b),
 		CloudProvider: newCloudProviderMetrics(b),
+		Status:        newStatusesMetrics(b, classes),
 		buildInfo:     b.gauges("karpenter_build_info", "Always 1; the labels name the running build.", "version", "goversion", "goarch", "commit"),
 	}
 	m.definitions = b.sorted()

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// NodeMetrics counts and describes Nodes. The gauges carry NodeLabels; their series must be removed with the node.
+// NodeMetrics counts and describes Nodes. The gauges carry NodeLabels.
 type NodeMetrics struct {
 	// Created has labels nodepool, zone; counted at registration.
 	Created *prometheus.CounterVec
@@ -25,9 +25,9 @@ type NodeMetrics struct {
 	// Labels maps a node to the labels of the gauges below.
 	Labels NodeLabels
 	// Allocatable and the gauges after it have NodeLabels and resource_type.
-	Allocatable, TotalPodRequests, TotalPodLimits, TotalDaemonRequests, TotalDaemonLimits, SystemOverhead *prometheus.GaugeVec
+	Allocatable, TotalPodRequests, TotalPodLimits, TotalDaemonRequests, TotalDaemonLimits, SystemOverhead *Live
 	// CurrentLifetime has NodeLabels only.
-	CurrentLifetime *prometheus.GaugeVec
+	CurrentLifetime *Live
 }
 
 func newNodeMetrics(b *metricBuilder, labels NodeLabels) NodeMetrics {
@@ -41,19 +41,19 @@ func newNodeMetrics(b *metricBuilder, labels NodeLabels) NodeMetrics {
 		LifetimeDuration: b.histograms("karpenter_nodes_lifetime_duration_seconds",
 			"Age of a node at its termination.", lifetimeBuckets(), "nodepool"),
 		Labels: labels,
-		Allocatable: b.gauges("karpenter_nodes_allocatable",
+		Allocatable: b.live("karpenter_nodes_allocatable",
 			"Allocatable resources of a node.", perResource...),
-		TotalPodRequests: b.gauges("karpenter_nodes_total_pod_requests",
+		TotalPodRequests: b.live("karpenter_nodes_total_pod_requests",
 			"Requests of all pods bound to a node, with those of DaemonSets.", perResource...),
-		TotalPodLimits: b.gauges("karpenter_nodes_total_pod_limits",
+		TotalPodLimits: b.live("karpenter_nodes_total_pod_limits",
 			"Limits of all pods bound to a node, with those of DaemonSets.", perResource...),
-		TotalDaemonRequests: b.gauges("karpenter_nodes_total_daemon_requests",
+		TotalDaemonRequests: b.live("karpenter_nodes_total_daemon_requests",
 			"Requests of the DaemonSet pods bound to a node.", perResource...),
-		TotalDaemonLimits: b.gauges("karpenter_nodes_total_daemon_limits",
+		TotalDaemonLimits: b.live("karpenter_nodes_total_daemon_limits",
 			"Limits of the DaemonSet pods bound to a node.", perResource...),
-		SystemOverhead: b.gauges("karpenter_nodes_system_overhead",
+		SystemOverhead: b.live("karpenter_nodes_system_overhead",
 			"Capacity minus allocatable of a node.", perResource...),
-		CurrentLifetime: b.gauges("karpenter_nodes_current_lifetime_seconds",
+		CurrentLifetime: b.live("karpenter_nodes_current_lifetime_seconds",
 			"Age of a node.", labels.Names()...),
 	}
 }

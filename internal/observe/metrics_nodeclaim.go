@@ -38,9 +38,9 @@ func newNodeClaimMetrics(b *metricBuilder) NodeClaimMetrics {
 // NodePoolMetrics describes limits, usage, cost and budgets of NodePools. The gauges must be removed with the pool.
 type NodePoolMetrics struct {
 	// Limit has labels resource_type, nodepool.
-	Limit *prometheus.GaugeVec
+	Limit *Live
 	// Usage has labels resource_type, nodepool.
-	Usage *prometheus.GaugeVec
+	Usage *Live
 	// Cost has label nodepool; dollars per hour.
 	Cost *prometheus.GaugeVec
 	// CostTrackerErrors has label nodepool.
@@ -53,9 +53,9 @@ type NodePoolMetrics struct {
 
 func newNodePoolMetrics(b *metricBuilder) NodePoolMetrics {
 	return NodePoolMetrics{
-		Limit: b.gauges("karpenter_nodepools_limit",
+		Limit: b.live("karpenter_nodepools_limit",
 			"Limit of the NodePool by resource; cpu in cores, others in base units.", "resource_type", "nodepool"),
-		Usage: b.gauges("karpenter_nodepools_usage",
+		Usage: b.live("karpenter_nodepools_usage",
 			"Capacity of the NodePool's nodes by resource; cpu in cores, others in base units.", "resource_type", "nodepool"),
 		Cost: b.gauges("karpenter_nodepools_cost_total",
 			"Sum of the hourly prices of the NodePool's NodeClaims.", "nodepool"),

@@ -2,29 +2,29 @@ package observe
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// PodMetrics describes how long pods wait and what disturbs them. Gauges must be removed with the pod.
+// PodMetrics describes how long pods wait and what disturbs them.
 type PodMetrics struct {
 	// State is 1 for each pod, with labels name, namespace, owner, node, scheduled, nodepool, zone, arch, capacity_type, instance_type,
 	// phase, ready, managed.
-	State *prometheus.GaugeVec
+	State *Live
 	// StartupDuration runs from creation to Ready, for pods first seen pending.
 	StartupDuration prometheus.Summary
 	// UnstartedTime has labels name, namespace.
-	UnstartedTime *prometheus.GaugeVec
+	UnstartedTime *Live
 	// BoundDuration runs from creation to bound.
 	BoundDuration prometheus.Histogram
 	// UnboundTime has labels name, namespace.
-	UnboundTime *prometheus.GaugeVec
+	UnboundTime *Live
 	// ProvisioningBoundDuration runs from the first verdict "schedulable" to bound.
 	ProvisioningBoundDuration prometheus.Histogram
 	// ProvisioningUnboundTime has labels name, namespace.
-	ProvisioningUnboundTime *prometheus.GaugeVec
+	ProvisioningUnboundTime *Live
 	// ProvisioningStartupDuration runs from the first verdict "schedulable" to Ready.
 	ProvisioningStartupDuration prometheus.Histogram
 	// ProvisioningUnstartedTime has labels name, namespace.
-	ProvisioningUnstartedTime *prometheus.GaugeVec
+	ProvisioningUnstartedTime *Live
 	// ProvisioningSchedulingUndecidedTime has labels name, namespace.
-	ProvisioningSchedulingUndecidedTime *prometheus.GaugeVec
+	ProvisioningSchedulingUndecidedTime *Live
 	// SchedulingDecisionDuration runs from first sight to the first verdict.
 	SchedulingDecisionDuration prometheus.Histogram
 	// EvictionRequests has label code, the HTTP status of the answer.
@@ -37,25 +37,25 @@ type PodMetrics struct {
 
 func newPodMetrics(b *metricBuilder) PodMetrics {
 	return PodMetrics{
-		State: b.gauges("karpenter_pods_state", "Always 1; the labels describe a pod.",
+		State: b.live("karpenter_pods_state", "Always 1; the labels describe a pod.",
 			"name", "namespace", "owner", "node", "scheduled", "nodepool", "zone", "arch", "capacity_type", "instance_type", "phase", "ready", "managed"),
 		StartupDuration: b.summary("karpenter_pods_startup_duration_seconds",
 			"Time from the creation of a pod until it was ready."),
-		UnstartedTime: b.gauges("karpenter_pods_unstarted_time_seconds",
+		UnstartedTime: b.live("karpenter_pods_unstarted_time_seconds",
 			"Age of a pod that has not started.", "name", "namespace"),
 		BoundDuration: b.histogram("karpenter_pods_bound_duration_seconds",
 			"Time from the creation of a pod until it was bound.", durationBuckets()),
-		UnboundTime: b.gauges("karpenter_pods_unbound_time_seconds",
+		UnboundTime: b.live("karpenter_pods_unbound_time_seconds",
 			"Age of a pod that is not bound.", "name", "namespace"),
 		ProvisioningBoundDuration: b.histogram("karpenter_pods_provisioning_bound_duration_seconds",
 			"Time from the first verdict that a pod can be scheduled until it was bound (alpha).", durationBuckets()),
-		ProvisioningUnboundTime: b.gauges("karpenter_pods_provisioning_unbound_time_seconds",
+		ProvisioningUnboundTime: b.live("karpenter_pods_provisioning_unbound_time_seconds",
 			"Time since the first verdict that a pod can be scheduled, while it is not bound (alpha).", "name", "namespace"),
 		ProvisioningStartupDuration: b.histogram("karpenter_pods_provisioning_startup_duration_seconds",
 			"Time from the first verdict that a pod can be scheduled until it was ready (alpha).", durationBuckets()),
-		ProvisioningUnstartedTime: b.gauges("karpenter_pods_provisioning_unstarted_time_seconds",
+		ProvisioningUnstartedTime: b.live("karpenter_pods_provisioning_unstarted_time_seconds",
 			"Time since the first verdict that a pod can be scheduled, while it has not started (alpha).", "name", "namespace"),
-		ProvisioningSchedulingUndecidedTime: b.gauges("karpenter_pods_provisioning_scheduling_undecided_time_seconds",
+		ProvisioningSchedulingUndecidedTime: b.live("karpenter_pods_provisioning_scheduling_undecided_time_seconds",
 			"Time since a pod was seen, while there is no verdict about it (alpha).", "name", "namespace"),
 		SchedulingDecisionDuration: b.histogram("karpenter_pods_scheduling_decision_duration_seconds",
 			"Time from first sight of a pod until the first verdict about it.", durationBuckets()),

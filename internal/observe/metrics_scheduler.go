@@ -44,7 +44,7 @@ type ClusterMetrics struct {
 	// UnsyncedTime is how long it has not been, in seconds; 0 when it is.
 	UnsyncedTime prometheus.Gauge
 	// Utilization has label resource_type; percent of allocatable that is requested over all nodes.
-	Utilization *prometheus.GaugeVec
+	Utilization *Live
 }
 
 func newClusterMetrics(b *metricBuilder) ClusterMetrics {
@@ -52,7 +52,7 @@ func newClusterMetrics(b *metricBuilder) ClusterMetrics {
 		NodeCount:    b.gauge("karpenter_cluster_state_node_count", "Nodes that are tracked."),
 		Synced:       b.gauge("karpenter_cluster_state_synced", "1 when the picture of the cluster is complete, else 0."),
 		UnsyncedTime: b.gauge("karpenter_cluster_state_unsynced_time_seconds", "How long the picture of the cluster has been incomplete."),
-		Utilization:  b.gauges("karpenter_cluster_utilization_percent", "Requested share of allocatable over all nodes.", "resource_type"),
+		Utilization:  b.live("karpenter_cluster_utilization_percent", "Requested share of allocatable over all nodes.", "resource_type"),
 	}
 }
 

@@ -20,12 +20,17 @@ var compatibleNames = map[string]string{
 	"karpenter_cluster_state_node_count":                       `non-histogram and non-summary metrics should not have "_count" suffix`,
 	"karpenter_scheduler_ignored_pods_count":                   `non-histogram and non-summary metrics should not have "_count" suffix`,
 	"karpenter_scheduler_unschedulable_pods_count":             `non-histogram and non-summary metrics should not have "_count" suffix`,
+	"operator_nodeclaim_status_condition_count":                `non-histogram and non-summary metrics should not have "_count" suffix`,
+	"operator_nodepool_status_condition_count":                 `non-histogram and non-summary metrics should not have "_count" suffix`,
+	"operator_node_status_condition_count":                     `non-histogram and non-summary metrics should not have "_count" suffix`,
+	"operator_capacitybuffer_status_condition_count":           `non-histogram and non-summary metrics should not have "_count" suffix`,
+	"operator_status_condition_count":                          `non-histogram and non-summary metrics should not have "_count" suffix`,
 	"karpenter_scheduler_pending_pods_by_effective_zone_count": `non-histogram and non-summary metrics should not have "_count" suffix`,
 }
 
 func allDefinitions() []Definition {
 	reg := prometheus.NewRegistry()
-	return append(NewAPIClientMetrics(reg).Definitions(), NewMetrics(reg, nil).Definitions()...)
+	return append(NewAPIClientMetrics(reg).Definitions(), NewMetrics(reg, nil, "karpenter.kwok.sh/kwoknodeclass").Definitions()...)
 }
 
 func TestMetricsMatchTheSpecification(t *testing.T) {
@@ -49,7 +54,7 @@ func TestMetricsMatchTheSpecification(t *testing.T) {
 // TestDefinitionsAreWhatIsRegistered fills one series of every metric and reads back what a scrape would see.
 func TestDefinitionsAreWhatIsRegistered(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	m, client := NewMetrics(reg, nil), NewAPIClientMetrics(reg)
+	m, client := NewMetrics(reg, nil, "karpenter.kwok.sh/kwoknodeclass"), NewAPIClientMetrics(reg)
 	fillEverySeries(m, client)
 	families, err := reg.Gather()
 	if err != nil {
@@ -86,15 +91,26 @@ func fillEverySeries(m *Metrics, client *APIClientMetrics) {
 		m.Disruption.ConsolidationMoves, m.CloudProvider.Errors, client.Requests,
 	}
 	gauges := []*prometheus.GaugeVec{
-		m.NodePools.Limit, m.NodePools.Usage, m.NodePools.Cost, m.NodePools.AllowedDisruptions, m.NodePools.NodesConsumingBudgets, m.Nodes.Allocatable,
-		m.Nodes.TotalPodRequests, m.Nodes.TotalPodLimits, m.Nodes.TotalDaemonRequests, m.Nodes.TotalDaemonLimits, m.Nodes.SystemOverhead,
-		m.Nodes.CurrentLifetime, m.Cluster.Utilization, m.Pods.State, m.Pods.UnstartedTime, m.Pods.UnboundTime, m.Pods.ProvisioningUnboundTime,
-		m.Pods.ProvisioningUnstartedTime, m.Pods.ProvisioningSchedulingUndecidedTime, m.Disruption.EligibleNodes, m.Scheduler.QueueDepth,
-		m.Scheduler.UnfinishedWork, m.Scheduler.UnschedulablePods, m.Scheduler.PendingPodsByEffectiveZone,
+		m.NodePools.Cost, m.NodePools.AllowedDisruptions, m.NodePools.NodesConsumingBudgets, m.Disruption.EligibleNodes,
+		m.Scheduler.QueueDepth, m.Scheduler.UnfinishedWork, m.Scheduler.UnschedulablePods, m.Scheduler.PendingPodsByEffectiveZone,
+	}
+	lives := []*Live{
+		m.NodePools.Limit, m.NodePools.Usage, m.Nodes.Allocatable, m.Nodes.TotalPodRequests, m.Nodes.TotalPodLimits,
+		m.Nodes.TotalDaemonRequests, m.Nodes.TotalDaemonLimits, m.Nodes.SystemOverhead, m.Nodes.CurrentLifetime, m.Cluster.Utilization,
+		m.Pods.State, m.Pods.UnstartedTime, m.Pods.UnboundTime, m.Pods.ProvisioningUnboundTime, m.Pods.ProvisioningUnstartedTime,
+		m.Pods.ProvisioningSchedulingUndecidedTime,
 	}
 	histograms := []*prometheus.HistogramVec{
 		m.NodeClaims.InstanceTerminationDuration, m.NodeClaims.TerminationDuration, m.Nodes.LifetimeDuration, m.Disruption.EvaluationDuration,
 		m.Disruption.ConsolidationScore, m.Scheduler.Duration, m.CloudProvider.Duration, client.Duration,
+	}
+	for _, s := range []StatusMetrics{m.Status.NodeClaims, m.Status.NodePools, m.Status.Nodes, m.Status.CapacityBuffers, m.Status.Deprecated} {
+		lives = append(lives, s.Count, s.CurrentStatus, s.TerminationCurrent)
+		histograms = append(histograms, s.Transition, s.TerminationDuration)
+		counters = append(counters, s.Transitions)
+	}
+	for _, l := range lives {
+		l.From(func(add Series) { add(1, blanks(l)...) })
 	}
 	for _, c := range counters {
 		c.WithLabelValues(blanks(c)...).Inc()
@@ -115,6 +131,9 @@ func blanks(c prometheus.Collector) []string {
 	text := (<-descs).String()
 	_, labels, _ := strings.Cut(text, "variableLabels: {")
 	labels, _, _ = strings.Cut(labels, "}")
+	if labels == "" {
+		return nil
+	}
 	return make([]string, len(strings.Split(labels, ",")))
 }
 
@@ -125,7 +144,10 @@ func TestMetricsPage(t *testing.T) {
 	page.WriteString("`rest_client_*`), the Go runtime and the process. Metrics with the label `node_name` also carry one label for each\n")
 	page.WriteString("well-known node label, named by the part after the slash in lower case with underscores: `nodepool`, `capacity_type`,\n")
 	page.WriteString("`zone`, `region`, `instance_type`, `arch`, `os`, `windows_build` and those of the cloud provider. Summaries have the\n")
-	page.WriteString("quantiles 0, 0.5, 0.9, 0.99 and 1.\n\n| Metric | Type | Labels | Meaning | Buckets |\n|---|---|---|---|---|\n")
+	page.WriteString("quantiles 0, 0.5, 0.9, 0.99 and 1. Metrics of NodeClaims and Nodes that begin with `operator_` carry one label for each kind\n")
+	page.WriteString("of NodeClass that the cloud provider knows; `karpenter_kwok_sh_kwoknodeclass` stands for them here.\n")
+	page.WriteString("`--disable-cluster-state-observability` leaves out `operator_*`, `karpenter_pods_state` and what is told of the time pods wait,\n")
+	page.WriteString("and the gauges of nodes and of the limit and usage of NodePools.\n\n| Metric | Type | Labels | Meaning | Buckets |\n|---|---|---|---|---|\n")
 	for _, d := range allDefinitions() {
 		labels, buckets := "–", "–"
 		if len(d.Labels) > 0 {
@@ -167,6 +189,19 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
+func TestBuildInfo_C556(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	NewMetrics(reg, nil).SetBuild(Build{Version: "v1.2.3", GoVersion: "go1.26", GoArch: "arm64", Commit: "abcdef0-dirty"})
+	const want = `
+		# HELP karpenter_build_info Always 1; the labels name the running build.
+		# TYPE karpenter_build_info gauge
+		karpenter_build_info{commit="abcdef0-dirty",goarch="arm64",goversion="go1.26",version="v1.2.3"} 1
+	`
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "karpenter_build_info"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestConsolidationTimeoutsStartAtZero(t *testing.T) {
 	m := NewMetrics(prometheus.NewRegistry(), nil)
 	if got := testutil.CollectAndCount(m.Disruption.ConsolidationTimeouts); got != 2 {
@@ -188,8 +223,11 @@ func TestNodeLabelsFollowTheWellKnownKeys(t *testing.T) {
 	if diff := cmp.Diff([]string{"b", "z", "", "general", "", "n", "Running", "true"}, m.Nodes.Labels.Values(node, true)); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}
-	m.Nodes.CurrentLifetime.WithLabelValues(m.Nodes.Labels.Values(node, false)...).Set(1)
-	m.Nodes.Allocatable.WithLabelValues(append(m.Nodes.Labels.Values(node, false), "cpu")...).Set(1)
+	m.Nodes.CurrentLifetime.From(func(add Series) { add(1, m.Nodes.Labels.Values(node, false)...) })
+	m.Nodes.Allocatable.From(func(add Series) { add(1, append(m.Nodes.Labels.Values(node, false), "cpu")...) })
+	if n := testutil.CollectAndCount(m.Nodes.CurrentLifetime) + testutil.CollectAndCount(m.Nodes.Allocatable); n != 2 {
+		t.Errorf("%d series, want one of each", n)
+	}
 }
 
 func TestGaugeStoreRemovesWhatIsNotRepeated(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/prediction"
+	"github.com/karpenter-anew/karpenter/internal/waiting"
 )
 
 // Controller is something that runs: a reconcile loop, a watch, a periodic task.
@@ -61,7 +62,9 @@ func Controllers(p Parts) ([]Controller, error) {
 		p.Cloud, tools.Cloud = corrected, corrected
 		gated = append(gated, judge)
 	}
+	waits := &waiting.Book{}
 	gated = append(gated, repairers(tools, p.Options.FeatureGates)...)
+	gated = append(gated, meters(tools, p.Options, waits)...)
 	translator := ingest.New(p.Cloud.Labels)
 	store := cluster.NewStore(p.Cloud, translator)
 	store.SpreadByDefault(p.Options.Scheduling.Config.DefaultConstraints())
@@ -78,7 +81,7 @@ func Controllers(p Parts) ([]Controller, error) {
 	}
 	planners := newProvisioner(p, tools, provisioning.Deps{
 		Client: p.Client, Clock: p.Clock, Cloud: p.Cloud, Store: store, Feed: feed, Translator: translator,
-		Recorder: p.Recorder, Metrics: p.Metrics, Log: p.Log, Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates,
+		Recorder: p.Recorder, Metrics: p.Metrics, Log: p.Log, Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Waits: waits,
 	})
 	evictions := termination.NewEvictionQueue(tools)
 	return append(append(gated, planners...), []Controller{

@@ -164,7 +164,7 @@ func (a assembly) run(ctx context.Context, wait waiter) error {
 
 // register adds everything that runs to the manager.
 func (a assembly) register(place cloud.Cloud, events record.EventBroadcaster) error {
-	metrics := observe.NewMetrics(a.registry, slices.Sorted(maps.Keys(place.Labels.WellKnown)))
+	metrics := observe.NewMetrics(a.registry, slices.Sorted(maps.Keys(place.Labels.WellKnown)), classLabels(place)...)
 	metrics.SetBuild(a.process.Build)
 	place.Provider = observe.Instrument(a.stop.provider(a.held.provider(place.Provider)), place.Name, metrics)
 	controllers, err := Controllers(Parts{
@@ -189,6 +189,15 @@ func (a assembly) register(place cloud.Cloud, events record.EventBroadcaster) er
 		a.process.Log.Info("this replica acts now")
 		return nil
 	}))
+}
+
+// classLabels are the labels by which objects name their NodeClass, in the order of the cloud.
+func classLabels(place cloud.Cloud) []string {
+	var out []string
+	for _, class := range place.NodeClasses {
+		out = append(out, class.LabelKey())
+	}
+	return out
 }
 
 // logStart says what starts, and which settings are not served yet.

@@ -68,3 +68,22 @@ func carries(series *dto.Metric, labels []string) bool {
 	}
 	return true
 }
+
+// Sum is what the samples of a histogram or summary add up to, over all its series.
+func (w *World) Sum(metric string) float64 {
+	w.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		w.Fatal(err)
+	}
+	sum := 0.0
+	for _, family := range families {
+		if family.GetName() != metric {
+			continue
+		}
+		for _, series := range family.GetMetric() {
+			sum += series.GetHistogram().GetSampleSum() + series.GetSummary().GetSampleSum()
+		}
+	}
+	return sum
+}

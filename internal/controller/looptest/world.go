@@ -6,6 +6,8 @@ package looptest
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -77,7 +79,7 @@ func New(t testing.TB, objects ...client.Object) *World {
 		Client:    b.Build(),
 		Clock:     w.Time,
 		Cloud:     cloud.Cloud{Name: "test", Provider: w.Provider, NodeClasses: []cloud.NodeClass{class}, Labels: v1.CoreLabelRules()},
-		Metrics:   observe.NewMetrics(w.registry, nil),
+		Metrics:   observe.NewMetrics(w.registry, slices.Sorted(maps.Keys(v1.CoreLabelRules().WellKnown)), ClassLabel),
 		CPUMillis: 1000,
 	}
 	w.Recorder = observe.NewRecorder(sink{w}, w.Time)

@@ -163,3 +163,39 @@ func TestCost_L397_C539_C540(t *testing.T) {
 		running.Wait()
 	})
 }
+
+// TestCostIsSafe_C541: machines and prices change while the cost is being worked out; in the end it is that of the last ones.
+func TestCostIsSafe_C541(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := looptest.New(t, looptest.Pool())
+		w.Clock = clock.RealClock{}
+		market := &shop{}
+		market.sells(nil, priced("small", 1))
+		w.Cloud.Provider = market
+		machines := &bought{}
+		loop := nodepool.NewCost(w.Tools, machines, slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = loop.Start(ctx) })
+		for i := range 20 {
+			running.Go(func() {
+				for range 50 {
+					machines.set(map[string][]string{"pool": make([]string, i)})
+					market.sells(nil, priced("small", float64(i)))
+					_ = costs(w)
+					time.Sleep(time.Duration(i+1) * time.Second)
+				}
+			})
+		}
+		time.Sleep(time.Hour)
+		machines.set(map[string][]string{"pool": {"small", "small"}})
+		market.sells(nil, priced("small", 7))
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if got, want := costs(w), "pool=14 other=0 foreign=0 "; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		cancel()
+		running.Wait()
+	})
+}

@@ -62,6 +62,8 @@ type Deps struct {
 	Gates      options.FeatureGates
 	// Buffers is nil while the feature is off.
 	Buffers Buffers
+	// Waits is where it is noted how long pods have been waiting, and for what; nil for a book that nobody else reads.
+	Waits *waiting.Book
 }
 
 // Trigger makes a pass look at everything that waits; id tells what asks for it.
@@ -76,8 +78,6 @@ type Provisioner struct {
 	promises promises
 	// said are the things that were logged not long ago and are still the same, warnings those said of single pods.
 	said, warnings *loop.Memo[string, bool]
-	// waits is how long pods have been waiting, and for what.
-	waits waiting.Book
 	// runs is how many times the engine was run.
 	runs uint64
 }
@@ -85,6 +85,9 @@ type Provisioner struct {
 // New is a provisioner that is not running yet.
 func New(d Deps) *Provisioner {
 	d.Log = d.Log.With("controller", name)
+	if d.Waits == nil {
+		d.Waits = &waiting.Book{}
+	}
 	return &Provisioner{
 		Deps:     d,
 		batcher:  NewBatcher(d.Clock, d.Scheduling.BatchIdleDuration, d.Scheduling.BatchMaxDuration),
@@ -197,7 +200,7 @@ func onChange[T any](f func(T)) toolscache.ResourceEventHandlerFuncs {
 
 func (p *Provisioner) onPod(pod *corev1.Pod) {
 	if podrules.Provisionable(pod) {
-		p.waits.See(string(pod.UID), p.Clock.Now())
+		p.Waits.See(string(pod.UID), p.Clock.Now())
 		p.batcher.Trigger(string(pod.UID))
 	}
 }

@@ -27,11 +27,11 @@ func (p *Provisioner) record(in input, plan solve.Plan) {
 		}
 	}
 	placed := func(healthy bool) func(string, time.Time) (time.Duration, bool) {
-		return func(uid string, now time.Time) (time.Duration, bool) { return p.waits.Place(uid, healthy, now) }
+		return func(uid string, now time.Time) (time.Duration, bool) { return p.Waits.Place(uid, healthy, now) }
 	}
-	note(in.rejected, p.waits.Refuse)
+	note(in.rejected, p.Waits.Refuse)
 	for _, r := range plan.Unschedulable {
-		note(r.Pods, p.waits.Refuse)
+		note(r.Pods, p.Waits.Refuse)
 	}
 	for _, at := range plan.Placements {
 		note(at.Pods, placed(!at.Node.Managed || healthy(in.pools[at.Node.Pool])))
@@ -56,7 +56,7 @@ func (p *Provisioner) podHandler() toolscache.ResourceEventHandlerFuncs {
 			return
 		}
 		if was.UID != is.UID { // the watch missed that one was deleted and another made under its name
-			p.waits.Forget(string(was.UID))
+			p.Waits.Forget(string(was.UID))
 		}
 		p.onPod(is)
 	}
@@ -65,7 +65,7 @@ func (p *Provisioner) podHandler() toolscache.ResourceEventHandlerFuncs {
 			o = late.Obj
 		}
 		if pod, ok := o.(*corev1.Pod); ok {
-			p.waits.Forget(string(pod.UID))
+			p.Waits.Forget(string(pod.UID))
 		}
 	}
 	return handler

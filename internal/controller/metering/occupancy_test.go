@@ -1,0 +1,123 @@
+package metering
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+)
+
+func TestNodesAreShown_C530_C531(t *testing.T) {
+	w := newWorld(t)
+	node := w.inPool("a")
+	foreign := w.Node("b")
+	w.occupied.putPod(w.asking("p", "a", "500m", "1Gi")) // before its node is known
+	w.occupied.putNode(node)
+	w.occupied.putNode(foreign)
+	w.occupied.putPod(w.asking("agent", "a", "100m", "1Gi", daemon))
+	w.occupied.putPod(w.asking("done", "a", "1", "1Gi", finished))
+	w.occupied.putPod(w.asking("elsewhere", "b", "1", "1Gi"))
+	m := w.Metrics.Nodes
+	by := labels("node_name", "managed", "resource_type")
+	expect(t, "allocatable", m.Allocatable, by, "a/true/cpu 1.9", "a/true/memory 3.221225472e+09", "b/false/cpu 1.9", "b/false/memory 3.221225472e+09")
+	expect(t, "overhead", m.SystemOverhead, by, "a/true/cpu 0.10000000000000009", "a/true/memory 1.073741824e+09",
+		"b/false/cpu 0.10000000000000009", "b/false/memory 1.073741824e+09")
+	expect(t, "requests", m.TotalPodRequests, by, "a/true/cpu 0.6", "a/true/memory 2.147483648e+09", "a/true/pods 2",
+		"b/false/cpu 1", "b/false/memory 1.073741824e+09", "b/false/pods 1")
+	expect(t, "limits", m.TotalPodLimits, by, "a/true/memory 2.147483648e+09", "b/false/memory 1.073741824e+09")
+	expect(t, "requests of daemons", m.TotalDaemonRequests, by, "a/true/cpu 0.1", "a/true/memory 1.073741824e+09", "a/true/pods 1")
+	expect(t, "limits of daemons", m.TotalDaemonLimits, by, "a/true/memory 1.073741824e+09")
+	w.Time.Step(time.Minute)
+	expect(t, "age", m.CurrentLifetime, labels("node_name", "nodepool", "zone", "capacity_type", "instance_type", "phase"), "a/pool/zone-1/spot/small/ 60", "b//zone-1/// 60")
+
+	relabelled := node.DeepCopy()
+	relabelled.Labels[corev1.LabelTopologyZone] = "zone-2"
+	w.occupied.putNode(relabelled)
+	w.occupied.dropNode(foreign)
+	expect(t, "after a change", m.CurrentLifetime, labels("node_name", "zone"), "a/zone-2 60")
+	w.occupied.dropPod(w.Pod("p", "a"))
+	expect(t, "a pod is gone", m.TotalPodRequests, by, "a/true/cpu 0.1", "a/true/memory 1.073741824e+09", "a/true/pods 1")
+	w.occupied.dropNode(relabelled)
+	for _, family := range []struct {
+		name string
+		got  []string
+	}{{"allocatable", shown(t, m.Allocatable, by...)}, {"requests", shown(t, m.TotalPodRequests, by...)}, {"age", shown(t, m.CurrentLifetime, by...)}} {
+		if len(family.got) != 0 {
+			t.Errorf("%s of a node that is gone: %v", family.name, family.got)
+		}
+	}
+}
+
+func TestPodsLeaveTheirNodes(t *testing.T) {
+	w := newWorld(t)
+	w.occupied.putNode(w.inPool("a"))
+	w.occupied.putNode(w.inPool("b"))
+	pod := w.asking("p", "a", "1", "1Gi")
+	by := labels("node_name", "resource_type")
+	show := func(when string, want ...string) {
+		t.Helper()
+		expect(t, when, w.Metrics.Nodes.TotalPodLimits, by, want...)
+	}
+	w.occupied.putPod(pod)
+	show("bound", "a/memory 1.073741824e+09")
+	namesake := w.asking("p", "b", "1", "2Gi")
+	namesake.UID = "another"
+	w.occupied.putPod(namesake) // the watch missed the deletion
+	show("another of that name", "b/memory 2.147483648e+09")
+	w.occupied.dropPod(pod) // late
+	show("a late deletion", "b/memory 2.147483648e+09")
+	w.occupied.putPod(changed(namesake, failed))
+	show("at its end")
+	w.occupied.dropPod(namesake)
+	if len(w.occupied.pods) != 0 || len(w.occupied.nodes) != 2 || len(w.occupied.nodes["b"].pods) != 0 {
+		t.Errorf("something is kept: %+v", w.occupied)
+	}
+}
+
+func TestUtilization_C532(t *testing.T) {
+	w := newWorld(t)
+	expect(t, "without nodes", w.Metrics.Cluster.Utilization, labels("resource_type"))
+	gpu := w.Node("b")
+	gpu.Status.Allocatable = looptest.Resources("cpu", "100m", "memory", "1Gi", "example.com/gpu", "4", "example.com/none", "0")
+	w.occupied.putNode(w.inPool("a"))
+	w.occupied.putNode(gpu)
+	w.occupied.putPod(w.asking("p", "a", "500m", "1Gi"))
+	w.occupied.putPod(w.asking("q", "b", "0", "1Gi", func(p *corev1.Pod) {
+		p.Spec.Containers[0].Resources.Requests["example.com/gpu"] = looptest.Resources("x", "1")["x"]
+	}))
+	expect(t, "two nodes", w.Metrics.Cluster.Utilization, labels("resource_type"), "cpu 25", "example.com/gpu 25", "memory 50")
+}
+
+// TestNamesThatLookAlikeAreAddedUp: two series of one name would fail the whole scrape.
+func TestNamesThatLookAlikeAreAddedUp(t *testing.T) {
+	w := newWorld(t)
+	node := w.Node("a")
+	node.Status.Allocatable = looptest.Resources("example.com/a-b", "1", "example.com/a_b", "2")
+	w.occupied.putNode(node)
+	expect(t, "alike", w.Metrics.Nodes.Allocatable, labels("resource_type"), "example.com/a_b 3")
+}
+
+func TestPoolsAreShown_C533(t *testing.T) {
+	w := newWorld(t)
+	p := newPools(w.deps)
+	pool, foreign := looptest.Pool(), looptest.Pool()
+	pool.Spec.Limits = v1.Limits(looptest.Resources("cpu", "10", "nodes", "5"))
+	pool.Status.Resources = looptest.Resources("cpu", "1500m", "memory", "1Gi", "ephemeral-storage", "0")
+	foreign.Name, foreign.Spec.Limits = "foreign", pool.Spec.Limits
+	foreign.Spec.Template.Spec.NodeClassRef = looptest.Unmanaged()
+	p.put(pool)
+	p.put(foreign)
+	by := labels("nodepool", "resource_type")
+	expect(t, "limits", w.Metrics.NodePools.Limit, by, "pool/cpu 10", "pool/nodes 5")
+	expect(t, "use", w.Metrics.NodePools.Usage, by, "pool/cpu 1.5", "pool/ephemeral_storage 0", "pool/memory 1.073741824e+09")
+	edited := pool.DeepCopy()
+	delete(edited.Spec.Limits, "nodes")
+	p.put(edited)
+	expect(t, "one limit less", w.Metrics.NodePools.Limit, by, "pool/cpu 10")
+	p.drop(edited)
+	expect(t, "gone", w.Metrics.NodePools.Limit, by)
+	expect(t, "gone", w.Metrics.NodePools.Usage, by)
+}

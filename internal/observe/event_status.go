@@ -1,0 +1,23 @@
+package observe
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// ConditionChanged says that a condition came to another status than it had; its reason is the type of the condition. It is
+// told every time.
+func ConditionChanged(object runtime.Object, before metav1.ConditionStatus, now metav1.Condition) Event {
+	message := fmt.Sprintf("Status condition transitioned, Type: %s, Status: %s -> %s, Reason: %s", now.Type, before, now.Status, now.Reason)
+	if now.Message != "" {
+		message += ", Message: " + now.Message
+	}
+	return normal(object, now.Type, message)
+}
+
+// Finalized says that a finalizer of an object that is going has been removed. It is told every time.
+func Finalized(object runtime.Object, finalizer string) Event {
+	return normal(object, "Finalized", "Finalized "+finalizer)
+}
