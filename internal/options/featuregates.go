@@ -31,17 +31,19 @@ func DefaultFeatureGates() FeatureGates {
 type gate struct {
 	name  string
 	field *bool
+	// about says what happens when it is on.
+	about string
 }
 
 // gates lists the fields of g in the order of documentation.
 func (g *FeatureGates) gates() []gate {
 	return []gate{
-		{"NodeRepair", &g.NodeRepair},
-		{"ReservedCapacity", &g.ReservedCapacity},
-		{"SpotToSpotConsolidation", &g.SpotToSpotConsolidation},
-		{"NodeOverlay", &g.NodeOverlay},
-		{"StaticCapacity", &g.StaticCapacity},
-		{"CapacityBuffer", &g.CapacityBuffer},
+		{"NodeRepair", &g.NodeRepair, "Nodes that stay unhealthy are replaced, if the cloud provider says what unhealthy means."},
+		{"ReservedCapacity", &g.ReservedCapacity, "Capacity reservations are used first, and never beyond what they hold."},
+		{"SpotToSpotConsolidation", &g.SpotToSpotConsolidation, "Spot nodes may be replaced by cheaper spot nodes."},
+		{"NodeOverlay", &g.NodeOverlay, "NodeOverlays change prices and resources of instance types."},
+		{"StaticCapacity", &g.StaticCapacity, "NodePools with `replicas` are kept at that number of nodes."},
+		{"CapacityBuffer", &g.CapacityBuffer, "CapacityBuffers keep room for pods to come."},
 	}
 }
 
