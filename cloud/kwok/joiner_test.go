@@ -20,7 +20,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-func TestJoinedNode(t *testing.T) {
+func TestJoinedNode_W021(t *testing.T) {
 	w := newWorld(t, Options{})
 	claim := w.claim(cloud.In(corev1.LabelInstanceTypeStable, "s-4x-amd64-linux"), cloud.In(corev1.LabelTopologyZone, "test-zone-b"),
 		cloud.In(v1.CapacityTypeLabelKey, v1.CapacityTypeSpot))
@@ -123,7 +123,7 @@ func TestWhoGetsANode(t *testing.T) {
 	}
 }
 
-func TestClaimThatIsGoneGetsNoNode(t *testing.T) {
+func TestClaimThatIsGoneGetsNoNode_W021(t *testing.T) {
 	w := newWorld(t, Options{})
 	deleting := w.launch(w.claim())
 	if err := w.client.Delete(t.Context(), deleting); err != nil {

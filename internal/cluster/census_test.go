@@ -147,7 +147,7 @@ func TestClaimsOfAPoolAreListedByName(t *testing.T) {
 	}
 }
 
-func TestReservations_L391(t *testing.T) {
+func TestReservations_L391_W002(t *testing.T) {
 	atMost := func(n int64) *int64 { return &n }
 	populated := func() *Store {
 		s := newStore()

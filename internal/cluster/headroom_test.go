@@ -73,7 +73,7 @@ func TestHeadroomOfMachines_L348_L394(t *testing.T) {
 	}
 }
 
-func TestHeadroomIsUnsettledUntilPodsWerePlaced(t *testing.T) {
+func TestHeadroomIsUnsettledUntilPodsWerePlaced_W014(t *testing.T) {
 	s := newStore()
 	if s.Snapshot().Unsettled {
 		t.Error("without buffers there is nothing to settle")

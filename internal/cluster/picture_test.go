@@ -233,7 +233,7 @@ func TestVolumesAndHostPortsSurviveUpdates_L386(t *testing.T) {
 	check("after node and pod were shown again")
 }
 
-func TestWhatAPodCostsSurvivesUpdatesOfTheClaim_L395(t *testing.T) {
+func TestWhatAPodCostsSurvivesUpdatesOfTheClaim_L395_W001(t *testing.T) {
 	s := newStore()
 	pod := boundPod("p", "n")
 	pod.Annotations = map[string]string{"controller.kubernetes.io/pod-deletion-cost": fmt.Sprint(1 << 27)}

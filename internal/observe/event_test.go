@@ -60,7 +60,7 @@ func windowOf(e Event) time.Duration {
 	return e.Window
 }
 
-func TestEventsMatchTheSpecification(t *testing.T) {
+func TestEventsMatchTheSpecification_W018(t *testing.T) {
 	var got []string
 	for _, e := range everyEvent() {
 		got = append(got, fmt.Sprintf("%s %s %s %s", e.Reason, e.Type, kindOf(e), windowOf(e)))

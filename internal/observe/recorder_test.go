@@ -91,7 +91,7 @@ func TestWhatDistinguishesEvents_C544(t *testing.T) {
 	}
 }
 
-func TestPodsOfTheSameNameAreDifferent(t *testing.T) {
+func TestPodsOfTheSameNameAreDifferent_W018(t *testing.T) {
 	r, s, _ := newTestRecorder()
 	for _, namespace := range []string{"one", "two"} {
 		pod := podNamed("web-0")

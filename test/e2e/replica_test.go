@@ -25,7 +25,7 @@ func (w *world) holder() string {
 }
 
 // TestStopReleasesTheLease: SIGTERM in the middle of a scale-up ends the controller in order.
-func TestStopReleasesTheLease(t *testing.T) {
+func TestStopReleasesTheLease_W004(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	p := w.launch(replica()...)

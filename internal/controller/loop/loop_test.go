@@ -24,7 +24,7 @@ func node(uid, version string, deleted bool) *corev1.Node {
 	return out
 }
 
-func TestWrites(t *testing.T) {
+func TestWrites_W016(t *testing.T) {
 	for name, c := range map[string]struct {
 		act   func(*loop.Writes)
 		read  *corev1.Node

@@ -145,7 +145,7 @@ func TestDriftOverTime(t *testing.T) {
 			t.Errorf("still %+v", got)
 		}
 	})
-	t.Run("pod events do not become calls to the cloud; changes of the class do", func(t *testing.T) {
+	t.Run("W012 pod events do not become calls to the cloud; changes of the class do", func(t *testing.T) {
 		w, claim, d := start(t, nil)
 		class := looptest.Class()
 		w.Add(class)

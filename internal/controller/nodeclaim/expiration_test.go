@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,6 +73,35 @@ func TestExpiration_C145(t *testing.T) {
 		w.Run(e, claim) // from a cache that lags
 		if pods, claims := w.Count("karpenter_pods_disruption_initiated_total", "reason=expired"), w.Count("karpenter_nodeclaims_disrupted_total"); pods != 2 || claims != 1 {
 			t.Errorf("counted %v pods, %v claims", pods, claims)
+		}
+	})
+}
+
+// TestAThousandExpireTogether_W011: a worker that rested after each would take a quarter of an hour.
+func TestAThousandExpireTogether_W011(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := looptest.New(t)
+		hour := time.Hour
+		var claims []*v1.NodeClaim
+		for i := range 1000 {
+			claim := w.LaunchedClaim(fmt.Sprint("c", i))
+			claim.Spec.ExpireAfter.Duration = &hour
+			w.Add(claim)
+			claims = append(claims, claim)
+		}
+		w.Time.Step(time.Hour)
+		start := time.Now()
+		e := nodeclaim.NewExpiration(w.Tools)
+		for _, claim := range claims {
+			if result := w.Run(e, claim); result != (reconcile.Result{}) {
+				t.Fatalf("result %+v", result)
+			}
+		}
+		if took := time.Since(start); took != 0 {
+			t.Errorf("they took %v", took)
+		}
+		if n := w.Count("karpenter_nodeclaims_disrupted_total", "reason=expired"); n != 1000 {
+			t.Errorf("%v went", n)
 		}
 	})
 }
@@ -146,7 +176,7 @@ func TestGarbage_C155(t *testing.T) {
 			t.Error("some are left")
 		}
 	})
-	t.Run("a failed lookup of the Node spares the claim", func(t *testing.T) {
+	t.Run("W034 a failed lookup of the Node spares the claim", func(t *testing.T) {
 		w := looptest.New(t)
 		claim := w.LaunchedClaim("a", v1.ConditionTypeRegistered)
 		w.Add(claim)
@@ -190,9 +220,9 @@ func TestInstanceGarbage(t *testing.T) {
 		setUp func(*looptest.World)
 		ended bool
 	}{
-		"C156 nobody's and old enough": {func(w *looptest.World) { w.Provider.Put(instance(w, "a", 30*time.Second)) }, true},
-		"nobody's but young":           {func(w *looptest.World) { w.Provider.Put(instance(w, "a", 29*time.Second)) }, false},
-		"it has a claim":               {func(w *looptest.World) { w.Add(w.LaunchedClaim("a")); w.Time.Step(time.Hour) }, false},
+		"C156 W015 nobody's and old enough": {func(w *looptest.World) { w.Provider.Put(instance(w, "a", 30*time.Second)) }, true},
+		"nobody's but young":                {func(w *looptest.World) { w.Provider.Put(instance(w, "a", 29*time.Second)) }, false},
+		"it has a claim":                    {func(w *looptest.World) { w.Add(w.LaunchedClaim("a")); w.Time.Step(time.Hour) }, false},
 		"its claim is unmanaged": {func(w *looptest.World) {
 			claim := w.LaunchedClaim("a")
 			claim.Spec.NodeClassRef = looptest.Unmanaged()

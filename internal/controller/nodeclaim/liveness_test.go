@@ -24,7 +24,7 @@ func TestLiveness(t *testing.T) {
 	}{
 		"C070 before the launch timeout":         {age: 5*time.Minute - time.Second},
 		"C069 C075 C076 a launch times out":      {age: 5 * time.Minute, gone: "launch_timeout"},
-		"C076 both limits are broken":            {age: time.Hour, gone: "launch_timeout"},
+		"C076 W019 both limits are broken":       {age: time.Hour, gone: "launch_timeout"},
 		"C071 a provider takes longer":           {timeout: time.Hour, age: 14 * time.Minute},
 		"C071 a provider is quicker":             {timeout: time.Minute, age: time.Minute, gone: "launch_timeout"},
 		"before the registration timeout":        {launched: true, age: 15*time.Minute - time.Second},

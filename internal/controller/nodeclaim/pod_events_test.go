@@ -144,7 +144,7 @@ func TestPodEventsOverTime(t *testing.T) {
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(at)}}
 		return pod
 	}
-	t.Run("C104 a restart does not move the time", func(t *testing.T) {
+	t.Run("C104 W009 a restart does not move the time", func(t *testing.T) {
 		p := newPodWorld(t)
 		pod := boundAt(&p, p.Time.Now())
 		p.create(pod, false)

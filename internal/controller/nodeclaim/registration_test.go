@@ -91,7 +91,7 @@ func TestRegistration(t *testing.T) {
 			t.Errorf("wakes up after %v, want the registration timeout", result.RequeueAfter)
 		}
 	})
-	t.Run("C019 duplicates are refused, and forgiven when one remains", func(t *testing.T) {
+	t.Run("C019 W020 duplicates are refused, and forgiven when one remains", func(t *testing.T) {
 		w := looptest.New(t)
 		claim, first, second := w.LaunchedClaim("a"), w.Node("a"), w.Node("b")
 		second.Spec.ProviderID = first.Spec.ProviderID

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
 )
 
 func TestOutcomes_L396_C192(t *testing.T) {
@@ -60,5 +62,17 @@ func TestTracker_L396_C191(t *testing.T) {
 	memory.forget("sick")
 	if memory.of("sick", "1").verdict() != unknown {
 		t.Error("it was not forgotten")
+	}
+}
+
+func TestThePoolTakesItsMemoryWithIt_W031(t *testing.T) {
+	pool := looptest.Pool()
+	w := looptest.New(t, pool)
+	h := NewRegistrationHealth(w.Tools)
+	h.memory.add(pool.Name, pool.UID, outcome{claim: "a", failed: true})
+	w.Delete(pool)
+	w.Run(h, pool)
+	if len(h.memory.pools) != 0 {
+		t.Errorf("%d pools are remembered", len(h.memory.pools))
 	}
 }

@@ -134,15 +134,15 @@ func TestMustDelete(t *testing.T) {
 		deadline *time.Time
 		want     bool
 	}{
-		"no deadline":                              {drained("p", grace(3600)), nil, false},
-		"C244 the grace fits exactly":              {drained("p", grace(60)), in(time.Minute), false},
-		"C242 one nanosecond less":                 {drained("p", grace(60)), in(time.Minute - 1), true},
-		"C251 a pod without grace period":          {drained("p", func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = nil }), in(-time.Hour), false},
-		"leaving in time":                          {drained("p", leaving(now, 60)), in(time.Minute), false},
-		"C246 leaving too late":                    {drained("p", leaving(now, 3600)), in(time.Minute), true},
-		"C252 cut to what the deadline left":       {drained("p", leaving(now, 59)), in(time.Minute), false},
-		"C252 cut to the least after the deadline": {drained("p", leaving(now, 1)), in(-time.Hour), false},
-		"cut too little after the deadline":        {drained("p", leaving(now, 2)), in(-time.Hour), true},
+		"no deadline":                                   {drained("p", grace(3600)), nil, false},
+		"C244 the grace fits exactly":                   {drained("p", grace(60)), in(time.Minute), false},
+		"C242 one nanosecond less":                      {drained("p", grace(60)), in(time.Minute - 1), true},
+		"C251 a pod without grace period":               {drained("p", func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = nil }), in(-time.Hour), false},
+		"leaving in time":                               {drained("p", leaving(now, 60)), in(time.Minute), false},
+		"C246 leaving too late":                         {drained("p", leaving(now, 3600)), in(time.Minute), true},
+		"C252 cut to what the deadline left":            {drained("p", leaving(now, 59)), in(time.Minute), false},
+		"C252 W019 cut to the least after the deadline": {drained("p", leaving(now, 1)), in(-time.Hour), false},
+		"cut too little after the deadline":             {drained("p", leaving(now, 2)), in(-time.Hour), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := mustDelete(&c.pod, c.deadline, now); got != c.want {

@@ -113,7 +113,7 @@ func TestEvictionAnswers_C240(t *testing.T) {
 }
 
 func TestEvictionQueueEntries(t *testing.T) {
-	t.Run("C241 a pod that vanished leaves no entry", func(t *testing.T) {
+	t.Run("C241 W017 a pod that vanished leaves no entry", func(t *testing.T) {
 		w, q, pod := evictionWorld(t, nil)
 		w.Delete(pod)
 		if result, err := q.Reconcile(w.Context(), keyOf(pod)); err != nil || result != (reconcile.Result{}) || q.Len() != 0 {

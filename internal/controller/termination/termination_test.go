@@ -236,7 +236,7 @@ func TestTerminationInstance(t *testing.T) {
 			t.Errorf("gone: %v, %d in the queue", d.gone(), d.queue.Len())
 		}
 	})
-	t.Run("the provider is not asked every second", func(t *testing.T) {
+	t.Run("W012 the provider is not asked every second", func(t *testing.T) {
 		d := newDying(t, notReady)
 		d.Add(d.Pod("p", "a"))
 		d.pass()
@@ -306,7 +306,7 @@ func TestTerminationDeadline(t *testing.T) {
 		}
 	})
 	for name, grace := range map[string]*metav1.Duration{"with a grace period": {Duration: time.Hour}, "without": nil} {
-		t.Run("C215 a malformed deadline does not wedge the Node, "+name, func(t *testing.T) {
+		t.Run("C215 W013 a malformed deadline does not wedge the Node, "+name, func(t *testing.T) {
 			d := newDying(t, func(d *dying) {
 				annotate("tomorrow")(d)
 				d.claim.Spec.TerminationGracePeriod = grace

@@ -1,0 +1,70 @@
+package provisioning
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+)
+
+// TestAClaimThatDoesNotLaunchHoldsUpNobody_W003: one claim waits for a machine that does not come; pods of other workloads get
+// theirs all the same.
+func TestAClaimThatDoesNotLaunchHoldsUpNobody_W003(t *testing.T) {
+	w := newWorld(t, readyPool("pool"))
+	w.see(pendingPod("first"))
+	w.decide()
+	if n := len(w.claims()); n != 1 {
+		t.Fatalf("%d claims for the first pod", n)
+	}
+	stuck := w.claims()[0]
+	for i := range 3 {
+		w.Time.Step(time.Minute)
+		w.store.UpdateNodeClaim(&stuck) // it still has no machine
+		w.see(pendingPod(fmt.Sprint("large-", i), func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources.Requests = looptest.Resources("cpu", "4")
+		}))
+		w.decide()
+		if n := len(w.claims()); n != i+2 {
+			t.Errorf("%d claims after %d more pods, want %d", n, i+1, i+2)
+		}
+	}
+}
+
+// TestBudgetsAreReadOnceAPass_W012: however many nodes are going.
+func TestBudgetsAreReadOnceAPass_W012(t *testing.T) {
+	w := newWorld(t, readyPool("pool"))
+	for i := range 5 {
+		name := fmt.Sprint("n", i)
+		claim, node := w.LaunchedClaim(name, v1.ConditionTypeRegistered, v1.ConditionTypeInitialized), w.RegisteredNode(name)
+		node.Labels[corev1.LabelInstanceTypeStable] = "small"
+		pod := w.Pod("p-"+name, name)
+		w.Add(claim, node, pod)
+		w.Delete(claim)
+		w.store.UpdatePod(pod)
+		for _, going := range w.claims() {
+			w.store.UpdateNodeClaim(&going)
+		}
+		w.store.UpdateNode(node)
+	}
+	lists := 0
+	w.Fail = func(op string, o runtime.Object) error {
+		if _, budgets := o.(*policyv1.PodDisruptionBudgetList); budgets && op == "list" {
+			lists++
+		}
+		return nil
+	}
+	w.see(pendingPod("large", func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = looptest.Resources("cpu", "4") }))
+	w.decide()
+	if lists != 1 {
+		t.Errorf("budgets were read %d times, want once", lists)
+	}
+	if n := len(w.claims()); n <= 5 {
+		t.Errorf("%d claims; want some for the pods of the nodes that go", n)
+	}
+}
