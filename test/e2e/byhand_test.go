@@ -13,7 +13,7 @@ import (
 
 // TestClaimMadeByHand: a claim that no pool made is launched, registered and initialized all the same, its node looks as the
 // claim says, and both go when the claim is deleted.
-func TestClaimMadeByHand_C558(t *testing.T) {
+func TestClaimMadeByHand_C558_C559(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	w.controller()

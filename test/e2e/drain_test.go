@@ -27,7 +27,7 @@ func (w *world) oneNode(d *appsv1.Deployment, edits ...func(*v1.NodePool)) *core
 
 // TestDeletedNodeIsDrainedAndReplaced is what `kubectl delete node` does: the node takes no more pods, its pods are evicted, the
 // instance ends, and the pods run again on a new node.
-func TestDeletedNodeIsDrainedAndReplaced_C200_C204(t *testing.T) {
+func TestDeletedNodeIsDrainedAndReplaced_C200_C204_C559(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	w.controller()
@@ -115,7 +115,7 @@ func protected(template *corev1.PodTemplateSpec) {
 }
 
 // TestDoNotDisruptHoldsDrain: a protected pod holds the drain for as long as it is protected.
-func TestDoNotDisruptHoldsDrain_C227(t *testing.T) {
+func TestDoNotDisruptHoldsDrain_C227_C561(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	w.controller()

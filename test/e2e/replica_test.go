@@ -24,7 +24,19 @@ func (w *world) holder() string {
 	return *lease.Spec.HolderIdentity
 }
 
-// TestStopReleasesTheLease: SIGTERM in the middle of a scale-up ends the controller in order.
+// awaitReady waits until a controller says that it is ready, which a standby is too.
+func (w *world) awaitReady(p *process) {
+	w.t.Helper()
+	w.await("the controller is ready", patience, func() string {
+		code, body, err := p.get("health probes", "/readyz")
+		if err != nil || code != 200 {
+			return fmt.Sprintf("%d %q %v", code, body, err)
+		}
+		return ""
+	})
+}
+
+// TestStopReleasesTheLease_W004: SIGTERM in the middle of a scale-up ends the controller in order.
 func TestStopReleasesTheLease_W004(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
@@ -59,13 +71,7 @@ func TestStandbyTakesOver_C565(t *testing.T) {
 	first := w.launch(replica()...)
 	w.awaitLog(first, "this replica acts now")
 	second := w.launch(replica()...)
-	w.await("the standby is ready", patience, func() string {
-		code, body, err := second.get("health probes", "/readyz")
-		if err != nil || code != 200 {
-			return fmt.Sprintf("%d %q %v", code, body, err)
-		}
-		return ""
-	})
+	w.awaitReady(second)
 	w.create(slowClass(3*time.Second), pool(cores("4")), deployment("web", pods, "500m"))
 	w.await("machines are asked for", patience, func() string {
 		if n := len(w.claims()); n < machines {
@@ -84,6 +90,34 @@ func TestStandbyTakesOver_C565(t *testing.T) {
 	stopped := time.Now()
 	w.awaitLog(second, "this replica acts now")
 	if took := time.Since(stopped); took > 8*time.Second {
+		t.Errorf("the standby took over after %s", took)
+	}
+	w.awaitRunning(pods)
+	w.awaitNodes(machines)
+	w.stays("nothing is launched twice", 3*time.Second, func() string { return w.notPaired(machines) })
+}
+
+// TestStandbyTakesOverFromTheDead: the replica that acts is killed with pods in hand and gives nothing back; the other one waits
+// for the lease to run out and no longer. Nothing is launched twice.
+func TestStandbyTakesOverFromTheDead(t *testing.T) {
+	t.Parallel()
+	const pods, machines = 14, 2
+	w := begin(t)
+	first := w.launch(replica()...)
+	w.awaitLog(first, "this replica acts now")
+	second := w.launch(replica()...)
+	w.awaitReady(second)
+	w.create(slowClass(3*time.Second), pool(cores("4")), deployment("web", pods, "500m"))
+	w.await("machines are asked for", patience, func() string {
+		if n := len(w.claims()); n < machines {
+			return fmt.Sprintf("%d nodeclaims", n)
+		}
+		return ""
+	})
+	w.must(first.kill())
+	killed := time.Now()
+	w.awaitLog(second, "this replica acts now")
+	if took := time.Since(killed); took > 20*time.Second {
 		t.Errorf("the standby took over after %s", took)
 	}
 	w.awaitRunning(pods)
