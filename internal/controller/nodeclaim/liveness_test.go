@@ -63,7 +63,30 @@ func TestLiveness(t *testing.T) {
 			}
 		})
 	}
-	t.Run("C072 C073 limits run from the transition, not from the creation", func(t *testing.T) {
+	t.Run("C072 the limit of a launch runs from the transition, not from the creation", func(t *testing.T) {
+		w := looptest.New(t)
+		w.Provider.CreateErr = errors.New("cloud is down")
+		claim := w.Claim("a")
+		claim.CreationTimestamp = metav1.NewTime(w.Time.Now().Add(-time.Hour))
+		set := condition.For(claim, w.Time.Now())
+		for _, name := range []string{v1.ConditionTypeLaunched, v1.ConditionTypeRegistered} {
+			set.False(name, "X", "") // as somebody else may have said
+			set.Unknown(name, "X", "")
+		}
+		w.Add(claim)
+		l := nodeclaim.NewLifecycle(w.Tools, &health{})
+		w.Time.Step(5*time.Minute - time.Second)
+		_, _ = w.Try(l, claim)
+		if looptest.Must(w, claim).DeletionTimestamp != nil {
+			t.Error("it was given up too early")
+		}
+		w.Time.Step(time.Second)
+		_, _ = w.Try(l, claim)
+		if got, there := looptest.Get(w, claim); there && got.DeletionTimestamp == nil {
+			t.Error("it was not given up")
+		}
+	})
+	t.Run("C073 limits run from the transition, not from the creation", func(t *testing.T) {
 		w := looptest.New(t)
 		claim := w.Claim("a")
 		claim.CreationTimestamp = metav1.NewTime(w.Time.Now().Add(-time.Hour))

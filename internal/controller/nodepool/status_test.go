@@ -79,8 +79,17 @@ func TestValidation(t *testing.T) {
 		"C184 some unknown capacity types": {capacityTypes("spot", "cheap"), true},
 		"C183 only unknown capacity types": {capacityTypes("cheap"), false},
 		"C186 a restricted label":          {func(p *v1.NodePool) { p.Spec.Template.Labels = map[string]string{"karpenter.sh/custom": "x"} }, false},
-		"C187 a key that is too long": {func(p *v1.NodePool) {
+		"C187 the key of a taint is too long": {func(p *v1.NodePool) {
 			p.Spec.Template.Spec.Taints = []corev1.Taint{{Key: strings.Repeat("a", 64), Effect: "NoSchedule"}}
+		}, false},
+		"C187 the key of a startup taint is too long": {func(p *v1.NodePool) {
+			p.Spec.Template.Spec.StartupTaints = []corev1.Taint{{Key: strings.Repeat("a", 64), Effect: "NoSchedule"}}
+		}, false},
+		"C187 the key of a label is too long": {func(p *v1.NodePool) {
+			p.Spec.Template.Labels = map[string]string{strings.Repeat("a", 64): "x"}
+		}, false},
+		"C187 the key of a requirement is too long": {func(p *v1.NodePool) {
+			p.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: strings.Repeat("a", 64), Operator: "Exists"}}
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
