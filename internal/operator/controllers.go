@@ -42,6 +42,9 @@ type Parts struct {
 	Cloud cloud.Cloud
 	// Recorder publishes events.
 	Recorder *observe.Recorder
+	// StatusRecorder publishes what conditions do. There are many of these in a scale-up, and a broadcaster whose queue is full drops
+	// what comes next: they have their own, so that nobody waits in vain for what the other one tells.
+	StatusRecorder *observe.Recorder
 	// Metrics are registered already.
 	Metrics *observe.Metrics
 	// Log is the root logger.
@@ -64,7 +67,7 @@ func Controllers(p Parts) ([]Controller, error) {
 	}
 	waits := &waiting.Book{}
 	gated = append(gated, repairers(tools, p.Options.FeatureGates)...)
-	gated = append(gated, meters(tools, p.Options, waits)...)
+	gated = append(gated, meters(tools, p, waits)...)
 	translator := ingest.New(p.Cloud.Labels)
 	store := cluster.NewStore(p.Cloud, translator)
 	store.SpreadByDefault(p.Options.Scheduling.Config.DefaultConstraints())

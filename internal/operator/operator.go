@@ -151,7 +151,12 @@ func (a assembly) run(ctx context.Context, wait waiter) error {
 		return err
 	}
 	defer events.Shutdown()
-	if err := a.register(place, events); err != nil {
+	statusEvents, err := newEventSink(a.manager)
+	if err != nil {
+		return err
+	}
+	defer statusEvents.Shutdown()
+	if err := a.register(place, events, statusEvents); err != nil {
 		return err
 	}
 	a.ready.attach(a.manager)
@@ -163,13 +168,13 @@ func (a assembly) run(ctx context.Context, wait waiter) error {
 }
 
 // register adds everything that runs to the manager.
-func (a assembly) register(place cloud.Cloud, events record.EventBroadcaster) error {
+func (a assembly) register(place cloud.Cloud, events, statusEvents record.EventBroadcaster) error {
 	metrics := observe.NewMetrics(a.registry, slices.Sorted(maps.Keys(place.Labels.WellKnown)), classLabels(place)...)
 	metrics.SetBuild(a.process.Build)
 	place.Provider = observe.Instrument(a.stop.provider(a.held.provider(place.Provider)), place.Name, metrics)
 	controllers, err := Controllers(Parts{
 		Manager: a.manager, Client: loop.NewFresh(a.manager.GetClient(), clock.RealClock{}), Clock: clock.RealClock{}, Cloud: place,
-		Recorder: newRecorder(events, a.manager), Metrics: metrics, Log: a.process.Log, Options: a.options,
+		Recorder: newRecorder(events, a.manager), StatusRecorder: newRecorder(statusEvents, a.manager), Metrics: metrics, Log: a.process.Log, Options: a.options,
 	})
 	if err != nil {
 		return fmt.Errorf("building controllers: %w", err)
