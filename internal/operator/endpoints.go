@@ -36,7 +36,7 @@ func serve(o options.Serving, own prometheus.Gatherer, ready *readiness, log *sl
 		port       int
 		handler    http.Handler
 	}{
-		{"metrics", "--metrics-port (METRICS_PORT)", o.MetricsPort, metricsHandler(own, o.EnableProfiling)},
+		{"metrics", "--metrics-port (METRICS_PORT)", o.MetricsPort, metricsHandler(own, o.EnableProfiling, log)},
 		{"health probes", "--health-probe-port (HEALTH_PROBE_PORT)", o.HealthProbePort, probeHandler(ready)},
 	} {
 		listener, err := net.Listen("tcp", ":"+strconv.Itoa(s.port))
@@ -72,10 +72,13 @@ func (e *endpoints) close() {
 	}
 }
 
-// metricsHandler serves our metrics and those of the libraries, and profiles on request.
-func metricsHandler(own prometheus.Gatherer, profiling bool) http.Handler {
+// metricsHandler serves our metrics and those of the libraries, and profiles on request. One series that cannot be shown, of one object
+// among thousands, takes no other with it.
+func metricsHandler(own prometheus.Gatherer, profiling bool, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(prometheus.Gatherers{ctrlmetrics.Registry, own}, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
+	mux.Handle("/metrics", promhttp.HandlerFor(prometheus.Gatherers{ctrlmetrics.Registry, own}, promhttp.HandlerOpts{
+		ErrorHandling: promhttp.ContinueOnError, ErrorLog: scrapeLog{log},
+	}))
 	if profiling {
 		mux.HandleFunc("/debug/pprof/", pprof.Index)
 		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
@@ -84,4 +87,12 @@ func metricsHandler(own prometheus.Gatherer, profiling bool) http.Handler {
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
 	return mux
+}
+
+// scrapeLog logs what a scrape could not show.
+type scrapeLog struct{ log *slog.Logger }
+
+// Println implements promhttp.Logger.
+func (l scrapeLog) Println(v ...any) {
+	l.log.Error("some metrics could not be shown", "error", fmt.Sprint(v...))
 }

@@ -148,10 +148,35 @@ func TestMetricsEndpoint(t *testing.T) {
 		{true, "/debug/pprof/heap", 200, ""},
 	} {
 		w := httptest.NewRecorder()
-		metricsHandler(own, tc.profiling).ServeHTTP(w, httptest.NewRequest(http.MethodGet, tc.path, nil))
+		metricsHandler(own, tc.profiling, slog.New(slog.DiscardHandler)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, tc.path, nil))
 		if w.Code != tc.code || !strings.Contains(w.Body.String(), tc.want) {
 			t.Errorf("%s with profiling %v: %d, want %d and %q", tc.path, tc.profiling, w.Code, tc.code, tc.want)
 		}
+	}
+}
+
+// twice is a family that shows one series two times, which a registry refuses.
+type twice struct{ desc *prometheus.Desc }
+
+func (f twice) Describe(to chan<- *prometheus.Desc) { to <- f.desc }
+
+func (f twice) Collect(to chan<- prometheus.Metric) {
+	for range 2 {
+		to <- prometheus.MustNewConstMetric(f.desc, prometheus.GaugeValue, 1)
+	}
+}
+
+func TestOneBadSeriesHidesNoOther(t *testing.T) {
+	own := prometheus.NewRegistry()
+	own.MustRegister(twice{prometheus.NewDesc("bad", "help", nil, nil)}, prometheus.NewGauge(prometheus.GaugeOpts{Name: "good"}))
+	var log strings.Builder
+	w := httptest.NewRecorder()
+	metricsHandler(own, false, slog.New(slog.NewTextHandler(&log, nil))).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "good 0") {
+		t.Errorf("status %d", w.Code)
+	}
+	if !strings.Contains(log.String(), "some metrics could not be shown") || !strings.Contains(log.String(), "bad") {
+		t.Errorf("the log says %q", log.String())
 	}
 }
 
