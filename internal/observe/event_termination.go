@@ -60,3 +60,11 @@ func NodeTerminationGracePeriodExpiring(node *corev1.Node, deadline string) Even
 func NodeClaimTerminationGracePeriodExpiring(claim *v1.NodeClaim, deadline string) Event {
 	return warning(claim, "TerminationGracePeriodExpiring", "All pods will be deleted by "+deadline, claim.Name)
 }
+
+// InvalidTerminationTimestamp says that the deadline of a claim could not be read and is taken from its spec instead. The reference
+// has no such event: the drain fails there for ever.
+func InvalidTerminationTimestamp(claim *v1.NodeClaim, text string) Event {
+	message := fmt.Sprintf("Invalid %s annotation: %q is not an RFC 3339 time, using the terminationGracePeriod of the NodeClaim instead",
+		v1.NodeClaimTerminationTimestampAnnotationKey, text)
+	return warning(claim, "InvalidTerminationTimestamp", message, string(claim.UID), text)
+}

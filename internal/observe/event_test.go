@@ -44,6 +44,7 @@ func everyEvent() []Event {
 	out = append(out, Evicted(pod, "Drifted"), Disrupted(pod, end, 90*time.Second, &grace), FailedDraining(node, errors.New("3 pods are waiting to be evicted"), ""))
 	out = append(out, AwaitingVolumeDetachment(node, []string{"a", "b", "c", "d", "e", "f", "g"}))
 	out = append(out, NodeTerminationGracePeriodExpiring(node, end.Format(time.RFC3339)), NodeClaimTerminationGracePeriodExpiring(claim, end.Format(time.RFC3339)))
+	out = append(out, InvalidTerminationTimestamp(claim, "tomorrow"))
 	out = append(out, NodeRepairBlocked(node, claim, pool)...)
 	issue := NodeShapeIssue(corev1.ResourceMemory, resource.MustParse("8Gi"), resource.MustParse("6Gi"))
 	out = append(out, FailedConsistencyCheck(claim, issue), InsufficientCapacity(claim, errors.New("insufficient capacity, <why>")), UnregisteredTaintMissing(claim))

@@ -26,7 +26,7 @@ func (t *Termination) deadline(ctx context.Context, node *corev1.Node, claim *v1
 	deadline, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		loop.Log(ctx).Error("replacing a malformed termination deadline", "NodeClaim", claim.Name, "value", text, "error", err)
-		t.Recorder.Publish(malformedDeadline(claim, text))
+		t.Recorder.Publish(observe.InvalidTerminationTimestamp(claim, text))
 		return t.rewriteDeadline(ctx, claim)
 	}
 	t.Recorder.Publish(observe.NodeTerminationGracePeriodExpiring(node, text))
@@ -52,14 +52,4 @@ func (t *Termination) rewriteDeadline(ctx context.Context, claim *v1.NodeClaim) 
 	}
 	t.claimWrites.Wrote(claim)
 	return deadline, nil
-}
-
-// malformedDeadline tells the owner of a claim that its deadline could not be read.
-func malformedDeadline(claim *v1.NodeClaim, text string) observe.Event {
-	return observe.Event{
-		Object: claim, Type: corev1.EventTypeWarning, Reason: "InvalidTerminationTimestamp",
-		Message: fmt.Sprintf("Invalid %s annotation: %q is not an RFC 3339 time, using the terminationGracePeriod of the NodeClaim instead",
-			v1.NodeClaimTerminationTimestampAnnotationKey, text),
-		Dedupe: []string{string(claim.UID), text},
-	}
 }
