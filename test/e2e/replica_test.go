@@ -124,3 +124,33 @@ func TestStandbyTakesOverFromTheDead(t *testing.T) {
 	w.awaitNodes(machines)
 	w.stays("nothing is launched twice", 3*time.Second, func() string { return w.notPaired(machines) })
 }
+
+// TestAFrozenLeaderWakesUpAndDoesNothing: the replica that acts is stopped in its tracks with pods to place, another one takes over and
+// places them, and the first one wakes up believing that it still acts. It launches nothing, and ends.
+func TestAFrozenLeaderWakesUpAndDoesNothing(t *testing.T) {
+	t.Parallel()
+	const pods, machines = 14, 2
+	w := begin(t)
+	first := w.launch(replica()...)
+	w.awaitLog(first, "this replica acts now")
+	second := w.launch(replica()...)
+	w.awaitReady(second)
+	web := deployment("web", 0, "500m")
+	w.create(class(), pool(cores("4")), web)
+	w.scale(web, pods)
+	w.must(first.freeze())
+	w.awaitLog(second, "this replica acts now")
+	w.awaitRunning(pods)
+	w.awaitNodes(machines)
+	w.must(first.thaw())
+	w.stays("nothing is launched twice", 5*time.Second, func() string { return w.notPaired(machines) })
+	w.await("the first replica ends", patience, func() string {
+		if !first.ended() {
+			return "it goes on"
+		}
+		return ""
+	})
+	if holder := w.holder(); holder == "" {
+		t.Error("it took the lease away with it")
+	}
+}
