@@ -1,6 +1,7 @@
 package nodeclaim_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -25,5 +26,20 @@ func TestDriftWaitsForOverlays(t *testing.T) {
 	w.Run(d, claim)
 	if got := looptest.Condition(looptest.Must(w, claim).Status.Conditions, "Drifted"); got != "True/InstanceTypeNotFound/InstanceTypeNotFound" {
 		t.Errorf("once they are worked out: %q", got)
+	}
+}
+
+// TestDriftThatNeedsNoTypesIsSeenWithoutThem: while the cloud does not list its instance types, a changed template still drifts.
+func TestDriftThatNeedsNoTypesIsSeenWithoutThem(t *testing.T) {
+	w := looptest.New(t)
+	pool, claim := looptest.Pool(), w.LaunchedClaim("a")
+	hashes(pool, "2", "v3")
+	hashes(claim, "1", "v3")
+	w.Add(pool, claim)
+	w.Time.Step(2 * time.Hour)
+	w.Provider.TypesErr = errors.New("throttled")
+	w.Run(nodeclaim.NewDisruption(w.Tools), claim)
+	if got := looptest.Condition(looptest.Must(w, claim).Status.Conditions, "Drifted"); got != "True/NodePoolDrifted/NodePoolDrifted" {
+		t.Errorf("Drifted %q", got)
 	}
 }
