@@ -8,12 +8,12 @@ import (
 const (
 	// looked is how many columns are tried for a machine, and sampled how many classes of a pile are asked whether they may
 	// join it.
-	looked  = 10
+	looked  = 5
 	sampled = 8
 	// repeated is the part of a pile that may be used up by machines like the one before, without another look.
 	repeated = 0.125
 	// headroom is by how much a machine for pods that cannot share one may be larger than their fair share of the others.
-	headroom = 1.5
+	headroom = 2
 )
 
 // load is a machine while it is being filled.
