@@ -65,6 +65,7 @@ type kin struct {
 
 type fillKey struct {
 	class *class
+	stage *stage
 	form  *conjunction
 	state stateID
 }
@@ -91,7 +92,7 @@ func (y *yard) take(cl *claim) bool {
 	piles, fills := make([]*pile, len(cl.fills)), make([]fill, len(cl.fills))
 	for i, f := range cl.fills {
 		f = y.reconsider(f)
-		key := fillKey{f.class, f.form, cl.state}
+		key := fillKey{f.class, f.stage, f.form, cl.state}
 		p, ok := y.known[key]
 		if !ok {
 			p = y.pileOf(cl, f)
