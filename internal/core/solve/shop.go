@@ -17,6 +17,9 @@ const (
 type shop struct {
 	mask   bitset
 	prices []float64
+	// rooms and costs are those of the columns in mask alone.
+	rooms [][]float64
+	costs []float64
 	// choice is how many ways there are to buy a machine.
 	choice int
 	// rates is what one unit of each resource is worth, upkeep what a machine is held to cost beside its price.
@@ -54,6 +57,18 @@ func (s *shop) sells(mask bitset, prices []float64) bool {
 	return true
 }
 
+// list gathers what is for sale, once.
+func (s *shop) list(room [][]float64) {
+	if s.rooms != nil {
+		return
+	}
+	n := s.mask.count()
+	s.rooms, s.costs = make([][]float64, 0, n), make([]float64, 0, n)
+	for column := range s.mask.all() {
+		s.rooms, s.costs = append(s.rooms, room[column]), append(s.costs, s.prices[column])
+	}
+}
+
 // appraise works out what room is worth in every shop for the pods that are left, and with it the pods.
 func (y *yard) appraise() {
 	for _, s := range y.shops {
@@ -68,11 +83,8 @@ func (y *yard) appraise() {
 		if slices.Max(demand) == 0 {
 			continue
 		}
-		rooms, prices := make([][]float64, 0, len(y.room)), make([]float64, 0, len(y.room))
-		for column := range s.mask.all() {
-			rooms, prices = append(rooms, y.room[column]), append(prices, s.prices[column])
-		}
-		s.rates, s.upkeep = going(demand, rooms, prices), 0
+		s.list(y.room)
+		s.rates, s.upkeep = going(demand, s.rooms, s.costs), 0
 		for i, r := range y.t.wanted {
 			switch r {
 			case resource.CPU:
