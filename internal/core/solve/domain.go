@@ -213,7 +213,7 @@ func (s *solver) seedNode(n *model.Node, machine int, moving map[string]bool) {
 		if moving[p.UID] {
 			continue
 		}
-		for _, g := range s.groups.guard(p.Shape) {
+		for _, g := range s.groups.guardsOf(p.Shape) {
 			s.seedPod(g, n, at[g.key])
 		}
 	}

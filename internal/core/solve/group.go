@@ -65,6 +65,8 @@ type groups struct {
 	list       []*group
 	byIdentity map[string]*group
 	byShape    map[*model.Shape]*demands
+	// guarding are the groups of what running pods keep away.
+	guarding map[*model.Shape][]*group
 	// byLabel finds groups by namespace and one label that their selector demands, byNamespace those that demand none.
 	byLabel, byNamespace map[string][]*group
 	byLabels             map[*model.Labels]*membership
@@ -85,6 +87,7 @@ func newGroups(cs *classes, p Problem) *groups {
 		wishes:      !p.Options.IgnorePreferences,
 		byIdentity:  map[string]*group{},
 		byShape:     map[*model.Shape]*demands{},
+		guarding:    map[*model.Shape][]*group{},
 		byLabel:     map[string][]*group{},
 		byNamespace: map[string][]*group{},
 		byLabels:    map[*model.Labels]*membership{},
@@ -136,6 +139,16 @@ func (gs *groups) guard(shape *model.Shape) []*group {
 		}
 	}
 	return out
+}
+
+// guardsOf is guard, worked out once per shape.
+func (gs *groups) guardsOf(shape *model.Shape) []*group {
+	known, ok := gs.guarding[shape]
+	if !ok {
+		known = gs.guard(shape)
+		gs.guarding[shape] = known
+	}
+	return known
 }
 
 func (gs *groups) spread(s topology.Spread, shape *model.Shape) *group {

@@ -58,6 +58,8 @@ type Options struct {
 	ReservationLabel string
 	// MaxInstanceTypes is how many instance types a claim may list; 0 means 600.
 	MaxInstanceTypes int
+	// Whole keeps claims in one piece where several machines would be cheaper.
+	Whole bool
 	// Patience begins the time that one search for devices may take, and returns what tells when it is over. Nil never ends.
 	Patience func() (over func() bool)
 	// Stop is asked between placements; when it reports true the run ends with what it has. Nil never stops.

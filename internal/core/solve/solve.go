@@ -36,12 +36,18 @@ type run struct {
 // Solve answers where the pods of the problem should go.
 func Solve(p Problem) Plan {
 	p, barred := gate(p)
-	s := compile(p)
+	return compile(p).run(barred)
+}
+
+// run places the pods; barred are those that could not even be asked about.
+func (s *solver) run(barred []Refusal) Plan {
 	zones := s.zones()
 	s.placeAll(s.queue())
 	s.tighten()
 	refusals := s.refusals()
-	s.rightSize()
+	if !s.problem.Options.Whole {
+		s.rightSize()
+	}
 	plan := s.plan()
 	plan.Unschedulable = append(plan.Unschedulable, append(refusals, barred...)...)
 	plan.Barren, plan.Zones = s.barren(), zones
@@ -62,7 +68,16 @@ func (s *solver) barren() []BarrenPool {
 	return out
 }
 
+// compile makes a solver that is ready to run.
 func compile(p Problem) *solver {
+	s := prepare(p)
+	s.expect()
+	s.seed()
+	return s
+}
+
+// prepare compiles what does not depend on where pods are.
+func prepare(p Problem) *solver {
 	if p.Options.WellKnown == nil {
 		p.Options.WellKnown = func(string) bool { return false }
 	}
@@ -93,7 +108,7 @@ func compile(p Problem) *solver {
 	}
 	for _, n := range slices.Concat(p.Nodes, p.Others) {
 		for _, pod := range n.Guarded {
-			cs.groups.guard(pod.Shape)
+			cs.groups.guardsOf(pod.Shape)
 		}
 	}
 	for _, pod := range p.Pods {
@@ -104,8 +119,6 @@ func compile(p Problem) *solver {
 	s.targets = newTargets(p.Nodes, u)
 	s.targets.reserveDaemons(daemons)
 	s.expectAttachable()
-	s.expect()
-	s.seed()
 	return s
 }
 

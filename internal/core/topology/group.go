@@ -1,6 +1,9 @@
 package topology
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Kind is what a group demands.
 type Kind uint8
@@ -35,18 +38,39 @@ type Group struct {
 	counted []int
 	// elsewhere is set when pods were counted in a domain that nothing can be placed in any more.
 	elsewhere bool
+	// changed is set by whatever has to be taken back by Restore.
+	changed bool
+}
+
+// Restore makes g count what o counts. It costs nothing if nothing was counted since g was restored from o last.
+func (g *Group) Restore(o *Group) {
+	if g.counts != nil && !g.changed {
+		return
+	}
+	g.Kind, g.MaxSkew, g.MinDomains, g.elsewhere, g.changed = o.Kind, o.MaxSkew, o.MinDomains, o.elsewhere, false
+	g.counts = append(g.counts[:0], o.counts...)
+	g.known = append(g.known[:0], o.known...)
+	g.counted = append(g.counted[:0], o.counted...)
+}
+
+// Remove takes one pod out of the count of a domain that has some.
+func (g *Group) Remove(d int) {
+	g.changed = true
+	if g.counts[d]--; g.counts[d] == 0 {
+		g.counted = slices.DeleteFunc(g.counted, func(other int) bool { return other == d })
+	}
 }
 
 // Know makes d a domain, with no pods yet.
 func (g *Group) Know(d int) {
 	g.grow(d)
-	g.known[d] = true
+	g.known[d], g.changed = true, true
 }
 
 // Add counts n more pods in d.
 func (g *Group) Add(d, n int) {
 	g.grow(d)
-	g.known[d] = true
+	g.known[d], g.changed = true, true
 	if g.counts[d] == 0 && n > 0 {
 		g.counted = append(g.counted, d)
 	}
@@ -54,7 +78,7 @@ func (g *Group) Add(d, n int) {
 }
 
 // AddElsewhere notes that a domain has pods in which nothing can be placed.
-func (g *Group) AddElsewhere() { g.elsewhere = true }
+func (g *Group) AddElsewhere() { g.elsewhere, g.changed = true, true }
 
 func (g *Group) grow(d int) {
 	for len(g.counts) <= d {

@@ -1,0 +1,199 @@
+package solve
+
+import (
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
+)
+
+// Base is a problem compiled once, about which many what-ifs are asked: what if these nodes were not there, and the pods on
+// them had to be placed beside those that wait anyway?
+//
+// Problem: a look at every node of a cluster asks thousands of questions that differ in one node and its few pods, and
+// compiling a question costs far more than answering it. Approach: whatever follows from labels is compiled for all pods
+// that could ever be asked about, and all pods are counted where they are. A what-if starts from copies of what placing
+// changes, and takes the pods of its nodes out of the counts. Invariant: the answer is the one that Solve gives to the same
+// problem. Cost: copying the nodes, and the counts that the what-if before has changed.
+//
+// A Base is not safe for concurrent use: compile one for each goroutine.
+type Base struct {
+	problem  Problem
+	prepared *solver
+	// number is the place of a node among the targets, by ID.
+	number map[string]int
+	// pristine are the targets, counts, reservations and limits before anything is placed; shelf is room for one what-if.
+	pristine, shelf []target
+	counts          []topology.Group
+	left            []int
+	bounds          [][]bound
+}
+
+// mostStates is how many label states of one template are kept between what-ifs.
+const mostStates = 4096
+
+// NewBase compiles p. Its pods wait in every what-if; movable are all others that a what-if may ask about.
+func NewBase(p Problem, movable []*model.Pod) *Base {
+	b := &Base{problem: p, number: map[string]int{}}
+	p.Pods = slices.Concat(p.Pods, movable)
+	b.prepared = prepare(p)
+	b.prepared.problem = b.problem
+	b.prepared.seed()
+	list := b.prepared.targets.list
+	b.pristine, b.shelf = make([]target, len(list)), make([]target, len(list))
+	for i, t := range list {
+		b.pristine[i] = *t
+		b.pristine[i].ports = slices.Clip(t.ports)
+		b.number[t.node.ID] = i
+	}
+	b.counts = make([]topology.Group, len(b.prepared.groups.list))
+	for i, g := range b.prepared.groups.list {
+		b.counts[i].Restore(&g.Group)
+	}
+	for _, t := range b.prepared.templates {
+		b.left = slices.Clone(t.reservations.left)
+		b.bounds = append(b.bounds, slices.Clone(t.limits.bounds))
+	}
+	return b
+}
+
+// Solve answers where pods, which run on the nodes without, should go if these were not there. What keeps running on them
+// counts for topology only.
+func (b *Base) Solve(without []*model.Node, pods []*model.Pod) Plan {
+	p := b.problem
+	p.Pods = slices.Concat(p.Pods, pods)
+	p.Others = slices.Concat(p.Others, without)
+	if p.Devices != nil {
+		p.Nodes = slices.DeleteFunc(slices.Clone(p.Nodes), func(n *model.Node) bool {
+			return slices.ContainsFunc(without, func(w *model.Node) bool { return w.ID == n.ID })
+		})
+	}
+	p, barred := gate(p)
+	s := b.fork(p)
+	b.renewTargets(s, without)
+	b.renewTemplates(without)
+	b.renewCounts(s, without, pods)
+	s.expect()
+	return s.run(barred)
+}
+
+// fork is a solver that shares what does not change and has not asked about any pod yet.
+func (b *Base) fork(p Problem) *solver {
+	from := b.prepared
+	cs := &classes{
+		u:         from.classes.u,
+		groups:    from.groups,
+		byAsk:     map[ask]*class{},
+		byTerms:   from.classes.byTerms,
+		options:   p.Options,
+		soft:      from.classes.soft,
+		templates: from.classes.templates,
+		devices:   newDevices(p),
+	}
+	return &solver{
+		problem: p, classes: cs, groups: cs.groups, domains: from.domains, devices: cs.devices,
+		templates: from.templates, empty: from.empty,
+	}
+}
+
+// renewTargets gives s the nodes as they are, without some.
+func (b *Base) renewTargets(s *solver, without []*model.Node) {
+	copy(b.shelf, b.pristine)
+	s.targets = &targets{u: s.classes.u, labelled: b.prepared.targets.labelled, list: b.prepared.targets.list}
+	for i := range b.shelf {
+		s.targets.list[i] = &b.shelf[i]
+	}
+	for _, n := range without {
+		if i, ok := b.number[n.ID]; ok {
+			b.shelf[i].room = nil
+		}
+	}
+}
+
+// renewTemplates takes back what the last what-if left in the templates: its claims, and what they took of limits and
+// reservations. Nodes that are not there do not count against limits.
+func (b *Base) renewTemplates(without []*model.Node) {
+	for i, t := range b.prepared.templates {
+		t.roster, t.spare = roster{}, nil
+		copy(t.limits.bounds, b.bounds[i])
+		for _, n := range without {
+			if n.Pool != t.pool.Name {
+				continue
+			}
+			for k, bound := range t.limits.bounds {
+				t.limits.bounds[k].remaining += amountOf(n.Capacity, bound.resource)
+			}
+		}
+		copy(t.reservations.left, b.left)
+		if len(t.states) > mostStates {
+			t.forget()
+		}
+	}
+}
+
+// forget drops all label states but the first.
+func (t *template) forget() {
+	root := t.states[t.root]
+	root.next = nil
+	clear(t.byTerms)
+	t.states, t.root = []*state{root}, 0
+	t.byTerms[root.identity()] = 0
+}
+
+// renewCounts takes back what the last what-if counted, and the pods that this one moves. Pods that stay on nodes that are
+// not there are no longer on a machine that anything could join.
+func (b *Base) renewCounts(s *solver, without []*model.Node, pods []*model.Pod) {
+	if len(s.groups.list) == 0 {
+		return
+	}
+	for i, g := range s.groups.list {
+		g.Restore(&b.counts[i])
+	}
+	moving := make(map[string]bool, len(pods))
+	for _, p := range pods {
+		moving[p.UID] = true
+	}
+	waiting := make(map[string]bool)
+	for _, p := range b.problem.Pods {
+		if p.Node != "" {
+			waiting[p.UID] = true
+		}
+	}
+	for _, n := range without {
+		machine, ok := b.number[n.ID]
+		if !ok {
+			continue
+		}
+		at := s.whereabouts(n)
+		for _, p := range n.Pods {
+			if p.Terminating || waiting[p.UID] {
+				continue
+			}
+			for _, g := range s.groups.membership(p).members {
+				s.unseed(g, n, at[g.key], machine, moving[p.UID])
+			}
+		}
+		for _, p := range n.Guarded {
+			if waiting[p.UID] {
+				continue
+			}
+			for _, g := range s.groups.guardsOf(p.Shape) {
+				s.unseed(g, n, at[g.key], machine, moving[p.UID])
+			}
+		}
+	}
+}
+
+// unseed takes one pod of a node out of the counts of a group.
+func (s *solver) unseed(g *group, n *model.Node, d, machine int, moves bool) {
+	switch {
+	case !s.counts(g, n):
+	case g.host:
+		g.Remove(machine)
+		if !moves {
+			g.AddElsewhere()
+		}
+	case moves && d >= 0:
+		g.Remove(d)
+	}
+}

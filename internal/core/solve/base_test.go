@@ -1,0 +1,171 @@
+package solve
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
+)
+
+// fleet is n nodes of the pool "default" in three zones with a few pods each, some of which keep apart or near.
+func fleet(n, perNode int, topological bool, random *rand.Rand) Problem {
+	p := mixedProblem(0, 40, 1)
+	p.Pools[0].Limits = map[int]int64{resource.CPU: int64(n+4) * 8000}
+	shapes := make([]*model.Shape, 12)
+	for i := range shapes {
+		shapes[i] = shape(200+int64(i)*150, int64(256+i*200)<<20)
+		app := fmt.Sprintf("app-%d", i)
+		switch {
+		case i%5 == 0:
+			shapes[i].Selector = requirement.NewSet(requirement.New(zoneKey, requirement.In, []string{"zone-a", "zone-b", "zone-c"}[i%3]))
+		case topological && i%5 == 1:
+			shapes[i].Spreads = []topology.Spread{spreadOver(zoneKey, 1, app)}
+		case topological && i%5 == 2:
+			shapes[i].Affinities = []topology.Affinity{far(hostnameKey, app)}
+		case topological && i%5 == 3:
+			shapes[i].Affinities = []topology.Affinity{near(zoneKey, app)}
+		}
+	}
+	faces := make([]*model.Labels, len(shapes))
+	for i := range faces {
+		faces[i] = labelled(pods(1, shapes[i]), fmt.Sprintf("app-%d", i))[0].Labels
+	}
+	for i := range n {
+		name := fmt.Sprintf("node-%04d", i)
+		labels := map[string]string{
+			zoneKey: []string{"zone-a", "zone-b", "zone-c"}[i%3], hostnameKey: name, archKey: "amd64",
+			instanceTypeKey: "m-007", capacityTypeKey: "on-demand", "karpenter.sh/nodepool": "default",
+		}
+		size := resource.Vector{}.Set(resource.CPU, 8000).Set(resource.Memory, 32*gi).Set(resource.Pods, 110).Set(resource.Nodes, 1)
+		node := &model.Node{
+			ID: "test://" + name, Name: name, NodeName: name, ClaimName: name, Pool: "default", Labels: labels,
+			Requirements: requirement.Labels(labels), Capacity: size, Allocatable: size,
+			Managed: true, Launched: true, Initialized: true, Ready: true,
+		}
+		for k := range perNode {
+			s := random.IntN(len(shapes))
+			pod := pods(1, shapes[s])[0]
+			pod.Labels = faces[s]
+			pod.Name = fmt.Sprintf("pod-%d-%d", i, k)
+			pod.UID, pod.Node, pod.Reschedulable, pod.EvictionCost = pod.Name, name, true, 1
+			node.Pods = append(node.Pods, pod)
+			node.Used = node.Used.Add(pod.Shape.Requests)
+			if len(pod.Shape.Affinities) > 0 && pod.Shape.Affinities[0].Anti {
+				node.Guarded = append(node.Guarded, pod)
+			}
+		}
+		p.Nodes = append(p.Nodes, node)
+	}
+	return p
+}
+
+// all is every pod that could have to move.
+func all(p Problem) []*model.Pod {
+	var out []*model.Pod
+	for _, n := range p.Nodes {
+		out = append(out, n.Pods...)
+	}
+	return out
+}
+
+// without is p where some nodes are gone and their pods wait.
+func without(p Problem, gone []*model.Node) Problem {
+	out := p
+	out.Nodes, out.Pods = nil, nil
+	for _, n := range p.Nodes {
+		stays := true
+		for _, g := range gone {
+			if g == n {
+				stays = false
+				out.Others = append(out.Others, n)
+				out.Pods = append(out.Pods, n.Pods...)
+			}
+		}
+		if stays {
+			out.Nodes = append(out.Nodes, n)
+		}
+	}
+	return out
+}
+
+// look is what a plan says, for comparison.
+func look(p Plan) []string {
+	var out []string
+	for _, c := range p.Claims {
+		line := fmt.Sprintf("claim %s %.4f %v %s:", c.Pool, c.Price, c.InstanceTypes, c.Requirements)
+		for _, pod := range c.Pods {
+			line += " " + pod.Name
+		}
+		out = append(out, line)
+	}
+	for _, at := range p.Placements {
+		line := "on " + at.Node.Name + ":"
+		for _, pod := range at.Pods {
+			line += " " + pod.Name
+		}
+		out = append(out, line)
+	}
+	for _, r := range p.Unschedulable {
+		out = append(out, fmt.Sprintf("refused %d: %s", len(r.Pods), r.Reasons))
+	}
+	return out
+}
+
+func TestAWhatIfAnswersAsAProblemOfItsOwn(t *testing.T) {
+	for seed := range uint64(12) {
+		for _, topological := range []bool{false, true} {
+			t.Run(fmt.Sprintf("seed %d, topology %t", seed, topological), func(t *testing.T) {
+				random := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a test
+				p := fleet(18, 5, topological, random)
+				p.Options.Whole = seed%2 == 0
+				base := NewBase(p, all(p))
+				for range 12 {
+					var gone []*model.Node
+					for _, i := range random.Perm(len(p.Nodes))[:1+random.IntN(4)] {
+						gone = append(gone, p.Nodes[i])
+					}
+					alone := without(p, gone)
+					if diff := cmp.Diff(look(Solve(alone)), look(base.Solve(alone.Others, alone.Pods))); diff != "" {
+						t.Fatalf("without %d nodes (-alone +base):\n%s", len(gone), diff)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestABaseForgetsWhatGrows(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test
+	p := fleet(6, 5, false, random)
+	base := NewBase(p, all(p))
+	want := look(base.Solve(p.Nodes[:1], p.Nodes[0].Pods))
+	for _, tmpl := range base.prepared.templates {
+		tmpl.forget()
+	}
+	if diff := cmp.Diff(want, look(base.Solve(p.Nodes[:1], p.Nodes[0].Pods))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func BenchmarkWhatIf(b *testing.B) {
+	for _, topological := range []bool{false, true} {
+		b.Run(fmt.Sprintf("nodes=2000/pods=40000/topology=%t", topological), func(b *testing.B) {
+			p := fleet(2000, 20, topological, rand.New(rand.NewPCG(1, 2))) //nolint:gosec // a benchmark
+			p.Options.Whole = true
+			base := NewBase(p, all(p))
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				n := p.Nodes[i%len(p.Nodes)]
+				base.Solve([]*model.Node{n}, n.Pods)
+				i++
+			}
+		})
+	}
+}
