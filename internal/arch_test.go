@@ -89,9 +89,10 @@ internal/controller/termination < CONTROLLERBASE
 internal/controller/repair < CONTROLLERBASE
 internal/controller/nodepool < CONTROLLERBASE, internal/cost
 internal/controller/nodeoverlay < CONTROLLERBASE, internal/overlay
-internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/buffer, internal/waiting
+internal/controller/problem < API, CORE, cloud, internal/cluster, internal/ingest
+internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/buffer, internal/waiting, internal/controller/problem
 internal/controller/autoscaler < CONTROLLERBASE, internal/prediction
-internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/cost
+internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/cost, internal/controller/problem
 internal/controller/static < CONTROLLERBASE, CORE, internal/cluster, internal/ingest
 internal/controller/metering < CONTROLLERBASE, internal/waiting
 internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/buffer

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -108,6 +110,16 @@ func mark(n *model.Node, node *corev1.Node, claim *v1.NodeClaim) {
 	n.Deleting = !claim.DeletionTimestamp.IsZero() || n.InstanceTerminating
 	n.Disruption.Consolidatable = condition.Status(claim, v1.ConditionTypeConsolidatable) == "True"
 	n.Disruption.GracePeriod = claim.Spec.TerminationGracePeriod != nil
+	if drifted := meta.FindStatusCondition(claim.Status.Conditions, v1.ConditionTypeDrifted); drifted != nil && drifted.Status == metav1.ConditionTrue {
+		n.Disruption.Drifted, n.Disruption.DriftedSince = true, drifted.LastTransitionTime.UnixNano()
+	}
+	if initialized := meta.FindStatusCondition(claim.Status.Conditions, v1.ConditionTypeInitialized); initialized != nil && initialized.Status == metav1.ConditionTrue {
+		since := initialized.LastTransitionTime
+		if !claim.Status.LastPodEventTime.IsZero() {
+			since = claim.Status.LastPodEventTime
+		}
+		n.Disruption.QuietSince = since.UnixNano()
+	}
 	if node != nil {
 		n.Disruption.DoNotDisrupt = node.Annotations[v1.DoNotDisruptAnnotationKey] == "true"
 	}

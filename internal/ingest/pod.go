@@ -45,6 +45,7 @@ func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
 		DeviceClaims:  DeviceClaims(pod),
 		Rejected:      volumes.trouble,
 		Terminating:   pod.DeletionTimestamp != nil,
+		Unstarted:     pod.Status.Phase == corev1.PodPending,
 		Daemon:        podrules.OwnedByDaemonSet(pod),
 		Reschedulable: podrules.Reschedulable(pod),
 		EvictionCost:  evictionCost(pod),

@@ -6,16 +6,14 @@ import (
 	"log/slog"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/problem"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -54,7 +52,7 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 		return input{}, err
 	}
 	in.rejected = append(in.rejected, lost...)
-	if in.problem.Nodes, err = p.expect(ctx, in.problem.Nodes); err != nil {
+	if in.problem.Nodes, err = p.source().Expect(ctx, in.problem.Nodes); err != nil {
 		return input{}, err
 	}
 	in.problem.Pods, in.problem.Nodes = p.promises.settle(append(in.problem.Pods, moving...), in.problem.Nodes)
@@ -96,56 +94,30 @@ func (p *Provisioner) moving(ctx context.Context, leaving []*model.Node, now tim
 	if err != nil {
 		p.Log.Error("some pod disruption budgets cannot be read and are not considered", "error", err)
 	}
-	for _, n := range leaving {
-		var pods corev1.PodList
-		if err := p.Client.List(ctx, &pods, client.MatchingFields{"spec.nodeName": n.NodeName}); err != nil {
-			return nil, nil, fmt.Errorf("listing the pods of node %q: %w", n.NodeName, err)
-		}
-		for i := range pods.Items {
-			if !podrules.CurrentlyReschedulable(&pods.Items[i], budgets, now) {
-				continue
-			}
-			if pod := p.Store.Translate(&pods.Items[i]); pod.Rejected == "" {
-				out = append(out, pod)
-			} else {
-				lost = append(lost, pod)
-			}
-		}
-	}
-	return out, lost, nil
+	return p.source().Moving(ctx, leaving, budgets, now)
 }
 
-// usablePools are the pools that may launch: ours, not static, ready, not being deleted, with instance types to choose from.
+// source is where a pass gathers its question.
+func (p *Provisioner) source() problem.Source {
+	return problem.Source{Client: p.Client, Cloud: p.Cloud, Store: p.Store, Translator: p.Translator, Catalogs: p.catalogs}
+}
+
+// usablePools are the pools that may launch.
 func (p *Provisioner) usablePools(ctx context.Context) (map[string]*v1.NodePool, []*model.Pool, error) {
-	var list v1.NodePoolList
-	if err := p.Client.List(ctx, &list); err != nil {
-		return nil, nil, fmt.Errorf("listing node pools: %w", err)
+	pools, err := p.source().Pools(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
-	byName := map[string]*v1.NodePool{}
-	var out []*model.Pool
-	for i := range list.Items {
-		pool := &list.Items[i]
-		if !p.Cloud.Manages(pool.Spec.Template.Spec.NodeClassRef) {
-			continue
+	for _, skipped := range pools.Skipped {
+		switch {
+		case skipped.Why != "":
+			level := p.level(slog.LevelInfo, "unusable "+skipped.Pool+skipped.Why)
+			p.Log.Log(ctx, level, "skipping nodepool", "NodePool", skipped.Pool, "reason", skipped.Why)
+		case cloud.IsUnevaluatedNodePool(skipped.Err):
+			p.Log.Debug("skipping nodepool, node overlays are not evaluated for it yet", "NodePool", skipped.Pool)
+		default:
+			p.Log.Error("skipping nodepool, no instance types", "NodePool", skipped.Pool, "error", skipped.Err)
 		}
-		if why := ingest.Unusable(pool, p.Cloud); why != "" {
-			p.Log.Log(ctx, p.level(slog.LevelInfo, "unusable "+pool.Name+why), "skipping nodepool", "NodePool", pool.Name, "reason", why)
-			continue
-		}
-		types, err := p.Cloud.Provider.InstanceTypes(ctx, pool)
-		if ctx.Err() != nil {
-			return nil, nil, ctx.Err()
-		}
-		if cloud.IsUnevaluatedNodePool(err) {
-			p.Log.Debug("skipping nodepool, node overlays are not evaluated for it yet", "NodePool", pool.Name)
-			continue
-		}
-		if err != nil || len(types) == 0 {
-			p.Log.Error("skipping nodepool, no instance types", "NodePool", pool.Name, "error", err)
-			continue
-		}
-		byName[pool.Name] = pool
-		out = append(out, p.Translator.Pool(pool, p.catalogs.Of(types)))
 	}
-	return byName, out, nil
+	return pools.ByName, pools.Usable, nil
 }

@@ -63,4 +63,10 @@ type Disruption struct {
 	DoNotDisrupt bool
 	// GracePeriod is set when the claim has a termination grace period of any length.
 	GracePeriod bool
+	// Drifted is the NodeClaim's condition, and DriftedSince when it became true, in nanoseconds since the epoch.
+	Drifted      bool
+	DriftedSince int64
+	// QuietSince is when a pod came or went last, or the node was initialized, in nanoseconds since the epoch; 0 for nodes
+	// that are not initialized.
+	QuietSince int64
 }

@@ -32,6 +32,8 @@ type Pod struct {
 	DeviceClaims []string
 	// Terminating is set once the pod is being deleted: it uses resources still and counts for no topology.
 	Terminating bool
+	// Unstarted is set while the pod's phase is Pending, bound or not.
+	Unstarted bool
 	// Virtual is set for pods that stand for headroom and do not exist: they come after all others.
 	Virtual bool
 	// Daemon is set for pods that a DaemonSet owns.
