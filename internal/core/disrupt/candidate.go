@@ -19,9 +19,24 @@ type Pool struct {
 	Static bool
 	// Never is set when consolidation is turned off.
 	Never bool
+	// Usable is set while the pool is ready and not being deleted.
+	Usable bool
+	// After is how long a node has to be quiet; 0 for not at all.
+	After time.Duration
+	// Policy is what consolidation may do.
+	Policy string
+	// Surplus is set while a static pool has more nodes than it should have.
+	Surplus bool
 	// Unsettled is set while it is not known which of its nodes keep room for capacity buffers.
 	Unsettled bool
 }
+
+// The consolidation policies.
+const (
+	WhenEmpty                = "WhenEmpty"
+	WhenEmptyOrUnderutilized = "WhenEmptyOrUnderutilized"
+	Balanced                 = "Balanced"
+)
 
 // World is what qualification looks at.
 type World struct {
@@ -31,6 +46,8 @@ type World struct {
 	Pools map[string]Pool
 	// Busy are the IDs of nodes that belong to a command.
 	Busy map[string]bool
+	// Resting are the names of NodeClaims for which a command failed not long ago.
+	Resting map[string]bool
 }
 
 // Candidate is a node that may be disrupted, as far as the node itself and its pool are concerned.
@@ -43,6 +60,10 @@ type Candidate struct {
 	Cost float64
 	// Price of the node in dollars an hour; 0 when it is not known.
 	Price float64
+	// TypeKnown is set when the cloud lists the node's instance type.
+	TypeKnown bool
+	// Rests is set while the node is left alone because a command for it failed not long ago.
+	Rests bool
 }
 
 // Ratio is the money saved per disturbance. Higher is disrupted first.
@@ -60,7 +81,9 @@ func Qualify(w World) ([]Candidate, []Obstacle) {
 			obstacles = append(obstacles, Obstacle{Code: code, Node: n})
 			continue
 		}
-		candidates = append(candidates, newCandidate(n, w.Pools[n.Pool]))
+		c := newCandidate(n, w.Pools[n.Pool])
+		c.Rests = w.Resting[n.ClaimName]
+		candidates = append(candidates, c)
 	}
 	return candidates, obstacles
 }

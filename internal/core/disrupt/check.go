@@ -1,6 +1,10 @@
 package disrupt
 
-import "github.com/karpenter-anew/karpenter/internal/core/model"
+import (
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
 
 // Failure is the class of a failed check, for metrics and events.
 type Failure string
@@ -11,6 +15,8 @@ const (
 	Churn Failure = "churn"
 	// OverBudget means that budgets shrank while the command waited.
 	OverBudget Failure = "budget"
+	// Scheduling means that the simulation came out differently.
+	Scheduling Failure = "scheduling"
 )
 
 // Verdict is the outcome of a check.
@@ -23,8 +29,11 @@ type Verdict struct {
 
 // Failure is the class of the obstacle in a check.
 func (o Obstacle) Failure() Failure {
-	if o.Code == BudgetSpent {
+	switch o.Code {
+	case BudgetSpent:
 		return OverBudget
+	case NoOtherPlace, OtherResult:
+		return Scheduling
 	}
 	return Churn
 }
@@ -68,4 +77,47 @@ func why(n *model.Node, standing map[string]Obstacle) Obstacle {
 		return o
 	}
 	return Obstacle{Code: Gone, Node: n}
+}
+
+// Stands holds a command that was found by simulation against the present: fit are the nodes that the command's method
+// would look at now, and budgets what is left when the command itself is not counted. All of the command's nodes must be
+// among them. The simulation is made again: pods must still have places, as many machines must be needed as the command
+// launches, and what it launches must be among what would do now.
+//
+// The verdict has the candidates and placements of the present, or none at all.
+//
+// Source: disruption specification, consolidation validation.
+func (l *Lab) Stands(c Command, fit []Candidate, obstacles []Obstacle, budgets Budgets) Verdict {
+	v := Check(c, fit, obstacles, budgets)
+	if len(v.Dropped) > 0 {
+		v.Command.Candidates = nil
+		return v
+	}
+	t := l.Try(v.Command.Candidates)
+	drop := func(o Obstacle) Verdict {
+		o.Node = c.Candidates[0].Node
+		return Verdict{Command: Command{Reason: c.Reason, Type: c.Type}, Dropped: []Obstacle{o}}
+	}
+	if len(t.Failed) > 0 {
+		return drop(Obstacle{Code: NoOtherPlace, Detail: homeless(t.Failed)})
+	}
+	if len(t.Plan.Claims) != len(c.Replacements) {
+		return drop(Obstacle{Code: OtherResult, Count: len(t.Plan.Claims)})
+	}
+	for i, claim := range c.Replacements {
+		now := t.Plan.Claims[i]
+		if now.Pool != claim.Pool || !subset(claim.InstanceTypes, now.InstanceTypes) {
+			return drop(Obstacle{Code: OtherResult, Count: len(t.Plan.Claims)})
+		}
+	}
+	v.Command.Replacements, v.Command.Placements = c.Replacements, l.moving(t)
+	return v
+}
+
+func subset(part, whole []string) bool {
+	known := make(map[string]bool, len(whole))
+	for _, name := range whole {
+		known[name] = true
+	}
+	return !slices.ContainsFunc(part, func(name string) bool { return !known[name] })
 }

@@ -2,12 +2,22 @@ package disrupt
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-// Delete is the decision of a command that replaces nothing.
-const Delete = "delete"
+// The decisions.
+const (
+	// Delete is the decision of a command that replaces nothing.
+	Delete = "delete"
+	// Replace is that of a command that launches something first.
+	Replace = "replace"
+	// NoOp is that of a command without nodes.
+	NoOp = "no-op"
+)
 
 // Command is a set of nodes to disrupt together.
 type Command struct {
@@ -15,16 +25,48 @@ type Command struct {
 	// Type is the value of the consolidation_type label of metrics.
 	Type       string
 	Candidates []Candidate
+	// Replacements are launched first. Static is set when one machine from the template of a static pool is.
+	Replacements []solve.Claim
+	Static       bool
+	// Placements are where pods go on nodes that are there.
+	Placements []solve.Placement
 }
 
 // Decision is what happens to the nodes, in one word.
-func (c Command) Decision() string { return Delete }
+func (c Command) Decision() string {
+	switch {
+	case len(c.Candidates) == 0:
+		return NoOp
+	case c.Launches() > 0:
+		return Replace
+	}
+	return Delete
+}
 
-// Savings is what the command saves in dollars an hour.
-func (c Command) Savings() float64 {
+// Launches is how many machines are launched.
+func (c Command) Launches() int {
+	if c.Static {
+		return 1
+	}
+	return len(c.Replacements)
+}
+
+// Cost is what the nodes cost now in dollars an hour.
+func (c Command) Cost() float64 {
 	sum := 0.0
 	for _, candidate := range c.Candidates {
-		sum += candidate.Price
+		sum += sane(candidate.Price)
+	}
+	return sum
+}
+
+// Savings is what the command saves in dollars an hour, if every launch turns out as cheap as possible.
+func (c Command) Savings() float64 {
+	sum := c.Cost()
+	for _, claim := range c.Replacements {
+		if !math.IsInf(claim.Price, 0) && !math.IsNaN(claim.Price) {
+			sum -= claim.Price
+		}
 	}
 	return sum
 }
@@ -59,10 +101,31 @@ func (c Command) Pools() []string {
 
 // Text describes the command, which the id tells from others, in one line for logs.
 func (c Command) Text(id string) string {
+	return fmt.Sprintf("%s/%s: %s: nodepools=[%s]: %s (savings: $%.2f)",
+		c.Reason, id, c.Decision(), strings.Join(c.Pools(), ","), c.effect(), c.Savings())
+}
+
+// effect is which nodes go, and what comes.
+func (c Command) effect() string {
 	names := make([]string, len(c.Candidates))
 	for i, candidate := range c.Candidates {
 		names[i] = candidate.Node.Name
 	}
-	return fmt.Sprintf("%s/%s: %s: nodepools=[%s]: [%s] (savings: $%.2f)",
-		c.Reason, id, c.Decision(), strings.Join(c.Pools(), ","), strings.Join(names, ", "), c.Savings())
+	text := "[" + strings.Join(names, ", ") + "]"
+	switch n := c.Launches(); n {
+	case 0:
+	case 1:
+		text += " -> [1 replacement]"
+	default:
+		text += fmt.Sprintf(" -> [%d replacements]", n)
+	}
+	return text
+}
+
+// TextFor describes the command to the owner of one of its nodes.
+func (c Command) TextFor(node string) string {
+	if len(c.Candidates) == 1 {
+		return c.Decision() + ": " + c.effect()
+	}
+	return fmt.Sprintf("%s: [%s] (part of %d-node consolidation)", c.Decision(), node, len(c.Candidates))
 }

@@ -19,6 +19,10 @@ type Reason string
 const (
 	// Empty nodes have no pod that would have to move.
 	Empty Reason = "Empty"
+	// Drifted nodes are not what would be launched today.
+	Drifted Reason = "Drifted"
+	// Underutilized nodes can be had for less.
+	Underutilized Reason = "Underutilized"
 )
 
 // Class is how a method treats pods that refuse to be evicted.
@@ -39,11 +43,18 @@ type Method struct {
 	Class Class
 	// Refuses is why the method does not want a candidate, whatever its pods say; empty when it wants it.
 	Refuses func(Candidate) Code
-	// Pick composes commands from candidates and uses the budgets up.
-	Pick func(fit []Candidate, budgets Budgets) []Command
-	// Recheck is the last look at a command, after its nodes were closed to new pods and before they are deleted.
+	// Pick composes commands from candidates and uses the budgets up. Methods that ask where pods would go have Decide in its
+	// place.
+	Pick   func(fit []Candidate, budgets Budgets) []Command
+	Decide func(s Session, fit []Candidate) Decision
+	// Consolidates is set for methods that simulate by the rules of consolidation.
+	Consolidates bool
+	// Recheck is the last look at a command, after its nodes were closed to new pods and before they are deleted; nil for none.
 	Recheck func(c Command, now *model.Snapshot) Verdict
 }
+
+// Waits reports whether commands are checked again before they are started.
+func (m Method) Waits() bool { return m.Reason != Drifted }
 
 // Want keeps the candidates that the method wants, and says why it does not want the others.
 func (m Method) Want(candidates []Candidate) ([]Candidate, []Obstacle) {

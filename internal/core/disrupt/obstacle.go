@@ -64,6 +64,46 @@ const (
 	BudgetSpent Code = "BudgetSpent"
 )
 
+// The obstacles that the methods which move pods see in a node, and those that simulations find.
+const (
+	// NotDrifted means that the node is what would be launched today.
+	NotDrifted Code = "NotDrifted"
+	// Dynamic means that the node's pool has no fixed number of nodes.
+	Dynamic Code = "Dynamic"
+	// Surplus means that the node's pool has more nodes than it should have.
+	Surplus Code = "Surplus"
+	// Rests means that a command for the node failed not long ago.
+	Rests Code = "Rests"
+	// UnknownType means that the cloud does not list the node's instance type.
+	UnknownType Code = "UnknownType"
+	// NoCapacityType means that the node does not say how it was bought.
+	NoCapacityType Code = "NoCapacityType"
+	// NoZone means that the node does not say where it is.
+	NoZone Code = "NoZone"
+	// Empties means that no pod would have to move: emptiness decides.
+	Empties Code = "Empties"
+	// EmptyOnly means that the pool's policy lets empty nodes be removed only.
+	EmptyOnly Code = "EmptyOnly"
+	// NoPlaceToDrift means that some pod of a drifted node would find no place.
+	NoPlaceToDrift Code = "NoPlaceToDrift"
+	// NoOtherPlace means that some pod of a node to consolidate would find no place.
+	NoOtherPlace Code = "NoOtherPlace"
+	// SeveralReplacements means that it would take more than one new machine.
+	SeveralReplacements Code = "SeveralReplacements"
+	// NotCheaper means that what could replace the node may cost as much or more.
+	NotCheaper Code = "NotCheaper"
+	// TooFewValues means that what is cheaper has too few distinct values of some label.
+	TooFewValues Code = "TooFewValues"
+	// SpotToSpotOff means that spot nodes are not replaced by spot nodes.
+	SpotToSpotOff Code = "SpotToSpotOff"
+	// SpotToSpotInflexible means that too few instance types are cheaper than the spot node.
+	SpotToSpotInflexible Code = "SpotToSpotInflexible"
+	// ScoreTooLow means that a Balanced pool finds the move not worth its disturbance.
+	ScoreTooLow Code = "ScoreTooLow"
+	// OtherResult means that a simulation that was made again came out differently.
+	OtherResult Code = "OtherResult"
+)
+
 // Gone means that a node that was to be disrupted does not exist any more.
 const Gone Code = "Gone"
 
@@ -112,6 +152,24 @@ func Rules() []Rule {
 		{Occupied, Nobody, false, "A node is empty when none of its pods would have to move.", "Nothing: the node is in use."},
 		{NotConsolidatable, Nobody, false, "A node is consolidated once consolidateAfter has passed without a pod event.", "Wait, or lower consolidateAfter of the NodePool."},
 		{BudgetSpent, Nobody, false, "Budgets bound how many nodes of a pool are disrupted at the same time.", "Loosen the budgets of the NodePool, or wait until other nodes are done."},
+		{NotDrifted, Nobody, false, "A node drifts when its pool or node class would launch it differently today.", "Nothing: the node is as it should be."},
+		{Dynamic, Nobody, false, "Only pools with a fixed number of nodes replace drifted nodes one for one.", "Nothing: the node is replaced by what its pods need."},
+		{Surplus, Nobody, false, "A static pool gives up surplus nodes before it replaces drifted ones.", "Wait until the pool has as many nodes as replicas."},
+		{Rests, Nobody, false, "After a command that failed, a node is left alone for a while, longer each time.", "Wait, or look in the log for why the command failed."},
+		{UnknownType, Unconsolidatable, false, "What a node costs is known by its instance type.", "Let the cloud list the instance type of the node."},
+		{NoCapacityType, Unconsolidatable, false, "What a node costs depends on its capacity type.", "Restore the label karpenter.sh/capacity-type of the node."},
+		{NoZone, Unconsolidatable, false, "What a node costs depends on its zone.", "Restore the label topology.kubernetes.io/zone of the node."},
+		{Empties, Nobody, false, "Nodes without pods to move are left to emptiness and its budgets.", "Nothing: the node is removed as empty."},
+		{EmptyOnly, Unconsolidatable, false, "The policy WhenEmpty leaves nodes with pods alone.", "Set consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized or Balanced."},
+		{NoPlaceToDrift, Blocked, false, "Every pod of a drifted node needs a place before the node goes.", "Make room for the pods that are named, or loosen what they demand."},
+		{NoOtherPlace, Unconsolidatable, false, "Every pod of a node needs a place before the node goes.", "Make room for the pods that are named, or loosen what they demand."},
+		{SeveralReplacements, Unconsolidatable, false, "A node is replaced by one new machine at most.", "Nothing: the pods fit together better than apart."},
+		{NotCheaper, Unconsolidatable, false, "Whatever is launched in place of a node must cost less than it.", "Let the NodePool use instance types below the price that is named."},
+		{TooFewValues, Unconsolidatable, false, "Cheaper instance types must still meet the minValues of the pool.", "Lower minValues of the NodePool, or let it use more instance types."},
+		{SpotToSpotOff, Unconsolidatable, false, "Spot nodes are replaced by spot nodes only with the feature gate SpotToSpotConsolidation.", "Turn the feature gate SpotToSpotConsolidation on."},
+		{SpotToSpotInflexible, Unconsolidatable, false, "A single spot node is replaced only if 15 instance types are cheaper.", "Let the NodePool use more instance types."},
+		{ScoreTooLow, Nobody, false, "A Balanced pool wants half as much of its cost saved as of its pods disturbed, in shares.", "Set consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized, or wait until fewer pods run on the node."},
+		{OtherResult, Nobody, false, "A command must still be right when it is checked again.", "Nothing: the next pass decides anew."},
 		{Gone, Nobody, false, "Only nodes that exist are disrupted.", "Nothing: the node is gone."},
 	}
 }
@@ -139,6 +197,14 @@ type Obstacle struct {
 	Budgets []string
 	// Cause is why the pods could not be looked at.
 	Cause string
+	// Detail is what a simulation found in the way.
+	Detail string
+	// Count is how many replacements it would take, or how many instance types are cheaper.
+	Count int
+	// Paid is what the nodes cost now, and Least what could replace them would cost at least, in dollars an hour.
+	Paid, Least float64
+	// Scores are what the pools say about the move.
+	Scores []Score
 }
 
 // String renders the obstacle as events and logs show it.
@@ -186,6 +252,47 @@ func (o Obstacle) String() string {
 		return fmt.Sprintf("budgets of NodePool %q allow no further disruption", o.Node.Pool)
 	case Gone:
 		return "node is gone"
+	}
+	return o.simulated()
+}
+
+// simulated renders the obstacles of the methods that move pods.
+func (o Obstacle) simulated() string {
+	switch o.Code {
+	case NotDrifted:
+		return "node has not drifted"
+	case Dynamic:
+		return fmt.Sprintf("NodePool %q is not static", o.Node.Pool)
+	case Surplus:
+		return fmt.Sprintf("NodePool %q has more nodes than replicas", o.Node.Pool)
+	case Rests:
+		return "a command for the node failed not long ago"
+	case UnknownType:
+		return fmt.Sprintf("Instance Type %q not found", o.Node.Labels[instanceTypeKey])
+	case NoCapacityType:
+		return fmt.Sprintf("Node does not have label %q", capacityTypeKey)
+	case NoZone:
+		return fmt.Sprintf("Node does not have label %q", zoneKey)
+	case Empties:
+		return "node is empty"
+	case EmptyOnly:
+		return fmt.Sprintf("NodePool %q has consolidation policy WhenEmpty, but node is not empty", o.Node.Pool)
+	case NoPlaceToDrift, NoOtherPlace:
+		return o.Detail
+	case SeveralReplacements:
+		return fmt.Sprintf("can't remove without creating %d candidates", o.Count)
+	case NotCheaper:
+		return "can't replace with a cheaper node"
+	case TooFewValues:
+		return "Filtering by price: " + o.Detail
+	case SpotToSpotOff:
+		return "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node"
+	case SpotToSpotInflexible:
+		return fmt.Sprintf("SpotToSpotConsolidation requires %d cheaper instance type options than the current candidate to consolidate, got %d", flexible, o.Count)
+	case ScoreTooLow:
+		return "the move saves too little for the pods that it disturbs"
+	case OtherResult:
+		return "scheduling simulation produced new results"
 	}
 	return string(o.Code)
 }

@@ -27,6 +27,8 @@ type Base struct {
 	counts          []topology.Group
 	left            []int
 	bounds          [][]bound
+	// origin is what Reset goes back to; nil before the first Keep.
+	origin *Base
 }
 
 // mostStates is how many label states of one template are kept between what-ifs.
@@ -77,6 +79,49 @@ func (b *Base) Solve(without []*model.Node, pods []*model.Pod) Plan {
 	return s.run(barred)
 }
 
+// Keep takes the last what-if for granted from now on: its nodes are gone, its pods have their places, those that waited
+// included, and its claims are on order and take no further pods. It reports false, and does nothing, where devices are
+// handed out: what becomes of these is known only when it happens.
+func (b *Base) Keep() bool {
+	if b.problem.Devices != nil {
+		return false
+	}
+	if b.origin == nil {
+		b.origin = &Base{problem: b.problem, pristine: b.pristine, counts: b.counts, left: b.left, bounds: b.bounds}
+		b.pristine, b.counts = slices.Clone(b.pristine), make([]topology.Group, len(b.counts))
+		b.bounds = slices.Clone(b.bounds)
+	}
+	for i := range b.shelf {
+		b.pristine[i] = b.shelf[i]
+		b.pristine[i].pods, b.pristine[i].ports = nil, slices.Clip(b.shelf[i].ports)
+	}
+	for i, g := range b.prepared.groups.list {
+		b.counts[i] = topology.Group{}
+		if g.host {
+			// Claims of the next what-if get the numbers that the kept ones have.
+			g.Cut(len(b.pristine))
+		}
+		b.counts[i].Restore(&g.Group)
+	}
+	for i, t := range b.prepared.templates {
+		b.left, b.bounds[i] = slices.Clone(t.reservations.left), slices.Clone(t.limits.bounds)
+	}
+	b.problem.Pods = nil
+	return true
+}
+
+// Reset takes back all that was kept.
+func (b *Base) Reset() {
+	if b.origin == nil {
+		return
+	}
+	b.problem, b.pristine, b.counts, b.left, b.bounds = b.origin.problem, b.origin.pristine, b.origin.counts, b.origin.left, b.origin.bounds
+	b.origin = nil
+	for _, g := range b.prepared.groups.list {
+		g.Touch()
+	}
+}
+
 // fork is a solver that shares what does not change and has not asked about any pod yet.
 func (b *Base) fork(p Problem) *solver {
 	from := b.prepared
@@ -89,6 +134,7 @@ func (b *Base) fork(p Problem) *solver {
 		soft:      from.classes.soft,
 		templates: from.classes.templates,
 		devices:   newDevices(p),
+		exempt:    p.Exempt,
 	}
 	return &solver{
 		problem: p, classes: cs, groups: cs.groups, domains: from.domains, devices: cs.devices,

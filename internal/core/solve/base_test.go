@@ -169,3 +169,72 @@ func BenchmarkWhatIf(b *testing.B) {
 		})
 	}
 }
+
+func TestWhatIsKeptIsTakenForGranted(t *testing.T) {
+	for seed := range uint64(8) {
+		random := rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // a test
+		p := fleet(12, 4, true, random)
+		base := NewBase(p, all(p))
+		first, second := p.Nodes[0], p.Nodes[1]
+		fresh := look(base.Solve([]*model.Node{first}, first.Pods))
+		after := look(base.Solve([]*model.Node{second}, second.Pods))
+		plan := base.Solve([]*model.Node{first}, first.Pods)
+		if !base.Keep() {
+			t.Fatal("nothing was kept")
+		}
+		// The same in a problem where it has happened; what is on order takes no pods.
+		moved := p
+		moved.Nodes = nil
+		for _, n := range p.Nodes {
+			if n == first {
+				continue
+			}
+			now := *n
+			for _, at := range plan.Placements {
+				if at.Node == n {
+					now.Pods = append(append([]*model.Pod{}, n.Pods...), at.Pods...)
+					for _, pod := range at.Pods {
+						now.Used = now.Used.Add(pod.Shape.Requests)
+					}
+				}
+			}
+			moved.Nodes = append(moved.Nodes, &now)
+		}
+		kept := base.Solve([]*model.Node{second}, second.Pods)
+		for _, at := range kept.Placements {
+			if at.Node == first || at.Node == second {
+				t.Errorf("seed %d: pods were put on a node that is gone", seed)
+			}
+			for _, n := range moved.Nodes {
+				if n.ID != at.Node.ID {
+					continue
+				}
+				used := n.Used
+				for _, pod := range at.Pods {
+					used = used.Add(pod.Shape.Requests)
+				}
+				if !used.Fits(n.Allocatable) {
+					t.Errorf("seed %d: node %s holds more than fits", seed, n.Name)
+				}
+			}
+		}
+		base.Reset()
+		if diff := cmp.Diff(after, look(base.Solve([]*model.Node{second}, second.Pods))); diff != "" {
+			t.Errorf("seed %d: after a reset:\n%s", seed, diff)
+		}
+		if diff := cmp.Diff(fresh, look(base.Solve([]*model.Node{first}, first.Pods))); diff != "" {
+			t.Errorf("seed %d: after a reset:\n%s", seed, diff)
+		}
+	}
+}
+
+func TestClosedNodesTakeExemptPodsOnly_C410_C499(t *testing.T) {
+	p := fleet(1, 0, false, rand.New(rand.NewPCG(1, 1))) //nolint:gosec // a test
+	p.Pools = nil
+	p.Pods = pods(2, shape(1000, gi))
+	p.Closed, p.Exempt = map[string]bool{p.Nodes[0].ID: true}, map[string]bool{p.Pods[1].UID: true}
+	plan := Solve(p)
+	if len(plan.Placements) != 1 || len(plan.Placements[0].Pods) != 1 || plan.Placements[0].Pods[0] != p.Pods[1] || refusedPods(plan) != 1 {
+		t.Errorf("got %v, want the exempt pod on the node and the other one refused", look(plan))
+	}
+}

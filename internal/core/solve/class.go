@@ -30,6 +30,8 @@ type class struct {
 	avoid, avoidHosts []*group
 	// drifting are the labels by which others count the pods of the class, while the pods themselves do not care.
 	drifting []int
+	// exempt lets the pods onto nodes that are closed to others.
+	exempt bool
 	// bound is set when what the class may do depends on where other pods are in a way that may turn in its favour.
 	bound bool
 }
@@ -90,7 +92,8 @@ type classes struct {
 	options Options
 	devices *devices
 	// soft is set when some taint in the problem is PreferNoSchedule: only then is there a last stage.
-	soft bool
+	soft   bool
+	exempt map[string]bool
 	// templates is the number of templates.
 	templates int
 }
@@ -100,16 +103,17 @@ type ask struct {
 	shape      *model.Shape
 	membership *membership
 	claims     string
+	exempt     bool
 }
 
 // of is the class of a pod.
 func (cs *classes) of(p *model.Pod) *class {
-	key := ask{p.Shape, cs.groups.membership(p), strings.Join(p.DeviceClaims, " ")}
+	key := ask{p.Shape, cs.groups.membership(p), strings.Join(p.DeviceClaims, " "), cs.exempt[p.UID]}
 	if c, ok := cs.byAsk[key]; ok {
 		return c
 	}
 	c := cs.bare(p.Shape)
-	c.claims = cs.devices.of(p)
+	c.claims, c.exempt = cs.devices.of(p), key.exempt
 	c.members, c.guards = key.membership.members, cs.groups.of(p.Shape).guards
 	for _, g := range key.membership.avoid {
 		if g.host {

@@ -32,6 +32,8 @@ type Problem struct {
 	Nodes []*model.Node
 	// Others receive no pods (they are being deleted), but what runs there and stays counts for topology.
 	Others []*model.Node
+	// Closed are the IDs of nodes that receive no pods but those that are exempt, by UID.
+	Closed, Exempt map[string]bool
 	// Namespaces are the labels of the namespaces, by name, for terms that select namespaces by label.
 	Namespaces map[string]map[string]string
 	// Pools may launch, in any order; weight and name decide.

@@ -95,6 +95,7 @@ func prepare(p Problem) *solver {
 		soft:      anySoftTaint(p),
 		templates: len(pools),
 		devices:   newDevices(p),
+		exempt:    p.Exempt,
 	}
 	cs.groups = newGroups(cs, p)
 	s := &solver{problem: p, classes: cs, groups: cs.groups, domains: newDomains(u), devices: cs.devices}
@@ -117,6 +118,9 @@ func prepare(p Problem) *solver {
 	s.compileTemplates(pools, daemons)
 	newReservations(p, s.templates)
 	s.targets = newTargets(p.Nodes, u)
+	for _, t := range s.targets.list {
+		t.closed = p.Closed[t.node.ID]
+	}
 	s.targets.reserveDaemons(daemons)
 	s.expectAttachable()
 	return s

@@ -20,6 +20,8 @@ type target struct {
 	ports []model.HostPort
 	// volumes are those attached.
 	volumes attachments
+	// closed nodes receive exempt pods only.
+	closed bool
 }
 
 // targets are all of them: initialized ones first, then by name.
@@ -140,6 +142,9 @@ func (ts *targets) satisfyingAny(forms []*conjunction) bitset {
 
 // accepts reports whether ports and taints of the node let pods of the class in.
 func (t *target) accepts(c *class, st *stage) bool {
+	if t.closed && !c.exempt {
+		return false
+	}
 	if _, taken := model.Clash(c.shape.HostPorts, t.ports); taken {
 		return false
 	}

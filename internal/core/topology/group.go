@@ -53,6 +53,16 @@ func (g *Group) Restore(o *Group) {
 	g.counted = append(g.counted[:0], o.counted...)
 }
 
+// Touch makes the next Restore copy whatever happened before.
+func (g *Group) Touch() { g.changed = true }
+
+// Cut forgets the domains from d on.
+func (g *Group) Cut(d int) {
+	g.changed = true
+	g.counts, g.known = g.counts[:min(d, len(g.counts))], g.known[:min(d, len(g.known))]
+	g.counted = slices.DeleteFunc(g.counted, func(other int) bool { return other >= d })
+}
+
 // Remove takes one pod out of the count of a domain that has some.
 func (g *Group) Remove(d int) {
 	g.changed = true

@@ -1,0 +1,175 @@
+package disrupt
+
+import (
+	"math"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+// balance is the parameter k of Balanced scoring: a move has to save at least a k-th of the share that it disturbs.
+const balance = 2
+
+// Threshold is the least score of an approved move.
+const Threshold = 1.0 / balance
+
+// BalanceFactor is k as events name it.
+const BalanceFactor = balance
+
+// Totals are what shares of a pool are measured against.
+type Totals struct {
+	// Cost is dollars an hour, Disruption the cost of disturbing all of the pool's nodes.
+	Cost, Disruption float64
+}
+
+// TotalsOf sums up every pool with at least one candidate: candidates or not, all of its nodes count. priceOf is the price
+// of a node, 0 where none is known.
+//
+// Everything is read off the snapshot, so that no order of events can make it wrong.
+//
+// Source: disruption specification, Balanced scoring.
+func TotalsOf(s *model.Snapshot, candidates []Candidate, priceOf func(*model.Node) float64) map[string]Totals {
+	cost := map[string]float64{}
+	for _, c := range candidates {
+		cost[c.Node.ID] = c.Cost
+	}
+	out := map[string]Totals{}
+	for _, c := range candidates {
+		out[c.Node.Pool] = Totals{}
+	}
+	for _, n := range s.Nodes.Sorted() {
+		t, ok := out[n.Pool]
+		if !ok || n.Pool == "" {
+			continue
+		}
+		if n.Managed {
+			t.Cost += sane(priceOf(n))
+		}
+		if own, ok := cost[n.ID]; ok {
+			t.Disruption += own
+		} else {
+			t.Disruption += burden(n)
+		}
+		out[n.Pool] = t
+	}
+	return out
+}
+
+// burden is the cost of disturbing a node that is no candidate: every live pod counts but those of DaemonSets.
+func burden(n *model.Node) float64 {
+	sum := float64(baseCost)
+	for _, p := range n.Pods {
+		if !p.Daemon {
+			sum += max(p.EvictionCost, 0)
+		}
+	}
+	return sum
+}
+
+func sane(price float64) float64 {
+	if math.IsNaN(price) {
+		return 0
+	}
+	return price
+}
+
+// Score is how one pool judges its share of a move.
+type Score struct {
+	Pool string
+	// Policy is that of the pool; only Balanced ones are scored.
+	Policy string
+	Scored bool
+	// Value is the share of cost saved over the share of disruption; Savings and Disruption are the shares.
+	Value, Savings, Disruption float64
+	Approved                   bool
+}
+
+// Judgement is what the pools of a move say about it.
+type Judgement struct {
+	Approved bool
+	// Scores are those of all pools of the move, by name.
+	Scores []Score
+}
+
+// Judge asks every pool of a command for its approval. A command is approved when every Balanced pool approves; all of them
+// are asked in any case.
+//
+// Scores go by what the move is expected to save: a spot launch may become any machine of its list, so the dearest counts,
+// unless the cheapest gives the same decision.
+func (l *Lab) Judge(c Command) Judgement {
+	optimistic := judge(c, c.Savings(), l.study)
+	expected := judge(c, l.expectedSavings(c), l.study)
+	if optimistic.Approved == expected.Approved {
+		return optimistic
+	}
+	return expected
+}
+
+// expectedSavings counts on the dearest machine that a launch may turn out to be on spot, and on the cheapest otherwise.
+func (l *Lab) expectedSavings(c Command) float64 {
+	sum := c.Cost()
+	for _, claim := range c.Replacements {
+		worst, list := claim.Price, quotes(l.typesOf(claim), claim.Requirements)
+		if mayBe(typesIn(list), claim.Requirements, spot) {
+			for _, q := range list {
+				worst = max(worst, q.worst)
+			}
+		}
+		if !math.IsInf(worst, 0) {
+			sum -= worst
+		}
+	}
+	return sum
+}
+
+func judge(c Command, savings float64, s *Study) Judgement {
+	j := Judgement{Approved: len(c.Candidates) > 0}
+	pools := c.Pools()
+	all := c.Cost()
+	for _, name := range pools {
+		score := Score{Pool: name, Policy: s.Pools[name].Policy, Approved: true}
+		if score.Policy == Balanced {
+			disruption, paid := 0.0, 0.0
+			for _, candidate := range c.Candidates {
+				if candidate.Node.Pool == name {
+					disruption += candidate.Cost
+					paid += sane(candidate.Price)
+				}
+			}
+			share := savings
+			if len(pools) > 1 && all != 0 {
+				share = savings * (paid / all)
+			}
+			score.rate(share, disruption, s.Totals[name])
+		}
+		j.Approved = j.Approved && score.Approved
+		j.Scores = append(j.Scores, score)
+	}
+	return j
+}
+
+// rate sets the score of a pool's share.
+func (s *Score) rate(savings, disruption float64, total Totals) {
+	s.Scored = true
+	if total.Cost > 0 && total.Disruption > 0 {
+		s.Savings, s.Disruption = savings/total.Cost, disruption/total.Disruption
+		switch {
+		case s.Savings <= 0:
+		case s.Disruption == 0:
+			s.Value = math.Inf(1)
+		default:
+			s.Value = s.Savings / s.Disruption
+		}
+	}
+	s.Approved = s.Value >= Threshold
+}
+
+// hopeless reports whether not even deleting a candidate for nothing would be approved by its Balanced pool.
+func (s *Study) hopeless(c Candidate) bool {
+	total, ok := s.Totals[c.Node.Pool]
+	if c.Pool.Policy != Balanced || !ok || total.Cost <= 0 {
+		return false
+	}
+	var best Score
+	best.rate(sane(c.Price), c.Cost, total)
+	return !best.Approved
+}

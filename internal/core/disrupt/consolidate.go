@@ -1,0 +1,182 @@
+package disrupt
+
+import (
+	"math"
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
+)
+
+// flexible is how many cheaper instance types a spot node needs to be replaced by one of them. Sending exactly that many
+// keeps a node from moving again for a slightly better price.
+const flexible = 15
+
+// Consolidate works out what to do with a set of nodes: delete them, or replace them by one that costs less. An obstacle
+// says why neither is possible; it stands for the whole set.
+//
+// Source: disruption specification, evaluating one candidate set.
+func (l *Lab) Consolidate(set []Candidate, kind string) (Command, *Obstacle) {
+	t := l.Try(set)
+	command := Command{Reason: Underutilized, Type: kind, Candidates: set}
+	if len(t.Failed) > 0 {
+		return Command{}, &Obstacle{Code: NoOtherPlace, Node: set[0].Node, Detail: homeless(t.Failed)}
+	}
+	command.Placements = l.moving(t)
+	switch len(t.Plan.Claims) {
+	case 0:
+		return command, nil
+	case 1:
+		claim, o := l.replacement(set, t.Plan.Claims[0])
+		if o != nil {
+			o.Node = set[0].Node
+			return Command{}, o
+		}
+		command.Replacements = []solve.Claim{claim}
+		return command, nil
+	}
+	return Command{}, &Obstacle{Code: SeveralReplacements, Node: set[0].Node, Count: len(t.Plan.Claims)}
+}
+
+// replacement makes of what would be launched for the pods of the candidates something that is cheaper than they are, for
+// certain, however the launch turns out.
+func (l *Lab) replacement(set []Candidate, claim solve.Claim) (solve.Claim, *Obstacle) {
+	paid, allSpot := 0.0, true
+	for _, c := range set {
+		paid += c.Price
+		allSpot = allSpot && c.Node.Labels[capacityTypeKey] == spot
+	}
+	reqs, list := claim.Requirements, l.typesOf(claim)
+	offered := quotes(list, reqs)
+	if allSpot && mayBe(list, reqs, spot) {
+		return l.spotToSpot(set, claim, paid)
+	}
+	left, o := l.affordable(offered, reqs, paid)
+	if o != nil {
+		return solve.Claim{}, o
+	}
+	if mayBe(typesIn(left), reqs, spot) && mayBe(typesIn(left), reqs, onDemand) {
+		// A spot shortage must fail the launch rather than make it dear.
+		if asSpot := pinned(reqs, spot); unmet(cheaper(quotes(typesIn(left), asSpot), paid), asSpot) == "" {
+			reqs = asSpot
+			left = cheaper(quotes(typesIn(left), reqs), paid)
+		} else {
+			reqs = pinned(reqs, onDemand)
+			if left, o = l.affordable(quotes(typesIn(left), reqs), reqs, paid); o != nil {
+				return solve.Claim{}, o
+			}
+		}
+	}
+	if len(set) > 1 {
+		if left, o = sameType(set, left, reqs); o != nil {
+			return solve.Claim{}, o
+		}
+	}
+	return narrow(claim, left, reqs), nil
+}
+
+// spotToSpot is replacement where all nodes are spot nodes, and the new one may be one.
+//
+// Source: disruption specification, spot to spot.
+func (l *Lab) spotToSpot(set []Candidate, claim solve.Claim, paid float64) (solve.Claim, *Obstacle) {
+	if !l.study.SpotToSpot {
+		return solve.Claim{}, &Obstacle{Code: SpotToSpotOff}
+	}
+	reqs := pinned(claim.Requirements, spot)
+	left, o := l.affordable(quotes(l.typesOf(claim), reqs), reqs, paid)
+	if o != nil {
+		return solve.Claim{}, o
+	}
+	if len(set) > 1 {
+		if left, o = sameType(set, left, reqs); o != nil {
+			return solve.Claim{}, o
+		}
+		return narrow(claim, left, reqs), nil
+	}
+	if len(left) < flexible {
+		return solve.Claim{}, &Obstacle{Code: SpotToSpotInflexible, Count: len(left)}
+	}
+	return narrow(claim, left[:min(max(flexible, enough(left, reqs)), len(left))], reqs), nil
+}
+
+// affordable keeps the instance types that are cheaper than what is paid now. Demands for distinct values are never lowered.
+func (l *Lab) affordable(offered []quote, reqs requirement.Set, paid float64) ([]quote, *Obstacle) {
+	left := cheaper(offered, paid)
+	if len(left) == 0 {
+		o := &Obstacle{Code: NotCheaper, Paid: paid, Least: math.Inf(1)}
+		for _, q := range offered {
+			o.Least = min(o.Least, q.worst)
+		}
+		return nil, o
+	}
+	if text := unmet(left, reqs); text != "" {
+		return nil, &Obstacle{Code: TooFewValues, Detail: text}
+	}
+	return left, nil
+}
+
+// sameType drops the instance types that are not cheaper than a node of the set that is of such a type: it would be better
+// to keep that node and delete the others only.
+func sameType(set []Candidate, left []quote, reqs requirement.Set) ([]quote, *Obstacle) {
+	limit := math.Inf(1)
+	for _, c := range set {
+		name := c.Node.Labels[instanceTypeKey]
+		if slices.ContainsFunc(left, func(q quote) bool { return q.it.Name == name }) {
+			limit = min(limit, c.Price)
+		}
+	}
+	kept := cheaper(left, limit)
+	if len(kept) == 0 {
+		return nil, &Obstacle{Code: NotCheaper, Paid: limit, Least: left[0].worst}
+	}
+	if text := unmet(kept, reqs); text != "" {
+		return nil, &Obstacle{Code: TooFewValues, Detail: text}
+	}
+	return kept, nil
+}
+
+// mayBe reports whether a launch under reqs could be of a capacity type.
+func mayBe(list []*catalog.InstanceType, reqs requirement.Set, kind string) bool {
+	if !reqs.Get(capacityTypeKey).Has(kind) {
+		return false
+	}
+	only := pinned(reqs, kind)
+	return slices.ContainsFunc(list, func(it *catalog.InstanceType) bool { return !math.IsInf(quoteOf(it, only).lowest, 1) })
+}
+
+func typesIn(list []quote) []*catalog.InstanceType {
+	out := make([]*catalog.InstanceType, len(list))
+	for i, q := range list {
+		out[i] = q.it
+	}
+	return out
+}
+
+// refusedByConsolidation is why multi-node and single-node consolidation do not want a node, in the order of the tests.
+//
+// Source: disruption specification, candidate filter.
+func refusedByConsolidation(c Candidate) Code {
+	labels := c.Node.Labels
+	switch {
+	case c.Pool.Static:
+		return Static
+	case !c.TypeKnown:
+		return UnknownType
+	case labels[capacityTypeKey] == "":
+		return NoCapacityType
+	case labels[zoneKey] == "":
+		return NoZone
+	case c.Pool.Never:
+		return ConsolidationOff
+	case len(c.Moves) == 0:
+		return Empties
+	case c.Pool.Policy == WhenEmpty:
+		return EmptyOnly
+	case !c.Node.Disruption.Consolidatable:
+		return NotConsolidatable
+	case c.Rests:
+		return Rests
+	}
+	return ""
+}

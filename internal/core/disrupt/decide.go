@@ -1,0 +1,154 @@
+package disrupt
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Session is what a method decides with.
+type Session struct {
+	Study *Study
+	// Budgets are used up by what is decided.
+	Budgets Budgets
+	// Labs are at least one; each is used by one goroutine at a time.
+	Labs []*Lab
+	// Each calls do for every index below n, with a lab of its own for each call that runs at the same time, in ascending
+	// order of their start.
+	Each func(n int, do func(lab *Lab, i int))
+	// Over reports whether the time is up.
+	Over func() bool
+	// First are pools that an earlier session did not get to.
+	First map[string]bool
+}
+
+// Decision is what a method wants done, and why not more.
+type Decision struct {
+	Commands []Command
+	// Obstacles say why a candidate is left alone.
+	Obstacles []Obstacle
+	// Judgements are those of moves that were scored, in the order of the commands they belong to, rejected ones included.
+	Judgements []Judged
+	// Suppressed is set when budgets kept a candidate from being looked at: another look later may find more.
+	Suppressed bool
+	// TimedOut is set when time was up; Unvisited are the pools that were not reached.
+	TimedOut  bool
+	Unvisited map[string]bool
+}
+
+// Judged is a move with what its pools said about it.
+type Judged struct {
+	Command   Command
+	Judgement Judgement
+}
+
+// Drift replaces nodes that are not what would be launched today.
+//
+// All candidates without pods come first, then those that drifted first. Every candidate has a command of its own, so that
+// none waits for the replacement of another.
+//
+// Source: disruption specification, drift.
+func Drift() Method {
+	return Method{Reason: Drifted, Class: Eventual, Refuses: refusedByDrift, Decide: decideDrift}
+}
+
+func refusedByDrift(c Candidate) Code {
+	switch {
+	case c.Pool.Static:
+		return Static
+	case !c.Node.Disruption.Drifted:
+		return NotDrifted
+	case c.Rests:
+		return Rests
+	}
+	return ""
+}
+
+// byDrift orders candidates: those without pods to move first, then the oldest drift.
+func byDrift(list []Candidate) []Candidate {
+	out := slices.Clone(list)
+	full := func(c Candidate) int { return min(len(c.Moves), 1) }
+	slices.SortFunc(out, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(full(a), full(b)), cmp.Compare(a.Node.Disruption.DriftedSince, b.Node.Disruption.DriftedSince),
+			strings.Compare(a.Node.Name, b.Node.Name), strings.Compare(a.Node.ID, b.Node.ID))
+	})
+	return out
+}
+
+func decideDrift(s Session, fit []Candidate) Decision {
+	var d Decision
+	lab, kept := s.Labs[0], true
+	for _, c := range byDrift(fit) {
+		if s.Over() {
+			d.TimedOut = true
+			break
+		}
+		if s.Budgets[c.Node.Pool] <= 0 {
+			d.Suppressed = true
+			d.Obstacles = append(d.Obstacles, Obstacle{Code: BudgetSpent, Node: c.Node})
+			continue
+		}
+		if !kept {
+			break
+		}
+		t := lab.Try([]Candidate{c})
+		if len(t.Failed) > 0 {
+			d.Obstacles = append(d.Obstacles, Obstacle{Code: NoPlaceToDrift, Node: c.Node, Detail: homeless(t.Failed)})
+			continue
+		}
+		s.Budgets.Take(c.Node.Pool)
+		d.Commands = append(d.Commands, Command{
+			Reason: Drifted, Candidates: []Candidate{c}, Replacements: t.Plan.Claims, Placements: lab.moving(t),
+		})
+		kept = lab.Keep()
+	}
+	return d
+}
+
+// StaticDrift replaces drifted nodes of pools with a fixed number of nodes, one for one and without any simulation: the pool
+// says what is launched. Grants are how many more NodeClaims of each pool may be created.
+//
+// Source: disruption specification, static drift.
+func StaticDrift(grants func(pool string, wanted int) int) Method {
+	return Method{
+		Reason: Drifted, Class: Eventual,
+		Refuses: func(c Candidate) Code {
+			switch {
+			case !c.Pool.Static:
+				return Dynamic
+			case !c.Node.Disruption.Drifted:
+				return NotDrifted
+			case c.Rests:
+				return Rests
+			case c.Pool.Surplus:
+				return Surplus
+			}
+			return ""
+		},
+		Pick: func(fit []Candidate, budgets Budgets) []Command { return pickStatic(fit, budgets, grants) },
+	}
+}
+
+func pickStatic(fit []Candidate, budgets Budgets, grants func(string, int) int) []Command {
+	byPool := map[string][]Candidate{}
+	var pools []string
+	for _, c := range byDrift(fit) {
+		if byPool[c.Node.Pool] == nil {
+			pools = append(pools, c.Node.Pool)
+		}
+		byPool[c.Node.Pool] = append(byPool[c.Node.Pool], c)
+	}
+	slices.Sort(pools)
+	var out []Command
+	for _, pool := range pools {
+		wanted := min(budgets[pool], len(byPool[pool]))
+		if wanted <= 0 {
+			continue
+		}
+		for _, c := range byPool[pool][:max(min(grants(pool, wanted), wanted), 0)] {
+			budgets.Take(pool)
+			out = append(out, Command{Reason: Drifted, Candidates: []Candidate{c}, Static: true})
+		}
+	}
+	return out
+}

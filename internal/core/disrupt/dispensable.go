@@ -1,0 +1,47 @@
+package disrupt
+
+// Dispensable removes nodes whose owners declared all pods free to disturb. They count as empty, yet their pods need a
+// place: unlike empty nodes they go only if their pods fit elsewhere as things are. Where something would have to be launched
+// they are left to consolidation, since a machine launched for such pods would be found dispensable again.
+//
+// Source: disruption specification, emptiness; weaknesses, empty nodes with running pods.
+func Dispensable() Method {
+	return Method{
+		Reason: Empty, Type: "empty", Class: Graceful, Consolidates: true,
+		Refuses: func(c Candidate) Code {
+			switch {
+			case len(c.Moves) == 0:
+				return Empties
+			case c.Cost > baseCost:
+				return Occupied
+			case c.Rests:
+				return Rests
+			}
+			c.Moves = nil
+			return refusedByEmptiness(c)
+		},
+		Decide: decideDispensable,
+	}
+}
+
+func decideDispensable(s Session, fit []Candidate) Decision {
+	var d Decision
+	lab, kept := s.Labs[0], true
+	for _, c := range byRatio(fit) {
+		if !kept || s.Over() {
+			break
+		}
+		if s.Budgets[c.Node.Pool] <= 0 {
+			d.Suppressed = true
+			continue
+		}
+		t := lab.Try([]Candidate{c})
+		if len(t.Failed) > 0 || len(t.Plan.Claims) > 0 {
+			continue
+		}
+		s.Budgets.Take(c.Node.Pool)
+		d.Commands = append(d.Commands, Command{Reason: Empty, Type: "empty", Candidates: []Candidate{c}, Placements: lab.moving(t)})
+		kept = lab.Keep()
+	}
+	return d
+}

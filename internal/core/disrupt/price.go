@@ -1,0 +1,142 @@
+package disrupt
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
+)
+
+// Labels that a price depends on.
+const (
+	instanceTypeKey = "node.kubernetes.io/instance-type"
+	capacityTypeKey = "karpenter.sh/capacity-type"
+	zoneKey         = "topology.kubernetes.io/zone"
+)
+
+// Capacity types, in the order in which a cloud is expected to launch them.
+const (
+	reserved = "reserved"
+	spot     = "spot"
+	onDemand = "on-demand"
+)
+
+// quote is what an instance type may cost under the requirements of a claim.
+type quote struct {
+	it *catalog.InstanceType
+	// lowest is the cheapest offering, worst the dearest of the kind that is launched first; both +Inf for none.
+	lowest, worst float64
+}
+
+// quotes are the instance types of a claim with an available offering, cheapest first.
+func quotes(list []*catalog.InstanceType, reqs requirement.Set) []quote {
+	out := make([]quote, 0, len(list))
+	for _, it := range list {
+		if q := quoteOf(it, reqs); !math.IsInf(q.lowest, 1) {
+			out = append(out, q)
+		}
+	}
+	slices.SortFunc(out, func(a, b quote) int {
+		return cmp.Or(cmp.Compare(a.lowest, b.lowest), strings.Compare(a.it.Name, b.it.Name))
+	})
+	return out
+}
+
+func quoteOf(it *catalog.InstanceType, reqs requirement.Set) quote {
+	q := quote{it: it, lowest: math.Inf(1), worst: math.Inf(1)}
+	dearest := map[string]float64{}
+	for i := range it.Offerings {
+		o := &it.Offerings[i]
+		if !o.Available || math.IsNaN(o.Price) || !reqs.Intersects(o.Requirements) {
+			continue
+		}
+		q.lowest = min(q.lowest, o.Price)
+		for _, kind := range o.Requirements.Get(capacityTypeKey).Values() {
+			dearest[kind] = max(dearest[kind], o.Price)
+		}
+	}
+	for _, kind := range []string{reserved, spot, onDemand} {
+		if price, ok := dearest[kind]; ok {
+			q.worst = price
+			break
+		}
+	}
+	return q
+}
+
+// typesOf are the instance types that a claim lists.
+func (l *Lab) typesOf(c solve.Claim) []*catalog.InstanceType {
+	byName := l.types[c.Pool]
+	out := make([]*catalog.InstanceType, 0, len(c.InstanceTypes))
+	for _, name := range c.InstanceTypes {
+		if it := byName[name]; it != nil {
+			out = append(out, it)
+		}
+	}
+	return out
+}
+
+// cheaper keeps the quotes whose worst launch costs less than limit.
+func cheaper(list []quote, limit float64) []quote {
+	return slices.DeleteFunc(slices.Clone(list), func(q quote) bool { return q.worst >= limit })
+}
+
+// unmet is the first demand for distinct values that the instance types do not meet, as text; empty when all are met.
+func unmet(list []quote, reqs requirement.Set) string {
+	for _, r := range reqs {
+		if r.MinValues > 0 && distinct(list, r) < r.MinValues {
+			return fmt.Sprintf("minValues requirement is not met for label %q: %d of %d values", r.Key, distinct(list, r), r.MinValues)
+		}
+	}
+	return ""
+}
+
+// distinct is how many different values of a label the instance types offer within a requirement.
+func distinct(list []quote, r requirement.Requirement) int {
+	seen := map[string]bool{}
+	for _, q := range list {
+		for _, value := range q.it.Requirements.Get(r.Key).Values() {
+			if r.Has(value) {
+				seen[value] = true
+			}
+		}
+	}
+	return len(seen)
+}
+
+// enough is how many of the cheapest instance types it takes to meet all demands for distinct values.
+func enough(list []quote, reqs requirement.Set) int {
+	for n := range list {
+		if unmet(list[:n], reqs) == "" {
+			return n
+		}
+	}
+	return len(list)
+}
+
+// narrow is the claim with these instance types only. Demands for distinct values stay.
+func narrow(c solve.Claim, list []quote, reqs requirement.Set) solve.Claim {
+	names := make([]string, len(list))
+	for i, q := range list {
+		names[i] = q.it.Name
+	}
+	c.InstanceTypes = names
+	types := requirement.New(instanceTypeKey, requirement.In, names...).WithMinValues(reqs.Get(instanceTypeKey).MinValues)
+	c.Requirements = reqs.Replace(types)
+	c.Price = math.Inf(1)
+	if len(list) > 0 {
+		c.Price = list[0].lowest
+	}
+	return c
+}
+
+// pinned is reqs with one capacity type.
+func pinned(reqs requirement.Set, kind string) requirement.Set {
+	have := reqs.Get(capacityTypeKey)
+	return reqs.Replace(requirement.New(capacityTypeKey, requirement.In, kind).WithMinValues(have.MinValues))
+}
