@@ -59,6 +59,7 @@ type Store struct {
 
 	published *model.Snapshot
 	changed   bool
+	moves     moves
 }
 
 // entry is one machine: the objects that describe it and what only this process knows about it.
@@ -125,8 +126,10 @@ func (s *Store) Snapshot() *model.Snapshot {
 
 func (s *Store) rebuild(id string) {
 	e, ok := s.entries[id]
+	before, known := s.nodes.Get(id)
 	if !ok || e.claim == nil && !s.tracked(e.node) {
 		s.nodes.Delete(id)
+		s.moves.note(known)
 		return
 	}
 	node := e.node
@@ -144,6 +147,8 @@ func (s *Store) rebuild(id string) {
 		n.Attachable = ingest.Attachable(s.storage.nodes[n.NodeName])
 	}
 	s.nodes.Put(id, n)
+	s.moves.note(!known || before.Initialized != n.Initialized || before.Deleting != n.Deleting ||
+		before.Disruption.Consolidatable != n.Disruption.Consolidatable)
 }
 
 // tracked reports whether a Node says enough about itself to be used. A node that a pool owns is told apart by its provider
@@ -207,7 +212,9 @@ func (s *Store) Nominate(until time.Time, ids ...string) {
 func (s *Store) UpdatePod(pod *corev1.Pod) {
 	uid := string(pod.UID)
 	if podrules.Terminal(pod) {
-		s.DeletePod(uid)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.dropPod(uid)
 		return
 	}
 	var p *model.Pod
@@ -249,19 +256,29 @@ func (s *Store) putPod(p *model.Pod, waiting bool) {
 func (s *Store) DeletePod(uid string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.moves.note(s.dropPod(uid))
+}
+
+// dropPod forgets a pod and reports whether it was known.
+func (s *Store) dropPod(uid string) (known bool) {
 	s.storage.use(uid, nil)
 	s.spreading.use(uid, nil)
+	_, bound := s.podNode[uid]
 	s.unbind(uid)
-	if _, known := s.pending.Get(uid); known {
+	_, waiting := s.pending.Get(uid)
+	if waiting {
 		s.pending.Delete(uid)
 		s.changed = true
 	}
+	return bound || waiting
 }
 
 func (s *Store) bind(p *model.Pod) {
 	if s.podsOn[p.Node] == nil {
 		s.podsOn[p.Node] = map[string]*model.Pod{}
 	}
+	_, known := s.podsOn[p.Node][p.UID]
+	s.moves.note(!known)
 	s.podsOn[p.Node][p.UID] = p
 	s.podNode[p.UID] = p.Node
 	s.touchNode(p.Node)

@@ -93,6 +93,7 @@ func Controllers(p Parts) ([]Controller, error) {
 		disruption.New(disruption.Deps{
 			Client: p.Client, Clock: p.Clock, Cloud: p.Cloud, Store: store, Feed: feed,
 			Recorder: p.Recorder, Metrics: p.Metrics, Log: p.Log,
+			Translator: translator, Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates,
 		}),
 		lifecycle,
 		nodeclaim.NewDisruption(tools),

@@ -34,9 +34,7 @@ func TestBudgets(t *testing.T) {
 		w.wantDeleted()
 		w.wantEvent("DisruptionBlocked nodepool/pool: No allowed disruptions for disruption reason Empty due to blocking budget")
 		w.wantMetric("karpenter_nodepools_allowed_disruptions", 0, "nodepool=pool", "reason=Empty")
-		if len(w.events) != 1 {
-			w.Errorf("events: %q", w.events)
-		}
+		w.wantEvents("DisruptionBlocked nodepool/pool", 3) // one for each reason
 		w.replaceBudgets("pool", budget("1"))
 		w.pass(17 * time.Second)
 		w.wantDeleted("a")
@@ -119,7 +117,7 @@ func TestBudgets(t *testing.T) {
 		defer w.run()()
 		w.pool("pool", budget("1"))
 		w.pass(20 * time.Second)
-		w.wantMetric("karpenter_nodepools_allowed_disruptions", 1, "nodepool=pool")
+		w.wantMetric("karpenter_nodepools_allowed_disruptions", 3, "nodepool=pool") // one for each reason
 		w.remove(&v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "pool"}})
 		w.pass(20 * time.Second)
 		w.wantMetric("karpenter_nodepools_allowed_disruptions", 0, "nodepool=pool")
@@ -149,5 +147,16 @@ func TestScheduledBudget(t *testing.T) {
 		w.wantDeleted()
 		w.pass(31 * time.Minute)
 		w.wantDeleted("a")
+	})
+}
+
+func TestEligibleNodesAreReported_C346(t *testing.T) {
+	story(t, "nodes that a budget holds back are eligible", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("0"))
+		w.machine("pool", "a")
+		w.machine("pool", "b")
+		w.pass(5 * time.Second)
+		w.wantMetric("karpenter_voluntary_disruption_eligible_nodes", 2, "reason=empty")
 	})
 }

@@ -15,39 +15,67 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// again is how long a command waits before it repeats deletions that failed.
+// again is how long a command waits before it looks again for what it waits for, or repeats deletions that failed.
 const again = time.Second
 
-// carryOut brings one command to its end: close its nodes, look once more, delete. It returns when the command is over,
-// for better or worse, or when ctx ends. Nodes it gave up on lose their marks in the pass that follows.
+// carryOut brings one command to its end: close its nodes, look once more, launch what takes over, wait until that is
+// ready, delete. It returns when the command is over, for better or worse, or when ctx ends. Nodes it gave up on lose their
+// marks at once, or in the pass that follows.
 //
 // Source: disruption specification, orchestration queue.
 func (c *Controller) carryOut(ctx context.Context, cmd command) {
 	ctx = observe.WithController(ctx, "disruption.queue")
+	defer cmd.reservation.giveBack()
 	c.logStart(cmd)
-	if cmd = c.closeNodes(ctx, cmd); len(cmd.work.Candidates) == 0 || ctx.Err() != nil {
+	planned := len(cmd.work.Candidates)
+	cmd = c.closeNodes(ctx, cmd)
+	if len(cmd.work.Candidates) == 0 || len(cmd.work.Candidates) < planned && cmd.work.Launches() > 0 || ctx.Err() != nil {
+		c.setBack(cmd)
 		return
 	}
-	verdict := cmd.method.Recheck(cmd.work, c.Store.Snapshot())
-	c.reportDropped(cmd, verdict.Dropped)
-	if cmd.work = verdict.Command; len(cmd.work.Candidates) == 0 {
+	if cmd.method.Recheck != nil {
+		verdict := cmd.method.Recheck(cmd.work, c.Store.Snapshot())
+		c.reportDropped(cmd, verdict.Dropped)
+		if cmd.work = verdict.Command; len(cmd.work.Candidates) == 0 {
+			return
+		}
+	}
+	if cmd.work.Static {
+		c.Store.BeginReplacement(cmd.work.IDs()...)
+	}
+	var err error
+	if cmd.launched, err = c.launch(ctx, cmd); err != nil {
+		c.giveUp(ctx, cmd, cmd.work.Candidates, err)
 		return
 	}
-	c.queue.put(cmd)
-	// From here on the provisioner looks for other places for pods of these nodes.
+	// From here on the provisioner looks for other places for pods of these nodes, and not before: what is launched for them
+	// is known to it already.
 	c.Store.Mark(cmd.work.IDs()...)
+	c.nominate(cmd.work)
 	c.countStart(cmd)
+	cmd.begun = true
+	c.queue.put(cmd)
+	c.wake()
+	if c.await(ctx, cmd) {
+		c.deleteAll(ctx, cmd)
+	}
+}
+
+// deleteAll deletes the NodeClaims of a command, and tries again those that could not be deleted.
+func (c *Controller) deleteAll(ctx context.Context, cmd command) {
 	left := cmd.work.Candidates
 	policies := c.policies(ctx, cmd)
 	for {
 		var err error
 		if left, err = c.deleteClaims(ctx, cmd, left, policies); len(left) == 0 {
+			for _, candidate := range cmd.work.Candidates {
+				c.setbacks.succeed(candidate.Node.ClaimName)
+			}
 			return
 		}
 		// Success counts before time: what was deleted in the last moment is deleted.
-		age, limit := c.Clock.Since(cmd.started), patience(len(c.queue.nodes("")))
-		if age > limit {
-			c.giveUp(ctx, cmd, left, err)
+		if c.tooLate(cmd) {
+			c.giveUp(ctx, cmd, left, errors.Join(errTimeout, err))
 			return
 		}
 		c.Log.Debug("retrying to delete nodeclaims", "command-id", cmd.id, "left", len(left), "error", err)
@@ -55,6 +83,13 @@ func (c *Controller) carryOut(ctx context.Context, cmd command) {
 			return
 		}
 	}
+}
+
+// errTimeout says that a command has used up its time.
+var errTimeout = errors.New("command reached its timeout")
+
+func (c *Controller) tooLate(cmd command) bool {
+	return c.Clock.Since(cmd.started) > patience(len(c.queue.nodes("")))
 }
 
 // closeNodes marks the nodes and gives up on those that cannot be marked.
@@ -120,9 +155,12 @@ func (c *Controller) deleteClaim(ctx context.Context, cmd command, candidate dis
 	return nil
 }
 
-// policies are the consolidation policies of the command's pools, as metrics spell them.
+// policies are the consolidation policies of the command's pools, as metrics spell them; drift has nothing to do with them.
 func (c *Controller) policies(ctx context.Context, cmd command) map[string]string {
 	out := map[string]string{}
+	if cmd.method.Reason == disrupt.Drifted {
+		return out
+	}
 	for _, name := range cmd.work.Pools() {
 		pool := &v1.NodePool{}
 		if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, pool); err == nil {
@@ -132,17 +170,32 @@ func (c *Controller) policies(ctx context.Context, cmd command) map[string]strin
 	return out
 }
 
-// giveUp ends a command that took too long. Its nodes go back to service.
+// giveUp ends a command that failed. Its nodes go back to service, and what was launched for it and is of no use goes.
 func (c *Controller) giveUp(ctx context.Context, cmd command, left []disrupt.Candidate, cause error) {
+	if ctx.Err() != nil {
+		return
+	}
 	nodes := make([]*model.Node, len(left))
 	ids := make([]string, len(left))
 	for i, candidate := range left {
 		nodes[i], ids[i] = candidate.Node, candidate.Node.ID
 	}
+	unready := c.withdraw(ctx, cmd.launched)
+	c.Metrics.Disruption.QueueFailures.WithLabelValues(cmd.work.Decision(), observe.SnakeCase(string(cmd.method.Reason)), cmd.method.Type).
+		Add(float64(unready))
 	c.Store.Unmark(ids...)
+	c.Store.EndReplacement(ids...)
 	errs := forEach(nodes, func(n *model.Node) error { return c.unmark(ctx, n) })
-	c.Log.Error("failed to disrupt nodes, command reached its timeout", "command", cmd.work.Text(cmd.id),
+	c.setBack(cmd)
+	c.Log.Error("failed to disrupt nodes", "command", cmd.work.Text(cmd.id),
 		"left", len(left), "error", errors.Join(append(errs, cause)...))
+}
+
+// setBack lets the nodes of a failed command rest.
+func (c *Controller) setBack(cmd command) {
+	for _, candidate := range cmd.work.Candidates {
+		c.setbacks.fail(candidate.Node.ClaimName, c.Clock.Now())
+	}
 }
 
 func (c *Controller) logStart(cmd command) {
@@ -154,9 +207,15 @@ func (c *Controller) logStart(cmd command) {
 			"instance-type": n.Labels[corev1.LabelInstanceTypeStable], "capacity-type": n.Labels[v1.CapacityTypeLabelKey],
 		}
 	}
-	c.Log.Info("disrupting node(s)", "command", cmd.work.Text(cmd.id), "command-id", cmd.id, "reason", label(cmd.method.Reason),
-		"decision", cmd.work.Decision(), "disrupted-node-count", len(nodes), "replacement-node-count", 0,
-		"pod-count", cmd.work.Pods(), "disrupted-nodes", nodes)
+	args := []any{
+		"command", cmd.work.Text(cmd.id), "command-id", cmd.id, "reason", label(cmd.method.Reason),
+		"decision", cmd.work.Decision(), "disrupted-node-count", len(nodes), "replacement-node-count", cmd.work.Launches(),
+		"pod-count", cmd.work.Pods(), "disrupted-nodes", nodes,
+	}
+	if replacements := describeReplacements(cmd.work); len(replacements) > 0 {
+		args = append(args, "replacement-nodes", replacements)
+	}
+	c.Log.Info("disrupting node(s)", args...)
 }
 
 func (c *Controller) countStart(cmd command) {

@@ -25,8 +25,9 @@ import (
 
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
-	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/ingest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
 const (
@@ -55,6 +56,10 @@ type Deps struct {
 	Recorder *observe.Recorder
 	Metrics  *observe.Metrics
 	Log      *slog.Logger
+	// Translator is that of the Store.
+	Translator *ingest.Translator
+	Scheduling options.Scheduling
+	Gates      options.FeatureGates
 }
 
 // Controller is the loop. It runs on the leader only.
@@ -67,12 +72,23 @@ type Controller struct {
 	running sync.WaitGroup
 	prices  *prices
 	// perPool are the budget gauges, which go with their pool.
-	perPool *observe.GaugeStore
+	perPool  *observe.GaugeStore
+	catalogs *ingest.Catalogs
+	setbacks *setbacks
+	// Reasons says why nodes are left alone.
+	Reasons *Reasons
 
-	// backoff, surveyed and passed belong to the loop: the present pause after failures, and when nodes that no method
-	// wants were last looked into, and when the last pass was.
+	// What follows belongs to the loop. backoff is the present pause after failures, surveyed when nodes that no method wants
+	// were last looked into, passed when the last pass was.
 	backoff          time.Duration
 	surveyed, passed time.Time
+	// settled is in which state of the cluster a type of consolidation found nothing to do, unvisited the pools that
+	// single-node consolidation did not get to.
+	settled   map[string]string
+	unvisited map[string]bool
+	// limits are the most nodes that static pools may have, grants what was reserved of that in this pass.
+	limits map[string]int64
+	grants map[string]*grant
 }
 
 // New is a controller that is not running yet.
@@ -84,11 +100,15 @@ func New(deps Deps) *Controller {
 		queue:   newQueue(),
 		prices:  newPrices(deps.Cloud.Provider, deps.Log),
 		perPool: observe.NewGaugeStore(),
+
+		catalogs: ingest.NewCatalogs(deps.Translator),
+		setbacks: newSetbacks(),
+		Reasons:  newReasons(),
+		settled:  map[string]string{},
+		limits:   map[string]int64{},
+		grants:   map[string]*grant{},
 	}
 }
-
-// methods are the ways to find nodes to disrupt, in order of trial.
-func methods() []disrupt.Method { return []disrupt.Method{disrupt.Emptiness()} }
 
 // Register adds the loop to m.
 func (c *Controller) Register(m manager.Manager) error {
@@ -154,9 +174,14 @@ func (c *Controller) run(ctx context.Context) time.Duration {
 		return unready
 	}
 	c.passed = now
-	switch err := c.pass(ctx); {
+	acted, err := c.pass(ctx)
+	switch {
 	case ctx.Err() != nil:
 		return idle
+	case err == nil && acted:
+		// More may be found on top of what was proposed.
+		c.backoff = 0
+		return 0
 	case err == nil:
 		c.backoff = 0
 		return idle

@@ -51,7 +51,6 @@ func TestEmptiness(t *testing.T) {
 		w.machine("pool", "a")
 		w.machine("pool", "b")
 		w.pass(5 * time.Second)
-		w.wantMetric("karpenter_voluntary_disruption_eligible_nodes", 2, "reason=empty")
 		w.pass(15 * time.Second)
 		w.wantDeleted("a", "b")
 		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 1)

@@ -289,7 +289,7 @@ func TestLoop(t *testing.T) {
 		})
 		w.machine("pool", "b")
 		w.pass(5 * time.Second)
-		w.wantMetric("karpenter_voluntary_disruption_eligible_nodes", 1, "reason=empty")
+		w.wantLog("[b] (savings")
 		w.wantLog("cannot list the pods of a node")
 	})
 	story(t, "does nothing before the picture is complete", func(w *world) {

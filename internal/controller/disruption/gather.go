@@ -9,6 +9,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-anew/karpenter/api/condition"
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
@@ -29,10 +30,17 @@ type scene struct {
 	nodes  map[string]*corev1.Node
 	// budgets are the PodDisruptionBudgets of the cluster.
 	budgets podrules.Budgets
+	// stuck are the UIDs of pods that may not be moved now, as far as nodes were looked into.
+	stuck map[string]bool
+	// resting are the nodes that are left alone because commands for them failed.
+	resting map[string]bool
+	// surplus are static pools with more nodes than replicas.
+	surplus map[string]bool
 }
 
 func (c *Controller) gather(ctx context.Context) (scene, error) {
-	s := scene{now: c.Clock.Now(), held: c.queue.held()}
+	s := scene{now: c.Clock.Now(), held: c.queue.held(), stuck: map[string]bool{}, surplus: map[string]bool{}}
+	s.resting = c.setbacks.resting(s.now)
 	s.snapshot = c.Store.Snapshot()
 	var pools v1.NodePoolList
 	var claims v1.NodeClaimList
@@ -51,6 +59,7 @@ func (c *Controller) gather(ctx context.Context) (scene, error) {
 			delete(s.pools, name)
 		}
 	}
+	c.countStatic(s)
 	var err error
 	if s.budgets, err = podrules.NewBudgets(budgets.Items); err != nil {
 		c.Log.Error("some pod disruption budgets cannot be read and are not considered", "error", err)
@@ -74,11 +83,15 @@ func (s scene) world(busy map[string]bool) disrupt.World {
 			Name:   name,
 			Static: pool.Spec.Replicas != nil,
 			Never:  pool.Spec.Disruption.ConsolidateAfter.Duration == nil,
+			Usable: pool.DeletionTimestamp.IsZero() && condition.Status(pool, v1.ConditionTypeReady) == "True",
+			After:  quietTime(pool),
+			Policy: string(pool.Spec.Disruption.ConsolidationPolicy),
 
+			Surplus:   s.surplus[name],
 			Unsettled: s.snapshot.Unsettled,
 		}
 	}
-	return disrupt.World{Snapshot: s.snapshot, Now: s.now, Pools: pools, Busy: busy}
+	return disrupt.World{Snapshot: s.snapshot, Now: s.now, Pools: pools, Busy: busy, Resting: s.resting}
 }
 
 // budgetsFor evaluates the budgets of every pool for a reason. pledged are the nodes of commands to count as disrupting.
@@ -109,3 +122,30 @@ func remaining(allowances map[string]allowance) disrupt.Budgets {
 	}
 	return out
 }
+
+// quietTime is how long nodes of the pool have to be quiet; 0 for not at all, and for pools that are never consolidated.
+func quietTime(pool *v1.NodePool) time.Duration {
+	if after := pool.Spec.Disruption.ConsolidateAfter.Duration; after != nil {
+		return *after
+	}
+	return 0
+}
+
+// countStatic notes which static pools have more nodes than they should, and what their limits are.
+func (c *Controller) countStatic(s scene) {
+	clear(c.limits)
+	clear(c.grants)
+	for name, pool := range s.pools {
+		if pool.Spec.Replicas == nil {
+			continue
+		}
+		census := c.Store.Census(name)
+		s.surplus[name] = int64(census.Active+census.PendingDisruption) > *pool.Spec.Replicas
+		if nodes, ok := pool.Spec.Limits[nodesResource]; ok {
+			c.limits[name] = nodes.Value()
+		}
+	}
+}
+
+// nodesResource is the resource name under which limits count nodes.
+const nodesResource corev1.ResourceName = "nodes"

@@ -2,12 +2,14 @@ package disruption
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 
+	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 )
 
@@ -15,100 +17,192 @@ import (
 // than the ten seconds within which pod events are written down once.
 const validation = 15 * time.Second
 
+// How long one method may search.
+const (
+	multiTimeout  = time.Minute
+	searchTimeout = 3 * time.Minute
+)
+
+// round is what the methods of one pass share.
+type round struct {
+	scene
+	candidates []disrupt.Candidate
+	blocks     map[string]disrupt.Obstacle
+	looked     map[string]bool
+	room       *room
+	// moves is what the store said before anything was evaluated.
+	moves uint64
+	// survey makes the pods of all candidates be looked at, to tell users what would be in the way.
+	survey bool
+}
+
 // pass is one round: take back stray marks, then let one method after the other look for nodes, until one proposes
-// something. What fails does not keep the rest from being tried.
-//
-// There is no memory of passes that found nothing: a pass over a snapshot costs less than knowing when it is needed.
-func (c *Controller) pass(ctx context.Context) error {
+// something. What fails does not keep the rest from being tried. acted tells that something was proposed: more may be
+// found at once.
+func (c *Controller) pass(ctx context.Context) (acted bool, err error) {
+	moves := c.Store.Moves(c.Clock.Now())
 	s, err := c.gather(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
-	survey := s.now.Sub(c.surveyed) >= idle
-	if survey {
+	r := round{scene: s, blocks: map[string]disrupt.Obstacle{}, looked: map[string]bool{}, moves: moves}
+	if r.survey = s.now.Sub(c.surveyed) >= idle; r.survey {
 		c.surveyed = s.now
 		c.logBudgetErrors(s)
 	}
 	err = c.clean(ctx, s)
-	candidates, obstacles := disrupt.Qualify(s.world(c.queue.nodes("")))
+	var obstacles []disrupt.Obstacle
+	r.candidates, obstacles = disrupt.Qualify(s.world(c.queue.nodes("")))
+	c.prices.set(ctx, s.pools, r.candidates)
 	c.report(s, obstacles)
-	for _, m := range methods() {
-		if c.propose(ctx, s, m, candidates, survey) {
-			break
+	c.Reasons.put("", obstacles)
+	c.reportBudgets(s)
+	for _, m := range c.methods() {
+		if c.propose(ctx, &r, m) {
+			return true, err
 		}
 	}
-	return err
+	return false, err
 }
 
-// propose lets a method compose commands, and queues them for their second look. It reports whether there were any.
+// methods are the ways to find nodes to disrupt, in order of trial.
+func (c *Controller) methods() []disrupt.Method {
+	return []disrupt.Method{
+		disrupt.Emptiness(), disrupt.Dispensable(), disrupt.StaticDrift(c.grant), disrupt.Drift(), disrupt.Multi(), disrupt.Single(),
+	}
+}
+
+// propose lets a method compose commands, and queues them for their second look, or starts them if they need none. It reports
+// whether there were any.
 //
 // Pods are looked at on the nodes that the method wants. A survey looks at those of all candidates, only to tell users
 // what would be in the way; it is made once per idle period, however often passes are triggered.
-func (c *Controller) propose(ctx context.Context, s scene, m disrupt.Method, candidates []disrupt.Candidate, survey bool) bool {
+func (c *Controller) propose(ctx context.Context, r *round, m disrupt.Method) bool {
 	started := c.Clock.Now()
-	wanted, refused := m.Want(candidates)
-	c.report(s, refused)
+	fit, obstacles := c.fit(ctx, r, m)
+	budgets := remaining(r.budgetsFor(m.Reason, c.queue.nodes("")))
+	var d disrupt.Decision
+	switch {
+	case m.Decide == nil:
+		d.Commands = m.Pick(fit, budgets)
+	case len(fit) > 0:
+		var known bool
+		if d, known = c.decide(ctx, r, m, fit, budgets); known {
+			return false
+		}
+	}
+	c.report(r.scene, d.Obstacles)
+	c.Reasons.put(nameOf(m), append(obstacles, d.Obstacles...))
+	c.reportJudged(r.scene, m, d.Judgements)
+	for _, work := range d.Commands {
+		c.enqueue(ctx, r, m, work)
+	}
+	if m.Type != "empty" || m.Decide == nil {
+		c.Metrics.Disruption.EligibleNodes.WithLabelValues(label(m.Reason)).Set(float64(len(fit)))
+		c.Metrics.Disruption.EvaluationDuration.WithLabelValues(label(m.Reason), m.Type).Observe(c.Clock.Since(started).Seconds())
+	}
+	return len(d.Commands) > 0
+}
+
+// fit are the candidates that a method wants and whose pods do not stand in the way, and why others are none.
+func (c *Controller) fit(ctx context.Context, r *round, m disrupt.Method) ([]disrupt.Candidate, []disrupt.Obstacle) {
+	wanted, refused := m.Want(r.candidates)
+	c.report(r.scene, refused)
 	look := wanted
-	if survey {
-		look = candidates
+	if r.survey {
+		look = r.candidates
 	}
-	blocks := c.podBlocks(ctx, s, look)
+	var fresh []disrupt.Candidate
 	for _, candidate := range look {
-		if o, blocked := blocks[candidate.Node.ID]; blocked {
-			c.report(s, []disrupt.Obstacle{o})
+		if !r.looked[candidate.Node.ID] {
+			r.looked[candidate.Node.ID] = true
+			fresh = append(fresh, candidate)
 		}
 	}
-	fit, _ := m.Admit(wanted, blocks)
-	c.prices.set(ctx, s.pools, fit)
-	allowances := s.budgetsFor(m.Reason, c.queue.nodes(""))
-	c.reportBudgets(s, m.Reason, allowances)
-	commands := m.Pick(fit, remaining(allowances))
-	for _, work := range commands {
-		cmd := command{id: string(uuid.NewUUID()), method: m, work: work, due: s.now.Add(validation)}
+	for id, o := range c.podBlocks(ctx, r.scene, fresh) {
+		r.blocks[id] = o
+		c.report(r.scene, []disrupt.Obstacle{o})
+	}
+	fit, blocked := m.Admit(wanted, r.blocks)
+	return fit, append(refused, blocked...)
+}
+
+// decide lets a method simulate. known reports that nothing has changed since it found nothing to do.
+func (c *Controller) decide(ctx context.Context, r *round, m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets) (d disrupt.Decision, known bool) {
+	if r.room == nil {
+		var err error
+		if r.room, err = c.room(ctx, r.scene, r.candidates, c.queue.underway()); err != nil {
+			c.Log.Error("cannot simulate, leaving the nodes alone", "reason", label(m.Reason), "error", err)
+			return disrupt.Decision{}, true
+		}
+	}
+	about := fmt.Sprintf("%d %s", r.moves, r.room.about)
+	if m.Reason == disrupt.Underutilized && c.settled[m.Type] == about {
+		return disrupt.Decision{}, true
+	}
+	limit := searchTimeout
+	if m.Type == "multi" {
+		limit = multiTimeout
+	}
+	session := r.room.session(c, m, budgets, c.Clock.Now().Add(limit))
+	session.First = c.unvisited
+	d = m.Decide(session, fit)
+	if d.TimedOut && m.Type != "" {
+		c.Metrics.Disruption.ConsolidationTimeouts.WithLabelValues(m.Type).Inc()
+		c.Log.Debug("consolidation ran out of time", "type", m.Type, "commands", len(d.Commands))
+	}
+	if m.Type == "single" && (d.TimedOut || len(d.Commands) == 0) {
+		c.unvisited = d.Unvisited
+	}
+	if len(d.Commands) == 0 && !d.Suppressed && !d.TimedOut {
+		c.settled[m.Type] = about
+	}
+	return d, false
+}
+
+// enqueue takes a command up.
+func (c *Controller) enqueue(ctx context.Context, r *round, m disrupt.Method, work disrupt.Command) {
+	cmd := command{id: string(uuid.NewUUID()), method: m, work: work, due: r.now}
+	if m.Waits() {
+		cmd.due = r.now.Add(validation)
+	}
+	if work.Static {
+		cmd.reservation = c.grants[work.Candidates[0].Node.Pool]
+	}
+	if m.Reason == disrupt.Underutilized && work.Decision() == disrupt.Replace {
+		c.reportCandidates(r.scene, work)
+	}
+	c.Log.Debug("proposing disruption", "command", work.Text(cmd.id), "check-at", cmd.due)
+	if m.Waits() {
 		c.queue.put(cmd)
-		c.Log.Debug("proposing disruption", "command", work.Text(cmd.id), "check-at", cmd.due)
+		return
 	}
-	reason := label(m.Reason)
-	c.Metrics.Disruption.EligibleNodes.WithLabelValues(reason).Set(float64(len(fit)))
-	c.Metrics.Disruption.EvaluationDuration.WithLabelValues(reason, m.Type).Observe(c.Clock.Since(started).Seconds())
-	return len(commands) > 0
+	cmd.started = r.now
+	c.begin(ctx, cmd)
 }
 
-// checkDue gives the commands whose wait is over their second look, and starts what is left of them.
-func (c *Controller) checkDue(ctx context.Context) {
-	due := c.queue.due(c.Clock.Now())
-	if len(due) == 0 {
-		return
+// grant reserves the right to create NodeClaims of a static pool within its limit.
+func (c *Controller) grant(pool string, wanted int) int {
+	var limit *int64
+	if nodes, ok := c.limits[pool]; ok {
+		limit = &nodes
 	}
-	s, err := c.gather(ctx)
-	if err != nil {
-		// Nothing was touched yet; the next pass finds the same nodes again.
-		for _, cmd := range due {
-			c.queue.drop(cmd.id)
-		}
-		c.Log.Error("cannot check disruption commands, dropping them", "commands", len(due), "error", err)
-		return
-	}
-	candidates, obstacles := disrupt.Qualify(s.world(nil))
-	for _, cmd := range due {
-		c.check(ctx, s, cmd, candidates, obstacles)
+	reservation := c.Store.Reserve(pool, wanted, limit)
+	c.grants[pool] = &grant{reservation: reservation}
+	return reservation.Left()
+}
+
+// grant is the right to create some NodeClaims of a pool. Each command that shares it gives one back.
+type grant struct{ reservation *cluster.Reservation }
+
+func (g *grant) giveBack() {
+	if g != nil {
+		g.reservation.Release(1)
 	}
 }
 
-// check holds one command against the scene. Other commands count against the budgets, the command itself does not.
-func (c *Controller) check(ctx context.Context, s scene, cmd command, candidates []disrupt.Candidate, obstacles []disrupt.Obstacle) {
-	wanted, refused := cmd.method.Want(among(candidates, cmd.work))
-	fit, blocked := cmd.method.Admit(wanted, c.podBlocks(ctx, s, wanted))
-	c.prices.set(ctx, s.pools, fit)
-	budgets := remaining(s.budgetsFor(cmd.method.Reason, c.queue.nodes(cmd.id)))
-	verdict := disrupt.Check(cmd.work, fit, append(append(refused, blocked...), obstacles...), budgets)
-	c.reportDropped(cmd, verdict.Dropped)
-	if len(verdict.Command.Candidates) == 0 {
-		c.queue.drop(cmd.id)
-		c.Log.Debug("abandoning disruption attempt due to pod churn, the command is no longer valid", "command-id", cmd.id)
-		return
-	}
-	cmd.work, cmd.started = verdict.Command, s.now
+// begin starts a command in a goroutine that owns it until it has ended.
+func (c *Controller) begin(ctx context.Context, cmd command) {
 	c.queue.put(cmd)
 	c.running.Go(func() {
 		defer c.wake()
@@ -123,23 +217,8 @@ func among(candidates []disrupt.Candidate, work disrupt.Command) []disrupt.Candi
 	for _, id := range work.IDs() {
 		own[id] = true
 	}
-	var out []disrupt.Candidate
-	for _, candidate := range candidates {
-		if own[candidate.Node.ID] {
-			out = append(out, candidate)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(candidates), func(candidate disrupt.Candidate) bool { return !own[candidate.Node.ID] })
 }
 
 // label is a reason as most metrics spell it.
 func label(reason disrupt.Reason) string { return strings.ToLower(string(reason)) }
-
-// reportDropped counts and logs candidates that did not pass the check.
-func (c *Controller) reportDropped(cmd command, dropped []disrupt.Obstacle) {
-	for _, o := range dropped {
-		c.Metrics.Disruption.FailedValidations.WithLabelValues(cmd.method.Type).Inc()
-		c.Log.Debug("node is no longer valid for disruption", "command-id", cmd.id, "Node", o.Node.Name,
-			"class", string(o.Failure()), "code", string(o.Code), "error", errors.New(o.String()))
-	}
-}

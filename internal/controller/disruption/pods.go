@@ -39,6 +39,11 @@ func (c *Controller) podBlock(ctx context.Context, s scene, n *model.Node) (disr
 		pods[i] = &list.Items[i]
 	}
 	for _, pod := range pods {
+		if !podrules.CurrentlyReschedulable(pod, s.budgets, s.now) {
+			s.stuck[string(pod.UID)] = true
+		}
+	}
+	for _, pod := range pods {
 		c.announceProtection(pod, s)
 		if !podrules.Disruptable(pod, s.now) {
 			id := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}

@@ -9,6 +9,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/cost"
 )
 
@@ -17,11 +18,18 @@ import (
 type prices struct {
 	provider cloud.Provider
 	log      *slog.Logger
-	last     map[string][]*cloud.InstanceType
+	last     map[string]list
+}
+
+// list is what one pool may launch, as it was known last.
+type list struct {
+	types  []*cloud.InstanceType
+	prices cost.Prices
+	names  map[string]bool
 }
 
 func newPrices(provider cloud.Provider, log *slog.Logger) *prices {
-	return &prices{provider: provider, log: log, last: map[string][]*cloud.InstanceType{}}
+	return &prices{provider: provider, log: log, last: map[string]list{}}
 }
 
 // set fills in the prices of the candidates; 0 where there is none to find.
@@ -31,28 +39,44 @@ func (p *prices) set(ctx context.Context, pools map[string]*v1.NodePool, candida
 			delete(p.last, name)
 		}
 	}
-	known := map[string]cost.Prices{}
+	asked := map[string]bool{}
 	for i := range candidates {
 		node := candidates[i].Node
-		if _, asked := known[node.Pool]; !asked {
-			known[node.Pool] = cost.PricesOf(p.instanceTypes(ctx, pools[node.Pool]))
+		if !asked[node.Pool] {
+			asked[node.Pool] = true
+			p.ask(ctx, node.Pool, pools[node.Pool])
 		}
-		candidates[i].Price, _ = known[node.Pool].Of(cost.Offering{
-			InstanceType: node.Labels[corev1.LabelInstanceTypeStable],
-			Zone:         node.Labels[corev1.LabelTopologyZone],
-			CapacityType: node.Labels[v1.CapacityTypeLabelKey],
-		})
+		candidates[i].Price = p.of(pools, node)
+		candidates[i].TypeKnown = p.last[node.Pool].names[node.Labels[corev1.LabelInstanceTypeStable]]
 	}
 }
 
-func (p *prices) instanceTypes(ctx context.Context, pool *v1.NodePool) []*cloud.InstanceType {
+// of is the price of a node by what is known now; 0 where there is none to find.
+func (p *prices) of(pools map[string]*v1.NodePool, n *model.Node) float64 {
+	if pools[n.Pool] == nil {
+		return 0
+	}
+	price, _ := p.last[n.Pool].prices.Of(cost.Offering{
+		InstanceType: n.Labels[corev1.LabelInstanceTypeStable],
+		Zone:         n.Labels[corev1.LabelTopologyZone],
+		CapacityType: n.Labels[v1.CapacityTypeLabelKey],
+	})
+	return price
+}
+
+// ask keeps what a pool may launch now, or what it could last.
+func (p *prices) ask(ctx context.Context, name string, pool *v1.NodePool) {
 	types, err := p.provider.InstanceTypes(ctx, pool)
 	if err != nil {
-		p.log.Warn("cannot list instance types, using the last known prices", "NodePool", pool.Name, "error", err)
-		return p.last[pool.Name]
+		p.log.Warn("cannot list instance types, using the last known prices", "NodePool", name, "error", err)
+		return
 	}
-	if len(types) > 0 {
-		p.last[pool.Name] = types
+	if len(types) == 0 {
+		return
 	}
-	return p.last[pool.Name]
+	names := make(map[string]bool, len(types))
+	for _, it := range types {
+		names[it.Name] = true
+	}
+	p.last[name] = list{types: types, prices: cost.PricesOf(types), names: names}
 }

@@ -19,7 +19,15 @@ type command struct {
 	due time.Time
 	// started is when it passed the check; zero while it waits.
 	started time.Time
+	// launched are the names of the NodeClaims that take over. begun is set once they are written and the nodes are marked.
+	launched []string
+	begun    bool
+	// reservation is the right to create a NodeClaim of a static pool; nil for none.
+	reservation *grant
 }
+
+// simulated reports whether the command was found by asking where pods would go.
+func (c command) simulated() bool { return c.method.Decide != nil }
 
 // queue owns the commands, by id. It is safe for concurrent use; commands that it hands out are copies.
 type queue struct {
@@ -49,12 +57,52 @@ func (q *queue) nextDue() (time.Time, bool) {
 	defer q.mu.Unlock()
 	var next time.Time
 	found := false
+	starting := q.anyStarting()
 	for _, c := range q.commands {
+		if starting && c.simulated() {
+			continue
+		}
 		if c.started.IsZero() && (!found || c.due.Before(next)) {
 			next, found = c.due, true
 		}
 	}
 	return next, found
+}
+
+// starting reports whether a command that moves pods is being started: until its nodes are marked and its machines are
+// asked for, nobody can tell where other pods would go.
+func (q *queue) starting() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.anyStarting()
+}
+
+func (q *queue) anyStarting() bool {
+	for _, c := range q.commands {
+		if c.simulated() && !c.started.IsZero() && !c.begun {
+			return true
+		}
+	}
+	return false
+}
+
+// underway are the commands that wait, or have not marked their nodes yet: what they will do is not to be seen in the
+// cluster.
+func (q *queue) underway() []disrupt.Command {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var list []command
+	for _, c := range q.commands {
+		if !c.begun {
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, func(a, b command) int { return cmp.Or(a.due.Compare(b.due), strings.Compare(a.id, b.id)) })
+	out := make([]disrupt.Command, len(list))
+	for i, c := range list {
+		out[i] = c.work
+	}
+	return out
 }
 
 // due are the waiting commands whose time has come, oldest first.

@@ -25,19 +25,68 @@ func (c *Controller) report(s scene, obstacles []disrupt.Obstacle) {
 	}
 }
 
+// reasons are those that budgets are evaluated for.
+func reasons() []disrupt.Reason {
+	return []disrupt.Reason{disrupt.Empty, disrupt.Drifted, disrupt.Underutilized}
+}
+
 // reportBudgets tells what the budgets of every pool allow.
-func (c *Controller) reportBudgets(s scene, reason disrupt.Reason, allowances map[string]allowance) {
-	gauges := make(map[string][]observe.Sample, len(allowances))
-	for name, a := range allowances {
-		gauges[string(reason)+"/"+name] = []observe.Sample{
-			{Gauge: c.Metrics.NodePools.AllowedDisruptions, Labels: []string{name, string(reason)}, Value: float64(a.allowed)},
-			{Gauge: c.Metrics.NodePools.NodesConsumingBudgets, Labels: []string{name, string(reason)}, Value: float64(a.usage.Disrupting)},
-		}
-		if a.usage.Nodes > 0 && a.allowed == 0 {
-			c.Recorder.Publish(observe.NodePoolDisruptionBlocked(s.pools[name], string(reason)))
+func (c *Controller) reportBudgets(s scene) {
+	gauges := map[string][]observe.Sample{}
+	for _, reason := range reasons() {
+		for name, a := range s.budgetsFor(reason, nil) {
+			gauges[string(reason)+"/"+name] = []observe.Sample{
+				{Gauge: c.Metrics.NodePools.AllowedDisruptions, Labels: []string{name, string(reason)}, Value: float64(a.allowed)},
+				{Gauge: c.Metrics.NodePools.NodesConsumingBudgets, Labels: []string{name, string(reason)}, Value: float64(a.usage.Disrupting)},
+			}
+			if a.usage.Nodes > 0 && a.allowed == 0 {
+				c.Recorder.Publish(observe.NodePoolDisruptionBlocked(s.pools[name], string(reason)))
+			}
 		}
 	}
 	c.perPool.ReplaceAll(gauges)
+}
+
+// reportCandidates tells the owners of nodes what could replace them.
+func (c *Controller) reportCandidates(s scene, work disrupt.Command) {
+	for _, candidate := range work.Candidates {
+		n := candidate.Node
+		c.Recorder.Publish(observe.ConsolidationCandidate(s.nodes[n.NodeName], s.claims[n.ClaimName], work.TextFor(n.Name), work.Savings())...)
+	}
+}
+
+// reportJudged counts moves by what their pools said, and tells of approvals by Balanced ones: on the node for moves of one,
+// on the pool for moves of several.
+func (c *Controller) reportJudged(s scene, m disrupt.Method, judged []disrupt.Judged) {
+	decision := func(approved bool) string {
+		if approved {
+			return "approved"
+		}
+		return "rejected"
+	}
+	for _, j := range judged {
+		for _, score := range j.Judgement.Scores {
+			c.Metrics.Disruption.ConsolidationMoves.WithLabelValues(decision(j.Judgement.Approved), score.Pool, score.Policy).Inc()
+			if !score.Scored {
+				continue
+			}
+			c.Metrics.Disruption.ConsolidationScore.WithLabelValues(decision(score.Approved), score.Pool, score.Policy).Observe(score.Value)
+			c.Log.Debug("consolidation score", "NodePool", score.Pool, "score", score.Value, "decision", decision(score.Approved),
+				"savings", score.Savings, "disruption", score.Disruption)
+			if !score.Approved {
+				continue
+			}
+			told := observe.BalancedScore{
+				Score: score.Value, Threshold: disrupt.Threshold, K: disrupt.BalanceFactor, Savings: score.Savings, Disruption: score.Disruption,
+			}
+			if m.Type == "single" {
+				n := j.Command.Candidates[0].Node
+				c.Recorder.Publish(observe.ConsolidationApproved(s.nodes[n.NodeName], s.claims[n.ClaimName], told)...)
+			} else if pool := s.pools[score.Pool]; pool != nil {
+				c.Recorder.Publish(observe.NodePoolConsolidationApproved(pool, told))
+			}
+		}
+	}
 }
 
 // sampleNodes is the number of nodes that budgets are evaluated with when only their errors matter.

@@ -22,7 +22,7 @@ func (c *Controller) subscribe(ctx context.Context) error {
 		handler toolscache.ResourceEventHandler
 	}{
 		{&v1.NodeClaim{}, onChange(c, claimMatters)},
-		{&v1.NodePool{}, onChange(c, poolMatters)},
+		{&v1.NodePool{}, onChange(c, c.poolMatters)},
 		{&corev1.Node{}, onChange(c, nodeMatters)},
 	} {
 		informer, err := c.cache.GetInformer(ctx, kind.object)
@@ -58,12 +58,19 @@ func onChange[T client.Object](c *Controller, matters func(before, now T) bool) 
 }
 
 func claimMatters(before, now *v1.NodeClaim) bool {
-	return condition.Status(before, v1.ConditionTypeConsolidatable) != condition.Status(now, v1.ConditionTypeConsolidatable) ||
+	return condition.Status(before, v1.ConditionTypeDrifted) != condition.Status(now, v1.ConditionTypeDrifted) ||
+		condition.Status(before, v1.ConditionTypeConsolidatable) != condition.Status(now, v1.ConditionTypeConsolidatable) ||
 		!before.Status.LastPodEventTime.Equal(&now.Status.LastPodEventTime) ||
 		before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero()
 }
 
-func poolMatters(before, now *v1.NodePool) bool { return before.Generation != now.Generation }
+func (c *Controller) poolMatters(before, now *v1.NodePool) bool {
+	changed := before.Generation != now.Generation || condition.Status(before, v1.ConditionTypeReady) != condition.Status(now, v1.ConditionTypeReady)
+	if changed {
+		c.Store.Moved()
+	}
+	return changed
+}
 
 // nodeMatters keeps the heartbeats of kubelets out.
 func nodeMatters(before, now *corev1.Node) bool {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -101,10 +100,11 @@ func newWorld(t *testing.T) *world {
 		New: func() cloud.NodeClassObject { return &kwok.KWOKNodeClass{} },
 	}
 	c := cloud.Cloud{Name: "test", Provider: w.provider, NodeClasses: []cloud.NodeClass{class}, Labels: v1.CoreLabelRules()}
-	w.store = cluster.NewStore(c, ingest.New(c.Labels))
+	translator := ingest.New(c.Labels)
+	w.store = cluster.NewStore(c, translator)
 	w.feed = w.newFeed()
 	w.deps = Deps{
-		Client: w.client, Clock: clock.RealClock{}, Cloud: c, Store: w.store, Feed: w.feed,
+		Client: w.client, Clock: clock.RealClock{}, Cloud: c, Store: w.store, Feed: w.feed, Translator: translator,
 		Recorder: observe.NewRecorder(sink{w}, clock.RealClock{}), Metrics: observe.NewMetrics(w.registry, nil),
 		Log: slog.New(slog.NewTextHandler(&lockedWriter{w}, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
@@ -392,100 +392,4 @@ func (w *world) node(name string) *corev1.Node {
 		w.Fatal(err)
 	}
 	return n
-}
-
-// deleted are the names of NodeClaims with a deletion timestamp, sorted.
-func (w *world) deleted() []string {
-	w.Helper()
-	var list v1.NodeClaimList
-	if err := w.client.List(w.Context(), &list); err != nil {
-		w.Fatal(err)
-	}
-	out := []string{}
-	for _, c := range list.Items {
-		if !c.DeletionTimestamp.IsZero() {
-			out = append(out, c.Name)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-func (w *world) wantDeleted(names ...string) {
-	w.Helper()
-	if got := w.deleted(); !slices.Equal(got, append([]string{}, names...)) {
-		w.Errorf("after %s: deleted %v, want %v", w.age(), got, names)
-	}
-}
-
-// wantUnmarked checks that a node shows no trace of a command.
-func (w *world) wantUnmarked(name string) {
-	w.Helper()
-	if disrupted(w.node(name)) {
-		w.Errorf("after %s: node %s is tainted", w.age(), name)
-	}
-	if c := condition.For(w.claim(name), time.Now()).Get(v1.ConditionTypeDisruptionReason); c != nil {
-		w.Errorf("after %s: nodeclaim %s has a disruption reason: %v", w.age(), name, c)
-	}
-}
-
-// age is the time since the bubble began.
-func (w *world) age() time.Duration {
-	return time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
-}
-
-func (w *world) wantEvent(event string) {
-	w.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !slices.Contains(w.events, event) {
-		w.Errorf("no event %q among %q", event, w.events)
-	}
-}
-
-func (w *world) wantNoEvent(prefix string) {
-	w.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, e := range w.events {
-		if strings.HasPrefix(e, prefix) {
-			w.Errorf("unexpected event %q", e)
-		}
-	}
-}
-
-func (w *world) wantLog(text string) {
-	w.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !strings.Contains(w.logs.String(), text) {
-		w.Errorf("no %q in the log:\n%s", text, w.logs.String())
-	}
-}
-
-// wantMetric compares one series; labels are "name=value" in any order. A series that does not exist is 0.
-func (w *world) wantMetric(metric string, want float64, labels ...string) {
-	w.Helper()
-	families, err := w.registry.Gather()
-	if err != nil {
-		w.Fatal(err)
-	}
-	got := 0.0
-	for _, family := range families {
-		if family.GetName() != metric {
-			continue
-		}
-		for _, series := range family.GetMetric() {
-			var have []string
-			for _, l := range series.GetLabel() {
-				have = append(have, l.GetName()+"="+l.GetValue())
-			}
-			if !slices.ContainsFunc(labels, func(l string) bool { return !slices.Contains(have, l) }) {
-				got += series.GetCounter().GetValue() + series.GetGauge().GetValue()
-			}
-		}
-	}
-	if got != want {
-		w.Errorf("%s%v = %v, want %v", metric, labels, got, want)
-	}
 }

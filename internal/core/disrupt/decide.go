@@ -22,6 +22,19 @@ type Session struct {
 	First map[string]bool
 }
 
+// promised are the nodes that commands under way and the given ones count on: pods are on their way there.
+func (s Session) promised(taken []Command) map[string]bool {
+	out := map[string]bool{}
+	for _, list := range [][]Command{s.Study.Underway, taken} {
+		for _, c := range list {
+			for _, at := range c.Placements {
+				out[at.Node.ID] = true
+			}
+		}
+	}
+	return out
+}
+
 // Decision is what a method wants done, and why not more.
 type Decision struct {
 	Commands []Command
@@ -90,6 +103,11 @@ func decideDrift(s Session, fit []Candidate) Decision {
 		}
 		if !kept {
 			break
+		}
+		if s.promised(d.Commands)[c.Node.ID] {
+			d.Suppressed = true
+			d.Obstacles = append(d.Obstacles, Obstacle{Code: Promised, Node: c.Node})
+			continue
 		}
 		t := lab.Try([]Candidate{c})
 		if len(t.Failed) > 0 {

@@ -31,7 +31,7 @@ func decideDispensable(s Session, fit []Candidate) Decision {
 		if !kept || s.Over() {
 			break
 		}
-		if s.Budgets[c.Node.Pool] <= 0 {
+		if s.Budgets[c.Node.Pool] <= 0 || s.promised(d.Commands)[c.Node.ID] {
 			d.Suppressed = true
 			continue
 		}

@@ -8,21 +8,22 @@ import (
 // mostAtOnce is how many nodes one command may disrupt.
 const mostAtOnce = 100
 
-// How far the search for a better set goes: where it starts, how large the sets are that it tries for one replacement, and
-// how often it looks.
+// How far the search for a better set goes: how many nodes are added at first, where windows start, and how often each part
+// of it looks.
 const (
+	firstChunk   = 8
 	windowStarts = 24
-	mostMerges   = 400
+	mostLooks    = 300
 )
 
 // Multi replaces several nodes by one, or by none.
 //
 // Problem: of all sets of candidates within the budgets find the one whose removal, with at most one new machine, saves
 // most. Approach: four kinds of sets compete. Prefixes of all candidates, best savings ratio first, found by bisection, and
-// the same for each pool. As many nodes as can be deleted together, found by taking one away after the other. And sets that
-// one new machine can replace, on top of these, found by growing small windows. Invariant: every set was evaluated as a
-// whole, and no result saves less than the first kind does. Cost: a few evaluations for each candidate, each of which
-// touches the pods of few nodes.
+// the same for each pool. As many nodes as can be deleted together, found by adding one after the other. And sets that one new
+// machine can replace, on top of these, found by growing small windows. Invariant: every set was evaluated as a
+// whole, and no result saves less than the first kind does. Cost: a few hundred evaluations, each linear in the pods of its
+// set.
 //
 // Source: disruption specification, multi-node search; weaknesses, exhaustive search is shallow.
 func Multi() Method {
@@ -47,8 +48,9 @@ type search struct {
 func decideMulti(s Session, fit []Candidate) Decision {
 	var d Decision
 	m := search{Session: s, lab: s.Labs[0]}
+	promised := s.promised(nil)
 	for _, c := range byRatio(fit) {
-		if s.Budgets[c.Node.Pool] > 0 {
+		if s.Budgets[c.Node.Pool] > 0 && !promised[c.Node.ID] {
 			m.order = append(m.order, c)
 		}
 	}
@@ -64,7 +66,6 @@ func decideMulti(s Session, fit []Candidate) Decision {
 			}
 		}
 		m.grow()
-		m.lab.Reset()
 	}
 	d.TimedOut = s.Over()
 	switch {
@@ -104,21 +105,21 @@ func (m *search) within(list []Candidate) []Candidate {
 	return out
 }
 
-// try evaluates a set as a whole, and remembers it if it is the best so far.
-func (m *search) try(set []Candidate) (verdict, bool) {
+// try evaluates a set as a whole, remembers it if it is the best so far, and reports whether it works.
+func (m *search) try(set []Candidate) bool {
 	v := verdict{seen: true}
 	v.command, v.obstacle = m.lab.Consolidate(set, "multi")
 	if v.obstacle != nil {
-		return v, false
+		return false
 	}
 	if v.judgement = m.lab.Judge(v.command); !v.judgement.Approved {
 		m.rejected = v
-		return v, false
+		return false
 	}
 	if len(set) >= 2 && (!m.best.seen || better(v.command, m.best.command)) {
 		m.best = v
 	}
-	return v, true
+	return true
 }
 
 // better prefers what saves more, then what disturbs less.
@@ -138,7 +139,7 @@ func better(a, b Command) bool {
 func (m *search) bisect(list []Candidate) {
 	for low, high := 1, len(list)-1; low <= high && !m.Over(); {
 		mid := (low + high) / 2
-		if _, ok := m.try(list[:mid+1]); ok {
+		if m.try(list[:mid+1]) {
 			low = mid + 1
 		} else {
 			high = mid - 1
@@ -146,90 +147,71 @@ func (m *search) bisect(list []Candidate) {
 	}
 }
 
-// grow takes away one node after the other as long as nothing has to be launched, and then looks for the best set that one
-// machine can replace on top.
+// grow adds nodes to a set for as long as they can all be deleted, many at a time where that works, and then looks for
+// nodes that one machine can replace on top.
 func (m *search) grow() {
-	left := Budgets{}
-	for pool, n := range m.Budgets {
-		left[pool] = n
-	}
 	var gone, rest []Candidate
-	kept := true
-	for _, c := range m.order {
-		if m.Over() || !kept || len(gone) == mostAtOnce || left[c.Node.Pool] <= 0 {
-			rest = append(rest, c)
-			continue
+	chunk, looks := firstChunk, 0
+	for i := 0; i < len(m.order); {
+		n := min(chunk, len(m.order)-i, mostAtOnce-len(gone))
+		if n <= 0 || looks >= mostLooks || m.Over() {
+			rest = append(rest, m.order[i:]...)
+			break
 		}
-		command, o := m.lab.Consolidate([]Candidate{c}, "multi")
-		if o != nil || len(command.Replacements) > 0 || !m.lab.Judge(command).Approved {
-			rest = append(rest, c)
-			continue
+		looks++
+		next := slices.Concat(gone, m.order[i:i+n])
+		switch {
+		case m.deletes(next):
+			gone, chunk, i = next, 2*n, i+n
+		case n > 1:
+			chunk = n / 2
+		default:
+			rest, i = append(rest, m.order[i]), i+1
 		}
-		left.Take(c.Node.Pool)
-		gone = append(gone, c)
-		kept = m.lab.Keep()
 	}
-	group := m.merge(gone, rest, left)
-	m.lab.Reset()
 	if len(gone) >= 2 {
 		m.try(gone)
 	}
-	if len(group) > 0 && len(gone)+len(group) >= 2 {
-		m.try(slices.Concat(gone, group))
-		if len(group) >= 2 {
-			m.try(group)
-		}
-	}
+	m.merge(gone, rest)
 }
 
-// merge looks for a group that one machine replaces at the greatest gain, while the nodes gone are gone already.
-func (m *search) merge(gone, rest []Candidate, budgets Budgets) []Candidate {
-	var best []Candidate
-	gain := 0.0
-	look := func(group []Candidate) bool {
-		if m.looks++; m.looks > mostMerges || m.Over() {
-			return false
-		}
-		command, o := m.lab.Consolidate(group, "multi")
-		if o == nil && command.Savings() > gain && m.lab.Judge(command).Approved {
-			best, gain = slices.Clone(group), command.Savings()
-			return true
-		}
+// deletes reports whether all nodes of the set can go within the budgets without anything being launched.
+func (m *search) deletes(set []Candidate) bool {
+	if len(m.within(set)) < len(set) {
 		return false
 	}
-	room := mostAtOnce - len(gone)
+	command, o := m.lab.Consolidate(set, "multi")
+	return o == nil && len(command.Replacements) == 0 && m.lab.Judge(command).Approved
+}
+
+// merge looks for a group that one machine replaces at the greatest gain, on top of the nodes gone.
+func (m *search) merge(gone, rest []Candidate) {
+	var best []Candidate
+	gain := 0.0
+	look := func(group []Candidate) {
+		set := slices.Concat(gone, group)
+		if m.looks++; m.looks > mostLooks || m.Over() || len(set) > mostAtOnce || len(m.within(set)) < len(set) {
+			return
+		}
+		before := m.best
+		if m.try(set) && m.best.seen && (!before.seen || m.best.command.Savings() > before.command.Savings()) {
+			best, gain = slices.Clone(group), m.best.command.Savings()
+		}
+	}
 	for start := range min(len(rest), windowStarts) {
-		window := m.affordable(rest[start:], budgets)
 		for _, n := range []int{1, 2, 3, 4, 6, 8, 12} {
-			if n <= min(len(window), room) {
-				look(window[:n])
+			if n <= len(rest)-start {
+				look(rest[start : start+n])
 			}
 		}
 	}
 	for _, c := range rest {
-		if len(best) == 0 || len(best) >= room {
-			break
-		}
-		if !has(best, c) && len(m.affordable(slices.Concat(best, []Candidate{c}), budgets)) > len(best) {
+		if gain > 0 && !has(best, c) {
 			look(slices.Concat(best, []Candidate{c}))
 		}
 	}
-	return best
 }
 
 func has(list []Candidate, c Candidate) bool {
 	return slices.ContainsFunc(list, func(o Candidate) bool { return o.Node.ID == c.Node.ID })
-}
-
-// affordable keeps the candidates that budgets allow, in order.
-func (m *search) affordable(list []Candidate, budgets Budgets) []Candidate {
-	spent := map[string]int{}
-	var out []Candidate
-	for _, c := range list {
-		if spent[c.Node.Pool] < budgets[c.Node.Pool] {
-			spent[c.Node.Pool]++
-			out = append(out, c)
-		}
-	}
-	return out
 }

@@ -74,6 +74,8 @@ const (
 	Surplus Code = "Surplus"
 	// Rests means that a command for the node failed not long ago.
 	Rests Code = "Rests"
+	// Promised means that a command counts on the node for the pods of another one.
+	Promised Code = "Promised"
 	// UnknownType means that the cloud does not list the node's instance type.
 	UnknownType Code = "UnknownType"
 	// NoCapacityType means that the node does not say how it was bought.
@@ -156,6 +158,7 @@ func Rules() []Rule {
 		{Dynamic, Nobody, false, "Only pools with a fixed number of nodes replace drifted nodes one for one.", "Nothing: the node is replaced by what its pods need."},
 		{Surplus, Nobody, false, "A static pool gives up surplus nodes before it replaces drifted ones.", "Wait until the pool has as many nodes as replicas."},
 		{Rests, Nobody, false, "After a command that failed, a node is left alone for a while, longer each time.", "Wait, or look in the log for why the command failed."},
+		{Promised, Nobody, false, "A node that pods of another one are to move to is left alone.", "Wait until the other command has ended."},
 		{UnknownType, Unconsolidatable, false, "What a node costs is known by its instance type.", "Let the cloud list the instance type of the node."},
 		{NoCapacityType, Unconsolidatable, false, "What a node costs depends on its capacity type.", "Restore the label karpenter.sh/capacity-type of the node."},
 		{NoZone, Unconsolidatable, false, "What a node costs depends on its zone.", "Restore the label topology.kubernetes.io/zone of the node."},
@@ -267,6 +270,8 @@ func (o Obstacle) simulated() string {
 		return fmt.Sprintf("NodePool %q has more nodes than replicas", o.Node.Pool)
 	case Rests:
 		return "a command for the node failed not long ago"
+	case Promised:
+		return "pods of another node are to move to the node"
 	case UnknownType:
 		return fmt.Sprintf("Instance Type %q not found", o.Node.Labels[instanceTypeKey])
 	case NoCapacityType:

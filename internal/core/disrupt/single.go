@@ -49,7 +49,7 @@ func decideSingle(s Session, fit []Candidate) Decision {
 			d.Obstacles = append(d.Obstacles, *v.obstacle)
 		default:
 			visited[c.Node.Pool] = true
-			if s.Budgets[c.Node.Pool] <= 0 || !s.onTop(&v, c, &taken) {
+			if s.Budgets[c.Node.Pool] <= 0 || s.promised(d.Commands)[c.Node.ID] || !s.onTop(&v, c, &taken) {
 				d.Suppressed = true
 				continue
 			}

@@ -1,0 +1,220 @@
+package disruption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+// launch writes the NodeClaims that take over, all or none, and returns their names. The store counts on them at once.
+func (c *Controller) launch(ctx context.Context, cmd command) ([]string, error) {
+	claims := cmd.work.Replacements
+	if cmd.work.Static {
+		claims = []solve.Claim{{Pool: cmd.work.Candidates[0].Node.Pool}}
+	}
+	names := make([]string, len(claims))
+	indexes := make([]int, len(claims))
+	for i := range claims {
+		indexes[i] = i
+	}
+	err := errors.Join(forEach(indexes, func(i int) error {
+		var err error
+		names[i], err = c.create(ctx, cmd, claims[i])
+		return err
+	})...)
+	var created []string
+	for _, name := range names {
+		if name != "" {
+			created = append(created, name)
+		}
+	}
+	if err != nil {
+		c.withdraw(ctx, created)
+		return nil, err
+	}
+	return created, nil
+}
+
+// create writes one NodeClaim.
+func (c *Controller) create(ctx context.Context, cmd command, planned solve.Claim) (string, error) {
+	pool := &v1.NodePool{}
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: planned.Pool}, pool); err != nil {
+		return "", fmt.Errorf("reading nodepool %q: %w", planned.Pool, err)
+	}
+	var claim *v1.NodeClaim
+	if cmd.work.Static {
+		claim = c.Translator.StaticNodeClaim(pool, c.defaultGracePeriod())
+	} else {
+		claim = c.Translator.NodeClaim(pool, planned, c.defaultGracePeriod())
+	}
+	if err := c.Client.Create(ctx, claim); err != nil {
+		return "", fmt.Errorf("creating a replacement: %w", err)
+	}
+	c.Store.Created(claim, c.Clock.Now())
+	c.Log.Info("created nodeclaim", "NodePool", planned.Pool, "NodeClaim", claim.Name, "command-id", cmd.id)
+	relaxed := claim.Annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey]
+	c.Metrics.NodeClaims.Created.WithLabelValues(label(cmd.method.Reason), planned.Pool, relaxed).Inc()
+	return claim.Name, nil
+}
+
+func (c *Controller) defaultGracePeriod() *metav1.Duration {
+	if c.Cloud.DefaultTerminationGracePeriod == nil {
+		return nil
+	}
+	return &metav1.Duration{Duration: *c.Cloud.DefaultTerminationGracePeriod}
+}
+
+// withdraw deletes those NodeClaims that never became ready, and returns how many there were. Those that pods found their
+// way to meanwhile are kept, as are those that are ready: consolidation removes them if they are of no use.
+func (c *Controller) withdraw(ctx context.Context, names []string) int {
+	unready := 0
+	for _, name := range names {
+		claim := &v1.NodeClaim{}
+		err := c.Client.Get(ctx, client.ObjectKey{Name: name}, claim)
+		switch {
+		case apierrors.IsNotFound(err):
+			if !c.known(name) {
+				unready++
+				continue
+			}
+			// The cache has not seen it yet.
+			claim.Name = name
+		case err != nil:
+			c.Log.Error("cannot look at a replacement, leaving it to consolidation", "NodeClaim", name, "error", err)
+			continue
+		case condition.Status(claim, v1.ConditionTypeInitialized) == "True":
+			continue
+		}
+		unready++
+		if c.carriesPods(name) {
+			continue
+		}
+		if err := c.Client.Delete(ctx, claim); client.IgnoreNotFound(err) != nil {
+			c.Log.Error("cannot delete a replacement, leaving it to consolidation", "NodeClaim", name, "error", err)
+		}
+	}
+	return unready
+}
+
+// machineOf is the machine of a NodeClaim in the picture of the cluster; nil if there is none.
+func (c *Controller) machineOf(claim string) *model.Node {
+	for _, n := range c.Store.Snapshot().Nodes.All() {
+		if n.ClaimName == claim {
+			return n
+		}
+	}
+	return nil
+}
+
+func (c *Controller) known(claim string) bool { return c.machineOf(claim) != nil }
+
+func (c *Controller) carriesPods(claim string) bool {
+	n := c.machineOf(claim)
+	if n == nil {
+		return false
+	}
+	for _, p := range n.Pods {
+		if p.Reschedulable {
+			return true
+		}
+	}
+	return false
+}
+
+// errReplacementGone says that a replacement was deleted before it was ready.
+var errReplacementGone = errors.New("replacement was deleted")
+
+// await waits until everything that was launched has been initialized once, and reports whether it has. A command that
+// cannot come to a good end is given up.
+func (c *Controller) await(ctx context.Context, cmd command) bool {
+	ready := map[string]bool{}
+	for {
+		waiting, err := c.look(ctx, cmd, ready)
+		switch {
+		case err == nil && waiting == 0:
+			return true
+		case errors.Is(err, errReplacementGone):
+			c.giveUp(ctx, cmd, cmd.work.Candidates, err)
+			return false
+		case c.tooLate(cmd):
+			c.giveUp(ctx, cmd, cmd.work.Candidates, errors.Join(errTimeout, err))
+			return false
+		}
+		if !c.sleep(ctx, again) {
+			return false
+		}
+	}
+}
+
+// look notes which replacements are ready and returns how many are not.
+func (c *Controller) look(ctx context.Context, cmd command, ready map[string]bool) (waiting int, err error) {
+	for _, name := range cmd.launched {
+		if ready[name] {
+			continue
+		}
+		claim := &v1.NodeClaim{}
+		switch err := c.Client.Get(ctx, client.ObjectKey{Name: name}, claim); {
+		case apierrors.IsNotFound(err) && !c.known(name):
+			return waiting, fmt.Errorf("nodeclaim %q: %w", name, errReplacementGone)
+		case err != nil:
+			waiting++
+			continue
+		}
+		c.Recorder.Publish(observe.DisruptionLaunching(claim, string(cmd.method.Reason)))
+		if condition.Status(claim, v1.ConditionTypeInitialized) != "True" {
+			c.Recorder.Publish(observe.DisruptionWaitingReadiness(claim))
+			waiting++
+			continue
+		}
+		ready[name] = true
+	}
+	return waiting, nil
+}
+
+// nominate protects the nodes that pods of the command are to go to, and tells the pods.
+func (c *Controller) nominate(work disrupt.Command) {
+	until := c.Clock.Now().Add(c.Scheduling.NominationWindow())
+	for _, at := range work.Placements {
+		c.Store.Nominate(until, at.Node.ID)
+		for _, p := range at.Pods {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: types.UID(p.UID)}}
+			c.Recorder.Publish(observe.Nominated(pod, at.Node.ClaimName, at.Node.NodeName))
+		}
+	}
+}
+
+// describeReplacements is what logs say about the machines that take over.
+func describeReplacements(work disrupt.Command) []map[string]string {
+	out := make([]map[string]string, len(work.Replacements))
+	for i, claim := range work.Replacements {
+		out[i] = map[string]string{"capacity-type": strings.Join(claim.Requirements.Get(v1.CapacityTypeLabelKey).Values(), ",")}
+		if len(work.Replacements) == 1 {
+			out[i]["instance-types"] = shorten(claim.InstanceTypes)
+		}
+	}
+	return out
+}
+
+// shown is how many names a log line lists before it counts the rest.
+const shown = 5
+
+func shorten(list []string) string {
+	if len(list) <= shown {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d other(s)", strings.Join(list[:shown], ", "), len(list)-shown)
+}

@@ -1,0 +1,61 @@
+package disruption
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// The bounds of how long a node is left alone after a command for it failed; the time doubles with every further failure.
+const shortestRest, longestRest = 20 * time.Second, 15 * time.Minute
+
+// forgotten is how long after the end of a rest the failures before it count.
+const forgotten = 30 * time.Minute
+
+// setbacks remembers for which nodes commands failed, by the name of the NodeClaim, so that the next pass tries others. It
+// is safe for concurrent use.
+type setbacks struct {
+	mu    sync.Mutex
+	known map[string]setback
+}
+
+type setback struct {
+	failures int
+	until    time.Time
+}
+
+func newSetbacks() *setbacks { return &setbacks{known: map[string]setback{}} }
+
+// fail lets a node rest.
+func (s *setbacks) fail(claim string, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.known[claim]
+	rest := min(shortestRest<<min(b.failures, 10), longestRest)
+	// Nodes that failed together do not come back together.
+	rest += time.Duration(rand.Int64N(int64(rest/5) + 1)) //nolint:gosec // no secret
+	s.known[claim] = setback{failures: b.failures + 1, until: now.Add(rest)}
+}
+
+// succeed forgets the failures of a node.
+func (s *setbacks) succeed(claim string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, claim)
+}
+
+// resting are the nodes that are to be left alone now.
+func (s *setbacks) resting(now time.Time) map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string]bool{}
+	for claim, b := range s.known {
+		switch {
+		case now.Before(b.until):
+			out[claim] = true
+		case now.Sub(b.until) > forgotten:
+			delete(s.known, claim)
+		}
+	}
+	return out
+}

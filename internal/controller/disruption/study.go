@@ -1,0 +1,134 @@
+package disruption
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/karpenter-anew/karpenter/internal/controller/problem"
+	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+// mostWorkers is how many simulations run at the same time at most; each worker holds a compiled copy of the cluster.
+const mostWorkers = 8
+
+// room is what the simulations of a scene share, worked out when the first method asks.
+type room struct {
+	study *disrupt.Study
+	// candidates are those that simulations may move the pods of.
+	candidates []disrupt.Candidate
+	// labs by whether they follow the rules of consolidation.
+	labs map[bool][]*disrupt.Lab
+	// about is what the pools may launch, to tell whether that changed.
+	about string
+}
+
+func (c *Controller) source() problem.Source {
+	return problem.Source{Client: c.Client, Cloud: c.Cloud, Store: c.Store, Translator: c.Translator, Catalogs: c.catalogs}
+}
+
+// room gathers what simulations about the candidates need. underway are commands whose end is taken for granted.
+func (c *Controller) room(ctx context.Context, s scene, candidates []disrupt.Candidate, underway []disrupt.Command) (*room, error) {
+	source := c.source()
+	batch := c.Translator.Batch(s.snapshot, solve.Options{
+		IgnorePreferences: c.Scheduling.PreferencePolicy == options.PreferenceIgnore,
+		MaxInstanceTypes:  c.Cloud.MaxInstanceTypes,
+
+		BestEffortMinValues: c.Scheduling.MinValuesPolicy == options.MinValuesBestEffort,
+		Reserved:            c.reserved(),
+		ReservationLabel:    c.Cloud.ReservationIDLabel,
+	})
+	p := batch.Problem
+	moving, lost, err := source.Moving(ctx, batch.Leaving, s.budgets, s.now)
+	if err != nil {
+		return nil, err
+	}
+	if len(lost) > 0 {
+		c.Log.Debug("simulating without pods that nobody can say a place for", "pods", len(lost))
+	}
+	p.Pods = append(p.Pods, moving...)
+	if p.Nodes, err = source.Expect(ctx, p.Nodes); err != nil {
+		return nil, err
+	}
+	pools, err := source.Pools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.Pools = pools.Usable
+	p.Resources = s.snapshot.Resources.Names()
+	r := &room{candidates: candidates, labs: map[bool][]*disrupt.Lab{}, about: describe(pools.Usable)}
+	r.study = &disrupt.Study{
+		Problem: p, Pools: s.world(nil).Pools, Now: s.now, Held: s.stuck, Underway: underway,
+		SpotToSpot: c.Gates.SpotToSpotConsolidation,
+		Totals:     disrupt.TotalsOf(s.snapshot, candidates, func(n *model.Node) float64 { return c.prices.of(s.pools, n) }),
+	}
+	return r, nil
+}
+
+// reserved is how reserved offerings are treated: simulations do not put pods off.
+func (c *Controller) reserved() solve.ReservedMode {
+	if c.Gates.ReservedCapacity {
+		return solve.ReservedFallback
+	}
+	return solve.ReservedIgnored
+}
+
+// describe tells catalogues apart. They are never changed in place.
+func describe(pools []*model.Pool) string {
+	var b strings.Builder
+	for _, p := range pools {
+		fmt.Fprintf(&b, "%s %d", p.Name, len(p.Catalog))
+		if len(p.Catalog) > 0 {
+			fmt.Fprintf(&b, " %p", &p.Catalog[0])
+		}
+		b.WriteByte(' ')
+	}
+	return b.String()
+}
+
+// session is what a method decides with. Labs are compiled for as many goroutines as there are processors, or for one.
+func (r *room) session(c *Controller, m disrupt.Method, budgets disrupt.Budgets, until time.Time) disrupt.Session {
+	want := 1
+	if m.Consolidates {
+		want = min(max(runtime.GOMAXPROCS(0), 1), mostWorkers)
+	}
+	labs := r.labs[m.Consolidates]
+	if len(labs) < want {
+		labs = make([]*disrupt.Lab, want)
+		var group sync.WaitGroup
+		for i := range labs {
+			group.Go(func() { labs[i] = r.study.Lab(r.candidates, m.Consolidates) })
+		}
+		group.Wait()
+		r.labs[m.Consolidates] = labs
+	}
+	for _, lab := range labs {
+		lab.Reset()
+	}
+	return disrupt.Session{
+		Study: r.study, Budgets: budgets, Labs: labs,
+		Each: func(n int, do func(*disrupt.Lab, int)) { each(labs, n, do) },
+		Over: func() bool { return !c.Clock.Now().Before(until) },
+	}
+}
+
+// each calls do for all numbers below n, in ascending order of their start, one call at a time for each lab.
+func each(labs []*disrupt.Lab, n int, do func(*disrupt.Lab, int)) {
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for _, lab := range labs {
+		group.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(lab, i)
+			}
+		})
+	}
+	group.Wait()
+}

@@ -1,0 +1,306 @@
+package disrupt
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+func TestReplace(t *testing.T) {
+	t.Run("C382 an on-demand node is replaced by a cheaper one", func(t *testing.T) {
+		f := newFleet(t, sizes(4, onDemand))
+		f.node("a", onDemand, "x8", 500)
+		f.want(f.decide(Single(), 1), "replace a -> x1,x2,x4 on-demand")
+	})
+	t.Run("C400 an equal price is not cheaper", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		f.node("a", onDemand, "x1", 500)
+		d := f.decide(Single(), 1)
+		f.want(d, "")
+		f.wantObstacle(d, "a", NotCheaper, "can't replace with a cheaper node")
+	})
+	t.Run("C394 no replacement when any spot launch could be more expensive", func(t *testing.T) {
+		dear := typeOf("x1", 1, spot)
+		dear.Offerings[1].Price = 9 // in the other zone
+		f := newFleet(t, catalog.Catalog{dear, typeOf("x8", 8, onDemand)})
+		f.node("a", onDemand, "x8", 500)
+		f.want(f.decide(Single(), 1), "")
+	})
+	t.Run("C395 no replacement when on-demand would be more expensive", func(t *testing.T) {
+		f := newFleet(t, sizes(2, onDemand))
+		n := f.node("a", onDemand, "x1", 500)
+		f.prices[n.ID] = 0.5
+		f.want(f.decide(Single(), 1), "")
+	})
+	t.Run("C396 a replacement that could be spot or on-demand is pinned to spot", func(t *testing.T) {
+		f := newFleet(t, sizes(2, onDemand, spot))
+		f.node("a", onDemand, "x2", 500)
+		f.want(f.decide(Single(), 1), "replace a -> x1,x2 spot")
+	})
+	t.Run("C398 minValues are strict whatever the policy", func(t *testing.T) {
+		f := newFleet(t, sizes(3, onDemand))
+		p := f.study.Problem.Pools[0]
+		p.Requirements = p.Requirements.Add(requirement.New(instanceTypeKey, requirement.Exists).WithMinValues(3))
+		f.study.Problem.Options.BestEffortMinValues = true
+		f.node("a", onDemand, "x4", 500)
+		d := f.decide(Single(), 1)
+		f.want(d, "")
+		f.wantObstacle(d, "a", TooFewValues, "")
+	})
+	t.Run("C391 another pool without instance types does not prevent a replacement", func(t *testing.T) {
+		f := newFleet(t, sizes(2, onDemand))
+		f.pool("barren", nil)
+		f.node("a", onDemand, "x2", 500)
+		f.want(f.decide(Single(), 1), "replace a -> x1 on-demand")
+	})
+	t.Run("one node is not replaced by two", func(t *testing.T) {
+		f := newFleet(t, catalog.Catalog{typeOf("x1", 1, onDemand), typeOf("x8", 8, onDemand)})
+		f.node("a", onDemand, "x8", 700, 700)
+		d := f.decide(Single(), 1)
+		f.want(d, "")
+		// In one piece the pods need the large machine again.
+		f.wantObstacle(d, "a", NotCheaper, "")
+	})
+	t.Run("C493 C494 a reservation is cheaper than anything else", func(t *testing.T) {
+		held := typeOf("x8", 8, reserved, onDemand)
+		for i := range held.Offerings[:2] {
+			held.Offerings[i].Requirements = held.Offerings[i].Requirements.Add(requirement.New("test/reservation", requirement.In, "r-1"))
+			held.Offerings[i].ReservationCapacity = 1
+		}
+		f := newFleet(t, catalog.Catalog{held})
+		f.study.Problem.Options.Reserved, f.study.Problem.Options.ReservationLabel = 2, "test/reservation"
+		wk := f.study.Problem.Options.WellKnown
+		f.study.Problem.Options.WellKnown = func(key string) bool { return key == "test/reservation" || wk(key) }
+		f.node("a", onDemand, "x8", 5000)
+		f.want(f.decide(Single(), 1), "replace a -> x8 reserved")
+	})
+}
+
+func TestSpotToSpot(t *testing.T) {
+	many := func(n int) catalog.Catalog {
+		var out catalog.Catalog
+		for i := range n {
+			it := typeOf(fmt.Sprintf("s%02d", i), 2, spot)
+			for k := range it.Offerings {
+				it.Offerings[k].Price = 0.1 + 0.01*float64(i)
+			}
+			out = append(out, it)
+		}
+		return append(out, typeOf("x4", 4, spot))
+	}
+	t.Run("C385 it is refused when the feature is off", func(t *testing.T) {
+		f := newFleet(t, many(20))
+		f.node("a", spot, "x4", 500)
+		d := f.decide(Single(), 1)
+		f.want(d, "")
+		f.wantObstacle(d, "a", SpotToSpotOff, "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node")
+	})
+	t.Run("C383 C387 the cheapest 15 types are launched", func(t *testing.T) {
+		f := newFleet(t, many(20))
+		f.study.SpotToSpot = true
+		f.node("a", spot, "x4", 500)
+		f.want(f.decide(Single(), 1), "replace a -> s00,s01,s02,s03,s04,s05,s06,s07,s08,s09,s10,s11,s12,s13,s14 spot")
+	})
+	t.Run("C384 C386 it takes 15 cheaper types", func(t *testing.T) {
+		f := newFleet(t, many(14))
+		f.study.SpotToSpot = true
+		f.node("a", spot, "x4", 500)
+		d := f.decide(Single(), 1)
+		f.want(d, "")
+		f.wantObstacle(d, "a", SpotToSpotInflexible,
+			"SpotToSpotConsolidation requires 15 cheaper instance type options than the current candidate to consolidate, got 14")
+	})
+	t.Run("C388 minValues may need more than 15", func(t *testing.T) {
+		f := newFleet(t, many(20))
+		f.study.SpotToSpot = true
+		p := f.study.Problem.Pools[0]
+		p.Requirements = p.Requirements.Add(requirement.New(instanceTypeKey, requirement.Exists).WithMinValues(17))
+		f.node("a", spot, "x4", 500)
+		d := f.decide(Single(), 1)
+		if len(d.Commands) != 1 || len(d.Commands[0].Replacements[0].InstanceTypes) != 17 {
+			t.Errorf("decided %q, want 17 instance types", say(d))
+		}
+	})
+	t.Run("C424 several nodes need no flexibility", func(t *testing.T) {
+		f := newFleet(t, sizes(3, spot))
+		f.study.SpotToSpot = true
+		for _, name := range []string{"a", "b", "c"} {
+			f.node(name, spot, "x4", 300)
+		}
+		f.want(f.decide(Multi(), 3), "replace a+b+c -> x1,x2 spot")
+	})
+}
+
+func TestDelete(t *testing.T) {
+	t.Run("C401 a node whose pods fit elsewhere is deleted", func(t *testing.T) {
+		f := newFleet(t, sizes(2, onDemand))
+		f.node("a", onDemand, "x2", 500)
+		f.node("b", onDemand, "x2", 500, 500, 100)
+		f.want(f.decide(Single(), 1), "delete a")
+	})
+	t.Run("C404 unmanaged nodes can absorb pods", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		f.node("a", onDemand, "x1", 500)
+		f.node("b", onDemand, "x2").Managed = false
+		f.want(f.decide(Single(), 1), "delete a")
+	})
+	t.Run("C408 no deletion relies on an uninitialized node", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		f.node("a", onDemand, "x1", 500)
+		f.node("b", onDemand, "x2").Initialized = false
+		d := f.decide(Single(), 1)
+		f.want(d, "")
+		f.wantObstacle(d, "a", NoOtherPlace,
+			"not all pods would schedule, default/a-0 => would schedule against uninitialized nodeclaim/claim-b, node/b ")
+	})
+	t.Run("C483 pods of deleting nodes may be planned onto uninitialized nodes", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		f.node("a", onDemand, "x1", 500).Disruption.Consolidatable = false
+		f.node("b", onDemand, "x1", 200)
+		f.node("c", onDemand, "x2").Initialized = false
+		gone := f.node("d", onDemand, "x1", 900)
+		gone.Deleting = true
+		f.study.Problem.Pods = append(f.study.Problem.Pods, gone.Pods...)
+		f.want(f.decide(Single(), 1), "delete b")
+	})
+	t.Run("C410 no pod is moved onto a node that has not been quiet for consolidateAfter", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.After = 2 * time.Hour })
+		f.node("a", onDemand, "x1", 500).Disruption.QuietSince = noon.Add(-3 * time.Hour).UnixNano()
+		busy := f.node("b", onDemand, "x2", 500)
+		busy.Disruption.Consolidatable = false
+		f.want(f.decide(Single(), 1), "")
+		busy.Disruption.QuietSince = noon.Add(-2 * time.Hour).UnixNano()
+		f.want(f.decide(Single(), 1), "delete a")
+	})
+	t.Run("C410 pods that have not started may go there", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.After = 2 * time.Hour })
+		f.node("a", onDemand, "x1", 500).Pods[0].Unstarted = true
+		busy := f.node("b", onDemand, "x2", 500)
+		busy.Disruption.Consolidatable = false
+		f.want(f.decide(Single(), 1), "delete a")
+	})
+	t.Run("C411 a node with consolidateAfter Never is a target", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		f.pool("never", nil, func(p *Pool) { p.Never = true })
+		f.node("a", onDemand, "x1", 500)
+		f.nodeOf("never", "b", onDemand, "x2", 500).Disruption.QuietSince = noon.UnixNano()
+		f.want(f.decide(Single(), 1), "delete a")
+	})
+	t.Run("C412 a permanently pending pod does not block", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		f.wait("giant", 900_000)
+		f.node("a", onDemand, "x1", 500)
+		f.node("b", onDemand, "x2", 500).Disruption.Consolidatable = false
+		f.want(f.decide(Single(), 1), "delete a")
+	})
+	t.Run("C343 a pending pod that needs the room keeps the node", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		f.wait("large", 1500)
+		f.node("a", onDemand, "x1", 500)
+		f.node("b", onDemand, "x2", 500).Disruption.Consolidatable = false
+		f.want(f.decide(Single(), 1), "")
+	})
+	t.Run("C413 a running pod never becomes pending", func(t *testing.T) {
+		f := newFleet(t, nil)
+		f.node("a", onDemand, "x1", 500)
+		f.node("b", onDemand, "x1", 800)
+		d := f.decide(Single(), 2)
+		f.want(d, "")
+		f.wantObstacle(d, "a", NoOtherPlace, "")
+	})
+	t.Run("without any pool that may launch pods still move", func(t *testing.T) {
+		f := newFleet(t, nil)
+		f.study.Problem.Pools = nil
+		f.node("a", onDemand, "x1", 500)
+		f.node("b", onDemand, "x2", 500).Disruption.Consolidatable = false
+		f.want(f.decide(Single(), 1), "delete a")
+	})
+}
+
+func TestSeveralSingleMovesDoNotRelyOnTheSameRoom(t *testing.T) {
+	f := newFleet(t, sizes(1, onDemand))
+	f.node("a", onDemand, "x1", 900)
+	f.node("b", onDemand, "x1", 900)
+	f.node("c", onDemand, "x1", 900)
+	f.node("large", onDemand, "x4", 1000, 1000)
+	// There is room for two of the three.
+	f.want(f.decide(Single(), 10), "delete a; delete b")
+}
+
+func TestCommandsUnderwayAreTakenForGranted(t *testing.T) {
+	f := newFleet(t, sizes(1, onDemand))
+	f.node("a", onDemand, "x1", 900)
+	f.node("b", onDemand, "x1", 900)
+	f.node("large", onDemand, "x4", 1000, 1000, 900)
+	d := f.decide(Single(), 1)
+	f.want(d, "delete a")
+	f.study.Underway = d.Commands
+	f.nodes[0].NominatedUntil = noon.Add(time.Hour).UnixNano() // busy
+	f.want(f.decide(Single(), 1), "")
+}
+
+func TestConsolidationCandidates(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(f *fleet, n *model.Node, p *Pool)
+		want   Code
+		text   string
+	}{
+		{"C379 an ordinary node", func(*fleet, *model.Node, *Pool) {}, NotCheaper, ""},
+		{"C380 static pools", func(_ *fleet, _ *model.Node, p *Pool) { p.Static = true }, Static, ""},
+		{
+			"C377 no capacity type", func(_ *fleet, n *model.Node, _ *Pool) { delete(n.Labels, capacityTypeKey) },
+			NoCapacityType, `Node does not have label "karpenter.sh/capacity-type"`,
+		},
+		{
+			"C378 no zone", func(_ *fleet, n *model.Node, _ *Pool) { delete(n.Labels, zoneKey) },
+			NoZone, `Node does not have label "topology.kubernetes.io/zone"`,
+		},
+		{
+			"C375 consolidateAfter Never", func(_ *fleet, _ *model.Node, p *Pool) { p.Never = true },
+			ConsolidationOff, `NodePool "default" has consolidation disabled`,
+		},
+		{"empty nodes", func(_ *fleet, n *model.Node, _ *Pool) { n.Pods = nil }, Empties, ""},
+		{
+			"C374 WhenEmpty", func(_ *fleet, _ *model.Node, p *Pool) { p.Policy = WhenEmpty },
+			EmptyOnly, `NodePool "default" has consolidation policy WhenEmpty, but node is not empty`,
+		},
+		{"not quiet for long enough", func(_ *fleet, n *model.Node, _ *Pool) { n.Disruption.Consolidatable = false }, NotConsolidatable, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFleet(t, sizes(1, onDemand))
+			n := f.node("a", onDemand, "x1", 500)
+			p := f.study.Pools["default"]
+			tt.change(f, n, &p)
+			f.study.Pools["default"] = p
+			f.wantObstacle(f.decide(Single(), 1), "a", tt.want, tt.text)
+		})
+	}
+	t.Run("C376 an unresolvable instance type", func(t *testing.T) {
+		c := newCandidate(node("a", func(n *model.Node) { n.Labels = map[string]string{instanceTypeKey: "x9"} }), Pool{})
+		_, refused := Single().Want([]Candidate{c})
+		if len(refused) != 1 || refused[0].String() != `Instance Type "x9" not found` {
+			t.Errorf("refused: %v", refused)
+		}
+	})
+}
+
+func TestHomelessPodsAreNamed(t *testing.T) {
+	var list []Homeless
+	for i := range 6 {
+		list = append(list, Homeless{&model.Pod{Namespace: "ns", Name: fmt.Sprint(i)}, "no"})
+	}
+	if got, want := homeless(list[:1]), "not all pods would schedule, ns/0 => no "; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := homeless(list[:5]), "not all pods would schedule, ns/0 => no ns/1 => no ns/2 => no ns/3 => no ns/4 => no  and 0 other(s)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := homeless(list), "not all pods would schedule, ns/0 => no ns/1 => no ns/2 => no ns/3 => no ns/4 => no  and 1 other(s)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

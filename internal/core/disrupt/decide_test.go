@@ -1,0 +1,202 @@
+package disrupt
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+// drifted marks a node as drifted so many hours ago.
+func drifted(n *model.Node, hours int) *model.Node {
+	n.Disruption.Drifted, n.Disruption.DriftedSince = true, noon.Add(-time.Duration(hours)*time.Hour).UnixNano()
+	return n
+}
+
+func TestDrift(t *testing.T) {
+	t.Run("C347 only drifted nodes are considered", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		f.node("a", onDemand, "x1", 500)
+		d := f.decide(Drift(), 1)
+		f.want(d, "")
+		f.wantObstacle(d, "a", NotDrifted, "")
+	})
+	t.Run("C354 a node with pods is replaced, whatever it costs", func(t *testing.T) {
+		f := newFleet(t, sizes(2, onDemand))
+		drifted(f.node("a", onDemand, "x1", 500), 1)
+		f.want(f.decide(Drift(), 1), "replace a -> x1,x2 on-demand")
+	})
+	t.Run("C355 an empty node is deleted, whatever the pool says of consolidation", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.Never = true })
+		drifted(f.node("a", onDemand, "x1"), 1).Disruption.Consolidatable = false
+		f.want(f.decide(Drift(), 1), "delete a")
+	})
+	t.Run("C356 C357 empty nodes go first, then the oldest drift", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		drifted(f.node("young", onDemand, "x1", 600), 1)
+		drifted(f.node("old", onDemand, "x1", 600), 9)
+		drifted(f.node("empty", onDemand, "x1"), 1)
+		f.nodes[2].Allocatable = nil // nobody moves there
+		f.want(f.decide(Drift(), 2), "delete empty; replace old -> x1 on-demand")
+		f.want(f.decide(Drift(), 1), "delete empty")
+	})
+	t.Run("C348 a node whose pods have no place is skipped", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		drifted(f.node("stuck", onDemand, "x4", 3000), 9)
+		drifted(f.node("a", onDemand, "x1", 900), 1)
+		d := f.decide(Drift(), 2)
+		if len(d.Commands) != 1 || names(d.Commands[0].Candidates)[0] != "a" {
+			t.Errorf("decided %q, want a", say(d))
+		}
+		f.wantObstacle(d, "stuck", NoPlaceToDrift, "")
+		if text := d.Obstacles[0].String(); !strings.HasPrefix(text, "not all pods would schedule, default/stuck-0 => ") {
+			t.Errorf("text %q", text)
+		}
+	})
+	t.Run("C358 a node may be replaced by several smaller ones", func(t *testing.T) {
+		f := newFleet(t, catalog.Catalog{typeOf("x1", 1, onDemand)})
+		drifted(f.node("a", onDemand, "x4", 800, 800), 1)
+		f.want(f.decide(Drift(), 1), "replace a -> x1 on-demand -> x1 on-demand")
+	})
+	t.Run("C351 C352 pods that may not be moved are not given another place", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		drifted(f.node("a", onDemand, "x1", 500), 1)
+		f.study.Held["a-0"] = true
+		f.want(f.decide(Drift(), 1), "delete a")
+	})
+	t.Run("C360 static nodes are left to static drift", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.Static = true })
+		drifted(f.node("a", onDemand, "x1", 500), 1)
+		f.want(f.decide(Drift(), 1), "")
+	})
+	t.Run("C361 C363 budgets bind each pool, and a pool that is stuck does not stop others", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		f.pool("other", sizes(1, onDemand))
+		for _, name := range []string{"a", "b", "c"} {
+			drifted(f.nodeOf("other", "other-"+name, onDemand, "x1", 900), 1)
+			drifted(f.node(name, onDemand, "x4", 3900), 5)
+		}
+		d := f.decide(Drift(), 2)
+		f.want(d, "replace other-a -> x1 on-demand; replace other-b -> x1 on-demand")
+		if !d.Suppressed {
+			t.Error("the third node was held back by the budget, and nothing says so")
+		}
+	})
+	t.Run("nodes that drift together do not count on the same room", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		drifted(f.node("a", onDemand, "x1", 900), 2)
+		drifted(f.node("b", onDemand, "x1", 900), 1)
+		f.node("c", onDemand, "x2", 1000)
+		f.want(f.decide(Drift(), 2), "delete a; replace b -> x1 on-demand")
+	})
+}
+
+func TestStaticDrift(t *testing.T) {
+	staticNode := func(pool, name string) *model.Node {
+		return drifted(node(name, func(n *model.Node) { n.Pool = pool }), 1)
+	}
+	decide := func(pools map[string]Pool, budgets Budgets, room map[string]int, nodes ...*model.Node) []string {
+		w := world(nodes...)
+		w.Pools = pools
+		list, _ := Qualify(w)
+		m := StaticDrift(func(pool string, wanted int) int { return min(room[pool], wanted) })
+		fit, _ := m.Want(list)
+		var out []string
+		for _, c := range m.Pick(fit, budgets) {
+			out = append(out, c.Decision()+" "+strings.Join(names(c.Candidates), "+"))
+		}
+		return out
+	}
+	one := map[string]Pool{"p": {Name: "p", Static: true}}
+	three := []*model.Node{staticNode("p", "a"), staticNode("p", "b"), staticNode("p", "c")}
+	for _, tt := range []struct {
+		name   string
+		pools  map[string]Pool
+		budget int
+		room   int
+		nodes  []*model.Node
+		want   []string
+	}{
+		{"C364 the budget is respected", one, 2, 9, three, []string{"replace a", "replace b"}},
+		{"C365 nothing drifts without room under the limit", one, 3, 0, three, nil},
+		{"C366 with room every node is replaced one for one", one, 3, 3, three, []string{"replace a", "replace b", "replace c"}},
+		{"C367 with partial room only as many as fit", one, 3, 1, three, []string{"replace a"}},
+		{"C369 nothing drifts while the pool has too many nodes", map[string]Pool{"p": {Static: true, Surplus: true}}, 3, 3, three, nil},
+		{"C372 nodes that have not drifted are ignored", one, 3, 3, []*model.Node{node("a", func(n *model.Node) { n.Pool = "p" })}, nil},
+		{"dynamic pools are ignored", map[string]Pool{"p": {}}, 3, 3, three, nil},
+		{"without budget nothing", one, 0, 3, three, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, decide(tt.pools, Budgets{"p": tt.budget}, map[string]int{"p": tt.room}, tt.nodes...)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	t.Run("C370 several pools drift independently", func(t *testing.T) {
+		two := map[string]Pool{"p": {Static: true}, "q": {Static: true}}
+		got := decide(two, Budgets{"p": 1, "q": 1}, map[string]int{"q": 1}, staticNode("p", "a"), staticNode("q", "b"))
+		if diff := cmp.Diff([]string{"replace b"}, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestDispensablePodsNeedAPlace(t *testing.T) {
+	free := func(n *model.Node) *model.Node {
+		for _, p := range n.Pods {
+			p.EvictionCost = -5
+		}
+		return n
+	}
+	t.Run("a node whose pods fit elsewhere goes", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		free(f.node("a", onDemand, "x1", 500))
+		f.node("b", onDemand, "x1", 100)
+		f.want(f.decide(Dispensable(), 1), "delete a")
+	})
+	t.Run("a node whose pods fit nowhere stays", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		free(f.node("a", onDemand, "x1", 500))
+		f.node("b", onDemand, "x1", 800)
+		f.want(f.decide(Dispensable(), 1), "")
+	})
+	t.Run("pods that cost something are not dispensable", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		f.node("a", onDemand, "x1", 500)
+		f.node("b", onDemand, "x1", 100)
+		f.want(f.decide(Dispensable(), 2), "")
+	})
+}
+
+func TestSingleInterleavesPools_C432_C433_C435(t *testing.T) {
+	candidates := []Candidate{}
+	for _, name := range []string{"a1", "a2", "b1", "b2", "c1"} {
+		candidates = append(candidates, newCandidate(node(name, func(n *model.Node) { n.Pool = name[:1] }), Pool{}))
+	}
+	if diff := cmp.Diff([]string{"a1", "b1", "c1", "a2", "b2"}, names(interleave(candidates, nil))); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"c1", "a1", "b1", "a2", "b2"}, names(interleave(candidates, map[string]bool{"c": true}))); diff != "" {
+		t.Errorf("with a pool that came too short: %s", diff)
+	}
+	f := newFleet(t, sizes(1, onDemand))
+	f.pool("other", sizes(1, onDemand))
+	f.node("a", onDemand, "x1", 500)
+	f.nodeOf("other", "b", onDemand, "x1", 500)
+	lab := f.study.Lab(f.candidates(), true)
+	d := Single().Decide(Session{
+		Study: &f.study, Budgets: Budgets{"default": 1, "other": 1}, Labs: []*Lab{lab}, Over: func() bool { return true },
+		Each: func(n int, do func(*Lab, int)) {
+			for i := range n {
+				do(lab, i)
+			}
+		},
+	}, f.candidates())
+	if !d.TimedOut || !d.Unvisited["default"] || !d.Unvisited["other"] {
+		t.Errorf("timed out %t, unvisited %v; want both pools", d.TimedOut, d.Unvisited)
+	}
+}

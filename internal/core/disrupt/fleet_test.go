@@ -1,0 +1,222 @@
+package disrupt
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
+)
+
+const gi = int64(1) << 30
+
+// fleet is a cluster to consolidate.
+type fleet struct {
+	*testing.T
+	study  Study
+	nodes  []*model.Node
+	prices map[string]float64
+}
+
+// price is what one core costs an hour, by capacity type.
+var price = map[string]float64{onDemand: 1, spot: 0.4, reserved: 0.001}
+
+// typeOf is an instance type with so many cores, on offer in two zones as the capacity types say.
+func typeOf(name string, cores int64, kinds ...string) *catalog.InstanceType {
+	size := resource.Vector{}.Set(resource.CPU, cores*1000).Set(resource.Memory, cores*4*gi).Set(resource.Pods, 110)
+	it := &catalog.InstanceType{
+		Name: name, Capacity: size, Groups: []catalog.Group{{Allocatable: size}},
+		Requirements: requirement.NewSet(
+			requirement.New(instanceTypeKey, requirement.In, name),
+			requirement.New(zoneKey, requirement.In, "zone-1", "zone-2"),
+			requirement.New(capacityTypeKey, requirement.In, kinds...),
+		),
+	}
+	for _, kind := range kinds {
+		for _, zone := range []string{"zone-1", "zone-2"} {
+			it.Offerings = append(it.Offerings, catalog.Offering{
+				Requirements: requirement.NewSet(
+					requirement.New(zoneKey, requirement.In, zone), requirement.New(capacityTypeKey, requirement.In, kind),
+				),
+				Price: price[kind] * float64(cores), Available: true,
+			})
+		}
+	}
+	return it
+}
+
+// sizes are instance types of 1, 2, 4, … cores.
+func sizes(n int, kinds ...string) catalog.Catalog {
+	var out catalog.Catalog
+	for i := range n {
+		out = append(out, typeOf(fmt.Sprintf("x%d", 1<<i), 1<<i, kinds...))
+	}
+	return out
+}
+
+func wellKnown(key string) bool {
+	return slices.Contains([]string{zoneKey, capacityTypeKey, instanceTypeKey, "karpenter.sh/nodepool"}, key)
+}
+
+// newFleet has one pool "default" with the catalogue.
+func newFleet(t *testing.T, types catalog.Catalog, changes ...func(*Pool)) *fleet {
+	f := &fleet{T: t, prices: map[string]float64{}}
+	f.study = Study{Now: noon, Pools: map[string]Pool{}, Held: map[string]bool{}}
+	f.study.Problem.Resources = resource.NewTable().Names()
+	f.study.Problem.Options = solve.Options{WellKnown: wellKnown}
+	f.pool("default", types, changes...)
+	return f
+}
+
+func (f *fleet) pool(name string, types catalog.Catalog, changes ...func(*Pool)) {
+	p := Pool{Name: name, Usable: true, Policy: WhenEmptyOrUnderutilized}
+	for _, change := range changes {
+		change(&p)
+	}
+	f.study.Pools[name] = p
+	f.study.Problem.Pools = append(f.study.Problem.Pools, &model.Pool{
+		Name: name, Catalog: types,
+		Requirements: requirement.NewSet(requirement.New("karpenter.sh/nodepool", requirement.In, name)),
+	})
+}
+
+// node adds a node of an instance type of the pool "default" with pods that ask for so many thousandths of a core.
+func (f *fleet) node(name, kind, it string, cpus ...int64) *model.Node {
+	return f.nodeOf("default", name, kind, it, cpus...)
+}
+
+func (f *fleet) nodeOf(pool, name, kind, it string, cpus ...int64) *model.Node {
+	var cores int64
+	if _, err := fmt.Sscanf(it, "x%d", &cores); err != nil {
+		f.Fatal(err)
+	}
+	labels := map[string]string{
+		instanceTypeKey: it, zoneKey: "zone-1", capacityTypeKey: kind, "karpenter.sh/nodepool": pool, "kubernetes.io/hostname": name,
+	}
+	size := resource.Vector{}.Set(resource.CPU, cores*1000).Set(resource.Memory, cores*4*gi).Set(resource.Pods, 110).Set(resource.Nodes, 1)
+	n := node(name, func(n *model.Node) {
+		n.Pool, n.Labels, n.Requirements, n.Capacity, n.Allocatable = pool, labels, requirement.Labels(labels), size, size
+		n.Disruption.QuietSince = noon.Add(-time.Hour).UnixNano()
+	})
+	for i, cpu := range cpus {
+		f.run(n, fmt.Sprintf("%s-%d", name, i), cpu)
+	}
+	f.nodes = append(f.nodes, n)
+	f.prices[n.ID] = price[kind] * float64(cores)
+	return n
+}
+
+// run puts a pod on a node.
+func (f *fleet) run(n *model.Node, name string, cpu int64, changes ...func(*model.Pod)) *model.Pod {
+	p := &model.Pod{
+		UID: name, Namespace: "default", Name: name, Node: n.NodeName, Reschedulable: true, EvictionCost: 1,
+		Shape: &model.Shape{Requests: resource.Vector{}.Set(resource.CPU, cpu).Set(resource.Memory, gi/4).Set(resource.Pods, 1)},
+	}
+	for _, change := range changes {
+		change(p)
+	}
+	n.Pods = append(n.Pods, p)
+	n.Used = n.Used.Add(p.Shape.Requests)
+	return p
+}
+
+// wait adds a pod that waits for a node.
+func (f *fleet) wait(name string, cpu int64) *model.Pod {
+	p := f.run(&model.Node{}, name, cpu)
+	p.Node, p.Reschedulable = "", false
+	f.study.Problem.Pods = append(f.study.Problem.Pods, p)
+	return p
+}
+
+// candidates are all nodes that qualify.
+func (f *fleet) candidates() []Candidate {
+	w := world(f.nodes...)
+	w.Pools = f.study.Pools
+	list, _ := Qualify(w)
+	for i := range list {
+		list[i].Price, list[i].TypeKnown = f.prices[list[i].Node.ID], true
+	}
+	return list
+}
+
+// decide lets a method decide with a budget for every pool.
+func (f *fleet) decide(m Method, budget int) Decision {
+	f.Helper()
+	f.study.Problem.Nodes = nil
+	for _, n := range f.nodes {
+		if !n.Deleting {
+			f.study.Problem.Nodes = append(f.study.Problem.Nodes, n)
+		}
+	}
+	list := f.candidates()
+	f.study.Totals = TotalsOf(snapshot(f.nodes...), list, func(n *model.Node) float64 { return f.prices[n.ID] })
+	budgets := Budgets{}
+	for name := range f.study.Pools {
+		budgets[name] = budget
+	}
+	labs := []*Lab{f.study.Lab(list, m.Consolidates), f.study.Lab(list, m.Consolidates)}
+	fit, refused := m.Want(list)
+	d := m.Decide(Session{
+		Study: &f.study, Budgets: budgets, Labs: labs, Over: func() bool { return false },
+		Each: func(n int, do func(*Lab, int)) {
+			var group sync.WaitGroup
+			for k, lab := range labs {
+				group.Go(func() {
+					for i := k; i < n; i += len(labs) {
+						do(lab, i)
+					}
+				})
+			}
+			group.Wait()
+		},
+	}, fit)
+	d.Obstacles = append(d.Obstacles, refused...)
+	return d
+}
+
+// say is a decision in short: every command with the instance types and the capacity type it launches.
+func say(d Decision) string {
+	var out []string
+	for _, c := range d.Commands {
+		text := c.Decision() + " " + strings.Join(sorted(names(c.Candidates)), "+")
+		for _, claim := range c.Replacements {
+			kinds := claim.Requirements.Get(capacityTypeKey)
+			text += fmt.Sprintf(" -> %s %s", strings.Join(claim.InstanceTypes, ","), strings.Join(kinds.Values(), ","))
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, "; ")
+}
+
+func sorted(list []string) []string {
+	slices.Sort(list)
+	return list
+}
+
+func (f *fleet) want(d Decision, want string) {
+	f.Helper()
+	if got := say(d); got != want {
+		f.Errorf("decided %q, want %q; obstacles: %v", got, want, d.Obstacles)
+	}
+}
+
+// wantObstacle checks why a node is left alone.
+func (f *fleet) wantObstacle(d Decision, node string, code Code, text string) {
+	f.Helper()
+	for _, o := range d.Obstacles {
+		if o.Node.Name == node {
+			if o.Code != code || text != "" && o.String() != text {
+				f.Errorf("%s: obstacle %s %q, want %s %q", node, o.Code, o, code, text)
+			}
+			return
+		}
+	}
+	f.Errorf("%s: no obstacle among %v, want %s", node, d.Obstacles, code)
+}

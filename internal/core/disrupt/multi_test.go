@@ -1,0 +1,207 @@
+package disrupt
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+func TestMulti(t *testing.T) {
+	t.Run("C424 three nodes are merged into one", func(t *testing.T) {
+		f := newFleet(t, sizes(3, onDemand))
+		for _, name := range []string{"a", "b", "c"} {
+			f.node(name, onDemand, "x2", 1500)
+		}
+		f.nodes[0].Labels[instanceTypeKey] = "x2"
+		f.want(f.decide(Multi(), 3), "")
+		g := newFleet(t, catalog.Catalog{typeOf("x2", 2, onDemand), typeOf("x4", 4, onDemand)})
+		for _, name := range []string{"a", "b", "c"} {
+			g.node(name, onDemand, "x2", 1300)
+		}
+		g.want(g.decide(Multi(), 3), "replace a+b+c -> x4 on-demand")
+	})
+	t.Run("C425 two nodes are not merged into one of the same type", func(t *testing.T) {
+		f := newFleet(t, catalog.Catalog{typeOf("x2", 2, onDemand)})
+		f.node("a", onDemand, "x2", 900)
+		f.node("b", onDemand, "x2", 900)
+		f.want(f.decide(Multi(), 2), "")
+	})
+	t.Run("C426 several nearly empty nodes are deleted together", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		for _, name := range []string{"a", "b", "c"} {
+			f.node(name, onDemand, "x1", 100)
+		}
+		f.node("d", onDemand, "x2", 1000, 200).Disruption.Consolidatable = false
+		f.want(f.decide(Multi(), 9), "delete a+b+c")
+	})
+	t.Run("C427 only nodes within budgets are taken", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		for _, name := range []string{"a", "b", "c"} {
+			f.node(name, onDemand, "x1", 100)
+		}
+		f.node("d", onDemand, "x2", 1000, 200).Disruption.Consolidatable = false
+		d := f.decide(Multi(), 2)
+		f.want(d, "delete a+b")
+		if !d.Suppressed {
+			t.Error("the budget held a node back, and nothing says so")
+		}
+	})
+	t.Run("C430 at least two nodes are needed", func(t *testing.T) {
+		f := newFleet(t, sizes(3, onDemand))
+		f.node("a", onDemand, "x4", 100)
+		f.want(f.decide(Multi(), 9), "")
+	})
+	t.Run("C431 at most 100 nodes are taken at once", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		for i := range 120 {
+			f.node(fmt.Sprintf("n%03d", i), onDemand, "x1", 100)
+		}
+		f.node("large", onDemand, "x64", 1).Disruption.Consolidatable = false
+		d := f.decide(Multi(), 200)
+		if len(d.Commands) != 1 || len(d.Commands[0].Candidates) != 100 {
+			t.Errorf("decided %.200q, want 100 nodes", say(d))
+		}
+	})
+	t.Run("C390 minValues that the same-type rule breaks stop the move", func(t *testing.T) {
+		reqs := requirement.NewSet(requirement.New(instanceTypeKey, requirement.Exists).WithMinValues(2))
+		left := quotes(catalog.Catalog{typeOf("x8", 8, onDemand), typeOf("x10", 10, onDemand)}, nil)
+		set := []Candidate{{Node: &model.Node{Labels: map[string]string{instanceTypeKey: "x10"}}, Price: 10}}
+		if kept, o := sameType(set, left, nil); o != nil || len(kept) != 1 || kept[0].it.Name != "x8" {
+			t.Errorf("kept %v, %v; want x8", kept, o)
+		}
+		if _, o := sameType(set, left, reqs); o == nil || o.Code != TooFewValues {
+			t.Errorf("obstacle %v, want one for minValues", o)
+		}
+	})
+	t.Run("a set that no prefix is may be the best one", func(t *testing.T) {
+		// The first node by savings ratio can go nowhere, so every prefix fails.
+		f := newFleet(t, catalog.Catalog{typeOf("x1", 1, onDemand)})
+		f.node("first", onDemand, "x64", 63_000)
+		f.node("a", onDemand, "x1", 100, 100)
+		f.node("b", onDemand, "x1", 100, 100)
+		f.node("target", onDemand, "x2", 1000).Disruption.Consolidatable = false
+		f.want(f.decide(Multi(), 9), "delete a+b")
+	})
+}
+
+// reference is the command that bisection over prefixes of all candidates finds, as the incumbent does.
+func (f *fleet) reference(budget int) Command {
+	list := f.candidates()
+	lab := f.study.Lab(list, true)
+	fit, _ := Multi().Want(list)
+	m := search{Session: Session{Study: &f.study, Budgets: Budgets{}, Over: func() bool { return false }}, lab: lab}
+	for name := range f.study.Pools {
+		m.Budgets[name] = budget
+	}
+	if prefix := m.within(byRatio(fit)); len(prefix) >= 2 {
+		m.bisect(prefix[:min(len(prefix), mostAtOnce)])
+	}
+	return m.best.command
+}
+
+func TestTheSearchIsNeverWorseThanThePrefix(t *testing.T) {
+	gained := 0
+	for seed := range uint64(60) {
+		random := rand.New(rand.NewPCG(seed, 5)) //nolint:gosec // a test
+		f := randomFleet(t, random, 6+random.IntN(14))
+		budget := 1 + random.IntN(12)
+		d := f.decide(Multi(), budget)
+		want := f.reference(budget)
+		got := Command{}
+		if len(d.Commands) > 0 {
+			got = d.Commands[0]
+			if len(got.Candidates) < 2 || len(got.Replacements) > 1 || got.Savings() <= 0 {
+				t.Errorf("seed %d: %s", seed, got.Text("x"))
+			}
+			taken := map[string]int{}
+			for _, c := range got.Candidates {
+				if taken[c.Node.Pool]++; taken[c.Node.Pool] > budget {
+					t.Errorf("seed %d: over the budget of %d: %s", seed, budget, got.Text("x"))
+				}
+			}
+		}
+		if got.Savings() < want.Savings()-1e-9 {
+			t.Errorf("seed %d: saves %.3f, the prefix saves %.3f", seed, got.Savings(), want.Savings())
+		}
+		if got.Savings() > want.Savings()+1e-9 {
+			gained++
+		}
+	}
+	if gained == 0 {
+		t.Error("the search never found anything better than a prefix")
+	}
+}
+
+// randomFleet has nodes of mixed sizes, more or less full, in two pools.
+func randomFleet(t *testing.T, random *rand.Rand, n int) *fleet {
+	f := newFleet(t, sizes(5, onDemand, spot))
+	f.pool("other", sizes(4, onDemand))
+	f.study.SpotToSpot = true
+	for i := range n {
+		cores := int64(1) << random.IntN(5)
+		free := int64(float64(cores*1000) * random.Float64())
+		var cpus []int64
+		for free > 100 && len(cpus) < 12 {
+			cpu := 100 + random.Int64N(900)
+			if cpu > free {
+				break
+			}
+			cpus, free = append(cpus, cpu), free-cpu
+		}
+		if len(cpus) == 0 {
+			cpus = []int64{100}
+		}
+		pool, kind := "default", []string{onDemand, spot}[random.IntN(2)]
+		if random.IntN(3) == 0 {
+			pool, kind = "other", onDemand
+		}
+		f.nodeOf(pool, fmt.Sprintf("n%02d", i), kind, fmt.Sprintf("x%d", cores), cpus...)
+	}
+	return f
+}
+
+func TestDecisionsLeaveEveryPodItsPlace(t *testing.T) {
+	for seed := range uint64(30) {
+		random := rand.New(rand.NewPCG(seed, 9)) //nolint:gosec // a test
+		f := randomFleet(t, random, 10)
+		for _, m := range []Method{Single(), Multi()} {
+			d := f.decide(m, 4)
+			gone, load := map[string]bool{}, map[string]*model.Node{}
+			for _, n := range f.nodes {
+				now := *n
+				load[n.ID] = &now
+			}
+			for _, c := range d.Commands {
+				for _, candidate := range c.Candidates {
+					if gone[candidate.Node.ID] {
+						t.Fatalf("seed %d: %s is in two commands", seed, candidate.Node.Name)
+					}
+					gone[candidate.Node.ID] = true
+				}
+			}
+			for _, c := range d.Commands {
+				homes := 0
+				for _, at := range c.Placements {
+					n := load[at.Node.ID]
+					for _, p := range at.Pods {
+						n.Used = n.Used.Add(p.Shape.Requests)
+						homes++
+					}
+					if gone[at.Node.ID] || !n.Used.Fits(n.Allocatable) {
+						t.Errorf("seed %d: %s counts on %s", seed, c.Text("x"), at.Node.Name)
+					}
+				}
+				for _, claim := range c.Replacements {
+					homes += len(claim.Pods)
+				}
+				if homes != c.Pods() {
+					t.Errorf("seed %d: %s moves %d pods and has places for %d", seed, c.Text("x"), c.Pods(), homes)
+				}
+			}
+		}
+	}
+}
