@@ -1,0 +1,398 @@
+package disruption
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/provisioning"
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+// life does what everybody else does in a cluster: it launches machines, drains those that go, and binds pods. It looks once
+// a second.
+type life struct {
+	*world
+	// launch is how long a machine takes to become ready; negative for ever.
+	launch time.Duration
+	// born is when NodeClaims were seen first, moved the last pod event of nodes.
+	born, moved map[string]time.Time
+	serial      int
+	// slow makes life look every ten minutes only.
+	slow atomic.Bool
+	// history is what happened to machines: "+name" for one that became ready, "-name" for one that is gone.
+	history []string
+}
+
+// live begins life with the provisioner beside it, and returns what ends both.
+func (w *world) live() (*life, func()) {
+	l := &life{world: w, launch: 5 * time.Second, born: map[string]time.Time{}, moved: map[string]time.Time{}}
+	p := provisioning.New(provisioning.Deps{
+		Client: w.client, Clock: w.deps.Clock, Cloud: w.deps.Cloud, Store: w.store, Feed: w.feed, Translator: w.deps.Translator,
+		Recorder: w.deps.Recorder, Metrics: w.deps.Metrics, Log: w.deps.Log,
+		Scheduling: options.Scheduling{BatchIdleDuration: time.Second, BatchMaxDuration: 10 * time.Second},
+	})
+	if err := p.Register(fakeManager{w: w}); err != nil {
+		w.Fatal(err)
+	}
+	endProvisioner := w.launch(p.Start)
+	endLife := w.launch(func(ctx context.Context) error {
+		for {
+			pause := time.Second
+			if l.slow.Load() {
+				pause = 10 * time.Minute
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(pause):
+				l.step(ctx)
+			}
+		}
+	})
+	return l, func() { endLife(); endProvisioner() }
+}
+
+func (l *life) step(ctx context.Context) {
+	var claims v1.NodeClaimList
+	if err := l.client.List(ctx, &claims, client.UnsafeDisableDeepCopy); err != nil {
+		return
+	}
+	for i := range claims.Items {
+		claim := claims.Items[i].DeepCopy()
+		switch {
+		case !claim.DeletionTimestamp.IsZero():
+			l.drain(ctx, claim)
+		case claim.Status.ProviderID == "":
+			l.join(ctx, claim)
+		default:
+			l.quiet(ctx, claim)
+		}
+	}
+	l.bind(ctx)
+}
+
+// join makes a machine of a NodeClaim: the cheapest instance type that it lists.
+func (l *life) join(ctx context.Context, claim *v1.NodeClaim) {
+	if l.born[claim.Name].IsZero() {
+		l.born[claim.Name] = time.Now()
+	}
+	if l.launch < 0 || time.Since(l.born[claim.Name]) < l.launch {
+		return
+	}
+	it, offering := l.choose(claim)
+	if it == nil {
+		return
+	}
+	pool := claim.Labels[v1.NodePoolLabelKey]
+	l.machineFrom(pool, claim.Name, it, offering, claim)
+	l.history = append(l.history, "+"+it.Name)
+	_ = ctx
+}
+
+func (l *life) choose(claim *v1.NodeClaim) (*cloud.InstanceType, *cloud.Offering) {
+	allows := func(key, value string) bool {
+		for _, r := range claim.Spec.Requirements {
+			if r.Key == key && r.Operator == corev1.NodeSelectorOpIn && !slices.Contains(r.Values, value) {
+				return false
+			}
+		}
+		return true
+	}
+	var best *cloud.InstanceType
+	var at *cloud.Offering
+	for _, it := range l.provider.types {
+		if !allows(corev1.LabelInstanceTypeStable, it.Name) {
+			continue
+		}
+		for i := range it.Offerings {
+			o := &it.Offerings[i]
+			if o.Available && allows(corev1.LabelTopologyZone, o.Zone()) && allows(v1.CapacityTypeLabelKey, o.CapacityType()) &&
+				(at == nil || o.Price < at.Price) {
+				best, at = it, o
+			}
+		}
+	}
+	return best, at
+}
+
+// machineFrom adds a ready machine of an instance type, with a NodeClaim of its own unless there is one.
+func (l *life) machineFrom(pool, name string, it *cloud.InstanceType, o *cloud.Offering, claim *v1.NodeClaim) {
+	change := func(m *machine) {
+		m.node.Labels[corev1.LabelInstanceTypeStable] = it.Name
+		m.node.Labels[corev1.LabelTopologyZone] = o.Zone()
+		m.node.Labels[v1.CapacityTypeLabelKey] = o.CapacityType()
+		m.node.Labels[corev1.LabelHostname] = name
+		m.node.Status.Capacity, m.node.Status.Allocatable = it.Capacity, it.Capacity
+		m.claim.Labels[v1.CapacityTypeLabelKey] = o.CapacityType()
+		if claim == nil {
+			return
+		}
+		status, labels := m.claim.Status, m.node.Labels
+		m.claim = nil
+		stored := claim.DeepCopy()
+		claim.Labels = labels
+		if err := l.client.Patch(l.Context(), claim, client.MergeFrom(stored)); err != nil {
+			l.Error(err)
+		}
+		stored = claim.DeepCopy()
+		claim.Status = status
+		condition.For(claim, time.Now()).Clear(v1.ConditionTypeConsolidatable)
+		if err := l.client.Status().Patch(l.Context(), claim, client.MergeFrom(stored)); err != nil {
+			l.Error(err)
+		}
+	}
+	l.machine(pool, name, change)
+	l.moved[name] = time.Now()
+}
+
+// of adds a ready machine of the instance type of that name.
+func (l *life) of(pool, name, instanceType string) {
+	l.Helper()
+	for _, it := range l.provider.types {
+		if it.Name == instanceType {
+			l.machineFrom(pool, name, it, &it.Offerings[0], nil)
+			return
+		}
+	}
+	l.Fatalf("no instance type %q", instanceType)
+}
+
+// drain evicts the pods of a machine that goes, one pass after the other, and takes it away when it is empty.
+func (l *life) drain(ctx context.Context, claim *v1.NodeClaim) {
+	left := false
+	for _, pod := range l.pods(ctx) {
+		if pod.Spec.NodeName != claim.Name || pod.Spec.NodeName == "" {
+			continue
+		}
+		left = true
+		l.evict(ctx, pod)
+	}
+	if left {
+		return
+	}
+	stored := claim.DeepCopy()
+	controllerutil.RemoveFinalizer(claim, v1.TerminationFinalizer)
+	if err := l.client.Patch(ctx, claim, client.MergeFrom(stored)); err != nil && !apierrors.IsNotFound(err) {
+		return
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: claim.Name}}
+	if err := l.client.Delete(ctx, node); client.IgnoreNotFound(err) != nil {
+		l.Error(err)
+	}
+	l.history = append(l.history, "-"+claim.Labels[corev1.LabelInstanceTypeStable])
+}
+
+// evict lets the owner of a pod put another one in its place.
+func (l *life) evict(ctx context.Context, pod *corev1.Pod) {
+	if err := l.client.Delete(ctx, pod); err != nil {
+		return
+	}
+	l.serial++
+	base, _, _ := strings.Cut(pod.Name, ".")
+	again := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: fmt.Sprintf("%s.%d", base, l.serial), Labels: pod.Labels, Annotations: pod.Annotations},
+		Spec:       pod.Spec,
+	}
+	again.UID = types.UID(again.Name)
+	again.Spec.NodeName = ""
+	again.Status = corev1.PodStatus{Phase: corev1.PodPending}
+	if err := l.client.Create(ctx, again); err != nil {
+		l.Error(err)
+	}
+}
+
+func (l *life) pods(ctx context.Context) []*corev1.Pod {
+	var list corev1.PodList
+	if err := l.client.List(ctx, &list); err != nil {
+		return nil
+	}
+	out := make([]*corev1.Pod, len(list.Items))
+	for i := range list.Items {
+		out[i] = &list.Items[i]
+	}
+	slices.SortFunc(out, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// bind does what kube-scheduler does: a pod goes to the fullest node that has room.
+func (l *life) bind(ctx context.Context) {
+	var nodes corev1.NodeList
+	if err := l.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+		return
+	}
+	free := map[string]int64{}
+	for i := range nodes.Items {
+		if n := &nodes.Items[i]; !disrupted(n) && n.DeletionTimestamp.IsZero() {
+			free[n.Name] = n.Status.Allocatable.Cpu().MilliValue()
+		}
+	}
+	pods := l.pods(ctx)
+	for _, pod := range pods {
+		if pod.Spec.NodeName != "" {
+			free[pod.Spec.NodeName] -= cpuOf(pod)
+		}
+	}
+	for _, pod := range pods {
+		if pod.Spec.NodeName != "" {
+			continue
+		}
+		home := ""
+		for name, room := range free {
+			if room >= cpuOf(pod) && (home == "" || room < free[home] || room == free[home] && name < home) {
+				home = name
+			}
+		}
+		stored := pod.DeepCopy()
+		if home == "" {
+			pod.Status.Conditions = []corev1.PodCondition{{
+				Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+			}}
+			if len(stored.Status.Conditions) > 0 && stored.Status.Conditions[0].Reason == corev1.PodReasonUnschedulable {
+				continue
+			}
+		} else {
+			free[home] -= cpuOf(pod)
+			l.moved[home] = time.Now()
+			pod.Spec.NodeName, pod.Status = home, corev1.PodStatus{Phase: corev1.PodRunning}
+		}
+		if err := l.client.Update(ctx, pod); err != nil {
+			l.Error(err)
+		}
+	}
+}
+
+func cpuOf(pod *corev1.Pod) int64 {
+	if len(pod.Spec.Containers) == 0 {
+		return 0
+	}
+	return pod.Spec.Containers[0].Resources.Requests.Cpu().MilliValue()
+}
+
+// quiet keeps the condition Consolidatable.
+func (l *life) quiet(ctx context.Context, claim *v1.NodeClaim) {
+	pool := &v1.NodePool{}
+	if err := l.client.Get(ctx, client.ObjectKey{Name: claim.Labels[v1.NodePoolLabelKey]}, pool); err != nil {
+		return
+	}
+	after := pool.Spec.Disruption.ConsolidateAfter.Duration
+	stored := claim.DeepCopy()
+	if last := l.moved[claim.Name]; last.After(claim.Status.LastPodEventTime.Time) {
+		claim.Status.LastPodEventTime = metav1.NewTime(last)
+	}
+	set := condition.For(claim, time.Now())
+	if after != nil && time.Since(claim.Status.LastPodEventTime.Time) >= *after {
+		set.True(v1.ConditionTypeConsolidatable)
+	} else {
+		set.Clear(v1.ConditionTypeConsolidatable)
+	}
+	if fmt.Sprint(stored.Status) != fmt.Sprint(claim.Status) {
+		if err := l.client.Status().Patch(ctx, claim, client.MergeFrom(stored)); client.IgnoreNotFound(err) != nil {
+			l.Error(err)
+		}
+	}
+}
+
+// sized is an instance type with so many cores, on offer at these prices, which are "capacity type" → dollars.
+func sized(name string, cores int64, prices map[string]float64) *cloud.InstanceType {
+	it := &cloud.InstanceType{
+		Name: name,
+		Capacity: corev1.ResourceList{
+			corev1.ResourceCPU: *resource.NewQuantity(cores, resource.DecimalSI), corev1.ResourceMemory: resource.MustParse("64Gi"),
+			corev1.ResourcePods: resource.MustParse("110"),
+		},
+		Requirements: []v1.NodeSelectorRequirementWithMinValues{
+			cloud.In(corev1.LabelInstanceTypeStable, name), cloud.In(corev1.LabelTopologyZone, "zone-1"),
+			cloud.In(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand, v1.CapacityTypeSpot),
+		},
+	}
+	for _, kind := range []string{v1.CapacityTypeOnDemand, v1.CapacityTypeSpot} {
+		if price, ok := prices[kind]; ok {
+			it.Offerings = append(it.Offerings, cloud.Offering{
+				Requirements: []v1.NodeSelectorRequirementWithMinValues{
+					cloud.In(corev1.LabelTopologyZone, "zone-1"), cloud.In(v1.CapacityTypeLabelKey, kind),
+				},
+				Price: price, Available: true,
+			})
+		}
+	}
+	return it
+}
+
+// ondemand is sized, on demand only, at a dollar for each core.
+func ondemand(cores ...int64) []*cloud.InstanceType {
+	var out []*cloud.InstanceType
+	for _, n := range cores {
+		out = append(out, sized(fmt.Sprintf("x%d", n), n, map[string]float64{v1.CapacityTypeOnDemand: float64(n)}))
+	}
+	return out
+}
+
+// asks makes a pod ask for so many thousandths of a core.
+func asks(milli int64) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Containers = []corev1.Container{{Name: "app", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU: *resource.NewMilliQuantity(milli, resource.DecimalSI),
+		}}}}
+	}
+}
+
+// underutilized lets a pool's nodes be consolidated and makes the pool usable.
+func underutilized(p *v1.NodePool) {
+	p.Spec.Disruption.ConsolidationPolicy = v1.ConsolidationPolicyWhenEmptyOrUnderutilized
+	usable(p)
+}
+
+// usable makes a pool ready.
+func usable(p *v1.NodePool) {
+	set := condition.For(p, time.Now())
+	set.True(v1.ConditionTypeValidationSucceeded)
+	set.True(v1.ConditionTypeNodeClassReady)
+}
+
+// machines are the instance types of the nodes that are there, sorted.
+func (l *life) machines() string {
+	var nodes corev1.NodeList
+	if err := l.client.List(l.Context(), &nodes); err != nil {
+		l.Fatal(err)
+	}
+	var out []string
+	for i := range nodes.Items {
+		out = append(out, nodes.Items[i].Labels[corev1.LabelInstanceTypeStable])
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+func (l *life) wantMachines(want string) {
+	l.Helper()
+	if got := l.machines(); got != want {
+		l.Errorf("after %s: machines %q, want %q; history %v", l.age(), got, want, l.history)
+	}
+}
+
+// wantRest checks that nothing happens to machines for a day.
+func (l *life) wantRest() {
+	l.Helper()
+	before := len(l.history)
+	l.slow.Store(true)
+	defer l.slow.Store(false)
+	l.pass(24 * time.Hour)
+	if l.history = l.history[before:]; len(l.history) > 0 {
+		l.Errorf("no rest: %v", l.history)
+	}
+}
