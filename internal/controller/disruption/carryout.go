@@ -27,10 +27,10 @@ func (c *Controller) carryOut(ctx context.Context, cmd command) {
 	ctx = observe.WithController(ctx, "disruption.queue")
 	defer cmd.reservation.giveBack()
 	c.logStart(cmd)
-	planned := len(cmd.work.Candidates)
+	planned := cmd.work.Candidates
 	cmd = c.closeNodes(ctx, cmd)
-	if len(cmd.work.Candidates) == 0 || len(cmd.work.Candidates) < planned && cmd.work.Launches() > 0 || ctx.Err() != nil {
-		c.setBack(cmd)
+	if marked := len(cmd.work.Candidates); marked == 0 || marked < len(planned) && cmd.work.Launches() > 0 || ctx.Err() != nil {
+		c.setBack(planned)
 		return
 	}
 	if cmd.method.Recheck != nil {
@@ -186,14 +186,14 @@ func (c *Controller) giveUp(ctx context.Context, cmd command, left []disrupt.Can
 	c.Store.Unmark(ids...)
 	c.Store.EndReplacement(ids...)
 	errs := forEach(nodes, func(n *model.Node) error { return c.unmark(ctx, n) })
-	c.setBack(cmd)
+	c.setBack(cmd.work.Candidates)
 	c.Log.Error("failed to disrupt nodes", "command", cmd.work.Text(cmd.id),
 		"left", len(left), "error", errors.Join(append(errs, cause)...))
 }
 
 // setBack lets the nodes of a failed command rest.
-func (c *Controller) setBack(cmd command) {
-	for _, candidate := range cmd.work.Candidates {
+func (c *Controller) setBack(candidates []disrupt.Candidate) {
+	for _, candidate := range candidates {
 		c.setbacks.fail(candidate.Node.ClaimName, c.Clock.Now())
 	}
 }

@@ -24,6 +24,9 @@ type scene struct {
 	// held are the IDs of nodes in running commands, read before the snapshot: a node whose command ended since then is
 	// still protected from the clean-up of marks.
 	held map[string]bool
+	// busy are the IDs of nodes in any command, read before it is known which nodes rest: a command that fails meanwhile
+	// leaves its nodes in one of the two.
+	busy map[string]bool
 	// pools are those of this installation, by name.
 	pools  map[string]*v1.NodePool
 	claims map[string]*v1.NodeClaim
@@ -39,7 +42,7 @@ type scene struct {
 }
 
 func (c *Controller) gather(ctx context.Context) (scene, error) {
-	s := scene{now: c.Clock.Now(), held: c.queue.held(), stuck: map[string]bool{}, surplus: map[string]bool{}}
+	s := scene{now: c.Clock.Now(), held: c.queue.held(), busy: c.queue.nodes(""), stuck: map[string]bool{}, surplus: map[string]bool{}}
 	s.resting = c.setbacks.resting(s.now)
 	s.snapshot = c.Store.Snapshot()
 	var pools v1.NodePoolList

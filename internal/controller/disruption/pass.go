@@ -52,7 +52,7 @@ func (c *Controller) pass(ctx context.Context) (acted bool, err error) {
 	}
 	err = c.clean(ctx, s)
 	var obstacles []disrupt.Obstacle
-	r.candidates, obstacles = disrupt.Qualify(s.world(c.queue.nodes("")))
+	r.candidates, obstacles = disrupt.Qualify(s.world(s.busy))
 	c.prices.set(ctx, s.pools, r.candidates)
 	c.report(s, obstacles)
 	c.Reasons.put("", obstacles)

@@ -177,6 +177,9 @@ func (w *world) intercept() interceptor.Funcs {
 			return c.List(ctx, list, opts...)
 		},
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			if err := check("create", obj); err != nil {
+				return err
+			}
 			return w.shown(ctx, c, obj, func() error { return c.Create(ctx, obj, opts...) })
 		},
 		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {

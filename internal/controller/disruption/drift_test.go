@@ -1,0 +1,289 @@
+package disruption
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// drift marks NodeClaims as drifted, the first one first.
+func (w *world) drift(names ...string) {
+	w.Helper()
+	for i, name := range names {
+		claim := w.claim(name)
+		stored := claim.DeepCopy()
+		condition.For(claim, time.Now().Add(time.Duration(i)*time.Millisecond)).TrueWithReason(v1.ConditionTypeDrifted, "NodePoolDrifted", "NodePoolDrifted")
+		if err := w.client.Status().Patch(w.Context(), claim, client.MergeFrom(stored)); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// alive are how many NodeClaims are not being deleted.
+func (w *world) alive() int {
+	w.Helper()
+	var list v1.NodeClaimList
+	if err := w.client.List(w.Context(), &list); err != nil {
+		w.Fatal(err)
+	}
+	n := 0
+	for i := range list.Items {
+		if list.Items[i].DeletionTimestamp.IsZero() {
+			n++
+		}
+	}
+	return n
+}
+
+var metav1Hour = metav1.Duration{Duration: time.Hour}
+
+func quantity(s string) resource.Quantity { return resource.MustParse(s) }
+
+// removeReplacements lets NodeClaims that have no machine vanish.
+func (w *world) removeReplacements() {
+	w.Helper()
+	var list v1.NodeClaimList
+	if err := w.client.List(w.Context(), &list); err != nil {
+		w.Fatal(err)
+	}
+	for i := range list.Items {
+		claim := &list.Items[i]
+		if claim.Status.ProviderID != "" {
+			continue
+		}
+		claim.Finalizers = nil
+		if err := w.client.Update(w.Context(), claim); err != nil {
+			w.Fatal(err)
+		}
+		w.remove(claim)
+	}
+}
+
+func TestDrift(t *testing.T) {
+	story(t, "C328 C354 C476 ten drifted nodes roll under a budget of three, filled at once", func(w *world) {
+		w.provider.types = ondemand(1)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("3"), usable)
+		var names []string
+		for i := range 10 {
+			name := fmt.Sprintf("n%d", i)
+			names = append(names, name)
+			l.of("pool", name, "x1")
+			w.pod(name, "pod-"+name, asks(900))
+		}
+		l.launch = time.Minute
+		w.drift(names...)
+		defer w.run()()
+		w.pass(3 * time.Second)
+		w.wantMetric("karpenter_nodeclaims_created_total", 3, "reason=drifted")
+		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 3, "decision=replace", "reason=drifted")
+		w.wantDeleted()
+		for range 60 {
+			w.pass(5 * time.Second)
+			if going := len(w.deleted()); going > 3 {
+				w.Errorf("after %s: %d nodes go at once", w.age(), going)
+			}
+		}
+		w.pass(5 * time.Minute)
+		w.wantMetric("karpenter_nodeclaims_created_total", 10, "reason=drifted")
+		w.wantMetric("karpenter_nodeclaims_disrupted_total", 10, "reason=drifted", "consolidation_policy=")
+		l.wantMachines("x1 x1 x1 x1 x1 x1 x1 x1 x1 x1")
+		w.wantMetric("karpenter_nodeclaims_created_total", 10)
+	})
+	story(t, "C362 C468 a replacement that disappears ends the command and the node goes back to service", func(w *world) {
+		w.provider.types = ondemand(1)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("1"), usable)
+		l.of("pool", "a", "x1")
+		w.pod("a", "web", asks(900))
+		l.launch = -1
+		w.drift("a")
+		defer w.run()()
+		w.pass(3 * time.Second)
+		if !disrupted(w.node("a")) {
+			w.Fatal("the node is not tainted")
+		}
+		w.removeReplacements()
+		w.pass(3 * time.Second)
+		w.wantUnmarked("a")
+		w.wantDeleted()
+		w.wantMetric("karpenter_voluntary_disruption_queue_failures_total", 1, "decision=replace", "reason=drifted", "consolidation_type=")
+		w.wantLog("replacement was deleted")
+		if n, _ := w.store.Snapshot().Nodes.Get("test://a"); n.Deleting {
+			w.Error("the node is still marked")
+		}
+		// The node rests before it is tried again.
+		w.pass(10 * time.Second)
+		w.wantMetric("karpenter_nodeclaims_created_total", 1, "reason=drifted")
+		w.pass(time.Minute)
+		w.wantMetric("karpenter_nodeclaims_created_total", 2, "reason=drifted")
+	})
+	story(t, "C359 C469 a replacement that never comes up is withdrawn after ten minutes", func(w *world) {
+		w.provider.types = ondemand(1)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("1"), usable)
+		l.of("pool", "a", "x1")
+		w.pod("a", "web", asks(900))
+		l.launch = -1
+		w.drift("a")
+		defer w.run()()
+		w.pass(10*time.Minute - time.Second)
+		w.wantDeleted()
+		if !disrupted(w.node("a")) {
+			w.Error("the node went back to service early")
+		}
+		w.pass(5 * time.Second)
+		w.wantUnmarked("a")
+		w.wantLog("command reached its timeout")
+		w.wantMetric("karpenter_voluntary_disruption_queue_failures_total", 1)
+		if got := w.alive(); got != 1 {
+			w.Errorf("%d NodeClaims, want the old one alone", got)
+		}
+	})
+	story(t, "a replacement that cannot be written leaves nothing behind", func(w *world) {
+		w.provider.types = ondemand(1)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("1"), usable)
+		l.of("pool", "a", "x1")
+		w.pod("a", "web", asks(900))
+		w.drift("a")
+		w.fail(func(op string, obj runtime.Object) error {
+			if _, ok := obj.(*v1.NodeClaim); ok && op == "create" {
+				return errors.New("no room at the API server")
+			}
+			return nil
+		})
+		stop := w.run()
+		w.pass(10 * time.Second)
+		w.wantUnmarked("a")
+		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 0)
+		w.heal()
+		w.pass(2 * time.Minute)
+		l.wantMachines("x1")
+		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 1)
+		stop()
+	})
+	story(t, "C350 C275 a protected pod keeps a drifted node, C351 C271 but not one with a termination grace period", func(w *world) {
+		w.provider.types = ondemand(1)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("100%"), usable)
+		l.of("pool", "a", "x1")
+		l.of("pool", "b", "x1")
+		w.pod("a", "web", asks(900), protected)
+		w.pod("b", "api", asks(900), protected)
+		claim := w.claim("b")
+		claim.Spec.TerminationGracePeriod = &metav1Hour
+		if err := w.client.Update(w.Context(), claim); err != nil {
+			w.Fatal(err)
+		}
+		w.drift("a", "b")
+		defer w.run()()
+		w.pass(3 * time.Second)
+		l.wantMachines("x1")
+		w.wantUnmarked("a")
+		w.wantEvent(`DisruptionBlocked node/a: Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/web)`)
+		// Nothing was launched for the pod that holds the node until the deadline.
+		w.wantMetric("karpenter_nodeclaims_created_total", 0, "reason=drifted")
+		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1, "termination_mode=eventual")
+	})
+	story(t, "C348 a node whose pods have no place says so", func(w *world) {
+		w.provider.types = ondemand(1)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("1"), usable)
+		l.of("pool", "a", "x1")
+		w.pod("a", "web", asks(950), func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"example.com/rack": "7"} })
+		w.drift("a")
+		defer w.run()()
+		w.pass(time.Minute)
+		w.wantDeleted()
+		w.wantUnmarked("a")
+		w.wantEvents("DisruptionBlocked node/a: Not all pods would schedule, default/web => ", 1)
+	})
+}
+
+func TestStaticDrift(t *testing.T) {
+	static := func(replicas int64, limit string) func(*v1.NodePool) {
+		return func(p *v1.NodePool) {
+			usable(p)
+			p.Spec.Replicas = &replicas
+			if limit != "" {
+				p.Spec.Limits = v1.Limits{nodesResource: quantity(limit)}
+			}
+		}
+	}
+	story(t, "C366 C368 nodes are replaced one for one within the limit", func(w *world) {
+		w.provider.types = ondemand(1)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("100%"), static(3, "4"))
+		for _, name := range []string{"a", "b", "c"} {
+			l.of("pool", name, "x1")
+			w.pod(name, "pod-"+name, asks(100))
+		}
+		w.drift("a", "b", "c")
+		defer w.run()()
+		for range 120 {
+			w.pass(time.Second)
+			if census := w.store.Census("pool"); census.Active+census.PendingDisruption+census.Deleting > 4 {
+				w.Fatalf("after %s: %+v", w.age(), census)
+			}
+		}
+		l.wantMachines("x1 x1 x1")
+		w.wantMetric("karpenter_nodeclaims_created_total", 3, "reason=drifted")
+		w.wantMetric("karpenter_nodeclaims_disrupted_total", 3, "reason=drifted")
+		if left := w.store.Reserve("pool", 9, new(int64(4))); left.Left() != 1 {
+			w.Errorf("%d places are left under the limit, want 1: a reservation leaked", left.Left())
+		}
+	})
+	story(t, "C365 nothing drifts when the limit leaves no room", func(w *world) {
+		w.provider.types = ondemand(1)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("100%"), static(1, "1"))
+		l.of("pool", "a", "x1")
+		w.drift("a")
+		defer w.run()()
+		w.pass(time.Hour)
+		w.wantDeleted()
+		w.wantUnmarked("a")
+		w.wantMetric("karpenter_nodeclaims_created_total", 0)
+	})
+	story(t, "a mark that fails gives the place back", func(w *world) {
+		w.provider.types = ondemand(1)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("100%"), static(1, "2"))
+		l.of("pool", "a", "x1")
+		w.drift("a")
+		w.fail(func(op string, obj runtime.Object) error {
+			if _, ok := obj.(*corev1.Node); ok && op == "patch" {
+				return errors.New("no")
+			}
+			return nil
+		})
+		defer w.run()()
+		w.pass(10 * time.Second)
+		if left := w.store.Reserve("pool", 9, new(int64(2))); left.Left() != 1 {
+			w.Errorf("%d places are left under the limit, want 1", left.Left())
+		}
+		if census := w.store.Census("pool"); census.Active != 1 || census.PendingDisruption != 0 {
+			w.Errorf("census %+v", census)
+		}
+	})
+}
