@@ -1,0 +1,79 @@
+package disrupt
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
+)
+
+// large is a fleet of n nodes with 20 pods each, of 300 instance types. Every other workload spreads over zones.
+func large(b *testing.B, n int) *fleet {
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a benchmark
+	var types catalog.Catalog
+	for i := range 300 {
+		it := typeOf(fmt.Sprintf("t%03d", i), int64(1+i%48), onDemand, spot)
+		for k := range it.Offerings {
+			it.Offerings[k].Price *= 1 + float64(i)/1000
+		}
+		types = append(types, it)
+	}
+	types = append(types, typeOf("x16", 16, onDemand, spot))
+	f := newFleet(new(testing.T), types)
+	shapes, faces := make([]*model.Shape, 40), make([]*model.Labels, 40)
+	for i := range shapes {
+		shapes[i] = f.run(&model.Node{}, "shape", 300+int64(i*23)).Shape
+		faces[i] = &model.Labels{Namespace: "default", Values: map[string]string{"app": fmt.Sprint(i)}}
+		if i%2 == 0 {
+			app := topology.NewSelector(requirement.NewSet(requirement.New("app", requirement.In, fmt.Sprint(i))))
+			shapes[i].Spreads = []topology.Spread{{Key: zoneKey, MaxSkew: 5, Selector: app, Namespace: "default"}}
+		}
+	}
+	for i := range n {
+		node := f.node(fmt.Sprintf("n%05d", i), []string{onDemand, spot}[i%2], "x16")
+		for k := range 20 {
+			s := random.IntN(len(shapes))
+			p := f.run(node, fmt.Sprintf("p-%d-%d", i, k), shapes[s].Requests[0])
+			p.Shape, p.Labels = shapes[s], faces[s]
+		}
+	}
+	b.ResetTimer()
+	return f
+}
+
+// BenchmarkSingle evaluates every node of the fleet, with as many goroutines as labs.
+func BenchmarkSingle(b *testing.B) {
+	f := large(b, 2000)
+	for b.Loop() {
+		d := f.decide(Single(), 200)
+		b.ReportMetric(float64(len(d.Commands)), "commands")
+	}
+}
+
+func BenchmarkMulti(b *testing.B) {
+	f := large(b, 2000)
+	for b.Loop() {
+		d := f.decide(Multi(), 200)
+		saved := 0.0
+		for _, c := range d.Commands {
+			saved += c.Savings()
+		}
+		b.ReportMetric(saved, "$/h")
+	}
+}
+
+// BenchmarkDrift decides about 5000 drifted nodes with a budget of a tenth.
+func BenchmarkDrift(b *testing.B) {
+	f := large(b, 5000)
+	for i, n := range f.nodes {
+		drifted(n, i)
+	}
+	for b.Loop() {
+		d := f.decide(Drift(), 500)
+		b.ReportMetric(float64(len(d.Commands)), "commands")
+	}
+}
