@@ -21,7 +21,6 @@ type unservedRule struct {
 func unservedRules() []unservedRule {
 	return []unservedRule{
 		{"--karpenter-service", "it named the service of a webhook that there is no more", func(o Options) bool { return o.KarpenterService != "" }},
-		{"--feature-gates=SpotToSpotConsolidation=true", "spot nodes are not replaced by cheaper spot nodes", func(o Options) bool { return o.FeatureGates.SpotToSpotConsolidation }},
 	}
 }
 

@@ -287,3 +287,99 @@ func TestStaticDrift(t *testing.T) {
 		}
 	})
 }
+
+func TestCommandsThatAreCutShort(t *testing.T) {
+	story(t, "C264 a restart takes marks back, and the same move is made again", func(w *world) {
+		w.provider.types = ondemand(1)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("1"), usable)
+		l.of("pool", "a", "x1")
+		w.pod("a", "web", asks(900))
+		l.launch = time.Hour
+		w.drift("a")
+		stop := w.run()
+		w.pass(5 * time.Second)
+		stop()
+		if !disrupted(w.node("a")) {
+			w.Fatal("the node is not tainted")
+		}
+		w.store.Unmark("test://a") // a new process knows of no marks
+		l.launch = 5 * time.Second
+		defer w.run()()
+		w.pass(time.Second)
+		w.wantUnmarked("a")
+		w.pass(3 * time.Minute)
+		// The machine that was on its way is an ordinary node now, and takes the pod over.
+		l.wantMachines("x1")
+		if w.alive() != 1 {
+			w.Errorf("%d NodeClaims, want one", w.alive())
+		}
+	})
+	story(t, "C481 a command goes on for the others when its first node is gone", func(w *world) {
+		w.provider.types = ondemand(2, 4, 8)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("100%"), underutilized)
+		for _, name := range []string{"a", "b", "c"} {
+			l.of("pool", name, "x8")
+			w.pod(name, "pod-"+name, asks(3500))
+			w.pod(name, "job-"+name, asks(400))
+		}
+		l.launch = 30 * time.Second
+		defer w.run()()
+		w.pass(20 * time.Second)
+		going := 0
+		for _, name := range []string{"a", "b", "c"} {
+			if disrupted(w.node(name)) {
+				if going++; going == 1 {
+					w.remove(w.claim(name))
+				}
+			}
+		}
+		if going == 0 {
+			w.Fatal("nothing is being disrupted")
+		}
+		w.pass(5 * time.Minute)
+		for i := range w.marked() {
+			w.Errorf("node %s is still marked", w.marked()[i])
+		}
+		l.wantRest()
+	})
+	story(t, "C460 C471 several replacements have to be ready before the node goes", func(w *world) {
+		w.provider.types = ondemand(1)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("1"), usable)
+		big := sized("x4", 4, map[string]float64{v1.CapacityTypeOnDemand: 4})
+		w.provider.types = append(w.provider.types, big)
+		l.of("pool", "a", "x4")
+		w.provider.types = w.provider.types[:1]
+		w.pod("a", "web", asks(900))
+		w.pod("a", "api", asks(900))
+		l.launch = 30 * time.Second
+		w.drift("a")
+		defer w.run()()
+		w.pass(29 * time.Second)
+		w.wantDeleted()
+		w.wantMetric("karpenter_nodeclaims_created_total", 2, "reason=drifted")
+		w.pass(time.Minute)
+		l.wantMachines("x1 x1")
+	})
+}
+
+// marked are the nodes with the taint of disruption.
+func (w *world) marked() []string {
+	w.Helper()
+	var list corev1.NodeList
+	if err := w.client.List(w.Context(), &list); err != nil {
+		w.Fatal(err)
+	}
+	var out []string
+	for i := range list.Items {
+		if disrupted(&list.Items[i]) {
+			out = append(out, list.Items[i].Name)
+		}
+	}
+	return out
+}

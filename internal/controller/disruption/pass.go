@@ -3,6 +3,7 @@ package disruption
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 	"time"
@@ -136,7 +137,7 @@ func (c *Controller) decide(ctx context.Context, r *round, m disrupt.Method, fit
 			return disrupt.Decision{}, true
 		}
 	}
-	about := fmt.Sprintf("%d %s", r.moves, r.room.about)
+	about := fmt.Sprintf("%d %x %s", r.moves, digest(fit), r.room.about)
 	if m.Reason == disrupt.Underutilized && c.settled[m.Type] == about {
 		return disrupt.Decision{}, true
 	}
@@ -158,6 +159,16 @@ func (c *Controller) decide(ctx context.Context, r *round, m disrupt.Method, fit
 		c.settled[m.Type] = about
 	}
 	return d, false
+}
+
+// digest tells lists of candidates apart: nodes come back when a rest, a nomination or a block of their pods ends.
+func digest(list []disrupt.Candidate) uint64 {
+	h := fnv.New64a()
+	for _, c := range list {
+		_, _ = h.Write([]byte(c.Node.ID)) // never fails
+		_, _ = h.Write([]byte{0})
+	}
+	return h.Sum64()
 }
 
 // enqueue takes a command up.

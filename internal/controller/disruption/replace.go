@@ -143,6 +143,7 @@ var errReplacementGone = errors.New("replacement was deleted")
 func (c *Controller) await(ctx context.Context, cmd command) bool {
 	ready := map[string]bool{}
 	for {
+		c.protect(cmd.work)
 		waiting, err := c.look(ctx, cmd, ready)
 		switch {
 		case err == nil && waiting == 0:
@@ -187,13 +188,20 @@ func (c *Controller) look(ctx context.Context, cmd command, ready map[string]boo
 
 // nominate protects the nodes that pods of the command are to go to, and tells the pods.
 func (c *Controller) nominate(work disrupt.Command) {
-	until := c.Clock.Now().Add(c.Scheduling.NominationWindow())
+	c.protect(work)
 	for _, at := range work.Placements {
-		c.Store.Nominate(until, at.Node.ID)
 		for _, p := range at.Pods {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: types.UID(p.UID)}}
 			c.Recorder.Publish(observe.Nominated(pod, at.Node.ClaimName, at.Node.NodeName))
 		}
+	}
+}
+
+// protect keeps the nodes that pods of the command are to go to from being disrupted themselves, for a while.
+func (c *Controller) protect(work disrupt.Command) {
+	until := c.Clock.Now().Add(c.Scheduling.NominationWindow())
+	for _, at := range work.Placements {
+		c.Store.Nominate(until, at.Node.ID)
 	}
 }
 

@@ -1,11 +1,13 @@
 package disrupt
 
 import (
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
 func TestCheck(t *testing.T) {
@@ -79,5 +81,89 @@ func TestEmptinessRechecks(t *testing.T) {
 	}
 	if diff := cmp.Diff([]Code{Occupied, KeepsHeadroom}, codes(v.Dropped)); diff != "" {
 		t.Errorf("dropped (-want +got):\n%s", diff)
+	}
+}
+
+func TestStands_C417_C418(t *testing.T) {
+	proposed := func(f *fleet) Command {
+		d := f.decide(Single(), 1)
+		if len(d.Commands) != 1 {
+			t.Fatalf("decided %q", say(d))
+		}
+		return d.Commands[0]
+	}
+	stands := func(f *fleet, c Command, budget int) Verdict {
+		fit, refused := Single().Want(f.candidates())
+		return f.study.Lab(f.candidates(), true).Stands(c, fit, refused, Budgets{"default": budget})
+	}
+	for _, tt := range []struct {
+		name    string
+		change  func(f *fleet)
+		budget  int
+		want    Code
+		failure Failure
+	}{
+		{"nothing changed", func(*fleet) {}, 1, "", ""},
+		{"what is launched is not among what would do", func(f *fleet) {
+			f.study.Problem.Pools[0].Catalog = sizes(1, onDemand)
+			f.run(f.nodes[0], "more", 100)
+		}, 1, OtherResult, Scheduling},
+		{"the pods need more than one machine", func(f *fleet) {
+			f.study.Problem.Pools[0].Catalog = sizes(1, onDemand)
+			f.run(f.nodes[0], "more", 900)
+		}, 1, OtherResult, Scheduling},
+		{"nothing has to be launched any more", func(f *fleet) {
+			f.study.Problem.Nodes = append(f.study.Problem.Nodes, f.node("b", onDemand, "x8"))
+		}, 1, OtherResult, Scheduling},
+		{"the pods fit nowhere", func(f *fleet) { f.study.Problem.Pools = nil }, 1, NoOtherPlace, Scheduling},
+		{"the budget shrank", func(*fleet) {}, 0, BudgetSpent, OverBudget},
+		{"the node is not quiet any more", func(f *fleet) { f.nodes[0].Disruption.Consolidatable = false }, 1, NotConsolidatable, Churn},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFleet(t, sizes(2, onDemand))
+			f.study.Problem.Pools[0].Catalog = append(f.study.Problem.Pools[0].Catalog, typeOf("x8", 8, onDemand))
+			f.node("a", onDemand, "x8", 800)
+			c := proposed(f)
+			tt.change(f)
+			v := stands(f, c, tt.budget)
+			if tt.want == "" {
+				if len(v.Dropped) > 0 || len(v.Command.Candidates) != 1 || len(v.Command.Replacements) != 1 {
+					t.Errorf("verdict %+v, want the command", v)
+				}
+				return
+			}
+			if len(v.Command.Candidates) > 0 || len(v.Dropped) != 1 || v.Dropped[0].Code != tt.want || v.Dropped[0].Failure() != tt.failure {
+				t.Errorf("verdict %+v, want %s, class %s", v, tt.want, tt.failure)
+			}
+		})
+	}
+}
+
+func TestCommandTexts_C458_C461_C462(t *testing.T) {
+	price := func(dollars float64) solve.Claim { return solve.Claim{Price: dollars} }
+	two := []Candidate{{Node: &model.Node{Name: "a", Pool: "p"}, Price: 2}, {Node: &model.Node{Name: "b", Pool: "q"}, Price: 3}}
+	for _, tt := range []struct {
+		command Command
+		want    string
+	}{
+		{Command{Candidates: two[:1]}, "Underutilized/id: delete: nodepools=[p]: [a] (savings: $2.00)"},
+		{Command{Candidates: two}, "Underutilized/id: delete: nodepools=[p,q]: [a, b] (savings: $5.00)"},
+		{Command{Candidates: two, Replacements: []solve.Claim{price(1)}}, "Underutilized/id: replace: nodepools=[p,q]: [a, b] -> [1 replacement] (savings: $4.00)"},
+		{
+			Command{Candidates: two[:1], Replacements: []solve.Claim{price(1), price(0.5), price(math.Inf(1))}},
+			"Underutilized/id: replace: nodepools=[p]: [a] -> [3 replacements] (savings: $0.50)",
+		},
+		{Command{}, "Underutilized/id: no-op: nodepools=[]: [] (savings: $0.00)"},
+	} {
+		tt.command.Reason = Underutilized
+		if got := tt.command.Text("id"); got != tt.want {
+			t.Errorf("got  %q\nwant %q", got, tt.want)
+		}
+	}
+	if got, want := (Command{Candidates: two[:1], Static: true}).TextFor("a"), "replace: [a] -> [1 replacement]"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := (Command{Candidates: two}).TextFor("b"), "delete: [b] (part of 2-node consolidation)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -3,6 +3,7 @@ package disrupt
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
@@ -177,15 +178,17 @@ func Rules() []Rule {
 	}
 }
 
-// rule is the line of a code.
-func (c Code) rule() Rule {
+// ruleOf finds the line of a code.
+var ruleOf = sync.OnceValue(func() map[Code]Rule {
+	out := map[Code]Rule{}
 	for _, r := range Rules() {
-		if r.Code == c {
-			return r
-		}
+		out[r.Code] = r
 	}
-	return Rule{Code: c}
-}
+	return out
+})
+
+// rule is the line of a code.
+func (c Code) rule() Rule { return ruleOf()[c] }
 
 // Audience is who is told about the obstacle.
 func (c Code) Audience() Audience { return c.rule().Audience }
