@@ -179,7 +179,7 @@ func Rules() []Rule {
 }
 
 // ruleOf finds the line of a code.
-var ruleOf = sync.OnceValue(func() map[Code]Rule {
+var ruleOf = sync.OnceValue(func() map[Code]Rule { //nolint:gochecknoglobals // a constant, but for its type
 	out := map[Code]Rule{}
 	for _, r := range Rules() {
 		out[r.Code] = r
