@@ -130,16 +130,16 @@ func (c *Controller) fit(ctx context.Context, r *round, m disrupt.Method) ([]dis
 
 // decide lets a method simulate. known reports that nothing has changed since it found nothing to do.
 func (c *Controller) decide(ctx context.Context, r *round, m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets) (d disrupt.Decision, known bool) {
+	about := fmt.Sprintf("%d %x %s", r.moves, digest(fit), c.prices.digest())
+	if m.Reason == disrupt.Underutilized && c.settled[m.Type] == about {
+		return disrupt.Decision{}, true
+	}
 	if r.room == nil {
 		var err error
 		if r.room, err = c.room(ctx, r.scene, r.candidates, c.queue.underway()); err != nil {
 			c.Log.Error("cannot simulate, leaving the nodes alone", "reason", label(m.Reason), "error", err)
 			return disrupt.Decision{}, true
 		}
-	}
-	about := fmt.Sprintf("%d %x %s", r.moves, digest(fit), r.room.about)
-	if m.Reason == disrupt.Underutilized && c.settled[m.Type] == about {
-		return disrupt.Decision{}, true
 	}
 	limit := searchTimeout
 	if m.Type == "multi" {

@@ -2,7 +2,12 @@ package disruption
 
 import (
 	"context"
+	"fmt"
+	"hash/fnv"
 	"log/slog"
+	"maps"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -26,6 +31,8 @@ type list struct {
 	types  []*cloud.InstanceType
 	prices cost.Prices
 	names  map[string]bool
+	// digest tells lists apart. Instance types are never changed in place, so it goes by where they are.
+	digest uint64
 }
 
 func newPrices(provider cloud.Provider, log *slog.Logger) *prices {
@@ -74,9 +81,25 @@ func (p *prices) ask(ctx context.Context, name string, pool *v1.NodePool) {
 	if len(types) == 0 {
 		return
 	}
+	h := fnv.New64a()
+	for _, it := range types {
+		_, _ = fmt.Fprintf(h, "%p ", it) // never fails
+	}
+	if known := p.last[name]; known.digest == h.Sum64() && slices.Equal(known.types, types) {
+		return
+	}
 	names := make(map[string]bool, len(types))
 	for _, it := range types {
 		names[it.Name] = true
 	}
-	p.last[name] = list{types: types, prices: cost.PricesOf(types), names: names}
+	p.last[name] = list{types: types, prices: cost.PricesOf(types), names: names, digest: h.Sum64()}
+}
+
+// digest tells apart what all pools may launch.
+func (p *prices) digest() string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(p.last)) {
+		fmt.Fprintf(&b, "%s %x ", name, p.last[name].digest)
+	}
+	return b.String()
 }

@@ -2,9 +2,7 @@ package disruption
 
 import (
 	"context"
-	"fmt"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,8 +24,6 @@ type room struct {
 	candidates []disrupt.Candidate
 	// labs by whether they follow the rules of consolidation.
 	labs map[bool][]*disrupt.Lab
-	// about is what the pools may launch, to tell whether that changed.
-	about string
 }
 
 func (c *Controller) source() problem.Source {
@@ -63,7 +59,7 @@ func (c *Controller) room(ctx context.Context, s scene, candidates []disrupt.Can
 	}
 	p.Pools = pools.Usable
 	p.Resources = s.snapshot.Resources.Names()
-	r := &room{candidates: candidates, labs: map[bool][]*disrupt.Lab{}, about: describe(pools.Usable)}
+	r := &room{candidates: candidates, labs: map[bool][]*disrupt.Lab{}}
 	r.study = &disrupt.Study{
 		Problem: p, Pools: s.world(nil).Pools, Now: s.now, Held: s.stuck, Underway: underway,
 		SpotToSpot: c.Gates.SpotToSpotConsolidation,
@@ -78,19 +74,6 @@ func (c *Controller) reserved() solve.ReservedMode {
 		return solve.ReservedFallback
 	}
 	return solve.ReservedIgnored
-}
-
-// describe tells catalogues apart. They are never changed in place.
-func describe(pools []*model.Pool) string {
-	var b strings.Builder
-	for _, p := range pools {
-		fmt.Fprintf(&b, "%s %d", p.Name, len(p.Catalog))
-		if len(p.Catalog) > 0 {
-			fmt.Fprintf(&b, " %p", &p.Catalog[0])
-		}
-		b.WriteByte(' ')
-	}
-	return b.String()
 }
 
 // session is what a method decides with. Labs are compiled for as many goroutines as there are processors, or for one.

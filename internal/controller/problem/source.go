@@ -79,7 +79,7 @@ type Skipped struct {
 // Pools are those that may launch: ours, not static, ready, not being deleted, with instance types to choose from.
 func (s Source) Pools(ctx context.Context) (Pools, error) {
 	var list v1.NodePoolList
-	if err := s.Client.List(ctx, &list); err != nil {
+	if err := s.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return Pools{}, fmt.Errorf("listing node pools: %w", err)
 	}
 	slices.SortFunc(list.Items, func(a, b v1.NodePool) int { return strings.Compare(a.Name, b.Name) })
