@@ -26,7 +26,7 @@ func (w *world) replaceBudgets(pool string, budgets []v1.Budget) {
 }
 
 func TestBudgets(t *testing.T) {
-	story(t, "a budget of 0 blocks with one event", func(w *world) {
+	story(t, "C313 a budget of 0 blocks with one event", func(w *world) {
 		defer w.run()()
 		w.pool("pool", budget("0"))
 		w.machine("pool", "a")
@@ -45,15 +45,15 @@ func TestBudgets(t *testing.T) {
 		nodes   int
 		want    int
 	}{
-		{"3 of 10", budget("3"), 10, 3},
+		{"C326 3 of 10", budget("3"), 10, 3},
 		{"all with 100%", budget("100%"), 10, 10},
 		{"none with 0%", budget("0%"), 10, 0},
-		{"10% of 1 is 1", budget("10%"), 1, 1},
-		{"50% of 3 is 2", budget("50%"), 3, 2},
+		{"C312 10% of 1 is 1", budget("10%"), 1, 1},
+		{"C312 50% of 3 is 2", budget("50%"), 3, 2},
 		{"no budgets, no limit", []v1.Budget{}, 10, 10},
-		{"the most restrictive wins", []v1.Budget{{Nodes: "5"}, {Nodes: "20%"}}, 10, 2},
+		{"C314 the most restrictive wins", []v1.Budget{{Nodes: "5"}, {Nodes: "20%"}}, 10, 2},
 		{"budgets for other reasons do not apply", []v1.Budget{{Nodes: "0", Reasons: []v1.DisruptionReason{v1.DisruptionReasonDrifted}}, {Nodes: "4"}}, 10, 4},
-		{"budgets for this reason apply", []v1.Budget{{Nodes: "1", Reasons: []v1.DisruptionReason{v1.DisruptionReasonEmpty}}, {Nodes: "4"}}, 10, 1},
+		{"C316 budgets for this reason apply", []v1.Budget{{Nodes: "1", Reasons: []v1.DisruptionReason{v1.DisruptionReasonEmpty}}, {Nodes: "4"}}, 10, 1},
 		{"a budget that cannot be evaluated closes the pool", []v1.Budget{{Nodes: "100%"}, {Nodes: "1", Schedule: new("a b c d e"), Duration: &metav1.Duration{Duration: time.Hour}}}, 10, 0},
 	} {
 		story(t, tt.name, func(w *world) {
@@ -69,7 +69,7 @@ func TestBudgets(t *testing.T) {
 			w.wantMetric("karpenter_nodepools_nodes_consuming_budgets", float64(tt.want), "nodepool=pool", "reason=Empty")
 		})
 	}
-	story(t, "two nodes of each of ten pools of three at 50%", func(w *world) {
+	story(t, "C327 two nodes of each of ten pools of three at 50%", func(w *world) {
 		defer w.run()()
 		for p := range 10 {
 			pool := fmt.Sprint("pool", p)
@@ -83,7 +83,7 @@ func TestBudgets(t *testing.T) {
 			w.Errorf("deleted %d, want 20", got)
 		}
 	})
-	story(t, "a pool with a broken budget does not hold up others, and is logged", func(w *world) {
+	story(t, "C266 a pool with a broken budget does not hold up others, and is logged", func(w *world) {
 		defer w.run()()
 		w.pool("broken", []v1.Budget{{Nodes: "1", Schedule: new("@dailyfoo"), Duration: &metav1.Duration{Duration: time.Hour}}})
 		w.pool("pool", budget("1"))

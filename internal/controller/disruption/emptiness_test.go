@@ -16,7 +16,7 @@ import (
 )
 
 func TestEmptiness(t *testing.T) {
-	story(t, "an empty node is removed after 15 seconds", func(w *world) {
+	story(t, "C330 C340 an empty node is removed after 15 seconds", func(w *world) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -45,7 +45,7 @@ func TestEmptiness(t *testing.T) {
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1)
 		w.wantMetric("karpenter_voluntary_disruption_eligible_nodes", 0, "reason=empty")
 	})
-	story(t, "several empty nodes are deleted by one command", func(w *world) {
+	story(t, "C331 several empty nodes are deleted by one command", func(w *world) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -96,7 +96,7 @@ func TestEmptiness(t *testing.T) {
 	for _, policy := range []v1.ConsolidationPolicy{
 		v1.ConsolidationPolicyWhenEmpty, v1.ConsolidationPolicyWhenEmptyOrUnderutilized, v1.ConsolidationPolicyBalanced,
 	} {
-		story(t, "policy "+string(policy)+" removes empty nodes", func(w *world) {
+		story(t, "C338 policy "+string(policy)+" removes empty nodes", func(w *world) {
 			defer w.run()()
 			w.pool("pool", budget("100%"), func(p *v1.NodePool) { p.Spec.Disruption.ConsolidationPolicy = policy })
 			w.machine("pool", "a")
@@ -107,7 +107,7 @@ func TestEmptiness(t *testing.T) {
 }
 
 func TestPodsThatArriveSaveTheirNode(t *testing.T) {
-	story(t, "a pod that arrives within the 15 seconds saves its node and no other", func(w *world) {
+	story(t, "C341 a pod that arrives within the 15 seconds saves its node and no other", func(w *world) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -151,7 +151,7 @@ func TestPodsThatArriveSaveTheirNode(t *testing.T) {
 		w.wantDeleted()
 		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 1, "consolidation_type=empty")
 	})
-	story(t, "a virtual pod that gets its place on the node saves it, and no other", func(w *world) {
+	story(t, "C496 a virtual pod that gets its place on the node saves it, and no other", func(w *world) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -245,13 +245,13 @@ func TestNodesThatAreLeftAlone(t *testing.T) {
 			name: "of a static pool", set: machineWith(), pool: func(p *v1.NodePool) { p.Spec.Replicas = new(int64(1)) }, then: nothing,
 		},
 		{
-			name: "consolidateAfter Never", set: machineWith(), pool: func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{} },
+			name: "C339 C375 consolidateAfter Never", set: machineWith(), pool: func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{} },
 			then: func(w *world) {
 				w.wantEvent(`Unconsolidatable nodeclaim/a: NodePool "pool" has consolidation disabled`)
 			},
 		},
 		{
-			name: "do-not-disrupt DaemonSet pod", set: podWith(ofDaemonSet, protected),
+			name: "C270 do-not-disrupt DaemonSet pod", set: podWith(ofDaemonSet, protected),
 			then: func(w *world) { blocked(w, `Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/agent)`) },
 		},
 		{
@@ -308,7 +308,7 @@ func TestNodesThatAreLeftAlone(t *testing.T) {
 }
 
 func TestCapacityBuffersKeepNodes_L348(t *testing.T) {
-	story(t, "a node with only virtual pods stays until the buffer is gone", func(w *world) {
+	story(t, "C495 a node with only virtual pods stays until the buffer is gone", func(w *world) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")

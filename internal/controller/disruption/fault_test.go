@@ -50,7 +50,7 @@ func conflict(name string) error {
 }
 
 func TestCrash(t *testing.T) {
-	story(t, "between taint and delete leaves no mark behind", func(w *world) {
+	story(t, "C264 between taint and delete leaves no mark behind", func(w *world) {
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
 		dead := errors.New("killed")
@@ -82,7 +82,7 @@ func TestCrash(t *testing.T) {
 		w.pass(3 * time.Second)
 		w.wantDeleted("a")
 	})
-	story(t, "marks of nodes that are really deleted stay", func(w *world) {
+	story(t, "C265 marks of nodes that are really deleted stay", func(w *world) {
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
 		stop := w.run()
@@ -226,7 +226,7 @@ func TestCommandsEnd(t *testing.T) {
 		w.wantDeleted("a", "b")
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 2)
 	})
-	story(t, "when deletes fail for ten minutes, nodes go back to service", func(w *world) {
+	story(t, "C469 when deletes fail for ten minutes, nodes go back to service", func(w *world) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -244,7 +244,7 @@ func TestCommandsEnd(t *testing.T) {
 		}
 		w.wantLog("command reached its timeout")
 	})
-	story(t, "independently of each other", func(w *world) {
+	story(t, "C473 independently of each other", func(w *world) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")

@@ -61,29 +61,29 @@ func TestQualify(t *testing.T) {
 		text   string
 	}{
 		{name: "an ordinary node is a candidate", change: func(*model.Node) {}},
-		{name: "missing labels do not disqualify", change: func(n *model.Node) { n.Labels = nil }},
+		{name: "C292 missing labels do not disqualify", change: func(n *model.Node) { n.Labels = nil }},
 		{
-			name: "a node in a running command is not a candidate", change: func(*model.Node) {}, busy: true,
+			name: "C294 a node in a running command is not a candidate", change: func(*model.Node) {}, busy: true,
 			want: InCommand, text: "node is part of a disruption command",
 		},
 		{
-			name: "a node without NodeClaim is not a candidate", change: func(n *model.Node) { n.Managed, n.ClaimName = false, "" },
+			name: "C284 a node without NodeClaim is not a candidate", change: func(n *model.Node) { n.Managed, n.ClaimName = false, "" },
 			want: NotOurs, text: "node does not have an associated nodeclaim",
 		},
 		{
-			name: "a NodeClaim without node is not a candidate", change: func(n *model.Node) { n.NodeName = "" },
+			name: "C285 a NodeClaim without node is not a candidate", change: func(n *model.Node) { n.NodeName = "" },
 			want: NoNode, text: "nodeclaim does not have an associated node",
 		},
 		{
-			name: "an uninitialized node is not a candidate", change: func(n *model.Node) { n.Initialized = false },
+			name: "C289 an uninitialized node is not a candidate", change: func(n *model.Node) { n.Initialized = false },
 			want: NotInitialized, text: "node isn't initialized",
 		},
 		{
-			name: "a deleting or marked node is not a candidate", change: func(n *model.Node) { n.Deleting = true },
+			name: "C287 a deleting or marked node is not a candidate", change: func(n *model.Node) { n.Deleting = true },
 			want: Leaving, text: "node is deleting or marked for deletion",
 		},
 		{
-			name: "a nominated node is not a candidate", change: func(n *model.Node) { n.NominatedUntil = noon.UnixNano() + 1 },
+			name: "C286 a nominated node is not a candidate", change: func(n *model.Node) { n.NominatedUntil = noon.UnixNano() + 1 },
 			want: Nominated, text: "node is nominated for a pending pod",
 		},
 		{name: "a nomination that has ended does not disqualify", change: func(n *model.Node) { n.NominatedUntil = noon.UnixNano() }},
@@ -92,11 +92,11 @@ func TestQualify(t *testing.T) {
 			want: NodeProtected, text: `disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation`,
 		},
 		{
-			name: "a node without pool label is not a candidate", change: func(n *model.Node) { n.Pool = "" },
+			name: "C290 a node without pool label is not a candidate", change: func(n *model.Node) { n.Pool = "" },
 			want: NoPoolLabel, text: "node doesn't have required label (label=karpenter.sh/nodepool)",
 		},
 		{
-			name: "a node whose pool does not exist is not a candidate", change: func(n *model.Node) { n.Pool = "gone" },
+			name: "C291 a node whose pool does not exist is not a candidate", change: func(n *model.Node) { n.Pool = "gone" },
 			want: PoolNotFound, text: "NodePool not found (NodePool=gone)",
 		},
 		{
@@ -141,7 +141,7 @@ func TestRescheduleCost(t *testing.T) {
 	}{
 		{name: "an empty node costs 1", want: 1},
 		{name: "an ordinary pod adds 1", pods: []*model.Pod{pod(1, true)}, want: 2, moves: 1},
-		{name: "a negative-cost pod adds nothing", pods: []*model.Pod{pod(-3, true), pod(2.5, true)}, want: 3.5, moves: 2},
+		{name: "C305 a negative-cost pod adds nothing", pods: []*model.Pod{pod(-3, true), pod(2.5, true)}, want: 3.5, moves: 2},
 		{name: "pods that do not have to move do not count", pods: []*model.Pod{pod(10, false)}, want: 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
