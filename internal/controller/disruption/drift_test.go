@@ -305,7 +305,7 @@ func TestCommandsThatAreCutShort(t *testing.T) {
 			w.Fatal("the node is not tainted")
 		}
 		w.store.Unmark("test://a") // a new process knows of no marks
-		l.launch = 5 * time.Second
+		l.launch = 30 * time.Second
 		defer w.run()()
 		w.pass(time.Second)
 		w.wantUnmarked("a")
