@@ -25,7 +25,7 @@ func (w *world) replaceBudgets(pool string, budgets []v1.Budget) {
 	}
 }
 
-func TestBudgets(t *testing.T) {
+func TestBudgets_C266_C312_C313_C314_C316_C326_C327(t *testing.T) {
 	story(t, "C313 a budget of 0 blocks with one event", func(w *world) {
 		defer w.run()()
 		w.pool("pool", budget("0"))

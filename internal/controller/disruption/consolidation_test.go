@@ -7,7 +7,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-func TestConsolidation(t *testing.T) {
+func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C470(t *testing.T) {
 	story(t, "C401 C416 a half-empty fleet is packed, 15 seconds after it was found", func(w *world) {
 		w.provider.types = ondemand(2)
 		l, end := w.live()
@@ -67,7 +67,7 @@ func TestConsolidation(t *testing.T) {
 		w.wantEvents("ConsolidationRejected node/a: Consolidation rejected: replace: [a] -> [1 replacement], reason: churn (savings: $7.00)", 1)
 		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 1, "consolidation_type=single")
 	})
-	story(t, "C421 C423 a budget that shrinks during the delay drops the command", func(w *world) {
+	story(t, "C423 a budget that shrinks during the delay drops the command", func(w *world) {
 		w.provider.types = ondemand(1, 8)
 		l, end := w.live()
 		defer end()

@@ -69,7 +69,7 @@ func (w *world) removeReplacements() {
 	}
 }
 
-func TestDrift(t *testing.T) {
+func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476(t *testing.T) {
 	story(t, "C328 C354 C476 ten drifted nodes roll under a budget of three, filled at once", func(w *world) {
 		w.provider.types = ondemand(1)
 		l, end := w.live()
@@ -217,7 +217,7 @@ func TestDrift(t *testing.T) {
 	})
 }
 
-func TestStaticDrift(t *testing.T) {
+func TestStaticDrift_C365_C366_C368(t *testing.T) {
 	static := func(replicas int64, limit string) func(*v1.NodePool) {
 		return func(p *v1.NodePool) {
 			usable(p)
@@ -288,7 +288,7 @@ func TestStaticDrift(t *testing.T) {
 	})
 }
 
-func TestCommandsThatAreCutShort(t *testing.T) {
+func TestCommandsThatAreCutShort_C264_C471_C481(t *testing.T) {
 	story(t, "C264 a restart takes marks back, and the same move is made again", func(w *world) {
 		w.provider.types = ondemand(1)
 		l, end := w.live()
@@ -346,7 +346,7 @@ func TestCommandsThatAreCutShort(t *testing.T) {
 		}
 		l.wantRest()
 	})
-	story(t, "C460 C471 several replacements have to be ready before the node goes", func(w *world) {
+	story(t, "C471 several replacements have to be ready before the node goes", func(w *world) {
 		w.provider.types = ondemand(1)
 		l, end := w.live()
 		defer end()

@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 )
 
-func TestEmptiness(t *testing.T) {
+func TestEmptiness_C330_C331_C338_C340(t *testing.T) {
 	story(t, "C330 C340 an empty node is removed after 15 seconds", func(w *world) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
@@ -106,7 +106,7 @@ func TestEmptiness(t *testing.T) {
 	}
 }
 
-func TestPodsThatArriveSaveTheirNode(t *testing.T) {
+func TestPodsThatArriveSaveTheirNode_C341_C496(t *testing.T) {
 	story(t, "C341 a pod that arrives within the 15 seconds saves its node and no other", func(w *world) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
@@ -179,7 +179,7 @@ func notConsolidatable(m *machine) {
 	condition.For(m.claim, time.Now()).Clear(v1.ConditionTypeConsolidatable)
 }
 
-func TestNodesThatAreLeftAlone(t *testing.T) {
+func TestNodesThatAreLeftAlone_C270_C339_C375(t *testing.T) {
 	blocked := func(w *world, cause string) {
 		w.wantEvent("DisruptionBlocked node/a: " + cause)
 		w.wantEvent("DisruptionBlocked nodeclaim/a: " + cause)
@@ -307,7 +307,7 @@ func TestNodesThatAreLeftAlone(t *testing.T) {
 	})
 }
 
-func TestCapacityBuffersKeepNodes_L348(t *testing.T) {
+func TestCapacityBuffersKeepNodes_L348_C495(t *testing.T) {
 	story(t, "C495 a node with only virtual pods stays until the buffer is gone", func(w *world) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))

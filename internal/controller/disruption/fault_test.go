@@ -49,7 +49,7 @@ func conflict(name string) error {
 	return apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, name, errors.New("somebody was faster"))
 }
 
-func TestCrash(t *testing.T) {
+func TestCrash_C264_C265(t *testing.T) {
 	story(t, "C264 between taint and delete leaves no mark behind", func(w *world) {
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -174,7 +174,7 @@ func TestConflicts(t *testing.T) {
 	})
 }
 
-func TestCommandsEnd(t *testing.T) {
+func TestCommandsEnd_C469_C473(t *testing.T) {
 	story(t, "when a NodeClaim is gone before the check", func(w *world) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))

@@ -134,7 +134,7 @@ func TestBalancedConsolidation_C452(t *testing.T) {
 	g.wantObstacle(d, "tidy", ScoreTooLow, "")
 }
 
-func TestScoresGoByWhatIsExpected_C451(t *testing.T) {
+func TestScoresGoByWhatIsExpected(t *testing.T) {
 	f := newFleet(t, sizes(3, onDemand, spot), func(p *Pool) { p.Policy = Balanced })
 	f.node("a", onDemand, "x4", 900)
 	f.node("b", onDemand, "x4", 100, 3900).Disruption.Consolidatable = false

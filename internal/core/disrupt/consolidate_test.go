@@ -65,7 +65,7 @@ func TestReplace(t *testing.T) {
 		// In one piece the pods need the large machine again.
 		f.wantObstacle(d, "a", NotCheaper, "")
 	})
-	t.Run("C493 C494 a reservation is cheaper than anything else", func(t *testing.T) {
+	t.Run("C494 a reservation is cheaper than anything else", func(t *testing.T) {
 		held := typeOf("x8", 8, reserved, onDemand)
 		for i := range held.Offerings[:2] {
 			held.Offerings[i].Requirements = held.Offerings[i].Requirements.Add(requirement.New("test/reservation", requirement.In, "r-1"))
@@ -125,7 +125,7 @@ func TestSpotToSpot(t *testing.T) {
 			t.Errorf("decided %q, want 17 instance types", say(d))
 		}
 	})
-	t.Run("C424 several nodes need no flexibility", func(t *testing.T) {
+	t.Run("several nodes need no flexibility", func(t *testing.T) {
 		f := newFleet(t, sizes(3, spot))
 		f.study.SpotToSpot = true
 		for _, name := range []string{"a", "b", "c"} {
@@ -197,7 +197,7 @@ func TestDelete(t *testing.T) {
 		f.node("b", onDemand, "x2", 500).Disruption.Consolidatable = false
 		f.want(f.decide(Single(), 1), "delete a")
 	})
-	t.Run("C343 a pending pod that needs the room keeps the node", func(t *testing.T) {
+	t.Run("a pending pod that needs the room keeps the node", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		f.wait("large", 1500)
 		f.node("a", onDemand, "x1", 500)

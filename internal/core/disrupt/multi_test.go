@@ -11,7 +11,7 @@ import (
 )
 
 func TestMulti(t *testing.T) {
-	t.Run("C424 three nodes are merged into one", func(t *testing.T) {
+	t.Run("three nodes are merged into one", func(t *testing.T) {
 		f := newFleet(t, sizes(3, onDemand))
 		for _, name := range []string{"a", "b", "c"} {
 			f.node(name, onDemand, "x2", 1500)
