@@ -69,7 +69,7 @@ func (w *world) removeReplacements() {
 	}
 }
 
-func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476(t *testing.T) {
+func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476_W010(t *testing.T) {
 	story(t, "C328 C354 C476 ten drifted nodes roll under a budget of three, filled at once", func(w *world) {
 		w.provider.types = ondemand(1)
 		l, end := w.live()

@@ -145,7 +145,7 @@ func TestStaticDrift(t *testing.T) {
 	})
 }
 
-func TestDispensablePodsNeedAPlace(t *testing.T) {
+func TestDispensablePodsNeedAPlace_W008(t *testing.T) {
 	free := func(n *model.Node) *model.Node {
 		for _, p := range n.Pods {
 			p.EvictionCost = -5

@@ -103,7 +103,7 @@ func (f *fleet) reference(budget int) Command {
 	return m.best.command
 }
 
-func TestTheSearchIsNeverWorseThanThePrefix(t *testing.T) {
+func TestTheSearchIsNeverWorseThanThePrefix_W028(t *testing.T) {
 	gained := 0
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 5)) //nolint:gosec // a test
