@@ -28,9 +28,9 @@ func (y *yard) reconsider(f fill) fill {
 	return fill{f.class, best, best.conjunction, f.pods}
 }
 
-// mayChange reports whether the alternative that the pods were given is all that binds them.
+// mayChange reports whether the alternative that the pods were given is all that binds them: no wish, no domain, no volume.
 func (f fill) mayChange() bool {
-	return len(f.class.alternatives) > 1 && f.stage.plain != nil && f.stage.conjunction == f.stage.strict && f.form == f.stage.conjunction
+	return len(f.class.alternatives) > 1 && len(f.class.shape.Reach) == 0 && f.stage.plain != nil && f.stage.conjunction == f.stage.strict && f.form == f.stage.conjunction
 }
 
 // bought is the least that room for n pods of the class can cost, in dollars an hour: by the piece, on machines that can hold

@@ -60,6 +60,21 @@ func TestOfSeveralAlternativesTheCheapestIsTaken(t *testing.T) {
 	}
 }
 
+func TestAlternativesDoNotLeadAwayFromVolumes(t *testing.T) {
+	s := shape(1000, gi)
+	here := requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-a"))
+	s.Required = []requirement.Set{here, requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "cheap"))}
+	s.Reach = []requirement.Set{here}
+	cheap := machine("cheap", 4, 16, 1)
+	cheap.Offerings = cheap.Offerings[1:] // not in zone-a
+	in := problem(pods(3, s), pool("default", machine("dear", 4, 16, 3), cheap))
+	for _, c := range Solve(in).Claims {
+		if got := c.Requirements.Get(zoneKey); got.Len() != 1 || !got.Has("zone-a") {
+			t.Errorf("zones %v, the volume is in zone-a alone", got)
+		}
+	}
+}
+
 func TestPodsWithoutCaresStayWhereTheyAreNotCounted(t *testing.T) {
 	// Three pods spread over the zones count all that carry their label. Ten more that carry it go where they like: if one
 	// zone took them all, the spread would be broken.
