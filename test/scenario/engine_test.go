@@ -161,6 +161,7 @@ func (n narrator) tell(t *testing.T, s story.Story, shuffle *rand.Rand) string {
 		return result.Text()
 	}
 	judged := subject(t, expanded, n.cloud, result)
+	judged.FewerValues = s.Options.BestEffortMinValues
 	judged.DevicesIgnored = !s.Options.AllocateDevices
 	judged.DefaultSpread = len(config.DefaultConstraints()) > 0
 	for _, err := range check.Judge(judged) {

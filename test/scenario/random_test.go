@@ -169,7 +169,7 @@ func drawObjects(t *rapid.T) []client.Object {
 	}
 	for i := range rapid.IntRange(1, 4).Draw(t, "workloads") {
 		name := fmt.Sprintf("work-%d", i)
-		replicas := int32(rapid.IntRange(1, 4).Draw(t, "replicas"))
+		replicas := int32(rapid.IntRange(1, 9).Draw(t, "replicas"))
 		d := &appsv1.Deployment{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("deployment/default/" + name)},
@@ -194,6 +194,11 @@ func drawPool(t *rapid.T, name string) *v1.NodePool {
 	for range rapid.IntRange(0, 2).Draw(t, "pool requirements") {
 		e := drawExpression(t, []string{corev1.LabelArchStable, coresLabel, teamLabel, genLabel, corev1.LabelTopologyZone, v1.CapacityTypeLabelKey})
 		spec.Requirements = append(spec.Requirements, v1.NodeSelectorRequirementWithMinValues{Key: e.Key, Operator: e.Operator, Values: e.Values})
+	}
+	if n := rapid.IntRange(0, 8).Draw(t, "least types"); n == 2 || n == 3 {
+		spec.Requirements = append(spec.Requirements, v1.NodeSelectorRequirementWithMinValues{
+			Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpExists, MinValues: &n,
+		})
 	}
 	if rapid.IntRange(0, 2).Draw(t, "labelled") == 0 {
 		pool.Spec.Template.Labels = map[string]string{teamLabel: rapid.SampledFrom([]string{"blue", "red"}).Draw(t, "team")}

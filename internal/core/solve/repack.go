@@ -171,8 +171,8 @@ func (s *solver) repack(t *template) []*claim {
 	return pieces
 }
 
-// charge counts pieces against the pool's limits, and reports whether these admit them. Each is then any machine that can hold
-// its pods and that the limits leave.
+// charge counts pieces against the pool's limits, and reports whether these admit them and leave enough choice. Each is then any
+// machine that can hold its pods and that the limits leave.
 func (t *template) charge(pieces []*claim) bool {
 	l := t.limits
 	for _, piece := range pieces {
@@ -181,16 +181,19 @@ func (t *template) charge(pieces []*claim) bool {
 		}
 		l.charge(piece)
 	}
-	if slices.ContainsFunc(l.bounds, func(b bound) bool { return b.remaining < 0 }) {
+	admitted := !slices.ContainsFunc(l.bounds, func(b bound) bool { return b.remaining < 0 })
+	if admitted {
+		for _, piece := range pieces {
+			l.release(piece)
+			piece.widen()
+			l.charge(piece)
+			admitted = admitted && len(piece.unmet(t.states[piece.state], piece.mask)) == 0
+		}
+	}
+	if !admitted {
 		for _, piece := range pieces {
 			l.release(piece)
 		}
-		return false
 	}
-	for _, piece := range pieces {
-		l.release(piece)
-		piece.widen()
-		l.charge(piece)
-	}
-	return true
+	return admitted
 }

@@ -32,6 +32,8 @@ type Subject struct {
 	DefaultSpread bool
 	// DevicesIgnored is set when resource claims are not looked at: daemons that have any run nowhere then.
 	DevicesIgnored bool
+	// FewerValues is set when claims may leave less choice than their pool wants.
+	FewerValues bool
 	// WellKnown are labels that instance types define.
 	WellKnown map[string]bool
 

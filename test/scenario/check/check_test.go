@@ -75,6 +75,12 @@ func TestTheCheckerSeesWhatIsWrong(t *testing.T) {
 		"waits for driver gpu.io, which two does not have": func(s *Subject) {
 			s.Claims[0].Object.Annotations = map[string]string{v1.RequestedDRADriversAnnotationKey: "gpu.io"}
 		},
+		"leaves 1 values of node.kubernetes.io/instance-type, its pool wants 2": func(s *Subject) {
+			two := 2
+			s.Objects[0].(*v1.NodePool).Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{
+				Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpExists, MinValues: &two,
+			}}
+		},
 		"does not meet the requirements of its pool": func(s *Subject) {
 			s.Objects[0].(*v1.NodePool).Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{cloud.In("topology.kubernetes.io/zone", "b")}
 		},

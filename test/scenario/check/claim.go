@@ -24,6 +24,7 @@ func (j *judge) claim(name string, c Claim) {
 	if len(listed) == 0 {
 		j.fail("%s of pool %s lists no instance type", name, pool)
 	}
+	j.variety(name, j.pools[pool], listed)
 	low := map[string]float64{}
 	for _, t := range listed {
 		if price, ok := j.launched(name, c, t); ok {
@@ -39,6 +40,28 @@ func (j *judge) claim(name string, c Claim) {
 	}
 	if what, ok := short(sum(j.podsOf(c.Pods)), c.Object.Spec.Resources.Requests); ok {
 		j.fail("%s requests less than its pods: %s", name, what)
+	}
+}
+
+// variety holds the listed types to the number of different values that the pool wants to choose from.
+func (j *judge) variety(name string, pool *v1.NodePool, listed []*cloud.InstanceType) {
+	for _, r := range pool.Spec.Template.Spec.Requirements {
+		if r.MinValues == nil || j.FewerValues {
+			continue
+		}
+		values := map[string]bool{}
+		for _, t := range listed {
+			for _, have := range t.Requirements {
+				for _, value := range have.Values {
+					if have.Key == r.Key && have.Operator == corev1.NodeSelectorOpIn && allows(r, map[string]string{r.Key: value}) {
+						values[value] = true
+					}
+				}
+			}
+		}
+		if len(values) < *r.MinValues {
+			j.fail("%s leaves %d values of %s, its pool wants %d", name, len(values), r.Key, *r.MinValues)
+		}
 	}
 }
 
