@@ -78,6 +78,7 @@ internal/snapshot < API, internal/manifest
 internal/cluster < API, CORE, cloud, internal/ingest, internal/observe, internal/cost
 internal/simulation < API, CORE, cloud, internal/ingest, internal/manifest, internal/overlay, internal/cluster, internal/buffer
 internal/simulation/report < API, CORE, internal/simulation
+internal/explain < API, CORE, cloud, internal/ingest, internal/cost, internal/simulation, internal/simulation/report
 
 # floor 5: what happens
 internal/controller/loop < API, cloud, internal/observe, internal/options
@@ -102,7 +103,7 @@ CONTROLLERS = internal/controller/...
 internal/operator < API, cloud, internal/observe, internal/options, internal/ingest, internal/overlay, internal/prediction, internal/waiting, internal/cluster, CONTROLLERS
 
 # floor 7: the binary, the only importer of adapters
-cmd/karpenter < API, cloud, cloud/kwok, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report
+cmd/karpenter < API, cloud, cloud/kwok, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain
 
 # stories and tools beside the product
 test/scenario/... < API, CORE, cloud, cloud/kwok, internal/ingest, internal/manifest, internal/simulation, test/scenario/...

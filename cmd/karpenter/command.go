@@ -21,6 +21,8 @@ const (
 	exitUsage = 2
 	// exitUnplaced: the simulation leaves pods without a place.
 	exitUnplaced = 3
+	// exitNotFound: there is nothing of that name to explain.
+	exitNotFound = 3
 )
 
 // codedError is an error that chooses the exit code.
@@ -37,6 +39,7 @@ type commandLine struct {
 	Controller controllerCommand `cmd:"" help:"Run the controllers against a cluster. This is what a cluster runs."`
 	Simulate   simulateCommand   `cmd:"" help:"Show what Karpenter would do about the objects in files. Needs no cluster."`
 	Snapshot   snapshotCommand   `cmd:"" help:"Take down what a cluster holds, for a simulation elsewhere."`
+	Explain    explainCommand    `cmd:"" help:"Say why a pod, node or NodePool is as it is, and what would change that. Changes nothing."`
 	Version    versionCommand    `cmd:"" help:"Print the version and exit."`
 }
 
@@ -70,6 +73,9 @@ func run(args []string, env options.LookupEnv, std streams) int {
 	}
 	if err != nil {
 		complain(std.err, args[0], options.Explain(err))
+		if args[0] == explainName {
+			return exitUsage
+		}
 		return exitFailed
 	}
 	if err := command.Run(); err != nil {

@@ -137,19 +137,24 @@ func (c *simulateCommand) read(s streams, definitions []*apiextensionsv1.CustomR
 
 // cloud opens the cloud, without a cluster behind it, with the definitions of its kinds.
 func (c *simulateCommand) cloud() (cloud.Cloud, []*apiextensionsv1.CustomResourceDefinition, error) {
-	adapter, ok := adapters()[c.CloudProvider]
+	return openCloud(c.CloudProvider, c.KWOK)
+}
+
+// openCloud opens a cloud, without a cluster behind it, with the definitions of its kinds.
+func openCloud(provider options.CloudProvider, kwok options.KWOK) (cloud.Cloud, []*apiextensionsv1.CustomResourceDefinition, error) {
+	adapter, ok := adapters()[provider]
 	if !ok {
-		return cloud.Cloud{}, nil, fmt.Errorf("cloud provider %q is not part of this binary", c.CloudProvider)
+		return cloud.Cloud{}, nil, fmt.Errorf("cloud provider %q is not part of this binary", provider)
 	}
 	// Definitions of the only cloud there is; they hold the core kinds too.
 	definitions, err := crds.Kwok()
 	if err != nil {
 		return cloud.Cloud{}, nil, err
 	}
-	opened, err := adapter.New(nil, options.Options{CloudProvider: c.CloudProvider, KWOK: c.KWOK})
+	opened, err := adapter.New(nil, options.Options{CloudProvider: provider, KWOK: kwok})
 	if err != nil {
-		err = fmt.Errorf("opening cloud provider %q: %w", c.CloudProvider, err)
-		if c.KWOK.InstanceTypesFilePath != "" {
+		err = fmt.Errorf("opening cloud provider %q: %w", provider, err)
+		if kwok.InstanceTypesFilePath != "" {
 			err = codedError{err, exitUsage}
 		}
 		return cloud.Cloud{}, nil, err

@@ -47,21 +47,11 @@ func (c *snapshotCommand) Run(s streams) error {
 	if err != nil {
 		return fmt.Errorf("opening cloud provider %q: %w", c.CloudProvider, err)
 	}
-	config, err := operator.RESTConfig(c.Kubeconfig)
-	if err != nil {
-		return err
-	}
-	config.UserAgent = "karpenter-snapshot/" + version
-	// Objects are read as they come, so no kind has to be known.
-	cluster, err := client.New(config, client.Options{Scheme: runtime.NewScheme()})
-	if err != nil {
-		return fmt.Errorf("connecting to the API server at %s: %w", config.Host, err)
-	}
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
-	taken, err := snapshot.Capture(ctx, cluster)
+	taken, err := capture(ctx, c.Kubeconfig, "karpenter-snapshot")
 	if err != nil {
-		return fmt.Errorf("reading the cluster at %s: %w", config.Host, err)
+		return err
 	}
 	if c.Redact {
 		salt := make([]byte, saltSize)
@@ -81,6 +71,25 @@ func (c *snapshotCommand) Run(s streams) error {
 		return fmt.Errorf("writing the snapshot: %w", err)
 	}
 	return summarize(s.err, taken)
+}
+
+// capture takes down what the cluster of a kubeconfig holds. The API server hears the name of the tool.
+func capture(ctx context.Context, kubeconfig, tool string) (snapshot.Snapshot, error) {
+	config, err := operator.RESTConfig(kubeconfig)
+	if err != nil {
+		return snapshot.Snapshot{}, err
+	}
+	config.UserAgent = tool + "/" + version
+	// Objects are read as they come, so no kind has to be known.
+	cluster, err := client.New(config, client.Options{Scheme: runtime.NewScheme()})
+	if err != nil {
+		return snapshot.Snapshot{}, fmt.Errorf("connecting to the API server at %s: %w", config.Host, err)
+	}
+	taken, err := snapshot.Capture(ctx, cluster)
+	if err != nil {
+		return snapshot.Snapshot{}, fmt.Errorf("reading the cluster at %s: %w", config.Host, err)
+	}
+	return taken, nil
 }
 
 // summarize says what a snapshot holds.

@@ -12,6 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
@@ -78,15 +79,19 @@ func (b builder) leastPrice() (dollarsPerHour, gap float64) {
 func (b builder) placements() []Placement {
 	out := []Placement{}
 	for _, p := range b.Plan.Placements {
-		out = append(out, Placement{
-			Node: p.Node.NodeName, NodeClaim: p.Node.ClaimName, NodePool: p.Node.Pool,
-			Workloads: b.workloads(p.Pods), Pods: ids(p.Pods), Devices: devices(p.Devices),
-		})
+		out = append(out, b.placement(p))
 	}
 	slices.SortStableFunc(out, func(x, y Placement) int {
 		return cmp.Or(strings.Compare(x.Node, y.Node), strings.Compare(x.NodeClaim, y.NodeClaim))
 	})
 	return out
+}
+
+func (b builder) placement(p solve.Placement) Placement {
+	return Placement{
+		Node: p.Node.NodeName, NodeClaim: p.Node.ClaimName, NodePool: p.Node.Pool,
+		Workloads: b.workloads(p.Pods), Pods: ids(p.Pods), Devices: devices(p.Devices),
+	}
 }
 
 // refusals merges pods that were refused for the same reasons.
@@ -97,11 +102,7 @@ func (b builder) refusals() []Refusal {
 	}
 	out := []Refusal{}
 	for _, g := range groups.list {
-		refusal := Refusal{Workloads: b.workloads(g.pods), Pods: ids(g.pods), Reasons: []Reason{}}
-		for _, why := range g.value {
-			refusal.Reasons = append(refusal.Reasons, b.reason(why))
-		}
-		out = append(out, refusal)
+		out = append(out, Refusal{Workloads: b.workloads(g.pods), Pods: ids(g.pods), Reasons: b.reasons(g.value)})
 	}
 	return out
 }
@@ -112,6 +113,14 @@ func poolsOf(reasons reason.Reasons) string {
 		b.WriteString("\x00" + r.Pool)
 	}
 	return b.String()
+}
+
+func (b builder) reasons(list reason.Reasons) []Reason {
+	out := []Reason{}
+	for _, why := range list {
+		out = append(out, b.reason(why))
+	}
+	return out
 }
 
 func (b builder) reason(r reason.Reason) Reason {

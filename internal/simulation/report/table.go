@@ -110,29 +110,35 @@ func (r Report) placementTable(b *strings.Builder) {
 	g.write(b)
 }
 
-// write shows pods and their reasons; NodePools with the same obstacle share a line.
+// write shows pods and their reasons.
 func (u Refusal) write(b *strings.Builder) {
 	b.WriteString(indentLines(indent, wrap(podList(u.Workloads))))
-	const inner = indent + indent
-	for i := 0; i < len(u.Reasons); {
-		why, pools := u.Reasons[i], []string{}
-		for i < len(u.Reasons) && u.Reasons[i].same(why) {
-			pools = append(pools, u.Reasons[i].NodePool)
+	b.WriteString(Obstacles(indent+indent, u.Reasons))
+}
+
+// Obstacles shows reasons to people, each line after before; NodePools with the same obstacle share one.
+func Obstacles(before string, reasons []Reason) string {
+	var b strings.Builder
+	for i := 0; i < len(reasons); {
+		why, pools := reasons[i], []string{}
+		for i < len(reasons) && reasons[i].same(why) {
+			pools = append(pools, reasons[i].NodePool)
 			i++
 		}
 		label := ""
 		if why.NodePool != "" {
 			label = strings.Join(pools, ", ") + ": "
 		}
-		b.WriteString(inner + label + why.Message + "\n")
+		b.WriteString(before + label + why.Message + "\n")
 		if len(why.Requests) > 0 {
-			b.WriteString(inner + indent + "asked for: " + amountList(why.Requests) + "\n")
+			b.WriteString(before + indent + "asked for: " + amountList(why.Requests) + "\n")
 		}
 		if len(why.Requirements) > 0 {
-			b.WriteString(inner + indent + "where: " + requirementList(why.Requirements) + "\n")
+			b.WriteString(before + indent + "where: " + requirementList(why.Requirements) + "\n")
 		}
-		writeHelp(b, inner+indent, why.Help)
+		writeHelp(&b, before+indent, why.Help)
 	}
+	return b.String()
 }
 
 // same reports whether two obstacles read alike.

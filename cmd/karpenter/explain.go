@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/karpenter-anew/karpenter/internal/explain"
+	"github.com/karpenter-anew/karpenter/internal/manifest"
+	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/simulation"
+	"github.com/karpenter-anew/karpenter/internal/snapshot"
+)
+
+// explainName is what explainCommand is called on the command line.
+const explainName = "explain"
+
+// explainCommand says why one object is as it is.
+type explainCommand struct {
+	Pod explainPod `cmd:"" help:"Is the pod on a node, promised one, waiting, or refused? What is in the way, and what would help?"`
+
+	Kubeconfig string         `name:"kubeconfig" placeholder:"FILE" help:"Kubeconfig file; otherwise $KUBECONFIG, then the in-cluster configuration, then ~/.kube/config."`
+	Snapshot   string         `name:"snapshot" placeholder:"FILE" help:"What a cluster held, from karpenter snapshot, in place of a live cluster; - for standard input."`
+	Output     explain.Format `name:"output" short:"o" enum:"text,json" default:"text" placeholder:"FORMAT" help:"text or json (${default})."`
+
+	PreferencePolicy  options.PreferencePolicy `name:"preference-policy" envvar:"PREFERENCE_POLICY" default:"Respect" help:"Whether soft affinities count: Respect or Ignore."`
+	MinValuesPolicy   options.MinValuesPolicy  `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
+	SchedulerConfig   options.SchedulerConfig  `name:"scheduler-config" envvar:"SCHEDULER_CONFIG" placeholder:"YAML" help:"Scheduler configuration as YAML or JSON text: podTopologySpread.defaultConstraints."`
+	IgnoreDRARequests bool                     `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" default:"true" help:"Refuse pods with resource claims (${default}); =false allocates devices to them."`
+
+	CloudProvider options.CloudProvider `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" default:"kwok" help:"Where machines come from. Known: ${cloud_providers}."`
+	KWOK          options.KWOK          `embed:""`
+}
+
+// Help is shown above the flags.
+func (*explainCommand) Help() string {
+	return "Reads what a cluster holds, as karpenter snapshot does, and answers for one object what karpenter simulate answers for all. Nothing is changed. " +
+		"Settings of the controller are not part of a cluster: give the flags that it has.\n\n" +
+		"Exit codes: 0 there is an answer, whatever it is; 1 failure; 2 the command line or the input cannot be used; 3 there is no such object."
+}
+
+// explainPod explains a pod.
+type explainPod struct {
+	Name      string `arg:"" help:"The pod."`
+	Namespace string `name:"namespace" short:"n" default:"default" help:"Its namespace (${default})."`
+}
+
+// Run implements the subcommand.
+func (c *explainPod) Run(about *explainCommand, s streams) error {
+	return about.answer(s, func(ctx context.Context, q explain.Question) (explain.Answer, error) {
+		return explain.AboutPod(ctx, q, c.Namespace, c.Name)
+	})
+}
+
+// answer prints what ask has to say about the cluster.
+func (c *explainCommand) answer(s streams, ask func(context.Context, explain.Question) (explain.Answer, error)) error {
+	ctx, stop := untilSignal(context.Background())
+	defer stop()
+	q, err := c.question(ctx, s)
+	if err != nil {
+		return err
+	}
+	a, err := ask(ctx, q)
+	if errors.Is(err, explain.ErrNotFound) {
+		return codedError{err, exitNotFound}
+	}
+	if err != nil {
+		return err
+	}
+	return explain.Write(s.out, a, c.Output)
+}
+
+// question gathers the objects of the cluster. Those of a live one take the same way as those of a file.
+func (c *explainCommand) question(ctx context.Context, s streams) (explain.Question, error) {
+	vendor, definitions, err := openCloud(c.CloudProvider, c.KWOK)
+	if err != nil {
+		return explain.Question{}, codedError{err, exitUsage}
+	}
+	reader, err := manifest.NewReader(definitions)
+	if err != nil {
+		return explain.Question{}, err
+	}
+	var held manifest.Manifest
+	if c.Snapshot != "" {
+		held, err = snapshot.Read(reader, c.Snapshot, s.in)
+		if err != nil {
+			return explain.Question{}, codedError{err, exitUsage}
+		}
+	} else {
+		taken, err := capture(ctx, c.Kubeconfig, "karpenter-explain")
+		if err != nil {
+			return explain.Question{}, err
+		}
+		var text bytes.Buffer
+		if err := taken.Write(&text); err != nil {
+			return explain.Question{}, err
+		}
+		if held, err = reader.Read("cluster", &text); err != nil {
+			return explain.Question{}, err
+		}
+	}
+	return explain.Question{
+		Objects: held.Objects,
+		Cloud:   vendor,
+		Options: simulation.Options{
+			IgnorePreferences:   c.PreferencePolicy == options.PreferenceIgnore,
+			BestEffortMinValues: c.MinValuesPolicy == options.MinValuesBestEffort,
+			AllocateDevices:     !c.IgnoreDRARequests,
+			DefaultSpread:       c.SchedulerConfig.DefaultConstraints(),
+			Now:                 time.Now(),
+		},
+	}, nil
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+)
+
+const shop = "../../internal/explain/testdata/shop.yaml"
+
+// explained runs "karpenter explain" without the environment of the machine.
+func explained(stdin string, args ...string) (code int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	none := func(string) (string, bool) { return "", false }
+	code = run(append([]string{"explain"}, args...), none, streams{strings.NewReader(stdin), &out, &err})
+	return code, out.String(), err.String()
+}
+
+func TestExplain(t *testing.T) {
+	text, err := os.ReadFile(shop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name           string
+		args           string
+		code           int
+		stdout, stderr string
+	}{
+		{"a pod", "pod small -n shop --snapshot " + shop, exitOK, "Pod shop/small is pending, and has a place\n", ""},
+		{"from standard input", "pod gated --snapshot -", exitOK, "Pod default/gated is on no node\n", ""},
+		{"no such pod", "pod small --snapshot " + shop, exitNotFound, "", `pod "small" in namespace "default": not found`},
+		{"nothing named", "pod --snapshot " + shop, exitUsage, "", "expected"},
+		{"nothing at all", "", exitUsage, "", "expected"},
+		{"what cannot be explained", "deployment web --snapshot " + shop, exitUsage, "", "unexpected argument deployment"},
+		{"an unknown flag", "pod small --colour", exitUsage, "", "--colour"},
+		{"an unknown format", "pod small -o yaml", exitUsage, "", "output"},
+		{"an unknown catalogue", "pod small --catalog nope", exitUsage, "", `unknown catalog "nope"`},
+		{"no such snapshot", "pod small --snapshot /does/not/exist", exitUsage, "", "/does/not/exist"},
+		{"nobody answers", "pod small --kubeconfig " + kubeconfig(t, "http://127.0.0.1:1"), exitFailed, "", "reading the cluster at http://127.0.0.1:1"},
+		{"a live cluster", "pod small --kubeconfig " + kubeconfig(t, namespaces(t)), exitNotFound, "", "not found"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			code, stdout, stderr := explained(string(text), strings.Fields(c.args)...)
+			if code != c.code {
+				t.Errorf("exit code %d, want %d", code, c.code)
+			}
+			if !strings.HasPrefix(stdout, c.stdout) || (c.stdout == "") != (stdout == "") {
+				t.Errorf("stdout is %q, want it to begin with %q", stdout, c.stdout)
+			}
+			if !strings.Contains(stderr, c.stderr) || (c.stderr == "") != (stderr == "") {
+				t.Errorf("stderr is %q, want %q in it", stderr, c.stderr)
+			}
+		})
+	}
+}
+
+func TestExplainAsJSON(t *testing.T) {
+	code, stdout, _ := explained("", "pod", "huge", "-n", "shop", "--snapshot", shop, "-o", "json")
+	var got struct {
+		Version, Kind, State string
+		Fate                 struct {
+			Outcome string
+			Reasons []struct{ NodePool, Code, Help string }
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != exitOK {
+		t.Fatalf("exit code %d, %v:\n%s", code, err, stdout)
+	}
+	if got.Version != "v1" || got.Kind != "Pod" || got.State != "Refused" || got.Fate.Outcome != "Refused" {
+		t.Errorf("%+v", got)
+	}
+	if r := got.Fate.Reasons; len(r) != 2 || r[0].NodePool != "web" || r[0].Code != "NoInstanceType" || r[1].NodePool != "batch" || r[1].Code != "TaintNotTolerated" || r[1].Help == "" {
+		t.Errorf("%+v", r)
+	}
+}

@@ -1,0 +1,120 @@
+// Package explain answers "why, and why not?" about one object of a cluster: what would be done about it now, what stands
+// in the way, and what would change that.
+//
+// The answers are those of the engine for the objects of a cluster as they are; what only a running controller knows, such
+// as commands under way, is not part of them. Equal objects and options give equal answers. docs/explain.md describes the
+// fields; a field may be added under the same version, but none changes its meaning or goes.
+package explain
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/simulation"
+)
+
+// Version is the version of the schema.
+const Version = "v1"
+
+// ErrNotFound means that there is no object of the name.
+var ErrNotFound = errors.New("not found")
+
+// Question is what answers are about.
+type Question struct {
+	// Objects are all objects of the cluster. They are not changed.
+	Objects []client.Object
+	Cloud   cloud.Cloud
+	Options simulation.Options
+}
+
+// Answer is what is known about one object.
+type Answer interface {
+	// Text shows the answer to people.
+	Text() string
+}
+
+// Format is how an answer is written.
+type Format string
+
+// The formats.
+const (
+	Text Format = "text"
+	JSON Format = "json"
+)
+
+// Write renders an answer.
+func Write(to io.Writer, a Answer, format Format) error {
+	var text []byte
+	switch format {
+	case Text:
+		text = []byte(a.Text())
+	case JSON:
+		var b bytes.Buffer
+		encoder := json.NewEncoder(&b)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		if err := encoder.Encode(a); err != nil {
+			return fmt.Errorf("encoding the answer: %w", err)
+		}
+		text = b.Bytes()
+	default:
+		return fmt.Errorf("unknown format %q: known are %s, %s", format, Text, JSON)
+	}
+	_, err := to.Write(text)
+	return err
+}
+
+// find is the object of a type with a name; false when there is none.
+func find[T client.Object](objects []client.Object, namespace, name string) (T, bool) {
+	for _, o := range objects {
+		if found, ok := o.(T); ok && o.GetNamespace() == namespace && o.GetName() == name {
+			return found, true
+		}
+	}
+	var none T
+	return none, false
+}
+
+// Place is a node as its objects name it.
+type Place struct {
+	// Node is the name of the Node; empty for a machine that has not joined.
+	Node string `json:"node"`
+	// NodeClaim is empty for nodes that Karpenter did not launch.
+	NodeClaim string `json:"nodeClaim"`
+	// NodePool is empty for nodes of no pool.
+	NodePool string `json:"nodePool"`
+}
+
+// placeOf is the node with a name.
+func placeOf(objects []client.Object, node string) Place {
+	p := Place{Node: node}
+	if found, ok := find[*corev1.Node](objects, "", node); ok {
+		p.NodePool = found.Labels[v1.NodePoolLabelKey]
+	}
+	for _, o := range objects {
+		if claim, ok := o.(*v1.NodeClaim); ok && claim.Status.NodeName == node {
+			p.NodeClaim = claim.Name
+		}
+	}
+	return p
+}
+
+// String names the node for people.
+func (p Place) String() string {
+	text := fmt.Sprintf("node %q", p.Node)
+	switch {
+	case p.NodeClaim != "" && p.NodePool != "":
+		text += fmt.Sprintf(" (NodeClaim %q, NodePool %q)", p.NodeClaim, p.NodePool)
+	case p.NodePool != "":
+		text += fmt.Sprintf(" (NodePool %q)", p.NodePool)
+	}
+	return text
+}

@@ -1,0 +1,110 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	"github.com/karpenter-anew/karpenter/internal/simulation"
+	"github.com/karpenter-anew/karpenter/internal/simulation/report"
+)
+
+// State is what a pod is in.
+type State string
+
+// The states of a pod.
+const (
+	// Bound pods are on a node.
+	Bound State = "Bound"
+	// Finished pods need no node any more.
+	Finished State = "Finished"
+	// Idle pods are on no node, and Karpenter does nothing about that.
+	Idle State = "Idle"
+	// Promised pods wait, and have a place on a node that exists or is on its way.
+	Promised State = "Promised"
+	// Pending pods wait, and a node would be launched for them, or they are to be asked about again.
+	Pending State = "Pending"
+	// Refused pods wait in vain.
+	Refused State = "Refused"
+)
+
+// Pod is the answer about a pod.
+type Pod struct {
+	// Version is that of the schema, Kind is Pod.
+	Version   string `json:"version"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	State     State  `json:"state"`
+	// Bound is the node of a pod that is on one.
+	Bound *Place `json:"bound,omitempty"`
+	// Fate is what would be done about the pod now.
+	Fate report.Fate `json:"fate"`
+}
+
+// AboutPod explains a pod.
+func AboutPod(ctx context.Context, q Question, namespace, name string) (Pod, error) {
+	pod, ok := find[*corev1.Pod](q.Objects, namespace, name)
+	if !ok {
+		return Pod{}, fmt.Errorf("pod %q in namespace %q: %w", name, namespace, ErrNotFound)
+	}
+	result, err := simulation.Run(ctx, q.Objects, q.Cloud, q.Options)
+	if err != nil {
+		return Pod{}, err
+	}
+	a := Pod{
+		Version: Version, Kind: "Pod", Namespace: namespace, Name: name,
+		Fate: report.FateOf(result, namespace+"/"+name),
+	}
+	if pod.Spec.NodeName != "" {
+		at := placeOf(q.Objects, pod.Spec.NodeName)
+		a.Bound = &at
+	}
+	a.State = stateOf(pod, a.Fate.Outcome)
+	return a, nil
+}
+
+func stateOf(pod *corev1.Pod, outcome report.Outcome) State {
+	switch {
+	case podrules.Terminal(pod):
+		return Finished
+	case pod.Spec.NodeName != "":
+		return Bound
+	}
+	switch outcome {
+	case report.Placed:
+		return Promised
+	case report.Launched, report.Later:
+		return Pending
+	case report.Refused, report.Invalid:
+		return Refused
+	default:
+		return Idle
+	}
+}
+
+// Text implements Answer.
+func (a Pod) Text() string {
+	head := fmt.Sprintf("Pod %s/%s ", a.Namespace, a.Name)
+	switch a.State {
+	case Finished:
+		return head + "has finished\n"
+	case Bound:
+		head += "is on " + a.Bound.String() + "\n"
+		if a.Fate.Outcome != report.NothingToDo {
+			head += "  The node is leaving. For the pod:\n" + a.Fate.Text("    ")
+		}
+		return head
+	case Promised:
+		head += "is pending, and has a place\n"
+	case Pending:
+		head += "is pending\n"
+	case Refused:
+		head += "is pending, and stays so\n"
+	case Idle:
+		head += "is on no node\n"
+	}
+	return head + a.Fate.Text("  ")
+}

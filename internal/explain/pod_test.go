@@ -1,0 +1,104 @@
+package explain
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// leaving marks a node and its claim as being deleted.
+func leaving(node, claim string) []func([]client.Object) {
+	at := metav1.NewTime(noon())
+	return []func([]client.Object){
+		change(node, func(n *corev1.Node) { n.DeletionTimestamp = &at }),
+		change(claim, func(c *v1.NodeClaim) { c.DeletionTimestamp = &at }),
+	}
+}
+
+func TestPod(t *testing.T) {
+	for _, c := range []struct {
+		name, namespace, pod string
+		changes              []func([]client.Object)
+		state                State
+		want                 string
+	}{
+		{"on a node", "shop", "front-1", nil, Bound, `Pod shop/front-1 is on node "node-1" (NodeClaim "web-1", NodePool "web")
+`},
+		{"room on a node", "shop", "small", nil, Promised, `Pod shop/small is pending, and has a place
+  there is room on node "node-1"
+`},
+		{"room on a node to come", "shop", "small", append(leaving("node-1", "web-1"), func(objects []client.Object) {
+			change("web-2", func(c *v1.NodeClaim) {
+				c.Status.NodeName, c.Status.ProviderID, c.Status.Conditions = "", "kwok://to-come", c.Status.Conditions[:1]
+			})(objects)
+			change("node-2", func(n *corev1.Node) {
+				n.Spec.Taints = []corev1.Taint{{Key: "full", Effect: corev1.TaintEffectNoSchedule}}
+			})(objects)
+		}), Promised, `Pod shop/small is pending, and has a place
+  there is room on NodeClaim "web-2", whose node is on its way
+`},
+		{"a node to launch", "shop", "medium", nil, Pending, `Pod shop/medium is pending
+  a node would be launched: c-8x-amd64-linux from NodePool web, on-demand in test-zone-{a,b,c,d}, $0.2172/h
+    for shop/medium
+    requests cpu 6; 2 other instance types would do
+`},
+		{"no room anywhere", "shop", "huge", nil, Refused, `Pod shop/huge is pending, and stays so
+  it fits nowhere:
+    web: no instance type which had enough resources and the required offering met the scheduling requirements
+      asked for: cpu 64
+      what would help: Lower the pod's requests, loosen its requirements, or widen the pool.
+    batch: did not tolerate taint (taint=team=batch:NoSchedule)
+      what would help: Add the toleration to the pod, or offer a pool without the taint.
+    lost: not used: it is not ready: KWOKNodeClass "nowhere" does not exist
+`},
+		{"what cannot be placed", "default", "odd", nil, Refused, `Pod default/odd is pending, and stays so
+  it can never be placed: node selector term with matchFields is not supported
+`},
+		{"held back", "default", "gated", nil, Idle, `Pod default/gated is on no node
+  nothing is done for it: scheduling gate a/b holds it back
+`},
+		{"finished", "default", "done", nil, Finished, "Pod default/done has finished\n"},
+		{
+			"on a node that goes, with nowhere to go", "shop", "front-1",
+			append(leaving("node-1", "web-1"), change("front-1", func(p *corev1.Pod) {
+				p.Labels = nil
+				p.Spec.NodeSelector = map[string]string{"team": "none"}
+			})),
+			Bound, `Pod shop/front-1 is on node "node-1" (NodeClaim "web-1", NodePool "web")
+  The node is leaving. For the pod:
+    it fits nowhere:
+      web: incompatible requirements, label "team" does not have known values
+        what would help: Add the label to the pool's template or requirements, or correct the pod's selector.
+      batch: did not tolerate taint (taint=team=batch:NoSchedule)
+        what would help: Add the toleration to the pod, or offer a pool without the taint.
+      lost: not used: it is not ready: KWOKNodeClass "nowhere" does not exist
+`,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := AboutPod(context.Background(), shop(t, c.changes...), c.namespace, c.pod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.State != c.state {
+				t.Errorf("state %s, want %s", got.State, c.state)
+			}
+			if diff := cmp.Diff(c.want, got.Text()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNoSuchPod(t *testing.T) {
+	if _, err := AboutPod(context.Background(), shop(t), "default", "small"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("got %v, want that there is no such pod", err)
+	}
+}

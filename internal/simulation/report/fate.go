@@ -1,0 +1,128 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/simulation"
+)
+
+// Outcome names what would be done about one pod.
+type Outcome string
+
+// The outcomes.
+const (
+	// NothingToDo means that the pod is on a node, or waits for none.
+	NothingToDo Outcome = "NothingToDo"
+	// Invalid means that the pod can never be placed as it is.
+	Invalid Outcome = "Invalid"
+	// Placed means that the pod has a place on a node that exists or is on its way.
+	Placed Outcome = "Placed"
+	// Launched means that a node would be launched for the pod, perhaps together with others.
+	Launched Outcome = "Launched"
+	// Refused means that the pod fits nowhere.
+	Refused Outcome = "Refused"
+	// Later means that the pod is to be asked about again.
+	Later Outcome = "Later"
+)
+
+// Fate is what would be done about one pod.
+type Fate struct {
+	Outcome Outcome `json:"outcome"`
+	// Message says why where Outcome does not.
+	Message string `json:"message,omitempty"`
+	// Placement is the node of a pod that is Placed, with all pods that it takes.
+	Placement *Placement `json:"placement,omitempty"`
+	// Launch is the node that would be launched, with all pods that it is for.
+	Launch *Launch `json:"launch,omitempty"`
+	// Reasons are what stands between a pod that is Refused and each NodePool.
+	Reasons []Reason `json:"reasons,omitempty"`
+	// UnusedPools are the NodePools that could launch nothing, for a pod that is Refused.
+	UnusedPools []UnusedPool `json:"unusedPools,omitempty"`
+}
+
+// FateOf is what a result says about the pod called id, as namespace/name.
+func FateOf(result simulation.Result, id string) Fate {
+	b := builder{result}
+	among := func(pods []*model.Pod) bool {
+		return slices.ContainsFunc(pods, func(p *model.Pod) bool { return !p.Virtual && p.ID() == id })
+	}
+	for _, c := range b.Plan.Claims {
+		if among(c.Pods) {
+			l := b.launch(c)
+			l.Count, l.Nodes = 1, []Node{{Pods: ids(c.Pods), Devices: devices(c.Devices)}}
+			return Fate{Outcome: Launched, Launch: &l}
+		}
+	}
+	for _, p := range b.Plan.Placements {
+		if among(p.Pods) {
+			at := b.placement(p)
+			return Fate{Outcome: Placed, Placement: &at}
+		}
+	}
+	for _, u := range b.Plan.Unschedulable {
+		if among(u.Pods) {
+			return Fate{Outcome: Refused, Reasons: b.reasons(u.Reasons), UnusedPools: b.unusedPools()}
+		}
+	}
+	for _, p := range b.Rejected {
+		switch {
+		case p.ID() != id:
+		case p.Silent:
+			return Fate{Outcome: NothingToDo, Message: p.Rejected}
+		default:
+			return Fate{Outcome: Invalid, Message: p.Rejected}
+		}
+	}
+	switch {
+	case among(b.Plan.PutOff):
+		return Fate{Outcome: Later, Message: "reserved capacity may become free for it"}
+	case among(b.Plan.Undecided):
+		return Fate{Outcome: Later, Message: "the simulation did not get to it"}
+	}
+	for _, p := range b.Idle {
+		if p.Pod.ID() == id {
+			return Fate{Outcome: NothingToDo, Message: p.Why}
+		}
+	}
+	return Fate{Outcome: NothingToDo}
+}
+
+// Text shows the fate to people in lines that begin with before; empty when there is nothing to do.
+func (f Fate) Text(before string) string {
+	var b strings.Builder
+	switch {
+	case f.Launch != nil:
+		l := f.Launch
+		fmt.Fprintf(&b, "%sa node would be launched: %s from NodePool %s, %s in %s, $%s/h\n", before,
+			l.InstanceType, l.NodePool, strings.Join(l.CapacityTypes, " "), brace(l.Zones), price(l.PricePerHour))
+		b.WriteString(before + indent + "for " + podList(l.Workloads) + "\n")
+		for _, line := range l.details() {
+			b.WriteString(before + indent + line + "\n")
+		}
+	case f.Placement != nil:
+		fmt.Fprintf(&b, "%sthere is room on %s\n", before, placeName(f.Placement.Node, f.Placement.NodeClaim))
+	case f.Outcome == Refused:
+		b.WriteString(before + "it fits nowhere:\n" + Obstacles(before+indent, f.Reasons))
+		for _, p := range f.UnusedPools {
+			b.WriteString(before + indent + p.Name + ": not used: " + p.Message + "\n")
+			writeHelp(&b, before+indent+indent, p.Help)
+		}
+	case f.Outcome == Invalid:
+		b.WriteString(before + "it can never be placed: " + f.Message + "\n")
+	case f.Outcome == Later:
+		b.WriteString(before + "it has to wait: " + f.Message + "\n")
+	case f.Message != "":
+		b.WriteString(before + "nothing is done for it: " + f.Message + "\n")
+	}
+	return b.String()
+}
+
+func placeName(node, claim string) string {
+	if node == "" {
+		return fmt.Sprintf("NodeClaim %q, whose node is on its way", claim)
+	}
+	return fmt.Sprintf("node %q", node)
+}
