@@ -9,12 +9,12 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-anew/karpenter/api/condition"
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/ingest"
 )
 
 // scene is everything one look at the cluster sees. The objects are shared with the cache and must not be changed.
@@ -82,17 +82,9 @@ func byName[T any](items []T, name func(*T) string) map[string]*T {
 func (s scene) world(busy map[string]bool) disrupt.World {
 	pools := make(map[string]disrupt.Pool, len(s.pools))
 	for name, pool := range s.pools {
-		pools[name] = disrupt.Pool{
-			Name:   name,
-			Static: pool.Spec.Replicas != nil,
-			Never:  pool.Spec.Disruption.ConsolidateAfter.Duration == nil,
-			Usable: pool.DeletionTimestamp.IsZero() && condition.Status(pool, v1.ConditionTypeReady) == "True",
-			After:  quietTime(pool),
-			Policy: string(pool.Spec.Disruption.ConsolidationPolicy),
-
-			Surplus:   s.surplus[name],
-			Unsettled: s.snapshot.Unsettled,
-		}
+		rules := ingest.DisruptionRules(pool)
+		rules.Surplus, rules.Unsettled = s.surplus[name], s.snapshot.Unsettled
+		pools[name] = rules
 	}
 	return disrupt.World{Snapshot: s.snapshot, Now: s.now, Pools: pools, Busy: busy, Resting: s.resting}
 }
@@ -124,14 +116,6 @@ func remaining(allowances map[string]allowance) disrupt.Budgets {
 		out[name] = a.usage.Remaining(a.allowed)
 	}
 	return out
-}
-
-// quietTime is how long nodes of the pool have to be quiet; 0 for not at all, and for pools that are never consolidated.
-func quietTime(pool *v1.NodePool) time.Duration {
-	if after := pool.Spec.Disruption.ConsolidateAfter.Duration; after != nil {
-		return *after
-	}
-	return 0
 }
 
 // countStatic notes which static pools have more nodes than they should, and what their limits are.

@@ -5,13 +5,13 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	"github.com/karpenter-anew/karpenter/internal/controller/pair"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/ingest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -46,22 +46,10 @@ func (c *Controller) podBlock(ctx context.Context, s scene, n *model.Node) (disr
 	for _, pod := range pods {
 		c.announceProtection(pod, s)
 		if !podrules.Disruptable(pod, s.now) {
-			id := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
-			return disrupt.Obstacle{Code: disrupt.PodProtected, Node: n, Pod: id.String()}, true
+			break
 		}
 	}
-	block, blocked := s.budgets.FirstBlocked(pods, s.now, podrules.ZeroDisruptions)
-	if !blocked {
-		return disrupt.Obstacle{}, false
-	}
-	o := disrupt.Obstacle{Code: disrupt.BudgetBlocked, Node: n, Pod: block.Pod.String()}
-	if block.Multiple() {
-		o.Code = disrupt.SeveralBudgets
-	}
-	for _, budget := range block.Budgets {
-		o.Budgets = append(o.Budgets, budget.String())
-	}
-	return o, true
+	return ingest.PodObstacle(n, pods, s.budgets, s.now)
 }
 
 // announceProtection tells the owners of a pod what its annotation does, unless it is plain.
