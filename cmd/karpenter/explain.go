@@ -18,7 +18,8 @@ const explainName = "explain"
 
 // explainCommand says why one object is as it is.
 type explainCommand struct {
-	Pod explainPod `cmd:"" help:"Is the pod on a node, promised one, waiting, or refused? What is in the way, and what would help?"`
+	Pod  explainPod  `cmd:"" help:"Is the pod on a node, promised one, waiting, or refused? What is in the way, and what would help?"`
+	Node explainNode `cmd:"" help:"Would the node be removed, for which reason, and what is in the way?"`
 
 	Kubeconfig string         `name:"kubeconfig" placeholder:"FILE" help:"Kubeconfig file; otherwise $KUBECONFIG, then the in-cluster configuration, then ~/.kube/config."`
 	Snapshot   string         `name:"snapshot" placeholder:"FILE" help:"What a cluster held, from karpenter snapshot, in place of a live cluster; - for standard input."`
@@ -28,6 +29,7 @@ type explainCommand struct {
 	MinValuesPolicy   options.MinValuesPolicy  `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
 	SchedulerConfig   options.SchedulerConfig  `name:"scheduler-config" envvar:"SCHEDULER_CONFIG" placeholder:"YAML" help:"Scheduler configuration as YAML or JSON text: podTopologySpread.defaultConstraints."`
 	IgnoreDRARequests bool                     `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" default:"true" help:"Refuse pods with resource claims (${default}); =false allocates devices to them."`
+	FeatureGates      options.FeatureGates     `name:"feature-gates" envvar:"FEATURE_GATES" placeholder:"GATE=BOOL,..." help:"As the controller has them: SpotToSpotConsolidation counts."`
 
 	CloudProvider options.CloudProvider `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" default:"kwok" help:"Where machines come from. Known: ${cloud_providers}."`
 	KWOK          options.KWOK          `embed:""`
@@ -50,6 +52,18 @@ type explainPod struct {
 func (c *explainPod) Run(about *explainCommand, s streams) error {
 	return about.answer(s, func(ctx context.Context, q explain.Question) (explain.Answer, error) {
 		return explain.AboutPod(ctx, q, c.Namespace, c.Name)
+	})
+}
+
+// explainNode explains a node.
+type explainNode struct {
+	Name string `arg:"" help:"The node."`
+}
+
+// Run implements the subcommand.
+func (c *explainNode) Run(about *explainCommand, s streams) error {
+	return about.answer(s, func(ctx context.Context, q explain.Question) (explain.Answer, error) {
+		return explain.AboutNode(ctx, q, c.Name)
 	})
 }
 
@@ -110,5 +124,6 @@ func (c *explainCommand) question(ctx context.Context, s streams) (explain.Quest
 			DefaultSpread:       c.SchedulerConfig.DefaultConstraints(),
 			Now:                 time.Now(),
 		},
+		SpotToSpot: c.FeatureGates.SpotToSpotConsolidation,
 	}, nil
 }

@@ -32,6 +32,8 @@ func TestExplain(t *testing.T) {
 		{"a pod", "pod small -n shop --snapshot " + shop, exitOK, "Pod shop/small is pending, and has a place\n", ""},
 		{"from standard input", "pod gated --snapshot -", exitOK, "Pod default/gated is on no node\n", ""},
 		{"no such pod", "pod small --snapshot " + shop, exitNotFound, "", `pod "small" in namespace "default": not found`},
+		{"a node", "node node-2 --snapshot " + shop, exitOK, "Node node-2 (NodeClaim \"web-2\", NodePool \"web\") costs $0.1086/h, has 0 pods to move\n", ""},
+		{"no such node", "node small --snapshot " + shop, exitNotFound, "", `node "small": not found`},
 		{"nothing named", "pod --snapshot " + shop, exitUsage, "", "expected"},
 		{"nothing at all", "", exitUsage, "", "expected"},
 		{"what cannot be explained", "deployment web --snapshot " + shop, exitUsage, "", "unexpected argument deployment"},

@@ -82,7 +82,11 @@ type SkippedPool struct{ Name, Why string }
 // Run asks what would be done about objects, which should have been expanded (see package manifest): workloads that are
 // not unrolled into pods have no bearing. The objects are not changed.
 func Run(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Options) (Result, error) {
-	w := gather(objects, c, opts)
+	return gather(objects, c, opts).run(ctx, opts)
+}
+
+func (w *world) run(ctx context.Context, opts Options) (Result, error) {
+	c := w.cloud
 	provider, leftOut := w.provider(ctx)
 	pools, err := w.usablePools(ctx, provider)
 	if err != nil {

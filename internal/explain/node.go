@@ -1,0 +1,204 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+// Node is the answer about a node.
+type Node struct {
+	// Version is that of the schema, Kind is Node.
+	Version   string `json:"version"`
+	Kind      string `json:"kind"`
+	Name      string `json:"name"`
+	NodeClaim string `json:"nodeClaim"`
+	NodePool  string `json:"nodePool"`
+	// PricePerHour is in dollars; 0 when it is not known.
+	PricePerHour float64 `json:"pricePerHour"`
+	// PodsToMove is how many pods have to run elsewhere when the node goes.
+	PodsToMove int `json:"podsToMove"`
+	// Obstacle is what stands in the way of disruption for every reason; null when it depends on the reason.
+	Obstacle *Obstacle `json:"obstacle"`
+	// Verdicts are one for each reason, in the order of trial; none where Obstacle is set.
+	Verdicts []Verdict `json:"verdicts"`
+	// Expected are pods that wait and have their place on the node.
+	Expected []string `json:"expected,omitempty"`
+}
+
+// Verdict is what one reason for disruption means for a node.
+type Verdict struct {
+	Reason string `json:"reason"`
+	// Wanted is set when the node is what the reason is about: empty, drifted, or eligible for consolidation.
+	Wanted bool `json:"wanted"`
+	// Now is set when the node would be disrupted for the reason now, if no other node comes first.
+	Now bool `json:"now"`
+	// Plan is what would be done, perhaps only once budgets allow it.
+	Plan *Plan `json:"plan,omitempty"`
+	// Obstacle is what stands in the way; null when nothing does.
+	Obstacle *Obstacle `json:"obstacle,omitempty"`
+}
+
+// Plan is what would be done with a node.
+type Plan struct {
+	// Decision is delete or replace.
+	Decision string `json:"decision"`
+	// Replacements are the cheapest instance types that would be launched first.
+	Replacements []string `json:"replacements,omitempty"`
+	// SavesPerHour is in dollars.
+	SavesPerHour float64 `json:"savesPerHour"`
+	// With are other nodes that would go at the same time.
+	With []string `json:"with,omitempty"`
+}
+
+// AboutNode explains a node, by the name of its Node.
+func AboutNode(ctx context.Context, q Question, name string) (Node, error) {
+	s, err := newSurvey(ctx, q)
+	if err != nil {
+		return Node{}, err
+	}
+	n := s.node(name)
+	if n == nil {
+		return Node{}, fmt.Errorf("node %q: %w", name, ErrNotFound)
+	}
+	a := Node{
+		Version: Version, Kind: "Node", Name: name, NodeClaim: n.ClaimName, NodePool: n.Pool,
+		PricePerHour: s.priceOf(n), Verdicts: []Verdict{}, Expected: s.expected(disrupt.Obstacle{Node: n}),
+	}
+	for _, p := range n.Pods {
+		if p.Reschedulable {
+			a.PodsToMove++
+		}
+	}
+	if o, barred := s.barred[n.ID]; barred {
+		shown := s.obstacle(o)
+		a.Obstacle = &shown
+		return a, nil
+	}
+	c, _ := s.candidate(n.ID)
+	for _, reason := range reasons() {
+		a.Verdicts = append(a.Verdicts, s.verdict(reason, c))
+	}
+	s.joint(&a.Verdicts[len(a.Verdicts)-1], n)
+	return a, nil
+}
+
+func (s *survey) node(name string) *model.Node {
+	for _, n := range s.fleet.Snapshot.Nodes.Sorted() {
+		if n.NodeName == name {
+			return n
+		}
+	}
+	return nil
+}
+
+func (s *survey) verdict(reason disrupt.Reason, c disrupt.Candidate) Verdict {
+	command, o, wanted := s.look(reason, c)
+	v := Verdict{Reason: string(reason), Wanted: wanted}
+	if o.Code != "" {
+		shown := s.obstacle(o)
+		v.Obstacle = &shown
+		return v
+	}
+	v.Plan = planOf(command, c.Node)
+	allowance := s.allowance(c.Node.Pool, reason)
+	if v.Now = allowance.Remaining > 0; !v.Now {
+		shown := s.obstacle(disrupt.Obstacle{Code: disrupt.BudgetSpent, Node: c.Node})
+		shown.Detail = allowance.text()
+		v.Obstacle = &shown
+	}
+	return v
+}
+
+// joint notes that a node would be consolidated together with others. That is tried before nodes are looked at alone.
+func (s *survey) joint(v *Verdict, n *model.Node) {
+	command, ok := s.together()
+	if !ok {
+		return
+	}
+	for _, c := range command.Candidates {
+		if c.Node.ID == n.ID {
+			v.Now, v.Plan, v.Obstacle = true, planOf(command, n), nil
+		}
+	}
+}
+
+func planOf(c disrupt.Command, n *model.Node) *Plan {
+	p := Plan{Decision: c.Decision(), SavesPerHour: c.Savings()}
+	for _, claim := range c.Replacements {
+		p.Replacements = append(p.Replacements, claim.InstanceTypes[0])
+	}
+	for _, candidate := range c.Candidates {
+		if candidate.Node.ID != n.ID {
+			p.With = append(p.With, candidate.Node.Name)
+		}
+	}
+	return &p
+}
+
+func (a Allowance) text() string {
+	switch {
+	case a.Error != "":
+		return a.Error
+	case a.Allowed == nil:
+		return fmt.Sprintf("no limit, %d disrupting", a.Disrupting)
+	}
+	return fmt.Sprintf("%d allowed at a time, %d disrupting", *a.Allowed, a.Disrupting)
+}
+
+// Text implements Answer.
+func (a Node) Text() string {
+	var b strings.Builder
+	b.WriteString("Node " + a.Name)
+	if a.NodeClaim != "" {
+		fmt.Fprintf(&b, " (NodeClaim %q, NodePool %q)", a.NodeClaim, a.NodePool)
+	}
+	if a.PricePerHour > 0 {
+		fmt.Fprintf(&b, " costs $%.4f/h,", a.PricePerHour)
+	}
+	pods := fmt.Sprintf("%d pods", a.PodsToMove)
+	if a.PodsToMove == 1 {
+		pods = "1 pod"
+	}
+	fmt.Fprintf(&b, " has %s to move\n", pods)
+	if a.Obstacle != nil {
+		b.WriteString(a.Obstacle.text("  ", "not disrupted: "))
+	}
+	for _, v := range a.Verdicts {
+		label := v.Reason + ": "
+		if v.Plan != nil {
+			when := " now"
+			if !v.Now {
+				when = " once budgets allow it"
+			}
+			b.WriteString("  " + label + "would " + v.Plan.String() + when + "\n")
+			label = "  "
+		}
+		switch {
+		case v.Obstacle == nil:
+		case v.Wanted:
+			b.WriteString(v.Obstacle.text("  ", label+"blocked: "))
+		default:
+			b.WriteString(v.Obstacle.text("  ", label+"no: "))
+		}
+	}
+	return b.String()
+}
+
+// String says what would be done.
+func (p Plan) String() string {
+	text := "be deleted"
+	if p.Decision == disrupt.Replace {
+		text = "be replaced"
+		if len(p.Replacements) > 0 {
+			text += " by " + strings.Join(p.Replacements, ", ")
+		}
+	}
+	if len(p.With) > 0 {
+		text += " together with " + strings.Join(p.With, ", ")
+	}
+	return text + fmt.Sprintf(", saving $%.4f/h,", p.SavesPerHour)
+}

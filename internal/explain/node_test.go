@@ -1,0 +1,131 @@
+package explain
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// quiet ends the pods that wait.
+func quiet(objects []client.Object) {
+	for _, o := range objects {
+		if pod, ok := o.(*corev1.Pod); ok && pod.Spec.NodeName == "" {
+			pod.Status.Phase = corev1.PodSucceeded
+		}
+	}
+}
+
+// free takes the pod disruption budget out of the way.
+func free(objects []client.Object) {
+	change("front", func(b *policyv1.PodDisruptionBudget) { b.Status.DisruptionsAllowed = 1 })(objects)
+}
+
+// full keeps pods from node-2.
+func full(objects []client.Object) {
+	change("node-2", func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: "full", Effect: corev1.TaintEffectNoSchedule}}
+	})(objects)
+}
+
+// budgets are the only ones of NodePool web.
+func budgets(list ...v1.Budget) func([]client.Object) {
+	return change("web", func(p *v1.NodePool) { p.Spec.Disruption.Budgets = list })
+}
+
+func drifted(claim string) func([]client.Object) {
+	return change(claim, func(c *v1.NodeClaim) {
+		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{
+			Type: v1.ConditionTypeDrifted, Status: metav1.ConditionTrue, Reason: "NodePoolDrifted", LastTransitionTime: metav1.NewTime(noon()),
+		})
+	})
+}
+
+func annotatedPod(value string) func([]client.Object) {
+	started := metav1.NewTime(noon())
+	return change("front-1", func(p *corev1.Pod) {
+		p.Annotations, p.Status.StartTime = map[string]string{v1.DoNotDisruptAnnotationKey: value}, &started
+	})
+}
+
+// small makes a pod ask for little.
+func small(pod string) func([]client.Object) {
+	return change(pod, func(p *corev1.Pod) {
+		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("300m")}
+	})
+}
+
+type changes = []func([]client.Object)
+
+func TestNode(t *testing.T) {
+	const front = "Node node-1 (NodeClaim \"web-1\", NodePool \"web\") costs $0.1086/h, has 1 pod to move\n"
+	const spare = "Node node-2 (NodeClaim \"web-2\", NodePool \"web\") costs $0.1086/h, has 0 pods to move\n"
+	const used = "  Empty: no: pods on the node would have to move\n    what would help: Nothing: the node is in use.\n"
+	const current = "  Drifted: no: node has not drifted\n    what would help: Nothing: the node is as it should be.\n"
+	const empty = "  Underutilized: no: node is empty\n    what would help: Nothing: the node is removed as empty.\n"
+	for _, c := range []struct {
+		name, node string
+		changes    changes
+		want       string
+	}{
+		{"empty", "node-2", changes{quiet}, spare + "  Empty: would be deleted, saving $0.1086/h, now\n" + current + empty},
+		{"empty, without a budget", "node-2", changes{quiet, budgets(v1.Budget{Nodes: "0"})}, spare +
+			"  Empty: would be deleted, saving $0.1086/h, once budgets allow it\n" +
+			"    blocked: budgets of NodePool \"web\" allow no further disruption\n    0 allowed at a time, 0 disrupting\n" +
+			"    what would help: Loosen the budgets of the NodePool, or wait until other nodes are done.\n" + current + empty},
+		{"a pending pod is expected", "node-1", nil, front + "  not disrupted: node is nominated for a pending pod\n    expected: shop/small\n" +
+			"    what would help: Wait until the pod has started or the nomination has ended.\n"},
+		{"a pod disruption budget", "node-1", changes{quiet}, front + used + current +
+			"  Underutilized: blocked: pdb prevents pod evictions (PodDisruptionBudget=[shop/front])\n" +
+			"    pod shop/front-1; shop/front has 1 healthy pods and wants 1\n" +
+			"    what would help: Loosen the budget, or wait until more of its pods are healthy.\n"},
+		{"a protected pod", "node-1", changes{quiet, free, annotatedPod("1h")}, front + used + current +
+			"  Underutilized: blocked: pod has \"karpenter.sh/do-not-disrupt\" annotation (Pod=shop/front-1)\n    until 2026-01-02T13:00:00Z\n" +
+			"    what would help: Remove the annotation karpenter.sh/do-not-disrupt from the pod, or wait until its duration has passed.\n"},
+		{"nothing is cheaper", "node-1", changes{quiet, free, full}, front + used + current +
+			"  Underutilized: blocked: can't replace with a cheaper node\n" +
+			"    it costs $0.1086/h, what could replace it at least $0.1086/h: $0.0000 too much\n" +
+			"    what would help: Let the NodePool use instance types below the price that is named.\n"},
+		{"too recent", "node-2", changes{quiet, change("web-2", func(c *v1.NodeClaim) {
+			c.Status.Conditions = c.Status.Conditions[:3]
+			c.Status.LastPodEventTime = metav1.NewTime(noon())
+		})}, spare + "  Empty: no: node has not been quiet for consolidateAfter\n    until 2026-01-02T12:00:30Z\n" +
+			"    what would help: Wait, or lower consolidateAfter of the NodePool.\n" + current + empty},
+		{"room elsewhere", "node-1", changes{quiet, free}, front + used + current + "  Underutilized: would be deleted, saving $0.1086/h, now\n"},
+		{"drifted", "node-1", changes{quiet, free, full, drifted("web-1")}, front + used +
+			"  Drifted: would be replaced by c-4x-amd64-linux, saving $0.0000/h, now\n" +
+			"  Underutilized: blocked: can't replace with a cheaper node\n" +
+			"    it costs $0.1086/h, what could replace it at least $0.1086/h: $0.0000 too much\n" +
+			"    what would help: Let the NodePool use instance types below the price that is named.\n"},
+		{"together with another", "node-1", changes{free, budgets(v1.Budget{Nodes: "2"}), small("front-1"), small("small"), func(objects []client.Object) {
+			change("small", func(p *corev1.Pod) { p.Spec.NodeName, p.Status = "node-2", corev1.PodStatus{Phase: corev1.PodRunning} })(objects)
+			quiet(objects)
+		}}, front + used + current + "  Underutilized: would be replaced by c-1x-amd64-linux together with node-2, saving $0.1900/h, now\n"},
+		{"leaving", "node-2", append(leaving("node-2", "web-2"), quiet), spare + "  not disrupted: node is deleting or marked for deletion\n" +
+			"    what would help: Wait until the node is gone.\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := AboutNode(context.Background(), shop(t, c.changes...), c.node)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got.Text()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNoSuchNode(t *testing.T) {
+	if _, err := AboutNode(context.Background(), shop(t), "node-9"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("got %v, want that there is no such node", err)
+	}
+}

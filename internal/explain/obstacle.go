@@ -1,0 +1,145 @@
+package explain
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+)
+
+// nodeLimit means that a static pool has no room for a replacement under its limit on nodes. The controller knows of no such
+// obstacle: it waits for a grant.
+const nodeLimit disrupt.Code = "NodeLimit"
+
+// Obstacle is what keeps a node from being disrupted. Code says which of the other fields mean anything.
+type Obstacle struct {
+	// Code is one of a closed vocabulary.
+	Code string `json:"code"`
+	// Message says what stands in the way, Detail what is known about it, Help what would change that.
+	Message string `json:"message"`
+	Detail  string `json:"detail,omitempty"`
+	Help    string `json:"help"`
+	// Pods are the namespace/name of pods in the way, PodDisruptionBudgets those of the budgets.
+	Pods                 []string `json:"pods,omitempty"`
+	PodDisruptionBudgets []string `json:"podDisruptionBudgets,omitempty"`
+	// PaidPerHour is what the node costs, LeastPerHour what could replace it would cost at least, in dollars.
+	PaidPerHour  float64 `json:"paidPerHour,omitempty"`
+	LeastPerHour float64 `json:"leastPerHour,omitempty"`
+	// Score is that of a Balanced NodePool, Threshold the least that would do.
+	Score     float64 `json:"score,omitempty"`
+	Threshold float64 `json:"threshold,omitempty"`
+	// Until is when it ends by itself, if that is known.
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// obstacle is o for users.
+func (s *survey) obstacle(o disrupt.Obstacle) Obstacle {
+	out := Obstacle{Code: string(o.Code), Message: strings.TrimSpace(o.String()), PodDisruptionBudgets: o.Budgets}
+	if i := slices.IndexFunc(disrupt.Rules(), func(r disrupt.Rule) bool { return r.Code == o.Code }); i >= 0 {
+		out.Help = disrupt.Rules()[i].Flip
+	}
+	if o.Pod != "" {
+		out.Pods = []string{o.Pod}
+	}
+	switch o.Code {
+	case nodeLimit:
+		out.Message = "limits.nodes leaves no room for a replacement"
+		out.Help = "Raise limits.nodes of the NodePool above its replicas."
+	case disrupt.Nominated:
+		out.Pods = s.expected(o)
+		out.Detail = "expected: " + strings.Join(out.Pods, ", ")
+	case disrupt.PodProtected:
+		out.Until = s.protectedUntil(o)
+	case disrupt.BudgetBlocked, disrupt.SeveralBudgets:
+		out.Detail = s.budgetState(o)
+	case disrupt.NotConsolidatable:
+		if quiet, after := o.Node.Disruption.QuietSince, s.study.Pools[o.Node.Pool].After; quiet != 0 {
+			until := time.Unix(0, quiet).Add(after).UTC()
+			out.Until = &until
+		}
+	case disrupt.NotCheaper:
+		out.PaidPerHour = o.Paid
+		out.Detail = fmt.Sprintf("it costs $%.4f/h, and nothing that could replace it is on offer", o.Paid)
+		if !math.IsInf(o.Least, 1) {
+			out.LeastPerHour = o.Least
+			out.Detail = fmt.Sprintf("it costs $%.4f/h, what could replace it at least $%.4f/h: $%.4f too much",
+				o.Paid, o.Least, o.Least-o.Paid)
+		}
+	case disrupt.ScoreTooLow:
+		out.Threshold = disrupt.Threshold
+		for _, score := range o.Scores {
+			if score.Scored && !score.Approved {
+				out.Score = score.Value
+				out.Detail = fmt.Sprintf("score %.2f of NodePool %q, %.2f would do", score.Value, score.Pool, disrupt.Threshold)
+			}
+		}
+	}
+	return out
+}
+
+// expected are the pods that wait and have their place on the node.
+func (s *survey) expected(o disrupt.Obstacle) []string {
+	var out []string
+	for _, at := range s.fleet.Result.Plan.Placements {
+		if at.Node.ID != o.Node.ID {
+			continue
+		}
+		for _, p := range at.Pods {
+			if !p.Virtual {
+				out = append(out, p.ID())
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// protectedUntil is when the annotation of the pod in the way ends.
+func (s *survey) protectedUntil(o disrupt.Obstacle) *time.Time {
+	namespace, name, _ := strings.Cut(o.Pod, "/")
+	pod, ok := find[*corev1.Pod](s.Objects, namespace, name)
+	if !ok {
+		return nil
+	}
+	until := podrules.DoNotDisrupt(pod, s.Options.Now).Until
+	if until.IsZero() {
+		return nil
+	}
+	until = until.UTC()
+	return &until
+}
+
+// budgetState is what the budgets in the way say about themselves.
+func (s *survey) budgetState(o disrupt.Obstacle) string {
+	parts := []string{"pod " + o.Pod}
+	for _, key := range o.Budgets {
+		namespace, name, _ := strings.Cut(key, "/")
+		if b, ok := find[*policyv1.PodDisruptionBudget](s.Objects, namespace, name); ok {
+			parts = append(parts, fmt.Sprintf("%s has %d healthy pods and wants %d", key, b.Status.CurrentHealthy, b.Status.DesiredHealthy))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Text shows the obstacle to people, behind a label, with what is known about it below.
+func (o Obstacle) text(before, label string) string {
+	var b strings.Builder
+	b.WriteString(before + label + o.Message + "\n")
+	if o.Detail != "" {
+		b.WriteString(before + "  " + o.Detail + "\n")
+	}
+	if o.Until != nil {
+		b.WriteString(before + "  until " + o.Until.Format(time.RFC3339) + "\n")
+	}
+	if o.Help != "" {
+		b.WriteString(before + "  what would help: " + o.Help + "\n")
+	}
+	return b.String()
+}

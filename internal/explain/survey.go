@@ -1,0 +1,241 @@
+package explain
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/cost"
+	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/simulation"
+)
+
+// survey is one look at all nodes as disruption sees them.
+type survey struct {
+	Question
+	fleet  simulation.Fleet
+	prices map[string]cost.Prices
+	// candidates are the nodes that may be disrupted as far as they themselves say, barred are the others with what stands in
+	// the way of every method, and blocks what pods have to say; both by node ID.
+	candidates []disrupt.Candidate
+	barred     map[string]disrupt.Obstacle
+	blocks     map[string]disrupt.Obstacle
+	study      *disrupt.Study
+	// labs by whether they follow the rules of consolidation; made when first needed.
+	labs map[bool]*disrupt.Lab
+}
+
+func newSurvey(ctx context.Context, q Question) (*survey, error) {
+	fleet, err := simulation.Look(ctx, q.Objects, q.Cloud, q.Options)
+	if err != nil {
+		return nil, err
+	}
+	s := &survey{
+		Question: q, fleet: fleet, prices: map[string]cost.Prices{},
+		barred: map[string]disrupt.Obstacle{}, blocks: map[string]disrupt.Obstacle{}, labs: map[bool]*disrupt.Lab{},
+	}
+	pools := map[string]disrupt.Pool{}
+	for name, pool := range fleet.Pools {
+		rules := ingest.DisruptionRules(pool)
+		rules.Surplus, rules.Unsettled = fleet.Surplus[name], fleet.Snapshot.Unsettled
+		pools[name] = rules
+		s.prices[name] = cost.PricesOf(fleet.Types[name])
+	}
+	now := q.Options.Now
+	var barred []disrupt.Obstacle
+	s.candidates, barred = disrupt.Qualify(disrupt.World{Snapshot: fleet.Snapshot, Now: now, Pools: pools})
+	for _, o := range barred {
+		s.barred[o.Node.ID] = o
+	}
+	held := map[string]bool{}
+	for i := range s.candidates {
+		c := &s.candidates[i]
+		c.Price, c.TypeKnown = s.priceOf(c.Node), s.typeKnown(c.Node)
+		pods := fleet.Pods[c.Node.NodeName]
+		if o, blocked := ingest.PodObstacle(c.Node, pods, fleet.Budgets, now); blocked {
+			s.blocks[c.Node.ID] = o
+		}
+		for _, pod := range pods {
+			if !podrules.CurrentlyReschedulable(pod, fleet.Budgets, now) {
+				held[string(pod.UID)] = true
+			}
+		}
+	}
+	s.study = &disrupt.Study{
+		Problem: fleet.Problem, Pools: pools, Now: now, Held: held, SpotToSpot: q.SpotToSpot,
+		Totals: disrupt.TotalsOf(fleet.Snapshot, s.candidates, s.priceOf),
+	}
+	return s, nil
+}
+
+// priceOf is the price of a node in dollars an hour; 0 where there is none to find.
+func (s *survey) priceOf(n *model.Node) float64 {
+	price, _ := s.prices[n.Pool].Of(cost.Offering{
+		InstanceType: n.Labels[corev1.LabelInstanceTypeStable],
+		Zone:         n.Labels[corev1.LabelTopologyZone],
+		CapacityType: n.Labels[v1.CapacityTypeLabelKey],
+	})
+	return price
+}
+
+func (s *survey) typeKnown(n *model.Node) bool {
+	for _, it := range s.fleet.Types[n.Pool] {
+		if it.Name == n.Labels[corev1.LabelInstanceTypeStable] {
+			return true
+		}
+	}
+	return false
+}
+
+// reasons are those that nodes are disrupted for, in the order of trial.
+func reasons() []disrupt.Reason {
+	return []disrupt.Reason{disrupt.Empty, disrupt.Drifted, disrupt.Underutilized}
+}
+
+// method is the one that has a say about a candidate for a reason, on its own.
+func (s *survey) method(reason disrupt.Reason, c disrupt.Candidate) disrupt.Method {
+	switch reason {
+	case disrupt.Drifted:
+		if c.Pool.Static {
+			return disrupt.StaticDrift(s.grant)
+		}
+		return disrupt.Drift()
+	case disrupt.Underutilized:
+		return disrupt.Single()
+	default:
+		if m := disrupt.Dispensable(); m.Refuses(c) == "" {
+			return m
+		}
+		return disrupt.Emptiness()
+	}
+}
+
+// grant is how many more nodes a static pool may have.
+func (s *survey) grant(pool string, wanted int) int {
+	limit, ok := s.fleet.Pools[pool].Spec.Limits["nodes"]
+	if !ok {
+		return wanted
+	}
+	n := 0
+	for _, node := range s.fleet.Snapshot.Nodes.Sorted() {
+		if node.Managed && node.Pool == pool {
+			n++
+		}
+	}
+	return min(max(int(limit.Value())-n, 0), wanted)
+}
+
+// unlimited are budgets that are never used up.
+func (s *survey) unlimited() disrupt.Budgets {
+	out := disrupt.Budgets{}
+	for name := range s.fleet.Pools {
+		out[name] = math.MaxInt32
+	}
+	return out
+}
+
+// decide asks a method what it would do with candidates that nothing blocks.
+func (s *survey) decide(m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets) disrupt.Decision {
+	if m.Decide == nil {
+		return disrupt.Decision{Commands: m.Pick(fit, budgets)}
+	}
+	lab := s.labs[m.Consolidates]
+	if lab == nil {
+		lab = s.study.Lab(s.candidates, m.Consolidates)
+		s.labs[m.Consolidates] = lab
+	}
+	lab.Reset()
+	return m.Decide(disrupt.Session{
+		Study: s.study, Budgets: budgets, Labs: []*disrupt.Lab{lab},
+		Each: func(n int, do func(*disrupt.Lab, int)) {
+			for i := range n {
+				do(lab, i)
+			}
+		},
+		Over: func() bool { return false },
+	}, fit)
+}
+
+// look is what a method would do with one candidate alone, budgets aside: a command, or an obstacle. wanted is set for nodes
+// that the reason applies to.
+func (s *survey) look(reason disrupt.Reason, c disrupt.Candidate) (command disrupt.Command, o disrupt.Obstacle, wanted bool) {
+	m := s.method(reason, c)
+	if _, refused := m.Want([]disrupt.Candidate{c}); len(refused) > 0 {
+		return disrupt.Command{}, refused[0], false
+	}
+	fit, blocked := m.Admit([]disrupt.Candidate{c}, s.blocks)
+	if len(blocked) > 0 {
+		return disrupt.Command{}, blocked[0], true
+	}
+	d := s.decide(m, fit, s.unlimited())
+	switch {
+	case len(d.Commands) > 0:
+		return d.Commands[0], disrupt.Obstacle{}, true
+	case len(d.Obstacles) > 0:
+		return disrupt.Command{}, d.Obstacles[0], true
+	case m.Decide == nil:
+		// Only a limit on nodes keeps such a method from acting.
+		return disrupt.Command{}, disrupt.Obstacle{Code: nodeLimit, Node: c.Node}, true
+	default:
+		return disrupt.Command{}, disrupt.Obstacle{Code: disrupt.Occupied, Node: c.Node}, true
+	}
+}
+
+// together is the set of nodes that would be consolidated at once, as far as budgets go.
+func (s *survey) together() (disrupt.Command, bool) {
+	m := disrupt.Multi()
+	wanted, _ := m.Want(s.candidates)
+	fit, _ := m.Admit(wanted, s.blocks)
+	if len(fit) < 2 {
+		return disrupt.Command{}, false
+	}
+	budgets := disrupt.Budgets{}
+	for name := range s.fleet.Pools {
+		budgets[name] = s.allowance(name, m.Reason).Remaining
+	}
+	d := s.decide(m, fit, budgets)
+	if len(d.Commands) == 0 {
+		return disrupt.Command{}, false
+	}
+	return d.Commands[0], true
+}
+
+// Allowance is what the budgets of a NodePool allow for one reason.
+type Allowance struct {
+	Reason string `json:"reason"`
+	// Allowed is how many nodes may be disrupting at the same time; null for as many as there are.
+	Allowed *int `json:"allowed"`
+	// Disrupting is how many are; Remaining how many more may be.
+	Disrupting int `json:"disrupting"`
+	Remaining  int `json:"remaining"`
+	// Error says which budget cannot be read: nothing is allowed then.
+	Error string `json:"error,omitempty"`
+}
+
+func (s *survey) allowance(pool string, reason disrupt.Reason) Allowance {
+	usage := disrupt.Usages(s.fleet.Snapshot, nil)[pool]
+	allowed, err := s.fleet.Pools[pool].AllowedDisruptions(s.Options.Now, usage.Nodes, v1.DisruptionReason(reason))
+	a := Allowance{Reason: string(reason), Disrupting: usage.Disrupting, Remaining: min(usage.Remaining(allowed), usage.Nodes)}
+	if err != nil {
+		a.Error = err.Error()
+	}
+	if allowed < v1.NoDisruptionLimit {
+		a.Allowed = &allowed
+	}
+	return a
+}
+
+// candidate is the one with a node ID.
+func (s *survey) candidate(id string) (disrupt.Candidate, bool) {
+	i := slices.IndexFunc(s.candidates, func(c disrupt.Candidate) bool { return c.Node.ID == id })
+	if i < 0 {
+		return disrupt.Candidate{}, false
+	}
+	return s.candidates[i], true
+}

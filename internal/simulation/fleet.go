@@ -1,0 +1,100 @@
+package simulation
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/buffer"
+	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/solve"
+)
+
+// Fleet is a cluster as disruption looks at it, a moment after pods that wait were promised their places. It is not to be
+// changed.
+type Fleet struct {
+	Snapshot *model.Snapshot
+	// Problem is what simulations start from.
+	Problem solve.Problem
+	// Result is what would be done about the pods that wait.
+	Result Result
+	// Pools are those of this cloud, judged as their controllers would.
+	Pools map[string]*v1.NodePool
+	// Types are what they may launch.
+	Types map[string][]*cloud.InstanceType
+	// Surplus are static pools with more nodes than replicas.
+	Surplus map[string]bool
+	// Pods are the pods of each node, by its name, in a fixed order.
+	Pods map[string][]*corev1.Pod
+	// Budgets are the pod disruption budgets; Warning says which of them cannot be read and are not considered.
+	Budgets podrules.Budgets
+	Warning error
+}
+
+// promise is how long nodes count as promised: longer than any look at a Fleet takes.
+const promise = time.Hour
+
+// Look is what disruption would see among objects.
+func Look(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Options) (Fleet, error) {
+	w := gather(objects, c, opts)
+	result, err := w.run(ctx, opts)
+	if err != nil {
+		return Fleet{}, err
+	}
+	w.promise(result.Plan, opts.Now)
+	f := Fleet{
+		Snapshot: w.snapshot(opts), Result: result, Pools: map[string]*v1.NodePool{},
+		Types: map[string][]*cloud.InstanceType{}, Surplus: map[string]bool{}, Pods: map[string][]*corev1.Pod{},
+	}
+	f.Budgets, f.Warning = podrules.NewBudgets(w.budgets)
+	for _, pod := range w.pods {
+		if pod.Spec.NodeName != "" {
+			f.Pods[pod.Spec.NodeName] = append(f.Pods[pod.Spec.NodeName], pod)
+		}
+	}
+	provider, _ := w.provider(ctx)
+	for _, name := range slices.Sorted(maps.Keys(w.pools)) {
+		pool := w.pools[name]
+		if !c.Manages(pool.Spec.Template.Spec.NodeClassRef) {
+			continue
+		}
+		f.Pools[name] = pool
+		// A pool without types has nodes of unknown price.
+		if types, err := provider.InstanceTypes(ctx, pool); err == nil {
+			f.Types[name] = types
+		}
+		census := w.store.Census(name)
+		f.Surplus[name] = pool.Spec.Replicas != nil && int64(census.Active+census.PendingDisruption) > *pool.Spec.Replicas
+	}
+	options := result.Problem.Options
+	options.Reserved = solve.ReservedFallback
+	f.Problem = w.translator.Batch(f.Snapshot, options).Problem
+	f.Problem.Pools, f.Problem.Pods, f.Problem.Resources = result.Problem.Pools, result.Problem.Pods, result.Problem.Resources
+	return f, nil
+}
+
+// promise notes which machines the pods of a plan count on, real pods and virtual ones.
+func (w *world) promise(plan solve.Plan, now time.Time) {
+	kept := map[string]cluster.Headroom{}
+	for _, at := range plan.Placements {
+		for _, p := range at.Pods {
+			if !p.Virtual {
+				w.store.Nominate(now.Add(promise), at.Node.ID)
+				continue
+			}
+			if kept[at.Node.ID] == nil {
+				kept[at.Node.ID] = cluster.Headroom{}
+			}
+			kept[at.Node.ID][buffer.Of(p).String()]++
+		}
+	}
+	w.store.SetHeadroom(kept)
+}
