@@ -31,7 +31,7 @@ func (n *NodePool) AllowedDisruptions(now time.Time, nodes int, reason Disruptio
 			errs = append(errs, fmt.Errorf("spec.disruption.budgets[%d] of nodepool %q: %w", i, n.Name, err))
 			continue
 		}
-		if budget.appliesTo(reason) {
+		if budget.AppliesTo(reason) {
 			smallest = min(smallest, allowed)
 		}
 	}
@@ -64,18 +64,55 @@ func (b *Budget) Active(now time.Time) (bool, error) {
 	if b.Schedule == nil && b.Duration == nil {
 		return true, nil
 	}
-	if b.Schedule == nil || b.Duration == nil {
-		return false, errors.New("schedule and duration must be set together: set both, or neither for a budget that is always in force")
-	}
-	// The parser would let a schedule choose its own time zone; the prefix makes a second choice a syntax error.
-	schedule, err := cron.ParseStandard("TZ=UTC " + *b.Schedule)
+	schedule, err := b.windows()
 	if err != nil {
-		return false, fmt.Errorf("schedule %q: want five cron fields or a descriptor such as @daily: %w", *b.Schedule, err)
+		return false, err
 	}
 	// A window that opened at the very start of the interval has just closed, so that hits are looked for strictly
 	// after it. A schedule without any hit yields the zero time.
 	hit := schedule.Next(now.UTC().Add(-b.Duration.Duration))
 	return !hit.IsZero() && !hit.After(now), nil
+}
+
+// windows is when the windows of the budget open.
+func (b *Budget) windows() (cron.Schedule, error) {
+	if b.Schedule == nil || b.Duration == nil {
+		return nil, errors.New("schedule and duration must be set together: set both, or neither for a budget that is always in force")
+	}
+	// The parser would let a schedule choose its own time zone; the prefix makes a second choice a syntax error.
+	schedule, err := cron.ParseStandard("TZ=UTC " + *b.Schedule)
+	if err != nil {
+		return nil, fmt.Errorf("schedule %q: want five cron fields or a descriptor such as @daily: %w", *b.Schedule, err)
+	}
+	return schedule, nil
+}
+
+// mostWindows is how many windows that overlap are followed.
+const mostWindows = 10_000
+
+// Changes is when the budget comes into force next, or, if it is in force, when it ends; the zero time for never, and where
+// windows overlap for too long to tell.
+func (b *Budget) Changes(now time.Time) (time.Time, error) {
+	if b.Schedule == nil && b.Duration == nil {
+		return time.Time{}, nil
+	}
+	schedule, err := b.windows()
+	if err != nil {
+		return time.Time{}, err
+	}
+	hit := schedule.Next(now.UTC().Add(-b.Duration.Duration))
+	if hit.IsZero() || hit.After(now) {
+		return hit, nil
+	}
+	for range mostWindows {
+		end := hit.Add(b.Duration.Duration)
+		next := schedule.Next(hit)
+		if next.IsZero() || next.After(end) {
+			return end, nil
+		}
+		hit = next
+	}
+	return time.Time{}, nil
 }
 
 // value is the budget's number, or its percentage of the nodes rounded up.
@@ -94,7 +131,7 @@ func (b *Budget) value(nodes int) (int, error) {
 	return (max(nodes, 0)*int(number) + 99) / 100, nil
 }
 
-// appliesTo reports whether the budget covers a reason: an absent list covers all, an empty one none.
-func (b *Budget) appliesTo(reason DisruptionReason) bool {
+// AppliesTo reports whether the budget covers a reason: an absent list covers all, an empty one none.
+func (b *Budget) AppliesTo(reason DisruptionReason) bool {
 	return b.Reasons == nil || slices.Contains(b.Reasons, reason)
 }

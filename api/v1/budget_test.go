@@ -126,3 +126,33 @@ func TestPercentageBounds(t *testing.T) {
 		}
 	})
 }
+
+func TestBudgetChanges(t *testing.T) {
+	noon := time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
+	for _, test := range []struct {
+		name   string
+		budget v1.Budget
+		want   time.Time
+	}{
+		{"always in force", budget("1"), time.Time{}},
+		{"in force", window("1", "0 8 * * *", 10*time.Hour), noon.Add(6 * time.Hour)},
+		{"just begun", window("1", "0 12 * * *", time.Hour), noon.Add(time.Hour)},
+		{"just ended", window("1", "0 11 * * *", time.Hour), noon.Add(23 * time.Hour)},
+		{"not yet in force", window("1", "0 13 * * *", time.Hour), noon.Add(time.Hour)},
+		{"two windows that touch", window("1", "0 12,14 * * *", 2*time.Hour), noon.Add(4 * time.Hour)},
+		{"two windows that overlap", window("1", "0 8,12 * * *", 5*time.Hour), noon.Add(5 * time.Hour)},
+		{"windows that overlap for ever", window("1", "@hourly", 2*time.Hour), time.Time{}},
+		{"a day that never comes", window("1", "0 0 30 2 *", time.Hour), time.Time{}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := test.budget.Changes(noon)
+			if err != nil || !got.Equal(test.want) {
+				t.Errorf("got %v, %v, want %v", got, err, test.want)
+			}
+		})
+	}
+	broken := window("1", "often", time.Hour)
+	if _, err := broken.Changes(noon); err == nil {
+		t.Error("a schedule that cannot be read changes nothing")
+	}
+}
