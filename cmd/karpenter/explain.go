@@ -18,8 +18,9 @@ const explainName = "explain"
 
 // explainCommand says why one object is as it is.
 type explainCommand struct {
-	Pod  explainPod  `cmd:"" help:"Is the pod on a node, promised one, waiting, or refused? What is in the way, and what would help?"`
-	Node explainNode `cmd:"" help:"Would the node be removed, for which reason, and what is in the way?"`
+	Pod      explainPod      `cmd:"" help:"Is the pod on a node, promised one, waiting, or refused? What is in the way, and what would help?"`
+	Node     explainNode     `cmd:"" help:"Would the node be removed, for which reason, and what is in the way?"`
+	NodePool explainNodePool `cmd:"" name:"nodepool" help:"Can nodes be launched from it? What is used, what do budgets allow, which nodes may be removed, and what keeps the others?"`
 
 	Kubeconfig string         `name:"kubeconfig" placeholder:"FILE" help:"Kubeconfig file; otherwise $KUBECONFIG, then the in-cluster configuration, then ~/.kube/config."`
 	Snapshot   string         `name:"snapshot" placeholder:"FILE" help:"What a cluster held, from karpenter snapshot, in place of a live cluster; - for standard input."`
@@ -64,6 +65,18 @@ type explainNode struct {
 func (c *explainNode) Run(about *explainCommand, s streams) error {
 	return about.answer(s, func(ctx context.Context, q explain.Question) (explain.Answer, error) {
 		return explain.AboutNode(ctx, q, c.Name)
+	})
+}
+
+// explainNodePool explains a NodePool.
+type explainNodePool struct {
+	Name string `arg:"" help:"The NodePool."`
+}
+
+// Run implements the subcommand.
+func (c *explainNodePool) Run(about *explainCommand, s streams) error {
+	return about.answer(s, func(ctx context.Context, q explain.Question) (explain.Answer, error) {
+		return explain.AboutNodePool(ctx, q, c.Name)
 	})
 }
 

@@ -34,6 +34,8 @@ func TestExplain(t *testing.T) {
 		{"no such pod", "pod small --snapshot " + shop, exitNotFound, "", `pod "small" in namespace "default": not found`},
 		{"a node", "node node-2 --snapshot " + shop, exitOK, "Node node-2 (NodeClaim \"web-2\", NodePool \"web\") costs $0.1086/h, has 0 pods to move\n", ""},
 		{"no such node", "node small --snapshot " + shop, exitNotFound, "", `node "small": not found`},
+		{"a NodePool", "nodepool web --snapshot " + shop, exitOK, "NodePool web has 2 nodes, $0.2172/h\n", ""},
+		{"no such NodePool", "nodepool small --snapshot " + shop, exitNotFound, "", `nodepool "small": not found`},
 		{"nothing named", "pod --snapshot " + shop, exitUsage, "", "expected"},
 		{"nothing at all", "", exitUsage, "", "expected"},
 		{"what cannot be explained", "deployment web --snapshot " + shop, exitUsage, "", "unexpected argument deployment"},

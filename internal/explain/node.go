@@ -159,11 +159,7 @@ func (a Node) Text() string {
 	if a.PricePerHour > 0 {
 		fmt.Fprintf(&b, " costs $%.4f/h,", a.PricePerHour)
 	}
-	pods := fmt.Sprintf("%d pods", a.PodsToMove)
-	if a.PodsToMove == 1 {
-		pods = "1 pod"
-	}
-	fmt.Fprintf(&b, " has %s to move\n", pods)
+	fmt.Fprintf(&b, " has %s to move\n", counted(a.PodsToMove, "pod"))
 	if a.Obstacle != nil {
 		b.WriteString(a.Obstacle.text("  ", "not disrupted: "))
 	}

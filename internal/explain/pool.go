@@ -1,0 +1,353 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/reason"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+// NodePool is the answer about a NodePool.
+type NodePool struct {
+	// Version is that of the schema, Kind is NodePool.
+	Version string `json:"version"`
+	Kind    string `json:"kind"`
+	Name    string `json:"name"`
+	// Launches is set when nodes may be launched from the NodePool for pods; Message says why not, Help what would help.
+	Launches bool   `json:"launches"`
+	Message  string `json:"message,omitempty"`
+	Help     string `json:"help,omitempty"`
+	// Replicas is the number of nodes of a static NodePool; null for others.
+	Replicas *int64 `json:"replicas"`
+	// Nodes is how many machines there are, those that are leaving included; PricePerHour what they cost in dollars, as far as
+	// that is known.
+	Nodes        int     `json:"nodes"`
+	PricePerHour float64 `json:"pricePerHour"`
+	// Usage is what the machines that stay have, by resource.
+	Usage []Usage `json:"usage"`
+	// Budgets are those of the NodePool, Allowances what they come to for each reason.
+	Budgets    []Budget    `json:"budgets"`
+	Allowances []Allowance `json:"allowances"`
+	// Disrupting are the nodes that use budgets up.
+	Disrupting []Disrupting `json:"disrupting"`
+	// Barred are the nodes that may not be disrupted for any reason, by what is in the way.
+	Barred []Tally `json:"barred"`
+	// Disruption is what may happen to the others, one entry for each reason.
+	Disruption []Outlook `json:"disruption"`
+}
+
+// Usage is an amount of one resource.
+type Usage struct {
+	Resource string `json:"resource"`
+	Used     string `json:"used"`
+	// Limit is empty where there is none.
+	Limit string `json:"limit,omitempty"`
+}
+
+// Budget is one of a NodePool's budgets.
+type Budget struct {
+	// Nodes is as it is written; Reasons are all where the list is null.
+	Nodes   string   `json:"nodes"`
+	Reasons []string `json:"reasons"`
+	// InForce is set unless its window is closed; Changes is when that changes.
+	InForce bool       `json:"inForce"`
+	Changes *time.Time `json:"changes,omitempty"`
+	// Allowed is how many nodes at a time that is now.
+	Allowed int    `json:"allowed"`
+	Error   string `json:"error,omitempty"`
+}
+
+// Disrupting is a node that uses budgets up, and why.
+type Disrupting struct {
+	Node string `json:"node"`
+	Why  string `json:"why"`
+}
+
+// Outlook is how many nodes may be disrupted for one reason.
+type Outlook struct {
+	Reason string `json:"reason"`
+	// Possible is how many nodes could be, each by itself; Now how many of them budgets allow at once.
+	Possible int `json:"possible"`
+	Now      int `json:"now"`
+	// Others are the other nodes, by what is in the way.
+	Others []Tally `json:"others"`
+}
+
+// Tally counts nodes with the same obstacle.
+type Tally struct {
+	Code  string `json:"code"`
+	Count int    `json:"count"`
+	// Wanted is set where the nodes are what the reason is about.
+	Wanted bool `json:"wanted"`
+	// Nodes are their names.
+	Nodes []string `json:"nodes"`
+	// Message is that of the first, Help what would change that.
+	Message string `json:"message"`
+	Help    string `json:"help"`
+}
+
+// AboutNodePool explains a NodePool.
+func AboutNodePool(ctx context.Context, q Question, name string) (NodePool, error) {
+	pool, ok := find[*v1.NodePool](q.Objects, "", name)
+	if !ok {
+		return NodePool{}, fmt.Errorf("nodepool %q: %w", name, ErrNotFound)
+	}
+	s, err := newSurvey(ctx, q)
+	if err != nil {
+		return NodePool{}, err
+	}
+	a := NodePool{
+		Version: Version, Kind: "NodePool", Name: name, Replicas: pool.Spec.Replicas, Launches: true,
+		Usage: []Usage{}, Budgets: []Budget{}, Allowances: []Allowance{}, Disrupting: []Disrupting{}, Barred: []Tally{}, Disruption: []Outlook{},
+	}
+	s.readiness(&a)
+	if s.fleet.Pools[name] == nil {
+		return a, nil
+	}
+	s.possessions(&a, pool)
+	s.rights(&a, pool)
+	s.outlook(&a)
+	return a, nil
+}
+
+// readiness says whether nodes can be launched, and why not.
+func (s *survey) readiness(a *NodePool) {
+	for _, skipped := range s.fleet.Result.Skipped {
+		if skipped.Name == a.Name {
+			a.Launches, a.Message = false, skipped.Why
+		}
+	}
+	for _, barren := range s.fleet.Result.Plan.Barren {
+		if barren.Pool != a.Name {
+			continue
+		}
+		code := reason.PoolEmpty
+		if barren.MinValues {
+			code = reason.MinValuesUnmet
+		}
+		a.Launches, a.Message = false, reason.Reason{Code: reason.PoolEmpty}.Headline()
+		if barren.MinValues {
+			a.Message = "fewer different values are on offer than minValues asks for"
+		}
+		for _, rule := range reason.Rules() {
+			if rule.Code == code {
+				a.Help = rule.Flip
+			}
+		}
+	}
+}
+
+// nodes are the machines of a pool.
+func (s *survey) nodes(pool string) []*model.Node {
+	var out []*model.Node
+	for _, n := range s.fleet.Snapshot.Nodes.Sorted() {
+		if n.Managed && n.Pool == pool {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func (s *survey) possessions(a *NodePool, pool *v1.NodePool) {
+	var sum resource.Vector
+	for _, n := range s.nodes(a.Name) {
+		a.Nodes++
+		a.PricePerHour += s.priceOf(n)
+		if !n.Deleting {
+			sum = sum.Add(n.Capacity)
+		}
+	}
+	used := map[string]string{}
+	for i, name := range s.fleet.Snapshot.Resources.Names() {
+		if n := sum.At(i); n != 0 {
+			used[name] = resource.Format(i, n)
+		}
+	}
+	for name := range pool.Spec.Limits {
+		if used[string(name)] == "" {
+			used[string(name)] = "0"
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(used)) {
+		u := Usage{Resource: name, Used: used[name]}
+		for limited, limit := range pool.Spec.Limits {
+			if string(limited) == name {
+				u.Limit = limit.String()
+			}
+		}
+		a.Usage = append(a.Usage, u)
+	}
+}
+
+// rights are the budgets, and what uses them up.
+func (s *survey) rights(a *NodePool, pool *v1.NodePool) {
+	now := s.Options.Now
+	usage := disrupt.Usages(s.fleet.Snapshot, nil)[a.Name]
+	for i := range pool.Spec.Disruption.Budgets {
+		budget := &pool.Spec.Disruption.Budgets[i]
+		b := Budget{Nodes: budget.Nodes}
+		for _, r := range budget.Reasons {
+			b.Reasons = append(b.Reasons, string(r))
+		}
+		allowed, err := budget.Allowed(now, usage.Nodes)
+		if err == nil {
+			var changes time.Time
+			if b.InForce, err = budget.Active(now); err == nil {
+				if changes, err = budget.Changes(now); err == nil && !changes.IsZero() {
+					b.Changes = &changes
+				}
+			}
+		}
+		if err != nil {
+			b.Error = err.Error()
+		}
+		if b.InForce {
+			b.Allowed = allowed
+		}
+		a.Budgets = append(a.Budgets, b)
+	}
+	for _, r := range reasons() {
+		a.Allowances = append(a.Allowances, s.allowance(a.Name, r))
+	}
+	for _, n := range s.nodes(a.Name) {
+		switch {
+		case !n.Initialized || n.InstanceTerminating:
+		case n.Deleting:
+			a.Disrupting = append(a.Disrupting, Disrupting{n.Name, "it is being deleted"})
+		case !n.Ready:
+			a.Disrupting = append(a.Disrupting, Disrupting{n.Name, "it is not ready"})
+		}
+	}
+}
+
+// outlook counts what may happen to the nodes.
+func (s *survey) outlook(a *NodePool) {
+	for _, n := range s.nodes(a.Name) {
+		if o, barred := s.barred[n.ID]; barred {
+			a.Barred = s.count(a.Barred, n, o, false)
+		}
+	}
+	for i, r := range reasons() {
+		out := Outlook{Reason: string(r), Others: []Tally{}}
+		for _, n := range s.nodes(a.Name) {
+			c, ok := s.candidate(n.ID)
+			if !ok {
+				continue
+			}
+			_, o, wanted := s.look(r, c)
+			if o.Code == "" {
+				out.Possible++
+				continue
+			}
+			out.Others = s.count(out.Others, n, o, wanted)
+		}
+		out.Now = min(out.Possible, a.Allowances[i].Remaining)
+		a.Disruption = append(a.Disruption, out)
+	}
+}
+
+// count adds a node to the tally of its obstacle.
+func (s *survey) count(tallies []Tally, n *model.Node, o disrupt.Obstacle, wanted bool) []Tally {
+	i := slices.IndexFunc(tallies, func(t Tally) bool { return t.Code == string(o.Code) && t.Wanted == wanted })
+	if i < 0 {
+		shown := s.obstacle(o)
+		i = len(tallies)
+		tallies = append(tallies, Tally{Code: shown.Code, Wanted: wanted, Message: shown.Message, Help: shown.Help})
+	}
+	tallies[i].Count++
+	tallies[i].Nodes = append(tallies[i].Nodes, n.Name)
+	return tallies
+}
+
+// Text implements Answer.
+func (a NodePool) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "NodePool %s has %s, $%.4f/h\n", a.Name, counted(a.Nodes, "node"), a.PricePerHour)
+	if a.Launches {
+		b.WriteString("  Nodes can be launched from it\n")
+	} else {
+		b.WriteString("  No nodes are launched from it for pods: " + a.Message + "\n")
+		if a.Help != "" {
+			b.WriteString("    what would help: " + a.Help + "\n")
+		}
+	}
+	for _, u := range a.Usage {
+		limit := "no limit"
+		if u.Limit != "" {
+			limit = "limit " + u.Limit
+		}
+		fmt.Fprintf(&b, "  %s: %s used, %s\n", u.Resource, u.Used, limit)
+	}
+	for _, budget := range a.Budgets {
+		b.WriteString("  Budget of " + budget.text() + "\n")
+	}
+	for _, d := range a.Disrupting {
+		b.WriteString("  Node " + d.Node + " uses budgets up: " + d.Why + "\n")
+	}
+	for _, t := range a.Barred {
+		t.write(&b, "  ", "not disrupted: ")
+	}
+	for i, o := range a.Disruption {
+		if a.Nodes == 0 {
+			break
+		}
+		fmt.Fprintf(&b, "  %s: %d could go, %d now (%s)\n", o.Reason, o.Possible, o.Now, a.Allowances[i].text())
+		for _, t := range o.Others {
+			label := "no: "
+			if t.Wanted {
+				label = "blocked: "
+			}
+			t.write(&b, "    ", label)
+		}
+	}
+	return b.String()
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// shownNodes is how many nodes a line names.
+const shownNodes = 3
+
+func (t Tally) write(b *strings.Builder, before, label string) {
+	names := strings.Join(t.Nodes[:min(shownNodes, len(t.Nodes))], ", ")
+	if len(t.Nodes) > shownNodes {
+		names += ", ..."
+	}
+	what := t.Code
+	if t.Count == 1 {
+		what = t.Message
+	}
+	fmt.Fprintf(b, "%s%s %s%s (%s)\n", before, counted(t.Count, "node"), label, what, names)
+	b.WriteString(before + "  what would help: " + t.Help + "\n")
+}
+
+func (b Budget) text() string {
+	text := b.Nodes
+	if b.Reasons != nil {
+		text += " for " + strings.Join(b.Reasons, ", ")
+	}
+	switch {
+	case b.Error != "":
+		return text + " cannot be read: " + b.Error
+	case b.InForce && b.Changes != nil:
+		return text + fmt.Sprintf(": %d at a time, until %s", b.Allowed, b.Changes.Format(time.RFC3339))
+	case b.InForce:
+		return text + fmt.Sprintf(": %d at a time", b.Allowed)
+	case b.Changes != nil:
+		return text + " is not in force before " + b.Changes.Format(time.RFC3339)
+	}
+	return text + " is never in force"
+}

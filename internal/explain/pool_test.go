@@ -1,0 +1,127 @@
+package explain
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// hours is a budget for some hours of every day.
+func hours(nodes, schedule string, d time.Duration, reasons ...v1.DisruptionReason) v1.Budget {
+	return v1.Budget{Nodes: nodes, Reasons: reasons, Schedule: &schedule, Duration: &metav1.Duration{Duration: d}}
+}
+
+func TestNodePool(t *testing.T) {
+	const head = "NodePool web has 2 nodes, $0.2172/h\n  Nodes can be launched from it\n"
+	const used = "  cpu: 8 used, no limit\n  memory: 16Gi used, no limit\n  nodes: 2 used, no limit\n  pods: 40 used, no limit\n"
+	limits := change("web", func(p *v1.NodePool) {
+		p.Spec.Limits = v1.Limits{"cpu": resource.MustParse("10"), "gpu": resource.MustParse("1")}
+	})
+	for _, c := range []struct {
+		name, pool string
+		changes    changes
+		want       string
+	}{
+		{"as it is", "web", nil, head + used + `  Budget of 1: 1 at a time
+  1 node not disrupted: node is nominated for a pending pod (node-1)
+    what would help: Wait until the pod has started or the nomination has ended.
+  Empty: 1 could go, 1 now (1 allowed at a time, 0 disrupting)
+  Drifted: 0 could go, 0 now (1 allowed at a time, 0 disrupting)
+    1 node no: node has not drifted (node-2)
+      what would help: Nothing: the node is as it should be.
+  Underutilized: 0 could go, 0 now (1 allowed at a time, 0 disrupting)
+    1 node no: node is empty (node-2)
+      what would help: Nothing: the node is removed as empty.
+`},
+		{
+			"budgets and limits", "web", changes{quiet, limits, drifted("web-1"), drifted("web-2"), budgets(
+				v1.Budget{Nodes: "50%"}, hours("0", "0 8 * * mon-fri", 10*time.Hour, v1.DisruptionReasonDrifted), hours("0", "0 20 * * *", time.Hour),
+			)}, head + `  cpu: 8 used, limit 10
+  gpu: 0 used, limit 1
+  memory: 16Gi used, no limit
+  nodes: 2 used, no limit
+  pods: 40 used, no limit
+  Budget of 50%: 1 at a time
+  Budget of 0 for Drifted: 0 at a time, until 2026-01-02T18:00:00Z
+  Budget of 0 is not in force before 2026-01-02T20:00:00Z
+  Empty: 1 could go, 1 now (1 allowed at a time, 0 disrupting)
+    1 node no: pods on the node would have to move (node-1)
+      what would help: Nothing: the node is in use.
+  Drifted: 1 could go, 0 now (0 allowed at a time, 0 disrupting)
+    1 node blocked: pdb prevents pod evictions (PodDisruptionBudget=[shop/front]) (node-1)
+      what would help: Loosen the budget, or wait until more of its pods are healthy.
+  Underutilized: 0 could go, 0 now (1 allowed at a time, 0 disrupting)
+    1 node blocked: pdb prevents pod evictions (PodDisruptionBudget=[shop/front]) (node-1)
+      what would help: Loosen the budget, or wait until more of its pods are healthy.
+    1 node no: node is empty (node-2)
+      what would help: Nothing: the node is removed as empty.
+`,
+		},
+		{
+			"a node uses the budget up", "web", append(leaving("node-2", "web-2"), quiet, free), head + `  cpu: 4 used, no limit
+  memory: 8Gi used, no limit
+  nodes: 1 used, no limit
+  pods: 20 used, no limit
+  Budget of 1: 1 at a time
+  Node node-2 uses budgets up: it is being deleted
+  1 node not disrupted: node is deleting or marked for deletion (node-2)
+    what would help: Wait until the node is gone.
+  Empty: 0 could go, 0 now (1 allowed at a time, 1 disrupting)
+    1 node no: pods on the node would have to move (node-1)
+      what would help: Nothing: the node is in use.
+  Drifted: 0 could go, 0 now (1 allowed at a time, 1 disrupting)
+    1 node no: node has not drifted (node-1)
+      what would help: Nothing: the node is as it should be.
+  Underutilized: 0 could go, 0 now (1 allowed at a time, 1 disrupting)
+    1 node blocked: can't replace with a cheaper node (node-1)
+      what would help: Let the NodePool use instance types below the price that is named.
+`,
+		},
+		{"several nodes alike", "web", changes{quiet, func(objects []client.Object) {
+			for _, node := range []string{"node-1", "node-2"} {
+				change(node, func(n *corev1.Node) { n.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "true"} })(objects)
+			}
+		}}, head + used + `  Budget of 1: 1 at a time
+  2 nodes not disrupted: NodeProtected (node-1, node-2)
+    what would help: Remove the annotation karpenter.sh/do-not-disrupt from the node.
+  Empty: 0 could go, 0 now (1 allowed at a time, 0 disrupting)
+  Drifted: 0 could go, 0 now (1 allowed at a time, 0 disrupting)
+  Underutilized: 0 could go, 0 now (1 allowed at a time, 0 disrupting)
+`},
+		{"not ready", "lost", nil, `NodePool lost has 0 nodes, $0.0000/h
+  No nodes are launched from it for pods: it is not ready: KWOKNodeClass "nowhere" does not exist
+  Budget of 10%: 0 at a time
+`},
+		{"a budget that cannot be read", "batch", changes{change("batch", func(p *v1.NodePool) {
+			p.Spec.Disruption.Budgets = []v1.Budget{hours("1", "often", time.Hour)}
+		})}, `NodePool batch has 0 nodes, $0.0000/h
+  Nodes can be launched from it
+  Budget of 1 cannot be read: schedule "often": want five cron fields or a descriptor such as @daily: expected exactly 5 fields, found 1: [often]
+`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := AboutNodePool(context.Background(), shop(t, c.changes...), c.pool)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got.Text()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNoSuchNodePool(t *testing.T) {
+	if _, err := AboutNodePool(context.Background(), shop(t), "node-1"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("got %v, want that there is no such pool", err)
+	}
+}
