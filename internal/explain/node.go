@@ -54,7 +54,7 @@ type Plan struct {
 	With []string `json:"with,omitempty"`
 }
 
-// AboutNode explains a node, by the name of its Node.
+// AboutNode explains a node, by the name of its Node or of its NodeClaim.
 func AboutNode(ctx context.Context, q Question, name string) (Node, error) {
 	s, err := newSurvey(ctx, q)
 	if err != nil {
@@ -65,7 +65,7 @@ func AboutNode(ctx context.Context, q Question, name string) (Node, error) {
 		return Node{}, fmt.Errorf("node %q: %w", name, ErrNotFound)
 	}
 	a := Node{
-		Version: Version, Kind: "Node", Name: name, NodeClaim: n.ClaimName, NodePool: n.Pool,
+		Version: Version, Kind: "Node", Name: n.Name, NodeClaim: n.ClaimName, NodePool: n.Pool,
 		PricePerHour: s.priceOf(n), Verdicts: []Verdict{}, Expected: s.expected(disrupt.Obstacle{Node: n}),
 	}
 	for _, p := range n.Pods {
@@ -86,13 +86,18 @@ func AboutNode(ctx context.Context, q Question, name string) (Node, error) {
 	return a, nil
 }
 
+// node finds a node. Names of Nodes come first.
 func (s *survey) node(name string) *model.Node {
+	var found *model.Node
 	for _, n := range s.fleet.Snapshot.Nodes.Sorted() {
-		if n.NodeName == name {
+		switch name {
+		case n.NodeName:
 			return n
+		case n.ClaimName:
+			found = n
 		}
 	}
-	return nil
+	return found
 }
 
 func (s *survey) verdict(reason disrupt.Reason, c disrupt.Candidate) Verdict {

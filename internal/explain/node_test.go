@@ -63,6 +63,19 @@ func small(pod string) func([]client.Object) {
 	})
 }
 
+// static gives NodePool web two replicas, and no more than two nodes.
+func static(objects []client.Object) {
+	change("web", func(p *v1.NodePool) {
+		two := int64(2)
+		p.Spec.Replicas, p.Spec.Limits = &two, v1.Limits{"nodes": resource.MustParse("2")}
+	})(objects)
+}
+
+// fixed is the verdict on a node of a static pool.
+func fixed(reason string) string {
+	return "  " + reason + ": no: NodePool \"web\" is static\n    what would help: Change the replicas of the NodePool.\n"
+}
+
 type changes = []func([]client.Object)
 
 func TestNode(t *testing.T) {
@@ -109,6 +122,11 @@ func TestNode(t *testing.T) {
 			change("small", func(p *corev1.Pod) { p.Spec.NodeName, p.Status = "node-2", corev1.PodStatus{Phase: corev1.PodRunning} })(objects)
 			quiet(objects)
 		}}, front + used + current + "  Underutilized: would be replaced by c-1x-amd64-linux together with node-2, saving $0.1900/h, now\n"},
+		{"a static pool without room under its limit", "node-2", changes{quiet, static, drifted("web-2")}, spare + fixed("Empty") +
+			"  Drifted: blocked: limits.nodes leaves no room for a replacement\n" +
+			"    what would help: Raise limits.nodes of the NodePool above its replicas.\n" + fixed("Underutilized")},
+		{"by the name of its NodeClaim", "web-2", append(leaving("node-2", "web-2"), quiet), spare + "  not disrupted: node is deleting or marked for deletion\n" +
+			"    what would help: Wait until the node is gone.\n"},
 		{"leaving", "node-2", append(leaving("node-2", "web-2"), quiet), spare + "  not disrupted: node is deleting or marked for deletion\n" +
 			"    what would help: Wait until the node is gone.\n"},
 	} {
