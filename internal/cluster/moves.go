@@ -24,10 +24,10 @@ func (m *moves) note(changed bool) {
 	}
 }
 
-// Moves is a number that changes whenever something happens that could make consolidation possible: a pod is deleted, bound
+// Moves is a number that changes whenever something happens that could make consolidation possible: a pod ends, is deleted, bound
 // or moved, a machine comes or goes, becomes initialized, consolidatable or marked for deletion, or somebody calls Moved.
 // When nothing happens for five minutes it changes all the same. Whoever finds nothing to do remembers the number from
-// before the search, and need not search again while it stays. That a pod has ended changes nothing.
+// before the search, and need not search again while it stays.
 func (s *Store) Moves(now time.Time) uint64 {
 	s.Snapshot() // notices what became of machines
 	s.mu.Lock()

@@ -48,6 +48,11 @@ func TestMoves_L388(t *testing.T) {
 			p := boundPod("old", "n")
 			p.Status.Phase = corev1.PodSucceeded
 			s.UpdatePod(p)
+		}, true},
+		{"a pod that has not been there ends", func(s *Store) {
+			p := boundPod("who", "n")
+			p.Status.Phase = corev1.PodSucceeded
+			s.UpdatePod(p)
 		}, false},
 		{"somebody says so", func(s *Store) { s.Moved() }, true},
 	} {

@@ -214,7 +214,7 @@ func (s *Store) UpdatePod(pod *corev1.Pod) {
 	if podrules.Terminal(pod) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.dropPod(uid)
+		s.moves.note(s.dropPod(uid))
 		return
 	}
 	var p *model.Pod

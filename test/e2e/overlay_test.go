@@ -31,7 +31,7 @@ func (w *world) awaitVerdict(o *overlayv1.NodeOverlay, want string) {
 		w.get(live)
 		got := meta.FindStatusCondition(live.Status.Conditions, overlayv1.ConditionTypeValidationSucceeded)
 		if got == nil || fmt.Sprintf("%s/%s/%s", got.Status, got.Reason, got.Message) != want {
-			return conditions(live)
+			return "its conditions are " + conditions(live)
 		}
 		return ""
 	})

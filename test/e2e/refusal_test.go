@@ -23,7 +23,7 @@ func (w *world) awaitCondition(p *v1.NodePool, conditionType string, status meta
 				return ""
 			}
 		}
-		return conditions(p)
+		return "its conditions are " + conditions(p)
 	})
 }
 
@@ -61,7 +61,7 @@ func TestPoolWaitsForItsNodeClass(t *testing.T) {
 	p := pool()
 	w.create(p, deployment("web", 1, "500m"))
 	w.awaitCondition(p, v1.ConditionTypeNodeClassReady, metav1.ConditionFalse, "NodeClassNotFound", "NodeClass not found on cluster")
-	w.awaitCondition(p, v1.ConditionTypeReady, metav1.ConditionFalse, "", "NodeClass not found on cluster")
+	w.awaitCondition(p, v1.ConditionTypeReady, metav1.ConditionFalse, "UnhealthyDependents", "NodeClassReady=False")
 	w.awaitEvent(w.firstPod(), "FailedScheduling", "no dynamic nodepools found")
 	w.nothingLaunched()
 
