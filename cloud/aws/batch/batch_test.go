@@ -19,6 +19,8 @@ import (
 
 var window = batch.CreateFleet()
 
+// Every test here that sleeps runs in a bubble of testing/synctest: to sleep is to let its clock go on, and takes no time.
+
 // recorder is a call that notes what it was called with, and answers each request with its place.
 type recorder struct {
 	mu    sync.Mutex

@@ -32,6 +32,7 @@ type Limits map[string]NetworkLimits
 func KnownLimits() Limits {
 	limits, err := parseLimits(limitsText)
 	if err != nil {
+		// The table is embedded, and a test reads it: only a wrong build gets here.
 		panic(fmt.Sprintf("reading the embedded table of network limits: %v", err))
 	}
 	return limits

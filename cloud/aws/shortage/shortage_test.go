@@ -11,6 +11,8 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/shortage"
 )
 
+// Every test here that sleeps runs in a bubble of testing/synctest: to sleep is to let its clock go on, and takes no time.
+
 // pool is a pool of one type.
 func pool(capacityType, zone string) shortage.Pool {
 	return shortage.Pool{InstanceType: "m5.large", CapacityType: capacityType, Zone: zone}

@@ -111,7 +111,7 @@ func (y *yard) enough() float64 {
 		return sum
 	}
 	for _, other := range m.mates {
-		sum += other.worth * float64(other.pods)
+		sum += other.worth * float64(other.pods*m.stride)
 	}
 	for _, p := range y.piles {
 		if p.lone {

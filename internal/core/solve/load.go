@@ -10,6 +10,9 @@ const (
 	// join it.
 	looked  = 5
 	sampled = 8
+	// crowd is how many piles are looked at for one machine: where there are more, every second, every third, and so on. A look at all of
+	// them for every machine would take time by the square of the kinds of pods.
+	crowd = 512
 	// repeated is the part of a pile that may be used up by machines like the one before, without another look.
 	repeated = 0.125
 	// headroom is by how much a machine for pods that cannot share one may be larger than their fair share of the others.
@@ -25,7 +28,9 @@ type load struct {
 	number  int
 	state   stateID
 	mates   []mate
-	done    []pick
+	// stride is how many piles each of the mates stands for.
+	stride int
+	done   []pick
 	filling
 	// last is the lead of the machine before, with what it was filled with and how many more may be like it.
 	last struct {
@@ -174,10 +179,20 @@ func (y *yard) findMates() {
 	for r := range m.least {
 		m.least[r] = math.Inf(1)
 	}
+	living := 0
+	for _, p := range y.piles {
+		if p.pods > 0 {
+			living++
+		}
+	}
+	m.stride = (living + crowd - 1) / crowd
 	var asked *kin
-	welcome := false
+	welcome, seen := false, 0
 	for _, p := range y.piles {
 		if p.pods == 0 {
+			continue
+		}
+		if seen++; seen%m.stride != 0 && p != m.lead {
 			continue
 		}
 		if p.kin != asked {

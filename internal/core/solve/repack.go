@@ -29,6 +29,11 @@ type laden struct {
 // they are taken along earlier, while there are others to go with them. The cheapest attempt counts.
 func (y *yard) pack() []*claim {
 	y.measure()
+	y.appraise()
+	y.upkeep = math.Inf(1)
+	for _, s := range y.shops {
+		y.upkeep = min(y.upkeep, s.upkeep)
+	}
 	order, full := slices.Clone(y.piles), make([]pile, len(y.piles))
 	for i, p := range order {
 		full[i] = *p
@@ -57,22 +62,18 @@ func (y *yard) pack() []*claim {
 			break
 		}
 		y.learn(machines)
+		y.appraise()
 	}
 	return best
 }
 
 // burden is what claims cost, with the upkeep of their machines.
 func (y *yard) burden(claims []*claim) float64 {
-	upkeep := math.Inf(1)
-	for _, s := range y.shops {
-		upkeep = min(upkeep, s.upkeep)
-	}
-	return price(claims) + upkeep*float64(len(claims))
+	return price(claims) + y.upkeep*float64(len(claims))
 }
 
 // attempt packs everything once.
 func (y *yard) attempt() []laden {
-	y.appraise()
 	slices.SortStableFunc(y.piles, func(a, b *pile) int {
 		if a.lone != b.lone {
 			if a.lone {

@@ -122,6 +122,7 @@ func (rs *reservations) hold(cl *claim, want []int) {
 	for _, r := range want {
 		if !slices.Contains(cl.held, r) {
 			if rs.left[r] == 0 {
+				// Whoever asks has looked first: to go on would launch what is not there.
 				panic(fmt.Sprintf("reservation %s is used up and was taken once more", rs.ids[r]))
 			}
 			rs.left[r]--

@@ -26,6 +26,8 @@ type yard struct {
 	piles []*pile
 	kin   []*kin
 	shops []*shop
+	// upkeep is what every machine is held to cost beside its price, the same for all ways to pack that are compared.
+	upkeep float64
 	// known finds the pile of a fill, same those that ask for the same.
 	known map[fillKey]*pile
 	same  map[pileKey]*pile
