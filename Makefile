@@ -43,7 +43,7 @@ test: build local ## Run every test: unit, CRDs, scenarios on the engine and on 
 	    echo "module $$module: go vet"; go vet -C $$module ./... || failed+=" $$module"; \
 	    echo "module $$module: go test $(RACE)"; go test -C $$module $(RACE) -timeout=30m ./... | tee -a "$$log" || failed+=" $$module"; \
 	  done; \
-	  if [ -n "$$failed" ]; then echo "failed in module$$failed:"; grep -E '^ *--- FAIL|^panic:|WARNING: DATA RACE' "$$log" || true; exit 1; fi
+	  if [ -n "$$failed" ]; then echo "failed in module$$failed:"; grep -E '^ *--- FAIL|^panic:|WARNING: DATA RACE|^ *[a-z_]+_test\.go:[0-9]+: ' "$$log" | cut -c 1-800 || true; exit 1; fi
 
 checklist: ## Print which behaviours are covered by which tests, and which are not: MISSING=1
 	@go run ./test/checklist $(if $(MISSING),-missing) . $(MODULES)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +24,10 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 	"github.com/karpenter-anew/karpenter/test/scenario/story"
 )
+
+// attempts is how often a story is told to a kube-scheduler that strays from the plan. It does not know of the plan, and when
+// the pods that it puts elsewhere leave no place for others, the cluster cannot become what the plan says.
+const attempts = 3
 
 // TestStories applies every story to a cluster and compares what happens with the plan that the story expects.
 func TestStories(t *testing.T) {
@@ -48,8 +53,17 @@ func TestStories(t *testing.T) {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
 			w := enter(t)
-			w.storyteller = w.listen(storyFlags(s))
-			w.tell(reader, s)
+			for attempt := 1; ; attempt++ {
+				w.storyteller = w.listen(storyFlags(s))
+				obstacle, strayed := w.tell(reader, s)
+				if obstacle == "" {
+					return
+				}
+				if !strayed || attempt == attempts {
+					t.Fatalf("attempt %d: waited %s for the cluster to be as the plan says; last seen: %s", attempt, patience, obstacle)
+				}
+				t.Logf("attempt %d: kube-scheduler did not follow the plan: %s", attempt, obstacle)
+			}
 		})
 	}
 }
@@ -119,8 +133,9 @@ func (w *world) listen(flags []string) *storyteller {
 	return s
 }
 
-// tell applies the story, with its pods all at once, and compares.
-func (w *world) tell(reader *manifest.Reader, s story.Story) {
+// tell applies the story, with its pods all at once, and waits until the cluster is as the plan says. If that does not happen
+// it says what is otherwise, and whether what was launched is as planned and kube-scheduler put other pods there.
+func (w *world) tell(reader *manifest.Reader, s story.Story) (obstacle string, strayed bool) {
 	w.t.Helper()
 	if s.Options.MaxInstanceTypes != 0 {
 		w.t.Fatal("max-instance-types is no setting of the controller: the story needs \"only: engine, because …\"")
@@ -151,7 +166,12 @@ func (w *world) tell(reader *manifest.Reader, s story.Story) {
 	w.await("the scheduler has looked at all pods", patience, func() string { return w.unseen(plan) })
 	w.must(w.storyteller.thaw())
 	types := w.prices(s.Options.Catalog, objects)
-	w.await("the cluster is as the plan says", patience, func() string { return w.differs(plan, types) })
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pollPeriod) {
+		if obstacle = w.differs(plan, types); obstacle == "" {
+			return "", false
+		}
+	}
+	return obstacle, w.compareLaunches(plan, types) == "" && w.strayed(plan)
 }
 
 // The order in which the objects of a story are applied: pods that the scheduler has to find a place for come last.
@@ -317,12 +337,7 @@ func (w *world) plannedPods(plan plan) []corev1.Pod {
 // story counts: kube-scheduler may put a pod on the one that was meant for another, and what the other then needs is launched
 // later, and is no part of the plan.
 func (w *world) differs(plan plan, types map[string]prices) string {
-	claims := w.claims()
-	if len(plan.launches) > 1 {
-		later := w.storyteller.launchedLater(w.storyteller.begin)
-		claims = slices.DeleteFunc(claims, func(c v1.NodeClaim) bool { return later[c.Name] })
-	}
-	if obstacle := plan.compareClaims(claims, types); obstacle != "" {
+	if obstacle := w.compareLaunches(plan, types); obstacle != "" {
 		return obstacle
 	}
 	for _, name := range slices.Sorted(maps.Keys(plan.leftOut)) {
@@ -340,6 +355,42 @@ func (w *world) differs(plan plan, types map[string]prices) string {
 		}
 	}
 	return w.comparePods(plan)
+}
+
+// compareLaunches says in what the launches of the first pass are not those of the plan.
+func (w *world) compareLaunches(plan plan, types map[string]prices) string {
+	return plan.compareClaims(w.firstClaims(plan), types)
+}
+
+// firstClaims are those of the pass that answered the story.
+func (w *world) firstClaims(plan plan) []v1.NodeClaim {
+	claims := w.claims()
+	if len(plan.launches) > 1 {
+		later := w.storyteller.launchedLater(w.storyteller.begin)
+		claims = slices.DeleteFunc(claims, func(c v1.NodeClaim) bool { return later[c.Name] })
+	}
+	return claims
+}
+
+// strayed reports whether the pods on the launched machines are not the groups for which they were launched.
+func (w *world) strayed(plan plan) bool {
+	on := map[string]map[string]int{}
+	for _, pod := range w.plannedPods(plan) {
+		if on[pod.Spec.NodeName] == nil {
+			on[pod.Spec.NodeName] = map[string]int{}
+		}
+		on[pod.Spec.NodeName][simulation.Workload(&pod)]++
+	}
+	var planned, found []string
+	for _, l := range plan.launches {
+		planned = append(planned, fmt.Sprint(l.pods)) // maps are printed in the order of their keys
+	}
+	for _, c := range w.firstClaims(plan) {
+		found = append(found, fmt.Sprint(on[c.Status.NodeName]))
+	}
+	slices.Sort(planned)
+	slices.Sort(found)
+	return !slices.Equal(planned, found)
 }
 
 // comparePods says which pods are not where the plan wants them, or not told why.

@@ -35,6 +35,8 @@ type plan struct {
 // launch is one machine that should be launched.
 type launch struct {
 	pool, instanceType, price string
+	// pods are those that it is meant for: number by workload.
+	pods map[string]int
 	requests                  string
 	// labels are what the node must have; an empty value means that it must not have the label.
 	labels map[string][]string
@@ -97,7 +99,7 @@ func readPlan(text string) (plan, error) {
 				times, _ = strconv.Atoi(m[2]) // digits only
 			}
 			for range times {
-				p.launches = append(p.launches, launch{pool: m[1], instanceType: m[3], price: m[4], labels: map[string][]string{}})
+				p.launches = append(p.launches, launch{pool: m[1], instanceType: m[3], price: m[4], pods: group(m[5]), labels: map[string][]string{}})
 				merge(p.placed, group(m[5]))
 			}
 		case placeLine.MatchString(line):
