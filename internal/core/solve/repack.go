@@ -146,15 +146,9 @@ func (y *yard) learn(machines []laden) {
 
 // repack packs the claims of a template again and takes them from the list; nil if that saves nothing.
 func (s *solver) repack(t *template) []*claim {
-	y := newYard(s, t)
-	var mine, others []*claim
-	for _, cl := range s.claims {
-		if cl.t == t && y.take(cl) {
-			mine = append(mine, cl)
-		} else {
-			others = append(others, cl)
-		}
-	}
+	first := len(s.targets.list) + len(s.claims)
+	y := newYard(s, t, first, math.MaxInt)
+	mine, others := y.collect()
 	if len(mine) == 0 {
 		return nil
 	}
@@ -162,6 +156,12 @@ func (s *solver) repack(t *template) []*claim {
 		t.limits.release(cl)
 	}
 	pieces := y.pack()
+	if y.granted > 0 && pieces != nil {
+		pieces = y.humbler(pieces)
+	}
+	if slices.ContainsFunc(pieces, (*claim).wishes) {
+		pieces = y.mergeHumbly(pieces)
+	}
 	if pieces == nil || y.burden(pieces) >= y.burden(mine) || !t.charge(pieces) {
 		for _, cl := range mine {
 			t.limits.charge(cl)
@@ -170,6 +170,35 @@ func (s *solver) repack(t *template) []*claim {
 	}
 	s.claims = others
 	return pieces
+}
+
+// collect moves the pods of the template's claims into the yard. It returns the claims that are empty then, and all others.
+func (y *yard) collect() (mine, others []*claim) {
+	for _, cl := range y.s.claims {
+		if cl.t == y.t && y.take(cl) {
+			mine = append(mine, cl)
+		} else {
+			others = append(others, cl)
+		}
+	}
+	return mine, others
+}
+
+// humbler is pieces, or what holds the same pods on fewer machines because fewer of them are kept away from their like: no
+// machine is launched for a wish alone.
+func (y *yard) humbler(pieces []*claim) []*claim {
+	bare := newYard(y.s, y.t, y.next, 0)
+	bare.collect()
+	least := bare.pack()
+	if least == nil || len(least) >= len(pieces) || y.burden(least) > y.burden(pieces) {
+		return pieces
+	}
+	some := newYard(y.s, y.t, bare.next, len(least)) // each machine can grant one pod of a kind its wish
+	some.collect()
+	if fair := some.pack(); fair != nil && len(fair) == len(least) && y.burden(fair) <= y.burden(least)*(1+negligible) {
+		return fair
+	}
+	return least
 }
 
 // charge counts pieces against the pool's limits, and reports whether these admit them and leave enough choice. Each is then any

@@ -2,6 +2,7 @@ package solve
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/device"
@@ -112,7 +113,7 @@ func (s *solver) apart(cl *claim, plain []fill, base stateID) []*claim {
 		}
 		part.put(f.class, f.stage, o, f.pods)
 	}
-	y := newYard(s, cl.t)
+	y := newYard(s, cl.t, len(s.targets.list)+len(s.claims), math.MaxInt)
 	if !y.take(part) {
 		return nil
 	}

@@ -36,7 +36,10 @@ type yard struct {
 	populations map[*class]int
 	// next is a machine number that nobody has.
 	next int
-	load load
+	// grants is how many pods of a class may be kept away from their like only because they wish it, granted how many are.
+	grants, granted int
+	granting        map[*class]int
+	load            load
 }
 
 // pile is pods that ask for the same room and the same labels.
@@ -78,11 +81,13 @@ type pileKey struct {
 	picky, lone bool
 }
 
-func newYard(s *solver, t *template) *yard {
+// newYard is an empty yard whose machines are numbered from next, and which grants so many pods of a class the wish to be away
+// from their like.
+func newYard(s *solver, t *template, next, grants int) *yard {
 	return &yard{
 		s: s, t: t,
 		known: map[fillKey]*pile{}, same: map[pileKey]*pile{}, favourite: map[*class]*stage{},
-		next: len(s.targets.list) + len(s.claims),
+		next: next, grants: grants, granting: map[*class]int{},
 	}
 }
 
@@ -93,7 +98,7 @@ func (y *yard) take(cl *claim) bool {
 	}
 	piles, fills := make([]*pile, len(cl.fills)), make([]fill, len(cl.fills))
 	for i, f := range cl.fills {
-		f = y.reconsider(f)
+		f = y.grant(y.reconsider(f))
 		key := fillKey{f.class, f.stage, f.form, cl.state}
 		p, ok := y.known[key]
 		if !ok {

@@ -1,0 +1,59 @@
+package solve
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
+)
+
+// wishful is n pods of mixed sizes that wish to be apart, and every second one for one of two zones.
+func wishful(n int) []*model.Pod {
+	var shapes []*model.Shape
+	for i, cpu := range []int64{100, 250, 500, 1000, 1500} {
+		for j, zone := range []string{"zone-a", "zone-b"} {
+			s := shape(cpu, gi*int64(1+(i+j)%4)/2)
+			wish := far(hostnameKey, "web")
+			wish.Weight = 100
+			s.Affinities = []topology.Affinity{wish}
+			if i%2 == 0 {
+				s.Preferred = []model.Preference{{Weight: 10, Terms: requirement.NewSet(requirement.New(zoneKey, requirement.In, zone))}}
+			}
+			shapes = append(shapes, s)
+		}
+	}
+	var out []*model.Pod
+	for i := range n {
+		out = append(out, &model.Pod{
+			UID: fmt.Sprintf("p-%04d", i), Namespace: "default", Name: fmt.Sprintf("p-%04d", i), Shape: shapes[i%len(shapes)],
+		})
+	}
+	return labelled(out, "web")
+}
+
+func TestWishesCostFewMachines(t *testing.T) {
+	for _, n := range []int{20, 150, 400, 900} {
+		in := problem(wishful(n), pool("default", cores(32)...))
+		granted := Solve(in)
+		in.Options.IgnorePreferences = true
+		ignored := Solve(in)
+		if refusedPods(granted) != 0 || 4*len(granted.Claims) > 5*len(ignored.Claims) {
+			t.Errorf("%d pods: %d machines that respect wishes, want at most a quarter more than the %d that do not", n, len(granted.Claims), len(ignored.Claims))
+		}
+	}
+}
+
+func TestWishesThatCostNothingAreGranted(t *testing.T) {
+	// Two machines are needed in any case.
+	wish := shape(600, gi/2)
+	wish.Affinities = []topology.Affinity{far(hostnameKey, "web")}
+	wish.Affinities[0].Weight = 1
+	list := append(labelled(named(pods(2, wish), "web"), "web"), named(pods(2, shape(1200, gi/2)), "other")...)
+	for _, c := range Solve(problem(list, pool("default", cores(2)...))).Claims {
+		if len(c.Pods) != 2 || c.Pods[0].Shape == c.Pods[1].Shape {
+			t.Errorf("a machine holds %d pods, want one of each kind", len(c.Pods))
+		}
+	}
+}
