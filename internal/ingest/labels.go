@@ -23,10 +23,12 @@ func (t *Translator) podLabels(pod *corev1.Pod) *model.Labels {
 func appendLabels(b []byte, labels map[string]string) []byte {
 	var space [16]string
 	keys := space[:0]
-	for key := range labels {
-		keys = append(keys, key)
+	if len(labels) > 0 { // going through a map costs something even if it is empty
+		for key := range labels {
+			keys = append(keys, key)
+		}
+		slices.Sort(keys)
 	}
-	slices.Sort(keys)
 	b = binary.AppendUvarint(b, uint64(len(keys)))
 	for _, key := range keys {
 		b = appendString(appendString(b, key), labels[key])

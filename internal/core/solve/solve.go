@@ -7,7 +7,6 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
 // solver is one run.
@@ -165,63 +164,4 @@ func sortedDaemons(ds []*model.DaemonSet) []*model.DaemonSet {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
 	return out
-}
-
-// queue is the pods in order of trial, cut into runs of one class: pods that exist before those that stand for headroom;
-// where limits may leave some without a machine, the more important ones first; those that ask for rare resources before
-// the machines that have them are full; then large before small.
-// Source: scheduling specification, queue.
-func (s *solver) queue() []run {
-	pods := slices.Clone(s.problem.Pods)
-	limited := slices.ContainsFunc(s.problem.Pools, func(p *model.Pool) bool { return len(p.Limits) > 0 })
-	slices.SortFunc(pods, func(a, b *model.Pod) int {
-		if a.Virtual != b.Virtual {
-			if b.Virtual {
-				return -1
-			}
-			return 1
-		}
-		if a.Shape != b.Shape {
-			if c := compareShapes(a.Shape, b.Shape, limited); c != 0 {
-				return c
-			}
-		}
-		return cmp.Or(cmp.Compare(a.Created, b.Created), strings.Compare(a.UID, b.UID))
-	})
-	var runs []run
-	for _, p := range pods {
-		c := s.classes.of(p)
-		if n := len(runs); n > 0 && runs[n-1].class == c {
-			runs[n-1].pods = append(runs[n-1].pods, p)
-			continue
-		}
-		runs = append(runs, run{c, []*model.Pod{p}})
-	}
-	return runs
-}
-
-func compareShapes(a, b *model.Shape, byPriority bool) int {
-	if byPriority && a.Priority != b.Priority {
-		return cmp.Compare(b.Priority, a.Priority)
-	}
-	if x, y := asksForRare(a), asksForRare(b); x != y {
-		if x {
-			return -1
-		}
-		return 1
-	}
-	return cmp.Or(
-		cmp.Compare(b.Requests.At(resource.CPU), a.Requests.At(resource.CPU)),
-		cmp.Compare(b.Requests.At(resource.Memory), a.Requests.At(resource.Memory)),
-	)
-}
-
-// asksForRare reports whether the shape asks for a resource that most machines do not have.
-func asksForRare(s *model.Shape) bool {
-	for i, amount := range s.Requests {
-		if amount > 0 && i > resource.Nodes {
-			return true
-		}
-	}
-	return false
 }
