@@ -21,6 +21,8 @@ type values struct {
 	index map[string]int
 	// within[set] tells which of them a requirement allows.
 	within map[setID][]bool
+	// listed[set] are those that a concrete requirement lists.
+	listed map[setID][]int
 	// rates is what domains cost.
 	rates []float64
 }
@@ -30,7 +32,7 @@ func newDomains(u *universe) *domains { return &domains{u: u, byKey: map[int]*va
 func (ds *domains) of(key int) *values {
 	v, ok := ds.byKey[key]
 	if !ok {
-		v = &values{index: map[string]int{}, within: map[setID][]bool{}}
+		v = &values{index: map[string]int{}, within: map[setID][]bool{}, listed: map[setID][]int{}}
 		ds.byKey[key] = v
 	}
 	return v
@@ -67,7 +69,7 @@ func (ds *domains) allowed(key int, c *conjunction) topology.Domain {
 func anyDomain(int) bool { return true }
 
 // possible are the domains that a node may be in by what is known about its label: the values of a concrete requirement,
-// every known value that another one allows, and none where absence is all that is left.
+// every known value that another one allows, and none where absence is all that is left. Nobody changes the list.
 func (ds *domains) possible(key int, set setID) []int {
 	v := ds.of(key)
 	if set == undefined {
@@ -75,7 +77,12 @@ func (ds *domains) possible(key int, set setID) []int {
 	}
 	r := ds.u.keys[key].sets[set]
 	if !r.Complement() {
-		return v.numbers(r.Values())
+		known, ok := v.listed[set]
+		if !ok {
+			known = v.numbers(r.Values())
+			v.listed[set] = known
+		}
+		return known
 	}
 	return v.numbers(slices.DeleteFunc(slices.Clone(v.names), func(name string) bool { return !r.Has(name) }))
 }

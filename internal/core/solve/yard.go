@@ -25,6 +25,8 @@ type yard struct {
 	room  [][]float64
 	piles []*pile
 	kin   []*kin
+	// kinBy finds a kin by what its pods ask for and where they are counted.
+	kinBy map[string]*kin
 	shops []*shop
 	// upkeep is what every machine is held to cost beside its price, the same for all ways to pack that are compared.
 	upkeep float64
@@ -86,7 +88,7 @@ type pileKey struct {
 func newYard(s *solver, t *template, next, grants int) *yard {
 	return &yard{
 		s: s, t: t,
-		known: map[fillKey]*pile{}, same: map[pileKey]*pile{}, favourite: map[*class]*stage{},
+		kinBy: map[string]*kin{}, known: map[fillKey]*pile{}, same: map[pileKey]*pile{}, favourite: map[*class]*stage{},
 		next: next, grants: grants, granting: map[*class]int{},
 	}
 }
@@ -153,17 +155,44 @@ func (y *yard) pileOf(cl *claim, f fill) *pile {
 
 // kinOf is the kin of pods of a claim.
 func (y *yard) kinOf(cl *claim, f fill) *kin {
-	t, form := y.t, f.form
-	var within []requirement.Requirement
-	var pins []term
+	var counts []count
+	key := binary.AppendVarint(nil, int64(f.form.number))
 	for _, list := range [][]*group{f.class.members, f.class.guards} {
 		for _, g := range list {
-			if g.host || slices.ContainsFunc(pins, func(p term) bool { return p.key == g.key }) {
+			if g.host || slices.ContainsFunc(counts, func(c count) bool { return c.key == g.key }) {
 				continue
 			}
-			pins = append(pins, term{key: g.key})
-			within = append(within, y.s.counted(cl, g.key))
+			c := count{g.key, y.s.claimDomains(cl, g.key)}
+			counts = append(counts, c)
+			key = binary.AppendVarint(binary.AppendVarint(key, int64(c.key)), int64(len(c.domains)))
+			for _, d := range c.domains {
+				key = binary.AppendVarint(key, int64(d))
+			}
 		}
+	}
+	k, ok := y.kinBy[string(key)]
+	if !ok {
+		k = y.newKin(f.form, counts)
+		y.kinBy[string(key)] = k
+	}
+	return k
+}
+
+// count is the domains of a label in which pods are counted.
+type count struct {
+	key     int
+	domains []int
+}
+
+// newKin is the kin of pods that ask for form and have to stay in the domains in which they are counted; nil if they could be
+// launched from a reservation.
+func (y *yard) newKin(form *conjunction, counts []count) *kin {
+	t := y.t
+	var within []requirement.Requirement
+	var pins []term
+	for _, c := range counts {
+		pins = append(pins, term{key: c.key})
+		within = append(within, y.s.inDomains(c))
 	}
 	if len(within) > 0 {
 		form = y.s.classes.intern(form.set.And(requirement.NewSet(within...)))
@@ -185,13 +214,13 @@ func (y *yard) kinOf(cl *claim, f fill) *kin {
 	return k
 }
 
-// counted is the demand to stay in the domains in which the pods of cl are counted.
-func (s *solver) counted(cl *claim, key int) requirement.Requirement {
-	var names []string
-	for _, d := range s.claimDomains(cl, key) {
-		names = append(names, s.domains.of(key).names[d])
+// inDomains is the demand for one of the domains.
+func (s *solver) inDomains(c count) requirement.Requirement {
+	names := make([]string, len(c.domains))
+	for i, d := range c.domains {
+		names[i] = s.domains.of(c.key).names[d]
 	}
-	return requirement.New(cl.t.u.keys[key].name, requirement.In, names...)
+	return requirement.New(s.classes.u.keys[c.key].name, requirement.In, names...)
 }
 
 // measure turns amounts into parts of what all pods ask for.
