@@ -12,7 +12,18 @@ import (
 // solves systems of that size and looks at each machine once. Source: Dantzig, Linear Programming and Extensions, 1963,
 // chapter 9; Gilmore and Gomory, A Linear Programming Approach to the Cutting-Stock Problem, 1961.
 func going(demand []float64, rooms [][]float64, prices []float64) []float64 {
-	v := newVertex(demand, rooms, prices)
+	return newVertex(rooms, prices, len(demand)).going(demand)
+}
+
+// going is the going rate for a demand, found from the corner where the search for the last one ended, if that demand can be met
+// there: what is left of the same pods is mostly served by the same machines.
+func (v *vertex) going(demand []float64) []float64 {
+	v.demand = demand
+	if !v.met() {
+		for r := range v.members {
+			v.members[r] = source(r)
+		}
+	}
 	for range stepsPerRow * len(demand) {
 		enter := v.improving(v.rates())
 		if enter == none || !v.swap(enter) {
@@ -54,9 +65,9 @@ func spare(row int) int { return -2 - 2*row }
 
 func source(row int) int { return -3 - 2*row }
 
-func newVertex(demand []float64, rooms [][]float64, prices []float64) *vertex {
-	n := len(demand)
-	v := &vertex{demand: demand, rooms: rooms, prices: prices, members: make([]int, n), matrix: make([][]float64, n), side: make([]float64, n)}
+// newVertex is the corner of a program with n rows where all is served from elsewhere.
+func newVertex(rooms [][]float64, prices []float64, n int) *vertex {
+	v := &vertex{rooms: rooms, prices: prices, members: make([]int, n), matrix: make([][]float64, n), side: make([]float64, n)}
 	for r := range n {
 		v.members[r], v.matrix[r] = source(r), make([]float64, n)
 		for j, room := range rooms {
@@ -68,6 +79,16 @@ func newVertex(demand []float64, rooms [][]float64, prices []float64) *vertex {
 	}
 	v.dear = dearer * (1 + v.dear)
 	return v
+}
+
+// met reports whether the members can meet the demand.
+func (v *vertex) met() bool {
+	for _, amount := range v.mix(func(r int) float64 { return v.demand[r] }) {
+		if amount < -negligible {
+			return false
+		}
+	}
+	return true
 }
 
 // entry is what one unit of a member adds to a row.

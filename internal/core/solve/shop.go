@@ -20,6 +20,9 @@ type shop struct {
 	// rooms and costs are those of the columns in mask alone.
 	rooms [][]float64
 	costs []float64
+	// corner is where the search for rates ended last, demand what they are for.
+	corner *vertex
+	demand []float64
 	// choice is how many ways there are to buy a machine.
 	choice int
 	// rates is what one unit of each resource is worth, upkeep what a machine is held to cost beside its price.
@@ -58,8 +61,8 @@ func (s *shop) sells(mask bitset, prices []float64) bool {
 }
 
 // list gathers what is for sale, once.
-func (s *shop) list(room [][]float64) {
-	if s.rooms != nil {
+func (s *shop) list(room [][]float64, rows int) {
+	if s.corner != nil {
 		return
 	}
 	n := s.mask.count()
@@ -67,6 +70,7 @@ func (s *shop) list(room [][]float64) {
 	for column := range s.mask.all() {
 		s.rooms, s.costs = append(s.rooms, room[column]), append(s.costs, s.prices[column])
 	}
+	s.corner = newVertex(s.rooms, s.costs, rows)
 }
 
 // appraise works out what room is worth in every shop for the pods that are left, and with it the pods.
@@ -80,11 +84,11 @@ func (y *yard) appraise() {
 				}
 			}
 		}
-		if slices.Max(demand) == 0 {
+		if slices.Max(demand) == 0 || slices.Equal(demand, s.demand) {
 			continue
 		}
-		s.list(y.room)
-		s.rates, s.upkeep = going(demand, s.rooms, s.costs), 0
+		s.list(y.room, len(demand))
+		s.demand, s.rates, s.upkeep = demand, s.corner.going(demand), 0
 		for i, r := range y.t.wanted {
 			switch r {
 			case resource.CPU:
