@@ -73,6 +73,7 @@ internal/manifest < API
 internal/buffer < API, CORE, internal/ingest
 internal/overlay < API, cloud, internal/core/requirement
 internal/snapshot < API, internal/manifest
+internal/convert < API, internal/manifest
 
 # floor 4: what is
 internal/cluster < API, CORE, cloud, internal/ingest, internal/observe, internal/cost
@@ -103,7 +104,7 @@ CONTROLLERS = internal/controller/...
 internal/operator < API, cloud, internal/observe, internal/options, internal/ingest, internal/overlay, internal/prediction, internal/waiting, internal/cluster, CONTROLLERS
 
 # floor 7: the binary, the only importer of adapters
-cmd/karpenter < API, cloud, cloud/kwok, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain
+cmd/karpenter < API, cloud, cloud/kwok, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/convert
 
 # stories and tools beside the product
 test/scenario/... < API, CORE, cloud, cloud/kwok, internal/ingest, internal/manifest, internal/simulation, test/scenario/...

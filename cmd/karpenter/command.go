@@ -40,6 +40,7 @@ type commandLine struct {
 	Simulate   simulateCommand   `cmd:"" help:"Show what Karpenter would do about the objects in files. Needs no cluster."`
 	Snapshot   snapshotCommand   `cmd:"" help:"Take down what a cluster holds, for a simulation elsewhere."`
 	Explain    explainCommand    `cmd:"" help:"Say why a pod, node or NodePool is as it is, and what would change that. Changes nothing."`
+	Convert    convertCommand    `cmd:"" help:"Turn objects of earlier APIs (Provisioner, AWSNodeTemplate, v1beta1) into today's. Needs no cluster."`
 	Version    versionCommand    `cmd:"" help:"Print the version and exit."`
 }
 

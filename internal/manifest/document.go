@@ -21,22 +21,37 @@ type document struct {
 // split cuts a stream into its documents and drops those that are empty or only comment.
 func split(file string, text []byte) []document {
 	var out []document
-	start, line := 1, 0
-	var current bytes.Buffer
-	flush := func() {
-		if says(current.Bytes()) {
-			out = append(out, document{file: file, number: len(out) + 1, line: start, text: bytes.Clone(current.Bytes())})
+	for _, part := range parts(file, text) {
+		if part.number > 0 {
+			out = append(out, part.document)
 		}
-		current.Reset()
+	}
+	return out
+}
+
+// parts cuts a stream at its separators. Put together again, the parts are the stream. Those that are empty or only
+// comment have no number.
+func parts(file string, text []byte) []Part {
+	var out []Part
+	number, line := 0, 0
+	current, body := Part{document: document{file: file, line: 1}}, bytes.Buffer{}
+	flush := func() {
+		current.text = bytes.Clone(body.Bytes())
+		if says(current.text) {
+			number++
+			current.number = number
+		}
+		out = append(out, current)
+		body.Reset()
 	}
 	for l := range bytes.Lines(text) {
 		line++
 		if separates(l) {
 			flush()
-			start = line + 1
+			current = Part{document: document{file: file, line: line + 1}, separator: bytes.Clone(l)}
 			continue
 		}
-		current.Write(l)
+		body.Write(l)
 	}
 	flush()
 	return out
@@ -73,6 +88,9 @@ func (d document) problem(what, field, format string, args ...any) error {
 
 // unreadable is the error for text that is not YAML. The parser counts lines from the start of the document.
 func (d document) unreadable(err error) error {
+	if tab, ok := d.tab(); ok {
+		return fmt.Errorf("%s:%d (document %d): not YAML: %s", d.file, d.line+tab.line, d.number, tab)
+	}
 	message := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "yaml: ")
 	line := d.line
 	if m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(message); m != nil {

@@ -1,8 +1,10 @@
 package manifest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -84,7 +86,11 @@ func (s *schema) validate(content map[string]any) []finding {
 	for _, err := range errs {
 		out = append(out, finding{fieldOf(err), complaint(err)})
 	}
-	return out
+	// The validators go through maps and may say the same twice.
+	slices.SortFunc(out, func(a, b finding) int {
+		return cmp.Or(cmp.Compare(a.field, b.field), cmp.Compare(a.message, b.message))
+	})
+	return slices.Compact(out)
 }
 
 func fieldOf(err *field.Error) string {

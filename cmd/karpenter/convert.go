@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/karpenter-anew/karpenter/api/crds"
+	"github.com/karpenter-anew/karpenter/internal/convert"
+	"github.com/karpenter-anew/karpenter/internal/manifest"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+)
+
+// convertCommand turns objects of earlier APIs into today's.
+type convertCommand struct {
+	Files  pathList `name:"filename" short:"f" placeholder:"FILE_OR_DIR" help:"File or directory with manifests, - for standard input. Can be given several times."`
+	More   []string `arg:"" optional:"" name:"file_or_dir" help:"More of them, so that -f *.yaml works."`
+	Output string   `name:"output" short:"o" enum:"yaml,json" default:"yaml" placeholder:"FORMAT" help:"yaml or json (${default})."`
+
+	Role            string `name:"role" placeholder:"NAME" help:"IAM role for classes that name no instance profile." xor:"identity"`
+	InstanceProfile string `name:"instance-profile" placeholder:"NAME" help:"Instance profile for classes that name none." xor:"identity"`
+	ClusterName     string `name:"cluster-name" placeholder:"NAME" help:"Cluster whose subnets and security groups are taken where none are selected."`
+	NodeClass       string `name:"node-class" placeholder:"NAME" help:"EC2NodeClass of Provisioners that have neither provider nor providerRef."`
+}
+
+// Help is shown above the flags.
+func (*convertCommand) Help() string {
+	return "Reads Provisioners (karpenter.sh/v1alpha5), AWSNodeTemplates (karpenter.k8s.aws/v1alpha1), and NodePools and EC2NodeClasses of v1beta1, and prints " +
+		"NodePools (karpenter.sh/v1) and EC2NodeClasses (karpenter.k8s.aws/v1). A comment stands wherever a field has no equal or means something else today; " +
+		"with -o json these go to standard error. Everything else in the files is printed as it stands there.\n\n" +
+		"Exit codes: 0 everything is converted; 1 bad flag, or failure; 2 the input cannot be used, with file, line and field, and nothing is printed."
+}
+
+// Run implements the subcommand.
+func (c *convertCommand) Run(s streams) error {
+	paths := append([]string(c.Files), c.More...)
+	if len(paths) == 0 {
+		return codedError{errors.New("nothing to read: name files or directories with -f, or - for standard input"), exitUsage}
+	}
+	definitions, err := crds.AWS()
+	if err != nil {
+		return err
+	}
+	judge, err := manifest.NewReader(definitions)
+	if err != nil {
+		return err
+	}
+	parts, err := manifest.Parts(paths, s.in)
+	if err != nil {
+		return codedError{err, exitUsage}
+	}
+	converted, err := convert.ConvertFiles(parts, c.settings(), judge)
+	if err != nil {
+		return codedError{err, exitUsage}
+	}
+	write := converted.YAML
+	notes := converted.Remnants
+	if c.Output == "json" {
+		write, notes = converted.JSON, append(converted.Notes, converted.Remnants...)
+	}
+	var out bytes.Buffer
+	if err := write(&out); err != nil {
+		return fmt.Errorf("writing what was converted: %w", err)
+	}
+	for _, note := range notes {
+		_, _ = fmt.Fprintf(s.err, "karpenter convert: note: %s\n", note)
+	}
+	_, err = s.out.Write(out.Bytes())
+	return err
+}
+
+// settings are what old objects leave to the installation.
+func (c *convertCommand) settings() convert.Settings {
+	out := convert.Settings{Role: c.Role, InstanceProfile: c.InstanceProfile, ClusterName: c.ClusterName}
+	if c.NodeClass != "" {
+		out.NodeClass = &convert.ClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: c.NodeClass}
+	}
+	return out
+}

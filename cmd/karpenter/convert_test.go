@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+// convertText runs "karpenter convert" without the environment of the machine.
+func convertText(stdin string, args ...string) outcome {
+	var stdout, stderr bytes.Buffer
+	none := func(string) (string, bool) { return "", false }
+	code := run(append([]string{"convert"}, args...), none, streams{strings.NewReader(stdin), &stdout, &stderr})
+	return outcome{fmt.Sprintln(code), stdout.String(), stderr.String()}
+}
+
+// TestConvert runs the cases of testdata/convert, each in a directory with its files. What was converted is of today, and so
+// stays as it is when it is converted again; where anything is wrong, nothing is printed.
+func TestConvert(t *testing.T) {
+	paths, err := filepath.Glob("testdata/convert/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			path, err := filepath.Abs(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			archive, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Chdir(t.TempDir())
+			said := unpack(t, archive)
+			args := strings.Fields(said[argsFile])
+			got := convertText(said[stdinFile], args...)
+			checkConverted(t, got, args)
+			if *update {
+				rewriteCase(t, path, archive, got)
+				return
+			}
+			want := outcome{said[exitFile], said[stdoutFile], said[stderrFile]}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// checkConverted checks what holds for every case.
+func checkConverted(t *testing.T, got outcome, args []string) {
+	t.Helper()
+	if got.Exit != "0\n" {
+		if got.Stdout != "" {
+			t.Errorf("exit code %sand still something is printed:\n%s", got.Exit, got.Stdout)
+		}
+		return
+	}
+	format := "yaml"
+	if strings.Contains(strings.Join(args, " "), "-o json") {
+		format = "json"
+	}
+	again := convertText(got.Stdout, "-f", "-", "-o", format)
+	if diff := cmp.Diff(got.Stdout, again.Stdout); diff != "" || again.Exit != "0\n" {
+		t.Errorf("a second conversion: exit code %s%s(-first +second)\n%s", again.Exit, again.Stderr, diff)
+	}
+}
+
+// TestConvertPage keeps the example in the documentation equal to what is printed.
+func TestConvertPage(t *testing.T) {
+	const page, command = "docs/convert.md", "\n$ karpenter convert -f examples/convert/provisioner.yaml --cluster-name eks-karpenter-demo\n"
+	t.Chdir("../..")
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), command)
+	shown, after, ends := strings.Cut(rest, "```")
+	if !found || !ends {
+		t.Fatalf("%s does not show the example", page)
+	}
+	got := convertText("", strings.Fields(strings.TrimPrefix(command, "\n$ karpenter convert "))...)
+	if got.Exit != "0\n" {
+		t.Fatal(got.Stderr)
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(before+command+got.Stdout+"```"+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(got.Stdout, shown); diff != "" {
+		t.Errorf("%s is stale, run the test with -update (-printed +shown)\n%s", page, diff)
+	}
+}
+
+// TestConvertReportsWhatCannotBeWritten makes a full disk a failure.
+func TestConvertReportsWhatCannotBeWritten(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	var stderr bytes.Buffer
+	none := func(string) (string, bool) { return "", false }
+	if code := run([]string{"convert", "../../examples/aws/nodepool.yaml"}, none, streams{strings.NewReader(""), full, &stderr}); code != exitFailed {
+		t.Errorf("exit code %d: %s", code, &stderr)
+	}
+}
+
+// TestConvertLeavesTodaysFilesAlone checks that the examples, which are of today, come out byte for byte.
+func TestConvertLeavesTodaysFilesAlone(t *testing.T) {
+	for _, pattern := range []string{"../../examples/aws/*.yaml", "../../examples/kwok/*.yaml", "../../examples/simulate/*.yaml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", pattern, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := convertText("", "-f", file); got.Exit != "0\n" || got.Stdout != string(text) || got.Stderr != "" {
+				t.Errorf("%s: exit code %s%s(-file +printed)\n%s", file, got.Exit, got.Stderr, cmp.Diff(string(text), got.Stdout))
+			}
+		}
+	}
+}

@@ -1,0 +1,211 @@
+// Package convert turns the objects of Karpenter's earlier APIs into today's: Provisioner (karpenter.sh/v1alpha5) and
+// AWSNodeTemplate (karpenter.k8s.aws/v1alpha1), NodePool and EC2NodeClass (v1beta1) become NodePool (karpenter.sh/v1) and
+// EC2NodeClass (karpenter.k8s.aws/v1).
+//
+// Problem: the old objects say less, and say it with other defaults; whoever renames fields only gets nodes that live
+// shorter, are of other types and go at other times. Approach: an object is taken apart field by field. A field goes over as
+// it stands, or into another one, or is named in a note; what was left to an old default that differs from today's is
+// written out. Invariant: a field that nobody took is a finding, so that none disappears in silence. Nothing is guessed:
+// what today's API needs and the old object does not say has to be in Settings, or is a finding.
+//
+// The package has no clock and no I/O, and the same input gives the same output.
+package convert
+
+import (
+	"cmp"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// API groups and versions.
+const (
+	groupCore = "karpenter.sh"
+	groupAWS  = "karpenter.k8s.aws"
+
+	coreToday      = groupCore + "/v1"
+	coreBeta       = groupCore + "/v1beta1"
+	coreAlpha      = groupCore + "/v1alpha5"
+	awsToday       = groupAWS + "/v1"
+	awsBeta        = groupAWS + "/v1beta1"
+	awsAlpha       = groupAWS + "/v1alpha1"
+	kindPool       = "NodePool"
+	kindClass      = "EC2NodeClass"
+	kindClaim      = "NodeClaim"
+	kindMachine    = "Machine"
+	kindProvisoner = "Provisioner"
+	kindTemplate   = "AWSNodeTemplate"
+)
+
+// Settings is what old objects left to the installation, or to defaults that there are no more.
+type Settings struct {
+	// Role or InstanceProfile is the identity of instances of classes that name no instance profile.
+	Role, InstanceProfile string
+	// ClusterName finds the subnets and security groups of classes that select none: those with the tag
+	// kubernetes.io/cluster/<name>.
+	ClusterName string
+	// NodeClass is the class of Provisioners that have neither provider nor providerRef. Nil makes such a Provisioner a finding.
+	NodeClass *ClassReference
+	// KubeletsApart gives every pool with settings of the kubelet a class of its own, so that what becomes of one pool does
+	// not depend on the others.
+	KubeletsApart bool
+}
+
+// ClassReference names a node class.
+type ClassReference struct{ Group, Kind, Name string }
+
+// Object is one object of the past. Its tree is used up.
+type Object struct {
+	// Root is the object as a tree, with aliases resolved.
+	Root *yaml.Node
+}
+
+// Note is something that a field of the old object has no equal for, or that means something else today.
+type Note struct {
+	// Field is the path in the old object. The note speaks for everything below it as well.
+	Field string
+	// Text is the note.
+	Text string
+}
+
+// Finding is something for which an object cannot be converted.
+type Finding struct{ Field, Message string }
+
+// Made is an object of today's API.
+type Made struct {
+	APIVersion, Kind, Name string
+	// Root is the object, with notes as comments.
+	Root *yaml.Node
+	// origins are the places in the old object that parts of Root come from.
+	origins map[*yaml.Node]string
+}
+
+// Result is what became of one old object.
+type Result struct {
+	// Made are the objects of today: a NodePool, and a class if its settings were part of the Provisioner or cannot be shared.
+	Made []Made
+	// Notes are the comments of all of them.
+	Notes []Note
+	// Findings say why nothing was made.
+	Findings []Finding
+	// Kept is why an object stays behind: it is none that anyone applies. Empty otherwise.
+	Kept string
+}
+
+// Concerns reports whether objects of a kind are converted, or have to stay behind.
+func Concerns(apiVersion, kind string) bool {
+	switch apiVersion {
+	case coreAlpha, awsAlpha, coreBeta, awsBeta:
+		return true
+	}
+	return kind == kindProvisoner || kind == kindTemplate
+}
+
+// Convert converts objects, each of a kind that concerns it, in the light of the others: settings of the kubelet have moved
+// from pools to classes, which are objects of their own. Results are in the order of the objects.
+func Convert(objects []Object, s Settings) []Result {
+	work := make([]*conversion, len(objects))
+	for i, o := range objects {
+		work[i] = begin(o.Root, s)
+		work[i].run()
+	}
+	placeKubelets(work)
+	out := make([]Result, len(work))
+	for i, c := range work {
+		out[i] = c.result()
+	}
+	return out
+}
+
+// conversion is the work on one object.
+type conversion struct {
+	settings               Settings
+	root                   *yaml.Node
+	apiVersion, kind, name string
+	// origins are the places of nodes that were carried over, or that stand for old ones.
+	origins map[*yaml.Node]string
+	// carried are the names of fields whose comments were carried over.
+	carried  map[*yaml.Node]bool
+	made     []*making
+	notes    []Note
+	findings []Finding
+	kept     string
+	// kubelet is what the object says of the kubelet; it belongs to the class.
+	kubelet value
+}
+
+// making is an object of today's API while it is made.
+type making struct {
+	apiVersion, kind, name string
+	root, spec             *mapping
+	// head are the notes about what has no place in the object.
+	head []string
+	// class is the reference of a pool; nil for others.
+	class *ClassReference
+	// nameNode is the name in the reference of a pool, or in the metadata of a class.
+	nameNode *yaml.Node
+}
+
+func begin(root *yaml.Node, s Settings) *conversion {
+	c := &conversion{settings: s, root: root, origins: map[*yaml.Node]string{}, carried: map[*yaml.Node]bool{}}
+	c.apiVersion, c.kind = textAt(root, "apiVersion"), textAt(root, "kind")
+	c.name = textAt(child(root, "metadata"), "name")
+	return c
+}
+
+// run makes what the object is today, all but the kubelet's settings.
+func (c *conversion) run() {
+	all := c.open(c.root, "")
+	all.take("apiVersion")
+	all.take("kind")
+	switch c.apiVersion + " " + c.kind {
+	case coreAlpha + " " + kindProvisoner:
+		c.provisioner(all)
+	case awsAlpha + " " + kindTemplate:
+		c.template(all)
+	case coreBeta + " " + kindPool:
+		c.pool(all)
+	case awsBeta + " " + kindClass:
+		c.class(all)
+	case coreBeta + " " + kindClaim, coreAlpha + " " + kindMachine:
+		c.kept = c.kind + " " + c.name + " is the record of one machine. Karpenter makes it and a user does not apply it, so it was not converted: " +
+			"nodes of the old API are replaced by new ones of the NodePool."
+		return
+	default:
+		c.find(value{path: "kind"}, "a %s of %s cannot be converted; convertible are Provisioner in %s, AWSNodeTemplate in %s, NodePool in %s and EC2NodeClass in %s",
+			c.kind, c.apiVersion, coreAlpha, awsAlpha, coreBeta, awsBeta)
+		return
+	}
+	if status := all.take("status"); status.there() {
+		c.leave(c.made[0], status, "what was observed; it is written anew")
+	}
+	all.end()
+	c.strays(c.root, "")
+}
+
+// start begins an object of today; its metadata is the old one's, if there is any.
+func (c *conversion) start(apiVersion, kind, name string, metadata value) *making {
+	m := &making{apiVersion: apiVersion, kind: kind, name: name, root: newMapping()}
+	m.root.add("apiVersion", scalar(apiVersion))
+	m.root.add("kind", scalar(kind))
+	m.head = []string{"Converted from " + c.apiVersion + " " + c.kind + " " + c.name + "."}
+	c.made = append(c.made, m)
+	c.metadata(m, metadata)
+	m.spec = m.root.child("spec")
+	return m
+}
+
+// result closes the work.
+func (c *conversion) result() Result {
+	r := Result{Notes: c.notes, Findings: c.findings, Kept: c.kept}
+	c.saveComments(c.root, "")
+	slices.SortStableFunc(r.Notes, func(a, b Note) int { return cmp.Compare(a.Field, b.Field) })
+	if len(r.Findings) > 0 {
+		return r
+	}
+	for _, m := range c.made {
+		m.root.comment("apiVersion", m.head...)
+		r.Made = append(r.Made, Made{APIVersion: m.apiVersion, Kind: m.kind, Name: m.name, Root: m.root.node, origins: c.origins})
+	}
+	return r
+}

@@ -1,0 +1,170 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// kubeletFields are the settings of the kubelet that pools had. Each of them is one of the kubelet's own today.
+func kubeletFields() []string {
+	return []string{
+		"clusterDNS", "maxPods", "podsPerCore", "systemReserved", "kubeReserved", "evictionHard", "evictionSoft",
+		"evictionSoftGracePeriod", "evictionMaxPodGracePeriod", "imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "cpuCFSQuota",
+	}
+}
+
+// placeKubelets puts what pools say of the kubelet where it belongs today: in their class. Pools that share a class and
+// differ need classes of their own.
+func placeKubelets(work []*conversion) {
+	classes := map[string]*making{}
+	owners := map[string]*conversion{}
+	users := map[string][]*conversion{}
+	var names []string
+	for _, c := range work {
+		for _, m := range c.made {
+			if m.kind != kindClass {
+				continue
+			}
+			if other := owners[m.name]; other != nil {
+				c.find(value{path: "metadata.name"}, "EC2NodeClass %s is made of %s %s already", m.name, other.kind, other.name)
+				continue
+			}
+			classes[m.name], owners[m.name] = m, c
+		}
+		if pool := c.poolMade(); pool != nil {
+			c.tidyKubelet(pool)
+			key := pool.class.Group + "/" + pool.class.Kind + "/" + pool.class.Name
+			if users[key] == nil {
+				names = append(names, key)
+			}
+			users[key] = append(users[key], c)
+		}
+	}
+	for _, key := range names {
+		var class *making
+		if name, ok := strings.CutPrefix(key, groupAWS+"/"+kindClass+"/"); ok {
+			class = classes[name]
+		}
+		placeIn(class, owners, users[key])
+	}
+}
+
+// poolMade is the pool that the conversion makes; nil when it makes none.
+func (c *conversion) poolMade() *making {
+	for _, m := range c.made {
+		if m.class != nil {
+			return m
+		}
+	}
+	return nil
+}
+
+// tidyKubelet checks the fields, and leaves behind what has no equal.
+func (c *conversion) tidyKubelet(pool *making) {
+	if !c.kubelet.there() {
+		return
+	}
+	in, out := c.kubelet.fields(), newMapping()
+	if runtime := in.take("containerRuntime"); runtime.there() {
+		c.leave(pool, runtime, "the image brings the runtime")
+	}
+	for _, name := range kubeletFields() {
+		out.carry(name, in.take(name))
+	}
+	in.end()
+	c.origins[out.node] = c.kubelet.path
+	c.kubelet.node = out.node
+}
+
+// placeIn puts the settings of pools that share a class there; class is nil when it is not made here.
+func placeIn(class *making, owners map[string]*conversion, pools []*conversion) {
+	said := map[string]bool{}
+	for _, c := range pools {
+		said[c.kubelet.canonical()] = true
+	}
+	for i, c := range pools {
+		pool := c.poolMade()
+		switch {
+		case !c.kubelet.there():
+		case class == nil:
+			pool.head = append(pool.head, c.note(c.kubelet, "belongs to spec.kubelet of %s %s, which is not converted here. Put it there:", pool.class.Kind, pool.class.Name))
+			pool.head = append(pool.head, verbatim(c.kubelet.node)...)
+		case len(said) == 1 && !c.settings.KubeletsApart:
+			if i == 0 {
+				class.spec.carry("kubelet", value{c: c, node: c.kubelet.node, path: c.kubelet.path}, c.note(c.kubelet, "settings of the kubelet have moved here from %s %s", c.kind, c.name))
+			}
+		default:
+			c.ownClass(pool, class, owners)
+		}
+	}
+}
+
+// ownClass gives a pool a copy of its class, with its own settings of the kubelet.
+func (c *conversion) ownClass(pool, class *making, owners map[string]*conversion) {
+	name := class.name + "-" + c.name
+	if other := owners[name]; other != nil {
+		c.find(c.kubelet, "needs a class of its own, EC2NodeClass %s, which is made of %s %s already", name, other.kind, other.name)
+		return
+	}
+	origin := owners[class.name]
+	owners[name] = c
+	m := &making{apiVersion: class.apiVersion, kind: class.kind, name: name, root: &mapping{clone(class.root.node)}}
+	child(child(m.root.node, "metadata"), "name").Value = name
+	m.spec = m.root.child("spec")
+	drop(m.spec.node, "kubelet")
+	m.spec.carry("kubelet", value{c: c, node: c.kubelet.node, path: c.kubelet.path},
+		c.note(c.kubelet, "%s %s needs a copy of EC2NodeClass %s for this, which other pools use without it", c.kind, c.name, class.name))
+	m.head = []string{fmt.Sprintf("A copy of EC2NodeClass %s with the settings of the kubelet of %s %s.", class.name, c.kind, c.name)}
+	c.made = append(c.made, m)
+	c.findings = append(c.findings, failedWith(origin, c)...)
+	pool.class.Name = name
+	pool.nameNode.Value = name
+}
+
+// failedWith says that a class is not to be had.
+func failedWith(origin, c *conversion) []Finding {
+	if origin == c || len(origin.findings) == 0 {
+		return nil
+	}
+	return []Finding{{c.kubelet.path, fmt.Sprintf("needs a copy of %s %s, which cannot be converted", origin.kind, origin.name)}}
+}
+
+// canonical is a text by which settings can be compared.
+func (v value) canonical() string {
+	var content any
+	if !v.there() || v.node.Decode(&content) != nil {
+		return ""
+	}
+	text, err := json.Marshal(content)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// verbatim is a tree as lines of text that keep their indentation in a comment.
+func verbatim(n *yaml.Node) []string {
+	var b bytes.Buffer
+	if err := encode(&b, n); err != nil {
+		return nil
+	}
+	var out []string
+	for line := range strings.Lines(b.String()) {
+		out = append(out, verbatimMark+strings.TrimRight(line, "\n"))
+	}
+	return out
+}
+
+// clone copies a tree.
+func clone(n *yaml.Node) *yaml.Node {
+	out := *n
+	out.Content = make([]*yaml.Node, len(n.Content))
+	for i, inner := range n.Content {
+		out.Content[i] = clone(inner)
+	}
+	return &out
+}

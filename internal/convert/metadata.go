@@ -1,0 +1,122 @@
+package convert
+
+import (
+	"go.yaml.in/yaml/v3"
+)
+
+// writtenByCluster are the fields of metadata that nobody applies.
+func writtenByCluster() []string {
+	return []string{
+		"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+		"managedFields", "selfLink", "finalizers", "ownerReferences",
+	}
+}
+
+// goneAnnotations are annotations of pools and classes that nobody reads any more, or that are worked out anew, with the
+// reason.
+func goneAnnotations() map[string]string {
+	const hash = "Karpenter works the hash out anew"
+	const marker = "it is no longer used"
+	return map[string]string{
+		"kubectl.kubernetes.io/last-applied-configuration": "it holds the old object; kubectl writes it anew",
+		"karpenter.sh/provisioner-hash":                    hash,
+		"karpenter.sh/nodepool-hash":                       hash,
+		"karpenter.sh/nodepool-hash-version":               hash,
+		"karpenter.k8s.aws/nodetemplate-hash":              hash,
+		"karpenter.k8s.aws/ec2nodeclass-hash":              hash,
+		"karpenter.k8s.aws/ec2nodeclass-hash-version":      hash,
+		"karpenter.sh/voluntary-disruption":                "what is to be disrupted is told by conditions of NodeClaims",
+		"karpenter.sh/linked":                              marker,
+		"karpenter.sh/managed-by":                          marker,
+	}
+}
+
+// renamedAnnotations are annotations of nodes that have another name today.
+func renamedAnnotations() map[string]string {
+	return map[string]string{
+		"karpenter.sh/do-not-evict":       "karpenter.sh/do-not-disrupt",
+		"karpenter.sh/do-not-consolidate": "karpenter.sh/do-not-disrupt",
+	}
+}
+
+// metadata carries the metadata of an object over. The name is m's, which the old object may not have had.
+func (c *conversion) metadata(m *making, v value) {
+	out := m.root.child("metadata")
+	in := v.fields()
+	name := in.take("name")
+	switch {
+	case m.name == "" && len(c.made) > 1: // it is said already
+	case m.name == "":
+		c.find(value{path: join(v.path, "name")}, "missing")
+	case name.there():
+		out.carry("name", name)
+	default:
+		out.add("name", scalar(m.name))
+	}
+	m.nameNode = child(out.node, "name")
+	out.carry("labels", in.take("labels"))
+	c.annotations(m, out, in.take("annotations"))
+	for _, gone := range writtenByCluster() {
+		if f := in.take(gone); f.there() {
+			c.leave(m, f, "the cluster writes it")
+		}
+	}
+	if f := in.take("namespace"); f.there() {
+		c.leave(m, f, "the object belongs to the whole cluster")
+	}
+	in.end()
+}
+
+// annotations carries those over that still mean something.
+func (c *conversion) annotations(m *making, out *mapping, v value) {
+	kept := newMapping()
+	for _, a := range v.fields().rest() {
+		if why, gone := goneAnnotations()[a.key.Value]; gone {
+			a.node = &yaml.Node{} // too long to repeat
+			c.leave(m, a, "%s", why)
+			continue
+		}
+		kept.carry(a.key.Value, a)
+	}
+	if len(kept.node.Content) > 0 {
+		c.origins[kept.node] = v.path
+		out.add("annotations", kept.node)
+	}
+}
+
+// nodeAnnotations carries annotations for nodes over, under today's names.
+func (c *conversion) nodeAnnotations(m *making, out *mapping, v value) {
+	kept := newMapping()
+	all := v.fields().rest()
+	for _, a := range all {
+		today, renamed := renamedAnnotations()[a.key.Value]
+		switch {
+		case !renamed:
+			kept.carry(a.key.Value, a)
+		case kept.has(today) || child(v.node, today) != nil:
+			c.leave(m, a, "it is called %s today, which is there as well", today)
+		default:
+			kept.carry(today, a, c.note(a, "it is called %s today, and keeps nodes from every voluntary disruption", today))
+		}
+	}
+	if len(kept.node.Content) > 0 {
+		c.origins[kept.node] = v.path
+		out.add("annotations", kept.node)
+	}
+}
+
+// nodeLabels carries labels for nodes over. The one that Karpenter sets itself stays behind.
+func (c *conversion) nodeLabels(m *making, out *mapping, v value) {
+	kept := newMapping()
+	for _, l := range v.fields().rest() {
+		if l.key.Value == "karpenter.sh/provisioner-name" {
+			c.leave(m, l, "the label is called karpenter.sh/nodepool today, and Karpenter sets it")
+			continue
+		}
+		kept.carry(l.key.Value, l)
+	}
+	if len(kept.node.Content) > 0 {
+		c.origins[kept.node] = v.path
+		out.add("labels", kept.node)
+	}
+}

@@ -1,0 +1,234 @@
+package convert
+
+import (
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Labels that Provisioners had defaults for.
+const (
+	labelArch         = "kubernetes.io/arch"
+	labelOS           = "kubernetes.io/os"
+	labelCapacityType = groupCore + "/capacity-type"
+	labelInstanceType = "node.kubernetes.io/instance-type"
+	labelFamily       = groupAWS + "/instance-family"
+	labelCategory     = groupAWS + "/instance-category"
+	labelGeneration   = groupAWS + "/instance-generation"
+)
+
+// provisioner makes a NodePool of a Provisioner, and a class of the settings of the provider that it holds.
+func (c *conversion) provisioner(all *fields) {
+	m := c.start(coreToday, kindPool, c.name, all.take("metadata"))
+	in := all.take("spec").fields()
+	template := newMapping()
+	meta := newMapping()
+	labels := in.take("labels")
+	c.nodeLabels(m, meta, labels)
+	c.nodeAnnotations(m, meta, in.take("annotations"))
+	if len(meta.node.Content) > 0 {
+		template.add("metadata", meta.node)
+	}
+	spec := template.child("spec")
+	ref := c.providerOf(m, in.take("provider"), in.take("providerRef"))
+	m.reference(spec, ref)
+	c.requirements(spec, in.take("requirements"), labels, ref.Group == groupAWS)
+	c.taints(spec, in.take("taints"))
+	c.taints(spec, in.take("startupTaints"))
+	c.kubelet = in.take("kubeletConfiguration")
+	c.expiry(spec, in.take("ttlSecondsUntilExpired"))
+	m.spec.add("template", template.node)
+	c.emptiness(m, in.take("ttlSecondsAfterEmpty"), in.take("consolidation"))
+	c.limits(m, in.take("limits"))
+	m.spec.carry("weight", in.take("weight"))
+	in.end()
+}
+
+// reference writes the reference of a pool to its class.
+func (m *making) reference(spec *mapping, ref ClassReference) {
+	m.class = &ref
+	out := object("group", ref.Group, "kind", ref.Kind, "name", ref.Name)
+	m.nameNode = child(out.node, "name")
+	spec.add("nodeClassRef", out.node)
+}
+
+// providerOf is the class of a Provisioner: the one it refers to, or one made of the settings that it holds.
+func (c *conversion) providerOf(m *making, inline, ref value) ClassReference {
+	switch {
+	case inline.there() && ref.there():
+		c.find(ref, "provider and providerRef exclude each other")
+	case inline.there():
+		in := inline.fields()
+		for _, name := range []string{"apiVersion", "kind"} {
+			if f := in.take(name); f.there() {
+				c.leave(m, f, "the settings are an EC2NodeClass of their own")
+			}
+		}
+		made := c.start(awsToday, kindClass, c.name, value{c: c, path: "metadata"})
+		c.awsSettings(made, in)
+		in.end()
+		c.notes = append(c.notes, Note{inline.path, "the settings are an EC2NodeClass of their own, " + c.name})
+		return ClassReference{groupAWS, kindClass, c.name}
+	case ref.there():
+		in := ref.fields()
+		name, kind := in.take("name"), in.take("kind")
+		if version := in.take("apiVersion"); version.there() {
+			c.leave(m, version, "a reference names the group")
+		}
+		if kind.there() {
+			if kind.text() != kindTemplate {
+				c.find(kind, "is %q, want %s", kind.text(), kindTemplate)
+			}
+			c.leave(m, kind, "its successor is %s", kindClass)
+		}
+		if !name.there() {
+			c.find(name, "missing")
+		}
+		in.end()
+		return ClassReference{groupAWS, kindClass, name.text()}
+	case c.settings.NodeClass != nil:
+		return *c.settings.NodeClass
+	default:
+		c.find(ref, "missing, and so is spec.provider: name the EC2NodeClass with --node-class")
+	}
+	return ClassReference{}
+}
+
+// requirements carries requirements over and writes down those that the old API assumed.
+func (c *conversion) requirements(spec *mapping, v, labels value, aws bool) {
+	out := list()
+	asked := map[string]bool{}
+	for _, r := range v.items() {
+		asked[textAt(r.node, "key")] = true
+		c.remember(r)
+		out.Content = append(out.Content, r.node)
+	}
+	if v.there() {
+		c.origins[out] = v.path
+	}
+	for _, l := range labels.fields().rest() {
+		asked[l.key.Value] = true
+	}
+	assume := func(comment, key, operator string, values ...string) {
+		r := object("key", key, "operator", operator)
+		r.add("values", words(values...))
+		r.node.HeadComment = wrap(comment)
+		out.Content = append(out.Content, r.node)
+	}
+	if aws {
+		const assumed = "Not in the Provisioner: what the old API assumed. Without it, "
+		if !asked[labelCapacityType] {
+			assume(assumed+"spot would be used too.", labelCapacityType, "In", "on-demand")
+		}
+		if !asked[labelArch] && !asked["beta.kubernetes.io/arch"] {
+			assume(assumed+"other architectures would be used too.", labelArch, "In", "amd64")
+		}
+		if !asked[labelOS] && !asked["beta.kubernetes.io/os"] {
+			assume(assumed+"other operating systems would be used too.", labelOS, "In", "linux")
+		}
+		if !asked[labelInstanceType] && !asked["beta.kubernetes.io/instance-type"] && !asked[labelFamily] && !asked[labelCategory] && !asked[labelGeneration] {
+			assume(assumed+"every category would be used.", labelCategory, "In", "c", "m", "r")
+			assume(assumed+"older generations would be used too.", labelGeneration, "Gt", "2")
+		}
+	}
+	if v.key != nil {
+		v.node = out
+		spec.carry("requirements", v)
+		return
+	}
+	spec.add("requirements", out)
+}
+
+// taints carries taints over. A value that is empty is the same as none, and only none is accepted today.
+func (c *conversion) taints(spec *mapping, v value) {
+	for _, t := range v.items() {
+		if empty := child(t.node, "value"); empty != nil && empty.Tag == "!!str" && empty.Value == "" {
+			drop(t.node, "value")
+			t.node.HeadComment = appendLine(t.node.HeadComment, wrap(c.note(value{path: t.path + ".value"}, "an empty value is the same as none")))
+		}
+	}
+	if v.there() {
+		spec.carry(v.key.Value, v)
+	}
+}
+
+// expiry says when nodes are too old.
+func (c *conversion) expiry(spec *mapping, ttl value) {
+	if !ttl.there() {
+		spec.add("expireAfter", scalar("Never"), "Not in the Provisioner, whose nodes then never expired; today's default is 720h.")
+		return
+	}
+	spec.add("expireAfter", ttl.from(scalar(duration(ttl.seconds()))),
+		c.note(ttl, "a node is drained at this age, whatever runs there and whether or not a new one is ready; budgets do not hold it up"))
+}
+
+// emptiness says when nodes that are not needed go.
+func (c *conversion) emptiness(m *making, ttl, consolidation value) {
+	in := consolidation.fields()
+	enabled := in.take("enabled")
+	in.end()
+	on := enabled.truth()
+	out := newMapping()
+	switch {
+	case on && ttl.there():
+		c.find(ttl, "excludes consolidation.enabled: true; keep one of them")
+	case on:
+		out.add("consolidationPolicy", enabled.from(scalar("WhenEmptyOrUnderutilized")),
+			c.note(enabled, "true is called WhenEmptyOrUnderutilized today"))
+		out.add("consolidateAfter", scalar("0s"))
+	case ttl.there():
+		out.add("consolidationPolicy", scalar("WhenEmpty"))
+		out.add("consolidateAfter", ttl.from(scalar(duration(ttl.seconds()))),
+			c.note(ttl, "counted from the last time that a pod came or went, not from the moment the node was seen empty"))
+	default:
+		out.add("consolidationPolicy", scalar("WhenEmpty"))
+		out.add("consolidateAfter", scalar("Never"),
+			"Neither ttlSecondsAfterEmpty nor consolidation in the Provisioner: empty nodes stayed. Today's default is 0s.")
+	}
+	if enabled.there() && !on {
+		c.leave(m, enabled, "it is said by the policy")
+	}
+	m.spec.add("disruption", out.node,
+		"Drift is always on today, and limited by budgets like all disruption here; the default is one of 10% of the nodes at a time. "+
+			"The old API knew neither, unless drift was turned on.")
+}
+
+// limits carries limits over, which had one more floor.
+func (c *conversion) limits(m *making, v value) {
+	in := v.fields()
+	resources := in.take("resources")
+	if resources.there() {
+		c.origins[resources.node] = resources.path
+	}
+	m.spec.carry("limits", resources)
+	in.end()
+}
+
+// duration is a number of seconds in the largest unit that fits.
+func duration(seconds int64) string {
+	switch {
+	case seconds != 0 && seconds%3600 == 0:
+		return fmt.Sprintf("%dh", seconds/3600)
+	case seconds != 0 && seconds%60 == 0:
+		return fmt.Sprintf("%dm", seconds/60)
+	default:
+		return fmt.Sprintf("%ds", seconds)
+	}
+}
+
+// drop removes a field from a mapping.
+func drop(n *yaml.Node, key string) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			n.Content = append(n.Content[:i], n.Content[i+2:]...)
+			return
+		}
+	}
+}
+
+func appendLine(text, line string) string {
+	if text == "" {
+		return line
+	}
+	return text + "\n" + line
+}

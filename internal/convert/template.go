@@ -1,0 +1,156 @@
+package convert
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// template makes an EC2NodeClass of an AWSNodeTemplate.
+func (c *conversion) template(all *fields) {
+	m := c.start(awsToday, kindClass, c.name, all.take("metadata"))
+	in := all.take("spec").fields()
+	c.awsSettings(m, in)
+	in.end()
+}
+
+// awsSettings makes the spec of a class of the settings for AWS, which stood in a template or in a Provisioner.
+func (c *conversion) awsSettings(m *making, in *fields) {
+	launchTemplate := in.take("launchTemplate")
+	if launchTemplate.there() {
+		c.leave(m, launchTemplate, "launch templates of one's own have no equal. What it holds (image, user data, security groups, disks, instance profile) "+
+			"has to be said in the fields of this class")
+	}
+	c.identity(m, in.take("instanceProfile"), value{}, in.path)
+	c.images(m, in.take("amiFamily"), in.take("amiSelector"))
+	c.network(m, "subnetSelectorTerms", in.take("subnetSelector"), nil)
+	c.network(m, "securityGroupSelectorTerms", in.take("securityGroupSelector"), launchTemplate.node)
+	for _, name := range []string{"userData", "tags", "blockDeviceMappings", "detailedMonitoring", "context"} {
+		m.spec.carry(name, in.take(name))
+	}
+	c.metadataOptions(m, in.take("metadataOptions"))
+}
+
+// identity says as what instances run: exactly one of profile and role.
+func (c *conversion) identity(m *making, profile, role value, path string) {
+	switch {
+	case profile.there() || role.there():
+		m.spec.carry("role", role)
+		m.spec.carry("instanceProfile", profile)
+	case c.settings.Role != "":
+		m.spec.add("role", scalar(c.settings.Role), "Not in the "+c.kind+": the role that was given to the conversion.")
+	case c.settings.InstanceProfile != "":
+		m.spec.add("instanceProfile", scalar(c.settings.InstanceProfile), "Not in the "+c.kind+": the profile that was given to the conversion.")
+	default:
+		c.find(value{path: join(path, "instanceProfile")}, "missing, and there is no default for the whole installation any more: give one with --role or --instance-profile")
+	}
+}
+
+// aliases are today's names of the families' newest images.
+func aliases() map[string]string {
+	return map[string]string{
+		"AL2": "al2@latest", "AL2023": "al2023@latest", "Bottlerocket": "bottlerocket@latest",
+		"Windows2019": "windows2019@latest", "Windows2022": "windows2022@latest",
+	}
+}
+
+// images says what instances boot, from a family and a selector of the first API.
+func (c *conversion) images(m *making, family, selector value) {
+	if !selector.there() {
+		c.familyImages(m, family, join(strings.TrimSuffix(family.path, ".amiFamily"), "amiSelector"))
+		return
+	}
+	terms := c.selector(m, selector, map[string]string{"aws::name": "name", "aws::owners": "owner"})
+	c.family(m, family)
+	m.spec.add("amiSelectorTerms", selector.from(orEmpty(terms)))
+}
+
+// familyImages takes the images that AWS publishes for a family.
+func (c *conversion) familyImages(m *making, family value, selector string) {
+	name := "AL2"
+	if family.there() {
+		name = family.text()
+	}
+	alias, ok := aliases()[name]
+	if !ok {
+		c.find(value{path: selector}, "missing: there is no alias for images of the family %s, so they have to be selected", name)
+		return
+	}
+	c.family(m, family)
+	term := object("alias", alias)
+	comment := "The newest image of the family, as before. Its next release replaces nodes, as drift; a version in place of latest stops that."
+	if name == "AL2" {
+		comment += " There are none of AL2 from Kubernetes 1.33 on."
+	}
+	m.spec.add("amiSelectorTerms", list(term.node), comment)
+}
+
+// family carries the family over. Ubuntu, which has none today, is started like AL2.
+func (c *conversion) family(m *making, family value) {
+	switch {
+	case !family.there():
+		m.spec.add("amiFamily", scalar("AL2"), "Not in the "+c.kind+": what the old API assumed.")
+	case family.text() == "Ubuntu":
+		m.spec.add("amiFamily", family.from(scalar("AL2")), c.note(family, "there is no family Ubuntu any more; its images for EKS start with the same script as AL2"))
+	default:
+		m.spec.carry("amiFamily", family)
+	}
+}
+
+// network makes the terms for subnets or security groups. launchTemplate is not nil where a launch template named the
+// security groups.
+func (c *conversion) network(m *making, name string, v value, launchTemplate *yaml.Node) {
+	if v.there() {
+		m.spec.add(name, v.from(orEmpty(c.selector(m, v, nil))))
+		return
+	}
+	if c.settings.ClusterName == "" {
+		why := "find those with the tag kubernetes.io/cluster/NAME, as the first releases did, with --cluster-name NAME"
+		if launchTemplate != nil {
+			why = "the launch template named them; " + why
+		}
+		c.find(v, "missing: %s", why)
+		return
+	}
+	term := newMapping()
+	term.child("tags").add("kubernetes.io/cluster/"+c.settings.ClusterName, scalar("*"))
+	m.spec.add(name, list(term.node), fmt.Sprintf("Not in the %s: those of the cluster %s, as the first releases found them.", c.kind, c.settings.ClusterName))
+}
+
+// oldHopLimit is how far metadata travelled by default, in hops; it is 1 today.
+const oldHopLimit = "2"
+
+// metadataOptions carries them over, with the default that has changed.
+func (c *conversion) metadataOptions(m *making, v value) {
+	if !v.there() {
+		out := newMapping()
+		out.add("httpPutResponseHopLimit", raw("!!int", oldHopLimit))
+		m.spec.add("metadataOptions", out.node, "Not in the "+c.kind+": what the old API assumed. Today's default is 1, with which pods do not reach the metadata.")
+		return
+	}
+	in := v.fields()
+	out := newMapping()
+	for _, name := range []string{"httpEndpoint", "httpProtocolIPv6", "httpPutResponseHopLimit", "httpTokens"} {
+		out.carry(name, in.take(name))
+	}
+	in.end()
+	var comments []string
+	switch {
+	case c.apiVersion == awsBeta && !out.has("httpPutResponseHopLimit"):
+		out.add("httpPutResponseHopLimit", raw("!!int", oldHopLimit), "Not in the "+c.kind+": what the old API assumed. Today's default is 1.")
+	case c.apiVersion != awsBeta && (!out.has("httpTokens") || !out.has("httpPutResponseHopLimit")):
+		comments = []string{c.note(v, "what is not said here was left to EC2; today httpTokens is required then and httpPutResponseHopLimit 1")}
+	}
+	c.origins[out.node] = v.path
+	v.node = out.node
+	m.spec.carry("metadataOptions", v, comments...)
+}
+
+// orEmpty is an empty list for what could not be made; there is a finding about it then.
+func orEmpty(n *yaml.Node) *yaml.Node {
+	if n == nil {
+		return list()
+	}
+	return n
+}
