@@ -29,6 +29,7 @@ api/kwok/v1alpha1 < api/v1, api/condition
 api/aws/v1 < api/v1, api/condition
 api/v1alpha1 < api/v1, api/condition
 api/autoscaling/v1beta1 <
+api/legacy/v1alpha5, api/legacy/v1alpha1 < api/v1, api/condition
 api < api/crds
 api/crds <
 api/crds/gen < api/...
@@ -98,6 +99,7 @@ internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, interna
 internal/controller/static < CONTROLLERBASE, CORE, internal/cluster, internal/ingest
 internal/controller/metering < CONTROLLERBASE, internal/waiting
 internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/buffer
+internal/controller/legacy < CONTROLLERBASE, internal/convert, internal/manifest
 CONTROLLERS = internal/controller/...
 
 # floor 6: wiring

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed *.yaml kwok/*.yaml aws/*.yaml
+//go:embed *.yaml kwok/*.yaml aws/*.yaml legacy/*.yaml
 var files embed.FS
 
 // Core returns the definitions of the core kinds, in the order of their file names. The caller owns the result.
@@ -31,6 +31,12 @@ func Kwok() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 // instances is restricted as well, and their node class. The caller owns the result.
 func AWS() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return read("aws/*.yaml")
+}
+
+// Legacy returns the definitions of kinds that today's have replaced. An installation needs them only to serve such objects.
+// The caller owns the result.
+func Legacy() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	return read("legacy/*.yaml")
 }
 
 // read parses the embedded files that match a pattern.

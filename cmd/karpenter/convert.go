@@ -72,7 +72,7 @@ func (c *convertCommand) Run(s streams) error {
 
 // settings are what old objects leave to the installation.
 func (c *convertCommand) settings() convert.Settings {
-	out := convert.Settings{Role: c.Role, InstanceProfile: c.InstanceProfile, ClusterName: c.ClusterName}
+	out := convert.Settings{Role: c.Role, InstanceProfile: c.InstanceProfile, ClusterName: c.ClusterName, Flags: true}
 	if c.NodeClass != "" {
 		out.NodeClass = &convert.ClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: c.NodeClass}
 	}

@@ -14,6 +14,7 @@ package convert
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -46,13 +47,29 @@ type Settings struct {
 	ClusterName string
 	// NodeClass is the class of Provisioners that have neither provider nor providerRef. Nil makes such a Provisioner a finding.
 	NodeClass *ClassReference
+	// OwnClass is the kind of class, one without settings, that is made for each Provisioner that has neither provider nor
+	// providerRef. It goes before NodeClass; nil makes none.
+	OwnClass *ClassKind
 	// KubeletsApart gives every pool with settings of the kubelet a class of its own, so that what becomes of one pool does
 	// not depend on the others.
 	KubeletsApart bool
+	// Flags tells that whoever converts can give the settings as flags, so that findings name them.
+	Flags bool
+}
+
+// hint is a text that names a flag, where there are flags.
+func (s Settings) hint(text string) string {
+	if !s.Flags {
+		return ""
+	}
+	return ": " + text
 }
 
 // ClassReference names a node class.
 type ClassReference struct{ Group, Kind, Name string }
+
+// ClassKind is a kind of node class.
+type ClassKind struct{ Group, Version, Kind string }
 
 // Object is one object of the past. Its tree is used up.
 type Object struct {
@@ -76,6 +93,8 @@ type Made struct {
 	APIVersion, Kind, Name string
 	// Root is the object, with notes as comments.
 	Root *yaml.Node
+	// class is the class that the object refers to; a class is its own.
+	class ClassReference
 	// origins are the places in the old object that parts of Root come from.
 	origins map[*yaml.Node]string
 }
@@ -205,7 +224,12 @@ func (c *conversion) result() Result {
 	}
 	for _, m := range c.made {
 		m.root.comment("apiVersion", m.head...)
-		r.Made = append(r.Made, Made{APIVersion: m.apiVersion, Kind: m.kind, Name: m.name, Root: m.root.node, origins: c.origins})
+		made := Made{APIVersion: m.apiVersion, Kind: m.kind, Name: m.name, Root: m.root.node, origins: c.origins}
+		group, _, _ := strings.Cut(m.apiVersion, "/")
+		if made.class = (ClassReference{group, m.kind, m.name}); m.class != nil {
+			made.class = *m.class
+		}
+		r.Made = append(r.Made, made)
 	}
 	return r
 }

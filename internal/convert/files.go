@@ -197,13 +197,9 @@ func (i item) replace(out *Files, r Result, judge *manifest.Reader, seen map[str
 
 // judge checks an object that was made as the API server would. What is wrong with it is told where it comes from.
 func (i item) judge(made Made, judge *manifest.Reader) []error {
-	text, err := made.YAML()
-	var content map[string]any
-	if err == nil {
-		content, err = manifest.PartOf(made.Kind+" "+made.Name, text).Content()
-	}
+	content, err := made.content()
 	if err != nil {
-		return []error{i.document.Problem(i.what(), "", "writing %s %s: %w", made.Kind, made.Name, err)}
+		return []error{i.document.Problem(i.what(), "", "%w", err)}
 	}
 	var errs []error
 	for _, f := range judge.Check(content) {

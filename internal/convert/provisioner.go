@@ -86,10 +86,14 @@ func (c *conversion) providerOf(m *making, inline, ref value) ClassReference {
 		}
 		in.end()
 		return ClassReference{groupAWS, kindClass, name.text()}
+	case c.settings.OwnClass != nil:
+		own := c.settings.OwnClass
+		c.start(own.Group+"/"+own.Version, own.Kind, c.name, value{c: c, path: "metadata"})
+		return ClassReference{own.Group, own.Kind, c.name}
 	case c.settings.NodeClass != nil:
 		return *c.settings.NodeClass
 	default:
-		c.find(ref, "missing, and so is spec.provider: name the EC2NodeClass with --node-class")
+		c.find(ref, "missing, and so is spec.provider%s", c.settings.hint("name the EC2NodeClass with --node-class"))
 	}
 	return ClassReference{}
 }

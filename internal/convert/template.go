@@ -43,7 +43,8 @@ func (c *conversion) identity(m *making, profile, role value, path string) {
 	case c.settings.InstanceProfile != "":
 		m.spec.add("instanceProfile", scalar(c.settings.InstanceProfile), "Not in the "+c.kind+": the profile that was given to the conversion.")
 	default:
-		c.find(value{path: join(path, "instanceProfile")}, "missing, and there is no default for the whole installation any more: give one with --role or --instance-profile")
+		c.find(value{path: join(path, "instanceProfile")}, "missing, and there is no default for the whole installation any more%s",
+			c.settings.hint("give one with --role or --instance-profile"))
 	}
 }
 
@@ -106,11 +107,11 @@ func (c *conversion) network(m *making, name string, v value, launchTemplate *ya
 		return
 	}
 	if c.settings.ClusterName == "" {
-		why := "find those with the tag kubernetes.io/cluster/NAME, as the first releases did, with --cluster-name NAME"
+		missing := "missing"
 		if launchTemplate != nil {
-			why = "the launch template named them; " + why
+			missing = "missing, the launch template named them"
 		}
-		c.find(v, "missing: %s", why)
+		c.find(v, "%s%s", missing, c.settings.hint("find those with the tag kubernetes.io/cluster/NAME, as the first releases did, with --cluster-name NAME"))
 		return
 	}
 	term := newMapping()

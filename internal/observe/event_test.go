@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
@@ -49,6 +50,8 @@ func everyEvent() []Event {
 	issue := NodeShapeIssue(corev1.ResourceMemory, resource.MustParse("8Gi"), resource.MustParse("6Gi"))
 	out = append(out, FailedConsistencyCheck(claim, issue), InsufficientCapacity(claim, errors.New("insufficient capacity, <why>")), UnregisteredTaintMissing(claim))
 	out = append(out, InvalidDoNotDisruptAnnotation(pod, errors.New(`duration "-5m" must be positive`)), DoNotDisruptUntil(pod, end), DoNotDisruptGracePeriodElapsed(pod))
+	old := &v1alpha5.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "general", UID: "provisioner-uid"}}
+	out = append(out, LegacyRefused(old, old.UID, "<why>"))
 	return out
 }
 

@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
+	legacyv1alpha1 "github.com/karpenter-anew/karpenter/api/legacy/v1alpha1"
+	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -47,8 +49,14 @@ func kindsOf(c cloud.Cloud, gates options.FeatureGates) []schema.GroupVersionKin
 	if gates.CapacityBuffer {
 		out = append(out, v1beta1.SchemeGroupVersion.WithKind("CapacityBuffer"))
 	}
+	if gates.LegacyProvisioner {
+		out = append(out, v1alpha5.SchemeGroupVersion.WithKind("Provisioner"))
+	}
 	for _, class := range c.NodeClasses {
 		out = append(out, class.GVK)
+		if gates.LegacyProvisioner && class.GVK.Kind == "EC2NodeClass" {
+			out = append(out, legacyv1alpha1.SchemeGroupVersion.WithKind("AWSNodeTemplate"))
+		}
 	}
 	return out
 }

@@ -67,6 +67,7 @@ func Controllers(p Parts) ([]Controller, error) {
 	}
 	waits := &waiting.Book{}
 	gated = append(gated, repairers(tools, p.Options.FeatureGates)...)
+	gated = append(gated, keepers(tools, p.Options.FeatureGates)...)
 	gated = append(gated, meters(tools, p, waits)...)
 	translator := ingest.New(p.Cloud.Labels)
 	store := cluster.NewStore(p.Cloud, translator)

@@ -26,6 +26,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
+	legacyv1alpha1 "github.com/karpenter-anew/karpenter/api/legacy/v1alpha1"
+	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -216,7 +218,7 @@ func logStart(o options.Options, p Process) {
 // newScheme knows the types of the cluster, of Karpenter and of the adapter.
 func newScheme(a Adapter) (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	add := []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme}
+	add := []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, v1alpha5.AddToScheme, legacyv1alpha1.AddToScheme}
 	if a.AddToScheme != nil {
 		add = append(add, a.AddToScheme)
 	}

@@ -20,6 +20,8 @@ type FeatureGates struct {
 	StaticCapacity bool
 	// CapacityBuffer keeps spare capacity for CapacityBuffer objects.
 	CapacityBuffer bool
+	// LegacyProvisioner serves Provisioners and AWSNodeTemplates of earlier APIs.
+	LegacyProvisioner bool
 }
 
 // DefaultFeatureGates returns the gates of a start without any setting.
@@ -44,12 +46,13 @@ func (g *FeatureGates) gates() []gate {
 		{"NodeOverlay", &g.NodeOverlay, "NodeOverlays change prices and resources of instance types."},
 		{"StaticCapacity", &g.StaticCapacity, "NodePools with `replicas` are kept at that number of nodes."},
 		{"CapacityBuffer", &g.CapacityBuffer, "CapacityBuffers keep room for pods to come."},
+		{"LegacyProvisioner", &g.LegacyProvisioner, "Provisioners (`karpenter.sh/v1alpha5`) have a NodePool kept for them, AWSNodeTemplates an EC2NodeClass."},
 	}
 }
 
 // String renders all gates in the form that ParseFeatureGates reads.
 func (g FeatureGates) String() string {
-	parts := make([]string, 0, 6)
+	parts := make([]string, 0, 7)
 	for _, e := range g.gates() {
 		parts = append(parts, e.name+"="+strconv.FormatBool(*e.field))
 	}

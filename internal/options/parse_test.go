@@ -197,7 +197,7 @@ func TestFeatureGatesAloneAndTogether_C548_C549(t *testing.T) {
 	if want := (FeatureGates{ReservedCapacity: true, StaticCapacity: true}); err != nil || got != want {
 		t.Errorf("several with spaces: got %v, %v, want %v", got, err, want)
 	}
-	const text = "NodeRepair=false,ReservedCapacity=true,SpotToSpotConsolidation=false,NodeOverlay=false,StaticCapacity=false,CapacityBuffer=false"
+	const text = "NodeRepair=false,ReservedCapacity=true,SpotToSpotConsolidation=false,NodeOverlay=false,StaticCapacity=false,CapacityBuffer=false,LegacyProvisioner=false"
 	if base.String() != text {
 		t.Errorf("default string is %s, want %s", base, text)
 	}
@@ -288,7 +288,7 @@ func TestUnservedOnlyWhenChanged(t *testing.T) {
 		t.Errorf("defaults are reported: %v", got)
 	}
 	everything := Default()
-	everything.FeatureGates = FeatureGates{NodeRepair: true, SpotToSpotConsolidation: true, NodeOverlay: true, StaticCapacity: true, CapacityBuffer: true}
+	everything.FeatureGates = FeatureGates{NodeRepair: true, SpotToSpotConsolidation: true, NodeOverlay: true, StaticCapacity: true, CapacityBuffer: true, LegacyProvisioner: true}
 	everything.Scheduling.MinValuesPolicy = MinValuesBestEffort
 	everything.KarpenterService = "karpenter"
 	everything.Scheduling.IgnoreDRARequests = false

@@ -15,6 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
 	"github.com/karpenter-anew/karpenter/api/crds"
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	overlayv1 "github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/test/controlplane"
@@ -74,7 +75,7 @@ func (l *lane) close() error {
 func newClient(config *rest.Config) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, v1.AddToScheme, overlayv1.AddToScheme, v1beta1.AddToScheme, v1alpha1.AddToScheme, apiextensionsv1.AddToScheme,
+		clientgoscheme.AddToScheme, v1.AddToScheme, overlayv1.AddToScheme, v1beta1.AddToScheme, v1alpha1.AddToScheme, v1alpha5.AddToScheme, apiextensionsv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, err

@@ -3,7 +3,7 @@
 // to Kubernetes.
 //
 // It writes the schemas of the core kinds, and one more set for each cloud: the core kinds, in which the label domain of
-// the cloud is closed as well, and the cloud's node class.
+// the cloud is closed as well, and the cloud's node class. Kinds that today's have replaced are a set too.
 //
 // Usage, in the directory api: go run ./crds/gen
 package main
@@ -45,6 +45,12 @@ func run(dir string) error {
 		return err
 	}
 	for _, crd := range core {
+		if past(crd) {
+			if err := write(filepath.Join(dir, "legacy"), crd); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := constrain(crd); err != nil {
 			return fmt.Errorf("constraining %s: %w", crd.Name, err)
 		}
@@ -68,6 +74,11 @@ func run(dir string) error {
 		}
 	}
 	return nil
+}
+
+// past reports whether a CRD is of an API that today's has replaced. These are a set of their own.
+func past(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return crd.Spec.Names.Kind == "Provisioner" || crd.Spec.Names.Kind == "AWSNodeTemplate"
 }
 
 // cloudSet is what is particular to the CRDs of one cloud.

@@ -26,7 +26,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	kwok "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	legacyv1alpha1 "github.com/karpenter-anew/karpenter/api/legacy/v1alpha1"
+	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -56,7 +59,7 @@ type World struct {
 func New(t testing.TB, objects ...client.Object) *World {
 	t.Helper()
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, kwok.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, kwok.AddToScheme, awsv1.AddToScheme, v1alpha5.AddToScheme, legacyv1alpha1.AddToScheme} {
 		if err := add(s); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +69,7 @@ func New(t testing.TB, objects ...client.Object) *World {
 		registry: prometheus.NewRegistry(), frozen: map[string]client.Object{},
 	}
 	b := fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).
-		WithStatusSubresource(&v1.NodePool{}, &v1.NodeClaim{}, &v1alpha1.NodeOverlay{}, &kwok.KWOKNodeClass{}, &corev1.Node{}, &v1beta1.CapacityBuffer{}).
+		WithStatusSubresource(&v1.NodePool{}, &v1.NodeClaim{}, &v1alpha1.NodeOverlay{}, &kwok.KWOKNodeClass{}, &corev1.Node{}, &v1beta1.CapacityBuffer{}, &v1alpha5.Provisioner{}, &legacyv1alpha1.AWSNodeTemplate{}).
 		WithInterceptorFuncs(w.intercept())
 	for _, index := range pair.Indexes() {
 		b = b.WithIndex(index.Object, index.Field, index.Values)

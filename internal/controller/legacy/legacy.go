@@ -1,0 +1,219 @@
+// Package legacy serves objects of earlier APIs: for every Provisioner it keeps a NodePool of the same name, and for every
+// AWSNodeTemplate an EC2NodeClass. What these have to be is decided in package convert; here it is seen to that they are.
+//
+// What is kept belongs to the old object and goes with it. Changes that somebody else makes to it are put back. An object of
+// the same name that is not kept is never touched: the old object is told, and waits.
+//
+// What becomes of one old object can depend on others, so that there is one thing to reconcile, and one worker.
+package legacy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	"github.com/karpenter-anew/karpenter/api/condition"
+	"github.com/karpenter-anew/karpenter/api/crds"
+	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha1"
+	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/convert"
+	"github.com/karpenter-anew/karpenter/internal/manifest"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+const (
+	// name is the controller's name in logs and metrics.
+	name = "legacy.provisioner"
+	// refusedAgain is how long a refusal holds when nothing changes that the controller watches.
+	refusedAgain = time.Minute
+	// reasonRefused is why Active is False.
+	reasonRefused = "Refused"
+)
+
+// Controller is the controller legacy.provisioner.
+type Controller struct {
+	loop.Tools
+	settings convert.Settings
+	judge    *manifest.Reader
+	// aws tells whether there are EC2NodeClasses, and so AWSNodeTemplates to keep them for.
+	aws bool
+}
+
+// New builds the controller.
+func New(tools loop.Tools) (*Controller, error) {
+	c := &Controller{Tools: tools, settings: convert.Settings{KubeletsApart: true}}
+	c.aws = tools.Cloud.Manages(&v1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass"})
+	definitions, err := crds.Kwok()
+	if c.aws {
+		definitions, err = crds.AWS()
+	} else if len(tools.Cloud.NodeClasses) > 0 {
+		class := tools.Cloud.NodeClasses[0].GVK
+		c.settings.OwnClass = &convert.ClassKind{Group: class.Group, Version: class.Version, Kind: class.Kind}
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.judge, err = manifest.NewReader(definitions)
+	return c, err
+}
+
+// Register adds the controller to the manager. Whatever changes, the same question is asked again; a change of status is no
+// change.
+func (c *Controller) Register(m manager.Manager) error {
+	everything := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{{}}
+	})
+	changed := builder.WithPredicates(predicate.Or(
+		predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))
+	b := builder.ControllerManagedBy(m).
+		Named(name).
+		Watches(&v1alpha5.Provisioner{}, everything, changed).
+		Watches(&v1.NodePool{}, everything, changed).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: 1,
+			RateLimiter:             loop.Limiter[reconcile.Request](100*time.Millisecond, time.Minute, 10, 100),
+		})
+	if c.aws {
+		b = b.Watches(&v1alpha1.AWSNodeTemplate{}, everything, changed)
+	}
+	for _, class := range c.Cloud.NodeClasses {
+		b = b.Watches(class.New(), everything, changed)
+	}
+	return b.Complete(c)
+}
+
+// past is an object of an earlier API.
+type past interface {
+	client.Object
+	condition.Object
+}
+
+// Reconcile sees to everything that is kept.
+func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	ctx = observe.WithController(ctx, name)
+	olds, contents, err := c.olds(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	served := convert.Serve(contents, c.settings, c.judge)
+	result := reconcile.Result{}
+	var errs []error
+	for i, old := range olds {
+		why, err := c.keep(ctx, old, served[i])
+		if err == nil {
+			err = c.tell(ctx, old, why)
+		}
+		switch {
+		case tooLate(err):
+			result = loop.Again()
+		case err != nil:
+			errs = append(errs, err)
+		case why != "" && result == (reconcile.Result{}):
+			result = loop.After(refusedAgain)
+		}
+	}
+	if err := errors.Join(append(errs, c.sweep(ctx, olds, served))...); err != nil {
+		return reconcile.Result{}, err
+	}
+	return result, nil
+}
+
+// tooLate reports whether a write met an object that is not what it was when it was read.
+func tooLate(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
+}
+
+// olds are the old objects that are not on their way out, by name, with their content. Provisioners come first.
+func (c *Controller) olds(ctx context.Context) ([]past, []map[string]any, error) {
+	var out []past
+	var provisioners v1alpha5.ProvisionerList
+	if err := c.Client.List(ctx, &provisioners); err != nil {
+		return nil, nil, fmt.Errorf("listing provisioners: %w", err)
+	}
+	for i := range provisioners.Items {
+		out = append(out, &provisioners.Items[i])
+	}
+	if c.aws {
+		var templates v1alpha1.AWSNodeTemplateList
+		if err := c.Client.List(ctx, &templates); err != nil {
+			return nil, nil, fmt.Errorf("listing awsnodetemplates: %w", err)
+		}
+		for i := range templates.Items {
+			out = append(out, &templates.Items[i])
+		}
+	}
+	out = slices.DeleteFunc(out, func(p past) bool { return p.GetDeletionTimestamp() != nil })
+	slices.SortStableFunc(out, func(a, b past) int {
+		if aPool, bPool := isPool(a), isPool(b); aPool != bPool {
+			return map[bool]int{true: -1, false: 1}[aPool]
+		}
+		return strings.Compare(a.GetName(), b.GetName())
+	})
+	contents := make([]map[string]any, len(out))
+	for i, old := range out {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(old)
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading %s: %w", describe(old), err)
+		}
+		gvk, err := c.Client.GroupVersionKindFor(old)
+		if err != nil {
+			return nil, nil, err
+		}
+		content["apiVersion"], content["kind"] = gvk.GroupVersion().String(), gvk.Kind
+		contents[i] = content
+	}
+	return out, contents, nil
+}
+
+func isPool(p past) bool {
+	_, ok := p.(*v1alpha5.Provisioner)
+	return ok
+}
+
+// describe names an old object for people.
+func describe(p past) string {
+	if isPool(p) {
+		return "Provisioner " + p.GetName()
+	}
+	return "AWSNodeTemplate " + p.GetName()
+}
+
+// tell writes down whether an old object is served.
+func (c *Controller) tell(ctx context.Context, old past, why string) error {
+	stored := old.DeepCopyObject().(past)
+	set := condition.For(old, c.Clock.Now())
+	root := old.ConditionTypes().Root
+	if why == "" {
+		set.True(root)
+	} else {
+		set.False(root, reasonRefused, why)
+		c.Recorder.Publish(observe.LegacyRefused(old, old.GetUID(), why))
+	}
+	if equality.Semantic.DeepEqual(*stored.ConditionList(), *old.ConditionList()) {
+		return nil
+	}
+	if why != "" {
+		loop.Log(ctx).Warn("not serving an object of an earlier API", "object", describe(old), "reason", why)
+	}
+	if err := c.Client.Status().Patch(ctx, old, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("writing status of %s: %w", describe(old), err)
+	}
+	return nil
+}

@@ -1,0 +1,322 @@
+package legacy_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	kwok "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha1"
+	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/legacy"
+	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/convert"
+)
+
+// provisioner is the Provisioner "default", whose nodes go when they have been empty for 30 seconds.
+func provisioner() *v1alpha5.Provisioner {
+	thirty := int64(30)
+	return &v1alpha5.Provisioner{
+		ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "provisioner-uid"},
+		Spec:       v1alpha5.ProvisionerSpec{TTLSecondsAfterEmpty: &thirty, Labels: map[string]string{"team": "a"}},
+	}
+}
+
+func pool() *v1.NodePool { return &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}} }
+
+func ownClass() *kwok.KWOKNodeClass {
+	return &kwok.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+}
+
+// world is a looptest world with the controller.
+type world struct {
+	*looptest.World
+	controller *legacy.Controller
+}
+
+// newWorld has simulated machines.
+func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	return begin(t, looptest.New(t, objects...))
+}
+
+// newAWSWorld has EC2 instances.
+func newAWSWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	w := looptest.New(t, objects...)
+	w.Cloud.NodeClasses = []cloud.NodeClass{{
+		GVK: awsv1.SchemeGroupVersion.WithKind("EC2NodeClass"),
+		New: func() cloud.NodeClassObject { return &awsv1.EC2NodeClass{} },
+	}}
+	return begin(t, w)
+}
+
+func begin(t *testing.T, w *looptest.World) *world {
+	t.Helper()
+	c, err := legacy.New(w.Tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{w, c}
+}
+
+// run reconciles once; errors are failures.
+func (w *world) run() reconcile.Result {
+	w.Helper()
+	result, err := w.controller.Reconcile(w.Context(), reconcile.Request{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return result
+}
+
+func (w *world) active(old *v1alpha5.Provisioner) string {
+	w.Helper()
+	return looptest.Condition(looptest.Must(w.World, old).Status.Conditions, v1alpha5.ConditionTypeActive)
+}
+
+func TestANodePoolIsKeptForAProvisioner(t *testing.T) {
+	w := newWorld(t, provisioner())
+	w.run()
+	kept, class := looptest.Must(w.World, pool()), looptest.Must(w.World, ownClass())
+	if ref := kept.Spec.Template.Spec.NodeClassRef; ref.Kind != "KWOKNodeClass" || ref.Name != "default" || ref.Group != kwok.Group {
+		t.Errorf("the pool refers to %+v", ref)
+	}
+	d := kept.Spec.Disruption
+	if d.ConsolidationPolicy != v1.ConsolidationPolicyWhenEmpty || *d.ConsolidateAfter.Duration != 30*time.Second || len(d.Budgets) != 1 {
+		t.Errorf("disruption %+v", d)
+	}
+	if kept.Spec.Template.Spec.ExpireAfter.Duration != nil || kept.Spec.Template.Labels["team"] != "a" {
+		t.Errorf("template %+v", kept.Spec.Template)
+	}
+	for _, o := range []client.Object{kept, class} {
+		owner := metav1.GetControllerOf(o)
+		if owner == nil || owner.UID != "provisioner-uid" || owner.Kind != "Provisioner" || owner.APIVersion != "karpenter.sh/v1alpha5" {
+			t.Errorf("%T is owned by %+v", o, owner)
+		}
+		if o.GetLabels()[convert.KeptForLabelKey] != "provisioner" {
+			t.Errorf("%T is not marked: %v", o, o.GetLabels())
+		}
+	}
+	if notes := kept.Annotations[convert.NotesAnnotationKey]; !strings.Contains(notes, "spec.ttlSecondsAfterEmpty: ") {
+		t.Errorf("notes %q", notes)
+	}
+	if got := w.active(provisioner()); got != "True/Active/" {
+		t.Errorf("Active is %s", got)
+	}
+}
+
+func TestNothingIsWrittenWithoutNeed(t *testing.T) {
+	w := newWorld(t, provisioner())
+	w.run()
+	w.Fail = func(op string, _ runtime.Object) error {
+		if op != "get" && op != "list" {
+			return errors.New(op)
+		}
+		return nil
+	}
+	w.run()
+}
+
+func TestChangesByHandArePutBack(t *testing.T) {
+	w := newWorld(t, provisioner())
+	w.run()
+	looptest.Change(w.World, pool(), func(p *v1.NodePool) {
+		weight := int32(3)
+		p.Spec.Weight = &weight
+		p.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(time.Hour)
+		p.Labels = map[string]string{"mine": "stays"}
+		p.Annotations[v1.NodePoolHashAnnotationKey] = "1"
+	})
+	w.run()
+	got := looptest.Must(w.World, pool())
+	if got.Spec.Weight != nil || *got.Spec.Disruption.ConsolidateAfter.Duration != 30*time.Second {
+		t.Errorf("spec %+v", got.Spec)
+	}
+	if got.Labels["mine"] != "stays" || got.Labels[convert.KeptForLabelKey] == "" || got.Annotations[v1.NodePoolHashAnnotationKey] != "1" {
+		t.Errorf("labels %v, annotations %v", got.Labels, got.Annotations)
+	}
+	w.Delete(got)
+	w.run()
+	looptest.Must(w.World, pool())
+}
+
+func TestAChangeOfTheProvisionerIsFollowed(t *testing.T) {
+	w := newWorld(t, provisioner())
+	w.run()
+	looptest.Change(w.World, provisioner(), func(p *v1alpha5.Provisioner) {
+		weight := int32(7)
+		p.Spec.Weight = &weight
+	})
+	w.run()
+	if got := looptest.Must(w.World, pool()); got.Spec.Weight == nil || *got.Spec.Weight != 7 {
+		t.Errorf("weight %v", got.Spec.Weight)
+	}
+}
+
+func TestAForeignNodePoolIsLeftAlone(t *testing.T) {
+	foreign := looptest.Pool()
+	foreign.Name = "default"
+	other := provisioner()
+	other.Name, other.UID = "other", "other-uid"
+	w := newWorld(t, provisioner(), other, foreign)
+	before := looptest.Must(w.World, foreign)
+	if result := w.run(); result.RequeueAfter != time.Minute {
+		t.Errorf("result %+v", result)
+	}
+	if after := looptest.Must(w.World, foreign); after.ResourceVersion != before.ResourceVersion {
+		t.Error("the pool was changed")
+	}
+	if got := w.active(provisioner()); !strings.HasPrefix(got, "False/Refused/a NodePool default is there already") {
+		t.Errorf("Active is %s", got)
+	}
+	if events := strings.Join(w.Events(), "\n"); !strings.Contains(events, "LegacyRefused") {
+		t.Errorf("events %s", events)
+	}
+	if got := w.active(other); got != "True/Active/" {
+		t.Errorf("Active of the other is %s", got)
+	}
+	w.Delete(foreign)
+	w.run()
+	if got := w.active(provisioner()); got != "True/Active/" {
+		t.Errorf("Active is %s once the other pool is gone", got)
+	}
+}
+
+func TestWhatCannotBeConvertedIsRefused(t *testing.T) {
+	w := newWorld(t, provisioner())
+	w.run()
+	looptest.Change(w.World, provisioner(), func(p *v1alpha5.Provisioner) {
+		yes := true
+		p.Spec.Consolidation = &v1alpha5.Consolidation{Enabled: &yes}
+	})
+	w.run()
+	if got := w.active(provisioner()); !strings.Contains(got, "spec.ttlSecondsAfterEmpty: excludes consolidation.enabled: true") {
+		t.Errorf("Active is %s", got)
+	}
+	if got := looptest.Must(w.World, pool()); *got.Spec.Disruption.ConsolidateAfter.Duration != 30*time.Second {
+		t.Error("the last pool that could be made is not there any more")
+	}
+}
+
+func TestAProvisionerOfAnotherCloudIsRefused(t *testing.T) {
+	p := provisioner()
+	p.Spec.ProviderRef = &v1alpha5.ProviderRef{Name: "aws"}
+	w := newWorld(t, p)
+	w.run()
+	if got := w.active(p); !strings.Contains(got, "needs a node class of kind EC2NodeClass") {
+		t.Errorf("Active is %s", got)
+	}
+	if _, there := looptest.Get(w.World, pool()); there {
+		t.Error("a pool was made")
+	}
+}
+
+func TestADeletedProvisionerIsLeftToTheGarbageCollector(t *testing.T) {
+	p := provisioner()
+	p.Finalizers = []string{"foregroundDeletion"}
+	w := newWorld(t, p)
+	w.run()
+	w.Delete(looptest.Must(w.World, p))
+	w.Delete(looptest.Must(w.World, pool()))
+	w.run()
+	if _, there := looptest.Get(w.World, pool()); there {
+		t.Error("the pool was made again for a Provisioner that is going")
+	}
+}
+
+const awsSettings = `{"instanceProfile": "p", "subnetSelector": {"a": "b"}, "securityGroupSelector": {"aws-ids": "sg-1"}}`
+
+func template() *v1alpha1.AWSNodeTemplate {
+	return &v1alpha1.AWSNodeTemplate{
+		ObjectMeta: metav1.ObjectMeta{Name: "aws", UID: "template-uid"}, Spec: &runtime.RawExtension{Raw: []byte(awsSettings)},
+	}
+}
+
+func class(name string) *awsv1.EC2NodeClass {
+	return &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+func TestAnEC2NodeClassIsKeptForATemplate(t *testing.T) {
+	p := provisioner()
+	p.Spec.ProviderRef = &v1alpha5.ProviderRef{Name: "aws"}
+	w := newAWSWorld(t, p, template())
+	w.run()
+	kept := looptest.Must(w.World, class("aws"))
+	if owner := metav1.GetControllerOf(kept); owner == nil || owner.UID != "template-uid" {
+		t.Errorf("owned by %+v", owner)
+	}
+	if *kept.Spec.InstanceProfile != "p" || kept.Spec.SecurityGroupSelectorTerms[0].ID != "sg-1" {
+		t.Errorf("spec %+v", kept.Spec)
+	}
+	if ref := looptest.Must(w.World, pool()).Spec.Template.Spec.NodeClassRef; ref.Name != "aws" {
+		t.Errorf("the pool refers to %+v", ref)
+	}
+
+	// Settings of the kubelet need a class of the pool's own, which goes when they do.
+	looptest.Change(w.World, p, func(p *v1alpha5.Provisioner) {
+		p.Spec.KubeletConfiguration = &runtime.RawExtension{Raw: []byte(`{"maxPods": 20}`)}
+	})
+	w.run()
+	own := looptest.Must(w.World, class("aws-default"))
+	if string(own.Spec.Kubelet["maxPods"].Raw) != "20" || metav1.GetControllerOf(own).UID != "provisioner-uid" {
+		t.Errorf("the pool's own class %+v", own)
+	}
+	if ref := looptest.Must(w.World, pool()).Spec.Template.Spec.NodeClassRef; ref.Name != "aws-default" {
+		t.Errorf("the pool refers to %+v", ref)
+	}
+	looptest.Change(w.World, p, func(p *v1alpha5.Provisioner) { p.Spec.KubeletConfiguration = nil })
+	w.run()
+	if _, there := looptest.Get(w.World, class("aws-default")); there {
+		t.Error("the class that nobody needs is still there")
+	}
+	looptest.Must(w.World, class("aws"))
+}
+
+func TestATemplateThatLacksSomethingIsRefused(t *testing.T) {
+	bad := template()
+	bad.Spec.Raw = []byte(`{"subnetSelector": {"a": "b"}, "securityGroupSelector": {"a": "b"}}`)
+	w := newAWSWorld(t, bad)
+	w.run()
+	got := looptest.Condition(looptest.Must(w.World, bad).Status.Conditions, v1alpha1.ConditionTypeActive)
+	if !strings.HasPrefix(got, "False/Refused/spec.instanceProfile: missing") || strings.Contains(got, "--") {
+		t.Errorf("Active is %s", got)
+	}
+}
+
+func TestWritesThatComeTooLateAreTriedAgain(t *testing.T) {
+	for name, fail := range map[string]func(string, runtime.Object) error{
+		"of the pool":   looptest.Always("create", &v1.NodePool{}, looptest.Conflict()),
+		"of the status": looptest.Always("patch-status", &v1alpha5.Provisioner{}, looptest.Conflict()),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, provisioner())
+			w.Fail = fail
+			if result := w.run(); !result.Requeue { //nolint:staticcheck // what the limiter paces
+				t.Errorf("result %+v", result)
+			}
+			w.Fail = nil
+			w.run()
+			if got := w.active(provisioner()); got != "True/Active/" {
+				t.Errorf("Active is %s", got)
+			}
+		})
+	}
+}
+
+func TestOtherErrorsAreReturned(t *testing.T) {
+	w := newWorld(t, provisioner())
+	w.Fail = looptest.Always("create", &kwok.KWOKNodeClass{}, errors.New("the server is on fire"))
+	if _, err := w.controller.Reconcile(t.Context(), reconcile.Request{}); err == nil || !strings.Contains(err.Error(), "on fire") {
+		t.Errorf("error %v", err)
+	}
+}

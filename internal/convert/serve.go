@@ -1,0 +1,134 @@
+package convert
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/manifest"
+)
+
+// Marks of objects that are kept for objects of the past.
+const (
+	// KeptForLabelKey holds the kind, in lower case, of what the object is kept for.
+	KeptForLabelKey = "legacy.karpenter.sh/kept-for"
+	// NotesAnnotationKey holds what the old object says that has no equal, or means something else today.
+	NotesAnnotationKey = "legacy.karpenter.sh/notes"
+)
+
+// Served is what has to be there for one object of the past.
+type Served struct {
+	// Objects of today, with defaults filled in; classes come before the pools that use them.
+	Objects []Kept
+	// Why says why there cannot be any; empty otherwise.
+	Why string
+}
+
+// Kept is an object as it has to be.
+type Kept struct {
+	APIVersion, Kind, Name string
+	// Class is the class that the object refers to; a class is its own.
+	Class ClassReference
+	// Content is the object without a status.
+	Content map[string]any
+}
+
+// Serve works out what has to be there for objects of the past that a cluster holds, given as they are stored. The answers
+// are in the order of the objects; what is wrong with one of them is told of that one.
+func Serve(stored []map[string]any, s Settings, judge *manifest.Reader) []Served {
+	out := make([]Served, len(stored))
+	var objects []Object
+	var places []int
+	for i, content := range stored {
+		text, err := json.Marshal(wanted(content))
+		if err != nil {
+			out[i].Why = err.Error()
+			continue
+		}
+		root, err := Parse(text)
+		if err != nil {
+			out[i].Why = err.Error()
+			continue
+		}
+		objects, places = append(objects, Object{root}), append(places, i)
+	}
+	for n, r := range Convert(objects, s) {
+		out[places[n]] = serve(r, strings.ToLower(objects[n].kind()), judge)
+	}
+	return out
+}
+
+func (o Object) kind() string { return textAt(o.Root, "kind") }
+
+// wanted is the part of a stored object that its user wrote.
+func wanted(content map[string]any) map[string]any {
+	stored, _ := content["metadata"].(map[string]any)
+	metadata := map[string]any{}
+	for _, field := range []string{"name", "labels", "annotations"} {
+		if value, ok := stored[field]; ok {
+			metadata[field] = value
+		}
+	}
+	out := map[string]any{"apiVersion": content["apiVersion"], "kind": content["kind"], "metadata": metadata}
+	if spec, ok := content["spec"]; ok {
+		out["spec"] = spec
+	}
+	return out
+}
+
+// serve marks and judges what was made of one object.
+func serve(r Result, kind string, judge *manifest.Reader) Served {
+	var wrong, notes []string
+	for _, f := range r.Findings {
+		wrong = append(wrong, f.Field+": "+f.Message)
+	}
+	for _, n := range r.Notes {
+		notes = append(notes, n.Field+": "+n.Text)
+	}
+	var out Served
+	for n := len(r.Made) - 1; n >= 0; n-- {
+		made := r.Made[n]
+		content, err := made.content()
+		if err != nil {
+			wrong = append(wrong, err.Error())
+			continue
+		}
+		metadata := content["metadata"].(map[string]any)
+		mark(metadata, "labels", KeptForLabelKey, kind)
+		if len(notes) > 0 {
+			mark(metadata, "annotations", NotesAnnotationKey, strings.Join(notes, "\n"))
+		}
+		for _, f := range judge.Check(content) {
+			field, ok := made.Origin(f.Field)
+			if !ok {
+				field = made.Kind + " " + f.Field
+			}
+			wrong = append(wrong, field+": "+f.Message)
+		}
+		delete(content, "status")
+		out.Objects = append(out.Objects, Kept{made.APIVersion, made.Kind, made.Name, made.class, content})
+	}
+	if len(wrong) > 0 {
+		return Served{Why: strings.Join(wrong, "; ")}
+	}
+	return out
+}
+
+// content is the object as decoded.
+func (m Made) content() (map[string]any, error) {
+	text, err := m.YAML()
+	if err != nil {
+		return nil, fmt.Errorf("writing %s %s: %w", m.Kind, m.Name, err)
+	}
+	return manifest.PartOf(m.Kind+" "+m.Name, text).Content()
+}
+
+// mark adds an entry to a map of metadata.
+func mark(metadata map[string]any, field, key, value string) {
+	entries, ok := metadata[field].(map[string]any)
+	if !ok {
+		entries = map[string]any{}
+		metadata[field] = entries
+	}
+	entries[key] = value
+}

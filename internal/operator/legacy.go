@@ -1,0 +1,31 @@
+package operator
+
+import (
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/karpenter-anew/karpenter/internal/controller/legacy"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+// keepers serve objects of earlier APIs where that is asked for.
+func keepers(tools loop.Tools, gates options.FeatureGates) []Controller {
+	if !gates.LegacyProvisioner {
+		return nil
+	}
+	return []Controller{keeper{tools}}
+}
+
+// keeper is a controller that is built when it is registered, because building it reads definitions and can fail.
+type keeper struct{ tools loop.Tools }
+
+// Register builds the controller and adds it to the manager.
+func (k keeper) Register(m manager.Manager) error {
+	c, err := legacy.New(k.tools)
+	if err != nil {
+		return fmt.Errorf("building the controller of Provisioners: %w", err)
+	}
+	return c.Register(m)
+}
