@@ -24,18 +24,18 @@ const (
 	groupCore = "karpenter.sh"
 	groupAWS  = "karpenter.k8s.aws"
 
-	coreToday      = groupCore + "/v1"
-	coreBeta       = groupCore + "/v1beta1"
-	coreAlpha      = groupCore + "/v1alpha5"
-	awsToday       = groupAWS + "/v1"
-	awsBeta        = groupAWS + "/v1beta1"
-	awsAlpha       = groupAWS + "/v1alpha1"
-	kindPool       = "NodePool"
-	kindClass      = "EC2NodeClass"
-	kindClaim      = "NodeClaim"
-	kindMachine    = "Machine"
-	kindProvisoner = "Provisioner"
-	kindTemplate   = "AWSNodeTemplate"
+	coreToday       = groupCore + "/v1"
+	coreBeta        = groupCore + "/v1beta1"
+	coreAlpha       = groupCore + "/v1alpha5"
+	awsToday        = groupAWS + "/v1"
+	awsBeta         = groupAWS + "/v1beta1"
+	awsAlpha        = groupAWS + "/v1alpha1"
+	kindPool        = "NodePool"
+	kindClass       = "EC2NodeClass"
+	kindClaim       = "NodeClaim"
+	kindMachine     = "Machine"
+	kindProvisioner = "Provisioner"
+	kindTemplate    = "AWSNodeTemplate"
 )
 
 // Settings is what old objects left to the installation, or to defaults that there are no more.
@@ -117,7 +117,8 @@ func Concerns(apiVersion, kind string) bool {
 	case coreAlpha, awsAlpha, coreBeta, awsBeta:
 		return true
 	}
-	return kind == kindProvisoner || kind == kindTemplate
+	group, _, _ := strings.Cut(apiVersion, "/")
+	return group == groupCore && kind == kindProvisioner || group == groupAWS && kind == kindTemplate
 }
 
 // Convert converts objects, each of a kind that concerns it, in the light of the others: settings of the kubelet have moved
@@ -178,7 +179,7 @@ func (c *conversion) run() {
 	all.take("apiVersion")
 	all.take("kind")
 	switch c.apiVersion + " " + c.kind {
-	case coreAlpha + " " + kindProvisoner:
+	case coreAlpha + " " + kindProvisioner:
 		c.provisioner(all)
 	case awsAlpha + " " + kindTemplate:
 		c.template(all)

@@ -59,6 +59,9 @@ func (r *Reader) object(into *Manifest, d document, content map[string]any, pref
 	what := strings.TrimSpace(kind + " " + text(metadata, "name"))
 	empty, err := r.scheme.New(gvk)
 	if err != nil {
+		if r.known(gvk.Group) && r.kindsOf(gv) == "" {
+			return d.problem(what, prefix+"apiVersion", "%s is not read; for objects of earlier APIs there is karpenter convert", apiVersion)
+		}
 		if r.known(gvk.Group) {
 			return d.problem(what, prefix+"kind", "kind %q does not exist in %s; known are %s", kind, apiVersion, r.kindsOf(gv))
 		}

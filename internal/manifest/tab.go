@@ -17,6 +17,9 @@ type tab struct {
 	indent int
 }
 
+// maxTabs is how many lines with tabs are looked at, each of which means reading the text up to there.
+const maxTabs = 32
+
 func (t tab) String() string {
 	return fmt.Sprintf("column %d: a tab in the indentation, where only spaces are allowed; probably meant: %d spaces, in line with the text above", t.column+1, t.indent)
 }
@@ -25,14 +28,19 @@ func (t tab) String() string {
 // can be.
 func (d document) tab() (tab, bool) {
 	lines := bytes.Split(d.text, []byte("\n"))
-	indent := 0
+	indent, looked := 0, 0
 	for i, line := range lines {
 		content := bytes.TrimLeft(line, " \t")
 		if len(content) == 0 || content[0] == '#' {
 			continue
 		}
-		if column := bytes.IndexByte(line[:len(line)-len(content)], '\t'); column >= 0 && !readable(lines[:i+1]) {
-			return tab{i, column, indent}, true
+		if column := bytes.IndexByte(line[:len(line)-len(content)], '\t'); column >= 0 {
+			if looked++; looked > maxTabs {
+				break
+			}
+			if !readable(lines[:i+1]) {
+				return tab{i, column, indent}, true
+			}
 		}
 		indent = len(line) - len(content)
 		for bytes.HasPrefix(content, []byte("- ")) {
@@ -53,7 +61,7 @@ func readable(lines [][]byte) bool {
 // is wrong can be told at the same time. It is no document to act on.
 func (d document) untabbed() (document, bool) {
 	out, changed := d, false
-	for range bytes.Count(d.text, []byte("\t")) {
+	for range maxTabs {
 		t, ok := out.tab()
 		if !ok {
 			break
