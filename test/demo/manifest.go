@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -49,9 +50,20 @@ func newClient(kubeconfig string) (client.Client, error) {
 	return c, nil
 }
 
+// definitions are those that the controller needs; those of earlier APIs only where it serves them. It has the same
+// environment.
+func definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	out, err := crds.Kwok()
+	if err != nil || !strings.Contains(os.Getenv("FEATURE_GATES"), "LegacyProvisioner=true") {
+		return out, err
+	}
+	legacy, err := crds.Legacy()
+	return append(out, legacy...), err
+}
+
 // installCRDs creates the custom resource definitions and waits until they are served.
 func installCRDs(ctx context.Context, c client.Client) error {
-	definitions, err := crds.Kwok()
+	definitions, err := definitions()
 	if err != nil {
 		return err
 	}
