@@ -50,6 +50,9 @@ checklist: ## Print which behaviours are covered by which tests, and which are n
 
 bench: ## Measure the engine side by side with the peer: QUICK=1 CASE=name TRACE=file.csv
 	@go build -C bench -o $(BIN)/bench . && $(BIN)/bench $(if $(QUICK),-quick) -case='$(CASE)' -trace='$(TRACE)'
+	@[ -n '$(CASE)$(QUICK)' ] || { echo "what a controller does again and again in a large cluster:"; \
+	  go test -C bench -run '^$$' -bench . ./fleet | grep ^Benchmark; \
+	  go test -run '^$$' -bench 'Single|Multi|Drift' -benchtime 3x ./internal/core/disrupt | grep ^Benchmark; }
 
 lint: ## Check style, architecture and that generated files are fresh
 	@echo "building golangci-lint"; go build -C tools/golangci-lint -o $(BIN)/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
