@@ -36,8 +36,8 @@ type plan struct {
 type launch struct {
 	pool, instanceType, price string
 	// pods are those that it is meant for: number by workload.
-	pods map[string]int
-	requests                  string
+	pods     map[string]int
+	requests string
 	// labels are what the node must have; an empty value means that it must not have the label.
 	labels map[string][]string
 	// drivers are those that the node waits for, as the annotation has them.
