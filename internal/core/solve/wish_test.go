@@ -6,6 +6,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
@@ -55,5 +56,25 @@ func TestWishesThatCostNothingAreGranted(t *testing.T) {
 		if len(c.Pods) != 2 || c.Pods[0].Shape == c.Pods[1].Shape {
 			t.Errorf("a machine holds %d pods, want one of each kind", len(c.Pods))
 		}
+	}
+}
+
+func TestAWishThatSaysWhereTheVolumeIsIsNotGivenUp(t *testing.T) {
+	here := requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-b"))
+	s := shape(1000, gi)
+	s.Reach = []requirement.Set{here}
+	s.Preferred = []model.Preference{{Weight: 1, Terms: here}}
+	// One machine in zone-a would hold both pods for less than two in zone-b, which they wish for, and have their volumes in.
+	large, small := machine("large", 8, 32, 1.5), machine("small", 1, 4, 1)
+	large.Offerings, small.Offerings = large.Offerings[:1], small.Offerings[1:2]
+	s.Requests[resource.CPU] = 600
+	plan := Solve(problem(pods(2, s), pool("default", large, small)))
+	for _, c := range plan.Claims {
+		if zones := c.Requirements.Get(zoneKey); zones.Len() != 1 || !zones.Has("zone-b") {
+			t.Errorf("%d pods in %v, their volumes are in zone-b", len(c.Pods), zones)
+		}
+	}
+	if len(plan.Claims) != 2 {
+		t.Errorf("%d machines, want 2", len(plan.Claims))
 	}
 }
