@@ -62,6 +62,8 @@ cloud/aws/ownership < API
 cloud/aws/subnet < API
 cloud/aws/fault <
 cloud/aws/batch, cloud/aws/price, cloud/aws/shortage <
+cloud/aws/session < cloud/aws/fault
+cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype
 internal/options <
 internal/observe < API, cloud
 internal/waiting <

@@ -1,0 +1,108 @@
+package awstest
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Role is the IAM role that exists from the beginning.
+const Role = "KarpenterNodeRole"
+
+// catalog is where instance types and prices come from.
+const catalog = "aws/us-east-1"
+
+// Zones are the letters of the zones in which the account has a subnet from the beginning. Most types are sold there.
+const Zones = "abd"
+
+// New makes an account with everything that a cluster needs: in each of three zones a subnet, two security groups, a cluster,
+// a role, and the images of AL2023 and Bottlerocket with their parameters. Subnets and groups have the tag
+// karpenter.sh/discovery with the cluster's name.
+func New(o Options) *Account {
+	a := &Account{
+		clock: o.Clock, tables: tables(), params: map[string]string{}, roles: []string{Role},
+		fleets: map[string]any{}, tags: map[string]map[string]string{},
+		cluster: Cluster{Name: cmp.Or(o.Cluster, "test"), Version: cmp.Or(o.Version, "1.34")},
+	}
+	if a.clock == nil {
+		a.clock = clock.RealClock{}
+	}
+	a.region, a.types = loadTypes(catalog, o.Types)
+	a.cluster.Endpoint = "https://" + a.cluster.Name + ".eks.example.com"
+	a.cluster.ServiceIPv4CIDR = "10.100.0.0/16"
+	discovery := map[string]string{"karpenter.sh/discovery": a.cluster.Name}
+	for i, letter := range Zones {
+		a.subnets = append(a.subnets, &Subnet{
+			ID: fmt.Sprintf("subnet-%c1", letter), Zone: a.region + string(letter), ZoneID: fmt.Sprintf("use1-az%d", i+1),
+			Free: 1000 - i, Tags: discovery,
+		})
+	}
+	a.groups = []SecurityGroup{
+		{ID: "sg-1", Name: "nodes", Tags: discovery}, {ID: "sg-2", Name: "cluster", Tags: discovery},
+	}
+	a.publish()
+	return a
+}
+
+// publish makes the images of Amazon and the parameters that lead to them.
+func (a *Account) publish() {
+	add := func(path, name, arch string) {
+		id := fmt.Sprintf("ami-%s", shortHash(name))
+		a.params[path] = id
+		a.images = append(a.images, Image{
+			ID: id, Name: name, Architecture: arch, Owner: "amazon", Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		})
+	}
+	for _, arch := range []string{"x86_64", "arm64"} {
+		for _, variant := range []string{"standard", "nvidia", "neuron"} {
+			if arch == "arm64" && variant == "neuron" {
+				continue
+			}
+			name := fmt.Sprintf("amazon-eks-node-al2023-%s-%s-%s-v20260101", arch, variant, a.cluster.Version)
+			base := fmt.Sprintf("/aws/service/eks/optimized-ami/%s/amazon-linux-2023/%s/%s/", a.cluster.Version, arch, variant)
+			add(base+"recommended/image_id", name, arch)
+			a.params[base+name+"/image_id"] = a.params[base+"recommended/image_id"]
+		}
+		for _, kind := range []string{"", "-nvidia"} {
+			base := fmt.Sprintf("/aws/service/bottlerocket/aws-k8s-%s%s/%s/", a.cluster.Version, kind, arch)
+			add(base+"latest/image_id", fmt.Sprintf("bottlerocket-aws-k8s-%s%s-%s-v1.50.0-abcdef", a.cluster.Version, kind, arch), arch)
+		}
+	}
+}
+
+// tables are the calls of each service.
+func tables() map[string]map[string]call {
+	return map[string]map[string]call{
+		"EC2": {
+			"DescribeInstanceTypes":         describeInstanceTypes,
+			"DescribeInstanceTypeOfferings": describeInstanceTypeOfferings,
+			"DescribeSpotPriceHistory":      describeSpotPriceHistory,
+			"DescribeSubnets":               describeSubnets,
+			"DescribeSecurityGroups":        describeSecurityGroups,
+			"DescribeImages":                describeImages,
+			"DescribeCapacityReservations":  describeCapacityReservations,
+			"DescribePlacementGroups":       describePlacementGroups,
+			"DescribeLaunchTemplates":       describeLaunchTemplates,
+			"CreateLaunchTemplate":          createLaunchTemplate,
+			"DeleteLaunchTemplate":          deleteLaunchTemplate,
+			"CreateFleet":                   createFleet,
+			"RunInstances":                  runInstances,
+			"DescribeInstances":             describeInstances,
+			"TerminateInstances":            terminateInstances,
+			"CreateTags":                    createTags,
+		},
+		"AmazonSSM":           {"GetParameter": getParameter},
+		"EKS":                 {"DescribeCluster": describeCluster},
+		"AWSPriceListService": {"GetProducts": getProducts},
+		"IAM": {
+			"GetInstanceProfile":            getInstanceProfile,
+			"CreateInstanceProfile":         createInstanceProfile,
+			"AddRoleToInstanceProfile":      addRoleToInstanceProfile,
+			"RemoveRoleFromInstanceProfile": removeRoleFromInstanceProfile,
+			"DeleteInstanceProfile":         deleteInstanceProfile,
+			"ListInstanceProfiles":          listInstanceProfiles,
+		},
+	}
+}

@@ -1,0 +1,43 @@
+package session
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+)
+
+// timeout is how long a call may take with everything. It is long, because calls about what was just made wait for EC2 to know it.
+const timeout = 4 * time.Minute
+
+// newClient is the SDK's client with a limit on time.
+func newClient() *awshttp.BuildableClient { return awshttp.NewBuildableClient().WithTimeout(timeout) }
+
+// HTTPClient is the client for all calls.
+func HTTPClient() aws.HTTPClient { return &whole{newClient()} }
+
+// whole takes over the body of a request before it is sent. The SDK closes the body as soon as an answer begins, when net/http may
+// not have seen its end yet; it would then give up the connection, and the answer with it. Near endpoints answer that fast.
+type whole struct{ next aws.HTTPClient }
+
+// Do implements aws.HTTPClient.
+func (w *whole) Do(r *http.Request) (*http.Response, error) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return w.next.Do(r)
+	}
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = r.Body.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the body of a request: %w", err)
+	}
+	r = r.Clone(r.Context())
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	return w.next.Do(r)
+}

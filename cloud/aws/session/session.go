@@ -1,0 +1,74 @@
+// Package session opens the way to AWS: credentials and region as the SDK finds them, the HTTP client, and how Karpenter names
+// itself. Everything else about calls is with those who make them.
+//
+// Source: AWS provider specification, client set-up; credentials.
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/karpenter-anew/karpenter/cloud/aws/fault"
+)
+
+// Open finds credentials and region in the usual places of the SDK: environment, web identity, container, instance. Where nothing
+// names the region, the instance that the process runs on is asked.
+func Open(ctx context.Context, version string) (aws.Config, error) {
+	found, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(newClient()))
+	if err != nil {
+		return aws.Config{}, fmt.Errorf("loading the configuration of AWS: %w", err)
+	}
+	found.HTTPClient = &whole{found.HTTPClient}
+	found.APIOptions = append(found.APIOptions, awsmiddleware.AddUserAgentKey("karpenter.sh-"+version))
+	if found.Region != "" {
+		return found, nil
+	}
+	answer, err := imds.NewFromConfig(found).GetRegion(ctx, nil)
+	if err != nil {
+		return aws.Config{}, fmt.Errorf("finding the region: %w", err)
+	}
+	found.Region = answer.Region
+	return found, nil
+}
+
+// TypeDescriber is the call by which a connection is tried.
+type TypeDescriber interface {
+	DescribeInstanceTypes(context.Context, *ec2.DescribeInstanceTypesInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error)
+}
+
+// Check tries whether EC2 answers.
+func Check(ctx context.Context, api TypeDescriber) error {
+	_, err := api.DescribeInstanceTypes(ctx, &ec2.DescribeInstanceTypesInput{DryRun: aws.Bool(true)}, NoRetry)
+	switch {
+	case fault.IsDryRunSuccess(err):
+		return nil
+	case err == nil:
+		err = errors.New("a dry run was carried out")
+	}
+	return fmt.Errorf("ec2 api connectivity check failed: %w", err)
+}
+
+// NoRetry lets a call to EC2 be tried once; a dry run that succeeds is an error.
+func NoRetry(o *ec2.Options) { o.Retryer = aws.NopRetryer{} }
+
+// PricingRegion is the region whose price list is asked about a region: only some have one.
+func PricingRegion(region string) string {
+	switch {
+	case strings.HasPrefix(region, "ap-"):
+		return "ap-south-1"
+	case strings.HasPrefix(region, "cn-"):
+		return "cn-northwest-1"
+	case strings.HasPrefix(region, "eu-"):
+		return "eu-central-1"
+	default:
+		return "us-east-1"
+	}
+}
