@@ -63,7 +63,9 @@ cloud/aws/subnet < API
 cloud/aws/fault <
 cloud/aws/batch, cloud/aws/price, cloud/aws/shortage <
 cloud/aws/session < cloud/aws/fault
-cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype
+cloud/aws/memo, cloud/aws/reservation <
+cloud/aws/selection < API, cloud/aws/fault, cloud/aws/image, cloud/aws/memo, cloud/aws/reservation, cloud/aws/subnet
+cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/session
 internal/options <
 internal/observe < API, cloud
 internal/waiting <

@@ -3,8 +3,7 @@
 // client. The provider knows nothing of it but the URL.
 //
 //	account := awstest.New(awstest.Options{Clock: clock, Cluster: "test"})
-//	server := httptest.NewServer(account)
-//	config.BaseEndpoint = aws.String(server.URL)
+//	client := ec2.NewFromConfig(awstest.Connect(t, account))
 //
 // The account starts with a network, images, a cluster and a role, and with the instance types and prices of the embedded
 // catalogue; see New. It holds state: what is launched is found, ends, and takes its time to do so on the account's clock.

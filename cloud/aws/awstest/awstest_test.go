@@ -5,14 +5,12 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -24,7 +22,6 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
-	"github.com/karpenter-anew/karpenter/cloud/aws/session"
 )
 
 // world is an account with the SDK's clients.
@@ -39,12 +36,7 @@ func newWorld(t *testing.T, types ...string) *world {
 	t.Helper()
 	w := &world{clock: clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))}
 	w.Account = awstest.New(awstest.Options{Clock: w.clock, Types: types})
-	server := httptest.NewServer(w.Account)
-	t.Cleanup(server.Close)
-	w.config = aws.Config{
-		Region: "us-east-1", BaseEndpoint: aws.String(server.URL), Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
-		RetryMaxAttempts: 1, HTTPClient: session.HTTPClient(),
-	}
+	w.config = awstest.Connect(t, w.Account)
 	w.ec2 = ec2.NewFromConfig(w.config)
 	return w
 }

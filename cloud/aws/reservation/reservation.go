@@ -1,0 +1,63 @@
+// Package reservation counts how many more instances capacity reservations hold. EC2 tells it now and then; what is launched and
+// ended in between is counted here.
+//
+// Source: AWS provider specification, offerings: reserved capacity.
+package reservation
+
+import (
+	"sync"
+	"time"
+)
+
+// Ledger counts what is left of each reservation. The zero value knows of none and is ready; it may be used from many
+// goroutines.
+type Ledger struct {
+	mu    sync.Mutex
+	pages map[string]page
+}
+
+type page struct {
+	left  int
+	heard time.Time
+}
+
+// Observed takes down what EC2 said of a reservation, and when.
+func (l *Ledger) Observed(id string, left int, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pages == nil {
+		l.pages = map[string]page{}
+	}
+	l.pages[id] = page{left, now}
+}
+
+// Launched takes down that an instance was launched into a reservation. If EC2 was heard since, it has counted it.
+func (l *Ledger) Launched(id string, at time.Time) {
+	l.change(id, func(p *page) {
+		if !p.heard.After(at) {
+			p.left = max(p.left-1, 0)
+		}
+	})
+}
+
+// Ended takes down that an instance in a reservation is gone.
+func (l *Ledger) Ended(id string) { l.change(id, func(p *page) { p.left++ }) }
+
+// Exhausted takes down that a reservation has no room, whatever was thought before.
+func (l *Ledger) Exhausted(id string) { l.change(id, func(p *page) { p.left = 0 }) }
+
+// Left is how many more instances a reservation holds; none if it is not known.
+func (l *Ledger) Left(id string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pages[id].left
+}
+
+func (l *Ledger) change(id string, change func(*page)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p, ok := l.pages[id]; ok {
+		change(&p)
+		l.pages[id] = p
+	}
+}
