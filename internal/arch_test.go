@@ -65,6 +65,7 @@ cloud/aws/batch, cloud/aws/price, cloud/aws/shortage <
 cloud/aws/session < cloud/aws/fault
 cloud/aws/memo, cloud/aws/reservation <
 cloud/aws/selection < API, cloud/aws/fault, cloud/aws/image, cloud/aws/memo, cloud/aws/reservation, cloud/aws/subnet
+cloud/aws/inventory < cloud/aws/instancetype, cloud/aws/price
 cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/session
 internal/options <
 internal/observe < API, cloud

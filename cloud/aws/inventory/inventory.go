@@ -1,0 +1,147 @@
+// Package inventory keeps what EC2 sells: instance types, the zones they are sold in, and what they cost. All of it is refreshed now
+// and then; a refresh that fails leaves everything as it was.
+//
+// Source: AWS provider specification, EC2 read calls; prices; pricing and instance type controllers.
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
+	"github.com/karpenter-anew/karpenter/cloud/aws/price"
+)
+
+const (
+	typesPage     = 100
+	offeringsPage = 1000
+	spotPage      = 2000
+)
+
+// EC2 are the calls by which types and spot prices are listed.
+type EC2 interface {
+	DescribeInstanceTypes(context.Context, *ec2.DescribeInstanceTypesInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error)
+	DescribeInstanceTypeOfferings(context.Context, *ec2.DescribeInstanceTypeOfferingsInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypeOfferingsOutput, error)
+	DescribeSpotPriceHistory(context.Context, *ec2.DescribeSpotPriceHistoryInput, ...func(*ec2.Options)) (*ec2.DescribeSpotPriceHistoryOutput, error)
+}
+
+// Types are the instance types of a region. The value is shared and must not be changed.
+type Types struct {
+	// Descriptions are in order of name.
+	Descriptions []instancetype.Description
+	// Zones are all zones where anything is sold, sorted; Sold are the zones of each type.
+	Zones []string
+	Sold  map[string][]string
+}
+
+// Inventory is what EC2 sells. Make one with New; it may be used from many goroutines. Nobody waits for a refresh.
+type Inventory struct {
+	region string
+	api    EC2
+	list   PriceList
+	prices *price.Book
+
+	mu       sync.RWMutex
+	types    Types
+	sequence uint64
+}
+
+// New makes an inventory of nothing. The price list is nil where there is no way to it.
+func New(region string, api EC2, list PriceList) *Inventory {
+	return &Inventory{region: region, api: api, list: list, prices: price.New(nil)}
+}
+
+// Types are the types as of the last refresh, with a number that changes with them.
+func (i *Inventory) Types() (Types, uint64) {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	return i.types, i.sequence
+}
+
+// Prices are the prices as of the last refreshes.
+func (i *Inventory) Prices() *price.Book { return i.prices }
+
+// RefreshTypes asks EC2 for types and zones. An answer without any is taken for a fault.
+func (i *Inventory) RefreshTypes(ctx context.Context) error {
+	var fresh Types
+	var err error
+	if fresh.Descriptions, err = i.describe(ctx); err != nil {
+		return err
+	}
+	if fresh.Sold, err = i.offerings(ctx); err != nil {
+		return err
+	}
+	zones := map[string]bool{}
+	for _, list := range fresh.Sold {
+		for _, zone := range list {
+			zones[zone] = true
+		}
+	}
+	fresh.Zones = slices.Sorted(maps.Keys(zones))
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !reflect.DeepEqual(fresh, i.types) {
+		i.types = fresh
+		i.sequence++
+	}
+	return nil
+}
+
+func (i *Inventory) describe(ctx context.Context) ([]instancetype.Description, error) {
+	var out []instancetype.Description
+	pages := ec2.NewDescribeInstanceTypesPaginator(i.api, &ec2.DescribeInstanceTypesInput{
+		MaxResults: aws.Int32(typesPage),
+		Filters: []ec2types.Filter{
+			{Name: aws.String("supported-virtualization-type"), Values: []string{"hvm"}},
+			{Name: aws.String("processor-info.supported-architecture"), Values: []string{"x86_64", "arm64"}},
+		},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("listing instance types: %w", err)
+		}
+		for n := range page.InstanceTypes {
+			out = append(out, descriptionOf(&page.InstanceTypes[n]))
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("no instance types found")
+	}
+	slices.SortFunc(out, func(a, b instancetype.Description) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+func (i *Inventory) offerings(ctx context.Context) (map[string][]string, error) {
+	out := map[string][]string{}
+	pages := ec2.NewDescribeInstanceTypeOfferingsPaginator(i.api, &ec2.DescribeInstanceTypeOfferingsInput{
+		LocationType: ec2types.LocationTypeAvailabilityZone, MaxResults: aws.Int32(offeringsPage),
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("listing the zones of instance types: %w", err)
+		}
+		for _, o := range page.InstanceTypeOfferings {
+			name := string(o.InstanceType)
+			out[name] = append(out[name], aws.ToString(o.Location))
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("no instance types offerings found")
+	}
+	for _, zones := range out {
+		slices.Sort(zones)
+	}
+	return out, nil
+}
