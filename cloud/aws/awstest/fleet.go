@@ -179,7 +179,7 @@ func (a *Account) judge(o *override) error {
 	if image := or(o.image, o.template.Data["ImageId"]); !slices.ContainsFunc(a.images, func(i Image) bool { return i.ID == image }) {
 		return refuse("InvalidAMIID.NotFound", "The image id '[%s]' does not exist", image)
 	}
-	return a.profileExists(o.template.Data["IamInstanceProfile.Name"])
+	return nil
 }
 
 // fill launches so many instances, each in the best pool that has capacity. The account is locked.
@@ -236,6 +236,10 @@ func (a *Account) wants(w override, capacityType string) *Refusal {
 	}
 	if !slices.Contains(a.typeNamed(w.instanceType).zones, w.zone) {
 		return &Refusal{"Unsupported", fmt.Sprintf("Your requested instance type (%s) is not supported in your requested Availability Zone (%s).", w.instanceType, w.zone)}
+	}
+	if err := a.profileExists(w.template.Data["IamInstanceProfile.Name"]); err != nil {
+		refusal := asRefusal(err)
+		return &Refusal{refusal.code, refusal.message}
 	}
 	if s := a.subnet(w.subnet); s != nil && s.Free <= 0 {
 		return &Refusal{"InsufficientFreeAddressesInSubnet", "There are not enough free addresses in subnet '" + s.ID + "' to satisfy the requested number of instances."}

@@ -310,5 +310,8 @@ func runInstances(a *Account, f *form) (any, error) {
 	f.text("MinCount")
 	f.text("MaxCount")
 	f.tagSpecifications("TagSpecification")
-	return nil, a.judge(&o)
+	if err := a.judge(&o); err != nil {
+		return nil, err
+	}
+	return nil, a.profileExists(template.Data["IamInstanceProfile.Name"])
 }

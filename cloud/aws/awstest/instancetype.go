@@ -1,6 +1,7 @@
 package awstest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -127,7 +128,7 @@ func describe(t *cloud.InstanceType, limits instancetype.NetworkLimits) typeInfo
 		VCPUs: t.Capacity.Cpu().Value(), MemoryMiB: memory.Value() >> 20, EBSOptimized: "default", EBSMaxMbps: 4750,
 		Processor: processor(t, family),
 		Network: wireNetwork{
-			Cards: []wireCard{{0, max(limits.Interfaces, 2)}}, IPv4: max(limits.IPv4PerInterface, 4), ENA: "required",
+			Cards: []wireCard{{0, cmp.Or(limits.Interfaces, 2)}}, IPv4: cmp.Or(limits.IPv4PerInterface, 4), ENA: "required",
 			Encrypted: !old(family),
 		},
 		Enclaves: "unsupported", Strategies: []string{"cluster", "partition", "spread"},

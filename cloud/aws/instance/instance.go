@@ -1,0 +1,268 @@
+// Package instance finds, ends and tags the instances of the cluster in EC2. Calls about single instances are gathered into one.
+//
+// Source: AWS provider specification, EC2 calls; NodeClaim returned by create, get and list.
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/batch"
+	"github.com/karpenter-anew/karpenter/cloud/aws/fault"
+)
+
+// listPage is how many instances a page holds.
+const listPage = 1000
+
+// ErrNotFound says that an instance does not exist (any more).
+var ErrNotFound = errors.New("the instance does not exist")
+
+// EC2 are the calls about instances.
+type EC2 interface {
+	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
+	TerminateInstances(context.Context, *ec2.TerminateInstancesInput, ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error)
+	CreateTags(context.Context, *ec2.CreateTagsInput, ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error)
+}
+
+// Instance is an instance. It is shared and must not be changed.
+type Instance struct {
+	ID, Type, Zone, SubnetID, ImageID string
+	// CapacityType is how it was bought; see v1.CapacityTypeSpot and others.
+	CapacityType, Tenancy string
+	// Ending says that it is shutting down.
+	Ending           bool
+	Launched         time.Time
+	SecurityGroupIDs []string
+	PlacementGroupID string
+	// Partition is 0 while it is not known, or none.
+	Partition int32
+	// ReservationID is the reservation that the instance is in; empty for none.
+	ReservationID   string
+	ReservationType awsv1.CapacityReservationType
+	Interruptible   bool
+	EFAs            int64
+	Tags            map[string]string
+}
+
+// ProviderID is the id of the instance for Kubernetes.
+func (i *Instance) ProviderID() string { return ProviderID(i.Zone, i.ID) }
+
+// ProviderID is the id of an instance for Kubernetes.
+func ProviderID(zone, id string) string { return "aws:///" + zone + "/" + id }
+
+// providerID matches the ids of instances for Kubernetes.
+var providerID = regexp.MustCompile(`^aws:///.*/(i-[0-9a-z]+)$`)
+
+// ParseProviderID is the id of an instance for EC2; false if it is none of EC2.
+func ParseProviderID(text string) (string, bool) {
+	match := providerID.FindStringSubmatch(text)
+	if match == nil {
+		return "", false
+	}
+	return match[1], true
+}
+
+// Keeper knows the instances of a cluster. Make one with NewKeeper; it may be used from many goroutines.
+type Keeper struct {
+	api      EC2
+	cluster  string
+	reserves bool
+	describe *batch.ByID[*Instance]
+	end      *batch.ByID[bool]
+
+	mu    sync.Mutex
+	known map[string]*Instance
+}
+
+// NewKeeper makes a keeper. Reserves says that capacity reservations are used; where they are not, instances that fell into an
+// open one count as on-demand.
+func NewKeeper(api EC2, cluster string, reserves bool) *Keeper {
+	k := &Keeper{api: api, cluster: cluster, reserves: reserves, known: map[string]*Instance{}}
+	k.describe = batch.NewByID(batch.DescribeInstances(), k.describeMany)
+	k.end = batch.NewByID(batch.TerminateInstances(), k.endMany)
+	return k
+}
+
+// Get is an instance as it was when it was last seen, or as it is.
+func (k *Keeper) Get(ctx context.Context, id string) (*Instance, error) {
+	k.mu.Lock()
+	have, ok := k.known[id]
+	k.mu.Unlock()
+	if ok {
+		return have, nil
+	}
+	return k.Look(ctx, id)
+}
+
+// Look is an instance as it is now.
+func (k *Keeper) Look(ctx context.Context, id string) (*Instance, error) {
+	i, ok, err := k.describe.Do(ctx, id)
+	if err != nil && !missing(err) {
+		return nil, fmt.Errorf("getting instance %q: %w", id, err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !ok {
+		delete(k.known, id)
+		return nil, fmt.Errorf("getting instance %q: %w", id, ErrNotFound)
+	}
+	k.known[id] = i
+	return i, nil
+}
+
+// missing reports whether an instance is not there. An id that cannot be is one that is not there.
+func missing(err error) bool {
+	return fault.IsNotFound(err) || fault.Code(err) == "InvalidInstanceID.Malformed"
+}
+
+// List are the instances of the cluster, by id. They have the tags that every launch of Karpenter has.
+func (k *Keeper) List(ctx context.Context) ([]*Instance, error) {
+	found, err := k.read(ctx, &ec2.DescribeInstancesInput{
+		MaxResults: aws.Int32(listPage),
+		Filters: []ec2types.Filter{
+			{Name: aws.String("tag-key"), Values: []string{awsv1.TagNodePool}},
+			{Name: aws.String("tag-key"), Values: []string{awsv1.TagNodeClass}},
+			{Name: aws.String("tag:" + awsv1.TagClusterName), Values: []string{k.cluster}},
+			living(),
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing instances: %w", err)
+	}
+	slices.SortFunc(found, func(a, b *Instance) int { return strings.Compare(a.ID, b.ID) })
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	clear(k.known)
+	for _, i := range found {
+		k.known[i.ID] = i
+	}
+	return found, nil
+}
+
+// End ends an instance. One that is ending already is left alone.
+func (k *Keeper) End(ctx context.Context, id string) error {
+	i, err := k.Look(ctx, id)
+	if err != nil || i.Ending {
+		return err
+	}
+	_, ok, err := k.end.Do(ctx, id)
+	switch {
+	case err != nil && missing(err):
+		return fmt.Errorf("ending instance %q: %w", id, ErrNotFound)
+	case err != nil:
+		return fmt.Errorf("ending instance %q: %w", id, err)
+	case !ok:
+		return fmt.Errorf("ending instance %q: EC2 does not say that it ends", id)
+	}
+	return nil
+}
+
+// Tag adds tags to an instance.
+func (k *Keeper) Tag(ctx context.Context, id string, tags []ec2types.Tag) error {
+	if _, err := k.api.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: tags}); err != nil {
+		if missing(err) {
+			err = ErrNotFound
+		}
+		return fmt.Errorf("tagging instance %q: %w", id, err)
+	}
+	return nil
+}
+
+// living are the states of instances that have not ended.
+func living() ec2types.Filter {
+	return ec2types.Filter{Name: aws.String("instance-state-name"), Values: []string{"pending", "running", "stopping", "stopped", "shutting-down"}}
+}
+
+func (k *Keeper) describeMany(ctx context.Context, ids []string) (map[string]*Instance, error) {
+	found, err := k.read(ctx, &ec2.DescribeInstancesInput{InstanceIds: ids, Filters: []ec2types.Filter{living()}})
+	out := map[string]*Instance{}
+	for _, i := range found {
+		out[i.ID] = i
+	}
+	return out, err
+}
+
+func (k *Keeper) endMany(ctx context.Context, ids []string) (map[string]bool, error) {
+	answer, err := k.api.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]bool{}
+	for _, change := range answer.TerminatingInstances {
+		if s := change.CurrentState; s != nil && (s.Name == ec2types.InstanceStateNameShuttingDown || s.Name == ec2types.InstanceStateNameTerminated) {
+			out[aws.ToString(change.InstanceId)] = true
+		}
+	}
+	return out, nil
+}
+
+// read reads all pages. What was read before an error comes with it.
+func (k *Keeper) read(ctx context.Context, in *ec2.DescribeInstancesInput) ([]*Instance, error) {
+	var out []*Instance
+	pages := ec2.NewDescribeInstancesPaginator(k.api, in)
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return out, err
+		}
+		for _, r := range page.Reservations {
+			for n := range r.Instances {
+				out = append(out, k.instanceOf(&r.Instances[n]))
+			}
+		}
+	}
+	return out, nil
+}
+
+// instanceOf is an instance as EC2 describes it. Anything may be missing.
+func (k *Keeper) instanceOf(e *ec2types.Instance) *Instance {
+	i := &Instance{
+		ID: aws.ToString(e.InstanceId), Type: string(e.InstanceType), SubnetID: aws.ToString(e.SubnetId), ImageID: aws.ToString(e.ImageId),
+		Launched: aws.ToTime(e.LaunchTime), Tenancy: awsv1.TenancyDefault, Tags: map[string]string{},
+		CapacityType: v1.CapacityTypeOnDemand, ReservationID: aws.ToString(e.CapacityReservationId),
+	}
+	if p := e.Placement; p != nil {
+		i.Zone, i.PlacementGroupID, i.Partition = aws.ToString(p.AvailabilityZone), aws.ToString(p.GroupId), aws.ToInt32(p.PartitionNumber)
+		if p.Tenancy != "" {
+			i.Tenancy = string(p.Tenancy)
+		}
+	}
+	if s := e.State; s != nil {
+		i.Ending = s.Name == ec2types.InstanceStateNameShuttingDown || s.Name == ec2types.InstanceStateNameTerminated
+	}
+	for _, t := range e.Tags {
+		i.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	for _, g := range e.SecurityGroups {
+		i.SecurityGroupIDs = append(i.SecurityGroupIDs, aws.ToString(g.GroupId))
+	}
+	for _, face := range e.NetworkInterfaces {
+		if kind := aws.ToString(face.InterfaceType); kind == "efa" || kind == "efa-only" {
+			i.EFAs++
+		}
+	}
+	spec := e.CapacityReservationSpecification
+	switch {
+	case e.SpotInstanceRequestId != nil:
+		i.CapacityType = v1.CapacityTypeSpot
+	case k.reserves && i.ReservationID != "" && spec != nil && spec.CapacityReservationPreference == ec2types.CapacityReservationPreferenceCapacityReservationsOnly:
+		i.CapacityType, i.ReservationType = v1.CapacityTypeReserved, awsv1.CapacityReservationTypeDefault
+		if e.InstanceLifecycle == ec2types.InstanceLifecycleTypeCapacityBlock {
+			i.ReservationType = awsv1.CapacityReservationTypeCapacityBlock
+		}
+		i.Interruptible = e.InstanceLifecycle == "interruptible-capacity-reservation"
+	}
+	return i
+}

@@ -1,0 +1,128 @@
+package nodeclass_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+	"github.com/karpenter-anew/karpenter/cloud/aws/nodeclass"
+	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
+)
+
+func TestTrying(t *testing.T) {
+	for _, test := range []struct{ name, call, code, message, want string }{
+		{"A149 templates", "CreateLaunchTemplate", "UnauthorizedOperation", "no", "False CreateLaunchTemplateAuthCheckFailed: Controller isn't authorized to call ec2:CreateLaunchTemplate: User is not authorized"},
+		{"A149 fleets", "CreateFleet", "UnauthorizedOperation", "no", "False CreateFleetAuthCheckFailed: Controller isn't authorized to call ec2:CreateFleet: User is not authorized"},
+		{"A149 instances", "RunInstances", "UnauthorizedOperation", "no", "False RunInstancesAuthCheckFailed: Controller isn't authorized to call ec2:RunInstances: User is not authorized"},
+		{"A151 user data", "CreateLaunchTemplate", "InvalidUserData.Malformed", "User data is limited to 16384 bytes", "False UserDataSizeLimitExceeded: ec2:CreateLaunchTemplate rejected the rendered user data as too large: Rendered user data exceeds the EC2 user data size limit"},
+		{"A151 other trouble with it", "CreateLaunchTemplate", "InvalidUserData.Malformed", "Invalid BASE64", "Unknown AwaitingReconciliation"},
+		{"A162 limited", "CreateFleet", awstest.Throttled, "slow down", "Unknown AwaitingReconciliation"},
+		{"A162 fault of EC2", "RunInstances", "InternalError", "no", "Unknown AwaitingReconciliation"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.account.Fail(test.call, test.code, test.message, -1)
+			w.add(nil)
+			w.expect(awsv1.ConditionTypeValidationSucceeded, test.want)
+			if test.name[:4] == "A149" {
+				w.account.Recover(test.call)
+				w.expect(awsv1.ConditionTypeValidationSucceeded, test.want) // it is remembered
+				w.clock.Step(31 * time.Minute)
+				w.expect(awsv1.ConditionTypeReady, "True")
+			}
+			w.account.Recover(test.call)
+		})
+	}
+	t.Run("A152 a fault in one subnet", func(t *testing.T) {
+		w := newWorld(t)
+		w.account.Fail("RunInstances", "InternalError", "no", 2)
+		w.add(nil)
+		w.expect(awsv1.ConditionTypeReady, "True")
+	})
+	own := "mine"
+	t.Run("A153 a profile of one's own that is not there", func(t *testing.T) {
+		w := newWorld(t)
+		w.add(func(c *awsv1.EC2NodeClass) { c.Spec.Role, c.Spec.InstanceProfile = "", &own })
+		class, result, err := w.reconcile()
+		if err != nil || show(class, awsv1.ConditionTypeValidationSucceeded) != `False InstanceProfileNotFound: Instance profile "mine" not found` || result.RequeueAfter == 0 {
+			t.Errorf("%v, %v, %+v", err, result, class.Status.Conditions)
+		}
+		w.account.AddProfile(awstest.Profile{Name: own})
+		w.expect(awsv1.ConditionTypeReady, "True")
+	})
+	t.Run("A159 another annotation", func(t *testing.T) {
+		w := newWorld(t)
+		w.add(nil)
+		w.expect(awsv1.ConditionTypeReady, "True")
+		w.expect(awsv1.ConditionTypeReady, "True")
+		if n := len(w.account.Calls("CreateFleet")); n != 1 {
+			t.Errorf("tried %d times", n)
+		}
+		w.change(func(c *awsv1.EC2NodeClass) { c.Annotations = map[string]string{"a": "b"} })
+		w.expect(awsv1.ConditionTypeReady, "True")
+		if n := len(w.account.Calls("CreateFleet")); n != 2 {
+			t.Errorf("tried %d times", n)
+		}
+	})
+	t.Run("A161 without dry runs", func(t *testing.T) {
+		w := newWorld(t, func(_ *provider.Options, o *nodeclass.Options) { o.DryRuns = false })
+		w.add(nil)
+		w.expect(awsv1.ConditionTypeReady, "True")
+		if len(w.account.Calls("CreateLaunchTemplate"))+len(w.account.Calls("CreateFleet"))+len(w.account.Calls("RunInstances")) != 0 {
+			t.Error("something was tried")
+		}
+	})
+	t.Run("A157 without accelerators first", func(t *testing.T) {
+		w := newWorld(t)
+		w.add(nil)
+		w.expect(awsv1.ConditionTypeReady, "True")
+		if got := w.account.Calls("RunInstances")[0].Parameters["InstanceType"]; got != "m5.large" {
+			t.Errorf("tried with %s", got)
+		}
+	})
+}
+
+// TestTheTypeThatIsTried has pools of the class.
+func TestTheTypeThatIsTried(t *testing.T) {
+	pool := func(name string, reqs ...v1.NodeSelectorRequirementWithMinValues) *v1.NodePool {
+		p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		p.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "default"}
+		p.Spec.Template.Spec.Requirements = reqs
+		return p
+	}
+	in := func(key string, values ...string) v1.NodeSelectorRequirementWithMinValues {
+		return v1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
+	}
+	for _, test := range []struct {
+		name, want, tenancy string
+		pools               []*v1.NodePool
+	}{
+		{"A156 A158 no pool", "m5.large", "default", nil},
+		{"A156 a pool that does not fit", "m5.large", "default", []*v1.NodePool{pool("a", in(corev1.LabelInstanceTypeStable, "none"))}},
+		{"what a pool takes", "m6g.large", "default", []*v1.NodePool{pool("a", in(corev1.LabelArchStable, "arm64"))}},
+		{"A157 accelerators, if there is nothing else", "g4dn.xlarge", "default", []*v1.NodePool{pool("a", in(awsv1.LabelInstanceCategory, "g"))}},
+		{"A158 dedicated", "m5.large", "dedicated", []*v1.NodePool{pool("a"), pool("b", in(corev1.LabelArchStable, "amd64"), in(awsv1.LabelInstanceTenancy, "dedicated"))}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.add(nil)
+			for _, p := range test.pools {
+				if err := w.client.Create(t.Context(), p); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.expect(awsv1.ConditionTypeReady, "True")
+			if got := w.account.Calls("RunInstances")[0].Parameters["InstanceType"]; test.want != got && test.tenancy != "dedicated" {
+				t.Errorf("tried with %s", got)
+			}
+			if got := w.account.LaunchTemplates()[0].Data["Placement.Tenancy"]; got != test.tenancy {
+				t.Errorf("tried on %s hosts", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,251 @@
+package nodeclass
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/smithy-go"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	"github.com/karpenter-anew/karpenter/api/condition"
+	"github.com/karpenter-anew/karpenter/cloud/aws/fault"
+	"github.com/karpenter-anew/karpenter/cloud/aws/kubelet"
+	"github.com/karpenter-anew/karpenter/cloud/aws/ownership"
+	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
+	"github.com/karpenter-anew/karpenter/cloud/aws/session"
+	"github.com/karpenter-anew/karpenter/cloud/aws/template"
+)
+
+// verdictsFor is how long the result of trying is remembered.
+const verdictsFor = 30 * time.Minute
+
+// verdict is what trying showed; an empty reason is that all is well.
+type verdict struct{ reason, message string }
+
+const validated = awsv1.ConditionTypeValidationSucceeded
+
+// errAgain says that nothing can be said now.
+var errAgain = errors.New("validation has to wait")
+
+// validate says whether instances could be launched with the class: first what the class itself shows, then by trying.
+func (c *Controller) validate(ctx context.Context, class *awsv1.EC2NodeClass, set condition.Set) (time.Duration, error) {
+	if class.Family() == awsv1.FamilyAL2023 {
+		switch err := c.Provider.LearnServiceCIDR(ctx); {
+		case err != nil && serverFault(err):
+			return 0, err
+		case err != nil:
+			set.False(validated, "ClusterCIDRResolutionFailed", "Failed to detect the cluster CIDR")
+			return 0, err
+		}
+	}
+	if v := wrongKubelet(class); v.reason != "" {
+		set.False(validated, v.reason, v.message)
+		return 0, nil
+	}
+	if waiting := c.dependencies(class, set); waiting {
+		return seldom, nil
+	}
+	if err := ownership.CheckTags(class.Spec.Tags); err != nil {
+		set.False(validated, "TagValidationFailed", err.Error())
+		return 0, nil
+	}
+	v, known := c.verdicts.Get(verdictKey(class))
+	if !known {
+		var err error
+		if v, err = c.try(ctx, class, set); err != nil {
+			if errors.Is(err, errAgain) {
+				return 10 * time.Second, nil
+			}
+			return 0, err
+		}
+		c.verdicts.Put(verdictKey(class), v)
+	}
+	if v.reason != "" {
+		set.False(validated, v.reason, v.message)
+	} else {
+		set.True(validated)
+	}
+	return seldom, nil
+}
+
+// wrongKubelet is what is wrong with the kubelet block.
+func wrongKubelet(class *awsv1.EC2NodeClass) verdict {
+	if err := kubelet.Validate(class.Spec.Kubelet); err != nil {
+		return verdict{"InvalidKubeletConfiguration", err.Error()}
+	}
+	config, err := kubelet.Parse(class.Spec.Kubelet)
+	switch {
+	case err != nil:
+		return verdict{"InvalidKubeletConfiguration", err.Error()}
+	case config.HasExpressions():
+		return verdict{"KubeletExpressionsDisabled", "expressions in spec.kubelet need the feature gate NodeClassCEL"}
+	}
+	if err := kubelet.Unsupported(class.Spec.Kubelet, class.Family()); err != nil {
+		return verdict{"UnsupportedKubeletConfiguration", err.Error()}
+	}
+	return verdict{}
+}
+
+// dependencies reports whether something that launches need is missing, and says so.
+func (c *Controller) dependencies(class *awsv1.EC2NodeClass, set condition.Set) bool {
+	const message = "Awaiting AMI, Instance Profile, Security Group, and Subnet resolution"
+	unknown := false
+	for _, kind := range []string{
+		awsv1.ConditionTypeAMIsReady, awsv1.ConditionTypeInstanceProfileReady, awsv1.ConditionTypeSecurityGroupsReady, awsv1.ConditionTypeSubnetsReady,
+	} {
+		switch condition.Status(class, kind) {
+		case metav1.ConditionFalse:
+			set.False(validated, "DependenciesNotReady", message)
+			return true
+		case metav1.ConditionTrue:
+		default:
+			unknown = true
+		}
+	}
+	if unknown {
+		set.Unknown(validated, "DependenciesNotReady", message)
+	}
+	return unknown
+}
+
+// verdictKey is the same as long as trying again would show the same.
+func verdictKey(class *awsv1.EC2NodeClass) string {
+	status := class.Status.DeepCopy()
+	status.Conditions = nil
+	slices.SortFunc(status.Subnets, func(a, b awsv1.Subnet) int { return strings.Compare(a.ID, b.ID) })
+	text, err := json.Marshal([]any{class.Spec, status, class.Annotations})
+	if err != nil {
+		panic(fmt.Sprintf("writing ec2nodeclass %q: %v", class.Name, err)) // it was read from such text
+	}
+	sum := fnv.New128a()
+	_, _ = sum.Write(text) // never fails
+	return fmt.Sprintf("%s/%x", class.UID, sum.Sum(nil))
+}
+
+// try makes a launch template and lets EC2 say whether it would launch.
+func (c *Controller) try(ctx context.Context, class *awsv1.EC2NodeClass, set condition.Set) (verdict, error) {
+	if !c.DryRuns {
+		return verdict{}, nil
+	}
+	trial, err := c.Provider.Try(ctx, class)
+	if err != nil {
+		return judge(err, "CreateLaunchTemplate")
+	}
+	if err := c.tryFleet(ctx, class, trial); err != nil {
+		return judge(err, "CreateFleet")
+	}
+	err = c.tryRun(ctx, class, trial)
+	if fault.IsInstanceProfileMissing(err) {
+		if class.Spec.InstanceProfile != nil {
+			set.False(validated, "InstanceProfileNotFound", fmt.Sprintf("Instance profile %q not found", *class.Spec.InstanceProfile))
+		}
+		return verdict{}, errAgain
+	}
+	if err != nil {
+		return judge(err, "RunInstances")
+	}
+	return verdict{}, nil
+}
+
+// judge says what a failed call means: a verdict that stands, a wait, or an error that nobody foresaw.
+func judge(err error, call string) (verdict, error) {
+	detail := fault.ReasonOf(err.Error()).Message
+	switch {
+	case fault.IsThrottled(err) || serverFault(err):
+		return verdict{}, errAgain
+	case fault.IsUnauthorized(err):
+		return verdict{call + "AuthCheckFailed", "Controller isn't authorized to call ec2:" + call + ": " + detail}, nil
+	case fault.IsUserDataTooLarge(err):
+		return verdict{"UserDataSizeLimitExceeded", "ec2:CreateLaunchTemplate rejected the rendered user data as too large: " + detail}, nil
+	default:
+		return verdict{}, err
+	}
+}
+
+// serverFault reports whether the fault is that of AWS.
+func serverFault(err error) bool {
+	var coded smithy.APIError
+	return errors.As(err, &coded) && coded.ErrorFault() == smithy.FaultServer || fault.Code(err) == "InternalError"
+}
+
+func (c *Controller) tryFleet(ctx context.Context, class *awsv1.EC2NodeClass, trial provider.Trial) error {
+	config := ec2types.FleetLaunchTemplateConfigRequest{LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{
+		LaunchTemplateName: aws.String(trial.Template), Version: aws.String("$Latest"),
+	}}
+	for _, s := range class.Status.Subnets {
+		config.Overrides = append(config.Overrides, ec2types.FleetLaunchTemplateOverridesRequest{
+			InstanceType: ec2types.InstanceType(trial.InstanceType), SubnetId: aws.String(s.ID),
+		})
+	}
+	_, err := c.Provider.EC2.CreateFleet(ctx, &ec2.CreateFleetInput{
+		DryRun: aws.Bool(true), Type: ec2types.FleetTypeInstant, LaunchTemplateConfigs: []ec2types.FleetLaunchTemplateConfigRequest{config},
+		TargetCapacitySpecification: &ec2types.TargetCapacitySpecificationRequest{
+			TotalTargetCapacity: aws.Int32(1), DefaultTargetCapacityType: ec2types.DefaultTargetCapacityTypeOnDemand,
+		},
+		TagSpecifications: tagged(trial, ec2types.ResourceTypeInstance, ec2types.ResourceTypeVolume, ec2types.ResourceTypeFleet),
+	}, session.NoRetry)
+	return dry(err)
+}
+
+// tryRun tries the subnets until one works. If none does, the first one's error counts.
+func (c *Controller) tryRun(ctx context.Context, class *awsv1.EC2NodeClass, trial provider.Trial) error {
+	var first error
+	for _, s := range class.Status.Subnets {
+		_, err := c.Provider.EC2.RunInstances(ctx, &ec2.RunInstancesInput{
+			DryRun: aws.Bool(true), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), InstanceType: ec2types.InstanceType(trial.InstanceType),
+			LaunchTemplate:    &ec2types.LaunchTemplateSpecification{LaunchTemplateName: aws.String(trial.Template), Version: aws.String("$Latest")},
+			NetworkInterfaces: interfaces(class, s.ID),
+			TagSpecifications: tagged(trial, ec2types.ResourceTypeInstance, ec2types.ResourceTypeVolume, ec2types.ResourceTypeNetworkInterface),
+		}, session.NoRetry)
+		if err = dry(err); err == nil {
+			return nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// interfaces are the interfaces of the class in a subnet.
+func interfaces(class *awsv1.EC2NodeClass, subnet string) []ec2types.InstanceNetworkInterfaceSpecification {
+	if len(class.Spec.NetworkInterfaces) == 0 {
+		return []ec2types.InstanceNetworkInterfaceSpecification{{DeviceIndex: aws.Int32(0), SubnetId: aws.String(subnet)}}
+	}
+	var out []ec2types.InstanceNetworkInterfaceSpecification
+	for _, i := range class.Spec.NetworkInterfaces {
+		out = append(out, ec2types.InstanceNetworkInterfaceSpecification{
+			NetworkCardIndex: aws.Int32(i.NetworkCardIndex), DeviceIndex: aws.Int32(i.DeviceIndex), InterfaceType: aws.String(string(i.InterfaceType)), SubnetId: aws.String(subnet),
+		})
+	}
+	return out
+}
+
+func tagged(trial provider.Trial, kinds ...ec2types.ResourceType) []ec2types.TagSpecification {
+	var out []ec2types.TagSpecification
+	for _, kind := range kinds {
+		out = append(out, ec2types.TagSpecification{ResourceType: kind, Tags: template.Tags(trial.Tags)})
+	}
+	return out
+}
+
+// dry is the error of a dry run, which is nil if it would have worked.
+func dry(err error) error {
+	if fault.IsDryRunSuccess(err) {
+		return nil
+	}
+	if err == nil {
+		return errors.New("a dry run was carried out")
+	}
+	return err
+}

@@ -1,0 +1,218 @@
+// Package profile keeps the instance profiles by which instances get the role of their class. A profile is made anew whenever the
+// role changes, so that running instances keep what they were launched with; what nobody uses any more is collected.
+//
+// Source: AWS provider specification, instance profiles.
+package profile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+	"k8s.io/utils/clock"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/fault"
+	"github.com/karpenter-anew/karpenter/cloud/aws/memo"
+	"github.com/karpenter-anew/karpenter/cloud/aws/ownership"
+)
+
+const (
+	// rightFor is how long a profile that was found right is not looked at again.
+	rightFor = 15 * time.Minute
+	// madeFor is how long a new profile is used again for its role and class, should the status not have learned of it.
+	madeFor = time.Minute
+	// roleMissingFor is how long a role that does not exist is not tried again.
+	roleMissingFor = time.Minute
+	// protectedFor is how long new and replaced profiles are kept from collection.
+	protectedFor = time.Hour
+)
+
+// IAM are the calls about instance profiles.
+type IAM interface {
+	GetInstanceProfile(context.Context, *iam.GetInstanceProfileInput, ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error)
+	CreateInstanceProfile(context.Context, *iam.CreateInstanceProfileInput, ...func(*iam.Options)) (*iam.CreateInstanceProfileOutput, error)
+	AddRoleToInstanceProfile(context.Context, *iam.AddRoleToInstanceProfileInput, ...func(*iam.Options)) (*iam.AddRoleToInstanceProfileOutput, error)
+	RemoveRoleFromInstanceProfile(context.Context, *iam.RemoveRoleFromInstanceProfileInput, ...func(*iam.Options)) (*iam.RemoveRoleFromInstanceProfileOutput, error)
+	DeleteInstanceProfile(context.Context, *iam.DeleteInstanceProfileInput, ...func(*iam.Options)) (*iam.DeleteInstanceProfileOutput, error)
+	ListInstanceProfiles(context.Context, *iam.ListInstanceProfilesInput, ...func(*iam.Options)) (*iam.ListInstanceProfilesOutput, error)
+}
+
+// Options are what a keeper is made of.
+type Options struct {
+	IAM             IAM
+	Clock           clock.PassiveClock
+	Cluster, Region string
+	// Unique gives a text that was never given before, for the names of profiles.
+	Unique func() string
+}
+
+// Keeper keeps instance profiles. Make one with NewKeeper; it may be used from many goroutines.
+type Keeper struct {
+	Options
+	right     *memo.Memo[struct{}]
+	made      *memo.Memo[string]
+	noRole    *memo.Memo[error]
+	protected *memo.Memo[struct{}]
+}
+
+// NewKeeper makes a keeper.
+func NewKeeper(o Options) *Keeper {
+	return &Keeper{
+		Options: o, right: memo.New[struct{}](o.Clock, rightFor), made: memo.New[string](o.Clock, madeFor),
+		noRole: memo.New[error](o.Clock, roleMissingFor), protected: memo.New[struct{}](o.Clock, protectedFor),
+	}
+}
+
+// Ensure is the profile that instances of the class get: its own, the one on record if that is right, or a new one.
+func (k *Keeper) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string, error) {
+	if own := class.Spec.InstanceProfile; own != nil {
+		if class.Status.InstanceProfile != "" && class.Status.InstanceProfile != *own {
+			k.protected.Put(class.Status.InstanceProfile, struct{}{})
+		}
+		return *own, nil
+	}
+	role := ownership.RoleName(class.Spec.Role)
+	key := role + "/" + string(class.UID)
+	if err, ok := k.noRole.Get(key); ok {
+		return "", err
+	}
+	if current := class.Status.InstanceProfile; current != "" {
+		right, err := k.isRight(ctx, current, role)
+		if err != nil {
+			return "", err
+		}
+		if right {
+			return current, nil
+		}
+		k.protected.Put(current, struct{}{})
+	}
+	name, err := k.made.Fetch(ctx, key, func(ctx context.Context) (string, error) { return k.create(ctx, class, role) })
+	if fault.IsNotFound(err) && strings.Contains(err.Error(), "role") {
+		k.noRole.Put(key, err)
+	}
+	return name, err
+}
+
+// isRight reports whether a profile exists and has the role.
+func (k *Keeper) isRight(ctx context.Context, name, role string) (bool, error) {
+	key := name + "/" + role
+	if _, ok := k.right.Get(key); ok {
+		return true, nil
+	}
+	answer, err := k.IAM.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(name)})
+	switch {
+	case fault.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("getting instance profile %q: %w", name, err)
+	case !slices.ContainsFunc(answer.InstanceProfile.Roles, func(r iamtypes.Role) bool { return aws.ToString(r.RoleName) == role }):
+		return false, nil
+	}
+	k.right.Put(key, struct{}{})
+	return true, nil
+}
+
+// create makes a new profile with the role. One that cannot be completed is removed again.
+func (k *Keeper) create(ctx context.Context, class *awsv1.EC2NodeClass, role string) (string, error) {
+	name := ownership.ProfileName(k.Cluster, k.Region, class.Name, k.Unique())
+	in := &iam.CreateInstanceProfileInput{
+		InstanceProfileName: aws.String(name), Path: aws.String(ownership.ProfilePath(k.Region, k.Cluster, string(class.UID))),
+	}
+	tags := ownership.ProfileTags(class.Spec.Tags, k.Cluster, k.Region, class.Name)
+	for key, value := range tags {
+		in.Tags = append(in.Tags, iamtypes.Tag{Key: aws.String(key), Value: aws.String(value)})
+	}
+	slices.SortFunc(in.Tags, func(a, b iamtypes.Tag) int { return strings.Compare(*a.Key, *b.Key) })
+	if _, err := k.IAM.CreateInstanceProfile(ctx, in); err != nil && !fault.IsAlreadyExists(err) {
+		return "", fmt.Errorf("creating instance profile %q: %w", name, err)
+	}
+	k.protected.Put(name, struct{}{})
+	_, err := k.IAM.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: aws.String(name), RoleName: aws.String(role)})
+	if err != nil {
+		err = fmt.Errorf("adding role %q to instance profile %q: %w", role, name, err)
+		if removing := k.remove(ctx, name); removing != nil {
+			err = errors.Join(err, removing)
+		}
+		return "", err
+	}
+	return name, nil
+}
+
+// remove takes the roles out of a profile and deletes it. One that is gone is fine.
+func (k *Keeper) remove(ctx context.Context, name string) error {
+	answer, err := k.IAM.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(name)})
+	if fault.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("getting instance profile %q: %w", name, err)
+	}
+	for _, role := range answer.InstanceProfile.Roles {
+		_, err := k.IAM.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: aws.String(name), RoleName: role.RoleName})
+		if err != nil && !fault.IsNotFound(err) {
+			return fmt.Errorf("removing role %q from instance profile %q: %w", aws.ToString(role.RoleName), name, err)
+		}
+	}
+	_, err = k.IAM.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: aws.String(name)})
+	if err != nil && !fault.IsNotFound(err) {
+		return fmt.Errorf("deleting instance profile %q: %w", name, err)
+	}
+	return nil
+}
+
+// list are the names of the profiles below a path.
+func (k *Keeper) list(ctx context.Context, path string) ([]string, error) {
+	var out []string
+	pages := iam.NewListInstanceProfilesPaginator(k.IAM, &iam.ListInstanceProfilesInput{PathPrefix: aws.String(path)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("listing instance profiles below %q: %w", path, err)
+		}
+		for _, p := range page.InstanceProfiles {
+			out = append(out, aws.ToString(p.InstanceProfileName))
+		}
+	}
+	return out, nil
+}
+
+// RemoveAll removes the profiles of a class that goes, by either way of naming. A profile of the user's own is left alone.
+func (k *Keeper) RemoveAll(ctx context.Context, class *awsv1.EC2NodeClass) error {
+	names, err := k.list(ctx, ownership.ProfilePath(k.Region, k.Cluster, string(class.UID)))
+	if err != nil {
+		return err
+	}
+	if legacy, ok := ownership.LegacyProfileName(k.Cluster, k.Region, class.Name); ok {
+		names = append(names, legacy)
+	}
+	for _, name := range names {
+		if err := k.remove(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Collect removes the profiles of the cluster that nobody uses: not in use are those that used does not hold, and that are neither
+// new nor just replaced.
+func (k *Keeper) Collect(ctx context.Context, used map[string]bool) error {
+	names, err := k.list(ctx, ownership.ProfilePath(k.Region, k.Cluster, ""))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, name := range names {
+		if _, kept := k.protected.Get(name); kept || used[name] {
+			continue
+		}
+		errs = append(errs, k.remove(ctx, name))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,266 @@
+package profile_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+	"github.com/karpenter-anew/karpenter/cloud/aws/ownership"
+	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
+)
+
+// world is a keeper in an account.
+type world struct {
+	*profile.Keeper
+	t       *testing.T
+	account *awstest.Account
+	clock   *clocktesting.FakeClock
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))}
+	w.account = awstest.New(awstest.Options{Clock: w.clock, Types: []string{"m5.large"}})
+	w.account.AddRole("other")
+	n := 0
+	w.Keeper = profile.NewKeeper(profile.Options{
+		IAM: iam.NewFromConfig(awstest.Connect(t, w.account)), Clock: w.clock, Cluster: "test", Region: "us-east-1", Unique: func() string { n++; return fmt.Sprint(n) },
+	})
+	return w
+}
+
+func classOf(uid, role string) *awsv1.EC2NodeClass {
+	c := &awsv1.EC2NodeClass{}
+	c.Name, c.UID = "class-"+uid, types.UID("uid-"+uid)
+	c.Spec.Role, c.Spec.Tags = role, map[string]string{"team": "a"}
+	return c
+}
+
+// ensure asks for the profile and puts it on record.
+func (w *world) ensure(class *awsv1.EC2NodeClass) string {
+	w.t.Helper()
+	name, err := w.Ensure(w.t.Context(), class)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	class.Status.InstanceProfile = name
+	return name
+}
+
+// writes are the calls that changed something.
+func (w *world) writes() string {
+	var out []string
+	for _, c := range w.account.Calls("") {
+		if !strings.HasPrefix(c.Operation, "Get") && !strings.HasPrefix(c.Operation, "List") {
+			out = append(out, c.Operation)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func TestAMissingProfileIsMade_A123_A127(t *testing.T) {
+	w := newWorld(t)
+	name := w.ensure(classOf("1", "some/path/"+awstest.Role))
+	got := w.account.Profiles()
+	want := []awstest.Profile{{
+		Name: name, Path: "/karpenter/us-east-1/test/uid-1/", Roles: []string{awstest.Role},
+		Tags: map[string]string{
+			"team": "a", "kubernetes.io/cluster/test": "owned", "eks:eks-cluster-name": "test", "karpenter.k8s.aws/ec2nodeclass": "class-1", "topology.kubernetes.io/region": "us-east-1",
+		},
+	}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(awstest.Profile{})); diff != "" || !strings.HasPrefix(name, "test_") {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestAProfileThatIsRightIsNotWritten_A124(t *testing.T) {
+	w := newWorld(t)
+	class := classOf("1", "some/path/"+awstest.Role)
+	name := w.ensure(class)
+	w.account.Forget()
+	for range 4 {
+		if got := w.ensure(class); got != name || w.writes() != "" {
+			t.Errorf("got %s after %s", got, w.writes())
+		}
+		w.clock.Step(16 * time.Minute) // it is looked at again
+	}
+}
+
+func TestOtherRoles(t *testing.T) {
+	t.Run("A125 a profile without role", func(t *testing.T) {
+		w := newWorld(t)
+		w.account.AddProfile(awstest.Profile{Name: "bare"})
+		class := classOf("1", awstest.Role)
+		class.Status.InstanceProfile = "bare"
+		if name := w.ensure(class); name == "bare" || w.account.Profiles()[1].Roles[0] != awstest.Role {
+			t.Errorf("got %s of %v", name, w.account.Profiles())
+		}
+	})
+	t.Run("A126 a wrong role", func(t *testing.T) {
+		w := newWorld(t)
+		w.account.AddProfile(awstest.Profile{Name: "wrong", Roles: []string{"other"}})
+		class := classOf("1", awstest.Role)
+		class.Status.InstanceProfile = "wrong"
+		if name := w.ensure(class); name == "wrong" || w.account.Profiles()[0].Roles[0] != "other" {
+			t.Errorf("got %s of %v", name, w.account.Profiles())
+		}
+	})
+	t.Run("A128 each change", func(t *testing.T) {
+		w := newWorld(t)
+		class := classOf("1", awstest.Role)
+		names := map[string]bool{}
+		for _, role := range []string{awstest.Role, "other", awstest.Role, "other"} {
+			class.Spec.Role = role
+			names[w.ensure(class)] = true
+			w.clock.Step(2 * time.Minute)
+		}
+		if len(names) != 4 {
+			t.Errorf("profiles %v", names)
+		}
+	})
+	t.Run("A136 two classes", func(t *testing.T) {
+		w := newWorld(t)
+		if a, b := w.ensure(classOf("1", awstest.Role)), w.ensure(classOf("2", awstest.Role)); a == b {
+			t.Errorf("both have %s", a)
+		}
+	})
+}
+
+func TestNewAndReplacedProfilesAreKept_A129(t *testing.T) {
+	w := newWorld(t)
+	class := classOf("1", awstest.Role)
+	w.ensure(class)
+	w.clock.Step(2 * time.Hour)
+	class.Spec.Role = "other"
+	w.ensure(class)
+	for _, want := range []int{2, 2, 0} {
+		if err := w.Collect(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(w.account.Profiles()); got != want {
+			t.Errorf("%d profiles, want %d", got, want)
+		}
+		w.clock.Step(31 * time.Minute)
+	}
+}
+
+func TestWhatIsUsedIsNotCollected(t *testing.T) {
+	w := newWorld(t)
+	used, unused := w.ensure(classOf("1", awstest.Role)), w.ensure(classOf("2", awstest.Role))
+	w.account.AddProfile(awstest.Profile{Name: "foreign", Path: "/karpenter/us-east-1/another/x/"})
+	w.clock.Step(2 * time.Hour)
+	if err := w.Collect(t.Context(), map[string]bool{used: true}); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, p := range w.account.Profiles() {
+		left = append(left, p.Name)
+	}
+	if diff := cmp.Diff([]string{used, "foreign"}, left); diff != "" {
+		t.Errorf("%s was to go (-want +got)\n%s", unused, diff)
+	}
+}
+
+func TestWhatWasJustMadeIsUsedAgain_A130(t *testing.T) {
+	w := newWorld(t)
+	forgetful := func(uid, role string) string {
+		name, err := w.Ensure(t.Context(), classOf(uid, role))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	first := forgetful("1", awstest.Role)
+	if again := forgetful("1", awstest.Role); again != first {
+		t.Errorf("%s and %s for the same", first, again)
+	}
+	if other := forgetful("1", "other"); other == first {
+		t.Error("the same for another role")
+	}
+	if other := forgetful("2", awstest.Role); other == first {
+		t.Error("the same for another class")
+	}
+	w.clock.Step(time.Minute)
+	if later := forgetful("1", awstest.Role); later == first {
+		t.Error("the same long after")
+	}
+}
+
+func TestARoleThatDoesNotExist_A131_A132(t *testing.T) {
+	w := newWorld(t)
+	class := classOf("1", "nobody")
+	for range 3 {
+		if _, err := w.Ensure(t.Context(), class); err == nil || !strings.Contains(err.Error(), "nobody") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if got := w.writes(); got != "CreateInstanceProfile AddRoleToInstanceProfile DeleteInstanceProfile" || len(w.account.Profiles()) != 0 {
+		t.Errorf("calls %s leave %v", got, w.account.Profiles())
+	}
+	w.account.AddRole("nobody")
+	w.clock.Step(time.Minute)
+	w.ensure(class)
+	w.account.Fail("AddRoleToInstanceProfile", "ServiceFailure", "no", 1)
+	other := classOf("2", awstest.Role)
+	if _, err := w.Ensure(t.Context(), other); err == nil || len(w.account.Profiles()) != 1 {
+		t.Errorf("got %v with %v", err, w.account.Profiles())
+	}
+	w.ensure(other) // another failure is not remembered
+}
+
+func TestErrorsOfReadingAreTold_A133(t *testing.T) {
+	w := newWorld(t)
+	class := classOf("1", awstest.Role)
+	w.ensure(class)
+	w.clock.Step(20 * time.Minute)
+	w.account.Forget()
+	w.account.Fail("GetInstanceProfile", "AccessDenied", "no", 1)
+	if _, err := w.Ensure(t.Context(), class); err == nil || w.writes() != "" {
+		t.Errorf("got %v and %s", err, w.writes())
+	}
+}
+
+func TestAProfileOfOnesOwn_A134_A135(t *testing.T) {
+	w := newWorld(t)
+	class := classOf("1", awstest.Role)
+	old := w.ensure(class)
+	w.clock.Step(2 * time.Hour)
+	w.account.Forget()
+	own := "mine"
+	class.Spec.Role, class.Spec.InstanceProfile = "", &own
+	if got := w.ensure(class); got != "mine" || len(w.account.Calls("")) != 0 {
+		t.Errorf("got %s after %d calls", got, len(w.account.Calls("")))
+	}
+	if err := w.Collect(t.Context(), nil); err != nil || len(w.account.Profiles()) != 1 || w.account.Profiles()[0].Name != old {
+		t.Errorf("%v, left are %v", err, w.account.Profiles())
+	}
+}
+
+func TestWithTheClassItsProfilesGo_A164_A165(t *testing.T) {
+	w := newWorld(t)
+	class, other := classOf("1", awstest.Role), classOf("2", awstest.Role)
+	w.ensure(class)
+	w.clock.Step(2 * time.Minute)
+	class.Spec.Role = "other"
+	w.ensure(class)
+	kept := w.ensure(other)
+	legacy, _ := ownership.LegacyProfileName("test", "us-east-1", class.Name)
+	w.account.AddProfile(awstest.Profile{Name: legacy, Roles: []string{"other"}, Path: "/"})
+	w.account.AddProfile(awstest.Profile{Name: "bare", Path: "/karpenter/us-east-1/test/uid-1/"})
+	for range 2 { // the second time there is nothing left
+		if err := w.RemoveAll(t.Context(), class); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.account.Profiles(); len(got) != 1 || got[0].Name != kept {
+			t.Errorf("left are %v", got)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
+)
+
+// Name is the provider's name in metrics.
+const Name = "aws"
+
+// Cloud is the provider with all that Karpenter needs to know about AWS.
+func (p *Provider) Cloud() cloud.Cloud {
+	return cloud.Cloud{
+		Name: Name, Provider: p, Labels: awsv1.LabelRules(), ReservationIDLabel: awsv1.LabelCapacityReservationID,
+		NodeClasses: []cloud.NodeClass{{
+			GVK: awsv1.SchemeGroupVersion.WithKind("EC2NodeClass"), New: func() cloud.NodeClassObject { return &awsv1.EC2NodeClass{} },
+		}},
+		RepairPolicies: repairPolicies(), Hooks: []cloud.RegistrationHook{partitionHook{p}}, UseCorrection: p.UseCorrection,
+	}
+}
+
+// repairPolicies say when a node is replaced: the last five are conditions of EKS's own agent.
+func repairPolicies() []cloud.RepairPolicy {
+	out := []cloud.RepairPolicy{
+		{ConditionType: corev1.NodeReady, ConditionStatus: corev1.ConditionFalse, TolerationDuration: 30 * time.Minute},
+		{ConditionType: corev1.NodeReady, ConditionStatus: corev1.ConditionUnknown, TolerationDuration: 30 * time.Minute},
+		{ConditionType: "AcceleratedHardwareReady", ConditionStatus: corev1.ConditionFalse, TolerationDuration: 10 * time.Minute},
+	}
+	for _, kind := range []corev1.NodeConditionType{"StorageReady", "NetworkingReady", "KernelReady", "ContainerRuntimeReady"} {
+		out = append(out, cloud.RepairPolicy{ConditionType: kind, ConditionStatus: corev1.ConditionFalse, TolerationDuration: 30 * time.Minute})
+	}
+	return out
+}
+
+// partitionHook holds a node back until it is known in which partition of its placement group it is. Claims that name a partition,
+// or that are in no such group, need not wait.
+type partitionHook struct{ provider *Provider }
+
+// Name implements cloud.RegistrationHook.
+func (partitionHook) Name() string { return "PlacementGroupRegistrationHook" }
+
+// Registered implements cloud.RegistrationHook.
+func (h partitionHook) Registered(ctx context.Context, claim *v1.NodeClaim) (cloud.HookResult, error) {
+	partition, open := claim.Labels[awsv1.LabelPlacementGroupPartition]
+	if claim.Labels[awsv1.LabelPlacementGroupID] == "" || !open || partition != "" {
+		return cloud.HookResult{}, nil
+	}
+	id, ok := instance.ParseProviderID(claim.Status.ProviderID)
+	if !ok {
+		return cloud.HookResult{Requeue: true}, nil
+	}
+	i, err := h.provider.Instances.Look(ctx, id)
+	switch {
+	case errors.Is(err, instance.ErrNotFound):
+		return cloud.HookResult{Requeue: true}, nil
+	case err != nil:
+		return cloud.HookResult{}, fmt.Errorf("finding the partition of nodeclaim %q: %w", claim.Name, err)
+	case i.Partition == 0:
+		return cloud.HookResult{Requeue: true}, nil
+	}
+	claim.Labels[awsv1.LabelPlacementGroupPartition] = strconv.Itoa(int(i.Partition))
+	return cloud.HookResult{}, nil
+}

@@ -1,0 +1,283 @@
+package provider
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/aws/fault"
+	"github.com/karpenter-anew/karpenter/cloud/aws/fleet"
+	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
+	"github.com/karpenter-anew/karpenter/cloud/aws/launch"
+	"github.com/karpenter-anew/karpenter/cloud/aws/ownership"
+	"github.com/karpenter-anew/karpenter/cloud/aws/subnet"
+)
+
+// Create launches an instance for a claim. Called again for the same claim it finds the same instance: the one on record, or else
+// the one that this process remembers. What a crash leaves behind without a record belongs to nobody and is collected.
+func (p *Provider) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
+	if claim.UID == "" {
+		return nil, fmt.Errorf("launching nodeclaim %q: it has no UID; only objects read from the API server can be launched", claim.Name)
+	}
+	created, err := p.launched.Fetch(ctx, string(claim.UID), func(ctx context.Context) (*v1.NodeClaim, error) {
+		if claim.Status.ProviderID != "" {
+			return p.recorded(ctx, claim)
+		}
+		return p.launch(ctx, claim)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return created.DeepCopy(), nil
+}
+
+// recorded is a claim whose instance is on record already.
+func (p *Provider) recorded(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
+	found, err := p.Get(ctx, claim.Status.ProviderID)
+	if err != nil {
+		return nil, err
+	}
+	out := claim.DeepCopy()
+	out.Labels = found.Labels
+	maps.Copy(out.Labels, claim.Labels)
+	out.Status.ImageID, out.Status.Capacity, out.Status.Allocatable = found.Status.ImageID, found.Status.Capacity, found.Status.Allocatable
+	return out, nil
+}
+
+// readyClass is the class of a claim, fit to be launched from.
+func (p *Provider) readyClass(ctx context.Context, claim *v1.NodeClaim) (*awsv1.EC2NodeClass, error) {
+	if claim.Spec.NodeClassRef == nil {
+		return nil, cloud.NewInsufficientCapacityError(fmt.Errorf("nodeclaim %q names no node class", claim.Name))
+	}
+	name := claim.Spec.NodeClassRef.Name
+	class, err := p.class(ctx, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case class == nil:
+		return nil, cloud.NewInsufficientCapacityError(fmt.Errorf("ec2nodeclasses.karpenter.k8s.aws %q is not there or is terminating, treating as not found", name))
+	}
+	at := slices.IndexFunc(class.Status.Conditions, func(c metav1.Condition) bool { return c.Type == awsv1.ConditionTypeReady })
+	switch status := condition.Status(class, awsv1.ConditionTypeReady); {
+	case status == metav1.ConditionFalse:
+		return nil, cloud.NewNodeClassNotReadyError(errors.New(class.Status.Conditions[at].Message))
+	case status != metav1.ConditionTrue:
+		return nil, cloud.NewCreateError(fmt.Errorf("ec2nodeclass %q is not known to be ready", name), "NodeClassReadinessUnknown", "NodeClass is in Ready=Unknown")
+	case class.Status.Conditions[at].ObservedGeneration != class.Generation:
+		return nil, cloud.NewNodeClassNotReadyError(errors.New("nodeclass status has not been reconciled against the latest spec"))
+	}
+	if err := ownership.CheckTags(class.Spec.Tags); err != nil {
+		return nil, cloud.NewNodeClassNotReadyError(err)
+	}
+	return class, nil
+}
+
+// launch decides what to ask for, asks, and describes what came of it.
+func (p *Provider) launch(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
+	class, err := p.readyClass(ctx, claim)
+	if err != nil {
+		return nil, err
+	}
+	order, err := p.choose(ctx, claim, class)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range order.Dropped {
+		logger(ctx).DebugContext(ctx, "filtered out instance types from launch", "filter", d.Filter, "instance-types", d.Types[:min(len(d.Types), 5)])
+	}
+	if n := countTypes(order.Candidates); order.SpotAvoided && n < 5 {
+		logger(ctx).ErrorContext(ctx, "at least 5 instance types are recommended when flexible to spot but requesting on-demand", "instance-type-count", n)
+	}
+	choice, err := p.Addresses.Pick(class.Status.Subnets, func(zone string) int64 { return podsIn(order.Candidates, zone) })
+	if err != nil {
+		return nil, cloud.NewCreateError(err, "SubnetResolutionFailed", "Error getting subnets")
+	}
+	started := launchedIn(nil)
+	defer func() { p.Addresses.Settle(choice, started) }()
+	answer, err := p.order(ctx, claim, class, order, choice)
+	if err != nil {
+		return nil, err
+	}
+	p.learn(ctx, class, order, answer)
+	if answer.InstanceID == "" {
+		return nil, refusal(answer.Failures)
+	}
+	started = launchedIn(&answer)
+	out := p.describe(claim, class, order, answer)
+	p.started.Put(out.Status.ProviderID, struct{}{})
+	return out, nil
+}
+
+// launchedIn are the subnets that a launch used.
+func launchedIn(answer *fleet.Answer) []string {
+	if answer == nil {
+		return nil
+	}
+	return []string{answer.SubnetID}
+}
+
+// choose decides which types, and how they are bought.
+func (p *Provider) choose(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass) (launch.Order, error) {
+	types, err := p.Types(ctx, class)
+	if err != nil {
+		return launch.Order{}, cloud.NewCreateError(err, "InstanceTypeResolutionFailed", "Error resolving instance types")
+	}
+	pool := claim.Labels[v1.NodePoolLabelKey]
+	if p.correction != nil && pool != "" {
+		if types, err = p.correction(pool, types); err != nil {
+			return launch.Order{}, err
+		}
+	}
+	menu := p.menus.of(pool+"/"+class.Name, types, awsv1.LabelRules())
+	return launch.Choose(slices.Collect(menu.Candidates(claim)), claim, p.StrictMinValues && !relaxed(claim))
+}
+
+// order makes the launch templates that are needed and launches. Templates that turn out to be gone are made again, once.
+func (p *Provider) order(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, choice subnet.Choice) (fleet.Answer, error) {
+	request, templates, err := p.request(claim, class, order, choice)
+	if err != nil {
+		return fleet.Answer{}, createError(err, "Error getting launch template configs: ")
+	}
+	for attempt := 0; ; attempt++ {
+		for _, t := range templates {
+			if err := p.Templates.Ensure(ctx, t); err != nil {
+				return fleet.Answer{}, createError(err, "Error getting launch template configs: ")
+			}
+		}
+		answer, err := p.launcher.Launch(ctx, request)
+		switch {
+		case err == nil:
+			return answer, nil
+		case !fault.IsLaunchTemplateMissing(err):
+			return answer, createError(err, "Error creating fleet request: ")
+		case attempt > 0:
+			return answer, createError(err, "Launch templates not found when creating fleet request: ")
+		}
+		for _, c := range request.Configs {
+			p.Templates.Forget(c.Template)
+		}
+	}
+}
+
+// createError tells users why a call failed.
+func createError(err error, prefix string) error {
+	why := fault.ReasonOf(err.Error())
+	return cloud.NewCreateError(err, why.Reason, prefix+why.Message)
+}
+
+// refusal is why a fleet launched nothing: for want of capacity, or for reasons that another launch would meet as well.
+func refusal(all []fleet.Failure) error {
+	var faults []fault.Fleet
+	for _, f := range all {
+		faults = append(faults, f.Fleet)
+	}
+	err := fmt.Errorf("with fleet error(s), %s", fleet.Text(all))
+	if fault.NoCapacity(faults) {
+		return cloud.NewInsufficientCapacityError(err)
+	}
+	why := fault.ReasonOf(err.Error())
+	return cloud.NewCreateError(err, why.Reason, why.Message)
+}
+
+// describe is the claim with what its instance turned out to be.
+func (p *Provider) describe(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, answer fleet.Answer) *v1.NodeClaim {
+	at := slices.IndexFunc(order.Candidates, func(c cloud.Candidate) bool {
+		return c.Type.Name == answer.InstanceType && c.Offering.Zone() == answer.Zone
+	})
+	chosen := order.Candidates[max(at, 0)]
+	i := &instance.Instance{
+		ID: answer.InstanceID, Type: answer.InstanceType, Zone: answer.Zone, SubnetID: answer.SubnetID, ImageID: answer.ImageID,
+		CapacityType: order.CapacityType, Tenancy: order.Tenancy, EFAs: efasOf(claim, class, chosen.Type),
+	}
+	if order.CapacityType == v1.CapacityTypeReserved {
+		i.ReservationID = chosen.Offering.Label(awsv1.LabelCapacityReservationID)
+		i.ReservationType = awsv1.CapacityReservationType(chosen.Offering.Label(awsv1.LabelCapacityReservationType))
+		i.Interruptible = chosen.Offering.Label(awsv1.LabelCapacityReservationInterruptible) == "true"
+	}
+	out := claim.DeepCopy()
+	out.Labels = labelsOf(i, class, chosen.Type)
+	if group := onlyValue(chosen.Type, awsv1.LabelPlacementGroupID); group != "" {
+		out.Labels[awsv1.LabelPlacementGroupID] = group
+		if chosen.Offering.Label(awsv1.LabelPlacementGroupPartition) != "" {
+			// An open partition is left empty, until the instance says which it is.
+			out.Labels[awsv1.LabelPlacementGroupPartition] = partitionOf(claim)
+		}
+	}
+	maps.Copy(out.Labels, claim.Labels)
+	if out.Annotations == nil {
+		out.Annotations = map[string]string{}
+	}
+	out.Annotations[awsv1.AnnotationHash] = class.Hash(p.Cluster.Facts().CABundle)
+	out.Annotations[awsv1.AnnotationHashVersion] = awsv1.HashVersion
+	out.Annotations[awsv1.AnnotationInstanceProfile] = class.Status.InstanceProfile
+	out.Status.ProviderID, out.Status.ImageID = i.ProviderID(), answer.ImageID
+	out.Status.Capacity = withoutZeros(chosen.Type.CapacityOf(chosen.Offering), i.EFAs)
+	out.Status.Allocatable = withoutZeros(chosen.Type.AllocatableOf(chosen.Offering), i.EFAs)
+	return out
+}
+
+// onlyValue is the one value that a type has for a label; empty for none or several.
+func onlyValue(t *cloud.InstanceType, key string) string {
+	for _, r := range t.Requirements {
+		if r.Key == key && r.Operator == corev1.NodeSelectorOpIn && len(r.Values) == 1 {
+			return r.Values[0]
+		}
+	}
+	return ""
+}
+
+// partitionOf is the partition that a claim asks for, the lowest of several; empty if it asks for none.
+func partitionOf(claim *v1.NodeClaim) string {
+	var asked []string
+	for _, r := range claim.Spec.Requirements {
+		if r.Key == awsv1.LabelPlacementGroupPartition && r.Operator == corev1.NodeSelectorOpIn {
+			asked = append(asked, r.Values...)
+		}
+	}
+	if len(asked) == 0 {
+		return ""
+	}
+	return slices.MinFunc(asked, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
+}
+
+// countTypes is how many types there are among candidates.
+func countTypes(candidates []cloud.Candidate) int {
+	types := map[string]bool{}
+	for _, c := range candidates {
+		types[c.Type.Name] = true
+	}
+	return len(types)
+}
+
+// podsIn is the smallest number of pods that a type has which may be launched in a zone; negative if there is none.
+func podsIn(candidates []cloud.Candidate, zone string) int64 {
+	least := int64(-1)
+	for _, c := range candidates {
+		if c.Offering.Zone() != zone {
+			continue
+		}
+		if pods := c.Type.Capacity.Pods().Value(); least < 0 || pods < least {
+			least = pods
+		}
+	}
+	return least
+}
+
+// logger is the logger of a context.
+func logger(ctx context.Context) *slog.Logger {
+	return slog.New(logr.ToSlogHandler(log.FromContext(ctx)))
+}

@@ -1,0 +1,243 @@
+// Package provider launches, finds and ends EC2 instances for NodeClaims. What to ask for is decided elsewhere: which types there
+// are and at what price (instancetype, inventory), which of them (launch), in which subnet (subnet), with which image and user data
+// (image, userdata, template). Here is only the order of things, and what is remembered between them.
+//
+// Source: AWS provider specification, instance types, offerings, pricing and the launch decision.
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/aws/drift"
+	"github.com/karpenter-anew/karpenter/cloud/aws/fleet"
+	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
+	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
+	"github.com/karpenter-anew/karpenter/cloud/aws/inventory"
+	"github.com/karpenter-anew/karpenter/cloud/aws/memo"
+	"github.com/karpenter-anew/karpenter/cloud/aws/reservation"
+	"github.com/karpenter-anew/karpenter/cloud/aws/selection"
+	"github.com/karpenter-anew/karpenter/cloud/aws/shortage"
+	"github.com/karpenter-anew/karpenter/cloud/aws/subnet"
+	"github.com/karpenter-anew/karpenter/cloud/aws/template"
+)
+
+const (
+	// resolvedFor is how long an instance type under a class is remembered.
+	resolvedFor = 5 * time.Minute
+	// launchedFor is how long the instance of a claim is remembered by this process: longer than a launch may take.
+	launchedFor = 15 * time.Minute
+)
+
+// Provider is the cloud.Provider of EC2, with the parts that controllers share. Make one with New.
+type Provider struct {
+	Options
+	Inventory    *inventory.Inventory
+	Finder       *selection.Finder
+	Instances    *instance.Keeper
+	Templates    *template.Keeper
+	Addresses    *subnet.Ledger
+	Reservations *reservation.Ledger
+	Shortages    *shortage.Memory
+
+	launcher   *fleet.Launcher
+	limits     instancetype.Limits
+	resolved   *memo.Memo[*cloud.InstanceType]
+	launched   *memo.Memo[*v1.NodeClaim]
+	started    *memo.Memo[struct{}]
+	menus      menus
+	correction cloud.Correction
+}
+
+var _ cloud.Provider = (*Provider)(nil)
+
+// New makes a provider that knows nothing yet: see Inventory.
+func New(o Options, subnetsFor, imagesFor time.Duration) *Provider {
+	p := &Provider{
+		Options: o, Inventory: inventory.New(o.Region, o.EC2, o.Prices), Instances: instance.NewKeeper(o.EC2, o.ClusterName, o.ReservesCapacity),
+		Templates: template.NewKeeper(o.EC2, o.Clock, o.ClusterName), Addresses: &subnet.Ledger{}, Reservations: &reservation.Ledger{},
+		Shortages: shortage.New(o.Clock), launcher: fleet.NewLauncher(o.EC2), limits: instancetype.KnownLimits(),
+		resolved: memo.New[*cloud.InstanceType](o.Clock, resolvedFor), launched: memo.New[*v1.NodeClaim](o.Clock, launchedFor),
+		started: memo.New[struct{}](o.Clock, launchedFor),
+	}
+	p.Finder = selection.New(selection.Options{
+		EC2: o.EC2, Parameters: o.Parameters, Clock: o.Clock, Addresses: p.Addresses, Reservations: p.Reservations, SubnetsFor: subnetsFor, ImagesFor: imagesFor,
+	})
+	return p
+}
+
+// UseCorrection takes over how users correct instance types. It is called before anything runs.
+func (p *Provider) UseCorrection(c cloud.Correction) { p.correction = c }
+
+// Remembers reports whether this process launched an instance a short while ago: its claim may not have been told of it yet.
+func (p *Provider) Remembers(providerID string) bool {
+	_, ok := p.started.Get(providerID)
+	return ok
+}
+
+// notFound says that an instance does not exist.
+func notFound(providerID string) error {
+	return cloud.NewNodeClaimNotFoundError(fmt.Errorf("instance %q does not exist", providerID))
+}
+
+// Get is the claim that describes an instance, as it is now.
+func (p *Provider) Get(ctx context.Context, providerID string) (*v1.NodeClaim, error) {
+	i, err := p.look(ctx, providerID)
+	if err != nil {
+		return nil, err
+	}
+	return p.claimOf(ctx, i)
+}
+
+// look is an instance as it is now.
+func (p *Provider) look(ctx context.Context, providerID string) (*instance.Instance, error) {
+	id, ok := instance.ParseProviderID(providerID)
+	if !ok {
+		return nil, notFound(providerID)
+	}
+	i, err := p.Instances.Look(ctx, id)
+	if errors.Is(err, instance.ErrNotFound) {
+		return nil, notFound(providerID)
+	}
+	return i, err
+}
+
+// List is a claim for every instance of the cluster.
+func (p *Provider) List(ctx context.Context) ([]*v1.NodeClaim, error) {
+	found, err := p.Instances.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []*v1.NodeClaim
+	for _, i := range found {
+		claim, err := p.claimOf(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, claim)
+	}
+	return out, nil
+}
+
+// Delete ends an instance. What it held of a reservation is free once it is gone.
+func (p *Provider) Delete(ctx context.Context, claim *v1.NodeClaim) error {
+	id, ok := instance.ParseProviderID(claim.Status.ProviderID)
+	if !ok {
+		return notFound(claim.Status.ProviderID)
+	}
+	err := p.Instances.End(ctx, id)
+	if errors.Is(err, instance.ErrNotFound) {
+		if held := claim.Labels[awsv1.LabelCapacityReservationID]; held != "" {
+			p.Reservations.Ended(held)
+		}
+		return notFound(claim.Status.ProviderID)
+	}
+	return err
+}
+
+// InstanceTypes are all types under the class of a pool; none if the class cannot be had.
+func (p *Provider) InstanceTypes(ctx context.Context, pool *v1.NodePool) ([]*cloud.InstanceType, error) {
+	ref := pool.Spec.Template.Spec.NodeClassRef
+	if ref == nil {
+		return nil, nil
+	}
+	class, err := p.class(ctx, ref.Name)
+	if class == nil {
+		return nil, err
+	}
+	return p.Types(ctx, class)
+}
+
+// class is a class by its name; nil if it is not there or going.
+func (p *Provider) class(ctx context.Context, name string) (*awsv1.EC2NodeClass, error) {
+	class := &awsv1.EC2NodeClass{}
+	switch err := p.Client.Get(ctx, client.ObjectKey{Name: name}, class); {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("getting ec2nodeclass %q: %w", name, err)
+	case !class.DeletionTimestamp.IsZero():
+		return nil, nil
+	}
+	return class, nil
+}
+
+// IsDrifted says why an instance no longer is what its class says. Without pool or class there is nothing to say.
+func (p *Provider) IsDrifted(ctx context.Context, claim *v1.NodeClaim) (cloud.DriftReason, error) {
+	class, err := p.classOfPool(ctx, claim)
+	if class == nil || err != nil {
+		return "", err
+	}
+	if reason := drift.Static(class, claim); reason != "" {
+		return reason, nil
+	}
+	types, err := p.Types(ctx, class)
+	if err != nil {
+		return "", err
+	}
+	if reason, err := drift.Image(class, claim, typeNamed(types, claim.Labels[corev1.LabelInstanceTypeStable])); reason != "" || err != nil {
+		return reason, err
+	}
+	group, err := p.placementGroup(ctx, class)
+	if err != nil {
+		return "", err
+	}
+	groupID := ""
+	if group != nil {
+		groupID = group.ID
+	}
+	// What was seen last will do, but for a reservation, which may have ended since.
+	reason, err := p.networkDrift(ctx, class, claim, groupID, p.Instances.Get)
+	if reason == drift.CapacityReservation {
+		reason, err = p.networkDrift(ctx, class, claim, groupID, p.Instances.Look)
+	}
+	return reason, err
+}
+
+// networkDrift is the drift of an instance's place.
+func (p *Provider) networkDrift(
+	ctx context.Context, class *awsv1.EC2NodeClass, claim *v1.NodeClaim, groupID string, read func(context.Context, string) (*instance.Instance, error),
+) (cloud.DriftReason, error) {
+	id, ok := instance.ParseProviderID(claim.Status.ProviderID)
+	if !ok {
+		return "", notFound(claim.Status.ProviderID)
+	}
+	i, err := read(ctx, id)
+	if errors.Is(err, instance.ErrNotFound) {
+		return "", notFound(claim.Status.ProviderID)
+	}
+	if err != nil {
+		return "", err
+	}
+	seen := drift.Instance{SecurityGroupIDs: i.SecurityGroupIDs, SubnetID: i.SubnetID, ReservationID: i.ReservationID}
+	return drift.Network(class, claim, seen, groupID)
+}
+
+// classOfPool is the class of a claim's pool; nil if there is no such pool or class.
+func (p *Provider) classOfPool(ctx context.Context, claim *v1.NodeClaim) (*awsv1.EC2NodeClass, error) {
+	name := claim.Labels[v1.NodePoolLabelKey]
+	if name == "" {
+		return nil, nil
+	}
+	pool := &v1.NodePool{}
+	err := p.Client.Get(ctx, client.ObjectKey{Name: name}, pool)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("getting nodepool %q: %w", name, err)
+	}
+	if pool.Spec.Template.Spec.NodeClassRef == nil {
+		return nil, nil
+	}
+	return p.class(ctx, pool.Spec.Template.Spec.NodeClassRef.Name)
+}

@@ -1,0 +1,196 @@
+package provider
+
+import (
+	"cmp"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	corev1 "k8s.io/api/core/v1"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/aws/fleet"
+	"github.com/karpenter-anew/karpenter/cloud/aws/image"
+	"github.com/karpenter-anew/karpenter/cloud/aws/kubelet"
+	"github.com/karpenter-anew/karpenter/cloud/aws/launch"
+	"github.com/karpenter-anew/karpenter/cloud/aws/ownership"
+	"github.com/karpenter-anew/karpenter/cloud/aws/subnet"
+	"github.com/karpenter-anew/karpenter/cloud/aws/template"
+	"github.com/karpenter-anew/karpenter/cloud/aws/userdata"
+)
+
+// resourceEnclaves is what pods request that run in isolated parts of an instance.
+const resourceEnclaves corev1.ResourceName = "eks.amazonaws.com/nitro-sandbox"
+
+// mold is what candidates have to have in common to share a launch template.
+type mold struct {
+	image         string
+	pods, efas    int64
+	reservation   string
+	capacityBlock bool
+	interruptible bool
+}
+
+// request is what EC2 is asked for, and the launch templates that it names: one for each image, number of pods, number of adapters
+// and reservation.
+func (p *Provider) request(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, choice subnet.Choice) (fleet.Request, []*ec2.CreateLaunchTemplateInput, error) {
+	tags := ownership.LaunchTags(class.Spec.Tags, p.ClusterName, claim.Labels[v1.NodePoolLabelKey], class.Name)
+	out := fleet.Request{CapacityType: order.CapacityType, Tags: tags, PriceOverlaid: hasAnnotation(claim, v1.PriceOverlayAppliedAnnotationKey)}
+	if !relaxed(claim) {
+		out.Context = class.Spec.Context
+	}
+	ways, err := p.ways(claim, class, order, choice)
+	if err != nil {
+		return out, nil, err
+	}
+	var templates []*ec2.CreateLaunchTemplateInput
+	for _, m := range slices.SortedFunc(maps.Keys(ways), compareMolds) {
+		t, err := p.template(claim, class, order, m, tags)
+		if err != nil {
+			return out, nil, err
+		}
+		templates = append(templates, t)
+		out.Configs = append(out.Configs, fleet.Config{Template: aws.ToString(t.LaunchTemplateName), Overrides: ways[m]})
+		out.CapacityBlock, out.Interruptible = m.capacityBlock, m.interruptible
+	}
+	return out, templates, nil
+}
+
+func compareMolds(a, b mold) int {
+	return cmp.Or(strings.Compare(a.image, b.image), cmp.Compare(a.pods, b.pods), cmp.Compare(a.efas, b.efas), strings.Compare(a.reservation, b.reservation))
+}
+
+func hasAnnotation(claim *v1.NodeClaim, key string) bool {
+	_, ok := claim.Annotations[key]
+	return ok
+}
+
+// ways are the ways in which the claim may be launched, by what their templates have to have in common.
+func (p *Provider) ways(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, choice subnet.Choice) (map[mold][]fleet.Override, error) {
+	if len(class.Status.AMIs) == 0 {
+		return nil, errors.New("no amis exist given constraints")
+	}
+	in := map[string]string{} // subnets by zone
+	for _, s := range choice.Subnets {
+		in[s.Zone] = s.ID
+	}
+	images := map[*cloud.InstanceType]string{}
+	out := map[mold][]fleet.Override{}
+	for _, c := range order.Candidates {
+		id, looked := images[c.Type]
+		if !looked {
+			if chosen, ok := image.Choose(class.Status.AMIs, c.Type); ok {
+				id = chosen.ID
+			}
+			images[c.Type] = id
+		}
+		zone := c.Offering.Zone()
+		if id == "" || in[zone] == "" {
+			continue
+		}
+		m := mold{
+			image: id, pods: c.Type.Capacity.Pods().Value(), efas: requestedEFAs(claim, c.Type), reservation: c.Offering.Label(awsv1.LabelCapacityReservationID),
+			capacityBlock: c.Offering.Label(awsv1.LabelCapacityReservationType) == string(awsv1.CapacityReservationTypeCapacityBlock),
+			interruptible: c.Offering.Label(awsv1.LabelCapacityReservationInterruptible) == "true",
+		}
+		out[m] = append(out[m], fleet.Override{InstanceType: c.Type.Name, Zone: zone, SubnetID: in[zone], ImageID: id, Price: c.Offering.Price})
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("no instance types satisfy requirements of amis %v", amiIDs(class))
+	}
+	return out, nil
+}
+
+func amiIDs(class *awsv1.EC2NodeClass) []string {
+	var out []string
+	for _, i := range class.Status.AMIs {
+		out = append(out, i.ID)
+	}
+	return out
+}
+
+// requestedEFAs is how many fabric adapters an instance gets: all that its type has, if the claim asks for any.
+func requestedEFAs(claim *v1.NodeClaim, t *cloud.InstanceType) int64 {
+	if q, ok := claim.Spec.Resources.Requests[awsv1.ResourceEFA]; !ok || q.IsZero() {
+		return 0
+	}
+	q := t.Capacity[awsv1.ResourceEFA]
+	return q.Value()
+}
+
+// efasOf is how many fabric adapters the instance has, laid out by the class or asked for by the claim.
+func efasOf(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, t *cloud.InstanceType) int64 {
+	var laidOut int64
+	for _, i := range class.Spec.NetworkInterfaces {
+		if i.InterfaceType == awsv1.InterfaceTypeEFAOnly {
+			laidOut++
+		}
+	}
+	if laidOut > 0 {
+		return laidOut
+	}
+	return requestedEFAs(claim, t)
+}
+
+// template is the launch template for a mold.
+func (p *Provider) template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, m mold, tags map[string]string) (*ec2.CreateLaunchTemplateInput, error) {
+	text, err := p.userData(claim, class, order.CapacityType, m.pods)
+	if err != nil {
+		return nil, err
+	}
+	in := template.Input{
+		Class: class, Tags: tags, UserData: base64.StdEncoding.EncodeToString([]byte(text)), ImageID: m.image, CapacityType: order.CapacityType,
+		Tenancy: order.Tenancy, Partition: partitionOf(claim), EFAs: m.efas, ReservesCapacity: p.ReservesCapacity,
+		IPv6: strings.Contains(p.Cluster.Facts().DNS, ":"), MetadataHasNoIPv6: strings.HasPrefix(p.Region, "us-iso"),
+		PlacementGroupID: onlyValue(order.Candidates[0].Type, awsv1.LabelPlacementGroupID),
+	}
+	if q, ok := claim.Spec.Resources.Requests[resourceEnclaves]; ok && !q.IsZero() {
+		in.Enclaves = true
+	}
+	if m.reservation != "" {
+		at := slices.IndexFunc(class.Status.CapacityReservations, func(r awsv1.CapacityReservation) bool { return r.ID == m.reservation })
+		if at < 0 {
+			return nil, fmt.Errorf("capacity reservation %q is not in the status of the class", m.reservation)
+		}
+		in.Reservation = &class.Status.CapacityReservations[at]
+	}
+	return template.Build(in)
+}
+
+// userData is what an instance is told at its first boot.
+func (p *Provider) userData(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, capacityType string, pods int64) (string, error) {
+	config, err := kubelet.Parse(class.Spec.Kubelet)
+	if err != nil {
+		return "", err
+	}
+	config = config.Static()
+	facts := p.Cluster.Facts()
+	labels := maps.Clone(claim.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	for _, r := range claim.Spec.Requirements {
+		if _, ok := labels[r.Key]; !ok && r.Operator == corev1.NodeSelectorOpIn && len(r.Values) == 1 {
+			labels[r.Key] = r.Values[0]
+		}
+	}
+	in := userdata.Input{
+		Family: class.Family(), ClusterName: p.ClusterName, Endpoint: facts.Endpoint, CABundle: facts.CABundle, ClusterCIDR: facts.ServiceCIDR,
+		ClusterDNS: config.ClusterDNS, MaxPods: &pods, Kubelet: config, KubeletBlock: class.Spec.Kubelet,
+		Labels: userdata.NodeLabels(labels, capacityType, class.Family()), Taints: userdata.NodeTaints(claim.Spec.Taints, claim.Spec.StartupTaints),
+		RAID0:  class.Spec.InstanceStorePolicy != nil && *class.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
+		Custom: aws.ToString(class.Spec.UserData), BottlerocketVersion: userdata.BottlerocketVersion(class),
+	}
+	if len(in.ClusterDNS) == 0 && facts.DNS != "" {
+		in.ClusterDNS = []string{facts.DNS}
+	}
+	result, err := userdata.Render(in)
+	return result.Text, err
+}

@@ -1,0 +1,97 @@
+package provider
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/fleet"
+	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
+	"github.com/karpenter-anew/karpenter/cloud/aws/inventory"
+	"github.com/karpenter-anew/karpenter/cloud/aws/selection"
+	"github.com/karpenter-anew/karpenter/cloud/aws/template"
+)
+
+// Settings are the settings of the installation.
+type Settings struct {
+	ClusterName, Region string
+	// ReservedENIs and VMMemoryOverheadPercent correct what EC2 says of instance types.
+	ReservedENIs            int64
+	VMMemoryOverheadPercent float64
+	// ReservesCapacity says that capacity reservations are used.
+	ReservesCapacity bool
+	// StrictMinValues says that minValues are not given up at launch.
+	StrictMinValues bool
+}
+
+// Cluster is how nodes reach the cluster. It is found out at the start, and parts of it again and again.
+type Cluster struct {
+	mu sync.RWMutex
+	// facts are replaced as a whole.
+	facts Facts
+}
+
+// Facts are what is known of the cluster.
+type Facts struct {
+	// Endpoint and CABundle (base64) are for the kubelets.
+	Endpoint, CABundle string
+	// DNS is the address for names; empty when not known. ServiceCIDR is the range of services; empty when not known.
+	DNS, ServiceCIDR string
+	// Version is that of Kubernetes, for instance 1.34.
+	Version string
+}
+
+// Facts are what is known now.
+func (c *Cluster) Facts() Facts {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.facts
+}
+
+// Change changes what is known.
+func (c *Cluster) Change(change func(*Facts)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(&c.facts)
+}
+
+// EC2 are all calls to EC2.
+type EC2 interface {
+	selection.EC2
+	inventory.EC2
+	template.EC2
+	instance.EC2
+	fleet.EC2
+	RunInstances(context.Context, *ec2.RunInstancesInput, ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error)
+}
+
+// EKS is the call about the cluster.
+type EKS interface {
+	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
+}
+
+// Options are what a provider is made of.
+type Options struct {
+	Settings
+	// Cluster may be filled in later, but before anything is launched.
+	Cluster    *Cluster
+	EC2        EC2
+	EKS        EKS
+	Parameters selection.Parameters
+	// Prices is nil where there is no way to the price list.
+	Prices inventory.PriceList
+	// Client reads node classes and pools.
+	Client client.Client
+	Clock  clock.WithTicker
+}
+
+// relaxed reports whether a claim's minValues were given up.
+func relaxed(claim *v1.NodeClaim) bool {
+	return claim.Annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey] == "true"
+}

@@ -1,0 +1,134 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	corev1 "k8s.io/api/core/v1"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/aws/image"
+	"github.com/karpenter-anew/karpenter/cloud/aws/launch"
+	"github.com/karpenter-anew/karpenter/cloud/aws/ownership"
+)
+
+// ErrNoTrialType says that no type can be launched under a class at all.
+var ErrNoTrialType = errors.New("no instance types compatible with AMIs")
+
+// Trial is a launch that is tried without being carried out.
+type Trial struct {
+	Template, InstanceType string
+	Tags                   map[string]string
+}
+
+// Try makes a launch template of the class as a launch would, for one instance type: one that a pool of the class would take, else
+// one of the usual ones, without accelerators if there is any.
+func (p *Provider) Try(ctx context.Context, class *awsv1.EC2NodeClass) (Trial, error) {
+	types, err := p.Types(ctx, class)
+	if err != nil {
+		return Trial{}, err
+	}
+	pools, err := p.poolsOf(ctx, class)
+	if err != nil {
+		return Trial{}, err
+	}
+	t := trialType(class, types, pools)
+	if t == nil {
+		return Trial{}, ErrNoTrialType
+	}
+	chosen, _ := image.Choose(class.Status.AMIs, t)
+	tenancy := awsv1.TenancyDefault
+	if slices.ContainsFunc(pools, wantsDedicated) {
+		tenancy = awsv1.TenancyDedicated
+	}
+	claim := &v1.NodeClaim{}
+	order := launch.Order{CapacityType: v1.CapacityTypeOnDemand, Tenancy: tenancy, Candidates: []cloud.Candidate{{Type: t, Offering: &cloud.Offering{}}}}
+	tags := ownership.LaunchTags(class.Spec.Tags, p.ClusterName, "", class.Name)
+	made, err := p.template(claim, class, order, mold{image: chosen.ID, pods: t.Capacity.Pods().Value()}, tags)
+	if err != nil {
+		return Trial{}, err
+	}
+	out := Trial{Template: aws.ToString(made.LaunchTemplateName), InstanceType: t.Name, Tags: tags}
+	return out, p.Templates.Ensure(ctx, made)
+}
+
+// poolsOf are the pools of a class, by name.
+func (p *Provider) poolsOf(ctx context.Context, class *awsv1.EC2NodeClass) ([]v1.NodePool, error) {
+	var list v1.NodePoolList
+	if err := p.Client.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("listing nodepools: %w", err)
+	}
+	return slices.DeleteFunc(list.Items, func(pool v1.NodePool) bool {
+		ref := pool.Spec.Template.Spec.NodeClassRef
+		return ref == nil || ref.Group != awsv1.Group || ref.Name != class.Name
+	}), nil
+}
+
+// wantsDedicated reports whether a pool names dedicated hosts among what it takes.
+func wantsDedicated(pool v1.NodePool) bool {
+	return slices.ContainsFunc(pool.Spec.Template.Spec.Requirements, func(r v1.NodeSelectorRequirementWithMinValues) bool {
+		return r.Key == awsv1.LabelInstanceTenancy && r.Operator == corev1.NodeSelectorOpIn && slices.Contains(r.Values, awsv1.TenancyDedicated)
+	})
+}
+
+// trialType is the type to try; nil if no type has an image.
+func trialType(class *awsv1.EC2NodeClass, types []*cloud.InstanceType, pools []v1.NodePool) *cloud.InstanceType {
+	sold := slices.DeleteFunc(slices.Clone(types), func(t *cloud.InstanceType) bool {
+		return !slices.ContainsFunc(t.Offerings, func(o cloud.Offering) bool { return o.Available })
+	})
+	var fit []*cloud.InstanceType
+	if !class.Family().Windows() {
+		for _, t := range sold {
+			if slices.ContainsFunc(pools, func(pool v1.NodePool) bool { return takes(pool, t) }) {
+				fit = append(fit, t)
+			}
+		}
+	}
+	if len(fit) == 0 {
+		for _, t := range types {
+			if t.Name == "m5.large" || t.Name == "m6g.large" {
+				fit = append(fit, t)
+			}
+		}
+	}
+	if len(fit) == 0 {
+		fit = types
+	}
+	var first *cloud.InstanceType
+	for _, t := range fit {
+		if _, ok := image.Choose(class.Status.AMIs, t); !ok {
+			continue
+		}
+		if !accelerated(t) {
+			return t
+		}
+		if first == nil {
+			first = t
+		}
+	}
+	return first
+}
+
+// takes reports whether a pool's requirements and labels allow a type.
+func takes(pool v1.NodePool, t *cloud.InstanceType) bool {
+	rules := awsv1.LabelRules()
+	spec := pool.Spec.Template
+	entries := slices.Clone(spec.Spec.Requirements)
+	for key, value := range spec.Labels {
+		entries = append(entries, cloud.In(key, value))
+	}
+	known := func(key string) bool { return rules.WellKnown[key] }
+	return cloud.Requirements(entries, rules).Compatible(cloud.Requirements(t.Requirements, rules), known)
+}
+
+// accelerated reports whether a type has devices that need images of their own.
+func accelerated(t *cloud.InstanceType) bool {
+	return slices.ContainsFunc(t.Requirements, func(r v1.NodeSelectorRequirementWithMinValues) bool {
+		return (r.Key == awsv1.LabelInstanceGPUCount || r.Key == awsv1.LabelInstanceAcceleratorCount) && r.Operator == corev1.NodeSelectorOpIn
+	})
+}

@@ -1,0 +1,184 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"sync"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
+	"github.com/karpenter-anew/karpenter/cloud/aws/kubelet"
+	"github.com/karpenter-anew/karpenter/cloud/aws/shortage"
+)
+
+// Types are all instance types under a class. What a type depends on is part of what it is remembered under, so that a change is
+// seen at once; reservations fill and empty all the time, and types that are reserved are not remembered.
+func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cloud.InstanceType, error) {
+	if len(class.Status.Subnets) == 0 {
+		return nil, errors.New("no subnets found")
+	}
+	known, sequence := p.Inventory.Types()
+	switch {
+	case len(known.Descriptions) == 0:
+		return nil, errors.New("no instance types found")
+	case len(known.Sold) == 0:
+		return nil, errors.New("no instance types offerings found")
+	}
+	seen, err := p.classFor(ctx, class)
+	if err != nil {
+		return nil, err
+	}
+	key, err := contentKey(seen, sequence)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*cloud.InstanceType, 0, len(known.Descriptions))
+	for _, d := range known.Descriptions {
+		in := instancetype.Input{
+			Description: d, Class: seen, Limits: p.limits[d.Name],
+			Settings: instancetype.Settings{Region: p.Region, VMMemoryOverheadPercent: p.VMMemoryOverheadPercent, ReservedENIs: p.ReservedENIs},
+		}
+		if slices.ContainsFunc(seen.Reservations, func(r awsv1.CapacityReservation) bool { return r.InstanceType == d.Name }) {
+			in.Market = p.market(d.Name, seen, known.Zones, known.Sold[d.Name])
+			out = append(out, instancetype.Resolve(in))
+			continue
+		}
+		under := fmt.Sprintf("%s/%s/%d", key, d.Name, p.Shortages.Sequence(d.Name))
+		t, ok := p.resolved.Get(under)
+		if !ok {
+			in.Market = p.market(d.Name, seen, known.Zones, known.Sold[d.Name])
+			t = instancetype.Resolve(in)
+			p.resolved.Put(under, t)
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// classFor is what a class comes to for instance types.
+func (p *Provider) classFor(ctx context.Context, class *awsv1.EC2NodeClass) (instancetype.Class, error) {
+	config, err := kubelet.Parse(class.Spec.Kubelet)
+	if err != nil {
+		return instancetype.Class{}, err
+	}
+	group, err := p.placementGroup(ctx, class)
+	if err != nil {
+		return instancetype.Class{}, err
+	}
+	out := instancetype.Class{
+		Family: class.Family(), Subnets: sorted(class.Status.Subnets), Kubelet: config, BlockDevices: class.Spec.BlockDeviceMappings,
+		RAID0:             class.Spec.InstanceStorePolicy != nil && *class.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
+		NetworkInterfaces: class.Spec.NetworkInterfaces, TracksConnections: class.Spec.ConnectionTracking != nil, PlacementGroup: group,
+	}
+	if o := class.Spec.CPUOptions; o != nil && o.NestedVirtualization != nil {
+		out.NestedVirtualization = *o.NestedVirtualization == "enabled"
+	}
+	if p.ReservesCapacity {
+		out.Reservations = class.Status.CapacityReservations
+	}
+	return out, nil
+}
+
+// sorted are subnets by id: their order in the status is that of free addresses, which change all the time.
+func sorted(subnets []awsv1.Subnet) []awsv1.Subnet {
+	return slices.SortedFunc(slices.Values(subnets), func(a, b awsv1.Subnet) int { return strings.Compare(a.ID, b.ID) })
+}
+
+// placementGroup is the group of a class; nil if it asks for none. A group that cannot be had is an error: to launch outside of it
+// would be wrong.
+func (p *Provider) placementGroup(ctx context.Context, class *awsv1.EC2NodeClass) (*instancetype.PlacementGroup, error) {
+	if class.Spec.PlacementGroupSelector == nil {
+		return nil, nil
+	}
+	group, err := p.Finder.PlacementGroup(ctx, class)
+	switch {
+	case group != nil:
+		return &instancetype.PlacementGroup{ID: group.ID, Strategy: group.Strategy, Partitions: group.Partitions}, nil
+	case err != nil:
+		return nil, err
+	default:
+		return nil, fmt.Errorf("ec2nodeclass %q selects a placement group that does not exist", class.Name)
+	}
+}
+
+// contentKey is the same for classes with the same content.
+func contentKey(class instancetype.Class, sequence uint64) (string, error) {
+	class.Reservations = nil
+	text, err := json.Marshal(class)
+	if err != nil {
+		return "", fmt.Errorf("naming the content of a class: %w", err)
+	}
+	sum := fnv.New128a()
+	_, _ = sum.Write(text) // never fails
+	return fmt.Sprintf("%x-%d", sum.Sum(nil), sequence), nil
+}
+
+// market is what is known about buying a type under a class.
+func (p *Provider) market(name string, class instancetype.Class, zones, sold []string) instancetype.Market {
+	prices := p.Inventory.Prices()
+	m := instancetype.Market{
+		Zones: zones, TypeZones: sold, OnDemand: prices.OnDemand(name), Spot: map[string]float64{}, ReservationCapacity: map[string]int{},
+		Exhausted: func(pool instancetype.Pool) bool {
+			var subnets []string
+			for _, s := range class.Subnets {
+				if s.Zone == pool.Zone {
+					subnets = append(subnets, s.ID)
+				}
+			}
+			return p.Shortages.Short(shortage.Pool{
+				InstanceType: name, CapacityType: pool.CapacityType, Zone: pool.Zone, PlacementGroup: pool.PlacementGroup, Partition: pool.Partition,
+			}, subnets)
+		},
+	}
+	for _, zone := range sold {
+		if spot := prices.Spot(name, zone); spot > 0 {
+			m.Spot[zone] = spot
+		}
+	}
+	for _, r := range class.Reservations {
+		m.ReservationCapacity[r.ID] = p.Reservations.Left(r.ID)
+	}
+	return m
+}
+
+// typeNamed is a type by its name; nil if there is none.
+func typeNamed(types []*cloud.InstanceType, name string) *cloud.InstanceType {
+	at := slices.IndexFunc(types, func(t *cloud.InstanceType) bool { return t.Name == name })
+	if at < 0 {
+		return nil
+	}
+	return types[at]
+}
+
+// menus keep the list of prices of each pool until its types change. The zero value is ready.
+type menus struct {
+	mu     sync.Mutex
+	byPool map[string]pricedTypes
+}
+
+type pricedTypes struct {
+	types []*cloud.InstanceType
+	menu  *cloud.Menu
+}
+
+// of is the menu of types; the one from before if they are the same.
+func (m *menus) of(pool string, types []*cloud.InstanceType, rules v1.LabelRules) *cloud.Menu {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if have, ok := m.byPool[pool]; ok && slices.Equal(have.types, types) {
+		return have.menu
+	}
+	if m.byPool == nil {
+		m.byPool = map[string]pricedTypes{}
+	}
+	made := pricedTypes{slices.Clone(types), cloud.NewMenu(types, rules)}
+	m.byPool[pool] = made
+	return made.menu
+}

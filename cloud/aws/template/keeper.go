@@ -1,0 +1,169 @@
+package template
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/utils/clock"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/fault"
+)
+
+const (
+	// unusedFor is how long a template may go unused before it is removed.
+	unusedFor = time.Minute
+	listPage  = 200
+)
+
+// EC2 are the calls about launch templates.
+type EC2 interface {
+	DescribeLaunchTemplates(context.Context, *ec2.DescribeLaunchTemplatesInput, ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplatesOutput, error)
+	CreateLaunchTemplate(context.Context, *ec2.CreateLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error)
+	DeleteLaunchTemplate(context.Context, *ec2.DeleteLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.DeleteLaunchTemplateOutput, error)
+}
+
+// Keeper makes launch templates exist for as long as they are used. Make one with NewKeeper; it may be used from many goroutines,
+// and does one thing at a time.
+type Keeper struct {
+	api     EC2
+	clock   clock.PassiveClock
+	cluster string
+
+	mu    sync.Mutex
+	known map[string]known // by name
+}
+
+// known is a template that exists.
+type known struct {
+	id   string
+	used time.Time
+}
+
+// NewKeeper makes a keeper that knows of no templates.
+func NewKeeper(api EC2, now clock.PassiveClock, cluster string) *Keeper {
+	return &Keeper{api: api, clock: now, cluster: cluster, known: map[string]known{}}
+}
+
+// Ensure makes a template exist, and counts as its use.
+func (k *Keeper) Ensure(ctx context.Context, in *ec2.CreateLaunchTemplateInput) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	name := aws.ToString(in.LaunchTemplateName)
+	have, ok := k.known[name]
+	if !ok {
+		id, err := k.find(ctx, name)
+		if fault.IsLaunchTemplateMissing(err) {
+			id, err = k.create(ctx, in)
+		}
+		if err != nil {
+			return err
+		}
+		have.id = id
+	}
+	have.used = k.clock.Now()
+	k.known[name] = have
+	return nil
+}
+
+func (k *Keeper) find(ctx context.Context, name string) (string, error) {
+	answer, err := k.api.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateNames: []string{name}})
+	if err != nil {
+		return "", fmt.Errorf("looking for launch template %q: %w", name, err)
+	}
+	if n := len(answer.LaunchTemplates); n != 1 {
+		return "", fmt.Errorf("looking for launch template %q: there are %d", name, n)
+	}
+	return aws.ToString(answer.LaunchTemplates[0].LaunchTemplateId), nil
+}
+
+func (k *Keeper) create(ctx context.Context, in *ec2.CreateLaunchTemplateInput) (string, error) {
+	answer, err := k.api.CreateLaunchTemplate(ctx, in)
+	if err != nil {
+		return "", fmt.Errorf("creating launch template %q: %w", aws.ToString(in.LaunchTemplateName), err)
+	}
+	return aws.ToString(answer.LaunchTemplate.LaunchTemplateId), nil
+}
+
+// Forget takes templates for gone, without removing them: EC2 said that they are.
+func (k *Keeper) Forget(names ...string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, name := range names {
+		delete(k.known, name)
+	}
+}
+
+// Adopt takes over the templates of the cluster that are there, so that those of earlier runs are removed when nobody uses them.
+func (k *Keeper) Adopt(ctx context.Context) error {
+	found, err := k.list(ctx, clusterFilter(k.cluster))
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, t := range found {
+		if name := aws.ToString(t.LaunchTemplateName); k.known[name].id == "" {
+			k.known[name] = known{aws.ToString(t.LaunchTemplateId), k.clock.Now()}
+		}
+	}
+	return nil
+}
+
+// Sweep removes templates that nobody used for a while. What cannot be removed is tried again the next time.
+func (k *Keeper) Sweep(ctx context.Context) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var errs []error
+	for name, have := range k.known {
+		if k.clock.Since(have.used) < unusedFor {
+			continue
+		}
+		_, err := k.api.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: aws.String(have.id)})
+		if err != nil && !fault.IsNotFound(err) {
+			errs = append(errs, fmt.Errorf("removing launch template %q: %w", name, err))
+			continue
+		}
+		delete(k.known, name)
+	}
+	return errors.Join(errs...)
+}
+
+// RemoveAll removes the templates of a class.
+func (k *Keeper) RemoveAll(ctx context.Context, class string) error {
+	found, err := k.list(ctx, clusterFilter(k.cluster), ec2types.Filter{Name: aws.String("tag:" + awsv1.TagNodeClass), Values: []string{class}})
+	if err != nil {
+		return err
+	}
+	for _, t := range found {
+		_, err := k.api.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateName: t.LaunchTemplateName})
+		if err != nil && !fault.IsNotFound(err) {
+			return fmt.Errorf("removing launch template %q: %w", aws.ToString(t.LaunchTemplateName), err)
+		}
+		k.Forget(aws.ToString(t.LaunchTemplateName))
+	}
+	return nil
+}
+
+func clusterFilter(cluster string) ec2types.Filter {
+	return ec2types.Filter{Name: aws.String("tag:" + awsv1.TagClusterName), Values: []string{cluster}}
+}
+
+func (k *Keeper) list(ctx context.Context, filters ...ec2types.Filter) ([]ec2types.LaunchTemplate, error) {
+	var out []ec2types.LaunchTemplate
+	pages := ec2.NewDescribeLaunchTemplatesPaginator(k.api, &ec2.DescribeLaunchTemplatesInput{Filters: filters, MaxResults: aws.Int32(listPage)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("listing launch templates: %w", err)
+		}
+		out = append(out, page.LaunchTemplates...)
+	}
+	return out, nil
+}
