@@ -73,6 +73,7 @@ cloud/aws/provider < API, cloud, cloud/aws/drift, cloud/aws/fault, cloud/aws/fle
 cloud/aws/profile < API, cloud/aws/fault, cloud/aws/memo, cloud/aws/ownership
 cloud/aws/nodeclass < API, cloud/aws/fault, cloud/aws/image, cloud/aws/kubelet, cloud/aws/memo, cloud/aws/ownership, cloud/aws/profile, cloud/aws/provider, cloud/aws/session, cloud/aws/template
 cloud/aws/upkeep < API, cloud/aws/instance, cloud/aws/profile, cloud/aws/provider
+cloud/aws < API, cloud, cloud/aws/nodeclass, cloud/aws/profile, cloud/aws/provider, cloud/aws/session, cloud/aws/upkeep
 cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/session
 internal/options <
 internal/observe < API, cloud
@@ -118,7 +119,7 @@ CONTROLLERS = internal/controller/...
 internal/operator < API, cloud, internal/observe, internal/options, internal/ingest, internal/overlay, internal/prediction, internal/waiting, internal/cluster, CONTROLLERS
 
 # floor 7: the binary, the only importer of adapters
-cmd/karpenter < API, cloud, cloud/kwok, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/convert
+cmd/karpenter < API, cloud, cloud/aws, cloud/kwok, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/convert
 
 # stories and tools beside the product
 test/scenario/... < API, CORE, cloud, cloud/kwok, internal/ingest, internal/manifest, internal/simulation, test/scenario/...

@@ -11,8 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/aws"
 	"github.com/karpenter-anew/karpenter/cloud/kwok"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/operator"
@@ -69,11 +71,28 @@ func adapters() map[options.CloudProvider]operator.Adapter {
 			AddToScheme: func(s *runtime.Scheme) error { return v1alpha1.AddToScheme(s) },
 			New:         newKWOK,
 		},
+		options.CloudProviderAWS: {
+			AddToScheme: func(s *runtime.Scheme) error { return awsv1.AddToScheme(s) },
+			New:         newAWS,
+		},
 	}
 }
 
 func newKWOK(c client.Client, o options.Options) (cloud.Cloud, error) {
 	return kwok.New(c, kwok.Options{Catalog: o.KWOK.Catalog, InstanceTypesFile: o.KWOK.InstanceTypesFilePath})
+}
+
+// newAWS opens the cloud; without a cluster only what is known of any.
+func newAWS(c client.Client, o options.Options) (cloud.Cloud, error) {
+	if c == nil {
+		return aws.Unopened(), nil
+	}
+	return aws.New(c, aws.Settings{
+		ClusterName: o.AWS.ClusterName, ClusterEndpoint: o.AWS.ClusterEndpoint, ClusterCABundle: o.AWS.ClusterCABundle,
+		IsolatedVPC: o.AWS.IsolatedVPC, EKSControlPlane: o.AWS.EKSControlPlane, VMMemoryOverheadPercent: o.AWS.VMMemoryOverheadPercent,
+		ReservedENIs: int64(o.AWS.ReservedENIs), DryRuns: !o.AWS.DisableDryRun, ImagesFor: o.AWS.AMIRefreshInterval, SubnetsFor: o.AWS.SubnetRefreshInterval,
+		ReservesCapacity: o.FeatureGates.ReservedCapacity, StrictMinValues: o.Scheduling.MinValuesPolicy == options.MinValuesStrict, Version: version,
+	})
 }
 
 // untilSignal returns a context that ends with the first SIGTERM or SIGINT. The second one ends the process.

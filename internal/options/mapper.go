@@ -3,6 +3,7 @@ package options
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ func mappers() []kong.Option {
 		kong.KindMapper(reflect.Bool, boolMapper{}),
 		kong.KindMapper(reflect.Int, textMapper(strconv.Atoi, "a whole number")),
 		kong.KindMapper(reflect.Int64, textMapper(parseInt64, "a whole number")),
+		kong.KindMapper(reflect.Float64, textMapper(parseFloat, "a number")),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), textMapper(time.ParseDuration, "a duration such as 500ms, 10s or 2m")),
 		kong.TypeMapper(reflect.TypeFor[[]string](), textMapper(parseList, "")),
 		kong.TypeMapper(reflect.TypeFor[FeatureGates](), textMapper(ParseFeatureGates, "")),
@@ -27,6 +29,15 @@ func mappers() []kong.Option {
 		kong.TypeMapper(reflect.TypeFor[LogLevel](), textMapper(parseLogLevel, "")),
 		kong.TypeMapper(reflect.TypeFor[CloudProvider](), textMapper(oneOf(CloudProviders()...), "")),
 	}
+}
+
+// parseFloat reads a number that is one.
+func parseFloat(text string) (float64, error) {
+	n, err := strconv.ParseFloat(text, 64)
+	if err == nil && (math.IsNaN(n) || math.IsInf(n, 0)) {
+		return 0, fmt.Errorf("%q is not a number", text)
+	}
+	return n, err
 }
 
 // textMapper decodes with parse. Unless allowed is empty, the error of parse is replaced by a sentence that says what is allowed.

@@ -1,0 +1,159 @@
+// Package aws puts the provider for AWS together: session, clients, what is known of the cluster, the provider itself, and the
+// controllers that go with it. The parts are in the folders below, a small package a question.
+//
+// Source: AWS provider specification, client set-up; controllers.
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/pricing"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
+	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
+	"github.com/karpenter-anew/karpenter/cloud/aws/session"
+)
+
+// startTimeout bounds what is asked of AWS before anything runs.
+const startTimeout = 2 * time.Minute
+
+// Settings are the settings of the installation.
+type Settings struct {
+	// ClusterName is needed; ClusterEndpoint and ClusterCABundle (base64) are found out where they are empty.
+	ClusterName, ClusterEndpoint, ClusterCABundle string
+	// IsolatedVPC says that there is no way to the price list and to IAM.
+	IsolatedVPC bool
+	// EKSControlPlane says that EKS tells the version of Kubernetes, not the API server.
+	EKSControlPlane         bool
+	VMMemoryOverheadPercent float64
+	ReservedENIs            int64
+	// DryRuns says that launches are tried before a class counts as valid.
+	DryRuns bool
+	// ImagesFor and SubnetsFor are how long images and subnets are remembered.
+	ImagesFor, SubnetsFor time.Duration
+	// ReservesCapacity says that capacity reservations are used; StrictMinValues that minValues are not given up at launch.
+	ReservesCapacity, StrictMinValues bool
+	// Version is that of the program.
+	Version string
+}
+
+// errNoCluster is what a cloud without a cluster answers.
+var errNoCluster = errors.New("the provider aws needs a cluster: instance types are those of an account and a node class")
+
+// Unopened is the cloud as far as it can be known without an account: its name, kinds and labels. It launches nothing.
+func Unopened() cloud.Cloud {
+	out := (&provider.Provider{}).Cloud()
+	out.Provider, out.UseCorrection, out.Hooks = nobody{}, nil, nil
+	return out
+}
+
+// nobody answers for a cloud that is not open.
+type nobody struct{}
+
+// Create implements cloud.Provider.
+func (nobody) Create(context.Context, *v1.NodeClaim) (*v1.NodeClaim, error) { return nil, errNoCluster }
+
+// Delete implements cloud.Provider.
+func (nobody) Delete(context.Context, *v1.NodeClaim) error { return errNoCluster }
+
+// Get implements cloud.Provider.
+func (nobody) Get(context.Context, string) (*v1.NodeClaim, error) { return nil, errNoCluster }
+
+// List implements cloud.Provider.
+func (nobody) List(context.Context) ([]*v1.NodeClaim, error) { return nil, errNoCluster }
+
+// InstanceTypes implements cloud.Provider.
+func (nobody) InstanceTypes(context.Context, *v1.NodePool) ([]*cloud.InstanceType, error) {
+	return nil, errNoCluster
+}
+
+// IsDrifted implements cloud.Provider.
+func (nobody) IsDrifted(context.Context, *v1.NodeClaim) (cloud.DriftReason, error) {
+	return "", errNoCluster
+}
+
+// New opens the cloud. It finds credentials and region, makes sure that EC2 answers, and lists what there is to buy; whatever of this
+// fails ends the start. The client reads from a cache that does not run yet.
+func New(c client.Client, s Settings) (cloud.Cloud, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	config, err := session.Open(ctx, s.Version)
+	if err != nil {
+		return cloud.Cloud{}, err
+	}
+	return open(ctx, c, s, config)
+}
+
+// open opens the cloud that a configuration leads to.
+func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (cloud.Cloud, error) {
+	now := clock.RealClock{}
+	if s.ClusterName == "" {
+		return cloud.Cloud{}, errors.New("missing field, cluster-name")
+	}
+	calls := ec2.NewFromConfig(config)
+	if err := session.Check(ctx, calls); err != nil {
+		return cloud.Cloud{}, err
+	}
+	o := provider.Options{
+		Settings: provider.Settings{
+			ClusterName: s.ClusterName, Region: config.Region, ReservedENIs: s.ReservedENIs, VMMemoryOverheadPercent: s.VMMemoryOverheadPercent,
+			ReservesCapacity: s.ReservesCapacity, StrictMinValues: s.StrictMinValues,
+		},
+		Cluster: &provider.Cluster{}, EC2: calls, EKS: eks.NewFromConfig(config), Parameters: ssm.NewFromConfig(config), Client: c, Clock: now,
+	}
+	var profiles *profile.Keeper
+	if !s.IsolatedVPC {
+		list := config.Copy()
+		list.Region = session.PricingRegion(config.Region)
+		o.Prices = pricing.NewFromConfig(list)
+		profiles = profile.NewKeeper(profile.Options{
+			IAM: iam.NewFromConfig(config), Clock: now, Cluster: s.ClusterName, Region: config.Region, Unique: func() string { return string(uuid.NewUUID()) },
+		})
+	}
+	p := provider.New(o, s.SubnetsFor, s.ImagesFor)
+	if err := learnEndpoint(ctx, p, s); err != nil {
+		return cloud.Cloud{}, err
+	}
+	if err := p.Inventory.RefreshTypes(ctx); err != nil {
+		return cloud.Cloud{}, err
+	}
+	// Prices are refreshed again and again: the first try may fail.
+	for _, err := range []error{p.Inventory.RefreshOnDemand(ctx), p.Inventory.RefreshSpot(ctx, now.Now())} {
+		if err != nil {
+			slog.ErrorContext(ctx, "prices will be asked for again", "error", err)
+		}
+	}
+	out := p.Cloud()
+	e := &ensemble{provider: p, profiles: profiles, settings: s, client: c, manages: out.Manages}
+	out.Register = func(m manager.Manager) error { return e.register(m) }
+	return out, nil
+}
+
+// learnEndpoint finds out where the cluster is, if it is not given.
+func learnEndpoint(ctx context.Context, p *provider.Provider, s Settings) error {
+	endpoint := s.ClusterEndpoint
+	if endpoint == "" {
+		cluster, err := p.DescribeCluster(ctx)
+		if err != nil {
+			return fmt.Errorf("finding the endpoint of the cluster: %w", err)
+		}
+		endpoint = sdk.ToString(cluster.Endpoint)
+	}
+	p.Cluster.Change(func(f *provider.Facts) { f.Endpoint, f.CABundle = endpoint, s.ClusterCABundle })
+	return nil
+}

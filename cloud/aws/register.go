@@ -1,0 +1,181 @@
+package aws
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/nodeclass"
+	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
+	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
+	"github.com/karpenter-anew/karpenter/cloud/aws/upkeep"
+)
+
+// How often things are done.
+const (
+	refreshEvery  = 12 * time.Hour
+	sweepEvery    = 10 * time.Second
+	versionEvery  = 5 * time.Minute
+	profilesEvery = 30 * time.Minute
+	// Instances without owner are looked for often at first, when earlier runs may have left some.
+	collectAtFirst, collectSoon, collectLater = 20, 10 * time.Second, 2 * time.Minute
+	classWorkers                              = 10
+)
+
+// ensemble are the controllers of the cloud.
+type ensemble struct {
+	provider *provider.Provider
+	profiles *profile.Keeper
+	settings Settings
+	client   client.Client
+	manages  func(*v1.NodeClassReference) bool
+}
+
+// register finds out the rest about the cluster, from its API server, and adds the controllers.
+func (e *ensemble) register(m manager.Manager) error {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	if err := e.learnAuthority(m.GetConfig()); err != nil {
+		return err
+	}
+	e.learnDNS(ctx, m.GetAPIReader())
+	served, err := discovery.NewDiscoveryClientForConfig(m.GetConfig())
+	if err != nil {
+		return fmt.Errorf("asking the API server for its version: %w", err)
+	}
+	learnVersion := func(ctx context.Context) error { return e.learnVersion(ctx, served) }
+	if err := learnVersion(ctx); err != nil {
+		return err
+	}
+	if err := e.controllers(m); err != nil {
+		return err
+	}
+	for _, job := range e.jobs(learnVersion) {
+		if err := m.Add(job); err != nil {
+			return fmt.Errorf("adding %q: %w", job.Name, err)
+		}
+	}
+	return nil
+}
+
+// controllers adds those that follow objects.
+func (e *ensemble) controllers(m manager.Manager) error {
+	o := nodeclass.Options{Provider: e.provider, Profiles: e.profiles, Client: e.client, DryRuns: e.settings.DryRuns}
+	onlyDeletions := predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false }, UpdateFunc: func(event.UpdateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+	classOf := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+		claim, ok := o.(*v1.NodeClaim)
+		if !ok || !e.manages(claim.Spec.NodeClassRef) {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: claim.Spec.NodeClassRef.Name}}}
+	})
+	err := builder.ControllerManagedBy(m).Named("nodeclass").For(&awsv1.EC2NodeClass{}).
+		Watches(&v1.NodeClaim{}, classOf, builder.WithPredicates(onlyDeletions)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: classWorkers}).Complete(nodeclass.New(o))
+	if err != nil {
+		return fmt.Errorf("registering controller %q: %w", "nodeclass", err)
+	}
+	err = builder.ControllerManagedBy(m).Named("nodeclass.hash").For(&awsv1.EC2NodeClass{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: classWorkers}).Complete(&nodeclass.Hasher{Options: o})
+	if err != nil {
+		return fmt.Errorf("registering controller %q: %w", "nodeclass.hash", err)
+	}
+	return nil
+}
+
+// jobs are what is done again and again.
+func (e *ensemble) jobs(learnVersion func(context.Context) error) []upkeep.Job {
+	p := e.provider
+	prices := func(ctx context.Context) error {
+		return errors.Join(p.Inventory.RefreshOnDemand(ctx), p.Inventory.RefreshSpot(ctx, p.Clock.Now()))
+	}
+	out := []upkeep.Job{
+		{Name: "providers.pricing", Every: upkeep.Always(refreshEvery), Run: prices},
+		{Name: "providers.instancetype", Every: upkeep.Always(refreshEvery), Run: p.Inventory.RefreshTypes},
+		{Name: "providers.version", Every: upkeep.Always(versionEvery), Run: learnVersion},
+		{Name: "launchtemplate.adoption", Every: upkeep.Always(-1), Run: p.Templates.Adopt},
+		{Name: "launchtemplate.garbagecollection", Every: upkeep.Always(sweepEvery), Run: p.Templates.Sweep},
+		{
+			Name: "instance.garbagecollection", Every: upkeep.AtFirst(collectAtFirst, collectSoon, collectLater),
+			Run: upkeep.Instances{Provider: p, Client: e.client, Manages: e.manages}.Collect,
+		},
+	}
+	if e.profiles != nil {
+		out = append(out, upkeep.Job{
+			Name: "instanceprofile.garbagecollection", Every: upkeep.Always(profilesEvery), Run: upkeep.Profiles{Keeper: e.profiles, Client: e.client}.Collect,
+		})
+	}
+	for i := range out {
+		out[i].Clock = p.Clock
+	}
+	return out
+}
+
+// learnAuthority takes the authority of the API server's certificate for that of the cluster, if none is given.
+func (e *ensemble) learnAuthority(config *rest.Config) error {
+	if e.settings.ClusterCABundle != "" {
+		return nil
+	}
+	data := config.CAData
+	if len(data) == 0 && config.CAFile != "" {
+		var err error
+		if data, err = os.ReadFile(config.CAFile); err != nil {
+			return fmt.Errorf("reading the authority of the API server: %w", err)
+		}
+	}
+	e.provider.Cluster.Change(func(f *provider.Facts) { f.CABundle = base64.StdEncoding.EncodeToString(data) })
+	return nil
+}
+
+// learnDNS finds the address for names. Without it nodes keep what their image says.
+func (e *ensemble) learnDNS(ctx context.Context, live client.Reader) {
+	service := &corev1.Service{}
+	if err := live.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "kube-dns"}, service); err != nil {
+		slog.ErrorContext(ctx, "the address for names is not known", "error", err)
+		return
+	}
+	e.provider.Cluster.Change(func(f *provider.Facts) { f.DNS = service.Spec.ClusterIP })
+}
+
+// learnVersion finds out the version of Kubernetes.
+func (e *ensemble) learnVersion(ctx context.Context, served discovery.ServerVersionInterface) error {
+	var version string
+	if e.settings.EKSControlPlane {
+		cluster, err := e.provider.DescribeCluster(ctx)
+		if err != nil {
+			return fmt.Errorf("finding the version of the cluster: %w", err)
+		}
+		version = sdk.ToString(cluster.Version)
+	} else {
+		info, err := served.ServerVersion()
+		if err != nil {
+			return fmt.Errorf("asking the API server for its version: %w", err)
+		}
+		version = info.Major + "." + strings.TrimSuffix(info.Minor, "+")
+	}
+	e.provider.Cluster.Change(func(f *provider.Facts) { f.Version = version })
+	return nil
+}
