@@ -17,9 +17,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -135,13 +137,18 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 	// Prices are refreshed again and again: the first try may fail.
 	for _, err := range []error{p.Inventory.RefreshOnDemand(ctx), p.Inventory.RefreshSpot(ctx, now.Now())} {
 		if err != nil {
-			slog.ErrorContext(ctx, "prices will be asked for again", "error", err)
+			logger(ctx).ErrorContext(ctx, "prices will be asked for again", "error", err)
 		}
 	}
 	out := p.Cloud()
 	e := &ensemble{provider: p, profiles: profiles, settings: s, client: c, manages: out.Manages}
 	out.Register = func(m manager.Manager) error { return e.register(m) }
 	return out, nil
+}
+
+// logger is the logger of a context.
+func logger(ctx context.Context) *slog.Logger {
+	return slog.New(logr.ToSlogHandler(log.FromContext(ctx)))
 }
 
 // learnEndpoint finds out where the cluster is, if it is not given.

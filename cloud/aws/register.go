@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -154,7 +153,7 @@ func (e *ensemble) learnAuthority(config *rest.Config) error {
 func (e *ensemble) learnDNS(ctx context.Context, live client.Reader) {
 	service := &corev1.Service{}
 	if err := live.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "kube-dns"}, service); err != nil {
-		slog.ErrorContext(ctx, "the address for names is not known", "error", err)
+		logger(ctx).ErrorContext(ctx, "the address for names is not known", "error", err)
 		return
 	}
 	e.provider.Cluster.Change(func(f *provider.Facts) { f.DNS = service.Spec.ClusterIP })

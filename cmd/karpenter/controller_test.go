@@ -55,8 +55,14 @@ type process struct {
 // launch starts the test binary as a program, without the environment of the machine.
 func launch(t *testing.T, as string, args ...string) *process {
 	t.Helper()
+	return launchIn(t, nil, as, args...)
+}
+
+// launchIn starts the test binary as a program in an environment.
+func launchIn(t *testing.T, environment []string, as string, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, cmd: exec.Command(os.Args[0], args...), more: make(chan struct{}), exited: make(chan struct{})}
-	p.cmd.Env = []string{actAs + "=" + as}
+	p.cmd.Env = append([]string{actAs + "=" + as}, environment...)
 	out, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
