@@ -55,6 +55,16 @@ func TestTrying(t *testing.T) {
 		w.account.AddProfile(awstest.Profile{Name: own})
 		w.expect(awsv1.ConditionTypeReady, "True")
 	})
+	t.Run("A154 a profile of Karpenter's that is not there", func(t *testing.T) {
+		w := newWorld(t)
+		w.account.Fail("RunInstances", "InvalidParameterValue", "Invalid IAM Instance Profile name", 3) // once for each subnet
+		w.add(nil)
+		class, result, err := w.reconcile()
+		if err != nil || show(class, awsv1.ConditionTypeValidationSucceeded)[:7] != "Unknown" || result.RequeueAfter == 0 {
+			t.Errorf("%v, %v, %+v", err, result, class.Status.Conditions)
+		}
+		w.expect(awsv1.ConditionTypeReady, "True")
+	})
 	t.Run("A159 another annotation", func(t *testing.T) {
 		w := newWorld(t)
 		w.add(nil)
