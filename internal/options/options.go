@@ -119,33 +119,6 @@ type KWOK struct {
 	Catalog string `name:"catalog" envvar:"CATALOG" group:"Cloud provider" default:"generic" help:"kwok: built-in catalogue of instance types, generic or e.g. aws/us-east-1."`
 }
 
-// AWS configures the provider for AWS. Credentials, region and endpoints are those of the SDK.
-type AWS struct {
-	// ClusterName names the cluster; what is made in AWS is tagged with it.
-	ClusterName string `name:"cluster-name" envvar:"CLUSTER_NAME" group:"AWS" placeholder:"NAME" help:"aws: name of the cluster; required."`
-	// ClusterEndpoint is where nodes reach the API server; empty means that EKS is asked.
-	ClusterEndpoint string `name:"cluster-endpoint" envvar:"CLUSTER_ENDPOINT" group:"AWS" placeholder:"URL" help:"aws: URL at which nodes reach the API server. Default: EKS is asked."`
-	// ClusterCABundle is base64; empty means that of the API client.
-	ClusterCABundle string `name:"cluster-ca-bundle" envvar:"CLUSTER_CA_BUNDLE" group:"AWS" placeholder:"BASE64" help:"aws: certificate authority of the cluster. Default: that of the API client."`
-	// IsolatedVPC says that there is no way to the price list and to IAM.
-	IsolatedVPC bool `name:"isolated-vpc" envvar:"ISOLATED_VPC" group:"AWS" help:"aws: there is no way to the price list and to IAM."`
-	// EKSControlPlane says that EKS tells the version of Kubernetes.
-	EKSControlPlane bool `name:"eks-control-plane" envvar:"EKS_CONTROL_PLANE" group:"AWS" help:"aws: ask EKS for the version of Kubernetes, not the API server."`
-	// VMMemoryOverheadPercent is the part of the memory that the host is thought to keep.
-	VMMemoryOverheadPercent float64 `name:"vm-memory-overhead-percent" envvar:"VM_MEMORY_OVERHEAD_PERCENT" group:"AWS" default:"0.075" help:"aws: part of the memory that the host is thought to keep (${default})."`
-	// InterruptionQueue is the queue that tells of interruptions; empty means none.
-	InterruptionQueue string `name:"interruption-queue" envvar:"INTERRUPTION_QUEUE" group:"AWS" placeholder:"NAME" help:"aws: SQS queue that tells of interruptions."`
-	// ReservedENIs are interfaces that pods do not get addresses from.
-	ReservedENIs int `name:"reserved-enis" envvar:"RESERVED_ENIS" group:"AWS" default:"0" help:"aws: network interfaces that pods get no addresses from."`
-	// DisableDryRun lets classes count as valid without trying a launch.
-	DisableDryRun bool `name:"disable-dry-run" envvar:"DISABLE_DRY_RUN" group:"AWS" help:"aws: do not try launches before a node class counts as valid."`
-	// EnableZonalShift leaves zones alone that traffic is being moved away from.
-	EnableZonalShift bool `name:"enable-zonal-shift" envvar:"ENABLE_ZONAL_SHIFT" group:"AWS" help:"aws: leave zones alone that traffic is being moved away from."`
-	// AMIRefreshInterval and SubnetRefreshInterval are how long images and subnets are remembered.
-	AMIRefreshInterval    time.Duration `name:"ami-refresh-interval" envvar:"AMI_REFRESH_INTERVAL" group:"AWS" default:"1m" help:"aws: how long images are remembered; at least 1m."`
-	SubnetRefreshInterval time.Duration `name:"subnet-refresh-interval" envvar:"SUBNET_REFRESH_INTERVAL" group:"AWS" default:"1m" help:"aws: how long subnets are remembered; at least 1m."`
-}
-
 // PreferencePolicy says whether soft scheduling terms count in simulation.
 type PreferencePolicy string
 

@@ -3,9 +3,7 @@ package options
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -51,33 +49,8 @@ func (o Options) Validate() error {
 	if o.KWOK.Catalog == "" {
 		refuse("catalog", "CATALOG", o.KWOK.Catalog, "must name a catalogue, for example generic")
 	}
-	o.validateAWS(refuse)
+	o.AWS.validate(o.CloudProvider == CloudProviderAWS, refuse)
 	return errors.Join(errs...)
-}
-
-// validateAWS checks the settings of AWS. The name of the cluster is needed there, and nowhere else.
-func (o Options) validateAWS(refuse func(flag, env string, value any, format string, args ...any)) {
-	a := o.AWS
-	if o.CloudProvider == CloudProviderAWS && a.ClusterName == "" {
-		refuse("cluster-name", "CLUSTER_NAME", a.ClusterName, "missing field, cluster-name")
-	}
-	if a.ClusterEndpoint != "" {
-		if u, err := url.Parse(a.ClusterEndpoint); err != nil || !u.IsAbs() || u.Hostname() == "" {
-			refuse("cluster-endpoint", "CLUSTER_ENDPOINT", a.ClusterEndpoint, "cluster endpoint URL is not valid")
-		}
-	}
-	if a.VMMemoryOverheadPercent < 0 {
-		refuse("vm-memory-overhead-percent", "VM_MEMORY_OVERHEAD_PERCENT", a.VMMemoryOverheadPercent, "vm-memory-overhead-percent cannot be negative")
-	}
-	if a.ReservedENIs < 0 {
-		refuse("reserved-enis", "RESERVED_ENIS", a.ReservedENIs, "reserved-enis cannot be negative")
-	}
-	if a.AMIRefreshInterval < time.Minute {
-		refuse("ami-refresh-interval", "AMI_REFRESH_INTERVAL", a.AMIRefreshInterval, "ami-refresh-interval must be at least 1m")
-	}
-	if a.SubnetRefreshInterval < time.Minute {
-		refuse("subnet-refresh-interval", "SUBNET_REFRESH_INTERVAL", a.SubnetRefreshInterval, "subnet-refresh-interval must be at least 1m")
-	}
 }
 
 func quote(value any) string {

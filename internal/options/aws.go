@@ -1,0 +1,95 @@
+package options
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// AWS configures the provider for AWS. Source: AWS specification, settings.
+type AWS struct {
+	// ClusterName is the name of the EKS cluster; everything that is made carries it.
+	ClusterName string `name:"cluster-name" envvar:"CLUSTER_NAME" group:"AWS" placeholder:"NAME" help:"aws: name of the cluster; required."`
+	// ClusterEndpoint is the URL that nodes reach the API server by; empty means ask EKS.
+	ClusterEndpoint string `name:"cluster-endpoint" envvar:"CLUSTER_ENDPOINT" group:"AWS" placeholder:"URL" help:"aws: URL of the API server for nodes; otherwise EKS is asked."`
+	// ClusterCABundle is the base64 of the certificates that nodes trust; empty means those of the controller's own connection.
+	ClusterCABundle string `name:"cluster-ca-bundle" envvar:"CLUSTER_CA_BUNDLE" group:"AWS" placeholder:"BASE64" help:"aws: certificates of the API server for nodes; otherwise those of the controller's connection."`
+	// IsolatedVPC says that there is no way to the services without private endpoints: prices and IAM.
+	IsolatedVPC bool `name:"isolated-vpc" envvar:"ISOLATED_VPC" group:"AWS" help:"aws: the network has no way to the price list and to IAM."`
+	// EKSControlPlane reads the version of Kubernetes from EKS instead of the API server.
+	EKSControlPlane bool `name:"eks-control-plane" envvar:"EKS_CONTROL_PLANE" group:"AWS" help:"aws: ask EKS for the version of Kubernetes."`
+	// VMMemoryOverheadPercent is the share of an instance's memory that its operating system never sees, between 0 and 1.
+	VMMemoryOverheadPercent float64 `name:"vm-memory-overhead-percent" envvar:"VM_MEMORY_OVERHEAD_PERCENT" group:"AWS" default:"0.075" help:"aws: share of an instance's memory that is lost to virtualization, as a fraction."`
+	// InterruptionQueue is the name of the SQS queue with messages about instances; empty means none is read.
+	InterruptionQueue string `name:"interruption-queue" envvar:"INTERRUPTION_QUEUE" group:"AWS" placeholder:"NAME" help:"aws: SQS queue with interruptions; otherwise none is read."`
+	// ReservedENIs is how many network interfaces of each instance are not for pods.
+	ReservedENIs int `name:"reserved-enis" envvar:"RESERVED_ENIS" group:"AWS" default:"0" help:"aws: network interfaces of each instance that are not for pods."`
+	// DisableDryRun judges node classes without trying what they may do.
+	DisableDryRun bool `name:"disable-dry-run" envvar:"DISABLE_DRY_RUN" group:"AWS" help:"aws: do not try out the permissions of node classes."`
+	// EnableZonalShift avoids zones that traffic is shifted away from.
+	EnableZonalShift bool `name:"enable-zonal-shift" envvar:"ENABLE_ZONAL_SHIFT" group:"AWS" help:"aws: leave zones alone that ARC shifts traffic away from."`
+	// AMIRefreshInterval and SubnetRefreshInterval are how long images and subnets are remembered.
+	AMIRefreshInterval    time.Duration `name:"ami-refresh-interval" envvar:"AMI_REFRESH_INTERVAL" group:"AWS" default:"1m" help:"aws: how long images are remembered, at least 1m."`
+	SubnetRefreshInterval time.Duration `name:"subnet-refresh-interval" envvar:"SUBNET_REFRESH_INTERVAL" group:"AWS" default:"1m" help:"aws: how long subnets are remembered, at least 1m."`
+	// FeatureGates switches features of this provider.
+	FeatureGates AWSFeatureGates `name:"aws-feature-gates" envvar:"AWS_FEATURE_GATES" group:"AWS" placeholder:"NAME=BOOL,..." default:"NodeClassCEL=false" help:"aws: feature gates of the provider; unknown ones are ignored."`
+}
+
+// AWSFeatureGates switches features of the provider for AWS.
+type AWSFeatureGates struct {
+	// NodeClassCEL allows expressions in the kubelet block of an EC2NodeClass.
+	NodeClassCEL bool
+}
+
+// shortestRefresh is how often images and subnets may be asked for at most.
+const shortestRefresh = time.Minute
+
+// ParseAWSFeatureGates reads "Name=bool,Name=bool". Gates that are not named keep their default, unknown names are ignored, and the
+// last mention of a gate wins.
+func ParseAWSFeatureGates(text string) (AWSFeatureGates, error) {
+	var out AWSFeatureGates
+	for entry := range strings.SplitSeq(text, ",") {
+		if strings.TrimSpace(entry) == "" {
+			continue
+		}
+		name, value, found := strings.Cut(entry, "=")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if !found || value == "" {
+			return AWSFeatureGates{}, fmt.Errorf("feature gate %s has no value; write %s=true or %s=false", name, name, name)
+		}
+		on, err := strconv.ParseBool(value)
+		if err != nil {
+			return AWSFeatureGates{}, fmt.Errorf("feature gate %s has value %q; allowed: true or false", name, value)
+		}
+		if name == "NodeClassCEL" {
+			out.NodeClassCEL = on
+		}
+	}
+	return out, nil
+}
+
+// validate reports what cannot be right to refuse. What is required is required only where the provider is chosen.
+func (a AWS) validate(chosen bool, refuse func(flag, env string, value any, format string, args ...any)) {
+	if chosen && a.ClusterName == "" {
+		refuse("cluster-name", "CLUSTER_NAME", a.ClusterName, "missing field, cluster-name")
+	}
+	if a.ClusterEndpoint != "" {
+		if u, err := url.Parse(a.ClusterEndpoint); err != nil || !u.IsAbs() || u.Hostname() == "" {
+			refuse("cluster-endpoint", "CLUSTER_ENDPOINT", a.ClusterEndpoint, "cluster endpoint URL is not valid")
+		}
+	}
+	if !(a.VMMemoryOverheadPercent >= 0) { // not a number is refused as well
+		refuse("vm-memory-overhead-percent", "VM_MEMORY_OVERHEAD_PERCENT", a.VMMemoryOverheadPercent, "vm-memory-overhead-percent cannot be negative")
+	}
+	if a.ReservedENIs < 0 {
+		refuse("reserved-enis", "RESERVED_ENIS", a.ReservedENIs, "reserved-enis cannot be negative")
+	}
+	if a.AMIRefreshInterval < shortestRefresh {
+		refuse("ami-refresh-interval", "AMI_REFRESH_INTERVAL", a.AMIRefreshInterval, "ami-refresh-interval must be at least 1m")
+	}
+	if a.SubnetRefreshInterval < shortestRefresh {
+		refuse("subnet-refresh-interval", "SUBNET_REFRESH_INTERVAL", a.SubnetRefreshInterval, "subnet-refresh-interval must be at least 1m")
+	}
+}
