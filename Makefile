@@ -13,9 +13,9 @@ CATALOG ?= generic
 BIN := $(CURDIR)/bin
 TOOL := go tool -modfile=tools/go.mod
 # The modules of the repository besides the main one that have code of ours.
-MODULES := local tools/ec2catalog
+MODULES := local tools/ec2catalog tools/charts test/chart
 # What `make generate` writes.
-GENERATED := api
+GENERATED := api charts
 
 # The race detector needs a C compiler; a machine without one still runs every test.
 CC_FOUND := $(shell command -v "$$(go env CC)" 2>/dev/null)
@@ -67,8 +67,9 @@ lint: ## Check style, architecture and that generated files are fresh
 	    echo "generated files were stale; commit what 'make generate' has just written:"; \
 	    diff <(echo "$$before") <(echo "$$after") | sed -n 's/^> [0-9a-f]* /  /p'; exit 1; fi
 
-generate: ## Write generated code and CRDs
+generate: ## Write generated code, CRDs and what charts take from elsewhere
 	@go generate ./api/...
+	@go run -C tools/charts . -charts $(CURDIR)/charts -crds $(CURDIR)/api/crds
 
 vuln: ## Look for known vulnerabilities (needs the network)
 	@report="$$($(TOOL) govulncheck ./... 2>&1)" && { echo "$$report"; exit 0; }; echo "$$report"; \

@@ -1,0 +1,64 @@
+{{- /* Everything that is set by way of the environment. The names are those of the settings page. */}}
+{{- define "karpenter.environment" -}}
+{{- $s := .Values.settings -}}
+- name: KUBERNETES_MIN_VERSION
+  value: "1.19.0-0"
+- name: KARPENTER_SERVICE
+  value: {{ include "karpenter.fullname" . }}
+- name: SYSTEM_NAMESPACE
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.namespace
+- name: CPU_REQUESTS
+  valueFrom:
+    resourceFieldRef:
+      containerName: {{ .Values.controller.containerName }}
+      divisor: 1m
+      resource: requests.cpu
+- name: MEMORY_LIMIT
+  valueFrom:
+    resourceFieldRef:
+      containerName: {{ .Values.controller.containerName }}
+      divisor: "0"
+      resource: limits.memory
+{{- include "karpenter.variable" (list "METRICS_PORT" .Values.controller.metrics.port) }}
+{{- include "karpenter.variable" (list "HEALTH_PROBE_PORT" .Values.controller.healthProbe.port) }}
+{{- include "karpenter.text" (list "LOG_LEVEL" .Values.logLevel) }}
+{{- include "karpenter.text" (list "LOG_OUTPUT_PATHS" (join "," .Values.logOutputPaths)) }}
+{{- include "karpenter.text" (list "LOG_ERROR_OUTPUT_PATHS" (join "," .Values.logErrorOutputPaths)) }}
+{{- include "karpenter.text" (list "BATCH_MAX_DURATION" $s.batchMaxDuration) }}
+{{- include "karpenter.text" (list "BATCH_IDLE_DURATION" $s.batchIdleDuration) }}
+{{- include "karpenter.text" (list "PREFERENCE_POLICY" $s.preferencePolicy) }}
+{{- include "karpenter.text" (list "MIN_VALUES_POLICY" $s.minValuesPolicy) }}
+{{- include "karpenter.variable" (list "IGNORE_DRA_REQUESTS" $s.ignoreDRARequests) }}
+{{- include "karpenter.text" (list "SCHEDULER_CONFIG" $s.schedulerConfig) }}
+{{- include "karpenter.variable" (list "DISABLE_CLUSTER_STATE_OBSERVABILITY" $s.disableClusterStateObservability) }}
+- name: FEATURE_GATES
+  value: {{ include "karpenter.featureGates" . | quote }}
+- name: CLOUD_PROVIDER
+  value: {{ $s.cloudProvider }}
+{{- if eq $s.cloudProvider "aws" }}
+{{ include "karpenter.environment.aws" . }}
+{{- else if eq $s.cloudProvider "kwok" }}
+{{- include "karpenter.text" (list "CATALOG" $s.kwok.catalog) }}
+{{- end }}
+{{- end }}
+
+{{- define "karpenter.environment.aws" -}}
+{{- $s := .Values.settings -}}
+- name: CLUSTER_NAME
+  value: {{ required "Chart cannot be installed without a valid settings.clusterName!" (default .Values.controller.clusterName $s.clusterName) | quote }}
+{{- include "karpenter.text" (list "CLUSTER_ENDPOINT" (tpl (default .Values.controller.clusterEndpoint $s.clusterEndpoint) . | trimAll "\"")) }}
+{{- include "karpenter.text" (list "CLUSTER_CA_BUNDLE" (tpl $s.clusterCABundle .)) }}
+{{- include "karpenter.text" (list "INTERRUPTION_QUEUE" (tpl $s.interruptionQueue .)) }}
+{{- include "karpenter.variable" (list "ISOLATED_VPC" $s.isolatedVPC) }}
+{{- include "karpenter.variable" (list "EKS_CONTROL_PLANE" $s.eksControlPlane) }}
+{{- include "karpenter.variable" (list "ENABLE_ZONAL_SHIFT" $s.enableZonalShift) }}
+{{- include "karpenter.variable" (list "DISABLE_DRY_RUN" $s.disableDryRun) }}
+{{- include "karpenter.variable" (list "VM_MEMORY_OVERHEAD_PERCENT" $s.vmMemoryOverheadPercent) }}
+{{- include "karpenter.variable" (list "RESERVED_ENIS" $s.reservedENIs) }}
+{{- include "karpenter.text" (list "AMI_REFRESH_INTERVAL" $s.amiRefreshInterval) }}
+{{- include "karpenter.text" (list "SUBNET_REFRESH_INTERVAL" $s.subnetRefreshInterval) }}
+- name: AWS_FEATURE_GATES
+  value: "NodeClassCEL={{ $s.awsFeatureGates.nodeClassCEL }}"
+{{- end }}

@@ -1,0 +1,164 @@
+{{- define "karpenter.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "karpenter.fullname" -}}
+{{- $name := default .Chart.Name .Values.nameOverride }}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" }}
+{{- else if contains $name .Release.Name }}
+{{- .Release.Name | trunc 63 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name $name | trunc 63 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "karpenter.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "karpenter.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "karpenter.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "karpenter.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- with .Values.additionalLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- /* metadata of an object: list of the root, its name, its namespace ("" for none), and optionally a dict of further labels */}}
+{{- define "karpenter.metadata" -}}
+{{- $root := index . 0 -}}
+name: {{ index . 1 }}
+{{- with index . 2 }}
+namespace: {{ . }}
+{{- end }}
+labels:
+  {{- include "karpenter.labels" $root | nindent 2 }}
+  {{- if gt (len .) 3 }}
+  {{- with index . 3 }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- end }}
+{{- with $root.Values.additionalAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "karpenter.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "karpenter.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- default "default" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{- define "karpenter.image" -}}
+{{- $image := .Values.controller.image }}
+{{- $image.repository }}:{{ default .Chart.AppVersion $image.tag }}{{ with $image.digest }}@{{ . }}{{ end }}
+{{- end }}
+
+{{- /*
+Annotations as a flat map, one pair a line. Dots in a key of --set begin a new level, and quotes around the key do not keep them from
+it: --set 'annotations."example.com/a"=b' arrives as {"\"example": {"com/a\"": "b"}}. Levels are joined here as they were written.
+List of the annotations and the prefix of their level.
+*/}}
+{{- define "karpenter.annotations" -}}
+{{- $prefix := index . 1 }}
+{{- range $key, $value := index . 0 }}
+{{- $path := printf "%s%s" $prefix $key }}
+{{- if kindIs "map" $value }}
+{{- include "karpenter.annotations" (list $value (printf "%s." $path)) }}
+{{- else }}
+{{ trimAll "\"" $path | quote }}: {{ toString $value | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Terms about pods that have no selector get that of the chart's pods. */}}
+{{- define "karpenter.affinity" -}}
+{{- $selector := include "karpenter.selectorLabels" . | fromYaml }}
+{{- $affinity := deepCopy .Values.affinity }}
+{{- range list "podAffinity" "podAntiAffinity" }}
+{{- with get $affinity . }}
+{{- range .requiredDuringSchedulingIgnoredDuringExecution }}
+{{- if not .labelSelector }}{{ $_ := set . "labelSelector" (dict "matchLabels" $selector) }}{{ end }}
+{{- end }}
+{{- range .preferredDuringSchedulingIgnoredDuringExecution }}
+{{- if not .podAffinityTerm.labelSelector }}{{ $_ := set .podAffinityTerm "labelSelector" (dict "matchLabels" $selector) }}{{ end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- toYaml $affinity }}
+{{- end }}
+
+{{- define "karpenter.spread" -}}
+{{- $selector := include "karpenter.selectorLabels" . | fromYaml }}
+{{- range .Values.topologySpreadConstraints }}
+{{- $constraint := deepCopy . }}
+{{- if not $constraint.labelSelector }}{{ $_ := set $constraint "labelSelector" (dict "matchLabels" $selector) }}{{ end }}
+{{ toYaml (list $constraint) }}
+{{- end }}
+{{- end }}
+
+{{- /* A variable, unless its value is null. false and 0 are values. List of its name and its value. */}}
+{{- define "karpenter.variable" -}}
+{{- if not (kindIs "invalid" (index . 1)) }}
+- name: {{ index . 0 }}
+  value: {{ toString (index . 1) | quote }}
+{{- end }}
+{{- end }}
+
+{{- /* A variable, unless its value is null or empty. List of its name and its value. */}}
+{{- define "karpenter.text" -}}
+{{- with index . 1 }}
+- name: {{ index $ 0 }}
+  value: {{ . | quote }}
+{{- end }}
+{{- end }}
+
+{{- /* The gates that have a value; the others keep the default of the binary. */}}
+{{- define "karpenter.featureGates" -}}
+{{- $gates := list }}
+{{- range list "NodeRepair" "ReservedCapacity" "SpotToSpotConsolidation" "NodeOverlay" "StaticCapacity" "CapacityBuffer" }}
+{{- $value := get $.Values.settings.featureGates (untitle .) }}
+{{- if ne (toString $value) "" }}{{ $gates = append $gates (printf "%s=%v" . $value) }}{{ end }}
+{{- end }}
+{{- join "," $gates }}
+{{- end }}
+
+{{- define "karpenter.subjects" -}}
+- kind: ServiceAccount
+  name: {{ include "karpenter.serviceAccountName" . }}
+  namespace: {{ .Release.Namespace }}
+{{- end }}
+
+{{- /* The node classes of the chosen cloud: the rules that read and write them. */}}
+{{- define "karpenter.cloudRules" -}}
+{{- if eq .Values.settings.cloudProvider "aws" -}}
+- apiGroups: [karpenter.k8s.aws]
+  resources: [ec2nodeclasses]
+  verbs: [get, list, watch, patch, update]
+- apiGroups: [karpenter.k8s.aws]
+  resources: [ec2nodeclasses/status]
+  verbs: [patch, update]
+{{- else if eq .Values.settings.cloudProvider "kwok" -}}
+- apiGroups: [karpenter.kwok.sh]
+  resources: [kwoknodeclasses]
+  verbs: [get, list, watch]
+- apiGroups: [""]
+  resources: [nodes] # the simulated machines
+  verbs: [create]
+- apiGroups: [""]
+  resources: [nodes/status]
+  verbs: [patch]
+{{- if ne (toString .Values.settings.ignoreDRARequests) "true" }}
+- apiGroups: [resource.k8s.io]
+  resources: [resourceslices] # their devices
+  verbs: [create]
+{{- end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,117 @@
+package chart
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+// settings are the environment variables that the binary reads.
+func settings() []string {
+	var out []string
+	var collect func(reflect.Type)
+	collect = func(of reflect.Type) {
+		for field := range of.Fields() {
+			if name := field.Tag.Get("envvar"); name != "" {
+				out = append(out, name)
+			} else if _, embedded := field.Tag.Lookup("embed"); embedded {
+				collect(field.Type)
+			}
+		}
+	}
+	collect(reflect.TypeFor[options.Options]())
+	return out
+}
+
+// unread are variables that are there for those who look at the pod, or come with it.
+var unread = []string{"KUBERNETES_MIN_VERSION", "SYSTEM_NAMESPACE", "AWS_REGION"}
+
+// TestEveryVariableIsASetting: what the chart passes is known to the binary.
+func TestEveryVariableIsASetting(t *testing.T) {
+	known := append(settings(), unread...)
+	if len(known) < 30 {
+		t.Fatalf("only %d settings were found", len(known))
+	}
+	for _, r := range []release{
+		named("settings.clusterName=one"), named("settings.cloudProvider=kwok"),
+		{chart: controller, name: "other", namespace: "infra", files: []string{"testdata/every-value.yaml"}},
+	} {
+		var seen []string
+		for _, v := range the[*appsv1.Deployment](t, r.objects(t), "").Spec.Template.Spec.Containers[0].Env {
+			if !slices.Contains(known, v.Name) {
+				t.Errorf("%v: the chart passes %s, which the binary does not know", r.set, v.Name)
+			}
+			if slices.Contains(seen, v.Name) {
+				t.Errorf("%v: %s is passed twice", r.set, v.Name)
+			}
+			seen = append(seen, v.Name)
+		}
+	}
+}
+
+// parsed reads the environment that a release gives its container, as the binary does.
+func parsed(t *testing.T, r release) options.Options {
+	t.Helper()
+	vars := variables(r.objects(t), t)
+	if vars["CLOUD_PROVIDER"] == string(options.CloudProviderAWS) && !slices.Contains(options.CloudProviders(), options.CloudProviderAWS) {
+		delete(vars, "CLOUD_PROVIDER") // no binary serves it yet
+	}
+	out, err := options.Parse(nil, func(name string) (string, bool) { v, ok := vars[name]; return v, ok })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestDefaultsAreThoseOfTheBinary: a chart without values changes nothing.
+func TestDefaultsAreThoseOfTheBinary(t *testing.T) {
+	for _, r := range []release{named("settings.cloudProvider=kwok"), named("settings.clusterName=one")} {
+		got := parsed(t, r)
+		got.KarpenterService, got.AWS.ClusterName, got.CloudProvider = "", "", options.Default().CloudProvider
+		if diff := cmp.Diff(options.Default(), got); diff != "" {
+			t.Errorf("%v (-binary +chart):\n%s", r.set, diff)
+		}
+	}
+}
+
+// TestEveryValueReachesTheBinary: nothing that is set is lost, false and 0 included.
+func TestEveryValueReachesTheBinary(t *testing.T) {
+	got := parsed(t, release{chart: controller, name: "other", namespace: "infra", files: []string{"testdata/every-value.yaml"}})
+	byDefault := options.Default()
+	for name, differs := range map[string]bool{
+		"ports":         got.Serving.MetricsPort == 9080 && got.Serving.HealthProbePort == 9081,
+		"log":           got.Log.Level == "debug" && len(got.Log.OutputPaths) == 2 && got.Log.ErrorOutputPaths[0] == "stdout",
+		"devices":       !got.Scheduling.IgnoreDRARequests,
+		"scheduling":    got.Scheduling.BatchIdleDuration != byDefault.Scheduling.BatchIdleDuration && got.Scheduling.PreferencePolicy == "Ignore" && got.Scheduling.MinValuesPolicy == "BestEffort",
+		"configuration": got.Scheduling.Config.PodTopologySpread != nil,
+		"state":         got.DisableClusterStateObservability,
+		"gates":         got.FeatureGates == options.FeatureGates{NodeRepair: true, SpotToSpotConsolidation: true, NodeOverlay: true, StaticCapacity: true, CapacityBuffer: true},
+		"switches":      got.AWS.IsolatedVPC && got.AWS.EKSControlPlane && got.AWS.EnableZonalShift && got.AWS.DisableDryRun,
+		"overhead":      got.AWS.VMMemoryOverheadPercent == 0,
+		"interfaces":    got.AWS.ReservedENIs == 1,
+		"refresh":       got.AWS.AMIRefreshInterval != byDefault.AWS.AMIRefreshInterval && got.AWS.SubnetRefreshInterval != byDefault.AWS.SubnetRefreshInterval,
+		"expressions":   got.AWS.FeatureGates.NodeClassCEL,
+		"cluster":       got.AWS.ClusterEndpoint == "https://other.example.com" && got.AWS.ClusterCABundle == "QUJD" && got.AWS.InterruptionQueue == "one",
+	} {
+		if !differs {
+			t.Errorf("%s did not arrive: %+v", name, got)
+		}
+	}
+}
+
+// TestGateWithoutValueKeepsItsDefault: an empty gate would end the start.
+func TestGateWithoutValueKeepsItsDefault(t *testing.T) {
+	r := named("settings.cloudProvider=kwok", "settings.featureGates.reservedCapacity=null", "settings.featureGates.nodeRepair=true")
+	if got, want := parsed(t, r).FeatureGates, (options.FeatureGates{NodeRepair: true, ReservedCapacity: true}); got != want {
+		t.Errorf("gates are %+v, want %+v", got, want)
+	}
+	if text := variables(r.objects(t), t)["FEATURE_GATES"]; strings.Contains(text, "ReservedCapacity") {
+		t.Errorf("the gate without value is passed: %s", text)
+	}
+}

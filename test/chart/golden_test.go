@@ -1,0 +1,103 @@
+package chart
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v4/pkg/action"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/karpenter-anew/karpenter/api/crds"
+)
+
+// monitored is the API that ServiceMonitors are of.
+const monitored = "monitoring.coreos.com/v1"
+
+func TestRenderedManifests(t *testing.T) {
+	everything := release{chart: controller, name: "other", namespace: "infra", files: []string{"testdata/every-value.yaml"}, served: []string{monitored}}
+	for name, r := range map[string]release{
+		"aws.golden":         named("settings.clusterName=one"),
+		"kwok.golden":        named("settings.cloudProvider=kwok"),
+		"every-value.golden": everything,
+	} {
+		t.Run(name, func(t *testing.T) { golden(t, name, r.manifest(t)) })
+	}
+}
+
+// TestRenderedObjectsAreOfTheAPI reads what is rendered strictly: a field that the API does not have is an error.
+func TestRenderedObjectsAreOfTheAPI(t *testing.T) {
+	everything := release{chart: controller, name: "other", namespace: "infra", files: []string{"testdata/every-value.yaml"}}
+	for name, r := range map[string]release{
+		"aws": named("settings.clusterName=one"), "kwok": named("settings.cloudProvider=kwok"), "everything": everything,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := len(r.objects(t)); got < 11 {
+				t.Errorf("%d objects were rendered", got)
+			}
+		})
+	}
+}
+
+func TestServiceMonitorOnlyWhereItsKindIsServed(t *testing.T) {
+	r := named("settings.clusterName=one", "serviceMonitor.enabled=true")
+	if text := r.manifest(t); strings.Contains(text, "ServiceMonitor") {
+		t.Error("a ServiceMonitor is rendered for a cluster that does not know the kind")
+	}
+	r.served = []string{monitored}
+	if text := r.manifest(t); !strings.Contains(text, "kind: ServiceMonitor") {
+		t.Error("no ServiceMonitor is rendered for a cluster that knows the kind")
+	}
+}
+
+func TestLint(t *testing.T) {
+	for path, values := range map[string]map[string]any{
+		controller: {"settings": map[string]any{"clusterName": "one"}},
+		crdChart:   {},
+	} {
+		result := action.NewLint().Run([]string{path}, values)
+		for _, m := range result.Messages {
+			if !strings.Contains(m.Err.Error(), "icon is recommended") {
+				t.Errorf("%s: %s", path, m)
+			}
+		}
+	}
+}
+
+func TestDefinitionsAreTheGeneratedOnes(t *testing.T) {
+	for cloud, load := range map[string]func() ([]*apiextensionsv1.CustomResourceDefinition, error){"aws": crds.AWS, "kwok": crds.Kwok} {
+		want, err := load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain := release{chart: crdChart, name: "karpenter-crd", namespace: "kube-system", set: []string{"cloudProvider=" + cloud}}
+		compareDefinitions(t, plain, want)
+		for _, w := range want {
+			if w.Annotations == nil {
+				w.Annotations = map[string]string{}
+			}
+			w.Annotations["helm.sh/resource-policy"] = "keep"
+		}
+		plain.set = append(plain.set, `additionalAnnotations.helm\.sh/resource-policy=keep`)
+		compareDefinitions(t, plain, want)
+	}
+}
+
+func compareDefinitions(t *testing.T, r release, want []*apiextensionsv1.CustomResourceDefinition) {
+	t.Helper()
+	objects := r.objects(t)
+	if len(objects) != len(want) || len(want) != 5 {
+		t.Errorf("%v: %d definitions, want %d", r.set, len(objects), len(want))
+	}
+	for _, w := range want {
+		got := the[*apiextensionsv1.CustomResourceDefinition](t, objects, w.Name)
+		if diff := cmp.Diff(w, got); diff != "" {
+			t.Errorf("%v: %s (-generated +rendered):\n%s", r.set, w.Name, diff)
+		}
+	}
+}
+
+// diffLines is the difference of two texts by lines, empty if there is none.
+func diffLines(a, b string) string {
+	return cmp.Diff(strings.Split(a, "\n"), strings.Split(b, "\n"))
+}

@@ -1,0 +1,113 @@
+package chart
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// schema is the part of a JSON schema that is walked.
+type schema struct {
+	Properties map[string]schema `json:"properties"`
+	Reference  string            `json:"$ref"`
+}
+
+// TestSchemaKnowsEveryValueAndNoOther: what values.yaml has is in the schema, and what the schema has is in values.yaml.
+func TestSchemaKnowsEveryValueAndNoOther(t *testing.T) {
+	for _, chart := range []string{controller, crdChart} {
+		var all schema
+		var values map[string]any
+		for name, into := range map[string]any{"values.schema.json": &all, "values.yaml": &values} {
+			text, err := os.ReadFile(chart + "/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parse := json.Unmarshal
+			if strings.HasSuffix(name, "yaml") {
+				parse = func(text []byte, into any) error { return yaml.Unmarshal(text, into) }
+			}
+			if err := parse(text, into); err != nil {
+				t.Fatalf("%s/%s: %v", chart, name, err)
+			}
+		}
+		delete(all.Properties, "global") // Helm's own
+		compareLevels(t, chart, all, values)
+	}
+}
+
+func compareLevels(t *testing.T, path string, s schema, values map[string]any) {
+	t.Helper()
+	for name, value := range values {
+		property, known := s.Properties[name]
+		if !known {
+			t.Errorf("%s.%s is not in the schema", path, name)
+		} else if nested, ok := value.(map[string]any); ok && len(property.Properties) > 0 {
+			compareLevels(t, path+"."+name, property, nested)
+		}
+	}
+	for name := range s.Properties {
+		if _, ok := values[name]; !ok {
+			t.Errorf("%s.%s is in the schema and not in values.yaml", path, name)
+		}
+	}
+}
+
+// TestBadValuesAreRefused: the message names the value and what is wrong.
+func TestBadValuesAreRefused(t *testing.T) {
+	for _, tc := range []struct {
+		set  string
+		want []string
+	}{
+		{"settings.clustername=one", []string{"/settings", "'clustername' not allowed"}},
+		{"controler.env=x", []string{"'controler' not allowed"}},
+		{"settings.featureGates.drift=true", []string{"/settings/featureGates", "'drift' not allowed"}},
+		{"settings.featureGates.nodeRepair=on", []string{"/settings/featureGates/nodeRepair", "true, false"}},
+		{"settings.preferencePolicy=ignore", []string{"/settings/preferencePolicy", "'Respect', 'Ignore'"}},
+		{"settings.minValuesPolicy=x", []string{"/settings/minValuesPolicy", "'Strict', 'BestEffort'"}},
+		{"settings.cloudProvider=gcp", []string{"/settings/cloudProvider", "'aws', 'kwok'"}},
+		{"settings.batchMaxDuration=10", []string{"/settings/batchMaxDuration", "string"}},
+		{"settings.batchIdleDuration=1x", []string{"/settings/batchIdleDuration", "1x"}},
+		{"settings.vmMemoryOverheadPercent=-1", []string{"/settings/vmMemoryOverheadPercent"}},
+		{"settings.reservedENIs=-1", []string{"/settings/reservedENIs"}},
+		{"settings.isolatedVPC=yes", []string{"/settings/isolatedVPC"}},
+		{"logLevel=verbose", []string{"/logLevel", "'debug', 'info', 'error'"}},
+		{"logOutputPaths=stdout", []string{"/logOutputPaths", "array"}},
+		{"replicas=-1", []string{"/replicas"}},
+		{"replicas=many", []string{"/replicas", "integer"}},
+		{"controller.metrics.port=0", []string{"/controller/metrics/port"}},
+		{"controller.healthProbe.port=70000", []string{"/controller/healthProbe/port", "65,535"}},
+		{"controller.image.digest=latest", []string{"/controller/image/digest"}},
+		{"dnsPolicy=default", []string{"/dnsPolicy", "'Default'"}},
+		{"hostNetwork=1", []string{"/hostNetwork", "boolean"}},
+		{"podDisruptionBudget.maxUnavailable=half", []string{"/podDisruptionBudget/maxUnavailable"}},
+		{"tolerations.key=x", []string{"/tolerations"}},
+	} {
+		t.Run(tc.set, func(t *testing.T) {
+			_, err := named("settings.clusterName=one", tc.set).text()
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("the message lacks %q:\n%v", want, err)
+				}
+			}
+		})
+	}
+	if _, err := (release{chart: crdChart, set: []string{"cloudProvider=gcp"}}).text(); err == nil || !strings.Contains(err.Error(), "/cloudProvider") {
+		t.Errorf("definitions of an unknown cloud: %v", err)
+	}
+}
+
+func TestClusterNameIsRequiredOnAWSOnly(t *testing.T) {
+	const want = "Chart cannot be installed without a valid settings.clusterName!"
+	if _, err := named().text(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("without a name: %v, want %q", err, want)
+	}
+	if _, err := named("settings.cloudProvider=kwok").text(); err != nil {
+		t.Errorf("simulated machines need no name: %v", err)
+	}
+}
