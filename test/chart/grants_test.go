@@ -1,0 +1,106 @@
+package chart
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// grant is one permission: a verb on a resource, in a namespace or everywhere, of some objects or of all.
+type grant struct {
+	call
+	names []string
+}
+
+// covers reports whether the grant is what allows a call.
+func (g grant) covers(c call) bool {
+	return g.verb == c.verb && g.group == c.group && g.resource == c.resource && (g.namespace == "" || g.namespace == c.namespace) &&
+		(len(g.names) == 0 || slices.Contains(g.names, c.name))
+}
+
+// grants are the permissions of the controller's roles. The role for administrators is not bound to it.
+func grants(objects []runtime.Object) []grant {
+	var out []grant
+	add := func(namespace string, rules []rbacv1.PolicyRule) {
+		for _, rule := range rules {
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					for _, verb := range rule.Verbs {
+						out = append(out, grant{call{verb: verb, group: group, resource: resource, namespace: namespace}, rule.ResourceNames})
+					}
+				}
+			}
+		}
+	}
+	for _, o := range objects {
+		switch role := o.(type) {
+		case *rbacv1.ClusterRole:
+			if role.Labels["rbac.authorization.k8s.io/aggregate-to-admin"] == "" {
+				add("", role.Rules)
+			}
+		case *rbacv1.Role:
+			add(role.Namespace, role.Rules)
+		}
+	}
+	return out
+}
+
+// explained reads testdata/unused-grants.txt: grants that one run does not show, and why they are there.
+func explained(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/unused-grants.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, reason, found := strings.Cut(strings.TrimSpace(line), ": ")
+		if !found {
+			t.Fatalf("unused-grants.txt: %q has no reason", line)
+		}
+		out[name] = reason
+	}
+	return out
+}
+
+// checkUse fails the test for grants that were not used and are not explained, and for explanations of what is not granted.
+func checkUse(t *testing.T, granted []grant, seen *recorder) {
+	t.Helper()
+	reasons := explained(t)
+	unknown := maps.Clone(reasons)
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	used := func(g grant) bool {
+		for c := range seen.allowed {
+			if g.covers(c) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, g := range granted {
+		name := g.String()
+		delete(unknown, name)
+		if used(g) || reasons[name] != "" {
+			continue
+		}
+		// Who may watch all of a kind may read them in any other way: a watch begins with what there is, or else with a list.
+		watch := g
+		watch.verb = "watch"
+		if (g.verb == "get" || g.verb == "list") && used(watch) {
+			continue
+		}
+		t.Errorf("%q is granted and was not used; take it away, or explain it in unused-grants.txt", name)
+	}
+	for name := range unknown {
+		t.Errorf("unused-grants.txt explains %q, which is not granted", name)
+	}
+}

@@ -1,0 +1,128 @@
+package chart
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+)
+
+// TestInstalledControllerWorksWithWhatTheChartGivesIt installs a release, with every feature on, into a cluster with RBAC, and
+// runs the binary with the arguments, the environment and the account of the rendered Deployment. It does its work, is refused
+// nothing, and every permission that it has is either used or explained.
+func TestInstalledControllerWorksWithWhatTheChartGivesIt(t *testing.T) {
+	ports := freePorts(t, 2)
+	r := named(fmt.Sprintf("controller.metrics.port=%d", ports[0]), fmt.Sprintf("controller.healthProbe.port=%d", ports[1]))
+	r.files = []string{"testdata/every-feature.yaml"}
+	w := install(t, r)
+	w.apply(read(t, "testdata/cluster.yaml"))
+	controller := w.start()
+	w.await("the pods run", func() string { return w.deployed("web", 3) })
+	w.await("the pool of a fixed size has its node", func() string {
+		fixed := func(o unstructured.Unstructured) bool { return o.GetLabels()["karpenter.sh/nodepool"] == "fixed" }
+		if n := w.list(t.Context(), "v1", "Node", fixed); n != 1 {
+			return fmt.Sprintf("it has %d", n)
+		}
+		return ""
+	})
+	w.await("the controller is ready", func() string { return w.answer(ports[1], "/readyz") })
+	w.await("there are metrics", func() string { return w.answer(ports[0], "/metrics") })
+	w.replaceNode()
+	w.await("the pods run again", func() string { return w.deployed("web", 3) })
+	w.undeploy("web")
+	w.await("the nodes of the pods are gone but for the buffer's", func() string {
+		ours := func(o unstructured.Unstructured) bool { return o.GetLabels()["karpenter.sh/nodepool"] == "default" }
+		if n := w.list(t.Context(), "karpenter.sh/v1", "NodeClaim", ours); n > 1 {
+			return fmt.Sprintf("there are %d", n)
+		}
+		return ""
+	})
+	if err := controller.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if <-w.ended; w.ending != nil {
+		t.Errorf("the controller did not end well: %v", w.ending)
+	}
+	for _, refused := range w.recorder.refused() {
+		t.Errorf("refused: %s", refused)
+	}
+	checkUse(t, grants(r.objects(t)), w.recorder)
+}
+
+// deployed says what a Deployment lacks of its pods.
+func (w *installed) deployed(name string, want int32) string {
+	w.t.Helper()
+	var d appsv1.Deployment
+	if err := w.client.Get(w.t.Context(), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: name}, &d); err != nil {
+		w.t.Fatal(err)
+	}
+	if d.Status.ReadyReplicas != want {
+		return fmt.Sprintf("%d of %d pods are ready", d.Status.ReadyReplicas, want)
+	}
+	return ""
+}
+
+// undeploy deletes a Deployment.
+func (w *installed) undeploy(name string) {
+	w.t.Helper()
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
+	if err := w.client.Delete(w.t.Context(), d); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// replaceNode deletes a node on which pods run, under a budget, and waits until it is gone: it is drained.
+func (w *installed) replaceNode() {
+	w.t.Helper()
+	loose := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "web"}}
+	loose.Spec.MaxUnavailable = ptr.To(intstr.FromString("100%"))
+	loose.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	if err := w.client.Create(w.t.Context(), loose); err != nil {
+		w.t.Fatal(err)
+	}
+	var pods corev1.PodList
+	if err := w.client.List(w.t.Context(), &pods); err != nil {
+		w.t.Fatal(err)
+	}
+	node := &corev1.Node{}
+	for _, pod := range pods.Items {
+		if pod.Labels["app"] == "web" {
+			node.Name = pod.Spec.NodeName
+		}
+	}
+	if err := w.client.Delete(w.t.Context(), node); err != nil {
+		w.t.Fatal(err)
+	}
+	w.await("the node that was deleted is gone", func() string {
+		if w.list(w.t.Context(), "v1", "Node", func(o unstructured.Unstructured) bool { return o.GetName() == node.Name }) > 0 {
+			return "it is there"
+		}
+		return ""
+	})
+}
+
+// answer says why an endpoint does not answer with 200.
+func (w *installed) answer(port int, path string) string {
+	w.t.Helper()
+	response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d%s", port, path))
+	if err != nil {
+		return err.Error()
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		return fmt.Sprintf("%d %s", response.StatusCode, strings.TrimSpace(string(body)))
+	}
+	return ""
+}
