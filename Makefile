@@ -3,17 +3,20 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo up build test checklist bench lint generate vuln env local demo-program
+.PHONY: help demo up build image test checklist bench lint generate vuln env local demo-program
 
 # How many one-CPU pods `make demo` runs.
 PODS ?= 100
 # Which instance types and prices: generic, or a region of EC2 such as aws/us-east-1.
 CATALOG ?= generic
+# What `make image` builds for, and which version it says that it is.
+ARCH ?= $(shell go env GOARCH)
+VERSION ?= $(shell awk '/^appVersion:/ { print $$2 }' charts/karpenter/Chart.yaml)
 
 BIN := $(CURDIR)/bin
 TOOL := go tool -modfile=tools/go.mod
 # The modules of the repository besides the main one that have code of ours.
-MODULES := local tools/ec2catalog tools/charts test/chart
+MODULES := local tools/ec2catalog tools/charts tools/image test/chart
 # What `make generate` writes.
 GENERATED := api charts
 
@@ -34,6 +37,12 @@ up: build local demo-program ## Run a cluster and the controller until Ctrl-C: C
 build: ## Build bin/karpenter
 	@echo "building bin/karpenter"
 	@go build -o $(BIN)/karpenter ./cmd/karpenter
+
+image: ## Build a container image and its bill of materials into dist/: ARCH=arm64 VERSION=1.2.3
+	@mkdir -p dist; echo "building for linux/$(ARCH)"
+	@CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) go build -trimpath -ldflags='-s -w -X main.version=$(VERSION)' -o dist/karpenter-linux-$(ARCH) ./cmd/karpenter
+	@go run -C tools/image . -binary=$(CURDIR)/dist/karpenter-linux-$(ARCH) -version='$(VERSION)' \
+	  -out=$(CURDIR)/dist/karpenter-linux-$(ARCH).tar -sbom=$(CURDIR)/dist/karpenter-linux-$(ARCH).cdx.json
 
 test: build local ## Run every test: unit, CRDs, scenarios on the engine and on a real control plane
 	@test -n '$(RACE)' || echo "note: there is no C compiler here, so the tests run without the race detector"
