@@ -91,7 +91,7 @@ func TestEveryValueReachesTheBinary(t *testing.T) {
 		"scheduling":    got.Scheduling.BatchIdleDuration != byDefault.Scheduling.BatchIdleDuration && got.Scheduling.PreferencePolicy == "Ignore" && got.Scheduling.MinValuesPolicy == "BestEffort",
 		"configuration": got.Scheduling.Config.PodTopologySpread != nil,
 		"state":         got.DisableClusterStateObservability,
-		"gates":         got.FeatureGates == options.FeatureGates{NodeRepair: true, SpotToSpotConsolidation: true, NodeOverlay: true, StaticCapacity: true, CapacityBuffer: true},
+		"gates":         got.FeatureGates == options.FeatureGates{NodeRepair: true, SpotToSpotConsolidation: true, NodeOverlay: true, StaticCapacity: true, CapacityBuffer: true, LegacyProvisioner: true},
 		"switches":      got.AWS.IsolatedVPC && got.AWS.EKSControlPlane && got.AWS.EnableZonalShift && got.AWS.DisableDryRun,
 		"overhead":      got.AWS.VMMemoryOverheadPercent == 0,
 		"interfaces":    got.AWS.ReservedENIs == 1,

@@ -73,6 +73,7 @@ func install(t *testing.T, r release) *installed {
 	if err != nil || len(names) == 0 {
 		t.Fatalf("the chart has no definitions: %v", err)
 	}
+	names = append(names, crdChart+"/definitions/legacy/karpenter.sh_provisioners.yaml")
 	for _, name := range names {
 		w.apply(read(t, name))
 	}

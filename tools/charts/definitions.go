@@ -20,6 +20,7 @@ func copies() []folder {
 		{[]string{"aws/*.yaml", "kwok/karpenter.kwok.sh_*.yaml"}, "karpenter/crds"},
 		{[]string{"aws/*.yaml"}, "karpenter-crd/definitions/aws"},
 		{[]string{"kwok/*.yaml"}, "karpenter-crd/definitions/kwok"},
+		{[]string{"legacy/*.yaml"}, "karpenter-crd/definitions/legacy"},
 	}
 }
 

@@ -123,7 +123,7 @@ List of the annotations and the prefix of their level.
 {{- /* The gates that have a value; the others keep the default of the binary. */}}
 {{- define "karpenter.featureGates" -}}
 {{- $gates := list }}
-{{- range list "NodeRepair" "ReservedCapacity" "SpotToSpotConsolidation" "NodeOverlay" "StaticCapacity" "CapacityBuffer" }}
+{{- range list "NodeRepair" "ReservedCapacity" "SpotToSpotConsolidation" "NodeOverlay" "StaticCapacity" "CapacityBuffer" "LegacyProvisioner" }}
 {{- $value := get $.Values.settings.featureGates (untitle .) }}
 {{- if ne (toString $value) "" }}{{ $gates = append $gates (printf "%s=%v" . $value) }}{{ end }}
 {{- end }}
@@ -145,6 +145,17 @@ List of the annotations and the prefix of their level.
 - apiGroups: [karpenter.k8s.aws]
   resources: [ec2nodeclasses/status]
   verbs: [patch, update]
+{{- if eq (toString .Values.settings.featureGates.legacyProvisioner) "true" }}
+- apiGroups: [karpenter.k8s.aws]
+  resources: [ec2nodeclasses]
+  verbs: [create, delete]
+- apiGroups: [karpenter.k8s.aws]
+  resources: [awsnodetemplates]
+  verbs: [get, list, watch]
+- apiGroups: [karpenter.k8s.aws]
+  resources: [awsnodetemplates/status]
+  verbs: [patch]
+{{- end }}
 {{- else if eq .Values.settings.cloudProvider "kwok" -}}
 - apiGroups: [karpenter.kwok.sh]
   resources: [kwoknodeclasses]
