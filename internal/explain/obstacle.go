@@ -52,6 +52,9 @@ func (s *survey) obstacle(o disrupt.Obstacle) Obstacle {
 	case nodeLimit:
 		out.Message = "limits.nodes leaves no room for a replacement"
 		out.Help = "Raise limits.nodes of the NodePool above its replicas."
+	case disrupt.UnknownType:
+		out.Detail = "not among the instance types known here; the controller may have been started with others"
+		out.Help = "Give the flags that the controller runs with, such as --catalog, or let the cloud list the instance type."
 	case disrupt.Nominated:
 		out.Pods = s.expected(o)
 		out.Detail = "expected: " + strings.Join(out.Pods, ", ")

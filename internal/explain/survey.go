@@ -57,6 +57,7 @@ func newSurvey(ctx context.Context, q Question) (*survey, error) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
 		c.Price, c.TypeKnown = s.priceOf(c.Node), s.typeKnown(c.Node)
+		c.Pool.Typeless = len(fleet.Types[c.Node.Pool]) == 0
 		pods := fleet.Pods[c.Node.NodeName]
 		if o, blocked := ingest.PodObstacle(c.Node, pods, fleet.Budgets, now); blocked {
 			s.blocks[c.Node.ID] = o

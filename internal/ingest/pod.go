@@ -1,6 +1,8 @@
 package ingest
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,15 +167,28 @@ func tolerations(list []corev1.Toleration) []model.Toleration {
 	return out
 }
 
+// DeletionCost is what the owner of a pod says about how much the pod minds to go; 0 when nothing is said, or nothing that
+// is a number.
+func DeletionCost(pod *corev1.Pod) (float64, error) {
+	text := pod.Annotations[podDeletionCostAnnotation]
+	if text == "" {
+		return 0, nil
+	}
+	cost, err := strconv.ParseFloat(text, 64)
+	if err == nil && math.IsNaN(cost) {
+		err = strconv.ErrSyntax
+	}
+	if err != nil {
+		return 0, fmt.Errorf("reading %q as the deletion cost of pod %s/%s: %w", text, pod.Namespace, pod.Name, err)
+	}
+	return cost, nil
+}
+
 // evictionCost is clamp(1 + deletionCost/2^27 + priority/2^25, −10, 10). Source: disruption specification, candidates.
 func evictionCost(pod *corev1.Pod) float64 {
 	const deletionCostScale, priorityScale, limit = 1 << 27, 1 << 25, 10
-	cost := 1.0
-	if text := pod.Annotations[podDeletionCostAnnotation]; text != "" {
-		if deletion, err := strconv.ParseFloat(text, 64); err == nil {
-			cost += deletion / deletionCostScale
-		}
-	}
+	deletion, _ := DeletionCost(pod) // 0 where nobody can read it; disruption says so
+	cost := 1.0 + deletion/deletionCostScale
 	if pod.Spec.Priority != nil {
 		cost += float64(*pod.Spec.Priority) / priorityScale
 	}

@@ -55,9 +55,10 @@ func onBoth(node *corev1.Node, claim *v1.NodeClaim, reason, message string, dedu
 	return out
 }
 
-// DisruptionBlocked says why a node is not a candidate for disruption. Node or claim may be nil.
-func DisruptionBlocked(node *corev1.Node, claim *v1.NodeClaim, cause string) []Event {
-	return onBoth(node, claim, "DisruptionBlocked", capitalize(cause))
+// DisruptionBlocked says why a node is not a candidate for disruption. kind is the same for causes that differ in names only:
+// another kind of cause is news, another name is not. Node or claim may be nil.
+func DisruptionBlocked(node *corev1.Node, claim *v1.NodeClaim, kind, cause string) []Event {
+	return onBoth(node, claim, "DisruptionBlocked", capitalize(cause), kind)
 }
 
 // NodePoolDisruptionBlocked says that the budgets of a pool allow no disruption for a reason.

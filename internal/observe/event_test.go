@@ -34,7 +34,7 @@ func everyEvent() []Event {
 	score := BalancedScore{Score: 2.8125, Threshold: 0.5, K: 2, Savings: 0.125, Disruption: 0.0444}
 	var out []Event
 	out = append(out, Nominated(pod, claim.Name, node.Name), FailedScheduling(pod, errors.New("<why>")), NoCompatibleInstanceTypes(pool, true))
-	out = append(out, DisruptionBlocked(node, claim, "node isn't initialized")...)
+	out = append(out, DisruptionBlocked(node, claim, "NotInitialized", "node isn't initialized")...)
 	out = append(out, NodePoolDisruptionBlocked(pool, "Empty"), DisruptionLaunching(claim, "Underutilized"), DisruptionWaitingReadiness(claim))
 	out = append(out, DisruptionTerminating(node, claim, "Empty")...)
 	out = append(out, Unconsolidatable(node, claim, "can't replace with a cheaper node")...)
@@ -113,7 +113,7 @@ func TestMessageEdges(t *testing.T) {
 		{"five attachments", AwaitingVolumeDetachment(node, strings.Split("abcde", "")).Message, "Awaiting deletion of bound volumeattachments (a, b, c, d, e)"},
 		{"long error", InsufficientCapacity(claim, errors.New(strings.Repeat("ü", 200))).Message, "NodeClaim c event: " + strings.Repeat("ü", 150)},
 		{"odd cut", InsufficientCapacity(claim, errors.New("x"+strings.Repeat("ü", 200))).Message, "NodeClaim c event: x" + strings.Repeat("ü", 149)},
-		{"no cause", DisruptionBlocked(node, nil, "")[0].Message, ""},
+		{"no cause", DisruptionBlocked(node, nil, "", "")[0].Message, ""},
 		{"whole cluster unhealthy", NodeRepairBlocked(node, claim, nil)[0].Message, "more then 20% nodes are unhealthy in the cluster"},
 		{"a condition", ConditionChanged(claim, "True", metav1.Condition{Type: "Ready", Status: "False", Reason: "X"}).Message, "Status condition transitioned, Type: Ready, Status: True -> False, Reason: X"},
 		{"a condition with a message", ConditionChanged(claim, "True", down).Message, "Status condition transitioned, Type: Launched, Status: True -> Unknown, Reason: LaunchFailed, Message: no quota"},
@@ -125,7 +125,7 @@ func TestMessageEdges(t *testing.T) {
 			t.Errorf("%s: %q, want %q", tc.name, tc.got, tc.want)
 		}
 	}
-	if got := DisruptionBlocked(nil, claim, "x"); len(got) != 1 || kindOf(got[0]) != "NodeClaim" {
+	if got := DisruptionBlocked(nil, claim, "X", "x"); len(got) != 1 || kindOf(got[0]) != "NodeClaim" {
 		t.Errorf("without a node: %v", got)
 	}
 	if got := len(DisruptionTerminating(nil, nil, "Empty")); got != 0 {

@@ -26,8 +26,13 @@ const again = time.Second
 func (c *Controller) carryOut(ctx context.Context, cmd command) {
 	ctx = observe.WithController(ctx, "disruption.queue")
 	defer cmd.reservation.giveBack()
-	c.logStart(cmd)
 	planned := cmd.work.Candidates
+	if err := c.withinLimits(ctx, cmd); err != nil {
+		c.Log.Info("cannot launch replacements, leaving the nodes alone", "command", cmd.work.Text(cmd.id), "error", err)
+		c.setBack(planned)
+		return
+	}
+	c.logStart(cmd)
 	cmd = c.closeNodes(ctx, cmd)
 	if marked := len(cmd.work.Candidates); marked == 0 || marked < len(planned) && cmd.work.Launches() > 0 || ctx.Err() != nil {
 		c.setBack(planned)
@@ -57,6 +62,9 @@ func (c *Controller) carryOut(ctx context.Context, cmd command) {
 	c.queue.put(cmd)
 	c.wake()
 	if c.await(ctx, cmd) {
+		for _, pool := range cmd.launchesFrom() {
+			c.poolSetbacks.succeed(pool)
+		}
 		c.deleteAll(ctx, cmd)
 	}
 }
@@ -181,6 +189,11 @@ func (c *Controller) giveUp(ctx context.Context, cmd command, left []disrupt.Can
 		nodes[i], ids[i] = candidate.Node, candidate.Node.ID
 	}
 	unready := c.withdraw(ctx, cmd.launched)
+	if unready > 0 {
+		for _, pool := range cmd.launchesFrom() {
+			c.poolSetbacks.fail(pool, c.Clock.Now())
+		}
+	}
 	c.Metrics.Disruption.QueueFailures.WithLabelValues(cmd.work.Decision(), observe.SnakeCase(string(cmd.method.Reason)), cmd.method.Type).
 		Add(float64(unready))
 	c.Store.Unmark(ids...)

@@ -25,6 +25,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/ingest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
@@ -41,6 +42,8 @@ const (
 	unready = time.Second
 	// shortestBackoff and longestBackoff bound the pause after a pass that failed.
 	shortestBackoff, longestBackoff = 250 * time.Millisecond, 10 * time.Second
+	// complaint is how long a complaint is not repeated.
+	complaint = time.Hour
 	// overdue is the time without a pass that is worth a log line.
 	overdue = 15 * time.Minute
 )
@@ -74,7 +77,10 @@ type Controller struct {
 	// perPool are the budget gauges, which go with their pool.
 	perPool  *observe.GaugeStore
 	catalogs *ingest.Catalogs
-	setbacks *setbacks
+	// setbacks are those of nodes, poolSetbacks those of pools.
+	setbacks, poolSetbacks *setbacks
+	// said are complaints that were logged not long ago.
+	said *loop.Memo[string, bool]
 	// Reasons says why nodes are left alone.
 	Reasons *Reasons
 
@@ -102,11 +108,12 @@ func New(deps Deps) *Controller {
 		perPool: observe.NewGaugeStore(),
 
 		catalogs: ingest.NewCatalogs(deps.Translator),
-		setbacks: newSetbacks(),
-		Reasons:  newReasons(),
-		settled:  map[string]string{},
-		limits:   map[string]int64{},
-		grants:   map[string]*grant{},
+		setbacks: newSetbacks(), poolSetbacks: newSetbacks(),
+		Reasons: newReasons(),
+		said:    loop.NewMemo[string, bool](complaint),
+		settled: map[string]string{},
+		limits:  map[string]int64{},
+		grants:  map[string]*grant{},
 	}
 }
 

@@ -37,13 +37,15 @@ type scene struct {
 	stuck map[string]bool
 	// resting are the nodes that are left alone because commands for them failed.
 	resting map[string]bool
+	// idle are pools that launch no replacements because some failed.
+	idle map[string]bool
 	// surplus are static pools with more nodes than replicas.
 	surplus map[string]bool
 }
 
 func (c *Controller) gather(ctx context.Context) (scene, error) {
 	s := scene{now: c.Clock.Now(), held: c.queue.held(), busy: c.queue.nodes(""), stuck: map[string]bool{}, surplus: map[string]bool{}}
-	s.resting = c.setbacks.resting(s.now)
+	s.resting, s.idle = c.setbacks.resting(s.now), c.poolSetbacks.resting(s.now)
 	s.snapshot = c.Store.Snapshot()
 	var pools v1.NodePoolList
 	var claims v1.NodeClaimList
@@ -84,6 +86,7 @@ func (s scene) world(busy map[string]bool) disrupt.World {
 	for name, pool := range s.pools {
 		rules := ingest.DisruptionRules(pool)
 		rules.Surplus, rules.Unsettled = s.surplus[name], s.snapshot.Unsettled
+		rules.Rests = s.idle[name]
 		pools[name] = rules
 	}
 	return disrupt.World{Snapshot: s.snapshot, Now: s.now, Pools: pools, Busy: busy, Resting: s.resting}

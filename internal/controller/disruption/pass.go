@@ -29,8 +29,10 @@ type round struct {
 	scene
 	candidates []disrupt.Candidate
 	blocks     map[string]disrupt.Obstacle
-	looked     map[string]bool
-	room       *room
+	// notes are what users are told at the end, by node ID.
+	notes  map[string]disrupt.Obstacle
+	looked map[string]bool
+	room   *room
 	// moves is what the store said before anything was evaluated.
 	moves uint64
 	// survey makes the pods of all candidates be looked at, to tell users what would be in the way.
@@ -46,7 +48,11 @@ func (c *Controller) pass(ctx context.Context) (acted bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	r := round{scene: s, blocks: map[string]disrupt.Obstacle{}, looked: map[string]bool{}, moves: moves}
+	r := round{
+		scene: s, moves: moves,
+		blocks: map[string]disrupt.Obstacle{}, notes: map[string]disrupt.Obstacle{}, looked: map[string]bool{},
+	}
+	defer c.tell(&r)
 	if r.survey = s.now.Sub(c.surveyed) >= idle; r.survey {
 		c.surveyed = s.now
 		c.logBudgetErrors(s)
@@ -55,7 +61,7 @@ func (c *Controller) pass(ctx context.Context) (acted bool, err error) {
 	var obstacles []disrupt.Obstacle
 	r.candidates, obstacles = disrupt.Qualify(s.world(s.busy))
 	c.prices.set(ctx, s.pools, r.candidates)
-	c.report(s, obstacles)
+	r.note(obstacles)
 	c.Reasons.put("", obstacles)
 	c.reportBudgets(s)
 	for _, m := range c.methods() {
@@ -92,7 +98,7 @@ func (c *Controller) propose(ctx context.Context, r *round, m disrupt.Method) bo
 			return false
 		}
 	}
-	c.report(r.scene, d.Obstacles)
+	r.note(d.Obstacles)
 	c.Reasons.put(nameOf(m), append(obstacles, d.Obstacles...))
 	c.reportJudged(r.scene, m, d.Judgements)
 	for _, work := range d.Commands {
@@ -108,7 +114,7 @@ func (c *Controller) propose(ctx context.Context, r *round, m disrupt.Method) bo
 // fit are the candidates that a method wants and whose pods do not stand in the way, and why others are none.
 func (c *Controller) fit(ctx context.Context, r *round, m disrupt.Method) ([]disrupt.Candidate, []disrupt.Obstacle) {
 	wanted, refused := m.Want(r.candidates)
-	c.report(r.scene, refused)
+	r.note(refused)
 	look := wanted
 	if r.survey {
 		look = r.candidates
@@ -122,7 +128,7 @@ func (c *Controller) fit(ctx context.Context, r *round, m disrupt.Method) ([]dis
 	}
 	for id, o := range c.podBlocks(ctx, r.scene, fresh) {
 		r.blocks[id] = o
-		c.report(r.scene, []disrupt.Obstacle{o})
+		r.note([]disrupt.Obstacle{o})
 	}
 	fit, blocked := m.Admit(wanted, r.blocks)
 	return fit, append(refused, blocked...)

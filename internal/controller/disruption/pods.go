@@ -45,11 +45,25 @@ func (c *Controller) podBlock(ctx context.Context, s scene, n *model.Node) (disr
 	}
 	for _, pod := range pods {
 		c.announceProtection(pod, s)
+		c.complainOfCost(pod, s)
 		if !podrules.Disruptable(pod, s.now) {
 			break
 		}
 	}
 	return ingest.PodObstacle(n, pods, s.budgets, s.now)
+}
+
+// complainOfCost logs a deletion cost that nobody can read, once in a while.
+func (c *Controller) complainOfCost(pod *corev1.Pod, s scene) {
+	_, err := ingest.DeletionCost(pod)
+	if err == nil {
+		return
+	}
+	key := string(pod.UID) + err.Error()
+	if _, said := c.said.Get(key, s.now); !said {
+		c.said.Put(key, true, s.now)
+		c.Log.Error("ignoring the deletion cost of a pod", "Pod", pod.Namespace+"/"+pod.Name, "error", err)
+	}
 }
 
 // announceProtection tells the owners of a pod what its annotation does, unless it is plain.

@@ -39,7 +39,7 @@ func newPrices(provider cloud.Provider, log *slog.Logger) *prices {
 	return &prices{provider: provider, log: log, last: map[string]list{}}
 }
 
-// set fills in the prices of the candidates; 0 where there is none to find.
+// set fills in the prices of the candidates; 0 where there is none to find, and whether their types are known.
 func (p *prices) set(ctx context.Context, pools map[string]*v1.NodePool, candidates []disrupt.Candidate) {
 	for name := range p.last {
 		if pools[name] == nil {
@@ -54,6 +54,7 @@ func (p *prices) set(ctx context.Context, pools map[string]*v1.NodePool, candida
 			p.ask(ctx, node.Pool, pools[node.Pool])
 		}
 		candidates[i].Price = p.of(pools, node)
+		candidates[i].Pool.Typeless = len(p.last[node.Pool].types) == 0
 		candidates[i].TypeKnown = p.last[node.Pool].names[node.Labels[corev1.LabelInstanceTypeStable]]
 	}
 }

@@ -29,6 +29,19 @@ type command struct {
 // simulated reports whether the command was found by asking where pods would go.
 func (c command) simulated() bool { return c.method.Decide != nil }
 
+// launchesFrom are the pools of the machines that take over.
+func (c command) launchesFrom() []string {
+	var out []string
+	for _, claim := range c.work.Replacements {
+		out = append(out, claim.Pool)
+	}
+	if c.work.Static {
+		out = append(out, c.work.Candidates[0].Node.Pool)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // queue owns the commands, by id. It is safe for concurrent use; commands that it hands out are copies.
 type queue struct {
 	mu       sync.Mutex

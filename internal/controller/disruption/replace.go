@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
@@ -69,6 +72,29 @@ func (c *Controller) create(ctx context.Context, cmd command, planned solve.Clai
 	relaxed := claim.Annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey]
 	c.Metrics.NodeClaims.Created.WithLabelValues(label(cmd.method.Reason), planned.Pool, relaxed).Inc()
 	return claim.Name, nil
+}
+
+// withinLimits is the last look before anything is touched: since the command was worked out limits may have been lowered, or
+// the room below them taken by machines for other pods. Limits on nodes of static pools are kept by reservations.
+func (c *Controller) withinLimits(ctx context.Context, cmd command) error {
+	if cmd.work.Static {
+		return nil
+	}
+	usage := cluster.NewUsage(c.Store, c.Feed)
+	for _, name := range cmd.launchesFrom() {
+		pool := &v1.NodePool{}
+		if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, pool); err != nil {
+			return fmt.Errorf("reading nodepool %q: %w", name, err)
+		}
+		used, _ := usage.PoolUsage(name)
+		for _, resource := range slices.Sorted(maps.Keys(pool.Spec.Limits)) {
+			limit, amount := pool.Spec.Limits[resource], used[resource]
+			if amount.Cmp(limit) > 0 {
+				return fmt.Errorf("nodepool %q uses %s of %s, its limit is %s", name, amount.String(), resource, limit.String())
+			}
+		}
+	}
+	return nil
 }
 
 func (c *Controller) defaultGracePeriod() *metav1.Duration {

@@ -11,13 +11,27 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// report tells users what stands in the way of disrupting nodes, once per node and obstacle.
-func (c *Controller) report(s scene, obstacles []disrupt.Obstacle) {
+// note keeps what is to be told about nodes: of each the first obstacle that stands in the way of all methods, or else the
+// first one that a method has found.
+func (r *round) note(obstacles []disrupt.Obstacle) {
 	for _, o := range obstacles {
-		node, claim := s.nodes[o.Node.NodeName], s.claims[o.Node.ClaimName]
+		told, known := r.notes[o.Node.ID]
+		switch audience := o.Code.Audience(); {
+		case audience == disrupt.Nobody:
+		case !known, audience == disrupt.Blocked && told.Code.Audience() != disrupt.Blocked:
+			r.notes[o.Node.ID] = o
+		}
+	}
+}
+
+// tell tells users what stands in the way of disrupting nodes: one reason for each node, however many methods looked at it.
+func (c *Controller) tell(r *round) {
+	for _, id := range slices.Sorted(maps.Keys(r.notes)) {
+		o := r.notes[id]
+		node, claim := r.nodes[o.Node.NodeName], r.claims[o.Node.ClaimName]
 		switch o.Code.Audience() {
 		case disrupt.Blocked:
-			c.Recorder.Publish(observe.DisruptionBlocked(node, claim, o.String())...)
+			c.Recorder.Publish(observe.DisruptionBlocked(node, claim, string(o.Code), o.String())...)
 		case disrupt.Unconsolidatable:
 			c.Recorder.Publish(observe.Unconsolidatable(node, claim, o.String())...)
 		case disrupt.Nobody:

@@ -12,8 +12,8 @@ const shortestRest, longestRest = 20 * time.Second, 15 * time.Minute
 // forgotten is how long after the end of a rest the failures before it count.
 const forgotten = 30 * time.Minute
 
-// setbacks remembers for which nodes commands failed, by the name of the NodeClaim, so that the next pass tries others. It
-// is safe for concurrent use.
+// setbacks remembers for which nodes commands failed, by the name of the NodeClaim, or from which pools replacements did,
+// so that the next pass tries others. It is safe for concurrent use.
 type setbacks struct {
 	mu    sync.Mutex
 	known map[string]setback
@@ -26,35 +26,38 @@ type setback struct {
 
 func newSetbacks() *setbacks { return &setbacks{known: map[string]setback{}} }
 
-// fail lets a node rest.
-func (s *setbacks) fail(claim string, now time.Time) {
+// fail lets a node or pool rest. What fails while it rests has been begun before, and adds nothing.
+func (s *setbacks) fail(name string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b := s.known[claim]
+	b := s.known[name]
+	if now.Before(b.until) {
+		return
+	}
 	rest := min(shortestRest<<min(b.failures, 10), longestRest)
 	// Nodes that failed together do not come back together.
 	rest += time.Duration(rand.Int64N(int64(rest/5) + 1)) //nolint:gosec // no secret
-	s.known[claim] = setback{failures: b.failures + 1, until: now.Add(rest)}
+	s.known[name] = setback{failures: b.failures + 1, until: now.Add(rest)}
 }
 
-// succeed forgets the failures of a node.
-func (s *setbacks) succeed(claim string) {
+// succeed forgets the failures of a node or pool.
+func (s *setbacks) succeed(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.known, claim)
+	delete(s.known, name)
 }
 
-// resting are the nodes that are to be left alone now.
+// resting are those that are to be left alone now.
 func (s *setbacks) resting(now time.Time) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := map[string]bool{}
-	for claim, b := range s.known {
+	for name, b := range s.known {
 		switch {
 		case now.Before(b.until):
-			out[claim] = true
+			out[name] = true
 		case now.Sub(b.until) > forgotten:
-			delete(s.known, claim)
+			delete(s.known, name)
 		}
 	}
 	return out

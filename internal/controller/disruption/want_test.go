@@ -58,9 +58,8 @@ func (w *world) wantEvent(event string) {
 	}
 }
 
-// wantEvents counts the events that begin like this.
-func (w *world) wantEvents(prefix string, want int) {
-	w.Helper()
+// told is how many events begin like this.
+func (w *world) told(prefix string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	got := 0
@@ -69,7 +68,15 @@ func (w *world) wantEvents(prefix string, want int) {
 			got++
 		}
 	}
-	if got != want {
+	return got
+}
+
+// wantEvents counts the events that begin like this.
+func (w *world) wantEvents(prefix string, want int) {
+	w.Helper()
+	if got := w.told(prefix); got != want {
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		w.Errorf("%d events %q, want %d, among %q", got, prefix, want, w.events)
 	}
 }
@@ -94,8 +101,17 @@ func (w *world) wantLog(text string) {
 	}
 }
 
-// wantMetric compares one series; labels are "name=value" in any order. A series that does not exist is 0.
+// wantMetric compares the sum of the series with these labels, which are "name=value" in any order. A series that does not
+// exist is 0.
 func (w *world) wantMetric(metric string, want float64, labels ...string) {
+	w.Helper()
+	if got := w.metric(metric, labels...); got != want {
+		w.Errorf("%s%v = %v, want %v", metric, labels, got, want)
+	}
+}
+
+// metric is the sum of the series with these labels, of the number of samples where they are histograms.
+func (w *world) metric(metric string, labels ...string) float64 {
 	w.Helper()
 	families, err := w.registry.Gather()
 	if err != nil {
@@ -112,11 +128,9 @@ func (w *world) wantMetric(metric string, want float64, labels ...string) {
 				have = append(have, l.GetName()+"="+l.GetValue())
 			}
 			if !slices.ContainsFunc(labels, func(l string) bool { return !slices.Contains(have, l) }) {
-				got += series.GetCounter().GetValue() + series.GetGauge().GetValue()
+				got += series.GetCounter().GetValue() + series.GetGauge().GetValue() + float64(series.GetHistogram().GetSampleCount())
 			}
 		}
 	}
-	if got != want {
-		w.Errorf("%s%v = %v, want %v", metric, labels, got, want)
-	}
+	return got
 }

@@ -266,9 +266,14 @@ type provider struct {
 	cloud.Provider
 	types []*cloud.InstanceType
 	err   error
+	// asked, when set, is called before every answer.
+	asked func()
 }
 
 func (p *provider) InstanceTypes(context.Context, *v1.NodePool) ([]*cloud.InstanceType, error) {
+	if p.asked != nil {
+		p.asked()
+	}
 	return p.types, p.err
 }
 

@@ -29,6 +29,10 @@ type Pool struct {
 	Surplus bool
 	// Unsettled is set while it is not known which of its nodes keep room for capacity buffers.
 	Unsettled bool
+	// Rests is set while nothing is launched in place of nodes, because launches of the pool failed not long ago.
+	Rests bool
+	// Typeless is set while nobody can tell which instance types the pool has.
+	Typeless bool
 }
 
 // The consolidation policies.

@@ -28,6 +28,10 @@ func (l *Lab) Consolidate(set []Candidate, kind string) (Command, *Obstacle) {
 	case 0:
 		return command, nil
 	case 1:
+		if o := l.rests(t.Plan.Claims); o != nil {
+			o.Node = set[0].Node
+			return Command{}, o
+		}
 		claim, o := l.replacement(set, t.Plan.Claims[0])
 		if o != nil {
 			o.Node = set[0].Node
@@ -37,6 +41,16 @@ func (l *Lab) Consolidate(set []Candidate, kind string) (Command, *Obstacle) {
 		return command, nil
 	}
 	return Command{}, &Obstacle{Code: SeveralReplacements, Node: set[0].Node, Count: len(t.Plan.Claims)}
+}
+
+// rests is the obstacle that something would be launched from a pool whose launches failed not long ago.
+func (l *Lab) rests(claims []solve.Claim) *Obstacle {
+	for _, claim := range claims {
+		if l.study.Pools[claim.Pool].Rests {
+			return &Obstacle{Code: PoolRests, Pool: claim.Pool}
+		}
+	}
+	return nil
 }
 
 // replacement makes of what would be launched for the pods of the candidates something that is cheaper than they are, for
@@ -161,6 +175,8 @@ func refusedByConsolidation(c Candidate) Code {
 	switch {
 	case c.Pool.Static:
 		return Static
+	case c.Pool.Typeless:
+		return NoTypes
 	case !c.TypeKnown:
 		return UnknownType
 	case labels[capacityTypeKey] == "":

@@ -114,6 +114,11 @@ func decideDrift(s Session, fit []Candidate) Decision {
 			d.Obstacles = append(d.Obstacles, Obstacle{Code: NoPlaceToDrift, Node: c.Node, Detail: homeless(t.Failed)})
 			continue
 		}
+		if o := lab.rests(t.Plan.Claims); o != nil {
+			o.Node = c.Node
+			d.Obstacles = append(d.Obstacles, *o)
+			continue
+		}
 		s.Budgets.Take(c.Node.Pool)
 		d.Commands = append(d.Commands, Command{
 			Reason: Drifted, Candidates: []Candidate{c}, Replacements: t.Plan.Claims, Placements: lab.moving(t),
@@ -140,6 +145,8 @@ func StaticDrift(grants func(pool string, wanted int) int) Method {
 				return Rests
 			case c.Pool.Surplus:
 				return Surplus
+			case c.Pool.Rests:
+				return PoolRests
 			}
 			return ""
 		},

@@ -60,7 +60,7 @@ func (m Method) Waits() bool { return m.Reason != Drifted }
 func (m Method) Want(candidates []Candidate) ([]Candidate, []Obstacle) {
 	return sift(candidates, func(c Candidate) (Obstacle, bool) {
 		code := m.Refuses(c)
-		return Obstacle{Code: code, Node: c.Node}, code == ""
+		return Obstacle{Code: code, Node: c.Node, Pool: c.Node.Pool}, code == ""
 	})
 }
 

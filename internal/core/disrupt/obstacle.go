@@ -75,10 +75,14 @@ const (
 	Surplus Code = "Surplus"
 	// Rests means that a command for the node failed not long ago.
 	Rests Code = "Rests"
+	// PoolRests means that replacements of the pool to launch from failed not long ago.
+	PoolRests Code = "PoolRests"
 	// Promised means that a command counts on the node for the pods of another one.
 	Promised Code = "Promised"
 	// UnknownType means that the cloud does not list the node's instance type.
 	UnknownType Code = "UnknownType"
+	// NoTypes means that the cloud does not tell the instance types of the node's pool.
+	NoTypes Code = "NoTypes"
 	// NoCapacityType means that the node does not say how it was bought.
 	NoCapacityType Code = "NoCapacityType"
 	// NoZone means that the node does not say where it is.
@@ -159,8 +163,10 @@ func Rules() []Rule {
 		{Dynamic, Nobody, false, "Only pools with a fixed number of nodes replace drifted nodes one for one.", "Nothing: the node is replaced by what its pods need."},
 		{Surplus, Nobody, false, "A static pool gives up surplus nodes before it replaces drifted ones.", "Wait until the pool has as many nodes as replicas."},
 		{Rests, Nobody, false, "After a command that failed, a node is left alone for a while, longer each time.", "Wait, or look in the log for why the command failed."},
+		{PoolRests, Nobody, false, "After replacements of a NodePool failed, it launches none for a while, longer each time.", "Look at the events of the NodeClaims that failed, and at the log."},
 		{Promised, Nobody, false, "A node that pods of another one are to move to is left alone.", "Wait until the other command has ended."},
 		{UnknownType, Unconsolidatable, false, "What a node costs is known by its instance type.", "Let the cloud list the instance type of the node."},
+		{NoTypes, Unconsolidatable, false, "What a node costs is known by the instance types of its pool.", "Look in the log for why they cannot be listed."},
 		{NoCapacityType, Unconsolidatable, false, "What a node costs depends on its capacity type.", "Restore the label karpenter.sh/capacity-type of the node."},
 		{NoZone, Unconsolidatable, false, "What a node costs depends on its zone.", "Restore the label topology.kubernetes.io/zone of the node."},
 		{Empties, Nobody, false, "Nodes without pods to move are left to emptiness and its budgets.", "Nothing: the node is removed as empty."},
@@ -203,6 +209,8 @@ type Obstacle struct {
 	Budgets []string
 	// Cause is why the pods could not be looked at.
 	Cause string
+	// Pool is the NodePool that launches nothing.
+	Pool string
 	// Detail is what a simulation found in the way.
 	Detail string
 	// Count is how many replacements it would take, or how many instance types are cheaper.
@@ -273,6 +281,8 @@ func (o Obstacle) simulated() string {
 		return fmt.Sprintf("NodePool %q has more nodes than replicas", o.Node.Pool)
 	case Rests:
 		return "a command for the node failed not long ago"
+	case PoolRests:
+		return fmt.Sprintf("replacements of NodePool %q failed not long ago", o.Pool)
 	case Promised:
 		return "pods of another node are to move to the node"
 	case UnknownType:
@@ -291,6 +301,8 @@ func (o Obstacle) simulated() string {
 		return fmt.Sprintf("can't remove without creating %d candidates", o.Count)
 	case NotCheaper:
 		return "can't replace with a cheaper node"
+	case NoTypes:
+		return fmt.Sprintf("Instance types of NodePool %q cannot be listed", o.Node.Pool)
 	case TooFewValues:
 		return "Filtering by price: " + o.Detail
 	case SpotToSpotOff:

@@ -1,0 +1,267 @@
+package disruption
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// stranger adds a node with so many cores that nobody here manages.
+func (w *world) stranger(name string, cores int64) {
+	w.Helper()
+	size := ondemand(cores)[0].Capacity
+	w.create(&corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name + "-node-uid"), Labels: map[string]string{corev1.LabelHostname: name}},
+		Spec:       corev1.NodeSpec{ProviderID: "test://" + name},
+		Status: corev1.NodeStatus{
+			Capacity: size, Allocatable: size, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+		},
+	})
+}
+
+// TestChangesDuringADecision_W005: a search that remembers the state after it, rather than before, sleeps for five minutes.
+func TestChangesDuringADecision_W005(t *testing.T) {
+	story(t, "a node that comes while a search goes on is found by the next pass", func(w *world) {
+		w.provider.types = ondemand(1)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("100%"), underutilized)
+		l.of("pool", "a", "x1")
+		w.pod("a", "web", asks(900))
+		came := false
+		w.provider.asked = func() {
+			if !came {
+				came = true
+				w.stranger("b", 2)
+			}
+		}
+		defer w.run()()
+		w.pass(time.Minute)
+		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1, "reason=underutilized")
+	})
+}
+
+// TestOneThatFailsKeepsFailing_W007_C437: the first candidate of the order never passes its second look.
+func TestOneThatFailsKeepsFailing_W007_C437(t *testing.T) {
+	story(t, "the others get their turn", func(w *world) {
+		w.provider.types = ondemand(1, 8)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("1"), underutilized)
+		for _, name := range []string{"a", "b"} {
+			l.of("pool", name, "x8")
+			w.pod(name, "pod-"+name, asks(900))
+		}
+		defer w.run()()
+		for range 30 {
+			w.pass(2 * time.Second)
+			if n, ok := w.store.Snapshot().Nodes.Get("test://a"); ok && w.ripening("a") {
+				w.store.Nominate(time.Now().Add(5*time.Second), n.ID)
+			}
+		}
+		w.pass(time.Minute)
+		if got := w.claim("a"); !got.DeletionTimestamp.IsZero() {
+			w.Error("a was disrupted, although it never passed")
+		}
+		l.wantMachines("x8")
+		w.wantEvents("ConsolidationRejected node/a: ", 1)
+	})
+	story(t, "a pool whose replacements fail tries again later, not with its next node", func(w *world) {
+		w.provider.types = ondemand(1)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("1"), usable)
+		for _, name := range []string{"a", "b", "c"} {
+			l.of("pool", name, "x1")
+			w.pod(name, "pod-"+name, asks(900))
+		}
+		l.launch = -1
+		w.drift("a", "b", "c")
+		defer w.run()()
+		for range 120 {
+			w.pass(time.Second)
+			w.removeReplacements()
+		}
+		// After 20, 40 and 80 seconds, and up to a fifth more; one node after the other would make a dozen.
+		if got := w.metric("karpenter_nodeclaims_created_total", "reason=drifted"); got < 2 || got > 4 {
+			w.Errorf("%v replacements within two minutes, want 2 to 4", got)
+		}
+		l.launch = 5 * time.Second
+		w.pass(20 * time.Minute)
+		w.wantMetric("karpenter_nodeclaims_disrupted_total", 3, "reason=drifted")
+	})
+}
+
+// ripening reports whether a command for the node waits for its second look.
+func (w *world) ripening(node string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	logs := w.logs.String()
+	proposed, rejected := strings.Count(logs, "proposing disruption"), strings.Count(logs, "is no longer valid")
+	last := logs[max(strings.LastIndex(logs, "proposing disruption"), 0):]
+	return proposed > rejected && strings.Contains(strings.SplitN(last, "\n", 2)[0], "["+node+"]")
+}
+
+// TestInstanceTypesThatCannotBeListed_W022: prices order what is disrupted; only consolidation cannot do without.
+func TestInstanceTypesThatCannotBeListed_W022(t *testing.T) {
+	story(t, "drifted and empty nodes go, and consolidation says what it lacks", func(w *world) {
+		w.provider.types = ondemand(2)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("100%"), underutilized)
+		for _, name := range []string{"drifted", "empty", "used"} {
+			l.of("pool", name, "x2")
+		}
+		w.pod("drifted", "web", asks(400))
+		w.pod("used", "api", asks(900))
+		w.provider.err = errors.New("throttled")
+		w.drift("drifted")
+		defer w.run()()
+		w.pass(time.Minute)
+		l.wantMachines("x2")
+		w.wantEvent(`Unconsolidatable node/used: Instance types of NodePool "pool" cannot be listed`)
+		w.wantNoEvent("DisruptionBlocked node/used: NodePool")
+	})
+	story(t, "nodes of a static pool are replaced", func(w *world) {
+		w.provider.types = ondemand(2)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("100%"), usable, func(p *v1.NodePool) { p.Spec.Replicas = new(int64(1)) })
+		l.of("pool", "a", "x2")
+		w.provider.err = errors.New("throttled")
+		w.drift("a")
+		defer w.run()()
+		w.pass(30 * time.Second)
+		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1, "reason=drifted")
+	})
+}
+
+func TestANominationIsNoBudget_W024(t *testing.T) {
+	story(t, "logs and events call it by its name", func(w *world) {
+		w.provider.types = ondemand(1, 8)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("100%"), underutilized)
+		l.of("pool", "a", "x8")
+		w.pod("a", "web", asks(900))
+		defer w.run()()
+		w.pass(10 * time.Second)
+		w.store.Nominate(time.Now().Add(time.Hour), "test://a")
+		w.pass(30 * time.Second)
+		w.wantLog("class=churn code=Nominated")
+		w.wantEvents("ConsolidationRejected node/a: Consolidation rejected: replace: [a] -> [1 replacement], reason: churn (savings: $7.00)", 1)
+		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 1, "consolidation_type=single")
+		if strings.Contains(w.logs.String(), "class=budget") {
+			w.Error("a nomination was called a budget")
+		}
+	})
+}
+
+func TestTheLoopGoesOnWhileADecisionRipens_W026(t *testing.T) {
+	story(t, "a node that drifts while an empty one waits is not kept waiting", func(w *world) {
+		w.provider.types = ondemand(1)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("100%"), usable)
+		l.of("pool", "drifting", "x1")
+		w.pod("drifting", "web", asks(900))
+		l.of("pool", "empty", "x1")
+		defer w.run()()
+		w.pass(2 * time.Second)
+		w.wantLog("proposing disruption")
+		w.drift("drifting")
+		w.pass(2 * time.Second)
+		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 1, "reason=drifted")
+		w.wantDeleted()
+	})
+	story(t, "a pass proposes as many moves of one node as budgets allow", func(w *world) {
+		w.provider.types = ondemand(1, 8)
+		l, end := w.live()
+		defer end()
+		for i := range 3 {
+			pool, name := fmt.Sprintf("pool-%d", i), fmt.Sprintf("n%d", i)
+			// No two of the pods can share a machine, so that there is nothing for several nodes to become.
+			w.pool(pool, budget("1"), underutilized, func(p *v1.NodePool) {
+				p.Spec.Template.Labels = map[string]string{"team": pool}
+			})
+			l.of(pool, name, "x8")
+			node := w.node(name)
+			node.Labels["team"] = pool
+			if err := w.client.Update(w.Context(), node); err != nil {
+				w.Fatal(err)
+			}
+			w.pod(name, "pod-"+name, asks(900), func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"team": pool} })
+		}
+		defer w.run()()
+		w.pass(17 * time.Second)
+		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 3, "consolidation_type=single")
+	})
+}
+
+func TestLabelsSayWhatTheirNamesSay_W030(t *testing.T) {
+	story(t, "the type of a consolidation that failed", func(w *world) {
+		w.provider.types = ondemand(1, 8)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("100%"), underutilized)
+		l.of("pool", "a", "x8")
+		w.pod("a", "web", asks(900))
+		l.launch = -1
+		defer w.run()()
+		w.pass(20 * time.Second)
+		w.removeReplacements()
+		w.pass(5 * time.Second)
+		w.wantMetric("karpenter_voluntary_disruption_queue_failures_total", 1, "decision=replace", "reason=underutilized", "consolidation_type=single")
+		w.wantMetric("karpenter_voluntary_disruption_queue_failures_total", 1)
+	})
+	story(t, "the schedule that cannot be read", func(w *world) {
+		w.pool("pool", []v1.Budget{{Nodes: "1", Schedule: new("@dailyfoo"), Duration: &metav1.Duration{Duration: time.Hour}}})
+		defer w.run()()
+		w.pass(time.Second)
+		w.wantLog("@dailyfoo")
+	})
+}
+
+func TestOneReasonForANodeAndPass_W032(t *testing.T) {
+	story(t, "however many methods look at it", func(w *world) {
+		w.provider.types = ondemand(1, 8)
+		l, end := w.live()
+		defer end()
+		// Five methods, each with something to say: it is drifted, protected, and not to be consolidated.
+		w.pool("pool", budget("100%"), usable, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{} })
+		l.of("pool", "a", "x8")
+		w.pod("a", "web", asks(900), protected)
+		w.drift("a")
+		defer w.run()()
+		w.pass(time.Second)
+		told := 0
+		for _, reason := range []string{"DisruptionBlocked", "Unconsolidatable"} {
+			told += w.told(reason + " node/a: ")
+		}
+		if told != 1 {
+			w.Errorf("%d reasons, want one: %q", told, w.events)
+		}
+	})
+	story(t, "another kind of reason is told at once, the same again after two minutes", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		w.pod("a", "agent", ofDaemonSet, protected)
+		w.pass(25 * time.Second)
+		w.wantEvents("DisruptionBlocked node/a: ", 1)
+		w.store.Nominate(time.Now().Add(time.Hour), "test://a")
+		w.pass(25 * time.Second)
+		w.wantEvents("DisruptionBlocked node/a: Pod has ", 1)
+		w.wantEvents("DisruptionBlocked node/a: Node is nominated for a pending pod", 1)
+		w.pass(2 * time.Minute)
+		w.wantEvents("DisruptionBlocked node/a: Node is nominated for a pending pod", 2)
+	})
+}
