@@ -103,7 +103,8 @@ func (c *Controller) stillFit(ctx context.Context, cmd command) []disrupt.Obstac
 	return disrupt.Check(cmd.work, fit, append(append(refused, blocked...), obstacles...), budgets).Dropped
 }
 
-// reject ends a command that did not pass its check. Its nodes rest for a while, so that others get their turn.
+// reject ends a command that did not pass its check. Its nodes rest for a while, so that others get their turn; where there
+// were several, each may still go alone.
 func (c *Controller) reject(s scene, cmd command, dropped []disrupt.Obstacle) {
 	c.queue.drop(cmd.id)
 	class := dropped[0].Failure()
@@ -114,9 +115,14 @@ func (c *Controller) reject(s scene, cmd command, dropped []disrupt.Obstacle) {
 		c.Log.Debug("node is no longer valid for disruption", "command-id", cmd.id, "Node", o.Node.Name,
 			"class", string(class), "code", string(o.Code), "error", errors.New(o.String()))
 	}
+	rest := c.setbacks
+	if len(cmd.work.Candidates) > 1 {
+		rest = c.partings
+		defer c.wake()
+	}
 	for _, candidate := range cmd.work.Candidates {
 		n := candidate.Node
-		c.setbacks.fail(n.ClaimName, c.Clock.Now())
+		rest.fail(n.ClaimName, c.Clock.Now())
 		if cmd.method.Reason == disrupt.Underutilized {
 			c.Recorder.Publish(observe.ConsolidationRejected(s.nodes[n.NodeName], s.claims[n.ClaimName],
 				cmd.work.TextFor(n.Name), string(class), cmd.work.Savings())...)

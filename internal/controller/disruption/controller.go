@@ -77,8 +77,8 @@ type Controller struct {
 	// perPool are the budget gauges, which go with their pool.
 	perPool  *observe.GaugeStore
 	catalogs *ingest.Catalogs
-	// setbacks are those of nodes, poolSetbacks those of pools.
-	setbacks, poolSetbacks *setbacks
+	// setbacks are those of nodes, partings of nodes together with others, poolSetbacks those of pools.
+	setbacks, partings, poolSetbacks *setbacks
 	// said are complaints that were logged not long ago.
 	said *loop.Memo[string, bool]
 	// Reasons says why nodes are left alone.
@@ -108,7 +108,7 @@ func New(deps Deps) *Controller {
 		perPool: observe.NewGaugeStore(),
 
 		catalogs: ingest.NewCatalogs(deps.Translator),
-		setbacks: newSetbacks(), poolSetbacks: newSetbacks(),
+		setbacks: newSetbacks(), partings: newSetbacks(), poolSetbacks: newSetbacks(),
 		Reasons: newReasons(),
 		said:    loop.NewMemo[string, bool](complaint),
 		settled: map[string]string{},

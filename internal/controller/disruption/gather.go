@@ -35,8 +35,8 @@ type scene struct {
 	budgets podrules.Budgets
 	// stuck are the UIDs of pods that may not be moved now, as far as nodes were looked into.
 	stuck map[string]bool
-	// resting are the nodes that are left alone because commands for them failed.
-	resting map[string]bool
+	// resting are the nodes that are left alone because commands for them failed, parted those that are looked at alone.
+	resting, parted map[string]bool
 	// idle are pools that launch no replacements because some failed.
 	idle map[string]bool
 	// surplus are static pools with more nodes than replicas.
@@ -45,7 +45,7 @@ type scene struct {
 
 func (c *Controller) gather(ctx context.Context) (scene, error) {
 	s := scene{now: c.Clock.Now(), held: c.queue.held(), busy: c.queue.nodes(""), stuck: map[string]bool{}, surplus: map[string]bool{}}
-	s.resting, s.idle = c.setbacks.resting(s.now), c.poolSetbacks.resting(s.now)
+	s.resting, s.parted, s.idle = c.setbacks.resting(s.now), c.partings.resting(s.now), c.poolSetbacks.resting(s.now)
 	s.snapshot = c.Store.Snapshot()
 	var pools v1.NodePoolList
 	var claims v1.NodeClaimList
@@ -89,7 +89,7 @@ func (s scene) world(busy map[string]bool) disrupt.World {
 		rules.Rests = s.idle[name]
 		pools[name] = rules
 	}
-	return disrupt.World{Snapshot: s.snapshot, Now: s.now, Pools: pools, Busy: busy, Resting: s.resting}
+	return disrupt.World{Snapshot: s.snapshot, Now: s.now, Pools: pools, Busy: busy, Resting: s.resting, Parted: s.parted}
 }
 
 // budgetsFor evaluates the budgets of every pool for a reason. pledged are the nodes of commands to count as disrupting.

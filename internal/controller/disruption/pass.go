@@ -158,7 +158,7 @@ func (c *Controller) decide(ctx context.Context, r *round, m disrupt.Method, fit
 		c.Metrics.Disruption.ConsolidationTimeouts.WithLabelValues(m.Type).Inc()
 		c.Log.Debug("consolidation ran out of time", "type", m.Type, "commands", len(d.Commands))
 	}
-	if m.Type == "single" && (d.TimedOut || len(d.Commands) == 0) {
+	if m.Type == "single" {
 		c.unvisited = d.Unvisited
 	}
 	if len(d.Commands) == 0 && !d.Suppressed && !d.TimedOut {

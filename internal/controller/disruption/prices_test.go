@@ -27,7 +27,7 @@ func TestPrices(t *testing.T) {
 		candidate disrupt.Candidate
 		want      float64
 	}{
-		{"the offering the node was bought as counts, even if it is not available", candidate("small", "zone-1", "on-demand"), 2},
+		{"C441 the offering the node was bought as counts, even if it is not available", candidate("small", "zone-1", "on-demand"), 2},
 		{"an unknown type has no price", candidate("huge", "zone-1", "on-demand"), 0},
 		{"another zone has no price", candidate("small", "zone-2", "on-demand"), 0},
 		{"another capacity type has no price", candidate("small", "zone-1", "spot"), 0},

@@ -50,8 +50,9 @@ type World struct {
 	Pools map[string]Pool
 	// Busy are the IDs of nodes that belong to a command.
 	Busy map[string]bool
-	// Resting are the names of NodeClaims for which a command failed not long ago.
-	Resting map[string]bool
+	// Resting are the names of NodeClaims for which a command failed not long ago, Parted those for which only a command that
+	// took several nodes together was refused.
+	Resting, Parted map[string]bool
 }
 
 // Candidate is a node that may be disrupted, as far as the node itself and its pool are concerned.
@@ -66,8 +67,9 @@ type Candidate struct {
 	Price float64
 	// TypeKnown is set when the cloud lists the node's instance type.
 	TypeKnown bool
-	// Rests is set while the node is left alone because a command for it failed not long ago.
-	Rests bool
+	// Rests is set while the node is left alone because a command for it failed not long ago, Parted while it is looked at
+	// alone because a command for it and others was refused.
+	Rests, Parted bool
 }
 
 // Ratio is the money saved per disturbance. Higher is disrupted first.
@@ -86,7 +88,7 @@ func Qualify(w World) ([]Candidate, []Obstacle) {
 			continue
 		}
 		c := newCandidate(n, w.Pools[n.Pool])
-		c.Rests = w.Resting[n.ClaimName]
+		c.Rests, c.Parted = w.Resting[n.ClaimName], w.Parted[n.ClaimName]
 		candidates = append(candidates, c)
 	}
 	return candidates, obstacles

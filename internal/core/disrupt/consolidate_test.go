@@ -250,7 +250,7 @@ func TestConsolidationCandidates(t *testing.T) {
 		want   Code
 		text   string
 	}{
-		{"C379 an ordinary node", func(*fleet, *model.Node, *Pool) {}, NotCheaper, ""},
+		{"C373 C379 an ordinary node", func(*fleet, *model.Node, *Pool) {}, NotCheaper, ""},
 		{"C380 static pools", func(_ *fleet, _ *model.Node, p *Pool) { p.Static = true }, Static, ""},
 		{
 			"C377 no capacity type", func(_ *fleet, n *model.Node, _ *Pool) { delete(n.Labels, capacityTypeKey) },

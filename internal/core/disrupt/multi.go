@@ -29,7 +29,13 @@ const (
 func Multi() Method {
 	return Method{
 		Reason: Underutilized, Type: "multi", Class: Graceful, Consolidates: true,
-		Refuses: refusedByConsolidation, Decide: decideMulti,
+		Refuses: func(c Candidate) Code {
+			if code := refusedByConsolidation(c); code != "" || !c.Parted {
+				return code
+			}
+			return Rests
+		},
+		Decide: decideMulti,
 	}
 }
 

@@ -168,7 +168,10 @@ func TestDecisionsLeaveEveryPodItsPlace(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 9)) //nolint:gosec // a test
 		f := randomFleet(t, random, 10)
-		for _, m := range []Method{Single(), Multi()} {
+		for i, n := range f.nodes {
+			drifted(n, 1+i%3)
+		}
+		for _, m := range []Method{Single(), Multi(), Drift()} {
 			d := f.decide(m, 4)
 			gone, load := map[string]bool{}, map[string]*model.Node{}
 			for _, n := range f.nodes {
