@@ -29,12 +29,14 @@ func (c *Controller) checkDue(ctx context.Context) {
 	candidates, obstacles := disrupt.Qualify(s.world(nil))
 	c.prices.set(ctx, s.pools, candidates)
 	moving := c.queue.starting()
+	for _, cmd := range due {
+		if !cmd.simulated() {
+			c.check(ctx, s, cmd, candidates, obstacles)
+		}
+	}
 	var shared *room
 	for _, cmd := range due {
-		switch {
-		case cmd.method.Decide == nil:
-			c.check(ctx, s, cmd, candidates, obstacles)
-		case !moving:
+		if cmd.simulated() && !moving {
 			moving = c.checkMove(ctx, s, cmd, candidates, obstacles, &shared)
 		}
 	}
@@ -65,7 +67,7 @@ func (c *Controller) checkMove(
 	fit, blocked := cmd.method.Admit(wanted, c.podBlocks(ctx, s, wanted))
 	if *shared == nil {
 		var err error
-		if *shared, err = c.room(ctx, s, candidates, nil); err != nil {
+		if *shared, err = c.room(ctx, s, candidates, c.queue.beginning()); err != nil {
 			c.queue.drop(cmd.id)
 			c.Log.Error("cannot check a disruption command, dropping it", "command-id", cmd.id, "error", err)
 			return false

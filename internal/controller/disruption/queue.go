@@ -102,11 +102,20 @@ func (q *queue) anyStarting() bool {
 // underway are the commands that wait, or have not marked their nodes yet: what they will do is not to be seen in the
 // cluster.
 func (q *queue) underway() []disrupt.Command {
+	return q.list(func(c command) bool { return !c.begun })
+}
+
+// beginning are those of them that have passed their check: nodes that they take are no places to go to.
+func (q *queue) beginning() []disrupt.Command {
+	return q.list(func(c command) bool { return !c.begun && !c.started.IsZero() })
+}
+
+func (q *queue) list(keep func(command) bool) []disrupt.Command {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var list []command
 	for _, c := range q.commands {
-		if !c.begun {
+		if keep(c) {
 			list = append(list, c)
 		}
 	}

@@ -1,0 +1,340 @@
+package disruption
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// annotated puts the annotation do-not-disrupt on the node.
+func annotated(value string) func(*machine) {
+	return func(m *machine) { m.node.Annotations[v1.DoNotDisruptAnnotationKey] = value }
+}
+
+func protectedFor(value string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: value}
+		p.Status.StartTime = new(metav1.Now())
+	}
+}
+
+// ending makes a pod one that was asked to go and has not gone.
+func (w *world) ending(pod string) {
+	w.Helper()
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: pod}}
+	if err := w.client.Get(w.Context(), client.ObjectKeyFromObject(p), p); err != nil {
+		w.Fatal(err)
+	}
+	p.Finalizers = []string{"example.com/slow"}
+	if err := w.client.Update(w.Context(), p); err != nil {
+		w.Fatal(err)
+	}
+	w.remove(p)
+}
+
+func ownedBy(kind string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: "owner", Controller: new(true)}}
+	}
+}
+
+func TestTheWordOfANode_C278_C288_C293_C333_C334_C337(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		set  func(w *world)
+		goes bool
+	}{
+		{"C278 C337 do-not-disrupt is true", func(w *world) { w.machine("pool", "a", annotated("true")) }, false},
+		{"C278 C337 do-not-disrupt is false", func(w *world) { w.machine("pool", "a", annotated("false")) }, true},
+		{"do-not-disrupt is a duration, which means nothing on nodes", func(w *world) { w.machine("pool", "a", annotated("1h")) }, true},
+		{"C288 marked in memory", func(w *world) {
+			w.machine("pool", "a")
+			w.store.Mark("test://a")
+		}, false},
+		{"C293 of a type that nobody knows", func(w *world) {
+			w.provider.types = ondemand(1)
+			w.machine("pool", "a", func(m *machine) { m.node.Labels[corev1.LabelInstanceTypeStable] = "antique" })
+		}, true},
+		{"C333 with a pod of a ReplicaSet that is ending", func(w *world) {
+			w.machine("pool", "a")
+			w.pod("a", "web", ownedBy("ReplicaSet"))
+			w.ending("web")
+		}, true},
+		{"C334 with a pod of a StatefulSet that is ending", func(w *world) {
+			w.machine("pool", "a")
+			w.pod("a", "db", ownedBy("StatefulSet"))
+			w.ending("db")
+		}, false},
+		{"with a pod of a ReplicaSet", func(w *world) {
+			w.machine("pool", "a")
+			w.pod("a", "web", ownedBy("ReplicaSet"))
+		}, false},
+	} {
+		story(t, tt.name, func(w *world) {
+			w.pool("pool", budget("100%"))
+			tt.set(w)
+			defer w.run()()
+			w.pass(time.Minute)
+			if w.wantDeleted(map[bool][]string{true: {"a"}}[tt.goes]...); strings.Contains(tt.name, "C288") {
+				w.wantEvent("DisruptionBlocked node/a: Node is deleting or marked for deletion")
+			}
+		})
+	}
+}
+
+func TestReasonsInTheirWords_C295(t *testing.T) {
+	story(t, "a node that is going", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("0"))
+		w.machine("pool", "a")
+		w.remove(w.claim("a"))
+		w.pass(time.Minute)
+		w.wantEvent("DisruptionBlocked node/a: Node is deleting or marked for deletion")
+		w.wantEvent("DisruptionBlocked nodeclaim/a: Node is deleting or marked for deletion")
+	})
+	story(t, "a node that does not say which pool it is of", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a", func(m *machine) {
+			delete(m.node.Labels, v1.NodePoolLabelKey)
+			delete(m.claim.Labels, v1.NodePoolLabelKey)
+		})
+		w.pass(time.Minute)
+		w.wantDeleted()
+		w.wantEvent("DisruptionBlocked node/a: Node doesn't have required label (label=karpenter.sh/nodepool)")
+		w.wantEvent("DisruptionBlocked nodeclaim/a: Node doesn't have required label (label=karpenter.sh/nodepool)")
+	})
+}
+
+func TestDeletionCostNobodyCanRead_C303(t *testing.T) {
+	story(t, "is logged once and passed over", func(w *world) {
+		w.provider.types = ondemand(1, 8)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("0"), underutilized)
+		l.of("pool", "a", "x8")
+		w.pod("a", "web", asks(900), func(p *corev1.Pod) {
+			p.Annotations = map[string]string{"controller.kubernetes.io/pod-deletion-cost": "a lot"}
+		})
+		defer w.run()()
+		w.pass(5 * time.Minute)
+		if got := strings.Count(w.logs.String(), "ignoring the deletion cost of a pod"); got != 1 {
+			w.Errorf("logged %d times, want once", got)
+		}
+		w.replaceBudgets("pool", budget("1"))
+		w.pass(time.Minute)
+		l.wantMachines("x1")
+	})
+}
+
+// TestAWindowWithoutAnyEvent_C345: the budget held all nodes back; nothing tells when it opens.
+func TestAWindowWithoutAnyEvent_C345(t *testing.T) {
+	for name, tt := range map[string]struct{ before, after string }{"empty": {"x8", ""}, "used": {"x8", "x1"}, "empty and used": {"x8 x8", "x1"}} {
+		story(t, "is noticed for nodes that are "+name, func(w *world) {
+			w.provider.types = ondemand(1, 8)
+			l, end := w.live()
+			defer end()
+			w.pool("pool", []v1.Budget{{Nodes: "0", Schedule: new("@daily"), Duration: &metav1.Duration{Duration: 61 * time.Second}}}, underutilized)
+			if strings.Contains(name, "empty") {
+				l.of("pool", "empty", "x8")
+			}
+			if strings.Contains(name, "used") {
+				l.of("pool", "used", "x8")
+				w.pod("used", "web", asks(900))
+			}
+			defer w.run()()
+			w.pass(time.Minute)
+			l.wantMachines(tt.before)
+			w.pass(time.Minute)
+			l.wantMachines(tt.after)
+			w.wantNoEvent("ConsolidationRejected") // not even where both are checked at the same time
+		})
+	}
+}
+
+func TestDriftedNodesThatStay_C349_C353(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		node  string
+		pod   func(*corev1.Pod)
+		after time.Duration
+		stays bool
+	}{
+		{"C349 do-not-disrupt is true", "true", nil, time.Hour, true},
+		{"C349 do-not-disrupt is false", "false", nil, 30 * time.Second, false},
+		{"C353 a duration that runs", "", protectedFor("10m"), 9*time.Minute + 50*time.Second, true},
+		{"C353 a duration that is over", "", protectedFor("10m"), 10*time.Minute + 30*time.Second, false},
+		{"C353 a duration that nobody can read", "", protectedFor("soon"), 30 * time.Second, false},
+		{"C353 false is no duration", "", protectedFor("false"), 30 * time.Second, false},
+	} {
+		story(t, tt.name, func(w *world) {
+			w.provider.types = ondemand(1)
+			l, end := w.live()
+			defer end()
+			w.pool("pool", budget("100%"), usable)
+			l.of("pool", "a", "x1")
+			w.annotate("a", tt.node)
+			if tt.pod == nil {
+				tt.pod = func(*corev1.Pod) {}
+			}
+			w.pod("a", "web", asks(900), tt.pod)
+			w.drift("a")
+			defer w.run()()
+			w.pass(tt.after)
+			if got := w.metric("karpenter_nodeclaims_disrupted_total", "reason=drifted") == 0; got != tt.stays {
+				w.Errorf("after %s: stays %t, want %t", w.age(), got, tt.stays)
+			}
+		})
+	}
+}
+
+func TestStaticPoolsAtTheEdge_C371(t *testing.T) {
+	for name, tt := range map[string]struct {
+		replicas int64
+		want     float64
+	}{
+		"without limits nodes are replaced":                 {1, 1},
+		"without replicas there is nothing to replace them": {0, 0},
+	} {
+		story(t, name, func(w *world) {
+			w.provider.types = ondemand(1)
+			l, end := w.live()
+			defer end()
+			w.pool("pool", budget("100%"), usable, func(p *v1.NodePool) { p.Spec.Replicas, p.Spec.Limits = &tt.replicas, nil })
+			l.of("pool", "a", "x1")
+			w.drift("a")
+			defer w.run()()
+			w.pass(time.Minute)
+			w.wantMetric("karpenter_nodeclaims_created_total", tt.want, "reason=drifted")
+			w.wantMetric("karpenter_nodeclaims_disrupted_total", tt.want, "reason=drifted")
+		})
+	}
+}
+
+func TestBudgetsAreShown_C329(t *testing.T) {
+	story(t, "for every pool and reason", func(w *world) {
+		w.pool("pool", []v1.Budget{
+			{Nodes: "3", Reasons: []v1.DisruptionReason{v1.DisruptionReasonEmpty}},
+			{Nodes: "50%", Reasons: []v1.DisruptionReason{v1.DisruptionReasonDrifted}},
+			{Nodes: "7"},
+		})
+		w.pool("other", budget("1"))
+		for _, name := range []string{"a", "b", "c", "d"} {
+			w.machine("pool", name, notConsolidatable)
+		}
+		w.machine("other", "sick", notConsolidatable, func(m *machine) { m.node.Status.Conditions[0].Status = corev1.ConditionFalse })
+		w.remove(w.claim("d"))
+		defer w.run()()
+		w.pass(time.Second)
+		for reason, allowed := range map[string]float64{"Empty": 3, "Drifted": 2, "Underutilized": 7} {
+			w.wantMetric("karpenter_nodepools_allowed_disruptions", allowed, "nodepool=pool", "reason="+reason)
+			w.wantMetric("karpenter_nodepools_nodes_consuming_budgets", 1, "nodepool=pool", "reason="+reason)
+			w.wantMetric("karpenter_nodepools_allowed_disruptions", 1, "nodepool=other", "reason="+reason)
+			w.wantMetric("karpenter_nodepools_nodes_consuming_budgets", 1, "nodepool=other", "reason="+reason)
+		}
+	})
+}
+
+// guard is a PodDisruptionBudget that selects the pods of an app and allows no disruption.
+func (w *world) guard(namespace, app string, changes ...func(*policyv1.PodDisruptionBudget)) {
+	w.Helper()
+	b := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "guard-" + app},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}},
+	}
+	for _, change := range changes {
+		change(b)
+	}
+	w.create(b)
+}
+
+func sparesUnready(b *policyv1.PodDisruptionBudget) {
+	policy := policyv1.AlwaysAllow
+	b.Spec.UnhealthyPodEvictionPolicy = &policy
+}
+
+func notReadyPod(p *corev1.Pod) {
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
+}
+
+// TestWhatPodsAndNodesForbid_C392_C393_C405_C406_C407: the same rules where a node is replaced and where it is removed.
+func TestWhatPodsAndNodesForbid_C392_C393_C405_C406_C407(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		set   func(w *world)
+		pod   func(*corev1.Pod)
+		moves bool
+	}{
+		{name: "nothing, C407 a pod without an owner", moves: true},
+		{name: "C392 C405 a budget", set: func(w *world) { w.guard("default", "web") }},
+		{name: "C405 a budget, and a grace period changes nothing", set: func(w *world) {
+			w.guard("default", "web")
+			w.grant("a")
+		}},
+		{name: "C392 C405 a budget of another namespace", set: func(w *world) { w.guard("other", "web") }, moves: true},
+		{name: "C392 a budget that spares the unready", set: func(w *world) { w.guard("default", "web", sparesUnready) }, pod: notReadyPod, moves: true},
+		{name: "C392 a budget that does not", set: func(w *world) { w.guard("default", "web") }, pod: notReadyPod},
+		{name: "C393 C405 do-not-disrupt on the pod", pod: protected},
+		{name: "C405 do-not-disrupt on the pod, and a grace period changes nothing", pod: protected, set: func(w *world) { w.grant("a") }},
+		{name: "C393 C405 do-not-disrupt on the node", set: func(w *world) { w.annotate("a", "true") }},
+		{name: "C393 false on the node", set: func(w *world) { w.annotate("a", "false") }, moves: true},
+		{name: "C406 a duration that runs", pod: protectedFor("10m")},
+		{name: "C406 a duration that is over", pod: protectedFor("5s"), moves: true},
+		{name: "C406 a duration that nobody can read", pod: protectedFor("soon"), moves: true},
+	} {
+		for _, target := range []string{"by a cheaper node", "by room on another one"} {
+			story(t, tt.name+", "+target, func(w *world) {
+				w.provider.types = ondemand(1, 8)
+				l, end := w.live()
+				defer end()
+				w.pool("pool", budget("100%"), underutilized)
+				l.of("pool", "a", "x8")
+				if target != "by a cheaper node" {
+					w.stranger("b", 4)
+				}
+				if tt.pod == nil {
+					tt.pod = func(*corev1.Pod) {}
+				}
+				w.pod("a", "web", asks(900), tt.pod)
+				if tt.set != nil {
+					tt.set(w)
+				}
+				defer w.run()()
+				w.pass(time.Minute)
+				if got := w.metric("karpenter_nodeclaims_disrupted_total", "reason=underutilized") == 1; got != tt.moves {
+					w.Errorf("moved %t, want %t", got, tt.moves)
+				}
+			})
+		}
+	}
+}
+
+// grant gives a NodeClaim a termination grace period.
+func (w *world) grant(name string) {
+	w.Helper()
+	claim := w.claim(name)
+	claim.Spec.TerminationGracePeriod = &metav1Hour
+	if err := w.client.Update(w.Context(), claim); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// annotate puts the annotation do-not-disrupt on a node that is there.
+func (w *world) annotate(name, value string) {
+	w.Helper()
+	node := w.node(name)
+	if node.Annotations == nil {
+		node.Annotations = map[string]string{}
+	}
+	node.Annotations[v1.DoNotDisruptAnnotationKey] = value
+	if err := w.client.Update(w.Context(), node); err != nil {
+		w.Fatal(err)
+	}
+}
