@@ -14,12 +14,18 @@ import (
 
 func (w *world) replaceBudgets(pool string, budgets []v1.Budget) {
 	w.Helper()
+	w.changePool(pool, func(p *v1.NodePool) { p.Spec.Disruption.Budgets = budgets })
+}
+
+// changePool changes the spec of a pool.
+func (w *world) changePool(pool string, change func(*v1.NodePool)) {
+	w.Helper()
 	p := &v1.NodePool{}
 	if err := w.client.Get(w.Context(), client.ObjectKey{Name: pool}, p); err != nil {
 		w.Fatal(err)
 	}
 	p.Generation++
-	p.Spec.Disruption.Budgets = budgets
+	change(p)
 	if err := w.client.Update(w.Context(), p); err != nil {
 		w.Fatal(err)
 	}

@@ -259,7 +259,7 @@ func TestCommandsEnd_C469_C473(t *testing.T) {
 
 func withoutFinalizer(m *machine) { m.claim.Finalizers = nil }
 
-func TestLoop(t *testing.T) {
+func TestLoop_W006(t *testing.T) {
 	story(t, "recovers within ten seconds after failures of any length", func(w *world) {
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -292,7 +292,7 @@ func TestLoop(t *testing.T) {
 		w.wantLog("[b] (savings")
 		w.wantLog("cannot list the pods of a node")
 	})
-	story(t, "does nothing before the picture is complete", func(w *world) {
+	story(t, "C259 does nothing before the picture is complete, and looks again after a second", func(w *world) {
 		w.deps.Feed = w.newFeed()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -300,7 +300,8 @@ func TestLoop(t *testing.T) {
 		w.pass(time.Hour)
 		w.wantDeleted()
 		defer w.launch(w.deps.Feed.Start)()
-		w.pass(17 * time.Second)
+		// A second until the next look, and fifteen for the second one; in the rhythm of ten seconds it could be 25.
+		w.pass(16*time.Second + 100*time.Millisecond)
 		w.wantDeleted("a")
 	})
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
-// life does what everybody else does in a cluster: it launches machines, drains those that go, and binds pods. It looks once
-// a second.
+// life does what everybody else does in a cluster: it launches machines, drains those that go, and binds pods. It looks about
+// once a second.
 type life struct {
 	*world
 	// launch is how long a machine takes to become ready; negative for ever.
@@ -34,6 +34,10 @@ type life struct {
 	serial      int
 	// slow makes life look every ten minutes only.
 	slow atomic.Bool
+	// early lets machines exist from the first moment, long before they are ready.
+	early atomic.Bool
+	// stuck keeps machines that go from being drained.
+	stuck atomic.Bool
 	// history is what happened to machines: "+name" for one that became ready, "-name" for one that is gone.
 	history []string
 }
@@ -52,7 +56,8 @@ func (w *world) live() (*life, func()) {
 	endProvisioner := w.launch(p.Start)
 	endLife := w.launch(func(ctx context.Context) error {
 		for {
-			pause := time.Second
+			// Passes follow changes by a second: they must not fall between the end of a pod and the beginning of the next one.
+			pause := 900 * time.Millisecond
 			if l.slow.Load() {
 				pause = 10 * time.Minute
 			}
@@ -77,7 +82,7 @@ func (l *life) step(ctx context.Context) {
 		switch {
 		case !claim.DeletionTimestamp.IsZero():
 			l.drain(ctx, claim)
-		case claim.Status.ProviderID == "":
+		case condition.Status(claim, v1.ConditionTypeInitialized) != "True":
 			l.join(ctx, claim)
 		default:
 			l.quiet(ctx, claim)
@@ -91,6 +96,10 @@ func (l *life) join(ctx context.Context, claim *v1.NodeClaim) {
 	if l.born[claim.Name].IsZero() {
 		l.born[claim.Name] = time.Now()
 	}
+	if l.early.Load() && claim.Status.ProviderID == "" {
+		l.exist(ctx, claim)
+		return
+	}
 	if l.launch < 0 || time.Since(l.born[claim.Name]) < l.launch {
 		return
 	}
@@ -102,6 +111,20 @@ func (l *life) join(ctx context.Context, claim *v1.NodeClaim) {
 	l.machineFrom(pool, claim.Name, it, offering, claim)
 	l.history = append(l.history, "+"+it.Name)
 	_ = ctx
+}
+
+// exist says what a NodeClaim has become, as launches do.
+func (l *life) exist(ctx context.Context, claim *v1.NodeClaim) {
+	it, _ := l.choose(claim)
+	if it == nil {
+		return
+	}
+	stored := claim.DeepCopy()
+	claim.Status.ProviderID, claim.Status.Capacity, claim.Status.Allocatable = "test://"+claim.Name, it.Capacity, it.Capacity
+	condition.For(claim, time.Now()).True(v1.ConditionTypeLaunched)
+	if err := l.client.Status().Patch(ctx, claim, client.MergeFrom(stored)); err != nil {
+		l.Error(err)
+	}
 }
 
 func (l *life) choose(claim *v1.NodeClaim) (*cloud.InstanceType, *cloud.Offering) {
@@ -174,6 +197,9 @@ func (l *life) of(pool, name, instanceType string) {
 
 // drain evicts the pods of a machine that goes, one pass after the other, and takes it away when it is empty.
 func (l *life) drain(ctx context.Context, claim *v1.NodeClaim) {
+	if l.stuck.Load() {
+		return
+	}
 	left := false
 	for _, pod := range l.pods(ctx) {
 		if pod.Spec.NodeName != claim.Name || pod.Spec.NodeName == "" {
@@ -235,9 +261,9 @@ func (l *life) bind(ctx context.Context) {
 	if err := l.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return
 	}
-	free := map[string]int64{}
+	free, going := map[string]int64{}, l.deleted()
 	for i := range nodes.Items {
-		if n := &nodes.Items[i]; !disrupted(n) && n.DeletionTimestamp.IsZero() {
+		if n := &nodes.Items[i]; !disrupted(n) && n.DeletionTimestamp.IsZero() && !slices.Contains(going, n.Name) {
 			free[n.Name] = n.Status.Allocatable.Cpu().MilliValue()
 		}
 	}
@@ -270,7 +296,11 @@ func (l *life) bind(ctx context.Context) {
 			l.moved[home] = time.Now()
 			pod.Spec.NodeName, pod.Status = home, corev1.PodStatus{Phase: corev1.PodRunning}
 		}
+		wanted := pod.DeepCopy()
 		if err := l.client.Update(ctx, pod); err != nil {
+			l.Error(err)
+		}
+		if err := l.client.Status().Patch(ctx, wanted, client.MergeFrom(stored)); err != nil {
 			l.Error(err)
 		}
 	}
@@ -291,7 +321,7 @@ func (l *life) quiet(ctx context.Context, claim *v1.NodeClaim) {
 	}
 	after := pool.Spec.Disruption.ConsolidateAfter.Duration
 	stored := claim.DeepCopy()
-	if last := l.moved[claim.Name]; last.After(claim.Status.LastPodEventTime.Time) {
+	if last := l.moved[claim.Name].Truncate(time.Second); last.After(claim.Status.LastPodEventTime.Time) {
 		claim.Status.LastPodEventTime = metav1.NewTime(last)
 	}
 	set := condition.For(claim, time.Now())

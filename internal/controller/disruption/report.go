@@ -26,8 +26,12 @@ func (r *round) note(obstacles []disrupt.Obstacle) {
 
 // tell tells users what stands in the way of disrupting nodes: one reason for each node, however many methods looked at it.
 func (c *Controller) tell(r *round) {
+	now := c.Store.Snapshot().Nodes
 	for _, id := range slices.Sorted(maps.Keys(r.notes)) {
 		o := r.notes[id]
+		if n, ok := now.Get(id); !ok || n.Deleting && !o.Node.Deleting {
+			continue // what was found out about it is of no use any more
+		}
 		node, claim := r.nodes[o.Node.NodeName], r.claims[o.Node.ClaimName]
 		switch o.Code.Audience() {
 		case disrupt.Blocked:

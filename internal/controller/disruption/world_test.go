@@ -50,6 +50,9 @@ type world struct {
 	// fault, when set, is asked before every call; an error is returned instead of making the call.
 	fault atomic.Pointer[fault]
 
+	// hide, when set, is asked before an object is read by its name; an error is returned instead.
+	hide func(name string, obj runtime.Object) error
+
 	mu     sync.Mutex
 	seen   map[string]client.Object
 	events []string
@@ -167,6 +170,14 @@ func (w *world) intercept() interceptor.Funcs {
 		return nil
 	}
 	return interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if w.hide != nil {
+				if err := w.hide(key.Name, obj); err != nil {
+					return err
+				}
+			}
+			return c.Get(ctx, key, obj, opts...)
+		},
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			if err := check("list", list); err != nil {
 				return err

@@ -1,0 +1,210 @@
+package disruption
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+)
+
+// TestABudgetThatComesDuringTheDelay_C420: of pods, without room.
+func TestABudgetThatComesDuringTheDelay_C420(t *testing.T) {
+	for _, decision := range []string{"replace", "delete"} {
+		story(t, "drops a command to "+decision, func(w *world) {
+			w.provider.types = ondemand(1, 8)
+			l, end := w.live()
+			defer end()
+			w.pool("pool", budget("100%"), underutilized)
+			l.of("pool", "a", "x8")
+			if decision == "delete" {
+				w.stranger("b", 4)
+			}
+			w.pod("a", "web", asks(900))
+			defer w.run()()
+			w.pass(10 * time.Second)
+			w.wantLog(": " + decision + ": ")
+			w.guard("default", "web")
+			w.pass(10 * time.Minute)
+			w.wantDeleted()
+			w.wantUnmarked("a")
+			w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 1, "consolidation_type=single")
+		})
+	}
+}
+
+// way is one way to disrupt two nodes or one, with what makes a cluster in which it does.
+type way struct {
+	kind  string
+	nodes int
+	set   func(l *life)
+}
+
+func ways() []way {
+	return []way{
+		{"empty", 2, func(l *life) {
+			l.of("pool", "a", "x2")
+			l.of("pool", "b", "x2")
+		}},
+		{"multi", 2, func(l *life) {
+			for _, name := range []string{"a", "b"} {
+				l.of("pool", name, "x2")
+				l.pod(name, "pod-"+name, asks(900))
+			}
+			l.stranger("large", 2)
+		}},
+		{"single", 1, func(l *life) {
+			l.of("pool", "a", "x2")
+			l.pod("a", "pod-a", asks(900))
+		}},
+	}
+}
+
+// TestWhatChangesDuringTheDelay_C421: all three ways that wait report it as failed validations.
+func TestWhatChangesDuringTheDelay_C421(t *testing.T) {
+	for _, way := range ways() {
+		for cause, change := range map[string]func(w *world){
+			"budgets at zero": func(w *world) { w.replaceBudgets("pool", budget("0")) },
+			"pods that come": func(w *world) {
+				for _, name := range []string{"a", "b"}[:way.nodes] {
+					w.pod(name, "late-"+name, asks(100), protected)
+				}
+			},
+			"nominations": func(w *world) {
+				w.store.Nominate(time.Now().Add(time.Hour), "test://a", "test://b")
+			},
+		} {
+			story(t, way.kind+", "+cause, func(w *world) {
+				w.provider.types = ondemand(1, 2)
+				l, end := w.live()
+				defer end()
+				w.pool("pool", budget("100%"), underutilized)
+				way.set(l)
+				defer w.run()()
+				w.pass(10 * time.Second)
+				if !strings.Contains(w.logs.String(), "proposing disruption") {
+					w.Fatal("nothing was proposed")
+				}
+				change(w)
+				w.pass(7 * time.Second)
+				w.wantDeleted()
+				w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", float64(way.nodes), "consolidation_type="+way.kind)
+				w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", float64(way.nodes))
+			})
+		}
+	}
+}
+
+// TestSeveralRefusedOneIsTried_C422: when several nodes do not pass their second look, one of them is proposed right away.
+func TestSeveralRefusedOneIsTried_C422(t *testing.T) {
+	story(t, "and goes", func(w *world) {
+		w.provider.types = ondemand(2)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("100%"), underutilized)
+		for _, name := range []string{"a", "b"} {
+			l.of("pool", name, "x2")
+			w.pod(name, "pod-"+name, asks(1300))
+		}
+		w.stranger("large", 4)
+		defer w.run()()
+		w.pass(10 * time.Second)
+		w.wantLog("[a, b] (savings: $4.00)")
+		if strings.Count(w.logs.String(), "proposing disruption") != 1 {
+			w.Fatalf("proposed more than once:\n%s", w.logs.String())
+		}
+		w.guard("default", "pod-a")
+		w.pass(7 * time.Second)
+		w.wantDeleted()
+		w.wantLog("[b] (savings: $2.00)")
+		w.pass(20 * time.Second)
+		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 1, "decision=delete", "consolidation_type=single")
+	})
+}
+
+// TestPoolsThatCannotLaunch_C403_C414_W006: nodes whose pods fit elsewhere go, whatever is wrong with some pool, or with all.
+func TestPoolsThatCannotLaunch_C403_C414_W006(t *testing.T) {
+	for name, set := range map[string]func(w *world){
+		"C403 a second pool without instance types": func(w *world) { w.pool("other", budget("100%"), underutilized, needs("no-such-type")) },
+		"C403 a second pool that is not ready":      func(w *world) { w.pool("other", budget("100%")) },
+		"C414 a second pool that is invalid": func(w *world) {
+			w.pool("other", budget("100%"), underutilized, invalid)
+		},
+	} {
+		story(t, name, func(w *world) {
+			w.provider.types = ondemand(2)
+			l, end := w.live()
+			defer end()
+			w.pool("pool", budget("100%"), underutilized)
+			set(w)
+			l.of("pool", "a", "x2")
+			w.pod("a", "web", asks(900))
+			w.stranger("b", 4)
+			defer w.run()()
+			w.pass(time.Minute)
+			w.wantMetric("karpenter_nodeclaims_disrupted_total", 1, "reason=underutilized")
+		})
+	}
+}
+
+// TestBalancedTakesEmptyNodesFirst_C454: of a budget that is too small for both.
+func TestBalancedTakesEmptyNodesFirst_C454(t *testing.T) {
+	story(t, "and then the others", func(w *world) {
+		w.provider.types = ondemand(1, 8)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("1"), underutilized, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidationPolicy = v1.ConsolidationPolicyBalanced })
+		l.of("pool", "used", "x8")
+		w.pod("used", "web", asks(900))
+		l.of("pool", "empty", "x1")
+		defer w.run()()
+		w.pass(20 * time.Second)
+		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1, "reason=empty")
+		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1)
+		w.pass(2 * time.Minute)
+		l.wantMachines("x1")
+	})
+}
+
+// TestReplacementsKeepLimits: what was within the limits of a pool when it was worked out may not be any more.
+func TestReplacementsKeepLimits(t *testing.T) {
+	story(t, "and nothing is touched", func(w *world) {
+		w.provider.types = ondemand(1, 8)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("100%"), underutilized)
+		l.of("pool", "a", "x8")
+		w.pod("a", "web", asks(900))
+		defer w.run()()
+		w.pass(10 * time.Second)
+		w.wantLog(": replace: ")
+		w.limit("pool", "4")
+		w.pass(time.Hour)
+		w.wantUnmarked("a")
+		w.wantDeleted()
+		w.wantMetric("karpenter_nodeclaims_created_total", 0)
+		w.limit("pool", "16")
+		w.pass(time.Hour)
+		l.wantMachines("x1")
+	})
+}
+
+// limit sets how many cores a pool may have.
+func (w *world) limit(pool, cores string) {
+	w.Helper()
+	w.changePool(pool, func(p *v1.NodePool) { p.Spec.Limits = v1.Limits{"cpu": quantity(cores)} })
+}
+
+func needs(instanceType string) func(*v1.NodePool) {
+	return func(p *v1.NodePool) {
+		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, cloud.In(corev1.LabelInstanceTypeStable, instanceType))
+	}
+}
+
+func invalid(p *v1.NodePool) {
+	condition.For(p, time.Now()).False(v1.ConditionTypeValidationSucceeded, "NodePoolValidationFailed", "no such taint")
+}
