@@ -259,7 +259,7 @@ func TestCommandsEnd_C469_C473(t *testing.T) {
 
 func withoutFinalizer(m *machine) { m.claim.Finalizers = nil }
 
-func TestLoop_W006(t *testing.T) {
+func TestLoop_C259_W006(t *testing.T) {
 	story(t, "recovers within ten seconds after failures of any length", func(w *world) {
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")

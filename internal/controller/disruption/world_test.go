@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -121,6 +123,23 @@ func (w *world) newFeed() *cluster.Feed {
 		w.Fatal(err)
 	}
 	return f
+}
+
+// restart gives the process a new memory: a picture that is made anew from what is in the API.
+func (w *world) restart() (stop func()) {
+	w.Helper()
+	w.store = cluster.NewStore(w.deps.Cloud, w.deps.Translator)
+	w.feed = w.newFeed()
+	w.deps.Store, w.deps.Feed = w.store, w.feed
+	stop = w.launch(w.feed.Start)
+	for _, key := range slices.Sorted(maps.Keys(w.seen)) {
+		informer, err := w.informers.GetInformer(w.Context(), w.seen[key])
+		if err != nil {
+			w.Fatal(err)
+		}
+		informer.(*controllertest.FakeInformer).Add(w.seen[key])
+	}
+	return stop
 }
 
 // launch runs f until stop is called. It returns once f waits for something.

@@ -63,7 +63,7 @@ func TestMoreOfReplacing(t *testing.T) {
 		f.want(f.decide(Single(), 1), "replace a -> x1,x2 on-demand")
 	})
 	for ignored, want := range map[bool]string{false: "", true: "replace a -> x1,x2 on-demand"} {
-		t.Run(fmt.Sprintf("C399 with preferences ignored %t", ignored), func(t *testing.T) {
+		t.Run("C399 with preferences ignored "+fmt.Sprint(ignored), func(t *testing.T) {
 			f := newFleet(t, sizes(3, onDemand))
 			f.study.Problem.Options.IgnorePreferences = ignored
 			n := f.node("a", onDemand, "x4", 500)

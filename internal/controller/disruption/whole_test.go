@@ -1,0 +1,182 @@
+package disruption
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// TestALocalVolumeDoesNotHoldItsNode_C484: the volume can be used on the node alone, and goes with it.
+func TestALocalVolumeDoesNotHoldItsNode_C484(t *testing.T) {
+	story(t, "a drifted node with a pod that uses one is replaced", func(w *world) {
+		w.provider.types = ondemand(1)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("100%"), usable)
+		l.of("pool", "a", "x1")
+		wait, class := storagev1.VolumeBindingWaitForFirstConsumer, "local"
+		w.create(
+			&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: &wait},
+			&corev1.PersistentVolume{
+				ObjectMeta: metav1.ObjectMeta{Name: "disk"},
+				Spec: corev1.PersistentVolumeSpec{
+					StorageClassName:       class,
+					PersistentVolumeSource: corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/mnt/disk"}},
+					NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+						MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}}},
+					}}}},
+				},
+			},
+			&corev1.PersistentVolumeClaim{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data"},
+				Spec:       corev1.PersistentVolumeClaimSpec{StorageClassName: &class, VolumeName: "disk"},
+				Status:     corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound},
+			},
+		)
+		w.pod("a", "db", asks(900), func(p *corev1.Pod) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
+			}}}
+		})
+		w.drift("a")
+		defer w.run()()
+		w.pass(time.Minute)
+		w.wantMetric("karpenter_nodeclaims_created_total", 1, "reason=drifted")
+		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1, "reason=drifted")
+	})
+}
+
+// TestNoRunaway_C557: workloads come and go while nodes are consolidated and removed as fast as they may be.
+func TestNoRunaway_C557(t *testing.T) {
+	story(t, "there are never many more nodes than the pods need, and in the end there is rest", func(w *world) {
+		w.provider.types = ondemand(1, 2, 4, 8)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("100%"), underutilized)
+		defer w.run()()
+		serial, most := 0, 0
+		for round := range 6 {
+			for range 12 {
+				serial++
+				w.pod("", fmt.Sprintf("pod-%03d", serial), asks(200+100*int64(serial%7)))
+			}
+			for range 30 {
+				w.pass(2 * time.Second)
+				most = max(most, w.alive())
+			}
+			for _, pod := range l.pods(w.Context()) {
+				if strings.HasPrefix(pod.Name, "pod-") && (int(pod.Name[len("pod-")+2])+round)%2 == 0 {
+					w.remove(pod)
+				}
+			}
+			for range 30 {
+				w.pass(2 * time.Second)
+				most = max(most, w.alive())
+			}
+		}
+		// At most 24 pods at a time; each on a node of its own would be as many.
+		if most > 16 {
+			w.Errorf("%d nodes at a time", most)
+		}
+		w.pass(20 * time.Minute)
+		pods, cores := 0, int64(0)
+		for _, pod := range l.pods(w.Context()) {
+			if pod.Spec.NodeName == "" {
+				w.Errorf("pod %s has no node", pod.Name)
+			}
+			pods, cores = pods+1, cores+cpuOf(pod)
+		}
+		if got := w.alive(); int64(got) > cores/1000+1 {
+			w.Errorf("%d nodes for %d pods that ask for %d thousandths of a core", got, pods, cores)
+		}
+		l.wantRest()
+	})
+}
+
+// TestBudgetsThatBlock_C560: at any time, or in a window that is open now.
+func TestBudgetsThatBlock_C560(t *testing.T) {
+	for name, budgets := range map[string][]v1.Budget{
+		"always": budget("0"),
+		"today":  {{Nodes: "0", Schedule: new("@daily"), Duration: &metav1.Duration{Duration: 24 * time.Hour}}},
+	} {
+		story(t, name, func(w *world) {
+			w.provider.types = ondemand(1)
+			l, end := w.live()
+			defer end()
+			w.pool("pool", budgets, usable)
+			for _, node := range []string{"empty", "drifted", "used"} {
+				l.of("pool", node, "x1")
+			}
+			w.pod("used", "web", asks(900))
+			w.drift("drifted", "used")
+			defer w.run()()
+			w.pass(time.Hour)
+			w.wantDeleted()
+			l.wantMachines("x1 x1 x1")
+			for _, node := range []string{"empty", "drifted", "used"} {
+				w.wantUnmarked(node)
+			}
+			w.wantMetric("karpenter_nodeclaims_created_total", 0)
+			w.wantEvent("DisruptionBlocked nodepool/pool: No allowed disruptions for disruption reason Drifted due to blocking budget")
+		})
+	}
+}
+
+// TestRestarts_C566: a process ends at some step of a command, and another one begins with nothing but what is in the API.
+func TestRestarts_C566(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		// at is when the process ends; the machine that takes over is ready after a minute, the drain goes on after three.
+		at    time.Duration
+		there func(w *world) bool
+	}{
+		{"tainted", 0, func(w *world) bool { return disrupted(w.node("a")) }},
+		{"the replacement is launched", 30 * time.Second, func(w *world) bool { return w.alive() == 2 }},
+		{"draining", 90 * time.Second, func(w *world) bool { return len(w.deleted()) == 1 && len(w.node("a").Spec.Taints) == 1 }},
+		{"ending", 4 * time.Minute, func(w *world) bool { return w.alive() == 1 }},
+	} {
+		story(t, tt.name, func(w *world) {
+			l, end := w.replacing(time.Minute)
+			l.early.Store(true)
+			l.stuck.Store(true)
+			w.pass(tt.at)
+			if tt.at > 3*time.Minute {
+				l.stuck.Store(false)
+				w.pass(time.Second)
+			}
+			if !tt.there(w) {
+				w.Fatalf("after %s the step is another one; %v", w.age(), l.history)
+			}
+			end()
+			defer w.restart()()
+			again, endLife := w.live()
+			defer endLife()
+			again.born, again.moved, again.launch = l.born, l.moved, time.Minute
+			again.early.Store(true)
+			again.stuck.Store(true)
+			defer w.run()()
+			w.pass(2 * time.Minute)
+			again.stuck.Store(false)
+			w.pass(10 * time.Minute)
+			again.wantMachines("x2")
+			if got := w.alive(); got != 1 {
+				w.Errorf("%d NodeClaims, want one", got)
+			}
+			if marked := w.marked(); len(marked) > 0 {
+				w.Errorf("still marked: %v", marked)
+			}
+			for _, pod := range again.pods(w.Context()) {
+				if pod.Spec.NodeName == "" {
+					w.Errorf("pod %s has no node", pod.Name)
+				}
+			}
+		})
+	}
+}
