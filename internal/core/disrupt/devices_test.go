@@ -1,0 +1,152 @@
+package disrupt
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
+	"github.com/karpenter-anew/karpenter/internal/core/device"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+const gpuDriver = "gpu.example.com"
+
+// gpus is what a driver publishes: a number of devices that all nodes can use, until said otherwise.
+func gpus(pool string, n int) *device.Slice {
+	s := &device.Slice{Name: pool, Driver: gpuDriver, Pool: pool, Count: 1, AllNodes: true}
+	for i := range n {
+		s.Devices = append(s.Devices, &device.Device{Name: fmt.Sprintf("%s-%d", pool, i), Origin: gpuDriver})
+	}
+	return s
+}
+
+// gpusOf are devices of a node.
+func (f *fleet) gpusOf(node string, n int) *device.Slice {
+	s := gpus(node, n)
+	s.AllNodes, s.Node, s.NodeOwner = false, node, node
+	return s
+}
+
+// brings is an instance type that comes with devices.
+func brings(it *catalog.InstanceType, n int) *catalog.InstanceType {
+	it.Devices = device.NewTemplate([]*device.Slice{gpus("new", n)}, nil)
+	return it
+}
+
+// anything selects every device.
+type anything struct{}
+
+func (anything) Matches(*device.Device) (bool, error) { return true, nil }
+
+// use lets the first pod of a node have a device through a claim of its own, of which it takes that much, if of any.
+func (f *fleet) use(n *model.Node, id string, takes, asks int64) (*model.DeviceClaim, *device.Usage) {
+	pod := n.Pods[0]
+	name := "default/claim-" + pod.Name
+	pod.UsesDevices, pod.DeviceClaims = true, []string{name}
+	want := device.Alternative{Name: "gpu", Count: 1, Wanted: &device.Selection{Selectors: []device.Selector{anything{}}}}
+	share := device.Share{Claim: name, Pods: []string{pod.UID}, PodsOnly: true}
+	if takes > 0 {
+		want.Asked = []device.Amount{{Name: "memory", Value: asks}}
+		share.Consumed = []device.Amount{{Name: "memory", Value: takes}}
+	}
+	claim := &model.DeviceClaim{Claim: &device.Claim{Name: name, Allocation: &device.Allocation{}}, Pods: []string{pod.UID}, PodsOnly: true}
+	claim.Requests = []device.Request{{Name: "gpu", Alternatives: []device.Alternative{want}}}
+	pool := id[:len(id)-2]
+	return claim, &device.Usage{Device: device.ID{Driver: gpuDriver, Pool: pool, Name: id}, Shares: []device.Share{share}}
+}
+
+// devices is what drivers have published and claims have.
+func (f *fleet) devices(slices []*device.Slice, claims []*model.DeviceClaim, usages ...*device.Usage) {
+	var s model.Editor[*device.Slice]
+	var c model.Editor[*model.DeviceClaim]
+	var u model.Editor[*device.Usage]
+	for _, slice := range slices {
+		s.Put(slice.Name, slice)
+	}
+	for _, claim := range claims {
+		c.Put(claim.Name, claim)
+	}
+	for _, usage := range usages {
+		u.Put(usage.Device.String(), usage)
+	}
+	f.study.Problem.Devices = &model.Devices{Slices: s.Publish(), Claims: c.Publish(), Usages: u.Publish()}
+}
+
+func TestDevicesMoveWithTheirPods(t *testing.T) {
+	t.Run("C487 the device is found again on the replacement", func(t *testing.T) {
+		f := newFleet(t, catalog.Catalog{typeOf("x1", 1, onDemand), brings(typeOf("x2", 2, onDemand), 1), brings(typeOf("x8", 8, onDemand), 1)})
+		a := f.node("a", onDemand, "x8", 500)
+		claim, usage := f.use(a, "a-0", 0, 0)
+		f.devices([]*device.Slice{f.gpusOf("a", 1)}, []*model.DeviceClaim{claim}, usage)
+		d := f.decide(Single(), 1)
+		f.want(d, "replace a -> x2 on-demand")
+		if got := d.Commands[0].Replacements[0]; len(got.Drivers) != 1 || got.Drivers[0] != gpuDriver || len(got.Devices) != 1 {
+			t.Errorf("drivers %v, devices %+v", got.Drivers, got.Devices)
+		}
+	})
+	t.Run("C488 C489 devices of the node are none to go to, and without any other the node stays", func(t *testing.T) {
+		for owned, want := range map[bool]string{true: "", false: "delete a"} {
+			f := newFleet(t, sizes(1, onDemand))
+			a := f.node("a", onDemand, "x8", 500)
+			f.node("b", onDemand, "x8", 500).Disruption.Consolidatable = false
+			claim, usage := f.use(a, "a-0", 0, 0)
+			slice := gpus("a", 2)
+			if owned {
+				slice.NodeOwner = "a" // the node publishes them, whoever can use them
+			}
+			f.devices([]*device.Slice{slice}, []*model.DeviceClaim{claim}, usage)
+			d := f.decide(Single(), 1)
+			if f.want(d, want); owned {
+				f.wantObstacle(d, "a", NoOtherPlace, "")
+			}
+		}
+	})
+	t.Run("C490 a device that a pod elsewhere has is not free", func(t *testing.T) {
+		for taken, want := range map[bool]string{true: "", false: "delete a"} {
+			f := newFleet(t, sizes(1, onDemand))
+			a := f.node("a", onDemand, "x8", 500)
+			b := f.node("b", onDemand, "x8", 500)
+			b.Disruption.Consolidatable = false
+			ours, own := f.use(a, "a-0", 0, 0)
+			claims, usages := []*model.DeviceClaim{ours}, []*device.Usage{own}
+			if taken {
+				theirs, other := f.use(b, "net-0", 0, 0)
+				claims, usages = append(claims, theirs), append(usages, other)
+			}
+			f.devices([]*device.Slice{f.gpusOf("a", 1), gpus("net", 1)}, claims, usages...)
+			f.want(f.decide(Single(), 1), want)
+		}
+	})
+	t.Run("C491 devices of several nodes move to one", func(t *testing.T) {
+		for count, want := range map[int]string{2: "replace a+b -> x4 on-demand", 1: ""} {
+			f := newFleet(t, catalog.Catalog{brings(typeOf("x4", 4, onDemand), count)})
+			var slices []*device.Slice
+			var claims []*model.DeviceClaim
+			var usages []*device.Usage
+			for _, name := range []string{"a", "b"} {
+				n := f.node(name, onDemand, "x4", 500)
+				claim, usage := f.use(n, name+"-0", 0, 0)
+				slices, claims, usages = append(slices, f.gpusOf(name, 1)), append(claims, claim), append(usages, usage)
+				f.prices[n.ID] = 5 // of a type that is not sold any more
+				n.Labels[instanceTypeKey] = "old"
+			}
+			f.devices(slices, claims, usages...)
+			f.want(f.decide(Multi(), 2), want)
+		}
+	})
+	t.Run("C492 of a shared device only the part of the pod becomes free", func(t *testing.T) {
+		for asks, want := range map[int64]string{50: "delete a", 60: ""} {
+			f := newFleet(t, sizes(1, onDemand))
+			a := f.node("a", onDemand, "x8", 500)
+			b := f.node("b", onDemand, "x8", 500)
+			b.Disruption.Consolidatable = false
+			ours, usage := f.use(a, "net-0", 50, asks)
+			theirs, other := f.use(b, "net-0", 50, 50)
+			usage.Shares = append(usage.Shares, other.Shares...)
+			slice := gpus("net", 1)
+			slice.Devices[0].Shared, slice.Devices[0].Capacity = true, []device.Capacity{{Name: "memory", Total: 100}}
+			f.devices([]*device.Slice{slice}, []*model.DeviceClaim{ours, theirs}, usage)
+			f.want(f.decide(Single(), 1), want)
+		}
+	})
+}
