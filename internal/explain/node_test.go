@@ -98,7 +98,7 @@ func TestNode(t *testing.T) {
 			"    what would help: Wait until the pod has started or the nomination has ended.\n"},
 		{"a pod disruption budget", "node-1", changes{quiet}, front + used + current +
 			"  Underutilized: blocked: pdb prevents pod evictions (PodDisruptionBudget=[shop/front])\n" +
-			"    pod shop/front-1; shop/front has 1 healthy pods and wants 1\n" +
+			"    pod shop/front-1; shop/front has 1 healthy pods and wants 1 of 1: none may ever go\n" +
 			"    what would help: Loosen the budget, or wait until more of its pods are healthy.\n"},
 		{"a protected pod", "node-1", changes{quiet, free, annotatedPod("1h")}, front + used + current +
 			"  Underutilized: blocked: pod has \"karpenter.sh/do-not-disrupt\" annotation (Pod=shop/front-1)\n    until 2026-01-02T13:00:00Z\n" +
@@ -118,6 +118,12 @@ func TestNode(t *testing.T) {
 			"  Underutilized: blocked: can't replace with a cheaper node\n" +
 			"    it costs $0.1086/h, what could replace it at least $0.1086/h: $0.0000 too much\n" +
 			"    what would help: Let the NodePool use instance types below the price that is named.\n"},
+		{"of a type that is not known here", "node-1", changes{quiet, free, full, change("node-1", func(n *corev1.Node) {
+			n.Labels[corev1.LabelInstanceTypeStable] = "antique"
+		})}, "Node node-1 (NodeClaim \"web-1\", NodePool \"web\") has 1 pod to move\n" + used + current +
+			"  Underutilized: no: Instance Type \"antique\" not found\n" +
+			"    not among the instance types known here; the controller may have been started with others\n" +
+			"    what would help: Give the flags that the controller runs with, such as --catalog, or let the cloud list the instance type.\n"},
 		{"together with another", "node-1", changes{free, budgets(v1.Budget{Nodes: "2"}), small("front-1"), small("small"), func(objects []client.Object) {
 			change("small", func(p *corev1.Pod) { p.Spec.NodeName, p.Status = "node-2", corev1.PodStatus{Phase: corev1.PodRunning} })(objects)
 			quiet(objects)

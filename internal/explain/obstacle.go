@@ -12,6 +12,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/ingest"
 )
 
 // nodeLimit means that a static pool has no room for a replacement under its limit on nodes. The controller knows of no such
@@ -125,7 +126,11 @@ func (s *survey) budgetState(o disrupt.Obstacle) string {
 	for _, key := range o.Budgets {
 		namespace, name, _ := strings.Cut(key, "/")
 		if b, ok := find[*policyv1.PodDisruptionBudget](s.Objects, namespace, name); ok {
-			parts = append(parts, fmt.Sprintf("%s has %d healthy pods and wants %d", key, b.Status.CurrentHealthy, b.Status.DesiredHealthy))
+			state := fmt.Sprintf("%s has %d healthy pods and wants %d", key, b.Status.CurrentHealthy, b.Status.DesiredHealthy)
+			if ingest.NeverAllows(b) {
+				state += fmt.Sprintf(" of %d: none may ever go", b.Status.ExpectedPods)
+			}
+			parts = append(parts, state)
 		}
 	}
 	return strings.Join(parts, "; ")

@@ -228,6 +228,13 @@ func (c *Controller) logStart(cmd command) {
 	if replacements := describeReplacements(cmd.work); len(replacements) > 0 {
 		args = append(args, "replacement-nodes", replacements)
 	}
+	rounds := 1
+	for _, candidate := range cmd.work.Candidates {
+		rounds = max(rounds, candidate.Rounds)
+	}
+	if rounds > 1 {
+		args = append(args, "drain-rounds", rounds)
+	}
 	c.Log.Info("disrupting node(s)", args...)
 }
 

@@ -65,6 +65,7 @@ func (c *Controller) checkMove(
 	own := among(candidates, cmd.work)
 	wanted, refused := cmd.method.Want(own)
 	fit, blocked := cmd.method.Admit(wanted, c.podBlocks(ctx, s, wanted))
+	s.countRounds(fit)
 	if *shared == nil {
 		var err error
 		if *shared, err = c.room(ctx, s, candidates, c.queue.beginning()); err != nil {

@@ -33,6 +33,9 @@ type scene struct {
 	nodes  map[string]*corev1.Node
 	// budgets are the PodDisruptionBudgets of the cluster.
 	budgets podrules.Budgets
+	// queues are what they mean for all pods of a node together, drains what that is for the nodes looked into, by ID.
+	queues ingest.Queues
+	drains map[string][]ingest.Queue
 	// stuck are the UIDs of pods that may not be moved now, as far as nodes were looked into.
 	stuck map[string]bool
 	// resting are the nodes that are left alone because commands for them failed, parted those that are looked at alone.
@@ -44,7 +47,10 @@ type scene struct {
 }
 
 func (c *Controller) gather(ctx context.Context) (scene, error) {
-	s := scene{now: c.Clock.Now(), held: c.queue.held(), busy: c.queue.nodes(""), stuck: map[string]bool{}, surplus: map[string]bool{}}
+	s := scene{
+		now: c.Clock.Now(), held: c.queue.held(), busy: c.queue.nodes(""),
+		stuck: map[string]bool{}, surplus: map[string]bool{}, drains: map[string][]ingest.Queue{},
+	}
 	s.resting, s.parted, s.idle = c.setbacks.resting(s.now), c.partings.resting(s.now), c.poolSetbacks.resting(s.now)
 	s.snapshot = c.Store.Snapshot()
 	var pools v1.NodePoolList
@@ -65,6 +71,7 @@ func (c *Controller) gather(ctx context.Context) (scene, error) {
 		}
 	}
 	c.countStatic(s)
+	s.queues = ingest.NewQueues(budgets.Items)
 	var err error
 	if s.budgets, err = podrules.NewBudgets(budgets.Items); err != nil {
 		c.Log.Error("some pod disruption budgets cannot be read and are not considered", "error", err)

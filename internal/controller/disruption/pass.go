@@ -131,6 +131,7 @@ func (c *Controller) fit(ctx context.Context, r *round, m disrupt.Method) ([]dis
 		r.note([]disrupt.Obstacle{o})
 	}
 	fit, blocked := m.Admit(wanted, r.blocks)
+	r.countRounds(fit)
 	return fit, append(refused, blocked...)
 }
 

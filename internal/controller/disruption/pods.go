@@ -27,6 +27,15 @@ func (c *Controller) podBlocks(ctx context.Context, s scene, candidates []disrup
 	return blocks
 }
 
+// countRounds notes how long the nodes take to drain, as far as their pods were looked at.
+func (s scene) countRounds(fit []disrupt.Candidate) {
+	for i, candidate := range fit {
+		if queues := s.drains[candidate.Node.ID]; len(queues) > 0 {
+			fit[i].Rounds = queues[0].Rounds()
+		}
+	}
+}
+
 // podBlock is the first obstacle among the pods of a node: annotations before budgets.
 func (c *Controller) podBlock(ctx context.Context, s scene, n *model.Node) (disrupt.Obstacle, bool) {
 	var list corev1.PodList
@@ -37,6 +46,10 @@ func (c *Controller) podBlock(ctx context.Context, s scene, n *model.Node) (disr
 	pods := make([]*corev1.Pod, len(list.Items))
 	for i := range list.Items {
 		pods[i] = &list.Items[i]
+	}
+	if queues := s.queues.Of(pods, s.now); len(queues) > 0 {
+		s.drains[n.ID] = queues
+		c.complainOfBudgets(queues, s)
 	}
 	for _, pod := range pods {
 		if !podrules.CurrentlyReschedulable(pod, s.budgets, s.now) {
@@ -51,6 +64,20 @@ func (c *Controller) podBlock(ctx context.Context, s scene, n *model.Node) (disr
 		}
 	}
 	return ingest.PodObstacle(n, pods, s.budgets, s.now)
+}
+
+// complainOfBudgets logs budgets that no patience helps with, once in a while.
+func (c *Controller) complainOfBudgets(queues []ingest.Queue, s scene) {
+	for _, q := range queues {
+		if !q.Never {
+			continue
+		}
+		if _, said := c.said.Get(q.Budget, s.now); !said {
+			c.said.Put(q.Budget, true, s.now)
+			c.Log.Warn("a pod disruption budget wants as many healthy pods as there are and can never allow a disruption",
+				"PodDisruptionBudget", q.Budget)
+		}
+	}
 }
 
 // complainOfCost logs a deletion cost that nobody can read, once in a while.

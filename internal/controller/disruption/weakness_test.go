@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -263,5 +264,45 @@ func TestOneReasonForANodeAndPass_W032(t *testing.T) {
 		w.wantEvents("DisruptionBlocked node/a: Node is nominated for a pending pod", 1)
 		w.pass(2 * time.Minute)
 		w.wantEvents("DisruptionBlocked node/a: Node is nominated for a pending pod", 2)
+	})
+}
+
+func TestBudgetsOfPods_W023(t *testing.T) {
+	lets := func(allowed, desired, expected int32) func(*policyv1.PodDisruptionBudget) {
+		return func(b *policyv1.PodDisruptionBudget) {
+			b.Status = policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed, DesiredHealthy: desired, ExpectedPods: expected}
+		}
+	}
+	story(t, "of nodes that are worth the same the one that is drained at once goes first, and it is said how long the other takes", func(w *world) {
+		w.provider.types = ondemand(1, 8)
+		l, end := w.live()
+		defer end()
+		w.pool("pool", budget("1"), underutilized)
+		for _, name := range []string{"a", "b"} {
+			l.of("pool", name, "x8")
+			for i := range 2 {
+				w.pod(name, fmt.Sprintf("%s-%d", name, i), asks(3400), func(p *corev1.Pod) { p.Labels = map[string]string{"app": "web-" + name} })
+			}
+		}
+		w.stranger("large", 16)
+		w.guard("default", "web-a", lets(1, 1, 2))
+		w.guard("default", "web-b", lets(2, 0, 2))
+		defer w.run()()
+		w.pass(5 * time.Second)
+		w.wantLog("delete: nodepools=[pool]: [b] (savings: $8.00)")
+		w.pass(time.Minute)
+		w.wantLog("drain-rounds=2")
+	})
+	story(t, "a budget that can never allow anything is named", func(w *world) {
+		w.pool("pool", budget("100%"), underutilized)
+		w.machine("pool", "a")
+		w.pod("a", "web")
+		w.guard("default", "web", lets(0, 3, 3))
+		defer w.run()()
+		w.pass(time.Minute)
+		w.wantLog("can never allow a disruption")
+		if got := strings.Count(w.logs.String(), "can never allow"); got != 1 {
+			w.Errorf("logged %d times", got)
+		}
 	})
 }

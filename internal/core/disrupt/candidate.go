@@ -65,6 +65,8 @@ type Candidate struct {
 	Cost float64
 	// Price of the node in dollars an hour; 0 when it is not known.
 	Price float64
+	// Rounds is in how many rounds its pods have to go, because budgets let only some of them go at once; 0 and 1 for one.
+	Rounds int
 	// TypeKnown is set when the cloud lists the node's instance type.
 	TypeKnown bool
 	// Rests is set while the node is left alone because a command for it failed not long ago, Parted while it is looked at
@@ -130,12 +132,12 @@ func newCandidate(n *model.Node, pool Pool) Candidate {
 	return c
 }
 
-// byRatio orders candidates by savings ratio, best first. Ties are broken by name, so that the same world always gives
-// the same choice.
+// byRatio orders candidates by savings ratio, best first; of those that are equal the ones that are drained sooner. Ties are
+// broken by name, so that the same world always gives the same choice.
 func byRatio(list []Candidate) []Candidate {
 	out := slices.Clone(list)
 	slices.SortFunc(out, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(b.Ratio(), a.Ratio()), strings.Compare(a.Node.Name, b.Node.Name), strings.Compare(a.Node.ID, b.Node.ID))
+		return cmp.Or(cmp.Compare(b.Ratio(), a.Ratio()), cmp.Compare(max(a.Rounds, 1), max(b.Rounds, 1)), strings.Compare(a.Node.Name, b.Node.Name), strings.Compare(a.Node.ID, b.Node.ID))
 	})
 	return out
 }

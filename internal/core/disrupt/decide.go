@@ -77,13 +77,13 @@ func refusedByDrift(c Candidate) Code {
 	return ""
 }
 
-// byDrift orders candidates: those without pods to move first, then the oldest drift.
+// byDrift orders candidates: those without pods to move first, then the oldest drift, then those that are drained sooner.
 func byDrift(list []Candidate) []Candidate {
 	out := slices.Clone(list)
 	full := func(c Candidate) int { return min(len(c.Moves), 1) }
 	slices.SortFunc(out, func(a, b Candidate) int {
 		return cmp.Or(cmp.Compare(full(a), full(b)), cmp.Compare(a.Node.Disruption.DriftedSince, b.Node.Disruption.DriftedSince),
-			strings.Compare(a.Node.Name, b.Node.Name), strings.Compare(a.Node.ID, b.Node.ID))
+			cmp.Compare(max(a.Rounds, 1), max(b.Rounds, 1)), strings.Compare(a.Node.Name, b.Node.Name), strings.Compare(a.Node.ID, b.Node.ID))
 	})
 	return out
 }
