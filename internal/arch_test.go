@@ -108,7 +108,7 @@ internal/controller/nodeoverlay < CONTROLLERBASE, internal/overlay
 internal/controller/problem < API, CORE, cloud, internal/cluster, internal/ingest
 internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/buffer, internal/waiting, internal/controller/problem
 internal/controller/autoscaler < CONTROLLERBASE, internal/prediction
-internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/cost, internal/controller/problem
+internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/cost, internal/prediction, internal/controller/problem
 internal/controller/static < CONTROLLERBASE, CORE, internal/cluster, internal/ingest
 internal/controller/metering < CONTROLLERBASE, internal/waiting
 internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/buffer

@@ -32,35 +32,48 @@ func TestBudgetsAreAddedUp_W023(t *testing.T) {
 		{"no budget, no queue", three, nil, []ingest.Queue{}, 0},
 		{
 			"two pods behind a budget that lets one go need two rounds", three[:2],
-			[]policyv1.PodDisruptionBudget{fullBudget("b", allowing(1, 4, 5))}, []ingest.Queue{{Budget: "shop/b", Pods: 2, Allowed: 1}}, 2,
+			[]policyv1.PodDisruptionBudget{fullBudget("b", allowing(1, 4, 5))},
+			[]ingest.Queue{{Budget: "shop/b", Pods: 2, Allowed: 1}},
+			2,
 		},
 		{
 			"three pods behind one that lets two go need two rounds", three,
-			[]policyv1.PodDisruptionBudget{fullBudget("b", allowing(2, 3, 5))}, []ingest.Queue{{Budget: "shop/b", Pods: 3, Allowed: 2}}, 2,
+			[]policyv1.PodDisruptionBudget{fullBudget("b", allowing(2, 3, 5))},
+			[]ingest.Queue{{Budget: "shop/b", Pods: 3, Allowed: 2}},
+			2,
 		},
 		{
 			"three pods behind one that lets three go need one", three,
-			[]policyv1.PodDisruptionBudget{fullBudget("b", allowing(3, 2, 5))}, []ingest.Queue{{Budget: "shop/b", Pods: 3, Allowed: 3}}, 1,
+			[]policyv1.PodDisruptionBudget{fullBudget("b", allowing(3, 2, 5))},
+			[]ingest.Queue{{Budget: "shop/b", Pods: 3, Allowed: 3}},
+			1,
 		},
 		{
 			"a number as large as the workload is known to allow nothing ever", three[:1],
 			[]policyv1.PodDisruptionBudget{fullBudget("b", allowing(0, 5, 5), func(b *policyv1.PodDisruptionBudget) {
 				b.Spec.MinAvailable = new(intstr.FromInt32(5))
-			})}, []ingest.Queue{{Budget: "shop/b", Pods: 1, Never: true}}, 1,
+			})},
+			[]ingest.Queue{{Budget: "shop/b", Pods: 1, Never: true}},
+			1,
 		},
 		{
 			"one that is exhausted now may allow something later", three[:1],
-			[]policyv1.PodDisruptionBudget{fullBudget("b", allowing(0, 4, 5))}, []ingest.Queue{{Budget: "shop/b", Pods: 1}}, 1,
+			[]policyv1.PodDisruptionBudget{fullBudget("b", allowing(0, 4, 5))},
+			[]ingest.Queue{{Budget: "shop/b", Pods: 1}},
+			1,
 		},
 		{
 			"the longest queue comes first", three,
 			[]policyv1.PodDisruptionBudget{fullBudget("a", allowing(2, 3, 5)), fullBudget("b", allowing(1, 4, 5))},
-			[]ingest.Queue{{Budget: "shop/b", Pods: 3, Allowed: 1}, {Budget: "shop/a", Pods: 3, Allowed: 2}}, 3,
+			[]ingest.Queue{{Budget: "shop/b", Pods: 3, Allowed: 1}, {Budget: "shop/a", Pods: 3, Allowed: 2}},
+			3,
 		},
 		{
 			"pods that need no leave do not wait",
 			[]*corev1.Pod{boundPod("a", terminating), boundPod("b", ownedBy("v1", "Node")), boundPod("c", notReady), boundPod("d", protectedBy("true"))},
-			[]policyv1.PodDisruptionBudget{fullBudget("b", alwaysAllow)}, []ingest.Queue{}, 0,
+			[]policyv1.PodDisruptionBudget{fullBudget("b", alwaysAllow)},
+			[]ingest.Queue{},
+			0,
 		},
 		{
 			"budgets of other namespaces and other pods say nothing", three,
@@ -69,7 +82,9 @@ func TestBudgetsAreAddedUp_W023(t *testing.T) {
 				fullBudget("c", func(b *policyv1.PodDisruptionBudget) {
 					b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}
 				}),
-			}, []ingest.Queue{}, 0,
+			},
+			[]ingest.Queue{},
+			0,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -65,7 +65,7 @@ func Controllers(p Parts) ([]Controller, error) {
 		p.Cloud, tools.Cloud = corrected, corrected
 		gated = append(gated, judge)
 	}
-	waits := &waiting.Book{}
+	waits, predictions := &waiting.Book{}, &prediction.Store{}
 	gated = append(gated, repairers(tools, p.Options.FeatureGates)...)
 	gated = append(gated, keepers(tools, p.Options.FeatureGates)...)
 	gated = append(gated, meters(tools, p, waits)...)
@@ -94,7 +94,7 @@ func Controllers(p Parts) ([]Controller, error) {
 		disruption.New(disruption.Deps{
 			Client: p.Client, Clock: p.Clock, Cloud: p.Cloud, Store: store, Feed: feed,
 			Recorder: p.Recorder, Metrics: p.Metrics, Log: p.Log,
-			Translator: translator, Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates,
+			Translator: translator, Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Predictions: predictions,
 		}),
 		lifecycle,
 		nodeclaim.NewDisruption(tools),
@@ -112,7 +112,7 @@ func Controllers(p Parts) ([]Controller, error) {
 		nodepool.NewReadiness(tools),
 		nodepool.NewCounter(tools, cluster.NewUsage(store, feed)),
 		nodepool.NewCost(tools, cluster.NewUsage(store, feed), p.Log),
-		autoscaler.New(p.Manager.GetAPIReader(), p.Clock, &prediction.Store{}, p.Log),
+		autoscaler.New(p.Manager.GetAPIReader(), p.Clock, predictions, p.Log),
 		health,
 	}...), nil
 }

@@ -26,6 +26,13 @@ func (s *Store) Of(t Target) map[string]Container {
 	return s.held[t]
 }
 
+// Empty reports whether nobody changes any workload.
+func (s *Store) Empty() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.held) == 0
+}
+
 // Complete reports whether the store has ever held what all autoscalers say.
 func (s *Store) Complete() bool {
 	s.mu.Lock()

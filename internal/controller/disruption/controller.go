@@ -29,6 +29,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/ingest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/prediction"
 )
 
 const (
@@ -63,6 +64,8 @@ type Deps struct {
 	Translator *ingest.Translator
 	Scheduling options.Scheduling
 	Gates      options.FeatureGates
+	// Predictions are the sizes in which pods come back; nil for the same.
+	Predictions *prediction.Store
 }
 
 // Controller is the loop. It runs on the leader only.

@@ -21,7 +21,8 @@ func TestRhythm_C260_C261_C267(t *testing.T) {
 		w.pass(5 * time.Second)
 		for n := range 6 {
 			for _, labels := range [][]string{
-				{"reason=empty", "consolidation_type=empty"}, {"reason=underutilized", "consolidation_type=multi"},
+				{"reason=empty", "consolidation_type=empty"},
+				{"reason=underutilized", "consolidation_type=multi"},
 				{"reason=underutilized", "consolidation_type=single"},
 			} {
 				w.wantMetric(evaluations, float64(n+1), labels...)

@@ -59,9 +59,13 @@ func (c *Controller) room(ctx context.Context, s scene, candidates []disrupt.Can
 	}
 	p.Pools = pools.Usable
 	p.Resources = s.snapshot.Resources.Names()
+	grown, err := c.grown(ctx, candidates)
+	if err != nil {
+		return nil, err
+	}
 	r := &room{candidates: candidates, labs: map[bool][]*disrupt.Lab{}}
 	r.study = &disrupt.Study{
-		Problem: p, Pools: s.world(nil).Pools, Now: s.now, Held: s.stuck, Underway: underway,
+		Problem: p, Pools: s.world(nil).Pools, Now: s.now, Held: s.stuck, Grown: grown, Underway: underway,
 		SpotToSpot: c.Gates.SpotToSpotConsolidation,
 		Totals:     disrupt.TotalsOf(s.snapshot, candidates, func(n *model.Node) float64 { return c.prices.of(s.pools, n) }),
 	}

@@ -21,6 +21,8 @@ type Study struct {
 	Now     time.Time
 	// Held are the UIDs of pods that may not be moved now.
 	Held map[string]bool
+	// Grown are pods that ask for something else once they were moved, by UID, as they will be.
+	Grown map[string]*model.Pod
 	// Underway are commands whose end is taken for granted.
 	Underway []Command
 	// SpotToSpot lets spot nodes be replaced by spot nodes.
@@ -82,7 +84,13 @@ func (s *Study) Lab(candidates []Candidate, consolidating bool) *Lab {
 
 // moves are the pods of a candidate that have to run elsewhere and may go now.
 func (s *Study) moves(c Candidate) []*model.Pod {
-	return slices.DeleteFunc(slices.Clone(c.Moves), func(p *model.Pod) bool { return s.Held[p.UID] || p.Rejected != "" })
+	out := slices.DeleteFunc(slices.Clone(c.Moves), func(p *model.Pod) bool { return s.Held[p.UID] || p.Rejected != "" })
+	for i, p := range out {
+		if next := s.Grown[p.UID]; next != nil {
+			out[i] = next
+		}
+	}
+	return out
 }
 
 // closed are the nodes that are within the quiet time of their pool, and the pods that may be put there nevertheless: those
