@@ -1,0 +1,40 @@
+package disrupt
+
+import "testing"
+
+// TestAPoolThatRests: nothing is launched from it, whichever pool the node is of; nodes whose pods fit elsewhere go.
+func TestAPoolThatRests(t *testing.T) {
+	rests := func(p *Pool) { p.Rests = true }
+	t.Run("replaces no node", func(t *testing.T) {
+		f := newFleet(t, sizes(3, onDemand), rests)
+		drifted(f.node("a", onDemand, "x4", 500), 1)
+		for _, m := range []Method{Single(), Drift()} {
+			d := f.decide(m, 1)
+			f.want(d, "")
+			f.wantObstacle(d, "a", PoolRests, `replacements of NodePool "default" failed not long ago`)
+		}
+	})
+	t.Run("and gives nodes up whose pods fit elsewhere", func(t *testing.T) {
+		f := newFleet(t, sizes(3, onDemand), rests)
+		drifted(f.node("a", onDemand, "x4", 500), 1)
+		f.node("b", onDemand, "x4", 2500).Disruption.Consolidatable = false
+		for _, m := range []Method{Single(), Drift()} {
+			f.want(f.decide(m, 1), "delete a")
+		}
+	})
+	t.Run("and does not keep nodes of other pools from being replaced by theirs", func(t *testing.T) {
+		f := newFleet(t, nil, rests)
+		f.pool("other", sizes(3, onDemand))
+		f.nodeOf("other", "a", onDemand, "x4", 500)
+		f.want(f.decide(Single(), 1), "replace a -> x1,x2 on-demand")
+	})
+	t.Run("a static pool waits, too", func(t *testing.T) {
+		n := drifted(node("a"), 1)
+		for _, idle := range []bool{false, true} {
+			_, refused := StaticDrift(nil).Want([]Candidate{newCandidate(n, Pool{Static: true, Rests: idle})})
+			if got := len(refused) == 1 && refused[0].Code == PoolRests; got != idle {
+				t.Errorf("rests %t: refused %v", idle, refused)
+			}
+		}
+	})
+}
