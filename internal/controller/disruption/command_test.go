@@ -30,7 +30,7 @@ func (w *world) replacing(launch time.Duration) (l *life, end func()) {
 	w.pool("pool", budget("100%"), usable)
 	l.of("pool", "a", "x2")
 	w.pod("a", "web", asks(900))
-	l.launch = launch
+	l.launch.Store(int64(launch))
 	w.drift("a")
 	stop := w.run()
 	return l, func() { stop(); endLife() }
@@ -69,7 +69,7 @@ func TestWaiting_C466_C467_C472_C475_C477_C478_C482(t *testing.T) {
 			w.Error("the command has ended")
 		}
 		hidden.Store(false)
-		l.launch = time.Second
+		l.launch.Store(int64(time.Second))
 		w.pass(time.Minute)
 		l.wantMachines("x2")
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)

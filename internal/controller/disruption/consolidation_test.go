@@ -33,7 +33,7 @@ func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C4
 		w.pool("pool", budget("100%"), underutilized)
 		l.of("pool", "a", "x8")
 		w.pod("a", "web", asks(900))
-		l.launch = time.Minute
+		l.launch.Store(int64(time.Minute))
 		defer w.run()()
 		w.pass(30 * time.Second)
 		w.wantEvent("ConsolidationCandidate node/a: Consolidation candidate: replace: [a] -> [1 replacement] (savings: $7.00)")

@@ -82,7 +82,7 @@ func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476_W010(
 			l.of("pool", name, "x1")
 			w.pod(name, "pod-"+name, asks(900))
 		}
-		l.launch = time.Minute
+		l.launch.Store(int64(time.Minute))
 		w.drift(names...)
 		defer w.run()()
 		w.pass(3 * time.Second)
@@ -108,7 +108,7 @@ func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476_W010(
 		w.pool("pool", budget("1"), usable)
 		l.of("pool", "a", "x1")
 		w.pod("a", "web", asks(900))
-		l.launch = -1
+		l.launch.Store(-1)
 		w.drift("a")
 		defer w.run()()
 		w.pass(3 * time.Second)
@@ -137,7 +137,7 @@ func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476_W010(
 		w.pool("pool", budget("1"), usable)
 		l.of("pool", "a", "x1")
 		w.pod("a", "web", asks(900))
-		l.launch = -1
+		l.launch.Store(-1)
 		w.drift("a")
 		defer w.run()()
 		w.pass(10*time.Minute - time.Second)
@@ -296,7 +296,7 @@ func TestCommandsThatAreCutShort_C264_C471_C481(t *testing.T) {
 		w.pool("pool", budget("1"), usable)
 		l.of("pool", "a", "x1")
 		w.pod("a", "web", asks(900))
-		l.launch = time.Hour
+		l.launch.Store(int64(time.Hour))
 		w.drift("a")
 		stop := w.run()
 		w.pass(5 * time.Second)
@@ -305,7 +305,7 @@ func TestCommandsThatAreCutShort_C264_C471_C481(t *testing.T) {
 			w.Fatal("the node is not tainted")
 		}
 		w.store.Unmark("test://a") // a new process knows of no marks
-		l.launch = 30 * time.Second
+		l.launch.Store(int64(30 * time.Second))
 		defer w.run()()
 		w.pass(time.Second)
 		w.wantUnmarked("a")
@@ -326,7 +326,7 @@ func TestCommandsThatAreCutShort_C264_C471_C481(t *testing.T) {
 			w.pod(name, "pod-"+name, asks(3500))
 			w.pod(name, "job-"+name, asks(400))
 		}
-		l.launch = 30 * time.Second
+		l.launch.Store(int64(30 * time.Second))
 		defer w.run()()
 		w.pass(20 * time.Second)
 		going := 0
@@ -357,7 +357,7 @@ func TestCommandsThatAreCutShort_C264_C471_C481(t *testing.T) {
 		w.provider.types = w.provider.types[:1]
 		w.pod("a", "web", asks(900))
 		w.pod("a", "api", asks(900))
-		l.launch = 30 * time.Second
+		l.launch.Store(int64(30 * time.Second))
 		w.drift("a")
 		defer w.run()()
 		w.pass(29 * time.Second)

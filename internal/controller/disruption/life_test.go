@@ -28,7 +28,7 @@ import (
 type life struct {
 	*world
 	// launch is how long a machine takes to become ready; negative for ever.
-	launch time.Duration
+	launch atomic.Int64
 	// born is when NodeClaims were seen first, moved the last pod event of nodes.
 	born, moved map[string]time.Time
 	serial      int
@@ -44,7 +44,8 @@ type life struct {
 
 // live begins life with the provisioner beside it, and returns what ends both.
 func (w *world) live() (*life, func()) {
-	l := &life{world: w, launch: 5 * time.Second, born: map[string]time.Time{}, moved: map[string]time.Time{}}
+	l := &life{world: w, born: map[string]time.Time{}, moved: map[string]time.Time{}}
+	l.launch.Store(int64(5 * time.Second))
 	p := provisioning.New(provisioning.Deps{
 		Client: w.client, Clock: w.deps.Clock, Cloud: w.deps.Cloud, Store: w.store, Feed: w.feed, Translator: w.deps.Translator,
 		Recorder: w.deps.Recorder, Metrics: w.deps.Metrics, Log: w.deps.Log,
@@ -100,7 +101,7 @@ func (l *life) join(ctx context.Context, claim *v1.NodeClaim) {
 		l.exist(ctx, claim)
 		return
 	}
-	if l.launch < 0 || time.Since(l.born[claim.Name]) < l.launch {
+	if launch := time.Duration(l.launch.Load()); launch < 0 || time.Since(l.born[claim.Name]) < launch {
 		return
 	}
 	it, offering := l.choose(claim)

@@ -57,7 +57,7 @@ func TestWaysInOrder_C262_C263_C344(t *testing.T) {
 		w.provider.types = ondemand(1, 2, 4, 8)
 		l, end := w.live()
 		defer end()
-		l.launch = -1
+		l.launch.Store(-1)
 		w.pool("pool", budget("1"), underutilized)
 		w.pool("trio", budget("100%"), underutilized)
 		w.pool("fixed", budget("100%"), usable, func(p *v1.NodePool) { p.Spec.Replicas = new(int64(1)) })
@@ -91,6 +91,7 @@ func TestWaysInOrder_C262_C263_C344(t *testing.T) {
 			if err != nil {
 				w.Fatal(err)
 			}
+			w.pass(0) // until what was begun waits for something
 			var proposed []string
 			for line := range strings.Lines(w.logs.String()[from:]) {
 				if !strings.Contains(line, "proposing disruption") {

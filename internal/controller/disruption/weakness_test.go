@@ -84,7 +84,7 @@ func TestOneThatFailsKeepsFailing_W007_C437(t *testing.T) {
 			l.of("pool", name, "x1")
 			w.pod(name, "pod-"+name, asks(900))
 		}
-		l.launch = -1
+		l.launch.Store(-1)
 		w.drift("a", "b", "c")
 		defer w.run()()
 		for range 120 {
@@ -95,7 +95,7 @@ func TestOneThatFailsKeepsFailing_W007_C437(t *testing.T) {
 		if got := w.metric("karpenter_nodeclaims_created_total", "reason=drifted"); got < 2 || got > 4 {
 			w.Errorf("%v replacements within two minutes, want 2 to 4", got)
 		}
-		l.launch = 5 * time.Second
+		l.launch.Store(int64(5 * time.Second))
 		w.pass(20 * time.Minute)
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 3, "reason=drifted")
 	})
@@ -215,7 +215,7 @@ func TestLabelsSayWhatTheirNamesSay_W030(t *testing.T) {
 		w.pool("pool", budget("100%"), underutilized)
 		l.of("pool", "a", "x8")
 		w.pod("a", "web", asks(900))
-		l.launch = -1
+		l.launch.Store(-1)
 		defer w.run()()
 		w.pass(20 * time.Second)
 		w.removeReplacements()

@@ -158,7 +158,8 @@ func TestRestarts_C566(t *testing.T) {
 			defer w.restart()()
 			again, endLife := w.live()
 			defer endLife()
-			again.born, again.moved, again.launch = l.born, l.moved, time.Minute
+			again.born, again.moved = l.born, l.moved
+			again.launch.Store(int64(time.Minute))
 			again.early.Store(true)
 			again.stuck.Store(true)
 			defer w.run()()
