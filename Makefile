@@ -7,6 +7,8 @@ SHELL := /bin/bash
 
 # How many one-CPU pods `make demo` runs.
 PODS ?= 100
+# What `make demo` shows instead of the whole loop: consolidation, drift, expiry or repair.
+SCENE ?=
 # Which instance types and prices: generic, or a region of EC2 such as aws/us-east-1.
 CATALOG ?= generic
 # What `make image` builds for, and which version it says that it is.
@@ -28,8 +30,8 @@ help: ## Show this list
 	@echo "make <target>, for example: make demo PODS=1000 CATALOG=aws/us-east-1"
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: build local demo-program ## Show the whole loop on a real control plane: PODS=100 CATALOG=generic
-	@$(BIN)/demo -pods='$(PODS)' -catalog='$(CATALOG)'
+demo: build local demo-program ## Show the whole loop on a real control plane: PODS=100 SCENE=drift
+	@$(BIN)/demo -pods='$(PODS)' -catalog='$(CATALOG)' -scene='$(SCENE)'
 
 up: build local demo-program ## Run a cluster and the controller until Ctrl-C: CATALOG=generic
 	@eval "$$($(BIN)/local env)"; exec $(BIN)/demo -stay -catalog='$(CATALOG)'

@@ -28,8 +28,8 @@ type controller struct {
 	stop    sync.Once
 }
 
-// startController runs the built controller against a cluster, as a cluster would run it; its log goes to out. It has not become ready yet when
-// this returns.
+// startController runs the built controller against a cluster, as a cluster would run it; its log goes to out line by line. It has not become
+// ready yet when this returns.
 func startController(s settings, kubeconfig string, out io.Writer) (*controller, error) {
 	metricsPort, err := freePort(8080)
 	if err != nil {
@@ -52,6 +52,7 @@ func startController(s settings, kubeconfig string, out io.Writer) (*controller,
 	if !s.stay {
 		// A node that just got a pod is kept for twice this time; nobody wants to watch that for 20 seconds.
 		args = append(args, "--batch-max-duration=5s")
+		args = append(args, sceneOf(s).flags...)
 	}
 	c.cmd = exec.Command(s.controller, args...)
 	c.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -48,7 +50,7 @@ func TestLastLines(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	for _, args := range [][]string{{"-pods=0"}, {"-pods=-3"}, {"-pods=1000000"}, {"-pods=many"}, {"stray"}} {
+	for _, args := range [][]string{{"-pods=0"}, {"-pods=-3"}, {"-pods=1000000"}, {"-pods=many"}, {"-scene=comedy"}, {"stray"}} {
 		if _, err := parse(args, &bytes.Buffer{}); err == nil {
 			t.Errorf("%v was accepted", args)
 		}
@@ -56,6 +58,58 @@ func TestParse(t *testing.T) {
 	s, err := parse([]string{"-pods=7", "-catalog=aws/us-east-1"}, &bytes.Buffer{})
 	if err != nil || s.pods != 7 || s.catalog != "aws/us-east-1" || s.stay {
 		t.Errorf("settings %+v, error %v", s, err)
+	}
+}
+
+func TestUnknownSceneListsTheScenes(t *testing.T) {
+	_, err := parse([]string{"-scene=comedy"}, &bytes.Buffer{})
+	if err == nil {
+		t.Fatal("it was accepted")
+	}
+	for _, want := range []string{`"comedy"`, "consolidation, drift, expiry, repair"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q lacks %q", err, want)
+		}
+	}
+}
+
+func TestSceneOf(t *testing.T) {
+	for _, name := range []string{"", "consolidation", "drift", "expiry", "repair"} {
+		s, err := parse([]string{"-scene=" + name}, &bytes.Buffer{})
+		if err != nil {
+			t.Errorf("scene %q: %v", name, err)
+		} else if one := sceneOf(s); one.name != name || one.perform == nil {
+			t.Errorf("scene %q is played as %q", name, one.name)
+		}
+	}
+}
+
+func TestSpotlightShowsTheLinesOfItsScene(t *testing.T) {
+	var out bytes.Buffer
+	s := newSpotlight(newProgress(&out, time.Now()), []string{"deleted node"})
+	for _, line := range []string{
+		`{"message":"deleted node","Node":{"name":"a"},"provider-id":"x"}`, `{"message":"tainted node","Node":{"name":"b"}}`, `panic: oh`,
+	} {
+		if n, err := s.Write([]byte(line)); n != len(line) || err != nil {
+			t.Errorf("%q: %d, %v", line, n, err)
+		}
+	}
+	if got := out.String(); !strings.HasSuffix(got, "log: deleted node Node=a\n") || strings.Contains(got, "tainted") {
+		t.Errorf("shown:\n%s", got)
+	}
+	if s.count("deleted node") != 1 || s.count("tainted node") != 0 {
+		t.Errorf("counted %v", s.seen)
+	}
+}
+
+func TestPollEndsWhenSomethingIsBroken(t *testing.T) {
+	asked := 0
+	err := poll(t.Context(), time.Hour, "nothing", func() (bool, error) {
+		asked++
+		return false, fmt.Errorf("%w: three at once", errBroken)
+	})
+	if asked != 1 || !errors.Is(err, errBroken) {
+		t.Errorf("asked %d times, error %v", asked, err)
 	}
 }
 
@@ -73,9 +127,9 @@ func TestProgressIsQuietWhenNothingChanges(t *testing.T) {
 }
 
 func TestFigures(t *testing.T) {
-	f := figures{catalog: "generic", pods: 100, nodes: 4, pricePerH: 1.97634, cluster: 4 * time.Second, total: 44200 * time.Millisecond}
+	f := figures{catalog: "generic", pods: 100, nodes: 4, pricePerH: 1.97634, cluster: 4 * time.Second, nodesGone: 25200 * time.Millisecond}
 	got := f.String()
-	for _, want := range []string{"100 pods on 4 nodes", "$1.9763/h (generic)", "cluster 4.0 s", "44.2 s in all"} {
+	for _, want := range []string{"100 pods on 4 nodes", "$1.9763/h (generic)", "cluster 4.0 s", "nodes gone 25.2 s"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q lacks %q", got, want)
 		}

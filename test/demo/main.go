@@ -1,4 +1,5 @@
-// Command demo shows the whole loop on a real control plane: pending pods, nodes made for them, pods running, pods gone, nodes removed.
+// Command demo shows the whole loop on a real control plane: pending pods, nodes made for them, pods running, pods gone, nodes removed. With
+// -scene it shows one of the other things that happen to nodes: consolidation, drift, expiry, repair.
 //
 // It starts the local control plane and the built controller, drives them, reports progress while it works and one line of figures at the end, and
 // leaves nothing running. With -stay it only starts both and keeps them until Ctrl-C, for people who want to drive themselves.
@@ -20,6 +21,7 @@ type settings struct {
 	pods       int
 	catalog    string
 	stay       bool
+	scene      string
 	launcher   string
 	controller string
 	manifests  string
@@ -39,7 +41,9 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	run := demonstrate
+	run := func(ctx context.Context, s settings, out io.Writer) error {
+		return demonstrate(ctx, s, sceneOf(s), out)
+	}
 	if s.stay {
 		run = stay
 	}
@@ -56,6 +60,7 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	flags.IntVar(&s.pods, "pods", 100, "how many one-CPU pods to run")
 	flags.StringVar(&s.catalog, "catalog", "generic", "catalogue of instance types: generic, or a region such as aws/us-east-1")
 	flags.BoolVar(&s.stay, "stay", false, "start cluster and controller and keep them until Ctrl-C")
+	flags.StringVar(&s.scene, "scene", "", "show this instead of the whole loop: "+sceneNames())
 	flags.StringVar(&s.launcher, "launcher", "bin/local", "the built launcher of the control plane")
 	flags.StringVar(&s.controller, "controller", "bin/karpenter", "the built controller")
 	flags.StringVar(&s.manifests, "manifests", "examples/kwok", "directory of the manifests")
@@ -68,6 +73,9 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	}
 	if s.pods < 1 || s.pods > 20000 {
 		return settings{}, fmt.Errorf("PODS is %d; it must be between 1 and 20000", s.pods)
+	}
+	if s.scene != "" && sceneOf(s).name != s.scene {
+		return settings{}, fmt.Errorf("there is no scene %q; there are: %s", s.scene, sceneNames())
 	}
 	return s, nil
 }

@@ -120,7 +120,10 @@ func apply(ctx context.Context, c client.Client, dir, file string, change func(*
 // pollPeriod is how often the demo looks at the cluster.
 const pollPeriod = 200 * time.Millisecond
 
-// poll asks done until it says yes, fails, or the time is up.
+// errBroken is part of an error that no waiting mends.
+var errBroken = errors.New("this must not happen")
+
+// poll asks done until it says yes, what must not happen happens, or the time is up.
 func poll(ctx context.Context, limit time.Duration, what string, done func() (bool, error)) error {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
@@ -131,6 +134,9 @@ func poll(ctx context.Context, limit time.Duration, what string, done func() (bo
 		ok, err := done()
 		if ok {
 			return nil
+		}
+		if errors.Is(err, errBroken) {
+			return err
 		}
 		if err != nil {
 			last = err

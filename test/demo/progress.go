@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -77,8 +78,9 @@ func (st *stack) count() (counts, error) {
 }
 
 // progress writes what happens, each line with the time since the start: on a terminal the last line changes in place, elsewhere a line
-// appears when something changed, at most one a second.
+// appears when something changed, at most one a second. It may be used from several goroutines.
 type progress struct {
+	mu       sync.Mutex
 	out      io.Writer
 	start    time.Time
 	terminal bool
@@ -101,6 +103,8 @@ func (p *progress) stamp() string { return fmt.Sprintf("[%5.1f s] ", time.Since(
 
 // counts shows the state.
 func (p *progress) counts(c counts) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	text := c.String()
 	if p.terminal {
 		_, _ = fmt.Fprintf(p.out, "\r\x1b[K%s%s", p.stamp(), text)
@@ -116,12 +120,20 @@ func (p *progress) counts(c counts) {
 
 // line shows that a step is done.
 func (p *progress) line(text string) {
-	p.end()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.close()
 	_, _ = fmt.Fprintf(p.out, "%s%s\n", p.stamp(), text)
 }
 
 // end finishes a line that is open.
 func (p *progress) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.close()
+}
+
+func (p *progress) close() {
 	if p.open {
 		_, _ = fmt.Fprintln(p.out)
 		p.open = false

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// spotlight shows those lines of the controller's log that belong to a scene, and counts them.
+type spotlight struct {
+	mu       sync.Mutex
+	show     *progress
+	messages []string
+	seen     map[string]int
+}
+
+func newSpotlight(show *progress, messages []string) *spotlight {
+	return &spotlight{show: show, messages: messages, seen: map[string]int{}}
+}
+
+// Write takes whole lines.
+func (s *spotlight) Write(line []byte) (int, error) {
+	var fields map[string]any
+	// What is no record has no message.
+	_ = json.Unmarshal(line, &fields)
+	message, _ := fields["message"].(string)
+	if slices.Contains(s.messages, message) {
+		s.mu.Lock()
+		s.seen[message]++
+		s.mu.Unlock()
+		s.show.line("  log: " + brief(message, fields))
+	}
+	return len(line), nil
+}
+
+// count is how often the controller has said this so far.
+func (s *spotlight) count(message string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen[message]
+}
+
+// brief is a log line with those of its fields that say what happened to what.
+func brief(message string, fields map[string]any) string {
+	parts := []string{message}
+	for _, key := range []string{"command", "reason", "Node", "NodeClaim", "instance-type", "expire-after", "condition"} {
+		switch value := fields[key].(type) {
+		case nil:
+		case map[string]any:
+			parts = append(parts, key+"="+show(value["name"]))
+		default:
+			parts = append(parts, key+"="+show(value))
+		}
+	}
+	return strings.Join(parts, " ")
+}
