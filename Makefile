@@ -3,12 +3,15 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo up build image test checklist bench lint generate vuln env local demo-program
+.PHONY: help demo up chaos build image test checklist bench lint generate vuln env local demo-program
 
 # How many one-CPU pods `make demo` runs.
 PODS ?= 100
 # What `make demo` shows instead of the whole loop: consolidation, drift, expiry or repair.
 SCENE ?=
+# Where `make chaos` draws its faults from, and how often it kills the controller.
+SEED ?= 1
+KILLS ?= 50
 # Which instance types and prices: generic, or a region of EC2 such as aws/us-east-1.
 CATALOG ?= generic
 # What `make image` builds for, and which version it says that it is.
@@ -35,6 +38,10 @@ demo: build local demo-program ## Show the whole loop on a real control plane: P
 
 up: build local demo-program ## Run a cluster and the controller until Ctrl-C: CATALOG=generic
 	@eval "$$($(BIN)/local env)"; exec $(BIN)/demo -stay -catalog='$(CATALOG)'
+
+chaos: build local ## Kill, cut off and refuse the controller at random moments, and see whether all ends well: SEED=1 KILLS=50
+	@go build -o $(BIN)/chaos ./test/chaos
+	@$(BIN)/chaos -launcher=$(BIN)/local -controller=$(BIN)/karpenter -seed='$(SEED)' -kills='$(KILLS)'
 
 build: ## Build bin/karpenter
 	@echo "building bin/karpenter"

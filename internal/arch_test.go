@@ -127,6 +127,7 @@ test/e2e/... < API, cloud, cloud/kwok, internal/ingest, internal/manifest, inter
 test/checklist < test/scenario/story
 test/controlplane <
 test/demo < API, cloud, test/controlplane
+test/chaos < API, cloud, test/controlplane
 `
 
 // outsiders are the modules that only some floors may touch.

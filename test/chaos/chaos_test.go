@@ -1,0 +1,248 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/test/controlplane"
+)
+
+// TestShortRun kills the built controller three times, while pods come, while nodes drift and while one is deleted.
+func TestShortRun(t *testing.T) {
+	s := settings{seed: 3, kills: 3, share: 0.1, launcher: os.Getenv(controlplane.LauncherEnv), controller: os.Getenv("KARPENTER_BIN")}
+	if s.launcher == "" || s.controller == "" {
+		t.Fatalf("%s and KARPENTER_BIN must be set: run \"make test\", or eval \"$(make env)\" first", controlplane.LauncherEnv)
+	}
+	var out bytes.Buffer
+	if err := run(t.Context(), s, &out); err != nil {
+		t.Errorf("%v\n%s", err, &out)
+	}
+}
+
+func TestSameSeedSameSchedule(t *testing.T) {
+	for _, kills := range []int{1, 3, 9, 10, 25, 50} {
+		first := newSchedule(7, kills, time.Second)
+		if !reflect.DeepEqual(first, newSchedule(7, kills, time.Second)) {
+			t.Errorf("two schedules of the same seed differ")
+		}
+		if reflect.DeepEqual(first, newSchedule(8, kills, time.Second)) {
+			t.Errorf("the schedules of two seeds are the same")
+		}
+		steps, outages := slices.Concat(first...), 0
+		for _, s := range steps {
+			if s.outage > 0 {
+				outages++
+			}
+		}
+		if len(steps) != kills || outages != 1 {
+			t.Errorf("%d kills and %d outages, want %d and 1", len(steps), outages, kills)
+		}
+	}
+}
+
+func TestProxyRefusesTheSameWritesUnderTheSameSeed(t *testing.T) {
+	const writes = 400
+	fates := func(seed uint64, share float64) (codes []int, done int) {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodGet {
+				done++
+			}
+			_, _ = io.WriteString(w, "yes")
+		}))
+		defer server.Close()
+		p, err := startProxy(&rest.Config{Host: server.URL}, seed, share)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.close()
+		for i := range writes {
+			response, err := http.Post(p.address+"/api", "text/plain", strings.NewReader("x"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var status metav1.Status
+			text, _ := io.ReadAll(response.Body)
+			_ = response.Body.Close()
+			if response.StatusCode != http.StatusOK {
+				if err := json.Unmarshal(text, &status); err != nil || int(status.Code) != response.StatusCode || status.Status != metav1.StatusFailure {
+					t.Errorf("write %d is answered %s", i, text)
+				}
+			}
+			codes = append(codes, response.StatusCode)
+		}
+		if response, err := http.Get(p.address); err != nil || response.StatusCode != http.StatusOK {
+			t.Errorf("a read is answered %v, %v", response, err)
+		} else {
+			_ = response.Body.Close()
+		}
+		return codes, done
+	}
+	first, done := fates(1, 0.5)
+	again, _ := fates(1, 0.5)
+	if !slices.Equal(first, again) {
+		t.Error("two runs of the same seed differ")
+	}
+	seen := map[int]int{}
+	for _, code := range first {
+		seen[code]++
+	}
+	for _, code := range []int{200, 409, 429, 500} {
+		if seen[code] < writes/20 {
+			t.Errorf("%d answers %d of %d", seen[code], code, writes)
+		}
+	}
+	if done <= seen[200] || done >= writes {
+		t.Errorf("%d writes were done and %d answered well: some are to be done and answered badly, and some not done", done, seen[200])
+	}
+	if all, done := fates(1, 0); done != writes || slices.ContainsFunc(all, func(code int) bool { return code != 200 }) {
+		t.Error("writes are refused though none should be")
+	}
+}
+
+// calm is a cluster at rest with two machines and four pods.
+func calm() picture {
+	var p picture
+	for _, name := range []string{"a", "b"} {
+		claim := v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{coresLabel: "4"}}}
+		claim.Status.ProviderID = "kwok://" + name
+		claim.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeInitialized, Status: metav1.ConditionTrue}}
+		node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		node.Spec.ProviderID = claim.Status.ProviderID
+		p.claims, p.nodes = append(p.claims, claim), append(p.nodes, node)
+	}
+	for _, name := range []string{"1", "2", "3", "4"} {
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{"app": work}}}
+		pod.Status.Phase = corev1.PodRunning
+		p.pods = append(p.pods, pod)
+	}
+	return p
+}
+
+func is(conditionType string) metav1.Condition {
+	return metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue}
+}
+
+func TestUnrest(t *testing.T) {
+	if why := calm().unrest(4, true); len(why) > 0 {
+		t.Errorf("a cluster at rest is not: %q", why)
+	}
+	now := metav1.Now()
+	for _, c := range []struct {
+		want string
+		edit func(*picture)
+	}{
+		{"3 pods run of 4", func(p *picture) { p.pods[0].Status.Phase = corev1.PodPending }},
+		{"3 pods run of 4", func(p *picture) { p.pods[0].DeletionTimestamp = &now }},
+		{"has no nodeclaim", func(p *picture) { p.claims = p.claims[:1] }},
+		{"has no instance", func(p *picture) { p.nodes = p.nodes[:1] }},
+		{"nodeclaim a was deleted", func(p *picture) { p.claims[0].DeletionTimestamp = &now }},
+		{"node a was deleted", func(p *picture) { p.nodes[0].DeletionTimestamp = &now }},
+		{"is not initialized", func(p *picture) { p.claims[0].Status.Conditions = nil }},
+		{"is drifted", func(p *picture) {
+			p.claims[0].Status.Conditions = append(p.claims[0].Status.Conditions, is(v1.ConditionTypeDrifted))
+		}},
+		{"is marked", func(p *picture) {
+			p.claims[0].Status.Conditions = append(p.claims[0].Status.Conditions, is(v1.ConditionTypeDisruptionReason))
+		}},
+		{"has the taints", func(p *picture) { p.nodes[0].Spec.Taints = []corev1.Taint{v1.DisruptedNoScheduleTaint()} }},
+		{"has the taints", func(p *picture) { p.nodes[0].Spec.Taints = []corev1.Taint{{Key: v1.UnregisteredTaintKey}} }},
+		{"the machines cost as much as 9", func(p *picture) { p.claims[0].Labels[coresLabel] = "14" }},
+	} {
+		p := calm()
+		c.edit(&p)
+		if why := strings.Join(p.unrest(4, true), "; "); !strings.Contains(why, c.want) {
+			t.Errorf("in the way is %q, want %q", why, c.want)
+		}
+	}
+}
+
+func TestCheapest(t *testing.T) {
+	for pods, want := range map[int]int{-1: 0, 0: 0, 1: 1, 2: 2, 3: 2, 4: 3, 6: 4, 7: 5, 30: 20} {
+		if got := cheapest(pods); got != want {
+			t.Errorf("%d pods cost %d, want %d", pods, got, want)
+		}
+	}
+}
+
+func TestRoomOfAMachineThatIsNotLaunched(t *testing.T) {
+	claim := &v1.NodeClaim{}
+	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2100m")}
+	if got := room(claim); got != 3 {
+		t.Errorf("room for %d pods, want 3", got)
+	}
+}
+
+func TestObserverFinds(t *testing.T) {
+	now := metav1.Now()
+	marked := is(v1.ConditionTypeDisruptionReason)
+	for _, c := range []struct {
+		name, want string
+		edit       func(*picture)
+	}{
+		{"nothing", "", func(*picture) {}},
+		{"too many machines", "there is room for 12 pods, 5 are wanted at most", func(p *picture) { p.claims = append(p.claims, p.claims...) }},
+		{"machines that go do not count", "", func(p *picture) {
+			p.claims = append(p.claims, p.claims...)
+			p.claims[0].DeletionTimestamp, p.claims[1].DeletionTimestamp = &now, &now
+		}},
+		{"a broken budget", "4 nodes are being disrupted at once", func(p *picture) {
+			for range 4 {
+				claim := p.claims[0].DeepCopy()
+				claim.Status.Conditions = append(claim.Status.Conditions, marked)
+				p.claims = append(p.claims, *claim)
+			}
+		}},
+		{"machines that end do not count", "", func(p *picture) {
+			for range 4 {
+				claim := p.claims[0].DeepCopy()
+				claim.DeletionTimestamp = &now
+				claim.Status.Conditions = append(claim.Status.Conditions, marked, is(v1.ConditionTypeInstanceTerminating))
+				p.claims = append(p.claims, *claim)
+			}
+		}},
+		{"a guarded pod goes", "pod g must not be disturbed", func(p *picture) { p.pods = p.pods[:4] }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := calm()
+			p.pods = append(p.pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "g", UID: "g", Labels: map[string]string{"app": guarded}}})
+			o := newObserver(nil, io.Discard, time.Now())
+			o.want(5)
+			o.rest(p)
+			o.guard(p)
+			c.edit(&p)
+			for range 5 {
+				o.judge(p)
+			}
+			if got := strings.Join(o.findings, "; "); !strings.Contains(got, c.want) || c.want == "" && got != "" {
+				t.Errorf("found %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, args := range [][]string{{"-kills=0"}, {"-refuse=1"}, {"-seed=x"}, {"stray"}} {
+		if _, err := parse(args, io.Discard); err == nil {
+			t.Errorf("%v was accepted", args)
+		}
+	}
+	if s, err := parse([]string{"-seed=7"}, io.Discard); err != nil || s.seed != 7 || s.kills != 50 || s.outage != 30*time.Second || !s.packed {
+		t.Errorf("settings %+v, error %v", s, err)
+	}
+}

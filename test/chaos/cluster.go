@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/karpenter-anew/karpenter/api/crds"
+	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// The workloads. Pods of work come and go; the pod of guarded must not be disturbed, nor may the pod of still, because it is on a node that
+// must not be.
+const (
+	work    = "work"
+	guarded = "guarded"
+	still   = "still"
+
+	guardedPods, stillPods, firstPods = 1, 1, 16
+)
+
+// budget is how many nodes of the pool may be disrupted at a time.
+const budget = 3
+
+// newClient reads and writes past any cache and past the proxy.
+func newClient(config *rest.Config) (client.Client, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, apiextensionsv1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("building the client: %w", err)
+		}
+	}
+	return client.New(config, client.Options{Scheme: scheme})
+}
+
+// define installs the definitions and waits until they are served.
+func define(ctx context.Context, c client.Client) error {
+	definitions, err := crds.Kwok()
+	if err != nil {
+		return err
+	}
+	for _, d := range definitions {
+		if err := c.Create(ctx, d); err != nil {
+			return fmt.Errorf("installing the definition %s: %w", d.Name, err)
+		}
+	}
+	for _, list := range []client.ObjectList{&v1.NodePoolList{}, &v1.NodeClaimList{}, &v1alpha1.KWOKNodeClassList{}} {
+		if err := insist(ctx, func() error { return c.List(ctx, list) }); err != nil {
+			return fmt.Errorf("waiting until the definitions are served: %w", err)
+		}
+	}
+	return nil
+}
+
+// insist repeats something until it works or a minute is over: the API server may be away.
+func insist(ctx context.Context, try func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		err := try()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// slowClass has machines that take a second to join, so that there is something to interrupt.
+func slowClass() *v1alpha1.KWOKNodeClass {
+	c := &v1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	c.Spec.NodeRegistrationDelay = &metav1.Duration{Duration: time.Second}
+	return c
+}
+
+// newPool has machines of two cores, with room for one pod, and of four, with room for three.
+func newPool() *v1.NodePool {
+	in := func(key string, values ...string) v1.NodeSelectorRequirementWithMinValues {
+		return v1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
+	}
+	p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	p.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: v1alpha1.Group, Kind: "KWOKNodeClass", Name: "default"}
+	p.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{
+		in(corev1.LabelArchStable, "amd64"), in(corev1.LabelOSStable, "linux"), in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand),
+		in(coresLabel, "2", "4"),
+	}
+	p.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(0)
+	p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: fmt.Sprint(budget)}}
+	return p
+}
+
+// coresLabel is where the simulated cloud writes how many cores a machine has.
+const coresLabel = "karpenter.kwok.sh/instance-cpu"
+
+// newWorkload is a deployment of pods that ask for one core.
+func newWorkload(name string, replicas int32) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
+	d.Spec.Replicas = &replicas
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+	d.Spec.Template.Labels = labels
+	if name == guarded {
+		d.Spec.Template.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "true"}
+	}
+	d.Spec.Template.Spec.Containers = []corev1.Container{{
+		Name: "app", Image: "registry.k8s.io/pause:3.10",
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}},
+	}}
+	return d
+}
+
+// change reads an object, changes it and writes it, as often as somebody else was faster.
+func change[T client.Object](ctx context.Context, c client.Client, o T, edit func(T)) error {
+	err := insist(ctx, func() error {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		edit(o)
+		return c.Update(ctx, o)
+	})
+	if err != nil {
+		return fmt.Errorf("changing %T %q: %w", o, o.GetName(), err)
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+// Command chaos tries to break the built controller on a real control plane, and looks whether it did.
+//
+// It kills the controller with kill -9 again and again while pods come and go, nodes drift and nodes are deleted; it takes the API server away;
+// and it stands between the two and refuses a share of the writes. All of that is drawn from a seed: the same seed repeats the same faults.
+// Meanwhile it watches what must hold at any moment, and whenever it leaves the controller in peace it expects the cluster to come to rest.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// settings are the command line.
+type settings struct {
+	seed       uint64
+	kills      int
+	share      float64
+	outage     time.Duration
+	packed     bool
+	launcher   string
+	controller string
+}
+
+func main() {
+	ctrllog.SetLogger(logr.Discard())
+	s, err := parse(os.Args[1:], os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		_, _ = fmt.Fprintf(os.Stderr, "chaos: %v\n", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	if err := run(ctx, s, os.Stdout); err != nil {
+		_, _ = fmt.Fprintf(os.Stderr, "chaos: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func parse(args []string, usage io.Writer) (settings, error) {
+	s := settings{}
+	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
+	flags.SetOutput(usage)
+	flags.Uint64Var(&s.seed, "seed", 1, "where all faults are drawn from")
+	flags.IntVar(&s.kills, "kills", 50, "how often the controller is killed")
+	flags.Float64Var(&s.share, "refuse", 0.1, "which share of the controller's writes is refused")
+	flags.DurationVar(&s.outage, "outage", 30*time.Second, "how long the API server is away, once; 0 for not at all")
+	flags.BoolVar(&s.packed, "packed", true, "consolidate, and expect a cheap fleet at rest")
+	flags.StringVar(&s.launcher, "launcher", "bin/local", "the built launcher of the control plane")
+	flags.StringVar(&s.controller, "controller", "bin/karpenter", "the built controller")
+	if err := flags.Parse(args); err != nil {
+		return settings{}, err
+	}
+	switch {
+	case flags.NArg() > 0:
+		return settings{}, fmt.Errorf("unexpected argument %q; see -help", flags.Arg(0))
+	case s.kills < 1 || s.kills > 10000:
+		return settings{}, fmt.Errorf("KILLS is %d; it must be between 1 and 10000", s.kills)
+	case s.share < 0 || s.share > 0.9:
+		return settings{}, fmt.Errorf("the share of refused writes is %g; it must be between 0 and 0.9", s.share)
+	}
+	return s, nil
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// answer is what the proxy does with a write.
+type answer string
+
+const (
+	passed    answer = "passed on"
+	conflict  answer = "409"
+	throttled answer = "429"
+	failed    answer = "500"
+	// lost is a write that is carried out, of which the writer hears that it failed.
+	lost answer = "500 after it was done"
+)
+
+// proxy stands between the controller and the API server and refuses some of the writes.
+type proxy struct {
+	server  http.Server
+	address string
+	forward *httputil.ReverseProxy
+
+	mu      sync.Mutex
+	random  *rand.Rand
+	share   float64
+	answers map[answer]int
+}
+
+// startProxy serves on a free port of loopback. The nth write always meets the same fate under the same seed.
+func startProxy(config *rest.Config, seed uint64, share float64) (*proxy, error) {
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("building the transport of the proxy: %w", err)
+	}
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		return nil, fmt.Errorf("reading the address of the API server: %w", err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("starting the proxy: %w", err)
+	}
+	p := &proxy{address: "http://" + listener.Addr().String(), share: share, answers: map[answer]int{}, random: rand.New(rand.NewPCG(seed, 1))}
+	p.forward = &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport:     transport,
+		FlushInterval: -1, // watches
+		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+		// An API server that is away answers nothing.
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
+	p.server = http.Server{Handler: p, ErrorLog: p.forward.ErrorLog, ReadHeaderTimeout: time.Minute}
+	go func() { _ = p.server.Serve(listener) }()
+	return p, nil
+}
+
+// ServeHTTP passes a request on or refuses it.
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.Method {
+	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
+		p.write(w, r)
+	default:
+		p.forward.ServeHTTP(w, r)
+	}
+}
+
+func (p *proxy) write(w http.ResponseWriter, r *http.Request) {
+	what := p.draw()
+	switch what {
+	case passed:
+		p.forward.ServeHTTP(w, r)
+		return
+	case lost:
+		p.forward.ServeHTTP(&blind{header: http.Header{}}, r)
+	default:
+		_, _ = io.Copy(io.Discard, r.Body)
+	}
+	status := metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
+		Message: "refused by the chaos proxy", Reason: metav1.StatusReasonInternalError, Code: http.StatusInternalServerError,
+	}
+	switch what {
+	case conflict:
+		status.Reason, status.Code = metav1.StatusReasonConflict, http.StatusConflict
+	case throttled:
+		status.Reason, status.Code = metav1.StatusReasonTooManyRequests, http.StatusTooManyRequests
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(int(status.Code))
+	_ = json.NewEncoder(w).Encode(status)
+}
+
+// draw decides about the next write.
+func (p *proxy) draw() answer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	what := passed
+	// Two numbers for each write, whatever the share is.
+	refuse, kind := p.random.Float64(), p.random.IntN(4)
+	if refuse < p.share {
+		what = []answer{conflict, throttled, failed, lost}[kind]
+	}
+	p.answers[what]++
+	return what
+}
+
+// setShare changes which share of the writes is refused from now on.
+func (p *proxy) setShare(share float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.share = share
+}
+
+// summary says how many writes there were and what became of them.
+func (p *proxy) summary() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := 0
+	var parts []string
+	for _, what := range slices.Sorted(maps.Keys(p.answers)) {
+		all += p.answers[what]
+		parts = append(parts, fmt.Sprintf("%d %s", p.answers[what], what))
+	}
+	return fmt.Sprintf("%d writes: %s", all, strings.Join(parts, ", "))
+}
+
+// kubeconfig writes a kubeconfig that leads through the proxy.
+func (p *proxy) kubeconfig(path string) error {
+	config := clientcmdapi.NewConfig()
+	config.Clusters["chaos"] = &clientcmdapi.Cluster{Server: p.address}
+	config.Contexts["chaos"] = &clientcmdapi.Context{Cluster: "chaos"}
+	config.CurrentContext = "chaos"
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		return fmt.Errorf("writing the kubeconfig of the proxy: %w", err)
+	}
+	return nil
+}
+
+// close ends the proxy and its connections.
+func (p *proxy) close() error {
+	if err := p.server.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return fmt.Errorf("ending the proxy: %w", err)
+	}
+	return nil
+}
+
+// blind takes an answer that nobody gets to see.
+type blind struct{ header http.Header }
+
+func (b *blind) Header() http.Header         { return b.header }
+func (b *blind) Write(p []byte) (int, error) { return len(p), nil }
+func (b *blind) WriteHeader(int)             {}

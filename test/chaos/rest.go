@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// spare is how much dearer a fleet at rest may be than the cheapest one there is, in machines of two cores: consolidation takes steps, and
+// ends where no single step saves anything.
+const spare = 3
+
+// unrest says everything that keeps the cluster from being as it should be when nobody does anything: so many pods run on machines that each
+// have exactly one claim and one node, nothing is on its way out, nothing is marked, nothing is drifted that could be replaced, and, if packed
+// is asked for, no money is wasted.
+func (p picture) unrest(pods int, packed bool) []string {
+	var out []string
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	running := 0
+	for i := range p.pods {
+		if p.pods[i].Status.Phase == corev1.PodRunning && p.pods[i].DeletionTimestamp == nil {
+			running++
+		}
+	}
+	if running != pods || len(p.pods) != pods {
+		say("%d pods run of %d, %d are wanted", running, len(p.pods), pods)
+	}
+	owned := map[string]bool{}
+	for i := range p.claims {
+		claim := &p.claims[i]
+		owned[claim.Status.ProviderID] = true
+		if why := p.unrestOf(claim); why != "" {
+			say("nodeclaim %s %s", claim.Name, why)
+		}
+	}
+	for i := range p.nodes {
+		node := &p.nodes[i]
+		switch {
+		case !owned[node.Spec.ProviderID]:
+			say("the instance of node %s has no nodeclaim", node.Name)
+		case node.DeletionTimestamp != nil:
+			say("node %s was deleted at %s and is held by %s", node.Name, node.DeletionTimestamp, strings.Join(node.Finalizers, ", "))
+		case has(node, v1.DisruptedTaintKey) || has(node, v1.UnregisteredTaintKey):
+			say("node %s has the taints %v", node.Name, node.Spec.Taints)
+		}
+	}
+	if packed {
+		if have, most := p.cost(), p.worthwhile(pods)+spare; have > most {
+			say("the machines cost as much as %d of two cores, and %d are enough", have, most)
+		}
+	}
+	return out
+}
+
+// unrestOf says what is wrong with a claim.
+func (p picture) unrestOf(claim *v1.NodeClaim) string {
+	node := p.nodeOf(claim)
+	is := func(kind string) bool { return condition.Status(claim, kind) == metav1.ConditionTrue }
+	switch {
+	case claim.DeletionTimestamp != nil:
+		return fmt.Sprintf("was deleted at %s and is held by %s", claim.DeletionTimestamp, strings.Join(claim.Finalizers, ", "))
+	case !is(v1.ConditionTypeInitialized):
+		return "is not initialized"
+	case node == nil:
+		return fmt.Sprintf("has no instance %q", claim.Status.ProviderID)
+	case is(v1.ConditionTypeDisruptionReason):
+		return "is marked for disruption"
+	case is(v1.ConditionTypeDrifted) && !p.untouchable(node):
+		return "is drifted"
+	}
+	return ""
+}
+
+// cost is what all machines cost.
+func (p picture) cost() int {
+	sum := 0
+	for i := range p.claims {
+		sum += units(&p.claims[i])
+	}
+	return sum
+}
+
+// worthwhile is what machines for so many pods cost at least, given those that may not be touched.
+func (p picture) worthwhile(pods int) int {
+	sum := 0
+	for i := range p.claims {
+		if node := p.nodeOf(&p.claims[i]); node != nil && p.untouchable(node) {
+			sum += units(&p.claims[i])
+			pods -= room(&p.claims[i])
+		}
+	}
+	return sum + cheapest(pods)
+}

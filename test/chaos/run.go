@@ -1,0 +1,312 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/test/controlplane"
+)
+
+const (
+	// restPatience is how long the cluster may take to come to rest: several second looks of 15 seconds, drains, and retries of what was refused.
+	restPatience = 5 * time.Minute
+	// restStays is how long it then has to stay so.
+	restStays = 5 * time.Second
+	// readyPatience is how long the controller may take to start and the first pods to run.
+	readyPatience = time.Minute
+)
+
+// chaos is a run.
+type chaos struct {
+	settings settings
+	plane    *controlplane.ControlPlane
+	client   client.Client
+	proxy    *proxy
+	observer *observer
+	log      *os.File
+	dir      string
+	pods     int32 // how many pods of the changing workload are wanted
+	kills    int
+	edits    int
+}
+
+// errFound says that the run showed something that must not be.
+var errFound = errors.New("this must not be")
+
+// run plays the schedule of a seed against the built controller and returns an error that is errFound if it shows a defect.
+func run(ctx context.Context, s settings, out io.Writer) (err error) {
+	rounds := newSchedule(s.seed, s.kills, s.outage)
+	_, _ = fmt.Fprintf(out, "seed %d: %d kills, %.0f %% of the writes refused; the schedule:\n", s.seed, s.kills, 100*s.share)
+	write(out, rounds)
+	c := &chaos{settings: s, pods: firstPods}
+	if c.dir, err = os.MkdirTemp("", "karpenter-chaos-"); err != nil {
+		return fmt.Errorf("making room: %w", err)
+	}
+	defer func() {
+		if err != nil && ctx.Err() == nil {
+			_, _ = fmt.Fprintf(out, "the log of the controllers is in %s\n", c.dir)
+		} else {
+			_ = os.RemoveAll(c.dir)
+		}
+	}()
+	if c.log, err = os.Create(filepath.Join(c.dir, "controller.log")); err != nil {
+		return fmt.Errorf("making room: %w", err)
+	}
+	defer c.log.Close()
+	if c.plane, err = controlplane.Start(ctx, s.launcher, nil); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.plane.Stop()) }()
+	if err := c.connect(ctx, out); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.proxy.close()) }()
+	if err := c.setUp(ctx); err != nil {
+		return err
+	}
+	if err := c.play(ctx, rounds); err != nil {
+		return err
+	}
+	return c.report(out)
+}
+
+// connect prepares the cluster and puts the proxy in front of it.
+func (c *chaos) connect(ctx context.Context, out io.Writer) error {
+	config, err := clientcmd.BuildConfigFromFlags("", c.plane.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	config.QPS = -1
+	if c.client, err = newClient(config); err != nil {
+		return err
+	}
+	if err := define(ctx, c.client); err != nil {
+		return err
+	}
+	if c.proxy, err = startProxy(config, c.settings.seed, c.settings.share); err != nil {
+		return err
+	}
+	c.observer = newObserver(c.client, out, time.Now())
+	return c.proxy.kubeconfig(filepath.Join(c.dir, "kubeconfig"))
+}
+
+// setUp makes the pool and the workloads and waits until all run. The nodes of still may not be disrupted from then on.
+func (c *chaos) setUp(ctx context.Context) error {
+	pool := newPool()
+	if !c.settings.packed {
+		pool.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{}
+	}
+	for _, o := range []client.Object{
+		slowClass(), pool, newWorkload(guarded, guardedPods), newWorkload(still, stillPods), newWorkload(work, c.pods),
+	} {
+		if err := c.client.Create(ctx, o); err != nil {
+			return fmt.Errorf("creating %T %q: %w", o, o.GetName(), err)
+		}
+	}
+	c.observer.want(c.wanted())
+	process, err := c.start()
+	if err != nil {
+		return err
+	}
+	now, why := c.await(ctx, readyPatience, 0, func(now picture) []string { return now.unrest(c.wanted(), false) })
+	if why != "" {
+		return errors.Join(fmt.Errorf("the first pods do not run: %s", why), process.kill())
+	}
+	for i := range now.pods {
+		if pod := &now.pods[i]; pod.Labels["app"] == still {
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: pod.Spec.NodeName}}
+			err = errors.Join(err, change(ctx, c.client, node, func(n *corev1.Node) {
+				n.Annotations[v1.DoNotDisruptAnnotationKey] = "true"
+			}))
+		}
+	}
+	c.observer.guard(now)
+	c.observer.rest(now)
+	return errors.Join(err, process.kill())
+}
+
+// wanted is how many pods are wanted of all workloads.
+func (c *chaos) wanted() int { return int(c.pods) + guardedPods + stillPods }
+
+func (c *chaos) start() (*controller, error) {
+	return startController(c.settings.controller, filepath.Join(c.dir, "kubeconfig"), c.dir, c.log)
+}
+
+// play goes through the rounds with the observer looking on.
+func (c *chaos) play(ctx context.Context, rounds []round) error {
+	watching, stop := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	group.Go(func() { c.observer.watch(watching) })
+	defer group.Wait()
+	defer stop()
+	for i, r := range rounds {
+		for _, s := range r {
+			if err := c.step(ctx, s); err != nil {
+				return err
+			}
+		}
+		// In the end everybody may do as he likes.
+		if i == len(rounds)-1 {
+			c.proxy.setShare(0)
+		}
+		if err := c.settle(ctx, i+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step does one deed, gives a controller some time to deal with it, and kills it.
+func (c *chaos) step(ctx context.Context, s step) error {
+	if err := c.do(ctx, s); err != nil {
+		return err
+	}
+	process, err := c.start()
+	if err != nil {
+		return err
+	}
+	if s.outage > 0 {
+		err = c.outage(ctx, s)
+	}
+	select {
+	case <-ctx.Done():
+		return errors.Join(context.Cause(ctx), process.kill())
+	case <-process.done:
+	case <-time.After(s.life):
+	}
+	if killed := process.kill(); killed != nil {
+		c.observer.found("%v", killed)
+	}
+	c.kills++
+	now, lookErr := picture{}, error(nil)
+	err = errors.Join(err, insist(ctx, func() error { now, lookErr = look(ctx, c.client); return lookErr }))
+	c.observer.say("kill %d: %s; %s", c.kills, s, now)
+	return err
+}
+
+// outage takes the API server away in the middle of a life.
+func (c *chaos) outage(ctx context.Context, s step) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(s.life / 2):
+	}
+	c.observer.say("the API server goes away for %s", s.outage)
+	return c.plane.RestartAPIServer(ctx, s.outage)
+}
+
+// do does a deed.
+func (c *chaos) do(ctx context.Context, s step) error {
+	if s.deed != grow {
+		c.observer.move()
+	}
+	switch s.deed {
+	case grow:
+		return c.resize(ctx, c.pods+int32(s.amount))
+	case shrink:
+		return c.resize(ctx, max(c.pods-2*int32(s.amount), firstPods))
+	case drift:
+		c.edits++
+		return change(ctx, c.client, newPool(), func(p *v1.NodePool) {
+			p.Spec.Template.Labels = map[string]string{"example.com/edit": fmt.Sprint(c.edits)}
+		})
+	case drain:
+		return c.drain(ctx, s.pick)
+	}
+	return nil
+}
+
+func (c *chaos) resize(ctx context.Context, pods int32) error {
+	// The observer allows for what is wanted before it is wanted.
+	c.pods = pods
+	c.observer.want(c.wanted())
+	return change(ctx, c.client, newWorkload(work, pods), func(d *appsv1.Deployment) { d.Spec.Replicas = &pods })
+}
+
+// drain deletes a node that may be disrupted, as a user does.
+func (c *chaos) drain(ctx context.Context, pick float64) error {
+	now, err := look(ctx, c.client)
+	if err != nil {
+		return err
+	}
+	nodes := slices.DeleteFunc(slices.Clone(now.nodes), func(n corev1.Node) bool { return now.untouchable(&n) || n.DeletionTimestamp != nil })
+	if len(nodes) == 0 {
+		return nil
+	}
+	slices.SortFunc(nodes, func(a, b corev1.Node) int { return strings.Compare(a.Name, b.Name) })
+	node := &nodes[int(pick*float64(len(nodes)))]
+	return client.IgnoreNotFound(c.client.Delete(ctx, node))
+}
+
+// settle lets a controller live until the cluster is at rest.
+func (c *chaos) settle(ctx context.Context, number int) error {
+	process, err := c.start()
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	now, why := c.await(ctx, restPatience, restStays, func(now picture) []string { return now.unrest(c.wanted(), c.settings.packed) })
+	if why != "" && ctx.Err() == nil {
+		c.observer.found("the cluster does not come to rest in round %d within %s: %s", number, restPatience, why)
+	} else {
+		c.observer.say("round %d: at rest after %.1f s; %s", number, time.Since(begin).Seconds(), now)
+	}
+	c.observer.rest(now)
+	if killed := process.kill(); killed != nil {
+		c.observer.found("%v", killed)
+	}
+	return context.Cause(ctx)
+}
+
+// await looks until nothing is in the way and has not been for some time, and returns the last look and what was in the way then.
+func (c *chaos) await(ctx context.Context, within, stays time.Duration, obstacles func(picture) []string) (now picture, why string) {
+	begin := time.Now()
+	calm := begin
+	for {
+		var err error
+		if now, err = look(ctx, c.client); err != nil {
+			why = err.Error()
+		} else {
+			why = strings.Join(obstacles(now), "; ")
+		}
+		if why != "" {
+			calm = time.Now()
+		}
+		if why == "" && time.Since(calm) >= stays || time.Since(begin) > within || ctx.Err() != nil {
+			return now, why
+		}
+		time.Sleep(lookPeriod)
+	}
+}
+
+// report prints what was seen and tells whether it was good.
+func (c *chaos) report(out io.Writer) error {
+	for _, line := range panics(c.log.Name()) {
+		c.observer.found("the controller says: %s", line)
+	}
+	o := c.observer
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, _ = fmt.Fprintf(out, "\nseed %d: %d kills in %.0f s; %s\n%d looks: at most %d nodes disrupted at once (budget %d), at most room for %d pods more than wanted\n",
+		c.settings.seed, c.kills, time.Since(o.start).Seconds(), c.proxy.summary(), o.looks, o.disrupted, budget, o.peak)
+	if len(o.findings) == 0 {
+		_, _ = fmt.Fprintln(out, "nothing found")
+		return nil
+	}
+	return fmt.Errorf("%w:\n  %s", errFound, strings.Join(o.findings, "\n  "))
+}
