@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -25,7 +26,7 @@ import (
 
 // TestShortRun kills the built controller three times, while pods come, while nodes drift and while one is deleted.
 func TestShortRun(t *testing.T) {
-	s := settings{seed: 3, kills: 3, share: 0.1, launcher: os.Getenv(controlplane.LauncherEnv), controller: os.Getenv("KARPENTER_BIN")}
+	s := settings{seed: 3, kills: 3, share: 0.1, stall: 0.05, launcher: os.Getenv(controlplane.LauncherEnv), controller: os.Getenv("KARPENTER_BIN")}
 	if s.launcher == "" || s.controller == "" {
 		t.Fatalf("%s and KARPENTER_BIN must be set: run \"make test\", or eval \"$(make env)\" first", controlplane.LauncherEnv)
 	}
@@ -66,7 +67,7 @@ func TestProxyRefusesTheSameWritesUnderTheSameSeed(t *testing.T) {
 			_, _ = io.WriteString(w, "yes")
 		}))
 		defer server.Close()
-		p, err := startProxy(&rest.Config{Host: server.URL}, seed, share)
+		p, err := startProxy(&rest.Config{Host: server.URL}, seed, share, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,6 +113,40 @@ func TestProxyRefusesTheSameWritesUnderTheSameSeed(t *testing.T) {
 	}
 	if all, done := fates(1, 0); done != writes || slices.ContainsFunc(all, func(code int) bool { return code != 200 }) {
 		t.Error("writes are refused though none should be")
+	}
+}
+
+func TestProxyLetsWatchesLagBehind(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "news") }))
+	defer server.Close()
+	p, err := startProxy(&rest.Config{Host: server.URL}, 1, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	p.stall = 0.1
+	lags := func(seed uint64) (out []time.Duration) {
+		p.stalling = rand.New(rand.NewPCG(seed, 2))
+		for range 100 {
+			out = append(out, p.lag())
+		}
+		return out
+	}
+	first := lags(1)
+	if !slices.Equal(first, lags(1)) || slices.Equal(first, lags(2)) {
+		t.Error("the stalls are not those of the seed")
+	}
+	if late := len(slices.DeleteFunc(first, func(d time.Duration) bool { return d == 0 })); late < 3 || late > 30 {
+		t.Errorf("%d of 100 messages are late", late)
+	}
+	p.behave()
+	response, err := http.Get(p.address + "/api?watch=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if text, err := io.ReadAll(response.Body); string(text) != "news" {
+		t.Errorf("a watch says %q, %v", text, err)
 	}
 }
 
@@ -237,7 +272,7 @@ func TestObserverFinds(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	for _, args := range [][]string{{"-kills=0"}, {"-refuse=1"}, {"-seed=x"}, {"stray"}} {
+	for _, args := range [][]string{{"-kills=0"}, {"-refuse=1"}, {"-stall=-1"}, {"-seed=x"}, {"stray"}} {
 		if _, err := parse(args, io.Discard); err == nil {
 			t.Errorf("%v was accepted", args)
 		}

@@ -1,7 +1,7 @@
 // Command chaos tries to break the built controller on a real control plane, and looks whether it did.
 //
 // It kills the controller with kill -9 again and again while pods come and go, nodes drift and nodes are deleted; it takes the API server away;
-// and it stands between the two and refuses a share of the writes. All of that is drawn from a seed: the same seed repeats the same faults.
+// and it stands between the two refuses a share of the writes and lets watches lag behind. All of that is drawn from a seed: the same seed repeats the same faults.
 // Meanwhile it watches what must hold at any moment, and whenever it leaves the controller in peace it expects the cluster to come to rest.
 package main
 
@@ -25,10 +25,12 @@ type settings struct {
 	seed       uint64
 	kills      int
 	share      float64
+	stall      float64
 	outage     time.Duration
 	packed     bool
 	launcher   string
 	controller string
+	log        string
 }
 
 func main() {
@@ -56,10 +58,12 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	flags.Uint64Var(&s.seed, "seed", 1, "where all faults are drawn from")
 	flags.IntVar(&s.kills, "kills", 50, "how often the controller is killed")
 	flags.Float64Var(&s.share, "refuse", 0.1, "which share of the controller's writes is refused")
+	flags.Float64Var(&s.stall, "stall", 0.05, "which share of what the controller watches comes late")
 	flags.DurationVar(&s.outage, "outage", 30*time.Second, "how long the API server is away, once; 0 for not at all")
 	flags.BoolVar(&s.packed, "packed", true, "consolidate, and expect a cheap fleet at rest")
 	flags.StringVar(&s.launcher, "launcher", "bin/local", "the built launcher of the control plane")
 	flags.StringVar(&s.controller, "controller", "bin/karpenter", "the built controller")
+	flags.StringVar(&s.log, "log", "", "keep the log of the controllers in this file (default: a temporary one, kept on failure)")
 	if err := flags.Parse(args); err != nil {
 		return settings{}, err
 	}
@@ -68,8 +72,8 @@ func parse(args []string, usage io.Writer) (settings, error) {
 		return settings{}, fmt.Errorf("unexpected argument %q; see -help", flags.Arg(0))
 	case s.kills < 1 || s.kills > 10000:
 		return settings{}, fmt.Errorf("KILLS is %d; it must be between 1 and 10000", s.kills)
-	case s.share < 0 || s.share > 0.9:
-		return settings{}, fmt.Errorf("the share of refused writes is %g; it must be between 0 and 0.9", s.share)
+	case s.share < 0 || s.share > 0.9 || s.stall < 0 || s.stall > 0.9:
+		return settings{}, fmt.Errorf("the shares of faults are %g and %g; they must be between 0 and 0.9", s.share, s.stall)
 	}
 	return s, nil
 }

@@ -36,7 +36,10 @@ const (
 	lost answer = "500 after it was done"
 )
 
-// proxy stands between the controller and the API server and refuses some of the writes.
+// longestStall bounds by how much a watch is behind. What a controller sees may be so old that it has changed it twice since.
+const longestStall = 2 * time.Second
+
+// proxy stands between the controller and the API server, refuses some of the writes and lets watches lag behind.
 type proxy struct {
 	server  http.Server
 	address string
@@ -46,10 +49,14 @@ type proxy struct {
 	random  *rand.Rand
 	share   float64
 	answers map[answer]int
+	// stalling decides about watches, of which stall is the share of messages that come late.
+	stalling *rand.Rand
+	stall    float64
+	stalls   int
 }
 
 // startProxy serves on a free port of loopback. The nth write always meets the same fate under the same seed.
-func startProxy(config *rest.Config, seed uint64, share float64) (*proxy, error) {
+func startProxy(config *rest.Config, seed uint64, share, stall float64) (*proxy, error) {
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("building the transport of the proxy: %w", err)
@@ -62,7 +69,10 @@ func startProxy(config *rest.Config, seed uint64, share float64) (*proxy, error)
 	if err != nil {
 		return nil, fmt.Errorf("starting the proxy: %w", err)
 	}
-	p := &proxy{address: "http://" + listener.Addr().String(), share: share, answers: map[answer]int{}, random: rand.New(rand.NewPCG(seed, 1))}
+	p := &proxy{
+		address: "http://" + listener.Addr().String(), share: share, stall: stall, answers: map[answer]int{},
+		random: rand.New(rand.NewPCG(seed, 1)), stalling: rand.New(rand.NewPCG(seed, 2)),
+	}
 	p.forward = &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     transport,
@@ -82,8 +92,37 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
 		p.write(w, r)
 	default:
+		if r.URL.Query().Get("watch") == "true" {
+			w = &lagging{w, p}
+		}
 		p.forward.ServeHTTP(w, r)
 	}
+}
+
+// lagging hands on a watch, now and then late. What comes after a late message is late too.
+type lagging struct {
+	http.ResponseWriter
+	proxy *proxy
+}
+
+func (l *lagging) Write(text []byte) (int, error) {
+	time.Sleep(l.proxy.lag())
+	return l.ResponseWriter.Write(text)
+}
+
+// Unwrap lets the proxy flush.
+func (l *lagging) Unwrap() http.ResponseWriter { return l.ResponseWriter }
+
+// lag decides about the next message of a watch.
+func (p *proxy) lag() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	late, long := p.stalling.Float64(), p.stalling.Float64()
+	if late >= p.stall {
+		return 0
+	}
+	p.stalls++
+	return time.Duration(long * float64(longestStall))
 }
 
 func (p *proxy) write(w http.ResponseWriter, r *http.Request) {
@@ -126,11 +165,11 @@ func (p *proxy) draw() answer {
 	return what
 }
 
-// setShare changes which share of the writes is refused from now on.
-func (p *proxy) setShare(share float64) {
+// behave makes the proxy pass on everything at once from now on.
+func (p *proxy) behave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.share = share
+	p.share, p.stall = 0, 0
 }
 
 // summary says how many writes there were and what became of them.
@@ -143,7 +182,7 @@ func (p *proxy) summary() string {
 		all += p.answers[what]
 		parts = append(parts, fmt.Sprintf("%d %s", p.answers[what], what))
 	}
-	return fmt.Sprintf("%d writes: %s", all, strings.Join(parts, ", "))
+	return fmt.Sprintf("%d writes: %s; %d stalls of watches", all, strings.Join(parts, ", "), p.stalls)
 }
 
 // kubeconfig writes a kubeconfig that leads through the proxy.

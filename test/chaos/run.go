@@ -51,23 +51,25 @@ var errFound = errors.New("this must not be")
 // run plays the schedule of a seed against the built controller and returns an error that is errFound if it shows a defect.
 func run(ctx context.Context, s settings, out io.Writer) (err error) {
 	rounds := newSchedule(s.seed, s.kills, s.outage)
-	_, _ = fmt.Fprintf(out, "seed %d: %d kills, %.0f %% of the writes refused; the schedule:\n", s.seed, s.kills, 100*s.share)
+	_, _ = fmt.Fprintf(out, "seed %d: %d kills, %.0f %% of the writes refused, %.0f %% of what is watched up to %s late; the schedule:\n",
+		s.seed, s.kills, 100*s.share, 100*s.stall, longestStall)
 	write(out, rounds)
 	c := &chaos{settings: s, pods: firstPods}
 	if c.dir, err = os.MkdirTemp("", "karpenter-chaos-"); err != nil {
 		return fmt.Errorf("making room: %w", err)
 	}
-	defer func() {
-		if err != nil && ctx.Err() == nil {
-			_, _ = fmt.Fprintf(out, "the log of the controllers is in %s\n", c.dir)
-		} else {
-			_ = os.RemoveAll(c.dir)
-		}
-	}()
-	if c.log, err = os.Create(filepath.Join(c.dir, "controller.log")); err != nil {
-		return fmt.Errorf("making room: %w", err)
+	if c.log, err = openLog(s.log); err != nil {
+		return errors.Join(err, os.RemoveAll(c.dir))
 	}
-	defer c.log.Close()
+	defer func() {
+		_ = c.log.Close()
+		if err != nil && ctx.Err() == nil {
+			_, _ = fmt.Fprintf(out, "the log of the controllers is %s\n", c.log.Name())
+		} else if s.log == "" {
+			_ = os.Remove(c.log.Name())
+		}
+		_ = os.RemoveAll(c.dir)
+	}()
 	if c.plane, err = controlplane.Start(ctx, s.launcher, nil); err != nil {
 		return err
 	}
@@ -85,6 +87,19 @@ func run(ctx context.Context, s settings, out io.Writer) (err error) {
 	return c.report(out)
 }
 
+// openLog opens the file of the controllers' log, a new temporary one if path is "".
+func openLog(path string) (log *os.File, err error) {
+	if path == "" {
+		log, err = os.CreateTemp("", "karpenter-chaos-*.log")
+	} else {
+		log, err = os.Create(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening the log of the controllers: %w", err)
+	}
+	return log, nil
+}
+
 // connect prepares the cluster and puts the proxy in front of it.
 func (c *chaos) connect(ctx context.Context, out io.Writer) error {
 	config, err := clientcmd.BuildConfigFromFlags("", c.plane.Kubeconfig)
@@ -98,7 +113,7 @@ func (c *chaos) connect(ctx context.Context, out io.Writer) error {
 	if err := define(ctx, c.client); err != nil {
 		return err
 	}
-	if c.proxy, err = startProxy(config, c.settings.seed, c.settings.share); err != nil {
+	if c.proxy, err = startProxy(config, c.settings.seed, c.settings.share, c.settings.stall); err != nil {
 		return err
 	}
 	c.observer = newObserver(c.client, out, time.Now())
@@ -162,7 +177,7 @@ func (c *chaos) play(ctx context.Context, rounds []round) error {
 		}
 		// In the end everybody may do as he likes.
 		if i == len(rounds)-1 {
-			c.proxy.setShare(0)
+			c.proxy.behave()
 		}
 		if err := c.settle(ctx, i+1); err != nil {
 			return err
