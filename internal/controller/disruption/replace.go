@@ -17,6 +17,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
@@ -52,7 +53,7 @@ func (c *Controller) launch(ctx context.Context, cmd command) ([]string, error) 
 	return created, nil
 }
 
-// create writes one NodeClaim.
+// create writes one NodeClaim and returns its name, also when it failed and the claim may exist nevertheless.
 func (c *Controller) create(ctx context.Context, cmd command, planned solve.Claim) (string, error) {
 	pool := &v1.NodePool{}
 	if err := c.Client.Get(ctx, client.ObjectKey{Name: planned.Pool}, pool); err != nil {
@@ -64,7 +65,12 @@ func (c *Controller) create(ctx context.Context, cmd command, planned solve.Clai
 	} else {
 		claim = c.Translator.NodeClaim(pool, planned, c.defaultGracePeriod())
 	}
-	if err := c.Client.Create(ctx, claim); err != nil {
+	switch err := loop.CreateNodeClaim(ctx, c.Client, claim); {
+	case loop.InDoubt(err):
+		// If it exists, it is withdrawn.
+		c.Store.Created(claim, c.Clock.Now())
+		return claim.Name, fmt.Errorf("creating a replacement: %w", err)
+	case err != nil:
 		return "", fmt.Errorf("creating a replacement: %w", err)
 	}
 	c.Store.Created(claim, c.Clock.Now())

@@ -16,6 +16,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
@@ -79,10 +80,13 @@ func (p *Provisioner) create(ctx context.Context, in input, c solve.Claim, usage
 		return "", err
 	}
 	claim := p.Translator.NodeClaim(in.pools[c.Pool], c, p.defaultGracePeriod())
-	if err := p.Client.Create(ctx, claim); err != nil {
+	err = loop.CreateNodeClaim(ctx, p.Client, claim)
+	if err == nil || loop.InDoubt(err) {
+		p.Store.Created(claim, p.Clock.Now())
+	}
+	if err != nil {
 		return "", err
 	}
-	p.Store.Created(claim, p.Clock.Now())
 	if h := headroomOf(c.Pods); len(h) > 0 {
 		p.Store.KeepHeadroom(claim.Name, h)
 	}

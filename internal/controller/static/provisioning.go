@@ -137,10 +137,13 @@ func (p *Provisioning) createOne(ctx context.Context, pool *v1.NodePool) (name s
 		grace = &metav1.Duration{Duration: *d}
 	}
 	claim := p.Translator.StaticNodeClaim(pool, grace)
-	if err := p.Client.Create(ctx, claim); err != nil {
+	err = loop.CreateNodeClaim(ctx, p.Client, claim)
+	if err == nil || loop.InDoubt(err) {
+		p.Store.Created(claim, p.Clock.Now())
+	}
+	if err != nil {
 		return "", err
 	}
-	p.Store.Created(claim, p.Clock.Now())
 	loop.Log(ctx).Info("created nodeclaim", "NodeClaim", claim.Name)
 	p.Metrics.NodeClaims.Created.WithLabelValues("provisioned", pool.Name, "false").Inc()
 	return claim.Name, nil

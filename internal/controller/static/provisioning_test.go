@@ -1,13 +1,13 @@
 package static_test
 
 import (
-	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -192,7 +192,7 @@ func TestCreationErrorsAreReturned_L355_C519_C517(t *testing.T) {
 	var calls atomic.Int32
 	w.Fail = func(op string, obj runtime.Object) error {
 		if _, isClaim := obj.(*v1.NodeClaim); isClaim && op == "create" && calls.Add(1)%2 == 0 {
-			return errors.New("the server is on fire")
+			return apierrors.NewBadRequest("the server is on fire")
 		}
 		return nil
 	}

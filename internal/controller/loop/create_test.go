@@ -1,0 +1,113 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/url"
+	"strings"
+	"syscall"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+)
+
+// fate is what becomes of one write.
+type fate struct {
+	done   bool
+	answer error
+}
+
+// TestCreateNodeClaim: a lost answer never makes two claims, and whoever asked learns whether there may be one.
+func TestCreateNodeClaim(t *testing.T) {
+	resource := schema.GroupResource{Resource: "nodeclaims"}
+	internal := apierrors.NewInternalError(errors.New("etcd is slow"))
+	gone := &url.Error{Op: "Post", Err: io.EOF}
+	refused := &url.Error{Op: "Post", Err: syscall.ECONNREFUSED}
+	conflict := apierrors.NewConflict(resource, "", errors.New("oh"))
+	taken := apierrors.NewAlreadyExists(resource, "x")
+	for _, c := range []struct {
+		name          string
+		fates         []fate
+		fails, doubts bool
+		exists        int
+	}{
+		{"all is well", nil, false, false, 1},
+		{"the answer is lost", []fate{{true, internal}}, false, false, 1},
+		{"the connection is lost after the write", []fate{{true, gone}}, false, false, 1},
+		{"it failed and works the second time", []fate{{false, internal}}, false, false, 1},
+		{"two answers are lost", []fate{{false, gone}, {true, internal}}, false, false, 1},
+		{"every answer is lost", []fate{{true, gone}, {false, gone}, {false, gone}}, true, true, 1},
+		{"nothing works", []fate{{false, internal}, {false, internal}, {false, internal}}, true, true, 0},
+		{"refused", []fate{{false, conflict}}, true, false, 0},
+		{"throttled", []fate{{false, apierrors.NewTooManyRequests("slow down", 1)}}, true, false, 0},
+		{"refused after a doubt", []fate{{true, internal}, {false, conflict}}, false, false, 1},
+		{"still in doubt", []fate{{true, internal}, {false, conflict}, {false, conflict}}, true, true, 1},
+		{"nobody listens", []fate{{false, refused}}, true, false, 0},
+		{"the name is taken", []fate{{false, taken}}, false, false, 1},
+		{"every name is taken", []fate{{false, taken}, {false, taken}, {false, taken}}, true, false, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			scheme := runtime.NewScheme()
+			if err := v1.AddToScheme(scheme); err != nil {
+				t.Fatal(err)
+			}
+			fates, names := c.fates, map[string]bool{}
+			api := fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
+				Create: func(ctx context.Context, inner client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+					names[obj.GetName()] = true
+					if len(fates) == 0 {
+						return inner.Create(ctx, obj, opts...)
+					}
+					now := fates[0]
+					fates = fates[1:]
+					if now.done {
+						if err := inner.Create(ctx, obj, opts...); err != nil {
+							t.Fatal(err)
+						}
+					}
+					return now.answer
+				},
+			}).Build()
+			claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{GenerateName: "default-"}}
+			err := loop.CreateNodeClaim(t.Context(), api, claim)
+			if (err != nil) != c.fails || loop.InDoubt(err) != c.doubts {
+				t.Errorf("error %v, in doubt %t; want an error %t, in doubt %t", err, loop.InDoubt(err), c.fails, c.doubts)
+			}
+			var list v1.NodeClaimList
+			if err := api.List(t.Context(), &list); err != nil {
+				t.Fatal(err)
+			}
+			if len(list.Items) != c.exists || c.exists > 0 && list.Items[0].Name != claim.Name {
+				t.Errorf("%d claims, of which %q is ours; want %d", len(list.Items), claim.Name, c.exists)
+			}
+			if strings.Contains(c.name, "taken") && len(names) < 2 {
+				t.Error("no other name was drawn")
+			}
+			if len(fates) > 0 {
+				t.Errorf("%d fates were not met", len(fates))
+			}
+		})
+	}
+}
+
+func TestNamesAreNotTooLong(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	api := fake.NewClientBuilder().WithScheme(scheme).Build()
+	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{GenerateName: strings.Repeat("x", 80) + "-"}}
+	if err := loop.CreateNodeClaim(t.Context(), api, claim); err != nil || len(claim.Name) != 63 {
+		t.Errorf("name %q of %d bytes, error %v", claim.Name, len(claim.Name), err)
+	}
+}
