@@ -135,7 +135,11 @@ func (c *Controller) withdraw(ctx context.Context, names []string) int {
 		if c.carriesPods(name) {
 			continue
 		}
-		if err := c.Client.Delete(ctx, claim); client.IgnoreNotFound(err) != nil {
+		switch err := c.Client.Delete(ctx, claim); {
+		case apierrors.IsNotFound(err):
+			// No watch will say so of a claim that was never written.
+			c.Store.DeleteNodeClaim(name)
+		case err != nil:
 			c.Log.Error("cannot delete a replacement, leaving it to consolidation", "NodeClaim", name, "error", err)
 		}
 	}
