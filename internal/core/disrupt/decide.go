@@ -121,7 +121,7 @@ func decideDrift(s Session, fit []Candidate) Decision {
 		}
 		s.Budgets.Take(c.Node.Pool)
 		d.Commands = append(d.Commands, Command{
-			Reason: Drifted, Candidates: []Candidate{c}, Replacements: t.Plan.Claims, Placements: lab.moving(t),
+			Reason: Drifted, Candidates: []Candidate{c}, Replacements: lab.replacements(t), Placements: lab.moving(t),
 		})
 		kept = lab.Keep()
 	}

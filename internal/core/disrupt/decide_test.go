@@ -62,6 +62,22 @@ func TestDrift(t *testing.T) {
 		drifted(f.node("a", onDemand, "x4", 800, 800), 1)
 		f.want(f.decide(Drift(), 1), "replace a -> x1 on-demand -> x1 on-demand")
 	})
+	t.Run("pods that wait anyway, or whose node goes anyway, are launched for by others", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		drifted(f.node("a", onDemand, "x1", 900), 1)
+		f.wait("waits", 900)
+		going := f.run(f.node("going", onDemand, "x1"), "moves", 900)
+		f.nodes[1].Deleting = true
+		f.study.Problem.Pods = append(f.study.Problem.Pods, going)
+		f.want(f.decide(Drift(), 1), "replace a -> x1 on-demand")
+	})
+	t.Run("the room that others have launched for virtual pods is not lost", func(t *testing.T) {
+		f := newFleet(t, sizes(1, onDemand))
+		drifted(f.node("a", onDemand, "x1"), 1)
+		f.wait("headroom", 900).Virtual = true
+		f.nodes[0].Allocatable = nil
+		f.want(f.decide(Drift(), 1), "replace a -> x1 on-demand")
+	})
 	t.Run("C351 C352 pods that may not be moved are not given another place", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		drifted(f.node("a", onDemand, "x1", 500), 1)

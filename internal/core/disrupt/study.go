@@ -206,6 +206,15 @@ func (l *Lab) moving(t Trial) []solve.Placement {
 	return out
 }
 
+// replacements are the machines that have to be launched before the candidates may go. Those that are only for pods that wait
+// anyway, or whose node goes anyway, are left to whoever launches for such pods: perhaps he is doing so right now, and nobody
+// needs them twice. Virtual pods may stand for room on a candidate, so their machines are launched first.
+func (l *Lab) replacements(t Trial) []solve.Claim {
+	return slices.DeleteFunc(slices.Clone(t.Plan.Claims), func(claim solve.Claim) bool {
+		return !slices.ContainsFunc(claim.Pods, func(p *model.Pod) bool { return p.Virtual || p.Node != "" && !l.leaving[p.UID] })
+	})
+}
+
 // mostNamed is how many homeless pods a message names.
 const mostNamed = 5
 
