@@ -239,9 +239,20 @@ func TestObserverFinds(t *testing.T) {
 		{"a broken budget", "4 nodes are being disrupted at once", func(p *picture) {
 			for range 4 {
 				claim := p.claims[0].DeepCopy()
+				claim.DeletionTimestamp = &now
 				claim.Status.Conditions = append(claim.Status.Conditions, marked)
 				p.claims = append(p.claims, *claim)
 			}
+		}},
+		{"too many closed nodes", "4 nodes are closed or disrupted at once", func(p *picture) {
+			p.nodes[0].Spec.Taints = []corev1.Taint{v1.DisruptedNoScheduleTaint()}
+			p.claims = append(p.claims, p.claims[0], p.claims[0], p.claims[0])
+		}},
+		{"a reason without a deed does not count", "", func(p *picture) {
+			o := p.claims[0].DeepCopy()
+			o.Status.Conditions = append(o.Status.Conditions, marked)
+			o.Spec.Resources.Requests, o.Labels = nil, map[string]string{coresLabel: "1"}
+			p.claims = append(p.claims, *o, *o, *o, *o)
 		}},
 		{"machines that end do not count", "", func(p *picture) {
 			for range 4 {
@@ -261,7 +272,7 @@ func TestObserverFinds(t *testing.T) {
 			o.rest(p)
 			o.guard(p)
 			c.edit(&p)
-			for range 5 {
+			for range longLook {
 				o.judge(p)
 			}
 			if got := strings.Join(o.findings, "; "); !strings.Contains(got, c.want) || c.want == "" && got != "" {

@@ -28,6 +28,7 @@ type settings struct {
 	stall      float64
 	outage     time.Duration
 	packed     bool
+	peace      time.Duration
 	launcher   string
 	controller string
 	log        string
@@ -60,6 +61,7 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	flags.Float64Var(&s.share, "refuse", 0.1, "which share of the controller's writes is refused")
 	flags.Float64Var(&s.stall, "stall", 0.05, "which share of what the controller watches comes late")
 	flags.DurationVar(&s.outage, "outage", 30*time.Second, "how long the API server is away, once; 0 for not at all")
+	flags.DurationVar(&s.peace, "peace", 20*time.Second, "for how long the controller is expected to write nothing once the cluster is at rest")
 	flags.BoolVar(&s.packed, "packed", true, "consolidate, and expect a cheap fleet at rest")
 	flags.StringVar(&s.launcher, "launcher", "bin/local", "the built launcher of the control plane")
 	flags.StringVar(&s.controller, "controller", "bin/karpenter", "the built controller")

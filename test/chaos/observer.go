@@ -16,6 +16,8 @@ import (
 const (
 	// lookPeriod is how often the observer looks. What it watches for lasts for seconds when it happens.
 	lookPeriod = 150 * time.Millisecond
+	// glance is how many looks in a row see more than a moment between two states; longLook is more than a watch may lag behind.
+	glance, longLook = 3, 40
 	// largestRoom is the room of the largest machine: the last one that is launched may be nearly empty.
 	largestRoom = 3
 )
@@ -123,11 +125,14 @@ func (o *observer) judge(now picture) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.looks++
-	disrupted := now.disrupted()
-	o.disrupted = max(o.disrupted, disrupted)
-	// One look may catch the moment between the end of one disruption and the beginning of the next.
-	if o.lasts("budget", disrupted > budget) {
-		o.note(fmt.Sprintf("%d nodes are being disrupted at once, the budget is %d", disrupted, budget))
+	disrupted, going := now.disrupted()
+	o.disrupted = max(o.disrupted, going)
+	if o.lasts("budget", going > budget, glance) {
+		o.note(fmt.Sprintf("%d nodes are being disrupted at once, the budget is %d", going, budget))
+	}
+	// A node that was closed when the answer was lost is opened again when that is seen, and another one may be closed before.
+	if o.lasts("closed", disrupted > budget, longLook) {
+		o.note(fmt.Sprintf("%d nodes are closed or disrupted at once, the budget is %d", disrupted, budget))
 	}
 	room := now.lasting()
 	bound := max(o.before, o.most+largestRoom)
@@ -135,7 +140,7 @@ func (o *observer) judge(now picture) {
 		bound += budget * largestRoom
 	}
 	o.peak = max(o.peak, room-o.most)
-	if o.lasts("capacity", room > bound) {
+	if o.lasts("capacity", room > bound, glance) {
 		o.note(fmt.Sprintf("there is room for %d pods, %d are wanted at most, and room for %d was to be expected at most", room, o.most, bound))
 	}
 	there := map[types.UID]*corev1.Pod{}
@@ -149,12 +154,12 @@ func (o *observer) judge(now picture) {
 	}
 }
 
-// lasts reports whether something has been so in three looks in a row.
-func (o *observer) lasts(what string, so bool) bool {
+// lasts reports whether something has now been so in that many looks in a row.
+func (o *observer) lasts(what string, so bool, looks int) bool {
 	if !so {
 		o.over[what] = 0
 		return false
 	}
 	o.over[what]++
-	return o.over[what] == 3
+	return o.over[what] == looks
 }

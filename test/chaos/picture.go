@@ -87,27 +87,29 @@ func (p picture) nodeOf(claim *v1.NodeClaim) *corev1.Node {
 	return nil
 }
 
-// chosen reports whether the controller is disrupting the machine of a claim of its own will, and the machine is not about to end.
+// chosen reports whether the controller is disrupting the machine of a claim of its own will, and the machine is not about to end: its node is
+// closed to pods, or it goes for a reason of the controller. A reason alone does nothing; one that was written when nobody heard of it may be
+// there for a moment.
 func (p picture) chosen(claim *v1.NodeClaim) bool {
-	if condition.Status(claim, v1.ConditionTypeInstanceTerminating) == metav1.ConditionTrue {
-		return false
-	}
-	if condition.Status(claim, v1.ConditionTypeDisruptionReason) == metav1.ConditionTrue {
-		return true
+	is := func(kind string) bool { return condition.Status(claim, kind) == metav1.ConditionTrue }
+	if claim.DeletionTimestamp != nil {
+		return is(v1.ConditionTypeDisruptionReason) && !is(v1.ConditionTypeInstanceTerminating)
 	}
 	node := p.nodeOf(claim)
-	return node != nil && claim.DeletionTimestamp == nil && node.DeletionTimestamp == nil && has(node, v1.DisruptedTaintKey)
+	return node != nil && node.DeletionTimestamp == nil && has(node, v1.DisruptedTaintKey)
 }
 
-// disrupted is how many machines the controller is disrupting of its own will.
-func (p picture) disrupted() int {
-	n := 0
+// disrupted is how many machines the controller is disrupting of its own will, and how many of them go already.
+func (p picture) disrupted() (all, going int) {
 	for i := range p.claims {
-		if p.chosen(&p.claims[i]) {
-			n++
+		if claim := &p.claims[i]; p.chosen(claim) {
+			all++
+			if claim.DeletionTimestamp != nil {
+				going++
+			}
 		}
 	}
-	return n
+	return all, going
 }
 
 // lasting is the room of the machines that are there to stay.

@@ -49,6 +49,8 @@ type proxy struct {
 	random  *rand.Rand
 	share   float64
 	answers map[answer]int
+	// recent are the writes since somebody last asked, but for events.
+	recent []string
 	// stalling decides about watches, of which stall is the share of messages that come late.
 	stalling *rand.Rand
 	stall    float64
@@ -90,6 +92,7 @@ func startProxy(config *rest.Config, seed uint64, share, stall float64) (*proxy,
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
+		p.remember(r)
 		p.write(w, r)
 	default:
 		if r.URL.Query().Get("watch") == "true" {
@@ -163,6 +166,25 @@ func (p *proxy) draw() answer {
 	}
 	p.answers[what]++
 	return what
+}
+
+// remember notes a write. Events do not count: they say what is so, and change nothing.
+func (p *proxy) remember(r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/events") || strings.Contains(r.URL.Path, "/events/") {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.recent = append(p.recent, r.Method+" "+r.URL.Path)
+}
+
+// since returns the writes since it was last asked, but for events.
+func (p *proxy) since() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := p.recent
+	p.recent = nil
+	return out
 }
 
 // behave makes the proxy pass on everything at once from now on.

@@ -282,10 +282,25 @@ func (c *chaos) settle(ctx context.Context, number int) error {
 		c.observer.say("round %d: at rest after %.1f s; %s", number, time.Since(begin).Seconds(), now)
 	}
 	c.observer.rest(now)
+	if why == "" && c.settings.peace > 0 {
+		c.peace(ctx)
+	}
 	if killed := process.kill(); killed != nil {
 		c.observer.found("%v", killed)
 	}
 	return context.Cause(ctx)
+}
+
+// peace looks whether a controller that has nothing to do does nothing.
+func (c *chaos) peace(ctx context.Context) {
+	_ = c.proxy.since()
+	select {
+	case <-ctx.Done():
+	case <-time.After(c.settings.peace):
+	}
+	if writes := c.proxy.since(); len(writes) > 0 {
+		c.observer.found("%d writes in %s of rest, the first of which are %q", len(writes), c.settings.peace, writes[:min(len(writes), 5)])
+	}
 }
 
 // await looks until nothing is in the way and has not been for some time, and returns the last look and what was in the way then.
