@@ -291,15 +291,23 @@ func (c *chaos) settle(ctx context.Context, number int) error {
 	return context.Cause(ctx)
 }
 
-// peace looks whether a controller that has nothing to do does nothing.
+// peace looks whether a controller that has nothing to do does nothing. Consolidation may still find a step that saves a little.
 func (c *chaos) peace(ctx context.Context) {
-	_ = c.proxy.since()
-	select {
-	case <-ctx.Done():
-	case <-time.After(c.settings.peace):
-	}
-	if writes := c.proxy.since(); len(writes) > 0 {
-		c.observer.found("%d writes in %s of rest, the first of which are %q", len(writes), c.settings.peace, writes[:min(len(writes), 5)])
+	begin := time.Now()
+	for ctx.Err() == nil {
+		_ = c.proxy.since()
+		select {
+		case <-ctx.Done():
+		case <-time.After(c.settings.peace):
+		}
+		writes := c.proxy.since()
+		if len(writes) == 0 {
+			return
+		}
+		if time.Since(begin) > restPatience {
+			c.observer.found("%d writes in %s of rest, the last of which are %q", len(writes), c.settings.peace, writes[max(0, len(writes)-5):])
+			return
+		}
 	}
 }
 
