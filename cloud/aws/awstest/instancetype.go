@@ -93,7 +93,7 @@ func loadTypes(catalog string, only []string) (region string, types []typeInfo) 
 	}
 	sold, err := place.Provider.InstanceTypes(context.Background(), nil)
 	if err != nil {
-		panic(fmt.Sprintf("reading catalog %q: %v", catalog, err))
+		panic(fmt.Sprintf("reading catalog %q: %v", catalog, err)) // it is embedded
 	}
 	_, region, _ = strings.Cut(catalog, "/")
 	limits := instancetype.KnownLimits()

@@ -157,7 +157,7 @@ func (s *solver) repack(t *template) []*claim {
 	}
 	pieces := y.pack()
 	if y.granted > 0 && pieces != nil {
-		pieces = y.humbler(pieces)
+		pieces = y.humbler(pieces, len(mine))
 	}
 	if slices.ContainsFunc(pieces, (*claim).wishes) {
 		pieces = y.mergeHumbly(pieces)
@@ -184,18 +184,22 @@ func (y *yard) collect() (mine, others []*claim) {
 	return mine, others
 }
 
-// humbler is pieces, or what holds the same pods on fewer machines because fewer of them are kept away from their like: no
-// machine is launched for a wish alone.
-func (y *yard) humbler(pieces []*claim) []*claim {
-	bare := newYard(y.s, y.t, y.next, 0)
-	bare.collect()
-	least := bare.pack()
+// humbler is pieces, which replace so many claims, or what holds the same pods on fewer machines because fewer of them are kept
+// away from their like: no machine is launched for a wish alone.
+func (y *yard) humbler(pieces []*claim, claims int) []*claim {
+	again := func(next, grants int) (other *yard, packed []*claim) {
+		other = newYard(y.s, y.t, next, grants)
+		if mine, _ := other.collect(); len(mine) < claims {
+			return other, nil // without their wishes some pods are none of the yard's
+		}
+		return other, other.pack()
+	}
+	bare, least := again(y.next, 0)
 	if least == nil || len(least) >= len(pieces) || y.burden(least) > y.burden(pieces) {
 		return pieces
 	}
-	some := newYard(y.s, y.t, bare.next, len(least)) // each machine can grant one pod of a kind its wish
-	some.collect()
-	if fair := some.pack(); fair != nil && len(fair) == len(least) && y.burden(fair) <= y.burden(least)*(1+negligible) {
+	// Each machine can grant one pod of a kind its wish.
+	if _, fair := again(bare.next, len(least)); fair != nil && len(fair) == len(least) && y.burden(fair) <= y.burden(least)*(1+negligible) {
 		return fair
 	}
 	return least

@@ -20,9 +20,9 @@ type shop struct {
 	// rooms and costs are those of the columns in mask alone.
 	rooms [][]float64
 	costs []float64
-	// corner is where the search for rates ended last, demand what they are for.
-	corner *vertex
-	demand []float64
+	// corner is where the search for rates ended last, demand what they are for, left what is asked for now.
+	corner       *vertex
+	demand, left []float64
 	// choice is how many ways there are to buy a machine.
 	choice int
 	// rates is what one unit of each resource is worth, upkeep what a machine is held to cost beside its price.
@@ -76,19 +76,23 @@ func (s *shop) list(room [][]float64, rows int) {
 // appraise works out what room is worth in every shop for the pods that are left, and with it the pods.
 func (y *yard) appraise() {
 	for _, s := range y.shops {
-		demand := make([]float64, len(y.t.wanted))
-		for _, p := range y.piles {
-			if p.kin.shop == s {
-				for r, amount := range p.amounts {
-					demand[r] += amount * float64(p.pods)
-				}
-			}
+		if s.left == nil {
+			s.left, s.demand = make([]float64, len(y.t.wanted)), make([]float64, len(y.t.wanted))
 		}
-		if slices.Max(demand) == 0 || slices.Equal(demand, s.demand) {
+		clear(s.left)
+	}
+	for _, p := range y.piles {
+		for r, amount := range p.amounts {
+			p.kin.left[r] += amount * float64(p.pods)
+		}
+	}
+	for _, s := range y.shops {
+		if slices.Max(s.left) == 0 || slices.Equal(s.left, s.demand) {
 			continue
 		}
-		s.list(y.room, len(demand))
-		s.demand, s.rates, s.upkeep = demand, s.corner.going(demand), 0
+		copy(s.demand, s.left)
+		s.list(y.room, len(s.demand))
+		s.rates, s.upkeep = s.corner.going(s.demand), 0
 		for i, r := range y.t.wanted {
 			switch r {
 			case resource.CPU:

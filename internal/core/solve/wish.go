@@ -76,7 +76,7 @@ func (y *yard) mergeHumbly(pieces []*claim) []*claim {
 			if one := y.merged(pieces[i], pieces[j]); one != nil {
 				pieces = slices.Delete(pieces, j, j+1)
 				pieces[i] = one
-				j = i
+				j = i // a new machine: it is tried with all others
 			}
 		}
 	}
@@ -112,8 +112,8 @@ func (y *yard) merged(a, b *claim) *claim {
 			}
 		}
 	}
-	if one.price() > most {
-		return nil
+	if one.price() > most || t.reservations.mayServe(t, t.states[one.state]) {
+		return nil // a reservation is for those who hold it, and nobody takes one here
 	}
 	return one
 }

@@ -78,3 +78,15 @@ func TestAWishThatSaysWhereTheVolumeIsIsNotGivenUp(t *testing.T) {
 		t.Errorf("%d machines, want 2", len(plan.Claims))
 	}
 }
+
+func TestWishesAreNotGivenUpForAReservation(t *testing.T) {
+	// The machine for both is sold in zone-a as a reservation only, next to nothing; the pods wish for zone-b.
+	s := shape(600, gi/2)
+	s.Preferred = []model.Preference{{Weight: 1, Terms: requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-b"))}}
+	large, small := withReservation(machine("large", 8, 32, 5), "r-1", 1), machine("small", 1, 4, 1)
+	small.Offerings = small.Offerings[1:2]
+	plan := Solve(reservedProblem(pods(2, s), pool("default", large, small)))
+	if got := held(plan); plan.Price() > 2+1e-9 || refusedPods(plan) != 0 {
+		t.Errorf("%d machines for $%.3f/h that hold %v, want no more than $2 for two small ones", len(plan.Claims), plan.Price(), got)
+	}
+}
