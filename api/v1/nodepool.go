@@ -1,6 +1,9 @@
 package v1
 
 import (
+	"maps"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -73,6 +76,17 @@ type NodePoolSpec struct {
 
 // Limits are ceilings per resource name.
 type Limits corev1.ResourceList
+
+// Exceeded is the first resource, by name, of which more is used than its limit; empty if there is none. What is exactly at
+// its limit does not exceed it.
+func (l Limits) Exceeded(used corev1.ResourceList) corev1.ResourceName {
+	for _, name := range slices.Sorted(maps.Keys(l)) {
+		if amount := used[name]; amount.Cmp(l[name]) > 0 {
+			return name
+		}
+	}
+	return ""
+}
 
 // NodeClaimTemplate is the blueprint from which a pool makes its NodeClaims. The names and the order of its fields,
 // and of the types below it, take part in the template hash.

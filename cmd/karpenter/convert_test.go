@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,10 +13,7 @@ import (
 
 // convertText runs "karpenter convert" without the environment of the machine.
 func convertText(stdin string, args ...string) outcome {
-	var stdout, stderr bytes.Buffer
-	none := func(string) (string, bool) { return "", false }
-	code := run(append([]string{"convert"}, args...), none, streams{strings.NewReader(stdin), &stdout, &stderr})
-	return outcome{fmt.Sprintln(code), stdout.String(), stderr.String()}
+	return command(stdin, append([]string{"convert"}, args...)...)
 }
 
 // TestConvert runs the cases of testdata/convert, each in a directory with its files. What was converted is of today, and so

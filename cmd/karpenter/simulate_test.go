@@ -35,9 +35,14 @@ type outcome struct {
 
 // simulate runs "karpenter simulate" without the environment of the machine.
 func simulate(stdin string, args ...string) outcome {
+	return command(stdin, append([]string{"simulate"}, args...)...)
+}
+
+// command runs the program without the environment of the machine.
+func command(stdin string, args ...string) outcome {
 	var stdout, stderr bytes.Buffer
 	none := func(string) (string, bool) { return "", false }
-	code := run(append([]string{"simulate"}, args...), none, streams{strings.NewReader(stdin), &stdout, &stderr})
+	code := run(args, none, streams{strings.NewReader(stdin), &stdout, &stderr})
 	return outcome{fmt.Sprintln(code), stdout.String(), stderr.String()}
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -93,11 +91,9 @@ func (c *Controller) withinLimits(ctx context.Context, cmd command) error {
 			return fmt.Errorf("reading nodepool %q: %w", name, err)
 		}
 		used, _ := usage.PoolUsage(name)
-		for _, resource := range slices.Sorted(maps.Keys(pool.Spec.Limits)) {
+		if resource := pool.Spec.Limits.Exceeded(used); resource != "" {
 			limit, amount := pool.Spec.Limits[resource], used[resource]
-			if amount.Cmp(limit) > 0 {
-				return fmt.Errorf("nodepool %q uses %s of %s, its limit is %s", name, amount.String(), resource, limit.String())
-			}
+			return fmt.Errorf("nodepool %q uses %s of %s, its limit is %s", name, amount.String(), resource, limit.String())
 		}
 	}
 	return nil

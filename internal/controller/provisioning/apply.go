@@ -121,12 +121,12 @@ func (p *Provisioner) usage(claims []solve.Claim) map[string]corev1.ResourceList
 // withinLimits is the last look before a launch: limits may have been lowered since the plan was made. What this pass
 // launches itself the plan has charged already.
 func withinLimits(pool *v1.NodePool, usage corev1.ResourceList) error {
-	for name, limit := range pool.Spec.Limits {
-		if used := usage[name]; used.Cmp(limit) > 0 {
-			return fmt.Errorf("resource usage exceeds limit (limit=%s, resource-name=%s, usage=%s)", limit.AsDec(), name, used.AsDec())
-		}
+	name := pool.Spec.Limits.Exceeded(usage)
+	if name == "" {
+		return nil
 	}
-	return nil
+	limit, used := pool.Spec.Limits[name], usage[name]
+	return fmt.Errorf("resource usage exceeds limit (limit=%s, resource-name=%s, usage=%s)", limit.AsDec(), name, used.AsDec())
 }
 
 // nominate protects the nodes that pods are expected on and tells the pods.
