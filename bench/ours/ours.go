@@ -43,7 +43,11 @@ func (r *run) Answer() (contest.Answer, error) {
 // Solve answers the question.
 func (r *run) Solve() error {
 	in := r.in
-	translator := ingest.New(in.Cloud.Labels)
+	translate := ingest.New
+	if in.IgnorePreferences {
+		translate = ingest.NewWishless
+	}
+	translator := translate(in.Cloud.Labels)
 	store := cluster.NewStore(in.Cloud, translator)
 	for _, set := range in.DaemonSets {
 		store.UpdateDaemonSet(set)

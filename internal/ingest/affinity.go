@@ -44,6 +44,9 @@ func (t *Translator) nodeAffinity(s *model.Shape, a *corev1.Affinity) {
 		}
 		s.Required = append(s.Required, t.expressions(term.MatchExpressions))
 	}
+}
+
+func (t *Translator) preferences(s *model.Shape, a *corev1.Affinity) {
 	for _, p := range preferredTerms(a) {
 		s.Preferred = append(s.Preferred, model.Preference{Weight: p.Weight, Terms: t.expressions(p.Preference.MatchExpressions)})
 	}
@@ -60,6 +63,7 @@ func (t *Translator) avoids(pod *corev1.Pod, key string) bool {
 	var s model.Shape
 	s.Selector = t.selector(pod.Spec.NodeSelector)
 	t.nodeAffinity(&s, pod.Spec.Affinity)
+	t.preferences(&s, pod.Spec.Affinity)
 	full := s.Strict(0)
 	if len(s.Preferred) > 0 {
 		full = full.And(s.Preferred[0].Terms)

@@ -82,6 +82,9 @@ func (t *Translator) shape(pod *corev1.Pod) *model.Shape {
 		s.Priority = *pod.Spec.Priority
 	}
 	t.nodeAffinity(s, pod.Spec.Affinity)
+	if !t.wishless {
+		t.preferences(s, pod.Spec.Affinity)
+	}
 	t.placing(s, pod)
 	return s
 }

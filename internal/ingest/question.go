@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	podresource "k8s.io/component-helpers/resource"
 
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
@@ -46,7 +47,7 @@ const keySpace = 512
 // ask is what the pod asks, its volumes aside, and, for a pod that waits, what is wrong with it.
 func (t *Translator) ask(pod *corev1.Pod, waits bool) (shape *model.Shape, problems string, silent bool) {
 	var space [keySpace]byte
-	key := appendQuestion(space[:0], pod)
+	key := t.appendQuestion(space[:0], pod)
 	t.questions.mu.Lock()
 	known := t.questions.known[string(key)]
 	if known != nil {
@@ -87,7 +88,7 @@ func (x questions) forget(key string) {
 }
 
 // appendQuestion writes the fields that decide what a pod asks. Every list is preceded by its length.
-func appendQuestion(b []byte, pod *corev1.Pod) []byte {
+func (t *Translator) appendQuestion(b []byte, pod *corev1.Pod) []byte {
 	spec := &pod.Spec
 	b = appendString(b, pod.Namespace)
 	priority := int32(0)
@@ -109,12 +110,14 @@ func appendQuestion(b []byte, pod *corev1.Pod) []byte {
 		b = appendString(appendString(b, tol.Key), string(tol.Operator))
 		b = appendString(appendString(b, tol.Value), string(tol.Effect))
 	}
-	b = binary.AppendUvarint(b, uint64(len(spec.TopologySpreadConstraints)))
 	for i := range spec.TopologySpreadConstraints {
-		b = appendSpread(b, &spec.TopologySpreadConstraints[i], pod.Labels)
+		if c := &spec.TopologySpreadConstraints[i]; !t.wishless || !wished(c) {
+			b = appendSpread(append(b, 's'), c, pod.Labels)
+		}
 	}
+	b = append(b, 0) // no spread
 	if spec.Affinity != nil {
-		b = appendAffinity(b, spec.Affinity, pod.Labels)
+		b = t.appendAffinity(b, spec.Affinity, pod.Labels)
 	}
 	return b
 }
@@ -228,7 +231,7 @@ func appendSelector(b []byte, s *metav1.LabelSelector) []byte {
 	return b
 }
 
-func appendAffinity(b []byte, a *corev1.Affinity, labels map[string]string) []byte {
+func (t *Translator) appendAffinity(b []byte, a *corev1.Affinity, labels map[string]string) []byte {
 	b = appendFlags(b, a.NodeAffinity != nil, a.PodAffinity != nil, a.PodAntiAffinity != nil)
 	if node := a.NodeAffinity; node != nil {
 		required := node.RequiredDuringSchedulingIgnoredDuringExecution
@@ -239,21 +242,36 @@ func appendAffinity(b []byte, a *corev1.Affinity, labels map[string]string) []by
 				b = appendTerm(b, &required.NodeSelectorTerms[i])
 			}
 		}
-		b = binary.AppendUvarint(b, uint64(len(node.PreferredDuringSchedulingIgnoredDuringExecution)))
-		for i := range node.PreferredDuringSchedulingIgnoredDuringExecution {
-			p := &node.PreferredDuringSchedulingIgnoredDuringExecution[i]
-			b = appendTerm(binary.AppendVarint(b, int64(p.Weight)), &p.Preference)
-		}
+		b = t.appendPreferences(b, node.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	if near := a.PodAffinity; near != nil {
 		b = appendPodTerms(b, near.RequiredDuringSchedulingIgnoredDuringExecution, labels)
-		b = appendWeightedPodTerms(b, near.PreferredDuringSchedulingIgnoredDuringExecution, labels)
+		b = t.appendWeightedPodTerms(b, near.PreferredDuringSchedulingIgnoredDuringExecution, labels)
 	}
 	if far := a.PodAntiAffinity; far != nil {
 		b = appendPodTerms(b, far.RequiredDuringSchedulingIgnoredDuringExecution, labels)
-		b = appendWeightedPodTerms(b, far.PreferredDuringSchedulingIgnoredDuringExecution, labels)
+		b = t.appendWeightedPodTerms(b, far.PreferredDuringSchedulingIgnoredDuringExecution, labels)
 	}
 	return b
+}
+
+// appendPreferences writes preferences. Where wishes are left out, only those that keep a pod off our nodes have a say.
+func (t *Translator) appendPreferences(b []byte, list []corev1.PreferredSchedulingTerm) []byte {
+	if t.wishless && !slices.ContainsFunc(list, t.concernsPools) {
+		return append(b, 0)
+	}
+	b = binary.AppendUvarint(b, uint64(len(list)))
+	for i := range list {
+		b = appendTerm(binary.AppendVarint(b, int64(list[i].Weight)), &list[i].Preference)
+	}
+	return b
+}
+
+// concernsPools reports whether a preference is about being on our nodes at all.
+func (t *Translator) concernsPools(p corev1.PreferredSchedulingTerm) bool {
+	return slices.ContainsFunc(p.Preference.MatchExpressions, func(e corev1.NodeSelectorRequirement) bool {
+		return t.labels.Normalize(e.Key) == v1.NodePoolLabelKey
+	})
 }
 
 func appendTerm(b []byte, term *corev1.NodeSelectorTerm) []byte {
@@ -274,7 +292,10 @@ func appendPodTerms(b []byte, terms []corev1.PodAffinityTerm, labels map[string]
 	return b
 }
 
-func appendWeightedPodTerms(b []byte, terms []corev1.WeightedPodAffinityTerm, labels map[string]string) []byte {
+func (t *Translator) appendWeightedPodTerms(b []byte, terms []corev1.WeightedPodAffinityTerm, labels map[string]string) []byte {
+	if t.wishless {
+		return b
+	}
 	b = binary.AppendUvarint(b, uint64(len(terms)))
 	for i := range terms {
 		b = appendPodTerm(binary.AppendVarint(b, int64(terms[i].Weight)), &terms[i].PodAffinityTerm, labels)

@@ -188,34 +188,40 @@ func exact() cmp.Options {
 // translator that has seen no other pod: what is remembered of one pod is never told of a different one.
 func TestEveryFieldOfAPodCounts(t *testing.T) {
 	for name, pod := range map[string]*corev1.Pod{"pod": everything(), "resizing": resizing(), "plain": plain()} {
-		seasoned := ingest.New(v1.CoreLabelRules())
-		first := seasoned.Pod(pod)
-		mutations, different := 0, 0
-		mutate(reflect.ValueOf(pod).Elem(), name, func(at string) {
-			mutations++
-			fresh := ingest.New(v1.CoreLabelRules())
-			want := fresh.Pod(pod)
-			asked := podresource.PodRequests(pod, podresource.PodResourcesOptions{UseStatusResources: true})
-			asked[corev1.ResourcePods] = resource.MustParse("1")
-			if diff := cmp.Diff(fresh.Vector(asked), want.Shape.Requests); diff != "" {
-				t.Errorf("%s: requests differ from those that Kubernetes counts (-want +got):\n%s", at, diff)
-			}
-			// Once as it comes, and once from memory.
-			for range 2 {
-				got := seasoned.Pod(pod)
-				if diff := cmp.Diff(want, got, exact()); diff != "" {
-					t.Errorf("%s (-without memory +with):\n%s", at, diff)
-				}
-				if !cmp.Equal(first.Shape, got.Shape, exact()) {
-					different++
-				}
-			}
-		})
-		if mutations < 300 || different < 200 {
-			t.Errorf("%d changes were tried and %d translations differed: the test does not reach the fields", mutations, different)
-		}
-		runtime.KeepAlive(first)
+		t.Run(name, func(t *testing.T) { everyFieldCounts(t, name, pod, ingest.New, 200) })
+		t.Run(name+" without wishes", func(t *testing.T) { everyFieldCounts(t, name, pod, ingest.NewWishless, 150) })
 	}
+}
+
+func everyFieldCounts(t *testing.T, name string, pod *corev1.Pod, translator func(v1.LabelRules) *ingest.Translator, least int) {
+	t.Helper()
+	seasoned := translator(v1.CoreLabelRules())
+	first := seasoned.Pod(pod)
+	mutations, different := 0, 0
+	mutate(reflect.ValueOf(pod).Elem(), name, func(at string) {
+		mutations++
+		fresh := translator(v1.CoreLabelRules())
+		want := fresh.Pod(pod)
+		asked := podresource.PodRequests(pod, podresource.PodResourcesOptions{UseStatusResources: true})
+		asked[corev1.ResourcePods] = resource.MustParse("1")
+		if diff := cmp.Diff(fresh.Vector(asked), want.Shape.Requests); diff != "" {
+			t.Errorf("%s: requests differ from those that Kubernetes counts (-want +got):\n%s", at, diff)
+		}
+		// Once as it comes, and once from memory.
+		for range 2 {
+			got := seasoned.Pod(pod)
+			if diff := cmp.Diff(want, got, exact()); diff != "" {
+				t.Errorf("%s (-without memory +with):\n%s", at, diff)
+			}
+			if !cmp.Equal(first.Shape, got.Shape, exact()) {
+				different++
+			}
+		}
+	})
+	if mutations < 300 || different < least {
+		t.Errorf("%d changes were tried and %d translations differed: the test does not reach the fields", mutations, different)
+	}
+	runtime.KeepAlive(first)
 }
 
 // TestWhatNobodyAsksAnyMoreIsForgotten counts what is left of pods that are gone.

@@ -17,6 +17,9 @@ import (
 func (t *Translator) placing(s *model.Shape, pod *corev1.Pod) {
 	for i := range pod.Spec.TopologySpreadConstraints {
 		c := &pod.Spec.TopologySpreadConstraints[i]
+		if t.wishless && wished(c) {
+			continue
+		}
 		s.Spreads = append(s.Spreads, t.spread(c, pod.Namespace, t.spreadSelector(c, pod.Labels)))
 	}
 	a := pod.Spec.Affinity
@@ -33,13 +36,18 @@ func (t *Translator) placing(s *model.Shape, pod *corev1.Pod) {
 	}
 }
 
+// wished reports whether a spread is no more than a wish.
+func wished(c *corev1.TopologySpreadConstraint) bool {
+	return c.WhenUnsatisfiable == corev1.ScheduleAnyway
+}
+
 // spread is a constraint over the pods of a namespace that selector chooses. Where a pod says nothing, nodes that it could
 // not use for their labels do not count, and those that it could not use for their taints do.
 func (t *Translator) spread(c *corev1.TopologySpreadConstraint, namespace string, selector *topology.Selector) topology.Spread {
 	s := topology.Spread{
 		Key:         t.labels.Normalize(c.TopologyKey),
 		MaxSkew:     max(c.MaxSkew, 1),
-		Soft:        c.WhenUnsatisfiable == corev1.ScheduleAnyway,
+		Soft:        wished(c),
 		Selector:    selector,
 		Namespace:   namespace,
 		AnyAffinity: c.NodeAffinityPolicy != nil && *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyIgnore,
@@ -75,6 +83,9 @@ func (t *Translator) required(to []topology.Affinity, terms []corev1.PodAffinity
 
 // preferred appends wishes, the heaviest first. One without weight is no wish.
 func (t *Translator) preferred(to []topology.Affinity, terms []corev1.WeightedPodAffinityTerm, pod *corev1.Pod, anti bool) []topology.Affinity {
+	if t.wishless {
+		return to
+	}
 	first := len(to)
 	for i := range terms {
 		if terms[i].Weight > 0 {

@@ -31,6 +31,8 @@ type Translator struct {
 	// selections are the kinds of device that claims ask for, compiled their selectors.
 	selections interned[device.Selection]
 	compiled   func() *dracel.Cache
+	// wishless leaves out what pods merely wish.
+	wishless bool
 }
 
 // New is a translator for a cloud's label rules.
@@ -49,6 +51,15 @@ func New(labels v1.LabelRules) *Translator {
 			return dracel.NewCache(expressionsKept, dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true})
 		}),
 	}
+}
+
+// NewWishless is a translator that leaves out what pods merely wish, for a policy that ignores it: pods that differ in nothing
+// else then ask the same. A wish that keeps a pod off our nodes altogether is heard, because it is no matter of that policy.
+// Source: scheduling specification, preferences.
+func NewWishless(labels v1.LabelRules) *Translator {
+	t := New(labels)
+	t.wishless = true
+	return t
 }
 
 // Resources names the entries of every vector the translator makes.

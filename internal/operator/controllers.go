@@ -69,7 +69,11 @@ func Controllers(p Parts) ([]Controller, error) {
 	gated = append(gated, repairers(tools, p.Options.FeatureGates)...)
 	gated = append(gated, keepers(tools, p.Options.FeatureGates)...)
 	gated = append(gated, meters(tools, p, waits)...)
-	translator := ingest.New(p.Cloud.Labels)
+	translate := ingest.New
+	if p.Options.Scheduling.PreferencePolicy == options.PreferenceIgnore {
+		translate = ingest.NewWishless
+	}
+	translator := translate(p.Cloud.Labels)
 	store := cluster.NewStore(p.Cloud, translator)
 	store.SpreadByDefault(p.Options.Scheduling.Config.DefaultConstraints())
 	health := nodepool.NewRegistrationHealth(tools)

@@ -164,7 +164,11 @@ type world struct {
 }
 
 func gather(objects []client.Object, c cloud.Cloud, opts Options) *world {
-	t := ingest.New(c.Labels)
+	translate := ingest.New
+	if opts.IgnorePreferences {
+		translate = ingest.NewWishless
+	}
+	t := translate(c.Labels)
 	store := cluster.NewStore(c, t)
 	store.TrackDevices()
 	store.SpreadByDefault(opts.DefaultSpread)
