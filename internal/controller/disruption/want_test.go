@@ -56,6 +56,7 @@ func (w *world) wantEvent(event string) {
 	if !slices.Contains(w.events, event) {
 		w.Errorf("no event %q among %q", event, w.events)
 	}
+	w.wantExplained(event)
 }
 
 // told is how many events begin like this.
@@ -74,10 +75,15 @@ func (w *world) told(prefix string) int {
 // wantEvents counts the events that begin like this.
 func (w *world) wantEvents(prefix string, want int) {
 	w.Helper()
-	if got := w.told(prefix); got != want {
-		w.mu.Lock()
-		defer w.mu.Unlock()
+	got := w.told(prefix)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if got != want {
 		w.Errorf("%d events %q, want %d, among %q", got, prefix, want, w.events)
+		return
+	}
+	if want > 0 {
+		w.wantExplained(prefix)
 	}
 }
 
