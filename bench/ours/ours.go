@@ -43,11 +43,7 @@ func (r *run) Answer() (contest.Answer, error) {
 // Solve answers the question.
 func (r *run) Solve() error {
 	in := r.in
-	translate := ingest.New
-	if in.IgnorePreferences {
-		translate = ingest.NewWishless
-	}
-	translator := translate(in.Cloud.Labels)
+	translator := ingest.NewWith(in.Cloud.Labels, !in.IgnorePreferences)
 	store := cluster.NewStore(in.Cloud, translator)
 	for _, set := range in.DaemonSets {
 		store.UpdateDaemonSet(set)

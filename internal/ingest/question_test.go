@@ -188,19 +188,19 @@ func exact() cmp.Options {
 // translator that has seen no other pod: what is remembered of one pod is never told of a different one.
 func TestEveryFieldOfAPodCounts(t *testing.T) {
 	for name, pod := range map[string]*corev1.Pod{"pod": everything(), "resizing": resizing(), "plain": plain()} {
-		t.Run(name, func(t *testing.T) { everyFieldCounts(t, name, pod, ingest.New, 200) })
-		t.Run(name+" without wishes", func(t *testing.T) { everyFieldCounts(t, name, pod, ingest.NewWishless, 150) })
+		t.Run(name, func(t *testing.T) { everyFieldCounts(t, name, pod, true, 200) })
+		t.Run(name+" without wishes", func(t *testing.T) { everyFieldCounts(t, name, pod, false, 150) })
 	}
 }
 
-func everyFieldCounts(t *testing.T, name string, pod *corev1.Pod, translator func(v1.LabelRules) *ingest.Translator, least int) {
+func everyFieldCounts(t *testing.T, name string, pod *corev1.Pod, wishes bool, least int) {
 	t.Helper()
-	seasoned := translator(v1.CoreLabelRules())
+	seasoned := ingest.NewWith(v1.CoreLabelRules(), wishes)
 	first := seasoned.Pod(pod)
 	mutations, different := 0, 0
 	mutate(reflect.ValueOf(pod).Elem(), name, func(at string) {
 		mutations++
-		fresh := translator(v1.CoreLabelRules())
+		fresh := ingest.NewWith(v1.CoreLabelRules(), wishes)
 		want := fresh.Pod(pod)
 		asked := podresource.PodRequests(pod, podresource.PodResourcesOptions{UseStatusResources: true})
 		asked[corev1.ResourcePods] = resource.MustParse("1")

@@ -53,12 +53,12 @@ func New(labels v1.LabelRules) *Translator {
 	}
 }
 
-// NewWishless is a translator that leaves out what pods merely wish, for a policy that ignores it: pods that differ in nothing
+// NewWith is a translator that reads what pods merely wish, or one for a policy that ignores it: pods that differ in nothing
 // else then ask the same. A wish that keeps a pod off our nodes altogether is heard, because it is no matter of that policy.
 // Source: scheduling specification, preferences.
-func NewWishless(labels v1.LabelRules) *Translator {
+func NewWith(labels v1.LabelRules, wishes bool) *Translator {
 	t := New(labels)
-	t.wishless = true
+	t.wishless = !wishes
 	return t
 }
 

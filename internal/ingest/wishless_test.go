@@ -36,7 +36,7 @@ func TestWishesLeftOut(t *testing.T) {
 		MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway,
 		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
 	})
-	wishless, other := ingest.NewWishless(v1.CoreLabelRules()), ingest.New(v1.CoreLabelRules())
+	wishless, other := ingest.NewWith(v1.CoreLabelRules(), false), ingest.New(v1.CoreLabelRules())
 	got, bare := wishless.Pod(pod), wishless.Pod(unwish(pod))
 	if got.Shape != bare.Shape {
 		t.Errorf("pods that differ in wishes only ask different things (-without +with):\n%s", cmp.Diff(bare.Shape, got.Shape, exact()))
@@ -68,7 +68,7 @@ func TestWishesLeftOut(t *testing.T) {
 // TestWishToStayAwayIsHeard checks that pods which wish for no node of ours are left alone, whatever becomes of other wishes,
 // and that this is not told of a pod that came before.
 func TestWishToStayAwayIsHeard(t *testing.T) {
-	wishless := ingest.NewWishless(v1.CoreLabelRules())
+	wishless := ingest.NewWith(v1.CoreLabelRules(), false)
 	pod := plain()
 	pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
 	wishless.Pod(pod)

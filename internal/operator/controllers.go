@@ -69,11 +69,7 @@ func Controllers(p Parts) ([]Controller, error) {
 	gated = append(gated, repairers(tools, p.Options.FeatureGates)...)
 	gated = append(gated, keepers(tools, p.Options.FeatureGates)...)
 	gated = append(gated, meters(tools, p, waits)...)
-	translate := ingest.New
-	if p.Options.Scheduling.PreferencePolicy == options.PreferenceIgnore {
-		translate = ingest.NewWishless
-	}
-	translator := translate(p.Cloud.Labels)
+	translator := ingest.NewWith(p.Cloud.Labels, p.Options.Scheduling.PreferencePolicy != options.PreferenceIgnore)
 	store := cluster.NewStore(p.Cloud, translator)
 	store.SpreadByDefault(p.Options.Scheduling.Config.DefaultConstraints())
 	health := nodepool.NewRegistrationHealth(tools)

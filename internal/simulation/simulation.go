@@ -164,11 +164,7 @@ type world struct {
 }
 
 func gather(objects []client.Object, c cloud.Cloud, opts Options) *world {
-	translate := ingest.New
-	if opts.IgnorePreferences {
-		translate = ingest.NewWishless
-	}
-	t := translate(c.Labels)
+	t := ingest.NewWith(c.Labels, !opts.IgnorePreferences)
 	store := cluster.NewStore(c, t)
 	store.TrackDevices()
 	store.SpreadByDefault(opts.DefaultSpread)
