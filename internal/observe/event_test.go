@@ -1,6 +1,7 @@
 package observe
 
 import (
+	stdcmp "cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -52,6 +53,7 @@ func everyEvent() []Event {
 	out = append(out, InvalidDoNotDisruptAnnotation(pod, errors.New(`duration "-5m" must be positive`)), DoNotDisruptUntil(pod, end), DoNotDisruptGracePeriodElapsed(pod))
 	old := &v1alpha5.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "general", UID: "provisioner-uid"}}
 	out = append(out, LegacyRefused(old, old.UID, "<why>"))
+	out = append(out, NodeClassMissing(pool, pool.UID), NodeClassMissing(claim, claim.UID), SpotRoleMissing(claim))
 	return out
 }
 
@@ -67,7 +69,7 @@ func windowOf(e Event) time.Duration {
 func TestEventsMatchTheSpecification_W018(t *testing.T) {
 	var got []string
 	for _, e := range everyEvent() {
-		got = append(got, fmt.Sprintf("%s %s %s %s", e.Reason, e.Type, kindOf(e), windowOf(e)))
+		got = append(got, fmt.Sprintf("%s %s %s %s", stdcmp.Or(e.Reason, "(none)"), e.Type, kindOf(e), windowOf(e)))
 		if len(e.Dedupe) == 0 {
 			t.Errorf("%s on %s is never deduplicated", e.Reason, kindOf(e))
 		}
@@ -88,7 +90,7 @@ func TestEventsPage(t *testing.T) {
 	page.WriteString("are in namespace `default`.\n\n| Reason | Type | Object | Example of a message | Dedupe values | Window |\n|---|---|---|---|---|---|\n")
 	for _, e := range everyEvent() {
 		message := strings.NewReplacer("<", "&lt;", ">", "&gt;", "|", "\\|").Replace(e.Message)
-		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s | %s |\n", e.Reason, e.Type, kindOf(e), message, strings.ReplaceAll(strings.Join(e.Dedupe, ", "), "<command>", "command"), windowOf(e))
+		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s | %s |\n", stdcmp.Or(e.Reason, "(none)"), e.Type, kindOf(e), message, strings.ReplaceAll(strings.Join(e.Dedupe, ", "), "<command>", "command"), windowOf(e))
 	}
 	changed := ConditionChanged(&v1.NodeClaim{}, metav1.ConditionUnknown, metav1.Condition{Type: "Launched", Status: metav1.ConditionTrue, Reason: "Launched"})
 	fmt.Fprintf(&page, "\nNodeClaims, NodePools, Nodes and, while their gate is on, CapacityBuffers also tell how they fare, each time anew. The reason\n")

@@ -99,6 +99,12 @@ func (b *metricBuilder) counters(name, help string, labels ...string) *prometheu
 	return c
 }
 
+func (b *metricBuilder) counter(name, help string) prometheus.Counter {
+	c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	b.add(c, Definition{Name: name, Type: "counter", Help: help})
+	return c
+}
+
 func (b *metricBuilder) gauges(name, help string, labels ...string) *prometheus.GaugeVec {
 	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 	b.add(g, Definition{Name: name, Type: "gauge", Help: help, Labels: labels})

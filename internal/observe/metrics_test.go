@@ -28,10 +28,15 @@ var compatibleNames = map[string]string{
 	"karpenter_scheduler_pending_pods_by_effective_zone_count": `non-histogram and non-summary metrics should not have "_count" suffix`,
 }
 
+// allDefinitions are those of every cloud, by name.
 func allDefinitions() []Definition {
 	reg := prometheus.NewRegistry()
-	return append(NewAPIClientMetrics(reg).Definitions(), NewMetrics(reg, nil, "karpenter.kwok.sh/kwoknodeclass").Definitions()...)
+	all := append(NewAPIClientMetrics(reg).Definitions(), NewMetrics(reg, nil, "karpenter.kwok.sh/kwoknodeclass").Definitions()...)
+	return slices.SortedFunc(slices.Values(append(all, awsDefinitions()...)), func(x, y Definition) int { return strings.Compare(x.Name, y.Name) })
 }
+
+// awsDefinitions are those that only AWS has.
+func awsDefinitions() []Definition { return NewAWSMetrics(prometheus.NewRegistry()).Definitions() }
 
 func TestMetricsMatchTheSpecification(t *testing.T) {
 	node := strings.Join(ownNodeLabels(), ",")
@@ -55,7 +60,7 @@ func TestMetricsMatchTheSpecification(t *testing.T) {
 func TestDefinitionsAreWhatIsRegistered(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	m, client := NewMetrics(reg, nil, "karpenter.kwok.sh/kwoknodeclass"), NewAPIClientMetrics(reg)
-	fillEverySeries(m, client)
+	fillEverySeries(m, client, NewAWSMetrics(reg))
 	families, err := reg.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -82,27 +87,30 @@ func TestDefinitionsAreWhatIsRegistered(t *testing.T) {
 }
 
 // fillEverySeries touches one series of each metric, found by walking the registered vectors.
-func fillEverySeries(m *Metrics, client *APIClientMetrics) {
+func fillEverySeries(m *Metrics, client *APIClientMetrics, aws *AWSMetrics) {
 	m.SetBuild(Build{Version: "v1", Commit: "c", GoVersion: "go", GoArch: "a"})
 	counters := []*prometheus.CounterVec{
 		m.NodeClaims.Created, m.NodeClaims.Terminated, m.NodeClaims.Disrupted, m.NodeClaims.UnhealthyDisrupted, m.Nodes.Created, m.Nodes.Terminated,
 		m.Nodes.Drained, m.NodePools.CostTrackerErrors, m.Pods.EvictionRequests, m.Pods.Drained, m.Pods.DisruptionInitiated, m.Disruption.Decisions,
 		m.Disruption.DecisionsByNodePool, m.Disruption.ConsolidationTimeouts, m.Disruption.FailedValidations, m.Disruption.QueueFailures,
 		m.Disruption.ConsolidationMoves, m.CloudProvider.Errors, client.Requests,
+		aws.LaunchFailures, aws.TerminationFailures, aws.InterruptionReceived, aws.InstanceStatusUnhealthy, aws.SDK.Requests, aws.SDK.Attempts,
 	}
 	gauges := []*prometheus.GaugeVec{
 		m.NodePools.Cost, m.NodePools.AllowedDisruptions, m.NodePools.NodesConsumingBudgets, m.Disruption.EligibleNodes,
 		m.Scheduler.QueueDepth, m.Scheduler.UnfinishedWork, m.Scheduler.UnschedulablePods, m.Scheduler.PendingPodsByEffectiveZone,
+		aws.UserDataBytes,
 	}
 	lives := []*Live{
 		m.NodePools.Limit, m.NodePools.Usage, m.Nodes.Allocatable, m.Nodes.TotalPodRequests, m.Nodes.TotalPodLimits,
 		m.Nodes.TotalDaemonRequests, m.Nodes.TotalDaemonLimits, m.Nodes.SystemOverhead, m.Nodes.CurrentLifetime, m.Cluster.Utilization,
 		m.Pods.State, m.Pods.UnstartedTime, m.Pods.UnboundTime, m.Pods.ProvisioningUnboundTime, m.Pods.ProvisioningUnstartedTime,
-		m.Pods.ProvisioningSchedulingUndecidedTime,
+		m.Pods.ProvisioningSchedulingUndecidedTime, aws.OfferingAvailable, aws.OfferingPrice, aws.TypeCPU, aws.TypeMemory,
 	}
 	histograms := []*prometheus.HistogramVec{
 		m.NodeClaims.InstanceTerminationDuration, m.NodeClaims.TerminationDuration, m.Nodes.LifetimeDuration, m.Disruption.EvaluationDuration,
 		m.Disruption.ConsolidationScore, m.Scheduler.Duration, m.CloudProvider.Duration, client.Duration,
+		aws.BatchTime, aws.BatchSize, aws.SDK.RequestDuration, aws.SDK.AttemptDuration, aws.SDK.Retries,
 	}
 	for _, s := range []StatusMetrics{m.Status.NodeClaims, m.Status.NodePools, m.Status.Nodes, m.Status.CapacityBuffers, m.Status.Deprecated} {
 		lives = append(lives, s.Count, s.CurrentStatus, s.TerminationCurrent)
@@ -122,6 +130,7 @@ func fillEverySeries(m *Metrics, client *APIClientMetrics) {
 		h.WithLabelValues(blanks(h)...).Observe(1)
 	}
 	m.Nodes.TerminationDuration.WithLabelValues("").Observe(1)
+	aws.InterruptionDeleted.Inc()
 }
 
 // blanks returns one empty value for each label of a family.
@@ -147,8 +156,21 @@ func TestMetricsPage(t *testing.T) {
 	page.WriteString("quantiles 0, 0.5, 0.9, 0.99 and 1. Metrics of NodeClaims and Nodes that begin with `operator_` carry one label for each kind\n")
 	page.WriteString("of NodeClass that the cloud provider knows; `karpenter_kwok_sh_kwoknodeclass` stands for them here.\n")
 	page.WriteString("`--disable-cluster-state-observability` leaves out `operator_*`, `karpenter_pods_state` and what is told of the time pods wait,\n")
-	page.WriteString("and the gauges of nodes and of the limit and usage of NodePools.\n\n| Metric | Type | Labels | Meaning | Buckets |\n|---|---|---|---|---|\n")
-	for _, d := range allDefinitions() {
+	page.WriteString("and the gauges of nodes and of the limit and usage of NodePools.\n")
+	ofAWS := awsDefinitions()
+	isOfAWS := func(d Definition) bool {
+		return slices.ContainsFunc(ofAWS, func(o Definition) bool { return o.Name == d.Name })
+	}
+	writeMetrics(&page, slices.DeleteFunc(allDefinitions(), isOfAWS))
+	page.WriteString("\nWith AWS there are also:\n")
+	writeMetrics(&page, ofAWS)
+	compareFile(t, "../../docs/reference/metrics.md", page.String())
+}
+
+// writeMetrics writes a table.
+func writeMetrics(page *strings.Builder, all []Definition) {
+	page.WriteString("\n| Metric | Type | Labels | Meaning | Buckets |\n|---|---|---|---|---|\n")
+	for _, d := range all {
 		labels, buckets := "–", "–"
 		if len(d.Labels) > 0 {
 			labels = "`" + strings.Join(d.Labels, "`, `") + "`"
@@ -156,9 +178,8 @@ func TestMetricsPage(t *testing.T) {
 		if len(d.Buckets) > 0 {
 			buckets = fmt.Sprintf("%d from %g to %.4g", len(d.Buckets), d.Buckets[0], d.Buckets[len(d.Buckets)-1])
 		}
-		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s |\n", d.Name, d.Type, labels, d.Help, buckets)
+		fmt.Fprintf(page, "| `%s` | %s | %s | %s | %s |\n", d.Name, d.Type, labels, d.Help, buckets)
 	}
-	compareFile(t, "../../docs/reference/metrics.md", page.String())
 }
 
 func TestBuckets(t *testing.T) {
@@ -173,7 +194,10 @@ func TestBuckets(t *testing.T) {
 			900, 1800, 2700, 3600, 7200, 14400, 21600, 28800, 36000, 43200, 57600, 72000,
 			86400, 172800, 259200, 432000, 864000, 1296000, 1728000, 2160000, 2592000,
 		},
-		"karpenter_consolidation_score":            {0.1, 0.25, 0.33, 0.5, 1, 2, 5, 10},
+		"karpenter_consolidation_score": {0.1, 0.25, 0.33, 0.5, 1, 2, 5, 10},
+		"karpenter_cloudprovider_batcher_batch_size": {
+			1, 2, 4, 5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90, 100, 125, 150, 175, 200, 225, 250, 275, 300, 350, 400, 450, 500, 550, 600, 700, 800, 900, 1000,
+		},
 		"karpenter_cloudprovider_duration_seconds": {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10},
 	} {
 		if diff := cmp.Diff(want, byName[name]); diff != "" {
