@@ -134,6 +134,9 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 	if err := p.Inventory.RefreshTypes(ctx); err != nil {
 		return cloud.Cloud{}, err
 	}
+	table := p.Inventory.Table()
+	logger(ctx).InfoContext(ctx, "until prices are heard, those of a table count", "region", table.Region, "date", table.Date, "currency", table.Currency,
+		"estimated", table.Estimated, "source", table.Source)
 	// Prices are refreshed again and again: the first try may fail.
 	for _, err := range []error{p.Inventory.RefreshOnDemand(ctx), p.Inventory.RefreshSpot(ctx, now.Now())} {
 		if err != nil {

@@ -48,6 +48,8 @@ type Options struct {
 	Cluster string
 	// Version is the cluster's version of Kubernetes; empty for "1.34".
 	Version string
+	// Region is where the account is; empty for that of the catalogue. What is sold there, and at which numbers, is the same everywhere.
+	Region string
 }
 
 // Account is an account in a region. Make one with New; it serves HTTP and may be used from many goroutines.

@@ -3,6 +3,7 @@ package awstest
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -30,6 +31,9 @@ func New(o Options) *Account {
 		a.clock = clock.RealClock{}
 	}
 	a.region, a.types = loadTypes(catalog, o.Types)
+	if o.Region != "" {
+		a.move(o.Region)
+	}
 	a.cluster.Endpoint = "https://" + a.cluster.Name + ".eks.example.com"
 	a.cluster.ServiceIPv4CIDR = "10.100.0.0/16"
 	discovery := map[string]string{"karpenter.sh/discovery": a.cluster.Name}
@@ -44,6 +48,23 @@ func New(o Options) *Account {
 	}
 	a.publish()
 	return a
+}
+
+// move has everything sold in another region.
+func (a *Account) move(region string) {
+	there := func(zone string) string { return region + strings.TrimPrefix(zone, a.region) }
+	for i := range a.types {
+		t := &a.types[i]
+		spot := map[string]float64{}
+		for zone, price := range t.spot {
+			spot[there(zone)] = price
+		}
+		t.spot = spot
+		for n := range t.zones {
+			t.zones[n] = there(t.zones[n])
+		}
+	}
+	a.region = region
 }
 
 // publish makes the images of Amazon and the parameters that lead to them.

@@ -50,16 +50,24 @@ type Inventory struct {
 	api    EC2
 	list   PriceList
 	prices *price.Book
+	table  price.Table
 
 	mu       sync.RWMutex
 	types    Types
 	sequence uint64
 }
 
-// New makes an inventory of nothing. The price list is nil where there is no way to it.
+// New makes an inventory of nothing, with the prices that the program brings along. The price list is nil where there is no way to it.
 func New(region string, api EC2, list PriceList) *Inventory {
-	return &Inventory{region: region, api: api, list: list, prices: price.New(nil)}
+	table := price.TableFor(region)
+	out := &Inventory{region: region, api: api, list: list, prices: price.New(table.Prices)}
+	table.Prices = nil // the book has them
+	out.table = table
+	return out
 }
+
+// Table says where the prices are from that count until others come. It lists none.
+func (i *Inventory) Table() price.Table { return i.table }
 
 // Types are the types as of the last refresh, with a number that changes with them.
 func (i *Inventory) Types() (Types, uint64) {

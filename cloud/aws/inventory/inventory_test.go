@@ -71,6 +71,51 @@ func TestPricesOfSharedAndMetalTypes_A257(t *testing.T) {
 	}
 }
 
+func TestTheTableCountsUntilOthersCome_A256(t *testing.T) {
+	for region, want := range map[string]struct{ brought, listed float64 }{
+		"us-east-1": {0.096, 0.096}, "us-west-1": {0.112, 0.096}, "us-gov-west-1": {0.121, 0.121}, "cn-north-1": {7 * 0.096, 0.096},
+	} {
+		account := awstest.New(awstest.Options{Types: []string{"m5.large", "m5.metal"}, Region: region})
+		config := awstest.Connect(t, account)
+		i := inventory.New(region, ec2.NewFromConfig(config), pricing.NewFromConfig(config))
+		zone := region + "a"
+		check := func(when string, onDemand, spot float64) {
+			t.Helper()
+			if a, b := i.Prices().OnDemand("m5.large"), i.Prices().Spot("m5.large", zone); a != onDemand || b != spot {
+				t.Errorf("%s %s: %g and %g, want %g and %g", region, when, a, b, onDemand, spot)
+			}
+		}
+		check("at first", want.brought, want.brought)
+		account.Fail("GetProducts", "InternalErrorException", "no", -1)
+		account.Fail("DescribeSpotPriceHistory", awstest.Throttled, "slow down", -1)
+		_ = i.RefreshOnDemand(t.Context())
+		_ = i.RefreshSpot(t.Context(), time.Now())
+		check("after a refresh that failed", want.brought, want.brought)
+		account.Recover("GetProducts")
+		account.Recover("DescribeSpotPriceHistory")
+		account.SetSpotPrice("m5.large", zone, 0.031)
+		if err := i.RefreshOnDemand(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := i.RefreshSpot(t.Context(), time.Now()); err != nil {
+			t.Error(err)
+		}
+		check("once AWS was heard", want.listed, 0.031)
+	}
+}
+
+func TestChinaIsReadInItsCurrency_A259(t *testing.T) {
+	account := awstest.New(awstest.Options{Types: []string{"m5.large", "m5.metal"}, Region: "cn-northwest-1"})
+	config := awstest.Connect(t, account)
+	i := inventory.New("cn-northwest-1", ec2.NewFromConfig(config), pricing.NewFromConfig(config))
+	if err := i.RefreshOnDemand(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := i.Prices().OnDemand("m5.metal"); got != 4.608 || i.Table().Currency != "CNY" {
+		t.Errorf("m5.metal costs %g, by a table in %s", got, i.Table().Currency)
+	}
+}
+
 func TestThePriceListMayBeOutOfReach_A260(t *testing.T) {
 	account := awstest.New(awstest.Options{Types: []string{"m5.large"}})
 	config := awstest.Connect(t, account)

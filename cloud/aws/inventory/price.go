@@ -92,7 +92,7 @@ func (i *Inventory) products(ctx context.Context, tenancy, family string) (map[s
 			return nil, err
 		}
 		for _, text := range page.PriceList {
-			name, amount, err := productPrice(text, currency(i.region))
+			name, amount, err := productPrice(text, price.Currency(i.region))
 			if err != nil {
 				return nil, err
 			}
@@ -102,14 +102,6 @@ func (i *Inventory) products(ctx context.Context, tenancy, family string) (map[s
 		}
 	}
 	return out, nil
-}
-
-// currency is what a region is paid in.
-func currency(region string) string {
-	if strings.HasPrefix(region, "cn-") {
-		return "CNY"
-	}
-	return "USD"
 }
 
 // productPrice reads an entry of the price list; the price is 0 if it says none.

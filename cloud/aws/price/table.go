@@ -1,0 +1,95 @@
+package price
+
+import (
+	_ "embed" // for the table
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// tableText is what on-demand instances cost on a day: the header says which, and where that is from.
+//
+//go:generate go run -C ../../../tools/ec2catalog . -prices ../../cloud/aws/price/table.txt
+//go:embed table.txt
+var tableText string
+
+const (
+	// fallbackRegion is the region whose prices stand in where those of a region are not known.
+	fallbackRegion = "us-east-1"
+	// yuanPerDollar turns prices into those of China, of which the source of the table has none: a round number for a rough guess.
+	// What matters is the order of types, and that no guess looks cheap beside a price that was heard.
+	yuanPerDollar = 7
+)
+
+// Table are the on-demand prices that the program brings along for a region.
+type Table struct {
+	// Prices are those of an hour by type, in Currency.
+	Prices   map[string]float64
+	Currency string
+	// Region is where these prices are asked for. It is another one than that of the instances, if their own prices are not known.
+	Region string
+	// Estimated says that the prices are no more than those of another region, turned into the currency.
+	Estimated bool
+	// Source is where the prices are from, and Date the day that they were taken, as year-month-day.
+	Source, Date string
+}
+
+// Currency is what a region is paid in.
+func Currency(region string) string {
+	if strings.HasPrefix(region, "cn-") {
+		return "CNY"
+	}
+	return "USD"
+}
+
+// TableFor are the prices for a region; those of another one where its own are not known. It takes a few milliseconds: ask once.
+func TableFor(region string) Table {
+	table, err := parseTable(tableText, region)
+	if err != nil {
+		// The table is embedded, and a test reads it: only a wrong build gets here.
+		panic(fmt.Sprintf("reading the embedded table of prices: %v", err))
+	}
+	return table
+}
+
+// parseTable reads lines of values between commas: what the table is from, the regions, and then a type and its prices.
+func parseTable(text, region string) (Table, error) {
+	out := Table{Prices: map[string]float64{}, Currency: Currency(region), Region: region}
+	column := -1
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), ",")
+		switch {
+		case fields[0] == "source" && len(fields) == 2:
+			out.Source = fields[1]
+		case fields[0] == "date" && len(fields) == 2:
+			out.Date = fields[1]
+		case fields[0] == "regions":
+			if column = slices.Index(fields, region); column < 0 {
+				out.Region = fallbackRegion
+				column = slices.Index(fields, fallbackRegion)
+			}
+		case column < 0:
+			return out, fmt.Errorf("line %q comes before the regions", line)
+		case column < len(fields) && fields[column] != "":
+			price, err := strconv.ParseFloat(fields[column], 64)
+			if err != nil || !sound(price) {
+				return out, fmt.Errorf("line %q: %q is no price", line, fields[column])
+			}
+			out.Prices[fields[0]] = price
+		}
+	}
+	if column < 0 {
+		return out, fmt.Errorf("there is neither region %q nor %q", region, fallbackRegion)
+	}
+	if out.Currency != Currency(out.Region) {
+		out.Estimated = true
+		for name := range out.Prices {
+			out.Prices[name] *= yuanPerDollar
+		}
+	}
+	return out, nil
+}
