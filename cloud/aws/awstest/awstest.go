@@ -69,6 +69,8 @@ type Account struct {
 	roles    []string
 
 	mu        sync.Mutex
+	queues    []*queue
+	arrived   chan struct{} // closed when a message arrives
 	templates []*LaunchTemplate
 	instances []*Instance
 	fleets    map[string]any // answers by client token
@@ -97,13 +99,15 @@ type call func(*Account, *form) (any, error)
 type apiError struct {
 	status        int
 	code, message string
+	// former is the code that the service had in its query protocol, where it is another one.
+	former string
 }
 
 func (e *apiError) Error() string { return e.code + ": " + e.message }
 
 // refuse is a refusal of the caller's fault.
 func refuse(code, format string, args ...any) error {
-	return &apiError{http.StatusBadRequest, code, fmt.Sprintf(format, args...)}
+	return &apiError{status: http.StatusBadRequest, code: code, message: fmt.Sprintf(format, args...)}
 }
 
 // ServeHTTP serves one request.
@@ -121,7 +125,11 @@ func (a *Account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", p.contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(out.Len()))
 	if err != nil {
-		w.Header().Set("X-Amzn-ErrorType", asRefusal(err).code)
+		refusal := asRefusal(err)
+		w.Header().Set("X-Amzn-ErrorType", refusal.code)
+		if refusal.former != "" {
+			w.Header().Set("X-Amzn-Query-Error", refusal.former+";Sender")
+		}
 	}
 	w.WriteHeader(status)
 	_, _ = w.Write(out.Bytes()) // the client has gone
@@ -151,6 +159,9 @@ func (a *Account) route(r *http.Request, body []byte) (protocol, *form) {
 func (a *Account) answer(ctx context.Context, p protocol, f *form) (any, error) {
 	if err := a.hinder(ctx, f.operation); err != nil {
 		return nil, err
+	}
+	if f.operation == "ReceiveMessage" {
+		a.awaitMessage(ctx, f)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -18,7 +18,7 @@ func (a *Account) SetCluster(c Cluster) {
 func describeCluster(a *Account, f *form) (any, error) {
 	c := a.cluster
 	if f.body != c.Name {
-		return nil, &apiError{http.StatusNotFound, "ResourceNotFoundException", "No cluster found for name: " + f.body + "."}
+		return nil, &apiError{status: http.StatusNotFound, code: "ResourceNotFoundException", message: "No cluster found for name: " + f.body + "."}
 	}
 	network := map[string]string{}
 	for key, value := range map[string]string{"serviceIpv4Cidr": c.ServiceIPv4CIDR, "serviceIpv6Cidr": c.ServiceIPv6CIDR} {

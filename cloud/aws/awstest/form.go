@@ -146,7 +146,7 @@ func (f *form) check() error {
 		}
 	}
 	if f.values != nil && f.flag("DryRun") {
-		return &apiError{http.StatusPreconditionFailed, "DryRunOperation", "Request would have succeeded, but DryRun flag is set."}
+		return &apiError{status: http.StatusPreconditionFailed, code: "DryRunOperation", message: "Request would have succeeded, but DryRun flag is set."}
 	}
 	return nil
 }

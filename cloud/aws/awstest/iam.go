@@ -43,14 +43,14 @@ func (a *Account) AddRole(name string) {
 
 // noSuchEntity is the refusal of what IAM does not know.
 func noSuchEntity(kind, name string) error {
-	return &apiError{http.StatusNotFound, "NoSuchEntity", "The " + kind + " with name " + name + " cannot be found."}
+	return &apiError{status: http.StatusNotFound, code: "NoSuchEntity", message: "The " + kind + " with name " + name + " cannot be found."}
 }
 
 // profile is an instance profile by its name. The account is locked.
 func (a *Account) profile(name string) (*Profile, error) {
 	at := slices.IndexFunc(a.profiles, func(p *Profile) bool { return p.Name == name })
 	if at < 0 {
-		return nil, &apiError{http.StatusNotFound, "NoSuchEntity", "Instance Profile " + name + " cannot be found."}
+		return nil, &apiError{status: http.StatusNotFound, code: "NoSuchEntity", message: "Instance Profile " + name + " cannot be found."}
 	}
 	return a.profiles[at], nil
 }
@@ -112,7 +112,7 @@ func getInstanceProfile(a *Account, f *form) (any, error) {
 func createInstanceProfile(a *Account, f *form) (any, error) {
 	p := &Profile{Name: f.text("InstanceProfileName"), Path: f.or("Path", "/"), Tags: f.tagSet("Tags.member"), created: a.clock.Now()}
 	if _, err := a.profile(p.Name); err == nil {
-		return nil, &apiError{http.StatusConflict, "EntityAlreadyExists", "Instance Profile " + p.Name + " already exists."}
+		return nil, &apiError{status: http.StatusConflict, code: "EntityAlreadyExists", message: "Instance Profile " + p.Name + " already exists."}
 	}
 	if err := f.check(); err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func addRoleToInstanceProfile(a *Account, f *form) (any, error) {
 	case !slices.Contains(a.roles, role):
 		return nil, noSuchEntity("role", role)
 	case len(p.Roles) > 0:
-		return nil, &apiError{http.StatusConflict, "LimitExceeded", "Cannot exceed quota for InstanceSessionsPerInstanceProfile: 1"}
+		return nil, &apiError{status: http.StatusConflict, code: "LimitExceeded", message: "Cannot exceed quota for InstanceSessionsPerInstanceProfile: 1"}
 	}
 	if err := f.check(); err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func deleteInstanceProfile(a *Account, f *form) (any, error) {
 	case err != nil:
 		return nil, err
 	case len(p.Roles) > 0:
-		return nil, &apiError{http.StatusConflict, "DeleteConflict", "Cannot delete entity, must remove roles from instance profile first."}
+		return nil, &apiError{status: http.StatusConflict, code: "DeleteConflict", message: "Cannot delete entity, must remove roles from instance profile first."}
 	}
 	if err := f.check(); err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package awstest
 import (
 	"fmt"
 	"maps"
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,6 +28,7 @@ type Instance struct {
 	Address                                    string
 
 	ends        time.Time
+	reclaimed   time.Time
 	hiddenReads int
 	hiddenUntil time.Time
 }
@@ -71,7 +71,10 @@ func (a *Account) Change(id string, change func(*Instance)) {
 
 // Vanish ends an instance at once, as its owner may by other means.
 func (a *Account) Vanish(id string) {
-	a.Change(id, func(i *Instance) { i.State = "terminated" })
+	a.Change(id, func(i *Instance) {
+		i.State = "terminated"
+		a.tellState(i.ID, i.State)
+	})
 }
 
 // AddInstance adds an instance that nobody launched here, with tags, and returns its id.
@@ -91,13 +94,30 @@ func (a *Account) AddInstance(i Instance, tags map[string]string) string {
 func (a *Account) advance() {
 	now := a.clock.Now()
 	for _, i := range a.instances {
-		switch {
-		case i.State == "pending" && now.After(i.Launched):
+		if i.State == "pending" && now.After(i.Launched) {
 			i.State = "running"
-		case i.State == "shutting-down" && !now.Before(i.ends):
+			a.tellState(i.ID, i.State)
+		}
+		if i.State == "running" && !i.reclaimed.IsZero() && !now.Before(i.reclaimed) {
+			a.end(i, i.reclaimed)
+		}
+		if i.State == "shutting-down" && !now.Before(i.ends) {
 			i.State = "terminated"
+			a.tellState(i.ID, i.State)
 		}
 	}
+}
+
+// end lets an instance end, and gives back what it holds. The account is locked.
+func (a *Account) end(i *Instance, at time.Time) {
+	i.State, i.ends = "shutting-down", at.Add(shutdownTakes)
+	if r := a.reservation(i.Reservation); r != nil {
+		r.Left++
+	}
+	if s := a.subnet(i.Subnet); s != nil {
+		s.Free++
+	}
+	a.tellState(i.ID, i.State)
 }
 
 // visible reports whether an instance is seen by a call that reads it, which it counts. The account is locked.
@@ -249,13 +269,7 @@ func terminateInstances(a *Account, f *form) (any, error) {
 	for _, i := range found {
 		before := i.State
 		if before != "terminated" && before != "shutting-down" {
-			i.State, i.ends = "shutting-down", a.clock.Now().Add(shutdownTakes)
-			if r := a.reservation(i.Reservation); r != nil {
-				r.Left++
-			}
-			if s := a.subnet(i.Subnet); s != nil {
-				s.Free++
-			}
+			a.end(i, a.clock.Now())
 		}
 		changes = append(changes, change{i.ID, i.State, before})
 	}
@@ -287,7 +301,7 @@ func createTags(a *Account, f *form) (any, error) {
 // runInstances serves dry runs only: nobody launches in this way.
 func runInstances(a *Account, f *form) (any, error) {
 	if !f.flag("DryRun") {
-		return nil, &apiError{http.StatusBadRequest, "UnsupportedOperation", "only dry runs are served here"}
+		return nil, refuse("UnsupportedOperation", "only dry runs are served here")
 	}
 	parts, err := f.below("LaunchTemplate", "LaunchTemplateName", "LaunchTemplateId", "Version")
 	if err != nil {

@@ -22,7 +22,7 @@ func asRefusal(err error) *apiError {
 	if errors.As(err, &refusal) {
 		return refusal
 	}
-	return &apiError{http.StatusInternalServerError, "InternalError", err.Error()}
+	return &apiError{status: http.StatusInternalServerError, code: "InternalError", message: err.Error()}
 }
 
 // ec2Protocol is the query protocol as EC2 speaks it.
@@ -90,7 +90,11 @@ func writeXML(w io.Writer, name string, value any) {
 
 // jsonProtocol is JSON with the operation in a header.
 func jsonProtocol(service string) protocol {
-	return protocol{service: service, contentType: "application/x-amz-json-1.1", write: func(w io.Writer, _, _ string, answer any, err error) int {
+	contentType := "application/x-amz-json-1.1"
+	if service == "AmazonSQS" {
+		contentType = "application/x-amz-json-1.0"
+	}
+	return protocol{service: service, contentType: contentType, write: func(w io.Writer, _, _ string, answer any, err error) int {
 		return writeJSON(w, answer, err)
 	}}
 }

@@ -50,7 +50,7 @@ func (a *Account) Fail(operation, code, message string, times int) {
 	if a.trouble.failures == nil {
 		a.trouble.failures = map[string][]failure{}
 	}
-	a.trouble.failures[operation] = append(a.trouble.failures[operation], failure{&apiError{status, code, message}, times})
+	a.trouble.failures[operation] = append(a.trouble.failures[operation], failure{&apiError{status: status, code: code, message: message}, times})
 }
 
 // Recover ends all failures of an operation.

@@ -115,6 +115,7 @@ func tables() map[string]map[string]call {
 			"CreateTags":                    createTags,
 		},
 		"AmazonSSM":           {"GetParameter": getParameter},
+		"AmazonSQS":           {"GetQueueUrl": getQueueURL, "ReceiveMessage": receiveMessage, "DeleteMessageBatch": deleteMessageBatch},
 		"EKS":                 {"DescribeCluster": describeCluster},
 		"AWSPriceListService": {"GetProducts": getProducts},
 		"IAM": {
