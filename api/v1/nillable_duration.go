@@ -3,6 +3,8 @@ package v1
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"regexp"
 	"slices"
 	"time"
 )
@@ -79,6 +81,10 @@ func (d NillableDuration) rawIsCurrent() bool {
 	return parsed == nil || *parsed == *d.Duration
 }
 
+// wellFormed is a duration as the API server lets it through. One that is longer than Go can count, 292 years, is taken for that: an
+// object that cannot be decoded would stop every watch of its kind, and definitions of other releases do not keep it out.
+var wellFormed = regexp.MustCompile(`^([0-9]+(s|m|h))+$`)
+
 // parseNillable reads the JSON text of a duration; nil stands for Never.
 func parseNillable(b []byte) (*time.Duration, error) {
 	var s string
@@ -89,6 +95,9 @@ func parseNillable(b []byte) (*time.Duration, error) {
 		return nil, nil
 	}
 	parsed, err := time.ParseDuration(s)
+	if err != nil && wellFormed.MatchString(s) {
+		parsed, err = math.MaxInt64, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("duration %q: want a duration such as \"30m\" or %q: %w", s, Never, err)
 	}

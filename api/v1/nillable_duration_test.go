@@ -2,6 +2,7 @@ package v1_test
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ func TestNillableDurationRoundTrip(t *testing.T) {
 		"720h0m0s": new(720 * time.Hour),
 		"0s":       new(time.Duration(0)),
 		"1h30m":    new(90 * time.Minute),
+		"2562048h": new(time.Duration(math.MaxInt64)), // longer than Go can count
 		"Never":    nil,
 	} {
 		raw := `{"template":{"spec":{"requirements":null,"nodeClassRef":null,"expireAfter":"` + text + `"}},"disruption":{"consolidateAfter":"` + text + `"}}`

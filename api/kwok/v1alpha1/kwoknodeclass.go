@@ -38,6 +38,7 @@ type KWOKNodeClassList struct {
 type KWOKNodeClassSpec struct {
 	// nodeRegistrationDelay is the time between the launch of a machine and the creation of its Node. Absent means
 	// at once.
+	// +kubebuilder:validation:XValidation:message="longer than 292 years",rule="duration(self) >= duration('0s')"
 	// +kubebuilder:validation:Pattern:=`^([0-9]+(s|m|h))+$`
 	// +kubebuilder:validation:Type:="string"
 	// +optional

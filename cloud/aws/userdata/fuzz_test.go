@@ -1,11 +1,14 @@
 package userdata_test
 
 import (
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
 	"net/mail"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,7 +48,48 @@ func read(t *testing.T, text string) (types, contents []string) {
 	}
 }
 
-// FuzzArchives checks that whatever the user adds, Karpenter's part is there, whole and last, or there is an error.
+// theirs are the parts of a user's data: those of an archive, decoded where their headers are not kept, or the text itself. Carriage
+// returns are left out, as they are in archives.
+func theirs(t *testing.T, text string, decode bool) []string {
+	t.Helper()
+	trimmed := strings.TrimSpace(text)
+	switch {
+	case trimmed == "":
+		return []string{}
+	case !strings.HasPrefix(trimmed, "MIME-Version:") && !strings.HasPrefix(trimmed, "Content-Type:"):
+		return []string{strings.ReplaceAll(text, "\r", "")}
+	}
+	message, err := mail.ReadMessage(strings.NewReader(trimmed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, params, err := mime.ParseMediaType(message.Header.Get("Content-Type"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := []string{}
+	reader := multipart.NewReader(message.Body, params["boundary"])
+	for {
+		part, err := reader.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var content io.Reader = part
+		if decode && strings.EqualFold(part.Header.Get("Content-Transfer-Encoding"), "base64") {
+			content = base64.NewDecoder(base64.StdEncoding, part)
+		}
+		whole, err := io.ReadAll(content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, strings.ReplaceAll(string(whole), "\r", ""))
+	}
+}
+
+// FuzzArchives checks that whatever the user adds, it is there and Karpenter's part is whole and last, or there is an error.
 func FuzzArchives_A312_A315(f *testing.F) {
 	for _, seed := range []string{
 		"", mimeDocument, otherOrder, inBase64, "#!/bin/bash\necho one", "a: b", "--//", "x\n--//--", "Content-Type: multipart/mixed; boundary=\"//\"\n\n--//\n\n\n--//--",
@@ -68,6 +112,9 @@ func FuzzArchives_A312_A315(f *testing.F) {
 			if family == awsv1.FamilyAL2 && got != last {
 				t.Errorf("the last part is %q", got)
 			}
+			if diff := cmp.Diff(theirs(t, text, family == awsv1.FamilyAL2023), append([]string{}, contents[:len(contents)-1]...)); diff != "" {
+				t.Errorf("%s: the user's parts (-want +got)\n%s", family, diff)
+			}
 			if family == awsv1.FamilyAL2023 {
 				var want, have map[string]any
 				if err := errors.Join(yaml.Unmarshal([]byte(last), &want), yaml.Unmarshal([]byte(got), &have)); err != nil {
@@ -83,7 +130,7 @@ func FuzzArchives_A312_A315(f *testing.F) {
 	})
 }
 
-// FuzzSettings checks that whatever settings the user adds, those of Karpenter hold, or there is an error.
+// FuzzSettings checks that whatever settings the user adds, those of Karpenter hold and the others stay, or there is an error.
 func FuzzSettings_A317(f *testing.F) {
 	for _, seed := range []string{"", ownTOML, "[settings.kubernetes]\ncluster-name = 3", "settings = {kubernetes = {}}", "[settings]\nkubernetes = []", "[[settings]]", "a = 1979-05-27", "[settings.bootstrap-commands.x]\ncommands = [[1]]"} {
 		f.Add(seed)
@@ -93,26 +140,110 @@ func FuzzSettings_A317(f *testing.F) {
 		if err != nil {
 			return
 		}
-		var document struct {
-			Settings struct {
-				Kubernetes struct {
-					ClusterName string              `toml:"cluster-name"`
-					APIServer   string              `toml:"api-server"`
-					Certificate string              `toml:"cluster-certificate"`
-					DNS         string              `toml:"cluster-dns-ip"`
-					MaxPods     int64               `toml:"max-pods"`
-					Labels      map[string]any      `toml:"node-labels"`
-					Taints      map[string][]string `toml:"node-taints"`
-				} `toml:"kubernetes"`
-			} `toml:"settings"`
+		// Maps, because a struct would be filled whatever the case of the keys.
+		kubernetes := tableOf(settingsOf(t, result.Text), "kubernetes")
+		for key, want := range map[string]any{
+			"cluster-name": "c", "api-server": "https://e", "cluster-certificate": "Q0E=", "cluster-dns-ip": "10.0.100.10", "max-pods": int64(110),
+			"node-taints": map[string]any{"karpenter.sh/unregistered": []any{":NoExecute"}},
+		} {
+			if diff := cmp.Diff(want, kubernetes[key]); diff != "" {
+				t.Errorf("%q gives another %s (-want +got)\n%s", text, key, diff)
+			}
 		}
-		if err := toml.Unmarshal([]byte(result.Text), &document); err != nil {
-			t.Fatalf("what is rendered cannot be read: %v\n%s", err, result.Text)
+		if label := tableOf(kubernetes, "node-labels")["a"]; label != "b" {
+			t.Errorf("%q gives the label %v", text, label)
 		}
-		k := document.Settings.Kubernetes
-		if k.ClusterName != "c" || k.APIServer != "https://e" || k.Certificate != "Q0E=" || k.DNS != "10.0.100.10" || k.MaxPods != 110 || k.Labels["a"] != "b" ||
-			!cmp.Equal(k.Taints, map[string][]string{"karpenter.sh/unregistered": {":NoExecute"}}) {
+		checkKept(t, text, result)
+	})
+}
+
+// settingsOf are the settings of a document.
+func settingsOf(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var document map[string]any
+	if err := toml.Unmarshal([]byte(text), &document); err != nil {
+		t.Fatalf("what is rendered cannot be read: %v\n%s", err, text)
+	}
+	return tableOf(document, "settings")
+}
+
+// tableOf is a table of a table; empty if it is not there, or something else.
+func tableOf(parent map[string]any, key string) map[string]any {
+	out, _ := parent[key].(map[string]any)
+	return out
+}
+
+// checkKept checks that what Karpenter has no word about is as the user wrote it.
+func checkKept(t *testing.T, text string, result userdata.Result) {
+	t.Helper()
+	written, got := settingsOf(t, text), settingsOf(t, result.Text)
+	// A number that is none is not equal to itself.
+	equal := func(a, b any) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
+	for key, value := range written {
+		if key != "kubernetes" && key != "bootstrap-commands" && !equal(value, got[key]) {
+			t.Errorf("settings.%s is %v, was %v", key, got[key], value)
+		}
+	}
+	own := []string{"cluster-name", "api-server", "cluster-certificate", "cluster-dns-ip", "max-pods", "node-labels", "node-taints"}
+	for key, value := range tableOf(written, "kubernetes") {
+		if !slices.Contains(own, key) && !slices.Contains(result.Dropped, key) && !equal(value, tableOf(got, "kubernetes")[key]) {
+			t.Errorf("settings.kubernetes.%s is %v, was %v", key, tableOf(got, "kubernetes")[key], value)
+		}
+	}
+	for key, value := range tableOf(tableOf(written, "kubernetes"), "node-labels") {
+		if key != "a" && !equal(value, tableOf(tableOf(got, "kubernetes"), "node-labels")[key]) {
+			t.Errorf("label %q is gone", key)
+		}
+	}
+	if len(tableOf(written, "bootstrap-commands")) != len(tableOf(got, "bootstrap-commands")) {
+		t.Errorf("commands %v, were %v", got["bootstrap-commands"], written["bootstrap-commands"])
+	}
+}
+
+// FuzzScripts checks that whatever script the user adds, it is there whole, before Karpenter's call, in one pair of tags, or there is
+// an error.
+func FuzzScripts_A321(f *testing.F) {
+	for _, seed := range []string{"", "Write-Host 'one'", "</powershell>", "<powershell>\nx\n</powershell>", "# </PowerShell >", "$x = @'\n'@", "<persist>true</persist>"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		in := base(awsv1.FamilyWindows2022)
+		plain, err := userdata.Render(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := userdata.Render(custom(in, text))
+		if err != nil {
+			if tags(text) == 0 {
+				t.Errorf("%q: %v", text, err)
+			}
+			return
+		}
+		const head = "<powershell>\n"
+		want := strings.TrimPrefix(plain.Text, head)
+		if text != "" {
+			want = text + "\n" + want
+		}
+		if result.Text != head+want || tags(result.Text) != 2 {
 			t.Errorf("%q gives\n%s", text, result.Text)
+		}
+	})
+}
+
+// tags counts the tags of scripts.
+func tags(text string) int {
+	text = strings.ToLower(text)
+	return strings.Count(text, "<powershell>") + strings.Count(text, "</powershell>")
+}
+
+// FuzzVerbatim checks that images of the user's own get what the user wrote and nothing else.
+func FuzzVerbatim_A322(f *testing.F) {
+	for _, seed := range []string{"", "#!/bin/sh\r\n", "MIME-Version: 1.0", "<powershell>", "\xff\x00"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if result, err := userdata.Render(custom(base(awsv1.FamilyCustom), text)); err != nil || result.Text != text {
+			t.Errorf("%q gives %q, %v", text, result.Text, err)
 		}
 	})
 }

@@ -66,7 +66,7 @@ func Render(in Input) (Result, error) {
 	case in.Family == awsv1.FamilyBottlerocket:
 		return renderBottlerocket(&in)
 	case in.Family.Windows():
-		text = renderWindows(&in)
+		text, err = renderWindows(&in)
 	default:
 		text = in.Custom
 	}

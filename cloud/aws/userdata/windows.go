@@ -5,8 +5,14 @@ import (
 	"strings"
 )
 
-// renderWindows is the user's script and a call of the bootstrap script of the image. Both share one pair of tags.
-func renderWindows(in *Input) string {
+// renderWindows is the user's script and a call of the bootstrap script of the image. Both share one pair of tags: with tags of
+// the user's own the script would end before the call, and the machine would never join.
+func renderWindows(in *Input) (string, error) {
+	for _, tag := range []string{"<powershell>", "</powershell>"} {
+		if strings.Contains(strings.ToLower(in.Custom), tag) {
+			return "", fmt.Errorf("custom user data has a tag %s of its own", tag)
+		}
+	}
 	lines := []string{"<powershell>"}
 	if in.Custom != "" {
 		lines = append(lines, in.Custom)
@@ -20,5 +26,5 @@ func renderWindows(in *Input) string {
 		call += fmt.Sprintf(" -DNSClusterIP '%s'", dns)
 	}
 	lines = append(lines, `[string]$EKSBootstrapScriptFile = "$env:ProgramFiles\Amazon\EKS\Start-EKSBootstrap.ps1"`, call, "</powershell>")
-	return strings.Join(lines, "\n")
+	return strings.Join(lines, "\n"), nil
 }
