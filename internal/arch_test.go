@@ -126,6 +126,7 @@ test/scenario/... < API, CORE, cloud, cloud/kwok, internal/ingest, internal/mani
 test/e2e/... < API, cloud, cloud/kwok, internal/ingest, internal/manifest, internal/simulation, test/scenario/..., test/e2e/...
 test/checklist < test/scenario/story
 test/controlplane <
+test/generate <
 test/demo < API, cloud, test/controlplane
 test/chaos < API, cloud, test/controlplane
 `
