@@ -100,6 +100,7 @@ func (v *values) numbers(names []string) []int {
 // nothing is known about the label.
 func (t *template) values(key int, st *state, mask bitset) (names []string, ok bool) {
 	k := t.u.keys[key]
+	names = t.names[:0]
 	narrow := func(r requirement.Requirement) {
 		if r.Complement() {
 			return
@@ -131,7 +132,8 @@ func (t *template) values(key int, st *state, mask bitset) (names []string, ok b
 		narrow(k.sets[have])
 	}
 	slices.Sort(names)
-	return slices.Compact(names), ok
+	t.names = names
+	return slices.Clone(slices.Compact(names)), ok
 }
 
 // span is the values of a label that new machines of one template can have.

@@ -121,6 +121,7 @@ func (t *template) daemonRange(mask bitset) (least, most resource.Vector) {
 func (t *template) byPrice(st *state) []int {
 	if st.byPrice == nil {
 		prices := t.prices(st)
+		st.byPrice = make([]int, 0, st.mask.count())
 		for column := range st.mask.all() {
 			st.byPrice = append(st.byPrice, column)
 		}
@@ -135,6 +136,7 @@ func (t *template) byPrice(st *state) []int {
 // byName is the columns in the order of their instance types' names.
 func (t *template) byName() []int {
 	if t.nameOrder == nil {
+		t.nameOrder = make([]int, 0, len(t.columns.owner))
 		for column := range t.columns.owner {
 			t.nameOrder = append(t.nameOrder, column)
 		}

@@ -33,10 +33,11 @@ func (t *template) shelf(r int) *shelf {
 
 func (t *template) newShelf(r int) *shelf {
 	n := t.columns.len()
-	order := make([]int, n)
-	for column := range order {
-		order[column] = column
+	order := t.order[:0]
+	for column := range n {
+		order = append(order, column)
 	}
+	t.order = order
 	slices.SortFunc(order, func(a, b int) int {
 		x, y := t.room[a].At(r), t.room[b].At(r)
 		switch {

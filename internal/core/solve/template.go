@@ -64,6 +64,9 @@ type template struct {
 	spare []*claim
 	// scratch and candidates are sets of columns for use between two lines of the same function.
 	scratch, candidates bitset
+	// names and order are lists for the same purpose.
+	names []string
+	order []int
 }
 
 func newTemplate(pool *model.Pool, cols *columns, u *universe, daemons []*class) *template {

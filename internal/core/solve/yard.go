@@ -42,6 +42,11 @@ type yard struct {
 	grants, granted int
 	granting        map[*class]int
 	load            load
+	// taken are the piles and fills of the claim that is moved in.
+	taken struct {
+		piles []*pile
+		fills []fill
+	}
 }
 
 // pile is pods that ask for the same room and the same labels.
@@ -98,8 +103,8 @@ func (y *yard) take(cl *claim) bool {
 	if cl.indivisible() || cl.devices != "" || len(cl.lowered) > 0 {
 		return false
 	}
-	piles, fills := make([]*pile, len(cl.fills)), make([]fill, len(cl.fills))
-	for i, f := range cl.fills {
+	piles, fills := y.taken.piles[:0], y.taken.fills[:0]
+	for _, f := range cl.fills {
 		f = y.grant(y.reconsider(f))
 		key := fillKey{f.class, f.stage, f.form, cl.state}
 		p, ok := y.known[key]
@@ -110,8 +115,9 @@ func (y *yard) take(cl *claim) bool {
 		if p == nil {
 			return false
 		}
-		piles[i], fills[i] = p, f
+		piles, fills = append(piles, p), append(fills, f)
 	}
+	y.taken.piles, y.taken.fills = piles, fills
 	for i, p := range piles {
 		f := fills[i]
 		p.pods += len(f.pods)
