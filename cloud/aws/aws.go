@@ -16,8 +16,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,6 +31,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 	"github.com/karpenter-anew/karpenter/cloud/aws/session"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // startTimeout bounds what is asked of AWS before anything runs.
@@ -50,8 +53,12 @@ type Settings struct {
 	ImagesFor, SubnetsFor time.Duration
 	// ReservesCapacity says that capacity reservations are used; StrictMinValues that minValues are not given up at launch.
 	ReservesCapacity, StrictMinValues bool
+	// InterruptionQueue is the name of the queue that tells what happens to instances; empty for none.
+	InterruptionQueue string
 	// Version is that of the program.
 	Version string
+	// Outlets are what the cloud and its controllers tell the outside with; nil where nobody listens.
+	Outlets *observe.Outlets
 }
 
 // errNoCluster is what a cloud without a cluster answers.
@@ -107,6 +114,10 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 	if s.ClusterName == "" {
 		return cloud.Cloud{}, errors.New("missing field, cluster-name")
 	}
+	if s.Outlets == nil {
+		s.Outlets = &observe.Outlets{Registry: prometheus.NewRegistry()}
+	}
+	metrics := observe.NewAWSMetrics(s.Outlets.Registry)
 	calls := ec2.NewFromConfig(config)
 	if err := session.Check(ctx, calls); err != nil {
 		return cloud.Cloud{}, err
@@ -144,7 +155,10 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 		}
 	}
 	out := p.Cloud()
-	e := &ensemble{provider: p, profiles: profiles, settings: s, client: c, manages: out.Manages}
+	e := &ensemble{provider: p, profiles: profiles, settings: s, metrics: metrics, client: c, manages: out.Manages}
+	if s.InterruptionQueue != "" {
+		e.queues = sqs.NewFromConfig(config)
+	}
 	out.Register = func(m manager.Manager) error { return e.register(m) }
 	return out, nil
 }

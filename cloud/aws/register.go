@@ -24,10 +24,13 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/interruption"
 	"github.com/karpenter-anew/karpenter/cloud/aws/nodeclass"
 	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
+	"github.com/karpenter-anew/karpenter/cloud/aws/roster"
 	"github.com/karpenter-anew/karpenter/cloud/aws/upkeep"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // How often things are done.
@@ -45,7 +48,10 @@ const (
 type ensemble struct {
 	provider *provider.Provider
 	profiles *profile.Keeper
+	// queues is nil where no queue is named.
+	queues   interruption.SQS
 	settings Settings
+	metrics  *observe.AWSMetrics
 	client   client.Client
 	manages  func(*v1.NodeClassReference) bool
 }
@@ -66,10 +72,13 @@ func (e *ensemble) register(m manager.Manager) error {
 	if err := learnVersion(ctx); err != nil {
 		return err
 	}
+	if err := roster.AddIndexes(ctx, m.GetFieldIndexer()); err != nil {
+		return err
+	}
 	if err := e.controllers(m); err != nil {
 		return err
 	}
-	for _, job := range e.jobs(learnVersion) {
+	for _, job := range append(e.jobs(learnVersion), e.watches()...) {
 		if err := m.Add(job); err != nil {
 			return fmt.Errorf("adding %q: %w", job.Name, err)
 		}

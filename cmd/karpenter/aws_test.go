@@ -41,12 +41,13 @@ func TestAWS(t *testing.T) {
 		t.Fatal(err)
 	}
 	account := awstest.New(awstest.Options{Types: []string{"m5.large", "c5.large", "m5.metal"}, Version: "1.37"})
+	account.AddQueue("interruptions")
 	server := httptest.NewServer(account)
 	t.Cleanup(server.Close)
 	p := launchIn(t, []string{
 		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=secret", "AWS_ENDPOINT_URL=" + server.URL,
 	}, "karpenter", "controller", "--kubeconfig="+kubeconfig, "--metrics-port=0", "--health-probe-port=0", "--disable-leader-election",
-		"--cloud-provider=aws", "--cluster-name=test")
+		"--cloud-provider=aws", "--cluster-name=test", "--interruption-queue=interruptions")
 	p.becomesReady(30 * time.Second)
 	discovery := map[string]string{"karpenter.sh/discovery": "test"}
 	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: awsv1.EC2NodeClassSpec{
@@ -83,6 +84,10 @@ func TestAWS(t *testing.T) {
 	if tags := account.Tags(instances[0].ID); tags["eks:eks-cluster-name"] != "test" {
 		t.Errorf("tags %v", tags)
 	}
+	if !account.Interrupt(instances[0].ID) {
+		t.Fatal("the instance cannot be interrupted")
+	}
+	p.says(`deleted nodeclaim because of an interruption.*spot_interrupted.*by-hand`, 30*time.Second)
 	p.signal(syscall.SIGTERM)
 	p.ends(0, 20*time.Second)
 	if strings.Contains(p.output(), "panic") {

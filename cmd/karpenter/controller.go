@@ -65,7 +65,7 @@ func adapters() map[options.CloudProvider]operator.Adapter {
 	return map[options.CloudProvider]operator.Adapter{
 		options.CloudProviderKWOK: {
 			Check: func(o options.Options) error {
-				_, err := newKWOK(nil, o) // reads the catalogue; the client is only kept
+				_, err := newKWOK(nil, o, nil) // reads the catalogue; the client is only kept
 				return err
 			},
 			AddToScheme: func(s *runtime.Scheme) error { return v1alpha1.AddToScheme(s) },
@@ -78,12 +78,12 @@ func adapters() map[options.CloudProvider]operator.Adapter {
 	}
 }
 
-func newKWOK(c client.Client, o options.Options) (cloud.Cloud, error) {
+func newKWOK(c client.Client, o options.Options, _ *observe.Outlets) (cloud.Cloud, error) {
 	return kwok.New(c, kwok.Options{Catalog: o.KWOK.Catalog, InstanceTypesFile: o.KWOK.InstanceTypesFilePath})
 }
 
 // newAWS opens the cloud; without a cluster only what is known of any.
-func newAWS(c client.Client, o options.Options) (cloud.Cloud, error) {
+func newAWS(c client.Client, o options.Options, outlets *observe.Outlets) (cloud.Cloud, error) {
 	if c == nil {
 		return aws.Unopened(), nil
 	}
@@ -92,6 +92,7 @@ func newAWS(c client.Client, o options.Options) (cloud.Cloud, error) {
 		IsolatedVPC: o.AWS.IsolatedVPC, EKSControlPlane: o.AWS.EKSControlPlane, VMMemoryOverheadPercent: o.AWS.VMMemoryOverheadPercent,
 		ReservedENIs: int64(o.AWS.ReservedENIs), DryRuns: !o.AWS.DisableDryRun, ImagesFor: o.AWS.AMIRefreshInterval, SubnetsFor: o.AWS.SubnetRefreshInterval,
 		ReservesCapacity: o.FeatureGates.ReservedCapacity, StrictMinValues: o.Scheduling.MinValuesPolicy == options.MinValuesStrict, Version: version,
+		InterruptionQueue: o.AWS.InterruptionQueue, Outlets: outlets,
 	})
 }
 

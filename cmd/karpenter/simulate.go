@@ -151,7 +151,7 @@ func openCloud(provider options.CloudProvider, kwok options.KWOK) (cloud.Cloud, 
 	if err != nil {
 		return cloud.Cloud{}, nil, err
 	}
-	opened, err := adapter.New(nil, options.Options{CloudProvider: provider, KWOK: kwok})
+	opened, err := adapter.New(nil, options.Options{CloudProvider: provider, KWOK: kwok}, nil)
 	if err != nil {
 		err = fmt.Errorf("opening cloud provider %q: %w", provider, err)
 		if kwok.InstanceTypesFilePath != "" {

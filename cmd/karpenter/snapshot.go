@@ -43,7 +43,7 @@ func (c *snapshotCommand) Run(s streams) error {
 	if !ok {
 		return fmt.Errorf("cloud provider %q is not part of this binary", c.CloudProvider)
 	}
-	vendor, err := adapter.New(nil, options.Options{CloudProvider: c.CloudProvider, KWOK: c.KWOK})
+	vendor, err := adapter.New(nil, options.Options{CloudProvider: c.CloudProvider, KWOK: c.KWOK}, nil)
 	if err != nil {
 		return fmt.Errorf("opening cloud provider %q: %w", c.CloudProvider, err)
 	}

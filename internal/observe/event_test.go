@@ -54,6 +54,10 @@ func everyEvent() []Event {
 	old := &v1alpha5.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "general", UID: "provisioner-uid"}}
 	out = append(out, LegacyRefused(old, old.UID, "<why>"))
 	out = append(out, NodeClassMissing(pool, pool.UID), NodeClassMissing(claim, claim.UID), SpotRoleMissing(claim))
+	for _, kind := range []string{"spot_interrupted", "rebalance_recommendation", "capacity_reservation_interrupted", "scheduled_change", "instance_stopped", "instance_terminated"} {
+		out = append(out, Interruption(kind, claim, node)...)
+	}
+	out = append(out, TerminatingOnInterruption(claim, node)...)
 	return out
 }
 

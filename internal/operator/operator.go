@@ -20,7 +20,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -47,7 +46,7 @@ type Adapter struct {
 	// AddToScheme registers the API types of the adapter; may be nil.
 	AddToScheme func(*runtime.Scheme) error
 	// New builds the cloud. The client reads from the cache, which does not run yet.
-	New func(client.Client, options.Options) (cloud.Cloud, error)
+	New func(client.Client, options.Options, *observe.Outlets) (cloud.Cloud, error)
 }
 
 // Process is what Run needs besides options.
@@ -137,7 +136,8 @@ type assembly struct {
 // run builds the cloud, waits for the definitions, registers everything that runs, and runs it.
 func (a assembly) run(ctx context.Context, wait waiter) error {
 	log := a.process.Log
-	place, err := a.process.Adapter.New(a.manager.GetClient(), a.options)
+	outlets := &observe.Outlets{Registry: a.registry}
+	place, err := a.process.Adapter.New(a.manager.GetClient(), a.options, outlets)
 	if err != nil {
 		return fmt.Errorf("building cloud provider %q: %w", a.options.CloudProvider, err)
 	}
@@ -158,7 +158,8 @@ func (a assembly) run(ctx context.Context, wait waiter) error {
 		return err
 	}
 	defer statusEvents.Shutdown()
-	if err := a.register(place, events, statusEvents); err != nil {
+	outlets.Recorder = newRecorder(events, a.manager)
+	if err := a.register(place, outlets, newRecorder(statusEvents, a.manager)); err != nil {
 		return err
 	}
 	a.ready.attach(a.manager)
@@ -170,13 +171,14 @@ func (a assembly) run(ctx context.Context, wait waiter) error {
 }
 
 // register adds everything that runs to the manager.
-func (a assembly) register(place cloud.Cloud, events, statusEvents record.EventBroadcaster) error {
+func (a assembly) register(place cloud.Cloud, outlets *observe.Outlets, statuses *observe.Recorder) error {
 	metrics := observe.NewMetrics(a.registry, slices.Sorted(maps.Keys(place.Labels.WellKnown)), classLabels(place)...)
 	metrics.SetBuild(a.process.Build)
+	outlets.Metrics = metrics
 	place.Provider = observe.Instrument(a.stop.provider(a.held.provider(place.Provider)), place.Name, metrics)
 	controllers, err := Controllers(Parts{
 		Manager: a.manager, Client: loop.NewFresh(a.manager.GetClient(), clock.RealClock{}), Clock: clock.RealClock{}, Cloud: place,
-		Recorder: newRecorder(events, a.manager), StatusRecorder: newRecorder(statusEvents, a.manager), Metrics: metrics, Log: a.process.Log, Options: a.options,
+		Recorder: outlets.Recorder, StatusRecorder: statuses, Metrics: metrics, Log: a.process.Log, Options: a.options,
 	})
 	if err != nil {
 		return fmt.Errorf("building controllers: %w", err)

@@ -1,0 +1,158 @@
+// Package interruption reads the queue on which AWS tells what happens to instances, and answers: nodes that are going to lose their
+// machine are drained before they do.
+//
+// Messages may come twice, late and in any order, and what is read is not always what was meant for Karpenter. A message is deleted
+// when it has been answered or cannot be read; one whose answer failed comes again. Answers are written so that it does no harm to
+// give one twice.
+//
+// Source: AWS provider specification, interruption and instance health.
+package interruption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/karpenter-anew/karpenter/cloud/aws/notice"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+const (
+	// atOnce is how many messages are had, and answered, at the same time.
+	atOnce = 10
+	// hiddenFor and waitFor, in seconds, are how long messages are not seen by others, and how long a call waits for some.
+	hiddenFor, waitFor = 20, 20
+	// answerWithin ends answers early enough for their messages to be deleted before others see them.
+	answerWithin = 15 * time.Second
+)
+
+// SQS are the calls about queues.
+type SQS interface {
+	GetQueueUrl(context.Context, *sqs.GetQueueUrlInput, ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error)
+	ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
+	DeleteMessageBatch(context.Context, *sqs.DeleteMessageBatchInput, ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error)
+}
+
+// Queue is the queue of messages. It is read by one goroutine.
+type Queue struct {
+	API  SQS
+	Name string
+	// Answer does what a notice calls for.
+	Answer  func(context.Context, notice.Notice) error
+	Clock   clock.PassiveClock
+	Metrics *observe.AWSMetrics
+
+	// url is empty until it is known, and again when there is no such queue any more.
+	url string
+}
+
+// Poll waits for messages, answers them at the same time, and deletes those that are done with.
+func (q *Queue) Poll(ctx context.Context) error {
+	if err := q.find(ctx); err != nil {
+		return err
+	}
+	answer, err := q.API.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
+		QueueUrl: aws.String(q.url), MaxNumberOfMessages: atOnce, VisibilityTimeout: hiddenFor, WaitTimeSeconds: waitFor,
+		MessageSystemAttributeNames: []sqstypes.MessageSystemAttributeName{sqstypes.MessageSystemAttributeNameSentTimestamp},
+		MessageAttributeNames:       []string{"All"},
+	})
+	if err != nil {
+		return q.lost(fmt.Errorf("receiving messages of queue %q: %w", q.Name, err))
+	}
+	errs := make([]error, len(answer.Messages))
+	var all sync.WaitGroup
+	for n, m := range answer.Messages {
+		all.Go(func() { errs[n] = q.handle(ctx, m) })
+	}
+	all.Wait()
+	var done []sqstypes.DeleteMessageBatchRequestEntry
+	for n, m := range answer.Messages {
+		if errs[n] == nil {
+			done = append(done, sqstypes.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(n)), ReceiptHandle: m.ReceiptHandle})
+		}
+	}
+	return errors.Join(errors.Join(errs...), q.remove(ctx, done))
+}
+
+// find finds out where the queue is, once.
+func (q *Queue) find(ctx context.Context) error {
+	if q.url != "" {
+		return nil
+	}
+	answer, err := q.API.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String(q.Name)})
+	if err != nil {
+		return fmt.Errorf("finding queue %q: %w", q.Name, err)
+	}
+	q.url = aws.ToString(answer.QueueUrl)
+	logger(ctx).DebugContext(ctx, "watching for interruptions", "queue", q.Name)
+	return nil
+}
+
+// lost looks for the queue again next time, if it is not there any more: another one of its name may have another address.
+func (q *Queue) lost(err error) error {
+	var gone *sqstypes.QueueDoesNotExist
+	if errors.As(err, &gone) {
+		q.url = ""
+	}
+	return err
+}
+
+// handle answers one message. Without error it is done with: that is so, too, for what cannot be read, now or ever.
+func (q *Queue) handle(ctx context.Context, m sqstypes.Message) error {
+	told, err := read(m)
+	if err != nil {
+		logger(ctx).ErrorContext(ctx, "a message cannot be read and is deleted", "queue", q.Name, "id", aws.ToString(m.MessageId), "error", err)
+		return nil
+	}
+	q.Metrics.InterruptionReceived.WithLabelValues(string(told.Kind)).Inc()
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	if err := q.Answer(ctx, told); err != nil {
+		return fmt.Errorf("answering message %q of kind %q: %w", aws.ToString(m.MessageId), told.Kind, err)
+	}
+	if !told.Time.IsZero() {
+		q.Metrics.InterruptionQueueDuration.Observe(q.Clock.Since(told.Time).Seconds())
+	}
+	return nil
+}
+
+// read reads a message.
+func read(m sqstypes.Message) (notice.Notice, error) {
+	if m.Body == nil {
+		return notice.Notice{}, errors.New("it has no text")
+	}
+	return notice.Parse([]byte(*m.Body))
+}
+
+// remove deletes messages. Those that cannot be deleted come again.
+func (q *Queue) remove(ctx context.Context, done []sqstypes.DeleteMessageBatchRequestEntry) error {
+	if len(done) == 0 {
+		return nil
+	}
+	answer, err := q.API.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: aws.String(q.url), Entries: done})
+	if err != nil {
+		return q.lost(fmt.Errorf("deleting messages of queue %q: %w", q.Name, err))
+	}
+	q.Metrics.InterruptionDeleted.Add(float64(len(answer.Successful)))
+	var errs []error
+	for _, f := range answer.Failed {
+		errs = append(errs, fmt.Errorf("deleting a message of queue %q: %s: %s", q.Name, aws.ToString(f.Code), aws.ToString(f.Message)))
+	}
+	return errors.Join(errs...)
+}
+
+// logger is the logger of a context.
+func logger(ctx context.Context) *slog.Logger {
+	return slog.New(logr.ToSlogHandler(log.FromContext(ctx)))
+}

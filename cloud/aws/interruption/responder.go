@@ -1,0 +1,158 @@
+package interruption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/notice"
+	"github.com/karpenter-anew/karpenter/cloud/aws/reservation"
+	"github.com/karpenter-anew/karpenter/cloud/aws/roster"
+	"github.com/karpenter-anew/karpenter/cloud/aws/shortage"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+// Action is what a kind of notice calls for.
+type Action string
+
+// The actions: to tell users and no more; to delete the claim, so that its node is drained; to do that without giving pods any time.
+const (
+	ActionNone  Action = "none"
+	ActionDrain Action = "drain"
+	ActionForce Action = "force"
+)
+
+// ActionFor is the action that a kind calls for.
+func ActionFor(kind notice.Kind) Action {
+	switch kind {
+	case notice.InstanceStatus, notice.SystemStatus:
+		return ActionForce
+	case notice.NoOp, notice.RebalanceRecommendation:
+		return ActionNone
+	default:
+		return ActionDrain
+	}
+}
+
+// Responder does what notices call for. It may be used from many goroutines.
+type Responder struct {
+	// Client reads from a cache with the indexes of package roster.
+	Client client.Client
+	Clock  clock.PassiveClock
+	// Manages says which claims are those of this cloud.
+	Manages  func(*v1.NodeClassReference) bool
+	Recorder *observe.Recorder
+	Metrics  *observe.Metrics
+	// Shortages and Reservations are told of capacity that EC2 takes back.
+	Shortages    *shortage.Memory
+	Reservations *reservation.Ledger
+}
+
+// Answer does what a notice calls for, for each of its instances. Instances of others are none of its business.
+func (r *Responder) Answer(ctx context.Context, n notice.Notice) error {
+	if n.Kind == notice.NoOp {
+		return nil
+	}
+	var errs []error
+	for _, id := range n.InstanceIDs {
+		errs = append(errs, r.answerFor(ctx, n.Kind, id))
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Responder) answerFor(ctx context.Context, kind notice.Kind, id string) error {
+	claims, err := roster.Claims(ctx, r.Client, id)
+	if err != nil || len(claims) == 0 {
+		return err
+	}
+	nodes, err := roster.Nodes(ctx, r.Client, id)
+	if err != nil {
+		return err
+	}
+	var node *corev1.Node
+	if len(nodes) > 0 {
+		node = &nodes[0]
+	}
+	var errs []error
+	for i := range claims {
+		if claim := &claims[i]; r.Manages(claim.Spec.NodeClassRef) {
+			r.remember(kind, claim)
+			r.Recorder.Publish(observe.Interruption(string(kind), claim, node)...)
+			errs = append(errs, r.act(ctx, kind, claim, node))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// remember takes down what a notice says of capacity.
+func (r *Responder) remember(kind notice.Kind, claim *v1.NodeClaim) {
+	switch kind {
+	case notice.SpotInterrupted:
+		pool := shortage.Pool{
+			InstanceType: claim.Labels[corev1.LabelInstanceTypeStable], CapacityType: v1.CapacityTypeSpot,
+			Zone: claim.Labels[corev1.LabelTopologyZone], PlacementGroup: claim.Labels[awsv1.LabelPlacementGroupID],
+		}
+		if pool.InstanceType != "" && pool.Zone != "" {
+			r.Shortages.Mark(pool)
+		}
+	case notice.CapacityReservationInterrupted:
+		if id := claim.Labels[awsv1.LabelCapacityReservationID]; id != "" {
+			r.Reservations.Exhausted(id)
+		}
+	}
+}
+
+// act ends a claim, if that is called for. One that is going already may still be made to go faster.
+func (r *Responder) act(ctx context.Context, kind notice.Kind, claim *v1.NodeClaim, node *corev1.Node) error {
+	action := ActionFor(kind)
+	if action == ActionNone {
+		return nil
+	}
+	if action == ActionForce {
+		if err := r.expire(ctx, claim); err != nil {
+			return err
+		}
+	}
+	if !claim.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	if err := r.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return nil
+		}
+		return fmt.Errorf("deleting nodeclaim %q: %w", claim.Name, err)
+	}
+	nodeName := ""
+	if node != nil {
+		nodeName = node.Name
+	}
+	logger(ctx).InfoContext(ctx, "deleted nodeclaim because of an interruption", "messageKind", string(kind), "action", string(action),
+		"NodeClaim", claim.Name, "Node", nodeName, "provider-id", claim.Status.ProviderID)
+	r.Recorder.Publish(observe.TerminatingOnInterruption(claim, node)...)
+	r.Metrics.CountDisrupted(claim, string(kind))
+	return nil
+}
+
+// expire sets the deadline of a claim to now, unless it has one: whatever drains its node stops being patient.
+func (r *Responder) expire(ctx context.Context, claim *v1.NodeClaim) error {
+	if claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey] != "" {
+		return nil
+	}
+	before := claim.DeepCopy()
+	if claim.Annotations == nil {
+		claim.Annotations = map[string]string{}
+	}
+	claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey] = r.Clock.Now().Format(time.RFC3339)
+	err := r.Client.Patch(ctx, claim, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("setting the deadline of nodeclaim %q: %w", claim.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package interruption_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/notice"
+	"github.com/karpenter-anew/karpenter/cloud/aws/shortage"
+)
+
+func sorted(all []string) []string { return slices.Sorted(slices.Values(all)) }
+
+func TestInterruptionsTellOfCapacity_A336(t *testing.T) {
+	outside := shortage.Pool{InstanceType: "m5.large", CapacityType: "spot", Zone: "us-east-1a"}
+	inside := outside
+	inside.PlacementGroup = "pg-1"
+	for name, test := range map[string]struct {
+		group         string
+		short, others shortage.Pool
+	}{"by itself": {"", outside, inside}, "in a placement group": {"pg-1", inside, outside}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.claim("i-1", func(c *v1.NodeClaim) {
+				if test.group != "" {
+					c.Labels[awsv1.LabelPlacementGroupID] = test.group
+				}
+			})
+			w.send(w.spot("i-1"))
+			w.poll()
+			w.clock.Step(3*time.Minute - time.Second)
+			if !w.Shortages.Short(test.short, nil) || w.Shortages.Short(test.others, nil) {
+				t.Error("not marked, or too much")
+			}
+			w.clock.Step(2 * time.Second)
+			if w.Shortages.Short(test.short, nil) {
+				t.Error("marked for too long")
+			}
+		})
+	}
+	t.Run("in a reservation", func(t *testing.T) {
+		w := newWorld(t)
+		for _, id := range []string{"cr-1", "cr-2"} {
+			w.Reservations.Observed(id, 5, w.clock.Now())
+		}
+		w.claim("i-1", func(c *v1.NodeClaim) { c.Labels[awsv1.LabelCapacityReservationID] = "cr-1" })
+		w.send(w.event("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning", `{"instance-id":"i-1"}`))
+		w.poll()
+		if one, two := w.Reservations.Left("cr-1"), w.Reservations.Left("cr-2"); one != 0 || two != 5 {
+			t.Errorf("left are %d and %d", one, two)
+		}
+		if w.Shortages.Short(outside, nil) {
+			t.Error("the end of a reservation says nothing of spot")
+		}
+	})
+	t.Run("of others", func(t *testing.T) {
+		w := newWorld(t)
+		claim := w.claim("i-1", func(c *v1.NodeClaim) { c.Spec.NodeClassRef.Kind = "KWOKNodeClass" })
+		w.send(w.spot("i-1"))
+		w.poll()
+		if w.going(claim) || w.Shortages.Short(outside, nil) || len(w.events.take()) != 0 {
+			t.Error("claims of other clouds are not ours")
+		}
+	})
+}
+
+func TestForce_A338(t *testing.T) {
+	const deadline = v1.NodeClaimTerminationTimestampAnnotationKey
+	w := newWorld(t)
+	claim, slow := w.claim("i-1", nil), w.claim("i-2", nil)
+	for _, kind := range []notice.Kind{notice.InstanceStatus, notice.SystemStatus} {
+		if err := w.Answer(t.Context(), notice.Notice{Kind: kind, InstanceIDs: []string{"i-1"}}); err != nil {
+			t.Fatal(err)
+		}
+		w.clock.Step(time.Minute)
+	}
+	if got := w.read(claim); got.DeletionTimestamp.IsZero() || got.Annotations[deadline] != "2026-05-01T12:00:00Z" {
+		t.Errorf("going since %v, deadline %q", got.DeletionTimestamp, got.Annotations[deadline])
+	}
+	// One that is going already goes faster.
+	if err := w.client.Delete(t.Context(), slow); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Answer(t.Context(), notice.Notice{Kind: notice.InstanceStatus, InstanceIDs: []string{"i-2"}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.read(slow).Annotations[deadline]; got != "2026-05-01T12:02:00Z" {
+		t.Errorf("deadline %q", got)
+	}
+	w.metrics(`# HELP karpenter_nodeclaims_disrupted_total NodeClaims whose deletion Karpenter started.
+# TYPE karpenter_nodeclaims_disrupted_total counter
+karpenter_nodeclaims_disrupted_total{capacity_type="spot",consolidation_policy="",nodepool="pool",reason="instance_status",termination_mode="graceful"} 1`,
+		"karpenter_nodeclaims_disrupted_total")
+}
+
+func TestTheTerminationModeIsThatOfTheClaim(t *testing.T) {
+	w := newWorld(t)
+	w.claim("i-1", func(c *v1.NodeClaim) { c.Spec.TerminationGracePeriod = &metav1.Duration{Duration: time.Hour} })
+	w.send(w.state("i-1", "stopped"))
+	w.poll()
+	w.metrics(`# HELP karpenter_nodeclaims_disrupted_total NodeClaims whose deletion Karpenter started.
+# TYPE karpenter_nodeclaims_disrupted_total counter
+karpenter_nodeclaims_disrupted_total{capacity_type="spot",consolidation_policy="",nodepool="pool",reason="instance_stopped",termination_mode="eventual"} 1`,
+		"karpenter_nodeclaims_disrupted_total")
+}

@@ -1,0 +1,13 @@
+package observe
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Outlets are what a cloud and its own controllers tell the outside with.
+type Outlets struct {
+	// Registry takes metrics that only this cloud has.
+	Registry prometheus.Registerer
+	// Recorder and Metrics are those of all controllers. The labels of metrics are the cloud's, so both are nil while it is built, and
+	// set before any of its controllers is registered.
+	Recorder *Recorder
+	Metrics  *Metrics
+}
