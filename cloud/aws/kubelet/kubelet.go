@@ -79,6 +79,26 @@ func Parse(block map[string]apiextensionsv1.JSON) (Config, error) {
 	return config, nil
 }
 
+// DeepCopy is a copy that shares nothing with the original.
+func (c Config) DeepCopy() Config {
+	c.ClusterDNS = slices.Clone(c.ClusterDNS)
+	c.MaxPods, c.PodsPerCore = copied(c.MaxPods), copied(c.PodsPerCore)
+	c.SystemReserved, c.KubeReserved = maps.Clone(c.SystemReserved), maps.Clone(c.KubeReserved)
+	c.EvictionHard, c.EvictionSoft = maps.Clone(c.EvictionHard), maps.Clone(c.EvictionSoft)
+	c.EvictionSoftGracePeriod, c.EvictionMaxPodGracePeriod = maps.Clone(c.EvictionSoftGracePeriod), copied(c.EvictionMaxPodGracePeriod)
+	c.ImageGCHighThresholdPercent, c.ImageGCLowThresholdPercent = copied(c.ImageGCHighThresholdPercent), copied(c.ImageGCLowThresholdPercent)
+	c.CPUCFSQuota = copied(c.CPUCFSQuota)
+	return c
+}
+
+// copied is a pointer to a copy of a value, if there is one.
+func copied[V any](p *V) *V {
+	if p == nil {
+		return nil
+	}
+	return new(*p)
+}
+
 // HasExpressions reports whether any value has to be worked out for each instance type.
 func (c Config) HasExpressions() bool {
 	if c.MaxPods != nil && c.MaxPods.Type == intstr.String {

@@ -2,6 +2,7 @@ package kubelet_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -172,6 +173,38 @@ func TestStatic(t *testing.T) {
 	static.KubeReserved["cpu"] = "1"
 	if config.KubeReserved["cpu"] != "100m" || config.KubeReserved["memory"] != "vcpus" || *config.MaxPods != intstr.FromString("vcpus") {
 		t.Errorf("the original changed: %+v", config)
+	}
+}
+
+// TestCopiesAreIndependent_A071 overwrites whatever a copy refers to, field by field, so that a field that is added later is covered too.
+func TestCopiesAreIndependent_A071(t *testing.T) {
+	original, err := kubelet.Parse(block(t, everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := original.DeepCopy()
+	if diff := cmp.Diff(original, c); diff != "" {
+		t.Fatalf("the copy differs (-original +copy)\n%s", diff)
+	}
+	fields := reflect.ValueOf(&c).Elem()
+	for i := range fields.NumField() {
+		switch f := fields.Field(i); f.Kind() {
+		case reflect.Pointer:
+			f.Elem().SetZero()
+		case reflect.Map:
+			f.Clear()
+		case reflect.Slice:
+			f.Index(0).SetZero()
+		default:
+			t.Fatalf("field %s is neither set by the block nor known here", fields.Type().Field(i).Name)
+		}
+	}
+	want, err := kubelet.Parse(block(t, everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, original); diff != "" {
+		t.Errorf("the original changed with its copy (-want +got)\n%s", diff)
 	}
 }
 

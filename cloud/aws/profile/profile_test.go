@@ -25,15 +25,19 @@ type world struct {
 	clock   *clocktesting.FakeClock
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, change ...func(*profile.Options)) *world {
 	t.Helper()
 	w := &world{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))}
 	w.account = awstest.New(awstest.Options{Clock: w.clock, Types: []string{"m5.large"}})
 	w.account.AddRole("other")
 	n := 0
-	w.Keeper = profile.NewKeeper(profile.Options{
+	o := profile.Options{
 		IAM: iam.NewFromConfig(awstest.Connect(t, w.account)), Clock: w.clock, Cluster: "test", Region: "us-east-1", Unique: func() string { n++; return fmt.Sprint(n) },
-	})
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	w.Keeper = profile.NewKeeper(o)
 	return w
 }
 
@@ -261,6 +265,24 @@ func TestWithTheClassItsProfilesGo_A164_A165(t *testing.T) {
 		}
 		if got := w.account.Profiles(); len(got) != 1 || got[0].Name != kept {
 			t.Errorf("left are %v", got)
+		}
+	}
+}
+
+// TestABadOldNameSparesOnlyOldNames_A168 has a cluster with a name that IAM takes in no profile.
+func TestABadOldNameSparesOnlyOldNames_A168(t *testing.T) {
+	w := newWorld(t, func(o *profile.Options) { o.Cluster = "test cluster" })
+	class := classOf("1", awstest.Role)
+	w.account.AddProfile(awstest.Profile{Name: "current", Roles: []string{awstest.Role}, Path: ownership.ProfilePath("us-east-1", "test cluster", string(class.UID))})
+	if err := w.RemoveAll(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.account.Profiles(); len(got) != 0 {
+		t.Errorf("left are %v", got)
+	}
+	for _, call := range w.account.Calls("GetInstanceProfile") {
+		if name := call.Parameters["InstanceProfileName"]; name != "current" {
+			t.Errorf("IAM is asked for %q", name)
 		}
 	}
 }

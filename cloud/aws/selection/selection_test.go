@@ -265,6 +265,8 @@ func TestPlacementGroups(t *testing.T) {
 		{ID: "pg-3", Name: "apart", Strategy: "spread", SpreadLevel: "rack"},
 		{ID: "pg-4", Name: "leaving", Strategy: "cluster", State: "deleting"},
 		{ID: "pg-5", Name: "pg-1", Strategy: "spread"},
+		{ID: "pg-7", Name: "twin", Strategy: "cluster"},
+		{ID: "pg-6", Name: "twin", Strategy: "spread"},
 	} {
 		w.AddPlacementGroup(g)
 	}
@@ -291,6 +293,7 @@ func TestPlacementGroups(t *testing.T) {
 		{"A117 not there by id", "", "pg-0", ""},
 		{"A117 not available", "leaving", "", ""},
 		{"A118 a name that looks like an id", "pg-1", "", "pg-5/spread/0/"},
+		{"A121 the first of several", "twin", "", "pg-7/cluster/0/"},
 		{"A119 the id beside the name", "", "pg-1", "pg-1/cluster/0/"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
