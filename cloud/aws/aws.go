@@ -28,6 +28,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 	"github.com/karpenter-anew/karpenter/cloud/aws/session"
@@ -55,6 +56,10 @@ type Settings struct {
 	ReservesCapacity, StrictMinValues bool
 	// InterruptionQueue is the name of the queue that tells what happens to instances; empty for none.
 	InterruptionQueue string
+	// EvaluatesExpressions says that kubelet blocks of classes may hold expressions.
+	EvaluatesExpressions bool
+	// OfferingSources are asked for offerings besides the usual ones, in their order.
+	OfferingSources []instancetype.OfferingSource
 	// Version is that of the program.
 	Version string
 	// Outlets are what the cloud and its controllers tell the outside with; nil where nobody listens.
@@ -125,9 +130,10 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 	o := provider.Options{
 		Settings: provider.Settings{
 			ClusterName: s.ClusterName, Region: config.Region, ReservedENIs: s.ReservedENIs, VMMemoryOverheadPercent: s.VMMemoryOverheadPercent,
-			ReservesCapacity: s.ReservesCapacity, StrictMinValues: s.StrictMinValues,
+			ReservesCapacity: s.ReservesCapacity, StrictMinValues: s.StrictMinValues, EvaluatesExpressions: s.EvaluatesExpressions,
 		},
-		Cluster: &provider.Cluster{}, EC2: calls, EKS: eks.NewFromConfig(config), Parameters: ssm.NewFromConfig(config), Client: c, Clock: now,
+		OfferingSources: s.OfferingSources,
+		Cluster:         &provider.Cluster{}, EC2: calls, EKS: eks.NewFromConfig(config), Parameters: ssm.NewFromConfig(config), Client: c, Clock: now,
 	}
 	var profiles *profile.Keeper
 	if !s.IsolatedVPC {

@@ -10,8 +10,8 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// attachmentsShown bounds how many attachments an event names.
-const attachmentsShown = 5
+// namesShown bounds how many objects an event names.
+const namesShown = 5
 
 // Evicted says that the eviction of a pod was accepted. Repetitions are told apart by UID; the reference uses the name without the
 // namespace and loses events of pods with the same name.
@@ -44,11 +44,16 @@ func FailedDraining(node *corev1.Node, why error, blocker string) Event {
 
 // AwaitingVolumeDetachment says which attachments keep a node.
 func AwaitingVolumeDetachment(node *corev1.Node, attachments []string) Event {
-	names := strings.Join(attachments[:min(attachmentsShown, len(attachments))], ", ")
-	if rest := len(attachments) - attachmentsShown; rest > 0 {
-		names += fmt.Sprintf(" and %d other(s)", rest)
+	return normal(node, "AwaitingVolumeDetachment", fmt.Sprintf("Awaiting deletion of bound volumeattachments (%s)", someOf(attachments)), node.Name)
+}
+
+// someOf lists the first few names.
+func someOf(names []string) string {
+	out := strings.Join(names[:min(namesShown, len(names))], ", ")
+	if rest := len(names) - namesShown; rest > 0 {
+		out += fmt.Sprintf(" and %d other(s)", rest)
 	}
-	return normal(node, "AwaitingVolumeDetachment", fmt.Sprintf("Awaiting deletion of bound volumeattachments (%s)", names), node.Name)
+	return out
 }
 
 // NodeTerminationGracePeriodExpiring says when the pods of a node are deleted at the latest; deadline as in the annotation.

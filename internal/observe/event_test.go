@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
@@ -58,6 +59,7 @@ func everyEvent() []Event {
 		out = append(out, Interruption(kind, claim, node)...)
 	}
 	out = append(out, TerminatingOnInterruption(claim, node)...)
+	out = append(out, WaitingOnNodeClaimTermination(&awsv1.EC2NodeClass{}, "nodeclass-uid", []string{claim.Name}))
 	return out
 }
 

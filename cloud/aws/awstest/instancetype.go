@@ -298,3 +298,27 @@ func (a *Account) SetSpotPrice(instanceType, zone string, price float64) {
 	}
 	t.spot[zone] = price
 }
+
+// Sell puts an instance type on the market in one more zone, for spot at a price unless that is 0.
+func (a *Account) Sell(instanceType, zone string, spot float64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t := a.typeNamed(instanceType)
+	t.zones = append(slices.Clip(t.zones), zone)
+	if spot > 0 {
+		t.spot[zone] = spot
+	}
+}
+
+// SellNothing takes all instance types off the market. The function it returns puts them back.
+func (a *Account) SellNothing() (resume func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	types := a.types
+	a.types = nil
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.types = types
+	}
+}

@@ -60,7 +60,7 @@ func Compile(config kubelet.Config) (*Compiled, error) {
 // Pods is the block with the number of pods worked out; reserved resources are left as they are. A number that cannot be
 // worked out, or that no kubelet would take, is an error.
 func (c *Compiled) Pods(v Variables) (kubelet.Config, error) {
-	config := c.config
+	config := c.config.DeepCopy()
 	if c.maxPods == nil {
 		return config, nil
 	}

@@ -45,9 +45,22 @@ type Pool struct {
 	PlacementGroup, Partition string
 }
 
-// offerings are the ways to buy the type: the usual ones by zone and capacity type, then those of reservations; within a
-// partition group, each once for every partition.
+// OfferingSource changes the offerings of a type: it gets what the sources before it have found, the usual offerings first, and
+// returns what there is with its own. It must not write into what it gets, and its answer may be remembered for minutes.
+type OfferingSource func(in Input, have []cloud.Offering) []cloud.Offering
+
+// offerings are the ways to buy the type: those that EC2 has, then whatever further sources make of them.
 func (in *Input) offerings() []cloud.Offering {
+	out := in.ownOfferings()
+	for _, source := range in.Sources {
+		out = source(*in, slices.Clip(out))
+	}
+	return out
+}
+
+// ownOfferings are the usual ones by zone and capacity type, then those of reservations; within a partition group, each once for
+// every partition.
+func (in *Input) ownOfferings() []cloud.Offering {
 	compatible := Compatible(&in.Description, &in.Class)
 	out := slices.Concat(in.usualOfferings(compatible), in.reservedOfferings(compatible))
 	group := in.Class.PlacementGroup

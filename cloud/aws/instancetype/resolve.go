@@ -14,6 +14,8 @@ type Input struct {
 	// DiscoveredMemory is the memory in bytes that a node of this type with the class's images was seen to have; 0 for none.
 	DiscoveredMemory int64
 	Market           Market
+	// Sources are further sources of offerings, in the order in which they are asked.
+	Sources []OfferingSource
 }
 
 // Resolve is the instance type as scheduling sees it. It is not shared with the input.

@@ -29,25 +29,54 @@ func TestTheEndOfAClass(t *testing.T) {
 		result, err = w.controller.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: key})
 		return apierrors.IsNotFound(w.client.Get(w.t.Context(), key, &awsv1.EC2NodeClass{})), result, err
 	}
-	t.Run("claims hold it", func(t *testing.T) {
+	t.Run("A163 claims hold it", func(t *testing.T) {
 		w := newWorld(t)
 		w.add(nil)
 		w.expect(awsv1.ConditionTypeReady, "True")
-		claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
-		claim.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "default"}
-		if err := w.client.Create(t.Context(), claim); err != nil {
-			t.Fatal(err)
+		var claims []*v1.NodeClaim
+		for _, name := range []string{"f", "a", "c", "b", "e", "d"} {
+			claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			claim.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "default"}
+			if err := w.client.Create(t.Context(), claim); err != nil {
+				t.Fatal(err)
+			}
+			claims = append(claims, claim)
 		}
 		end(w)
-		if gone, result, err := run(w); gone || err != nil || result.RequeueAfter != 10*time.Minute || len(w.account.Profiles()) != 1 {
-			t.Errorf("%t, %v, %v", gone, result, err)
+		for range 2 { // and again each time
+			if gone, result, err := run(w); gone || err != nil || result.RequeueAfter != 10*time.Minute || len(w.account.Profiles()) != 1 {
+				t.Errorf("%t, %v, %v", gone, result, err)
+			}
+			if got := <-w.events; got != "Normal WaitingOnNodeClaimTermination Waiting on NodeClaim termination for a, b, c, d, e and 1 other(s)" {
+				t.Errorf("told %q", got)
+			}
+			w.clock.Step(10 * time.Minute)
 		}
-		if err := w.client.Delete(t.Context(), claim); err != nil {
-			t.Fatal(err)
+		for _, claim := range claims {
+			if err := w.client.Delete(t.Context(), claim); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if gone, _, err := run(w); !gone || err != nil || len(w.account.Profiles()) != 0 {
 			t.Errorf("%t, %v, %v", gone, err, w.account.Profiles())
 		}
+	})
+	t.Run("A160 its results are forgotten", func(t *testing.T) {
+		w := newWorld(t)
+		own := "mine"
+		w.account.AddProfile(awstest.Profile{Name: own})
+		same := func(c *awsv1.EC2NodeClass) { c.Spec.Role, c.Spec.InstanceProfile = "", &own }
+		w.account.Fail("CreateFleet", "UnauthorizedOperation", "no", -1)
+		w.add(same)
+		w.expect(awsv1.ConditionTypeValidationSucceeded, "False CreateFleetAuthCheckFailed")
+		w.account.Recover("CreateFleet")
+		w.expect(awsv1.ConditionTypeValidationSucceeded, "False CreateFleetAuthCheckFailed") // it is remembered
+		end(w)
+		if gone, _, err := run(w); !gone || err != nil {
+			t.Fatalf("%t, %v", gone, err)
+		}
+		w.add(same)
+		w.expect(awsv1.ConditionTypeValidationSucceeded, "True")
 	})
 	t.Run("A166 A167 IAM is not asked", func(t *testing.T) {
 		own := "mine"

@@ -11,6 +11,7 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // finalize lets a class go once no claim refers to it, with everything that was made for it. What cannot be removed keeps the class.
@@ -23,6 +24,12 @@ func (c *Controller) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (r
 		return reconcile.Result{}, err
 	}
 	if len(claims) > 0 {
+		var names []string
+		for _, claim := range claims {
+			names = append(names, claim.Name)
+		}
+		slices.Sort(names)
+		c.Recorder.Publish(observe.WaitingOnNodeClaimTermination(class, class.UID, names))
 		return reconcile.Result{RequeueAfter: seldom}, nil
 	}
 	if c.Profiles != nil && class.Spec.InstanceProfile == nil {
@@ -38,6 +45,7 @@ func (c *Controller) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (r
 	if err := c.Client.Patch(ctx, class, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return settle(err)
 	}
+	c.verdicts.Delete(class.Name)
 	return reconcile.Result{}, nil
 }
 

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -28,6 +29,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/nodeclass"
 	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // world is the controllers of classes in an account.
@@ -39,6 +41,7 @@ type world struct {
 	provider   *provider.Provider
 	controller *nodeclass.Controller
 	hasher     *nodeclass.Hasher
+	events     chan string
 }
 
 func newWorld(t *testing.T, change ...func(*provider.Options, *nodeclass.Options)) *world {
@@ -63,7 +66,9 @@ func newWorld(t *testing.T, change ...func(*provider.Options, *nodeclass.Options
 		Client: w.client, Clock: w.clock,
 	}
 	n := 0
-	no := nodeclass.Options{Client: w.client, DryRuns: true, Profiles: profile.NewKeeper(profile.Options{
+	sink := record.NewFakeRecorder(10)
+	w.events = sink.Events
+	no := nodeclass.Options{Client: w.client, Recorder: observe.NewRecorder(sink, w.clock), DryRuns: true, Profiles: profile.NewKeeper(profile.Options{
 		IAM: iam.NewFromConfig(config), Clock: w.clock, Cluster: "test", Region: config.Region, Unique: func() string { n++; return fmt.Sprint(n) },
 	})}
 	for _, c := range change {

@@ -24,6 +24,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/memo"
 	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // How soon things are looked at again: soon where something is missing.
@@ -39,6 +40,7 @@ type Options struct {
 	// Profiles is nil where there is no way to IAM: classes need a profile of their own then.
 	Profiles *profile.Keeper
 	Client   client.Client
+	Recorder *observe.Recorder
 	// DryRuns says that launches are tried before a class counts as valid.
 	DryRuns bool
 }
@@ -46,12 +48,13 @@ type Options struct {
 // Controller reconciles EC2NodeClasses. Make one with New.
 type Controller struct {
 	Options
-	verdicts *memo.Memo[verdict]
+	// verdicts are what trying showed, by the name of the class.
+	verdicts *memo.Memo[tried]
 }
 
 // New makes a controller.
 func New(o Options) *Controller {
-	return &Controller{Options: o, verdicts: memo.New[verdict](o.Provider.Clock, verdictsFor)}
+	return &Controller{Options: o, verdicts: memo.New[tried](o.Provider.Clock, verdictsFor)}
 }
 
 // step is one part of the status. It returns when to look again; 0 for never.

@@ -136,3 +136,28 @@ func TestTheTypeThatIsTried(t *testing.T) {
 		})
 	}
 }
+
+// TestWindowsIsTriedWithUsualTypes_A155 has a pool whose type EC2 would refuse to start with Windows.
+func TestWindowsIsTriedWithUsualTypes_A155(t *testing.T) {
+	w := newWorld(t)
+	w.account.AddImage(awstest.Image{ID: "ami-windows", Name: "Windows_Server-2022", Architecture: "x86_64", Owner: "amazon", Created: w.clock.Now()})
+	w.account.SetParameter("/aws/service/ami-windows-latest/Windows_Server-2022-English-Core-EKS_Optimized-1.34/image_id", "ami-windows")
+	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	pool.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "default"}
+	pool.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"m5.metal"}}}
+	if err := w.client.Create(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+	w.add(func(c *awsv1.EC2NodeClass) { c.Spec.AMISelectorTerms[0].Alias = "windows2022@latest" })
+	w.expect(awsv1.ConditionTypeReady, "True")
+	if got := w.account.Calls("RunInstances")[0].Parameters["InstanceType"]; got != "m5.large" {
+		t.Errorf("tried with %s", got)
+	}
+	// The same pool decides where the family is one of Linux.
+	w.change(func(c *awsv1.EC2NodeClass) { c.Spec.AMISelectorTerms[0].Alias = "al2023@latest" })
+	w.account.Forget()
+	w.expect(awsv1.ConditionTypeReady, "True")
+	if got := w.account.Calls("RunInstances")[0].Parameters["InstanceType"]; got != "m5.metal" {
+		t.Errorf("Linux is tried with %s", got)
+	}
+}

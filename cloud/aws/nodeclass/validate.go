@@ -26,11 +26,21 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/template"
 )
 
-// verdictsFor is how long the result of trying is remembered.
-const verdictsFor = 30 * time.Minute
+const (
+	// verdictsFor is how long the result of trying is remembered.
+	verdictsFor = 30 * time.Minute
+	// patience is how long to wait when nothing can be said now.
+	patience = 10 * time.Second
+)
 
 // verdict is what trying showed; an empty reason is that all is well.
 type verdict struct{ reason, message string }
+
+// tried is a class as it was when it was tried, and what that showed.
+type tried struct {
+	content string
+	verdict verdict
+}
 
 const validated = awsv1.ConditionTypeValidationSucceeded
 
@@ -48,27 +58,36 @@ func (c *Controller) validate(ctx context.Context, class *awsv1.EC2NodeClass, se
 			return 0, err
 		}
 	}
-	if v := wrongKubelet(class); v.reason != "" {
+	if v := c.wrongKubelet(class); v.reason != "" {
 		set.False(validated, v.reason, v.message)
 		return 0, nil
 	}
 	if waiting := c.dependencies(class, set); waiting {
 		return seldom, nil
 	}
+	switch err := c.Provider.TryExpressions(class); {
+	case errors.Is(err, provider.ErrNoTypes):
+		return patience, nil
+	case err != nil:
+		set.False(validated, "KubeletExpressionEvaluationFailed", err.Error())
+		return 0, nil
+	}
 	if err := ownership.CheckTags(class.Spec.Tags); err != nil {
 		set.False(validated, "TagValidationFailed", err.Error())
 		return 0, nil
 	}
-	v, known := c.verdicts.Get(verdictKey(class))
-	if !known {
+	content := contentOf(class)
+	last, known := c.verdicts.Get(class.Name)
+	v := last.verdict
+	if !known || last.content != content {
 		var err error
 		if v, err = c.try(ctx, class, set); err != nil {
 			if errors.Is(err, errAgain) {
-				return 10 * time.Second, nil
+				return patience, nil
 			}
 			return 0, err
 		}
-		c.verdicts.Put(verdictKey(class), v)
+		c.verdicts.Put(class.Name, tried{content, v})
 	}
 	if v.reason != "" {
 		set.False(validated, v.reason, v.message)
@@ -79,7 +98,7 @@ func (c *Controller) validate(ctx context.Context, class *awsv1.EC2NodeClass, se
 }
 
 // wrongKubelet is what is wrong with the kubelet block.
-func wrongKubelet(class *awsv1.EC2NodeClass) verdict {
+func (c *Controller) wrongKubelet(class *awsv1.EC2NodeClass) verdict {
 	if err := kubelet.Validate(class.Spec.Kubelet); err != nil {
 		return verdict{"InvalidKubeletConfiguration", err.Error()}
 	}
@@ -87,8 +106,11 @@ func wrongKubelet(class *awsv1.EC2NodeClass) verdict {
 	switch {
 	case err != nil:
 		return verdict{"InvalidKubeletConfiguration", err.Error()}
-	case config.HasExpressions():
+	case config.HasExpressions() && !c.Provider.EvaluatesExpressions:
 		return verdict{"KubeletExpressionsDisabled", "expressions in spec.kubelet need the feature gate NodeClassCEL"}
+	}
+	if _, err := c.Provider.Compile(config); err != nil {
+		return verdict{"KubeletExpressionInvalid", err.Error()}
 	}
 	if err := kubelet.Unsupported(class.Spec.Kubelet, class.Family()); err != nil {
 		return verdict{"UnsupportedKubeletConfiguration", err.Error()}
@@ -118,8 +140,8 @@ func (c *Controller) dependencies(class *awsv1.EC2NodeClass, set condition.Set) 
 	return unknown
 }
 
-// verdictKey is the same as long as trying again would show the same.
-func verdictKey(class *awsv1.EC2NodeClass) string {
+// contentOf is the same as long as trying again would show the same.
+func contentOf(class *awsv1.EC2NodeClass) string {
 	status := class.Status.DeepCopy()
 	status.Conditions = nil
 	slices.SortFunc(status.Subnets, func(a, b awsv1.Subnet) int { return strings.Compare(a.ID, b.ID) })

@@ -19,6 +19,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/aws/drift"
+	"github.com/karpenter-anew/karpenter/cloud/aws/expression"
 	"github.com/karpenter-anew/karpenter/cloud/aws/fleet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
@@ -52,6 +53,7 @@ type Provider struct {
 	launcher   *fleet.Launcher
 	limits     instancetype.Limits
 	resolved   *memo.Memo[*cloud.InstanceType]
+	compiled   *memo.Memo[*expression.Compiled]
 	launched   *memo.Memo[*v1.NodeClaim]
 	started    *memo.Memo[struct{}]
 	menus      menus
@@ -66,7 +68,7 @@ func New(o Options, subnetsFor, imagesFor time.Duration) *Provider {
 		Options: o, Inventory: inventory.New(o.Region, o.EC2, o.Prices), Instances: instance.NewKeeper(o.EC2, o.ClusterName, o.ReservesCapacity),
 		Templates: template.NewKeeper(o.EC2, o.Clock, o.ClusterName), Addresses: &subnet.Ledger{}, Reservations: &reservation.Ledger{},
 		Shortages: shortage.New(o.Clock), launcher: fleet.NewLauncher(o.EC2), limits: instancetype.KnownLimits(),
-		resolved: memo.New[*cloud.InstanceType](o.Clock, resolvedFor), launched: memo.New[*v1.NodeClaim](o.Clock, launchedFor),
+		resolved: memo.New[*cloud.InstanceType](o.Clock, resolvedFor), compiled: memo.New[*expression.Compiled](o.Clock, compiledFor), launched: memo.New[*v1.NodeClaim](o.Clock, launchedFor),
 		started: memo.New[struct{}](o.Clock, launchedFor),
 	}
 	p.Finder = selection.New(selection.Options{

@@ -3,6 +3,7 @@ package provider
 import (
 	"cmp"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -36,6 +37,8 @@ type mold struct {
 	reservation   string
 	capacityBlock bool
 	interruptible bool
+	// reserved is what is kept from pods, in JSON, where expressions give other amounts for other types; empty otherwise.
+	reserved string
 }
 
 // request is what EC2 is asked for, and the launch templates that it names: one for each image, number of pods, number of adapters
@@ -64,7 +67,7 @@ func (p *Provider) request(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order
 }
 
 func compareMolds(a, b mold) int {
-	return cmp.Or(strings.Compare(a.image, b.image), cmp.Compare(a.pods, b.pods), cmp.Compare(a.efas, b.efas), strings.Compare(a.reservation, b.reservation))
+	return cmp.Or(strings.Compare(a.image, b.image), cmp.Compare(a.pods, b.pods), cmp.Compare(a.efas, b.efas), strings.Compare(a.reservation, b.reservation), strings.Compare(a.reserved, b.reserved))
 }
 
 func hasAnnotation(claim *v1.NodeClaim, key string) bool {
@@ -99,6 +102,10 @@ func (p *Provider) ways(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order la
 			image: id, pods: c.Type.Capacity.Pods().Value(), efas: requestedEFAs(claim, c.Type), reservation: c.Offering.Label(awsv1.LabelCapacityReservationID),
 			capacityBlock: c.Offering.Label(awsv1.LabelCapacityReservationType) == string(awsv1.CapacityReservationTypeCapacityBlock),
 			interruptible: c.Offering.Label(awsv1.LabelCapacityReservationInterruptible) == "true",
+		}
+		var err error
+		if m.reserved, err = p.reserved(class, c.Type.Name); err != nil {
+			return nil, err
 		}
 		out[m] = append(out[m], fleet.Override{InstanceType: c.Type.Name, Zone: zone, SubnetID: in[zone], ImageID: id, Price: c.Offering.Price})
 	}
@@ -141,7 +148,7 @@ func efasOf(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, t *cloud.InstanceTyp
 
 // template is the launch template for a mold.
 func (p *Provider) template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, m mold, tags map[string]string) (*ec2.CreateLaunchTemplateInput, error) {
-	text, err := p.userData(claim, class, order.CapacityType, m.pods)
+	text, err := p.userData(claim, class, order.CapacityType, m)
 	if err != nil {
 		return nil, err
 	}
@@ -165,12 +172,17 @@ func (p *Provider) template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, orde
 }
 
 // userData is what an instance is told at its first boot.
-func (p *Provider) userData(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, capacityType string, pods int64) (string, error) {
+func (p *Provider) userData(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, capacityType string, m mold) (string, error) {
 	config, err := kubelet.Parse(class.Spec.Kubelet)
 	if err != nil {
 		return "", err
 	}
 	config = config.Static()
+	if m.reserved != "" {
+		if err := json.Unmarshal([]byte(m.reserved), &config); err != nil {
+			return "", fmt.Errorf("reading what is kept from pods: %w", err)
+		}
+	}
 	facts := p.Cluster.Facts()
 	labels := maps.Clone(claim.Labels)
 	if labels == nil {
@@ -183,7 +195,7 @@ func (p *Provider) userData(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, capa
 	}
 	in := userdata.Input{
 		Family: class.Family(), ClusterName: p.ClusterName, Endpoint: facts.Endpoint, CABundle: facts.CABundle, ClusterCIDR: facts.ServiceCIDR,
-		ClusterDNS: config.ClusterDNS, MaxPods: &pods, Kubelet: config, KubeletBlock: class.Spec.Kubelet,
+		ClusterDNS: config.ClusterDNS, MaxPods: &m.pods, Kubelet: config, KubeletBlock: class.Spec.Kubelet,
 		Labels: userdata.NodeLabels(labels, capacityType, class.Family()), Taints: userdata.NodeTaints(claim.Spec.Taints, claim.Spec.StartupTaints),
 		RAID0:  class.Spec.InstanceStorePolicy != nil && *class.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
 		Custom: aws.ToString(class.Spec.UserData), BottlerocketVersion: userdata.BottlerocketVersion(class),

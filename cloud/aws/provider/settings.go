@@ -13,6 +13,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/fleet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
+	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/aws/inventory"
 	"github.com/karpenter-anew/karpenter/cloud/aws/selection"
 	"github.com/karpenter-anew/karpenter/cloud/aws/template"
@@ -28,6 +29,8 @@ type Settings struct {
 	ReservesCapacity bool
 	// StrictMinValues says that minValues are not given up at launch.
 	StrictMinValues bool
+	// EvaluatesExpressions says that expressions in kubelet blocks are worked out; otherwise they do not count.
+	EvaluatesExpressions bool
 }
 
 // Cluster is how nodes reach the cluster. It is found out at the start, and parts of it again and again.
@@ -89,6 +92,8 @@ type Options struct {
 	// Client reads node classes and pools.
 	Client client.Client
 	Clock  clock.WithTicker
+	// OfferingSources are asked for offerings besides the usual ones, in their order.
+	OfferingSources []instancetype.OfferingSource
 }
 
 // relaxed reports whether a claim's minValues were given up.

@@ -49,7 +49,11 @@ func (p *Provider) Try(ctx context.Context, class *awsv1.EC2NodeClass) (Trial, e
 	claim := &v1.NodeClaim{}
 	order := launch.Order{CapacityType: v1.CapacityTypeOnDemand, Tenancy: tenancy, Candidates: []cloud.Candidate{{Type: t, Offering: &cloud.Offering{}}}}
 	tags := ownership.LaunchTags(class.Spec.Tags, p.ClusterName, "", class.Name)
-	made, err := p.template(claim, class, order, mold{image: chosen.ID, pods: t.Capacity.Pods().Value()}, tags)
+	reserved, err := p.reserved(class, t.Name)
+	if err != nil {
+		return Trial{}, err
+	}
+	made, err := p.template(claim, class, order, mold{image: chosen.ID, pods: t.Capacity.Pods().Value(), reserved: reserved}, tags)
 	if err != nil {
 		return Trial{}, err
 	}

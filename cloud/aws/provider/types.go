@@ -13,10 +13,15 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/aws/expression"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
+	"github.com/karpenter-anew/karpenter/cloud/aws/inventory"
 	"github.com/karpenter-anew/karpenter/cloud/aws/kubelet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/shortage"
 )
+
+// ErrNoTypes says that EC2 has not told its instance types yet.
+var ErrNoTypes = errors.New("no instance types found")
 
 // Types are all instance types under a class. What a type depends on is part of what it is remembered under, so that a change is
 // seen at once; reservations fill and empty all the time, and types that are reserved are not remembered.
@@ -27,7 +32,7 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*clo
 	known, sequence := p.Inventory.Types()
 	switch {
 	case len(known.Descriptions) == 0:
-		return nil, errors.New("no instance types found")
+		return nil, ErrNoTypes
 	case len(known.Sold) == 0:
 		return nil, errors.New("no instance types offerings found")
 	}
@@ -39,49 +44,104 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*clo
 	if err != nil {
 		return nil, err
 	}
+	compiled, err := p.Compile(seen.Kubelet)
+	if err != nil {
+		return nil, err
+	}
+	r := resolution{provider: p, class: seen, known: known, compiled: compiled, fresh: map[string]*cloud.InstanceType{}}
 	out := make([]*cloud.InstanceType, 0, len(known.Descriptions))
 	for _, d := range known.Descriptions {
-		in := instancetype.Input{
-			Description: d, Class: seen, Limits: p.limits[d.Name],
-			Settings: instancetype.Settings{Region: p.Region, VMMemoryOverheadPercent: p.VMMemoryOverheadPercent, ReservedENIs: p.ReservedENIs},
-		}
-		if slices.ContainsFunc(seen.Reservations, func(r awsv1.CapacityReservation) bool { return r.InstanceType == d.Name }) {
-			in.Market = p.market(d.Name, seen, known.Zones, known.Sold[d.Name])
-			out = append(out, instancetype.Resolve(in))
-			continue
-		}
-		under := fmt.Sprintf("%s/%s/%d", key, d.Name, p.Shortages.Sequence(d.Name))
-		t, ok := p.resolved.Get(under)
-		if !ok {
-			in.Market = p.market(d.Name, seen, known.Zones, known.Sold[d.Name])
-			t = instancetype.Resolve(in)
-			p.resolved.Put(under, t)
+		t, err := r.resolve(d, key)
+		if err != nil {
+			return nil, err
 		}
 		out = append(out, t)
+	}
+	// Only a list that is whole is remembered.
+	for under, t := range r.fresh {
+		p.resolved.Put(under, t)
+	}
+	if len(r.dropped) > 0 {
+		logger(ctx).ErrorContext(ctx, "some resources are not reserved on nodes", "EC2NodeClass", class.Name, "failures", len(r.dropped), "error", r.dropped[0])
 	}
 	return out, nil
 }
 
+// resolution is one listing of all types under a class.
+type resolution struct {
+	provider *Provider
+	class    instancetype.Class
+	known    inventory.Types
+	// compiled is nil where there are no expressions.
+	compiled *expression.Compiled
+	// fresh are the types to be remembered, by what they are remembered under.
+	fresh   map[string]*cloud.InstanceType
+	dropped []error
+}
+
+// resolve is one type, remembered or worked out.
+func (r *resolution) resolve(d instancetype.Description, key string) (*cloud.InstanceType, error) {
+	p := r.provider
+	in := p.input(d, r.class)
+	reserved := slices.ContainsFunc(r.class.Reservations, func(c awsv1.CapacityReservation) bool { return c.InstanceType == d.Name })
+	under := fmt.Sprintf("%s/%s/%d", key, d.Name, p.Shortages.Sequence(d.Name))
+	if !reserved {
+		if t, ok := p.resolved.Get(under); ok {
+			return t, nil
+		}
+	}
+	if r.compiled != nil {
+		config, dropped, err := instancetype.ResolveKubelet(in, r.compiled)
+		if err != nil {
+			return nil, err
+		}
+		in.Class.Kubelet = config
+		r.dropped = append(r.dropped, dropped...)
+	}
+	in.Market = p.market(d.Name, r.class, r.known.Zones, r.known.Sold[d.Name])
+	t := instancetype.Resolve(in)
+	if !reserved {
+		r.fresh[under] = t
+	}
+	return t, nil
+}
+
+// input is a type under a class, without what is known about buying it.
+func (p *Provider) input(d instancetype.Description, class instancetype.Class) instancetype.Input {
+	return instancetype.Input{
+		Description: d, Class: class, Limits: p.limits[d.Name], Sources: p.OfferingSources,
+		Settings: instancetype.Settings{Region: p.Region, VMMemoryOverheadPercent: p.VMMemoryOverheadPercent, ReservedENIs: p.ReservedENIs},
+	}
+}
+
 // classFor is what a class comes to for instance types.
 func (p *Provider) classFor(ctx context.Context, class *awsv1.EC2NodeClass) (instancetype.Class, error) {
-	config, err := kubelet.Parse(class.Spec.Kubelet)
+	out, err := plainClass(class)
 	if err != nil {
-		return instancetype.Class{}, err
+		return out, err
 	}
-	group, err := p.placementGroup(ctx, class)
+	if out.PlacementGroup, err = p.placementGroup(ctx, class); err != nil {
+		return out, err
+	}
+	if p.ReservesCapacity {
+		out.Reservations = class.Status.CapacityReservations
+	}
+	return out, nil
+}
+
+// plainClass is what a class comes to by itself: nothing is asked for it.
+func plainClass(class *awsv1.EC2NodeClass) (instancetype.Class, error) {
+	config, err := kubelet.Parse(class.Spec.Kubelet)
 	if err != nil {
 		return instancetype.Class{}, err
 	}
 	out := instancetype.Class{
 		Family: class.Family(), Subnets: sorted(class.Status.Subnets), Kubelet: config, BlockDevices: class.Spec.BlockDeviceMappings,
 		RAID0:             class.Spec.InstanceStorePolicy != nil && *class.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
-		NetworkInterfaces: class.Spec.NetworkInterfaces, TracksConnections: class.Spec.ConnectionTracking != nil, PlacementGroup: group,
+		NetworkInterfaces: class.Spec.NetworkInterfaces, TracksConnections: class.Spec.ConnectionTracking != nil,
 	}
 	if o := class.Spec.CPUOptions; o != nil && o.NestedVirtualization != nil {
 		out.NestedVirtualization = *o.NestedVirtualization == "enabled"
-	}
-	if p.ReservesCapacity {
-		out.Reservations = class.Status.CapacityReservations
 	}
 	return out, nil
 }

@@ -1,0 +1,54 @@
+package nodeclass_test
+
+import (
+	"strings"
+	"testing"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/inventory"
+	"github.com/karpenter-anew/karpenter/cloud/aws/nodeclass"
+	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
+)
+
+func evaluating(o *provider.Options, _ *nodeclass.Options) { o.EvaluatesExpressions = true }
+
+// TestExpressions has m5.large (2 CPUs, 29 pods), g4dn.xlarge, m6g.large and m5.metal (96 CPUs, 737 pods).
+func TestExpressions(t *testing.T) {
+	for _, test := range []struct{ name, alias, kubelet, want string }{
+		{"A145 syntax", "", `{"maxPods": "vcpus *"}`, `False KubeletExpressionInvalid: spec.kubelet.maxPods: compiling "vcpus *"`},
+		{"A145 an unknown variable", "", `{"maxPods": "cores * 10"}`, "False KubeletExpressionInvalid: spec.kubelet.maxPods"},
+		{"A145 no number", "", `{"kubeReserved": {"cpu": "instance_type"}}`, "False KubeletExpressionInvalid: spec.kubelet.kubeReserved[cpu]"},
+		{"A145 before what the family drops", "bottlerocket@latest", `{"systemReserved": {"cpu": "x"}, "serializeImagePulls": false}`, "False KubeletExpressionInvalid"},
+		{"A146 division by zero, of one type", "", `{"maxPods": "10 / (vcpus - 96)"}`, "False KubeletExpressionEvaluationFailed: resolving instance type m5.metal"},
+		{"A146 below zero, of one type", "", `{"maxPods": "vcpus - 3"}`, "False KubeletExpressionEvaluationFailed: resolving instance type m5.large"},
+		{"A146 too large, of one type", "", `{"maxPods": "vcpus * 50000000"}`, "False KubeletExpressionEvaluationFailed: resolving instance type m5.metal"},
+		{"A146 division by zero, reserved", "", `{"kubeReserved": {"memory": "100 / (vcpus - 2)"}}`, "False KubeletExpressionEvaluationFailed: resolving instance type m5.large"},
+		{"A146 below zero, reserved", "", `{"systemReserved": {"cpu": "vcpus - 3"}}`, "False KubeletExpressionEvaluationFailed: resolving instance type m5.large"},
+		{"all is well", "", `{"maxPods": "max_pods / 2", "kubeReserved": {"memory": "max_pods * 11"}}`, "True"},
+		{"the family matters as ever", "bottlerocket@latest", `{"maxPods": "vcpus", "serializeImagePulls": false}`, "False UnsupportedKubeletConfiguration"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, evaluating)
+			w.add(func(c *awsv1.EC2NodeClass) {
+				if test.alias != "" {
+					c.Spec.AMISelectorTerms[0].Alias = test.alias
+				}
+				c.Spec.Kubelet = block(t, test.kubelet)
+			})
+			w.expect(awsv1.ConditionTypeValidationSucceeded, test.want)
+		})
+	}
+}
+
+func TestExpressionsWaitForTypes_A147(t *testing.T) {
+	w := newWorld(t, evaluating)
+	known := w.provider.Inventory
+	w.provider.Inventory = inventory.New("us-east-1", w.provider.EC2, w.provider.Prices)
+	w.add(func(c *awsv1.EC2NodeClass) { c.Spec.Kubelet = block(t, `{"maxPods": "vcpus - 3"}`) })
+	class, result, err := w.reconcile()
+	if err != nil || result.RequeueAfter == 0 || !strings.HasPrefix(show(class, awsv1.ConditionTypeValidationSucceeded), "Unknown AwaitingReconciliation") {
+		t.Errorf("%v, %v, %+v", err, result, class.Status.Conditions)
+	}
+	w.provider.Inventory = known
+	w.expect(awsv1.ConditionTypeValidationSucceeded, "False KubeletExpressionEvaluationFailed")
+}

@@ -1,0 +1,92 @@
+package provider
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/expression"
+	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
+	"github.com/karpenter-anew/karpenter/cloud/aws/kubelet"
+)
+
+// compiledFor is how long compiled expressions are remembered after they were used last.
+const compiledFor = 12 * time.Hour
+
+// Compile is the expressions of a kubelet block, ready to be worked out; nil where there are none, or where the installation does
+// not evaluate them.
+func (p *Provider) Compile(config kubelet.Config) (*expression.Compiled, error) {
+	if !p.EvaluatesExpressions || !config.HasExpressions() {
+		return nil, nil
+	}
+	text, err := json.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("parsing spec.kubelet, %w", err)
+	}
+	key := string(text)
+	compiled, ok := p.compiled.Get(key)
+	if !ok {
+		if compiled, err = expression.Compile(config); err != nil {
+			return nil, err
+		}
+	}
+	p.compiled.Put(key, compiled)
+	return compiled, nil
+}
+
+// TryExpressions works out the kubelet block of a class for every type that EC2 has, and returns the first failure. It is ErrNoTypes
+// as long as none is known.
+func (p *Provider) TryExpressions(class *awsv1.EC2NodeClass) error {
+	seen, err := plainClass(class)
+	if err != nil {
+		return err
+	}
+	compiled, err := p.Compile(seen.Kubelet)
+	if compiled == nil || err != nil {
+		return err
+	}
+	known, _ := p.Inventory.Types()
+	if len(known.Descriptions) == 0 {
+		return ErrNoTypes
+	}
+	for _, d := range known.Descriptions {
+		_, dropped, err := instancetype.ResolveKubelet(p.input(d, seen), compiled)
+		if err != nil {
+			return err
+		}
+		if len(dropped) > 0 {
+			return fmt.Errorf("resolving instance type %s, %w", d.Name, dropped[0])
+		}
+	}
+	return nil
+}
+
+// reserved is what nodes of a type keep from pods, in the JSON of a kubelet block, where expressions say so: the same that the type was
+// planned with. It is empty where there are none.
+func (p *Provider) reserved(class *awsv1.EC2NodeClass, instanceType string) (string, error) {
+	seen, err := plainClass(class)
+	if err != nil {
+		return "", err
+	}
+	compiled, err := p.Compile(seen.Kubelet)
+	if compiled == nil || err != nil {
+		return "", err
+	}
+	known, _ := p.Inventory.Types()
+	for _, d := range known.Descriptions {
+		if d.Name != instanceType {
+			continue
+		}
+		config, _, err := instancetype.ResolveKubelet(p.input(d, seen), compiled)
+		if err != nil {
+			return "", err
+		}
+		text, err := json.Marshal(kubelet.Config{KubeReserved: config.KubeReserved, SystemReserved: config.SystemReserved})
+		if err != nil {
+			return "", fmt.Errorf("writing what is kept from pods: %w", err)
+		}
+		return string(text), nil
+	}
+	return "", fmt.Errorf("instance type %s not found in cache", instanceType)
+}

@@ -1,0 +1,280 @@
+package provider_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
+	"github.com/karpenter-anew/karpenter/cloud/aws/shortage"
+)
+
+// list are the types of the class by name.
+func (w *world) list() map[string]*cloud.InstanceType {
+	w.t.Helper()
+	types, err := w.Types(w.t.Context(), w.class)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	out := map[string]*cloud.InstanceType{}
+	for _, t := range types {
+		out[t.Name] = t
+	}
+	return out
+}
+
+// podsOf shows how many pods each type takes.
+func podsOf(types map[string]*cloud.InstanceType) string {
+	var out []string
+	for name, t := range types {
+		out = append(out, fmt.Sprintf("%s %d", name, t.Capacity.Pods().Value()))
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+func TestExpressionsForPods_A231(t *testing.T) {
+	w := newWorld(t, "m5.large", "m5.xlarge")
+	w.EvaluatesExpressions = true
+	w.resolve(func(c *awsv1.EC2NodeClass) { c.Spec.Kubelet = kubeletBlock(t, `{"maxPods": "vcpus * 5"}`) })
+	if got := podsOf(w.list()); got != "m5.large 10, m5.metal 480, m5.xlarge 20" {
+		t.Errorf("pods: %s", got)
+	}
+	for _, broken := range []string{"10 / (vcpus - 4)", "3 - vcpus", "vcpus * 500000000"} {
+		w.resolve(func(c *awsv1.EC2NodeClass) { c.Spec.Kubelet = kubeletBlock(t, `{"maxPods": "`+broken+`"}`) })
+		if types, err := w.Types(t.Context(), w.class); err == nil || !strings.HasPrefix(err.Error(), "resolving instance type m5.") || types != nil {
+			t.Errorf("%s: %d types, %v", broken, len(types), err)
+		}
+		if _, err := w.InstanceTypes(t.Context(), w.pool); err == nil {
+			t.Errorf("%s: the list for the pool does not fail", broken)
+		}
+	}
+	// The interfaces that are set aside are no part of what lists are remembered under: here they show what was.
+	w.resolve(func(c *awsv1.EC2NodeClass) {
+		c.Spec.Kubelet = kubeletBlock(t, `{"maxPods": "max_pods + 100 / (max_pods - 58)"}`) // m5.xlarge has 58, and comes last
+	})
+	if _, err := w.Types(t.Context(), w.class); err == nil {
+		t.Error("a division by zero is no failure")
+	}
+	w.ReservedENIs = 1
+	if got := podsOf(w.list()); !strings.HasPrefix(got, "m5.large 18,") {
+		t.Errorf("something of the failed list was remembered: %s", got)
+	}
+}
+
+func TestExpressionsAreOffByDefault_A233(t *testing.T) {
+	w := newWorld(t, "m5.large")
+	w.resolve(func(c *awsv1.EC2NodeClass) { c.Spec.Kubelet = kubeletBlock(t, `{"maxPods": "vcpus * 5"}`) })
+	if got := podsOf(w.list()); got != "m5.large 29, m5.metal 737" {
+		t.Errorf("pods: %s", got)
+	}
+}
+
+// TestNodesReserveWhatWasPlanned_A323 has types that differ in what they reserve, and in nothing else that nodes are told.
+func TestNodesReserveWhatWasPlanned_A323(t *testing.T) {
+	w := newWorld(t, "m5.large", "m5.xlarge")
+	w.EvaluatesExpressions = true
+	w.resolve(func(c *awsv1.EC2NodeClass) {
+		c.Spec.Kubelet = kubeletBlock(t, `{"maxPods": 20, "kubeReserved": {"memory": "vcpus * 100"}}`)
+	})
+	w.create(w.claim(cloud.In(corev1.LabelInstanceTypeStable, "m5.large", "m5.xlarge")))
+	var told []string
+	for _, template := range w.account.LaunchTemplates() {
+		text, err := base64.StdEncoding.DecodeString(template.Data["UserData"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if memory, ok := strings.CutPrefix(strings.TrimSpace(line), "memory: "); ok {
+				told = append(told, memory)
+			}
+		}
+	}
+	slices.Sort(told)
+	if got := strings.Join(told, " "); got != "208Mi 400Mi" {
+		t.Errorf("nodes are told to reserve %s", got)
+	}
+	types := w.list()
+	for name, want := range map[string]int64{"m5.large": 208, "m5.xlarge": 400} {
+		if got := types[name].Overhead.Memory().Value()>>20 - 100; got != want { // 100 are for eviction
+			t.Errorf("%s is planned with %d Mi", name, got)
+		}
+	}
+}
+
+func TestMarksMakeOfferingsAnew_A246(t *testing.T) {
+	w := newWorld(t, "m5.large", "c5.large")
+	first := w.list()
+	if again := w.list(); again["m5.large"] != first["m5.large"] || again["c5.large"] != first["c5.large"] {
+		t.Fatal("types are worked out again although nothing has changed")
+	}
+	w.Shortages.Mark(shortage.Pool{InstanceType: "m5.large", CapacityType: "spot", Zone: "us-east-1a"})
+	marked := w.list()
+	if marked["m5.large"] == first["m5.large"] || marked["c5.large"] != first["c5.large"] {
+		t.Error("a mark changes its own type, and no other")
+	}
+	for _, o := range marked["m5.large"].Offerings {
+		if o.Zone() == "us-east-1a" && o.CapacityType() == "spot" && o.Available {
+			t.Error("what is marked is available")
+		}
+	}
+	w.Shortages.MarkCapacityType("spot")
+	for name, it := range w.list() {
+		if it == marked[name] {
+			t.Errorf("%s is as it was", name)
+		}
+		if slices.ContainsFunc(it.Offerings, func(o cloud.Offering) bool { return o.Available && o.CapacityType() == "spot" }) {
+			t.Errorf("%s can be had as spot", name)
+		}
+	}
+}
+
+func TestNewDataCountsAtOnce_A248(t *testing.T) {
+	const local = "us-east-1-bos-1a"
+	w := newWorld(t, "m5.large", "c5.large")
+	w.account.AddSubnet(awstest.Subnet{ID: "subnet-local", Zone: local, ZoneID: "use1-bos1-az1", Free: 100, Tags: map[string]string{"karpenter.sh/discovery": "test"}})
+	w.clock.Step(time.Minute) // for which subnets are remembered
+	w.resolve(func(*awsv1.EC2NodeClass) {})
+	sold := func() bool {
+		return slices.ContainsFunc(w.list()["m5.large"].Offerings, func(o cloud.Offering) bool { return o.Available && o.Zone() == local })
+	}
+	if sold() {
+		t.Fatal("sold before it is")
+	}
+	w.account.Sell("m5.large", local, 0)
+	refresh := func() error { return w.Inventory.RefreshTypes(t.Context()) }
+	if err := refresh(); err != nil || !sold() {
+		t.Errorf("after a refresh (%v) the new zone does not count", err)
+	}
+	before := w.list()
+	resume := w.account.SellNothing()
+	if err := refresh(); err == nil {
+		t.Error("an empty answer is taken for news")
+	}
+	if after := w.list(); len(after) != len(before) || after["m5.large"] != before["m5.large"] {
+		t.Error("an empty answer spoilt something")
+	}
+	resume()
+	if err := refresh(); err != nil || w.list()["m5.large"] != before["m5.large"] {
+		t.Errorf("a refresh without news: %v", err)
+	}
+}
+
+func TestLocalZones_A213(t *testing.T) {
+	const local = "us-east-1-bos-1a"
+	w := newWorld(t, "m5.large")
+	w.account.AddSubnet(awstest.Subnet{ID: "subnet-local", Zone: local, ZoneID: "use1-bos1-az1", Free: 100, Tags: map[string]string{"karpenter.sh/discovery": "test"}})
+	w.account.Sell("m5.large", local, 0)
+	if err := w.Inventory.RefreshTypes(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.clock.Step(time.Minute) // for which subnets are remembered
+	w.resolve(func(*awsv1.EC2NodeClass) {})
+	created := w.create(w.claim(cloud.In(corev1.LabelTopologyZone, local)))
+	i := w.account.Instances()[0]
+	if i.Subnet != "subnet-local" || i.Spot || created.Labels[corev1.LabelTopologyZone] != local || created.Labels[awsv1.LabelZoneID] != "use1-bos1-az1" ||
+		created.Labels[corev1.LabelTopologyRegion] != "us-east-1" {
+		t.Errorf("%+v, labels %v", i, created.Labels)
+	}
+	if _, err := w.Create(t.Context(), w.claim(cloud.In(corev1.LabelTopologyZone, local), cloud.In(v1.CapacityTypeLabelKey, "spot"))); !cloud.IsInsufficientCapacity(err) {
+		t.Errorf("spot is not sold there, and: %v", err)
+	}
+}
+
+func TestDisksHaveAnEnd_A239(t *testing.T) {
+	w := newWorld(t, "m5.large")
+	ask := func(amount string) error {
+		claim := w.claim()
+		claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse(amount)}
+		_, err := w.Create(t.Context(), claim)
+		return err
+	}
+	if err := ask("17Gi"); err != nil { // of 20: a tenth is kept free, and 1Gi reserved
+		t.Error(err)
+	}
+	if err := ask("18Gi"); !cloud.IsInsufficientCapacity(err) {
+		t.Errorf("more than there is: %v", err)
+	}
+	size, device := resource.MustParse("100Gi"), "/dev/xvda"
+	w.resolve(func(c *awsv1.EC2NodeClass) {
+		c.Spec.BlockDeviceMappings = []*awsv1.BlockDeviceMapping{{DeviceName: &device, EBS: &awsv1.BlockDevice{VolumeSize: &size}}}
+	})
+	if err := ask("89Gi"); err != nil {
+		t.Error(err)
+	}
+	if err := ask("90Gi"); !cloud.IsInsufficientCapacity(err) {
+		t.Errorf("more than there is: %v", err)
+	}
+}
+
+func TestFabricAdapters_A186(t *testing.T) {
+	w := newWorld(t, "c5n.18xlarge")
+	plain := w.claim(cloud.In(corev1.LabelInstanceTypeStable, "c5n.18xlarge"))
+	asking := w.claim(plain.Spec.Requirements...)
+	asking.Spec.Resources.Requests = corev1.ResourceList{awsv1.ResourceEFA: resource.MustParse("1")}
+	laidOut := w.claim(plain.Spec.Requirements...)
+	for _, test := range []struct {
+		name string
+		of   *v1.NodeClaim
+		want int64
+	}{{"not asked for", plain, 0}, {"asked for", asking, 1}, {"laid out by the class", laidOut, 1}} {
+		if test.of == laidOut {
+			w.resolve(func(c *awsv1.EC2NodeClass) {
+				c.Spec.NetworkInterfaces = []*awsv1.NetworkInterface{{InterfaceType: "interface"}, {DeviceIndex: 1, InterfaceType: awsv1.InterfaceTypeEFAOnly}}
+			})
+		}
+		created := w.create(test.of)
+		for _, list := range []corev1.ResourceList{created.Status.Capacity, created.Status.Allocatable} {
+			q, there := list[awsv1.ResourceEFA]
+			if there != (test.want > 0) || q.Value() != test.want {
+				t.Errorf("%s: %s adapters (%t)", test.name, q.String(), there)
+			}
+		}
+	}
+}
+
+func TestFurtherSourcesOfOfferings_A254(t *testing.T) {
+	w := newWorld(t, "m5.large")
+	label := "example.com/deal"
+	w.OfferingSources = []instancetype.OfferingSource{
+		func(in instancetype.Input, have []cloud.Offering) []cloud.Offering {
+			return append(have, cloud.Offering{
+				Requirements: []v1.NodeSelectorRequirementWithMinValues{
+					cloud.In(v1.CapacityTypeLabelKey, "on-demand"), cloud.In(corev1.LabelTopologyZone, in.Class.Subnets[0].Zone), cloud.In(label, "special"),
+				},
+				Price: in.Market.OnDemand / 2, Available: true,
+			})
+		},
+		func(_ instancetype.Input, have []cloud.Offering) []cloud.Offering {
+			return slices.DeleteFunc(slices.Clone(have), func(o cloud.Offering) bool { return o.CapacityType() == "spot" })
+		},
+	}
+	it := w.list()["m5.large"]
+	special := 0
+	for _, o := range it.Offerings {
+		if o.CapacityType() == "spot" {
+			t.Errorf("the second source is not heard: %v", o)
+		}
+		if o.Label(label) == "special" && o.Price > 0 {
+			special++
+		}
+	}
+	if special != 1 || len(it.Offerings) < 2 {
+		t.Errorf("%d of %d offerings come from the first source", special, len(it.Offerings))
+	}
+	for _, r := range it.Requirements {
+		if r.Key == v1.CapacityTypeLabelKey && slices.Contains(r.Values, "spot") {
+			t.Error("labels are not those of the offerings")
+		}
+	}
+}
