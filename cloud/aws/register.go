@@ -115,7 +115,7 @@ func (e *ensemble) controllers(m manager.Manager) error {
 	if err != nil {
 		return fmt.Errorf("registering controller %q: %w", "nodeclass.hash", err)
 	}
-	return nil
+	return upkeep.Memory{Provider: e.provider, Client: e.client, Manages: e.manages}.Register(m)
 }
 
 // jobs are what is done again and again.

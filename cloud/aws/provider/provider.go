@@ -54,6 +54,7 @@ type Provider struct {
 	limits     instancetype.Limits
 	resolved   *memo.Memo[*cloud.InstanceType]
 	compiled   *memo.Memo[*expression.Compiled]
+	memories   memories
 	launched   *memo.Memo[*v1.NodeClaim]
 	started    *memo.Memo[struct{}]
 	menus      menus
@@ -69,7 +70,7 @@ func New(o Options, subnetsFor, imagesFor time.Duration) *Provider {
 		Templates: template.NewKeeper(o.EC2, o.Clock, o.ClusterName), Addresses: &subnet.Ledger{}, Reservations: &reservation.Ledger{},
 		Shortages: shortage.New(o.Clock), launcher: fleet.NewLauncher(o.EC2), limits: instancetype.KnownLimits(),
 		resolved: memo.New[*cloud.InstanceType](o.Clock, resolvedFor), compiled: memo.New[*expression.Compiled](o.Clock, compiledFor), launched: memo.New[*v1.NodeClaim](o.Clock, launchedFor),
-		started: memo.New[struct{}](o.Clock, launchedFor),
+		started: memo.New[struct{}](o.Clock, launchedFor), memories: memories{seen: memo.New[int64](o.Clock, seenFor)},
 	}
 	p.Finder = selection.New(selection.Options{
 		EC2: o.EC2, Parameters: o.Parameters, Clock: o.Clock, Addresses: p.Addresses, Reservations: p.Reservations, SubnetsFor: subnetsFor, ImagesFor: imagesFor,

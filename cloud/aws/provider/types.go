@@ -48,7 +48,7 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*clo
 	if err != nil {
 		return nil, err
 	}
-	r := resolution{provider: p, class: seen, known: known, compiled: compiled, fresh: map[string]*cloud.InstanceType{}}
+	r := resolution{provider: p, class: seen, images: imagesOf(class), known: known, compiled: compiled, fresh: map[string]*cloud.InstanceType{}}
 	out := make([]*cloud.InstanceType, 0, len(known.Descriptions))
 	for _, d := range known.Descriptions {
 		t, err := r.resolve(d, key)
@@ -71,6 +71,7 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*clo
 type resolution struct {
 	provider *Provider
 	class    instancetype.Class
+	images   string
 	known    inventory.Types
 	// compiled is nil where there are no expressions.
 	compiled *expression.Compiled
@@ -83,8 +84,9 @@ type resolution struct {
 func (r *resolution) resolve(d instancetype.Description, key string) (*cloud.InstanceType, error) {
 	p := r.provider
 	in := p.input(d, r.class)
+	in.DiscoveredMemory = p.memories.of(d.Name, r.images)
 	reserved := slices.ContainsFunc(r.class.Reservations, func(c awsv1.CapacityReservation) bool { return c.InstanceType == d.Name })
-	under := fmt.Sprintf("%s/%s/%d", key, d.Name, p.Shortages.Sequence(d.Name))
+	under := fmt.Sprintf("%s/%s/%d/%d", key, d.Name, p.Shortages.Sequence(d.Name), in.DiscoveredMemory)
 	if !reserved {
 		if t, ok := p.resolved.Get(under); ok {
 			return t, nil

@@ -1,0 +1,82 @@
+package provider
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/image"
+	"github.com/karpenter-anew/karpenter/cloud/aws/memo"
+)
+
+// seenFor is how long it is remembered what memory nodes were seen to have: releases of images come more often.
+const seenFor = 60 * 24 * time.Hour
+
+// memories is the memory in bytes that nodes of a type with certain images were seen to have. It takes the place of the estimate,
+// because the smallest that was seen is what a new node has at least.
+type memories struct {
+	// mu makes looking and remembering one step.
+	mu   sync.Mutex
+	seen *memo.Memo[int64]
+}
+
+// imagesOf names the images of a class, whatever their order.
+func imagesOf(class *awsv1.EC2NodeClass) string {
+	return strings.Join(slices.Sorted(slices.Values(amiIDs(class))), ",")
+}
+
+func memoryKey(instanceType, images string) string { return instanceType + "/" + images }
+
+// of is what was seen; 0 for nothing.
+func (m *memories) of(instanceType, images string) int64 {
+	bytes, _ := m.seen.Get(memoryKey(instanceType, images))
+	return bytes
+}
+
+// learn remembers what was seen, and reports whether it is news. Of several amounts the smallest counts.
+func (m *memories) learn(instanceType, images string, bytes int64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := memoryKey(instanceType, images)
+	have, known := m.seen.Get(key)
+	if known && bytes > have {
+		return false
+	}
+	m.seen.Put(key, bytes)
+	return !known || bytes < have
+}
+
+// LearnMemory takes down how much memory a node has, for types of its class to come. Nodes with an image that would not be chosen today
+// say nothing about those that would.
+func (p *Provider) LearnMemory(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node) error {
+	bytes := node.Status.Capacity.Memory().Value()
+	if claim.Spec.NodeClassRef == nil || claim.Status.ImageID == "" || bytes <= 0 {
+		return nil
+	}
+	class, err := p.class(ctx, claim.Spec.NodeClassRef.Name)
+	if class == nil || err != nil {
+		return err
+	}
+	types, err := p.Types(ctx, class)
+	if err != nil {
+		return err
+	}
+	t := typeNamed(types, node.Labels[corev1.LabelInstanceTypeStable])
+	if t == nil {
+		return nil
+	}
+	if chosen, ok := image.Choose(class.Status.AMIs, t); !ok || chosen.ID != claim.Status.ImageID {
+		return nil
+	}
+	if p.memories.learn(t.Name, imagesOf(class), bytes) {
+		logger(ctx).DebugContext(ctx, "discovered the memory of an instance type", "instance-type", t.Name, "memory", node.Status.Capacity.Memory().String(),
+			"estimated", t.Capacity.Memory().String(), "EC2NodeClass", class.Name, "Node", node.Name)
+	}
+	return nil
+}
