@@ -71,7 +71,7 @@ cloud/aws/instance < API, cloud/aws/batch, cloud/aws/fault
 cloud/aws/roster < API, cloud/aws/instance
 cloud/aws/interruption < API, cloud/aws/notice, cloud/aws/reservation, cloud/aws/roster, cloud/aws/shortage, internal/observe
 cloud/aws/fleet < API, cloud/aws/batch, cloud/aws/fault, cloud/aws/template
-cloud/aws/provider < API, cloud, cloud/aws/drift, cloud/aws/expression, cloud/aws/fault, cloud/aws/fleet, cloud/aws/image, cloud/aws/instance, cloud/aws/instancetype, cloud/aws/inventory, cloud/aws/kubelet, cloud/aws/launch, cloud/aws/memo, cloud/aws/ownership, cloud/aws/reservation, cloud/aws/selection, cloud/aws/shortage, cloud/aws/subnet, cloud/aws/template, cloud/aws/userdata
+cloud/aws/provider < API, cloud, cloud/aws/drift, cloud/aws/expression, cloud/aws/fault, cloud/aws/fleet, cloud/aws/image, cloud/aws/instance, cloud/aws/instancetype, cloud/aws/inventory, cloud/aws/kubelet, cloud/aws/launch, cloud/aws/memo, cloud/aws/ownership, cloud/aws/reservation, cloud/aws/selection, cloud/aws/shortage, cloud/aws/subnet, cloud/aws/template, cloud/aws/userdata, internal/observe
 cloud/aws/profile < API, cloud/aws/fault, cloud/aws/memo, cloud/aws/ownership
 cloud/aws/nodeclass < API, cloud/aws/fault, cloud/aws/image, cloud/aws/kubelet, cloud/aws/memo, cloud/aws/ownership, cloud/aws/profile, cloud/aws/provider, cloud/aws/session, cloud/aws/template, internal/observe
 cloud/aws/upkeep < API, cloud/aws/instance, cloud/aws/profile, cloud/aws/provider

@@ -134,6 +134,7 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 		},
 		OfferingSources: s.OfferingSources,
 		Cluster:         &provider.Cluster{}, EC2: calls, EKS: eks.NewFromConfig(config), Parameters: ssm.NewFromConfig(config), Client: c, Clock: now,
+		Metrics: metrics,
 	}
 	var profiles *profile.Keeper
 	if !s.IsolatedVPC {

@@ -4,18 +4,23 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/version"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
+
+// outlets are those of a process.
+func outlets() *observe.Outlets { return &observe.Outlets{Registry: prometheus.NewRegistry()} }
 
 func TestTheEndpoint_A357(t *testing.T) {
 	account := awstest.New(awstest.Options{Types: []string{"m5.large", "m5.metal"}})
 	config := awstest.Connect(t, account)
 	start := func(s Settings) (provider.Facts, error) {
-		s.ClusterName = "test"
+		s.ClusterName, s.Outlets = "test", outlets()
 		opened, err := open(t.Context(), nil, s, config)
 		if err != nil {
 			return provider.Facts{}, err
@@ -39,20 +44,20 @@ func TestWhatEndsTheStart(t *testing.T) {
 	for _, call := range []string{"DescribeInstanceTypes", "DescribeInstanceTypeOfferings"} {
 		account := awstest.New(awstest.Options{Types: []string{"m5.large", "m5.metal"}})
 		account.Fail(call, "UnauthorizedOperation", "no", -1)
-		if _, err := open(t.Context(), nil, Settings{ClusterName: "test"}, awstest.Connect(t, account)); err == nil {
+		if _, err := open(t.Context(), nil, Settings{ClusterName: "test", Outlets: outlets()}, awstest.Connect(t, account)); err == nil {
 			t.Errorf("started without %s", call)
 		}
 	}
 	account := awstest.New(awstest.Options{Types: []string{"m5.large", "m5.metal"}})
 	account.Fail("GetProducts", "AccessDeniedException", "no", -1)
-	if _, err := open(t.Context(), nil, Settings{ClusterName: "test"}, awstest.Connect(t, account)); err != nil {
+	if _, err := open(t.Context(), nil, Settings{ClusterName: "test", Outlets: outlets()}, awstest.Connect(t, account)); err != nil {
 		t.Errorf("prices can be had later: %v", err)
 	}
 }
 
 func TestIsolated(t *testing.T) {
 	account := awstest.New(awstest.Options{Types: []string{"m5.large", "m5.metal"}})
-	if _, err := open(t.Context(), nil, Settings{ClusterName: "test", IsolatedVPC: true}, awstest.Connect(t, account)); err != nil || len(account.Calls("GetProducts")) != 0 {
+	if _, err := open(t.Context(), nil, Settings{ClusterName: "test", IsolatedVPC: true, Outlets: outlets()}, awstest.Connect(t, account)); err != nil || len(account.Calls("GetProducts")) != 0 {
 		t.Errorf("%v, %d calls", err, len(account.Calls("GetProducts")))
 	}
 }
@@ -70,7 +75,7 @@ func TestVersion_A353(t *testing.T) {
 	account := awstest.New(awstest.Options{Types: []string{"m5.large", "m5.metal"}, Version: "1.33"})
 	config := awstest.Connect(t, account)
 	for eks, want := range map[bool]string{true: "1.33", false: "1.35"} {
-		s := Settings{ClusterName: "test", EKSControlPlane: eks}
+		s := Settings{ClusterName: "test", EKSControlPlane: eks, Outlets: outlets()}
 		opened, err := open(t.Context(), nil, s, config)
 		if err != nil {
 			t.Fatal(err)

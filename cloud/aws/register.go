@@ -75,6 +75,7 @@ func (e *ensemble) register(m manager.Manager) error {
 	if err := roster.AddIndexes(ctx, m.GetFieldIndexer()); err != nil {
 		return err
 	}
+	e.provider.UseRecorder(e.settings.Outlets.Recorder)
 	if err := e.controllers(m); err != nil {
 		return err
 	}

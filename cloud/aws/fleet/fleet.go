@@ -10,8 +10,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
@@ -63,7 +65,9 @@ type Failure struct {
 // Answer is what a launch came to. The id is empty if nothing was launched.
 type Answer struct {
 	InstanceID, InstanceType, Zone, SubnetID, ImageID string
-	FleetID                                           string
+	FleetID, RequestID                                string
+	// First is true for one of those who share the launch; what happened to all is counted there.
+	First bool
 	// Failures are there also when something was launched.
 	Failures []Failure
 }
@@ -74,10 +78,12 @@ type Launcher struct {
 	batcher *batch.Batcher[*ec2.CreateFleetInput, Answer]
 }
 
-// NewLauncher makes a launcher.
-func NewLauncher(api EC2) *Launcher {
+// NewLauncher makes a launcher. Observe is told of every batch of launches; see batch.Options.
+func NewLauncher(api EC2, observe func(size int, waited time.Duration)) *Launcher {
 	l := &Launcher{api: api}
-	l.batcher = batch.New(batch.CreateFleet(), bucketOf, l.call)
+	gathering := batch.CreateFleet()
+	gathering.Observe = observe
+	l.batcher = batch.New(gathering, bucketOf, l.call)
 	return l
 }
 
@@ -191,7 +197,9 @@ func (l *Launcher) call(ctx context.Context, same []*ec2.CreateFleetInput) []bat
 		if i < len(started) {
 			results[i].Value = started[i]
 		}
-		results[i].Value.FleetID, results[i].Value.Failures = aws.ToString(out.FleetId), slices.Clone(all)
+		answer := &results[i].Value
+		answer.FleetID, answer.Failures, answer.First = aws.ToString(out.FleetId), slices.Clone(all), i == 0
+		answer.RequestID, _ = awsmiddleware.GetRequestIDMetadata(out.ResultMetadata)
 	}
 	return results
 }

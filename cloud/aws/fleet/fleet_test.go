@@ -50,7 +50,7 @@ func request() fleet.Request {
 // launch launches at the same time, and counts who got an instance, which failures they saw, and errors.
 func launch(t *testing.T, api *short, count int) (instances map[string]int, failures map[string]int, errs int) {
 	instances, failures = map[string]int{}, map[string]int{}
-	l := fleet.NewLauncher(api)
+	l := fleet.NewLauncher(api, nil)
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for range count {
@@ -96,7 +96,7 @@ func TestWhoGetsNoInstanceGetsTheErrors_A281(t *testing.T) {
 }
 
 func TestNothingToLaunch(t *testing.T) {
-	if _, err := fleet.NewLauncher(&short{}).Launch(t.Context(), fleet.Request{Configs: []fleet.Config{{Template: "empty"}}}); !errors.Is(err, fleet.ErrNoOverrides) {
+	if _, err := fleet.NewLauncher(&short{}, nil).Launch(t.Context(), fleet.Request{Configs: []fleet.Config{{Template: "empty"}}}); !errors.Is(err, fleet.ErrNoOverrides) {
 		t.Errorf("got %v", err)
 	}
 }

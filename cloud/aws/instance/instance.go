@@ -86,12 +86,22 @@ type Keeper struct {
 	known map[string]*Instance
 }
 
-// NewKeeper makes a keeper. Reserves says that capacity reservations are used; where they are not, instances that fell into an
-// open one count as on-demand.
-func NewKeeper(api EC2, cluster string, reserves bool) *Keeper {
-	k := &Keeper{api: api, cluster: cluster, reserves: reserves, known: map[string]*Instance{}}
-	k.describe = batch.NewByID(batch.DescribeInstances(), k.describeMany)
-	k.end = batch.NewByID(batch.TerminateInstances(), k.endMany)
+// Options are what a keeper is made of.
+type Options struct {
+	EC2     EC2
+	Cluster string
+	// Reserves says that capacity reservations are used; where they are not, instances that fell into an open one count as on-demand.
+	Reserves bool
+	// Described and Ended are told of every batch of questions and of ends; nil for nobody. See batch.Options.
+	Described, Ended func(size int, waited time.Duration)
+}
+
+// NewKeeper makes a keeper.
+func NewKeeper(o Options) *Keeper {
+	k := &Keeper{api: o.EC2, cluster: o.Cluster, reserves: o.Reserves, known: map[string]*Instance{}}
+	describing, ending := batch.DescribeInstances(), batch.TerminateInstances()
+	describing.Observe, ending.Observe = o.Described, o.Ended
+	k.describe, k.end = batch.NewByID(describing, k.describeMany), batch.NewByID(ending, k.endMany)
 	return k
 }
 

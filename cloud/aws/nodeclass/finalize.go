@@ -46,6 +46,7 @@ func (c *Controller) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (r
 		return settle(err)
 	}
 	c.verdicts.Delete(class.Name)
+	c.Provider.ForgetClass(class.Name)
 	return reconcile.Result{}, nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -25,6 +26,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/launch"
 	"github.com/karpenter-anew/karpenter/cloud/aws/ownership"
 	"github.com/karpenter-anew/karpenter/cloud/aws/subnet"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // Create launches an instance for a claim. Called again for the same claim it finds the same instance: the one on record, or else
@@ -64,12 +66,13 @@ func (p *Provider) readyClass(ctx context.Context, claim *v1.NodeClaim) (*awsv1.
 		return nil, cloud.NewInsufficientCapacityError(fmt.Errorf("nodeclaim %q names no node class", claim.Name))
 	}
 	name := claim.Spec.NodeClassRef.Name
-	class, err := p.class(ctx, name)
+	class, err := p.find(ctx, name)
 	switch {
+	case apierrors.IsNotFound(err):
+		p.tell(observe.NodeClassMissing(claim, claim.UID))
+		return nil, cloud.NewInsufficientCapacityError(err)
 	case err != nil:
 		return nil, err
-	case class == nil:
-		return nil, cloud.NewInsufficientCapacityError(fmt.Errorf("ec2nodeclasses.karpenter.k8s.aws %q is not there or is terminating, treating as not found", name))
 	}
 	at := slices.IndexFunc(class.Status.Conditions, func(c metav1.Condition) bool { return c.Type == awsv1.ConditionTypeReady })
 	switch status := condition.Status(class, awsv1.ConditionTypeReady); {
@@ -112,7 +115,7 @@ func (p *Provider) launch(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeCla
 	if err != nil {
 		return nil, err
 	}
-	p.learn(ctx, class, order, answer)
+	p.learn(ctx, &attempt{claim, class, order, choice}, answer)
 	if answer.InstanceID == "" {
 		return nil, refusal(answer.Failures)
 	}
@@ -152,6 +155,7 @@ func (p *Provider) order(ctx context.Context, claim *v1.NodeClaim, class *awsv1.
 	if err != nil {
 		return fleet.Answer{}, createError(err, "Error getting launch template configs: ")
 	}
+	p.measure(ctx, class.Name, templates)
 	for attempt := 0; ; attempt++ {
 		for _, t := range templates {
 			if err := p.Templates.Ensure(ctx, t); err != nil {

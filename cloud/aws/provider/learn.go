@@ -5,39 +5,71 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/fault"
 	"github.com/karpenter-anew/karpenter/cloud/aws/fleet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/launch"
 	"github.com/karpenter-anew/karpenter/cloud/aws/shortage"
+	"github.com/karpenter-anew/karpenter/cloud/aws/subnet"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
+// attempt is a launch that was asked for.
+type attempt struct {
+	claim  *v1.NodeClaim
+	class  *awsv1.EC2NodeClass
+	order  launch.Order
+	choice subnet.Choice
+}
+
+// zoneID is the id of a zone where the launch has a subnet; empty elsewhere.
+func (a *attempt) zoneID(zone string) string {
+	for _, s := range a.choice.Subnets {
+		if s.Zone == zone {
+			return s.ZoneID
+		}
+	}
+	return ""
+}
+
 // learn takes down what a launch showed of capacity, also when it succeeded in the end: pools that were refused are left alone for
-// a while, the one that was not is not.
-func (p *Provider) learn(ctx context.Context, class *awsv1.EC2NodeClass, order launch.Order, answer fleet.Answer) {
-	group := onlyValue(order.Candidates[0].Type, awsv1.LabelPlacementGroupID)
+// a while, the one that was not is not. In a partition group a refusal is about the partition that was asked for, or about all.
+func (p *Provider) learn(ctx context.Context, a *attempt, answer fleet.Answer) {
+	order := a.order
+	scope := shortage.Pool{CapacityType: order.CapacityType, PlacementGroup: onlyValue(order.Candidates[0].Type, awsv1.LabelPlacementGroupID)}
+	if scope.PlacementGroup != "" {
+		scope.Partition = partitionOf(a.claim)
+	}
 	for _, f := range answer.Failures {
+		if answer.First {
+			p.Metrics.LaunchFailures.WithLabelValues(f.Zone, a.zoneID(f.Zone), order.CapacityType, fault.ReasonOf(f.Code+": "+f.Message).Reason).Inc()
+		}
 		if f.SubnetFull() {
 			p.Addresses.Full(f.SubnetID)
 			p.Shortages.MarkSubnet(f.SubnetID)
 		}
 		switch {
 		case f.SpreadGroupFull():
-			p.spreadGroupFull(order, group, f.Zone)
+			p.spreadGroupFull(order, scope.PlacementGroup, f.Zone)
 		case f.SpotRoleMissing():
 			p.Shortages.MarkCapacityType(v1.CapacityTypeSpot)
+			p.tell(observe.SpotRoleMissing(a.claim))
 		case !f.Unfulfillable():
 		case order.CapacityType == v1.CapacityTypeReserved:
 			p.reservationFull(order, f)
 		default:
-			pool := shortage.Pool{InstanceType: f.InstanceType, CapacityType: order.CapacityType, Zone: f.Zone, PlacementGroup: group}
+			pool := scope
+			pool.InstanceType, pool.Zone = f.InstanceType, f.Zone
 			pause := p.Shortages.Mark(pool)
 			logger(ctx).DebugContext(ctx, "removing offering from offerings", "reason", f.Code, "instance-type", f.InstanceType, "zone", f.Zone,
-				"capacity-type", order.CapacityType, "ttl", pause.String(), "placement-group-id", group, "fleet-id", answer.FleetID, "EC2NodeClass", class.Name)
+				"capacity-type", order.CapacityType, "ttl", pause.String(), "placement-group-id", pool.PlacementGroup, "placement-group-partition", pool.Partition,
+				"fleet-id", answer.FleetID, "EC2NodeClass", a.class.Name)
 		}
 	}
 	if answer.InstanceID == "" {
 		return
 	}
-	p.Shortages.Succeeded(shortage.Pool{InstanceType: answer.InstanceType, CapacityType: order.CapacityType, Zone: answer.Zone, PlacementGroup: group})
+	scope.InstanceType, scope.Zone = answer.InstanceType, answer.Zone
+	p.Shortages.Succeeded(scope)
 	if order.CapacityType == v1.CapacityTypeReserved {
 		for _, c := range order.Candidates {
 			if c.Type.Name == answer.InstanceType && c.Offering.Zone() == answer.Zone {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,6 +31,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/shortage"
 	"github.com/karpenter-anew/karpenter/cloud/aws/subnet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/template"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 const (
@@ -59,16 +61,25 @@ type Provider struct {
 	started    *memo.Memo[struct{}]
 	menus      menus
 	correction cloud.Correction
+	recorder   *observe.Recorder
+	sizes      sizes
 }
 
 var _ cloud.Provider = (*Provider)(nil)
 
 // New makes a provider that knows nothing yet: see Inventory.
 func New(o Options, subnetsFor, imagesFor time.Duration) *Provider {
+	if o.Metrics == nil {
+		o.Metrics = observe.NewAWSMetrics(prometheus.NewRegistry())
+	}
 	p := &Provider{
-		Options: o, Inventory: inventory.New(o.Region, o.EC2, o.Prices), Instances: instance.NewKeeper(o.EC2, o.ClusterName, o.ReservesCapacity),
+		Options: o, Inventory: inventory.New(o.Region, o.EC2, o.Prices),
+		Instances: instance.NewKeeper(instance.Options{
+			EC2: o.EC2, Cluster: o.ClusterName, Reserves: o.ReservesCapacity,
+			Described: gathered(o.Metrics, "describe_instances"), Ended: gathered(o.Metrics, "terminate_instances"),
+		}),
 		Templates: template.NewKeeper(o.EC2, o.Clock, o.ClusterName), Addresses: &subnet.Ledger{}, Reservations: &reservation.Ledger{},
-		Shortages: shortage.New(o.Clock), launcher: fleet.NewLauncher(o.EC2), limits: instancetype.KnownLimits(),
+		Shortages: shortage.New(o.Clock), launcher: fleet.NewLauncher(o.EC2, gathered(o.Metrics, "create_fleet")), limits: instancetype.KnownLimits(),
 		resolved: memo.New[*cloud.InstanceType](o.Clock, resolvedFor), compiled: memo.New[*expression.Compiled](o.Clock, compiledFor), launched: memo.New[*v1.NodeClaim](o.Clock, launchedFor),
 		started: memo.New[struct{}](o.Clock, launchedFor), memories: memories{seen: memo.New[int64](o.Clock, seenFor)},
 	}
@@ -155,6 +166,9 @@ func (p *Provider) InstanceTypes(ctx context.Context, pool *v1.NodePool) ([]*clo
 	}
 	class, err := p.class(ctx, ref.Name)
 	if class == nil {
+		if err == nil {
+			p.tell(observe.NodeClassMissing(pool, pool.UID))
+		}
 		return nil, err
 	}
 	return p.Types(ctx, class)
@@ -162,16 +176,11 @@ func (p *Provider) InstanceTypes(ctx context.Context, pool *v1.NodePool) ([]*clo
 
 // class is a class by its name; nil if it is not there or going.
 func (p *Provider) class(ctx context.Context, name string) (*awsv1.EC2NodeClass, error) {
-	class := &awsv1.EC2NodeClass{}
-	switch err := p.Client.Get(ctx, client.ObjectKey{Name: name}, class); {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("getting ec2nodeclass %q: %w", name, err)
-	case !class.DeletionTimestamp.IsZero():
+	class, err := p.find(ctx, name)
+	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	return class, nil
+	return class, err
 }
 
 // IsDrifted says why an instance no longer is what its class says. Without pool or class there is nothing to say.

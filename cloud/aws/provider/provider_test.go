@@ -27,15 +27,6 @@ func TestTheClassDecides(t *testing.T) {
 		}
 		return err
 	}
-	t.Run("no class", func(t *testing.T) {
-		w := newWorld(t, "m5.large")
-		if err := w.Client.Delete(t.Context(), w.class); err != nil {
-			t.Fatal(err)
-		}
-		if err := refused(w); !cloud.IsInsufficientCapacity(err) {
-			t.Error(err)
-		}
-	})
 	t.Run("A176 not ready", func(t *testing.T) {
 		w := newWorld(t, "m5.large")
 		w.class.Status.Conditions = []metav1.Condition{{Type: awsv1.ConditionTypeReady, Status: metav1.ConditionFalse, Message: "SubnetsReady=False"}}
@@ -263,18 +254,24 @@ func TestWhatRanOutIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestWithoutTheSpotRole(t *testing.T) {
+func TestWithoutTheSpotRole_A283(t *testing.T) {
 	w := newWorld(t, "m5.large")
+	events := w.listen()
 	w.account.Refuse(awstest.Pool{CapacityType: "spot"}, awstest.Refusal{Code: "AuthFailure.ServiceLinkedRoleCreationNotPermitted", Message: "no"})
 	any := cloud.In(v1.CapacityTypeLabelKey, "spot", "on-demand")
 	if _, err := w.Create(t.Context(), w.claim(any)); !cloud.IsInsufficientCapacity(err) {
 		t.Error(err)
 	}
+	want := `claim-1|Warning||Attempted to launch a spot instance but failed due to "AuthFailure.ServiceLinkedRoleCreationNotPermitted"`
+	if len(events.lines) != 1 || events.lines[0] != want {
+		t.Errorf("users are told %q", events.lines)
+	}
+	w.clock.Step(3*time.Minute - time.Second)
 	if got := w.create(w.claim(any)).Labels[v1.CapacityTypeLabelKey]; got != "on-demand" {
 		t.Errorf("the next is %s", got)
 	}
 	w.account.Refill(awstest.Pool{CapacityType: "spot"})
-	w.clock.Step(3 * time.Minute)
+	w.clock.Step(time.Second)
 	if got := w.create(w.claim(any)).Labels[v1.CapacityTypeLabelKey]; got != "spot" {
 		t.Errorf("after three minutes it is %s", got)
 	}

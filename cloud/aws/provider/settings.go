@@ -17,6 +17,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/inventory"
 	"github.com/karpenter-anew/karpenter/cloud/aws/selection"
 	"github.com/karpenter-anew/karpenter/cloud/aws/template"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // Settings are the settings of the installation.
@@ -94,6 +95,8 @@ type Options struct {
 	Clock  clock.WithTicker
 	// OfferingSources are asked for offerings besides the usual ones, in their order.
 	OfferingSources []instancetype.OfferingSource
+	// Metrics count what happens; nil for nobody to see it.
+	Metrics *observe.AWSMetrics
 }
 
 // relaxed reports whether a claim's minValues were given up.

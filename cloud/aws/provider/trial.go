@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	corev1 "k8s.io/api/core/v1"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
@@ -57,6 +58,7 @@ func (p *Provider) Try(ctx context.Context, class *awsv1.EC2NodeClass) (Trial, e
 	if err != nil {
 		return Trial{}, err
 	}
+	p.measure(ctx, class.Name, []*ec2.CreateLaunchTemplateInput{made})
 	out := Trial{Template: aws.ToString(made.LaunchTemplateName), InstanceType: t.Name, Tags: tags}
 	return out, p.Templates.Ensure(ctx, made)
 }

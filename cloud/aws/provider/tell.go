@@ -1,0 +1,76 @@
+package provider
+
+import (
+	"context"
+	"encoding/base64"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+const (
+	// userDataLimit is how many bytes of user data EC2 takes, before they are encoded; userDataMuch is where users are warned.
+	userDataLimit = 16384
+	userDataMuch  = userDataLimit * 9 / 10
+)
+
+// UseRecorder takes over how users are told. It is called before anything runs.
+func (p *Provider) UseRecorder(r *observe.Recorder) { p.recorder = r }
+
+// tell publishes events, if there is somebody to publish them.
+func (p *Provider) tell(events ...observe.Event) {
+	if p.recorder != nil {
+		p.recorder.Publish(events...)
+	}
+}
+
+// gathered shows how requests of a kind gather.
+func gathered(m *observe.AWSMetrics, batcher string) func(int, time.Duration) {
+	return func(size int, waited time.Duration) {
+		m.BatchSize.WithLabelValues(batcher).Observe(float64(size))
+		m.BatchTime.WithLabelValues(batcher).Observe(waited.Seconds())
+	}
+}
+
+// sizes are the sizes of user data by class. The zero value is ready.
+type sizes struct {
+	mu      sync.Mutex
+	byClass map[string]int
+}
+
+// measure shows how large the user data of a launch is, and warns when it comes near the limit.
+func (p *Provider) measure(ctx context.Context, class string, templates []*ec2.CreateLaunchTemplateInput) {
+	size := 0
+	for _, t := range templates {
+		text, err := base64.StdEncoding.DecodeString(aws.ToString(t.LaunchTemplateData.UserData))
+		if err != nil {
+			continue // it was encoded here
+		}
+		size = max(size, len(text))
+	}
+	p.sizes.mu.Lock()
+	defer p.sizes.mu.Unlock()
+	if p.sizes.byClass == nil {
+		p.sizes.byClass = map[string]int{}
+	}
+	if have, ok := p.sizes.byClass[class]; ok && have == size {
+		return
+	}
+	p.sizes.byClass[class] = size
+	p.Metrics.UserDataBytes.WithLabelValues(class).Set(float64(size))
+	if size >= userDataMuch {
+		logger(ctx).WarnContext(ctx, "user data is close to the limit of EC2", "EC2NodeClass", class, "bytes", size, "threshold", userDataMuch, "limit", userDataLimit)
+	}
+}
+
+// ForgetClass drops what is known of a class that is gone.
+func (p *Provider) ForgetClass(name string) {
+	p.sizes.mu.Lock()
+	defer p.sizes.mu.Unlock()
+	delete(p.sizes.byClass, name)
+	p.Metrics.UserDataBytes.DeleteLabelValues(name)
+}
