@@ -91,6 +91,8 @@ type Controller struct {
 	// were last looked into, passed when the last pass was.
 	backoff          time.Duration
 	surveyed, passed time.Time
+	// released is when the first nomination ends that the last pass met; zero when it met none.
+	released time.Time
 	// settled is in which state of the cluster a type of consolidation found nothing to do, unvisited the pools that
 	// single-node consolidation did not get to.
 	settled   map[string]string
@@ -146,6 +148,9 @@ func (c *Controller) Start(ctx context.Context) error {
 		if due, ok := c.queue.nextDue(); ok && due.Before(wake) {
 			wake = due
 		}
+		if !c.released.IsZero() && c.released.Before(wake) {
+			wake = c.released
+		}
 		timer := c.Clock.NewTimer(wake.Sub(c.Clock.Now()))
 		select {
 		case <-ctx.Done():
@@ -160,7 +165,7 @@ func (c *Controller) Start(ctx context.Context) error {
 		case <-timer.C():
 		}
 		c.checkDue(ctx)
-		if now := c.Clock.Now(); !now.Before(next) {
+		if now := c.Clock.Now(); !now.Before(next) || !c.released.IsZero() && !now.Before(c.released) {
 			next = now.Add(c.run(ctx))
 		}
 	}
@@ -177,6 +182,7 @@ func (c *Controller) wake() {
 // run makes one pass, if the picture is complete, and tells how long to wait for the next one.
 func (c *Controller) run(ctx context.Context) time.Duration {
 	now := c.Clock.Now()
+	c.released = time.Time{} // also when the pass fails: the pause that follows holds
 	if since := now.Sub(c.passed); since > overdue {
 		c.Log.Debug("disruption has not run for a while", "duration", since.String())
 	}

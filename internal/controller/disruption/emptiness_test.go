@@ -291,6 +291,21 @@ func TestNodesThatAreLeftAlone_C270_C339_C375(t *testing.T) {
 			tt.then(w)
 		})
 	}
+	story(t, "an ended nomination is noticed at once: nothing waits for the next idle pass", func(w *world) {
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		w.machine("pool", "b")
+		// Neither is a moment at which a pass would be made anyway.
+		w.store.Nominate(time.Now().Add(33*time.Second), "test://a")
+		w.store.Nominate(time.Now().Add(36*time.Second), "test://b")
+		w.pass(33*time.Second + validation - time.Millisecond)
+		w.wantDeleted()
+		w.pass(2 * time.Millisecond)
+		w.wantDeleted("a")
+		w.pass(3 * time.Second)
+		w.wantDeleted("a", "b")
+	})
 	story(t, "not for good: an elapsed annotation and an ended nomination protect no longer", func(w *world) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))

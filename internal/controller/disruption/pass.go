@@ -62,6 +62,7 @@ func (c *Controller) pass(ctx context.Context) (acted bool, err error) {
 	r.candidates, obstacles = disrupt.Qualify(s.world(s.busy))
 	c.prices.set(ctx, s.pools, r.candidates)
 	r.note(obstacles)
+	c.released = firstRelease(obstacles)
 	c.Reasons.put("", obstacles)
 	c.reportBudgets(s)
 	for _, m := range c.methods() {
@@ -70,6 +71,21 @@ func (c *Controller) pass(ctx context.Context) (acted bool, err error) {
 		}
 	}
 	return false, err
+}
+
+// firstRelease is when the first of the nodes that pods are expected on may be looked at again; zero when there are none. No
+// event tells of it: without a pass at that moment such a node would be kept for up to idle longer.
+func firstRelease(obstacles []disrupt.Obstacle) time.Time {
+	var first time.Time
+	for _, o := range obstacles {
+		if o.Code != disrupt.Nominated {
+			continue
+		}
+		if until := time.Unix(0, o.Node.NominatedUntil); first.IsZero() || until.Before(first) {
+			first = until
+		}
+	}
+	return first
 }
 
 // methods are the ways to find nodes to disrupt, in order of trial.
