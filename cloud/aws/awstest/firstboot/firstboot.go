@@ -1,0 +1,133 @@
+// Package firstboot is what a machine makes of its user data: it reads what the image's own programs would read (cloud-init and
+// the bootstrap script, nodeadm, Bottlerocket's settings, EC2Launch) and says with which settings the kubelet starts. It is as
+// strict as they are, and shares nothing with the package that writes user data: what one writes wrongly, the other does not read.
+//
+// Source: AWS provider specification, image families and user data; public documentation of the images.
+package firstboot
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Kind is what an image does at its first boot.
+type Kind string
+
+// Kinds of images.
+const (
+	// Script images run shell scripts, which call the bootstrap script of EKS.
+	Script Kind = "script"
+	// NodeConfig images have nodeadm, which reads documents of that kind.
+	NodeConfig Kind = "nodeconfig"
+	// Bottlerocket images read settings in TOML.
+	Bottlerocket Kind = "bottlerocket"
+	// Windows images run scripts of PowerShell.
+	Windows Kind = "windows"
+)
+
+// KindOf tells an image by its name. Images with names of their own are made from those that run scripts.
+func KindOf(image string) Kind {
+	name := strings.ToLower(image)
+	switch {
+	case strings.Contains(name, "al2023"), strings.Contains(name, "amazon-linux-2023"):
+		return NodeConfig
+	case strings.HasPrefix(name, "bottlerocket"):
+		return Bottlerocket
+	case strings.HasPrefix(name, "windows"):
+		return Windows
+	default:
+		return Script
+	}
+}
+
+// Settings are what a machine joins with. A nil map and a zero number leave it to the image.
+type Settings struct {
+	// Cluster, Endpoint and Authority (base64) say where to. An empty Endpoint lets the machine ask EKS, which images with a
+	// bootstrap script can.
+	Cluster, Endpoint, Authority string
+	// ServiceCIDR is the range of services; only NodeConfigs name it.
+	ServiceCIDR string
+	// DNS is the first address for names; IPv6 says that pods have such addresses.
+	DNS  string
+	IPv6 bool
+	// Labels and Taints are those that the node registers with.
+	Labels map[string]string
+	Taints []corev1.Taint
+	// MaxPods and PodsPerCore bound the pods.
+	MaxPods, PodsPerCore int64
+	// KubeReserved, SystemReserved and EvictionHard take away from what pods get.
+	KubeReserved, SystemReserved, EvictionHard map[string]string
+	// RAID0 joins the built-in disks.
+	RAID0 bool
+	// Ran are the scripts of the user that were run, and what else was carried out, in order.
+	Ran []string
+}
+
+// errNoJoin is user data that does not make a machine join.
+var errNoJoin = errors.New("nothing in the user data makes the machine join a cluster")
+
+// Read is what a machine with such an image makes of its user data, not in base64. An error is what keeps it out of the cluster.
+func Read(kind Kind, userData string) (Settings, error) {
+	var s Settings
+	var err error
+	switch kind {
+	case NodeConfig:
+		s, err = readNodeConfigs(userData)
+	case Bottlerocket:
+		s, err = readBottlerocket(userData)
+	case Windows:
+		s, err = readPowerShell(userData)
+	default:
+		s, err = readScripts(userData)
+	}
+	if err == nil {
+		err = s.check()
+	}
+	if err != nil {
+		return Settings{}, fmt.Errorf("reading user data as %s: %w", kind, err)
+	}
+	return s, nil
+}
+
+// check is the kubelet's own look at what it is started with.
+func (s *Settings) check() error {
+	if s.Cluster == "" {
+		return errors.New("the cluster has no name")
+	}
+	for key := range s.Labels {
+		if !mayLabel(key) {
+			return fmt.Errorf("the kubelet does not start: unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: %s", key)
+		}
+	}
+	for _, t := range s.Taints {
+		switch t.Effect {
+		case corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute, corev1.TaintEffectPreferNoSchedule:
+		default:
+			return fmt.Errorf("the kubelet does not start: invalid taint effect %q of %q", t.Effect, t.Key)
+		}
+	}
+	return nil
+}
+
+// mayLabel reports whether a kubelet may set a label on its own node.
+func mayLabel(key string) bool {
+	domain, _, found := strings.Cut(key, "/")
+	if !found {
+		return true
+	}
+	below := func(parent string) bool { return domain == parent || strings.HasSuffix(domain, "."+parent) }
+	switch {
+	case below("node-restriction.kubernetes.io"):
+		return false
+	case below("kubelet.kubernetes.io"), below("node.kubernetes.io"):
+		return true
+	}
+	switch key {
+	case corev1.LabelHostname, corev1.LabelArchStable, corev1.LabelOSStable, corev1.LabelTopologyZone, corev1.LabelTopologyRegion:
+		return true
+	}
+	return !below("kubernetes.io") && !below("k8s.io")
+}
