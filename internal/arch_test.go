@@ -77,6 +77,8 @@ cloud/aws/nodeclass < API, cloud/aws/fault, cloud/aws/image, cloud/aws/kubelet, 
 cloud/aws/upkeep < API, cloud/aws/instance, cloud/aws/profile, cloud/aws/provider
 cloud/aws < API, cloud, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/nodeclass, cloud/aws/profile, cloud/aws/provider, cloud/aws/roster, cloud/aws/session, cloud/aws/upkeep, internal/observe
 cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/session
+cloud/aws/awstest/firstboot <
+cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot
 internal/options <
 internal/observe < API, cloud
 internal/waiting <
@@ -129,7 +131,8 @@ test/e2e/... < API, cloud, cloud/kwok, internal/ingest, internal/manifest, inter
 test/checklist < test/scenario/story
 test/controlplane <
 test/generate <
-test/demo < API, cloud, test/controlplane
+test/awscluster < cloud/aws/awstest, cloud/aws/awstest/join
+test/demo < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane
 test/chaos < API, cloud, test/controlplane
 `
 

@@ -27,6 +27,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 )
 
 // AccountID is the number of the account.
@@ -50,6 +52,8 @@ type Options struct {
 	Version string
 	// Region is where the account is; empty for that of the catalogue. What is sold there, and at which numbers, is the same everywhere.
 	Region string
+	// Shutdown is how long an instance takes to end; 0 for half a minute.
+	Shutdown time.Duration
 }
 
 // Account is an account in a region. Make one with New; it serves HTTP and may be used from many goroutines.
@@ -67,6 +71,8 @@ type Account struct {
 	places   []PlacementGroup
 	profiles []*Profile
 	roles    []string
+	network  instancetype.Limits
+	shutdown time.Duration
 
 	mu        sync.Mutex
 	queues    []*queue

@@ -83,7 +83,7 @@ func createFleet(a *Account, f *form) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	order.tags = tags["instance"]
+	order.tags, order.others = tags["instance"], tags
 	if err := f.check(); err != nil {
 		return nil, err
 	}
@@ -100,6 +100,8 @@ type order struct {
 	fleet, capacityType string
 	byPriority          bool
 	tags                map[string]string
+	// others are the tags of all kinds of resources.
+	others map[string]map[string]string
 }
 
 // readOrder reads how instances are bought.
@@ -265,7 +267,7 @@ func (a *Account) launch(o order, w override) *Instance {
 		Spot: o.capacityType == "spot", Launched: a.clock.Now(), Template: w.template.Name, Fleet: o.fleet,
 		Tenancy: or(d["Placement.Tenancy"], "default"), Profile: d["IamInstanceProfile.Name"], PlacementGroup: d["Placement.GroupId"],
 		Reservation: reservationOf(w.template), ReservationPreference: d["CapacityReservationSpecification.CapacityReservationPreference"],
-		Market: d["InstanceMarketOptions.MarketType"], hiddenReads: a.trouble.hiddenReads, hiddenUntil: a.clock.Now().Add(a.trouble.hiddenFor),
+		Data: maps.Clone(d), Market: d["InstanceMarketOptions.MarketType"], hiddenReads: a.trouble.hiddenReads, hiddenUntil: a.clock.Now().Add(a.trouble.hiddenFor),
 	}
 	if partition := d["Placement.PartitionNumber"]; partition != "" {
 		i.Partition, _ = strconv.Atoi(partition) // a number, for the SDK sends one
@@ -285,6 +287,7 @@ func (a *Account) launch(o order, w override) *Instance {
 		s.Free--
 	}
 	i.Address = fmt.Sprintf("10.0.%d.%d", a.serial/250, a.serial%250)
+	a.wireUp(i, o)
 	a.tags[i.ID] = maps.Clone(o.tags)
 	a.instances = append(a.instances, i)
 	return i

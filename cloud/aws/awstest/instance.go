@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// shutdownTakes is how long an instance is shutting down.
+// shutdownTakes is how long an instance is shutting down unless told otherwise.
 const shutdownTakes = 30 * time.Second
 
 // Instance is an instance.
@@ -26,6 +26,13 @@ type Instance struct {
 	Reservation, ReservationPreference, Market string
 	Interfaces                                 []Interface
 	Address                                    string
+	// DNS is its name in the network; Public says that it has an address outside of it.
+	DNS    string
+	Public bool
+	// Data are the parameters of the template that launched it, by their names on the wire.
+	Data map[string]string
+	// OtherTags are the tags of what was made with it, by the kind of resource, for instance volume.
+	OtherTags map[string]map[string]string
 
 	ends        time.Time
 	reclaimed   time.Time
@@ -110,7 +117,7 @@ func (a *Account) advance() {
 
 // end lets an instance end, and gives back what it holds. The account is locked.
 func (a *Account) end(i *Instance, at time.Time) {
-	i.State, i.ends = "shutting-down", at.Add(shutdownTakes)
+	i.State, i.ends = "shutting-down", at.Add(a.shutdown)
 	if r := a.reservation(i.Reservation); r != nil {
 		r.Left++
 	}
@@ -226,7 +233,7 @@ func (a *Account) wire(i *Instance) wireInstance {
 		ID: i.ID, Image: i.Image, State: i.State, Type: i.Type, Launched: stamp(i.Launched), Zone: i.Zone, Tenancy: i.Tenancy,
 		Group: i.PlacementGroup, Partition: i.Partition, Subnet: i.Subnet, VPC: VPC, Reservation: i.Reservation,
 		Preference: i.ReservationPreference, Tags: wireTags(a.tags[i.ID]),
-		DNS: fmt.Sprintf("ip-%s.ec2.internal", strings.ReplaceAll(i.Address, ".", "-")),
+		DNS: or(i.DNS, fmt.Sprintf("ip-%s.ec2.internal", strings.ReplaceAll(i.Address, ".", "-"))),
 	}
 	switch {
 	case i.Spot:

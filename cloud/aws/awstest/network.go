@@ -15,7 +15,10 @@ type Subnet struct {
 	ID, Zone, ZoneID string
 	// Free is how many addresses are free.
 	Free int
-	Tags map[string]string
+	// ResourceNames lets instances be named after their ids, not after their addresses; PublicAddresses gives each a public one
+	// unless it is launched without.
+	ResourceNames, PublicAddresses bool
+	Tags                           map[string]string
 }
 
 // SecurityGroup is a security group.

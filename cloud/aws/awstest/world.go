@@ -23,7 +23,8 @@ const Zones = "abd"
 // karpenter.sh/discovery with the cluster's name.
 func New(o Options) *Account {
 	a := &Account{
-		clock: o.Clock, tables: tables(), params: map[string]string{}, roles: []string{Role},
+		shutdown: cmp.Or(o.Shutdown, shutdownTakes),
+		clock:    o.Clock, tables: tables(), params: map[string]string{}, roles: []string{Role},
 		fleets: map[string]any{}, tags: map[string]map[string]string{},
 		cluster: Cluster{Name: cmp.Or(o.Cluster, "test"), Version: cmp.Or(o.Version, "1.34")},
 	}

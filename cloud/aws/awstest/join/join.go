@@ -1,0 +1,274 @@
+// Package join lets the instances of a small AWS join a real control plane: each becomes a Node with the labels, taints and
+// resources that its user data asks for, played by the node simulator from then on. An instance whose user data is wrong, which
+// cannot reach the API server with what it was told, or whose role has no access, never becomes one; why is noted. An instance that
+// ends takes its Node with it as EC2 does: the kubelet falls silent, and when the instance is terminated the cluster's cloud
+// controller removes the Node.
+package join
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awstest/firstboot"
+)
+
+// HandsOff is the annotation of Nodes that the simulator leaves as they are.
+const HandsOff = "local.karpenter-anew.dev/hands-off"
+
+const (
+	// pace is how often the instances are looked at.
+	pace = 200 * time.Millisecond
+	// again is how long after a failure joining is tried once more.
+	again = time.Second
+	// workers is how many instances are served at a time. They do nothing but wait for the API server.
+	workers = 20
+)
+
+// Options are what it takes.
+type Options struct {
+	Account *awstest.Account
+	// Client reaches the control plane as its administrator.
+	Client client.Client
+	// Cluster is the name of the cluster. Nodes that say another one are nobody to it.
+	Cluster string
+	// Roles are those whose instances have access to the cluster; see Grant.
+	Roles []string
+	// Boot is how long an instance takes from its launch until it joins.
+	Boot time.Duration
+	// Clock is that of the account; nil for the real one.
+	Clock clock.WithTicker
+	// Reach asks an API server for its version, trusting an authority (PEM); nil for the real way.
+	Reach func(ctx context.Context, endpoint string, authority []byte) error
+}
+
+// Joiner watches over instances. Make one with New, and let it Run.
+type Joiner struct {
+	o Options
+
+	mu        sync.Mutex
+	instances map[string]*record
+	roles     map[string]bool
+	reached   map[string]bool
+}
+
+// record is what is known of an instance.
+type record struct {
+	settings firstboot.Settings
+	node     string
+	// stage is how far it is.
+	stage stage
+	err   error
+	// next is when to try again.
+	next time.Time
+}
+
+type stage int
+
+const (
+	waiting stage = iota
+	joined
+	silent
+	removed
+)
+
+// New makes a joiner.
+func New(o Options) *Joiner {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Reach == nil {
+		o.Reach = reach
+	}
+	j := &Joiner{o: o, instances: map[string]*record{}, roles: map[string]bool{}, reached: map[string]bool{}}
+	j.Grant(o.Roles...)
+	return j
+}
+
+// Grant gives roles access to the cluster, as access entries do.
+func (j *Joiner) Grant(roles ...string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, role := range roles {
+		j.roles[role] = true
+	}
+}
+
+// Refusal is why an instance has not become a Node; nil if it has, or if its time has not come.
+func (j *Joiner) Refusal(instance string) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if r := j.instances[instance]; r != nil {
+		return r.err
+	}
+	return nil
+}
+
+// Settings are what an instance made of its user data; false if it has not come to that.
+func (j *Joiner) Settings(instance string) (firstboot.Settings, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r := j.instances[instance]
+	if r == nil || r.node == "" {
+		return firstboot.Settings{}, false
+	}
+	return r.settings, true
+}
+
+// Run looks after the instances until ctx ends.
+func (j *Joiner) Run(ctx context.Context) {
+	ticker := j.o.Clock.NewTicker(pace)
+	defer ticker.Stop()
+	for {
+		j.pass(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+	}
+}
+
+// pass serves every instance that is due.
+func (j *Joiner) pass(ctx context.Context) {
+	work := make(chan func(), workers)
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for do := range work {
+				do()
+			}
+		})
+	}
+	for _, m := range j.o.Account.Machines() {
+		if do := j.due(ctx, &m); do != nil {
+			work <- do
+		}
+	}
+	close(work)
+	all.Wait()
+}
+
+// due is what there is to do for an instance now; nil for nothing.
+func (j *Joiner) due(ctx context.Context, m *awstest.Machine) func() {
+	j.mu.Lock()
+	r := j.instances[m.ID]
+	if r == nil {
+		r = &record{}
+		j.instances[m.ID] = r
+	}
+	now, at, stage := j.o.Clock.Now(), r.next, r.stage
+	j.mu.Unlock()
+	if now.Before(at) {
+		return nil
+	}
+	var step func() error
+	next := stage
+	switch {
+	case m.State == "running" && stage == waiting && !now.Before(m.Launched.Add(j.o.Boot)):
+		step, next = func() error { return j.join(ctx, m, r) }, joined
+	case (m.State == "shutting-down" || m.State == "stopping" || m.State == "stopped") && stage == joined:
+		step, next = func() error { return j.silence(ctx, r.node) }, silent
+	case m.State == "terminated" && (stage == joined || stage == silent):
+		step, next = func() error { return j.remove(ctx, r.node) }, removed
+	default:
+		return nil
+	}
+	return func() {
+		err := step()
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if r.err = err; err != nil {
+			r.next = j.o.Clock.Now().Add(again)
+			return
+		}
+		r.stage = next
+	}
+}
+
+// join lets an instance become a Node.
+func (j *Joiner) join(ctx context.Context, m *awstest.Machine, r *record) error {
+	s, err := firstboot.Read(firstboot.KindOf(m.ImageName), m.UserData)
+	if err != nil {
+		return err
+	}
+	if err := j.admit(ctx, m, s); err != nil {
+		return err
+	}
+	node := nodeOf(m, s)
+	status := node.Status.DeepCopy()
+	if err := j.o.Client.Create(ctx, node); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("registering node %q: %w", node.Name, err)
+	}
+	// The status of a new object is dropped by the API server, for all but the nodes' own clients.
+	before := node.DeepCopy()
+	node.Status = *status
+	if err := j.o.Client.Status().Patch(ctx, node, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("reporting the status of node %q: %w", node.Name, err)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r.settings, r.node = s, node.Name
+	return nil
+}
+
+// admit is what stands between an instance and the cluster: the way to the API server, and the access of its role.
+func (j *Joiner) admit(ctx context.Context, m *awstest.Machine, s firstboot.Settings) error {
+	if s.Endpoint != "" {
+		if err := j.connect(ctx, s.Endpoint, s.Authority); err != nil {
+			return err
+		}
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case s.Cluster != j.o.Cluster:
+		return fmt.Errorf("unauthorized: the token is for cluster %q", s.Cluster)
+	case m.Role == "":
+		return errors.New("unauthorized: the instance has no profile with a role")
+	case !j.roles[m.Role]:
+		return fmt.Errorf("unauthorized: role %q has no access to the cluster, there are %v", m.Role, slices.Sorted(maps.Keys(j.roles)))
+	}
+	return nil
+}
+
+// silence lets the kubelet of a Node report nothing any more, and the Node be unknown.
+func (j *Joiner) silence(ctx context.Context, name string) error {
+	node := &corev1.Node{}
+	if err := j.o.Client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	before := node.DeepCopy()
+	if node.Annotations == nil {
+		node.Annotations = map[string]string{}
+	}
+	node.Annotations[HandsOff] = "true"
+	if err := j.o.Client.Patch(ctx, node, client.MergeFrom(before)); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	before = node.DeepCopy()
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			c.Status, c.Reason, c.Message = corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status."
+			c.LastTransitionTime = metav1.NewTime(j.o.Clock.Now())
+		}
+	}
+	return client.IgnoreNotFound(j.o.Client.Status().Patch(ctx, node, client.MergeFrom(before)))
+}
+
+// remove deletes the Node of an instance that does not exist any more. Finalizers are left to their owners.
+func (j *Joiner) remove(ctx context.Context, name string) error {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	return client.IgnoreNotFound(j.o.Client.Delete(ctx, node))
+}

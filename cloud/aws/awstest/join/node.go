@@ -1,0 +1,169 @@
+package join
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awstest/firstboot"
+)
+
+// Labels and annotations by which the simulator knows its Nodes.
+const (
+	labelSimulated = "kwok.x-k8s.io/node"
+	simulated      = "fake"
+)
+
+// usable is the part of a machine's memory that its operating system sees: firmware and hypervisor keep the rest.
+const usable = 0.955
+
+// usualPods is how many pods images have room for whose pods get no addresses of the network.
+const usualPods = 110
+
+// nodeOf is the Node that an instance registers, with what the cluster's cloud controller adds to it.
+func nodeOf(m *awstest.Machine, s firstboot.Settings) *corev1.Node {
+	labels := maps.Clone(s.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	system := "linux"
+	if firstboot.KindOf(m.ImageName) == firstboot.Windows {
+		system = "windows"
+	}
+	maps.Copy(labels, map[string]string{
+		corev1.LabelHostname: m.DNS, corev1.LabelArchStable: m.Architecture, corev1.LabelOSStable: system,
+		corev1.LabelInstanceTypeStable: m.Type, corev1.LabelTopologyZone: m.Zone, corev1.LabelTopologyRegion: m.Region,
+		labelSimulated: simulated,
+	})
+	if m.ZoneID != "" {
+		labels["topology.k8s.aws/zone-id"] = m.ZoneID
+	}
+	if system == "windows" {
+		labels[corev1.LabelWindowsBuild] = windowsBuild(m.ImageName)
+	}
+	capacity := capacityOf(m, s)
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: m.DNS, Labels: labels, Annotations: map[string]string{labelSimulated: simulated}},
+		Spec:       corev1.NodeSpec{ProviderID: fmt.Sprintf("aws:///%s/%s", m.Zone, m.ID), Taints: s.Taints},
+		Status: corev1.NodeStatus{
+			Capacity: capacity, Allocatable: allocatable(m, s, capacity), Addresses: addresses(m),
+			NodeInfo: corev1.NodeSystemInfo{Architecture: m.Architecture, OperatingSystem: system, OSImage: m.ImageName},
+		},
+	}
+}
+
+// addresses are where a Node is found.
+func addresses(m *awstest.Machine) []corev1.NodeAddress {
+	out := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.Address}, {Type: corev1.NodeHostName, Address: m.DNS}, {Type: corev1.NodeInternalDNS, Address: m.DNS}}
+	if m.Public {
+		out = append(out, corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: strings.Replace(m.Address, "10.0.", "203.0.", 1)})
+	}
+	return out
+}
+
+// windowsBuild is the number of a release of Windows.
+func windowsBuild(image string) string {
+	for year, build := range map[string]string{"2019": "10.0.17763", "2022": "10.0.20348", "2025": "10.0.26100"} {
+		if strings.Contains(image, "Windows_Server-"+year) {
+			return build
+		}
+	}
+	return ""
+}
+
+// pods is how many pods a kubelet admits.
+func pods(m *awstest.Machine, s firstboot.Settings) int64 {
+	out := s.MaxPods
+	if out == 0 {
+		if out = m.AddressedPods; firstboot.KindOf(m.ImageName) == firstboot.Windows {
+			out = usualPods
+		}
+	}
+	if s.PodsPerCore > 0 {
+		out = min(out, s.PodsPerCore*m.VCPUs)
+	}
+	return out
+}
+
+func capacityOf(m *awstest.Machine, s firstboot.Settings) corev1.ResourceList {
+	disk := *resource.NewQuantity(m.DiskGiB<<30, resource.BinarySI)
+	if s.RAID0 && m.StorageGB > 0 {
+		disk = *resource.NewQuantity(m.StorageGB*1_000_000_000, resource.DecimalSI)
+	}
+	out := corev1.ResourceList{
+		corev1.ResourceCPU:              *resource.NewQuantity(m.VCPUs, resource.DecimalSI),
+		corev1.ResourceMemory:           *resource.NewQuantity(int64(float64(m.MemoryMiB)*usable)<<20, resource.BinarySI),
+		corev1.ResourcePods:             *resource.NewQuantity(pods(m, s), resource.DecimalSI),
+		corev1.ResourceEphemeralStorage: disk,
+	}
+	maps.Copy(out, m.Devices)
+	return out
+}
+
+// allocatable is the capacity without what is kept for the system, as the kubelet works it out.
+func allocatable(m *awstest.Machine, s firstboot.Settings, capacity corev1.ResourceList) corev1.ResourceList {
+	out := capacity.DeepCopy()
+	take := func(name corev1.ResourceName, amount resource.Quantity) {
+		if have, ok := out[name]; ok {
+			if have.Sub(amount); have.Sign() < 0 {
+				have.Set(0)
+			}
+			out[name] = have
+		}
+	}
+	reserved := s.KubeReserved
+	if reserved == nil {
+		reserved = imageReserves(m, s)
+	}
+	for _, list := range []map[string]string{reserved, s.SystemReserved} {
+		for name, text := range list {
+			if amount, err := resource.ParseQuantity(text); err == nil {
+				take(corev1.ResourceName(name), amount)
+			}
+		}
+	}
+	eviction := s.EvictionHard
+	if eviction == nil {
+		eviction = map[string]string{"memory.available": "100Mi", "nodefs.available": "10%"}
+	}
+	for signal, name := range map[string]corev1.ResourceName{"memory.available": corev1.ResourceMemory, "nodefs.available": corev1.ResourceEphemeralStorage} {
+		if text, ok := eviction[signal]; ok {
+			take(name, threshold(text, capacity[name]))
+		}
+	}
+	return out
+}
+
+// threshold is a part of a capacity, or an amount.
+func threshold(text string, of resource.Quantity) resource.Quantity {
+	if percent, ok := strings.CutSuffix(text, "%"); ok {
+		number, err := strconv.ParseFloat(percent, 64)
+		if err != nil || number >= 100 {
+			return resource.Quantity{}
+		}
+		return *resource.NewQuantity(int64(math.Ceil(float64(of.Value())*number/100)), resource.BinarySI)
+	}
+	amount, err := resource.ParseQuantity(text)
+	if err != nil {
+		return resource.Quantity{}
+	}
+	return amount
+}
+
+// imageReserves are what images keep for the kubelet and the runtime where nobody says anything.
+func imageReserves(m *awstest.Machine, s firstboot.Settings) map[string]string {
+	count := m.AddressedPods
+	if kind := firstboot.KindOf(m.ImageName); kind == firstboot.Bottlerocket || kind == firstboot.Windows {
+		count = pods(m, s)
+	}
+	millis := m.VCPUs * 1000
+	cpu := min(millis, 1000)*6/100 + max(0, min(millis-1000, 1000))/100 + max(0, min(millis-2000, 2000))*5/1000 + max(0, millis-4000)*25/10000
+	return map[string]string{"cpu": fmt.Sprintf("%dm", cpu), "memory": fmt.Sprintf("%dMi", 11*count+255), "ephemeral-storage": "1Gi"}
+}

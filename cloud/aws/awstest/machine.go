@@ -1,0 +1,193 @@
+package awstest
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
+)
+
+// Machine is an instance as its operating system sees it, and as the cluster's cloud controller does.
+type Machine struct {
+	Instance
+	// ImageName is the name of the image; UserData is not in base64.
+	ImageName, UserData string
+	// Role is the role of its profile; empty if it has no profile, or a profile without a role.
+	Role             string
+	Region, ZoneID   string
+	Architecture     string
+	VCPUs, MemoryMiB int64
+	// AddressedPods is how many pods the addresses of its interfaces are enough for, with two that use the node's own.
+	AddressedPods int64
+	// StorageGB is the size of its built-in disks; DiskGiB that of the volume for containers.
+	StorageGB, DiskGiB int64
+	// Devices are what plugins of the kubelet would announce, given the drivers of the image.
+	Devices corev1.ResourceList
+}
+
+// Machines are the instances that there are, terminated ones included, in order of age.
+func (a *Account) Machines() []Machine {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.advance()
+	limits := a.limits()
+	out := make([]Machine, 0, len(a.instances))
+	for _, i := range a.instances {
+		if t := a.typeNamed(i.Type); t != nil {
+			out = append(out, a.machine(i, t, limits[i.Type]))
+		}
+	}
+	return out
+}
+
+// limits is the table of network limits, read once. The account is locked.
+func (a *Account) limits() instancetype.Limits {
+	if a.network == nil {
+		a.network = instancetype.KnownLimits()
+	}
+	return a.network
+}
+
+func (a *Account) machine(i *Instance, t *typeInfo, limits instancetype.NetworkLimits) Machine {
+	m := Machine{
+		Instance: *i, Region: a.region, VCPUs: t.wire.VCPUs, MemoryMiB: t.wire.MemoryMiB, Architecture: "amd64",
+		AddressedPods: t.wire.Network.Cards[0].Interfaces*(t.wire.Network.IPv4-1) + 2,
+	}
+	if slices.Contains(t.wire.Processor.Architectures, "arm64") {
+		m.Architecture = "arm64"
+	}
+	for at := range a.images {
+		if a.images[at].ID == i.Image {
+			m.ImageName = a.images[at].Name
+		}
+	}
+	if text, err := base64.StdEncoding.DecodeString(i.Data["UserData"]); err == nil {
+		m.UserData = string(text)
+	}
+	if p, err := a.profile(i.Profile); err == nil && len(p.Roles) > 0 {
+		m.Role = p.Roles[0]
+	}
+	if s := a.subnet(i.Subnet); s != nil {
+		m.ZoneID = s.ZoneID
+	}
+	if t.wire.Storage != nil {
+		m.StorageGB = t.wire.Storage.TotalGB
+	}
+	m.DiskGiB = diskOf(m.ImageName, i.Data)
+	m.Devices = devices(&m, t, limits)
+	return m
+}
+
+// diskOf is the size of the volume that containers are on, which is the one that the kind of image uses for them.
+func diskOf(image string, data map[string]string) int64 {
+	device := "/dev/xvda"
+	switch {
+	case strings.HasPrefix(image, "bottlerocket"):
+		device = "/dev/xvdb"
+	case strings.HasPrefix(image, "Windows"):
+		device = "/dev/sda1"
+	}
+	const usual = 20
+	for n := 1; data[fmt.Sprintf("BlockDeviceMapping.%d.DeviceName", n)] != ""; n++ {
+		at := fmt.Sprintf("BlockDeviceMapping.%d.", n)
+		size, err := strconv.ParseInt(data[at+"Ebs.VolumeSize"], 10, 64)
+		if data[at+"DeviceName"] == device && err == nil {
+			return size
+		}
+	}
+	return usual
+}
+
+// devices are what plugins announce. Processors for graphics and for machine learning need drivers, which are in some images.
+func devices(m *Machine, t *typeInfo, limits instancetype.NetworkLimits) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	add := func(name corev1.ResourceName, count int64) {
+		if count > 0 {
+			have := out[name]
+			have.Add(*resource.NewQuantity(count, resource.DecimalSI))
+			out[name] = have
+		}
+	}
+	image := strings.ToLower(m.ImageName)
+	drivers := strings.Contains(image, "nvidia") || strings.Contains(image, "gpu")
+	for _, g := range t.wire.GPUs {
+		switch g.Manufacturer {
+		case "NVIDIA":
+			if drivers {
+				add("nvidia.com/gpu", g.Count)
+			}
+		case "AMD":
+			add("amd.com/gpu", g.Count)
+		case "Habana":
+			add("habana.ai/gaudi", g.Count)
+		}
+	}
+	if strings.Contains(image, "neuron") || strings.Contains(image, "gpu") || strings.HasPrefix(image, "bottlerocket") {
+		for _, n := range t.wire.Neurons {
+			add("aws.amazon.com/neuron", n.Count)
+			add("aws.amazon.com/neuroncore", n.Count*n.Cores)
+		}
+	}
+	for _, face := range m.Interfaces {
+		if strings.HasPrefix(face.Kind, "efa") {
+			add("vpc.amazonaws.com/efa", 1)
+		}
+	}
+	add("vpc.amazonaws.com/pod-eni", limits.BranchInterfaces)
+	return out
+}
+
+// wireUp gives an instance its name, its addresses and the tags of what belongs to it. The account is locked.
+func (a *Account) wireUp(i *Instance, o order) {
+	domain := a.region + ".compute.internal"
+	if a.region == "us-east-1" {
+		domain = "ec2.internal"
+	}
+	i.DNS = fmt.Sprintf("ip-%s.%s", strings.ReplaceAll(i.Address, ".", "-"), domain)
+	if s := a.subnet(i.Subnet); s != nil {
+		i.Public = s.PublicAddresses
+		if s.ResourceNames {
+			i.DNS = i.ID + "." + domain
+		}
+	}
+	if public := i.Data["NetworkInterface.1.AssociatePublicIpAddress"]; public != "" {
+		i.Public = public == "true"
+	}
+	i.OtherTags = map[string]map[string]string{}
+	for kind, tags := range o.others {
+		i.OtherTags[kind] = maps.Clone(tags)
+	}
+	for n := 1; i.Data[fmt.Sprintf("TagSpecification.%d.ResourceType", n)] != ""; n++ {
+		at := fmt.Sprintf("TagSpecification.%d.", n)
+		tags := map[string]string{}
+		for k := 1; i.Data[fmt.Sprintf("%sTag.%d.Key", at, k)] != ""; k++ {
+			tags[i.Data[fmt.Sprintf("%sTag.%d.Key", at, k)]] = i.Data[fmt.Sprintf("%sTag.%d.Value", at, k)]
+		}
+		i.OtherTags[i.Data[at+"ResourceType"]] = tags
+	}
+}
+
+// Price is what an instance costs an hour.
+func (a *Account) Price(i *Instance) float64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t := a.typeNamed(i.Type)
+	switch {
+	case t == nil:
+		return 0
+	case i.Spot:
+		return t.spot[i.Zone]
+	default:
+		return t.onDemand
+	}
+}
+
+// Region is the region of the account.
+func (a *Account) Region() string { return a.region }
