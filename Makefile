@@ -6,7 +6,9 @@ SHELL := /bin/bash
 .PHONY: help demo up chaos build image test checklist bench lint generate vuln env local demo-program
 
 # How many one-CPU pods `make demo` runs.
-PODS ?= 100
+PODS ?= $(if $(filter aws,$(CLOUD)),10,100)
+# Which cloud: kwok, or aws for the real provider against a small AWS on loopback.
+CLOUD ?= kwok
 # What `make demo` shows instead of the whole loop: consolidation, drift, expiry or repair.
 SCENE ?=
 # Where `make chaos` draws its faults from, and how often it kills the controller.
@@ -33,11 +35,11 @@ help: ## Show this list
 	@echo "make <target>, for example: make demo PODS=1000 CATALOG=aws/us-east-1"
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: build local demo-program ## Show the whole loop on a real control plane: PODS=100 SCENE=drift
-	@$(BIN)/demo -pods='$(PODS)' -catalog='$(CATALOG)' -scene='$(SCENE)'
+demo: build local demo-program ## Show the whole loop on a real control plane: PODS=100 SCENE=drift CLOUD=aws
+	@$(BIN)/demo -cloud='$(CLOUD)' -pods='$(PODS)' -catalog='$(CATALOG)' -scene='$(SCENE)'
 
 up: build local demo-program ## Run a cluster and the controller until Ctrl-C: CATALOG=generic
-	@eval "$$($(BIN)/local env)"; exec $(BIN)/demo -stay -catalog='$(CATALOG)'
+	@eval "$$($(BIN)/local env)"; exec $(BIN)/demo -stay -cloud='$(CLOUD)' -catalog='$(CATALOG)'
 
 chaos: build local ## Kill, cut off and refuse the controller at random moments, and see whether all ends well: SEED=1 KILLS=50
 	@go build -o $(BIN)/chaos ./test/chaos

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/karpenter-anew/karpenter/test/awscluster"
 )
 
 // stopPatience is more than the controller takes to drain.
@@ -30,7 +32,7 @@ type controller struct {
 
 // startController runs the built controller against a cluster, as a cluster would run it; its log goes to out line by line. It has not become
 // ready yet when this returns.
-func startController(s settings, kubeconfig string, out io.Writer) (*controller, error) {
+func startController(s settings, kubeconfig string, aws *awscluster.AWS, out io.Writer) (*controller, error) {
 	metricsPort, err := freePort(8080)
 	if err != nil {
 		return nil, err
@@ -46,8 +48,14 @@ func startController(s settings, kubeconfig string, out io.Writer) (*controller,
 		done:    make(chan struct{}),
 	}
 	args := []string{
-		"controller", "--cloud-provider=kwok", "--catalog=" + s.catalog, "--leader-election-namespace=kube-system",
+		"controller", "--leader-election-namespace=kube-system",
 		fmt.Sprintf("--metrics-port=%d", metricsPort), fmt.Sprintf("--health-probe-port=%d", healthPort),
+	}
+	environment := append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	if aws != nil {
+		args, environment = append(args, aws.Flags()...), append(environment, aws.Environment()...)
+	} else {
+		args = append(args, "--cloud-provider=kwok", "--catalog="+s.catalog)
 	}
 	if !s.stay {
 		// A node that just got a pod is kept for twice this time; nobody wants to watch that for 20 seconds.
@@ -55,7 +63,7 @@ func startController(s settings, kubeconfig string, out io.Writer) (*controller,
 		args = append(args, sceneOf(s).flags...)
 	}
 	c.cmd = exec.Command(s.controller, args...)
-	c.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	c.cmd.Env = environment
 	c.cmd.Stdout, c.cmd.Stderr = c.log, c.log
 	// Ctrl-C at the terminal is for us: we stop the controller first and the cluster after it.
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -21,6 +21,7 @@ func diagnose(ctx context.Context, st *stack) string {
 	var text strings.Builder
 	describePods(ctx, st.client, &text)
 	describeClaims(ctx, st.client, &text)
+	text.WriteString(st.refusals())
 	text.WriteString(controllerLog(st.controller, 15))
 	return text.String()
 }

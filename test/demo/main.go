@@ -13,12 +13,14 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 )
 
 // settings are the command line.
 type settings struct {
 	pods       int
+	cloud      string
 	catalog    string
 	stay       bool
 	scene      string
@@ -58,12 +60,13 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
 	flags.SetOutput(usage)
 	flags.IntVar(&s.pods, "pods", 100, "how many one-CPU pods to run")
+	flags.StringVar(&s.cloud, "cloud", "kwok", "which cloud: kwok, whose machines are simulated, or aws, the real provider against a small AWS on loopback")
 	flags.StringVar(&s.catalog, "catalog", "generic", "catalogue of instance types: generic, or a region such as aws/us-east-1")
 	flags.BoolVar(&s.stay, "stay", false, "start cluster and controller and keep them until Ctrl-C")
 	flags.StringVar(&s.scene, "scene", "", "show this instead of the whole loop: "+sceneNames())
 	flags.StringVar(&s.launcher, "launcher", "bin/local", "the built launcher of the control plane")
 	flags.StringVar(&s.controller, "controller", "bin/karpenter", "the built controller")
-	flags.StringVar(&s.manifests, "manifests", "examples/kwok", "directory of the manifests")
+	flags.StringVar(&s.manifests, "manifests", "", "directory of the manifests (default: examples/ and the cloud)")
 	flags.StringVar(&s.log, "log", "", "keep the controller's log in this file (default: a temporary one, kept on failure)")
 	if err := flags.Parse(args); err != nil {
 		return settings{}, err
@@ -73,6 +76,15 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	}
 	if s.pods < 1 || s.pods > 20000 {
 		return settings{}, fmt.Errorf("PODS is %d; it must be between 1 and 20000", s.pods)
+	}
+	if s.cloud != cloudKwok && s.cloud != cloudAWS {
+		return settings{}, fmt.Errorf("there is no cloud %q; there are: %s, %s", s.cloud, cloudKwok, cloudAWS)
+	}
+	if s.cloud == cloudAWS && s.scene != "" {
+		return settings{}, fmt.Errorf("the other scenes are shown with the cloud %s only", cloudKwok)
+	}
+	if s.manifests == "" {
+		s.manifests = filepath.Join("examples", s.cloud)
 	}
 	if s.scene != "" && sceneOf(s).name != s.scene {
 		return settings{}, fmt.Errorf("there is no scene %q; there are: %s", s.scene, sceneNames())

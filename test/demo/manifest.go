@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/crds"
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -37,7 +38,7 @@ func newClient(kubeconfig string) (client.Client, error) {
 	config.QPS = -1
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, appsv1.AddToScheme, apiextensionsv1.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme,
+		corev1.AddToScheme, appsv1.AddToScheme, apiextensionsv1.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, awsv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("building the client: %w", err)
@@ -52,7 +53,10 @@ func newClient(kubeconfig string) (client.Client, error) {
 
 // definitions are those that the controller needs; those of earlier APIs only where it serves them. It has the same
 // environment.
-func definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+func definitions(s settings) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	if s.cloud == cloudAWS {
+		return crds.AWS()
+	}
 	out, err := crds.Kwok()
 	if err != nil || !strings.Contains(os.Getenv("FEATURE_GATES"), "LegacyProvisioner=true") {
 		return out, err
@@ -62,8 +66,8 @@ func definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 }
 
 // installCRDs creates the custom resource definitions and waits until they are served.
-func installCRDs(ctx context.Context, c client.Client) error {
-	definitions, err := definitions()
+func installCRDs(ctx context.Context, c client.Client, s settings) error {
+	definitions, err := definitions(s)
 	if err != nil {
 		return err
 	}

@@ -59,6 +59,7 @@ func (st *stack) count() (counts, error) {
 			}
 		}
 	}
+	c.pricePerH = st.pricePerHour()
 	var nodes corev1.NodeList
 	if err := st.client.List(st.ctx, &nodes, client.HasLabels{v1.NodePoolLabelKey}); err != nil {
 		return counts{}, fmt.Errorf("listing nodes: %w", err)

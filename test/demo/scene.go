@@ -35,8 +35,11 @@ func scenes() []scene {
 	}
 }
 
-// sceneOf is the scene that was asked for, or the first one if there is none of that name.
+// sceneOf is the scene that was asked for, or the first one if there is none of that name. AWS has one of its own.
 func sceneOf(s settings) scene {
+	if s.cloud == cloudAWS {
+		return quickStart()
+	}
 	all := scenes()
 	for _, one := range all {
 		if one.name == s.scene {

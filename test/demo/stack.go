@@ -11,6 +11,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-anew/karpenter/test/awscluster"
 	"github.com/karpenter-anew/karpenter/test/controlplane"
 )
 
@@ -19,6 +20,8 @@ type stack struct {
 	cluster    *controlplane.ControlPlane
 	controller *controller
 	client     client.Client
+	// aws is the cloud of instances that are not those of the simulated one; nil for the simulated one.
+	aws *awscluster.AWS
 	// ctx ends when the caller's does and when one of the two ends by itself; its cause says which.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -45,7 +48,7 @@ func startStack(ctx context.Context, s settings, log io.Writer, said func(string
 	}
 	said("cluster ready", time.Since(start))
 	start = time.Now()
-	if st.controller, err = startController(s, cluster.Kubeconfig, log); err != nil {
+	if st.controller, err = startController(s, cluster.Kubeconfig, st.aws, log); err != nil {
 		return nil, errors.Join(err, st.end())
 	}
 	go st.endWith(st.controller.done, func() error { return fmt.Errorf("the controller ended by itself: %w", st.controller.waitErr) })
@@ -63,8 +66,16 @@ func (st *stack) prepare(s settings) error {
 	if st.client, err = newClient(st.cluster.Kubeconfig); err != nil {
 		return err
 	}
-	if err := installCRDs(st.ctx, st.client); err != nil {
+	if err := installCRDs(st.ctx, st.client, s); err != nil {
 		return err
+	}
+	if s.cloud == cloudAWS {
+		st.aws, err = awscluster.Start(st.ctx, st.cluster.Kubeconfig, st.client, awscluster.Options{
+			Cluster: awsCluster, Roles: []string{awsRole}, Boot: awsBoot, Shutdown: awsShutdown,
+		})
+		if err != nil {
+			return err
+		}
 	}
 	return apply(st.ctx, st.client, s.manifests, "nodeclass.yaml", nil)
 }
@@ -88,6 +99,9 @@ func (st *stack) end() error {
 	var failed error
 	if st.controller != nil {
 		failed = st.controller.end()
+	}
+	if st.aws != nil {
+		failed = errors.Join(failed, st.aws.Stop())
 	}
 	failed = errors.Join(failed, st.cluster.Stop())
 	if failedBefore {

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+)
+
+// The clouds that there are.
+const (
+	cloudKwok = "kwok"
+	cloudAWS  = "aws"
+)
+
+// The account is that of the examples.
+const (
+	awsCluster = "eks-karpenter-demo"
+	awsRole    = "KarpenterNodeRole-eks-karpenter-demo"
+	// awsBoot and awsShutdown are how long an instance takes to join and to end. Real ones take ten times as long.
+	awsBoot, awsShutdown = 3 * time.Second, 3 * time.Second
+)
+
+// quickStart is what everybody does first on EKS: a NodePool and its EC2NodeClass, a Deployment scaled up, an instance that EC2 takes
+// back, and the Deployment scaled down to nothing.
+func quickStart() scene {
+	return scene{
+		name: "quick-start",
+		lines: []string{
+			"computed new nodeclaim(s) to fit pod(s)", "created nodeclaim", "launched nodeclaim", "registered nodeclaim",
+			"initialized nodeclaim", "initiating delete from interruption message", "garbage collecting nodeclaim without instance", "disrupting node(s)",
+			"tainted node", "deleted node", "deleted nodeclaim",
+		},
+		perform: performQuickStart,
+	}
+}
+
+// quickFigures are what the quick start comes to.
+type quickFigures struct {
+	pods, nodes                                 int
+	pricePerH                                   float64
+	cluster, controller, running, again, nobody time.Duration
+	calls                                       string
+}
+
+func (f quickFigures) String() string {
+	return fmt.Sprintf("%s\n%d pods on %d nodes, $%.4f/h (aws us-east-1) · cluster %.1f s, controller %.1f s, pods running %.1f s, "+
+		"running again after the interruption %.1f s, nodes gone %.1f s",
+		f.calls, f.pods, f.nodes, f.pricePerH, f.cluster.Seconds(), f.controller.Seconds(), f.running.Seconds(), f.again.Seconds(), f.nobody.Seconds())
+}
+
+func performQuickStart(p *play) (fmt.Stringer, error) {
+	f := quickFigures{pods: p.settings.pods, cluster: p.cluster, controller: p.controller}
+	in := func(key string, values ...any) any {
+		return map[string]any{"key": key, "operator": "In", "values": values}
+	}
+	// The example's pool, with spot instances, which can be interrupted, and without the minute before anything is removed.
+	err := p.pool(set([]any{
+		in("kubernetes.io/arch", "amd64"), in("kubernetes.io/os", "linux"), in(v1.CapacityTypeLabelKey, "spot", "on-demand"),
+		in("karpenter.k8s.aws/instance-category", "c", "m", "r"),
+		map[string]any{"key": "karpenter.k8s.aws/instance-generation", "operator": "Gt", "values": []any{"2"}},
+	}, "spec", "template", "spec", "requirements"), set("5s", "spec", "disruption", "consolidateAfter"),
+		set([]any{map[string]any{"nodes": "100%"}}, "spec", "disruption", "budgets"))
+	if err != nil {
+		return f, err
+	}
+	start := time.Now()
+	state, err := p.launch(f.pods)
+	if err != nil {
+		return f, err
+	}
+	f.running, f.nodes, f.pricePerH = time.Since(start), state.nodes, state.pricePerH
+	p.showInstances()
+	start = time.Now()
+	if err := p.loseInstance(); err != nil {
+		return f, err
+	}
+	f.again = time.Since(start)
+	p.showInstances()
+	start = time.Now()
+	if err := p.scale(0); err != nil {
+		return f, err
+	}
+	if _, err := p.await("nodes gone", func(c counts) (bool, error) { return c.nodes+c.claims+c.running+c.pending == 0, nil }); err != nil {
+		return f, err
+	}
+	f.nobody = time.Since(start)
+	if left := p.running(); len(left) > 0 {
+		return f, fmt.Errorf("%d instances still run", len(left))
+	}
+	f.calls = p.calls()
+	return f, nil
+}
+
+// running are the instances that run or are about to.
+func (p *play) running() []awstest.Instance {
+	return slices.DeleteFunc(p.aws.Account.Instances(), func(i awstest.Instance) bool { return i.State != "running" && i.State != "pending" })
+}
+
+// showInstances lists what runs, as the console of EC2 would.
+func (p *play) showInstances() {
+	for _, i := range p.running() {
+		kind := "on-demand"
+		if i.Spot {
+			kind = "spot"
+		}
+		p.show.line(fmt.Sprintf("  ec2: %s %s in %s, %s, $%.4f/h, as %s", i.ID, i.Type, i.Zone, kind, p.aws.Account.Price(&i), i.DNS))
+	}
+}
+
+// loseInstance lets EC2 take an instance away, and waits until its pods run elsewhere and its node is gone.
+func (p *play) loseInstance() error {
+	all := p.running()
+	if len(all) == 0 {
+		return errors.New("no instance runs")
+	}
+	lost := all[0]
+	p.aws.Account.Vanish(lost.ID)
+	p.show.line("  ec2: " + lost.ID + " is gone")
+	_, err := p.await(fmt.Sprintf("%d pods running again, without %s", p.settings.pods, lost.DNS), func(c counts) (bool, error) {
+		if c.running != p.settings.pods || c.pending > 0 || c.initialized != c.claims || c.nodes != c.claims {
+			return false, nil
+		}
+		nodes, err := p.nodes()
+		if err != nil {
+			return false, err
+		}
+		for i := range nodes {
+			if strings.HasSuffix(nodes[i].Spec.ProviderID, lost.ID) {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	return err
+}
+
+// calls counts the requests to EC2 that change something or depend on how much is launched, and all others together.
+func (p *play) calls() string {
+	counted := map[string]int{}
+	for _, c := range p.aws.Account.Calls("") {
+		counted[c.Operation]++
+	}
+	var parts []string
+	for _, operation := range slices.Sorted(maps.Keys(counted)) {
+		parts = append(parts, fmt.Sprintf("%s %d", operation, counted[operation]))
+	}
+	return "calls to AWS: " + strings.Join(parts, ", ")
+}
+
+// refusals are why instances have not joined.
+func (st *stack) refusals() string {
+	var text strings.Builder
+	if st.aws == nil {
+		return ""
+	}
+	for _, i := range st.aws.Account.Instances() {
+		if err := st.aws.Joiner.Refusal(i.ID); err != nil {
+			fmt.Fprintf(&text, "instance %s has not joined: %v\n", i.ID, err)
+		}
+	}
+	return text.String()
+}
+
+// pricePerHour is what runs costs, for clouds that do not write it on their nodes.
+func (st *stack) pricePerHour() float64 {
+	if st.aws == nil {
+		return 0
+	}
+	var sum float64
+	for _, i := range st.aws.Account.Instances() {
+		if i.State == "running" || i.State == "pending" {
+			sum += st.aws.Account.Price(&i)
+		}
+	}
+	return sum
+}
