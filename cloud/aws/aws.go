@@ -162,7 +162,7 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 		}
 	}
 	out := p.Cloud()
-	e := &ensemble{provider: p, profiles: profiles, settings: s, metrics: metrics, client: c, manages: out.Manages}
+	e := &ensemble{provider: p, profiles: profiles, settings: s, metrics: metrics, statuses: calls, client: c, manages: out.Manages}
 	if s.InterruptionQueue != "" {
 		e.queues = sqs.NewFromConfig(config)
 	}

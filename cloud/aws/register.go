@@ -24,6 +24,7 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/health"
 	"github.com/karpenter-anew/karpenter/cloud/aws/interruption"
 	"github.com/karpenter-anew/karpenter/cloud/aws/nodeclass"
 	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
@@ -50,6 +51,7 @@ type ensemble struct {
 	profiles *profile.Keeper
 	// queues is nil where no queue is named.
 	queues   interruption.SQS
+	statuses health.EC2
 	settings Settings
 	metrics  *observe.AWSMetrics
 	client   client.Client

@@ -87,7 +87,7 @@ func TestAWS(t *testing.T) {
 	if !account.Interrupt(instances[0].ID) {
 		t.Fatal("the instance cannot be interrupted")
 	}
-	p.says(`deleted nodeclaim because of an interruption.*spot_interrupted.*by-hand`, 30*time.Second)
+	p.says(`deleted nodeclaim because of an interruption.*spot_interrupted.*by-hand`, 60*time.Second)
 	p.signal(syscall.SIGTERM)
 	p.ends(0, 20*time.Second)
 	if strings.Contains(p.output(), "panic") {

@@ -33,12 +33,19 @@ type Instance struct {
 	Data map[string]string
 	// OtherTags are the tags of what was made with it, by the kind of resource, for instance volume.
 	OtherTags map[string]map[string]string
+	// SystemFailed and InstanceFailed are since when the checks of the host and of the instance fail; zero for not.
+	SystemFailed, InstanceFailed time.Time
+	// Events are what EC2 has in mind.
+	Events []ScheduledEvent
 
 	ends        time.Time
 	reclaimed   time.Time
 	hiddenReads int
 	hiddenUntil time.Time
 }
+
+// ScheduledEvent is something that EC2 will do to an instance, or has done.
+type ScheduledEvent struct{ Code, Description string }
 
 // Interface is a network interface of an instance.
 type Interface struct {

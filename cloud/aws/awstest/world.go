@@ -112,6 +112,7 @@ func tables() map[string]map[string]call {
 			"CreateFleet":                   createFleet,
 			"RunInstances":                  runInstances,
 			"DescribeInstances":             describeInstances,
+			"DescribeInstanceStatus":        describeInstanceStatus,
 			"TerminateInstances":            terminateInstances,
 			"CreateTags":                    createTags,
 		},

@@ -57,7 +57,8 @@ type Queue struct {
 	url string
 }
 
-// Poll waits for messages, answers them at the same time, and deletes those that are done with.
+// Poll waits for messages, answers them at the same time, and deletes those that are done with. Its error is about the queue: a message
+// whose answer failed comes again by itself, and is no reason to keep others waiting.
 func (q *Queue) Poll(ctx context.Context) error {
 	if err := q.find(ctx); err != nil {
 		return err
@@ -70,19 +71,19 @@ func (q *Queue) Poll(ctx context.Context) error {
 	if err != nil {
 		return q.lost(fmt.Errorf("receiving messages of queue %q: %w", q.Name, err))
 	}
-	errs := make([]error, len(answer.Messages))
+	answered := make([]bool, len(answer.Messages))
 	var all sync.WaitGroup
 	for n, m := range answer.Messages {
-		all.Go(func() { errs[n] = q.handle(ctx, m) })
+		all.Go(func() { answered[n] = q.handle(ctx, m) })
 	}
 	all.Wait()
 	var done []sqstypes.DeleteMessageBatchRequestEntry
 	for n, m := range answer.Messages {
-		if errs[n] == nil {
+		if answered[n] {
 			done = append(done, sqstypes.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(n)), ReceiptHandle: m.ReceiptHandle})
 		}
 	}
-	return errors.Join(errors.Join(errs...), q.remove(ctx, done))
+	return q.remove(ctx, done)
 }
 
 // find finds out where the queue is, once.
@@ -108,23 +109,25 @@ func (q *Queue) lost(err error) error {
 	return err
 }
 
-// handle answers one message. Without error it is done with: that is so, too, for what cannot be read, now or ever.
-func (q *Queue) handle(ctx context.Context, m sqstypes.Message) error {
+// handle answers one message, and reports whether it is done with: that is so, too, for what cannot be read, now or ever.
+func (q *Queue) handle(ctx context.Context, m sqstypes.Message) bool {
 	told, err := read(m)
 	if err != nil {
 		logger(ctx).ErrorContext(ctx, "a message cannot be read and is deleted", "queue", q.Name, "id", aws.ToString(m.MessageId), "error", err)
-		return nil
+		return true
 	}
 	q.Metrics.InterruptionReceived.WithLabelValues(string(told.Kind)).Inc()
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	if err := q.Answer(ctx, told); err != nil {
-		return fmt.Errorf("answering message %q of kind %q: %w", aws.ToString(m.MessageId), told.Kind, err)
+		logger(ctx).ErrorContext(ctx, "a message will be answered when it comes again", "queue", q.Name, "id", aws.ToString(m.MessageId),
+			"messageKind", string(told.Kind), "error", err)
+		return false
 	}
 	if !told.Time.IsZero() {
 		q.Metrics.InterruptionQueueDuration.Observe(q.Clock.Since(told.Time).Seconds())
 	}
-	return nil
+	return true
 }
 
 // read reads a message.

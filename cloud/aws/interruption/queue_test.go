@@ -144,9 +144,7 @@ func TestAMessageComesAgainUntilItIsAnswered(t *testing.T) {
 	claim := w.claim("i-1", nil)
 	w.send(w.spot("i-1"), w.state("i-1", "running"))
 	w.refuse = errors.New("the API server is away")
-	if err := w.queue.Poll(t.Context()); err == nil || !strings.Contains(err.Error(), "is away") {
-		t.Errorf("got %v", err)
-	}
+	w.poll()
 	if left := w.account.Messages("queue"); len(left) != 1 || !strings.Contains(left[0], "Spot") {
 		t.Errorf("left are %q", left)
 	}
@@ -164,6 +162,40 @@ func TestAMessageComesAgainUntilItIsAnswered(t *testing.T) {
 # TYPE karpenter_interruption_received_messages_total counter
 karpenter_interruption_received_messages_total{message_type="no_op"} 1
 karpenter_interruption_received_messages_total{message_type="spot_interrupted"} 2`, "karpenter_interruption_received_messages_total")
+}
+
+func TestAnInstanceMayBeTakenBackBeforeItsClaimIsSeen(t *testing.T) {
+	w := newWorld(t)
+	w.fresh = "i-1"
+	w.send(w.spot("i-1"), w.spot("i-2"))
+	w.poll()
+	if left := w.account.Messages("queue"); len(left) != 1 || !strings.Contains(left[0], "i-1") {
+		t.Errorf("left are %q", left)
+	}
+	claim := w.claim("i-1", nil)
+	w.clock.Step(20 * time.Second)
+	w.poll()
+	if !w.going(claim) || len(w.account.Messages("queue")) != 0 {
+		t.Error("not answered, or not deleted")
+	}
+}
+
+func TestTheAgeOfMessagesIsMeasured(t *testing.T) {
+	w := newWorld(t)
+	w.send(w.state("i-1", "running"), "{}", "no JSON")
+	w.poll()
+	families, err := w.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != "karpenter_interruption_message_queue_duration_seconds" {
+			continue
+		}
+		if h := f.Metric[0].Histogram; h.GetSampleCount() != 1 || h.GetSampleSum() != 15 {
+			t.Errorf("%d messages of %v s", h.GetSampleCount(), h.GetSampleSum())
+		}
+	}
 }
 
 // TestManyMessages has more than one call's worth, each of them twice.

@@ -47,7 +47,9 @@ type Responder struct {
 	Client client.Client
 	Clock  clock.PassiveClock
 	// Manages says which claims are those of this cloud.
-	Manages  func(*v1.NodeClassReference) bool
+	Manages func(*v1.NodeClassReference) bool
+	// Fresh reports whether an instance was launched a moment ago, so that its claim may not be seen yet.
+	Fresh    func(instanceID string) bool
 	Recorder *observe.Recorder
 	Metrics  *observe.Metrics
 	// Shortages and Reservations are told of capacity that EC2 takes back.
@@ -69,8 +71,14 @@ func (r *Responder) Answer(ctx context.Context, n notice.Notice) error {
 
 func (r *Responder) answerFor(ctx context.Context, kind notice.Kind, id string) error {
 	claims, err := roster.Claims(ctx, r.Client, id)
-	if err != nil || len(claims) == 0 {
+	if err != nil {
 		return err
+	}
+	if len(claims) == 0 {
+		if r.Fresh(id) {
+			return fmt.Errorf("the nodeclaim of instance %q, which was launched a moment ago, is not seen yet", id)
+		}
+		return nil
 	}
 	nodes, err := roster.Nodes(ctx, r.Client, id)
 	if err != nil {

@@ -42,8 +42,10 @@ type world struct {
 	queue    *interruption.Queue
 	*interruption.Responder
 	events *sink
-	// deletions fail as long as this is not nil.
+	// refuse is why deletions fail; nil if they do not.
 	refuse error
+	// fresh is the instance that was launched a moment ago.
+	fresh string
 }
 
 // sink remembers events.
@@ -93,8 +95,8 @@ func newWorld(t *testing.T) *world {
 	w.client = building.Build()
 	w.Responder = &interruption.Responder{
 		Client: w.client, Clock: w.clock, Recorder: observe.NewRecorder(w.events, w.clock), Metrics: observe.NewMetrics(w.registry, nil),
-		Manages:   func(ref *v1.NodeClassReference) bool { return ref != nil && ref.Kind == "EC2NodeClass" },
-		Shortages: shortage.New(w.clock), Reservations: &reservation.Ledger{},
+		Manages: func(ref *v1.NodeClassReference) bool { return ref != nil && ref.Kind == "EC2NodeClass" },
+		Fresh:   func(id string) bool { return id == w.fresh }, Shortages: shortage.New(w.clock), Reservations: &reservation.Ledger{},
 	}
 	w.queue = &interruption.Queue{
 		API: sqs.NewFromConfig(awstest.Connect(t, w.account)), Name: "queue", Answer: w.Answer, Clock: w.clock, Metrics: observe.NewAWSMetrics(w.registry),

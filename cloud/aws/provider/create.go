@@ -122,6 +122,7 @@ func (p *Provider) launch(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeCla
 	started = launchedIn(&answer)
 	out := p.describe(claim, class, order, answer)
 	p.started.Put(out.Status.ProviderID, struct{}{})
+	p.fresh.Put(answer.InstanceID, struct{}{})
 	return out, nil
 }
 

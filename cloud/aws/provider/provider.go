@@ -39,6 +39,8 @@ const (
 	resolvedFor = 5 * time.Minute
 	// launchedFor is how long the instance of a claim is remembered by this process: longer than a launch may take.
 	launchedFor = 15 * time.Minute
+	// freshFor is how long it may take until everybody knows of a launch.
+	freshFor = 30 * time.Second
 )
 
 // Provider is the cloud.Provider of EC2, with the parts that controllers share. Make one with New.
@@ -59,6 +61,7 @@ type Provider struct {
 	memories   memories
 	launched   *memo.Memo[*v1.NodeClaim]
 	started    *memo.Memo[struct{}]
+	fresh      *memo.Memo[struct{}]
 	menus      menus
 	correction cloud.Correction
 	recorder   *observe.Recorder
@@ -82,6 +85,7 @@ func New(o Options, subnetsFor, imagesFor time.Duration) *Provider {
 		Shortages: shortage.New(o.Clock), launcher: fleet.NewLauncher(o.EC2, gathered(o.Metrics, "create_fleet")), limits: instancetype.KnownLimits(),
 		resolved: memo.New[*cloud.InstanceType](o.Clock, resolvedFor), compiled: memo.New[*expression.Compiled](o.Clock, compiledFor), launched: memo.New[*v1.NodeClaim](o.Clock, launchedFor),
 		started: memo.New[struct{}](o.Clock, launchedFor), memories: memories{seen: memo.New[int64](o.Clock, seenFor)},
+		fresh: memo.New[struct{}](o.Clock, freshFor),
 	}
 	p.Finder = selection.New(selection.Options{
 		EC2: o.EC2, Parameters: o.Parameters, Clock: o.Clock, Addresses: p.Addresses, Reservations: p.Reservations, SubnetsFor: subnetsFor, ImagesFor: imagesFor,
@@ -95,6 +99,12 @@ func (p *Provider) UseCorrection(c cloud.Correction) { p.correction = c }
 // Remembers reports whether this process launched an instance a short while ago: its claim may not have been told of it yet.
 func (p *Provider) Remembers(providerID string) bool {
 	_, ok := p.started.Get(providerID)
+	return ok
+}
+
+// Fresh reports whether this process launched an instance a moment ago: the cache may not show its claim yet.
+func (p *Provider) Fresh(instanceID string) bool {
+	_, ok := p.fresh.Get(instanceID)
 	return ok
 }
 

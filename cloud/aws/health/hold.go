@@ -1,0 +1,95 @@
+package health
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// share is the part of a zone's claims, one in so many and at least one, that may be ended by force at the same time.
+const share = 5
+
+// zoneLoad is how many claims a zone has, and how many of them are being ended by force.
+type zoneLoad struct{ claims, forced int }
+
+// hold takes the troubles that call for force from those who have to wait: all in zones that traffic is shifted away from, and in
+// others all but those that are in trouble the longest. What waits is looked at again the next time.
+func (p *Poll) hold(ctx context.Context, patients []*patient) error {
+	var forced []*patient
+	for _, one := range patients {
+		if one.since.IsZero() || p.isForced(one.claim) {
+			continue // nothing more can be done to those that are ended by force already
+		}
+		if p.Shifted != nil && p.Shifted(one.claim.Labels[awsv1.LabelZoneID]) {
+			p.spare(ctx, one, "traffic is shifted away from the zone")
+			continue
+		}
+		forced = append(forced, one)
+	}
+	if len(forced) == 0 {
+		return nil
+	}
+	loads, err := p.loads(ctx)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(forced, func(a, b *patient) int { return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.id, b.id)) })
+	for _, one := range forced {
+		load := loads[one.claim.Labels[corev1.LabelTopologyZone]]
+		if load == nil {
+			continue // the claim is new to the cache
+		}
+		if load.forced >= (load.claims+share-1)/share {
+			p.spare(ctx, one, "others in the zone are ended at this time")
+			continue
+		}
+		load.forced++
+	}
+	return nil
+}
+
+// spare leaves what calls for force for another time.
+func (p *Poll) spare(ctx context.Context, one *patient, why string) {
+	one.troubles = slices.DeleteFunc(slices.Clone(one.troubles), func(c category) bool { return c.force })
+	logger(ctx).InfoContext(ctx, "an unhealthy instance is left for later", "id", one.id, "NodeClaim", one.claim.Name, "reason", why)
+}
+
+// isForced reports whether a claim is being ended by force: its deadline is over.
+func (p *Poll) isForced(claim *v1.NodeClaim) bool {
+	if claim.DeletionTimestamp.IsZero() {
+		return false
+	}
+	deadline, err := time.Parse(time.RFC3339, claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey])
+	return err == nil && !deadline.After(p.Clock.Now())
+}
+
+// loads are the zones by name.
+func (p *Poll) loads(ctx context.Context) (map[string]*zoneLoad, error) {
+	var claims v1.NodeClaimList
+	if err := p.Client.List(ctx, &claims); err != nil {
+		return nil, fmt.Errorf("listing nodeclaims: %w", err)
+	}
+	out := map[string]*zoneLoad{}
+	for i := range claims.Items {
+		claim := &claims.Items[i]
+		zone := claim.Labels[corev1.LabelTopologyZone]
+		if zone == "" || !p.Manages(claim.Spec.NodeClassRef) {
+			continue
+		}
+		if out[zone] == nil {
+			out[zone] = &zoneLoad{}
+		}
+		out[zone].claims++
+		if p.isForced(claim) {
+			out[zone].forced++
+		}
+	}
+	return out, nil
+}
