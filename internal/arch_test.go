@@ -76,7 +76,7 @@ cloud/aws/provider < API, cloud, cloud/aws/drift, cloud/aws/expression, cloud/aw
 cloud/aws/profile < API, cloud/aws/fault, cloud/aws/memo, cloud/aws/ownership
 cloud/aws/nodeclass < API, cloud/aws/fault, cloud/aws/image, cloud/aws/kubelet, cloud/aws/memo, cloud/aws/ownership, cloud/aws/profile, cloud/aws/provider, cloud/aws/session, cloud/aws/template, internal/observe
 cloud/aws/upkeep < API, cloud/aws/instance, cloud/aws/profile, cloud/aws/provider
-cloud/aws < API, cloud, cloud/aws/health, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/nodeclass, cloud/aws/profile, cloud/aws/provider, cloud/aws/roster, cloud/aws/session, cloud/aws/upkeep, internal/observe
+cloud/aws < API, cloud, cloud/aws/health, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/inventory, cloud/aws/nodeclass, cloud/aws/profile, cloud/aws/provider, cloud/aws/roster, cloud/aws/session, cloud/aws/upkeep, internal/observe
 cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/session
 cloud/aws/awstest/firstboot <
 cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -110,7 +111,12 @@ func New(c client.Client, s Settings) (cloud.Cloud, error) {
 	if err != nil {
 		return cloud.Cloud{}, err
 	}
-	return open(ctx, c, s, config)
+	out, err := open(ctx, c, s, config)
+	if err != nil {
+		return cloud.Cloud{}, err
+	}
+	showTypes(observe.NewAWSMetrics(metrics.Registry), out.Provider.(*provider.Provider).Inventory)
+	return out, nil
 }
 
 // open opens the cloud that a configuration leads to.

@@ -322,3 +322,10 @@ func (a *Account) SellNothing() (resume func()) {
 		a.types = types
 	}
 }
+
+// Withdraw takes an instance type off the market.
+func (a *Account) Withdraw(instanceType string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.types = slices.DeleteFunc(slices.Clone(a.types), func(t typeInfo) bool { return t.name == instanceType })
+}

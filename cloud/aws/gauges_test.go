@@ -1,0 +1,57 @@
+package aws
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+func TestTypesHaveGauges_A215(t *testing.T) {
+	account := awstest.New(awstest.Options{Types: []string{"m5.large", "c5.large", "m5.metal"}})
+	opened, err := open(t.Context(), nil, Settings{ClusterName: "test"}, awstest.Connect(t, account))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sold := opened.Provider.(*provider.Provider).Inventory
+	registry := prometheus.NewRegistry()
+	showTypes(observe.NewAWSMetrics(registry), sold)
+	expect := func(want ...string) {
+		t.Helper()
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range families {
+			for _, m := range f.Metric {
+				if len(m.Label) == 0 { // what is counted as a whole
+					continue
+				}
+				got = append(got, fmt.Sprintf("%s %s %.0f", f.GetName(), m.Label[0].GetValue(), m.Gauge.GetValue()))
+			}
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
+	expect(
+		"karpenter_cloudprovider_instance_type_cpu_cores c5.large 2", "karpenter_cloudprovider_instance_type_cpu_cores m5.large 2",
+		"karpenter_cloudprovider_instance_type_cpu_cores m5.metal 96",
+		"karpenter_cloudprovider_instance_type_memory_bytes c5.large 4294967296", "karpenter_cloudprovider_instance_type_memory_bytes m5.large 8589934592",
+		"karpenter_cloudprovider_instance_type_memory_bytes m5.metal 412316860416",
+	)
+	account.Withdraw("c5.large")
+	account.Withdraw("m5.metal")
+	if err := sold.RefreshTypes(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	expect("karpenter_cloudprovider_instance_type_cpu_cores m5.large 2", "karpenter_cloudprovider_instance_type_memory_bytes m5.large 8589934592")
+}
