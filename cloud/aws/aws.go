@@ -25,7 +25,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -111,12 +110,7 @@ func New(c client.Client, s Settings) (cloud.Cloud, error) {
 	if err != nil {
 		return cloud.Cloud{}, err
 	}
-	out, err := open(ctx, c, s, config)
-	if err != nil {
-		return cloud.Cloud{}, err
-	}
-	showTypes(observe.NewAWSMetrics(metrics.Registry), out.Provider.(*provider.Provider).Inventory)
-	return out, nil
+	return open(ctx, c, s, config)
 }
 
 // open opens the cloud that a configuration leads to.
@@ -152,6 +146,7 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 		})
 	}
 	p := provider.New(o, s.SubnetsFor, s.ImagesFor)
+	showTypes(metrics, p.Inventory)
 	if err := learnEndpoint(ctx, p, s); err != nil {
 		return cloud.Cloud{}, err
 	}

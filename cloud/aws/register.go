@@ -91,10 +91,7 @@ func (e *ensemble) register(m manager.Manager) error {
 
 // controllers adds those that follow objects.
 func (e *ensemble) controllers(m manager.Manager) error {
-	recorder, err := newRecorder(m, e.provider.Clock)
-	if err != nil {
-		return err
-	}
+	recorder := e.settings.Outlets.Recorder
 	o := nodeclass.Options{Provider: e.provider, Profiles: e.profiles, Client: e.client, Recorder: recorder, DryRuns: e.settings.DryRuns}
 	onlyDeletions := predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false }, UpdateFunc: func(event.UpdateEvent) bool { return false },
@@ -107,7 +104,7 @@ func (e *ensemble) controllers(m manager.Manager) error {
 		}
 		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: claim.Spec.NodeClassRef.Name}}}
 	})
-	err = builder.ControllerManagedBy(m).Named("nodeclass").For(&awsv1.EC2NodeClass{}).
+	err := builder.ControllerManagedBy(m).Named("nodeclass").For(&awsv1.EC2NodeClass{}).
 		Watches(&v1.NodeClaim{}, classOf, builder.WithPredicates(onlyDeletions)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: classWorkers}).Complete(nodeclass.New(o))
 	if err != nil {
