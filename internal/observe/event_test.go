@@ -99,7 +99,7 @@ func TestEventsPage(t *testing.T) {
 		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s | %s |\n", stdcmp.Or(e.Reason, "(none)"), e.Type, kindOf(e), message, strings.ReplaceAll(strings.Join(e.Dedupe, ", "), "<command>", "command"), windowOf(e))
 	}
 	changed := ConditionChanged(&v1.NodeClaim{}, metav1.ConditionUnknown, metav1.Condition{Type: "Launched", Status: metav1.ConditionTrue, Reason: "Launched"})
-	fmt.Fprintf(&page, "\nNodeClaims, NodePools, Nodes and, while their gate is on, CapacityBuffers also tell how they fare, each time anew. The reason\n")
+	fmt.Fprintf(&page, "\nNodeClaims, NodePools, NodeClasses, Nodes and, while their gate is on, CapacityBuffers also tell how they fare, each time anew. The reason\n")
 	fmt.Fprintf(&page, "of a change is the type of the condition. `--disable-cluster-state-observability` turns these off.\n\n| Reason | Type | Example of a message |\n|---|---|---|\n")
 	for _, e := range []Event{changed, Finalized(&v1.NodeClaim{}, v1.TerminationFinalizer)} {
 		fmt.Fprintf(&page, "| `%s` | %s | %s |\n", e.Reason, e.Type, strings.ReplaceAll(e.Message, ">", "&gt;"))

@@ -26,6 +26,8 @@ type StatusMetrics struct {
 // StatusesMetrics are the StatusMetrics of each kind.
 type StatusesMetrics struct {
 	NodeClaims, NodePools, Nodes, CapacityBuffers StatusMetrics
+	// NodeClasses are those of each kind of NodeClass, by the label by which objects name it.
+	NodeClasses map[string]StatusMetrics
 	// Deprecated are the same for all kinds but Nodes, with labels group and kind in front and no object labels.
 	Deprecated StatusMetrics
 }
@@ -34,7 +36,13 @@ type StatusesMetrics struct {
 func newStatusesMetrics(b *metricBuilder, classes []string) StatusesMetrics {
 	ofClaims := append(classes[:len(classes):len(classes)], "karpenter.sh/nodepool")
 	ofNodes := append(ofClaims[:len(ofClaims):len(ofClaims)], "karpenter.sh/initialized")
+	ofClasses := map[string]StatusMetrics{}
+	for _, label := range classes {
+		_, kind, _ := strings.Cut(label, "/")
+		ofClasses[label] = newStatusMetrics(b, "operator_"+kind+"_", "a NodeClass", prometheus.DefBuckets, nil, nil)
+	}
 	return StatusesMetrics{
+		NodeClasses:     ofClasses,
 		NodeClaims:      newStatusMetrics(b, "operator_nodeclaim_", "a NodeClaim", doubling(0.5, 15), nil, ofClaims),
 		NodePools:       newStatusMetrics(b, "operator_nodepool_", "a NodePool", doubling(0.5, 15), nil, nil),
 		Nodes:           newStatusMetrics(b, "operator_node_", "a Node", doubling(0.5, 15), nil, ofNodes),

@@ -22,6 +22,7 @@ var compatibleNames = map[string]string{
 	"karpenter_scheduler_unschedulable_pods_count":             `non-histogram and non-summary metrics should not have "_count" suffix`,
 	"operator_nodeclaim_status_condition_count":                `non-histogram and non-summary metrics should not have "_count" suffix`,
 	"operator_nodepool_status_condition_count":                 `non-histogram and non-summary metrics should not have "_count" suffix`,
+	"operator_kwoknodeclass_status_condition_count":            `non-histogram and non-summary metrics should not have "_count" suffix`,
 	"operator_node_status_condition_count":                     `non-histogram and non-summary metrics should not have "_count" suffix`,
 	"operator_capacitybuffer_status_condition_count":           `non-histogram and non-summary metrics should not have "_count" suffix`,
 	"operator_status_condition_count":                          `non-histogram and non-summary metrics should not have "_count" suffix`,
@@ -112,7 +113,7 @@ func fillEverySeries(m *Metrics, client *APIClientMetrics, aws *AWSMetrics) {
 		m.Disruption.ConsolidationScore, m.Scheduler.Duration, m.CloudProvider.Duration, client.Duration,
 		aws.BatchTime, aws.BatchSize, aws.SDK.RequestDuration, aws.SDK.AttemptDuration, aws.SDK.Retries,
 	}
-	for _, s := range []StatusMetrics{m.Status.NodeClaims, m.Status.NodePools, m.Status.Nodes, m.Status.CapacityBuffers, m.Status.Deprecated} {
+	for _, s := range []StatusMetrics{m.Status.NodeClaims, m.Status.NodePools, m.Status.Nodes, m.Status.CapacityBuffers, m.Status.Deprecated, m.Status.NodeClasses["karpenter.kwok.sh/kwoknodeclass"]} {
 		lives = append(lives, s.Count, s.CurrentStatus, s.TerminationCurrent)
 		histograms = append(histograms, s.Transition, s.TerminationDuration)
 		counters = append(counters, s.Transitions)
@@ -154,7 +155,8 @@ func TestMetricsPage(t *testing.T) {
 	page.WriteString("well-known node label, named by the part after the slash in lower case with underscores: `nodepool`, `capacity_type`,\n")
 	page.WriteString("`zone`, `region`, `instance_type`, `arch`, `os`, `windows_build` and those of the cloud provider. Summaries have the\n")
 	page.WriteString("quantiles 0, 0.5, 0.9, 0.99 and 1. Metrics of NodeClaims and Nodes that begin with `operator_` carry one label for each kind\n")
-	page.WriteString("of NodeClass that the cloud provider knows; `karpenter_kwok_sh_kwoknodeclass` stands for them here.\n")
+	page.WriteString("of NodeClass that the cloud provider knows; `karpenter_kwok_sh_kwoknodeclass` stands for them here,\n")
+	page.WriteString("and `operator_kwoknodeclass_` for the metrics of the NodeClasses themselves, such as `operator_ec2nodeclass_`.\n")
 	page.WriteString("`--disable-cluster-state-observability` leaves out `operator_*`, `karpenter_pods_state` and what is told of the time pods wait,\n")
 	page.WriteString("and the gauges of nodes and of the limit and usage of NodePools.\n")
 	ofAWS := awsDefinitions()

@@ -49,6 +49,9 @@ func New(d Deps) *Meters {
 	m.watch(&v1.NodeClaim{}, newStatuses(d, ofNodeClaims(d)).handler())
 	m.watch(&v1.NodePool{}, newStatuses(d, ofNodePools(d)).handler())
 	m.watch(&corev1.Node{}, newStatuses(d, ofNodes(d)).handler())
+	for _, class := range d.Cloud.NodeClasses {
+		m.watch(class.New(), newStatuses(d, ofNodeClasses(d, class)).handler())
+	}
 	if d.Buffers {
 		m.watch(&v1beta1.CapacityBuffer{}, newStatuses(d, ofBuffers(d)).handler())
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
@@ -46,6 +47,15 @@ func ofNodePools(d Deps) kind {
 	}
 }
 
+func ofNodeClasses(d Deps, class cloud.NodeClass) kind {
+	return kind{
+		metrics:    d.Metrics.Status.NodeClasses[class.LabelKey()],
+		ours:       func(client.Object) bool { return true },
+		conditions: func(o client.Object) []metav1.Condition { return complete(o.(conditioned)) },
+		deprecated: []string{class.GVK.Group, class.GVK.Kind},
+	}
+}
+
 func ofNodes(d Deps) kind {
 	return kind{
 		metrics:    d.Metrics.Status.Nodes,
@@ -63,17 +73,19 @@ func ofBuffers(d Deps) kind {
 	}
 }
 
-// complete are the conditions of an object of ours, with those that nobody has set yet.
-func complete[T interface {
+// conditioned is an object of ours.
+type conditioned interface {
+	client.Object
 	condition.Object
-	DeepCopy() T
-}](o T,
-) []metav1.Condition {
+}
+
+// complete are the conditions of an object of ours, with those that nobody has set yet.
+func complete(o conditioned) []metav1.Condition {
 	have := *o.ConditionList()
 	kindOf := o.ConditionTypes()
 	for _, name := range append([]string{kindOf.Root}, kindOf.Dependents...) {
 		if !slices.ContainsFunc(have, func(c metav1.Condition) bool { return c.Type == name }) {
-			full := o.DeepCopy()
+			full := o.DeepCopyObject().(conditioned)
 			condition.For(full, o.GetCreationTimestamp().Time)
 			return once(*full.ConditionList())
 		}

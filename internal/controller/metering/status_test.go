@@ -89,6 +89,30 @@ func TestConditionsThatChangeAreCountedAndTold(t *testing.T) {
 	}
 }
 
+func TestConditionsOfNodeClasses(t *testing.T) {
+	w := newWorld(t)
+	class := w.Cloud.NodeClasses[0]
+	s := newStatuses(w.deps, ofNodeClasses(w.deps, class))
+	o := class.New()
+	o.SetName("default")
+	s.put(o, false)
+	w.Time.Step(3 * time.Second)
+	m := w.Metrics.Status.NodeClasses[class.LabelKey()]
+	by := labels("name", "type", "status")
+	expect(t, "nobody has said anything", m.Count, by, "default/Ready/Unknown 1")
+	ready := o.DeepCopyObject().(conditioned)
+	condition.For(ready, w.Time.Now()).True("Ready")
+	s.put(ready, false)
+	w.Time.Step(2 * time.Second)
+	expect(t, "ready", m.CurrentStatus, by, "default/Ready/True 2")
+	if n := w.Count("operator_kwoknodeclass_status_condition_transitions_total", "type=Ready", "status=True"); n != 1 || len(w.Events()) != 1 {
+		t.Errorf("counted %v times, events %q", n, w.Events())
+	}
+	if n := w.Count("operator_status_condition_transitions_total", "kind="+class.GVK.Kind, "type=Ready", "status=True"); n != 1 {
+		t.Errorf("under the older name counted %v times", n)
+	}
+}
+
 func TestWhatExistedIsNoNews(t *testing.T) {
 	w := newWorld(t)
 	s := newStatuses(w.deps, ofNodeClaims(w.deps))
