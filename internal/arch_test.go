@@ -62,7 +62,7 @@ cloud/aws/ownership < API
 cloud/aws/subnet < API
 cloud/aws/fault <
 cloud/aws/batch, cloud/aws/price, cloud/aws/shortage, cloud/aws/notice <
-cloud/aws/session < cloud/aws/fault
+cloud/aws/session < cloud/aws/fault, internal/observe
 cloud/aws/memo, cloud/aws/reservation <
 cloud/aws/selection < API, cloud/aws/fault, cloud/aws/image, cloud/aws/memo, cloud/aws/reservation, cloud/aws/subnet
 cloud/aws/inventory < cloud/aws/instancetype, cloud/aws/price
@@ -75,8 +75,9 @@ cloud/aws/fleet < API, cloud/aws/batch, cloud/aws/fault, cloud/aws/template
 cloud/aws/provider < API, cloud, cloud/aws/drift, cloud/aws/expression, cloud/aws/fault, cloud/aws/fleet, cloud/aws/image, cloud/aws/instance, cloud/aws/instancetype, cloud/aws/inventory, cloud/aws/kubelet, cloud/aws/launch, cloud/aws/memo, cloud/aws/ownership, cloud/aws/reservation, cloud/aws/selection, cloud/aws/shortage, cloud/aws/subnet, cloud/aws/template, cloud/aws/userdata, internal/observe
 cloud/aws/profile < API, cloud/aws/fault, cloud/aws/memo, cloud/aws/ownership
 cloud/aws/nodeclass < API, cloud/aws/fault, cloud/aws/image, cloud/aws/kubelet, cloud/aws/memo, cloud/aws/ownership, cloud/aws/profile, cloud/aws/provider, cloud/aws/session, cloud/aws/template, internal/observe
-cloud/aws/upkeep < API, cloud/aws/instance, cloud/aws/profile, cloud/aws/provider
-cloud/aws < API, cloud, cloud/aws/health, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/inventory, cloud/aws/nodeclass, cloud/aws/profile, cloud/aws/provider, cloud/aws/roster, cloud/aws/session, cloud/aws/upkeep, internal/observe
+cloud/aws/tagging < API, cloud/aws/instance, cloud/aws/template
+cloud/aws/upkeep < API, cloud, cloud/aws/instance, cloud/aws/profile, cloud/aws/provider, internal/observe
+cloud/aws < API, cloud, cloud/aws/health, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/inventory, cloud/aws/nodeclass, cloud/aws/profile, cloud/aws/provider, cloud/aws/roster, cloud/aws/session, cloud/aws/tagging, cloud/aws/upkeep, internal/observe
 cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/session
 cloud/aws/awstest/firstboot <
 cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot

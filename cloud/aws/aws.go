@@ -123,6 +123,7 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 		s.Outlets = &observe.Outlets{Registry: prometheus.NewRegistry()}
 	}
 	metrics := observe.NewAWSMetrics(s.Outlets.Registry)
+	session.Measure(&config, metrics.SDK)
 	calls := ec2.NewFromConfig(config)
 	if err := session.Check(ctx, calls); err != nil {
 		return cloud.Cloud{}, err

@@ -10,6 +10,8 @@ import (
 type FieldError struct {
 	cause  error
 	fields []slog.Attr
+	// quiet leaves the values out of the text.
+	quiet bool
 }
 
 // WithFields attaches key-value pairs to err, in the manner of slog; nil stays nil.
@@ -27,8 +29,21 @@ func WithFields(err error, args ...any) error {
 	return e
 }
 
+// WithLogFields is WithFields for values that only log lines show. The text stays that of err: users are told it, and what is told
+// again and again must not differ each time.
+func WithLogFields(err error, args ...any) error {
+	with := WithFields(err, args...)
+	if e, ok := with.(*FieldError); ok { //nolint:errorlint // it was made here
+		e.quiet = true
+	}
+	return with
+}
+
 // Error is the cause followed by its values in parentheses.
 func (e *FieldError) Error() string {
+	if e.quiet {
+		return e.cause.Error()
+	}
 	parts := make([]string, len(e.fields))
 	for i, a := range e.fields {
 		parts[i] = a.Key + "=" + a.Value.String()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -117,7 +118,7 @@ func (p *Provider) launch(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeCla
 	}
 	p.learn(ctx, &attempt{claim, class, order, choice}, answer)
 	if answer.InstanceID == "" {
-		return nil, refusal(answer.Failures)
+		return nil, refusal(answer)
 	}
 	started = launchedIn(&answer)
 	out := p.describe(claim, class, order, answer)
@@ -185,12 +186,13 @@ func createError(err error, prefix string) error {
 }
 
 // refusal is why a fleet launched nothing: for want of capacity, or for reasons that another launch would meet as well.
-func refusal(all []fleet.Failure) error {
+func refusal(answer fleet.Answer) error {
 	var faults []fault.Fleet
-	for _, f := range all {
+	for _, f := range answer.Failures {
 		faults = append(faults, f.Fleet)
 	}
-	err := fmt.Errorf("with fleet error(s), %s", fleet.Text(all))
+	err := observe.WithLogFields(fmt.Errorf("with fleet error(s), %s", fleet.Text(answer.Failures)),
+		"aws-operation-name", "CreateFleet", "aws-error-code", "UnfulfillableCapacity", "aws-status-code", http.StatusOK, "aws-request-id", answer.RequestID)
 	if fault.NoCapacity(faults) {
 		return cloud.NewInsufficientCapacityError(err)
 	}
