@@ -30,6 +30,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 	"github.com/karpenter-anew/karpenter/cloud/aws/roster"
+	"github.com/karpenter-anew/karpenter/cloud/aws/tagging"
 	"github.com/karpenter-anew/karpenter/cloud/aws/upkeep"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
@@ -40,9 +41,13 @@ const (
 	sweepEvery    = 10 * time.Second
 	versionEvery  = 5 * time.Minute
 	profilesEvery = 30 * time.Minute
+	imagesEvery   = 30 * time.Minute
+	// offeringsEvery is how old metrics get.
+	offeringsEvery = time.Minute
 	// Instances without owner are looked for often at first, when earlier runs may have left some.
 	collectAtFirst, collectSoon, collectLater = 20, 10 * time.Second, 2 * time.Minute
-	classWorkers                              = 10
+	// Workers that wait for the same call share it.
+	classWorkers, tagWorkers = 10, 10
 )
 
 // ensemble are the controllers of the cloud.
@@ -115,6 +120,14 @@ func (e *ensemble) controllers(m manager.Manager) error {
 	if err != nil {
 		return fmt.Errorf("registering controller %q: %w", "nodeclass.hash", err)
 	}
+	tags := tagging.New(tagging.Options{
+		Instances: e.provider.Instances, Client: e.client, Clock: e.provider.Clock, Cluster: e.settings.ClusterName, Manages: e.manages,
+	})
+	err = builder.ControllerManagedBy(m).Named("nodeclaim.tagging").For(&v1.NodeClaim{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: tagWorkers}).Complete(tags)
+	if err != nil {
+		return fmt.Errorf("registering controller %q: %w", "nodeclaim.tagging", err)
+	}
 	return upkeep.Memory{Provider: e.provider, Client: e.client, Manages: e.manages}.Register(m)
 }
 
@@ -124,10 +137,15 @@ func (e *ensemble) jobs(learnVersion func(context.Context) error) []upkeep.Job {
 	prices := func(ctx context.Context) error {
 		return errors.Join(p.Inventory.RefreshOnDemand(ctx), p.Inventory.RefreshSpot(ctx, p.Clock.Now()))
 	}
+	offerings := upkeep.NewOfferings(upkeep.OfferingsOptions{
+		Types: p.InstanceTypes, Client: e.client, Manages: e.manages, Reserves: p.ReservesCapacity, Metrics: p.Metrics,
+	})
 	out := []upkeep.Job{
 		{Name: "providers.pricing", Every: upkeep.Always(refreshEvery), Run: prices},
 		{Name: "providers.instancetype", Every: upkeep.Always(refreshEvery), Run: p.Inventory.RefreshTypes},
+		{Name: "providers.ssm.invalidation", Every: upkeep.Always(imagesEvery), Run: p.Finder.ForgetOutdated},
 		{Name: "providers.version", Every: upkeep.Always(versionEvery), Run: learnVersion},
+		{Name: "cloudprovider.metrics", Every: upkeep.Always(offeringsEvery), Run: offerings.Refresh},
 		{Name: "launchtemplate.adoption", Every: upkeep.Always(-1), Run: p.Templates.Adopt},
 		{Name: "launchtemplate.garbagecollection", Every: upkeep.Always(sweepEvery), Run: p.Templates.Sweep},
 		{
@@ -187,6 +205,9 @@ func (e *ensemble) learnVersion(ctx context.Context, served discovery.ServerVers
 			return fmt.Errorf("asking the API server for its version: %w", err)
 		}
 		version = info.Major + "." + strings.TrimSuffix(info.Minor, "+")
+	}
+	if version != e.provider.Cluster.Facts().Version {
+		logger(ctx).DebugContext(ctx, "discovered kubernetes version", "version", version)
 	}
 	e.provider.Cluster.Change(func(f *provider.Facts) { f.Version = version })
 	return nil

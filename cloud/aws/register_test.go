@@ -1,0 +1,38 @@
+package aws
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
+	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
+)
+
+// TestHowOftenThingsAreDone_A347 is what is done again and again, and how long after it went well.
+func TestHowOftenThingsAreDone_A347(t *testing.T) {
+	e := &ensemble{
+		provider: provider.New(provider.Options{Cluster: &provider.Cluster{}, Clock: clocktesting.NewFakeClock(time.Now())}, 0, 0),
+		profiles: profile.NewKeeper(profile.Options{}),
+	}
+	got := map[string]time.Duration{}
+	for _, job := range e.jobs(nil) {
+		got[job.Name] = job.Every(1)
+	}
+	for name, want := range map[string]time.Duration{
+		"instanceprofile.garbagecollection": 30 * time.Minute, "providers.ssm.invalidation": 30 * time.Minute, "cloudprovider.metrics": time.Minute,
+		"providers.pricing": 12 * time.Hour, "providers.instancetype": 12 * time.Hour, "providers.version": 5 * time.Minute, "instance.garbagecollection": 10 * time.Second,
+	} {
+		if diff := cmp.Diff(want, got[name]); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+	}
+	e.profiles = nil
+	for _, job := range e.jobs(nil) {
+		if job.Name == "instanceprofile.garbagecollection" {
+			t.Error("profiles are collected where there is no way to IAM")
+		}
+	}
+}

@@ -1,0 +1,180 @@
+// Package tagging tags instances once their nodes are there: with the name of the node, of the claim, and of the cluster. Only tags
+// that are missing are written, for users may have set a name of their own.
+//
+// No two instances get the same tags, so that each takes a call. Calls take turns at a rate that EC2 bears: whoever has to wait comes
+// again when it is his turn, and no worker sleeps.
+//
+// Source: AWS provider specification, tagging after registration.
+package tagging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/time/rate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
+	"github.com/karpenter-anew/karpenter/cloud/aws/template"
+)
+
+const (
+	// perSecond and burst are how many calls are made: EC2 takes more from an account, but others need some too.
+	perSecond = 5
+	burst     = 50
+	// done is the value of the annotations that say that an instance has its tags.
+	done = "true"
+)
+
+// Options are what the controller is made of.
+type Options struct {
+	Instances *instance.Keeper
+	Client    client.Client
+	Clock     clock.PassiveClock
+	// Cluster is the name of the cluster.
+	Cluster string
+	// Manages says which claims are those of this cloud.
+	Manages func(*v1.NodeClassReference) bool
+}
+
+// Controller tags the instances of claims. Make one with New.
+type Controller struct {
+	Options
+	bucket *rate.Limiter
+
+	mu sync.Mutex
+	// turns are when those who wait may make their call, by the name of the claim.
+	turns map[string]time.Time
+}
+
+// New makes a controller.
+func New(o Options) *Controller {
+	return &Controller{Options: o, bucket: rate.NewLimiter(perSecond, burst), turns: map[string]time.Time{}}
+}
+
+// Taggable reports whether there is something to do about a claim.
+func (c *Controller) Taggable(claim *v1.NodeClaim) bool {
+	return c.Manages(claim.Spec.NodeClassRef) && claim.Status.NodeName != "" && claim.DeletionTimestamp.IsZero() &&
+		(claim.Annotations[awsv1.AnnotationTagged] != done || claim.Annotations[awsv1.AnnotationClusterNameTagged] != done)
+}
+
+// Reconcile tags the instance of one claim.
+func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	claim := &v1.NodeClaim{}
+	if err := c.Client.Get(ctx, req.NamespacedName, claim); err != nil {
+		c.giveUp(req.Name)
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !c.Taggable(claim) {
+		c.giveUp(req.Name)
+		return reconcile.Result{}, nil
+	}
+	id, ok := instance.ParseProviderID(claim.Status.ProviderID)
+	if !ok {
+		// It will not become one: nothing to try again.
+		logger(ctx).ErrorContext(ctx, "the instance cannot be tagged", "NodeClaim", claim.Name, "provider-id", claim.Status.ProviderID)
+		c.giveUp(req.Name)
+		return reconcile.Result{}, nil
+	}
+	wait, err := c.tag(ctx, claim, id)
+	switch {
+	case errors.Is(err, instance.ErrNotFound):
+		return reconcile.Result{}, nil
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("tagging the instance of nodeclaim %q: %w", claim.Name, err)
+	case wait > 0:
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	return c.record(ctx, claim)
+}
+
+// tag writes the tags that an instance lacks; or it says how long to wait for its turn.
+func (c *Controller) tag(ctx context.Context, claim *v1.NodeClaim, id string) (time.Duration, error) {
+	if wait := c.waiting(claim.Name); wait > 0 {
+		return wait, nil
+	}
+	i, err := c.Instances.Look(ctx, id)
+	if err != nil {
+		c.giveUp(claim.Name)
+		return 0, err
+	}
+	missing := map[string]string{}
+	for key, value := range map[string]string{awsv1.TagName: claim.Status.NodeName, awsv1.TagNodeClaim: claim.Name, awsv1.TagClusterName: c.Cluster} {
+		if _, ok := i.Tags[key]; !ok {
+			missing[key] = value
+		}
+	}
+	if len(missing) == 0 {
+		c.giveUp(claim.Name)
+		return 0, nil
+	}
+	if wait := c.turn(claim.Name); wait > 0 {
+		return wait, nil
+	}
+	return 0, c.Instances.Tag(ctx, id, template.Tags(missing))
+}
+
+// waiting is how long a claim still has to wait for the turn that it was given; 0 if it was given none.
+func (c *Controller) waiting(name string) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return max(0, c.turns[name].Sub(c.Clock.Now()))
+}
+
+// turn takes a turn: the one that was given before, or a new one, which may be later.
+func (c *Controller) turn(name string) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.Clock.Now()
+	if _, ok := c.turns[name]; ok {
+		delete(c.turns, name)
+		return 0
+	}
+	wait := c.bucket.ReserveN(now, 1).DelayFrom(now)
+	if wait > 0 {
+		c.turns[name] = now.Add(wait)
+	}
+	return wait
+}
+
+// giveUp drops the turn of a claim that needs none.
+func (c *Controller) giveUp(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.turns, name)
+}
+
+// record takes down that the instance has its tags.
+func (c *Controller) record(ctx context.Context, claim *v1.NodeClaim) (reconcile.Result, error) {
+	before := claim.DeepCopy()
+	if claim.Annotations == nil {
+		claim.Annotations = map[string]string{}
+	}
+	claim.Annotations[awsv1.AnnotationTagged], claim.Annotations[awsv1.AnnotationClusterNameTagged] = done, done
+	err := c.Client.Patch(ctx, claim, client.MergeFrom(before))
+	switch {
+	case apierrors.IsNotFound(err):
+		return reconcile.Result{}, nil
+	case apierrors.IsConflict(err):
+		return reconcile.Result{RequeueAfter: time.Second}, nil
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("recording the tags of nodeclaim %q: %w", claim.Name, err)
+	}
+	return reconcile.Result{}, nil
+}
+
+// logger is the logger of a context.
+func logger(ctx context.Context) *slog.Logger {
+	return slog.New(logr.ToSlogHandler(log.FromContext(ctx)))
+}
