@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"reflect"
 	"slices"
@@ -17,6 +18,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/aws/price"
@@ -99,6 +102,9 @@ func (i *Inventory) RefreshTypes(ctx context.Context) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if !reflect.DeepEqual(fresh, i.types) {
+		logger := slog.New(logr.ToSlogHandler(log.FromContext(ctx)))
+		logger.DebugContext(ctx, "discovered instance types", "count", len(fresh.Descriptions))
+		logger.DebugContext(ctx, "discovered offerings", "count", len(fresh.Sold), "zones", fresh.Zones)
 		i.types = fresh
 		i.sequence++
 	}

@@ -52,7 +52,18 @@ func (f *Finder) Images(ctx context.Context, class *awsv1.EC2NodeClass, version 
 	if alias, ok, err := class.Alias(); ok && err == nil {
 		family = alias.Family // the class may call it Custom
 	}
-	return image.Reduce(found, family, f.Clock.Now()), nil
+	kept := image.Reduce(found, family, f.Clock.Now())
+	f.discovered(ctx, "amis", class.Name, idsOf(kept))
+	return kept, nil
+}
+
+// idsOf are the ids of images.
+func idsOf(images []awsv1.AMI) []string {
+	var out []string
+	for _, i := range images {
+		out = append(out, i.ID)
+	}
+	return out
 }
 
 // ofAlias are the images of an alias. Of the parameters it stands for not all need exist, but one must.
@@ -120,7 +131,7 @@ func (f *Finder) parameter(ctx context.Context, known *memo.Memo[parameter], pat
 	}
 	p := parameter{imageID: aws.ToString(answer.Parameter.Value), mutable: mutable}
 	known.Put(path, p)
-	logger(ctx).InfoContext(ctx, "discovered ssm parameter", "parameter", path, "value", p.imageID)
+	f.discovered(ctx, "ssm parameter", path, p.imageID)
 	return p, nil
 }
 

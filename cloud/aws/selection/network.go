@@ -32,7 +32,12 @@ func (f *Finder) Subnets(ctx context.Context, class *awsv1.EC2NodeClass) ([]awsv
 		if len(ids) > 0 {
 			sets = append(sets, []ec2types.Filter{filter("subnet-id", ids...)})
 		}
-		return f.listSubnets(ctx, sets)
+		found, err := f.listSubnets(ctx, sets)
+		if err == nil {
+			// In order of id: that of free addresses changes all the time.
+			f.discovered(ctx, "subnets", class.Name, slices.SortedFunc(slices.Values(found), func(a, b awsv1.Subnet) int { return cmp.Compare(a.ID, b.ID) }))
+		}
+		return found, err
 	})
 	return slices.Clone(found), err
 }
@@ -88,7 +93,11 @@ func (f *Finder) SecurityGroups(ctx context.Context, class *awsv1.EC2NodeClass) 
 		if len(names) > 0 {
 			sets = append(sets, []ec2types.Filter{filter("group-name", names...)})
 		}
-		return f.listGroups(ctx, sets)
+		found, err := f.listGroups(ctx, sets)
+		if err == nil {
+			f.discovered(ctx, "security groups", class.Name, found)
+		}
+		return found, err
 	})
 	return slices.Clone(found), err
 }

@@ -57,5 +57,8 @@ func (f *Finder) PlacementGroup(ctx context.Context, class *awsv1.EC2NodeClass) 
 		return last, err
 	}
 	f.lastPlaces.Put(key, found)
+	if found != nil {
+		f.discovered(ctx, "placement group", class.Name, *found)
+	}
 	return found, nil
 }

@@ -50,6 +50,13 @@ func (f *Finder) CapacityReservations(ctx context.Context, class *awsv1.EC2NodeC
 		out = append(out, r)
 	}
 	slices.SortFunc(out, func(a, b awsv1.CapacityReservation) int { return cmp.Compare(a.ID, b.ID) })
+	ids := make([]string, len(out))
+	for i := range out {
+		ids[i] = out[i].ID
+	}
+	if len(class.Spec.CapacityReservationSelectorTerms) > 0 {
+		f.discovered(ctx, "capacity reservations", class.Name, ids)
+	}
 	return out, nil
 }
 

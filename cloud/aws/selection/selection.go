@@ -32,6 +32,8 @@ const (
 	parametersFor = 5 * time.Minute
 	// lastGoodFor is how long a placement group outlives failing calls.
 	lastGoodFor = 24 * time.Hour
+	// loggedFor is how long it is remembered what was said; what did not change is said again after that.
+	loggedFor = 24 * time.Hour
 )
 
 // EC2 are the calls by which things are found.
@@ -71,6 +73,8 @@ type Finder struct {
 	reservations *memo.Memo[[]ec2types.CapacityReservation]
 	places       *memo.Memo[*PlacementGroup]
 	lastPlaces   *memo.Memo[*PlacementGroup]
+	// logged is what was said to have been found, so that only news are said.
+	logged *memo.Memo[string]
 }
 
 // New makes a finder that remembers nothing yet.
@@ -87,7 +91,19 @@ func New(o Options) *Finder {
 		images: memo.New[[]image.Found](o.Clock, o.ImagesFor), aliases: memo.New[parameter](o.Clock, aliasesFor),
 		parameters: memo.New[parameter](o.Clock, parametersFor), reservations: memo.New[[]ec2types.CapacityReservation](o.Clock, shortly),
 		places: memo.New[*PlacementGroup](o.Clock, shortly), lastPlaces: memo.New[*PlacementGroup](o.Clock, lastGoodFor),
+		logged: memo.New[string](o.Clock, loggedFor),
 	}
+}
+
+// discovered logs what was found for somebody, if it is not the same as the last time.
+func (f *Finder) discovered(ctx context.Context, what, who string, found any) {
+	text := fmt.Sprint(found)
+	key := what + "/" + who
+	if last, ok := f.logged.Get(key); ok && last == text {
+		return
+	}
+	f.logged.Put(key, text)
+	logger(ctx).DebugContext(ctx, "discovered "+what, "for", who, "found", text)
 }
 
 // keyOf is a class as it stands: another generation may select something else.
