@@ -1,7 +1,9 @@
 package price
 
 import (
+	"os"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -39,5 +41,15 @@ func TestTablesThatAreWrong(t *testing.T) {
 		if got, err := parseTable(text, "us-east-1"); err == nil {
 			t.Errorf("%s is read as %v", what, got)
 		}
+	}
+}
+
+func TestTheDocumentationNamesTheDay(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/installation.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if day := TableFor("us-east-1").Date; !strings.Contains(string(text), "cost on demand on "+day) {
+		t.Errorf("docs/installation.md does not say that the prices are of %s", day)
 	}
 }

@@ -103,7 +103,7 @@ func TestWhatTheKubeletIsTold_A297(t *testing.T) {
 	}
 }
 
-func TestWhatATemplateHolds(t *testing.T) {
+func TestWhatATemplateHolds_A300_A305(t *testing.T) {
 	yes, endpoint, twelve := true, "disabled", int32(2)
 	size := resource.MustParse("20.5Gi")
 	w := newWorld(t, "m5.large")
