@@ -45,7 +45,7 @@ type AWS struct {
 	// URL is where the account is served.
 	URL string
 
-	cluster string
+	cluster string // and the name of its queue
 	server  *http.Server
 	cancel  context.CancelFunc
 	all     sync.WaitGroup
@@ -67,6 +67,7 @@ func Start(ctx context.Context, kubeconfig string, c client.Client, o Options) (
 	}
 	a := &AWS{cluster: name, Account: awstest.New(awstest.Options{Types: o.Types, Cluster: name, Version: cluster.Version, Shutdown: o.Shutdown})}
 	a.Account.SetCluster(cluster)
+	a.Account.AddQueue(name)
 	for _, role := range o.Roles {
 		a.Account.AddRole(role)
 	}
@@ -105,7 +106,7 @@ func (a *AWS) Environment() []string {
 
 // Flags are what a controller has to be started with.
 func (a *AWS) Flags() []string {
-	return []string{"--cloud-provider=aws", "--cluster-name=" + a.cluster}
+	return []string{"--cloud-provider=aws", "--cluster-name=" + a.cluster, "--interruption-queue=" + a.cluster}
 }
 
 // describe is the cluster as EKS knows it.

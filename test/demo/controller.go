@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -28,6 +29,7 @@ type controller struct {
 	done    chan struct{}
 	waitErr error
 	stop    sync.Once
+	killed  atomic.Bool
 }
 
 // startController runs the built controller against a cluster, as a cluster would run it; its log goes to out line by line. It has not become
@@ -90,6 +92,16 @@ func freePort(preferred int) (int, error) {
 		}
 	}
 	return 0, errors.New("finding a free port: none is left")
+}
+
+// kill ends the controller between any two of its instructions, and returns when it has ended.
+func (c *controller) kill() error {
+	c.killed.Store(true)
+	if err := c.cmd.Process.Kill(); err != nil {
+		return fmt.Errorf("killing the controller: %w", err)
+	}
+	<-c.done
+	return nil
 }
 
 // awaitReady waits until the controller's readiness probe succeeds.

@@ -80,8 +80,8 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	if s.cloud != cloudKwok && s.cloud != cloudAWS {
 		return settings{}, fmt.Errorf("there is no cloud %q; there are: %s, %s", s.cloud, cloudKwok, cloudAWS)
 	}
-	if s.cloud == cloudAWS && s.scene != "" {
-		return settings{}, fmt.Errorf("the other scenes are shown with the cloud %s only", cloudKwok)
+	if s.cloud == cloudAWS && s.scene != "" && s.scene != stormName {
+		return settings{}, fmt.Errorf("there is no scene %q with the cloud %s; there is: %s", s.scene, cloudAWS, stormName)
 	}
 	if s.manifests == "" {
 		s.manifests = filepath.Join("examples", s.cloud)

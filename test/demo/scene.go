@@ -38,6 +38,9 @@ func scenes() []scene {
 // sceneOf is the scene that was asked for, or the first one if there is none of that name. AWS has one of its own.
 func sceneOf(s settings) scene {
 	if s.cloud == cloudAWS {
+		if s.scene == stormName {
+			return stormScene()
+		}
 		return quickStart()
 	}
 	all := scenes()

@@ -33,7 +33,7 @@ func quickStart() scene {
 		name: "quick-start",
 		lines: []string{
 			"computed new nodeclaim(s) to fit pod(s)", "created nodeclaim", "launched nodeclaim", "registered nodeclaim",
-			"initialized nodeclaim", "initiating delete from interruption message", "garbage collecting nodeclaim without instance", "disrupting node(s)",
+			"initialized nodeclaim", "deleted nodeclaim because of an interruption", "garbage collecting nodeclaim without instance", "disrupting node(s)",
 			"tainted node", "deleted node", "deleted nodeclaim",
 		},
 		perform: performQuickStart,
@@ -77,7 +77,7 @@ func performQuickStart(p *play) (fmt.Stringer, error) {
 	f.running, f.nodes, f.pricePerH = time.Since(start), state.nodes, state.pricePerH
 	p.showInstances()
 	start = time.Now()
-	if err := p.loseInstance(); err != nil {
+	if err := p.interrupt(); err != nil {
 		return f, err
 	}
 	f.again = time.Since(start)
@@ -113,15 +113,16 @@ func (p *play) showInstances() {
 	}
 }
 
-// loseInstance lets EC2 take an instance away, and waits until its pods run elsewhere and its node is gone.
-func (p *play) loseInstance() error {
+// interrupt lets EC2 take a spot instance back, which it announces on the queue, and waits until its pods run elsewhere and its node is
+// gone, well before the two minutes are over.
+func (p *play) interrupt() error {
 	all := p.running()
-	if len(all) == 0 {
-		return errors.New("no instance runs")
+	at := slices.IndexFunc(all, func(i awstest.Instance) bool { return i.Spot })
+	if at < 0 || !p.aws.Account.Interrupt(all[at].ID) {
+		return errors.New("no spot instance runs")
 	}
-	lost := all[0]
-	p.aws.Account.Vanish(lost.ID)
-	p.show.line("  ec2: " + lost.ID + " is gone")
+	lost := all[at]
+	p.show.line("  ec2: " + lost.ID + " will be taken back in two minutes")
 	_, err := p.await(fmt.Sprintf("%d pods running again, without %s", p.settings.pods, lost.DNS), func(c counts) (bool, error) {
 		if c.running != p.settings.pods || c.pending > 0 || c.initialized != c.claims || c.nodes != c.claims {
 			return false, nil

@@ -20,6 +20,7 @@ type stack struct {
 	cluster    *controlplane.ControlPlane
 	controller *controller
 	client     client.Client
+	log        io.Writer
 	// aws is the cloud of instances that are not those of the simulated one; nil for the simulated one.
 	aws *awscluster.AWS
 	// ctx ends when the caller's does and when one of the two ends by itself; its cause says which.
@@ -40,7 +41,7 @@ func startStack(ctx context.Context, s settings, log io.Writer, said func(string
 	if err != nil {
 		return nil, err
 	}
-	st := &stack{cluster: cluster}
+	st := &stack{cluster: cluster, log: log}
 	st.ctx, st.cancel = context.WithCancelCause(ctx)
 	go st.endWith(cluster.Done(), func() error { return fmt.Errorf("the cluster ended by itself: %w", cluster.Err()) })
 	if err := st.prepare(s); err != nil {
@@ -48,16 +49,33 @@ func startStack(ctx context.Context, s settings, log io.Writer, said func(string
 	}
 	said("cluster ready", time.Since(start))
 	start = time.Now()
-	if st.controller, err = startController(s, cluster.Kubeconfig, st.aws, log); err != nil {
+	if err := st.control(s); err != nil {
 		return nil, errors.Join(err, st.end())
-	}
-	go st.endWith(st.controller.done, func() error { return fmt.Errorf("the controller ended by itself: %w", st.controller.waitErr) })
-	if err := st.controller.awaitReady(st.ctx); err != nil {
-		report := fmt.Errorf("%w\n%s", err, strings.TrimSpace(controllerLog(st.controller, 15)))
-		return nil, errors.Join(report, st.end())
 	}
 	said("controller ready", time.Since(start))
 	return st, nil
+}
+
+// control starts the controller and returns when it is ready.
+func (st *stack) control(s settings) error {
+	var err error
+	if st.controller, err = startController(s, st.cluster.Kubeconfig, st.aws, st.log); err != nil {
+		return err
+	}
+	c := st.controller
+	go func() {
+		select {
+		case <-st.ctx.Done():
+		case <-c.done:
+			if !c.killed.Load() {
+				st.cancel(fmt.Errorf("the controller ended by itself: %w", c.waitErr))
+			}
+		}
+	}()
+	if err := c.awaitReady(st.ctx); err != nil {
+		return fmt.Errorf("%w\n%s", err, strings.TrimSpace(controllerLog(c, 15)))
+	}
+	return nil
 }
 
 // prepare connects to the cluster and puts in what the controller needs.

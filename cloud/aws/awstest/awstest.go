@@ -72,6 +72,7 @@ type Account struct {
 	profiles []*Profile
 	roles    []string
 	network  instancetype.Limits
+	storm    storm
 	shutdown time.Duration
 
 	mu        sync.Mutex
@@ -171,6 +172,9 @@ func (a *Account) answer(ctx context.Context, p protocol, f *form) (any, error) 
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if err := a.storm.throttles(); err != nil && p.service == "EC2" {
+		return nil, err
+	}
 	serve, ok := a.tables[p.service][f.operation]
 	if !ok {
 		return nil, refuse("InvalidAction", "The action %s is not valid for this web service.", f.operation)

@@ -233,6 +233,9 @@ func (a *Account) fill(o order, ways []override, count int) fleetAnswer {
 
 // wants is why a way cannot be gone; nil if it can. The account is locked.
 func (a *Account) wants(w override, capacityType string) *Refusal {
+	if why := a.storm.finds(); why != nil {
+		return why
+	}
 	if why := a.refusal(Pool{w.instanceType, w.zone, capacityType}); why != nil {
 		return why
 	}
