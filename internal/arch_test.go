@@ -132,6 +132,7 @@ test/scenario/... < API, CORE, cloud, cloud/kwok, internal/ingest, internal/mani
 test/e2e/... < API, cloud, cloud/kwok, internal/ingest, internal/manifest, internal/simulation, test/scenario/..., test/e2e/...
 test/checklist < test/scenario/story
 test/controlplane <
+test/docs <
 test/generate <
 test/awscluster < cloud/aws/awstest, cloud/aws/awstest/join
 test/demo < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane

@@ -69,34 +69,6 @@ func checkConverted(t *testing.T, got outcome, args []string) {
 	}
 }
 
-// TestConvertPage keeps the example in the documentation equal to what is printed.
-func TestConvertPage(t *testing.T) {
-	const page, command = "docs/convert.md", "\n$ karpenter convert -f examples/convert/provisioner.yaml --cluster-name eks-karpenter-demo\n"
-	t.Chdir("../..")
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(text), command)
-	shown, after, ends := strings.Cut(rest, "```")
-	if !found || !ends {
-		t.Fatalf("%s does not show the example", page)
-	}
-	got := convertText("", strings.Fields(strings.TrimPrefix(command, "\n$ karpenter convert "))...)
-	if got.Exit != "0\n" {
-		t.Fatal(got.Stderr)
-	}
-	if *update {
-		if err := os.WriteFile(page, []byte(before+command+got.Stdout+"```"+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(got.Stdout, shown); diff != "" {
-		t.Errorf("%s is stale, run the test with -update (-printed +shown)\n%s", page, diff)
-	}
-}
-
 // TestConvertReportsWhatCannotBeWritten makes a full disk a failure.
 func TestConvertReportsWhatCannotBeWritten(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)

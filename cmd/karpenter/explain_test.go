@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-const shop = "../../internal/explain/testdata/shop.yaml"
+const shop = "../../examples/explain/shop.yaml"
 
 // explained runs "karpenter explain" without the environment of the machine.
 func explained(stdin string, args ...string) (code int, stdout, stderr string) {

@@ -168,35 +168,6 @@ func TestSimulateExampleWithDevices(t *testing.T) {
 	}
 }
 
-// TestSimulatePages keeps the examples in the documentation equal to what is printed.
-func TestSimulatePages(t *testing.T) {
-	t.Chdir("../..")
-	for page, example := range map[string]string{
-		"docs/simulate.md": "examples/simulate/does-not-fit.yaml", "docs/overlays.md": "examples/simulate/overlays.yaml",
-	} {
-		command := "\n$ karpenter simulate -f " + example + "\n"
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		before, rest, found := strings.Cut(string(text), command)
-		shown, after, ends := strings.Cut(rest, "```")
-		if !found || !ends {
-			t.Fatalf("%s does not show %s", page, command)
-		}
-		got := simulate("", "-f", example).Stdout
-		if *update {
-			if err := os.WriteFile(page, []byte(before+command+got+"```"+after), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		if diff := cmp.Diff(got, shown); diff != "" {
-			t.Errorf("%s is stale, run the test with -update (-printed +shown)\n%s", page, diff)
-		}
-	}
-}
-
 // TestSimulateReportsWhatCannotBeWritten makes a full disk a failure.
 func TestSimulateReportsWhatCannotBeWritten(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)

@@ -27,7 +27,7 @@ func shop(t *testing.T, changes ...func([]client.Object)) Question {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Open("testdata/shop.yaml")
+	f, err := os.Open("../../examples/explain/shop.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

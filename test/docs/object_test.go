@@ -1,0 +1,138 @@
+package docs
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/karpenter-anew/karpenter/api/crds"
+	"github.com/karpenter-anew/karpenter/internal/manifest"
+)
+
+// checkObjects lets the API server of a cluster of one cloud judge documents.
+func checkObjects(t *testing.T, name, text string) {
+	t.Helper()
+	definitions := crds.AWS
+	if strings.Contains(text, "karpenter.kwok.sh") {
+		definitions = crds.Kwok
+	}
+	all, err := definitions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := manifest.NewReader(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reader.Read(name, strings.NewReader(text)); err != nil {
+		t.Errorf("%v\n%s", err, text)
+	}
+	for document := range strings.SplitSeq(text, "\n---\n") {
+		content, err := manifest.PartOf(name, []byte(document)).Content()
+		if err != nil {
+			t.Errorf("%v\n%s", err, document)
+			continue
+		}
+		group, version, _ := strings.Cut(content["apiVersion"].(string), "/")
+		defined := func(crd *apiextensionsv1.CustomResourceDefinition) bool {
+			return crd.Spec.Group == group && crd.Spec.Names.Kind == content["kind"] && crd.Spec.Versions[0].Name == version
+		}
+		if strings.Contains(group, "karpenter") && !slices.ContainsFunc(all, defined) {
+			t.Errorf("%s: there is no %v %v", name, content["apiVersion"], content["kind"])
+		}
+		for _, found := range reader.Check(content) {
+			t.Errorf("%s: %s: %s\n%s", name, found.Field, found.Message, document)
+		}
+	}
+}
+
+// small are objects that parts of objects are put into.
+func small(kind string) string {
+	switch kind {
+	case "EC2NodeClass":
+		return `{apiVersion: karpenter.k8s.aws/v1, kind: EC2NodeClass, metadata: {name: a}, spec: {role: a, amiSelectorTerms: [{alias: al2023@latest}],
+			subnetSelectorTerms: [{id: subnet-1}], securityGroupSelectorTerms: [{id: sg-1}]}}`
+	case "NodePool":
+		return `{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: a}, spec: {template: {spec: {requirements: [],
+			nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: a}}}}}`
+	default:
+		return ""
+	}
+}
+
+func TestObjectsOfPagesAreLetIn(t *testing.T) {
+	objects, parts := 0, 0
+	for _, p := range pages(t) {
+		for _, b := range p.blocks() {
+			switch {
+			case b.language != "yaml":
+			case b.note != "":
+				parts++
+				checkPart(t, p, b)
+			case strings.Contains(b.text, "apiVersion:"):
+				objects++
+				checkObjects(t, p.name, b.text)
+			default:
+				var any map[string]any
+				if err := yaml.UnmarshalStrict([]byte(b.text), &any); err != nil {
+					t.Errorf("%s: %v\n%s", p.name, err, b.text)
+				}
+			}
+		}
+	}
+	if objects < 3 || parts < 10 {
+		t.Errorf("%d objects and %d parts were found", objects, parts)
+	}
+}
+
+func checkPart(t *testing.T, p page, b block) {
+	t.Helper()
+	var whole, part map[string]any
+	if err := yaml.Unmarshal([]byte(small(b.note)), &whole); err != nil || whole == nil {
+		t.Fatalf("%s: a part of what is %q? %v", p.name, b.note, err)
+	}
+	if err := yaml.UnmarshalStrict([]byte(b.text), &part); err != nil {
+		t.Errorf("%s: %v\n%s", p.name, err, b.text)
+		return
+	}
+	spec, _ := whole["spec"].(map[string]any)
+	written, _ := part["spec"].(map[string]any)
+	if len(part) != 1 || len(written) == 0 {
+		t.Errorf("%s: a part holds spec and nothing else\n%s", p.name, b.text)
+	}
+	for field, value := range written {
+		spec[field] = value
+	}
+	if spec["instanceProfile"] != nil {
+		delete(spec, "role")
+	}
+	text, err := yaml.Marshal(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkObjects(t, p.name, string(text))
+}
+
+func TestExamplesAreLetIn(t *testing.T) {
+	err := filepath.WalkDir(filepath.Join(root, "examples"), func(path string, d fs.DirEntry, err error) error {
+		// What is to be converted is of earlier APIs.
+		if err != nil || d.IsDir() || strings.Contains(path, "/convert/") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		checkObjects(t, path, string(text))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
