@@ -72,12 +72,13 @@ cloud/aws/roster < API, cloud/aws/instance
 cloud/aws/interruption < API, cloud/aws/notice, cloud/aws/reservation, cloud/aws/roster, cloud/aws/shortage, internal/observe
 cloud/aws/health < API, cloud/aws/fault, cloud/aws/notice, cloud/aws/roster, internal/observe
 cloud/aws/fleet < API, cloud/aws/batch, cloud/aws/fault, cloud/aws/template
-cloud/aws/provider < API, cloud, cloud/aws/drift, cloud/aws/expression, cloud/aws/fault, cloud/aws/fleet, cloud/aws/image, cloud/aws/instance, cloud/aws/instancetype, cloud/aws/inventory, cloud/aws/kubelet, cloud/aws/launch, cloud/aws/memo, cloud/aws/ownership, cloud/aws/reservation, cloud/aws/selection, cloud/aws/shortage, cloud/aws/subnet, cloud/aws/template, cloud/aws/userdata, internal/observe
+cloud/aws/zonalshift < API, cloud, internal/core/requirement, internal/observe
+cloud/aws/provider < API, cloud, cloud/aws/drift, cloud/aws/expression, cloud/aws/fault, cloud/aws/fleet, cloud/aws/image, cloud/aws/instance, cloud/aws/instancetype, cloud/aws/inventory, cloud/aws/kubelet, cloud/aws/launch, cloud/aws/memo, cloud/aws/ownership, cloud/aws/reservation, cloud/aws/selection, cloud/aws/shortage, cloud/aws/subnet, cloud/aws/template, cloud/aws/userdata, cloud/aws/zonalshift, internal/observe
 cloud/aws/profile < API, cloud/aws/fault, cloud/aws/memo, cloud/aws/ownership
 cloud/aws/nodeclass < API, cloud/aws/fault, cloud/aws/image, cloud/aws/kubelet, cloud/aws/memo, cloud/aws/ownership, cloud/aws/profile, cloud/aws/provider, cloud/aws/session, cloud/aws/template, internal/observe
 cloud/aws/tagging < API, cloud/aws/instance, cloud/aws/template
 cloud/aws/upkeep < API, cloud, cloud/aws/instance, cloud/aws/profile, cloud/aws/provider, internal/observe
-cloud/aws < API, cloud, cloud/aws/health, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/inventory, cloud/aws/nodeclass, cloud/aws/profile, cloud/aws/provider, cloud/aws/roster, cloud/aws/session, cloud/aws/tagging, cloud/aws/upkeep, internal/observe
+cloud/aws < API, cloud, cloud/aws/health, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/inventory, cloud/aws/nodeclass, cloud/aws/profile, cloud/aws/provider, cloud/aws/roster, cloud/aws/session, cloud/aws/tagging, cloud/aws/upkeep, cloud/aws/zonalshift, internal/observe
 cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/session
 cloud/aws/awstest/firstboot <
 cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot

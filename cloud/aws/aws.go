@@ -12,6 +12,7 @@ import (
 	"time"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -60,6 +61,8 @@ type Settings struct {
 	EvaluatesExpressions bool
 	// OfferingSources are asked for offerings besides the usual ones, in their order.
 	OfferingSources []instancetype.OfferingSource
+	// ZonalShift says that zones are left alone that ARC shifts traffic away from.
+	ZonalShift bool
 	// Version is that of the program.
 	Version string
 	// Outlets are what the cloud and its controllers tell the outside with; nil where nobody listens.
@@ -145,6 +148,13 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 		profiles = profile.NewKeeper(profile.Options{
 			IAM: iam.NewFromConfig(config), Clock: now, Cluster: s.ClusterName, Region: config.Region, Unique: func() string { return string(uuid.NewUUID()) },
 		})
+	}
+	if s.ZonalShift {
+		shifts, err := watchShifts(ctx, o, arczonalshift.NewFromConfig(config))
+		if err != nil {
+			return cloud.Cloud{}, err
+		}
+		o.Shifts = shifts
 	}
 	p := provider.New(o, s.SubnetsFor, s.ImagesFor)
 	showTypes(metrics, p.Inventory)

@@ -1,12 +1,37 @@
 package aws
 
 import (
+	"context"
+	"fmt"
 	"time"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/karpenter-anew/karpenter/cloud/aws/health"
 	"github.com/karpenter-anew/karpenter/cloud/aws/interruption"
+	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 	"github.com/karpenter-anew/karpenter/cloud/aws/upkeep"
+	"github.com/karpenter-anew/karpenter/cloud/aws/zonalshift"
 )
+
+// How often things are looked at.
+const (
+	healthEvery = time.Minute
+	shiftsEvery = 30 * time.Second
+)
+
+// watchShifts makes a watch over the shifts of the cluster, and asks once: a start that may not ask ends.
+func watchShifts(ctx context.Context, o provider.Options, arc zonalshift.ARC) (*zonalshift.Watch, error) {
+	cluster, err := (&provider.Provider{Options: o}).DescribeCluster(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("finding the ARN of the cluster: %w", err)
+	}
+	if cluster == nil || sdk.ToString(cluster.Arn) == "" {
+		return nil, fmt.Errorf("cluster %q has no ARN", o.ClusterName)
+	}
+	shifts := zonalshift.New(arc, *cluster.Arn, o.Clock)
+	return shifts, shifts.Refresh(ctx)
+}
 
 // watches are the jobs that follow what happens to instances.
 func (e *ensemble) watches() []upkeep.Job {
@@ -15,11 +40,15 @@ func (e *ensemble) watches() []upkeep.Job {
 		Client: e.client, Clock: p.Clock, Manages: e.manages, Fresh: p.Fresh, Recorder: outlets.Recorder, Metrics: outlets.Metrics,
 		Shortages: p.Shortages, Reservations: p.Reservations,
 	}
-	poll := &health.Poll{EC2: e.statuses, Client: e.client, Manages: e.manages, Answer: responder.Answer, Clock: p.Clock, Metrics: e.metrics}
-	out := []upkeep.Job{{Name: "interruption.instancestatus", Every: upkeep.Always(time.Minute), Run: poll.Look}}
+	poll := &health.Poll{EC2: e.statuses, Client: e.client, Manages: e.manages, Answer: responder.Answer, Shifted: p.Shifts.Shifted, Clock: p.Clock, Metrics: e.metrics}
+	out := []upkeep.Job{{Name: "interruption.instancestatus", Every: upkeep.Always(healthEvery), Run: poll.Look}}
 	if e.queues != nil {
 		queue := &interruption.Queue{API: e.queues, Name: e.settings.InterruptionQueue, Answer: responder.Answer, Clock: p.Clock, Metrics: e.metrics}
 		out = append(out, upkeep.Job{Name: "interruption", Every: upkeep.Always(0), Run: queue.Poll})
+	}
+	if p.Shifts != nil {
+		announcer := &zonalshift.Announcer{Watch: p.Shifts, Client: e.client, Manages: e.manages, Recorder: outlets.Recorder}
+		out = append(out, upkeep.Job{Name: "zonalshift", Every: upkeep.Always(shiftsEvery), Run: announcer.Announce})
 	}
 	for i := range out {
 		out[i].Clock = p.Clock

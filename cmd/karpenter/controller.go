@@ -92,7 +92,7 @@ func newAWS(c client.Client, o options.Options, outlets *observe.Outlets) (cloud
 		IsolatedVPC: o.AWS.IsolatedVPC, EKSControlPlane: o.AWS.EKSControlPlane, VMMemoryOverheadPercent: o.AWS.VMMemoryOverheadPercent,
 		ReservedENIs: int64(o.AWS.ReservedENIs), DryRuns: !o.AWS.DisableDryRun, ImagesFor: o.AWS.AMIRefreshInterval, SubnetsFor: o.AWS.SubnetRefreshInterval,
 		ReservesCapacity: o.FeatureGates.ReservedCapacity, StrictMinValues: o.Scheduling.MinValuesPolicy == options.MinValuesStrict, Version: version,
-		InterruptionQueue: o.AWS.InterruptionQueue, Outlets: outlets,
+		InterruptionQueue: o.AWS.InterruptionQueue, ZonalShift: o.AWS.EnableZonalShift, Outlets: outlets,
 		EvaluatesExpressions: o.AWS.FeatureGates.NodeClassCEL,
 	})
 }

@@ -1,6 +1,8 @@
 package observe
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -49,4 +51,16 @@ func TerminatingOnInterruption(claim *v1.NodeClaim, node *corev1.Node) []Event {
 		out = append(out, warning(node, reason, "Interruption triggered termination for the Node", string(node.UID)))
 	}
 	return out
+}
+
+// ZonalShiftActive says that a pool gets no nodes in a zone, because traffic is shifted away from it.
+func ZonalShiftActive(pool *v1.NodePool, zone, id string) Event {
+	message := fmt.Sprintf("Zonal shift detected: offerings in zone %s (%s) are unavailable for this NodePool", zone, id)
+	return warning(pool, "ZonalShiftActive", message, string(pool.UID), id)
+}
+
+// ZonalShiftCleared says that a pool gets nodes in a zone again.
+func ZonalShiftCleared(pool *v1.NodePool, zone, id string) Event {
+	message := fmt.Sprintf("Zonal shift cleared: offerings in zone %s (%s) are restored for this NodePool", zone, id)
+	return normal(pool, "ZonalShiftCleared", message, string(pool.UID), id)
 }

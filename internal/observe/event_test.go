@@ -59,6 +59,7 @@ func everyEvent() []Event {
 		out = append(out, Interruption(kind, claim, node)...)
 	}
 	out = append(out, TerminatingOnInterruption(claim, node)...)
+	out = append(out, ZonalShiftActive(pool, "us-east-1a", "use1-az1"), ZonalShiftCleared(pool, "us-east-1a", "use1-az1"))
 	out = append(out, WaitingOnNodeClaimTermination(&awsv1.EC2NodeClass{}, "nodeclass-uid", []string{claim.Name}))
 	return out
 }

@@ -21,7 +21,6 @@ type unservedRule struct {
 func unservedRules() []unservedRule {
 	return []unservedRule{
 		{"--karpenter-service", "it named the service of a webhook that there is no more", func(o Options) bool { return o.KarpenterService != "" }},
-		{"--enable-zonal-shift", "zones are not left alone", func(o Options) bool { return o.AWS.EnableZonalShift }},
 	}
 }
 

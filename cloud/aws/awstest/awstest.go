@@ -77,6 +77,7 @@ type Account struct {
 
 	mu        sync.Mutex
 	queues    []*queue
+	shifts    []Shift
 	arrived   chan struct{} // closed when a message arrives
 	templates []*LaunchTemplate
 	instances []*Instance
@@ -150,6 +151,9 @@ func (a *Account) route(r *http.Request, body []byte) (protocol, *form) {
 	}
 	if strings.HasPrefix(r.URL.Path, "/clusters/") {
 		return restProtocol("EKS"), &form{operation: "DescribeCluster", body: strings.TrimPrefix(r.URL.Path, "/clusters/")}
+	}
+	if arn, ok := strings.CutPrefix(r.URL.Path, "/managedresources/"); ok {
+		return restProtocol("ARC"), &form{operation: "GetManagedResource", body: arn}
 	}
 	f := readForm(string(body))
 	switch version := f.text("Version"); version {

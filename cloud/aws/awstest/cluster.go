@@ -27,7 +27,7 @@ func describeCluster(a *Account, f *form) (any, error) {
 		}
 	}
 	return map[string]any{"cluster": map[string]any{
-		"name": c.Name, "arn": "arn:aws:eks:" + a.region + ":" + AccountID + ":cluster/" + c.Name, "endpoint": c.Endpoint,
+		"name": c.Name, "arn": a.clusterARN(), "endpoint": c.Endpoint,
 		"version": c.Version, "status": "ACTIVE", "kubernetesNetworkConfig": network,
 	}}, nil
 }

@@ -209,6 +209,7 @@ type wireInstance struct {
 	Type        string          `xml:"instanceType"`
 	Launched    string          `xml:"launchTime"`
 	Zone        string          `xml:"placement>availabilityZone"`
+	ZoneID      string          `xml:"placement>availabilityZoneId,omitempty"`
 	Tenancy     string          `xml:"placement>tenancy"`
 	Group       string          `xml:"placement>groupId,omitempty"`
 	Partition   int             `xml:"placement>partitionNumber,omitempty"`
@@ -237,7 +238,7 @@ type wireInterface struct {
 // wire is an instance as EC2 answers. The account is locked.
 func (a *Account) wire(i *Instance) wireInstance {
 	w := wireInstance{
-		ID: i.ID, Image: i.Image, State: i.State, Type: i.Type, Launched: stamp(i.Launched), Zone: i.Zone, Tenancy: i.Tenancy,
+		ID: i.ID, Image: i.Image, State: i.State, Type: i.Type, Launched: stamp(i.Launched), Zone: i.Zone, ZoneID: a.zoneID(i.Zone), Tenancy: i.Tenancy,
 		Group: i.PlacementGroup, Partition: i.Partition, Subnet: i.Subnet, VPC: VPC, Reservation: i.Reservation,
 		Preference: i.ReservationPreference, Tags: wireTags(a.tags[i.ID]),
 		DNS: or(i.DNS, fmt.Sprintf("ip-%s.ec2.internal", strings.ReplaceAll(i.Address, ".", "-"))),

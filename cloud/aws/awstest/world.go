@@ -118,6 +118,7 @@ func tables() map[string]map[string]call {
 		},
 		"AmazonSSM":           {"GetParameter": getParameter},
 		"AmazonSQS":           {"GetQueueUrl": getQueueURL, "ReceiveMessage": receiveMessage, "DeleteMessageBatch": deleteMessageBatch},
+		"ARC":                 {"GetManagedResource": getManagedResource},
 		"EKS":                 {"DescribeCluster": describeCluster},
 		"AWSPriceListService": {"GetProducts": getProducts},
 		"IAM": {

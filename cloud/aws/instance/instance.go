@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,6 +30,9 @@ const listPage = 1000
 // ErrNotFound says that an instance does not exist (any more).
 var ErrNotFound = errors.New("the instance does not exist")
 
+// ErrShifted says that an instance is left alone, because traffic is shifted away from its zone.
+var ErrShifted = errors.New("traffic is shifted away from its zone")
+
 // EC2 are the calls about instances.
 type EC2 interface {
 	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
@@ -39,6 +43,8 @@ type EC2 interface {
 // Instance is an instance. It is shared and must not be changed.
 type Instance struct {
 	ID, Type, Zone, SubnetID, ImageID string
+	// ZoneID is the id of the zone; empty if EC2 does not say.
+	ZoneID string
 	// CapacityType is how it was bought; see v1.CapacityTypeSpot and others.
 	CapacityType, Tenancy string
 	// Ending says that it is shutting down.
@@ -82,6 +88,9 @@ type Keeper struct {
 	describe *batch.ByID[*Instance]
 	end      *batch.ByID[bool]
 
+	// alone says which instances are left alone.
+	alone func(*Instance) bool
+
 	mu    sync.Mutex
 	known map[string]*Instance
 }
@@ -98,12 +107,16 @@ type Options struct {
 
 // NewKeeper makes a keeper.
 func NewKeeper(o Options) *Keeper {
-	k := &Keeper{api: o.EC2, cluster: o.Cluster, reserves: o.Reserves, known: map[string]*Instance{}}
+	k := &Keeper{api: o.EC2, cluster: o.Cluster, reserves: o.Reserves, known: map[string]*Instance{}, alone: func(*Instance) bool { return false }}
 	describing, ending := batch.DescribeInstances(), batch.TerminateInstances()
 	describing.Observe, ending.Observe = o.Described, o.Ended
 	k.describe, k.end = batch.NewByID(describing, k.describeMany), batch.NewByID(ending, k.endMany)
 	return k
 }
+
+// LeaveAlone takes over which instances are neither asked about, as far as they are known, nor changed: those in zones that traffic is
+// shifted away from. It is called before anything runs.
+func (k *Keeper) LeaveAlone(alone func(*Instance) bool) { k.alone = alone }
 
 // Get is an instance as it was when it was last seen, or as it is.
 func (k *Keeper) Get(ctx context.Context, id string) (*Instance, error) {
@@ -116,8 +129,14 @@ func (k *Keeper) Get(ctx context.Context, id string) (*Instance, error) {
 	return k.Look(ctx, id)
 }
 
-// Look is an instance as it is now.
+// Look is an instance as it is now, or as it was when it was last seen, if it is left alone.
 func (k *Keeper) Look(ctx context.Context, id string) (*Instance, error) {
+	k.mu.Lock()
+	have := k.known[id]
+	k.mu.Unlock()
+	if have != nil && k.alone(have) {
+		return have, nil
+	}
 	i, ok, err := k.describe.Do(ctx, id)
 	if err != nil && !missing(err) {
 		return nil, fmt.Errorf("getting instance %q: %w", id, err)
@@ -137,7 +156,8 @@ func missing(err error) bool {
 	return fault.IsNotFound(err) || fault.Code(err) == "InvalidInstanceID.Malformed"
 }
 
-// List are the instances of the cluster, by id. They have the tags that every launch of Karpenter has.
+// List are the instances of the cluster, by id. They have the tags that every launch of Karpenter has. Those that are left alone are
+// there as they were last seen, even if EC2 does not tell of them.
 func (k *Keeper) List(ctx context.Context) ([]*Instance, error) {
 	found, err := k.read(ctx, &ec2.DescribeInstancesInput{
 		MaxResults: aws.Int32(listPage),
@@ -151,14 +171,19 @@ func (k *Keeper) List(ctx context.Context) ([]*Instance, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing instances: %w", err)
 	}
-	slices.SortFunc(found, func(a, b *Instance) int { return strings.Compare(a.ID, b.ID) })
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	clear(k.known)
+	now := map[string]*Instance{}
 	for _, i := range found {
-		k.known[i.ID] = i
+		now[i.ID] = i
 	}
-	return found, nil
+	for id, i := range k.known {
+		if k.alone(i) {
+			now[id] = i
+		}
+	}
+	k.known = now
+	return slices.SortedFunc(maps.Values(now), func(a, b *Instance) int { return strings.Compare(a.ID, b.ID) }), nil
 }
 
 // End ends an instance. One that is ending already is left alone.
@@ -166,6 +191,9 @@ func (k *Keeper) End(ctx context.Context, id string) error {
 	i, err := k.Look(ctx, id)
 	if err != nil || i.Ending {
 		return err
+	}
+	if k.alone(i) {
+		return fmt.Errorf("ending instance %q in zone %q: %w", id, i.Zone, ErrShifted)
 	}
 	_, ok, err := k.end.Do(ctx, id)
 	switch {
@@ -181,6 +209,12 @@ func (k *Keeper) End(ctx context.Context, id string) error {
 
 // Tag adds tags to an instance.
 func (k *Keeper) Tag(ctx context.Context, id string, tags []ec2types.Tag) error {
+	k.mu.Lock()
+	have := k.known[id]
+	k.mu.Unlock()
+	if have != nil && k.alone(have) {
+		return fmt.Errorf("tagging instance %q in zone %q: %w", id, have.Zone, ErrShifted)
+	}
 	if _, err := k.api.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: tags}); err != nil {
 		if missing(err) {
 			err = ErrNotFound
@@ -244,7 +278,7 @@ func (k *Keeper) instanceOf(e *ec2types.Instance) *Instance {
 		CapacityType: v1.CapacityTypeOnDemand, ReservationID: aws.ToString(e.CapacityReservationId),
 	}
 	if p := e.Placement; p != nil {
-		i.Zone, i.PlacementGroupID, i.Partition = aws.ToString(p.AvailabilityZone), aws.ToString(p.GroupId), aws.ToInt32(p.PartitionNumber)
+		i.Zone, i.ZoneID, i.PlacementGroupID, i.Partition = aws.ToString(p.AvailabilityZone), aws.ToString(p.AvailabilityZoneId), aws.ToString(p.GroupId), aws.ToInt32(p.PartitionNumber)
 		if p.Tenancy != "" {
 			i.Tenancy = string(p.Tenancy)
 		}

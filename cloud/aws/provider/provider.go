@@ -66,6 +66,7 @@ type Provider struct {
 	correction cloud.Correction
 	recorder   *observe.Recorder
 	sizes      sizes
+	zones      zoneIDs
 }
 
 var _ cloud.Provider = (*Provider)(nil)
@@ -87,6 +88,7 @@ func New(o Options, subnetsFor, imagesFor time.Duration) *Provider {
 		started: memo.New[struct{}](o.Clock, launchedFor), memories: memories{seen: memo.New[int64](o.Clock, seenFor)},
 		fresh: memo.New[struct{}](o.Clock, freshFor),
 	}
+	p.Instances.LeaveAlone(p.isShifted)
 	p.Finder = selection.New(selection.Options{
 		EC2: o.EC2, Parameters: o.Parameters, Clock: o.Clock, Addresses: p.Addresses, Reservations: p.Reservations, SubnetsFor: subnetsFor, ImagesFor: imagesFor,
 	})
@@ -164,6 +166,9 @@ func (p *Provider) Delete(ctx context.Context, claim *v1.NodeClaim) error {
 			p.Reservations.Ended(held)
 		}
 		return notFound(claim.Status.ProviderID)
+	}
+	if err != nil && !errors.Is(err, instance.ErrShifted) {
+		p.Metrics.TerminationFailures.WithLabelValues(claim.Labels[corev1.LabelTopologyZone], claim.Labels[awsv1.LabelZoneID]).Inc()
 	}
 	return err
 }

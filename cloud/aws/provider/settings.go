@@ -17,6 +17,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/inventory"
 	"github.com/karpenter-anew/karpenter/cloud/aws/selection"
 	"github.com/karpenter-anew/karpenter/cloud/aws/template"
+	"github.com/karpenter-anew/karpenter/cloud/aws/zonalshift"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -93,6 +94,8 @@ type Options struct {
 	// Client reads node classes and pools.
 	Client client.Client
 	Clock  clock.WithTicker
+	// Shifts are the zones that are left alone; nil for none.
+	Shifts *zonalshift.Watch
 	// OfferingSources are asked for offerings besides the usual ones, in their order.
 	OfferingSources []instancetype.OfferingSource
 	// Metrics count what happens; nil for nobody to see it.

@@ -48,7 +48,7 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*clo
 	if err != nil {
 		return nil, err
 	}
-	r := resolution{provider: p, class: seen, images: imagesOf(class), known: known, compiled: compiled, fresh: map[string]*cloud.InstanceType{}}
+	r := resolution{provider: p, class: seen, images: imagesOf(class), shifted: p.shiftedZones(class), known: known, compiled: compiled, fresh: map[string]*cloud.InstanceType{}}
 	out := make([]*cloud.InstanceType, 0, len(known.Descriptions))
 	for _, d := range known.Descriptions {
 		t, err := r.resolve(d, key)
@@ -72,7 +72,9 @@ type resolution struct {
 	provider *Provider
 	class    instancetype.Class
 	images   string
-	known    inventory.Types
+	// shifted are the ids of zones that traffic is shifted away from.
+	shifted []string
+	known   inventory.Types
 	// compiled is nil where there are no expressions.
 	compiled *expression.Compiled
 	// fresh are the types to be remembered, by what they are remembered under.
@@ -86,7 +88,7 @@ func (r *resolution) resolve(d instancetype.Description, key string) (*cloud.Ins
 	in := p.input(d, r.class)
 	in.DiscoveredMemory = p.memories.of(d.Name, r.images)
 	reserved := slices.ContainsFunc(r.class.Reservations, func(c awsv1.CapacityReservation) bool { return c.InstanceType == d.Name })
-	under := fmt.Sprintf("%s/%s/%d/%d", key, d.Name, p.Shortages.Sequence(d.Name), in.DiscoveredMemory)
+	under := fmt.Sprintf("%s/%s/%d/%d/%s", key, d.Name, p.Shortages.Sequence(d.Name), in.DiscoveredMemory, strings.Join(r.shifted, ","))
 	if !reserved {
 		if t, ok := p.resolved.Get(under); ok {
 			return t, nil
@@ -101,6 +103,7 @@ func (r *resolution) resolve(d instancetype.Description, key string) (*cloud.Ins
 		r.dropped = append(r.dropped, dropped...)
 	}
 	in.Market = p.market(d.Name, r.class, r.known.Zones, r.known.Sold[d.Name])
+	in.Market.ShiftedZoneIDs = r.shifted
 	t := instancetype.Resolve(in)
 	if !reserved {
 		r.fresh[under] = t

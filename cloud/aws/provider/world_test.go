@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
@@ -24,6 +25,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
+	"github.com/karpenter-anew/karpenter/cloud/aws/zonalshift"
 )
 
 const profile = "the-profile"
@@ -63,6 +65,7 @@ func newWorld(t *testing.T, types ...string) *world {
 		Settings: provider.Settings{ClusterName: "test", Region: config.Region, VMMemoryOverheadPercent: 0.075, ReservesCapacity: true, StrictMinValues: true},
 		Cluster:  facts, EC2: ec2.NewFromConfig(config), EKS: eks.NewFromConfig(config), Parameters: ssm.NewFromConfig(config), Prices: pricing.NewFromConfig(config),
 		Client: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1.NodeClaim{}, &awsv1.EC2NodeClass{}).Build(), Clock: w.clock,
+		Shifts: zonalshift.New(arczonalshift.NewFromConfig(config), "arn:aws:eks:us-east-1:123456789012:cluster/test", w.clock),
 	}, 0, 0)
 	for _, refresh := range []func(context.Context) error{
 		w.Inventory.RefreshTypes, w.Inventory.RefreshOnDemand, func(ctx context.Context) error { return w.Inventory.RefreshSpot(ctx, w.clock.Now()) },

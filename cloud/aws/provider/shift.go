@@ -1,0 +1,50 @@
+package provider
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
+)
+
+// zoneIDs are the ids of zones by name, as far as classes have subnets there. The zero value is ready.
+type zoneIDs struct {
+	mu     sync.RWMutex
+	byName map[string]string
+}
+
+// learn takes down the zones of subnets.
+func (z *zoneIDs) learn(subnets []awsv1.Subnet) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	if z.byName == nil {
+		z.byName = map[string]string{}
+	}
+	for _, s := range subnets {
+		if s.ZoneID != "" {
+			z.byName[s.Zone] = s.ZoneID
+		}
+	}
+}
+
+// of is the id of a zone; empty if it is not known.
+func (z *zoneIDs) of(zone string) string {
+	z.mu.RLock()
+	defer z.mu.RUnlock()
+	return z.byName[zone]
+}
+
+// shiftedZones are the ids of the zones of a class that traffic is shifted away from.
+func (p *Provider) shiftedZones(class *awsv1.EC2NodeClass) []string {
+	p.zones.learn(class.Status.Subnets)
+	return slices.DeleteFunc(p.Shifts.Zones(), func(id string) bool {
+		return !slices.ContainsFunc(class.Status.Subnets, func(s awsv1.Subnet) bool { return s.ZoneID == id })
+	})
+}
+
+// isShifted reports whether traffic is shifted away from the zone of an instance.
+func (p *Provider) isShifted(i *instance.Instance) bool {
+	return p.Shifts.Shifted(cmp.Or(i.ZoneID, p.zones.of(i.Zone)))
+}
