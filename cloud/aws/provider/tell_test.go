@@ -5,7 +5,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -163,3 +165,28 @@ func TestTheSizeOfUserData_A310(t *testing.T) {
 
 // userDataWarned is where users are warned.
 const userDataWarned = 14745
+
+// TestHowRequestsGather adds up the sizes of batches: they are the requests.
+func TestHowRequestsGather(t *testing.T) {
+	w := newWorld(t, "m5.large")
+	first := w.create(w.claim())
+	w.create(w.claim())
+	if _, err := w.Get(t.Context(), first.Status.ProviderID); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Delete(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	for batcher, want := range map[string]float64{"create_fleet": 2, "describe_instances": 2, "terminate_instances": 1} {
+		var sizes, times dto.Metric
+		if err := w.Metrics.BatchSize.WithLabelValues(batcher).(prometheus.Histogram).Write(&sizes); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Metrics.BatchTime.WithLabelValues(batcher).(prometheus.Histogram).Write(&times); err != nil {
+			t.Fatal(err)
+		}
+		if got := sizes.Histogram.GetSampleSum(); got != want || times.Histogram.GetSampleCount() != sizes.Histogram.GetSampleCount() || times.Histogram.GetSampleSum() <= 0 {
+			t.Errorf("%s: %g requests, want %g, in %d batches that took %g s", batcher, got, want, sizes.Histogram.GetSampleCount(), times.Histogram.GetSampleSum())
+		}
+	}
+}
