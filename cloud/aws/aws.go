@@ -197,6 +197,7 @@ func learnEndpoint(ctx context.Context, p *provider.Provider, s Settings) error 
 		}
 		endpoint = sdk.ToString(cluster.Endpoint)
 	}
+	logger(ctx).DebugContext(ctx, "discovered cluster endpoint", "region", p.Region, "cluster-endpoint", endpoint)
 	p.Cluster.Change(func(f *provider.Facts) { f.Endpoint, f.CABundle = endpoint, s.ClusterCABundle })
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -187,6 +188,7 @@ func (e *ensemble) learnDNS(ctx context.Context, live client.Reader) {
 		logger(ctx).ErrorContext(ctx, "the address for names is not known", "error", err)
 		return
 	}
+	logger(ctx).DebugContext(ctx, "discovered kube dns", "kube-dns-ip", service.Spec.ClusterIP)
 	e.provider.Cluster.Change(func(f *provider.Facts) { f.DNS = service.Spec.ClusterIP })
 }
 
@@ -208,7 +210,20 @@ func (e *ensemble) learnVersion(ctx context.Context, served discovery.ServerVers
 	}
 	if version != e.provider.Cluster.Facts().Version {
 		logger(ctx).DebugContext(ctx, "discovered kubernetes version", "version", version)
+		if !compatible(version) {
+			logger(ctx).ErrorContext(ctx, "karpenter is not compatible with kubernetes version", "version", version)
+		}
 	}
 	e.provider.Cluster.Change(func(f *provider.Facts) { f.Version = version })
 	return nil
+}
+
+// The minor versions of Kubernetes that are known to work. Others are told of, and tried.
+const firstMinor, lastMinor = 26, 36
+
+// compatible reports whether a version of Kubernetes such as 1.34 is known to work.
+func compatible(version string) bool {
+	major, minor, _ := strings.Cut(version, ".")
+	n, err := strconv.Atoi(minor)
+	return major == "1" && err == nil && n >= firstMinor && n <= lastMinor
 }

@@ -1,11 +1,17 @@
 package aws
 
 import (
+	"bytes"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/version"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
@@ -33,6 +39,24 @@ func TestHowOftenThingsAreDone_A347(t *testing.T) {
 	for _, job := range e.jobs(nil) {
 		if job.Name == "instanceprofile.garbagecollection" {
 			t.Error("profiles are collected where there is no way to IAM")
+		}
+	}
+}
+
+func TestVersionsThatAreNotKnownAreToldOfOnce(t *testing.T) {
+	var out bytes.Buffer
+	ctx := log.IntoContext(t.Context(), logr.FromSlogHandler(slog.NewTextHandler(&out, nil)))
+	e := &ensemble{provider: &provider.Provider{Options: provider.Options{Cluster: &provider.Cluster{}}}}
+	for _, step := range []struct {
+		minor string
+		told  bool
+	}{{"25", true}, {"25", false}, {"26", false}, {"36+", false}, {"37", true}, {"37", false}} {
+		out.Reset()
+		if err := e.learnVersion(ctx, served{info: &version.Info{Major: "1", Minor: step.minor}}); err != nil {
+			t.Fatal(err)
+		}
+		if told := strings.Contains(out.String(), "karpenter is not compatible with kubernetes version"); told != step.told {
+			t.Errorf("1.%s: told %t, want %t", step.minor, told, step.told)
 		}
 	}
 }

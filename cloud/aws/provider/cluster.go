@@ -29,6 +29,7 @@ func (p *Provider) LearnServiceCIDR(ctx context.Context) error {
 	if cidr == "" {
 		return fmt.Errorf("cluster %q does not say its range of services", p.ClusterName)
 	}
+	logger(ctx).DebugContext(ctx, "discovered cluster CIDR", "cluster-cidr", cidr)
 	p.Cluster.Change(func(f *Facts) { f.ServiceCIDR = cidr })
 	return nil
 }
