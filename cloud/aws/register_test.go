@@ -50,7 +50,7 @@ func TestVersionsThatAreNotKnownAreToldOfOnce(t *testing.T) {
 	for _, step := range []struct {
 		minor string
 		told  bool
-	}{{"25", true}, {"25", false}, {"26", false}, {"36+", false}, {"37", true}, {"37", false}} {
+	}{{"25", true}, {"25", false}, {"26", false}, {"37+", false}, {"38", true}, {"38", false}} {
 		out.Reset()
 		if err := e.learnVersion(ctx, served{info: &version.Info{Major: "1", Minor: step.minor}}); err != nil {
 			t.Fatal(err)
