@@ -74,11 +74,12 @@ cloud/aws/health < API, cloud/aws/fault, cloud/aws/notice, cloud/aws/roster, int
 cloud/aws/fleet < API, cloud/aws/batch, cloud/aws/fault, cloud/aws/template
 cloud/aws/zonalshift < API, cloud, internal/core/requirement, internal/observe
 cloud/aws/provider < API, cloud, cloud/aws/drift, cloud/aws/expression, cloud/aws/fault, cloud/aws/fleet, cloud/aws/image, cloud/aws/instance, cloud/aws/instancetype, cloud/aws/inventory, cloud/aws/kubelet, cloud/aws/launch, cloud/aws/memo, cloud/aws/ownership, cloud/aws/reservation, cloud/aws/selection, cloud/aws/shortage, cloud/aws/subnet, cloud/aws/template, cloud/aws/userdata, cloud/aws/zonalshift, internal/observe
+cloud/aws/offline < API, cloud, cloud/kwok, cloud/aws/expression, cloud/aws/instancetype, cloud/aws/kubelet, cloud/aws/ownership
 cloud/aws/profile < API, cloud/aws/fault, cloud/aws/memo, cloud/aws/ownership
 cloud/aws/nodeclass < API, cloud/aws/fault, cloud/aws/image, cloud/aws/kubelet, cloud/aws/memo, cloud/aws/ownership, cloud/aws/profile, cloud/aws/provider, cloud/aws/session, cloud/aws/template, internal/observe
 cloud/aws/tagging < API, cloud/aws/instance, cloud/aws/template
 cloud/aws/upkeep < API, cloud, cloud/aws/instance, cloud/aws/profile, cloud/aws/provider, internal/observe
-cloud/aws < API, cloud, cloud/aws/health, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/inventory, cloud/aws/nodeclass, cloud/aws/profile, cloud/aws/provider, cloud/aws/roster, cloud/aws/session, cloud/aws/tagging, cloud/aws/upkeep, cloud/aws/zonalshift, internal/observe
+cloud/aws < API, cloud, cloud/aws/health, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/inventory, cloud/aws/nodeclass, cloud/aws/offline, cloud/aws/profile, cloud/aws/provider, cloud/aws/roster, cloud/aws/session, cloud/aws/tagging, cloud/aws/upkeep, cloud/aws/zonalshift, internal/observe
 cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/session
 cloud/aws/awstest/firstboot <
 cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot

@@ -27,9 +27,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
+	"github.com/karpenter-anew/karpenter/cloud/aws/offline"
 	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 	"github.com/karpenter-anew/karpenter/cloud/aws/session"
@@ -77,6 +79,21 @@ func Unopened() cloud.Cloud {
 	out := (&provider.Provider{}).Cloud()
 	out.Provider, out.UseCorrection, out.Hooks = nobody{}, nil, nil
 	return out
+}
+
+// DefaultCatalog is where instances are bought offline if nobody says where.
+const DefaultCatalog = "aws/" + offline.DefaultRegion
+
+// Offline is the cloud as it can be known without an account, with the instance types, zones and prices of an embedded catalogue such
+// as aws/eu-west-1 under some classes. Classes without a status get one. It launches nothing.
+func Offline(catalog string, classes []*awsv1.EC2NodeClass) (cloud.Cloud, error) {
+	p, err := offline.New(catalog, classes)
+	if err != nil {
+		return cloud.Cloud{}, err
+	}
+	out := Unopened()
+	out.Provider = p
+	return out, nil
 }
 
 // nobody answers for a cloud that is not open.

@@ -1,5 +1,5 @@
 // Command ec2catalog writes the instance catalogues of real EC2 regions that the kwok cloud embeds, and the tables of network
-// limits and of prices that the provider for AWS embeds.
+// limits, of prices and of hardware that the provider for AWS embeds.
 //
 // The source is a public data set that is published as a Go module and carries prices, spot prices, zones and network
 // limits of every type in every region, about 130 MB in all. This command condenses it to one small file a region, one
@@ -8,6 +8,7 @@
 //	go run . -out ../../cloud/kwok/catalogs us-east-1 us-west-2
 //	go run . -limits ../../cloud/aws/instancetype/limits.txt
 //	go run . -prices ../../cloud/aws/price/table.txt
+//	go run . -hardware ../../cloud/aws/offline/hardware.txt
 //
 // The prices are those of the day the data set was taken. Use the catalogues to simulate, not to budget.
 package main
@@ -23,8 +24,9 @@ func main() {
 	out := flag.String("out", ".", "folder to write aws-<region>.json files to")
 	limits := flag.String("limits", "", "file to write the network limits of all types to, instead of catalogues")
 	prices := flag.String("prices", "", "file to write the prices of all types in all regions to, instead of catalogues")
+	hardware := flag.String("hardware", "", "file to write the hardware of all types to, instead of catalogues")
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: ec2catalog [-out folder] region... | -limits file | -prices file")
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: ec2catalog [-out folder] region... | -limits file | -prices file | -hardware file")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -37,6 +39,9 @@ func main() {
 	}
 	if *prices != "" {
 		jobs = append(jobs, func() error { return writePrices(*prices) })
+	}
+	if *hardware != "" {
+		jobs = append(jobs, func() error { return writeHardware(*hardware) })
 	}
 	if len(jobs) != 1 {
 		flag.Usage()

@@ -76,6 +76,17 @@ type instance struct {
 		MaxENIs   int64 `json:"max_enis"`
 	} `json:"vpc"`
 	NetworkPerformance string `json:"network_performance"`
+	// Processor is the name of the CPU, and Clock its speed, as "3.1 GHz".
+	Processor string  `json:"physical_processor"`
+	Clock     string  `json:"clock_speed_ghz"`
+	EBSMax    float64 `json:"ebs_max_bandwidth"` // Mbps
+	GPUMemory float64 `json:"GPU_memory"`        // GiB of all together
+	Storage   *struct {
+		Devices float64 `json:"devices"`
+		Size    float64 `json:"size"` // of one device
+		Unit    string  `json:"size_unit"`
+		NVMe    bool    `json:"nvme_ssd"`
+	} `json:"storage"`
 	// Zones are zone ids such as use1-az4, by region.
 	Zones   map[string][]string    `json:"availability_zones"`
 	Pricing map[string]systemPrice `json:"pricing"`

@@ -1,6 +1,9 @@
 package instancetype
 
 import (
+	"slices"
+	"strings"
+
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/family"
 	"github.com/karpenter-anew/karpenter/cloud/aws/kubelet"
@@ -26,6 +29,29 @@ type Class struct {
 	Reservations []awsv1.CapacityReservation
 	// PlacementGroup is nil for none.
 	PlacementGroup *PlacementGroup
+}
+
+// ClassOf is what a node class comes to by itself. Reservations and placement group are left out: what of them counts is not the
+// class's to say.
+func ClassOf(class *awsv1.EC2NodeClass) (Class, error) {
+	config, err := kubelet.Parse(class.Spec.Kubelet)
+	if err != nil {
+		return Class{}, err
+	}
+	out := Class{
+		Family: class.Family(), Subnets: byID(class.Status.Subnets), Kubelet: config, BlockDevices: class.Spec.BlockDeviceMappings,
+		RAID0:             class.Spec.InstanceStorePolicy != nil && *class.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
+		NetworkInterfaces: class.Spec.NetworkInterfaces, TracksConnections: class.Spec.ConnectionTracking != nil,
+	}
+	if o := class.Spec.CPUOptions; o != nil && o.NestedVirtualization != nil {
+		out.NestedVirtualization = *o.NestedVirtualization == "enabled"
+	}
+	return out, nil
+}
+
+// byID are subnets by id: their order in the status is that of free addresses, which change all the time.
+func byID(subnets []awsv1.Subnet) []awsv1.Subnet {
+	return slices.SortedFunc(slices.Values(subnets), func(a, b awsv1.Subnet) int { return strings.Compare(a.ID, b.ID) })
 }
 
 // PlacementGroup is the group that instances of a class are put into.

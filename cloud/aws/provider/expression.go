@@ -38,7 +38,7 @@ func (p *Provider) Compile(config kubelet.Config) (*expression.Compiled, error) 
 // TryExpressions works out the kubelet block of a class for every type that EC2 has, and returns the first failure. It is ErrNoTypes
 // as long as none is known.
 func (p *Provider) TryExpressions(class *awsv1.EC2NodeClass) error {
-	seen, err := plainClass(class)
+	seen, err := instancetype.ClassOf(class)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (p *Provider) TryExpressions(class *awsv1.EC2NodeClass) error {
 // reserved is what nodes of a type keep from pods, in the JSON of a kubelet block, where expressions say so: the same that the type was
 // planned with. It is empty where there are none.
 func (p *Provider) reserved(class *awsv1.EC2NodeClass, instanceType string) (string, error) {
-	seen, err := plainClass(class)
+	seen, err := instancetype.ClassOf(class)
 	if err != nil {
 		return "", err
 	}

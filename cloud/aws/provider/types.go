@@ -16,7 +16,6 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/expression"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/aws/inventory"
-	"github.com/karpenter-anew/karpenter/cloud/aws/kubelet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/shortage"
 )
 
@@ -121,7 +120,7 @@ func (p *Provider) input(d instancetype.Description, class instancetype.Class) i
 
 // classFor is what a class comes to for instance types.
 func (p *Provider) classFor(ctx context.Context, class *awsv1.EC2NodeClass) (instancetype.Class, error) {
-	out, err := plainClass(class)
+	out, err := instancetype.ClassOf(class)
 	if err != nil {
 		return out, err
 	}
@@ -132,28 +131,6 @@ func (p *Provider) classFor(ctx context.Context, class *awsv1.EC2NodeClass) (ins
 		out.Reservations = class.Status.CapacityReservations
 	}
 	return out, nil
-}
-
-// plainClass is what a class comes to by itself: nothing is asked for it.
-func plainClass(class *awsv1.EC2NodeClass) (instancetype.Class, error) {
-	config, err := kubelet.Parse(class.Spec.Kubelet)
-	if err != nil {
-		return instancetype.Class{}, err
-	}
-	out := instancetype.Class{
-		Family: class.Family(), Subnets: sorted(class.Status.Subnets), Kubelet: config, BlockDevices: class.Spec.BlockDeviceMappings,
-		RAID0:             class.Spec.InstanceStorePolicy != nil && *class.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
-		NetworkInterfaces: class.Spec.NetworkInterfaces, TracksConnections: class.Spec.ConnectionTracking != nil,
-	}
-	if o := class.Spec.CPUOptions; o != nil && o.NestedVirtualization != nil {
-		out.NestedVirtualization = *o.NestedVirtualization == "enabled"
-	}
-	return out, nil
-}
-
-// sorted are subnets by id: their order in the status is that of free addresses, which change all the time.
-func sorted(subnets []awsv1.Subnet) []awsv1.Subnet {
-	return slices.SortedFunc(slices.Values(subnets), func(a, b awsv1.Subnet) int { return strings.Compare(a.ID, b.ID) })
 }
 
 // placementGroup is the group of a class; nil if it asks for none. A group that cannot be had is an error: to launch outside of it

@@ -1,0 +1,189 @@
+package offline
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+)
+
+// class is a class as it is written in a file.
+func class(alias string, change ...func(*awsv1.EC2NodeClass)) *awsv1.EC2NodeClass {
+	out := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	if alias != "" {
+		out.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Alias: alias}}
+	}
+	for _, c := range change {
+		c(out)
+	}
+	return out
+}
+
+// list are the types of a region for a pool of a class.
+func list(t *testing.T, catalog string, c *awsv1.EC2NodeClass) map[string]*cloud.InstanceType {
+	t.Helper()
+	p, err := New(catalog, []*awsv1.EC2NodeClass{c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := &v1.NodePool{}
+	pool.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "default"}
+	types, err := p.InstanceTypes(t.Context(), pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]*cloud.InstanceType{}
+	for _, it := range types {
+		out[it.Name] = it
+	}
+	return out
+}
+
+// TestAllocatable compares with what EC2's own description of the types comes to.
+func TestAllocatable(t *testing.T) {
+	types := list(t, "aws/us-east-1", class("al2023@latest"))
+	for name, want := range map[string]string{
+		"a1.medium": "940m 1392Mi 8", "a1.large": "1930m 3055Mi 29", "a1.xlarge": "3920m 6525Mi 58", "c6g.large": "1930m 3055Mi 29", "m5.large": "1930m 6903Mi 29",
+		"t3.large": "1930m 6837Mi 35", "g4dn.8xlarge": "31850m 120248Mi 58", "inf2.xlarge": "3920m 14162Mi 58", "trn1.2xlarge": "7910m 29317Mi 58",
+		"i3en.24xlarge": "95690m 718987Mi 737", "m5.metal": "95690m 355262Mi 737",
+	} {
+		it := types[name]
+		if it == nil {
+			t.Errorf("%s is not there", name)
+			continue
+		}
+		free := it.Allocatable()
+		if got := strings.Join([]string{free.Cpu().String(), free.Memory().String(), free.Pods().String()}, " "); got != want {
+			t.Errorf("%s has %s for pods, want %s", name, got, want)
+		}
+	}
+	for resource, name := range map[corev1.ResourceName]string{
+		awsv1.ResourceNVIDIAGPU: "g4dn.8xlarge", awsv1.ResourceNeuron: "inf2.xlarge", awsv1.ResourcePodENI: "m5.large", awsv1.ResourceAMDGPU: "g4ad.4xlarge",
+	} {
+		if q := types[name].Capacity[resource]; q.IsZero() {
+			t.Errorf("%s has no %s", name, resource)
+		}
+	}
+}
+
+func TestLabels(t *testing.T) {
+	types := list(t, "aws/us-east-1", class("al2023@latest"))
+	for name, want := range map[string]map[string]string{
+		"g4dn.8xlarge": {
+			awsv1.LabelInstanceCPU: "32", awsv1.LabelInstanceCPUClockSpeed: "2500", awsv1.LabelInstanceMemory: "131072", awsv1.LabelInstanceEBSBandwidth: "9500",
+			awsv1.LabelInstanceNetworkBandwidth: "50000", awsv1.LabelInstanceGPUName: "t4", awsv1.LabelInstanceGPUManufacturer: "nvidia", awsv1.LabelInstanceGPUCount: "1",
+			awsv1.LabelInstanceGPUMemory: "16384", awsv1.LabelInstanceLocalNVMe: "900", awsv1.LabelInstanceHypervisor: "nitro",
+		},
+		"a1.medium": {
+			awsv1.LabelInstanceCategory: "a", awsv1.LabelInstanceGeneration: "1", awsv1.LabelInstanceCPUManufacturer: "aws", awsv1.LabelInstanceCPUClockSpeed: "2300",
+			awsv1.LabelInstanceEBSBandwidth: "3500", corev1.LabelArchStable: "arm64", corev1.LabelTopologyRegion: "us-east-1",
+		},
+		"m4.large":     {awsv1.LabelInstanceHypervisor: "xen"},
+		"m5.metal":     {awsv1.LabelInstanceHypervisor: ""},
+		"trn1.2xlarge": {awsv1.LabelInstanceAcceleratorName: "trainium", awsv1.LabelInstanceAcceleratorCount: "1"},
+	} {
+		set := cloud.Requirements(types[name].Requirements, awsv1.LabelRules())
+		for key, value := range want {
+			if r := set.Get(key); !r.Has(value) || len(r.Values()) != 1 {
+				t.Errorf("%s: %s is %s, want %q", name, key, r, value)
+			}
+		}
+	}
+}
+
+func TestEveryCatalogIsKnown(t *testing.T) {
+	known, err := parseHardware(hardwareText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(Catalogs()) < 4 {
+		t.Errorf("catalogues %v", Catalogs())
+	}
+	for _, catalog := range Catalogs() {
+		region := strings.TrimPrefix(catalog, "aws/")
+		for name, it := range list(t, catalog, class("al2023@latest")) {
+			if _, ok := known[name]; !ok {
+				t.Errorf("%s: nobody knows what %s is made of", catalog, name)
+			}
+			for _, o := range it.Offerings {
+				if !strings.HasPrefix(o.Zone(), region) || o.Available && o.Price <= 0 {
+					t.Errorf("%s: %s in %s at %g", catalog, name, o.Zone(), o.Price)
+				}
+			}
+			if strings.HasPrefix(name, "a1.") == slices.ContainsFunc(it.Offerings, func(o cloud.Offering) bool { return o.Available }) {
+				t.Errorf("%s: %s can be bought, or cannot, and AL2023 runs on all but a1", catalog, name)
+			}
+		}
+	}
+	for _, name := range []string{"generic", "aws/nowhere-1", ""} {
+		if _, err := New(name, nil); err == nil {
+			t.Errorf("there is a catalogue %q", name)
+		}
+	}
+}
+
+func TestClassesGetAStatus(t *testing.T) {
+	ready := func(c *awsv1.EC2NodeClass) string {
+		t.Helper()
+		if _, err := New("aws/us-east-1", []*awsv1.EC2NodeClass{c}); err != nil {
+			t.Fatal(err)
+		}
+		for _, have := range c.Status.Conditions {
+			if have.Type == awsv1.ConditionTypeReady {
+				return string(have.Status) + " " + have.Message
+			}
+		}
+		return "none"
+	}
+	kubelet := func(name, value string) func(*awsv1.EC2NodeClass) {
+		return func(c *awsv1.EC2NodeClass) { c.Spec.Kubelet = block(name, value) }
+	}
+	for name, test := range map[string]struct {
+		class *awsv1.EC2NodeClass
+		want  string
+	}{
+		"plain":            {class("al2023@latest"), "True "},
+		"expressions":      {class("al2023@latest", kubelet("maxPods", `"vcpus * 8"`)), "True "},
+		"failing":          {class("al2023@latest", kubelet("maxPods", `"1 / (vcpus - 2)"`)), "False KubeletExpressionEvaluationFailed: resolving instance type"},
+		"not understood":   {class("al2023@latest", kubelet("maxPods", "-1")), "False InvalidKubeletConfiguration: spec.kubelet.maxPods: -1 can't be negative"},
+		"dropped":          {class("bottlerocket@latest", kubelet("serializeImagePulls", "true")), "False UnsupportedKubeletConfiguration"},
+		"a wrong alias":    {class("al2023@a@b"), "False UnsupportedAlias"},
+		"restricted tags":  {class("al2023@latest", func(c *awsv1.EC2NodeClass) { c.Spec.Tags = map[string]string{"karpenter.sh/nodepool": "x"} }), "False TagValidationFailed"},
+		"from a cluster":   {class("al2023@latest", func(c *awsv1.EC2NodeClass) { conditioned(c, metav1.ConditionFalse) }), "False as it was"},
+		"ready, no status": {class("", func(c *awsv1.EC2NodeClass) { conditioned(c, metav1.ConditionTrue) }), "True "},
+	} {
+		if got := ready(test.class); !strings.HasPrefix(got, test.want) {
+			t.Errorf("%s: ready is %q, want %q", name, got, test.want)
+		}
+		if bought := condition.Status(test.class, awsv1.ConditionTypeReady) == metav1.ConditionTrue; bought && len(test.class.Status.Subnets) != 6 {
+			t.Errorf("%s: subnets %v", name, test.class.Status.Subnets)
+		}
+	}
+	narrow := class("al2023@latest", func(c *awsv1.EC2NodeClass) {
+		conditioned(c, metav1.ConditionTrue)
+		c.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: "us-east-1b", ZoneID: "use1-az2"}}
+	})
+	for _, o := range list(t, "aws/us-east-1", narrow)["m5.large"].Offerings {
+		if o.Available != (o.Zone() == "us-east-1b") {
+			t.Errorf("with a subnet in us-east-1b alone: %s available %t", o.Zone(), o.Available)
+		}
+	}
+}
+
+// conditioned is a class of a cluster.
+func conditioned(c *awsv1.EC2NodeClass, status metav1.ConditionStatus) {
+	c.Status.Conditions = []metav1.Condition{{Type: awsv1.ConditionTypeReady, Status: status, Message: "as it was"}}
+}
+
+// block is a kubelet block of one field.
+func block(name, value string) map[string]apiextensionsv1.JSON {
+	return map[string]apiextensionsv1.JSON{name: {Raw: []byte(value)}}
+}
