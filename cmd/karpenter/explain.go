@@ -6,6 +6,9 @@ import (
 	"errors"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/explain"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/options"
@@ -32,8 +35,7 @@ type explainCommand struct {
 	IgnoreDRARequests bool                     `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" default:"true" help:"Refuse pods with resource claims (${default}); =false allocates devices to them."`
 	FeatureGates      options.FeatureGates     `name:"feature-gates" envvar:"FEATURE_GATES" placeholder:"GATE=BOOL,..." help:"As the controller has them: SpotToSpotConsolidation counts."`
 
-	CloudProvider options.CloudProvider `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" default:"kwok" help:"Where machines come from. Known: ${cloud_providers}."`
-	KWOK          options.KWOK          `embed:""`
+	Place place `embed:""`
 }
 
 // Help is shown above the flags.
@@ -100,9 +102,12 @@ func (c *explainCommand) answer(s streams, ask func(context.Context, explain.Que
 
 // question gathers the objects of the cluster. Those of a live one take the same way as those of a file.
 func (c *explainCommand) question(ctx context.Context, s streams) (explain.Question, error) {
-	vendor, definitions, err := openCloud(c.CloudProvider, c.KWOK)
-	if err != nil {
+	if _, err := c.Place.named(); err != nil {
 		return explain.Question{}, codedError{err, exitUsage}
+	}
+	definitions, err := c.Place.definitions()
+	if err != nil {
+		return explain.Question{}, err
 	}
 	reader, err := manifest.NewReader(definitions)
 	if err != nil {
@@ -127,8 +132,15 @@ func (c *explainCommand) question(ctx context.Context, s streams) (explain.Quest
 			return explain.Question{}, err
 		}
 	}
+	vendor, objects, _, err := c.Place.cloudFor(held.Objects, func(objects []client.Object, vendor cloud.Cloud) []client.Object {
+		objects, _ = assumeUntaken(objects, vendor)
+		return objects
+	})
+	if err != nil {
+		return explain.Question{}, codedError{err, exitUsage}
+	}
 	return explain.Question{
-		Objects: held.Objects,
+		Objects: objects,
 		Cloud:   vendor,
 		Options: simulation.Options{
 			IgnorePreferences:   c.PreferencePolicy == options.PreferenceIgnore,

@@ -7,10 +7,8 @@ import (
 	"slices"
 
 	"github.com/alecthomas/kong"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-anew/karpenter/api/crds"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/options"
@@ -31,8 +29,7 @@ type simulateCommand struct {
 	SchedulerConfig   options.SchedulerConfig  `name:"scheduler-config" envvar:"SCHEDULER_CONFIG" placeholder:"YAML" help:"Scheduler configuration as YAML or JSON text: podTopologySpread.defaultConstraints."`
 	IgnoreDRARequests bool                     `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" default:"true" help:"Refuse pods with resource claims (${default}); =false allocates devices to them."`
 
-	CloudProvider options.CloudProvider `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" default:"kwok" help:"Where machines come from. Known: ${cloud_providers}."`
-	KWOK          options.KWOK          `embed:""`
+	Place place `embed:""`
 }
 
 // pathList is a flag that can be given several times. A comma is part of a file name.
@@ -58,16 +55,16 @@ func (*simulateCommand) Help() string {
 
 // Run implements the subcommand.
 func (c *simulateCommand) Run(s streams) error {
-	vendor, definitions, err := c.cloud()
-	if err != nil {
+	// Mistakes in the flags come before those in the input.
+	if _, err := c.Place.named(); err != nil {
 		return err
 	}
-	in, err := c.read(s, definitions, vendor)
+	in, err := c.read(s)
 	if err != nil {
 		return codedError{err, exitUsage}
 	}
 	// The moment of the question is left at zero: an answer that depends on when it is asked cannot be compared.
-	result, err := simulation.Run(context.Background(), in.objects, vendor, simulation.Options{
+	result, err := simulation.Run(context.Background(), in.objects, in.cloud, simulation.Options{
 		IgnorePreferences:   c.PreferencePolicy == options.PreferenceIgnore,
 		BestEffortMinValues: c.MinValuesPolicy == options.MinValuesBestEffort,
 		AllocateDevices:     !c.IgnoreDRARequests,
@@ -93,18 +90,23 @@ func (c *simulateCommand) Run(s streams) error {
 // input is what a simulation is about.
 type input struct {
 	objects []client.Object
+	cloud   cloud.Cloud
 	extras  report.Extras
 }
 
 // read gathers the objects of all files, and of the cluster that they are applied to. What is missing is assumed, unless
 // there is a cluster to look at.
-func (c *simulateCommand) read(s streams, definitions []*apiextensionsv1.CustomResourceDefinition, vendor cloud.Cloud) (input, error) {
+func (c *simulateCommand) read(s streams) (input, error) {
 	paths := append([]string(c.Files), c.More...)
 	if len(paths) == 0 && c.Snapshot == "" {
 		return input{}, errors.New("nothing to read: name files or directories with -f, or - for standard input, or a snapshot with --snapshot")
 	}
 	if c.Snapshot == manifest.Stdin && slices.Contains(paths, manifest.Stdin) {
 		return input{}, errors.New("standard input can be read once only, as a file or as the snapshot")
+	}
+	definitions, err := c.Place.definitions()
+	if err != nil {
+		return input{}, err
 	}
 	reader, err := manifest.NewReader(definitions)
 	if err != nil {
@@ -127,37 +129,35 @@ func (c *simulateCommand) read(s streams, definitions []*apiextensionsv1.CustomR
 		}
 		return input{}, errors.New("the input holds no objects")
 	}
+	extras := report.Extras{SkippedObjects: skipped}
+	complete := func(objects []client.Object, vendor cloud.Cloud) []client.Object {
+		objects, extras.Assumed = assumeUntaken(objects, vendor)
+		return objects
+	}
+	objects := m.Objects
 	if c.Snapshot != "" {
-		return input{simulation.Apply(held.Objects, m.Objects), report.Extras{SkippedObjects: skipped}}, nil
-	}
-	objects, classes := simulation.AssumeNodeClasses(manifest.Expand(m.Objects), vendor)
-	objects, storage := simulation.AssumeStorageClasses(objects)
-	return input{objects, report.Extras{SkippedObjects: skipped, Assumed: append(classes, storage...)}}, nil
-}
-
-// cloud opens the cloud, without a cluster behind it, with the definitions of its kinds.
-func (c *simulateCommand) cloud() (cloud.Cloud, []*apiextensionsv1.CustomResourceDefinition, error) {
-	return openCloud(c.CloudProvider, c.KWOK)
-}
-
-// openCloud opens a cloud, without a cluster behind it, with the definitions of its kinds.
-func openCloud(provider options.CloudProvider, kwok options.KWOK) (cloud.Cloud, []*apiextensionsv1.CustomResourceDefinition, error) {
-	adapter, ok := adapters()[provider]
-	if !ok {
-		return cloud.Cloud{}, nil, fmt.Errorf("cloud provider %q is not part of this binary", provider)
-	}
-	// Definitions of the only cloud there is; they hold the core kinds too.
-	definitions, err := crds.Kwok()
-	if err != nil {
-		return cloud.Cloud{}, nil, err
-	}
-	opened, err := adapter.New(nil, options.Options{CloudProvider: provider, KWOK: kwok}, nil)
-	if err != nil {
-		err = fmt.Errorf("opening cloud provider %q: %w", provider, err)
-		if kwok.InstanceTypesFilePath != "" {
-			err = codedError{err, exitUsage}
+		objects = simulation.Apply(held.Objects, m.Objects)
+	} else {
+		objects = manifest.Expand(objects)
+		complete = func(objects []client.Object, vendor cloud.Cloud) []client.Object {
+			objects, classes := simulation.AssumeNodeClasses(objects, vendor)
+			objects, storage := simulation.AssumeStorageClasses(objects)
+			extras.Assumed = append(classes, storage...)
+			return objects
 		}
-		return cloud.Cloud{}, nil, err
 	}
-	return opened, definitions, nil
+	vendor, objects, notes, err := c.Place.cloudFor(objects, complete)
+	if err != nil {
+		return input{}, err
+	}
+	extras.Notes = notes
+	return input{objects, vendor, extras}, nil
+}
+
+// assumeUntaken assumes the node classes that snapshots do not hold: those of EC2. Where they do, what is missing is missing.
+func assumeUntaken(objects []client.Object, vendor cloud.Cloud) ([]client.Object, []simulation.AssumedClass) {
+	if vendor.Name != string(options.CloudProviderAWS) {
+		return objects, nil
+	}
+	return simulation.AssumeNodeClasses(objects, vendor)
 }

@@ -168,6 +168,40 @@ func TestSimulateExampleWithDevices(t *testing.T) {
 	}
 }
 
+// TestSimulateExamplesOnAWS checks that the examples for AWS are answered as the page about simulations says.
+func TestSimulateExamplesOnAWS(t *testing.T) {
+	const pod = "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: default}, spec: {containers: [{name: a, resources: {requests: {cpu: 500m}}}]}}"
+	got := simulate(pod, "-f", "../../examples/aws", "-f", "-", "--catalog", "aws/eu-west-1", "-o", "json")
+	var r report.Report
+	if err := json.Unmarshal([]byte(got.Stdout), &r); err != nil || got.Exit != "0\n" {
+		t.Fatalf("exit code %s, %v%s", got.Exit, err, got.Stderr)
+	}
+	if len(r.Launches) != 1 || r.Launches[0].NodePool != "default" || !strings.HasPrefix(r.Launches[0].Zones[0], "eu-west-1") || r.Launches[0].PricePerHour <= 0 || len(r.Launches[0].Alternatives) < 100 {
+		t.Errorf("launches %+v", r.Launches)
+	}
+	if len(r.UnusedPools) != 1 || r.UnusedPools[0].Name != "two-types" { // it is bound to zones of another region
+		t.Errorf("unused pools %+v", r.UnusedPools)
+	}
+	if got := simulate(pod, "-f", "../../examples/aws", "-f", "-", "--catalog", "aws/nowhere-1"); got.Exit != "1\n" || !strings.Contains(got.Stderr, "aws/eu-west-1") {
+		t.Errorf("an unknown region: exit code %s%s", got.Exit, got.Stderr)
+	}
+	if got := simulate(pod, "-f", "../../examples/aws", "-f", "-", "--cloud-provider", "kwok"); got.Exit != "3\n" {
+		t.Errorf("another cloud: exit code %s%s", got.Exit, got.Stdout)
+	}
+}
+
+// TestSimulateASnapshotOfAWS checks that classes of EC2, which snapshots do not hold, are assumed.
+func TestSimulateASnapshotOfAWS(t *testing.T) {
+	pool, err := os.ReadFile("../../examples/aws/nodepool.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := simulate(string(pool), "--snapshot", "-", "--catalog", "aws/us-west-2")
+	if got.Exit != "0\n" || !strings.Contains(got.Stdout, `EC2NodeClass "default" is not described; it is assumed`) || strings.Contains(got.Stdout, "not used") {
+		t.Errorf("exit code %s%s%s", got.Exit, got.Stdout, got.Stderr)
+	}
+}
+
 // TestSimulateReportsWhatCannotBeWritten makes a full disk a failure.
 func TestSimulateReportsWhatCannotBeWritten(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)

@@ -22,6 +22,8 @@ type Extras struct {
 	SkippedObjects []string
 	// Assumed are node classes and storage classes that were taken as there.
 	Assumed []simulation.AssumedClass
+	// Notes are what else was taken for granted.
+	Notes []string
 }
 
 // Build writes a result up.
@@ -194,6 +196,7 @@ func (b builder) notes(r Report, extras Extras) []string {
 		}
 		out = append(out, fmt.Sprintf("%s %q is not described; it is assumed to exist and %s", a.Kind, a.Name, state))
 	}
+	out = append(out, extras.Notes...)
 	for _, o := range b.LeftOut {
 		why := o.Why
 		if o.With != "" {
