@@ -51,10 +51,11 @@ func newManager(c *rest.Config, l lease, o options.Options, p Process, stop *dra
 	return m, nil
 }
 
-// cacheOptions keeps memory down: nobody reads managed fields, and of the leases only those of nodes are watched.
+// cacheOptions keeps memory down: objects are cached without what nobody reads, and of the leases only those of nodes are
+// watched.
 func cacheOptions() cache.Options {
 	return cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultTransform: newLean().transform,
 		ByObject: map[client.Object]cache.ByObject{
 			&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{corev1.NamespaceNodeLease: {}}},
 		},

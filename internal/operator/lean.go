@@ -1,0 +1,136 @@
+package operator
+
+import (
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+)
+
+// mostShared bounds how many different parts of pods are remembered for sharing.
+const mostShared = 8192
+
+// lean makes objects small before they are cached.
+//
+// Problem: nearly all memory of a controller is its cache of pods, and nearly all of a pod is for the kubelet: commands,
+// environments, probes, mounts, images. And the pods of one workload say the same, thousands of times. Approach: keep what
+// this process reads, and let pods that say the same share it. Objects of a cache are never changed in place: readers get
+// copies, or promise not to write.
+//
+// What is left out must be read nowhere, neither here nor by a helper library, and is never written: pods and nodes are
+// only ever patched with the difference between two such objects, in which nothing is missing that is in the other.
+//
+//   - Pods: of containers, name, resources, restart policy and host ports are read (what a pod asks for, native sidecars,
+//     conflicts); of their statuses, resources (resizing) and how they ended (when the pod last changed); of volumes,
+//     those with claims (zones, limits of attachments).
+//   - Nodes: images and lists of volumes are not read; attachments are objects of their own.
+//   - Of everything, managed fields are not read.
+type lean struct {
+	strip toolscache.TransformFunc
+
+	mu sync.Mutex
+	// shared are parts of pods by what they say. When it is full it begins anew: then equal parts may be there twice.
+	shared map[string]any
+}
+
+func newLean() *lean {
+	return &lean{strip: cache.TransformStripManagedFields(), shared: map[string]any{}}
+}
+
+// transform is called with every object that comes from a watch, before anybody else sees it.
+func (l *lean) transform(o any) (any, error) {
+	o, err := l.strip(o)
+	if err != nil {
+		return o, fmt.Errorf("stripping managed fields: %w", err)
+	}
+	switch object := o.(type) {
+	case *corev1.Pod:
+		trimPod(object)
+		l.sharePod(object)
+	case *corev1.Node:
+		object.Status.Images, object.Status.VolumesInUse, object.Status.VolumesAttached = nil, nil, nil
+	}
+	return o, nil
+}
+
+func trimPod(pod *corev1.Pod) {
+	spec, status := &pod.Spec, &pod.Status
+	trimContainers(spec.Containers)
+	trimContainers(spec.InitContainers)
+	var claimed []corev1.Volume
+	for i := range spec.Volumes {
+		if v := &spec.Volumes[i]; v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
+			claimed = append(claimed, *v)
+		}
+	}
+	spec.Volumes, spec.EphemeralContainers, spec.ImagePullSecrets = claimed, nil, nil
+	spec.SecurityContext, spec.DNSConfig, spec.HostAliases, spec.ReadinessGates = nil, nil, nil, nil
+	spec.Hostname = ""
+	status.ContainerStatuses = trimStatuses(status.ContainerStatuses)
+	status.InitContainerStatuses = trimStatuses(status.InitContainerStatuses)
+	status.EphemeralContainerStatuses, status.PodIPs, status.HostIPs = nil, nil, nil
+}
+
+func trimContainers(list []corev1.Container) {
+	for i := range list {
+		c := &list[i]
+		var ports []corev1.ContainerPort
+		for _, p := range c.Ports {
+			if p.HostPort != 0 {
+				ports = append(ports, p)
+			}
+		}
+		*c = corev1.Container{Name: c.Name, Resources: c.Resources, RestartPolicy: c.RestartPolicy, Ports: ports}
+	}
+}
+
+// trimStatuses leaves out containers of which nothing is left to say.
+func trimStatuses(list []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var out []corev1.ContainerStatus
+	for i := range list {
+		s := &list[i]
+		if s.Resources != nil || s.AllocatedResources != nil || s.State.Terminated != nil {
+			out = append(out, corev1.ContainerStatus{
+				Name: s.Name, Resources: s.Resources, AllocatedResources: s.AllocatedResources,
+				State: corev1.ContainerState{Terminated: s.State.Terminated},
+			})
+		}
+	}
+	return out
+}
+
+// sharePod replaces what other pods say too by what they have. The node is the pod's own.
+func (l *lean) sharePod(pod *corev1.Pod) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	node := pod.Spec.NodeName
+	pod.Spec.NodeName = ""
+	pod.Spec = share(l, &pod.Spec, pod.Spec)
+	pod.Spec.NodeName = node
+	pod.Labels = share(l, &metav1.ObjectMeta{Labels: pod.Labels}, pod.Labels)
+	pod.Annotations = share(l, &metav1.ObjectMeta{Annotations: pod.Annotations}, pod.Annotations)
+	pod.OwnerReferences = share(l, &metav1.ObjectMeta{OwnerReferences: pod.OwnerReferences}, pod.OwnerReferences)
+	s := &pod.Status
+	s.ContainerStatuses = share(l, &corev1.PodStatus{ContainerStatuses: s.ContainerStatuses}, s.ContainerStatuses)
+}
+
+// share is what was known as said, or own, which is known as that from now on. A message of another type, or with other
+// fields, never says the same: T tells them apart.
+func share[T any](l *lean, said interface{ Marshal() ([]byte, error) }, own T) T {
+	text, err := said.Marshal()
+	if err != nil {
+		return own // only its size is lost
+	}
+	key := fmt.Sprintf("%T", own) + string(text)
+	if known, ok := l.shared[key].(T); ok {
+		return known
+	}
+	if len(l.shared) >= mostShared {
+		clear(l.shared)
+	}
+	l.shared[key] = own
+	return own
+}

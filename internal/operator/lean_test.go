@@ -1,0 +1,154 @@
+package operator
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	podresource "k8s.io/component-helpers/resource"
+	"sigs.k8s.io/randfill"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/ingest"
+)
+
+// randomPods fills every field of pods with something, or leaves it out.
+func randomPods(seed int64) *randfill.Filler {
+	return randfill.NewWithSeed(seed).NilChance(0.4).NumElements(1, 3).Funcs(
+		func(q *resource.Quantity, c randfill.Continue) { *q = *resource.NewMilliQuantity(int64(c.Intn(5000)), resource.DecimalSI) },
+		func(m *metav1.Time, c randfill.Continue) { *m = metav1.Unix(int64(c.Intn(1e6)), 0) },
+		func(s *intstr.IntOrString, c randfill.Continue) { *s = intstr.FromInt32(int32(c.Intn(9))) },
+		func(p *corev1.ContainerRestartPolicy, _ randfill.Continue) { *p = corev1.ContainerRestartPolicyAlways },
+		func(p *corev1.ContainerPort, c randfill.Continue) {
+			*p = corev1.ContainerPort{Name: "http", ContainerPort: 80, HostPort: int32(c.Intn(2) * 8080), HostIP: "10.0.0.1"}
+		},
+	)
+}
+
+// named makes statuses be those of the containers.
+func named(pod *corev1.Pod) {
+	for i := range pod.Status.ContainerStatuses {
+		if i < len(pod.Spec.Containers) {
+			pod.Status.ContainerStatuses[i].Name = pod.Spec.Containers[i].Name
+		}
+	}
+	for i := range pod.Status.InitContainerStatuses {
+		if i < len(pod.Spec.InitContainers) {
+			pod.Status.InitContainerStatuses[i].Name = pod.Spec.InitContainers[i].Name
+		}
+	}
+}
+
+// amounts are what a pod asks for, by the helper library that decides about it.
+func amounts(pod *corev1.Pod) string {
+	options := podresource.PodResourcesOptions{UseStatusResources: true}
+	return fmt.Sprint(podresource.PodRequests(pod, options), podresource.PodLimits(pod, options), podresource.IsPodResizeInfeasible(pod))
+}
+
+func TestLeanPodsSayTheSame(t *testing.T) {
+	l, translator := newLean(), ingest.New(v1.CoreLabelRules())
+	now := time.Unix(5e5, 0)
+	for seed := range int64(300) {
+		pod := &corev1.Pod{}
+		randomPods(seed).Fill(pod)
+		named(pod)
+		small := pod.DeepCopy()
+		for range 2 { // doing it again changes nothing
+			if _, err := l.transform(small); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if was, is := translator.Pod(pod), translator.Pod(small); was.Shape != is.Shape || was.Labels != is.Labels || was.Node != is.Node || was.Rejected != is.Rejected {
+			t.Fatalf("seed %d: the engine sees another pod", seed)
+		}
+		if was, is := amounts(pod), amounts(small); was != is {
+			t.Fatalf("seed %d: amounts %s, want %s", seed, is, was)
+		}
+		if diff := cmp.Diff(ingest.VolumeClaims(pod), ingest.VolumeClaims(small)); diff != "" {
+			t.Fatalf("seed %d: claims: %s", seed, diff)
+		}
+		for name, rule := range map[string]func(*corev1.Pod) bool{
+			"Provisionable": podrules.Provisionable, "Reschedulable": podrules.Reschedulable, "Terminal": podrules.Terminal,
+			"ToleratesDisruption": podrules.ToleratesDisruption,
+			"Disruptable":         func(p *corev1.Pod) bool { return podrules.Disruptable(p, now) },
+			"Drainable":           func(p *corev1.Pod) bool { return podrules.Drainable(p, now) },
+		} {
+			if rule(pod) != rule(small) {
+				t.Fatalf("seed %d: %s changed", seed, name)
+			}
+		}
+	}
+}
+
+func TestLeanPodsKeepTheirMetadata(t *testing.T) {
+	l := newLean()
+	for seed := range int64(100) {
+		pod := &corev1.Pod{}
+		randomPods(seed).Fill(pod)
+		small := pod.DeepCopy()
+		if _, err := l.transform(small); err != nil {
+			t.Fatal(err)
+		}
+		pod.ManagedFields = nil
+		if diff := cmp.Diff(pod.ObjectMeta, small.ObjectMeta); diff != "" {
+			t.Fatalf("seed %d: %s", seed, diff)
+		}
+		if pod.Spec.NodeName != small.Spec.NodeName {
+			t.Fatalf("seed %d: on node %q, want %q", seed, small.Spec.NodeName, pod.Spec.NodeName)
+		}
+	}
+}
+
+// replica is one of many pods that say the same.
+func replica(node string) *corev1.Pod {
+	pod := &corev1.Pod{}
+	randomPods(7).NilChance(0).Fill(pod)
+	pod.Spec.NodeName = node
+	return pod
+}
+
+func TestPodsOfOneWorkloadShareWhatTheySay(t *testing.T) {
+	l := newLean()
+	a, b, other := replica("a"), replica("b"), replica("c")
+	other.Labels = map[string]string{"app": "other"}
+	other.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("42")}
+	for _, pod := range []*corev1.Pod{a, b, other} {
+		if _, err := l.transform(pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if &a.Spec.Containers[0] != &b.Spec.Containers[0] {
+		t.Error("equal containers are there twice")
+	}
+	if a.Spec.NodeName != "a" || b.Spec.NodeName != "b" {
+		t.Errorf("nodes are %q and %q", a.Spec.NodeName, b.Spec.NodeName)
+	}
+	if &a.Spec.Containers[0] == &other.Spec.Containers[0] || other.Labels["app"] != "other" {
+		t.Error("what differs is shared")
+	}
+	if cpu := other.Spec.Containers[0].Resources.Requests.Cpu(); cpu.Value() != 42 {
+		t.Errorf("the other pod asks for %s", cpu)
+	}
+}
+
+func TestMemoryForSharingIsBounded(t *testing.T) {
+	l := newLean()
+	for i := range mostShared + 10 {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"n": fmt.Sprint(i)}}}
+		if _, err := l.transform(pod); err != nil {
+			t.Fatal(err)
+		}
+		if pod.Labels["n"] != fmt.Sprint(i) {
+			t.Fatalf("pod %d has labels %v", i, pod.Labels)
+		}
+	}
+	if len(l.shared) > mostShared {
+		t.Errorf("%d parts are remembered", len(l.shared))
+	}
+}
