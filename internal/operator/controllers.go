@@ -55,8 +55,9 @@ type Parts struct {
 
 // Controllers builds everything that runs. It is the one list of what a process does.
 func Controllers(p Parts) ([]Controller, error) {
+	batch := loop.NewBatch(p.Clock)
 	tools := loop.Tools{
-		Client: p.Client, Clock: p.Clock, Cloud: p.Cloud,
+		Batch: batch, Client: p.Client, Clock: p.Clock, Cloud: p.Cloud,
 		Recorder: p.Recorder, Metrics: p.Metrics, CPUMillis: p.Options.Process.CPURequests,
 	}
 	var gated []Controller
@@ -86,6 +87,7 @@ func Controllers(p Parts) ([]Controller, error) {
 	planners := newProvisioner(p, tools, provisioning.Deps{
 		Client: p.Client, Clock: p.Clock, Cloud: p.Cloud, Store: store, Feed: feed, Translator: translator,
 		Recorder: p.Recorder, Metrics: p.Metrics, Log: p.Log, Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Waits: waits,
+		Batch: batch,
 	})
 	evictions := termination.NewEvictionQueue(tools)
 	return append(append(gated, planners...), []Controller{
@@ -95,6 +97,7 @@ func Controllers(p Parts) ([]Controller, error) {
 			Client: p.Client, Clock: p.Clock, Cloud: p.Cloud, Store: store, Feed: feed,
 			Recorder: p.Recorder, Metrics: p.Metrics, Log: p.Log,
 			Translator: translator, Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Predictions: predictions,
+			Batch: batch,
 		}),
 		lifecycle,
 		nodeclaim.NewDisruption(tools),

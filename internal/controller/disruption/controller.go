@@ -64,6 +64,8 @@ type Deps struct {
 	Translator *ingest.Translator
 	Scheduling options.Scheduling
 	Gates      options.FeatureGates
+	// Batch is told of commands whose nodes are being deleted; nil for nobody.
+	Batch *loop.Batch
 	// Predictions are the sizes in which pods come back; nil for the same.
 	Predictions *prediction.Store
 }

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
@@ -32,6 +33,8 @@ func InDoubt(err error) bool { return errors.Is(err, errInDoubt) }
 // repeated under the same name: if that exists, the write was done. Should there be no clear answer at all, the error is
 // InDoubt and claim has the name under which it may exist.
 func CreateNodeClaim(ctx context.Context, c client.Client, claim *v1.NodeClaim) error {
+	// Without the finalizer no instance may be launched. A claim that has it from the start needs no second write for it.
+	controllerutil.AddFinalizer(claim, v1.TerminationFinalizer)
 	var doubt error
 	for range createAttempts {
 		if doubt == nil {

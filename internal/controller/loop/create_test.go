@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -109,5 +110,25 @@ func TestNamesAreNotTooLong(t *testing.T) {
 	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{GenerateName: strings.Repeat("x", 80) + "-"}}
 	if err := loop.CreateNodeClaim(t.Context(), api, claim); err != nil || len(claim.Name) != 63 {
 		t.Errorf("name %q of %d bytes, error %v", claim.Name, len(claim.Name), err)
+	}
+}
+
+// TestClaimsAreBornWithTheirFinalizer: so that no second write has to come before the launch.
+func TestClaimsAreBornWithTheirFinalizer(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	api := fake.NewClientBuilder().WithScheme(scheme).Build()
+	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{GenerateName: "pool-"}}
+	if err := loop.CreateNodeClaim(t.Context(), api, claim); err != nil {
+		t.Fatal(err)
+	}
+	stored := &v1.NodeClaim{}
+	if err := api.Get(t.Context(), client.ObjectKeyFromObject(claim), stored); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(stored.Finalizers, v1.TerminationFinalizer) {
+		t.Errorf("finalizers are %v", stored.Finalizers)
 	}
 }

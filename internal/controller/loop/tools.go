@@ -28,6 +28,8 @@ type Tools struct {
 	Cloud    cloud.Cloud
 	Recorder *observe.Recorder
 	Metrics  *observe.Metrics
+	// Batch goes before what carries out decisions; nil for never.
+	Batch *Batch
 	// CPUMillis is the CPU that the process may use, in thousandths of a core; worker counts follow it.
 	CPUMillis int64
 }

@@ -64,6 +64,29 @@ func TestLaunch(t *testing.T) {
 			t.Error("the finalizer is missing")
 		}
 	})
+	t.Run("it waits while a plan is being written, and so does the end of a claim", func(t *testing.T) {
+		w := looptest.New(t)
+		coming, going := w.Claim("a"), w.LaunchedClaim("b")
+		w.Add(coming, going)
+		w.Tools.Batch = loop.NewBatch(w.Tools.Clock)
+		l := nodeclaim.NewLifecycle(w.Tools, &health{})
+		w.Delete(going)
+		written := w.Tools.Batch.Begin()
+		for _, claim := range []*v1.NodeClaim{coming, going} {
+			if result := w.Run(l, claim); result.RequeueAfter == 0 {
+				t.Errorf("%s is not looked at again: %+v", claim.Name, result)
+			}
+		}
+		if n := w.Provider.Calls("Create") + w.Provider.Calls("Delete"); n != 0 {
+			t.Errorf("the provider was called %d times", n)
+		}
+		written()
+		w.Run(l, coming)
+		w.Run(l, going)
+		if created, deleted := w.Provider.Calls("Create"), w.Provider.Calls("Delete"); created != 1 || deleted != 1 {
+			t.Errorf("created %d and deleted %d, want one each", created, deleted)
+		}
+	})
 	t.Run("C004 C005 own labels and the provider's annotations win", func(t *testing.T) {
 		w := looptest.New(t)
 		claim := w.Claim("a")

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -23,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/pair"
@@ -92,6 +94,11 @@ func (l *Lifecycle) Reconcile(ctx context.Context, request reconcile.Request) (r
 	}
 	if l.writes.Stale(claim) {
 		return loop.After(loop.StaleRetry), nil
+	}
+	if claim.DeletionTimestamp != nil || condition.Status(claim, v1.ConditionTypeLaunched) != metav1.ConditionTrue {
+		if wait := l.Batch.Wait(); wait > 0 {
+			return loop.After(wait), nil
+		}
 	}
 	if claim.DeletionTimestamp != nil {
 		return l.finalize(ctx, claim)

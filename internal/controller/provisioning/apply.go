@@ -47,6 +47,7 @@ func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) erro
 	created := make([]string, len(plan.Claims))
 	errs := make([]error, len(plan.Claims))
 	usage := p.usage(plan.Claims)
+	defer p.Batch.Begin()()
 	var group errgroup.Group
 	group.SetLimit(creators)
 	for i, claim := range plan.Claims {

@@ -62,6 +62,8 @@ type Deps struct {
 	Gates      options.FeatureGates
 	// Buffers is nil while the feature is off.
 	Buffers Buffers
+	// Batch is told of plans that are being written; nil for nobody.
+	Batch *loop.Batch
 	// Waits is where it is noted how long pods have been waiting, and for what; nil for a book that nobody else reads.
 	Waits *waiting.Book
 }
