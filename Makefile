@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo up chaos build image test checklist bench lint generate vuln env local demo-program
+.PHONY: help demo up chaos build image test checklist bench bench-cluster lint generate vuln env local demo-program
 
 # How many one-CPU pods `make demo` runs.
 PODS ?= $(if $(filter aws,$(CLOUD)),10,100)
@@ -33,7 +33,7 @@ RACE := $(if $(CC_FOUND),-race,)
 
 help: ## Show this list
 	@echo "make <target>, for example: make demo PODS=1000 CATALOG=aws/us-east-1"
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build local demo-program ## Show the whole loop on a real control plane: PODS=100 SCENE=drift CLOUD=aws
 	@$(BIN)/demo -cloud='$(CLOUD)' -pods='$(PODS)' -catalog='$(CATALOG)' -scene='$(SCENE)'
@@ -73,6 +73,10 @@ bench: ## Measure the engine side by side with the peer: QUICK=1 CASE=name TRACE
 	@[ -n '$(CASE)$(QUICK)' ] || { echo "what a controller does again and again in a large cluster:"; \
 	  go test -C bench -run '^$$' -bench . ./fleet | grep ^Benchmark; \
 	  go test -run '^$$' -bench 'Single|Multi|Drift' -benchtime 3x ./internal/core/disrupt | grep ^Benchmark; }
+
+bench-cluster: build local ## Measure the running controller on a real control plane beside the peer: CASE=launch,empty,memory ONLY=ours
+	@go build -C bench -o $(BIN)/bench-cluster ./cluster && go build -C bench -o $(BIN)/bench-peer sigs.k8s.io/karpenter/kwok
+	@eval "$$($(BIN)/local env)"; $(BIN)/bench-cluster -launcher=$(BIN)/local -ours=$(BIN)/karpenter -peer=$(BIN)/bench-peer -case='$(CASE)' -only='$(ONLY)'
 
 lint: ## Check style, architecture and that generated files are fresh
 	@echo "building golangci-lint"; go build -C tools/golangci-lint -o $(BIN)/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint

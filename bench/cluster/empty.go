@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+// secondLook is how long both controllers wait before they look again at empty nodes, as specified.
+const secondLook = 15 * time.Second
+
+// measureEmpty measures how long it takes to delete many nodes that are empty, all of them allowed to go.
+func measureEmpty(ctx context.Context, s settings) error {
+	fmt.Println("Empty nodes, budget 100 %: seconds from the moment they may be consolidated (consolidateAfter set from Never to 0s)")
+	fmt.Printf("%-6s %6s %22s %14s %14s %28s %12s\n", "", "nodes", "all conditions written", "first deletion", "last deletion", "without the wait of 15 s", "all gone")
+	for _, n := range s.empty {
+		for _, x := range s.sides() {
+			if err := emptyNodes(ctx, s, x, n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func emptyNodes(ctx context.Context, s settings, x side, n int) (err error) {
+	p, err := startPlane(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.cluster.Stop()) }()
+	running, err := x.start(ctx, s, p, fmt.Sprintf("empty-%d", n))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, running.stop()) }()
+	if err := p.createPool(ctx, pool("")); err != nil {
+		return err
+	}
+	if err := p.createClaims(ctx, 0, n); err != nil {
+		return fmt.Errorf("creating NodeClaims: %w", err)
+	}
+	if _, err := p.awaitNodes(ctx, n); err != nil {
+		return err
+	}
+	// What launching has set off is over, and the allowance of requests is full again.
+	time.Sleep(15 * time.Second)
+	return watchThemGo(ctx, p, running, n)
+}
+
+func watchThemGo(ctx context.Context, p *plane, running *process, n int) error {
+	ctx, unfollow := context.WithCancel(ctx)
+	defer unfollow()
+	eligible, err := follow(ctx, p, &v1.NodeClaimList{}, func(c *v1.NodeClaim) bool {
+		return condition.Status(c, v1.ConditionTypeConsolidatable) == metav1.ConditionTrue
+	})
+	if err != nil {
+		return err
+	}
+	deleted, err := follow(ctx, p, &v1.NodeClaimList{}, func(c *v1.NodeClaim) bool { return !c.DeletionTimestamp.IsZero() })
+	if err != nil {
+		return err
+	}
+	now := &v1.NodePool{}
+	if err := p.Get(ctx, client.ObjectKey{Name: poolName}, now); err != nil {
+		return fmt.Errorf("reading the NodePool: %w", err)
+	}
+	stored := now.DeepCopy()
+	now.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(0)
+	if err := p.Patch(ctx, now, client.MergeFrom(stored)); err != nil {
+		return fmt.Errorf("changing the NodePool: %w", err)
+	}
+	from := time.Now()
+	marked, err := eligible.await(ctx, n, 3*time.Minute, "nodes to become consolidatable")
+	if err != nil {
+		return err
+	}
+	gone, err := deleted.await(ctx, n, 10*time.Minute, "NodeClaims to be deleted")
+	if err != nil {
+		return err
+	}
+	err = await(ctx, 10*time.Minute, "nodes to go", func() error {
+		left, err := p.nodes(ctx)
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("%d are left", len(left))
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	all := time.Since(from).Seconds()
+	last := gone[n-1].Sub(from)
+	fmt.Printf("%-6s %6d %22.2f %14.2f %14.2f %28.2f %12.2f\n", running.side.name, n, marked[n-1].Sub(from).Seconds(),
+		gone[0].Sub(from).Seconds(), last.Seconds(), (last - secondLook).Seconds(), all)
+	return nil
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+)
+
+const (
+	// idle closes a batch. It is longer than the default, so that a pause in the creation of pods does not cut the batch in two.
+	idle = 5 * time.Second
+	// apart is the pause between NodeClaims that belong to different batches.
+	apart = 2 * time.Second
+)
+
+// launchCase is so many one-CPU pods at once.
+type launchCase struct {
+	pods      int
+	cpusBelow string
+	what      string
+}
+
+// measureLaunch measures the time from the end of a batch to the last NodeClaim for its pods.
+func measureLaunch(ctx context.Context, s settings) error {
+	fmt.Println("From the end of a batch to the last NodeClaim, seconds")
+	fmt.Printf("%-6s %6s  %-27s %10s %8s %8s %12s %10s\n", "", "pods", "", "NodeClaims", "first", "last", "nodes ready", "requests")
+	for _, pods := range s.pods {
+		for _, c := range []launchCase{{pods, "", "any machine"}, {pods, "9", "machines of 8 CPUs at most"}} {
+			for _, x := range s.sides() {
+				if err := c.measure(ctx, s, x); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (c launchCase) measure(ctx context.Context, s settings, x side) (err error) {
+	p, err := startPlane(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.cluster.Stop()) }()
+	label := fmt.Sprintf("launch-%d-%s", c.pods, c.cpusBelow)
+	running, err := x.start(ctx, s, p, label, "--batch-idle-duration="+idle.String(), "--batch-max-duration=5m")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, running.stop()) }()
+	if err := p.createPool(ctx, pool(c.cpusBelow)); err != nil {
+		return err
+	}
+	if err := p.warm(ctx); err != nil {
+		return err
+	}
+	time.Sleep(idle) // what the start has set off is over
+	return c.take(ctx, s, p, running, label)
+}
+
+func (c launchCase) take(ctx context.Context, s settings, p *plane, running *process, label string) error {
+	ctx, unfollow := context.WithCancel(ctx)
+	defer unfollow()
+	pods, err := follow(ctx, p, &corev1.PodList{}, unschedulable)
+	if err != nil {
+		return err
+	}
+	claims, err := follow(ctx, p, &v1.NodeClaimList{}, func(*v1.NodeClaim) bool { return true })
+	if err != nil {
+		return err
+	}
+	nodes, err := follow(ctx, p, &corev1.NodeList{}, func(n *corev1.Node) bool { return n.Labels[v1.NodeInitializedLabelKey] == "true" })
+	if err != nil {
+		return err
+	}
+	before, err := running.requests(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.createPending(ctx, c.pods); err != nil {
+		return fmt.Errorf("creating pods: %w", err)
+	}
+	pending, err := pods.await(ctx, c.pods, time.Minute, "pods to be found unschedulable")
+	if err != nil {
+		return err
+	}
+	if gap := widest(pending); gap >= idle {
+		return fmt.Errorf("pods came with a pause of %s: that is two batches", gap)
+	}
+	go func() { _ = running.profile(ctx, s, "profile?seconds=8", label) }()
+	closed := pending[len(pending)-1].Add(idle)
+	written, err := claims.settle(ctx, 2*apart, 10*time.Minute)
+	if err != nil {
+		return err
+	}
+	written = firstBurst(written)
+	ready, err := nodes.await(ctx, len(written), 2*time.Minute, "nodes to become ready")
+	if err != nil {
+		return err
+	}
+	after, err := running.requests(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%-6s %6d  %-27s %10d %8.2f %8.2f %12.2f %10d\n", running.side.name, c.pods, c.what, len(written),
+		written[0].Sub(closed).Seconds(), written[len(written)-1].Sub(closed).Seconds(), ready[len(written)-1].Sub(closed).Seconds(), after-before)
+	if s.logs != "" {
+		return p.keepMetrics(ctx, filepath.Join(s.logs, "apiserver-"+running.side.name+"-"+label+".txt"))
+	}
+	return nil
+}
+
+// firstBurst leaves out what came after a pause: NodeClaims of later batches.
+func firstBurst(times []time.Time) []time.Time {
+	for i := 1; i < len(times); i++ {
+		if times[i].Sub(times[i-1]) >= apart {
+			return times[:i]
+		}
+	}
+	return times
+}
+
+func unschedulable(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,112 @@
+// Program cluster measures the running controller against a real control plane, ours and sigs.k8s.io/karpenter one after the
+// other: the same cluster, NodePool, NodeClass and pods, the same settings, the same watches with the same clock.
+// See docs/performance.md, "The running controller".
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// settings are the flags.
+type settings struct {
+	launcher, ours, peer string
+	only, cases          string
+	logs, profiles       string
+	// pods are the sizes of the batches that are launched for, empty the numbers of empty nodes, nodes the sizes of the clusters
+	// whose memory is measured.
+	pods, empty, nodes sizes
+}
+
+// sizes is a flag of several numbers.
+type sizes []int
+
+// String implements flag.Value.
+func (x *sizes) String() string {
+	out := make([]string, len(*x))
+	for i, n := range *x {
+		out[i] = strconv.Itoa(n)
+	}
+	return strings.Join(out, ",")
+}
+
+// Set implements flag.Value.
+func (x *sizes) Set(text string) error {
+	*x = nil
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 1 {
+			return fmt.Errorf("%q is no number of objects", part)
+		}
+		*x = append(*x, n)
+	}
+	return nil
+}
+
+// sides are the controllers to measure, ours first.
+func (s settings) sides() []side {
+	all := []side{
+		{name: "ours", binary: s.ours, args: []string{"controller", "--cloud-provider=kwok", "--catalog=generic"}},
+		{name: "peer", binary: s.peer},
+	}
+	return slices.DeleteFunc(all, func(x side) bool { return s.only != "" && x.name != s.only })
+}
+
+func main() {
+	var s settings
+	flag.StringVar(&s.launcher, "launcher", "bin/local", "the built launcher of the control plane")
+	flag.StringVar(&s.ours, "ours", "bin/karpenter", "our built controller")
+	flag.StringVar(&s.peer, "peer", "bin/bench-peer", "the peer's built controller for simulated machines")
+	flag.StringVar(&s.only, "only", "", "measure only one side: ours or peer")
+	flag.StringVar(&s.cases, "case", "", "measure only these cases, separated by commas: launch, empty, memory")
+	flag.StringVar(&s.logs, "logs", "", "keep the controllers' logs in this directory")
+	flag.StringVar(&s.profiles, "profiles", "", "write heap and CPU profiles into this directory")
+	s.pods, s.empty, s.nodes = sizes{1000, 5000}, sizes{500}, sizes{1000, 2000}
+	flag.Var(&s.pods, "pods", "how many pods to launch for, several numbers separated by commas")
+	flag.Var(&s.empty, "empty", "how many empty nodes to delete, several numbers separated by commas")
+	flag.Var(&s.nodes, "nodes", "the sizes of the clusters for the case memory, ascending, separated by commas")
+	flag.Parse()
+	log.SetLogger(logr.Discard())
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	if err := run(ctx, s); err != nil {
+		fmt.Fprintln(os.Stderr, "cluster:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, s settings) error {
+	if s.only != "" && s.only != "ours" && s.only != "peer" {
+		return fmt.Errorf("-only: %q is neither ours nor peer", s.only)
+	}
+	cases := []struct {
+		name    string
+		measure func(context.Context, settings) error
+	}{{"launch", measureLaunch}, {"empty", measureEmpty}, {"memory", measureMemory}}
+	wanted := strings.Split(s.cases, ",")
+	known := 0
+	for _, c := range cases {
+		if s.cases != "" && !slices.Contains(wanted, c.name) {
+			continue
+		}
+		known++
+		if err := c.measure(ctx, s); err != nil {
+			return fmt.Errorf("measuring %s: %w", c.name, err)
+		}
+	}
+	if known == 0 {
+		return errors.New("-case: there are launch, empty and memory")
+	}
+	return nil
+}
