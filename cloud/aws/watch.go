@@ -16,8 +16,9 @@ import (
 
 // How often things are looked at.
 const (
-	healthEvery = time.Minute
-	shiftsEvery = 30 * time.Second
+	healthEvery       = time.Minute
+	shiftsEvery       = 30 * time.Second
+	reservationsEvery = time.Minute
 )
 
 // watchShifts makes a watch over the shifts of the cluster, and asks once: a start that may not ask ends.
@@ -41,7 +42,12 @@ func (e *ensemble) watches() []upkeep.Job {
 		Shortages: p.Shortages, Reservations: p.Reservations,
 	}
 	poll := &health.Poll{EC2: e.statuses, Client: e.client, Manages: e.manages, Answer: responder.Answer, Shifted: p.Shifts.Shifted, Clock: p.Clock, Metrics: e.metrics}
-	out := []upkeep.Job{{Name: "interruption.instancestatus", Every: upkeep.Always(healthEvery), Run: poll.Look}}
+	reserved := upkeep.Reservations{Provider: p, Client: e.client, Manages: e.manages}
+	out := []upkeep.Job{
+		{Name: "interruption.instancestatus", Every: upkeep.Always(healthEvery), Run: poll.Look},
+		{Name: "capacityreservation.capacitytype", Every: upkeep.Always(reservationsEvery), Run: reserved.Demote},
+		{Name: "capacityreservation.expiration", Every: upkeep.Always(reservationsEvery), Run: reserved.Expire},
+	}
 	if e.queues != nil {
 		queue := &interruption.Queue{API: e.queues, Name: e.settings.InterruptionQueue, Answer: responder.Answer, Clock: p.Clock, Metrics: e.metrics}
 		out = append(out, upkeep.Job{Name: "interruption", Every: upkeep.Always(0), Run: queue.Poll})
