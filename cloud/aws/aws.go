@@ -166,12 +166,8 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 			IAM: iam.NewFromConfig(config), Clock: now, Cluster: s.ClusterName, Region: config.Region, Unique: func() string { return string(uuid.NewUUID()) },
 		})
 	}
-	if s.ZonalShift {
-		shifts, err := watchShifts(ctx, o, arczonalshift.NewFromConfig(config))
-		if err != nil {
-			return cloud.Cloud{}, err
-		}
-		o.Shifts = shifts
+	if err := watchShifts(ctx, &o, s, arczonalshift.NewFromConfig(config)); err != nil {
+		return cloud.Cloud{}, err
 	}
 	p := provider.New(o, s.SubnetsFor, s.ImagesFor)
 	showTypes(metrics, p.Inventory)

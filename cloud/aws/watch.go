@@ -21,17 +21,20 @@ const (
 	reservationsEvery = time.Minute
 )
 
-// watchShifts makes a watch over the shifts of the cluster, and asks once: a start that may not ask ends.
-func watchShifts(ctx context.Context, o provider.Options, arc zonalshift.ARC) (*zonalshift.Watch, error) {
-	cluster, err := (&provider.Provider{Options: o}).DescribeCluster(ctx)
+// watchShifts makes a watch over the shifts of the cluster, if zones are to be left alone, and asks once: a start that may not ask ends.
+func watchShifts(ctx context.Context, o *provider.Options, s Settings, arc zonalshift.ARC) error {
+	if !s.ZonalShift {
+		return nil
+	}
+	cluster, err := (&provider.Provider{Options: *o}).DescribeCluster(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("finding the ARN of the cluster: %w", err)
+		return fmt.Errorf("finding the ARN of the cluster: %w", err)
 	}
 	if cluster == nil || sdk.ToString(cluster.Arn) == "" {
-		return nil, fmt.Errorf("cluster %q has no ARN", o.ClusterName)
+		return fmt.Errorf("cluster %q has no ARN", s.ClusterName)
 	}
-	shifts := zonalshift.New(arc, *cluster.Arn, o.Clock)
-	return shifts, shifts.Refresh(ctx)
+	o.Shifts = zonalshift.New(arc, *cluster.Arn, o.Clock)
+	return o.Shifts.Refresh(ctx)
 }
 
 // watches are the jobs that follow what happens to instances.

@@ -90,12 +90,10 @@ type category struct {
 	force bool
 }
 
-// The categories, the worst first.
-var (
-	instanceStatus = category{"InstanceStatus", notice.InstanceStatus, true}
-	systemStatus   = category{"SystemStatus", notice.SystemStatus, true}
-	eventStatus    = category{"EventStatus", notice.EventStatus, false}
-)
+// The categories.
+func instanceStatus() category { return category{"InstanceStatus", notice.InstanceStatus, true} }
+func systemStatus() category   { return category{"SystemStatus", notice.SystemStatus, true} }
+func eventStatus() category    { return category{"EventStatus", notice.EventStatus, false} }
 
 // Look looks once. Where it is not allowed to, it says so and leaves EC2 alone for a while.
 func (p *Poll) Look(ctx context.Context) error {
@@ -179,7 +177,7 @@ func (p *Poll) examine(s *ec2types.InstanceStatus) *patient {
 	for _, check := range []struct {
 		category
 		summary *ec2types.InstanceStatusSummary
-	}{{instanceStatus, s.InstanceStatus}, {systemStatus, s.SystemStatus}} {
+	}{{instanceStatus(), s.InstanceStatus}, {systemStatus(), s.SystemStatus}} {
 		since := p.failedSince(check.summary)
 		if since.IsZero() {
 			continue
@@ -190,7 +188,7 @@ func (p *Poll) examine(s *ec2types.InstanceStatus) *patient {
 		}
 	}
 	if slices.ContainsFunc(s.Events, isAhead) {
-		out.troubles = append(out.troubles, eventStatus)
+		out.troubles = append(out.troubles, eventStatus())
 	}
 	return out
 }
