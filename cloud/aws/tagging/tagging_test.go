@@ -102,6 +102,7 @@ func (w *world) recorded(name string) bool {
 }
 
 func TestWhatIsPassedOver_A345(t *testing.T) {
+	w := newWorld(t)
 	for name, change := range map[string]func(*v1.NodeClaim){
 		"no node":       func(c *v1.NodeClaim) { c.Status.NodeName = "" },
 		"no id":         func(c *v1.NodeClaim) { c.Status.ProviderID = "kwok://somewhere" },
@@ -112,51 +113,48 @@ func TestWhatIsPassedOver_A345(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.add("b", nil, change)
+			w.add(name, nil, change)
 			if name == "being deleted" {
-				w.remove("b")
+				w.remove(name)
 			}
-			if result, err := w.run("b"); err != nil || result.RequeueAfter != 0 || len(w.account.Calls("")) != 0 {
+			if result, err := w.run(name); err != nil || result.RequeueAfter != 0 || len(w.account.Calls("")) != 0 {
 				t.Errorf("%+v, %v after %d calls", result, err, len(w.account.Calls("")))
 			}
 		})
 	}
 	t.Run("the claim is gone", func(t *testing.T) {
-		w := newWorld(t)
 		if result, err := w.run("gone"); err != nil || result.RequeueAfter != 0 {
 			t.Errorf("%+v, %v", result, err)
 		}
 	})
 	t.Run("the instance is gone", func(t *testing.T) {
-		w := newWorld(t)
 		w.account.Vanish(w.add("a", nil, nil))
 		if result, err := w.run("a"); err != nil || result.RequeueAfter != 0 || w.recorded("a") {
 			t.Errorf("%+v, %v", result, err)
 		}
 	})
 	t.Run("the instance goes in between", func(t *testing.T) {
-		w := newWorld(t)
-		w.add("a", nil, nil)
+		w.add("b", nil, nil)
 		w.account.Fail("CreateTags", "InvalidInstanceID.NotFound", "gone", 1)
-		if result, err := w.run("a"); err != nil || result.RequeueAfter != 0 || w.recorded("a") {
+		if result, err := w.run("b"); err != nil || result.RequeueAfter != 0 || w.recorded("b") {
 			t.Errorf("%+v, %v", result, err)
 		}
 	})
 	t.Run("the claim goes in between", func(t *testing.T) {
-		w := newWorld(t)
-		id := w.add("a", nil, nil)
-		w.beforePatch = func() { w.remove("a") }
-		if result, err := w.run("a"); err != nil || result.RequeueAfter != 0 || w.account.Tags(id)["Name"] != "node-of-a" {
+		id := w.add("c", nil, nil)
+		w.beforePatch = func() { w.remove("c") }
+		if result, err := w.run("c"); err != nil || result.RequeueAfter != 0 || w.account.Tags(id)["Name"] != "node-of-c" {
 			t.Errorf("%+v, %v, tags %v", result, err, w.account.Tags(id))
 		}
 	})
 }
 
 func TestOnlyMissingTagsAreWritten_A346(t *testing.T) {
-	all := map[string]string{"Name": "node-of-a", "karpenter.sh/nodeclaim": "a", "eks:eks-cluster-name": "test"}
+	w := newWorld(t)
 	keys := []string{"Name", "karpenter.sh/nodeclaim", "eks:eks-cluster-name"}
 	for have := range 8 {
+		name := fmt.Sprintf("claim-%d", have)
+		all := map[string]string{"Name": "node-of-" + name, "karpenter.sh/nodeclaim": name, "eks:eks-cluster-name": "test"}
 		tags, missing := map[string]string{"other": "x"}, map[string]string{}
 		for bit, key := range keys {
 			if have&(1<<bit) != 0 {
@@ -166,20 +164,17 @@ func TestOnlyMissingTagsAreWritten_A346(t *testing.T) {
 			}
 		}
 		t.Run(fmt.Sprintf("%03b", have), func(t *testing.T) {
-			w := newWorld(t)
-			id := w.add("a", tags, nil)
+			id := w.add(name, tags, nil)
 			want := w.account.Tags(id)
-			if want == nil {
-				want = map[string]string{}
-			}
+			w.account.Forget()
 			for key, value := range missing {
 				want[key] = value
 			}
-			if _, err := w.run("a"); err != nil {
+			if _, err := w.run(name); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want, w.account.Tags(id)); diff != "" || !w.recorded("a") {
-				t.Errorf("recorded: %t, tags (-want +got)\n%s", w.recorded("a"), diff)
+			if diff := cmp.Diff(want, w.account.Tags(id)); diff != "" || !w.recorded(name) {
+				t.Errorf("recorded: %t, tags (-want +got)\n%s", w.recorded(name), diff)
 			}
 			written := map[string]string{}
 			for _, call := range w.account.Calls("CreateTags") {
