@@ -177,15 +177,7 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 	if err := p.Inventory.RefreshTypes(ctx); err != nil {
 		return cloud.Cloud{}, err
 	}
-	table := p.Inventory.Table()
-	logger(ctx).InfoContext(ctx, "until prices are heard, those of a table count", "region", table.Region, "date", table.Date, "currency", table.Currency,
-		"estimated", table.Estimated, "source", table.Source)
-	// Prices are refreshed again and again: the first try may fail.
-	for _, err := range []error{p.Inventory.RefreshOnDemand(ctx), p.Inventory.RefreshSpot(ctx, now.Now())} {
-		if err != nil {
-			logger(ctx).ErrorContext(ctx, "prices will be asked for again", "error", err)
-		}
-	}
+	askPrices(ctx, p)
 	out := p.Cloud()
 	e := &ensemble{provider: p, profiles: profiles, settings: s, metrics: metrics, statuses: calls, client: c, manages: out.Manages}
 	if s.InterruptionQueue != "" {
@@ -193,6 +185,18 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 	}
 	out.Register = func(m manager.Manager) error { return e.register(m) }
 	return out, nil
+}
+
+// askPrices asks what everything costs, and tells what counts until that is known. It is asked again and again: the first try may fail.
+func askPrices(ctx context.Context, p *provider.Provider) {
+	table := p.Inventory.Table()
+	logger(ctx).InfoContext(ctx, "until prices are heard, those of a table count", "region", table.Region, "date", table.Date, "currency", table.Currency,
+		"estimated", table.Estimated, "source", table.Source)
+	for _, err := range []error{p.Inventory.RefreshOnDemand(ctx), p.Inventory.RefreshSpot(ctx, p.Clock.Now())} {
+		if err != nil {
+			logger(ctx).ErrorContext(ctx, "prices will be asked for again", "error", err)
+		}
+	}
 }
 
 // logger is the logger of a context.
