@@ -85,9 +85,11 @@ func Unopened() cloud.Cloud {
 const DefaultCatalog = "aws/" + offline.DefaultRegion
 
 // Offline is the cloud as it can be known without an account, with the instance types, zones and prices of an embedded catalogue such
-// as aws/eu-west-1 under some classes. Classes without a status get one. It launches nothing.
-func Offline(catalog string, classes []*awsv1.EC2NodeClass) (cloud.Cloud, error) {
-	p, err := offline.New(catalog, classes)
+// as aws/eu-west-1 under some classes. Classes without a status get one. Of the settings those count that correct what EC2 says. It
+// launches nothing.
+func Offline(catalog string, s Settings, classes []*awsv1.EC2NodeClass) (cloud.Cloud, error) {
+	o := offline.Options{Catalog: catalog, VMMemoryOverheadPercent: s.VMMemoryOverheadPercent, ReservedENIs: s.ReservedENIs}
+	p, err := offline.New(o, classes)
 	if err != nil {
 		return cloud.Cloud{}, err
 	}

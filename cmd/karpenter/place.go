@@ -22,6 +22,14 @@ type place struct {
 	// Provider is empty where the node classes decide.
 	Provider options.CloudProvider `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" placeholder:"NAME" help:"Where machines come from; otherwise what the node classes of pools say. Known: ${cloud_providers}."`
 	KWOK     options.KWOK          `embed:""`
+
+	VMMemoryOverheadPercent float64 `name:"vm-memory-overhead-percent" envvar:"VM_MEMORY_OVERHEAD_PERCENT" group:"Cloud provider" default:"0.075" help:"aws: share of an instance's memory that is lost to virtualization, as a fraction."`
+	ReservedENIs            int     `name:"reserved-enis" envvar:"RESERVED_ENIS" group:"Cloud provider" default:"0" help:"aws: network interfaces of each instance that are not for pods."`
+}
+
+// settings are those of the controller that matter.
+func (p place) settings() aws.Settings {
+	return aws.Settings{VMMemoryOverheadPercent: p.VMMemoryOverheadPercent, ReservedENIs: int64(p.ReservedENIs)}
 }
 
 // definitions are those of the core kinds and of all node classes.
@@ -57,8 +65,11 @@ func (p place) named() (cloud.Cloud, error) {
 	if !ok {
 		return cloud.Cloud{}, fmt.Errorf("cloud provider %q is not part of this binary", provider)
 	}
+	if p.ReservedENIs < 0 || p.VMMemoryOverheadPercent < 0 {
+		return cloud.Cloud{}, errors.New("--reserved-enis and --vm-memory-overhead-percent cannot be negative")
+	}
 	if provider == options.CloudProviderAWS && strings.HasPrefix(p.KWOK.Catalog, "aws/") {
-		return aws.Offline(p.KWOK.Catalog, nil)
+		return aws.Offline(p.KWOK.Catalog, p.settings(), nil)
 	}
 	opened, err := adapter.New(nil, options.Options{CloudProvider: provider, KWOK: p.KWOK}, nil)
 	if err != nil {
@@ -104,7 +115,7 @@ func (p place) cloudFor(objects []client.Object, complete func([]client.Object, 
 			classes = append(classes, class)
 		}
 	}
-	if opened, err = aws.Offline(catalog, classes); err != nil {
+	if opened, err = aws.Offline(catalog, p.settings(), classes); err != nil {
 		return cloud.Cloud{}, nil, nil, fmt.Errorf("opening cloud provider %q: %w", options.CloudProviderAWS, err)
 	}
 	return opened, objects, notes, nil

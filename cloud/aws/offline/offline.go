@@ -30,23 +30,30 @@ const (
 	DefaultRegion = "us-east-1"
 	// prefix starts the names of catalogues of EC2.
 	prefix = "aws/"
-	// memoryOverhead is the part of the memory that the host is thought to keep, as by default.
-	memoryOverhead = 0.075
 )
+
+// Options choose where instances are bought, and correct what EC2 says of them as a controller does.
+type Options struct {
+	// Catalog is a catalogue of EC2, such as aws/eu-west-1.
+	Catalog                 string
+	VMMemoryOverheadPercent float64
+	ReservedENIs            int64
+}
 
 // Provider is a cloud.Provider that knows instance types, and nothing else. Make one with New.
 type Provider struct {
-	region  string
-	types   []entry
-	zones   []string
-	classes map[string]*awsv1.EC2NodeClass
+	settings instancetype.Settings
+	types    []entry
+	zones    []string
+	classes  map[string]*awsv1.EC2NodeClass
 }
 
 var _ cloud.Provider = (*Provider)(nil)
 
-// New reads a catalogue such as aws/eu-west-1, for some classes. Classes without a status get the one that they would have if all they
+// New reads a catalogue, for some classes. Classes without a status get the one that they would have if all they
 // select could be found.
-func New(catalog string, classes []*awsv1.EC2NodeClass) (*Provider, error) {
+func New(o Options, classes []*awsv1.EC2NodeClass) (*Provider, error) {
+	catalog := o.Catalog
 	region, ok := strings.CutPrefix(catalog, prefix)
 	if !ok {
 		return nil, fmt.Errorf("catalog %q is none of EC2; there are %s", catalog, strings.Join(Catalogs(), ", "))
@@ -63,7 +70,8 @@ func New(catalog string, classes []*awsv1.EC2NodeClass) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the embedded table of hardware: %w", err)
 	}
-	p := &Provider{region: region, classes: map[string]*awsv1.EC2NodeClass{}}
+	settings := instancetype.Settings{Region: region, VMMemoryOverheadPercent: o.VMMemoryOverheadPercent, ReservedENIs: o.ReservedENIs}
+	p := &Provider{settings: settings, classes: map[string]*awsv1.EC2NodeClass{}}
 	limits, zones := instancetype.KnownLimits(), map[string]bool{}
 	for _, t := range sold {
 		e := describe(t, limits[t.Name], known[t.Name])
@@ -173,8 +181,7 @@ func (p *Provider) of(class *awsv1.EC2NodeClass) ([]*cloud.InstanceType, error) 
 	for _, e := range p.types {
 		in := instancetype.Input{
 			Description: e.description, Class: seen, Limits: e.limits,
-			Settings: instancetype.Settings{Region: p.region, VMMemoryOverheadPercent: memoryOverhead},
-			Market:   instancetype.Market{Zones: p.zones, TypeZones: e.zones, OnDemand: e.onDemand, Spot: e.spot},
+			Settings: p.settings, Market: instancetype.Market{Zones: p.zones, TypeZones: e.zones, OnDemand: e.onDemand, Spot: e.spot},
 		}
 		if compiled != nil {
 			if in.Class.Kubelet, _, err = instancetype.ResolveKubelet(in, compiled); err != nil {

@@ -30,7 +30,7 @@ func class(alias string, change ...func(*awsv1.EC2NodeClass)) *awsv1.EC2NodeClas
 // list are the types of a region for a pool of a class.
 func list(t *testing.T, catalog string, c *awsv1.EC2NodeClass) map[string]*cloud.InstanceType {
 	t.Helper()
-	p, err := New(catalog, []*awsv1.EC2NodeClass{c})
+	p, err := New(Options{Catalog: catalog, VMMemoryOverheadPercent: 0.075}, []*awsv1.EC2NodeClass{c})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,6 +70,24 @@ func TestAllocatable(t *testing.T) {
 	} {
 		if q := types[name].Capacity[resource]; q.IsZero() {
 			t.Errorf("%s has no %s", name, resource)
+		}
+	}
+}
+
+func TestSettingsOfTheControllerCount(t *testing.T) {
+	p, err := New(Options{Catalog: "aws/us-east-1", ReservedENIs: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := class("al2023@latest")
+	p.complete(c)
+	types, err := p.of(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, it := range types {
+		if it.Name == "m5.large" && (it.Capacity.Memory().String() != "8Gi" || it.Capacity.Pods().Value() != 20) {
+			t.Errorf("with an interface set aside, and no overhead: %s, %s pods", it.Capacity.Memory(), it.Capacity.Pods())
 		}
 	}
 }
@@ -124,7 +142,7 @@ func TestEveryCatalogIsKnown(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"generic", "aws/nowhere-1", ""} {
-		if _, err := New(name, nil); err == nil {
+		if _, err := New(Options{Catalog: name}, nil); err == nil {
 			t.Errorf("there is a catalogue %q", name)
 		}
 	}
@@ -133,7 +151,7 @@ func TestEveryCatalogIsKnown(t *testing.T) {
 func TestClassesGetAStatus(t *testing.T) {
 	ready := func(c *awsv1.EC2NodeClass) string {
 		t.Helper()
-		if _, err := New("aws/us-east-1", []*awsv1.EC2NodeClass{c}); err != nil {
+		if _, err := New(Options{Catalog: "aws/us-east-1"}, []*awsv1.EC2NodeClass{c}); err != nil {
 			t.Fatal(err)
 		}
 		for _, have := range c.Status.Conditions {
