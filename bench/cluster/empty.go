@@ -18,8 +18,8 @@ const secondLook = 15 * time.Second
 
 // measureEmpty measures how long it takes to delete many nodes that are empty, all of them allowed to go.
 func measureEmpty(ctx context.Context, s settings) error {
-	fmt.Println("Empty nodes, budget 100 %: seconds from the moment they may be consolidated (consolidateAfter set from Never to 0s)")
-	fmt.Printf("%-6s %6s %22s %14s %14s %28s %12s\n", "", "nodes", "all conditions written", "first deletion", "last deletion", "without the wait of 15 s", "all gone")
+	_, _ = fmt.Fprintln(s.out, "Empty nodes, budget 100 %: seconds from the moment they may be consolidated (consolidateAfter set from Never to 0s)")
+	_, _ = fmt.Fprintf(s.out, "%-6s %6s %22s %14s %14s %28s %12s\n", "", "nodes", "all conditions written", "first deletion", "last deletion", "without the wait of 15 s", "all gone")
 	for _, n := range s.empty {
 		for _, x := range s.sides() {
 			if err := emptyNodes(ctx, s, x, n); err != nil {
@@ -52,10 +52,10 @@ func emptyNodes(ctx context.Context, s settings, x side, n int) (err error) {
 	}
 	// What launching has set off is over, and the allowance of requests is full again.
 	time.Sleep(15 * time.Second)
-	return watchThemGo(ctx, p, running, n)
+	return watchThemGo(ctx, s, p, running, n)
 }
 
-func watchThemGo(ctx context.Context, p *plane, running *process, n int) error {
+func watchThemGo(ctx context.Context, s settings, p *plane, running *process, n int) error {
 	ctx, unfollow := context.WithCancel(ctx)
 	defer unfollow()
 	eligible, err := follow(ctx, p, &v1.NodeClaimList{}, func(c *v1.NodeClaim) bool {
@@ -98,7 +98,7 @@ func watchThemGo(ctx context.Context, p *plane, running *process, n int) error {
 	}
 	all := time.Since(from).Seconds()
 	last := gone[n-1].Sub(from)
-	fmt.Printf("%-6s %6d %22.2f %14.2f %14.2f %28.2f %12.2f\n", running.side.name, n, marked[n-1].Sub(from).Seconds(),
+	_, _ = fmt.Fprintf(s.out, "%-6s %6d %22.2f %14.2f %14.2f %28.2f %12.2f\n", running.side.name, n, marked[n-1].Sub(from).Seconds(),
 		gone[0].Sub(from).Seconds(), last.Seconds(), (last - secondLook).Seconds(), all)
 	return nil
 }

@@ -28,8 +28,8 @@ type launchCase struct {
 
 // measureLaunch measures the time from the end of a batch to the last NodeClaim for its pods.
 func measureLaunch(ctx context.Context, s settings) error {
-	fmt.Println("From the end of a batch to the last NodeClaim, seconds")
-	fmt.Printf("%-6s %6s  %-27s %10s %8s %8s %12s %10s\n", "", "pods", "", "NodeClaims", "first", "last", "nodes ready", "requests")
+	_, _ = fmt.Fprintln(s.out, "From the end of a batch to the last NodeClaim, seconds")
+	_, _ = fmt.Fprintf(s.out, "%-6s %6s  %-27s %10s %8s %8s %12s %10s\n", "", "pods", "", "NodeClaims", "first", "last", "nodes ready", "requests")
 	for _, pods := range s.pods {
 		for _, c := range []launchCase{{pods, "", "any machine"}, {pods, "9", "machines of 8 CPUs at most"}} {
 			for _, x := range s.sides() {
@@ -108,7 +108,7 @@ func (c launchCase) take(ctx context.Context, s settings, p *plane, running *pro
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%-6s %6d  %-27s %10d %8.2f %8.2f %12.2f %10d\n", running.side.name, c.pods, c.what, len(written),
+	_, _ = fmt.Fprintf(s.out, "%-6s %6d  %-27s %10d %8.2f %8.2f %12.2f %10d\n", running.side.name, c.pods, c.what, len(written),
 		written[0].Sub(closed).Seconds(), written[len(written)-1].Sub(closed).Seconds(), ready[len(written)-1].Sub(closed).Seconds(), after-before)
 	if s.logs != "" {
 		return p.keepMetrics(ctx, filepath.Join(s.logs, "apiserver-"+running.side.name+"-"+label+".txt"))

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -24,6 +25,7 @@ type settings struct {
 	launcher, ours, peer string
 	only, cases          string
 	logs, profiles       string
+	out                  io.Writer
 	// pods are the sizes of the batches that are launched for, empty the numbers of empty nodes, nodes the sizes of the clusters
 	// whose memory is measured.
 	pods, empty, nodes sizes
@@ -64,7 +66,7 @@ func (s settings) sides() []side {
 }
 
 func main() {
-	var s settings
+	s := settings{out: os.Stdout}
 	flag.StringVar(&s.launcher, "launcher", "bin/local", "the built launcher of the control plane")
 	flag.StringVar(&s.ours, "ours", "bin/karpenter", "our built controller")
 	flag.StringVar(&s.peer, "peer", "bin/bench-peer", "the peer's built controller for simulated machines")

@@ -44,8 +44,8 @@ func measureMemory(ctx context.Context, s settings) (err error) {
 	if err := p.Create(ctx, pool("")); err != nil {
 		return fmt.Errorf("creating the NodePool: %w", err)
 	}
-	fmt.Println("Memory of a controller that was started in the cluster, MB")
-	fmt.Printf("%-6s %6s %6s %10s %10s\n", "", "nodes", "pods", "resident", "peak")
+	_, _ = fmt.Fprintln(s.out, "Memory of a controller that was started in the cluster, MB")
+	_, _ = fmt.Fprintf(s.out, "%-6s %6s %6s %10s %10s\n", "", "nodes", "pods", "resident", "peak")
 	before := 0
 	for _, n := range s.nodes {
 		if err := p.fill(ctx, before, n); err != nil {
@@ -120,6 +120,6 @@ func residents(ctx context.Context, s settings, p *plane, x side, nodes int) err
 	if left, err := p.nodes(ctx); err != nil || len(left) != nodes {
 		return errors.Join(err, fmt.Errorf("%s has left %d nodes of %d", x.name, len(left), nodes))
 	}
-	fmt.Printf("%-6s %6d %6d %10.0f %10.0f\n", x.name, nodes, nodes*podsPerNode, m.now, m.peak)
+	_, _ = fmt.Fprintf(s.out, "%-6s %6d %6d %10.0f %10.0f\n", x.name, nodes, nodes*podsPerNode, m.now, m.peak)
 	return nil
 }

@@ -29,7 +29,7 @@ type process struct {
 	side    side
 	cmd     *exec.Cmd
 	metrics string
-	done    chan error
+	done    chan struct{}
 	log     *os.File
 }
 
@@ -47,7 +47,7 @@ func (x side) start(ctx context.Context, s settings, p *plane, label string, ext
 	if s.profiles != "" {
 		args = append(args, "--enable-profiling")
 	}
-	c := &process{side: x, cmd: exec.Command(x.binary, append(args, extra...)...), metrics: metrics, done: make(chan error, 1)}
+	c := &process{side: x, cmd: exec.Command(x.binary, append(args, extra...)...), metrics: metrics, done: make(chan struct{})}
 	c.cmd.Env = append(os.Environ(), "KUBECONFIG="+p.kubeconfig)
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if s.logs != "" {
@@ -59,7 +59,10 @@ func (x side) start(ctx context.Context, s settings, p *plane, label string, ext
 	if err := c.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", x.name, err)
 	}
-	go func() { c.done <- c.cmd.Wait() }()
+	go func() {
+		defer close(c.done)
+		_ = c.cmd.Wait() // how it ends is not measured
+	}()
 	err = await(ctx, 2*time.Minute, x.name+" to become ready", func() error { return get(ctx, health, "/readyz", io.Discard) })
 	if err != nil {
 		return nil, errors.Join(err, c.stop())
@@ -119,7 +122,7 @@ const stopPatience = 40 * time.Second
 func (c *process) stop() error {
 	_ = c.cmd.Process.Signal(syscall.SIGTERM)
 	select {
-	case <-c.done: // how it ends is not measured
+	case <-c.done:
 	case <-time.After(stopPatience):
 		_ = c.cmd.Process.Kill()
 		<-c.done

@@ -55,9 +55,8 @@ type Parts struct {
 
 // Controllers builds everything that runs. It is the one list of what a process does.
 func Controllers(p Parts) ([]Controller, error) {
-	batch := loop.NewBatch(p.Clock)
 	tools := loop.Tools{
-		Batch: batch, Client: p.Client, Clock: p.Clock, Cloud: p.Cloud,
+		Batch: loop.NewBatch(p.Clock), Client: p.Client, Clock: p.Clock, Cloud: p.Cloud,
 		Recorder: p.Recorder, Metrics: p.Metrics, CPUMillis: p.Options.Process.CPURequests,
 	}
 	var gated []Controller
@@ -86,8 +85,7 @@ func Controllers(p Parts) ([]Controller, error) {
 	}
 	planners := newProvisioner(p, tools, provisioning.Deps{
 		Client: p.Client, Clock: p.Clock, Cloud: p.Cloud, Store: store, Feed: feed, Translator: translator,
-		Recorder: p.Recorder, Metrics: p.Metrics, Log: p.Log, Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Waits: waits,
-		Batch: batch,
+		Recorder: p.Recorder, Metrics: p.Metrics, Log: p.Log, Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Waits: waits, Batch: tools.Batch,
 	})
 	evictions := termination.NewEvictionQueue(tools)
 	return append(append(gated, planners...), []Controller{
@@ -96,8 +94,7 @@ func Controllers(p Parts) ([]Controller, error) {
 		disruption.New(disruption.Deps{
 			Client: p.Client, Clock: p.Clock, Cloud: p.Cloud, Store: store, Feed: feed,
 			Recorder: p.Recorder, Metrics: p.Metrics, Log: p.Log,
-			Translator: translator, Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Predictions: predictions,
-			Batch: batch,
+			Translator: translator, Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Predictions: predictions, Batch: tools.Batch,
 		}),
 		lifecycle,
 		nodeclaim.NewDisruption(tools),

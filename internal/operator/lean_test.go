@@ -21,7 +21,9 @@ import (
 // randomPods fills every field of pods with something, or leaves it out.
 func randomPods(seed int64) *randfill.Filler {
 	return randfill.NewWithSeed(seed).NilChance(0.4).NumElements(1, 3).Funcs(
-		func(q *resource.Quantity, c randfill.Continue) { *q = *resource.NewMilliQuantity(int64(c.Intn(5000)), resource.DecimalSI) },
+		func(q *resource.Quantity, c randfill.Continue) {
+			*q = *resource.NewMilliQuantity(int64(c.Intn(5000)), resource.DecimalSI)
+		},
 		func(m *metav1.Time, c randfill.Continue) { *m = metav1.Unix(int64(c.Intn(1e6)), 0) },
 		func(s *intstr.IntOrString, c randfill.Continue) { *s = intstr.FromInt32(int32(c.Intn(9))) },
 		func(p *corev1.ContainerRestartPolicy, _ randfill.Continue) { *p = corev1.ContainerRestartPolicyAlways },
