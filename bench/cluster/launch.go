@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -108,8 +109,8 @@ func (c launchCase) take(ctx context.Context, s settings, p *plane, running *pro
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(s.out, "%-6s %6d  %-27s %10d %8.2f %8.2f %12.2f %10d\n", running.side.name, c.pods, c.what, len(written),
-		written[0].Sub(closed).Seconds(), written[len(written)-1].Sub(closed).Seconds(), ready[len(written)-1].Sub(closed).Seconds(), after-before)
+	_, _ = fmt.Fprintf(s.out, "%-6s %6d  %-27s %10d %8.2f %8.2f %12.2f %10s\n", running.side.name, c.pods, c.what, len(written),
+		written[0].Sub(closed).Seconds(), written[len(written)-1].Sub(closed).Seconds(), ready[len(written)-1].Sub(closed).Seconds(), told(after-before))
 	if s.logs != "" {
 		return p.keepMetrics(ctx, filepath.Join(s.logs, "apiserver-"+running.side.name+"-"+label+".txt"))
 	}
@@ -133,4 +134,12 @@ func unschedulable(pod *corev1.Pod) bool {
 		}
 	}
 	return false
+}
+
+// told is a count, or a dash where the controller does not count.
+func told(n int) string {
+	if n == 0 {
+		return "–"
+	}
+	return strconv.Itoa(n)
 }
