@@ -9,7 +9,7 @@ SHELL := /bin/bash
 PODS ?= $(if $(filter aws,$(CLOUD)),10,100)
 # Which cloud: kwok, or aws for the real provider against a small AWS on loopback.
 CLOUD ?= kwok
-# What `make demo` shows instead of the whole loop: consolidation, drift, expiry or repair.
+# What `make demo` shows instead of the whole loop: consolidation, drift, expiry or repair; with CLOUD=aws: storm, for which PODS=500 is about right.
 SCENE ?=
 # Where `make chaos` draws its faults from, and how often it kills the controller.
 SEED ?= 1

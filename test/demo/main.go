@@ -1,6 +1,9 @@
 // Command demo shows the whole loop on a real control plane: pending pods, nodes made for them, pods running, pods gone, nodes removed. With
 // -scene it shows one of the other things that happen to nodes: consolidation, drift, expiry, repair.
 //
+// With -cloud=aws it is the provider for AWS that runs, against a small AWS on loopback whose instances join the cluster: the quick start with an
+// interruption, or, with -scene=storm, many launches at once while calls are refused, capacity is missing and the controller is killed.
+//
 // It starts the local control plane and the built controller, drives them, reports progress while it works and one line of figures at the end, and
 // leaves nothing running. With -stay it only starts both and keeps them until Ctrl-C, for people who want to drive themselves.
 package main
