@@ -191,3 +191,10 @@ func (a *Account) Price(i *Instance) float64 {
 
 // Region is the region of the account.
 func (a *Account) Region() string { return a.region }
+
+// Untag takes a tag from something that was launched, as others may.
+func (a *Account) Untag(id, key string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.tags[id], key)
+}
