@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/crds"
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
@@ -31,6 +32,8 @@ type lane struct {
 	client client.Client
 	// storyteller is the controller that the stories of this lane share; nil when there is none.
 	storyteller *storyteller
+	// environment is what controllers find in theirs beside the usual.
+	environment []string
 }
 
 // open starts the cluster if it does not run.
@@ -75,7 +78,7 @@ func (l *lane) close() error {
 func newClient(config *rest.Config) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, v1.AddToScheme, overlayv1.AddToScheme, v1beta1.AddToScheme, v1alpha1.AddToScheme, v1alpha5.AddToScheme, apiextensionsv1.AddToScheme,
+		clientgoscheme.AddToScheme, v1.AddToScheme, overlayv1.AddToScheme, v1beta1.AddToScheme, awsv1.AddToScheme, v1alpha1.AddToScheme, v1alpha5.AddToScheme, apiextensionsv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, err
@@ -90,12 +93,21 @@ func define(ctx context.Context, c client.Client) error {
 	if err != nil {
 		return err
 	}
+	ofAWS, err := crds.AWS()
+	if err != nil {
+		return err
+	}
+	for _, d := range ofAWS {
+		if d.Spec.Names.Kind == "EC2NodeClass" { // the others are there, restricted for simulated machines
+			definitions = append(definitions, d)
+		}
+	}
 	for _, d := range definitions {
 		if err := c.Create(ctx, d); err != nil {
 			return fmt.Errorf("installing the definition %s: %w", d.Name, err)
 		}
 	}
-	for _, list := range []client.ObjectList{&v1.NodePoolList{}, &v1.NodeClaimList{}, &overlayv1.NodeOverlayList{}, &v1alpha1.KWOKNodeClassList{}} {
+	for _, list := range []client.ObjectList{&v1.NodePoolList{}, &v1.NodeClaimList{}, &overlayv1.NodeOverlayList{}, &v1alpha1.KWOKNodeClassList{}, &awsv1.EC2NodeClassList{}} {
 		for {
 			err := c.List(ctx, list)
 			if err == nil {

@@ -36,7 +36,7 @@ func (l *lane) startProcess(flags ...string) (*process, error) {
 	p.cmd = exec.Command(l.binary, append([]string{
 		"controller", "--kubeconfig", l.plane.Kubeconfig, "--metrics-port=0", "--health-probe-port=0", "--log-level=debug",
 	}, flags...)...)
-	p.cmd.Env = []string{"HOME=" + l.dir, "PATH=" + os.Getenv("PATH")}
+	p.cmd.Env = append([]string{"HOME=" + l.dir, "PATH=" + os.Getenv("PATH")}, l.environment...)
 	p.cmd.Stdout, p.cmd.Stderr = file, file
 	// Ctrl-C at the terminal is for the test, which ends its processes itself.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -1,0 +1,154 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+)
+
+// event is the text of an event about an instance.
+func event(source, kind string, detail map[string]any) *string {
+	text, err := json.Marshal(map[string]any{
+		"version": "0", "source": source, "detail-type": kind, "time": time.Now().UTC().Format(time.RFC3339), "detail": detail,
+	})
+	if err != nil {
+		panic(err) // it can be encoded
+	}
+	out := string(text)
+	return &out
+}
+
+// TestAWSInterruptionsReplaceNodes_A372_A380: whatever EC2 says or does about an instance, its pods run elsewhere soon and its node and its
+// claim are gone; also if it is ended without a word.
+func TestAWSInterruptionsReplaceNodes_A372_A380(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	a := w.account("m5.large")
+	first := w.controller(a.Flags()...)
+	send := func(source, kind string, detail func(id string) map[string]any) func(id string) {
+		return func(id string) { a.Account.Send(awsCluster, event(source, kind, detail(id))) }
+	}
+	state := func(name string) func(id string) {
+		return send("aws.ec2", "EC2 Instance State-change Notification", func(id string) map[string]any {
+			return map[string]any{"instance-id": id, "state": name}
+		})
+	}
+	cases := map[string]func(id string){
+		"spot": func(id string) { a.Account.Interrupt(id) },
+		"reservation": send("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning", func(id string) map[string]any {
+			return map[string]any{"instance-id": id, "instance-action": "terminate"}
+		}),
+		"stopping": state("stopping"), "stopped": state("stopped"), "shutting-down": state("shutting-down"), "terminated": state("terminated"),
+		"health": send("aws.health", "AWS Health Event", func(id string) map[string]any {
+			return map[string]any{"service": "EC2", "eventTypeCategory": "scheduledChange", "affectedEntities": []any{map[string]any{"entityValue": id}}}
+		}),
+		"check-of-instance": func(id string) {
+			a.Account.Change(id, func(i *awstest.Instance) { i.InstanceFailed = time.Now().Add(-time.Hour) })
+		},
+		"check-of-host": func(id string) {
+			a.Account.Change(id, func(i *awstest.Instance) { i.SystemFailed = time.Now().Add(-time.Hour) })
+		},
+		"retirement": func(id string) {
+			a.Account.Change(id, func(i *awstest.Instance) {
+				i.Events = []awstest.ScheduledEvent{{Code: "instance-retirement", Description: "The instance is running on degraded hardware"}}
+			})
+		},
+		"a380-without-a-word": func(id string) { a.Account.Change(id, func(i *awstest.Instance) { i.State = "terminated" }) },
+	}
+	pods, old := map[string]int32{}, map[string]ec2Node{}
+	for name := range cases {
+		pool := awsPool(name, []string{"m5.large"})
+		if name == "spot" {
+			pool.Spec.Template.Spec.Requirements[1] = in(v1.CapacityTypeLabelKey, "spot")
+		}
+		w.create(awsClass(name), pool, awsPods(name, 1))
+		pods[name] = 1
+	}
+	w.awaitCases(pods)
+	for name, happens := range cases {
+		w.await("the node of "+name+" is in order", patience, func() string {
+			nodes := w.nodesOf(a, name)
+			if len(nodes) != 1 {
+				return fmt.Sprintf("%d nodes", len(nodes))
+			}
+			old[name] = nodes[0]
+			return ""
+		})
+		happens(old[name].machine.ID)
+	}
+	// The health of instances is looked at once a minute, and when a controller starts.
+	w.must(first.kill())
+	w.controller(a.Flags()...)
+	w.await("every node is replaced", awsPatience, func() string {
+		for name, before := range old {
+			if obstacle := w.replaced(a, name, &before); obstacle != "" {
+				return name + ": " + obstacle
+			}
+		}
+		return ""
+	})
+	w.awaitCases(pods)
+	if left := a.Account.Messages(awsCluster); len(left) > 0 {
+		t.Errorf("messages are left in the queue: %q", left)
+	}
+}
+
+// TestAWSPermissions_A363_A364: a class is not ready while its launches are refused, and ready when they are not; nothing of it is left in
+// the account when it is gone.
+func TestAWSPermissions_A363_A364(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	a := w.account("m5.large")
+	w.controller(a.Flags()...)
+	for _, operation := range []string{"CreateFleet", "CreateLaunchTemplate", "RunInstances"} {
+		a.Account.Fail(operation, "UnauthorizedOperation", "You are not authorized to perform this operation.", -1)
+		class := awsClass("without-" + strings.ToLower(operation))
+		w.create(class)
+		w.await("the class is not ready without "+operation, patience, func() string {
+			if w.get(class); condition.Status(class, awsv1.ConditionTypeValidationSucceeded) == metav1.ConditionFalse && w.notReady(class) != "" {
+				return ""
+			}
+			return conditions(class)
+		})
+		a.Account.Recover(operation)
+		w.await("the class is ready with "+operation, awsPatience, func() string { return w.notReady(class) })
+	}
+	const name = "whole"
+	class, d := awsClass(name), awsPods(name, 1)
+	p := awsPool(name, []string{"m5.large"})
+	w.create(class, p, d)
+	w.awaitCases(map[string]int32{name: 1})
+	if len(a.Account.LaunchTemplates()) == 0 || len(a.Account.Profiles()) == 0 {
+		t.Error("a node is there without launch template or profile")
+	}
+	w.delete(d)
+	w.delete(p)
+	w.await("no node is left", awsPatience, func() string {
+		if n := len(w.nodes()) + len(w.claims()); n > 0 {
+			return fmt.Sprint(n, " nodes and claims")
+		}
+		return ""
+	})
+	var all awsv1.EC2NodeClassList
+	w.list(&all)
+	for i := range all.Items {
+		w.delete(&all.Items[i])
+	}
+	w.await("no class, launch template and profile is left", awsPatience, func() string {
+		w.list(&all)
+		templates, profiles := a.Account.LaunchTemplates(), a.Account.Profiles()
+		if len(all.Items)+len(templates)+len(profiles) > 0 {
+			return fmt.Sprintf("%d classes, %d launch templates, %d profiles", len(all.Items), len(templates), len(profiles))
+		}
+		return ""
+	})
+}
