@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -15,21 +16,38 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 )
 
+// place is a cluster of one cloud: the definitions that it has, and what judges by them.
+type place struct {
+	definitions []*apiextensionsv1.CustomResourceDefinition
+	judge       *manifest.Reader
+}
+
+func newPlace(read func() ([]*apiextensionsv1.CustomResourceDefinition, error)) place {
+	all, err := read()
+	if err != nil {
+		panic(err)
+	}
+	judge, err := manifest.NewReader(all)
+	if err != nil {
+		panic(err)
+	}
+	return place{all, judge}
+}
+
+// The clusters. Rules are compiled once.
+var (
+	onAWS  = sync.OnceValue(func() place { return newPlace(crds.AWS) })
+	onKwok = sync.OnceValue(func() place { return newPlace(crds.Kwok) })
+)
+
 // checkObjects lets the API server of a cluster of one cloud judge documents.
 func checkObjects(t *testing.T, name, text string) {
 	t.Helper()
-	definitions := crds.AWS
+	where := onAWS()
 	if strings.Contains(text, "karpenter.kwok.sh") {
-		definitions = crds.Kwok
+		where = onKwok()
 	}
-	all, err := definitions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader, err := manifest.NewReader(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all, reader := where.definitions, where.judge
 	if _, err := reader.Read(name, strings.NewReader(text)); err != nil {
 		t.Errorf("%v\n%s", err, text)
 	}
