@@ -2,17 +2,20 @@ package disruption
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 )
 
 func TestEmptiness_C330_C331_C338_C340(t *testing.T) {
@@ -44,6 +47,25 @@ func TestEmptiness_C330_C331_C338_C340(t *testing.T) {
 		w.pass(time.Minute)
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1)
 		w.wantMetric("karpenter_voluntary_disruption_eligible_nodes", 0, "reason=empty")
+	})
+	story(t, "no claim is taken down before all are deleted", func(w *world) {
+		w.deps.Batch = loop.NewBatch(w.deps.Clock)
+		var deletions atomic.Int32
+		w.fail(func(op string, _ runtime.Object) error {
+			if op == "delete" && w.deps.Batch.Wait() > 0 {
+				deletions.Add(1)
+			}
+			return nil
+		})
+		defer w.run()()
+		w.pool("pool", budget("100%"))
+		w.machine("pool", "a")
+		w.machine("pool", "b")
+		w.pass(20 * time.Second)
+		w.wantDeleted("a", "b")
+		if n := deletions.Load(); n != 2 || w.deps.Batch.Wait() != 0 {
+			w.Errorf("%d deletions went first", n)
+		}
 	})
 	story(t, "C331 several empty nodes are deleted by one command", func(w *world) {
 		defer w.run()()

@@ -19,6 +19,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/reason"
@@ -44,6 +45,28 @@ func TestOnlyNodeClaimsAreWritten_L018(t *testing.T) {
 	}
 	if got := looptest.Must(w.World, pod).Spec.NodeName; got != "" {
 		t.Errorf("the pod was bound to %q", got)
+	}
+}
+
+func TestLaunchesWaitUntilThePlanIsWritten(t *testing.T) {
+	w := newWorld(t, readyPool("default"))
+	w.p.Batch = loop.NewBatch(w.Time)
+	pod := pendingPod("p")
+	w.Add(pod)
+	w.see(pod)
+	written := 0
+	w.Fail = func(op string, _ runtime.Object) error {
+		if op == "create" {
+			written++
+			if w.p.Batch.Wait() == 0 {
+				t.Error("launches do not wait while NodeClaims are written")
+			}
+		}
+		return nil
+	}
+	w.decide()
+	if wait := w.p.Batch.Wait(); written != 1 || wait != 0 {
+		t.Errorf("%d written, launches wait for %s after that", written, wait)
 	}
 }
 
