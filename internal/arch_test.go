@@ -84,7 +84,7 @@ cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/se
 cloud/aws/awstest/firstboot <
 cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot
 internal/options <
-internal/observe < API, cloud
+internal/observe < API
 internal/waiting <
 internal/cost < API, cloud
 internal/prediction <

@@ -56,7 +56,7 @@ func newClusterMetrics(b *metricBuilder) ClusterMetrics {
 	}
 }
 
-// CloudProviderMetrics describes calls to the cloud; Instrument fills them.
+// CloudProviderMetrics describes calls to the cloud.
 type CloudProviderMetrics struct {
 	// Duration has labels controller, method, provider.
 	Duration *prometheus.HistogramVec

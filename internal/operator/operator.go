@@ -175,7 +175,7 @@ func (a assembly) register(place cloud.Cloud, outlets *observe.Outlets, statuses
 	metrics := observe.NewMetrics(a.registry, slices.Sorted(maps.Keys(place.Labels.WellKnown)), classLabels(place)...)
 	metrics.SetBuild(a.process.Build)
 	outlets.Metrics = metrics
-	place.Provider = observe.Instrument(a.stop.provider(a.held.provider(place.Provider)), place.Name, metrics)
+	place.Provider = instrument(a.stop.provider(a.held.provider(place.Provider)), place.Name, metrics)
 	controllers, err := Controllers(Parts{
 		Manager: a.manager, Client: loop.NewFresh(a.manager.GetClient(), clock.RealClock{}), Clock: clock.RealClock{}, Cloud: place,
 		Recorder: outlets.Recorder, StatusRecorder: statuses, Metrics: metrics, Log: a.process.Log, Options: a.options,

@@ -1,4 +1,4 @@
-package observe
+package operator
 
 import (
 	"context"
@@ -6,11 +6,12 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// Instrument wraps a provider so that the duration and the errors of each call are counted under the provider's name and the controller
+// instrument wraps a provider so that the duration and the errors of each call are counted under the provider's name and the controller
 // of the context. It changes nothing about the calls.
-func Instrument(provider cloud.Provider, name string, m *Metrics) cloud.Provider {
+func instrument(provider cloud.Provider, name string, m *observe.Metrics) cloud.Provider {
 	return &instrumentedProvider{inner: provider, name: name, metrics: m.CloudProvider}
 }
 
@@ -18,12 +19,12 @@ func Instrument(provider cloud.Provider, name string, m *Metrics) cloud.Provider
 type instrumentedProvider struct {
 	inner   cloud.Provider
 	name    string
-	metrics CloudProviderMetrics
+	metrics observe.CloudProviderMetrics
 }
 
 // observe starts the timing of a call and returns what ends it; use it as: defer p.observe(ctx, "Create")(&err).
 func (p *instrumentedProvider) observe(ctx context.Context, method string) func(*error) {
-	start, controller := time.Now(), ControllerName(ctx)
+	start, controller := time.Now(), observe.ControllerName(ctx)
 	return func(err *error) {
 		p.metrics.Duration.WithLabelValues(controller, method, p.name).Observe(time.Since(start).Seconds())
 		if *err != nil {
