@@ -130,6 +130,7 @@ func (b *Base) fork(p Problem) *solver {
 		groups:    from.groups,
 		byAsk:     map[ask]*class{},
 		byTerms:   from.classes.byTerms,
+		chosen:    from.classes.chosen,
 		options:   p.Options,
 		soft:      from.classes.soft,
 		templates: from.classes.templates,

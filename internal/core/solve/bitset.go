@@ -47,6 +47,13 @@ func (b bitset) has(i int) bool { return b[i>>6]&(1<<(i&63)) != 0 }
 
 func (b bitset) clone() bitset { return append(bitset(nil), b...) }
 
+// add puts all of the members into b.
+func (b bitset) add(members []int32) {
+	for _, i := range members {
+		b.set(int(i))
+	}
+}
+
 // and is a new set of what both hold.
 func (b bitset) and(o bitset) bitset {
 	out := make(bitset, len(b))

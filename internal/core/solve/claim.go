@@ -202,7 +202,14 @@ func (t *template) repels(c *class, st *stage) (model.Taint, bool) {
 
 // pods are all pods of the claim in the order they were put in.
 func (cl *claim) pods() []*model.Pod {
-	var out []*model.Pod
+	if len(cl.fills) == 1 {
+		return slices.Clip(cl.fills[0].pods)
+	}
+	n := 0
+	for _, f := range cl.fills {
+		n += len(f.pods)
+	}
+	out := make([]*model.Pod, 0, n)
 	for _, f := range cl.fills {
 		out = append(out, f.pods...)
 	}

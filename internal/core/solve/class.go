@@ -46,6 +46,8 @@ type conjunction struct {
 	number int
 	terms  []term
 	set    requirement.Set
+	// alone is the list of the conjunction and nothing else.
+	alone [1]*conjunction
 }
 
 // stage is one form of a class's question.
@@ -61,9 +63,9 @@ type stage struct {
 	keys []int
 	// near is set when a machine must hold certain pods already.
 	near bool
-	// plain is the only lane of stages without keys; lanes are those of the others.
+	// plain is the only lane of stages without keys; lanes are those of the others, by the number of what they want.
 	plain *lane
-	lanes map[string]*lane
+	lanes []*lane
 }
 
 // owned is a group that binds a class. self is set when the group counts the class's own pods.
@@ -74,11 +76,14 @@ type owned struct {
 
 // lane is a stage with a domain chosen for every key, and the places that already refused it.
 type lane struct {
-	// forms are the question with its domains, once for every alternative of where the pods' volumes can be used.
+	// want is the question with its domains.
+	want *conjunction
+	// forms are what is wanted, once for every alternative of where the pods' volumes can be used.
 	forms []*conjunction
 	// nodes is how many existing nodes are known to be of no use.
 	nodes int
-	// spots are what is known about each template, floating about those claims of it that are not bound to a domain yet.
+	// spots are what is known about each template, floating about those claims of it that are not bound to a domain yet; nil
+	// until somebody asks.
 	spots, floating []spot
 }
 
@@ -89,6 +94,8 @@ type classes struct {
 	byAsk   map[ask]*class
 	daemons map[*model.Shape]*class
 	byTerms map[string]*conjunction
+	// chosen are conjunctions that choices of domains were added to, by the conjunction's number and the choices.
+	chosen  map[string]*conjunction
 	options Options
 	devices *devices
 	// soft is set when some taint in the problem is PreferNoSchedule: only then is there a last stage.
@@ -172,6 +179,7 @@ func (cs *classes) intern(set requirement.Set) *conjunction {
 		return c
 	}
 	c := &conjunction{number: len(cs.byTerms), terms: cs.u.terms(set), set: set}
+	c.alone[0] = c
 	cs.byTerms[id.String()] = c
 	return c
 }

@@ -19,7 +19,8 @@ func (s *solver) plan() Plan {
 			p.Placements = append(p.Placements, Placement{Node: t.node, Pods: t.pods, Devices: s.outcomesOn(t)})
 		}
 	}
-	menus := menus{limit: s.problem.Options.maxInstanceTypes(), custom: s.problem.Options.Custom, known: map[menuKey]*menu{}}
+	p.Claims = make([]Claim, 0, len(s.claims))
+	menus := menus{limit: s.problem.Options.maxInstanceTypes(), custom: s.problem.Options.Custom, known: map[menuKey]*menu{}, lists: map[listKey]list{}}
 	for _, cl := range s.claims {
 		s.pin(cl)
 		s.sameDrivers(cl)

@@ -99,7 +99,6 @@ func (cs *classes) stage(c *class, alternative int, w wishes, tolerant bool) {
 	if len(st.keys) == 0 {
 		st.plain = cs.lane(c, st.conjunction)
 	} else {
-		st.lanes = map[string]*lane{}
 		c.bound = true
 	}
 	c.bound = c.bound || st.near
@@ -132,12 +131,12 @@ func (st *stage) same(o *stage) bool {
 
 // lane is a stage's question in the domains that want adds to it.
 func (cs *classes) lane(c *class, want *conjunction) *lane {
-	ln := &lane{spots: make([]spot, cs.templates), floating: make([]spot, cs.templates)}
+	ln := &lane{want: want, spots: make([]spot, cs.templates)}
 	for _, reach := range c.shape.Reach {
 		ln.forms = append(ln.forms, cs.intern(want.set.And(reach)))
 	}
 	if len(ln.forms) == 0 {
-		ln.forms = []*conjunction{want}
+		ln.forms = want.alone[:]
 	}
 	return ln
 }

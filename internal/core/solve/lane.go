@@ -73,21 +73,32 @@ func even(options []option) {
 
 // laneOf is the lane for a combination of choices. Choices that leave everything open lead to the stage's question itself.
 func (s *solver) laneOf(c *class, st *stage, picked []choice) *lane {
-	id := make([]byte, 0, 16)
+	want := s.choose(st.conjunction, picked)
+	at, known := slices.BinarySearchFunc(st.lanes, want.number, func(ln *lane, number int) int { return ln.want.number - number })
+	if !known {
+		st.lanes = slices.Insert(st.lanes, at, s.classes.lane(c, want))
+	}
+	return st.lanes[at]
+}
+
+// choose adds choices of domains to a conjunction.
+func (s *solver) choose(from *conjunction, picked []choice) *conjunction {
+	id := binary.AppendVarint(s.scratch[:0], int64(from.number))
 	for _, one := range picked {
 		head := int64(len(one.domains))
 		if one.except {
 			head = -head
 		}
-		id = binary.AppendVarint(id, head)
+		id = binary.AppendVarint(binary.AppendVarint(id, int64(one.key)), head)
 		for _, d := range one.domains {
 			id = binary.AppendVarint(id, int64(d))
 		}
 	}
-	if ln, ok := st.lanes[string(id)]; ok {
-		return ln
+	s.scratch = id
+	if want, ok := s.classes.chosen[string(id)]; ok {
+		return want
 	}
-	want := st.set
+	set := from.set
 	for _, one := range picked {
 		if one.except && len(one.domains) == 0 {
 			continue
@@ -101,11 +112,11 @@ func (s *solver) laneOf(c *class, st *stage, picked []choice) *lane {
 		if one.except {
 			operator = requirement.NotIn
 		}
-		want = want.And(requirement.NewSet(requirement.New(s.classes.u.keys[one.key].name, operator, names...)))
+		set = set.And(requirement.NewSet(requirement.New(s.classes.u.keys[one.key].name, operator, names...)))
 	}
-	ln := s.classes.lane(c, s.classes.intern(want))
-	st.lanes[string(id)] = ln
-	return ln
+	want := s.classes.intern(set)
+	s.classes.chosen[string(id)] = want
+	return want
 }
 
 // choices are the ways to meet all groups on one label. Where a spread or the first pod of an affinity is concerned a

@@ -31,12 +31,25 @@ type menus struct {
 	limit  int
 	custom func(string) bool
 	known  map[menuKey]*menu
+	// lists are what menus say of their columns, which many have in common.
+	lists map[listKey]list
 }
 
 type menuKey struct {
 	t     *template
 	state stateID
 	mask  string
+}
+
+type listKey struct {
+	columns *columns
+	mask    string
+}
+
+// list is the instance types of some columns: their names, cheapest first, and the demand for one of them.
+type list struct {
+	names []string
+	types requirement.Requirement
 }
 
 func (ms menus) of(cl *claim) *menu {
@@ -46,47 +59,71 @@ func (ms menus) of(cl *claim) *menu {
 	}
 	t, st := cl.t, cl.t.states[cl.state]
 	m := &menu{columns: newBitset(t.columns.len()), price: math.Inf(1)}
-	m.names = make([]string, 0, min(cl.mask.count(), ms.limit))
-	taken := newBitset(len(t.columns.types))
+	names, taken := t.names[:0], t.taken
+	clear(taken)
 	for _, column := range t.byPrice(st) {
 		owner := t.columns.owner[column]
 		if !cl.mask.has(column) || taken.has(owner) {
 			continue
 		}
-		if len(m.names) == ms.limit {
+		if len(names) == ms.limit {
 			m.cut = true
 			break
 		}
 		it := t.columns.types[owner]
 		taken.set(owner)
 		m.columns.set(column)
-		m.names = append(m.names, it.Name)
+		names = append(names, it.Name)
 		m.price = min(m.price, t.prices(st)[column])
 		m.priceOverlaid = m.priceOverlaid || it.PriceOverlaid
 		m.capacityOverlaid = m.capacityOverlaid || it.CapacityOverlaid
 	}
+	t.names = names
+	l := ms.list(t, m.columns, names)
+	m.names = l.names
 	reqs := t.requirements(st)
-	m.requirements = t.narrow(reqs, m, st)
+	m.requirements = t.narrow(reqs, m.columns, l.types, st)
 	m.labels = customLabels(reqs, ms.custom)
 	m.daemons, _ = t.daemonRange(cl.mask)
 	ms.known[key] = m
 	return m
 }
 
+// list is the list of columns whose names are these, cheapest first. Where the same columns have another order, because other
+// offerings count, they have a list of their own.
+func (ms menus) list(t *template, mask bitset, names []string) list {
+	key := listKey{t.columns, mask.text()}
+	l, ok := ms.lists[key]
+	if ok && slices.Equal(l.names, names) {
+		return l
+	}
+	l.names = slices.Clone(names)
+	if !ok {
+		sorted := make([]string, 0, len(names))
+		for _, column := range t.byName() {
+			if mask.has(column) {
+				sorted = append(sorted, t.columns.types[t.columns.owner[column]].Name)
+			}
+		}
+		l.types = requirement.New(instanceTypeKey, requirement.In, sorted...)
+	}
+	ms.lists[key] = l
+	return l
+}
+
 // narrow adds what the candidates imply: their names, and the capacity types they come in.
-func (t *template) narrow(reqs requirement.Set, m *menu, st *state) requirement.Set {
-	names := make([]string, 0, len(m.names))
-	for _, column := range t.byName() {
-		if m.columns.has(column) {
-			names = append(names, t.columns.types[t.columns.owner[column]].Name)
+func (t *template) narrow(reqs requirement.Set, mask bitset, types requirement.Requirement, st *state) requirement.Set {
+	out := make([]requirement.Requirement, 0, len(reqs)+2)
+	for _, r := range reqs {
+		if r.Key != instanceTypeKey {
+			out = append(out, r)
 		}
 	}
-	types := requirement.New(instanceTypeKey, requirement.In, names...)
-	reqs = reqs.Replace(types.WithMinValues(reqs.Get(instanceTypeKey).MinValues))
+	out = append(out, types.WithMinValues(reqs.Get(instanceTypeKey).MinValues))
 	var capacityTypes []string
 	key, ok := t.u.index[capacityTypeKey]
 	for k := range st.kinds.all() {
-		if !ok || !t.columns.kinds[k].columns.meets(m.columns) {
+		if !ok || !t.columns.kinds[k].columns.meets(mask) {
 			continue
 		}
 		for _, have := range t.columns.kinds[k].terms {
@@ -96,9 +133,9 @@ func (t *template) narrow(reqs requirement.Set, m *menu, st *state) requirement.
 		}
 	}
 	if len(capacityTypes) > 0 {
-		reqs = reqs.Add(requirement.New(capacityTypeKey, requirement.In, capacityTypes...))
+		out = append(out, requirement.New(capacityTypeKey, requirement.In, capacityTypes...))
 	}
-	return reqs
+	return requirement.Gather(out)
 }
 
 // daemonRange is the least and the most that daemons take of each resource on the candidates.

@@ -75,6 +75,14 @@ func (s *solver) spot(c *class, st *stage, ln *lane, i int) *spot {
 	return sp
 }
 
+// floatingSpot is what the lane knows about those claims of the i-th template that are not bound to a domain yet.
+func (ln *lane) floatingSpot(i int) *spot {
+	if ln.floating == nil {
+		ln.floating = make([]spot, len(ln.spots))
+	}
+	return &ln.floating[i]
+}
+
 // mayAccept reports whether the labels of an empty claim agree with one of the forms.
 func (t *template) mayAccept(forms []*conjunction) bool {
 	for _, form := range forms {

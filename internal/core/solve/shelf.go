@@ -1,20 +1,30 @@
 package solve
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
 )
 
+// stride is how many columns a shelf passes from one set that it keeps to the next: a set for every column would take memory
+// by the square of their number.
+const stride = 4
+
 // shelf orders the columns of a template by their room for one resource, so that "which columns can hold this much" is a
 // search and a bitset.
 type shelf struct {
-	// amounts are the different rooms that columns have, ascending; atLeast[i] are the columns with amounts[i] or more.
+	// order is the columns, those with the most room first, and amounts their room.
+	order   []int32
 	amounts []int64
-	atLeast []bitset
-	// none is the empty set of columns.
-	none bitset
+	// starts are the sets of the first 0, stride, 2*stride, … columns of the order, one after the other.
+	starts bitset
+	// held is what having returned last.
+	held bitset
 }
+
+// start is the set of the first i*stride columns of the order.
+func (s *shelf) start(i int) bitset { return s.starts[i*len(s.held) : (i+1)*len(s.held)] }
 
 // shelf is that of resource r. Templates without daemons share those of their columns.
 func (t *template) shelf(r int) *shelf {
@@ -33,66 +43,48 @@ func (t *template) shelf(r int) *shelf {
 
 func (t *template) newShelf(r int) *shelf {
 	n := t.columns.len()
-	order := t.order[:0]
-	for column := range n {
-		order = append(order, column)
+	s := &shelf{order: make([]int32, n), amounts: make([]int64, n), held: newBitset(n)}
+	for column := range s.order {
+		s.order[column] = int32(column)
 	}
-	t.order = order
-	slices.SortFunc(order, func(a, b int) int {
-		x, y := t.room[a].At(r), t.room[b].At(r)
-		switch {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return a - b
+	slices.SortFunc(s.order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(t.room[b].At(r), t.room[a].At(r)), cmp.Compare(a, b))
 	})
-	s := &shelf{none: newBitset(n)}
-	// last reports whether no further column has as much room as the i-th.
-	last := func(i int) bool { return i+1 == n || t.room[order[i+1]].At(r) < t.room[order[i]].At(r) }
-	different := 0
-	for i := range order {
-		if last(i) {
-			different++
-		}
+	s.starts = make(bitset, (n/stride+1)*len(s.held))
+	for i := 1; i*stride <= n; i++ {
+		copy(s.start(i), s.start(i-1))
+		s.start(i).add(s.order[(i-1)*stride : i*stride])
 	}
-	s.amounts, s.atLeast = make([]int64, different), make([]bitset, different)
-	have, words := newBitset(n), make(bitset, different*len(s.none))
-	for i, column := range order {
-		have.set(column)
-		if last(i) {
-			different--
-			s.amounts[different] = t.room[column].At(r)
-			s.atLeast[different] = words[different*len(have) : (different+1)*len(have)]
-			copy(s.atLeast[different], have)
-		}
+	for i, column := range s.order {
+		s.amounts[i] = t.room[column].At(r)
 	}
 	return s
 }
 
-// having is the columns with room for amount. The set is the shelf's own.
+// having is the columns with room for amount. The set is the shelf's own and valid until the next call.
 func (s *shelf) having(amount int64) bitset {
-	i, _ := slices.BinarySearch(s.amounts, amount)
-	if i == len(s.amounts) {
-		return s.none
+	n := sort.Search(len(s.amounts), func(i int) bool { return s.amounts[i] < amount })
+	if n%stride == 0 {
+		return s.start(n / stride)
 	}
-	return s.atLeast[i]
+	copy(s.held, s.start(n/stride))
+	s.held.add(s.order[n-n%stride : n])
+	return s.held
 }
 
 // largest is the most room that a column in mask has; negative infinity for none.
 func (s *shelf) largest(mask bitset) int64 {
 	// The largest columns are the last to drop out of a claim.
-	for i := len(s.amounts) - 1; i >= max(len(s.amounts)-4, 0); i-- {
-		if s.atLeast[i].meets(mask) {
-			return s.amounts[i]
+	from, starts := 0, len(s.order)/stride+1
+	if starts > 1 && !s.start(1).meets(mask) {
+		from = stride * (sort.Search(starts, func(i int) bool { return s.start(i).meets(mask) }) - 1)
+	}
+	for i, column := range s.order[from:] {
+		if mask.has(int(column)) {
+			return s.amounts[from+i]
 		}
 	}
-	i := sort.Search(len(s.amounts), func(i int) bool { return !s.atLeast[i].meets(mask) })
-	if i == 0 {
-		return math.MinInt64 / 2
-	}
-	return s.amounts[i-1]
+	return math.MinInt64 / 2
 }
 
 // fitting narrows candidates, in place, to those that can hold n more pods of the class beside what cl has, and reports

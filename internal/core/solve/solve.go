@@ -24,6 +24,8 @@ type solver struct {
 	refused []run
 	// putOff are pods that wait for a reservation, left those that the run did not get to.
 	putOff, left []*model.Pod
+	// scratch is room for one identity between two lines of the same function.
+	scratch []byte
 }
 
 // run is consecutive pods of one class in the queue.
@@ -90,6 +92,7 @@ func prepare(p Problem) *solver {
 		byAsk:     map[ask]*class{},
 		daemons:   map[*model.Shape]*class{},
 		byTerms:   map[string]*conjunction{},
+		chosen:    map[string]*conjunction{},
 		options:   p.Options,
 		soft:      anySoftTaint(p),
 		templates: len(pools),

@@ -156,7 +156,7 @@ func (t *template) prices(s *state) []float64 {
 
 // requirements is what s says, without the labels that exist only inside a run.
 func (t *template) requirements(s *state) requirement.Set {
-	var out []requirement.Requirement
+	out := make([]requirement.Requirement, 0, len(s.sets))
 	for key, set := range s.sets {
 		if set == undefined {
 			continue
@@ -167,5 +167,5 @@ func (t *template) requirements(s *state) requirement.Set {
 			out = append(out, t.u.keys[key].sets[set])
 		}
 	}
-	return requirement.NewSet(out...)
+	return requirement.Gather(out)
 }

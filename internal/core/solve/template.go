@@ -62,15 +62,14 @@ type template struct {
 	nameOrder []int
 	// spare are claims that were given up, to be used again.
 	spare []*claim
-	// scratch and candidates are sets of columns for use between two lines of the same function.
-	scratch, candidates bitset
-	// names and order are lists for the same purpose.
+	// scratch and candidates are sets of columns, and taken one of instance types, for use between two lines of the same function.
+	scratch, candidates, taken bitset
+	// names is a list for the same purpose.
 	names []string
-	order []int
 }
 
 func newTemplate(pool *model.Pool, cols *columns, u *universe, daemons []*class) *template {
-	t := &template{pool: pool, columns: cols, u: u, byTerms: map[string]stateID{}, defined: map[int]bool{}, scratch: newBitset(cols.len()), candidates: newBitset(cols.len())}
+	t := &template{pool: pool, columns: cols, u: u, byTerms: map[string]stateID{}, defined: map[int]bool{}, scratch: newBitset(cols.len()), candidates: newBitset(cols.len()), taken: newBitset(len(cols.types))}
 	t.slotted = slices.ContainsFunc(cols.types, func(it *catalog.InstanceType) bool { return len(it.Attachable) > 0 })
 	t.root = t.rootState()
 	t.reserveDaemons(daemons)
