@@ -131,6 +131,7 @@ func (b *Base) fork(p Problem) *solver {
 		byAsk:     map[ask]*class{},
 		byTerms:   from.classes.byTerms,
 		chosen:    from.classes.chosen,
+		needs:     from.classes.needs,
 		options:   p.Options,
 		soft:      from.classes.soft,
 		templates: from.classes.templates,

@@ -37,6 +37,9 @@ type claim struct {
 	trial bool
 }
 
+// company is how many classes a claim makes room for with its first pods: most end with a few.
+const company = 4
+
 // fill is pods of one class put into a claim in one go, at one stage and in the form of their question that the claim accepted.
 type fill struct {
 	class *class
@@ -178,6 +181,9 @@ func (cl *claim) put(c *class, st *stage, o offer, pods []*model.Pod) {
 	if last := len(cl.fills) - 1; last >= 0 && cl.fills[last].class == c && cl.fills[last].stage == st && cl.fills[last].form == o.form {
 		cl.fills[last].pods = slices.Concat(cl.fills[last].pods, pods)
 	} else {
+		if cl.fills == nil {
+			cl.fills = make([]fill, 0, company)
+		}
 		cl.fills = append(cl.fills, fill{c, st, o.form, pods})
 	}
 	cl.ports = append(cl.ports, c.shape.HostPorts...)

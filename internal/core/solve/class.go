@@ -1,6 +1,7 @@
 package solve
 
 import (
+	"encoding/binary"
 	"maps"
 	"slices"
 	"strings"
@@ -24,14 +25,15 @@ type class struct {
 	stages []*stage
 	// final is the most yielding form of the last alternative: what a refusal speaks of.
 	final *stage
-	// members are the groups that count the pods of the class, guards those that count what it keeps away.
-	members, guards []*group
-	// avoid and avoidHosts are the groups whose domains, and machines, others keep the class away from.
-	avoid, avoidHosts []*group
+	*membership
+	// guards are the groups that count what the class keeps away.
+	guards []*group
 	// drifting are the labels by which others count the pods of the class, while the pods themselves do not care.
 	drifting []int
 	// exempt lets the pods onto nodes that are closed to others.
 	exempt bool
+	// zone is where the pods could run before anything was placed; empty until somebody asks.
+	zone string
 	// bound is set when what the class may do depends on where other pods are in a way that may turn in its favour.
 	bound bool
 }
@@ -95,7 +97,9 @@ type classes struct {
 	daemons map[*model.Shape]*class
 	byTerms map[string]*conjunction
 	// chosen are conjunctions that choices of domains were added to, by the conjunction's number and the choices.
-	chosen  map[string]*conjunction
+	chosen map[string]*conjunction
+	// needs are those of the requests that were seen, by amounts.
+	needs   map[string][]need
 	options Options
 	devices *devices
 	// soft is set when some taint in the problem is PreferNoSchedule: only then is there a last stage.
@@ -103,6 +107,8 @@ type classes struct {
 	exempt map[string]bool
 	// templates is the number of templates.
 	templates int
+	// scratch is room for one identity between two lines of the same function.
+	scratch []byte
 }
 
 // ask is what pods of one class have in common.
@@ -121,15 +127,8 @@ func (cs *classes) of(p *model.Pod) *class {
 	}
 	c := cs.bare(p.Shape)
 	c.claims, c.exempt = cs.devices.of(p), key.exempt
-	c.members, c.guards = key.membership.members, cs.groups.of(p.Shape).guards
-	for _, g := range key.membership.avoid {
-		if g.host {
-			c.avoidHosts = append(c.avoidHosts, g)
-		} else {
-			c.avoid = append(c.avoid, g)
-			c.bound = true
-		}
-	}
+	c.membership, c.guards = key.membership, cs.groups.of(p.Shape).guards()
+	c.bound = len(c.avoid) > 0
 	for _, reach := range p.Shape.Reach {
 		// Labels that only volumes ask for need a number before the labels of nodes are read.
 		cs.intern(reach)
@@ -138,6 +137,11 @@ func (cs *classes) of(p *model.Pod) *class {
 	c.drift()
 	cs.byAsk[key] = c
 	return c
+}
+
+// alike reports whether it is plain to see that two pods are of one class.
+func (cs *classes) alike(a, b *model.Pod) bool {
+	return a.Shape == b.Shape && a.Labels == b.Labels && a.Labels != nil && len(a.DeviceClaims)+len(b.DeviceClaims)+len(cs.exempt) == 0
 }
 
 // drift finds the labels of groups that count the pods and that no stage of theirs looks at.
@@ -162,11 +166,30 @@ func (cs *classes) daemon(shape *model.Shape) *class {
 }
 
 func (cs *classes) bare(shape *model.Shape) *class {
-	c := &class{shape: shape, needs: needs(shape.Requests)}
+	c := &class{shape: shape, needs: cs.needsOf(shape.Requests), membership: cs.groups.none}
+	if shape.Alternatives() == 1 {
+		c.alternatives = cs.intern(shape.Strict(0)).alone[:]
+		return c
+	}
 	for i := range shape.Alternatives() {
 		c.alternatives = append(c.alternatives, cs.intern(shape.Strict(i)))
 	}
 	return c
+}
+
+// needsOf is needs, worked out once for equal requests.
+func (cs *classes) needsOf(requests resource.Vector) []need {
+	id := cs.scratch[:0]
+	for _, amount := range requests {
+		id = binary.AppendVarint(id, amount)
+	}
+	cs.scratch = id
+	known, ok := cs.needs[string(id)]
+	if !ok {
+		known = needs(requests)
+		cs.needs[string(id)] = known
+	}
+	return known
 }
 
 func (cs *classes) intern(set requirement.Set) *conjunction {

@@ -2,9 +2,9 @@ package solve
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
@@ -49,12 +49,42 @@ func (g *group) selects(labels *model.Labels) bool {
 
 // demands are the groups that a shape owns.
 type demands struct {
-	// required are those of hard constraints, near, far and spread those of wishes: pod affinity, anti-affinity (both
-	// heaviest first) and spread.
-	required, near, far, spread []*group
-	// guards are the inverse groups of required anti-affinity.
-	guards []*group
+	// list is the groups, part by part, and ends where each part ends: most shapes own few.
+	list []*group
+	ends [partCount]int32
 }
+
+// The parts of demands.
+const (
+	// The groups of hard constraints.
+	partRequired = iota
+	// Those of wishes: pod affinity, anti-affinity (both heaviest first) and spread.
+	partNear
+	partFar
+	partSpread
+	// The inverse groups of required anti-affinity.
+	partGuards
+	partCount
+)
+
+// add appends a group to a part.
+func (d *demands) add(part int, g *group) {
+	d.list = slices.Insert(d.list, int(d.ends[part]), g)
+	for i := part; i < partCount; i++ {
+		d.ends[i]++
+	}
+}
+
+func (d *demands) part(i int) []*group {
+	start := int32(0)
+	if i > 0 {
+		start = d.ends[i-1]
+	}
+	return d.list[start:d.ends[i]:d.ends[i]]
+}
+
+func (d *demands) required() []*group { return d.part(partRequired) }
+func (d *demands) guards() []*group   { return d.part(partGuards) }
 
 // groups is all topology constraints of a problem.
 type groups struct {
@@ -72,11 +102,16 @@ type groups struct {
 	byLabels             map[*model.Labels]*membership
 	memberships          map[string]*membership
 	none                 *membership
+	// filter is the identity of the filter of the group that is looked for, scratch room for that of the group.
+	filter, scratch []byte
 }
 
-// membership is the groups whose selector chooses a pod: those that count it, and those that keep it away.
+// membership is the groups whose selector chooses a pod.
 type membership struct {
-	members, avoid []*group
+	// members are those that count it.
+	members []*group
+	// avoid and avoidHosts are those whose domains, and machines, others keep it away from.
+	avoid, avoidHosts []*group
 }
 
 func newGroups(cs *classes, p Problem) *groups {
@@ -102,28 +137,28 @@ func (gs *groups) of(shape *model.Shape) *demands {
 		return d
 	}
 	d := &demands{}
-	for _, spread := range shape.Spreads {
+	for _, s := range shape.Spreads {
 		switch {
-		case spread.Selector == nil:
+		case s.Selector == nil:
 			// A spread without a selector counts no pod, so it bounds none.
-		case !spread.Soft:
-			d.required = append(d.required, gs.spread(spread, shape))
+		case !s.Soft:
+			d.add(partRequired, gs.spread(s, shape))
 		case gs.wishes:
-			d.spread = append(d.spread, gs.spread(spread, shape))
+			d.add(partSpread, gs.spread(s, shape))
 		}
 	}
 	for _, term := range shape.Affinities {
 		switch {
 		case term.Required():
-			d.required = append(d.required, gs.affinity(term, false))
+			d.add(partRequired, gs.affinity(term, false))
 			if term.Anti {
-				d.guards = append(d.guards, gs.affinity(term, true))
+				d.add(partGuards, gs.affinity(term, true))
 			}
 		case !gs.wishes:
 		case term.Anti:
-			d.far = append(d.far, gs.affinity(term, false))
+			d.add(partFar, gs.affinity(term, false))
 		default:
-			d.near = append(d.near, gs.affinity(term, false))
+			d.add(partNear, gs.affinity(term, false))
 		}
 	}
 	gs.byShape[shape] = d
@@ -152,13 +187,12 @@ func (gs *groups) guardsOf(shape *model.Shape) []*group {
 }
 
 func (gs *groups) spread(s topology.Spread, shape *model.Shape) *group {
-	g := &group{
-		Group:      topology.Group{Kind: topology.KindSpread, MaxSkew: s.MaxSkew, MinDomains: s.MinDomains},
-		selector:   s.Selector,
-		namespaces: []string{s.Namespace},
+	g := group{
+		Group:    topology.Group{Kind: topology.KindSpread, MaxSkew: s.MaxSkew, MinDomains: s.MinDomains},
+		selector: s.Selector,
 	}
-	filter := &nodeFilter{honorTaints: s.HonorTaints}
-	var id strings.Builder
+	filter := nodeFilter{honorTaints: s.HonorTaints}
+	id := gs.filter[:0]
 	if !s.AnyAffinity {
 		for i := range shape.Alternatives() {
 			c := gs.classes.intern(shape.Strict(i))
@@ -170,53 +204,72 @@ func (gs *groups) spread(s topology.Spread, shape *model.Shape) *group {
 		}
 	}
 	for _, c := range filter.alternatives {
-		fmt.Fprintf(&id, "%d,", c.number)
+		id = binary.AppendUvarint(id, uint64(c.number)) //nolint:gosec // numbers count from zero
 	}
 	if s.HonorTaints {
 		filter.tolerations = shape.Tolerations
-		fmt.Fprintf(&id, "%+v", shape.Tolerations)
+		id = fmt.Appendf(id, " %+v", shape.Tolerations)
 	}
-	if len(filter.alternatives) > 0 || filter.honorTaints {
-		g.filter = filter
-	}
-	return gs.share(g, s.Key, id.String())
+	gs.filter = id
+	return gs.share(&g, s.Key, []string{s.Namespace}, &filter)
 }
 
 func (gs *groups) affinity(a topology.Affinity, inverse bool) *group {
-	g := &group{Group: topology.Group{Kind: topology.KindAffinity}, inverse: inverse, selector: a.Selector, namespaces: a.Namespaces}
+	g := group{Group: topology.Group{Kind: topology.KindAffinity}, inverse: inverse, selector: a.Selector}
 	if a.Anti {
 		g.Kind = topology.KindAnti
 	}
+	namespaces := a.Namespaces
 	if a.NamespaceSelector != nil {
-		g.namespaces = slices.Clone(a.Namespaces)
+		namespaces = slices.Clone(a.Namespaces)
 		g.everywhere = a.NamespaceSelector.Identity() == topology.NewSelector(nil).Identity()
 		for name, labels := range gs.namespaces {
 			if a.NamespaceSelector.Matches(labels) {
-				g.namespaces = append(g.namespaces, name)
+				namespaces = append(namespaces, name)
 			}
 		}
-		slices.Sort(g.namespaces)
-		g.namespaces = slices.Compact(g.namespaces)
+		slices.Sort(namespaces)
+		namespaces = slices.Compact(namespaces)
 	}
-	return gs.share(g, a.Key, "")
+	gs.filter = gs.filter[:0]
+	return gs.share(&g, a.Key, namespaces, &nodeFilter{})
 }
 
-// share is the group equal to g that is there already, or g.
-func (gs *groups) share(g *group, key, filter string) *group {
+// share is the group equal to g that is there already, or a new one. The filter's identity is in gs.filter.
+func (gs *groups) share(g *group, key string, namespaces []string, filter *nodeFilter) *group {
 	g.key, g.host = gs.u.key(key), key == hostnameKey
-	where := strings.Join(g.namespaces, ",")
-	if g.everywhere {
-		where = "*"
+	id := append(gs.scratch[:0], byte(g.Kind))
+	for _, set := range []bool{g.inverse, g.everywhere} {
+		if set {
+			id = append(id, 1)
+		} else {
+			id = append(id, 0)
+		}
 	}
-	id := fmt.Sprintf("%d %t %d %d %d %s %s %s", g.Kind, g.inverse, g.key, g.MaxSkew, g.MinDomains, where, g.selector.Identity(), filter)
-	if known, ok := gs.byIdentity[id]; ok {
+	for _, n := range []int64{int64(g.key), int64(g.MaxSkew), int64(g.MinDomains)} {
+		id = binary.AppendVarint(id, n)
+	}
+	if !g.everywhere {
+		for _, namespace := range namespaces {
+			id = append(append(id, namespace...), ',')
+		}
+	}
+	id = append(append(id, ' '), g.selector.Identity()...)
+	id = append(append(id, 0), gs.filter...)
+	gs.scratch = id
+	if known, ok := gs.byIdentity[string(id)]; ok {
 		return known
 	}
-	g.number = len(gs.list)
-	gs.list = append(gs.list, g)
-	gs.byIdentity[id] = g
-	gs.file(g)
-	return g
+	fresh := *g
+	fresh.namespaces, fresh.number = slices.Clone(namespaces), len(gs.list)
+	if len(filter.alternatives) > 0 || filter.honorTaints {
+		own := *filter
+		fresh.filter = &own
+	}
+	gs.list = append(gs.list, &fresh)
+	gs.byIdentity[string(id)] = &fresh
+	gs.file(&fresh)
+	return &fresh
 }
 
 // file enters g where pods that it may select look for it.
@@ -283,10 +336,13 @@ func (gs *groups) memberOf(labels *model.Labels) *membership {
 	}
 	m := &membership{}
 	for _, g := range slices.Compact(found) {
-		if g.inverse {
-			m.avoid = append(m.avoid, g)
-		} else {
+		switch {
+		case !g.inverse:
 			m.members = append(m.members, g)
+		case g.host:
+			m.avoidHosts = append(m.avoidHosts, g)
+		default:
+			m.avoid = append(m.avoid, g)
 		}
 	}
 	gs.memberships[id] = m

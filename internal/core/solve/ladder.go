@@ -39,7 +39,7 @@ func (cs *classes) wishes(c *class) wishes {
 	d := cs.groups.of(c.shape)
 	preferred := slices.Clone(c.shape.Preferred)
 	slices.SortStableFunc(preferred, func(a, b model.Preference) int { return int(b.Weight) - int(a.Weight) })
-	return wishes{near: d.near, far: d.far, preferred: preferred, spread: d.spread}
+	return wishes{near: d.part(partNear), far: d.part(partFar), preferred: preferred, spread: d.part(partSpread)}
 }
 
 // ladder lays out the stages: alternatives of required affinity are given up from the first on, then wishes in their order,
@@ -80,7 +80,7 @@ func (cs *classes) stage(c *class, alternative int, w wishes, tolerant bool) {
 	if len(w.preferred) > 0 {
 		st.conjunction = cs.intern(st.strict.set.And(w.preferred[0].Terms))
 	}
-	for _, list := range [][]*group{cs.groups.of(c.shape).required, w.near, w.far, w.spread} {
+	for _, list := range [][]*group{cs.groups.of(c.shape).required(), w.near, w.far, w.spread} {
 		for _, g := range list {
 			st.bind(c, g)
 		}

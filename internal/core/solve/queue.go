@@ -81,10 +81,19 @@ func older(a, b *model.Pod) int {
 
 // runs cuts the queue.
 func (s *solver) runs(pods []*model.Pod) []run {
-	var runs []run
+	cuts := 0
+	for i, p := range pods {
+		if i > 0 && !s.classes.alike(p, pods[i-1]) {
+			cuts++
+		}
+	}
+	runs := make([]run, 0, cuts+1)
 	var last *class
 	start := 0
 	for i, p := range pods {
+		if i > 0 && s.classes.alike(p, pods[i-1]) {
+			continue
+		}
 		if c := s.classes.of(p); c != last {
 			if last != nil {
 				runs = append(runs, run{last, pods[start:i:i]})

@@ -89,10 +89,10 @@ func prepare(p Problem) *solver {
 	})
 	cs := &classes{
 		u:         u,
-		byAsk:     map[ask]*class{},
 		daemons:   map[*model.Shape]*class{},
 		byTerms:   map[string]*conjunction{},
 		chosen:    map[string]*conjunction{},
+		needs:     map[string][]need{},
 		options:   p.Options,
 		soft:      anySoftTaint(p),
 		templates: len(pools),
@@ -114,6 +114,7 @@ func prepare(p Problem) *solver {
 			cs.groups.guardsOf(pod.Shape)
 		}
 	}
+	cs.byAsk = make(map[ask]*class, len(cs.groups.byShape))
 	for _, pod := range p.Pods {
 		cs.of(pod)
 	}

@@ -27,19 +27,16 @@ type ZoneCount struct {
 // demand, what their volumes demand, and what required topology leaves. Source: scheduling specification, effective-zone
 // metric.
 func (s *solver) zones() []ZoneCount {
-	byClass := map[*class]string{}
 	counts := map[string]int{}
 	for _, p := range s.problem.Pods {
 		if p.Node != "" || p.Virtual {
 			continue
 		}
 		c := s.classes.of(p)
-		zone, ok := byClass[c]
-		if !ok {
-			zone = s.zoneOf(c)
-			byClass[c] = zone
+		if c.zone == "" {
+			c.zone = s.zoneOf(c)
 		}
-		counts[zone]++
+		counts[c.zone]++
 	}
 	out := make([]ZoneCount, 0, len(counts))
 	for _, zone := range slices.Sorted(maps.Keys(counts)) {
@@ -82,7 +79,7 @@ func reachable(alternatives []requirement.Set) (requirement.Requirement, bool) {
 // away, leaves room.
 func (s *solver) leftByTopology(c *class, key int, zone requirement.Requirement) requirement.Requirement {
 	st := &stage{strict: c.alternatives[0]}
-	for _, g := range s.groups.of(c.shape).required {
+	for _, g := range s.groups.of(c.shape).required() {
 		st.bind(c, g)
 	}
 	within := s.domains.allowed(key, st.strict)

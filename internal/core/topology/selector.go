@@ -14,16 +14,19 @@ import (
 // Selector chooses pods by label. The nil Selector chooses none; an empty one chooses all.
 type Selector struct {
 	terms requirement.Set
-	text  string
+	// text is the identity.
+	text string
 }
 
 // NewSelector chooses the pods whose labels meet all terms.
 func NewSelector(terms requirement.Set) *Selector {
 	var b strings.Builder
+	b.WriteByte('{')
 	for _, r := range terms {
 		b.WriteString(identity(r))
 		b.WriteByte(0)
 	}
+	b.WriteByte('}')
 	return &Selector{terms: terms, text: b.String()}
 }
 
@@ -55,7 +58,7 @@ func (s *Selector) Identity() string {
 	if s == nil {
 		return "nil"
 	}
-	return "{" + s.text + "}"
+	return s.text
 }
 
 // Demanded is a label that every chosen pod has, with the values it may have; no values when there is no such label.
