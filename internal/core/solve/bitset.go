@@ -45,6 +45,12 @@ func (b bitset) set(i int)      { b[i>>6] |= 1 << (i & 63) }
 func (b bitset) clear(i int)    { b[i>>6] &^= 1 << (i & 63) }
 func (b bitset) has(i int) bool { return b[i>>6]&(1<<(i&63)) != 0 }
 
+// become makes b what o is.
+func (b bitset) become(o bitset) bitset {
+	copy(b, o)
+	return b
+}
+
 func (b bitset) clone() bitset { return append(bitset(nil), b...) }
 
 // add puts all of the members into b.

@@ -14,8 +14,8 @@ import (
 type claim struct {
 	t     *template
 	state stateID
-	// mask is the columns that can still hold everything put in.
-	mask bitset
+	// mask is the columns that can still hold everything put in; own is room for one that is the claim's alone.
+	mask, own bitset
 	// total is what the pods ask for, without daemons.
 	total resource.Vector
 	// slack is an upper bound on what any candidate has left, by resource; the least one, but for trials.
@@ -64,7 +64,7 @@ func (t *template) blank(state stateID, mask bitset) *claim {
 	if last := len(t.spare) - 1; last >= 0 {
 		cl, t.spare = t.spare[last], t.spare[:last]
 	}
-	*cl = claim{t: t, state: state, mask: mask, total: cl.total[:0], slack: cl.slack[:0], fills: cl.fills[:0], ports: cl.ports[:0]}
+	*cl = claim{t: t, state: state, mask: mask, own: cl.own[:0], total: cl.total[:0], slack: cl.slack[:0], fills: cl.fills[:0], ports: cl.ports[:0]}
 	return cl
 }
 
@@ -85,8 +85,9 @@ func (cl *claim) measure() {
 type offer struct {
 	form  *conjunction
 	state stateID
-	mask  bitset
-	pods  int
+	// mask is the template's and valid until the next offer.
+	mask bitset
+	pods int
 	// lowered are the demands for distinct values as they would be.
 	lowered map[int]int
 	// allotment is what the pods' claims would get; nil for pods without any.
@@ -136,10 +137,10 @@ func (cl *claim) consider(c *class, form *conjunction, n int) offer {
 	switch {
 	case o.pods == 0:
 	case o.pods == best && fitting != nil:
-		o.mask = fitting.clone()
+		o.mask = cl.t.offered.become(fitting)
 	default:
 		cl.fitting(c, candidates, o.pods)
-		o.mask = candidates.clone()
+		o.mask = cl.t.offered.become(candidates)
 	}
 	return o
 }
@@ -171,7 +172,8 @@ func (cl *claim) keep(o offer, next *state, left func(n int) bitset) offer {
 
 // put takes the pods of an accepted offer into the claim.
 func (cl *claim) put(c *class, st *stage, o offer, pods []*model.Pod) {
-	cl.state, cl.mask, cl.lowered = o.state, o.mask, o.lowered
+	cl.own = append(cl.own[:0], o.mask...)
+	cl.state, cl.mask, cl.lowered = o.state, cl.own, o.lowered
 	if len(cl.total) < len(c.shape.Requests) {
 		cl.total = append(cl.total, make(resource.Vector, len(c.shape.Requests)-len(cl.total))...)
 	}

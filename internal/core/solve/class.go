@@ -32,8 +32,8 @@ type class struct {
 	drifting []int
 	// exempt lets the pods onto nodes that are closed to others.
 	exempt bool
-	// zone is where the pods could run before anything was placed; empty until somebody asks.
-	zone string
+	// zone numbers, from one, where the pods could run before anything was placed; zero until somebody asks.
+	zone int32
 	// bound is set when what the class may do depends on where other pods are in a way that may turn in its favour.
 	bound bool
 }

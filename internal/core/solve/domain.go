@@ -25,6 +25,8 @@ type values struct {
 	listed map[setID][]int
 	// rates is what domains cost.
 	rates []float64
+	// counting is the numbers from zero on.
+	counting []int
 }
 
 func newDomains(u *universe) *domains { return &domains{u: u, byKey: map[int]*values{}} }
@@ -47,6 +49,14 @@ func (v *values) number(name string) int {
 		v.names = append(v.names, name)
 	}
 	return n
+}
+
+// alone is the list of d and nothing else.
+func (v *values) alone(d int) []int {
+	for len(v.counting) <= d {
+		v.counting = append(v.counting, len(v.counting))
+	}
+	return v.counting[d : d+1 : d+1]
 }
 
 // allowed tells which values of key a conjunction leaves open.

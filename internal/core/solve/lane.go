@@ -29,20 +29,35 @@ type option struct {
 	count, room int
 }
 
+// asking is what is worked out for one question and not needed any more when the next one is asked.
+type asking struct {
+	choices  [][]choice
+	picked   []choice
+	options  []option
+	bearings []bearing
+	stage    stage
+	identity []byte
+}
+
 // options are the ways in which a stage's groups can be met at this moment, the emptiest domains first. Choices are made
-// for all groups of a label together: a domain counts only if every one of them agrees. Source: scheduling specification,
-// narrowing.
+// for all groups of a label together: a domain counts only if every one of them agrees. The list is valid until the next
+// call. Source: scheduling specification, narrowing.
 func (s *solver) options(c *class, st *stage) []option {
+	out := s.asking.options[:0]
 	if st.plain != nil {
-		return []option{{lane: st.plain, room: math.MaxInt}}
+		s.asking.options = append(out, option{lane: st.plain, room: math.MaxInt})
+		return s.asking.options
+	}
+	for len(s.asking.choices) < len(st.keys) {
+		s.asking.choices = append(s.asking.choices, nil)
 	}
 	product := 1
-	choices := make([][]choice, len(st.keys))
+	choices := s.asking.choices[:len(st.keys)]
 	for i, key := range st.keys {
-		choices[i] = s.choices(c, st, key)
+		choices[i] = s.choices(choices[i][:0], c, st, key)
 		product *= len(choices[i])
 	}
-	out, picked := make([]option, 0, product), make([]choice, len(st.keys))
+	picked := append(s.asking.picked[:0], make([]choice, len(st.keys))...)
 	for n := range product {
 		// The choice for the last label changes fastest.
 		for i, rest := len(choices)-1, n; i >= 0; i-- {
@@ -58,6 +73,7 @@ func (s *solver) options(c *class, st *stage) []option {
 	}
 	slices.SortStableFunc(out, func(a, b option) int { return cmp.Compare(a.count, b.count) })
 	even(out)
+	s.asking.options, s.asking.picked = out, picked
 	return out
 }
 
@@ -83,7 +99,7 @@ func (s *solver) laneOf(c *class, st *stage, picked []choice) *lane {
 
 // choose adds choices of domains to a conjunction.
 func (s *solver) choose(from *conjunction, picked []choice) *conjunction {
-	id := binary.AppendVarint(s.scratch[:0], int64(from.number))
+	id := binary.AppendVarint(s.asking.identity[:0], int64(from.number))
 	for _, one := range picked {
 		head := int64(len(one.domains))
 		if one.except {
@@ -94,7 +110,7 @@ func (s *solver) choose(from *conjunction, picked []choice) *conjunction {
 			id = binary.AppendVarint(id, int64(d))
 		}
 	}
-	s.scratch = id
+	s.asking.identity = id
 	if want, ok := s.classes.chosen[string(id)]; ok {
 		return want
 	}
@@ -119,33 +135,24 @@ func (s *solver) choose(from *conjunction, picked []choice) *conjunction {
 	return want
 }
 
-// choices are the ways to meet all groups on one label. Where a spread or the first pod of an affinity is concerned a
-// single domain is chosen, so that it can be counted; otherwise what is allowed stays open.
-func (s *solver) choices(c *class, st *stage, key int) []choice {
+// choices appends the ways to meet all groups on one label to out, which is empty. Where a spread or the first pod of an affinity
+// is concerned a single domain is chosen, so that it can be counted; otherwise what is allowed stays open.
+func (s *solver) choices(out []choice, c *class, st *stage, key int) []choice {
 	v, within := s.domains.of(key), s.domains.allowed(key, st.strict)
 	groups := s.bearings(st, key, within)
 	blocked := c.blocked(key)
 	if len(groups) == 0 {
-		return []choice{{key: key, room: math.MaxInt, domains: blocked, except: true}}
+		return append(out, choice{key: key, room: math.MaxInt, domains: blocked, except: true})
 	}
-	single := false
-	for _, t := range groups {
-		single = single || t.Kind == topology.KindSpread || t.bootstraps
-	}
-	open := choice{key: key, room: math.MaxInt, domains: []int{}}
-	var out []choice
-	var alone []int
-	if single {
-		out, alone = make([]choice, 0, len(v.names)), make([]int, len(v.names))
-	}
+	single := slices.ContainsFunc(groups, func(b bearing) bool { return b.Kind == topology.KindSpread || b.bootstraps })
+	open := choice{key: key, room: math.MaxInt}
 	for d := range v.names {
 		room, count := roomIn(groups, d, within)
 		if room == 0 || slices.Contains(blocked, d) {
 			continue
 		}
 		if single {
-			alone[d] = d
-			out = append(out, choice{key: key, domains: alone[d : d+1 : d+1], count: count, room: room})
+			out = append(out, choice{key: key, domains: v.alone(d), count: count, room: room})
 			continue
 		}
 		open.domains = append(open.domains, d)
@@ -162,10 +169,10 @@ func (s *solver) choices(c *class, st *stage, key int) []choice {
 		return out
 	}
 	if len(open.domains) == 0 {
-		return nil
+		return out
 	}
 	slices.SortFunc(open.domains, func(a, b int) int { return cmp.Compare(v.names[a], v.names[b]) })
-	return []choice{open}
+	return append(out, open)
 }
 
 // rate is the lowest price of a core in a domain, in dollars an hour, from the first pool that has machines there; between
@@ -203,8 +210,9 @@ type bearing struct {
 	bootstraps bool
 }
 
+// bearings are the groups of a stage on one label. The list is valid until the next call.
 func (s *solver) bearings(st *stage, key int, within topology.Domain) []bearing {
-	var out []bearing
+	out := s.asking.bearings[:0]
 	for _, o := range st.owned {
 		if o.key != key {
 			continue
@@ -218,6 +226,7 @@ func (s *solver) bearings(st *stage, key int, within topology.Domain) []bearing 
 		}
 		out = append(out, b)
 	}
+	s.asking.bearings = out
 	return out
 }
 

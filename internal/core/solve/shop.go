@@ -66,6 +66,10 @@ func (s *shop) list(room [][]float64, rows int) {
 		return
 	}
 	n := s.mask.count()
+	if n == len(room) {
+		s.rooms, s.costs, s.corner = room, s.prices, newVertex(room, s.prices, rows)
+		return
+	}
 	s.rooms, s.costs = make([][]float64, 0, n), make([]float64, 0, n)
 	for column := range s.mask.all() {
 		s.rooms, s.costs = append(s.rooms, room[column]), append(s.costs, s.prices[column])

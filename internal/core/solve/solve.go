@@ -24,8 +24,7 @@ type solver struct {
 	refused []run
 	// putOff are pods that wait for a reservation, left those that the run did not get to.
 	putOff, left []*model.Pod
-	// scratch is room for one identity between two lines of the same function.
-	scratch []byte
+	asking       asking
 }
 
 // run is consecutive pods of one class in the queue.

@@ -33,12 +33,12 @@ type template struct {
 	pool    *model.Pool
 	columns *columns
 	u       *universe
-	// daemons is the overhead that DaemonSets add to each column; room is what is left for pods.
+	// daemons is the overhead that DaemonSets add to each column, nil for none on any; room is what is left for pods.
 	daemons []resource.Vector
 	room    []resource.Vector
 	// daemoned is set when there is a daemon on some column.
 	daemoned bool
-	// daemonPorts are the ports that DaemonSets claim on each column.
+	// daemonPorts are the ports that DaemonSets claim on each column; nil for none on any.
 	daemonPorts [][]model.HostPort
 	// states are the label states that claims of this pool have reached; states[root] is an empty claim.
 	states  []*state
@@ -64,12 +64,17 @@ type template struct {
 	spare []*claim
 	// scratch and candidates are sets of columns, and taken one of instance types, for use between two lines of the same function.
 	scratch, candidates, taken bitset
+	// offered is the columns of the last offer.
+	offered bitset
 	// names is a list for the same purpose.
 	names []string
 }
 
 func newTemplate(pool *model.Pool, cols *columns, u *universe, daemons []*class) *template {
-	t := &template{pool: pool, columns: cols, u: u, byTerms: map[string]stateID{}, defined: map[int]bool{}, scratch: newBitset(cols.len()), candidates: newBitset(cols.len()), taken: newBitset(len(cols.types))}
+	t := &template{
+		pool: pool, columns: cols, u: u, byTerms: map[string]stateID{}, defined: map[int]bool{},
+		scratch: newBitset(cols.len()), candidates: newBitset(cols.len()), offered: newBitset(cols.len()), taken: newBitset(len(cols.types)),
+	}
 	t.slotted = slices.ContainsFunc(cols.types, func(it *catalog.InstanceType) bool { return len(it.Attachable) > 0 })
 	t.root = t.rootState()
 	t.reserveDaemons(daemons)
@@ -82,14 +87,22 @@ func (t *template) usable() bool { return !t.states[t.root].mask.empty() }
 // reserveDaemons works out which daemons run on which column. A daemon counts where it tolerates the pool's taints (soft
 // ones always), its labels are compatible with the pool, and the type does not contradict them; preferences never matter.
 func (t *template) reserveDaemons(daemons []*class) {
-	t.daemons = make([]resource.Vector, t.columns.len())
 	t.room = make([]resource.Vector, t.columns.len())
-	t.daemonPorts = make([][]model.HostPort, t.columns.len())
 	crews, crewOf := t.crews(daemons)
+	if t.daemoned = slices.ContainsFunc(crews, func(c crew) bool { return len(c.requests) > 0 }); t.daemoned {
+		t.daemons = make([]resource.Vector, t.columns.len())
+	}
+	if slices.ContainsFunc(crews, func(c crew) bool { return len(c.ports) > 0 }) {
+		t.daemonPorts = make([][]model.HostPort, t.columns.len())
+	}
 	for column := range t.room {
 		crew := crews[crewOf[column]]
-		t.daemons[column], t.daemonPorts[column] = crew.requests, crew.ports
-		t.daemoned = t.daemoned || len(crew.requests) > 0
+		if t.daemons != nil {
+			t.daemons[column] = crew.requests
+		}
+		if t.daemonPorts != nil {
+			t.daemonPorts[column] = crew.ports
+		}
 		// A machine that cannot even hold its daemons has room for nothing.
 		switch allocatable := t.columns.allocatable(column); {
 		case len(crew.requests) == 0:
@@ -148,6 +161,9 @@ func (t *template) runsOn(d *class) bitset {
 
 // portsFree is the columns on which no daemon claims a port that the class wants.
 func (t *template) portsFree(c *class) bitset {
+	if t.daemonPorts == nil {
+		return fullBitset(t.columns.len())
+	}
 	free := newBitset(t.columns.len())
 	for column, taken := range t.daemonPorts {
 		if _, clash := model.Clash(c.shape.HostPorts, taken); !clash {

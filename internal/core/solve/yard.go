@@ -125,7 +125,7 @@ func (y *yard) take(cl *claim) bool {
 			p.stacks[last].pods = append(p.stacks[last].pods, f.pods...)
 			continue
 		}
-		p.stacks = append(p.stacks, fill{f.class, f.stage, p.kin.form, slices.Clone(f.pods)})
+		p.stacks = append(p.stacks, fill{f.class, f.stage, p.kin.form, slices.Clip(f.pods)})
 	}
 	return true
 }

@@ -1,8 +1,8 @@
 package solve
 
 import (
-	"maps"
 	"slices"
+	"strings"
 
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
@@ -27,21 +27,24 @@ type ZoneCount struct {
 // demand, what their volumes demand, and what required topology leaves. Source: scheduling specification, effective-zone
 // metric.
 func (s *solver) zones() []ZoneCount {
-	counts := map[string]int{}
+	var out []ZoneCount
+	numbers := map[string]int32{}
 	for _, p := range s.problem.Pods {
 		if p.Node != "" || p.Virtual {
 			continue
 		}
 		c := s.classes.of(p)
-		if c.zone == "" {
-			c.zone = s.zoneOf(c)
+		if c.zone == 0 {
+			name := s.zoneOf(c)
+			if numbers[name] == 0 {
+				out = append(out, ZoneCount{Zone: name})
+				numbers[name] = int32(len(out)) //nolint:gosec // there are not so many zones
+			}
+			c.zone = numbers[name]
 		}
-		counts[c.zone]++
+		out[c.zone-1].Pods++
 	}
-	out := make([]ZoneCount, 0, len(counts))
-	for _, zone := range slices.Sorted(maps.Keys(counts)) {
-		out = append(out, ZoneCount{zone, counts[zone]})
-	}
+	slices.SortFunc(out, func(a, b ZoneCount) int { return strings.Compare(a.Zone, b.Zone) })
 	return out
 }
 
@@ -78,7 +81,8 @@ func reachable(alternatives []requirement.Set) (requirement.Requirement, bool) {
 // leftByTopology is the part of zone in which every required group on the zone label, and everybody who keeps the class
 // away, leaves room.
 func (s *solver) leftByTopology(c *class, key int, zone requirement.Requirement) requirement.Requirement {
-	st := &stage{strict: c.alternatives[0]}
+	st := &s.asking.stage
+	*st = stage{strict: c.alternatives[0], owned: st.owned[:0], hosts: st.hosts[:0]}
 	for _, g := range s.groups.of(c.shape).required() {
 		st.bind(c, g)
 	}
