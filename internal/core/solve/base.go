@@ -129,6 +129,7 @@ func (b *Base) fork(p Problem) *solver {
 		u:         from.classes.u,
 		groups:    from.groups,
 		byAsk:     map[ask]*class{},
+		specials:  map[string]int{},
 		byTerms:   from.classes.byTerms,
 		chosen:    from.classes.chosen,
 		needs:     from.classes.needs,

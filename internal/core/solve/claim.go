@@ -38,7 +38,7 @@ type claim struct {
 }
 
 // company is how many classes a claim makes room for with its first pods: most end with a few.
-const company = 4
+const company = 6
 
 // fill is pods of one class put into a claim in one go, at one stage and in the form of their question that the claim accepted.
 type fill struct {

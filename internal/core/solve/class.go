@@ -2,6 +2,7 @@ package solve
 
 import (
 	"encoding/binary"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -91,11 +92,13 @@ type lane struct {
 
 // classes compiles pods, once per shape and membership.
 type classes struct {
-	u       *universe
-	groups  *groups
-	byAsk   map[ask]*class
-	daemons map[*model.Shape]*class
-	byTerms map[string]*conjunction
+	u      *universe
+	groups *groups
+	byAsk  map[ask]*class
+	// specials numbers what few pods have.
+	specials map[string]int
+	daemons  map[*model.Shape]*class
+	byTerms  map[string]*conjunction
 	// chosen are conjunctions that choices of domains were added to, by the conjunction's number and the choices.
 	chosen map[string]*conjunction
 	// needs are those of the requests that were seen, by amounts.
@@ -115,18 +118,18 @@ type classes struct {
 type ask struct {
 	shape      *model.Shape
 	membership *membership
-	claims     string
-	exempt     bool
+	// special numbers what few pods have: claims of devices, and to be exempt; zero for others.
+	special int
 }
 
 // of is the class of a pod.
 func (cs *classes) of(p *model.Pod) *class {
-	key := ask{p.Shape, cs.groups.membership(p), strings.Join(p.DeviceClaims, " "), cs.exempt[p.UID]}
+	key := ask{p.Shape, cs.groups.membership(p), cs.special(p)}
 	if c, ok := cs.byAsk[key]; ok {
 		return c
 	}
 	c := cs.bare(p.Shape)
-	c.claims, c.exempt = cs.devices.of(p), key.exempt
+	c.claims, c.exempt = cs.devices.of(p), cs.exempt[p.UID]
 	c.membership, c.guards = key.membership, cs.groups.of(p.Shape).guards()
 	c.bound = len(c.avoid) > 0
 	for _, reach := range p.Shape.Reach {
@@ -137,6 +140,21 @@ func (cs *classes) of(p *model.Pod) *class {
 	c.drift()
 	cs.byAsk[key] = c
 	return c
+}
+
+// special numbers the claims of devices of a pod, and whether it is exempt.
+func (cs *classes) special(p *model.Pod) int {
+	exempt := cs.exempt[p.UID]
+	if len(p.DeviceClaims) == 0 && !exempt {
+		return 0
+	}
+	id := fmt.Sprint(exempt, p.DeviceClaims)
+	n, ok := cs.specials[id]
+	if !ok {
+		n = len(cs.specials) + 1
+		cs.specials[id] = n
+	}
+	return n
 }
 
 // alike reports whether it is plain to see that two pods are of one class.

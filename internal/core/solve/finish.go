@@ -20,7 +20,7 @@ func (s *solver) plan() Plan {
 		}
 	}
 	p.Claims = make([]Claim, 0, len(s.claims))
-	menus := menus{limit: s.problem.Options.maxInstanceTypes(), custom: s.problem.Options.Custom, known: map[menuKey]*menu{}, lists: map[listKey]list{}}
+	menus := &menus{limit: s.problem.Options.maxInstanceTypes(), custom: s.problem.Options.Custom, known: map[menuKey]*menu{}, lists: map[listKey]list{}, longest: map[*columns][]string{}}
 	for _, cl := range s.claims {
 		s.pin(cl)
 		s.sameDrivers(cl)
@@ -47,7 +47,7 @@ func (s *solver) refusals() []Refusal {
 
 // finish completes a claim: daemons are added once, and what the candidates imply is written into the requirements. Keys of
 // which the cut to the longest list leaves too few distinct values are returned instead, unless the demand may be lowered.
-func (s *solver) finish(cl *claim, menus menus) (done Claim, unmet []string) {
+func (s *solver) finish(cl *claim, menus *menus) (done Claim, unmet []string) {
 	t, st := cl.t, cl.t.states[cl.state]
 	m := menus.of(cl)
 	reqs := m.requirements

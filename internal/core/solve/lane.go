@@ -37,6 +37,7 @@ type asking struct {
 	bearings []bearing
 	stage    stage
 	identity []byte
+	names    []string
 }
 
 // options are the ways in which a stage's groups can be met at this moment, the emptiest domains first. Choices are made

@@ -33,6 +33,10 @@ type menus struct {
 	known  map[menuKey]*menu
 	// lists are what menus say of their columns, which many have in common.
 	lists map[listKey]list
+	// longest is the longest list of names, by columns.
+	longest map[*columns][]string
+	// said is room for what a state says.
+	said requirement.Set
 }
 
 type menuKey struct {
@@ -52,7 +56,7 @@ type list struct {
 	types requirement.Requirement
 }
 
-func (ms menus) of(cl *claim) *menu {
+func (ms *menus) of(cl *claim) *menu {
 	key := menuKey{cl.t, cl.state, cl.mask.text()}
 	if m, ok := ms.known[key]; ok {
 		return m
@@ -81,7 +85,8 @@ func (ms menus) of(cl *claim) *menu {
 	t.names = names
 	l := ms.list(t, m.columns, names)
 	m.names = l.names
-	reqs := t.requirements(st)
+	reqs := t.appendRequirements(ms.said[:0], st)
+	ms.said = reqs
 	m.requirements = t.narrow(reqs, m.columns, l.types, st)
 	m.labels = customLabels(reqs, ms.custom)
 	m.daemons, _ = t.daemonRange(cl.mask)
@@ -91,13 +96,13 @@ func (ms menus) of(cl *claim) *menu {
 
 // list is the list of columns whose names are these, cheapest first. Where the same columns have another order, because other
 // offerings count, they have a list of their own.
-func (ms menus) list(t *template, mask bitset, names []string) list {
+func (ms *menus) list(t *template, mask bitset, names []string) list {
 	key := listKey{t.columns, mask.text()}
 	l, ok := ms.lists[key]
 	if ok && slices.Equal(l.names, names) {
 		return l
 	}
-	l.names = slices.Clone(names)
+	l.names = ms.share(t.columns, names)
 	if !ok {
 		sorted := make([]string, 0, len(names))
 		for _, column := range t.byName() {
@@ -109,6 +114,22 @@ func (ms menus) list(t *template, mask bitset, names []string) list {
 	}
 	ms.lists[key] = l
 	return l
+}
+
+// share is names, which nobody changes. Small machines drop out of claims first, so what is left is often the end of a list that
+// another claim has.
+func (ms *menus) share(c *columns, names []string) []string {
+	longest := ms.longest[c]
+	if len(names) > 0 {
+		if i := slices.Index(longest, names[0]); i >= 0 && len(names) <= len(longest)-i && slices.Equal(longest[i:i+len(names)], names) {
+			return longest[i : i+len(names) : i+len(names)]
+		}
+	}
+	own := slices.Clone(names)
+	if len(own) > len(longest) {
+		ms.longest[c] = own
+	}
+	return own
 }
 
 // narrow adds what the candidates imply: their names, and the capacity types they come in.

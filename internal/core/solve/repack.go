@@ -40,9 +40,12 @@ func (y *yard) pack() []*claim {
 	}
 	var best []*claim
 	least, filled := math.Inf(1), 0
-	for range attempts {
+	for attempt := range attempts {
 		for i, p := range order {
-			p.stacks, p.pods = slices.Clone(full[i].stacks), full[i].pods
+			if attempt == 0 {
+				p.stacks = nil // those in full are not to be changed
+			}
+			p.stacks, p.pods = append(p.stacks[:0], full[i].stacks...), full[i].pods
 		}
 		machines := y.attempt()
 		if machines == nil {
@@ -174,6 +177,13 @@ func (s *solver) repack(t *template) []*claim {
 
 // collect moves the pods of the template's claims into the yard. It returns the claims that are empty then, and all others.
 func (y *yard) collect() (mine, others []*claim) {
+	fills := 0
+	for _, cl := range y.s.claims {
+		if cl.t == y.t {
+			fills += len(cl.fills)
+		}
+	}
+	y.known = make(map[fillKey]*pile, min(fills, len(y.s.classes.byAsk)))
 	for _, cl := range y.s.claims {
 		if cl.t == y.t && y.take(cl) {
 			mine = append(mine, cl)

@@ -89,6 +89,7 @@ func prepare(p Problem) *solver {
 	cs := &classes{
 		u:         u,
 		daemons:   map[*model.Shape]*class{},
+		specials:  map[string]int{},
 		byTerms:   map[string]*conjunction{},
 		chosen:    map[string]*conjunction{},
 		needs:     map[string][]need{},

@@ -155,8 +155,10 @@ func (t *template) prices(s *state) []float64 {
 }
 
 // requirements is what s says, without the labels that exist only inside a run.
-func (t *template) requirements(s *state) requirement.Set {
-	out := make([]requirement.Requirement, 0, len(s.sets))
+func (t *template) requirements(s *state) requirement.Set { return t.appendRequirements(nil, s) }
+
+// appendRequirements is requirements in the place of out, which is empty.
+func (t *template) appendRequirements(out []requirement.Requirement, s *state) requirement.Set {
 	for key, set := range s.sets {
 		if set == undefined {
 			continue

@@ -79,7 +79,7 @@ func reachable(alternatives []requirement.Set) (requirement.Requirement, bool) {
 }
 
 // leftByTopology is the part of zone in which every required group on the zone label, and everybody who keeps the class
-// away, leaves room.
+// away, leaves room. It is valid until the next call.
 func (s *solver) leftByTopology(c *class, key int, zone requirement.Requirement) requirement.Requirement {
 	st := &s.asking.stage
 	*st = stage{strict: c.alternatives[0], owned: st.owned[:0], hosts: st.hosts[:0]}
@@ -92,11 +92,13 @@ func (s *solver) leftByTopology(c *class, key int, zone requirement.Requirement)
 	if len(bearings) == 0 && len(blocked) == 0 {
 		return zone
 	}
-	var left []string
+	left := s.asking.names[:0]
 	for d, name := range s.domains.of(key).names {
 		if room, _ := roomIn(bearings, d, within); room > 0 && !slices.Contains(blocked, d) {
 			left = append(left, name)
 		}
 	}
+	slices.Sort(left)
+	s.asking.names = left
 	return zone.Intersect(requirement.New(zoneLabel, requirement.In, left...))
 }
