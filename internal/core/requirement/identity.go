@@ -13,22 +13,22 @@ const (
 // AppendIdentity appends to b what tells r from every other requirement: what is appended is equal for equal requirements
 // and different for others. Nothing of it is a prefix of anything else, so several can follow each other.
 func (r Requirement) AppendIdentity(b []byte) []byte {
-	flags := byte(0)
+	flags, within := byte(0), r.bounds()
 	for _, one := range [...]struct {
 		set  bool
 		flag byte
-	}{{r.present, identityPresent}, {r.complement, identityComplement}, {r.bounds.hasLow, identityLow}, {r.bounds.hasHigh, identityHigh}} {
+	}{{r.present, identityPresent}, {r.complement, identityComplement}, {within.hasLow, identityLow}, {within.hasHigh, identityHigh}} {
 		if one.set {
 			flags |= one.flag
 		}
 	}
 	b = append(appendString(b, r.Key), flags)
 	b = binary.AppendUvarint(b, uint64(r.MinValues))
-	if r.bounds.hasLow {
-		b = binary.AppendVarint(b, r.bounds.low)
+	if within.hasLow {
+		b = binary.AppendVarint(b, within.low)
 	}
-	if r.bounds.hasHigh {
-		b = binary.AppendVarint(b, r.bounds.high)
+	if within.hasHigh {
+		b = binary.AppendVarint(b, within.high)
 	}
 	b = binary.AppendUvarint(b, uint64(len(r.values)))
 	for _, v := range r.values {

@@ -22,11 +22,11 @@ func (r Requirement) String() string {
 		}
 		b.WriteByte(']')
 	}
-	if r.bounds.hasLow {
-		fmt.Fprintf(&b, " >=%d", r.bounds.low)
+	if r.bounds().hasLow {
+		fmt.Fprintf(&b, " >=%d", r.bounds().low)
 	}
-	if r.bounds.hasHigh {
-		fmt.Fprintf(&b, " <=%d", r.bounds.high)
+	if r.bounds().hasHigh {
+		fmt.Fprintf(&b, " <=%d", r.bounds().high)
 	}
 	if r.MinValues > 0 {
 		fmt.Fprintf(&b, " minValues %d", r.MinValues)
@@ -49,11 +49,11 @@ func (r Requirement) Entries() []Entry { return r.AppendEntries(nil) }
 // AppendEntries appends what Entries renders.
 func (r Requirement) AppendEntries(out []Entry) []Entry {
 	bounded := false
-	if r.bounds.hasLow {
-		out, bounded = append(out, r.bound(Gte, r.bounds.low)), true
+	if r.bounds().hasLow {
+		out, bounded = append(out, r.bound(Gte, r.bounds().low)), true
 	}
-	if r.bounds.hasHigh {
-		out, bounded = append(out, r.bound(Lte, r.bounds.high)), true
+	if r.bounds().hasHigh {
+		out, bounded = append(out, r.bound(Lte, r.bounds().high)), true
 	}
 	if !bounded || len(r.values) > 0 {
 		out = append(out, Entry{Key: r.Key, Operator: r.Operator(), Values: r.values, MinValues: r.MinValues})

@@ -46,7 +46,8 @@ type Requirement struct {
 	present    bool // the label has to be there
 	complement bool
 	values     []string // sorted, unique; the members, or the exclusions of a complement
-	bounds     bounds
+	// interval is nil for no bounds: few requirements have any.
+	interval *bounds
 }
 
 // bounds is an inclusive integer interval; an absent side is unlimited. It only ever belongs to a complement: a concrete
@@ -74,7 +75,7 @@ func New(key string, op Operator, values ...string) Requirement {
 		r.present = true
 		b, ok := parseBound(op, values)
 		if ok {
-			r.complement, r.bounds = true, b
+			r.complement, r.interval = true, b.interval()
 		}
 	case DoesNotExist:
 	}
@@ -129,6 +130,23 @@ func parseBound(op Operator, values []string) (bounds, bool) {
 	}
 }
 
+// interval is b in the form in which requirements keep it.
+func (b bounds) interval() *bounds {
+	if !b.any() {
+		return nil
+	}
+	own := b
+	return &own
+}
+
+// bounds are those of r.
+func (r Requirement) bounds() bounds {
+	if r.interval == nil {
+		return bounds{}
+	}
+	return *r.interval
+}
+
 func (b bounds) any() bool { return b.hasLow || b.hasHigh }
 
 // contains reports whether v is an integer inside b. Without bounds every string is inside.
@@ -178,10 +196,10 @@ func (r Requirement) Complement() bool { return r.complement }
 func (r Requirement) Values() []string { return r.values }
 
 // Low is the inclusive lower bound of a complement, if it has one.
-func (r Requirement) Low() (int64, bool) { return r.bounds.low, r.bounds.hasLow }
+func (r Requirement) Low() (int64, bool) { return r.bounds().low, r.bounds().hasLow }
 
 // High is the inclusive upper bound of a complement, if it has one.
-func (r Requirement) High() (int64, bool) { return r.bounds.high, r.bounds.hasHigh }
+func (r Requirement) High() (int64, bool) { return r.bounds().high, r.bounds().hasHigh }
 
 // Len is the number of acceptable values; for a complement, the largest integer less its exclusions.
 func (r Requirement) Len() int64 {
@@ -194,22 +212,22 @@ func (r Requirement) Len() int64 {
 // Has reports whether value is acceptable.
 func (r Requirement) Has(value string) bool {
 	_, listed := slices.BinarySearch(r.values, value)
-	return listed != r.complement && r.bounds.contains(value)
+	return listed != r.complement && r.bounds().contains(value)
 }
 
 // InBounds reports whether value satisfies the bounds of r, ignoring members and exclusions.
-func (r Requirement) InBounds(value string) bool { return r.bounds.contains(value) }
+func (r Requirement) InBounds(value string) bool { return r.bounds().contains(value) }
 
 // Intersect is the requirement that accepts what both accept; MinValues is the larger of the two.
 func (r Requirement) Intersect(o Requirement) Requirement {
 	out := Requirement{Key: r.Key, MinValues: max(r.MinValues, o.MinValues), present: r.present || o.present}
-	b, ok := r.bounds.intersect(o.bounds)
+	b, ok := r.bounds().intersect(o.bounds())
 	if !ok {
 		return out
 	}
 	switch {
 	case r.complement && o.complement:
-		out.complement, out.bounds = true, b
+		out.complement, out.interval = true, b.interval()
 		out.values = union(r.values, o.values)
 	case r.complement:
 		out.values = keep(o.values, r.Has)
@@ -262,7 +280,7 @@ func keep(values []string, ok func(string) bool) []string {
 // HasIntersection reports whether some value is acceptable to both. Two complements with overlapping bounds always
 // intersect, even where exclusions would leave no integer between the bounds: labels are an open world.
 func (r Requirement) HasIntersection(o Requirement) bool {
-	b, ok := r.bounds.intersect(o.bounds)
+	b, ok := r.bounds().intersect(o.bounds())
 	if !ok {
 		return false
 	}
@@ -279,7 +297,7 @@ func (r Requirement) HasIntersection(o Requirement) bool {
 // Equal reports whether both describe the same values of the same key, absence included, with the same demand.
 func (r Requirement) Equal(o Requirement) bool {
 	return r.Key == o.Key && r.MinValues == o.MinValues && r.present == o.present && r.complement == o.complement &&
-		r.bounds == o.bounds && slices.Equal(r.values, o.values)
+		r.bounds() == o.bounds() && slices.Equal(r.values, o.values)
 }
 
 // Any is one acceptable value, or "" when there is none that can be written down. It is deterministic: the first member
@@ -291,13 +309,13 @@ func (r Requirement) Any() string {
 		}
 		return r.values[0]
 	}
-	n := int64(0)
-	if r.bounds.hasLow {
-		n = max(n, r.bounds.low)
+	n, b := int64(0), r.bounds()
+	if b.hasLow {
+		n = max(n, b.low)
 	}
 	// At most len(values) candidates can be excluded, so one of the next len(values)+1 integers is free.
 	for range len(r.values) + 1 {
-		if r.bounds.hasHigh && n > r.bounds.high {
+		if b.hasHigh && n > b.high {
 			return ""
 		}
 		v := strconv.FormatInt(n, 10)
