@@ -58,13 +58,13 @@ func emptyNodes(ctx context.Context, s settings, x side, n int) (err error) {
 func watchThemGo(ctx context.Context, s settings, p *plane, running *process, n int) error {
 	ctx, unfollow := context.WithCancel(ctx)
 	defer unfollow()
-	eligible, err := follow(ctx, p, &v1.NodeClaimList{}, func(c *v1.NodeClaim) bool {
+	eligible, err := follow(ctx, p, &v1.NodeClaimList{}, once(func(c *v1.NodeClaim) bool {
 		return condition.Status(c, v1.ConditionTypeConsolidatable) == metav1.ConditionTrue
-	})
+	}))
 	if err != nil {
 		return err
 	}
-	deleted, err := follow(ctx, p, &v1.NodeClaimList{}, func(c *v1.NodeClaim) bool { return !c.DeletionTimestamp.IsZero() })
+	deleted, err := follow(ctx, p, &v1.NodeClaimList{}, once(func(c *v1.NodeClaim) bool { return !c.DeletionTimestamp.IsZero() }))
 	if err != nil {
 		return err
 	}

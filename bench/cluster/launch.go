@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -16,8 +15,8 @@ import (
 const (
 	// idle closes a batch. It is longer than the default, so that a pause in the creation of pods does not cut the batch in two.
 	idle = 5 * time.Second
-	// apart is the pause between NodeClaims that belong to different batches.
-	apart = 2 * time.Second
+	// planning bounds the time from the end of a batch to its last NodeClaim, and rising that until all nodes are ready.
+	planning, rising = 3 * time.Minute, 3 * time.Minute
 )
 
 // launchCase is so many one-CPU pods at once.
@@ -68,15 +67,15 @@ func (c launchCase) measure(ctx context.Context, s settings, x side) (err error)
 func (c launchCase) take(ctx context.Context, s settings, p *plane, running *process, label string) error {
 	ctx, unfollow := context.WithCancel(ctx)
 	defer unfollow()
-	pods, err := follow(ctx, p, &corev1.PodList{}, unschedulable)
+	pods, err := follow(ctx, p, &corev1.PodList{}, once(unschedulable))
 	if err != nil {
 		return err
 	}
-	claims, err := follow(ctx, p, &v1.NodeClaimList{}, func(*v1.NodeClaim) bool { return true })
+	claims, err := follow(ctx, p, &v1.NodeClaimList{}, room)
 	if err != nil {
 		return err
 	}
-	nodes, err := follow(ctx, p, &corev1.NodeList{}, func(n *corev1.Node) bool { return n.Labels[v1.NodeInitializedLabelKey] == "true" })
+	nodes, err := follow(ctx, p, &corev1.NodeList{}, once(func(n *corev1.Node) bool { return n.Labels[v1.NodeInitializedLabelKey] == "true" }))
 	if err != nil {
 		return err
 	}
@@ -94,14 +93,13 @@ func (c launchCase) take(ctx context.Context, s settings, p *plane, running *pro
 	if gap := widest(pending); gap >= idle {
 		return fmt.Errorf("pods came with a pause of %s: that is two batches", gap)
 	}
-	go func() { _ = running.profile(ctx, s, "profile?seconds=8", label) }()
 	closed := pending[len(pending)-1].Add(idle)
-	written, err := claims.settle(ctx, 2*apart, 10*time.Minute)
+	looked := p.lookInside(ctx, s, running, label, closed)
+	written, err := claims.await(ctx, c.pods, planning, "NodeClaims with room for all pods")
 	if err != nil {
 		return err
 	}
-	written = firstBurst(written)
-	ready, err := nodes.await(ctx, len(written), 2*time.Minute, "nodes to become ready")
+	ready, err := nodes.await(ctx, len(written), rising, "nodes to become ready")
 	if err != nil {
 		return err
 	}
@@ -111,20 +109,13 @@ func (c launchCase) take(ctx context.Context, s settings, p *plane, running *pro
 	}
 	_, _ = fmt.Fprintf(s.out, "%-6s %6d  %-27s %10d %8.2f %8.2f %12.2f %10s\n", running.side.name, c.pods, c.what, len(written),
 		written[0].Sub(closed).Seconds(), written[len(written)-1].Sub(closed).Seconds(), ready[len(written)-1].Sub(closed).Seconds(), told(after-before))
-	if s.logs != "" {
-		return p.keepMetrics(ctx, filepath.Join(s.logs, "apiserver-"+running.side.name+"-"+label+".txt"))
-	}
-	return nil
+	return <-looked
 }
 
-// firstBurst leaves out what came after a pause: NodeClaims of later batches.
-func firstBurst(times []time.Time) []time.Time {
-	for i := 1; i < len(times); i++ {
-		if times[i].Sub(times[i-1]) >= apart {
-			return times[:i]
-		}
-	}
-	return times
+// room is how many pods a NodeClaim was asked for.
+func room(claim *v1.NodeClaim) int {
+	pods := claim.Spec.Resources.Requests[corev1.ResourcePods]
+	return int(pods.Value())
 }
 
 func unschedulable(pod *corev1.Pod) bool {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -100,11 +102,47 @@ func await(ctx context.Context, limit time.Duration, what string, try func() err
 	}
 }
 
-// keepMetrics writes what the API server tells of itself to a file: which requests it got, for one.
-func (p *plane) keepMetrics(ctx context.Context, file string) error {
-	text, err := p.rest.Get().AbsPath("/metrics").DoRaw(ctx)
+// lookInside keeps, if that is wanted, what the controller and the API server spend their time on from a moment on, and what the API
+// server tells of itself then and at the end: which requests it got in between, for one. Looking costs a tenth of a second.
+func (p *plane) lookInside(ctx context.Context, s settings, running *process, label string, from time.Time) <-chan error {
+	done := make(chan error, 1)
+	if s.profiles == "" {
+		close(done)
+		return done
+	}
+	go func() {
+		time.Sleep(time.Until(from))
+		var group errgroup.Group
+		group.Go(func() error { return running.profile(ctx, s, "profile?seconds="+looking, label) })
+		group.Go(func() error {
+			return p.keep(ctx, p.rest.Get().AbsPath("/debug/pprof/profile").Param("seconds", looking),
+				filepath.Join(s.profiles, "apiserver-"+running.side.name+"-"+label+".prof"))
+		})
+		for _, moment := range []string{"from", "to"} {
+			group.Go(func() error {
+				if moment == "to" {
+					time.Sleep(lookingTime)
+				}
+				return p.keep(ctx, p.rest.Get().AbsPath("/metrics"),
+					filepath.Join(s.profiles, "apiserver-"+running.side.name+"-"+label+"-"+moment+".txt"))
+			})
+		}
+		done <- group.Wait()
+	}()
+	return done
+}
+
+// looking is for how many seconds profiles are taken.
+const (
+	looking     = "4"
+	lookingTime = 4 * time.Second
+)
+
+// keep writes an answer of the API server to a file.
+func (p *plane) keep(ctx context.Context, request *rest.Request, file string) error {
+	text, err := request.DoRaw(ctx)
 	if err != nil {
-		return fmt.Errorf("reading the metrics of the API server: %w", err)
+		return fmt.Errorf("asking the API server for %s: %w", filepath.Base(file), err)
 	}
 	return os.WriteFile(file, text, 0o644)
 }

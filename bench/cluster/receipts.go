@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -13,26 +12,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// receipts are the moments at which a watch of this program first showed something of an object.
+// receipts are the moments at which a watch of this program first showed what is looked for in an object.
 type receipts struct {
 	mu   sync.Mutex
-	seen map[types.UID]time.Time
+	seen map[types.UID]receipt
 }
 
-// follow watches a kind until ctx ends, and notes for each object when it was first shown with what is looked for. The API
-// server closes a watch whose reader is slow; the next one begins with everything that exists.
-func follow[T client.Object](ctx context.Context, p *plane, list client.ObjectList, shows func(T) bool) (*receipts, error) {
+// receipt is one such moment, and how much the object counts: a NodeClaim counts as the pods that it has room for.
+type receipt struct {
+	at    time.Time
+	worth int
+}
+
+// follow watches a kind until ctx ends, and notes for each object when worth of it was first above zero. The API server closes a
+// watch whose reader is slow; the next one begins with everything that exists.
+func follow[T client.Object](ctx context.Context, p *plane, list client.ObjectList, worth func(T) int) (*receipts, error) {
 	events, err := p.Watch(ctx, list)
 	if err != nil {
 		return nil, fmt.Errorf("watching %T: %w", list, err)
 	}
-	r := &receipts{seen: map[types.UID]time.Time{}}
+	r := &receipts{seen: map[types.UID]receipt{}}
 	go func() {
 		for {
 			for event := range events.ResultChan() {
 				now := time.Now()
-				if object, ok := event.Object.(T); ok && event.Type != watch.Deleted && shows(object) {
-					r.note(object.GetUID(), now)
+				if object, ok := event.Object.(T); ok && event.Type != watch.Deleted {
+					r.note(object.GetUID(), receipt{at: now, worth: worth(object)})
 				}
 			}
 			events.Stop()
@@ -45,44 +50,49 @@ func follow[T client.Object](ctx context.Context, p *plane, list client.ObjectLi
 	return r, nil
 }
 
-func (r *receipts) note(uid types.UID, now time.Time) {
+// once makes an object count as one if it is what is looked for.
+func once[T client.Object](is func(T) bool) func(T) int {
+	return func(object T) int {
+		if is(object) {
+			return 1
+		}
+		return 0
+	}
+}
+
+func (r *receipts) note(uid types.UID, now receipt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, known := r.seen[uid]; !known {
+	if _, known := r.seen[uid]; !known && now.worth > 0 {
 		r.seen[uid] = now
 	}
 }
 
-// times are the moments in order.
-func (r *receipts) times() []time.Time {
+// times are the first moments, in order, that are together worth so much, and what they are worth.
+func (r *receipts) times(worth int) (out []time.Time, got int) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := make([]time.Time, 0, len(r.seen))
-	for _, at := range r.seen {
-		out = append(out, at)
+	all := make([]receipt, 0, len(r.seen))
+	for _, one := range r.seen {
+		all = append(all, one)
 	}
-	slices.SortFunc(out, time.Time.Compare)
-	return out
+	r.mu.Unlock()
+	slices.SortFunc(all, func(a, b receipt) int { return a.at.Compare(b.at) })
+	for _, one := range all {
+		if got >= worth {
+			break
+		}
+		out, got = append(out, one.at), got+one.worth
+	}
+	return out, got
 }
 
-// await waits for so many receipts.
-func (r *receipts) await(ctx context.Context, n int, limit time.Duration, what string) ([]time.Time, error) {
+// await waits for receipts that are together worth so much.
+func (r *receipts) await(ctx context.Context, worth int, limit time.Duration, what string) ([]time.Time, error) {
 	var out []time.Time
 	err := await(ctx, limit, what, func() error {
-		if out = r.times(); len(out) < n {
-			return fmt.Errorf("saw %d of %d", len(out), n)
-		}
-		return nil
-	})
-	return out, err
-}
-
-// settle waits until nothing was noted for a while.
-func (r *receipts) settle(ctx context.Context, quiet, limit time.Duration) ([]time.Time, error) {
-	var out []time.Time
-	err := await(ctx, limit, "quiet", func() error {
-		if out = r.times(); len(out) == 0 || time.Since(out[len(out)-1]) < quiet {
-			return errors.New("there is always something new")
+		var got int
+		if out, got = r.times(worth); got < worth {
+			return fmt.Errorf("saw %d of %d", got, worth)
 		}
 		return nil
 	})
