@@ -99,22 +99,14 @@ func TestAWSMoves_A374_A375(t *testing.T) {
 		a.Account.AddReservation(awstest.Reservation{ID: id, InstanceType: kind, Zone: "us-east-1a", Kind: "default", Total: 2, Left: 2})
 	}
 	w.controller(append(a.Flags(), "--feature-gates=ReservedCapacity=true,NodeOverlay=true")...)
-	reserve := func(ids ...string) func(*awsv1.EC2NodeClass) {
-		return func(c *awsv1.EC2NodeClass) {
-			c.Spec.CapacityReservationSelectorTerms = nil
-			for _, id := range ids {
-				c.Spec.CapacityReservationSelectorTerms = append(c.Spec.CapacityReservationSelectorTerms, awsv1.CapacityReservationSelectorTerm{ID: id})
-			}
-		}
-	}
 	sold := func(kinds ...string) func(*v1.NodePool) {
 		return func(p *v1.NodePool) {
-			p.Spec.Template.Spec.Requirements[1] = in(v1.CapacityTypeLabelKey, kinds...)
+			sellAs(kinds...)(p)
 			p.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(0)
 		}
 	}
 	classes := map[string]*awsv1.EC2NodeClass{
-		"to-spot": awsClass("to-spot"), "to-reserved": awsClass("to-reserved"), "between": awsClass("between", reserve("cr-2")), "overlaid": awsClass("overlaid"),
+		"to-spot": awsClass("to-spot"), "to-reserved": awsClass("to-reserved"), "between": awsClass("between", reserving("cr-2")), "overlaid": awsClass("overlaid"),
 	}
 	pools := map[string]*v1.NodePool{
 		"to-spot":     awsPool("to-spot", []string{"m5.large"}, sold("on-demand")),
@@ -146,8 +138,8 @@ func TestAWSMoves_A374_A375(t *testing.T) {
 	is("first", "between", "reserved", "m5.xlarge", "cr-2")
 	is("first", "overlaid", "on-demand", "c5.large", "")
 	change(w, pools["to-spot"], sold("on-demand", "spot"))
-	change(w, classes["to-reserved"], reserve("cr-1"))
-	change(w, classes["between"], reserve("cr-2", "cr-3"))
+	change(w, classes["to-reserved"], reserving("cr-1"))
+	change(w, classes["between"], reserving("cr-2", "cr-3"))
 	bargain := overlay("bargain", "m5.large", "0.001")
 	bargain.Spec.Requirements = append(bargain.Spec.Requirements, overlayv1.NodeSelectorRequirement{
 		Key: v1.NodePoolLabelKey, Operator: corev1.NodeSelectorOpIn, Values: []string{"overlaid"},

@@ -82,6 +82,23 @@ func awsPool(name string, types []string, edits ...func(*v1.NodePool)) *v1.NodeP
 	return p
 }
 
+// reserving lets a class use these capacity reservations, and no others.
+func reserving(ids ...string) func(*awsv1.EC2NodeClass) {
+	return func(c *awsv1.EC2NodeClass) {
+		c.Spec.CapacityReservationSelectorTerms = nil
+		for _, id := range ids {
+			c.Spec.CapacityReservationSelectorTerms = append(c.Spec.CapacityReservationSelectorTerms, awsv1.CapacityReservationSelectorTerm{ID: id})
+		}
+	}
+}
+
+// sellAs lets a pool have machines that are paid for in these ways, and no others.
+func sellAs(capacityTypes ...string) func(*v1.NodePool) {
+	return func(p *v1.NodePool) {
+		p.Spec.Template.Spec.Requirements[1] = in(v1.CapacityTypeLabelKey, capacityTypes...)
+	}
+}
+
 // awsPods are the pods of a case.
 func awsPods(name string, replicas int32, edits ...func(*corev1.PodTemplateSpec)) *appsv1.Deployment {
 	return deployment(name, replicas, "100m", append([]func(*corev1.PodTemplateSpec){func(t *corev1.PodTemplateSpec) {

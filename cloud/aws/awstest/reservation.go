@@ -37,6 +37,18 @@ func (a *Account) AddReservation(r Reservation) {
 	a.reserved = append(slices.DeleteFunc(a.reserved, func(have *Reservation) bool { return have.ID == r.ID }), &r)
 }
 
+// EndReservation ends a capacity reservation. Its instances run on, outside of it.
+func (a *Account) EndReservation(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.reserved = slices.DeleteFunc(a.reserved, func(r *Reservation) bool { return r.ID == id })
+	for _, i := range a.instances {
+		if i.Reservation == id {
+			i.Reservation = ""
+		}
+	}
+}
+
 // AddPlacementGroup adds a placement group.
 func (a *Account) AddPlacementGroup(g PlacementGroup) {
 	a.mu.Lock()
