@@ -49,8 +49,8 @@ type extraArg struct {
 const portsNeeded = 6
 
 // configuration returns the document that makes kwokctl start the cluster as we want it: our programs only (it would fetch any that is not
-// named), loopback only, RBAC on, no client-side rate limits, and the simulator on nodes marked as fake only.
-func configuration(cache binaries.Cache, ports []int) ([]byte, error) {
+// named), loopback only, RBAC on, no client-side rate limits, services in the given range unless it is "", and the simulator on nodes marked as fake only.
+func configuration(cache binaries.Cache, ports []int, serviceRange string) ([]byte, error) {
 	config := kwokctlConfig{
 		APIVersion: "config.kwok.x-k8s.io/v1alpha1",
 		Kind:       "KwokctlConfiguration",
@@ -76,7 +76,7 @@ func configuration(cache binaries.Cache, ports []int) ([]byte, error) {
 			"kubeSchedulerPort":           ports[4],
 			"kwokControllerPort":          ports[5],
 		},
-		Patches: patches(),
+		Patches: patches(serviceRange),
 	}
 	text, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {
@@ -113,17 +113,21 @@ func simulatorSpeed() simulatorConfig {
 	}
 }
 
-func patches() []componentPatch {
+func patches(serviceRange string) []componentPatch {
+	serving := []extraArg{
+		// A machine without a default route has no address to advertise, and loopback is refused as an endpoint.
+		{Key: "advertise-address", Value: "127.0.0.1"},
+		{Key: "endpoint-reconciler-type", Value: "none"},
+	}
+	if serviceRange != "" {
+		serving = append(serving, extraArg{Key: "service-cluster-ip-range", Value: serviceRange})
+	}
 	return []componentPatch{
 		{Name: etcd, ExtraArgs: []extraArg{
 			// The data is thrown away; waiting for a slow disk would only blur every measurement.
 			{Key: "unsafe-no-fsync", Value: "true"},
 		}},
-		{Name: apiServer, ExtraArgs: []extraArg{
-			// A machine without a default route has no address to advertise, and loopback is refused as an endpoint.
-			{Key: "advertise-address", Value: "127.0.0.1"},
-			{Key: "endpoint-reconciler-type", Value: "none"},
-		}},
+		{Name: apiServer, ExtraArgs: serving},
 		// A lost lease would end these two when the API server is away for some seconds, and there is only one of each.
 		{Name: controllerManager, ExtraArgs: []extraArg{{Key: "leader-elect", Value: "false"}}},
 		{Name: scheduler, ExtraArgs: []extraArg{{Key: "leader-elect", Value: "false"}}},

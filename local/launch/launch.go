@@ -26,6 +26,9 @@ type Options struct {
 	Dir string
 	// Kubeconfig is where the administrator's kubeconfig goes; "" puts it into the cluster's directory.
 	Kubeconfig string
+	// ServiceRange is where the addresses of services are taken from, in CIDR notation; "" leaves it to Kubernetes. One of IPv6 makes it a
+	// cluster that speaks IPv6; its API server still listens on 127.0.0.1.
+	ServiceRange string
 	// Log receives progress and failures, for people.
 	Log io.Writer
 }
@@ -118,7 +121,7 @@ func start(ctx context.Context, o Options, l layout, kubeconfig string) error {
 	if err != nil {
 		return err
 	}
-	config, err := configuration(o.Cache, ports)
+	config, err := configuration(o.Cache, ports, o.ServiceRange)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,7 +97,7 @@ func TestFreePortsDiffer(t *testing.T) {
 // TestConfiguration: kwokctl fetches whatever program it is not given, so every one must be named.
 func TestConfiguration(t *testing.T) {
 	cache := binaries.Cache{Root: "/cache", Versions: binaries.Versions{Kubernetes: "v1.2.3", Etcd: "v3", Kwok: "v0"}}
-	text, err := configuration(cache, []int{1, 2, 3, 4, 5, 6})
+	text, err := configuration(cache, []int{1, 2, 3, 4, 5, 6}, "fd00:10::/108")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,6 +111,15 @@ func TestConfiguration(t *testing.T) {
 		if path, _ := config.Options[option].(string); !strings.HasPrefix(path, cache.Bin()+"/") {
 			t.Errorf("option %s is %q", option, path)
 		}
+	}
+	for _, patch := range config.Patches {
+		given := slices.Contains(patch.ExtraArgs, extraArg{Key: "service-cluster-ip-range", Value: "fd00:10::/108"})
+		if given != (patch.Name == apiServer) {
+			t.Errorf("%s is told the range of services: %t", patch.Name, given)
+		}
+	}
+	if usual, err := configuration(cache, []int{1, 2, 3, 4, 5, 6}, ""); err != nil || strings.Contains(string(usual), "service-cluster-ip-range") {
+		t.Errorf("without a range of services there is one, or an error: %v", err)
 	}
 	behaviour, err := stages.YAML()
 	if err != nil {

@@ -10,20 +10,29 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/discovery"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest/join"
+)
+
+// How often and how long the range of services is looked for.
+const (
+	rangePeriod   = 100 * time.Millisecond
+	rangePatience = 10 * time.Second
 )
 
 // Options choose what there is.
@@ -58,7 +67,7 @@ func Start(ctx context.Context, kubeconfig string, c client.Client, o Options) (
 		return nil, fmt.Errorf("reading kubeconfig %s: %w", kubeconfig, err)
 	}
 	name := cmp.Or(o.Cluster, "test")
-	cluster, err := describe(config, name)
+	cluster, err := describe(ctx, config, name)
 	if err != nil {
 		return nil, err
 	}
@@ -110,18 +119,33 @@ func (a *AWS) Flags() []string {
 }
 
 // describe is the cluster as EKS knows it.
-func describe(config *rest.Config, name string) (awstest.Cluster, error) {
-	asking, err := discovery.NewDiscoveryClientForConfig(config)
+func describe(ctx context.Context, config *rest.Config, name string) (awstest.Cluster, error) {
+	asking, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return awstest.Cluster{}, fmt.Errorf("asking the API server: %w", err)
+	}
+	version, err := asking.Discovery().ServerVersion()
 	if err != nil {
 		return awstest.Cluster{}, fmt.Errorf("asking the API server for its version: %w", err)
 	}
-	version, err := asking.ServerVersion()
+	out := awstest.Cluster{Name: name, Endpoint: config.Host, Version: version.Major + "." + strings.TrimSuffix(version.Minor, "+")}
+	// The API server writes this object itself soon after its start.
+	var services *networkingv1.ServiceCIDR
+	err = wait.PollUntilContextTimeout(ctx, rangePeriod, rangePatience, true, func(ctx context.Context) (bool, error) {
+		services, err = asking.NetworkingV1().ServiceCIDRs().Get(ctx, "kubernetes", metav1.GetOptions{})
+		return err == nil, client.IgnoreNotFound(err)
+	})
 	if err != nil {
-		return awstest.Cluster{}, fmt.Errorf("asking the API server for its version: %w", err)
+		return awstest.Cluster{}, fmt.Errorf("asking the API server for the range of services: %w", err)
 	}
-	return awstest.Cluster{
-		Name: name, Endpoint: config.Host, Version: version.Major + "." + strings.TrimSuffix(version.Minor, "+"), ServiceIPv4CIDR: "10.0.0.0/16",
-	}, nil
+	for _, cidr := range services.Spec.CIDRs {
+		if prefix, err := netip.ParsePrefix(cidr); err == nil && prefix.Addr().Is4() {
+			out.ServiceIPv4CIDR = cidr
+		} else {
+			out.ServiceIPv6CIDR = cidr
+		}
+	}
+	return out, nil
 }
 
 // serveNames gives the cluster an address for names, as every cluster on EKS has one. Nobody answers there.

@@ -41,8 +41,9 @@ type ControlPlane struct {
 }
 
 // Start runs the launcher at this path, or the one that $KARPENTER_LOCAL_BIN names if it is "", and returns when the cluster is ready. The
-// launcher's progress goes to log, which may be nil. If ctx ends before the cluster is ready, everything is torn down again.
-func Start(ctx context.Context, launcher string, log io.Writer) (*ControlPlane, error) {
+// launcher's progress goes to log, which may be nil; flags are further ones of its command `up`. If ctx ends before the cluster is ready,
+// everything is torn down again.
+func Start(ctx context.Context, launcher string, log io.Writer, flags ...string) (*ControlPlane, error) {
 	if launcher == "" {
 		launcher = os.Getenv(LauncherEnv)
 	}
@@ -50,7 +51,7 @@ func Start(ctx context.Context, launcher string, log io.Writer) (*ControlPlane, 
 		return nil, fmt.Errorf("starting the control plane: %s is not set; run through `make test`, or `eval \"$(make env)\"` first", LauncherEnv)
 	}
 	c := &ControlPlane{launcher: launcher, log: &tail{next: log}, done: make(chan struct{})}
-	c.cmd = exec.Command(launcher, "up", "--until-stdin-closes")
+	c.cmd = exec.Command(launcher, append([]string{"up", "--until-stdin-closes"}, flags...)...)
 	c.cmd.Stderr = c.log
 	// Ctrl-C at the terminal is for the caller, which tears down in its own order.
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -30,6 +30,8 @@ type lane struct {
 	*site
 	plane  *controlplane.ControlPlane
 	client client.Client
+	// up are flags for the launcher of the cluster.
+	up []string
 	// storyteller is the controller that the stories of this lane share; nil when there is none.
 	storyteller *storyteller
 	// environment is what controllers find in theirs beside the usual.
@@ -44,7 +46,7 @@ func (l *lane) open(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
 	var err error
-	if l.plane, err = controlplane.Start(ctx, "", nil); err != nil {
+	if l.plane, err = controlplane.Start(ctx, "", nil, l.up...); err != nil {
 		return err
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", l.plane.Kubeconfig)

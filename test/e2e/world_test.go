@@ -39,6 +39,25 @@ func begin(t *testing.T) *world {
 	return w
 }
 
+// beginApart gives a test a cluster of its own, whose launcher gets these flags. It takes seconds to start.
+func beginApart(t *testing.T, up ...string) *world {
+	t.Helper()
+	s, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lane{site: s, up: up}
+	t.Cleanup(func() {
+		if err := l.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := l.open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return &world{lane: l, t: t, ctx: t.Context()}
+}
+
 // enter takes a lane for the time of the test, as the last one left it.
 func enter(t *testing.T) *world {
 	t.Helper()

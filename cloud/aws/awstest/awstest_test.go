@@ -309,3 +309,31 @@ func TestOtherServices(t *testing.T) {
 		t.Errorf("%+v, %v", listed, err)
 	}
 }
+
+func TestIPv6NeedsARange(t *testing.T) {
+	w := newWorld(t, "m5.large")
+	name := "v6"
+	_, err := w.ec2.CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: &name,
+		LaunchTemplateData: &ec2types.RequestLaunchTemplateData{NetworkInterfaces: []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{
+			{DeviceIndex: aws.Int32(0), Groups: []string{"sg-1"}, PrimaryIpv6: aws.Bool(true), Ipv6AddressCount: aws.Int32(1)},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.fleet(t.Context(), name, 2, nil, "m5.large"); err != nil {
+		t.Fatal(err)
+	}
+	made := w.Instances()
+	if len(made) != 2 || !strings.HasPrefix(made[0].IPv6, "2001:db8:") || made[0].IPv6 == made[1].IPv6 {
+		t.Errorf("instances %+v", made)
+	}
+	for i, letter := range awstest.Zones {
+		w.AddSubnet(awstest.Subnet{ID: fmt.Sprintf("subnet-%c1", letter), Zone: "us-east-1" + string(letter), ZoneID: fmt.Sprintf("use1-az%d", i+1), Free: 10})
+	}
+	out, err := w.fleet(t.Context(), name, 1, nil, "m5.large")
+	if err != nil || len(out.Instances) != 0 || len(out.Errors) != 3 || *out.Errors[0].ErrorCode != "InvalidParameterValue" {
+		t.Errorf("without a range: %+v, %v", out, err)
+	}
+}

@@ -249,6 +249,9 @@ func (a *Account) wants(w override, capacityType string) *Refusal {
 	if s := a.subnet(w.subnet); s != nil && s.Free <= 0 {
 		return &Refusal{"InsufficientFreeAddressesInSubnet", "There are not enough free addresses in subnet '" + s.ID + "' to satisfy the requested number of instances."}
 	}
+	if s := a.subnet(w.subnet); s != nil && s.IPv6 == "" && asksIPv6(w.template.Data) {
+		return &Refusal{"InvalidParameterValue", "The subnet ID '" + s.ID + "' does not have an IPv6 CIDR block"}
+	}
 	if id := reservationOf(w.template); id != "" {
 		if r := a.reservation(id); r == nil || r.Left <= 0 {
 			return &Refusal{"ReservationCapacityExceeded", "Requested instance is larger than available capacity in reservation " + id}

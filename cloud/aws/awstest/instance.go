@@ -26,6 +26,8 @@ type Instance struct {
 	Reservation, ReservationPreference, Market string
 	Interfaces                                 []Interface
 	Address                                    string
+	// IPv6 is its address of that kind; empty if it was not launched with one.
+	IPv6 string
 	// DNS is its name in the network; Public says that it has an address outside of it.
 	DNS    string
 	Public bool

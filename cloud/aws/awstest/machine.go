@@ -1,6 +1,7 @@
 package awstest
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"maps"
@@ -153,6 +154,9 @@ func (a *Account) wireUp(i *Instance, o order) {
 	i.DNS = fmt.Sprintf("ip-%s.%s", strings.ReplaceAll(i.Address, ".", "-"), domain)
 	if s := a.subnet(i.Subnet); s != nil {
 		i.Public = s.PublicAddresses
+		if asksIPv6(i.Data) {
+			i.IPv6 = fmt.Sprintf("%s%x", strings.TrimSuffix(s.IPv6, "/64"), a.serial)
+		}
 		if s.ResourceNames {
 			i.DNS = i.ID + "." + domain
 		}
@@ -172,6 +176,12 @@ func (a *Account) wireUp(i *Instance, o order) {
 		}
 		i.OtherTags[i.Data[at+"ResourceType"]] = tags
 	}
+}
+
+// asksIPv6 reports whether the instance's own interface is to have addresses of IPv6.
+func asksIPv6(data map[string]string) bool {
+	const first = "NetworkInterface.1."
+	return data[first+"PrimaryIpv6"] == "true" || cmp.Or(data[first+"Ipv6AddressCount"], data[first+"Ipv6PrefixCount"], "0") != "0"
 }
 
 // Price is what an instance costs an hour.

@@ -15,6 +15,8 @@ type Subnet struct {
 	ID, Zone, ZoneID string
 	// Free is how many addresses are free.
 	Free int
+	// IPv6 is its range of such addresses, such as 2001:db8:0:1::/64; empty for none.
+	IPv6 string
 	// ResourceNames lets instances be named after their ids, not after their addresses; PublicAddresses gives each a public one
 	// unless it is launched without.
 	ResourceNames, PublicAddresses bool

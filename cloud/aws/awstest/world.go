@@ -41,7 +41,7 @@ func New(o Options) *Account {
 	for i, letter := range Zones {
 		a.subnets = append(a.subnets, &Subnet{
 			ID: fmt.Sprintf("subnet-%c1", letter), Zone: a.region + string(letter), ZoneID: fmt.Sprintf("use1-az%d", i+1),
-			Free: 1000 - i, Tags: discovery,
+			Free: 1000 - i, IPv6: fmt.Sprintf("2001:db8:0:%d::/64", i+1), Tags: discovery,
 		})
 	}
 	a.groups = []SecurityGroup{

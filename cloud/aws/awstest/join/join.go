@@ -235,6 +235,8 @@ func (j *Joiner) admit(ctx context.Context, m *awstest.Machine, s firstboot.Sett
 	switch {
 	case s.Cluster != j.o.Cluster:
 		return fmt.Errorf("unauthorized: the token is for cluster %q", s.Cluster)
+	case s.IPv6 && m.IPv6 == "":
+		return errors.New("the kubelet does not start: the instance has no IPv6 address")
 	case m.Role == "":
 		return errors.New("unauthorized: the instance has no profile with a role")
 	case !j.roles[m.Role]:

@@ -135,6 +135,20 @@ func TestAnInstanceBecomesTheNodeThatItsUserDataAsksFor(t *testing.T) {
 	})
 }
 
+func TestANodeOfAnIPv6ClusterIsFoundAtSuchAnAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := setUp(t, strings.Replace(good, "10.0.0.0/16", "fd00:10::/108", 1), func(i *awstest.Instance) { i.IPv6 = "2001:db8::7" })
+		time.Sleep(4 * time.Second)
+		n := b.node()
+		if n == nil {
+			t.Fatalf("there is no node: %v", b.joiner.Refusal(b.id))
+		}
+		if a := n.Status.Addresses[0]; a.Type != corev1.NodeInternalIP || a.Address != "2001:db8::7" {
+			t.Errorf("the node is at %v", n.Status.Addresses)
+		}
+	})
+}
+
 func TestAnInstanceStaysOutside(t *testing.T) {
 	for _, c := range []struct {
 		name, from, to, because string
@@ -144,6 +158,7 @@ func TestAnInstanceStaysOutside(t *testing.T) {
 		{name: "of another cluster", from: "name: test", to: "name: other", because: `cluster "other"`},
 		{name: "that looks elsewhere for the API server", from: endpoint, to: "https://elsewhere", because: "nobody answers"},
 		{name: "that trusts another authority", from: authority, to: "T0U=", because: "nobody answers"},
+		{name: "without an IPv6 address where pods have such", from: "10.0.0.0/16", to: "fd00:10::/108", because: "no IPv6 address"},
 		{name: "without profile", because: "no profile", edit: func(i *awstest.Instance) { i.Profile = "" }},
 		{name: "whose profile is gone", because: "no profile", edit: func(i *awstest.Instance) { i.Profile = "gone" }},
 		{name: "whose image reads something else", because: "nothing in the user data", edit: func(i *awstest.Instance) { i.Image = "ami-none" }},

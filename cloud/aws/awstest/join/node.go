@@ -53,15 +53,19 @@ func nodeOf(m *awstest.Machine, s firstboot.Settings) *corev1.Node {
 		ObjectMeta: metav1.ObjectMeta{Name: m.DNS, Labels: labels, Annotations: map[string]string{labelSimulated: simulated}},
 		Spec:       corev1.NodeSpec{ProviderID: fmt.Sprintf("aws:///%s/%s", m.Zone, m.ID), Taints: s.Taints},
 		Status: corev1.NodeStatus{
-			Capacity: capacity, Allocatable: allocatable(m, s, capacity), Addresses: addresses(m),
+			Capacity: capacity, Allocatable: allocatable(m, s, capacity), Addresses: addresses(m, s),
 			NodeInfo: corev1.NodeSystemInfo{Architecture: m.Architecture, OperatingSystem: system, OSImage: m.ImageName},
 		},
 	}
 }
 
-// addresses are where a Node is found.
-func addresses(m *awstest.Machine) []corev1.NodeAddress {
-	out := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.Address}, {Type: corev1.NodeHostName, Address: m.DNS}, {Type: corev1.NodeInternalDNS, Address: m.DNS}}
+// addresses are where a Node is found. Its own is of the kind that its pods have.
+func addresses(m *awstest.Machine, s firstboot.Settings) []corev1.NodeAddress {
+	own := m.Address
+	if s.IPv6 {
+		own = m.IPv6
+	}
+	out := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: own}, {Type: corev1.NodeHostName, Address: m.DNS}, {Type: corev1.NodeInternalDNS, Address: m.DNS}}
 	if m.Public {
 		out = append(out, corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: strings.Replace(m.Address, "10.0.", "203.0.", 1)})
 	}
