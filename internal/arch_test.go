@@ -81,6 +81,7 @@ cloud/aws/tagging < API, cloud/aws/instance, cloud/aws/template
 cloud/aws/upkeep < API, cloud, cloud/aws/instance, cloud/aws/profile, cloud/aws/provider, internal/observe
 cloud/aws < API, cloud, cloud/aws/health, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/inventory, cloud/aws/nodeclass, cloud/aws/offline, cloud/aws/profile, cloud/aws/provider, cloud/aws/roster, cloud/aws/session, cloud/aws/tagging, cloud/aws/upkeep, cloud/aws/zonalshift, internal/observe
 cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/session
+cloud/aws/awstest/ebs < API, cloud/aws/awstest
 cloud/aws/awstest/firstboot <
 cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot
 internal/options <
@@ -136,7 +137,7 @@ test/checklist < test/scenario/story
 test/controlplane <
 test/docs <
 test/generate <
-test/awscluster < cloud/aws/awstest, cloud/aws/awstest/join
+test/awscluster < cloud/aws/awstest, cloud/aws/awstest/ebs, cloud/aws/awstest/join
 test/demo < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane
 test/chaos < API, cloud, test/controlplane
 `

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awstest/ebs"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest/join"
 )
 
@@ -45,6 +46,8 @@ type Options struct {
 	Roles []string
 	// Boot is how long an instance takes from its launch until it joins, Shutdown how long it takes to end; 0 for as long as usual.
 	Boot, Shutdown time.Duration
+	// Volumes lets the driver for EBS volumes run in the cluster.
+	Volumes bool
 }
 
 // AWS is an account beside a cluster, until Stop.
@@ -92,6 +95,10 @@ func Start(ctx context.Context, kubeconfig string, c client.Client, o Options) (
 	ctx, a.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	a.all.Go(func() { _ = a.server.Serve(listener) }) // ends when it is closed
 	a.all.Go(func() { a.Joiner.Run(ctx) })
+	if o.Volumes {
+		driver := ebs.New(ebs.Options{Account: a.Account, Client: c})
+		a.all.Go(func() { driver.Run(ctx) })
+	}
 	return a, nil
 }
 

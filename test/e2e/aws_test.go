@@ -31,7 +31,15 @@ const awsPatience = 90 * time.Second
 // Beside the types there is always one of bare metal, as in every region: their prices are asked for apart.
 func (w *world) account(types ...string) *awscluster.AWS {
 	w.t.Helper()
-	a, err := awscluster.Start(w.ctx, w.plane.Kubeconfig, w.client, awscluster.Options{Cluster: awsCluster, Types: append(types, "m5.metal"), Boot: time.Second, Shutdown: time.Second})
+	return w.accountWith(awscluster.Options{Types: types})
+}
+
+// accountWith is an account as the options say, but for the name of the cluster and how long things take.
+func (w *world) accountWith(o awscluster.Options) *awscluster.AWS {
+	w.t.Helper()
+	o.Cluster, o.Boot, o.Shutdown = awsCluster, time.Second, time.Second
+	o.Types = append(o.Types, "m5.metal")
+	a, err := awscluster.Start(w.ctx, w.plane.Kubeconfig, w.client, o)
 	w.must(err)
 	w.environment = a.Environment()
 	w.t.Cleanup(func() {

@@ -29,6 +29,8 @@ type Machine struct {
 	AddressedPods int64
 	// StorageGB is the size of its built-in disks; DiskGiB that of the volume for containers.
 	StorageGB, DiskGiB int64
+	// Volumes is how many volumes can be attached to it, beside the one that it has from the beginning.
+	Volumes int64
 	// Devices are what plugins of the kubelet would announce, given the drivers of the image.
 	Devices corev1.ResourceList
 }
@@ -82,8 +84,25 @@ func (a *Account) machine(i *Instance, t *typeInfo, limits instancetype.NetworkL
 		m.StorageGB = t.wire.Storage.TotalGB
 	}
 	m.DiskGiB = diskOf(m.ImageName, i.Data)
+	m.Volumes = attachable(m.Instance, t)
 	m.Devices = devices(&m, t, limits)
 	return m
+}
+
+// What can be attached to an instance: to most of Nitro interfaces, built-in disks and volumes together, to those of Xen volumes alone.
+// Source: EC2 user guide, volume limits.
+const attachedToNitro, attachedToXen = 28, 39
+
+// attachable is how many volumes can be attached to an instance that has one.
+func attachable(i Instance, t *typeInfo) int64 {
+	if t.wire.Hypervisor == "xen" {
+		return attachedToXen - 1
+	}
+	taken := max(len(i.Interfaces), 1) + 1
+	if t.wire.Storage != nil {
+		taken++
+	}
+	return int64(attachedToNitro - taken)
 }
 
 // diskOf is the size of the volume that containers are on, which is the one that the kind of image uses for them.

@@ -1,0 +1,92 @@
+// Package ebs plays the driver for EBS volumes in a cluster whose nodes are instances of a small AWS. On each node it registers with how
+// many volumes the instance can have attached, names its zone, and takes away the taint that keeps pods off a node on which it does not
+// run yet. For claims of its storage classes it makes volumes in the zone that the scheduler chose, and it deletes volumes that were
+// given up.
+//
+// Attaching is not played: volumes have no data, and pods that are simulated do not miss it.
+//
+// Source: public documentation of the EBS CSI driver and of EC2.
+package ebs
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+)
+
+const (
+	// Name is the driver's name, and that of the provisioner of its storage classes.
+	Name = "ebs.csi.aws.com"
+	// NotReady is the key of the taint that it removes.
+	NotReady = Name + "/agent-not-ready"
+	// ZoneLabel is on nodes on which it runs, and where its volumes can be used.
+	ZoneLabel = awsv1.LabelEBSZone
+
+	// pace is how often it looks.
+	pace = 200 * time.Millisecond
+)
+
+// Options are what it takes.
+type Options struct {
+	Account *awstest.Account
+	// Client reaches the control plane as its administrator.
+	Client client.Client
+	// Clock is that of the account; nil for the real one.
+	Clock clock.WithTicker
+}
+
+// Driver is the driver. Make one with New, and let it Run.
+type Driver struct {
+	o Options
+}
+
+// New makes a driver.
+func New(o Options) *Driver {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return &Driver{o}
+}
+
+// Run serves nodes and claims until ctx ends. Whatever fails is tried again with the next look.
+func (d *Driver) Run(ctx context.Context) {
+	ticker := d.o.Clock.NewTicker(pace)
+	defer ticker.Stop()
+	for {
+		if seen, err := d.look(ctx); err == nil {
+			d.serveNodes(ctx, &seen)
+			d.serveClaims(ctx, &seen)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+	}
+}
+
+// view is what the driver goes by.
+type view struct {
+	nodes   corev1.NodeList
+	drivers storagev1.CSINodeList
+	classes storagev1.StorageClassList
+	claims  corev1.PersistentVolumeClaimList
+	volumes corev1.PersistentVolumeList
+}
+
+func (d *Driver) look(ctx context.Context) (view, error) {
+	var v view
+	for _, list := range []client.ObjectList{&v.volumes, &v.claims, &v.classes, &v.drivers, &v.nodes} {
+		if err := d.o.Client.List(ctx, list); err != nil {
+			return view{}, err
+		}
+	}
+	return v, nil
+}
