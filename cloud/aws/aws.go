@@ -98,6 +98,9 @@ func Offline(catalog string, s Settings, classes []*awsv1.EC2NodeClass) (cloud.C
 	return out, nil
 }
 
+// CatalogOf is the embedded catalogue of the region that zones are in; empty if there is none, or if they are in several regions.
+func CatalogOf(zones []string) string { return offline.CatalogOf(zones) }
+
 // nobody answers for a cloud that is not open.
 type nobody struct{}
 

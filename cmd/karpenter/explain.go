@@ -6,9 +6,6 @@ import (
 	"errors"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/explain"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/options"
@@ -132,10 +129,7 @@ func (c *explainCommand) question(ctx context.Context, s streams) (explain.Quest
 			return explain.Question{}, err
 		}
 	}
-	vendor, objects, _, err := c.Place.cloudFor(held.Objects, func(objects []client.Object, vendor cloud.Cloud) []client.Object {
-		objects, _ = assumeUntaken(objects, vendor)
-		return objects
-	})
+	vendor, objects, _, err := c.Place.cloudFor(held.Objects, asTaken)
 	if err != nil {
 		return explain.Question{}, codedError{err, exitUsage}
 	}

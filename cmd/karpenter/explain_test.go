@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"golang.org/x/tools/txtar"
 )
 
 const shop = "../../examples/explain/shop.yaml"
@@ -58,6 +60,28 @@ func TestExplain(t *testing.T) {
 				t.Errorf("stderr is %q, want %q in it", stderr, c.stderr)
 			}
 		})
+	}
+}
+
+// TestExplainASnapshotOfAWS: nodes and pools have the prices of their class, also what runs in a reservation.
+func TestExplainASnapshotOfAWS(t *testing.T) {
+	archive, err := txtar.ParseFile("testdata/simulate/snapshot-on-aws.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := string(archive.Files[1].Data)
+	for args, want := range map[string][]string{
+		"pod waits -n shop --snapshot -":   {"Pod shop/waits is pending\n", "m5.large from NodePool default, on-demand in eu-west-1c, $0.1070/h"},
+		"node node-1 --snapshot -":         {"Node node-1 (NodeClaim \"default-1\", NodePool \"default\") costs $0.0000/h, has 1 pod to move\n"},
+		"nodepool default --snapshot -":    {"NodePool default has 1 node, $0.0000/h\n"},
+		"node node-1 -o json --snapshot -": {`"pricePerHour": 1.07e-8`},
+	} {
+		code, stdout, stderr := explained(taken, strings.Fields(args)...)
+		for _, text := range want {
+			if code != exitOK || !strings.Contains(stdout, text) {
+				t.Errorf("%s: exit code %d, want %q in\n%s%s", args, code, text, stdout, stderr)
+			}
+		}
 	}
 }
 

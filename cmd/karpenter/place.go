@@ -96,29 +96,71 @@ func (p place) cloudFor(objects []client.Object, complete func([]client.Object, 
 	if p.KWOK.InstanceTypesFilePath != "" {
 		return cloud.Cloud{}, nil, nil, codedError{errors.New("--instance-types-file-path is for cloud provider kwok"), exitUsage}
 	}
-	var notes []string
-	for _, o := range objects {
-		if class, ok := o.(*awsv1.EC2NodeClass); ok && len(class.Status.Conditions) == 0 {
-			notes = append(notes, fmt.Sprintf("EC2NodeClass %q is assumed to find a subnet in every zone, and images for all instance types", class.Name))
-		}
-	}
-	slices.Sort(notes)
-	catalog := p.KWOK.Catalog
-	if !strings.HasPrefix(catalog, "aws/") {
-		catalog = aws.DefaultCatalog
-		notes = append(notes, fmt.Sprintf("no region is named: instance types and prices are those of %s; --catalog names another", catalog))
-	}
+	given := classesOfEC2(objects)
+	catalog, notes := p.market(given)
+	notes = slices.Concat(doubts(given, catalog), notes) // before they get a status
 	objects = complete(objects, aws.Unopened())
-	var classes []*awsv1.EC2NodeClass
-	for _, o := range objects {
-		if class, ok := o.(*awsv1.EC2NodeClass); ok {
-			classes = append(classes, class)
-		}
-	}
-	if opened, err = aws.Offline(catalog, p.settings(), classes); err != nil {
+	if opened, err = aws.Offline(catalog, p.settings(), classesOfEC2(objects)); err != nil {
 		return cloud.Cloud{}, nil, nil, fmt.Errorf("opening cloud provider %q: %w", options.CloudProviderAWS, err)
 	}
 	return opened, objects, notes, nil
+}
+
+// market is the catalogue of EC2: the one that is named, or else that of the region where the subnets of classes are. The second result
+// says if it was chosen for want of any.
+func (p place) market(classes []*awsv1.EC2NodeClass) (catalog string, notes []string) {
+	if strings.HasPrefix(p.KWOK.Catalog, "aws/") {
+		return p.KWOK.Catalog, nil
+	}
+	var zones []string
+	for _, class := range classes {
+		zones = append(zones, zonesOf(class)...)
+	}
+	if catalog = aws.CatalogOf(zones); catalog != "" {
+		return catalog, nil
+	}
+	return aws.DefaultCatalog, []string{
+		fmt.Sprintf("no region is named: instance types and prices are those of %s; --catalog names another", aws.DefaultCatalog),
+	}
+}
+
+// doubts are what is taken for granted of classes as they are described.
+func doubts(classes []*awsv1.EC2NodeClass, catalog string) []string {
+	var out []string
+	for _, class := range classes {
+		zones := zonesOf(class)
+		if len(class.Status.Conditions) == 0 {
+			out = append(out, fmt.Sprintf("EC2NodeClass %q is assumed to find a subnet in every zone, and images for all instance types", class.Name))
+		} else if len(zones) > 0 && !slices.ContainsFunc(zones, func(zone string) bool { return aws.CatalogOf([]string{zone}) == catalog }) {
+			out = append(out, fmt.Sprintf("EC2NodeClass %q has subnets in %s only, where %s sells nothing", class.Name, strings.Join(zones, ", "), catalog))
+		}
+		if len(class.Status.CapacityReservations) > 0 {
+			out = append(out, fmt.Sprintf("what is left of the capacity reservations of EC2NodeClass %q is not known: nothing is launched into them", class.Name))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// zonesOf are the zones where a class has subnets, sorted.
+func zonesOf(class *awsv1.EC2NodeClass) []string {
+	var zones []string
+	for _, subnet := range class.Status.Subnets {
+		zones = append(zones, subnet.Zone)
+	}
+	slices.Sort(zones)
+	return slices.Compact(zones)
+}
+
+// classesOfEC2 are the node classes of EC2 among objects.
+func classesOfEC2(objects []client.Object) []*awsv1.EC2NodeClass {
+	var out []*awsv1.EC2NodeClass
+	for _, o := range objects {
+		if class, ok := o.(*awsv1.EC2NodeClass); ok {
+			out = append(out, class)
+		}
+	}
+	return out
 }
 
 // onlyOnEC2 reports whether pools refer to node classes of EC2, and to no others.

@@ -131,20 +131,16 @@ func (c *simulateCommand) read(s streams) (input, error) {
 	}
 	extras := report.Extras{SkippedObjects: skipped}
 	complete := func(objects []client.Object, vendor cloud.Cloud) []client.Object {
-		objects, extras.Assumed = assumeUntaken(objects, vendor)
+		objects, classes := simulation.AssumeNodeClasses(objects, vendor)
+		objects, storage := simulation.AssumeStorageClasses(objects)
+		extras.Assumed = append(classes, storage...)
 		return objects
 	}
 	objects := m.Objects
 	if c.Snapshot != "" {
-		objects = simulation.Apply(held.Objects, m.Objects)
+		objects, complete = simulation.Apply(held.Objects, m.Objects), asTaken
 	} else {
 		objects = manifest.Expand(objects)
-		complete = func(objects []client.Object, vendor cloud.Cloud) []client.Object {
-			objects, classes := simulation.AssumeNodeClasses(objects, vendor)
-			objects, storage := simulation.AssumeStorageClasses(objects)
-			extras.Assumed = append(classes, storage...)
-			return objects
-		}
 	}
 	vendor, objects, notes, err := c.Place.cloudFor(objects, complete)
 	if err != nil {
@@ -154,10 +150,5 @@ func (c *simulateCommand) read(s streams) (input, error) {
 	return input{objects, vendor, extras}, nil
 }
 
-// assumeUntaken assumes the node classes that snapshots do not hold: those of EC2. Where they do, what is missing is missing.
-func assumeUntaken(objects []client.Object, vendor cloud.Cloud) ([]client.Object, []simulation.AssumedClass) {
-	if vendor.Name != string(options.CloudProviderAWS) {
-		return objects, nil
-	}
-	return simulation.AssumeNodeClasses(objects, vendor)
-}
+// asTaken assumes nothing: what is missing in a cluster is missing.
+func asTaken(objects []client.Object, _ cloud.Cloud) []client.Object { return objects }

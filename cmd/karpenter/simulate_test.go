@@ -190,14 +190,14 @@ func TestSimulateExamplesOnAWS(t *testing.T) {
 	}
 }
 
-// TestSimulateASnapshotOfAWS checks that classes of EC2, which snapshots do not hold, are assumed.
+// TestSimulateASnapshotOfAWS checks that classes of EC2 are not assumed where a snapshot holds none: there are none.
 func TestSimulateASnapshotOfAWS(t *testing.T) {
 	pool, err := os.ReadFile("../../examples/aws/nodepool.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := simulate(string(pool), "--snapshot", "-", "--catalog", "aws/us-west-2")
-	if got.Exit != "0\n" || !strings.Contains(got.Stdout, `EC2NodeClass "default" is not described; it is assumed`) || strings.Contains(got.Stdout, "not used") {
+	if got.Exit != "0\n" || !strings.Contains(got.Stdout, `EC2NodeClass "default" does not exist`) || strings.Contains(got.Stdout, "assumed") {
 		t.Errorf("exit code %s%s%s", got.Exit, got.Stdout, got.Stderr)
 	}
 }

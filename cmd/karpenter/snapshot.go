@@ -1,15 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/operator"
 	"github.com/karpenter-anew/karpenter/internal/options"
@@ -22,7 +25,8 @@ type snapshotCommand struct {
 	Output     string `name:"output" short:"o" default:"-" placeholder:"FILE" help:"Where to write, compressed if the name ends in .gz; - for standard output (${default})."`
 	Redact     bool   `name:"redact" help:"Replace names, and values of labels that are not known to everybody."`
 
-	CloudProvider options.CloudProvider `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" default:"kwok" help:"Whose labels are known to everybody. Known: ${cloud_providers}."`
+	// CloudProvider is empty where the node classes decide.
+	CloudProvider options.CloudProvider `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" placeholder:"NAME" help:"Whose labels are known to everybody; otherwise those of the cloud whose node classes there are. Known: ${cloud_providers}."`
 	KWOK          options.KWOK          `embed:""`
 }
 
@@ -39,13 +43,9 @@ func (*snapshotCommand) Help() string {
 
 // Run implements the subcommand.
 func (c *snapshotCommand) Run(s streams) error {
-	adapter, ok := adapters()[c.CloudProvider]
-	if !ok {
-		return fmt.Errorf("cloud provider %q is not part of this binary", c.CloudProvider)
-	}
-	vendor, err := adapter.New(nil, options.Options{CloudProvider: c.CloudProvider, KWOK: c.KWOK}, nil)
-	if err != nil {
-		return fmt.Errorf("opening cloud provider %q: %w", c.CloudProvider, err)
+	// Mistakes in the flags come before the cluster is read.
+	if _, err := c.labels(c.CloudProvider); err != nil {
+		return err
 	}
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
@@ -58,7 +58,11 @@ func (c *snapshotCommand) Run(s streams) error {
 		if _, err := rand.Read(salt); err != nil {
 			return fmt.Errorf("drawing a salt: %w", err)
 		}
-		if taken, err = taken.Redacted(vendor.Labels, salt); err != nil {
+		rules, err := c.labels(cmp.Or(c.CloudProvider, cloudOf(taken)))
+		if err != nil {
+			return err
+		}
+		if taken, err = taken.Redacted(rules, salt); err != nil {
 			return err
 		}
 	}
@@ -71,6 +75,28 @@ func (c *snapshotCommand) Run(s streams) error {
 		return fmt.Errorf("writing the snapshot: %w", err)
 	}
 	return summarize(s.err, taken)
+}
+
+// labels are the labels that a cloud knows.
+func (c *snapshotCommand) labels(provider options.CloudProvider) (v1.LabelRules, error) {
+	provider = cmp.Or(provider, options.CloudProviderKWOK)
+	adapter, ok := adapters()[provider]
+	if !ok {
+		return v1.LabelRules{}, fmt.Errorf("cloud provider %q is not part of this binary", provider)
+	}
+	vendor, err := adapter.New(nil, options.Options{CloudProvider: provider, KWOK: c.KWOK}, nil)
+	if err != nil {
+		return v1.LabelRules{}, fmt.Errorf("opening cloud provider %q: %w", provider, err)
+	}
+	return vendor.Labels, nil
+}
+
+// cloudOf is the cloud whose node classes a snapshot holds.
+func cloudOf(taken snapshot.Snapshot) options.CloudProvider {
+	if slices.ContainsFunc(taken.Count(), func(c snapshot.Count) bool { return c.Kind == "EC2NodeClass" }) {
+		return options.CloudProviderAWS
+	}
+	return options.CloudProviderKWOK
 }
 
 // capture takes down what the cluster of a kubeconfig holds. The API server hears the name of the tool.

@@ -26,6 +26,9 @@ const (
 	path       mark = "path"
 	address    mark = "address"
 	attributes mark = "attributes"
+	awsID      mark = "awsid"
+	account    mark = "account"
+	tags       mark = "tags"
 )
 
 // field is a field that snapshots hold, with those below it.
@@ -97,7 +100,7 @@ func parseField(words []string, groups map[string]*field) (*field, error) {
 		return groups[group], nil
 	}
 	switch m := mark(words[1]); m {
-	case literal, presence, blank, labels, values, providerID, path, address, attributes:
+	case literal, presence, blank, labels, values, providerID, path, address, attributes, awsID, account, tags:
 		return &field{mark: m}, nil
 	default:
 		return nil, fmt.Errorf("there is no mark %q", words[1])

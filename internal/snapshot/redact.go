@@ -154,6 +154,8 @@ func (r *redaction) walk(f *field, value any, key string, rename func(string) st
 			return r.labels(v, rename)
 		case attributes:
 			return r.attributes(v, rename)
+		case tags:
+			return otherTags(v, rename)
 		case name:
 		default:
 			return v
@@ -175,10 +177,7 @@ func (r *redaction) text(m mark, value, key string, rename func(string) string) 
 	case name:
 		return rename(value)
 	case values:
-		if r.public(key) {
-			return value
-		}
-		return rename(value)
+		return r.value(key, value, rename)
 	case providerID:
 		scheme, rest, ok := strings.Cut(value, "://")
 		if !ok {
@@ -196,6 +195,10 @@ func (r *redaction) text(m mark, value, key string, rename func(string) string) 
 			return value
 		}
 		return rename(value)
+	case awsID:
+		return otherID(value, rename)
+	case account:
+		return otherAccount(value, rename)
 	default:
 		return value
 	}
@@ -205,11 +208,22 @@ func (r *redaction) labels(all map[string]any, rename func(string) string) map[s
 	out := map[string]any{}
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		value, isText := all[key].(string)
-		if out[key] = all[key]; isText && !r.public(key) {
-			out[key] = rename(value)
+		if out[key] = all[key]; isText {
+			out[key] = r.value(key, value, rename)
 		}
 	}
 	return out
+}
+
+// value replaces a value of a label, unless it is spared.
+func (r *redaction) value(key, value string, rename func(string) string) string {
+	switch {
+	case namesByID(key):
+		return otherID(value, rename)
+	case r.public(key):
+		return value
+	}
+	return rename(value)
 }
 
 // public reports whether the values of a label say nothing about their owner, or cannot be replaced.

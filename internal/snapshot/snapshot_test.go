@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
-	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 )
 
 var update = flag.Bool("update", false, "rewrite the snapshots in testdata")
@@ -43,12 +43,13 @@ func TestSnapshotsHoldWhatIsListed(t *testing.T) {
 			t.Errorf("the %s shows %q", name, found)
 		}
 	}
-	if found := regexp.MustCompile(`(?i).*(private|10\.1\.2\.3).*`).Find(redacted); found != nil {
+	if found := regexp.MustCompile(`(?i).*(private|10\.1\.2\.3|111122223333).*`).Find(redacted); found != nil {
 		t.Errorf("the redacted snapshot shows %q", found)
 	}
 }
 
-// snapshotsOf is the snapshot of a cluster with the objects of a manifest, plain and redacted.
+// snapshotsOf is the snapshot of a cluster with the objects of a manifest, plain and redacted. Both keep to the definitions of the
+// kinds.
 func snapshotsOf(t *testing.T, text []byte) (plain, redacted []byte) {
 	t.Helper()
 	m, err := newReader(t).Read("input.yaml", bytes.NewReader(text))
@@ -59,12 +60,13 @@ func snapshotsOf(t *testing.T, text []byte) (plain, redacted []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := s.Redacted(v1.CoreLabelRules(), []byte("salt"))
+	r, err := s.Redacted(awsv1.LabelRules(), []byte("salt"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var first, second bytes.Buffer
 	for s, to := range map[*Snapshot]*bytes.Buffer{&s: &first, &r: &second} {
+		written(t, newReader(t), *s)
 		if err := s.Write(to); err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/crds"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/kwok"
@@ -24,6 +25,15 @@ func newReader(t *testing.T) *manifest.Reader {
 	definitions, err := crds.Kwok()
 	if err != nil {
 		t.Fatal(err)
+	}
+	ec2, err := crds.AWS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range ec2 {
+		if d.Spec.Group == awsv1.Group {
+			definitions = append(definitions, d)
+		}
 	}
 	reader, err := manifest.NewReader(definitions)
 	if err != nil {

@@ -101,6 +101,26 @@ func Catalogs() []string {
 	return slices.DeleteFunc(kwok.CatalogNames(), func(name string) bool { return !strings.HasPrefix(name, prefix) })
 }
 
+// CatalogOf is the catalogue of the region that zones are in; empty if there is none, or if they are in several regions. The name of a
+// zone begins with that of its region.
+func CatalogOf(zones []string) string {
+	found := ""
+	for _, zone := range zones {
+		at := slices.IndexFunc(Catalogs(), func(catalog string) bool { return inRegion(zone, strings.TrimPrefix(catalog, prefix)) })
+		if at < 0 || found != "" && found != Catalogs()[at] {
+			return ""
+		}
+		found = Catalogs()[at]
+	}
+	return found
+}
+
+// inRegion reports whether a zone is in a region: us-east-1a and us-east-1-bos-1a are in us-east-1, us-east-10a is not.
+func inRegion(zone, region string) bool {
+	rest, ok := strings.CutPrefix(zone, region)
+	return ok && rest != "" && (rest[0] < '0' || rest[0] > '9')
+}
+
 // complete writes the status of a class: a subnet in each zone, and ready, unless the class itself shows that it cannot be.
 func (p *Provider) complete(class *awsv1.EC2NodeClass) {
 	if len(class.Status.Subnets) == 0 {
@@ -171,6 +191,9 @@ func (p *Provider) of(class *awsv1.EC2NodeClass) ([]*cloud.InstanceType, error) 
 	if err != nil {
 		return nil, err
 	}
+	// How much of a reservation is left only the account knows. Without a number nothing is launched into it, but what runs in it has
+	// its price.
+	seen.Reservations = class.Status.CapacityReservations
 	var compiled *expression.Compiled
 	if seen.Kubelet.HasExpressions() {
 		if compiled, err = expression.Compile(seen.Kubelet); err != nil {

@@ -196,6 +196,38 @@ func TestClassesGetAStatus(t *testing.T) {
 	}
 }
 
+// TestReservationsHaveTheirPrice: what runs in one is nearly free, and nothing is launched into it, as nobody knows what is left.
+func TestReservationsHaveTheirPrice(t *testing.T) {
+	reserving := class("al2023@latest", func(c *awsv1.EC2NodeClass) {
+		conditioned(c, metav1.ConditionTrue)
+		c.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: "us-east-1b"}}
+		c.Status.CapacityReservations = []awsv1.CapacityReservation{{ID: "cr-1", InstanceType: "m5.large", AvailabilityZone: "us-east-1b"}}
+	})
+	types := list(t, "aws/us-east-1", reserving)
+	for name, want := range map[string]int{"m5.large": 1, "m5.xlarge": 0} {
+		reserved := slices.DeleteFunc(slices.Clone(types[name].Offerings), func(o cloud.Offering) bool { return o.CapacityType() != v1.CapacityTypeReserved })
+		if len(reserved) != want {
+			t.Errorf("%s: %+v", name, reserved)
+		}
+		for _, o := range reserved {
+			if o.Launchable() || o.Price <= 0 || o.Price > 1e-6 || o.Label(awsv1.LabelCapacityReservationID) != "cr-1" {
+				t.Errorf("%s: %+v", name, o)
+			}
+		}
+	}
+}
+
+func TestZonesTellTheCatalog(t *testing.T) {
+	for zones, want := range map[string]string{
+		"us-east-1a": "aws/us-east-1", "us-east-1a us-east-1f": "aws/us-east-1", "us-east-1-bos-1a": "aws/us-east-1", "eu-west-1c": "aws/eu-west-1",
+		"us-east-1a eu-west-1c": "", "us-east-10a": "", "us-east-1": "", "": "", "us-east-1a nowhere-1a": "",
+	} {
+		if got := CatalogOf(strings.Fields(zones)); got != want {
+			t.Errorf("%q are of the catalogue %q, want %q", zones, got, want)
+		}
+	}
+}
+
 // conditioned is a class of a cluster.
 func conditioned(c *awsv1.EC2NodeClass, status metav1.ConditionStatus) {
 	c.Status.Conditions = []metav1.Condition{{Type: awsv1.ConditionTypeReady, Status: status, Message: "as it was"}}
