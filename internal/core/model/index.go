@@ -12,7 +12,7 @@ import (
 // Index is an immutable map from string keys, split into shards so that a new version shares all it does not change.
 //
 // Problem: a snapshot of 5 000 nodes and 150 000 pods must cost microseconds. Approach: a fixed spine of shards, each a
-// plain Go map; an Editor copies a shard the first time it writes to it after a publication. Invariant: a shard reachable
+// small map; an Editor copies a shard the first time it writes to it after a publication. Invariant: a shard reachable
 // from a published Index is never written again. Cost: publishing copies the spine (4 KiB); the first write to a shard
 // after that copies the shard, 1/512 of the entries.
 //
@@ -26,9 +26,69 @@ const shards = 512
 
 type spine[V any] [shards]*shard[V]
 
+// shard holds its entries in a list while they are few, which takes a quarter of the memory of a map, and in a map when they
+// are many. One of the two is nil.
 type shard[V any] struct {
-	owner   uint64 // the Editor generation that may write to it in place
-	entries map[string]V
+	owner uint64 // the Editor generation that may write to it in place
+	few   []pair[V]
+	many  map[string]V
+}
+
+type pair[V any] struct {
+	key   string
+	value V
+}
+
+// fewest is the number of entries from which on a shard is a map.
+const fewest = 8
+
+func (s *shard[V]) find(key string) int {
+	return slices.IndexFunc(s.few, func(p pair[V]) bool { return p.key == key })
+}
+
+func (s *shard[V]) get(key string) (v V, ok bool) {
+	if s.many != nil {
+		v, ok = s.many[key]
+		return v, ok
+	}
+	if i := s.find(key); i >= 0 {
+		return s.few[i].value, true
+	}
+	return v, false
+}
+
+// put reports whether the key is new.
+func (s *shard[V]) put(key string, v V) bool {
+	if s.many != nil {
+		before := len(s.many)
+		s.many[key] = v
+		return len(s.many) > before
+	}
+	if i := s.find(key); i >= 0 {
+		s.few[i].value = v
+		return false
+	}
+	if len(s.few) < fewest {
+		s.few = append(s.few, pair[V]{key, v})
+		return true
+	}
+	s.many = make(map[string]V, 2*fewest)
+	for _, p := range s.few {
+		s.many[p.key] = p.value
+	}
+	s.few, s.many[key] = nil, v
+	return true
+}
+
+func (s *shard[V]) remove(key string) {
+	delete(s.many, key)
+	if i := s.find(key); i >= 0 {
+		s.few = slices.Delete(s.few, i, i+1)
+	}
+}
+
+func (s *shard[V]) fork(owner uint64) *shard[V] {
+	return &shard[V]{owner: owner, few: slices.Clone(s.few), many: maps.Clone(s.many)}
 }
 
 // shardOf is FNV-1a. Which keys share a shard never influences an observable order.
@@ -51,8 +111,7 @@ func (x Index[V]) Get(key string) (V, bool) {
 	if s == nil {
 		return zero, false
 	}
-	v, ok := s.entries[key]
-	return v, ok
+	return s.get(key)
 }
 
 // Len is the number of entries.
@@ -68,7 +127,12 @@ func (x Index[V]) All() iter.Seq2[string, V] {
 			if s == nil {
 				continue
 			}
-			for k, v := range s.entries {
+			for _, p := range s.few {
+				if !yield(p.key, p.value) {
+					return
+				}
+			}
+			for k, v := range s.many {
 				if !yield(k, v) {
 					return
 				}
@@ -150,15 +214,14 @@ func (e *Editor[V]) Get(key string) (V, bool) { return e.current.Get(key) }
 // Len is the number of entries in the present content.
 func (e *Editor[V]) Len() int { return e.current.size }
 
-// All yields the present content in no particular order.
+// All yields the present content in no particular order. It must not be changed meanwhile.
 func (e *Editor[V]) All() iter.Seq2[string, V] { return e.current.All() }
 
 // Put sets key to v.
 func (e *Editor[V]) Put(key string, v V) {
-	s := e.writable(key)
-	before := len(s.entries)
-	s.entries[key] = v
-	e.current.size += len(s.entries) - before
+	if e.writable(key).put(key, v) {
+		e.current.size++
+	}
 }
 
 // Delete removes key.
@@ -166,7 +229,7 @@ func (e *Editor[V]) Delete(key string) {
 	if _, ok := e.current.Get(key); !ok {
 		return
 	}
-	delete(e.writable(key).entries, key)
+	e.writable(key).remove(key)
 	e.current.size--
 }
 
@@ -182,9 +245,9 @@ func (e *Editor[V]) writable(key string) *shard[V] {
 	slot := &e.current.spine[shardOf(key)]
 	switch s := *slot; {
 	case s == nil:
-		*slot = &shard[V]{owner: e.generation, entries: map[string]V{}}
+		*slot = &shard[V]{owner: e.generation}
 	case s.owner != e.generation:
-		*slot = &shard[V]{owner: e.generation, entries: maps.Clone(s.entries)}
+		*slot = s.fork(e.generation)
 	}
 	return *slot
 }

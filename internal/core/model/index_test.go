@@ -11,6 +11,7 @@ import (
 
 // TestPublishedVersionsNeverChange drives an Editor at random and compares everything it ever published with plain maps.
 func TestPublishedVersionsNeverChange(t *testing.T) {
+	keys := crowd()
 	rapid.Check(t, func(t *rapid.T) {
 		type version struct {
 			index Index[int]
@@ -19,7 +20,7 @@ func TestPublishedVersionsNeverChange(t *testing.T) {
 		var e Editor[int]
 		now := map[string]int{}
 		var published []version
-		key := rapid.Custom(func(t *rapid.T) string { return fmt.Sprint("key-", rapid.IntRange(0, 40).Draw(t, "key")) })
+		key := rapid.SampledFrom(keys)
 		t.Repeat(map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
 				k, v := key.Draw(t, "put"), rapid.Int().Draw(t, "value")
@@ -44,6 +45,17 @@ func TestPublishedVersionsNeverChange(t *testing.T) {
 			},
 		})
 	})
+}
+
+// crowd is keys of which some have a shard to themselves and many share one, so that both forms of a shard are met.
+func crowd() []string {
+	keys := []string{}
+	for i := range 20000 {
+		if key := fmt.Sprint("key-", i); i < 10 || shardOf(key) == 7 {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 func check(t *rapid.T, name string, got Index[int], want map[string]int) {

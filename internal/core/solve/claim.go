@@ -60,9 +60,16 @@ func (t *template) openIn(state stateID, mask bitset) *claim {
 
 // blank is an empty claim whose slack is not known.
 func (t *template) blank(state stateID, mask bitset) *claim {
-	cl := &claim{}
+	var cl *claim
 	if last := len(t.spare) - 1; last >= 0 {
 		cl, t.spare = t.spare[last], t.spare[:last]
+	} else {
+		width := 1
+		if last := len(t.wanted) - 1; last >= 0 {
+			width += t.wanted[last]
+		}
+		amounts := make(resource.Vector, 2*width)
+		cl = &claim{total: amounts[:0:width], slack: amounts[width:width]}
 	}
 	*cl = claim{t: t, state: state, mask: mask, own: cl.own[:0], total: cl.total[:0], slack: cl.slack[:0], fills: cl.fills[:0], ports: cl.ports[:0]}
 	return cl

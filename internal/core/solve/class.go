@@ -85,9 +85,9 @@ type lane struct {
 	forms []*conjunction
 	// nodes is how many existing nodes are known to be of no use.
 	nodes int
-	// spots are what is known about each template, floating about those claims of it that are not bound to a domain yet; nil
-	// until somebody asks.
-	spots, floating []spot
+	// spots are what is known about each template and, once somebody has asked, about those claims of each that are not bound to
+	// a domain yet.
+	spots []spot
 }
 
 // classes compiles pods, once per shape and membership.

@@ -35,8 +35,9 @@ type menus struct {
 	lists map[listKey]list
 	// longest is the longest list of names, by columns.
 	longest map[*columns][]string
-	// said is room for what a state says.
+	// said is room for what a state says, text for the text of a mask.
 	said requirement.Set
+	text []byte
 }
 
 type menuKey struct {
@@ -57,10 +58,11 @@ type list struct {
 }
 
 func (ms *menus) of(cl *claim) *menu {
-	key := menuKey{cl.t, cl.state, cl.mask.text()}
-	if m, ok := ms.known[key]; ok {
+	ms.text = cl.mask.appendText(ms.text[:0])
+	if m, ok := ms.known[menuKey{cl.t, cl.state, string(ms.text)}]; ok {
 		return m
 	}
+	key := menuKey{cl.t, cl.state, string(ms.text)}
 	t, st := cl.t, cl.t.states[cl.state]
 	m := &menu{columns: newBitset(t.columns.len()), price: math.Inf(1)}
 	names, taken := t.names[:0], t.taken
@@ -97,8 +99,8 @@ func (ms *menus) of(cl *claim) *menu {
 // list is the list of columns whose names are these, cheapest first. Where the same columns have another order, because other
 // offerings count, they have a list of their own.
 func (ms *menus) list(t *template, mask bitset, names []string) list {
-	key := listKey{t.columns, mask.text()}
-	l, ok := ms.lists[key]
+	ms.text = mask.appendText(ms.text[:0])
+	l, ok := ms.lists[listKey{t.columns, string(ms.text)}]
 	if ok && slices.Equal(l.names, names) {
 		return l
 	}
@@ -112,7 +114,7 @@ func (ms *menus) list(t *template, mask bitset, names []string) list {
 		}
 		l.types = requirement.New(instanceTypeKey, requirement.In, sorted...)
 	}
-	ms.lists[key] = l
+	ms.lists[listKey{t.columns, string(ms.text)}] = l
 	return l
 }
 

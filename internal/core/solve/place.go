@@ -215,7 +215,7 @@ func (s *solver) join(c *class, st *stage, o option, pods []*model.Pod) []*model
 				continue
 			}
 			if floating {
-				sp = ln.floatingSpot(i)
+				sp = ln.floatingSpot(i, s.classes.templates)
 			}
 			n := s.joinOf(s.templates[i], sp, c, st, o, pods[:want], floating)
 			pods, want = pods[n:], want-n

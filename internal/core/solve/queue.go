@@ -53,7 +53,7 @@ func (s *solver) queue() []run {
 // numbers there are.
 func (s *solver) ranks() (ranks map[*model.Shape]int, many int) {
 	limited := slices.ContainsFunc(s.problem.Pools, func(p *model.Pool) bool { return len(p.Limits) > 0 })
-	ranks = map[*model.Shape]int{}
+	ranks = make(map[*model.Shape]int, min(len(s.problem.Pods), len(s.groups.byShape)))
 	var shapes []*model.Shape
 	for _, p := range s.problem.Pods {
 		if _, known := ranks[p.Shape]; !known {

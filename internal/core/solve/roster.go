@@ -75,12 +75,12 @@ func (s *solver) spot(c *class, st *stage, ln *lane, i int) *spot {
 	return sp
 }
 
-// floatingSpot is what the lane knows about those claims of the i-th template that are not bound to a domain yet.
-func (ln *lane) floatingSpot(i int) *spot {
-	if ln.floating == nil {
-		ln.floating = make([]spot, len(ln.spots))
+// floatingSpot is what the lane knows about those claims of the i-th template, of so many, that are not bound to a domain yet.
+func (ln *lane) floatingSpot(i, templates int) *spot {
+	if len(ln.spots) == templates {
+		ln.spots = append(ln.spots, make([]spot, templates)...)
 	}
-	return &ln.floating[i]
+	return &ln.spots[templates+i]
 }
 
 // mayAccept reports whether the labels of an empty claim agree with one of the forms.
