@@ -26,10 +26,10 @@ type Pod struct {
 	Labels *Labels
 	// Attachments are the volumes that need a slot on the node, without repetition.
 	Attachments []volume.Attachment
-	// UsesDevices is set for pods with resource claims. DeviceClaims are those that exist or should, as namespace/name
-	// without repetition.
-	UsesDevices  bool
+	// DeviceClaims are the resource claims that exist or should, as namespace/name without repetition. UsesDevices is set for
+	// pods with any.
 	DeviceClaims []string
+	UsesDevices  bool
 	// Terminating is set once the pod is being deleted: it uses resources still and counts for no topology.
 	Terminating bool
 	// Unstarted is set while the pod's phase is Pending, bound or not.
@@ -40,12 +40,12 @@ type Pod struct {
 	Daemon bool
 	// Reschedulable is set for pods that have to run elsewhere when their node goes.
 	Reschedulable bool
-	// EvictionCost is the price of disturbing the pod, clamped to [-10, 10].
-	EvictionCost float64
 	// Rejected is why a pod that waits or has to move cannot be considered at all; empty for pods that can. Silent rejections
 	// get no event.
-	Rejected string
 	Silent   bool
+	Rejected string
+	// EvictionCost is the price of disturbing the pod, clamped to [-10, 10].
+	EvictionCost float64
 }
 
 // ID names the pod for people: namespace/name.

@@ -42,7 +42,6 @@ const company = 6
 
 // fill is pods of one class put into a claim in one go, at one stage and in the form of their question that the claim accepted.
 type fill struct {
-	class *class
 	stage *stage
 	form  *conjunction
 	pods  []*model.Pod
@@ -187,13 +186,13 @@ func (cl *claim) put(c *class, st *stage, o offer, pods []*model.Pod) {
 	for r, amount := range c.shape.Requests {
 		cl.total[r] += resource.MulSaturated(amount, int64(len(pods)))
 	}
-	if last := len(cl.fills) - 1; last >= 0 && cl.fills[last].class == c && cl.fills[last].stage == st && cl.fills[last].form == o.form {
+	if last := len(cl.fills) - 1; last >= 0 && cl.fills[last].stage == st && cl.fills[last].form == o.form {
 		cl.fills[last].pods = slices.Concat(cl.fills[last].pods, pods)
 	} else {
 		if cl.fills == nil {
 			cl.fills = make([]fill, 0, company)
 		}
-		cl.fills = append(cl.fills, fill{c, st, o.form, pods})
+		cl.fills = append(cl.fills, fill{st, o.form, pods})
 	}
 	cl.ports = append(cl.ports, c.shape.HostPorts...)
 	if cl.t.attaches(c) {

@@ -27,8 +27,8 @@ type class struct {
 	// final is the most yielding form of the last alternative: what a refusal speaks of.
 	final *stage
 	*membership
-	// guards are the groups that count what the class keeps away.
-	guards []*group
+	// owns is the groups that the shape demands.
+	owns *demands
 	// drifting are the labels by which others count the pods of the class, while the pods themselves do not care.
 	drifting []int
 	// exempt lets the pods onto nodes that are closed to others.
@@ -56,6 +56,7 @@ type conjunction struct {
 // stage is one form of a class's question.
 type stage struct {
 	*conjunction
+	class *class
 	// strict is the question without wishes: which domains count for a spread is up to it.
 	strict *conjunction
 	// tolerant lets PreferNoSchedule taints pass.
@@ -66,10 +67,12 @@ type stage struct {
 	keys []int
 	// near is set when a machine must hold certain pods already.
 	near bool
-	// plain is the only lane of stages without keys; lanes are those of the others, by the number of what they want.
-	plain *lane
+	// lanes are sorted by the number of what they want. A stage without keys has one and no other.
 	lanes []*lane
 }
+
+// plain reports whether no group has a say in where the stage's pods go.
+func (st *stage) plain() bool { return len(st.keys) == 0 }
 
 // owned is a group that binds a class. self is set when the group counts the class's own pods.
 type owned struct {
@@ -130,7 +133,7 @@ func (cs *classes) of(p *model.Pod) *class {
 	}
 	c := cs.bare(p.Shape)
 	c.claims, c.exempt = cs.devices.of(p), cs.exempt[p.UID]
-	c.membership, c.guards = key.membership, cs.groups.of(p.Shape).guards()
+	c.membership, c.owns = key.membership, cs.groups.of(p.Shape)
 	c.bound = len(c.avoid) > 0
 	for _, reach := range p.Shape.Reach {
 		// Labels that only volumes ask for need a number before the labels of nodes are read.
@@ -164,7 +167,7 @@ func (cs *classes) alike(a, b *model.Pod) bool {
 
 // drift finds the labels of groups that count the pods and that no stage of theirs looks at.
 func (c *class) drift() {
-	for _, list := range [][]*group{c.members, c.guards} {
+	for _, list := range [][]*group{c.members, c.guards()} {
 		for _, g := range list {
 			owns := slices.ContainsFunc(c.stages, func(st *stage) bool { return slices.Contains(st.keys, g.key) })
 			if !g.host && !owns && !slices.Contains(c.drifting, g.key) {
@@ -267,5 +270,8 @@ func (c *class) count(room, used resource.Vector, limit int) int {
 	return int(n)
 }
 
+// guards are the groups that count what the class keeps away.
+func (c *class) guards() []*group { return c.owns.part(partGuards) }
+
 // counted reports whether some group counts the pods of the class.
-func (c *class) counted() bool { return len(c.members)+len(c.guards) > 0 }
+func (c *class) counted() bool { return len(c.members)+len(c.guards()) > 0 }

@@ -76,15 +76,15 @@ func (d *demands) add(part int, g *group) {
 }
 
 func (d *demands) part(i int) []*group {
+	if d == nil {
+		return nil // daemons are judged without
+	}
 	start := int32(0)
 	if i > 0 {
 		start = d.ends[i-1]
 	}
 	return d.list[start:d.ends[i]:d.ends[i]]
 }
-
-func (d *demands) required() []*group { return d.part(partRequired) }
-func (d *demands) guards() []*group   { return d.part(partGuards) }
 
 // groups is all topology constraints of a problem.
 type groups struct {

@@ -36,7 +36,7 @@ func (cs *classes) wishes(c *class) wishes {
 	if cs.options.IgnorePreferences {
 		return wishes{}
 	}
-	d := cs.groups.of(c.shape)
+	d := c.owns
 	preferred := slices.Clone(c.shape.Preferred)
 	slices.SortStableFunc(preferred, func(a, b model.Preference) int { return int(b.Weight) - int(a.Weight) })
 	return wishes{near: d.part(partNear), far: d.part(partFar), preferred: preferred, spread: d.part(partSpread)}
@@ -75,12 +75,12 @@ func (cs *classes) ladder(c *class) {
 
 // stage appends a stage unless it asks the same as the one before.
 func (cs *classes) stage(c *class, alternative int, w wishes, tolerant bool) {
-	st := &stage{strict: c.alternatives[alternative], tolerant: tolerant}
+	st := &stage{class: c, strict: c.alternatives[alternative], tolerant: tolerant}
 	st.conjunction = st.strict
 	if len(w.preferred) > 0 {
 		st.conjunction = cs.intern(st.strict.set.And(w.preferred[0].Terms))
 	}
-	for _, list := range [][]*group{cs.groups.of(c.shape).required(), w.near, w.far, w.spread} {
+	for _, list := range [][]*group{c.owns.part(partRequired), w.near, w.far, w.spread} {
 		for _, g := range list {
 			st.bind(c, g)
 		}
@@ -97,7 +97,7 @@ func (cs *classes) stage(c *class, alternative int, w wishes, tolerant bool) {
 	}
 	slices.Sort(st.keys)
 	if len(st.keys) == 0 {
-		st.plain = cs.lane(c, st.conjunction)
+		st.lanes = []*lane{cs.lane(c, st.conjunction)}
 	} else {
 		c.bound = true
 	}

@@ -45,8 +45,8 @@ type asking struct {
 // call. Source: scheduling specification, narrowing.
 func (s *solver) options(c *class, st *stage) []option {
 	out := s.asking.options[:0]
-	if st.plain != nil {
-		s.asking.options = append(out, option{lane: st.plain, room: math.MaxInt})
+	if st.plain() {
+		s.asking.options = append(out, option{lane: st.lanes[0], room: math.MaxInt})
 		return s.asking.options
 	}
 	for len(s.asking.choices) < len(st.keys) {

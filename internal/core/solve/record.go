@@ -74,7 +74,7 @@ func (s *solver) record(c *class, m site, n int) {
 			s.count(g, m, n)
 		}
 	}
-	for _, g := range c.guards {
+	for _, g := range c.guards() {
 		s.count(g, m, n)
 	}
 }

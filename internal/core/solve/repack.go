@@ -183,7 +183,8 @@ func (y *yard) collect() (mine, others []*claim) {
 			fills += len(cl.fills)
 		}
 	}
-	y.known = make(map[fillKey]*pile, min(fills, len(y.s.classes.byAsk)))
+	piles := min(fills, len(y.s.classes.byAsk))
+	y.known, y.same, y.piles = make(map[fillKey]*pile, piles), make(map[pileKey]*pile, piles/2), make([]*pile, 0, piles/2)
 	for _, cl := range y.s.claims {
 		if cl.t == y.t && y.take(cl) {
 			mine = append(mine, cl)

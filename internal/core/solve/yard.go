@@ -76,7 +76,6 @@ type kin struct {
 }
 
 type fillKey struct {
-	class *class
 	stage *stage
 	form  *conjunction
 	state stateID
@@ -106,7 +105,7 @@ func (y *yard) take(cl *claim) bool {
 	piles, fills := y.taken.piles[:0], y.taken.fills[:0]
 	for _, f := range cl.fills {
 		f = y.grant(y.reconsider(f))
-		key := fillKey{f.class, f.stage, f.form, cl.state}
+		key := fillKey{f.stage, f.form, cl.state}
 		p, ok := y.known[key]
 		if !ok {
 			p = y.pileOf(cl, f)
@@ -121,11 +120,11 @@ func (y *yard) take(cl *claim) bool {
 	for i, p := range piles {
 		f := fills[i]
 		p.pods += len(f.pods)
-		if last := len(p.stacks) - 1; last >= 0 && p.stacks[last].class == f.class && p.stacks[last].stage == f.stage {
+		if last := len(p.stacks) - 1; last >= 0 && p.stacks[last].stage == f.stage {
 			p.stacks[last].pods = append(p.stacks[last].pods, f.pods...)
 			continue
 		}
-		p.stacks = append(p.stacks, fill{f.class, f.stage, p.kin.form, slices.Clip(f.pods)})
+		p.stacks = append(p.stacks, fill{f.stage, p.kin.form, slices.Clip(f.pods)})
 	}
 	return true
 }
@@ -138,13 +137,13 @@ func (y *yard) pileOf(cl *claim, f fill) *pile {
 	}
 	var amounts []byte
 	for _, r := range y.t.wanted {
-		amounts = binary.AppendVarint(amounts, f.class.shape.Requests.At(r))
+		amounts = binary.AppendVarint(amounts, f.stage.class.shape.Requests.At(r))
 	}
-	ports := len(f.class.shape.HostPorts) > 0
+	ports := len(f.stage.class.shape.HostPorts) > 0
 	key := pileKey{
 		kin:     k,
 		amounts: string(amounts),
-		picky:   ports || len(f.stage.hosts) > 0 || len(f.class.avoidHosts) > 0,
+		picky:   ports || len(f.stage.hosts) > 0 || len(f.stage.class.avoidHosts) > 0,
 		lone:    ports || slices.ContainsFunc(f.stage.hosts, func(o owned) bool { return o.self }),
 	}
 	if p, ok := y.same[key]; ok {
@@ -152,7 +151,7 @@ func (y *yard) pileOf(cl *claim, f fill) *pile {
 	}
 	p := &pile{kin: k, picky: key.picky, lone: key.lone, markup: 1, amounts: make([]float64, len(y.t.wanted))}
 	for i, r := range y.t.wanted {
-		p.amounts[i] = float64(f.class.shape.Requests.At(r))
+		p.amounts[i] = float64(f.stage.class.shape.Requests.At(r))
 	}
 	y.same[key] = p
 	y.piles, k.piles = append(y.piles, p), append(k.piles, p)
@@ -163,7 +162,7 @@ func (y *yard) pileOf(cl *claim, f fill) *pile {
 func (y *yard) kinOf(cl *claim, f fill) *kin {
 	var counts []count
 	key := binary.AppendVarint(nil, int64(f.form.number))
-	for _, list := range [][]*group{f.class.members, f.class.guards} {
+	for _, list := range [][]*group{f.stage.class.members, f.stage.class.guards()} {
 		for _, g := range list {
 			if g.host || slices.ContainsFunc(counts, func(c count) bool { return c.key == g.key }) {
 				continue

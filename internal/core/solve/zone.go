@@ -83,7 +83,7 @@ func reachable(alternatives []requirement.Set) (requirement.Requirement, bool) {
 func (s *solver) leftByTopology(c *class, key int, zone requirement.Requirement) requirement.Requirement {
 	st := &s.asking.stage
 	*st = stage{strict: c.alternatives[0], owned: st.owned[:0], hosts: st.hosts[:0]}
-	for _, g := range s.groups.of(c.shape).required() {
+	for _, g := range c.owns.part(partRequired) {
 		st.bind(c, g)
 	}
 	within := s.domains.allowed(key, st.strict)
