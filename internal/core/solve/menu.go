@@ -33,8 +33,8 @@ type menus struct {
 	known  map[menuKey]*menu
 	// lists are what menus say of their columns, which many have in common.
 	lists map[listKey]list
-	// longest is the longest list of names, by columns.
-	longest map[*columns][]string
+	// all are the names of all instance types in an order of prices, by columns.
+	all map[*columns][]string
 	// said is room for what a state says, text for the text of a mask.
 	said requirement.Set
 	text []byte
@@ -85,7 +85,7 @@ func (ms *menus) of(cl *claim) *menu {
 		m.capacityOverlaid = m.capacityOverlaid || it.CapacityOverlaid
 	}
 	t.names = names
-	l := ms.list(t, m.columns, names)
+	l := ms.list(t, st, m.columns, names)
 	m.names = l.names
 	reqs := t.appendRequirements(ms.said[:0], st)
 	ms.said = reqs
@@ -98,13 +98,13 @@ func (ms *menus) of(cl *claim) *menu {
 
 // list is the list of columns whose names are these, cheapest first. Where the same columns have another order, because other
 // offerings count, they have a list of their own.
-func (ms *menus) list(t *template, mask bitset, names []string) list {
+func (ms *menus) list(t *template, st *state, mask bitset, names []string) list {
 	ms.text = mask.appendText(ms.text[:0])
 	l, ok := ms.lists[listKey{t.columns, string(ms.text)}]
 	if ok && slices.Equal(l.names, names) {
 		return l
 	}
-	l.names = ms.share(t.columns, names)
+	l.names = ms.share(t, st, names)
 	if !ok {
 		sorted := make([]string, 0, len(names))
 		for _, column := range t.byName() {
@@ -118,20 +118,23 @@ func (ms *menus) list(t *template, mask bitset, names []string) list {
 	return l
 }
 
-// share is names, which nobody changes. Small machines drop out of claims first, so what is left is often the end of a list that
-// another claim has.
-func (ms *menus) share(c *columns, names []string) []string {
-	longest := ms.longest[c]
+// share is names, cheapest first, which nobody changes. Small machines drop out of claims first, so what is left is often the end of
+// the list of all.
+func (ms *menus) share(t *template, st *state, names []string) []string {
+	all, ok := ms.all[t.columns]
+	if !ok {
+		all = make([]string, 0, t.columns.len())
+		for _, column := range t.byPrice(st) {
+			all = append(all, t.columns.types[t.columns.owner[column]].Name)
+		}
+		ms.all[t.columns] = all
+	}
 	if len(names) > 0 {
-		if i := slices.Index(longest, names[0]); i >= 0 && len(names) <= len(longest)-i && slices.Equal(longest[i:i+len(names)], names) {
-			return longest[i : i+len(names) : i+len(names)]
+		if i := slices.Index(all, names[0]); i >= 0 && len(names) <= len(all)-i && slices.Equal(all[i:i+len(names)], names) {
+			return all[i : i+len(names) : i+len(names)]
 		}
 	}
-	own := slices.Clone(names)
-	if len(own) > len(longest) {
-		ms.longest[c] = own
-	}
-	return own
+	return slices.Clone(names)
 }
 
 // narrow adds what the candidates imply: their names, and the capacity types they come in.

@@ -341,6 +341,7 @@ func (s *solver) tryLaunch(t *template, c *class, st *stage, o option, pods []*m
 		got = s.offer(cl, number, c, o.forms, min(len(pods), c.hostRoom(st, len(s.targets.list)+number)))
 	}
 	if got.pods == 0 {
+		t.spare = append(t.spare, cl)
 		return got
 	}
 	s.claims = append(s.claims, cl)
