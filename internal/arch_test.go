@@ -107,7 +107,7 @@ internal/explain < API, CORE, cloud, internal/ingest, internal/cost, internal/si
 # floor 5: what happens
 internal/controller/loop < API, cloud, internal/observe, internal/options
 internal/controller/pair < API, cloud
-internal/controller/looptest < API, cloud, internal/observe, internal/options, internal/controller/loop, internal/controller/pair
+internal/controller/looptest < API, cloud, internal/observe, internal/options, internal/controller/loop, internal/controller/pair, test/apiserver
 CONTROLLERBASE = API, cloud, internal/core/requirement, internal/observe, internal/options, internal/controller/loop, internal/controller/pair
 internal/controller/nodeclaim < CONTROLLERBASE
 internal/controller/termination < CONTROLLERBASE
@@ -135,6 +135,7 @@ test/scenario/... < API, CORE, cloud, cloud/kwok, internal/ingest, internal/mani
 test/e2e/... < API, cloud, cloud/kwok, internal/ingest, internal/manifest, internal/simulation, test/scenario/..., test/e2e/...
 test/checklist < test/scenario/story
 test/controlplane <
+test/apiserver < API
 test/docs <
 test/generate <
 test/awscluster < cloud/aws/awstest, cloud/aws/awstest/ebs, cloud/aws/awstest/join

@@ -24,6 +24,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
 // cluster is a real API server, with nothing else running.
@@ -53,7 +54,7 @@ func newCluster(t *testing.T) *cluster {
 			t.Errorf("stopping the API server: %v", err)
 		}
 	})
-	c, err := client.NewWithWatch(cfg, client.Options{Scheme: testScheme(t)})
+	c, err := client.NewWithWatch(cfg, client.Options{Scheme: apiserver.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func newCluster(t *testing.T) *cluster {
 func (k *cluster) process() (cloud.Cloud, func()) {
 	k.t.Helper()
 	m, err := manager.New(k.config, manager.Options{
-		Scheme:     testScheme(k.t),
+		Scheme:     apiserver.Scheme(),
 		Metrics:    server.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})

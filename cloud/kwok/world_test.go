@@ -7,13 +7,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -21,6 +18,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
 const className = "default"
@@ -38,7 +36,7 @@ type world struct {
 func newWorld(t *testing.T, opts Options) *world {
 	t.Helper()
 	w := &world{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))}
-	w.client = fake.NewClientBuilder().WithScheme(testScheme(t)).
+	w.client = apiserver.New().
 		WithStatusSubresource(&v1.NodeClaim{}, &v1alpha1.KWOKNodeClass{}).
 		WithInterceptorFuncs(interceptor.Funcs{Create: w.stampAndCreate}).Build()
 	opts.Clock = w.clock
@@ -66,17 +64,6 @@ func (w *world) types() []*cloud.InstanceType {
 func (w *world) stampAndCreate(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 	o.SetCreationTimestamp(metav1.NewTime(w.clock.Now()))
 	return c.Create(ctx, o, opts...)
-}
-
-func testScheme(t *testing.T) *runtime.Scheme {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, resourcev1.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return scheme
 }
 
 func (w *world) create(o client.Object) {

@@ -15,20 +15,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
 // watches are the informers of a feed, none of which has delivered anything.
@@ -41,17 +38,11 @@ type watches struct {
 
 func newWatches(t *testing.T, stored ...client.Object) *watches {
 	t.Helper()
-	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1.AddToScheme} {
-		if err := add(s); err != nil {
-			t.Fatal(err)
-		}
-	}
 	w := &watches{t: t, by: map[string]*controllertest.FakeInformer{}}
-	w.cache = &informertest.FakeInformers{Scheme: s, InformersByGVK: map[schema.GroupVersionKind]toolscache.SharedIndexInformer{}}
-	w.reader = fake.NewClientBuilder().WithScheme(s).WithObjects(stored...).Build()
+	w.cache = &informertest.FakeInformers{Scheme: apiserver.Scheme(), InformersByGVK: map[schema.GroupVersionKind]toolscache.SharedIndexInformer{}}
+	w.reader = apiserver.New().WithObjects(stored...).Build()
 	for _, k := range (&Store{}).kinds() {
-		gvks, _, err := s.ObjectKinds(k.object)
+		gvks, _, err := apiserver.Scheme().ObjectKinds(k.object)
 		if err != nil {
 			t.Fatal(err)
 		}

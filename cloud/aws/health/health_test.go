@@ -15,10 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -27,6 +25,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/notice"
 	"github.com/karpenter-anew/karpenter/cloud/aws/roster"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
 // world is an account with somebody who looks at its instances, and what he tells.
@@ -44,13 +43,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))}
 	w.account = awstest.New(awstest.Options{Clock: w.clock, Types: []string{"m5.large"}})
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1.AddToScheme, awsv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	building := fake.NewClientBuilder().WithScheme(scheme)
+	building := apiserver.New()
 	for _, i := range roster.Indexes() {
 		building = building.WithIndex(i.Object, i.Field, i.Values)
 	}

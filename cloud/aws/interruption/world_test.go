@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
@@ -30,6 +29,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/roster"
 	"github.com/karpenter-anew/karpenter/cloud/aws/shortage"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
 // world is a queue with a reader, and an API server in memory.
@@ -75,13 +75,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)), registry: prometheus.NewRegistry(), events: &sink{}}
 	w.account = awstest.New(awstest.Options{Clock: w.clock, Types: []string{"m5.large"}})
 	w.account.AddQueue("queue")
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1.AddToScheme, awsv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	building := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1.NodeClaim{}).WithInterceptorFuncs(interceptor.Funcs{
+	building := apiserver.New().WithStatusSubresource(&v1.NodeClaim{}).WithInterceptorFuncs(interceptor.Funcs{
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			if w.refuse != nil {
 				return w.refuse

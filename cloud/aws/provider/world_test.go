@@ -12,13 +12,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/condition"
@@ -26,6 +23,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 	"github.com/karpenter-anew/karpenter/cloud/aws/zonalshift"
+	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
 const profile = "the-profile"
@@ -50,12 +48,6 @@ func newWorld(t *testing.T, types ...string) *world {
 	}
 	w.account = awstest.New(awstest.Options{Clock: w.clock, Types: types})
 	w.account.AddProfile(awstest.Profile{Name: profile, Roles: []string{awstest.Role}})
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1.AddToScheme, awsv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
 	config := awstest.Connect(t, w.account)
 	facts := &provider.Cluster{}
 	facts.Change(func(f *provider.Facts) {
@@ -64,7 +56,7 @@ func newWorld(t *testing.T, types ...string) *world {
 	w.Provider = provider.New(provider.Options{
 		Settings: provider.Settings{ClusterName: "test", Region: config.Region, VMMemoryOverheadPercent: 0.075, ReservesCapacity: true, StrictMinValues: true},
 		Cluster:  facts, EC2: ec2.NewFromConfig(config), EKS: eks.NewFromConfig(config), Parameters: ssm.NewFromConfig(config), Prices: pricing.NewFromConfig(config),
-		Client: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1.NodeClaim{}, &awsv1.EC2NodeClass{}).Build(), Clock: w.clock,
+		Client: apiserver.New().WithStatusSubresource(&v1.NodeClaim{}, &awsv1.EC2NodeClass{}).Build(), Clock: w.clock,
 		Shifts: zonalshift.New(arczonalshift.NewFromConfig(config), "arn:aws:eks:us-east-1:123456789012:cluster/test", w.clock),
 	}, 0, 0)
 	for _, refresh := range []func(context.Context) error{

@@ -8,11 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
@@ -20,17 +18,12 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 	"github.com/karpenter-anew/karpenter/cloud/aws/upkeep"
+	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
 func TestMemoryIsLearnedFromRegisteredNodes_A216(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	account := awstest.New(awstest.Options{Clock: clock, Types: []string{"m5.large"}})
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1.AddToScheme, awsv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
 	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 	class.Status.Subnets = []awsv1.Subnet{{ID: "subnet-a1", Zone: "us-east-1a"}}
 	class.Status.AMIs = []awsv1.AMI{{ID: "ami-1"}}
@@ -39,7 +32,7 @@ func TestMemoryIsLearnedFromRegisteredNodes_A216(t *testing.T) {
 	claim.Status.ImageID, claim.Status.NodeName = "ami-1", "node"
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{corev1.LabelInstanceTypeStable: "m5.large"}}}
 	node.Status.Capacity = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("7700Mi")}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(class, claim).Build()
+	c := apiserver.New().WithObjects(class, claim).Build()
 	p := provider.New(provider.Options{
 		Settings: provider.Settings{ClusterName: "test", Region: "us-east-1"}, EC2: ec2.NewFromConfig(awstest.Connect(t, account)), Client: c, Clock: clock, Cluster: &provider.Cluster{},
 	}, 0, 0)

@@ -10,13 +10,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/aws/upkeep"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
 // typeOf is a type with offerings.
@@ -42,11 +41,7 @@ type show struct {
 
 func newShow(t *testing.T, reserves bool, pools ...string) *show {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := v1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	c := fake.NewClientBuilder().WithScheme(scheme).Build()
+	c := apiserver.New().Build()
 	for _, name := range append(pools, "foreign") {
 		p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		p.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Name: name}

@@ -15,13 +15,13 @@ import (
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 	"github.com/karpenter-anew/karpenter/cloud/aws/zonalshift"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
 const cluster = "arn:aws:eks:us-east-1:123456789012:cluster/test"
@@ -113,13 +113,7 @@ func (s *sink) Event(o runtime.Object, eventType, reason, message string) {
 
 func TestPoolsAreToldOfShifts_A352(t *testing.T) {
 	w := newWorld(t)
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1.AddToScheme, awsv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c := fake.NewClientBuilder().WithScheme(scheme).Build()
+	c := apiserver.New().Build()
 	create := func(o client.Object) {
 		t.Helper()
 		if err := c.Create(t.Context(), o); err != nil {

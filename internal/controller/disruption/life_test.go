@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -331,7 +332,7 @@ func (l *life) quiet(ctx context.Context, claim *v1.NodeClaim) {
 	} else {
 		set.Clear(v1.ConditionTypeConsolidatable)
 	}
-	if fmt.Sprint(stored.Status) != fmt.Sprint(claim.Status) {
+	if !equality.Semantic.DeepEqual(stored.Status, claim.Status) {
 		if err := l.client.Status().Patch(ctx, claim, client.MergeFrom(stored)); client.IgnoreNotFound(err) != nil {
 			l.Error(err)
 		}

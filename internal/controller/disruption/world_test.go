@@ -18,12 +18,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -36,6 +34,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/pair"
 	"github.com/karpenter-anew/karpenter/internal/ingest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
 // world is an API server in memory whose watches feed a store, with a controller that runs in bubble time.
@@ -84,17 +83,11 @@ func story(t *testing.T, name string, tell func(w *world)) {
 }
 
 func newWorld(t *testing.T) *world {
-	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1.AddToScheme, kwok.AddToScheme} {
-		if err := add(s); err != nil {
-			t.Fatal(err)
-		}
-	}
 	w := &world{
 		T: t, provider: &provider{}, registry: prometheus.NewRegistry(), seen: map[string]client.Object{},
-		informers: &informertest.FakeInformers{Scheme: s},
+		informers: &informertest.FakeInformers{Scheme: apiserver.Scheme()},
 	}
-	b := fake.NewClientBuilder().WithScheme(s).WithInterceptorFuncs(w.intercept()).
+	b := apiserver.New().WithInterceptorFuncs(w.intercept()).
 		WithStatusSubresource(&v1.NodeClaim{}, &v1.NodePool{}, &corev1.Node{})
 	for _, index := range pair.Indexes() {
 		b = b.WithIndex(index.Object, index.Field, index.Values)
@@ -195,6 +188,9 @@ func (w *world) intercept() interceptor.Funcs {
 					return err
 				}
 			}
+			if w.got(key, obj) {
+				return nil
+			}
 			return c.Get(ctx, key, obj, opts...)
 		},
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
@@ -248,7 +244,7 @@ func (w *world) shown(ctx context.Context, c client.Client, obj client.Object, c
 		return err
 	}
 	watch := informer.(*controllertest.FakeInformer)
-	key := fmt.Sprintf("%T/%s/%s", obj, obj.GetNamespace(), obj.GetName())
+	key := seenKey(obj, client.ObjectKeyFromObject(obj))
 	before, known := w.seen[key]
 	now := obj.DeepCopyObject().(client.Object)
 	switch err := c.Get(ctx, client.ObjectKeyFromObject(obj), now); {
@@ -264,6 +260,9 @@ func (w *world) shown(ctx context.Context, c client.Client, obj client.Object, c
 	w.seen[key] = now
 	return nil
 }
+
+// seenKey is where seen holds an object of this kind.
+func seenKey(kind client.Object, key client.ObjectKey) string { return fmt.Sprintf("%T/%s", kind, key) }
 
 // sink records events as "Reason kind/name: message".
 type sink struct{ w *world }

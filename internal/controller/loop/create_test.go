@@ -12,14 +12,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
 // fate is what becomes of one write.
@@ -58,12 +57,8 @@ func TestCreateNodeClaim(t *testing.T) {
 		{"every name is taken", []fate{{false, taken}, {false, taken}, {false, taken}}, true, false, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			scheme := runtime.NewScheme()
-			if err := v1.AddToScheme(scheme); err != nil {
-				t.Fatal(err)
-			}
 			fates, names := c.fates, map[string]bool{}
-			api := fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
+			api := apiserver.New().WithInterceptorFuncs(interceptor.Funcs{
 				Create: func(ctx context.Context, inner client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 					names[obj.GetName()] = true
 					if len(fates) == 0 {
@@ -102,11 +97,7 @@ func TestCreateNodeClaim(t *testing.T) {
 }
 
 func TestNamesAreNotTooLong(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := v1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	api := fake.NewClientBuilder().WithScheme(scheme).Build()
+	api := apiserver.New().Build()
 	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{GenerateName: strings.Repeat("x", 80) + "-"}}
 	if err := loop.CreateNodeClaim(t.Context(), api, claim); err != nil || len(claim.Name) != 63 {
 		t.Errorf("name %q of %d bytes, error %v", claim.Name, len(claim.Name), err)
@@ -115,11 +106,7 @@ func TestNamesAreNotTooLong(t *testing.T) {
 
 // TestClaimsAreBornWithTheirFinalizer: so that no second write has to come before the launch.
 func TestClaimsAreBornWithTheirFinalizer(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := v1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	api := fake.NewClientBuilder().WithScheme(scheme).Build()
+	api := apiserver.New().Build()
 	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{GenerateName: "pool-"}}
 	if err := loop.CreateNodeClaim(t.Context(), api, claim); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
 // lagging is a client whose reads show what the test says the cache holds.
@@ -41,7 +42,7 @@ func label(t *testing.T, c client.Client) string {
 func world(t *testing.T) (*lagging, *Fresh, *clocktesting.FakeClock) {
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "1", Labels: map[string]string{"step": "before"}}}
-	server := fake.NewClientBuilder().WithObjects(node).Build()
+	server := apiserver.New().WithObjects(node).Build()
 	cache := &lagging{Client: server, cached: &corev1.Node{}}
 	if err := server.Get(t.Context(), client.ObjectKey{Name: "n"}, cache.cached); err != nil {
 		t.Fatal(err)

@@ -18,15 +18,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
-	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	kwok "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	legacyv1alpha1 "github.com/karpenter-anew/karpenter/api/legacy/v1alpha1"
 	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
@@ -36,6 +33,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/pair"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
 // World is everything a controller acts on.
@@ -58,17 +56,11 @@ type World struct {
 // server in memory stamps deletions with the real time.
 func New(t testing.TB, objects ...client.Object) *World {
 	t.Helper()
-	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, kwok.AddToScheme, awsv1.AddToScheme, v1alpha5.AddToScheme, legacyv1alpha1.AddToScheme} {
-		if err := add(s); err != nil {
-			t.Fatal(err)
-		}
-	}
 	w := &World{
 		TB: t, Provider: &Provider{}, Time: clocktesting.NewFakeClock(time.Now().Truncate(time.Second)),
 		registry: prometheus.NewRegistry(), frozen: map[string]client.Object{},
 	}
-	b := fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).
+	b := apiserver.New().WithObjects(objects...).
 		WithStatusSubresource(&v1.NodePool{}, &v1.NodeClaim{}, &v1alpha1.NodeOverlay{}, &kwok.KWOKNodeClass{}, &corev1.Node{}, &v1beta1.CapacityBuffer{}, &v1alpha5.Provisioner{}, &legacyv1alpha1.AWSNodeTemplate{}).
 		WithInterceptorFuncs(w.intercept())
 	for _, index := range pair.Indexes() {

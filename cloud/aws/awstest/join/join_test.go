@@ -13,11 +13,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
 const (
@@ -51,12 +50,8 @@ type bed struct {
 // setUp launches one instance and lets it try to join.
 func setUp(t *testing.T, userData string, edit func(*awstest.Instance)) *bed {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
 	b := &bed{t: t, account: awstest.New(awstest.Options{Types: []string{"m5.large"}})}
-	b.client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&corev1.Node{}).Build()
+	b.client = apiserver.New().WithStatusSubresource(&corev1.Node{}).Build()
 	b.account.AddImage(awstest.Image{ID: "ami-1", Name: imageName, Architecture: "x86_64"})
 	b.account.AddProfile(awstest.Profile{Name: "profile", Roles: []string{role}})
 	i := awstest.Instance{

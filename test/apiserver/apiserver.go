@@ -1,0 +1,46 @@
+// Package apiserver is an API server in memory, for tests: controller-runtime's fake client over every kind that we know.
+//
+// What never changes is built once for all tests of a package. The client keeps no record of who wrote which field, unlike
+// the one that controller-runtime builds: to keep it, that one learns every kind of Kubernetes anew with each write, which
+// takes some ten times as long as the write. Nothing here applies objects on the server's side, which alone needs the record.
+package apiserver
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	clienttesting "k8s.io/client-go/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	kwok "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	legacyv1alpha1 "github.com/karpenter-anew/karpenter/api/legacy/v1alpha1"
+	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/api/v1alpha1"
+)
+
+// Scheme knows every kind of Kubernetes and of ours. It is the same for everybody and must not be added to.
+var Scheme = sync.OnceValue(func() *runtime.Scheme { //nolint:gochecknoglobals // a constant, but for its type
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		scheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, kwok.AddToScheme, awsv1.AddToScheme,
+		v1alpha5.AddToScheme, legacyv1alpha1.AddToScheme,
+	} {
+		utilruntime.Must(add(s))
+	}
+	return s
+})
+
+var decoder = sync.OnceValue(func() runtime.Decoder { //nolint:gochecknoglobals // a constant, but for its type
+	return serializer.NewCodecFactory(Scheme()).UniversalDecoder()
+})
+
+// New describes an empty API server.
+func New() *fake.ClientBuilder {
+	return fake.NewClientBuilder().WithScheme(Scheme()).WithObjectTracker(clienttesting.NewObjectTracker(Scheme(), decoder()))
+}
