@@ -54,6 +54,23 @@ func (w *world) planned(report string) []string {
 	return out
 }
 
+// awaitRefused waits until the scheduler has found no place for this many pods.
+func (w *world) awaitRefused(pods int) {
+	w.t.Helper()
+	w.await(fmt.Sprintf("the scheduler has found no place for %d pods", pods), patience, func() string {
+		waiting := 0
+		for _, pod := range w.pods() {
+			if slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Reason == corev1.PodReasonUnschedulable }) {
+				waiting++
+			}
+		}
+		if waiting != pods {
+			return fmt.Sprintf("%d", waiting)
+		}
+		return ""
+	})
+}
+
 // TestSnapshotsForetell takes a snapshot of a cluster in which pods wait, asks what would be launched, also of the redacted
 // one, and then lets the controller do it.
 func TestSnapshotsForetell(t *testing.T) {
@@ -71,18 +88,7 @@ func TestSnapshotsForetell(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "top-secret"}}
 	w.create(class(), pool(onDemand), secret, deployment("confidential-web", 3, "1500m", ours), deployment("confidential-db", 1, "7", ours))
 	defer w.delete(secret)
-	w.await("the scheduler has found no place for the pods", patience, func() string {
-		waiting := 0
-		for _, pod := range w.pods() {
-			if slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Reason == corev1.PodReasonUnschedulable }) {
-				waiting++
-			}
-		}
-		if waiting != 4 {
-			return fmt.Sprintf("%d of 4", waiting)
-		}
-		return ""
-	})
+	w.awaitRefused(4)
 
 	dir := t.TempDir()
 	plain, redacted := filepath.Join(dir, "cluster.yaml"), filepath.Join(dir, "redacted.yaml.gz")
