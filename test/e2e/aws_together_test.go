@@ -1,0 +1,273 @@
+package e2e
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+	"github.com/karpenter-anew/karpenter/test/awscluster"
+)
+
+// scale is how many nodes each of the four things happens to.
+var scale = flag.Int("scale", 8, "how many nodes expire, become empty, drift and are hardly used in TestAWSAllTogether")
+
+const (
+	// perNode is how many pods of the usual size a node has room for.
+	perNode = 3
+	// glances is how many looks in a row see more than a moment between two states.
+	glances = 3
+)
+
+// together is a cluster of two pools. In one, nodes become empty, drift and are hardly used, all at once and under one budget; in the other
+// they expire, and its budget allows nothing of the controller's own will.
+type together struct {
+	*world
+	aws                  *awscluster.AWS
+	controller           *process
+	n                    int
+	mixed, expiring      *v1.NodePool
+	class                *awsv1.EC2NodeClass
+	empty, drift, hardly *appsv1.Deployment
+	lasting              *appsv1.Deployment
+}
+
+// budgets are how many nodes of the mixed pool may be disrupted at a time, for each reason and, with the reason "", in all.
+func (w *together) budgets() map[v1.DisruptionReason]int {
+	return map[v1.DisruptionReason]int{"": w.n * 5 / 4, v1.DisruptionReasonEmpty: w.n * 3 / 4}
+}
+
+// lifetime is how long the nodes live that expire. It has to be enough for all nodes to be there.
+func (w *together) lifetime() time.Duration { return 35*time.Second + time.Duration(w.n)*time.Second }
+
+// TestAWSAllTogether_A382: nodes expire, become empty, drift and are hardly used, all at the same time. No more of them are disrupted at a
+// time than budgets allow, each kind comes to its end, and what is left are as many nodes as the pods need.
+func TestAWSAllTogether_A382(t *testing.T) {
+	t.Parallel()
+	w := &together{world: begin(t), n: *scale}
+	start := time.Now()
+	w.aws = w.account("m5.large")
+	w.setUp()
+	watch, ready := w.watch(), time.Now()
+	w.begin()
+	w.await("all has come to its end", awsPatience+w.lifetime(), w.unfinished)
+	peak := watch()
+	t.Logf("%d nodes were there after %.0f s and at rest %.0f s later; at most %d were disrupted at a time, budgets %v", 4*w.n,
+		ready.Sub(start).Seconds(), time.Since(ready).Seconds(), peak, w.budgets())
+	if peak < 2 {
+		t.Errorf("at most %d nodes were disrupted at a time, so that nothing is said of budgets", peak)
+	}
+	w.check()
+}
+
+// setUp lets all nodes come up, full of pods.
+func (w *together) setUp() {
+	w.t.Helper()
+	w.aws.Account.AddSubnet(awstest.Subnet{ID: "subnet-d2", Zone: "us-east-1d", ZoneID: "use1-az3", Free: 1000})
+	n := int32(w.n)
+	in := func(pool, zone, cpu string) func(*corev1.PodTemplateSpec) {
+		return func(t *corev1.PodTemplateSpec) {
+			t.Spec.NodeSelector = map[string]string{caseLabel: pool, corev1.LabelTopologyZone: zone}
+			t.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse(cpu)
+		}
+	}
+	const usual, large = "600m", "1500m"
+	w.class = awsClass("mixed", subnets("subnet-a1", "subnet-b1", "subnet-d1"))
+	w.mixed = awsPool("mixed", []string{"m5.large"})
+	w.mixed.Spec.Disruption.Budgets = nil
+	for reason, nodes := range w.budgets() {
+		b := v1.Budget{Nodes: strconv.Itoa(nodes)}
+		if reason != "" {
+			b.Reasons = []v1.DisruptionReason{reason}
+		}
+		w.mixed.Spec.Disruption.Budgets = append(w.mixed.Spec.Disruption.Budgets, b)
+	}
+	w.expiring = awsPool("expiring", []string{"m5.large"}, func(p *v1.NodePool) {
+		p.Spec.Template.Spec.ExpireAfter = v1.NewNillableDuration(w.lifetime())
+		p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "0"}}
+	})
+	w.empty = awsPods("empty", n, in("mixed", "us-east-1b", large))
+	w.hardly = awsPods("hardly", perNode*n, in("mixed", "us-east-1a", usual))
+	w.drift = awsPods("drift", perNode*n, in("mixed", "us-east-1d", usual))
+	w.lasting = awsPods("lasting", perNode*n, in("expiring", "us-east-1a", usual))
+	w.create(w.class, awsClass("expiring"), w.mixed, w.expiring, w.empty, w.hardly, w.drift, w.lasting)
+	// Pods that are all there when they are seen first share nodes as well as can be.
+	w.await("all pods are there", awsPatience, func() string { return expect(len(w.pods()) == (1+3*perNode)*w.n, "more pods") })
+	w.controller = w.world.controller(w.aws.Flags()...)
+	w.awaitCases(map[string]int32{"empty": n, "hardly": perNode * n, "drift": perNode * n, "lasting": perNode * n})
+	for name, want := range map[string]int{"mixed": 3 * w.n, "expiring": w.n} {
+		w.await(fmt.Sprintf("there are %d nodes of %s", want, name), awsPatience, func() string {
+			if have := len(w.nodesOf(w.aws, name)); have != want {
+				return fmt.Sprintf("%d are in order", have)
+			}
+			return ""
+		})
+	}
+}
+
+// subnets lets a class use these.
+func subnets(ids ...string) func(*awsv1.EC2NodeClass) {
+	return func(c *awsv1.EC2NodeClass) {
+		c.Spec.SubnetSelectorTerms = nil
+		for _, id := range ids {
+			c.Spec.SubnetSelectorTerms = append(c.Spec.SubnetSelectorTerms, awsv1.SubnetSelectorTerm{ID: id})
+		}
+	}
+}
+
+// begin lets everything happen: a third of the mixed pool is empty, a third is in a subnet that its class does not want any more, and a
+// third has one pod a node. What replaces nodes that expire lives on.
+func (w *together) begin() {
+	w.t.Helper()
+	change(w.world, w.expiring, func(p *v1.NodePool) { p.Spec.Template.Spec.ExpireAfter = v1.NillableDuration{} })
+	w.scale(w.empty, 0)
+	w.scale(w.hardly, int32(w.n))
+	change(w.world, w.class, subnets("subnet-a1", "subnet-b1", "subnet-d2"))
+	change(w.world, w.mixed, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(0) })
+}
+
+// unfinished says what has not come to its end.
+func (w *together) unfinished() string {
+	w.t.Helper()
+	want := w.n + (w.n+perNode-1)/perNode
+	mixed, old, mortal := 0, 0, 0
+	for _, n := range w.nodesOf(w.aws, "mixed") {
+		if mixed++; n.machine.Subnet == "subnet-d1" {
+			old++
+		}
+	}
+	claims := w.claims()
+	for i := range claims {
+		if claims[i].Spec.ExpireAfter.Duration != nil && claims[i].Labels[v1.NodePoolLabelKey] == "expiring" {
+			mortal++
+		}
+	}
+	if mixed == want && old == 0 && mortal == 0 && len(claims) == len(w.nodes()) {
+		return ""
+	}
+	return fmt.Sprintf("of the mixed pool there are %d nodes, want %d, and %d have drifted; %d nodes are to expire; %d claims, %d nodes", mixed, want, old, mortal, len(claims), len(w.nodes()))
+}
+
+// check looks at what was done and why, and that no pod is left without a node.
+func (w *together) check() {
+	w.t.Helper()
+	n := int32(w.n)
+	w.awaitCases(map[string]int32{"hardly": n, "drift": perNode * n, "lasting": perNode * n})
+	_, body, err := w.controller.get("metrics", "/metrics")
+	w.must(err)
+	for _, c := range []struct {
+		pool, reason string
+		least, most  int
+	}{
+		{"mixed", "empty", w.n, 2 * w.n},
+		{"mixed", "drifted", w.n, w.n},
+		{"mixed", "underutilized", 1, w.n},
+		{"mixed", "expired", 0, 0},
+		{"expiring", "expired", w.n, 3 * w.n},
+		{"expiring", "drifted", 0, 0},
+		{"expiring", "underutilized", 0, 0},
+	} {
+		if got := disruptedFor(body, c.pool, c.reason); got < c.least || got > c.most {
+			w.t.Errorf("%d nodes of %s were disrupted as %s, want %d to %d", got, c.pool, c.reason, c.least, c.most)
+		}
+	}
+}
+
+// disruptedFor is how many nodes of a pool were disrupted for a reason, as the metrics say.
+func disruptedFor(metrics, pool, reason string) int {
+	sum := 0.0
+	for line := range strings.Lines(metrics) {
+		if strings.HasPrefix(line, "karpenter_nodeclaims_disrupted_total{") && strings.Contains(line, `nodepool="`+pool+`"`) && strings.Contains(line, `reason="`+reason+`"`) {
+			if value, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndex(line, " "):]), 64); err == nil {
+				sum += value
+			}
+		}
+	}
+	return int(sum)
+}
+
+// watch looks at the cluster again and again until its result is called, which returns how many nodes of the mixed pool were disrupted at a
+// time at most. More than a budget allows are a failure.
+func (w *together) watch() func() (peak int) {
+	over, peak := map[string]int{}, 0
+	look := func() {
+		for pool, counts := range w.disrupted() {
+			allowed := w.budgets()
+			if pool == w.expiring.Name {
+				allowed = map[v1.DisruptionReason]int{"": 0}
+			} else {
+				peak = max(peak, counts[""])
+			}
+			for reason, most := range allowed {
+				key := fmt.Sprintf("%s %s", pool, reason)
+				if over[key]++; counts[reason] <= most {
+					over[key] = 0
+				}
+				if over[key] == glances {
+					w.t.Errorf("%d nodes of %s are being disrupted for the reason %q, the budget is %d", counts[reason], pool, reason, most)
+				}
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(w.ctx)
+	var all sync.WaitGroup
+	all.Go(func() {
+		tick := time.NewTicker(pollPeriod)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				look()
+			}
+		}
+	})
+	end := func() int {
+		cancel()
+		all.Wait()
+		return peak
+	}
+	w.t.Cleanup(func() { end() }) // also if the test fails meanwhile
+	return end
+}
+
+// disrupted counts, by pool and reason, the nodes that the controller disrupts of its own will and whose instance is not about to end; with
+// the reason "" all of a pool. Nodes are read before claims, so that none is counted that was given up before another one was chosen.
+func (w *together) disrupted() map[string]map[v1.DisruptionReason]int {
+	var nodes corev1.NodeList
+	var claims v1.NodeClaimList
+	if w.client.List(w.ctx, &nodes) != nil || w.client.List(w.ctx, &claims) != nil {
+		return nil // at the end of the test
+	}
+	closed := map[string]bool{}
+	for i := range nodes.Items {
+		closed[nodes.Items[i].Spec.ProviderID] = slices.ContainsFunc(nodes.Items[i].Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1.DisruptedTaintKey })
+	}
+	out := map[string]map[v1.DisruptionReason]int{w.mixed.Name: {}, w.expiring.Name: {}}
+	for i := range claims.Items {
+		claim := &claims.Items[i]
+		reason := condition.For(claim, time.Now()).Get(v1.ConditionTypeDisruptionReason)
+		chosen := reason != nil && reason.Status == metav1.ConditionTrue
+		ending := condition.Status(claim, v1.ConditionTypeInstanceTerminating) == metav1.ConditionTrue
+		if counts := out[claim.Labels[v1.NodePoolLabelKey]]; counts != nil && chosen && !ending && (claim.DeletionTimestamp != nil || closed[claim.Status.ProviderID]) {
+			counts[""]++
+			counts[v1.DisruptionReason(reason.Reason)]++
+		}
+	}
+	return out
+}
