@@ -86,3 +86,20 @@ func TestAffinityToOneselfHoldsForMachinesOnTheirWay_L184(t *testing.T) {
 		t.Errorf("refused: %q", got)
 	}
 }
+
+// TestAMachineThatIsNotLaunchedHasRoomForWhatItIsPlannedFor: nobody knows which type it will be, so pods that come before it is launched
+// get a machine of their own, although they would have shared one if they had come together.
+func TestAMachineThatIsNotLaunchedHasRoomForWhatItIsPlannedFor(t *testing.T) {
+	for between, want := range map[bool]int{false: 1, true: 2} {
+		w := newWorld(t, readyPool("default"))
+		w.see(pendingPod("first", asking("100m")))
+		if between {
+			w.decide()
+		}
+		w.see(pendingPod("second", asking("100m")))
+		w.decide()
+		if got := len(w.claims()); got != want {
+			t.Errorf("with a pass between the pods (%t): %d machines, want %d", between, got, want)
+		}
+	}
+}
