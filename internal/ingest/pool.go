@@ -10,7 +10,6 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
-	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
 // Pool translates a NodePool with what it may launch.
@@ -27,11 +26,7 @@ func (t *Translator) Pool(pool *v1.NodePool, types catalog.Catalog) *model.Pool 
 	}
 	for name, q := range pool.Spec.Limits {
 		i := t.resources.Index(string(name))
-		if i == resource.CPU {
-			p.Limits[i] = q.MilliValue()
-		} else {
-			p.Limits[i] = q.Value()
-		}
+		p.Limits[i] = amount(i, &q)
 	}
 	return p
 }

@@ -5,6 +5,7 @@
 package ingest
 
 import (
+	"math"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -83,12 +84,23 @@ func (t *Translator) Vector(list corev1.ResourceList) resource.Vector {
 	return v
 }
 
-// amount is q in the units of the vectors' entry i, rounded up.
+// endless is what amounts beyond it count as, so that sums of a few still fit into an integer.
+const endless = math.MaxInt64 / 4
+
+// amount is q in the units of the vectors' entry i, rounded up. Without a bound, what is too large for an integer would wrap
+// around, and who asks for more than there is would ask for nothing.
 func amount(i int, q *apiresource.Quantity) int64 {
+	most, in := int64(endless), q.Value
 	if i == resource.CPU {
-		return q.MilliValue()
+		most, in = endless/1000, q.MilliValue
 	}
-	return q.Value()
+	switch {
+	case q.CmpInt64(most) > 0:
+		return endless
+	case q.CmpInt64(-most) < 0:
+		return -endless
+	}
+	return in()
 }
 
 // mostExact is the largest amount that sums of a few can be worked out with in integers.
