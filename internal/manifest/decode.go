@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -45,8 +47,8 @@ func (r *Reader) decode(into *Manifest, d document) error {
 // object adds one object; prefix is its place within the document.
 func (r *Reader) object(into *Manifest, d document, content map[string]any, prefix string) error {
 	apiVersion, kind := text(content, "apiVersion"), text(content, "kind")
-	for field, value := range map[string]string{"apiVersion": apiVersion, "kind": kind} {
-		if value == "" {
+	for _, field := range []string{"apiVersion", "kind"} {
+		if text(content, field) == "" {
 			return d.problem("", prefix+field, "missing; every document needs apiVersion and kind")
 		}
 	}
@@ -92,8 +94,9 @@ type finding struct{ field, message string }
 
 // fill decodes content into o, after defaulting and validation where there is a schema.
 func (r *Reader) fill(o client.Object, gvk runtimeschema.GroupVersionKind, content map[string]any) []finding {
-	findings := quantities(content, "", false)
-	if s, ok := r.schemas[gvk.String()]; ok {
+	s, ours := r.schemas[gvk.String()]
+	findings := quantities(content, "", false, ours)
+	if ours {
 		findings = append(findings, s.unknown(content)...)
 		s.complete(content)
 		findings = append(findings, s.validate(content)...)
@@ -112,7 +115,36 @@ func (r *Reader) fill(o client.Object, gvk runtimeschema.GroupVersionKind, conte
 	for _, e := range strict {
 		findings = append(findings, located(e.Error()))
 	}
-	return findings
+	return append(findings, countless(o)...)
+}
+
+// mostPods is how many pods a workload may have: several times what the largest clusters hold, and what memory has room for.
+const mostPods = 500_000
+
+// countless finds numbers of pods that cannot be.
+func countless(o client.Object) []finding {
+	counts := map[string]*int32{}
+	switch o := o.(type) {
+	case *appsv1.Deployment:
+		counts["spec.replicas"] = o.Spec.Replicas
+	case *appsv1.ReplicaSet:
+		counts["spec.replicas"] = o.Spec.Replicas
+	case *appsv1.StatefulSet:
+		counts["spec.replicas"] = o.Spec.Replicas
+	case *batchv1.Job:
+		counts["spec.parallelism"], counts["spec.completions"] = o.Spec.Parallelism, o.Spec.Completions
+	}
+	var out []finding
+	for _, field := range slices.Sorted(maps.Keys(counts)) {
+		switch n := counts[field]; {
+		case n == nil:
+		case *n < 0:
+			out = append(out, finding{field, "must not be negative"})
+		case *n > mostPods && field != "spec.completions":
+			out = append(out, finding{field, fmt.Sprintf("%d pods are more than the %d that can be planned for at once", *n, mostPods)})
+		}
+	}
+	return out
 }
 
 // The decoder names fields in these two ways.
@@ -132,26 +164,37 @@ func located(message string) finding {
 	return finding{"", message}
 }
 
-// quantities finds values that should be quantities and are not. The decoder finds them too but cannot say where.
-func quantities(value any, path string, inside bool) []finding {
+// quantities finds values that should be quantities and are not. The decoder finds them too but cannot say where. Unless signed
+// is set, because a schema says what may be, they must not be negative either.
+func quantities(value any, path string, inside, signed bool) []finding {
 	var out []finding
+	negative := false
 	switch v := value.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			within := holdsQuantities(key)
-			if _, isText := v[key].(string); isText {
-				within = inside
+			within := inside
+			if _, nested := v[key].(map[string]any); nested {
+				within = holdsQuantities(key)
 			}
-			out = append(out, quantities(v[key], join(path, key), within)...)
+			out = append(out, quantities(v[key], join(path, key), within, signed)...)
 		}
 	case []any:
 		for i := range v {
-			out = append(out, quantities(v[i], fmt.Sprintf("%s[%d]", path, i), false)...)
+			out = append(out, quantities(v[i], fmt.Sprintf("%s[%d]", path, i), false, signed)...)
 		}
 	case string:
-		if _, err := apiresource.ParseQuantity(v); inside && err != nil {
+		q, err := apiresource.ParseQuantity(v)
+		if inside && err != nil {
 			out = append(out, finding{path, fmt.Sprintf("%q is not a quantity such as 500m or 2Gi", v)})
 		}
+		negative = err == nil && q.Sign() < 0
+	case int64:
+		negative = v < 0
+	case float64:
+		negative = v < 0
+	}
+	if inside && negative && !signed {
+		out = append(out, finding{path, "must not be negative"})
 	}
 	return out
 }

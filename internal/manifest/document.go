@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -64,10 +65,12 @@ func separates(line []byte) bool {
 	return ok && (len(rest) == 0 || rest[0] == '#')
 }
 
-// says reports whether a document holds anything but space and comments.
+// says reports whether a document holds anything but space, comments and a null, which templates leave behind.
 func says(text []byte) bool {
 	for line := range bytes.Lines(text) {
-		if trimmed := bytes.TrimSpace(line); len(trimmed) > 0 && trimmed[0] != '#' {
+		switch trimmed := bytes.TrimSpace(line); {
+		case len(trimmed) == 0, trimmed[0] == '#', string(trimmed) == "null":
+		default:
 			return true
 		}
 	}
@@ -92,14 +95,18 @@ func (d document) unreadable(err error) error {
 		return fmt.Errorf("%s:%d (document %d): not YAML: %s", d.file, d.line+tab.line, d.number, tab)
 	}
 	message := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "yaml: ")
-	line := d.line
-	if m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(message); m != nil {
-		if n, err := strconv.Atoi(m[1]); err == nil {
-			line += n - 1
-			message = message[len(m[0]):]
+	var errs []error
+	for one := range strings.Lines(strings.TrimPrefix(message, "unmarshal errors:\n")) {
+		one, line := strings.TrimSpace(one), d.line
+		if m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(one); m != nil {
+			if n, err := strconv.Atoi(m[1]); err == nil {
+				line += n - 1
+				one = one[len(m[0]):]
+			}
 		}
+		errs = append(errs, fmt.Errorf("%s:%d (document %d): not YAML: %s", d.file, line, d.number, one))
 	}
-	return fmt.Errorf("%s:%d (document %d): not YAML: %s", d.file, line, d.number, message)
+	return errors.Join(errs...)
 }
 
 // lineOf is the line where a field such as spec.containers[0].image stands, or its nearest parent that is there.

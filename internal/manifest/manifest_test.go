@@ -129,6 +129,33 @@ func TestErrorsSayFileLineDocumentAndField(t *testing.T) {
 			`in.yaml:2 (document 1): NodePol a: kind: kind "NodePol" does not exist in karpenter.sh/v1; known are NodeClaim, NodePool`,
 		},
 		{
+			"less than nothing is asked for",
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: c\n    resources:\n      requests:\n        cpu: -1\n        memory: -1Gi\n",
+			"in.yaml:9 (document 1): Pod a: spec.containers[0].resources.requests.cpu: must not be negative\n" +
+				"in.yaml:10 (document 1): Pod a: spec.containers[0].resources.requests.memory: must not be negative",
+		},
+		{
+			"fewer than no pods",
+			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  replicas: -1\n",
+			"in.yaml:5 (document 1): Deployment a: spec.replicas: must not be negative",
+		},
+		{
+			"more pods than memory holds",
+			"apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec:\n  parallelism: 2147483647\n",
+			"in.yaml:5 (document 1): Job a: spec.parallelism: 2147483647 pods are more than the 500000 that can be planned for at once",
+		},
+		{
+			"neither apiVersion nor kind",
+			"metadata: {name: a}\n",
+			"in.yaml:1 (document 1): apiVersion: missing; every document needs apiVersion and kind",
+		},
+		{
+			"fields that are set twice, after a document that templates left empty",
+			"null\n---\napiVersion: v1\nkind: Pod\nkind: Pod\nmetadata: {name: a, name: b}\n",
+			"in.yaml:5 (document 1): not YAML: key \"kind\" already set in map\n" +
+				"in.yaml:6 (document 1): not YAML: key \"name\" already set in map",
+		},
+		{
 			"not YAML",
 			"apiVersion: v1\nkind: [\n",
 			"in.yaml:2 (document 1): not YAML: did not find expected node content",

@@ -108,7 +108,7 @@ func (r *Reader) Check(content map[string]any) []Finding {
 	if !ok {
 		return nil
 	}
-	found := append(quantities(content, "", false), s.unknown(content)...)
+	found := append(quantities(content, "", false, true), s.unknown(content)...)
 	s.complete(content)
 	var out []Finding
 	for _, f := range append(found, s.validate(content)...) {
