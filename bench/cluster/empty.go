@@ -58,16 +58,15 @@ func emptyNodes(ctx context.Context, s settings, x side, n int) (err error) {
 func watchThemGo(ctx context.Context, s settings, p *plane, running *process, n int) error {
 	ctx, unfollow := context.WithCancel(ctx)
 	defer unfollow()
-	eligible, err := follow(ctx, p, &v1.NodeClaimList{}, once(func(c *v1.NodeClaim) bool {
-		return condition.Status(c, v1.ConditionTypeConsolidatable) == metav1.ConditionTrue
-	}))
+	claims, err := follow(ctx, p, &v1.NodeClaimList{},
+		once(func(c *v1.NodeClaim) bool {
+			return condition.Status(c, v1.ConditionTypeConsolidatable) == metav1.ConditionTrue
+		}),
+		once(func(c *v1.NodeClaim) bool { return !c.DeletionTimestamp.IsZero() }))
 	if err != nil {
 		return err
 	}
-	deleted, err := follow(ctx, p, &v1.NodeClaimList{}, once(func(c *v1.NodeClaim) bool { return !c.DeletionTimestamp.IsZero() }))
-	if err != nil {
-		return err
-	}
+	eligible, deleted := claims[0], claims[1]
 	now := &v1.NodePool{}
 	if err := p.Get(ctx, client.ObjectKey{Name: poolName}, now); err != nil {
 		return fmt.Errorf("reading the NodePool: %w", err)

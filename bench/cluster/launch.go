@@ -86,7 +86,7 @@ func (c launchCase) take(ctx context.Context, s settings, p *plane, running *pro
 	if err := p.createPending(ctx, c.pods); err != nil {
 		return fmt.Errorf("creating pods: %w", err)
 	}
-	pending, err := pods.await(ctx, c.pods, time.Minute, "pods to be found unschedulable")
+	pending, err := pods[0].await(ctx, c.pods, time.Minute, "pods to be found unschedulable")
 	if err != nil {
 		return err
 	}
@@ -95,11 +95,11 @@ func (c launchCase) take(ctx context.Context, s settings, p *plane, running *pro
 	}
 	closed := pending[len(pending)-1].Add(idle)
 	looked := p.lookInside(ctx, s, running, label, closed)
-	written, err := claims.await(ctx, c.pods, planning, "NodeClaims with room for all pods")
+	written, err := claims[0].await(ctx, c.pods, planning, "NodeClaims with room for all pods")
 	if err != nil {
 		return err
 	}
-	ready, err := nodes.await(ctx, len(written), rising, "nodes to become ready")
+	ready, err := nodes[0].await(ctx, len(written), rising, "nodes to become ready")
 	if err != nil {
 		return err
 	}

@@ -67,6 +67,24 @@ func (p *plane) createPool(ctx context.Context, want *v1.NodePool) error {
 	})
 }
 
+// createHost writes the Node on which a controller would run. It has no room for other pods, but a scheduler that knows no node at
+// all tries every pod again and again, which no cluster with a controller in it sees.
+func (p *plane) createHost(ctx context.Context) error {
+	host := &corev1.Node{}
+	host.Name = "host"
+	host.Labels = map[string]string{"kwok.x-k8s.io/node": "fake", corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"}
+	host.Annotations = map[string]string{"kwok.x-k8s.io/node": "fake"}
+	host.Spec.Taints = []corev1.Taint{{Key: "CriticalAddonsOnly", Effect: corev1.TaintEffectNoSchedule}}
+	host.Status.Capacity = corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("110"),
+	}
+	host.Status.Allocatable = host.Status.Capacity
+	if err := p.Create(ctx, host); err != nil {
+		return fmt.Errorf("creating the node of the controller: %w", err)
+	}
+	return nil
+}
+
 // warm makes the API server ready for NodeClaims, as one that has run for a while is: what it builds for a kind it builds with
 // the first objects. Nothing is written.
 func (p *plane) warm(ctx context.Context) error {

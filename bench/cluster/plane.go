@@ -76,6 +76,9 @@ func (p *plane) prepare(ctx context.Context) error {
 			return fmt.Errorf("installing CRD %s: %w", crd.Name, err)
 		}
 	}
+	if err := p.createHost(ctx); err != nil {
+		return err
+	}
 	class := &kwokv1alpha1.KWOKNodeClass{}
 	class.Name = poolName
 	return await(ctx, time.Minute, "the NodeClass to be taken", func() error {

@@ -7,8 +7,10 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	toolswatch "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -24,30 +26,43 @@ type receipt struct {
 	worth int
 }
 
-// follow watches a kind until ctx ends, and notes for each object when worth of it was first above zero. The API server closes a
-// watch whose reader is slow; the next one begins with everything that exists.
-func follow[T client.Object](ctx context.Context, p *plane, list client.ObjectList, worth func(T) int) (*receipts, error) {
-	events, err := p.Watch(ctx, list)
+// follow watches a kind until ctx ends, and notes for each object when each worth of it was first above zero. The API server closes a
+// watch whose reader is slow. The next one goes on where that one ended: to be told of everything again would keep the API server
+// busier than what is measured.
+func follow[T client.Object](ctx context.Context, p *plane, list client.ObjectList, worth ...func(T) int) ([]*receipts, error) {
+	if err := p.List(ctx, list, client.Limit(1)); err != nil {
+		return nil, fmt.Errorf("listing %T: %w", list, err)
+	}
+	events, err := toolswatch.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), watcher{p, list})
 	if err != nil {
 		return nil, fmt.Errorf("watching %T: %w", list, err)
 	}
-	r := &receipts{seen: map[types.UID]receipt{}}
+	all := make([]*receipts, len(worth))
+	for i := range all {
+		all[i] = &receipts{seen: map[types.UID]receipt{}}
+	}
 	go func() {
-		for {
-			for event := range events.ResultChan() {
-				now := time.Now()
-				if object, ok := event.Object.(T); ok && event.Type != watch.Deleted {
-					r.note(object.GetUID(), receipt{at: now, worth: worth(object)})
+		for event := range events.ResultChan() {
+			now := time.Now()
+			if object, ok := event.Object.(T); ok && event.Type != watch.Deleted {
+				for i, r := range all {
+					r.note(object.GetUID(), receipt{at: now, worth: worth[i](object)})
 				}
-			}
-			events.Stop()
-			again := await(ctx, time.Minute, "a new watch", func() (err error) { events, err = p.Watch(ctx, list); return err })
-			if again != nil {
-				return // what is missing is told by whoever waits for it
 			}
 		}
 	}()
-	return r, nil
+	return all, nil
+}
+
+// watcher watches the kind of a list.
+type watcher struct {
+	plane *plane
+	list  client.ObjectList
+}
+
+// WatchWithContext implements cache.WatcherWithContext.
+func (w watcher) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return w.plane.Watch(ctx, w.list, &client.ListOptions{Raw: &options})
 }
 
 // once makes an object count as one if it is what is looked for.
