@@ -55,9 +55,7 @@ func (r *run) Solve() error {
 		store.UpdateNode(node)
 	}
 	for _, pods := range [][]*corev1.Pod{in.Running, in.Pods} {
-		for _, pod := range pods {
-			store.UpdatePod(pod)
-		}
+		store.UpdatePods(pods)
 	}
 	batch := translator.Batch(store.Snapshot(), solve.Options{
 		IgnorePreferences: in.IgnorePreferences,

@@ -223,6 +223,26 @@ func (s *Store) UpdatePod(pod *corev1.Pod) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.takePod(pod, p)
+}
+
+// UpdatePods applies many pods as UpdatePod does, all at once.
+func (s *Store) UpdatePods(pods []*corev1.Pod) {
+	live := slices.DeleteFunc(slices.Clone(pods), podrules.Terminal)
+	translated := s.translator.Pods(live)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, pod := range live {
+		if len(ingest.VolumeClaims(pod)) > 0 {
+			translated[i] = nil
+		}
+		s.takePod(pod, translated[i])
+	}
+}
+
+// takePod applies a live pod. p is its translation, or nil where that takes the volumes that the picture has.
+func (s *Store) takePod(pod *corev1.Pod, p *model.Pod) {
+	uid := string(pod.UID)
 	s.storage.use(uid, pod)
 	s.spreading.use(uid, pod)
 	if p == nil {
@@ -242,11 +262,12 @@ func (s *Store) putPod(p *model.Pod, waiting bool) {
 	if p.Node != "" {
 		s.bind(p)
 	}
-	switch _, known := s.pending.Get(uid); {
-	case waiting:
+	if waiting {
 		s.pending.Put(uid, p)
 		s.changed = true
-	case known:
+		return
+	}
+	if _, known := s.pending.Get(uid); known {
 		s.pending.Delete(uid)
 		s.changed = true
 	}

@@ -22,8 +22,17 @@ import (
 
 // UsesDevices reports whether the pod, one of its containers or one of its init containers refers to a resource claim.
 func UsesDevices(spec *corev1.PodSpec) bool {
-	refers := func(c corev1.Container) bool { return len(c.Resources.Claims) > 0 }
-	return len(spec.ResourceClaims) > 0 || slices.ContainsFunc(spec.Containers, refers) || slices.ContainsFunc(spec.InitContainers, refers)
+	if len(spec.ResourceClaims) > 0 {
+		return true
+	}
+	for _, list := range [...][]corev1.Container{spec.Containers, spec.InitContainers} {
+		for i := range list { // containers are large
+			if len(list[i].Resources.Claims) > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // DeviceClaims are the resource claims of a pod that exist or should, as namespace/name without repetition. A claim that is

@@ -13,10 +13,19 @@ import (
 // podLabels are the labels of a pod. Pods of a workload share them, so that selectors are asked once per set.
 func (t *Translator) podLabels(pod *corev1.Pod) *model.Labels {
 	var space [256]byte
-	id := appendLabels(appendString(space[:0], pod.Namespace), pod.Labels)
-	return t.pods.of(id, func() *model.Labels {
+	return t.labelsOf(appendPodLabels(space[:0], pod), pod)
+}
+
+// labelsOf are the labels of the pod with that key.
+func (t *Translator) labelsOf(key []byte, pod *corev1.Pod) *model.Labels {
+	return t.pods.of(key, func() *model.Labels {
 		return &model.Labels{Namespace: pod.Namespace, Values: maps.Clone(pod.Labels)}
 	})
+}
+
+// appendPodLabels writes what is equal for pods that share their labels, and different for others.
+func appendPodLabels(b []byte, pod *corev1.Pod) []byte {
+	return appendLabels(appendString(b, pod.Namespace), pod.Labels)
 }
 
 // appendLabels writes labels in key order.

@@ -28,37 +28,40 @@ func (t *Translator) Pod(pod *corev1.Pod) *model.Pod { return t.PodWith(pod, Sto
 func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
 	waits := podrules.Provisionable(pod)
 	volumes := t.volumes(pod, storage, waits)
-	shape, problems, silent := t.ask(pod, waits)
+	asked := t.ask(pod, waits)
 	if len(volumes.reach)+len(volumes.attachments) > 0 {
-		bound := *shape
+		bound := *asked.shape
 		bound.Reach, bound.Drivers = volumes.reach, volumes.drivers()
-		shape = t.shared(&bound)
+		asked.shape = t.shared(&bound)
 	}
-	p := &model.Pod{
+	p := plain(pod)
+	p.Shape, p.Labels, p.Attachments = asked.shape, t.podLabels(pod), volumes.attachments
+	p.Rejected, p.Silent = asked.problems, asked.silent
+	switch {
+	case !waits:
+		p.Rejected = volumes.trouble
+	case volumes.trouble != "":
+		p.Rejected, _ = t.reject(pod, volumes.trouble)
+	}
+	return p
+}
+
+// plain is what a pod shares with no other. The rest is left open: what it asks, its labels, its volumes.
+func plain(pod *corev1.Pod) *model.Pod {
+	return &model.Pod{
 		UID:           string(pod.UID),
 		Namespace:     pod.Namespace,
 		Name:          pod.Name,
 		Created:       pod.CreationTimestamp.UnixNano(),
 		Node:          pod.Spec.NodeName,
-		Shape:         shape,
-		Labels:        t.podLabels(pod),
-		Attachments:   volumes.attachments,
 		UsesDevices:   UsesDevices(&pod.Spec),
 		DeviceClaims:  DeviceClaims(pod),
-		Rejected:      volumes.trouble,
 		Terminating:   pod.DeletionTimestamp != nil,
 		Unstarted:     pod.Status.Phase == corev1.PodPending,
 		Daemon:        podrules.OwnedByDaemonSet(pod),
 		Reschedulable: podrules.Reschedulable(pod),
 		EvictionCost:  evictionCost(pod),
 	}
-	if waits {
-		p.Rejected, p.Silent = problems, silent
-	}
-	if waits && volumes.trouble != "" {
-		p.Rejected, _ = t.reject(pod, volumes.trouble)
-	}
-	return p
 }
 
 // Shape is everything about the pod that scheduling looks at, its volumes excepted.

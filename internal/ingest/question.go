@@ -44,29 +44,59 @@ func newQuestions() questions {
 // keySpace is enough for the keys of most pods.
 const keySpace = 512
 
-// ask is what the pod asks, its volumes aside, and, for a pod that waits, what is wrong with it.
-func (t *Translator) ask(pod *corev1.Pod, waits bool) (shape *model.Shape, problems string, silent bool) {
+// answer is what a pod asks, its volumes aside, and, for one that waits, what is wrong with it.
+type answer struct {
+	shape    *model.Shape
+	problems string
+	silent   bool
+}
+
+func (t *Translator) ask(pod *corev1.Pod, waits bool) answer {
 	var space [keySpace]byte
 	key := t.appendQuestion(space[:0], pod)
-	t.questions.mu.Lock()
-	known := t.questions.known[string(key)]
-	if known != nil {
-		shape = known.shape.Value()
+	if a, ok := t.questions.find(key, waits); ok {
+		return a
 	}
-	if shape != nil && (known.judged || !waits) {
-		problems, silent = known.problems, known.silent
-		t.questions.mu.Unlock()
-		return shape, problems, silent
+	return t.read(string(key), pod, waits)
+}
+
+// answer is what the pod with that key asks.
+func (t *Translator) answer(key string, pod *corev1.Pod, waits bool) answer {
+	if a, ok := t.questions.find([]byte(key), waits); ok {
+		return a
 	}
-	t.questions.mu.Unlock()
-	if shape == nil {
-		shape = t.shared(t.shape(pod))
+	return t.read(key, pod, waits)
+}
+
+// read works out what the pod asks, and remembers it.
+func (t *Translator) read(key string, pod *corev1.Pod, waits bool) answer {
+	a, ok := t.questions.find([]byte(key), false)
+	if !ok {
+		a.shape = t.shared(t.shape(pod))
 	}
 	if waits {
-		problems, silent = t.reject(pod, "")
+		a.problems, a.silent = t.reject(pod, "")
 	}
-	t.questions.remember(string(key), shape, question{judged: waits, problems: problems, silent: silent})
-	return shape, problems, silent
+	t.questions.remember(key, a.shape, question{judged: waits, problems: a.problems, silent: a.silent})
+	return a
+}
+
+// find is the answer that is remembered, if it says all that is wanted of a pod that waits or does not.
+func (x questions) find(key []byte, waits bool) (answer, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	known := x.known[string(key)]
+	if known == nil || waits && !known.judged {
+		return answer{}, false
+	}
+	shape := known.shape.Value()
+	if shape == nil {
+		return answer{}, false
+	}
+	if !waits {
+		return answer{shape: shape}, true
+	}
+	return answer{shape, known.problems, known.silent}, true
 }
 
 func (x questions) remember(key string, shape *model.Shape, q question) {

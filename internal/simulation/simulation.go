@@ -183,6 +183,10 @@ func gather(objects []client.Object, c cloud.Cloud, opts Options) *world {
 	for _, o := range sorted {
 		w.add(o)
 	}
+	w.store.UpdatePods(w.pods)
+	for _, pod := range w.pods {
+		w.store.ObserveDaemonPod(pod)
+	}
 	return w
 }
 
@@ -227,8 +231,6 @@ func (w *world) add(o client.Object) {
 		w.store.UpdateNode(o)
 	case *corev1.Pod:
 		w.pods = append(w.pods, o)
-		w.store.UpdatePod(o)
-		w.store.ObserveDaemonPod(o)
 	case *corev1.Namespace:
 		w.store.UpdateNamespace(o)
 	case *corev1.PersistentVolumeClaim:
