@@ -133,7 +133,7 @@ const hugePagesPrefix = "hugepages-"
 // allocatable is the vector of it.Allocatable(). That is worked out for every type of a catalogue, so where all amounts
 // are whole, which is nearly everywhere, integers do.
 func (t *Translator) allocatable(it *cloud.InstanceType) resource.Vector {
-	v := make(resource.Vector, resource.Nodes, resource.Nodes+len(it.Capacity))
+	v := vectorOf(len(it.Capacity))
 	paged, pages := false, int64(0)
 	for name, q := range it.Capacity {
 		i := t.resources.Index(string(name))

@@ -76,7 +76,7 @@ func (t *Translator) Custom(key string) bool {
 
 // Vector is list in table order. CPU is rounded up to thousandths, everything else up to whole units.
 func (t *Translator) Vector(list corev1.ResourceList) resource.Vector {
-	v := make(resource.Vector, resource.Nodes, resource.Nodes+len(list))
+	v := vectorOf(len(list))
 	for name, q := range list {
 		i := t.resources.Index(string(name))
 		v = v.Set(i, amount(i, &q))
@@ -86,6 +86,14 @@ func (t *Translator) Vector(list corev1.ResourceList) resource.Vector {
 
 // endless is what amounts beyond it count as, so that sums of a few still fit into an integer.
 const endless = math.MaxInt64 / 4
+
+// vectorOf is a zero vector with room for that many resources. A short list is of well-known ones, nearly always.
+func vectorOf(names int) resource.Vector {
+	if names <= resource.Nodes {
+		return make(resource.Vector, resource.Nodes)
+	}
+	return make(resource.Vector, resource.Nodes, resource.Nodes+names)
+}
 
 // amount is q in the units of the vectors' entry i, rounded up. Without a bound, what is too large for an integer would wrap
 // around, and who asks for more than there is would ask for nothing.
