@@ -8,10 +8,10 @@ import (
 	"weak"
 
 	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	podresource "k8s.io/component-helpers/resource"
 
-	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
@@ -190,35 +190,38 @@ func statusOf(status *corev1.PodStatus, name string) *corev1.ContainerStatus {
 // appendResources writes amounts in the order of their names. Most lists are of CPU and memory: looking these two up costs less
 // than going through a map.
 func appendResources(b []byte, list corev1.ResourceList) []byte {
+	if len(list) == 0 {
+		return append(b, 0)
+	}
+	cpu, hasCPU := list[corev1.ResourceCPU]
+	memory, hasMemory := list[corev1.ResourceMemory]
+	if hasCPU && hasMemory && len(list) == 2 {
+		b = appendAmount(append(b, 2), corev1.ResourceCPU, &cpu)
+		return appendAmount(b, corev1.ResourceMemory, &memory)
+	}
 	var space [8]corev1.ResourceName
 	names := space[:0]
-	for _, name := range [...]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-		if _, ok := list[name]; ok {
-			names = append(names, name)
-		}
+	for name := range list {
+		names = append(names, name)
 	}
-	if len(names) < len(list) {
-		names = names[:0]
-		for name := range list {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-	}
+	slices.Sort(names)
 	b = binary.AppendUvarint(b, uint64(len(names)))
 	for _, name := range names {
 		q := list[name]
-		b = appendString(b, string(name))
-		if n, ok := q.AsInt64(); ok {
-			b = binary.AppendVarint(append(b, 'n'), n)
-			continue
-		}
-		if n, ok := exact(resource.CPU, &q); ok {
-			b = binary.AppendVarint(append(b, 'm'), n)
-			continue
-		}
-		b = appendString(append(b, 's'), q.String())
+		b = appendAmount(b, name, &q)
 	}
 	return b
+}
+
+func appendAmount(b []byte, name corev1.ResourceName, q *apiresource.Quantity) []byte {
+	b = appendString(b, string(name))
+	if n, ok := q.AsInt64(); ok {
+		return binary.AppendVarint(append(b, 'n'), n)
+	}
+	if n, ok := exact(resource.CPU, q); ok {
+		return binary.AppendVarint(append(b, 'm'), n)
+	}
+	return appendString(append(b, 's'), q.String())
 }
 
 func appendSpread(b []byte, c *corev1.TopologySpreadConstraint, labels map[string]string) []byte {
@@ -287,7 +290,7 @@ func (t *Translator) appendAffinity(b []byte, a *corev1.Affinity, labels map[str
 
 // appendPreferences writes preferences. Where wishes are left out, only those that keep a pod off our nodes have a say.
 func (t *Translator) appendPreferences(b []byte, list []corev1.PreferredSchedulingTerm) []byte {
-	if t.wishless && !slices.ContainsFunc(list, t.concernsPools) {
+	if t.wishless && !t.concernPools(list) {
 		return append(b, 0)
 	}
 	b = binary.AppendUvarint(b, uint64(len(list)))
@@ -297,11 +300,17 @@ func (t *Translator) appendPreferences(b []byte, list []corev1.PreferredScheduli
 	return b
 }
 
-// concernsPools reports whether a preference is about being on our nodes at all.
-func (t *Translator) concernsPools(p corev1.PreferredSchedulingTerm) bool {
-	return slices.ContainsFunc(p.Preference.MatchExpressions, func(e corev1.NodeSelectorRequirement) bool {
-		return t.labels.Normalize(e.Key) == v1.NodePoolLabelKey
-	})
+// concernPools reports whether some preference is about being on our nodes at all.
+func (t *Translator) concernPools(list []corev1.PreferredSchedulingTerm) bool {
+	for i := range list {
+		expressions := list[i].Preference.MatchExpressions
+		for j := range expressions {
+			if slices.Contains(t.poolKeys, expressions[j].Key) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func appendTerm(b []byte, term *corev1.NodeSelectorTerm) []byte {

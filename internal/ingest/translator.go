@@ -32,6 +32,8 @@ type Translator struct {
 	// selections are the kinds of device that claims ask for, compiled their selectors.
 	selections interned[device.Selection]
 	compiled   func() *dracel.Cache
+	// poolKeys are the names of the label that says which pool a node is of.
+	poolKeys []string
 	// wishless leaves out what pods merely wish.
 	wishless bool
 }
@@ -44,6 +46,7 @@ func New(labels v1.LabelRules) *Translator {
 		shapes:    newInterned[model.Shape](),
 		questions: newQuestions(),
 		hashes:    newHashes(),
+		poolKeys:  namesOf(v1.NodePoolLabelKey, labels),
 		pods:      newInterned[model.Labels](),
 		selectors: newInterned[topology.Selector](),
 
@@ -52,6 +55,17 @@ func New(labels v1.LabelRules) *Translator {
 			return dracel.NewCache(expressionsKept, dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true})
 		}),
 	}
+}
+
+// namesOf are all names of a label, the one in use first. Their order is of no consequence.
+func namesOf(label string, rules v1.LabelRules) []string {
+	names := []string{label}
+	for name, current := range rules.Aliases {
+		if current == label {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // NewWith is a translator that reads what pods merely wish, or one for a policy that ignores it: pods that differ in nothing
