@@ -1,12 +1,9 @@
 package model
 
 import (
-	"cmp"
-	"encoding/binary"
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // Index is an immutable map from string keys, split into shards so that a new version shares all it does not change.
@@ -145,53 +142,18 @@ func (x Index[V]) All() iter.Seq2[string, V] {
 func (x Index[V]) Sorted() []V {
 	list := make([]entry[V], 0, x.size)
 	for key, value := range x.All() {
-		list = append(list, entry[V]{key: key, value: value})
+		list = append(list, entry[V]{key, value})
 	}
-	if len(list) == 0 {
-		return []V{}
-	}
-	// Names begin alike. The first eight bytes in which they do not decide nearly always, and are compared as one number.
-	skip := len(list[0].key)
-	for _, e := range list {
-		skip = min(skip, sharedPrefix(list[0].key, e.key))
-	}
-	for i := range list {
-		list[i].head = head(list[i].key[skip:])
-	}
-	slices.SortFunc(list, func(a, b entry[V]) int {
-		if a.head != b.head {
-			return cmp.Compare(a.head, b.head)
-		}
-		return strings.Compare(a.key, b.key)
-	})
 	out := make([]V, len(list))
-	for i, e := range list {
-		out[i] = e.value
+	for i, at := range order(list) {
+		out[i] = list[at.entry].value
 	}
 	return out
 }
 
 type entry[V any] struct {
-	head  uint64
 	key   string
 	value V
-}
-
-// head is the first eight bytes as a number that is ordered as they are.
-func head(s string) uint64 {
-	var b [8]byte
-	copy(b[:], s)
-	return binary.BigEndian.Uint64(b[:])
-}
-
-func sharedPrefix(a, b string) int {
-	n := min(len(a), len(b))
-	for i := range n {
-		if a[i] != b[i] {
-			return i
-		}
-	}
-	return n
 }
 
 // Editor builds successive versions of an Index. It is not safe for concurrent use; the versions it publishes are.
