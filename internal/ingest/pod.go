@@ -79,7 +79,7 @@ func (t *Translator) shape(pod *corev1.Pod) *model.Shape {
 		Requests:    t.podRequests(pod),
 		Selector:    t.selector(pod.Spec.NodeSelector),
 		Tolerations: tolerations(pod.Spec.Tolerations),
-		HostPorts:   hostPorts(pod.Spec.Containers),
+		HostPorts:   hostPorts(&pod.Spec),
 	}
 	if pod.Spec.Priority != nil {
 		s.Priority = *pod.Spec.Priority
@@ -137,14 +137,15 @@ func (t *Translator) accumulate(v resource.Vector, list corev1.ResourceList) (re
 }
 
 // hostPorts are the ports of the node that ordinary containers claim; the unspecified address stands for all.
-func hostPorts(containers []corev1.Container) []model.HostPort {
+func hostPorts(spec *corev1.PodSpec) []model.HostPort {
 	var out []model.HostPort
-	for i := range containers {
-		for _, port := range containers[i].Ports {
-			if port.HostPort == 0 {
+	for i := range spec.Containers {
+		for _, port := range spec.Containers[i].Ports {
+			claimed := hostPort(spec, &port)
+			if claimed == 0 {
 				continue
 			}
-			p := model.HostPort{IP: port.HostIP, Port: port.HostPort, Protocol: string(port.Protocol)}
+			p := model.HostPort{IP: port.HostIP, Port: claimed, Protocol: string(port.Protocol)}
 			if p.IP == "0.0.0.0" || p.IP == "::" {
 				p.IP = ""
 			}
@@ -155,6 +156,15 @@ func hostPorts(containers []corev1.Container) []model.HostPort {
 		}
 	}
 	return out
+}
+
+// hostPort is the port of the node that a container claims, 0 for none. With the network of the node every port is one; the API
+// server writes that into pods, but not into the templates of DaemonSets and of manifests.
+func hostPort(spec *corev1.PodSpec, port *corev1.ContainerPort) int32 {
+	if port.HostPort == 0 && spec.HostNetwork {
+		return port.ContainerPort
+	}
+	return port.HostPort
 }
 
 func tolerations(list []corev1.Toleration) []model.Toleration {

@@ -127,8 +127,8 @@ func (t *Translator) appendQuestion(b []byte, pod *corev1.Pod) []byte {
 	}
 	b = binary.AppendVarint(b, int64(priority))
 	b = appendFlags(b, podresource.IsPodResizeInfeasible(pod), spec.Resources != nil, spec.Affinity != nil)
-	b = appendContainers(b, spec.Containers, &pod.Status)
-	b = appendContainers(b, spec.InitContainers, &pod.Status)
+	b = appendContainers(b, spec, spec.Containers, &pod.Status)
+	b = appendContainers(b, spec, spec.InitContainers, &pod.Status)
 	if spec.Resources != nil {
 		b = appendResources(b, spec.Resources.Requests)
 	}
@@ -152,7 +152,7 @@ func (t *Translator) appendQuestion(b []byte, pod *corev1.Pod) []byte {
 	return b
 }
 
-func appendContainers(b []byte, list []corev1.Container, status *corev1.PodStatus) []byte {
+func appendContainers(b []byte, spec *corev1.PodSpec, list []corev1.Container, status *corev1.PodStatus) []byte {
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	for i := range list {
 		c := &list[i]
@@ -167,8 +167,8 @@ func appendContainers(b []byte, list []corev1.Container, status *corev1.PodStatu
 			}
 		}
 		for j := range c.Ports {
-			if p := &c.Ports[j]; p.HostPort != 0 {
-				b = appendString(appendString(binary.AppendVarint(b, int64(p.HostPort)), p.HostIP), string(p.Protocol))
+			if p := &c.Ports[j]; hostPort(spec, p) != 0 {
+				b = appendString(appendString(binary.AppendVarint(b, int64(hostPort(spec, p))), p.HostIP), string(p.Protocol))
 			}
 		}
 		b = binary.AppendVarint(b, 0) // no port

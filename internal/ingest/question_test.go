@@ -53,7 +53,7 @@ func everything() *corev1.Pod {
 			NodeSelector: map[string]string{corev1.LabelTopologyZone: "zone-1"},
 			Containers: []corev1.Container{{
 				Name: "main", Resources: corev1.ResourceRequirements{Requests: amounts("1")},
-				Ports: []corev1.ContainerPort{{HostPort: 80, HostIP: "10.0.0.1", Protocol: corev1.ProtocolUDP}},
+				Ports: []corev1.ContainerPort{{HostPort: 80, HostIP: "10.0.0.1", Protocol: corev1.ProtocolUDP}, {ContainerPort: 81}},
 			}, {Name: "second", Resources: corev1.ResourceRequirements{Requests: amounts("100u")}}},
 			InitContainers: []corev1.Container{{
 				Name: "sidecar", RestartPolicy: &always, Resources: corev1.ResourceRequirements{Requests: amounts("250m")},

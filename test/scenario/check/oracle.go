@@ -56,6 +56,9 @@ func (j *judge) fits(pod *corev1.Pod, pool *v1.NodePool) (string, bool) {
 	for _, t := range j.Types[pool.Name] {
 		possible := j.possible(t, pool, combinations)
 		daemons := j.daemonsOnAny(possible)
+		if _, taken := samePort(append(daemons, pod)); taken {
+			continue
+		}
 		asked := sum(append(daemons, pod))
 		for _, m := range possible {
 			if _, over := short(asked, m.allocatable); !over && wants(pod, m.node) && j.reaches(pod, m.node) && j.welcome(pod, m) {

@@ -19,6 +19,9 @@ func samePort(pods []*corev1.Pod) (string, bool) {
 		var own []claim
 		for _, c := range pod.Spec.Containers {
 			for _, p := range c.Ports {
+				if pod.Spec.HostNetwork {
+					p.HostPort = p.ContainerPort
+				}
 				if p.HostPort == 0 {
 					continue
 				}
