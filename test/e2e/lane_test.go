@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -45,24 +46,30 @@ func (l *lane) open(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	var err error
-	if l.plane, err = controlplane.Start(ctx, "", nil, l.up...); err != nil {
-		return err
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", l.plane.Kubeconfig)
+	plane, err := controlplane.Start(ctx, "", nil, l.up...)
 	if err != nil {
 		return err
+	}
+	c, err := connect(ctx, plane.Kubeconfig)
+	if err != nil {
+		return errors.Join(err, plane.Stop())
+	}
+	l.plane, l.client = plane, c
+	return nil
+}
+
+// connect returns a client of a cluster in which it has installed the definitions.
+func connect(ctx context.Context, kubeconfig string) (client.Client, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, err
 	}
 	config.QPS = -1
 	c, err := newClient(config)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := define(ctx, c); err != nil {
-		return err
-	}
-	l.client = c
-	return nil
+	return c, define(ctx, c)
 }
 
 // close ends the lane's controller and cluster.
