@@ -8,28 +8,27 @@ import (
 )
 
 const (
-	// longestBatch bounds for how long a batch goes first: an API server that is slow must not keep machines from starting.
-	longestBatch = 2 * time.Second
-	// behindBatch is when to look again whether a batch is written.
+	// longestWait is for how long a decision waits at most: an API server that is slow must not keep machines from starting or ending.
+	longestWait = 5 * time.Second
+	// behindBatch is when to look again whether all batches are written.
 	behindBatch = 50 * time.Millisecond
 )
 
 // Batch lets decisions be written before what follows from them.
 //
-// Problem: a plan is many NodeClaims, and a command many deletions. As soon as the first of them is written, its launch or
-// its end begins, at several requests for each object, and all of them compete with the rest of the batch for the allowance
-// of requests and for the API server: the last decision is written when nearly everything else is done. Approach: whoever
-// writes a batch says so, and who carries out decisions looks again a moment later while one is being written, for two
-// seconds at most.
+// Problem: a plan is many NodeClaims, and a command many marks and deletions. As soon as the first of them is written, its launch or
+// its end begins, at several requests for each object, and all of them compete with the rest of the batch, and with the next one,
+// for the allowance of requests and for the API server: the last decision is written when nearly everything else is done. Approach:
+// whoever writes a batch says so, and who carries out decisions looks again a moment later while one is being written, until its own
+// decision is some seconds old.
 //
 // It is safe for concurrent use. A nil Batch is never being written.
 type Batch struct {
 	clock clock.PassiveClock
 
 	mu sync.Mutex
-	// writers is how many batches are being written, since is when the oldest of them was begun.
+	// writers is how many batches are being written.
 	writers int
-	since   time.Time
 }
 
 // NewBatch is a Batch that nobody writes.
@@ -42,9 +41,7 @@ func (b *Batch) Begin() (end func()) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.writers++; b.writers == 1 {
-		b.since = b.clock.Now()
-	}
+	b.writers++
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -52,14 +49,14 @@ func (b *Batch) Begin() (end func()) {
 	}
 }
 
-// Wait is how long to wait before carrying out a decision; zero while nothing goes first.
-func (b *Batch) Wait() time.Duration {
+// Wait is how long to wait before carrying out a decision that was made at that moment; zero while nothing goes first.
+func (b *Batch) Wait(decided time.Time) time.Duration {
 	if b == nil {
 		return 0
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.writers == 0 || b.clock.Since(b.since) >= longestBatch {
+	if b.writers == 0 || b.clock.Since(decided) >= longestWait {
 		return 0
 	}
 	return behindBatch

@@ -13,9 +13,10 @@ import (
 func TestBatchGoesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := loop.NewBatch(clock.RealClock{})
+		decided := time.Now()
 		want := func(waits bool, when string) {
 			t.Helper()
-			if got := b.Wait(); got > 0 != waits {
+			if got := b.Wait(decided); got > 0 != waits {
 				t.Errorf("%s: waits %v", when, got)
 			}
 		}
@@ -27,16 +28,16 @@ func TestBatchGoesFirst(t *testing.T) {
 		second()
 		want(false, "after both")
 		end := b.Begin()
-		time.Sleep(1999 * time.Millisecond)
+		time.Sleep(4999 * time.Millisecond)
 		want(true, "while one is slow")
 		time.Sleep(time.Millisecond)
-		want(false, "while one takes too long")
+		want(false, "when it has waited long enough")
+		decided = time.Now()
+		want(true, "in a later decision, while the same one is slow")
 		end()
-		defer b.Begin()()
-		want(true, "in the next one")
 		var none *loop.Batch
 		none.Begin()()
-		if none.Wait() != 0 {
+		if none.Wait(decided) != 0 {
 			t.Error("nothing waits for no batch")
 		}
 	})

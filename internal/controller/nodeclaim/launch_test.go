@@ -80,11 +80,18 @@ func TestLaunch(t *testing.T) {
 		if n := w.Provider.Calls("Create") + w.Provider.Calls("Delete"); n != 0 {
 			t.Errorf("the provider was called %d times", n)
 		}
-		written()
+		w.Time.Step(5 * time.Second)
 		w.Run(l, coming)
 		w.Run(l, going)
 		if created, deleted := w.Provider.Calls("Create"), w.Provider.Calls("Delete"); created != 1 || deleted != 1 {
-			t.Errorf("created %d and deleted %d, want one each", created, deleted)
+			t.Errorf("while the batch takes long, %d are created and %d deleted, want one each", created, deleted)
+		}
+		written()
+		later := w.Claim("c")
+		w.Add(later)
+		w.Run(l, later)
+		if created, deleted := w.Provider.Calls("Create"), w.Provider.Calls("Delete"); created != 2 || deleted != 1 {
+			t.Errorf("created %d and deleted %d, want two and one", created, deleted)
 		}
 	})
 	t.Run("C004 C005 own labels and the provider's annotations win", func(t *testing.T) {

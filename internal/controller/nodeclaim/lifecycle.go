@@ -95,8 +95,8 @@ func (l *Lifecycle) Reconcile(ctx context.Context, request reconcile.Request) (r
 	if l.writes.Stale(claim) {
 		return loop.After(loop.StaleRetry), nil
 	}
-	if claim.DeletionTimestamp != nil || condition.Status(claim, v1.ConditionTypeLaunched) != metav1.ConditionTrue {
-		if wait := l.Batch.Wait(); wait > 0 {
+	if decision := toCarryOut(claim); decision != nil {
+		if wait := l.Batch.Wait(decision.Time); wait > 0 {
 			return loop.After(wait), nil
 		}
 	}
@@ -112,6 +112,18 @@ func (l *Lifecycle) Reconcile(ctx context.Context, request reconcile.Request) (r
 		l.writes.Wrote(claim)
 	}
 	return l.advance(ctx, claim)
+}
+
+// toCarryOut is when the launch or the end of a claim was decided, and nil while neither is to be begun.
+func toCarryOut(claim *v1.NodeClaim) *metav1.Time {
+	switch {
+	case claim.DeletionTimestamp != nil:
+		return claim.DeletionTimestamp
+	case condition.Status(claim, v1.ConditionTypeLaunched) != metav1.ConditionTrue:
+		return &claim.CreationTimestamp
+	default:
+		return nil
+	}
 }
 
 // advance runs the four steps in order on one copy of the claim and writes what they changed.
