@@ -100,9 +100,8 @@ func (c *Controller) tooLate(cmd command) bool {
 	return c.Clock.Since(cmd.started) > patience(len(c.queue.nodes("")))
 }
 
-// closeNodes marks the nodes and gives up on those that cannot be marked. What deletions of other commands set off waits for it.
+// closeNodes marks the nodes and gives up on those that cannot be marked.
 func (c *Controller) closeNodes(ctx context.Context, cmd command) command {
-	defer c.Batch.Begin()()
 	errs := forEach(cmd.work.Candidates, func(candidate disrupt.Candidate) error {
 		return c.mark(ctx, candidate.Node, cmd.method.Reason)
 	})
