@@ -131,11 +131,7 @@ func (b bitset) from(start int) iter.Seq[int] {
 	}
 }
 
-// text is equal for sets with the same members, for use as a key.
-func (b bitset) text() string {
-	return string(b.appendText(make([]byte, 0, 8*len(b))))
-}
-
+// appendText appends what is equal for sets with the same members, for use as a key.
 func (b bitset) appendText(out []byte) []byte {
 	for _, w := range b {
 		out = binary.LittleEndian.AppendUint64(out, w)
