@@ -97,7 +97,7 @@ func storyFlags(s story.Story) []string {
 type storyteller struct {
 	*process
 	flags []string
-	begin int64 // where in the log the story that it lives through begins
+	begin int64 // where in the log it begins to see the pods of the story that it lives through
 }
 
 // end kills the controller. It cannot fail for a reason that a test could do anything about.
@@ -129,7 +129,6 @@ func (w *world) listen(flags []string) *storyteller {
 		}
 	})
 	w.awaitLog(s.process, "this replica acts now")
-	s.begin = s.logSize()
 	return s
 }
 
@@ -164,6 +163,7 @@ func (w *world) tell(reader *manifest.Reader, s story.Story) (obstacle string, s
 		w.stage(o)
 	}
 	w.await("the scheduler has looked at all pods", patience, func() string { return w.unseen(plan) })
+	w.storyteller.begin = w.storyteller.logSize() // before that it may still have planned for pods of the last story
 	w.must(w.storyteller.thaw())
 	types := w.prices(s.Options.Catalog, objects)
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pollPeriod) {
