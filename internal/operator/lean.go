@@ -58,8 +58,8 @@ func (l *lean) transform(o any) (any, error) {
 
 func trimPod(pod *corev1.Pod) {
 	spec, status := &pod.Spec, &pod.Status
-	trimContainers(spec.Containers)
-	trimContainers(spec.InitContainers)
+	trimContainers(spec, spec.Containers)
+	trimContainers(spec, spec.InitContainers)
 	var claimed []corev1.Volume
 	for i := range spec.Volumes {
 		if v := &spec.Volumes[i]; v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
@@ -74,12 +74,13 @@ func trimPod(pod *corev1.Pod) {
 	status.EphemeralContainerStatuses, status.PodIPs, status.HostIPs = nil, nil, nil
 }
 
-func trimContainers(list []corev1.Container) {
+// trimContainers keeps the ports that may be those of the node.
+func trimContainers(spec *corev1.PodSpec, list []corev1.Container) {
 	for i := range list {
 		c := &list[i]
 		var ports []corev1.ContainerPort
 		for _, p := range c.Ports {
-			if p.HostPort != 0 {
+			if p.HostPort != 0 || spec.HostNetwork {
 				ports = append(ports, p)
 			}
 		}
