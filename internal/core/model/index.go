@@ -36,7 +36,7 @@ type pair[V any] struct {
 	value V
 }
 
-// fewest is the number of entries from which on a shard is a map.
+// fewest is how many entries a list holds at most; with one more the shard becomes a map, and stays one.
 const fewest = 8
 
 func (s *shard[V]) find(key string) int {
@@ -54,7 +54,7 @@ func (s *shard[V]) get(key string) (v V, ok bool) {
 	return v, false
 }
 
-// put reports whether the key is new.
+// put sets key to v and reports whether the key is new.
 func (s *shard[V]) put(key string, v V) bool {
 	if s.many != nil {
 		before := len(s.many)

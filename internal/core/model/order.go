@@ -13,7 +13,7 @@ type position struct {
 	entry int32
 }
 
-// fewPositions is how many are ordered sooner by comparing them.
+// fewPositions is the length below which a list is ordered faster by comparing.
 const fewPositions = 1024
 
 // order is the places of the entries of a list in the order of their keys.

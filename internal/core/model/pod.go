@@ -26,8 +26,8 @@ type Pod struct {
 	Labels *Labels
 	// Attachments are the volumes that need a slot on the node, without repetition.
 	Attachments []volume.Attachment
-	// DeviceClaims are the resource claims that exist or should, as namespace/name without repetition. UsesDevices is set for
-	// pods with any.
+	// UsesDevices is set for pods that refer to resource claims. DeviceClaims are those of them that exist or should, as
+	// namespace/name without repetition.
 	DeviceClaims []string
 	UsesDevices  bool
 	// Terminating is set once the pod is being deleted: it uses resources still and counts for no topology.

@@ -37,7 +37,7 @@ type claim struct {
 	trial bool
 }
 
-// company is how many classes a claim makes room for with its first pods: most end with a few.
+// company is for how many fills a claim has room from the first one on, so that it seldom has to grow: most claims end with fewer.
 const company = 6
 
 // fill is pods of one class put into a claim in one go, at one stage and in the form of their question that the claim accepted.

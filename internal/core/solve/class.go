@@ -26,6 +26,7 @@ type class struct {
 	stages []*stage
 	// final is the most yielding form of the last alternative: what a refusal speaks of.
 	final *stage
+	// membership is the groups that count the pods, and those that keep them away.
 	*membership
 	// owns is the groups that the shape demands.
 	owns *demands
@@ -33,7 +34,7 @@ type class struct {
 	drifting []int
 	// exempt lets the pods onto nodes that are closed to others.
 	exempt bool
-	// zone numbers, from one, where the pods could run before anything was placed; zero until somebody asks.
+	// zone is a number, from one, for where the pods could run before anything was placed; zero until somebody asks.
 	zone int32
 	// bound is set when what the class may do depends on where other pods are in a way that may turn in its favour.
 	bound bool
@@ -49,7 +50,7 @@ type conjunction struct {
 	number int
 	terms  []term
 	set    requirement.Set
-	// alone is the list of the conjunction and nothing else.
+	// alone is the list of the conjunction and nothing else: most classes and lanes have one, and need no list of their own.
 	alone [1]*conjunction
 }
 
@@ -67,7 +68,7 @@ type stage struct {
 	keys []int
 	// near is set when a machine must hold certain pods already.
 	near bool
-	// lanes are sorted by the number of what they want. A stage without keys has one and no other.
+	// lanes are sorted by the number of what they want. A stage without keys has exactly one.
 	lanes []*lane
 }
 
@@ -88,8 +89,8 @@ type lane struct {
 	forms []*conjunction
 	// nodes is how many existing nodes are known to be of no use.
 	nodes int
-	// spots are what is known about each template and, once somebody has asked, about those claims of each that are not bound to
-	// a domain yet.
+	// spots are what is known about each template. Once somebody has asked, as many follow about those claims of each template that
+	// are not bound to a domain yet.
 	spots []spot
 }
 
@@ -104,7 +105,7 @@ type classes struct {
 	byTerms  map[string]*conjunction
 	// chosen are conjunctions that choices of domains were added to, by the conjunction's number and the choices.
 	chosen map[string]*conjunction
-	// needs are those of the requests that were seen, by amounts.
+	// needs are what different requests need, by their amounts.
 	needs   map[string][]need
 	options Options
 	devices *devices

@@ -25,7 +25,7 @@ type values struct {
 	listed map[setID][]int
 	// rates is what domains cost.
 	rates []float64
-	// counting is the numbers from zero on.
+	// counting is the numbers from zero on, as far as they were needed; alone cuts its lists out of it.
 	counting []int
 }
 

@@ -49,7 +49,8 @@ func (g *group) selects(labels *model.Labels) bool {
 
 // demands are the groups that a shape owns.
 type demands struct {
-	// list is the groups, part by part, and ends where each part ends: most shapes own few.
+	// list is the groups, part by part, and ends where each part ends. One list takes less memory than one for each part: most shapes
+	// own few groups.
 	list []*group
 	ends [partCount]int32
 }

@@ -29,7 +29,8 @@ type option struct {
 	count, room int
 }
 
-// asking is what is worked out for one question and not needed any more when the next one is asked.
+// asking is memory in which a question is worked out, to be used again for the next one. A list is valid until the function that made
+// it is called again.
 type asking struct {
 	choices  [][]choice
 	picked   []choice

@@ -31,11 +31,11 @@ type menus struct {
 	limit  int
 	custom func(string) bool
 	known  map[menuKey]*menu
-	// lists are what menus say of their columns, which many have in common.
+	// lists are by columns, because many menus have theirs in common.
 	lists map[listKey]list
-	// all are the names of all instance types in an order of prices, by columns.
+	// all are names of instance types, by columns: those of the first state that was asked about, cheapest first.
 	all map[*columns][]string
-	// said is room for what a state says, text for the text of a mask.
+	// said and text are used again: for what a state says, and for the text of a mask.
 	said requirement.Set
 	text []byte
 }
@@ -96,8 +96,8 @@ func (ms *menus) of(cl *claim) *menu {
 	return m
 }
 
-// list is the list of columns whose names are these, cheapest first. Where the same columns have another order, because other
-// offerings count, they have a list of their own.
+// list is what there is to say about a mask; names are those of its instance types, cheapest first. Where the same mask has another
+// order, because other offerings count, it gets a list anew.
 func (ms *menus) list(t *template, st *state, mask bitset, names []string) list {
 	ms.text = mask.appendText(ms.text[:0])
 	l, ok := ms.lists[listKey{t.columns, string(ms.text)}]
@@ -118,8 +118,8 @@ func (ms *menus) list(t *template, st *state, mask bitset, names []string) list 
 	return l
 }
 
-// share is names, cheapest first, which nobody changes. Small machines drop out of claims first, so what is left is often the end of
-// the list of all.
+// share is a list equal to names that nobody changes: a part of the one in all where that is possible. Small machines drop out of claims
+// first, so what is left is often its end.
 func (ms *menus) share(t *template, st *state, names []string) []string {
 	all, ok := ms.all[t.columns]
 	if !ok {

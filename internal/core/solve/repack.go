@@ -43,7 +43,7 @@ func (y *yard) pack() []*claim {
 	for attempt := range attempts {
 		for i, p := range order {
 			if attempt == 0 {
-				p.stacks = nil // those in full are not to be changed
+				p.stacks = nil // it shares its memory with the one in full, which is needed again
 			}
 			p.stacks, p.pods = append(p.stacks[:0], full[i].stacks...), full[i].pods
 		}

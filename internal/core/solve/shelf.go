@@ -19,7 +19,7 @@ type shelf struct {
 	amounts []int64
 	// starts are the sets of the first 0, stride, 2*stride, … columns of the order, one after the other.
 	starts bitset
-	// held is what having returned last.
+	// held is what having returned last, unless that was one of the starts.
 	held bitset
 }
 

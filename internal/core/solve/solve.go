@@ -24,7 +24,8 @@ type solver struct {
 	refused []run
 	// putOff are pods that wait for a reservation, left those that the run did not get to.
 	putOff, left []*model.Pod
-	asking       asking
+	// asking is where questions are worked out.
+	asking asking
 }
 
 // run is consecutive pods of one class in the queue.

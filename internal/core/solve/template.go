@@ -66,7 +66,7 @@ type template struct {
 	scratch, candidates, taken bitset
 	// offered is the columns of the last offer.
 	offered bitset
-	// names is a list for the same purpose.
+	// names is a list for use between two lines of the same function.
 	names []string
 }
 

@@ -59,7 +59,7 @@ type pile struct {
 	markup float64
 	// picky is set when the pods look at who else is on a machine, lone when a machine takes only so many of a class.
 	picky, lone bool
-	// stacks are the pods by class, pods is their number.
+	// stacks are the pods by stage, pods is their number.
 	stacks []fill
 	pods   int
 }
