@@ -226,7 +226,7 @@ func (s *Store) UpdatePod(pod *corev1.Pod) {
 	s.takePod(pod, p)
 }
 
-// UpdatePods applies many pods as UpdatePod does, all at once.
+// UpdatePods applies many pods as UpdatePod does, all at once. Those that have ended are passed over: the store is not to know them yet.
 func (s *Store) UpdatePods(pods []*corev1.Pod) {
 	live := slices.DeleteFunc(slices.Clone(pods), podrules.Terminal)
 	translated := s.translator.Pods(live)

@@ -51,6 +51,7 @@ type answer struct {
 	silent   bool
 }
 
+// ask is what a pod asks.
 func (t *Translator) ask(pod *corev1.Pod, waits bool) answer {
 	var space [keySpace]byte
 	key := t.appendQuestion(space[:0], pod)
@@ -60,7 +61,7 @@ func (t *Translator) ask(pod *corev1.Pod, waits bool) answer {
 	return t.read(string(key), pod, waits)
 }
 
-// answer is what the pod with that key asks.
+// answer is ask for a pod whose key is known already.
 func (t *Translator) answer(key string, pod *corev1.Pod, waits bool) answer {
 	if a, ok := t.questions.find([]byte(key), waits); ok {
 		return a

@@ -10,13 +10,13 @@ import (
 const (
 	// longestWait is for how long a decision waits at most: an API server that is slow must not keep machines from starting or ending.
 	longestWait = 5 * time.Second
-	// behindBatch is when to look again whether all batches are written.
+	// behindBatch is after how long to look again whether all batches are written.
 	behindBatch = 50 * time.Millisecond
 )
 
 // Batch lets decisions be written before what follows from them.
 //
-// Problem: a plan is many NodeClaims, and a command many marks and deletions. As soon as the first of them is written, its launch or
+// Problem: a plan is many NodeClaims, and a command many deletions. As soon as the first of them is written, its launch or
 // its end begins, at several requests for each object, and all of them compete with the rest of the batch, and with the next one,
 // for the allowance of requests and for the API server: the last decision is written when nearly everything else is done. Approach:
 // whoever writes a batch says so, and who carries out decisions looks again a moment later while one is being written, until its own
