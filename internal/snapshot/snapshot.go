@@ -2,7 +2,7 @@
 // answer what Karpenter would do there.
 //
 // What a snapshot holds of each kind is listed in fields.txt, field by field, and nothing else is ever written: no secrets,
-// environment, commands, images, messages. It is a stream of YAML documents in a fixed order, readable by people and by
+// environment, commands, images, user data, and of messages only those of node classes. It is a stream of YAML documents in a fixed order, readable by people and by
 // package manifest.
 //
 // A snapshot can be redacted: names and label values that say something about their owner are replaced, the same by the
