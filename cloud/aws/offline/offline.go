@@ -1,6 +1,6 @@
 // Package offline knows what EC2 sells without asking it: the instance types, zones and prices of a region as they were on the day the
 // embedded catalogue was taken, under the node classes that are given. It launches nothing. What nobody can know without an account is
-// assumed: that a class finds a subnet in every zone, and an image for every type.
+// taken from the status of a class or, where it has none, assumed: that it finds a subnet in every zone, and an image for every type.
 package offline
 
 import (
