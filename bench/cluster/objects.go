@@ -67,8 +67,8 @@ func (p *plane) createPool(ctx context.Context, want *v1.NodePool) error {
 	})
 }
 
-// createHost writes the Node on which a controller would run. It has no room for other pods, but a scheduler that knows no node at
-// all tries every pod again and again, which no cluster with a controller in it sees.
+// createHost writes the Node on which a controller would run. No other pod may run on it. It is there because a scheduler that
+// knows no node at all tries every pod again and again, which does not happen in a cluster with a controller in it.
 func (p *plane) createHost(ctx context.Context) error {
 	host := &corev1.Node{}
 	host.Name = "host"

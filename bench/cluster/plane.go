@@ -105,8 +105,8 @@ func await(ctx context.Context, limit time.Duration, what string, try func() err
 	}
 }
 
-// lookInside keeps, if that is wanted, what the controller and the API server spend their time on from a moment on, and what the API
-// server tells of itself then and at the end: which requests it got in between, for one. Looking costs a tenth of a second.
+// lookInside writes, if profiles are wanted, profiles of the controller and of the API server that begin at a moment, and the metrics of the API
+// server from their beginning and their end: what is between these is the requests that it got meanwhile, for one. It costs a tenth of a second.
 func (p *plane) lookInside(ctx context.Context, s settings, running *process, label string, from time.Time) <-chan error {
 	done := make(chan error, 1)
 	if s.profiles == "" {
@@ -135,7 +135,7 @@ func (p *plane) lookInside(ctx context.Context, s settings, running *process, la
 	return done
 }
 
-// looking is for how many seconds profiles are taken.
+// looking is for how many seconds profiles are taken, as text for URLs and as a time.
 const (
 	looking     = "4"
 	lookingTime = 4 * time.Second

@@ -26,9 +26,9 @@ type receipt struct {
 	worth int
 }
 
-// follow watches a kind until ctx ends, and notes for each object when each worth of it was first above zero. The API server closes a
-// watch whose reader is slow. The next one goes on where that one ended: to be told of everything again would keep the API server
-// busier than what is measured.
+// follow watches a kind until ctx ends. For each way to count an object it returns receipts of the moments at which objects first counted for
+// more than nothing. The API server closes a watch whose reader is slow. The next one goes on where that one ended: to be told of everything
+// again would keep the API server busier than what is measured.
 func follow[T client.Object](ctx context.Context, p *plane, list client.ObjectList, worth ...func(T) int) ([]*receipts, error) {
 	if err := p.List(ctx, list, client.Limit(1)); err != nil {
 		return nil, fmt.Errorf("listing %T: %w", list, err)

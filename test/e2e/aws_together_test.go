@@ -29,7 +29,7 @@ var scale = flag.Int("scale", 8, "how many nodes expire, become empty, drift and
 const (
 	// perNode is how many pods of the usual size a node has room for.
 	perNode = 3
-	// glances is how many looks in a row see more than a moment between two states.
+	// glances is after how many looks in a row too many disrupted nodes are a failure: a single one may show a moment between two states.
 	glances = 3
 )
 

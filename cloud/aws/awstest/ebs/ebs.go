@@ -1,7 +1,6 @@
-// Package ebs plays the driver for EBS volumes in a cluster whose nodes are instances of a small AWS. On each node it registers with how
-// many volumes the instance can have attached, names its zone, and takes away the taint that keeps pods off a node on which it does not
-// run yet. For claims of its storage classes it makes volumes in the zone that the scheduler chose, and it deletes volumes that were
-// given up.
+// Package ebs plays the driver for EBS volumes in a cluster whose nodes are instances of a small AWS. On each node it registers, says
+// how many volumes the instance can have attached, names the zone, and takes away the taint that keeps pods off until it runs there.
+// For claims of its storage classes it makes volumes in the zone that the scheduler chose, and it deletes volumes that were given up.
 //
 // Attaching is not played: volumes have no data, and pods that are simulated do not miss it.
 //
@@ -26,7 +25,7 @@ const (
 	Name = "ebs.csi.aws.com"
 	// NotReady is the key of the taint that it removes.
 	NotReady = Name + "/agent-not-ready"
-	// ZoneLabel is on nodes on which it runs, and where its volumes can be used.
+	// ZoneLabel is the label by which nodes on which it runs, and its volumes, name their zone.
 	ZoneLabel = awsv1.LabelEBSZone
 
 	// pace is how often it looks.
