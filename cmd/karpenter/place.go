@@ -82,8 +82,8 @@ func (p place) named() (cloud.Cloud, error) {
 	return opened, nil
 }
 
-// cloudFor is the cloud for objects: the one that the flags name, or else the one whose node classes the pools refer to. The second
-// result is what the answer takes for granted. Node classes of EC2 that have no status get one.
+// cloudFor is the cloud for objects: the one that the flags name, or else the one whose node classes the pools refer to. The notes
+// are what the answer takes for granted. Node classes of EC2 that have no status get one.
 func (p place) cloudFor(objects []client.Object, complete func([]client.Object, cloud.Cloud) []client.Object) (cloud.Cloud, []client.Object, []string, error) {
 	opened, err := p.named()
 	if err != nil {
