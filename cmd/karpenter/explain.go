@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/karpenter-anew/karpenter/internal/explain"
@@ -129,9 +130,12 @@ func (c *explainCommand) question(ctx context.Context, s streams) (explain.Quest
 			return explain.Question{}, err
 		}
 	}
-	vendor, objects, _, err := c.Place.cloudFor(held.Objects, asTaken)
+	vendor, objects, notes, err := c.Place.cloudFor(held.Objects, asTaken)
 	if err != nil {
 		return explain.Question{}, codedError{err, exitUsage}
+	}
+	for _, note := range notes {
+		_, _ = fmt.Fprintf(s.err, "karpenter explain: note: %s\n", note)
 	}
 	return explain.Question{
 		Objects: objects,

@@ -63,6 +63,18 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// TestExplainSaysWhatItDoesNotKnow: prices of another region than that of the cluster are none of its own.
+func TestExplainSaysWhatItDoesNotKnow(t *testing.T) {
+	archive, err := txtar.ParseFile("testdata/simulate/snapshot-of-an-unknown-region.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := explained(string(archive.Files[1].Data), "pod", "waits", "-n", "shop", "--snapshot", "-")
+	if code != exitOK || stdout == "" || !strings.Contains(stderr, "karpenter explain: note: no region is named: instance types and prices are those of aws/us-east-1") {
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}
+
 // TestExplainASnapshotOfAWS: nodes and pools have the prices of their class, also what runs in a reservation.
 func TestExplainASnapshotOfAWS(t *testing.T) {
 	archive, err := txtar.ParseFile("testdata/simulate/snapshot-on-aws.txtar")

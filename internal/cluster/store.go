@@ -226,12 +226,17 @@ func (s *Store) UpdatePod(pod *corev1.Pod) {
 	s.takePod(pod, p)
 }
 
-// UpdatePods applies many pods as UpdatePod does, all at once. Those that have ended are passed over: the store is not to know them yet.
+// UpdatePods applies many pods as UpdatePod does, all at once.
 func (s *Store) UpdatePods(pods []*corev1.Pod) {
 	live := slices.DeleteFunc(slices.Clone(pods), podrules.Terminal)
 	translated := s.translator.Pods(live)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, pod := range pods {
+		if podrules.Terminal(pod) {
+			s.moves.note(s.dropPod(string(pod.UID)))
+		}
+	}
 	for i, pod := range live {
 		if len(ingest.VolumeClaims(pod)) > 0 {
 			translated[i] = nil

@@ -115,14 +115,14 @@ func (r *Reader) fill(o client.Object, gvk runtimeschema.GroupVersionKind, conte
 	for _, e := range strict {
 		findings = append(findings, located(e.Error()))
 	}
-	return append(findings, countless(o)...)
+	return append(findings, impossibleCounts(o)...)
 }
 
 // mostPods is how many pods a workload may have: several times what the largest clusters hold, and what memory has room for.
 const mostPods = 500_000
 
-// countless finds numbers of pods that cannot be.
-func countless(o client.Object) []finding {
+// impossibleCounts finds numbers of pods that cannot be.
+func impossibleCounts(o client.Object) []finding {
 	counts := map[string]*int32{}
 	switch o := o.(type) {
 	case *appsv1.Deployment:

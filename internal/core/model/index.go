@@ -36,8 +36,8 @@ type pair[V any] struct {
 	value V
 }
 
-// fewest is how many entries a list holds at most; with one more the shard becomes a map, and stays one.
-const fewest = 8
+// mostInList is how many entries a list holds at most; with one more the shard becomes a map, and stays one.
+const mostInList = 8
 
 func (s *shard[V]) find(key string) int {
 	return slices.IndexFunc(s.few, func(p pair[V]) bool { return p.key == key })
@@ -65,11 +65,11 @@ func (s *shard[V]) put(key string, v V) bool {
 		s.few[i].value = v
 		return false
 	}
-	if len(s.few) < fewest {
+	if len(s.few) < mostInList {
 		s.few = append(s.few, pair[V]{key, v})
 		return true
 	}
-	s.many = make(map[string]V, 2*fewest)
+	s.many = make(map[string]V, 2*mostInList)
 	for _, p := range s.few {
 		s.many[p.key] = p.value
 	}

@@ -11,26 +11,26 @@ func (y *yard) reconsider(f fill) fill {
 	if !f.mayChange() {
 		return f
 	}
-	best, ok := y.favourite[f.stage.class]
+	best, ok := y.favourite[f.class()]
 	if !ok {
 		best = f.stage
 		least := math.Inf(1)
-		for _, st := range f.stage.class.stages {
+		for _, st := range f.class().stages {
 			if !st.plain() || st.conjunction != st.strict || st.tolerant != f.stage.tolerant || !slices.Equal(st.hosts, f.stage.hosts) {
 				continue
 			}
-			if cost := y.bought(y.population(f.stage.class), f.stage.class, st); cost < least {
+			if cost := y.bought(y.population(f.class()), f.class(), st); cost < least {
 				best, least = st, cost
 			}
 		}
-		y.favourite[f.stage.class] = best
+		y.favourite[f.class()] = best
 	}
 	return fill{best, best.conjunction, f.pods}
 }
 
 // mayChange reports whether the alternative that the pods were given is all that binds them: no wish, no domain, no volume.
 func (f fill) mayChange() bool {
-	return len(f.stage.class.alternatives) > 1 && len(f.stage.class.shape.Reach) == 0 && f.stage.plain() && f.stage.conjunction == f.stage.strict && f.form == f.stage.conjunction
+	return len(f.class().alternatives) > 1 && len(f.class().shape.Reach) == 0 && f.stage.plain() && f.stage.conjunction == f.stage.strict && f.form == f.stage.conjunction
 }
 
 // bought is the least that room for n pods of the class can cost, in dollars an hour: by the piece, on machines that can hold
@@ -65,8 +65,8 @@ func (y *yard) population(c *class) int {
 		y.populations = map[*class]int{}
 		for _, cl := range y.s.claims {
 			for _, f := range cl.fills {
-				if cl.t == y.t && len(f.stage.class.alternatives) > 1 {
-					y.populations[f.stage.class] += len(f.pods)
+				if cl.t == y.t && len(f.class().alternatives) > 1 {
+					y.populations[f.class()] += len(f.pods)
 				}
 			}
 		}

@@ -47,6 +47,8 @@ type fill struct {
 	pods  []*model.Pod
 }
 
+func (f fill) class() *class { return f.stage.class }
+
 // open is an empty claim limited to the columns in mask.
 func (t *template) open(mask bitset) *claim { return t.openIn(t.root, mask) }
 

@@ -168,7 +168,7 @@ func (cs *classes) alike(a, b *model.Pod) bool {
 
 // drift finds the labels of groups that count the pods and that no stage of theirs looks at.
 func (c *class) drift() {
-	for _, list := range [][]*group{c.members, c.guards()} {
+	for _, list := range c.counting() {
 		for _, g := range list {
 			owns := slices.ContainsFunc(c.stages, func(st *stage) bool { return slices.Contains(st.keys, g.key) })
 			if !g.host && !owns && !slices.Contains(c.drifting, g.key) {
@@ -273,6 +273,9 @@ func (c *class) count(room, used resource.Vector, limit int) int {
 
 // guards are the groups that count what the class keeps away.
 func (c *class) guards() []*group { return c.owns.part(partGuards) }
+
+// counting are the groups that count the pods of the class, and those that count what it keeps away.
+func (c *class) counting() [2][]*group { return [...][]*group{c.members, c.guards()} }
 
 // counted reports whether some group counts the pods of the class.
 func (c *class) counted() bool { return len(c.members)+len(c.guards()) > 0 }

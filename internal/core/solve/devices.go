@@ -343,7 +343,7 @@ func claimOwner(number int) string { return fmt.Sprintf("%s-%04d", newHostname, 
 func (s *solver) settleDevices(cl *claim, number int, got offer) {
 	if got.allotment != nil {
 		cl.devices = claimOwner(number)
-		s.devices.use(cl.fills[len(cl.fills)-1].stage.class.claims, cl.devices)
+		s.devices.use(cl.fills[len(cl.fills)-1].class().claims, cl.devices)
 		s.devices.ledger.Commit(cl.devices, *got.allotment)
 	}
 	if cl.devices != "" {

@@ -20,7 +20,7 @@ func (s *solver) plan() Plan {
 		}
 	}
 	p.Claims = make([]Claim, 0, len(s.claims))
-	menus := &menus{limit: s.problem.Options.maxInstanceTypes(), custom: s.problem.Options.Custom, known: map[menuKey]*menu{}, lists: map[listKey]list{}, all: map[*columns][]string{}}
+	menus := newMenus(s.problem.Options)
 	for _, cl := range s.claims {
 		s.pin(cl)
 		s.sameDrivers(cl)

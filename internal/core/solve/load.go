@@ -142,17 +142,17 @@ func (y *yard) put(p *pile, n int) int {
 		f := &p.stacks[i]
 		want := min(n-placed, len(f.pods))
 		if p.picky && want > 0 {
-			want = min(want, f.stage.class.hostRoom(f.stage, m.number))
+			want = min(want, f.class().hostRoom(f.stage, m.number))
 		}
 		if want == 0 {
 			continue
 		}
-		o := m.cl.consider(f.stage.class, p.kin.form, want)
+		o := m.cl.consider(f.class(), p.kin.form, want)
 		if o.pods == 0 || !y.keepsPins(o.state, p.kin) {
 			continue
 		}
-		m.cl.put(f.stage.class, f.stage, o, f.pods[:o.pods:o.pods])
-		for _, list := range [][]*group{f.stage.class.members, f.stage.class.guards()} {
+		m.cl.put(f.class(), f.stage, o, f.pods[:o.pods:o.pods])
+		for _, list := range f.class().counting() {
 			for _, g := range list {
 				if g.host {
 					g.Add(m.number, o.pods)
@@ -220,7 +220,7 @@ func (p *pile) tolerate(machine int) int {
 	n := 0
 	for i := range p.stacks[:min(len(p.stacks), sampled)] {
 		f := &p.stacks[i]
-		n += min(len(f.pods), f.stage.class.hostRoom(f.stage, machine))
+		n += min(len(f.pods), f.class().hostRoom(f.stage, machine))
 		if p.lone && n > 0 {
 			break
 		}

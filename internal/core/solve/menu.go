@@ -33,8 +33,8 @@ type menus struct {
 	known  map[menuKey]*menu
 	// lists are by columns, because many menus have theirs in common.
 	lists map[listKey]list
-	// all are names of instance types, by columns: those of the first state that was asked about, cheapest first.
-	all map[*columns][]string
+	// longest are names of instance types, by columns: those of the first state that was asked about, cheapest first.
+	longest map[*columns][]string
 	// said and text are used again: for what a state says, and for the text of a mask.
 	said requirement.Set
 	text []byte
@@ -55,6 +55,13 @@ type listKey struct {
 type list struct {
 	names []string
 	types requirement.Requirement
+}
+
+func newMenus(o Options) *menus {
+	return &menus{
+		limit: o.maxInstanceTypes(), custom: o.Custom,
+		known: map[menuKey]*menu{}, lists: map[listKey]list{}, longest: map[*columns][]string{},
+	}
 }
 
 func (ms *menus) of(cl *claim) *menu {
@@ -118,20 +125,20 @@ func (ms *menus) list(t *template, st *state, mask bitset, names []string) list 
 	return l
 }
 
-// share is a list equal to names that nobody changes: a part of the one in all where that is possible. Small machines drop out of claims
+// share is a list equal to names that nobody changes: a part of the longest one where that is possible. Small machines drop out of claims
 // first, so what is left is often its end.
 func (ms *menus) share(t *template, st *state, names []string) []string {
-	all, ok := ms.all[t.columns]
+	longest, ok := ms.longest[t.columns]
 	if !ok {
-		all = make([]string, 0, t.columns.len())
+		longest = make([]string, 0, t.columns.len())
 		for _, column := range t.byPrice(st) {
-			all = append(all, t.columns.types[t.columns.owner[column]].Name)
+			longest = append(longest, t.columns.types[t.columns.owner[column]].Name)
 		}
-		ms.all[t.columns] = all
+		ms.longest[t.columns] = longest
 	}
 	if len(names) > 0 {
-		if i := slices.Index(all, names[0]); i >= 0 && len(names) <= len(all)-i && slices.Equal(all[i:i+len(names)], names) {
-			return all[i : i+len(names) : i+len(names)]
+		if i := slices.Index(longest, names[0]); i >= 0 && len(names) <= len(longest)-i && slices.Equal(longest[i:i+len(names)], names) {
+			return longest[i : i+len(names) : i+len(names)]
 		}
 	}
 	return slices.Clone(names)

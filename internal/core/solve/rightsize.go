@@ -29,7 +29,7 @@ func (s *solver) rightSize() {
 // indivisible reports whether cl is to stay as it is: it may be launched from a reservation, or some of its pods must share a
 // machine with others.
 func (cl *claim) indivisible() bool {
-	return cl.t.reservations.concern(cl) || slices.ContainsFunc(cl.fills, func(f fill) bool { return f.stage.near || cl.t.attaches(f.stage.class) })
+	return cl.t.reservations.concern(cl) || slices.ContainsFunc(cl.fills, func(f fill) bool { return f.stage.near || cl.t.attaches(f.class()) })
 }
 
 // base is the state that every piece of cl starts from: in the domains in which its pods were counted.
@@ -37,7 +37,7 @@ func (s *solver) base(cl *claim) stateID {
 	var within []requirement.Requirement
 	seen := map[int]bool{}
 	for _, f := range cl.fills {
-		for _, list := range [][]*group{f.stage.class.members, f.stage.class.guards()} {
+		for _, list := range f.class().counting() {
 			for _, g := range list {
 				if g.host || seen[g.key] {
 					continue
@@ -88,8 +88,8 @@ func (cl *claim) widen() {
 		}
 	}
 	for _, f := range cl.fills {
-		if len(f.stage.class.shape.HostPorts) > 0 {
-			mask = mask.and(cl.t.portsFree(f.stage.class))
+		if len(f.class().shape.HostPorts) > 0 {
+			mask = mask.and(cl.t.portsFree(f.class()))
 		}
 	}
 	cl.mask, cl.trial = mask, false

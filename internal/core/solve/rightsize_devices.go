@@ -37,7 +37,7 @@ func (s *solver) splitDevices(cl *claim, base stateID) []*claim {
 	}
 	var needy, plain []fill
 	for _, f := range cl.fills {
-		if len(f.stage.class.claims) > 0 {
+		if len(f.class().claims) > 0 {
 			needy = append(needy, f)
 		} else {
 			plain = append(plain, f)
@@ -81,13 +81,13 @@ func (s *solver) widenDevices(piece *claim, base stateID) *claim {
 	held := ledger.Suspend(piece.devices)
 	wide, number := piece.t.openIn(base, piece.t.states[base].mask), s.pieceNumber()
 	for _, f := range piece.fills {
-		o := s.offer(wide, number, f.stage.class, []*conjunction{f.form}, len(f.pods))
+		o := s.offer(wide, number, f.class(), []*conjunction{f.form}, len(f.pods))
 		if o.pods < len(f.pods) {
 			ledger.Suspend(wide.devices)
 			ledger.Resume(piece.devices, held)
 			return piece
 		}
-		wide.put(f.stage.class, f.stage, o, f.pods)
+		wide.put(f.class(), f.stage, o, f.pods)
 		s.settleDevices(wide, number, o)
 	}
 	return wide
@@ -96,7 +96,7 @@ func (s *solver) widenDevices(piece *claim, base stateID) *claim {
 // shares reports whether machines other than cl use the claims of its pods.
 func (s *solver) shares(cl *claim) bool {
 	return slices.ContainsFunc(cl.fills, func(f fill) bool {
-		return slices.ContainsFunc(f.stage.class.claims, func(c *device.Claim) bool { return len(s.devices.users[c.Name]) > 1 })
+		return slices.ContainsFunc(f.class().claims, func(c *device.Claim) bool { return len(s.devices.users[c.Name]) > 1 })
 	})
 }
 
@@ -107,11 +107,11 @@ func (s *solver) apart(cl *claim, plain []fill, base stateID) []*claim {
 	}
 	part := cl.t.openIn(base, cl.t.states[base].mask)
 	for _, f := range plain {
-		o := part.consider(f.stage.class, f.form, len(f.pods))
+		o := part.consider(f.class(), f.form, len(f.pods))
 		if o.pods < len(f.pods) {
 			return nil
 		}
-		part.put(f.stage.class, f.stage, o, f.pods)
+		part.put(f.class(), f.stage, o, f.pods)
 	}
 	y := newYard(s, cl.t, len(s.targets.list)+len(s.claims), math.MaxInt)
 	if !y.take(part) {
@@ -127,7 +127,7 @@ func (s *solver) deviceCaps(cl *claim, needy []fill, base stateID) []float64 {
 	able := newBitset(t.columns.len())
 	for _, f := range needy {
 		alone := t.openIn(base, t.states[base].mask)
-		if o := s.offer(alone, s.pieceNumber(), f.stage.class, []*conjunction{f.form}, 1); o.pods > 0 {
+		if o := s.offer(alone, s.pieceNumber(), f.class(), []*conjunction{f.form}, 1); o.pods > 0 {
 			able.or(o.mask)
 		}
 	}
@@ -175,10 +175,10 @@ func (s *solver) repackDevices(cl *claim, fills []fill, limit float64, base stat
 				p.pieces, numbers = append(p.pieces, t.openIn(base, cheap)), append(numbers, s.pieceNumber())
 			}
 			piece := p.pieces[i]
-			o := s.offer(piece, numbers[i], f.stage.class, []*conjunction{f.form}, len(pods))
+			o := s.offer(piece, numbers[i], f.class(), []*conjunction{f.form}, len(pods))
 			switch {
 			case o.pods > 0:
-				piece.put(f.stage.class, f.stage, o, pods[:o.pods])
+				piece.put(f.class(), f.stage, o, pods[:o.pods])
 				s.settleDevices(piece, numbers[i], o)
 				pods = pods[o.pods:]
 			case len(piece.fills) == 0:

@@ -10,14 +10,14 @@ const mergers = 64
 
 // grant is the pods with the wish to be away from their like, as long as the yard grants any; without it when it does not.
 func (y *yard) grant(f fill) fill {
-	if !f.stage.class.wishesApart(f.stage) {
+	if !f.class().wishesApart(f.stage) {
 		return f
 	}
-	humble, ok := f.lowered(func(st *stage) bool { return !f.stage.class.wishesApart(st) })
+	humble, ok := f.lowered(func(st *stage) bool { return !f.class().wishesApart(st) })
 	if !ok {
 		return f
 	}
-	if y.granting[f.stage.class] += len(f.pods); y.granting[f.stage.class] > y.grants {
+	if y.granting[f.class()] += len(f.pods); y.granting[f.class()] > y.grants {
 		return humble
 	}
 	y.granted += len(f.pods)
@@ -34,10 +34,10 @@ func (c *class) wishesApart(st *stage) bool {
 // lowered is the pods with the first of their later stages that will do. It is not ok if there is none, or if the pods are
 // bound to domains or to where their volumes are.
 func (f fill) lowered(will func(*stage) bool) (lower fill, ok bool) {
-	if !f.stage.plain() || f.form != f.stage.conjunction || len(f.stage.class.shape.Reach) > 0 {
+	if !f.stage.plain() || f.form != f.stage.conjunction || len(f.class().shape.Reach) > 0 {
 		return fill{}, false
 	}
-	for _, st := range f.stage.class.stages[slices.Index(f.stage.class.stages, f.stage):] {
+	for _, st := range f.class().stages[slices.Index(f.class().stages, f.stage):] {
 		if st.plain() && st.strict == f.stage.strict && st.tolerant == f.stage.tolerant && will(st) {
 			return fill{st, st.conjunction, f.pods}, true
 		}
@@ -47,7 +47,7 @@ func (f fill) lowered(will func(*stage) bool) (lower fill, ok bool) {
 
 // wishes reports whether some pods of the claim have a wish about nodes or about who else is there.
 func (cl *claim) wishes() bool {
-	return slices.ContainsFunc(cl.fills, func(f fill) bool { return !f.stage.humble(f.stage.class) })
+	return slices.ContainsFunc(cl.fills, func(f fill) bool { return !f.stage.humble(f.class()) })
 }
 
 // humble reports whether the stage asks for no more than the class demands.
@@ -57,12 +57,12 @@ func (st *stage) humble(c *class) bool {
 
 // humble is the pods without any wish.
 func (f fill) humble() (lower fill, ok bool) {
-	for _, list := range [][]*group{f.stage.class.members, f.stage.class.guards()} {
+	for _, list := range f.class().counting() {
 		if slices.ContainsFunc(list, func(g *group) bool { return !g.host }) {
 			return fill{}, false // the domain in which they are counted is not to change
 		}
 	}
-	return f.lowered(func(st *stage) bool { return st.humble(f.stage.class) })
+	return f.lowered(func(st *stage) bool { return st.humble(f.class()) })
 }
 
 // mergeHumbly makes one machine of two, as often as the wishes of their pods are all that speaks against it and it costs no
@@ -98,15 +98,15 @@ func (y *yard) merged(a, b *claim) *claim {
 	y.next++
 	for _, f := range slices.Concat(a.fills, b.fills) {
 		g, ok := f.humble()
-		if !ok || g.stage.class.hostRoom(g.stage, y.next) < len(g.pods) {
+		if !ok || g.class().hostRoom(g.stage, y.next) < len(g.pods) {
 			return nil
 		}
-		o := one.consider(g.stage.class, g.form, len(g.pods))
+		o := one.consider(g.class(), g.form, len(g.pods))
 		if o.pods < len(g.pods) {
 			return nil
 		}
-		one.put(g.stage.class, g.stage, o, g.pods)
-		for _, list := range [][]*group{g.stage.class.members, g.stage.class.guards()} {
+		one.put(g.class(), g.stage, o, g.pods)
+		for _, list := range g.class().counting() {
 			for _, group := range list {
 				group.Add(y.next, len(g.pods))
 			}

@@ -137,13 +137,13 @@ func (y *yard) pileOf(cl *claim, f fill) *pile {
 	}
 	var amounts []byte
 	for _, r := range y.t.wanted {
-		amounts = binary.AppendVarint(amounts, f.stage.class.shape.Requests.At(r))
+		amounts = binary.AppendVarint(amounts, f.class().shape.Requests.At(r))
 	}
-	ports := len(f.stage.class.shape.HostPorts) > 0
+	ports := len(f.class().shape.HostPorts) > 0
 	key := pileKey{
 		kin:     k,
 		amounts: string(amounts),
-		picky:   ports || len(f.stage.hosts) > 0 || len(f.stage.class.avoidHosts) > 0,
+		picky:   ports || len(f.stage.hosts) > 0 || len(f.class().avoidHosts) > 0,
 		lone:    ports || slices.ContainsFunc(f.stage.hosts, func(o owned) bool { return o.self }),
 	}
 	if p, ok := y.same[key]; ok {
@@ -151,7 +151,7 @@ func (y *yard) pileOf(cl *claim, f fill) *pile {
 	}
 	p := &pile{kin: k, picky: key.picky, lone: key.lone, markup: 1, amounts: make([]float64, len(y.t.wanted))}
 	for i, r := range y.t.wanted {
-		p.amounts[i] = float64(f.stage.class.shape.Requests.At(r))
+		p.amounts[i] = float64(f.class().shape.Requests.At(r))
 	}
 	y.same[key] = p
 	y.piles, k.piles = append(y.piles, p), append(k.piles, p)
@@ -162,7 +162,7 @@ func (y *yard) pileOf(cl *claim, f fill) *pile {
 func (y *yard) kinOf(cl *claim, f fill) *kin {
 	var counts []count
 	key := binary.AppendVarint(nil, int64(f.form.number))
-	for _, list := range [][]*group{f.stage.class.members, f.stage.class.guards()} {
+	for _, list := range f.class().counting() {
 		for _, g := range list {
 			if g.host || slices.ContainsFunc(counts, func(c count) bool { return c.key == g.key }) {
 				continue
