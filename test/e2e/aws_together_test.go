@@ -29,6 +29,9 @@ var scale = flag.Int("scale", 8, "how many nodes expire, become empty, drift and
 const (
 	// perNode is how many pods of the usual size a node has room for.
 	perNode = 3
+	// The two pools.
+	mixedPool    = "mixed"
+	expiringPool = "expiring"
 	// glances is after how many looks in a row too many disrupted nodes are a failure: a single one may show a moment between two states.
 	glances = 3
 )
@@ -86,8 +89,8 @@ func (w *together) setUp() {
 		}
 	}
 	const usual, large = "600m", "1500m"
-	w.class = awsClass("mixed", subnets("subnet-a1", "subnet-b1", "subnet-d1"))
-	w.mixed = awsPool("mixed", []string{"m5.large"})
+	w.class = awsClass(mixedPool, subnets("subnet-a1", "subnet-b1", "subnet-d1"))
+	w.mixed = awsPool(mixedPool, []string{"m5.large"})
 	w.mixed.Spec.Disruption.Budgets = nil
 	for reason, nodes := range w.budgets() {
 		b := v1.Budget{Nodes: strconv.Itoa(nodes)}
@@ -96,20 +99,20 @@ func (w *together) setUp() {
 		}
 		w.mixed.Spec.Disruption.Budgets = append(w.mixed.Spec.Disruption.Budgets, b)
 	}
-	w.expiring = awsPool("expiring", []string{"m5.large"}, func(p *v1.NodePool) {
+	w.expiring = awsPool(expiringPool, []string{"m5.large"}, func(p *v1.NodePool) {
 		p.Spec.Template.Spec.ExpireAfter = v1.NewNillableDuration(w.lifetime())
 		p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "0"}}
 	})
-	w.empty = awsPods("empty", n, in("mixed", "us-east-1b", large))
-	w.hardly = awsPods("hardly", perNode*n, in("mixed", "us-east-1a", usual))
-	w.drift = awsPods("drift", perNode*n, in("mixed", "us-east-1d", usual))
-	w.lasting = awsPods("lasting", perNode*n, in("expiring", "us-east-1a", usual))
-	w.create(w.class, awsClass("expiring"), w.mixed, w.expiring, w.empty, w.hardly, w.drift, w.lasting)
+	w.empty = awsPods("empty", n, in(mixedPool, "us-east-1b", large))
+	w.hardly = awsPods("hardly", perNode*n, in(mixedPool, "us-east-1a", usual))
+	w.drift = awsPods("drift", perNode*n, in(mixedPool, "us-east-1d", usual))
+	w.lasting = awsPods("lasting", perNode*n, in(expiringPool, "us-east-1a", usual))
+	w.create(w.class, awsClass(expiringPool), w.mixed, w.expiring, w.empty, w.hardly, w.drift, w.lasting)
 	// Pods that are all there when they are seen first share nodes as well as can be.
 	w.await("all pods are there", awsPatience, func() string { return expect(len(w.pods()) == (1+3*perNode)*w.n, "more pods") })
 	w.controller = w.world.controller(w.aws.Flags()...)
 	w.awaitCases(map[string]int32{"empty": n, "hardly": perNode * n, "drift": perNode * n, "lasting": perNode * n})
-	for name, want := range map[string]int{"mixed": 3 * w.n, "expiring": w.n} {
+	for name, want := range map[string]int{mixedPool: 3 * w.n, expiringPool: w.n} {
 		w.await(fmt.Sprintf("there are %d nodes of %s", want, name), awsPatience, func() string {
 			if have := len(w.nodesOf(w.aws, name)); have != want {
 				return fmt.Sprintf("%d are in order", have)
@@ -145,14 +148,14 @@ func (w *together) unfinished() string {
 	w.t.Helper()
 	want := w.n + (w.n+perNode-1)/perNode
 	mixed, old, mortal := 0, 0, 0
-	for _, n := range w.nodesOf(w.aws, "mixed") {
+	for _, n := range w.nodesOf(w.aws, mixedPool) {
 		if mixed++; n.machine.Subnet == "subnet-d1" {
 			old++
 		}
 	}
 	claims := w.claims()
 	for i := range claims {
-		if claims[i].Spec.ExpireAfter.Duration != nil && claims[i].Labels[v1.NodePoolLabelKey] == "expiring" {
+		if claims[i].Spec.ExpireAfter.Duration != nil && claims[i].Labels[v1.NodePoolLabelKey] == expiringPool {
 			mortal++
 		}
 	}
@@ -173,13 +176,13 @@ func (w *together) check() {
 		pool, reason string
 		least, most  int
 	}{
-		{"mixed", "empty", w.n, 2 * w.n},
-		{"mixed", "drifted", w.n, w.n},
-		{"mixed", "underutilized", 1, w.n},
-		{"mixed", "expired", 0, 0},
-		{"expiring", "expired", w.n, 3 * w.n},
-		{"expiring", "drifted", 0, 0},
-		{"expiring", "underutilized", 0, 0},
+		{mixedPool, "empty", w.n, 2 * w.n},
+		{mixedPool, "drifted", w.n, w.n},
+		{mixedPool, "underutilized", 1, w.n},
+		{mixedPool, "expired", 0, 0},
+		{expiringPool, "expired", w.n, 3 * w.n},
+		{expiringPool, "drifted", 0, 0},
+		{expiringPool, "underutilized", 0, 0},
 	} {
 		if got := disruptedFor(body, c.pool, c.reason); got < c.least || got > c.most {
 			w.t.Errorf("%d nodes of %s were disrupted as %s, want %d to %d", got, c.pool, c.reason, c.least, c.most)
@@ -207,7 +210,7 @@ func (w *together) watch() func() (peak int) {
 	look := func() {
 		for pool, counts := range w.disrupted() {
 			allowed := w.budgets()
-			if pool == w.expiring.Name {
+			if pool == expiringPool {
 				allowed = map[v1.DisruptionReason]int{"": 0}
 			} else {
 				peak = max(peak, counts[""])
@@ -258,7 +261,7 @@ func (w *together) disrupted() map[string]map[v1.DisruptionReason]int {
 	for i := range nodes.Items {
 		closed[nodes.Items[i].Spec.ProviderID] = slices.ContainsFunc(nodes.Items[i].Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1.DisruptedTaintKey })
 	}
-	out := map[string]map[v1.DisruptionReason]int{w.mixed.Name: {}, w.expiring.Name: {}}
+	out := map[string]map[v1.DisruptionReason]int{mixedPool: {}, expiringPool: {}}
 	for i := range claims.Items {
 		claim := &claims.Items[i]
 		reason := condition.For(claim, time.Now()).Get(v1.ConditionTypeDisruptionReason)
