@@ -70,7 +70,7 @@ func (s *stretch) answer(t *Translator) {
 	for n, i := range s.questions.first {
 		said := s.questions.said[n]
 		key, waits := said[:len(said)-1], said[len(said)-1] == 1
-		answers[n] = t.answer(key, s.pods[i], waits)
+		answers[n] = t.answer([]byte(key), s.pods[i], waits)
 	}
 	labels := make([]*model.Labels, len(s.labels.first))
 	for n, i := range s.labels.first {

@@ -54,50 +54,36 @@ type answer struct {
 // ask is what a pod asks.
 func (t *Translator) ask(pod *corev1.Pod, waits bool) answer {
 	var space [keySpace]byte
-	key := t.appendQuestion(space[:0], pod)
-	if a, ok := t.questions.find(key, waits); ok {
-		return a
-	}
-	return t.read(string(key), pod, waits)
+	return t.answer(t.appendQuestion(space[:0], pod), pod, waits)
 }
 
-// answer is ask for a pod whose key is known already.
-func (t *Translator) answer(key string, pod *corev1.Pod, waits bool) answer {
-	if a, ok := t.questions.find([]byte(key), waits); ok {
+// answer is what a pod asks, by its key. What is not known yet is worked out and remembered.
+func (t *Translator) answer(key []byte, pod *corev1.Pod, waits bool) answer {
+	a, judged := t.questions.find(key)
+	switch {
+	case a.shape == nil:
+		a = answer{shape: t.shared(t.shape(pod))}
+	case !waits:
+		return answer{shape: a.shape}
+	case judged:
 		return a
-	}
-	return t.read(key, pod, waits)
-}
-
-// read works out what the pod asks, and remembers it.
-func (t *Translator) read(key string, pod *corev1.Pod, waits bool) answer {
-	a, ok := t.questions.find([]byte(key), false)
-	if !ok {
-		a.shape = t.shared(t.shape(pod))
 	}
 	if waits {
 		a.problems, a.silent = t.reject(pod, "")
 	}
-	t.questions.remember(key, a.shape, question{judged: waits, problems: a.problems, silent: a.silent})
+	t.questions.remember(string(key), a.shape, question{judged: waits, problems: a.problems, silent: a.silent})
 	return a
 }
 
-// find is the answer that is remembered, if it says all that is wanted of a pod that waits or does not.
-func (x questions) find(key []byte, waits bool) (answer, bool) {
+// find is the answer that is remembered, without a shape if there is none, and whether it says what is wrong with a pod that waits.
+func (x questions) find(key []byte) (a answer, judged bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	known := x.known[string(key)]
-	if known == nil || waits && !known.judged {
+	if known == nil {
 		return answer{}, false
 	}
-	shape := known.shape.Value()
-	if shape == nil {
-		return answer{}, false
-	}
-	if !waits {
-		return answer{shape: shape}, true
-	}
-	return answer{shape, known.problems, known.silent}, true
+	return answer{known.shape.Value(), known.problems, known.silent}, known.judged
 }
 
 func (x questions) remember(key string, shape *model.Shape, q question) {

@@ -104,13 +104,13 @@ func Catalogs() []string {
 // CatalogOf is the catalogue of the region that zones are in; empty if there is none, or if they are in several regions. The name of a
 // zone begins with that of its region.
 func CatalogOf(zones []string) string {
-	found := ""
+	found, known := "", Catalogs()
 	for _, zone := range zones {
-		at := slices.IndexFunc(Catalogs(), func(catalog string) bool { return inRegion(zone, strings.TrimPrefix(catalog, prefix)) })
-		if at < 0 || found != "" && found != Catalogs()[at] {
+		at := slices.IndexFunc(known, func(catalog string) bool { return inRegion(zone, strings.TrimPrefix(catalog, prefix)) })
+		if at < 0 || found != "" && found != known[at] {
 			return ""
 		}
-		found = Catalogs()[at]
+		found = known[at]
 	}
 	return found
 }

@@ -204,6 +204,7 @@ func (gs *groups) spread(s topology.Spread, shape *model.Shape) *group {
 			filter.alternatives = append(filter.alternatives, c)
 		}
 	}
+	id = binary.AppendUvarint(id, uint64(len(filter.alternatives)))
 	for _, c := range filter.alternatives {
 		id = binary.AppendUvarint(id, uint64(c.number)) //nolint:gosec // numbers count from zero
 	}

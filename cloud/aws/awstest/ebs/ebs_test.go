@@ -9,13 +9,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
+
+// Every sleep here is in a bubble of testing/synctest, where it takes no time and lets the driver go on.
 
 // bed is a cluster with a node that is an instance, and one that is not, on which the driver is about to run.
 type bed struct {
@@ -26,13 +27,7 @@ type bed struct {
 
 func setUp(t *testing.T) *bed {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, storagev1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	b := &bed{T: t, client: fake.NewClientBuilder().WithScheme(scheme).Build(), account: awstest.New(awstest.Options{Types: []string{"m5.large"}})}
+	b := &bed{T: t, client: apiserver.New().Build(), account: awstest.New(awstest.Options{Types: []string{"m5.large"}})}
 	id := b.account.AddInstance(awstest.Instance{Type: "m5.large", Zone: "us-east-1b"}, nil)
 	mine := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "mine", Labels: map[string]string{}}, Spec: corev1.NodeSpec{
 		ProviderID: "aws:///us-east-1b/" + id, Taints: []corev1.Taint{{Key: "other"}, {Key: NotReady}},

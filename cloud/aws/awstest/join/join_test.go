@@ -19,6 +19,8 @@ import (
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
+// Every sleep here is in a bubble of testing/synctest, where it takes no time and lets instances go on.
+
 const (
 	endpoint  = "https://cluster"
 	authority = "Q0E="
