@@ -20,9 +20,9 @@ func machineClaim(owner *v1.NodePool, i int) *v1.NodeClaim {
 	claim := newClaim(owner, i)
 	claim.Finalizers = []string{v1.TerminationFinalizer}
 	maps.Copy(claim.Labels, map[string]string{
-		corev1.LabelInstanceTypeStable: "c-16x-amd64-linux", corev1.LabelArchStable: "amd64", corev1.LabelOSStable: "linux",
+		corev1.LabelInstanceTypeStable: claimType, corev1.LabelArchStable: "amd64", corev1.LabelOSStable: "linux",
 		corev1.LabelTopologyZone: fmt.Sprintf("test-zone-%c", 'a'+i%4), v1.CapacityTypeLabelKey: "spot",
-		"karpenter.kwok.sh/instance-cpu": claimCPUs, "karpenter.kwok.sh/instance-memory": "34359738368",
+		"karpenter.kwok.sh/instance-cpu": "16", "karpenter.kwok.sh/instance-memory": "34359738368",
 		"karpenter.kwok.sh/instance-family": "c", "karpenter.kwok.sh/instance-size": "16x",
 	})
 	room := corev1.ResourceList{

@@ -21,8 +21,8 @@ const (
 	poolName = "default"
 	// writers is how many objects are written at once.
 	writers = 32
-	// claimCPUs is how large the machines are that are asked for without pods.
-	claimCPUs = "16"
+	// claimType is the machine that is asked for without pods: 16 CPUs and 32 GiB.
+	claimType = "c-16x-amd64-linux"
 )
 
 // pool is the NodePool of a measurement: Linux on amd64, of any capacity type. Its nodes are never consolidated at first.
@@ -148,7 +148,7 @@ func newClaim(owner *v1.NodePool, i int) *v1.NodeClaim {
 	claim.Spec.NodeClassRef = owner.Spec.Template.Spec.NodeClassRef
 	claim.Spec.ExpireAfter = owner.Spec.Template.Spec.ExpireAfter
 	claim.Spec.Requirements = append(requirements(),
-		v1.NodeSelectorRequirementWithMinValues{Key: "karpenter.kwok.sh/instance-cpu", Operator: corev1.NodeSelectorOpIn, Values: []string{claimCPUs}},
+		v1.NodeSelectorRequirementWithMinValues{Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpIn, Values: []string{claimType}},
 		v1.NodeSelectorRequirementWithMinValues{Key: v1.NodePoolLabelKey, Operator: corev1.NodeSelectorOpIn, Values: []string{poolName}})
 	claim.Spec.Resources.Requests = corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("15"), corev1.ResourceMemory: resource.MustParse("24Gi"), corev1.ResourcePods: resource.MustParse("60"),

@@ -114,6 +114,21 @@ func (r *receipts) await(ctx context.Context, worth int, limit time.Duration, wh
 	return out, err
 }
 
+// slowest is the longest time that an object took from the receipt in before to the one in r.
+func (r *receipts) slowest(before *receipts) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before.mu.Lock()
+	defer before.mu.Unlock()
+	var out time.Duration
+	for uid, one := range r.seen {
+		if first, ok := before.seen[uid]; ok {
+			out = max(out, one.at.Sub(first.at))
+		}
+	}
+	return out
+}
+
 // widest is the longest pause between neighbours.
 func widest(times []time.Time) time.Duration {
 	var out time.Duration
