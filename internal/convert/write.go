@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	kyaml "sigs.k8s.io/yaml"
 )
 
 // indent is how far each level stands in, in spaces.
@@ -27,15 +26,6 @@ func (m Made) YAML() ([]byte, error) {
 	var b bytes.Buffer
 	err := encode(&b, m.Root)
 	return b.Bytes(), err
-}
-
-// JSON is the object as text, without notes.
-func (m Made) JSON() ([]byte, error) {
-	text, err := m.YAML()
-	if err != nil {
-		return nil, err
-	}
-	return kyaml.YAMLToJSONStrict(text)
 }
 
 // Origin is the place in the old object that a field of the object comes from, and whether there is one. Where the field

@@ -22,6 +22,7 @@ type BalancedScore struct {
 	Savings, Disruption float64
 }
 
+// String is the score as events write it, with shares as percentages.
 func (s BalancedScore) String() string {
 	return fmt.Sprintf("score %.2f >= threshold %.2f (k: %d, savings %.1f%%, disruption %.1f%%)",
 		s.Score, s.Threshold, s.K, 100*s.Savings, 100*s.Disruption)

@@ -25,14 +25,9 @@ type LogConfig struct {
 	Commit string
 }
 
-// NewLogger returns a logger of the running binary. Its lines are JSON objects with level, time, logger, message and commit, and with
-// caller when the level is debug. Lines with the same level and message are sampled: the first hundred in a second, then every
-// hundredth. Source: spec, logging.
-func NewLogger(level string, out io.Writer) *slog.Logger {
-	return LogConfig{Level: level, Output: out, Commit: ReadBuild("").Commit}.Logger()
-}
-
-// Logger builds the logger.
+// Logger builds the logger. Its lines are JSON objects with level, time, logger, message and commit, and with caller when the
+// level is debug. Lines with the same level and message are sampled: the first hundred in a second, then every hundredth.
+// Source: spec, logging.
 func (c LogConfig) Logger() *slog.Logger {
 	level := slog.LevelInfo
 	switch c.Level {
