@@ -115,9 +115,7 @@ func TestReasonsInTheirWords_C295(t *testing.T) {
 
 func TestDeletionCostNobodyCanRead_C303(t *testing.T) {
 	story(t, "is logged once and passed over", func(w *world) {
-		w.provider.types = ondemand(1, 8)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("0"), underutilized)
 		l.of("pool", "a", "x8")
 		w.pod("a", "web", asks(900), func(p *corev1.Pod) {
@@ -138,9 +136,7 @@ func TestDeletionCostNobodyCanRead_C303(t *testing.T) {
 func TestAWindowWithoutAnyEvent_C345(t *testing.T) {
 	for name, tt := range map[string]struct{ before, after string }{"empty": {"x8", ""}, "used": {"x8", "x1"}, "empty and used": {"x8 x8", "x1"}} {
 		story(t, "is noticed for nodes that are "+name, func(w *world) {
-			w.provider.types = ondemand(1, 8)
-			l, end := w.live()
-			defer end()
+			l := w.live(ondemand(1, 8))
 			w.pool("pool", []v1.Budget{{Nodes: "0", Schedule: new("@daily"), Duration: &metav1.Duration{Duration: 61 * time.Second}}}, underutilized)
 			if strings.Contains(name, "empty") {
 				l.of("pool", "empty", "x8")
@@ -175,9 +171,7 @@ func TestDriftedNodesThatStay_C349_C353(t *testing.T) {
 		{"C353 false is no duration", "", protectedFor("false"), 30 * time.Second, false},
 	} {
 		story(t, tt.name, func(w *world) {
-			w.provider.types = ondemand(1)
-			l, end := w.live()
-			defer end()
+			l := w.live(ondemand(1))
 			w.pool("pool", budget("100%"), usable)
 			l.of("pool", "a", "x1")
 			w.annotate("a", tt.node)
@@ -204,9 +198,7 @@ func TestStaticPoolsAtTheEdge_C371(t *testing.T) {
 		"without replicas there is nothing to replace them": {0, 0},
 	} {
 		story(t, name, func(w *world) {
-			w.provider.types = ondemand(1)
-			l, end := w.live()
-			defer end()
+			l := w.live(ondemand(1))
 			w.pool("pool", budget("100%"), usable, func(p *v1.NodePool) { p.Spec.Replicas, p.Spec.Limits = &tt.replicas, nil })
 			l.of("pool", "a", "x1")
 			w.drift("a")
@@ -291,9 +283,7 @@ func TestWhatPodsAndNodesForbid_C392_C393_C405_C406_C407(t *testing.T) {
 	} {
 		for _, target := range []string{"by a cheaper node", "by room on another one"} {
 			story(t, tt.name+", "+target, func(w *world) {
-				w.provider.types = ondemand(1, 8)
-				l, end := w.live()
-				defer end()
+				l := w.live(ondemand(1, 8))
 				w.pool("pool", budget("100%"), underutilized)
 				l.of("pool", "a", "x8")
 				if target != "by a cheaper node" {

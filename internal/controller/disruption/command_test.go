@@ -24,22 +24,20 @@ func (w *world) wantNoErrors() {
 }
 
 // replacing begins to replace the drifted node "a" with its one pod.
-func (w *world) replacing(launch time.Duration) (l *life, end func()) {
-	w.provider.types = ondemand(2)
-	l, endLife := w.live()
+func (w *world) replacing(launch time.Duration) *life {
+	l := w.live(ondemand(2))
 	w.pool("pool", budget("100%"), usable)
 	l.of("pool", "a", "x2")
 	w.pod("a", "web", asks(900))
 	l.launch.Store(int64(launch))
 	w.drift("a")
-	stop := w.run()
-	return l, func() { stop(); endLife() }
+	w.ends = append(w.ends, w.run())
+	return l
 }
 
 func TestWaiting_C466_C467_C472_C475_C477_C478_C482(t *testing.T) {
 	story(t, "C466 for a machine is no error, and the command is kept", func(w *world) {
-		l, end := w.replacing(9 * time.Minute)
-		defer end()
+		l := w.replacing(9 * time.Minute)
 		w.pass(8 * time.Minute)
 		w.wantNoErrors()
 		w.wantDeleted()
@@ -60,8 +58,7 @@ func TestWaiting_C466_C467_C472_C475_C477_C478_C482(t *testing.T) {
 			}
 			return nil
 		}
-		l, end := w.replacing(time.Hour)
-		defer end()
+		l := w.replacing(time.Hour)
 		w.pass(10 * time.Second)
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 		w.wantNoErrors()
@@ -75,9 +72,7 @@ func TestWaiting_C466_C467_C472_C475_C477_C478_C482(t *testing.T) {
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 	})
 	story(t, "C472 without machines to wait for nodes are deleted at once", func(w *world) {
-		w.provider.types = ondemand(2)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), usable, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{} })
 		l.of("pool", "a", "x2")
 		w.drift("a")
@@ -97,8 +92,7 @@ func TestWaiting_C466_C467_C472_C475_C477_C478_C482(t *testing.T) {
 			}
 			return nil
 		})
-		l, end := w.replacing(time.Minute)
-		defer end()
+		l := w.replacing(time.Minute)
 		w.pass(30 * time.Second)
 		w.wantMetric("karpenter_nodeclaims_created_total", 1, "reason=drifted")
 		if marked.Load() {
@@ -112,9 +106,8 @@ func TestWaiting_C466_C467_C472_C475_C477_C478_C482(t *testing.T) {
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 	})
 	story(t, "C477 a pod that comes while a machine is on its way costs no node", func(w *world) {
-		l, end := w.replacing(time.Minute)
+		l := w.replacing(time.Minute)
 		l.early.Store(true)
-		defer end()
 		w.pass(20 * time.Second)
 		w.pod("", "late", asks(900))
 		w.pass(5 * time.Minute)
@@ -122,9 +115,7 @@ func TestWaiting_C466_C467_C472_C475_C477_C478_C482(t *testing.T) {
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 	})
 	story(t, "C478 a node that was made for pods of a leaving one is not consolidated before they come", func(w *world) {
-		w.provider.types = ondemand(2)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), underutilized)
 		l.of("pool", "a", "x2")
 		w.pod("a", "web", asks(900))
@@ -218,9 +209,7 @@ func TestEveryWayHasItsLabels_C479_C480(t *testing.T) {
 		}},
 	} {
 		story(t, tt.name, func(w *world) {
-			w.provider.types = ondemand(1, 2, 4)
-			l, end := w.live()
-			defer end()
+			l := w.live(ondemand(1, 2, 4))
 			for _, pool := range []string{"pool", "other"} {
 				w.pool(pool, budget("100%"), underutilized, func(p *v1.NodePool) {
 					if tt.reason == "drifted" {
@@ -249,9 +238,7 @@ func TestEveryWayHasItsLabels_C479_C480(t *testing.T) {
 // TestNodesThatBeginToGo_C485: in the middle of a decision; nobody is told, and the others get their turn.
 func TestNodesThatBeginToGo_C485(t *testing.T) {
 	story(t, "quietly", func(w *world) {
-		w.provider.types = ondemand(1, 8)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("1"), underutilized)
 		for _, name := range []string{"a", "b"} {
 			l.of("pool", name, "x8")

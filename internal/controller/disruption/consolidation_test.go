@@ -5,13 +5,12 @@ import (
 	"time"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
 )
 
 func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C470(t *testing.T) {
 	story(t, "C401 C416 a half-empty fleet is packed, 15 seconds after it was found", func(w *world) {
-		w.provider.types = ondemand(2)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), underutilized)
 		for _, name := range []string{"a", "b", "c", "d"} {
 			l.of("pool", name, "x2")
@@ -27,12 +26,7 @@ func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C4
 		l.wantRest()
 	})
 	story(t, "C382 C464 C465 C470 a node is replaced by a cheaper one, which has to be ready first", func(w *world) {
-		w.provider.types = ondemand(1, 8)
-		l, end := w.live()
-		defer end()
-		w.pool("pool", budget("100%"), underutilized)
-		l.of("pool", "a", "x8")
-		w.pod("a", "web", asks(900))
+		l := w.oversized()
 		l.launch.Store(int64(time.Minute))
 		defer w.run()()
 		w.pass(30 * time.Second)
@@ -52,12 +46,7 @@ func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C4
 		l.wantRest()
 	})
 	story(t, "C419 a do-not-disrupt pod that appears during the delay drops the command", func(w *world) {
-		w.provider.types = ondemand(1, 8)
-		l, end := w.live()
-		defer end()
-		w.pool("pool", budget("100%"), underutilized)
-		l.of("pool", "a", "x8")
-		w.pod("a", "web", asks(900))
+		l := w.oversized()
 		defer w.run()()
 		w.pass(10 * time.Second)
 		w.pod("a", "guard", ofDaemonSet, protected)
@@ -68,12 +57,7 @@ func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C4
 		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 1, "consolidation_type=single")
 	})
 	story(t, "C423 a budget that shrinks during the delay drops the command", func(w *world) {
-		w.provider.types = ondemand(1, 8)
-		l, end := w.live()
-		defer end()
-		w.pool("pool", budget("100%"), underutilized)
-		l.of("pool", "a", "x8")
-		w.pod("a", "web", asks(900))
+		l := w.oversized()
 		defer w.run()()
 		w.pass(10 * time.Second)
 		w.replaceBudgets("pool", budget("0"))
@@ -83,9 +67,7 @@ func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C4
 		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 1, "consolidation_type=single")
 	})
 	story(t, "C418 C423 a command that does not fit any more is dropped without being counted, and tried again", func(w *world) {
-		w.provider.types = ondemand(2)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), underutilized)
 		l.of("pool", "a", "x2")
 		l.of("pool", "b", "x2")
@@ -102,9 +84,7 @@ func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C4
 		w.wantUnmarked("b")
 	})
 	story(t, "C374 WhenEmpty leaves nodes with pods alone and says so", func(w *world) {
-		w.provider.types = ondemand(1, 8)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("100%"), usable)
 		l.of("pool", "a", "x8")
 		w.pod("a", "web", asks(900))
@@ -114,9 +94,7 @@ func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C4
 		w.wantEvent(`Unconsolidatable node/a: NodePool "pool" has consolidation policy WhenEmpty, but node is not empty`)
 	})
 	story(t, "C453 C456 Balanced pools approve what is worth it, with an event", func(w *world) {
-		w.provider.types = ondemand(1, 8)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("100%"), underutilized, func(p *v1.NodePool) {
 			p.Spec.Disruption.ConsolidationPolicy = v1.ConsolidationPolicyBalanced
 		})
@@ -132,9 +110,7 @@ func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C4
 
 func TestNoChurn(t *testing.T) {
 	story(t, "a node is not replaced by one of its own type for ever", func(w *world) {
-		w.provider.types = ondemand(4)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(4))
 		w.pool("pool", budget("100%"), underutilized)
 		l.of("pool", "a", "x4")
 		w.pod("a", "web", asks(900))
@@ -142,9 +118,7 @@ func TestNoChurn(t *testing.T) {
 		l.wantRest()
 	})
 	story(t, "two pools do not take turns", func(w *world) {
-		w.provider.types = ondemand(2, 4)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(2, 4))
 		heavy, light := int32(10), int32(1)
 		w.pool("heavy", budget("100%"), underutilized, func(p *v1.NodePool) { p.Spec.Weight = &heavy })
 		w.pool("light", budget("100%"), underutilized, func(p *v1.NodePool) { p.Spec.Weight = &light })
@@ -158,13 +132,13 @@ func TestNoChurn(t *testing.T) {
 		l.wantRest()
 	})
 	story(t, "spot nodes do not chase the cheapest price", func(w *world) {
+		var types []*cloud.InstanceType
 		for i := range 40 {
 			it := sized("s"+string(rune('a'+i/26))+string(rune('a'+i%26)), 2, map[string]float64{v1.CapacityTypeSpot: 0.1 + 0.01*float64(i)})
-			w.provider.types = append(w.provider.types, it)
+			types = append(types, it)
 		}
 		w.deps.Gates.SpotToSpotConsolidation = true
-		l, end := w.live()
-		defer end()
+		l := w.live(types)
 		w.pool("pool", budget("100%"), underutilized)
 		l.of("pool", "a", "sbn")
 		w.pod("a", "web", asks(900))
@@ -174,9 +148,7 @@ func TestNoChurn(t *testing.T) {
 		l.wantRest()
 	})
 	story(t, "a mixed fleet comes to rest", func(w *world) {
-		w.provider.types = ondemand(1, 2, 4, 8, 16)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1, 2, 4, 8, 16))
 		w.pool("pool", budget("30%"), underutilized, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(30 * time.Second) })
 		for i, it := range []string{"x16", "x8", "x8", "x4", "x4", "x2", "x2", "x1"} {
 			name := string(rune('a' + i))

@@ -71,9 +71,7 @@ func (w *world) removeReplacements() {
 
 func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476_W010(t *testing.T) {
 	story(t, "C328 C354 C476 ten drifted nodes roll under a budget of three, filled at once", func(w *world) {
-		w.provider.types = ondemand(1)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1))
 		w.pool("pool", budget("3"), usable)
 		var names []string
 		for i := range 10 {
@@ -102,9 +100,7 @@ func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476_W010(
 		w.wantMetric("karpenter_nodeclaims_created_total", 10)
 	})
 	story(t, "C362 C468 a replacement that disappears ends the command and the node goes back to service", func(w *world) {
-		w.provider.types = ondemand(1)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		l.of("pool", "a", "x1")
 		w.pod("a", "web", asks(900))
@@ -131,9 +127,7 @@ func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476_W010(
 		w.wantMetric("karpenter_nodeclaims_created_total", 2, "reason=drifted")
 	})
 	story(t, "C359 C469 a replacement that never comes up is withdrawn after ten minutes", func(w *world) {
-		w.provider.types = ondemand(1)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		l.of("pool", "a", "x1")
 		w.pod("a", "web", asks(900))
@@ -154,9 +148,7 @@ func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476_W010(
 		}
 	})
 	story(t, "a replacement that cannot be written leaves nothing behind", func(w *world) {
-		w.provider.types = ondemand(1)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		l.of("pool", "a", "x1")
 		w.pod("a", "web", asks(900))
@@ -182,9 +174,7 @@ func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476_W010(
 		stop()
 	})
 	story(t, "C350 C275 a protected pod keeps a drifted node, C351 C271 but not one with a termination grace period", func(w *world) {
-		w.provider.types = ondemand(1)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), usable)
 		l.of("pool", "a", "x1")
 		l.of("pool", "b", "x1")
@@ -206,9 +196,7 @@ func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476_W010(
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1, "termination_mode=eventual")
 	})
 	story(t, "C348 a node whose pods have no place says so", func(w *world) {
-		w.provider.types = ondemand(1)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		l.of("pool", "a", "x1")
 		w.pod("a", "web", asks(950), func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"example.com/rack": "7"} })
@@ -232,9 +220,7 @@ func TestStaticDrift_C365_C366_C368(t *testing.T) {
 		}
 	}
 	story(t, "C366 C368 nodes are replaced one for one within the limit", func(w *world) {
-		w.provider.types = ondemand(1)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), static(3, "4"))
 		for _, name := range []string{"a", "b", "c"} {
 			l.of("pool", name, "x1")
@@ -256,9 +242,7 @@ func TestStaticDrift_C365_C366_C368(t *testing.T) {
 		}
 	})
 	story(t, "C365 nothing drifts when the limit leaves no room", func(w *world) {
-		w.provider.types = ondemand(1)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), static(1, "1"))
 		l.of("pool", "a", "x1")
 		w.drift("a")
@@ -269,9 +253,7 @@ func TestStaticDrift_C365_C366_C368(t *testing.T) {
 		w.wantMetric("karpenter_nodeclaims_created_total", 0)
 	})
 	story(t, "a mark that fails gives the place back", func(w *world) {
-		w.provider.types = ondemand(1)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), static(1, "2"))
 		l.of("pool", "a", "x1")
 		w.drift("a")
@@ -294,9 +276,7 @@ func TestStaticDrift_C365_C366_C368(t *testing.T) {
 
 func TestCommandsThatAreCutShort_C264_C471_C481(t *testing.T) {
 	story(t, "C264 a restart takes marks back, and the same move is made again", func(w *world) {
-		w.provider.types = ondemand(1)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		l.of("pool", "a", "x1")
 		w.pod("a", "web", asks(900))
@@ -321,9 +301,7 @@ func TestCommandsThatAreCutShort_C264_C471_C481(t *testing.T) {
 		}
 	})
 	story(t, "C481 a command goes on for the others when its first node is gone", func(w *world) {
-		w.provider.types = ondemand(2, 4, 8)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(2, 4, 8))
 		w.pool("pool", budget("100%"), underutilized)
 		for _, name := range []string{"a", "b", "c"} {
 			l.of("pool", name, "x8")
@@ -351,9 +329,7 @@ func TestCommandsThatAreCutShort_C264_C471_C481(t *testing.T) {
 		l.wantRest()
 	})
 	story(t, "C471 several replacements have to be ready before the node goes", func(w *world) {
-		w.provider.types = ondemand(1)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		big := sized("x4", 4, map[string]float64{v1.CapacityTypeOnDemand: 4})
 		w.provider.types = append(w.provider.types, big)

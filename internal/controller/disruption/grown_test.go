@@ -41,9 +41,7 @@ func TestPredictedSizesAreUsed_W033(t *testing.T) {
 		{"a prediction for another workload", deployed, 600, prediction.Predictions{db: {"app": {Requests: cpu("900m")}}}, true},
 	} {
 		story(t, tt.name, func(w *world) {
-			w.provider.types = ondemand(2)
-			l, end := w.live()
-			defer end()
+			l := w.live(ondemand(2))
 			w.pool("pool", budget("100%"), underutilized)
 			l.of("pool", "a", "x2")
 			w.stranger("b", 2)

@@ -43,8 +43,9 @@ type life struct {
 	history []string
 }
 
-// live begins life with the provisioner beside it, and returns what ends both.
-func (w *world) live() (*life, func()) {
+// live begins life with the provisioner beside it, in a cloud that sells these instance types.
+func (w *world) live(types []*cloud.InstanceType) *life {
+	w.provider.types = types
 	l := &life{world: w, born: map[string]time.Time{}, moved: map[string]time.Time{}}
 	l.launch.Store(int64(5 * time.Second))
 	p := provisioning.New(provisioning.Deps{
@@ -55,8 +56,8 @@ func (w *world) live() (*life, func()) {
 	if err := p.Register(fakeManager{w: w}); err != nil {
 		w.Fatal(err)
 	}
-	endProvisioner := w.launch(p.Start)
-	endLife := w.launch(func(ctx context.Context) error {
+	w.begin(p.Start)
+	w.begin(func(ctx context.Context) error {
 		for {
 			// Passes follow changes by a second: they must not fall between the end of a pod and the beginning of the next one.
 			pause := 900 * time.Millisecond
@@ -71,7 +72,16 @@ func (w *world) live() (*life, func()) {
 			}
 		}
 	})
-	return l, func() { endLife(); endProvisioner() }
+	return l
+}
+
+// oversized is life with a machine of eight cores, "a", whose only pod asks for one: a machine of one core would do, and is sold.
+func (w *world) oversized() *life {
+	l := w.live(ondemand(1, 8))
+	w.pool("pool", budget("100%"), underutilized)
+	l.of("pool", "a", "x8")
+	w.pod("a", "web", asks(900))
+	return l
 }
 
 func (l *life) step(ctx context.Context) {

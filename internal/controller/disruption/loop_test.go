@@ -32,9 +32,7 @@ func TestRhythm_C260_C261_C267(t *testing.T) {
 		}
 	})
 	story(t, "C261 after a command the next pass follows at once", func(w *world) {
-		w.provider.types = ondemand(1)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), usable)
 		l.of("pool", "empty", "x1")
 		l.of("pool", "drifted", "x1")
@@ -54,9 +52,7 @@ func TestRhythm_C260_C261_C267(t *testing.T) {
 // to do, and no other.
 func TestWaysInOrder_C262_C263_C344(t *testing.T) {
 	story(t, "first emptiness, then static drift, drift, several nodes, one node", func(w *world) {
-		w.provider.types = ondemand(1, 2, 4, 8)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1, 2, 4, 8))
 		l.launch.Store(-1)
 		w.pool("pool", budget("1"), underutilized)
 		w.pool("trio", budget("100%"), underutilized)
@@ -116,9 +112,7 @@ func TestWaysInOrder_C262_C263_C344(t *testing.T) {
 // TestNoSearchIsDoneThatRanOutOfTime_C429: a search that ends by its deadline does not keep the next pass from searching.
 func TestNoSearchIsDoneThatRanOutOfTime_C429(t *testing.T) {
 	story(t, "and nothing came of it", func(w *world) {
-		w.provider.types = []*cloudType{ondemand(2)[0], ondemand(4)[0]}
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(2, 4))
 		w.pool("pool", budget("100%"), underutilized)
 		for _, name := range []string{"a", "b", "c"} {
 			l.of("pool", name, "x2")

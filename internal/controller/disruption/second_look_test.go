@@ -16,9 +16,7 @@ import (
 func TestABudgetThatComesDuringTheDelay_C420(t *testing.T) {
 	for _, decision := range []string{"replace", "delete"} {
 		story(t, "drops a command to "+decision, func(w *world) {
-			w.provider.types = ondemand(1, 8)
-			l, end := w.live()
-			defer end()
+			l := w.live(ondemand(1, 8))
 			w.pool("pool", budget("100%"), underutilized)
 			l.of("pool", "a", "x8")
 			if decision == "delete" {
@@ -79,9 +77,7 @@ func TestWhatChangesDuringTheDelay_C421(t *testing.T) {
 			},
 		} {
 			story(t, way.kind+", "+cause, func(w *world) {
-				w.provider.types = ondemand(1, 2)
-				l, end := w.live()
-				defer end()
+				l := w.live(ondemand(1, 2))
 				w.pool("pool", budget("100%"), underutilized)
 				way.set(l)
 				defer w.run()()
@@ -102,9 +98,7 @@ func TestWhatChangesDuringTheDelay_C421(t *testing.T) {
 // TestSeveralRefusedOneIsTried_C422: when several nodes do not pass their second look, one of them is proposed right away.
 func TestSeveralRefusedOneIsTried_C422(t *testing.T) {
 	story(t, "and goes", func(w *world) {
-		w.provider.types = ondemand(2)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), underutilized)
 		for _, name := range []string{"a", "b"} {
 			l.of("pool", name, "x2")
@@ -136,9 +130,7 @@ func TestPoolsThatCannotLaunch_C403_C414_W006(t *testing.T) {
 		},
 	} {
 		story(t, name, func(w *world) {
-			w.provider.types = ondemand(2)
-			l, end := w.live()
-			defer end()
+			l := w.live(ondemand(2))
 			w.pool("pool", budget("100%"), underutilized)
 			set(w)
 			l.of("pool", "a", "x2")
@@ -154,9 +146,7 @@ func TestPoolsThatCannotLaunch_C403_C414_W006(t *testing.T) {
 // TestBalancedTakesEmptyNodesFirst_C454: of a budget that is too small for both.
 func TestBalancedTakesEmptyNodesFirst_C454(t *testing.T) {
 	story(t, "and then the others", func(w *world) {
-		w.provider.types = ondemand(1, 8)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("1"), underutilized, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidationPolicy = v1.ConsolidationPolicyBalanced })
 		l.of("pool", "used", "x8")
 		w.pod("used", "web", asks(900))
@@ -173,12 +163,7 @@ func TestBalancedTakesEmptyNodesFirst_C454(t *testing.T) {
 // TestReplacementsKeepLimits: what was within the limits of a pool when it was worked out may not be any more.
 func TestReplacementsKeepLimits(t *testing.T) {
 	story(t, "and nothing is touched", func(w *world) {
-		w.provider.types = ondemand(1, 8)
-		l, end := w.live()
-		defer end()
-		w.pool("pool", budget("100%"), underutilized)
-		l.of("pool", "a", "x8")
-		w.pod("a", "web", asks(900))
+		l := w.oversized()
 		defer w.run()()
 		w.pass(10 * time.Second)
 		w.wantLog(": replace: ")

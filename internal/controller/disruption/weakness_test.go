@@ -31,9 +31,7 @@ func (w *world) stranger(name string, cores int64) {
 // TestChangesDuringADecision_W005: a search that remembers the state after it, rather than before, sleeps for five minutes.
 func TestChangesDuringADecision_W005(t *testing.T) {
 	story(t, "a node that comes while a search goes on is found by the next pass", func(w *world) {
-		w.provider.types = ondemand(1)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), underutilized)
 		l.of("pool", "a", "x1")
 		w.pod("a", "web", asks(900))
@@ -53,9 +51,7 @@ func TestChangesDuringADecision_W005(t *testing.T) {
 // TestOneThatFailsKeepsFailing_W007_C437: the first candidate of the order never passes its second look.
 func TestOneThatFailsKeepsFailing_W007_C437(t *testing.T) {
 	story(t, "the others get their turn", func(w *world) {
-		w.provider.types = ondemand(1, 8)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("1"), underutilized)
 		for _, name := range []string{"a", "b"} {
 			l.of("pool", name, "x8")
@@ -76,9 +72,7 @@ func TestOneThatFailsKeepsFailing_W007_C437(t *testing.T) {
 		w.wantEvents("ConsolidationRejected node/a: ", 1)
 	})
 	story(t, "a pool whose replacements fail tries again later, not with its next node", func(w *world) {
-		w.provider.types = ondemand(1)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		for _, name := range []string{"a", "b", "c"} {
 			l.of("pool", name, "x1")
@@ -114,9 +108,7 @@ func (w *world) ripening(node string) bool {
 // TestInstanceTypesThatCannotBeListed_W022: prices order what is disrupted; only consolidation cannot do without.
 func TestInstanceTypesThatCannotBeListed_W022(t *testing.T) {
 	story(t, "drifted and empty nodes go, and consolidation says what it lacks", func(w *world) {
-		w.provider.types = ondemand(2)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), underutilized)
 		for _, name := range []string{"drifted", "empty", "used"} {
 			l.of("pool", name, "x2")
@@ -132,9 +124,7 @@ func TestInstanceTypesThatCannotBeListed_W022(t *testing.T) {
 		w.wantNoEvent("DisruptionBlocked node/used: NodePool")
 	})
 	story(t, "nodes of a static pool are replaced", func(w *world) {
-		w.provider.types = ondemand(2)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), usable, func(p *v1.NodePool) { p.Spec.Replicas = new(int64(1)) })
 		l.of("pool", "a", "x2")
 		w.provider.err = errors.New("throttled")
@@ -147,12 +137,7 @@ func TestInstanceTypesThatCannotBeListed_W022(t *testing.T) {
 
 func TestANominationIsNoBudget_W024(t *testing.T) {
 	story(t, "logs and events call it by its name", func(w *world) {
-		w.provider.types = ondemand(1, 8)
-		l, end := w.live()
-		defer end()
-		w.pool("pool", budget("100%"), underutilized)
-		l.of("pool", "a", "x8")
-		w.pod("a", "web", asks(900))
+		w.oversized()
 		defer w.run()()
 		w.pass(10 * time.Second)
 		w.store.Nominate(time.Now().Add(time.Hour), "test://a")
@@ -168,9 +153,7 @@ func TestANominationIsNoBudget_W024(t *testing.T) {
 
 func TestTheLoopGoesOnWhileADecisionRipens_W026(t *testing.T) {
 	story(t, "a node that drifts while an empty one waits is not kept waiting", func(w *world) {
-		w.provider.types = ondemand(1)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), usable)
 		l.of("pool", "drifting", "x1")
 		w.pod("drifting", "web", asks(900))
@@ -184,9 +167,7 @@ func TestTheLoopGoesOnWhileADecisionRipens_W026(t *testing.T) {
 		w.wantDeleted()
 	})
 	story(t, "a pass proposes as many moves of one node as budgets allow", func(w *world) {
-		w.provider.types = ondemand(1, 8)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1, 8))
 		for i := range 3 {
 			pool, name := fmt.Sprintf("pool-%d", i), fmt.Sprintf("n%d", i)
 			// No two of the pods can share a machine, so that there is nothing for several nodes to become.
@@ -209,12 +190,7 @@ func TestTheLoopGoesOnWhileADecisionRipens_W026(t *testing.T) {
 
 func TestLabelsSayWhatTheirNamesSay_W030(t *testing.T) {
 	story(t, "the type of a consolidation that failed", func(w *world) {
-		w.provider.types = ondemand(1, 8)
-		l, end := w.live()
-		defer end()
-		w.pool("pool", budget("100%"), underutilized)
-		l.of("pool", "a", "x8")
-		w.pod("a", "web", asks(900))
+		l := w.oversized()
 		l.launch.Store(-1)
 		defer w.run()()
 		w.pass(20 * time.Second)
@@ -233,9 +209,7 @@ func TestLabelsSayWhatTheirNamesSay_W030(t *testing.T) {
 
 func TestOneReasonForANodeAndPass_W032(t *testing.T) {
 	story(t, "however many methods look at it", func(w *world) {
-		w.provider.types = ondemand(1, 8)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1, 8))
 		// Five methods, each with something to say: it is drifted, protected, and not to be consolidated.
 		w.pool("pool", budget("100%"), usable, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{} })
 		l.of("pool", "a", "x8")
@@ -274,9 +248,7 @@ func TestBudgetsOfPods_W023(t *testing.T) {
 		}
 	}
 	story(t, "of nodes that are worth the same the one that is drained at once goes first, and it is said how long the other takes", func(w *world) {
-		w.provider.types = ondemand(1, 8)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("1"), underutilized)
 		for _, name := range []string{"a", "b"} {
 			l.of("pool", name, "x8")

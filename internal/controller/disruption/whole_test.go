@@ -16,9 +16,7 @@ import (
 // TestALocalVolumeDoesNotHoldItsNode_C484: the volume can be used on the node alone, and goes with it.
 func TestALocalVolumeDoesNotHoldItsNode_C484(t *testing.T) {
 	story(t, "a drifted node with a pod that uses one is replaced", func(w *world) {
-		w.provider.types = ondemand(1)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), usable)
 		l.of("pool", "a", "x1")
 		wait, class := storagev1.VolumeBindingWaitForFirstConsumer, "local"
@@ -56,9 +54,7 @@ func TestALocalVolumeDoesNotHoldItsNode_C484(t *testing.T) {
 // TestNoRunaway_C557: workloads come and go while nodes are consolidated and removed as fast as they may be.
 func TestNoRunaway_C557(t *testing.T) {
 	story(t, "there are never many more nodes than the pods need, and in the end there is rest", func(w *world) {
-		w.provider.types = ondemand(1, 2, 4, 8)
-		l, end := w.live()
-		defer end()
+		l := w.live(ondemand(1, 2, 4, 8))
 		w.pool("pool", budget("100%"), underutilized)
 		defer w.run()()
 		serial, most := 0, 0
@@ -107,9 +103,7 @@ func TestBudgetsThatBlock_C560(t *testing.T) {
 		"today":  {{Nodes: "0", Schedule: new("@daily"), Duration: &metav1.Duration{Duration: 24 * time.Hour}}},
 	} {
 		story(t, name, func(w *world) {
-			w.provider.types = ondemand(1)
-			l, end := w.live()
-			defer end()
+			l := w.live(ondemand(1))
 			w.pool("pool", budgets, usable)
 			for _, node := range []string{"empty", "drifted", "used"} {
 				l.of("pool", node, "x1")
@@ -143,7 +137,7 @@ func TestRestarts_C566(t *testing.T) {
 		{"ending", 4 * time.Minute, func(w *world) bool { return w.alive() == 1 }},
 	} {
 		story(t, tt.name, func(w *world) {
-			l, end := w.replacing(time.Minute)
+			l := w.replacing(time.Minute)
 			l.early.Store(true)
 			l.stuck.Store(true)
 			w.pass(tt.at)
@@ -154,10 +148,9 @@ func TestRestarts_C566(t *testing.T) {
 			if !tt.there(w) {
 				w.Fatalf("after %s the step is another one; %v", w.age(), l.history)
 			}
-			end()
+			w.end()
 			defer w.restart()()
-			again, endLife := w.live()
-			defer endLife()
+			again := w.live(w.provider.types)
 			again.born, again.moved = l.born, l.moved
 			again.launch.Store(int64(time.Minute))
 			again.early.Store(true)

@@ -54,6 +54,9 @@ type world struct {
 	// hide, when set, is asked before an object is read by its name; an error is returned instead.
 	hide func(name string, obj runtime.Object) error
 
+	// ends stop what goes on until the story ends.
+	ends []func()
+
 	mu     sync.Mutex
 	seen   map[string]client.Object
 	events []string
@@ -75,9 +78,9 @@ func story(t *testing.T, name string, tell func(w *world)) {
 	t.Run(name, func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
-			stopFeed := w.launch(w.feed.Start)
+			w.begin(w.feed.Start)
 			tell(w)
-			stopFeed()
+			w.end()
 		})
 	})
 }
@@ -133,6 +136,17 @@ func (w *world) restart() (stop func()) {
 		informer.(*controllertest.FakeInformer).Add(w.seen[key])
 	}
 	return stop
+}
+
+// begin runs f until the story ends.
+func (w *world) begin(f func(context.Context) error) { w.ends = append(w.ends, w.launch(f)) }
+
+// end ends the story early: what has begun stops, the last first.
+func (w *world) end() {
+	for _, stop := range slices.Backward(w.ends) {
+		stop()
+	}
+	w.ends = nil
 }
 
 // launch runs f until stop is called. It returns once f waits for something.
@@ -433,9 +447,6 @@ func (w *world) node(name string) *corev1.Node {
 	}
 	return n
 }
-
-// cloudType is short for what a provider lists.
-type cloudType = cloud.InstanceType
 
 // hasty is a clock that leaps while a search goes on.
 type hasty struct {
