@@ -7,10 +7,9 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-anew/karpenter/api/crds"
 	"github.com/karpenter-anew/karpenter/cloud/kwok"
-	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
+	"github.com/karpenter-anew/karpenter/test/scenario/narrator"
 )
 
 // noon is when the questions of these tests are asked, on a Friday.
@@ -19,14 +18,7 @@ func noon() time.Time { return time.Date(2026, time.January, 2, 12, 0, 0, 0, tim
 // shop is the question about the cluster of testdata/shop.yaml, after changes to its objects.
 func shop(t *testing.T, changes ...func([]client.Object)) Question {
 	t.Helper()
-	definitions, err := crds.Kwok()
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader, err := manifest.NewReader(definitions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := narrator.Reader(t)
 	f, err := os.Open("../../examples/explain/shop.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -12,11 +12,9 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/crds"
-	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/cloud/kwok"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
-	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
+	"github.com/karpenter-anew/karpenter/test/scenario/narrator"
 	"github.com/karpenter-anew/karpenter/test/scenario/story"
 )
 
@@ -42,23 +40,6 @@ func newReader(t *testing.T) *manifest.Reader {
 	return reader
 }
 
-// newClouds opens each catalogue once.
-func newClouds(t *testing.T) func(catalog string) cloud.Cloud {
-	t.Helper()
-	opened := map[string]cloud.Cloud{}
-	return func(catalog string) cloud.Cloud {
-		c, ok := opened[catalog]
-		if !ok {
-			var err error
-			if c, err = kwok.New(nil, kwok.Options{Catalog: catalog}); err != nil {
-				t.Fatal(err)
-			}
-			opened[catalog] = c
-		}
-		return c
-	}
-}
-
 // written is what a snapshot looks like to somebody who reads it.
 func written(t *testing.T, reader *manifest.Reader, s Snapshot) []client.Object {
 	t.Helper()
@@ -80,28 +61,20 @@ func TestTheSnapshotOfAStoryHasItsPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader, clouds := newReader(t), newClouds(t)
+	reader, clouds := newReader(t), narrator.Clouds(t)
 	for _, told := range stories {
 		c := clouds(told.Options.Catalog)
 		t.Run(told.Name, func(t *testing.T) {
 			t.Parallel()
 			plan := func(objects []client.Object) string {
 				t.Helper()
-				result, err := simulation.Run(context.Background(), objects, c, optionsOf(t, told))
+				result, err := simulation.Run(context.Background(), objects, c, narrator.Settings(t, told))
 				if err != nil {
 					t.Fatal(err)
 				}
 				return result.Text()
 			}
-			var objects []client.Object
-			for _, input := range told.Inputs {
-				m, err := reader.Read(input.Name, bytes.NewReader(input.YAML))
-				if err != nil {
-					t.Fatal(err)
-				}
-				objects = append(objects, m.Objects...)
-			}
-			objects = manifest.Expand(objects)
+			objects := manifest.Expand(narrator.Objects(t, reader, told))
 			want := plan(objects)
 			s, err := Of(objects)
 			if err != nil {
@@ -118,22 +91,6 @@ func TestTheSnapshotOfAStoryHasItsPlan(t *testing.T) {
 				t.Errorf("the plan for the redacted snapshot (-plain +redacted)\n%s", diff)
 			}
 		})
-	}
-}
-
-// optionsOf are the settings of a story, which a snapshot does not hold.
-func optionsOf(t *testing.T, s story.Story) simulation.Options {
-	t.Helper()
-	config, err := options.ParseSchedulerConfig(s.Options.SchedulerConfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return simulation.Options{
-		IgnorePreferences:   s.Options.IgnorePreferences,
-		BestEffortMinValues: s.Options.BestEffortMinValues,
-		AllocateDevices:     s.Options.AllocateDevices,
-		MaxInstanceTypes:    s.Options.MaxInstanceTypes,
-		DefaultSpread:       config.DefaultConstraints(),
 	}
 }
 

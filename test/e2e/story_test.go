@@ -16,12 +16,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
-	"github.com/karpenter-anew/karpenter/api/crds"
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	overlayv1 "github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
+	"github.com/karpenter-anew/karpenter/test/scenario/narrator"
 	"github.com/karpenter-anew/karpenter/test/scenario/story"
 )
 
@@ -36,14 +36,7 @@ func TestStories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	definitions, err := crds.Kwok()
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader, err := manifest.NewReader(definitions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := narrator.Reader(t)
 	// Stories with the same settings share a controller.
 	slices.SortStableFunc(stories, func(a, b story.Story) int { return slices.Compare(storyFlags(a), storyFlags(b)) })
 	for _, s := range stories {
@@ -141,12 +134,7 @@ func (w *world) tell(reader *manifest.Reader, s story.Story) (obstacle string, s
 	}
 	plan, err := readPlan(s.Plan)
 	w.must(err)
-	var objects []client.Object
-	for _, input := range s.Inputs {
-		m, err := reader.Read(input.Name, bytes.NewReader(input.YAML))
-		w.must(err)
-		objects = append(objects, m.Objects...)
-	}
+	objects := narrator.Objects(w.t, reader, s)
 	plan.settled = settled(objects)
 	slices.SortStableFunc(objects, func(a, b client.Object) int { return cmp.Compare(plan.act(a), plan.act(b)) })
 	first := len(objects)

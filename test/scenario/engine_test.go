@@ -13,15 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-anew/karpenter/api/crds"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/cloud/kwok"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
-	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 	"github.com/karpenter-anew/karpenter/test/scenario/check"
+	"github.com/karpenter-anew/karpenter/test/scenario/narrator"
 	"github.com/karpenter-anew/karpenter/test/scenario/story"
 )
 
@@ -35,59 +33,28 @@ func TestStories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader := newReader(t)
-	clouds := newClouds(t)
+	reader, clouds := narrator.Reader(t), narrator.Clouds(t)
 	for _, s := range stories {
-		n := narrator{reader: reader, cloud: clouds(s.Options.Catalog)}
+		r := runner{reader: reader, cloud: clouds(s.Options.Catalog)}
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			got := n.tell(t, s, nil)
+			got := r.tell(t, s, nil)
 			if *update {
 				rewrite(t, s, got)
 				return
 			}
 			compare(t, "as written", s.Plan, got)
-			n.judged = true
-			compare(t, "a second time", s.Plan, n.tell(t, s, nil))
+			r.judged = true
+			compare(t, "a second time", s.Plan, r.tell(t, s, nil))
 			for seed := range uint64(3) {
-				compare(t, "with its objects shuffled", s.Plan, n.tell(t, s, rand.New(rand.NewPCG(seed, 1))))
+				compare(t, "with its objects shuffled", s.Plan, r.tell(t, s, rand.New(rand.NewPCG(seed, 1))))
 			}
 			for _, domain := range []string{"aaa.test/", "zzz.test/"} {
 				renamed := s.Renamed(customDomain, domain)
-				compare(t, "with labels renamed to "+domain, renamed.Plan, n.tell(t, renamed, nil))
+				compare(t, "with labels renamed to "+domain, renamed.Plan, r.tell(t, renamed, nil))
 			}
 		})
 	}
-}
-
-// newClouds opens each catalogue once.
-func newClouds(t *testing.T) func(catalog string) cloud.Cloud {
-	t.Helper()
-	opened := map[string]cloud.Cloud{}
-	return func(catalog string) cloud.Cloud {
-		c, ok := opened[catalog]
-		if !ok {
-			var err error
-			if c, err = kwok.New(nil, kwok.Options{Catalog: catalog}); err != nil {
-				t.Fatal(err)
-			}
-			opened[catalog] = c
-		}
-		return c
-	}
-}
-
-func newReader(t *testing.T) *manifest.Reader {
-	t.Helper()
-	definitions, err := crds.Kwok()
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader, err := manifest.NewReader(definitions)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return reader
 }
 
 func compare(t *testing.T, how, want, got string) {
@@ -112,8 +79,8 @@ func rewrite(t *testing.T, s story.Story, plan string) {
 	}
 }
 
-// narrator runs stories.
-type narrator struct {
+// runner runs stories.
+type runner struct {
 	reader *manifest.Reader
 	cloud  cloud.Cloud
 	// judged is set once the checker has seen the plan: equal plans need no second judgement.
@@ -121,16 +88,9 @@ type narrator struct {
 }
 
 // tell runs a story and has its plan judged. With a source of randomness the objects are shuffled first.
-func (n narrator) tell(t *testing.T, s story.Story, shuffle *rand.Rand) string {
+func (r runner) tell(t *testing.T, s story.Story, shuffle *rand.Rand) string {
 	t.Helper()
-	var objects []client.Object
-	for _, input := range s.Inputs {
-		m, err := n.reader.Read(input.Name, bytes.NewReader(input.YAML))
-		if err != nil {
-			t.Fatal(err)
-		}
-		objects = append(objects, m.Objects...)
-	}
+	objects := narrator.Objects(t, r.reader, s)
 	if shuffle != nil {
 		shuffle.Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
 	}
@@ -138,32 +98,22 @@ func (n narrator) tell(t *testing.T, s story.Story, shuffle *rand.Rand) string {
 	if shuffle != nil {
 		shuffle.Shuffle(len(expanded), func(i, j int) { expanded[i], expanded[j] = expanded[j], expanded[i] })
 	}
-	config, err := options.ParseSchedulerConfig(s.Options.SchedulerConfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	settings := narrator.Settings(t, s)
 	before := deepCopies(expanded)
-	result, err := simulation.Run(context.Background(), expanded, n.cloud, simulation.Options{
-		IgnorePreferences: s.Options.IgnorePreferences,
-
-		BestEffortMinValues: s.Options.BestEffortMinValues,
-		AllocateDevices:     s.Options.AllocateDevices,
-		MaxInstanceTypes:    s.Options.MaxInstanceTypes,
-		DefaultSpread:       config.DefaultConstraints(),
-	})
+	result, err := simulation.Run(context.Background(), expanded, r.cloud, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, expanded); diff != "" {
 		t.Errorf("the run changed its input:\n%s", diff)
 	}
-	if n.judged {
+	if r.judged {
 		return result.Text()
 	}
-	judged := subject(t, expanded, n.cloud, result)
-	judged.FewerValues = s.Options.BestEffortMinValues
-	judged.DevicesIgnored = !s.Options.AllocateDevices
-	judged.DefaultSpread = len(config.DefaultConstraints()) > 0
+	judged := subject(t, expanded, r.cloud, result)
+	judged.FewerValues = settings.BestEffortMinValues
+	judged.DevicesIgnored = !settings.AllocateDevices
+	judged.DefaultSpread = len(settings.DefaultSpread) > 0
 	for _, err := range check.Judge(judged) {
 		t.Errorf("the checker says: %v", err)
 	}

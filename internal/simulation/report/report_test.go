@@ -16,11 +16,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-anew/karpenter/api/crds"
-	"github.com/karpenter-anew/karpenter/cloud/kwok"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
-	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
+	"github.com/karpenter-anew/karpenter/test/scenario/narrator"
 	"github.com/karpenter-anew/karpenter/test/scenario/story"
 )
 
@@ -31,52 +29,19 @@ func TestStories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	definitions, err := crds.Kwok()
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader, err := manifest.NewReader(definitions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader, clouds := narrator.Reader(t), narrator.Clouds(t)
 	for _, s := range stories {
+		vendor := clouds(s.Options.Catalog)
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			vendor, err := kwok.New(nil, kwok.Options{Catalog: s.Options.Catalog})
-			if err != nil {
-				t.Fatal(err)
-			}
-			config, err := options.ParseSchedulerConfig(s.Options.SchedulerConfig)
-			if err != nil {
-				t.Fatal(err)
-			}
-			objects := read(t, reader, s)
-			result, err := simulation.Run(context.Background(), objects, vendor, simulation.Options{
-				IgnorePreferences:   s.Options.IgnorePreferences,
-				BestEffortMinValues: s.Options.BestEffortMinValues,
-				AllocateDevices:     s.Options.AllocateDevices,
-				MaxInstanceTypes:    s.Options.MaxInstanceTypes,
-				DefaultSpread:       config.DefaultConstraints(),
-			})
+			objects := manifest.Expand(narrator.Objects(t, reader, s))
+			result, err := simulation.Run(context.Background(), objects, vendor, narrator.Settings(t, s))
 			if err != nil {
 				t.Fatal(err)
 			}
 			judge(t, s, objects, Build(result, Extras{}))
 		})
 	}
-}
-
-func read(t *testing.T, reader *manifest.Reader, s story.Story) []client.Object {
-	t.Helper()
-	var objects []client.Object
-	for _, input := range s.Inputs {
-		m, err := reader.Read(input.Name, bytes.NewReader(input.YAML))
-		if err != nil {
-			t.Fatal(err)
-		}
-		objects = append(objects, m.Objects...)
-	}
-	return manifest.Expand(objects)
 }
 
 func judge(t *testing.T, s story.Story, objects []client.Object, r Report) {
