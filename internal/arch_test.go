@@ -5,7 +5,9 @@ import (
 	"go/token"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -142,6 +144,55 @@ test/awscluster < cloud/aws/awstest, cloud/aws/awstest/ebs, cloud/aws/awstest/jo
 test/demo < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane
 test/chaos < API, cloud, test/controlplane
 `
+
+// floorOf is the number of each package's floor, by the headings of the lattice.
+func floorOf() map[string]string {
+	out, floor := map[string]string{}, ""
+	for line := range strings.Lines(lattice) {
+		if heading, ok := strings.CutPrefix(line, "# "); ok {
+			floor = ""
+			if number, ok := strings.CutPrefix(heading, "floor "); ok {
+				floor, _, _ = strings.Cut(number, ":")
+			}
+		}
+		packages, _, ok := strings.Cut(line, "<")
+		if !ok || floor == "" {
+			continue
+		}
+		for pkg := range strings.SplitSeq(packages, ",") {
+			out[strings.TrimSpace(pkg)] = floor
+		}
+	}
+	return out
+}
+
+// TestArchitectureShowsTheFloors holds the table of ARCHITECTURE.md against the lattice. A folder of the table stands for
+// what is below it.
+func TestArchitectureShowsTheFloors(t *testing.T) {
+	page, err := os.ReadFile("../ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]string{} // floor by folder
+	for _, row := range regexp.MustCompile("(?m)^\\| (\\d) \\| (.*?) \\|").FindAllStringSubmatch(string(page), -1) {
+		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[2], -1) {
+			folder := strings.TrimSuffix(name[1], "/…")
+			if _, err := os.Stat(filepath.Join("..", folder)); err != nil {
+				t.Errorf("ARCHITECTURE.md shows %s, which is not there", folder)
+			}
+			shown[folder] = row[1]
+		}
+	}
+	for pkg, floor := range floorOf() {
+		folder := pkg
+		for shown[folder] == "" && folder != "." {
+			folder = filepath.Dir(folder)
+		}
+		if shown[folder] != floor {
+			t.Errorf("%s is on floor %s, and ARCHITECTURE.md shows it on floor %q", pkg, floor, shown[folder])
+		}
+	}
+}
 
 // outsiders are the modules that only some floors may touch.
 var outsiders = map[string][]string{

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
 )
 
 // convertText runs "karpenter convert" without the environment of the machine.
@@ -16,38 +15,14 @@ func convertText(stdin string, args ...string) outcome {
 	return command(stdin, append([]string{"convert"}, args...)...)
 }
 
-// TestConvert runs the cases of testdata/convert, each in a directory with its files. What was converted is of today, and so
-// stays as it is when it is converted again; where anything is wrong, nothing is printed.
+// TestConvert runs the cases of testdata/convert. What was converted is of today, and so stays as it is when it is converted
+// again; where anything is wrong, nothing is printed.
 func TestConvert(t *testing.T) {
-	paths, err := filepath.Glob("testdata/convert/*.txtar")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
-	for _, path := range paths {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-			path, err := filepath.Abs(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			archive, err := txtar.ParseFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Chdir(t.TempDir())
-			said := unpack(t, archive)
-			args := strings.Fields(said[argsFile])
-			got := convertText(said[stdinFile], args...)
-			checkConverted(t, got, args)
-			if *update {
-				rewriteCase(t, path, archive, got)
-				return
-			}
-			want := outcome{said[exitFile], said[stdoutFile], said[stderrFile]}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
-		})
-	}
+	runCases(t, "convert", func(t *testing.T, stdin string, args []string) outcome {
+		got := convertText(stdin, args...)
+		checkConverted(t, got, args)
+		return got
+	})
 }
 
 // checkConverted checks what holds for every case.
