@@ -7,13 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
@@ -27,19 +27,7 @@ const (
 )
 
 // forEach calls f for every node, some at a time, and returns their errors in the order of the nodes.
-func forEach[T any](items []T, f func(T) error) []error {
-	errs := make([]error, len(items))
-	var group errgroup.Group
-	group.SetLimit(writers)
-	for i, item := range items {
-		group.Go(func() error {
-			errs[i] = f(item)
-			return nil
-		})
-	}
-	_ = group.Wait() // the functions report through errs
-	return errs
-}
+func forEach[T any](items []T, f func(T) error) []error { return loop.ForEach(items, writers, f) }
 
 // mark closes a node to new pods and says on its NodeClaim why it goes. Objects that are gone count as marked.
 func (c *Controller) mark(ctx context.Context, n *model.Node, reason disrupt.Reason) error {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -65,16 +64,7 @@ func (g *Garbage) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile
 		}
 	}
 	suspects := abandoned(managed, instances)
-	errs := make([]error, len(suspects))
-	group := errgroup.Group{}
-	group.SetLimit(garbageWorkers)
-	for i, claim := range suspects {
-		group.Go(func() error {
-			errs[i] = g.collect(ctx, claim)
-			return nil
-		})
-	}
-	_ = group.Wait() // every error is in errs
+	errs := loop.ForEach(suspects, garbageWorkers, func(claim *v1.NodeClaim) error { return g.collect(ctx, claim) })
 	if err := errors.Join(errs...); err != nil {
 		return reconcile.Result{}, err
 	}

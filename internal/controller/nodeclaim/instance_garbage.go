@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -72,16 +71,7 @@ func (g *InstanceGarbage) Reconcile(ctx context.Context, _ reconcile.Request) (r
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	errs := make([]error, len(suspects))
-	group := errgroup.Group{}
-	group.SetLimit(instanceWorkers)
-	for i, instance := range suspects {
-		group.Go(func() error {
-			errs[i] = g.collect(ctx, instance)
-			return nil
-		})
-	}
-	_ = group.Wait() // every error is in errs
+	errs := loop.ForEach(suspects, instanceWorkers, func(instance *v1.NodeClaim) error { return g.collect(ctx, instance) })
 	if err := errors.Join(errs...); err != nil {
 		return reconcile.Result{}, err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -88,22 +87,14 @@ func (d *Deprovisioning) describe(ctx context.Context, claims []cluster.Owned) [
 
 // remove deletes the claims. They count as deleting from then on, before the watch says so.
 func (d *Deprovisioning) remove(ctx context.Context, claims []dispensable) error {
-	errs := make([]error, len(claims))
-	var group errgroup.Group
-	group.SetLimit(writers)
-	for i, c := range claims {
-		group.Go(func() error {
-			claim := c.claim.Claim
-			err := d.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID})
-			if err != nil && !apierrors.IsNotFound(err) {
-				errs[i] = fmt.Errorf("deleting nodeclaim %q: %w", claim.Name, err)
-				return nil
-			}
-			d.Store.Mark(c.claim.ID)
-			loop.Log(ctx).Info("deleted nodeclaim, its nodepool has more of them than replicas", "NodeClaim", claim.Name)
-			return nil
-		})
-	}
-	_ = group.Wait() // the functions report through errs
-	return errors.Join(errs...)
+	return errors.Join(loop.ForEach(claims, writers, func(c dispensable) error {
+		claim := c.claim.Claim
+		err := d.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("deleting nodeclaim %q: %w", claim.Name, err)
+		}
+		d.Store.Mark(c.claim.ID)
+		loop.Log(ctx).Info("deleted nodeclaim, its nodepool has more of them than replicas", "NodeClaim", claim.Name)
+		return nil
+	})...)
 }

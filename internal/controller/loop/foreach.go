@@ -1,0 +1,19 @@
+package loop
+
+import "golang.org/x/sync/errgroup"
+
+// ForEach calls f for every item, at most so many at a time, and returns their errors in the order of the items. One that
+// fails keeps no other from being called.
+func ForEach[T any](items []T, atOnce int, f func(T) error) []error {
+	errs := make([]error, len(items))
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for i, item := range items {
+		group.Go(func() error {
+			errs[i] = f(item)
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions report through errs
+	return errs
+}
