@@ -1,13 +1,32 @@
 package observe
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
+
+// Protection says what the do-not-disrupt annotation of a pod does at now. There is nothing to say about one that is missing,
+// that protects for good, or whose time has not begun.
+func Protection(pod *corev1.Pod, now time.Time) []Event {
+	switch p := podrules.DoNotDisrupt(pod, now); p.State {
+	case podrules.ProtectionInvalid:
+		return []Event{InvalidDoNotDisruptAnnotation(pod, errors.New(p.Detail))}
+	case podrules.ProtectedForNow:
+		if !p.Until.IsZero() {
+			return []Event{DoNotDisruptUntil(pod, p.Until)}
+		}
+	case podrules.ProtectionElapsed:
+		return []Event{DoNotDisruptGracePeriodElapsed(pod)}
+	case podrules.Unprotected, podrules.ProtectedAlways:
+	}
+	return nil
+}
 
 // InvalidDoNotDisruptAnnotation says that the annotation of a pod is neither true nor a positive duration.
 func InvalidDoNotDisruptAnnotation(pod *corev1.Pod, why error) Event {

@@ -2,7 +2,6 @@ package disruption
 
 import (
 	"context"
-	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -57,7 +56,9 @@ func (c *Controller) podBlock(ctx context.Context, s scene, n *model.Node) (disr
 		}
 	}
 	for _, pod := range pods {
-		c.announceProtection(pod, s)
+		if podrules.Active(pod) {
+			c.Recorder.Publish(observe.Protection(pod, s.now)...)
+		}
 		c.complainOfCost(pod, s)
 		if !podrules.Disruptable(pod, s.now) {
 			break
@@ -90,23 +91,5 @@ func (c *Controller) complainOfCost(pod *corev1.Pod, s scene) {
 	if _, said := c.said.Get(key, s.now); !said {
 		c.said.Put(key, true, s.now)
 		c.Log.Error("ignoring the deletion cost of a pod", "Pod", pod.Namespace+"/"+pod.Name, "error", err)
-	}
-}
-
-// announceProtection tells the owners of a pod what its annotation does, unless it is plain.
-func (c *Controller) announceProtection(pod *corev1.Pod, s scene) {
-	if !podrules.Active(pod) {
-		return
-	}
-	switch p := podrules.DoNotDisrupt(pod, s.now); p.State {
-	case podrules.ProtectionInvalid:
-		c.Recorder.Publish(observe.InvalidDoNotDisruptAnnotation(pod, errors.New(p.Detail)))
-	case podrules.ProtectedForNow:
-		if !p.Until.IsZero() {
-			c.Recorder.Publish(observe.DoNotDisruptUntil(pod, p.Until))
-		}
-	case podrules.ProtectionElapsed:
-		c.Recorder.Publish(observe.DoNotDisruptGracePeriodElapsed(pod))
-	case podrules.Unprotected, podrules.ProtectedAlways:
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
-	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/pair"
@@ -136,19 +135,4 @@ func (q *EvictionQueue) reason(ctx context.Context, pod *corev1.Pod) string {
 		return c.Reason
 	}
 	return "Forceful Termination"
-}
-
-// announceProtection tells the owners of a pod what its do-not-disrupt annotation does.
-func (q *EvictionQueue) announceProtection(pod *corev1.Pod, now time.Time) {
-	switch p := podrules.DoNotDisrupt(pod, now); p.State {
-	case podrules.ProtectionInvalid:
-		q.Recorder.Publish(observe.InvalidDoNotDisruptAnnotation(pod, errors.New(p.Detail)))
-	case podrules.ProtectedForNow:
-		if !p.Until.IsZero() {
-			q.Recorder.Publish(observe.DoNotDisruptUntil(pod, p.Until))
-		}
-	case podrules.ProtectionElapsed:
-		q.Recorder.Publish(observe.DoNotDisruptGracePeriodElapsed(pod))
-	case podrules.Unprotected, podrules.ProtectedAlways:
-	}
 }

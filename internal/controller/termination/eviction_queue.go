@@ -19,6 +19,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -188,7 +189,7 @@ func (q *EvictionQueue) Reconcile(ctx context.Context, key PodKey) (reconcile.Re
 		q.drop(key)
 		return reconcile.Result{}, nil
 	}
-	q.announceProtection(pod, now)
+	q.Recorder.Publish(observe.Protection(pod, now)...)
 	if !podrules.Evictable(pod, now) {
 		return loop.Again(), nil
 	}
