@@ -52,7 +52,7 @@ func TestEmptiness_C330_C331_C338_C340(t *testing.T) {
 		w.deps.Batch = loop.NewBatch(w.deps.Clock)
 		var deletions atomic.Int32
 		w.fail(func(op string, _ runtime.Object) error {
-			if op == "delete" && w.deps.Batch.Wait(w.deps.Clock.Now()) > 0 {
+			if op == "delete" && w.deps.Batch.Wait("machine", w.deps.Clock.Now()) > 0 {
 				deletions.Add(1)
 			}
 			return nil
@@ -63,7 +63,7 @@ func TestEmptiness_C330_C331_C338_C340(t *testing.T) {
 		w.machine("pool", "b")
 		w.pass(20 * time.Second)
 		w.wantDeleted("a", "b")
-		if n := deletions.Load(); n != 2 || w.deps.Batch.Wait(w.deps.Clock.Now()) != 0 {
+		if n := deletions.Load(); n != 2 || w.deps.Batch.Wait("machine", w.deps.Clock.Now()) != 0 {
 			w.Errorf("%d deletions went first", n)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
@@ -16,7 +17,7 @@ func TestBatchGoesFirst(t *testing.T) {
 		decided := time.Now()
 		want := func(waits bool, when string) {
 			t.Helper()
-			if got := b.Wait(decided); got > 0 != waits {
+			if got := b.Wait("claim", decided); got > 0 != waits {
 				t.Errorf("%s: waits %v", when, got)
 			}
 		}
@@ -37,8 +38,35 @@ func TestBatchGoesFirst(t *testing.T) {
 		end()
 		var none *loop.Batch
 		none.Begin()()
-		if none.Wait(decided) != 0 {
+		if none.Wait("claim", decided) != 0 {
 			t.Error("nothing waits for no batch")
 		}
+	})
+}
+
+// A clock that is behind that of the API server makes decisions come from the future. They wait no longer than others for batches that are
+// written without a pause.
+func TestBatchWithClockBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := loop.NewBatch(clock.RealClock{})
+		defer b.Begin()()
+		decided := time.Now().Add(time.Minute)
+		want := func(waits bool, of types.UID, when string) {
+			t.Helper()
+			if got := b.Wait(of, decided); got > 0 != waits {
+				t.Errorf("%s: waits %v", when, got)
+			}
+		}
+		want(true, "a", "when it is met")
+		time.Sleep(3 * time.Second)
+		want(true, "b", "when another one is met")
+		time.Sleep(1999 * time.Millisecond)
+		want(true, "a", "before it has waited long enough")
+		time.Sleep(time.Millisecond)
+		want(false, "a", "when it has waited long enough")
+		want(true, "b", "while the other one has not")
+		want(false, "a", "when it is tried again")
+		decided = decided.Add(time.Second)
+		want(true, "a", "when the next thing is decided about it")
 	})
 }

@@ -96,7 +96,7 @@ func (l *Lifecycle) Reconcile(ctx context.Context, request reconcile.Request) (r
 		return loop.After(loop.StaleRetry), nil
 	}
 	if decision := toCarryOut(claim); decision != nil {
-		if wait := l.Batch.Wait(decision.Time); wait > 0 {
+		if wait := l.Batch.Wait(claim.UID, decision.Time); wait > 0 {
 			return loop.After(wait), nil
 		}
 	}

@@ -58,14 +58,14 @@ func TestLaunchesWaitUntilThePlanIsWritten(t *testing.T) {
 	w.Fail = func(op string, _ runtime.Object) error {
 		if op == "create" {
 			written++
-			if w.p.Batch.Wait(w.Time.Now()) == 0 {
+			if w.p.Batch.Wait("uid", w.Time.Now()) == 0 {
 				t.Error("launches do not wait while NodeClaims are written")
 			}
 		}
 		return nil
 	}
 	w.decide()
-	if wait := w.p.Batch.Wait(w.Time.Now()); written != 1 || wait != 0 {
+	if wait := w.p.Batch.Wait("uid", w.Time.Now()); written != 1 || wait != 0 {
 		t.Errorf("%d written, launches wait for %s after that", written, wait)
 	}
 }
