@@ -64,11 +64,11 @@ func decideMulti(s Session, fit []Candidate) Decision {
 	prefix := m.within(m.order)
 	d.Suppressed = d.Suppressed || len(prefix) < len(m.order)
 	if len(prefix) >= 2 {
-		m.bisect(prefix[:min(len(prefix), mostAtOnce)])
+		m.bisect(prefix)
 		if pools := poolsOf(prefix); len(pools) > 1 {
 			for _, pool := range pools {
 				own := slices.DeleteFunc(slices.Clone(prefix), func(c Candidate) bool { return c.Node.Pool != pool })
-				m.bisect(own[:min(len(own), mostAtOnce)])
+				m.bisect(own)
 			}
 		}
 		m.grow()
@@ -141,11 +141,12 @@ func better(a, b Command) bool {
 	return strings.Join(a.IDs(), ",") < strings.Join(b.IDs(), ",")
 }
 
-// bisect looks for the longest prefix that works, as if all shorter ones worked, too.
+// bisect looks for the longest prefix that works, as if all shorter ones worked, too. It looks at the prefixes that the incumbent looks
+// at, so that nothing is missed that it would find, except that the longest has one node less.
 func (m *search) bisect(list []Candidate) {
-	for low, high := 1, len(list)-1; low <= high && !m.Over(); {
+	for low, high := 1, min(mostAtOnce, len(list)-1); low <= high && !m.Over(); {
 		mid := (low + high) / 2
-		if m.try(list[:mid+1]) {
+		if m.try(list[:min(mid+1, mostAtOnce)]) {
 			low = mid + 1
 		} else {
 			high = mid - 1
