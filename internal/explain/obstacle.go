@@ -15,10 +15,6 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/ingest"
 )
 
-// nodeLimit means that a static pool has no room for a replacement under its limit on nodes. The controller knows of no such
-// obstacle: it waits for a grant.
-const nodeLimit disrupt.Code = "NodeLimit"
-
 // Obstacle is what keeps a node from being disrupted. Code says which of the other fields mean anything.
 type Obstacle struct {
 	// Code is one of a closed vocabulary.
@@ -50,9 +46,6 @@ func (s *survey) obstacle(o disrupt.Obstacle) Obstacle {
 		out.Pods = []string{o.Pod}
 	}
 	switch o.Code {
-	case nodeLimit:
-		out.Message = "limits.nodes leaves no room for a replacement"
-		out.Help = "Raise limits.nodes of the NodePool above its replicas."
 	case disrupt.UnknownType:
 		out.Detail = "not among the instance types known here; the controller may have been started with others"
 		out.Help = "Give the flags that the controller runs with, such as --catalog, or let the cloud list the instance type."

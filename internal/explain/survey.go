@@ -144,7 +144,7 @@ func (s *survey) unlimited() disrupt.Budgets {
 // decide asks a method what it would do with candidates that nothing blocks.
 func (s *survey) decide(m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets) disrupt.Decision {
 	if m.Decide == nil {
-		return disrupt.Decision{Commands: m.Pick(fit, budgets)}
+		return m.Pick(fit, budgets)
 	}
 	lab := s.labs[m.Consolidates]
 	if lab == nil {
@@ -180,9 +180,6 @@ func (s *survey) look(reason disrupt.Reason, c disrupt.Candidate) (command disru
 		return d.Commands[0], disrupt.Obstacle{}, true
 	case len(d.Obstacles) > 0:
 		return disrupt.Command{}, d.Obstacles[0], true
-	case m.Decide == nil:
-		// Only a limit on nodes keeps such a method from acting.
-		return disrupt.Command{}, disrupt.Obstacle{Code: nodeLimit, Node: c.Node}, true
 	default:
 		return disrupt.Command{}, disrupt.Obstacle{Code: disrupt.Occupied, Node: c.Node}, true
 	}

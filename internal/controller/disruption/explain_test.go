@@ -4,16 +4,65 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/explain"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
 // untold are what only the running process knows of a node.
 var untold = []string{"nominated for a pending pod", "marked for deletion", "has buffer pods"}
+
+// wantReasons checks that for each of the nodes that are still there, and in no command, every method that looks at nodes one by one
+// has said why not, unless all methods have the same reason.
+func (w *world) wantReasons(nodes model.Index[*model.Node]) {
+	w.Helper()
+	busy := w.running.queue.nodes("")
+	for id, n := range w.store.Snapshot().Nodes.All() {
+		if _, old := nodes.Get(id); !old || busy[id] {
+			continue
+		}
+		said := map[string]bool{}
+		for _, why := range w.running.Reasons.Of(id) {
+			said[why.Method] = true
+		}
+		for _, m := range w.running.methods() {
+			if m.Type != "multi" && !said[""] && !said[m.Name] {
+				w.Errorf("nobody says why %s leaves node %s alone; known: %v", m.Name, n.Name, w.running.Reasons.Of(id))
+			}
+		}
+	}
+}
+
+func TestTheLogSaysWhyNodesAreLeftAlone(t *testing.T) {
+	story(t, "of each method, when it has changed, and only then", func(w *world) {
+		w.pool("closed", budget("0"))
+		w.machine("closed", "a")
+		defer w.run()()
+		w.pass(11 * time.Second)
+		said := `node is left alone" controller=disruption Node=a NodeClaim=a why="dispensable: node is empty; drift: node has not drifted; ` +
+			`emptiness: budgets of NodePool \"closed\" allow no further disruption; `
+		w.wantLog(said)
+		w.pass(time.Minute)
+		if n := strings.Count(w.logged(), said); n != 1 {
+			t.Errorf("it was said %d times", n)
+		}
+		w.pod("a", "stays", protected)
+		w.pass(20 * time.Second)
+		w.wantLog(`emptiness: pods on the node would have to move; `)
+	})
+}
+
+// logged is what the log says.
+func (w *world) logged() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.logs.String()
+}
 
 // wantExplained checks that an event about a node agrees with what whoever asks about that node is told, from the same objects
 // but by another program. Where no method wants the node anyway, the answer says why not, and the event may say more.

@@ -70,6 +70,7 @@ func (c *Controller) pass(ctx context.Context) (acted bool, err error) {
 			return true, err
 		}
 	}
+	c.Reasons.log(ctx, c.Log, s.snapshot.Nodes.Sorted())
 	return false, err
 }
 
@@ -107,15 +108,16 @@ func (c *Controller) propose(ctx context.Context, r *round, m disrupt.Method) bo
 	var d disrupt.Decision
 	switch {
 	case m.Decide == nil:
-		d.Commands = m.Pick(fit, budgets)
+		d = m.Pick(fit, budgets)
 	case len(fit) > 0:
 		var known bool
 		if d, known = c.decide(ctx, r, m, fit, budgets); known {
+			c.Reasons.refresh(m.Name, obstacles, fit)
 			return false
 		}
 	}
 	r.note(d.Obstacles)
-	c.Reasons.put(nameOf(m), append(obstacles, d.Obstacles...))
+	c.Reasons.put(m.Name, append(obstacles, d.Obstacles...))
 	c.reportJudged(r.scene, m, d.Judgements)
 	for _, work := range d.Commands {
 		c.enqueue(ctx, r, m, work)
@@ -161,7 +163,7 @@ func (c *Controller) decide(ctx context.Context, r *round, m disrupt.Method, fit
 		var err error
 		if r.room, err = c.room(ctx, r.scene, r.candidates, c.queue.underway()); err != nil {
 			c.Log.Error("cannot simulate, leaving the nodes alone", "reason", label(m.Reason), "error", err)
-			return disrupt.Decision{}, true
+			return disrupt.Decision{Obstacles: disrupt.Unreached(fit)}, false
 		}
 	}
 	limit := searchTimeout

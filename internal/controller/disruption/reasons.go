@@ -2,11 +2,14 @@ package disruption
 
 import (
 	"cmp"
+	"context"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
 // Reasons keeps, for every node that the last passes left alone, what stood in the way of each method. It is safe for
@@ -15,11 +18,14 @@ type Reasons struct {
 	mu sync.Mutex
 	// byMethod holds obstacles by the ID of the node; the method "" is what stands in the way of all of them.
 	byMethod map[string]map[string]disrupt.Obstacle
+
+	// logged are the codes that were logged of a node last. It belongs to the loop.
+	logged map[string]string
 }
 
 // WhyNot is what stood in the way of one method.
 type WhyNot struct {
-	// Method is the reason and type of the method, such as "Underutilized/single"; empty for all methods.
+	// Method is the name of the method; empty for all methods.
 	Method   string
 	Obstacle disrupt.Obstacle
 }
@@ -28,15 +34,52 @@ func newReasons() *Reasons { return &Reasons{byMethod: map[string]map[string]dis
 
 // put replaces what is known of a method.
 func (r *Reasons) put(method string, obstacles []disrupt.Obstacle) {
-	known := make(map[string]disrupt.Obstacle, len(obstacles))
-	for _, o := range obstacles {
-		if o.Node != nil {
-			known[o.Node.ID] = o
-		}
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.byMethod[method] = byNode(obstacles)
+}
+
+// refresh replaces what is known of a method about these nodes, and keeps what is known of the others that it still looks at.
+func (r *Reasons) refresh(method string, obstacles []disrupt.Obstacle, fit []disrupt.Candidate) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := byNode(obstacles)
+	for _, c := range fit {
+		if o, ok := r.byMethod[method][c.Node.ID]; ok {
+			known[c.Node.ID] = o
+		}
+	}
 	r.byMethod[method] = known
+}
+
+func byNode(obstacles []disrupt.Obstacle) map[string]disrupt.Obstacle {
+	out := make(map[string]disrupt.Obstacle, len(obstacles))
+	for _, o := range obstacles {
+		if o.Node != nil {
+			out[o.Node.ID] = o
+		}
+	}
+	return out
+}
+
+// log writes down what stands in the way of disrupting the nodes, of each again only when that has changed. What is in the memory of the
+// controller alone, such as a rest after a failure, is to be found nowhere else.
+func (r *Reasons) log(ctx context.Context, to *slog.Logger, nodes []*model.Node) {
+	if !to.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
+	before := r.logged
+	r.logged = make(map[string]string, len(nodes))
+	for _, n := range nodes {
+		var codes, texts []string
+		for _, why := range r.Of(n.ID) {
+			codes = append(codes, why.Method+" "+string(why.Obstacle.Code))
+			texts = append(texts, strings.TrimPrefix(why.Method+": "+why.Obstacle.String(), ": "))
+		}
+		if r.logged[n.ID] = strings.Join(codes, ", "); len(codes) > 0 && r.logged[n.ID] != before[n.ID] {
+			to.Debug("node is left alone", "Node", n.NodeName, "NodeClaim", n.ClaimName, "why", strings.Join(texts, "; "))
+		}
+	}
 }
 
 // Of is why the node with this ID is not disrupted, sorted by method.
@@ -53,12 +96,4 @@ func (r *Reasons) Of(id string) []WhyNot {
 		return cmp.Or(strings.Compare(a.Method, b.Method), strings.Compare(string(a.Obstacle.Code), string(b.Obstacle.Code)))
 	})
 	return out
-}
-
-// nameOf is how a method is called where its reason is not enough.
-func nameOf(m disrupt.Method) string {
-	if m.Type == "" {
-		return string(m.Reason)
-	}
-	return string(m.Reason) + "/" + m.Type
 }

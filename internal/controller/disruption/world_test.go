@@ -48,6 +48,8 @@ type world struct {
 	deps     Deps
 
 	informers *informertest.FakeInformers
+	// running is the controller that run started; nil while none runs.
+	running *Controller
 	// fault, when set, is asked before every call; an error is returned instead of making the call.
 	fault atomic.Pointer[fault]
 
@@ -169,13 +171,23 @@ func (w *world) run() (stop func()) {
 	if err := c.Register(fakeManager{w: w}); err != nil {
 		w.Fatal(err)
 	}
-	return w.launch(c.Start)
+	end := w.launch(c.Start)
+	w.running = c
+	return func() {
+		w.running = nil
+		end()
+	}
 }
 
-// pass lets time pass.
+// pass lets time pass. Whatever happens meanwhile, every node that is left alone then has a reason.
 func (w *world) pass(d time.Duration) {
+	w.Helper()
+	before, began := w.store.Snapshot().Nodes, time.Now()
 	time.Sleep(d)
 	synctest.Wait()
+	if c := w.running; c != nil && w.fault.Load() == nil && c.passed.After(began) {
+		w.wantReasons(before)
+	}
 }
 
 type fakeManager struct {

@@ -35,10 +35,21 @@ func (s Session) promised(taken []Command) map[string]bool {
 	return out
 }
 
+// suppresses is why a candidate is not even looked at: its budget is spent, or pods are on their way to it; empty when it is.
+func (s Session) suppresses(c Candidate, taken []Command) Code {
+	switch {
+	case s.Budgets[c.Node.Pool] <= 0:
+		return BudgetSpent
+	case s.promised(taken)[c.Node.ID]:
+		return Promised
+	}
+	return ""
+}
+
 // Decision is what a method wants done, and why not more.
 type Decision struct {
 	Commands []Command
-	// Obstacles say why a candidate is left alone.
+	// Obstacles say why a candidate is left alone. A method that looks at nodes one by one has one for each that is in no command.
 	Obstacles []Obstacle
 	// Judgements are those of moves that were scored, in the order of the commands they belong to, rejected ones included.
 	Judgements []Judged
@@ -47,6 +58,20 @@ type Decision struct {
 	// TimedOut is set when time was up; Unvisited are the pools that were not reached.
 	TimedOut  bool
 	Unvisited map[string]bool
+}
+
+// leave notes why a candidate is left alone.
+func (d *Decision) leave(code Code, c Candidate) {
+	d.Obstacles = append(d.Obstacles, Obstacle{Code: code, Node: c.Node})
+}
+
+// Unreached says of candidates that nobody looked at them.
+func Unreached(list []Candidate) []Obstacle {
+	var d Decision
+	for _, c := range list {
+		d.leave(NotReached, c)
+	}
+	return d.Obstacles
 }
 
 // Judged is a move with what its pools said about it.
@@ -62,7 +87,7 @@ type Judged struct {
 //
 // Source: disruption specification, drift.
 func Drift() Method {
-	return Method{Reason: Drifted, Class: Eventual, Refuses: refusedByDrift, Decide: decideDrift}
+	return Method{Name: "drift", Reason: Drifted, Class: Eventual, Refuses: refusedByDrift, Decide: decideDrift}
 }
 
 func refusedByDrift(c Candidate) Code {
@@ -92,21 +117,13 @@ func decideDrift(s Session, fit []Candidate) Decision {
 	var d Decision
 	lab, kept := s.Labs[0], true
 	for _, c := range byDrift(fit) {
-		if s.Over() {
-			d.TimedOut = true
-			break
-		}
-		if s.Budgets[c.Node.Pool] <= 0 {
+		if code := s.suppresses(c, d.Commands); code != "" {
 			d.Suppressed = true
-			d.Obstacles = append(d.Obstacles, Obstacle{Code: BudgetSpent, Node: c.Node})
+			d.leave(code, c)
 			continue
 		}
-		if !kept {
-			break
-		}
-		if s.promised(d.Commands)[c.Node.ID] {
-			d.Suppressed = true
-			d.Obstacles = append(d.Obstacles, Obstacle{Code: Promised, Node: c.Node})
+		if d.TimedOut = d.TimedOut || s.Over(); d.TimedOut || !kept {
+			d.leave(NotReached, c)
 			continue
 		}
 		t := lab.Try([]Candidate{c})
@@ -134,7 +151,7 @@ func decideDrift(s Session, fit []Candidate) Decision {
 // Source: disruption specification, static drift.
 func StaticDrift(grants func(pool string, wanted int) int) Method {
 	return Method{
-		Reason: Drifted, Class: Eventual,
+		Name: "static drift", Reason: Drifted, Class: Eventual,
 		Refuses: func(c Candidate) Code {
 			switch {
 			case !c.Pool.Static:
@@ -150,11 +167,11 @@ func StaticDrift(grants func(pool string, wanted int) int) Method {
 			}
 			return ""
 		},
-		Pick: func(fit []Candidate, budgets Budgets) []Command { return pickStatic(fit, budgets, grants) },
+		Pick: func(fit []Candidate, budgets Budgets) Decision { return pickStatic(fit, budgets, grants) },
 	}
 }
 
-func pickStatic(fit []Candidate, budgets Budgets, grants func(string, int) int) []Command {
+func pickStatic(fit []Candidate, budgets Budgets, grants func(string, int) int) Decision {
 	byPool := map[string][]Candidate{}
 	var pools []string
 	for _, c := range byDrift(fit) {
@@ -164,16 +181,23 @@ func pickStatic(fit []Candidate, budgets Budgets, grants func(string, int) int) 
 		byPool[c.Node.Pool] = append(byPool[c.Node.Pool], c)
 	}
 	slices.Sort(pools)
-	var out []Command
+	var d Decision
 	for _, pool := range pools {
-		wanted := min(budgets[pool], len(byPool[pool]))
-		if wanted <= 0 {
-			continue
+		wanted, granted := max(min(budgets[pool], len(byPool[pool])), 0), 0
+		if wanted > 0 {
+			granted = max(min(grants(pool, wanted), wanted), 0)
 		}
-		for _, c := range byPool[pool][:max(min(grants(pool, wanted), wanted), 0)] {
-			budgets.Take(pool)
-			out = append(out, Command{Reason: Drifted, Candidates: []Candidate{c}, Static: true})
+		for i, c := range byPool[pool] {
+			switch {
+			case i < granted:
+				budgets.Take(pool)
+				d.Commands = append(d.Commands, Command{Reason: Drifted, Candidates: []Candidate{c}, Static: true})
+			case i < wanted:
+				d.leave(NodeLimit, c)
+			default:
+				d.leave(BudgetSpent, c)
+			}
 		}
 	}
-	return out
+	return d
 }

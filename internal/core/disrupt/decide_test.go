@@ -122,7 +122,7 @@ func TestStaticDrift(t *testing.T) {
 		m := StaticDrift(func(pool string, wanted int) int { return min(room[pool], wanted) })
 		fit, _ := m.Want(list)
 		var out []string
-		for _, c := range m.Pick(fit, budgets) {
+		for _, c := range m.Pick(fit, budgets).Commands {
 			out = append(out, c.Decision()+" "+strings.Join(names(c.Candidates), "+"))
 		}
 		return out

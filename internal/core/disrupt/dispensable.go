@@ -7,7 +7,7 @@ package disrupt
 // Source: disruption specification, emptiness; weaknesses, empty nodes with running pods.
 func Dispensable() Method {
 	return Method{
-		Reason: Empty, Type: "empty", Class: Graceful, Consolidates: true,
+		Name: "dispensable", Reason: Empty, Type: "empty", Class: Graceful, Consolidates: true,
 		Refuses: func(c Candidate) Code {
 			switch {
 			case len(c.Moves) == 0:
@@ -29,14 +29,17 @@ func decideDispensable(s Session, fit []Candidate) Decision {
 	lab, kept := s.Labs[0], true
 	for _, c := range byRatio(fit) {
 		if !kept || s.Over() {
-			break
+			d.leave(NotReached, c)
+			continue
 		}
-		if s.Budgets[c.Node.Pool] <= 0 || s.promised(d.Commands)[c.Node.ID] {
+		if code := s.suppresses(c, d.Commands); code != "" {
 			d.Suppressed = true
+			d.leave(code, c)
 			continue
 		}
 		t := lab.Try([]Candidate{c})
 		if len(t.Failed) > 0 || len(t.Plan.Claims) > 0 {
+			d.leave(Occupied, c)
 			continue
 		}
 		s.Budgets.Take(c.Node.Pool)

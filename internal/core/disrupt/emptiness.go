@@ -13,7 +13,7 @@ import "github.com/karpenter-anew/karpenter/internal/core/model"
 // Source: disruption specification, emptiness, capacity buffers.
 func Emptiness() Method {
 	return Method{
-		Reason: Empty, Type: "empty", Class: Graceful,
+		Name: "emptiness", Reason: Empty, Type: "empty", Class: Graceful,
 		Refuses: refusedByEmptiness, Pick: pickEmpty, Recheck: stillEmpty,
 	}
 }
@@ -36,17 +36,20 @@ func refusedByEmptiness(c Candidate) Code {
 	return ""
 }
 
-func pickEmpty(fit []Candidate, budgets Budgets) []Command {
+func pickEmpty(fit []Candidate, budgets Budgets) Decision {
+	var d Decision
 	command := Command{Reason: Empty, Type: "empty"}
 	for _, c := range byRatio(fit) {
 		if budgets.Take(c.Node.Pool) {
 			command.Candidates = append(command.Candidates, c)
+		} else {
+			d.leave(BudgetSpent, c)
 		}
 	}
-	if len(command.Candidates) == 0 {
-		return nil
+	if len(command.Candidates) > 0 {
+		d.Commands = []Command{command}
 	}
-	return []Command{command}
+	return d
 }
 
 // stillEmpty drops nodes that pods, real or virtual, have come to. Nodes that are gone are kept: deleting them again does no

@@ -2,6 +2,7 @@ package disrupt
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -163,6 +164,11 @@ func (f *fleet) decide(m Method, budget int) Decision {
 	}
 	labs := []*Lab{f.study.Lab(list, m.Consolidates), f.study.Lab(list, m.Consolidates)}
 	fit, refused := m.Want(list)
+	if m.Decide == nil {
+		d := m.Pick(fit, budgets)
+		d.Obstacles = append(d.Obstacles, refused...)
+		return d
+	}
 	d := m.Decide(Session{
 		Study: &f.study, Budgets: budgets, Labs: labs, Over: func() bool { return false },
 		Each: func(n int, do func(*Lab, int)) {
@@ -219,4 +225,64 @@ func (f *fleet) wantObstacle(d Decision, node string, code Code, text string) {
 		}
 	}
 	f.Errorf("%s: no obstacle among %v, want %s", node, d.Obstacles, code)
+}
+
+// TestNobodyIsLeftWithoutAReason: whatever a method that looks at nodes one by one does not take, it says why.
+func TestNobodyIsLeftWithoutAReason(t *testing.T) {
+	codes := map[Code]bool{}
+	for seed := range uint64(80) {
+		random := rand.New(rand.NewPCG(seed, 13)) //nolint:gosec // a test
+		f := randomFleet(t, random, 2+random.IntN(8))
+		for i, n := range f.nodes {
+			if random.IntN(2) == 0 {
+				drifted(n, 1+i%3)
+			}
+			switch random.IntN(5) {
+			case 0:
+				n.Pods = nil
+			case 1:
+				for _, p := range n.Pods {
+					p.EvictionCost = 0
+				}
+			}
+		}
+		if seed%2 == 0 {
+			// What a command that waits takes for granted keeps others from their move.
+			if d := f.decide(Single(), 2); len(d.Commands) > 0 {
+				f.study.Underway = d.Commands[:1]
+			}
+		}
+		static := f.study.Pools["other"]
+		static.Static = seed%3 == 0
+		f.study.Pools["other"] = static
+		granted := StaticDrift(func(string, int) int { return 1 })
+		for _, m := range []Method{Emptiness(), Dispensable(), granted, Drift(), Single()} {
+			d := f.decide(m, 1+random.IntN(4))
+			told := map[string]bool{}
+			for _, c := range d.Commands {
+				for _, candidate := range c.Candidates {
+					told[candidate.Node.ID] = true
+				}
+			}
+			for _, o := range d.Obstacles {
+				if told[o.Node.ID] {
+					t.Errorf("seed %d: %s says two things about %s", seed, m.Name, o.Node.Name)
+				}
+				told[o.Node.ID], codes[o.Code] = true, true
+				if o.String() == string(o.Code) || o.Code.rule().Flip == "" {
+					t.Errorf("%s is not put into words, or nothing changes it", o.Code)
+				}
+			}
+			for _, n := range f.nodes {
+				if !told[n.ID] {
+					t.Errorf("seed %d: %s leaves %s alone and does not say why", seed, m.Name, n.Name)
+				}
+			}
+		}
+	}
+	for _, code := range []Code{BudgetSpent, Promised, NotTogether, NodeLimit, NotCheaper, Occupied, Static, Dynamic} {
+		if !codes[code] {
+			t.Errorf("%s never came up", code)
+		}
+	}
 }

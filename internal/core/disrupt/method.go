@@ -37,6 +37,8 @@ const (
 
 // Method is one way to find nodes to disrupt.
 type Method struct {
+	// Name tells methods apart.
+	Name   string
 	Reason Reason
 	// Type is the value of the consolidation_type label of metrics.
 	Type  string
@@ -45,7 +47,7 @@ type Method struct {
 	Refuses func(Candidate) Code
 	// Pick composes commands from candidates and uses the budgets up. Methods that ask where pods would go have Decide in its
 	// place.
-	Pick   func(fit []Candidate, budgets Budgets) []Command
+	Pick   func(fit []Candidate, budgets Budgets) Decision
 	Decide func(s Session, fit []Candidate) Decision
 	// Consolidates is set for methods that simulate by the rules of consolidation.
 	Consolidates bool

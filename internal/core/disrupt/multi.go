@@ -28,7 +28,7 @@ const (
 // Source: disruption specification, multi-node search; weaknesses, exhaustive search is shallow.
 func Multi() Method {
 	return Method{
-		Reason: Underutilized, Type: "multi", Class: Graceful, Consolidates: true,
+		Name: "multi-node consolidation", Reason: Underutilized, Type: "multi", Class: Graceful, Consolidates: true,
 		Refuses: func(c Candidate) Code {
 			if code := refusedByConsolidation(c); code != "" || !c.Parted {
 				return code

@@ -111,6 +111,16 @@ const (
 	OtherResult Code = "OtherResult"
 )
 
+// The obstacles of methods that look at one node after the other.
+const (
+	// NotTogether means that the move does not work together with better ones.
+	NotTogether Code = "NotTogether"
+	// NotReached means that time was up, or that what comes after another command is known only when that has ended.
+	NotReached Code = "NotReached"
+	// NodeLimit means that a static pool has no room for a replacement under its limit on nodes.
+	NodeLimit Code = "NodeLimit"
+)
+
 // Gone means that a node that was to be disrupted does not exist any more.
 const Gone Code = "Gone"
 
@@ -165,6 +175,9 @@ func Rules() []Rule {
 		{Rests, Nobody, false, "After a command that failed, a node is left alone for a while, longer each time.", "Wait, or look in the log for why the command failed."},
 		{PoolRests, Nobody, false, "After replacements of a NodePool failed, it launches none for a while, longer each time.", "Look at the events of the NodeClaims that failed, and at the log."},
 		{Promised, Nobody, false, "A node that pods of another one are to move to is left alone.", "Wait until the other command has ended."},
+		{NotTogether, Nobody, false, "Of moves that do not work together the best ones come first.", "Wait until the other commands have ended."},
+		{NotReached, Nobody, false, "A pass has its time, and ends early where nobody can tell what a command leads to.", "Wait for one of the next passes."},
+		{NodeLimit, Nobody, false, "A static pool launches replacements within limits.nodes.", "Raise limits.nodes of the NodePool above its replicas."},
 		{UnknownType, Unconsolidatable, false, "What a node costs is known by its instance type.", "Let the cloud list the instance type of the node."},
 		{NoTypes, Unconsolidatable, false, "What a node costs is known by the instance types of its pool.", "Look in the log for why they cannot be listed."},
 		{NoCapacityType, Unconsolidatable, false, "What a node costs depends on its capacity type.", "Restore the label karpenter.sh/capacity-type of the node."},
@@ -285,6 +298,12 @@ func (o Obstacle) simulated() string {
 		return fmt.Sprintf("replacements of NodePool %q failed not long ago", o.Pool)
 	case Promised:
 		return "pods of another node are to move to the node"
+	case NotTogether:
+		return "the move does not work together with better ones"
+	case NotReached:
+		return "the pass did not get to the node"
+	case NodeLimit:
+		return "limits.nodes leaves no room for a replacement"
 	case UnknownType:
 		return fmt.Sprintf("Instance Type %q not found", o.Node.Labels[instanceTypeKey])
 	case NoCapacityType:

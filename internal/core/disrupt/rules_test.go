@@ -292,7 +292,7 @@ func TestWhatIsSavedForTheTrouble_C304_C436(t *testing.T) {
 		for i := range list {
 			list[i].Pool.Policy = policy
 		}
-		got := Emptiness().Pick(list, Budgets{"default": 2})
+		got := Emptiness().Pick(list, Budgets{"default": 2}).Commands
 		if diff := cmp.Diff([]string{"dear", "middle"}, names(got[0].Candidates)); diff != "" {
 			t.Errorf("%s: %s", policy, diff)
 		}

@@ -8,7 +8,7 @@ package disrupt
 // Source: disruption specification, single-node search.
 func Single() Method {
 	return Method{
-		Reason: Underutilized, Type: "single", Class: Graceful, Consolidates: true,
+		Name: "single-node consolidation", Reason: Underutilized, Type: "single", Class: Graceful, Consolidates: true,
 		Refuses: refusedByConsolidation, Decide: decideSingle,
 	}
 }
@@ -27,7 +27,7 @@ func decideSingle(s Session, fit []Candidate) Decision {
 	for _, c := range interleave(byRatio(fit), s.First) {
 		if s.Budgets[c.Node.Pool] <= 0 {
 			d.Suppressed = true
-			d.Obstacles = append(d.Obstacles, Obstacle{Code: BudgetSpent, Node: c.Node})
+			d.leave(BudgetSpent, c)
 			continue
 		}
 		order = append(order, c)
@@ -44,13 +44,19 @@ func decideSingle(s Session, fit []Candidate) Decision {
 		switch c := order[i]; {
 		case !v.seen:
 			d.TimedOut = true
+			d.leave(NotReached, c)
 		case v.obstacle != nil:
 			visited[c.Node.Pool] = true
 			d.Obstacles = append(d.Obstacles, *v.obstacle)
 		default:
 			visited[c.Node.Pool] = true
-			if s.Budgets[c.Node.Pool] <= 0 || s.promised(d.Commands)[c.Node.ID] || !s.onTop(&v, c, &taken) {
+			code := s.suppresses(c, d.Commands)
+			if code == "" {
+				code = s.onTop(&v, c, &taken)
+			}
+			if code != "" {
 				d.Suppressed = true
+				d.leave(code, c)
 				continue
 			}
 			s.Budgets.Take(c.Node.Pool)
@@ -71,21 +77,21 @@ func decideSingle(s Session, fit []Candidate) Decision {
 	return d
 }
 
-// onTop looks at a move again, after those that were taken, and takes it for granted if it still works.
-func (s Session) onTop(v *verdict, c Candidate, taken *int) bool {
+// onTop looks at a move again, after those that were taken, and takes it for granted if it still works. Otherwise it says why not.
+func (s Session) onTop(v *verdict, c Candidate, taken *int) Code {
 	lab := s.Labs[0]
 	if *taken < 0 || s.Over() {
-		return false
+		return NotReached
 	}
 	again := lab.single(c)
 	if again.obstacle != nil {
-		return false
+		return NotTogether
 	}
 	*v = again
 	if *taken++; !lab.Keep() {
 		*taken = -1
 	}
-	return true
+	return ""
 }
 
 // single looks at one candidate.
