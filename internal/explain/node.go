@@ -111,11 +111,28 @@ func (s *survey) verdict(reason disrupt.Reason, c disrupt.Candidate) Verdict {
 	v.Plan = planOf(command, c.Node)
 	allowance := s.allowance(c.Node.Pool, reason)
 	if v.Now = allowance.Remaining > 0; !v.Now {
-		shown := s.obstacle(disrupt.Obstacle{Code: disrupt.BudgetSpent, Node: c.Node})
-		shown.Detail = allowance.text()
+		shown := s.spent(c.Node, reason, allowance)
 		v.Obstacle = &shown
 	}
 	return v
+}
+
+// spent is the obstacle that budgets are, with the one that allows least and with who uses it up.
+func (s *survey) spent(n *model.Node, reason disrupt.Reason, allowance Allowance) Obstacle {
+	shown := s.obstacle(disrupt.Obstacle{Code: disrupt.BudgetSpent, Node: n})
+	shown.Detail = allowance.text()
+	if b, ok := s.tightest(s.fleet.Pools[n.Pool], reason); ok && allowance.Error == "" {
+		shown.Until, b.Changes = b.Changes, nil
+		shown.Detail += "; the tightest budget is " + b.text()
+	}
+	for i, d := range s.disrupting(n.Pool) {
+		if i == shownNodes {
+			shown.Detail += ", ..."
+			break
+		}
+		shown.Detail += fmt.Sprintf("; %s: %s", d.Node, d.Why)
+	}
+	return shown
 }
 
 // joint notes that a node would be consolidated together with others. That is tried before nodes are looked at alone.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -92,7 +93,25 @@ func TestNode(t *testing.T) {
 		{"empty", "node-2", changes{quiet}, spare + "  Empty: would be deleted, saving $0.1086/h, now\n" + current + empty},
 		{"empty, without a budget", "node-2", changes{quiet, budgets(v1.Budget{Nodes: "0"})}, spare +
 			"  Empty: would be deleted, saving $0.1086/h, once budgets allow it\n" +
-			"    blocked: budgets of NodePool \"web\" allow no further disruption\n    0 allowed at a time, 0 disrupting\n" +
+			"    blocked: budgets of NodePool \"web\" allow no further disruption\n" +
+			"    0 allowed at a time, 0 disrupting; the tightest budget is 0: 0 at a time\n" +
+			"    what would help: Loosen the budgets of the NodePool, or wait until other nodes are done.\n" + current + empty},
+		{"empty, outside of the window", "node-2", changes{quiet, budgets(
+			v1.Budget{Nodes: "1"},
+			v1.Budget{Nodes: "0", Reasons: []v1.DisruptionReason{v1.DisruptionReasonDrifted}},
+			v1.Budget{Nodes: "0", Schedule: new("0 9 * * *"), Duration: &metav1.Duration{Duration: 8 * time.Hour}},
+		)}, spare +
+			"  Empty: would be deleted, saving $0.1086/h, once budgets allow it\n" +
+			"    blocked: budgets of NodePool \"web\" allow no further disruption\n" +
+			"    0 allowed at a time, 0 disrupting; the tightest budget is 0: 0 at a time\n" +
+			"    until 2026-01-02T17:00:00Z\n" +
+			"    what would help: Loosen the budgets of the NodePool, or wait until other nodes are done.\n" + current + empty},
+		{"empty, while another node uses the budget up", "node-2", changes{quiet, budgets(v1.Budget{Nodes: "1"}), change("node-1", func(n *corev1.Node) {
+			n.Status.Conditions = nil
+		})}, spare +
+			"  Empty: would be deleted, saving $0.1086/h, once budgets allow it\n" +
+			"    blocked: budgets of NodePool \"web\" allow no further disruption\n" +
+			"    1 allowed at a time, 1 disrupting; the tightest budget is 1: 1 at a time; node-1: it is not ready\n" +
 			"    what would help: Loosen the budgets of the NodePool, or wait until other nodes are done.\n" + current + empty},
 		{"a pending pod is expected", "node-1", nil, front + "  not disrupted: node is nominated for a pending pod\n    expected: shop/small\n" +
 			"    what would help: Wait until the pod has started or the nomination has ended.\n"},

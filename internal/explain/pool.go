@@ -189,8 +189,18 @@ func (s *survey) possessions(a *NodePool, pool *v1.NodePool) {
 
 // rights are the budgets, and what uses them up.
 func (s *survey) rights(a *NodePool, pool *v1.NodePool) {
+	a.Budgets = append(a.Budgets, s.budgets(pool)...)
+	for _, r := range reasons() {
+		a.Allowances = append(a.Allowances, s.allowance(a.Name, r))
+	}
+	a.Disrupting = append(a.Disrupting, s.disrupting(a.Name)...)
+}
+
+// budgets are those of a NodePool, in its order.
+func (s *survey) budgets(pool *v1.NodePool) []Budget {
 	now := s.Options.Now
-	usage := disrupt.Usages(s.fleet.Snapshot, nil)[a.Name]
+	usage := disrupt.Usages(s.fleet.Snapshot, nil)[pool.Name]
+	var out []Budget
 	for i := range pool.Spec.Disruption.Budgets {
 		budget := &pool.Spec.Disruption.Budgets[i]
 		b := Budget{Nodes: budget.Nodes}
@@ -212,20 +222,37 @@ func (s *survey) rights(a *NodePool, pool *v1.NodePool) {
 		if b.InForce {
 			b.Allowed = allowed
 		}
-		a.Budgets = append(a.Budgets, b)
+		out = append(out, b)
 	}
-	for _, r := range reasons() {
-		a.Allowances = append(a.Allowances, s.allowance(a.Name, r))
+	return out
+}
+
+// tightest is the budget of a NodePool that allows least for a reason now; false when none is in force for it.
+func (s *survey) tightest(pool *v1.NodePool, reason disrupt.Reason) (tightest Budget, ok bool) {
+	for i, b := range s.budgets(pool) {
+		if !b.InForce || !pool.Spec.Disruption.Budgets[i].AppliesTo(v1.DisruptionReason(reason)) {
+			continue
+		}
+		if !ok || b.Allowed < tightest.Allowed {
+			tightest, ok = b, true
+		}
 	}
-	for _, n := range s.nodes(a.Name) {
+	return tightest, ok
+}
+
+// disrupting are the nodes of a NodePool that use its budgets up.
+func (s *survey) disrupting(pool string) []Disrupting {
+	var out []Disrupting
+	for _, n := range s.nodes(pool) {
 		switch {
 		case !n.Initialized || n.InstanceTerminating:
 		case n.Deleting:
-			a.Disrupting = append(a.Disrupting, Disrupting{n.Name, "it is being deleted"})
+			out = append(out, Disrupting{n.Name, "it is being deleted"})
 		case !n.Ready:
-			a.Disrupting = append(a.Disrupting, Disrupting{n.Name, "it is not ready"})
+			out = append(out, Disrupting{n.Name, "it is not ready"})
 		}
 	}
+	return out
 }
 
 // outlook counts what may happen to the nodes.
