@@ -3,6 +3,7 @@ package disruption
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,7 +26,8 @@ const again = time.Second
 // Source: disruption specification, orchestration queue.
 func (c *Controller) carryOut(ctx context.Context, cmd command) {
 	ctx = observe.WithController(ctx, "disruption.queue")
-	defer cmd.reservation.giveBack()
+	giveBack := sync.OnceFunc(cmd.reservation.giveBack)
+	defer giveBack()
 	planned := cmd.work.Candidates
 	if err := c.withinLimits(ctx, cmd); err != nil {
 		c.Log.Info("cannot launch replacements, leaving the nodes alone", "command", cmd.work.Text(cmd.id), "error", err)
@@ -53,6 +55,7 @@ func (c *Controller) carryOut(ctx context.Context, cmd command) {
 		c.giveUp(ctx, cmd, cmd.work.Candidates, err)
 		return
 	}
+	giveBack() // what is launched counts against the limit by itself
 	// From here on the provisioner looks for other places for pods of these nodes, and not before: what is launched for them
 	// is known to it already.
 	c.Store.Mark(cmd.work.IDs()...)

@@ -252,6 +252,22 @@ func TestStaticDrift_C365_C366_C368(t *testing.T) {
 		w.wantUnmarked("a")
 		w.wantMetric("karpenter_nodeclaims_created_total", 0)
 	})
+	story(t, "a machine that is on its way needs its place once", func(w *world) {
+		l := w.live(ondemand(1))
+		l.launch.Store(-1)
+		w.pool("pool", budget("1"), static(2, "4"))
+		l.of("pool", "a", "x1")
+		l.of("pool", "b", "x1")
+		w.drift("a")
+		defer w.run()()
+		w.pass(10 * time.Second)
+		if n := w.alive(); n != 3 {
+			w.Fatalf("%d NodeClaims, want 3", n)
+		}
+		if left := w.store.Reserve("pool", 9, new(int64(4))); left.Left() != 1 {
+			w.Errorf("%d places are left under the limit, want 1", left.Left())
+		}
+	})
 	story(t, "a mark that fails gives the place back", func(w *world) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), static(1, "2"))
