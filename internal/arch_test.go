@@ -140,9 +140,10 @@ test/controlplane <
 test/apiserver < API
 test/docs <
 test/generate <
+test/lookout <
 test/awscluster < cloud/aws/awstest, cloud/aws/awstest/ebs, cloud/aws/awstest/join
 test/demo < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane
-test/chaos < API, cloud, test/controlplane
+test/chaos < API, cloud, test/controlplane, test/lookout
 `
 
 // floorOf is the number of each package's floor, by the headings of the lattice.

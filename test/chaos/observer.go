@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-anew/karpenter/test/lookout"
 )
 
 const (
@@ -38,12 +40,12 @@ type observer struct {
 	undisturbed map[types.UID]string
 	// looks counts the looks; peak is the most room beyond what pods wanted then, and disrupted the most nodes at a time.
 	looks, peak, disrupted int
-	// over are the looks in a row that saw too much of something.
-	over map[string]int
+	// over tells what was too much for a moment from what lasts.
+	over lookout.Streaks
 }
 
 func newObserver(c client.Client, out io.Writer, start time.Time) *observer {
-	return &observer{client: c, out: out, start: start, undisturbed: map[types.UID]string{}, over: map[string]int{}}
+	return &observer{client: c, out: out, start: start, undisturbed: map[types.UID]string{}}
 }
 
 // say prints a line with the time since the start.
@@ -104,20 +106,13 @@ func (o *observer) guard(now picture) {
 	}
 }
 
-// watch looks until ctx ends. While the API server is away there is nothing to see.
-func (o *observer) watch(ctx context.Context) {
-	tick := time.NewTicker(lookPeriod)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+// watch looks until the returned function is called. While the API server is away there is nothing to see.
+func (o *observer) watch(ctx context.Context) (end func()) {
+	return lookout.Post(ctx, lookPeriod, func(ctx context.Context) {
 		if now, err := look(ctx, o.client); err == nil {
 			o.judge(now)
 		}
-	}
+	})
 }
 
 // judge holds one look against what must always be so.
@@ -127,11 +122,11 @@ func (o *observer) judge(now picture) {
 	o.looks++
 	disrupted, going := now.disrupted()
 	o.disrupted = max(o.disrupted, going)
-	if o.lasts("budget", going > budget, glance) {
+	if o.over.Lasts("budget", going > budget, glance) {
 		o.note(fmt.Sprintf("%d nodes are being disrupted at once, the budget is %d", going, budget))
 	}
 	// A node that was closed when the answer was lost is opened again when that is seen, and another one may be closed before.
-	if o.lasts("closed", disrupted > budget, longLook) {
+	if o.over.Lasts("closed", disrupted > budget, longLook) {
 		o.note(fmt.Sprintf("%d nodes are closed or disrupted at once, the budget is %d", disrupted, budget))
 	}
 	room := now.lasting()
@@ -140,7 +135,7 @@ func (o *observer) judge(now picture) {
 		bound += budget * largestRoom
 	}
 	o.peak = max(o.peak, room-o.most)
-	if o.lasts("capacity", room > bound, glance) {
+	if o.over.Lasts("capacity", room > bound, glance) {
 		o.note(fmt.Sprintf("there is room for %d pods, %d are wanted at most, and room for %d was to be expected at most", room, o.most, bound))
 	}
 	there := map[types.UID]*corev1.Pod{}
@@ -152,14 +147,4 @@ func (o *observer) judge(now picture) {
 			o.note(fmt.Sprintf("pod %s must not be disturbed and goes or is gone", name))
 		}
 	}
-}
-
-// lasts reports whether something has now been so in that many looks in a row.
-func (o *observer) lasts(what string, so bool, looks int) bool {
-	if !so {
-		o.over[what] = 0
-		return false
-	}
-	o.over[what]++
-	return o.over[what] == looks
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -164,11 +163,7 @@ func (c *chaos) start() (*controller, error) {
 
 // play goes through the rounds with the observer looking on.
 func (c *chaos) play(ctx context.Context, rounds []round) error {
-	watching, stop := context.WithCancel(ctx)
-	var group sync.WaitGroup
-	group.Go(func() { c.observer.watch(watching) })
-	defer group.Wait()
-	defer stop()
+	defer c.observer.watch(ctx)()
 	for i, r := range rounds {
 		for _, s := range r {
 			if err := c.step(ctx, s); err != nil {

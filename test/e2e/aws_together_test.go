@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 	"github.com/karpenter-anew/karpenter/test/awscluster"
+	"github.com/karpenter-anew/karpenter/test/lookout"
 )
 
 // scale is how many nodes each of the four things happens to.
@@ -205,10 +205,11 @@ func disruptedFor(metrics, pool, reason string) int {
 
 // watch looks at the cluster again and again until its result is called, which returns how many nodes of the mixed pool were disrupted at a
 // time at most. More than a budget allows are a failure.
-func (w *together) watch() func() (peak int) {
-	over, peak := map[string]int{}, 0
-	look := func() {
-		for pool, counts := range w.disrupted() {
+func (w *together) watch() (ended func() (peak int)) {
+	peak := 0
+	var over lookout.Streaks
+	end := lookout.Post(w.ctx, pollPeriod, func(ctx context.Context) {
+		for pool, counts := range w.disrupted(ctx) {
 			allowed := w.budgets()
 			if pool == expiringPool {
 				allowed = map[v1.DisruptionReason]int{"": 0}
@@ -216,45 +217,25 @@ func (w *together) watch() func() (peak int) {
 				peak = max(peak, counts[""])
 			}
 			for reason, most := range allowed {
-				key := fmt.Sprintf("%s %s", pool, reason)
-				if over[key]++; counts[reason] <= most {
-					over[key] = 0
-				}
-				if over[key] == glances {
+				if over.Lasts(fmt.Sprintf("%s %s", pool, reason), counts[reason] > most, glances) {
 					w.t.Errorf("%d nodes of %s are being disrupted for the reason %q, the budget is %d", counts[reason], pool, reason, most)
 				}
 			}
 		}
-	}
-	ctx, cancel := context.WithCancel(w.ctx)
-	var all sync.WaitGroup
-	all.Go(func() {
-		tick := time.NewTicker(pollPeriod)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				look()
-			}
-		}
 	})
-	end := func() int {
-		cancel()
-		all.Wait()
+	w.t.Cleanup(end) // also if the test fails meanwhile
+	return func() int {
+		end()
 		return peak
 	}
-	w.t.Cleanup(func() { end() }) // also if the test fails meanwhile
-	return end
 }
 
 // disrupted counts, by pool and reason, the nodes that the controller disrupts of its own will and whose instance is not about to end; with
 // the reason "" all of a pool. Nodes are read before claims, so that none is counted that was given up before another one was chosen.
-func (w *together) disrupted() map[string]map[v1.DisruptionReason]int {
+func (w *together) disrupted(ctx context.Context) map[string]map[v1.DisruptionReason]int {
 	var nodes corev1.NodeList
 	var claims v1.NodeClaimList
-	if w.client.List(w.ctx, &nodes) != nil || w.client.List(w.ctx, &claims) != nil {
+	if w.client.List(ctx, &nodes) != nil || w.client.List(ctx, &claims) != nil {
 		return nil // at the end of the test
 	}
 	closed := map[string]bool{}
