@@ -157,6 +157,9 @@ func readOverrides(a *Account, f *form) ([]override, error) {
 	if len(out) == 0 {
 		return nil, refuse("MissingParameter", "The request must contain overrides with instance types")
 	}
+	if n := len(f.items("LaunchTemplateConfigs")); n > 50 {
+		return nil, refuse("InvalidParameterValue", "A fleet may have at most 50 launch template configurations, got %d", n)
+	}
 	if len(out) > 300 {
 		return nil, refuse("InvalidParameterValue", "A fleet may have at most 300 overrides, got %d", len(out))
 	}
@@ -226,6 +229,9 @@ func (a *Account) fill(o order, ways []override, count int) fleetAnswer {
 			break
 		}
 		i := a.launch(o, ways[at])
+		if from := (Pool{i.Type, i.Zone, o.capacityType}); a.trouble.remaining[from] > 0 {
+			a.trouble.remaining[from]--
+		}
 		answer.Instances = append(answer.Instances, fleetInstance{[]string{i.ID}, i.Type, lifecycle, ways[at].wire()})
 	}
 	return answer

@@ -13,6 +13,8 @@ type trouble struct {
 	late     map[string]time.Duration
 	// exhausted are pools without capacity; empty fields stand for any.
 	exhausted map[Pool]Refusal
+	// remaining is how many more instances pools have before they run out; those that are not in it have enough.
+	remaining map[Pool]int
 	// hiddenReads and hiddenFor are how long new instances are not seen.
 	hiddenReads int
 	hiddenFor   time.Duration
@@ -89,7 +91,17 @@ func (a *Account) Late(operation string, by time.Duration) {
 
 // RunOut lets fleets find no capacity in a pool, with the usual words.
 func (a *Account) RunOut(p Pool) {
-	a.Refuse(p, Refusal{"InsufficientInstanceCapacity", "We currently do not have sufficient capacity in the Availability Zone you requested."})
+	a.Refuse(p, noCapacity())
+}
+
+// Leave lets fleets find so many instances in a pool, and then no capacity. The pool has to be whole: nothing of it may be empty.
+func (a *Account) Leave(p Pool, instances int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.trouble.remaining == nil {
+		a.trouble.remaining = map[Pool]int{}
+	}
+	a.trouble.remaining[p] = instances
 }
 
 // Refuse lets fleets find a pool refused for a reason.
@@ -102,11 +114,17 @@ func (a *Account) Refuse(p Pool, why Refusal) {
 	a.trouble.exhausted[p] = why
 }
 
+// noCapacity is what EC2 says of a pool that has run out.
+func noCapacity() Refusal {
+	return Refusal{"InsufficientInstanceCapacity", "We currently do not have sufficient capacity in the Availability Zone you requested."}
+}
+
 // Refill gives a pool its capacity back.
 func (a *Account) Refill(p Pool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.trouble.exhausted, p)
+	delete(a.trouble.remaining, p)
 }
 
 // Hide lets instances that are launched from now on not be seen by so many calls that read them, nor for so long.
@@ -118,6 +136,10 @@ func (a *Account) Hide(reads int, during time.Duration) {
 
 // refusal is why a pool has nothing; nil if it has. The account is locked.
 func (a *Account) refusal(p Pool) *Refusal {
+	if remaining, ok := a.trouble.remaining[p]; ok && remaining <= 0 {
+		why := noCapacity()
+		return &why
+	}
 	for _, instanceType := range []string{p.InstanceType, ""} {
 		for _, zone := range []string{p.Zone, ""} {
 			for _, capacityType := range []string{p.CapacityType, ""} {

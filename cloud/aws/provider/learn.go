@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"slices"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -32,7 +33,7 @@ func (a *attempt) zoneID(zone string) string {
 }
 
 // learn takes down what a launch showed of capacity, also when it succeeded in the end: pools that were refused are left alone for
-// a while, the one that was not is not. In a partition group a refusal is about the partition that was asked for, or about all.
+// a while, the one that was not is not. Where launches were shared it may be both: it had some, and ran out. In a partition group a refusal is about the partition that was asked for, or about all.
 func (p *Provider) learn(ctx context.Context, a *attempt, answer fleet.Answer) {
 	order := a.order
 	scope := shortage.Pool{CapacityType: order.CapacityType, PlacementGroup: onlyValue(order.Candidates[0].Type, awsv1.LabelPlacementGroupID)}
@@ -68,8 +69,10 @@ func (p *Provider) learn(ctx context.Context, a *attempt, answer fleet.Answer) {
 	if answer.InstanceID == "" {
 		return
 	}
-	scope.InstanceType, scope.Zone = answer.InstanceType, answer.Zone
-	p.Shortages.Succeeded(scope)
+	if !slices.ContainsFunc(answer.Failures, func(f fleet.Failure) bool { return f.InstanceType == answer.InstanceType && f.Zone == answer.Zone }) {
+		scope.InstanceType, scope.Zone = answer.InstanceType, answer.Zone
+		p.Shortages.Succeeded(scope)
+	}
 	if order.CapacityType == v1.CapacityTypeReserved {
 		for _, c := range order.Candidates {
 			if c.Type.Name == answer.InstanceType && c.Offering.Zone() == answer.Zone {
