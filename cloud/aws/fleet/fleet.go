@@ -105,10 +105,8 @@ func (r Request) Input() *ec2.CreateFleetInput {
 	for _, kind := range []ec2types.ResourceType{ec2types.ResourceTypeInstance, ec2types.ResourceTypeVolume, ec2types.ResourceTypeFleet} {
 		in.TagSpecifications = append(in.TagSpecifications, ec2types.TagSpecification{ResourceType: kind, Tags: template.Tags(r.Tags)})
 	}
-	for _, c := range r.Configs {
-		if len(c.Overrides) > 0 {
-			in.LaunchTemplateConfigs = append(in.LaunchTemplateConfigs, c.request())
-		}
+	for _, c := range withinLimits(r.Configs) {
+		in.LaunchTemplateConfigs = append(in.LaunchTemplateConfigs, c.request())
 	}
 	switch {
 	case r.CapacityType == v1.CapacityTypeSpot && r.PriceOverlaid:
@@ -144,14 +142,7 @@ func (c Config) request() ec2types.FleetLaunchTemplateConfigRequest {
 	out := ec2types.FleetLaunchTemplateConfigRequest{
 		LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{LaunchTemplateName: aws.String(c.Template), Version: aws.String("$Latest")},
 	}
-	type pool struct{ name, zone string }
-	seen := map[pool]bool{}
 	for _, o := range c.Overrides {
-		at := pool{o.InstanceType, o.Zone}
-		if seen[at] {
-			continue // another partition of the same pool
-		}
-		seen[at] = true
 		out.Overrides = append(out.Overrides, ec2types.FleetLaunchTemplateOverridesRequest{
 			InstanceType: ec2types.InstanceType(o.InstanceType), SubnetId: aws.String(o.SubnetID), ImageId: aws.String(o.ImageID),
 			AvailabilityZone: aws.String(o.Zone), Priority: aws.Float64(o.Price),
