@@ -153,7 +153,7 @@ func (p *Provider) choose(ctx context.Context, claim *v1.NodeClaim, class *awsv1
 
 // order makes the launch templates that are needed and launches. Templates that turn out to be gone are made again, once.
 func (p *Provider) order(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, choice subnet.Choice) (fleet.Answer, error) {
-	request, templates, err := p.request(claim, class, order, choice)
+	request, templates, err := p.request(ctx, claim, class, order, choice)
 	if err != nil {
 		return fleet.Answer{}, createError(err, "Error getting launch template configs: ")
 	}

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"cmp"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -43,7 +44,7 @@ type mold struct {
 
 // request is what EC2 is asked for, and the launch templates that it names: one for each image, number of pods, number of adapters
 // and reservation.
-func (p *Provider) request(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, choice subnet.Choice) (fleet.Request, []*ec2.CreateLaunchTemplateInput, error) {
+func (p *Provider) request(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, choice subnet.Choice) (fleet.Request, []*ec2.CreateLaunchTemplateInput, error) {
 	tags := ownership.LaunchTags(class.Spec.Tags, p.ClusterName, claim.Labels[v1.NodePoolLabelKey], class.Name)
 	out := fleet.Request{CapacityType: order.CapacityType, Tags: tags, PriceOverlaid: hasAnnotation(claim, v1.PriceOverlayAppliedAnnotationKey)}
 	if !relaxed(claim) {
@@ -55,7 +56,7 @@ func (p *Provider) request(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order
 	}
 	var templates []*ec2.CreateLaunchTemplateInput
 	for _, m := range slices.SortedFunc(maps.Keys(ways), compareMolds) {
-		t, err := p.template(claim, class, order, m, tags)
+		t, err := p.template(ctx, claim, class, order, m, tags)
 		if err != nil {
 			return out, nil, err
 		}
@@ -147,8 +148,8 @@ func efasOf(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, t *cloud.InstanceTyp
 }
 
 // template is the launch template for a mold.
-func (p *Provider) template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, m mold, tags map[string]string) (*ec2.CreateLaunchTemplateInput, error) {
-	text, err := p.userData(claim, class, order.CapacityType, m)
+func (p *Provider) template(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, m mold, tags map[string]string) (*ec2.CreateLaunchTemplateInput, error) {
+	text, err := p.userData(ctx, claim, class, order.CapacityType, m)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +173,7 @@ func (p *Provider) template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, orde
 }
 
 // userData is what an instance is told at its first boot.
-func (p *Provider) userData(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, capacityType string, m mold) (string, error) {
+func (p *Provider) userData(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass, capacityType string, m mold) (string, error) {
 	config, err := kubelet.Parse(class.Spec.Kubelet)
 	if err != nil {
 		return "", err
@@ -204,5 +205,8 @@ func (p *Provider) userData(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, capa
 		in.ClusterDNS = []string{facts.DNS}
 	}
 	result, err := userdata.Render(in)
+	if err == nil {
+		p.dropped(ctx, class.Name, result.Dropped)
+	}
 	return result.Text, err
 }

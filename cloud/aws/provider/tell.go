@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"encoding/base64"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,10 +37,27 @@ func gathered(m *observe.AWSMetrics, batcher string) func(int, time.Duration) {
 	}
 }
 
-// sizes are the sizes of user data by class. The zero value is ready.
+// sizes are the sizes of user data by class, and the settings in it that reach no node. The zero value is ready.
 type sizes struct {
 	mu      sync.Mutex
 	byClass map[string]int
+	dropped map[string]string
+}
+
+// dropped logs the user's settings that are left out of user data, once until they are others.
+func (p *Provider) dropped(ctx context.Context, class string, settings []string) {
+	text := strings.Join(settings, ",")
+	p.sizes.mu.Lock()
+	defer p.sizes.mu.Unlock()
+	if p.sizes.dropped == nil {
+		p.sizes.dropped = map[string]string{}
+	}
+	if p.sizes.dropped[class] == text {
+		return
+	}
+	if p.sizes.dropped[class] = text; text != "" {
+		logger(ctx).ErrorContext(ctx, "settings of Kubernetes in user data that are not known are left out", "EC2NodeClass", class, "settings", settings)
+	}
 }
 
 // measure shows how large the user data of a launch is, and warns when it comes near the limit.
@@ -72,5 +90,6 @@ func (p *Provider) ForgetClass(name string) {
 	p.sizes.mu.Lock()
 	defer p.sizes.mu.Unlock()
 	delete(p.sizes.byClass, name)
+	delete(p.sizes.dropped, name)
 	p.Metrics.UserDataBytes.DeleteLabelValues(name)
 }

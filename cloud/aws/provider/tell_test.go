@@ -1,9 +1,12 @@
 package provider_test
 
 import (
+	"bytes"
+	"log/slog"
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -12,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -160,6 +164,44 @@ func TestTheSizeOfUserData_A310(t *testing.T) {
 	w.ForgetClass("default")
 	if n := testutil.CollectAndCount(w.Metrics.UserDataBytes); n != 0 {
 		t.Errorf("%d sizes without a class", n)
+	}
+}
+
+// TestSettingsThatAreLeftOutAreLogged_A317: a user of Bottlerocket who misspells a setting is told so, once until it is another one.
+func TestSettingsThatAreLeftOutAreLogged_A317(t *testing.T) {
+	w := newWorld(t, "m5.large")
+	var out bytes.Buffer
+	ctx := log.IntoContext(t.Context(), logr.FromSlogHandler(slog.NewTextHandler(&out, nil)))
+	told := func(custom string) string {
+		t.Helper()
+		w.resolve(func(c *awsv1.EC2NodeClass) {
+			c.Generation++
+			c.Spec.AMISelectorTerms, c.Spec.UserData = []awsv1.AMISelectorTerm{{Alias: "bottlerocket@latest"}}, &custom
+		})
+		out.Reset()
+		if _, err := w.Create(ctx, w.claim()); err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for line := range strings.Lines(out.String()) {
+			if strings.Contains(line, "left out") {
+				lines = append(lines, line)
+			}
+		}
+		return strings.Join(lines, "")
+	}
+	const known = "[settings.kubernetes]\nmax-pods = 5\n"
+	if got := told(known + "max-podz = 5\nallowed = 1\n"); strings.Count(got, "level=ERROR") != 1 || !strings.Contains(got, "settings=\"[allowed max-podz]\"") || !strings.Contains(got, "EC2NodeClass=default") {
+		t.Errorf("logged %q", got)
+	}
+	if got := told(known + "max-podz = 5\nallowed = 1\n"); got != "" {
+		t.Errorf("logged again %q", got)
+	}
+	if got := told(known + "max-podz = 5\n"); !strings.Contains(got, "settings=[max-podz]") {
+		t.Errorf("logged %q of another setting", got)
+	}
+	if got := told(known); got != "" {
+		t.Errorf("logged %q of nothing", got)
 	}
 }
 

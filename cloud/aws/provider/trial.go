@@ -54,7 +54,7 @@ func (p *Provider) Try(ctx context.Context, class *awsv1.EC2NodeClass) (Trial, e
 	if err != nil {
 		return Trial{}, err
 	}
-	made, err := p.template(claim, class, order, mold{image: chosen.ID, pods: t.Capacity.Pods().Value(), reserved: reserved}, tags)
+	made, err := p.template(ctx, claim, class, order, mold{image: chosen.ID, pods: t.Capacity.Pods().Value(), reserved: reserved}, tags)
 	if err != nil {
 		return Trial{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"mime"
 	"mime/multipart"
+	"mime/quotedprintable"
 	"net/mail"
 	"net/textproto"
 	"slices"
@@ -90,15 +91,19 @@ func readParts(text string) ([]part, error) {
 // plain is a part with its type alone; the content is decoded, because the header that says how is lost.
 func (p part) plain() (part, error) {
 	header := textproto.MIMEHeader(p.header)
-	content := p.content
-	if strings.EqualFold(header.Get(headerEncoding), "base64") {
-		decoded, err := io.ReadAll(base64.NewDecoder(base64.StdEncoding, strings.NewReader(content)))
-		if err != nil {
-			return part{}, fmt.Errorf("parsing custom user data input in base64: %w", err)
-		}
-		content = string(decoded)
+	var content io.Reader = strings.NewReader(p.content)
+	encoding := strings.ToLower(header.Get(headerEncoding))
+	switch encoding {
+	case "base64":
+		content = base64.NewDecoder(base64.StdEncoding, content)
+	case "quoted-printable":
+		content = quotedprintable.NewReader(content)
 	}
-	return newPart(header.Get(headerType), content), nil
+	decoded, err := io.ReadAll(content)
+	if err != nil {
+		return part{}, fmt.Errorf("parsing custom user data input in %s: %w", encoding, err)
+	}
+	return newPart(header.Get(headerType), string(decoded)), nil
 }
 
 // archive writes parts one after the other, without carriage returns. A part that holds the boundary cannot be written: it

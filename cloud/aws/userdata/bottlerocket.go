@@ -163,9 +163,10 @@ func taintSettings(taints []corev1.Taint) map[string][]string {
 
 // bootCommand is an entry of the table of commands that run at boot.
 type bootCommand struct {
-	Commands  [][]string `toml:"commands"`
-	Mode      string     `toml:"mode"`
-	Essential bool       `toml:"essential"`
+	Commands [][]string `toml:"commands"`
+	// Mode is left out where the user leaves it out: Bottlerocket refuses an empty one.
+	Mode      string `toml:"mode,omitempty"`
+	Essential bool   `toml:"essential"`
 }
 
 // bootCommands are the user's commands and, where built-in disks are to be used, the one that joins them.

@@ -68,6 +68,7 @@ const (
 		"Content-Type: application/node.eks.aws\r\n\r\nkind: NodeConfig\r\n\r\n--BOUNDARY--\r\n"
 	otherOrder = "Content-Type: multipart/mixed; boundary=\"==X==\"\nMIME-Version: 1.0\n\n--==X==\nContent-Type: text/cloud-config\n\n#cloud-config\n--==X==--\n"
 	inBase64   = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: text/x-shellscript\nContent-Transfer-Encoding: base64\n\nIyEvYmluL2Jhc2gK\nZWNobyBvbmUK\n--B--\n"
+	inQuotes   = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: text/x-shellscript\nContent-Transfer-Encoding: Quoted-Printable\n\n#!/bin/bash\necho a=3Db, a line that is=\n longer\n--B--\n"
 	ownTOML    = `unrelated = 1
 [settings.kubernetes]
 max-pods = 5
@@ -116,12 +117,14 @@ func cases(t testing.TB) map[string]userdata.Input {
 		"A313 al2023 other fields":      withKubelet(t, al2023, `{clusterDNS: [10.0.0.10, 10.0.0.11], memorySwap: {swapBehavior: LimitedSwap}, cpuManagerPolicy: static, registryPullQPS: 0}`),
 		"A313 al2023 labels and taints": change(al2023, tainted), "al2023 nothing known": change(al2023, bare),
 		"A324 al2023 expressions": withKubelet(t, al2023, `{maxPods: vcpus * 8, kubeReserved: {cpu: 100m, memory: vcpus * 10}, systemReserved: {cpu: vcpus}}`),
-		"A315 al2023 mime":        custom(al2023, mimeDocument), "A315 al2023 mime in base64": custom(al2023, inBase64), "A315 al2023 yaml": custom(al2023, "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n"),
+		"A315 al2023 mime":        custom(al2023, mimeDocument), "A315 al2023 mime in base64": custom(al2023, inBase64), "A315 al2023 mime in quotes": custom(al2023, inQuotes), "A312 al2 mime in quotes": custom(al2, inQuotes),
+		"A315 al2023 yaml":     custom(al2023, "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n"),
 		"A315 al2023 comments": custom(al2023, "# nothing\n"), "A315 al2023 script": custom(al2023, "#!/bin/bash\necho one\n"), "A315 al2023 empty": custom(al2023, ""),
 		"bottlerocket": bottlerocket, "bottlerocket every field": withKubelet(t, bottlerocket, allFields), "A317 A320 bottlerocket custom": custom(bottlerocket, ownTOML),
 		"bottlerocket labels and taints": change(bottlerocket, tainted), "bottlerocket nothing known": change(bottlerocket, bare),
 		"A318 bottlerocket raid0 before 1.46": change(bottlerocket, old), "A318 bottlerocket raid0": change(bottlerocket, now), "A318 bottlerocket raid0 custom": custom(change(bottlerocket, now), ownTOML),
-		"A321 windows": windows, "A321 windows script": custom(windows, "Write-Host 'one'"), "A321 windows raid0": change(windows, raid), "windows every field": withKubelet(t, windows, allFields),
+		"A318 bottlerocket command without mode": custom(bottlerocket, "[settings.bootstrap-commands.mine]\ncommands = [[\"apiclient\", \"set\", \"motd=hello\"]]\n"),
+		"A321 windows":                           windows, "A321 windows script": custom(windows, "Write-Host 'one'"), "A321 windows raid0": change(windows, raid), "windows every field": withKubelet(t, windows, allFields),
 		"windows nothing known": change(windows, bare),
 	}
 }

@@ -33,7 +33,7 @@ type bottlerocket struct {
 		} `toml:"kubernetes"`
 		Commands map[string]struct {
 			Commands  [][]string `toml:"commands"`
-			Mode      string     `toml:"mode"`
+			Mode      *string    `toml:"mode"`
 			Essential bool       `toml:"essential"`
 		} `toml:"bootstrap-commands"`
 	} `toml:"settings"`
@@ -101,8 +101,16 @@ func readBottlerocket(userData string) (Settings, error) {
 // carryOut runs the commands of the first boot and notes the other settings.
 func (s *Settings) carryOut(d *bottlerocket, settings map[string]any) error {
 	for name, entry := range d.Settings.Commands {
-		if !slices.Contains([]string{"always", "once", "off"}, entry.Mode) {
-			return fmt.Errorf("settings.bootstrap-commands.%s has the mode %q", name, entry.Mode)
+		mode := "off"
+		if entry.Mode != nil {
+			mode = *entry.Mode
+		}
+		switch mode {
+		case "always", "once":
+		case "off":
+			continue
+		default:
+			return fmt.Errorf("settings.bootstrap-commands.%s has the mode %q", name, mode)
 		}
 		for _, command := range entry.Commands {
 			line := strings.Join(command, " ")

@@ -104,6 +104,7 @@ func TestUserDataThatDoesNotJoin(t *testing.T) {
 		{"no TOML", "settings = [", "parsing", Bottlerocket},
 		{"settings that do not exist", "[settings.kubernetes]\nmax-podz = 3", "max-podz", Bottlerocket},
 		{"a number as text", "[settings.kubernetes]\nmax-pods = '3'", "parsing", Bottlerocket},
+		{"a command with an empty mode", "[settings.kubernetes]\napi-server = 'e'\ncluster-certificate = 'c'\n[settings.bootstrap-commands.x]\ncommands = []\nmode = ''", "the mode", Bottlerocket},
 		{"no tags", "& $EKSBootstrapScriptFile -EKSClusterName 'c'", "nothing in the user data", Windows},
 		{"two pairs of tags", "<powershell>\necho\n</powershell>\n<powershell>\n</powershell>", "more than one", Windows},
 		{"a variable that is not set", "<powershell>\n& $EKSBootstrapScriptFile -EKSClusterName 'c'\n</powershell>", "not set", Windows},
