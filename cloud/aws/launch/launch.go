@@ -24,6 +24,8 @@ type Order struct {
 	Candidates   []cloud.Candidate
 	CapacityType string
 	Tenancy      string
+	// Partition is the partition of the placement group that all candidates are in; empty if EC2 may choose, or there is none.
+	Partition string
 	// Dropped says which filters left out types, and which; worth a line in a debug log.
 	Dropped []Dropped
 	// SpotAvoided says that spot was allowed, and on-demand is asked for because there is no spot to be had.
@@ -81,6 +83,7 @@ func Choose(candidates []cloud.Candidate, claim *v1.NodeClaim, strict bool) (Ord
 	order.CapacityType = capacityTypeOf(candidates)
 	order.SpotAvoided = order.CapacityType == v1.CapacityTypeOnDemand && want.Has(v1.CapacityTypeLabelKey) && want.Get(v1.CapacityTypeLabelKey).Has(v1.CapacityTypeSpot)
 	order.Candidates = keep(candidates, func(c cloud.Candidate) bool { return c.Offering.CapacityType() == order.CapacityType })
+	order.Partition, order.Candidates = onePartition(order.Candidates, want)
 	order.Tenancy = tenancyOf(want)
 	return order, nil
 }

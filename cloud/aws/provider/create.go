@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -221,7 +219,7 @@ func (p *Provider) describe(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, orde
 		out.Labels[awsv1.LabelPlacementGroupID] = group
 		if chosen.Offering.Label(awsv1.LabelPlacementGroupPartition) != "" {
 			// An open partition is left empty, until the instance says which it is.
-			out.Labels[awsv1.LabelPlacementGroupPartition] = partitionOf(claim)
+			out.Labels[awsv1.LabelPlacementGroupPartition] = order.Partition
 		}
 	}
 	maps.Copy(out.Labels, claim.Labels)
@@ -245,20 +243,6 @@ func onlyValue(t *cloud.InstanceType, key string) string {
 		}
 	}
 	return ""
-}
-
-// partitionOf is the partition that a claim asks for, the lowest of several; empty if it asks for none.
-func partitionOf(claim *v1.NodeClaim) string {
-	var asked []string
-	for _, r := range claim.Spec.Requirements {
-		if r.Key == awsv1.LabelPlacementGroupPartition && r.Operator == corev1.NodeSelectorOpIn {
-			asked = append(asked, r.Values...)
-		}
-	}
-	if len(asked) == 0 {
-		return ""
-	}
-	return slices.MinFunc(asked, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
 }
 
 // countTypes is how many types there are among candidates.

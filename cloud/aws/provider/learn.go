@@ -33,12 +33,13 @@ func (a *attempt) zoneID(zone string) string {
 }
 
 // learn takes down what a launch showed of capacity, also when it succeeded in the end: pools that were refused are left alone for
-// a while, the one that was not is not. Where launches were shared it may be both: it had some, and ran out. In a partition group a refusal is about the partition that was asked for, or about all.
+// a while, the one that was not is not. Where launches were shared it may be both: it had some, and ran out. In a partition group a
+// refusal is about the partition that was asked for, or about all.
 func (p *Provider) learn(ctx context.Context, a *attempt, answer fleet.Answer) {
 	order := a.order
 	scope := shortage.Pool{CapacityType: order.CapacityType, PlacementGroup: onlyValue(order.Candidates[0].Type, awsv1.LabelPlacementGroupID)}
 	if scope.PlacementGroup != "" {
-		scope.Partition = partitionOf(a.claim)
+		scope.Partition = order.Partition
 	}
 	for _, f := range answer.Failures {
 		if answer.First {

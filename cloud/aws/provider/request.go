@@ -155,7 +155,7 @@ func (p *Provider) template(ctx context.Context, claim *v1.NodeClaim, class *aws
 	}
 	in := template.Input{
 		Class: class, Tags: tags, UserData: base64.StdEncoding.EncodeToString([]byte(text)), ImageID: m.image, CapacityType: order.CapacityType,
-		Tenancy: order.Tenancy, Partition: partitionOf(claim), EFAs: m.efas, ReservesCapacity: p.ReservesCapacity,
+		Tenancy: order.Tenancy, Partition: order.Partition, EFAs: m.efas, ReservesCapacity: p.ReservesCapacity,
 		IPv6: strings.Contains(p.Cluster.Facts().DNS, ":"), MetadataHasNoIPv6: strings.HasPrefix(p.Region, "us-iso"),
 		PlacementGroupID: onlyValue(order.Candidates[0].Type, awsv1.LabelPlacementGroupID),
 	}
