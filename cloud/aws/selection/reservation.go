@@ -86,7 +86,7 @@ func reservationQueries(terms []awsv1.CapacityReservationSelectorTerm) []reserva
 		if term.InstanceMatchCriteria != "" {
 			filters = append(filters, filter("instance-match-criteria", term.InstanceMatchCriteria))
 		}
-		out = append(out, reservationQuery{fmt.Sprint(term.Tags, term.OwnerID, term.InstanceMatchCriteria), &ec2.DescribeCapacityReservationsInput{
+		out = append(out, reservationQuery{fmt.Sprintf("%q %q %q", term.Tags, term.OwnerID, term.InstanceMatchCriteria), &ec2.DescribeCapacityReservationsInput{
 			Filters: filters, MaxResults: aws.Int32(reservationPage),
 		}})
 	}

@@ -228,6 +228,8 @@ func TestCapacityReservations(t *testing.T) {
 		{"A109 an id that is not there", "", awsv1.CapacityReservationSelectorTerm{ID: "cr-0"}},
 		{"A109 A110 tags, without what has ended", "cr-1/default/active/false cr-2/default/active/false", awsv1.CapacityReservationSelectorTerm{Tags: tags("a", "1")}},
 		{"A109 tags together", "cr-1/default/active/false", awsv1.CapacityReservationSelectorTerm{Tags: tags("a", "1", "b", "*")}},
+		{"A109 two tags", "cr-1/default/active/false", awsv1.CapacityReservationSelectorTerm{Tags: tags("a", "1", "b", "1")}},
+		{"A109 one tag that reads like these two", "", awsv1.CapacityReservationSelectorTerm{Tags: tags("a", "1 b:1")}},
 		{"A109 owner", "cr-2/default/active/false", awsv1.CapacityReservationSelectorTerm{Tags: tags("a", "1"), OwnerID: "210987654321"}},
 		{"A109 criteria", "cr-2/default/active/false", awsv1.CapacityReservationSelectorTerm{InstanceMatchCriteria: "open"}},
 		{"A110 by id", "", awsv1.CapacityReservationSelectorTerm{ID: "cr-5"}},
