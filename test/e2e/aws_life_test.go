@@ -13,6 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+	"github.com/karpenter-anew/karpenter/test/awscluster"
 )
 
 // event is the text of an event about an instance.
@@ -27,13 +28,8 @@ func event(source, kind string, detail map[string]any) *string {
 	return &out
 }
 
-// TestAWSInterruptionsReplaceNodes_A372_A380: whatever EC2 says or does about an instance, its pods run elsewhere soon and its node and its
-// claim are gone; also if it is ended without a word.
-func TestAWSInterruptionsReplaceNodes_A372_A380(t *testing.T) {
-	t.Parallel()
-	w := begin(t)
-	a := w.account("m5.large")
-	first := w.controller(a.Flags()...)
+// interruptions are all ways in which instances are taken away, by name.
+func interruptions(a *awscluster.AWS) map[string]func(id string) {
 	send := func(source, kind string, detail func(id string) map[string]any) func(id string) {
 		return func(id string) { a.Account.Send(awsCluster, event(source, kind, detail(id))) }
 	}
@@ -42,7 +38,7 @@ func TestAWSInterruptionsReplaceNodes_A372_A380(t *testing.T) {
 			return map[string]any{"instance-id": id, "state": name}
 		})
 	}
-	cases := map[string]func(id string){
+	return map[string]func(id string){
 		"spot": func(id string) { a.Account.Interrupt(id) },
 		"reservation": send("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning", func(id string) map[string]any {
 			return map[string]any{"instance-id": id, "instance-action": "terminate"}
@@ -64,6 +60,16 @@ func TestAWSInterruptionsReplaceNodes_A372_A380(t *testing.T) {
 		},
 		"a380-without-a-word": func(id string) { a.Account.Change(id, func(i *awstest.Instance) { i.State = "terminated" }) },
 	}
+}
+
+// TestAWSInterruptionsReplaceNodes_A372_A380: whatever EC2 says or does about an instance, its pods run elsewhere soon and its node and its
+// claim are gone; also if it is ended without a word.
+func TestAWSInterruptionsReplaceNodes_A372_A380(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	a := w.account("m5.large")
+	first := w.controller(a.Flags()...)
+	cases := interruptions(a)
 	pods, old := map[string]int32{}, map[string]ec2Node{}
 	for name := range cases {
 		pool := awsPool(name, []string{"m5.large"})

@@ -36,6 +36,17 @@ func volumeClaim(name, class string) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}, Spec: claimSpec(class)}
 }
 
+// volumeIn is a volume that was made before anybody asked for it.
+func volumeIn(zone string) *corev1.PersistentVolume {
+	v := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "there-before"}}
+	v.Spec = corev1.PersistentVolumeSpec{
+		Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: ebs.Name, VolumeHandle: "vol-1"}},
+		NodeAffinity:           ebs.InZone(zone),
+	}
+	return v
+}
+
 // uses lets a pod use a claim.
 func uses(claim string) func(*corev1.PodTemplateSpec) {
 	return mounts(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}})
@@ -64,12 +75,7 @@ func TestAWSVolumes_A381(t *testing.T) {
 		storageClass("later", storagev1.VolumeBindingWaitForFirstConsumer), storageClass("later-in-b", storagev1.VolumeBindingWaitForFirstConsumer, "us-east-1b"),
 		storageClass("at-once-in-d", storagev1.VolumeBindingImmediate, "us-east-1d"),
 	)
-	there := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "there-before"}}
-	there.Spec = corev1.PersistentVolumeSpec{
-		Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: ebs.Name, VolumeHandle: "vol-1"}},
-		NodeAffinity:           ebs.InZone("us-east-1d"),
-	}
+	there := volumeIn("us-east-1d")
 	bound := volumeClaim("pre-bound", "")
 	bound.Spec.VolumeName = there.Name
 	w.create(there, bound, volumeClaim("dynamic", "later-in-b"), volumeClaim("immediate", "at-once-in-d"))

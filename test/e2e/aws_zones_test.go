@@ -24,61 +24,112 @@ type awsPlace struct {
 	replicas    int32
 }
 
+// The zone that traffic is shifted away from, by name and id, and another one.
+const shiftedZone, shiftedZoneID, otherZone = "us-east-1a", "use1-az1", "us-east-1b"
+
+// shifting is a cluster where traffic is shifted away from a zone and reservations end.
+type shifting struct {
+	*world
+	aws        *awscluster.AWS
+	cases      map[string]awsPlace
+	pools      map[string]*v1.NodePool
+	flags      []string
+	controller *process
+	// pods is how many pods of each case have to run; old are the nodes of before the shift.
+	pods map[string]int32
+	old  map[string]ec2Node
+}
+
 // TestAWSShiftsAndBlocks_A188_A252_A253_A350_A352 begins a zonal shift and lets capacity blocks end. During the shift nothing is launched
 // in the zone, and nothing is ended there, whatever is asked or EC2 says; after it, the zone is as any other. A block that is about to
 // end gives its nodes up to such as are paid by the hour, what is in another kind of reservation stays there until it ends, and what is
 // in none any more says so.
 func TestAWSShiftsAndBlocks_A188_A252_A253_A350_A352(t *testing.T) {
 	t.Parallel()
-	w := begin(t)
-	a := w.account("m5.large")
-	const shifted, shiftedID, other = "us-east-1a", "use1-az1", "us-east-1b"
-	reserve := func(id, kind string, left int, end time.Time) {
-		a.Account.AddReservation(awstest.Reservation{ID: id, InstanceType: "m5.large", Zone: other, Kind: kind, Total: 1, Left: left, End: end})
+	w := &shifting{world: begin(t), pods: map[string]int32{}, old: map[string]ec2Node{}}
+	w.aws = w.account("m5.large")
+	w.cases = map[string]awsPlace{
+		"unwanted": {[]string{shiftedZone}, "", 1}, "failing": {[]string{shiftedZone}, "", 1}, "bound": {[]string{shiftedZone}, "", 0},
+		"free":  {[]string{shiftedZone, otherZone}, "", 0},
+		"block": {[]string{otherZone}, "cr-b10c", 1}, "lasting": {[]string{otherZone}, "cr-1a575", 1}, "ended": {[]string{otherZone}, "cr-e4d5", 1},
 	}
-	soon, later := time.Now().Add(30*time.Minute), time.Now().Add(2*time.Hour)
-	reserve("cr-b10c", "capacity-block", 1, later)
-	reserve("cr-1a575", "default", 1, later)
-	reserve("cr-e4d5", "default", 1, later)
-	cases := map[string]awsPlace{
-		"unwanted": {[]string{shifted}, "", 1}, "failing": {[]string{shifted}, "", 1}, "bound": {[]string{shifted}, "", 0}, "free": {[]string{shifted, other}, "", 0},
-		"block": {[]string{other}, "cr-b10c", 1}, "lasting": {[]string{other}, "cr-1a575", 1}, "ended": {[]string{other}, "cr-e4d5", 1},
-	}
-	flags := append(a.Flags(), "--enable-zonal-shift", "--feature-gates=ReservedCapacity=true")
-	first := w.controller(flags...)
-	pools, pods := w.settle(cases), map[string]int32{}
-	for name, c := range cases {
-		pods[name] = c.replicas
-	}
-	w.awaitCases(pods)
-	old := map[string]ec2Node{}
-	for name, c := range cases {
-		if c.replicas > 0 {
-			old[name] = w.onlyNode(a, name)
-		}
-	}
-	for name, kind := range map[string]string{"block": "capacity-block", "lasting": "default", "ended": "default"} {
-		n := old[name]
-		if obstacle := w.bought(&n, v1.CapacityTypeReserved, cases[name].reservation, kind); obstacle != "" || n.machine.Reservation != cases[name].reservation {
-			t.Errorf("the node of %s is in the reservation %q: %s", name, n.machine.Reservation, obstacle)
-		}
-	}
+	w.flags = append(w.aws.Flags(), "--enable-zonal-shift", "--feature-gates=ReservedCapacity=true")
+	w.setUp()
+	w.beginShift()
+	w.askForMore()
+	w.checkZoneIsLeftAlone()
+	w.awaitReservationsGiveUp()
+	w.endShift()
+}
 
-	a.Account.SetShifts(awstest.Shift{ZoneID: shiftedID, Ends: later})
-	reserve("cr-b10c", "capacity-block", 0, soon)
-	reserve("cr-1a575", "default", 0, soon)
-	a.Account.Change(old["failing"].machine.ID, func(i *awstest.Instance) { i.InstanceFailed = time.Now().Add(-time.Hour) })
-	a.Account.Change(old["ended"].machine.ID, func(i *awstest.Instance) { i.Reservation, i.ReservationPreference = "", "" })
-	// Shifts are asked for twice a minute, health and reservations once, and all when a controller starts.
-	w.must(first.kill())
-	second := w.controller(flags...)
-	w.announced(pools, cases, shifted, "ZonalShiftActive")
-	w.delete(w.claimOf(old["unwanted"].machine.ID))
+// reserve makes a capacity reservation for one instance, or changes it.
+func (w *shifting) reserve(id, kind string, left int, ends time.Duration) {
+	w.aws.Account.AddReservation(awstest.Reservation{
+		ID: id, InstanceType: "m5.large", Zone: otherZone, Kind: kind, Total: 1, Left: left, End: time.Now().Add(ends),
+	})
+}
+
+// setUp lets the nodes of all cases come up, those of reservations in these.
+func (w *shifting) setUp() {
+	w.t.Helper()
+	kinds := map[string]string{"block": "capacity-block", "lasting": "default", "ended": "default"}
+	for name, kind := range kinds {
+		w.reserve(w.cases[name].reservation, kind, 1, 2*time.Hour)
+	}
+	w.controller = w.world.controller(w.flags...)
+	w.pools = w.settle(w.cases)
+	for name, c := range w.cases {
+		w.pods[name] = c.replicas
+	}
+	w.awaitCases(w.pods)
+	for name, c := range w.cases {
+		if c.replicas > 0 {
+			w.old[name] = w.onlyNode(w.aws, name)
+		}
+	}
+	for name, kind := range kinds {
+		n := w.old[name]
+		if obstacle := w.bought(&n, v1.CapacityTypeReserved, w.cases[name].reservation, kind); obstacle != "" || n.machine.Reservation != w.cases[name].reservation {
+			w.t.Errorf("the node of %s is in the reservation %q: %s", name, n.machine.Reservation, obstacle)
+		}
+	}
+}
+
+// restart lets another controller go on. Shifts are asked for twice a minute, health and reservations once, and all when a controller
+// starts.
+func (w *shifting) restart() {
+	w.t.Helper()
+	w.must(w.controller.kill())
+	w.controller = w.world.controller(w.flags...)
+}
+
+// beginShift shifts traffic away from a zone in which an instance fails, brings the end of a block near, and takes an instance out of its
+// reservation.
+func (w *shifting) beginShift() {
+	w.t.Helper()
+	w.aws.Account.SetShifts(awstest.Shift{ZoneID: shiftedZoneID, Ends: time.Now().Add(2 * time.Hour)})
+	w.reserve("cr-b10c", "capacity-block", 0, 30*time.Minute)
+	w.reserve("cr-1a575", "default", 0, 30*time.Minute)
+	w.aws.Account.Change(w.old["failing"].machine.ID, func(i *awstest.Instance) { i.InstanceFailed = time.Now().Add(-time.Hour) })
+	w.aws.Account.Change(w.old["ended"].machine.ID, func(i *awstest.Instance) { i.Reservation, i.ReservationPreference = "", "" })
+	w.restart()
+	w.announced(w.pools, w.cases, shiftedZone, "ZonalShiftActive")
+}
+
+// askForMore deletes a claim in the zone and asks for pods that can run nowhere else, and for some that can.
+func (w *shifting) askForMore() {
+	w.t.Helper()
+	w.delete(w.claimOf(w.old["unwanted"].machine.ID))
 	w.create(awsPods("bound", 1, apart("bound")), awsPods("free", 2, apart("free")))
-	pods["bound"], pods["free"], pods["unwanted"] = 0, 2, 0
-	w.awaitCases(pods)
+	w.pods["bound"], w.pods["free"], w.pods["unwanted"] = 0, 2, 0
+	w.awaitCases(w.pods)
+}
+
+// checkZoneIsLeftAlone looks whether the controller means to end what is in the zone and does not, and launches nothing there.
+func (w *shifting) checkZoneIsLeftAlone() {
+	w.t.Helper()
 	w.await("what is in the zone is left alone", patience, func() string {
-		text, err := os.ReadFile(second.log)
+		text, err := os.ReadFile(w.controller.log)
 		w.must(err)
 		for _, want := range []string{"an unhealthy instance is left for later", "traffic is shifted away from its zone"} {
 			if !strings.Contains(string(text), want) {
@@ -87,32 +138,37 @@ func TestAWSShiftsAndBlocks_A188_A252_A253_A350_A352(t *testing.T) {
 		}
 		return ""
 	})
-	for name, c := range cases {
-		if slices.Equal(c.zones, []string{shifted}) && c.replicas > 0 {
-			if state := w.state(a, old[name].machine.ID); state != "running" {
-				t.Errorf("the instance of %s, in the zone that is shifted away from, is %s", name, state)
+	for name, c := range w.cases {
+		if slices.Equal(c.zones, []string{shiftedZone}) && c.replicas > 0 {
+			if state := w.state(w.aws, w.old[name].machine.ID); state != "running" {
+				w.t.Errorf("the instance of %s, in the zone that is shifted away from, is %s", name, state)
 			}
 		}
 	}
-	for _, n := range w.nodesOf(a, "free") {
-		if n.machine.Zone != other {
-			t.Errorf("during a shift away from %s, %s was launched in %s", shifted, n.Name, n.machine.Zone)
+	for _, n := range w.nodesOf(w.aws, "free") {
+		if n.machine.Zone != otherZone {
+			w.t.Errorf("during a shift away from %s, %s was launched in %s", shiftedZone, n.Name, n.machine.Zone)
 		}
 	}
-	if launched := w.inZone(a, shifted); launched != 2 {
-		t.Errorf("%d instances in %s, want the 2 of before the shift", launched, shifted)
+	if launched := w.inZone(w.aws, shiftedZone); launched != 2 {
+		w.t.Errorf("%d instances in %s, want the 2 of before the shift", launched, shiftedZone)
 	}
+}
+
+// awaitReservationsGiveUp waits until the node of the block is another one, and all nodes say what they are in.
+func (w *shifting) awaitReservationsGiveUp() {
+	w.t.Helper()
 	w.await("reservations that end give their nodes up", awsPatience, func() string {
-		block := old["block"]
-		if obstacle := w.replaced(a, "block", &block); obstacle != "" {
+		block := w.old["block"]
+		if obstacle := w.replaced(w.aws, "block", &block); obstacle != "" {
 			return "block: " + obstacle
 		}
 		for name, reservation := range map[string]string{"block": "", "ended": "", "lasting": "cr-1a575"} {
-			n, kind := w.onlyNode(a, name), v1.CapacityTypeOnDemand
+			n, kind := w.onlyNode(w.aws, name), v1.CapacityTypeOnDemand
 			if reservation != "" {
 				kind = v1.CapacityTypeReserved
 			}
-			if n.machine.Reservation != reservation || name != "block" && n.machine.ID != old[name].machine.ID {
+			if n.machine.Reservation != reservation || name != "block" && n.machine.ID != w.old[name].machine.ID {
 				return fmt.Sprintf("%s: instance %s in reservation %q", name, n.machine.ID, n.machine.Reservation)
 			}
 			if obstacle := w.bought(&n, kind, reservation, "default"); obstacle != "" {
@@ -121,24 +177,27 @@ func TestAWSShiftsAndBlocks_A188_A252_A253_A350_A352(t *testing.T) {
 		}
 		return ""
 	})
+}
 
-	a.Account.SetShifts()
-	w.announced(pools, cases, shifted, "ZonalShiftCleared")
-	w.must(second.kill())
-	w.controller(flags...)
-	pods["bound"], pods["unwanted"] = 1, 1
-	w.awaitCases(pods)
+// endShift ends the shift: what waited for the zone is launched there, and what was to be ended is.
+func (w *shifting) endShift() {
+	w.t.Helper()
+	w.aws.Account.SetShifts()
+	w.announced(w.pools, w.cases, shiftedZone, "ZonalShiftCleared")
+	w.restart()
+	w.pods["bound"], w.pods["unwanted"] = 1, 1
+	w.awaitCases(w.pods)
 	w.await("the zone is used again, and what was left there is replaced", awsPatience, func() string {
 		for _, name := range []string{"unwanted", "failing"} {
-			before := old[name]
-			if obstacle := w.replaced(a, name, &before); obstacle != "" {
+			before := w.old[name]
+			if obstacle := w.replaced(w.aws, name, &before); obstacle != "" {
 				return name + ": " + obstacle
 			}
 		}
 		return ""
 	})
-	if n := w.onlyNode(a, "bound"); n.machine.Zone != shifted {
-		t.Errorf("the node of the pod that is bound to %s is in %s", shifted, n.machine.Zone)
+	if n := w.onlyNode(w.aws, "bound"); n.machine.Zone != shiftedZone {
+		w.t.Errorf("the node of the pod that is bound to %s is in %s", shiftedZone, n.machine.Zone)
 	}
 }
 
