@@ -47,7 +47,12 @@ type together struct {
 	class                *awsv1.EC2NodeClass
 	empty, drift, hardly *appsv1.Deployment
 	lasting              *appsv1.Deployment
+	// old are the claims whose instances are in the subnet that the class will not want any more.
+	old map[string]bool
 }
+
+// The subnet that the class of the mixed pool gives up, and the one in the same zone that takes its place.
+const oldSubnet, newSubnet = "subnet-d1", "subnet-d2"
 
 // budgets are how many nodes of the mixed pool may be disrupted at a time, for each reason and, with the reason "", in all.
 func (w *together) budgets() map[v1.DisruptionReason]int {
@@ -80,7 +85,7 @@ func TestAWSAllTogether_A382(t *testing.T) {
 // setUp lets all nodes come up, full of pods.
 func (w *together) setUp() {
 	w.t.Helper()
-	w.aws.Account.AddSubnet(awstest.Subnet{ID: "subnet-d2", Zone: "us-east-1d", ZoneID: "use1-az3", Free: 1000})
+	w.aws.Account.AddSubnet(awstest.Subnet{ID: newSubnet, Zone: "us-east-1d", ZoneID: "use1-az3", Free: 1000})
 	n := int32(w.n)
 	in := func(pool, zone, cpu string) func(*corev1.PodTemplateSpec) {
 		return func(t *corev1.PodTemplateSpec) {
@@ -89,7 +94,7 @@ func (w *together) setUp() {
 		}
 	}
 	const usual, large = "600m", "1500m"
-	w.class = awsClass(mixedPool, subnets("subnet-a1", "subnet-b1", "subnet-d1"))
+	w.class = awsClass(mixedPool, subnets("subnet-a1", "subnet-b1", oldSubnet))
 	w.mixed = awsPool(mixedPool, []string{"m5.large"})
 	w.mixed.Spec.Disruption.Budgets = nil
 	for reason, nodes := range w.budgets() {
@@ -120,6 +125,19 @@ func (w *together) setUp() {
 			return ""
 		})
 	}
+	w.old = map[string]bool{}
+	launched := 0
+	for _, i := range w.aws.Account.Instances() {
+		if w.aws.Account.Tags(i.ID)[v1.NodePoolLabelKey] != mixedPool {
+			continue // those that expire may have begun to
+		}
+		if launched++; i.Subnet == oldSubnet {
+			w.old[w.claimOf(i.ID).Name] = true
+		}
+	}
+	if launched != 3*w.n || len(w.old) != w.n {
+		w.t.Errorf("%d instances were launched for pods that need %d, %d of them in %s", launched, 3*w.n, len(w.old), oldSubnet)
+	}
 }
 
 // subnets lets a class use these.
@@ -139,7 +157,7 @@ func (w *together) begin() {
 	change(w.world, w.expiring, func(p *v1.NodePool) { p.Spec.Template.Spec.ExpireAfter = v1.NillableDuration{} })
 	w.scale(w.empty, 0)
 	w.scale(w.hardly, int32(w.n))
-	change(w.world, w.class, subnets("subnet-a1", "subnet-b1", "subnet-d2"))
+	change(w.world, w.class, subnets("subnet-a1", "subnet-b1", newSubnet))
 	change(w.world, w.mixed, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(0) })
 }
 
@@ -149,7 +167,7 @@ func (w *together) unfinished() string {
 	want := w.n + (w.n+perNode-1)/perNode
 	mixed, old, mortal := 0, 0, 0
 	for _, n := range w.nodesOf(w.aws, mixedPool) {
-		if mixed++; n.machine.Subnet == "subnet-d1" {
+		if mixed++; n.machine.Subnet == oldSubnet {
 			old++
 		}
 	}
@@ -170,6 +188,14 @@ func (w *together) check() {
 	w.t.Helper()
 	n := int32(w.n)
 	w.awaitCases(map[string]int32{"hardly": n, "drift": perNode * n, "lasting": perNode * n})
+	for name, times := range w.controller.disrupted("drifted") {
+		if !w.old[name] {
+			w.t.Errorf("nodeclaim %s was disrupted as drifted, and was not in %s", name, oldSubnet)
+		}
+		if times > 1 {
+			w.t.Logf("nodeclaim %s was disrupted as drifted %d times", name, times)
+		}
+	}
 	_, body, err := w.controller.get("metrics", "/metrics")
 	w.must(err)
 	for _, c := range []struct {

@@ -141,6 +141,28 @@ func (p *process) launchedLater(from int64) map[string]bool {
 	return out
 }
 
+// disrupted are the claims that the log says were disrupted for a reason, and how often.
+func (p *process) disrupted(reason string) map[string]int {
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		return nil
+	}
+	out := map[string]int{}
+	for line := range bytes.Lines(text) {
+		var record struct {
+			Message, Reason string
+			Nodes           []struct{ NodeClaim string } `json:"disrupted-nodes"`
+		}
+		if json.Unmarshal(line, &record) != nil || record.Message != "disrupting node(s)" || record.Reason != reason {
+			continue
+		}
+		for _, n := range record.Nodes {
+			out[n.NodeClaim]++
+		}
+	}
+	return out
+}
+
 // tail is the end of the log.
 func (p *process) tail() string {
 	text, err := os.ReadFile(p.log)
