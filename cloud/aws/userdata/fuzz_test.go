@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"mime/multipart"
+	"mime/quotedprintable"
 	"net/mail"
 	"slices"
 	"strings"
@@ -78,8 +79,11 @@ func theirs(t *testing.T, text string, decode bool) []string {
 			t.Fatal(err)
 		}
 		var content io.Reader = part
-		if decode && strings.EqualFold(part.Header.Get("Content-Transfer-Encoding"), "base64") {
+		switch encoding := part.Header.Get("Content-Transfer-Encoding"); {
+		case decode && strings.EqualFold(encoding, "base64"):
 			content = base64.NewDecoder(base64.StdEncoding, part)
+		case decode && strings.EqualFold(encoding, "quoted-printable"):
+			content = quotedprintable.NewReader(part)
 		}
 		whole, err := io.ReadAll(content)
 		if err != nil {
@@ -92,7 +96,7 @@ func theirs(t *testing.T, text string, decode bool) []string {
 // FuzzArchives checks that whatever the user adds, it is there and Karpenter's part is whole and last, or there is an error.
 func FuzzArchives_A312_A315(f *testing.F) {
 	for _, seed := range []string{
-		"", mimeDocument, otherOrder, inBase64, "#!/bin/bash\necho one", "a: b", "--//", "x\n--//--", "Content-Type: multipart/mixed; boundary=\"//\"\n\n--//\n\n\n--//--",
+		"", mimeDocument, otherOrder, inBase64, inQuotes, "#!/bin/bash\necho one", "a: b", "--//", "x\n--//--", "Content-Type: multipart/mixed; boundary=\"//\"\n\n--//\n\n\n--//--",
 		"MIME-Version: 1.0", "\r--//", "Content-Type: multipart/mixed; boundary=a\n\n--a\nX: y\r\r\n\nb\n--a--",
 	} {
 		f.Add(seed)
