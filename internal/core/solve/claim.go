@@ -14,9 +14,11 @@ import (
 type claim struct {
 	t     *template
 	state stateID
-	// mask is the columns that can still hold everything put in; own is room for one that is the claim's alone.
-	mask, own bitset
-	// total is what the pods ask for, without daemons.
+	// trial marks a piece of a repacking, most of which are given up.
+	trial bool
+	// mask is the columns that can still hold everything put in. It is the claim's own.
+	mask bitset
+	// total is what the pods ask for of the resources that somebody wants, without daemons.
 	total resource.Vector
 	// slack is an upper bound on what any candidate has left, by resource; the least one, but for trials.
 	slack resource.Vector
@@ -33,12 +35,7 @@ type claim struct {
 	devices string
 	// charged is what the pool's limits were reduced by for this claim.
 	charged []int64
-	// trial marks a piece of a repacking, most of which are given up.
-	trial bool
 }
-
-// company is for how many fills a claim has room from the first one on, so that it seldom has to grow: most claims end with fewer.
-const company = 6
 
 // fill is pods of one class put into a claim in one go, at one stage and in the form of their question that the claim accepted.
 type fill struct {
@@ -70,9 +67,13 @@ func (t *template) blank(state stateID, mask bitset) *claim {
 			width += t.wanted[last]
 		}
 		amounts := make(resource.Vector, 2*width)
-		cl = &claim{total: amounts[:0:width], slack: amounts[width:width]}
+		cl = &claim{total: amounts[:width:width], slack: amounts[width:]}
 	}
-	*cl = claim{t: t, state: state, mask: mask, own: cl.own[:0], total: cl.total[:0], slack: cl.slack[:0], fills: cl.fills[:0], ports: cl.ports[:0]}
+	*cl = claim{
+		t: t, state: state, mask: append(cl.mask[:0], mask...),
+		total: cl.total, slack: cl.slack, fills: cl.fills[:0], ports: cl.ports[:0],
+	}
+	clear(cl.total)
 	return cl
 }
 
@@ -82,9 +83,6 @@ func (t *template) recycle(claims []*claim) { t.spare = append(t.spare, claims..
 // measure recomputes slack.
 func (cl *claim) measure() {
 	for _, r := range cl.t.wanted {
-		for r >= len(cl.slack) {
-			cl.slack = append(cl.slack, 0)
-		}
 		cl.slack[r] = cl.t.shelf(r).largest(cl.mask) - cl.total.At(r)
 	}
 }
@@ -180,20 +178,14 @@ func (cl *claim) keep(o offer, next *state, left func(n int) bitset) offer {
 
 // put takes the pods of an accepted offer into the claim.
 func (cl *claim) put(c *class, st *stage, o offer, pods []*model.Pod) {
-	cl.own = append(cl.own[:0], o.mask...)
-	cl.state, cl.mask, cl.lowered = o.state, cl.own, o.lowered
-	if len(cl.total) < len(c.shape.Requests) {
-		cl.total = append(cl.total, make(resource.Vector, len(c.shape.Requests)-len(cl.total))...)
-	}
-	for r, amount := range c.shape.Requests {
-		cl.total[r] += resource.MulSaturated(amount, int64(len(pods)))
+	copy(cl.mask, o.mask)
+	cl.state, cl.lowered = o.state, o.lowered
+	for _, need := range c.needs {
+		cl.total[need.resource] += resource.MulSaturated(need.amount, int64(len(pods)))
 	}
 	if last := len(cl.fills) - 1; last >= 0 && cl.fills[last].stage == st && cl.fills[last].form == o.form {
 		cl.fills[last].pods = slices.Concat(cl.fills[last].pods, pods)
 	} else {
-		if cl.fills == nil {
-			cl.fills = make([]fill, 0, company)
-		}
 		cl.fills = append(cl.fills, fill{st, o.form, pods})
 	}
 	cl.ports = append(cl.ports, c.shape.HostPorts...)

@@ -32,10 +32,10 @@ type class struct {
 	owns *demands
 	// drifting are the labels by which others count the pods of the class, while the pods themselves do not care.
 	drifting []int
-	// exempt lets the pods onto nodes that are closed to others.
-	exempt bool
 	// zone is a number, from one, for where the pods could run before anything was placed; zero until somebody asks.
 	zone int32
+	// exempt lets the pods onto nodes that are closed to others.
+	exempt bool
 	// bound is set when what the class may do depends on where other pods are in a way that may turn in its favour.
 	bound bool
 }
@@ -60,14 +60,12 @@ type stage struct {
 	class *class
 	// strict is the question without wishes: which domains count for a spread is up to it.
 	strict *conjunction
-	// tolerant lets PreferNoSchedule taints pass.
-	tolerant bool
+	// tolerant lets PreferNoSchedule taints pass; near is set when a machine must hold certain pods already.
+	tolerant, near bool
 	// owned are the groups that bind the stage on labels other than the hostname, hosts those on machines.
 	owned, hosts []owned
 	// keys are the labels that some group has a say in.
 	keys []int
-	// near is set when a machine must hold certain pods already.
-	near bool
 	// lanes are sorted by the number of what they want. A stage without keys has exactly one.
 	lanes []*lane
 }

@@ -35,7 +35,8 @@ func (y *yard) join(a, b laden) (both laden, ok bool) {
 		}
 	}
 	total, most := a.total.Add(b.total), a.price()+b.price()
-	st, mask := t.states[a.state], newBitset(t.columns.len())
+	st, mask := t.states[a.state], t.candidates
+	clear(mask)
 	within, prices := t.within(st.mask), t.prices(st)
 	for _, column := range t.byPrice(st) {
 		if prices[column] > most+negligible {
@@ -49,7 +50,8 @@ func (y *yard) join(a, b laden) (both laden, ok bool) {
 		return laden{}, false
 	}
 	cl := t.blank(a.state, mask)
-	cl.total, cl.trial = append(cl.total, total...), true
+	copy(cl.total, total)
+	cl.trial = true
 	cl.fills = append(append(cl.fills, a.fills...), b.fills...)
 	cl.measure()
 	return laden{cl, append(slices.Clone(a.picks), b.picks...)}, true

@@ -15,6 +15,8 @@ const (
 	crowd = 512
 	// repeated is the part of a pile that may be used up by machines like the one before, without another look.
 	repeated = 0.125
+	// company is for how many kinds of pods a machine has room in its lists from the start: most end with no more.
+	company = 5
 	// headroom is by how much a machine for pods that cannot share one may be larger than their fair share of the others.
 	headroom = 2
 )
@@ -59,7 +61,7 @@ type pick struct {
 func (y *yard) open(lead *pile) laden {
 	t, m := y.t, &y.load
 	again := m.last.lead == lead && m.last.times > 0 && !slices.ContainsFunc(m.last.picks, func(p pick) bool { return p.pods < p.n })
-	m.lead, m.number, m.done = lead, y.next, nil
+	m.lead, m.number, m.done = lead, y.next, make([]pick, 0, company)
 	if !again {
 		m.company = y.companyOf(lead)
 	}
@@ -71,6 +73,9 @@ func (y *yard) open(lead *pile) laden {
 	m.cl = t.blank(from, t.within(lead.kin.mask))
 	m.cl.measure()
 	m.cl.trial = true
+	if m.cl.fills == nil {
+		m.cl.fills = make([]fill, 0, company)
+	}
 	if y.put(lead, 1) == 0 {
 		return laden{}
 	}
@@ -111,13 +116,12 @@ func (m *load) remember(column int, picks []pick) {
 
 // cheapen leaves the claim the columns that cost no more than one of them.
 func (y *yard) cheapen(prices []float64, column int) {
-	cheap, cl := newBitset(y.t.columns.len()), y.load.cl
+	cl := y.load.cl
 	for c := range cl.mask.all() {
-		if prices[c] <= prices[column] {
-			cheap.set(c)
+		if prices[c] > prices[column] {
+			cl.mask.clear(c)
 		}
 	}
-	cl.mask = cheap
 	cl.measure()
 }
 

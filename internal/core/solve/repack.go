@@ -34,9 +34,9 @@ func (y *yard) pack() []*claim {
 	for _, s := range y.shops {
 		y.upkeep = min(y.upkeep, s.upkeep)
 	}
-	order, full := slices.Clone(y.piles), make([]pile, len(y.piles))
+	order, full := slices.Clone(y.piles), make([]stock, len(y.piles))
 	for i, p := range order {
-		full[i] = *p
+		full[i] = p.stock
 	}
 	var best []*claim
 	least, filled := math.Inf(1), 0

@@ -68,30 +68,28 @@ func price(claims []*claim) float64 {
 // cheapestOnly keeps the candidates at the lowest price.
 func (cl *claim) cheapestOnly() {
 	low, prices := cl.price(), cl.t.prices(cl.t.states[cl.state])
-	mask := newBitset(cl.t.columns.len())
 	for column := range cl.mask.all() {
-		if prices[column] <= low {
-			mask.set(column)
+		if prices[column] > low {
+			cl.mask.clear(column)
 		}
 	}
-	cl.mask = mask
 	cl.measure()
 }
 
 // widen lets a piece be any machine that can hold its pods and that the pool's limits admit: the cap has done its work, and
 // more candidates make the launch more likely.
 func (cl *claim) widen() {
-	mask := newBitset(cl.t.columns.len())
-	for column := range cl.t.within(cl.t.states[cl.state].mask).all() {
-		if cl.total.Fits(cl.t.room[column]) {
-			mask.set(column)
+	copy(cl.mask, cl.t.within(cl.t.states[cl.state].mask))
+	for column := range cl.mask.all() {
+		if !cl.total.Fits(cl.t.room[column]) {
+			cl.mask.clear(column)
 		}
 	}
 	for _, f := range cl.fills {
 		if len(f.class().shape.HostPorts) > 0 {
-			mask = mask.and(cl.t.portsFree(f.class()))
+			cl.mask.intersect(cl.mask, cl.t.portsFree(f.class()))
 		}
 	}
-	cl.mask, cl.trial = mask, false
+	cl.trial = false
 	cl.measure()
 }

@@ -33,17 +33,14 @@ func (cl *claim) shrink() bool {
 		return false
 	}
 	cheapest := cl.cheapest()
-	mask := newBitset(cl.t.columns.len())
 	dropped := false
 	for column := range cl.mask.all() {
 		if l.larger(cl.t.capacity(column), cl.t.capacity(cheapest)) {
+			cl.mask.clear(column)
 			dropped = true
-			continue
 		}
-		mask.set(column)
 	}
 	if dropped {
-		cl.mask = mask
 		cl.measure()
 		l.charge(cl)
 	}

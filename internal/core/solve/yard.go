@@ -59,6 +59,11 @@ type pile struct {
 	markup float64
 	// picky is set when the pods look at who else is on a machine, lone when a machine takes only so many of a class.
 	picky, lone bool
+	stock
+}
+
+// stock is pods that are to be packed.
+type stock struct {
 	// stacks are the pods by stage, pods is their number.
 	stacks []fill
 	pods   int
