@@ -3,6 +3,7 @@ package ingest
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,13 +18,15 @@ import (
 
 // Catalog translates the instance types a provider lists.
 func (t *Translator) Catalog(types []*cloud.InstanceType) catalog.Catalog {
-	r := catalogReader{translator: t, labels: entryReader{rules: t.labels}, sets: map[string]requirement.Set{}}
-	offerings := 0
+	r := catalogReader{translator: t, labels: entryReader{rules: t.labels}, kinds: map[string]*catalog.Kind{}}
+	offerings, entries := 0, 0
 	for _, it := range types {
 		offerings += len(it.Offerings)
+		entries += len(it.Requirements)
 	}
 	// What belongs to one list lives and dies together, so it is kept together.
 	r.offerings = make([]catalog.Offering, 0, offerings)
+	r.labels.space = make([]requirement.Requirement, entries)
 	r.types = make([]catalog.InstanceType, len(types))
 	r.groups = make([]catalog.Group, len(types))
 	out := make(catalog.Catalog, len(types))
@@ -36,16 +39,15 @@ func (t *Translator) Catalog(types []*cloud.InstanceType) catalog.Catalog {
 	return out
 }
 
-// catalogReader translates one list of instance types. Offerings of different types that say the same share their
-// requirements, which later steps recognise by where they are in memory.
+// catalogReader translates one list of instance types.
 type catalogReader struct {
 	translator *Translator
 	types      []catalog.InstanceType
 	groups     []catalog.Group
 	offerings  []catalog.Offering
-	// labels translates the requirements of types, and sets are those of offerings.
+	// labels translates the requirements of types, and kinds are those of offerings.
 	labels  entryReader
-	sets    map[string]requirement.Set
+	kinds   map[string]*catalog.Kind
 	scratch []byte
 	// before is the type translated last, to beforeOut: its offerings are mostly those of the next one.
 	before    *cloud.InstanceType
@@ -69,7 +71,7 @@ func (r *catalogReader) read(out *catalog.InstanceType, it *cloud.InstanceType, 
 	var known map[string]int
 	for i := range it.Offerings {
 		o := &it.Offerings[i]
-		group := -1
+		group := catalog.Unavailable
 		if o.Launchable() {
 			group = 0
 			if len(o.CapacityOverride)+len(o.OverheadOverride) > 0 {
@@ -80,11 +82,10 @@ func (r *catalogReader) read(out *catalog.InstanceType, it *cloud.InstanceType, 
 			}
 		}
 		r.offerings = append(r.offerings, catalog.Offering{
-			Requirements:        r.set(i, o.Requirements),
+			Kind:                r.kind(i, o.Requirements),
 			Price:               o.Price,
-			Available:           group >= 0,
-			ReservationCapacity: o.ReservationCapacity,
-			Group:               group,
+			ReservationCapacity: int32(min(o.ReservationCapacity, math.MaxInt32)), //nolint:gosec // not more than fits
+			Group:               int32(group),                                     //nolint:gosec // one for each offering at most
 		})
 	}
 	out.Offerings = r.offerings[first:len(r.offerings):len(r.offerings)]
@@ -103,10 +104,10 @@ func (r *catalogReader) group(out *catalog.InstanceType, it *cloud.InstanceType,
 	return group
 }
 
-// set translates the requirements of a type's offering number i, once each.
-func (r *catalogReader) set(i int, entries []v1.NodeSelectorRequirementWithMinValues) requirement.Set {
+// kind translates the requirements of a type's offering number i, once each.
+func (r *catalogReader) kind(i int, entries []v1.NodeSelectorRequirementWithMinValues) *catalog.Kind {
 	if r.before != nil && i < len(r.before.Offerings) && sameEntries(r.before.Offerings[i].Requirements, entries) {
-		return r.beforeOut.Offerings[i].Requirements
+		return r.beforeOut.Offerings[i].Kind
 	}
 	id := r.scratch[:0]
 	for i := range entries {
@@ -119,12 +120,12 @@ func (r *catalogReader) set(i int, entries []v1.NodeSelectorRequirementWithMinVa
 		id = appendStrings(id, e.Values)
 	}
 	r.scratch = id
-	set, ok := r.sets[string(id)]
+	kind, ok := r.kinds[string(id)]
 	if !ok {
-		set = cloud.Requirements(entries, r.translator.labels)
-		r.sets[string(id)] = set
+		kind = &catalog.Kind{Requirements: cloud.Requirements(entries, r.translator.labels)}
+		r.kinds[string(id)] = kind
 	}
-	return set
+	return kind
 }
 
 // hugePagesPrefix starts the names of resources that are taken out of ordinary memory.

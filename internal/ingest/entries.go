@@ -19,6 +19,8 @@ type entryReader struct {
 	translated []requirement.Requirement
 	// order are the places of translated in order of keys; nil when a key occurs twice.
 	order []int
+	// space is room for the lists to come: what belongs together is kept together.
+	space []requirement.Requirement
 }
 
 func (x *entryReader) read(entries []v1.NodeSelectorRequirementWithMinValues) requirement.Set {
@@ -37,7 +39,11 @@ func (x *entryReader) read(entries []v1.NodeSelectorRequirementWithMinValues) re
 	if x.order == nil {
 		return requirement.NewSet(x.translated...)
 	}
-	out := make(requirement.Set, len(entries))
+	if len(x.space) < len(entries) {
+		x.space = make([]requirement.Requirement, len(entries))
+	}
+	out := requirement.Set(x.space[:len(entries):len(entries)])
+	x.space = x.space[len(entries):]
 	for i, place := range x.order {
 		out[i] = x.translated[place]
 	}

@@ -129,7 +129,7 @@ func firstTypes(candidates []cloud.Candidate, limit int) []cloud.Candidate {
 // checkMinValues reports a label of which there are fewer values left than the claim demands.
 func checkMinValues(candidates []cloud.Candidate, want requirement.Set) error {
 	for _, r := range want {
-		if r.MinValues == 0 {
+		if r.MinValues() == 0 {
 			continue
 		}
 		values, seen := map[string]bool{}, map[string]bool{}
@@ -144,8 +144,8 @@ func checkMinValues(candidates []cloud.Candidate, want requirement.Set) error {
 				}
 			}
 		}
-		if len(values) < r.MinValues {
-			return fmt.Errorf("minValues of label %q is %d, and %d instance types have only %d", r.Key, r.MinValues, len(seen), len(values))
+		if len(values) < r.MinValues() {
+			return fmt.Errorf("minValues of label %q is %d, and %d instance types have only %d", r.Key, r.MinValues(), len(seen), len(values))
 		}
 	}
 	return nil

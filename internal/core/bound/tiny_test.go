@@ -203,18 +203,18 @@ func (it tinyType) catalog(i, reserved int) *catalog.InstanceType {
 		inZones = append(inZones, zoneName(z))
 		for c, price := range prices {
 			if price > 0 {
-				out.Offerings = append(out.Offerings, catalog.Offering{Available: true, Price: price, Requirements: requirement.NewSet(
+				out.Offerings = append(out.Offerings, catalog.Offering{Price: price, Kind: &catalog.Kind{Requirements: requirement.NewSet(
 					in(zoneKey, zoneName(z)), in(capacityKey, []string{"spot", "on-demand"}[c]),
-				)})
+				)}})
 			}
 		}
 	}
 	kinds := []string{"on-demand", "spot"}
 	if i == 0 && reserved > 0 {
 		kinds = append(kinds, "reserved")
-		out.Offerings = append(out.Offerings, catalog.Offering{Available: true, Price: reservedFee, ReservationCapacity: reserved, Requirements: requirement.NewSet(
+		out.Offerings = append(out.Offerings, catalog.Offering{Price: reservedFee, ReservationCapacity: int32(reserved), Kind: &catalog.Kind{Requirements: requirement.NewSet(
 			in(zoneKey, zoneName(0)), in(capacityKey, "reserved"), in(holdKey, "r-1"),
-		)})
+		)}})
 	}
 	out.Requirements = requirement.NewSet(in(typeKey, name), in(zoneKey, inZones...), in(capacityKey, kinds...))
 	return out

@@ -22,7 +22,7 @@ type InstanceType struct {
 	// Groups are the ways to get this type. Offerings that leave the same room for pods share a group; group 0 is the
 	// type without overrides and exists even when nothing in it is on offer.
 	Groups []Group
-	// Offerings are all of them, available or not, with their group (-1 when unavailable).
+	// Offerings are all of them, available or not.
 	Offerings []Offering
 	// Attachable is how many volumes of each driver a node of this type is expected to take.
 	Attachable volume.Limits
@@ -41,12 +41,23 @@ type Group struct {
 
 // Offering is one way to buy an instance type: a zone, a capacity type, a price in dollars an hour.
 type Offering struct {
-	Requirements        requirement.Set
+	*Kind
 	Price               float64
-	Available           bool
-	ReservationCapacity int
-	// Group indexes InstanceType.Groups; -1 for an offering that is not available.
-	Group int
+	ReservationCapacity int32
+	// Group indexes InstanceType.Groups; Unavailable for an offering that cannot be had now.
+	Group int32
+}
+
+// Unavailable stands for the group of offerings that cannot be had now.
+const Unavailable = -1
+
+// Available reports whether the offering can be had now.
+func (o *Offering) Available() bool { return o.Group != Unavailable }
+
+// Kind is what offerings have in common that differ in instance type and price only. Those of one catalog share it.
+type Kind struct {
+	// Requirements are the labels that a node has by the offering: its zone, its capacity type, its reservation.
+	Requirements requirement.Set
 }
 
 // Catalog is the instance types one pool may use, in the provider's order.

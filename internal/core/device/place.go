@@ -12,7 +12,7 @@ func OnNode(name string) requirement.Set {
 
 // listed reports whether r is a plain list of values.
 func listed(r requirement.Requirement) bool {
-	return r.Operator() == requirement.In && !r.AllowsAbsence() && r.MinValues == 0
+	return r.Operator() == requirement.In && !r.AllowsAbsence() && r.MinValues() == 0
 }
 
 // covers reports whether whatever facts describe is in place: every label that place mentions is known, and as it should be.
@@ -28,7 +28,7 @@ func covers(facts, place requirement.Set) bool {
 		if have.AllowsAbsence() && !want.AllowsAbsence() {
 			return false
 		}
-		meet := have.Intersect(want).WithMinValues(have.MinValues)
+		meet := have.Intersect(want).WithMinValues(have.MinValues())
 		if have.Complement() != meet.Complement() || have.Len() != meet.Len() || !sameBounds(have, meet) {
 			return false
 		}

@@ -68,7 +68,7 @@ func TestReplace(t *testing.T) {
 	t.Run("C494 a reservation is cheaper than anything else", func(t *testing.T) {
 		held := typeOf("x8", 8, reserved, onDemand)
 		for i := range held.Offerings[:2] {
-			held.Offerings[i].Requirements = held.Offerings[i].Requirements.Add(requirement.New("test/reservation", requirement.In, "r-1"))
+			held.Offerings[i].Kind = &catalog.Kind{Requirements: held.Offerings[i].Requirements.Add(requirement.New("test/reservation", requirement.In, "r-1"))}
 			held.Offerings[i].ReservationCapacity = 1
 		}
 		f := newFleet(t, catalog.Catalog{held})

@@ -43,10 +43,10 @@ func typeOf(name string, cores int64, kinds ...string) *catalog.InstanceType {
 	for _, kind := range kinds {
 		for _, zone := range []string{"zone-1", "zone-2"} {
 			it.Offerings = append(it.Offerings, catalog.Offering{
-				Requirements: requirement.NewSet(
+				Kind: &catalog.Kind{Requirements: requirement.NewSet(
 					requirement.New(zoneKey, requirement.In, zone), requirement.New(capacityTypeKey, requirement.In, kind),
-				),
-				Price: price[kind] * float64(cores), Available: true,
+				)},
+				Price: price[kind] * float64(cores),
 			})
 		}
 	}

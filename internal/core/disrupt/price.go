@@ -52,7 +52,7 @@ func quoteOf(it *catalog.InstanceType, reqs requirement.Set) quote {
 	dearest := map[string]float64{}
 	for i := range it.Offerings {
 		o := &it.Offerings[i]
-		if !o.Available || math.IsNaN(o.Price) || !reqs.Intersects(o.Requirements) {
+		if !o.Available() || math.IsNaN(o.Price) || !reqs.Intersects(o.Requirements) {
 			continue
 		}
 		q.lowest = min(q.lowest, o.Price)
@@ -89,8 +89,8 @@ func cheaper(list []quote, limit float64) []quote {
 // unmet is the first demand for distinct values that the instance types do not meet, as text; empty when all are met.
 func unmet(list []quote, reqs requirement.Set) string {
 	for _, r := range reqs {
-		if r.MinValues > 0 && distinct(list, r) < r.MinValues {
-			return fmt.Sprintf("minValues requirement is not met for label %q: %d of %d values", r.Key, distinct(list, r), r.MinValues)
+		if r.MinValues() > 0 && distinct(list, r) < r.MinValues() {
+			return fmt.Sprintf("minValues requirement is not met for label %q: %d of %d values", r.Key, distinct(list, r), r.MinValues())
 		}
 	}
 	return ""
@@ -126,7 +126,7 @@ func narrow(c solve.Claim, list []quote, reqs requirement.Set) solve.Claim {
 		names[i] = q.it.Name
 	}
 	c.InstanceTypes = names
-	types := requirement.New(instanceTypeKey, requirement.In, names...).WithMinValues(reqs.Get(instanceTypeKey).MinValues)
+	types := requirement.New(instanceTypeKey, requirement.In, names...).WithMinValues(reqs.Get(instanceTypeKey).MinValues())
 	c.Requirements = reqs.Replace(types)
 	c.Price = math.Inf(1)
 	if len(list) > 0 {
@@ -138,5 +138,5 @@ func narrow(c solve.Claim, list []quote, reqs requirement.Set) solve.Claim {
 // pinned is reqs with one capacity type.
 func pinned(reqs requirement.Set, kind string) requirement.Set {
 	have := reqs.Get(capacityTypeKey)
-	return reqs.Replace(requirement.New(capacityTypeKey, requirement.In, kind).WithMinValues(have.MinValues))
+	return reqs.Replace(requirement.New(capacityTypeKey, requirement.In, kind).WithMinValues(have.MinValues()))
 }

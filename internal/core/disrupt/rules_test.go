@@ -109,7 +109,7 @@ func TestMoreOfReplacing(t *testing.T) {
 func heldType(name string, cores int64, reservation string) *catalog.InstanceType {
 	it := typeOf(name, cores, reserved)
 	for i := range it.Offerings {
-		it.Offerings[i].Requirements = it.Offerings[i].Requirements.Add(requirement.New("test/reservation", requirement.In, reservation))
+		it.Offerings[i].Kind = &catalog.Kind{Requirements: it.Offerings[i].Requirements.Add(requirement.New("test/reservation", requirement.In, reservation))}
 		it.Offerings[i].ReservationCapacity = 1
 	}
 	return it

@@ -35,8 +35,9 @@ func (p *Pool) Floor() resource.Vector {
 		if !p.Requirements.Intersects(t.Requirements) {
 			continue
 		}
-		for _, o := range t.Offerings {
-			if !o.Available || !p.Requirements.Intersects(o.Requirements) {
+		for i := range t.Offerings {
+			o := &t.Offerings[i]
+			if !o.Available() || !p.Requirements.Intersects(o.Requirements) {
 				continue
 			}
 			leaves := t.Groups[o.Group].Allocatable

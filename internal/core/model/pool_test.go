@@ -13,8 +13,8 @@ func TestTheFloorOfAPoolIsWhatItsSmallestMachineLeaves(t *testing.T) {
 	in := func(key string, values ...string) requirement.Set {
 		return requirement.NewSet(requirement.New(key, requirement.In, values...))
 	}
-	offering := func(zone string, available bool, group int) catalog.Offering {
-		return catalog.Offering{Requirements: in("zone", zone), Available: available, Group: group}
+	offering := func(zone string, group int32) catalog.Offering {
+		return catalog.Offering{Kind: &catalog.Kind{Requirements: in("zone", zone)}, Group: group}
 	}
 	machine := func(arch string, offerings []catalog.Offering, leaves ...resource.Vector) *catalog.InstanceType {
 		t := &catalog.InstanceType{Requirements: in("arch", arch), Offerings: offerings}
@@ -24,9 +24,9 @@ func TestTheFloorOfAPoolIsWhatItsSmallestMachineLeaves(t *testing.T) {
 		return t
 	}
 	types := catalog.Catalog{
-		machine("arm", []catalog.Offering{offering("a", true, 0)}, resource.Vector{1000, 1}),
-		machine("amd", []catalog.Offering{offering("a", true, 0), offering("b", true, 1)}, resource.Vector{4000, 4}, resource.Vector{500, 4}),
-		machine("amd", []catalog.Offering{offering("a", true, 0), offering("a", false, -1)}, resource.Vector{8000, 2}),
+		machine("arm", []catalog.Offering{offering("a", 0)}, resource.Vector{1000, 1}),
+		machine("amd", []catalog.Offering{offering("a", 0), offering("b", 1)}, resource.Vector{4000, 4}, resource.Vector{500, 4}),
+		machine("amd", []catalog.Offering{offering("a", 0), offering("a", catalog.Unavailable)}, resource.Vector{8000, 2}),
 	}
 	for name, c := range map[string]struct {
 		demands requirement.Set

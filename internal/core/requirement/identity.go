@@ -23,7 +23,7 @@ func (r Requirement) AppendIdentity(b []byte) []byte {
 		}
 	}
 	b = append(appendString(b, r.Key), flags)
-	b = binary.AppendUvarint(b, uint64(r.MinValues))
+	b = binary.AppendUvarint(b, uint64(r.minValues))
 	if within.hasLow {
 		b = binary.AppendVarint(b, within.low)
 	}

@@ -28,8 +28,8 @@ func (r Requirement) String() string {
 	if r.bounds().hasHigh {
 		fmt.Fprintf(&b, " <=%d", r.bounds().high)
 	}
-	if r.MinValues > 0 {
-		fmt.Fprintf(&b, " minValues %d", r.MinValues)
+	if r.minValues > 0 {
+		fmt.Fprintf(&b, " minValues %d", r.minValues)
 	}
 	return b.String()
 }
@@ -56,11 +56,11 @@ func (r Requirement) AppendEntries(out []Entry) []Entry {
 		out, bounded = append(out, r.bound(Lte, r.bounds().high)), true
 	}
 	if !bounded || len(r.values) > 0 {
-		out = append(out, Entry{Key: r.Key, Operator: r.Operator(), Values: r.values, MinValues: r.MinValues})
+		out = append(out, Entry{Key: r.Key, Operator: r.Operator(), Values: r.values, MinValues: r.MinValues()})
 	}
 	return out
 }
 
 func (r Requirement) bound(op Operator, n int64) Entry {
-	return Entry{Key: r.Key, Operator: op, Values: []string{strconv.FormatInt(n, 10)}, MinValues: r.MinValues}
+	return Entry{Key: r.Key, Operator: op, Values: []string{strconv.FormatInt(n, 10)}, MinValues: r.MinValues()}
 }

@@ -40,9 +40,8 @@ const (
 type Requirement struct {
 	// Key is the label key, already normalised.
 	Key string
-	// MinValues is the least number of distinct values that must stay available to the launch; 0 means no demand.
-	MinValues int
 
+	minValues  int32
 	present    bool // the label has to be there
 	complement bool
 	values     []string // sorted, unique; the members, or the exclusions of a complement
@@ -82,9 +81,12 @@ func New(key string, op Operator, values ...string) Requirement {
 	return r
 }
 
+// MinValues is the least number of distinct values that must stay available to the launch; 0 means no demand.
+func (r Requirement) MinValues() int { return int(r.minValues) }
+
 // WithMinValues returns r demanding at least n distinct values; n ≤ 0 removes the demand.
 func (r Requirement) WithMinValues(n int) Requirement {
-	r.MinValues = max(n, 0)
+	r.minValues = int32(min(max(n, 0), math.MaxInt32)) //nolint:gosec // not more than fits
 	return r
 }
 
@@ -220,7 +222,7 @@ func (r Requirement) InBounds(value string) bool { return r.bounds().contains(va
 
 // Intersect is the requirement that accepts what both accept; MinValues is the larger of the two.
 func (r Requirement) Intersect(o Requirement) Requirement {
-	out := Requirement{Key: r.Key, MinValues: max(r.MinValues, o.MinValues), present: r.present || o.present}
+	out := Requirement{Key: r.Key, minValues: max(r.minValues, o.minValues), present: r.present || o.present}
 	b, ok := r.bounds().intersect(o.bounds())
 	if !ok {
 		return out
@@ -296,7 +298,7 @@ func (r Requirement) HasIntersection(o Requirement) bool {
 
 // Equal reports whether both describe the same values of the same key, absence included, with the same demand.
 func (r Requirement) Equal(o Requirement) bool {
-	return r.Key == o.Key && r.MinValues == o.MinValues && r.present == o.present && r.complement == o.complement &&
+	return r.Key == o.Key && r.minValues == o.minValues && r.present == o.present && r.complement == o.complement &&
 		r.bounds() == o.bounds() && slices.Equal(r.values, o.values)
 }
 

@@ -233,7 +233,7 @@ func TestMinValuesOfAnIntersectionIsTheLarger_L036_L037(t *testing.T) {
 	for _, c := range []struct{ a, b, want int }{{0, 0, 0}, {3, 0, 3}, {0, 3, 3}, {2, 5, 5}} {
 		a := New("k", Gt, "9").WithMinValues(c.a)
 		for _, b := range []Requirement{New("k", In, "10", "11"), New("k", Lt, "1")} {
-			if got := a.Intersect(b.WithMinValues(c.b)).MinValues; got != c.want {
+			if got := a.Intersect(b.WithMinValues(c.b)).MinValues(); got != c.want {
 				t.Errorf("minValues %d and %d make %d, want %d", c.a, c.b, got, c.want)
 			}
 		}

@@ -121,33 +121,28 @@ func (c *columns) label(key int) *label {
 	return l
 }
 
-// compileOfferings sorts offerings into kinds. Offerings that say the same mostly share their requirements, so most are
-// recognised by where these are in memory.
+// compileOfferings sorts offerings into kinds. Those of one catalog share them; kinds that say the same are one here.
 func (c *columns) compileOfferings() {
-	byPlace := map[*requirement.Requirement]int{}
+	known := map[*catalog.Kind]int{}
 	byIdentity := map[string]int{}
 	var scratch []byte
 	column := 0
 	for _, it := range c.types {
 		for i := range it.Offerings {
 			o := &it.Offerings[i]
-			if !o.Available || o.Group < 0 {
+			if !o.Available() {
 				continue
 			}
-			var place *requirement.Requirement
-			if len(o.Requirements) > 0 {
-				place = &o.Requirements[0]
-			}
-			k, ok := byPlace[place]
-			if !ok || len(c.kinds[k].terms) != len(o.Requirements) {
+			k, ok := known[o.Kind]
+			if !ok {
 				scratch = o.Requirements.AppendIdentity(scratch[:0])
 				if k, ok = byIdentity[string(scratch)]; !ok {
 					k = c.addKind(c.u.terms(o.Requirements))
 					byIdentity[string(scratch)] = k
 				}
-				byPlace[place] = k
+				known[o.Kind] = k
 			}
-			at := column + o.Group
+			at := column + int(o.Group)
 			c.kinds[k].columns.set(at)
 			c.price[k][at] = min(c.price[k][at], o.Price)
 		}

@@ -28,7 +28,7 @@ func TestColumnsHoldWhatTypesSay(t *testing.T) {
 		Replace(requirement.New(archKey, requirement.In, "arm64"))
 	types[5].Groups = append(types[5].Groups, catalog.Group{Allocatable: resource.Vector{1}})
 	types[5].Offerings[1].Group = 1
-	types[6].Offerings[0].Available = false
+	types[6].Offerings[0].Group = catalog.Unavailable
 	u := newUniverse(wellKnown)
 	c := newColumns(types, u)
 	if c.len() != 71 {

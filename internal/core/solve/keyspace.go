@@ -118,9 +118,7 @@ func (k *keyspace) covers(want, have setID) bool {
 	c, ok := k.covered[[2]setID{want, have}]
 	if !ok {
 		w, h := k.sets[want], k.sets[have]
-		meet := w.Intersect(h)
-		meet.MinValues, h.MinValues = 0, 0
-		c = meet.Equal(h) && (h.Len() > 0 || w.AllowsAbsence())
+		c = w.Intersect(h).WithMinValues(0).Equal(h.WithMinValues(0)) && (h.Len() > 0 || w.AllowsAbsence())
 		k.covered[[2]setID{want, have}] = c
 	}
 	return c

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
@@ -124,10 +125,10 @@ func TestTheMarketCountsReservations(t *testing.T) {
 	it := machine("small", 4, 16, 0.10)
 	it.Offerings[0].ReservationCapacity = 2
 	it.Offerings[0].Price = 0.01
-	it.Offerings[0].Requirements = requirement.NewSet(
+	it.Offerings[0].Kind = &catalog.Kind{Requirements: requirement.NewSet(
 		requirement.New(zoneKey, requirement.In, "zone-a"), requirement.New(capacityTypeKey, requirement.In, "reserved"),
 		requirement.New("example.com/reservation", requirement.In, "r-1"),
-	)
+	)}
 	it.Requirements = it.Requirements.Replace(requirement.New(capacityTypeKey, requirement.In, "on-demand", "reserved"))
 	p := problem(pods(1, shape(100, gi)), pool("default", it))
 	known := p.Options.WellKnown

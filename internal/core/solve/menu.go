@@ -152,7 +152,7 @@ func (t *template) narrow(reqs requirement.Set, mask bitset, types requirement.R
 			out = append(out, r)
 		}
 	}
-	out = append(out, types.WithMinValues(reqs.Get(instanceTypeKey).MinValues))
+	out = append(out, types.WithMinValues(reqs.Get(instanceTypeKey).MinValues()))
 	var capacityTypes []string
 	key, ok := t.u.index[capacityTypeKey]
 	for k := range st.kinds.all() {

@@ -9,7 +9,7 @@ type minimum struct{ key, values int }
 func (cl *claim) minimums(st *state) []minimum {
 	out := make([]minimum, 0, len(st.minimums))
 	for _, m := range st.minimums {
-		values := cl.t.u.keys[m.key].sets[m.set].MinValues
+		values := cl.t.u.keys[m.key].sets[m.set].MinValues()
 		if lowered, ok := cl.lowered[m.key]; ok {
 			values = min(values, lowered)
 		}

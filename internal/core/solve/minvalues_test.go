@@ -22,10 +22,10 @@ func TestBestEffortLowersWhatCannotBeMet_L312_L313(t *testing.T) {
 		t.Fatalf("BestEffort: want one relaxed claim of the first pool, got %+v", relaxed.Claims)
 	}
 	reqs := relaxed.Claims[0].Requirements
-	if got := reqs.Get(instanceTypeKey).MinValues; got != 2 {
+	if got := reqs.Get(instanceTypeKey).MinValues(); got != 2 {
 		t.Errorf("minValues of the instance type is %d, want the 2 that there are", got)
 	}
-	if got := reqs.Get(zoneKey).MinValues; got != 3 {
+	if got := reqs.Get(zoneKey).MinValues(); got != 3 {
 		t.Errorf("minValues of the zone is %d, want the 3 that can be met", got)
 	}
 }

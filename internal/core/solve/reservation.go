@@ -49,7 +49,7 @@ func newReservations(p Problem, templates []*template) *reservations {
 			for _, o := range it.Offerings {
 				id := o.Requirements.Get(p.Options.ReservationLabel)
 				if o.Requirements.Get(capacityTypeKey).Has(capacityTypeReserved) && id.Len() == 1 {
-					rs.know(id.Values()[0], o.ReservationCapacity)
+					rs.know(id.Values()[0], int(o.ReservationCapacity))
 				}
 			}
 		}

@@ -18,16 +18,16 @@ func withReservation(it *catalog.InstanceType, id string, capacity int) *catalog
 	for i := range it.Offerings {
 		o := &it.Offerings[i]
 		if o.Requirements.Get(capacityTypeKey).Has("on-demand") {
-			o.Requirements = o.Requirements.Replace(requirement.New(reservationKey, requirement.DoesNotExist))
+			o.Kind = &catalog.Kind{Requirements: o.Requirements.Replace(requirement.New(reservationKey, requirement.DoesNotExist))}
 		}
 	}
 	it.Offerings = append(it.Offerings, catalog.Offering{
-		Requirements: requirement.NewSet(
+		Kind: &catalog.Kind{Requirements: requirement.NewSet(
 			requirement.New(zoneKey, requirement.In, "zone-a"),
 			requirement.New(capacityTypeKey, requirement.In, capacityTypeReserved),
 			requirement.New(reservationKey, requirement.In, id),
-		),
-		Price: 0.001, Available: capacity > 0, ReservationCapacity: capacity, Group: map[bool]int{false: -1}[capacity > 0],
+		)},
+		Price: 0.001, ReservationCapacity: int32(capacity), Group: map[bool]int32{false: catalog.Unavailable}[capacity > 0],
 	})
 	it.Requirements = it.Requirements.Replace(requirement.New(capacityTypeKey, requirement.In, "on-demand", capacityTypeReserved))
 	return it

@@ -80,7 +80,7 @@ func TestTypesThatAreTooSmallAreNeverListed_L106(t *testing.T) {
 func soldOut(it *catalog.InstanceType, zone string) *catalog.InstanceType {
 	for i := range it.Offerings {
 		if zone == "" || it.Offerings[i].Requirements.Get(zoneKey).Has(zone) {
-			it.Offerings[i].Available, it.Offerings[i].Group = false, -1
+			it.Offerings[i].Group = catalog.Unavailable
 		}
 	}
 	return it
@@ -104,14 +104,16 @@ func enriched(available bool) *catalog.InstanceType {
 	it := machine("m", 4, 16, 0.4)
 	rich := resource.Vector{}.Add(it.Groups[0].Allocatable).Set(resource.Memory, 64*gi)
 	it.Groups = append(it.Groups, catalog.Group{Allocatable: rich})
-	group := 1
+	group := int32(1)
 	if !available {
-		it.Groups, group = it.Groups[:1], -1
+		it.Groups, group = it.Groups[:1], catalog.Unavailable
 	}
 	it.Requirements = it.Requirements.Replace(requirement.New(capacityTypeKey, requirement.In, "on-demand", "spot"))
 	it.Offerings = append(it.Offerings, catalog.Offering{
-		Requirements: requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-a"), requirement.New(capacityTypeKey, requirement.In, "spot")),
-		Price:        0.3, Available: available, Group: group,
+		Kind: &catalog.Kind{Requirements: requirement.NewSet(
+			requirement.New(zoneKey, requirement.In, "zone-a"), requirement.New(capacityTypeKey, requirement.In, "spot"),
+		)},
+		Price: 0.3, Group: group,
 	})
 	return it
 }

@@ -41,11 +41,11 @@ func machine(name string, cores, gib int64, price float64) *catalog.InstanceType
 	}
 	for _, z := range zones {
 		it.Offerings = append(it.Offerings, catalog.Offering{
-			Requirements: requirement.NewSet(
+			Kind: &catalog.Kind{Requirements: requirement.NewSet(
 				requirement.New(zoneKey, requirement.In, z),
 				requirement.New(capacityTypeKey, requirement.In, "on-demand"),
-			),
-			Price: price, Available: true,
+			)},
+			Price: price,
 		})
 	}
 	return it

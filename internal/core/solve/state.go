@@ -129,7 +129,7 @@ func (t *template) derive(n *state, changed []term) stateID {
 	}
 	n.mask = n.labels.and(n.offers)
 	for key, set := range n.sets {
-		if set != undefined && t.u.keys[key].sets[set].MinValues > 0 {
+		if set != undefined && t.u.keys[key].sets[set].MinValues() > 0 {
 			n.minimums = append(n.minimums, term{key, set})
 		}
 	}

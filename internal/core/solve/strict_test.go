@@ -53,8 +53,8 @@ func TestTwoTypesAskedForAreKept_L306(t *testing.T) {
 		t.Fatalf("%d claims, want two", len(plan.Claims))
 	}
 	for _, c := range plan.Claims {
-		if !slices.Equal(c.InstanceTypes, []string{"small", "large"}) || c.Requirements.Get(instanceTypeKey).MinValues != 2 || c.MinValuesRelaxed {
-			t.Errorf("a claim lists %v with minValues %d", c.InstanceTypes, c.Requirements.Get(instanceTypeKey).MinValues)
+		if !slices.Equal(c.InstanceTypes, []string{"small", "large"}) || c.Requirements.Get(instanceTypeKey).MinValues() != 2 || c.MinValuesRelaxed {
+			t.Errorf("a claim lists %v with minValues %d", c.InstanceTypes, c.Requirements.Get(instanceTypeKey).MinValues())
 		}
 	}
 }

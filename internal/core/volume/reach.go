@@ -70,7 +70,7 @@ func merge(a, b requirement.Set) (requirement.Set, bool) {
 
 // listed reports whether r is a plain list of values.
 func listed(r requirement.Requirement) bool {
-	return r.Operator() == requirement.In && r.MinValues == 0
+	return r.Operator() == requirement.In && r.MinValues() == 0
 }
 
 // Together is where several volumes can all be used: the combinations of one alternative of each that do not contradict

@@ -61,7 +61,7 @@ func (b builder) launch(c solve.Claim) Launch {
 func (b builder) offers(c solve.Claim) []requirement.Set {
 	var out []requirement.Set
 	for _, o := range b.offerings(c) {
-		if o.Available && o.Price == c.Price && c.Requirements.Intersects(o.Requirements) {
+		if o.Price == c.Price && c.Requirements.Intersects(o.Requirements) {
 			out = append(out, o.Requirements)
 		}
 	}
@@ -76,7 +76,7 @@ func (b builder) offerings(c solve.Claim) []catalog.Offering {
 		for _, t := range pool.Catalog {
 			if t.Name == c.InstanceTypes[0] {
 				return slices.DeleteFunc(slices.Clone(t.Offerings), func(o catalog.Offering) bool {
-					return o.Group < 0 || !c.Requests.Fits(t.Groups[o.Group].Allocatable)
+					return !o.Available() || !c.Requests.Fits(t.Groups[o.Group].Allocatable)
 				})
 			}
 		}
