@@ -70,6 +70,6 @@ func (t *Translator) Spread(p *model.Pod, constraints []corev1.TopologySpreadCon
 		shape.Spreads[i] = t.spread(&constraints[i], p.Namespace, selector)
 	}
 	out := *p
-	out.Shape = t.shared(&shape)
+	out.Shape = t.shapes.shared(&shape)
 	return &out
 }

@@ -4,5 +4,5 @@ package ingest
 func (t *Translator) Remembered() int {
 	t.questions.mu.Lock()
 	defer t.questions.mu.Unlock()
-	return len(t.questions.known)
+	return len(t.questions.known.entries)
 }

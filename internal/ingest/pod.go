@@ -32,7 +32,7 @@ func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
 	if len(volumes.reach)+len(volumes.attachments) > 0 {
 		bound := *asked.shape
 		bound.Reach, bound.Drivers = volumes.reach, volumes.drivers()
-		asked.shape = t.shared(&bound)
+		asked.shape = t.shapes.shared(&bound)
 	}
 	p := plain(pod)
 	p.Shape, p.Labels, p.Attachments = asked.shape, t.podLabels(pod), volumes.attachments
@@ -65,13 +65,7 @@ func plain(pod *corev1.Pod) *model.Pod {
 }
 
 // Shape is everything about the pod that scheduling looks at, its volumes excepted.
-func (t *Translator) Shape(pod *corev1.Pod) *model.Shape { return t.shared(t.shape(pod)) }
-
-// shared is the shape equal to s that others hold already, or s.
-func (t *Translator) shared(s *model.Shape) *model.Shape {
-	var space [keySpace]byte
-	return t.shapes.of(appendShape(space[:0], s), func() *model.Shape { return s })
-}
+func (t *Translator) Shape(pod *corev1.Pod) *model.Shape { return t.shapes.shared(t.shape(pod)) }
 
 // shape reads what a pod asks. Whatever it looks at has to be in the key by which questions are remembered.
 func (t *Translator) shape(pod *corev1.Pod) *model.Shape {

@@ -32,6 +32,7 @@ func (t *Translator) Batch(snapshot *model.Snapshot, options solve.Options) Batc
 		Devices:    snapshot.Devices,
 		Options:    options,
 	}}
+	b.Problem.Pods = make([]*model.Pod, 0, snapshot.Pending.Len()+len(snapshot.Virtual))
 	for _, pod := range snapshot.Pending.Sorted() {
 		if pod.Rejected != "" {
 			b.Rejected = append(b.Rejected, pod)

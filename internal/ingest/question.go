@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"encoding/binary"
-	"runtime"
 	"slices"
 	"sync"
 	"weak"
@@ -21,11 +20,11 @@ import (
 // Problem: the pods of a workload come one by one and ask the same; reading one costs ten times what the pod itself costs to
 // keep. Approach: the fields that shape and reject look at are written one after the other into a key, without
 // interpreting them, and the key finds what an earlier pod with the same fields asked. Invariant: whatever shape and
-// reject look at is in the key. Different keys may find the same shape. Cost: writing the key and one look-up; a shape
-// that nobody holds any more is forgotten together with its keys.
+// reject look at is in the key. Different keys may find the same shape. Cost: writing the key and one look-up; what led
+// to a shape that nobody holds any more is forgotten.
 type questions struct {
-	mu    *sync.Mutex
-	known map[string]*question
+	mu    sync.Mutex
+	known passing[string, *question]
 }
 
 // question is what pods with equal fields ask, their volumes aside.
@@ -37,8 +36,8 @@ type question struct {
 	silent   bool
 }
 
-func newQuestions() questions {
-	return questions{mu: &sync.Mutex{}, known: map[string]*question{}}
+func newQuestions() *questions {
+	return &questions{known: newPassing[string](func(q *question) bool { return nobodyHolds(q.shape) })}
 }
 
 // keySpace is enough for the keys of most pods.
@@ -62,7 +61,7 @@ func (t *Translator) answer(key []byte, pod *corev1.Pod, waits bool) answer {
 	a, judged := t.questions.find(key)
 	switch {
 	case a.shape == nil:
-		a = answer{shape: t.shared(t.shape(pod))}
+		a = answer{shape: t.shapes.shared(t.shape(pod))}
 	case !waits:
 		return answer{shape: a.shape}
 	case judged:
@@ -71,37 +70,25 @@ func (t *Translator) answer(key []byte, pod *corev1.Pod, waits bool) answer {
 	if waits {
 		a.problems, a.silent = t.reject(pod, "")
 	}
-	t.questions.remember(string(key), a.shape, question{judged: waits, problems: a.problems, silent: a.silent})
+	t.questions.remember(key, &question{shape: weak.Make(a.shape), judged: waits, problems: a.problems, silent: a.silent})
 	return a
 }
 
 // find is the answer that is remembered, without a shape if there is none, and whether it says what is wrong with a pod that waits.
-func (x questions) find(key []byte) (a answer, judged bool) {
+func (x *questions) find(key []byte) (a answer, judged bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	known := x.known[string(key)]
+	known := x.known.entries[string(key)]
 	if known == nil {
 		return answer{}, false
 	}
 	return answer{known.shape.Value(), known.problems, known.silent}, known.judged
 }
 
-func (x questions) remember(key string, shape *model.Shape, q question) {
-	q.shape = weak.Make(shape)
+func (x *questions) remember(key []byte, q *question) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if known := x.known[key]; known == nil || known.shape != q.shape {
-		runtime.AddCleanup(shape, x.forget, key)
-	}
-	x.known[key] = &q
-}
-
-func (x questions) forget(key string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if known := x.known[key]; known != nil && known.shape.Value() == nil {
-		delete(x.known, key)
-	}
+	x.known.put(string(key), q)
 }
 
 // appendQuestion writes the fields that decide what a pod asks. Every list is preceded by its length.

@@ -1,11 +1,41 @@
 package ingest
 
 import (
+	"bytes"
 	"encoding/binary"
+	"hash/maphash"
+	"sync"
+	"weak"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
+
+// shapes keeps one copy of every shape in use. What a shape says can be read from it, so a hash is enough to find it by; of
+// shapes with the same hash the last one is shared, and the others are merely not found.
+type shapes struct {
+	mu   sync.Mutex
+	seed maphash.Seed
+	live passing[uint64, weak.Pointer[model.Shape]]
+}
+
+func newShapes() *shapes {
+	return &shapes{seed: maphash.MakeSeed(), live: newPassing[uint64](nobodyHolds[model.Shape])}
+}
+
+// shared is the shape equal to s that others hold already, or s.
+func (x *shapes) shared(s *model.Shape) *model.Shape {
+	var space, other [keySpace]byte
+	id := appendShape(space[:0], s)
+	hash := maphash.Bytes(x.seed, id)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if known := x.live.entries[hash].Value(); known != nil && bytes.Equal(appendShape(other[:0], known), id) {
+		return known
+	}
+	x.live.put(hash, weak.Make(s))
+	return s
+}
 
 // appendShape writes what is equal for shapes with equal content and different otherwise. Every list is preceded by its
 // length, every string by its own.

@@ -24,13 +24,13 @@ import (
 type Translator struct {
 	resources *resource.Table
 	labels    v1.LabelRules
-	shapes    interned[model.Shape]
-	questions questions
+	shapes    *shapes
+	questions *questions
 	hashes    hashes
-	pods      interned[model.Labels]
-	selectors interned[topology.Selector]
+	pods      *interned[model.Labels]
+	selectors *interned[topology.Selector]
 	// selections are the kinds of device that claims ask for, compiled their selectors.
-	selections interned[device.Selection]
+	selections *interned[device.Selection]
 	compiled   func() *dracel.Cache
 	// poolKeys are the names of the label that says which pool a node is of.
 	poolKeys []string
@@ -43,7 +43,7 @@ func New(labels v1.LabelRules) *Translator {
 	return &Translator{
 		resources: resource.NewTable(),
 		labels:    labels,
-		shapes:    newInterned[model.Shape](),
+		shapes:    newShapes(),
 		questions: newQuestions(),
 		hashes:    newHashes(),
 		poolKeys:  namesOf(v1.NodePoolLabelKey, labels),

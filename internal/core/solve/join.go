@@ -6,7 +6,7 @@ import "slices"
 // money. Two that follow each other mostly hold the same kinds of pods, so looking at neighbours is enough.
 func (y *yard) joinNeighbours(machines []laden) []laden {
 	for {
-		out := make([]laden, 0, len(machines))
+		out := machines[:0]
 		for _, m := range machines {
 			if last := len(out) - 1; last >= 0 {
 				if both, ok := y.join(out[last], m); ok {

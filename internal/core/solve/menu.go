@@ -72,7 +72,7 @@ func (ms *menus) of(cl *claim) *menu {
 	key := menuKey{cl.t, cl.state, string(ms.text)}
 	t, st := cl.t, cl.t.states[cl.state]
 	m := &menu{columns: newBitset(t.columns.len()), price: math.Inf(1)}
-	names, taken := t.names[:0], t.taken
+	names, taken := slices.Grow(t.names[:0], len(t.columns.types)), t.taken
 	clear(taken)
 	for _, column := range t.byPrice(st) {
 		owner := t.columns.owner[column]

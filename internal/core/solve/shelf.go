@@ -9,7 +9,7 @@ import (
 
 // stride is how many columns a shelf passes from one set that it keeps to the next: a set for every column would take memory
 // by the square of their number.
-const stride = 4
+const stride = 8
 
 // shelf orders the columns of a template by their room for one resource, so that "which columns can hold this much" is a
 // search and a bitset.

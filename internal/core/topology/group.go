@@ -91,9 +91,9 @@ func (g *Group) Add(d, n int) {
 func (g *Group) AddElsewhere() { g.elsewhere, g.changed = true, true }
 
 func (g *Group) grow(d int) {
-	for len(g.counts) <= d {
-		g.counts = append(g.counts, 0)
-		g.known = append(g.known, false)
+	if more := d + 1 - len(g.counts); more > 0 {
+		g.counts = append(g.counts, make([]int32, more)...)
+		g.known = append(g.known, make([]bool, more)...)
 	}
 }
 
