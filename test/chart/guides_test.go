@@ -115,13 +115,14 @@ func TestLinesOfGuidesWorkAsTheyAreWritten(t *testing.T) {
 		pod := deployment.Spec.Template.Spec
 		vars := variables(objects, t)
 		for name, pair := range map[string][2]string{
-			"namespace":         {w.namespace, deployment.Namespace},
-			"cluster":           {w.cluster, vars["CLUSTER_NAME"]},
-			"endpoint":          {w.endpoint, vars["CLUSTER_ENDPOINT"]},
-			"queue":             {w.queue, vars["INTERRUPTION_QUEUE"]},
-			"CPU":               {w.cpu, pod.Containers[0].Resources.Requests.Cpu().String()},
-			"account of pods":   {w.account, pod.ServiceAccountName},
-			"role's annotation": {w.role, roleOf(objects, roleARN)},
+			"namespace":                           {w.namespace, deployment.Namespace},
+			"cluster":                             {w.cluster, vars["CLUSTER_NAME"]},
+			"endpoint":                            {w.endpoint, vars["CLUSTER_ENDPOINT"]},
+			"queue":                               {w.queue, vars["INTERRUPTION_QUEUE"]},
+			"CPU":                                 {w.cpu, pod.Containers[0].Resources.Requests.Cpu().String()},
+			"account of pods":                     {w.account, pod.ServiceAccountName},
+			"role's annotation":                   {w.role, roleOf(objects, roleARN)},
+			"label by which guides find the pods": {"controller", deployment.Spec.Template.Labels["karpenter"]},
 		} {
 			if pair[0] != pair[1] {
 				t.Errorf("line %d: %s is %q, want %q", i+1, name, pair[1], pair[0])

@@ -3,9 +3,11 @@ package chart
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -109,5 +111,29 @@ func TestClusterNameIsRequiredOnAWSOnly(t *testing.T) {
 	}
 	if _, err := named("settings.cloudProvider=kwok").text(); err != nil {
 		t.Errorf("simulated machines need no name: %v", err)
+	}
+}
+
+// TestUnusualValuesRender: whatever the schema lets in gives objects of the API, which the binary can be started with.
+func TestUnusualValuesRender(t *testing.T) {
+	files, err := filepath.Glob("testdata/unusual/*.yaml")
+	if err != nil || len(files) < 3 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			r := named()
+			r.files = []string{file}
+			if got := parsed(t, r).AWS.ClusterName; got == "" {
+				t.Error("the name of the cluster did not arrive")
+			}
+		})
+	}
+	r := named()
+	r.files = []string{"testdata/unusual/names-that-look-like-numbers.yaml"}
+	deployment := the[*appsv1.Deployment](t, r.objects(t), "007")
+	pod := deployment.Spec.Template
+	if pod.Spec.Containers[0].Image != "123:1.10" || pod.Spec.ServiceAccountName != "12" || pod.Labels["app.kubernetes.io/name"] != "99" {
+		t.Errorf("names were changed: %+v", pod)
 	}
 }

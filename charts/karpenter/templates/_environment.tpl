@@ -4,7 +4,7 @@
 - name: KUBERNETES_MIN_VERSION
   value: "1.19.0-0"
 - name: KARPENTER_SERVICE
-  value: {{ include "karpenter.fullname" . }}
+  value: {{ include "karpenter.fullname" . | quote }}
 - name: SYSTEM_NAMESPACE
   valueFrom:
     fieldRef:
@@ -12,13 +12,13 @@
 - name: CPU_REQUESTS
   valueFrom:
     resourceFieldRef:
-      containerName: {{ .Values.controller.containerName }}
+      containerName: {{ .Values.controller.containerName | quote }}
       divisor: 1m
       resource: requests.cpu
 - name: MEMORY_LIMIT
   valueFrom:
     resourceFieldRef:
-      containerName: {{ .Values.controller.containerName }}
+      containerName: {{ .Values.controller.containerName | quote }}
       divisor: "0"
       resource: limits.memory
 {{- include "karpenter.variable" (list "METRICS_PORT" .Values.controller.metrics.port) }}
@@ -48,9 +48,9 @@
 {{- $s := .Values.settings -}}
 - name: CLUSTER_NAME
   value: {{ required "Chart cannot be installed without a valid settings.clusterName!" (default .Values.controller.clusterName $s.clusterName) | quote }}
-{{- include "karpenter.text" (list "CLUSTER_ENDPOINT" (tpl (default .Values.controller.clusterEndpoint $s.clusterEndpoint) . | trimAll "\"")) }}
-{{- include "karpenter.text" (list "CLUSTER_CA_BUNDLE" (tpl $s.clusterCABundle .)) }}
-{{- include "karpenter.text" (list "INTERRUPTION_QUEUE" (tpl $s.interruptionQueue .)) }}
+{{- include "karpenter.text" (list "CLUSTER_ENDPOINT" (tpl (default "" (default .Values.controller.clusterEndpoint $s.clusterEndpoint)) . | trimAll "\"")) }}
+{{- include "karpenter.text" (list "CLUSTER_CA_BUNDLE" (tpl (default "" $s.clusterCABundle) .)) }}
+{{- include "karpenter.text" (list "INTERRUPTION_QUEUE" (tpl (default "" $s.interruptionQueue) .)) }}
 {{- include "karpenter.variable" (list "ISOLATED_VPC" $s.isolatedVPC) }}
 {{- include "karpenter.variable" (list "EKS_CONTROL_PLANE" $s.eksControlPlane) }}
 {{- include "karpenter.variable" (list "ENABLE_ZONAL_SHIFT" $s.enableZonalShift) }}
@@ -59,6 +59,8 @@
 {{- include "karpenter.variable" (list "RESERVED_ENIS" $s.reservedENIs) }}
 {{- include "karpenter.text" (list "AMI_REFRESH_INTERVAL" $s.amiRefreshInterval) }}
 {{- include "karpenter.text" (list "SUBNET_REFRESH_INTERVAL" $s.subnetRefreshInterval) }}
+{{- if not (kindIs "invalid" $s.awsFeatureGates.nodeClassCEL) }}
 - name: AWS_FEATURE_GATES
   value: "NodeClassCEL={{ $s.awsFeatureGates.nodeClassCEL }}"
+{{- end }}
 {{- end }}

@@ -14,8 +14,8 @@
 {{- end }}
 
 {{- define "karpenter.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "karpenter.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "karpenter.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "karpenter.labels" -}}
@@ -31,9 +31,9 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- /* metadata of an object: list of the root, its name, its namespace ("" for none), and optionally a dict of further labels */}}
 {{- define "karpenter.metadata" -}}
 {{- $root := index . 0 -}}
-name: {{ index . 1 }}
+name: {{ index . 1 | quote }}
 {{- with index . 2 }}
-namespace: {{ . }}
+namespace: {{ . | quote }}
 {{- end }}
 labels:
   {{- include "karpenter.labels" $root | nindent 2 }}
@@ -132,8 +132,8 @@ List of the annotations and the prefix of their level.
 
 {{- define "karpenter.subjects" -}}
 - kind: ServiceAccount
-  name: {{ include "karpenter.serviceAccountName" . }}
-  namespace: {{ .Release.Namespace }}
+  name: {{ include "karpenter.serviceAccountName" . | quote }}
+  namespace: {{ .Release.Namespace | quote }}
 {{- end }}
 
 {{- /* The node classes of the chosen cloud: the rules that read and write them. */}}
