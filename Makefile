@@ -23,7 +23,7 @@ VERSION ?= $(shell awk '/^appVersion:/ { print $$2 }' charts/karpenter/Chart.yam
 BIN := $(CURDIR)/bin
 TOOL := go tool -modfile=tools/go.mod
 # The modules of the repository besides the main one that have code of ours.
-MODULES := local tools/ec2catalog tools/charts tools/image test/chart
+MODULES := local tools/ec2catalog tools/charts tools/image test/chart test/alerts
 # What `make generate` writes.
 GENERATED := api charts
 

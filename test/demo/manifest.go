@@ -54,10 +54,11 @@ func newClient(kubeconfig string) (client.Client, error) {
 // definitions are those that the controller needs; those of earlier APIs only where it serves them. It has the same
 // environment.
 func definitions(s settings) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	read := crds.Kwok
 	if s.cloud == cloudAWS {
-		return crds.AWS()
+		read = crds.AWS
 	}
-	out, err := crds.Kwok()
+	out, err := read()
 	if err != nil || !strings.Contains(os.Getenv("FEATURE_GATES"), "LegacyProvisioner=true") {
 		return out, err
 	}

@@ -76,7 +76,7 @@ var versions = map[string]bool{"v1": true, "v1beta1": true, "v1alpha1": true, "v
 func TestNamesExist(t *testing.T) {
 	// Names of Kubernetes and AWS that the code has no word for, names that it puts together, and fields of the benchmark's report.
 	others := []string{
-		"FlowSchemas", "ExactCount", "perDeviceNodeSelection", "ServiceLinkedRoleCreationNotPermitted",
+		"ExactCount", "perDeviceNodeSelection", "ServiceLinkedRoleCreationNotPermitted",
 		"CreateFleetAuthCheckFailed", "RunInstancesAuthCheckFailed", "CreateLaunchTemplateAuthCheckFailed", "boundSeconds", "oursGap", "peerGap",
 	}
 	camel := regexp.MustCompile(`^[A-Za-z]+[a-z0-9]+(?:[A-Z][A-Za-z0-9]*)+$`)

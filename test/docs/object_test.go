@@ -138,8 +138,8 @@ func checkPart(t *testing.T, p page, b block) {
 }
 
 func TestExamplesAreLetIn(t *testing.T) {
-	err := filepath.WalkDir(filepath.Join(root, "examples"), func(path string, d fs.DirEntry, err error) error {
-		// What is to be converted is of earlier APIs.
+	check := func(path string, d fs.DirEntry, err error) error {
+		// What is to be converted is of earlier APIs, and the rest of deploy is for other programs.
 		if err != nil || d.IsDir() || strings.Contains(path, "/convert/") {
 			return err
 		}
@@ -149,8 +149,10 @@ func TestExamplesAreLetIn(t *testing.T) {
 		}
 		checkObjects(t, path, string(text))
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+	}
+	for _, from := range []string{"examples", "deploy/flowschemas.yaml"} {
+		if err := filepath.WalkDir(filepath.Join(root, from), check); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
