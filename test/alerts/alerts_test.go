@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 	"go.yaml.in/yaml/v3"
 )
@@ -98,7 +97,7 @@ func unknown(expr parser.Expr, known map[string][]string) []string {
 			}
 			available = append(available, names...)
 			for _, m := range n.LabelMatchers {
-				if m.Name != labels.MetricName && !slices.Contains(names, m.Name) {
+				if m.Name != model.MetricNameLabel && !slices.Contains(names, m.Name) {
 					out = append(out, fmt.Sprintf("%s has no label %q", n.Name, m.Name))
 				}
 			}
