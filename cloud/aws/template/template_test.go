@@ -5,6 +5,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/template"
@@ -170,4 +171,17 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%+v", face)
 		}
 	})
+}
+
+// TestSizesOfDisksAreWholeGibibytes: what EC2 counts in, rounded up.
+func TestSizesOfDisksAreWholeGibibytes(t *testing.T) {
+	for size, want := range map[string]int32{"1G": 1, "20Gi": 20, "21G": 20, "1Gi": 1, "21Gi": 21, "1": 1} {
+		_, data := build(t, func(in *template.Input) {
+			quantity := resource.MustParse(size)
+			in.Class.Spec.BlockDeviceMappings = []*awsv1.BlockDeviceMapping{{DeviceName: aws.String("/dev/xvda"), EBS: &awsv1.BlockDevice{VolumeSize: &quantity}}}
+		})
+		if got := *data.BlockDeviceMappings[0].Ebs.VolumeSize; got != want {
+			t.Errorf("%s: %d, want %d", size, got, want)
+		}
+	}
 }
