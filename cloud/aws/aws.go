@@ -61,6 +61,8 @@ type Settings struct {
 	InterruptionQueue string
 	// EvaluatesExpressions says that kubelet blocks of classes may hold expressions.
 	EvaluatesExpressions bool
+	// UsesOverlays says that users may write prices for instance types.
+	UsesOverlays bool
 	// OfferingSources are asked for offerings besides the usual ones, in their order.
 	OfferingSources []instancetype.OfferingSource
 	// ZonalShift says that zones are left alone that ARC shifts traffic away from.
@@ -157,6 +159,7 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 		Settings: provider.Settings{
 			ClusterName: s.ClusterName, Region: config.Region, ReservedENIs: s.ReservedENIs, VMMemoryOverheadPercent: s.VMMemoryOverheadPercent,
 			ReservesCapacity: s.ReservesCapacity, StrictMinValues: s.StrictMinValues, EvaluatesExpressions: s.EvaluatesExpressions,
+			UsesOverlays: s.UsesOverlays,
 		},
 		OfferingSources: s.OfferingSources,
 		Cluster:         &provider.Cluster{}, EC2: calls, EKS: eks.NewFromConfig(config), Parameters: ssm.NewFromConfig(config), Client: c, Clock: now,

@@ -93,7 +93,7 @@ func newAWS(c client.Client, o options.Options, outlets *observe.Outlets) (cloud
 		ReservedENIs: int64(o.AWS.ReservedENIs), DryRuns: !o.AWS.DisableDryRun, ImagesFor: o.AWS.AMIRefreshInterval, SubnetsFor: o.AWS.SubnetRefreshInterval,
 		ReservesCapacity: o.FeatureGates.ReservedCapacity, StrictMinValues: o.Scheduling.MinValuesPolicy == options.MinValuesStrict, Version: version,
 		InterruptionQueue: o.AWS.InterruptionQueue, ZonalShift: o.AWS.EnableZonalShift, Outlets: outlets,
-		EvaluatesExpressions: o.AWS.FeatureGates.NodeClassCEL,
+		EvaluatesExpressions: o.AWS.FeatureGates.NodeClassCEL, UsesOverlays: o.FeatureGates.NodeOverlay,
 	})
 }
 

@@ -33,6 +33,8 @@ type Settings struct {
 	StrictMinValues bool
 	// EvaluatesExpressions says that expressions in kubelet blocks are worked out; otherwise they do not count.
 	EvaluatesExpressions bool
+	// UsesOverlays says that users may write prices for instance types.
+	UsesOverlays bool
 }
 
 // Cluster is how nodes reach the cluster. It is found out at the start, and parts of it again and again.

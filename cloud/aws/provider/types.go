@@ -47,7 +47,14 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*clo
 	if err != nil {
 		return nil, err
 	}
-	r := resolution{provider: p, class: seen, images: imagesOf(class), shifted: p.shiftedZones(class), known: known, compiled: compiled, fresh: map[string]*cloud.InstanceType{}}
+	written, err := p.writtenPrices(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := resolution{
+		provider: p, class: seen, images: imagesOf(class), shifted: p.shiftedZones(class), known: known, written: written, compiled: compiled,
+		fresh: map[string]*cloud.InstanceType{},
+	}
 	out := make([]*cloud.InstanceType, 0, len(known.Descriptions))
 	for _, d := range known.Descriptions {
 		t, err := r.resolve(d, key)
@@ -74,6 +81,8 @@ type resolution struct {
 	// shifted are the ids of zones that traffic is shifted away from.
 	shifted []string
 	known   inventory.Types
+	// written are the prices of users by name of the type.
+	written map[string]float64
 	// compiled is nil where there are no expressions.
 	compiled *expression.Compiled
 	// fresh are the types to be remembered, by what they are remembered under.
@@ -87,7 +96,8 @@ func (r *resolution) resolve(d instancetype.Description, key string) (*cloud.Ins
 	in := p.input(d, r.class)
 	in.DiscoveredMemory = p.memories.of(d.Name, r.images)
 	reserved := slices.ContainsFunc(r.class.Reservations, func(c awsv1.CapacityReservation) bool { return c.InstanceType == d.Name })
-	under := fmt.Sprintf("%s/%s/%d/%d/%s", key, d.Name, p.Shortages.Sequence(d.Name), in.DiscoveredMemory, strings.Join(r.shifted, ","))
+	written := r.written[d.Name]
+	under := fmt.Sprintf("%s/%s/%d/%d/%g/%s", key, d.Name, p.Shortages.Sequence(d.Name), in.DiscoveredMemory, written, strings.Join(r.shifted, ","))
 	if !reserved {
 		if t, ok := p.resolved.Get(under); ok {
 			return t, nil
@@ -102,7 +112,7 @@ func (r *resolution) resolve(d instancetype.Description, key string) (*cloud.Ins
 		r.dropped = append(r.dropped, dropped...)
 	}
 	in.Market = p.market(d.Name, r.class, r.known.Zones, r.known.Sold[d.Name])
-	in.Market.ShiftedZoneIDs = r.shifted
+	in.Market.ShiftedZoneIDs, in.Market.Overlay = r.shifted, written
 	t := instancetype.Resolve(in)
 	if !reserved {
 		r.fresh[under] = t
