@@ -169,7 +169,13 @@ func (w *world) nodesOf(a *awscluster.AWS, name string) []ec2Node {
 // awaitCases waits until all pods of these workloads run.
 func (w *world) awaitCases(pods map[string]int32) {
 	w.t.Helper()
-	w.await("the pods of all cases run", awsPatience, func() string {
+	w.awaitPods(awsPatience, pods)
+}
+
+// awaitPods is awaitCases for those who have more or less patience.
+func (w *world) awaitPods(within time.Duration, pods map[string]int32) {
+	w.t.Helper()
+	w.await("the pods of all cases run", within, func() string {
 		running := map[string]int32{}
 		for _, pod := range w.pods() {
 			if pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil {

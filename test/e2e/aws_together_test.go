@@ -63,6 +63,9 @@ func (w *together) budgets() map[v1.DisruptionReason]int {
 // lifetime is how long the nodes live that expire. It has to be enough for all nodes to be there.
 func (w *together) lifetime() time.Duration { return 35*time.Second + time.Duration(w.n)*time.Second }
 
+// patience is how long the nodes of each step may take. The pods of many are a long way for an API server that has to share its machine.
+func (w *together) patience() time.Duration { return awsPatience + 2*time.Duration(w.n)*time.Second }
+
 // TestAWSAllTogether_A382: nodes expire, become empty, drift and are hardly used, all at the same time. No more of them are disrupted at a
 // time than budgets allow, each kind comes to its end, and what is left are as many nodes as the pods need.
 func TestAWSAllTogether_A382(t *testing.T) {
@@ -73,7 +76,7 @@ func TestAWSAllTogether_A382(t *testing.T) {
 	w.setUp()
 	watch, ready := w.watch(), time.Now()
 	w.begin()
-	w.await("all has come to its end", awsPatience+w.lifetime(), w.unfinished)
+	w.await("all has come to its end", w.patience()+w.lifetime(), w.unfinished)
 	peak := watch()
 	t.Logf("%d nodes were there after %.0f s and at rest %.0f s later; at most %d were disrupted at a time, budgets %v", 4*w.n,
 		ready.Sub(start).Seconds(), time.Since(ready).Seconds(), peak, w.budgets())
@@ -115,11 +118,11 @@ func (w *together) setUp() {
 	w.lasting = awsPods("lasting", perNode*n, in(expiringPool, "us-east-1a", usual))
 	w.create(w.class, awsClass(expiringPool), w.mixed, w.expiring, w.empty, w.hardly, w.drift, w.lasting)
 	// Pods that are all there when they are seen first share nodes as well as can be.
-	w.await("all pods are there", awsPatience, func() string { return expect(len(w.pods()) == (1+3*perNode)*w.n, "more pods") })
+	w.await("all pods are there", w.patience(), func() string { return expect(len(w.pods()) == (1+3*perNode)*w.n, "more pods") })
 	w.controller = w.world.controller(w.aws.Flags()...)
-	w.awaitCases(map[string]int32{"empty": n, "hardly": perNode * n, "drift": perNode * n, "lasting": perNode * n})
+	w.awaitPods(w.patience(), map[string]int32{"empty": n, "hardly": perNode * n, "drift": perNode * n, "lasting": perNode * n})
 	for name, want := range map[string]int{mixedPool: 3 * w.n, expiringPool: w.n} {
-		w.await(fmt.Sprintf("there are %d nodes of %s", want, name), awsPatience, func() string {
+		w.await(fmt.Sprintf("there are %d nodes of %s", want, name), w.patience(), func() string {
 			if have := len(w.nodesOf(w.aws, name)); have != want {
 				return fmt.Sprintf("%d are in order", have)
 			}
@@ -194,7 +197,7 @@ func (w *together) unfinished() string {
 func (w *together) check() {
 	w.t.Helper()
 	n := int32(w.n)
-	w.awaitCases(map[string]int32{"hardly": n, "drift": perNode * n, "lasting": perNode * n})
+	w.awaitPods(w.patience(), map[string]int32{"hardly": n, "drift": perNode * n, "lasting": perNode * n})
 	for name, times := range w.controller.disrupted("drifted") {
 		if !w.old[name] {
 			w.t.Errorf("nodeclaim %s was disrupted as drifted, and was not in %s at first", name, oldSubnet)
