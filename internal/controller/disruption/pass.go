@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -155,7 +156,7 @@ func (c *Controller) fit(ctx context.Context, r *round, m disrupt.Method) ([]dis
 
 // decide lets a method simulate. known reports that nothing has changed since it found nothing to do.
 func (c *Controller) decide(ctx context.Context, r *round, m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets) (d disrupt.Decision, known bool) {
-	about := fmt.Sprintf("%d %x %s", r.moves, digest(fit), c.prices.digest())
+	about := fmt.Sprintf("%d %x %s %v", r.moves, digest(fit), c.prices.digest(), slices.Sorted(maps.Keys(r.idle)))
 	if m.Reason == disrupt.Underutilized && c.settled[m.Type] == about {
 		return disrupt.Decision{}, true
 	}

@@ -71,6 +71,24 @@ func TestOneThatFailsKeepsFailing_W007_C437(t *testing.T) {
 		l.wantMachines("x8")
 		w.wantEvents("ConsolidationRejected node/a: ", 1)
 	})
+	story(t, "a pool that has rested is looked at again at once", func(w *world) {
+		l := w.live(ondemand(1, 2, 4))
+		w.pool("pool", budget("1"), underutilized)
+		l.of("pool", "a", "x4")
+		w.pod("a", "web", asks(900))
+		c := New(w.deps)
+		if err := c.Register(fakeManager{w: w}); err != nil {
+			t.Fatal(err)
+		}
+		c.poolSetbacks.fail("pool", time.Now())
+		defer w.launch(c.Start)()
+		w.pass(shortestRest - time.Second)
+		if strings.Contains(w.logged(), "proposing disruption") {
+			t.Error("it did not rest")
+		}
+		w.pass(shortestRest/5 + idle + time.Second)
+		w.wantLog("proposing disruption")
+	})
 	story(t, "a pool whose replacements fail tries again later, not with its next node", func(w *world) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
