@@ -2,6 +2,7 @@ package disrupt
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -52,6 +53,14 @@ func TestMoreOfReplacing(t *testing.T) {
 		f.node("a", onDemand, "x8", 500)
 		f.want(f.decide(Single(), 1), "replace a -> x1,x2,x4 on-demand")
 		f.wait("large", 7000)
+		d := f.decide(Single(), 1)
+		f.want(d, "")
+		f.wantObstacle(d, "a", NotCheaper, "")
+	})
+	t.Run("a node that is to be quiet for as long as can be counted takes no pods", func(t *testing.T) {
+		f := newFleet(t, sizes(3, onDemand), func(p *Pool) { p.After = math.MaxInt64 })
+		f.node("a", onDemand, "x1", 500)
+		f.node("b", onDemand, "x1", 100)
 		d := f.decide(Single(), 1)
 		f.want(d, "")
 		f.wantObstacle(d, "a", NotCheaper, "")

@@ -104,7 +104,7 @@ func (s *Study) closed(candidates []Candidate) (nodes, exempt map[string]bool) {
 		if !n.Managed || !ok || pool.Static || pool.Never || !pool.Usable || pool.After <= 0 || n.Disruption.QuietSince == 0 {
 			continue
 		}
-		if s.Now.UnixNano() < n.Disruption.QuietSince+pool.After.Nanoseconds() {
+		if s.Now.UnixNano()-n.Disruption.QuietSince < pool.After.Nanoseconds() {
 			nodes[n.ID] = true
 		}
 	}
