@@ -163,13 +163,13 @@ func (s *Score) rate(savings, disruption float64, total Totals) {
 	s.Approved = s.Value >= Threshold
 }
 
-// hopeless reports whether not even deleting a candidate for nothing would be approved by its Balanced pool.
-func (s *Study) hopeless(c Candidate) bool {
+// hopeless reports whether not even deleting a candidate for nothing would be approved by its Balanced pool, and the score of that.
+func (s *Study) hopeless(c Candidate) (best Score, yes bool) {
 	total, ok := s.Totals[c.Node.Pool]
 	if c.Pool.Policy != Balanced || !ok || total.Cost <= 0 {
-		return false
+		return Score{}, false
 	}
-	var best Score
+	best = Score{Pool: c.Node.Pool, Policy: Balanced}
 	best.rate(sane(c.Price), c.Cost, total)
-	return !best.Approved
+	return best, !best.Approved
 }

@@ -132,6 +132,12 @@ func TestBalancedConsolidation_C452(t *testing.T) {
 	d = g.decide(Single(), 2)
 	g.want(d, "")
 	g.wantObstacle(d, "tidy", ScoreTooLow, "")
+	// Nothing was simulated for that, and yet the score is known: a ninth of the cost for three quarters of the disturbance.
+	for _, o := range d.Obstacles {
+		if o.Code == ScoreTooLow && (len(o.Scores) != 1 || math.Abs(o.Scores[0].Value-4.0/27) > 1e-9 || o.Scores[0].Pool != "default" || !o.Scores[0].Scored) {
+			t.Errorf("scores %+v", o.Scores)
+		}
+	}
 }
 
 func TestScoresGoByWhatIsExpected(t *testing.T) {

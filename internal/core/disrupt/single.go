@@ -97,8 +97,8 @@ func (s Session) onTop(v *verdict, c Candidate, taken *int) Code {
 // single looks at one candidate.
 func (l *Lab) single(c Candidate) verdict {
 	v := verdict{seen: true}
-	if l.study.hopeless(c) {
-		v.obstacle = &Obstacle{Code: ScoreTooLow, Node: c.Node}
+	if best, yes := l.study.hopeless(c); yes {
+		v.obstacle = &Obstacle{Code: ScoreTooLow, Node: c.Node, Scores: []Score{best}}
 		return v
 	}
 	v.command, v.obstacle = l.Consolidate([]Candidate{c}, "single")
