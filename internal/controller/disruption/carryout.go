@@ -99,8 +99,10 @@ func (c *Controller) deleteAll(ctx context.Context, cmd command) {
 // errTimeout says that a command has used up its time.
 var errTimeout = errors.New("command reached its timeout")
 
+// tooLate counts what is in the queue only for a command that may be: of thousands each asks every second.
 func (c *Controller) tooLate(cmd command) bool {
-	return c.Clock.Since(cmd.started) > patience(len(c.queue.nodes("")))
+	age := c.Clock.Since(cmd.started)
+	return age > shortestRetry && age > patience(len(c.queue.nodes("")))
 }
 
 // closeNodes marks the nodes and gives up on those that cannot be marked.
