@@ -136,6 +136,7 @@ cmd/karpenter < API, cloud, cloud/aws, cloud/kwok, internal/observe, internal/op
 test/scenario/... < API, CORE, cloud, cloud/kwok, internal/ingest, internal/manifest, internal/options, internal/simulation, test/scenario/...
 test/e2e/... < API, cloud, cloud/kwok, internal/ingest, internal/manifest, internal/simulation, test/scenario/..., test/e2e/...
 test/checklist < test/scenario/story
+test/journal <
 test/controlplane <
 test/apiserver < API
 test/docs <

@@ -26,6 +26,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
+	"github.com/karpenter-anew/karpenter/test/journal"
 )
 
 // watches are the informers of a feed, none of which has delivered anything.
@@ -137,30 +138,12 @@ func TestThePictureIsCompleteOnceEveryKindHasBeenDelivered_L382(t *testing.T) {
 	})
 }
 
-// journal is a log that several goroutines write and read.
-type journal struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
 func TestAnIncompletePictureIsShownAndComplainedOf_L383(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatches(t)
 		s, f := w.runFeed()
 		metrics := observe.NewMetrics(prometheus.NewRegistry(), nil)
-		log := &journal{}
+		log := &journal.Journal{}
 		w.background(NewGauges(s, f, metrics, slog.New(slog.NewTextHandler(log, nil))).Start)
 		value := func(g prometheus.Gauge) float64 { return testutil.ToFloat64(g) }
 

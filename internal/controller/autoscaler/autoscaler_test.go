@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/internal/prediction"
+	"github.com/karpenter-anew/karpenter/test/journal"
 )
 
 // api lists autoscalers, or fails.
@@ -64,29 +65,11 @@ func broken() unstructured.Unstructured {
 	return unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "broken"}, "spec": 1}}
 }
 
-// journal is a log that may be written and read at once.
-type journal struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) lines() int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return strings.Count(j.text.String(), "\n")
-}
-
 // told runs the loop in a bubble while a story is told. The first round ends with an error.
-func told(t *testing.T, first error, story func(*api, *prediction.Store, *journal)) {
+func told(t *testing.T, first error, story func(*api, *prediction.Store, *journal.Journal)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		a, s, j := &api{}, &prediction.Store{}, &journal{}
+		a, s, j := &api{}, &prediction.Store{}, &journal.Journal{}
 		a.answer(first)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
@@ -113,7 +96,7 @@ func has(s *prediction.Store, workload string) bool {
 
 func TestAutoscalersComeAndGo_L398(t *testing.T) {
 	absent := &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "autoscaling.k8s.io", Kind: "VerticalPodAutoscaler"}}
-	told(t, absent, func(a *api, s *prediction.Store, j *journal) {
+	told(t, absent, func(a *api, s *prediction.Store, j *journal.Journal) {
 		if !s.Complete() {
 			t.Error("without the kind there is nothing to wait for")
 		}
@@ -136,7 +119,7 @@ func TestAutoscalersComeAndGo_L398(t *testing.T) {
 		if !has(s, "web") || !has(s, "db") {
 			t.Error("predictions are lost while autoscalers cannot be listed")
 		}
-		if got := j.lines(); got != 1 {
+		if got := strings.Count(j.String(), "\n"); got != 1 {
 			t.Errorf("%d lines about one failure, want 1", got)
 		}
 		a.answer(nil, recommending("db"))
@@ -153,7 +136,7 @@ func TestAutoscalersComeAndGo_L398(t *testing.T) {
 }
 
 func TestPredictionsAreCompleteAfterARoundWithoutGaps_L398(t *testing.T) {
-	told(t, errors.New("timeout"), func(a *api, s *prediction.Store, _ *journal) {
+	told(t, errors.New("timeout"), func(a *api, s *prediction.Store, _ *journal.Journal) {
 		if s.Complete() {
 			t.Error("complete without an answer")
 		}

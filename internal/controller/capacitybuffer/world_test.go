@@ -22,6 +22,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/test/journal"
 )
 
 // world is an API server in memory with a picture of the cluster and the controller of buffers.
@@ -31,9 +32,10 @@ type world struct {
 	buffers    *capacitybuffer.Buffers
 	controller *capacitybuffer.Controller
 
+	log journal.Journal
+
 	mu        sync.Mutex
 	triggered []string
-	log       strings.Builder
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
@@ -48,20 +50,13 @@ func (w *world) restart() {
 	translator := ingest.New(w.Cloud.Labels)
 	w.store = cluster.NewStore(w.Cloud, translator)
 	w.buffers = capacitybuffer.NewBuffers(capacitybuffer.Deps{
-		Tools: w.Tools, Workloads: w.Client, Store: w.store, Translator: translator, Log: slog.New(slog.NewTextHandler(w, nil)),
+		Tools: w.Tools, Workloads: w.Client, Store: w.store, Translator: translator, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
 	})
 	w.controller = capacitybuffer.New(w.buffers, func(id string) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.triggered = append(w.triggered, id)
 	})
-}
-
-// Write takes the log.
-func (w *world) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.log.Write(p)
 }
 
 // look reconciles a buffer and checks when it wants to do so again.

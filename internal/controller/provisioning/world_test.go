@@ -2,7 +2,6 @@ package provisioning
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -29,6 +28,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
 	"github.com/karpenter-anew/karpenter/internal/ingest"
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/test/journal"
 )
 
 // world is a provisioner with an API server and a cloud in memory. Its cloud sells one machine of four cores.
@@ -37,32 +37,12 @@ type world struct {
 	store *cluster.Store
 	feed  *cluster.Feed
 	p     *Provisioner
-	log   *journal
+	log   *journal.Journal
 }
-
-// journal is a log that may be written and read at once.
-type journal struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
-var _ io.Writer = &journal{}
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
-	w := &world{World: looptest.New(t, objects...), log: &journal{}}
+	w := &world{World: looptest.New(t, objects...), log: &journal.Journal{}}
 	w.Provider.Types = []*cloud.InstanceType{machine("small", "zone-1", "zone-2")}
 	translator := ingest.New(w.Cloud.Labels)
 	w.store = cluster.NewStore(w.Cloud, translator)
