@@ -36,6 +36,44 @@ func (w *world) awaitReady(p *process) {
 	})
 }
 
+// A scale-up during which one replica takes over from the other: so many pods, and the machines of four cores that they need.
+const wantedPods, wantedMachines = 14, 2
+
+// launchTwo starts a replica that acts, and then one that stands by.
+func (w *world) launchTwo() (acts, standsBy *process) {
+	w.t.Helper()
+	acts = w.launch(replica()...)
+	w.awaitLog(acts, "this replica acts now")
+	standsBy = w.launch(replica()...)
+	w.awaitReady(standsBy)
+	return acts, standsBy
+}
+
+// scaleUp creates the pods, and returns while the machines, which take their time, are asked for and not there.
+func (w *world) scaleUp() {
+	w.t.Helper()
+	w.create(slowClass(3*time.Second), pool(cores("4")), deployment("web", wantedPods, "500m"))
+	w.await("machines are asked for", patience, func() string {
+		if n := len(w.claims()); n < wantedMachines {
+			return fmt.Sprintf("%d nodeclaims", n)
+		}
+		return ""
+	})
+}
+
+// awaitScaledUp waits until the pods run on as many machines as they need.
+func (w *world) awaitScaledUp() {
+	w.t.Helper()
+	w.awaitRunning(wantedPods)
+	w.awaitNodes(wantedMachines)
+}
+
+// launchesNoMore watches for a while that nothing is launched twice.
+func (w *world) launchesNoMore(d time.Duration) {
+	w.t.Helper()
+	w.stays("nothing is launched twice", d, func() string { return w.notPaired(wantedMachines) })
+}
+
 // TestStopReleasesTheLease_W004: SIGTERM in the middle of a scale-up ends the controller in order.
 func TestStopReleasesTheLease_W004(t *testing.T) {
 	t.Parallel()
@@ -66,19 +104,9 @@ func TestStopReleasesTheLease_W004(t *testing.T) {
 // Nothing is launched twice.
 func TestStandbyTakesOver_C565(t *testing.T) {
 	t.Parallel()
-	const pods, machines = 14, 2
 	w := begin(t)
-	first := w.launch(replica()...)
-	w.awaitLog(first, "this replica acts now")
-	second := w.launch(replica()...)
-	w.awaitReady(second)
-	w.create(slowClass(3*time.Second), pool(cores("4")), deployment("web", pods, "500m"))
-	w.await("machines are asked for", patience, func() string {
-		if n := len(w.claims()); n < machines {
-			return fmt.Sprintf("%d nodeclaims", n)
-		}
-		return ""
-	})
+	first, second := w.launchTwo()
+	w.scaleUp()
 	if second.logged("this replica acts now") != nil {
 		t.Fatal("both replicas act")
 	}
@@ -92,58 +120,41 @@ func TestStandbyTakesOver_C565(t *testing.T) {
 	if took := time.Since(stopped); took > 8*time.Second {
 		t.Errorf("the standby took over after %s", took)
 	}
-	w.awaitRunning(pods)
-	w.awaitNodes(machines)
-	w.stays("nothing is launched twice", 3*time.Second, func() string { return w.notPaired(machines) })
+	w.awaitScaledUp()
+	w.launchesNoMore(3 * time.Second)
 }
 
 // TestStandbyTakesOverFromTheDead: the replica that acts is killed with pods in hand and gives nothing back; the other one waits
 // for the lease to run out and no longer. Nothing is launched twice.
 func TestStandbyTakesOverFromTheDead(t *testing.T) {
 	t.Parallel()
-	const pods, machines = 14, 2
 	w := begin(t)
-	first := w.launch(replica()...)
-	w.awaitLog(first, "this replica acts now")
-	second := w.launch(replica()...)
-	w.awaitReady(second)
-	w.create(slowClass(3*time.Second), pool(cores("4")), deployment("web", pods, "500m"))
-	w.await("machines are asked for", patience, func() string {
-		if n := len(w.claims()); n < machines {
-			return fmt.Sprintf("%d nodeclaims", n)
-		}
-		return ""
-	})
+	first, second := w.launchTwo()
+	w.scaleUp()
 	w.must(first.kill())
 	killed := time.Now()
 	w.awaitLog(second, "this replica acts now")
 	if took := time.Since(killed); took > 20*time.Second {
 		t.Errorf("the standby took over after %s", took)
 	}
-	w.awaitRunning(pods)
-	w.awaitNodes(machines)
-	w.stays("nothing is launched twice", 3*time.Second, func() string { return w.notPaired(machines) })
+	w.awaitScaledUp()
+	w.launchesNoMore(3 * time.Second)
 }
 
 // TestAFrozenLeaderWakesUpAndDoesNothing: the replica that acts is stopped in its tracks with pods to place, another one takes over and
 // places them, and the first one wakes up believing that it still acts. It launches nothing, and ends.
 func TestAFrozenLeaderWakesUpAndDoesNothing(t *testing.T) {
 	t.Parallel()
-	const pods, machines = 14, 2
 	w := begin(t)
-	first := w.launch(replica()...)
-	w.awaitLog(first, "this replica acts now")
-	second := w.launch(replica()...)
-	w.awaitReady(second)
+	first, second := w.launchTwo()
 	web := deployment("web", 0, "500m")
 	w.create(class(), pool(cores("4")), web)
-	w.scale(web, pods)
+	w.scale(web, wantedPods)
 	w.must(first.freeze())
 	w.awaitLog(second, "this replica acts now")
-	w.awaitRunning(pods)
-	w.awaitNodes(machines)
+	w.awaitScaledUp()
 	w.must(first.thaw())
-	w.stays("nothing is launched twice", 5*time.Second, func() string { return w.notPaired(machines) })
+	w.launchesNoMore(5 * time.Second)
 	w.await("the first replica ends", patience, func() string {
 		if !first.ended() {
 			return "it goes on"
