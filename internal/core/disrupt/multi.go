@@ -141,7 +141,7 @@ func better(a, b Command) bool {
 	return strings.Join(a.IDs(), ",") < strings.Join(b.IDs(), ",")
 }
 
-// bisect looks for the longest prefix that works, as if all shorter ones worked, too. It looks at the prefixes that the incumbent looks
+// bisect looks for the longest prefix that works, as if all shorter ones worked, too. It looks at the prefixes that the peer looks
 // at, so that nothing is missed that it would find, except that the longest has one node less.
 func (m *search) bisect(list []Candidate) {
 	for low, high := 1, min(mostAtOnce, len(list)-1); low <= high && !m.Over(); {
