@@ -17,14 +17,14 @@ type unservedRule struct {
 	asked       func(Options) bool
 }
 
-// unservedRules lists what is parsed but not served yet. Whoever serves a feature deletes its row.
+// unservedRules lists what is parsed and has no effect. Whoever serves a feature deletes its row.
 func unservedRules() []unservedRule {
 	return []unservedRule{
 		{"--karpenter-service", "it named the service of a webhook that there is no more", func(o Options) bool { return o.KarpenterService != "" }},
 	}
 }
 
-// Unserved returns the settings that were changed from their default although this build does not serve them yet, in a fixed order.
+// Unserved returns the settings that were changed from their default although they have no effect in this build, in a fixed order.
 func (o Options) Unserved() []Unserved {
 	var out []Unserved
 	for _, rule := range unservedRules() {
