@@ -84,17 +84,16 @@ func Controllers(p Parts) ([]Controller, error) {
 		gated = append(gated, static.NewProvisioning(fixed), static.NewDeprovisioning(fixed))
 	}
 	planners := newProvisioner(p, tools, provisioning.Deps{
-		Client: p.Client, Clock: p.Clock, Cloud: p.Cloud, Store: store, Feed: feed, Translator: translator,
-		Recorder: p.Recorder, Metrics: p.Metrics, Log: p.Log, Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Waits: waits, Batch: tools.Batch,
+		Tools: tools, Store: store, Feed: feed, Translator: translator, Log: p.Log,
+		Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Waits: waits,
 	})
 	evictions := termination.NewEvictionQueue(tools)
 	return append(append(gated, planners...), []Controller{
 		feed,
 		cluster.NewGauges(store, feed, p.Metrics, p.Log),
 		disruption.New(disruption.Deps{
-			Client: p.Client, Clock: p.Clock, Cloud: p.Cloud, Store: store, Feed: feed,
-			Recorder: p.Recorder, Metrics: p.Metrics, Log: p.Log,
-			Translator: translator, Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Predictions: predictions, Batch: tools.Batch,
+			Tools: tools, Store: store, Feed: feed, Translator: translator, Log: p.Log,
+			Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Predictions: predictions,
 		}),
 		lifecycle,
 		nodeclaim.NewDisruption(tools),

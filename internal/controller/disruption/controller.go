@@ -18,12 +18,9 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/ingest"
@@ -51,21 +48,14 @@ const (
 
 // Deps is what a Controller works with.
 type Deps struct {
-	// Client reads from a cache with the indexes of package pair and writes to the API server.
-	Client   client.Client
-	Clock    clock.Clock
-	Cloud    cloud.Cloud
-	Store    *cluster.Store
-	Feed     *cluster.Feed
-	Recorder *observe.Recorder
-	Metrics  *observe.Metrics
-	Log      *slog.Logger
+	loop.Tools
+	Store *cluster.Store
+	Feed  *cluster.Feed
+	Log   *slog.Logger
 	// Translator is that of the Store.
 	Translator *ingest.Translator
 	Scheduling options.Scheduling
 	Gates      options.FeatureGates
-	// Batch is told of commands whose nodes are being deleted; nil for nobody.
-	Batch *loop.Batch
 	// Predictions are the sizes in which pods come back; nil for the same.
 	Predictions *prediction.Store
 }

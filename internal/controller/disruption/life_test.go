@@ -20,6 +20,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/provisioning"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -49,8 +50,10 @@ func (w *world) live(types []*cloud.InstanceType) *life {
 	l := &life{world: w, born: map[string]time.Time{}, moved: map[string]time.Time{}}
 	l.launch.Store(int64(5 * time.Second))
 	p := provisioning.New(provisioning.Deps{
-		Client: w.client, Clock: w.deps.Clock, Cloud: w.deps.Cloud, Store: w.store, Feed: w.feed, Translator: w.deps.Translator,
-		Recorder: w.deps.Recorder, Metrics: w.deps.Metrics, Log: w.deps.Log,
+		Tools: loop.Tools{
+			Client: w.client, Clock: w.deps.Clock, Cloud: w.deps.Cloud, Recorder: w.deps.Recorder, Metrics: w.deps.Metrics,
+		},
+		Store: w.store, Feed: w.feed, Translator: w.deps.Translator, Log: w.deps.Log,
 		Scheduling: options.Scheduling{BatchIdleDuration: time.Second, BatchMaxDuration: 10 * time.Second},
 	})
 	if err := p.Register(fakeManager{w: w}); err != nil {

@@ -31,6 +31,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/pair"
 	"github.com/karpenter-anew/karpenter/internal/ingest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
@@ -107,8 +108,11 @@ func newWorld(t *testing.T) *world {
 	w.store = cluster.NewStore(c, translator)
 	w.feed = w.newFeed()
 	w.deps = Deps{
-		Client: w.client, Clock: clock.RealClock{}, Cloud: c, Store: w.store, Feed: w.feed, Translator: translator,
-		Recorder: observe.NewRecorder(sink{w}, clock.RealClock{}), Metrics: observe.NewMetrics(w.registry, nil),
+		Tools: loop.Tools{
+			Client: w.client, Clock: clock.RealClock{}, Cloud: c,
+			Recorder: observe.NewRecorder(sink{w}, clock.RealClock{}), Metrics: observe.NewMetrics(w.registry, nil),
+		},
+		Store: w.store, Feed: w.feed, Translator: translator,
 		Log: slog.New(slog.NewTextHandler(&lockedWriter{w}, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	return w

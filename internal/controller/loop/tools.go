@@ -28,7 +28,8 @@ type Tools struct {
 	Cloud    cloud.Cloud
 	Recorder *observe.Recorder
 	Metrics  *observe.Metrics
-	// Batch goes before what carries out decisions; nil for never.
+	// Batch goes before what carries out decisions: it is told of plans that are being written, and of commands whose nodes are being
+	// deleted. Nil for never.
 	Batch *Batch
 	// CPUMillis is the CPU that the process may use, in thousandths of a core; worker counts follow it.
 	CPUMillis int64

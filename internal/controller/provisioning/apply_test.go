@@ -12,7 +12,7 @@ import (
 
 func TestWhatEveryPassFindsAgainIsLoggedOnceInAWhile(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
-	p := &Provisioner{Deps: Deps{Clock: clk}, said: loop.NewMemo[string, bool](repeatAfter)}
+	p := &Provisioner{Deps: Deps{Tools: loop.Tools{Clock: clk}}, said: loop.NewMemo[string, bool](repeatAfter)}
 	step := func(about string) slog.Level {
 		clk.Step(10 * time.Second)
 		return p.level(slog.LevelError, about)

@@ -44,7 +44,7 @@ func TestPoolsThatAwaitEvaluationAreSkippedQuietly_L368(t *testing.T) {
 	translator := ingest.New(w.Cloud.Labels)
 	p := &Provisioner{
 		Deps: Deps{
-			Client: w.Client, Clock: w.Time, Cloud: w.Cloud, Translator: translator,
+			Tools: w.Tools, Translator: translator,
 			Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		},
 		catalogs: ingest.NewCatalogs(translator),

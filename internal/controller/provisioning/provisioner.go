@@ -16,15 +16,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
@@ -49,21 +46,15 @@ const (
 
 // Deps is what a Provisioner works with.
 type Deps struct {
-	Client     client.Client
-	Clock      clock.Clock
-	Cloud      cloud.Cloud
+	loop.Tools
 	Store      *cluster.Store
 	Feed       *cluster.Feed
 	Translator *ingest.Translator
-	Recorder   *observe.Recorder
-	Metrics    *observe.Metrics
 	Log        *slog.Logger
 	Scheduling options.Scheduling
 	Gates      options.FeatureGates
 	// Buffers is nil while the feature is off.
 	Buffers Buffers
-	// Batch is told of plans that are being written; nil for nobody.
-	Batch *loop.Batch
 	// Waits is where it is noted how long pods have been waiting, and for what; nil for a book that nobody else reads.
 	Waits *waiting.Book
 }

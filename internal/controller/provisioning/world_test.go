@@ -48,8 +48,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	w.store = cluster.NewStore(w.Cloud, translator)
 	w.feed = cluster.NewFeed(w.store)
 	w.p = New(Deps{
-		Client: w.Client, Clock: w.Time, Cloud: w.Cloud, Store: w.store, Feed: w.feed, Translator: translator,
-		Recorder: w.Recorder, Metrics: w.Metrics,
+		Tools: w.Tools, Store: w.store, Feed: w.feed, Translator: translator,
 		Log:        slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Scheduling: options.Scheduling{BatchIdleDuration: time.Second, BatchMaxDuration: 10 * time.Second, PreferencePolicy: options.PreferenceRespect},
 	})
