@@ -16,8 +16,6 @@ import (
 
 func (w *world) wantNoErrors() {
 	w.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if strings.Contains(w.logs.String(), "level=ERROR") {
 		w.Errorf("errors in the log:\n%s", w.logs.String())
 	}

@@ -48,20 +48,13 @@ func TestTheLogSaysWhyNodesAreLeftAlone(t *testing.T) {
 			`emptiness: budgets of NodePool \"closed\" allow no further disruption; `
 		w.wantLog(said)
 		w.pass(time.Minute)
-		if n := strings.Count(w.logged(), said); n != 1 {
+		if n := strings.Count(w.logs.String(), said); n != 1 {
 			t.Errorf("it was said %d times", n)
 		}
 		w.pod("a", "stays", protected)
 		w.pass(20 * time.Second)
 		w.wantLog(`emptiness: pods on the node would have to move; `)
 	})
-}
-
-// logged is what the log says.
-func (w *world) logged() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.logs.String()
 }
 
 // wantExplained checks that an event about a node agrees with what whoever asks about that node is told, from the same objects

@@ -100,8 +100,6 @@ func (w *world) wantNoEvent(prefix string) {
 
 func (w *world) wantLog(text string) {
 	w.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if !strings.Contains(w.logs.String(), text) {
 		w.Errorf("no %q in the log:\n%s", text, w.logs.String())
 	}

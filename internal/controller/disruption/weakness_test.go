@@ -83,7 +83,7 @@ func TestOneThatFailsKeepsFailing_W007_C437(t *testing.T) {
 		c.poolSetbacks.fail("pool", time.Now())
 		defer w.launch(c.Start)()
 		w.pass(shortestRest - time.Second)
-		if strings.Contains(w.logged(), "proposing disruption") {
+		if strings.Contains(w.logs.String(), "proposing disruption") {
 			t.Error("it did not rest")
 		}
 		w.pass(shortestRest/5 + idle + time.Second)
@@ -115,8 +115,6 @@ func TestOneThatFailsKeepsFailing_W007_C437(t *testing.T) {
 
 // ripening reports whether a command for the node waits for its second look.
 func (w *world) ripening(node string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	logs := w.logs.String()
 	proposed, rejected := strings.Count(logs, "proposing disruption"), strings.Count(logs, "is no longer valid")
 	last := logs[max(strings.LastIndex(logs, "proposing disruption"), 0):]

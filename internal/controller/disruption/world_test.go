@@ -36,6 +36,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/ingest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
+	"github.com/karpenter-anew/karpenter/test/journal"
 )
 
 // world is an API server in memory whose watches feed a store, with a controller that runs in bubble time.
@@ -57,13 +58,14 @@ type world struct {
 	// hide, when set, is asked before an object is read by its name; an error is returned instead.
 	hide func(name string, obj runtime.Object) error
 
+	logs journal.Journal
+
 	// ends stop what goes on until the story ends.
 	ends []func()
 
 	mu     sync.Mutex
 	seen   map[string]client.Object
 	events []string
-	logs   strings.Builder
 }
 
 // fault decides whether a call fails. It may be called from several goroutines.
@@ -113,7 +115,7 @@ func newWorld(t *testing.T) *world {
 			Recorder: observe.NewRecorder(sink{w}, clock.RealClock{}), Metrics: observe.NewMetrics(w.registry, nil),
 		},
 		Store: w.store, Feed: w.feed, Translator: translator,
-		Log: slog.New(slog.NewTextHandler(&lockedWriter{w}, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Log: slog.New(slog.NewTextHandler(&w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	return w
 }
@@ -310,14 +312,6 @@ func (s sink) Eventf(object runtime.Object, kind, reason, format string, args ..
 
 func (s sink) AnnotatedEventf(object runtime.Object, _ map[string]string, kind, reason, format string, args ...any) {
 	s.Event(object, kind, reason, fmt.Sprintf(format, args...))
-}
-
-type lockedWriter struct{ w *world }
-
-func (l *lockedWriter) Write(p []byte) (int, error) {
-	l.w.mu.Lock()
-	defer l.w.mu.Unlock()
-	return l.w.logs.Write(p)
 }
 
 // provider lists instance types and does nothing else.
