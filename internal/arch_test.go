@@ -176,7 +176,7 @@ func TestArchitectureShowsTheFloors(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown := map[string]string{} // floor by folder
-	for _, row := range regexp.MustCompile("(?m)^\\| (\\d) \\| (.*?) \\|").FindAllStringSubmatch(string(page), -1) {
+	for _, row := range regexp.MustCompile(`(?m)^\| (\d) \| (.*?) \|`).FindAllStringSubmatch(string(page), -1) {
 		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[2], -1) {
 			folder := strings.TrimSuffix(name[1], "/…")
 			if _, err := os.Stat(filepath.Join("..", folder)); err != nil {
