@@ -31,9 +31,8 @@ type questions struct {
 type question struct {
 	shape weak.Pointer[model.Shape]
 	// judged is set once problems and silent say what reject found.
-	judged   bool
-	problems string
-	silent   bool
+	problems       string
+	judged, silent bool
 }
 
 func newQuestions() *questions {

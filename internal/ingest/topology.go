@@ -131,8 +131,11 @@ func (t *Translator) podSelector(s *metav1.LabelSelector, more []requirement.Req
 	}
 	id = appendSet(id, more)
 	return t.selectors.of(id, func() *topology.Selector {
-		if _, err := metav1.LabelSelectorAsSelector(s); err != nil {
-			return topology.NewSelector(nowhere())
+		// Labels that are equal need no check: what no label can be selects nothing anyway.
+		if len(s.MatchExpressions) > 0 {
+			if _, err := metav1.LabelSelectorAsSelector(s); err != nil {
+				return topology.NewSelector(nowhere())
+			}
 		}
 		return topology.NewSelector(requirement.NewSet(append(selectorTerms(s), more...)...))
 	})

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Index is an immutable map from string keys, split into shards so that a new version shares all it does not change.
@@ -140,20 +141,16 @@ func (x Index[V]) All() iter.Seq2[string, V] {
 
 // Sorted is the values in key order.
 func (x Index[V]) Sorted() []V {
-	list := make([]entry[V], 0, x.size)
+	list := make([]pair[V], 0, x.size)
 	for key, value := range x.All() {
-		list = append(list, entry[V]{key, value})
+		list = append(list, pair[V]{key, value})
 	}
+	slices.SortFunc(list, func(a, b pair[V]) int { return strings.Compare(a.key, b.key) })
 	out := make([]V, len(list))
-	for i, at := range order(list) {
-		out[i] = list[at.entry].value
+	for i, p := range list {
+		out[i] = p.value
 	}
 	return out
-}
-
-type entry[V any] struct {
-	key   string
-	value V
 }
 
 // Editor builds successive versions of an Index. It is not safe for concurrent use; the versions it publishes are.

@@ -18,8 +18,7 @@ type class struct {
 	shape *model.Shape
 	// needs are the resources with a request above zero.
 	needs []need
-	// claims are what the pods want of devices.
-	claims []*device.Claim
+	*special
 	// alternatives are required affinity without preferences; daemons are judged by these.
 	alternatives []*conjunction
 	// stages are the forms of the question in order of trial, from all wishes granted to none.
@@ -34,10 +33,16 @@ type class struct {
 	drifting []int
 	// zone is a number, from one, for where the pods could run before anything was placed; zero until somebody asks.
 	zone int32
-	// exempt lets the pods onto nodes that are closed to others.
-	exempt bool
 	// bound is set when what the class may do depends on where other pods are in a way that may turn in its favour.
 	bound bool
+}
+
+// special is what few pods have.
+type special struct {
+	// claims are what the pods want of devices.
+	claims []*device.Claim
+	// exempt lets the pods onto nodes that are closed to others.
+	exempt bool
 }
 
 type need struct {
@@ -97,13 +102,14 @@ type classes struct {
 	u      *universe
 	groups *groups
 	byAsk  map[ask]*class
-	// specials numbers what few pods have.
-	specials map[string]int
+	// specials are what few pods have, by what they say; ordinary is what most have.
+	specials map[string]*special
+	ordinary *special
 	daemons  map[*model.Shape]*class
 	byTerms  map[string]*conjunction
 	// chosen are conjunctions that choices of domains were added to, by the conjunction's number and the choices.
 	chosen map[string]*conjunction
-	// needs are what different requests need, by their amounts.
+	// needs are what different requests need, by what they say.
 	needs   map[string][]need
 	options Options
 	devices *devices
@@ -120,8 +126,7 @@ type classes struct {
 type ask struct {
 	shape      *model.Shape
 	membership *membership
-	// special numbers what few pods have: claims of devices, and to be exempt; zero for others.
-	special int
+	special    *special
 }
 
 // of is the class of a pod.
@@ -131,8 +136,7 @@ func (cs *classes) of(p *model.Pod) *class {
 		return c
 	}
 	c := cs.bare(p.Shape)
-	c.claims, c.exempt = cs.devices.of(p), cs.exempt[p.UID]
-	c.membership, c.owns = key.membership, cs.groups.of(p.Shape)
+	c.special, c.membership, c.owns = key.special, key.membership, cs.groups.of(p.Shape)
 	c.bound = len(c.avoid) > 0
 	for _, reach := range p.Shape.Reach {
 		// Labels that only volumes ask for need a number before the labels of nodes are read.
@@ -144,19 +148,19 @@ func (cs *classes) of(p *model.Pod) *class {
 	return c
 }
 
-// special numbers the claims of devices of a pod, and whether it is exempt.
-func (cs *classes) special(p *model.Pod) int {
+// special is what is special about a pod.
+func (cs *classes) special(p *model.Pod) *special {
 	exempt := cs.exempt[p.UID]
 	if len(p.DeviceClaims) == 0 && !exempt {
-		return 0
+		return cs.ordinary
 	}
 	id := fmt.Sprint(exempt, p.DeviceClaims)
-	n, ok := cs.specials[id]
+	known, ok := cs.specials[id]
 	if !ok {
-		n = len(cs.specials) + 1
-		cs.specials[id] = n
+		known = &special{claims: cs.devices.of(p), exempt: exempt}
+		cs.specials[id] = known
 	}
-	return n
+	return known
 }
 
 // alike reports whether it is plain to see that two pods are of one class.
@@ -186,7 +190,7 @@ func (cs *classes) daemon(shape *model.Shape) *class {
 }
 
 func (cs *classes) bare(shape *model.Shape) *class {
-	c := &class{shape: shape, needs: cs.needsOf(shape.Requests), membership: cs.groups.none}
+	c := &class{shape: shape, needs: cs.needsOf(shape.Requests), special: cs.ordinary, membership: cs.groups.none}
 	if shape.Alternatives() == 1 {
 		c.alternatives = cs.intern(shape.Strict(0)).alone[:]
 		return c
@@ -200,8 +204,10 @@ func (cs *classes) bare(shape *model.Shape) *class {
 // needsOf is needs, worked out once for equal requests.
 func (cs *classes) needsOf(requests resource.Vector) []need {
 	id := cs.scratch[:0]
-	for _, amount := range requests {
-		id = binary.AppendVarint(id, amount)
+	for i, amount := range requests {
+		if amount > 0 {
+			id = binary.AppendVarint(binary.AppendVarint(id, int64(i)), amount)
+		}
 	}
 	cs.scratch = id
 	known, ok := cs.needs[string(id)]

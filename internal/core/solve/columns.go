@@ -14,9 +14,8 @@ import (
 type columns struct {
 	types []*catalog.InstanceType
 	// owner and group tell what each column stands for.
-	owner []int
-	group []int
-	u     *universe
+	owner, group []int32
+	u            *universe
 	// read are the labels that somebody has asked about, by key.
 	read map[int]*label
 	// kinds are the distinct available offerings, price aside.
@@ -54,12 +53,12 @@ func newColumns(types catalog.Catalog, u *universe) *columns {
 	}
 	c := &columns{
 		types: types, u: u, read: map[int]*label{}, masks: map[term]bitset{},
-		owner: make([]int, 0, n), group: make([]int, 0, n),
+		owner: make([]int32, 0, n), group: make([]int32, 0, n),
 	}
 	for t, it := range types {
 		for g := range it.Groups {
-			c.owner = append(c.owner, t)
-			c.group = append(c.group, g)
+			c.owner = append(c.owner, int32(t))
+			c.group = append(c.group, int32(g))
 		}
 	}
 	c.learnKeys()

@@ -405,7 +405,7 @@ func (s *solver) sameDrivers(cl *claim) {
 // cheapestDevices are what the cheapest candidate comes with.
 func (cl *claim) cheapestDevices() *device.Template {
 	for _, column := range cl.t.byPrice(cl.t.states[cl.state]) {
-		if cl.mask.has(column) {
+		if cl.mask.has(int(column)) {
 			return cl.t.columns.types[cl.t.columns.owner[column]].Devices
 		}
 	}

@@ -42,8 +42,8 @@ func (y *yard) join(a, b laden) (both laden, ok bool) {
 		if prices[column] > most+negligible {
 			break
 		}
-		if within.has(column) && total.Fits(t.room[column]) {
-			mask.set(column)
+		if within.has(int(column)) && total.Fits(t.room[column]) {
+			mask.set(int(column))
 		}
 	}
 	if mask.empty() {

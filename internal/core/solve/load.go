@@ -143,34 +143,34 @@ func (m *load) part() {
 func (y *yard) put(p *pile, n int) int {
 	m, placed := &y.load, 0
 	for i := range p.stacks {
-		f := &p.stacks[i]
-		want := min(n-placed, len(f.pods))
+		st := &p.stacks[i]
+		want := min(n-placed, len(st.pods))
 		if p.picky && want > 0 {
-			want = min(want, f.class().hostRoom(f.stage, m.number))
+			want = min(want, st.class.hostRoom(st.stage, m.number))
 		}
 		if want == 0 {
 			continue
 		}
-		o := m.cl.consider(f.class(), p.kin.form, want)
+		o := m.cl.consider(st.class, p.kin.form, want)
 		if o.pods == 0 || !y.keepsPins(o.state, p.kin) {
 			continue
 		}
-		m.cl.put(f.class(), f.stage, o, f.pods[:o.pods:o.pods])
-		for _, list := range f.class().counting() {
+		m.cl.put(st.class, st.stage, o, st.pods[:o.pods:o.pods])
+		for _, list := range st.class.counting() {
 			for _, g := range list {
 				if g.host {
 					g.Add(m.number, o.pods)
 				}
 			}
 		}
-		f.pods = f.pods[o.pods:]
+		st.pods = st.pods[o.pods:]
 		if placed += o.pods; placed == n {
 			break
 		}
 	}
 	if placed > 0 {
 		p.pods -= placed
-		p.stacks = slices.DeleteFunc(p.stacks, func(f fill) bool { return len(f.pods) == 0 })
+		p.stacks = slices.DeleteFunc(p.stacks, func(st stack) bool { return len(st.pods) == 0 })
 		m.done = append(m.done, pick{p, placed})
 	}
 	return placed
@@ -190,6 +190,7 @@ func (y *yard) findMates() {
 		}
 	}
 	m.stride = (living + crowd - 1) / crowd
+	m.mates = slices.Grow(m.mates, min(living, crowd)+1)
 	var asked *kin
 	welcome, seen := false, 0
 	for _, p := range y.piles {
@@ -223,8 +224,8 @@ func (y *yard) findMates() {
 func (p *pile) tolerate(machine int) int {
 	n := 0
 	for i := range p.stacks[:min(len(p.stacks), sampled)] {
-		f := &p.stacks[i]
-		n += min(len(f.pods), f.class().hostRoom(f.stage, machine))
+		st := &p.stacks[i]
+		n += min(len(st.pods), st.class.hostRoom(st.stage, machine))
 		if p.lone && n > 0 {
 			break
 		}

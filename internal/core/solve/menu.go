@@ -76,7 +76,7 @@ func (ms *menus) of(cl *claim) *menu {
 	clear(taken)
 	for _, column := range t.byPrice(st) {
 		owner := t.columns.owner[column]
-		if !cl.mask.has(column) || taken.has(owner) {
+		if !cl.mask.has(int(column)) || taken.has(int(owner)) {
 			continue
 		}
 		if len(names) == ms.limit {
@@ -84,8 +84,8 @@ func (ms *menus) of(cl *claim) *menu {
 			break
 		}
 		it := t.columns.types[owner]
-		taken.set(owner)
-		m.columns.set(column)
+		taken.set(int(owner))
+		m.columns.set(int(column))
 		names = append(names, it.Name)
 		m.price = min(m.price, t.prices(st)[column])
 		m.priceOverlaid = m.priceOverlaid || it.PriceOverlaid
@@ -115,7 +115,7 @@ func (ms *menus) list(t *template, st *state, mask bitset, names []string) list 
 	if !ok {
 		sorted := make([]string, 0, len(names))
 		for _, column := range t.byName() {
-			if mask.has(column) {
+			if mask.has(int(column)) {
 				sorted = append(sorted, t.columns.types[t.columns.owner[column]].Name)
 			}
 		}
@@ -188,15 +188,15 @@ func (t *template) daemonRange(mask bitset) (least, most resource.Vector) {
 }
 
 // byPrice is the columns of a state's mask, cheapest first, ties by name.
-func (t *template) byPrice(st *state) []int {
+func (t *template) byPrice(st *state) []int32 {
 	if st.byPrice == nil {
 		prices := t.prices(st)
-		st.byPrice = make([]int, 0, st.mask.count())
+		st.byPrice = make([]int32, 0, st.mask.count())
 		for column := range st.mask.all() {
-			st.byPrice = append(st.byPrice, column)
+			st.byPrice = append(st.byPrice, int32(column))
 		}
-		name := func(column int) string { return t.columns.types[t.columns.owner[column]].Name }
-		slices.SortFunc(st.byPrice, func(a, b int) int {
+		name := func(column int32) string { return t.columns.types[t.columns.owner[column]].Name }
+		slices.SortFunc(st.byPrice, func(a, b int32) int {
 			return cmp.Or(cmp.Compare(prices[a], prices[b]), strings.Compare(name(a), name(b)), cmp.Compare(a, b))
 		})
 	}
@@ -204,13 +204,13 @@ func (t *template) byPrice(st *state) []int {
 }
 
 // byName is the columns in the order of their instance types' names.
-func (t *template) byName() []int {
+func (t *template) byName() []int32 {
 	if t.nameOrder == nil {
-		t.nameOrder = make([]int, 0, len(t.columns.owner))
-		for column := range t.columns.owner {
-			t.nameOrder = append(t.nameOrder, column)
+		t.nameOrder = make([]int32, len(t.columns.owner))
+		for column := range t.nameOrder {
+			t.nameOrder[column] = int32(column)
 		}
-		slices.SortStableFunc(t.nameOrder, func(a, b int) int {
+		slices.SortStableFunc(t.nameOrder, func(a, b int32) int {
 			return strings.Compare(t.columns.types[t.columns.owner[a]].Name, t.columns.types[t.columns.owner[b]].Name)
 		})
 	}
@@ -220,8 +220,8 @@ func (t *template) byName() []int {
 // cheapest is the candidate of cl with the lowest price; -1 for a claim without candidates.
 func (cl *claim) cheapest() int {
 	for _, column := range cl.t.byPrice(cl.t.states[cl.state]) {
-		if cl.mask.has(column) {
-			return column
+		if cl.mask.has(int(column)) {
+			return int(column)
 		}
 	}
 	return -1

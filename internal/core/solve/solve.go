@@ -90,7 +90,8 @@ func prepare(p Problem) *solver {
 	cs := &classes{
 		u:         u,
 		daemons:   map[*model.Shape]*class{},
-		specials:  map[string]int{},
+		specials:  map[string]*special{},
+		ordinary:  &special{},
 		byTerms:   map[string]*conjunction{},
 		chosen:    map[string]*conjunction{},
 		needs:     map[string][]need{},

@@ -19,7 +19,7 @@ type state struct {
 	// prices by column, at the cheapest compatible offering; nil until somebody asks.
 	prices []float64
 	// byPrice are the columns of mask, cheapest first; nil until somebody asks.
-	byPrice []int
+	byPrice []int32
 	// next by conjunction number: the state that follows, refused, or 0 for not asked yet (stored plus two).
 	next []stateID
 	// minimums are the keys with a demand for distinct values.

@@ -59,7 +59,7 @@ type template struct {
 	shelves []*shelf
 	wanted  []int
 	// nameOrder is what byName remembers.
-	nameOrder []int
+	nameOrder []int32
 	// spare are claims that were given up, to be used again.
 	spare []*claim
 	// scratch and candidates are sets of columns, and taken one of instance types, for use between two lines of the same function.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
@@ -65,8 +66,14 @@ type pile struct {
 // stock is pods that are to be packed.
 type stock struct {
 	// stacks are the pods by stage, pods is their number.
-	stacks []fill
+	stacks []stack
 	pods   int
+}
+
+// stack is pods of one stage.
+type stack struct {
+	*stage
+	pods []*model.Pod
 }
 
 // kin is piles that ask for the same labels.
@@ -87,8 +94,9 @@ type fillKey struct {
 }
 
 type pileKey struct {
-	kin         *kin
-	amounts     string
+	kin *kin
+	// needs is the first of what the pods need: equal requests share their needs.
+	needs       *need
 	picky, lone bool
 }
 
@@ -129,7 +137,7 @@ func (y *yard) take(cl *claim) bool {
 			p.stacks[last].pods = append(p.stacks[last].pods, f.pods...)
 			continue
 		}
-		p.stacks = append(p.stacks, fill{f.stage, p.kin.form, slices.Clip(f.pods)})
+		p.stacks = append(p.stacks, stack{f.stage, slices.Clip(f.pods)})
 	}
 	return true
 }
@@ -140,16 +148,14 @@ func (y *yard) pileOf(cl *claim, f fill) *pile {
 	if k == nil {
 		return nil
 	}
-	var amounts []byte
-	for _, r := range y.t.wanted {
-		amounts = binary.AppendVarint(amounts, f.class().shape.Requests.At(r))
-	}
 	ports := len(f.class().shape.HostPorts) > 0
 	key := pileKey{
-		kin:     k,
-		amounts: string(amounts),
-		picky:   ports || len(f.stage.hosts) > 0 || len(f.class().avoidHosts) > 0,
-		lone:    ports || slices.ContainsFunc(f.stage.hosts, func(o owned) bool { return o.self }),
+		kin:   k,
+		picky: ports || len(f.stage.hosts) > 0 || len(f.class().avoidHosts) > 0,
+		lone:  ports || slices.ContainsFunc(f.stage.hosts, func(o owned) bool { return o.self }),
+	}
+	if needs := f.class().needs; len(needs) > 0 {
+		key.needs = &needs[0]
 	}
 	if p, ok := y.same[key]; ok {
 		return p
