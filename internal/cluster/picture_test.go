@@ -209,8 +209,8 @@ func TestVolumesAndHostPortsSurviveUpdates_L386(t *testing.T) {
 	check := func(when string) {
 		t.Helper()
 		n := see(s, "test://1")
-		if len(n.Pods) != 1 || len(n.Pods[0].Shape.HostPorts) != 1 || len(n.Pods[0].Attachments) != 1 ||
-			n.Pods[0].Attachments[0] != (volume.Attachment{Driver: "csi.test", Claim: "default/data"}) {
+		if len(n.Pods) != 1 || len(n.Pods[0].Shape.HostPorts) != 1 || len(n.Pods[0].Attachments()) != 1 ||
+			n.Pods[0].Attachments()[0] != (volume.Attachment{Driver: "csi.test", Claim: "default/data"}) {
 			t.Errorf("%s: pods %+v", when, n.Pods)
 		}
 	}

@@ -206,5 +206,5 @@ func (s *Store) known(uid string) *model.Pod {
 
 // sameVolumes reports whether two translations of one pod agree about its volumes.
 func sameVolumes(a, b *model.Pod) bool {
-	return a != nil && a.Shape == b.Shape && a.Rejected == b.Rejected && slices.Equal(a.Attachments, b.Attachments)
+	return a != nil && a.Shape == b.Shape && a.Rejected == b.Rejected && slices.Equal(a.Attachments(), b.Attachments())
 }

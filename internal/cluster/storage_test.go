@@ -73,7 +73,7 @@ func volumesOf(t *testing.T, s *Store, uid string) string {
 	if !ok {
 		t.Fatalf("pod %s does not wait", uid)
 	}
-	parts := []string{fmt.Sprint(p.Shape.Reach), fmt.Sprint(p.Attachments)}
+	parts := []string{fmt.Sprint(p.Shape.Reach), fmt.Sprint(p.Attachments())}
 	if p.Rejected != "" {
 		parts = append(parts, p.Rejected)
 	}
@@ -217,7 +217,7 @@ func TestUsageOfVolumesAndPorts_L386(t *testing.T) {
 	} {
 		step.do()
 		n, ok := s.Snapshot().Nodes.Get("test://1")
-		if !ok || len(n.Pods) != 1 || len(n.Pods[0].Attachments) != 1 || len(n.Pods[0].Shape.HostPorts) != 1 {
+		if !ok || len(n.Pods) != 1 || len(n.Pods[0].Attachments()) != 1 || len(n.Pods[0].Shape.HostPorts) != 1 {
 			t.Errorf("%s: %+v", step.name, n)
 		}
 	}
@@ -238,7 +238,7 @@ func TestDeletedStorageBreaksNothing_L292(t *testing.T) {
 	} {
 		remove()
 		n, _ := s.Snapshot().Nodes.Get("node/n")
-		if len(n.Pods) != 1 || n.Used.At(0) == 0 || len(n.Pods[0].Attachments) != 0 {
+		if len(n.Pods) != 1 || n.Used.At(0) == 0 || len(n.Pods[0].Attachments()) != 0 {
 			t.Fatalf("got %+v", n)
 		}
 	}

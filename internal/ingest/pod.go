@@ -35,7 +35,7 @@ func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
 		asked.shape = t.shapes.shared(&bound)
 	}
 	p := plain(pod)
-	p.Shape, p.Labels, p.Attachments = asked.shape, t.podLabels(pod), volumes.attachments
+	p.Shape, p.Labels, p.Ties = asked.shape, t.podLabels(pod), model.NewTies(volumes.attachments, p.DeviceClaims())
 	p.Rejected, p.Silent = asked.problems, asked.silent
 	switch {
 	case !waits:
@@ -55,7 +55,7 @@ func plain(pod *corev1.Pod) *model.Pod {
 		Created:       pod.CreationTimestamp.UnixNano(),
 		Node:          pod.Spec.NodeName,
 		UsesDevices:   UsesDevices(&pod.Spec),
-		DeviceClaims:  DeviceClaims(pod),
+		Ties:          model.NewTies(nil, DeviceClaims(pod)),
 		Terminating:   pod.DeletionTimestamp != nil,
 		Unstarted:     pod.Status.Phase == corev1.PodPending,
 		Daemon:        podrules.OwnedByDaemonSet(pod),

@@ -248,7 +248,7 @@ func TestAttachments(t *testing.T) {
 		{"nobody can say", []string{"none", "lost-class", "volume-gone"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, translator.PodWith(claimant(c.claims...), storage).Attachments); diff != "" {
+			if diff := cmp.Diff(c.want, translator.PodWith(claimant(c.claims...), storage).Attachments()); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})

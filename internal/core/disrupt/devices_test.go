@@ -42,7 +42,7 @@ func (anything) Matches(*device.Device) (bool, error) { return true, nil }
 func (f *fleet) use(n *model.Node, id string, takes, asks int64) (*model.DeviceClaim, *device.Usage) {
 	pod := n.Pods[0]
 	name := "default/claim-" + pod.Name
-	pod.UsesDevices, pod.DeviceClaims = true, []string{name}
+	pod.UsesDevices, pod.Ties = true, model.NewTies(nil, []string{name})
 	want := device.Alternative{Name: "gpu", Count: 1, Wanted: &device.Selection{Selectors: []device.Selector{anything{}}}}
 	share := device.Share{Claim: name, Pods: []string{pod.UID}, PodsOnly: true}
 	if takes > 0 {

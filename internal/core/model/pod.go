@@ -24,12 +24,10 @@ type Pod struct {
 	Shape *Shape
 	// Labels are what selectors of other pods, and its own, match; shared by all pods of a namespace with the same labels.
 	Labels *Labels
-	// Attachments are the volumes that need a slot on the node, without repetition.
-	Attachments []volume.Attachment
-	// UsesDevices is set for pods that refer to resource claims. DeviceClaims are those of them that exist or should, as
-	// namespace/name without repetition.
-	DeviceClaims []string
-	UsesDevices  bool
+	// Ties are to volumes and devices; nil for pods without any, which are most.
+	Ties *Ties
+	// UsesDevices is set for pods that refer to resource claims, whether these exist or not.
+	UsesDevices bool
 	// Terminating is set once the pod is being deleted: it uses resources still and counts for no topology.
 	Terminating bool
 	// Unstarted is set while the pod's phase is Pending, bound or not.
@@ -50,6 +48,38 @@ type Pod struct {
 
 // ID names the pod for people: namespace/name.
 func (p *Pod) ID() string { return p.Namespace + "/" + p.Name }
+
+// Ties are what few pods are tied to.
+type Ties struct {
+	// Attachments are the volumes that need a slot on the node, without repetition.
+	Attachments []volume.Attachment
+	// DeviceClaims are the resource claims that exist or should, as namespace/name without repetition.
+	DeviceClaims []string
+}
+
+// NewTies is nil where there are none.
+func NewTies(attachments []volume.Attachment, deviceClaims []string) *Ties {
+	if len(attachments)+len(deviceClaims) == 0 {
+		return nil
+	}
+	return &Ties{attachments, deviceClaims}
+}
+
+// Attachments are those of the pod's ties.
+func (p *Pod) Attachments() []volume.Attachment {
+	if p.Ties == nil {
+		return nil
+	}
+	return p.Ties.Attachments
+}
+
+// DeviceClaims are those of the pod's ties.
+func (p *Pod) DeviceClaims() []string {
+	if p.Ties == nil {
+		return nil
+	}
+	return p.Ties.DeviceClaims
+}
 
 // Labels is a set of pod labels in a namespace.
 type Labels struct {

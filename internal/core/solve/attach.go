@@ -31,16 +31,16 @@ func (a *attachments) fits(pods []*model.Pod) int {
 	var with volume.Attached
 	cloned := false
 	for i, p := range pods {
-		if len(p.Attachments) == 0 {
+		if len(p.Attachments()) == 0 {
 			continue
 		}
 		if !cloned {
 			with, cloned = a.count().Clone(), true
 		}
-		if !with.Allows(p.Attachments, a.limits()) {
+		if !with.Allows(p.Attachments(), a.limits()) {
 			return i
 		}
-		with.Add(p.Attachments)
+		with.Add(p.Attachments())
 	}
 	return len(pods)
 }
@@ -51,8 +51,8 @@ func (a *attachments) add(pods []*model.Pod) {
 		return
 	}
 	for _, p := range pods {
-		if len(p.Attachments) > 0 {
-			a.count().Add(p.Attachments)
+		if len(p.Attachments()) > 0 {
+			a.count().Add(p.Attachments())
 		}
 	}
 }
@@ -62,7 +62,7 @@ func (a *attachments) count() *volume.Attached {
 	if a.used == nil {
 		a.used = &volume.Attached{}
 		for _, p := range a.node.Pods {
-			a.used.Add(p.Attachments)
+			a.used.Add(p.Attachments())
 		}
 	}
 	return a.used
@@ -97,7 +97,7 @@ func (t *template) attaches(c *class) bool { return t.slotted && len(c.shape.Dri
 func (cl *claim) attaching(p *model.Pod) bitset {
 	out := newBitset(cl.t.columns.len())
 	for column := range cl.mask.all() {
-		if cl.volumes.Allows(p.Attachments, cl.t.columns.types[cl.t.columns.owner[column]].Attachable) {
+		if cl.volumes.Allows(p.Attachments(), cl.t.columns.types[cl.t.columns.owner[column]].Attachable) {
 			out.set(column)
 		}
 	}

@@ -191,7 +191,7 @@ func (cl *claim) put(c *class, st *stage, o offer, pods []*model.Pod) {
 	cl.ports = append(cl.ports, c.shape.HostPorts...)
 	if cl.t.attaches(c) {
 		for _, p := range pods {
-			cl.volumes.Add(p.Attachments)
+			cl.volumes.Add(p.Attachments())
 		}
 	}
 	if !cl.trial {

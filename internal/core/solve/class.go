@@ -151,10 +151,10 @@ func (cs *classes) of(p *model.Pod) *class {
 // special is what is special about a pod.
 func (cs *classes) special(p *model.Pod) *special {
 	exempt := cs.exempt[p.UID]
-	if len(p.DeviceClaims) == 0 && !exempt {
+	if len(p.DeviceClaims()) == 0 && !exempt {
 		return cs.ordinary
 	}
-	id := fmt.Sprint(exempt, p.DeviceClaims)
+	id := fmt.Sprint(exempt, p.DeviceClaims())
 	known, ok := cs.specials[id]
 	if !ok {
 		known = &special{claims: cs.devices.of(p), exempt: exempt}
@@ -165,7 +165,7 @@ func (cs *classes) special(p *model.Pod) *special {
 
 // alike reports whether it is plain to see that two pods are of one class.
 func (cs *classes) alike(a, b *model.Pod) bool {
-	return a.Shape == b.Shape && a.Labels == b.Labels && a.Labels != nil && len(a.DeviceClaims)+len(b.DeviceClaims)+len(cs.exempt) == 0
+	return a.Shape == b.Shape && a.Labels == b.Labels && a.Labels != nil && len(a.DeviceClaims())+len(b.DeviceClaims())+len(cs.exempt) == 0
 }
 
 // drift finds the labels of groups that count the pods and that no stage of theirs looks at.

@@ -75,7 +75,7 @@ func (p Problem) barred(pod *model.Pod) (why reason.Reason, ok bool) {
 	if p.Devices == nil {
 		return reason.Reason{Code: reason.DevicesIgnored}, false
 	}
-	for _, name := range pod.DeviceClaims {
+	for _, name := range pod.DeviceClaims() {
 		if _, exists := p.Devices.Claims.Get(name); !exists {
 			return reason.Reason{Code: reason.DeviceClaimMissing, Claim: name}, false
 		}
@@ -86,7 +86,7 @@ func (p Problem) barred(pod *model.Pod) (why reason.Reason, ok bool) {
 // newDevices is the state of a run's devices before anything is placed. Devices of nodes count once the node is ready for
 // work; those that leaving pods alone hold are free.
 func newDevices(p Problem) *devices {
-	uses := func(pod *model.Pod) bool { return len(pod.DeviceClaims) > 0 }
+	uses := func(pod *model.Pod) bool { return len(pod.DeviceClaims()) > 0 }
 	if p.Devices == nil || !slices.ContainsFunc(p.Pods, uses) {
 		return nil
 	}
@@ -121,11 +121,11 @@ func newDevices(p Problem) *devices {
 
 // of is the claims of a pod.
 func (d *devices) of(p *model.Pod) []*device.Claim {
-	if d == nil || len(p.DeviceClaims) == 0 {
+	if d == nil || len(p.DeviceClaims()) == 0 {
 		return nil
 	}
-	out := make([]*device.Claim, 0, len(p.DeviceClaims))
-	for _, name := range p.DeviceClaims {
+	out := make([]*device.Claim, 0, len(p.DeviceClaims()))
+	for _, name := range p.DeviceClaims() {
 		if claim := d.claims[name]; claim != nil {
 			out = append(out, claim)
 		}

@@ -61,7 +61,7 @@ func user(name string, claims ...string) *model.Pod {
 	p := pods(1, shape(1000, gi))[0]
 	p.UID, p.Name, p.UsesDevices = name, name, len(claims) > 0
 	for _, c := range claims {
-		p.DeviceClaims = append(p.DeviceClaims, "default/"+c)
+		p.Ties = model.NewTies(nil, append(p.DeviceClaims(), "default/"+c))
 	}
 	return p
 }
