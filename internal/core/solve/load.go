@@ -15,8 +15,8 @@ const (
 	crowd = 512
 	// repeated is the part of a pile that may be used up by machines like the one before, without another look.
 	repeated = 0.125
-	// company is for how many kinds of pods a machine has room in its lists from the start: most end with no more.
-	company = 5
+	// usual is for how many kinds of pods a machine has room in its lists from the start: most end with no more.
+	usual = 5
 	// headroom is by how much a machine for pods that cannot share one may be larger than their fair share of the others.
 	headroom = 2
 )
@@ -61,7 +61,7 @@ type pick struct {
 func (y *yard) open(lead *pile) laden {
 	t, m := y.t, &y.load
 	again := m.last.lead == lead && m.last.times > 0 && !slices.ContainsFunc(m.last.picks, func(p pick) bool { return p.pods < p.n })
-	m.lead, m.number, m.done = lead, y.next, make([]pick, 0, company)
+	m.lead, m.number, m.done = lead, y.next, make([]pick, 0, usual)
 	if !again {
 		m.company = y.companyOf(lead)
 	}
@@ -74,7 +74,7 @@ func (y *yard) open(lead *pile) laden {
 	m.cl.measure()
 	m.cl.trial = true
 	if m.cl.fills == nil {
-		m.cl.fills = make([]fill, 0, company)
+		m.cl.fills = make([]fill, 0, usual)
 	}
 	if y.put(lead, 1) == 0 {
 		return laden{}
