@@ -52,6 +52,7 @@ func TestPod(t *testing.T) {
 		{"no room anywhere", "shop", "huge", nil, Refused, `Pod shop/huge is pending, and stays so
   it fits nowhere:
     web: no instance type which had enough resources and the required offering met the scheduling requirements
+      cpu: 64 asked, at most 7900m left for pods; it would fit without karpenter.kwok.sh/instance-cpu Exists <=8
       asked for: cpu 64
       what would help: Lower the pod's requests, loosen its requirements, or widen the pool.
     batch: did not tolerate taint (taint=team=batch:NoSchedule)

@@ -11,8 +11,8 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/simulation/report"
 )
 
 // NodePool is the answer about a NodePool.
@@ -129,19 +129,8 @@ func (s *survey) readiness(a *NodePool) {
 		if barren.Pool != a.Name {
 			continue
 		}
-		code := reason.PoolEmpty
-		if barren.MinValues {
-			code = reason.MinValuesUnmet
-		}
-		a.Launches, a.Message = false, reason.Reason{Code: reason.PoolEmpty}.Headline()
-		if barren.MinValues {
-			a.Message = "fewer different values are on offer than minValues asks for"
-		}
-		for _, rule := range reason.Rules() {
-			if rule.Code == code {
-				a.Help = rule.Flip
-			}
-		}
+		unused := report.Barren(barren)
+		a.Launches, a.Message, a.Help = false, unused.Message, unused.Help
 	}
 }
 

@@ -197,6 +197,9 @@ func (r Result) refusals() []refused {
 				b.WriteString(why.Pool + ": ")
 			}
 			b.WriteString(why.Headline() + "\n")
+			if detail := why.Detail(); detail != "" {
+				b.WriteString("    " + detail + "\n")
+			}
 		}
 		i := slices.IndexFunc(out, func(known refused) bool { return known.why == b.String() })
 		if i < 0 {

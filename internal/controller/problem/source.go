@@ -72,6 +72,8 @@ type Skipped struct {
 	Pool string
 	// Why is what the pool itself says against it; empty when its instance types are the problem.
 	Why string
+	// Static is set for pools whose nodes are never for pods that wait.
+	Static bool
 	// Err is why the instance types cannot be listed; nil when there are none.
 	Err error
 }
@@ -90,7 +92,7 @@ func (s Source) Pools(ctx context.Context) (Pools, error) {
 			continue
 		}
 		if why := ingest.Unusable(pool, s.Cloud); why != "" {
-			out.Skipped = append(out.Skipped, Skipped{Pool: pool.Name, Why: why})
+			out.Skipped = append(out.Skipped, Skipped{Pool: pool.Name, Why: why, Static: pool.Spec.Replicas != nil})
 			continue
 		}
 		types, err := s.Cloud.Provider.InstanceTypes(ctx, pool)

@@ -30,7 +30,7 @@ const creators = 32
 // apply writes the plan down: nominations and refusals first, because they cost nothing, then the NodeClaims.
 func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) error {
 	p.reportBarren(ctx, in, plan.Barren)
-	p.reportRefused(ctx, plan.Unschedulable)
+	p.reportRefused(ctx, plan.Unschedulable, in.unused)
 	if len(plan.PutOff) > 0 {
 		p.Log.Debug("waiting for a capacity reservation that other nodeclaims may give back", "pods", names(plan.PutOff))
 	}
@@ -168,10 +168,11 @@ func (p *Provisioner) reportBarren(ctx context.Context, in input, barren []solve
 	}
 }
 
-func (p *Provisioner) reportRefused(ctx context.Context, refused []solve.Refusal) {
+// reportRefused tells pods what stands between them and each pool, and which pools were not asked because they are unused.
+func (p *Provisioner) reportRefused(ctx context.Context, refused []solve.Refusal, unused []string) {
 	count := 0
 	for _, r := range refused {
-		err, pods := errors.New(r.Reasons.String()), tangible(r.Pods)
+		err, pods := errors.New(strings.Join(append([]string{r.Reasons.String()}, unused...), "; ")), tangible(r.Pods)
 		if len(pods) < len(r.Pods) {
 			p.Log.Debug("found no place for virtual pods of capacity buffers", "pods", names(r.Pods), "error", err, "codes", codes(r.Reasons))
 		}

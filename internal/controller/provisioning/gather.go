@@ -22,6 +22,8 @@ type input struct {
 	problem  solve.Problem
 	rejected []*model.Pod
 	pools    map[string]*v1.NodePool
+	// unused are pools that could have launched something if they were ready, each with what is the matter.
+	unused []string
 	// blind is set when the virtual pods of capacity buffers are not all known.
 	blind bool
 }
@@ -59,7 +61,8 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 	if len(in.problem.Pods) == 0 {
 		return in, nil
 	}
-	in.pools, in.problem.Pools, err = p.usablePools(ctx)
+	pools, err := p.usablePools(ctx)
+	in.pools, in.problem.Pools, in.unused = pools.ByName, pools.Usable, unused(pools.Skipped)
 	// The names may have grown while pods and pools were translated.
 	in.problem.Resources = snapshot.Resources.Names()
 	return in, err
@@ -102,11 +105,11 @@ func (p *Provisioner) source() problem.Source {
 	return problem.Source{Client: p.Client, Cloud: p.Cloud, Store: p.Store, Translator: p.Translator, Catalogs: p.catalogs}
 }
 
-// usablePools are the pools that may launch.
-func (p *Provisioner) usablePools(ctx context.Context) (map[string]*v1.NodePool, []*model.Pool, error) {
+// usablePools are the pools that may launch; the others are logged.
+func (p *Provisioner) usablePools(ctx context.Context) (problem.Pools, error) {
 	pools, err := p.source().Pools(ctx)
 	if err != nil {
-		return nil, nil, err
+		return problem.Pools{}, err
 	}
 	for _, skipped := range pools.Skipped {
 		switch {
@@ -119,5 +122,20 @@ func (p *Provisioner) usablePools(ctx context.Context) (map[string]*v1.NodePool,
 			p.Log.Error("skipping nodepool, no instance types", "NodePool", skipped.Pool, "error", skipped.Err)
 		}
 	}
-	return pools.ByName, pools.Usable, nil
+	return pools, nil
+}
+
+// unused says which pools are not ready to launch anything, for pods that might have found a place there.
+func unused(skipped []problem.Skipped) []string {
+	var out []string
+	for _, s := range skipped {
+		why := s.Why
+		if why == "" {
+			why = "its instance types are not known"
+		}
+		if !s.Static {
+			out = append(out, fmt.Sprintf("nodepool %q is not used: %s", s.Pool, why))
+		}
+	}
+	return out
 }

@@ -50,7 +50,8 @@ func TestPoolsThatAwaitEvaluationAreSkippedQuietly_L368(t *testing.T) {
 		catalogs: ingest.NewCatalogs(translator),
 		said:     loop.NewMemo[string, bool](repeatAfter),
 	}
-	byName, pools, err := p.usablePools(t.Context())
+	got, err := p.usablePools(t.Context())
+	byName, pools := got.ByName, got.Usable
 	if err != nil || len(pools) != 1 || pools[0].Name != "evaluated" || byName["early"] != nil {
 		t.Errorf("usable pools %v, %v, want the evaluated one", pools, err)
 	}

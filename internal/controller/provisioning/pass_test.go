@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -378,6 +379,33 @@ func TestARefusalSpeaksForEveryPool_L405(t *testing.T) {
 	if len(events) != 1 || !strings.Contains(events[0], "did not tolerate taint (taint=dedicated=gpu:NoSchedule)") ||
 		!strings.Contains(events[0], "all available instance types exceed limits for nodepool (NodePool=limited)") {
 		t.Errorf("events %q, want one with both obstacles", events)
+	}
+}
+
+// Pods hear of pools that might have had a place for them and are not ready; static pools never have one.
+func TestARefusalNamesPoolsThatAreNotReady(t *testing.T) {
+	tainted := readyPool("tainted", func(p *v1.NodePool) {
+		p.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}
+	})
+	for before, pools := range map[string][]client.Object{
+		"no dynamic nodepools found":                  nil,
+		"did not tolerate taint (taint=a:NoSchedule)": {tainted},
+	} {
+		t.Run(before, func(t *testing.T) {
+			unready := readyPool("unready")
+			unready.Status.Conditions = nil
+			static := readyPool("static", func(p *v1.NodePool) { p.Spec.Replicas = new(int64) })
+			w := newWorld(t, append(pools, unready, static)...)
+			w.see(pendingPod("p"))
+			w.decide()
+			events := w.eventsOf("FailedScheduling")
+			if len(events) != 1 || !strings.Contains(events[0], before+`; nodepool "unready" is not used: it is not ready`) {
+				t.Errorf("events %q, want one that names the pool that is not ready", events)
+			}
+			if strings.Contains(fmt.Sprint(events), `"static"`) {
+				t.Errorf("events %q name the static pool", events)
+			}
+		})
 	}
 }
 

@@ -19,7 +19,8 @@ const (
 	PoolEmpty Code = "PoolEmpty"
 	// NodesExhausted means that the pool's limit on the number of nodes is used up.
 	NodesExhausted Code = "NodesExhausted"
-	// LimitsExceeded means that every instance type would exceed the pool's remaining limits.
+	// LimitsExceeded means that every instance type, or every one that the pod would fit on, would exceed the pool's remaining
+	// limits.
 	LimitsExceeded Code = "LimitsExceeded"
 	// TaintNotTolerated means that the pod does not tolerate a taint of the pool.
 	TaintNotTolerated Code = "TaintNotTolerated"
@@ -39,8 +40,14 @@ const (
 	TopologyUnsatisfiable Code = "TopologyUnsatisfiable"
 	// HostPortTaken means that daemons claim a port that the pod wants on every instance type.
 	HostPortTaken Code = "HostPortTaken"
+	// VolumesNotAttachable means that no instance type has slots for all volumes of the pod.
+	VolumesNotAttachable Code = "VolumesNotAttachable"
 	// MinValuesUnmet means that too few distinct values of a label stay available.
 	MinValuesUnmet Code = "MinValuesUnmet"
+	// DaemonsTakeRoom means that the pod would fit if it were not for what DaemonSets take on every node.
+	DaemonsTakeRoom Code = "DaemonsTakeRoom"
+	// OfferingUnavailable means that what the pod would fit on is on offer, but cannot be had at this moment.
+	OfferingUnavailable Code = "OfferingUnavailable"
 	// NoInstanceType means that no single instance type passes requirements, resources and offerings together.
 	NoInstanceType Code = "NoInstanceType"
 )
@@ -60,7 +67,7 @@ func Rules() []Rule {
 		{NoPools, "A node can be launched only from a NodePool that is ready and not static.", "Create a NodePool, or look at the Ready condition of the ones there are."},
 		{PoolEmpty, "A pool's own requirements must leave at least one instance type that is on offer.", "Loosen the pool's requirements; compare them with the labels of the provider's instance types."},
 		{NodesExhausted, "A pool launches no node beyond its limit on nodes.", "Raise limits.nodes of the pool or free a node."},
-		{LimitsExceeded, "A node is launched only if its full capacity stays within the pool's limits.", "Raise the pool's limits or free capacity in it."},
+		{LimitsExceeded, "A node is launched only if its full capacity stays within the pool's limits, together with what its nodes have and what is about to be launched.", "Raise the pool's limits or free capacity in it."},
 		{TaintNotTolerated, "A pod must tolerate every taint of the pool's template; startup taints do not count.", "Add the toleration to the pod, or offer a pool without the taint."},
 		{LabelUndefined, "A label that a pod demands must be defined by the pool or be a well-known label.", "Add the label to the pool's template or requirements, or correct the pod's selector."},
 		{RequirementConflict, "Pod and pool must agree on at least one value of every label that both constrain.", "Widen the pool's requirement or the pod's selector."},
@@ -70,7 +77,10 @@ func Rules() []Rule {
 		{NoInstanceTypeWithDevices, "One instance type must come with the devices and pass requirements, resources and offerings too.", "Lower the pod's requests, loosen its requirements, or offer the devices with other instance types."},
 		{TopologyUnsatisfiable, "Every spread, affinity and anti-affinity that is not a wish must leave a domain, all of them together.", "Make room in the domains that count least, offer pools in more of them, or loosen the constraint."},
 		{HostPortTaken, "A port of the node belongs to one pod; DaemonSets claim theirs on every node they run on.", "Use another host port, or none, or keep the DaemonSet off the nodes of one pool."},
+		{VolumesNotAttachable, "A node attaches only so many volumes of a driver.", "Give the pod fewer volumes, or offer instance types that attach more."},
 		{MinValuesUnmet, "A launch must keep as many distinct values as the pool's minValues demands.", "Lower minValues, or loosen what narrows the instance types."},
+		{DaemonsTakeRoom, "What is left of a node beside its DaemonSets must be enough for the pod.", "Lower the requests of the DaemonSets, keep them off the nodes of one pool, or offer larger instance types."},
+		{OfferingUnavailable, "What a pod fits on must be available: the cloud has some left, its price is known, and the node class can be used in its zone.", "Allow other zones, capacity types or instance types in pool and pod, or let the node class cover the zone; what the cloud has run out of is tried again after a while."},
 		{NoInstanceType, "One instance type must meet the requirements, have the resources and be on offer.", "Lower the pod's requests, loosen its requirements, or widen the pool."},
 	}
 }

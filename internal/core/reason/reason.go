@@ -22,10 +22,16 @@ type Reason struct {
 	Devices string
 	// Topology is the constraint that leaves no domain.
 	Topology Topology
+	// Limits are the pool's limits in the way; Narrowed is set when they leave instance types, but none that the pod fits on.
+	Limits   []Limit
+	Narrowed bool
 	// Port is the host port that is taken.
 	Port string
-	// Keys are the labels whose minValues are not met.
-	Keys []string
+	// Slots is what a node would have to attach.
+	Slots Slots
+	// Keys are the labels whose minValues are not met, Values how many values of each are wanted and there.
+	Keys   []string
+	Values []Values
 	// Truncated is set when they were met until the list of instance types was cut to its longest.
 	Truncated bool
 	// Criteria tell which parts of the instance-type test were passed by at least one type.
@@ -33,6 +39,14 @@ type Reason struct {
 	// Requirements and Resources are what was asked of the instance type, for display.
 	Requirements requirement.Set
 	Resources    string
+	// Short are the requests that exceed what any instance type that passes the other tests leaves for pods.
+	Short []Shortage
+	// Daemons is what DaemonSets take at least, where the pod would fit without them.
+	Daemons string
+	// Offers are those that would do and are not available.
+	Offers []string
+	// Without are the requirements of which each one alone, left out, would make the pod fit.
+	Without requirement.Set
 	// HugeCPU is set when the pod asks for a million cores or more.
 	HugeCPU bool
 }
@@ -48,11 +62,24 @@ type Criteria struct {
 
 // String renders the obstacle as events and logs show it.
 func (r Reason) String() string {
-	switch {
-	case !r.Truncated && (r.Code == MinValuesUnmet || r.Code == NoInstanceType):
-		return fmt.Sprintf("%s, requirements=%s, resources=%s", r.Headline(), r.Requirements, r.Resources)
+	out := r.Headline()
+	if detail := r.Detail(); detail != "" {
+		// Lists of requirements may be long, and events are cut at their end.
+		out += " (" + detail + ")"
+	}
+	if r.Asks() {
+		out += fmt.Sprintf(", requirements=%s, resources=%s", r.Requirements, r.Resources)
+	}
+	return out
+}
+
+// Asks reports whether the requirements and resources that were asked for belong to the obstacle.
+func (r Reason) Asks() bool {
+	switch r.Code {
+	case NoInstanceType, DaemonsTakeRoom, OfferingUnavailable:
+		return true
 	default:
-		return r.Headline()
+		return r.Code == MinValuesUnmet && !r.Truncated
 	}
 }
 
@@ -70,6 +97,9 @@ func (r Reason) Headline() string {
 	case NodesExhausted:
 		return fmt.Sprintf("node limits have been exhausted for nodepool (NodePool=%s)", r.Pool)
 	case LimitsExceeded:
+		if r.Narrowed {
+			return fmt.Sprintf("all available instance types that the pod fits on exceed limits for nodepool (NodePool=%s)", r.Pool)
+		}
 		return fmt.Sprintf("all available instance types exceed limits for nodepool (NodePool=%s)", r.Pool)
 	case TaintNotTolerated:
 		return fmt.Sprintf("did not tolerate taint (taint=%s)", r.Taint)
@@ -93,6 +123,8 @@ func (r Reason) Headline() string {
 		return "unsatisfiable topology constraint for " + r.Topology.String()
 	case HostPortTaken:
 		return fmt.Sprintf("pod hostport conflicts with existing hostport configuration (%s)", r.Port)
+	case VolumesNotAttachable:
+		return "no instance type can attach all volumes of the pod"
 	case MinValuesUnmet:
 		unmet := fmt.Sprintf("minValues requirement is not met for label(s) (label(s)=[%s])", strings.Join(r.Keys, " "))
 		if r.Truncated {
@@ -139,11 +171,15 @@ func (r Reason) instanceType() string {
 // Reasons is what stood in a pod's way, one entry per pool in the order the pools were tried.
 type Reasons []Reason
 
-// String joins the obstacles with "; ".
+// String joins the obstacles with "; "; that pools are empty is said once.
 func (rs Reasons) String() string {
-	parts := make([]string, len(rs))
-	for i, r := range rs {
-		parts[i] = r.String()
+	parts := make([]string, 0, len(rs))
+	for _, r := range rs {
+		part := r.String()
+		if r.Code == PoolEmpty && len(parts) > 0 && parts[len(parts)-1] == part {
+			continue
+		}
+		parts = append(parts, part)
 	}
 	return strings.Join(parts, "; ")
 }

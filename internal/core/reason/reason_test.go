@@ -26,10 +26,12 @@ func examples() map[Code]Reason {
 		}},
 		NoInstanceTypeWithDevices: {Code: NoInstanceTypeWithDevices},
 
-		NoPools:           {Code: NoPools},
-		PoolEmpty:         {Code: PoolEmpty},
-		NodesExhausted:    {Code: NodesExhausted, Pool: "default"},
-		LimitsExceeded:    {Code: LimitsExceeded, Pool: "default"},
+		NoPools:        {Code: NoPools},
+		PoolEmpty:      {Code: PoolEmpty},
+		NodesExhausted: {Code: NodesExhausted, Pool: "default", Limits: []Limit{{Resource: "nodes", Limit: "2", Used: "2", Needed: "3"}}},
+		LimitsExceeded: {Code: LimitsExceeded, Pool: "default", Narrowed: true, Limits: []Limit{
+			{Resource: "cpu", Limit: "40", Used: "32", Needed: "64"},
+		}},
 		TaintNotTolerated: {Code: TaintNotTolerated, Taint: "dedicated=gpu:NoSchedule"},
 		LabelUndefined: {Code: LabelUndefined, Hint: "topology.kubernetes.io/zone", Conflict: requirement.Conflict{
 			Key: "topology.kubernetes/zone", Undefined: true, Want: zone,
@@ -45,11 +47,21 @@ func examples() map[Code]Reason {
 			PodDomains:  requirement.New(zone.Key, requirement.Exists),
 			NodeDomains: requirement.New(zone.Key, requirement.In, "zone-a", "zone-b"),
 		}},
-		HostPortTaken:  {Code: HostPortTaken, Port: "TCP/9100"},
-		MinValuesUnmet: {Code: MinValuesUnmet, Keys: []string{"node.kubernetes.io/instance-type"}, Requirements: asked, Resources: resources},
-		NoInstanceType: {Code: NoInstanceType, Requirements: asked, Resources: resources, Criteria: Criteria{
+		HostPortTaken:        {Code: HostPortTaken, Port: "TCP/9100"},
+		VolumesNotAttachable: {Code: VolumesNotAttachable, Slots: Slots{Driver: "ebs.csi.aws.com", Asked: 50, Most: 39}},
+		MinValuesUnmet: {
+			Code: MinValuesUnmet, Keys: []string{"node.kubernetes.io/instance-type"}, Requirements: asked, Resources: resources,
+			Values: []Values{{Key: "node.kubernetes.io/instance-type", Wanted: 5, Left: 2}},
+		},
+		DaemonsTakeRoom: {Code: DaemonsTakeRoom, Requirements: asked, Resources: resources, Daemons: `{"cpu":"2"}`, Criteria: Criteria{
 			Requirements: true, Offering: true, RequirementsAndOffering: true,
 		}},
+		OfferingUnavailable: {Code: OfferingUnavailable, Requirements: asked, Resources: resources, Criteria: Criteria{
+			Requirements: true, Resources: true, RequirementsAndResources: true,
+		}, Offers: []string{"c-4x in zone-z, spot"}},
+		NoInstanceType: {Code: NoInstanceType, Requirements: asked, Resources: resources, Criteria: Criteria{
+			Requirements: true, Offering: true, RequirementsAndOffering: true,
+		}, Short: []Shortage{{Resource: "cpu", Asked: "300", Most: "255"}}},
 	}
 }
 

@@ -362,11 +362,24 @@ func (d *devices) note(c *class, t *template, why reason.Reason) {
 }
 
 // whyDevices is what stood in the way of the claims of a class at a pool, if they were what failed.
-func (s *solver) whyDevices(t *template, c *class) (reason.Reason, bool) {
+func (s *solver) whyDevices(v *sieve, st *stage) (reason.Reason, bool) {
 	if s.devices == nil {
 		return reason.Reason{}, false
 	}
+	t, c := v.t, v.c
 	r, ok := s.devices.failures[c][t]
+	if !ok || t.limits.unlimited() {
+		return r, ok
+	}
+	// Limits may have taken away the types that bring the devices.
+	for _, o := range s.options(c, st) {
+		cl := t.open(v.unclaimed.and(v.attaching).and(t.states[t.root].mask))
+		got := s.offer(cl, len(s.claims), c, o.forms, 1)
+		t.recycle([]*claim{cl})
+		if got.pods > 0 {
+			return reason.Reason{Code: reason.LimitsExceeded, Narrowed: true, Limits: v.limits(got.mask, t.states[got.state])}, true
+		}
+	}
 	return r, ok
 }
 

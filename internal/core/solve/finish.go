@@ -40,7 +40,7 @@ func (s *solver) plan() Plan {
 func (s *solver) refusals() []Refusal {
 	out := make([]Refusal, 0, len(s.refused))
 	for _, r := range s.refused {
-		out = append(out, Refusal{Pods: r.pods, Reasons: s.why(r.class)})
+		out = append(out, Refusal{Pods: r.pods, Reasons: s.why(r.class, r.pods[0])})
 	}
 	return out
 }

@@ -14,8 +14,8 @@ type limits struct {
 }
 
 type bound struct {
-	resource  int
-	remaining int64
+	resource         int
+	limit, remaining int64
 }
 
 func newLimits(pool *model.Pool, nodes []*model.Node) *limits {
@@ -27,7 +27,7 @@ func newLimits(pool *model.Pool, nodes []*model.Node) *limits {
 				remaining -= amountOf(n.Capacity, r)
 			}
 		}
-		l.bounds = append(l.bounds, bound{r, remaining})
+		l.bounds = append(l.bounds, bound{r, limit, remaining})
 	}
 	slices.SortFunc(l.bounds, func(a, b bound) int { return a.resource - b.resource })
 	return l

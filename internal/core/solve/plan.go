@@ -32,6 +32,8 @@ type BarrenPool struct {
 	Pool string
 	// MinValues says that there are instance types, but not as many different ones as the pool asks for.
 	MinValues bool
+	// Unavailable are offerings that would do and cannot be had at the moment.
+	Unavailable []string
 }
 
 // Claim is one machine to ask for.

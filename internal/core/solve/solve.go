@@ -17,7 +17,7 @@ type solver struct {
 	domains   *domains
 	templates []*template
 	// empty are pools whose requirements leave nothing to launch.
-	empty   []*model.Pool
+	empty   []*template
 	targets *targets
 	claims  []*claim
 	devices *devices
@@ -58,8 +58,8 @@ func (s *solver) run(barred []Refusal) Plan {
 // barren lists the pools that can launch nothing: those without any instance type first, each kind in the order of trial.
 func (s *solver) barren() []BarrenPool {
 	var out []BarrenPool
-	for _, pool := range s.empty {
-		out = append(out, BarrenPool{Pool: pool.Name})
+	for _, t := range s.empty {
+		out = append(out, BarrenPool{Pool: t.pool.Name, Unavailable: t.soldOut()})
 	}
 	for _, t := range s.templates {
 		if root := t.states[t.root]; len(t.unmet(root, root.mask)) > 0 && !t.bestEffort {
@@ -146,7 +146,7 @@ func (s *solver) compileTemplates(pools []*model.Pool, daemons []*class) {
 		}
 		t := newTemplate(pool, cols, s.classes.u, daemons)
 		if !t.usable() {
-			s.empty = append(s.empty, pool)
+			s.empty = append(s.empty, t)
 			continue
 		}
 		t.limits = newLimits(pool, s.problem.Nodes)

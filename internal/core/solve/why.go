@@ -1,7 +1,6 @@
 package solve
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -13,19 +12,19 @@ import (
 // hugeCPU is a request of a million cores, in thousandths: almost certainly a mistyped unit.
 const hugeCPU = 1_000_000 * 1000
 
-// why says for every pool what stands between it and the class in its most yielding form.
-func (s *solver) why(c *class) reason.Reasons {
+// why says for every pool what stands between it and a pod of the class in its most yielding form.
+func (s *solver) why(c *class, pod *model.Pod) reason.Reasons {
 	if len(s.problem.Pools) == 0 {
 		return reason.Reasons{{Code: reason.NoPools}}
 	}
 	if len(s.templates) == 0 {
-		return reason.Reasons{{Code: reason.PoolEmpty}}
+		return s.whyEmpty()
 	}
 	var out reason.Reasons
 	for _, t := range s.templates {
-		r := s.whyNot(t, c, c.final)
+		r := s.whyNot(t.newSieve(c, pod, s.problem.Resources), c.final)
 		r.Pool = t.pool.Name
-		if r.Code == reason.NoInstanceType || r.Code == reason.MinValuesUnmet {
+		if r.Asks() {
 			r.Resources = t.asked(c, s.problem.Resources)
 		}
 		out = append(out, r)
@@ -33,42 +32,75 @@ func (s *solver) why(c *class) reason.Reasons {
 	return out
 }
 
-// whyNot is the first obstacle between a class and a new machine of a pool, in the order in which a new claim is tested.
-func (s *solver) whyNot(t *template, c *class, st *stage) reason.Reason {
-	if r, ok := t.whyClosed(c, st); ok {
+// whyEmpty is the obstacle where no pool has anything to launch.
+func (s *solver) whyEmpty() reason.Reasons {
+	var out reason.Reasons
+	for _, t := range s.empty {
+		out = append(out, reason.Reason{Code: reason.PoolEmpty, Pool: t.pool.Name, Offers: t.soldOut()})
+	}
+	if len(out) == 0 {
+		out = reason.Reasons{{Code: reason.PoolEmpty}}
+	}
+	return out
+}
+
+// whyNot is the first obstacle between a pod and a new machine of a pool, in the order in which a new claim is tested.
+func (s *solver) whyNot(v *sieve, st *stage) reason.Reason {
+	t, c := v.t, v.c
+	if r, ok := v.whyClosed(st); ok {
 		return r
 	}
 	if r, ok := s.whyVolumes(t, c, st); ok {
 		return r
 	}
-	if r, ok := s.whyDevices(t, c); ok {
+	if r, ok := s.whyDevices(v, st); ok {
 		return r
 	}
 	if r, ok := s.whyTopology(t, c, st); ok {
 		return r
 	}
-	form := st.conjunction
+	var first reason.Reason
 	for _, o := range s.options(c, st) {
-		if i := slices.IndexFunc(o.forms, func(f *conjunction) bool { return t.step(t.root, f) != refused }); i >= 0 {
-			form = o.forms[i]
-			break
+		for _, form := range o.forms {
+			to := t.step(t.root, form)
+			if to == refused {
+				continue
+			}
+			r := v.why(t.states[to])
+			if r.Code != reason.NoInstanceType {
+				return r
+			}
+			if first.Code == "" {
+				first = r
+			}
 		}
 	}
-	return t.whyNoType(c, t.states[t.step(t.root, form)])
+	if first.Code == "" {
+		return v.why(t.states[t.step(t.root, st.conjunction)])
+	}
+	return first
 }
 
-// whyClosed is what keeps the class from any machine of the pool.
-func (t *template) whyClosed(c *class, st *stage) (reason.Reason, bool) {
-	if t.limits.exhausted() {
-		return reason.Reason{Code: reason.NodesExhausted}, true
-	}
-	if t.within(t.states[t.root].mask).empty() {
-		return reason.Reason{Code: reason.LimitsExceeded}, true
-	}
-	if taint, repelled := t.repels(c, st); repelled {
+// whyClosed is what keeps the pod from any machine of the pool.
+func (s *sieve) whyClosed(st *stage) (reason.Reason, bool) {
+	t := s.t
+	taint, repelled := t.repels(s.c, st)
+	to := t.step(t.root, st.conjunction)
+	switch {
+	case t.limits.exhausted(), t.within(t.states[t.root].mask).empty():
+		would, next := bitset{}, t.states[t.root]
+		if !repelled && to != refused {
+			next = t.states[to]
+			would = next.mask.and(s.unclaimed).and(s.attaching).and(s.fits)
+		}
+		r := reason.Reason{Code: reason.LimitsExceeded, Limits: s.limits(would, next)}
+		if t.limits.exhausted() {
+			r.Code = reason.NodesExhausted
+		}
+		return r, true
+	case repelled:
 		return reason.Reason{Code: reason.TaintNotTolerated, Taint: taint.String()}, true
-	}
-	if t.step(t.root, st.conjunction) == refused {
+	case to == refused:
 		return t.conflict(t.root, st.conjunction), true
 	}
 	return reason.Reason{}, false
@@ -92,26 +124,6 @@ func (s *solver) whyVolumes(t *template, c *class, st *stage) (reason.Reason, bo
 	return last, len(c.shape.Reach) > 0
 }
 
-// whyNoType is what the instance types of a pool lack for a claim in the state next.
-func (t *template) whyNoType(c *class, next *state) reason.Reason {
-	within := t.within(t.states[t.root].mask).and(next.mask)
-	reqs := t.requirements(next)
-	if port, clash := t.portClash(c, within); clash {
-		return reason.Reason{Code: reason.HostPortTaken, Port: port.String()}
-	}
-	candidates := t.open(within)
-	if left := candidates.left(c, candidates.mask, 1); !left.empty() {
-		unmet := t.unmet(next, left)
-		return reason.Reason{Code: reason.MinValuesUnmet, Keys: unmet, Requirements: reqs}
-	}
-	return reason.Reason{
-		Code:         reason.NoInstanceType,
-		Criteria:     t.criteria(c, next, t.within(fullBitset(t.columns.len()))),
-		Requirements: reqs,
-		HugeCPU:      c.shape.Requests.At(resource.CPU) >= hugeCPU,
-	}
-}
-
 // asked renders what a machine must have for the class: its requests and what daemons take, which may differ between the machines of a pool.
 func (t *template) asked(c *class, names []string) string {
 	least, most := t.daemonRange(t.states[t.root].mask)
@@ -121,36 +133,6 @@ func (t *template) asked(c *class, names []string) string {
 		return low
 	}
 	return "min=" + low + ", max=" + high
-}
-
-// portClash reports a port of the class that daemons claim on every candidate.
-func (t *template) portClash(c *class, candidates bitset) (model.HostPort, bool) {
-	if candidates.empty() || len(c.shape.HostPorts) == 0 || candidates.meets(t.portsFree(c)) {
-		return model.HostPort{}, false
-	}
-	for column := range candidates.all() {
-		return model.Clash(c.shape.HostPorts, t.daemonPorts[column])
-	}
-	return model.HostPort{}, false
-}
-
-// criteria judges labels, resources and offerings independently of each other, over the columns in scope.
-func (t *template) criteria(c *class, next *state, scope bitset) reason.Criteria {
-	fits := newBitset(t.columns.len())
-	for column := range scope.all() {
-		if c.count(t.room[column], nil, 1) > 0 {
-			fits.set(column)
-		}
-	}
-	labels, offers := next.labels.and(scope), next.offers.and(scope)
-	return reason.Criteria{
-		Requirements:             !labels.empty(),
-		Resources:                !fits.empty(),
-		Offering:                 !offers.empty(),
-		RequirementsAndResources: labels.meets(fits),
-		RequirementsAndOffering:  labels.meets(offers),
-		ResourcesAndOffering:     fits.meets(offers),
-	}
 }
 
 // conflict names the label that keeps the conjunction away from a claim in a state.

@@ -127,7 +127,7 @@ func (b builder) reasons(list reason.Reasons) []Reason {
 
 func (b builder) reason(r reason.Reason) Reason {
 	return Reason{
-		NodePool: r.Pool, Code: string(r.Code), Message: r.Headline(), Help: help(r.Code),
+		NodePool: r.Pool, Code: string(r.Code), Message: r.Headline(), Detail: r.Detail(), Help: r.Help(),
 		Requirements: entries(b.beyond(r.Pool, r.Requirements)), Requests: quantities(r.Resources),
 	}
 }
@@ -144,14 +144,18 @@ func (b builder) beyond(pool string, set requirement.Set) requirement.Set {
 	})
 }
 
-// help is what would make an obstacle go away.
-func help(code reason.Code) string {
-	for _, rule := range reason.Rules() {
-		if rule.Code == code {
-			return rule.Flip
-		}
+// Barren is a pool of which nothing could be launched, and why.
+func Barren(pool solve.BarrenPool) UnusedPool {
+	if pool.MinValues {
+		why := reason.Reason{Code: reason.MinValuesUnmet}
+		return UnusedPool{Name: pool.Pool, Message: "fewer different values are on offer than minValues asks for", Help: why.Help()}
 	}
-	return ""
+	why := reason.Reason{Code: reason.PoolEmpty, Offers: pool.Unavailable}
+	message := why.Headline()
+	if detail := why.Detail(); detail != "" {
+		message += ", " + detail
+	}
+	return UnusedPool{Name: pool.Pool, Message: message, Help: why.Help()}
 }
 
 func (b builder) ignored() []Ignored {
@@ -177,11 +181,7 @@ func (b builder) unusedPools() []UnusedPool {
 		out = append(out, UnusedPool{Name: s.Name, Message: s.Why})
 	}
 	for _, barren := range b.Plan.Barren {
-		code, message := reason.PoolEmpty, reason.Reason{Code: reason.PoolEmpty}.Headline()
-		if barren.MinValues {
-			code, message = reason.MinValuesUnmet, "fewer different values are on offer than minValues asks for"
-		}
-		out = append(out, UnusedPool{Name: barren.Pool, Message: message, Help: help(code)})
+		out = append(out, Barren(barren))
 	}
 	slices.SortStableFunc(out, func(x, y UnusedPool) int { return strings.Compare(x.Name, y.Name) })
 	return out

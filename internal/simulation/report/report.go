@@ -139,8 +139,9 @@ type Reason struct {
 	NodePool string `json:"nodePool"`
 	// Code is one of the closed vocabulary, see docs/reference/reasons.md.
 	Code string `json:"code"`
-	// Message is the first constraint that failed, Help what would change that.
+	// Message is the first constraint that failed, Detail amounts and what else is known about it, Help what would change that.
 	Message string `json:"message"`
+	Detail  string `json:"detail,omitempty"`
 	Help    string `json:"help"`
 	// Requirements and Requests are what was asked of an instance type beyond what the NodePool says, where none was found.
 	Requirements []Requirement     `json:"requirements"`

@@ -130,6 +130,9 @@ func Obstacles(before string, reasons []Reason) string {
 			label = strings.Join(pools, ", ") + ": "
 		}
 		b.WriteString(before + label + why.Message + "\n")
+		if why.Detail != "" {
+			b.WriteString(before + indent + why.Detail + "\n")
+		}
 		if len(why.Requests) > 0 {
 			b.WriteString(before + indent + "asked for: " + amountList(why.Requests) + "\n")
 		}
@@ -143,7 +146,7 @@ func Obstacles(before string, reasons []Reason) string {
 
 // same reports whether two obstacles read alike.
 func (r Reason) same(o Reason) bool {
-	return r.Message == o.Message && r.Code == o.Code && maps.Equal(r.Requests, o.Requests) &&
+	return r.Message == o.Message && r.Detail == o.Detail && r.Code == o.Code && maps.Equal(r.Requests, o.Requests) &&
 		requirementList(r.Requirements) == requirementList(o.Requirements)
 }
 

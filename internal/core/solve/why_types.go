@@ -1,0 +1,314 @@
+package solve
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/reason"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+// Problem: several things narrow the instance types of a pool before a pod's requests are compared with what is left, and
+// the last comparison is rarely the one to blame: where a limit leaves small machines only, the pod is not too large.
+//
+// Approach: every test is made on its own, over all columns of the pool. A test is to blame if the others together leave
+// a column; limits, ports, slots, daemons and what is sold out come before labels and requests, because whoever looks at
+// the pod and its pool sees those two already.
+//
+// Cost: O(columns) per refused class and pool, and a few bitsets per way in which spread and affinity can be met.
+
+// sieve is the tests of a pool's columns for one pod, each on its own.
+type sieve struct {
+	t   *template
+	c   *class
+	pod *model.Pod
+	// resources names the entries of vectors.
+	resources []string
+	// admitted are the columns that the limits admit, unclaimed those where no daemon has a port of the pod, attaching those with
+	// slots for its volumes; fits has room for it, bare would have if it were not for the daemons.
+	admitted, unclaimed, attaching, fits, bare bitset
+}
+
+func (t *template) newSieve(c *class, pod *model.Pod, resources []string) *sieve {
+	all := fullBitset(t.columns.len())
+	s := &sieve{
+		t: t, c: c, pod: pod, resources: resources,
+		admitted: t.within(all), unclaimed: t.portsFree(c), attaching: all,
+		fits: newBitset(t.columns.len()), bare: newBitset(t.columns.len()),
+	}
+	if t.attaches(c) {
+		s.attaching = (&claim{t: t, mask: all}).attaching(pod)
+	}
+	for column := range t.room {
+		if c.count(t.room[column], nil, 1) > 0 {
+			s.fits.set(column)
+		}
+		if c.count(t.columns.allocatable(column), nil, 1) > 0 {
+			s.bare.set(column)
+		}
+	}
+	return s
+}
+
+// why is what the instance types of the pool lack for a claim in the state next.
+func (s *sieve) why(next *state) reason.Reason {
+	t, limited := s.t, next.mask.and(s.unclaimed).and(s.attaching).and(s.fits)
+	left := limited.and(s.admitted)
+	reqs := t.requirements(next)
+	if !left.empty() {
+		r := reason.Reason{Code: reason.MinValuesUnmet, Keys: t.unmet(next, left), Requirements: reqs}
+		for _, m := range (&claim{t: t}).minimums(next) {
+			if n := t.distinct(m.key, left); n < m.values {
+				r.Values = append(r.Values, reason.Values{Key: t.u.keys[m.key].name, Wanted: m.values, Left: n})
+			}
+		}
+		if len(t.unmet(next, limited)) == 0 {
+			r.Limits = s.limits(limited, next)
+		}
+		return r
+	}
+	if !limited.empty() {
+		return reason.Reason{Code: reason.LimitsExceeded, Narrowed: true, Limits: s.limits(limited, next)}
+	}
+	rest := next.mask.and(s.admitted)
+	for column := range rest.and(s.attaching).and(s.fits).all() {
+		port, _ := model.Clash(s.c.shape.HostPorts, t.daemonPorts[column])
+		return reason.Reason{Code: reason.HostPortTaken, Port: port.String()}
+	}
+	if without := rest.and(s.unclaimed).and(s.fits); !without.empty() {
+		return reason.Reason{Code: reason.VolumesNotAttachable, Slots: s.slots(without)}
+	}
+	r := reason.Reason{Code: reason.NoInstanceType, Criteria: s.criteria(next), Requirements: reqs}
+	r.HugeCPU = s.c.shape.Requests.At(resource.CPU) >= hugeCPU
+	others := s.admitted.and(s.unclaimed).and(s.attaching)
+	if without := next.mask.and(others).and(s.bare); !without.empty() {
+		least, _ := t.daemonRange(without)
+		r.Code, r.Daemons = reason.DaemonsTakeRoom, resource.Describe(least, s.resources)
+		return r
+	}
+	if offers := t.unavailable(next, next.labels.and(others).and(s.fits)); len(offers) > 0 {
+		r.Code, r.Offers = reason.OfferingUnavailable, offers
+		return r
+	}
+	r.Without, r.Short = s.without(next, others.and(s.fits)), s.short(next.mask)
+	return r
+}
+
+// criteria judges labels, resources and offerings independently of each other, over what the limits admit.
+func (s *sieve) criteria(next *state) reason.Criteria {
+	labels, fits, offers := next.labels.and(s.admitted), s.fits.and(s.admitted), next.offers.and(s.admitted)
+	return reason.Criteria{
+		Requirements:             !labels.empty(),
+		Resources:                !fits.empty(),
+		Offering:                 !offers.empty(),
+		RequirementsAndResources: labels.meets(fits),
+		RequirementsAndOffering:  labels.meets(offers),
+		ResourcesAndOffering:     fits.meets(offers),
+	}
+}
+
+// limits are those that keep out the columns that would do: as few columns as minValues asks for, those first that exceed the
+// fewest limits by the least. Where no column would do, they are the limits that keep out everything, without what is needed.
+func (s *sieve) limits(would bitset, next *state) []reason.Limit {
+	t, bounds := s.t, s.t.limits.bounds
+	excess := func(column int) (n int, amounts []int64) {
+		for _, b := range bounds {
+			over := max(amountOf(t.capacity(column), b.resource)-b.remaining, 0)
+			amounts = append(amounts, over)
+			if over > 0 {
+				n++
+			}
+		}
+		return n, amounts
+	}
+	columns := slices.Collect(would.all())
+	slices.SortStableFunc(columns, func(a, b int) int {
+		n, x := excess(a)
+		m, y := excess(b)
+		return cmp.Or(cmp.Compare(n, m), slices.Compare(x, y))
+	})
+	most, taken := make([]int64, len(bounds)), newBitset(t.columns.len())
+	enough := false
+	for _, column := range columns {
+		taken.set(column)
+		for i, b := range bounds {
+			most[i] = max(most[i], amountOf(t.capacity(column), b.resource))
+		}
+		if enough = t.bestEffort || len(t.unmet(next, taken)) == 0; enough {
+			break
+		}
+	}
+	alone := slices.ContainsFunc(bounds, s.keepsOut)
+	var out []reason.Limit
+	for i, b := range bounds {
+		l := s.limit(b)
+		switch {
+		case enough && most[i] > b.remaining:
+			l.Needed = resource.Format(b.resource, b.limit-b.remaining+most[i])
+		case enough || alone && !s.keepsOut(b):
+			continue
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+func (s *sieve) limit(b bound) reason.Limit {
+	return reason.Limit{
+		Resource: s.resources[b.resource],
+		Limit:    resource.Format(b.resource, b.limit),
+		Used:     resource.Format(b.resource, b.limit-b.remaining),
+	}
+}
+
+// keepsOut reports whether a limit on its own leaves no column of the pool.
+func (s *sieve) keepsOut(b bound) bool {
+	for column := range s.t.states[s.t.root].mask.all() {
+		if amountOf(s.t.capacity(column), b.resource) <= b.remaining {
+			return false
+		}
+	}
+	return true
+}
+
+// slots is the driver with more volumes than any of the columns can attach; where each driver alone is content, the first.
+func (s *sieve) slots(columns bitset) reason.Slots {
+	asked := map[string]int{}
+	var drivers []string
+	for _, a := range s.pod.Attachments() {
+		if asked[a.Driver]++; asked[a.Driver] == 1 {
+			drivers = append(drivers, a.Driver)
+		}
+	}
+	slices.Sort(drivers)
+	var first reason.Slots
+	for _, driver := range drivers {
+		most, limited := 0, true
+		for column := range columns.all() {
+			n, known := s.t.columns.types[s.t.columns.owner[column]].Attachable[driver]
+			most, limited = max(most, n), limited && known
+		}
+		slots := reason.Slots{Driver: driver, Asked: asked[driver], Most: most}
+		if limited && asked[driver] > most {
+			return slots
+		}
+		if first.Driver == "" && limited {
+			first = slots
+		}
+	}
+	return first
+}
+
+// short are the requests that none of the columns has room for; of all columns of the pool, if there are none.
+func (s *sieve) short(columns bitset) []reason.Shortage {
+	if columns.empty() {
+		columns = fullBitset(s.t.columns.len())
+	}
+	var out []reason.Shortage
+	for _, need := range s.c.needs {
+		var most int64
+		for column := range columns.all() {
+			most = max(most, s.t.room[column].At(need.resource))
+		}
+		if most < need.amount {
+			out = append(out, reason.Shortage{
+				Resource: s.resources[need.resource],
+				Asked:    resource.Format(need.resource, need.amount),
+				Most:     resource.Format(need.resource, most),
+			})
+		}
+	}
+	return out
+}
+
+// without are the requirements of which each alone, left out, leaves one of the columns.
+func (s *sieve) without(next *state, columns bitset) requirement.Set {
+	t := s.t
+	var out []requirement.Requirement
+	for _, r := range t.requirements(next) {
+		key := t.u.index[r.Key]
+		loose := &state{sets: slices.Clone(next.sets)}
+		loose.sets[key] = undefined
+		left := columns
+		for other, set := range loose.sets {
+			if set != undefined {
+				left = left.and(t.columns.matching(term{other, set}))
+			}
+		}
+		offered := newBitset(t.columns.len())
+		for _, k := range t.columns.kinds {
+			if t.compatible(loose, k.terms) {
+				offered.or(k.columns)
+			}
+		}
+		if left.meets(offered) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// soldOut are the offerings that the pool's own requirements admit and that cannot be had at the moment.
+func (t *template) soldOut() []string {
+	root := t.states[t.root]
+	return t.unavailable(root, root.labels)
+}
+
+// unavailable are the offerings of the columns that would do in the state and cannot be had at the moment.
+func (t *template) unavailable(next *state, columns bitset) []string {
+	var out []string
+	for _, k := range t.columns.unavailable() {
+		meant := k.columns.and(columns)
+		if meant.empty() || !t.compatible(next, k.terms) {
+			continue
+		}
+		var types, words []string
+		for column := range meant.all() {
+			types = append(types, t.columns.types[t.columns.owner[column]].Name)
+		}
+		slices.Sort(types)
+		for _, key := range []string{capacityTypeKey, zoneLabel} {
+			for _, w := range k.terms {
+				if known := t.u.keys[w.key]; known.name == key {
+					words = append(words, strings.Join(known.sets[w.set].Values(), " "))
+				}
+			}
+		}
+		text := strings.Join(words, " in ") + ": " + types[0]
+		if more := len(types) - 1; more > 0 {
+			text += " and others"
+		}
+		out = append(out, text)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// unavailable are the distinct offerings that cannot be had at the moment, price aside, each with the first column of the
+// types that come in it.
+func (c *columns) unavailable() []kind {
+	var out []kind
+	at, column := map[string]int{}, 0
+	var scratch []byte
+	for _, it := range c.types {
+		for i := range it.Offerings {
+			o := &it.Offerings[i]
+			if o.Available() {
+				continue
+			}
+			scratch = o.Requirements.AppendIdentity(scratch[:0])
+			n, known := at[string(scratch)]
+			if !known {
+				n = len(out)
+				at[string(scratch)] = n
+				out = append(out, kind{terms: c.u.terms(o.Requirements), columns: newBitset(c.len())})
+			}
+			out[n].columns.set(column)
+		}
+		column += len(it.Groups)
+	}
+	return out
+}
