@@ -20,6 +20,8 @@ type columns struct {
 	read map[int]*label
 	// kinds are the distinct available offerings, price aside.
 	kinds []kind
+	// gone are those that are not available; nil until somebody asks.
+	gone []kind
 	// price[kind][column] is in dollars an hour; +Inf where the column has no such offering.
 	price [][]float64
 	// shelves are those of templates whose machines run no daemons.

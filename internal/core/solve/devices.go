@@ -371,6 +371,7 @@ func (s *solver) whyDevices(v *sieve, st *stage) (reason.Reason, bool) {
 	if !ok || t.limits.unlimited() {
 		return r, ok
 	}
+	v.measure()
 	// Limits may have taken away the types that bring the devices.
 	for _, o := range s.options(c, st) {
 		cl := t.open(v.unclaimed.and(v.attaching).and(t.states[t.root].mask))

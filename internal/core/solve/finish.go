@@ -38,9 +38,15 @@ func (s *solver) plan() Plan {
 
 // refusals says of every pod that was refused why. It is to be asked before claims are split: counts go by machine.
 func (s *solver) refusals() []Refusal {
+	admitted := make([]bitset, len(s.templates))
+	if len(s.refused) > 0 {
+		for i, t := range s.templates {
+			admitted[i] = t.within(fullBitset(t.columns.len()))
+		}
+	}
 	out := make([]Refusal, 0, len(s.refused))
 	for _, r := range s.refused {
-		out = append(out, Refusal{Pods: r.pods, Reasons: s.why(r.class, r.pods[0])})
+		out = append(out, Refusal{Pods: r.pods, Reasons: s.why(r.class, r.pods[0], admitted)})
 	}
 	return out
 }

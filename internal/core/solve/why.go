@@ -12,8 +12,9 @@ import (
 // hugeCPU is a request of a million cores, in thousandths: almost certainly a mistyped unit.
 const hugeCPU = 1_000_000 * 1000
 
-// why says for every pool what stands between it and a pod of the class in its most yielding form.
-func (s *solver) why(c *class, pod *model.Pod) reason.Reasons {
+// why says for every pool what stands between it and a pod of the class in its most yielding form; admitted are the columns
+// that the limits of each template admit.
+func (s *solver) why(c *class, pod *model.Pod, admitted []bitset) reason.Reasons {
 	if len(s.problem.Pools) == 0 {
 		return reason.Reasons{{Code: reason.NoPools}}
 	}
@@ -21,8 +22,8 @@ func (s *solver) why(c *class, pod *model.Pod) reason.Reasons {
 		return s.whyEmpty()
 	}
 	var out reason.Reasons
-	for _, t := range s.templates {
-		r := s.whyNot(t.newSieve(c, pod, s.problem.Resources), c.final)
+	for i, t := range s.templates {
+		r := s.whyNot(&sieve{t: t, c: c, pod: pod, resources: s.problem.Resources, admitted: admitted[i]}, c.final)
 		r.Pool = t.pool.Name
 		if r.Asks() {
 			r.Resources = t.asked(c, s.problem.Resources)
@@ -87,7 +88,8 @@ func (s *sieve) whyClosed(st *stage) (reason.Reason, bool) {
 	taint, repelled := t.repels(s.c, st)
 	to := t.step(t.root, st.conjunction)
 	switch {
-	case t.limits.exhausted(), t.within(t.states[t.root].mask).empty():
+	case t.limits.exhausted(), !s.admitted.meets(t.states[t.root].mask):
+		s.measure()
 		would, next := bitset{}, t.states[t.root]
 		if !repelled && to != refused {
 			next = t.states[to]

@@ -1,7 +1,6 @@
 package solve
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -32,29 +31,31 @@ type sieve struct {
 	admitted, unclaimed, attaching, fits, bare bitset
 }
 
-func (t *template) newSieve(c *class, pod *model.Pod, resources []string) *sieve {
-	all := fullBitset(t.columns.len())
-	s := &sieve{
-		t: t, c: c, pod: pod, resources: resources,
-		admitted: t.within(all), unclaimed: t.portsFree(c), attaching: all,
-		fits: newBitset(t.columns.len()), bare: newBitset(t.columns.len()),
+// measure makes the tests, once: most pods are kept out by something that needs none of them.
+func (s *sieve) measure() {
+	if s.fits != nil {
+		return
 	}
+	t, c, all := s.t, s.c, fullBitset(s.t.columns.len())
+	s.unclaimed, s.attaching, s.fits = t.portsFree(c), all, all.clone()
 	if t.attaches(c) {
-		s.attaching = (&claim{t: t, mask: all}).attaching(pod)
+		s.attaching = (&claim{t: t, mask: all}).attaching(s.pod)
 	}
-	for column := range t.room {
-		if c.count(t.room[column], nil, 1) > 0 {
-			s.fits.set(column)
-		}
+	(&claim{t: t}).fitting(c, s.fits, 1)
+	if s.bare = s.fits; !t.daemoned {
+		return
+	}
+	s.bare = newBitset(t.columns.len())
+	for column := range all.all() {
 		if c.count(t.columns.allocatable(column), nil, 1) > 0 {
 			s.bare.set(column)
 		}
 	}
-	return s
 }
 
 // why is what the instance types of the pool lack for a claim in the state next.
 func (s *sieve) why(next *state) reason.Reason {
+	s.measure()
 	t, limited := s.t, next.mask.and(s.unclaimed).and(s.attaching).and(s.fits)
 	left := limited.and(s.admitted)
 	reqs := t.requirements(next)
@@ -114,22 +115,18 @@ func (s *sieve) criteria(next *state) reason.Criteria {
 // fewest limits by the least. Where no column would do, they are the limits that keep out everything, without what is needed.
 func (s *sieve) limits(would bitset, next *state) []reason.Limit {
 	t, bounds := s.t, s.t.limits.bounds
-	excess := func(column int) (n int, amounts []int64) {
+	columns := slices.Collect(would.all())
+	excess := make([][]int64, t.columns.len())
+	for _, column := range columns {
+		// How many limits are exceeded, then by how much.
+		excess[column] = make([]int64, 1, 1+len(bounds))
 		for _, b := range bounds {
 			over := max(amountOf(t.capacity(column), b.resource)-b.remaining, 0)
-			amounts = append(amounts, over)
-			if over > 0 {
-				n++
-			}
+			excess[column][0] += min(over, 1)
+			excess[column] = append(excess[column], over)
 		}
-		return n, amounts
 	}
-	columns := slices.Collect(would.all())
-	slices.SortStableFunc(columns, func(a, b int) int {
-		n, x := excess(a)
-		m, y := excess(b)
-		return cmp.Or(cmp.Compare(n, m), slices.Compare(x, y))
-	})
+	slices.SortStableFunc(columns, func(a, b int) int { return slices.Compare(excess[a], excess[b]) })
 	most, taken := make([]int64, len(bounds)), newBitset(t.columns.len())
 	enough := false
 	for _, column := range columns {
@@ -290,7 +287,10 @@ func (t *template) unavailable(next *state, columns bitset) []string {
 // unavailable are the distinct offerings that cannot be had at the moment, price aside, each with the first column of the
 // types that come in it.
 func (c *columns) unavailable() []kind {
-	var out []kind
+	if c.gone != nil {
+		return c.gone
+	}
+	out := []kind{}
 	at, column := map[string]int{}, 0
 	var scratch []byte
 	for _, it := range c.types {
@@ -310,5 +310,6 @@ func (c *columns) unavailable() []kind {
 		}
 		column += len(it.Groups)
 	}
+	c.gone = out
 	return out
 }
