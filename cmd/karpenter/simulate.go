@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/alecthomas/kong"
+	batchv1 "k8s.io/api/batch/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -146,8 +147,19 @@ func (c *simulateCommand) read(s streams) (input, error) {
 	if err != nil {
 		return input{}, err
 	}
-	extras.Notes = notes
+	extras.Notes = append(notes, uncounted(m.Objects)...)
 	return input{objects, vendor, extras}, nil
+}
+
+// uncounted are workloads that have pods at times of their own.
+func uncounted(objects []client.Object) []string {
+	var out []string
+	for _, o := range objects {
+		if job, ok := o.(*batchv1.CronJob); ok {
+			out = append(out, fmt.Sprintf("CronJob %q starts Jobs at its times, and no pod of it is counted: describe a Job to see what one needs", job.Name))
+		}
+	}
+	return out
 }
 
 // asTaken assumes nothing: what is missing in a cluster is missing.

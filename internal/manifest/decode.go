@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,6 +37,10 @@ func (r *Reader) decode(into *Manifest, d document) error {
 			if !ok {
 				errs = append(errs, d.problem("", fmt.Sprintf("items[%d]", i), "not an object"))
 				continue
+			}
+			// The API server's own lists, such as a PodList, say once what their items are.
+			if kind := strings.TrimSuffix(text(content, "kind"), "List"); kind != "" && one["kind"] == nil && one["apiVersion"] == nil {
+				one["kind"], one["apiVersion"] = kind, content["apiVersion"]
 			}
 			errs = append(errs, r.object(into, d, one, fmt.Sprintf("items[%d].", i)))
 		}
@@ -86,6 +91,7 @@ func (r *Reader) object(into *Manifest, d document, content map[string]any, pref
 	}
 	identify(o, gvk)
 	into.Objects = append(into.Objects, o)
+	into.places = append(into.places, place{d, prefix})
 	return nil
 }
 
@@ -130,6 +136,8 @@ func impossibleCounts(o client.Object) []finding {
 	case *appsv1.ReplicaSet:
 		counts["spec.replicas"] = o.Spec.Replicas
 	case *appsv1.StatefulSet:
+		counts["spec.replicas"] = o.Spec.Replicas
+	case *corev1.ReplicationController:
 		counts["spec.replicas"] = o.Spec.Replicas
 	case *batchv1.Job:
 		counts["spec.parallelism"], counts["spec.completions"] = o.Spec.Parallelism, o.Spec.Completions

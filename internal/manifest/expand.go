@@ -88,6 +88,10 @@ func (e *expansion) add(o client.Object) {
 		e.workload(o, "ReplicaSet", o.Spec.Template, wanted(o.Spec.Replicas))
 	case *appsv1.StatefulSet:
 		e.workload(o, "StatefulSet", o.Spec.Template, wanted(o.Spec.Replicas))
+	case *corev1.ReplicationController:
+		if o.Spec.Template != nil {
+			e.workload(o, "ReplicationController", *o.Spec.Template, wanted(o.Spec.Replicas))
+		}
 	case *batchv1.Job:
 		e.workload(o, "Job", o.Spec.Template, wantedByJob(o))
 	}

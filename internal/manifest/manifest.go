@@ -33,6 +33,14 @@ type Manifest struct {
 	Objects []client.Object
 	// Skipped are documents of kinds that have no bearing on scheduling, as "<place>: <kind> <name>".
 	Skipped []string
+	// places are where the objects stand, until it is known that none is described twice.
+	places []place
+}
+
+// place is where an object stands: a document, or an item of its list.
+type place struct {
+	document
+	prefix string
 }
 
 // Reader decodes documents. It is safe for concurrent use.
@@ -77,7 +85,7 @@ func (r *Reader) ReadPaths(paths []string, stdin io.Reader) (Manifest, error) {
 	if err := errors.Join(errs...); err != nil {
 		return Manifest{}, err
 	}
-	return all, unique(all.Objects)
+	return all, all.unique()
 }
 
 // Read reads one stream of documents. name is what errors call it.
@@ -86,7 +94,7 @@ func (r *Reader) Read(name string, in io.Reader) (Manifest, error) {
 	if err := r.readInto(&m, name, in); err != nil {
 		return Manifest{}, err
 	}
-	return m, unique(m.Objects)
+	return m, m.unique()
 }
 
 func (r *Reader) readFile(into *Manifest, file string) error {
@@ -139,16 +147,21 @@ func filesOf(path string) ([]string, error) {
 }
 
 // unique fails when two objects are the same one.
-func unique(objects []client.Object) error {
-	seen := map[string]bool{}
+func (m *Manifest) unique() error {
+	seen := make(map[string]int, len(m.Objects))
 	var errs []error
-	for _, o := range objects {
+	for i, o := range m.Objects {
 		id := describe(o)
-		if seen[id] {
-			errs = append(errs, fmt.Errorf("%s is described twice; keep one of them", id))
+		first, twice := seen[id]
+		if !twice {
+			seen[id] = i
+			continue
 		}
-		seen[id] = true
+		at, before := m.places[i], m.places[first]
+		name := "metadata.name"
+		errs = append(errs, at.problem(id, at.prefix+name, "described before, in %s:%d; keep one of them", before.file, before.lineOf(before.prefix+name)))
 	}
+	m.places = nil
 	return errors.Join(errs...)
 }
 

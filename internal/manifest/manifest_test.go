@@ -181,7 +181,7 @@ func TestListsAndDuplicates(t *testing.T) {
 		{
 			"twice",
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: default}\n",
-			"Pod default/a is described twice; keep one of them",
+			"in.yaml:7 (document 2): Pod default/a: metadata.name: described before, in in.yaml:3; keep one of them",
 		},
 	} {
 		if _, err := r.Read("in.yaml", strings.NewReader(c.text)); err == nil || err.Error() != c.want {

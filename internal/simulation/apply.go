@@ -71,7 +71,7 @@ func place(o client.Object) string {
 // have their pods.
 func standsAlone(o client.Object) bool {
 	switch o.(type) {
-	case *corev1.Node, *v1.NodeClaim, *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *batchv1.Job:
+	case *corev1.Node, *v1.NodeClaim, *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *batchv1.Job, *corev1.ReplicationController:
 		return true
 	}
 	return false
