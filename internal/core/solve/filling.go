@@ -56,15 +56,26 @@ func (y *yard) look(enough float64) {
 	k := m.lead.kin
 	prices := y.t.prices(y.t.states[m.state])
 	m.prospects = m.prospects[:0]
+	few := m.few()
 	for c := range m.cl.mask.all() {
 		o := prospect{c, prices[c], 0}
-		if worth := min(k.worth[c], enough); m.lead.lone {
+		worth := k.worth[c]
+		if few {
+			worth = y.stuff(c)
+		}
+		if worth = min(worth, enough); m.lead.lone {
 			o.rank = o.price - worth
 		} else {
 			o.rank = -worth / (o.price + k.upkeep)
 		}
 		m.consider(o)
 	}
+}
+
+// few reports whether so few kinds of pods may come that room can be appraised by what goes into it: of large pods, much less
+// may than there is room for.
+func (m *load) few() bool {
+	return len(m.mates) <= weighed && !m.lead.lone && !slices.ContainsFunc(m.mates, func(other mate) bool { return other.picky })
 }
 
 // consider keeps the prospect if it is among the best so far.

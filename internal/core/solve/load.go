@@ -8,7 +8,9 @@ import (
 const (
 	// looked is how many columns are tried for a machine, and sampled how many classes of a pile are asked whether they may
 	// join it.
-	looked  = 5
+	looked = 5
+	// weighed is how many piles may go into a machine for its columns to be compared by what they would take.
+	weighed = 3
 	sampled = 8
 	// crowd is how many piles are looked at for one machine: where there are more, every second, every third, and so on. A look at all of
 	// them for every machine would take time by the square of the kinds of pods.

@@ -1,9 +1,11 @@
 package solve
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
@@ -20,6 +22,22 @@ func TestAClaimTooLargeForTheTiniestMachinesIsStillSplit(t *testing.T) {
 	}
 	if len(plan.Unschedulable) != 0 {
 		t.Errorf("refused: %v", plan.Unschedulable[0].Reasons)
+	}
+}
+
+// TestLargePodsGoWhereTheyFillTheMachine: per core the small machines are the cheapest, and nearly half of each would be lost.
+func TestLargePodsGoWhereTheyFillTheMachine(t *testing.T) {
+	var types []*catalog.InstanceType
+	for cores := range int64(8) {
+		types = append(types, machine(fmt.Sprintf("small-%d", cores), 8+cores%4, 32, 0.300+0.001*float64(cores)))
+	}
+	types = append(types, machine("middle", 32, 128, 1.224), machine("large", 128, 512, 4.896), machine("larger", 192, 768, 7.344))
+	for _, n := range []int{7, 29, 37, 60, 250} {
+		plan := Solve(problem(pods(n, shape(6000, gi)), pool("default", types...)))
+		// Five pods fill a middle machine.
+		if most := 1.224 * float64((n+4)/5); plan.Price() > most+1e-9 {
+			t.Errorf("%d pods cost $%.4f/h on %d nodes, want $%.4f/h at most", n, plan.Price(), len(plan.Claims), most)
+		}
 	}
 }
 
