@@ -72,10 +72,10 @@ func (y *yard) look(enough float64) {
 	}
 }
 
-// few reports whether so few kinds of pods may come that room can be appraised by what goes into it: of large pods, much less
-// may than there is room for.
+// few reports whether room is to be appraised by what goes into it, of the few kinds of pods that may come: of large pods, much less
+// goes in than there is room for.
 func (m *load) few() bool {
-	return len(m.mates) <= weighed && !m.lead.lone && !slices.ContainsFunc(m.mates, func(other mate) bool { return other.picky })
+	return m.weighs && len(m.mates) <= weighed && !m.lead.lone && !slices.ContainsFunc(m.mates, func(other mate) bool { return other.picky })
 }
 
 // consider keeps the prospect if it is among the best so far.

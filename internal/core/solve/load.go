@@ -25,7 +25,9 @@ const (
 
 // load is a machine while it is being filled.
 type load struct {
-	lead *pile
+	// weighs is set in attempts that look at what really goes into a column where few kinds of pods may come.
+	weighs bool
+	lead   *pile
 	// company is the kin whose labels the machine takes over from the start; that of the lead, if nothing is gained.
 	company *kin
 	cl      *claim

@@ -11,6 +11,8 @@ const (
 	// most from another try, and cost the least.
 	attempts = 5
 	effort   = 100
+	// simple is how many piles a yard has at most that is packed once more by what goes into columns.
+	simple = 32
 	// reappraise is the part of the pods after which room is appraised again.
 	reappraise = 0.1
 	// damping is how far markups follow what pods turned out to cost.
@@ -26,7 +28,9 @@ type laden struct {
 // pack is claims that hold all pods of the yard; nil if it finds no way.
 //
 // Pods that ended on machines with much waste are dearer than their room: in the next attempt they are worth more, so that
-// they are taken along earlier, while there are others to go with them. The cheapest attempt counts.
+// they are taken along earlier, while there are others to go with them. Before all that, where few kinds of pods go together, columns
+// are compared by what these really fill of them: it suits large pods, and may use up the small ones that others need. The
+// cheapest attempt counts.
 func (y *yard) pack() []*claim {
 	y.measure()
 	y.appraise()
@@ -40,12 +44,20 @@ func (y *yard) pack() []*claim {
 	}
 	var best []*claim
 	least, filled := math.Inf(1), 0
-	for attempt := range attempts {
+	first := 0
+	if y.weighable() {
+		first = -1
+	}
+	for attempt := first; attempt < attempts; attempt++ {
 		for i, p := range order {
-			if attempt == 0 {
+			if attempt == first {
 				p.stacks = nil // it shares its memory with the one in full, which is needed again
 			}
 			p.stacks, p.pods = append(p.stacks[:0], full[i].stacks...), full[i].pods
+		}
+		if y.load.weighs = attempt < 0; attempt > first && attempt == 0 {
+			y.load.last.times = 0
+			y.appraise()
 		}
 		machines := y.attempt()
 		if machines == nil {
@@ -61,6 +73,9 @@ func (y *yard) pack() []*claim {
 		} else {
 			y.t.recycle(claims)
 		}
+		if y.load.weighs {
+			continue
+		}
 		if filled += len(machines); len(y.piles) == 1 || filled+len(machines) > effort {
 			break
 		}
@@ -68,6 +83,12 @@ func (y *yard) pack() []*claim {
 		y.appraise()
 	}
 	return best
+}
+
+// weighable reports whether there are kinds of pods that few others go together with, and not so many that another attempt takes
+// long.
+func (y *yard) weighable() bool {
+	return len(y.piles) <= simple && slices.ContainsFunc(y.piles, func(p *pile) bool { return !p.lone && len(p.kin.piles) <= weighed })
 }
 
 // burden is what claims cost, with the upkeep of their machines.
