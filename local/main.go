@@ -38,6 +38,7 @@ commands:
       --kubeconfig-out FILE   where the kubeconfig goes (default: DIR/kubeconfig)
       --until-stdin-closes    also end when standard input is closed
       --service-range CIDR    addresses of services, such as fd00:10::/108 for IPv6 (default: that of Kubernetes)
+      --admission NAMES       admission plugins beside the usual ones, such as OwnerReferencesPermissionEnforcement
   restart-apiserver   take the API server of a running cluster down and up again
       --workdir DIR           which cluster (default: the only one that runs)
       --down DURATION         how long it stays down (default 0s)
@@ -128,6 +129,7 @@ func up(ctx context.Context, cache binaries.Cache, flags *flag.FlagSet, args []s
 	flags.StringVar(&options.Dir, "workdir", "", "")
 	flags.StringVar(&options.Kubeconfig, "kubeconfig-out", "", "")
 	flags.StringVar(&options.ServiceRange, "service-range", "", "")
+	flags.StringVar(&options.Admission, "admission", "", "")
 	untilClosed := flags.Bool("until-stdin-closes", false, "")
 	if err := parse(flags, args); err != nil {
 		return err

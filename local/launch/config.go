@@ -49,8 +49,9 @@ type extraArg struct {
 const portsNeeded = 6
 
 // configuration returns the document that makes kwokctl start the cluster as we want it: our programs only (it would fetch any that is not
-// named), loopback only, RBAC on, no client-side rate limits, services in the given range unless it is "", and the simulator on nodes marked as fake only.
-func configuration(cache binaries.Cache, ports []int, serviceRange string) ([]byte, error) {
+// named), loopback only, RBAC on, no client-side rate limits, and the simulator on nodes marked as fake only.
+func configuration(o Options, ports []int) ([]byte, error) {
+	cache := o.Cache
 	config := kwokctlConfig{
 		APIVersion: "config.kwok.x-k8s.io/v1alpha1",
 		Kind:       "KwokctlConfiguration",
@@ -76,7 +77,7 @@ func configuration(cache binaries.Cache, ports []int, serviceRange string) ([]by
 			"kubeSchedulerPort":           ports[4],
 			"kwokControllerPort":          ports[5],
 		},
-		Patches: patches(serviceRange),
+		Patches: patches(o),
 	}
 	text, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {
@@ -113,14 +114,17 @@ func simulatorSpeed() simulatorConfig {
 	}
 }
 
-func patches(serviceRange string) []componentPatch {
+func patches(o Options) []componentPatch {
 	serving := []extraArg{
 		// A machine without a default route has no address to advertise, and loopback is refused as an endpoint.
 		{Key: "advertise-address", Value: "127.0.0.1"},
 		{Key: "endpoint-reconciler-type", Value: "none"},
 	}
-	if serviceRange != "" {
-		serving = append(serving, extraArg{Key: "service-cluster-ip-range", Value: serviceRange})
+	if o.ServiceRange != "" {
+		serving = append(serving, extraArg{Key: "service-cluster-ip-range", Value: o.ServiceRange})
+	}
+	if o.Admission != "" {
+		serving = append(serving, extraArg{Key: "enable-admission-plugins", Value: o.Admission})
 	}
 	return []componentPatch{
 		{Name: etcd, ExtraArgs: []extraArg{

@@ -29,6 +29,8 @@ type Options struct {
 	// ServiceRange is where the addresses of services are taken from, in CIDR notation; "" leaves it to Kubernetes. One of IPv6 makes it a
 	// cluster that speaks IPv6; its API server still listens on 127.0.0.1.
 	ServiceRange string
+	// Admission names admission plugins of the API server beside the usual ones, with commas between them; "" for none.
+	Admission string
 	// Log receives progress and failures, for people.
 	Log io.Writer
 }
@@ -121,7 +123,7 @@ func start(ctx context.Context, o Options, l layout, kubeconfig string) error {
 	if err != nil {
 		return err
 	}
-	config, err := configuration(o.Cache, ports, o.ServiceRange)
+	config, err := configuration(o, ports)
 	if err != nil {
 		return err
 	}

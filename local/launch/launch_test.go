@@ -97,7 +97,7 @@ func TestFreePortsDiffer(t *testing.T) {
 // TestConfiguration: kwokctl fetches whatever program it is not given, so every one must be named.
 func TestConfiguration(t *testing.T) {
 	cache := binaries.Cache{Root: "/cache", Versions: binaries.Versions{Kubernetes: "v1.2.3", Etcd: "v3", Kwok: "v0"}}
-	text, err := configuration(cache, []int{1, 2, 3, 4, 5, 6}, "fd00:10::/108")
+	text, err := configuration(Options{Cache: cache, ServiceRange: "fd00:10::/108", Admission: "A,B"}, []int{1, 2, 3, 4, 5, 6})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,13 +113,15 @@ func TestConfiguration(t *testing.T) {
 		}
 	}
 	for _, patch := range config.Patches {
-		given := slices.Contains(patch.ExtraArgs, extraArg{Key: "service-cluster-ip-range", Value: "fd00:10::/108"})
-		if given != (patch.Name == apiServer) {
-			t.Errorf("%s is told the range of services: %t", patch.Name, given)
+		for _, arg := range []extraArg{{Key: "service-cluster-ip-range", Value: "fd00:10::/108"}, {Key: "enable-admission-plugins", Value: "A,B"}} {
+			if given := slices.Contains(patch.ExtraArgs, arg); given != (patch.Name == apiServer) {
+				t.Errorf("%s is told %s: %t", patch.Name, arg.Key, given)
+			}
 		}
 	}
-	if usual, err := configuration(cache, []int{1, 2, 3, 4, 5, 6}, ""); err != nil || strings.Contains(string(usual), "service-cluster-ip-range") {
-		t.Errorf("without a range of services there is one, or an error: %v", err)
+	usual, err := configuration(Options{Cache: cache}, []int{1, 2, 3, 4, 5, 6})
+	if err != nil || strings.Contains(string(usual), "service-cluster-ip-range") || strings.Contains(string(usual), "admission-plugins") {
+		t.Errorf("what was not asked for is there, or an error: %v", err)
 	}
 	behaviour, err := stages.YAML()
 	if err != nil {
