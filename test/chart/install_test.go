@@ -33,22 +33,25 @@ import (
 // patience is how long something may take that takes a second or two on a machine with nothing else to do.
 const patience = 40 * time.Second
 
-// installed is a cluster in which a release was installed.
+// installed is a cluster in which a release is installed.
 type installed struct {
-	t        *testing.T
-	release  release
-	client   client.Client
-	clients  *kubernetes.Clientset
-	recorder *recorder
+	t          *testing.T
+	release    release
+	kubeconfig string // the administrator's
+	authority  []byte // of the API server's certificate, in PEM
+	client     client.Client
+	clients    *kubernetes.Clientset
+	recorder   *recorder
 	// ended is closed when the controller has ended, and ending says how.
 	ended  chan struct{}
 	ending error
 }
 
-// install starts a cluster and puts the definitions and the objects of a release into it, as Helm does.
-func install(t *testing.T, r release) *installed {
+// begin starts a cluster with RBAC. Its API server asks who makes an object belong to another for the right to hold up the deletion of
+// that one, as OpenShift's does.
+func begin(t *testing.T) *installed {
 	t.Helper()
-	plane, err := controlplane.Start(t.Context(), "", nil)
+	plane, err := controlplane.Start(t.Context(), "", nil, "--admission=OwnerReferencesPermissionEnforcement")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,23 +65,30 @@ func install(t *testing.T, r release) *installed {
 		t.Fatal(err)
 	}
 	config.QPS = -1
-	w := &installed{t: t, release: r, recorder: record(t, config), ended: make(chan struct{})}
+	w := &installed{t: t, kubeconfig: plane.Kubeconfig, authority: config.CAData, recorder: record(t, config), ended: make(chan struct{})}
 	if w.client, err = client.New(config, client.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if w.clients, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
-	names, err := filepath.Glob(r.chart + "/crds/*.yaml")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("the chart has no definitions: %v", err)
-	}
-	names = append(names, crdChart+"/definitions/legacy/karpenter.sh_provisioners.yaml")
-	for _, name := range names {
-		w.apply(read(t, name))
-	}
-	w.apply(r.manifest(t))
 	return w
+}
+
+// install puts the definitions and the objects of a release into the cluster, as Helm does, and the definitions of earlier APIs.
+func (w *installed) install(r release) {
+	w.t.Helper()
+	w.release = r
+	for _, folder := range []string{r.chart + "/crds", crdChart + "/definitions/legacy"} {
+		names, err := filepath.Glob(folder + "/*.yaml")
+		if err != nil || len(names) == 0 {
+			w.t.Fatalf("%s has no definitions: %v", folder, err)
+		}
+		for _, name := range names {
+			w.apply(read(w.t, name))
+		}
+	}
+	w.apply(r.manifest(w.t))
 }
 
 func read(t *testing.T, name string) string {

@@ -22,42 +22,71 @@ import (
 // runs the binary with the arguments, the environment and the account of the rendered Deployment. It does its work, is refused
 // nothing, and every permission that it has is either used or explained.
 func TestInstalledControllerWorksWithWhatTheChartGivesIt(t *testing.T) {
-	ports := freePorts(t, 2)
-	r := named(fmt.Sprintf("controller.metrics.port=%d", ports[0]), fmt.Sprintf("controller.healthProbe.port=%d", ports[1]))
+	t.Run("kwok", func(t *testing.T) {
+		t.Parallel()
+		w := begin(t)
+		w.work(everyFeature("kwok"), "testdata/cluster-kwok.yaml", func() {
+			w.changeWhatIsKept("karpenter.kwok.sh/v1alpha1", "KWOKNodeClass")
+		})
+	})
+	t.Run("aws", func(t *testing.T) {
+		t.Parallel()
+		w := begin(t)
+		w.work(everyFeature("aws", w.account()...), "testdata/cluster-aws.yaml", func() {
+			w.changeWhatIsKept("karpenter.k8s.aws/v1", "EC2NodeClass")
+			w.wantClassOfItsOwn()
+		})
+	})
+}
+
+// everyFeature is a release for a cloud with every feature on.
+func everyFeature(cloud string, set ...string) release {
+	r := named(append(set, "settings.cloudProvider="+cloud)...)
 	r.files = []string{"testdata/every-feature.yaml"}
-	w := install(t, r)
-	w.apply(read(t, "testdata/cluster.yaml"))
+	return r
+}
+
+// work lets the controller of a release do everything it can with the objects of a cloud, and with earlier ones, and checks what it used.
+func (w *installed) work(r release, objects string, earlier func()) {
+	w.t.Helper()
+	ports := freePorts(w.t, 2)
+	r.set = append(r.set, fmt.Sprintf("controller.metrics.port=%d", ports[0]), fmt.Sprintf("controller.healthProbe.port=%d", ports[1]))
+	w.install(r)
+	w.apply(read(w.t, objects))
+	w.apply(read(w.t, "testdata/cluster.yaml"))
 	controller := w.start()
 	w.await("the pods run", func() string { return w.deployed("web", 3) })
+	w.await("the pod that needs an earlier object runs", func() string { return w.deployed("old", 1) })
 	w.await("the pool of a fixed size has its node", func() string {
 		fixed := func(o unstructured.Unstructured) bool { return o.GetLabels()["karpenter.sh/nodepool"] == "fixed" }
-		if n := w.list(t.Context(), "v1", "Node", fixed); n != 1 {
+		if n := w.list(w.t.Context(), "v1", "Node", fixed); n != 1 {
 			return fmt.Sprintf("it has %d", n)
 		}
 		return ""
 	})
 	w.await("the controller is ready", func() string { return w.answer(ports[1], "/readyz") })
 	w.await("there are metrics", func() string { return w.answer(ports[0], "/metrics") })
+	earlier()
 	w.replaceNode()
 	w.await("the pods run again", func() string { return w.deployed("web", 3) })
 	w.undeploy("web")
 	w.await("the nodes of the pods are gone but for the buffer's", func() string {
 		ours := func(o unstructured.Unstructured) bool { return o.GetLabels()["karpenter.sh/nodepool"] == "default" }
-		if n := w.list(t.Context(), "karpenter.sh/v1", "NodeClaim", ours); n > 1 {
+		if n := w.list(w.t.Context(), "karpenter.sh/v1", "NodeClaim", ours); n > 1 {
 			return fmt.Sprintf("there are %d", n)
 		}
 		return ""
 	})
 	if err := controller.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	if <-w.ended; w.ending != nil {
-		t.Errorf("the controller did not end well: %v", w.ending)
+		w.t.Errorf("the controller did not end well: %v", w.ending)
 	}
 	for _, refused := range w.recorder.refused() {
-		t.Errorf("refused: %s", refused)
+		w.t.Errorf("refused: %s", refused)
 	}
-	checkUse(t, grants(r.objects(t)), w.recorder)
+	checkUse(w.t, grants(r.objects(w.t)), w.recorder)
 }
 
 // deployed says what a Deployment lacks of its pods.

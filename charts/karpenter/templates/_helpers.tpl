@@ -141,10 +141,10 @@ List of the annotations and the prefix of their level.
 {{- if eq .Values.settings.cloudProvider "aws" -}}
 - apiGroups: [karpenter.k8s.aws]
   resources: [ec2nodeclasses]
-  verbs: [get, list, watch, patch, update]
+  verbs: [get, list, watch, patch]
 - apiGroups: [karpenter.k8s.aws]
   resources: [ec2nodeclasses/status]
-  verbs: [patch, update]
+  verbs: [patch]
 {{- if eq (toString .Values.settings.featureGates.legacyProvisioner) "true" }}
 - apiGroups: [karpenter.k8s.aws]
   resources: [ec2nodeclasses]
@@ -155,11 +155,19 @@ List of the annotations and the prefix of their level.
 - apiGroups: [karpenter.k8s.aws]
   resources: [awsnodetemplates/status]
   verbs: [patch]
+- apiGroups: [karpenter.k8s.aws]
+  resources: [awsnodetemplates/finalizers] # owner references of what is kept
+  verbs: [update]
 {{- end }}
 {{- else if eq .Values.settings.cloudProvider "kwok" -}}
 - apiGroups: [karpenter.kwok.sh]
   resources: [kwoknodeclasses]
   verbs: [get, list, watch]
+{{- if eq (toString .Values.settings.featureGates.legacyProvisioner) "true" }}
+- apiGroups: [karpenter.kwok.sh]
+  resources: [kwoknodeclasses]
+  verbs: [create, patch]
+{{- end }}
 - apiGroups: [""]
   resources: [nodes] # the simulated machines
   verbs: [create]

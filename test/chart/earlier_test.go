@@ -1,0 +1,66 @@
+package chart
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// keptFor is the label of what is kept for earlier objects.
+const keptFor = "legacy.karpenter.sh/kept-for"
+
+// object is a cluster-wide object by its name, without its content.
+func object(apiVersion, kind, name string) *unstructured.Unstructured {
+	var o unstructured.Unstructured
+	o.SetAPIVersion(apiVersion)
+	o.SetKind(kind)
+	o.SetName(name)
+	return &o
+}
+
+// patch changes an object as its user would.
+func (w *installed) patch(o *unstructured.Unstructured, change string) {
+	w.t.Helper()
+	if err := w.client.Patch(w.t.Context(), o, client.RawPatch(types.MergePatchType, []byte(change))); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// changeWhatIsKept takes the label from the class that is kept for an earlier object, and waits until it is back.
+func (w *installed) changeWhatIsKept(apiVersion, kind string) {
+	w.t.Helper()
+	class := object(apiVersion, kind, "old")
+	w.patch(class, fmt.Sprintf(`{"metadata": {"labels": {%q: null}}}`, keptFor))
+	w.await("the label is put back", func() string {
+		if err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(class), class); err != nil {
+			return err.Error()
+		}
+		if class.GetLabels()[keptFor] == "" {
+			return "it is missing"
+		}
+		return ""
+	})
+}
+
+// wantClassOfItsOwn lets a Provisioner have settings of the kubelet for a while, for which it needs a class of its own.
+func (w *installed) wantClassOfItsOwn() {
+	w.t.Helper()
+	provisioner := object("karpenter.sh/v1alpha5", "Provisioner", "old")
+	w.patch(provisioner, `{"spec": {"kubeletConfiguration": {"maxPods": 20}}}`)
+	w.awaitClasses(3)
+	w.patch(provisioner, `{"spec": {"kubeletConfiguration": null}}`)
+	w.awaitClasses(2)
+}
+
+// awaitClasses waits until there are so many classes.
+func (w *installed) awaitClasses(want int) {
+	w.t.Helper()
+	w.await(fmt.Sprintf("there are %d classes", want), func() string {
+		if n := w.list(w.t.Context(), "karpenter.k8s.aws/v1", "EC2NodeClass", nil); n != want {
+			return fmt.Sprintf("there are %d", n)
+		}
+		return ""
+	})
+}
