@@ -184,6 +184,7 @@ func (c *conversion) emptiness(m *making, ttl, consolidation value) {
 		out.add("consolidationPolicy", scalar("WhenEmpty"))
 		out.add("consolidateAfter", ttl.from(scalar(duration(ttl.seconds()))),
 			c.note(ttl, "counted from the last time that a pod came or went, not from the moment the node was seen empty"))
+		out.add("budgets", emptyAtOnce(), "Not in the Provisioner: empty nodes went all at once. The rest is as by default.")
 	default:
 		out.add("consolidationPolicy", scalar("WhenEmpty"))
 		out.add("consolidateAfter", scalar("Never"),
@@ -195,6 +196,15 @@ func (c *conversion) emptiness(m *making, ttl, consolidation value) {
 	m.spec.add("disruption", out.node,
 		"Drift is always on today, and limited by budgets like all disruption here; the default is one of 10% of the nodes at a time. "+
 			"The old API knew neither, unless drift was turned on.")
+}
+
+// emptyAtOnce are budgets that hold up no empty node, and let others go as the default does. The budgets that name a reason hold for
+// that one only, so together they name each.
+func emptyAtOnce() *yaml.Node {
+	empty, others := object("nodes", "100%"), object("nodes", "10%")
+	empty.add("reasons", words("Empty"))
+	others.add("reasons", words("Drifted", "Underutilized"))
+	return list(empty.node, others.node)
 }
 
 // limits carries limits over, which had one more floor.

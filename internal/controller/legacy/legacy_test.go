@@ -2,6 +2,7 @@ package legacy_test
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -92,8 +93,15 @@ func TestANodePoolIsKeptForAProvisioner(t *testing.T) {
 		t.Errorf("the pool refers to %+v", ref)
 	}
 	d := kept.Spec.Disruption
-	if d.ConsolidationPolicy != v1.ConsolidationPolicyWhenEmpty || *d.ConsolidateAfter.Duration != 30*time.Second || len(d.Budgets) != 1 {
+	if d.ConsolidationPolicy != v1.ConsolidationPolicyWhenEmpty || *d.ConsolidateAfter.Duration != 30*time.Second {
 		t.Errorf("disruption %+v", d)
+	}
+	wanted := []v1.Budget{
+		{Nodes: "100%", Reasons: []v1.DisruptionReason{v1.DisruptionReasonEmpty}},
+		{Nodes: "10%", Reasons: []v1.DisruptionReason{v1.DisruptionReasonDrifted, v1.DisruptionReasonUnderutilized}},
+	}
+	if !reflect.DeepEqual(d.Budgets, wanted) {
+		t.Errorf("budgets %+v", d.Budgets)
 	}
 	if kept.Spec.Template.Spec.ExpireAfter.Duration != nil || kept.Spec.Template.Labels["team"] != "a" {
 		t.Errorf("template %+v", kept.Spec.Template)
