@@ -2,6 +2,7 @@ package chart
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -52,6 +53,35 @@ func (w *installed) wantClassOfItsOwn() {
 	w.awaitClasses(3)
 	w.patch(provisioner, `{"spec": {"kubeletConfiguration": null}}`)
 	w.awaitClasses(2)
+}
+
+// wantSubnetsThatThereAreNot lets a template select no subnets for a while, which its Provisioner tells.
+func (w *installed) wantSubnetsThatThereAreNot() {
+	w.t.Helper()
+	template := object("karpenter.k8s.aws/v1alpha1", "AWSNodeTemplate", "old")
+	w.patch(template, `{"spec": {"subnetSelector": {"karpenter.sh/discovery": "elsewhere"}}}`)
+	w.awaitActive("False", "NodePool old is not ready: EC2NodeClass old: SubnetsReady: ")
+	w.patch(template, `{"spec": {"subnetSelector": {"karpenter.sh/discovery": "test"}}}`)
+	w.awaitActive("True", "")
+}
+
+// awaitActive waits until the Provisioner says whether it is active, and why not.
+func (w *installed) awaitActive(status, why string) {
+	w.t.Helper()
+	provisioner := object("karpenter.sh/v1alpha5", "Provisioner", "old")
+	w.await("Active of the Provisioner is "+status, func() string {
+		if err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(provisioner), provisioner); err != nil {
+			return err.Error()
+		}
+		conditions, _, _ := unstructured.NestedSlice(provisioner.Object, "status", "conditions")
+		for _, c := range conditions {
+			c := c.(map[string]any)
+			if message, _ := c["message"].(string); c["type"] == "Active" && c["status"] == status && strings.HasPrefix(message, why) {
+				return ""
+			}
+		}
+		return fmt.Sprint(conditions)
+	})
 }
 
 // awaitClasses waits until there are so many classes.

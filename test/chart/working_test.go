@@ -35,6 +35,7 @@ func TestInstalledControllerWorksWithWhatTheChartGivesIt(t *testing.T) {
 		w.work(everyFeature("aws", w.account()...), "testdata/cluster-aws.yaml", func() {
 			w.changeWhatIsKept("karpenter.k8s.aws/v1", "EC2NodeClass")
 			w.wantClassOfItsOwn()
+			w.wantSubnetsThatThereAreNot()
 		})
 	})
 }

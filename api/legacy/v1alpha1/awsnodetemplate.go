@@ -65,7 +65,7 @@ type AWSNodeTemplateStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ConditionTypeActive is True while the EC2NodeClass is kept as the template wants it.
+// ConditionTypeActive is True while the EC2NodeClass is kept as the template wants it, and does not say that it is not ready.
 const ConditionTypeActive = "Active"
 
 // ConditionList implements condition.Object.

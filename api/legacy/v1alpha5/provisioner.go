@@ -144,7 +144,7 @@ type ProvisionerStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ConditionTypeActive is True while the NodePool is kept as the Provisioner wants it.
+// ConditionTypeActive is True while the NodePool is kept as the Provisioner wants it, and does not say that it is not ready.
 const ConditionTypeActive = "Active"
 
 // ConditionList implements condition.Object.

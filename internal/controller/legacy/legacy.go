@@ -43,8 +43,9 @@ const (
 	name = "legacy.provisioner"
 	// refusedAgain is how long a refusal holds when nothing changes that the controller watches.
 	refusedAgain = time.Minute
-	// reasonRefused is why Active is False.
-	reasonRefused = "Refused"
+	// reasonRefused and reasonNotReady are why Active is False: nothing is kept for the object, or nothing is launched with what is.
+	reasonRefused  = "Refused"
+	reasonNotReady = "NotReady"
 )
 
 // Controller is the controller legacy.provisioner.
@@ -74,18 +75,18 @@ func New(tools loop.Tools) (*Controller, error) {
 	return c, err
 }
 
-// Register adds the controller to the manager. Whatever changes, the same question is asked again; a change of status is no
-// change.
+// Register adds the controller to the manager. Whatever changes, the same question is asked again. Of changes of status only
+// those count that say of what is kept why it is not ready.
 func (c *Controller) Register(m manager.Manager) error {
 	everything := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{{}}
 	})
-	changed := builder.WithPredicates(predicate.Or(
-		predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))
+	byUsers := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{})
+	changed, changedOrJudged := builder.WithPredicates(byUsers), builder.WithPredicates(predicate.Or(byUsers, faultsChanged()))
 	b := builder.ControllerManagedBy(m).
 		Named(name).
 		Watches(&v1alpha5.Provisioner{}, everything, changed).
-		Watches(&v1.NodePool{}, everything, changed).
+		Watches(&v1.NodePool{}, everything, changedOrJudged).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: 1,
 			RateLimiter:             loop.Limiter[reconcile.Request](100*time.Millisecond, time.Minute, 10, 100),
@@ -94,7 +95,7 @@ func (c *Controller) Register(m manager.Manager) error {
 		b = b.Watches(&v1alpha1.AWSNodeTemplate{}, everything, changed)
 	}
 	for _, class := range c.Cloud.NodeClasses {
-		b = b.Watches(class.New(), everything, changed)
+		b = b.Watches(class.New(), everything, changedOrJudged)
 	}
 	return b.Complete(c)
 }
@@ -118,7 +119,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	for i, old := range olds {
 		why, err := c.keep(ctx, old, served[i])
 		if err == nil {
-			err = c.tell(ctx, old, why)
+			err = c.answer(ctx, old, served[i], why)
 		}
 		switch {
 		case tooLate(err):
@@ -195,21 +196,33 @@ func describe(p past) string {
 	return "AWSNodeTemplate " + p.GetName()
 }
 
-// tell writes down whether an old object is served.
-func (c *Controller) tell(ctx context.Context, old past, why string) error {
+// answer writes down whether an old object is served: why is why nothing is kept for it; empty if it is.
+func (c *Controller) answer(ctx context.Context, old past, served convert.Served, why string) error {
+	if why != "" {
+		c.Recorder.Publish(observe.LegacyRefused(old, old.GetUID(), why))
+		return c.tell(ctx, old, reasonRefused, why)
+	}
+	why, err := c.obstacle(ctx, served)
+	if err != nil {
+		return err
+	}
+	return c.tell(ctx, old, reasonNotReady, why)
+}
+
+// tell writes down that an old object is served, or for which reason and why it is not.
+func (c *Controller) tell(ctx context.Context, old past, reason, why string) error {
 	stored := old.DeepCopyObject().(past)
 	set := condition.For(old, c.Clock.Now())
 	root := old.ConditionTypes().Root
 	if why == "" {
 		set.True(root)
 	} else {
-		set.False(root, reasonRefused, why)
-		c.Recorder.Publish(observe.LegacyRefused(old, old.GetUID(), why))
+		set.False(root, reason, why)
 	}
 	if equality.Semantic.DeepEqual(*stored.ConditionList(), *old.ConditionList()) {
 		return nil
 	}
-	if why != "" {
+	if reason == reasonRefused && why != "" {
 		loop.Log(ctx).Warn("not serving an object of an earlier API", "object", describe(old), "reason", why)
 	}
 	if err := c.Client.Status().Patch(ctx, old, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {

@@ -1,0 +1,90 @@
+package legacy_test
+
+import (
+	"testing"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	"github.com/karpenter-anew/karpenter/api/condition"
+	kwok "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
+	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha1"
+	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+)
+
+// TestNotReadyIsTold: a Provisioner whose pool launches nothing says so, in the words of the class; when it is ready, that is told too.
+func TestNotReadyIsTold(t *testing.T) {
+	p := provisioner()
+	p.Spec.ProviderRef = &v1alpha5.ProviderRef{Name: "aws"}
+	w := newAWSWorld(t, p, template())
+	w.run()
+	if got := w.active(p); got != "True/Active/" {
+		t.Errorf("before anything is judged, Active is %s", got)
+	}
+	judge := func(subnets bool) {
+		looptest.Change(w.World, class("aws"), func(c *awsv1.EC2NodeClass) {
+			set := condition.For(c, w.Clock.Now())
+			for _, kind := range c.ConditionTypes().Dependents {
+				set.True(kind)
+			}
+			if !subnets {
+				set.False(awsv1.ConditionTypeSubnetsReady, "SubnetsNotFound", "no subnets match")
+			}
+		})
+		looptest.Change(w.World, pool(), func(p *v1.NodePool) {
+			set := condition.For(p, w.Clock.Now())
+			set.True(v1.ConditionTypeValidationSucceeded)
+			set.True(v1.ConditionTypeNodeClassReady)
+			if !subnets {
+				set.False(v1.ConditionTypeNodeClassReady, "UnhealthyDependents", "SubnetsReady=False")
+			}
+		})
+		w.run()
+	}
+	judge(false)
+	if got, want := w.active(p), "False/NotReady/NodePool default is not ready: EC2NodeClass aws: SubnetsReady: no subnets match"; got != want {
+		t.Errorf("Active is %s, want %s", got, want)
+	}
+	got := looptest.Condition(looptest.Must(w.World, template()).Status.Conditions, v1alpha1.ConditionTypeActive)
+	if want := "False/NotReady/EC2NodeClass aws is not ready: SubnetsReady: no subnets match"; got != want {
+		t.Errorf("Active of the template is %s, want %s", got, want)
+	}
+	if events := w.Events(); len(events) > 0 {
+		t.Errorf("events %q, though nothing is refused", events)
+	}
+	judge(true)
+	if got := w.active(p); got != "True/Active/" {
+		t.Errorf("Active is %s once the class is ready", got)
+	}
+}
+
+// TestMissingClassIsTold: what the pool says is told where the class says nothing.
+func TestMissingClassIsTold(t *testing.T) {
+	p := provisioner()
+	p.Spec.ProviderRef = &v1alpha5.ProviderRef{Name: "elsewhere"}
+	w := newAWSWorld(t, p)
+	w.run()
+	looptest.Change(w.World, pool(), func(p *v1.NodePool) {
+		condition.For(p, w.Clock.Now()).False(v1.ConditionTypeNodeClassReady, "NodeClassNotFound", "NodeClass not found on cluster")
+	})
+	w.run()
+	if got, want := w.active(p), "False/NotReady/NodePool default is not ready: NodeClassReady: NodeClass not found on cluster"; got != want {
+		t.Errorf("Active is %s, want %s", got, want)
+	}
+}
+
+// TestClassThatOnlySaysThatItIsNotReady has no conditions beside that one.
+func TestClassThatOnlySaysThatItIsNotReady(t *testing.T) {
+	w := newWorld(t, provisioner())
+	w.run()
+	looptest.Change(w.World, ownClass(), func(c *kwok.KWOKNodeClass) {
+		condition.For(c, w.Clock.Now()).False(c.ConditionTypes().Root, "Broken", "no machines")
+	})
+	looptest.Change(w.World, pool(), func(p *v1.NodePool) {
+		condition.For(p, w.Clock.Now()).False(v1.ConditionTypeNodeClassReady, "Broken", "no machines")
+	})
+	w.run()
+	if got, want := w.active(provisioner()), "False/NotReady/NodePool default is not ready: KWOKNodeClass default: Ready: no machines"; got != want {
+		t.Errorf("Active is %s, want %s", got, want)
+	}
+}
