@@ -38,51 +38,66 @@ func (y *yard) pack() []*claim {
 	for _, s := range y.shops {
 		y.upkeep = min(y.upkeep, s.upkeep)
 	}
-	order, full := slices.Clone(y.piles), make([]stock, len(y.piles))
-	for i, p := range order {
-		full[i] = p.stock
-	}
-	var best []*claim
-	least, filled := math.Inf(1), 0
-	first := 0
+	p := y.begin()
 	if y.weighable() {
-		first = -1
+		y.load.weighs = true
+		p.attempt()
+		y.load.weighs, y.load.last.times = false, 0
+		y.appraise()
 	}
-	for attempt := first; attempt < attempts; attempt++ {
-		for i, p := range order {
-			if attempt == first {
-				p.stacks = nil // it shares its memory with the one in full, which is needed again
-			}
-			p.stacks, p.pods = append(p.stacks[:0], full[i].stacks...), full[i].pods
-		}
-		if y.load.weighs = attempt < 0; attempt > first && attempt == 0 {
-			y.load.last.times = 0
-			y.appraise()
-		}
-		machines := y.attempt()
-		if machines == nil {
-			break
-		}
-		claims := make([]*claim, len(machines))
-		for i, m := range machines {
-			claims[i] = m.claim
-		}
-		if b := y.burden(claims); b < least {
-			y.t.recycle(best)
-			best, least = claims, b
-		} else {
-			y.t.recycle(claims)
-		}
-		if y.load.weighs {
-			continue
-		}
-		if filled += len(machines); len(y.piles) == 1 || filled+len(machines) > effort {
+	filled := 0
+	for range attempts {
+		machines := p.attempt()
+		if filled += len(machines); machines == nil || len(y.piles) == 1 || filled+len(machines) > effort {
 			break
 		}
 		y.learn(machines)
 		y.appraise()
 	}
-	return best
+	return p.best
+}
+
+// repacking is what the attempts at a yard have come to.
+type repacking struct {
+	*yard
+	// order is the piles as they came, full what was in them.
+	order []*pile
+	full  []stock
+	// best are the claims of the cheapest attempt so far, least is their burden.
+	best  []*claim
+	least float64
+}
+
+// begin makes the yard ready to be packed again and again.
+func (y *yard) begin() repacking {
+	p := repacking{yard: y, order: slices.Clone(y.piles), full: make([]stock, len(y.piles)), least: math.Inf(1)}
+	for i, pile := range p.order {
+		p.full[i] = pile.stock
+		pile.stacks = slices.Clone(pile.stacks)
+	}
+	return p
+}
+
+// attempt packs everything once and fills the piles again. It returns nil if there is no way.
+func (p *repacking) attempt() []laden {
+	machines := p.packOnce()
+	for i, pile := range p.order {
+		pile.stacks, pile.pods = append(pile.stacks[:0], p.full[i].stacks...), p.full[i].pods
+	}
+	if machines == nil {
+		return nil
+	}
+	claims := make([]*claim, len(machines))
+	for i, m := range machines {
+		claims[i] = m.claim
+	}
+	if b := p.burden(claims); b < p.least {
+		p.t.recycle(p.best)
+		p.best, p.least = claims, b
+	} else {
+		p.t.recycle(claims)
+	}
+	return machines
 }
 
 // weighable reports whether there are kinds of pods that few others go together with, and not so many that another attempt takes
@@ -96,8 +111,8 @@ func (y *yard) burden(claims []*claim) float64 {
 	return price(claims) + y.upkeep*float64(len(claims))
 }
 
-// attempt packs everything once.
-func (y *yard) attempt() []laden {
+// packOnce packs everything once, and leaves the piles empty. It returns nil if there is no way.
+func (y *yard) packOnce() []laden {
 	slices.SortStableFunc(y.piles, func(a, b *pile) int {
 		if a.lone != b.lone {
 			if a.lone {
