@@ -84,7 +84,11 @@ func readPlan(text string) (plan, error) {
 			}
 			if inRefusal {
 				last := &p.refused[len(p.refused)-1]
-				last.why = append(last.why, reasonOf(detail))
+				if amounts, deeper := strings.CutPrefix(detail, "  "); deeper {
+					last.why = append(last.why, amounts)
+				} else {
+					last.why = append(last.why, reasonOf(detail))
+				}
 			} else if err := p.detail(detail, times); err != nil {
 				return plan{}, err
 			}
