@@ -141,6 +141,25 @@ func (p *process) launchedLater(from int64) map[string]bool {
 	return out
 }
 
+// heardFirst is about how many pods the first pass was that launched anything, by the log from this byte on.
+func (p *process) heardFirst(from int64) int {
+	text, err := os.ReadFile(p.log)
+	if err != nil || int64(len(text)) < from {
+		return 0
+	}
+	for line := range bytes.Lines(text[from:]) {
+		var record struct {
+			Message   string
+			Pods, New int
+		}
+		// The pods of other messages are names.
+		if json.Unmarshal(line, &record) == nil && record.Message == "planned" && record.New > 0 {
+			return record.Pods
+		}
+	}
+	return 0
+}
+
 // disrupted are the claims that the log says were disrupted for a reason, and how often.
 func (p *process) disrupted(reason string) map[string]int {
 	text, err := os.ReadFile(p.log)

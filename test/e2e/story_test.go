@@ -25,8 +25,9 @@ import (
 	"github.com/karpenter-anew/karpenter/test/scenario/story"
 )
 
-// attempts is how often a story is told to a kube-scheduler that strays from the plan. It does not know of the plan, and when
-// the pods that it puts elsewhere leave no place for others, the cluster cannot become what the plan says.
+// attempts is how often a story is told if it was not heard as it is told: the pods came to the controller in parts, so that no plan
+// was about all of them, or kube-scheduler strayed from the plan. It does not know of the plan, and when the pods that it puts
+// elsewhere leave no place for others, the cluster cannot become what the plan says.
 const attempts = 3
 
 // TestStories applies every story to a cluster and compares what happens with the plan that the story expects.
@@ -48,14 +49,14 @@ func TestStories(t *testing.T) {
 			w := enter(t)
 			for attempt := 1; ; attempt++ {
 				w.storyteller = w.listen(storyFlags(s))
-				obstacle, strayed := w.tell(reader, s)
+				obstacle, excuse := w.tell(reader, s)
 				if obstacle == "" {
 					return
 				}
-				if !strayed || attempt == attempts {
+				if excuse == "" || attempt == attempts {
 					t.Fatalf("attempt %d: waited %s for the cluster to be as the plan says; last seen: %s", attempt, patience, obstacle)
 				}
-				t.Logf("attempt %d: kube-scheduler did not follow the plan: %s", attempt, obstacle)
+				t.Logf("attempt %d: %s: %s", attempt, excuse, obstacle)
 			}
 		})
 	}
@@ -126,8 +127,8 @@ func (w *world) listen(flags []string) *storyteller {
 }
 
 // tell applies the story, with its pods all at once, and waits until the cluster is as the plan says. If that does not happen
-// it says what is otherwise, and whether what was launched is as planned and kube-scheduler put other pods there.
-func (w *world) tell(reader *manifest.Reader, s story.Story) (obstacle string, strayed bool) {
+// it says what is otherwise, and what may be the cause outside of the controller, if anything.
+func (w *world) tell(reader *manifest.Reader, s story.Story) (obstacle, excuse string) {
 	w.t.Helper()
 	if s.Options.MaxInstanceTypes != 0 {
 		w.t.Fatal("max-instance-types is no setting of the controller: the story needs \"only: engine, because …\"")
@@ -156,10 +157,16 @@ func (w *world) tell(reader *manifest.Reader, s story.Story) (obstacle string, s
 	types := w.prices(s.Options.Catalog, objects)
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pollPeriod) {
 		if obstacle = w.differs(plan, types); obstacle == "" {
-			return "", false
+			return "", ""
 		}
 	}
-	return obstacle, w.compareLaunches(plan, types) == "" && w.strayed(plan)
+	switch {
+	case w.compareLaunches(plan, types) == "" && w.strayed(plan):
+		excuse = "kube-scheduler did not follow the plan"
+	case w.storyteller.heardFirst(w.storyteller.begin) < plan.toPlace():
+		excuse = "the controller did not see all pods at once"
+	}
+	return obstacle, excuse
 }
 
 // The order in which the objects of a story are applied: pods that the scheduler has to find a place for come last.

@@ -199,6 +199,20 @@ func (p plan) pods() map[string]int {
 	return out
 }
 
+// toPlace is how many pods a pass has to find a place for.
+func (p plan) toPlace() int {
+	n := 0
+	for _, pods := range p.placed {
+		n += pods
+	}
+	for _, v := range p.refused {
+		for _, pods := range v.pods {
+			n += pods
+		}
+	}
+	return n
+}
+
 // canonical writes amounts in one way, whatever way they were written in. What is zero is left out.
 func canonical(amounts map[string]string) (string, error) {
 	var out []string
