@@ -32,7 +32,7 @@ func quickStart() scene {
 	return scene{
 		name: "quick-start",
 		lines: []string{
-			"computed new nodeclaim(s) to fit pod(s)", "created nodeclaim", "launched nodeclaim", "registered nodeclaim",
+			"found provisionable pod(s)", "computed new nodeclaim(s) to fit pod(s)", "created nodeclaim", "launched nodeclaim", "registered nodeclaim",
 			"initialized nodeclaim", "deleted nodeclaim because of an interruption", "garbage collecting nodeclaim without instance", "disrupting node(s)",
 			"tainted node", "deleted node", "deleted nodeclaim",
 		},

@@ -38,11 +38,12 @@ func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) erro
 	p.nominate(plan.Placements)
 	p.promises.note(plan.Placements)
 	if len(plan.Claims) > 0 {
-		pods := 0
+		var pods []*model.Pod
 		for _, c := range plan.Claims {
-			pods += len(c.Pods)
+			pods = append(pods, c.Pods...)
 		}
-		p.Log.Info("computed new nodeclaim(s) to fit pod(s)", "nodeclaims", len(plan.Claims), "pods", pods)
+		p.Log.Info("found provisionable pod(s)", "Pods", names(pods))
+		p.Log.Info("computed new nodeclaim(s) to fit pod(s)", "nodeclaims", len(plan.Claims), "pods", len(pods))
 	}
 	created := make([]string, len(plan.Claims))
 	errs := make([]error, len(plan.Claims))
