@@ -107,7 +107,7 @@ func (c *Controller) tooLate(cmd command) bool {
 
 // closeNodes marks the nodes and gives up on those that cannot be marked.
 func (c *Controller) closeNodes(ctx context.Context, cmd command) command {
-	errs := forEach(cmd.work.Candidates, func(candidate disrupt.Candidate) error {
+	errs := forEach(ctx, c, cmd.work.Candidates, func(candidate disrupt.Candidate) error {
 		return c.mark(ctx, candidate.Node, cmd.method.Reason)
 	})
 	var marked []disrupt.Candidate
@@ -127,7 +127,7 @@ func (c *Controller) closeNodes(ctx context.Context, cmd command) command {
 // deleteClaims deletes the NodeClaims in parallel and returns the candidates that are left, with the reasons.
 func (c *Controller) deleteClaims(ctx context.Context, cmd command, candidates []disrupt.Candidate, policies map[string]string) ([]disrupt.Candidate, error) {
 	defer c.Batch.Begin()()
-	errs := forEach(candidates, func(candidate disrupt.Candidate) error {
+	errs := forEach(ctx, c, candidates, func(candidate disrupt.Candidate) error {
 		return c.deleteClaim(ctx, cmd, candidate, policies[candidate.Node.Pool])
 	})
 	var left []disrupt.Candidate
@@ -204,7 +204,7 @@ func (c *Controller) giveUp(ctx context.Context, cmd command, left []disrupt.Can
 		Add(float64(unready))
 	c.Store.Unmark(ids...)
 	c.Store.EndReplacement(ids...)
-	errs := forEach(nodes, func(n *model.Node) error { return c.unmark(ctx, n) })
+	errs := forEach(ctx, c, nodes, func(n *model.Node) error { return c.unmark(ctx, n) })
 	c.setBack(cmd.work.Candidates)
 	c.Log.Error("failed to disrupt nodes", "command", cmd.work.Text(cmd.id),
 		"left", len(left), "error", errors.Join(append(errs, cause)...))

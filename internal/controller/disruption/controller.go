@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -68,7 +69,9 @@ type Controller struct {
 	signal  chan struct{}
 	queue   *queue
 	running sync.WaitGroup
-	prices  *prices
+	// turns are for those who write to nodes.
+	turns  *semaphore.Weighted
+	prices *prices
 	// perPool are the budget gauges, which go with their pool.
 	perPool  *observe.GaugeStore
 	catalogs *ingest.Catalogs
@@ -101,6 +104,7 @@ func New(deps Deps) *Controller {
 		Deps:    deps,
 		signal:  make(chan struct{}, 1),
 		queue:   newQueue(),
+		turns:   semaphore.NewWeighted(writers),
 		prices:  newPrices(deps.Cloud.Provider, deps.Log),
 		perPool: observe.NewGaugeStore(),
 

@@ -24,7 +24,7 @@ func (c *Controller) clean(ctx context.Context, s scene) error {
 	if len(stray) == 0 {
 		return nil
 	}
-	errs := forEach(stray, func(n *model.Node) error {
+	errs := forEach(ctx, c, stray, func(n *model.Node) error {
 		if c.queue.held()[n.ID] {
 			return nil
 		}

@@ -19,15 +19,24 @@ import (
 )
 
 const (
-	// writers is how many nodes are written to at once.
+	// writers is how many nodes are written to at once, by all commands together.
 	writers = 50
 	// attempts is how often a write is tried, with pauses that double from firstPause.
 	attempts   = 5
 	firstPause = 50 * time.Millisecond
 )
 
-// forEach calls f for every node, some at a time, and returns their errors in the order of the nodes.
-func forEach[T any](items []T, f func(T) error) []error { return loop.ForEach(items, writers, f) }
+// forEach calls f for every item, some at a time, and returns their errors in the order of the items. Whoever asks first
+// writes first: commands that began at different moments do not hold each other up to the end of the last.
+func forEach[T any](ctx context.Context, c *Controller, items []T, f func(T) error) []error {
+	return loop.ForEach(items, len(items), func(item T) error {
+		if err := c.turns.Acquire(ctx, 1); err != nil {
+			return err
+		}
+		defer c.turns.Release(1)
+		return f(item)
+	})
+}
 
 // mark closes a node to new pods and says on its NodeClaim why it goes. Objects that are gone count as marked.
 func (c *Controller) mark(ctx context.Context, n *model.Node, reason disrupt.Reason) error {

@@ -33,7 +33,7 @@ func (c *Controller) launch(ctx context.Context, cmd command) ([]string, error) 
 	for i := range claims {
 		indexes[i] = i
 	}
-	err := errors.Join(forEach(indexes, func(i int) error {
+	err := errors.Join(forEach(ctx, c, indexes, func(i int) error {
 		var err error
 		names[i], err = c.create(ctx, cmd, claims[i])
 		return err
