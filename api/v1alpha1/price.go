@@ -47,7 +47,7 @@ func (s *NodeOverlaySpec) PriceChange() (PriceChange, error) {
 // Changes reports whether there is a change at all. Adding nothing is a change: it keeps overlays of less weight out.
 func (c PriceChange) Changes() bool { return c.changes }
 
-// Apply is base after the change, never less than 0.
+// Apply is base after the change, never less than 0 and never infinite: prices travel as JSON.
 func (c PriceChange) Apply(base float64) float64 {
 	if !c.changes {
 		return base
@@ -55,7 +55,7 @@ func (c PriceChange) Apply(base float64) float64 {
 	if c.factor == 0 { // a base that is not a number must not spoil an absolute price
 		return max(0, c.delta)
 	}
-	return max(0, base*c.factor+c.delta)
+	return min(max(0, base*c.factor+c.delta), math.MaxFloat64)
 }
 
 // amountOf is the number in a text of the form, without its percent sign.

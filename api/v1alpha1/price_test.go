@@ -35,6 +35,7 @@ func TestPriceArithmetic_L367(t *testing.T) {
 		{adjustment: "-100%", base: 2, want: 0},
 		{adjustment: "+1", base: 0, want: 1},
 		{adjustment: "+10%", base: 0, want: 0},
+		{adjustment: "+1" + strings.Repeat("0", 307) + "%", base: 1e9, want: math.MaxFloat64},
 	} {
 		t.Run(test.price+test.adjustment, func(t *testing.T) {
 			spec := v1alpha1.NodeOverlaySpec{Price: ptr.To(test.price), PriceAdjustment: ptr.To(test.adjustment)}

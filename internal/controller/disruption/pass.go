@@ -71,7 +71,7 @@ func (c *Controller) pass(ctx context.Context) (acted bool, err error) {
 			return true, err
 		}
 	}
-	c.Reasons.log(ctx, c.Log, s.snapshot.Nodes.Sorted())
+	c.Reasons.log(ctx, c.Log, s.snapshot.Nodes)
 	return false, err
 }
 
@@ -232,6 +232,7 @@ func (c *Controller) grant(pool string, wanted int) int {
 // grant is the right to create some NodeClaims of a pool. Each command that shares it gives one back.
 type grant struct{ reservation *cluster.Reservation }
 
+// giveBack does nothing for a command without a grant.
 func (g *grant) giveBack() {
 	if g != nil {
 		g.reservation.Release(1)

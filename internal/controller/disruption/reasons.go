@@ -64,13 +64,13 @@ func byNode(obstacles []disrupt.Obstacle) map[string]disrupt.Obstacle {
 
 // log writes down what stands in the way of disrupting the nodes, of each again only when that has changed. What is in the memory of the
 // controller alone, such as a rest after a failure, is to be found nowhere else.
-func (r *Reasons) log(ctx context.Context, to *slog.Logger, nodes []*model.Node) {
+func (r *Reasons) log(ctx context.Context, to *slog.Logger, nodes model.Index[*model.Node]) {
 	if !to.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
 	before := r.logged
-	r.logged = make(map[string]string, len(nodes))
-	for _, n := range nodes {
+	r.logged = make(map[string]string, nodes.Len())
+	for _, n := range nodes.Sorted() {
 		var codes, texts []string
 		for _, why := range r.Of(n.ID) {
 			codes = append(codes, why.Method+" "+string(why.Obstacle.Code))

@@ -38,12 +38,7 @@ func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) erro
 	p.nominate(plan.Placements)
 	p.promises.note(plan.Placements)
 	if len(plan.Claims) > 0 {
-		var pods []*model.Pod
-		for _, c := range plan.Claims {
-			pods = append(pods, c.Pods...)
-		}
-		p.Log.Info("found provisionable pod(s)", "Pods", names(pods))
-		p.Log.Info("computed new nodeclaim(s) to fit pod(s)", "nodeclaims", len(plan.Claims), "pods", len(pods))
+		p.logLaunch(plan.Claims)
 	}
 	created := make([]string, len(plan.Claims))
 	errs := make([]error, len(plan.Claims))
@@ -72,6 +67,21 @@ func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) erro
 	return errors.Join(errs...)
 }
 
+// logLaunch says which pods need new machines, in the words that users of the original look for.
+func (p *Provisioner) logLaunch(claims []solve.Claim) {
+	var first []*model.Pod
+	count, all := 0, 0
+	for _, c := range claims {
+		pods := tangible(c.Pods)
+		first = append(first, pods[:min(len(pods), shown-len(first))]...)
+		count, all = count+len(pods), all+len(c.Pods)
+	}
+	if count > 0 {
+		p.Log.Info("found provisionable pod(s)", "Pods", listing(ids(first), count))
+	}
+	p.Log.Info("computed new nodeclaim(s) to fit pod(s)", "nodeclaims", len(claims), "pods", all)
+}
+
 // create writes one NodeClaim and lets the next pass count on it at once. It returns the name.
 func (p *Provisioner) create(ctx context.Context, in input, c solve.Claim, usage corev1.ResourceList) (created string, err error) {
 	var current v1.NodePool
@@ -93,7 +103,7 @@ func (p *Provisioner) create(ctx context.Context, in input, c solve.Claim, usage
 		p.Store.KeepHeadroom(claim.Name, h)
 	}
 	p.Log.Info("created nodeclaim", "NodePool", c.Pool, "NodeClaim", claim.Name,
-		"requests", resource.Describe(c.Requests, in.problem.Resources), "instance-types", shorten(c.InstanceTypes, shown))
+		"requests", resource.Describe(c.Requests, in.problem.Resources), "instance-types", listing(c.InstanceTypes[:min(len(c.InstanceTypes), shown)], len(c.InstanceTypes)))
 	relaxed := claim.Annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey]
 	p.Metrics.NodeClaims.Created.WithLabelValues("provisioned", c.Pool, relaxed).Inc()
 	for _, pod := range tangible(c.Pods) {
@@ -224,7 +234,7 @@ func reference(pod *model.Pod) *corev1.Pod {
 // shown is how many names a log line lists before it counts the rest.
 const shown = 5
 
-func names(pods []*model.Pod) string { return shorten(ids(pods), shown) }
+func names(pods []*model.Pod) string { return listing(ids(pods[:min(len(pods), shown)]), len(pods)) }
 
 func ids(pods []*model.Pod) []string {
 	list := make([]string, len(pods))
@@ -234,12 +244,12 @@ func ids(pods []*model.Pod) []string {
 	return list
 }
 
-// shorten lists the first so many.
-func shorten(list []string, most int) string {
-	if len(list) <= most {
-		return strings.Join(list, ", ")
+// listing is the text of the first of so many names.
+func listing(first []string, count int) string {
+	if len(first) == count {
+		return strings.Join(first, ", ")
 	}
-	return fmt.Sprintf("%s and %d other(s)", strings.Join(list[:most], ", "), len(list)-most)
+	return fmt.Sprintf("%s and %d other(s)", strings.Join(first, ", "), count-len(first))
 }
 
 func codes(reasons reason.Reasons) []string {

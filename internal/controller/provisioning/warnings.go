@@ -44,6 +44,6 @@ func (p *Provisioner) warnOf(message string, pods []*model.Pod, trait func(*mode
 		}
 	}
 	if len(fresh) > 0 {
-		p.Log.Info(message, "pods", shorten(ids(fresh), warned))
+		p.Log.Info(message, "pods", listing(ids(fresh[:min(len(fresh), warned)]), len(fresh)))
 	}
 }

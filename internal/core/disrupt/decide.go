@@ -22,28 +22,40 @@ type Session struct {
 	First map[string]bool
 }
 
-// promised are the nodes that commands under way and the given ones count on: pods are on their way there.
-func (s Session) promised(taken []Command) map[string]bool {
-	out := map[string]bool{}
-	for _, list := range [][]Command{s.Study.Underway, taken} {
-		for _, c := range list {
-			for _, at := range c.Placements {
-				out[at.Node.ID] = true
-			}
-		}
+// promises are nodes, by ID, that commands count on: pods are on their way there.
+type promises map[string]bool
+
+func (p promises) note(c Command) {
+	for _, at := range c.Placements {
+		p[at.Node.ID] = true
+	}
+}
+
+// promised are the nodes that commands under way count on.
+func (s Session) promised() promises {
+	out := promises{}
+	for _, c := range s.Study.Underway {
+		out.note(c)
 	}
 	return out
 }
 
 // suppresses is why a candidate is not even looked at: its budget is spent, or pods are on their way to it; empty when it is.
-func (s Session) suppresses(c Candidate, taken []Command) Code {
+func (s Session) suppresses(c Candidate, promised promises) Code {
 	switch {
 	case s.Budgets[c.Node.Pool] <= 0:
 		return BudgetSpent
-	case s.promised(taken)[c.Node.ID]:
+	case promised[c.Node.ID]:
 		return Promised
 	}
 	return ""
+}
+
+// take decides on a command for a candidate.
+func (s Session) take(d *Decision, c Candidate, command Command, promised promises) {
+	s.Budgets.Take(c.Node.Pool)
+	promised.note(command)
+	d.Commands = append(d.Commands, command)
 }
 
 // Decision is what a method wants done, and why not more.
@@ -115,9 +127,9 @@ func byDrift(list []Candidate) []Candidate {
 
 func decideDrift(s Session, fit []Candidate) Decision {
 	var d Decision
-	lab, kept := s.Labs[0], true
+	lab, kept, promised := s.Labs[0], true, s.promised()
 	for _, c := range byDrift(fit) {
-		if code := s.suppresses(c, d.Commands); code != "" {
+		if code := s.suppresses(c, promised); code != "" {
 			d.Suppressed = true
 			d.leave(code, c)
 			continue
@@ -136,10 +148,9 @@ func decideDrift(s Session, fit []Candidate) Decision {
 			d.Obstacles = append(d.Obstacles, *o)
 			continue
 		}
-		s.Budgets.Take(c.Node.Pool)
-		d.Commands = append(d.Commands, Command{
+		s.take(&d, c, Command{
 			Reason: Drifted, Candidates: []Candidate{c}, Replacements: lab.replacements(t), Placements: lab.moving(t),
-		})
+		}, promised)
 		kept = lab.Keep()
 	}
 	return d

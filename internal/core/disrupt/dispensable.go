@@ -26,13 +26,13 @@ func Dispensable() Method {
 
 func decideDispensable(s Session, fit []Candidate) Decision {
 	var d Decision
-	lab, kept := s.Labs[0], true
+	lab, kept, promised := s.Labs[0], true, s.promised()
 	for _, c := range byRatio(fit) {
 		if !kept || s.Over() {
 			d.leave(NotReached, c)
 			continue
 		}
-		if code := s.suppresses(c, d.Commands); code != "" {
+		if code := s.suppresses(c, promised); code != "" {
 			d.Suppressed = true
 			d.leave(code, c)
 			continue
@@ -42,8 +42,7 @@ func decideDispensable(s Session, fit []Candidate) Decision {
 			d.leave(Occupied, c)
 			continue
 		}
-		s.Budgets.Take(c.Node.Pool)
-		d.Commands = append(d.Commands, Command{Reason: Empty, Type: "empty", Candidates: []Candidate{c}, Placements: lab.moving(t)})
+		s.take(&d, c, Command{Reason: Empty, Type: "empty", Candidates: []Candidate{c}, Placements: lab.moving(t)}, promised)
 		kept = lab.Keep()
 	}
 	return d

@@ -54,7 +54,7 @@ type search struct {
 func decideMulti(s Session, fit []Candidate) Decision {
 	var d Decision
 	m := search{Session: s, lab: s.Labs[0]}
-	promised := s.promised(nil)
+	promised := s.promised()
 	for _, c := range byRatio(fit) {
 		if s.Budgets[c.Node.Pool] > 0 && !promised[c.Node.ID] {
 			m.order = append(m.order, c)

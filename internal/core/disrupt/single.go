@@ -39,7 +39,7 @@ func decideSingle(s Session, fit []Candidate) Decision {
 		}
 	})
 	visited := map[string]bool{}
-	taken := 0
+	taken, promised := 0, s.promised()
 	for i, v := range found {
 		switch c := order[i]; {
 		case !v.seen:
@@ -50,7 +50,7 @@ func decideSingle(s Session, fit []Candidate) Decision {
 			d.Obstacles = append(d.Obstacles, *v.obstacle)
 		default:
 			visited[c.Node.Pool] = true
-			code := s.suppresses(c, d.Commands)
+			code := s.suppresses(c, promised)
 			if code == "" {
 				code = s.onTop(&v, c, &taken)
 			}
@@ -59,8 +59,7 @@ func decideSingle(s Session, fit []Candidate) Decision {
 				d.leave(code, c)
 				continue
 			}
-			s.Budgets.Take(c.Node.Pool)
-			d.Commands = append(d.Commands, v.command)
+			s.take(&d, c, v.command, promised)
 		}
 		if len(v.judgement.Scores) > 0 {
 			d.Judgements = append(d.Judgements, Judged{v.command, v.judgement})
