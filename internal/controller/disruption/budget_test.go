@@ -2,11 +2,14 @@ package disruption
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -164,5 +167,30 @@ func TestEligibleNodesAreReported_C346(t *testing.T) {
 		w.machine("pool", "b")
 		w.pass(5 * time.Second)
 		w.wantMetric("karpenter_voluntary_disruption_eligible_nodes", 2, "reason=empty")
+	})
+}
+
+// A pass may take long. What ends while it looks must not be forgotten by its budgets: its picture is older, the queue is younger.
+func TestACommandThatEndsDuringAPassCountsAgainstItsBudgets(t *testing.T) {
+	story(t, "drift under a budget of one", func(w *world) {
+		w.pool("pool", budget("1"), func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{} })
+		for _, name := range []string{"a", "b"} {
+			w.machine("pool", name)
+			w.drift(name)
+		}
+		var closing atomic.Bool
+		w.fail(func(op string, obj runtime.Object) error {
+			_, budgets := obj.(*policyv1.PodDisruptionBudgetList)
+			switch {
+			case on(op, obj, "patch-status", "a") && closing.CompareAndSwap(false, true):
+				time.Sleep(idle + settle)
+			case closing.Load() && budgets: // in a pass that has taken its snapshot
+				time.Sleep(2 * settle)
+			}
+			return nil
+		})
+		defer w.run()()
+		w.pass(time.Minute)
+		w.wantDeleted("a")
 	})
 }

@@ -46,7 +46,7 @@ func (c *Controller) checkDue(ctx context.Context) {
 func (c *Controller) check(ctx context.Context, s scene, cmd command, candidates []disrupt.Candidate, obstacles []disrupt.Obstacle) {
 	wanted, refused := cmd.method.Want(among(candidates, cmd.work))
 	fit, blocked := cmd.method.Admit(wanted, c.podBlocks(ctx, s, wanted))
-	budgets := remaining(s.budgetsFor(cmd.method.Reason, c.queue.nodes(cmd.id)))
+	budgets := remaining(s.budgetsFor(cmd.method.Reason, c.pledged(s, cmd)))
 	verdict := disrupt.Check(cmd.work, fit, append(append(refused, blocked...), obstacles...), budgets)
 	c.reportDropped(cmd, verdict.Dropped)
 	if len(verdict.Command.Candidates) == 0 {
@@ -76,7 +76,7 @@ func (c *Controller) checkMove(
 		(*shared).labs[cmd.method.Consolidates] = []*disrupt.Lab{(*shared).study.Lab(candidates, cmd.method.Consolidates)}
 	}
 	lab := (*shared).labs[cmd.method.Consolidates][0]
-	budgets := remaining(s.budgetsFor(cmd.method.Reason, c.queue.nodes(cmd.id)))
+	budgets := remaining(s.budgetsFor(cmd.method.Reason, c.pledged(s, cmd)))
 	verdict := lab.Stands(cmd.work, fit, append(append(refused, blocked...), obstacles...), budgets)
 	if len(verdict.Dropped) == 0 {
 		// Pods may have been bound while the simulation ran.
@@ -102,7 +102,7 @@ func (c *Controller) stillFit(ctx context.Context, cmd command) []disrupt.Obstac
 	c.prices.set(ctx, s.pools, own)
 	wanted, refused := cmd.method.Want(own)
 	fit, blocked := cmd.method.Admit(wanted, c.podBlocks(ctx, s, wanted))
-	budgets := remaining(s.budgetsFor(cmd.method.Reason, c.queue.nodes(cmd.id)))
+	budgets := remaining(s.budgetsFor(cmd.method.Reason, c.pledged(s, cmd)))
 	return disrupt.Check(cmd.work, fit, append(append(refused, blocked...), obstacles...), budgets).Dropped
 }
 

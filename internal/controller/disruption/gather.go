@@ -24,8 +24,8 @@ type scene struct {
 	// held are the IDs of nodes in running commands, read before the snapshot: a node whose command ended since then is
 	// still protected from the clean-up of marks.
 	held map[string]bool
-	// busy are the IDs of nodes in any command, read before it is known which nodes rest: a command that fails meanwhile
-	// leaves its nodes in one of the two.
+	// busy are the IDs of nodes in any command, read before the snapshot and before it is known which nodes rest: the nodes of a
+	// command that ends meanwhile are in one of the two, or in here.
 	busy map[string]bool
 	// pools are those of this installation, by name.
 	pools  map[string]*v1.NodePool
@@ -97,6 +97,22 @@ func (s scene) world(busy map[string]bool) disrupt.World {
 		pools[name] = rules
 	}
 	return disrupt.World{Snapshot: s.snapshot, Now: s.now, Pools: pools, Busy: busy, Resting: s.resting, Parted: s.parted}
+}
+
+// pledged are the nodes of all commands but one, by ID: of those that are in the queue now, and of those that were when the
+// scene was taken. The nodes of a command that has ended since then go, and its snapshot may not know it yet.
+func (c *Controller) pledged(s scene, except command) map[string]bool {
+	out := c.queue.nodes(except.id)
+	own := map[string]bool{}
+	for _, id := range except.work.IDs() {
+		own[id] = true
+	}
+	for id := range s.busy {
+		if !own[id] {
+			out[id] = true
+		}
+	}
+	return out
 }
 
 // budgetsFor evaluates the budgets of every pool for a reason. pledged are the nodes of commands to count as disrupting.

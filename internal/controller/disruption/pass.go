@@ -105,7 +105,7 @@ func (c *Controller) methods() []disrupt.Method {
 func (c *Controller) propose(ctx context.Context, r *round, m disrupt.Method) bool {
 	started := c.Clock.Now()
 	fit, obstacles := c.fit(ctx, r, m)
-	budgets := remaining(r.budgetsFor(m.Reason, c.queue.nodes("")))
+	budgets := remaining(r.budgetsFor(m.Reason, c.pledged(r.scene, command{})))
 	var d disrupt.Decision
 	switch {
 	case m.Decide == nil:

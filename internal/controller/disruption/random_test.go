@@ -141,12 +141,14 @@ func (w *world) wantRightful(claim *v1.NodeClaim) {
 		return // a replacement that is withdrawn
 	}
 	nodes, going, drifted := 0, 1, 0
+	var all []string
 	for i := range claims.Items {
 		other := &claims.Items[i]
 		if other.Labels[v1.NodePoolLabelKey] != pool.Name || other.Status.NodeName == "" {
 			continue
 		}
 		nodes++
+		all = append(all, fmt.Sprintf("%s (%s, deleted: %t)", other.Name, reasonOf(other), !other.DeletionTimestamp.IsZero()))
 		if leaves := !other.DeletionTimestamp.IsZero(); leaves && other.Name != claim.Name {
 			going++
 		}
@@ -156,10 +158,10 @@ func (w *world) wantRightful(claim *v1.NodeClaim) {
 	}
 	// Of another reason more may have begun to go since this node was marked.
 	if allowed, err := pool.Spec.Disruption.Budgets[0].Allowed(time.Now(), nodes); err != nil || going > allowed {
-		w.Errorf("after %s: %d nodes of pool %s go at a time, %d may; %v", w.age(), going, pool.Name, allowed, err)
+		w.Errorf("after %s: %d nodes of pool %s go at a time with %s, %d may; %v: %v", w.age(), going, pool.Name, claim.Name, allowed, err, all)
 	}
 	if allowed, err := pool.Spec.Disruption.Budgets[1].Allowed(time.Now(), nodes); err != nil || drifted > allowed {
-		w.Errorf("after %s: %d nodes of pool %s go because they drifted, %d may; %v", w.age(), drifted, pool.Name, allowed, err)
+		w.Errorf("after %s: %d nodes of pool %s go because they drifted with %s, %d may; %v: %v", w.age(), drifted, pool.Name, claim.Name, allowed, err, all)
 	}
 }
 
