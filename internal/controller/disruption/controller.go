@@ -86,6 +86,8 @@ type Controller struct {
 	// were last looked into, passed when the last pass was.
 	backoff          time.Duration
 	surveyed, passed time.Time
+	// stirred is when the change was heard of that the next pass is for; zero when there is none.
+	stirred time.Time
 	// released is when the first nomination ends that the last pass met; zero when it met none.
 	released time.Time
 	// settled is in which state of the cluster a type of consolidation found nothing to do, unvisited the pools that
@@ -154,8 +156,8 @@ func (c *Controller) Start(ctx context.Context) error {
 			return nil
 		case <-c.signal:
 			timer.Stop()
-			if soon := c.Clock.Now().Add(settle); soon.Before(next) && c.backoff == 0 {
-				next = soon
+			if now := c.Clock.Now(); now.Add(settle).Before(next) && c.backoff == 0 {
+				next, c.stirred = now.Add(settle), now
 			}
 			continue
 		case <-timer.C():

@@ -102,12 +102,12 @@ func TestCrash_C264_C265(t *testing.T) {
 		w.machine("pool", "a")
 		w.machine("pool", "b")
 		w.fail(before("patch-status", "b", func() { time.Sleep(5 * time.Second) }))
-		w.pass(20 * time.Second)
+		w.pass(18 * time.Second)
 		w.wantDeleted()
 		if !disrupted(w.node("a")) || !disrupted(w.node("b")) {
 			w.Error("a pass took marks from a running command")
 		}
-		w.pass(5 * time.Second)
+		w.pass(7 * time.Second)
 		w.wantDeleted("a", "b")
 	})
 	story(t, "marks of a node stay if its NodeClaim turns out to be deleted", func(w *world) {

@@ -15,8 +15,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 )
 
-// validation is how long a command waits for pods on their way to its nodes before it is checked again. It is longer
-// than the ten seconds within which pod events are written down once.
+// validation is how long a command waits for pods on their way to its nodes before it is checked again, counted from the change
+// that led to it. Less settle it is still longer than the ten seconds within which pod events are written down once.
 const validation = 15 * time.Second
 
 // How long one method may search.
@@ -34,6 +34,8 @@ type round struct {
 	notes  map[string]disrupt.Obstacle
 	looked map[string]bool
 	room   *room
+	// stirred is when the change was heard of that the pass is for, at most settle ago; the moment of the pass when there was none.
+	stirred time.Time
 	// moves is what the store said before anything was evaluated.
 	moves uint64
 	// survey makes the pods of all candidates be looked at, to tell users what would be in the way.
@@ -50,9 +52,15 @@ func (c *Controller) pass(ctx context.Context) (acted bool, err error) {
 		return false, err
 	}
 	r := round{
-		scene: s, moves: moves,
+		scene: s, moves: moves, stirred: s.now,
 		blocks: map[string]disrupt.Obstacle{}, notes: map[string]disrupt.Obstacle{}, looked: map[string]bool{},
 	}
+	if earliest := s.now.Add(-settle); c.stirred.After(earliest) {
+		r.stirred = c.stirred
+	} else if !c.stirred.IsZero() {
+		r.stirred = earliest
+	}
+	c.stirred = time.Time{}
 	defer c.tell(&r)
 	if r.survey = s.now.Sub(c.surveyed) >= idle; r.survey {
 		c.surveyed = s.now
@@ -201,7 +209,7 @@ func digest(list []disrupt.Candidate) uint64 {
 func (c *Controller) enqueue(ctx context.Context, r *round, m disrupt.Method, work disrupt.Command) {
 	cmd := command{id: string(uuid.NewUUID()), method: m, work: work, due: r.now}
 	if m.Waits() {
-		cmd.due = r.now.Add(validation)
+		cmd.due = r.stirred.Add(validation)
 	}
 	if work.Static {
 		cmd.reservation = c.grants[work.Candidates[0].Node.Pool]
