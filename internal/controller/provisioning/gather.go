@@ -57,7 +57,7 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 	if in.problem.Nodes, err = p.source().Expect(ctx, in.problem.Nodes); err != nil {
 		return input{}, err
 	}
-	in.problem.Pods, in.problem.Nodes = p.promises.settle(append(in.problem.Pods, moving...), in.problem.Nodes)
+	in.problem.Pods, in.problem.Nodes = p.promises.settle(append(in.problem.Pods, moving...), in.problem.Nodes, now, p.Scheduling.NominationWindow())
 	if len(in.problem.Pods) == 0 {
 		return in, nil
 	}

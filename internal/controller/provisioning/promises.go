@@ -1,12 +1,16 @@
 package provisioning
 
 import (
+	"time"
+
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/ingest"
 )
 
-// promises remembers which NodeClaim a pending pod was planned on, for as long as the machine is on its way.
+// promises remembers which NodeClaim a pending pod was planned on, for as long as the machine is on its way. It counts as on its
+// way while it is not initialized, and when it closes once more right after that: agents that start with a node make it unready
+// for a moment.
 //
 // Without it a later pass would pack the same pods again into machines of which only the total is known, and whenever
 // that packing came out worse than the first it would launch one machine too many. It is a memory of convenience: after a
@@ -15,11 +19,13 @@ import (
 type promises map[string]string // pod UID → NodeClaim name
 
 // settle takes the pods whose machine is still on its way out of pods, and returns nodes as if these pods ran there already.
-// Promises that no longer hold are forgotten.
-func (ps promises) settle(pods []*model.Pod, nodes []*model.Node) (open []*model.Pod, reserved []*model.Node) {
+// Promises that no longer hold are forgotten. A machine that closes has until the end of window, counted from the last that
+// happened on it, to open again.
+func (ps promises) settle(pods []*model.Pod, nodes []*model.Node, now time.Time, window time.Duration) (open []*model.Pod, reserved []*model.Node) {
 	coming := map[string]int{}
 	for i, n := range nodes {
-		if n.ClaimName != "" && !n.Initialized {
+		faltering := n.Initialized && ingest.Closed(n) && now.UnixNano() < n.Disruption.QuietSince+int64(window)
+		if n.ClaimName != "" && (!n.Initialized || faltering) {
 			coming[n.ClaimName] = i
 		}
 	}

@@ -2,10 +2,18 @@ package provisioning
 
 import (
 	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
+)
+
+var (
+	now     = time.Unix(1_800_000_000, 0)
+	unready = []model.Taint{{Key: corev1.TaintNodeNotReady, Effect: model.NoSchedule}}
 )
 
 func TestAPodWhoseMachineIsOnItsWayIsNotPlannedAgain(t *testing.T) {
@@ -15,7 +23,7 @@ func TestAPodWhoseMachineIsOnItsWayIsNotPlannedAgain(t *testing.T) {
 	ps := promises{}
 	ps.note([]solve.Placement{{Node: machine, Pods: []*model.Pod{served}}})
 
-	open, reserved := ps.settle([]*model.Pod{served, waiting}, []*model.Node{machine})
+	open, reserved := ps.settle([]*model.Pod{served, waiting}, []*model.Node{machine}, time.Time{}, 0)
 	if len(open) != 1 || open[0] != waiting {
 		t.Errorf("to plan: %v, want only the pod without a machine", open)
 	}
@@ -28,11 +36,24 @@ func TestPromisesEndWithTheirMachine(t *testing.T) {
 	pod := &model.Pod{UID: "p", Shape: &model.Shape{Requests: resource.Vector{1000}}}
 	for name, nodes := range map[string][]*model.Node{
 		"the claim is gone":       nil,
-		"the node is initialized": {{ID: "x", ClaimName: "a", Initialized: true}},
+		"the node is initialized": {{ID: "x", ClaimName: "a", Initialized: true, Disruption: model.Disruption{QuietSince: now.UnixNano()}}},
+		"the node has been closed for long": {{
+			ID: "x", ClaimName: "a", Initialized: true, Taints: unready, Disruption: model.Disruption{QuietSince: now.Add(-20 * time.Second).UnixNano()},
+		}},
 	} {
 		ps := promises{"p": "a"}
-		if open, _ := ps.settle([]*model.Pod{pod}, nodes); len(open) != 1 || len(ps) != 0 {
+		if open, _ := ps.settle([]*model.Pod{pod}, nodes, now, 20*time.Second); len(open) != 1 || len(ps) != 0 {
 			t.Errorf("%s: %d pods to plan and %d promises left, want 1 and 0", name, len(open), len(ps))
 		}
+	}
+}
+
+func TestAPodWaitsForAMachineThatClosesRightAfterItsStart(t *testing.T) {
+	pod := &model.Pod{UID: "p", Shape: &model.Shape{Requests: resource.Vector{1000}}}
+	machine := &model.Node{ID: "x", ClaimName: "a", Initialized: true, Taints: unready}
+	machine.Disruption.QuietSince = now.Add(-19 * time.Second).UnixNano()
+	ps := promises{"p": "a"}
+	if open, reserved := ps.settle([]*model.Pod{pod}, []*model.Node{machine}, now, 20*time.Second); len(open) != 0 || len(reserved[0].Pods) != 1 {
+		t.Errorf("%d pods to plan, %d pods expected on the machine, want 0 and 1", len(open), len(reserved[0].Pods))
 	}
 }
