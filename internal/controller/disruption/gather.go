@@ -27,6 +27,8 @@ type scene struct {
 	// busy are the IDs of nodes in any command, read before the snapshot and before it is known which nodes rest: the nodes of a
 	// command that ends meanwhile are in one of the two, or in here.
 	busy map[string]bool
+	// underway are the commands whose effects the snapshot does not show, read before it.
+	underway []disrupt.Command
 	// pools are those of this installation, by name.
 	pools  map[string]*v1.NodePool
 	claims map[string]*v1.NodeClaim
@@ -48,7 +50,7 @@ type scene struct {
 
 func (c *Controller) gather(ctx context.Context) (scene, error) {
 	s := scene{
-		now: c.Clock.Now(), held: c.queue.held(), busy: c.queue.nodes(""),
+		now: c.Clock.Now(), held: c.queue.held(), busy: c.queue.nodes(""), underway: c.queue.underway(),
 		stuck: map[string]bool{}, surplus: map[string]bool{}, drains: map[string][]ingest.Queue{},
 	}
 	s.resting, s.parted, s.idle = c.setbacks.resting(s.now), c.partings.resting(s.now), c.poolSetbacks.resting(s.now)

@@ -170,7 +170,7 @@ func (c *Controller) decide(ctx context.Context, r *round, m disrupt.Method, fit
 	}
 	if r.room == nil {
 		var err error
-		if r.room, err = c.room(ctx, r.scene, r.candidates, c.queue.underway()); err != nil {
+		if r.room, err = c.room(ctx, r.scene, r.candidates, r.underway); err != nil {
 			c.Log.Error("cannot simulate, leaving the nodes alone", "reason", label(m.Reason), "error", err)
 			return disrupt.Decision{Obstacles: disrupt.Unreached(fit)}, false
 		}
