@@ -66,9 +66,9 @@ cloud/aws/fault <
 cloud/aws/batch, cloud/aws/price, cloud/aws/shortage, cloud/aws/notice <
 cloud/aws/session < cloud/aws/fault, internal/observe
 cloud/aws/memo, cloud/aws/reservation <
-cloud/aws/selection < API, cloud/aws/fault, cloud/aws/image, cloud/aws/memo, cloud/aws/reservation, cloud/aws/subnet
-cloud/aws/inventory < cloud/aws/instancetype, cloud/aws/price
-cloud/aws/template < API, cloud/aws/family, cloud/aws/fault
+cloud/aws/selection < API, cloud/aws/fault, cloud/aws/image, cloud/aws/memo, cloud/aws/reservation, cloud/aws/subnet, internal/observe
+cloud/aws/inventory < cloud/aws/instancetype, cloud/aws/price, internal/observe
+cloud/aws/template < API, cloud/aws/family, cloud/aws/fault, internal/observe
 cloud/aws/instance < API, cloud/aws/batch, cloud/aws/fault
 cloud/aws/roster < API, cloud/aws/instance
 cloud/aws/interruption < API, cloud/aws/notice, cloud/aws/reservation, cloud/aws/roster, cloud/aws/shortage, internal/observe
@@ -79,7 +79,7 @@ cloud/aws/provider < API, cloud, cloud/aws/drift, cloud/aws/expression, cloud/aw
 cloud/aws/offline < API, cloud, cloud/kwok, cloud/aws/expression, cloud/aws/instancetype, cloud/aws/kubelet, cloud/aws/ownership
 cloud/aws/profile < API, cloud/aws/fault, cloud/aws/memo, cloud/aws/ownership
 cloud/aws/nodeclass < API, cloud/aws/fault, cloud/aws/image, cloud/aws/kubelet, cloud/aws/memo, cloud/aws/ownership, cloud/aws/profile, cloud/aws/provider, cloud/aws/session, cloud/aws/template, internal/observe
-cloud/aws/tagging < API, cloud/aws/instance, cloud/aws/template
+cloud/aws/tagging < API, cloud/aws/instance, cloud/aws/template, internal/observe
 cloud/aws/upkeep < API, cloud, cloud/aws/instance, cloud/aws/profile, cloud/aws/provider, internal/observe
 cloud/aws < API, cloud, cloud/aws/health, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/inventory, cloud/aws/nodeclass, cloud/aws/offline, cloud/aws/profile, cloud/aws/provider, cloud/aws/roster, cloud/aws/session, cloud/aws/tagging, cloud/aws/upkeep, cloud/aws/zonalshift, internal/observe
 cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/session

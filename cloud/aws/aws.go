@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -19,12 +18,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
-	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
@@ -198,18 +195,13 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 // askPrices asks what everything costs, and tells what counts until that is known. It is asked again and again: the first try may fail.
 func askPrices(ctx context.Context, p *provider.Provider) {
 	table := p.Inventory.Table()
-	logger(ctx).InfoContext(ctx, "until prices are heard, those of a table count", "region", table.Region, "date", table.Date, "currency", table.Currency,
+	observe.Log(ctx).InfoContext(ctx, "until prices are heard, those of a table count", "region", table.Region, "date", table.Date, "currency", table.Currency,
 		"estimated", table.Estimated, "source", table.Source)
 	for _, err := range []error{p.Inventory.RefreshOnDemand(ctx), p.Inventory.RefreshSpot(ctx, p.Clock.Now())} {
 		if err != nil {
-			logger(ctx).ErrorContext(ctx, "prices will be asked for again", "error", err)
+			observe.Log(ctx).ErrorContext(ctx, "prices will be asked for again", "error", err)
 		}
 	}
-}
-
-// logger is the logger of a context.
-func logger(ctx context.Context) *slog.Logger {
-	return slog.New(logr.ToSlogHandler(log.FromContext(ctx)))
 }
 
 // learnEndpoint finds out where the cluster is, if it is not given.
@@ -222,7 +214,7 @@ func learnEndpoint(ctx context.Context, p *provider.Provider, s Settings) error 
 		}
 		endpoint = sdk.ToString(cluster.Endpoint)
 	}
-	logger(ctx).DebugContext(ctx, "discovered cluster endpoint", "region", p.Region, "cluster-endpoint", endpoint)
+	observe.Log(ctx).DebugContext(ctx, "discovered cluster endpoint", "region", p.Region, "cluster-endpoint", endpoint)
 	p.Cluster.Change(func(f *provider.Facts) { f.Endpoint, f.CABundle = endpoint, s.ClusterCABundle })
 	return nil
 }

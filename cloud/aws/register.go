@@ -185,10 +185,10 @@ func (e *ensemble) learnAuthority(config *rest.Config) error {
 func (e *ensemble) learnDNS(ctx context.Context, live client.Reader) {
 	service := &corev1.Service{}
 	if err := live.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "kube-dns"}, service); err != nil {
-		logger(ctx).ErrorContext(ctx, "the address for names is not known", "error", err)
+		observe.Log(ctx).ErrorContext(ctx, "the address for names is not known", "error", err)
 		return
 	}
-	logger(ctx).DebugContext(ctx, "discovered kube dns", "kube-dns-ip", service.Spec.ClusterIP)
+	observe.Log(ctx).DebugContext(ctx, "discovered kube dns", "kube-dns-ip", service.Spec.ClusterIP)
 	e.provider.Cluster.Change(func(f *provider.Facts) { f.DNS = service.Spec.ClusterIP })
 }
 
@@ -209,9 +209,9 @@ func (e *ensemble) learnVersion(ctx context.Context, served discovery.ServerVers
 		version = info.Major + "." + strings.TrimSuffix(info.Minor, "+")
 	}
 	if version != e.provider.Cluster.Facts().Version {
-		logger(ctx).DebugContext(ctx, "discovered kubernetes version", "version", version)
+		observe.Log(ctx).DebugContext(ctx, "discovered kubernetes version", "version", version)
 		if !compatible(version) {
-			logger(ctx).ErrorContext(ctx, "karpenter is not compatible with kubernetes version", "version", version)
+			observe.Log(ctx).ErrorContext(ctx, "karpenter is not compatible with kubernetes version", "version", version)
 		}
 	}
 	e.provider.Cluster.Change(func(f *provider.Facts) { f.Version = version })

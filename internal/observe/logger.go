@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // rootLogger is the value of the logger field of lines that no part of the process claims, and the prefix of all others.
@@ -46,6 +49,9 @@ func (c LogConfig) Logger() *slog.Logger {
 	}
 	return slog.New(&logHandler{inner: inner, name: rootLogger, sampler: &sampler{}, errors: c.Errors})
 }
+
+// Log is the logger in a context: that of a running reconcile names the controller and the object.
+func Log(ctx context.Context) *slog.Logger { return slog.New(logr.ToSlogHandler(log.FromContext(ctx))) }
 
 // renameField gives the fields of a line their names and formats.
 func renameField(groups []string, a slog.Attr) slog.Attr {

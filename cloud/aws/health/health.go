@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -21,10 +20,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/fault"
@@ -103,7 +100,7 @@ func (p *Poll) Look(ctx context.Context) error {
 	statuses, err := p.list(ctx)
 	if fault.IsUnauthorized(err) {
 		p.deniedUntil = p.Clock.Now().Add(deniedFor)
-		logger(ctx).ErrorContext(ctx, "the health of instances cannot be looked at: add ec2:DescribeInstanceStatus to the policy of the controller",
+		observe.Log(ctx).ErrorContext(ctx, "the health of instances cannot be looked at: add ec2:DescribeInstanceStatus to the policy of the controller",
 			"error", err, "next-try", deniedFor.String())
 		return nil
 	}
@@ -248,9 +245,4 @@ func (p *Poll) answer(ctx context.Context, patients []*patient) error {
 	}
 	all.Wait()
 	return errors.Join(errs...)
-}
-
-// logger is the logger of a context.
-func logger(ctx context.Context) *slog.Logger {
-	return slog.New(logr.ToSlogHandler(log.FromContext(ctx)))
 }

@@ -11,6 +11,7 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // share is the part of a zone's claims, one in so many and at least one, that may be ended by force at the same time.
@@ -58,7 +59,7 @@ func (p *Poll) hold(ctx context.Context, patients []*patient) error {
 // spare leaves what calls for force for another time.
 func (p *Poll) spare(ctx context.Context, one *patient, why string) {
 	one.troubles = slices.DeleteFunc(slices.Clone(one.troubles), func(c category) bool { return c.force })
-	logger(ctx).InfoContext(ctx, "an unhealthy instance is left for later", "id", one.id, "NodeClaim", one.claim.Name, "reason", why)
+	observe.Log(ctx).InfoContext(ctx, "an unhealthy instance is left for later", "id", one.id, "NodeClaim", one.claim.Name, "reason", why)
 }
 
 // isForced reports whether a claim is being ended by force: its deadline is over.

@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"sync"
 	"time"
@@ -20,9 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
-	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/karpenter-anew/karpenter/cloud/aws/notice"
 	"github.com/karpenter-anew/karpenter/internal/observe"
@@ -96,7 +93,7 @@ func (q *Queue) find(ctx context.Context) error {
 		return fmt.Errorf("finding queue %q: %w", q.Name, err)
 	}
 	q.url = aws.ToString(answer.QueueUrl)
-	logger(ctx).DebugContext(ctx, "watching for interruptions", "queue", q.Name)
+	observe.Log(ctx).DebugContext(ctx, "watching for interruptions", "queue", q.Name)
 	return nil
 }
 
@@ -113,14 +110,14 @@ func (q *Queue) lost(err error) error {
 func (q *Queue) handle(ctx context.Context, m sqstypes.Message) bool {
 	told, err := read(m)
 	if err != nil {
-		logger(ctx).ErrorContext(ctx, "a message cannot be read and is deleted", "queue", q.Name, "id", aws.ToString(m.MessageId), "error", err)
+		observe.Log(ctx).ErrorContext(ctx, "a message cannot be read and is deleted", "queue", q.Name, "id", aws.ToString(m.MessageId), "error", err)
 		return true
 	}
 	q.Metrics.InterruptionReceived.WithLabelValues(string(told.Kind)).Inc()
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	if err := q.Answer(ctx, told); err != nil {
-		logger(ctx).ErrorContext(ctx, "a message will be answered when it comes again", "queue", q.Name, "id", aws.ToString(m.MessageId),
+		observe.Log(ctx).ErrorContext(ctx, "a message will be answered when it comes again", "queue", q.Name, "id", aws.ToString(m.MessageId),
 			"messageKind", string(told.Kind), "error", err)
 		return false
 	}
@@ -153,9 +150,4 @@ func (q *Queue) remove(ctx context.Context, done []sqstypes.DeleteMessageBatchRe
 		errs = append(errs, fmt.Errorf("deleting a message of queue %q: %s: %s", q.Name, aws.ToString(f.Code), aws.ToString(f.Message)))
 	}
 	return errors.Join(errs...)
-}
-
-// logger is the logger of a context.
-func logger(ctx context.Context) *slog.Logger {
-	return slog.New(logr.ToSlogHandler(log.FromContext(ctx)))
 }

@@ -141,7 +141,7 @@ func (r *Responder) act(ctx context.Context, kind notice.Kind, claim *v1.NodeCla
 	if node != nil {
 		nodeName = node.Name
 	}
-	logger(ctx).InfoContext(ctx, "deleted nodeclaim because of an interruption", "messageKind", string(kind), "action", string(action),
+	observe.Log(ctx).InfoContext(ctx, "deleted nodeclaim because of an interruption", "messageKind", string(kind), "action", string(action),
 		"NodeClaim", claim.Name, "Node", nodeName, "provider-id", claim.Status.ProviderID)
 	r.Recorder.Publish(observe.TerminatingOnInterruption(claim, node)...)
 	r.Metrics.CountDisrupted(claim, string(kind))

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"reflect"
 	"slices"
@@ -18,11 +17,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/go-logr/logr"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/aws/price"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 const (
@@ -102,7 +100,7 @@ func (i *Inventory) RefreshTypes(ctx context.Context) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if !reflect.DeepEqual(fresh, i.types) {
-		logger := slog.New(logr.ToSlogHandler(log.FromContext(ctx)))
+		logger := observe.Log(ctx)
 		logger.DebugContext(ctx, "discovered instance types", "count", len(fresh.Descriptions))
 		logger.DebugContext(ctx, "discovered offerings", "count", len(fresh.Sold), "zones", fresh.Zones)
 		i.types = fresh

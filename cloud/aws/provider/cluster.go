@@ -7,6 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // LearnServiceCIDR finds out the range of the cluster's services, once. Only AL2023 asks for it.
@@ -29,7 +31,7 @@ func (p *Provider) LearnServiceCIDR(ctx context.Context) error {
 	if cidr == "" {
 		return fmt.Errorf("cluster %q does not say its range of services", p.ClusterName)
 	}
-	logger(ctx).DebugContext(ctx, "discovered cluster CIDR", "cluster-cidr", cidr)
+	observe.Log(ctx).DebugContext(ctx, "discovered cluster CIDR", "cluster-cidr", cidr)
 	p.Cluster.Change(func(f *Facts) { f.ServiceCIDR = cidr })
 	return nil
 }

@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/condition"
@@ -99,10 +96,10 @@ func (p *Provider) launch(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeCla
 		return nil, err
 	}
 	for _, d := range order.Dropped {
-		logger(ctx).DebugContext(ctx, "filtered out instance types from launch", "filter", d.Filter, "instance-types", d.Types[:min(len(d.Types), 5)])
+		observe.Log(ctx).DebugContext(ctx, "filtered out instance types from launch", "filter", d.Filter, "instance-types", d.Types[:min(len(d.Types), 5)])
 	}
 	if n := countTypes(order.Candidates); order.SpotAvoided && n < 5 {
-		logger(ctx).ErrorContext(ctx, "at least 5 instance types are recommended when flexible to spot but requesting on-demand", "instance-type-count", n)
+		observe.Log(ctx).ErrorContext(ctx, "at least 5 instance types are recommended when flexible to spot but requesting on-demand", "instance-type-count", n)
 	}
 	choice, err := p.Addresses.Pick(class.Status.Subnets, func(zone string) int64 { return podsIn(order.Candidates, zone) })
 	if err != nil {
@@ -266,9 +263,4 @@ func podsIn(candidates []cloud.Candidate, zone string) int64 {
 		}
 	}
 	return least
-}
-
-// logger is the logger of a context.
-func logger(ctx context.Context) *slog.Logger {
-	return slog.New(logr.ToSlogHandler(log.FromContext(ctx)))
 }

@@ -62,7 +62,7 @@ func (p *Provider) learn(ctx context.Context, a *attempt, answer fleet.Answer) {
 			pool := scope
 			pool.InstanceType, pool.Zone = f.InstanceType, f.Zone
 			pause := p.Shortages.Mark(pool)
-			logger(ctx).DebugContext(ctx, "removing offering from offerings", "reason", f.Code, "instance-type", f.InstanceType, "zone", f.Zone,
+			observe.Log(ctx).DebugContext(ctx, "removing offering from offerings", "reason", f.Code, "instance-type", f.InstanceType, "zone", f.Zone,
 				"capacity-type", order.CapacityType, "ttl", pause.String(), "placement-group-id", pool.PlacementGroup, "placement-group-partition", pool.Partition,
 				"fleet-id", answer.FleetID, "EC2NodeClass", a.class.Name)
 		}

@@ -13,6 +13,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/image"
 	"github.com/karpenter-anew/karpenter/cloud/aws/memo"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // seenFor is how long it is remembered what memory nodes were seen to have: releases of images come more often.
@@ -75,7 +76,7 @@ func (p *Provider) LearnMemory(ctx context.Context, claim *v1.NodeClaim, node *c
 		return nil
 	}
 	if p.memories.learn(t.Name, imagesOf(class), bytes) {
-		logger(ctx).DebugContext(ctx, "discovered the memory of an instance type", "instance-type", t.Name, "memory", node.Status.Capacity.Memory().String(),
+		observe.Log(ctx).DebugContext(ctx, "discovered the memory of an instance type", "instance-type", t.Name, "memory", node.Status.Capacity.Memory().String(),
 			"estimated", t.Capacity.Memory().String(), "EC2NodeClass", class.Name, "Node", node.Name)
 	}
 	return nil

@@ -56,7 +56,7 @@ func (p *Provider) dropped(ctx context.Context, class string, settings []string)
 		return
 	}
 	if p.sizes.dropped[class] = text; text != "" {
-		logger(ctx).ErrorContext(ctx, "settings of Kubernetes in user data that are not known are left out", "EC2NodeClass", class, "settings", settings)
+		observe.Log(ctx).ErrorContext(ctx, "settings of Kubernetes in user data that are not known are left out", "EC2NodeClass", class, "settings", settings)
 	}
 }
 
@@ -81,7 +81,7 @@ func (p *Provider) measure(ctx context.Context, class string, templates []*ec2.C
 	p.sizes.byClass[class] = size
 	p.Metrics.UserDataBytes.WithLabelValues(class).Set(float64(size))
 	if size >= userDataMuch {
-		logger(ctx).WarnContext(ctx, "user data is close to the limit of EC2", "EC2NodeClass", class, "bytes", size, "threshold", userDataMuch, "limit", userDataLimit)
+		observe.Log(ctx).WarnContext(ctx, "user data is close to the limit of EC2", "EC2NodeClass", class, "bytes", size, "threshold", userDataMuch, "limit", userDataLimit)
 	}
 }
 

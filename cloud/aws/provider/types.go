@@ -17,6 +17,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/aws/inventory"
 	"github.com/karpenter-anew/karpenter/cloud/aws/shortage"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // ErrNoTypes says that EC2 has not told its instance types yet.
@@ -68,7 +69,7 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*clo
 		p.resolved.Put(under, t)
 	}
 	if len(r.dropped) > 0 {
-		logger(ctx).ErrorContext(ctx, "some resources are not reserved on nodes", "EC2NodeClass", class.Name, "failures", len(r.dropped), "error", r.dropped[0])
+		observe.Log(ctx).ErrorContext(ctx, "some resources are not reserved on nodes", "EC2NodeClass", class.Name, "failures", len(r.dropped), "error", r.dropped[0])
 	}
 	return out, nil
 }

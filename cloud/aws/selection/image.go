@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -12,13 +11,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
-	"github.com/go-logr/logr"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/fault"
 	"github.com/karpenter-anew/karpenter/cloud/aws/image"
 	"github.com/karpenter-anew/karpenter/cloud/aws/memo"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // imagePage is how many images a page holds.
@@ -108,7 +106,7 @@ func (f *Finder) ofTerms(ctx context.Context, terms []awsv1.AMISelectorTerm) ([]
 			return nil, err
 		}
 		if !strings.HasPrefix(p.imageID, "ami-") {
-			logger(ctx).ErrorContext(ctx, "the parameter leads to no image", "parameter", term.SSMParameter, "value", p.imageID)
+			observe.Log(ctx).ErrorContext(ctx, "the parameter leads to no image", "parameter", term.SSMParameter, "value", p.imageID)
 			continue
 		}
 		ids = append(ids, p.imageID)
@@ -171,9 +169,4 @@ func moment(text *string) time.Time {
 		return time.Time{}
 	}
 	return t
-}
-
-// logger is the logger of a context.
-func logger(ctx context.Context) *slog.Logger {
-	return slog.New(logr.ToSlogHandler(log.FromContext(ctx)))
 }

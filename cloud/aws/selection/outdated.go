@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/cloud/aws/image"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // ForgetOutdated forgets where parameters lead that change with time, if that is an image which is deprecated by now, or gone: there
@@ -35,7 +36,7 @@ func (f *Finder) ForgetOutdated(ctx context.Context) error {
 	for _, id := range slices.Sorted(maps.Keys(paths)) {
 		for _, path := range slices.Sorted(slices.Values(paths[id])) {
 			f.aliases.Delete(path)
-			logger(ctx).DebugContext(ctx, "forgetting an ssm parameter that leads to an outdated image", "parameter", path, "image", id)
+			observe.Log(ctx).DebugContext(ctx, "forgetting an ssm parameter that leads to an outdated image", "parameter", path, "image", id)
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/fault"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 const (
@@ -39,7 +40,7 @@ func (f *Finder) CapacityReservations(ctx context.Context, class *awsv1.EC2NodeC
 			}
 			r, err := reservationOf(&answer[i], now)
 			if err != nil {
-				logger(ctx).ErrorContext(ctx, "a capacity reservation is passed over", "capacity-reservation-id", aws.ToString(answer[i].CapacityReservationId), "error", err)
+				observe.Log(ctx).ErrorContext(ctx, "a capacity reservation is passed over", "capacity-reservation-id", aws.ToString(answer[i].CapacityReservationId), "error", err)
 				continue
 			}
 			found[r.ID] = r

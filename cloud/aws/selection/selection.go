@@ -22,6 +22,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/memo"
 	"github.com/karpenter-anew/karpenter/cloud/aws/reservation"
 	"github.com/karpenter-anew/karpenter/cloud/aws/subnet"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 const (
@@ -103,7 +104,7 @@ func (f *Finder) discovered(ctx context.Context, what, who string, found any) {
 		return
 	}
 	f.logged.Put(key, text)
-	logger(ctx).DebugContext(ctx, "discovered "+what, "for", who, "found", text)
+	observe.Log(ctx).DebugContext(ctx, "discovered "+what, "for", who, "found", text)
 }
 
 // keyOf is a class as it stands: another generation may select something else.

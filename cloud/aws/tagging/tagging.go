@@ -11,22 +11,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
 	"github.com/karpenter-anew/karpenter/cloud/aws/template"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 const (
@@ -83,7 +81,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	id, ok := instance.ParseProviderID(claim.Status.ProviderID)
 	if !ok {
 		// It will not become one: nothing to try again.
-		logger(ctx).ErrorContext(ctx, "the instance cannot be tagged", "NodeClaim", claim.Name, "provider-id", claim.Status.ProviderID)
+		observe.Log(ctx).ErrorContext(ctx, "the instance cannot be tagged", "NodeClaim", claim.Name, "provider-id", claim.Status.ProviderID)
 		c.giveUp(req.Name)
 		return reconcile.Result{}, nil
 	}
@@ -172,9 +170,4 @@ func (c *Controller) record(ctx context.Context, claim *v1.NodeClaim) (reconcile
 		return reconcile.Result{}, fmt.Errorf("recording the tags of nodeclaim %q: %w", claim.Name, err)
 	}
 	return reconcile.Result{}, nil
-}
-
-// logger is the logger of a context.
-func logger(ctx context.Context) *slog.Logger {
-	return slog.New(logr.ToSlogHandler(log.FromContext(ctx)))
 }

@@ -4,19 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/fault"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 const (
@@ -92,13 +90,8 @@ func (k *Keeper) create(ctx context.Context, in *ec2.CreateLaunchTemplateInput) 
 		return "", fmt.Errorf("creating launch template %q: %w", aws.ToString(in.LaunchTemplateName), err)
 	}
 	id := aws.ToString(answer.LaunchTemplate.LaunchTemplateId)
-	logger(ctx).DebugContext(ctx, "created launch template", "launch-template-name", aws.ToString(in.LaunchTemplateName), "launch-template-id", id)
+	observe.Log(ctx).DebugContext(ctx, "created launch template", "launch-template-name", aws.ToString(in.LaunchTemplateName), "launch-template-id", id)
 	return id, nil
-}
-
-// logger is the logger of a context.
-func logger(ctx context.Context) *slog.Logger {
-	return slog.New(logr.ToSlogHandler(log.FromContext(ctx)))
 }
 
 // Forget takes templates for gone, without removing them: EC2 said that they are.
@@ -141,7 +134,7 @@ func (k *Keeper) Sweep(ctx context.Context) error {
 			continue
 		}
 		delete(k.known, name)
-		logger(ctx).DebugContext(ctx, "deleted launch template", "launch-template-name", name, "launch-template-id", have.id)
+		observe.Log(ctx).DebugContext(ctx, "deleted launch template", "launch-template-name", name, "launch-template-id", have.id)
 	}
 	return errors.Join(errs...)
 }

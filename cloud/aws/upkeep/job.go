@@ -6,12 +6,11 @@ package upkeep
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 const (
@@ -47,7 +46,7 @@ func (Job) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable.
 func (j Job) Start(ctx context.Context) error {
-	logger := slog.New(logr.ToSlogHandler(log.FromContext(ctx))).With("controller", j.Name)
+	logger := observe.Log(ctx).With("controller", j.Name)
 	retry := retryFirst
 	for done := 0; ctx.Err() == nil; {
 		wait := retry

@@ -4,19 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // deletedAtOnce is how many claims are deleted at the same time.
@@ -102,7 +100,7 @@ func (c Reservations) demote(ctx context.Context, o client.Object, providerID st
 		}
 		return fmt.Errorf("making %T %q on-demand: %w", o, o.GetName(), err)
 	}
-	logger(ctx).InfoContext(ctx, "an instance is no longer in its capacity reservation and counts as on-demand", "provider-id", providerID,
+	observe.Log(ctx).InfoContext(ctx, "an instance is no longer in its capacity reservation and counts as on-demand", "provider-id", providerID,
 		"capacity-reservation-id", before.GetLabels()[awsv1.LabelCapacityReservationID])
 	return nil
 }
@@ -156,12 +154,7 @@ func (c Reservations) expire(ctx context.Context, claim *v1.NodeClaim) error {
 		}
 		return fmt.Errorf("deleting nodeclaim %q: %w", claim.Name, err)
 	}
-	logger(ctx).InfoContext(ctx, "deleted nodeclaim because its capacity block is about to end", "NodeClaim", claim.Name,
+	observe.Log(ctx).InfoContext(ctx, "deleted nodeclaim because its capacity block is about to end", "NodeClaim", claim.Name,
 		"capacity-reservation-id", claim.Labels[awsv1.LabelCapacityReservationID])
 	return nil
-}
-
-// logger is the logger of a context.
-func logger(ctx context.Context) *slog.Logger {
-	return slog.New(logr.ToSlogHandler(log.FromContext(ctx)))
 }

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/convert"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // keep makes what an old object needs what it has to be. why says why that is refused; it ends with the first refusal.
@@ -93,7 +93,7 @@ func (c *Controller) create(ctx context.Context, old past, k convert.Kept, wante
 	case err != nil:
 		return "", fmt.Errorf("creating %s %s: %w", k.Kind, k.Name, err)
 	}
-	loop.Log(ctx).Info("created what an object of an earlier API needs", "object", describe(old), "kind", k.Kind, "name", k.Name)
+	observe.Log(ctx).Info("created what an object of an earlier API needs", "object", describe(old), "kind", k.Kind, "name", k.Name)
 	return "", nil
 }
 
@@ -127,7 +127,7 @@ func (c *Controller) putBack(ctx context.Context, old past, k convert.Kept, stor
 	case err != nil:
 		return "", fmt.Errorf("changing %s %s: %w", k.Kind, k.Name, err)
 	}
-	loop.Log(ctx).Info("made an object what an object of an earlier API wants it to be", "object", describe(old), "kind", k.Kind, "name", k.Name)
+	observe.Log(ctx).Info("made an object what an object of an earlier API wants it to be", "object", describe(old), "kind", k.Kind, "name", k.Name)
 	return "", nil
 }
 
@@ -174,7 +174,7 @@ func (c *Controller) sweep(ctx context.Context, olds []past, served []convert.Se
 			errs = append(errs, fmt.Errorf("deleting %s %s: %w", gvk.Kind, o.GetName(), err))
 			continue
 		}
-		loop.Log(ctx).Info("deleted what an object of an earlier API no longer needs", "object", owner.Kind+" "+owner.Name, "kind", gvk.Kind, "name", o.GetName())
+		observe.Log(ctx).Info("deleted what an object of an earlier API no longer needs", "object", owner.Kind+" "+owner.Name, "kind", gvk.Kind, "name", o.GetName())
 	}
 	return errors.Join(errs...)
 }

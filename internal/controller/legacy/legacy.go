@@ -223,7 +223,7 @@ func (c *Controller) tell(ctx context.Context, old past, reason, why string) err
 		return nil
 	}
 	if reason == reasonRefused && why != "" {
-		loop.Log(ctx).Warn("not serving an object of an earlier API", "object", describe(old), "reason", why)
+		observe.Log(ctx).Warn("not serving an object of an earlier API", "object", describe(old), "reason", why)
 	}
 	if err := c.Client.Status().Patch(ctx, old, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("writing status of %s: %w", describe(old), err)

@@ -5,15 +5,11 @@
 package loop
 
 import (
-	"context"
-	"log/slog"
 	"time"
 
-	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -54,9 +50,4 @@ func Settle(err error) (reconcile.Result, error) {
 	default:
 		return reconcile.Result{}, err
 	}
-}
-
-// Log returns the logger of the running reconcile: it names the controller and the object.
-func Log(ctx context.Context) *slog.Logger {
-	return slog.New(logr.ToSlogHandler(log.FromContext(ctx)))
 }

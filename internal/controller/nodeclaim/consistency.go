@@ -89,7 +89,7 @@ func (c *Consistency) judge(ctx context.Context, claim *v1.NodeClaim, node *core
 		issues = shapeIssues(claim, node)
 	}
 	for _, issue := range issues {
-		loop.Log(ctx).Info("failed consistency check", "issue", issue)
+		observe.Log(ctx).Info("failed consistency check", "issue", issue)
 		c.Recorder.Publish(observe.FailedConsistencyCheck(claim, issue))
 	}
 	if len(issues) > 0 {

@@ -12,6 +12,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -57,7 +58,7 @@ func (e *Expiration) Reconcile(ctx context.Context, request reconcile.Request) (
 		return loop.Settle(err)
 	}
 	e.writes.Deleted(claim)
-	loop.Log(ctx).Info("deleted expired nodeclaim", "expire-after", claim.Spec.ExpireAfter.Duration.String())
+	observe.Log(ctx).Info("deleted expired nodeclaim", "expire-after", claim.Spec.ExpireAfter.Duration.String())
 	e.Metrics.CountDisrupted(claim, "expired")
 	e.Metrics.CountDisruptedPods(claim, "expired", pods)
 	return reconcile.Result{}, nil

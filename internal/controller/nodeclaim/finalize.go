@@ -43,7 +43,7 @@ func (l *Lifecycle) finalize(ctx context.Context, claim *v1.NodeClaim) (reconcil
 		return loop.Settle(err)
 	}
 	l.writes.Wrote(claim)
-	loop.Log(ctx).Info("deleted nodeclaim", "provider-id", claim.Status.ProviderID, "Node", claim.Status.NodeName)
+	observe.Log(ctx).Info("deleted nodeclaim", "provider-id", claim.Status.ProviderID, "Node", claim.Status.NodeName)
 	l.countFinalized(claim)
 	return reconcile.Result{}, nil
 }
@@ -73,7 +73,7 @@ func (l *Lifecycle) setDeadline(ctx context.Context, claim *v1.NodeClaim) error 
 		return err
 	}
 	l.writes.Wrote(claim)
-	loop.Log(ctx).Info("annotated nodeclaim", v1.NodeClaimTerminationTimestampAnnotationKey, deadline)
+	observe.Log(ctx).Info("annotated nodeclaim", v1.NodeClaimTerminationTimestampAnnotationKey, deadline)
 	l.Recorder.Publish(observe.NodeClaimTerminationGracePeriodExpiring(claim, deadline))
 	return nil
 }

@@ -111,7 +111,7 @@ func (g *Garbage) collect(ctx context.Context, claim *v1.NodeClaim) error {
 		}
 		return nil
 	}
-	loop.Log(ctx).Info("garbage collecting nodeclaim without instance", "NodeClaim", claim.Name, "provider-id", claim.Status.ProviderID)
+	observe.Log(ctx).Info("garbage collecting nodeclaim without instance", "NodeClaim", claim.Name, "provider-id", claim.Status.ProviderID)
 	g.Metrics.CountDisrupted(claim, "garbage_collected")
 	g.Metrics.CountDisruptedPods(claim, "garbage_collected", pods)
 	return nil

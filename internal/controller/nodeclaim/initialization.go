@@ -12,8 +12,8 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // initialize waits until the registered Node is ready for work. There is no timeout; events drive the retry.
@@ -51,7 +51,7 @@ func (l *Lifecycle) initialize(ctx context.Context, claim *v1.NodeClaim) outcome
 	}
 	set.True(v1.ConditionTypeInitialized)
 	return outcome{onceSaved: []func(){func() {
-		loop.Log(ctx).Info("initialized nodeclaim", "provider-id", claim.Status.ProviderID, "Node", node.Name,
+		observe.Log(ctx).Info("initialized nodeclaim", "provider-id", claim.Status.ProviderID, "Node", node.Name,
 			"allocatable", node.Status.Allocatable)
 	}}}
 }

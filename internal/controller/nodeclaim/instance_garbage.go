@@ -145,7 +145,7 @@ func (g *InstanceGarbage) collect(ctx context.Context, instance *v1.NodeClaim) e
 		return fmt.Errorf("terminating instance %q without nodeclaim: %w", instance.Status.ProviderID, err)
 	}
 	if err == nil {
-		loop.Log(ctx).Info("garbage collecting instance without nodeclaim", "provider-id", instance.Status.ProviderID)
+		observe.Log(ctx).Info("garbage collecting instance without nodeclaim", "provider-id", instance.Status.ProviderID)
 	}
 	nodes, err := pair.NodesOf(ctx, g.Client, instance)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -34,7 +33,7 @@ func (l *Lifecycle) launch(ctx context.Context, claim *v1.NodeClaim) outcome {
 			return l.launchFailed(ctx, claim, err)
 		}
 		l.launched.Put(claim.UID, created, l.Clock.Now())
-		loop.Log(ctx).Info("launched nodeclaim", "provider-id", created.Status.ProviderID,
+		observe.Log(ctx).Info("launched nodeclaim", "provider-id", created.Status.ProviderID,
 			"instance-type", created.Labels[corev1.LabelInstanceTypeStable], "zone", created.Labels[corev1.LabelTopologyZone],
 			"capacity-type", created.Labels[v1.CapacityTypeLabelKey], "allocatable", created.Status.Allocatable)
 	}
@@ -49,10 +48,10 @@ func (l *Lifecycle) launchFailed(ctx context.Context, claim *v1.NodeClaim, cause
 	switch {
 	case cloud.IsInsufficientCapacity(cause):
 		l.Recorder.Publish(observe.InsufficientCapacity(claim, cause))
-		loop.Log(ctx).Error("failed launching nodeclaim", "error", cause)
+		observe.Log(ctx).Error("failed launching nodeclaim", "error", cause)
 		return l.end(ctx, claim, "insufficient_capacity")
 	case cloud.IsNodeClassNotReady(cause):
-		loop.Log(ctx).Error("failed launching nodeclaim", "error", cause)
+		observe.Log(ctx).Error("failed launching nodeclaim", "error", cause)
 		return l.end(ctx, claim, "nodeclass_not_ready")
 	}
 	reason, message := "LaunchFailed", cause.Error()

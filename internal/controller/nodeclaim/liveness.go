@@ -10,6 +10,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // registrationTimeout is how long a claim may stay without a registered Node.
@@ -35,7 +36,7 @@ func (l *Lifecycle) enforceTimeouts(ctx context.Context, claim *v1.NodeClaim) ou
 			return outcome{again: true}
 		}
 	}
-	loop.Log(ctx).Debug("terminating due to timeout", "timeout", expired.limit.String(), "reason", expired.reason)
+	observe.Log(ctx).Debug("terminating due to timeout", "timeout", expired.limit.String(), "reason", expired.reason)
 	return l.end(ctx, claim, expired.reason)
 }
 

@@ -62,7 +62,7 @@ func (l *Lifecycle) warnUnguarded(ctx context.Context, claim *v1.NodeClaim, node
 	if _, done := node.Labels[v1.NodeRegisteredLabelKey]; done || hasTaint(node.Spec.Taints, v1.UnregisteredNoExecuteTaint()) {
 		return
 	}
-	loop.Log(ctx).Error("node joined without the taint that prevents registration races", "Node", node.Name, "taint", v1.UnregisteredTaintKey)
+	observe.Log(ctx).Error("node joined without the taint that prevents registration races", "Node", node.Name, "taint", v1.UnregisteredTaintKey)
 	l.Recorder.Publish(observe.UnregisteredTaintMissing(claim))
 }
 
@@ -106,7 +106,7 @@ func (l *Lifecycle) registered(ctx context.Context, claim *v1.NodeClaim, node *c
 	claim.Status.NodeName = node.Name
 	pool, zone := claim.Labels[v1.NodePoolLabelKey], node.Labels[corev1.LabelTopologyZone]
 	return outcome{onceSaved: []func(){func() {
-		loop.Log(ctx).Info("registered nodeclaim", "provider-id", claim.Status.ProviderID, "Node", node.Name)
+		observe.Log(ctx).Info("registered nodeclaim", "provider-id", claim.Status.ProviderID, "Node", node.Name)
 		l.Metrics.Nodes.Created.WithLabelValues(pool, zone).Inc()
 	}}}
 }

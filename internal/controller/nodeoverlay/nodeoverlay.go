@@ -89,7 +89,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return loop.Again(), nil
 	}
 	c.store.Swap(corrections)
-	loop.Log(ctx).Debug("evaluated node overlays", "overlays", len(overlays), "nodepools", len(pools))
+	observe.Log(ctx).Debug("evaluated node overlays", "overlays", len(overlays), "nodepools", len(pools))
 	if unlisted != nil {
 		return reconcile.Result{}, unlisted
 	}
@@ -154,7 +154,7 @@ func (c *Controller) write(ctx context.Context, verdicts []overlay.Verdict) (aga
 		case err != nil:
 			errs = append(errs, fmt.Errorf("writing status of nodeoverlay %q: %w", stored.Name, err))
 		case v.Reason != "":
-			loop.Log(ctx).Info("leaving out node overlay", "NodeOverlay", stored.Name, "reason", v.Reason, "message", v.Message, "conflicts-with", v.With)
+			observe.Log(ctx).Info("leaving out node overlay", "NodeOverlay", stored.Name, "reason", v.Reason, "message", v.Message, "conflicts-with", v.With)
 		}
 	}
 	return again, errors.Join(errs...)

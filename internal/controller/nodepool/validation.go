@@ -12,6 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // Validation is the controller nodepool.validation: it says whether a NodePool's spec passes the rules that the schema
@@ -44,7 +45,7 @@ func (v *Validation) Reconcile(ctx context.Context, request reconcile.Request) (
 		set.True(v1.ConditionTypeValidationSucceeded)
 		for _, requirement := range pool.Spec.Template.Spec.Requirements {
 			if unknown := v.Cloud.Labels.UnknownValues(requirement); len(unknown) > 0 {
-				loop.Log(ctx).Error("requirement has unknown values beside known ones", "key", requirement.Key, "unknown", unknown)
+				observe.Log(ctx).Error("requirement has unknown values beside known ones", "key", requirement.Key, "unknown", unknown)
 			}
 		}
 	}

@@ -141,7 +141,7 @@ func (r *Repair) end(ctx context.Context, claim *v1.NodeClaim, found ailment) er
 		return fmt.Errorf("deleting nodeclaim %q: %w", claim.Name, err)
 	}
 	r.deleted.Put(claim.UID, struct{}{}, r.Clock.Now())
-	loop.Log(ctx).Info("deleting unhealthy node", "NodeClaim", claim.Name, "provider-id", claim.Status.ProviderID, "condition", string(found.condition))
+	observe.Log(ctx).Info("deleting unhealthy node", "NodeClaim", claim.Name, "provider-id", claim.Status.ProviderID, "condition", string(found.condition))
 	r.Metrics.CountDisrupted(claim, reason)
 	r.Metrics.CountDisruptedPods(claim, reason, pods)
 	r.Metrics.NodeClaims.UnhealthyDisrupted.WithLabelValues(observe.SnakeCase(string(found.condition)),

@@ -16,6 +16,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // deprovisioningName is the name of the controller in logs and metrics.
@@ -73,7 +74,7 @@ func (d *Deprovisioning) describe(ctx context.Context, claims []cluster.Owned) [
 		if claim.Node != nil {
 			pods, err := pair.PodsOn(ctx, d.Client, claim.Node.Name)
 			if err != nil {
-				loop.Log(ctx).Error("cannot look at the pods of a node, keeping it", "NodeClaim", claim.Claim.Name, "error", err)
+				observe.Log(ctx).Error("cannot look at the pods of a node, keeping it", "NodeClaim", claim.Claim.Name, "error", err)
 				continue
 			}
 			for i := range pods {
@@ -94,7 +95,7 @@ func (d *Deprovisioning) remove(ctx context.Context, claims []dispensable) error
 			return fmt.Errorf("deleting nodeclaim %q: %w", claim.Name, err)
 		}
 		d.Store.Mark(c.claim.ID)
-		loop.Log(ctx).Info("deleted nodeclaim, its nodepool has more of them than replicas", "NodeClaim", claim.Name)
+		observe.Log(ctx).Info("deleted nodeclaim, its nodepool has more of them than replicas", "NodeClaim", claim.Name)
 		return nil
 	})...)
 }

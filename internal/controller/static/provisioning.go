@@ -27,6 +27,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 const (
@@ -100,7 +101,7 @@ func (p *Provisioning) Reconcile(ctx context.Context, request reconcile.Request)
 	}
 	places := p.Store.Reserve(pool.Name, min(missing, stride), nodeLimit(pool))
 	if places.Left() == 0 {
-		loop.Log(ctx).Info("nodepool node limit reached", "limit", *nodeLimit(pool))
+		observe.Log(ctx).Info("nodepool node limit reached", "limit", *nodeLimit(pool))
 		return loop.After(limited), nil
 	}
 	if err := p.create(ctx, pool, places); err != nil {
@@ -144,7 +145,7 @@ func (p *Provisioning) createOne(ctx context.Context, pool *v1.NodePool) (name s
 	if err != nil {
 		return "", err
 	}
-	loop.Log(ctx).Info("created nodeclaim", "NodeClaim", claim.Name)
+	observe.Log(ctx).Info("created nodeclaim", "NodeClaim", claim.Name)
 	p.Metrics.NodeClaims.Created.WithLabelValues("provisioned", pool.Name, "false").Inc()
 	return claim.Name, nil
 }

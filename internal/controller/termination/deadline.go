@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -25,7 +24,7 @@ func (t *Termination) deadline(ctx context.Context, node *corev1.Node, claim *v1
 	}
 	deadline, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		loop.Log(ctx).Error("replacing a malformed termination deadline", "NodeClaim", claim.Name, "value", text, "error", err)
+		observe.Log(ctx).Error("replacing a malformed termination deadline", "NodeClaim", claim.Name, "value", text, "error", err)
 		t.Recorder.Publish(observe.InvalidTerminationTimestamp(claim, text))
 		return t.rewriteDeadline(ctx, claim)
 	}

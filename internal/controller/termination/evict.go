@@ -114,7 +114,7 @@ func (q *EvictionQueue) forceDelete(ctx context.Context, key PodKey, pod *corev1
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("force-deleting pod, %w", err)
 	}
-	loop.Log(ctx).Debug("force-deleted pod", "Pod", key.String(), "grace-period", grace.String())
+	observe.Log(ctx).Debug("force-deleted pod", "Pod", key.String(), "grace-period", grace.String())
 	q.Metrics.Pods.Drained.WithLabelValues(q.reason(ctx, pod)).Inc()
 	q.settled(key, deadline)
 	return reconcile.Result{}, nil

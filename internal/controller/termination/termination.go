@@ -187,7 +187,7 @@ func (t *Termination) fence(ctx context.Context, node *corev1.Node) error {
 		return fmt.Errorf("tainting node %q: %w", node.Name, err)
 	}
 	t.nodeWrites.Wrote(node)
-	loop.Log(ctx).Info("tainted node", "taint.Key", v1.DisruptedTaintKey, "taint.Effect", corev1.TaintEffectNoSchedule)
+	observe.Log(ctx).Info("tainted node", "taint.Key", v1.DisruptedTaintKey, "taint.Effect", corev1.TaintEffectNoSchedule)
 	return nil
 }
 
@@ -232,7 +232,7 @@ func (t *Termination) release(ctx context.Context, node *corev1.Node) error {
 		return fmt.Errorf("removing the finalizer of node %q: %w", node.Name, err)
 	}
 	t.nodeWrites.Wrote(node)
-	loop.Log(ctx).Info("deleted node")
+	observe.Log(ctx).Info("deleted node")
 	now, pool := t.Clock.Now(), stored.Labels[v1.NodePoolLabelKey]
 	t.Metrics.Nodes.Terminated.WithLabelValues(pool, stored.Labels[corev1.LabelTopologyZone]).Inc()
 	t.Metrics.Nodes.TerminationDuration.WithLabelValues(pool).Observe(now.Sub(stored.DeletionTimestamp.Time).Seconds())
