@@ -65,6 +65,15 @@ func (l *limits) larger(capacity, other resource.Vector) bool {
 	})
 }
 
+// share is how much of a limit a machine of this capacity takes, of that of which it takes most.
+func (l *limits) share(capacity resource.Vector) float64 {
+	most := 0.0
+	for _, b := range l.bounds {
+		most = max(most, float64(amountOf(capacity, b.resource))/float64(max(b.limit, 1)))
+	}
+	return most
+}
+
 // capacity is the full size of a column's machine.
 func (t *template) capacity(column int) resource.Vector {
 	return t.columns.types[t.columns.owner[column]].Capacity

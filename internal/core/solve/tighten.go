@@ -1,5 +1,11 @@
 package solve
 
+import (
+	"cmp"
+	"slices"
+	"sort"
+)
+
 // tighten makes room under the limits of pools for pods that were refused. Claims are charged with the largest machine that
 // they may become; keeping them from becoming larger than their cheapest candidate costs some choice at launch and saves
 // the refused pods a wait for the next run. Pods that even then find no place stay refused.
@@ -26,23 +32,53 @@ func (s *solver) tighten() {
 }
 
 // shrink drops the candidates that are larger than the cheapest one in a limited resource, and reports whether there were
-// any. Demands for distinct values and reservations stay met.
+// any. As many of the smaller of them stay as demands for distinct values need; a claim that holds reservations keeps all.
 func (cl *claim) shrink() bool {
 	l := cl.t.limits
-	if l.unlimited() || len(cl.t.states[cl.state].minimums) > 0 || len(cl.held) > 0 {
+	if l.unlimited() || len(cl.held) > 0 {
 		return false
 	}
 	cheapest := cl.cheapest()
-	dropped := false
+	kept := cl.mask.clone()
+	var larger []int
 	for column := range cl.mask.all() {
 		if l.larger(cl.t.capacity(column), cl.t.capacity(cheapest)) {
-			cl.mask.clear(column)
-			dropped = true
+			kept.clear(column)
+			larger = append(larger, column)
 		}
 	}
-	if dropped {
-		cl.measure()
-		l.charge(cl)
+	more := cl.needed(kept, larger)
+	if more == len(larger) {
+		return false
 	}
-	return dropped
+	for _, column := range larger[:more] {
+		kept.set(column)
+	}
+	copy(cl.mask, kept)
+	cl.measure()
+	l.charge(cl)
+	return true
+}
+
+// needed sorts columns by how much of the limits their machines take, and tells how many of the first of them the candidates in
+// kept need beside them to meet the demands for distinct values: all, if even they do not do. Machines of one size stay together.
+func (cl *claim) needed(kept bitset, columns []int) int {
+	st := cl.t.states[cl.state]
+	if len(cl.unmet(st, kept)) == 0 {
+		return 0
+	}
+	share := func(column int) float64 { return cl.t.limits.share(cl.t.capacity(column)) }
+	slices.SortStableFunc(columns, func(a, b int) int { return cmp.Compare(share(a), share(b)) })
+	last := sort.Search(len(columns), func(n int) bool {
+		mask := kept.clone()
+		for _, column := range columns[:n+1] {
+			mask.set(column)
+		}
+		return len(cl.unmet(st, mask)) == 0
+	})
+	more := last
+	for more < len(columns) && share(columns[more]) == share(columns[last]) {
+		more++
+	}
+	return more
 }
