@@ -45,7 +45,8 @@ func (s *solver) whyEmpty() reason.Reasons {
 	return out
 }
 
-// whyNot is the first obstacle between a pod and a new machine of a pool, in the order in which a new claim is tested.
+// whyNot is the first obstacle between a pod and a new machine of a pool. What no other limit would help against comes before
+// the limits; the rest is in the order in which a new claim is tested.
 func (s *solver) whyNot(v *sieve, st *stage) reason.Reason {
 	t, c := v.t, v.c
 	if r, ok := v.whyClosed(st); ok {
@@ -88,22 +89,19 @@ func (s *sieve) whyClosed(st *stage) (reason.Reason, bool) {
 	taint, repelled := t.repels(s.c, st)
 	to := t.step(t.root, st.conjunction)
 	switch {
+	case repelled:
+		return reason.Reason{Code: reason.TaintNotTolerated, Taint: taint.String()}, true
+	case to == refused:
+		return t.conflict(t.root, st.conjunction), true
 	case t.limits.exhausted(), !s.admitted.meets(t.states[t.root].mask):
 		s.measure()
-		would, next := bitset{}, t.states[t.root]
-		if !repelled && to != refused {
-			next = t.states[to]
-			would = next.mask.and(s.unclaimed).and(s.attaching).and(s.fits)
-		}
+		next := t.states[to]
+		would := next.mask.and(s.unclaimed).and(s.attaching).and(s.fits)
 		r := reason.Reason{Code: reason.LimitsExceeded, Limits: s.limits(would, next)}
 		if t.limits.exhausted() {
 			r.Code = reason.NodesExhausted
 		}
 		return r, true
-	case repelled:
-		return reason.Reason{Code: reason.TaintNotTolerated, Taint: taint.String()}, true
-	case to == refused:
-		return t.conflict(t.root, st.conjunction), true
 	}
 	return reason.Reason{}, false
 }
