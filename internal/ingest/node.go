@@ -168,8 +168,8 @@ func settled(list []model.Taint, startup []corev1.Taint) []model.Taint {
 	return out
 }
 
-// Closed reports whether a node has a taint that agents put on it while it is not ready, and take away again.
-func Closed(n *model.Node) bool { return slices.ContainsFunc(n.Taints, ephemeral) }
+// HeldBack reports whether a node has a taint that agents put on it while it is not ready, and take away again.
+func HeldBack(n *model.Node) bool { return slices.ContainsFunc(n.Taints, ephemeral) }
 
 func startupTaint(taint model.Taint, startup []corev1.Taint) bool {
 	for _, s := range startup {

@@ -155,6 +155,7 @@ func (w *world) tell(reader *manifest.Reader, s story.Story) (obstacle, excuse s
 	w.storyteller.begin = w.storyteller.logSize() // before that it may still have planned for pods of the last story
 	w.must(w.storyteller.thaw())
 	types := w.prices(s.Options.Catalog, objects)
+	// The control plane is a real one, in real time: there is nothing to wait for but that its objects are as they should be.
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pollPeriod) {
 		if obstacle = w.differs(plan, types); obstacle == "" {
 			return "", ""

@@ -170,6 +170,8 @@ func TestEligibleNodesAreReported_C346(t *testing.T) {
 	})
 }
 
+// The sleeps are slow answers of the API server, and pass in the bubble of the story, in no real time.
+//
 // A pass may take long. What ends while it looks must not be forgotten by its budgets: its picture is older, the queue is younger.
 func TestACommandThatEndsDuringAPassCountsAgainstItsBudgets(t *testing.T) {
 	story(t, "drift under a budget of one", func(w *world) {

@@ -101,6 +101,7 @@ func TestCrash_C264_C265(t *testing.T) {
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
 		w.machine("pool", "b")
+		// A slow answer of the API server; in the bubble of the story it takes no real time.
 		w.fail(before("patch-status", "b", func() { time.Sleep(5 * time.Second) }))
 		w.pass(18 * time.Second)
 		w.wantDeleted()

@@ -3,6 +3,7 @@ package disruption
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -105,14 +106,9 @@ func (s scene) world(busy map[string]bool) disrupt.World {
 // scene was taken. The nodes of a command that has ended since then go, and its snapshot may not know it yet.
 func (c *Controller) pledged(s scene, except command) map[string]bool {
 	out := c.queue.nodes(except.id)
-	own := map[string]bool{}
+	maps.Copy(out, s.busy)
 	for _, id := range except.work.IDs() {
-		own[id] = true
-	}
-	for id := range s.busy {
-		if !own[id] {
-			out[id] = true
-		}
+		delete(out, id)
 	}
 	return out
 }

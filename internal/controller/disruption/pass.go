@@ -55,10 +55,8 @@ func (c *Controller) pass(ctx context.Context) (acted bool, err error) {
 		scene: s, moves: moves, stirred: s.now,
 		blocks: map[string]disrupt.Obstacle{}, notes: map[string]disrupt.Obstacle{}, looked: map[string]bool{},
 	}
-	if earliest := s.now.Add(-settle); c.stirred.After(earliest) {
-		r.stirred = c.stirred
-	} else if !c.stirred.IsZero() {
-		r.stirred = earliest
+	if !c.stirred.IsZero() {
+		r.stirred = s.now.Add(-min(s.now.Sub(c.stirred), settle))
 	}
 	c.stirred = time.Time{}
 	defer c.tell(&r)

@@ -47,6 +47,9 @@ func (cl *claim) shrink() bool {
 			larger = append(larger, column)
 		}
 	}
+	if len(larger) == 0 {
+		return false
+	}
 	more := cl.needed(kept, larger)
 	if more == len(larger) {
 		return false
