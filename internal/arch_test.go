@@ -93,18 +93,18 @@ internal/cost < API, cloud
 internal/prediction <
 
 # floor 3: between API objects and the engine
-internal/ingest < API, CORE, cloud
+internal/translate < API, CORE, cloud
 internal/manifest < API
-internal/buffer < API, CORE, internal/ingest
+internal/buffer < API, CORE, internal/translate
 internal/overlay < API, cloud, internal/core/requirement
 internal/snapshot < API, internal/manifest
 internal/convert < API, internal/manifest
 
 # floor 4: what is
-internal/cluster < API, CORE, cloud, internal/ingest, internal/observe, internal/cost
-internal/simulation < API, CORE, cloud, internal/ingest, internal/manifest, internal/overlay, internal/cluster, internal/buffer
+internal/cluster < API, CORE, cloud, internal/translate, internal/observe, internal/cost
+internal/simulation < API, CORE, cloud, internal/translate, internal/manifest, internal/overlay, internal/cluster, internal/buffer
 internal/simulation/report < API, CORE, internal/simulation
-internal/explain < API, CORE, cloud, internal/ingest, internal/cost, internal/simulation, internal/simulation/report
+internal/explain < API, CORE, cloud, internal/translate, internal/cost, internal/simulation, internal/simulation/report
 
 # floor 5: what happens
 internal/controller/loop < API, cloud, internal/observe, internal/options
@@ -116,25 +116,25 @@ internal/controller/termination < CONTROLLERBASE
 internal/controller/repair < CONTROLLERBASE
 internal/controller/nodepool < CONTROLLERBASE, internal/cost
 internal/controller/nodeoverlay < CONTROLLERBASE, internal/overlay
-internal/controller/problem < API, CORE, cloud, internal/cluster, internal/ingest
-internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/buffer, internal/waiting, internal/controller/problem
+internal/controller/problem < API, CORE, cloud, internal/cluster, internal/translate
+internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/buffer, internal/waiting, internal/controller/problem
 internal/controller/autoscaler < CONTROLLERBASE, internal/prediction
-internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/cost, internal/prediction, internal/controller/problem
-internal/controller/static < CONTROLLERBASE, CORE, internal/cluster, internal/ingest
+internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/cost, internal/prediction, internal/controller/problem
+internal/controller/static < CONTROLLERBASE, CORE, internal/cluster, internal/translate
 internal/controller/metering < CONTROLLERBASE, internal/waiting
-internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, internal/ingest, internal/buffer
+internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/buffer
 internal/controller/legacy < CONTROLLERBASE, internal/convert, internal/manifest
 CONTROLLERS = internal/controller/...
 
 # floor 6: wiring
-internal/operator < API, cloud, internal/observe, internal/options, internal/ingest, internal/overlay, internal/prediction, internal/waiting, internal/cluster, CONTROLLERS
+internal/operator < API, cloud, internal/observe, internal/options, internal/translate, internal/overlay, internal/prediction, internal/waiting, internal/cluster, CONTROLLERS
 
 # floor 7: the binary, the only importer of adapters
 cmd/karpenter < API, cloud, cloud/aws, cloud/kwok, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/convert
 
 # stories and tools beside the product
-test/scenario/... < API, CORE, cloud, cloud/kwok, internal/ingest, internal/manifest, internal/options, internal/simulation, test/scenario/...
-test/e2e/... < API, cloud, cloud/kwok, internal/ingest, internal/manifest, internal/simulation, test/scenario/..., test/e2e/...
+test/scenario/... < API, CORE, cloud, cloud/kwok, internal/translate, internal/manifest, internal/options, internal/simulation, test/scenario/...
+test/e2e/... < API, cloud, cloud/kwok, internal/translate, internal/manifest, internal/simulation, test/scenario/..., test/e2e/...
 test/checklist < test/scenario/story
 test/journal <
 test/controlplane <
@@ -201,7 +201,7 @@ var outsiders = map[string][]string{
 	"internal/core/...":              {},
 	"api/...":                        {"k8s.io/", "sigs.k8s.io/yaml", "github.com/mitchellh/hashstructure", "github.com/robfig/cron", "sigs.k8s.io/controller-runtime/pkg/scheme"},
 	"cloud":                          {"k8s.io/", "sigs.k8s.io/controller-runtime"},
-	"internal/ingest":                {"k8s.io/"},
+	"internal/translate":             {"k8s.io/"},
 	"internal/options":               {"k8s.io/", "sigs.k8s.io/", "github.com/alecthomas/kong"},
 	"internal/controller/disruption": {"k8s.io/", "sigs.k8s.io/controller-runtime", "github.com/google/uuid", "github.com/prometheus/", "golang.org/x/"},
 }

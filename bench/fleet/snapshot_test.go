@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/bench/peer"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 const nodes, podsPerNode = 5000, 30
@@ -50,7 +50,7 @@ func pod(i, k int) *corev1.Pod {
 // BenchmarkSnapshot is one picture of 5 000 nodes with 150 000 pods after one pod has changed.
 func BenchmarkSnapshot(b *testing.B) {
 	b.Run("ours", func(b *testing.B) {
-		store := cluster.NewStore(cloud.Cloud{}.WithDefaults(), ingest.New(v1.CoreLabelRules()))
+		store := cluster.NewStore(cloud.Cloud{}.WithDefaults(), translate.New(v1.CoreLabelRules()))
 		for i := range nodes {
 			store.UpdateNode(node(i))
 			for k := range podsPerNode {

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/core/bound"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // Name tells our side from the other.
@@ -43,7 +43,7 @@ func (r *run) Answer() (contest.Answer, error) {
 // Solve answers the question.
 func (r *run) Solve() error {
 	in := r.in
-	translator := ingest.NewWith(in.Cloud.Labels, !in.IgnorePreferences)
+	translator := translate.NewWith(in.Cloud.Labels, !in.IgnorePreferences)
 	store := cluster.NewStore(in.Cloud, translator)
 	for _, set := range in.DaemonSets {
 		store.UpdateDaemonSet(set)

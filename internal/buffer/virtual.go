@@ -16,7 +16,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 const (
@@ -58,7 +58,7 @@ func Pod(b *v1beta1.CapacityBuffer, template *corev1.PodTemplateSpec, now time.T
 	maps.Copy(pod.Annotations, annotations)
 	pod.Spec.Priority = new(int32(math.MinInt32))
 	pod.Spec.NodeName = ""
-	ingest.DefaultRequests(&pod.Spec)
+	translate.DefaultRequests(&pod.Spec)
 	stripVolumes(&pod.Spec)
 	return pod
 }
@@ -69,7 +69,7 @@ func Requests(pod *corev1.Pod) corev1.ResourceList {
 }
 
 // Pods are the virtual pods of a buffer as the engine sees them, first being one of them as an object.
-func Pods(t *ingest.Translator, b *v1beta1.CapacityBuffer, first *corev1.Pod, replicas int32) []*model.Pod {
+func Pods(t *translate.Translator, b *v1beta1.CapacityBuffer, first *corev1.Pod, replicas int32) []*model.Pod {
 	prototype := t.Pod(first)
 	prototype.Virtual = true
 	// Virtual pods are not validated: what nobody can satisfy is told as a buffer that needs capacity.

@@ -15,7 +15,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 func headroom() *v1beta1.CapacityBuffer {
@@ -92,7 +92,7 @@ func TestAVirtualPodIsItsTemplateWithoutVolumes_L345(t *testing.T) {
 }
 
 func TestVirtualPodsAreNumbered_L345(t *testing.T) {
-	translator, now := ingest.New(v1.CoreLabelRules()), time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+	translator, now := translate.New(v1.CoreLabelRules()), time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 	build := func(replicas int32, at time.Time) []*model.Pod {
 		return Pods(translator, headroom(), Pod(headroom(), template(), at), replicas)
 	}
@@ -127,14 +127,14 @@ func TestVirtualPodsAreNumbered_L345(t *testing.T) {
 func TestAPodThatNobodyCouldPlaceIsVirtualNevertheless(t *testing.T) {
 	hopeless := template()
 	hopeless.Spec.NodeSelector = map[string]string{v1.NodePoolLabelKey + "/x/y": "z"}
-	got := Pods(ingest.New(v1.CoreLabelRules()), headroom(), Pod(headroom(), hopeless, time.Now()), 1)
+	got := Pods(translate.New(v1.CoreLabelRules()), headroom(), Pod(headroom(), hopeless, time.Now()), 1)
 	if got[0].Rejected != "" {
 		t.Errorf("rejected: %s; virtual pods are not validated", got[0].Rejected)
 	}
 }
 
 func TestAMistypedNumberIsBounded(t *testing.T) {
-	got := Pods(ingest.New(v1.CoreLabelRules()), headroom(), Pod(headroom(), template(), time.Now()), math.MaxInt32)
+	got := Pods(translate.New(v1.CoreLabelRules()), headroom(), Pod(headroom(), template(), time.Now()), math.MaxInt32)
 	if len(got) != most {
 		t.Errorf("%d pods, want %d", len(got), most)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/device"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // devices is what drivers publish and what claims want and have of it, with the way back: who uses a device. It is nil while
@@ -107,7 +107,7 @@ func (s *Store) UpdateResourceClaim(claim *resourcev1.ResourceClaim) {
 		id := claim.Namespace + "/" + claim.Name
 		d.resourceClaims[id] = claim
 		d.claims.Put(id, s.translator.DeviceClaim(claim, d.class))
-		d.use(id, ingest.DeviceShares(claim))
+		d.use(id, translate.DeviceShares(claim))
 	})
 }
 

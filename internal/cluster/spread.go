@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // spreading gives pods without spread constraints those of the cluster.
@@ -26,7 +26,7 @@ type spreading struct {
 	constraints []corev1.TopologySpreadConstraint
 	// services are the selectors of Services by namespace and name.
 	services map[string]map[string]map[string]string
-	owners   map[types.UID]ingest.Owner
+	owners   map[types.UID]translate.Owner
 	// pods are those without constraints of their own, by namespace and UID; namespaceOf finds them by UID.
 	pods        map[string]map[string]*corev1.Pod
 	namespaceOf map[string]string
@@ -56,7 +56,7 @@ func (s *Store) SpreadByDefault(constraints []corev1.TopologySpreadConstraint) {
 	s.spreading = &spreading{
 		constraints:     constraints,
 		services:        map[string]map[string]map[string]string{},
-		owners:          map[types.UID]ingest.Owner{},
+		owners:          map[types.UID]translate.Owner{},
 		pods:            map[string]map[string]*corev1.Pod{},
 		namespaceOf:     map[string]string{},
 		known:           map[deduction]*topology.Selector{},
@@ -70,9 +70,9 @@ func (s *Store) spreadKinds() []kind {
 	forgetOwner := func(o client.Object) { s.DeleteOwner(o) }
 	return []kind{
 		{&corev1.Service{}, apply(s.UpdateService), forget(func(o *corev1.Service) { s.DeleteService(o.Namespace, o.Name) })},
-		{&appsv1.ReplicaSet{}, apply(func(o *appsv1.ReplicaSet) { s.UpdateOwner(o, ingest.Owner{Selector: o.Spec.Selector}) }), forget(forgetOwner)},
-		{&appsv1.StatefulSet{}, apply(func(o *appsv1.StatefulSet) { s.UpdateOwner(o, ingest.Owner{Selector: o.Spec.Selector}) }), forget(forgetOwner)},
-		{&corev1.ReplicationController{}, apply(func(o *corev1.ReplicationController) { s.UpdateOwner(o, ingest.ReplicationController(o)) }), forget(forgetOwner)},
+		{&appsv1.ReplicaSet{}, apply(func(o *appsv1.ReplicaSet) { s.UpdateOwner(o, translate.Owner{Selector: o.Spec.Selector}) }), forget(forgetOwner)},
+		{&appsv1.StatefulSet{}, apply(func(o *appsv1.StatefulSet) { s.UpdateOwner(o, translate.Owner{Selector: o.Spec.Selector}) }), forget(forgetOwner)},
+		{&corev1.ReplicationController{}, apply(func(o *corev1.ReplicationController) { s.UpdateOwner(o, translate.ReplicationController(o)) }), forget(forgetOwner)},
 	}
 }
 
@@ -110,7 +110,7 @@ func (s *Store) DeleteService(namespace, name string) {
 }
 
 // UpdateOwner applies a controller of pods as the API server has it now, with what it says about its pods.
-func (s *Store) UpdateOwner(o client.Object, says ingest.Owner) {
+func (s *Store) UpdateOwner(o client.Object, says translate.Owner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := s.spreading
@@ -138,7 +138,7 @@ func (s *Store) DeleteOwner(o client.Object) {
 	}
 }
 
-func sameOwner(a, b ingest.Owner) bool {
+func sameOwner(a, b translate.Owner) bool {
 	return maps.Equal(a.Labels, b.Labels) && metav1.FormatLabelSelector(a.Selector) == metav1.FormatLabelSelector(b.Selector)
 }
 
@@ -196,12 +196,12 @@ func (s *Store) spread(p *model.Pod, pod *corev1.Pod) *model.Pod {
 	return s.translator.Spread(p, x.constraints, selector)
 }
 
-func (x *spreading) selector(t *ingest.Translator, labels *model.Labels, uid types.UID) *topology.Selector {
+func (x *spreading) selector(t *translate.Translator, labels *model.Labels, uid types.UID) *topology.Selector {
 	asked := deduction{weak.Make(labels), uid}
 	if selector, ok := x.known[asked]; ok {
 		return selector
 	}
-	var owner *ingest.Owner
+	var owner *translate.Owner
 	if o, ok := x.owners[uid]; ok {
 		owner = &o
 	}

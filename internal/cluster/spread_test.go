@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // spreadingStore spreads pods over zones by default.
@@ -46,7 +46,7 @@ func replicaSet(namespace string, uid types.UID, selects map[string]string) *app
 }
 
 func (s *Store) applyReplicaSet(rs *appsv1.ReplicaSet) {
-	s.UpdateOwner(rs, ingest.Owner{Selector: rs.Spec.Selector})
+	s.UpdateOwner(rs, translate.Owner{Selector: rs.Spec.Selector})
 }
 
 // spreadBy says which of some label sets a pod of the snapshot is spread with; "-" is a pod that is not spread.

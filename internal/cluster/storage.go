@@ -8,7 +8,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // storage is what the volumes of pods refer to, with the way back: which pods a change concerns. A pod looks at its claims,
@@ -36,15 +36,15 @@ func newStorage() *storage {
 	}
 }
 
-// Claim implements ingest.Volumes.
+// Claim implements translate.Volumes.
 func (st *storage) Claim(namespace, name string) *corev1.PersistentVolumeClaim {
 	return st.claims[namespace+"/"+name]
 }
 
-// Volume implements ingest.Volumes.
+// Volume implements translate.Volumes.
 func (st *storage) Volume(name string) *corev1.PersistentVolume { return st.volumes[name] }
 
-// Class implements ingest.Volumes.
+// Class implements translate.Volumes.
 func (st *storage) Class(name string) *storagev1.StorageClass { return st.classes[name] }
 
 // links is which names belong to a name.
@@ -67,14 +67,14 @@ func (l links) remove(from, to string) {
 func (st *storage) use(uid string, pod *corev1.Pod) {
 	if before, ok := st.claimants[uid]; ok {
 		delete(st.claimants, uid)
-		for _, name := range ingest.VolumeClaims(before) {
+		for _, name := range translate.VolumeClaims(before) {
 			st.users.remove(before.Namespace+"/"+name, uid)
 		}
 	}
 	if pod == nil {
 		return
 	}
-	for _, name := range ingest.VolumeClaims(pod) {
+	for _, name := range translate.VolumeClaims(pod) {
 		st.claimants[uid] = pod
 		st.users.add(pod.Namespace+"/"+name, uid)
 	}
@@ -189,7 +189,7 @@ func (s *Store) Translate(pod *corev1.Pod) *model.Pod {
 
 // translate must be called under the lock: what it finds about volumes is what pods will be told changes of.
 func (s *Store) translate(pod *corev1.Pod) *model.Pod {
-	return s.spread(s.translator.PodWith(pod, ingest.Storage{
+	return s.spread(s.translator.PodWith(pod, translate.Storage{
 		Volumes:                 s.storage,
 		UnsupportedProvisioners: s.cloud.UnsupportedProvisioners,
 		UnsupportedTopologyKeys: s.cloud.UnsupportedTopologyKeys,

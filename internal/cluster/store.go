@@ -21,13 +21,13 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // Store is the mutable picture. It is safe for concurrent use.
 type Store struct {
 	cloud      cloud.Cloud
-	translator *ingest.Translator
+	translator *translate.Translator
 
 	mu      sync.Mutex
 	entries map[string]*entry
@@ -75,7 +75,7 @@ type entry struct {
 }
 
 // NewStore is an empty picture for one cloud.
-func NewStore(c cloud.Cloud, t *ingest.Translator) *Store {
+func NewStore(c cloud.Cloud, t *translate.Translator) *Store {
 	return &Store{
 		cloud:      c,
 		translator: t,
@@ -143,8 +143,8 @@ func (s *Store) rebuild(id string) {
 		n.NominatedUntil = e.nominatedUntil.UnixNano()
 	}
 	if n.NodeName != "" {
-		ingest.AddPods(n, sortedPods(s.podsOn[n.NodeName]))
-		n.Attachable = ingest.Attachable(s.storage.nodes[n.NodeName])
+		translate.AddPods(n, sortedPods(s.podsOn[n.NodeName]))
+		n.Attachable = translate.Attachable(s.storage.nodes[n.NodeName])
 	}
 	s.nodes.Put(id, n)
 	s.moves.note(!known || before.Initialized != n.Initialized || before.Deleting != n.Deleting ||
@@ -218,7 +218,7 @@ func (s *Store) UpdatePod(pod *corev1.Pod) {
 		return
 	}
 	var p *model.Pod
-	if len(ingest.VolumeClaims(pod)) == 0 {
+	if len(translate.VolumeClaims(pod)) == 0 {
 		p = s.translator.Pod(pod)
 	}
 	s.mu.Lock()
@@ -238,7 +238,7 @@ func (s *Store) UpdatePods(pods []*corev1.Pod) {
 		}
 	}
 	for i, pod := range live {
-		if len(ingest.VolumeClaims(pod)) > 0 {
+		if len(translate.VolumeClaims(pod)) > 0 {
 			translated[i] = nil
 		}
 		s.takePod(pod, translated[i])

@@ -14,7 +14,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	coreresource "github.com/karpenter-anew/karpenter/internal/core/resource"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 func newStore() *Store {
@@ -23,7 +23,7 @@ func newStore() *Store {
 		Labels:      v1.CoreLabelRules(),
 		NodeClasses: []cloud.NodeClass{{GVK: schema.GroupVersionKind{Group: "test.sh", Version: "v1", Kind: "Class"}}},
 	}
-	return NewStore(c, ingest.New(c.Labels))
+	return NewStore(c, translate.New(c.Labels))
 }
 
 func claim(name, providerID string) *v1.NodeClaim {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // Obstacle is what keeps a node from being disrupted. Code says which of the other fields mean anything.
@@ -120,7 +120,7 @@ func (s *survey) budgetState(o disrupt.Obstacle) string {
 		namespace, name, _ := strings.Cut(key, "/")
 		if b, ok := find[*policyv1.PodDisruptionBudget](s.Objects, namespace, name); ok {
 			state := fmt.Sprintf("%s has %d healthy pods and wants %d", key, b.Status.CurrentHealthy, b.Status.DesiredHealthy)
-			if ingest.NeverAllows(b) {
+			if translate.NeverAllows(b) {
 				state += fmt.Sprintf(" of %d: none may ever go", b.Status.ExpectedPods)
 			}
 			parts = append(parts, state)

@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/cost"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // survey is one look at all nodes as disruption sees them.
@@ -42,7 +42,7 @@ func newSurvey(ctx context.Context, q Question) (*survey, error) {
 	}
 	pools := map[string]disrupt.Pool{}
 	for name, pool := range fleet.Pools {
-		rules := ingest.DisruptionRules(pool)
+		rules := translate.DisruptionRules(pool)
 		rules.Surplus, rules.Unsettled = fleet.Surplus[name], fleet.Snapshot.Unsettled
 		pools[name] = rules
 		s.prices[name] = cost.PricesOf(fleet.Types[name])
@@ -59,7 +59,7 @@ func newSurvey(ctx context.Context, q Question) (*survey, error) {
 		c.Price, c.TypeKnown = s.priceOf(c.Node), s.typeKnown(c.Node)
 		c.Pool.Typeless = len(fleet.Types[c.Node.Pool]) == 0
 		pods := fleet.Pods[c.Node.NodeName]
-		if o, blocked := ingest.PodObstacle(c.Node, pods, fleet.Budgets, now); blocked {
+		if o, blocked := translate.PodObstacle(c.Node, pods, fleet.Budgets, now); blocked {
 			s.blocks[c.Node.ID] = o
 		}
 		for _, pod := range pods {

@@ -17,10 +17,10 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/provisioning"
 	"github.com/karpenter-anew/karpenter/internal/controller/static"
 	"github.com/karpenter-anew/karpenter/internal/controller/termination"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/prediction"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 	"github.com/karpenter-anew/karpenter/internal/waiting"
 )
 
@@ -69,7 +69,7 @@ func Controllers(p Parts) ([]Controller, error) {
 	gated = append(gated, repairers(tools, p.Options.FeatureGates)...)
 	gated = append(gated, keepers(tools, p.Options.FeatureGates)...)
 	gated = append(gated, meters(tools, p, waits)...)
-	translator := ingest.NewWith(p.Cloud.Labels, p.Options.Scheduling.PreferencePolicy != options.PreferenceIgnore)
+	translator := translate.NewWith(p.Cloud.Labels, p.Options.Scheduling.PreferencePolicy != options.PreferenceIgnore)
 	store := cluster.NewStore(p.Cloud, translator)
 	store.SpreadByDefault(p.Options.Scheduling.Config.DefaultConstraints())
 	health := nodepool.NewRegistrationHealth(tools)

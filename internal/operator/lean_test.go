@@ -15,7 +15,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // randomPods fills every field of pods with something, or leaves it out.
@@ -54,7 +54,7 @@ func amounts(pod *corev1.Pod) string {
 }
 
 func TestLeanPodsSayTheSame(t *testing.T) {
-	l, translator := newLean(), ingest.New(v1.CoreLabelRules())
+	l, translator := newLean(), translate.New(v1.CoreLabelRules())
 	now := time.Unix(5e5, 0)
 	for seed := range int64(300) {
 		pod := &corev1.Pod{}
@@ -72,7 +72,7 @@ func TestLeanPodsSayTheSame(t *testing.T) {
 		if was, is := amounts(pod), amounts(small); was != is {
 			t.Fatalf("seed %d: amounts %s, want %s", seed, is, was)
 		}
-		if diff := cmp.Diff(ingest.VolumeClaims(pod), ingest.VolumeClaims(small)); diff != "" {
+		if diff := cmp.Diff(translate.VolumeClaims(pod), translate.VolumeClaims(small)); diff != "" {
 			t.Fatalf("seed %d: claims: %s", seed, diff)
 		}
 		for name, rule := range map[string]func(*corev1.Pod) bool{

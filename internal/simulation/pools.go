@@ -14,17 +14,17 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // usablePools are the pools that may launch, with what they may launch; the others are noted with the reason.
 func (w *world) usablePools(ctx context.Context, provider cloud.Provider) ([]*model.Pool, error) {
-	catalogs := ingest.NewCatalogs(w.translator)
+	catalogs := translate.NewCatalogs(w.translator)
 	var out []*model.Pool
 	for _, name := range slices.Sorted(maps.Keys(w.pools)) {
 		pool := w.pools[name]
 		why := w.judge(pool)
-		if unusable := ingest.Unusable(pool, w.cloud); unusable != "" {
+		if unusable := translate.Unusable(pool, w.cloud); unusable != "" {
 			if why != "" {
 				unusable += ": " + why
 			}

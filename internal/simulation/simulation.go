@@ -34,7 +34,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // Options are the policies of a run.
@@ -148,7 +148,7 @@ func gracePeriod(c cloud.Cloud) *metav1.Duration {
 // world is the objects, sorted by what they are.
 type world struct {
 	cloud      cloud.Cloud
-	translator *ingest.Translator
+	translator *translate.Translator
 	store      *cluster.Store
 	pools      map[string]*v1.NodePool
 	classes    map[string]cloud.NodeClassObject // by group/kind/name
@@ -164,7 +164,7 @@ type world struct {
 }
 
 func gather(objects []client.Object, c cloud.Cloud, opts Options) *world {
-	t := ingest.NewWith(c.Labels, !opts.IgnorePreferences)
+	t := translate.NewWith(c.Labels, !opts.IgnorePreferences)
 	store := cluster.NewStore(c, t)
 	store.TrackDevices()
 	store.SpreadByDefault(opts.DefaultSpread)
@@ -251,15 +251,15 @@ func (w *world) add(o client.Object) {
 		w.deployments[o.UID] = true
 		w.referred.add(o)
 		// Its pods were unrolled without a ReplicaSet in between.
-		w.store.UpdateOwner(o, ingest.Owner{Selector: o.Spec.Selector})
+		w.store.UpdateOwner(o, translate.Owner{Selector: o.Spec.Selector})
 	case *appsv1.ReplicaSet:
 		w.referred.add(o)
-		w.store.UpdateOwner(o, ingest.Owner{Selector: o.Spec.Selector})
+		w.store.UpdateOwner(o, translate.Owner{Selector: o.Spec.Selector})
 	case *appsv1.StatefulSet:
 		w.referred.add(o)
-		w.store.UpdateOwner(o, ingest.Owner{Selector: o.Spec.Selector})
+		w.store.UpdateOwner(o, translate.Owner{Selector: o.Spec.Selector})
 	case *corev1.ReplicationController:
-		w.store.UpdateOwner(o, ingest.ReplicationController(o))
+		w.store.UpdateOwner(o, translate.ReplicationController(o))
 	case *corev1.Service:
 		w.store.UpdateService(o)
 	case *appsv1.DaemonSet:

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/buffer"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // Deps is what Buffers works with.
@@ -25,7 +25,7 @@ type Deps struct {
 	// Workloads reads past the cache: to cache all workloads of a cluster for the few that buffers name would cost too much.
 	Workloads  buffer.Getter
 	Store      *cluster.Store
-	Translator *ingest.Translator
+	Translator *translate.Translator
 	Log        *slog.Logger
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 	"github.com/karpenter-anew/karpenter/test/journal"
 )
 
@@ -47,7 +47,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 
 // restart forgets everything but the API objects.
 func (w *world) restart() {
-	translator := ingest.New(w.Cloud.Labels)
+	translator := translate.New(w.Cloud.Labels)
 	w.store = cluster.NewStore(w.Cloud, translator)
 	w.buffers = capacitybuffer.NewBuffers(capacitybuffer.Deps{
 		Tools: w.Tools, Workloads: w.Client, Store: w.store, Translator: translator, Log: slog.New(slog.NewTextHandler(&w.log, nil)),

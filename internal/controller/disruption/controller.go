@@ -24,10 +24,10 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/prediction"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 const (
@@ -54,7 +54,7 @@ type Deps struct {
 	Feed  *cluster.Feed
 	Log   *slog.Logger
 	// Translator is that of the Store.
-	Translator *ingest.Translator
+	Translator *translate.Translator
 	Scheduling options.Scheduling
 	Gates      options.FeatureGates
 	// Predictions are the sizes in which pods come back; nil for the same.
@@ -74,7 +74,7 @@ type Controller struct {
 	prices *prices
 	// perPool are the budget gauges, which go with their pool.
 	perPool  *observe.GaugeStore
-	catalogs *ingest.Catalogs
+	catalogs *translate.Catalogs
 	// setbacks are those of nodes, partings of nodes together with others, poolSetbacks those of pools.
 	setbacks, partings, poolSetbacks *setbacks
 	// said are complaints that were logged not long ago.
@@ -110,7 +110,7 @@ func New(deps Deps) *Controller {
 		prices:  newPrices(deps.Cloud.Provider, deps.Log),
 		perPool: observe.NewGaugeStore(),
 
-		catalogs: ingest.NewCatalogs(deps.Translator),
+		catalogs: translate.NewCatalogs(deps.Translator),
 		setbacks: newSetbacks(), partings: newSetbacks(), poolSetbacks: newSetbacks(),
 		Reasons: newReasons(),
 		said:    loop.NewMemo[string, bool](complaint),

@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // scene is everything one look at the cluster sees. The objects are shared with the cache and must not be changed.
@@ -37,8 +37,8 @@ type scene struct {
 	// budgets are the PodDisruptionBudgets of the cluster.
 	budgets podrules.Budgets
 	// queues are what they mean for all pods of a node together, drains what that is for the nodes looked into, by ID.
-	queues ingest.Queues
-	drains map[string][]ingest.Queue
+	queues translate.Queues
+	drains map[string][]translate.Queue
 	// stuck are the UIDs of pods that may not be moved now, as far as nodes were looked into.
 	stuck map[string]bool
 	// resting are the nodes that are left alone because commands for them failed, parted those that are looked at alone.
@@ -52,7 +52,7 @@ type scene struct {
 func (c *Controller) gather(ctx context.Context) (scene, error) {
 	s := scene{
 		now: c.Clock.Now(), held: c.queue.held(), busy: c.queue.nodes(""), underway: c.queue.underway(),
-		stuck: map[string]bool{}, surplus: map[string]bool{}, drains: map[string][]ingest.Queue{},
+		stuck: map[string]bool{}, surplus: map[string]bool{}, drains: map[string][]translate.Queue{},
 	}
 	s.resting, s.parted, s.idle = c.setbacks.resting(s.now), c.partings.resting(s.now), c.poolSetbacks.resting(s.now)
 	s.snapshot = c.Store.Snapshot()
@@ -74,7 +74,7 @@ func (c *Controller) gather(ctx context.Context) (scene, error) {
 		}
 	}
 	c.countStatic(s)
-	s.queues = ingest.NewQueues(budgets.Items)
+	s.queues = translate.NewQueues(budgets.Items)
 	var err error
 	if s.budgets, err = podrules.NewBudgets(budgets.Items); err != nil {
 		c.Log.Error("some pod disruption budgets cannot be read and are not considered", "error", err)
@@ -94,7 +94,7 @@ func byName[T any](items []T, name func(*T) string) map[string]*T {
 func (s scene) world(busy map[string]bool) disrupt.World {
 	pools := make(map[string]disrupt.Pool, len(s.pools))
 	for name, pool := range s.pools {
-		rules := ingest.DisruptionRules(pool)
+		rules := translate.DisruptionRules(pool)
 		rules.Surplus, rules.Unsettled = s.surplus[name], s.snapshot.Unsettled
 		rules.Rests = s.idle[name]
 		pools[name] = rules

@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/pair"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // podBlocks looks at the pods of the candidates and returns the obstacles that they are, by node ID. Nodes whose pods
@@ -64,11 +64,11 @@ func (c *Controller) podBlock(ctx context.Context, s scene, n *model.Node) (disr
 			break
 		}
 	}
-	return ingest.PodObstacle(n, pods, s.budgets, s.now)
+	return translate.PodObstacle(n, pods, s.budgets, s.now)
 }
 
 // complainOfBudgets logs budgets that no patience helps with, once in a while.
-func (c *Controller) complainOfBudgets(queues []ingest.Queue, s scene) {
+func (c *Controller) complainOfBudgets(queues []translate.Queue, s scene) {
 	for _, q := range queues {
 		if !q.Never {
 			continue
@@ -83,7 +83,7 @@ func (c *Controller) complainOfBudgets(queues []ingest.Queue, s scene) {
 
 // complainOfCost logs a deletion cost that nobody can read, once in a while.
 func (c *Controller) complainOfCost(pod *corev1.Pod, s scene) {
-	_, err := ingest.DeletionCost(pod)
+	_, err := translate.DeletionCost(pod)
 	if err == nil {
 		return
 	}

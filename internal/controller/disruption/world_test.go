@@ -33,8 +33,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/pair"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 	"github.com/karpenter-anew/karpenter/test/journal"
 )
@@ -106,7 +106,7 @@ func newWorld(t *testing.T) *world {
 		New: func() cloud.NodeClassObject { return &kwok.KWOKNodeClass{} },
 	}
 	c := cloud.Cloud{Name: "test", Provider: w.provider, NodeClasses: []cloud.NodeClass{class}, Labels: v1.CoreLabelRules()}
-	translator := ingest.New(c.Labels)
+	translator := translate.New(c.Labels)
 	w.store = cluster.NewStore(c, translator)
 	w.feed = w.newFeed()
 	w.deps = Deps{

@@ -22,7 +22,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // Source is where questions are gathered from.
@@ -31,8 +31,8 @@ type Source struct {
 	Client     client.Client
 	Cloud      cloud.Cloud
 	Store      *cluster.Store
-	Translator *ingest.Translator
-	Catalogs   *ingest.Catalogs
+	Translator *translate.Translator
+	Catalogs   *translate.Catalogs
 }
 
 // Moving is the pods on nodes being deleted that need a place elsewhere now: those that may be evicted. For those that are
@@ -91,7 +91,7 @@ func (s Source) Pools(ctx context.Context) (Pools, error) {
 		if !s.Cloud.Manages(pool.Spec.Template.Spec.NodeClassRef) {
 			continue
 		}
-		if why := ingest.Unusable(pool, s.Cloud); why != "" {
+		if why := translate.Unusable(pool, s.Cloud); why != "" {
 			out.Skipped = append(out.Skipped, Skipped{Pool: pool.Name, Why: why, Static: pool.Spec.Replicas != nil})
 			continue
 		}

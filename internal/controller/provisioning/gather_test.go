@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // awaiting is a cloud in which the overlays of one pool are not evaluated yet.
@@ -41,13 +41,13 @@ func TestPoolsThatAwaitEvaluationAreSkippedQuietly_L368(t *testing.T) {
 	}
 	w.Cloud.Provider = awaiting{pool: "early"}
 	var log bytes.Buffer
-	translator := ingest.New(w.Cloud.Labels)
+	translator := translate.New(w.Cloud.Labels)
 	p := &Provisioner{
 		Deps: Deps{
 			Tools: w.Tools, Translator: translator,
 			Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		},
-		catalogs: ingest.NewCatalogs(translator),
+		catalogs: translate.NewCatalogs(translator),
 		said:     loop.NewMemo[string, bool](repeatAfter),
 	}
 	got, err := p.usablePools(t.Context())

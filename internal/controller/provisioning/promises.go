@@ -5,7 +5,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // promises remembers which NodeClaim a pending pod was planned on, for as long as the machine is on its way. It counts as on its
@@ -24,7 +24,7 @@ type promises map[string]string // pod UID → NodeClaim name
 func (ps promises) settle(pods []*model.Pod, nodes []*model.Node, now time.Time, window time.Duration) (open []*model.Pod, reserved []*model.Node) {
 	coming := map[string]int{}
 	for i, n := range nodes {
-		faltering := n.Initialized && ingest.HeldBack(n) && now.UnixNano() < n.Disruption.QuietSince+int64(window)
+		faltering := n.Initialized && translate.HeldBack(n) && now.UnixNano() < n.Disruption.QuietSince+int64(window)
 		if n.ClaimName != "" && (!n.Initialized || faltering) {
 			coming[n.ClaimName] = i
 		}
@@ -40,7 +40,7 @@ func (ps promises) settle(pods []*model.Pod, nodes []*model.Node, now time.Time,
 		}
 		held[p.UID] = claim
 		n := *reserved[i]
-		ingest.AddPods(&n, []*model.Pod{p})
+		translate.AddPods(&n, []*model.Pod{p})
 		reserved[i] = &n
 	}
 	clear(ps)

@@ -25,9 +25,9 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 	"github.com/karpenter-anew/karpenter/internal/waiting"
 )
 
@@ -49,7 +49,7 @@ type Deps struct {
 	loop.Tools
 	Store      *cluster.Store
 	Feed       *cluster.Feed
-	Translator *ingest.Translator
+	Translator *translate.Translator
 	Log        *slog.Logger
 	Scheduling options.Scheduling
 	Gates      options.FeatureGates
@@ -67,7 +67,7 @@ type Provisioner struct {
 	Deps
 	cache    cache.Cache
 	batcher  *Batcher
-	catalogs *ingest.Catalogs
+	catalogs *translate.Catalogs
 	promises promises
 	// said are the things that were logged not long ago and are still the same, warnings those said of single pods.
 	said, warnings *loop.Memo[string, bool]
@@ -84,7 +84,7 @@ func New(d Deps) *Provisioner {
 	return &Provisioner{
 		Deps:     d,
 		batcher:  NewBatcher(d.Clock, d.Scheduling.BatchIdleDuration, d.Scheduling.BatchMaxDuration),
-		catalogs: ingest.NewCatalogs(d.Translator),
+		catalogs: translate.NewCatalogs(d.Translator),
 		promises: promises{},
 		said:     loop.NewMemo[string, bool](repeatAfter),
 		warnings: loop.NewMemo[string, bool](warnAfter),

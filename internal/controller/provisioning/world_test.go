@@ -26,8 +26,8 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 	"github.com/karpenter-anew/karpenter/test/journal"
 )
 
@@ -44,7 +44,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
 	w := &world{World: looptest.New(t, objects...), log: &journal.Journal{}}
 	w.Provider.Types = []*cloud.InstanceType{machine("small", "zone-1", "zone-2")}
-	translator := ingest.New(w.Cloud.Labels)
+	translator := translate.New(w.Cloud.Labels)
 	w.store = cluster.NewStore(w.Cloud, translator)
 	w.feed = cluster.NewFeed(w.store)
 	w.p = New(Deps{

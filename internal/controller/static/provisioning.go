@@ -26,8 +26,8 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 const (
@@ -54,7 +54,7 @@ const (
 type Deps struct {
 	loop.Tools
 	Store      *cluster.Store
-	Translator *ingest.Translator
+	Translator *translate.Translator
 	// Ready reports whether everything that existed at start is in Store.
 	Ready func() bool
 }

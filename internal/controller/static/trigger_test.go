@@ -13,7 +13,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 func poolOf(replicas *int64, ready metav1.ConditionStatus) *v1.NodePool {
@@ -67,7 +67,7 @@ func TestWhatWakesAPool_L358_C521_C529(t *testing.T) {
 
 func TestAChangeOfTheCensusWakesItsPool(t *testing.T) {
 	store := cluster.NewStore(cloud.Cloud{NodeClasses: []cloud.NodeClass{{GVK: schema.GroupVersionKind{Group: "test.sh", Kind: "Class"}}}},
-		ingest.New(v1.CoreLabelRules()))
+		translate.New(v1.CoreLabelRules()))
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()
 	if err := census(store).Start(t.Context(), queue); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
 	"github.com/karpenter-anew/karpenter/internal/controller/static"
-	"github.com/karpenter-anew/karpenter/internal/ingest"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // world is an API server in memory with a picture that sync brings up to date, as watches would.
@@ -28,7 +28,7 @@ type world struct {
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
 	w := &world{World: looptest.New(t, objects...), ready: true}
-	translator := ingest.New(w.Cloud.Labels)
+	translator := translate.New(w.Cloud.Labels)
 	w.deps = static.Deps{
 		Tools: w.Tools, Store: cluster.NewStore(w.Cloud, translator), Translator: translator,
 		Ready: func() bool { return w.ready },

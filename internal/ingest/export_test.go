@@ -1,8 +1,0 @@
-package ingest
-
-// Remembered is how many questions are remembered.
-func (t *Translator) Remembered() int {
-	t.questions.mu.Lock()
-	defer t.questions.mu.Unlock()
-	return len(t.questions.known.entries)
-}

@@ -1,0 +1,278 @@
+package translate
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/core/device"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/volume"
+)
+
+// UsesDevices reports whether the pod, one of its containers or one of its init containers refers to a resource claim.
+func UsesDevices(spec *corev1.PodSpec) bool {
+	if len(spec.ResourceClaims) > 0 {
+		return true
+	}
+	for _, list := range [...][]corev1.Container{spec.Containers, spec.InitContainers} {
+		for i := range list { // containers are large
+			if len(list[i].Resources.Claims) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// DeviceClaims are the resource claims of a pod that exist or should, as namespace/name without repetition. A claim that is
+// made from a template is called what the status says; until it says so, and where it says that there is none, there is
+// nothing to allocate. Source: scheduling specification, claim resolution per pod.
+func DeviceClaims(pod *corev1.Pod) []string {
+	var out []string
+	for _, ref := range pod.Spec.ResourceClaims {
+		name := ref.ResourceClaimName
+		for _, made := range pod.Status.ResourceClaimStatuses {
+			if name == nil && made.Name == ref.Name {
+				name = made.ResourceClaimName
+			}
+		}
+		if name == nil {
+			continue
+		}
+		if id := pod.Namespace + "/" + *name; !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// Slice translates a ResourceSlice.
+func (t *Translator) Slice(s *resourcev1.ResourceSlice) *device.Slice {
+	out := &device.Slice{
+		Name: s.Name, Driver: s.Spec.Driver, Pool: s.Spec.Pool.Name,
+		Generation: s.Spec.Pool.Generation, Count: s.Spec.Pool.ResourceSliceCount,
+		AllNodes: s.Spec.AllNodes != nil && *s.Spec.AllNodes,
+		Terms:    t.places(s.Spec.NodeSelector),
+	}
+	if s.Spec.NodeName != nil {
+		out.Node = *s.Spec.NodeName
+	}
+	for _, owner := range s.OwnerReferences {
+		if owner.Kind == "Node" && owner.APIVersion == "v1" {
+			out.NodeOwner = owner.Name
+		}
+	}
+	for _, set := range s.Spec.SharedCounters {
+		counters := make(map[string]int64, len(set.Counters))
+		for name, c := range set.Counters {
+			counters[name] = thousandths(c.Value)
+		}
+		out.Counters = append(out.Counters, device.CounterSet{Name: set.Name, Counters: counters})
+	}
+	for i := range s.Spec.Devices {
+		out.Devices = append(out.Devices, translateDevice(s.Spec.Driver, &s.Spec.Devices[i]))
+	}
+	return out
+}
+
+// places are the alternatives that a node selector leaves, of which some may say the same.
+func (t *Translator) places(selector *corev1.NodeSelector) []requirement.Set {
+	if selector == nil {
+		return nil
+	}
+	var out []requirement.Set
+	for _, term := range selector.NodeSelectorTerms {
+		if emptyTerm(term) {
+			continue
+		}
+		set := t.expressions(term.MatchExpressions)
+		for _, f := range term.MatchFields {
+			set = set.Add(requirement.New(device.NodeKey, requirement.Operator(f.Operator), f.Values...))
+		}
+		out = append(out, set)
+	}
+	return volume.Union(out)
+}
+
+func translateDevice(driver string, d *resourcev1.Device) *device.Device {
+	out := &device.Device{
+		Name: d.Name, Attributes: make(map[string][]device.Value, len(d.Attributes)),
+		Shared: d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations,
+		Origin: origin{driver, d},
+	}
+	for name, a := range d.Attributes {
+		out.Attributes[string(name)] = attributeValues(a)
+	}
+	for name, c := range d.Capacity {
+		out.Capacity = append(out.Capacity, device.Capacity{Name: string(name), Total: thousandths(c.Value), Policy: policy(c.RequestPolicy)})
+	}
+	slices.SortFunc(out.Capacity, func(a, b device.Capacity) int { return strings.Compare(a.Name, b.Name) })
+	for _, c := range d.ConsumesCounters {
+		for name, amount := range c.Counters {
+			out.Draws = append(out.Draws, device.Draw{Set: c.CounterSet, Counter: name, Amount: thousandths(amount.Value)})
+		}
+	}
+	return out
+}
+
+func attributeValues(a resourcev1.DeviceAttribute) []device.Value {
+	var out []device.Value
+	add := func(t device.ValueType, text string) { out = append(out, device.Value{Type: t, Text: text}) }
+	ints, bools, texts, versions := a.IntValues, a.BoolValues, a.StringValues, a.VersionValues
+	switch {
+	case a.IntValue != nil:
+		ints = []int64{*a.IntValue}
+	case a.BoolValue != nil:
+		bools = []bool{*a.BoolValue}
+	case a.StringValue != nil:
+		texts = []string{*a.StringValue}
+	case a.VersionValue != nil:
+		versions = []string{*a.VersionValue}
+	}
+	for _, v := range ints {
+		add(device.Integer, strconv.FormatInt(v, 10))
+	}
+	for _, v := range bools {
+		add(device.Boolean, strconv.FormatBool(v))
+	}
+	for _, v := range texts {
+		add(device.Text, v)
+	}
+	for _, v := range versions {
+		add(device.Version, v)
+	}
+	return out
+}
+
+func policy(p *resourcev1.CapacityRequestPolicy) *device.Policy {
+	if p == nil {
+		return nil
+	}
+	out := &device.Policy{Default: optional(p.Default)}
+	for _, v := range p.ValidValues {
+		out.Values = append(out.Values, thousandths(v))
+	}
+	slices.Sort(out.Values)
+	if r := p.ValidRange; r != nil {
+		out.Range = &device.Range{Max: optional(r.Max)}
+		if r.Min != nil {
+			out.Range.Min = thousandths(*r.Min)
+		}
+		if r.Step != nil {
+			out.Range.Step = thousandths(*r.Step)
+		}
+	}
+	return out
+}
+
+func optional(q *apiresource.Quantity) *int64 {
+	if q == nil {
+		return nil
+	}
+	v := thousandths(*q)
+	return &v
+}
+
+// thousandths is a quantity in thousandths; amounts beyond what that can express are as good as endless.
+func thousandths(q apiresource.Quantity) int64 {
+	if q.CmpInt64(math.MaxInt64/1000) >= 0 {
+		return math.MaxInt64
+	}
+	return q.MilliValue()
+}
+
+// origin is what selectors look at.
+type origin struct {
+	driver string
+	device *resourcev1.Device
+}
+
+// expression is a compiled CEL selector.
+type expression struct{ dracel.CompilationResult }
+
+// Matches evaluates the expression.
+func (e expression) Matches(d *device.Device) (bool, error) {
+	o, ok := d.Origin.(origin)
+	if !ok {
+		return false, fmt.Errorf("device %q has no description to look at", d.Name)
+	}
+	matches, _, err := e.DeviceMatches(context.Background(), dracel.Device{
+		Driver: o.driver, AllowMultipleAllocations: o.device.AllowMultipleAllocations,
+		Attributes: o.device.Attributes, Capacity: o.device.Capacity,
+	})
+	return matches, err
+}
+
+// patience is tolerations of taints: a device with any other taint that keeps pods away is not selected.
+type patience []resourcev1.DeviceToleration
+
+// Matches reports whether all taints of the device that matter are tolerated.
+func (p patience) Matches(d *device.Device) (bool, error) {
+	o, ok := d.Origin.(origin)
+	if !ok {
+		return false, fmt.Errorf("device %q has no description to look at", d.Name)
+	}
+	for _, taint := range o.device.Taints {
+		if taint.Effect != resourcev1.DeviceTaintEffectNoSchedule && taint.Effect != resourcev1.DeviceTaintEffectNoExecute {
+			continue
+		}
+		if !slices.ContainsFunc(p, func(t resourcev1.DeviceToleration) bool { return resourceclaim.ToleratesTaint(t, taint) }) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// templateOf is what drivers will publish on nodes of a type. Types that share their devices share the template.
+func (r *catalogReader) templateOf(d *cloud.DynamicResources) *device.Template {
+	if d == nil || len(d.ResourceSlices) == 0 {
+		return nil
+	}
+	if known, ok := r.devices[d]; ok {
+		return known
+	}
+	if r.devices == nil {
+		r.devices = map[*cloud.DynamicResources]*device.Template{}
+	}
+	r.devices[d] = r.translator.deviceTemplate(d)
+	return r.devices[d]
+}
+
+func (t *Translator) deviceTemplate(d *cloud.DynamicResources) *device.Template {
+	published := make([]*device.Slice, len(d.ResourceSlices))
+	for i := range d.ResourceSlices {
+		published[i] = t.Slice(&d.ResourceSlices[i])
+	}
+	bindings := make([]device.Binding, len(d.AttributeBindings))
+	for i, b := range d.AttributeBindings {
+		bindings[i].Attribute = string(b.Attribute)
+		for _, id := range b.Devices {
+			bindings[i].Devices = append(bindings[i].Devices, device.ID{Driver: id.Driver, Pool: id.Pool, Name: id.Device})
+		}
+	}
+	return device.NewTemplate(published, bindings)
+}
+
+// capacities are amounts by dimension as the API has them.
+type capacities map[resourcev1.QualifiedName]apiresource.Quantity
+
+// amounts are the same, sorted by dimension; nil for none.
+func (c capacities) amounts() []device.Amount {
+	var out []device.Amount
+	for name, q := range c {
+		out = append(out, device.Amount{Name: string(name), Value: thousandths(q)})
+	}
+	slices.SortFunc(out, func(a, b device.Amount) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}

@@ -1,0 +1,192 @@
+package translate
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"github.com/karpenter-anew/karpenter/internal/core/device"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+// expressionsKept is how many compiled expressions are remembered.
+const expressionsKept = 256
+
+// DeviceClaim translates a ResourceClaim. class finds device classes; it returns nil for those that do not exist. A claim
+// that can never be allocated says why in its Problem. Source: scheduling specification, request validation.
+func (t *Translator) DeviceClaim(c *resourcev1.ResourceClaim, class func(name string) *resourcev1.DeviceClass) *model.DeviceClaim {
+	out := &model.DeviceClaim{Claim: &device.Claim{Name: c.Namespace + "/" + c.Name}}
+	out.Pods, out.PodsOnly = reservedFor(c)
+	if c.Status.Allocation != nil {
+		out.Allocation = &device.Allocation{Places: t.places(c.Status.Allocation.NodeSelector)}
+	}
+	requests, err := t.deviceRequests(c.Spec.Devices.Requests, class)
+	if err == nil {
+		out.Requests = requests
+		out.Constraints, err = constraints(c.Spec.Devices.Constraints)
+	}
+	if err != nil {
+		out.Problem = fmt.Sprintf("resourceclaim %q, %v", out.Name, err)
+	}
+	return out
+}
+
+// reservedFor is the pods a claim is reserved for, and whether these, and at least one, are all it is reserved for.
+func reservedFor(c *resourcev1.ResourceClaim) (pods []string, only bool) {
+	only = len(c.Status.ReservedFor) > 0
+	for _, consumer := range c.Status.ReservedFor {
+		if consumer.APIGroup == "" && consumer.Resource == "pods" {
+			pods = append(pods, string(consumer.UID))
+		} else {
+			only = false
+		}
+	}
+	return pods, only
+}
+
+// DeviceShares are the parts that an allocated claim has of devices. Looking over others' shoulders takes no part.
+func DeviceShares(c *resourcev1.ResourceClaim) map[device.ID]device.Share {
+	out := map[device.ID]device.Share{}
+	if c.Status.Allocation == nil {
+		return out
+	}
+	pods, only := reservedFor(c)
+	for _, r := range c.Status.Allocation.Devices.Results {
+		if r.AdminAccess != nil && *r.AdminAccess {
+			continue
+		}
+		id := device.ID{Driver: r.Driver, Pool: r.Pool, Name: r.Device}
+		share, again := out[id]
+		if !again {
+			share = device.Share{Claim: c.Namespace + "/" + c.Name, Pods: pods, PodsOnly: only}
+		}
+		share.Consumed = sum(share.Consumed, r.ConsumedCapacity)
+		out[id] = share
+	}
+	return out
+}
+
+// sum adds what one allocation of a shared device consumes to what others of the claim do.
+func sum(amounts []device.Amount, consumed capacities) []device.Amount {
+	for _, a := range consumed.amounts() {
+		i, found := slices.BinarySearchFunc(amounts, a.Name, func(have device.Amount, name string) int { return strings.Compare(have.Name, name) })
+		if found {
+			amounts[i].Value += a.Value
+		} else {
+			amounts = slices.Insert(amounts, i, a)
+		}
+	}
+	return amounts
+}
+
+func (t *Translator) deviceRequests(list []resourcev1.DeviceRequest, class func(string) *resourcev1.DeviceClass) ([]device.Request, error) {
+	out := make([]device.Request, 0, len(list))
+	for i := range list {
+		r := device.Request{Name: list[i].Name}
+		var alternatives []alternative
+		switch exactly, several := list[i].Exactly, list[i].FirstAvailable; {
+		case exactly != nil && len(several) == 0:
+			alternatives = []alternative{ofExactly(r.Name, exactly)}
+		case exactly == nil && len(several) > 0:
+			for j := range several {
+				alternatives = append(alternatives, ofSubRequest(r.Name, &several[j]))
+			}
+		default:
+			return nil, fmt.Errorf("request %q, want one of exactly and firstAvailable", r.Name)
+		}
+		for _, a := range alternatives {
+			made, err := t.alternative(a, class)
+			if err != nil {
+				return nil, fmt.Errorf("request %q, %w", a.name, err)
+			}
+			r.Alternatives = append(r.Alternatives, made)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// alternative is what the two forms of a request have in common.
+type alternative struct {
+	name, class string
+	selectors   []resourcev1.DeviceSelector
+	mode        resourcev1.DeviceAllocationMode
+	count       int64
+	tolerations []resourcev1.DeviceToleration
+	capacity    *resourcev1.CapacityRequirements
+	derived     bool
+	admin       bool
+}
+
+func ofExactly(name string, r *resourcev1.ExactDeviceRequest) alternative {
+	return alternative{
+		name, r.DeviceClassName, r.Selectors, r.AllocationMode, r.Count, r.Tolerations, r.Capacity,
+		len(r.DerivedAttributes) > 0, r.AdminAccess != nil && *r.AdminAccess,
+	}
+}
+
+func ofSubRequest(parent string, r *resourcev1.DeviceSubRequest) alternative {
+	return alternative{
+		parent + "/" + r.Name, r.DeviceClassName, r.Selectors, r.AllocationMode, r.Count, r.Tolerations, r.Capacity,
+		len(r.DerivedAttributes) > 0, false,
+	}
+}
+
+func (t *Translator) alternative(a alternative, class func(string) *resourcev1.DeviceClass) (device.Alternative, error) {
+	out := device.Alternative{Name: a.name, Admin: a.admin}
+	switch a.mode {
+	case resourcev1.DeviceAllocationModeAll:
+		out.All = true
+	case resourcev1.DeviceAllocationModeExactCount, "":
+		out.Count = int(max(a.count, 1))
+	default:
+		return out, fmt.Errorf("unsupported allocation mode %q", a.mode)
+	}
+	if a.derived {
+		return out, fmt.Errorf("derived attributes are not supported")
+	}
+	c := class(a.class)
+	if c == nil {
+		return out, fmt.Errorf("device class %q not found", a.class)
+	}
+	if a.capacity != nil {
+		out.Asked = capacities(a.capacity.Requests).amounts()
+	}
+	var err error
+	out.Wanted, err = t.selection(slices.Concat(c.Spec.Selectors, a.selectors), a.tolerations)
+	return out, err
+}
+
+// selection is what all selectors match and the tolerations admit. Equal ones are one.
+func (t *Translator) selection(selectors []resourcev1.DeviceSelector, tolerations []resourcev1.DeviceToleration) (*device.Selection, error) {
+	made := &device.Selection{Selectors: []device.Selector{patience(tolerations)}}
+	for _, s := range selectors {
+		if s.CEL == nil {
+			return nil, fmt.Errorf("unsupported selector, only CEL is known")
+		}
+		compiled := t.compiled().GetOrCompile(s.CEL.Expression)
+		if compiled.Error != nil {
+			return nil, fmt.Errorf("compiling the selector %q: %w", s.CEL.Expression, compiled.Error)
+		}
+		made.Selectors = append(made.Selectors, expression{compiled})
+	}
+	id, err := json.Marshal([]any{selectors, tolerations})
+	if err != nil {
+		return nil, fmt.Errorf("telling selectors apart: %w", err)
+	}
+	return t.selections.of(id, func() *device.Selection { return made }), nil
+}
+
+func constraints(list []resourcev1.DeviceConstraint) ([]device.Constraint, error) {
+	out := make([]device.Constraint, 0, len(list))
+	for _, c := range list {
+		if c.MatchAttribute == nil || c.DistinctAttribute != nil {
+			return nil, fmt.Errorf("unsupported constraint, only matchAttribute is known")
+		}
+		out = append(out, device.Constraint{Attribute: string(*c.MatchAttribute), Requests: c.Requests})
+	}
+	return out, nil
+}

@@ -1,0 +1,52 @@
+package translate
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+// DisruptionRules are what a NodePool itself says about the disruption of its nodes.
+func DisruptionRules(pool *v1.NodePool) disrupt.Pool {
+	rules := disrupt.Pool{
+		Name:   pool.Name,
+		Static: pool.Spec.Replicas != nil,
+		Usable: pool.DeletionTimestamp.IsZero() && condition.Status(pool, v1.ConditionTypeReady) == "True",
+		Policy: string(pool.Spec.Disruption.ConsolidationPolicy),
+	}
+	if after := pool.Spec.Disruption.ConsolidateAfter.Duration; after != nil {
+		rules.After = *after
+	} else {
+		rules.Never = true
+	}
+	return rules
+}
+
+// PodObstacle is the first obstacle to disruption among the pods of a node: annotations before budgets.
+func PodObstacle(n *model.Node, pods []*corev1.Pod, budgets podrules.Budgets, now time.Time) (disrupt.Obstacle, bool) {
+	for _, pod := range pods {
+		if !podrules.Disruptable(pod, now) {
+			id := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+			return disrupt.Obstacle{Code: disrupt.PodProtected, Node: n, Pod: id.String()}, true
+		}
+	}
+	block, blocked := budgets.FirstBlocked(pods, now, podrules.ZeroDisruptions)
+	if !blocked {
+		return disrupt.Obstacle{}, false
+	}
+	o := disrupt.Obstacle{Code: disrupt.BudgetBlocked, Node: n, Pod: block.Pod.String()}
+	if block.Multiple() {
+		o.Code = disrupt.SeveralBudgets
+	}
+	for _, budget := range block.Budgets {
+		o.Budgets = append(o.Budgets, budget.String())
+	}
+	return o, true
+}

@@ -1,0 +1,206 @@
+package translate_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/translate"
+)
+
+// change is something about a pod.
+type change func(*corev1.Pod)
+
+func ownedBy(apiVersion, kind string) change {
+	return func(p *corev1.Pod) {
+		p.OwnerReferences = append(p.OwnerReferences, metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: "owner"})
+	}
+}
+
+func protectedBy(value string) change {
+	return func(p *corev1.Pod) { p.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: value} }
+}
+
+func inPhase(phase corev1.PodPhase) change { return func(p *corev1.Pod) { p.Status.Phase = phase } }
+
+func terminating(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1000, 0)} }
+
+func notReady(p *corev1.Pod) {
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
+}
+
+// startedAgo says since when the pod runs.
+func startedAgo(d time.Duration) change {
+	return func(p *corev1.Pod) { p.Status.StartTime = &metav1.Time{Time: time.Unix(10_000, 0).Add(-d)} }
+}
+
+func boundPod(name string, changes ...change) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{"app": "web"}},
+		Spec:       corev1.PodSpec{NodeName: "a"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+	for _, c := range changes {
+		c(p)
+	}
+	return p
+}
+
+// fullBudget selects the pods of boundPod and allows no disruption.
+func fullBudget(name string, changes ...func(*policyv1.PodDisruptionBudget)) policyv1.PodDisruptionBudget {
+	b := policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+	b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	for _, c := range changes {
+		c(&b)
+	}
+	return b
+}
+
+func alwaysAllow(b *policyv1.PodDisruptionBudget) {
+	policy := policyv1.AlwaysAllow
+	b.Spec.UnhealthyPodEvictionPolicy = &policy
+}
+
+func TestPodsInTheWayOfDisruption(t *testing.T) {
+	const protected = `pod has "karpenter.sh/do-not-disrupt" annotation (Pod=shop/p)`
+	const blocked = "pdb prevents pod evictions (PodDisruptionBudget=[shop/first])"
+	one := []policyv1.PodDisruptionBudget{fullBudget("first")}
+	for _, tt := range []struct {
+		name    string
+		pod     *corev1.Pod
+		budgets []policyv1.PodDisruptionBudget
+		want    string
+	}{
+		{"an ordinary pod", boundPod("p"), nil, ""},
+		{"C295 a pod that is protected", boundPod("p", protectedBy("true")), nil, protected},
+		{"C269 a protected mirror pod", boundPod("p", protectedBy("true"), ownedBy("v1", "Node")), nil, protected},
+		{"a protected DaemonSet pod", boundPod("p", protectedBy("true"), ownedBy("apps/v1", "DaemonSet")), nil, protected},
+		{"C277 a protected pod that has succeeded", boundPod("p", protectedBy("true"), inPhase(corev1.PodSucceeded)), nil, ""},
+		{"C277 a protected pod that has failed", boundPod("p", protectedBy("true"), inPhase(corev1.PodFailed)), nil, ""},
+		{"C277 a protected pod that is ending", boundPod("p", protectedBy("true"), terminating), nil, ""},
+		{"C296 a duration that runs", boundPod("p", protectedBy("10m"), startedAgo(9*time.Minute)), nil, protected},
+		{"C296 a duration that is over", boundPod("p", protectedBy("10m"), startedAgo(10*time.Minute)), nil, ""},
+		{"C296 a duration of a pod that has not started", boundPod("p", protectedBy("10m")), nil, protected},
+		{"C296 false is no duration", boundPod("p", protectedBy("false"), startedAgo(0)), nil, ""},
+		{"C296 a duration that nobody can read", boundPod("p", protectedBy("soon"), startedAgo(0)), nil, ""},
+		{"C296 a duration below zero", boundPod("p", protectedBy("-1h"), startedAgo(0)), nil, ""},
+		{"C280 C295 a budget that allows nothing", boundPod("p"), one, blocked},
+		{"C280 on a DaemonSet pod as well", boundPod("p", ownedBy("apps/v1", "DaemonSet")), one, blocked},
+		{"C281 not on a mirror pod", boundPod("p", ownedBy("v1", "Node")), one, ""},
+		{"C281 not on a pod that has succeeded", boundPod("p", inPhase(corev1.PodSucceeded)), one, ""},
+		{"C281 not on a pod that has failed", boundPod("p", inPhase(corev1.PodFailed)), one, ""},
+		{"C281 not on a pod that is ending", boundPod("p", terminating), one, ""},
+		{"C282 not from another namespace", boundPod("p"), []policyv1.PodDisruptionBudget{
+			fullBudget("first", func(b *policyv1.PodDisruptionBudget) { b.Namespace = "other" }),
+		}, ""},
+		{"C283 AlwaysAllow lets a pod go that is not ready", boundPod("p", notReady), []policyv1.PodDisruptionBudget{fullBudget("first", alwaysAllow)}, ""},
+		{"C283 AlwaysAllow keeps a pod that is ready", boundPod("p"), []policyv1.PodDisruptionBudget{fullBudget("first", alwaysAllow)}, blocked},
+		{"C283 without it a pod that is not ready stays", boundPod("p", notReady), one, blocked},
+		{
+			"C279 C295 two budgets, whatever they allow", boundPod("p"), []policyv1.PodDisruptionBudget{
+				fullBudget("first", func(b *policyv1.PodDisruptionBudget) { b.Status.DisruptionsAllowed = 5 }),
+				fullBudget("second", alwaysAllow),
+			}, "eviction does not support multiple PDBs (PodDisruptionBudget(s)=[shop/first shop/second])",
+		},
+		{"annotations come before budgets", boundPod("p", protectedBy("true")), one, protected},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			budgets, err := podrules.NewBudgets(tt.budgets)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pods := []*corev1.Pod{boundPod("before", ownedBy("v1", "Node")), tt.pod}
+			o, found := translate.PodObstacle(&model.Node{Name: "a"}, pods, budgets, time.Unix(10_000, 0))
+			got := ""
+			if found {
+				got = o.String()
+			}
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestTheLongestProtectionCounts_C297: the pod in the way is the one whose time is not over yet, wherever it stands.
+func TestTheLongestProtectionCounts_C297(t *testing.T) {
+	short, long := boundPod("short", protectedBy("5m"), startedAgo(0)), boundPod("long", protectedBy("1h"), startedAgo(0))
+	for _, pods := range [][]*corev1.Pod{{short, long}, {long, short}} {
+		for _, tt := range []struct {
+			after time.Duration
+			want  bool
+		}{{4 * time.Minute, true}, {6 * time.Minute, true}, {59 * time.Minute, true}, {time.Hour, false}} {
+			if _, found := translate.PodObstacle(&model.Node{}, pods, podrules.Budgets{}, time.Unix(10_000, 0).Add(tt.after)); found != tt.want {
+				t.Errorf("%s first, after %s: blocked %t, want %t", pods[0].Name, tt.after, found, tt.want)
+			}
+		}
+	}
+}
+
+func TestEvictionCost(t *testing.T) {
+	cost := func(deletion string, priority int32) float64 {
+		p := boundPod("p", func(p *corev1.Pod) {
+			p.Annotations = map[string]string{"controller.kubernetes.io/pod-deletion-cost": deletion}
+			p.Spec.Priority = &priority
+		})
+		return translate.New(v1.CoreLabelRules()).Pod(p).EvictionCost
+	}
+	t.Run("C298 a pod without priority and deletion cost costs 1", func(t *testing.T) {
+		if got := translate.New(v1.CoreLabelRules()).Pod(boundPod("p")).EvictionCost; got != 1 {
+			t.Errorf("got %v", got)
+		}
+	})
+	for _, tt := range []struct {
+		name     string
+		deletion string
+		priority int32
+		want     float64
+	}{
+		{"C299 a deletion cost above zero adds", "134217728", 0, 2},
+		{"C299 a deletion cost below zero takes away", "-67108864", 0, 0.5},
+		{"C301 a priority above zero adds", "", 33554432, 2},
+		{"C301 a priority below zero takes away", "", -16777216, 0.5},
+		{"C302 never above 10", "2147483647", 2000000000, 10},
+		{"C302 never below -10", "-2147483647", -2147483648, -10},
+		{"C302 not even beyond all numbers", "Inf", 0, 10},
+		{"C303 a deletion cost nobody can read is passed over", "a lot", 33554432, 2},
+		{"C303 what is no number neither", "NaN", 0, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := cost(tt.deletion, tt.priority); got != tt.want {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+	t.Run("C300 C301 more is more, always", func(t *testing.T) {
+		last := cost("-1000000000", -50_000_000)
+		for _, step := range []struct {
+			deletion string
+			priority int32
+		}{{"-999999999", -50_000_000}, {"-5", -50_000_000}, {"0", -50_000_000}, {"1", -50_000_000}, {"1", -5}, {"1", 0}, {"1", 1}, {"99", 1}, {"99", 1000}} {
+			got := cost(step.deletion, step.priority)
+			if got <= last {
+				t.Errorf("deletion cost %s and priority %d: %v is not above %v", step.deletion, step.priority, got, last)
+			}
+			last = got
+		}
+	})
+}
+
+func TestDisruptionRules(t *testing.T) {
+	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "general"}}
+	pool.Spec.Disruption.ConsolidationPolicy = v1.ConsolidationPolicyBalanced
+	if got := translate.DisruptionRules(pool); !got.Never || got.Usable || got.Policy != disrupt.Balanced || got.Static {
+		t.Errorf("got %+v", got)
+	}
+	pool.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(time.Minute)
+	if got := translate.DisruptionRules(pool); got.Never || got.After != time.Minute {
+		t.Errorf("got %+v", got)
+	}
+}

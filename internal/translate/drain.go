@@ -1,0 +1,110 @@
+package translate
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/karpenter-anew/karpenter/api/podrules"
+)
+
+// Queues are where the pods of nodes wait in line when they are evicted: one for each PodDisruptionBudget. Budgets are judged
+// pod by pod where it is decided whether a node may be drained; what they mean for all of its pods together is said here.
+//
+// Source: disruption specification, weaknesses, the model of budgets.
+type Queues struct {
+	byNamespace map[string][]queue
+}
+
+type queue struct {
+	Queue
+	selector      labels.Selector
+	sparesUnready bool
+}
+
+// Queue is one budget in the way of some pods.
+type Queue struct {
+	// Budget is the namespace/name of the PodDisruptionBudget.
+	Budget string
+	// Pods of the node wait in it, of which Allowed may go at once now.
+	Pods, Allowed int
+	// Never is set when no pod will ever be allowed to go, however healthy all of them are.
+	Never bool
+}
+
+// Rounds is how many times pods have to come back to health elsewhere before the last one may go, at least; 1 for none.
+func (q Queue) Rounds() int {
+	if q.Pods <= q.Allowed {
+		return 1
+	}
+	return (q.Pods + max(q.Allowed, 1) - 1) / max(q.Allowed, 1)
+}
+
+// NeverAllows reports whether a budget wants as many healthy pods as there are, so that none may go, however healthy all of them
+// are. It goes by what the spec comes to: numbers and percentages alike.
+func NeverAllows(b *policyv1.PodDisruptionBudget) bool {
+	return b.Status.ExpectedPods > 0 && b.Status.DesiredHealthy >= b.Status.ExpectedPods
+}
+
+// NewQueues compiles the budgets of a cluster. Those whose selectors cannot be read are left out.
+func NewQueues(list []policyv1.PodDisruptionBudget) Queues {
+	out := Queues{byNamespace: map[string][]queue{}}
+	for i := range list {
+		b := &list[i]
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err != nil {
+			continue // podrules reports them
+		}
+		policy := b.Spec.UnhealthyPodEvictionPolicy
+		out.byNamespace[b.Namespace] = append(out.byNamespace[b.Namespace], queue{
+			Queue: Queue{
+				Budget: b.Namespace + "/" + b.Name, Allowed: int(b.Status.DisruptionsAllowed),
+				Never: NeverAllows(b),
+			},
+			selector: selector, sparesUnready: policy != nil && *policy == policyv1.AlwaysAllow,
+		})
+	}
+	return out
+}
+
+// Of are the queues that pods of one node wait in, the longest first.
+func (q Queues) Of(pods []*corev1.Pod, now time.Time) []Queue {
+	found := map[string]Queue{}
+	for _, pod := range pods {
+		if len(q.byNamespace[pod.Namespace]) == 0 || !podrules.Evictable(pod, now) {
+			continue
+		}
+		for _, b := range q.byNamespace[pod.Namespace] {
+			if !b.selector.Matches(labels.Set(pod.Labels)) || b.sparesUnready && unready(pod) {
+				continue
+			}
+			one, known := found[b.Budget]
+			if !known {
+				one = b.Queue
+			}
+			one.Pods++
+			found[b.Budget] = one
+		}
+	}
+	out := make([]Queue, 0, len(found))
+	for _, one := range found {
+		out = append(out, one)
+	}
+	slices.SortFunc(out, func(a, b Queue) int {
+		return cmp.Or(cmp.Compare(b.Rounds(), a.Rounds()), strings.Compare(a.Budget, b.Budget))
+	})
+	return out
+}
+
+// unready reports whether the pod says of itself that it is not ready.
+func unready(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse
+	})
+}

@@ -1,0 +1,28 @@
+package translate
+
+import (
+	"sync"
+	"weak"
+)
+
+// interned keeps one copy of every value in use, by what it says.
+type interned[T any] struct {
+	mu   sync.Mutex
+	live passing[string, weak.Pointer[T]]
+}
+
+func newInterned[T any]() *interned[T] {
+	return &interned[T]{live: newPassing[string](nobodyHolds[T])}
+}
+
+// of is the value of that identity that others hold already, or the one that build makes.
+func (x *interned[T]) of(id []byte, build func() *T) *T {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if known := x.live.entries[string(id)].Value(); known != nil {
+		return known
+	}
+	fresh := build()
+	x.live.put(string(id), weak.Make(fresh))
+	return fresh
+}

@@ -1,0 +1,196 @@
+package translate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
+)
+
+// Node joins a Node and its NodeClaim, either of which may be nil, into what the engine calls a node. Pods are added by
+// AddPods. Source: scheduling specification, cluster state cache.
+func (t *Translator) Node(id string, node *corev1.Node, claim *v1.NodeClaim) *model.Node {
+	registered := claim == nil || node != nil && node.Labels[v1.NodeRegisteredLabelKey] == "true"
+	n := &model.Node{
+		ID:          id,
+		Managed:     claim != nil,
+		Launched:    node != nil || claim.Status.ProviderID != "",
+		Initialized: claim == nil || node != nil && node.Labels[v1.NodeInitializedLabelKey] == "true",
+		Ready:       node != nil && ready(node),
+	}
+	if node != nil {
+		n.NodeName, n.ProviderID = node.Name, node.Spec.ProviderID
+		n.RawTaints = taints(node.Spec.Taints)
+	}
+	if claim != nil {
+		n.ClaimName = claim.Name
+		if n.ProviderID == "" {
+			n.ProviderID = claim.Status.ProviderID
+		}
+	}
+	if registered {
+		n.Name, n.Labels, n.Taints = node.Name, node.Labels, taints(node.Spec.Taints)
+	} else {
+		n.Name, n.Labels, n.Taints = claim.Name, claim.Labels, taints(claim.Spec.Taints)
+	}
+	n.Pool = n.Labels[v1.NodePoolLabelKey]
+	if claim != nil && !n.Initialized {
+		n.Taints = settled(n.Taints, claim.Spec.StartupTaints)
+	}
+	t.describe(n, claim)
+	t.measure(n, node, claim)
+	mark(n, node, claim)
+	return n
+}
+
+// describe sets what is known about the node's labels: facts once it is launched, the promise of the launch before.
+func (t *Translator) describe(n *model.Node, claim *v1.NodeClaim) {
+	if !n.Launched {
+		promise := cloud.Requirements(claim.Spec.Requirements, t.labels).And(t.selector(claim.Labels))
+		n.Requirements = promise.Without(corev1.LabelHostname)
+		return
+	}
+	labels := n.Labels
+	if labels[corev1.LabelHostname] == "" {
+		labels = maps.Clone(labels)
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[corev1.LabelHostname] = n.Name
+	}
+	n.Requirements = requirement.Labels(labels)
+}
+
+// measure sets capacity and allocatable. Until a node of ours is initialized, what it does not report yet is taken from
+// the estimate on its claim; a claim without a machine is known to get at least what was requested for it.
+func (t *Translator) measure(n *model.Node, node *corev1.Node, claim *v1.NodeClaim) {
+	switch {
+	case !n.Launched:
+		n.Capacity = t.Vector(claim.Spec.Resources.Requests)
+		n.Allocatable = t.Vector(claim.Spec.Resources.Requests)
+	case node == nil:
+		n.Capacity, n.Allocatable = t.Vector(claim.Status.Capacity), t.Vector(claim.Status.Allocatable)
+	case claim == nil || n.Initialized:
+		n.Capacity, n.Allocatable = t.Vector(node.Status.Capacity), t.Vector(node.Status.Allocatable)
+	default:
+		n.Capacity = t.estimate(node.Status.Capacity, claim.Status.Capacity)
+		n.Allocatable = t.estimate(node.Status.Allocatable, claim.Status.Allocatable)
+	}
+	n.Capacity = n.Capacity.Set(resource.Nodes, 1)
+}
+
+func (t *Translator) estimate(reported, expected corev1.ResourceList) resource.Vector {
+	v, e := t.Vector(reported), t.Vector(expected)
+	for i := range e {
+		if v.At(i) == 0 {
+			v = v.Set(i, e[i])
+		}
+	}
+	return v
+}
+
+// mark sets what stands in the way of using or disrupting the node.
+func mark(n *model.Node, node *corev1.Node, claim *v1.NodeClaim) {
+	if claim == nil {
+		n.Deleting = !node.DeletionTimestamp.IsZero()
+		return
+	}
+	n.InstanceTerminating = condition.Status(claim, v1.ConditionTypeInstanceTerminating) == "True"
+	n.Deleting = !claim.DeletionTimestamp.IsZero() || n.InstanceTerminating
+	n.Disruption.Consolidatable = condition.Status(claim, v1.ConditionTypeConsolidatable) == "True"
+	n.Disruption.GracePeriod = claim.Spec.TerminationGracePeriod != nil
+	if drifted := meta.FindStatusCondition(claim.Status.Conditions, v1.ConditionTypeDrifted); drifted != nil && drifted.Status == metav1.ConditionTrue {
+		n.Disruption.Drifted, n.Disruption.DriftedSince = true, drifted.LastTransitionTime.UnixNano()
+	}
+	if initialized := meta.FindStatusCondition(claim.Status.Conditions, v1.ConditionTypeInitialized); initialized != nil && initialized.Status == metav1.ConditionTrue {
+		since := initialized.LastTransitionTime
+		if !claim.Status.LastPodEventTime.IsZero() {
+			since = claim.Status.LastPodEventTime
+		}
+		n.Disruption.QuietSince = since.UnixNano()
+	}
+	if node != nil {
+		n.Disruption.DoNotDisrupt = node.Annotations[v1.DoNotDisruptAnnotationKey] == "true"
+	}
+}
+
+func ready(node *corev1.Node) bool {
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// AddPods adds pods to n with what they use. Pods must be live and sorted. Pods that are being deleted keep others away
+// until they are gone. Lists that n shares with other nodes stay as they are.
+func AddPods(n *model.Node, pods []*model.Pod) {
+	if n.Pods == nil {
+		n.Pods = pods
+	} else {
+		n.Pods = slices.Concat(n.Pods, pods)
+	}
+	n.Guarded = slices.Clip(n.Guarded)
+	used, byDaemons := n.Used.Clone(), n.UsedByDaemons.Clone()
+	for _, p := range pods {
+		if slices.ContainsFunc(p.Shape.Affinities, func(a topology.Affinity) bool { return a.Anti && a.Required() }) {
+			n.Guarded = append(n.Guarded, p)
+		}
+		used = used.Accumulate(p.Shape.Requests)
+		if p.Daemon {
+			byDaemons = byDaemons.Accumulate(p.Shape.Requests)
+		}
+	}
+	n.Used, n.UsedByDaemons = used, byDaemons
+}
+
+// settled is the taints that remain once an uninitialized node has settled: those that some agent will remove soon are
+// left out.
+func settled(list []model.Taint, startup []corev1.Taint) []model.Taint {
+	var out []model.Taint
+	for _, taint := range list {
+		if !ephemeral(taint) && !startupTaint(taint, startup) {
+			out = append(out, taint)
+		}
+	}
+	return out
+}
+
+// HeldBack reports whether a node has a taint that agents put on it while it is not ready, and take away again.
+func HeldBack(n *model.Node) bool { return slices.ContainsFunc(n.Taints, ephemeral) }
+
+func startupTaint(taint model.Taint, startup []corev1.Taint) bool {
+	for _, s := range startup {
+		if s.Key == taint.Key && string(s.Effect) == string(taint.Effect) {
+			return true
+		}
+	}
+	return false
+}
+
+// readinessTaintPrefix starts the keys of taints by which agents hold a node back until they are ready.
+const readinessTaintPrefix = "readiness.k8s.io/"
+
+func ephemeral(taint model.Taint) bool {
+	switch taint.Key {
+	case corev1.TaintNodeNotReady:
+		return taint.Effect == model.NoSchedule || taint.Effect == model.NoExecute
+	case corev1.TaintNodeUnreachable, "node.cloudprovider.kubernetes.io/uninitialized":
+		return taint.Effect == model.NoSchedule
+	case v1.UnregisteredTaintKey:
+		return taint.Effect == model.NoExecute
+	}
+	return strings.HasPrefix(taint.Key, readinessTaintPrefix)
+}

@@ -1,0 +1,100 @@
+package translate
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+// Pool translates a NodePool with what it may launch.
+func (t *Translator) Pool(pool *v1.NodePool, types catalog.Catalog) *model.Pool {
+	p := &model.Pool{
+		Name:         pool.Name,
+		Requirements: t.poolRequirements(pool),
+		Taints:       taints(pool.Spec.Template.Spec.Taints),
+		Limits:       map[int]int64{},
+		Catalog:      types,
+	}
+	if pool.Spec.Weight != nil {
+		p.Weight = *pool.Spec.Weight
+	}
+	for name, q := range pool.Spec.Limits {
+		i := t.resources.Index(string(name))
+		p.Limits[i] = amount(i, &q)
+	}
+	return p
+}
+
+// poolRequirements are what every machine of the pool meets.
+func (t *Translator) poolRequirements(pool *v1.NodePool) requirement.Set {
+	return cloud.Requirements(pool.Spec.Template.Spec.Requirements, t.labels).And(t.selector(t.poolLabels(pool)))
+}
+
+// poolLabels are the labels that every machine of the pool carries.
+func (t *Translator) poolLabels(pool *v1.NodePool) map[string]string {
+	labels := maps.Clone(pool.Spec.Template.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[v1.NodePoolLabelKey] = pool.Name
+	if ref := pool.Spec.Template.Spec.NodeClassRef; ref != nil {
+		labels[v1.NodeClassLabelKey(ref.Group, ref.Kind)] = ref.Name
+	}
+	return labels
+}
+
+// DaemonSet translates a daemon as the pod that will appear on a new node: the newest live pod if there is one, else the
+// template. Affinity is the template's in both cases where it has any, because live pods are pinned to a node by name.
+// Source: scheduling specification, DaemonSets.
+func (t *Translator) DaemonSet(namespace, name string, template corev1.PodSpec, newest *corev1.Pod) *model.DaemonSet {
+	pod := &corev1.Pod{Spec: *template.DeepCopy()}
+	DefaultRequests(&pod.Spec)
+	if newest != nil {
+		pod = newest.DeepCopy()
+		pod.Spec.NodeName = ""
+		if terms := requiredAffinity(template.Affinity); terms != nil {
+			setRequiredAffinity(&pod.Spec, terms)
+		}
+	}
+	return &model.DaemonSet{Namespace: namespace, Name: name, Shape: t.Shape(pod), UsesDevices: UsesDevices(&pod.Spec)}
+}
+
+func requiredAffinity(a *corev1.Affinity) *corev1.NodeSelector {
+	if a == nil || a.NodeAffinity == nil {
+		return nil
+	}
+	return a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+}
+
+func setRequiredAffinity(spec *corev1.PodSpec, terms *corev1.NodeSelector) {
+	if spec.Affinity == nil {
+		spec.Affinity = &corev1.Affinity{}
+	}
+	if spec.Affinity.NodeAffinity == nil {
+		spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
+	}
+	spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = terms.DeepCopy()
+}
+
+// DefaultRequests copies limits into missing requests, as the API server does for pods that are created.
+func DefaultRequests(spec *corev1.PodSpec) {
+	for _, list := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
+		for i := range list {
+			for name, q := range list[i].Resources.Limits {
+				if _, ok := list[i].Resources.Requests[name]; ok {
+					continue
+				}
+				if list[i].Resources.Requests == nil {
+					list[i].Resources.Requests = corev1.ResourceList{}
+				}
+				list[i].Resources.Requests[name] = q
+			}
+		}
+	}
+}

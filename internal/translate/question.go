@@ -1,0 +1,322 @@
+package translate
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+	"weak"
+
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podresource "k8s.io/component-helpers/resource"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+// questions remembers what pods ask by the fields they ask it with.
+//
+// Problem: the pods of a workload come one by one and ask the same; reading one costs ten times what the pod itself costs to
+// keep. Approach: the fields that shape and reject look at are written one after the other into a key, without
+// interpreting them, and the key finds what an earlier pod with the same fields asked. Invariant: whatever shape and
+// reject look at is in the key. Different keys may find the same shape. Cost: writing the key and one look-up; what led
+// to a shape that nobody holds any more is forgotten.
+type questions struct {
+	mu    sync.Mutex
+	known passing[string, *question]
+}
+
+// question is what pods with equal fields ask, their volumes aside.
+type question struct {
+	shape weak.Pointer[model.Shape]
+	// judged is set once problems and silent say what reject found.
+	problems       string
+	judged, silent bool
+}
+
+func newQuestions() *questions {
+	return &questions{known: newPassing[string](func(q *question) bool { return nobodyHolds(q.shape) })}
+}
+
+// keySpace is enough for the keys of most pods.
+const keySpace = 512
+
+// answer is what a pod asks, its volumes aside, and, for one that waits, what is wrong with it.
+type answer struct {
+	shape    *model.Shape
+	problems string
+	silent   bool
+}
+
+// ask is what a pod asks.
+func (t *Translator) ask(pod *corev1.Pod, waits bool) answer {
+	var space [keySpace]byte
+	return t.answer(t.appendQuestion(space[:0], pod), pod, waits)
+}
+
+// answer is what a pod asks, by its key. What is not known yet is worked out and remembered.
+func (t *Translator) answer(key []byte, pod *corev1.Pod, waits bool) answer {
+	a, judged := t.questions.find(key)
+	switch {
+	case a.shape == nil:
+		a = answer{shape: t.shapes.shared(t.shape(pod))}
+	case !waits:
+		return answer{shape: a.shape}
+	case judged:
+		return a
+	}
+	if waits {
+		a.problems, a.silent = t.reject(pod, "")
+	}
+	t.questions.remember(key, &question{shape: weak.Make(a.shape), judged: waits, problems: a.problems, silent: a.silent})
+	return a
+}
+
+// find is the answer that is remembered, without a shape if there is none, and whether it says what is wrong with a pod that waits.
+func (x *questions) find(key []byte) (a answer, judged bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	known := x.known.entries[string(key)]
+	if known == nil {
+		return answer{}, false
+	}
+	return answer{known.shape.Value(), known.problems, known.silent}, known.judged
+}
+
+func (x *questions) remember(key []byte, q *question) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.known.put(string(key), q)
+}
+
+// appendQuestion writes the fields that decide what a pod asks. Every list is preceded by its length.
+func (t *Translator) appendQuestion(b []byte, pod *corev1.Pod) []byte {
+	spec := &pod.Spec
+	b = appendString(b, pod.Namespace)
+	priority := int32(0)
+	if spec.Priority != nil {
+		priority = *spec.Priority
+	}
+	b = binary.AppendVarint(b, int64(priority))
+	b = appendFlags(b, podresource.IsPodResizeInfeasible(pod), spec.Resources != nil, spec.Affinity != nil)
+	b = appendContainers(b, spec, spec.Containers, &pod.Status)
+	b = appendContainers(b, spec, spec.InitContainers, &pod.Status)
+	if spec.Resources != nil {
+		b = appendResources(b, spec.Resources.Requests)
+	}
+	b = appendResources(b, spec.Overhead)
+	b = appendLabels(b, spec.NodeSelector)
+	b = binary.AppendUvarint(b, uint64(len(spec.Tolerations)))
+	for i := range spec.Tolerations {
+		tol := &spec.Tolerations[i]
+		b = appendString(appendString(b, tol.Key), string(tol.Operator))
+		b = appendString(appendString(b, tol.Value), string(tol.Effect))
+	}
+	for i := range spec.TopologySpreadConstraints {
+		if c := &spec.TopologySpreadConstraints[i]; !t.wishless || !wished(c) {
+			b = appendSpread(append(b, 's'), c, pod.Labels)
+		}
+	}
+	b = append(b, 0) // no spread
+	if spec.Affinity != nil {
+		b = t.appendAffinity(b, spec.Affinity, pod.Labels)
+	}
+	return b
+}
+
+func appendContainers(b []byte, spec *corev1.PodSpec, list []corev1.Container, status *corev1.PodStatus) []byte {
+	b = binary.AppendUvarint(b, uint64(len(list)))
+	for i := range list {
+		c := &list[i]
+		sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+		s := statusOf(status, c.Name)
+		b = appendFlags(b, sidecar, s != nil && s.AllocatedResources != nil, s != nil && s.Resources != nil && s.Resources.Requests != nil)
+		b = appendResources(b, c.Resources.Requests)
+		if s != nil {
+			b = appendResources(b, s.AllocatedResources)
+			if s.Resources != nil {
+				b = appendResources(b, s.Resources.Requests)
+			}
+		}
+		for j := range c.Ports {
+			if p := &c.Ports[j]; hostPort(spec, p) != 0 {
+				b = appendString(appendString(binary.AppendVarint(b, int64(hostPort(spec, p))), p.HostIP), string(p.Protocol))
+			}
+		}
+		b = binary.AppendVarint(b, 0) // no port
+	}
+	return b
+}
+
+func statusOf(status *corev1.PodStatus, name string) *corev1.ContainerStatus {
+	for _, list := range [...][]corev1.ContainerStatus{status.ContainerStatuses, status.InitContainerStatuses} {
+		for i := range list {
+			if list[i].Name == name {
+				return &list[i]
+			}
+		}
+	}
+	return nil
+}
+
+// appendResources writes amounts in the order of their names. Most lists are of CPU and memory: looking these two up costs less
+// than going through a map.
+func appendResources(b []byte, list corev1.ResourceList) []byte {
+	if len(list) == 0 {
+		return append(b, 0)
+	}
+	cpu, hasCPU := list[corev1.ResourceCPU]
+	memory, hasMemory := list[corev1.ResourceMemory]
+	if hasCPU && hasMemory && len(list) == 2 {
+		b = appendAmount(append(b, 2), corev1.ResourceCPU, &cpu)
+		return appendAmount(b, corev1.ResourceMemory, &memory)
+	}
+	var space [8]corev1.ResourceName
+	names := space[:0]
+	for name := range list {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	b = binary.AppendUvarint(b, uint64(len(names)))
+	for _, name := range names {
+		q := list[name]
+		b = appendAmount(b, name, &q)
+	}
+	return b
+}
+
+func appendAmount(b []byte, name corev1.ResourceName, q *apiresource.Quantity) []byte {
+	b = appendString(b, string(name))
+	if n, ok := q.AsInt64(); ok {
+		return binary.AppendVarint(append(b, 'n'), n)
+	}
+	if n, ok := exact(resource.CPU, q); ok {
+		return binary.AppendVarint(append(b, 'm'), n)
+	}
+	return appendString(append(b, 's'), q.String())
+}
+
+func appendSpread(b []byte, c *corev1.TopologySpreadConstraint, labels map[string]string) []byte {
+	b = appendString(appendString(binary.AppendVarint(b, int64(c.MaxSkew)), c.TopologyKey), string(c.WhenUnsatisfiable))
+	b = appendSelector(b, c.LabelSelector)
+	b = appendFlags(b, c.MinDomains != nil, c.NodeAffinityPolicy != nil, c.NodeTaintsPolicy != nil)
+	if c.MinDomains != nil {
+		b = binary.AppendVarint(b, int64(*c.MinDomains))
+	}
+	if c.NodeAffinityPolicy != nil {
+		b = appendString(b, string(*c.NodeAffinityPolicy))
+	}
+	if c.NodeTaintsPolicy != nil {
+		b = appendString(b, string(*c.NodeTaintsPolicy))
+	}
+	return appendOwn(b, c.MatchLabelKeys, labels)
+}
+
+// appendOwn writes keys with the pod's own values of them, as far as it has any.
+func appendOwn(b []byte, keys []string, labels map[string]string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(keys)))
+	for _, key := range keys {
+		value, ok := labels[key]
+		b = appendString(appendFlags(appendString(b, key), ok), value)
+	}
+	return b
+}
+
+func appendSelector(b []byte, s *metav1.LabelSelector) []byte {
+	b = appendFlags(b, s != nil)
+	if s == nil {
+		return b
+	}
+	b = appendLabels(b, s.MatchLabels)
+	b = binary.AppendUvarint(b, uint64(len(s.MatchExpressions)))
+	for i := range s.MatchExpressions {
+		e := &s.MatchExpressions[i]
+		b = appendStrings(appendString(appendString(b, e.Key), string(e.Operator)), e.Values)
+	}
+	return b
+}
+
+func (t *Translator) appendAffinity(b []byte, a *corev1.Affinity, labels map[string]string) []byte {
+	b = appendFlags(b, a.NodeAffinity != nil, a.PodAffinity != nil, a.PodAntiAffinity != nil)
+	if node := a.NodeAffinity; node != nil {
+		required := node.RequiredDuringSchedulingIgnoredDuringExecution
+		b = appendFlags(b, required != nil)
+		if required != nil {
+			b = binary.AppendUvarint(b, uint64(len(required.NodeSelectorTerms)))
+			for i := range required.NodeSelectorTerms {
+				b = appendTerm(b, &required.NodeSelectorTerms[i])
+			}
+		}
+		b = t.appendPreferences(b, node.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	if near := a.PodAffinity; near != nil {
+		b = appendPodTerms(b, near.RequiredDuringSchedulingIgnoredDuringExecution, labels)
+		b = t.appendWeightedPodTerms(b, near.PreferredDuringSchedulingIgnoredDuringExecution, labels)
+	}
+	if far := a.PodAntiAffinity; far != nil {
+		b = appendPodTerms(b, far.RequiredDuringSchedulingIgnoredDuringExecution, labels)
+		b = t.appendWeightedPodTerms(b, far.PreferredDuringSchedulingIgnoredDuringExecution, labels)
+	}
+	return b
+}
+
+// appendPreferences writes preferences. Where wishes are left out, only those that keep a pod off our nodes have a say.
+func (t *Translator) appendPreferences(b []byte, list []corev1.PreferredSchedulingTerm) []byte {
+	if t.wishless && !t.concernPools(list) {
+		return append(b, 0)
+	}
+	b = binary.AppendUvarint(b, uint64(len(list)))
+	for i := range list {
+		b = appendTerm(binary.AppendVarint(b, int64(list[i].Weight)), &list[i].Preference)
+	}
+	return b
+}
+
+// concernPools reports whether some preference is about being on our nodes at all.
+func (t *Translator) concernPools(list []corev1.PreferredSchedulingTerm) bool {
+	for i := range list {
+		expressions := list[i].Preference.MatchExpressions
+		for j := range expressions {
+			if slices.Contains(t.poolKeys, expressions[j].Key) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func appendTerm(b []byte, term *corev1.NodeSelectorTerm) []byte {
+	for _, list := range [...][]corev1.NodeSelectorRequirement{term.MatchExpressions, term.MatchFields} {
+		b = binary.AppendUvarint(b, uint64(len(list)))
+		for i := range list {
+			b = appendStrings(appendString(appendString(b, list[i].Key), string(list[i].Operator)), list[i].Values)
+		}
+	}
+	return b
+}
+
+func appendPodTerms(b []byte, terms []corev1.PodAffinityTerm, labels map[string]string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(terms)))
+	for i := range terms {
+		b = appendPodTerm(b, &terms[i], labels)
+	}
+	return b
+}
+
+func (t *Translator) appendWeightedPodTerms(b []byte, terms []corev1.WeightedPodAffinityTerm, labels map[string]string) []byte {
+	if t.wishless {
+		return b
+	}
+	b = binary.AppendUvarint(b, uint64(len(terms)))
+	for i := range terms {
+		b = appendPodTerm(binary.AppendVarint(b, int64(terms[i].Weight)), &terms[i].PodAffinityTerm, labels)
+	}
+	return b
+}
+
+func appendPodTerm(b []byte, term *corev1.PodAffinityTerm, labels map[string]string) []byte {
+	b = appendSelector(appendString(b, term.TopologyKey), term.LabelSelector)
+	b = appendSelector(appendStrings(b, term.Namespaces), term.NamespaceSelector)
+	return appendOwn(appendOwn(b, term.MatchLabelKeys, labels), term.MismatchLabelKeys, labels)
+}

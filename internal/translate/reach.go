@@ -1,0 +1,95 @@
+package translate
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/volume"
+)
+
+// reach is where all volumes of a pod can be used together. It fails when something that they refer to is not there: then
+// nobody knows. Source: scheduling specification, topology alternatives of volumes.
+func (t *Translator) reach(uses []volumeUse) ([]requirement.Set, error) {
+	perVolume := make([][]requirement.Set, len(uses))
+	for i, u := range uses {
+		alternatives, err := t.alternatives(u)
+		if err != nil {
+			return nil, fmt.Errorf("failed to get volume topology, %w", err)
+		}
+		perVolume[i] = volume.Union(alternatives)
+	}
+	return volume.Together(perVolume...), nil
+}
+
+func (t *Translator) alternatives(u volumeUse) ([]requirement.Set, error) {
+	switch {
+	case u.claim == nil:
+		return nil, u.problem("persistentvolumeclaim not found")
+	case u.claim.Spec.VolumeName != "" && u.volume == nil:
+		return nil, u.problem("persistentvolume not found")
+	case u.volume != nil:
+		return t.volumeAlternatives(u)
+	case u.className() != "" && u.class == nil:
+		return nil, u.problem("storageclass not found")
+	case u.class != nil:
+		return t.classAlternatives(u)
+	}
+	return nil, nil
+}
+
+// volumeAlternatives are the terms of a volume's node affinity. The data of a local volume is given up together with its
+// node, so that the pod can be placed again: the name of the node is no demand then.
+func (t *Translator) volumeAlternatives(u volumeUse) ([]requirement.Set, error) {
+	affinity := u.volume.Spec.NodeAffinity
+	if affinity == nil || affinity.Required == nil || len(affinity.Required.NodeSelectorTerms) == 0 {
+		return nil, nil
+	}
+	nodeBound := u.volume.Spec.Local != nil || u.volume.Spec.HostPath != nil
+	var out []requirement.Set
+	for _, term := range affinity.Required.NodeSelectorTerms {
+		if emptyTerm(term) {
+			continue
+		}
+		set := t.expressions(slices.Concat(term.MatchExpressions, namesAsLabels(term.MatchFields)))
+		if nodeBound {
+			set = set.Without(corev1.LabelHostname)
+		}
+		out = append(out, set)
+	}
+	if len(out) == 0 {
+		return nil, u.problem("node affinity of persistentvolume matches no node")
+	}
+	return out, nil
+}
+
+// namesAsLabels says by label what match fields say of a node's name, the only field there is.
+func namesAsLabels(fields []corev1.NodeSelectorRequirement) []corev1.NodeSelectorRequirement {
+	out := slices.Clone(fields)
+	for i := range out {
+		out[i].Key = corev1.LabelHostname
+	}
+	return out
+}
+
+// classAlternatives are the terms in which a class says where it makes volumes.
+func (t *Translator) classAlternatives(u volumeUse) ([]requirement.Set, error) {
+	var out []requirement.Set
+	for _, term := range u.class.AllowedTopologies {
+		if len(term.MatchLabelExpressions) == 0 {
+			continue // an empty term matches no node
+		}
+		reqs := make([]requirement.Requirement, len(term.MatchLabelExpressions))
+		for i, e := range term.MatchLabelExpressions {
+			reqs[i] = cloud.Requirement(e.Key, corev1.NodeSelectorOpIn, e.Values, t.labels)
+		}
+		out = append(out, requirement.NewSet(reqs...))
+	}
+	if len(out) == 0 && len(u.class.AllowedTopologies) > 0 {
+		return nil, u.problem("allowed topologies of storageclass match no node")
+	}
+	return out, nil
+}

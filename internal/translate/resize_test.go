@@ -1,0 +1,53 @@
+package translate
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	coreresource "github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+func cpu(amount string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(amount)}
+}
+
+// TestWhatAPodThatIsResizedAsksFor: spec is what is asked for, allocated what the node has granted, actual what runs.
+func TestWhatAPodThatIsResizedAsksFor(t *testing.T) {
+	for _, c := range []struct {
+		name                    string
+		spec, allocated, actual string
+		infeasible              bool
+		want                    int64 // in thousandths of a core
+	}{
+		{"L138 while it shrinks, what is allocated", "1", "2", "2", false, 2000},
+		{"L138 while what runs has shrunk less than what is allocated", "1", "1", "2", false, 2000},
+		{"L139 while it grows, what is asked for", "4", "2", "2", false, 4000},
+		{"L139 granted, but not yet done", "4", "4", "2", false, 4000},
+		{"L140 infeasible, what is allocated", "8", "3", "2", true, 3000},
+		{"L140 infeasible, what runs", "8", "2", "3", true, 3000},
+		{"L141 nothing reported", "4", "", "", false, 4000},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{
+				Name: "app", Resources: corev1.ResourceRequirements{Requests: cpu(c.spec)},
+			}}}}
+			status := corev1.ContainerStatus{Name: "app"}
+			if c.allocated != "" {
+				status.AllocatedResources = cpu(c.allocated)
+				status.Resources = &corev1.ResourceRequirements{Requests: cpu(c.actual)}
+			}
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{status}
+			if c.infeasible {
+				pod.Status.Conditions = []corev1.PodCondition{{
+					Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible,
+				}}
+			}
+			if got := New(v1.CoreLabelRules()).Pod(pod).Shape.Requests.At(coreresource.CPU); got != c.want {
+				t.Errorf("it asks for %d, want %d", got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,174 @@
+package translate
+
+import (
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	csitranslation "k8s.io/csi-translation-lib"
+
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/volume"
+)
+
+// Volumes finds the objects that pods refer to by name. What is not there is nil.
+type Volumes interface {
+	Claim(namespace, name string) *corev1.PersistentVolumeClaim
+	Volume(name string) *corev1.PersistentVolume
+	Class(name string) *storagev1.StorageClass
+}
+
+// Storage is what the translation of a pod's volumes looks at besides the pod.
+type Storage struct {
+	// Volumes finds objects. Without it volumes are not looked at.
+	Volumes Volumes
+	// UnsupportedProvisioners and UnsupportedTopologyKeys are what the cloud cannot serve.
+	UnsupportedProvisioners, UnsupportedTopologyKeys []string
+}
+
+// bindCompleted is what the volume controller notes on a claim once it and its volume agree on each other.
+const bindCompleted = "pv.kubernetes.io/bind-completed"
+
+// VolumeClaims names the claims of a pod's namespace that its volumes refer to, in the pod's order. A generic ephemeral
+// volume has a claim of its own, named after pod and volume. Volumes of other kinds have none.
+func VolumeClaims(pod *corev1.Pod) []string {
+	var out []string
+	for i := range pod.Spec.Volumes {
+		switch v := &pod.Spec.Volumes[i]; {
+		case v.PersistentVolumeClaim != nil:
+			out = append(out, v.PersistentVolumeClaim.ClaimName)
+		case v.Ephemeral != nil:
+			out = append(out, pod.Name+"-"+v.Name)
+		}
+	}
+	return out
+}
+
+// volumeUse is one claim of a pod with what it refers to.
+type volumeUse struct {
+	namespace, name string
+	claim           *corev1.PersistentVolumeClaim
+	volume          *corev1.PersistentVolume // what the claim is bound to
+	class           *storagev1.StorageClass  // of a claim that is not bound
+}
+
+func (st Storage) uses(pod *corev1.Pod) []volumeUse {
+	names := VolumeClaims(pod)
+	out := make([]volumeUse, len(names))
+	for i, name := range names {
+		u := volumeUse{namespace: pod.Namespace, name: name, claim: st.Volumes.Claim(pod.Namespace, name)}
+		switch {
+		case u.claim == nil:
+		case u.claim.Spec.VolumeName != "":
+			u.volume = st.Volumes.Volume(u.claim.Spec.VolumeName)
+		case u.className() != "":
+			u.class = st.Volumes.Class(u.className())
+		}
+		out[i] = u
+	}
+	return out
+}
+
+func (u volumeUse) className() string {
+	if u.claim == nil || u.claim.Spec.StorageClassName == nil {
+		return ""
+	}
+	return *u.claim.Spec.StorageClassName
+}
+
+// driver is the CSI driver that attaches the volume; empty when none does, or when nobody can say. Volumes and classes of
+// the drivers that Kubernetes once had built in belong to the CSI drivers that took their place.
+func (u volumeUse) driver() string {
+	switch {
+	case u.volume != nil && u.volume.Spec.CSI != nil:
+		return u.volume.Spec.CSI.Driver
+	case u.volume != nil:
+		if old, err := csitranslation.New().GetInTreePluginNameFromSpec(u.volume, nil); err == nil {
+			return successor(old)
+		}
+	case u.class != nil:
+		return successor(u.class.Provisioner)
+	}
+	return ""
+}
+
+func successor(provisioner string) string {
+	if driver, err := csitranslation.New().GetCSINameFromInTreeName(provisioner); err == nil {
+		return driver
+	}
+	return provisioner
+}
+
+// podVolumes is what a pod's volumes come to.
+type podVolumes struct {
+	reach       []requirement.Set
+	attachments []volume.Attachment
+	slots       []string
+	trouble     string
+}
+
+// drivers are those of the attachments, sorted, as often as they occur, and with the claim where it is shared.
+func (v podVolumes) drivers() []string { return v.slots }
+
+// volumes translates the volumes of a pod. Those of a pod that waits are validated too.
+func (t *Translator) volumes(pod *corev1.Pod, storage Storage, waits bool) podVolumes {
+	if storage.Volumes == nil || len(pod.Spec.Volumes) == 0 {
+		return podVolumes{}
+	}
+	uses := storage.uses(pod)
+	var out podVolumes
+	out.attach(uses)
+	var err error
+	if waits {
+		err = storage.check(uses)
+	}
+	if err == nil {
+		out.reach, err = t.reach(uses)
+	}
+	if err != nil {
+		out.trouble = err.Error()
+	}
+	return out
+}
+
+// attach notes the volumes that need a slot on the pod's node, without repetition.
+func (v *podVolumes) attach(uses []volumeUse) {
+	seen := map[string]bool{}
+	for _, u := range uses {
+		driver := u.driver()
+		if driver == "" || seen[u.name] {
+			continue
+		}
+		seen[u.name] = true
+		one, slot := volume.Attachment{Driver: driver, Claim: u.namespace + "/" + u.name}, driver
+		if u.shared() {
+			slot += " " + one.Claim
+		}
+		v.attachments, v.slots = append(v.attachments, one), append(v.slots, slot)
+	}
+	slices.Sort(v.slots)
+}
+
+// shared reports whether pods on several nodes may use the volume at once.
+func (u volumeUse) shared() bool {
+	return slices.ContainsFunc(u.claim.Spec.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool {
+		return m == corev1.ReadWriteMany || m == corev1.ReadOnlyMany
+	})
+}
+
+// Attachable is how many volumes of each driver a node can have attached, as its drivers say; nil without a CSINode. A
+// driver that names no number is known to have no limit.
+func Attachable(node *storagev1.CSINode) volume.Limits {
+	if node == nil {
+		return nil
+	}
+	out := volume.Limits{}
+	for _, driver := range node.Spec.Drivers {
+		out[driver.Name] = math.MaxInt
+		if driver.Allocatable != nil && driver.Allocatable.Count != nil {
+			out[driver.Name] = int(*driver.Allocatable.Count)
+		}
+	}
+	return out
+}

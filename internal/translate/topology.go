@@ -1,0 +1,160 @@
+package translate
+
+import (
+	"encoding/binary"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
+)
+
+// placing sets what the pod wants of the pods around it: spread, affinity and anti-affinity.
+// Source: scheduling specification, topology groups.
+func (t *Translator) placing(s *model.Shape, pod *corev1.Pod) {
+	for i := range pod.Spec.TopologySpreadConstraints {
+		c := &pod.Spec.TopologySpreadConstraints[i]
+		if t.wishless && wished(c) {
+			continue
+		}
+		s.Spreads = append(s.Spreads, t.spread(c, pod.Namespace, t.spreadSelector(c, pod.Labels)))
+	}
+	a := pod.Spec.Affinity
+	if a == nil {
+		return
+	}
+	if near := a.PodAffinity; near != nil {
+		s.Affinities = t.required(s.Affinities, near.RequiredDuringSchedulingIgnoredDuringExecution, pod, false)
+		s.Affinities = t.preferred(s.Affinities, near.PreferredDuringSchedulingIgnoredDuringExecution, pod, false)
+	}
+	if far := a.PodAntiAffinity; far != nil {
+		s.Affinities = t.required(s.Affinities, far.RequiredDuringSchedulingIgnoredDuringExecution, pod, true)
+		s.Affinities = t.preferred(s.Affinities, far.PreferredDuringSchedulingIgnoredDuringExecution, pod, true)
+	}
+}
+
+// wished reports whether a spread is no more than a wish.
+func wished(c *corev1.TopologySpreadConstraint) bool {
+	return c.WhenUnsatisfiable == corev1.ScheduleAnyway
+}
+
+// spread is a constraint over the pods of a namespace that selector chooses. Where a pod says nothing, nodes that it could
+// not use for their labels do not count, and those that it could not use for their taints do.
+func (t *Translator) spread(c *corev1.TopologySpreadConstraint, namespace string, selector *topology.Selector) topology.Spread {
+	s := topology.Spread{
+		Key:         t.labels.Normalize(c.TopologyKey),
+		MaxSkew:     max(c.MaxSkew, 1),
+		Soft:        wished(c),
+		Selector:    selector,
+		Namespace:   namespace,
+		AnyAffinity: c.NodeAffinityPolicy != nil && *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyIgnore,
+		HonorTaints: c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor,
+	}
+	if c.MinDomains != nil {
+		s.MinDomains = *c.MinDomains
+	}
+	return s
+}
+
+// spreadSelector is the selector of a spread. The API server adds what matchLabelKeys mean, so it may be there already.
+func (t *Translator) spreadSelector(c *corev1.TopologySpreadConstraint, own map[string]string) *topology.Selector {
+	return t.podSelector(c.LabelSelector, labelKeys(nil, c.MatchLabelKeys, own, requirement.In))
+}
+
+// labelKeys appends what the pod's own values of labels mean for a selector. A label that the pod does not have means nothing.
+func labelKeys(to []requirement.Requirement, keys []string, own map[string]string, op requirement.Operator) []requirement.Requirement {
+	for _, key := range keys {
+		if value, ok := own[key]; ok {
+			to = append(to, requirement.New(key, op, value))
+		}
+	}
+	return to
+}
+
+func (t *Translator) required(to []topology.Affinity, terms []corev1.PodAffinityTerm, pod *corev1.Pod, anti bool) []topology.Affinity {
+	for i := range terms {
+		to = append(to, t.affinity(&terms[i], pod, anti, 0))
+	}
+	return to
+}
+
+// preferred appends wishes, the heaviest first. One without weight is no wish.
+func (t *Translator) preferred(to []topology.Affinity, terms []corev1.WeightedPodAffinityTerm, pod *corev1.Pod, anti bool) []topology.Affinity {
+	if t.wishless {
+		return to
+	}
+	first := len(to)
+	for i := range terms {
+		if terms[i].Weight > 0 {
+			to = append(to, t.affinity(&terms[i].PodAffinityTerm, pod, anti, terms[i].Weight))
+		}
+	}
+	slices.SortStableFunc(to[first:], func(a, b topology.Affinity) int { return int(b.Weight) - int(a.Weight) })
+	return to
+}
+
+func (t *Translator) affinity(term *corev1.PodAffinityTerm, pod *corev1.Pod, anti bool, weight int32) topology.Affinity {
+	keyed := labelKeys(nil, term.MatchLabelKeys, pod.Labels, requirement.In)
+	keyed = labelKeys(keyed, term.MismatchLabelKeys, pod.Labels, requirement.NotIn)
+	a := topology.Affinity{
+		Key:        t.labels.Normalize(term.TopologyKey),
+		Anti:       anti,
+		Weight:     weight,
+		Selector:   t.podSelector(term.LabelSelector, keyed),
+		Namespaces: sortedUnique(slices.Clone(term.Namespaces)),
+	}
+	switch {
+	case term.NamespaceSelector != nil:
+		a.NamespaceSelector = t.podSelector(term.NamespaceSelector, nil)
+	case len(a.Namespaces) == 0:
+		a.Namespaces = []string{pod.Namespace}
+	}
+	return a
+}
+
+// podSelector translates a label selector, narrowed further by more. Labels of pods and namespaces are taken as they are.
+// No selector selects nothing, an empty one everything, and one that is not valid nothing. Selectors that say the same in
+// the same order are one value.
+func (t *Translator) podSelector(s *metav1.LabelSelector, more []requirement.Requirement) *topology.Selector {
+	if s == nil {
+		return nil
+	}
+	var space [256]byte
+	id := appendLabels(space[:0], s.MatchLabels)
+	id = binary.AppendUvarint(id, uint64(len(s.MatchExpressions)))
+	for i := range s.MatchExpressions {
+		e := &s.MatchExpressions[i]
+		id = appendStrings(appendString(appendString(id, e.Key), string(e.Operator)), e.Values)
+	}
+	id = appendSet(id, more)
+	return t.selectors.of(id, func() *topology.Selector {
+		// Labels that are equal need no check: what no label can be selects nothing anyway.
+		if len(s.MatchExpressions) > 0 {
+			if _, err := metav1.LabelSelectorAsSelector(s); err != nil {
+				return topology.NewSelector(nowhere())
+			}
+		}
+		return topology.NewSelector(requirement.NewSet(append(selectorTerms(s), more...)...))
+	})
+}
+
+// selectorTerms are the terms of a valid selector.
+func selectorTerms(s *metav1.LabelSelector) []requirement.Requirement {
+	terms := make([]requirement.Requirement, 0, len(s.MatchLabels)+len(s.MatchExpressions))
+	for key, value := range s.MatchLabels {
+		terms = append(terms, requirement.New(key, requirement.In, value))
+	}
+	for _, e := range s.MatchExpressions {
+		terms = append(terms, requirement.New(e.Key, requirement.Operator(e.Operator), e.Values...))
+	}
+	return terms
+}
+
+// nowhere is met by no pod at all: a label cannot be there and be missing.
+func nowhere() requirement.Set {
+	const key = "invalid-selector"
+	return requirement.NewSet(requirement.New(key, requirement.Exists), requirement.New(key, requirement.DoesNotExist))
+}
