@@ -132,19 +132,19 @@ internal/operator < API, cloud, internal/observe, internal/options, internal/tra
 # floor 7: the binary, the only importer of adapters
 cmd/karpenter < API, cloud, cloud/aws, cloud/kwok, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/convert
 
-# stories and tools beside the product
+# scenarios and tools beside the product
 test/scenario/... < API, CORE, cloud, cloud/kwok, internal/translate, internal/manifest, internal/options, internal/simulation, test/scenario/...
 test/e2e/... < API, cloud, cloud/kwok, internal/translate, internal/manifest, internal/simulation, test/scenario/..., test/e2e/...
-test/checklist < test/scenario/story
-test/journal <
+test/checklist < test/scenario/scenariofile
+test/logcapture <
 test/controlplane <
 test/apiserver < API
 test/docs <
 test/generate <
-test/lookout <
+test/poll <
 test/awscluster < cloud/aws/awstest, cloud/aws/awstest/ebs, cloud/aws/awstest/join
 test/demo < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane
-test/chaos < API, cloud, test/controlplane, test/lookout
+test/chaos < API, cloud, test/controlplane, test/poll
 `
 
 // floorOf is the number of each package's floor, by the headings of the lattice.

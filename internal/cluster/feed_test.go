@@ -26,7 +26,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
-	"github.com/karpenter-anew/karpenter/test/journal"
+	"github.com/karpenter-anew/karpenter/test/logcapture"
 )
 
 // watches are the informers of a feed, none of which has delivered anything.
@@ -143,7 +143,7 @@ func TestAnIncompletePictureIsShownAndComplainedOf_L383(t *testing.T) {
 		w := newWatches(t)
 		s, f := w.runFeed()
 		metrics := observe.NewMetrics(prometheus.NewRegistry(), nil)
-		log := &journal.Journal{}
+		log := &logcapture.Buffer{}
 		w.background(NewGauges(s, f, metrics, slog.New(slog.NewTextHandler(log, nil))).Start)
 		value := func(g prometheus.Gauge) float64 { return testutil.ToFloat64(g) }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/cloud/kwok"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
-	"github.com/karpenter-anew/karpenter/test/scenario/narrator"
+	"github.com/karpenter-anew/karpenter/test/scenario/scenariorun"
 )
 
 // noon is when the questions of these tests are asked, on a Friday.
@@ -18,7 +18,7 @@ func noon() time.Time { return time.Date(2026, time.January, 2, 12, 0, 0, 0, tim
 // shop is the question about the cluster of testdata/shop.yaml, after changes to its objects.
 func shop(t *testing.T, changes ...func([]client.Object)) Question {
 	t.Helper()
-	reader := narrator.Reader(t)
+	reader := scenariorun.Reader(t)
 	f, err := os.Open("../../examples/explain/shop.yaml")
 	if err != nil {
 		t.Fatal(err)

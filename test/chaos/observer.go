@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-anew/karpenter/test/lookout"
+	"github.com/karpenter-anew/karpenter/test/poll"
 )
 
 const (
@@ -41,7 +41,7 @@ type observer struct {
 	// looks counts the looks; peak is the most room beyond what pods wanted then, and disrupted the most nodes at a time.
 	looks, peak, disrupted int
 	// over tells what was too much for a moment from what lasts.
-	over lookout.Streaks
+	over poll.Streaks
 }
 
 func newObserver(c client.Client, out io.Writer, start time.Time) *observer {
@@ -108,7 +108,7 @@ func (o *observer) guard(now picture) {
 
 // watch looks until the returned function is called. While the API server is away there is nothing to see.
 func (o *observer) watch(ctx context.Context) (end func()) {
-	return lookout.Post(ctx, lookPeriod, func(ctx context.Context) {
+	return poll.Every(ctx, lookPeriod, func(ctx context.Context) {
 		if now, err := look(ctx, o.client); err == nil {
 			o.judge(now)
 		}
@@ -122,11 +122,11 @@ func (o *observer) judge(now picture) {
 	o.looks++
 	disrupted, going := now.disrupted()
 	o.disrupted = max(o.disrupted, going)
-	if o.over.Lasts("budget", going > budget, glance) {
+	if o.over.Reached("budget", going > budget, glance) {
 		o.note(fmt.Sprintf("%d nodes are being disrupted at once, the budget is %d", going, budget))
 	}
 	// A node that was closed when the answer was lost is opened again when that is seen, and another one may be closed before.
-	if o.over.Lasts("closed", disrupted > budget, longLook) {
+	if o.over.Reached("closed", disrupted > budget, longLook) {
 		o.note(fmt.Sprintf("%d nodes are closed or disrupted at once, the budget is %d", disrupted, budget))
 	}
 	room := now.lasting()
@@ -135,7 +135,7 @@ func (o *observer) judge(now picture) {
 		bound += budget * largestRoom
 	}
 	o.peak = max(o.peak, room-o.most)
-	if o.over.Lasts("capacity", room > bound, glance) {
+	if o.over.Reached("capacity", room > bound, glance) {
 		o.note(fmt.Sprintf("there is room for %d pods, %d are wanted at most, and room for %d was to be expected at most", room, o.most, bound))
 	}
 	there := map[types.UID]*corev1.Pod{}

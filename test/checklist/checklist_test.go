@@ -11,7 +11,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// repository is a small one: two checklists, tests of every kind, a story.
+// repository is a small one: two checklists, tests of every kind, a scenario.
 const repository = `
 -- docs/reference/checklist/b.txt --
 prefix B
@@ -29,12 +29,12 @@ A003 in a subtest
 A004 in a table of structs
 A005 in a map
 A006 by a named field
-A007 by a story
+A007 by a scenario
 A008 by nothing
 A009 not held to
 -- docs/reference/checklist/waived.txt --
 A009 because of that
--- test/scenario/testdata/a-story.txtar --
+-- test/scenario/testdata/a-scenario.txtar --
 Told.
 covers: A007, B001
 @@ input.yaml @@
@@ -112,8 +112,8 @@ func TestReport(t *testing.T) {
        p TestX_A001_A002/A005 key
   A006 by a named field
        p TestX_A001_A002/A006 named
-  A007 by a story
-       story a-story
+  A007 by a scenario
+       scenario a-scenario
   A008 by nothing
        NOT COVERED
   A009 not held to
@@ -121,7 +121,7 @@ func TestReport(t *testing.T) {
 
 2.1 Brewing
   B001 a name of another list
-       story a-story
+       scenario a-scenario
 
 a                                            covered  waived missing
   1.1 Apples                                       3       0       0
@@ -199,7 +199,7 @@ func TestTheChecklistsCanBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	claims, err := storyClaims(root)
+	claims, err := scenarioClaims(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestTheChecklistsCanBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(claims) == 0 || len(tests) == 0 {
-		t.Errorf("%d claims of stories and %d of tests", len(claims), len(tests))
+		t.Errorf("%d claims of scenarios and %d of tests", len(claims), len(tests))
 	}
 	for _, m := range newReport(lists, waived, append(claims, tests...)).mistakes {
 		t.Error(m)

@@ -14,30 +14,30 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/karpenter-anew/karpenter/test/scenario/story"
+	"github.com/karpenter-anew/karpenter/test/scenario/scenariofile"
 )
 
 // claim says that something covers a line.
 type claim struct {
 	number string
-	// by is the story, or the package and the test.
+	// by is the scenario, or the package and the test.
 	by string
 }
 
-// storyClaims are the claims of the stories.
-func storyClaims(root string) ([]claim, error) {
+// scenarioClaims are the claims of the scenarios.
+func scenarioClaims(root string) ([]claim, error) {
 	dir := filepath.Join(root, "test", "scenario", "testdata")
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	stories, err := story.Load(dir)
+	scenarios, err := scenariofile.Load(dir)
 	if err != nil {
-		return nil, fmt.Errorf("reading stories: %w", err)
+		return nil, fmt.Errorf("reading scenarios: %w", err)
 	}
 	var out []claim
-	for _, s := range stories {
+	for _, s := range scenarios {
 		for _, number := range s.Covers {
-			out = append(out, claim{number, "story " + s.Name})
+			out = append(out, claim{number, "scenario " + s.Name})
 		}
 	}
 	return out, nil

@@ -1,7 +1,7 @@
-// Command checklist says which lines of the behaviour checklists are covered by which tests and stories, and which are not.
+// Command checklist says which lines of the behaviour checklists are covered by which tests and scenarios, and which are not.
 //
 // The checklists are the text files of docs/reference/checklist. A test claims a line by carrying its number in its name, a
-// subtest or the case of a table by beginning with it ("L034 every operator …"), a story by its covers line. Names are read
+// subtest or the case of a table by beginning with it ("L034 every operator …"), a scenario by its covers line. Names are read
 // from the source of what `make test` runs; whether a claim is honest is for a reader to judge. Lines that are not held to
 // stand in waived.txt beside the checklists, each with the reason.
 //
@@ -71,7 +71,7 @@ func run(s settings, w io.Writer) (complete bool, err error) {
 		return false, err
 	}
 	names := newPattern(lists)
-	claims, err := storyClaims(s.root)
+	claims, err := scenarioClaims(s.root)
 	if err != nil {
 		return false, err
 	}

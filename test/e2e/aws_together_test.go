@@ -21,7 +21,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 	"github.com/karpenter-anew/karpenter/test/awscluster"
-	"github.com/karpenter-anew/karpenter/test/lookout"
+	"github.com/karpenter-anew/karpenter/test/poll"
 )
 
 // scale is how many nodes each of the four things happens to.
@@ -243,8 +243,8 @@ func disruptedFor(metrics, pool, reason string) int {
 // time at most. More than a budget allows are a failure.
 func (w *together) watch() (ended func() (peak int)) {
 	peak := 0
-	var over lookout.Streaks
-	end := lookout.Post(w.ctx, pollPeriod, func(ctx context.Context) {
+	var over poll.Streaks
+	end := poll.Every(w.ctx, pollPeriod, func(ctx context.Context) {
 		for pool, counts := range w.disrupted(ctx) {
 			allowed := w.budgets()
 			if pool == expiringPool {
@@ -253,7 +253,7 @@ func (w *together) watch() (ended func() (peak int)) {
 				peak = max(peak, counts[""])
 			}
 			for reason, most := range allowed {
-				if over.Lasts(fmt.Sprintf("%s %s", pool, reason), counts[reason] > most, glances) {
+				if over.Reached(fmt.Sprintf("%s %s", pool, reason), counts[reason] > most, glances) {
 					w.t.Errorf("%d nodes of %s are being disrupted for the reason %q, the budget is %d", counts[reason], pool, reason, most)
 				}
 			}

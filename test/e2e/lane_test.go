@@ -33,8 +33,8 @@ type lane struct {
 	client client.Client
 	// up are flags for the launcher of the cluster.
 	up []string
-	// storyteller is the controller that the stories of this lane share; nil when there is none.
-	storyteller *storyteller
+	// shared is the controller that the scenarios of this lane share; nil when there is none.
+	shared *sharedController
 	// environment is what controllers find in theirs beside the usual.
 	environment []string
 }
@@ -74,8 +74,8 @@ func connect(ctx context.Context, kubeconfig string) (client.Client, error) {
 
 // close ends the lane's controller and cluster.
 func (l *lane) close() error {
-	if l.storyteller != nil {
-		l.storyteller.end()
+	if l.shared != nil {
+		l.shared.end()
 	}
 	if l.plane == nil {
 		return nil

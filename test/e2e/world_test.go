@@ -31,9 +31,9 @@ type world struct {
 func begin(t *testing.T) *world {
 	t.Helper()
 	w := enter(t)
-	if w.storyteller != nil {
-		w.storyteller.end()
-		w.storyteller = nil
+	if w.shared != nil {
+		w.shared.end()
+		w.shared = nil
 	}
 	w.wipe()
 	return w

@@ -17,7 +17,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
-	"github.com/karpenter-anew/karpenter/test/scenario/narrator"
+	"github.com/karpenter-anew/karpenter/test/scenario/scenariorun"
 )
 
 // TestTheCheapestSuitableTypeComesFirst_L104 asks for combinations of architecture, operating system, zone and capacity type on
@@ -27,7 +27,7 @@ func TestTheCheapestSuitableTypeComesFirst_L104(t *testing.T) {
 		arch, system   = corev1.LabelArchStable, corev1.LabelOSStable
 		zone, capacity = corev1.LabelTopologyZone, v1.CapacityTypeLabelKey
 	)
-	ec2 := narrator.Clouds(t)("aws/us-east-1")
+	ec2 := scenariorun.Clouds(t)("aws/us-east-1")
 	for _, wanted := range []map[string]string{
 		{arch: "arm64"},
 		{arch: "amd64"},

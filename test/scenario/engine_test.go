@@ -19,39 +19,39 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 	"github.com/karpenter-anew/karpenter/test/scenario/check"
-	"github.com/karpenter-anew/karpenter/test/scenario/narrator"
-	"github.com/karpenter-anew/karpenter/test/scenario/story"
+	"github.com/karpenter-anew/karpenter/test/scenario/scenariofile"
+	"github.com/karpenter-anew/karpenter/test/scenario/scenariorun"
 )
 
-var update = flag.Bool("update", false, "rewrite the plans of the stories with what the engine does")
+var update = flag.Bool("update", false, "rewrite the plans of the scenarios with what the engine does")
 
-// customDomain is the domain of all labels and taints in stories that are the user's own.
+// customDomain is the domain of all labels and taints in scenarios that are the user's own.
 const customDomain = "example.com/"
 
-func TestStories(t *testing.T) {
-	stories, err := story.Load("testdata")
+func TestScenarios(t *testing.T) {
+	scenarios, err := scenariofile.Load("testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader, clouds := narrator.Reader(t), narrator.Clouds(t)
-	for _, s := range stories {
+	reader, clouds := scenariorun.Reader(t), scenariorun.Clouds(t)
+	for _, s := range scenarios {
 		r := runner{reader: reader, cloud: clouds(s.Options.Catalog)}
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			got := r.tell(t, s, nil)
+			got := r.run(t, s, nil)
 			if *update {
 				rewrite(t, s, got)
 				return
 			}
 			compare(t, "as written", s.Plan, got)
 			r.judged = true
-			compare(t, "a second time", s.Plan, r.tell(t, s, nil))
+			compare(t, "a second time", s.Plan, r.run(t, s, nil))
 			for seed := range uint64(3) {
-				compare(t, "with its objects shuffled", s.Plan, r.tell(t, s, rand.New(rand.NewPCG(seed, 1))))
+				compare(t, "with its objects shuffled", s.Plan, r.run(t, s, rand.New(rand.NewPCG(seed, 1))))
 			}
 			for _, domain := range []string{"aaa.test/", "zzz.test/"} {
 				renamed := s.Renamed(customDomain, domain)
-				compare(t, "with labels renamed to "+domain, renamed.Plan, r.tell(t, renamed, nil))
+				compare(t, "with labels renamed to "+domain, renamed.Plan, r.run(t, renamed, nil))
 			}
 		})
 	}
@@ -60,11 +60,11 @@ func TestStories(t *testing.T) {
 func compare(t *testing.T, how, want, got string) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Fatalf("the plan of the story %s (-want +got):\n%s", how, diff)
+		t.Fatalf("the plan of the scenario %s (-want +got):\n%s", how, diff)
 	}
 }
 
-func rewrite(t *testing.T, s story.Story, plan string) {
+func rewrite(t *testing.T, s scenariofile.Scenario, plan string) {
 	t.Helper()
 	text := s.WithPlan(plan)
 	before, err := os.ReadFile(s.Path)
@@ -79,7 +79,7 @@ func rewrite(t *testing.T, s story.Story, plan string) {
 	}
 }
 
-// runner runs stories.
+// runner runs scenarios.
 type runner struct {
 	reader *manifest.Reader
 	cloud  cloud.Cloud
@@ -87,10 +87,10 @@ type runner struct {
 	judged bool
 }
 
-// tell runs a story and has its plan judged. With a source of randomness the objects are shuffled first.
-func (r runner) tell(t *testing.T, s story.Story, shuffle *rand.Rand) string {
+// run runs a scenario and has its plan judged. With a source of randomness the objects are shuffled first.
+func (r runner) run(t *testing.T, s scenariofile.Scenario, shuffle *rand.Rand) string {
 	t.Helper()
-	objects := narrator.Objects(t, r.reader, s)
+	objects := scenariorun.Objects(t, r.reader, s)
 	if shuffle != nil {
 		shuffle.Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
 	}
@@ -98,7 +98,7 @@ func (r runner) tell(t *testing.T, s story.Story, shuffle *rand.Rand) string {
 	if shuffle != nil {
 		shuffle.Shuffle(len(expanded), func(i, j int) { expanded[i], expanded[j] = expanded[j], expanded[i] })
 	}
-	settings := narrator.Settings(t, s)
+	settings := scenariorun.Settings(t, s)
 	before := deepCopies(expanded)
 	result, err := simulation.Run(context.Background(), expanded, r.cloud, settings)
 	if err != nil {

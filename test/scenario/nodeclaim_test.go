@@ -12,7 +12,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
-	"github.com/karpenter-anew/karpenter/test/scenario/narrator"
+	"github.com/karpenter-anew/karpenter/test/scenario/scenariorun"
 )
 
 // everything is a pool that sets all there is to set, a DaemonSet, and two pods that narrow the choice.
@@ -116,11 +116,11 @@ spec:
 // TestWhatANodeClaimSays holds every field against what was asked for. Everything beyond the listed lines would show too: an
 // invented hostname, labels that only simulations know, well-known labels among the claim's own.
 func TestWhatANodeClaimSays_L076_L077_L078_L158_L165_L211_L212_L213_L214_L215_L216_L218_L219(t *testing.T) {
-	m, err := narrator.Reader(t).Read("everything.yaml", strings.NewReader(everything))
+	m, err := scenariorun.Reader(t).Read("everything.yaml", strings.NewReader(everything))
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := simulation.Run(context.Background(), manifest.Expand(m.Objects), narrator.Clouds(t)(""), simulation.Options{})
+	result, err := simulation.Run(context.Background(), manifest.Expand(m.Objects), scenariorun.Clouds(t)(""), simulation.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

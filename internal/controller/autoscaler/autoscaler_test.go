@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/internal/prediction"
-	"github.com/karpenter-anew/karpenter/test/journal"
+	"github.com/karpenter-anew/karpenter/test/logcapture"
 )
 
 // api lists autoscalers, or fails.
@@ -66,10 +66,10 @@ func broken() unstructured.Unstructured {
 }
 
 // told runs the loop in a bubble while a story is told. The first round ends with an error.
-func told(t *testing.T, first error, story func(*api, *prediction.Store, *journal.Journal)) {
+func told(t *testing.T, first error, story func(*api, *prediction.Store, *logcapture.Buffer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		a, s, j := &api{}, &prediction.Store{}, &journal.Journal{}
+		a, s, j := &api{}, &prediction.Store{}, &logcapture.Buffer{}
 		a.answer(first)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
@@ -96,7 +96,7 @@ func has(s *prediction.Store, workload string) bool {
 
 func TestAutoscalersComeAndGo_L398(t *testing.T) {
 	absent := &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "autoscaling.k8s.io", Kind: "VerticalPodAutoscaler"}}
-	told(t, absent, func(a *api, s *prediction.Store, j *journal.Journal) {
+	told(t, absent, func(a *api, s *prediction.Store, j *logcapture.Buffer) {
 		if !s.Complete() {
 			t.Error("without the kind there is nothing to wait for")
 		}
@@ -136,7 +136,7 @@ func TestAutoscalersComeAndGo_L398(t *testing.T) {
 }
 
 func TestPredictionsAreCompleteAfterARoundWithoutGaps_L398(t *testing.T) {
-	told(t, errors.New("timeout"), func(a *api, s *prediction.Store, _ *journal.Journal) {
+	told(t, errors.New("timeout"), func(a *api, s *prediction.Store, _ *logcapture.Buffer) {
 		if s.Complete() {
 			t.Error("complete without an answer")
 		}

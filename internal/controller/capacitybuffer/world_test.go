@@ -22,7 +22,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/translate"
-	"github.com/karpenter-anew/karpenter/test/journal"
+	"github.com/karpenter-anew/karpenter/test/logcapture"
 )
 
 // world is an API server in memory with a picture of the cluster and the controller of buffers.
@@ -32,7 +32,7 @@ type world struct {
 	buffers    *capacitybuffer.Buffers
 	controller *capacitybuffer.Controller
 
-	log journal.Journal
+	log logcapture.Buffer
 
 	mu        sync.Mutex
 	triggered []string

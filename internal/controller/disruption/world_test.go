@@ -36,7 +36,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
-	"github.com/karpenter-anew/karpenter/test/journal"
+	"github.com/karpenter-anew/karpenter/test/logcapture"
 )
 
 // world is an API server in memory whose watches feed a store, with a controller that runs in bubble time.
@@ -58,7 +58,7 @@ type world struct {
 	// hide, when set, is asked before an object is read by its name; an error is returned instead.
 	hide func(name string, obj runtime.Object) error
 
-	logs journal.Journal
+	logs logcapture.Buffer
 
 	// ends stop what goes on until the story ends.
 	ends []func()

@@ -28,7 +28,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/translate"
-	"github.com/karpenter-anew/karpenter/test/journal"
+	"github.com/karpenter-anew/karpenter/test/logcapture"
 )
 
 // world is a provisioner with an API server and a cloud in memory. Its cloud sells one machine of four cores.
@@ -37,12 +37,12 @@ type world struct {
 	store *cluster.Store
 	feed  *cluster.Feed
 	p     *Provisioner
-	log   *journal.Journal
+	log   *logcapture.Buffer
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
-	w := &world{World: looptest.New(t, objects...), log: &journal.Journal{}}
+	w := &world{World: looptest.New(t, objects...), log: &logcapture.Buffer{}}
 	w.Provider.Types = []*cloud.InstanceType{machine("small", "zone-1", "zone-2")}
 	translator := translate.New(w.Cloud.Labels)
 	w.store = cluster.NewStore(w.Cloud, translator)

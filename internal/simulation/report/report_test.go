@@ -18,24 +18,24 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
-	"github.com/karpenter-anew/karpenter/test/scenario/narrator"
-	"github.com/karpenter-anew/karpenter/test/scenario/story"
+	"github.com/karpenter-anew/karpenter/test/scenario/scenariofile"
+	"github.com/karpenter-anew/karpenter/test/scenario/scenariorun"
 )
 
-// TestStories reports about every story: the sums are those of the plan, every pod is in exactly one place, and what is
+// TestScenarios reports about every scenario: the sums are those of the plan, every pod is in exactly one place, and what is
 // launched can be bought somewhere.
-func TestStories(t *testing.T) {
-	stories, err := story.Load("../../../test/scenario/testdata")
+func TestScenarios(t *testing.T) {
+	scenarios, err := scenariofile.Load("../../../test/scenario/testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader, clouds := narrator.Reader(t), narrator.Clouds(t)
-	for _, s := range stories {
+	reader, clouds := scenariorun.Reader(t), scenariorun.Clouds(t)
+	for _, s := range scenarios {
 		vendor := clouds(s.Options.Catalog)
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			objects := manifest.Expand(narrator.Objects(t, reader, s))
-			result, err := simulation.Run(context.Background(), objects, vendor, narrator.Settings(t, s))
+			objects := manifest.Expand(scenariorun.Objects(t, reader, s))
+			result, err := simulation.Run(context.Background(), objects, vendor, scenariorun.Settings(t, s))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -44,7 +44,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-func judge(t *testing.T, s story.Story, objects []client.Object, r Report) {
+func judge(t *testing.T, s scenariofile.Scenario, objects []client.Object, r Report) {
 	t.Helper()
 	sum := fmt.Sprintf("total %s, $%s/h\n", plural(r.Total.Nodes, "node"), price(r.Total.PricePerHour))
 	if !strings.HasSuffix(s.Plan, sum) {

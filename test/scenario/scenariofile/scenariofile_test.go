@@ -1,4 +1,4 @@
-package story
+package scenariofile
 
 import (
 	"testing"
@@ -34,7 +34,7 @@ func TestParse(t *testing.T) {
 	}
 	again, err := Parse("dir/a-pod.txtar", s.WithPlan("total 1 node\n"))
 	if err != nil || again.Plan != "total 1 node\n" || again.Comment != s.Comment {
-		t.Errorf("rewritten story reads as %+v, %v", again, err)
+		t.Errorf("rewritten scenario reads as %+v, %v", again, err)
 	}
 }
 

@@ -1,14 +1,14 @@
-// Package story reads scenarios: one behaviour in one small txtar file that a user can read and several runners can run.
+// Package scenariofile reads scenarios: one behaviour each, in a small txtar file that a user can read and several tests run.
 //
 // The text before the first file says in plain sentences what a user would expect. A line "covers: L063, L066" in it names
-// the lines of the behaviour checklist that the story shows. The files are
+// the lines of the behaviour checklist that the scenario shows. The files are
 //
 //	-- input.yaml --     the objects, as they would be applied to a cluster (any number of .yaml files)
 //	-- options --        settings that differ from the defaults, one "key: value" a line (may be missing)
-//	-- plan --           what should be done about them
+//	-- plan --           what Karpenter should do about them
 //
 // Source: scheduling specification, behaviour checklist.
-package story
+package scenariofile
 
 import (
 	"bytes"
@@ -26,17 +26,17 @@ import (
 // planFile is the name of the file that holds the expected plan.
 const planFile = "plan"
 
-// Story is one scenario.
-type Story struct {
+// Scenario is one behaviour: objects, settings and the expected plan.
+type Scenario struct {
 	// Name is the file's name without extension.
 	Name string
-	// Path is where the story was read from.
+	// Path is where the scenario was read from.
 	Path string
-	// Comment is the text before the first file, without the covers line.
+	// Comment is the text before the first file without the covers line.
 	Comment string
-	// Covers are the lines of the behaviour checklist that the story shows, such as "L063".
+	// Covers are the lines of the behaviour checklist that the scenario shows, such as "L063".
 	Covers []string
-	// Options are the settings of the story.
+	// Options are the settings of the scenario.
 	Options Options
 	// Inputs are the YAML files, in the order they appear.
 	Inputs []Input
@@ -46,15 +46,15 @@ type Story struct {
 	archive *txtar.Archive
 }
 
-// Input is one YAML file of a story.
+// Input is one YAML file of a scenario.
 type Input struct {
 	Name string
 	YAML []byte
 }
 
-// Options are the settings of a story. Zero values are the defaults of the controller.
+// Options are the settings of a scenario. Zero values are the defaults of the controller.
 type Options struct {
-	// Catalog is what the simulated cloud sells: "catalog: aws/us-east-1".
+	// Catalog names the instance types of the simulated cloud: "catalog: aws/us-east-1".
 	Catalog string
 	// IgnorePreferences is "preference-policy: Ignore".
 	IgnorePreferences bool
@@ -66,21 +66,21 @@ type Options struct {
 	SchedulerConfig string
 	// MaxInstanceTypes is "max-instance-types: 10".
 	MaxInstanceTypes int
-	// EngineOnly is set by "only: engine, because …": the story cannot run on a real cluster, for the reason given.
+	// EngineOnly is set by "only: engine, because …": the scenario cannot run on a real cluster, for the reason given.
 	EngineOnly string
 }
 
-// Load reads all stories of a directory, sorted by name.
-func Load(dir string) ([]Story, error) {
+// Load reads all scenarios of a directory, sorted by name.
+func Load(dir string) ([]Scenario, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
 	if err != nil {
 		return nil, err
 	}
 	if len(paths) == 0 {
-		return nil, fmt.Errorf("directory %s holds no stories", dir)
+		return nil, fmt.Errorf("directory %s holds no scenarios", dir)
 	}
 	slices.Sort(paths)
-	out := make([]Story, 0, len(paths))
+	out := make([]Scenario, 0, len(paths))
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -95,20 +95,20 @@ func Load(dir string) ([]Story, error) {
 	return out, nil
 }
 
-// Parse reads one story.
-func Parse(path string, text []byte) (Story, error) {
-	s := Story{
+// Parse reads one scenario.
+func Parse(path string, text []byte) (Scenario, error) {
+	s := Scenario{
 		Name:    strings.TrimSuffix(filepath.Base(path), ".txtar"),
 		Path:    path,
 		archive: txtar.Parse(text),
 	}
 	if err := s.readComment(); err != nil {
-		return Story{}, err
+		return Scenario{}, err
 	}
 	seen := map[string]bool{}
 	for _, f := range s.archive.Files {
 		if seen[f.Name] {
-			return Story{}, fmt.Errorf("file %q appears twice", f.Name)
+			return Scenario{}, fmt.Errorf("file %q appears twice", f.Name)
 		}
 		seen[f.Name] = true
 		switch {
@@ -116,16 +116,16 @@ func Parse(path string, text []byte) (Story, error) {
 			s.Inputs = append(s.Inputs, Input{f.Name, f.Data})
 		case f.Name == "options":
 			if err := s.Options.read(string(f.Data)); err != nil {
-				return Story{}, err
+				return Scenario{}, err
 			}
 		case f.Name == planFile:
 			s.Plan = string(f.Data)
 		default:
-			return Story{}, fmt.Errorf("file %q: want *.yaml, options or plan", f.Name)
+			return Scenario{}, fmt.Errorf("file %q: want *.yaml, options or plan", f.Name)
 		}
 	}
 	if len(s.Inputs) == 0 {
-		return Story{}, fmt.Errorf("there is no .yaml file")
+		return Scenario{}, fmt.Errorf("there is no .yaml file")
 	}
 	return s, nil
 }
@@ -135,7 +135,7 @@ var (
 	coversName = regexp.MustCompile(`^[A-Z]+\d{3}$`)
 )
 
-func (s *Story) readComment() error {
+func (s *Scenario) readComment() error {
 	comment := string(s.archive.Comment)
 	for _, m := range coversLine.FindAllStringSubmatch(comment, -1) {
 		for _, line := range strings.Split(m[1], ",") {
@@ -205,8 +205,8 @@ func (o *Options) set(key, value string) (err error) {
 	return err
 }
 
-// WithPlan is the text of the story with another plan.
-func (s Story) WithPlan(plan string) []byte {
+// WithPlan is the text of the scenario with another plan.
+func (s Scenario) WithPlan(plan string) []byte {
 	archive := &txtar.Archive{Comment: s.archive.Comment}
 	for _, f := range s.archive.Files {
 		if f.Name != planFile {
@@ -217,9 +217,9 @@ func (s Story) WithPlan(plan string) []byte {
 	return txtar.Format(archive)
 }
 
-// Renamed is the story with old replaced by replacement everywhere in its objects and its plan. Renaming the domain of
+// Renamed is the scenario with old replaced by replacement everywhere in its objects and its plan. Renaming the domain of
 // custom labels must not change what is done.
-func (s Story) Renamed(old, replacement string) Story {
+func (s Scenario) Renamed(old, replacement string) Scenario {
 	inputs := slices.Clone(s.Inputs)
 	for i := range inputs {
 		inputs[i].YAML = bytes.ReplaceAll(inputs[i].YAML, []byte(old), []byte(replacement))

@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
-// plan is the plan of a story, read from its text.
+// plan is the plan of a scenario, read from its text.
 type plan struct {
 	launches []launch
 	// placed is how many pods of each workload get a node, new or old.
@@ -27,7 +27,7 @@ type plan struct {
 	skipped          []string
 	// leftOut is what is said of overlays that are not in force, by name.
 	leftOut map[string]string
-	// settled are the workloads that the plan does not speak of, because the story puts their pods on nodes itself, with
+	// settled are the workloads that the plan does not speak of, because the scenario puts their pods on nodes itself, with
 	// their number of pods.
 	settled map[string]int
 }

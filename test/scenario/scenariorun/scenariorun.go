@@ -1,6 +1,6 @@
-// Package narrator has what it takes to tell a story to the engine: the objects that its files describe, the simulated cloud
-// that its catalogue names, and its settings as those of a simulation. A test tells the story, and says what has to hold.
-package narrator
+// Package scenariorun turns a scenario into the input of the engine: the objects of its files, the simulated cloud of its catalog, and its
+// settings as options of a simulation. The tests that use it run the engine and assert the result.
+package scenariorun
 
 import (
 	"bytes"
@@ -14,10 +14,10 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
-	"github.com/karpenter-anew/karpenter/test/scenario/story"
+	"github.com/karpenter-anew/karpenter/test/scenario/scenariofile"
 )
 
-// Reader reads what stories are written in: the kinds of Kubernetes, and ours with the simulated cloud's.
+// Reader returns a reader of the kinds that scenarios use: those of Kubernetes, of Karpenter and of the simulated cloud.
 func Reader(t testing.TB) *manifest.Reader {
 	t.Helper()
 	definitions, err := crds.Kwok()
@@ -31,7 +31,7 @@ func Reader(t testing.TB) *manifest.Reader {
 	return reader
 }
 
-// Clouds returns simulated clouds by the name of their catalogue, and opens each once. It is for one goroutine.
+// Clouds returns a function that opens the simulated cloud with a catalog, each once. The function is for one goroutine.
 func Clouds(t testing.TB) func(catalog string) cloud.Cloud {
 	t.Helper()
 	opened := map[string]cloud.Cloud{}
@@ -48,8 +48,8 @@ func Clouds(t testing.TB) func(catalog string) cloud.Cloud {
 	}
 }
 
-// Objects are those of a story's files, in their order; workloads are not unrolled into pods.
-func Objects(t testing.TB, reader *manifest.Reader, s story.Story) []client.Object {
+// Objects returns the objects of a scenario, in the order of its files. Workloads are not expanded into pods.
+func Objects(t testing.TB, reader *manifest.Reader, s scenariofile.Scenario) []client.Object {
 	t.Helper()
 	var out []client.Object
 	for _, input := range s.Inputs {
@@ -62,8 +62,8 @@ func Objects(t testing.TB, reader *manifest.Reader, s story.Story) []client.Obje
 	return out
 }
 
-// Settings are those of a story.
-func Settings(t testing.TB, s story.Story) simulation.Options {
+// Settings returns the settings of a scenario as options of a simulation.
+func Settings(t testing.TB, s scenariofile.Scenario) simulation.Options {
 	t.Helper()
 	config, err := options.ParseSchedulerConfig(s.Options.SchedulerConfig)
 	if err != nil {

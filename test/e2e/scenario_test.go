@@ -21,26 +21,26 @@ import (
 	overlayv1 "github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
-	"github.com/karpenter-anew/karpenter/test/scenario/narrator"
-	"github.com/karpenter-anew/karpenter/test/scenario/story"
+	"github.com/karpenter-anew/karpenter/test/scenario/scenariofile"
+	"github.com/karpenter-anew/karpenter/test/scenario/scenariorun"
 )
 
-// attempts is how often a story is told if it was not heard as it is told: the pods came to the controller in parts, so that no plan
+// attempts is how often a scenario is told if it was not heard as it is told: the pods came to the controller in parts, so that no plan
 // was about all of them, or kube-scheduler strayed from the plan. It does not know of the plan, and when the pods that it puts
 // elsewhere leave no place for others, the cluster cannot become what the plan says.
 const attempts = 3
 
-// TestStories applies every story to a cluster and compares what happens with the plan that the story expects.
-func TestStories(t *testing.T) {
+// TestScenarios applies every scenario to a cluster and compares what happens with the plan that the scenario expects.
+func TestScenarios(t *testing.T) {
 	t.Parallel()
-	stories, err := story.Load("../scenario/testdata")
+	scenarios, err := scenariofile.Load("../scenario/testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader := narrator.Reader(t)
-	// Stories with the same settings share a controller.
-	slices.SortStableFunc(stories, func(a, b story.Story) int { return slices.Compare(storyFlags(a), storyFlags(b)) })
-	for _, s := range stories {
+	reader := scenariorun.Reader(t)
+	// Scenarios with the same settings share a controller.
+	slices.SortStableFunc(scenarios, func(a, b scenariofile.Scenario) int { return slices.Compare(scenarioFlags(a), scenarioFlags(b)) })
+	for _, s := range scenarios {
 		if s.Options.EngineOnly != "" {
 			continue
 		}
@@ -48,8 +48,8 @@ func TestStories(t *testing.T) {
 			t.Parallel()
 			w := enter(t)
 			for attempt := 1; ; attempt++ {
-				w.storyteller = w.listen(storyFlags(s))
-				obstacle, excuse := w.tell(reader, s)
+				w.shared = w.startShared(scenarioFlags(s))
+				obstacle, excuse := w.runScenario(reader, s)
 				if obstacle == "" {
 					return
 				}
@@ -62,8 +62,8 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// storyFlags are the flags of the controller that the settings of a story stand for.
-func storyFlags(s story.Story) []string {
+// scenarioFlags are the flags of the controller that the settings of a scenario stand for.
+func scenarioFlags(s scenariofile.Scenario) []string {
 	var flags []string
 	if s.Options.Catalog != "" {
 		flags = append(flags, "--catalog="+s.Options.Catalog)
@@ -71,7 +71,7 @@ func storyFlags(s story.Story) []string {
 	if s.Options.IgnorePreferences {
 		flags = append(flags, "--preference-policy=Ignore")
 	}
-	if slices.ContainsFunc(s.Inputs, func(i story.Input) bool { return bytes.Contains(i.YAML, []byte("kind: NodeOverlay")) }) {
+	if slices.ContainsFunc(s.Inputs, func(i scenariofile.Input) bool { return bytes.Contains(i.YAML, []byte("kind: NodeOverlay")) }) {
 		flags = append(flags, "--feature-gates=NodeOverlay=true")
 	}
 	if s.Options.BestEffortMinValues {
@@ -86,21 +86,21 @@ func storyFlags(s story.Story) []string {
 	return flags
 }
 
-// storyteller is a controller that lives through several stories. Between them it is frozen, and the cluster is emptied under
-// it: what it still knows of the last story must not matter in the next.
-type storyteller struct {
+// sharedController is a controller that lives through several scenarios. Between them it is frozen, and the cluster is emptied under
+// it: what it still knows of the last scenario must not matter in the next.
+type sharedController struct {
 	*process
 	flags []string
-	begin int64 // where in the log it begins to see the pods of the story that it lives through
+	begin int64 // where in the log it begins to see the pods of the scenario that it lives through
 }
 
 // end kills the controller. It cannot fail for a reason that a test could do anything about.
-func (s *storyteller) end() { _ = s.kill() }
+func (s *sharedController) end() { _ = s.kill() }
 
-// listen returns a controller with these flags in an empty cluster: the one that is there, if it can go on.
-func (w *world) listen(flags []string) *storyteller {
+// startShared returns a controller with these flags in an empty cluster: the one that is there, if it can go on.
+func (w *world) startShared(flags []string) *sharedController {
 	w.t.Helper()
-	s := w.storyteller
+	s := w.shared
 	if s != nil && (s.ended() || !slices.Equal(s.flags, flags)) {
 		s.end()
 		s = nil
@@ -114,28 +114,28 @@ func (w *world) listen(flags []string) *storyteller {
 	} else {
 		p, err := w.startProcess(quick(flags...)...)
 		w.must(err)
-		s = &storyteller{process: p, flags: flags}
+		s = &sharedController{process: p, flags: flags}
 	}
 	w.t.Cleanup(func() {
 		if w.t.Failed() {
 			w.t.Logf("the last lines of the controller:\n%s", s.tail())
-			s.end() // the next story gets one that nothing has happened to
+			s.end() // the next scenario gets one that nothing has happened to
 		}
 	})
 	w.awaitLog(s.process, "this replica acts now")
 	return s
 }
 
-// tell applies the story, with its pods all at once, and waits until the cluster is as the plan says. If that does not happen
+// runScenario applies the scenario, with its pods all at once, and waits until the cluster is as the plan says. If that does not happen
 // it says what is otherwise, and what may be the cause outside of the controller, if anything.
-func (w *world) tell(reader *manifest.Reader, s story.Story) (obstacle, excuse string) {
+func (w *world) runScenario(reader *manifest.Reader, s scenariofile.Scenario) (obstacle, excuse string) {
 	w.t.Helper()
 	if s.Options.MaxInstanceTypes != 0 {
-		w.t.Fatal("max-instance-types is no setting of the controller: the story needs \"only: engine, because …\"")
+		w.t.Fatal("max-instance-types is no setting of the controller: the scenario needs \"only: engine, because …\"")
 	}
 	plan, err := readPlan(s.Plan)
 	w.must(err)
-	objects := narrator.Objects(w.t, reader, s)
+	objects := scenariorun.Objects(w.t, reader, s)
 	plan.settled = settled(objects)
 	slices.SortStableFunc(objects, func(a, b client.Object) int { return cmp.Compare(plan.act(a), plan.act(b)) })
 	first := len(objects)
@@ -147,13 +147,13 @@ func (w *world) tell(reader *manifest.Reader, s story.Story) (obstacle, excuse s
 	}
 	w.awaitStage(objects[:first], plan)
 	// Pods come one by one, but a plan is about all of them. A controller that looks away for a moment sees them at once.
-	w.must(w.storyteller.freeze())
+	w.must(w.shared.freeze())
 	for _, o := range objects[first:] {
 		w.stage(o)
 	}
 	w.await("the scheduler has looked at all pods", patience, func() string { return w.unseen(plan) })
-	w.storyteller.begin = w.storyteller.logSize() // before that it may still have planned for pods of the last story
-	w.must(w.storyteller.thaw())
+	w.shared.begin = w.shared.logSize() // before that it may still have planned for pods of the last scenario
+	w.must(w.shared.thaw())
 	types := w.prices(s.Options.Catalog, objects)
 	// The control plane is a real one, in real time: there is nothing to wait for but that its objects are as they should be.
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pollPeriod) {
@@ -164,13 +164,13 @@ func (w *world) tell(reader *manifest.Reader, s story.Story) (obstacle, excuse s
 	switch {
 	case w.compareLaunches(plan, types) == "" && w.strayed(plan):
 		excuse = "kube-scheduler did not follow the plan"
-	case w.storyteller.heardFirst(w.storyteller.begin) < plan.toPlace():
+	case w.shared.heardFirst(w.shared.begin) < plan.toPlace():
 		excuse = "the controller did not see all pods at once"
 	}
 	return obstacle, excuse
 }
 
-// The order in which the objects of a story are applied: pods that the scheduler has to find a place for come last.
+// The order in which the objects of a scenario are applied: pods that the scheduler has to find a place for come last.
 const (
 	actBase = iota
 	actSettled
@@ -188,7 +188,7 @@ func (p plan) act(o client.Object) int {
 	return actBase
 }
 
-// settled counts the pods of workloads that the story itself puts on a node. No plan speaks of them.
+// settled counts the pods of workloads that the scenario itself puts on a node. No plan speaks of them.
 func settled(objects []client.Object) map[string]int {
 	out := map[string]int{}
 	for _, o := range manifest.Expand(objects) {
@@ -199,7 +199,7 @@ func settled(objects []client.Object) map[string]int {
 	return out
 }
 
-// stage creates an object of a story.
+// stage creates an object of a scenario.
 func (w *world) stage(o client.Object) {
 	w.t.Helper()
 	o, _ = o.DeepCopyObject().(client.Object)
@@ -208,7 +208,7 @@ func (w *world) stage(o client.Object) {
 	o.SetResourceVersion("")
 	switch o := o.(type) {
 	case *v1.NodePool:
-		// Stories are about what is launched; that what turns out to be empty is removed again is tested elsewhere.
+		// Scenarios are about what is launched; that what turns out to be empty is removed again is tested elsewhere.
 		o.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{}
 		w.create(o)
 	case *appsv1.StatefulSet:
@@ -330,7 +330,7 @@ func (w *world) plannedPods(plan plan) []corev1.Pod {
 }
 
 // differs says in what the cluster is not as the plan says. Of a plan with several machines only the pass that answered the
-// story counts: kube-scheduler may put a pod on the one that was meant for another, and what the other then needs is launched
+// scenario counts: kube-scheduler may put a pod on the one that was meant for another, and what the other then needs is launched
 // later, and is no part of the plan.
 func (w *world) differs(plan plan, types map[string]prices) string {
 	if obstacle := w.compareLaunches(plan, types); obstacle != "" {
@@ -358,11 +358,11 @@ func (w *world) compareLaunches(plan plan, types map[string]prices) string {
 	return plan.compareClaims(w.firstClaims(plan), types)
 }
 
-// firstClaims are those of the pass that answered the story.
+// firstClaims are those of the pass that answered the scenario.
 func (w *world) firstClaims(plan plan) []v1.NodeClaim {
 	claims := w.claims()
 	if len(plan.launches) > 1 {
-		later := w.storyteller.launchedLater(w.storyteller.begin)
+		later := w.shared.launchedLater(w.shared.begin)
 		claims = slices.DeleteFunc(claims, func(c v1.NodeClaim) bool { return later[c.Name] })
 	}
 	return claims

@@ -14,8 +14,8 @@ import (
 	"github.com/karpenter-anew/karpenter/api/crds"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
-	"github.com/karpenter-anew/karpenter/test/scenario/narrator"
-	"github.com/karpenter-anew/karpenter/test/scenario/story"
+	"github.com/karpenter-anew/karpenter/test/scenario/scenariofile"
+	"github.com/karpenter-anew/karpenter/test/scenario/scenariorun"
 )
 
 func newReader(t *testing.T) *manifest.Reader {
@@ -54,27 +54,27 @@ func written(t *testing.T, reader *manifest.Reader, s Snapshot) []client.Object 
 	return m.Objects
 }
 
-// TestTheSnapshotOfAStoryHasItsPlan holds snapshots of all stories against the stories: everything that scheduling looks at
+// TestTheSnapshotOfAScenarioHasItsPlan holds snapshots of all scenarios against the scenarios: everything that scheduling looks at
 // is there, and redacting changes nothing but names.
-func TestTheSnapshotOfAStoryHasItsPlan(t *testing.T) {
-	stories, err := story.Load("../../test/scenario/testdata")
+func TestTheSnapshotOfAScenarioHasItsPlan(t *testing.T) {
+	scenarios, err := scenariofile.Load("../../test/scenario/testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader, clouds := newReader(t), narrator.Clouds(t)
-	for _, told := range stories {
+	reader, clouds := newReader(t), scenariorun.Clouds(t)
+	for _, told := range scenarios {
 		c := clouds(told.Options.Catalog)
 		t.Run(told.Name, func(t *testing.T) {
 			t.Parallel()
 			plan := func(objects []client.Object) string {
 				t.Helper()
-				result, err := simulation.Run(context.Background(), objects, c, narrator.Settings(t, told))
+				result, err := simulation.Run(context.Background(), objects, c, scenariorun.Settings(t, told))
 				if err != nil {
 					t.Fatal(err)
 				}
 				return result.Text()
 			}
-			objects := manifest.Expand(narrator.Objects(t, reader, told))
+			objects := manifest.Expand(scenariorun.Objects(t, reader, told))
 			want := plan(objects)
 			s, err := Of(objects)
 			if err != nil {

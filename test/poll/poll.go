@@ -1,0 +1,50 @@
+// Package poll runs a check periodically while a test goes on, and tells a state that lasts from one that shows only between two writes.
+package poll
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Every calls check every period until ctx ends or stop is called. stop cancels the context of a check that runs and waits for it; it may
+// be called more than once.
+func Every(ctx context.Context, period time.Duration, check func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		tick := time.NewTicker(period)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				check(ctx)
+			}
+		}
+	})
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// Streaks counts, by key, in how many checks in a row a condition held. The zero value has seen nothing; it is not for several goroutines.
+type Streaks struct {
+	seen map[string]int
+}
+
+// Reached records whether the condition called key holds in this check, and reports whether it now has held exactly checks times in a row:
+// true once per streak.
+func (s *Streaks) Reached(key string, holds bool, checks int) bool {
+	if !holds {
+		delete(s.seen, key)
+		return false
+	}
+	if s.seen == nil {
+		s.seen = map[string]int{}
+	}
+	s.seen[key]++
+	return s.seen[key] == checks
+}

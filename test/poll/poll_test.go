@@ -1,0 +1,55 @@
+package poll_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/karpenter-anew/karpenter/test/poll"
+)
+
+// Checks run once a period and stop for good, whether stop is called, twice too, or the context ends.
+func TestEveryChecksUntilItIsStopped(t *testing.T) {
+	for name, byContext := range map[string]bool{"stop": false, "the context ends": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				checks := 0
+				stop := poll.Every(ctx, time.Second, func(context.Context) {
+					time.Sleep(300 * time.Millisecond)
+					checks++
+				})
+				time.Sleep(3100 * time.Millisecond) // in the middle of the third check
+				if byContext {
+					cancel()
+				}
+				stop()
+				if checks != 3 {
+					t.Errorf("%d checks in 3.1 s at one a second, want 3: the last one is waited for", checks)
+				}
+				time.Sleep(10 * time.Second)
+				stop()
+				if checks != 3 {
+					t.Errorf("%d checks some time after stop, want still 3", checks)
+				}
+			})
+		})
+	}
+}
+
+// A streak is reported once, when it is long enough, until it breaks and begins anew.
+func TestStreaksBreak(t *testing.T) {
+	var s poll.Streaks
+	for i, check := range []struct{ holds, reached bool }{
+		{true, false}, {true, false}, {false, false}, {true, false}, {true, false}, {true, true}, {true, false}, {false, false}, {true, false}, {true, false}, {true, true},
+	} {
+		if got := s.Reached("first", check.holds, 3); got != check.reached {
+			t.Errorf("check %d: reached: %t, want %t", i, got, check.reached)
+		}
+		if s.Reached("second", i%2 == 0, 2) {
+			t.Errorf("check %d: a condition that holds in every other check is reported", i)
+		}
+	}
+}
