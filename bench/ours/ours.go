@@ -72,7 +72,7 @@ func (r *run) Solve() error {
 	for _, placement := range plan.Placements {
 		r.answer.Placed += len(placement.Pods)
 	}
-	for _, claim := range plan.Claims {
+	for _, claim := range plan.NodeClaims {
 		r.answer.Placed += len(claim.Pods)
 		r.answer.Claims = append(r.answer.Claims, translator.NodeClaim(poolNamed(in.Pools, claim.Pool), claim, nil))
 	}

@@ -125,7 +125,7 @@ func (s *survey) readiness(a *NodePool) {
 			a.Launches, a.Message = false, skipped.Why
 		}
 	}
-	for _, barren := range s.fleet.Result.Plan.Barren {
+	for _, barren := range s.fleet.Result.Plan.Unlaunchable {
 		if barren.Pool != a.Name {
 			continue
 		}

@@ -103,7 +103,7 @@ func (w *world) run(ctx context.Context, opts Options) (Result, error) {
 		BestEffortMinValues: opts.BestEffortMinValues,
 		Reserved:            solve.ReservedStrict,
 		ReservationLabel:    c.ReservationIDLabel,
-		Patience:            patience,
+		DeviceTimeout:       patience,
 	})
 	moving, lost, err := w.moving(batch.Leaving, opts.Now)
 	if err != nil {
@@ -130,7 +130,7 @@ func (w *world) run(ctx context.Context, opts Options) (Result, error) {
 			r.owners[pod.UID] = b.Owner
 		}
 	}
-	for _, claim := range r.Plan.Claims {
+	for _, claim := range r.Plan.NodeClaims {
 		pool := w.pools[claim.Pool]
 		r.templates[claim.Pool] = pool.Spec.Template.Labels
 		r.Claims = append(r.Claims, w.translator.NodeClaim(pool, claim, gracePeriod(c)))

@@ -33,7 +33,7 @@ import (
 //	total 1 node, $0.0378/h
 func (r Result) Text() string {
 	var blocks tally
-	for _, c := range r.Plan.Claims {
+	for _, c := range r.Plan.NodeClaims {
 		blocks.add(r.launch(c))
 	}
 	var b strings.Builder
@@ -66,7 +66,7 @@ func (r Result) Text() string {
 	for _, u := range r.Unkept {
 		fmt.Fprintf(&b, "leave out %s: %s\n", u.Owner, u.Why)
 	}
-	fmt.Fprintf(&b, "total %s, $%.4f/h\n", plural(len(r.Plan.Claims), "node"), r.Plan.Price())
+	fmt.Fprintf(&b, "total %s, $%.4f/h\n", plural(len(r.Plan.NodeClaims), "node"), r.Plan.Price())
 	return b.String()
 }
 
@@ -89,7 +89,7 @@ func (t *tally) add(text string) {
 	t.count[text]++
 }
 
-func (r Result) launch(c solve.Claim) string {
+func (r Result) launch(c solve.NodeClaim) string {
 	var b strings.Builder
 	others := ""
 	if n := len(c.InstanceTypes) - 1; n > 0 {
@@ -122,7 +122,7 @@ func (r Result) launch(c solve.Claim) string {
 }
 
 // overlaid says what NodeOverlays changed about the candidates of a claim.
-func overlaid(c solve.Claim) string {
+func overlaid(c solve.NodeClaim) string {
 	var parts []string
 	if c.PriceOverlaid {
 		parts = append(parts, "price")
@@ -134,7 +134,7 @@ func overlaid(c solve.Claim) string {
 }
 
 // Labels is the labels that the claim's node gets beyond those of its pool's template.
-func (r Result) Labels(c solve.Claim) map[string]string {
+func (r Result) Labels(c solve.NodeClaim) map[string]string {
 	out := map[string]string{}
 	for key, value := range c.Labels {
 		if r.templates[c.Pool][key] != value {
@@ -146,7 +146,7 @@ func (r Result) Labels(c solve.Claim) map[string]string {
 
 // Narrowed is what the claim demands beyond its pool. The list of instance types is left out, and so are capacity types
 // as long as there is a choice: they follow from the rest.
-func (r Result) Narrowed(c solve.Claim) requirement.Set {
+func (r Result) Narrowed(c solve.NodeClaim) requirement.Set {
 	var pool *model.Pool
 	for _, p := range r.Problem.Pools {
 		if p.Name == c.Pool {

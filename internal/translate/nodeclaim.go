@@ -15,7 +15,7 @@ import (
 
 // NodeClaim renders one claim of a plan as the object to create, from the pool it was planned with.
 // Source: scheduling specification, finalising a claim; lifecycle specification, what a new NodeClaim looks like.
-func (t *Translator) NodeClaim(pool *v1.NodePool, c solve.Claim, defaultGracePeriod *metav1.Duration) *v1.NodeClaim {
+func (t *Translator) NodeClaim(pool *v1.NodePool, c solve.NodeClaim, defaultGracePeriod *metav1.Duration) *v1.NodeClaim {
 	claim := t.blank(pool, defaultGracePeriod)
 	maps.Copy(claim.Labels, c.Labels)
 	claim.Annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey] = strconv.FormatBool(c.MinValuesRelaxed)

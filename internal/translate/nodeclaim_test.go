@@ -96,7 +96,7 @@ func TestTheGracePeriodOfAClaim_L217(t *testing.T) {
 	} {
 		pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 		pool.Spec.Template.Spec.TerminationGracePeriod = c.pool
-		got := New(v1.CoreLabelRules()).NodeClaim(pool, solve.Claim{Pool: "p"}, c.provider).Spec.TerminationGracePeriod
+		got := New(v1.CoreLabelRules()).NodeClaim(pool, solve.NodeClaim{Pool: "p"}, c.provider).Spec.TerminationGracePeriod
 		if (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}

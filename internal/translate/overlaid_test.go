@@ -22,7 +22,7 @@ func TestOverlaysMarkTheClaim_L220(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			it := translator.Catalog([]*cloud.InstanceType{&test.it})[0]
-			claim := translator.NodeClaim(&v1.NodePool{}, solve.Claim{PriceOverlaid: it.PriceOverlaid, CapacityOverlaid: it.CapacityOverlaid}, nil)
+			claim := translator.NodeClaim(&v1.NodePool{}, solve.NodeClaim{PriceOverlaid: it.PriceOverlaid, CapacityOverlaid: it.CapacityOverlaid}, nil)
 			for key, want := range map[string]string{v1.PriceOverlayAppliedAnnotationKey: test.price, v1.CapacityOverlayAppliedAnnotationKey: test.size} {
 				if got, ok := claim.Annotations[key]; got != want || ok != (want != "") {
 					t.Errorf("annotation %s is %q (present: %t), want %q", key, got, ok, want)

@@ -49,7 +49,7 @@ func (t *Translator) Batch(snapshot *model.Snapshot, options solve.Options) Batc
 			b.Leaving = append(b.Leaving, n)
 		}
 	}
-	b.Problem.Others = b.Leaving
+	b.Problem.ExcludedNodes = b.Leaving
 	return b
 }
 

@@ -51,10 +51,10 @@ func TestTheCheapestSuitableTypeComesFirst_L104(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if len(result.Plan.Claims) != 1 {
+				if len(result.Plan.NodeClaims) != 1 {
 					t.Fatalf("the plan is\n%s", result.Text())
 				}
-				if got := result.Plan.Claims[0]; math.Abs(got.Price-price) > 1e-9 || !slices.Contains(name, got.InstanceTypes[0]) {
+				if got := result.Plan.NodeClaims[0]; math.Abs(got.Price-price) > 1e-9 || !slices.Contains(name, got.InstanceTypes[0]) {
 					t.Errorf("%s at $%.5f/h comes first, want %s at $%.5f", got.InstanceTypes[0], got.Price, name, price)
 				}
 			})

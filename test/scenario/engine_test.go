@@ -153,7 +153,7 @@ func subject(t *testing.T, objects []client.Object, c cloud.Cloud, r simulation.
 
 // answer writes what was decided into s.
 func answer(s *check.Subject, r simulation.Result) {
-	for i, claim := range r.Plan.Claims {
+	for i, claim := range r.Plan.NodeClaims {
 		s.Claims = append(s.Claims, check.Claim{Object: r.Claims[i], Pods: uids(claim.Pods), Price: claim.Price, Cheapest: claim.InstanceTypes[0]})
 	}
 	for _, p := range r.Plan.Placements {

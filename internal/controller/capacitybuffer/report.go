@@ -114,13 +114,13 @@ func tallyOf(plan solve.Plan) map[string]tally {
 	for _, placed := range plan.Placements {
 		count(placed.Pods, func(t *tally) { t.existing++ })
 	}
-	for _, claim := range plan.Claims {
+	for _, claim := range plan.NodeClaims {
 		count(claim.Pods, func(t *tally) { t.fresh++ })
 	}
 	for _, refusal := range plan.Unschedulable {
 		count(refusal.Pods, func(t *tally) { t.failed++ })
 	}
 	count(plan.Undecided, func(t *tally) { t.open++ })
-	count(plan.PutOff, func(t *tally) { t.open++ })
+	count(plan.Deferred, func(t *tally) { t.open++ })
 	return out
 }

@@ -53,17 +53,17 @@ func TestHowABufferFared_L347(t *testing.T) {
 		},
 		"some on nodes to come": {
 			nil,
-			solve.Plan{Placements: []solve.Placement{{Pods: podsOf(1)}}, Claims: []solve.Claim{{Pods: append(podsOf(3)[1:], real)}}},
+			solve.Plan{Placements: []solve.Placement{{Pods: podsOf(1)}}, NodeClaims: []solve.NodeClaim{{Pods: append(podsOf(3)[1:], real)}}},
 			"False/RequiresNewCapacity/2/3 virtual pods required new capacity, 0 failed",
 		},
 		"some nowhere": {
 			nil,
-			solve.Plan{Claims: []solve.Claim{{Pods: podsOf(1)}}, Unschedulable: []solve.Refusal{{Pods: podsOf(3)[1:]}}},
+			solve.Plan{NodeClaims: []solve.NodeClaim{{Pods: podsOf(1)}}, Unschedulable: []solve.UnschedulablePods{{Pods: podsOf(3)[1:]}}},
 			"False/RequiresNewCapacity/1/3 virtual pods required new capacity, 2 failed",
 		},
 		"not in the plan":                    {nil, solve.Plan{Placements: []solve.Placement{{Pods: []*model.Pod{real, other}}}}, ""},
 		"there was no time to decide of all": {nil, solve.Plan{Placements: []solve.Placement{{Pods: podsOf(2)}}, Undecided: podsOf(3)[2:]}, ""},
-		"some wait for a reservation":        {nil, solve.Plan{Placements: []solve.Placement{{Pods: podsOf(2)}}, PutOff: podsOf(3)[2:]}, ""},
+		"some wait for a reservation":        {nil, solve.Plan{Placements: []solve.Placement{{Pods: podsOf(2)}}, Deferred: podsOf(3)[2:]}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := bufferOf("b", ofTemplate("web", 3), inOrder(3))

@@ -26,7 +26,7 @@ import (
 func (c *Controller) launch(ctx context.Context, cmd command) ([]string, error) {
 	claims := cmd.work.Replacements
 	if cmd.work.Static {
-		claims = []solve.Claim{{Pool: cmd.work.Candidates[0].Node.Pool}}
+		claims = []solve.NodeClaim{{Pool: cmd.work.Candidates[0].Node.Pool}}
 	}
 	names := make([]string, len(claims))
 	indexes := make([]int, len(claims))
@@ -52,7 +52,7 @@ func (c *Controller) launch(ctx context.Context, cmd command) ([]string, error) 
 }
 
 // create writes one NodeClaim and returns its name, also when it failed and the claim may exist nevertheless.
-func (c *Controller) create(ctx context.Context, cmd command, planned solve.Claim) (string, error) {
+func (c *Controller) create(ctx context.Context, cmd command, planned solve.NodeClaim) (string, error) {
 	pool := &v1.NodePool{}
 	if err := c.Client.Get(ctx, client.ObjectKey{Name: planned.Pool}, pool); err != nil {
 		return "", fmt.Errorf("reading nodepool %q: %w", planned.Pool, err)

@@ -29,24 +29,24 @@ const creators = 32
 
 // apply writes the plan down: nominations and refusals first, because they cost nothing, then the NodeClaims.
 func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) error {
-	p.reportBarren(ctx, in, plan.Barren)
+	p.reportBarren(ctx, in, plan.Unlaunchable)
 	p.reportRefused(ctx, plan.Unschedulable, in.unused)
-	if len(plan.PutOff) > 0 {
-		p.Log.Debug("waiting for a capacity reservation that other nodeclaims may give back", "pods", names(plan.PutOff))
+	if len(plan.Deferred) > 0 {
+		p.Log.Debug("waiting for a capacity reservation that other nodeclaims may give back", "pods", names(plan.Deferred))
 	}
 	p.reportZones(plan.Zones)
 	p.nominate(plan.Placements)
 	p.promises.note(plan.Placements)
-	if len(plan.Claims) > 0 {
-		p.logLaunch(plan.Claims)
+	if len(plan.NodeClaims) > 0 {
+		p.logLaunch(plan.NodeClaims)
 	}
-	created := make([]string, len(plan.Claims))
-	errs := make([]error, len(plan.Claims))
-	usage := p.usage(plan.Claims)
+	created := make([]string, len(plan.NodeClaims))
+	errs := make([]error, len(plan.NodeClaims))
+	usage := p.usage(plan.NodeClaims)
 	defer p.Batch.Begin()()
 	var group errgroup.Group
 	group.SetLimit(creators)
-	for i, claim := range plan.Claims {
+	for i, claim := range plan.NodeClaims {
 		group.Go(func() error {
 			var err error
 			if created[i], err = p.create(ctx, in, claim, usage[claim.Pool]); err != nil {
@@ -60,7 +60,7 @@ func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) erro
 		if claimName == "" {
 			continue
 		}
-		for _, pod := range tangible(plan.Claims[i].Pods) {
+		for _, pod := range tangible(plan.NodeClaims[i].Pods) {
 			p.promises[pod.UID] = claimName
 		}
 	}
@@ -68,7 +68,7 @@ func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) erro
 }
 
 // logLaunch says which pods need new machines, in the words that users of the original look for.
-func (p *Provisioner) logLaunch(claims []solve.Claim) {
+func (p *Provisioner) logLaunch(claims []solve.NodeClaim) {
 	var first []*model.Pod
 	count, all := 0, 0
 	for _, c := range claims {
@@ -83,7 +83,7 @@ func (p *Provisioner) logLaunch(claims []solve.Claim) {
 }
 
 // create writes one NodeClaim and lets the next pass count on it at once. It returns the name.
-func (p *Provisioner) create(ctx context.Context, in input, c solve.Claim, usage corev1.ResourceList) (created string, err error) {
+func (p *Provisioner) create(ctx context.Context, in input, c solve.NodeClaim, usage corev1.ResourceList) (created string, err error) {
 	var current v1.NodePool
 	if err := p.Client.Get(ctx, client.ObjectKey{Name: c.Pool}, &current); err != nil {
 		return "", fmt.Errorf("getting current resource usage, %w", err)
@@ -120,7 +120,7 @@ func (p *Provisioner) defaultGracePeriod() *metav1.Duration {
 }
 
 // usage is what the pools of the claims use now, summed once for the pass: the sum looks at every node of the cluster.
-func (p *Provisioner) usage(claims []solve.Claim) map[string]corev1.ResourceList {
+func (p *Provisioner) usage(claims []solve.NodeClaim) map[string]corev1.ResourceList {
 	out := map[string]corev1.ResourceList{}
 	for _, c := range claims {
 		if _, known := out[c.Pool]; !known {
@@ -171,7 +171,7 @@ func (p *Provisioner) level(first slog.Level, about string) slog.Level {
 }
 
 // reportBarren tells pools that nothing can be launched from them. The pods may find other pools and then hear nothing of it.
-func (p *Provisioner) reportBarren(ctx context.Context, in input, barren []solve.BarrenPool) {
+func (p *Provisioner) reportBarren(ctx context.Context, in input, barren []solve.UnlaunchablePool) {
 	for _, b := range barren {
 		level := p.level(slog.LevelInfo, "barren "+b.Pool)
 		p.Log.Log(ctx, level, "skipping nodepool, its requirements filtered out all instance types", "NodePool", b.Pool, "min-values", b.MinValues)
@@ -180,7 +180,7 @@ func (p *Provisioner) reportBarren(ctx context.Context, in input, barren []solve
 }
 
 // reportRefused tells pods what stands between them and each pool, and which pools were not asked because they are unused.
-func (p *Provisioner) reportRefused(ctx context.Context, refused []solve.Refusal, unused []string) {
+func (p *Provisioner) reportRefused(ctx context.Context, refused []solve.UnschedulablePods, unused []string) {
 	count := 0
 	for _, r := range refused {
 		err, pods := errors.New(strings.Join(append([]string{r.Reasons.String()}, unused...), "; ")), tangible(r.Pods)

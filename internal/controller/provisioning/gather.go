@@ -46,7 +46,7 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 		BestEffortMinValues: p.Scheduling.MinValuesPolicy == options.MinValuesBestEffort,
 		Reserved:            p.reserved(),
 		ReservationLabel:    p.Cloud.ReservationIDLabel,
-		Patience:            p.patience,
+		DeviceTimeout:       p.patience,
 	})
 	in := input{problem: batch.Problem, rejected: batch.Rejected, blind: blind}
 	moving, lost, err := p.moving(ctx, batch.Leaving, now)

@@ -101,7 +101,7 @@ func TestVirtualPodsAreNoPodsToAnybodyElse_L349(t *testing.T) {
 	if strings.Contains(w.log.String(), "level=ERROR") {
 		t.Errorf("errors in the log:\n%s", w.log)
 	}
-	if len(l.plans) != 1 || len(l.plans[0].Placements) != 1 || len(l.plans[0].Claims) != 1 || len(l.plans[0].Unschedulable) != 1 {
+	if len(l.plans) != 1 || len(l.plans[0].Placements) != 1 || len(l.plans[0].NodeClaims) != 1 || len(l.plans[0].Unschedulable) != 1 {
 		t.Errorf("the buffers were told %+v", l.plans)
 	}
 }

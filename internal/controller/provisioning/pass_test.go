@@ -214,14 +214,14 @@ func TestLimitsAreLookedAtAgainWhenAClaimIsWritten_L208(t *testing.T) {
 	}
 	plan := w.p.solve(in.problem)
 	looptest.Change(w.World, pool, func(p *v1.NodePool) { p.Spec.Limits = v1.Limits(looptest.Resources("cpu", "7")) })
-	_, err = w.p.create(t.Context(), in, plan.Claims[0], looptest.Resources("cpu", "7500m"))
+	_, err = w.p.create(t.Context(), in, plan.NodeClaims[0], looptest.Resources("cpu", "7500m"))
 	if want := "resource usage exceeds limit (limit=7, resource-name=cpu, usage=7.500)"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 	if got := len(w.claims()); got != 0 {
 		t.Errorf("%d claims were written", got)
 	}
-	if _, err = w.p.create(t.Context(), in, plan.Claims[0], looptest.Resources("cpu", "7")); err != nil || len(w.claims()) != 1 {
+	if _, err = w.p.create(t.Context(), in, plan.NodeClaims[0], looptest.Resources("cpu", "7")); err != nil || len(w.claims()) != 1 {
 		t.Errorf("error %v and %d claims; a pool exactly at its limit is not over it", err, len(w.claims()))
 	}
 }
@@ -307,8 +307,8 @@ func TestPodsThatArePutOffAreNoFailures_L400(t *testing.T) {
 		return &model.Pod{Namespace: "default", Name: name, UID: name, Shape: &model.Shape{}}
 	}
 	plan := solve.Plan{
-		Unschedulable: []solve.Refusal{{Pods: []*model.Pod{of("a"), of("b")}, Reasons: reason.Reasons{{Code: reason.NoPools}}}},
-		PutOff:        []*model.Pod{of("later")},
+		Unschedulable: []solve.UnschedulablePods{{Pods: []*model.Pod{of("a"), of("b")}, Reasons: reason.Reasons{{Code: reason.NoPools}}}},
+		Deferred:      []*model.Pod{of("later")},
 	}
 	unschedulable := func() float64 {
 		return testutil.ToFloat64(w.Metrics.Scheduler.UnschedulablePods.WithLabelValues("provisioner"))

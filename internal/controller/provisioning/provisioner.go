@@ -242,7 +242,7 @@ func (p *Provisioner) pass(ctx context.Context) error {
 	p.record(in, plan)
 	took := p.Clock.Since(started)
 	p.Metrics.Scheduler.Duration.WithLabelValues(name).Observe(took.Seconds())
-	p.Log.Debug("planned", "pods", len(in.problem.Pods), "new", len(plan.Claims), "duration", took.String())
+	p.Log.Debug("planned", "pods", len(in.problem.Pods), "new", len(plan.NodeClaims), "duration", took.String())
 	p.keepHeadroom(in, plan)
 	err = p.apply(ctx, in, plan)
 	p.reportHeadroom(ctx, in, plan)

@@ -36,7 +36,7 @@ func (p *Provisioner) record(in input, plan solve.Plan) {
 	for _, at := range plan.Placements {
 		note(at.Pods, placed(!at.Node.Managed || healthy(in.pools[at.Node.Pool])))
 	}
-	for _, c := range plan.Claims {
+	for _, c := range plan.NodeClaims {
 		note(c.Pods, placed(healthy(in.pools[c.Pool])))
 	}
 }

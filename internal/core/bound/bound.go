@@ -29,7 +29,7 @@ import (
 
 // Of is a lower bound, in dollars an hour, of the price of any new machines that place the pods which plan placed.
 func Of(p solve.Problem, plan solve.Plan) float64 {
-	if len(plan.Claims) == 0 {
+	if len(plan.NodeClaims) == 0 {
 		return 0
 	}
 	parts := instances(solve.NewMarket(p, plan))

@@ -23,7 +23,7 @@ func TestTheBoundIsNeverAboveTheLeastCost(t *testing.T) {
 		p := tiny.problem()
 		plan := solve.Solve(p)
 		set := 0
-		for _, c := range plan.Claims {
+		for _, c := range plan.NodeClaims {
 			for _, pod := range c.Pods {
 				set |= 1 << number(pod.Name)
 			}

@@ -31,7 +31,7 @@ func (r *reducer) reduce(p part) *instance {
 
 // paid is a part without the machines that are free, and without the lots that these can hold.
 func (r *reducer) paid(p part) part {
-	free := func(i int) bool { return r.market.Machines[i].Supply == none && r.market.Machines[i].Price <= 0 }
+	free := func(i int) bool { return r.market.BinTypes[i].Supply == none && r.market.BinTypes[i].Price <= 0 }
 	if !slices.ContainsFunc(p.machines, free) {
 		return p
 	}
@@ -39,7 +39,7 @@ func (r *reducer) paid(p part) part {
 	for _, i := range p.lots {
 		l := r.market.Lots[i]
 		if !slices.ContainsFunc(p.machines, func(k int) bool {
-			m := r.market.Machines[k]
+			m := r.market.BinTypes[k]
 			return free(k) && r.market.Accepts[m.Accepts][l.Demand] && l.Requests.Fits(m.Room)
 		}) {
 			out.lots = append(out.lots, i)
@@ -276,7 +276,7 @@ func (m *merger) bin(room []int64, accepts int) *bin {
 func (m *merger) sell() {
 	numbers := map[int]int{}
 	for _, i := range m.part.machines {
-		machine := m.market.Machines[i]
+		machine := m.market.BinTypes[i]
 		b := m.bin(m.amounts(machine.Room), machine.Accepts)
 		if b == nil {
 			continue

@@ -253,7 +253,7 @@ func TestPartsThatShareNothingAreApart(t *testing.T) {
 	m := solve.Market{
 		Lots:    []solve.Lot{{Requests: need, Pods: 1}, {Requests: need, Pods: 1, Demand: 1}, {Requests: need, Pods: 1, Demand: 2}, {Requests: need, Pods: 1, Demand: 3}},
 		Accepts: []solve.Accepts{{true, false, false, false}, {false, true, true, false}, {false, false, false, true}},
-		Machines: []solve.Machine{
+		BinTypes: []solve.BinType{
 			{Price: 1, Room: need, Accepts: 0, Supply: -1},
 			{Price: 1, Room: need, Accepts: 1, Supply: -1},
 			{Price: 1, Room: need, Accepts: 2, Supply: 0},
@@ -269,7 +269,7 @@ func TestPartsThatShareNothingAreApart(t *testing.T) {
 	if !slices.Equal(got, []int{1, 1, 2}) {
 		t.Errorf("the parts have %v machines, want 1, 1 and 2", got)
 	}
-	m.Nodes = []solve.Standing{{Room: need, Accepts: 0}}
+	m.Nodes = []solve.ExistingNode{{Room: need, Accepts: 0}}
 	m.Accepts[0][3] = true
 	if parts := len(instances(m)); parts != 2 {
 		t.Errorf("with a node that is for pods of two parts there are %d, want 2", parts)

@@ -107,7 +107,7 @@ func (r *reducer) clipped(room resource.Vector, accepts int) []int64 {
 // findMachines keeps the machines that are worth buying: those for which there is no other that has as much useful room,
 // meets as many demands, can be had as often and costs no more.
 func (r *reducer) findMachines() {
-	all := r.market.Machines
+	all := r.market.BinTypes
 	rooms := make([][]int64, len(all))
 	order := make([]int, len(all))
 	for i, m := range all {
@@ -163,7 +163,7 @@ func (s subsets) within(a, b int) bool {
 func (r *reducer) mergeDemands() {
 	used := make([]bool, len(r.market.Accepts))
 	for _, i := range r.machines {
-		used[r.market.Machines[i].Accepts] = true
+		used[r.market.BinTypes[i].Accepts] = true
 	}
 	for _, n := range r.market.Nodes {
 		used[n.Accepts] = true
@@ -206,7 +206,7 @@ func (r *reducer) split() []part {
 		}
 	}
 	for _, i := range r.machines {
-		m := r.market.Machines[i]
+		m := r.market.BinTypes[i]
 		join(m.Accepts)
 		if m.Supply != none {
 			u.join(r.demands+m.Supply, of[m.Accepts])
@@ -230,7 +230,7 @@ func (r *reducer) split() []part {
 		p.lots = append(p.lots, i)
 	}
 	for _, i := range r.machines {
-		p := at(of[r.market.Machines[i].Accepts])
+		p := at(of[r.market.BinTypes[i].Accepts])
 		p.machines = append(p.machines, i)
 	}
 	for i, n := range r.market.Nodes {

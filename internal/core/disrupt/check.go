@@ -101,13 +101,13 @@ func (l *Lab) Stands(c Command, fit []Candidate, obstacles []Obstacle, budgets B
 	if len(t.Failed) > 0 {
 		return drop(Obstacle{Code: NoOtherPlace, Detail: homeless(t.Failed)})
 	}
-	if len(t.Plan.Claims) != len(c.Replacements) {
-		return drop(Obstacle{Code: OtherResult, Count: len(t.Plan.Claims)})
+	if len(t.Plan.NodeClaims) != len(c.Replacements) {
+		return drop(Obstacle{Code: OtherResult, Count: len(t.Plan.NodeClaims)})
 	}
 	for i, claim := range c.Replacements {
-		now := t.Plan.Claims[i]
+		now := t.Plan.NodeClaims[i]
 		if now.Pool != claim.Pool || !subset(claim.InstanceTypes, now.InstanceTypes) {
-			return drop(Obstacle{Code: OtherResult, Count: len(t.Plan.Claims)})
+			return drop(Obstacle{Code: OtherResult, Count: len(t.Plan.NodeClaims)})
 		}
 	}
 	v.Command.Replacements, v.Command.Placements = c.Replacements, l.moving(t)

@@ -140,7 +140,7 @@ func TestStands_C417_C418(t *testing.T) {
 }
 
 func TestCommandTexts_C458_C461_C462(t *testing.T) {
-	price := func(dollars float64) solve.Claim { return solve.Claim{Price: dollars} }
+	price := func(dollars float64) solve.NodeClaim { return solve.NodeClaim{Price: dollars} }
 	two := []Candidate{{Node: &model.Node{Name: "a", Pool: "p"}, Price: 2}, {Node: &model.Node{Name: "b", Pool: "q"}, Price: 3}}
 	for _, tt := range []struct {
 		command Command
@@ -148,9 +148,9 @@ func TestCommandTexts_C458_C461_C462(t *testing.T) {
 	}{
 		{Command{Candidates: two[:1]}, "Underutilized/id: delete: nodepools=[p]: [a] (savings: $2.00)"},
 		{Command{Candidates: two}, "Underutilized/id: delete: nodepools=[p,q]: [a, b] (savings: $5.00)"},
-		{Command{Candidates: two, Replacements: []solve.Claim{price(1)}}, "Underutilized/id: replace: nodepools=[p,q]: [a, b] -> [1 replacement] (savings: $4.00)"},
+		{Command{Candidates: two, Replacements: []solve.NodeClaim{price(1)}}, "Underutilized/id: replace: nodepools=[p,q]: [a, b] -> [1 replacement] (savings: $4.00)"},
 		{
-			Command{Candidates: two[:1], Replacements: []solve.Claim{price(1), price(0.5), price(math.Inf(1))}},
+			Command{Candidates: two[:1], Replacements: []solve.NodeClaim{price(1), price(0.5), price(math.Inf(1))}},
 			"Underutilized/id: replace: nodepools=[p]: [a] -> [3 replacements] (savings: $0.50)",
 		},
 		{Command{}, "Underutilized/id: no-op: nodepools=[]: [] (savings: $0.00)"},

@@ -26,7 +26,7 @@ type Command struct {
 	Type       string
 	Candidates []Candidate
 	// Replacements are launched first. Static is set when one machine from the template of a static pool is.
-	Replacements []solve.Claim
+	Replacements []solve.NodeClaim
 	Static       bool
 	// Placements are where pods go on nodes that are there.
 	Placements []solve.Placement

@@ -24,27 +24,27 @@ func (l *Lab) Consolidate(set []Candidate, kind string) (Command, *Obstacle) {
 		return Command{}, &Obstacle{Code: NoOtherPlace, Node: set[0].Node, Detail: homeless(t.Failed)}
 	}
 	command.Placements = l.moving(t)
-	switch len(t.Plan.Claims) {
+	switch len(t.Plan.NodeClaims) {
 	case 0:
 		return command, nil
 	case 1:
-		if o := l.rests(t.Plan.Claims); o != nil {
+		if o := l.rests(t.Plan.NodeClaims); o != nil {
 			o.Node = set[0].Node
 			return Command{}, o
 		}
-		claim, o := l.replacement(set, t.Plan.Claims[0])
+		claim, o := l.replacement(set, t.Plan.NodeClaims[0])
 		if o != nil {
 			o.Node = set[0].Node
 			return Command{}, o
 		}
-		command.Replacements = []solve.Claim{claim}
+		command.Replacements = []solve.NodeClaim{claim}
 		return command, nil
 	}
-	return Command{}, &Obstacle{Code: SeveralReplacements, Node: set[0].Node, Count: len(t.Plan.Claims)}
+	return Command{}, &Obstacle{Code: SeveralReplacements, Node: set[0].Node, Count: len(t.Plan.NodeClaims)}
 }
 
 // rests is the obstacle that something would be launched from a pool whose launches failed not long ago.
-func (l *Lab) rests(claims []solve.Claim) *Obstacle {
+func (l *Lab) rests(claims []solve.NodeClaim) *Obstacle {
 	for _, claim := range claims {
 		if l.study.Pools[claim.Pool].Rests {
 			return &Obstacle{Code: PoolRests, Pool: claim.Pool}
@@ -55,7 +55,7 @@ func (l *Lab) rests(claims []solve.Claim) *Obstacle {
 
 // replacement makes of what would be launched for the pods of the candidates something that is cheaper than they are, for
 // certain, however the launch turns out.
-func (l *Lab) replacement(set []Candidate, claim solve.Claim) (solve.Claim, *Obstacle) {
+func (l *Lab) replacement(set []Candidate, claim solve.NodeClaim) (solve.NodeClaim, *Obstacle) {
 	paid, allSpot := 0.0, true
 	for _, c := range set {
 		paid += c.Price
@@ -68,7 +68,7 @@ func (l *Lab) replacement(set []Candidate, claim solve.Claim) (solve.Claim, *Obs
 	}
 	left, o := l.affordable(offered, reqs, paid)
 	if o != nil {
-		return solve.Claim{}, o
+		return solve.NodeClaim{}, o
 	}
 	if mayBe(typesIn(left), reqs, spot) && mayBe(typesIn(left), reqs, onDemand) {
 		// A spot shortage must fail the launch rather than make it dear.
@@ -78,13 +78,13 @@ func (l *Lab) replacement(set []Candidate, claim solve.Claim) (solve.Claim, *Obs
 		} else {
 			reqs = pinned(reqs, onDemand)
 			if left, o = l.affordable(quotes(typesIn(left), reqs), reqs, paid); o != nil {
-				return solve.Claim{}, o
+				return solve.NodeClaim{}, o
 			}
 		}
 	}
 	if len(set) > 1 {
 		if left, o = sameType(set, left, reqs); o != nil {
-			return solve.Claim{}, o
+			return solve.NodeClaim{}, o
 		}
 	}
 	return narrow(claim, left, reqs), nil
@@ -93,23 +93,23 @@ func (l *Lab) replacement(set []Candidate, claim solve.Claim) (solve.Claim, *Obs
 // spotToSpot is replacement where all nodes are spot nodes, and the new one may be one.
 //
 // Source: disruption specification, spot to spot.
-func (l *Lab) spotToSpot(set []Candidate, claim solve.Claim, paid float64) (solve.Claim, *Obstacle) {
+func (l *Lab) spotToSpot(set []Candidate, claim solve.NodeClaim, paid float64) (solve.NodeClaim, *Obstacle) {
 	if !l.study.SpotToSpot {
-		return solve.Claim{}, &Obstacle{Code: SpotToSpotOff}
+		return solve.NodeClaim{}, &Obstacle{Code: SpotToSpotOff}
 	}
 	reqs := pinned(claim.Requirements, spot)
 	left, o := l.affordable(quotes(l.typesOf(claim), reqs), reqs, paid)
 	if o != nil {
-		return solve.Claim{}, o
+		return solve.NodeClaim{}, o
 	}
 	if len(set) > 1 {
 		if left, o = sameType(set, left, reqs); o != nil {
-			return solve.Claim{}, o
+			return solve.NodeClaim{}, o
 		}
 		return narrow(claim, left, reqs), nil
 	}
 	if len(left) < flexible {
-		return solve.Claim{}, &Obstacle{Code: SpotToSpotInflexible, Count: len(left)}
+		return solve.NodeClaim{}, &Obstacle{Code: SpotToSpotInflexible, Count: len(left)}
 	}
 	return narrow(claim, left[:min(max(flexible, enough(left, reqs)), len(left))], reqs), nil
 }

@@ -143,7 +143,7 @@ func decideDrift(s Session, fit []Candidate) Decision {
 			d.Obstacles = append(d.Obstacles, Obstacle{Code: NoPlaceToDrift, Node: c.Node, Detail: homeless(t.Failed)})
 			continue
 		}
-		if o := lab.rests(t.Plan.Claims); o != nil {
+		if o := lab.rests(t.Plan.NodeClaims); o != nil {
 			o.Node = c.Node
 			d.Obstacles = append(d.Obstacles, *o)
 			continue

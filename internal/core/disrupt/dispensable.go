@@ -38,7 +38,7 @@ func decideDispensable(s Session, fit []Candidate) Decision {
 			continue
 		}
 		t := lab.Try([]Candidate{c})
-		if len(t.Failed) > 0 || len(t.Plan.Claims) > 0 {
+		if len(t.Failed) > 0 || len(t.Plan.NodeClaims) > 0 {
 			d.leave(Occupied, c)
 			continue
 		}

@@ -70,7 +70,7 @@ func quoteOf(it *catalog.InstanceType, reqs requirement.Set) quote {
 }
 
 // typesOf are the instance types that a claim lists.
-func (l *Lab) typesOf(c solve.Claim) []*catalog.InstanceType {
+func (l *Lab) typesOf(c solve.NodeClaim) []*catalog.InstanceType {
 	byName := l.types[c.Pool]
 	out := make([]*catalog.InstanceType, 0, len(c.InstanceTypes))
 	for _, name := range c.InstanceTypes {
@@ -120,7 +120,7 @@ func enough(list []quote, reqs requirement.Set) int {
 }
 
 // narrow is the claim with these instance types only. Demands for distinct values stay.
-func narrow(c solve.Claim, list []quote, reqs requirement.Set) solve.Claim {
+func narrow(c solve.NodeClaim, list []quote, reqs requirement.Set) solve.NodeClaim {
 	names := make([]string, len(list))
 	for i, q := range list {
 		names[i] = q.it.Name

@@ -45,9 +45,9 @@ type Lab struct {
 func (s *Study) Lab(candidates []Candidate, consolidating bool) *Lab {
 	l := &Lab{study: s, types: map[string]map[string]*catalog.InstanceType{}, leaving: map[string]bool{}}
 	p := s.Problem
-	p.Options.Whole = consolidating
+	p.Options.DisableRepacking = consolidating
 	if consolidating {
-		p.Closed, p.Exempt = s.closed(candidates)
+		p.Cordoned, p.CordonExempt = s.closed(candidates)
 	}
 	for _, pod := range p.Pods {
 		l.leaving[pod.UID] = pod.Node != ""
@@ -159,7 +159,7 @@ func (l *Lab) Try(set []Candidate) Trial {
 			}
 		}
 	}
-	for _, p := range slices.Concat(t.Plan.Undecided, t.Plan.PutOff) {
+	for _, p := range slices.Concat(t.Plan.Undecided, t.Plan.Deferred) {
 		if p.Node != "" {
 			t.Failed = append(t.Failed, Homeless{p, "the simulation did not get to it"})
 		}
@@ -182,7 +182,7 @@ func (l *Lab) Try(set []Candidate) Trial {
 }
 
 // Keep takes the last trial for granted in what is tried after it; false where that is not possible.
-func (l *Lab) Keep() bool { return l.base.Keep() }
+func (l *Lab) Keep() bool { return l.base.Commit() }
 
 // Reset takes back everything that was kept, commands under way included.
 func (l *Lab) Reset() {
@@ -209,8 +209,8 @@ func (l *Lab) moving(t Trial) []solve.Placement {
 // replacements are the machines that have to be launched before the candidates may go. Those that are only for pods that wait
 // anyway, or whose node goes anyway, are left to whoever launches for such pods: perhaps he is doing so right now, and nobody
 // needs them twice. Virtual pods may stand for room on a candidate, so their machines are launched first.
-func (l *Lab) replacements(t Trial) []solve.Claim {
-	return slices.DeleteFunc(slices.Clone(t.Plan.Claims), func(claim solve.Claim) bool {
+func (l *Lab) replacements(t Trial) []solve.NodeClaim {
+	return slices.DeleteFunc(slices.Clone(t.Plan.NodeClaims), func(claim solve.NodeClaim) bool {
 		return !slices.ContainsFunc(claim.Pods, func(p *model.Pod) bool { return p.Virtual || p.Node != "" && !l.leaving[p.UID] })
 	})
 }

@@ -21,12 +21,12 @@ func TestDifferentDemandsGetDifferentMachines_L100(t *testing.T) {
 		"zones":          {requirement.New(zoneKey, requirement.In, "zone-a"), requirement.New(zoneKey, requirement.In, "zone-b")},
 	} {
 		plan := Solve(problem(append(pods(1, selecting(demands[0])), pods(1, selecting(demands[1]))...), pool("default", types...)))
-		if len(plan.Claims) != 2 || len(plan.Unschedulable) != 0 {
-			t.Errorf("%s: %d claims, want one for each pod", name, len(plan.Claims))
+		if len(plan.NodeClaims) != 2 || len(plan.Unschedulable) != 0 {
+			t.Errorf("%s: %d claims, want one for each pod", name, len(plan.NodeClaims))
 		}
 		plan = Solve(problem(pods(2, selecting(demands[0])), pool("default", types...)))
-		if len(plan.Claims) != 1 {
-			t.Errorf("%s: %d claims for pods that agree, want one", name, len(plan.Claims))
+		if len(plan.NodeClaims) != 1 {
+			t.Errorf("%s: %d claims for pods that agree, want one", name, len(plan.NodeClaims))
 		}
 	}
 }
@@ -55,14 +55,14 @@ func TestResourcesOfDifferentTypes_L102(t *testing.T) {
 	}
 	plan := solve(append(pods(1, wanting(gpu)), pods(1, wanting(fpga))...))
 	var types []string
-	for _, c := range plan.Claims {
+	for _, c := range plan.NodeClaims {
 		types = append(types, c.InstanceTypes...)
 	}
-	if slices.Sort(types); !slices.Equal(types, []string{"f", "g"}) || len(plan.Claims) != 2 {
-		t.Errorf("%d claims of %v, want one of each kind", len(plan.Claims), types)
+	if slices.Sort(types); !slices.Equal(types, []string{"f", "g"}) || len(plan.NodeClaims) != 2 {
+		t.Errorf("%d claims of %v, want one of each kind", len(plan.NodeClaims), types)
 	}
-	if plan := solve(pods(1, wanting(gpu, fpga))); len(plan.Claims) != 0 || plan.Unschedulable[0].Reasons[0].Code != reason.NoInstanceType {
-		t.Errorf("both at once: %d claims, refusals %v", len(plan.Claims), plan.Unschedulable)
+	if plan := solve(pods(1, wanting(gpu, fpga))); len(plan.NodeClaims) != 0 || plan.Unschedulable[0].Reasons[0].Code != reason.NoInstanceType {
+		t.Errorf("both at once: %d claims, refusals %v", len(plan.NodeClaims), plan.Unschedulable)
 	}
 }
 
@@ -84,13 +84,13 @@ func TestLimitsOfEveryResourceHold_L204(t *testing.T) {
 		p.Limits = limits
 		in := problem(pods(1, s), p)
 		in.Resources = names
-		if plan := Solve(in); len(plan.Claims) != 0 || plan.Unschedulable[0].Reasons[0].Code != reason.LimitsExceeded {
-			t.Errorf("%s: %d claims, refusals %v; want the limit", name, len(plan.Claims), plan.Unschedulable)
+		if plan := Solve(in); len(plan.NodeClaims) != 0 || plan.Unschedulable[0].Reasons[0].Code != reason.LimitsExceeded {
+			t.Errorf("%s: %d claims, refusals %v; want the limit", name, len(plan.NodeClaims), plan.Unschedulable)
 		}
 		for i := range limits {
 			limits[i]++
 		}
-		if plan := Solve(in); len(plan.Claims) != 1 {
+		if plan := Solve(in); len(plan.NodeClaims) != 1 {
 			t.Errorf("%s: refused although the limit is the machine's size: %v", name, plan.Unschedulable)
 		}
 	}

@@ -19,8 +19,8 @@ func TestBarrenPools_L115(t *testing.T) {
 	))
 	for name, asked := range map[string]*model.Shape{"fits": shape(500, gi), "too large": shape(90_000, gi)} {
 		t.Run(name, func(t *testing.T) {
-			got := Solve(problem(pods(1, asked), excluded, varied, fine)).Barren
-			want := []BarrenPool{{Pool: "excluded"}, {Pool: "varied", MinValues: true}}
+			got := Solve(problem(pods(1, asked), excluded, varied, fine)).Unlaunchable
+			want := []UnlaunchablePool{{Pool: "excluded"}, {Pool: "varied", MinValues: true}}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}

@@ -64,7 +64,7 @@ func NewBase(p Problem, movable []*model.Pod) *Base {
 func (b *Base) Solve(without []*model.Node, pods []*model.Pod) Plan {
 	p := b.problem
 	p.Pods = slices.Concat(p.Pods, pods)
-	p.Others = slices.Concat(p.Others, without)
+	p.ExcludedNodes = slices.Concat(p.ExcludedNodes, without)
 	if p.Devices != nil {
 		p.Nodes = slices.DeleteFunc(slices.Clone(p.Nodes), func(n *model.Node) bool {
 			return slices.ContainsFunc(without, func(w *model.Node) bool { return w.ID == n.ID })
@@ -82,7 +82,7 @@ func (b *Base) Solve(without []*model.Node, pods []*model.Pod) Plan {
 // Keep takes the last what-if for granted from now on: its nodes are gone, its pods have their places, those that waited
 // included, and its claims are on order and take no further pods. It reports false, and does nothing, where devices are
 // handed out: what becomes of these is known only when it happens.
-func (b *Base) Keep() bool {
+func (b *Base) Commit() bool {
 	if b.problem.Devices != nil {
 		return false
 	}
@@ -138,7 +138,7 @@ func (b *Base) fork(p Problem) *solver {
 		soft:      from.classes.soft,
 		templates: from.classes.templates,
 		devices:   newDevices(p),
-		exempt:    p.Exempt,
+		exempt:    p.CordonExempt,
 	}
 	return &solver{
 		problem: p, classes: cs, groups: cs.groups, domains: from.domains, devices: cs.devices,

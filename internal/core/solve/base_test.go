@@ -83,7 +83,7 @@ func without(p Problem, gone []*model.Node) Problem {
 		for _, g := range gone {
 			if g == n {
 				stays = false
-				out.Others = append(out.Others, n)
+				out.ExcludedNodes = append(out.ExcludedNodes, n)
 				out.Pods = append(out.Pods, n.Pods...)
 			}
 		}
@@ -97,7 +97,7 @@ func without(p Problem, gone []*model.Node) Problem {
 // look is what a plan says, for comparison.
 func look(p Plan) []string {
 	var out []string
-	for _, c := range p.Claims {
+	for _, c := range p.NodeClaims {
 		line := fmt.Sprintf("claim %s %.4f %v %s:", c.Pool, c.Price, c.InstanceTypes, c.Requirements)
 		for _, pod := range c.Pods {
 			line += " " + pod.Name
@@ -123,7 +123,7 @@ func TestAWhatIfAnswersAsAProblemOfItsOwn(t *testing.T) {
 			t.Run(fmt.Sprintf("seed %d, topology %t", seed, topological), func(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a test
 				p := fleet(18, 5, topological, random)
-				p.Options.Whole = seed%2 == 0
+				p.Options.DisableRepacking = seed%2 == 0
 				base := NewBase(p, all(p))
 				for range 12 {
 					var gone []*model.Node
@@ -131,7 +131,7 @@ func TestAWhatIfAnswersAsAProblemOfItsOwn(t *testing.T) {
 						gone = append(gone, p.Nodes[i])
 					}
 					alone := without(p, gone)
-					if diff := cmp.Diff(look(Solve(alone)), look(base.Solve(alone.Others, alone.Pods))); diff != "" {
+					if diff := cmp.Diff(look(Solve(alone)), look(base.Solve(alone.ExcludedNodes, alone.Pods))); diff != "" {
 						t.Fatalf("without %d nodes (-alone +base):\n%s", len(gone), diff)
 					}
 				}
@@ -157,7 +157,7 @@ func BenchmarkWhatIf(b *testing.B) {
 	for _, topological := range []bool{false, true} {
 		b.Run(fmt.Sprintf("nodes=2000/pods=40000/topology=%t", topological), func(b *testing.B) {
 			p := fleet(2000, 20, topological, rand.New(rand.NewPCG(1, 2))) //nolint:gosec // a benchmark
-			p.Options.Whole = true
+			p.Options.DisableRepacking = true
 			base := NewBase(p, all(p))
 			b.ReportAllocs()
 			i := 0
@@ -179,7 +179,7 @@ func TestWhatIsKeptIsTakenForGranted(t *testing.T) {
 		fresh := look(base.Solve([]*model.Node{first}, first.Pods))
 		after := look(base.Solve([]*model.Node{second}, second.Pods))
 		plan := base.Solve([]*model.Node{first}, first.Pods)
-		if !base.Keep() {
+		if !base.Commit() {
 			t.Fatal("nothing was kept")
 		}
 		// The same in a problem where it has happened; what is on order takes no pods.
@@ -232,7 +232,7 @@ func TestClosedNodesTakeExemptPodsOnly_C410_C499(t *testing.T) {
 	p := fleet(1, 0, false, rand.New(rand.NewPCG(1, 1))) //nolint:gosec // a test
 	p.Pools = nil
 	p.Pods = pods(2, shape(1000, gi))
-	p.Closed, p.Exempt = map[string]bool{p.Nodes[0].ID: true}, map[string]bool{p.Pods[1].UID: true}
+	p.Cordoned, p.CordonExempt = map[string]bool{p.Nodes[0].ID: true}, map[string]bool{p.Pods[1].UID: true}
 	plan := Solve(p)
 	if len(plan.Placements) != 1 || len(plan.Placements[0].Pods) != 1 || plan.Placements[0].Pods[0] != p.Pods[1] || refusedPods(plan) != 1 {
 		t.Errorf("got %v, want the exempt pod on the node and the other one refused", look(plan))

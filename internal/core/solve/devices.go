@@ -39,7 +39,7 @@ type deviceKind struct {
 
 // gate takes pods out of p that cannot be asked about: those with claims while devices are ignored, and those with claims
 // that do not exist.
-func gate(p Problem) (Problem, []Refusal) {
+func gate(p Problem) (Problem, []UnschedulablePods) {
 	if !slices.ContainsFunc(p.Pods, func(pod *model.Pod) bool { return pod.UsesDevices }) {
 		return p, nil
 	}
@@ -59,10 +59,10 @@ func gate(p Problem) (Problem, []Refusal) {
 	}
 	p.Pods = asked
 	slices.SortFunc(order, func(a, b reason.Reason) int { return strings.Compare(a.Claim, b.Claim) })
-	out := make([]Refusal, len(order))
+	out := make([]UnschedulablePods, len(order))
 	for i, why := range order {
 		slices.SortFunc(refused[why.Claim], func(a, b *model.Pod) int { return strings.Compare(a.UID, b.UID) })
-		out[i] = Refusal{Pods: refused[why.Claim], Reasons: reason.Reasons{why}}
+		out[i] = UnschedulablePods{Pods: refused[why.Claim], Reasons: reason.Reasons{why}}
 	}
 	return p, out
 }
@@ -264,10 +264,10 @@ func (d *devices) use(claims []*device.Claim, owner string) {
 
 // patience tells when one search for devices has taken long enough.
 func (s *solver) patience() func() bool {
-	if s.problem.Options.Patience == nil {
+	if s.problem.Options.DeviceTimeout == nil {
 		return nil
 	}
-	return s.problem.Options.Patience()
+	return s.problem.Options.DeviceTimeout()
 }
 
 // offer is what claim number number, open or about to be, would become by taking pods of the class.

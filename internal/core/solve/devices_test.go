@@ -123,7 +123,7 @@ func outline(p Plan) string {
 		slices.Sort(names)
 		return strings.Join(names, ",")
 	}
-	for _, c := range p.Claims {
+	for _, c := range p.NodeClaims {
 		line := fmt.Sprintf("new %s: %s", strings.Join(c.InstanceTypes, "|"), uids(c.Pods))
 		if zones := c.Requirements.Get(zoneKey); c.Requirements.Has(zoneKey) {
 			line += " in " + strings.Join(zones.Values(), "|")
@@ -452,7 +452,7 @@ func TestASearchThatTakesTooLongFailsItsPodOnly_L128(t *testing.T) {
 	many.Requests[0].Alternatives[0].Count = 20
 	many.Requests = append(many.Requests, wants("x", "nobody.example.com").Requests...)
 	p.Devices = known(nil, many, wants("one", gpuDriver))
-	p.Options.Patience = func() func() bool { return func() bool { return true } }
+	p.Options.DeviceTimeout = func() func() bool { return func() bool { return true } }
 	want := "new gpu: easy,none [one=new-0] drivers gpu.example.com\nhard: allocating dynamic resources, the search for devices took too long"
 	plan := Solve(p)
 	if got := outline(plan); got != want {

@@ -179,7 +179,7 @@ func (s *solver) seed() {
 	for i, t := range s.targets.list {
 		s.seedNode(t.node, i, moving)
 	}
-	for _, n := range s.problem.Others {
+	for _, n := range s.problem.ExcludedNodes {
 		s.seedNode(n, elsewhere, moving)
 	}
 }

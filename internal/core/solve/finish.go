@@ -19,7 +19,7 @@ func (s *solver) plan() Plan {
 			p.Placements = append(p.Placements, Placement{Node: t.node, Pods: t.pods, Devices: s.outcomesOn(t)})
 		}
 	}
-	p.Claims = make([]Claim, 0, len(s.claims))
+	p.NodeClaims = make([]NodeClaim, 0, len(s.claims))
 	menus := newMenus(s.problem.Options)
 	for _, cl := range s.claims {
 		s.pin(cl)
@@ -27,33 +27,33 @@ func (s *solver) plan() Plan {
 		done, unmet := s.finish(cl, menus)
 		if len(unmet) > 0 {
 			why := reason.Reason{Code: reason.MinValuesUnmet, Pool: cl.t.pool.Name, Keys: unmet, Truncated: true}
-			p.Unschedulable = append(p.Unschedulable, Refusal{Pods: cl.pods(), Reasons: reason.Reasons{why}})
+			p.Unschedulable = append(p.Unschedulable, UnschedulablePods{Pods: cl.pods(), Reasons: reason.Reasons{why}})
 			continue
 		}
-		p.Claims = append(p.Claims, done)
+		p.NodeClaims = append(p.NodeClaims, done)
 	}
-	p.PutOff, p.Undecided = s.putOff, s.left
+	p.Deferred, p.Undecided = s.putOff, s.left
 	return p
 }
 
 // refusals says of every pod that was refused why. It is to be asked before claims are split: counts go by machine.
-func (s *solver) refusals() []Refusal {
+func (s *solver) refusals() []UnschedulablePods {
 	admitted := make([]bitset, len(s.templates))
 	if len(s.refused) > 0 {
 		for i, t := range s.templates {
 			admitted[i] = t.within(fullBitset(t.columns.len()))
 		}
 	}
-	out := make([]Refusal, 0, len(s.refused))
+	out := make([]UnschedulablePods, 0, len(s.refused))
 	for _, r := range s.refused {
-		out = append(out, Refusal{Pods: r.pods, Reasons: s.why(r.class, r.pods[0], admitted)})
+		out = append(out, UnschedulablePods{Pods: r.pods, Reasons: s.why(r.class, r.pods[0], admitted)})
 	}
 	return out
 }
 
 // finish completes a claim: daemons are added once, and what the candidates imply is written into the requirements. Keys of
 // which the cut to the longest list leaves too few distinct values are returned instead, unless the demand may be lowered.
-func (s *solver) finish(cl *claim, menus *menus) (done Claim, unmet []string) {
+func (s *solver) finish(cl *claim, menus *menus) (done NodeClaim, unmet []string) {
 	t, st := cl.t, cl.t.states[cl.state]
 	m := menus.of(cl)
 	reqs := m.requirements
@@ -62,13 +62,13 @@ func (s *solver) finish(cl *claim, menus *menus) (done Claim, unmet []string) {
 			cl.lowered = cl.lower(st, m.columns)
 		}
 		if unmet = cl.unmet(st, m.columns); len(unmet) > 0 {
-			return Claim{}, unmet
+			return NodeClaim{}, unmet
 		}
 	}
 	for key, n := range cl.lowered {
 		reqs = reqs.Replace(reqs.Get(t.u.keys[key].name).WithMinValues(n))
 	}
-	return Claim{
+	return NodeClaim{
 		Pool:             t.pool.Name,
 		Pods:             cl.pods(),
 		Requirements:     reqs,

@@ -11,7 +11,7 @@ func TestBoundsAndExclusionsThatLeaveNothingDoNotAgree(t *testing.T) {
 	s.Selector = requirement.NewSet(requirement.New("gen", requirement.NotIn, "2"), requirement.New("gen", requirement.Lt, "3"))
 	p := pool("default", machine("m", 4, 16, 1))
 	p.Requirements = p.Requirements.Add(requirement.New("gen", requirement.Gt, "1"))
-	if plan := Solve(problem(pods(1, s), p)); len(plan.Claims) != 0 || refusedPods(plan) != 1 {
-		t.Errorf("%d claims, want none: above 1, below 3 and not 2 there is nothing", len(plan.Claims))
+	if plan := Solve(problem(pods(1, s), p)); len(plan.NodeClaims) != 0 || refusedPods(plan) != 1 {
+		t.Errorf("%d claims, want none: above 1, below 3 and not 2 there is nothing", len(plan.NodeClaims))
 	}
 }

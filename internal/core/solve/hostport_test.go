@@ -31,8 +31,8 @@ func TestPodsThatWantTheSamePortGetNodesOfTheirOwn(t *testing.T) {
 		"L181 every address conflicts": {append(pods(1, listening(model.HostPort{IP: "10.0.0.1", Port: 80, Protocol: "TCP"})), pods(1, listening(tcp(80)))...), 2},
 	} {
 		plan := Solve(problem(c.pods, p))
-		if len(plan.Claims) != c.want || len(plan.Unschedulable) != 0 {
-			t.Errorf("%s: %d claims, want %d", name, len(plan.Claims), c.want)
+		if len(plan.NodeClaims) != c.want || len(plan.Unschedulable) != 0 {
+			t.Errorf("%s: %d claims, want %d", name, len(plan.NodeClaims), c.want)
 		}
 	}
 }
@@ -57,12 +57,12 @@ func TestDaemonsClaimTheirPortsOnTheTypesTheyRunOn_L156_L157_L406(t *testing.T) 
 	in := problem(pods(1, listening(tcp(9100))), pool("default", small, large))
 	in.DaemonSets = []*model.DaemonSet{{Namespace: "kube-system", Name: "exporter", Shape: exporter}}
 	plan := Solve(in)
-	if len(plan.Claims) != 1 || len(plan.Claims[0].InstanceTypes) != 1 || plan.Claims[0].InstanceTypes[0] != "large" {
-		t.Fatalf("got %+v, want the type without the daemon", plan.Claims)
+	if len(plan.NodeClaims) != 1 || len(plan.NodeClaims[0].InstanceTypes) != 1 || plan.NodeClaims[0].InstanceTypes[0] != "large" {
+		t.Fatalf("got %+v, want the type without the daemon", plan.NodeClaims)
 	}
 	in.DaemonSets[0].Shape = listening(tcp(9100))
 	plan = Solve(in)
-	if len(plan.Claims) != 0 || plan.Unschedulable[0].Reasons[0].Code != reason.HostPortTaken {
-		t.Errorf("got %d claims and %v, want the port as the reason", len(plan.Claims), plan.Unschedulable)
+	if len(plan.NodeClaims) != 0 || plan.Unschedulable[0].Reasons[0].Code != reason.HostPortTaken {
+		t.Errorf("got %d claims and %v, want the port as the reason", len(plan.NodeClaims), plan.Unschedulable)
 	}
 }

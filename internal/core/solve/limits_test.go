@@ -14,8 +14,8 @@ func TestOpenClaimsCountAgainstTheNodeLimit_L206(t *testing.T) {
 	p := pool("default", machine("small", 4, 16, 0.10))
 	p.Limits = map[int]int64{resource.Nodes: 2}
 	plan := Solve(problem(pods(5, shape(3000, gi)), p))
-	if len(plan.Claims) != 2 {
-		t.Fatalf("%d claims, want 2: the limit holds within one batch", len(plan.Claims))
+	if len(plan.NodeClaims) != 2 {
+		t.Fatalf("%d claims, want 2: the limit holds within one batch", len(plan.NodeClaims))
 	}
 	if n := len(plan.Unschedulable[0].Pods); n != 3 || plan.Unschedulable[0].Reasons[0].Code != reason.NodesExhausted {
 		t.Errorf("%d pods refused for %v, want 3 for the node limit", n, plan.Unschedulable[0].Reasons)
@@ -26,14 +26,14 @@ func TestAClaimIsChargedWithItsLargestCandidateOnly(t *testing.T) {
 	p := pool("default", machine("small", 4, 16, 0.10), machine("large", 16, 64, 0.50))
 	p.Limits = map[int]int64{resource.CPU: 20_000}
 	plan := Solve(problem(pods(2, shape(3000, gi)), p))
-	for _, c := range plan.Claims {
+	for _, c := range plan.NodeClaims {
 		if len(c.InstanceTypes) == 0 {
 			t.Errorf("claim without candidates: %+v", c)
 		}
 	}
 	worst := int64(0)
 	sizes := map[string]int64{"small": 4000, "large": 16000}
-	for _, c := range plan.Claims {
+	for _, c := range plan.NodeClaims {
 		most := int64(0)
 		for _, name := range c.InstanceTypes {
 			most = max(most, sizes[name])
@@ -54,8 +54,8 @@ func TestUsageOfExistingNodesCounts_L205(t *testing.T) {
 	in := problem(pods(3, shape(3000, gi)), p)
 	in.Nodes = []*model.Node{{ID: "n", Name: "n", Pool: "default", Launched: true, Capacity: resource.Vector{4000}}}
 	plan := Solve(in)
-	if len(plan.Claims) != 1 || plan.Unschedulable[0].Reasons[0].Code != reason.LimitsExceeded {
-		t.Errorf("%d claims, refusals %v; want one claim and the limit", len(plan.Claims), plan.Unschedulable)
+	if len(plan.NodeClaims) != 1 || plan.Unschedulable[0].Reasons[0].Code != reason.LimitsExceeded {
+		t.Errorf("%d claims, refusals %v; want one claim and the limit", len(plan.NodeClaims), plan.Unschedulable)
 	}
 }
 
@@ -92,8 +92,8 @@ func TestStopEndsWithWhatIsPlaced_L128(t *testing.T) {
 	in := problem(append(pods(1, shape(2000, gi)), pods(1, shape(1000, gi))...), pool("default", machine("small", 4, 16, 0.10)))
 	in.Options.Stop = func() bool { asked++; return asked > 1 }
 	plan := Solve(in)
-	if len(plan.Claims) != 1 || len(plan.Undecided) != 1 || len(plan.Unschedulable) != 0 {
-		t.Errorf("%d claims, %d undecided, %d refused; want 1, 1, 0", len(plan.Claims), len(plan.Undecided), len(plan.Unschedulable))
+	if len(plan.NodeClaims) != 1 || len(plan.Undecided) != 1 || len(plan.Unschedulable) != 0 {
+		t.Errorf("%d claims, %d undecided, %d refused; want 1, 1, 0", len(plan.NodeClaims), len(plan.Undecided), len(plan.Unschedulable))
 	}
 }
 
@@ -104,13 +104,13 @@ func TestDaemonsTakeRoomOnTheMachinesTheyRunOn(t *testing.T) {
 	in := problem(pods(1, shape(3500, gi)), pool("default", small, large))
 	in.DaemonSets = []*model.DaemonSet{{Namespace: "kube-system", Name: "agent", Shape: onlyLarge}}
 	plan := Solve(in)
-	if got := plan.Claims[0].Requests.At(resource.CPU); got != 3500 {
+	if got := plan.NodeClaims[0].Requests.At(resource.CPU); got != 3500 {
 		t.Errorf("requests %dm, want 3500m: the small candidate has no daemon", got)
 	}
 	in = problem(pods(1, shape(3500, gi)), pool("default", small, large))
 	in.DaemonSets = []*model.DaemonSet{{Namespace: "kube-system", Name: "agent", Shape: shape(1000, gi)}}
 	plan = Solve(in)
-	if c := plan.Claims[0]; c.Requests.At(resource.CPU) != 4500 || len(c.InstanceTypes) != 1 || c.InstanceTypes[0] != "large" {
+	if c := plan.NodeClaims[0]; c.Requests.At(resource.CPU) != 4500 || len(c.InstanceTypes) != 1 || c.InstanceTypes[0] != "large" {
 		t.Errorf("requests %v on %v, want 4500m on the large machine", c.Requests, c.InstanceTypes)
 	}
 }

@@ -23,15 +23,15 @@ type Market struct {
 	// Lots are the pods of the plan that have a place, in lots of pods that ask the same.
 	Lots []Lot
 	// Machines are the ways to buy one.
-	Machines []Machine
+	BinTypes []BinType
 	// Supplies are how many machines can be bought that draw on the same reservation.
 	Supplies []int
 	// Nodes are there and cost nothing.
-	Nodes []Standing
+	Nodes []ExistingNode
 	// Accepts are sets of demands; machines and nodes refer to them by index.
 	Accepts []Accepts
 	// Caps bound how many pods of some lots one machine, or node, may hold.
-	Caps []Cap
+	Caps []PodCap
 }
 
 // Lot is a number of pods that ask the same.
@@ -43,7 +43,7 @@ type Lot struct {
 }
 
 // Machine is one way to buy a machine.
-type Machine struct {
+type BinType struct {
 	// Price is in dollars an hour.
 	Price float64
 	// Room is what daemons leave for pods.
@@ -55,7 +55,7 @@ type Machine struct {
 }
 
 // Standing is a node that is there or on its way.
-type Standing struct {
+type ExistingNode struct {
 	Room    resource.Vector
 	Accepts int
 }
@@ -64,7 +64,7 @@ type Standing struct {
 type Accepts []bool
 
 // Cap is the most pods of the listed lots, taken together, that one machine may hold.
-type Cap struct {
+type PodCap struct {
 	Lots []int
 	Most int
 }
@@ -93,7 +93,7 @@ func NewMarket(p Problem, plan Plan) Market {
 // placed are the pods of the plan that have a place.
 func placed(plan Plan) []*model.Pod {
 	var out []*model.Pod
-	for _, c := range plan.Claims {
+	for _, c := range plan.NodeClaims {
 		out = append(out, c.Pods...)
 	}
 	for _, at := range plan.Placements {
@@ -209,7 +209,7 @@ func (b *marketBuilder) sell(t *template) {
 	})
 	for _, w := range ways {
 		if price := cheapest[w]; !math.IsInf(price, 1) {
-			b.market.Machines = append(b.market.Machines, Machine{Price: price, Room: t.room[w.column], Accepts: w.accepts, Supply: w.supply})
+			b.market.BinTypes = append(b.market.BinTypes, BinType{Price: price, Room: t.room[w.column], Accepts: w.accepts, Supply: w.supply})
 		}
 	}
 }
@@ -276,7 +276,7 @@ func (b *marketBuilder) stand() {
 			})
 		}
 		if slices.Contains(takes, true) {
-			b.market.Nodes = append(b.market.Nodes, Standing{Room: t.room, Accepts: b.accept(takes)})
+			b.market.Nodes = append(b.market.Nodes, ExistingNode{Room: t.room, Accepts: b.accept(takes)})
 		}
 	}
 }
@@ -303,7 +303,7 @@ func (b *marketBuilder) capPorts() {
 			slices.Sort(members)
 			members = slices.Compact(members)
 		}
-		b.market.Caps = append(b.market.Caps, Cap{Lots: members, Most: 1})
+		b.market.Caps = append(b.market.Caps, PodCap{Lots: members, Most: 1})
 	}
 }
 
@@ -338,7 +338,7 @@ func (b *marketBuilder) capHosts() {
 		}
 	}
 	for n, r := range rules {
-		b.market.Caps = append(b.market.Caps, Cap{Lots: lots[n], Most: r.most})
+		b.market.Caps = append(b.market.Caps, PodCap{Lots: lots[n], Most: r.most})
 	}
 }
 

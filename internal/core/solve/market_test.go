@@ -16,7 +16,7 @@ import (
 
 // marketFor is the market for pods that all have a place.
 func marketFor(p Problem) Market {
-	return NewMarket(p, Plan{Claims: []Claim{{Pods: p.Pods}}})
+	return NewMarket(p, Plan{NodeClaims: []NodeClaim{{Pods: p.Pods}}})
 }
 
 // capsOf renders the caps of a market: the lots and the most of them.
@@ -106,7 +106,7 @@ func TestTheMarketSellsWhatEveryDemandMayHave(t *testing.T) {
 	for _, l := range m.Lots {
 		got = append(got, fmt.Sprintf("%d pods, demand %d", l.Pods, l.Demand))
 	}
-	for _, machine := range m.Machines {
+	for _, machine := range m.BinTypes {
 		got = append(got, fmt.Sprintf("$%.2f for %v", machine.Price, m.Accepts[machine.Accepts]))
 	}
 	for _, n := range m.Nodes {
@@ -136,7 +136,7 @@ func TestTheMarketCountsReservations(t *testing.T) {
 	p.Options.Reserved, p.Options.ReservationLabel = ReservedFallback, "example.com/reservation"
 	m := marketFor(p)
 	var got []string
-	for _, machine := range m.Machines {
+	for _, machine := range m.BinTypes {
 		got = append(got, fmt.Sprintf("$%.2f from %d", machine.Price, machine.Supply))
 	}
 	slices.Sort(got)

@@ -13,15 +13,15 @@ func TestBestEffortLowersWhatCannotBeMet_L312_L313(t *testing.T) {
 		Add(requirement.New(zoneKey, requirement.In, "zone-a", "zone-b", "zone-c").WithMinValues(3))
 	pr := problem(pods(1, shape(500, gi)), p, pool("second", machine("m", 4, 16, 1)))
 	strict := Solve(pr)
-	if len(strict.Claims) != 1 || strict.Claims[0].Pool != "second" || strict.Claims[0].MinValuesRelaxed {
-		t.Errorf("Strict: want one claim of the second pool, got %+v", strict.Claims)
+	if len(strict.NodeClaims) != 1 || strict.NodeClaims[0].Pool != "second" || strict.NodeClaims[0].MinValuesRelaxed {
+		t.Errorf("Strict: want one claim of the second pool, got %+v", strict.NodeClaims)
 	}
 	pr.Options.BestEffortMinValues = true
 	relaxed := Solve(pr)
-	if len(relaxed.Claims) != 1 || relaxed.Claims[0].Pool != "first" || !relaxed.Claims[0].MinValuesRelaxed {
-		t.Fatalf("BestEffort: want one relaxed claim of the first pool, got %+v", relaxed.Claims)
+	if len(relaxed.NodeClaims) != 1 || relaxed.NodeClaims[0].Pool != "first" || !relaxed.NodeClaims[0].MinValuesRelaxed {
+		t.Fatalf("BestEffort: want one relaxed claim of the first pool, got %+v", relaxed.NodeClaims)
 	}
-	reqs := relaxed.Claims[0].Requirements
+	reqs := relaxed.NodeClaims[0].Requirements
 	if got := reqs.Get(instanceTypeKey).MinValues(); got != 2 {
 		t.Errorf("minValues of the instance type is %d, want the 2 that there are", got)
 	}
@@ -36,12 +36,12 @@ func TestAnOpenClaimIsNotLoweredFurther_L312(t *testing.T) {
 	pr := problem(pods(7, shape(1000, gi)), p)
 	pr.Options.BestEffortMinValues = true
 	plan := Solve(pr)
-	for _, c := range plan.Claims {
+	for _, c := range plan.NodeClaims {
 		if len(c.InstanceTypes) != 2 {
 			t.Errorf("a claim lists %v: lowered to 2 when it was opened, it must keep both", c.InstanceTypes)
 		}
 	}
-	if len(plan.Claims) != 3 {
-		t.Errorf("%d claims, want three of at most three pods each", len(plan.Claims))
+	if len(plan.NodeClaims) != 3 {
+		t.Errorf("%d claims, want three of at most three pods each", len(plan.NodeClaims))
 	}
 }

@@ -20,7 +20,7 @@ func TestOnlyOverlaidCandidatesMark_L220(t *testing.T) {
 			small, large := machine("small", 2, 8, 0.10), machine("large", 4, 16, 0.20)
 			small.PriceOverlaid, small.CapacityOverlaid = test.priced, test.resized
 			plan := Solve(problem(pods(1, shape(test.cpu, gi)), pool("default", small, large)))
-			if c := plan.Claims[0]; c.PriceOverlaid != test.wantPrice || c.CapacityOverlaid != test.wantSize {
+			if c := plan.NodeClaims[0]; c.PriceOverlaid != test.wantPrice || c.CapacityOverlaid != test.wantSize {
 				t.Errorf("claim for %v: price %t, capacity %t, want %t, %t", c.InstanceTypes, c.PriceOverlaid, c.CapacityOverlaid, test.wantPrice, test.wantSize)
 			}
 		})

@@ -55,8 +55,8 @@ func TestHeadroomNeverTakesWhatAPodNeeds_L350(t *testing.T) {
 	p := pool("default", machine("m", 4, 16, 1))
 	p.Limits = map[int]int64{resource.Nodes: 1}
 	plan := Solve(problem(all, p))
-	if len(plan.Claims) != 1 || plan.Claims[0].Pods[0] != all[0] {
-		t.Fatalf("want the one machine allowed to be for the pod that exists, got %+v", plan.Claims)
+	if len(plan.NodeClaims) != 1 || plan.NodeClaims[0].Pods[0] != all[0] {
+		t.Fatalf("want the one machine allowed to be for the pod that exists, got %+v", plan.NodeClaims)
 	}
 	for _, r := range plan.Unschedulable {
 		for _, refused := range r.Pods {

@@ -43,8 +43,8 @@ func TestMachinesOfPodsThatKeepApartAreFilledUp(t *testing.T) {
 	alone.Affinities = []topology.Affinity{far(hostnameKey, "alone")}
 	in := problem(append(labelled(named(pods(10, alone), "alone"), "alone"), named(pods(10, shape(500, gi)), "other")...), pool("default", cores(8)...))
 	plan := Solve(in)
-	if got := plan.Price(); math.Abs(got-10) > 1e-9 || len(plan.Claims) != 10 {
-		t.Errorf("%d machines at $%.2f/h, want 10 at $10: one of each on every machine", len(plan.Claims), got)
+	if got := plan.Price(); math.Abs(got-10) > 1e-9 || len(plan.NodeClaims) != 10 {
+		t.Errorf("%d machines at $%.2f/h, want 10 at $10: one of each on every machine", len(plan.NodeClaims), got)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestAlternativesDoNotLeadAwayFromVolumes(t *testing.T) {
 	cheap := machine("cheap", 4, 16, 1)
 	cheap.Offerings = cheap.Offerings[1:] // not in zone-a
 	in := problem(pods(3, s), pool("default", machine("dear", 4, 16, 3), cheap))
-	for _, c := range Solve(in).Claims {
+	for _, c := range Solve(in).NodeClaims {
 		if got := c.Requirements.Get(zoneKey); got.Len() != 1 || !got.Has("zone-a") {
 			t.Errorf("zones %v, the volume is in zone-a alone", got)
 		}
@@ -85,7 +85,7 @@ func TestPodsWithoutCaresStayWhereTheyAreNotCounted(t *testing.T) {
 	if refusedPods(plan) != 0 {
 		t.Fatalf("refused: %v", plan.Unschedulable)
 	}
-	for _, c := range plan.Claims {
+	for _, c := range plan.NodeClaims {
 		free, zones := 0, c.Requirements.Get(zoneKey)
 		for _, p := range c.Pods {
 			if len(p.Shape.Spreads) == 0 {
@@ -100,8 +100,8 @@ func TestPodsWithoutCaresStayWhereTheyAreNotCounted(t *testing.T) {
 
 func TestTheSameMoneyBuysFewerNodes(t *testing.T) {
 	in := problem(pods(32, shape(1000, 2*gi)), pool("default", cores(16)...))
-	if plan := Solve(in); len(plan.Claims) != 2 {
-		t.Errorf("%d claims, want 2: large machines cost no more", len(plan.Claims))
+	if plan := Solve(in); len(plan.NodeClaims) != 2 {
+		t.Errorf("%d claims, want 2: large machines cost no more", len(plan.NodeClaims))
 	}
 }
 
@@ -112,7 +112,7 @@ func TestRepackingStaysWithinLimits(t *testing.T) {
 	p.Limits = map[int]int64{resource.CPU: 16_000}
 	plan := Solve(problem(pods(16, shape(1000, gi)), p))
 	sum := int64(0)
-	for _, c := range plan.Claims {
+	for _, c := range plan.NodeClaims {
 		worst := int64(0)
 		for _, it := range p.Catalog {
 			for _, name := range c.InstanceTypes {

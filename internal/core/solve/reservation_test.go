@@ -51,7 +51,7 @@ func apart(n int) []*model.Pod {
 // held lists the reservations of every claim, sorted; "-" for a claim without any.
 func held(p Plan) []string {
 	var out []string
-	for _, c := range p.Claims {
+	for _, c := range p.NodeClaims {
 		if c.Requirements.Has(reservationKey) && c.Requirements.Get(capacityTypeKey).Has(capacityTypeReserved) {
 			out = append(out, fmt.Sprint(c.Requirements.Get(reservationKey).Values()))
 		} else {
@@ -68,11 +68,11 @@ func TestAClaimIsPinnedToItsReservation_L294_L302(t *testing.T) {
 	if got := held(plan); !slices.Equal(got, []string{"[r-1]"}) {
 		t.Fatalf("reservations %v, want r-1", got)
 	}
-	if got := plan.Claims[0].Requirements.Get(capacityTypeKey).Values(); !slices.Equal(got, []string{"reserved"}) {
+	if got := plan.NodeClaims[0].Requirements.Get(capacityTypeKey).Values(); !slices.Equal(got, []string{"reserved"}) {
 		t.Errorf("capacity type %v, want reserved alone", got)
 	}
-	if plan.Claims[0].Price != 0.001 {
-		t.Errorf("price %v, want that of the reservation", plan.Claims[0].Price)
+	if plan.NodeClaims[0].Price != 0.001 {
+		t.Errorf("price %v, want that of the reservation", plan.NodeClaims[0].Price)
 	}
 }
 
@@ -94,8 +94,8 @@ func TestOneClaimHoldsAllReservationsItMightUse_L294_L297_L303(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			plan := Solve(reservedProblem(apart(c.pods), twoTypes(c.first, c.second)))
-			if got := held(plan); !slices.Equal(got, c.held) || len(plan.PutOff) != c.putOff {
-				t.Errorf("held %v and %d put off, want %v and %d", got, len(plan.PutOff), c.held, c.putOff)
+			if got := held(plan); !slices.Equal(got, c.held) || len(plan.Deferred) != c.putOff {
+				t.Errorf("held %v and %d put off, want %v and %d", got, len(plan.Deferred), c.held, c.putOff)
 			}
 			if n := refusedPods(plan); n != 0 {
 				t.Errorf("%d pods are called unschedulable", n)
@@ -107,8 +107,8 @@ func TestOneClaimHoldsAllReservationsItMightUse_L294_L297_L303(t *testing.T) {
 func TestAReservationSharedByTwoPoolsCountsOnce_L295(t *testing.T) {
 	shared := withReservation(machine("m", 4, 16, 1), "r-1", 1)
 	plan := Solve(reservedProblem(apart(2), pool("one", shared), pool("two", shared)))
-	if got := held(plan); !slices.Equal(got, []string{"[r-1]"}) || len(plan.PutOff) != 1 {
-		t.Errorf("held %v and %d put off, want one claim and one pod put off", got, len(plan.PutOff))
+	if got := held(plan); !slices.Equal(got, []string{"[r-1]"}) || len(plan.Deferred) != 1 {
+		t.Errorf("held %v and %d put off, want one claim and one pod put off", got, len(plan.Deferred))
 	}
 }
 
@@ -131,15 +131,15 @@ func TestAPodWaitsRatherThanFallToALesserPool_L298_L299(t *testing.T) {
 	all := apart(2)
 	all[0].Shape.Preferred = []model.Preference{{Weight: 1, Terms: requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-a"))}}
 	plan := Solve(reservedProblem(all, first, pool("second", machine("n", 4, 16, 1))))
-	if len(plan.Claims) != 1 || plan.Claims[0].Pool != "first" || len(plan.PutOff) != 1 {
-		t.Errorf("%d claims and %d put off, want one claim of the first pool and one pod put off", len(plan.Claims), len(plan.PutOff))
+	if len(plan.NodeClaims) != 1 || plan.NodeClaims[0].Pool != "first" || len(plan.Deferred) != 1 {
+		t.Errorf("%d claims and %d put off, want one claim of the first pool and one pod put off", len(plan.NodeClaims), len(plan.Deferred))
 	}
 }
 
 func TestPodsShareAReservedMachine_L300(t *testing.T) {
 	p := pool("default", withReservation(machine("m", 4, 16, 1), "r-1", 1))
 	plan := Solve(reservedProblem(pods(5, shape(500, gi)), p))
-	if got := held(plan); !slices.Equal(got, []string{"[r-1]"}) || len(plan.Claims[0].Pods) != 5 {
+	if got := held(plan); !slices.Equal(got, []string{"[r-1]"}) || len(plan.NodeClaims[0].Pods) != 5 {
 		t.Errorf("held %v, want one reserved machine for all five", got)
 	}
 }
@@ -147,8 +147,8 @@ func TestPodsShareAReservedMachine_L300(t *testing.T) {
 func TestPodsDoNotGrowAClaimOutOfItsReservation(t *testing.T) {
 	p := pool("default", withReservation(machine("m", 4, 16, 1), "r-1", 2), machine("huge", 64, 256, 16))
 	plan := Solve(reservedProblem(pods(7, shape(1000, gi)), p))
-	if got := held(plan); len(plan.PutOff) != 1 || !slices.Equal(got, []string{"[r-1]", "[r-1]"}) {
-		t.Errorf("held %v and %d put off, want two full reserved machines of three pods each and one pod put off", got, len(plan.PutOff))
+	if got := held(plan); len(plan.Deferred) != 1 || !slices.Equal(got, []string{"[r-1]", "[r-1]"}) {
+		t.Errorf("held %v and %d put off, want two full reserved machines of three pods each and one pod put off", got, len(plan.Deferred))
 	}
 }
 
@@ -156,8 +156,8 @@ func TestFallbackNeverPutsOff_L305(t *testing.T) {
 	pr := reservedProblem(apart(3), pool("default", withReservation(machine("m", 4, 16, 1), "r-1", 1)))
 	pr.Options.Reserved = ReservedFallback
 	plan := Solve(pr)
-	if got := held(plan); len(plan.PutOff) != 0 || !slices.Equal(got, []string{"-", "-", "[r-1]"}) {
-		t.Errorf("held %v and %d put off, want one reserved and two ordinary machines", got, len(plan.PutOff))
+	if got := held(plan); len(plan.Deferred) != 0 || !slices.Equal(got, []string{"-", "-", "[r-1]"}) {
+		t.Errorf("held %v and %d put off, want one reserved and two ordinary machines", got, len(plan.Deferred))
 	}
 	if got := plan.Price(); got != 2.001 {
 		t.Errorf("$%v/h, want that of one reserved and two ordinary machines", got)
@@ -168,8 +168,8 @@ func TestIgnoredReservationsAreOrdinaryOfferings_L304(t *testing.T) {
 	pr := reservedProblem(apart(3), pool("default", withReservation(machine("m", 4, 16, 1), "r-1", 1)))
 	pr.Options.Reserved = ReservedIgnored
 	plan := Solve(pr)
-	if got := held(plan); len(plan.PutOff) != 0 || !slices.Equal(got, []string{"-", "-", "-"}) {
-		t.Errorf("held %v and %d put off, want three claims that hold nothing", got, len(plan.PutOff))
+	if got := held(plan); len(plan.Deferred) != 0 || !slices.Equal(got, []string{"-", "-", "-"}) {
+		t.Errorf("held %v and %d put off, want three claims that hold nothing", got, len(plan.Deferred))
 	}
 }
 

@@ -15,7 +15,7 @@ func TestAClaimTooLargeForTheTiniestMachinesIsStillSplit(t *testing.T) {
 	p := pool("default",
 		machine("nano", 2, 2, 0.001), machine("medium", 16, 64, 0.20), machine("giant", 896, 12288, 130))
 	plan := Solve(problem(pods(600, shape(1000, gi/8)), p))
-	for _, c := range plan.Claims {
+	for _, c := range plan.NodeClaims {
 		if c.Price > 1 {
 			t.Errorf("a claim of %d pods costs $%.2f/h: it should have been split", len(c.Pods), c.Price)
 		}
@@ -36,7 +36,7 @@ func TestLargePodsGoWhereTheyFillTheMachine(t *testing.T) {
 		plan := Solve(problem(pods(n, shape(6000, gi)), pool("default", types...)))
 		// Five pods fill a middle machine.
 		if most := 1.224 * float64((n+4)/5); plan.Price() > most+1e-9 {
-			t.Errorf("%d pods cost $%.4f/h on %d nodes, want $%.4f/h at most", n, plan.Price(), len(plan.Claims), most)
+			t.Errorf("%d pods cost $%.4f/h on %d nodes, want $%.4f/h at most", n, plan.Price(), len(plan.NodeClaims), most)
 		}
 	}
 }
@@ -53,7 +53,7 @@ func TestSplittingNeverCostsMoreAndLosesNobody(t *testing.T) {
 		t.Errorf("$%.4f/h after splitting, $%.4f/h before", after.Price(), before.Price())
 	}
 	placed := map[string]int{}
-	for _, c := range after.Claims {
+	for _, c := range after.NodeClaims {
 		for _, p := range c.Pods {
 			placed[p.UID]++
 		}
@@ -85,7 +85,7 @@ func TestWideningStaysOffTypesWhoseDaemonsTakeThePort(t *testing.T) {
 	exporter.Selector = requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "large"))
 	in := problem(append(pods(1, listening(tcp(9100))), pods(12, shape(1000, gi))...), pool("default", small, large, machine("big", 64, 256, 8.00)))
 	in.DaemonSets = []*model.DaemonSet{{Namespace: "kube-system", Name: "exporter", Shape: exporter}}
-	for _, c := range Solve(in).Claims {
+	for _, c := range Solve(in).NodeClaims {
 		wants := slices.ContainsFunc(c.Pods, func(p *model.Pod) bool { return len(p.Shape.HostPorts) > 0 })
 		if wants && slices.Contains(c.InstanceTypes, "large") {
 			t.Errorf("candidates %v: on large the daemon takes the port", c.InstanceTypes)
@@ -97,7 +97,7 @@ func TestLimitsLeaveASplitItsAlternatives(t *testing.T) {
 	p := pool("default", machine("small", 4, 16, 0.10), machine("medium", 8, 32, 0.30), machine("large", 16, 64, 1.00))
 	p.Limits = map[int]int64{resource.CPU: 1_000_000}
 	plan := Solve(problem(pods(15, shape(1000, gi)), p))
-	for _, c := range plan.Claims {
+	for _, c := range plan.NodeClaims {
 		if len(c.InstanceTypes) != 3 {
 			t.Errorf("candidates %v, want all three: the limit is far away", c.InstanceTypes)
 		}

@@ -36,7 +36,7 @@ func TestALimitForOneOfTwoPodsThatKeepApartServesOne_L203(t *testing.T) {
 	p := pool("default", machine("m", 4, 16, 0.1))
 	p.Limits = map[int]int64{resource.CPU: 4000}
 	plan := Solve(problem(labelled(pods(2, apart), "web"), p))
-	if len(plan.Claims) != 1 || refusedPods(plan) != 1 || plan.Unschedulable[0].Reasons[0].Code != reason.LimitsExceeded {
-		t.Errorf("%d claims, refusals %v; want one of each, for the limit", len(plan.Claims), plan.Unschedulable)
+	if len(plan.NodeClaims) != 1 || refusedPods(plan) != 1 || plan.Unschedulable[0].Reasons[0].Code != reason.LimitsExceeded {
+		t.Errorf("%d claims, refusals %v; want one of each, for the limit", len(plan.NodeClaims), plan.Unschedulable)
 	}
 }

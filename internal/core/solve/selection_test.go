@@ -32,10 +32,10 @@ func selecting(reqs ...requirement.Requirement) *model.Shape {
 // listed are the types of the only claim of a plan.
 func listed(t *testing.T, plan Plan) []string {
 	t.Helper()
-	if len(plan.Claims) != 1 || len(plan.Unschedulable) != 0 {
-		t.Fatalf("%d claims and %d refusals, want one claim", len(plan.Claims), len(plan.Unschedulable))
+	if len(plan.NodeClaims) != 1 || len(plan.Unschedulable) != 0 {
+		t.Fatalf("%d claims and %d refusals, want one claim", len(plan.NodeClaims), len(plan.Unschedulable))
 	}
-	return slices.Sorted(slices.Values(plan.Claims[0].InstanceTypes))
+	return slices.Sorted(slices.Values(plan.NodeClaims[0].InstanceTypes))
 }
 
 func TestLabelsOfTheProviderSelectTypes_L103(t *testing.T) {
@@ -94,8 +94,8 @@ func TestTypesThatCannotBeBoughtAreLeftOut_L110(t *testing.T) {
 		t.Error(diff)
 	}
 	plan = Solve(problem(pods(1, inZoneA), pool("default", elsewhere)))
-	if len(plan.Claims) != 0 || !strings.HasPrefix(plan.Unschedulable[0].Reasons.String(), "no instance type has the required offering") {
-		t.Errorf("%d claims, refusals %v; want the offering as the reason", len(plan.Claims), plan.Unschedulable)
+	if len(plan.NodeClaims) != 0 || !strings.HasPrefix(plan.Unschedulable[0].Reasons.String(), "no instance type has the required offering") {
+		t.Errorf("%d claims, refusals %v; want the offering as the reason", len(plan.NodeClaims), plan.Unschedulable)
 	}
 }
 
@@ -138,8 +138,8 @@ func TestWhatFitsMustBeWhatCanBeBought(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			plan := Solve(problem(pods(1, c.pod), pool("default", enriched(c.available))))
-			if (len(plan.Claims) == 1) != c.fits {
-				t.Errorf("%d claims, refusals %v", len(plan.Claims), plan.Unschedulable)
+			if (len(plan.NodeClaims) == 1) != c.fits {
+				t.Errorf("%d claims, refusals %v", len(plan.NodeClaims), plan.Unschedulable)
 			}
 		})
 	}
@@ -149,8 +149,8 @@ func TestWhatFitsMustBeWhatCanBeBought(t *testing.T) {
 func TestNoNewNodeHasTheHostnameThatAPodAsksFor_L064(t *testing.T) {
 	asking := selecting(requirement.New("kubernetes.io/hostname", requirement.In, "node-1"))
 	plan := Solve(problem(pods(1, asking), pool("default", machine("m", 4, 16, 0.1))))
-	if len(plan.Claims) != 0 || plan.Unschedulable[0].Reasons[0].Code != reason.RequirementConflict {
-		t.Errorf("%d claims, refusals %v", len(plan.Claims), plan.Unschedulable)
+	if len(plan.NodeClaims) != 0 || plan.Unschedulable[0].Reasons[0].Code != reason.RequirementConflict {
+		t.Errorf("%d claims, refusals %v", len(plan.NodeClaims), plan.Unschedulable)
 	}
 	in := problem(pods(1, asking), pool("default", machine("m", 4, 16, 0.1)))
 	roomy := resource.Vector{8000, 32 * gi, 110}

@@ -35,8 +35,8 @@ func TestALargerTypeMayAttachMore(t *testing.T) {
 	small, large := machine("small", 16, 64, 1), machine("large", 32, 128, 2)
 	small.Attachable, large.Attachable = volume.Limits{"csi.test": 2}, volume.Limits{"csi.test": 8}
 	plan := Solve(problem(withVolumes(5), pool("default", small, large)))
-	if len(plan.Claims) != 1 || !slices.Equal(plan.Claims[0].InstanceTypes, []string{"large"}) {
-		t.Errorf("claims %+v, want all five on the type that has the slots", plan.Claims)
+	if len(plan.NodeClaims) != 1 || !slices.Equal(plan.NodeClaims[0].InstanceTypes, []string{"large"}) {
+		t.Errorf("claims %+v, want all five on the type that has the slots", plan.NodeClaims)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestAMachineOnItsWayIsExpectedToAttachWhatItsTypeDoes(t *testing.T) {
 		Allocatable: resource.Vector{16000, 64 * gi, 110},
 	}}
 	plan := Solve(pr)
-	if len(plan.Placements) != 1 || len(plan.Placements[0].Pods) != 3 || len(plan.Claims) != 1 {
-		t.Errorf("placements %+v and %d claims, want three pods there and one on a new machine", plan.Placements, len(plan.Claims))
+	if len(plan.Placements) != 1 || len(plan.Placements[0].Pods) != 3 || len(plan.NodeClaims) != 1 {
+		t.Errorf("placements %+v and %d claims, want three pods there and one on a new machine", plan.Placements, len(plan.NodeClaims))
 	}
 }

@@ -41,29 +41,29 @@ func Solve(p Problem) Plan {
 }
 
 // run places the pods; barred are those that could not even be asked about.
-func (s *solver) run(barred []Refusal) Plan {
+func (s *solver) run(barred []UnschedulablePods) Plan {
 	zones := s.zones()
 	s.placeAll(s.queue())
 	s.tighten()
 	refusals := s.refusals()
-	if !s.problem.Options.Whole {
+	if !s.problem.Options.DisableRepacking {
 		s.rightSize()
 	}
 	plan := s.plan()
 	plan.Unschedulable = append(plan.Unschedulable, append(refusals, barred...)...)
-	plan.Barren, plan.Zones = s.barren(), zones
+	plan.Unlaunchable, plan.Zones = s.barren(), zones
 	return plan
 }
 
 // barren lists the pools that can launch nothing: those without any instance type first, each kind in the order of trial.
-func (s *solver) barren() []BarrenPool {
-	var out []BarrenPool
+func (s *solver) barren() []UnlaunchablePool {
+	var out []UnlaunchablePool
 	for _, t := range s.empty {
-		out = append(out, BarrenPool{Pool: t.pool.Name, Unavailable: t.soldOut()})
+		out = append(out, UnlaunchablePool{Pool: t.pool.Name, Unavailable: t.soldOut()})
 	}
 	for _, t := range s.templates {
 		if root := t.states[t.root]; len(t.unmet(root, root.mask)) > 0 && !t.bestEffort {
-			out = append(out, BarrenPool{Pool: t.pool.Name, MinValues: true})
+			out = append(out, UnlaunchablePool{Pool: t.pool.Name, MinValues: true})
 		}
 	}
 	return out
@@ -99,7 +99,7 @@ func prepare(p Problem) *solver {
 		soft:      anySoftTaint(p),
 		templates: len(pools),
 		devices:   newDevices(p),
-		exempt:    p.Exempt,
+		exempt:    p.CordonExempt,
 	}
 	cs.groups = newGroups(cs, p)
 	s := &solver{problem: p, classes: cs, groups: cs.groups, domains: newDomains(u), devices: cs.devices}
@@ -111,7 +111,7 @@ func prepare(p Problem) *solver {
 	for _, pod := range p.Pods {
 		cs.groups.of(pod.Shape)
 	}
-	for _, n := range slices.Concat(p.Nodes, p.Others) {
+	for _, n := range slices.Concat(p.Nodes, p.ExcludedNodes) {
 		for _, pod := range n.Guarded {
 			cs.groups.guardsOf(pod.Shape)
 		}
@@ -124,7 +124,7 @@ func prepare(p Problem) *solver {
 	newReservations(p, s.templates)
 	s.targets = newTargets(p.Nodes, u)
 	for _, t := range s.targets.list {
-		t.closed = p.Closed[t.node.ID]
+		t.closed = p.Cordoned[t.node.ID]
 	}
 	s.targets.reserveDaemons(daemons)
 	s.expectAttachable()

@@ -87,8 +87,8 @@ func TestPriceDecidesBetweenOneDearMachineAndSeveralCheapOnes(t *testing.T) {
 	if got := plan.Price(); got > 0.501 || got < 0.499 {
 		t.Errorf("15 one-core pods cost $%.2f/h, want $0.50/h on five small machines", got)
 	}
-	if len(plan.Claims) != 5 || len(plan.Unschedulable) != 0 {
-		t.Errorf("got %d claims and %d refusals, want 5 and 0", len(plan.Claims), len(plan.Unschedulable))
+	if len(plan.NodeClaims) != 5 || len(plan.Unschedulable) != 0 {
+		t.Errorf("got %d claims and %d refusals, want 5 and 0", len(plan.NodeClaims), len(plan.Unschedulable))
 	}
 }
 
@@ -120,7 +120,7 @@ func BenchmarkSolve(b *testing.B) {
 			for b.Loop() {
 				plan = Solve(p)
 			}
-			b.ReportMetric(float64(len(plan.Claims)), "claims")
+			b.ReportMetric(float64(len(plan.NodeClaims)), "claims")
 			b.ReportMetric(plan.Price(), "$/h")
 			if len(plan.Unschedulable) > 0 {
 				b.Fatalf("%d refusals: %v", len(plan.Unschedulable), plan.Unschedulable[0].Reasons)

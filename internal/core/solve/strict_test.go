@@ -44,15 +44,15 @@ func TestTwoTypesAskedForAreKept_L306(t *testing.T) {
 	small, large := machine("small", 4, 16, 0.4), machine("large", 8, 32, 0.5)
 	p := pool("default", small, large)
 	together := Solve(problem(pods(2, shape(3000, gi)), p))
-	if len(together.Claims) != 1 || !slices.Equal(together.Claims[0].InstanceTypes, []string{"large"}) {
-		t.Fatalf("without the demand: %+v, want one large machine", together.Claims)
+	if len(together.NodeClaims) != 1 || !slices.Equal(together.NodeClaims[0].InstanceTypes, []string{"large"}) {
+		t.Fatalf("without the demand: %+v, want one large machine", together.NodeClaims)
 	}
 	p.Requirements = p.Requirements.Add(requirement.New(instanceTypeKey, requirement.Exists).WithMinValues(2))
 	plan := Solve(problem(pods(2, shape(3000, gi)), p))
-	if len(plan.Claims) != 2 {
-		t.Fatalf("%d claims, want two", len(plan.Claims))
+	if len(plan.NodeClaims) != 2 {
+		t.Fatalf("%d claims, want two", len(plan.NodeClaims))
 	}
-	for _, c := range plan.Claims {
+	for _, c := range plan.NodeClaims {
 		if !slices.Equal(c.InstanceTypes, []string{"small", "large"}) || c.Requirements.Get(instanceTypeKey).MinValues() != 2 || c.MinValuesRelaxed {
 			t.Errorf("a claim lists %v with minValues %d", c.InstanceTypes, c.Requirements.Get(instanceTypeKey).MinValues())
 		}
@@ -100,8 +100,8 @@ func TestDemandsForVariety(t *testing.T) {
 				}
 				return
 			}
-			if len(plan.Claims) != 0 || len(plan.Unschedulable) != 1 {
-				t.Fatalf("%d claims and %d refusals, want a refusal", len(plan.Claims), len(plan.Unschedulable))
+			if len(plan.NodeClaims) != 0 || len(plan.Unschedulable) != 1 {
+				t.Fatalf("%d claims and %d refusals, want a refusal", len(plan.NodeClaims), len(plan.Unschedulable))
 			}
 			why := plan.Unschedulable[0].Reasons
 			text := "minValues requirement is not met for label(s) (label(s)=[" + strings.Join(c.unmet, " ") + "])"
@@ -122,13 +122,13 @@ func TestACutListThatFallsShortDropsTheClaim_L310(t *testing.T) {
 	p := pool("default", twins...)
 	p.Requirements = p.Requirements.Add(requirement.New(coresKey, requirement.Exists).WithMinValues(2))
 	in := asked(p, pods(3, shape(500, gi)))
-	if plan := Solve(in); len(plan.Claims) != 1 || len(plan.Claims[0].InstanceTypes) != 3 {
-		t.Fatalf("uncut: %+v, want one claim of three types", plan.Claims)
+	if plan := Solve(in); len(plan.NodeClaims) != 1 || len(plan.NodeClaims[0].InstanceTypes) != 3 {
+		t.Fatalf("uncut: %+v, want one claim of three types", plan.NodeClaims)
 	}
 	in.Options.MaxInstanceTypes = 2
 	plan := Solve(in)
-	if len(plan.Claims) != 0 || refusedPods(plan) != 3 {
-		t.Fatalf("%d claims and %d refused pods, want none and 3", len(plan.Claims), refusedPods(plan))
+	if len(plan.NodeClaims) != 0 || refusedPods(plan) != 3 {
+		t.Fatalf("%d claims and %d refused pods, want none and 3", len(plan.NodeClaims), refusedPods(plan))
 	}
 	want := "pod didn’t schedule because NodePool couldn’t meet minValues requirements, validating minValues, minValues requirement is not met for label(s) (label(s)=[cloud.test/cores]) (NodePool=default)"
 	if got := plan.Unschedulable[0].Reasons.String(); got != want {

@@ -39,7 +39,7 @@ func far(key, app string) topology.Affinity {
 // byZone counts the pods of a plan's claims per zone that the claim is bound to, sorted.
 func byZone(p Plan) string {
 	counts := map[string]int{}
-	for _, c := range p.Claims {
+	for _, c := range p.NodeClaims {
 		counts[fmt.Sprint(c.Requirements.Get(zoneKey).Values())] += len(c.Pods)
 	}
 	var out []string
@@ -60,7 +60,7 @@ func refusedPods(p Plan) int {
 
 func perClaim(p Plan) []int {
 	var out []int
-	for _, c := range p.Claims {
+	for _, c := range p.NodeClaims {
 		out = append(out, len(c.Pods))
 	}
 	slices.Sort(out)
@@ -136,8 +136,8 @@ func TestUndecidedZoneBlocksAllZones(t *testing.T) {
 	s := shape(1000, gi)
 	s.Affinities = []topology.Affinity{far(zoneKey, "web")}
 	plan := Solve(problem(labelled(pods(3, s), "web"), pool("default", machine("m", 6, 64, 1))))
-	if len(plan.Claims) != 1 || refusedPods(plan) != 2 {
-		t.Errorf("%d claims and %d refused, want 1 and 2", len(plan.Claims), refusedPods(plan))
+	if len(plan.NodeClaims) != 1 || refusedPods(plan) != 2 {
+		t.Errorf("%d claims and %d refused, want 1 and 2", len(plan.NodeClaims), refusedPods(plan))
 	}
 }
 

@@ -146,7 +146,7 @@ func TestTheObstacleIsTheOneThatNarrows(t *testing.T) {
 			}
 			plan := Solve(in)
 			if len(plan.Unschedulable) != 1 {
-				t.Fatalf("the pod is not refused: %+v", plan.Claims)
+				t.Fatalf("the pod is not refused: %+v", plan.NodeClaims)
 			}
 			why := plan.Unschedulable[0].Reasons[0]
 			if why.Code != c.code || why.Detail() != c.detail {
@@ -171,8 +171,8 @@ func TestWhatIsUsedOfALimitCountsPlannedNodes(t *testing.T) {
 	in := problem(pods(3, shape(30_000, gi)), limited(pool("default", machine("small", 4, 16, 0.10), machine("large", 32, 128, 1)), map[int]int64{resource.CPU: 70_000}))
 	in.Nodes = []*model.Node{{ID: "n", NodeName: "n", Name: "n", Pool: "default", Managed: true, Capacity: resource.Vector{}.Set(resource.CPU, 4000)}}
 	plan := Solve(in)
-	if len(plan.Claims) != 2 || len(plan.Unschedulable) != 1 {
-		t.Fatalf("%d claims, %d refused; want 2, 1", len(plan.Claims), len(plan.Unschedulable))
+	if len(plan.NodeClaims) != 2 || len(plan.Unschedulable) != 1 {
+		t.Fatalf("%d claims, %d refused; want 2, 1", len(plan.NodeClaims), len(plan.Unschedulable))
 	}
 	want := "cpu: limit 70, used or planned 68, a limit of 100 would do"
 	if got := plan.Unschedulable[0].Reasons[0].Detail(); got != want {

@@ -40,8 +40,8 @@ func TestWishesCostFewMachines(t *testing.T) {
 		granted := Solve(in)
 		in.Options.IgnorePreferences = true
 		ignored := Solve(in)
-		if refusedPods(granted) != 0 || 4*len(granted.Claims) > 5*len(ignored.Claims) {
-			t.Errorf("%d pods: %d machines that respect wishes, want at most a quarter more than the %d that do not", n, len(granted.Claims), len(ignored.Claims))
+		if refusedPods(granted) != 0 || 4*len(granted.NodeClaims) > 5*len(ignored.NodeClaims) {
+			t.Errorf("%d pods: %d machines that respect wishes, want at most a quarter more than the %d that do not", n, len(granted.NodeClaims), len(ignored.NodeClaims))
 		}
 	}
 }
@@ -52,7 +52,7 @@ func TestWishesThatCostNothingAreGranted(t *testing.T) {
 	wish.Affinities = []topology.Affinity{far(hostnameKey, "web")}
 	wish.Affinities[0].Weight = 1
 	list := append(labelled(named(pods(2, wish), "web"), "web"), named(pods(2, shape(1200, gi/2)), "other")...)
-	for _, c := range Solve(problem(list, pool("default", cores(2)...))).Claims {
+	for _, c := range Solve(problem(list, pool("default", cores(2)...))).NodeClaims {
 		if len(c.Pods) != 2 || c.Pods[0].Shape == c.Pods[1].Shape {
 			t.Errorf("a machine holds %d pods, want one of each kind", len(c.Pods))
 		}
@@ -69,13 +69,13 @@ func TestAWishThatSaysWhereTheVolumeIsIsNotGivenUp(t *testing.T) {
 	large.Offerings, small.Offerings = large.Offerings[:1], small.Offerings[1:2]
 	s.Requests[resource.CPU] = 600
 	plan := Solve(problem(pods(2, s), pool("default", large, small)))
-	for _, c := range plan.Claims {
+	for _, c := range plan.NodeClaims {
 		if zones := c.Requirements.Get(zoneKey); zones.Len() != 1 || !zones.Has("zone-b") {
 			t.Errorf("%d pods in %v, their volumes are in zone-b", len(c.Pods), zones)
 		}
 	}
-	if len(plan.Claims) != 2 {
-		t.Errorf("%d machines, want 2", len(plan.Claims))
+	if len(plan.NodeClaims) != 2 {
+		t.Errorf("%d machines, want 2", len(plan.NodeClaims))
 	}
 }
 
@@ -87,6 +87,6 @@ func TestWishesAreNotGivenUpForAReservation(t *testing.T) {
 	small.Offerings = small.Offerings[1:2]
 	plan := Solve(reservedProblem(pods(2, s), pool("default", large, small)))
 	if got := held(plan); plan.Price() > 2+1e-9 || refusedPods(plan) != 0 {
-		t.Errorf("%d machines for $%.3f/h that hold %v, want no more than $2 for two small ones", len(plan.Claims), plan.Price(), got)
+		t.Errorf("%d machines for $%.3f/h that hold %v, want no more than $2 for two small ones", len(plan.NodeClaims), plan.Price(), got)
 	}
 }

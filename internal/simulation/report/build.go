@@ -46,9 +46,9 @@ func Build(result simulation.Result, extras Extras) Report {
 type builder struct{ simulation.Result }
 
 func (b builder) total(r Report) Total {
-	t := Total{Nodes: len(b.Plan.Claims), PricePerHour: dollars(b.Plan.Price())}
+	t := Total{Nodes: len(b.Plan.NodeClaims), PricePerHour: dollars(b.Plan.Price())}
 	t.LowerBoundPerHour, t.Gap = b.leastPrice()
-	for _, c := range b.Plan.Claims {
+	for _, c := range b.Plan.NodeClaims {
 		t.Pods.OnNewNodes += len(c.Pods)
 	}
 	for _, p := range b.Plan.Placements {
@@ -145,7 +145,7 @@ func (b builder) beyond(pool string, set requirement.Set) requirement.Set {
 }
 
 // Barren is a pool of which nothing could be launched, and why.
-func Barren(pool solve.BarrenPool) UnusedPool {
+func Barren(pool solve.UnlaunchablePool) UnusedPool {
 	if pool.MinValues {
 		why := reason.Reason{Code: reason.MinValuesUnmet}
 		return UnusedPool{Name: pool.Pool, Message: "fewer different values are on offer than minValues asks for", Help: why.Help()}
@@ -180,7 +180,7 @@ func (b builder) unusedPools() []UnusedPool {
 	for _, s := range b.Skipped {
 		out = append(out, UnusedPool{Name: s.Name, Message: s.Why})
 	}
-	for _, barren := range b.Plan.Barren {
+	for _, barren := range b.Plan.Unlaunchable {
 		out = append(out, Barren(barren))
 	}
 	slices.SortStableFunc(out, func(x, y UnusedPool) int { return strings.Compare(x.Name, y.Name) })

@@ -49,7 +49,7 @@ func FateOf(result simulation.Result, id string) Fate {
 	among := func(pods []*model.Pod) bool {
 		return slices.ContainsFunc(pods, func(p *model.Pod) bool { return !p.Virtual && p.ID() == id })
 	}
-	for _, c := range b.Plan.Claims {
+	for _, c := range b.Plan.NodeClaims {
 		if among(c.Pods) {
 			l := b.launch(c)
 			l.Count, l.Nodes = 1, []Node{{Pods: ids(c.Pods), Devices: devices(c.Devices)}}
@@ -77,7 +77,7 @@ func FateOf(result simulation.Result, id string) Fate {
 		}
 	}
 	switch {
-	case among(b.Plan.PutOff):
+	case among(b.Plan.Deferred):
 		return Fate{Outcome: Later, Message: "reserved capacity may become free for it"}
 	case among(b.Plan.Undecided):
 		return Fate{Outcome: Later, Message: "the simulation did not get to it"}
