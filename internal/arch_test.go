@@ -102,6 +102,7 @@ internal/convert < API, internal/manifest
 
 # floor 4: what is
 internal/cluster < API, CORE, cloud, internal/translate, internal/observe, internal/cost
+internal/problem < API, CORE, cloud, internal/cluster, internal/translate
 internal/simulation < API, CORE, cloud, internal/translate, internal/manifest, internal/overlay, internal/cluster, internal/buffer
 internal/simulation/report < API, CORE, internal/simulation
 internal/explain < API, CORE, cloud, internal/translate, internal/cost, internal/simulation, internal/simulation/report
@@ -116,10 +117,9 @@ internal/controller/termination < CONTROLLERBASE
 internal/controller/repair < CONTROLLERBASE
 internal/controller/nodepool < CONTROLLERBASE, internal/cost
 internal/controller/nodeoverlay < CONTROLLERBASE, internal/overlay
-internal/controller/problem < API, CORE, cloud, internal/cluster, internal/translate
-internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/buffer, internal/waiting, internal/controller/problem
+internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/buffer, internal/waiting, internal/problem
 internal/controller/autoscaler < CONTROLLERBASE, internal/prediction
-internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/cost, internal/prediction, internal/controller/problem
+internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/cost, internal/prediction, internal/problem
 internal/controller/static < CONTROLLERBASE, CORE, internal/cluster, internal/translate
 internal/controller/metering < CONTROLLERBASE, internal/waiting
 internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/buffer

@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/karpenter-anew/karpenter/internal/controller/problem"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
 // mostWorkers is how many simulations run at the same time at most; each worker holds a compiled copy of the cluster.
@@ -26,13 +26,13 @@ type room struct {
 	labs map[bool][]*disrupt.Lab
 }
 
-func (c *Controller) source() problem.Source {
-	return problem.Source{Client: c.Client, Cloud: c.Cloud, Store: c.Store, Translator: c.Translator, Catalogs: c.catalogs}
+func (c *Controller) builder() problem.Builder {
+	return problem.Builder{Client: c.Client, Cloud: c.Cloud, Store: c.Store, Translator: c.Translator, Catalogs: c.catalogs}
 }
 
 // room gathers what simulations about the candidates need. underway are commands whose end is taken for granted.
 func (c *Controller) room(ctx context.Context, s scene, candidates []disrupt.Candidate, underway []disrupt.Command) (*room, error) {
-	source := c.source()
+	source := c.builder()
 	batch := c.Translator.Batch(s.snapshot, solve.Options{
 		IgnorePreferences: c.Scheduling.PreferencePolicy == options.PreferenceIgnore,
 		MaxInstanceTypes:  c.Cloud.MaxInstanceTypes,

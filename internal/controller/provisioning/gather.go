@@ -11,10 +11,10 @@ import (
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/controller/problem"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
 // input is one pass's question with what is needed to act on the answer.
@@ -54,7 +54,7 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 		return input{}, err
 	}
 	in.rejected = append(in.rejected, lost...)
-	if in.problem.Nodes, err = p.source().Expect(ctx, in.problem.Nodes); err != nil {
+	if in.problem.Nodes, err = p.builder().Expect(ctx, in.problem.Nodes); err != nil {
 		return input{}, err
 	}
 	in.problem.Pods, in.problem.Nodes = p.promises.settle(append(in.problem.Pods, moving...), in.problem.Nodes, now, p.Scheduling.NominationWindow())
@@ -97,17 +97,17 @@ func (p *Provisioner) moving(ctx context.Context, leaving []*model.Node, now tim
 	if err != nil {
 		p.Log.Error("some pod disruption budgets cannot be read and are not considered", "error", err)
 	}
-	return p.source().Moving(ctx, leaving, budgets, now)
+	return p.builder().Moving(ctx, leaving, budgets, now)
 }
 
 // source is where a pass gathers its question.
-func (p *Provisioner) source() problem.Source {
-	return problem.Source{Client: p.Client, Cloud: p.Cloud, Store: p.Store, Translator: p.Translator, Catalogs: p.catalogs}
+func (p *Provisioner) builder() problem.Builder {
+	return problem.Builder{Client: p.Client, Cloud: p.Cloud, Store: p.Store, Translator: p.Translator, Catalogs: p.catalogs}
 }
 
 // usablePools are the pools that may launch; the others are logged.
 func (p *Provisioner) usablePools(ctx context.Context) (problem.Pools, error) {
-	pools, err := p.source().Pools(ctx)
+	pools, err := p.builder().Pools(ctx)
 	if err != nil {
 		return problem.Pools{}, err
 	}

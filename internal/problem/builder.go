@@ -26,7 +26,7 @@ import (
 )
 
 // Source is where questions are gathered from.
-type Source struct {
+type Builder struct {
 	// Client reads from a cache with an index of pods by node.
 	Client     client.Client
 	Cloud      cloud.Cloud
@@ -37,7 +37,7 @@ type Source struct {
 
 // Moving is the pods on nodes being deleted that need a place elsewhere now: those that may be evicted. For those that are
 // lost nobody can say where that could be.
-func (s Source) Moving(ctx context.Context, leaving []*model.Node, budgets podrules.Budgets, now time.Time) (out, lost []*model.Pod, err error) {
+func (s Builder) Moving(ctx context.Context, leaving []*model.Node, budgets podrules.Budgets, now time.Time) (out, lost []*model.Pod, err error) {
 	for _, n := range leaving {
 		var pods corev1.PodList
 		if err := s.Client.List(ctx, &pods, client.MatchingFields{"spec.nodeName": n.NodeName}, client.UnsafeDisableDeepCopy); err != nil {
@@ -79,7 +79,7 @@ type Skipped struct {
 }
 
 // Pools are those that may launch: ours, not static, ready, not being deleted, with instance types to choose from.
-func (s Source) Pools(ctx context.Context) (Pools, error) {
+func (s Builder) Pools(ctx context.Context) (Pools, error) {
 	var list v1.NodePoolList
 	if err := s.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return Pools{}, fmt.Errorf("listing node pools: %w", err)
@@ -112,7 +112,7 @@ func (s Source) Pools(ctx context.Context) (Pools, error) {
 // Expect gives machines of static pools that are not launched yet the room that they will have at least. Their claims ask for
 // nothing, so that nothing is known of them until their launch; without this, pods that come together with the pool would get
 // machines beside it.
-func (s Source) Expect(ctx context.Context, nodes []*model.Node) ([]*model.Node, error) {
+func (s Builder) Expect(ctx context.Context, nodes []*model.Node) ([]*model.Node, error) {
 	out := nodes
 	floors := map[string]resource.Vector{}
 	for i, n := range nodes {
@@ -141,7 +141,7 @@ func (s Source) Expect(ctx context.Context, nodes []*model.Node) ([]*model.Node,
 }
 
 // floor is what every machine of a static pool leaves for pods; nil when nobody can tell.
-func (s Source) floor(ctx context.Context, name string) (resource.Vector, error) {
+func (s Builder) floor(ctx context.Context, name string) (resource.Vector, error) {
 	pool := &v1.NodePool{}
 	if err := s.Client.Get(ctx, client.ObjectKey{Name: name}, pool); err != nil {
 		if client.IgnoreNotFound(err) == nil {
