@@ -49,39 +49,40 @@ internal/core/bound < internal/core/topology, internal/core/model, internal/core
 CORE = internal/core/...
 
 # floor 2: the contract with clouds, and how the process is seen and set up
+internal/ttlcache <
 cloud < API, internal/core/requirement
 cloud/cloudtest < API, cloud, internal/core/requirement
 cloud/kwok < API, cloud, internal/core/requirement
 cloud/aws/family < API
 cloud/aws/kubelet < API, cloud/aws/family
-cloud/aws/expression < cloud/aws/kubelet
-cloud/aws/instancetype < API, cloud, cloud/aws/family, cloud/aws/kubelet, cloud/aws/expression
+cloud/aws/kubeletcel < cloud/aws/kubelet
+cloud/aws/instancetype < API, cloud, cloud/aws/family, cloud/aws/kubelet, cloud/aws/kubeletcel
 cloud/aws/userdata < API, cloud/aws/family, cloud/aws/kubelet
 cloud/aws/image < API, cloud, cloud/aws/family, internal/core/requirement
 cloud/aws/drift < API, cloud, cloud/aws/image
 cloud/aws/launch < API, cloud, internal/core/requirement
-cloud/aws/ownership < API
+cloud/aws/resourcetags < API
 cloud/aws/subnet < API
-cloud/aws/fault <
-cloud/aws/batch, cloud/aws/price, cloud/aws/shortage, cloud/aws/notice <
-cloud/aws/session < cloud/aws/fault, internal/observe
-cloud/aws/memo, cloud/aws/reservation <
-cloud/aws/selection < API, cloud/aws/fault, cloud/aws/image, cloud/aws/memo, cloud/aws/reservation, cloud/aws/subnet, internal/observe
+cloud/aws/awserrors <
+cloud/aws/batch, cloud/aws/price, cloud/aws/unavailableofferings, cloud/aws/eventbridge <
+cloud/aws/session < cloud/aws/awserrors, internal/observe
+cloud/aws/reservation <
+cloud/aws/discovery < API, cloud/aws/awserrors, cloud/aws/image, internal/ttlcache, cloud/aws/reservation, cloud/aws/subnet, internal/observe
 cloud/aws/inventory < cloud/aws/instancetype, cloud/aws/price, internal/observe
-cloud/aws/template < API, cloud/aws/family, cloud/aws/fault, internal/observe
-cloud/aws/instance < API, cloud/aws/batch, cloud/aws/fault
-cloud/aws/roster < API, cloud/aws/instance
-cloud/aws/interruption < API, cloud/aws/notice, cloud/aws/reservation, cloud/aws/roster, cloud/aws/shortage, internal/observe
-cloud/aws/health < API, cloud/aws/fault, cloud/aws/notice, cloud/aws/roster, internal/observe
-cloud/aws/fleet < API, cloud/aws/batch, cloud/aws/fault, cloud/aws/template
+cloud/aws/template < API, cloud/aws/family, cloud/aws/awserrors, internal/observe
+cloud/aws/instance < API, cloud/aws/batch, cloud/aws/awserrors
+cloud/aws/instancelookup < API, cloud/aws/instance
+cloud/aws/interruption < API, cloud/aws/eventbridge, cloud/aws/reservation, cloud/aws/instancelookup, cloud/aws/unavailableofferings, internal/observe
+cloud/aws/health < API, cloud/aws/awserrors, cloud/aws/eventbridge, cloud/aws/instancelookup, internal/observe
+cloud/aws/fleet < API, cloud/aws/batch, cloud/aws/awserrors, cloud/aws/template
 cloud/aws/zonalshift < API, cloud, internal/core/requirement, internal/observe
-cloud/aws/provider < API, cloud, cloud/aws/drift, cloud/aws/expression, cloud/aws/fault, cloud/aws/fleet, cloud/aws/image, cloud/aws/instance, cloud/aws/instancetype, cloud/aws/inventory, cloud/aws/kubelet, cloud/aws/launch, cloud/aws/memo, cloud/aws/ownership, cloud/aws/reservation, cloud/aws/selection, cloud/aws/shortage, cloud/aws/subnet, cloud/aws/template, cloud/aws/userdata, cloud/aws/zonalshift, internal/observe
-cloud/aws/offline < API, cloud, cloud/kwok, cloud/aws/expression, cloud/aws/instancetype, cloud/aws/kubelet, cloud/aws/ownership
-cloud/aws/profile < API, cloud/aws/fault, cloud/aws/memo, cloud/aws/ownership
-cloud/aws/nodeclass < API, cloud/aws/fault, cloud/aws/image, cloud/aws/kubelet, cloud/aws/memo, cloud/aws/ownership, cloud/aws/profile, cloud/aws/provider, cloud/aws/session, cloud/aws/template, internal/observe
+cloud/aws/provider < API, cloud, cloud/aws/drift, cloud/aws/kubeletcel, cloud/aws/awserrors, cloud/aws/fleet, cloud/aws/image, cloud/aws/instance, cloud/aws/instancetype, cloud/aws/inventory, cloud/aws/kubelet, cloud/aws/launch, internal/ttlcache, cloud/aws/resourcetags, cloud/aws/reservation, cloud/aws/discovery, cloud/aws/unavailableofferings, cloud/aws/subnet, cloud/aws/template, cloud/aws/userdata, cloud/aws/zonalshift, internal/observe
+cloud/aws/offline < API, cloud, cloud/kwok, cloud/aws/kubeletcel, cloud/aws/instancetype, cloud/aws/kubelet, cloud/aws/resourcetags
+cloud/aws/profile < API, cloud/aws/awserrors, internal/ttlcache, cloud/aws/resourcetags
+cloud/aws/nodeclass < API, cloud/aws/awserrors, cloud/aws/image, cloud/aws/kubelet, internal/ttlcache, cloud/aws/resourcetags, cloud/aws/profile, cloud/aws/provider, cloud/aws/session, cloud/aws/template, internal/observe
 cloud/aws/tagging < API, cloud/aws/instance, cloud/aws/template, internal/observe
-cloud/aws/upkeep < API, cloud, cloud/aws/instance, cloud/aws/profile, cloud/aws/provider, internal/observe
-cloud/aws < API, cloud, cloud/aws/health, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/inventory, cloud/aws/nodeclass, cloud/aws/offline, cloud/aws/profile, cloud/aws/provider, cloud/aws/roster, cloud/aws/session, cloud/aws/tagging, cloud/aws/upkeep, cloud/aws/zonalshift, internal/observe
+cloud/aws/periodic < API, cloud, cloud/aws/instance, cloud/aws/profile, cloud/aws/provider, internal/observe
+cloud/aws < API, cloud, cloud/aws/health, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/inventory, cloud/aws/nodeclass, cloud/aws/offline, cloud/aws/profile, cloud/aws/provider, cloud/aws/instancelookup, cloud/aws/session, cloud/aws/tagging, cloud/aws/periodic, cloud/aws/zonalshift, internal/observe
 cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/session
 cloud/aws/awstest/ebs < API, cloud/aws/awstest
 cloud/aws/awstest/firstboot <
@@ -108,10 +109,10 @@ internal/simulation/report < API, CORE, internal/simulation
 internal/explain < API, CORE, cloud, internal/translate, internal/cost, internal/simulation, internal/simulation/report
 
 # floor 5: what happens
-internal/controller/loop < API, cloud, internal/observe, internal/options
+internal/controller/loop < API, cloud, internal/observe, internal/options, internal/ttlcache
 internal/controller/pair < API, cloud
 internal/controller/looptest < API, cloud, internal/observe, internal/options, internal/controller/loop, internal/controller/pair, test/apiserver
-CONTROLLERBASE = API, cloud, internal/core/requirement, internal/observe, internal/options, internal/controller/loop, internal/controller/pair
+CONTROLLERBASE = API, cloud, internal/core/requirement, internal/observe, internal/options, internal/ttlcache, internal/controller/loop, internal/controller/pair
 internal/controller/nodeclaim < CONTROLLERBASE
 internal/controller/termination < CONTROLLERBASE
 internal/controller/repair < CONTROLLERBASE

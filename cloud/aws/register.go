@@ -26,13 +26,13 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/health"
+	"github.com/karpenter-anew/karpenter/cloud/aws/instancelookup"
 	"github.com/karpenter-anew/karpenter/cloud/aws/interruption"
 	"github.com/karpenter-anew/karpenter/cloud/aws/nodeclass"
+	"github.com/karpenter-anew/karpenter/cloud/aws/periodic"
 	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
-	"github.com/karpenter-anew/karpenter/cloud/aws/roster"
 	"github.com/karpenter-anew/karpenter/cloud/aws/tagging"
-	"github.com/karpenter-anew/karpenter/cloud/aws/upkeep"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -80,7 +80,7 @@ func (e *ensemble) register(m manager.Manager) error {
 	if err := learnVersion(ctx); err != nil {
 		return err
 	}
-	if err := roster.AddIndexes(ctx, m.GetFieldIndexer()); err != nil {
+	if err := instancelookup.AddIndexes(ctx, m.GetFieldIndexer()); err != nil {
 		return err
 	}
 	e.provider.UseRecorder(e.settings.Outlets.Recorder)
@@ -129,34 +129,34 @@ func (e *ensemble) controllers(m manager.Manager) error {
 	if err != nil {
 		return fmt.Errorf("registering controller %q: %w", "nodeclaim.tagging", err)
 	}
-	return upkeep.Memory{Provider: e.provider, Client: e.client, Manages: e.manages}.Register(m)
+	return periodic.Memory{Provider: e.provider, Client: e.client, Manages: e.manages}.Register(m)
 }
 
 // jobs are what is done again and again.
-func (e *ensemble) jobs(learnVersion func(context.Context) error) []upkeep.Job {
+func (e *ensemble) jobs(learnVersion func(context.Context) error) []periodic.Job {
 	p := e.provider
 	prices := func(ctx context.Context) error {
 		return errors.Join(p.Inventory.RefreshOnDemand(ctx), p.Inventory.RefreshSpot(ctx, p.Clock.Now()))
 	}
-	offerings := upkeep.NewOfferings(upkeep.OfferingsOptions{
+	offerings := periodic.NewOfferings(periodic.OfferingsOptions{
 		Types: p.InstanceTypes, Client: e.client, Manages: e.manages, Reserves: p.ReservesCapacity, Metrics: p.Metrics,
 	})
-	out := []upkeep.Job{
-		{Name: "providers.pricing", Every: upkeep.Always(refreshEvery), Run: prices},
-		{Name: "providers.instancetype", Every: upkeep.Always(refreshEvery), Run: p.Inventory.RefreshTypes},
-		{Name: "providers.ssm.invalidation", Every: upkeep.Always(imagesEvery), Run: p.Finder.ForgetOutdated},
-		{Name: "providers.version", Every: upkeep.Always(versionEvery), Run: learnVersion},
-		{Name: "cloudprovider.metrics", Every: upkeep.Always(offeringsEvery), Run: offerings.Refresh},
-		{Name: "launchtemplate.adoption", Every: upkeep.Always(-1), Run: p.Templates.Adopt},
-		{Name: "launchtemplate.garbagecollection", Every: upkeep.Always(sweepEvery), Run: p.Templates.Sweep},
+	out := []periodic.Job{
+		{Name: "providers.pricing", Every: periodic.Always(refreshEvery), Run: prices},
+		{Name: "providers.instancetype", Every: periodic.Always(refreshEvery), Run: p.Inventory.RefreshTypes},
+		{Name: "providers.ssm.invalidation", Every: periodic.Always(imagesEvery), Run: p.Finder.ForgetOutdated},
+		{Name: "providers.version", Every: periodic.Always(versionEvery), Run: learnVersion},
+		{Name: "cloudprovider.metrics", Every: periodic.Always(offeringsEvery), Run: offerings.Refresh},
+		{Name: "launchtemplate.adoption", Every: periodic.Always(-1), Run: p.Templates.Adopt},
+		{Name: "launchtemplate.garbagecollection", Every: periodic.Always(sweepEvery), Run: p.Templates.Sweep},
 		{
-			Name: "instance.garbagecollection", Every: upkeep.AtFirst(collectAtFirst, collectSoon, collectLater),
-			Run: upkeep.Instances{Provider: p, Client: e.client, Manages: e.manages}.Collect,
+			Name: "instance.garbagecollection", Every: periodic.AtFirst(collectAtFirst, collectSoon, collectLater),
+			Run: periodic.Instances{Provider: p, Client: e.client, Manages: e.manages}.Collect,
 		},
 	}
 	if e.profiles != nil {
-		out = append(out, upkeep.Job{
-			Name: "instanceprofile.garbagecollection", Every: upkeep.Always(profilesEvery), Run: upkeep.Profiles{Keeper: e.profiles, Client: e.client}.Collect,
+		out = append(out, periodic.Job{
+			Name: "instanceprofile.garbagecollection", Every: periodic.Always(profilesEvery), Run: periodic.Profiles{Keeper: e.profiles, Client: e.client}.Collect,
 		})
 	}
 	for i := range out {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/karpenter-anew/karpenter/cloud/aws/health"
 	"github.com/karpenter-anew/karpenter/cloud/aws/interruption"
+	"github.com/karpenter-anew/karpenter/cloud/aws/periodic"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
-	"github.com/karpenter-anew/karpenter/cloud/aws/upkeep"
 	"github.com/karpenter-anew/karpenter/cloud/aws/zonalshift"
 )
 
@@ -38,26 +38,26 @@ func watchShifts(ctx context.Context, o *provider.Options, s Settings, arc zonal
 }
 
 // watches are the jobs that follow what happens to instances.
-func (e *ensemble) watches() []upkeep.Job {
+func (e *ensemble) watches() []periodic.Job {
 	p, outlets := e.provider, e.settings.Outlets
 	responder := &interruption.Responder{
 		Client: e.client, Clock: p.Clock, Manages: e.manages, Fresh: p.Fresh, Recorder: outlets.Recorder, Metrics: outlets.Metrics,
 		Shortages: p.Shortages, Reservations: p.Reservations,
 	}
 	poll := &health.Poll{EC2: e.statuses, Client: e.client, Manages: e.manages, Answer: responder.Answer, Shifted: p.Shifts.Shifted, Clock: p.Clock, Metrics: e.metrics}
-	reserved := upkeep.Reservations{Provider: p, Client: e.client, Manages: e.manages}
-	out := []upkeep.Job{
-		{Name: "interruption.instancestatus", Every: upkeep.Always(healthEvery), Run: poll.Look},
-		{Name: "capacityreservation.capacitytype", Every: upkeep.Always(reservationsEvery), Run: reserved.Demote},
-		{Name: "capacityreservation.expiration", Every: upkeep.Always(reservationsEvery), Run: reserved.Expire},
+	reserved := periodic.Reservations{Provider: p, Client: e.client, Manages: e.manages}
+	out := []periodic.Job{
+		{Name: "interruption.instancestatus", Every: periodic.Always(healthEvery), Run: poll.Look},
+		{Name: "capacityreservation.capacitytype", Every: periodic.Always(reservationsEvery), Run: reserved.Demote},
+		{Name: "capacityreservation.expiration", Every: periodic.Always(reservationsEvery), Run: reserved.Expire},
 	}
 	if e.queues != nil {
 		queue := &interruption.Queue{API: e.queues, Name: e.settings.InterruptionQueue, Answer: responder.Answer, Clock: p.Clock, Metrics: e.metrics}
-		out = append(out, upkeep.Job{Name: "interruption", Every: upkeep.Always(0), Run: queue.Poll})
+		out = append(out, periodic.Job{Name: "interruption", Every: periodic.Always(0), Run: queue.Poll})
 	}
 	if p.Shifts != nil {
 		announcer := &zonalshift.Announcer{Watch: p.Shifts, Client: e.client, Manages: e.manages, Recorder: outlets.Recorder}
-		out = append(out, upkeep.Job{Name: "zonalshift", Every: upkeep.Always(shiftsEvery), Run: announcer.Announce})
+		out = append(out, periodic.Job{Name: "zonalshift", Every: periodic.Always(shiftsEvery), Run: announcer.Announce})
 	}
 	for i := range out {
 		out[i].Clock = p.Clock

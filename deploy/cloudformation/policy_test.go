@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
-	"github.com/karpenter-anew/karpenter/cloud/aws/ownership"
+	"github.com/karpenter-anew/karpenter/cloud/aws/resourcetags"
 )
 
 // policies are the managed policies in the order of the specification: what comes before "Policy" in their names.
@@ -138,10 +138,10 @@ func TestTheControllerMayTouchWhatIsItsOwnAndNothingElse(t *testing.T) {
 	ec2 := func(kind string) string { return "arn:aws:ec2:eu-west-1:012345678901:" + kind + "/x" }
 	const profile = "arn:aws:iam::012345678901:instance-profile/karpenter/eu-west-1/one/uid/name"
 	user := map[string]string{"team": "infra"}
-	launch := ownership.LaunchTags(user, clusterName, "pool", "class")
-	foreign := ownership.LaunchTags(user, "other", "pool", "class")
-	mine := ownership.ProfileTags(user, clusterName, region, "class")
-	elsewhere := ownership.ProfileTags(user, clusterName, "us-east-1", "class")
+	launch := resourcetags.LaunchTags(user, clusterName, "pool", "class")
+	foreign := resourcetags.LaunchTags(user, "other", "pool", "class")
+	mine := resourcetags.ProfileTags(user, clusterName, region, "class")
+	elsewhere := resourcetags.ProfileTags(user, clusterName, "us-east-1", "class")
 	statements := controllerPolicies(t)
 	for _, tc := range []struct {
 		name             string

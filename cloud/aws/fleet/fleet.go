@@ -18,8 +18,8 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
 	"github.com/karpenter-anew/karpenter/cloud/aws/batch"
-	"github.com/karpenter-anew/karpenter/cloud/aws/fault"
 	"github.com/karpenter-anew/karpenter/cloud/aws/template"
 )
 
@@ -58,7 +58,7 @@ type Request struct {
 
 // Failure is what went wrong in one pool.
 type Failure struct {
-	fault.Fleet
+	awserrors.Fleet
 	InstanceType, Zone, SubnetID string
 }
 
@@ -182,7 +182,7 @@ func (l *Launcher) call(ctx context.Context, same []*ec2.CreateFleetInput) []bat
 		}
 	}
 	if len(started) < len(same) && len(all) == 0 {
-		all = []Failure{{Fleet: fault.Fleet{Code: "too few instances returned", Message: "too few instances returned"}}}
+		all = []Failure{{Fleet: awserrors.Fleet{Code: "too few instances returned", Message: "too few instances returned"}}}
 	}
 	for i := range results {
 		if i < len(started) {
@@ -206,7 +206,7 @@ func answerOf(id string, i ec2types.CreateFleetInstance) Answer {
 func failures(errs []ec2types.CreateFleetError) []Failure {
 	var out []Failure
 	for _, e := range errs {
-		f := Failure{Fleet: fault.Fleet{Code: aws.ToString(e.ErrorCode), Message: aws.ToString(e.ErrorMessage)}}
+		f := Failure{Fleet: awserrors.Fleet{Code: aws.ToString(e.ErrorCode), Message: aws.ToString(e.ErrorMessage)}}
 		if way := e.LaunchTemplateAndOverrides; way != nil && way.Overrides != nil {
 			f.InstanceType, f.Zone, f.SubnetID = string(way.Overrides.InstanceType), aws.ToString(way.Overrides.AvailabilityZone), aws.ToString(way.Overrides.SubnetId)
 		}

@@ -24,9 +24,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/cloud/aws/fault"
-	"github.com/karpenter-anew/karpenter/cloud/aws/notice"
-	"github.com/karpenter-anew/karpenter/cloud/aws/roster"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
+	"github.com/karpenter-anew/karpenter/cloud/aws/eventbridge"
+	"github.com/karpenter-anew/karpenter/cloud/aws/instancelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -53,7 +53,7 @@ type Poll struct {
 	// Manages says which claims are those of this cloud.
 	Manages func(*v1.NodeClassReference) bool
 	// Answer does what a notice calls for.
-	Answer func(context.Context, notice.Notice) error
+	Answer func(context.Context, eventbridge.Notice) error
 	// Shifted reports whether traffic is shifted away from the zone with an id; nil for never.
 	Shifted func(zoneID string) bool
 	Clock   clock.PassiveClock
@@ -83,14 +83,14 @@ type patient struct {
 // category is a way not to be well.
 type category struct {
 	name  string
-	kind  notice.Kind
+	kind  eventbridge.Kind
 	force bool
 }
 
 // The categories.
-func instanceStatus() category { return category{"InstanceStatus", notice.InstanceStatus, true} }
-func systemStatus() category   { return category{"SystemStatus", notice.SystemStatus, true} }
-func eventStatus() category    { return category{"EventStatus", notice.EventStatus, false} }
+func instanceStatus() category { return category{"InstanceStatus", eventbridge.InstanceStatus, true} }
+func systemStatus() category   { return category{"SystemStatus", eventbridge.SystemStatus, true} }
+func eventStatus() category    { return category{"EventStatus", eventbridge.EventStatus, false} }
 
 // Look looks once. Where it is not allowed to, it says so and leaves EC2 alone for a while.
 func (p *Poll) Look(ctx context.Context) error {
@@ -98,7 +98,7 @@ func (p *Poll) Look(ctx context.Context) error {
 		return nil
 	}
 	statuses, err := p.list(ctx)
-	if fault.IsUnauthorized(err) {
+	if awserrors.IsUnauthorized(err) {
 		p.deniedUntil = p.Clock.Now().Add(deniedFor)
 		observe.Log(ctx).ErrorContext(ctx, "the health of instances cannot be looked at: add ec2:DescribeInstanceStatus to the policy of the controller",
 			"error", err, "next-try", deniedFor.String())
@@ -155,7 +155,7 @@ func (p *Poll) patients(ctx context.Context, statuses []ec2types.InstanceStatus)
 		if len(found.troubles) == 0 {
 			continue
 		}
-		claims, err := roster.Claims(ctx, p.Client, found.id)
+		claims, err := instancelookup.Claims(ctx, p.Client, found.id)
 		if err != nil {
 			return nil, err
 		}
@@ -238,7 +238,7 @@ func (p *Poll) answer(ctx context.Context, patients []*patient) error {
 		all.Go(func() {
 			defer func() { <-slots }()
 			for _, c := range one.troubles {
-				err := p.Answer(ctx, notice.Notice{Kind: c.kind, InstanceIDs: []string{one.id}, Time: p.Clock.Now()})
+				err := p.Answer(ctx, eventbridge.Notice{Kind: c.kind, InstanceIDs: []string{one.id}, Time: p.Clock.Now()})
 				errs[n] = errors.Join(errs[n], err)
 			}
 		})

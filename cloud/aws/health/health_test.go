@@ -21,9 +21,9 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+	"github.com/karpenter-anew/karpenter/cloud/aws/eventbridge"
 	"github.com/karpenter-anew/karpenter/cloud/aws/health"
-	"github.com/karpenter-anew/karpenter/cloud/aws/notice"
-	"github.com/karpenter-anew/karpenter/cloud/aws/roster"
+	"github.com/karpenter-anew/karpenter/cloud/aws/instancelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
@@ -44,14 +44,14 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))}
 	w.account = awstest.New(awstest.Options{Clock: w.clock, Types: []string{"m5.large"}})
 	building := apiserver.New()
-	for _, i := range roster.Indexes() {
+	for _, i := range instancelookup.Indexes() {
 		building = building.WithIndex(i.Object, i.Field, i.Values)
 	}
 	w.client = building.Build()
 	w.Poll = &health.Poll{
 		EC2: ec2.NewFromConfig(awstest.Connect(t, w.account)), Client: w.client, Clock: w.clock, Metrics: observe.NewAWSMetrics(prometheus.NewRegistry()),
 		Manages: func(ref *v1.NodeClassReference) bool { return ref != nil && ref.Kind == "EC2NodeClass" },
-		Answer: func(_ context.Context, n notice.Notice) error {
+		Answer: func(_ context.Context, n eventbridge.Notice) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.told = append(w.told, fmt.Sprintf("%s %s", strings.TrimLeft(n.InstanceIDs[0], "i-0"), n.Kind))

@@ -20,8 +20,8 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
 	"github.com/karpenter-anew/karpenter/cloud/aws/batch"
-	"github.com/karpenter-anew/karpenter/cloud/aws/fault"
 )
 
 // listPage is how many instances a page holds.
@@ -153,7 +153,7 @@ func (k *Keeper) Look(ctx context.Context, id string) (*Instance, error) {
 
 // missing reports whether an instance is not there. An id that cannot be is one that is not there.
 func missing(err error) bool {
-	return fault.IsNotFound(err) || fault.Code(err) == "InvalidInstanceID.Malformed"
+	return awserrors.IsNotFound(err) || awserrors.Code(err) == "InvalidInstanceID.Malformed"
 }
 
 // List are the instances of the cluster, by id. They have the tags that every launch of Karpenter has. Those that are left alone are

@@ -3,15 +3,15 @@ package instancetype
 import (
 	"fmt"
 
-	"github.com/karpenter-anew/karpenter/cloud/aws/expression"
 	"github.com/karpenter-anew/karpenter/cloud/aws/kubelet"
+	"github.com/karpenter-anew/karpenter/cloud/aws/kubeletcel"
 )
 
 // ResolveKubelet is the kubelet block for the type, with everything worked out: the number of pods first, then, knowing it,
 // what is kept from pods. The result belongs into the class of the input before Resolve, and into the user data of instances
 // of the type, so that nodes are as they were planned. Reserved resources that cannot be worked out are left out, and told.
-func ResolveKubelet(in Input, compiled *expression.Compiled) (kubelet.Config, []error, error) {
-	variables := expression.Variables{
+func ResolveKubelet(in Input, compiled *kubeletcel.Compiled) (kubelet.Config, []error, error) {
+	variables := kubeletcel.Variables{
 		VCPUs: in.Description.VCPUs, MemoryMiB: in.Description.MemoryMiB, InstanceType: in.Description.Name,
 		DefaultENIs: in.Description.Network.defaultInterfaces(), IPsPerENI: in.Description.Network.ipv4PerInterface(),
 	}

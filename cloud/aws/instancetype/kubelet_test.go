@@ -11,14 +11,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
-	"github.com/karpenter-anew/karpenter/cloud/aws/expression"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/aws/kubelet"
+	"github.com/karpenter-anew/karpenter/cloud/aws/kubeletcel"
 	"github.com/karpenter-anew/karpenter/cloud/aws/userdata"
 )
 
 // compile reads a kubelet block and compiles its expressions.
-func compile(t testing.TB, text string) (map[string]apiextensionsv1.JSON, kubelet.Config, *expression.Compiled) {
+func compile(t testing.TB, text string) (map[string]apiextensionsv1.JSON, kubelet.Config, *kubeletcel.Compiled) {
 	t.Helper()
 	var block map[string]apiextensionsv1.JSON
 	if err := yaml.Unmarshal([]byte(text), &block); err != nil {
@@ -28,7 +28,7 @@ func compile(t testing.TB, text string) (map[string]apiextensionsv1.JSON, kubele
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiled, err := expression.Compile(config)
+	compiled, err := kubeletcel.Compile(config)
 	if err != nil {
 		t.Fatal(err)
 	}

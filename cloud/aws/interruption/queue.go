@@ -21,7 +21,7 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"k8s.io/utils/clock"
 
-	"github.com/karpenter-anew/karpenter/cloud/aws/notice"
+	"github.com/karpenter-anew/karpenter/cloud/aws/eventbridge"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -46,7 +46,7 @@ type Queue struct {
 	API  SQS
 	Name string
 	// Answer does what a notice calls for.
-	Answer  func(context.Context, notice.Notice) error
+	Answer  func(context.Context, eventbridge.Notice) error
 	Clock   clock.PassiveClock
 	Metrics *observe.AWSMetrics
 
@@ -128,11 +128,11 @@ func (q *Queue) handle(ctx context.Context, m sqstypes.Message) bool {
 }
 
 // read reads a message.
-func read(m sqstypes.Message) (notice.Notice, error) {
+func read(m sqstypes.Message) (eventbridge.Notice, error) {
 	if m.Body == nil {
-		return notice.Notice{}, errors.New("it has no text")
+		return eventbridge.Notice{}, errors.New("it has no text")
 	}
-	return notice.Parse([]byte(*m.Body))
+	return eventbridge.Parse([]byte(*m.Body))
 }
 
 // remove deletes messages. Those that cannot be deleted come again.

@@ -12,10 +12,10 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/cloud/aws/notice"
+	"github.com/karpenter-anew/karpenter/cloud/aws/eventbridge"
+	"github.com/karpenter-anew/karpenter/cloud/aws/instancelookup"
 	"github.com/karpenter-anew/karpenter/cloud/aws/reservation"
-	"github.com/karpenter-anew/karpenter/cloud/aws/roster"
-	"github.com/karpenter-anew/karpenter/cloud/aws/shortage"
+	"github.com/karpenter-anew/karpenter/cloud/aws/unavailableofferings"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -30,11 +30,11 @@ const (
 )
 
 // ActionFor is the action that a kind calls for.
-func ActionFor(kind notice.Kind) Action {
+func ActionFor(kind eventbridge.Kind) Action {
 	switch kind {
-	case notice.InstanceStatus, notice.SystemStatus:
+	case eventbridge.InstanceStatus, eventbridge.SystemStatus:
 		return ActionForce
-	case notice.NoOp, notice.RebalanceRecommendation:
+	case eventbridge.NoOp, eventbridge.RebalanceRecommendation:
 		return ActionNone
 	default:
 		return ActionDrain
@@ -53,13 +53,13 @@ type Responder struct {
 	Recorder *observe.Recorder
 	Metrics  *observe.Metrics
 	// Shortages and Reservations are told of capacity that EC2 takes back.
-	Shortages    *shortage.Memory
+	Shortages    *unavailableofferings.Memory
 	Reservations *reservation.Ledger
 }
 
 // Answer does what a notice calls for, for each of its instances. Instances of others are none of its business.
-func (r *Responder) Answer(ctx context.Context, n notice.Notice) error {
-	if n.Kind == notice.NoOp {
+func (r *Responder) Answer(ctx context.Context, n eventbridge.Notice) error {
+	if n.Kind == eventbridge.NoOp {
 		return nil
 	}
 	var errs []error
@@ -69,8 +69,8 @@ func (r *Responder) Answer(ctx context.Context, n notice.Notice) error {
 	return errors.Join(errs...)
 }
 
-func (r *Responder) answerFor(ctx context.Context, kind notice.Kind, id string) error {
-	claims, err := roster.Claims(ctx, r.Client, id)
+func (r *Responder) answerFor(ctx context.Context, kind eventbridge.Kind, id string) error {
+	claims, err := instancelookup.Claims(ctx, r.Client, id)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (r *Responder) answerFor(ctx context.Context, kind notice.Kind, id string) 
 		}
 		return nil
 	}
-	nodes, err := roster.Nodes(ctx, r.Client, id)
+	nodes, err := instancelookup.Nodes(ctx, r.Client, id)
 	if err != nil {
 		return err
 	}
@@ -100,17 +100,17 @@ func (r *Responder) answerFor(ctx context.Context, kind notice.Kind, id string) 
 }
 
 // remember takes down what a notice says of capacity.
-func (r *Responder) remember(kind notice.Kind, claim *v1.NodeClaim) {
+func (r *Responder) remember(kind eventbridge.Kind, claim *v1.NodeClaim) {
 	switch kind {
-	case notice.SpotInterrupted:
-		pool := shortage.Pool{
+	case eventbridge.SpotInterrupted:
+		pool := unavailableofferings.Pool{
 			InstanceType: claim.Labels[corev1.LabelInstanceTypeStable], CapacityType: v1.CapacityTypeSpot,
 			Zone: claim.Labels[corev1.LabelTopologyZone], PlacementGroup: claim.Labels[awsv1.LabelPlacementGroupID],
 		}
 		if pool.InstanceType != "" && pool.Zone != "" {
 			r.Shortages.Mark(pool)
 		}
-	case notice.CapacityReservationInterrupted:
+	case eventbridge.CapacityReservationInterrupted:
 		if id := claim.Labels[awsv1.LabelCapacityReservationID]; id != "" {
 			r.Reservations.Exhausted(id)
 		}
@@ -118,7 +118,7 @@ func (r *Responder) remember(kind notice.Kind, claim *v1.NodeClaim) {
 }
 
 // act ends a claim, if that is called for. One that is going already may still be made to go faster.
-func (r *Responder) act(ctx context.Context, kind notice.Kind, claim *v1.NodeClaim, node *corev1.Node) error {
+func (r *Responder) act(ctx context.Context, kind eventbridge.Kind, claim *v1.NodeClaim, node *corev1.Node) error {
 	action := ActionFor(kind)
 	if action == ActionNone {
 		return nil

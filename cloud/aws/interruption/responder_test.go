@@ -9,19 +9,19 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/cloud/aws/notice"
-	"github.com/karpenter-anew/karpenter/cloud/aws/shortage"
+	"github.com/karpenter-anew/karpenter/cloud/aws/eventbridge"
+	"github.com/karpenter-anew/karpenter/cloud/aws/unavailableofferings"
 )
 
 func sorted(all []string) []string { return slices.Sorted(slices.Values(all)) }
 
 func TestInterruptionsTellOfCapacity_A336(t *testing.T) {
-	outside := shortage.Pool{InstanceType: "m5.large", CapacityType: "spot", Zone: "us-east-1a"}
+	outside := unavailableofferings.Pool{InstanceType: "m5.large", CapacityType: "spot", Zone: "us-east-1a"}
 	inside := outside
 	inside.PlacementGroup = "pg-1"
 	for name, test := range map[string]struct {
 		group         string
-		short, others shortage.Pool
+		short, others unavailableofferings.Pool
 	}{"by itself": {"", outside, inside}, "in a placement group": {"pg-1", inside, outside}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -72,8 +72,8 @@ func TestForce_A338(t *testing.T) {
 	const deadline = v1.NodeClaimTerminationTimestampAnnotationKey
 	w := newWorld(t)
 	claim, slow := w.claim("i-1", nil), w.claim("i-2", nil)
-	for _, kind := range []notice.Kind{notice.InstanceStatus, notice.SystemStatus} {
-		if err := w.Answer(t.Context(), notice.Notice{Kind: kind, InstanceIDs: []string{"i-1"}}); err != nil {
+	for _, kind := range []eventbridge.Kind{eventbridge.InstanceStatus, eventbridge.SystemStatus} {
+		if err := w.Answer(t.Context(), eventbridge.Notice{Kind: kind, InstanceIDs: []string{"i-1"}}); err != nil {
 			t.Fatal(err)
 		}
 		w.clock.Step(time.Minute)
@@ -85,7 +85,7 @@ func TestForce_A338(t *testing.T) {
 	if err := w.client.Delete(t.Context(), slow); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Answer(t.Context(), notice.Notice{Kind: notice.InstanceStatus, InstanceIDs: []string{"i-2"}}); err != nil {
+	if err := w.Answer(t.Context(), eventbridge.Notice{Kind: eventbridge.InstanceStatus, InstanceIDs: []string{"i-2"}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.read(slow).Annotations[deadline]; got != "2026-05-01T12:02:00Z" {

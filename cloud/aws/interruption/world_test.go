@@ -24,10 +24,10 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
+	"github.com/karpenter-anew/karpenter/cloud/aws/instancelookup"
 	"github.com/karpenter-anew/karpenter/cloud/aws/interruption"
 	"github.com/karpenter-anew/karpenter/cloud/aws/reservation"
-	"github.com/karpenter-anew/karpenter/cloud/aws/roster"
-	"github.com/karpenter-anew/karpenter/cloud/aws/shortage"
+	"github.com/karpenter-anew/karpenter/cloud/aws/unavailableofferings"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
@@ -83,14 +83,14 @@ func newWorld(t *testing.T) *world {
 			return c.Delete(ctx, o, opts...)
 		},
 	})
-	for _, i := range roster.Indexes() {
+	for _, i := range instancelookup.Indexes() {
 		building = building.WithIndex(i.Object, i.Field, i.Values)
 	}
 	w.client = building.Build()
 	w.Responder = &interruption.Responder{
 		Client: w.client, Clock: w.clock, Recorder: observe.NewRecorder(w.events, w.clock), Metrics: observe.NewMetrics(w.registry, nil),
 		Manages: func(ref *v1.NodeClassReference) bool { return ref != nil && ref.Kind == "EC2NodeClass" },
-		Fresh:   func(id string) bool { return id == w.fresh }, Shortages: shortage.New(w.clock), Reservations: &reservation.Ledger{},
+		Fresh:   func(id string) bool { return id == w.fresh }, Shortages: unavailableofferings.New(w.clock), Reservations: &reservation.Ledger{},
 	}
 	w.queue = &interruption.Queue{
 		API: sqs.NewFromConfig(awstest.Connect(t, w.account)), Name: "queue", Answer: w.Answer, Clock: w.clock, Metrics: observe.NewAWSMetrics(w.registry),

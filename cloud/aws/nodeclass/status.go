@@ -21,10 +21,10 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/condition"
 	"github.com/karpenter-anew/karpenter/cloud/aws/image"
-	"github.com/karpenter-anew/karpenter/cloud/aws/memo"
 	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
 // How soon things are looked at again: soon where something is missing.
@@ -49,12 +49,12 @@ type Options struct {
 type Controller struct {
 	Options
 	// verdicts are what trying showed, by the name of the class.
-	verdicts *memo.Memo[tried]
+	verdicts *ttlcache.Cache[string, tried]
 }
 
 // New makes a controller.
 func New(o Options) *Controller {
-	return &Controller{Options: o, verdicts: memo.New[tried](o.Provider.Clock, verdictsFor)}
+	return &Controller{Options: o, verdicts: ttlcache.New[string, tried](o.Provider.Clock, verdictsFor)}
 }
 
 // step is one part of the status. It returns when to look again; 0 for never.

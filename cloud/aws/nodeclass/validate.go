@@ -18,10 +18,10 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/condition"
-	"github.com/karpenter-anew/karpenter/cloud/aws/fault"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
 	"github.com/karpenter-anew/karpenter/cloud/aws/kubelet"
-	"github.com/karpenter-anew/karpenter/cloud/aws/ownership"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
+	"github.com/karpenter-anew/karpenter/cloud/aws/resourcetags"
 	"github.com/karpenter-anew/karpenter/cloud/aws/session"
 	"github.com/karpenter-anew/karpenter/cloud/aws/template"
 )
@@ -72,7 +72,7 @@ func (c *Controller) validate(ctx context.Context, class *awsv1.EC2NodeClass, se
 		set.False(validated, "KubeletExpressionEvaluationFailed", err.Error())
 		return 0, nil
 	}
-	if err := ownership.CheckTags(class.Spec.Tags); err != nil {
+	if err := resourcetags.CheckTags(class.Spec.Tags); err != nil {
 		set.False(validated, "TagValidationFailed", err.Error())
 		return 0, nil
 	}
@@ -87,7 +87,7 @@ func (c *Controller) validate(ctx context.Context, class *awsv1.EC2NodeClass, se
 			}
 			return 0, err
 		}
-		c.verdicts.Put(class.Name, tried{content, v})
+		c.verdicts.Set(class.Name, tried{content, v})
 	}
 	if v.reason != "" {
 		set.False(validated, v.reason, v.message)
@@ -167,7 +167,7 @@ func (c *Controller) try(ctx context.Context, class *awsv1.EC2NodeClass, set con
 		return judge(err, "CreateFleet")
 	}
 	err = c.tryRun(ctx, class, trial)
-	if fault.IsInstanceProfileMissing(err) {
+	if awserrors.IsInstanceProfileMissing(err) {
 		if class.Spec.InstanceProfile != nil {
 			set.False(validated, "InstanceProfileNotFound", fmt.Sprintf("Instance profile %q not found", *class.Spec.InstanceProfile))
 		}
@@ -181,13 +181,13 @@ func (c *Controller) try(ctx context.Context, class *awsv1.EC2NodeClass, set con
 
 // judge says what a failed call means: a verdict that stands, a wait, or an error that nobody foresaw.
 func judge(err error, call string) (verdict, error) {
-	detail := fault.ReasonOf(err.Error()).Message
+	detail := awserrors.ReasonOf(err.Error()).Message
 	switch {
-	case fault.IsThrottled(err) || serverFault(err):
+	case awserrors.IsThrottled(err) || serverFault(err):
 		return verdict{}, errAgain
-	case fault.IsUnauthorized(err):
+	case awserrors.IsUnauthorized(err):
 		return verdict{call + "AuthCheckFailed", "Controller isn't authorized to call ec2:" + call + ": " + detail}, nil
-	case fault.IsUserDataTooLarge(err):
+	case awserrors.IsUserDataTooLarge(err):
 		return verdict{"UserDataSizeLimitExceeded", "ec2:CreateLaunchTemplate rejected the rendered user data as too large: " + detail}, nil
 	default:
 		return verdict{}, err
@@ -197,7 +197,7 @@ func judge(err error, call string) (verdict, error) {
 // serverFault reports whether the fault is that of AWS.
 func serverFault(err error) bool {
 	var coded smithy.APIError
-	return errors.As(err, &coded) && coded.ErrorFault() == smithy.FaultServer || fault.Code(err) == "InternalError"
+	return errors.As(err, &coded) && coded.ErrorFault() == smithy.FaultServer || awserrors.Code(err) == "InternalError"
 }
 
 func (c *Controller) tryFleet(ctx context.Context, class *awsv1.EC2NodeClass, trial provider.Trial) error {
@@ -263,7 +263,7 @@ func tagged(trial provider.Trial, kinds ...ec2types.ResourceType) []ec2types.Tag
 
 // dry is the error of a dry run, which is nil if it would have worked.
 func dry(err error) error {
-	if fault.IsDryRunSuccess(err) {
+	if awserrors.IsDryRunSuccess(err) {
 		return nil
 	}
 	if err == nil {

@@ -18,10 +18,10 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/cloud/aws/expression"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/aws/kubelet"
-	"github.com/karpenter-anew/karpenter/cloud/aws/ownership"
+	"github.com/karpenter-anew/karpenter/cloud/aws/kubeletcel"
+	"github.com/karpenter-anew/karpenter/cloud/aws/resourcetags"
 	"github.com/karpenter-anew/karpenter/cloud/kwok"
 )
 
@@ -170,7 +170,7 @@ func (p *Provider) judge(class *awsv1.EC2NodeClass) (reason string, err error) {
 	if _, err := p.of(class); err != nil {
 		return "KubeletExpressionEvaluationFailed", err
 	}
-	if err := ownership.CheckTags(class.Spec.Tags); err != nil {
+	if err := resourcetags.CheckTags(class.Spec.Tags); err != nil {
 		return "TagValidationFailed", err
 	}
 	return "", nil
@@ -194,9 +194,9 @@ func (p *Provider) of(class *awsv1.EC2NodeClass) ([]*cloud.InstanceType, error) 
 	// How much of a reservation is left only the account knows. Without a number nothing is launched into it, but what runs in it has
 	// its price.
 	seen.Reservations = class.Status.CapacityReservations
-	var compiled *expression.Compiled
+	var compiled *kubeletcel.Compiled
 	if seen.Kubelet.HasExpressions() {
-		if compiled, err = expression.Compile(seen.Kubelet); err != nil {
+		if compiled, err = kubeletcel.Compile(seen.Kubelet); err != nil {
 			return nil, err
 		}
 	}

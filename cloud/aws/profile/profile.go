@@ -18,9 +18,9 @@ import (
 	"k8s.io/utils/clock"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
-	"github.com/karpenter-anew/karpenter/cloud/aws/fault"
-	"github.com/karpenter-anew/karpenter/cloud/aws/memo"
-	"github.com/karpenter-anew/karpenter/cloud/aws/ownership"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
+	"github.com/karpenter-anew/karpenter/cloud/aws/resourcetags"
+	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
 const (
@@ -56,17 +56,17 @@ type Options struct {
 // Keeper keeps instance profiles. Make one with NewKeeper; it may be used from many goroutines.
 type Keeper struct {
 	Options
-	right     *memo.Memo[struct{}]
-	made      *memo.Memo[string]
-	noRole    *memo.Memo[error]
-	protected *memo.Memo[struct{}]
+	right     *ttlcache.Cache[string, struct{}]
+	made      *ttlcache.Cache[string, string]
+	noRole    *ttlcache.Cache[string, error]
+	protected *ttlcache.Cache[string, struct{}]
 }
 
 // NewKeeper makes a keeper.
 func NewKeeper(o Options) *Keeper {
 	return &Keeper{
-		Options: o, right: memo.New[struct{}](o.Clock, rightFor), made: memo.New[string](o.Clock, madeFor),
-		noRole: memo.New[error](o.Clock, roleMissingFor), protected: memo.New[struct{}](o.Clock, protectedFor),
+		Options: o, right: ttlcache.New[string, struct{}](o.Clock, rightFor), made: ttlcache.New[string, string](o.Clock, madeFor),
+		noRole: ttlcache.New[string, error](o.Clock, roleMissingFor), protected: ttlcache.New[string, struct{}](o.Clock, protectedFor),
 	}
 }
 
@@ -74,11 +74,11 @@ func NewKeeper(o Options) *Keeper {
 func (k *Keeper) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string, error) {
 	if own := class.Spec.InstanceProfile; own != nil {
 		if class.Status.InstanceProfile != "" && class.Status.InstanceProfile != *own {
-			k.protected.Put(class.Status.InstanceProfile, struct{}{})
+			k.protected.Set(class.Status.InstanceProfile, struct{}{})
 		}
 		return *own, nil
 	}
-	role := ownership.RoleName(class.Spec.Role)
+	role := resourcetags.RoleName(class.Spec.Role)
 	key := role + "/" + string(class.UID)
 	if err, ok := k.noRole.Get(key); ok {
 		return "", err
@@ -91,11 +91,11 @@ func (k *Keeper) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string,
 		if right {
 			return current, nil
 		}
-		k.protected.Put(current, struct{}{})
+		k.protected.Set(current, struct{}{})
 	}
-	name, err := k.made.Fetch(ctx, key, func(ctx context.Context) (string, error) { return k.create(ctx, class, role) })
-	if fault.IsNotFound(err) && strings.Contains(err.Error(), "role") {
-		k.noRole.Put(key, err)
+	name, err := k.made.GetOrLoad(ctx, key, func(ctx context.Context) (string, error) { return k.create(ctx, class, role) })
+	if awserrors.IsNotFound(err) && strings.Contains(err.Error(), "role") {
+		k.noRole.Set(key, err)
 	}
 	return name, err
 }
@@ -108,32 +108,32 @@ func (k *Keeper) isRight(ctx context.Context, name, role string) (bool, error) {
 	}
 	answer, err := k.IAM.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(name)})
 	switch {
-	case fault.IsNotFound(err):
+	case awserrors.IsNotFound(err):
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("getting instance profile %q: %w", name, err)
 	case !slices.ContainsFunc(answer.InstanceProfile.Roles, func(r iamtypes.Role) bool { return aws.ToString(r.RoleName) == role }):
 		return false, nil
 	}
-	k.right.Put(key, struct{}{})
+	k.right.Set(key, struct{}{})
 	return true, nil
 }
 
 // create makes a new profile with the role. One that cannot be completed is removed again.
 func (k *Keeper) create(ctx context.Context, class *awsv1.EC2NodeClass, role string) (string, error) {
-	name := ownership.ProfileName(k.Cluster, k.Region, class.Name, k.Unique())
+	name := resourcetags.ProfileName(k.Cluster, k.Region, class.Name, k.Unique())
 	in := &iam.CreateInstanceProfileInput{
-		InstanceProfileName: aws.String(name), Path: aws.String(ownership.ProfilePath(k.Region, k.Cluster, string(class.UID))),
+		InstanceProfileName: aws.String(name), Path: aws.String(resourcetags.ProfilePath(k.Region, k.Cluster, string(class.UID))),
 	}
-	tags := ownership.ProfileTags(class.Spec.Tags, k.Cluster, k.Region, class.Name)
+	tags := resourcetags.ProfileTags(class.Spec.Tags, k.Cluster, k.Region, class.Name)
 	for key, value := range tags {
 		in.Tags = append(in.Tags, iamtypes.Tag{Key: aws.String(key), Value: aws.String(value)})
 	}
 	slices.SortFunc(in.Tags, func(a, b iamtypes.Tag) int { return strings.Compare(*a.Key, *b.Key) })
-	if _, err := k.IAM.CreateInstanceProfile(ctx, in); err != nil && !fault.IsAlreadyExists(err) {
+	if _, err := k.IAM.CreateInstanceProfile(ctx, in); err != nil && !awserrors.IsAlreadyExists(err) {
 		return "", fmt.Errorf("creating instance profile %q: %w", name, err)
 	}
-	k.protected.Put(name, struct{}{})
+	k.protected.Set(name, struct{}{})
 	_, err := k.IAM.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: aws.String(name), RoleName: aws.String(role)})
 	if err != nil {
 		err = fmt.Errorf("adding role %q to instance profile %q: %w", role, name, err)
@@ -148,7 +148,7 @@ func (k *Keeper) create(ctx context.Context, class *awsv1.EC2NodeClass, role str
 // remove takes the roles out of a profile and deletes it. One that is gone is fine.
 func (k *Keeper) remove(ctx context.Context, name string) error {
 	answer, err := k.IAM.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(name)})
-	if fault.IsNotFound(err) {
+	if awserrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
@@ -156,12 +156,12 @@ func (k *Keeper) remove(ctx context.Context, name string) error {
 	}
 	for _, role := range answer.InstanceProfile.Roles {
 		_, err := k.IAM.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: aws.String(name), RoleName: role.RoleName})
-		if err != nil && !fault.IsNotFound(err) {
+		if err != nil && !awserrors.IsNotFound(err) {
 			return fmt.Errorf("removing role %q from instance profile %q: %w", aws.ToString(role.RoleName), name, err)
 		}
 	}
 	_, err = k.IAM.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: aws.String(name)})
-	if err != nil && !fault.IsNotFound(err) {
+	if err != nil && !awserrors.IsNotFound(err) {
 		return fmt.Errorf("deleting instance profile %q: %w", name, err)
 	}
 	return nil
@@ -185,11 +185,11 @@ func (k *Keeper) list(ctx context.Context, path string) ([]string, error) {
 
 // RemoveAll removes the profiles of a class that goes, by either way of naming. A profile of the user's own is left alone.
 func (k *Keeper) RemoveAll(ctx context.Context, class *awsv1.EC2NodeClass) error {
-	names, err := k.list(ctx, ownership.ProfilePath(k.Region, k.Cluster, string(class.UID)))
+	names, err := k.list(ctx, resourcetags.ProfilePath(k.Region, k.Cluster, string(class.UID)))
 	if err != nil {
 		return err
 	}
-	if legacy, ok := ownership.LegacyProfileName(k.Cluster, k.Region, class.Name); ok {
+	if legacy, ok := resourcetags.LegacyProfileName(k.Cluster, k.Region, class.Name); ok {
 		names = append(names, legacy)
 	}
 	for _, name := range names {
@@ -203,7 +203,7 @@ func (k *Keeper) RemoveAll(ctx context.Context, class *awsv1.EC2NodeClass) error
 // Collect removes the profiles of the cluster that nobody uses: not in use are those that used does not hold, and that are neither
 // new nor just replaced.
 func (k *Keeper) Collect(ctx context.Context, used map[string]bool) error {
-	names, err := k.list(ctx, ownership.ProfilePath(k.Region, k.Cluster, ""))
+	names, err := k.list(ctx, resourcetags.ProfilePath(k.Region, k.Cluster, ""))
 	if err != nil {
 		return err
 	}

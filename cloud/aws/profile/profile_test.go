@@ -13,8 +13,8 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
-	"github.com/karpenter-anew/karpenter/cloud/aws/ownership"
 	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
+	"github.com/karpenter-anew/karpenter/cloud/aws/resourcetags"
 )
 
 // world is a keeper in an account.
@@ -256,7 +256,7 @@ func TestWithTheClassItsProfilesGo_A164_A165(t *testing.T) {
 	class.Spec.Role = "other"
 	w.ensure(class)
 	kept := w.ensure(other)
-	legacy, _ := ownership.LegacyProfileName("test", "us-east-1", class.Name)
+	legacy, _ := resourcetags.LegacyProfileName("test", "us-east-1", class.Name)
 	w.account.AddProfile(awstest.Profile{Name: legacy, Roles: []string{"other"}, Path: "/"})
 	w.account.AddProfile(awstest.Profile{Name: "bare", Path: "/karpenter/us-east-1/test/uid-1/"})
 	for range 2 { // the second time there is nothing left
@@ -273,7 +273,7 @@ func TestWithTheClassItsProfilesGo_A164_A165(t *testing.T) {
 func TestABadOldNameSparesOnlyOldNames_A168(t *testing.T) {
 	w := newWorld(t, func(o *profile.Options) { o.Cluster = "test cluster" })
 	class := classOf("1", awstest.Role)
-	w.account.AddProfile(awstest.Profile{Name: "current", Roles: []string{awstest.Role}, Path: ownership.ProfilePath("us-east-1", "test cluster", string(class.UID))})
+	w.account.AddProfile(awstest.Profile{Name: "current", Roles: []string{awstest.Role}, Path: resourcetags.ProfilePath("us-east-1", "test cluster", string(class.UID))})
 	if err := w.RemoveAll(t.Context(), class); err != nil {
 		t.Fatal(err)
 	}

@@ -16,11 +16,11 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/cloud/aws/fault"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
 	"github.com/karpenter-anew/karpenter/cloud/aws/fleet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
 	"github.com/karpenter-anew/karpenter/cloud/aws/launch"
-	"github.com/karpenter-anew/karpenter/cloud/aws/ownership"
+	"github.com/karpenter-anew/karpenter/cloud/aws/resourcetags"
 	"github.com/karpenter-anew/karpenter/cloud/aws/subnet"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
@@ -31,7 +31,7 @@ func (p *Provider) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeCla
 	if claim.UID == "" {
 		return nil, fmt.Errorf("launching nodeclaim %q: it has no UID; only objects read from the API server can be launched", claim.Name)
 	}
-	created, err := p.launched.Fetch(ctx, string(claim.UID), func(ctx context.Context) (*v1.NodeClaim, error) {
+	created, err := p.launched.GetOrLoad(ctx, string(claim.UID), func(ctx context.Context) (*v1.NodeClaim, error) {
 		if claim.Status.ProviderID != "" {
 			return p.recorded(ctx, claim)
 		}
@@ -79,7 +79,7 @@ func (p *Provider) readyClass(ctx context.Context, claim *v1.NodeClaim) (*awsv1.
 	case class.Status.Conditions[at].ObservedGeneration != class.Generation:
 		return nil, cloud.NewNodeClassNotReadyError(errors.New("nodeclass status has not been reconciled against the latest spec"))
 	}
-	if err := ownership.CheckTags(class.Spec.Tags); err != nil {
+	if err := resourcetags.CheckTags(class.Spec.Tags); err != nil {
 		return nil, cloud.NewNodeClassNotReadyError(err)
 	}
 	return class, nil
@@ -117,8 +117,8 @@ func (p *Provider) launch(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeCla
 	}
 	started = launchedIn(&answer)
 	out := p.describe(claim, class, order, answer)
-	p.started.Put(out.Status.ProviderID, struct{}{})
-	p.fresh.Put(answer.InstanceID, struct{}{})
+	p.started.Set(out.Status.ProviderID, struct{}{})
+	p.fresh.Set(answer.InstanceID, struct{}{})
 	return out, nil
 }
 
@@ -163,7 +163,7 @@ func (p *Provider) order(ctx context.Context, claim *v1.NodeClaim, class *awsv1.
 		switch {
 		case err == nil:
 			return answer, nil
-		case !fault.IsLaunchTemplateMissing(err):
+		case !awserrors.IsLaunchTemplateMissing(err):
 			return answer, createError(err, "Error creating fleet request: ")
 		case attempt > 0:
 			return answer, createError(err, "Launch templates not found when creating fleet request: ")
@@ -176,22 +176,22 @@ func (p *Provider) order(ctx context.Context, claim *v1.NodeClaim, class *awsv1.
 
 // createError tells users why a call failed.
 func createError(err error, prefix string) error {
-	why := fault.ReasonOf(err.Error())
+	why := awserrors.ReasonOf(err.Error())
 	return cloud.NewCreateError(err, why.Reason, prefix+why.Message)
 }
 
 // refusal is why a fleet launched nothing: for want of capacity, or for reasons that another launch would meet as well.
 func refusal(answer fleet.Answer) error {
-	var faults []fault.Fleet
+	var faults []awserrors.Fleet
 	for _, f := range answer.Failures {
 		faults = append(faults, f.Fleet)
 	}
 	err := observe.WithLogFields(fmt.Errorf("with fleet error(s), %s", fleet.Text(answer.Failures)),
 		"aws-operation-name", "CreateFleet", "aws-error-code", "UnfulfillableCapacity", "aws-status-code", http.StatusOK, "aws-request-id", answer.RequestID)
-	if fault.NoCapacity(faults) {
+	if awserrors.NoCapacity(faults) {
 		return cloud.NewInsufficientCapacityError(err)
 	}
-	why := fault.ReasonOf(err.Error())
+	why := awserrors.ReasonOf(err.Error())
 	return cloud.NewCreateError(err, why.Reason, why.Message)
 }
 

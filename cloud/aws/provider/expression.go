@@ -6,9 +6,9 @@ import (
 	"time"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
-	"github.com/karpenter-anew/karpenter/cloud/aws/expression"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/aws/kubelet"
+	"github.com/karpenter-anew/karpenter/cloud/aws/kubeletcel"
 )
 
 // compiledFor is how long compiled expressions are remembered after they were used last.
@@ -16,7 +16,7 @@ const compiledFor = 12 * time.Hour
 
 // Compile is the expressions of a kubelet block, ready to be worked out; nil where there are none, or where the installation does
 // not evaluate them.
-func (p *Provider) Compile(config kubelet.Config) (*expression.Compiled, error) {
+func (p *Provider) Compile(config kubelet.Config) (*kubeletcel.Compiled, error) {
 	if !p.EvaluatesExpressions || !config.HasExpressions() {
 		return nil, nil
 	}
@@ -27,11 +27,11 @@ func (p *Provider) Compile(config kubelet.Config) (*expression.Compiled, error) 
 	key := string(text)
 	compiled, ok := p.compiled.Get(key)
 	if !ok {
-		if compiled, err = expression.Compile(config); err != nil {
+		if compiled, err = kubeletcel.Compile(config); err != nil {
 			return nil, err
 		}
 	}
-	p.compiled.Put(key, compiled)
+	p.compiled.Set(key, compiled)
 	return compiled, nil
 }
 

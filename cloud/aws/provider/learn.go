@@ -6,11 +6,11 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/cloud/aws/fault"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
 	"github.com/karpenter-anew/karpenter/cloud/aws/fleet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/launch"
-	"github.com/karpenter-anew/karpenter/cloud/aws/shortage"
 	"github.com/karpenter-anew/karpenter/cloud/aws/subnet"
+	"github.com/karpenter-anew/karpenter/cloud/aws/unavailableofferings"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -37,13 +37,13 @@ func (a *attempt) zoneID(zone string) string {
 // refusal is about the partition that was asked for, or about all.
 func (p *Provider) learn(ctx context.Context, a *attempt, answer fleet.Answer) {
 	order := a.order
-	scope := shortage.Pool{CapacityType: order.CapacityType, PlacementGroup: onlyValue(order.Candidates[0].Type, awsv1.LabelPlacementGroupID)}
+	scope := unavailableofferings.Pool{CapacityType: order.CapacityType, PlacementGroup: onlyValue(order.Candidates[0].Type, awsv1.LabelPlacementGroupID)}
 	if scope.PlacementGroup != "" {
 		scope.Partition = order.Partition
 	}
 	for _, f := range answer.Failures {
 		if answer.First {
-			p.Metrics.LaunchFailures.WithLabelValues(f.Zone, a.zoneID(f.Zone), order.CapacityType, fault.ReasonOf(f.Code+": "+f.Message).Reason).Inc()
+			p.Metrics.LaunchFailures.WithLabelValues(f.Zone, a.zoneID(f.Zone), order.CapacityType, awserrors.ReasonOf(f.Code+": "+f.Message).Reason).Inc()
 		}
 		if f.SubnetFull() {
 			p.Addresses.Full(f.SubnetID)
@@ -88,7 +88,7 @@ func (p *Provider) learn(ctx context.Context, a *attempt, answer fleet.Answer) {
 func (p *Provider) spreadGroupFull(order launch.Order, group, zone string) {
 	for _, c := range order.Candidates {
 		if c.Offering.Zone() == zone {
-			p.Shortages.Mark(shortage.Pool{InstanceType: c.Type.Name, CapacityType: order.CapacityType, Zone: zone, PlacementGroup: group})
+			p.Shortages.Mark(unavailableofferings.Pool{InstanceType: c.Type.Name, CapacityType: order.CapacityType, Zone: zone, PlacementGroup: group})
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud/aws/image"
-	"github.com/karpenter-anew/karpenter/cloud/aws/memo"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
 // seenFor is how long it is remembered what memory nodes were seen to have: releases of images come more often.
@@ -24,7 +24,7 @@ const seenFor = 60 * 24 * time.Hour
 type memories struct {
 	// mu makes looking and remembering one step.
 	mu   sync.Mutex
-	seen *memo.Memo[int64]
+	seen *ttlcache.Cache[string, int64]
 }
 
 // imagesOf names the images of a class, whatever their order.
@@ -49,7 +49,7 @@ func (m *memories) learn(instanceType, images string, bytes int64) bool {
 	if known && bytes > have {
 		return false
 	}
-	m.seen.Put(key, bytes)
+	m.seen.Set(key, bytes)
 	return !known || bytes < have
 }
 

@@ -19,19 +19,19 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/aws/discovery"
 	"github.com/karpenter-anew/karpenter/cloud/aws/drift"
-	"github.com/karpenter-anew/karpenter/cloud/aws/expression"
 	"github.com/karpenter-anew/karpenter/cloud/aws/fleet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/aws/inventory"
-	"github.com/karpenter-anew/karpenter/cloud/aws/memo"
+	"github.com/karpenter-anew/karpenter/cloud/aws/kubeletcel"
 	"github.com/karpenter-anew/karpenter/cloud/aws/reservation"
-	"github.com/karpenter-anew/karpenter/cloud/aws/selection"
-	"github.com/karpenter-anew/karpenter/cloud/aws/shortage"
 	"github.com/karpenter-anew/karpenter/cloud/aws/subnet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/template"
+	"github.com/karpenter-anew/karpenter/cloud/aws/unavailableofferings"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
 const (
@@ -47,21 +47,21 @@ const (
 type Provider struct {
 	Options
 	Inventory    *inventory.Inventory
-	Finder       *selection.Finder
+	Finder       *discovery.Finder
 	Instances    *instance.Keeper
 	Templates    *template.Keeper
 	Addresses    *subnet.Ledger
 	Reservations *reservation.Ledger
-	Shortages    *shortage.Memory
+	Shortages    *unavailableofferings.Memory
 
 	launcher   *fleet.Launcher
 	limits     instancetype.Limits
-	resolved   *memo.Memo[*cloud.InstanceType]
-	compiled   *memo.Memo[*expression.Compiled]
+	resolved   *ttlcache.Cache[string, *cloud.InstanceType]
+	compiled   *ttlcache.Cache[string, *kubeletcel.Compiled]
 	memories   memories
-	launched   *memo.Memo[*v1.NodeClaim]
-	started    *memo.Memo[struct{}]
-	fresh      *memo.Memo[struct{}]
+	launched   *ttlcache.Cache[string, *v1.NodeClaim]
+	started    *ttlcache.Cache[string, struct{}]
+	fresh      *ttlcache.Cache[string, struct{}]
 	menus      menus
 	correction cloud.Correction
 	recorder   *observe.Recorder
@@ -83,13 +83,13 @@ func New(o Options, subnetsFor, imagesFor time.Duration) *Provider {
 			Described: gathered(o.Metrics, "describe_instances"), Ended: gathered(o.Metrics, "terminate_instances"),
 		}),
 		Templates: template.NewKeeper(o.EC2, o.Clock, o.ClusterName), Addresses: &subnet.Ledger{}, Reservations: &reservation.Ledger{},
-		Shortages: shortage.New(o.Clock), launcher: fleet.NewLauncher(o.EC2, gathered(o.Metrics, "create_fleet")), limits: instancetype.KnownLimits(),
-		resolved: memo.New[*cloud.InstanceType](o.Clock, resolvedFor), compiled: memo.New[*expression.Compiled](o.Clock, compiledFor), launched: memo.New[*v1.NodeClaim](o.Clock, launchedFor),
-		started: memo.New[struct{}](o.Clock, launchedFor), memories: memories{seen: memo.New[int64](o.Clock, seenFor)},
-		fresh: memo.New[struct{}](o.Clock, freshFor),
+		Shortages: unavailableofferings.New(o.Clock), launcher: fleet.NewLauncher(o.EC2, gathered(o.Metrics, "create_fleet")), limits: instancetype.KnownLimits(),
+		resolved: ttlcache.New[string, *cloud.InstanceType](o.Clock, resolvedFor), compiled: ttlcache.New[string, *kubeletcel.Compiled](o.Clock, compiledFor), launched: ttlcache.New[string, *v1.NodeClaim](o.Clock, launchedFor),
+		started: ttlcache.New[string, struct{}](o.Clock, launchedFor), memories: memories{seen: ttlcache.New[string, int64](o.Clock, seenFor)},
+		fresh: ttlcache.New[string, struct{}](o.Clock, freshFor),
 	}
 	p.Instances.LeaveAlone(p.isShifted)
-	p.Finder = selection.New(selection.Options{
+	p.Finder = discovery.New(discovery.Options{
 		EC2: o.EC2, Parameters: o.Parameters, Clock: o.Clock, Addresses: p.Addresses, Reservations: p.Reservations, SubnetsFor: subnetsFor, ImagesFor: imagesFor,
 	})
 	return p

@@ -22,7 +22,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/image"
 	"github.com/karpenter-anew/karpenter/cloud/aws/kubelet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/launch"
-	"github.com/karpenter-anew/karpenter/cloud/aws/ownership"
+	"github.com/karpenter-anew/karpenter/cloud/aws/resourcetags"
 	"github.com/karpenter-anew/karpenter/cloud/aws/subnet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/template"
 	"github.com/karpenter-anew/karpenter/cloud/aws/userdata"
@@ -45,7 +45,7 @@ type mold struct {
 // request is what EC2 is asked for, and the launch templates that it names: one for each image, number of pods, number of adapters
 // and reservation.
 func (p *Provider) request(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, choice subnet.Choice) (fleet.Request, []*ec2.CreateLaunchTemplateInput, error) {
-	tags := ownership.LaunchTags(class.Spec.Tags, p.ClusterName, claim.Labels[v1.NodePoolLabelKey], class.Name)
+	tags := resourcetags.LaunchTags(class.Spec.Tags, p.ClusterName, claim.Labels[v1.NodePoolLabelKey], class.Name)
 	out := fleet.Request{CapacityType: order.CapacityType, Tags: tags, PriceOverlaid: hasAnnotation(claim, v1.PriceOverlayAppliedAnnotationKey)}
 	if !relaxed(claim) {
 		out.Context = class.Spec.Context

@@ -14,7 +14,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
-	"github.com/karpenter-anew/karpenter/cloud/aws/ownership"
+	"github.com/karpenter-anew/karpenter/cloud/aws/resourcetags"
 )
 
 // inGroup puts the class into a placement group, or takes it out of all for an empty name.
@@ -188,9 +188,9 @@ func TestTagsReachEverything_A299(t *testing.T) {
 			}
 		}
 	}
-	system := ownership.LaunchTags(nil, "test", "pool", "default")
+	system := resourcetags.LaunchTags(nil, "test", "pool", "default")
 	for key := range system {
-		if diff := cmp.Diff(system, ownership.LaunchTags(map[string]string{key: "mine"}, "test", "pool", "default")); diff != "" {
+		if diff := cmp.Diff(system, resourcetags.LaunchTags(map[string]string{key: "mine"}, "test", "pool", "default")); diff != "" {
 			t.Errorf("a tag of the user wins (-want +got)\n%s", diff)
 		}
 		w := newWorld(t, "m5.large")

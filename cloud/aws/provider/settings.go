@@ -11,11 +11,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/discovery"
 	"github.com/karpenter-anew/karpenter/cloud/aws/fleet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/aws/inventory"
-	"github.com/karpenter-anew/karpenter/cloud/aws/selection"
 	"github.com/karpenter-anew/karpenter/cloud/aws/template"
 	"github.com/karpenter-anew/karpenter/cloud/aws/zonalshift"
 	"github.com/karpenter-anew/karpenter/internal/observe"
@@ -70,7 +70,7 @@ func (c *Cluster) Change(change func(*Facts)) {
 
 // EC2 are all calls to EC2.
 type EC2 interface {
-	selection.EC2
+	discovery.EC2
 	inventory.EC2
 	template.EC2
 	instance.EC2
@@ -90,7 +90,7 @@ type Options struct {
 	Cluster    *Cluster
 	EC2        EC2
 	EKS        EKS
-	Parameters selection.Parameters
+	Parameters discovery.Parameters
 	// Prices is nil where there is no way to the price list.
 	Prices inventory.PriceList
 	// Client reads node classes and pools.

@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/aws/image"
 	"github.com/karpenter-anew/karpenter/cloud/aws/launch"
-	"github.com/karpenter-anew/karpenter/cloud/aws/ownership"
+	"github.com/karpenter-anew/karpenter/cloud/aws/resourcetags"
 )
 
 // ErrNoTrialType says that no type can be launched under a class at all.
@@ -49,7 +49,7 @@ func (p *Provider) Try(ctx context.Context, class *awsv1.EC2NodeClass) (Trial, e
 	}
 	claim := &v1.NodeClaim{}
 	order := launch.Order{CapacityType: v1.CapacityTypeOnDemand, Tenancy: tenancy, Candidates: []cloud.Candidate{{Type: t, Offering: &cloud.Offering{}}}}
-	tags := ownership.LaunchTags(class.Spec.Tags, p.ClusterName, "", class.Name)
+	tags := resourcetags.LaunchTags(class.Spec.Tags, p.ClusterName, "", class.Name)
 	reserved, err := p.reserved(class, t.Name)
 	if err != nil {
 		return Trial{}, err

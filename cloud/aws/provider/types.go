@@ -13,10 +13,10 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/cloud/aws/expression"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/aws/inventory"
-	"github.com/karpenter-anew/karpenter/cloud/aws/shortage"
+	"github.com/karpenter-anew/karpenter/cloud/aws/kubeletcel"
+	"github.com/karpenter-anew/karpenter/cloud/aws/unavailableofferings"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -66,7 +66,7 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*clo
 	}
 	// Only a list that is whole is remembered.
 	for under, t := range r.fresh {
-		p.resolved.Put(under, t)
+		p.resolved.Set(under, t)
 	}
 	if len(r.dropped) > 0 {
 		observe.Log(ctx).ErrorContext(ctx, "some resources are not reserved on nodes", "EC2NodeClass", class.Name, "failures", len(r.dropped), "error", r.dropped[0])
@@ -85,7 +85,7 @@ type resolution struct {
 	// written are the prices of users by name of the type.
 	written map[string]float64
 	// compiled is nil where there are no expressions.
-	compiled *expression.Compiled
+	compiled *kubeletcel.Compiled
 	// fresh are the types to be remembered, by what they are remembered under.
 	fresh   map[string]*cloud.InstanceType
 	dropped []error
@@ -185,7 +185,7 @@ func (p *Provider) market(name string, class instancetype.Class, zones, sold []s
 					subnets = append(subnets, s.ID)
 				}
 			}
-			return p.Shortages.Short(shortage.Pool{
+			return p.Shortages.Short(unavailableofferings.Pool{
 				InstanceType: name, CapacityType: pool.CapacityType, Zone: pool.Zone, PlacementGroup: pool.PlacementGroup, Partition: pool.Partition,
 			}, subnets)
 		},

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
-	"github.com/karpenter-anew/karpenter/cloud/aws/shortage"
+	"github.com/karpenter-anew/karpenter/cloud/aws/unavailableofferings"
 )
 
 // list are the types of the class by name.
@@ -118,7 +118,7 @@ func TestMarksMakeOfferingsAnew_A246(t *testing.T) {
 	if again := w.list(); again["m5.large"] != first["m5.large"] || again["c5.large"] != first["c5.large"] {
 		t.Fatal("types are worked out again although nothing has changed")
 	}
-	w.Shortages.Mark(shortage.Pool{InstanceType: "m5.large", CapacityType: "spot", Zone: "us-east-1a"})
+	w.Shortages.Mark(unavailableofferings.Pool{InstanceType: "m5.large", CapacityType: "spot", Zone: "us-east-1a"})
 	marked := w.list()
 	if marked["m5.large"] == first["m5.large"] || marked["c5.large"] != first["c5.large"] {
 		t.Error("a mark changes its own type, and no other")

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/karpenter-anew/karpenter/cloud/aws/fault"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -90,7 +90,7 @@ func describe(ctx context.Context, err error) error {
 	if errors.As(err, &failed) && failed.Response != nil {
 		fields = append(fields, "aws-status-code", failed.HTTPStatusCode(), "aws-request-id", failed.ServiceRequestID())
 	}
-	if code := fault.Code(err); code != "" {
+	if code := awserrors.Code(err); code != "" {
 		fields = append(fields, "aws-error-code", code)
 	}
 	return observe.WithLogFields(err, fields...)

@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
-	"github.com/karpenter-anew/karpenter/cloud/aws/fault"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
 )
 
 // Open finds credentials and region in the usual places of the SDK: environment, web identity, container, instance. Where nothing
@@ -48,7 +48,7 @@ type TypeDescriber interface {
 func Check(ctx context.Context, api TypeDescriber) error {
 	_, err := api.DescribeInstanceTypes(ctx, &ec2.DescribeInstanceTypesInput{DryRun: aws.Bool(true)}, NoRetry)
 	switch {
-	case fault.IsDryRunSuccess(err):
+	case awserrors.IsDryRunSuccess(err):
 		return nil
 	case err == nil:
 		err = errors.New("a dry run was carried out")

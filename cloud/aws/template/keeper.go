@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
-	"github.com/karpenter-anew/karpenter/cloud/aws/fault"
+	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -60,7 +60,7 @@ func (k *Keeper) Ensure(ctx context.Context, in *ec2.CreateLaunchTemplateInput) 
 	have, ok := k.known[name]
 	if !ok {
 		id, err := k.find(ctx, name)
-		if fault.IsLaunchTemplateMissing(err) {
+		if awserrors.IsLaunchTemplateMissing(err) {
 			id, err = k.create(ctx, in)
 		}
 		if err != nil {
@@ -129,7 +129,7 @@ func (k *Keeper) Sweep(ctx context.Context) error {
 			continue
 		}
 		_, err := k.api.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: aws.String(have.id)})
-		if err != nil && !fault.IsNotFound(err) {
+		if err != nil && !awserrors.IsNotFound(err) {
 			errs = append(errs, fmt.Errorf("removing launch template %q: %w", name, err))
 			continue
 		}
@@ -147,7 +147,7 @@ func (k *Keeper) RemoveAll(ctx context.Context, class string) error {
 	}
 	for _, t := range found {
 		_, err := k.api.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateName: t.LaunchTemplateName})
-		if err != nil && !fault.IsNotFound(err) {
+		if err != nil && !awserrors.IsNotFound(err) {
 			return fmt.Errorf("removing launch template %q: %w", aws.ToString(t.LaunchTemplateName), err)
 		}
 		k.Forget(aws.ToString(t.LaunchTemplateName))

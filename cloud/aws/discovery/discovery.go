@@ -1,0 +1,131 @@
+// Package discovery asks EC2 what the selectors of a node class select: subnets, security groups, images, capacity reservations
+// and the placement group. Answers are remembered for a while.
+//
+// Source: AWS provider specification, EC2 read calls; image discovery; cache periods.
+package discovery
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"k8s.io/utils/clock"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/image"
+	"github.com/karpenter-anew/karpenter/cloud/aws/reservation"
+	"github.com/karpenter-anew/karpenter/cloud/aws/subnet"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/ttlcache"
+)
+
+const (
+	// shortly is how long most answers are remembered.
+	shortly = time.Minute
+	// aliasesFor and parametersFor are how long parameters are remembered, those of Amazon and those of the user.
+	aliasesFor    = 24 * time.Hour
+	parametersFor = 5 * time.Minute
+	// lastGoodFor is how long a placement group outlives failing calls.
+	lastGoodFor = 24 * time.Hour
+	// loggedFor is how long it is remembered what was said; what did not change is said again after that.
+	loggedFor = 24 * time.Hour
+)
+
+// EC2 are the calls by which things are found.
+type EC2 interface {
+	DescribeSubnets(context.Context, *ec2.DescribeSubnetsInput, ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error)
+	DescribeSecurityGroups(context.Context, *ec2.DescribeSecurityGroupsInput, ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error)
+	DescribeImages(context.Context, *ec2.DescribeImagesInput, ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error)
+	DescribeCapacityReservations(context.Context, *ec2.DescribeCapacityReservationsInput, ...func(*ec2.Options)) (*ec2.DescribeCapacityReservationsOutput, error)
+	DescribePlacementGroups(context.Context, *ec2.DescribePlacementGroupsInput, ...func(*ec2.Options)) (*ec2.DescribePlacementGroupsOutput, error)
+}
+
+// Parameters is the call by which images are found that have no selector of their own.
+type Parameters interface {
+	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
+}
+
+// Options say whom to ask and how long to remember.
+type Options struct {
+	EC2        EC2
+	Parameters Parameters
+	Clock      clock.PassiveClock
+	// Addresses is told the free addresses of subnets, Reservations what is left of reservations.
+	Addresses    *subnet.Ledger
+	Reservations *reservation.Ledger
+	// SubnetsFor and ImagesFor are how long subnets and images are remembered; 0 for a minute.
+	SubnetsFor, ImagesFor time.Duration
+}
+
+// Finder finds what classes select. Make one with New; it may be used from many goroutines.
+type Finder struct {
+	Options
+	subnets      *ttlcache.Cache[string, []awsv1.Subnet]
+	groups       *ttlcache.Cache[string, []awsv1.SecurityGroup]
+	images       *ttlcache.Cache[string, []image.Found]
+	aliases      *ttlcache.Cache[string, parameter]
+	parameters   *ttlcache.Cache[string, parameter]
+	reservations *ttlcache.Cache[string, []ec2types.CapacityReservation]
+	places       *ttlcache.Cache[string, *PlacementGroup]
+	lastPlaces   *ttlcache.Cache[string, *PlacementGroup]
+	// logged is what was said to have been found, so that only news are said.
+	logged *ttlcache.Cache[string, string]
+}
+
+// New makes a finder that remembers nothing yet.
+func New(o Options) *Finder {
+	if o.SubnetsFor == 0 {
+		o.SubnetsFor = shortly
+	}
+	if o.ImagesFor == 0 {
+		o.ImagesFor = shortly
+	}
+	return &Finder{
+		Options: o,
+		subnets: ttlcache.New[string, []awsv1.Subnet](o.Clock, o.SubnetsFor), groups: ttlcache.New[string, []awsv1.SecurityGroup](o.Clock, shortly),
+		images: ttlcache.New[string, []image.Found](o.Clock, o.ImagesFor), aliases: ttlcache.New[string, parameter](o.Clock, aliasesFor),
+		parameters: ttlcache.New[string, parameter](o.Clock, parametersFor), reservations: ttlcache.New[string, []ec2types.CapacityReservation](o.Clock, shortly),
+		places: ttlcache.New[string, *PlacementGroup](o.Clock, shortly), lastPlaces: ttlcache.New[string, *PlacementGroup](o.Clock, lastGoodFor),
+		logged: ttlcache.New[string, string](o.Clock, loggedFor),
+	}
+}
+
+// discovered logs what was found for somebody, if it is not the same as the last time.
+func (f *Finder) discovered(ctx context.Context, what, who string, found any) {
+	text := fmt.Sprint(found)
+	key := what + "/" + who
+	if last, ok := f.logged.Get(key); ok && last == text {
+		return
+	}
+	f.logged.Set(key, text)
+	observe.Log(ctx).DebugContext(ctx, "discovered "+what, "for", who, "found", text)
+}
+
+// keyOf is a class as it stands: another generation may select something else.
+func keyOf(class *awsv1.EC2NodeClass) string {
+	return fmt.Sprintf("%s-%d", class.UID, class.Generation)
+}
+
+// filter is a condition on what EC2 lists.
+func filter(name string, values ...string) ec2types.Filter {
+	return ec2types.Filter{Name: aws.String(name), Values: values}
+}
+
+// tagFilters are the conditions that tags mean; the value * stands for any.
+func tagFilters(tags map[string]string) []ec2types.Filter {
+	var out []ec2types.Filter
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		if tags[key] == "*" {
+			out = append(out, filter("tag-key", key))
+			continue
+		}
+		out = append(out, filter("tag:"+key, tags[key]))
+	}
+	return out
+}

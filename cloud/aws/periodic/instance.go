@@ -1,0 +1,89 @@
+package periodic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
+	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
+)
+
+// youngFor is how long a new instance is left alone: its claim may not have been told of it yet.
+const youngFor = 30 * time.Second
+
+// atOnce is how many instances are ended at the same time: they share calls.
+const atOnce = 100
+
+// Instances ends instances of the cluster that belong to no claim, with their nodes: those of launches whose record was lost.
+type Instances struct {
+	Provider *provider.Provider
+	Client   client.Client
+	// Manages says which claims are those of this cloud.
+	Manages func(*v1.NodeClassReference) bool
+}
+
+// Collect looks once. EC2 is asked first: what is launched in between is not among what it told.
+func (c Instances) Collect(ctx context.Context) error {
+	found, err := c.Provider.Instances.List(ctx)
+	if err != nil {
+		return err
+	}
+	var claims v1.NodeClaimList
+	if err := c.Client.List(ctx, &claims); err != nil {
+		return fmt.Errorf("listing nodeclaims: %w", err)
+	}
+	owned := map[string]bool{}
+	for _, claim := range claims.Items {
+		if c.Manages(claim.Spec.NodeClassRef) {
+			owned[claim.Status.ProviderID] = true
+		}
+	}
+	now := c.Provider.Clock.Now()
+	errs := make([]error, len(found))
+	slots := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for n, i := range found {
+		id := i.ProviderID()
+		if i.Ending || owned[id] || now.Sub(i.Launched) <= youngFor || c.Provider.Remembers(id) {
+			continue
+		}
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			errs[n] = c.end(ctx, i)
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// end ends an instance and deletes its node. One that is gone is fine.
+func (c Instances) end(ctx context.Context, i *instance.Instance) error {
+	if err := c.Provider.Instances.End(ctx, i.ID); err != nil && !errors.Is(err, instance.ErrNotFound) {
+		if errors.Is(err, instance.ErrShifted) {
+			return nil // its time will come
+		}
+		return fmt.Errorf("collecting an instance without nodeclaim: %w", err)
+	}
+	var nodes corev1.NodeList
+	if err := c.Client.List(ctx, &nodes); err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	for n := range nodes.Items {
+		node := &nodes.Items[n]
+		if node.Spec.ProviderID != i.ProviderID() {
+			continue
+		}
+		if err := c.Client.Delete(ctx, node); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting node %q of an instance without nodeclaim: %w", node.Name, err)
+		}
+	}
+	return nil
+}

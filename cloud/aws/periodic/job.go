@@ -1,0 +1,71 @@
+// Package periodic is what has to be done again and again: to refresh what EC2 sells, to remove launch templates that nobody uses, to
+// end instances and to remove profiles that belong to nobody.
+//
+// Source: AWS provider specification, controllers; instance garbage collection.
+package periodic
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+const (
+	// retryFirst and retryLongest bound how soon a job that failed is done again.
+	retryFirst   = time.Second
+	retryLongest = time.Minute
+)
+
+// Job is something to do again and again while this replica leads.
+type Job struct {
+	Name string
+	// Every is how long to wait after the n-th success, counted from 1; negative for never again.
+	Every func(n int) time.Duration
+	Run   func(context.Context) error
+	Clock clock.Clock
+}
+
+// Always is the same time after each success.
+func Always(d time.Duration) func(int) time.Duration { return func(int) time.Duration { return d } }
+
+// AtFirst is one time after the first so many successes, and another one later.
+func AtFirst(count int, first, later time.Duration) func(int) time.Duration {
+	return func(n int) time.Duration {
+		if n <= count {
+			return first
+		}
+		return later
+	}
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: one replica is enough.
+func (Job) NeedLeaderElection() bool { return true }
+
+// Start implements manager.Runnable.
+func (j Job) Start(ctx context.Context) error {
+	logger := observe.Log(ctx).With("controller", j.Name)
+	retry := retryFirst
+	for done := 0; ctx.Err() == nil; {
+		wait := retry
+		if err := j.Run(ctx); err == nil {
+			done++
+			retry = retryFirst
+			if wait = j.Every(done); wait < 0 {
+				return nil
+			}
+		} else if ctx.Err() == nil {
+			logger.ErrorContext(ctx, "will be tried again", "error", err, "after", retry.String())
+			retry = min(2*retry, retryLongest)
+		}
+		timer := j.Clock.NewTimer(wait)
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+			timer.Stop()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package periodic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+// Offerings shows what can be bought, and for how much. Make one with NewOfferings.
+//
+// What is shown is taken down as a whole now and then, and read when somebody looks: an offering that is gone is gone from the
+// metrics as well.
+type Offerings struct {
+	options OfferingsOptions
+	shown   atomic.Pointer[map[pool]offer]
+}
+
+// OfferingsOptions are what Offerings is made of.
+type OfferingsOptions struct {
+	// Types lists the instance types of a NodePool.
+	Types  func(context.Context, *v1.NodePool) ([]*cloud.InstanceType, error)
+	Client client.Client
+	// Manages says which NodePools are those of this cloud.
+	Manages func(*v1.NodeClassReference) bool
+	// Reserves says that capacity reservations are used.
+	Reserves bool
+	Metrics  *observe.AWSMetrics
+}
+
+// pool is a way to buy a type in a zone.
+type pool struct{ instanceType, capacityType, zone string }
+
+// offer is what is shown of a pool.
+type offer struct {
+	available bool
+	price     float64
+}
+
+// NewOfferings makes one that shows nothing yet.
+func NewOfferings(o OfferingsOptions) *Offerings {
+	out := &Offerings{options: o}
+	out.shown.Store(&map[pool]offer{})
+	o.Metrics.OfferingAvailable.From(func(add observe.Series) {
+		for at, of := range *out.shown.Load() {
+			value := 0.0
+			if of.available {
+				value = 1
+			}
+			add(value, at.instanceType, at.capacityType, at.zone)
+		}
+	})
+	o.Metrics.OfferingPrice.From(func(add observe.Series) {
+		for at, of := range *out.shown.Load() {
+			add(of.price, at.instanceType, at.capacityType, at.zone)
+		}
+	})
+	return out
+}
+
+// Refresh looks at all NodePools. What any of them can have counts as available. A NodePool whose types cannot be listed takes nothing
+// from the others.
+func (s *Offerings) Refresh(ctx context.Context) error {
+	var pools v1.NodePoolList
+	if err := s.options.Client.List(ctx, &pools); err != nil {
+		return fmt.Errorf("listing nodepools: %w", err)
+	}
+	fresh := map[pool]offer{}
+	var errs []error
+	for i := range pools.Items {
+		p := &pools.Items[i]
+		if !s.options.Manages(p.Spec.Template.Spec.NodeClassRef) {
+			continue
+		}
+		types, err := s.options.Types(ctx, p)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("listing the instance types of nodepool %q: %w", p.Name, err))
+			continue
+		}
+		for _, t := range types {
+			s.take(fresh, t)
+		}
+	}
+	s.shown.Store(&fresh)
+	return errors.Join(errs...)
+}
+
+// take adds the offerings of a type. Where reservations are used, a type without any shows that there are none.
+func (s *Offerings) take(into map[pool]offer, t *cloud.InstanceType) {
+	for i := range t.Offerings {
+		o := &t.Offerings[i]
+		at := pool{t.Name, o.CapacityType(), o.Zone()}
+		if at.capacityType == v1.CapacityTypeReserved && !s.options.Reserves {
+			continue
+		}
+		into[at] = offer{into[at].available || o.Available, o.Price}
+		reserved := pool{t.Name, v1.CapacityTypeReserved, at.zone}
+		if _, ok := into[reserved]; s.options.Reserves && !ok {
+			into[reserved] = offer{}
+		}
+	}
+}

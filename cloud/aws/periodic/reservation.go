@@ -1,0 +1,160 @@
+package periodic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+// deletedAtOnce is how many claims are deleted at the same time.
+const deletedAtOnce = 10
+
+// Reservations follows what becomes of claims whose capacity reservation ends.
+type Reservations struct {
+	Provider *provider.Provider
+	Client   client.Client
+	// Manages says which claims are those of this cloud.
+	Manages func(*v1.NodeClassReference) bool
+}
+
+// Demote makes claims and nodes on-demand whose instance was in a reservation and is no longer. The node comes after its claim; one that
+// an earlier run did not come to is found by itself. Where nothing is reserved, EC2 is not asked.
+func (c Reservations) Demote(ctx context.Context) error {
+	claims, err := c.claims(ctx)
+	if err != nil {
+		return err
+	}
+	var nodes corev1.NodeList
+	if err := c.Client.List(ctx, &nodes, client.MatchingLabels{v1.CapacityTypeLabelKey: v1.CapacityTypeReserved, v1.NodeRegisteredLabelKey: "true"}); err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	var reserved []client.Object
+	owned := map[string]bool{}
+	providerIDs := map[client.Object]string{}
+	for i := range claims {
+		claim := &claims[i]
+		owned[claim.Status.ProviderID] = true
+		if claim.Labels[v1.CapacityTypeLabelKey] == v1.CapacityTypeReserved {
+			reserved, providerIDs[claim] = append(reserved, claim), claim.Status.ProviderID
+		}
+	}
+	for i := range nodes.Items {
+		if node := &nodes.Items[i]; node.DeletionTimestamp.IsZero() && owned[node.Spec.ProviderID] {
+			reserved, providerIDs[node] = append(reserved, node), node.Spec.ProviderID
+		}
+	}
+	if len(reserved) == 0 {
+		return nil
+	}
+	instances, err := c.Provider.Instances.List(ctx)
+	if err != nil {
+		return err
+	}
+	capacityTypes := map[string]string{}
+	for _, i := range instances {
+		capacityTypes[i.ProviderID()] = i.CapacityType
+	}
+	var errs []error
+	for _, o := range reserved {
+		if id := providerIDs[o]; capacityTypes[id] == v1.CapacityTypeOnDemand {
+			errs = append(errs, c.demote(ctx, o, id))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// claims are those of this cloud that have an instance and stay.
+func (c Reservations) claims(ctx context.Context) ([]v1.NodeClaim, error) {
+	var all v1.NodeClaimList
+	if err := c.Client.List(ctx, &all); err != nil {
+		return nil, fmt.Errorf("listing nodeclaims: %w", err)
+	}
+	return slices.DeleteFunc(all.Items, func(claim v1.NodeClaim) bool {
+		return !c.Manages(claim.Spec.NodeClassRef) || claim.Status.ProviderID == "" || !claim.DeletionTimestamp.IsZero()
+	}), nil
+}
+
+// demote changes the labels of a claim or a node. Somebody else's change in between is an error: it is tried again.
+func (c Reservations) demote(ctx context.Context, o client.Object, providerID string) error {
+	before := o.DeepCopyObject().(client.Object)
+	labels := maps.Clone(o.GetLabels())
+	labels[v1.CapacityTypeLabelKey] = v1.CapacityTypeOnDemand
+	for _, key := range []string{awsv1.LabelCapacityReservationID, awsv1.LabelCapacityReservationType, awsv1.LabelCapacityReservationInterruptible} {
+		delete(labels, key)
+	}
+	o.SetLabels(labels)
+	if err := c.Client.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return nil
+		}
+		return fmt.Errorf("making %T %q on-demand: %w", o, o.GetName(), err)
+	}
+	observe.Log(ctx).InfoContext(ctx, "an instance is no longer in its capacity reservation and counts as on-demand", "provider-id", providerID,
+		"capacity-reservation-id", before.GetLabels()[awsv1.LabelCapacityReservationID])
+	return nil
+}
+
+// Expire deletes claims in capacity blocks that are about to end, so that their nodes are drained before EC2 takes them. Each
+// reservation is asked about once; other reservations end without taking instances along.
+func (c Reservations) Expire(ctx context.Context) error {
+	claims, err := c.claims(ctx)
+	if err != nil {
+		return err
+	}
+	claims = slices.DeleteFunc(claims, func(claim v1.NodeClaim) bool { return claim.Labels[awsv1.LabelCapacityReservationID] == "" })
+	held := map[string]bool{}
+	for _, claim := range claims {
+		held[claim.Labels[awsv1.LabelCapacityReservationID]] = true
+	}
+	question := &awsv1.EC2NodeClass{}
+	for _, id := range slices.Sorted(maps.Keys(held)) {
+		question.Spec.CapacityReservationSelectorTerms = append(question.Spec.CapacityReservationSelectorTerms, awsv1.CapacityReservationSelectorTerm{ID: id})
+	}
+	found, err := c.Provider.Finder.CapacityReservations(ctx, question)
+	if err != nil {
+		return fmt.Errorf("reading the capacity reservations of nodeclaims: %w", err)
+	}
+	expiring := map[string]bool{}
+	for _, r := range found {
+		expiring[r.ID] = r.State == awsv1.CapacityReservationStateExpiring
+	}
+	errs := make([]error, len(claims))
+	slots := make(chan struct{}, deletedAtOnce)
+	var all sync.WaitGroup
+	for n := range claims {
+		if !expiring[claims[n].Labels[awsv1.LabelCapacityReservationID]] {
+			continue
+		}
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			errs[n] = c.expire(ctx, &claims[n])
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// expire deletes a claim. One that is gone is fine.
+func (c Reservations) expire(ctx context.Context, claim *v1.NodeClaim) error {
+	if err := c.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return nil
+		}
+		return fmt.Errorf("deleting nodeclaim %q: %w", claim.Name, err)
+	}
+	observe.Log(ctx).InfoContext(ctx, "deleted nodeclaim because its capacity block is about to end", "NodeClaim", claim.Name,
+		"capacity-reservation-id", claim.Labels[awsv1.LabelCapacityReservationID])
+	return nil
+}

@@ -1,0 +1,54 @@
+package periodic_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
+
+	"github.com/karpenter-anew/karpenter/cloud/aws/periodic"
+)
+
+// TestJobsAreDoneAgainAndAgain runs in a bubble, where hours take no time.
+func TestJobsAreDoneAgainAndAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		every func(int) time.Duration
+		fails int
+		want  []time.Duration
+	}{
+		"always":                          {periodic.Always(12 * time.Hour), 0, []time.Duration{0, 12 * time.Hour, 24 * time.Hour}},
+		"often at first":                  {periodic.AtFirst(2, 10*time.Second, 2*time.Minute), 0, []time.Duration{0, 10 * time.Second, 20 * time.Second, 140 * time.Second}},
+		"once":                            {periodic.Always(-1), 0, []time.Duration{0}},
+		"soon again after a failure":      {periodic.Always(time.Hour), 2, []time.Duration{0, time.Second, 3 * time.Second, time.Hour + 3*time.Second}},
+		"a failure of what is once to do": {periodic.Always(-1), 1, []time.Duration{0, time.Second}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, stop := context.WithCancel(t.Context())
+				start := time.Now()
+				var got []time.Duration
+				job := periodic.Job{Name: "job", Every: test.every, Clock: clock.RealClock{}, Run: func(context.Context) error {
+					got = append(got, time.Since(start))
+					if len(got) == len(test.want) {
+						stop()
+					}
+					if len(got) <= test.fails {
+						return errors.New("no")
+					}
+					return nil
+				}}
+				if err := job.Start(ctx); err != nil {
+					t.Error(err)
+				}
+				stop()
+				if diff := cmp.Diff(test.want, got); diff != "" {
+					t.Errorf("(-want +got)\n%s", diff)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,189 @@
+package unavailableofferings_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+	"pgregory.net/rapid"
+
+	"github.com/karpenter-anew/karpenter/cloud/aws/unavailableofferings"
+)
+
+// Every test here that sleeps runs in a bubble of testing/synctest: to sleep is to let its clock go on, and takes no time.
+
+// pool is a pool of one type.
+func pool(capacityType, zone string) unavailableofferings.Pool {
+	return unavailableofferings.Pool{InstanceType: "m5.large", CapacityType: capacityType, Zone: zone}
+}
+
+func TestMarks_A243_A328(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := unavailableofferings.New(clock.RealClock{})
+		marked, other := pool("spot", "a"), pool("spot", "b")
+		before, elsewhere := m.Sequence("m5.large"), m.Sequence("c5.large")
+		if got := m.Mark(marked); got != 3*time.Minute {
+			t.Errorf("left alone for %s", got)
+		}
+		if !m.Short(marked, nil) || m.Short(other, nil) || m.Short(pool("on-demand", "a"), nil) {
+			t.Error("a mark is for one pool")
+		}
+		atMark := m.Sequence("m5.large")
+		if atMark <= before || m.Sequence("c5.large") != elsewhere {
+			t.Error("a mark makes the number of its own type rise, and of no other")
+		}
+		time.Sleep(3*time.Minute - time.Nanosecond)
+		if !m.Short(marked, nil) || m.Sequence("m5.large") != atMark {
+			t.Error("the mark ended early")
+		}
+		time.Sleep(time.Nanosecond)
+		if m.Sequence("m5.large") <= atMark || m.Short(marked, nil) {
+			t.Error("the mark did not end, or did so silently")
+		}
+	})
+}
+
+func TestMarksLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, p := unavailableofferings.New(clock.RealClock{}), pool("spot", "a")
+		m.Mark(p)
+		time.Sleep(2 * time.Minute)
+		m.Mark(p)
+		time.Sleep(2 * time.Minute)
+		if !m.Short(p, nil) {
+			t.Error("a second mark does not make the first last")
+		}
+		time.Sleep(time.Minute)
+		if m.Short(p, nil) {
+			t.Error("two marks together last longer than one")
+		}
+	})
+}
+
+func TestScopes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := unavailableofferings.New(clock.RealClock{})
+		outside, inside, partition := pool("spot", "a"), pool("spot", "a"), pool("spot", "a")
+		inside.PlacementGroup, partition.PlacementGroup, partition.Partition = "pg-1", "pg-1", "3"
+		for _, marked := range []unavailableofferings.Pool{outside, inside, partition} {
+			m.Mark(marked)
+			for _, p := range []unavailableofferings.Pool{outside, inside, partition} {
+				if m.Short(p, nil) != (p == marked) {
+					t.Errorf("%v is marked, and %v is short: %t", marked, p, p != marked)
+				}
+			}
+			m.Succeeded(marked)
+		}
+	})
+}
+
+func TestCapacityTypesAndSubnets_A244_A245_A328(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := unavailableofferings.New(clock.RealClock{})
+		first := m.Sequence("any")
+		m.MarkCapacityType("spot")
+		if !m.Short(pool("spot", "a"), nil) || m.Short(pool("on-demand", "a"), nil) || m.Sequence("any") <= first {
+			t.Error("a mark of a capacity type is for all its pools, and for all types")
+		}
+		time.Sleep(time.Minute)
+		second := m.Sequence("any")
+		m.MarkSubnet("subnet-1")
+		if m.Short(pool("on-demand", "a"), []string{"subnet-1", "subnet-2"}) {
+			t.Error("a zone with a subnet left is short")
+		}
+		if !m.Short(pool("on-demand", "a"), []string{"subnet-1"}) || m.Short(pool("on-demand", "a"), nil) || m.Sequence("any") <= second {
+			t.Error("a zone without a subnet left is not short")
+		}
+		m.MarkSubnet("subnet-2")
+		if !m.Short(pool("on-demand", "a"), []string{"subnet-1", "subnet-2"}) {
+			t.Error("a zone of two full subnets is not short")
+		}
+		time.Sleep(2 * time.Minute)
+		third := m.Sequence("any")
+		if m.Short(pool("spot", "a"), nil) || !m.Short(pool("on-demand", "a"), []string{"subnet-1"}) {
+			t.Error("marks end each at its own time")
+		}
+		time.Sleep(time.Minute)
+		if m.Short(pool("on-demand", "a"), []string{"subnet-1"}) || m.Sequence("any") <= third {
+			t.Error("the mark of the subnet did not end")
+		}
+	})
+}
+
+// TestGrowingPauses checks that a pool that keeps failing is tried less and less often.
+func TestGrowingPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, p := unavailableofferings.New(clock.RealClock{}), pool("spot", "a")
+		for _, want := range []time.Duration{3, 6, 12, 24, 48, 60, 60} {
+			got := m.Mark(p)
+			if got != want*time.Minute {
+				t.Errorf("left alone for %s, want %s", got, want*time.Minute)
+			}
+			time.Sleep(got - time.Second)
+			if !m.Short(p, nil) {
+				t.Errorf("tried again before %s", got)
+			}
+			time.Sleep(2 * time.Second)
+			if m.Short(p, nil) {
+				t.Errorf("not tried after %s", got)
+			}
+		}
+		m.Succeeded(p)
+		if got := m.Mark(p); got != unavailableofferings.FirstPause {
+			t.Errorf("after a success left alone for %s", got)
+		}
+		time.Sleep(2*unavailableofferings.FirstPause + time.Second)
+		if got := m.Mark(p); got != unavailableofferings.FirstPause {
+			t.Errorf("after a quiet time left alone for %s", got)
+		}
+	})
+}
+
+// TestSuccessOfAMarkedPool checks that a success counts at once, and is told.
+func TestSuccessOfAMarkedPool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, p := unavailableofferings.New(clock.RealClock{}), pool("spot", "a")
+		m.Mark(p)
+		before := m.Sequence("m5.large")
+		m.Succeeded(p)
+		if m.Short(p, nil) || m.Sequence("m5.large") <= before {
+			t.Error("the pool is still left alone, or it changed silently")
+		}
+	})
+}
+
+// TestAnswersChangeOnlyWithTheNumber_A328 is the promise that caches of offerings rest on: as long as the number stays, so does
+// the answer.
+func TestAnswersChangeOnlyWithTheNumber_A328(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		steps := rapid.SliceOfN(rapid.IntRange(0, 6), 1, 40).Draw(r, "steps")
+		pauses := rapid.SliceOfN(rapid.Int64Range(0, int64(10*time.Minute)), len(steps), len(steps)).Draw(r, "pauses")
+		synctest.Test(t, func(*testing.T) {
+			m, p := unavailableofferings.New(clock.RealClock{}), pool("spot", "a")
+			number, answer := m.Sequence("m5.large"), false
+			for i, step := range steps {
+				switch step {
+				case 0:
+					m.Mark(p)
+				case 1:
+					m.MarkCapacityType("spot")
+				case 2:
+					m.MarkSubnet("subnet-1")
+				case 3:
+					m.Succeeded(p)
+				case 4:
+					m.Mark(pool("on-demand", "b"))
+				default:
+					time.Sleep(time.Duration(pauses[i]))
+				}
+				now := m.Sequence("m5.large")
+				short := m.Short(p, []string{"subnet-1"})
+				if now < number || (now == number && short != answer) {
+					r.Errorf("step %d: the number went from %d to %d and the answer from %t to %t", i, number, now, answer, short)
+				}
+				number, answer = now, short
+			}
+		})
+	})
+}
