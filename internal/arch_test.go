@@ -89,7 +89,7 @@ cloud/aws/awstest/firstboot <
 cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot
 internal/options <
 internal/observe < API
-internal/waiting <
+internal/podlatency <
 internal/cost < API, cloud
 internal/prediction <
 
@@ -110,25 +110,25 @@ internal/explain < API, CORE, cloud, internal/translate, internal/cost, internal
 
 # floor 5: what happens
 internal/controller/loop < API, cloud, internal/observe, internal/options, internal/ttlcache
-internal/controller/pair < API, cloud
-internal/controller/looptest < API, cloud, internal/observe, internal/options, internal/controller/loop, internal/controller/pair, test/apiserver
-CONTROLLERBASE = API, cloud, internal/core/requirement, internal/observe, internal/options, internal/ttlcache, internal/controller/loop, internal/controller/pair
+internal/controller/nodelookup < API, cloud
+internal/controller/looptest < API, cloud, internal/observe, internal/options, internal/controller/loop, internal/controller/nodelookup, test/apiserver
+CONTROLLERBASE = API, cloud, internal/core/requirement, internal/observe, internal/options, internal/ttlcache, internal/controller/loop, internal/controller/nodelookup
 internal/controller/nodeclaim < CONTROLLERBASE
 internal/controller/termination < CONTROLLERBASE
 internal/controller/repair < CONTROLLERBASE
 internal/controller/nodepool < CONTROLLERBASE, internal/cost
 internal/controller/nodeoverlay < CONTROLLERBASE, internal/overlay
-internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/buffer, internal/waiting, internal/problem
+internal/controller/provisioning < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/buffer, internal/podlatency, internal/problem
 internal/controller/autoscaler < CONTROLLERBASE, internal/prediction
 internal/controller/disruption < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/cost, internal/prediction, internal/problem
 internal/controller/static < CONTROLLERBASE, CORE, internal/cluster, internal/translate
-internal/controller/metering < CONTROLLERBASE, internal/waiting
+internal/controller/metering < CONTROLLERBASE, internal/podlatency
 internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, internal/translate, internal/buffer
 internal/controller/legacy < CONTROLLERBASE, internal/convert, internal/manifest
 CONTROLLERS = internal/controller/...
 
 # floor 6: wiring
-internal/operator < API, cloud, internal/observe, internal/options, internal/translate, internal/overlay, internal/prediction, internal/waiting, internal/cluster, CONTROLLERS
+internal/operator < API, cloud, internal/observe, internal/options, internal/translate, internal/overlay, internal/prediction, internal/podlatency, internal/cluster, CONTROLLERS
 
 # floor 7: the binary, the only importer of adapters
 cmd/karpenter < API, cloud, cloud/aws, cloud/kwok, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/convert

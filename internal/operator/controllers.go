@@ -19,9 +19,9 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/termination"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/podlatency"
 	"github.com/karpenter-anew/karpenter/internal/prediction"
 	"github.com/karpenter-anew/karpenter/internal/translate"
-	"github.com/karpenter-anew/karpenter/internal/waiting"
 )
 
 // Controller is something that runs: a reconcile loop, a watch, a periodic task.
@@ -65,7 +65,7 @@ func Controllers(p Parts) ([]Controller, error) {
 		p.Cloud, tools.Cloud = corrected, corrected
 		gated = append(gated, judge)
 	}
-	waits, predictions := &waiting.Book{}, &prediction.Store{}
+	waits, predictions := &podlatency.Tracker{}, &prediction.Store{}
 	gated = append(gated, repairers(tools, p.Options.FeatureGates)...)
 	gated = append(gated, keepers(tools, p.Options.FeatureGates)...)
 	gated = append(gated, meters(tools, p, waits)...)

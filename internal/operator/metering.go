@@ -3,11 +3,11 @@ package operator
 import (
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/metering"
-	"github.com/karpenter-anew/karpenter/internal/waiting"
+	"github.com/karpenter-anew/karpenter/internal/podlatency"
 )
 
 // meters show the state of objects, unless that is not wanted.
-func meters(tools loop.Tools, p Parts, waits *waiting.Book) []Controller {
+func meters(tools loop.Tools, p Parts, waits *podlatency.Tracker) []Controller {
 	if p.Options.DisableClusterStateObservability {
 		return nil
 	}

@@ -31,7 +31,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -145,7 +145,7 @@ func (a assembly) run(ctx context.Context, wait waiter) error {
 	if err := wait.forKinds(ctx, kindsOf(place, a.options.FeatureGates)); err != nil || stopped(ctx, log) {
 		return err
 	}
-	if err := pair.AddIndexes(ctx, a.manager.GetFieldIndexer()); err != nil {
+	if err := nodelookup.AddIndexes(ctx, a.manager.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("adding indexes to the cache: %w", err)
 	}
 	events, err := newEventSink(a.manager)

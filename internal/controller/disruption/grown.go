@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/prediction"
@@ -25,7 +25,7 @@ func (c *Controller) grown(ctx context.Context, candidates []disrupt.Candidate) 
 	out := map[string]*model.Pod{}
 	for _, candidate := range candidates {
 		var list corev1.PodList
-		if err := c.Client.List(ctx, &list, client.MatchingFields{pair.PodNode: candidate.Node.NodeName}, client.UnsafeDisableDeepCopy); err != nil {
+		if err := c.Client.List(ctx, &list, client.MatchingFields{nodelookup.PodNode: candidate.Node.NodeName}, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("listing the pods of node %q: %w", candidate.Node.NodeName, err)
 		}
 		for i := range list.Items {

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/observe"
@@ -38,7 +38,7 @@ func (s scene) countRounds(fit []disrupt.Candidate) {
 // podBlock is the first obstacle among the pods of a node: annotations before budgets.
 func (c *Controller) podBlock(ctx context.Context, s scene, n *model.Node) (disrupt.Obstacle, bool) {
 	var list corev1.PodList
-	if err := c.Client.List(ctx, &list, client.MatchingFields{pair.PodNode: n.NodeName}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := c.Client.List(ctx, &list, client.MatchingFields{nodelookup.PodNode: n.NodeName}, client.UnsafeDisableDeepCopy); err != nil {
 		c.Log.Error("cannot list the pods of a node, leaving it alone", "Node", n.NodeName, "error", err)
 		return disrupt.Obstacle{Code: disrupt.PodsUnknown, Node: n, Cause: err.Error()}, true
 	}

@@ -32,7 +32,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
@@ -97,7 +97,7 @@ func newWorld(t *testing.T) *world {
 	}
 	b := apiserver.New().WithInterceptorFuncs(w.intercept()).
 		WithStatusSubresource(&v1.NodeClaim{}, &v1.NodePool{}, &corev1.Node{})
-	for _, index := range pair.Indexes() {
+	for _, index := range nodelookup.Indexes() {
 		b = b.WithIndex(index.Object, index.Field, index.Values)
 	}
 	w.client = b.Build()

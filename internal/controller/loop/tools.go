@@ -18,7 +18,7 @@ import (
 
 // Tools is what a controller is built from.
 type Tools struct {
-	// Client reads from the manager's cache and writes to the API server. The cache needs the indexes of package pair.
+	// Client reads from the manager's cache and writes to the API server. The cache needs the indexes of package nodelookup.
 	Client   client.Client
 	Clock    clock.Clock
 	Cloud    cloud.Cloud

@@ -31,7 +31,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
@@ -63,7 +63,7 @@ func New(t testing.TB, objects ...client.Object) *World {
 	b := apiserver.New().WithObjects(objects...).
 		WithStatusSubresource(&v1.NodePool{}, &v1.NodeClaim{}, &v1alpha1.NodeOverlay{}, &kwok.KWOKNodeClass{}, &corev1.Node{}, &v1beta1.CapacityBuffer{}, &v1alpha5.Provisioner{}, &legacyv1alpha1.AWSNodeTemplate{}).
 		WithInterceptorFuncs(w.intercept())
-	for _, index := range pair.Indexes() {
+	for _, index := range nodelookup.Indexes() {
 		b = b.WithIndex(index.Object, index.Field, index.Values)
 	}
 	class := cloud.NodeClass{

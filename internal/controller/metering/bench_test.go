@@ -13,7 +13,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
-	"github.com/karpenter-anew/karpenter/internal/waiting"
+	"github.com/karpenter-anew/karpenter/internal/podlatency"
 )
 
 // BenchmarkScrape is one scrape of a cluster of ten thousand nodes with ten pods each, with everything that is printed. A
@@ -23,7 +23,7 @@ func BenchmarkScrape(b *testing.B) {
 	w := looptest.New(b)
 	registry := prometheus.NewRegistry()
 	w.Metrics = observe.NewMetrics(registry, []string{v1.NodePoolLabelKey, corev1.LabelTopologyZone, corev1.LabelInstanceTypeStable, v1.CapacityTypeLabelKey, corev1.LabelArchStable}, looptest.ClassLabel)
-	d := Deps{Tools: w.Tools, Waits: &waiting.Book{}}
+	d := Deps{Tools: w.Tools, Waits: &podlatency.Tracker{}}
 	o, claims, nodeStatuses := newOccupancy(d), newStatuses(d, ofNodeClaims(d)), newStatuses(d, ofNodes(d))
 	pod := func(node, i int) *corev1.Pod {
 		p := w.Pod(fmt.Sprintf("p-%d-%d", node, i), fmt.Sprint("n", node))

@@ -28,7 +28,7 @@ func (w *watched) see(pod *corev1.Pod, d Deps, now time.Time) {
 		w.unstarted = pod.Status.Phase == corev1.PodPending && !isReady(pod)
 	}
 	w.pod = pod
-	times, _ := d.Waits.Of(string(pod.UID))
+	times, _ := d.Waits.Get(string(pod.UID))
 	if w.unbound && pod.Spec.NodeName != "" {
 		at := changedAt(pod, corev1.PodScheduled, now)
 		d.Metrics.Pods.BoundDuration.Observe(since(pod.CreationTimestamp.Time, at))
@@ -130,15 +130,15 @@ func (o *occupancy) showPods(m *observe.Metrics) {
 	ages(m.Pods.UnstartedTime, func(w watched) time.Time { return when(w.unstarted, w.pod.CreationTimestamp.Time) })
 	ages(m.Pods.UnboundTime, func(w watched) time.Time { return when(w.unbound, w.pod.CreationTimestamp.Time) })
 	ages(m.Pods.ProvisioningUnstartedTime, func(w watched) time.Time {
-		times, _ := o.Waits.Of(string(w.pod.UID))
+		times, _ := o.Waits.Get(string(w.pod.UID))
 		return when(w.unstarted, times.PlacedHealthy)
 	})
 	ages(m.Pods.ProvisioningUnboundTime, func(w watched) time.Time {
-		times, _ := o.Waits.Of(string(w.pod.UID))
+		times, _ := o.Waits.Get(string(w.pod.UID))
 		return when(w.unbound, times.PlacedHealthy)
 	})
 	ages(m.Pods.ProvisioningSchedulingUndecidedTime, func(w watched) time.Time {
-		times, _ := o.Waits.Of(string(w.pod.UID))
+		times, _ := o.Waits.Get(string(w.pod.UID))
 		return when(times.Decided.IsZero() && !bound(w.pod), times.Seen)
 	})
 }

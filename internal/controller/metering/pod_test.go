@@ -99,8 +99,8 @@ func TestPodsThatEndAreNotMeasured_C536(t *testing.T) {
 		pod := w.Pod("p", "")
 		pending(pod)
 		w.occupied.putPod(pod)
-		w.deps.Waits.See(string(pod.UID), w.Time.Now())
-		w.deps.Waits.Place(string(pod.UID), true, w.Time.Now())
+		w.deps.Waits.Observe(string(pod.UID), w.Time.Now())
+		w.deps.Waits.RecordPlacement(string(pod.UID), true, w.Time.Now())
 		w.Time.Step(time.Second)
 		w.occupied.putPod(changed(pod, end))
 		for _, gauge := range []struct {
@@ -123,8 +123,8 @@ func TestPodsThatEndAreNotMeasured_C536(t *testing.T) {
 
 func TestUndecided_C537(t *testing.T) {
 	for name, end := range map[string]func(*world, *corev1.Pod){
-		"decided: no place": func(w *world, p *corev1.Pod) { w.deps.Waits.Refuse(string(p.UID), w.Time.Now()) },
-		"decided: a place":  func(w *world, p *corev1.Pod) { w.deps.Waits.Place(string(p.UID), false, w.Time.Now()) },
+		"decided: no place": func(w *world, p *corev1.Pod) { w.deps.Waits.RecordUnschedulable(string(p.UID), w.Time.Now()) },
+		"decided: a place":  func(w *world, p *corev1.Pod) { w.deps.Waits.RecordPlacement(string(p.UID), false, w.Time.Now()) },
 		"bound":             func(w *world, p *corev1.Pod) { w.occupied.putPod(changed(p, boundTo("a", w.Time.Now()))) },
 		"said to be bound": func(w *world, p *corev1.Pod) {
 			w.occupied.putPod(changed(p, boundTo("", w.Time.Now())))
@@ -140,7 +140,7 @@ func TestUndecided_C537(t *testing.T) {
 			w.occupied.putPod(pod)
 			by := labels("name", "namespace")
 			expect(t, "nobody has looked at it", w.Metrics.Pods.ProvisioningSchedulingUndecidedTime, by)
-			w.deps.Waits.See(string(pod.UID), w.Time.Now())
+			w.deps.Waits.Observe(string(pod.UID), w.Time.Now())
 			w.Time.Step(7 * time.Second)
 			expect(t, "seen", w.Metrics.Pods.ProvisioningSchedulingUndecidedTime, by, "p/default 7")
 			end(w, pod)
@@ -156,7 +156,7 @@ func TestProvisioningIsTimedFromThePromise_C538(t *testing.T) {
 	pending(pod)
 	uid := string(pod.UID)
 	w.occupied.putPod(pod)
-	w.deps.Waits.See(uid, start)
+	w.deps.Waits.Observe(uid, start)
 	m := w.Metrics.Pods
 	show := func(when string, want ...string) {
 		t.Helper()
@@ -164,14 +164,14 @@ func TestProvisioningIsTimedFromThePromise_C538(t *testing.T) {
 		expect(t, when+", unstarted", m.ProvisioningUnstartedTime, labels("name", "namespace"), want...)
 	}
 	show("no verdict")
-	w.deps.Waits.Place(uid, false, start)
+	w.deps.Waits.RecordPlacement(uid, false, start)
 	show("a place in a pool that does not bring its nodes up")
-	w.deps.Waits.Place(uid, true, start)
+	w.deps.Waits.RecordPlacement(uid, true, start)
 	w.Time.Step(4 * time.Second)
 	show("a place", "p/default 4")
-	w.deps.Waits.Refuse(uid, w.Time.Now())
+	w.deps.Waits.RecordUnschedulable(uid, w.Time.Now())
 	show("no place any more")
-	w.deps.Waits.Place(uid, true, start.Add(5*time.Second))
+	w.deps.Waits.RecordPlacement(uid, true, start.Add(5*time.Second))
 	w.Time.Step(4 * time.Second)
 	show("a place again", "p/default 3")
 	placed := changed(pod, boundTo("a", start.Add(9*time.Second)))

@@ -14,7 +14,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
-	"github.com/karpenter-anew/karpenter/internal/waiting"
+	"github.com/karpenter-anew/karpenter/internal/podlatency"
 )
 
 // world is a cluster without an API server: objects are shown to the meters as a watch would.
@@ -27,7 +27,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := looptest.New(t)
-	d := Deps{Tools: w.Tools, Waits: &waiting.Book{}, Buffers: true}
+	d := Deps{Tools: w.Tools, Waits: &podlatency.Tracker{}, Buffers: true}
 	return &world{World: w, deps: d, occupied: newOccupancy(d)}
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -47,7 +47,7 @@ func (c *Consistency) Register(m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named("nodeclaim.consistency").
 		For(&v1.NodeClaim{}, builder.WithPredicates(loop.OnlyManaged(c.Cloud))).
-		Watches(&corev1.Node{}, pair.NodeToClaims(c.Client)).
+		Watches(&corev1.Node{}, nodelookup.NodeToClaims(c.Client)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: options.Scale(c.CPUMillis, 10, 1000)}).
 		Complete(c)
 }
@@ -65,8 +65,8 @@ func (c *Consistency) Reconcile(ctx context.Context, request reconcile.Request) 
 	if _, rest := c.checked.GetWithRest(claim.UID, now); rest > 0 {
 		return loop.After(rest), nil
 	}
-	node, err := pair.NodeOf(ctx, c.Client, claim)
-	if errors.Is(err, pair.None) || errors.Is(err, pair.Several) {
+	node, err := nodelookup.NodeOf(ctx, c.Client, claim)
+	if errors.Is(err, nodelookup.NotFound) || errors.Is(err, nodelookup.Duplicate) {
 		c.checked.Put(claim.UID, struct{}{}, now)
 		return loop.After(consistencyPeriod), nil
 	}

@@ -17,7 +17,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -65,10 +65,10 @@ func (d *Disruption) Register(m manager.Manager) error {
 	b := builder.ControllerManagedBy(m).
 		Named("nodeclaim.disruption").
 		For(&v1.NodeClaim{}, builder.WithPredicates(loop.OnlyManaged(d.Cloud))).
-		Watches(&v1.NodePool{}, pair.PoolToClaims(d.Client), builder.WithPredicates(loop.OnlyManaged(d.Cloud))).
+		Watches(&v1.NodePool{}, nodelookup.PoolToClaims(d.Client), builder.WithPredicates(loop.OnlyManaged(d.Cloud))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: options.Scale(d.CPUMillis, 10, 1000)})
 	for _, class := range d.Cloud.NodeClasses {
-		b = b.Watches(class.New(), pair.ClassToClaims(d.Client, class.GVK))
+		b = b.Watches(class.New(), nodelookup.ClassToClaims(d.Client, class.GVK))
 	}
 	return b.Complete(d)
 }

@@ -8,7 +8,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 )
 
 // AwaitDrivers makes a Node wait, before it counts as initialized, for the device drivers that its NodeClaim names: until
@@ -27,7 +27,7 @@ func (l *Lifecycle) unpublished(ctx context.Context, claim *v1.NodeClaim, nodeNa
 	if !l.awaitDrivers || len(drivers) == 0 {
 		return "", nil
 	}
-	slices, err := pair.SlicesOf(ctx, l.Client, nodeName)
+	slices, err := nodelookup.SlicesOf(ctx, l.Client, nodeName)
 	if err != nil {
 		return "", err
 	}

@@ -13,7 +13,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 )
 
 // published is a slice of a driver's pool, one of count at a generation. It belongs to the Node by name.
@@ -114,7 +114,7 @@ func TestSlicesWakeTheirNodeClaim(t *testing.T) {
 		"of another node": {published("a", "gpu.io", 1, 1, "other"), 0},
 	} {
 		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
-		pair.SliceToClaims(w.Client).Create(t.Context(), event.CreateEvent{Object: c.slice}, queue)
+		nodelookup.SliceToClaims(w.Client).Create(t.Context(), event.CreateEvent{Object: c.slice}, queue)
 		if queue.Len() != c.want {
 			t.Errorf("%s: woke %d claims, want %d", name, queue.Len(), c.want)
 		} else if c.want == 1 {

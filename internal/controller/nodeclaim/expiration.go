@@ -11,7 +11,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -50,7 +50,7 @@ func (e *Expiration) Reconcile(ctx context.Context, request reconcile.Request) (
 	if left := claim.CreationTimestamp.Add(*claim.Spec.ExpireAfter.Duration).Sub(e.Clock.Now()); left > 0 {
 		return loop.After(left), nil
 	}
-	pods, err := pair.PodsToMove(ctx, e.Client, claim)
+	pods, err := nodelookup.CountReschedulablePods(ctx, e.Client, claim)
 	if err != nil {
 		return reconcile.Result{}, err
 	}

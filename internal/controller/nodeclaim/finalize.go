@@ -15,7 +15,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -84,7 +84,7 @@ func (l *Lifecycle) deleteNodes(ctx context.Context, claim *v1.NodeClaim) (left 
 	if !condition.For(claim, l.Clock.Now()).IsTrue(v1.ConditionTypeRegistered) {
 		return false, nil
 	}
-	nodes, err := pair.NodesOf(ctx, l.Client, claim)
+	nodes, err := nodelookup.NodesOf(ctx, l.Client, claim)
 	if err != nil {
 		return false, err
 	}

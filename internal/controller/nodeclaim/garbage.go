@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -93,15 +93,15 @@ func abandoned(claims, instances []*v1.NodeClaim) []*v1.NodeClaim {
 // collect deletes one claim, unless its Node is ready: a running kubelet outranks the provider's list. When the Node
 // cannot be looked up, the claim is spared until the next pass.
 func (g *Garbage) collect(ctx context.Context, claim *v1.NodeClaim) error {
-	node, err := pair.NodeOf(ctx, g.Client, claim)
+	node, err := nodelookup.NodeOf(ctx, g.Client, claim)
 	switch {
-	case errors.Is(err, pair.None), errors.Is(err, pair.Several):
+	case errors.Is(err, nodelookup.NotFound), errors.Is(err, nodelookup.Duplicate):
 	case err != nil:
 		return err
 	case nodeReady(node):
 		return nil
 	}
-	pods, err := pair.PodsToMove(ctx, g.Client, claim)
+	pods, err := nodelookup.CountReschedulablePods(ctx, g.Client, claim)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -47,7 +47,7 @@ func (h *NodeHydration) Register(m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named("node.hydration").
 		For(&corev1.Node{}).
-		Watches(&v1.NodeClaim{}, pair.ClaimToNodes(h.Client), builder.WithPredicates(loop.OnlyManaged(h.Cloud))).
+		Watches(&v1.NodeClaim{}, nodelookup.ClaimToNodes(h.Client), builder.WithPredicates(loop.OnlyManaged(h.Cloud))).
 		WithOptions(hydrationOptions(h.CPUMillis)).
 		Complete(h)
 }
@@ -74,8 +74,8 @@ func (h *NodeHydration) Reconcile(ctx context.Context, request reconcile.Request
 	if err := h.Client.Get(ctx, request.NamespacedName, node); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	claim, err := pair.ClaimOf(ctx, h.Client, node)
-	if errors.Is(err, pair.None) || errors.Is(err, pair.Several) {
+	claim, err := nodelookup.ClaimOf(ctx, h.Client, node)
+	if errors.Is(err, nodelookup.NotFound) || errors.Is(err, nodelookup.Duplicate) {
 		return reconcile.Result{}, nil
 	}
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -26,7 +26,7 @@ func (l *Lifecycle) initialize(ctx context.Context, claim *v1.NodeClaim) outcome
 	if !set.IsTrue(v1.ConditionTypeRegistered) {
 		return outcome{}
 	}
-	node, err := pair.NodeOf(ctx, l.Client, claim)
+	node, err := nodelookup.NodeOf(ctx, l.Client, claim)
 	if err != nil {
 		set.Unknown(v1.ConditionTypeInitialized, reasonNodeNotFound, messageNodeNotFound)
 		return outcome{}

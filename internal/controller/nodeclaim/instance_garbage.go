@@ -15,7 +15,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -147,7 +147,7 @@ func (g *InstanceGarbage) collect(ctx context.Context, instance *v1.NodeClaim) e
 	if err == nil {
 		observe.Log(ctx).Info("garbage collecting instance without nodeclaim", "provider-id", instance.Status.ProviderID)
 	}
-	nodes, err := pair.NodesOf(ctx, g.Client, instance)
+	nodes, err := nodelookup.NodesOf(ctx, g.Client, instance)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -67,9 +67,9 @@ func (l *Lifecycle) Register(m manager.Manager) error {
 	b := builder.ControllerManagedBy(m).
 		Named("nodeclaim.lifecycle").
 		For(&v1.NodeClaim{}, builder.WithPredicates(loop.OnlyManaged(l.Cloud))).
-		Watches(&corev1.Node{}, pair.NodeToClaims(l.Client))
+		Watches(&corev1.Node{}, nodelookup.NodeToClaims(l.Client))
 	if l.awaitDrivers {
-		b = b.Watches(&resourcev1.ResourceSlice{}, pair.SliceToClaims(l.Client))
+		b = b.Watches(&resourcev1.ResourceSlice{}, nodelookup.SliceToClaims(l.Client))
 	}
 	return b.
 		WithOptions(controller.Options{

@@ -21,7 +21,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -123,8 +123,8 @@ func (p *PodEvents) stamp(ctx context.Context, nodeName string, at time.Time) er
 	if err := p.Client.Get(ctx, types.NamespacedName{Name: nodeName}, node); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	claim, err := pair.ClaimOf(ctx, p.Client, node)
-	if errors.Is(err, pair.None) || errors.Is(err, pair.Several) {
+	claim, err := nodelookup.ClaimOf(ctx, p.Client, node)
+	if errors.Is(err, nodelookup.NotFound) || errors.Is(err, nodelookup.Duplicate) {
 		return nil
 	}
 	if err != nil {

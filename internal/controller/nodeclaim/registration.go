@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -28,13 +28,13 @@ func (l *Lifecycle) register(ctx context.Context, claim *v1.NodeClaim) outcome {
 		decided(claim, v1.ConditionTypeRegistered, l.Clock.Now())
 		return outcome{}
 	}
-	node, err := pair.NodeOf(ctx, l.Client, claim)
+	node, err := nodelookup.NodeOf(ctx, l.Client, claim)
 	switch {
-	case errors.Is(err, pair.None), err == nil && node.DeletionTimestamp != nil:
+	case errors.Is(err, nodelookup.NotFound), err == nil && node.DeletionTimestamp != nil:
 		// A Node that is already going is not worth registering: it cannot take a finalizer any more.
 		set.Unknown(v1.ConditionTypeRegistered, reasonNodeNotFound, messageNodeNotFound)
 		return outcome{}
-	case errors.Is(err, pair.Several):
+	case errors.Is(err, nodelookup.Duplicate):
 		set.False(v1.ConditionTypeRegistered, "MultipleNodesFound", "Invariant violated, matched multiple nodes")
 		return outcome{}
 	case err != nil:

@@ -22,7 +22,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -44,7 +44,7 @@ func withClasses(m manager.Manager, name string, tools loop.Tools) *builder.Buil
 		For(&v1.NodePool{}, builder.WithPredicates(loop.OnlyManaged(tools.Cloud))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: options.Scale(tools.CPUMillis, 10, 1000)})
 	for _, class := range tools.Cloud.NodeClasses {
-		b = b.Watches(class.New(), pair.ClassToPools(tools.Client, class.GVK))
+		b = b.Watches(class.New(), nodelookup.ClassToPools(tools.Client, class.GVK))
 	}
 	return b
 }

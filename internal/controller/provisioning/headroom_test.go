@@ -94,7 +94,7 @@ func TestVirtualPodsAreNoPodsToAnybodyElse_L349(t *testing.T) {
 		t.Errorf("machines are promised to virtual pods: %v", w.p.promises)
 	}
 	for _, uid := range []string{"uid-1", "uid-2", "uid-3", "uid-4"} {
-		if times, known := w.p.Waits.Of(uid); known {
+		if times, known := w.p.Waits.Get(uid); known {
 			t.Errorf("there are times of %s: %+v", uid, times)
 		}
 	}

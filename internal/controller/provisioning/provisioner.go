@@ -27,8 +27,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/podlatency"
 	"github.com/karpenter-anew/karpenter/internal/translate"
-	"github.com/karpenter-anew/karpenter/internal/waiting"
 )
 
 const (
@@ -56,7 +56,7 @@ type Deps struct {
 	// Buffers is nil while the feature is off.
 	Buffers Buffers
 	// Waits is where it is noted how long pods have been waiting, and for what; nil for a book that nobody else reads.
-	Waits *waiting.Book
+	Waits *podlatency.Tracker
 }
 
 // Trigger makes a pass look at everything that waits; id tells what asks for it.
@@ -79,7 +79,7 @@ type Provisioner struct {
 func New(d Deps) *Provisioner {
 	d.Log = d.Log.With("controller", name)
 	if d.Waits == nil {
-		d.Waits = &waiting.Book{}
+		d.Waits = &podlatency.Tracker{}
 	}
 	return &Provisioner{
 		Deps:     d,
@@ -193,7 +193,7 @@ func onChange[T any](f func(T)) toolscache.ResourceEventHandlerFuncs {
 
 func (p *Provisioner) onPod(pod *corev1.Pod) {
 	if podrules.Provisionable(pod) {
-		p.Waits.See(string(pod.UID), p.Clock.Now())
+		p.Waits.Observe(string(pod.UID), p.Clock.Now())
 		p.batcher.Trigger(string(pod.UID))
 	}
 }

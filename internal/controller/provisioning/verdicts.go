@@ -27,11 +27,13 @@ func (p *Provisioner) record(in input, plan solve.Plan) {
 		}
 	}
 	placed := func(healthy bool) func(string, time.Time) (time.Duration, bool) {
-		return func(uid string, now time.Time) (time.Duration, bool) { return p.Waits.Place(uid, healthy, now) }
+		return func(uid string, now time.Time) (time.Duration, bool) {
+			return p.Waits.RecordPlacement(uid, healthy, now)
+		}
 	}
-	note(in.rejected, p.Waits.Refuse)
+	note(in.rejected, p.Waits.RecordUnschedulable)
 	for _, r := range plan.Unschedulable {
-		note(r.Pods, p.Waits.Refuse)
+		note(r.Pods, p.Waits.RecordUnschedulable)
 	}
 	for _, at := range plan.Placements {
 		note(at.Pods, placed(!at.Node.Managed || healthy(in.pools[at.Node.Pool])))

@@ -21,7 +21,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -72,8 +72,8 @@ func (r *Repair) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	if !sick {
 		return reconcile.Result{}, nil
 	}
-	claim, err := pair.ClaimOf(ctx, r.Client, node)
-	if errors.Is(err, pair.None) || errors.Is(err, pair.Several) {
+	claim, err := nodelookup.ClaimOf(ctx, r.Client, node)
+	if errors.Is(err, nodelookup.NotFound) || errors.Is(err, nodelookup.Duplicate) {
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
@@ -133,7 +133,7 @@ func (r *Repair) end(ctx context.Context, claim *v1.NodeClaim, found ailment) er
 	if _, already := r.deleted.Get(claim.UID, r.Clock.Now()); already || claim.DeletionTimestamp != nil {
 		return nil
 	}
-	pods, err := pair.PodsToMove(ctx, r.Client, claim)
+	pods, err := nodelookup.CountReschedulablePods(ctx, r.Client, claim)
 	if err != nil {
 		return err
 	}

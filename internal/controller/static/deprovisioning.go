@@ -15,7 +15,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -72,7 +72,7 @@ func (d *Deprovisioning) describe(ctx context.Context, claims []cluster.Owned) [
 	for _, claim := range claims {
 		var load load
 		if claim.Node != nil {
-			pods, err := pair.PodsOn(ctx, d.Client, claim.Node.Name)
+			pods, err := nodelookup.PodsOn(ctx, d.Client, claim.Node.Name)
 			if err != nil {
 				observe.Log(ctx).Error("cannot look at the pods of a node, keeping it", "NodeClaim", claim.Claim.Name, "error", err)
 				continue

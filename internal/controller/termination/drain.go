@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -27,7 +27,7 @@ func (t *Termination) drain(ctx context.Context, d departure) verdict {
 	if d.claim != nil && condition.For(d.claim, now).Get(v1.ConditionTypeDrained) == nil {
 		condition.For(d.claim, now).Unknown(v1.ConditionTypeDrained, "Draining", "Draining")
 	}
-	pods, err := pair.PodsOn(ctx, t.Client, d.node.Name)
+	pods, err := nodelookup.PodsOn(ctx, t.Client, d.node.Name)
 	if err != nil {
 		return verdict{err: err}
 	}

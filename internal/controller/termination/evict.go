@@ -19,7 +19,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -127,7 +127,7 @@ func (q *EvictionQueue) reason(ctx context.Context, pod *corev1.Pod) string {
 	if err := q.Client.Get(ctx, types.NamespacedName{Name: pod.Spec.NodeName}, node); err != nil {
 		return ""
 	}
-	claim, err := pair.ClaimOf(ctx, q.Client, node)
+	claim, err := nodelookup.ClaimOf(ctx, q.Client, node)
 	if err != nil {
 		return ""
 	}

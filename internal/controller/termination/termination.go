@@ -25,7 +25,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -108,8 +108,8 @@ func (t *Termination) Reconcile(ctx context.Context, request reconcile.Request) 
 
 // claimOf returns the NodeClaim of the Node, or nil when there is no single one.
 func (t *Termination) claimOf(ctx context.Context, node *corev1.Node) (*v1.NodeClaim, error) {
-	claim, err := pair.ClaimOf(ctx, t.Client, node)
-	if errors.Is(err, pair.None) || errors.Is(err, pair.Several) {
+	claim, err := nodelookup.ClaimOf(ctx, t.Client, node)
+	if errors.Is(err, nodelookup.NotFound) || errors.Is(err, nodelookup.Duplicate) {
 		return nil, nil
 	}
 	return claim, err

@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -51,13 +51,13 @@ func (t *Termination) detach(ctx context.Context, d departure) verdict {
 // pods that stay on it.
 func (t *Termination) attachments(ctx context.Context, nodeName string, now time.Time) ([]string, error) {
 	var list storagev1.VolumeAttachmentList
-	if err := t.Client.List(ctx, &list, client.MatchingFields{pair.AttachmentNode: nodeName}); err != nil {
+	if err := t.Client.List(ctx, &list, client.MatchingFields{nodelookup.AttachmentNode: nodeName}); err != nil {
 		return nil, fmt.Errorf("listing volume attachments of node %q: %w", nodeName, err)
 	}
 	if len(list.Items) == 0 {
 		return nil, nil
 	}
-	pods, err := pair.PodsOn(ctx, t.Client, nodeName)
+	pods, err := nodelookup.PodsOn(ctx, t.Client, nodeName)
 	if err != nil {
 		return nil, err
 	}

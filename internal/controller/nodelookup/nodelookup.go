@@ -1,8 +1,8 @@
-// Package pair finds the objects that belong together: the Node of a NodeClaim and the NodeClaim of a Node, which are
+// Package nodelookup finds the objects that belong together: the Node of a NodeClaim and the NodeClaim of a Node, which are
 // matched by provider id and by nothing else, the pods of a Node, and the NodeClaims and NodePools of a NodeClass.
 //
 // Source: spec shared vocabulary, names (matching of Node and NodeClaim); spec api, field indexes.
-package pair
+package nodelookup
 
 import (
 	"context"
@@ -19,9 +19,9 @@ type Mismatch string
 
 const (
 	// None means that no object has the provider id, or that the id is still empty.
-	None Mismatch = "no object with this provider id"
+	NotFound Mismatch = "no object with this provider id"
 	// Several means that more than one object has the provider id.
-	Several Mismatch = "several objects with this provider id"
+	Duplicate Mismatch = "several objects with this provider id"
 )
 
 // Error implements error.
@@ -81,10 +81,10 @@ func PodsOn(ctx context.Context, r client.Reader, nodeName string) ([]corev1.Pod
 func only[T any](items []T) (*T, error) {
 	switch len(items) {
 	case 0:
-		return nil, None
+		return nil, NotFound
 	case 1:
 		return &items[0], nil
 	default:
-		return nil, Several
+		return nil, Duplicate
 	}
 }

@@ -1,4 +1,4 @@
-package pair
+package nodelookup
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 
 // PodsToMove counts the pods that will have to be placed again when the claim goes. A claim without exactly one Node has
 // none that could be counted.
-func PodsToMove(ctx context.Context, r client.Reader, claim *v1.NodeClaim) (int, error) {
+func CountReschedulablePods(ctx context.Context, r client.Reader, claim *v1.NodeClaim) (int, error) {
 	node, err := NodeOf(ctx, r, claim)
-	if errors.Is(err, None) || errors.Is(err, Several) {
+	if errors.Is(err, NotFound) || errors.Is(err, Duplicate) {
 		return 0, nil
 	}
 	if err != nil {

@@ -1,4 +1,4 @@
-package pair_test
+package nodelookup_test
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
-	"github.com/karpenter-anew/karpenter/internal/controller/pair"
+	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 )
 
 func TestPairs(t *testing.T) {
@@ -23,10 +23,10 @@ func TestPairs(t *testing.T) {
 		node, claim   error
 	}{
 		"one of each":             {[]string{"x"}, []string{"x"}, nil, nil},
-		"other ids":               {[]string{"x"}, []string{"y"}, pair.None, pair.None},
-		"several Nodes":           {[]string{"x"}, []string{"x", "x"}, pair.Several, nil},
-		"several claims":          {[]string{"x", "x"}, []string{"x"}, nil, pair.Several},
-		"empty ids match nothing": {[]string{""}, []string{""}, pair.None, pair.None},
+		"other ids":               {[]string{"x"}, []string{"y"}, nodelookup.NotFound, nodelookup.NotFound},
+		"several Nodes":           {[]string{"x"}, []string{"x", "x"}, nodelookup.Duplicate, nil},
+		"several claims":          {[]string{"x", "x"}, []string{"x"}, nil, nodelookup.Duplicate},
+		"empty ids match nothing": {[]string{""}, []string{""}, nodelookup.NotFound, nodelookup.NotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := looptest.New(t)
@@ -44,10 +44,10 @@ func TestPairs(t *testing.T) {
 				nodes = append(nodes, node)
 				w.Add(node)
 			}
-			if _, err := pair.NodeOf(t.Context(), w.Client, claims[0]); !errors.Is(err, c.node) {
+			if _, err := nodelookup.NodeOf(t.Context(), w.Client, claims[0]); !errors.Is(err, c.node) {
 				t.Errorf("Node: %v, want %v", err, c.node)
 			}
-			if _, err := pair.ClaimOf(t.Context(), w.Client, nodes[0]); !errors.Is(err, c.claim) {
+			if _, err := nodelookup.ClaimOf(t.Context(), w.Client, nodes[0]); !errors.Is(err, c.claim) {
 				t.Errorf("claim: %v, want %v", err, c.claim)
 			}
 		})
@@ -70,12 +70,12 @@ func TestEvents(t *testing.T) {
 		about   client.Object
 		want    []string
 	}{
-		"Node to claims":  {pair.NodeToClaims(w.Client), node, []string{"claim"}},
-		"claim to Nodes":  {pair.ClaimToNodes(w.Client), claim, []string{"node"}},
-		"pool to claims":  {pair.PoolToClaims(w.Client), pool, []string{"claim"}},
-		"claim to pool":   {pair.ClaimToPool(), stranger, []string{"other"}},
-		"class to claims": {pair.ClassToClaims(w.Client, kind), class, []string{"claim"}},
-		"class to pools":  {pair.ClassToPools(w.Client, kind), class, []string{"pool"}},
+		"Node to claims":  {nodelookup.NodeToClaims(w.Client), node, []string{"claim"}},
+		"claim to Nodes":  {nodelookup.ClaimToNodes(w.Client), claim, []string{"node"}},
+		"pool to claims":  {nodelookup.PoolToClaims(w.Client), pool, []string{"claim"}},
+		"claim to pool":   {nodelookup.ClaimToPool(), stranger, []string{"other"}},
+		"class to claims": {nodelookup.ClassToClaims(w.Client, kind), class, []string{"claim"}},
+		"class to pools":  {nodelookup.ClassToPools(w.Client, kind), class, []string{"pool"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())

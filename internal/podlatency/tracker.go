@@ -1,4 +1,4 @@
-// Package waiting remembers how long pods have been waiting: when each was first seen, when something was first decided about
+// Package podlatency remembers how long pods have been waiting: when each was first seen, when something was first decided about
 // it, and since when there is a place for it.
 //
 // It is a memory of convenience for metrics: after a restart it begins anew, and what it does not know is not told. Its size
@@ -6,7 +6,7 @@
 // meanwhile.
 //
 // Source: scheduling specification, nomination and decisions.
-package waiting
+package podlatency
 
 import (
 	"sync"
@@ -26,13 +26,13 @@ type Times struct {
 }
 
 // Book holds the times of all pods, by UID. It is safe for concurrent use; the zero value is an empty book.
-type Book struct {
+type Tracker struct {
 	mu   sync.Mutex
 	pods map[string]*Times
 }
 
 // See notes that a pod waits. Only the first time counts.
-func (b *Book) See(uid string, now time.Time) {
+func (b *Tracker) Observe(uid string, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.pods == nil {
@@ -45,7 +45,7 @@ func (b *Book) See(uid string, now time.Time) {
 
 // Refuse notes that there is no place for a pod, so that what was promised before does not hold any more. If this is the
 // first verdict about it, it reports how long that took since the pod was seen.
-func (b *Book) Refuse(uid string, now time.Time) (waited time.Duration, first bool) {
+func (b *Tracker) RecordUnschedulable(uid string, now time.Time) (waited time.Duration, first bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := b.pods[uid]
@@ -59,7 +59,7 @@ func (b *Book) Refuse(uid string, now time.Time) (waited time.Duration, first bo
 // Place notes that there is a place for a pod, healthy when the pool it belongs to brings its nodes up. Of several such
 // notes the first since the last refusal counts. If this is the first verdict about the pod, it reports how long that took
 // since the pod was seen.
-func (b *Book) Place(uid string, healthy bool, now time.Time) (waited time.Duration, first bool) {
+func (b *Tracker) RecordPlacement(uid string, healthy bool, now time.Time) (waited time.Duration, first bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := b.pods[uid]
@@ -79,14 +79,14 @@ func (b *Book) Place(uid string, healthy bool, now time.Time) (waited time.Durat
 }
 
 // Forget drops a pod that is gone.
-func (b *Book) Forget(uid string) {
+func (b *Tracker) Forget(uid string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.pods, uid)
 }
 
 // Of is what is known about a pod.
-func (b *Book) Of(uid string) (Times, bool) {
+func (b *Tracker) Get(uid string) (Times, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if t := b.pods[uid]; t != nil {
