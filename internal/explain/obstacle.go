@@ -40,7 +40,7 @@ type Obstacle struct {
 func (s *survey) obstacle(o disrupt.Obstacle) Obstacle {
 	out := Obstacle{Code: string(o.Code), Message: strings.TrimSpace(o.String()), PodDisruptionBudgets: o.Budgets}
 	if i := slices.IndexFunc(disrupt.Rules(), func(r disrupt.Rule) bool { return r.Code == o.Code }); i >= 0 {
-		out.Help = disrupt.Rules()[i].Flip
+		out.Help = disrupt.Rules()[i].Remedy
 	}
 	if o.Pod != "" {
 		out.Pods = []string{o.Pod}
@@ -57,7 +57,7 @@ func (s *survey) obstacle(o disrupt.Obstacle) Obstacle {
 	case disrupt.BudgetBlocked, disrupt.SeveralBudgets:
 		out.Detail = s.budgetState(o)
 	case disrupt.NotConsolidatable:
-		if quiet, after := o.Node.Disruption.QuietSince, s.study.Pools[o.Node.Pool].After; quiet != 0 {
+		if quiet, after := o.Node.Disruption.QuietSince, s.study.Pools[o.Node.Pool].ConsolidateAfter; quiet != 0 {
 			until := time.Unix(0, quiet).Add(after).UTC()
 			out.Until = &until
 		}

@@ -26,9 +26,9 @@ type survey struct {
 	candidates []disrupt.Candidate
 	barred     map[string]disrupt.Obstacle
 	blocks     map[string]disrupt.Obstacle
-	study      *disrupt.Study
+	study      *disrupt.SimulationInput
 	// labs by whether they follow the rules of consolidation; made when first needed.
-	labs map[bool]*disrupt.Lab
+	labs map[bool]*disrupt.Simulator
 }
 
 func newSurvey(ctx context.Context, q Question) (*survey, error) {
@@ -38,18 +38,18 @@ func newSurvey(ctx context.Context, q Question) (*survey, error) {
 	}
 	s := &survey{
 		Question: q, fleet: fleet, prices: map[string]cost.Prices{},
-		barred: map[string]disrupt.Obstacle{}, blocks: map[string]disrupt.Obstacle{}, labs: map[bool]*disrupt.Lab{},
+		barred: map[string]disrupt.Obstacle{}, blocks: map[string]disrupt.Obstacle{}, labs: map[bool]*disrupt.Simulator{},
 	}
 	pools := map[string]disrupt.Pool{}
 	for name, pool := range fleet.Pools {
 		rules := translate.DisruptionRules(pool)
-		rules.Surplus, rules.Unsettled = fleet.Surplus[name], fleet.Snapshot.Unsettled
+		rules.Surplus, rules.HeadroomUnknown = fleet.Surplus[name], fleet.Snapshot.Unsettled
 		pools[name] = rules
 		s.prices[name] = cost.PricesOf(fleet.Types[name])
 	}
 	now := q.Options.Now
 	var barred []disrupt.Obstacle
-	s.candidates, barred = disrupt.Qualify(disrupt.World{Snapshot: fleet.Snapshot, Now: now, Pools: pools})
+	s.candidates, barred = disrupt.Qualify(disrupt.QualifyInput{Snapshot: fleet.Snapshot, Now: now, Pools: pools})
 	for _, o := range barred {
 		s.barred[o.Node.ID] = o
 	}
@@ -57,7 +57,7 @@ func newSurvey(ctx context.Context, q Question) (*survey, error) {
 	for i := range s.candidates {
 		c := &s.candidates[i]
 		c.Price, c.TypeKnown = s.priceOf(c.Node), s.typeKnown(c.Node)
-		c.Pool.Typeless = len(fleet.Types[c.Node.Pool]) == 0
+		c.Pool.NoInstanceTypes = len(fleet.Types[c.Node.Pool]) == 0
 		pods := fleet.Pods[c.Node.NodeName]
 		if o, blocked := translate.PodObstacle(c.Node, pods, fleet.Budgets, now); blocked {
 			s.blocks[c.Node.ID] = o
@@ -68,8 +68,8 @@ func newSurvey(ctx context.Context, q Question) (*survey, error) {
 			}
 		}
 	}
-	s.study = &disrupt.Study{
-		Problem: fleet.Problem, Pools: pools, Now: now, Held: held, SpotToSpot: q.SpotToSpot,
+	s.study = &disrupt.SimulationInput{
+		Problem: fleet.Problem, Pools: pools, Now: now, Unevictable: held, SpotToSpot: q.SpotToSpot,
 		Totals: disrupt.TotalsOf(fleet.Snapshot, s.candidates, s.priceOf),
 	}
 	return s, nil
@@ -110,7 +110,7 @@ func (s *survey) method(reason disrupt.Reason, c disrupt.Candidate) disrupt.Meth
 	case disrupt.Underutilized:
 		return disrupt.Single()
 	default:
-		if m := disrupt.Dispensable(); m.Refuses(c) == "" {
+		if m := disrupt.Dispensable(); m.Filter(c) == "" {
 			return m
 		}
 		return disrupt.Emptiness()
@@ -148,18 +148,18 @@ func (s *survey) decide(m disrupt.Method, fit []disrupt.Candidate, budgets disru
 	}
 	lab := s.labs[m.Consolidates]
 	if lab == nil {
-		lab = s.study.Lab(s.candidates, m.Consolidates)
+		lab = s.study.Simulator(s.candidates, m.Consolidates)
 		s.labs[m.Consolidates] = lab
 	}
 	lab.Reset()
 	return m.Decide(disrupt.Session{
-		Study: s.study, Budgets: budgets, Labs: []*disrupt.Lab{lab},
-		Each: func(n int, do func(*disrupt.Lab, int)) {
+		Input: s.study, Budgets: budgets, Simulators: []*disrupt.Simulator{lab},
+		Each: func(n int, do func(*disrupt.Simulator, int)) {
 			for i := range n {
 				do(lab, i)
 			}
 		},
-		Over: func() bool { return false },
+		Expired: func() bool { return false },
 	}, fit)
 }
 
@@ -167,10 +167,10 @@ func (s *survey) decide(m disrupt.Method, fit []disrupt.Candidate, budgets disru
 // that the reason applies to.
 func (s *survey) look(reason disrupt.Reason, c disrupt.Candidate) (command disrupt.Command, o disrupt.Obstacle, wanted bool) {
 	m := s.method(reason, c)
-	if _, refused := m.Want([]disrupt.Candidate{c}); len(refused) > 0 {
+	if _, refused := m.FilterNodes([]disrupt.Candidate{c}); len(refused) > 0 {
 		return disrupt.Command{}, refused[0], false
 	}
-	fit, blocked := m.Admit([]disrupt.Candidate{c}, s.blocks)
+	fit, blocked := m.FilterPods([]disrupt.Candidate{c}, s.blocks)
 	if len(blocked) > 0 {
 		return disrupt.Command{}, blocked[0], true
 	}
@@ -188,8 +188,8 @@ func (s *survey) look(reason disrupt.Reason, c disrupt.Candidate) (command disru
 // together is the set of nodes that would be consolidated at once, as far as budgets go.
 func (s *survey) together() (disrupt.Command, bool) {
 	m := disrupt.Multi()
-	wanted, _ := m.Want(s.candidates)
-	fit, _ := m.Admit(wanted, s.blocks)
+	wanted, _ := m.FilterNodes(s.candidates)
+	fit, _ := m.FilterPods(wanted, s.blocks)
 	if len(fit) < 2 {
 		return disrupt.Command{}, false
 	}

@@ -22,9 +22,9 @@ func DisruptionRules(pool *v1.NodePool) disrupt.Pool {
 		Policy: string(pool.Spec.Disruption.ConsolidationPolicy),
 	}
 	if after := pool.Spec.Disruption.ConsolidateAfter.Duration; after != nil {
-		rules.After = *after
+		rules.ConsolidateAfter = *after
 	} else {
-		rules.Never = true
+		rules.ConsolidationDisabled = true
 	}
 	return rules
 }

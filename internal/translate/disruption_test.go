@@ -196,11 +196,11 @@ func TestEvictionCost(t *testing.T) {
 func TestDisruptionRules(t *testing.T) {
 	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "general"}}
 	pool.Spec.Disruption.ConsolidationPolicy = v1.ConsolidationPolicyBalanced
-	if got := translate.DisruptionRules(pool); !got.Never || got.Usable || got.Policy != disrupt.Balanced || got.Static {
+	if got := translate.DisruptionRules(pool); !got.ConsolidationDisabled || got.Usable || got.Policy != disrupt.Balanced || got.Static {
 		t.Errorf("got %+v", got)
 	}
 	pool.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(time.Minute)
-	if got := translate.DisruptionRules(pool); got.Never || got.After != time.Minute {
+	if got := translate.DisruptionRules(pool); got.ConsolidationDisabled || got.ConsolidateAfter != time.Minute {
 		t.Errorf("got %+v", got)
 	}
 }

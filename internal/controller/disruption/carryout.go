@@ -40,8 +40,8 @@ func (c *Controller) carryOut(ctx context.Context, cmd command) {
 		c.setBack(planned)
 		return
 	}
-	if cmd.method.Recheck != nil {
-		verdict := cmd.method.Recheck(cmd.work, c.Store.Snapshot())
+	if cmd.method.Revalidate != nil {
+		verdict := cmd.method.Revalidate(cmd.work, c.Store.Snapshot())
 		c.reportDropped(cmd, verdict.Dropped)
 		if cmd.work = verdict.Command; len(cmd.work.Candidates) == 0 {
 			return
@@ -165,7 +165,7 @@ func (c *Controller) deleteClaim(ctx context.Context, cmd command, candidate dis
 		policy, observe.TerminationMode(claim.Spec.TerminationGracePeriod),
 	}
 	c.Metrics.NodeClaims.Disrupted.WithLabelValues(labels...).Inc()
-	c.Metrics.Pods.DisruptionInitiated.WithLabelValues(labels...).Add(float64(len(candidate.Moves)))
+	c.Metrics.Pods.DisruptionInitiated.WithLabelValues(labels...).Add(float64(len(candidate.PodsToMove)))
 	return nil
 }
 
@@ -236,7 +236,7 @@ func (c *Controller) logStart(cmd command) {
 	}
 	rounds := 1
 	for _, candidate := range cmd.work.Candidates {
-		rounds = max(rounds, candidate.Rounds)
+		rounds = max(rounds, candidate.DrainRounds)
 	}
 	if rounds > 1 {
 		args = append(args, "drain-rounds", rounds)

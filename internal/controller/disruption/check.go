@@ -44,10 +44,10 @@ func (c *Controller) checkDue(ctx context.Context) {
 
 // check holds one command against the scene. Other commands count against the budgets, the command itself does not.
 func (c *Controller) check(ctx context.Context, s scene, cmd command, candidates []disrupt.Candidate, obstacles []disrupt.Obstacle) {
-	wanted, refused := cmd.method.Want(among(candidates, cmd.work))
-	fit, blocked := cmd.method.Admit(wanted, c.podBlocks(ctx, s, wanted))
+	wanted, refused := cmd.method.FilterNodes(among(candidates, cmd.work))
+	fit, blocked := cmd.method.FilterPods(wanted, c.podBlocks(ctx, s, wanted))
 	budgets := remaining(s.budgetsFor(cmd.method.Reason, c.pledged(s, cmd)))
-	verdict := disrupt.Check(cmd.work, fit, append(append(refused, blocked...), obstacles...), budgets)
+	verdict := disrupt.Validate(cmd.work, fit, append(append(refused, blocked...), obstacles...), budgets)
 	c.reportDropped(cmd, verdict.Dropped)
 	if len(verdict.Command.Candidates) == 0 {
 		c.queue.drop(cmd.id)
@@ -63,8 +63,8 @@ func (c *Controller) checkMove(
 	ctx context.Context, s scene, cmd command, candidates []disrupt.Candidate, obstacles []disrupt.Obstacle, shared **room,
 ) bool {
 	own := among(candidates, cmd.work)
-	wanted, refused := cmd.method.Want(own)
-	fit, blocked := cmd.method.Admit(wanted, c.podBlocks(ctx, s, wanted))
+	wanted, refused := cmd.method.FilterNodes(own)
+	fit, blocked := cmd.method.FilterPods(wanted, c.podBlocks(ctx, s, wanted))
 	s.countRounds(fit)
 	if *shared == nil {
 		var err error
@@ -73,11 +73,11 @@ func (c *Controller) checkMove(
 			c.Log.Error("cannot check a disruption command, dropping it", "command-id", cmd.id, "error", err)
 			return false
 		}
-		(*shared).labs[cmd.method.Consolidates] = []*disrupt.Lab{(*shared).study.Lab(candidates, cmd.method.Consolidates)}
+		(*shared).labs[cmd.method.Consolidates] = []*disrupt.Simulator{(*shared).study.Simulator(candidates, cmd.method.Consolidates)}
 	}
 	lab := (*shared).labs[cmd.method.Consolidates][0]
 	budgets := remaining(s.budgetsFor(cmd.method.Reason, c.pledged(s, cmd)))
-	verdict := lab.Stands(cmd.work, fit, append(append(refused, blocked...), obstacles...), budgets)
+	verdict := lab.Validate(cmd.work, fit, append(append(refused, blocked...), obstacles...), budgets)
 	if len(verdict.Dropped) == 0 {
 		// Pods may have been bound while the simulation ran.
 		verdict.Dropped = c.stillFit(ctx, cmd)
@@ -100,10 +100,10 @@ func (c *Controller) stillFit(ctx context.Context, cmd command) []disrupt.Obstac
 	candidates, obstacles := disrupt.Qualify(s.world(nil))
 	own := among(candidates, cmd.work)
 	c.prices.set(ctx, s.pools, own)
-	wanted, refused := cmd.method.Want(own)
-	fit, blocked := cmd.method.Admit(wanted, c.podBlocks(ctx, s, wanted))
+	wanted, refused := cmd.method.FilterNodes(own)
+	fit, blocked := cmd.method.FilterPods(wanted, c.podBlocks(ctx, s, wanted))
 	budgets := remaining(s.budgetsFor(cmd.method.Reason, c.pledged(s, cmd)))
-	return disrupt.Check(cmd.work, fit, append(append(refused, blocked...), obstacles...), budgets).Dropped
+	return disrupt.Validate(cmd.work, fit, append(append(refused, blocked...), obstacles...), budgets).Dropped
 }
 
 // reject ends a command that did not pass its check. Its nodes rest for a while, so that others get their turn; where there

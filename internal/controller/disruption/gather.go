@@ -91,15 +91,15 @@ func byName[T any](items []T, name func(*T) string) map[string]*T {
 }
 
 // world is what qualification looks at; busy are the nodes to leave out because of other commands.
-func (s scene) world(busy map[string]bool) disrupt.World {
+func (s scene) world(busy map[string]bool) disrupt.QualifyInput {
 	pools := make(map[string]disrupt.Pool, len(s.pools))
 	for name, pool := range s.pools {
 		rules := translate.DisruptionRules(pool)
-		rules.Surplus, rules.Unsettled = s.surplus[name], s.snapshot.Unsettled
-		rules.Rests = s.idle[name]
+		rules.Surplus, rules.HeadroomUnknown = s.surplus[name], s.snapshot.Unsettled
+		rules.InBackoff = s.idle[name]
 		pools[name] = rules
 	}
-	return disrupt.World{Snapshot: s.snapshot, Now: s.now, Pools: pools, Busy: busy, Resting: s.resting, Parted: s.parted}
+	return disrupt.QualifyInput{Snapshot: s.snapshot, Now: s.now, Pools: pools, InCommand: busy, Backoff: s.resting, GroupBackoff: s.parted}
 }
 
 // pledged are the nodes of all commands but one, by ID: of those that are in the queue now, and of those that were when the

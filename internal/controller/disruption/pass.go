@@ -125,7 +125,7 @@ func (c *Controller) propose(ctx context.Context, r *round, m disrupt.Method) bo
 	}
 	r.note(d.Obstacles)
 	c.Reasons.put(m.Name, append(obstacles, d.Obstacles...))
-	c.reportJudged(r.scene, m, d.Judgements)
+	c.reportJudged(r.scene, m, d.Scored)
 	for _, work := range d.Commands {
 		c.enqueue(ctx, r, m, work)
 	}
@@ -138,7 +138,7 @@ func (c *Controller) propose(ctx context.Context, r *round, m disrupt.Method) bo
 
 // fit are the candidates that a method wants and whose pods do not stand in the way, and why others are none.
 func (c *Controller) fit(ctx context.Context, r *round, m disrupt.Method) ([]disrupt.Candidate, []disrupt.Obstacle) {
-	wanted, refused := m.Want(r.candidates)
+	wanted, refused := m.FilterNodes(r.candidates)
 	r.note(refused)
 	look := wanted
 	if r.survey {
@@ -155,7 +155,7 @@ func (c *Controller) fit(ctx context.Context, r *round, m disrupt.Method) ([]dis
 		r.blocks[id] = o
 		r.note([]disrupt.Obstacle{o})
 	}
-	fit, blocked := m.Admit(wanted, r.blocks)
+	fit, blocked := m.FilterPods(wanted, r.blocks)
 	r.countRounds(fit)
 	return fit, append(refused, blocked...)
 }
@@ -170,7 +170,7 @@ func (c *Controller) decide(ctx context.Context, r *round, m disrupt.Method, fit
 		var err error
 		if r.room, err = c.room(ctx, r.scene, r.candidates, r.underway); err != nil {
 			c.Log.Error("cannot simulate, leaving the nodes alone", "reason", label(m.Reason), "error", err)
-			return disrupt.Decision{Obstacles: disrupt.Unreached(fit)}, false
+			return disrupt.Decision{Obstacles: disrupt.NotReachedObstacles(fit)}, false
 		}
 	}
 	limit := searchTimeout
@@ -178,7 +178,7 @@ func (c *Controller) decide(ctx context.Context, r *round, m disrupt.Method, fit
 		limit = multiTimeout
 	}
 	session := r.room.session(c, m, budgets, c.Clock.Now().Add(limit))
-	session.First = c.unvisited
+	session.FirstPools = c.unvisited
 	d = m.Decide(session, fit)
 	if d.TimedOut && m.Type != "" {
 		c.Metrics.Disruption.ConsolidationTimeouts.WithLabelValues(m.Type).Inc()

@@ -30,7 +30,7 @@ func (c *Controller) podBlocks(ctx context.Context, s scene, candidates []disrup
 func (s scene) countRounds(fit []disrupt.Candidate) {
 	for i, candidate := range fit {
 		if queues := s.drains[candidate.Node.ID]; len(queues) > 0 {
-			fit[i].Rounds = queues[0].Rounds()
+			fit[i].DrainRounds = queues[0].Rounds()
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (p *prices) set(ctx context.Context, pools map[string]*v1.NodePool, candida
 			p.ask(ctx, node.Pool, pools[node.Pool])
 		}
 		candidates[i].Price = p.of(pools, node)
-		candidates[i].Pool.Typeless = len(p.last[node.Pool].types) == 0
+		candidates[i].Pool.NoInstanceTypes = len(p.last[node.Pool].types) == 0
 		candidates[i].TypeKnown = p.last[node.Pool].names[node.Labels[corev1.LabelInstanceTypeStable]]
 	}
 }

@@ -16,9 +16,9 @@ import (
 func (r *round) note(obstacles []disrupt.Obstacle) {
 	for _, o := range obstacles {
 		told, known := r.notes[o.Node.ID]
-		switch audience := o.Code.Audience(); {
-		case audience == disrupt.Nobody:
-		case !known, audience == disrupt.Blocked && told.Code.Audience() != disrupt.Blocked:
+		switch audience := o.Code.Event(); {
+		case audience == disrupt.NoEvent:
+		case !known, audience == disrupt.DisruptionBlocked && told.Code.Event() != disrupt.DisruptionBlocked:
 			r.notes[o.Node.ID] = o
 		}
 	}
@@ -33,12 +33,12 @@ func (c *Controller) tell(r *round) {
 			continue // what was found out about it is of no use any more
 		}
 		node, claim := r.nodes[o.Node.NodeName], r.claims[o.Node.ClaimName]
-		switch o.Code.Audience() {
-		case disrupt.Blocked:
+		switch o.Code.Event() {
+		case disrupt.DisruptionBlocked:
 			c.Recorder.Publish(observe.DisruptionBlocked(node, claim, string(o.Code), o.String())...)
 		case disrupt.Unconsolidatable:
 			c.Recorder.Publish(observe.Unconsolidatable(node, claim, o.String())...)
-		case disrupt.Nobody:
+		case disrupt.NoEvent:
 		}
 	}
 }
@@ -75,7 +75,7 @@ func (c *Controller) reportCandidates(s scene, work disrupt.Command) {
 
 // reportJudged counts moves by what their pools said, and tells of approvals by Balanced ones: on the node for moves of one,
 // on the pool for moves of several.
-func (c *Controller) reportJudged(s scene, m disrupt.Method, judged []disrupt.Judged) {
+func (c *Controller) reportJudged(s scene, m disrupt.Method, judged []disrupt.ScoredCommand) {
 	decision := func(approved bool) string {
 		if approved {
 			return "approved"
@@ -83,8 +83,8 @@ func (c *Controller) reportJudged(s scene, m disrupt.Method, judged []disrupt.Ju
 		return "rejected"
 	}
 	for _, j := range judged {
-		for _, score := range j.Judgement.Scores {
-			c.Metrics.Disruption.ConsolidationMoves.WithLabelValues(decision(j.Judgement.Approved), score.Pool, score.Policy).Inc()
+		for _, score := range j.Scoring.Scores {
+			c.Metrics.Disruption.ConsolidationMoves.WithLabelValues(decision(j.Scoring.Approved), score.Pool, score.Policy).Inc()
 			if !score.Scored {
 				continue
 			}

@@ -19,11 +19,11 @@ const mostWorkers = 8
 
 // room is what the simulations of a scene share, worked out when the first method asks.
 type room struct {
-	study *disrupt.Study
+	study *disrupt.SimulationInput
 	// candidates are those that simulations may move the pods of.
 	candidates []disrupt.Candidate
 	// labs by whether they follow the rules of consolidation.
-	labs map[bool][]*disrupt.Lab
+	labs map[bool][]*disrupt.Simulator
 }
 
 func (c *Controller) builder() problem.Builder {
@@ -63,9 +63,9 @@ func (c *Controller) room(ctx context.Context, s scene, candidates []disrupt.Can
 	if err != nil {
 		return nil, err
 	}
-	r := &room{candidates: candidates, labs: map[bool][]*disrupt.Lab{}}
-	r.study = &disrupt.Study{
-		Problem: p, Pools: s.world(nil).Pools, Now: s.now, Held: s.stuck, Grown: grown, Underway: underway,
+	r := &room{candidates: candidates, labs: map[bool][]*disrupt.Simulator{}}
+	r.study = &disrupt.SimulationInput{
+		Problem: p, Pools: s.world(nil).Pools, Now: s.now, Unevictable: s.stuck, Resized: grown, Underway: underway,
 		SpotToSpot: c.Gates.SpotToSpotConsolidation,
 		Totals:     disrupt.TotalsOf(s.snapshot, candidates, func(n *model.Node) float64 { return c.prices.of(s.pools, n) }),
 	}
@@ -88,10 +88,10 @@ func (r *room) session(c *Controller, m disrupt.Method, budgets disrupt.Budgets,
 	}
 	labs := r.labs[m.Consolidates]
 	if len(labs) < want {
-		labs = make([]*disrupt.Lab, want)
+		labs = make([]*disrupt.Simulator, want)
 		var group sync.WaitGroup
 		for i := range labs {
-			group.Go(func() { labs[i] = r.study.Lab(r.candidates, m.Consolidates) })
+			group.Go(func() { labs[i] = r.study.Simulator(r.candidates, m.Consolidates) })
 		}
 		group.Wait()
 		r.labs[m.Consolidates] = labs
@@ -100,14 +100,14 @@ func (r *room) session(c *Controller, m disrupt.Method, budgets disrupt.Budgets,
 		lab.Reset()
 	}
 	return disrupt.Session{
-		Study: r.study, Budgets: budgets, Labs: labs,
-		Each: func(n int, do func(*disrupt.Lab, int)) { each(labs, n, do) },
-		Over: func() bool { return !c.Clock.Now().Before(until) },
+		Input: r.study, Budgets: budgets, Simulators: labs,
+		Each:    func(n int, do func(*disrupt.Simulator, int)) { each(labs, n, do) },
+		Expired: func() bool { return !c.Clock.Now().Before(until) },
 	}
 }
 
 // each calls do for all numbers below n, in ascending order of their start, one call at a time for each lab.
-func each(labs []*disrupt.Lab, n int, do func(*disrupt.Lab, int)) {
+func each(labs []*disrupt.Simulator, n int, do func(*disrupt.Simulator, int)) {
 	var next atomic.Int64
 	var group sync.WaitGroup
 	for _, lab := range labs {

@@ -30,7 +30,7 @@ type Totals struct {
 func TotalsOf(s *model.Snapshot, candidates []Candidate, priceOf func(*model.Node) float64) map[string]Totals {
 	cost := map[string]float64{}
 	for _, c := range candidates {
-		cost[c.Node.ID] = c.Cost
+		cost[c.Node.ID] = c.DisruptionCost
 	}
 	out := map[string]Totals{}
 	for _, c := range candidates {
@@ -42,12 +42,12 @@ func TotalsOf(s *model.Snapshot, candidates []Candidate, priceOf func(*model.Nod
 			continue
 		}
 		if n.Managed {
-			t.Cost += sane(priceOf(n))
+			t.Cost += zeroIfNaN(priceOf(n))
 		}
 		if own, ok := cost[n.ID]; ok {
 			t.Disruption += own
 		} else {
-			t.Disruption += burden(n)
+			t.Disruption += disruptionCost(n)
 		}
 		out[n.Pool] = t
 	}
@@ -55,7 +55,7 @@ func TotalsOf(s *model.Snapshot, candidates []Candidate, priceOf func(*model.Nod
 }
 
 // burden is the cost of disturbing a node that is no candidate: every live pod counts but those of DaemonSets.
-func burden(n *model.Node) float64 {
+func disruptionCost(n *model.Node) float64 {
 	sum := float64(baseCost)
 	for _, p := range n.Pods {
 		if !p.Daemon {
@@ -65,7 +65,7 @@ func burden(n *model.Node) float64 {
 	return sum
 }
 
-func sane(price float64) float64 {
+func zeroIfNaN(price float64) float64 {
 	if math.IsNaN(price) {
 		return 0
 	}
@@ -84,7 +84,7 @@ type Score struct {
 }
 
 // Judgement is what the pools of a move say about it.
-type Judgement struct {
+type Scoring struct {
 	Approved bool
 	// Scores are those of all pools of the move, by name.
 	Scores []Score
@@ -95,9 +95,9 @@ type Judgement struct {
 //
 // Scores go by what the move is expected to save: a spot launch may become any machine of its list, so the dearest counts,
 // unless the cheapest gives the same decision.
-func (l *Lab) Judge(c Command) Judgement {
-	optimistic := judge(c, c.Savings(), l.study)
-	expected := judge(c, l.expectedSavings(c), l.study)
+func (l *Simulator) Score(c Command) Scoring {
+	optimistic := score(c, c.Savings(), l.input)
+	expected := score(c, l.expectedSavings(c), l.input)
 	if optimistic.Approved == expected.Approved {
 		return optimistic
 	}
@@ -105,11 +105,11 @@ func (l *Lab) Judge(c Command) Judgement {
 }
 
 // expectedSavings counts on the dearest machine that a launch may turn out to be on spot, and on the cheapest otherwise.
-func (l *Lab) expectedSavings(c Command) float64 {
+func (l *Simulator) expectedSavings(c Command) float64 {
 	sum := c.Cost()
 	for _, claim := range c.Replacements {
 		worst, list := claim.Price, quotes(l.typesOf(claim), claim.Requirements)
-		if mayBe(typesIn(list), claim.Requirements, spot) {
+		if offersCapacityType(typesIn(list), claim.Requirements, spot) {
 			for _, q := range list {
 				worst = max(worst, q.worst)
 			}
@@ -121,8 +121,8 @@ func (l *Lab) expectedSavings(c Command) float64 {
 	return sum
 }
 
-func judge(c Command, savings float64, s *Study) Judgement {
-	j := Judgement{Approved: len(c.Candidates) > 0}
+func score(c Command, savings float64, s *SimulationInput) Scoring {
+	j := Scoring{Approved: len(c.Candidates) > 0}
 	pools := c.Pools()
 	all := c.Cost()
 	for _, name := range pools {
@@ -131,8 +131,8 @@ func judge(c Command, savings float64, s *Study) Judgement {
 			disruption, paid := 0.0, 0.0
 			for _, candidate := range c.Candidates {
 				if candidate.Node.Pool == name {
-					disruption += candidate.Cost
-					paid += sane(candidate.Price)
+					disruption += candidate.DisruptionCost
+					paid += zeroIfNaN(candidate.Price)
 				}
 			}
 			share := savings
@@ -164,12 +164,12 @@ func (s *Score) rate(savings, disruption float64, total Totals) {
 }
 
 // hopeless reports whether not even deleting a candidate for nothing would be approved by its Balanced pool, and the score of that.
-func (s *Study) hopeless(c Candidate) (best Score, yes bool) {
+func (s *SimulationInput) belowThreshold(c Candidate) (best Score, yes bool) {
 	total, ok := s.Totals[c.Node.Pool]
 	if c.Pool.Policy != Balanced || !ok || total.Cost <= 0 {
 		return Score{}, false
 	}
 	best = Score{Pool: c.Node.Pool, Policy: Balanced}
-	best.rate(sane(c.Price), c.Cost, total)
+	best.rate(zeroIfNaN(c.Price), c.DisruptionCost, total)
 	return best, !best.Approved
 }

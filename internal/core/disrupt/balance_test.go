@@ -9,16 +9,16 @@ import (
 )
 
 // scored is the judgement of a move of nodes with the given prices and costs, one pool each.
-func scored(savings float64, totals map[string]Totals, policies map[string]string, candidates ...Candidate) Judgement {
-	s := &Study{Pools: map[string]Pool{}, Totals: totals}
+func scored(savings float64, totals map[string]Totals, policies map[string]string, candidates ...Candidate) Scoring {
+	s := &SimulationInput{Pools: map[string]Pool{}, Totals: totals}
 	for name, policy := range policies {
 		s.Pools[name] = Pool{Name: name, Policy: policy}
 	}
-	return judge(Command{Candidates: candidates}, savings, s)
+	return score(Command{Candidates: candidates}, savings, s)
 }
 
 func costing(pool string, cost, price float64) Candidate {
-	return Candidate{Node: &model.Node{Pool: pool}, Cost: cost, Price: price}
+	return Candidate{Node: &model.Node{Pool: pool}, DisruptionCost: cost, Price: price}
 }
 
 func TestScores_C446_C447_C448_C449(t *testing.T) {
@@ -145,11 +145,11 @@ func TestScoresGoByWhatIsExpected(t *testing.T) {
 	f.node("a", onDemand, "x4", 900)
 	f.node("b", onDemand, "x4", 100, 3900).Disruption.Consolidatable = false
 	d := f.decide(Single(), 1)
-	if len(d.Judgements) == 0 {
+	if len(d.Scored) == 0 {
 		t.Fatal("nothing was judged")
 	}
-	cheapest := judge(d.Judgements[0].Command, d.Judgements[0].Command.Savings(), &f.study)
-	if got := fmt.Sprint(cheapest.Approved, d.Judgements[0].Judgement.Approved); got != "true true" {
+	cheapest := score(d.Scored[0].Command, d.Scored[0].Command.Savings(), &f.study)
+	if got := fmt.Sprint(cheapest.Approved, d.Scored[0].Scoring.Approved); got != "true true" {
 		t.Errorf("approved %s", got)
 	}
 }

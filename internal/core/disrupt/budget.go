@@ -9,7 +9,7 @@ type Usage struct {
 	// Disrupting of them are not ready or on their way out, for whatever reason.
 	Disrupting int
 	// Pledged are other nodes that are not disrupting yet, but belong to a command that waits to be checked again.
-	Pledged int
+	Planned int
 }
 
 // Usages counts the nodes of every pool. pledged are the IDs of nodes in commands that wait.
@@ -27,7 +27,7 @@ func Usages(s *model.Snapshot, pledged map[string]bool) map[string]Usage {
 		case !n.Ready || n.Deleting:
 			u.Disrupting++
 		case pledged[id]:
-			u.Pledged++
+			u.Planned++
 		}
 		out[n.Pool] = u
 	}
@@ -35,7 +35,7 @@ func Usages(s *model.Snapshot, pledged map[string]bool) map[string]Usage {
 }
 
 // Remaining is how many more nodes may be disrupted when allowed may be disrupting at the same time; never negative.
-func (u Usage) Remaining(allowed int) int { return max(allowed-u.Disrupting-u.Pledged, 0) }
+func (u Usage) Remaining(allowed int) int { return max(allowed-u.Disrupting-u.Planned, 0) }
 
 // Budgets is how many more nodes of each pool may be disrupted. A pool that is not listed allows none.
 type Budgets map[string]int

@@ -21,7 +21,7 @@ func TestUsages(t *testing.T) {
 		{"C310 deleting and marked nodes consume budget", func(n *model.Node) { n.Deleting = true }, Usage{Nodes: 1, Disrupting: 1}},
 		{"C311 nodes that are not ready consume budget", func(n *model.Node) { n.Ready = false }, Usage{Nodes: 1, Disrupting: 1}},
 		{"a node is counted once", func(n *model.Node) { n.Ready, n.Deleting, n.ID = false, true, "pledged" }, Usage{Nodes: 1, Disrupting: 1}},
-		{"a node in a waiting command is pledged", func(n *model.Node) { n.ID = "pledged" }, Usage{Nodes: 1, Pledged: 1}},
+		{"a node in a waiting command is pledged", func(n *model.Node) { n.ID = "pledged" }, Usage{Nodes: 1, Planned: 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := Usages(snapshot(node("a", tt.change)), map[string]bool{"pledged": true})["default"]
@@ -40,7 +40,7 @@ func TestRemaining(t *testing.T) {
 		want    int
 	}{
 		{"disrupting nodes are subtracted", Usage{Nodes: 10, Disrupting: 2}, 5, 3},
-		{"nodes of waiting commands are subtracted", Usage{Nodes: 10, Disrupting: 2, Pledged: 1}, 5, 2},
+		{"nodes of waiting commands are subtracted", Usage{Nodes: 10, Disrupting: 2, Planned: 1}, 5, 2},
 		{"C309 the remaining budget is never negative", Usage{Nodes: 10, Disrupting: 7}, 5, 0},
 		{"nothing allowed leaves nothing", Usage{Nodes: 10}, 0, 0},
 	} {

@@ -18,21 +18,21 @@ type Pool struct {
 	// Static is set when the pool has a fixed number of nodes.
 	Static bool
 	// Never is set when consolidation is turned off.
-	Never bool
+	ConsolidationDisabled bool
 	// Usable is set while the pool is ready and not being deleted.
 	Usable bool
 	// After is how long a node has to be quiet; 0 for not at all.
-	After time.Duration
+	ConsolidateAfter time.Duration
 	// Policy is what consolidation may do.
 	Policy string
 	// Surplus is set while a static pool has more nodes than it should have.
 	Surplus bool
 	// Unsettled is set while it is not known which of its nodes keep room for capacity buffers.
-	Unsettled bool
+	HeadroomUnknown bool
 	// Rests is set while nothing is launched in place of nodes, because launches of the pool failed not long ago.
-	Rests bool
+	InBackoff bool
 	// Typeless is set while nobody can tell which instance types the pool has.
-	Typeless bool
+	NoInstanceTypes bool
 }
 
 // The consolidation policies.
@@ -43,16 +43,16 @@ const (
 )
 
 // World is what qualification looks at.
-type World struct {
+type QualifyInput struct {
 	Snapshot *model.Snapshot
 	Now      time.Time
 	// Pools are the pools of this installation by name.
 	Pools map[string]Pool
 	// Busy are the IDs of nodes that belong to a command.
-	Busy map[string]bool
+	InCommand map[string]bool
 	// Resting are the names of NodeClaims for which a command failed not long ago, Parted those for which only a command that
 	// took several nodes together was refused.
-	Resting, Parted map[string]bool
+	Backoff, GroupBackoff map[string]bool
 }
 
 // Candidate is a node that may be disrupted, as far as the node itself and its pool are concerned.
@@ -60,28 +60,28 @@ type Candidate struct {
 	Node *model.Node
 	Pool Pool
 	// Moves are the pods that have to run elsewhere when the node goes.
-	Moves []*model.Pod
+	PodsToMove []*model.Pod
 	// Cost is the price of disturbing them: 1 plus their eviction costs, where negative ones count as nothing.
-	Cost float64
+	DisruptionCost float64
 	// Price of the node in dollars an hour; 0 when it is not known.
 	Price float64
 	// Rounds is in how many rounds its pods have to go, because budgets let only some of them go at once; 0 and 1 for one.
-	Rounds int
+	DrainRounds int
 	// TypeKnown is set when the cloud lists the node's instance type.
 	TypeKnown bool
 	// Rests is set while the node is left alone because a command for it failed not long ago, Parted while it is looked at
 	// alone because a command for it and others was refused.
-	Rests, Parted bool
+	InBackoff, InGroupBackoff bool
 }
 
 // Ratio is the money saved per disturbance. Higher is disrupted first.
-func (c Candidate) Ratio() float64 { return c.Price / c.Cost }
+func (c Candidate) SavingsRatio() float64 { return c.Price / c.DisruptionCost }
 
 // Qualify tells the nodes that may be disrupted from the others, and why the others may not: one obstacle per node, the
 // first that applies. Both lists are in the order of node IDs. Pods are not considered yet; see Method.Admit.
 //
 // Source: disruption specification, candidates.
-func Qualify(w World) ([]Candidate, []Obstacle) {
+func Qualify(w QualifyInput) ([]Candidate, []Obstacle) {
 	var candidates []Candidate
 	var obstacles []Obstacle
 	for _, n := range w.Snapshot.Nodes.Sorted() {
@@ -90,15 +90,15 @@ func Qualify(w World) ([]Candidate, []Obstacle) {
 			continue
 		}
 		c := newCandidate(n, w.Pools[n.Pool])
-		c.Rests, c.Parted = w.Resting[n.ClaimName], w.Parted[n.ClaimName]
+		c.InBackoff, c.InGroupBackoff = w.Backoff[n.ClaimName], w.GroupBackoff[n.ClaimName]
 		candidates = append(candidates, c)
 	}
 	return candidates, obstacles
 }
 
-func (w World) disqualifies(n *model.Node) Code {
+func (w QualifyInput) disqualifies(n *model.Node) Code {
 	switch {
-	case w.Busy[n.ID]:
+	case w.InCommand[n.ID]:
 		return InCommand
 	case !n.Managed:
 		return NotOurs
@@ -122,11 +122,11 @@ func (w World) disqualifies(n *model.Node) Code {
 }
 
 func newCandidate(n *model.Node, pool Pool) Candidate {
-	c := Candidate{Node: n, Pool: pool, Cost: baseCost}
+	c := Candidate{Node: n, Pool: pool, DisruptionCost: baseCost}
 	for _, p := range n.Pods {
 		if p.Reschedulable {
-			c.Moves = append(c.Moves, p)
-			c.Cost += max(p.EvictionCost, 0)
+			c.PodsToMove = append(c.PodsToMove, p)
+			c.DisruptionCost += max(p.EvictionCost, 0)
 		}
 	}
 	return c
@@ -137,7 +137,7 @@ func newCandidate(n *model.Node, pool Pool) Candidate {
 func byRatio(list []Candidate) []Candidate {
 	out := slices.Clone(list)
 	slices.SortFunc(out, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(b.Ratio(), a.Ratio()), cmp.Compare(max(a.Rounds, 1), max(b.Rounds, 1)), strings.Compare(a.Node.Name, b.Node.Name), strings.Compare(a.Node.ID, b.Node.ID))
+		return cmp.Or(cmp.Compare(b.SavingsRatio(), a.SavingsRatio()), cmp.Compare(max(a.DrainRounds, 1), max(b.DrainRounds, 1)), strings.Compare(a.Node.Name, b.Node.Name), strings.Compare(a.Node.ID, b.Node.ID))
 	})
 	return out
 }

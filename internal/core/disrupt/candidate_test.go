@@ -32,8 +32,8 @@ func snapshot(nodes ...*model.Node) *model.Snapshot {
 	return &model.Snapshot{Nodes: e.Publish()}
 }
 
-func world(nodes ...*model.Node) World {
-	return World{Snapshot: snapshot(nodes...), Now: noon, Pools: map[string]Pool{"default": {Name: "default"}}}
+func world(nodes ...*model.Node) QualifyInput {
+	return QualifyInput{Snapshot: snapshot(nodes...), Now: noon, Pools: map[string]Pool{"default": {Name: "default"}}}
 }
 
 func names(candidates []Candidate) []string {
@@ -110,7 +110,7 @@ func TestQualify(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := world(node("a", tt.change))
 			if tt.busy {
-				w.Busy = map[string]bool{"id/a": true}
+				w.InCommand = map[string]bool{"id/a": true}
 			}
 			candidates, obstacles := Qualify(w)
 			if tt.want == "" {
@@ -146,8 +146,8 @@ func TestRescheduleCost(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			candidates, _ := Qualify(world(node("a", func(n *model.Node) { n.Pods = tt.pods })))
-			if got := candidates[0]; got.Cost != tt.want || len(got.Moves) != tt.moves {
-				t.Errorf("got cost %v with %d pods to move, want %v with %d", got.Cost, len(got.Moves), tt.want, tt.moves)
+			if got := candidates[0]; got.DisruptionCost != tt.want || len(got.PodsToMove) != tt.moves {
+				t.Errorf("got cost %v with %d pods to move, want %v with %d", got.DisruptionCost, len(got.PodsToMove), tt.want, tt.moves)
 			}
 		})
 	}
@@ -155,7 +155,7 @@ func TestRescheduleCost(t *testing.T) {
 
 func TestCandidatesAreOrderedByPriceOverCost(t *testing.T) {
 	candidate := func(name string, price, cost float64) Candidate {
-		return Candidate{Node: node(name), Price: price, Cost: cost}
+		return Candidate{Node: node(name), Price: price, DisruptionCost: cost}
 	}
 	got := names(byRatio([]Candidate{
 		candidate("c", 1, 1), candidate("cheap-and-empty", 2, 1), candidate("dear-and-busy", 9, 10), candidate("a", 1, 1), candidate("dear", 9, 3),
@@ -172,7 +172,7 @@ func TestEveryCodeHasARuleAndAText(t *testing.T) {
 			t.Errorf("%s has two rules", r.Code)
 		}
 		seen[r.Code] = true
-		if r.Rule == "" || r.Flip == "" {
+		if r.Text == "" || r.Remedy == "" {
 			t.Errorf("%s has no rule or no flip", r.Code)
 		}
 		if text := (Obstacle{Code: r.Code, Node: node("a")}).String(); text == string(r.Code) {

@@ -20,7 +20,7 @@ const (
 )
 
 // Verdict is the outcome of a check.
-type Verdict struct {
+type Validation struct {
 	// Command is what is left to do; it has no candidates when nothing is.
 	Command Command
 	// Dropped says of every other candidate why it was dropped.
@@ -46,7 +46,7 @@ func (o Obstacle) Failure() Failure {
 // A candidate is known by its NodeClaim: a node that came back under an old name is another node.
 //
 // Source: disruption specification, emptiness validation.
-func Check(c Command, fit []Candidate, obstacles []Obstacle, budgets Budgets) Verdict {
+func Validate(c Command, fit []Candidate, obstacles []Obstacle, budgets Budgets) Validation {
 	present := make(map[string]Candidate, len(fit))
 	for _, candidate := range fit {
 		present[candidate.Node.ClaimName] = candidate
@@ -57,7 +57,7 @@ func Check(c Command, fit []Candidate, obstacles []Obstacle, budgets Budgets) Ve
 			standing[o.Node.ClaimName] = o
 		}
 	}
-	v := Verdict{Command: Command{Reason: c.Reason, Type: c.Type}}
+	v := Validation{Command: Command{Reason: c.Reason, Type: c.Type}}
 	for _, proposed := range c.Candidates {
 		candidate, ok := present[proposed.Node.ClaimName]
 		switch {
@@ -87,19 +87,19 @@ func why(n *model.Node, standing map[string]Obstacle) Obstacle {
 // The verdict has the candidates and placements of the present, or none at all.
 //
 // Source: disruption specification, consolidation validation.
-func (l *Lab) Stands(c Command, fit []Candidate, obstacles []Obstacle, budgets Budgets) Verdict {
-	v := Check(c, fit, obstacles, budgets)
+func (l *Simulator) Validate(c Command, fit []Candidate, obstacles []Obstacle, budgets Budgets) Validation {
+	v := Validate(c, fit, obstacles, budgets)
 	if len(v.Dropped) > 0 {
 		v.Command.Candidates = nil
 		return v
 	}
-	t := l.Try(v.Command.Candidates)
-	drop := func(o Obstacle) Verdict {
+	t := l.Simulate(v.Command.Candidates)
+	drop := func(o Obstacle) Validation {
 		o.Node = c.Candidates[0].Node
-		return Verdict{Command: Command{Reason: c.Reason, Type: c.Type}, Dropped: []Obstacle{o}}
+		return Validation{Command: Command{Reason: c.Reason, Type: c.Type}, Dropped: []Obstacle{o}}
 	}
 	if len(t.Failed) > 0 {
-		return drop(Obstacle{Code: NoOtherPlace, Detail: homeless(t.Failed)})
+		return drop(Obstacle{Code: NoOtherPlace, Detail: describeUnplaced(t.Failed)})
 	}
 	if len(t.Plan.NodeClaims) != len(c.Replacements) {
 		return drop(Obstacle{Code: OtherResult, Count: len(t.Plan.NodeClaims)})
@@ -110,7 +110,7 @@ func (l *Lab) Stands(c Command, fit []Candidate, obstacles []Obstacle, budgets B
 			return drop(Obstacle{Code: OtherResult, Count: len(t.Plan.NodeClaims)})
 		}
 	}
-	v.Command.Replacements, v.Command.Placements = c.Replacements, l.moving(t)
+	v.Command.Replacements, v.Command.Placements = c.Replacements, l.placements(t)
 	return v
 }
 

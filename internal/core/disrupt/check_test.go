@@ -49,8 +49,8 @@ func TestCheck(t *testing.T) {
 			a, b, c := node("a"), node("b"), node("c")
 			tt.change(a, b, c)
 			candidates, obstacles := Qualify(world(a, b, c))
-			fit, refused := Emptiness().Want(candidates)
-			v := Check(proposed, fit, append(obstacles, refused...), Budgets{"default": tt.budget})
+			fit, refused := Emptiness().FilterNodes(candidates)
+			v := Validate(proposed, fit, append(obstacles, refused...), Budgets{"default": tt.budget})
 			if diff := cmp.Diff(tt.keep, names(v.Command.Candidates)); diff != "" {
 				t.Errorf("kept (-want +got):\n%s", diff)
 			}
@@ -71,7 +71,7 @@ func TestEmptinessRechecks(t *testing.T) {
 	for _, n := range []string{"a", "b", "c", "d"} {
 		proposed.Candidates = append(proposed.Candidates, newCandidate(node(n), Pool{}))
 	}
-	v := Emptiness().Recheck(proposed, snapshot(
+	v := Emptiness().Revalidate(proposed, snapshot(
 		node("a", func(n *model.Node) { n.Pods = []*model.Pod{{Reschedulable: true}} }),
 		node("b", func(n *model.Node) { n.Pods = []*model.Pod{{Daemon: true}}; n.Deleting = true }),
 		node("d", func(n *model.Node) { n.Headroom = 1 }),
@@ -92,9 +92,9 @@ func TestStands_C417_C418(t *testing.T) {
 		}
 		return d.Commands[0]
 	}
-	stands := func(f *fleet, c Command, budget int) Verdict {
-		fit, refused := Single().Want(f.candidates())
-		return f.study.Lab(f.candidates(), true).Stands(c, fit, refused, Budgets{"default": budget})
+	stands := func(f *fleet, c Command, budget int) Validation {
+		fit, refused := Single().FilterNodes(f.candidates())
+		return f.study.Simulator(f.candidates(), true).Validate(c, fit, refused, Budgets{"default": budget})
 	}
 	for _, tt := range []struct {
 		name    string

@@ -55,7 +55,7 @@ func (c Command) Launches() int {
 func (c Command) Cost() float64 {
 	sum := 0.0
 	for _, candidate := range c.Candidates {
-		sum += sane(candidate.Price)
+		sum += zeroIfNaN(candidate.Price)
 	}
 	return sum
 }
@@ -75,7 +75,7 @@ func (c Command) Savings() float64 {
 func (c Command) Pods() int {
 	n := 0
 	for _, candidate := range c.Candidates {
-		n += len(candidate.Moves)
+		n += len(candidate.PodsToMove)
 	}
 	return n
 }

@@ -11,24 +11,24 @@ import (
 
 // flexible is how many cheaper instance types a spot node needs to be replaced by one of them. Sending exactly that many
 // keeps a node from moving again for a slightly better price.
-const flexible = 15
+const minSpotToSpotTypes = 15
 
 // Consolidate works out what to do with a set of nodes: delete them, or replace them by one that costs less. An obstacle
 // says why neither is possible; it stands for the whole set.
 //
 // Source: disruption specification, evaluating one candidate set.
-func (l *Lab) Consolidate(set []Candidate, kind string) (Command, *Obstacle) {
-	t := l.Try(set)
+func (l *Simulator) Consolidate(set []Candidate, kind string) (Command, *Obstacle) {
+	t := l.Simulate(set)
 	command := Command{Reason: Underutilized, Type: kind, Candidates: set}
 	if len(t.Failed) > 0 {
-		return Command{}, &Obstacle{Code: NoOtherPlace, Node: set[0].Node, Detail: homeless(t.Failed)}
+		return Command{}, &Obstacle{Code: NoOtherPlace, Node: set[0].Node, Detail: describeUnplaced(t.Failed)}
 	}
-	command.Placements = l.moving(t)
+	command.Placements = l.placements(t)
 	switch len(t.Plan.NodeClaims) {
 	case 0:
 		return command, nil
 	case 1:
-		if o := l.rests(t.Plan.NodeClaims); o != nil {
+		if o := l.poolInBackoff(t.Plan.NodeClaims); o != nil {
 			o.Node = set[0].Node
 			return Command{}, o
 		}
@@ -44,10 +44,10 @@ func (l *Lab) Consolidate(set []Candidate, kind string) (Command, *Obstacle) {
 }
 
 // rests is the obstacle that something would be launched from a pool whose launches failed not long ago.
-func (l *Lab) rests(claims []solve.NodeClaim) *Obstacle {
+func (l *Simulator) poolInBackoff(claims []solve.NodeClaim) *Obstacle {
 	for _, claim := range claims {
-		if l.study.Pools[claim.Pool].Rests {
-			return &Obstacle{Code: PoolRests, Pool: claim.Pool}
+		if l.input.Pools[claim.Pool].InBackoff {
+			return &Obstacle{Code: PoolInBackoff, Pool: claim.Pool}
 		}
 	}
 	return nil
@@ -55,7 +55,7 @@ func (l *Lab) rests(claims []solve.NodeClaim) *Obstacle {
 
 // replacement makes of what would be launched for the pods of the candidates something that is cheaper than they are, for
 // certain, however the launch turns out.
-func (l *Lab) replacement(set []Candidate, claim solve.NodeClaim) (solve.NodeClaim, *Obstacle) {
+func (l *Simulator) replacement(set []Candidate, claim solve.NodeClaim) (solve.NodeClaim, *Obstacle) {
 	paid, allSpot := 0.0, true
 	for _, c := range set {
 		paid += c.Price
@@ -63,20 +63,20 @@ func (l *Lab) replacement(set []Candidate, claim solve.NodeClaim) (solve.NodeCla
 	}
 	reqs, list := claim.Requirements, l.typesOf(claim)
 	offered := quotes(list, reqs)
-	if allSpot && mayBe(list, reqs, spot) {
+	if allSpot && offersCapacityType(list, reqs, spot) {
 		return l.spotToSpot(set, claim, paid)
 	}
 	left, o := l.affordable(offered, reqs, paid)
 	if o != nil {
 		return solve.NodeClaim{}, o
 	}
-	if mayBe(typesIn(left), reqs, spot) && mayBe(typesIn(left), reqs, onDemand) {
+	if offersCapacityType(typesIn(left), reqs, spot) && offersCapacityType(typesIn(left), reqs, onDemand) {
 		// A spot shortage must fail the launch rather than make it dear.
-		if asSpot := pinned(reqs, spot); unmet(cheaper(quotes(typesIn(left), asSpot), paid), asSpot) == "" {
+		if asSpot := withCapacityType(reqs, spot); unmetMinValues(cheaperThan(quotes(typesIn(left), asSpot), paid), asSpot) == "" {
 			reqs = asSpot
-			left = cheaper(quotes(typesIn(left), reqs), paid)
+			left = cheaperThan(quotes(typesIn(left), reqs), paid)
 		} else {
-			reqs = pinned(reqs, onDemand)
+			reqs = withCapacityType(reqs, onDemand)
 			if left, o = l.affordable(quotes(typesIn(left), reqs), reqs, paid); o != nil {
 				return solve.NodeClaim{}, o
 			}
@@ -87,17 +87,17 @@ func (l *Lab) replacement(set []Candidate, claim solve.NodeClaim) (solve.NodeCla
 			return solve.NodeClaim{}, o
 		}
 	}
-	return narrow(claim, left, reqs), nil
+	return restrictClaim(claim, left, reqs), nil
 }
 
 // spotToSpot is replacement where all nodes are spot nodes, and the new one may be one.
 //
 // Source: disruption specification, spot to spot.
-func (l *Lab) spotToSpot(set []Candidate, claim solve.NodeClaim, paid float64) (solve.NodeClaim, *Obstacle) {
-	if !l.study.SpotToSpot {
+func (l *Simulator) spotToSpot(set []Candidate, claim solve.NodeClaim, paid float64) (solve.NodeClaim, *Obstacle) {
+	if !l.input.SpotToSpot {
 		return solve.NodeClaim{}, &Obstacle{Code: SpotToSpotOff}
 	}
-	reqs := pinned(claim.Requirements, spot)
+	reqs := withCapacityType(claim.Requirements, spot)
 	left, o := l.affordable(quotes(l.typesOf(claim), reqs), reqs, paid)
 	if o != nil {
 		return solve.NodeClaim{}, o
@@ -106,17 +106,17 @@ func (l *Lab) spotToSpot(set []Candidate, claim solve.NodeClaim, paid float64) (
 		if left, o = sameType(set, left, reqs); o != nil {
 			return solve.NodeClaim{}, o
 		}
-		return narrow(claim, left, reqs), nil
+		return restrictClaim(claim, left, reqs), nil
 	}
-	if len(left) < flexible {
+	if len(left) < minSpotToSpotTypes {
 		return solve.NodeClaim{}, &Obstacle{Code: SpotToSpotInflexible, Count: len(left)}
 	}
-	return narrow(claim, left[:min(max(flexible, enough(left, reqs)), len(left))], reqs), nil
+	return restrictClaim(claim, left[:min(max(minSpotToSpotTypes, typesForMinValues(left, reqs)), len(left))], reqs), nil
 }
 
 // affordable keeps the instance types that are cheaper than what is paid now. Demands for distinct values are never lowered.
-func (l *Lab) affordable(offered []quote, reqs requirement.Set, paid float64) ([]quote, *Obstacle) {
-	left := cheaper(offered, paid)
+func (l *Simulator) affordable(offered []quote, reqs requirement.Set, paid float64) ([]quote, *Obstacle) {
+	left := cheaperThan(offered, paid)
 	if len(left) == 0 {
 		o := &Obstacle{Code: NotCheaper, Paid: paid, Least: math.Inf(1)}
 		for _, q := range offered {
@@ -124,7 +124,7 @@ func (l *Lab) affordable(offered []quote, reqs requirement.Set, paid float64) ([
 		}
 		return nil, o
 	}
-	if text := unmet(left, reqs); text != "" {
+	if text := unmetMinValues(left, reqs); text != "" {
 		return nil, &Obstacle{Code: TooFewValues, Detail: text}
 	}
 	return left, nil
@@ -140,22 +140,22 @@ func sameType(set []Candidate, left []quote, reqs requirement.Set) ([]quote, *Ob
 			limit = min(limit, c.Price)
 		}
 	}
-	kept := cheaper(left, limit)
+	kept := cheaperThan(left, limit)
 	if len(kept) == 0 {
 		return nil, &Obstacle{Code: NotCheaper, Paid: limit, Least: left[0].worst}
 	}
-	if text := unmet(kept, reqs); text != "" {
+	if text := unmetMinValues(kept, reqs); text != "" {
 		return nil, &Obstacle{Code: TooFewValues, Detail: text}
 	}
 	return kept, nil
 }
 
 // mayBe reports whether a launch under reqs could be of a capacity type.
-func mayBe(list []*catalog.InstanceType, reqs requirement.Set, kind string) bool {
+func offersCapacityType(list []*catalog.InstanceType, reqs requirement.Set, kind string) bool {
 	if !reqs.Get(capacityTypeKey).Has(kind) {
 		return false
 	}
-	only := pinned(reqs, kind)
+	only := withCapacityType(reqs, kind)
 	return slices.ContainsFunc(list, func(it *catalog.InstanceType) bool { return !math.IsInf(quoteOf(it, only).lowest, 1) })
 }
 
@@ -170,12 +170,12 @@ func typesIn(list []quote) []*catalog.InstanceType {
 // refusedByConsolidation is why multi-node and single-node consolidation do not want a node, in the order of the tests.
 //
 // Source: disruption specification, candidate filter.
-func refusedByConsolidation(c Candidate) Code {
+func filterConsolidation(c Candidate) Code {
 	labels := c.Node.Labels
 	switch {
 	case c.Pool.Static:
 		return Static
-	case c.Pool.Typeless:
+	case c.Pool.NoInstanceTypes:
 		return NoTypes
 	case !c.TypeKnown:
 		return UnknownType
@@ -183,16 +183,16 @@ func refusedByConsolidation(c Candidate) Code {
 		return NoCapacityType
 	case labels[zoneKey] == "":
 		return NoZone
-	case c.Pool.Never:
+	case c.Pool.ConsolidationDisabled:
 		return ConsolidationOff
-	case len(c.Moves) == 0:
+	case len(c.PodsToMove) == 0:
 		return Empties
 	case c.Pool.Policy == WhenEmpty:
 		return EmptyOnly
 	case !c.Node.Disruption.Consolidatable:
 		return NotConsolidatable
-	case c.Rests:
-		return Rests
+	case c.InBackoff:
+		return NodeInBackoff
 	}
 	return ""
 }

@@ -168,7 +168,7 @@ func TestDelete(t *testing.T) {
 		f.want(f.decide(Single(), 1), "delete b")
 	})
 	t.Run("C410 no pod is moved onto a node that has not been quiet for consolidateAfter", func(t *testing.T) {
-		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.After = 2 * time.Hour })
+		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.ConsolidateAfter = 2 * time.Hour })
 		f.node("a", onDemand, "x1", 500).Disruption.QuietSince = noon.Add(-3 * time.Hour).UnixNano()
 		busy := f.node("b", onDemand, "x2", 500)
 		busy.Disruption.Consolidatable = false
@@ -177,7 +177,7 @@ func TestDelete(t *testing.T) {
 		f.want(f.decide(Single(), 1), "delete a")
 	})
 	t.Run("C410 pods that have not started may go there", func(t *testing.T) {
-		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.After = 2 * time.Hour })
+		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.ConsolidateAfter = 2 * time.Hour })
 		f.node("a", onDemand, "x1", 500).Pods[0].Unstarted = true
 		busy := f.node("b", onDemand, "x2", 500)
 		busy.Disruption.Consolidatable = false
@@ -185,7 +185,7 @@ func TestDelete(t *testing.T) {
 	})
 	t.Run("C411 a node with consolidateAfter Never is a target", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
-		f.pool("never", nil, func(p *Pool) { p.Never = true })
+		f.pool("never", nil, func(p *Pool) { p.ConsolidationDisabled = true })
 		f.node("a", onDemand, "x1", 500)
 		f.nodeOf("never", "b", onDemand, "x2", 500).Disruption.QuietSince = noon.UnixNano()
 		f.want(f.decide(Single(), 1), "delete a")
@@ -261,7 +261,7 @@ func TestConsolidationCandidates(t *testing.T) {
 			NoZone, `Node does not have label "topology.kubernetes.io/zone"`,
 		},
 		{
-			"C375 consolidateAfter Never", func(_ *fleet, _ *model.Node, p *Pool) { p.Never = true },
+			"C375 consolidateAfter Never", func(_ *fleet, _ *model.Node, p *Pool) { p.ConsolidationDisabled = true },
 			ConsolidationOff, `NodePool "default" has consolidation disabled`,
 		},
 		{"empty nodes", func(_ *fleet, n *model.Node, _ *Pool) { n.Pods = nil }, Empties, ""},
@@ -282,7 +282,7 @@ func TestConsolidationCandidates(t *testing.T) {
 	}
 	t.Run("C376 an unresolvable instance type", func(t *testing.T) {
 		c := newCandidate(node("a", func(n *model.Node) { n.Labels = map[string]string{instanceTypeKey: "x9"} }), Pool{})
-		_, refused := Single().Want([]Candidate{c})
+		_, refused := Single().FilterNodes([]Candidate{c})
 		if len(refused) != 1 || refused[0].String() != `Instance Type "x9" not found` {
 			t.Errorf("refused: %v", refused)
 		}
@@ -290,17 +290,17 @@ func TestConsolidationCandidates(t *testing.T) {
 }
 
 func TestHomelessPodsAreNamed(t *testing.T) {
-	var list []Homeless
+	var list []UnplacedPod
 	for i := range 6 {
-		list = append(list, Homeless{&model.Pod{Namespace: "ns", Name: fmt.Sprint(i)}, "no"})
+		list = append(list, UnplacedPod{&model.Pod{Namespace: "ns", Name: fmt.Sprint(i)}, "no"})
 	}
-	if got, want := homeless(list[:1]), "not all pods would schedule, ns/0 => no "; got != want {
+	if got, want := describeUnplaced(list[:1]), "not all pods would schedule, ns/0 => no "; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := homeless(list[:5]), "not all pods would schedule, ns/0 => no ns/1 => no ns/2 => no ns/3 => no ns/4 => no  and 0 other(s)"; got != want {
+	if got, want := describeUnplaced(list[:5]), "not all pods would schedule, ns/0 => no ns/1 => no ns/2 => no ns/3 => no ns/4 => no  and 0 other(s)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := homeless(list), "not all pods would schedule, ns/0 => no ns/1 => no ns/2 => no ns/3 => no ns/4 => no  and 1 other(s)"; got != want {
+	if got, want := describeUnplaced(list), "not all pods would schedule, ns/0 => no ns/1 => no ns/2 => no ns/3 => no ns/4 => no  and 1 other(s)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -8,53 +8,53 @@ import (
 
 // Session is what a method decides with.
 type Session struct {
-	Study *Study
+	Input *SimulationInput
 	// Budgets are used up by what is decided.
 	Budgets Budgets
 	// Labs are at least one; each is used by one goroutine at a time.
-	Labs []*Lab
+	Simulators []*Simulator
 	// Each calls do for every index below n, with a lab of its own for each call that runs at the same time, in ascending
 	// order of their start.
-	Each func(n int, do func(lab *Lab, i int))
+	Each func(n int, do func(lab *Simulator, i int))
 	// Over reports whether the time is up.
-	Over func() bool
+	Expired func() bool
 	// First are pools that an earlier session did not get to.
-	First map[string]bool
+	FirstPools map[string]bool
 }
 
 // promises are nodes, by ID, that commands count on: pods are on their way there.
-type promises map[string]bool
+type destinations map[string]bool
 
-func (p promises) note(c Command) {
+func (p destinations) add(c Command) {
 	for _, at := range c.Placements {
 		p[at.Node.ID] = true
 	}
 }
 
 // promised are the nodes that commands under way count on.
-func (s Session) promised() promises {
-	out := promises{}
-	for _, c := range s.Study.Underway {
-		out.note(c)
+func (s Session) destinations() destinations {
+	out := destinations{}
+	for _, c := range s.Input.Underway {
+		out.add(c)
 	}
 	return out
 }
 
 // suppresses is why a candidate is not even looked at: its budget is spent, or pods are on their way to it; empty when it is.
-func (s Session) suppresses(c Candidate, promised promises) Code {
+func (s Session) skipCode(c Candidate, promised destinations) Code {
 	switch {
 	case s.Budgets[c.Node.Pool] <= 0:
 		return BudgetSpent
 	case promised[c.Node.ID]:
-		return Promised
+		return IsDestination
 	}
 	return ""
 }
 
 // take decides on a command for a candidate.
-func (s Session) take(d *Decision, c Candidate, command Command, promised promises) {
+func (s Session) take(d *Decision, c Candidate, command Command, promised destinations) {
 	s.Budgets.Take(c.Node.Pool)
-	promised.note(command)
+	promised.add(command)
 	d.Commands = append(d.Commands, command)
 }
 
@@ -64,7 +64,7 @@ type Decision struct {
 	// Obstacles say why a candidate is left alone. A method that looks at nodes one by one has one for each that is in no command.
 	Obstacles []Obstacle
 	// Judgements are those of moves that were scored, in the order of the commands they belong to, rejected ones included.
-	Judgements []Judged
+	Scored []ScoredCommand
 	// Suppressed is set when budgets kept a candidate from being looked at: another look later may find more.
 	Suppressed bool
 	// TimedOut is set when time was up; Unvisited are the pools that were not reached.
@@ -73,23 +73,23 @@ type Decision struct {
 }
 
 // leave notes why a candidate is left alone.
-func (d *Decision) leave(code Code, c Candidate) {
+func (d *Decision) skip(code Code, c Candidate) {
 	d.Obstacles = append(d.Obstacles, Obstacle{Code: code, Node: c.Node})
 }
 
 // Unreached says of candidates that nobody looked at them.
-func Unreached(list []Candidate) []Obstacle {
+func NotReachedObstacles(list []Candidate) []Obstacle {
 	var d Decision
 	for _, c := range list {
-		d.leave(NotReached, c)
+		d.skip(NotReached, c)
 	}
 	return d.Obstacles
 }
 
 // Judged is a move with what its pools said about it.
-type Judged struct {
-	Command   Command
-	Judgement Judgement
+type ScoredCommand struct {
+	Command Command
+	Scoring Scoring
 }
 
 // Drift replaces nodes that are not what would be launched today.
@@ -99,17 +99,17 @@ type Judged struct {
 //
 // Source: disruption specification, drift.
 func Drift() Method {
-	return Method{Name: "drift", Reason: Drifted, Class: Eventual, Refuses: refusedByDrift, Decide: decideDrift}
+	return Method{Name: "drift", Reason: Drifted, Class: Eventual, Filter: filterDrift, Decide: decideDrift}
 }
 
-func refusedByDrift(c Candidate) Code {
+func filterDrift(c Candidate) Code {
 	switch {
 	case c.Pool.Static:
 		return Static
 	case !c.Node.Disruption.Drifted:
 		return NotDrifted
-	case c.Rests:
-		return Rests
+	case c.InBackoff:
+		return NodeInBackoff
 	}
 	return ""
 }
@@ -117,39 +117,39 @@ func refusedByDrift(c Candidate) Code {
 // byDrift orders candidates: those without pods to move first, then the oldest drift, then those that are drained sooner.
 func byDrift(list []Candidate) []Candidate {
 	out := slices.Clone(list)
-	full := func(c Candidate) int { return min(len(c.Moves), 1) }
+	full := func(c Candidate) int { return min(len(c.PodsToMove), 1) }
 	slices.SortFunc(out, func(a, b Candidate) int {
 		return cmp.Or(cmp.Compare(full(a), full(b)), cmp.Compare(a.Node.Disruption.DriftedSince, b.Node.Disruption.DriftedSince),
-			cmp.Compare(max(a.Rounds, 1), max(b.Rounds, 1)), strings.Compare(a.Node.Name, b.Node.Name), strings.Compare(a.Node.ID, b.Node.ID))
+			cmp.Compare(max(a.DrainRounds, 1), max(b.DrainRounds, 1)), strings.Compare(a.Node.Name, b.Node.Name), strings.Compare(a.Node.ID, b.Node.ID))
 	})
 	return out
 }
 
 func decideDrift(s Session, fit []Candidate) Decision {
 	var d Decision
-	lab, kept, promised := s.Labs[0], true, s.promised()
+	lab, kept, promised := s.Simulators[0], true, s.destinations()
 	for _, c := range byDrift(fit) {
-		if code := s.suppresses(c, promised); code != "" {
+		if code := s.skipCode(c, promised); code != "" {
 			d.Suppressed = true
-			d.leave(code, c)
+			d.skip(code, c)
 			continue
 		}
-		if d.TimedOut = d.TimedOut || s.Over(); d.TimedOut || !kept {
-			d.leave(NotReached, c)
+		if d.TimedOut = d.TimedOut || s.Expired(); d.TimedOut || !kept {
+			d.skip(NotReached, c)
 			continue
 		}
-		t := lab.Try([]Candidate{c})
+		t := lab.Simulate([]Candidate{c})
 		if len(t.Failed) > 0 {
-			d.Obstacles = append(d.Obstacles, Obstacle{Code: NoPlaceToDrift, Node: c.Node, Detail: homeless(t.Failed)})
+			d.Obstacles = append(d.Obstacles, Obstacle{Code: NoPlaceToDrift, Node: c.Node, Detail: describeUnplaced(t.Failed)})
 			continue
 		}
-		if o := lab.rests(t.Plan.NodeClaims); o != nil {
+		if o := lab.poolInBackoff(t.Plan.NodeClaims); o != nil {
 			o.Node = c.Node
 			d.Obstacles = append(d.Obstacles, *o)
 			continue
 		}
 		s.take(&d, c, Command{
-			Reason: Drifted, Candidates: []Candidate{c}, Replacements: lab.replacements(t), Placements: lab.moving(t),
+			Reason: Drifted, Candidates: []Candidate{c}, Replacements: lab.replacements(t), Placements: lab.placements(t),
 		}, promised)
 		kept = lab.Keep()
 	}
@@ -163,18 +163,18 @@ func decideDrift(s Session, fit []Candidate) Decision {
 func StaticDrift(grants func(pool string, wanted int) int) Method {
 	return Method{
 		Name: "static drift", Reason: Drifted, Class: Eventual,
-		Refuses: func(c Candidate) Code {
+		Filter: func(c Candidate) Code {
 			switch {
 			case !c.Pool.Static:
 				return Dynamic
 			case !c.Node.Disruption.Drifted:
 				return NotDrifted
-			case c.Rests:
-				return Rests
+			case c.InBackoff:
+				return NodeInBackoff
 			case c.Pool.Surplus:
 				return Surplus
-			case c.Pool.Rests:
-				return PoolRests
+			case c.Pool.InBackoff:
+				return PoolInBackoff
 			}
 			return ""
 		},
@@ -204,9 +204,9 @@ func pickStatic(fit []Candidate, budgets Budgets, grants func(string, int) int) 
 				budgets.Take(pool)
 				d.Commands = append(d.Commands, Command{Reason: Drifted, Candidates: []Candidate{c}, Static: true})
 			case i < wanted:
-				d.leave(NodeLimit, c)
+				d.skip(NodeLimit, c)
 			default:
-				d.leave(BudgetSpent, c)
+				d.skip(BudgetSpent, c)
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func TestDrift(t *testing.T) {
 		f.want(f.decide(Drift(), 1), "replace a -> x1,x2 on-demand")
 	})
 	t.Run("C355 an empty node is deleted, whatever the pool says of consolidation", func(t *testing.T) {
-		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.Never = true })
+		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.ConsolidationDisabled = true })
 		drifted(f.node("a", onDemand, "x1"), 1).Disruption.Consolidatable = false
 		f.want(f.decide(Drift(), 1), "delete a")
 	})
@@ -81,7 +81,7 @@ func TestDrift(t *testing.T) {
 	t.Run("C351 C352 pods that may not be moved are not given another place", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		drifted(f.node("a", onDemand, "x1", 500), 1)
-		f.study.Held["a-0"] = true
+		f.study.Unevictable["a-0"] = true
 		f.want(f.decide(Drift(), 1), "delete a")
 	})
 	t.Run("C360 static nodes are left to static drift", func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestStaticDrift(t *testing.T) {
 		w.Pools = pools
 		list, _ := Qualify(w)
 		m := StaticDrift(func(pool string, wanted int) int { return min(room[pool], wanted) })
-		fit, _ := m.Want(list)
+		fit, _ := m.FilterNodes(list)
 		var out []string
 		for _, c := range m.Pick(fit, budgets).Commands {
 			out = append(out, c.Decision()+" "+strings.Join(names(c.Candidates), "+"))
@@ -203,10 +203,10 @@ func TestSingleInterleavesPools_C432_C433_C435(t *testing.T) {
 	f.pool("other", sizes(1, onDemand))
 	f.node("a", onDemand, "x1", 500)
 	f.nodeOf("other", "b", onDemand, "x1", 500)
-	lab := f.study.Lab(f.candidates(), true)
+	lab := f.study.Simulator(f.candidates(), true)
 	d := Single().Decide(Session{
-		Study: &f.study, Budgets: Budgets{"default": 1, "other": 1}, Labs: []*Lab{lab}, Over: func() bool { return true },
-		Each: func(n int, do func(*Lab, int)) {
+		Input: &f.study, Budgets: Budgets{"default": 1, "other": 1}, Simulators: []*Simulator{lab}, Expired: func() bool { return true },
+		Each: func(n int, do func(*Simulator, int)) {
 			for i := range n {
 				do(lab, i)
 			}

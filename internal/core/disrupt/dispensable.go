@@ -8,17 +8,17 @@ package disrupt
 func Dispensable() Method {
 	return Method{
 		Name: "dispensable", Reason: Empty, Type: "empty", Class: Graceful, Consolidates: true,
-		Refuses: func(c Candidate) Code {
+		Filter: func(c Candidate) Code {
 			switch {
-			case len(c.Moves) == 0:
+			case len(c.PodsToMove) == 0:
 				return Empties
-			case c.Cost > baseCost:
+			case c.DisruptionCost > baseCost:
 				return Occupied
-			case c.Rests:
-				return Rests
+			case c.InBackoff:
+				return NodeInBackoff
 			}
-			c.Moves = nil
-			return refusedByEmptiness(c)
+			c.PodsToMove = nil
+			return filterEmptiness(c)
 		},
 		Decide: decideDispensable,
 	}
@@ -26,23 +26,23 @@ func Dispensable() Method {
 
 func decideDispensable(s Session, fit []Candidate) Decision {
 	var d Decision
-	lab, kept, promised := s.Labs[0], true, s.promised()
+	lab, kept, promised := s.Simulators[0], true, s.destinations()
 	for _, c := range byRatio(fit) {
-		if !kept || s.Over() {
-			d.leave(NotReached, c)
+		if !kept || s.Expired() {
+			d.skip(NotReached, c)
 			continue
 		}
-		if code := s.suppresses(c, promised); code != "" {
+		if code := s.skipCode(c, promised); code != "" {
 			d.Suppressed = true
-			d.leave(code, c)
+			d.skip(code, c)
 			continue
 		}
-		t := lab.Try([]Candidate{c})
+		t := lab.Simulate([]Candidate{c})
 		if len(t.Failed) > 0 || len(t.Plan.NodeClaims) > 0 {
-			d.leave(Occupied, c)
+			d.skip(Occupied, c)
 			continue
 		}
-		s.take(&d, c, Command{Reason: Empty, Type: "empty", Candidates: []Candidate{c}, Placements: lab.moving(t)}, promised)
+		s.take(&d, c, Command{Reason: Empty, Type: "empty", Candidates: []Candidate{c}, Placements: lab.placements(t)}, promised)
 		kept = lab.Keep()
 	}
 	return d

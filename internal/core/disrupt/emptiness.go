@@ -14,21 +14,21 @@ import "github.com/karpenter-anew/karpenter/internal/core/model"
 func Emptiness() Method {
 	return Method{
 		Name: "emptiness", Reason: Empty, Type: "empty", Class: Graceful,
-		Refuses: refusedByEmptiness, Pick: pickEmpty, Recheck: stillEmpty,
+		Filter: filterEmptiness, Pick: pickEmpty, Revalidate: stillEmpty,
 	}
 }
 
-func refusedByEmptiness(c Candidate) Code {
+func filterEmptiness(c Candidate) Code {
 	switch {
 	case c.Pool.Static:
 		return Static
-	case c.Pool.Never:
+	case c.Pool.ConsolidationDisabled:
 		return ConsolidationOff
 	case c.Node.Headroom > 0:
 		return KeepsHeadroom
-	case c.Pool.Unsettled:
+	case c.Pool.HeadroomUnknown:
 		return HeadroomUnknown
-	case len(c.Moves) > 0:
+	case len(c.PodsToMove) > 0:
 		return Occupied
 	case !c.Node.Disruption.Consolidatable:
 		return NotConsolidatable
@@ -43,7 +43,7 @@ func pickEmpty(fit []Candidate, budgets Budgets) Decision {
 		if budgets.Take(c.Node.Pool) {
 			command.Candidates = append(command.Candidates, c)
 		} else {
-			d.leave(BudgetSpent, c)
+			d.skip(BudgetSpent, c)
 		}
 	}
 	if len(command.Candidates) > 0 {
@@ -54,15 +54,15 @@ func pickEmpty(fit []Candidate, budgets Budgets) Decision {
 
 // stillEmpty drops nodes that pods, real or virtual, have come to. Nodes that are gone are kept: deleting them again does no
 // harm.
-func stillEmpty(c Command, now *model.Snapshot) Verdict {
-	v := Verdict{Command: Command{Reason: c.Reason, Type: c.Type}}
+func stillEmpty(c Command, now *model.Snapshot) Validation {
+	v := Validation{Command: Command{Reason: c.Reason, Type: c.Type}}
 	for _, candidate := range c.Candidates {
 		n, ok := now.Nodes.Get(candidate.Node.ID)
 		switch {
 		case ok && n.Headroom > 0:
 			v.Dropped = append(v.Dropped, Obstacle{Code: KeepsHeadroom, Node: n})
 			continue
-		case ok && len(newCandidate(n, candidate.Pool).Moves) > 0:
+		case ok && len(newCandidate(n, candidate.Pool).PodsToMove) > 0:
 			v.Dropped = append(v.Dropped, Obstacle{Code: Occupied, Node: n})
 			continue
 		}

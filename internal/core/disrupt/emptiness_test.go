@@ -34,15 +34,15 @@ func TestEmptinessWants(t *testing.T) {
 			change: func(n *model.Node) { n.Headroom = 1 },
 		},
 		{name: "C498 a headroom of zero does not protect", change: func(n *model.Node) { n.Headroom = 0 }},
-		{name: "nobody knows yet which nodes keep room", change: with(), pool: Pool{Unsettled: true}, want: HeadroomUnknown},
-		{name: "consolidateAfter Never removes nothing", change: with(), pool: Pool{Never: true}, want: ConsolidationOff},
-		{name: "C342 static pools are not touched", change: with(), pool: Pool{Static: true, Never: true}, want: Static},
+		{name: "nobody knows yet which nodes keep room", change: with(), pool: Pool{HeadroomUnknown: true}, want: HeadroomUnknown},
+		{name: "consolidateAfter Never removes nothing", change: with(), pool: Pool{ConsolidationDisabled: true}, want: ConsolidationOff},
+		{name: "C342 static pools are not touched", change: with(), pool: Pool{Static: true, ConsolidationDisabled: true}, want: Static},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := world(node("a", tt.change))
 			w.Pools["default"] = tt.pool
 			candidates, _ := Qualify(w)
-			wanted, refused := Emptiness().Want(candidates)
+			wanted, refused := Emptiness().FilterNodes(candidates)
 			if tt.want == "" && len(wanted) != 1 || tt.want != "" && !cmp.Equal(codes(refused), []Code{tt.want}) {
 				t.Errorf("got %d wanted, refused %v, want refused %q", len(wanted), refused, tt.want)
 			}
@@ -77,7 +77,7 @@ func TestAdmit(t *testing.T) {
 			if tt.block != "" {
 				blocks[n.ID] = Obstacle{Code: tt.block, Node: n}
 			}
-			kept, obstacles := tt.method.Admit([]Candidate{{Node: n}}, blocks)
+			kept, obstacles := tt.method.FilterPods([]Candidate{{Node: n}}, blocks)
 			if (len(kept) == 1) != tt.want || (len(obstacles) == 1) == tt.want {
 				t.Errorf("got kept %v, obstacles %v, want admitted %v", names(kept), obstacles, tt.want)
 			}

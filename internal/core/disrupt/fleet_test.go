@@ -21,7 +21,7 @@ const gi = int64(1) << 30
 // fleet is a cluster to consolidate.
 type fleet struct {
 	*testing.T
-	study  Study
+	study  SimulationInput
 	nodes  []*model.Node
 	prices map[string]float64
 }
@@ -69,7 +69,7 @@ func wellKnown(key string) bool {
 // newFleet has one pool "default" with the catalogue.
 func newFleet(t *testing.T, types catalog.Catalog, changes ...func(*Pool)) *fleet {
 	f := &fleet{T: t, prices: map[string]float64{}}
-	f.study = Study{Now: noon, Pools: map[string]Pool{}, Held: map[string]bool{}}
+	f.study = SimulationInput{Now: noon, Pools: map[string]Pool{}, Unevictable: map[string]bool{}}
 	f.study.Problem.Resources = resource.NewTable().Names()
 	f.study.Problem.Options = solve.Options{WellKnown: wellKnown}
 	f.pool("default", types, changes...)
@@ -162,16 +162,16 @@ func (f *fleet) decide(m Method, budget int) Decision {
 	for name := range f.study.Pools {
 		budgets[name] = budget
 	}
-	labs := []*Lab{f.study.Lab(list, m.Consolidates), f.study.Lab(list, m.Consolidates)}
-	fit, refused := m.Want(list)
+	labs := []*Simulator{f.study.Simulator(list, m.Consolidates), f.study.Simulator(list, m.Consolidates)}
+	fit, refused := m.FilterNodes(list)
 	if m.Decide == nil {
 		d := m.Pick(fit, budgets)
 		d.Obstacles = append(d.Obstacles, refused...)
 		return d
 	}
 	d := m.Decide(Session{
-		Study: &f.study, Budgets: budgets, Labs: labs, Over: func() bool { return false },
-		Each: func(n int, do func(*Lab, int)) {
+		Input: &f.study, Budgets: budgets, Simulators: labs, Expired: func() bool { return false },
+		Each: func(n int, do func(*Simulator, int)) {
 			var group sync.WaitGroup
 			for k, lab := range labs {
 				group.Go(func() {
@@ -269,7 +269,7 @@ func TestNobodyIsLeftWithoutAReason(t *testing.T) {
 					t.Errorf("seed %d: %s says two things about %s", seed, m.Name, o.Node.Name)
 				}
 				told[o.Node.ID], codes[o.Code] = true, true
-				if o.String() == string(o.Code) || o.Code.rule().Flip == "" {
+				if o.String() == string(o.Code) || o.Code.rule().Remedy == "" {
 					t.Errorf("%s is not put into words, or nothing changes it", o.Code)
 				}
 			}
@@ -280,7 +280,7 @@ func TestNobodyIsLeftWithoutAReason(t *testing.T) {
 			}
 		}
 	}
-	for _, code := range []Code{BudgetSpent, Promised, NotTogether, NodeLimit, NotCheaper, Occupied, Static, Dynamic} {
+	for _, code := range []Code{BudgetSpent, IsDestination, NotTogether, NodeLimit, NotCheaper, Occupied, Static, Dynamic} {
 		if !codes[code] {
 			t.Errorf("%s never came up", code)
 		}

@@ -44,7 +44,7 @@ type Method struct {
 	Type  string
 	Class Class
 	// Refuses is why the method does not want a candidate, whatever its pods say; empty when it wants it.
-	Refuses func(Candidate) Code
+	Filter func(Candidate) Code
 	// Pick composes commands from candidates and uses the budgets up. Methods that ask where pods would go have Decide in its
 	// place.
 	Pick   func(fit []Candidate, budgets Budgets) Decision
@@ -52,30 +52,30 @@ type Method struct {
 	// Consolidates is set for methods that simulate by the rules of consolidation.
 	Consolidates bool
 	// Recheck is the last look at a command, after its nodes were closed to new pods and before they are deleted; nil for none.
-	Recheck func(c Command, now *model.Snapshot) Verdict
+	Revalidate func(c Command, now *model.Snapshot) Validation
 }
 
 // Waits reports whether commands are checked again before they are started.
 func (m Method) Waits() bool { return m.Reason != Drifted }
 
 // Want keeps the candidates that the method wants, and says why it does not want the others.
-func (m Method) Want(candidates []Candidate) ([]Candidate, []Obstacle) {
-	return sift(candidates, func(c Candidate) (Obstacle, bool) {
-		code := m.Refuses(c)
+func (m Method) FilterNodes(candidates []Candidate) ([]Candidate, []Obstacle) {
+	return partition(candidates, func(c Candidate) (Obstacle, bool) {
+		code := m.Filter(c)
 		return Obstacle{Code: code, Node: c.Node, Pool: c.Node.Pool}, code == ""
 	})
 }
 
 // Admit keeps the candidates whose pods do not stand in the way. blocks are the obstacles that pods are, by node ID.
-func (m Method) Admit(candidates []Candidate, blocks map[string]Obstacle) ([]Candidate, []Obstacle) {
-	return sift(candidates, func(c Candidate) (Obstacle, bool) {
+func (m Method) FilterPods(candidates []Candidate, blocks map[string]Obstacle) ([]Candidate, []Obstacle) {
+	return partition(candidates, func(c Candidate) (Obstacle, bool) {
 		o, blocked := blocks[c.Node.ID]
 		waived := m.Class == Eventual && c.Node.Disruption.GracePeriod && o.Code.rule().Waivable
 		return o, !blocked || waived
 	})
 }
 
-func sift(candidates []Candidate, keep func(Candidate) (Obstacle, bool)) (kept []Candidate, obstacles []Obstacle) {
+func partition(candidates []Candidate, keep func(Candidate) (Obstacle, bool)) (kept []Candidate, obstacles []Obstacle) {
 	for _, c := range candidates {
 		if o, ok := keep(c); ok {
 			kept = append(kept, c)

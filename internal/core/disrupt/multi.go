@@ -6,14 +6,14 @@ import (
 )
 
 // mostAtOnce is how many nodes one command may disrupt.
-const mostAtOnce = 100
+const maxNodesPerCommand = 100
 
 // How far the search for a better set goes: how many nodes are added at first, where windows start, and how often each part
 // of it looks.
 const (
-	firstChunk   = 8
-	windowStarts = 24
-	mostLooks    = 300
+	firstChunk     = 8
+	windowStarts   = 24
+	maxEvaluations = 300
 )
 
 // Multi replaces several nodes by one, or by none.
@@ -29,11 +29,11 @@ const (
 func Multi() Method {
 	return Method{
 		Name: "multi-node consolidation", Reason: Underutilized, Type: "multi", Class: Graceful, Consolidates: true,
-		Refuses: func(c Candidate) Code {
-			if code := refusedByConsolidation(c); code != "" || !c.Parted {
+		Filter: func(c Candidate) Code {
+			if code := filterConsolidation(c); code != "" || !c.InGroupBackoff {
 				return code
 			}
-			return Rests
+			return NodeInBackoff
 		},
 		Decide: decideMulti,
 	}
@@ -42,19 +42,19 @@ func Multi() Method {
 // search is a running search.
 type search struct {
 	Session
-	lab   *Lab
+	lab   *Simulator
 	order []Candidate
-	best  verdict
+	best  evaluation
 	// rejected is the last set that would have worked but for its score.
-	rejected verdict
+	rejected evaluation
 	// looks is how many merges were tried.
-	looks int
+	merges int
 }
 
 func decideMulti(s Session, fit []Candidate) Decision {
 	var d Decision
-	m := search{Session: s, lab: s.Labs[0]}
-	promised := s.promised()
+	m := search{Session: s, lab: s.Simulators[0]}
+	promised := s.destinations()
 	for _, c := range byRatio(fit) {
 		if s.Budgets[c.Node.Pool] > 0 && !promised[c.Node.ID] {
 			m.order = append(m.order, c)
@@ -73,16 +73,16 @@ func decideMulti(s Session, fit []Candidate) Decision {
 		}
 		m.grow()
 	}
-	d.TimedOut = s.Over()
+	d.TimedOut = s.Expired()
 	switch {
-	case m.best.seen:
+	case m.best.done:
 		for _, c := range m.best.command.Candidates {
 			s.Budgets.Take(c.Node.Pool)
 		}
 		d.Commands = []Command{m.best.command}
-		d.Judgements = []Judged{{m.best.command, m.best.judgement}}
-	case m.rejected.seen && !d.TimedOut:
-		d.Judgements = []Judged{{m.rejected.command, m.rejected.judgement}}
+		d.Scored = []ScoredCommand{{m.best.command, m.best.scoring}}
+	case m.rejected.done && !d.TimedOut:
+		d.Scored = []ScoredCommand{{m.rejected.command, m.rejected.scoring}}
 	}
 	return d
 }
@@ -113,16 +113,16 @@ func (m *search) within(list []Candidate) []Candidate {
 
 // try evaluates a set as a whole, remembers it if it is the best so far, and reports whether it works.
 func (m *search) try(set []Candidate) bool {
-	v := verdict{seen: true}
+	v := evaluation{done: true}
 	v.command, v.obstacle = m.lab.Consolidate(set, "multi")
 	if v.obstacle != nil {
 		return false
 	}
-	if v.judgement = m.lab.Judge(v.command); !v.judgement.Approved {
+	if v.scoring = m.lab.Score(v.command); !v.scoring.Approved {
 		m.rejected = v
 		return false
 	}
-	if len(set) >= 2 && (!m.best.seen || better(v.command, m.best.command)) {
+	if len(set) >= 2 && (!m.best.done || better(v.command, m.best.command)) {
 		m.best = v
 	}
 	return true
@@ -144,9 +144,9 @@ func better(a, b Command) bool {
 // bisect looks for the longest prefix that works, as if all shorter ones worked, too. It looks at the prefixes that the peer looks
 // at, so that nothing is missed that it would find, except that the longest has one node less.
 func (m *search) bisect(list []Candidate) {
-	for low, high := 1, min(mostAtOnce, len(list)-1); low <= high && !m.Over(); {
+	for low, high := 1, min(maxNodesPerCommand, len(list)-1); low <= high && !m.Expired(); {
 		mid := (low + high) / 2
-		if m.try(list[:min(mid+1, mostAtOnce)]) {
+		if m.try(list[:min(mid+1, maxNodesPerCommand)]) {
 			low = mid + 1
 		} else {
 			high = mid - 1
@@ -160,8 +160,8 @@ func (m *search) grow() {
 	var gone, rest []Candidate
 	chunk, looks := firstChunk, 0
 	for i := 0; i < len(m.order); {
-		n := min(chunk, len(m.order)-i, mostAtOnce-len(gone))
-		if n <= 0 || looks >= mostLooks || m.Over() {
+		n := min(chunk, len(m.order)-i, maxNodesPerCommand-len(gone))
+		if n <= 0 || looks >= maxEvaluations || m.Expired() {
 			rest = append(rest, m.order[i:]...)
 			break
 		}
@@ -188,7 +188,7 @@ func (m *search) deletes(set []Candidate) bool {
 		return false
 	}
 	command, o := m.lab.Consolidate(set, "multi")
-	return o == nil && len(command.Replacements) == 0 && m.lab.Judge(command).Approved
+	return o == nil && len(command.Replacements) == 0 && m.lab.Score(command).Approved
 }
 
 // merge looks for a group that one machine replaces at the greatest gain, on top of the nodes gone.
@@ -197,11 +197,11 @@ func (m *search) merge(gone, rest []Candidate) {
 	gain := 0.0
 	look := func(group []Candidate) {
 		set := slices.Concat(gone, group)
-		if m.looks++; m.looks > mostLooks || m.Over() || len(set) > mostAtOnce || len(m.within(set)) < len(set) {
+		if m.merges++; m.merges > maxEvaluations || m.Expired() || len(set) > maxNodesPerCommand || len(m.within(set)) < len(set) {
 			return
 		}
 		before := m.best
-		if m.try(set) && m.best.seen && (!before.seen || m.best.command.Savings() > before.command.Savings()) {
+		if m.try(set) && m.best.done && (!before.done || m.best.command.Savings() > before.command.Savings()) {
 			best, gain = slices.Clone(group), m.best.command.Savings()
 		}
 	}

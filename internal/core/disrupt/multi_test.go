@@ -94,8 +94,8 @@ func TestMulti(t *testing.T) {
 // Source: disruption specification, multi-node search.
 func (f *fleet) prefix(budget int) Command {
 	list := f.candidates()
-	lab := f.study.Lab(list, true)
-	fit, _ := Multi().Want(list)
+	lab := f.study.Simulator(list, true)
+	fit, _ := Multi().FilterNodes(list)
 	left := Budgets{}
 	for name := range f.study.Pools {
 		left[name] = budget
@@ -110,7 +110,7 @@ func (f *fleet) prefix(budget int) Command {
 	for low, high := 1, min(100, len(within)-1); low <= high; {
 		mid := (low + high) / 2
 		command, o := lab.Consolidate(within[:min(mid+1, 100)], "multi")
-		if o == nil && lab.Judge(command).Approved {
+		if o == nil && lab.Score(command).Approved {
 			found, low = command, mid+1
 		} else {
 			high = mid - 1

@@ -74,11 +74,11 @@ const (
 	// Surplus means that the node's pool has more nodes than it should have.
 	Surplus Code = "Surplus"
 	// Rests means that a command for the node failed not long ago.
-	Rests Code = "Rests"
+	NodeInBackoff Code = "Rests"
 	// PoolRests means that replacements of the pool to launch from failed not long ago.
-	PoolRests Code = "PoolRests"
+	PoolInBackoff Code = "PoolRests"
 	// Promised means that a command counts on the node for the pods of another one.
-	Promised Code = "Promised"
+	IsDestination Code = "Promised"
 	// UnknownType means that the cloud does not list the node's instance type.
 	UnknownType Code = "UnknownType"
 	// NoTypes means that the cloud does not tell the instance types of the node's pool.
@@ -125,75 +125,75 @@ const (
 const Gone Code = "Gone"
 
 // Audience is who is told about an obstacle.
-type Audience int
+type Event int
 
 const (
 	// Nobody is told: the obstacle is the ordinary state of a node, or there is no object to tell.
-	Nobody Audience = iota
+	NoEvent Event = iota
 	// Blocked is told as DisruptionBlocked on the Node and the NodeClaim.
-	Blocked
+	DisruptionBlocked
 	// Unconsolidatable is told as Unconsolidatable on the Node and the NodeClaim.
 	Unconsolidatable
 )
 
 // Rule is one line per code for people: what is tested, and what would change the outcome.
 type Rule struct {
-	Code     Code
-	Audience Audience
+	Code  Code
+	Event Event
 	// Waivable is set for obstacles that a termination grace period overrides in methods of the eventual class.
 	Waivable bool
-	Rule     string
-	Flip     string
+	Text     string
+	Remedy   string
 }
 
 // Rules is the vocabulary, in the order of Code.
 func Rules() []Rule {
 	return []Rule{
-		{InCommand, Nobody, false, "A node is part of at most one command.", "Wait until the command has ended."},
-		{NotOurs, Nobody, false, "Only machines with a NodeClaim are disrupted.", "Nothing: the node was not launched by a NodePool."},
-		{NoNode, Blocked, false, "A NodeClaim is disrupted only once its Node exists.", "Wait for the machine to join, or for its registration to time out."},
-		{NotInitialized, Blocked, false, "A node is disrupted only once it is initialized.", "Look at the Initialized condition of the NodeClaim."},
-		{Leaving, Blocked, false, "A node that goes already is not disrupted again.", "Wait until the node is gone."},
-		{Nominated, Blocked, false, "A node that a pending pod is expected on is left alone for a while.", "Wait until the pod has started or the nomination has ended."},
-		{NodeProtected, Blocked, false, "The annotation on the node forbids disruption.", "Remove the annotation karpenter.sh/do-not-disrupt from the node."},
-		{NoPoolLabel, Blocked, false, "A node is disrupted under the rules of its pool.", "Restore the label karpenter.sh/nodepool of the node."},
-		{PoolNotFound, Blocked, false, "A node is disrupted under the rules of its pool.", "Restore the NodePool or delete the NodeClaim."},
-		{PodProtected, Blocked, true, "The annotation on a pod forbids disruption of its node.", "Remove the annotation karpenter.sh/do-not-disrupt from the pod, or wait until its duration has passed."},
-		{SeveralBudgets, Blocked, true, "A pod that several PodDisruptionBudgets select cannot be evicted.", "Leave one PodDisruptionBudget that selects the pod."},
-		{BudgetBlocked, Blocked, true, "Every evictable pod's PodDisruptionBudget must allow a disruption.", "Loosen the budget, or wait until more of its pods are healthy."},
-		{PodsUnknown, Nobody, false, "A node is disrupted only after a look at its pods.", "Look for errors of the API server in the log."},
-		{Static, Nobody, false, "Pools with a fixed number of nodes are not consolidated.", "Change the replicas of the NodePool."},
+		{InCommand, NoEvent, false, "A node is part of at most one command.", "Wait until the command has ended."},
+		{NotOurs, NoEvent, false, "Only machines with a NodeClaim are disrupted.", "Nothing: the node was not launched by a NodePool."},
+		{NoNode, DisruptionBlocked, false, "A NodeClaim is disrupted only once its Node exists.", "Wait for the machine to join, or for its registration to time out."},
+		{NotInitialized, DisruptionBlocked, false, "A node is disrupted only once it is initialized.", "Look at the Initialized condition of the NodeClaim."},
+		{Leaving, DisruptionBlocked, false, "A node that goes already is not disrupted again.", "Wait until the node is gone."},
+		{Nominated, DisruptionBlocked, false, "A node that a pending pod is expected on is left alone for a while.", "Wait until the pod has started or the nomination has ended."},
+		{NodeProtected, DisruptionBlocked, false, "The annotation on the node forbids disruption.", "Remove the annotation karpenter.sh/do-not-disrupt from the node."},
+		{NoPoolLabel, DisruptionBlocked, false, "A node is disrupted under the rules of its pool.", "Restore the label karpenter.sh/nodepool of the node."},
+		{PoolNotFound, DisruptionBlocked, false, "A node is disrupted under the rules of its pool.", "Restore the NodePool or delete the NodeClaim."},
+		{PodProtected, DisruptionBlocked, true, "The annotation on a pod forbids disruption of its node.", "Remove the annotation karpenter.sh/do-not-disrupt from the pod, or wait until its duration has passed."},
+		{SeveralBudgets, DisruptionBlocked, true, "A pod that several PodDisruptionBudgets select cannot be evicted.", "Leave one PodDisruptionBudget that selects the pod."},
+		{BudgetBlocked, DisruptionBlocked, true, "Every evictable pod's PodDisruptionBudget must allow a disruption.", "Loosen the budget, or wait until more of its pods are healthy."},
+		{PodsUnknown, NoEvent, false, "A node is disrupted only after a look at its pods.", "Look for errors of the API server in the log."},
+		{Static, NoEvent, false, "Pools with a fixed number of nodes are not consolidated.", "Change the replicas of the NodePool."},
 		{ConsolidationOff, Unconsolidatable, false, "consolidateAfter: Never turns consolidation off.", "Set consolidateAfter of the NodePool to a duration."},
 		{KeepsHeadroom, Unconsolidatable, false, "A node on which capacity buffers have their place is not empty.", "Shrink or delete the CapacityBuffer."},
-		{HeadroomUnknown, Nobody, false, "Nodes are empty only once it is known which of them capacity buffers need.", "Wait until the provisioner has placed the buffers; look for its errors in the log."},
-		{Occupied, Nobody, false, "A node is empty when none of its pods would have to move.", "Nothing: the node is in use."},
-		{NotConsolidatable, Nobody, false, "A node is consolidated once consolidateAfter has passed without a pod event.", "Wait, or lower consolidateAfter of the NodePool."},
-		{BudgetSpent, Nobody, false, "Budgets bound how many nodes of a pool are disrupted at the same time.", "Loosen the budgets of the NodePool, or wait until other nodes are done."},
-		{NotDrifted, Nobody, false, "A node drifts when its pool or node class would launch it differently today.", "Nothing: the node is as it should be."},
-		{Dynamic, Nobody, false, "Only pools with a fixed number of nodes replace drifted nodes one for one.", "Nothing: the node is replaced by what its pods need."},
-		{Surplus, Nobody, false, "A static pool gives up surplus nodes before it replaces drifted ones.", "Wait until the pool has as many nodes as replicas."},
-		{Rests, Nobody, false, "After a command that failed, a node is left alone for a while, longer each time.", "Wait, or look in the log for why the command failed."},
-		{PoolRests, Nobody, false, "After replacements of a NodePool failed, it launches none for a while, longer each time.", "Look at the events of the NodeClaims that failed, and at the log."},
-		{Promised, Nobody, false, "A node that pods of another one are to move to is left alone.", "Wait until the other command has ended."},
-		{NotTogether, Nobody, false, "Of moves that do not work together the best ones come first.", "Wait until the other commands have ended."},
-		{NotReached, Nobody, false, "A pass has its time, and ends early where nobody can tell what a command leads to.", "Wait for one of the next passes."},
-		{NodeLimit, Nobody, false, "A static pool launches replacements within limits.nodes.", "Raise limits.nodes of the NodePool above its replicas."},
+		{HeadroomUnknown, NoEvent, false, "Nodes are empty only once it is known which of them capacity buffers need.", "Wait until the provisioner has placed the buffers; look for its errors in the log."},
+		{Occupied, NoEvent, false, "A node is empty when none of its pods would have to move.", "Nothing: the node is in use."},
+		{NotConsolidatable, NoEvent, false, "A node is consolidated once consolidateAfter has passed without a pod event.", "Wait, or lower consolidateAfter of the NodePool."},
+		{BudgetSpent, NoEvent, false, "Budgets bound how many nodes of a pool are disrupted at the same time.", "Loosen the budgets of the NodePool, or wait until other nodes are done."},
+		{NotDrifted, NoEvent, false, "A node drifts when its pool or node class would launch it differently today.", "Nothing: the node is as it should be."},
+		{Dynamic, NoEvent, false, "Only pools with a fixed number of nodes replace drifted nodes one for one.", "Nothing: the node is replaced by what its pods need."},
+		{Surplus, NoEvent, false, "A static pool gives up surplus nodes before it replaces drifted ones.", "Wait until the pool has as many nodes as replicas."},
+		{NodeInBackoff, NoEvent, false, "After a command that failed, a node is left alone for a while, longer each time.", "Wait, or look in the log for why the command failed."},
+		{PoolInBackoff, NoEvent, false, "After replacements of a NodePool failed, it launches none for a while, longer each time.", "Look at the events of the NodeClaims that failed, and at the log."},
+		{IsDestination, NoEvent, false, "A node that pods of another one are to move to is left alone.", "Wait until the other command has ended."},
+		{NotTogether, NoEvent, false, "Of moves that do not work together the best ones come first.", "Wait until the other commands have ended."},
+		{NotReached, NoEvent, false, "A pass has its time, and ends early where nobody can tell what a command leads to.", "Wait for one of the next passes."},
+		{NodeLimit, NoEvent, false, "A static pool launches replacements within limits.nodes.", "Raise limits.nodes of the NodePool above its replicas."},
 		{UnknownType, Unconsolidatable, false, "What a node costs is known by its instance type.", "Let the cloud list the instance type of the node."},
 		{NoTypes, Unconsolidatable, false, "What a node costs is known by the instance types of its pool.", "Look in the log for why they cannot be listed."},
 		{NoCapacityType, Unconsolidatable, false, "What a node costs depends on its capacity type.", "Restore the label karpenter.sh/capacity-type of the node."},
 		{NoZone, Unconsolidatable, false, "What a node costs depends on its zone.", "Restore the label topology.kubernetes.io/zone of the node."},
-		{Empties, Nobody, false, "Nodes without pods to move are left to emptiness and its budgets.", "Nothing: the node is removed as empty."},
+		{Empties, NoEvent, false, "Nodes without pods to move are left to emptiness and its budgets.", "Nothing: the node is removed as empty."},
 		{EmptyOnly, Unconsolidatable, false, "The policy WhenEmpty leaves nodes with pods alone.", "Set consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized or Balanced."},
-		{NoPlaceToDrift, Blocked, false, "Every pod of a drifted node needs a place before the node goes.", "Make room for the pods that are named, or loosen what they demand."},
+		{NoPlaceToDrift, DisruptionBlocked, false, "Every pod of a drifted node needs a place before the node goes.", "Make room for the pods that are named, or loosen what they demand."},
 		{NoOtherPlace, Unconsolidatable, false, "Every pod of a node needs a place before the node goes.", "Make room for the pods that are named, or loosen what they demand."},
 		{SeveralReplacements, Unconsolidatable, false, "A node is replaced by one new machine at most.", "Nothing: the pods fit together better than apart."},
 		{NotCheaper, Unconsolidatable, false, "Whatever is launched in place of a node must cost less than it.", "Let the NodePool use instance types below the price that is named."},
 		{TooFewValues, Unconsolidatable, false, "Cheaper instance types must still meet the minValues of the pool.", "Lower minValues of the NodePool, or let it use more instance types."},
 		{SpotToSpotOff, Unconsolidatable, false, "Spot nodes are replaced by spot nodes only with the feature gate SpotToSpotConsolidation.", "Turn the feature gate SpotToSpotConsolidation on."},
 		{SpotToSpotInflexible, Unconsolidatable, false, "A single spot node is replaced only if 15 instance types are cheaper.", "Let the NodePool use more instance types."},
-		{ScoreTooLow, Nobody, false, "A Balanced pool wants half as much of its cost saved as of its pods disturbed, in shares.", "Set consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized, or wait until fewer pods run on the node."},
-		{OtherResult, Nobody, false, "A command must still be right when it is checked again.", "Nothing: the next pass decides anew."},
-		{Gone, Nobody, false, "Only nodes that exist are disrupted.", "Nothing: the node is gone."},
+		{ScoreTooLow, NoEvent, false, "A Balanced pool wants half as much of its cost saved as of its pods disturbed, in shares.", "Set consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized, or wait until fewer pods run on the node."},
+		{OtherResult, NoEvent, false, "A command must still be right when it is checked again.", "Nothing: the next pass decides anew."},
+		{Gone, NoEvent, false, "Only nodes that exist are disrupted.", "Nothing: the node is gone."},
 	}
 }
 
@@ -210,7 +210,7 @@ var ruleOf = sync.OnceValue(func() map[Code]Rule { //nolint:gochecknoglobals // 
 func (c Code) rule() Rule { return ruleOf()[c] }
 
 // Audience is who is told about the obstacle.
-func (c Code) Audience() Audience { return c.rule().Audience }
+func (c Code) Event() Event { return c.rule().Event }
 
 // Obstacle is what keeps one node from being disrupted. Code says which of the other fields mean anything.
 type Obstacle struct {
@@ -292,11 +292,11 @@ func (o Obstacle) simulated() string {
 		return fmt.Sprintf("NodePool %q is not static", o.Node.Pool)
 	case Surplus:
 		return fmt.Sprintf("NodePool %q has more nodes than replicas", o.Node.Pool)
-	case Rests:
+	case NodeInBackoff:
 		return "a command for the node failed not long ago"
-	case PoolRests:
+	case PoolInBackoff:
 		return fmt.Sprintf("replacements of NodePool %q failed not long ago", o.Pool)
-	case Promised:
+	case IsDestination:
 		return "pods of another node are to move to the node"
 	case NotTogether:
 		return "the move does not work together with better ones"
@@ -327,7 +327,7 @@ func (o Obstacle) simulated() string {
 	case SpotToSpotOff:
 		return "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node"
 	case SpotToSpotInflexible:
-		return fmt.Sprintf("SpotToSpotConsolidation requires %d cheaper instance type options than the current candidate to consolidate, got %d", flexible, o.Count)
+		return fmt.Sprintf("SpotToSpotConsolidation requires %d cheaper instance type options than the current candidate to consolidate, got %d", minSpotToSpotTypes, o.Count)
 	case ScoreTooLow:
 		return "the move saves too little for the pods that it disturbs"
 	case OtherResult:

@@ -70,7 +70,7 @@ func quoteOf(it *catalog.InstanceType, reqs requirement.Set) quote {
 }
 
 // typesOf are the instance types that a claim lists.
-func (l *Lab) typesOf(c solve.NodeClaim) []*catalog.InstanceType {
+func (l *Simulator) typesOf(c solve.NodeClaim) []*catalog.InstanceType {
 	byName := l.types[c.Pool]
 	out := make([]*catalog.InstanceType, 0, len(c.InstanceTypes))
 	for _, name := range c.InstanceTypes {
@@ -82,12 +82,12 @@ func (l *Lab) typesOf(c solve.NodeClaim) []*catalog.InstanceType {
 }
 
 // cheaper keeps the quotes whose worst launch costs less than limit.
-func cheaper(list []quote, limit float64) []quote {
+func cheaperThan(list []quote, limit float64) []quote {
 	return slices.DeleteFunc(slices.Clone(list), func(q quote) bool { return q.worst >= limit })
 }
 
 // unmet is the first demand for distinct values that the instance types do not meet, as text; empty when all are met.
-func unmet(list []quote, reqs requirement.Set) string {
+func unmetMinValues(list []quote, reqs requirement.Set) string {
 	for _, r := range reqs {
 		if r.MinValues() > 0 && distinct(list, r) < r.MinValues() {
 			return fmt.Sprintf("minValues requirement is not met for label %q: %d of %d values", r.Key, distinct(list, r), r.MinValues())
@@ -110,9 +110,9 @@ func distinct(list []quote, r requirement.Requirement) int {
 }
 
 // enough is how many of the cheapest instance types it takes to meet all demands for distinct values.
-func enough(list []quote, reqs requirement.Set) int {
+func typesForMinValues(list []quote, reqs requirement.Set) int {
 	for n := range list {
-		if unmet(list[:n], reqs) == "" {
+		if unmetMinValues(list[:n], reqs) == "" {
 			return n
 		}
 	}
@@ -120,7 +120,7 @@ func enough(list []quote, reqs requirement.Set) int {
 }
 
 // narrow is the claim with these instance types only. Demands for distinct values stay.
-func narrow(c solve.NodeClaim, list []quote, reqs requirement.Set) solve.NodeClaim {
+func restrictClaim(c solve.NodeClaim, list []quote, reqs requirement.Set) solve.NodeClaim {
 	names := make([]string, len(list))
 	for i, q := range list {
 		names[i] = q.it.Name
@@ -136,7 +136,7 @@ func narrow(c solve.NodeClaim, list []quote, reqs requirement.Set) solve.NodeCla
 }
 
 // pinned is reqs with one capacity type.
-func pinned(reqs requirement.Set, kind string) requirement.Set {
+func withCapacityType(reqs requirement.Set, kind string) requirement.Set {
 	have := reqs.Get(capacityTypeKey)
 	return reqs.Replace(requirement.New(capacityTypeKey, requirement.In, kind).WithMinValues(have.MinValues()))
 }

@@ -4,14 +4,14 @@ import "testing"
 
 // TestAPoolThatRests: nothing is launched from it, whichever pool the node is of; nodes whose pods fit elsewhere go.
 func TestAPoolThatRests(t *testing.T) {
-	rests := func(p *Pool) { p.Rests = true }
+	rests := func(p *Pool) { p.InBackoff = true }
 	t.Run("replaces no node", func(t *testing.T) {
 		f := newFleet(t, sizes(3, onDemand), rests)
 		drifted(f.node("a", onDemand, "x4", 500), 1)
 		for _, m := range []Method{Single(), Drift()} {
 			d := f.decide(m, 1)
 			f.want(d, "")
-			f.wantObstacle(d, "a", PoolRests, `replacements of NodePool "default" failed not long ago`)
+			f.wantObstacle(d, "a", PoolInBackoff, `replacements of NodePool "default" failed not long ago`)
 		}
 	})
 	t.Run("and gives nodes up whose pods fit elsewhere", func(t *testing.T) {
@@ -31,8 +31,8 @@ func TestAPoolThatRests(t *testing.T) {
 	t.Run("a static pool waits, too", func(t *testing.T) {
 		n := drifted(node("a"), 1)
 		for _, idle := range []bool{false, true} {
-			_, refused := StaticDrift(nil).Want([]Candidate{newCandidate(n, Pool{Static: true, Rests: idle})})
-			if got := len(refused) == 1 && refused[0].Code == PoolRests; got != idle {
+			_, refused := StaticDrift(nil).FilterNodes([]Candidate{newCandidate(n, Pool{Static: true, InBackoff: idle})})
+			if got := len(refused) == 1 && refused[0].Code == PoolInBackoff; got != idle {
 				t.Errorf("rests %t: refused %v", idle, refused)
 			}
 		}

@@ -58,7 +58,7 @@ func TestMoreOfReplacing(t *testing.T) {
 		f.wantObstacle(d, "a", NotCheaper, "")
 	})
 	t.Run("a node that is to be quiet for as long as can be counted takes no pods", func(t *testing.T) {
-		f := newFleet(t, sizes(3, onDemand), func(p *Pool) { p.After = math.MaxInt64 })
+		f := newFleet(t, sizes(3, onDemand), func(p *Pool) { p.ConsolidateAfter = math.MaxInt64 })
 		f.node("a", onDemand, "x1", 500)
 		f.node("b", onDemand, "x1", 100)
 		d := f.decide(Single(), 1)
@@ -66,7 +66,7 @@ func TestMoreOfReplacing(t *testing.T) {
 		f.wantObstacle(d, "a", NotCheaper, "")
 	})
 	t.Run("C397 another node that is not quiet yet does not stop it", func(t *testing.T) {
-		f := newFleet(t, sizes(3, onDemand), func(p *Pool) { p.After = 2 * time.Hour })
+		f := newFleet(t, sizes(3, onDemand), func(p *Pool) { p.ConsolidateAfter = 2 * time.Hour })
 		f.node("a", onDemand, "x4", 500).Disruption.QuietSince = noon.Add(-3 * time.Hour).UnixNano()
 		f.node("busy", onDemand, "x2", 500).Disruption.Consolidatable = false
 		f.want(f.decide(Single(), 1), "replace a -> x1,x2 on-demand")
@@ -107,7 +107,7 @@ func TestMoreOfReplacing(t *testing.T) {
 			f.want(d, "")
 			f.wantObstacle(d, "a", Empties, "")
 		}
-		_, refused := Emptiness().Want(f.candidates())
+		_, refused := Emptiness().FilterNodes(f.candidates())
 		if diff := cmp.Diff([]Code{KeepsHeadroom, KeepsHeadroom}, codes(refused)); diff != "" {
 			t.Error(diff)
 		}
@@ -227,15 +227,15 @@ func over(looks int) func() bool {
 func (f *fleet) until(m Method, over func() bool, first map[string]bool) Decision {
 	f.study.Problem.Nodes = f.nodes
 	list := f.candidates()
-	lab := f.study.Lab(list, m.Consolidates)
+	lab := f.study.Simulator(list, m.Consolidates)
 	budgets := Budgets{}
 	for name := range f.study.Pools {
 		budgets[name] = 100
 	}
-	fit, _ := m.Want(list)
+	fit, _ := m.FilterNodes(list)
 	return m.Decide(Session{
-		Study: &f.study, Budgets: budgets, Labs: []*Lab{lab}, Over: over, First: first,
-		Each: func(n int, do func(*Lab, int)) {
+		Input: &f.study, Budgets: budgets, Simulators: []*Simulator{lab}, Expired: over, FirstPools: first,
+		Each: func(n int, do func(*Simulator, int)) {
 			for i := range n {
 				do(lab, i)
 			}
@@ -263,7 +263,7 @@ func TestDeadlines(t *testing.T) {
 	})
 	t.Run("C428 or nothing", func(t *testing.T) {
 		f := quarters(t)
-		if d := f.until(Multi(), over(0), nil); len(d.Commands) != 0 || !d.TimedOut || len(d.Judgements) != 0 {
+		if d := f.until(Multi(), over(0), nil); len(d.Commands) != 0 || !d.TimedOut || len(d.Scored) != 0 {
 			t.Errorf("decided %q, timed out %t", say(d), d.TimedOut)
 		}
 	})
@@ -294,7 +294,7 @@ func TestWhatIsSavedForTheTrouble_C304_C436(t *testing.T) {
 		f.want(f.decide(Multi(), 2), "delete crowded+dear")
 	}
 	empty := func(price float64, name string) Candidate {
-		return Candidate{Node: node(name), Price: price, Cost: baseCost}
+		return Candidate{Node: node(name), Price: price, DisruptionCost: baseCost}
 	}
 	for _, policy := range []string{WhenEmpty, WhenEmptyOrUnderutilized, Balanced} {
 		list := []Candidate{empty(1, "cheap"), empty(3, "dear"), empty(2, "middle")}
@@ -319,7 +319,7 @@ func TestPricesOfWhatTakesOver(t *testing.T) {
 		if got := d.Commands[0].Savings(); got != 7 {
 			t.Errorf("saves %v, want 7", got)
 		}
-		if got := d.Judgements[0].Judgement.Scores[0].Savings; got != 7.0/8 {
+		if got := d.Scored[0].Scoring.Scores[0].Savings; got != 7.0/8 {
 			t.Errorf("a share of %v is saved, want 7/8", got)
 		}
 	})
@@ -362,11 +362,11 @@ func TestTheExpectedPriceDecides_W035(t *testing.T) {
 	d := f.decide(Single(), 1)
 	f.want(d, "")
 	f.wantObstacle(d, "a", ScoreTooLow, "")
-	if len(d.Judgements) != 1 {
-		t.Fatalf("%d judgements", len(d.Judgements))
+	if len(d.Scored) != 1 {
+		t.Fatalf("%d judgements", len(d.Scored))
 	}
-	command := d.Judgements[0].Command
-	if j := judge(command, command.Savings(), &f.study); !j.Approved {
+	command := d.Scored[0].Command
+	if j := score(command, command.Savings(), &f.study); !j.Approved {
 		t.Errorf("the cheapest price would not be approved either: %+v", j.Scores)
 	}
 }
@@ -381,14 +381,14 @@ func TestAQuestionLeavesNoTrace_C486_W025(t *testing.T) {
 		}
 		f.study.Problem.Nodes = f.nodes
 		list := f.candidates()
-		lab := f.study.Lab(list, true)
-		lab.Try(list[:1])
+		lab := f.study.Simulator(list, true)
+		lab.Simulate(list[:1])
 		was := fmt.Sprintf("%+v %+v %+v", *f.nodes[0], *f.nodes[1], *f.nodes[0].Pods[0])
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		const questions = 20
 		for i := range questions {
-			lab.Try(list[i : i+1])
+			lab.Simulate(list[i : i+1])
 		}
 		runtime.ReadMemStats(&after)
 		bytes[size] = (after.TotalAlloc - before.TotalAlloc) / questions

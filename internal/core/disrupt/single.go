@@ -9,60 +9,60 @@ package disrupt
 func Single() Method {
 	return Method{
 		Name: "single-node consolidation", Reason: Underutilized, Type: "single", Class: Graceful, Consolidates: true,
-		Refuses: refusedByConsolidation, Decide: decideSingle,
+		Filter: filterConsolidation, Decide: decideSingle,
 	}
 }
 
 // verdict is what came out of a look at one candidate.
-type verdict struct {
-	seen      bool
-	command   Command
-	obstacle  *Obstacle
-	judgement Judgement
+type evaluation struct {
+	done     bool
+	command  Command
+	obstacle *Obstacle
+	scoring  Scoring
 }
 
 func decideSingle(s Session, fit []Candidate) Decision {
 	var d Decision
 	var order []Candidate
-	for _, c := range interleave(byRatio(fit), s.First) {
+	for _, c := range interleave(byRatio(fit), s.FirstPools) {
 		if s.Budgets[c.Node.Pool] <= 0 {
 			d.Suppressed = true
-			d.leave(BudgetSpent, c)
+			d.skip(BudgetSpent, c)
 			continue
 		}
 		order = append(order, c)
 	}
-	found := make([]verdict, len(order))
-	s.Each(len(order), func(lab *Lab, i int) {
-		if !s.Over() {
-			found[i] = lab.single(order[i])
+	found := make([]evaluation, len(order))
+	s.Each(len(order), func(lab *Simulator, i int) {
+		if !s.Expired() {
+			found[i] = lab.evaluateSingle(order[i])
 		}
 	})
 	visited := map[string]bool{}
-	taken, promised := 0, s.promised()
+	taken, promised := 0, s.destinations()
 	for i, v := range found {
 		switch c := order[i]; {
-		case !v.seen:
+		case !v.done:
 			d.TimedOut = true
-			d.leave(NotReached, c)
+			d.skip(NotReached, c)
 		case v.obstacle != nil:
 			visited[c.Node.Pool] = true
 			d.Obstacles = append(d.Obstacles, *v.obstacle)
 		default:
 			visited[c.Node.Pool] = true
-			code := s.suppresses(c, promised)
+			code := s.skipCode(c, promised)
 			if code == "" {
 				code = s.onTop(&v, c, &taken)
 			}
 			if code != "" {
 				d.Suppressed = true
-				d.leave(code, c)
+				d.skip(code, c)
 				continue
 			}
 			s.take(&d, c, v.command, promised)
 		}
-		if len(v.judgement.Scores) > 0 {
-			d.Judgements = append(d.Judgements, Judged{v.command, v.judgement})
+		if len(v.scoring.Scores) > 0 {
+			d.Scored = append(d.Scored, ScoredCommand{v.command, v.scoring})
 		}
 	}
 	if d.TimedOut {
@@ -77,12 +77,12 @@ func decideSingle(s Session, fit []Candidate) Decision {
 }
 
 // onTop looks at a move again, after those that were taken, and takes it for granted if it still works. Otherwise it says why not.
-func (s Session) onTop(v *verdict, c Candidate, taken *int) Code {
-	lab := s.Labs[0]
-	if *taken < 0 || s.Over() {
+func (s Session) onTop(v *evaluation, c Candidate, taken *int) Code {
+	lab := s.Simulators[0]
+	if *taken < 0 || s.Expired() {
 		return NotReached
 	}
-	again := lab.single(c)
+	again := lab.evaluateSingle(c)
 	if again.obstacle != nil {
 		return NotTogether
 	}
@@ -94,9 +94,9 @@ func (s Session) onTop(v *verdict, c Candidate, taken *int) Code {
 }
 
 // single looks at one candidate.
-func (l *Lab) single(c Candidate) verdict {
-	v := verdict{seen: true}
-	if best, yes := l.study.hopeless(c); yes {
+func (l *Simulator) evaluateSingle(c Candidate) evaluation {
+	v := evaluation{done: true}
+	if best, yes := l.input.belowThreshold(c); yes {
 		v.obstacle = &Obstacle{Code: ScoreTooLow, Node: c.Node, Scores: []Score{best}}
 		return v
 	}
@@ -104,8 +104,8 @@ func (l *Lab) single(c Candidate) verdict {
 	if v.obstacle != nil {
 		return v
 	}
-	if v.judgement = l.Judge(v.command); !v.judgement.Approved {
-		v.obstacle = &Obstacle{Code: ScoreTooLow, Node: c.Node, Scores: v.judgement.Scores}
+	if v.scoring = l.Score(v.command); !v.scoring.Approved {
+		v.obstacle = &Obstacle{Code: ScoreTooLow, Node: c.Node, Scores: v.scoring.Scores}
 	}
 	return v
 }

@@ -13,16 +13,16 @@ import (
 )
 
 // Study is what the simulations of one pass have in common. It is not changed once the first Lab was made from it.
-type Study struct {
+type SimulationInput struct {
 	// Problem is the cluster as it is: the pods that wait or have to leave their node anyway, the nodes that stay, and what
 	// may be launched.
 	Problem solve.Problem
 	Pools   map[string]Pool
 	Now     time.Time
 	// Held are the UIDs of pods that may not be moved now.
-	Held map[string]bool
+	Unevictable map[string]bool
 	// Grown are pods that ask for something else once they were moved, by UID, as they will be.
-	Grown map[string]*model.Pod
+	Resized map[string]*model.Pod
 	// Underway are commands whose end is taken for granted.
 	Underway []Command
 	// SpotToSpot lets spot nodes be replaced by spot nodes.
@@ -32,8 +32,8 @@ type Study struct {
 }
 
 // Lab answers what-ifs of a study. It is not safe for concurrent use: make one for each goroutine.
-type Lab struct {
-	study *Study
+type Simulator struct {
+	input *SimulationInput
 	base  *solve.Base
 	types map[string]map[string]*catalog.InstanceType
 	// leaving are the UIDs of pods that leave a node that is being deleted.
@@ -42,8 +42,8 @@ type Lab struct {
 
 // Lab compiles the study for what-ifs about the candidates. In consolidations claims stay in one piece, and nodes that have
 // not been quiet for long enough take no pods that run.
-func (s *Study) Lab(candidates []Candidate, consolidating bool) *Lab {
-	l := &Lab{study: s, types: map[string]map[string]*catalog.InstanceType{}, leaving: map[string]bool{}}
+func (s *SimulationInput) Simulator(candidates []Candidate, consolidating bool) *Simulator {
+	l := &Simulator{input: s, types: map[string]map[string]*catalog.InstanceType{}, leaving: map[string]bool{}}
 	p := s.Problem
 	p.Options.DisableRepacking = consolidating
 	if consolidating {
@@ -58,7 +58,7 @@ func (s *Study) Lab(candidates []Candidate, consolidating bool) *Lab {
 		for _, c := range list {
 			if !seen[c.Node.ID] {
 				seen[c.Node.ID] = true
-				movable = append(movable, s.moves(c)...)
+				movable = append(movable, s.podsToMove(c)...)
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func (s *Study) Lab(candidates []Candidate, consolidating bool) *Lab {
 	}
 	l.base = solve.NewBase(p, movable)
 	for _, c := range s.Underway {
-		if l.Try(c.Candidates); !l.Keep() {
+		if l.Simulate(c.Candidates); !l.Keep() {
 			break
 		}
 	}
@@ -83,10 +83,10 @@ func (s *Study) Lab(candidates []Candidate, consolidating bool) *Lab {
 }
 
 // moves are the pods of a candidate that have to run elsewhere and may go now.
-func (s *Study) moves(c Candidate) []*model.Pod {
-	out := slices.DeleteFunc(slices.Clone(c.Moves), func(p *model.Pod) bool { return s.Held[p.UID] || p.Rejected != "" })
+func (s *SimulationInput) podsToMove(c Candidate) []*model.Pod {
+	out := slices.DeleteFunc(slices.Clone(c.PodsToMove), func(p *model.Pod) bool { return s.Unevictable[p.UID] || p.Rejected != "" })
 	for i, p := range out {
-		if next := s.Grown[p.UID]; next != nil {
+		if next := s.Resized[p.UID]; next != nil {
 			out[i] = next
 		}
 	}
@@ -97,14 +97,14 @@ func (s *Study) moves(c Candidate) []*model.Pod {
 // that do not run yet, and those whose node goes anyway.
 //
 // Source: disruption specification, scheduling simulation, destination protection.
-func (s *Study) closed(candidates []Candidate) (nodes, exempt map[string]bool) {
+func (s *SimulationInput) closed(candidates []Candidate) (nodes, exempt map[string]bool) {
 	nodes, exempt = map[string]bool{}, map[string]bool{}
 	for _, n := range s.Problem.Nodes {
 		pool, ok := s.Pools[n.Pool]
-		if !n.Managed || !ok || pool.Static || pool.Never || !pool.Usable || pool.After <= 0 || n.Disruption.QuietSince == 0 {
+		if !n.Managed || !ok || pool.Static || pool.ConsolidationDisabled || !pool.Usable || pool.ConsolidateAfter <= 0 || n.Disruption.QuietSince == 0 {
 			continue
 		}
-		if s.Now.UnixNano()-n.Disruption.QuietSince < pool.After.Nanoseconds() {
+		if s.Now.UnixNano()-n.Disruption.QuietSince < pool.ConsolidateAfter.Nanoseconds() {
 			nodes[n.ID] = true
 		}
 	}
@@ -115,7 +115,7 @@ func (s *Study) closed(candidates []Candidate) (nodes, exempt map[string]bool) {
 		exempt[p.UID] = true
 	}
 	for _, c := range candidates {
-		for _, p := range c.Moves {
+		for _, p := range c.PodsToMove {
 			if p.Unstarted {
 				exempt[p.UID] = true
 			}
@@ -125,29 +125,29 @@ func (s *Study) closed(candidates []Candidate) (nodes, exempt map[string]bool) {
 }
 
 // Trial is what would happen if some nodes were not there.
-type Trial struct {
+type Outcome struct {
 	Plan solve.Plan
 	// Failed are the pods without a place that have one now or leave a node that goes, sorted.
-	Failed []Homeless
+	Failed []UnplacedPod
 }
 
 // Homeless is a pod that would have no place.
-type Homeless struct {
+type UnplacedPod struct {
 	Pod *model.Pod
 	Why string
 }
 
 // Try asks what would happen if the candidates were not there.
-func (l *Lab) Try(set []Candidate) Trial {
+func (l *Simulator) Simulate(set []Candidate) Outcome {
 	var nodes []*model.Node
 	var pods []*model.Pod
-	var t Trial
+	var t Outcome
 	for _, c := range set {
 		nodes = append(nodes, c.Node)
-		pods = append(pods, l.study.moves(c)...)
-		for _, p := range c.Moves {
-			if p.Rejected != "" && !l.study.Held[p.UID] {
-				t.Failed = append(t.Failed, Homeless{p, p.Rejected})
+		pods = append(pods, l.input.podsToMove(c)...)
+		for _, p := range c.PodsToMove {
+			if p.Rejected != "" && !l.input.Unevictable[p.UID] {
+				t.Failed = append(t.Failed, UnplacedPod{p, p.Rejected})
 			}
 		}
 	}
@@ -155,13 +155,13 @@ func (l *Lab) Try(set []Candidate) Trial {
 	for _, r := range t.Plan.Unschedulable {
 		for _, p := range r.Pods {
 			if p.Node != "" {
-				t.Failed = append(t.Failed, Homeless{p, r.Reasons.String()})
+				t.Failed = append(t.Failed, UnplacedPod{p, r.Reasons.String()})
 			}
 		}
 	}
 	for _, p := range slices.Concat(t.Plan.Undecided, t.Plan.Deferred) {
 		if p.Node != "" {
-			t.Failed = append(t.Failed, Homeless{p, "the simulation did not get to it"})
+			t.Failed = append(t.Failed, UnplacedPod{p, "the simulation did not get to it"})
 		}
 	}
 	for _, at := range t.Plan.Placements {
@@ -171,31 +171,31 @@ func (l *Lab) Try(set []Candidate) Trial {
 		for _, p := range at.Pods {
 			if p.Node != "" && !l.leaving[p.UID] {
 				why := fmt.Sprintf("would schedule against uninitialized nodeclaim/%s, node/%s", at.Node.ClaimName, at.Node.NodeName)
-				t.Failed = append(t.Failed, Homeless{p, why})
+				t.Failed = append(t.Failed, UnplacedPod{p, why})
 			}
 		}
 	}
-	slices.SortFunc(t.Failed, func(a, b Homeless) int {
+	slices.SortFunc(t.Failed, func(a, b UnplacedPod) int {
 		return cmp.Or(strings.Compare(a.Pod.ID(), b.Pod.ID()), strings.Compare(a.Why, b.Why))
 	})
 	return t
 }
 
 // Keep takes the last trial for granted in what is tried after it; false where that is not possible.
-func (l *Lab) Keep() bool { return l.base.Commit() }
+func (l *Simulator) Keep() bool { return l.base.Commit() }
 
 // Reset takes back everything that was kept, commands under way included.
-func (l *Lab) Reset() {
+func (l *Simulator) Reset() {
 	l.base.Reset()
-	for _, c := range l.study.Underway {
-		if l.Try(c.Candidates); !l.Keep() {
+	for _, c := range l.input.Underway {
+		if l.Simulate(c.Candidates); !l.Keep() {
 			break
 		}
 	}
 }
 
 // moving are the placements of pods of the candidates, without those of pods that wait anyway.
-func (l *Lab) moving(t Trial) []solve.Placement {
+func (l *Simulator) placements(t Outcome) []solve.Placement {
 	var out []solve.Placement
 	for _, at := range t.Plan.Placements {
 		pods := slices.DeleteFunc(slices.Clone(at.Pods), func(p *model.Pod) bool { return p.Virtual })
@@ -209,27 +209,27 @@ func (l *Lab) moving(t Trial) []solve.Placement {
 // replacements are the machines that have to be launched before the candidates may go. Those that are only for pods that wait
 // anyway, or whose node goes anyway, are left to whoever launches for such pods: perhaps he is doing so right now, and nobody
 // needs them twice. Virtual pods may stand for room on a candidate, so their machines are launched first.
-func (l *Lab) replacements(t Trial) []solve.NodeClaim {
+func (l *Simulator) replacements(t Outcome) []solve.NodeClaim {
 	return slices.DeleteFunc(slices.Clone(t.Plan.NodeClaims), func(claim solve.NodeClaim) bool {
 		return !slices.ContainsFunc(claim.Pods, func(p *model.Pod) bool { return p.Virtual || p.Node != "" && !l.leaving[p.UID] })
 	})
 }
 
 // mostNamed is how many homeless pods a message names.
-const mostNamed = 5
+const maxNamedPods = 5
 
 // homeless renders pods without a place, as events show them.
-func homeless(list []Homeless) string {
+func describeUnplaced(list []UnplacedPod) string {
 	var b strings.Builder
 	b.WriteString("not all pods would schedule, ")
 	for i, h := range list {
-		if i == mostNamed {
+		if i == maxNamedPods {
 			break
 		}
 		fmt.Fprintf(&b, "%s => %s ", h.Pod.ID(), h.Why)
 	}
-	if len(list) >= mostNamed {
-		fmt.Fprintf(&b, " and %d other(s)", len(list)-mostNamed)
+	if len(list) >= maxNamedPods {
+		fmt.Fprintf(&b, " and %d other(s)", len(list)-maxNamedPods)
 	}
 	return b.String()
 }
