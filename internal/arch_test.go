@@ -38,14 +38,14 @@ api/crds/gen < api/...
 API = api/...
 
 # floor 1: the engine room, standard library only
-internal/core/resource, internal/core/requirement <
+internal/core/resource, internal/core/requirement, internal/core/bitset, internal/core/lp <
 internal/core/reason < internal/core/requirement, internal/core/resource
 internal/core/topology, internal/core/volume, internal/core/device < internal/core/requirement
 internal/core/catalog < internal/core/device, internal/core/volume, internal/core/requirement, internal/core/resource
 internal/core/model < internal/core/device, internal/core/topology, internal/core/volume, internal/core/catalog, internal/core/reason, internal/core/requirement, internal/core/resource
-internal/core/solve < internal/core/device, internal/core/topology, internal/core/volume, internal/core/model, internal/core/catalog, internal/core/reason, internal/core/requirement, internal/core/resource
+internal/core/solve < internal/core/bitset, internal/core/lp, internal/core/device, internal/core/topology, internal/core/volume, internal/core/model, internal/core/catalog, internal/core/reason, internal/core/requirement, internal/core/resource
 internal/core/disrupt < internal/core/model, internal/core/catalog, internal/core/reason, internal/core/requirement, internal/core/resource, internal/core/solve
-internal/core/bound < internal/core/topology, internal/core/model, internal/core/catalog, internal/core/requirement, internal/core/resource, internal/core/solve
+internal/core/bound < internal/core/lp, internal/core/topology, internal/core/model, internal/core/catalog, internal/core/requirement, internal/core/resource, internal/core/solve
 CORE = internal/core/...
 
 # floor 2: the contract with clouds, and how the process is seen and set up

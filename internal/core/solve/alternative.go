@@ -3,6 +3,8 @@ package solve
 import (
 	"math"
 	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/lp"
 )
 
 // reconsider gives pods that have several alternatives of required affinity the one for which room is cheapest. When they
@@ -56,7 +58,7 @@ func (y *yard) bought(n int, c *class, st *stage) float64 {
 		return math.Inf(1)
 	}
 	each := slices.Repeat([]float64{1}, len(c.needs))
-	return max(float64(n)*dot(going(each, rooms, prices), each), one)
+	return max(float64(n)*lp.Dot(lp.DualPrices(each, rooms, prices), each), one)
 }
 
 // population is how many pods of the class the claims of the template hold.

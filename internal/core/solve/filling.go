@@ -3,7 +3,12 @@ package solve
 import (
 	"math"
 	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/lp"
 )
+
+// none is the index of nothing.
+const none = -1
 
 // filling is scratch of trying what a machine would take.
 type filling struct {
@@ -36,7 +41,7 @@ func (y *yard) choose() (column int, picks []pick) {
 		if !m.lead.lone {
 			score = -worth / (o.price + m.lead.kin.upkeep)
 		}
-		if score >= least-negligible {
+		if score >= least-lp.Negligible {
 			continue
 		}
 		column, least, picks = o.column, score, picks[:0]
@@ -192,7 +197,7 @@ func (m *load) share() float64 {
 			share = min(share, free/m.stock[r])
 		}
 	}
-	return max(share, 0) * (1 - negligible)
+	return max(share, 0) * (1 - lp.Negligible)
 }
 
 // closest is the mate, like the lead or not, of which one more pod goes best into the room that is left; none if none fits.
@@ -200,7 +205,7 @@ func (m *load) closest(like bool) int {
 	best, most := none, 0.0
 	rows := len(m.free)
 	for r, free := range m.free {
-		m.pull[r], m.limit[r] = m.weight[r]*free, free*(1+negligible)
+		m.pull[r], m.limit[r] = m.weight[r]*free, free*(1+lp.Negligible)
 		if m.limit[r] < m.least[r] {
 			return none
 		}

@@ -1,6 +1,10 @@
 package solve
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/lp"
+)
 
 // joinNeighbours puts what was packed onto two machines in a row onto one where that costs no more: fewer nodes for the same
 // money. Two that follow each other mostly hold the same kinds of pods, so looking at neighbours is enough.
@@ -39,7 +43,7 @@ func (y *yard) join(a, b laden) (both laden, ok bool) {
 	clear(mask)
 	within, prices := t.within(st.mask), t.prices(st)
 	for _, column := range t.byPrice(st) {
-		if prices[column] > most+negligible {
+		if prices[column] > most+lp.Negligible {
 			break
 		}
 		if within.has(int(column)) && total.Fits(t.room[column]) {

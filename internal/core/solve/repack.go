@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/lp"
 )
 
 const (
@@ -246,7 +248,7 @@ func (y *yard) humbler(pieces []*claim, claims int) []*claim {
 		return pieces
 	}
 	// Each machine can grant one pod of a kind its wish.
-	if _, fair := again(bare.next, len(least)); fair != nil && len(fair) == len(least) && y.burden(fair) <= y.burden(least)*(1+negligible) {
+	if _, fair := again(bare.next, len(least)); fair != nil && len(fair) == len(least) && y.burden(fair) <= y.burden(least)*(1+lp.Negligible) {
 		return fair
 	}
 	return least

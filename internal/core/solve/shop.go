@@ -3,6 +3,7 @@ package solve
 import (
 	"slices"
 
+	"github.com/karpenter-anew/karpenter/internal/core/lp"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
@@ -21,7 +22,7 @@ type shop struct {
 	rooms [][]float64
 	costs []float64
 	// corner is where the search for rates ended last, demand what they are for, left what is asked for now.
-	corner       *vertex
+	corner       *lp.Covering
 	demand, left []float64
 	// choice is how many ways there are to buy a machine.
 	choice int
@@ -67,14 +68,14 @@ func (s *shop) list(room [][]float64, rows int) {
 	}
 	n := s.mask.count()
 	if n == len(room) {
-		s.rooms, s.costs, s.corner = room, s.prices, newVertex(room, s.prices, rows)
+		s.rooms, s.costs, s.corner = room, s.prices, lp.NewCovering(room, s.prices, rows)
 		return
 	}
 	s.rooms, s.costs = make([][]float64, 0, n), make([]float64, 0, n)
 	for column := range s.mask.all() {
 		s.rooms, s.costs = append(s.rooms, room[column]), append(s.costs, s.prices[column])
 	}
-	s.corner = newVertex(s.rooms, s.costs, rows)
+	s.corner = lp.NewCovering(s.rooms, s.costs, rows)
 }
 
 // appraise works out what room is worth in every shop for the pods that are left, and with it the pods.
@@ -96,7 +97,7 @@ func (y *yard) appraise() {
 		}
 		copy(s.demand, s.left)
 		s.list(y.room, len(s.demand))
-		s.rates, s.upkeep = s.corner.going(s.demand), 0
+		s.rates, s.upkeep = s.corner.DualPrices(s.demand), 0
 		for i, r := range y.t.wanted {
 			switch r {
 			case resource.CPU:
@@ -106,10 +107,10 @@ func (y *yard) appraise() {
 			}
 		}
 		for column := range s.mask.all() {
-			s.worth[column] = dot(s.rates, y.room[column])
+			s.worth[column] = lp.Dot(s.rates, y.room[column])
 		}
 	}
 	for _, p := range y.piles {
-		p.worth = p.markup * dot(p.kin.rates, p.amounts)
+		p.worth = p.markup * lp.Dot(p.kin.rates, p.amounts)
 	}
 }

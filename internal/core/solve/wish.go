@@ -3,6 +3,8 @@ package solve
 import (
 	"cmp"
 	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/lp"
 )
 
 // mergers is how many pairs of machines are tried to be made one.
@@ -85,7 +87,7 @@ func (y *yard) mergeHumbly(pieces []*claim) []*claim {
 
 // merged is a machine with the pods of two, which have given up their wishes; nil if it cannot be or costs more.
 func (y *yard) merged(a, b *claim) *claim {
-	t, most := y.t, a.price()+b.price()+negligible
+	t, most := y.t, a.price()+b.price()+lp.Negligible
 	total, root := a.total.Add(b.total), t.states[t.root]
 	prices, fits := t.prices(root), false
 	for column := range root.mask.all() {
