@@ -15,13 +15,13 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-func (w *world) replaceBudgets(pool string, budgets []v1.Budget) {
+func (w *harness) replaceBudgets(pool string, budgets []v1.Budget) {
 	w.Helper()
 	w.changePool(pool, func(p *v1.NodePool) { p.Spec.Disruption.Budgets = budgets })
 }
 
 // changePool changes the spec of a pool.
-func (w *world) changePool(pool string, change func(*v1.NodePool)) {
+func (w *harness) changePool(pool string, change func(*v1.NodePool)) {
 	w.Helper()
 	p := &v1.NodePool{}
 	if err := w.client.Get(w.Context(), client.ObjectKey{Name: pool}, p); err != nil {
@@ -35,7 +35,7 @@ func (w *world) changePool(pool string, change func(*v1.NodePool)) {
 }
 
 func TestBudgets_C266_C312_C313_C314_C316_C326_C327(t *testing.T) {
-	story(t, "C313 a budget of 0 blocks with one event", func(w *world) {
+	inBubble(t, "C313 a budget of 0 blocks with one event", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("0"))
 		w.machine("pool", "a")
@@ -65,7 +65,7 @@ func TestBudgets_C266_C312_C313_C314_C316_C326_C327(t *testing.T) {
 		{"C316 budgets for this reason apply", []v1.Budget{{Nodes: "1", Reasons: []v1.DisruptionReason{v1.DisruptionReasonEmpty}}, {Nodes: "4"}}, 10, 1},
 		{"a budget that cannot be evaluated closes the pool", []v1.Budget{{Nodes: "100%"}, {Nodes: "1", Schedule: new("a b c d e"), Duration: &metav1.Duration{Duration: time.Hour}}}, 10, 0},
 	} {
-		story(t, tt.name, func(w *world) {
+		inBubble(t, tt.name, func(w *harness) {
 			defer w.run()()
 			w.pool("pool", tt.budgets)
 			for i := range tt.nodes {
@@ -78,7 +78,7 @@ func TestBudgets_C266_C312_C313_C314_C316_C326_C327(t *testing.T) {
 			w.wantMetric("karpenter_nodepools_nodes_consuming_budgets", float64(tt.want), "nodepool=pool", "reason=Empty")
 		})
 	}
-	story(t, "C327 two nodes of each of ten pools of three at 50%", func(w *world) {
+	inBubble(t, "C327 two nodes of each of ten pools of three at 50%", func(w *harness) {
 		defer w.run()()
 		for p := range 10 {
 			pool := fmt.Sprint("pool", p)
@@ -92,7 +92,7 @@ func TestBudgets_C266_C312_C313_C314_C316_C326_C327(t *testing.T) {
 			w.Errorf("deleted %d, want 20", got)
 		}
 	})
-	story(t, "C266 a pool with a broken budget does not hold up others, and is logged", func(w *world) {
+	inBubble(t, "C266 a pool with a broken budget does not hold up others, and is logged", func(w *harness) {
 		defer w.run()()
 		w.pool("broken", []v1.Budget{{Nodes: "1", Schedule: new("@dailyfoo"), Duration: &metav1.Duration{Duration: time.Hour}}})
 		w.pool("pool", budget("1"))
@@ -102,7 +102,7 @@ func TestBudgets_C266_C312_C313_C314_C316_C326_C327(t *testing.T) {
 		w.wantDeleted("b")
 		w.wantLog("detected disruption budget errors")
 	})
-	story(t, "nodes that are not ready or deleting consume budget", func(w *world) {
+	inBubble(t, "nodes that are not ready or deleting consume budget", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("2"))
 		w.machine("pool", "sick", notConsolidatable, func(m *machine) { m.node.Status.Conditions[0].Status = corev1.ConditionFalse })
@@ -113,7 +113,7 @@ func TestBudgets_C266_C312_C313_C314_C316_C326_C327(t *testing.T) {
 		w.wantDeleted("leaving")
 		w.wantMetric("karpenter_nodepools_nodes_consuming_budgets", 2, "nodepool=pool", "reason=Empty")
 	})
-	story(t, "a waiting command counts against the budget", func(w *world) {
+	inBubble(t, "a waiting command counts against the budget", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("1"))
 		w.machine("pool", "b")
@@ -122,7 +122,7 @@ func TestBudgets_C266_C312_C313_C314_C316_C326_C327(t *testing.T) {
 		w.pass(30 * time.Second)
 		w.wantDeleted("b")
 	})
-	story(t, "gauges go with their pool", func(w *world) {
+	inBubble(t, "gauges go with their pool", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("1"))
 		w.pass(20 * time.Second)
@@ -138,7 +138,7 @@ func TestScheduledBudget(t *testing.T) {
 	window := func(schedule string) []v1.Budget {
 		return []v1.Budget{{Nodes: "0", Schedule: &schedule, Duration: &metav1.Duration{Duration: time.Hour}}}
 	}
-	story(t, "a window blocks while it is open and not after", func(w *world) {
+	inBubble(t, "a window blocks while it is open and not after", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", window("@daily"))
 		w.machine("pool", "a")
@@ -147,7 +147,7 @@ func TestScheduledBudget(t *testing.T) {
 		w.pass(30 * time.Second)
 		w.wantDeleted("a")
 	})
-	story(t, "a window that opens during the 15 seconds stops the command", func(w *world) {
+	inBubble(t, "a window that opens during the 15 seconds stops the command", func(w *harness) {
 		defer w.run()()
 		w.pass(time.Hour - 5*time.Second)
 		w.pool("pool", window("0 1 * * *"))
@@ -160,7 +160,7 @@ func TestScheduledBudget(t *testing.T) {
 }
 
 func TestEligibleNodesAreReported_C346(t *testing.T) {
-	story(t, "nodes that a budget holds back are eligible", func(w *world) {
+	inBubble(t, "nodes that a budget holds back are eligible", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("0"))
 		w.machine("pool", "a")
@@ -174,7 +174,7 @@ func TestEligibleNodesAreReported_C346(t *testing.T) {
 //
 // A pass may take long. What ends while it looks must not be forgotten by its budgets: its picture is older, the queue is younger.
 func TestACommandThatEndsDuringAPassCountsAgainstItsBudgets(t *testing.T) {
-	story(t, "drift under a budget of one", func(w *world) {
+	inBubble(t, "drift under a budget of one", func(w *harness) {
 		w.pool("pool", budget("1"), func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{} })
 		for _, name := range []string{"a", "b"} {
 			w.machine("pool", name)
@@ -185,9 +185,9 @@ func TestACommandThatEndsDuringAPassCountsAgainstItsBudgets(t *testing.T) {
 			_, budgets := obj.(*policyv1.PodDisruptionBudgetList)
 			switch {
 			case on(op, obj, "patch-status", "a") && closing.CompareAndSwap(false, true):
-				time.Sleep(idle + settle)
+				time.Sleep(passInterval + quietPeriod)
 			case closing.Load() && budgets: // in a pass that has taken its snapshot
-				time.Sleep(2 * settle)
+				time.Sleep(2 * quietPeriod)
 			}
 			return nil
 		})

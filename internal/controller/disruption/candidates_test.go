@@ -26,7 +26,7 @@ func protectedFor(value string) func(*corev1.Pod) {
 }
 
 // ending makes a pod one that was asked to go and has not gone.
-func (w *world) ending(pod string) {
+func (w *harness) ending(pod string) {
 	w.Helper()
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: pod}}
 	if err := w.client.Get(w.Context(), client.ObjectKeyFromObject(p), p); err != nil {
@@ -48,36 +48,36 @@ func ownedBy(kind string) func(*corev1.Pod) {
 func TestTheWordOfANode_C278_C288_C293_C333_C334_C337(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		set  func(w *world)
+		set  func(w *harness)
 		goes bool
 	}{
-		{"C278 C337 do-not-disrupt is true", func(w *world) { w.machine("pool", "a", annotated("true")) }, false},
-		{"C278 C337 do-not-disrupt is false", func(w *world) { w.machine("pool", "a", annotated("false")) }, true},
-		{"do-not-disrupt is a duration, which means nothing on nodes", func(w *world) { w.machine("pool", "a", annotated("1h")) }, true},
-		{"C288 marked in memory", func(w *world) {
+		{"C278 C337 do-not-disrupt is true", func(w *harness) { w.machine("pool", "a", annotated("true")) }, false},
+		{"C278 C337 do-not-disrupt is false", func(w *harness) { w.machine("pool", "a", annotated("false")) }, true},
+		{"do-not-disrupt is a duration, which means nothing on nodes", func(w *harness) { w.machine("pool", "a", annotated("1h")) }, true},
+		{"C288 marked in memory", func(w *harness) {
 			w.machine("pool", "a")
 			w.store.Mark("test://a")
 		}, false},
-		{"C293 of a type that nobody knows", func(w *world) {
+		{"C293 of a type that nobody knows", func(w *harness) {
 			w.provider.types = ondemand(1)
 			w.machine("pool", "a", func(m *machine) { m.node.Labels[corev1.LabelInstanceTypeStable] = "antique" })
 		}, true},
-		{"C333 with a pod of a ReplicaSet that is ending", func(w *world) {
+		{"C333 with a pod of a ReplicaSet that is ending", func(w *harness) {
 			w.machine("pool", "a")
 			w.pod("a", "web", ownedBy("ReplicaSet"))
 			w.ending("web")
 		}, true},
-		{"C334 with a pod of a StatefulSet that is ending", func(w *world) {
+		{"C334 with a pod of a StatefulSet that is ending", func(w *harness) {
 			w.machine("pool", "a")
 			w.pod("a", "db", ownedBy("StatefulSet"))
 			w.ending("db")
 		}, false},
-		{"with a pod of a ReplicaSet", func(w *world) {
+		{"with a pod of a ReplicaSet", func(w *harness) {
 			w.machine("pool", "a")
 			w.pod("a", "web", ownedBy("ReplicaSet"))
 		}, false},
 	} {
-		story(t, tt.name, func(w *world) {
+		inBubble(t, tt.name, func(w *harness) {
 			w.pool("pool", budget("100%"))
 			tt.set(w)
 			defer w.run()()
@@ -90,7 +90,7 @@ func TestTheWordOfANode_C278_C288_C293_C333_C334_C337(t *testing.T) {
 }
 
 func TestReasonsInTheirWords_C295(t *testing.T) {
-	story(t, "a node that is going", func(w *world) {
+	inBubble(t, "a node that is going", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("0"))
 		w.machine("pool", "a")
@@ -99,7 +99,7 @@ func TestReasonsInTheirWords_C295(t *testing.T) {
 		w.wantEvent("DisruptionBlocked node/a: Node is deleting or marked for deletion")
 		w.wantEvent("DisruptionBlocked nodeclaim/a: Node is deleting or marked for deletion")
 	})
-	story(t, "a node that does not say which pool it is of", func(w *world) {
+	inBubble(t, "a node that does not say which pool it is of", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a", func(m *machine) {
@@ -114,7 +114,7 @@ func TestReasonsInTheirWords_C295(t *testing.T) {
 }
 
 func TestDeletionCostNobodyCanRead_C303(t *testing.T) {
-	story(t, "is logged once and passed over", func(w *world) {
+	inBubble(t, "is logged once and passed over", func(w *harness) {
 		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("0"), underutilized)
 		l.of("pool", "a", "x8")
@@ -135,7 +135,7 @@ func TestDeletionCostNobodyCanRead_C303(t *testing.T) {
 // TestAWindowWithoutAnyEvent_C345: the budget held all nodes back; nothing tells when it opens.
 func TestAWindowWithoutAnyEvent_C345(t *testing.T) {
 	for name, tt := range map[string]struct{ before, after string }{"empty": {"x8", ""}, "used": {"x8", "x1"}, "empty and used": {"x8 x8", "x1"}} {
-		story(t, "is noticed for nodes that are "+name, func(w *world) {
+		inBubble(t, "is noticed for nodes that are "+name, func(w *harness) {
 			l := w.live(ondemand(1, 8))
 			w.pool("pool", []v1.Budget{{Nodes: "0", Schedule: new("@daily"), Duration: &metav1.Duration{Duration: 61 * time.Second}}}, underutilized)
 			if strings.Contains(name, "empty") {
@@ -170,7 +170,7 @@ func TestDriftedNodesThatStay_C349_C353(t *testing.T) {
 		{"C353 a duration that nobody can read", "", protectedFor("soon"), 30 * time.Second, false},
 		{"C353 false is no duration", "", protectedFor("false"), 30 * time.Second, false},
 	} {
-		story(t, tt.name, func(w *world) {
+		inBubble(t, tt.name, func(w *harness) {
 			l := w.live(ondemand(1))
 			w.pool("pool", budget("100%"), usable)
 			l.of("pool", "a", "x1")
@@ -197,7 +197,7 @@ func TestStaticPoolsAtTheEdge_C371(t *testing.T) {
 		"without limits nodes are replaced":                 {1, 1},
 		"without replicas there is nothing to replace them": {0, 0},
 	} {
-		story(t, name, func(w *world) {
+		inBubble(t, name, func(w *harness) {
 			l := w.live(ondemand(1))
 			w.pool("pool", budget("100%"), usable, func(p *v1.NodePool) { p.Spec.Replicas, p.Spec.Limits = &tt.replicas, nil })
 			l.of("pool", "a", "x1")
@@ -211,7 +211,7 @@ func TestStaticPoolsAtTheEdge_C371(t *testing.T) {
 }
 
 func TestBudgetsAreShown_C329(t *testing.T) {
-	story(t, "for every pool and reason", func(w *world) {
+	inBubble(t, "for every pool and reason", func(w *harness) {
 		w.pool("pool", []v1.Budget{
 			{Nodes: "3", Reasons: []v1.DisruptionReason{v1.DisruptionReasonEmpty}},
 			{Nodes: "50%", Reasons: []v1.DisruptionReason{v1.DisruptionReasonDrifted}},
@@ -235,7 +235,7 @@ func TestBudgetsAreShown_C329(t *testing.T) {
 }
 
 // guard is a PodDisruptionBudget that selects the pods of an app and allows no disruption.
-func (w *world) guard(namespace, app string, changes ...func(*policyv1.PodDisruptionBudget)) {
+func (w *harness) guard(namespace, app string, changes ...func(*policyv1.PodDisruptionBudget)) {
 	w.Helper()
 	b := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "guard-" + app},
@@ -260,29 +260,29 @@ func notReadyPod(p *corev1.Pod) {
 func TestWhatPodsAndNodesForbid_C392_C393_C405_C406_C407(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		set   func(w *world)
+		set   func(w *harness)
 		pod   func(*corev1.Pod)
 		moves bool
 	}{
 		{name: "nothing, C407 a pod without an owner", moves: true},
-		{name: "C392 C405 a budget", set: func(w *world) { w.guard("default", "web") }},
-		{name: "C405 a budget, and a grace period changes nothing", set: func(w *world) {
+		{name: "C392 C405 a budget", set: func(w *harness) { w.guard("default", "web") }},
+		{name: "C405 a budget, and a grace period changes nothing", set: func(w *harness) {
 			w.guard("default", "web")
 			w.grant("a")
 		}},
-		{name: "C392 C405 a budget of another namespace", set: func(w *world) { w.guard("other", "web") }, moves: true},
-		{name: "C392 a budget that spares the unready", set: func(w *world) { w.guard("default", "web", sparesUnready) }, pod: notReadyPod, moves: true},
-		{name: "C392 a budget that does not", set: func(w *world) { w.guard("default", "web") }, pod: notReadyPod},
+		{name: "C392 C405 a budget of another namespace", set: func(w *harness) { w.guard("other", "web") }, moves: true},
+		{name: "C392 a budget that spares the unready", set: func(w *harness) { w.guard("default", "web", sparesUnready) }, pod: notReadyPod, moves: true},
+		{name: "C392 a budget that does not", set: func(w *harness) { w.guard("default", "web") }, pod: notReadyPod},
 		{name: "C393 C405 do-not-disrupt on the pod", pod: protected},
-		{name: "C405 do-not-disrupt on the pod, and a grace period changes nothing", pod: protected, set: func(w *world) { w.grant("a") }},
-		{name: "C393 C405 do-not-disrupt on the node", set: func(w *world) { w.annotate("a", "true") }},
-		{name: "C393 false on the node", set: func(w *world) { w.annotate("a", "false") }, moves: true},
+		{name: "C405 do-not-disrupt on the pod, and a grace period changes nothing", pod: protected, set: func(w *harness) { w.grant("a") }},
+		{name: "C393 C405 do-not-disrupt on the node", set: func(w *harness) { w.annotate("a", "true") }},
+		{name: "C393 false on the node", set: func(w *harness) { w.annotate("a", "false") }, moves: true},
 		{name: "C406 a duration that runs", pod: protectedFor("10m")},
 		{name: "C406 a duration that is over", pod: protectedFor("5s"), moves: true},
 		{name: "C406 a duration that nobody can read", pod: protectedFor("soon"), moves: true},
 	} {
 		for _, target := range []string{"by a cheaper node", "by room on another one"} {
-			story(t, tt.name+", "+target, func(w *world) {
+			inBubble(t, tt.name+", "+target, func(w *harness) {
 				l := w.live(ondemand(1, 8))
 				w.pool("pool", budget("100%"), underutilized)
 				l.of("pool", "a", "x8")
@@ -307,7 +307,7 @@ func TestWhatPodsAndNodesForbid_C392_C393_C405_C406_C407(t *testing.T) {
 }
 
 // grant gives a NodeClaim a termination grace period.
-func (w *world) grant(name string) {
+func (w *harness) grant(name string) {
 	w.Helper()
 	claim := w.claim(name)
 	claim.Spec.TerminationGracePeriod = &metav1Hour
@@ -317,7 +317,7 @@ func (w *world) grant(name string) {
 }
 
 // annotate puts the annotation do-not-disrupt on a node that is there.
-func (w *world) annotate(name, value string) {
+func (w *harness) annotate(name, value string) {
 	w.Helper()
 	node := w.node(name)
 	if node.Annotations == nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // again is how long a command waits before it looks again for what it waits for, or repeats deletions that failed.
-const again = time.Second
+const pollInterval = time.Second
 
 // carryOut brings one command to its end: close its nodes, look once more, launch what takes over, wait until that is
 // ready, delete. It returns when the command is over, for better or worse, or when ctx ends. Nodes it gave up on lose their
@@ -28,45 +28,45 @@ func (c *Controller) carryOut(ctx context.Context, cmd command) {
 	ctx = observe.WithController(ctx, "disruption.queue")
 	giveBack := sync.OnceFunc(cmd.reservation.giveBack)
 	defer giveBack()
-	planned := cmd.work.Candidates
+	planned := cmd.plan.Candidates
 	if err := c.withinLimits(ctx, cmd); err != nil {
-		c.Log.Info("cannot launch replacements, leaving the nodes alone", "command", cmd.work.Text(cmd.id), "error", err)
-		c.setBack(planned)
+		c.Log.Info("cannot launch replacements, leaving the nodes alone", "command", cmd.plan.Text(cmd.id), "error", err)
+		c.backOff(planned)
 		return
 	}
 	c.logStart(cmd)
 	cmd = c.closeNodes(ctx, cmd)
-	if marked := len(cmd.work.Candidates); marked == 0 || marked < len(planned) && cmd.work.Launches() > 0 || ctx.Err() != nil {
-		c.setBack(planned)
+	if marked := len(cmd.plan.Candidates); marked == 0 || marked < len(planned) && cmd.plan.Launches() > 0 || ctx.Err() != nil {
+		c.backOff(planned)
 		return
 	}
 	if cmd.method.Revalidate != nil {
-		verdict := cmd.method.Revalidate(cmd.work, c.Store.Snapshot())
+		verdict := cmd.method.Revalidate(cmd.plan, c.Store.Snapshot())
 		c.reportDropped(cmd, verdict.Dropped)
-		if cmd.work = verdict.Command; len(cmd.work.Candidates) == 0 {
+		if cmd.plan = verdict.Command; len(cmd.plan.Candidates) == 0 {
 			return
 		}
 	}
-	if cmd.work.Static {
-		c.Store.BeginReplacement(cmd.work.IDs()...)
+	if cmd.plan.Static {
+		c.Store.BeginReplacement(cmd.plan.IDs()...)
 	}
 	var err error
 	if cmd.launched, err = c.launch(ctx, cmd); err != nil {
-		c.giveUp(ctx, cmd, cmd.work.Candidates, err)
+		c.giveUp(ctx, cmd, cmd.plan.Candidates, err)
 		return
 	}
 	giveBack() // what is launched counts against the limit by itself
 	// From here on the provisioner looks for other places for pods of these nodes, and not before: what is launched for them
 	// is known to it already.
-	c.Store.Mark(cmd.work.IDs()...)
-	c.nominate(cmd.work)
+	c.Store.Mark(cmd.plan.IDs()...)
+	c.nominate(cmd.plan)
 	c.countStart(cmd)
-	cmd.begun = true
+	cmd.launchesWritten = true
 	c.queue.put(cmd)
 	c.wake()
 	if c.await(ctx, cmd) {
 		for _, pool := range cmd.launchesFrom() {
-			c.poolSetbacks.succeed(pool)
+			c.poolBackoffs.succeed(pool)
 		}
 		c.deleteAll(ctx, cmd)
 	}
@@ -74,23 +74,23 @@ func (c *Controller) carryOut(ctx context.Context, cmd command) {
 
 // deleteAll deletes the NodeClaims of a command, and tries again those that could not be deleted.
 func (c *Controller) deleteAll(ctx context.Context, cmd command) {
-	left := cmd.work.Candidates
+	left := cmd.plan.Candidates
 	policies := c.policies(ctx, cmd)
 	for {
 		var err error
 		if left, err = c.deleteClaims(ctx, cmd, left, policies); len(left) == 0 {
-			for _, candidate := range cmd.work.Candidates {
-				c.setbacks.succeed(candidate.Node.ClaimName)
+			for _, candidate := range cmd.plan.Candidates {
+				c.nodeBackoffs.succeed(candidate.Node.ClaimName)
 			}
 			return
 		}
 		// Success counts before time: what was deleted in the last moment is deleted.
-		if c.tooLate(cmd) {
+		if c.timedOut(cmd) {
 			c.giveUp(ctx, cmd, left, errors.Join(errTimeout, err))
 			return
 		}
 		c.Log.Debug("retrying to delete nodeclaims", "command-id", cmd.id, "left", len(left), "error", err)
-		if !c.sleep(ctx, again) {
+		if !c.sleep(ctx, pollInterval) {
 			return
 		}
 	}
@@ -100,27 +100,27 @@ func (c *Controller) deleteAll(ctx context.Context, cmd command) {
 var errTimeout = errors.New("command reached its timeout")
 
 // tooLate counts what is in the queue only for a command that may be: of thousands each asks every second.
-func (c *Controller) tooLate(cmd command) bool {
+func (c *Controller) timedOut(cmd command) bool {
 	age := c.Clock.Since(cmd.started)
-	return age > shortestRetry && age > patience(len(c.queue.nodes("")))
+	return age > minTimeout && age > commandTimeout(len(c.queue.nodes("")))
 }
 
 // closeNodes marks the nodes and gives up on those that cannot be marked.
 func (c *Controller) closeNodes(ctx context.Context, cmd command) command {
-	errs := forEach(ctx, c, cmd.work.Candidates, func(candidate disrupt.Candidate) error {
+	errs := forEach(ctx, c, cmd.plan.Candidates, func(candidate disrupt.Candidate) error {
 		return c.mark(ctx, candidate.Node, cmd.method.Reason)
 	})
 	var marked []disrupt.Candidate
 	for i, err := range errs {
 		if err == nil {
-			marked = append(marked, cmd.work.Candidates[i])
+			marked = append(marked, cmd.plan.Candidates[i])
 		}
 	}
 	if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
 		c.Log.Error("cannot mark all nodes for disruption, leaving the others alone", "command-id", cmd.id,
-			"marked", len(marked), "failed", len(cmd.work.Candidates)-len(marked), "error", err)
+			"marked", len(marked), "failed", len(cmd.plan.Candidates)-len(marked), "error", err)
 	}
-	cmd.work.Candidates = marked
+	cmd.plan.Candidates = marked
 	return cmd
 }
 
@@ -175,7 +175,7 @@ func (c *Controller) policies(ctx context.Context, cmd command) map[string]strin
 	if cmd.method.Reason == disrupt.Drifted {
 		return out
 	}
-	for _, name := range cmd.work.Pools() {
+	for _, name := range cmd.plan.Pools() {
 		pool := &v1.NodePool{}
 		if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, pool); err == nil {
 			out[name] = observe.SnakeCase(string(pool.Spec.Disruption.ConsolidationPolicy))
@@ -197,29 +197,29 @@ func (c *Controller) giveUp(ctx context.Context, cmd command, left []disrupt.Can
 	unready := c.withdraw(ctx, cmd.launched)
 	if unready > 0 {
 		for _, pool := range cmd.launchesFrom() {
-			c.poolSetbacks.fail(pool, c.Clock.Now())
+			c.poolBackoffs.fail(pool, c.Clock.Now())
 		}
 	}
-	c.Metrics.Disruption.QueueFailures.WithLabelValues(cmd.work.Decision(), observe.SnakeCase(string(cmd.method.Reason)), cmd.method.Type).
+	c.Metrics.Disruption.QueueFailures.WithLabelValues(cmd.plan.Decision(), observe.SnakeCase(string(cmd.method.Reason)), cmd.method.Type).
 		Add(float64(unready))
 	c.Store.Unmark(ids...)
 	c.Store.EndReplacement(ids...)
 	errs := forEach(ctx, c, nodes, func(n *model.Node) error { return c.unmark(ctx, n) })
-	c.setBack(cmd.work.Candidates)
-	c.Log.Error("failed to disrupt nodes", "command", cmd.work.Text(cmd.id),
+	c.backOff(cmd.plan.Candidates)
+	c.Log.Error("failed to disrupt nodes", "command", cmd.plan.Text(cmd.id),
 		"left", len(left), "error", errors.Join(append(errs, cause)...))
 }
 
 // setBack lets the nodes of a failed command rest.
-func (c *Controller) setBack(candidates []disrupt.Candidate) {
+func (c *Controller) backOff(candidates []disrupt.Candidate) {
 	for _, candidate := range candidates {
-		c.setbacks.fail(candidate.Node.ClaimName, c.Clock.Now())
+		c.nodeBackoffs.fail(candidate.Node.ClaimName, c.Clock.Now())
 	}
 }
 
 func (c *Controller) logStart(cmd command) {
-	nodes := make([]map[string]string, len(cmd.work.Candidates))
-	for i, candidate := range cmd.work.Candidates {
+	nodes := make([]map[string]string, len(cmd.plan.Candidates))
+	for i, candidate := range cmd.plan.Candidates {
 		n := candidate.Node
 		nodes[i] = map[string]string{
 			"Node": n.NodeName, "NodeClaim": n.ClaimName,
@@ -227,15 +227,15 @@ func (c *Controller) logStart(cmd command) {
 		}
 	}
 	args := []any{
-		"command", cmd.work.Text(cmd.id), "command-id", cmd.id, "reason", label(cmd.method.Reason),
-		"decision", cmd.work.Decision(), "disrupted-node-count", len(nodes), "replacement-node-count", cmd.work.Launches(),
-		"pod-count", cmd.work.Pods(), "disrupted-nodes", nodes,
+		"command", cmd.plan.Text(cmd.id), "command-id", cmd.id, "reason", label(cmd.method.Reason),
+		"decision", cmd.plan.Decision(), "disrupted-node-count", len(nodes), "replacement-node-count", cmd.plan.Launches(),
+		"pod-count", cmd.plan.Pods(), "disrupted-nodes", nodes,
 	}
-	if replacements := describeReplacements(cmd.work); len(replacements) > 0 {
+	if replacements := describeReplacements(cmd.plan); len(replacements) > 0 {
 		args = append(args, "replacement-nodes", replacements)
 	}
 	rounds := 1
-	for _, candidate := range cmd.work.Candidates {
+	for _, candidate := range cmd.plan.Candidates {
 		rounds = max(rounds, candidate.DrainRounds)
 	}
 	if rounds > 1 {
@@ -245,9 +245,9 @@ func (c *Controller) logStart(cmd command) {
 }
 
 func (c *Controller) countStart(cmd command) {
-	decision, reason := cmd.work.Decision(), label(cmd.method.Reason)
+	decision, reason := cmd.plan.Decision(), label(cmd.method.Reason)
 	c.Metrics.Disruption.Decisions.WithLabelValues(decision, reason, cmd.method.Type).Inc()
-	for _, pool := range cmd.work.Pools() {
+	for _, pool := range cmd.plan.Pools() {
 		c.Metrics.Disruption.DecisionsByNodePool.WithLabelValues(pool, decision, reason, cmd.method.Type).Inc()
 	}
 }

@@ -14,7 +14,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-func (w *world) wantNoErrors() {
+func (w *harness) wantNoErrors() {
 	w.Helper()
 	if strings.Contains(w.logs.String(), "level=ERROR") {
 		w.Errorf("errors in the log:\n%s", w.logs.String())
@@ -22,7 +22,7 @@ func (w *world) wantNoErrors() {
 }
 
 // replacing begins to replace the drifted node "a" with its one pod.
-func (w *world) replacing(launch time.Duration) *life {
+func (w *harness) replacing(launch time.Duration) *life {
 	l := w.live(ondemand(2))
 	w.pool("pool", budget("100%"), usable)
 	l.of("pool", "a", "x2")
@@ -34,7 +34,7 @@ func (w *world) replacing(launch time.Duration) *life {
 }
 
 func TestWaiting_C466_C467_C472_C475_C477_C478_C482(t *testing.T) {
-	story(t, "C466 for a machine is no error, and the command is kept", func(w *world) {
+	inBubble(t, "C466 for a machine is no error, and the command is kept", func(w *harness) {
 		l := w.replacing(9 * time.Minute)
 		w.pass(8 * time.Minute)
 		w.wantNoErrors()
@@ -47,7 +47,7 @@ func TestWaiting_C466_C467_C472_C475_C477_C478_C482(t *testing.T) {
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1)
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 	})
-	story(t, "C467 a machine that was asked for and is not seen yet is waited for", func(w *world) {
+	inBubble(t, "C467 a machine that was asked for and is not seen yet is waited for", func(w *harness) {
 		hidden := atomic.Bool{}
 		hidden.Store(true)
 		w.hide = func(name string, _ runtime.Object) error {
@@ -69,7 +69,7 @@ func TestWaiting_C466_C467_C472_C475_C477_C478_C482(t *testing.T) {
 		l.wantMachines("x2")
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 	})
-	story(t, "C472 without machines to wait for nodes are deleted at once", func(w *world) {
+	inBubble(t, "C472 without machines to wait for nodes are deleted at once", func(w *harness) {
 		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), usable, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{} })
 		l.of("pool", "a", "x2")
@@ -81,7 +81,7 @@ func TestWaiting_C466_C467_C472_C475_C477_C478_C482(t *testing.T) {
 			w.Error("time has passed")
 		}
 	})
-	story(t, "C475 machines that take over are asked for before their nodes are marked", func(w *world) {
+	inBubble(t, "C475 machines that take over are asked for before their nodes are marked", func(w *harness) {
 		var marked atomic.Bool
 		w.fail(func(op string, obj runtime.Object) error {
 			if _, ok := obj.(*v1.NodeClaim); ok && op == "create" {
@@ -103,7 +103,7 @@ func TestWaiting_C466_C467_C472_C475_C477_C478_C482(t *testing.T) {
 		l.wantMachines("x2")
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 	})
-	story(t, "C477 a pod that comes while a machine is on its way costs no node", func(w *world) {
+	inBubble(t, "C477 a pod that comes while a machine is on its way costs no node", func(w *harness) {
 		l := w.replacing(time.Minute)
 		l.early.Store(true)
 		w.pass(20 * time.Second)
@@ -112,7 +112,7 @@ func TestWaiting_C466_C467_C472_C475_C477_C478_C482(t *testing.T) {
 		l.wantMachines("x2")
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 	})
-	story(t, "C478 a node that was made for pods of a leaving one is not consolidated before they come", func(w *world) {
+	inBubble(t, "C478 a node that was made for pods of a leaving one is not consolidated before they come", func(w *harness) {
 		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), underutilized)
 		l.of("pool", "a", "x2")
@@ -128,7 +128,7 @@ func TestWaiting_C466_C467_C472_C475_C477_C478_C482(t *testing.T) {
 		l.wantMachines("x2")
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 	})
-	story(t, "C482 nodes that can be deleted only after the deadline were deleted all the same", func(w *world) {
+	inBubble(t, "C482 nodes that can be deleted only after the deadline were deleted all the same", func(w *harness) {
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
 		began := time.Now()
@@ -157,7 +157,7 @@ func TestPatience_C474(t *testing.T) {
 		0: 10 * time.Minute, 1: 10 * time.Minute, 7500: 10 * time.Minute, 7501: 10*time.Minute + 80*time.Millisecond,
 		10_000: 13*time.Minute + 20*time.Second, 40_000: 53*time.Minute + 20*time.Second, 45_000: time.Hour, 1_000_000: time.Hour,
 	} {
-		if got := patience(candidates); got != want {
+		if got := commandTimeout(candidates); got != want {
 			t.Errorf("%d nodes: %s, want %s", candidates, got, want)
 		}
 	}
@@ -206,7 +206,7 @@ func TestEveryWayHasItsLabels_C479_C480(t *testing.T) {
 			l.drift("a")
 		}},
 	} {
-		story(t, tt.name, func(w *world) {
+		inBubble(t, tt.name, func(w *harness) {
 			l := w.live(ondemand(1, 2, 4))
 			for _, pool := range []string{"pool", "other"} {
 				w.pool(pool, budget("100%"), underutilized, func(p *v1.NodePool) {
@@ -235,7 +235,7 @@ func TestEveryWayHasItsLabels_C479_C480(t *testing.T) {
 
 // TestNodesThatBeginToGo_C485: in the middle of a decision; nobody is told, and the others get their turn.
 func TestNodesThatBeginToGo_C485(t *testing.T) {
-	story(t, "quietly", func(w *world) {
+	inBubble(t, "quietly", func(w *harness) {
 		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("1"), underutilized)
 		for _, name := range []string{"a", "b"} {

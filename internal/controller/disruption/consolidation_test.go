@@ -9,7 +9,7 @@ import (
 )
 
 func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C470(t *testing.T) {
-	story(t, "C401 C416 a half-empty fleet is packed, 15 seconds after it was found", func(w *world) {
+	inBubble(t, "C401 C416 a half-empty fleet is packed, 15 seconds after it was found", func(w *harness) {
 		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), underutilized)
 		for _, name := range []string{"a", "b", "c", "d"} {
@@ -25,7 +25,7 @@ func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C4
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 2, "reason=underutilized", "consolidation_policy=when_empty_or_underutilized")
 		l.wantRest()
 	})
-	story(t, "C382 C464 C465 C470 a node is replaced by a cheaper one, which has to be ready first", func(w *world) {
+	inBubble(t, "C382 C464 C465 C470 a node is replaced by a cheaper one, which has to be ready first", func(w *harness) {
 		l := w.oversized()
 		l.launch.Store(int64(time.Minute))
 		defer w.run()()
@@ -45,7 +45,7 @@ func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C4
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 		l.wantRest()
 	})
-	story(t, "C419 a do-not-disrupt pod that appears during the delay drops the command", func(w *world) {
+	inBubble(t, "C419 a do-not-disrupt pod that appears during the delay drops the command", func(w *harness) {
 		l := w.oversized()
 		defer w.run()()
 		w.pass(10 * time.Second)
@@ -56,7 +56,7 @@ func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C4
 		w.wantEvents("ConsolidationRejected node/a: Consolidation rejected: replace: [a] -> [1 replacement], reason: churn (savings: $7.00)", 1)
 		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 1, "consolidation_type=single")
 	})
-	story(t, "C423 a budget that shrinks during the delay drops the command", func(w *world) {
+	inBubble(t, "C423 a budget that shrinks during the delay drops the command", func(w *harness) {
 		l := w.oversized()
 		defer w.run()()
 		w.pass(10 * time.Second)
@@ -66,7 +66,7 @@ func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C4
 		w.wantEvents("ConsolidationRejected node/a: Consolidation rejected: replace: [a] -> [1 replacement], reason: budget (savings: $7.00)", 1)
 		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 1, "consolidation_type=single")
 	})
-	story(t, "C418 C423 a command that does not fit any more is dropped without being counted, and tried again", func(w *world) {
+	inBubble(t, "C418 C423 a command that does not fit any more is dropped without being counted, and tried again", func(w *harness) {
 		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), underutilized)
 		l.of("pool", "a", "x2")
@@ -83,7 +83,7 @@ func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C4
 		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 0)
 		w.wantUnmarked("b")
 	})
-	story(t, "C374 WhenEmpty leaves nodes with pods alone and says so", func(w *world) {
+	inBubble(t, "C374 WhenEmpty leaves nodes with pods alone and says so", func(w *harness) {
 		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("100%"), usable)
 		l.of("pool", "a", "x8")
@@ -93,7 +93,7 @@ func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C4
 		l.wantMachines("x8")
 		w.wantEvent(`Unconsolidatable node/a: NodePool "pool" has consolidation policy WhenEmpty, but node is not empty`)
 	})
-	story(t, "C453 C456 Balanced pools approve what is worth it, with an event", func(w *world) {
+	inBubble(t, "C453 C456 Balanced pools approve what is worth it, with an event", func(w *harness) {
 		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("100%"), underutilized, func(p *v1.NodePool) {
 			p.Spec.Disruption.ConsolidationPolicy = v1.ConsolidationPolicyBalanced
@@ -109,7 +109,7 @@ func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C4
 }
 
 func TestNoChurn(t *testing.T) {
-	story(t, "a node is not replaced by one of its own type for ever", func(w *world) {
+	inBubble(t, "a node is not replaced by one of its own type for ever", func(w *harness) {
 		l := w.live(ondemand(4))
 		w.pool("pool", budget("100%"), underutilized)
 		l.of("pool", "a", "x4")
@@ -117,7 +117,7 @@ func TestNoChurn(t *testing.T) {
 		defer w.run()()
 		l.wantRest()
 	})
-	story(t, "two pools do not take turns", func(w *world) {
+	inBubble(t, "two pools do not take turns", func(w *harness) {
 		l := w.live(ondemand(2, 4))
 		heavy, light := int32(10), int32(1)
 		w.pool("heavy", budget("100%"), underutilized, func(p *v1.NodePool) { p.Spec.Weight = &heavy })
@@ -131,7 +131,7 @@ func TestNoChurn(t *testing.T) {
 		w.pass(20 * time.Minute)
 		l.wantRest()
 	})
-	story(t, "spot nodes do not chase the cheapest price", func(w *world) {
+	inBubble(t, "spot nodes do not chase the cheapest price", func(w *harness) {
 		var types []*cloud.InstanceType
 		for i := range 40 {
 			it := sized("s"+string(rune('a'+i/26))+string(rune('a'+i%26)), 2, map[string]float64{v1.CapacityTypeSpot: 0.1 + 0.01*float64(i)})
@@ -147,7 +147,7 @@ func TestNoChurn(t *testing.T) {
 		l.wantMachines("saa")
 		l.wantRest()
 	})
-	story(t, "a mixed fleet comes to rest", func(w *world) {
+	inBubble(t, "a mixed fleet comes to rest", func(w *harness) {
 		l := w.live(ondemand(1, 2, 4, 8, 16))
 		w.pool("pool", budget("30%"), underutilized, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(30 * time.Second) })
 		for i, it := range []string{"x16", "x8", "x8", "x4", "x4", "x2", "x2", "x1"} {

@@ -34,17 +34,17 @@ const (
 	// name is the controller's name in logs and metrics.
 	name = "disruption"
 	// settle is how long a pass waits for further changes after the first one.
-	settle = time.Second
+	quietPeriod = time.Second
 	// idle is the longest time between two passes.
-	idle = 10 * time.Second
+	passInterval = 10 * time.Second
 	// unready is how long to wait when the picture of the cluster is not complete yet.
-	unready = time.Second
+	syncRetry = time.Second
 	// shortestBackoff and longestBackoff bound the pause after a pass that failed.
-	shortestBackoff, longestBackoff = 250 * time.Millisecond, 10 * time.Second
+	minRetryDelay, maxRetryDelay = 250 * time.Millisecond, 10 * time.Second
 	// complaint is how long a complaint is not repeated.
-	complaint = time.Hour
+	warnInterval = time.Hour
 	// overdue is the time without a pass that is worth a log line.
-	overdue = 15 * time.Minute
+	overdueAfter = 15 * time.Minute
 )
 
 // Deps is what a Controller works with.
@@ -76,24 +76,24 @@ type Controller struct {
 	perPool  *observe.GaugeStore
 	catalogs *translate.Catalogs
 	// setbacks are those of nodes, partings of nodes together with others, poolSetbacks those of pools.
-	setbacks, partings, poolSetbacks *setbacks
+	nodeBackoffs, groupBackoffs, poolBackoffs *backoffs
 	// said are complaints that were logged not long ago.
-	said *loop.Memo[string, bool]
+	warned *loop.Memo[string, bool]
 	// Reasons says why nodes are left alone.
-	Reasons *Reasons
+	Obstacles *Obstacles
 
 	// What follows belongs to the loop. backoff is the present pause after failures, surveyed when nodes that no method wants
 	// were last looked into, passed when the last pass was.
-	backoff          time.Duration
-	surveyed, passed time.Time
+	retryDelay           time.Duration
+	lastSurvey, lastPass time.Time
 	// stirred is when the change was heard of that the next pass is for; zero when there is none.
-	stirred time.Time
+	changed time.Time
 	// released is when the first nomination ends that the last pass met; zero when it met none.
-	released time.Time
+	nominationEnds time.Time
 	// settled is in which state of the cluster a type of consolidation found nothing to do, unvisited the pools that
 	// single-node consolidation did not get to.
-	settled   map[string]string
-	unvisited map[string]bool
+	nothingFound   map[string]string
+	unvisitedPools map[string]bool
 	// limits are the most nodes that static pools may have, grants what was reserved of that in this pass.
 	limits map[string]int64
 	grants map[string]*grant
@@ -110,13 +110,13 @@ func New(deps Deps) *Controller {
 		prices:  newPrices(deps.Cloud.Provider, deps.Log),
 		perPool: observe.NewGaugeStore(),
 
-		catalogs: translate.NewCatalogs(deps.Translator),
-		setbacks: newSetbacks(), partings: newSetbacks(), poolSetbacks: newSetbacks(),
-		Reasons: newReasons(),
-		said:    loop.NewMemo[string, bool](complaint),
-		settled: map[string]string{},
-		limits:  map[string]int64{},
-		grants:  map[string]*grant{},
+		catalogs:     translate.NewCatalogs(deps.Translator),
+		nodeBackoffs: newBackoffs(), groupBackoffs: newBackoffs(), poolBackoffs: newBackoffs(),
+		Obstacles:    newObstacles(),
+		warned:       loop.NewMemo[string, bool](warnInterval),
+		nothingFound: map[string]string{},
+		limits:       map[string]int64{},
+		grants:       map[string]*grant{},
 	}
 }
 
@@ -139,15 +139,15 @@ func (c *Controller) Start(ctx context.Context) error {
 		return err
 	}
 	defer c.running.Wait()
-	c.passed = c.Clock.Now()
-	next := c.passed
+	c.lastPass = c.Clock.Now()
+	next := c.lastPass
 	for {
 		wake := next
 		if due, ok := c.queue.nextDue(); ok && due.Before(wake) {
 			wake = due
 		}
-		if !c.released.IsZero() && c.released.Before(wake) {
-			wake = c.released
+		if !c.nominationEnds.IsZero() && c.nominationEnds.Before(wake) {
+			wake = c.nominationEnds
 		}
 		timer := c.Clock.NewTimer(wake.Sub(c.Clock.Now()))
 		select {
@@ -156,14 +156,14 @@ func (c *Controller) Start(ctx context.Context) error {
 			return nil
 		case <-c.signal:
 			timer.Stop()
-			if now := c.Clock.Now(); now.Add(settle).Before(next) && c.backoff == 0 {
-				next, c.stirred = now.Add(settle), now
+			if now := c.Clock.Now(); now.Add(quietPeriod).Before(next) && c.retryDelay == 0 {
+				next, c.changed = now.Add(quietPeriod), now
 			}
 			continue
 		case <-timer.C():
 		}
-		c.checkDue(ctx)
-		if now := c.Clock.Now(); !now.Before(next) || !c.released.IsZero() && !now.Before(c.released) {
+		c.validateDue(ctx)
+		if now := c.Clock.Now(); !now.Before(next) || !c.nominationEnds.IsZero() && !now.Before(c.nominationEnds) {
 			next = now.Add(c.run(ctx))
 		}
 	}
@@ -180,32 +180,32 @@ func (c *Controller) wake() {
 // run makes one pass, if the picture is complete, and tells how long to wait for the next one.
 func (c *Controller) run(ctx context.Context) time.Duration {
 	now := c.Clock.Now()
-	c.released = time.Time{} // also when the pass fails: the pause that follows holds
-	if since := now.Sub(c.passed); since > overdue {
+	c.nominationEnds = time.Time{} // also when the pass fails: the pause that follows holds
+	if since := now.Sub(c.lastPass); since > overdueAfter {
 		c.Log.Debug("disruption has not run for a while", "duration", since.String())
 	}
 	if !c.Feed.Ready() {
-		return unready
+		return syncRetry
 	}
-	c.passed = now
+	c.lastPass = now
 	acted, err := c.pass(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return idle
+		return passInterval
 	case err == nil && acted:
 		// More may be found on top of what was proposed.
-		c.backoff = 0
+		c.retryDelay = 0
 		return 0
 	case err == nil:
-		c.backoff = 0
-		return idle
+		c.retryDelay = 0
+		return passInterval
 	case onlyConflicts(err):
 		// Somebody else wrote first: ordinary, and worth another look soon.
-		c.backoff = 0
-		return settle
+		c.retryDelay = 0
+		return quietPeriod
 	default:
-		c.backoff = min(max(2*c.backoff, shortestBackoff), longestBackoff)
-		c.Log.Error("disruption pass failed", "error", err, "retry-in", c.backoff.String())
-		return c.backoff
+		c.retryDelay = min(max(2*c.retryDelay, minRetryDelay), maxRetryDelay)
+		c.Log.Error("disruption pass failed", "error", err, "retry-in", c.retryDelay.String())
+		return c.retryDelay
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // drift marks NodeClaims as drifted, the first one first.
-func (w *world) drift(names ...string) {
+func (w *harness) drift(names ...string) {
 	w.Helper()
 	for i, name := range names {
 		claim := w.claim(name)
@@ -30,7 +30,7 @@ func (w *world) drift(names ...string) {
 }
 
 // alive are how many NodeClaims are not being deleted.
-func (w *world) alive() int {
+func (w *harness) alive() int {
 	w.Helper()
 	var list v1.NodeClaimList
 	if err := w.client.List(w.Context(), &list); err != nil {
@@ -50,7 +50,7 @@ var metav1Hour = metav1.Duration{Duration: time.Hour}
 func quantity(s string) resource.Quantity { return resource.MustParse(s) }
 
 // removeReplacements lets NodeClaims that have no machine vanish.
-func (w *world) removeReplacements() {
+func (w *harness) removeReplacements() {
 	w.Helper()
 	var list v1.NodeClaimList
 	if err := w.client.List(w.Context(), &list); err != nil {
@@ -70,7 +70,7 @@ func (w *world) removeReplacements() {
 }
 
 func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476_W010(t *testing.T) {
-	story(t, "C328 C354 C476 ten drifted nodes roll under a budget of three, filled at once", func(w *world) {
+	inBubble(t, "C328 C354 C476 ten drifted nodes roll under a budget of three, filled at once", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("3"), usable)
 		var names []string
@@ -99,7 +99,7 @@ func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476_W010(
 		l.wantMachines("x1 x1 x1 x1 x1 x1 x1 x1 x1 x1")
 		w.wantMetric("karpenter_nodeclaims_created_total", 10)
 	})
-	story(t, "C362 C468 a replacement that disappears ends the command and the node goes back to service", func(w *world) {
+	inBubble(t, "C362 C468 a replacement that disappears ends the command and the node goes back to service", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		l.of("pool", "a", "x1")
@@ -126,7 +126,7 @@ func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476_W010(
 		w.pass(time.Minute)
 		w.wantMetric("karpenter_nodeclaims_created_total", 2, "reason=drifted")
 	})
-	story(t, "C359 C469 a replacement that never comes up is withdrawn after ten minutes", func(w *world) {
+	inBubble(t, "C359 C469 a replacement that never comes up is withdrawn after ten minutes", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		l.of("pool", "a", "x1")
@@ -147,7 +147,7 @@ func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476_W010(
 			w.Errorf("%d NodeClaims, want the old one alone", got)
 		}
 	})
-	story(t, "a replacement that cannot be written leaves nothing behind", func(w *world) {
+	inBubble(t, "a replacement that cannot be written leaves nothing behind", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		l.of("pool", "a", "x1")
@@ -173,7 +173,7 @@ func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476_W010(
 		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 1)
 		stop()
 	})
-	story(t, "C350 C275 a protected pod keeps a drifted node, C351 C271 but not one with a termination grace period", func(w *world) {
+	inBubble(t, "C350 C275 a protected pod keeps a drifted node, C351 C271 but not one with a termination grace period", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), usable)
 		l.of("pool", "a", "x1")
@@ -195,7 +195,7 @@ func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476_W010(
 		w.wantMetric("karpenter_nodeclaims_created_total", 0, "reason=drifted")
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1, "termination_mode=eventual")
 	})
-	story(t, "C348 a node whose pods have no place says so", func(w *world) {
+	inBubble(t, "C348 a node whose pods have no place says so", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		l.of("pool", "a", "x1")
@@ -219,7 +219,7 @@ func TestStaticDrift_C365_C366_C368(t *testing.T) {
 			}
 		}
 	}
-	story(t, "C366 C368 nodes are replaced one for one within the limit", func(w *world) {
+	inBubble(t, "C366 C368 nodes are replaced one for one within the limit", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), static(3, "4"))
 		for _, name := range []string{"a", "b", "c"} {
@@ -241,7 +241,7 @@ func TestStaticDrift_C365_C366_C368(t *testing.T) {
 			w.Errorf("%d places are left under the limit, want 1: a reservation leaked", left.Left())
 		}
 	})
-	story(t, "C365 nothing drifts when the limit leaves no room", func(w *world) {
+	inBubble(t, "C365 nothing drifts when the limit leaves no room", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), static(1, "1"))
 		l.of("pool", "a", "x1")
@@ -252,7 +252,7 @@ func TestStaticDrift_C365_C366_C368(t *testing.T) {
 		w.wantUnmarked("a")
 		w.wantMetric("karpenter_nodeclaims_created_total", 0)
 	})
-	story(t, "a machine that is on its way needs its place once", func(w *world) {
+	inBubble(t, "a machine that is on its way needs its place once", func(w *harness) {
 		l := w.live(ondemand(1))
 		l.launch.Store(-1)
 		w.pool("pool", budget("1"), static(2, "4"))
@@ -268,7 +268,7 @@ func TestStaticDrift_C365_C366_C368(t *testing.T) {
 			w.Errorf("%d places are left under the limit, want 1", left.Left())
 		}
 	})
-	story(t, "a mark that fails gives the place back", func(w *world) {
+	inBubble(t, "a mark that fails gives the place back", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), static(1, "2"))
 		l.of("pool", "a", "x1")
@@ -291,7 +291,7 @@ func TestStaticDrift_C365_C366_C368(t *testing.T) {
 }
 
 func TestCommandsThatAreCutShort_C264_C471_C481(t *testing.T) {
-	story(t, "C264 a restart takes marks back, and the same move is made again", func(w *world) {
+	inBubble(t, "C264 a restart takes marks back, and the same move is made again", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		l.of("pool", "a", "x1")
@@ -316,7 +316,7 @@ func TestCommandsThatAreCutShort_C264_C471_C481(t *testing.T) {
 			w.Errorf("%d NodeClaims, want one", w.alive())
 		}
 	})
-	story(t, "C481 a command goes on for the others when its first node is gone", func(w *world) {
+	inBubble(t, "C481 a command goes on for the others when its first node is gone", func(w *harness) {
 		l := w.live(ondemand(2, 4, 8))
 		w.pool("pool", budget("100%"), underutilized)
 		for _, name := range []string{"a", "b", "c"} {
@@ -344,7 +344,7 @@ func TestCommandsThatAreCutShort_C264_C471_C481(t *testing.T) {
 		}
 		l.wantRest()
 	})
-	story(t, "C471 several replacements have to be ready before the node goes", func(w *world) {
+	inBubble(t, "C471 several replacements have to be ready before the node goes", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		big := sized("x4", 4, map[string]float64{v1.CapacityTypeOnDemand: 4})
@@ -365,7 +365,7 @@ func TestCommandsThatAreCutShort_C264_C471_C481(t *testing.T) {
 }
 
 // marked are the nodes with the taint of disruption.
-func (w *world) marked() []string {
+func (w *harness) marked() []string {
 	w.Helper()
 	var list corev1.NodeList
 	if err := w.client.List(w.Context(), &list); err != nil {

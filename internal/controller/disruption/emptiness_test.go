@@ -19,7 +19,7 @@ import (
 )
 
 func TestEmptiness_C330_C331_C338_C340(t *testing.T) {
-	story(t, "C330 C340 an empty node is removed after 15 seconds", func(w *world) {
+	inBubble(t, "C330 C340 an empty node is removed after 15 seconds", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -48,7 +48,7 @@ func TestEmptiness_C330_C331_C338_C340(t *testing.T) {
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1)
 		w.wantMetric("karpenter_voluntary_disruption_eligible_nodes", 0, "reason=empty")
 	})
-	story(t, "no claim is taken down before all are deleted", func(w *world) {
+	inBubble(t, "no claim is taken down before all are deleted", func(w *harness) {
 		w.deps.Batch = loop.NewBatch(w.deps.Clock)
 		var deletions atomic.Int32
 		w.fail(func(op string, _ runtime.Object) error {
@@ -67,7 +67,7 @@ func TestEmptiness_C330_C331_C338_C340(t *testing.T) {
 			w.Errorf("%d deletions went first", n)
 		}
 	})
-	story(t, "C331 several empty nodes are deleted by one command", func(w *world) {
+	inBubble(t, "C331 several empty nodes are deleted by one command", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -77,7 +77,7 @@ func TestEmptiness_C330_C331_C338_C340(t *testing.T) {
 		w.wantDeleted("a", "b")
 		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 1)
 	})
-	story(t, "a node that turns consolidatable is found within a second", func(w *world) {
+	inBubble(t, "a node that turns consolidatable is found within a second", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a", notConsolidatable)
@@ -97,7 +97,7 @@ func TestEmptiness_C330_C331_C338_C340(t *testing.T) {
 		w.pass(16*time.Second + 100*time.Millisecond)
 		w.wantDeleted("a")
 	})
-	story(t, "the most expensive node goes first", func(w *world) {
+	inBubble(t, "the most expensive node goes first", func(w *harness) {
 		defer w.run()()
 		w.provider.types = []*cloud.InstanceType{instanceType("small", 1), instanceType("large", 9)}
 		w.pool("pool", budget("1"))
@@ -107,7 +107,7 @@ func TestEmptiness_C330_C331_C338_C340(t *testing.T) {
 		w.wantDeleted("b")
 		w.wantLog("delete: nodepools=[pool]: [b] (savings: $9.00)")
 	})
-	story(t, "a provider that cannot list instance types does not keep empty nodes", func(w *world) {
+	inBubble(t, "a provider that cannot list instance types does not keep empty nodes", func(w *harness) {
 		defer w.run()()
 		w.provider.err = errors.New("throttled")
 		w.pool("pool", budget("100%"))
@@ -118,7 +118,7 @@ func TestEmptiness_C330_C331_C338_C340(t *testing.T) {
 	for _, policy := range []v1.ConsolidationPolicy{
 		v1.ConsolidationPolicyWhenEmpty, v1.ConsolidationPolicyWhenEmptyOrUnderutilized, v1.ConsolidationPolicyBalanced,
 	} {
-		story(t, "C338 policy "+string(policy)+" removes empty nodes", func(w *world) {
+		inBubble(t, "C338 policy "+string(policy)+" removes empty nodes", func(w *harness) {
 			defer w.run()()
 			w.pool("pool", budget("100%"), func(p *v1.NodePool) { p.Spec.Disruption.ConsolidationPolicy = policy })
 			w.machine("pool", "a")
@@ -129,7 +129,7 @@ func TestEmptiness_C330_C331_C338_C340(t *testing.T) {
 }
 
 func TestPodsThatArriveSaveTheirNode_C341_C496(t *testing.T) {
-	story(t, "C341 a pod that arrives within the 15 seconds saves its node and no other", func(w *world) {
+	inBubble(t, "C341 a pod that arrives within the 15 seconds saves its node and no other", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -141,7 +141,7 @@ func TestPodsThatArriveSaveTheirNode_C341_C496(t *testing.T) {
 		w.wantUnmarked("a")
 		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 1, "consolidation_type=empty")
 	})
-	story(t, "a command without any valid node is dropped", func(w *world) {
+	inBubble(t, "a command without any valid node is dropped", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -154,7 +154,7 @@ func TestPodsThatArriveSaveTheirNode_C341_C496(t *testing.T) {
 		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 0)
 		w.wantLog("abandoning disruption attempt")
 	})
-	story(t, "a do-not-disrupt pod that appears drops its node", func(w *world) {
+	inBubble(t, "a do-not-disrupt pod that appears drops its node", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -163,7 +163,7 @@ func TestPodsThatArriveSaveTheirNode_C341_C496(t *testing.T) {
 		w.pass(time.Minute)
 		w.wantDeleted()
 	})
-	story(t, "a nomination that appears drops its node", func(w *world) {
+	inBubble(t, "a nomination that appears drops its node", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -173,7 +173,7 @@ func TestPodsThatArriveSaveTheirNode_C341_C496(t *testing.T) {
 		w.wantDeleted()
 		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 1, "consolidation_type=empty")
 	})
-	story(t, "C496 a virtual pod that gets its place on the node saves it, and no other", func(w *world) {
+	inBubble(t, "C496 a virtual pod that gets its place on the node saves it, and no other", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -184,7 +184,7 @@ func TestPodsThatArriveSaveTheirNode_C341_C496(t *testing.T) {
 		w.wantDeleted("b")
 		w.wantUnmarked("a")
 	})
-	story(t, "budgets that shrink drop nodes", func(w *world) {
+	inBubble(t, "budgets that shrink drop nodes", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -202,31 +202,31 @@ func notConsolidatable(m *machine) {
 }
 
 func TestNodesThatAreLeftAlone_C270_C339_C375(t *testing.T) {
-	blocked := func(w *world, cause string) {
+	blocked := func(w *harness, cause string) {
 		w.wantEvent("DisruptionBlocked node/a: " + cause)
 		w.wantEvent("DisruptionBlocked nodeclaim/a: " + cause)
 	}
-	nothing := func(*world) {}
-	machineWith := func(changes ...func(*machine)) func(*world) {
-		return func(w *world) { w.machine("pool", "a", changes...) }
+	nothing := func(*harness) {}
+	machineWith := func(changes ...func(*machine)) func(*harness) {
+		return func(w *harness) { w.machine("pool", "a", changes...) }
 	}
-	podWith := func(changes ...func(*corev1.Pod)) func(*world) {
-		return func(w *world) {
+	podWith := func(changes ...func(*corev1.Pod)) func(*harness) {
+		return func(w *harness) {
 			w.machine("pool", "a")
 			w.pod("a", "agent", changes...)
 		}
 	}
 	for _, tt := range []struct {
 		name string
-		set  func(*world)
+		set  func(*harness)
 		pool func(*v1.NodePool)
-		then func(*world)
+		then func(*harness)
 	}{
-		{name: "with pods", set: podWith(), then: func(w *world) { w.wantNoEvent("DisruptionBlocked") }},
+		{name: "with pods", set: podWith(), then: func(w *harness) { w.wantNoEvent("DisruptionBlocked") }},
 		{name: "not consolidatable", set: machineWith(notConsolidatable), then: nothing},
 		{
-			name: "nominated", then: func(w *world) { blocked(w, "Node is nominated for a pending pod") },
-			set: func(w *world) {
+			name: "nominated", then: func(w *harness) { blocked(w, "Node is nominated for a pending pod") },
+			set: func(w *harness) {
 				w.machine("pool", "a")
 				w.store.Nominate(time.Now().Add(time.Hour), "test://a")
 			},
@@ -234,73 +234,73 @@ func TestNodesThatAreLeftAlone_C270_C339_C375(t *testing.T) {
 		{
 			name: "do-not-disrupt on the node",
 			set:  machineWith(func(m *machine) { m.node.Annotations[v1.DoNotDisruptAnnotationKey] = "true" }),
-			then: func(w *world) {
+			then: func(w *harness) {
 				blocked(w, `Disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation`)
 			},
 		},
 		{
 			name: "uninitialized",
 			set:  machineWith(func(m *machine) { delete(m.node.Labels, v1.NodeInitializedLabelKey) }),
-			then: func(w *world) { blocked(w, "Node isn't initialized") },
+			then: func(w *harness) { blocked(w, "Node isn't initialized") },
 		},
 		{
 			name: "NodeClaim without node", set: machineWith(func(m *machine) { m.node = nil }),
-			then: func(w *world) {
+			then: func(w *harness) {
 				w.wantEvent("DisruptionBlocked nodeclaim/a: Nodeclaim does not have an associated node")
 			},
 		},
 		{
 			name: "unmanaged", set: machineWith(func(m *machine) { m.claim = nil }),
-			then: func(w *world) { w.wantNoEvent("DisruptionBlocked") },
+			then: func(w *harness) { w.wantNoEvent("DisruptionBlocked") },
 		},
 		{
 			name: "of another installation",
 			set:  machineWith(func(m *machine) { m.claim.Spec.NodeClassRef.Kind = "OtherNodeClass" }),
-			then: func(w *world) { w.wantNoEvent("DisruptionBlocked") },
+			then: func(w *harness) { w.wantNoEvent("DisruptionBlocked") },
 		},
 		{
 			name: "of a pool that does not exist",
-			set:  func(w *world) { w.machine("gone", "a") },
-			then: func(w *world) { blocked(w, "NodePool not found (NodePool=gone)") },
+			set:  func(w *harness) { w.machine("gone", "a") },
+			then: func(w *harness) { blocked(w, "NodePool not found (NodePool=gone)") },
 		},
 		{
 			name: "of a static pool", set: machineWith(), pool: func(p *v1.NodePool) { p.Spec.Replicas = new(int64(1)) }, then: nothing,
 		},
 		{
 			name: "C339 C375 consolidateAfter Never", set: machineWith(), pool: func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{} },
-			then: func(w *world) {
+			then: func(w *harness) {
 				w.wantEvent(`Unconsolidatable nodeclaim/a: NodePool "pool" has consolidation disabled`)
 			},
 		},
 		{
 			name: "C270 do-not-disrupt DaemonSet pod", set: podWith(ofDaemonSet, protected),
-			then: func(w *world) { blocked(w, `Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/agent)`) },
+			then: func(w *harness) { blocked(w, `Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/agent)`) },
 		},
 		{
 			name: "with a pod that is protected, which users are told although the node is not empty", set: podWith(protected),
-			then: func(w *world) { blocked(w, `Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/agent)`) },
+			then: func(w *harness) { blocked(w, `Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/agent)`) },
 		},
 		{
 			name: "budget that blocks a DaemonSet pod",
-			set: func(w *world) {
+			set: func(w *harness) {
 				w.pdb("first")
 				podWith(ofDaemonSet)(w)
 			},
-			then: func(w *world) { blocked(w, "Pdb prevents pod evictions (PodDisruptionBudget=[default/first])") },
+			then: func(w *harness) { blocked(w, "Pdb prevents pod evictions (PodDisruptionBudget=[default/first])") },
 		},
 		{
 			name: "several budgets on a DaemonSet pod",
-			set: func(w *world) {
+			set: func(w *harness) {
 				w.pdb("first")
 				w.pdb("second")
 				podWith(ofDaemonSet)(w)
 			},
-			then: func(w *world) {
+			then: func(w *harness) {
 				blocked(w, "Eviction does not support multiple PDBs (PodDisruptionBudget(s)=[default/first default/second])")
 			},
 		},
 	} {
-		story(t, tt.name, func(w *world) {
+		inBubble(t, tt.name, func(w *harness) {
 			defer w.run()()
 			change := tt.pool
 			if change == nil {
@@ -313,7 +313,7 @@ func TestNodesThatAreLeftAlone_C270_C339_C375(t *testing.T) {
 			tt.then(w)
 		})
 	}
-	story(t, "an ended nomination is noticed at once: nothing waits for the next idle pass", func(w *world) {
+	inBubble(t, "an ended nomination is noticed at once: nothing waits for the next idle pass", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -321,14 +321,14 @@ func TestNodesThatAreLeftAlone_C270_C339_C375(t *testing.T) {
 		// Neither is a moment at which a pass would be made anyway.
 		w.store.Nominate(time.Now().Add(33*time.Second), "test://a")
 		w.store.Nominate(time.Now().Add(36*time.Second), "test://b")
-		w.pass(33*time.Second + validation - time.Millisecond)
+		w.pass(33*time.Second + validationDelay - time.Millisecond)
 		w.wantDeleted()
 		w.pass(2 * time.Millisecond)
 		w.wantDeleted("a")
 		w.pass(3 * time.Second)
 		w.wantDeleted("a", "b")
 	})
-	story(t, "not for good: an elapsed annotation and an ended nomination protect no longer", func(w *world) {
+	inBubble(t, "not for good: an elapsed annotation and an ended nomination protect no longer", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -345,7 +345,7 @@ func TestNodesThatAreLeftAlone_C270_C339_C375(t *testing.T) {
 }
 
 func TestCapacityBuffersKeepNodes_L348_C495(t *testing.T) {
-	story(t, "C495 a node with only virtual pods stays until the buffer is gone", func(w *world) {
+	inBubble(t, "C495 a node with only virtual pods stays until the buffer is gone", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -360,7 +360,7 @@ func TestCapacityBuffersKeepNodes_L348_C495(t *testing.T) {
 		w.pass(time.Minute)
 		w.wantDeleted("a", "b")
 	})
-	story(t, "no node goes before it is known which ones keep room", func(w *world) {
+	inBubble(t, "no node goes before it is known which ones keep room", func(w *harness) {
 		w.store.ExpectBuffers()
 		defer w.run()()
 		w.pool("pool", budget("100%"))
@@ -374,7 +374,7 @@ func TestCapacityBuffersKeepNodes_L348_C495(t *testing.T) {
 }
 
 // pdb is a budget that selects the pod "agent" and allows no disruption.
-func (w *world) pdb(name string) {
+func (w *harness) pdb(name string) {
 	w.create(&policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}},

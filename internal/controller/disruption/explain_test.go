@@ -19,7 +19,7 @@ var untold = []string{"nominated for a pending pod", "marked for deletion", "has
 
 // wantReasons checks that for each of the nodes that are still there, and in no command, every method that looks at nodes one by one
 // has said why not, unless all methods have the same reason.
-func (w *world) wantReasons(nodes model.Index[*model.Node]) {
+func (w *harness) wantReasons(nodes model.Index[*model.Node]) {
 	w.Helper()
 	busy := w.running.queue.nodes("")
 	for id, n := range w.store.Snapshot().Nodes.All() {
@@ -27,19 +27,19 @@ func (w *world) wantReasons(nodes model.Index[*model.Node]) {
 			continue
 		}
 		said := map[string]bool{}
-		for _, why := range w.running.Reasons.Of(id) {
+		for _, why := range w.running.Obstacles.Of(id) {
 			said[why.Method] = true
 		}
 		for _, m := range w.running.methods() {
 			if m.Type != "multi" && !said[""] && !said[m.Name] {
-				w.Errorf("nobody says why %s leaves node %s alone; known: %v", m.Name, n.Name, w.running.Reasons.Of(id))
+				w.Errorf("nobody says why %s leaves node %s alone; known: %v", m.Name, n.Name, w.running.Obstacles.Of(id))
 			}
 		}
 	}
 }
 
 func TestTheLogSaysWhyNodesAreLeftAlone(t *testing.T) {
-	story(t, "of each method, when it has changed, and only then", func(w *world) {
+	inBubble(t, "of each method, when it has changed, and only then", func(w *harness) {
 		w.pool("closed", budget("0"))
 		w.machine("closed", "a")
 		defer w.run()()
@@ -59,7 +59,7 @@ func TestTheLogSaysWhyNodesAreLeftAlone(t *testing.T) {
 
 // wantExplained checks that an event about a node agrees with what whoever asks about that node is told, from the same objects
 // but by another program. Where no method wants the node anyway, the answer says why not, and the event may say more.
-func (w *world) wantExplained(event string) {
+func (w *harness) wantExplained(event string) {
 	w.Helper()
 	about, ok := strings.CutPrefix(event, "Unconsolidatable node/")
 	if !ok {

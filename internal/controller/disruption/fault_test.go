@@ -50,7 +50,7 @@ func conflict(name string) error {
 }
 
 func TestCrash_C264_C265(t *testing.T) {
-	story(t, "C264 between taint and delete leaves no mark behind", func(w *world) {
+	inBubble(t, "C264 between taint and delete leaves no mark behind", func(w *harness) {
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
 		dead := errors.New("killed")
@@ -69,7 +69,7 @@ func TestCrash_C264_C265(t *testing.T) {
 		w.wantUnmarked("a")
 		w.wantDeleted()
 	})
-	story(t, "while a command waits leaves nothing to clean, and the node is found again", func(w *world) {
+	inBubble(t, "while a command waits leaves nothing to clean, and the node is found again", func(w *harness) {
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
 		stop := w.run()
@@ -82,7 +82,7 @@ func TestCrash_C264_C265(t *testing.T) {
 		w.pass(3 * time.Second)
 		w.wantDeleted("a")
 	})
-	story(t, "C265 marks of nodes that are really deleted stay", func(w *world) {
+	inBubble(t, "C265 marks of nodes that are really deleted stay", func(w *harness) {
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
 		stop := w.run()
@@ -96,7 +96,7 @@ func TestCrash_C264_C265(t *testing.T) {
 			w.Error("the taint of a deleting node was removed")
 		}
 	})
-	story(t, "marks of a command that is slow to mark its nodes stay", func(w *world) {
+	inBubble(t, "marks of a command that is slow to mark its nodes stay", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -111,7 +111,7 @@ func TestCrash_C264_C265(t *testing.T) {
 		w.pass(7 * time.Second)
 		w.wantDeleted("a", "b")
 	})
-	story(t, "marks of a node stay if its NodeClaim turns out to be deleted", func(w *world) {
+	inBubble(t, "marks of a node stay if its NodeClaim turns out to be deleted", func(w *harness) {
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a", func(m *machine) { m.node.Spec.Taints = []corev1.Taint{v1.DisruptedNoScheduleTaint()} })
 		before, _ := w.store.Snapshot().Nodes.Get("test://a")
@@ -123,7 +123,7 @@ func TestCrash_C264_C265(t *testing.T) {
 			w.Error("the taint of a deleting node was removed")
 		}
 	})
-	story(t, "a leftover condition alone is cleared as well", func(w *world) {
+	inBubble(t, "a leftover condition alone is cleared as well", func(w *harness) {
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a", notConsolidatable, func(m *machine) {
 			condition.For(m.claim, time.Now()).TrueWithReason(v1.ConditionTypeDisruptionReason, "Empty", "Empty")
@@ -135,7 +135,7 @@ func TestCrash_C264_C265(t *testing.T) {
 }
 
 func TestConflicts(t *testing.T) {
-	story(t, "a conflict on the taint is tried again", func(w *world) {
+	inBubble(t, "a conflict on the taint is tried again", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -143,7 +143,7 @@ func TestConflicts(t *testing.T) {
 		w.pass(20 * time.Second)
 		w.wantDeleted("a")
 	})
-	story(t, "a node that cannot be tainted is left alone and the others go", func(w *world) {
+	inBubble(t, "a node that cannot be tainted is left alone and the others go", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -153,7 +153,7 @@ func TestConflicts(t *testing.T) {
 		w.wantDeleted("b")
 		w.wantUnmarked("a")
 	})
-	story(t, "a node whose condition cannot be set loses its taint again", func(w *world) {
+	inBubble(t, "a node whose condition cannot be set loses its taint again", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -162,7 +162,7 @@ func TestConflicts(t *testing.T) {
 		w.wantDeleted()
 		w.wantUnmarked("a")
 	})
-	story(t, "conflicts during the clean-up are not errors", func(w *world) {
+	inBubble(t, "conflicts during the clean-up are not errors", func(w *harness) {
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a", notConsolidatable, func(m *machine) { m.node.Spec.Taints = []corev1.Taint{v1.DisruptedNoScheduleTaint()} })
 		w.fail(failing("patch", "a", 7, conflict("a")))
@@ -176,7 +176,7 @@ func TestConflicts(t *testing.T) {
 }
 
 func TestCommandsEnd_C469_C473(t *testing.T) {
-	story(t, "when a NodeClaim is gone before the check", func(w *world) {
+	inBubble(t, "when a NodeClaim is gone before the check", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a", withoutFinalizer)
@@ -187,7 +187,7 @@ func TestCommandsEnd_C469_C473(t *testing.T) {
 		w.pass(10 * time.Second)
 		w.wantDeleted("b")
 	})
-	story(t, "when a NodeClaim is gone between taint and delete; it is not counted and the others complete", func(w *world) {
+	inBubble(t, "when a NodeClaim is gone between taint and delete; it is not counted and the others complete", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a", withoutFinalizer)
@@ -198,7 +198,7 @@ func TestCommandsEnd_C469_C473(t *testing.T) {
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1)
 		w.wantNoEvent("DisruptionTerminating node/a")
 	})
-	story(t, "when pods come between taint and delete, the node goes back to service", func(w *world) {
+	inBubble(t, "when pods come between taint and delete, the node goes back to service", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -215,7 +215,7 @@ func TestCommandsEnd_C469_C473(t *testing.T) {
 		w.wantUnmarked("a")
 		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 0)
 	})
-	story(t, "when deletes fail for a while, every node is counted once", func(w *world) {
+	inBubble(t, "when deletes fail for a while, every node is counted once", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -227,7 +227,7 @@ func TestCommandsEnd_C469_C473(t *testing.T) {
 		w.wantDeleted("a", "b")
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 2)
 	})
-	story(t, "C469 when deletes fail for ten minutes, nodes go back to service", func(w *world) {
+	inBubble(t, "C469 when deletes fail for ten minutes, nodes go back to service", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -245,7 +245,7 @@ func TestCommandsEnd_C469_C473(t *testing.T) {
 		}
 		w.wantLog("command reached its timeout")
 	})
-	story(t, "C473 independently of each other", func(w *world) {
+	inBubble(t, "C473 independently of each other", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -261,7 +261,7 @@ func TestCommandsEnd_C469_C473(t *testing.T) {
 func withoutFinalizer(m *machine) { m.claim.Finalizers = nil }
 
 func TestLoop_C259_W006(t *testing.T) {
-	story(t, "recovers within ten seconds after failures of any length", func(w *world) {
+	inBubble(t, "recovers within ten seconds after failures of any length", func(w *harness) {
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
 		w.fail(func(op string, obj runtime.Object) error {
@@ -277,7 +277,7 @@ func TestLoop_C259_W006(t *testing.T) {
 		w.pass(26 * time.Second)
 		w.wantDeleted("a")
 	})
-	story(t, "leaves a node alone whose pods cannot be listed, and goes on with others", func(w *world) {
+	inBubble(t, "leaves a node alone whose pods cannot be listed, and goes on with others", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -293,7 +293,7 @@ func TestLoop_C259_W006(t *testing.T) {
 		w.wantLog("[b] (savings")
 		w.wantLog("cannot list the pods of a node")
 	})
-	story(t, "C259 does nothing before the picture is complete, and looks again after a second", func(w *world) {
+	inBubble(t, "C259 does nothing before the picture is complete, and looks again after a second", func(w *harness) {
 		w.deps.Feed = w.newFeed()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")

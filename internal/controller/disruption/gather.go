@@ -19,15 +19,15 @@ import (
 )
 
 // scene is everything one look at the cluster sees. The objects are shared with the cache and must not be changed.
-type scene struct {
+type view struct {
 	now      time.Time
 	snapshot *model.Snapshot
 	// held are the IDs of nodes in running commands, read before the snapshot: a node whose command ended since then is
 	// still protected from the clean-up of marks.
-	held map[string]bool
+	running map[string]bool
 	// busy are the IDs of nodes in any command, read before the snapshot and before it is known which nodes rest: the nodes of a
 	// command that ends meanwhile are in one of the two, or in here.
-	busy map[string]bool
+	inCommand map[string]bool
 	// underway are the commands whose effects the snapshot does not show, read before it.
 	underway []disrupt.Command
 	// pools are those of this installation, by name.
@@ -40,21 +40,21 @@ type scene struct {
 	queues translate.Queues
 	drains map[string][]translate.Queue
 	// stuck are the UIDs of pods that may not be moved now, as far as nodes were looked into.
-	stuck map[string]bool
+	unevictable map[string]bool
 	// resting are the nodes that are left alone because commands for them failed, parted those that are looked at alone.
-	resting, parted map[string]bool
+	nodeBackoff, groupBackoff map[string]bool
 	// idle are pools that launch no replacements because some failed.
-	idle map[string]bool
+	poolBackoff map[string]bool
 	// surplus are static pools with more nodes than replicas.
 	surplus map[string]bool
 }
 
-func (c *Controller) gather(ctx context.Context) (scene, error) {
-	s := scene{
-		now: c.Clock.Now(), held: c.queue.held(), busy: c.queue.nodes(""), underway: c.queue.underway(),
-		stuck: map[string]bool{}, surplus: map[string]bool{}, drains: map[string][]translate.Queue{},
+func (c *Controller) gather(ctx context.Context) (view, error) {
+	s := view{
+		now: c.Clock.Now(), running: c.queue.running(), inCommand: c.queue.nodes(""), underway: c.queue.underway(),
+		unevictable: map[string]bool{}, surplus: map[string]bool{}, drains: map[string][]translate.Queue{},
 	}
-	s.resting, s.parted, s.idle = c.setbacks.resting(s.now), c.partings.resting(s.now), c.poolSetbacks.resting(s.now)
+	s.nodeBackoff, s.groupBackoff, s.poolBackoff = c.nodeBackoffs.active(s.now), c.groupBackoffs.active(s.now), c.poolBackoffs.active(s.now)
 	s.snapshot = c.Store.Snapshot()
 	var pools v1.NodePoolList
 	var claims v1.NodeClaimList
@@ -62,7 +62,7 @@ func (c *Controller) gather(ctx context.Context) (scene, error) {
 	var budgets policyv1.PodDisruptionBudgetList
 	for _, list := range []client.ObjectList{&pools, &claims, &nodes, &budgets} {
 		if err := c.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-			return scene{}, fmt.Errorf("listing %T: %w", list, err)
+			return view{}, fmt.Errorf("listing %T: %w", list, err)
 		}
 	}
 	s.claims = byName(claims.Items, func(claim *v1.NodeClaim) string { return claim.Name })
@@ -91,23 +91,23 @@ func byName[T any](items []T, name func(*T) string) map[string]*T {
 }
 
 // world is what qualification looks at; busy are the nodes to leave out because of other commands.
-func (s scene) world(busy map[string]bool) disrupt.QualifyInput {
+func (s view) qualifyInput(busy map[string]bool) disrupt.QualifyInput {
 	pools := make(map[string]disrupt.Pool, len(s.pools))
 	for name, pool := range s.pools {
 		rules := translate.DisruptionRules(pool)
 		rules.Surplus, rules.HeadroomUnknown = s.surplus[name], s.snapshot.Unsettled
-		rules.InBackoff = s.idle[name]
+		rules.InBackoff = s.poolBackoff[name]
 		pools[name] = rules
 	}
-	return disrupt.QualifyInput{Snapshot: s.snapshot, Now: s.now, Pools: pools, InCommand: busy, Backoff: s.resting, GroupBackoff: s.parted}
+	return disrupt.QualifyInput{Snapshot: s.snapshot, Now: s.now, Pools: pools, InCommand: busy, Backoff: s.nodeBackoff, GroupBackoff: s.groupBackoff}
 }
 
 // pledged are the nodes of all commands but one, by ID: of those that are in the queue now, and of those that were when the
 // scene was taken. The nodes of a command that has ended since then go, and its snapshot may not know it yet.
-func (c *Controller) pledged(s scene, except command) map[string]bool {
+func (c *Controller) pledged(s view, except command) map[string]bool {
 	out := c.queue.nodes(except.id)
-	maps.Copy(out, s.busy)
-	for _, id := range except.work.IDs() {
+	maps.Copy(out, s.inCommand)
+	for _, id := range except.plan.IDs() {
 		delete(out, id)
 	}
 	return out
@@ -115,7 +115,7 @@ func (c *Controller) pledged(s scene, except command) map[string]bool {
 
 // budgetsFor evaluates the budgets of every pool for a reason. pledged are the nodes of commands to count as disrupting.
 // A pool whose budgets cannot be evaluated allows nothing.
-func (s scene) budgetsFor(reason disrupt.Reason, pledged map[string]bool) map[string]allowance {
+func (s view) budgetsFor(reason disrupt.Reason, pledged map[string]bool) map[string]allowance {
 	usages := disrupt.Usages(s.snapshot, pledged)
 	out := make(map[string]allowance, len(s.pools))
 	for name, pool := range s.pools {
@@ -143,7 +143,7 @@ func remaining(allowances map[string]allowance) disrupt.Budgets {
 }
 
 // countStatic notes which static pools have more nodes than they should, and what their limits are.
-func (c *Controller) countStatic(s scene) {
+func (c *Controller) countStatic(s view) {
 	clear(c.limits)
 	clear(c.grants)
 	for name, pool := range s.pools {

@@ -14,10 +14,10 @@ import (
 // middle of a command, or from a command that gave nodes up; this is what makes both safe.
 //
 // Source: disruption specification, the loop, clean up leftovers.
-func (c *Controller) clean(ctx context.Context, s scene) error {
+func (c *Controller) clean(ctx context.Context, s view) error {
 	var stray []*model.Node
 	for _, n := range s.snapshot.Nodes.Sorted() {
-		if n.Managed && n.NodeName != "" && !n.Deleting && !s.held[n.ID] && s.marked(n) {
+		if n.Managed && n.NodeName != "" && !n.Deleting && !s.running[n.ID] && s.marked(n) {
 			stray = append(stray, n)
 		}
 	}
@@ -25,7 +25,7 @@ func (c *Controller) clean(ctx context.Context, s scene) error {
 		return nil
 	}
 	errs := forEach(ctx, c, stray, func(n *model.Node) error {
-		if c.queue.held()[n.ID] {
+		if c.queue.running()[n.ID] {
 			return nil
 		}
 		c.Log.Info("removing leftover disruption marks", "Node", n.NodeName, "NodeClaim", n.ClaimName)
@@ -35,7 +35,7 @@ func (c *Controller) clean(ctx context.Context, s scene) error {
 }
 
 // marked reports whether there is a mark on the node to take back.
-func (s scene) marked(n *model.Node) bool {
+func (s view) marked(n *model.Node) bool {
 	if node := s.nodes[n.NodeName]; node != nil && disrupted(node) && node.DeletionTimestamp.IsZero() {
 		return true
 	}

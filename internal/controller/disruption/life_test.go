@@ -28,7 +28,7 @@ import (
 // life does what everybody else does in a cluster: it launches machines, drains those that go, and binds pods. It looks about
 // once a second.
 type life struct {
-	*world
+	*harness
 	// launch is how long a machine takes to become ready; negative for ever.
 	launch atomic.Int64
 	// born is when NodeClaims were seen first, moved the last pod event of nodes.
@@ -45,9 +45,9 @@ type life struct {
 }
 
 // live begins life with the provisioner beside it, in a cloud that sells these instance types.
-func (w *world) live(types []*cloud.InstanceType) *life {
+func (w *harness) live(types []*cloud.InstanceType) *life {
 	w.provider.types = types
-	l := &life{world: w, born: map[string]time.Time{}, moved: map[string]time.Time{}}
+	l := &life{harness: w, born: map[string]time.Time{}, moved: map[string]time.Time{}}
 	l.launch.Store(int64(5 * time.Second))
 	p := provisioning.New(provisioning.Deps{
 		Tools: loop.Tools{
@@ -79,7 +79,7 @@ func (w *world) live(types []*cloud.InstanceType) *life {
 }
 
 // oversized is life with a machine of eight cores, "a", whose only pod asks for one: a machine of one core would do, and is sold.
-func (w *world) oversized() *life {
+func (w *harness) oversized() *life {
 	l := w.live(ondemand(1, 8))
 	w.pool("pool", budget("100%"), underutilized)
 	l.of("pool", "a", "x8")

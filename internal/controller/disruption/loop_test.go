@@ -15,7 +15,7 @@ import (
 const evaluations = "karpenter_voluntary_disruption_decision_evaluation_duration_seconds"
 
 func TestRhythm_C260_C261_C267(t *testing.T) {
-	story(t, "C260 C267 with nothing to do every way is looked at once in ten seconds", func(w *world) {
+	inBubble(t, "C260 C267 with nothing to do every way is looked at once in ten seconds", func(w *harness) {
 		w.pool("pool", budget("100%"))
 		defer w.run()()
 		w.pass(5 * time.Second)
@@ -31,7 +31,7 @@ func TestRhythm_C260_C261_C267(t *testing.T) {
 			w.pass(10 * time.Second)
 		}
 	})
-	story(t, "C261 after a command the next pass follows at once", func(w *world) {
+	inBubble(t, "C261 after a command the next pass follows at once", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), usable)
 		l.of("pool", "empty", "x1")
@@ -51,7 +51,7 @@ func TestRhythm_C260_C261_C267(t *testing.T) {
 // TestWaysInOrder_C262_C263_C344: each pass of a controller that is not running itself takes the next way that has something
 // to do, and no other.
 func TestWaysInOrder_C262_C263_C344(t *testing.T) {
-	story(t, "first emptiness, then static drift, drift, several nodes, one node", func(w *world) {
+	inBubble(t, "first emptiness, then static drift, drift, several nodes, one node", func(w *harness) {
 		l := w.live(ondemand(1, 2, 4, 8))
 		l.launch.Store(-1)
 		w.pool("pool", budget("1"), underutilized)
@@ -111,7 +111,7 @@ func TestWaysInOrder_C262_C263_C344(t *testing.T) {
 
 // TestNoSearchIsDoneThatRanOutOfTime_C429: a search that ends by its deadline does not keep the next pass from searching.
 func TestNoSearchIsDoneThatRanOutOfTime_C429(t *testing.T) {
-	story(t, "and nothing came of it", func(w *world) {
+	inBubble(t, "and nothing came of it", func(w *harness) {
 		l := w.live(ondemand(2, 4))
 		w.pool("pool", budget("100%"), underutilized)
 		for _, name := range []string{"a", "b", "c"} {

@@ -17,7 +17,7 @@ import (
 
 // validation is how long a command waits for pods on their way to its nodes before it is checked again, counted from the change
 // that led to it. Less settle it is still longer than the ten seconds within which pod events are written down once.
-const validation = 15 * time.Second
+const validationDelay = 15 * time.Second
 
 // How long one method may search.
 const (
@@ -26,18 +26,18 @@ const (
 )
 
 // round is what the methods of one pass share.
-type round struct {
-	scene
+type pass struct {
+	view
 	candidates []disrupt.Candidate
 	blocks     map[string]disrupt.Obstacle
 	// notes are what users are told at the end, by node ID.
-	notes  map[string]disrupt.Obstacle
-	looked map[string]bool
-	room   *room
+	notes     map[string]disrupt.Obstacle
+	inspected map[string]bool
+	sim       *simContext
 	// stirred is when the change was heard of that the pass is for, at most settle ago; the moment of the pass when there was none.
-	stirred time.Time
+	changed time.Time
 	// moves is what the store said before anything was evaluated.
-	moves uint64
+	stateRevision uint64
 	// survey makes the pods of all candidates be looked at, to tell users what would be in the way.
 	survey bool
 }
@@ -51,39 +51,39 @@ func (c *Controller) pass(ctx context.Context) (acted bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	r := round{
-		scene: s, moves: moves, stirred: s.now,
-		blocks: map[string]disrupt.Obstacle{}, notes: map[string]disrupt.Obstacle{}, looked: map[string]bool{},
+	r := pass{
+		view: s, stateRevision: moves, changed: s.now,
+		blocks: map[string]disrupt.Obstacle{}, notes: map[string]disrupt.Obstacle{}, inspected: map[string]bool{},
 	}
-	if !c.stirred.IsZero() {
-		r.stirred = s.now.Add(-min(s.now.Sub(c.stirred), settle))
+	if !c.changed.IsZero() {
+		r.changed = s.now.Add(-min(s.now.Sub(c.changed), quietPeriod))
 	}
-	c.stirred = time.Time{}
-	defer c.tell(&r)
-	if r.survey = s.now.Sub(c.surveyed) >= idle; r.survey {
-		c.surveyed = s.now
+	c.changed = time.Time{}
+	defer c.publishObstacles(&r)
+	if r.survey = s.now.Sub(c.lastSurvey) >= passInterval; r.survey {
+		c.lastSurvey = s.now
 		c.logBudgetErrors(s)
 	}
 	err = c.clean(ctx, s)
 	var obstacles []disrupt.Obstacle
-	r.candidates, obstacles = disrupt.Qualify(s.world(s.busy))
+	r.candidates, obstacles = disrupt.Qualify(s.qualifyInput(s.inCommand))
 	c.prices.set(ctx, s.pools, r.candidates)
 	r.note(obstacles)
-	c.released = firstRelease(obstacles)
-	c.Reasons.put("", obstacles)
+	c.nominationEnds = firstNominationEnd(obstacles)
+	c.Obstacles.put("", obstacles)
 	c.reportBudgets(s)
 	for _, m := range c.methods() {
 		if c.propose(ctx, &r, m) {
 			return true, err
 		}
 	}
-	c.Reasons.log(ctx, c.Log, s.snapshot.Nodes)
+	c.Obstacles.log(ctx, c.Log, s.snapshot.Nodes)
 	return false, err
 }
 
 // firstRelease is when the first of the nodes that pods are expected on may be looked at again; zero when there are none. No
 // event tells of it: without a pass at that moment such a node would be kept for up to idle longer.
-func firstRelease(obstacles []disrupt.Obstacle) time.Time {
+func firstNominationEnd(obstacles []disrupt.Obstacle) time.Time {
 	var first time.Time
 	for _, o := range obstacles {
 		if o.Code != disrupt.Nominated {
@@ -108,10 +108,10 @@ func (c *Controller) methods() []disrupt.Method {
 //
 // Pods are looked at on the nodes that the method wants. A survey looks at those of all candidates, only to tell users
 // what would be in the way; it is made once per idle period, however often passes are triggered.
-func (c *Controller) propose(ctx context.Context, r *round, m disrupt.Method) bool {
+func (c *Controller) propose(ctx context.Context, r *pass, m disrupt.Method) bool {
 	started := c.Clock.Now()
 	fit, obstacles := c.fit(ctx, r, m)
-	budgets := remaining(r.budgetsFor(m.Reason, c.pledged(r.scene, command{})))
+	budgets := remaining(r.budgetsFor(m.Reason, c.pledged(r.view, command{})))
 	var d disrupt.Decision
 	switch {
 	case m.Decide == nil:
@@ -119,13 +119,13 @@ func (c *Controller) propose(ctx context.Context, r *round, m disrupt.Method) bo
 	case len(fit) > 0:
 		var known bool
 		if d, known = c.decide(ctx, r, m, fit, budgets); known {
-			c.Reasons.refresh(m.Name, obstacles, fit)
+			c.Obstacles.refresh(m.Name, obstacles, fit)
 			return false
 		}
 	}
 	r.note(d.Obstacles)
-	c.Reasons.put(m.Name, append(obstacles, d.Obstacles...))
-	c.reportJudged(r.scene, m, d.Scored)
+	c.Obstacles.put(m.Name, append(obstacles, d.Obstacles...))
+	c.reportJudged(r.view, m, d.Scored)
 	for _, work := range d.Commands {
 		c.enqueue(ctx, r, m, work)
 	}
@@ -137,7 +137,7 @@ func (c *Controller) propose(ctx context.Context, r *round, m disrupt.Method) bo
 }
 
 // fit are the candidates that a method wants and whose pods do not stand in the way, and why others are none.
-func (c *Controller) fit(ctx context.Context, r *round, m disrupt.Method) ([]disrupt.Candidate, []disrupt.Obstacle) {
+func (c *Controller) fit(ctx context.Context, r *pass, m disrupt.Method) ([]disrupt.Candidate, []disrupt.Obstacle) {
 	wanted, refused := m.FilterNodes(r.candidates)
 	r.note(refused)
 	look := wanted
@@ -146,29 +146,29 @@ func (c *Controller) fit(ctx context.Context, r *round, m disrupt.Method) ([]dis
 	}
 	var fresh []disrupt.Candidate
 	for _, candidate := range look {
-		if !r.looked[candidate.Node.ID] {
-			r.looked[candidate.Node.ID] = true
+		if !r.inspected[candidate.Node.ID] {
+			r.inspected[candidate.Node.ID] = true
 			fresh = append(fresh, candidate)
 		}
 	}
-	for id, o := range c.podBlocks(ctx, r.scene, fresh) {
+	for id, o := range c.podBlocks(ctx, r.view, fresh) {
 		r.blocks[id] = o
 		r.note([]disrupt.Obstacle{o})
 	}
 	fit, blocked := m.FilterPods(wanted, r.blocks)
-	r.countRounds(fit)
+	r.setDrainRounds(fit)
 	return fit, append(refused, blocked...)
 }
 
 // decide lets a method simulate. known reports that nothing has changed since it found nothing to do.
-func (c *Controller) decide(ctx context.Context, r *round, m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets) (d disrupt.Decision, known bool) {
-	about := fmt.Sprintf("%d %x %s %v", r.moves, digest(fit), c.prices.digest(), slices.Sorted(maps.Keys(r.idle)))
-	if m.Reason == disrupt.Underutilized && c.settled[m.Type] == about {
+func (c *Controller) decide(ctx context.Context, r *pass, m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets) (d disrupt.Decision, known bool) {
+	about := fmt.Sprintf("%d %x %s %v", r.stateRevision, digest(fit), c.prices.digest(), slices.Sorted(maps.Keys(r.poolBackoff)))
+	if m.Reason == disrupt.Underutilized && c.nothingFound[m.Type] == about {
 		return disrupt.Decision{}, true
 	}
-	if r.room == nil {
+	if r.sim == nil {
 		var err error
-		if r.room, err = c.room(ctx, r.scene, r.candidates, r.underway); err != nil {
+		if r.sim, err = c.simContext(ctx, r.view, r.candidates, r.underway); err != nil {
 			c.Log.Error("cannot simulate, leaving the nodes alone", "reason", label(m.Reason), "error", err)
 			return disrupt.Decision{Obstacles: disrupt.NotReachedObstacles(fit)}, false
 		}
@@ -177,18 +177,18 @@ func (c *Controller) decide(ctx context.Context, r *round, m disrupt.Method, fit
 	if m.Type == "multi" {
 		limit = multiTimeout
 	}
-	session := r.room.session(c, m, budgets, c.Clock.Now().Add(limit))
-	session.FirstPools = c.unvisited
+	session := r.sim.session(c, m, budgets, c.Clock.Now().Add(limit))
+	session.FirstPools = c.unvisitedPools
 	d = m.Decide(session, fit)
 	if d.TimedOut && m.Type != "" {
 		c.Metrics.Disruption.ConsolidationTimeouts.WithLabelValues(m.Type).Inc()
 		c.Log.Debug("consolidation ran out of time", "type", m.Type, "commands", len(d.Commands))
 	}
 	if m.Type == "single" {
-		c.unvisited = d.Unvisited
+		c.unvisitedPools = d.Unvisited
 	}
 	if len(d.Commands) == 0 && !d.Suppressed && !d.TimedOut {
-		c.settled[m.Type] = about
+		c.nothingFound[m.Type] = about
 	}
 	return d, false
 }
@@ -204,16 +204,16 @@ func digest(list []disrupt.Candidate) uint64 {
 }
 
 // enqueue takes a command up.
-func (c *Controller) enqueue(ctx context.Context, r *round, m disrupt.Method, work disrupt.Command) {
-	cmd := command{id: string(uuid.NewUUID()), method: m, work: work, due: r.now}
+func (c *Controller) enqueue(ctx context.Context, r *pass, m disrupt.Method, work disrupt.Command) {
+	cmd := command{id: string(uuid.NewUUID()), method: m, plan: work, due: r.now}
 	if m.Waits() {
-		cmd.due = r.stirred.Add(validation)
+		cmd.due = r.changed.Add(validationDelay)
 	}
 	if work.Static {
 		cmd.reservation = c.grants[work.Candidates[0].Node.Pool]
 	}
 	if m.Reason == disrupt.Underutilized && work.Decision() == disrupt.Replace {
-		c.reportCandidates(r.scene, work)
+		c.reportCandidates(r.view, work)
 	}
 	c.Log.Debug("proposing disruption", "command", work.Text(cmd.id), "check-at", cmd.due)
 	if m.Waits() {
@@ -221,7 +221,7 @@ func (c *Controller) enqueue(ctx context.Context, r *round, m disrupt.Method, wo
 		return
 	}
 	cmd.started = r.now
-	c.begin(ctx, cmd)
+	c.startCommand(ctx, cmd)
 }
 
 // grant reserves the right to create NodeClaims of a static pool within its limit.
@@ -246,7 +246,7 @@ func (g *grant) giveBack() {
 }
 
 // begin starts a command in a goroutine that owns it until it has ended.
-func (c *Controller) begin(ctx context.Context, cmd command) {
+func (c *Controller) startCommand(ctx context.Context, cmd command) {
 	c.queue.put(cmd)
 	c.running.Go(func() {
 		defer c.wake()

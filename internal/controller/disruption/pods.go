@@ -16,7 +16,7 @@ import (
 
 // podBlocks looks at the pods of the candidates and returns the obstacles that they are, by node ID. Nodes whose pods
 // cannot be listed are obstacles of their own and do not concern the others.
-func (c *Controller) podBlocks(ctx context.Context, s scene, candidates []disrupt.Candidate) map[string]disrupt.Obstacle {
+func (c *Controller) podBlocks(ctx context.Context, s view, candidates []disrupt.Candidate) map[string]disrupt.Obstacle {
 	blocks := map[string]disrupt.Obstacle{}
 	for _, candidate := range candidates {
 		if o, blocked := c.podBlock(ctx, s, candidate.Node); blocked {
@@ -27,7 +27,7 @@ func (c *Controller) podBlocks(ctx context.Context, s scene, candidates []disrup
 }
 
 // countRounds notes how long the nodes take to drain, as far as their pods were looked at.
-func (s scene) countRounds(fit []disrupt.Candidate) {
+func (s view) setDrainRounds(fit []disrupt.Candidate) {
 	for i, candidate := range fit {
 		if queues := s.drains[candidate.Node.ID]; len(queues) > 0 {
 			fit[i].DrainRounds = queues[0].Rounds()
@@ -36,7 +36,7 @@ func (s scene) countRounds(fit []disrupt.Candidate) {
 }
 
 // podBlock is the first obstacle among the pods of a node: annotations before budgets.
-func (c *Controller) podBlock(ctx context.Context, s scene, n *model.Node) (disrupt.Obstacle, bool) {
+func (c *Controller) podBlock(ctx context.Context, s view, n *model.Node) (disrupt.Obstacle, bool) {
 	var list corev1.PodList
 	if err := c.Client.List(ctx, &list, client.MatchingFields{nodelookup.PodNode: n.NodeName}, client.UnsafeDisableDeepCopy); err != nil {
 		c.Log.Error("cannot list the pods of a node, leaving it alone", "Node", n.NodeName, "error", err)
@@ -48,18 +48,18 @@ func (c *Controller) podBlock(ctx context.Context, s scene, n *model.Node) (disr
 	}
 	if queues := s.queues.Of(pods, s.now); len(queues) > 0 {
 		s.drains[n.ID] = queues
-		c.complainOfBudgets(queues, s)
+		c.warnOfBudgets(queues, s)
 	}
 	for _, pod := range pods {
 		if !podrules.CurrentlyReschedulable(pod, s.budgets, s.now) {
-			s.stuck[string(pod.UID)] = true
+			s.unevictable[string(pod.UID)] = true
 		}
 	}
 	for _, pod := range pods {
 		if podrules.Active(pod) {
 			c.Recorder.Publish(observe.Protection(pod, s.now)...)
 		}
-		c.complainOfCost(pod, s)
+		c.warnOfCost(pod, s)
 		if !podrules.Disruptable(pod, s.now) {
 			break
 		}
@@ -68,13 +68,13 @@ func (c *Controller) podBlock(ctx context.Context, s scene, n *model.Node) (disr
 }
 
 // complainOfBudgets logs budgets that no patience helps with, once in a while.
-func (c *Controller) complainOfBudgets(queues []translate.Queue, s scene) {
+func (c *Controller) warnOfBudgets(queues []translate.Queue, s view) {
 	for _, q := range queues {
 		if !q.Never {
 			continue
 		}
-		if _, said := c.said.Get(q.Budget, s.now); !said {
-			c.said.Put(q.Budget, true, s.now)
+		if _, said := c.warned.Get(q.Budget, s.now); !said {
+			c.warned.Put(q.Budget, true, s.now)
 			c.Log.Warn("a pod disruption budget wants as many healthy pods as there are and can never allow a disruption",
 				"PodDisruptionBudget", q.Budget)
 		}
@@ -82,14 +82,14 @@ func (c *Controller) complainOfBudgets(queues []translate.Queue, s scene) {
 }
 
 // complainOfCost logs a deletion cost that nobody can read, once in a while.
-func (c *Controller) complainOfCost(pod *corev1.Pod, s scene) {
+func (c *Controller) warnOfCost(pod *corev1.Pod, s view) {
 	_, err := translate.DeletionCost(pod)
 	if err == nil {
 		return
 	}
 	key := string(pod.UID) + err.Error()
-	if _, said := c.said.Get(key, s.now); !said {
-		c.said.Put(key, true, s.now)
+	if _, said := c.warned.Get(key, s.now); !said {
+		c.warned.Put(key, true, s.now)
 		c.Log.Error("ignoring the deletion cost of a pod", "Pod", pod.Namespace+"/"+pod.Name, "error", err)
 	}
 }

@@ -14,14 +14,14 @@ import (
 type command struct {
 	id     string
 	method disrupt.Method
-	work   disrupt.Command
+	plan   disrupt.Command
 	// due is when the command is checked again.
 	due time.Time
 	// started is when it passed the check; zero while it waits.
 	started time.Time
 	// launched are the names of the NodeClaims that take over. begun is set once they are written and the nodes are marked.
-	launched []string
-	begun    bool
+	launched        []string
+	launchesWritten bool
 	// reservation is the right to create a NodeClaim of a static pool; nil for none.
 	reservation *grant
 }
@@ -32,11 +32,11 @@ func (c command) simulated() bool { return c.method.Decide != nil }
 // launchesFrom are the pools of the machines that take over.
 func (c command) launchesFrom() []string {
 	var out []string
-	for _, claim := range c.work.Replacements {
+	for _, claim := range c.plan.Replacements {
 		out = append(out, claim.Pool)
 	}
-	if c.work.Static {
-		out = append(out, c.work.Candidates[0].Node.Pool)
+	if c.plan.Static {
+		out = append(out, c.plan.Candidates[0].Node.Pool)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -70,7 +70,7 @@ func (q *queue) nextDue() (time.Time, bool) {
 	defer q.mu.Unlock()
 	var next time.Time
 	found := false
-	starting := q.anyStarting()
+	starting := q.isStarting()
 	for _, c := range q.commands {
 		if starting && c.simulated() {
 			continue
@@ -87,12 +87,12 @@ func (q *queue) nextDue() (time.Time, bool) {
 func (q *queue) starting() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.anyStarting()
+	return q.isStarting()
 }
 
-func (q *queue) anyStarting() bool {
+func (q *queue) isStarting() bool {
 	for _, c := range q.commands {
-		if c.simulated() && !c.started.IsZero() && !c.begun {
+		if c.simulated() && !c.started.IsZero() && !c.launchesWritten {
 			return true
 		}
 	}
@@ -102,12 +102,12 @@ func (q *queue) anyStarting() bool {
 // underway are the commands that wait, or have not marked their nodes yet: what they will do is not to be seen in the
 // cluster.
 func (q *queue) underway() []disrupt.Command {
-	return q.list(func(c command) bool { return !c.begun })
+	return q.list(func(c command) bool { return !c.launchesWritten })
 }
 
 // beginning are those of them that have passed their check: nodes that they take are no places to go to.
-func (q *queue) beginning() []disrupt.Command {
-	return q.list(func(c command) bool { return !c.begun && !c.started.IsZero() })
+func (q *queue) validated() []disrupt.Command {
+	return q.list(func(c command) bool { return !c.launchesWritten && !c.started.IsZero() })
 }
 
 func (q *queue) list(keep func(command) bool) []disrupt.Command {
@@ -122,7 +122,7 @@ func (q *queue) list(keep func(command) bool) []disrupt.Command {
 	slices.SortFunc(list, func(a, b command) int { return cmp.Or(a.due.Compare(b.due), strings.Compare(a.id, b.id)) })
 	out := make([]disrupt.Command, len(list))
 	for i, c := range list {
-		out[i] = c.work
+		out[i] = c.plan
 	}
 	return out
 }
@@ -149,7 +149,7 @@ func (q *queue) nodes(except string) map[string]bool {
 }
 
 // held are the IDs of the nodes in commands that are being carried out: those whose marks have to stay.
-func (q *queue) held() map[string]bool {
+func (q *queue) running() map[string]bool {
 	return q.collect(func(c command) bool { return !c.started.IsZero() })
 }
 
@@ -161,7 +161,7 @@ func (q *queue) collect(keep func(command) bool) map[string]bool {
 		if !keep(c) {
 			continue
 		}
-		for _, id := range c.work.IDs() {
+		for _, id := range c.plan.IDs() {
 			out[id] = true
 		}
 	}
@@ -170,11 +170,11 @@ func (q *queue) collect(keep func(command) bool) map[string]bool {
 
 // The bounds of the time a command may take, and what each candidate in the queue adds to it.
 const (
-	retryPerCandidate           = 80 * time.Millisecond
-	shortestRetry, longestRetry = 10 * time.Minute, time.Hour
+	timeoutPerCandidate    = 80 * time.Millisecond
+	minTimeout, maxTimeout = 10 * time.Minute, time.Hour
 )
 
 // patience is how long a command may take while so many candidates are in the queue.
-func patience(candidates int) time.Duration {
-	return min(max(time.Duration(candidates)*retryPerCandidate, shortestRetry), longestRetry)
+func commandTimeout(candidates int) time.Duration {
+	return min(max(time.Duration(candidates)*timeoutPerCandidate, minTimeout), maxTimeout)
 }

@@ -22,7 +22,7 @@ import (
 // deletion may break a budget or take a pod that is protected, and in the end there is rest, without marks and with reasons.
 func TestWhateverHappens(t *testing.T) {
 	for seed := range uint64(4) {
-		story(t, fmt.Sprintf("seed %d", seed), func(w *world) {
+		inBubble(t, fmt.Sprintf("seed %d", seed), func(w *harness) {
 			random := rand.New(rand.NewPCG(seed, 17)) //nolint:gosec // a test
 			var types []*cloud.InstanceType
 			for _, cores := range []int64{1, 2, 4, 8} {
@@ -103,7 +103,7 @@ func TestWhateverHappens(t *testing.T) {
 }
 
 // names are those of the nodes that are there, sorted.
-func (w *world) names() []string {
+func (w *harness) names() []string {
 	var nodes corev1.NodeList
 	if err := w.client.List(w.Context(), &nodes); err != nil {
 		w.Fatal(err)
@@ -117,7 +117,7 @@ func (w *world) names() []string {
 }
 
 // wantRightful checks a NodeClaim that is about to be deleted: its pods may go, and so may one more node of its pool.
-func (w *world) wantRightful(claim *v1.NodeClaim) {
+func (w *harness) wantRightful(claim *v1.NodeClaim) {
 	var pods corev1.PodList
 	var claims v1.NodeClaimList
 	pool := &v1.NodePool{}

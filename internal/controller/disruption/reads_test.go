@@ -14,7 +14,7 @@ import (
 
 // got answers reads from what the watches have shown, as a cache does. The fake client writes JSON and reads it again, which
 // takes a thousand times as long, and a day has many passes. It reports false for objects that it does not have.
-func (w *world) got(key client.ObjectKey, into client.Object) bool {
+func (w *harness) got(key client.ObjectKey, into client.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	known, ok := w.seen[seenKey(into, key)]
@@ -25,7 +25,7 @@ func (w *world) got(key client.ObjectKey, into client.Object) bool {
 }
 
 // listed does for lists what got does for one object. It reports false for lists that it cannot answer.
-func (w *world) listed(list client.ObjectList, opts []client.ListOption) bool {
+func (w *harness) listed(list client.ObjectList, opts []client.ListOption) bool {
 	var o client.ListOptions
 	o.ApplyOptions(opts)
 	if o.LabelSelector != nil || o.Namespace != "" {
@@ -64,7 +64,7 @@ func (w *world) listed(list client.ObjectList, opts []client.ListOption) bool {
 func all[T any, P interface {
 	*T
 	client.Object
-}](w *world, shared bool,
+}](w *harness, shared bool,
 ) []T {
 	var found []P
 	for _, object := range w.seen {

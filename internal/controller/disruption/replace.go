@@ -24,9 +24,9 @@ import (
 
 // launch writes the NodeClaims that take over, all or none, and returns their names. The store counts on them at once.
 func (c *Controller) launch(ctx context.Context, cmd command) ([]string, error) {
-	claims := cmd.work.Replacements
-	if cmd.work.Static {
-		claims = []solve.NodeClaim{{Pool: cmd.work.Candidates[0].Node.Pool}}
+	claims := cmd.plan.Replacements
+	if cmd.plan.Static {
+		claims = []solve.NodeClaim{{Pool: cmd.plan.Candidates[0].Node.Pool}}
 	}
 	names := make([]string, len(claims))
 	indexes := make([]int, len(claims))
@@ -58,7 +58,7 @@ func (c *Controller) create(ctx context.Context, cmd command, planned solve.Node
 		return "", fmt.Errorf("reading nodepool %q: %w", planned.Pool, err)
 	}
 	var claim *v1.NodeClaim
-	if cmd.work.Static {
+	if cmd.plan.Static {
 		claim = c.Translator.StaticNodeClaim(pool, c.defaultGracePeriod())
 	} else {
 		claim = c.Translator.NodeClaim(pool, planned, c.defaultGracePeriod())
@@ -81,7 +81,7 @@ func (c *Controller) create(ctx context.Context, cmd command, planned solve.Node
 // withinLimits is the last look before anything is touched: since the command was worked out limits may have been lowered, or
 // the room below them taken by machines for other pods. Limits on nodes of static pools are kept by reservations.
 func (c *Controller) withinLimits(ctx context.Context, cmd command) error {
-	if cmd.work.Static {
+	if cmd.plan.Static {
 		return nil
 	}
 	usage := cluster.NewUsage(c.Store, c.Feed)
@@ -115,7 +115,7 @@ func (c *Controller) withdraw(ctx context.Context, names []string) int {
 		err := c.Client.Get(ctx, client.ObjectKey{Name: name}, claim)
 		switch {
 		case apierrors.IsNotFound(err):
-			if !c.known(name) {
+			if !c.exists(name) {
 				unready++
 				continue
 			}
@@ -143,7 +143,7 @@ func (c *Controller) withdraw(ctx context.Context, names []string) int {
 }
 
 // machineOf is the machine of a NodeClaim in the picture of the cluster; nil if there is none.
-func (c *Controller) machineOf(claim string) *model.Node {
+func (c *Controller) nodeOf(claim string) *model.Node {
 	for _, n := range c.Store.Snapshot().Nodes.All() {
 		if n.ClaimName == claim {
 			return n
@@ -152,10 +152,10 @@ func (c *Controller) machineOf(claim string) *model.Node {
 	return nil
 }
 
-func (c *Controller) known(claim string) bool { return c.machineOf(claim) != nil }
+func (c *Controller) exists(claim string) bool { return c.nodeOf(claim) != nil }
 
 func (c *Controller) carriesPods(claim string) bool {
-	n := c.machineOf(claim)
+	n := c.nodeOf(claim)
 	if n == nil {
 		return false
 	}
@@ -175,33 +175,33 @@ var errReplacementGone = errors.New("replacement was deleted")
 func (c *Controller) await(ctx context.Context, cmd command) bool {
 	ready := map[string]bool{}
 	for {
-		c.protect(cmd.work)
-		waiting, err := c.look(ctx, cmd, ready)
+		c.protect(cmd.plan)
+		waiting, err := c.countWaiting(ctx, cmd, ready)
 		switch {
 		case err == nil && waiting == 0:
 			return true
 		case errors.Is(err, errReplacementGone):
-			c.giveUp(ctx, cmd, cmd.work.Candidates, err)
+			c.giveUp(ctx, cmd, cmd.plan.Candidates, err)
 			return false
-		case c.tooLate(cmd):
-			c.giveUp(ctx, cmd, cmd.work.Candidates, errors.Join(errTimeout, err))
+		case c.timedOut(cmd):
+			c.giveUp(ctx, cmd, cmd.plan.Candidates, errors.Join(errTimeout, err))
 			return false
 		}
-		if !c.sleep(ctx, again) {
+		if !c.sleep(ctx, pollInterval) {
 			return false
 		}
 	}
 }
 
 // look notes which replacements are ready and returns how many are not.
-func (c *Controller) look(ctx context.Context, cmd command, ready map[string]bool) (waiting int, err error) {
+func (c *Controller) countWaiting(ctx context.Context, cmd command, ready map[string]bool) (waiting int, err error) {
 	for _, name := range cmd.launched {
 		if ready[name] {
 			continue
 		}
 		claim := &v1.NodeClaim{}
 		switch err := c.Client.Get(ctx, client.ObjectKey{Name: name}, claim); {
-		case apierrors.IsNotFound(err) && !c.known(name):
+		case apierrors.IsNotFound(err) && !c.exists(name):
 			return waiting, fmt.Errorf("nodeclaim %q: %w", name, errReplacementGone)
 		case err != nil:
 			waiting++

@@ -13,7 +13,7 @@ import (
 
 // note keeps what is to be told about nodes: of each the first obstacle that stands in the way of all methods, or else the
 // first one that a method has found.
-func (r *round) note(obstacles []disrupt.Obstacle) {
+func (r *pass) note(obstacles []disrupt.Obstacle) {
 	for _, o := range obstacles {
 		told, known := r.notes[o.Node.ID]
 		switch audience := o.Code.Event(); {
@@ -25,7 +25,7 @@ func (r *round) note(obstacles []disrupt.Obstacle) {
 }
 
 // tell tells users what stands in the way of disrupting nodes: one reason for each node, however many methods looked at it.
-func (c *Controller) tell(r *round) {
+func (c *Controller) publishObstacles(r *pass) {
 	now := c.Store.Snapshot().Nodes
 	for _, id := range slices.Sorted(maps.Keys(r.notes)) {
 		o := r.notes[id]
@@ -49,7 +49,7 @@ func reasons() []disrupt.Reason {
 }
 
 // reportBudgets tells what the budgets of every pool allow.
-func (c *Controller) reportBudgets(s scene) {
+func (c *Controller) reportBudgets(s view) {
 	gauges := map[string][]observe.Sample{}
 	for _, reason := range reasons() {
 		for name, a := range s.budgetsFor(reason, nil) {
@@ -66,7 +66,7 @@ func (c *Controller) reportBudgets(s scene) {
 }
 
 // reportCandidates tells the owners of nodes what could replace them.
-func (c *Controller) reportCandidates(s scene, work disrupt.Command) {
+func (c *Controller) reportCandidates(s view, work disrupt.Command) {
 	for _, candidate := range work.Candidates {
 		n := candidate.Node
 		c.Recorder.Publish(observe.ConsolidationCandidate(s.nodes[n.NodeName], s.claims[n.ClaimName], work.TextFor(n.Name), work.Savings())...)
@@ -75,7 +75,7 @@ func (c *Controller) reportCandidates(s scene, work disrupt.Command) {
 
 // reportJudged counts moves by what their pools said, and tells of approvals by Balanced ones: on the node for moves of one,
 // on the pool for moves of several.
-func (c *Controller) reportJudged(s scene, m disrupt.Method, judged []disrupt.ScoredCommand) {
+func (c *Controller) reportJudged(s view, m disrupt.Method, judged []disrupt.ScoredCommand) {
 	decision := func(approved bool) string {
 		if approved {
 			return "approved"
@@ -111,7 +111,7 @@ func (c *Controller) reportJudged(s scene, m disrupt.Method, judged []disrupt.Sc
 const sampleNodes = 100
 
 // logBudgetErrors logs the pools whose budgets cannot be evaluated.
-func (c *Controller) logBudgetErrors(s scene) {
+func (c *Controller) logBudgetErrors(s view) {
 	var errs []error
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(s.pools)) {

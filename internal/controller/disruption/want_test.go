@@ -10,7 +10,7 @@ import (
 )
 
 // deleted are the names of NodeClaims with a deletion timestamp, sorted.
-func (w *world) deleted() []string {
+func (w *harness) deleted() []string {
 	w.Helper()
 	var list v1.NodeClaimList
 	if err := w.client.List(w.Context(), &list); err != nil {
@@ -26,7 +26,7 @@ func (w *world) deleted() []string {
 	return out
 }
 
-func (w *world) wantDeleted(names ...string) {
+func (w *harness) wantDeleted(names ...string) {
 	w.Helper()
 	if got := w.deleted(); !slices.Equal(got, append([]string{}, names...)) {
 		w.Errorf("after %s: deleted %v, want %v", w.age(), got, names)
@@ -34,7 +34,7 @@ func (w *world) wantDeleted(names ...string) {
 }
 
 // wantUnmarked checks that a node shows no trace of a command.
-func (w *world) wantUnmarked(name string) {
+func (w *harness) wantUnmarked(name string) {
 	w.Helper()
 	if disrupted(w.node(name)) {
 		w.Errorf("after %s: node %s is tainted", w.age(), name)
@@ -45,11 +45,11 @@ func (w *world) wantUnmarked(name string) {
 }
 
 // age is the time since the bubble began.
-func (w *world) age() time.Duration {
+func (w *harness) age() time.Duration {
 	return time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
 }
 
-func (w *world) wantEvent(event string) {
+func (w *harness) wantEvent(event string) {
 	w.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,7 +60,7 @@ func (w *world) wantEvent(event string) {
 }
 
 // told is how many events begin like this.
-func (w *world) told(prefix string) int {
+func (w *harness) told(prefix string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	got := 0
@@ -73,7 +73,7 @@ func (w *world) told(prefix string) int {
 }
 
 // wantEvents counts the events that begin like this.
-func (w *world) wantEvents(prefix string, want int) {
+func (w *harness) wantEvents(prefix string, want int) {
 	w.Helper()
 	got := w.told(prefix)
 	w.mu.Lock()
@@ -87,7 +87,7 @@ func (w *world) wantEvents(prefix string, want int) {
 	}
 }
 
-func (w *world) wantNoEvent(prefix string) {
+func (w *harness) wantNoEvent(prefix string) {
 	w.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,7 +98,7 @@ func (w *world) wantNoEvent(prefix string) {
 	}
 }
 
-func (w *world) wantLog(text string) {
+func (w *harness) wantLog(text string) {
 	w.Helper()
 	if !strings.Contains(w.logs.String(), text) {
 		w.Errorf("no %q in the log:\n%s", text, w.logs.String())
@@ -107,7 +107,7 @@ func (w *world) wantLog(text string) {
 
 // wantMetric compares the sum of the series with these labels, which are "name=value" in any order. A series that does not
 // exist is 0.
-func (w *world) wantMetric(metric string, want float64, labels ...string) {
+func (w *harness) wantMetric(metric string, want float64, labels ...string) {
 	w.Helper()
 	if got := w.metric(metric, labels...); got != want {
 		w.Errorf("%s%v = %v, want %v", metric, labels, got, want)
@@ -115,7 +115,7 @@ func (w *world) wantMetric(metric string, want float64, labels ...string) {
 }
 
 // metric is the sum of the series with these labels, of the number of samples where they are histograms.
-func (w *world) metric(metric string, labels ...string) float64 {
+func (w *harness) metric(metric string, labels ...string) float64 {
 	w.Helper()
 	families, err := w.registry.Gather()
 	if err != nil {

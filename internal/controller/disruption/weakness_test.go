@@ -16,7 +16,7 @@ import (
 )
 
 // stranger adds a node with so many cores that nobody here manages.
-func (w *world) stranger(name string, cores int64) {
+func (w *harness) stranger(name string, cores int64) {
 	w.Helper()
 	size := ondemand(cores)[0].Capacity
 	w.create(&corev1.Node{
@@ -30,7 +30,7 @@ func (w *world) stranger(name string, cores int64) {
 
 // TestChangesDuringADecision_W005: a search that remembers the state after it, rather than before, sleeps for five minutes.
 func TestChangesDuringADecision_W005(t *testing.T) {
-	story(t, "a node that comes while a search goes on is found by the next pass", func(w *world) {
+	inBubble(t, "a node that comes while a search goes on is found by the next pass", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), underutilized)
 		l.of("pool", "a", "x1")
@@ -50,7 +50,7 @@ func TestChangesDuringADecision_W005(t *testing.T) {
 
 // TestOneThatFailsKeepsFailing_W007_C437: the first candidate of the order never passes its second look.
 func TestOneThatFailsKeepsFailing_W007_C437(t *testing.T) {
-	story(t, "the others get their turn", func(w *world) {
+	inBubble(t, "the others get their turn", func(w *harness) {
 		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("1"), underutilized)
 		for _, name := range []string{"a", "b"} {
@@ -71,7 +71,7 @@ func TestOneThatFailsKeepsFailing_W007_C437(t *testing.T) {
 		l.wantMachines("x8")
 		w.wantEvents("ConsolidationRejected node/a: ", 1)
 	})
-	story(t, "a pool that has rested is looked at again at once", func(w *world) {
+	inBubble(t, "a pool that has rested is looked at again at once", func(w *harness) {
 		l := w.live(ondemand(1, 2, 4))
 		w.pool("pool", budget("1"), underutilized)
 		l.of("pool", "a", "x4")
@@ -80,16 +80,16 @@ func TestOneThatFailsKeepsFailing_W007_C437(t *testing.T) {
 		if err := c.Register(fakeManager{w: w}); err != nil {
 			t.Fatal(err)
 		}
-		c.poolSetbacks.fail("pool", time.Now())
+		c.poolBackoffs.fail("pool", time.Now())
 		defer w.launch(c.Start)()
-		w.pass(shortestRest - time.Second)
+		w.pass(minBackoff - time.Second)
 		if strings.Contains(w.logs.String(), "proposing disruption") {
 			t.Error("it did not rest")
 		}
-		w.pass(shortestRest/5 + idle + time.Second)
+		w.pass(minBackoff/5 + passInterval + time.Second)
 		w.wantLog("proposing disruption")
 	})
-	story(t, "a pool whose replacements fail tries again later, not with its next node", func(w *world) {
+	inBubble(t, "a pool whose replacements fail tries again later, not with its next node", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		for _, name := range []string{"a", "b", "c"} {
@@ -114,7 +114,7 @@ func TestOneThatFailsKeepsFailing_W007_C437(t *testing.T) {
 }
 
 // ripening reports whether a command for the node waits for its second look.
-func (w *world) ripening(node string) bool {
+func (w *harness) ripening(node string) bool {
 	logs := w.logs.String()
 	proposed, rejected := strings.Count(logs, "proposing disruption"), strings.Count(logs, "is no longer valid")
 	last := logs[max(strings.LastIndex(logs, "proposing disruption"), 0):]
@@ -123,7 +123,7 @@ func (w *world) ripening(node string) bool {
 
 // TestInstanceTypesThatCannotBeListed_W022: prices order what is disrupted; only consolidation cannot do without.
 func TestInstanceTypesThatCannotBeListed_W022(t *testing.T) {
-	story(t, "drifted and empty nodes go, and consolidation says what it lacks", func(w *world) {
+	inBubble(t, "drifted and empty nodes go, and consolidation says what it lacks", func(w *harness) {
 		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), underutilized)
 		for _, name := range []string{"drifted", "empty", "used"} {
@@ -139,7 +139,7 @@ func TestInstanceTypesThatCannotBeListed_W022(t *testing.T) {
 		w.wantEvent(`Unconsolidatable node/used: Instance types of NodePool "pool" cannot be listed`)
 		w.wantNoEvent("DisruptionBlocked node/used: NodePool")
 	})
-	story(t, "nodes of a static pool are replaced", func(w *world) {
+	inBubble(t, "nodes of a static pool are replaced", func(w *harness) {
 		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), usable, func(p *v1.NodePool) { p.Spec.Replicas = new(int64(1)) })
 		l.of("pool", "a", "x2")
@@ -152,7 +152,7 @@ func TestInstanceTypesThatCannotBeListed_W022(t *testing.T) {
 }
 
 func TestANominationIsNoBudget_W024(t *testing.T) {
-	story(t, "logs and events call it by its name", func(w *world) {
+	inBubble(t, "logs and events call it by its name", func(w *harness) {
 		w.oversized()
 		defer w.run()()
 		w.pass(10 * time.Second)
@@ -168,7 +168,7 @@ func TestANominationIsNoBudget_W024(t *testing.T) {
 }
 
 func TestTheLoopGoesOnWhileADecisionRipens_W026(t *testing.T) {
-	story(t, "a node that drifts while an empty one waits is not kept waiting", func(w *world) {
+	inBubble(t, "a node that drifts while an empty one waits is not kept waiting", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), usable)
 		l.of("pool", "drifting", "x1")
@@ -182,7 +182,7 @@ func TestTheLoopGoesOnWhileADecisionRipens_W026(t *testing.T) {
 		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 1, "reason=drifted")
 		w.wantDeleted()
 	})
-	story(t, "a pass proposes as many moves of one node as budgets allow", func(w *world) {
+	inBubble(t, "a pass proposes as many moves of one node as budgets allow", func(w *harness) {
 		l := w.live(ondemand(1, 8))
 		for i := range 3 {
 			pool, name := fmt.Sprintf("pool-%d", i), fmt.Sprintf("n%d", i)
@@ -205,7 +205,7 @@ func TestTheLoopGoesOnWhileADecisionRipens_W026(t *testing.T) {
 }
 
 func TestLabelsSayWhatTheirNamesSay_W030(t *testing.T) {
-	story(t, "the type of a consolidation that failed", func(w *world) {
+	inBubble(t, "the type of a consolidation that failed", func(w *harness) {
 		l := w.oversized()
 		l.launch.Store(-1)
 		defer w.run()()
@@ -215,7 +215,7 @@ func TestLabelsSayWhatTheirNamesSay_W030(t *testing.T) {
 		w.wantMetric("karpenter_voluntary_disruption_queue_failures_total", 1, "decision=replace", "reason=underutilized", "consolidation_type=single")
 		w.wantMetric("karpenter_voluntary_disruption_queue_failures_total", 1)
 	})
-	story(t, "the schedule that cannot be read", func(w *world) {
+	inBubble(t, "the schedule that cannot be read", func(w *harness) {
 		w.pool("pool", []v1.Budget{{Nodes: "1", Schedule: new("@dailyfoo"), Duration: &metav1.Duration{Duration: time.Hour}}})
 		defer w.run()()
 		w.pass(time.Second)
@@ -224,7 +224,7 @@ func TestLabelsSayWhatTheirNamesSay_W030(t *testing.T) {
 }
 
 func TestOneReasonForANodeAndPass_W032(t *testing.T) {
-	story(t, "however many methods look at it", func(w *world) {
+	inBubble(t, "however many methods look at it", func(w *harness) {
 		l := w.live(ondemand(1, 8))
 		// Five methods, each with something to say: it is drifted, protected, and not to be consolidated.
 		w.pool("pool", budget("100%"), usable, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{} })
@@ -241,7 +241,7 @@ func TestOneReasonForANodeAndPass_W032(t *testing.T) {
 			w.Errorf("%d reasons, want one: %q", told, w.events)
 		}
 	})
-	story(t, "another kind of reason is told at once, the same again after two minutes", func(w *world) {
+	inBubble(t, "another kind of reason is told at once, the same again after two minutes", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -263,7 +263,7 @@ func TestBudgetsOfPods_W023(t *testing.T) {
 			b.Status = policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed, DesiredHealthy: desired, ExpectedPods: expected}
 		}
 	}
-	story(t, "of nodes that are worth the same the one that is drained at once goes first, and it is said how long the other takes", func(w *world) {
+	inBubble(t, "of nodes that are worth the same the one that is drained at once goes first, and it is said how long the other takes", func(w *harness) {
 		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("1"), underutilized)
 		for _, name := range []string{"a", "b"} {
@@ -281,7 +281,7 @@ func TestBudgetsOfPods_W023(t *testing.T) {
 		w.pass(time.Minute)
 		w.wantLog("drain-rounds=2")
 	})
-	story(t, "a budget that can never allow anything is named", func(w *world) {
+	inBubble(t, "a budget that can never allow anything is named", func(w *harness) {
 		w.pool("pool", budget("100%"), underutilized)
 		w.machine("pool", "a")
 		w.pod("a", "web")

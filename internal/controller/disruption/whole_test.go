@@ -15,7 +15,7 @@ import (
 
 // TestALocalVolumeDoesNotHoldItsNode_C484: the volume can be used on the node alone, and goes with it.
 func TestALocalVolumeDoesNotHoldItsNode_C484(t *testing.T) {
-	story(t, "a drifted node with a pod that uses one is replaced", func(w *world) {
+	inBubble(t, "a drifted node with a pod that uses one is replaced", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), usable)
 		l.of("pool", "a", "x1")
@@ -53,7 +53,7 @@ func TestALocalVolumeDoesNotHoldItsNode_C484(t *testing.T) {
 
 // TestNoRunaway_C557: workloads come and go while nodes are consolidated and removed as fast as they may be.
 func TestNoRunaway_C557(t *testing.T) {
-	story(t, "there are never many more nodes than the pods need, and in the end there is rest", func(w *world) {
+	inBubble(t, "there are never many more nodes than the pods need, and in the end there is rest", func(w *harness) {
 		l := w.live(ondemand(1, 2, 4, 8))
 		w.pool("pool", budget("100%"), underutilized)
 		defer w.run()()
@@ -102,7 +102,7 @@ func TestBudgetsThatBlock_C560(t *testing.T) {
 		"always": budget("0"),
 		"today":  {{Nodes: "0", Schedule: new("@daily"), Duration: &metav1.Duration{Duration: 24 * time.Hour}}},
 	} {
-		story(t, name, func(w *world) {
+		inBubble(t, name, func(w *harness) {
 			l := w.live(ondemand(1))
 			w.pool("pool", budgets, usable)
 			for _, node := range []string{"empty", "drifted", "used"} {
@@ -129,14 +129,14 @@ func TestRestarts_C566(t *testing.T) {
 		name string
 		// at is when the process ends; the machine that takes over is ready after a minute, the drain goes on after three.
 		at    time.Duration
-		there func(w *world) bool
+		there func(w *harness) bool
 	}{
-		{"tainted", 0, func(w *world) bool { return disrupted(w.node("a")) }},
-		{"the replacement is launched", 30 * time.Second, func(w *world) bool { return w.alive() == 2 }},
-		{"draining", 90 * time.Second, func(w *world) bool { return len(w.deleted()) == 1 && len(w.node("a").Spec.Taints) == 1 }},
-		{"ending", 4 * time.Minute, func(w *world) bool { return w.alive() == 1 }},
+		{"tainted", 0, func(w *harness) bool { return disrupted(w.node("a")) }},
+		{"the replacement is launched", 30 * time.Second, func(w *harness) bool { return w.alive() == 2 }},
+		{"draining", 90 * time.Second, func(w *harness) bool { return len(w.deleted()) == 1 && len(w.node("a").Spec.Taints) == 1 }},
+		{"ending", 4 * time.Minute, func(w *harness) bool { return w.alive() == 1 }},
 	} {
-		story(t, tt.name, func(w *world) {
+		inBubble(t, tt.name, func(w *harness) {
 			l := w.replacing(time.Minute)
 			l.early.Store(true)
 			l.stuck.Store(true)

@@ -9,14 +9,14 @@ import (
 )
 
 // ailment is a condition that calls a Node unhealthy, and when the patience with it ends.
-type ailment struct {
+type unhealthyCondition struct {
 	condition corev1.NodeConditionType
 	due       time.Time
 }
 
 // diagnose finds, among the conditions that a policy objects to, the one whose patience ends first; of several that end at
 // the same time, the one of the earlier policy.
-func diagnose(node *corev1.Node, policies []cloud.RepairPolicy) (first ailment, sick bool) {
+func diagnose(node *corev1.Node, policies []cloud.RepairPolicy) (first unhealthyCondition, sick bool) {
 	for _, policy := range policies {
 		for _, c := range node.Status.Conditions {
 			if c.Type != policy.ConditionType || c.Status != policy.ConditionStatus {
@@ -24,7 +24,7 @@ func diagnose(node *corev1.Node, policies []cloud.RepairPolicy) (first ailment, 
 			}
 			due := c.LastTransitionTime.Add(policy.TolerationDuration)
 			if !sick || due.Before(first.due) {
-				first, sick = ailment{condition: c.Type, due: due}, true
+				first, sick = unhealthyCondition{condition: c.Type, due: due}, true
 			}
 		}
 	}

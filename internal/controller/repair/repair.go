@@ -126,7 +126,7 @@ func (r *Repair) blocked(ctx context.Context, node *corev1.Node, claim *v1.NodeC
 }
 
 // end lets the deadline of the claim be over, so that its pods go without being asked, and deletes it.
-func (r *Repair) end(ctx context.Context, claim *v1.NodeClaim, found ailment) error {
+func (r *Repair) end(ctx context.Context, claim *v1.NodeClaim, found unhealthyCondition) error {
 	if err := r.expireDeadline(ctx, claim); err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 
 // ward is a claim with its Node, in a cloud that puts up with a Node that is not ready for ten minutes, and with one whose
 // disk is broken for two.
-type ward struct {
+type fixture struct {
 	*looptest.World
 	claim *v1.NodeClaim
 	node  *corev1.Node
@@ -30,7 +30,7 @@ type ward struct {
 
 const broken corev1.NodeConditionType = "DiskBroken"
 
-func newWard(t *testing.T, changes ...func(*ward)) *ward {
+func newFixture(t *testing.T, changes ...func(*fixture)) *fixture {
 	t.Helper()
 	w := looptest.New(t, looptest.Pool())
 	w.Cloud.RepairPolicies = []cloud.RepairPolicy{
@@ -38,7 +38,7 @@ func newWard(t *testing.T, changes ...func(*ward)) *ward {
 		{ConditionType: corev1.NodeReady, ConditionStatus: corev1.ConditionUnknown, TolerationDuration: 10 * time.Minute},
 		{ConditionType: broken, ConditionStatus: corev1.ConditionTrue, TolerationDuration: 2 * time.Minute},
 	}
-	d := &ward{World: w, claim: w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized), node: w.RegisteredNode("a")}
+	d := &fixture{World: w, claim: w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized), node: w.RegisteredNode("a")}
 	d.claim.Status.ImageID = "image-1"
 	for _, change := range changes {
 		change(d)
@@ -49,8 +49,8 @@ func newWard(t *testing.T, changes ...func(*ward)) *ward {
 }
 
 // says is what a condition has been saying since so long ago.
-func says(name corev1.NodeConditionType, status corev1.ConditionStatus, since time.Duration) func(*ward) {
-	return func(d *ward) {
+func says(name corev1.NodeConditionType, status corev1.ConditionStatus, since time.Duration) func(*fixture) {
+	return func(d *fixture) {
 		d.node.Status.Conditions = condition(d.World, d.node.Status.Conditions, name, status, since)
 	}
 }
@@ -60,14 +60,14 @@ func condition(w *looptest.World, have []corev1.NodeCondition, name corev1.NodeC
 	return append(have, corev1.NodeCondition{Type: name, Status: status, LastTransitionTime: metav1.NewTime(w.Time.Now().Add(-since))})
 }
 
-func notReady(since time.Duration) func(*ward) {
+func notReady(since time.Duration) func(*fixture) {
 	return says(corev1.NodeReady, corev1.ConditionFalse, since)
 }
 
-func (d *ward) pass() reconcile.Result { d.Helper(); return d.Run(d.r, d.node) }
+func (d *fixture) pass() reconcile.Result { d.Helper(); return d.Run(d.r, d.node) }
 
 // claimNow is the claim as the API server has it; nil when it has none.
-func (d *ward) claimNow() *v1.NodeClaim {
+func (d *fixture) claimNow() *v1.NodeClaim {
 	d.Helper()
 	got, there := looptest.Get(d.World, d.claim)
 	if !there {
@@ -76,41 +76,41 @@ func (d *ward) claimNow() *v1.NodeClaim {
 	return got
 }
 
-func (d *ward) deleted() bool { c := d.claimNow(); return c == nil || c.DeletionTimestamp != nil }
+func (d *fixture) deleted() bool { c := d.claimNow(); return c == nil || c.DeletionTimestamp != nil }
 
-func (d *ward) deadline() string {
+func (d *fixture) deadline() string {
 	return d.claimNow().Annotations[v1.NodeClaimTerminationTimestampAnnotationKey]
 }
 
 func TestWhoIsRepaired(t *testing.T) {
 	for name, c := range map[string]struct {
-		change  []func(*ward)
+		change  []func(*fixture)
 		deleted bool
 		after   time.Duration
 	}{
 		"a healthy node":                                 {},
-		"C500 not ready for ten minutes":                 {change: []func(*ward){notReady(10 * time.Minute)}, deleted: true},
-		"C500 unknown for ten minutes":                   {change: []func(*ward){says(corev1.NodeReady, corev1.ConditionUnknown, 10*time.Minute)}, deleted: true},
-		"C502 a second too early":                        {change: []func(*ward){notReady(10*time.Minute - time.Second)}, after: time.Second},
-		"C501 a condition nobody asks about":             {change: []func(*ward){says("KernelPanic", corev1.ConditionTrue, time.Hour)}},
-		"C501 a status that is not objected to":          {change: []func(*ward){says(broken, corev1.ConditionUnknown, time.Hour)}},
-		"C503 the one that is due first, not the older":  {change: []func(*ward){notReady(3 * time.Minute), says(broken, corev1.ConditionTrue, time.Minute)}, after: time.Minute},
-		"C503 one is due, the other is not":              {change: []func(*ward){notReady(3 * time.Minute), says(broken, corev1.ConditionTrue, 2*time.Minute)}, deleted: true},
-		"C506 do-not-disrupt on the node does not count": {change: []func(*ward){notReady(time.Hour), protected}, deleted: true},
-		"C506 a pool that allows nothing does not count": {change: []func(*ward){notReady(time.Hour), blockedPool}, deleted: true},
-		"a node without the label of our class":          {change: []func(*ward){notReady(time.Hour), func(d *ward) { delete(d.node.Labels, looptest.ClassLabel) }}},
-		"a claim of another installation": {change: []func(*ward){notReady(time.Hour), func(d *ward) {
+		"C500 not ready for ten minutes":                 {change: []func(*fixture){notReady(10 * time.Minute)}, deleted: true},
+		"C500 unknown for ten minutes":                   {change: []func(*fixture){says(corev1.NodeReady, corev1.ConditionUnknown, 10*time.Minute)}, deleted: true},
+		"C502 a second too early":                        {change: []func(*fixture){notReady(10*time.Minute - time.Second)}, after: time.Second},
+		"C501 a condition nobody asks about":             {change: []func(*fixture){says("KernelPanic", corev1.ConditionTrue, time.Hour)}},
+		"C501 a status that is not objected to":          {change: []func(*fixture){says(broken, corev1.ConditionUnknown, time.Hour)}},
+		"C503 the one that is due first, not the older":  {change: []func(*fixture){notReady(3 * time.Minute), says(broken, corev1.ConditionTrue, time.Minute)}, after: time.Minute},
+		"C503 one is due, the other is not":              {change: []func(*fixture){notReady(3 * time.Minute), says(broken, corev1.ConditionTrue, 2*time.Minute)}, deleted: true},
+		"C506 do-not-disrupt on the node does not count": {change: []func(*fixture){notReady(time.Hour), protected}, deleted: true},
+		"C506 a pool that allows nothing does not count": {change: []func(*fixture){notReady(time.Hour), blockedPool}, deleted: true},
+		"a node without the label of our class":          {change: []func(*fixture){notReady(time.Hour), func(d *fixture) { delete(d.node.Labels, looptest.ClassLabel) }}},
+		"a claim of another installation": {change: []func(*fixture){notReady(time.Hour), func(d *fixture) {
 			d.claim.Spec.NodeClassRef = looptest.Unmanaged()
 		}}},
-		"a node without a claim": {change: []func(*ward){notReady(time.Hour), func(d *ward) { d.node.Spec.ProviderID = "test://other" }}},
-		"a node with two claims": {change: []func(*ward){notReady(time.Hour), func(d *ward) {
+		"a node without a claim": {change: []func(*fixture){notReady(time.Hour), func(d *fixture) { d.node.Spec.ProviderID = "test://other" }}},
+		"a node with two claims": {change: []func(*fixture){notReady(time.Hour), func(d *fixture) {
 			second := d.LaunchedClaim("b")
 			second.Status.ProviderID = d.claim.Status.ProviderID
 			d.Add(second)
 		}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newWard(t, c.change...)
+			d := newFixture(t, c.change...)
 			if result := d.pass(); result != loop.After(c.after) {
 				t.Errorf("result %+v, want to look again after %v", result, c.after)
 			}
@@ -127,17 +127,17 @@ func TestWhoIsRepaired(t *testing.T) {
 	}
 }
 
-func protected(d *ward) {
+func protected(d *fixture) {
 	d.node.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "true"}
 	d.claim.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "true"}
 }
 
-func blockedPool(d *ward) {
+func blockedPool(d *fixture) {
 	looptest.Change(d.World, looptest.Pool(), func(p *v1.NodePool) { p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "0"}} })
 }
 
 func TestWhatIsCounted_C510(t *testing.T) {
-	d := newWard(t, notReady(time.Hour), func(d *ward) {
+	d := newFixture(t, notReady(time.Hour), func(d *fixture) {
 		d.claim.Spec.TerminationGracePeriod = &metav1.Duration{Duration: time.Hour}
 		daemon := d.Pod("daemon", "a")
 		daemon.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "d"}}
@@ -169,7 +169,7 @@ func TestDeadline(t *testing.T) {
 	} {
 		for _, going := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, deleted before: %v", name, going), func(t *testing.T) {
-				d := newWard(t, notReady(time.Hour))
+				d := newFixture(t, notReady(time.Hour))
 				if c.have != "" {
 					looptest.Change(d.World, d.claim, func(n *v1.NodeClaim) {
 						n.Annotations = map[string]string{v1.NodeClaimTerminationTimestampAnnotationKey: c.have}
@@ -195,8 +195,8 @@ func TestDeadline(t *testing.T) {
 }
 
 // among puts the Node of the ward among so many others, of which some are unhealthy since a moment ago.
-func among(others, unhealthy int, change func(*corev1.Node)) func(*ward) {
-	return func(d *ward) {
+func among(others, unhealthy int, change func(*corev1.Node)) func(*fixture) {
+	return func(d *fixture) {
 		for i := range others {
 			node := d.RegisteredNode(fmt.Sprint("other-", i))
 			if change != nil {
@@ -213,7 +213,10 @@ func among(others, unhealthy int, change func(*corev1.Node)) func(*ward) {
 func TestTooManyStopRepair(t *testing.T) {
 	elsewhere := func(n *corev1.Node) { n.Labels[v1.NodePoolLabelKey] = "other" }
 	foreign := func(n *corev1.Node) { n.Labels = nil }
-	alone := func(d *ward) { delete(d.claim.Labels, v1.NodePoolLabelKey); delete(d.node.Labels, v1.NodePoolLabelKey) }
+	alone := func(d *fixture) {
+		delete(d.claim.Labels, v1.NodePoolLabelKey)
+		delete(d.node.Labels, v1.NodePoolLabelKey)
+	}
 	const inPool, inCluster = "more than 20% nodes are unhealthy in the nodepool", "more then 20% nodes are unhealthy in the cluster"
 	told := func(message string, names ...string) (out []string) {
 		for _, name := range names {
@@ -222,25 +225,25 @@ func TestTooManyStopRepair(t *testing.T) {
 		return out
 	}
 	for name, c := range map[string]struct {
-		change  []func(*ward)
+		change  []func(*fixture)
 		blocked bool
 		events  []string
 	}{
 		"C509 the only one":             {},
-		"C509 one of three":             {change: []func(*ward){among(2, 0, nil)}},
-		"C509 one of five":              {change: []func(*ward){among(4, 0, nil)}},
-		"C507 two of five":              {change: []func(*ward){among(4, 1, nil)}, blocked: true, events: told(inPool, "a", "a", "pool")},
-		"two of six":                    {change: []func(*ward){among(5, 1, nil)}},
-		"two of ten":                    {change: []func(*ward){among(9, 1, nil)}},
-		"C507 three of ten":             {change: []func(*ward){among(9, 2, nil)}, blocked: true, events: told(inPool, "a", "a", "pool")},
-		"three of eleven":               {change: []func(*ward){among(10, 2, nil)}},
-		"those of other pools":          {change: []func(*ward){among(9, 9, elsewhere)}},
-		"C508 without a pool":           {change: []func(*ward){alone, among(4, 1, foreign)}, blocked: true, events: told(inCluster, "a", "a")},
-		"C508 few without a pool":       {change: []func(*ward){alone, among(9, 1, foreign)}},
-		"the pool is gone: nobody told": {change: []func(*ward){among(4, 1, nil), func(d *ward) { d.Delete(looptest.Pool()) }}, blocked: true},
+		"C509 one of three":             {change: []func(*fixture){among(2, 0, nil)}},
+		"C509 one of five":              {change: []func(*fixture){among(4, 0, nil)}},
+		"C507 two of five":              {change: []func(*fixture){among(4, 1, nil)}, blocked: true, events: told(inPool, "a", "a", "pool")},
+		"two of six":                    {change: []func(*fixture){among(5, 1, nil)}},
+		"two of ten":                    {change: []func(*fixture){among(9, 1, nil)}},
+		"C507 three of ten":             {change: []func(*fixture){among(9, 2, nil)}, blocked: true, events: told(inPool, "a", "a", "pool")},
+		"three of eleven":               {change: []func(*fixture){among(10, 2, nil)}},
+		"those of other pools":          {change: []func(*fixture){among(9, 9, elsewhere)}},
+		"C508 without a pool":           {change: []func(*fixture){alone, among(4, 1, foreign)}, blocked: true, events: told(inCluster, "a", "a")},
+		"C508 few without a pool":       {change: []func(*fixture){alone, among(9, 1, foreign)}},
+		"the pool is gone: nobody told": {change: []func(*fixture){among(4, 1, nil), func(d *fixture) { d.Delete(looptest.Pool()) }}, blocked: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newWard(t, append(c.change, notReady(time.Hour))...)
+			d := newFixture(t, append(c.change, notReady(time.Hour))...)
 			result := d.pass()
 			if d.deleted() == c.blocked || (result == loop.After(5*time.Minute)) != c.blocked {
 				t.Errorf("deleted: %v, result %+v; want it blocked: %v", d.deleted(), result, c.blocked)
@@ -268,7 +271,7 @@ func TestFaults(t *testing.T) {
 		"the pods cannot be counted":        {"list", &corev1.PodList{}, onFire},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newWard(t, notReady(time.Hour))
+			d := newFixture(t, notReady(time.Hour))
 			d.Fail = looptest.Always(c.op, c.obj, c.err)
 			if _, err := d.Try(d.r, d.node); !errors.Is(err, c.err) {
 				t.Errorf("error %v", err)
@@ -284,14 +287,14 @@ func TestFaults(t *testing.T) {
 		})
 	}
 	t.Run("a claim that vanishes meanwhile", func(t *testing.T) {
-		d := newWard(t, notReady(time.Hour))
+		d := newFixture(t, notReady(time.Hour))
 		d.Fail = looptest.Always("patch", d.claim, looptest.NotFound())
 		if result := d.pass(); result != (reconcile.Result{}) {
 			t.Errorf("result %+v", result)
 		}
 	})
 	t.Run("a node that is gone", func(t *testing.T) {
-		d := newWard(t)
+		d := newFixture(t)
 		d.Delete(looptest.Change(d.World, d.node, func(n *corev1.Node) { n.Finalizers = nil }))
 		if result := d.pass(); result != (reconcile.Result{}) {
 			t.Errorf("result %+v", result)
@@ -332,6 +335,6 @@ func TestWhatWakesIt(t *testing.T) {
 }
 
 func TestRegister(t *testing.T) {
-	d := newWard(t)
+	d := newFixture(t)
 	d.Register(t, d.r)
 }

@@ -18,7 +18,7 @@ import (
 
 // grown are the pods of the candidates that come back in another size, by UID, as they will be: autoscalers change what the
 // pods of their workloads ask for when they are made, so that a pod that fits elsewhere now may not after its move.
-func (c *Controller) grown(ctx context.Context, candidates []disrupt.Candidate) (map[string]*model.Pod, error) {
+func (c *Controller) resizedPods(ctx context.Context, candidates []disrupt.Candidate) (map[string]*model.Pod, error) {
 	if c.Predictions == nil || c.Predictions.Empty() {
 		return nil, nil
 	}

@@ -15,7 +15,7 @@ import (
 // TestABudgetThatComesDuringTheDelay_C420: of pods, without room.
 func TestABudgetThatComesDuringTheDelay_C420(t *testing.T) {
 	for _, decision := range []string{"replace", "delete"} {
-		story(t, "drops a command to "+decision, func(w *world) {
+		inBubble(t, "drops a command to "+decision, func(w *harness) {
 			l := w.live(ondemand(1, 8))
 			w.pool("pool", budget("100%"), underutilized)
 			l.of("pool", "a", "x8")
@@ -65,18 +65,18 @@ func ways() []way {
 // TestWhatChangesDuringTheDelay_C421: all three ways that wait report it as failed validations.
 func TestWhatChangesDuringTheDelay_C421(t *testing.T) {
 	for _, way := range ways() {
-		for cause, change := range map[string]func(w *world){
-			"budgets at zero": func(w *world) { w.replaceBudgets("pool", budget("0")) },
-			"pods that come": func(w *world) {
+		for cause, change := range map[string]func(w *harness){
+			"budgets at zero": func(w *harness) { w.replaceBudgets("pool", budget("0")) },
+			"pods that come": func(w *harness) {
 				for _, name := range []string{"a", "b"}[:way.nodes] {
 					w.pod(name, "late-"+name, asks(100), protected)
 				}
 			},
-			"nominations": func(w *world) {
+			"nominations": func(w *harness) {
 				w.store.Nominate(time.Now().Add(time.Hour), "test://a", "test://b")
 			},
 		} {
-			story(t, way.kind+", "+cause, func(w *world) {
+			inBubble(t, way.kind+", "+cause, func(w *harness) {
 				l := w.live(ondemand(1, 2))
 				w.pool("pool", budget("100%"), underutilized)
 				way.set(l)
@@ -97,7 +97,7 @@ func TestWhatChangesDuringTheDelay_C421(t *testing.T) {
 
 // TestSeveralRefusedOneIsTried_C422: when several nodes do not pass their second look, one of them is proposed right away.
 func TestSeveralRefusedOneIsTried_C422(t *testing.T) {
-	story(t, "and goes", func(w *world) {
+	inBubble(t, "and goes", func(w *harness) {
 		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), underutilized)
 		for _, name := range []string{"a", "b"} {
@@ -122,14 +122,14 @@ func TestSeveralRefusedOneIsTried_C422(t *testing.T) {
 
 // TestPoolsThatCannotLaunch_C403_C414_W006: nodes whose pods fit elsewhere go, whatever is wrong with some pool, or with all.
 func TestPoolsThatCannotLaunch_C403_C414_W006(t *testing.T) {
-	for name, set := range map[string]func(w *world){
-		"C403 a second pool without instance types": func(w *world) { w.pool("other", budget("100%"), underutilized, needs("no-such-type")) },
-		"C403 a second pool that is not ready":      func(w *world) { w.pool("other", budget("100%")) },
-		"C414 a second pool that is invalid": func(w *world) {
+	for name, set := range map[string]func(w *harness){
+		"C403 a second pool without instance types": func(w *harness) { w.pool("other", budget("100%"), underutilized, needs("no-such-type")) },
+		"C403 a second pool that is not ready":      func(w *harness) { w.pool("other", budget("100%")) },
+		"C414 a second pool that is invalid": func(w *harness) {
 			w.pool("other", budget("100%"), underutilized, invalid)
 		},
 	} {
-		story(t, name, func(w *world) {
+		inBubble(t, name, func(w *harness) {
 			l := w.live(ondemand(2))
 			w.pool("pool", budget("100%"), underutilized)
 			set(w)
@@ -145,7 +145,7 @@ func TestPoolsThatCannotLaunch_C403_C414_W006(t *testing.T) {
 
 // TestBalancedTakesEmptyNodesFirst_C454: of a budget that is too small for both.
 func TestBalancedTakesEmptyNodesFirst_C454(t *testing.T) {
-	story(t, "and then the others", func(w *world) {
+	inBubble(t, "and then the others", func(w *harness) {
 		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("1"), underutilized, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidationPolicy = v1.ConsolidationPolicyBalanced })
 		l.of("pool", "used", "x8")
@@ -162,7 +162,7 @@ func TestBalancedTakesEmptyNodesFirst_C454(t *testing.T) {
 
 // TestReplacementsKeepLimits: what was within the limits of a pool when it was worked out may not be any more.
 func TestReplacementsKeepLimits(t *testing.T) {
-	story(t, "and nothing is touched", func(w *world) {
+	inBubble(t, "and nothing is touched", func(w *harness) {
 		l := w.oversized()
 		defer w.run()()
 		w.pass(10 * time.Second)
@@ -179,7 +179,7 @@ func TestReplacementsKeepLimits(t *testing.T) {
 }
 
 // limit sets how many cores a pool may have.
-func (w *world) limit(pool, cores string) {
+func (w *harness) limit(pool, cores string) {
 	w.Helper()
 	w.changePool(pool, func(p *v1.NodePool) { p.Spec.Limits = v1.Limits{"cpu": quantity(cores)} })
 }

@@ -15,15 +15,15 @@ import (
 )
 
 // mostWorkers is how many simulations run at the same time at most; each worker holds a compiled copy of the cluster.
-const mostWorkers = 8
+const maxWorkers = 8
 
 // room is what the simulations of a scene share, worked out when the first method asks.
-type room struct {
-	study *disrupt.SimulationInput
+type simContext struct {
+	input *disrupt.SimulationInput
 	// candidates are those that simulations may move the pods of.
 	candidates []disrupt.Candidate
 	// labs by whether they follow the rules of consolidation.
-	labs map[bool][]*disrupt.Simulator
+	simulators map[bool][]*disrupt.Simulator
 }
 
 func (c *Controller) builder() problem.Builder {
@@ -31,7 +31,7 @@ func (c *Controller) builder() problem.Builder {
 }
 
 // room gathers what simulations about the candidates need. underway are commands whose end is taken for granted.
-func (c *Controller) room(ctx context.Context, s scene, candidates []disrupt.Candidate, underway []disrupt.Command) (*room, error) {
+func (c *Controller) simContext(ctx context.Context, s view, candidates []disrupt.Candidate, underway []disrupt.Command) (*simContext, error) {
 	source := c.builder()
 	batch := c.Translator.Batch(s.snapshot, solve.Options{
 		IgnorePreferences: c.Scheduling.PreferencePolicy == options.PreferenceIgnore,
@@ -59,13 +59,13 @@ func (c *Controller) room(ctx context.Context, s scene, candidates []disrupt.Can
 	}
 	p.Pools = pools.Usable
 	p.Resources = s.snapshot.Resources.Names()
-	grown, err := c.grown(ctx, candidates)
+	grown, err := c.resizedPods(ctx, candidates)
 	if err != nil {
 		return nil, err
 	}
-	r := &room{candidates: candidates, labs: map[bool][]*disrupt.Simulator{}}
-	r.study = &disrupt.SimulationInput{
-		Problem: p, Pools: s.world(nil).Pools, Now: s.now, Unevictable: s.stuck, Resized: grown, Underway: underway,
+	r := &simContext{candidates: candidates, simulators: map[bool][]*disrupt.Simulator{}}
+	r.input = &disrupt.SimulationInput{
+		Problem: p, Pools: s.qualifyInput(nil).Pools, Now: s.now, Unevictable: s.unevictable, Resized: grown, Underway: underway,
 		SpotToSpot: c.Gates.SpotToSpotConsolidation,
 		Totals:     disrupt.TotalsOf(s.snapshot, candidates, func(n *model.Node) float64 { return c.prices.of(s.pools, n) }),
 	}
@@ -81,26 +81,26 @@ func (c *Controller) reserved() solve.ReservedMode {
 }
 
 // session is what a method decides with. Labs are compiled for as many goroutines as there are processors, or for one.
-func (r *room) session(c *Controller, m disrupt.Method, budgets disrupt.Budgets, until time.Time) disrupt.Session {
+func (r *simContext) session(c *Controller, m disrupt.Method, budgets disrupt.Budgets, until time.Time) disrupt.Session {
 	want := 1
 	if m.Consolidates {
-		want = min(max(runtime.GOMAXPROCS(0), 1), mostWorkers)
+		want = min(max(runtime.GOMAXPROCS(0), 1), maxWorkers)
 	}
-	labs := r.labs[m.Consolidates]
+	labs := r.simulators[m.Consolidates]
 	if len(labs) < want {
 		labs = make([]*disrupt.Simulator, want)
 		var group sync.WaitGroup
 		for i := range labs {
-			group.Go(func() { labs[i] = r.study.Simulator(r.candidates, m.Consolidates) })
+			group.Go(func() { labs[i] = r.input.Simulator(r.candidates, m.Consolidates) })
 		}
 		group.Wait()
-		r.labs[m.Consolidates] = labs
+		r.simulators[m.Consolidates] = labs
 	}
 	for _, lab := range labs {
 		lab.Reset()
 	}
 	return disrupt.Session{
-		Input: r.study, Budgets: budgets, Simulators: labs,
+		Input: r.input, Budgets: budgets, Simulators: labs,
 		Each:    func(n int, do func(*disrupt.Simulator, int)) { each(labs, n, do) },
 		Expired: func() bool { return !c.Clock.Now().Before(until) },
 	}

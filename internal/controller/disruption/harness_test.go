@@ -40,7 +40,7 @@ import (
 )
 
 // world is an API server in memory whose watches feed a store, with a controller that runs in bubble time.
-type world struct {
+type harness struct {
 	*testing.T
 	client   client.Client
 	store    *cluster.Store
@@ -72,17 +72,17 @@ type world struct {
 type fault func(op string, obj runtime.Object) error
 
 // fail makes calls fail from now on.
-func (w *world) fail(f fault) { w.fault.Store(&f) }
+func (w *harness) fail(f fault) { w.fault.Store(&f) }
 
 // heal ends fail.
-func (w *world) heal() { w.fault.Store(nil) }
+func (w *harness) heal() { w.fault.Store(nil) }
 
 // story runs a test in a bubble in which time passes only when everybody waits. The bubble starts at midnight, UTC.
-func story(t *testing.T, name string, tell func(w *world)) {
+func inBubble(t *testing.T, name string, tell func(w *harness)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
+			w := newHarness(t)
 			w.begin(w.feed.Start)
 			tell(w)
 			w.end()
@@ -90,8 +90,8 @@ func story(t *testing.T, name string, tell func(w *world)) {
 	})
 }
 
-func newWorld(t *testing.T) *world {
-	w := &world{
+func newHarness(t *testing.T) *harness {
+	w := &harness{
 		T: t, provider: &provider{}, registry: prometheus.NewRegistry(), seen: map[string]client.Object{},
 		informers: &informertest.FakeInformers{Scheme: apiserver.Scheme()},
 	}
@@ -121,7 +121,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // newFeed is a feed of the store that is not running yet.
-func (w *world) newFeed() *cluster.Feed {
+func (w *harness) newFeed() *cluster.Feed {
 	f := cluster.NewFeed(w.store)
 	if err := f.Register(fakeManager{w: w}); err != nil {
 		w.Fatal(err)
@@ -130,7 +130,7 @@ func (w *world) newFeed() *cluster.Feed {
 }
 
 // restart gives the process a new memory: a picture that is made anew from what is in the API.
-func (w *world) restart() (stop func()) {
+func (w *harness) restart() (stop func()) {
 	w.Helper()
 	w.store = cluster.NewStore(w.deps.Cloud, w.deps.Translator)
 	w.feed = w.newFeed()
@@ -147,10 +147,10 @@ func (w *world) restart() (stop func()) {
 }
 
 // begin runs f until the story ends.
-func (w *world) begin(f func(context.Context) error) { w.ends = append(w.ends, w.launch(f)) }
+func (w *harness) begin(f func(context.Context) error) { w.ends = append(w.ends, w.launch(f)) }
 
 // end ends the story early: what has begun stops, the last first.
-func (w *world) end() {
+func (w *harness) end() {
 	for _, stop := range slices.Backward(w.ends) {
 		stop()
 	}
@@ -158,7 +158,7 @@ func (w *world) end() {
 }
 
 // launch runs f until stop is called. It returns once f waits for something.
-func (w *world) launch(f func(context.Context) error) (stop func()) {
+func (w *harness) launch(f func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(w.Context())
 	done := make(chan error)
 	go func() { done <- f(ctx) }()
@@ -172,7 +172,7 @@ func (w *world) launch(f func(context.Context) error) (stop func()) {
 }
 
 // run starts a fresh controller, as after a restart of the process.
-func (w *world) run() (stop func()) {
+func (w *harness) run() (stop func()) {
 	c := New(w.deps)
 	if err := c.Register(fakeManager{w: w}); err != nil {
 		w.Fatal(err)
@@ -186,7 +186,7 @@ func (w *world) run() (stop func()) {
 }
 
 // pass lets time pass. Whatever happens meanwhile, every node that is left alone then has a reason.
-func (w *world) pass(d time.Duration) {
+func (w *harness) pass(d time.Duration) {
 	w.Helper()
 	before, passes := w.store.Snapshot().Nodes, w.passes()
 	time.Sleep(d)
@@ -197,7 +197,7 @@ func (w *world) pass(d time.Duration) {
 }
 
 // passes is how many passes there have been.
-func (w *world) passes() float64 {
+func (w *harness) passes() float64 {
 	w.Helper()
 	if w.running == nil {
 		return 0
@@ -207,7 +207,7 @@ func (w *world) passes() float64 {
 
 type fakeManager struct {
 	manager.Manager
-	w *world
+	w *harness
 }
 
 func (m fakeManager) GetCache() cache.Cache       { return m.w.informers }
@@ -215,7 +215,7 @@ func (m fakeManager) GetAPIReader() client.Reader { return m.w.client }
 func (m fakeManager) Add(manager.Runnable) error  { return nil }
 
 // intercept makes calls fail on demand, and shows every change to the watches before the call returns.
-func (w *world) intercept() interceptor.Funcs {
+func (w *harness) intercept() interceptor.Funcs {
 	check := func(op string, obj runtime.Object) error {
 		if f := w.fault.Load(); f != nil {
 			return (*f)(op, obj)
@@ -274,7 +274,7 @@ func (w *world) intercept() interceptor.Funcs {
 }
 
 // shown makes a change and tells the watches about it.
-func (w *world) shown(ctx context.Context, c client.Client, obj client.Object, change func() error) error {
+func (w *harness) shown(ctx context.Context, c client.Client, obj client.Object, change func() error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := change(); err != nil {
@@ -306,7 +306,7 @@ func (w *world) shown(ctx context.Context, c client.Client, obj client.Object, c
 func seenKey(kind client.Object, key client.ObjectKey) string { return fmt.Sprintf("%T/%s", kind, key) }
 
 // sink records events as "Reason kind/name: message".
-type sink struct{ w *world }
+type sink struct{ w *harness }
 
 func (s sink) Event(object runtime.Object, _, reason, message string) {
 	s.w.mu.Lock()
@@ -349,7 +349,7 @@ func instanceType(name string, price float64) *cloud.InstanceType {
 	}}}
 }
 
-func (w *world) create(objects ...client.Object) {
+func (w *harness) create(objects ...client.Object) {
 	w.Helper()
 	for _, o := range objects {
 		if err := w.client.Create(w.Context(), o); err != nil {
@@ -358,7 +358,7 @@ func (w *world) create(objects ...client.Object) {
 	}
 }
 
-func (w *world) remove(o client.Object) {
+func (w *harness) remove(o client.Object) {
 	w.Helper()
 	if err := w.client.Delete(w.Context(), o); err != nil {
 		w.Fatal(err)
@@ -367,7 +367,7 @@ func (w *world) remove(o client.Object) {
 
 const classLabel = "karpenter.kwok.sh/kwoknodeclass"
 
-func (w *world) pool(name string, budgets []v1.Budget, changes ...func(*v1.NodePool)) {
+func (w *harness) pool(name string, budgets []v1.Budget, changes ...func(*v1.NodePool)) {
 	w.Helper()
 	p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name + "-uid"), Generation: 1}}
 	p.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: kwok.Group, Kind: "KWOKNodeClass", Name: "default"}
@@ -390,7 +390,7 @@ type machine struct {
 }
 
 // machine adds an empty, initialized, consolidatable machine.
-func (w *world) machine(pool, name string, changes ...func(*machine)) {
+func (w *harness) machine(pool, name string, changes ...func(*machine)) {
 	w.Helper()
 	labels := map[string]string{
 		v1.NodePoolLabelKey: pool, classLabel: "default", v1.CapacityTypeLabelKey: v1.CapacityTypeOnDemand,
@@ -428,7 +428,7 @@ func (w *world) machine(pool, name string, changes ...func(*machine)) {
 }
 
 // pod is an ordinary running pod on a node.
-func (w *world) pod(node, name string, changes ...func(*corev1.Pod)) {
+func (w *harness) pod(node, name string, changes ...func(*corev1.Pod)) {
 	w.Helper()
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name + "-uid"), Labels: map[string]string{"app": name}},
@@ -449,7 +449,7 @@ func protected(p *corev1.Pod) {
 	p.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "true"}
 }
 
-func (w *world) claim(name string) *v1.NodeClaim {
+func (w *harness) claim(name string) *v1.NodeClaim {
 	w.Helper()
 	c := &v1.NodeClaim{}
 	if err := w.client.Get(w.Context(), client.ObjectKey{Name: name}, c); err != nil {
@@ -458,7 +458,7 @@ func (w *world) claim(name string) *v1.NodeClaim {
 	return c
 }
 
-func (w *world) node(name string) *corev1.Node {
+func (w *harness) node(name string) *corev1.Node {
 	w.Helper()
 	n := &corev1.Node{}
 	if err := w.client.Get(w.Context(), client.ObjectKey{Name: name}, n); err != nil {

@@ -7,48 +7,48 @@ import (
 )
 
 // The bounds of how long a node is left alone after a command for it failed; the time doubles with every further failure.
-const shortestRest, longestRest = 20 * time.Second, 15 * time.Minute
+const minBackoff, maxBackoff = 20 * time.Second, 15 * time.Minute
 
 // forgotten is how long after the end of a rest the failures before it count.
-const forgotten = 30 * time.Minute
+const forgetAfter = 30 * time.Minute
 
 // setbacks remembers for which nodes commands failed, by the name of the NodeClaim, or from which pools replacements did,
 // so that the next pass tries others. It is safe for concurrent use.
-type setbacks struct {
+type backoffs struct {
 	mu    sync.Mutex
-	known map[string]setback
+	known map[string]backoff
 }
 
-type setback struct {
+type backoff struct {
 	failures int
 	until    time.Time
 }
 
-func newSetbacks() *setbacks { return &setbacks{known: map[string]setback{}} }
+func newBackoffs() *backoffs { return &backoffs{known: map[string]backoff{}} }
 
 // fail lets a node or pool rest. What fails while it rests has been begun before, and adds nothing.
-func (s *setbacks) fail(name string, now time.Time) {
+func (s *backoffs) fail(name string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.known[name]
 	if now.Before(b.until) {
 		return
 	}
-	rest := min(shortestRest<<min(b.failures, 10), longestRest)
+	rest := min(minBackoff<<min(b.failures, 10), maxBackoff)
 	// Nodes that failed together do not come back together.
 	rest += time.Duration(rand.Int64N(int64(rest/5) + 1)) //nolint:gosec // no secret
-	s.known[name] = setback{failures: b.failures + 1, until: now.Add(rest)}
+	s.known[name] = backoff{failures: b.failures + 1, until: now.Add(rest)}
 }
 
 // succeed forgets the failures of a node or pool.
-func (s *setbacks) succeed(name string) {
+func (s *backoffs) succeed(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.known, name)
 }
 
 // resting are those that are to be left alone now.
-func (s *setbacks) resting(now time.Time) map[string]bool {
+func (s *backoffs) active(now time.Time) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := map[string]bool{}
@@ -56,7 +56,7 @@ func (s *setbacks) resting(now time.Time) map[string]bool {
 		switch {
 		case now.Before(b.until):
 			out[name] = true
-		case now.Sub(b.until) > forgotten:
+		case now.Sub(b.until) > forgetAfter:
 			delete(s.known, name)
 		}
 	}

@@ -40,7 +40,7 @@ func TestPredictedSizesAreUsed_W033(t *testing.T) {
 		{"a prediction for another container", deployed, 600, prediction.Predictions{web: {"sidecar": {Requests: cpu("900m")}}}, true},
 		{"a prediction for another workload", deployed, 600, prediction.Predictions{db: {"app": {Requests: cpu("900m")}}}, true},
 	} {
-		story(t, tt.name, func(w *world) {
+		inBubble(t, tt.name, func(w *harness) {
 			l := w.live(ondemand(2))
 			w.pool("pool", budget("100%"), underutilized)
 			l.of("pool", "a", "x2")

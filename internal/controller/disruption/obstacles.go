@@ -14,7 +14,7 @@ import (
 
 // Reasons keeps, for every node that the last passes left alone, what stood in the way of each method. It is safe for
 // concurrent use.
-type Reasons struct {
+type Obstacles struct {
 	mu sync.Mutex
 	// byMethod holds obstacles by the ID of the node; the method "" is what stands in the way of all of them.
 	byMethod map[string]map[string]disrupt.Obstacle
@@ -24,23 +24,23 @@ type Reasons struct {
 }
 
 // WhyNot is what stood in the way of one method.
-type WhyNot struct {
+type MethodObstacle struct {
 	// Method is the name of the method; empty for all methods.
 	Method   string
 	Obstacle disrupt.Obstacle
 }
 
-func newReasons() *Reasons { return &Reasons{byMethod: map[string]map[string]disrupt.Obstacle{}} }
+func newObstacles() *Obstacles { return &Obstacles{byMethod: map[string]map[string]disrupt.Obstacle{}} }
 
 // put replaces what is known of a method.
-func (r *Reasons) put(method string, obstacles []disrupt.Obstacle) {
+func (r *Obstacles) put(method string, obstacles []disrupt.Obstacle) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.byMethod[method] = byNode(obstacles)
 }
 
 // refresh replaces what is known of a method about these nodes, and keeps what is known of the others that it still looks at.
-func (r *Reasons) refresh(method string, obstacles []disrupt.Obstacle, fit []disrupt.Candidate) {
+func (r *Obstacles) refresh(method string, obstacles []disrupt.Obstacle, fit []disrupt.Candidate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := byNode(obstacles)
@@ -64,7 +64,7 @@ func byNode(obstacles []disrupt.Obstacle) map[string]disrupt.Obstacle {
 
 // log writes down what stands in the way of disrupting the nodes, of each again only when that has changed. What is in the memory of the
 // controller alone, such as a rest after a failure, is to be found nowhere else.
-func (r *Reasons) log(ctx context.Context, to *slog.Logger, nodes model.Index[*model.Node]) {
+func (r *Obstacles) log(ctx context.Context, to *slog.Logger, nodes model.Index[*model.Node]) {
 	if !to.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
@@ -83,16 +83,16 @@ func (r *Reasons) log(ctx context.Context, to *slog.Logger, nodes model.Index[*m
 }
 
 // Of is why the node with this ID is not disrupted, sorted by method.
-func (r *Reasons) Of(id string) []WhyNot {
+func (r *Obstacles) Of(id string) []MethodObstacle {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var out []WhyNot
+	var out []MethodObstacle
 	for method, known := range r.byMethod {
 		if o, ok := known[id]; ok {
-			out = append(out, WhyNot{Method: method, Obstacle: o})
+			out = append(out, MethodObstacle{Method: method, Obstacle: o})
 		}
 	}
-	slices.SortFunc(out, func(a, b WhyNot) int {
+	slices.SortFunc(out, func(a, b MethodObstacle) int {
 		return cmp.Or(strings.Compare(a.Method, b.Method), strings.Compare(string(a.Obstacle.Code), string(b.Obstacle.Code)))
 	})
 	return out
