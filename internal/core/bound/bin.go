@@ -3,111 +3,113 @@ package bound
 import (
 	"math"
 	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/lp"
 )
 
-// bin is a machine that can be bought, or nodes that are there, with what it can hold.
+// bin is a bin type of the market, or a group of existing nodes, with the lots that it can hold.
 type bin struct {
-	// price is in dollars an hour; 0 for nodes.
+	// price is in dollars per hour; 0 for nodes.
 	price float64
-	// supply is what bounds the number of such bins; none for machines that can be had any number of times.
-	supply int
-	room   []int64
-	items  []item
+	// supply is the index of the supply that limits the number of such bins; none for bin types of unlimited number.
+	supply   int
+	capacity []int64
+	items    []item
 
-	// rows are the constraints that can bind: resources as parts of the room, then caps as parts of what they allow.
+	// rows are the constraints that can bind: resources relative to the capacity, then caps relative to their limit.
 	rows []row
-	// weights are the items' entries in the rows, item by item; columns are the same for the program, whose variables are
-	// the parts of most that are held.
+	// weights are the coefficients of the items in the rows, item by item; columns are the same for the linear program, whose
+	// variables are counts relative to maxPods.
 	weights []float64
-	columns []column
-	// prices of rows, from the last time the bin was weighed: a good guess for the next.
+	columns []lp.Column
+	// prices are the dual prices of the rows in the last relaxation: a good estimate for the next one.
 	prices []float64
-	// worth is an upper bound of what the bin can hold at the values it was last looked at with.
-	worth float64
+	// valueBound is an upper bound of the value that the bin can hold, at the values of the last relaxation or search.
+	valueBound float64
 }
 
-// none stands for an index that is not there.
+// none is the index of nothing.
 const none = -1
 
-// item is a lot that a bin can hold most pods of.
+// item is a lot of which a bin can hold at most maxPods pods.
 type item struct {
-	lot, most int
+	lot, maxPods int
 }
 
-// row is a resource or a cap; the other one is none.
+// row is a resource or a cap; the other index is none.
 type row struct {
 	resource, cap int
 }
 
-// prepare lays out the rows of b.
-func (b *bin) prepare(in *instance) {
-	for r := range b.room {
+// buildRows sets rows, weights, columns and prices.
+func (b *bin) buildRows(in *packingProblem) {
+	for r := range b.capacity {
 		sum := 0.0
 		for _, it := range b.items {
-			sum += float64(in.lots[it.lot].need[r]) * float64(it.most)
+			sum += float64(in.lots[it.lot].need[r]) * float64(it.maxPods)
 		}
-		if sum > float64(b.room[r])*(1-1e-12) {
+		if sum > float64(b.capacity[r])*(1-1e-12) {
 			b.rows = append(b.rows, row{r, none})
 		}
 	}
-	for c, capped := range in.caps {
+	for c, shared := range in.sharedCaps {
 		n, members := 0, 0
 		for _, it := range b.items {
 			if slices.Contains(in.lots[it.lot].caps, c) {
-				n += it.most
+				n += it.maxPods
 				members++
 			}
 		}
-		if members > 1 && n > capped.most {
+		if members > 1 && n > shared.maxPods {
 			b.rows = append(b.rows, row{none, c})
 		}
 	}
 	b.weights = make([]float64, len(b.rows)*len(b.items))
-	b.columns = make([]column, len(b.items))
+	b.columns = make([]lp.Column, len(b.items))
 	for i, it := range b.items {
 		c := &b.columns[i]
 		for k, r := range b.rows {
 			w := in.weight(it.lot, r, b)
 			b.weights[i*len(b.rows)+k] = w
 			if w > 0 {
-				c.rows, c.values = append(c.rows, k), append(c.values, w*float64(it.most))
+				c.Rows, c.Values = append(c.Rows, k), append(c.Values, w*float64(it.maxPods))
 			}
 		}
 	}
 	b.prices = make([]float64, len(b.rows))
 }
 
-// weight is the part of a row of b that one pod of a lot takes.
-func (in *instance) weight(lot int, r row, b *bin) float64 {
+// weight returns the part of a row of b that one pod of a lot takes.
+func (in *packingProblem) weight(lot int, r row, b *bin) float64 {
 	l := &in.lots[lot]
 	switch {
 	case r.resource != none:
-		return float64(l.need[r.resource]) / float64(b.room[r.resource])
+		return float64(l.need[r.resource]) / float64(b.capacity[r.resource])
 	case slices.Contains(l.caps, r.cap):
-		return 1 / float64(in.caps[r.cap].most)
+		return 1 / float64(in.sharedCaps[r.cap].maxPods)
 	}
 	return 0
 }
 
 func (b *bin) weight(i int) []float64 { return b.weights[i*len(b.rows) : (i+1)*len(b.rows)] }
 
-// most is an upper bound of what b can hold when a pod of lot i is worth values[i], for any prices of rows that are not
-// negative: what the room costs at these prices, and what items are worth beyond what they would pay for it. The proof is
-// adding up: every row holds at most 1, and no item is held more than most times.
-func (b *bin) most(values, prices []float64) float64 {
+// valueBoundAt returns an upper bound of the value that b can hold, for values of pods by lot and any non-negative prices of
+// rows: the sum of the prices, and the positive profits of all items. Proof: the weights in every row add up to at most 1, and
+// no item is held more than maxPods times.
+func (b *bin) valueBoundAt(values, prices []float64) float64 {
 	sum := 0.0
 	for _, p := range prices {
 		sum += p
 	}
 	for i, it := range b.items {
 		if profit := b.profit(i, values, prices); profit > 0 {
-			sum += profit * float64(it.most)
+			sum += profit * float64(it.maxPods)
 		}
 	}
 	return sum
 }
 
-// profit is what item i is worth beyond what it pays for the rows.
+// profit returns the value of one pod of item i less the price of the rows that it takes.
 func (b *bin) profit(i int, values, prices []float64) float64 {
 	profit := values[b.items[i].lot]
 	for k, w := range b.weight(i) {
@@ -116,16 +118,16 @@ func (b *bin) profit(i int, values, prices []float64) float64 {
 	return profit
 }
 
-// useful is how many of every item a filling can hold that is worth more than target: each one that pays more for the rows
-// than it is worth eats into what b could be worth beyond that. b has to be weighed at values.
-func (b *bin) useful(values []float64, target float64) []int {
-	slack := (b.worth - target) * (1 + 1e-6)
+// maxUseful returns how many pods of every item a pattern can hold whose value exceeds target: each pod with a negative profit
+// lowers the value bound of b by as much. The relaxation of b has to be solved at values.
+func (b *bin) maxUseful(values []float64, target float64) []int {
+	slack := (b.valueBound - target) * (1 + 1e-6)
 	out := make([]int, len(b.items))
 	for i, it := range b.items {
 		switch loss := -b.profit(i, values, b.prices); {
 		case values[it.lot] <= 0 || slack <= 0:
-		case loss*float64(it.most) <= slack:
-			out[i] = it.most
+		case loss*float64(it.maxPods) <= slack:
+			out[i] = it.maxPods
 		default:
 			out[i] = int(slack / loss)
 		}
@@ -133,61 +135,69 @@ func (b *bin) useful(values []float64, target float64) []int {
 	return out
 }
 
-// unit is the most that one lot is worth in b: the scale of what b can hold.
-func (b *bin) unit(values []float64) float64 {
-	most := 0.0
+// maxLotValue returns the largest value that pods of a single lot have in b: the scale of the objective.
+func (b *bin) maxLotValue(values []float64) float64 {
+	largest := 0.0
 	for _, it := range b.items {
-		most = max(most, values[it.lot]*float64(it.most))
+		largest = max(largest, values[it.lot]*float64(it.maxPods))
 	}
-	return most
+	return largest
 }
 
-// scales weigh bins. They hold memory between one program and the next.
-type scales struct {
-	in      *instance
-	program program
+// knapsackSolver bounds the value that bins can hold. It reuses memory between linear programs.
+type knapsackSolver struct {
+	in      *packingProblem
+	program lp.Program
 	basis   []int
-	units   []column
-	load    []float64
+	units   []lp.Column
+	// solved are the items of the last relaxation; the column of the first one is first.
+	solved []item
+	first  int
 }
 
-// weigh sets the prices of b's rows to those at which the upper bound of its worth is the least, and returns the fractional
-// load that is worth as much, by item; nil when nothing is worth anything. The load is valid until the next call.
-func (s *scales) weigh(b *bin, values []float64) (load []float64) {
-	unit := b.unit(values)
+// solveRelaxation sets the prices of b's rows to those with the smallest upper bound of the value that b can hold, and
+// b.valueBound to that bound. It reports whether any pod has a value there; if so, fractional has the solution.
+func (s *knapsackSolver) solveRelaxation(b *bin, values []float64) bool {
+	s.first, s.solved = 0, nil
+	unit := b.maxLotValue(values)
 	if unit <= 0 {
 		clear(b.prices)
-		b.worth = 0
-		return nil
+		b.valueBound = 0
+		return false
 	}
 	p := &s.program
-	p.clear()
+	p.Clear()
 	s.basis = s.basis[:0]
 	for k := range b.rows {
-		p.right = append(p.right, 1)
-		s.basis = append(s.basis, p.add(s.unitColumn(k), 0, math.Inf(1)))
+		p.AddRow(1)
+		s.basis = append(s.basis, p.Add(s.unitColumn(k), 0, math.Inf(1)))
 	}
-	first := len(p.columns)
+	s.first, s.solved = p.Columns(), b.items
 	for i, it := range b.items {
-		p.add(b.columns[i], -values[it.lot]*float64(it.most)/unit, 1)
+		p.Add(b.columns[i], -values[it.lot]*float64(it.maxPods)/unit, 1)
 	}
-	p.start(s.basis)
-	p.solve(20 * (len(b.items) + len(b.rows)))
+	p.Start(s.basis)
+	p.Solve(20 * (len(b.items) + len(b.rows)))
 	for k := range b.prices {
-		b.prices[k] = max(-p.duals[k]*unit, 0)
+		b.prices[k] = max(-p.Dual(k)*unit, 0)
 	}
-	s.load = resize(s.load, len(b.items))
-	for i, it := range b.items {
-		s.load[i] = p.value(first+i) * float64(it.most)
-	}
-	b.worth = b.most(values, b.prices)
-	return s.load
+	b.valueBound = b.valueBoundAt(values, b.prices)
+	return true
 }
 
-// unitColumn is the column that has 1 in row k.
-func (s *scales) unitColumn(k int) column {
+// fractional returns the number of pods by item, in fractions, in the solution of the last relaxation.
+func (s *knapsackSolver) fractional() []float64 {
+	out := make([]float64, len(s.solved))
+	for i, it := range s.solved {
+		out[i] = s.program.Value(s.first+i) * float64(it.maxPods)
+	}
+	return out
+}
+
+// unitColumn returns the column with a 1 in row k and nothing else.
+func (s *knapsackSolver) unitColumn(k int) lp.Column {
 	for n := len(s.units); n <= k; n++ {
-		s.units = append(s.units, column{[]int{n}, []float64{1}})
+		s.units = append(s.units, lp.Column{Rows: []int{n}, Values: []float64{1}})
 	}
 	return s.units[k]
 }

@@ -1,48 +1,49 @@
-// Package bound proves how little any plan could cost.
+// Package bound computes lower bounds of the cost of a plan.
 //
-// Problem: given what a plan had to choose from and the pods that it placed, find a number of dollars an hour that no set
-// of machines undercuts which, together with the nodes that are there, holds the same pods under the same rules. The closer
-// to the least cost, the better; above it, never.
+// Problem: given the instance types and nodes that a plan could use and the pods that it placed, find a price in dollars per
+// hour that no set of new nodes undercuts, if together with the existing nodes it holds the same pods under the same rules.
+// The bound should be close to the minimum cost and must never exceed it.
 //
-// Approach: linear programming duality. Let every pod of lot i be worth y_i ≥ 0. Suppose that no machine can hold pods that
-// are worth more than it costs, whatever whole pods are chosen: Σ y_i x_i ≤ price for every machine and every x that fits.
-// Then whoever holds all pods pays at least what they are worth, less what the existing nodes can hold:
+// Approach: linear programming duality. Let every pod of lot i have a value y_i ≥ 0. Suppose that no new node can hold pods
+// whose values add up to more than its price: Σ y_i x_i ≤ price for every bin type and every integer x that fits. Then the
+// new nodes of any plan cost at least the value of all pods, less the value that the existing nodes can hold:
 //
-//	cost ≥ Σ n_i y_i − Σ over nodes of the most that Σ y_i x_i can be there.
+//	cost ≥ Σ n_i y_i − Σ over nodes of max Σ y_i x_i.
 //
-// Any y proves a bound this way, so how it was found need not be trusted: by column generation (generate.go), in programs that
-// may stop early or err (program.go). What has to be trusted is an upper bound of what one machine can hold. It comes from
-// adding up prices of resources (bin.go), from branch and bound on top of that (search.go), or from a table (grid.go). Where
-// it exceeds the machine's price, all y are scaled down until it does not (offer.go).
+// Any y proves a bound this way, so the method that finds y need not be exact: column generation (generate.go) over linear
+// programs that may stop early. What must be correct is the upper bound of the value that one bin can hold. It comes from
+// the dual prices of the bin's rows (bin.go), from branch and bound on top of them (search.go), or from a dynamic program
+// (table.go). Where it exceeds the price of a bin type, all y are scaled down until it does not (dual.go).
 //
-// Invariant: everything left out makes plans dearer, never cheaper: limits, minValues, wishes, topology beyond the single
-// machine (see solve.Market), machines that others make superfluous, differences between lots (merge.go). Floating point
-// errs by less than margin, by which every bound is lowered. The last step rounds up to the next sum of prices that exists
-// (menu.go).
+// Invariant: everything that is left out can only make plans more expensive: limits, minValues, preferences, topology beyond
+// a single node (see solve.Market), dominated bin types (presolve.go), differences between aggregated lots (build.go). Every
+// bound is lowered by margin, which exceeds the floating point error. The last step rounds the bound up to the next sum of
+// prices that exists (roundup.go).
 //
-// Cost: bounded in steps, not in time, so equal input gives equal output; about a second for ten thousand pods.
+// Cost: limited by steps, not by time, so equal input gives equal output; about one second for ten thousand pods.
 package bound
 
 import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-// Of is a lower bound, in dollars an hour, of the price of any new machines that place the pods which plan placed.
+// Of returns a lower bound, in dollars per hour, of the price of any new nodes that place the pods that plan placed.
 func Of(p solve.Problem, plan solve.Plan) float64 {
 	if len(plan.NodeClaims) == 0 {
 		return 0
 	}
-	parts := instances(solve.NewMarket(p, plan))
+	problems := packingProblems(solve.NewMarket(p, plan))
 	sum := 0.0
-	for _, in := range parts {
-		g := newGenerator(in, effortFor(in, len(parts)))
+	for _, in := range problems {
+		g := newColumnGenerator(in, effortFor(in, len(problems)))
 		g.run()
-		sum += roundUp(max(g.proven(), g.lifted()), in.menu())
+		sum += roundUp(max(g.provenBound(), g.originalBound()), in.binPrices())
 	}
 	return sum
 }
 
-// Gap is the part of a price that the bound leaves open: a plan is dearer than the cheapest one by at most this part.
+// Gap returns the relative distance between a price and its lower bound, in 0..1: a plan costs at most this part of its price
+// more than the cheapest plan.
 func Gap(price, bound float64) float64 {
 	if price <= 0 {
 		return 0

@@ -11,10 +11,10 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-// tinyProblems is how many problems are tried out in full.
+// tinyProblems is the number of problems that are compared with brute force.
 const tinyProblems = 10_000
 
-func TestTheBoundIsNeverAboveTheLeastCost(t *testing.T) {
+func TestBoundNeverExceedsTheMinimumCost(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var exact, bought int
 	var reached []float64
@@ -35,11 +35,11 @@ func TestTheBoundIsNeverAboveTheLeastCost(t *testing.T) {
 		}
 		least, got := tiny.cheapest(set), bound.Of(p, plan)
 		if got > least || got < 0 {
-			t.Fatalf("problem %d: the bound is %.9f, the least cost is %.9f and the plan's %.9f\n%+v", n, got, least, plan.Price(), tiny)
+			t.Fatalf("problem %d: the bound is %.9f, the minimum cost is %.9f and the plan's %.9f\n%+v", n, got, least, plan.Price(), tiny)
 		}
-		// A claim that got no reservation may still be listed at the price of one.
+		// A NodeClaim without a reservation may still be listed at the price of one.
 		if price := plan.Price(); tiny.reserved == 0 && least > price*(1+1e-9) {
-			t.Fatalf("problem %d: the plan costs %.9f and the least cost is %.9f\n%+v", n, price, least, tiny)
+			t.Fatalf("problem %d: the plan costs %.9f and the minimum cost is %.9f\n%+v", n, price, least, tiny)
 		}
 		if least > 0 {
 			bought++
@@ -50,7 +50,7 @@ func TestTheBoundIsNeverAboveTheLeastCost(t *testing.T) {
 		}
 	}
 	slices.Sort(reached)
-	t.Logf("%d problems need machines; the bound is exact for %d; it reaches %.3f of the least cost in the worst tenth, %.3f in the worst case",
+	t.Logf("%d problems need new nodes; the bound is exact for %d; it reaches %.3f of the minimum cost in the worst tenth, %.3f in the worst case",
 		bought, exact, reached[len(reached)/10], reached[0])
 	if exact*10 < bought*6 || reached[len(reached)/10] < 0.8 {
 		t.Errorf("the bound is exact for %d of %d problems and reaches %.3f in the worst tenth", exact, bought, reached[len(reached)/10])

@@ -2,8 +2,8 @@ package bound_test
 
 import "math"
 
-// cheapest is the least that the pods in set, a bit for each, can cost, by trying everything; infinite if they do not fit.
-// It shares no code with the engine.
+// cheapest returns the minimum cost of the pods in set, a bit for each, by brute force; infinite if they do not fit. It shares
+// no code with the engine.
 func (t tiny) cheapest(set int) float64 {
 	price, reservable := make([]float64, 1<<len(t.pods)), make([]bool, 1<<len(t.pods))
 	for s := range price {
@@ -36,14 +36,14 @@ func (t tiny) cheapest(set int) float64 {
 	return t.onNodes(0, set, func(rest int) float64 { return buy(rest, t.reserved) })
 }
 
-// onNodes tries what the nodes from n on can take of set, and buys the rest.
+// onNodes tries every assignment of pods in set to the nodes from n on, and buys nodes for the rest.
 func (t tiny) onNodes(n, set int, buy func(int) float64) float64 {
 	if n == len(t.nodes) {
 		return buy(set)
 	}
 	low := math.Inf(1)
 	for part := set; ; part = (part - 1) & set {
-		if t.fits(part, t.nodes[n].size) && t.welcome(part, t.nodes[n].tainted, t.nodes[n].zone) {
+		if t.fits(part, t.nodes[n].size) && t.admits(part, t.nodes[n].tainted, t.nodes[n].zone) {
 			low = min(low, t.onNodes(n+1, set&^part, buy))
 		}
 		if part == 0 {
@@ -52,7 +52,7 @@ func (t tiny) onNodes(n, set int, buy func(int) float64) float64 {
 	}
 }
 
-// price is that of the cheapest machine that holds all pods of set.
+// price returns the price of the cheapest new node that holds all pods of set.
 func (t tiny) price(set int) float64 {
 	low := math.Inf(1)
 	for _, it := range t.types {
@@ -70,17 +70,17 @@ func (t tiny) price(set int) float64 {
 	return low
 }
 
-// pooled reports whether some pool may launch a machine in zone z for the pods.
+// pooled reports whether some pool may launch a node in zone z for the pods.
 func (t tiny) pooled(set, z int) bool {
 	for _, p := range t.pools {
-		if (p.zone < 0 || p.zone == z) && t.welcome(set, p.tainted, z) {
+		if (p.zone < 0 || p.zone == z) && t.admits(set, p.tainted, z) {
 			return true
 		}
 	}
 	return false
 }
 
-func (t tiny) welcome(set int, tainted bool, z int) bool {
+func (t tiny) admits(set int, tainted bool, z int) bool {
 	return !t.any(set, func(k tinyKind) bool {
 		elsewhere := len(k.zones) > 0
 		for _, good := range k.zones {
@@ -99,12 +99,12 @@ func (t tiny) any(set int, is func(tinyKind) bool) bool {
 	return false
 }
 
-// runs reports whether a new machine of this size can hold what runs on every machine, and the pods.
+// runs reports whether a new node of this size can hold the daemon and the pods.
 func (t tiny) runs(set int, size [2]int64) bool {
 	return t.daemon[0] <= size[0] && t.daemon[1] <= size[1] && t.fits(set, size)
 }
 
-// fits reports whether the pods fit beside what runs on every machine. What no pod asks for does not matter.
+// fits reports whether the pods fit beside the daemon. A resource that no pod requests does not matter.
 func (t tiny) fits(set int, size [2]int64) bool {
 	var asked [2]int64
 	count := make([]int, len(t.kinds))

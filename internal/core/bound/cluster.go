@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// box is points that go together.
+// box is a set of points.
 type box struct {
 	points []int
-	// axis is where the box is the widest, loss how much it is worth to cut it there.
+	// axis is the axis with the largest loss: the weighted distance of the points from the smallest coordinate, relative to
+	// the total of the axis.
 	axis int
 	loss float64
 }
 
-// cluster sorts points into at most limit boxes of points that are close to each other, and returns the boxes. Points of
-// different groups never share one; when there are more groups than limit, so are there boxes.
+// cluster partitions points into at most limit boxes of points that are close to each other, and returns the boxes. Points of
+// different groups never share a box, so there is at least one box per group, even beyond limit.
 //
-// Approach: the box in which points, by weight, are the furthest from the least of it is cut in halves, over and over.
-// Cost: limit × points.
+// Approach: median cut. The box with the largest loss is split in two until there are enough. Cost: limit × points.
 func cluster(points [][]int64, weights, groups []int, limit int) [][]int {
 	scale := totals(points, weights)
 	byGroup := map[int]int{}
@@ -44,7 +44,7 @@ func cluster(points [][]int64, weights, groups []int, limit int) [][]int {
 		if boxes[worst].loss == 0 {
 			break
 		}
-		rest := boxes[worst].cut(points, weights)
+		rest := boxes[worst].split(points, weights)
 		boxes[worst].measure(points, weights, scale)
 		rest.measure(points, weights, scale)
 		boxes = append(boxes, rest)
@@ -57,7 +57,7 @@ func cluster(points [][]int64, weights, groups []int, limit int) [][]int {
 	return out
 }
 
-// totals are the sums of all points, by axis.
+// totals returns the weighted sums of all points, by axis.
 func totals(points [][]int64, weights []int) []float64 {
 	out := make([]float64, len(points[0]))
 	for i, p := range points {
@@ -68,7 +68,7 @@ func totals(points [][]int64, weights []int) []float64 {
 	return out
 }
 
-// measure works out axis and loss.
+// measure sets axis and loss.
 func (b *box) measure(points [][]int64, weights []int, scale []float64) {
 	b.loss = 0
 	for axis, s := range scale {
@@ -89,9 +89,9 @@ func (b *box) measure(points [][]int64, weights []int, scale []float64) {
 	}
 }
 
-// cut keeps about half of the points, by weight, those that come first on the axis, and returns the others. Equal points
-// stay together.
-func (b *box) cut(points [][]int64, weights []int) box {
+// split keeps about half of the points by weight, those with the smallest coordinates on the axis, and returns the others.
+// Equal points stay together.
+func (b *box) split(points [][]int64, weights []int) box {
 	at := func(i int) int64 { return points[i][b.axis] }
 	slices.SortFunc(b.points, func(i, j int) int { return cmp.Or(cmp.Compare(at(i), at(j)), cmp.Compare(i, j)) })
 	total := 0

@@ -4,157 +4,158 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/lp"
 )
 
-// effort bounds the work in steps that are the same on every computer.
+// effort limits the work in steps that are the same on every computer.
 type effort struct {
-	// weigh is how many items are weighed; a round counts for roundCost of them.
-	weigh int
-	// pivots of the master program in each round.
+	// items is the number of items in all relaxations; a round counts as roundItems of them.
+	items int
+	// pivots is the number of pivots of the master program in each round.
 	pivots int
-	// branches of one search, cells of one table.
+	// branches limit one search, cells one table.
 	branches, cells int
-	// examine is how often they are spent.
-	examine int
-	// violates is by which part of its price a filling must be worth more than that, and close the part of the master's value
-	// at which looking for more is not worth it.
-	violates, close float64
+	// searches is the number of bins that are searched or tabulated.
+	searches int
+	// minViolation is how far the value of a pattern must exceed the price, relative to it, to be added; gap is the relative
+	// distance to the master's value at which the search ends.
+	minViolation, gap float64
 }
 
-// effortFor is the effort for one of a number of parts of a market. Lots that were lumped together are not worth a close look
-// at whole pods.
-func effortFor(in *instance, parts int) effort {
-	e := effort{weigh: 10_000_000, pivots: 5000, branches: 60, cells: 3_000_000, examine: 20 + 400/parts, violates: 1e-4, close: 1e-3}
+// effortFor returns the effort for one of a number of components of a market. Aggregated lots are not searched for integer
+// patterns, as their requests are rounded anyway.
+func effortFor(in *packingProblem, components int) effort {
+	e := effort{items: 10_000_000, pivots: 5000, branches: 60, cells: 3_000_000, searches: 20 + 400/components, minViolation: 1e-4, gap: 1e-3}
 	switch {
-	case len(in.fine) > 0:
-		e.weigh, e.branches, e.examine = 1_000_000, 5, 0
+	case len(in.originalLots) > 0:
+		e.items, e.branches, e.searches = 1_000_000, 5, 0
 	case len(in.lots) <= fewLots:
-		e.violates, e.close = 1e-8, 1e-8
+		e.minViolation, e.gap = 1e-8, 1e-8
 	}
 	return e
 }
 
-// generator looks for what each pod is worth.
+// columnGenerator searches for the dual solution with the highest bound.
 //
-// Problem: values of pods, the higher the better, at which no machine can hold more than it costs. Approach: the master
-// program buys fillings of machines, as few dollars of them as possible, so that every pod is held; its duals are values.
-// Fillings that are worth more than they cost at these values join it, until there are none. Where that cannot be told, a
-// fractional load stands for the filling, and the values are a little lower. Invariant: whatever the values, judge finds
-// a bound that they prove. Cost: rounds × bins small programs.
-type generator struct {
-	*scales
+// Problem: maximize the values of pods such that no bin can hold a value above its price. Approach: column generation. The
+// master program buys patterns at minimum cost so that every pod is held; its duals are the values. Patterns with a value above
+// their price (negative reduced cost) are added until there are none. Where the searches cannot decide that, the fractional
+// solution is added in place of a pattern, which lowers the values a little. Invariant: dualBoundAt is valid for any values.
+// Cost: rounds × bins small linear programs.
+type columnGenerator struct {
+	*knapsackSolver
 	effort effort
-	master program
-	// columns of the master that stand for supplies follow those of the lots.
-	first int
-	// best are the values with the highest bound so far.
-	best offer
+	master lp.Program
+	// firstSupplyRow is the row of the first supply in the master, after those of the lots.
+	firstSupplyRow int
+	// best is the dual solution with the highest bound so far.
+	best dualBound
 }
 
-func newGenerator(in *instance, e effort) *generator {
-	g := &generator{scales: &scales{in: in}, effort: e}
+func newColumnGenerator(in *packingProblem, e effort) *columnGenerator {
+	g := &columnGenerator{knapsackSolver: &knapsackSolver{in: in}, effort: e}
 	for _, b := range in.bins {
-		b.prepare(in)
+		b.buildRows(in)
 	}
-	g.open()
+	g.initMaster()
 	return g
 }
 
-// open lays out the master: a row for every lot, which is to be held, and one for every supply. It begins with machines that
-// hold pods of one lot each.
-func (g *generator) open() {
+// initMaster sets up the master: a row for every lot and one for every supply. The initial columns hold pods of one lot each.
+func (g *columnGenerator) initMaster() {
 	m := &g.master
 	var basis []int
 	for n, l := range g.in.lots {
-		m.right = append(m.right, float64(l.pods))
-		price, pods := g.alone(n)
-		basis = append(basis, m.add(column{[]int{n}, []float64{float64(pods)}}, price, math.Inf(1)))
-		m.add(column{[]int{n}, []float64{-1}}, 0, math.Inf(1))
+		m.AddRow(float64(l.pods))
+		price, pods := g.cheapestSingleLot(n)
+		basis = append(basis, m.Add(lp.Column{Rows: []int{n}, Values: []float64{float64(pods)}}, price, math.Inf(1)))
+		m.Add(lp.Column{Rows: []int{n}, Values: []float64{-1}}, 0, math.Inf(1))
 	}
-	g.first = len(g.in.lots)
+	g.firstSupplyRow = len(g.in.lots)
 	for s, count := range g.in.supplies {
-		m.right = append(m.right, float64(count))
-		basis = append(basis, m.add(g.unitColumn(g.first+s), 0, math.Inf(1)))
+		m.AddRow(float64(count))
+		basis = append(basis, m.Add(g.unitColumn(g.firstSupplyRow+s), 0, math.Inf(1)))
 	}
-	m.start(basis)
+	m.Start(basis)
 }
 
-// alone is the cheapest way to hold pods of one lot: a price, and how many pods it is for. A lot that only bins of a supply
-// can hold gets a machine so dear that it will not be bought.
-func (g *generator) alone(n int) (price float64, pods int) {
-	rate, dear := math.Inf(1), 0.0
+// cheapestSingleLot returns the bin with the lowest price per pod of one lot: its price, and how many pods it holds. A lot that
+// only bins limited by a supply can hold gets an artificial price that is too high for the final solution.
+func (g *columnGenerator) cheapestSingleLot(n int) (price float64, pods int) {
+	rate, highest := math.Inf(1), 0.0
 	for _, b := range g.in.bins {
-		dear = max(dear, b.price)
+		highest = max(highest, b.price)
 		i, ok := slices.BinarySearchFunc(b.items, n, func(it item, n int) int { return it.lot - n })
 		if !ok || b.supply != none {
 			continue
 		}
-		if r := b.price / float64(b.items[i].most); r < rate {
-			rate, price, pods = r, b.price, b.items[i].most
+		if r := b.price / float64(b.items[i].maxPods); r < rate {
+			rate, price, pods = r, b.price, b.items[i].maxPods
 		}
 	}
 	if pods == 0 {
-		return 10*dear + 1, 1
+		return 10*highest + 1, 1
 	}
 	return price, pods
 }
 
 const (
-	// smoothing is how much of the best values so far is mixed into the master's: in between, fillings cut deeper than at
-	// the master's values, which jump.
+	// smoothing is the initial weight of the best values so far in the values that are priced (dual smoothing): the master's
+	// values oscillate, and patterns found in between cut off more.
 	smoothing = 0.5
-	// fewLots is how many lots an exact answer is expected for.
+	// fewLots is the number of lots up to which the bound should be exact.
 	fewLots = 12
-	// roundCost bounds the number of rounds.
-	roundCost = 1000
-	// cuts is how many fillings join the master in one round.
-	cuts = 60
-	// atOnce is how many bins are examined before the master is asked again, hard how many times harder that is tried when
-	// nothing was found.
-	atOnce, hard = 20, 10
+	// roundItems limits the number of rounds.
+	roundItems = 1000
+	// maxPatternsPerRound is the number of patterns that are added to the master in one round.
+	maxPatternsPerRound = 60
+	// searchBatch is the number of bins that are searched before the master is solved again; retryFactor multiplies the effort
+	// if nothing was found.
+	searchBatch, retryFactor = 20, 10
 )
 
-// run looks for values until no filling violates them, or the effort is spent.
-func (g *generator) run() {
+// run improves the dual solution until no pattern violates it or the effort is spent.
+func (g *columnGenerator) run() {
 	values, master := make([]float64, len(g.in.lots)), make([]float64, len(g.in.lots))
-	g.best = g.fluid()
+	g.best = g.initialDuals()
 	mix := smoothing
-	for g.effort.weigh > 0 {
-		g.effort.weigh -= g.master.rows + roundCost
-		g.master.solve(g.effort.pivots)
-		if len(g.master.columns) > 10*g.master.rows+500 {
-			g.master.shed(5*g.master.rows + 250)
+	for g.effort.items > 0 {
+		g.effort.items -= g.master.Rows() + roundItems
+		g.master.Solve(g.effort.pivots)
+		if g.master.Columns() > 10*g.master.Rows()+500 {
+			g.master.Prune(5*g.master.Rows() + 250)
 		}
 		total := 0.0
 		for n, l := range g.in.lots {
-			master[n] = max(g.master.duals[n], 0)
+			master[n] = max(g.master.Dual(n), 0)
 			total += master[n] * float64(l.pods)
 			values[n] = master[n] + mix*(g.best.values[n]-master[n])
 		}
 		for s, count := range g.in.supplies {
-			total -= g.rent(s) * float64(count)
+			total -= g.supplyPrice(s) * float64(count)
 		}
-		cut := g.probe(values, master)
-		done := mix == 0 && cut == 0
+		added := g.priceRelaxed(values, master)
+		done := mix == 0 && added == 0
 		if done {
-			cut = g.dig(values, master)
-			done = cut == 0
+			added = g.priceExact(values, master)
+			done = added == 0
 		}
-		if o := g.judge(values); o.bound > g.best.bound {
+		if o := g.dualBoundAt(values); o.bound > g.best.bound {
 			g.best = o
 		}
-		if done || g.best.bound >= total*(1-g.effort.close) {
+		if done || g.best.bound >= total*(1-g.effort.gap) {
 			return
 		}
-		mix = mixAfter(mix, cut)
+		mix = nextSmoothing(mix, added)
 	}
 }
 
-// mixAfter is how much of the best values goes into the next round: less when nothing was found with them, none when that
-// happens again and again.
-func mixAfter(mix float64, cut int) float64 {
+// nextSmoothing returns the weight of the best values in the next round: smaller after a round that added no pattern, and zero
+// after several.
+func nextSmoothing(mix float64, added int) float64 {
 	switch {
-	case cut > 0:
+	case added > 0:
 		return min(smoothing, mix+smoothing/5)
 	case mix > smoothing/10:
 		return mix / 2
@@ -162,21 +163,23 @@ func mixAfter(mix float64, cut int) float64 {
 	return 0
 }
 
-// rent is what the master would pay for one more of a supply.
-func (g *generator) rent(supply int) float64 { return max(-g.master.duals[g.first+supply], 0) }
-
-// limit is what a filling of b must be worth to violate the master.
-func (g *generator) limit(b *bin) float64 {
-	limit := b.price
-	if b.supply != none {
-		limit += g.rent(b.supply)
-	}
-	return limit * (1 + g.effort.violates)
+// supplyPrice returns the dual price of a supply.
+func (g *columnGenerator) supplyPrice(supply int) float64 {
+	return max(-g.master.Dual(g.firstSupplyRow+supply), 0)
 }
 
-// probe works out what every bin can be worth at values, lets the fillings that violate the master the most join it, and
-// returns how many.
-func (g *generator) probe(values, master []float64) (cut int) {
+// threshold returns the value above which a pattern of b violates the master.
+func (g *columnGenerator) threshold(b *bin) float64 {
+	limit := b.price
+	if b.supply != none {
+		limit += g.supplyPrice(b.supply)
+	}
+	return limit * (1 + g.effort.minViolation)
+}
+
+// priceRelaxed bounds the value of every bin by its relaxation at values, adds the rounded patterns of the bins that violate
+// the master the most, and returns how many it added.
+func (g *columnGenerator) priceRelaxed(values, master []float64) (added int) {
 	type candidate struct {
 		bin  *bin
 		load []float64
@@ -184,112 +187,113 @@ func (g *generator) probe(values, master []float64) (cut int) {
 	}
 	var found []candidate
 	for _, b := range g.in.bins {
-		limit := g.limit(b)
+		limit := g.threshold(b)
 		if b.supply == none {
-			if b.worth = b.most(values, b.prices); b.worth <= limit {
+			if b.valueBound = b.valueBoundAt(values, b.prices); b.valueBound <= limit {
 				continue
 			}
 		}
-		g.effort.weigh -= len(b.items)
-		load := g.weigh(b, values)
-		if b.worth > limit && load != nil {
-			found = append(found, candidate{b, slices.Clone(load), b.worth / limit})
+		g.effort.items -= len(b.items)
+		if g.solveRelaxation(b, values) && b.valueBound > limit {
+			found = append(found, candidate{b, g.fractional(), b.valueBound / limit})
 		}
 	}
 	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(b.rate, a.rate) })
 	for _, c := range found {
-		if g.buy(c.bin, g.rounded(c.bin, values, c.load, c.bin.prices).held, master) {
-			if cut++; cut == cuts {
+		if g.addPattern(c.bin, g.roundedPattern(c.bin, values, c.load, c.bin.prices).counts, master) {
+			if added++; added == maxPatternsPerRound {
 				break
 			}
 		}
 	}
-	return cut
+	return added
 }
 
-// dig looks harder at the bins that may be worth more than they cost, the worst first, and harder still if that finds
-// nothing.
-func (g *generator) dig(values, master []float64) (cut int) {
-	var doubtful []*bin
+// priceExact searches the bins whose value bound exceeds the threshold for integer patterns, those with the largest violation
+// first, with more effort if that finds nothing, and adds fractional solutions as a last resort. It returns how many columns it
+// added.
+func (g *columnGenerator) priceExact(values, master []float64) (added int) {
+	var violated []*bin
 	for _, b := range g.in.bins {
-		if b.worth > g.limit(b) {
-			doubtful = append(doubtful, b)
+		if b.valueBound > g.threshold(b) {
+			violated = append(violated, b)
 		}
 	}
-	slices.SortStableFunc(doubtful, func(a, b *bin) int { return cmp.Compare(b.worth/g.limit(b), a.worth/g.limit(a)) })
-	for some := range slices.Chunk(doubtful, atOnce) {
+	slices.SortStableFunc(violated, func(a, b *bin) int { return cmp.Compare(b.valueBound/g.threshold(b), a.valueBound/g.threshold(a)) })
+	for batch := range slices.Chunk(violated, searchBatch) {
 		for _, step := range []func(*bin) bool{
-			func(b *bin) bool { return g.examine(b, values, master, 1) },
-			func(b *bin) bool { return cut == 0 && g.examine(b, values, master, hard) },
-			func(b *bin) bool { return g.relaxed(b, values, master) },
+			func(b *bin) bool { return g.searchBin(b, values, master, 1) },
+			func(b *bin) bool { return added == 0 && g.searchBin(b, values, master, retryFactor) },
+			func(b *bin) bool { return g.addFractional(b, values, master) },
 		} {
-			for _, b := range some {
-				if b.worth > g.limit(b) && step(b) {
-					cut++
+			for _, b := range batch {
+				if b.valueBound > g.threshold(b) && step(b) {
+					added++
 				}
 			}
-			if cut > 0 {
-				return cut
+			if added > 0 {
+				return added
 			}
 		}
 	}
 	return 0
 }
 
-// examine looks for a filling of b that violates the master.
-func (g *generator) examine(b *bin, values, master []float64, times int) bool {
-	if g.effort.examine < times {
+// searchBin searches for a pattern of b that violates the master, and adds it.
+func (g *columnGenerator) searchBin(b *bin, values, master []float64, times int) bool {
+	if g.effort.searches < times {
 		return false
 	}
-	g.effort.examine -= times
-	limit, worth := g.limit(b), b.worth
-	g.weigh(b, values)
-	held, _ := g.explore(b, values, limit, times*g.effort.branches)
-	if g.buy(b, held, master) {
+	g.effort.searches -= times
+	limit, bound := g.threshold(b), b.valueBound
+	g.solveRelaxation(b, values)
+	counts, _ := g.searchPattern(b, values, limit, times*g.effort.branches)
+	if g.addPattern(b, counts, master) {
 		return true
 	}
-	if worth = min(worth, b.worth); worth > limit {
-		g.weigh(b, values)
-		held = g.tabulate(b, values, limit, times*g.effort.cells)
+	if bound = min(bound, b.valueBound); bound > limit {
+		g.solveRelaxation(b, values)
+		counts = g.solveTable(b, values, limit, times*g.effort.cells)
 	}
-	b.worth = min(b.worth, worth)
-	return g.buy(b, held, master)
+	b.valueBound = min(b.valueBound, bound)
+	return g.addPattern(b, counts, master)
 }
 
-// relaxed lets a fractional load of b join the master where it cannot be told whether some filling violates it.
-func (g *generator) relaxed(b *bin, values, master []float64) bool {
-	worth := b.worth
-	g.weigh(b, values)
-	_, load := g.explore(b, values, g.limit(b), g.effort.branches)
-	b.worth = min(b.worth, worth)
-	return load != nil && g.join(b, load, master)
+// addFractional adds a fractional solution of b to the master if the search cannot decide whether a pattern violates it.
+func (g *columnGenerator) addFractional(b *bin, values, master []float64) bool {
+	bound := b.valueBound
+	g.solveRelaxation(b, values)
+	_, load := g.searchPattern(b, values, g.threshold(b), g.effort.branches)
+	b.valueBound = min(b.valueBound, bound)
+	return load != nil && g.addColumn(b, load, master)
 }
 
-// buy lets a filling of b join the master if it violates that.
-func (g *generator) buy(b *bin, held []int, master []float64) bool {
-	load := make([]float64, len(held))
-	for i, n := range held {
+// addPattern adds a pattern of b to the master if it violates the master, and reports whether it does.
+func (g *columnGenerator) addPattern(b *bin, counts []int, master []float64) bool {
+	load := make([]float64, len(counts))
+	for i, n := range counts {
 		load[i] = float64(n)
 	}
-	return g.join(b, load, master)
+	return g.addColumn(b, load, master)
 }
 
-func (g *generator) join(b *bin, load, master []float64) bool {
-	var c column
-	worth := 0.0
+// addColumn adds a load of b, by item, to the master if it violates the master, and reports whether it does.
+func (g *columnGenerator) addColumn(b *bin, load, master []float64) bool {
+	var c lp.Column
+	value := 0.0
 	for i, n := range load {
 		if n > 0 {
 			lot := b.items[i].lot
-			c.rows, c.values = append(c.rows, lot), append(c.values, n)
-			worth += master[lot] * n
+			c.Rows, c.Values = append(c.Rows, lot), append(c.Values, n)
+			value += master[lot] * n
 		}
 	}
-	if worth <= g.limit(b) {
+	if value <= g.threshold(b) {
 		return false
 	}
 	if b.supply != none {
-		c.rows, c.values = append(c.rows, g.first+b.supply), append(c.values, 1)
+		c.Rows, c.Values = append(c.Rows, g.firstSupplyRow+b.supply), append(c.Values, 1)
 	}
-	g.master.add(c, b.price, math.Inf(1))
+	g.master.Add(c, b.price, math.Inf(1))
 	return true
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-// one is a problem with one type of 4 CPUs for $1 in every zone and as every kind of capacity, and pods of one kind.
+// one returns a problem with one type of 4 CPUs for $1 in every zone and of every capacity type, and pods of one kind.
 func one(pods int, kind tinyKind) tiny {
-	if kind.wish == 0 {
-		kind.wish = -1
+	if kind.preferred == 0 {
+		kind.preferred = -1
 	}
 	t := tiny{
 		types: []tinyType{{size: [2]int64{4000, 16}, price: [zones][2]float64{{1, 1}, {1, 1}}}},
@@ -39,22 +39,22 @@ func TestKnownAnswers(t *testing.T) {
 		want float64
 	}{
 		"no pods":                           {one(0, cpu(1000)), 0},
-		"one pod needs a whole machine":     {one(1, cpu(100)), 1},
-		"eight cores are two machines":      {one(8, cpu(1000)), 2},
-		"nine cores are three machines":     {one(9, cpu(1000)), 3},
-		"what is left over cannot be used":  {one(6, cpu(3000)), 6},
-		"pods that keep each other away":    {one(5, tinyKind{size: [2]int64{100, 0}, apart: 1, anti: true}), 5},
+		"one pod needs a whole node":        {one(1, cpu(100)), 1},
+		"eight cores need two nodes":        {one(8, cpu(1000)), 2},
+		"nine cores need three nodes":       {one(9, cpu(1000)), 3},
+		"fragmented capacity is unusable":   {one(6, cpu(3000)), 6},
+		"pods with anti-affinity":           {one(5, tinyKind{size: [2]int64{100, 0}, apart: 1, anti: true}), 5},
 		"pods that are spread":              {one(5, tinyKind{size: [2]int64{100, 0}, apart: 2}), 3},
-		"pods that want the same port":      {one(3, tinyKind{size: [2]int64{100, 0}, port: 80}), 3},
-		"daemons run on every machine":      {with(one(4, cpu(1000)), func(t *tiny) { t.daemon = [2]int64{100, 1} }), 2},
+		"pods with the same host port":      {one(3, tinyKind{size: [2]int64{100, 0}, port: 80}), 3},
+		"daemons run on every node":         {with(one(4, cpu(1000)), func(t *tiny) { t.daemon = [2]int64{100, 1} }), 2},
 		"a node takes some of the pods":     {with(one(9, cpu(1000)), func(t *tiny) { t.nodes = []tinyNode{{size: [2]int64{1500, 1}}} }), 2},
 		"a node takes all of the pods":      {with(one(3, cpu(1000)), func(t *tiny) { t.nodes = []tinyNode{{size: [2]int64{3000, 1}}} }), 0},
-		"a node that no pod tolerates":      {with(one(4, cpu(1000)), func(t *tiny) { t.nodes = []tinyNode{{size: [2]int64{4000, 1}, tainted: true}} }), 1},
-		"a demand for the dearer zone":      {with(one(4, tinyKind{size: [2]int64{1000, 0}, zones: []int{1}}), dearer), 3},
-		"a choice between zones":            {with(one(4, tinyKind{size: [2]int64{1000, 0}, zones: []int{1, 0}}), dearer), 1},
-		"a wish for the dearer zone":        {with(one(4, tinyKind{size: [2]int64{1000, 0}, wish: 1}), dearer), 1},
-		"a demand for the dearer capacity":  {with(one(4, tinyKind{size: [2]int64{1000, 0}, onDemand: true}), func(t *tiny) { t.types[0].price = [zones][2]float64{{1, 2}, {1, 2}} }), 2},
-		"reservations last for two of them": {with(one(12, cpu(1000)), func(t *tiny) { t.reserved = 2 }), 1 + 2*reservedFee},
+		"a node with an untolerated taint":  {with(one(4, cpu(1000)), func(t *tiny) { t.nodes = []tinyNode{{size: [2]int64{4000, 1}, tainted: true}} }), 1},
+		"the expensive zone required":       {with(one(4, tinyKind{size: [2]int64{1000, 0}, zones: []int{1}}), expensiveZone), 3},
+		"either zone required":              {with(one(4, tinyKind{size: [2]int64{1000, 0}, zones: []int{1, 0}}), expensiveZone), 1},
+		"the expensive zone preferred":      {with(one(4, tinyKind{size: [2]int64{1000, 0}, preferred: 1}), expensiveZone), 1},
+		"on-demand capacity required":       {with(one(4, tinyKind{size: [2]int64{1000, 0}, onDemand: true}), func(t *tiny) { t.types[0].price = [zones][2]float64{{1, 2}, {1, 2}} }), 2},
+		"reservations for two of the nodes": {with(one(12, cpu(1000)), func(t *tiny) { t.reserved = 2 }), 1 + 2*reservedFee},
 	} {
 		if got := boundOf(c.tiny.problem()); math.Abs(got-c.want) > 1e-7 || got > c.want {
 			t.Errorf("%s: the bound is %.9f, want %.9f", name, got, c.want)
@@ -67,9 +67,9 @@ func with(t tiny, change func(*tiny)) tiny {
 	return t
 }
 
-func dearer(t *tiny) { t.types[0].price = [zones][2]float64{{1, 1}, {3, 3}} }
+func expensiveZone(t *tiny) { t.types[0].price = [zones][2]float64{{1, 1}, {3, 3}} }
 
-func TestFreeMachinesMakeTheBoundZeroForWhatTheyHold(t *testing.T) {
+func TestFreeInstanceTypesMakeTheBoundZero(t *testing.T) {
 	p := one(4, tinyKind{size: [2]int64{1000, 0}}).problem()
 	for i := range p.Pools[0].Catalog[0].Offerings {
 		p.Pools[0].Catalog[0].Offerings[i].Price = 0
@@ -79,7 +79,7 @@ func TestFreeMachinesMakeTheBoundZeroForWhatTheyHold(t *testing.T) {
 	}
 }
 
-func TestPodsThatWereNotPlacedDoNotCount(t *testing.T) {
+func TestUnplacedPodsDoNotCount(t *testing.T) {
 	p := one(4, tinyKind{size: [2]int64{1000, 0}}).problem()
 	p.Pods = append(p.Pods, &model.Pod{UID: "huge", Name: "huge", Namespace: "default", Shape: &model.Shape{Requests: vector([2]int64{5000, 0}, 1)}})
 	if got := boundOf(p); math.Abs(got-1) > 1e-7 {
@@ -95,7 +95,7 @@ func TestGap(t *testing.T) {
 	}
 }
 
-// broad is a problem of n pods of many sizes on types with different shares of memory.
+// broad returns a problem of n pods of many sizes on types with different ratios of memory to CPU.
 func broad(n, sizes, nodes int) solve.Problem {
 	r := rand.New(rand.NewPCG(uint64(n), uint64(sizes)))
 	var types catalog.Catalog
@@ -131,9 +131,9 @@ func broad(n, sizes, nodes int) solve.Problem {
 	return p
 }
 
-// leastOfResources is what machines cost at least for the CPU and memory that pods need beyond what nodes have: for any
-// prices of the two at which no machine has more to offer than it costs.
-func leastOfResources(p solve.Problem) float64 {
+// resourceBound is a lower bound of the cost from the totals of CPU and memory that pods request beyond the capacity of nodes:
+// the best over prices of the two at which the resources of no instance type exceed its price.
+func resourceBound(p solve.Problem) float64 {
 	var cpu, memory float64
 	for _, pod := range p.Pods {
 		cpu += float64(pod.Shape.Requests.At(resource.CPU))
@@ -145,7 +145,7 @@ func leastOfResources(p solve.Problem) float64 {
 	}
 	best := 0.0
 	for share := 0.0; share <= 1; share += 0.01 {
-		// A CPU is worth share, a GiB the rest, in a unit that is as large as every machine allows.
+		// The value of a CPU is share and of a GiB 1 − share, times the largest unit that is feasible for every instance type.
 		unit := math.Inf(1)
 		for _, it := range p.Pools[0].Catalog {
 			room := it.Groups[0].Allocatable
@@ -162,7 +162,7 @@ func leastOfResources(p solve.Problem) float64 {
 func TestLargeProblems(t *testing.T) {
 	for name, c := range map[string]struct {
 		problem solve.Problem
-		// reach is how much of what resources cost is to be reached at least.
+		// reach is the minimum ratio of the bound to resourceBound.
 		reach float64
 	}{
 		"few sizes":                   {broad(300, 20, 0), 1},
@@ -173,8 +173,8 @@ func TestLargeProblems(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan := solve.Solve(c.problem)
-			got, least := bound.Of(c.problem, plan), leastOfResources(c.problem)
-			t.Logf("gap %.4f, %.4f of what resources cost", bound.Gap(plan.Price(), got), got/least)
+			got, least := bound.Of(c.problem, plan), resourceBound(c.problem)
+			t.Logf("gap %.4f, %.4f of the bound by resources", bound.Gap(plan.Price(), got), got/least)
 			if got > plan.Price() || got < least*c.reach {
 				t.Errorf("the bound is %.4f, the plan costs %.4f, resources cost %.4f", got, plan.Price(), least)
 			}

@@ -7,38 +7,38 @@ import (
 	"slices"
 )
 
-// search looks for the whole pods that are worth the most in a bin.
+// search finds the pattern of a bin with the highest value.
 //
-// Problem: an integer knapsack with a few rows and up to some hundreds of kinds of items. Approach: best first branch and
-// bound over the fractional solution, which has no more fractions than rows, with a fraction's two neighbours as branches;
-// each fractional solution is also rounded to a filling. Invariant: the greater of target and the best open branch is at
-// least the worth of every way to fill the bin, whenever the search stops. Cost: a small linear program per branch.
+// Problem: an integer knapsack with a few rows and up to some hundreds of items. Approach: best-first branch and bound over the
+// fractional relaxation, whose solution has no more fractions than rows; a branch rounds one fraction down or up, and each
+// solution is also rounded to a pattern. Invariant: the greater of target and the bound of the best open branch is at least the
+// value of every pattern, whenever the search stops. Cost: a small linear program per branch.
 type search struct {
-	*scales
-	bin    *bin
-	values []float64
-	unit   float64
-	open   branches
-	// target is what is to be beaten, best the filling that has beaten it last.
+	*knapsackSolver
+	bin          *bin
+	values       []float64
+	unit         float64
+	openBranches branches
+	// target is the value to exceed, best the counts of the last pattern that exceeded it.
 	target float64
 	best   []int
-	// low and high are the range of every item in the branch at hand, prices and load its fractional solution.
+	// low and high are the range of every item in the current branch, prices and load its fractional solution.
 	low, high []int
-	// useful is how many of every item are worth a look.
+	// useful is the largest useful count of every item.
 	useful       []int
 	prices, load []float64
 }
 
-// branch is a part of all fillings: those of parent, with item held at least low and at most high times.
+// branch is a subset of the patterns of its parent: those with a count of item in low..high.
 type branch struct {
 	parent          *branch
 	item, low, high int
-	// limit is an upper bound of what fillings of the branch are worth.
+	// limit is an upper bound of the value of the branch's patterns.
 	limit  float64
 	number int
 }
 
-// branches is a heap, the most promising on top.
+// branches is a heap, the highest limit first.
 type branches []*branch
 
 func (bs branches) Len() int { return len(bs) }
@@ -54,24 +54,24 @@ func (bs *branches) Pop() any {
 	return out
 }
 
-// explore lowers the worth of b at values as far as a number of branches allows, but not below target. It returns a filling
-// that is worth more than target, by item, nil if none was found; and the load that is worth as much as b may still be,
-// nil if it is proven not to be worth more than target or the filling.
-func (s *scales) explore(b *bin, values []float64, target float64, budget int) (held []int, load []float64) {
+// searchPattern lowers the value bound of b as far as budget branches allow, but not below target. It returns the counts of a
+// pattern whose value exceeds target, nil if it found none; and the fractional load of the best open branch, nil if no pattern
+// can exceed both target and the returned one.
+func (s *knapsackSolver) searchPattern(b *bin, values []float64, target float64, budget int) (counts []int, load []float64) {
 	n := len(b.items)
-	x := search{scales: s, bin: b, values: values, unit: b.unit(values), target: target}
+	x := search{knapsackSolver: s, bin: b, values: values, unit: b.maxLotValue(values), target: target}
 	x.prices, x.load = make([]float64, len(b.rows)), make([]float64, n)
 	x.low, x.high = make([]int, n), make([]int, n)
-	x.useful = b.useful(values, target)
+	x.useful = b.maxUseful(values, target)
 	root := &branch{item: none}
 	x.relax(root)
-	x.open = branches{root}
-	for number := 1; len(x.open) > 0 && x.open[0].limit > x.target && budget > 0; budget-- {
-		at := heap.Pop(&x.open).(*branch) //nolint:forcetypeassert // a heap of these
+	x.openBranches = branches{root}
+	for number := 1; len(x.openBranches) > 0 && x.openBranches[0].limit > x.target && budget > 0; budget-- {
+		at := heap.Pop(&x.openBranches).(*branch) //nolint:forcetypeassert // a heap of these
 		x.relax(at)
 		k := x.fraction()
 		if k == none {
-			// Whole already: rounding has seen it, and nothing in this branch is worth more.
+			// The solution is integral: rounding has found it, and no pattern of this branch has a higher value.
 			x.target = max(x.target, at.limit)
 			continue
 		}
@@ -82,32 +82,32 @@ func (s *scales) explore(b *bin, values []float64, target float64, budget int) (
 		for _, child := range []*branch{below, above} {
 			x.relax(child)
 			if child.limit = min(child.limit, at.limit); child.limit > x.target {
-				heap.Push(&x.open, child)
+				heap.Push(&x.openBranches, child)
 			}
 		}
 	}
-	if len(x.open) == 0 || x.open[0].limit <= x.target {
-		b.worth = min(b.worth, x.target)
+	if len(x.openBranches) == 0 || x.openBranches[0].limit <= x.target {
+		b.valueBound = min(b.valueBound, x.target)
 		return x.best, nil
 	}
-	b.worth = min(b.worth, x.open[0].limit)
-	x.relax(x.open[0])
+	b.valueBound = min(b.valueBound, x.openBranches[0].limit)
+	x.relax(x.openBranches[0])
 	return x.best, x.load
 }
 
-// fraction is the item whose load is the furthest from whole, none if all are whole.
+// fraction returns the item whose load is the furthest from an integer, none if all are integers.
 func (x *search) fraction() int {
-	k, most := none, 1e-6
+	k, largest := none, 1e-6
 	for i, load := range x.load {
-		if f := math.Abs(load - math.Round(load)); f > most {
-			most, k = f, i
+		if f := math.Abs(load - math.Round(load)); f > largest {
+			largest, k = f, i
 		}
 	}
 	return k
 }
 
-// bounds fills in low and high for a branch.
-func (x *search) bounds(at *branch) {
+// setBounds sets low and high for a branch.
+func (x *search) setBounds(at *branch) {
 	clear(x.low)
 	copy(x.high, x.useful)
 	for ; at != nil; at = at.parent {
@@ -118,11 +118,11 @@ func (x *search) bounds(at *branch) {
 	}
 }
 
-// relax works out the fractional solution of a branch, an upper bound of it, and a filling nearby.
+// relax sets the fractional solution and the upper bound of a branch, and rounds the solution to a pattern.
 func (x *search) relax(at *branch) {
-	x.bounds(at)
+	x.setBounds(at)
 	b, p := x.bin, &x.program
-	p.clear()
+	p.Clear()
 	x.basis = x.basis[:0]
 	for k := range b.rows {
 		left := 1.0
@@ -132,36 +132,36 @@ func (x *search) relax(at *branch) {
 			}
 		}
 		if left < -1e-9 {
-			at.limit = 0 // what has to be held does not fit
+			at.limit = 0 // the minimum counts do not fit
 			clear(x.load)
 			return
 		}
-		p.right = append(p.right, max(left, 0))
-		x.basis = append(x.basis, p.add(x.unitColumn(k), 0, math.Inf(1)))
+		p.AddRow(max(left, 0))
+		x.basis = append(x.basis, p.Add(x.unitColumn(k), 0, math.Inf(1)))
 	}
-	first := len(p.columns)
+	first := p.Columns()
 	for i, it := range b.items {
-		p.add(b.columns[i], -x.values[it.lot]*float64(it.most)/x.unit, float64(x.high[i]-x.low[i])/float64(it.most))
+		p.Add(b.columns[i], -x.values[it.lot]*float64(it.maxPods)/x.unit, float64(x.high[i]-x.low[i])/float64(it.maxPods))
 	}
-	p.start(x.basis)
-	p.solve(20 * (len(b.items) + len(b.rows)))
+	p.Start(x.basis)
+	p.Solve(20 * (len(b.items) + len(b.rows)))
 	limit := 0.0
 	for k := range x.prices {
-		x.prices[k] = max(-p.duals[k]*x.unit, 0)
-		limit += x.prices[k] * p.right[k]
+		x.prices[k] = max(-p.Dual(k)*x.unit, 0)
+		limit += x.prices[k] * p.Right(k)
 	}
 	for i, it := range b.items {
 		limit += x.values[it.lot] * float64(x.low[i])
 		if profit := b.profit(i, x.values, x.prices); profit > 0 {
 			limit += profit * float64(x.high[i]-x.low[i])
 		}
-		x.load[i] = float64(x.low[i]) + p.value(first+i)*float64(it.most)
+		x.load[i] = float64(x.low[i]) + p.Value(first+i)*float64(it.maxPods)
 	}
 	at.limit = limit
 	if limit > x.target {
-		f := x.rounded(b, x.values, x.load, x.prices)
-		if worth := f.worth(x.values); worth > x.target {
-			x.target, x.best = worth, slices.Clone(f.held)
+		f := x.roundedPattern(b, x.values, x.load, x.prices)
+		if value := f.value(x.values); value > x.target {
+			x.target, x.best = value, slices.Clone(f.counts)
 		}
 	}
 }

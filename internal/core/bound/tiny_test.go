@@ -13,23 +13,23 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
-// tiny is a problem in words of its own, small enough for every answer to be tried.
+// tiny is a problem small enough for brute force, independent of the types of the engine.
 type tiny struct {
 	types []tinyType
 	pools []tinyPool
 	nodes []tinyNode
 	kinds []tinyKind
-	// pods are kinds.
+	// pods are indexes of kinds.
 	pods []int
-	// daemon is what runs on every machine; zero for nothing.
+	// daemon is the request of the daemon on every node; zero for none.
 	daemon [2]int64
-	// reserved is how many machines of type 0 in zone 0 are reserved, for next to nothing.
+	// reserved is the number of reserved instances of type 0 in zone 0, at reservedFee each.
 	reserved int
 }
 
 type tinyType struct {
 	size [2]int64 // CPU in thousandths, memory
-	// price by zone and capacity type (spot, on demand); 0 for what is not on offer.
+	// price by zone and capacity type (spot, on-demand); 0 without an offering.
 	price [zones][2]float64
 }
 
@@ -49,16 +49,16 @@ type tinyNode struct {
 
 type tinyKind struct {
 	size [2]int64
-	// zones are the acceptable ones, in order of trial; wish is one it would like; -1 for none.
-	zones []int
-	wish  int
+	// zones are the required ones, any of them; preferred is the preferred zone, -1 for none.
+	zones     []int
+	preferred int
 	// onDemand excludes spot; tolerant pods may go to tainted pools and nodes.
 	onDemand, tolerant bool
-	// port is claimed by the pod, 0 for none.
+	// port is the host port, 0 for none.
 	port int32
-	// apart is the most pods of the kind that may share a machine, 0 for any number.
+	// apart is the maximum number of pods of the kind on one node, 0 for any number.
 	apart int
-	// anti says that apart is 1 because of anti-affinity and not of spread.
+	// anti is true if apart is 1 because of anti-affinity, false if it is the maxSkew of a spread.
 	anti bool
 }
 
@@ -101,8 +101,8 @@ func randomTiny(r *rand.Rand) tiny {
 
 func randomKind(r *rand.Rand) tinyKind {
 	k := tinyKind{
-		size: [2]int64{pick(r, int64(100), 500, 700, 1000, 1500, 3000), pick(r, int64(0), 1, 2, 3)},
-		wish: pick(r, -1, -1, -1, 0, 1), onDemand: r.IntN(5) == 0, tolerant: r.IntN(3) == 0,
+		size:      [2]int64{pick(r, int64(100), 500, 700, 1000, 1500, 3000), pick(r, int64(0), 1, 2, 3)},
+		preferred: pick(r, -1, -1, -1, 0, 1), onDemand: r.IntN(5) == 0, tolerant: r.IntN(3) == 0,
 	}
 	if r.IntN(6) == 0 {
 		k.port = pick(r, int32(80), 81)
@@ -122,7 +122,7 @@ func randomKind(r *rand.Rand) tinyKind {
 	return k
 }
 
-// Words of the model.
+// Labels and units of the model.
 const (
 	zoneKey     = "topology.kubernetes.io/zone"
 	capacityKey = "karpenter.sh/capacity-type"
@@ -145,7 +145,7 @@ func vector(size [2]int64, pods int64) resource.Vector {
 
 var taint = model.Taint{Key: "team", Value: "a", Effect: model.NoSchedule}
 
-// problem is t in words of the engine.
+// problem converts t to the types of the engine.
 func (t tiny) problem() solve.Problem {
 	p := solve.Problem{Resources: resource.NewTable().Names(), Options: solve.Options{WellKnown: func(key string) bool {
 		return key == zoneKey || key == capacityKey || key == typeKey || key == holdKey
@@ -228,8 +228,8 @@ func (k tinyKind) shape(number int) *model.Shape {
 	for _, z := range k.zones {
 		s.Required = append(s.Required, requirement.NewSet(in(zoneKey, zoneName(z))))
 	}
-	if k.wish >= 0 {
-		s.Preferred = []model.Preference{{Weight: 10, Terms: requirement.NewSet(in(zoneKey, zoneName(k.wish)))}}
+	if k.preferred >= 0 {
+		s.Preferred = []model.Preference{{Weight: 10, Terms: requirement.NewSet(in(zoneKey, zoneName(k.preferred)))}}
 	}
 	if k.tolerant {
 		s.Tolerations = []model.Toleration{{Key: "team", Exists: true}}

@@ -10,41 +10,41 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-// reducer turns a market into instances. Every step leaves the least cost as it was, or lowers it.
-type reducer struct {
+// presolver reduces a market to packing problems. Every step preserves the minimum cost, or lowers it.
+type presolver struct {
 	market    solve.Market
 	resources []int
-	// demands is how many there are.
+	// demands is their number.
 	demands int
-	// useful is, by set of demands, what all pods with these demands need together.
+	// useful is the total request of all pods with these demands, by set of demands.
 	useful [][]int64
-	// machines are those worth buying, by index.
-	machines []int
-	// demand is what stands for a demand: demands that the same machines and nodes meet are one.
+	// binTypes are the indexes of those that are not dominated.
+	binTypes []int
+	// demand is the representative of each demand: demands that the same bin types and nodes accept are merged.
 	demand []int
 }
 
-// instances are the parts of a market that have nothing to do with each other: the least cost is the sum of theirs.
-func instances(m solve.Market) []*instance {
-	r := reducer{market: m}
+// packingProblems returns the independent components of a market: the minimum cost is the sum of theirs.
+func packingProblems(m solve.Market) []*packingProblem {
+	r := presolver{market: m}
 	for _, l := range m.Lots {
 		r.demands = max(r.demands, l.Demand+1)
 	}
 	r.findResources()
 	r.findUseful()
-	r.findMachines()
+	r.findBinTypes()
 	r.mergeDemands()
-	var out []*instance
+	var out []*packingProblem
 	for _, p := range r.split() {
-		if in := r.reduce(p); len(in.bins) > 0 {
+		if in := r.build(p); len(in.bins) > 0 {
 			out = append(out, in)
 		}
 	}
 	return out
 }
 
-// findResources keeps the resources that some lot needs.
-func (r *reducer) findResources() {
+// findResources sets resources to those that some lot requests.
+func (r *presolver) findResources() {
 	width := 0
 	for _, l := range r.market.Lots {
 		width = max(width, len(l.Requests))
@@ -56,7 +56,7 @@ func (r *reducer) findResources() {
 	}
 }
 
-func (r *reducer) amounts(v resource.Vector) []int64 {
+func (r *presolver) amounts(v resource.Vector) []int64 {
 	out := make([]int64, len(r.resources))
 	for k, i := range r.resources {
 		out[k] = max(v.At(i), 0)
@@ -64,7 +64,7 @@ func (r *reducer) amounts(v resource.Vector) []int64 {
 	return out
 }
 
-func (r *reducer) findUseful() {
+func (r *presolver) findUseful() {
 	sums := make([][]int64, r.demands)
 	for d := range sums {
 		sums[d] = make([]int64, len(r.resources))
@@ -95,8 +95,8 @@ func addSaturated(a, b int64) int64 {
 	return a + b
 }
 
-// clipped is room cut down to what all pods that are accepted could use.
-func (r *reducer) clipped(room resource.Vector, accepts int) []int64 {
+// clipped returns room limited to the total request of all pods that are accepted.
+func (r *presolver) clipped(room resource.Vector, accepts int) []int64 {
 	out := r.amounts(room)
 	for k := range out {
 		out[k] = min(out[k], r.useful[accepts][k])
@@ -104,30 +104,30 @@ func (r *reducer) clipped(room resource.Vector, accepts int) []int64 {
 	return out
 }
 
-// findMachines keeps the machines that are worth buying: those for which there is no other that has as much useful room,
-// meets as many demands, can be had as often and costs no more.
-func (r *reducer) findMachines() {
+// findBinTypes sets binTypes to those that no other one dominates: with at least the same useful room and demands, at
+// least as available, and no more expensive.
+func (r *presolver) findBinTypes() {
 	all := r.market.BinTypes
-	rooms := make([][]int64, len(all))
+	capacities := make([][]int64, len(all))
 	order := make([]int, len(all))
 	for i, m := range all {
 		order[i] = i
-		rooms[i] = r.clipped(m.Room, m.Accepts)
+		capacities[i] = r.clipped(m.Room, m.Accepts)
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(all[a].Price, all[b].Price), cmp.Compare(all[a].Supply, all[b].Supply), slices.Compare(rooms[b], rooms[a]))
+		return cmp.Or(cmp.Compare(all[a].Price, all[b].Price), cmp.Compare(all[a].Supply, all[b].Supply), slices.Compare(capacities[b], capacities[a]))
 	})
 	sets := subsets{sets: r.market.Accepts, known: map[[2]int]bool{}}
 	for _, i := range order {
-		dominated := slices.ContainsFunc(r.machines, func(k int) bool {
-			return (all[k].Supply == none || all[k].Supply == all[i].Supply) && covers(rooms[k], rooms[i]) &&
+		dominated := slices.ContainsFunc(r.binTypes, func(k int) bool {
+			return (all[k].Supply == none || all[k].Supply == all[i].Supply) && covers(capacities[k], capacities[i]) &&
 				sets.within(all[i].Accepts, all[k].Accepts)
 		})
 		if !dominated {
-			r.machines = append(r.machines, i)
+			r.binTypes = append(r.binTypes, i)
 		}
 	}
-	slices.Sort(r.machines)
+	slices.Sort(r.binTypes)
 }
 
 func covers(a, b []int64) bool {
@@ -139,7 +139,7 @@ func covers(a, b []int64) bool {
 	return true
 }
 
-// subsets remembers which sets of demands lie within which.
+// subsets caches which sets of demands contain each other.
 type subsets struct {
 	sets  []solve.Accepts
 	known map[[2]int]bool
@@ -160,9 +160,9 @@ func (s subsets) within(a, b int) bool {
 	return yes
 }
 
-func (r *reducer) mergeDemands() {
+func (r *presolver) mergeDemands() {
 	used := make([]bool, len(r.market.Accepts))
-	for _, i := range r.machines {
+	for _, i := range r.binTypes {
 		used[r.market.BinTypes[i].Accepts] = true
 	}
 	for _, n := range r.market.Nodes {
@@ -187,13 +187,14 @@ func (r *reducer) mergeDemands() {
 	}
 }
 
-// part is lots, machines and nodes of a market that have nothing to do with the others, by index.
-type part struct{ lots, machines, nodes []int }
+// component is a set of lots, bin types and nodes of a market, by index, that is independent of the others.
+type component struct{ lots, binTypes, nodes []int }
 
-// split finds the parts: demands that one machine or node meets belong together, and so do those that share a supply.
-func (r *reducer) split() []part {
+// split returns the connected components: demands that one bin type or node accepts belong together, and so do those of
+// bin types that share a supply.
+func (r *presolver) split() []component {
 	u := newUnion(r.demands + len(r.market.Supplies))
-	// of is some demand of every set.
+	// of is the first demand of every set.
 	of := make([]int, len(r.market.Accepts))
 	for i, accepts := range r.market.Accepts {
 		of[i] = slices.Index(accepts, true)
@@ -205,7 +206,7 @@ func (r *reducer) split() []part {
 			}
 		}
 	}
-	for _, i := range r.machines {
+	for _, i := range r.binTypes {
 		m := r.market.BinTypes[i]
 		join(m.Accepts)
 		if m.Supply != none {
@@ -215,32 +216,32 @@ func (r *reducer) split() []part {
 	for _, n := range r.market.Nodes {
 		join(n.Accepts)
 	}
-	var parts []part
+	var components []component
 	number := slices.Repeat([]int{none}, len(u))
-	at := func(demand int) *part {
+	at := func(demand int) *component {
 		root := u.find(demand)
 		if number[root] == none {
-			number[root] = len(parts)
-			parts = append(parts, part{})
+			number[root] = len(components)
+			components = append(components, component{})
 		}
-		return &parts[number[root]]
+		return &components[number[root]]
 	}
 	for i, l := range r.market.Lots {
 		p := at(l.Demand)
 		p.lots = append(p.lots, i)
 	}
-	for _, i := range r.machines {
+	for _, i := range r.binTypes {
 		p := at(of[r.market.BinTypes[i].Accepts])
-		p.machines = append(p.machines, i)
+		p.binTypes = append(p.binTypes, i)
 	}
 	for i, n := range r.market.Nodes {
 		p := at(of[n.Accepts])
 		p.nodes = append(p.nodes, i)
 	}
-	return parts
+	return components
 }
 
-// union keeps things together that were joined: everything points to another member of its set, or to itself.
+// union is a disjoint-set forest: every element points to another member of its set, or to itself.
 type union []int
 
 func newUnion(n int) union {
