@@ -2,17 +2,17 @@ package operator
 
 import (
 	"github.com/karpenter-anew/karpenter/internal/controller/capacitybuffer"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/provisioning"
 )
 
 // newProvisioner is the provisioner, with the controller of CapacityBuffers if they are to be kept.
-func newProvisioner(p Parts, tools loop.Tools, d provisioning.Deps) []Controller {
+func newProvisioner(p Parts, shared deps.Shared, d provisioning.Deps) []Controller {
 	if !p.Options.FeatureGates.CapacityBuffer {
 		return []Controller{provisioning.New(d)}
 	}
 	buffers := capacitybuffer.NewBuffers(capacitybuffer.Deps{
-		Tools: tools, Workloads: p.Manager.GetAPIReader(), Store: d.Store, Translator: d.Translator, Log: p.Log,
+		Shared: shared, Workloads: p.Manager.GetAPIReader(), Store: d.Store, Translator: d.Translator, Log: p.Log,
 	})
 	d.Buffers = buffers
 	provisioner := provisioning.New(d)

@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/autoscaler"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/disruption"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodepool"
 	"github.com/karpenter-anew/karpenter/internal/controller/provisioning"
@@ -55,62 +55,61 @@ type Parts struct {
 
 // Controllers builds everything that runs. It is the one list of what a process does.
 func Controllers(p Parts) ([]Controller, error) {
-	tools := loop.Tools{
-		Batch: loop.NewBatch(p.Clock), Client: p.Client, Clock: p.Clock, Cloud: p.Cloud,
-		Recorder: p.Recorder, Metrics: p.Metrics, CPUMillis: p.Options.Process.CPURequests,
-	}
+	shared := deps.New(p.Client, p.Clock)
+	shared.Cloud, shared.Recorder, shared.Metrics = p.Cloud, p.Recorder, p.Metrics
+	shared.CPUMillis = p.Options.Process.CPURequests
 	var gated []Controller
 	if p.Options.FeatureGates.NodeOverlay {
-		corrected, judge := withOverlays(tools)
-		p.Cloud, tools.Cloud = corrected, corrected
+		corrected, judge := withOverlays(shared)
+		p.Cloud, shared.Cloud = corrected, corrected
 		gated = append(gated, judge)
 	}
 	waits, predictions := &podlatency.Tracker{}, &prediction.Store{}
-	gated = append(gated, repairers(tools, p.Options.FeatureGates)...)
-	gated = append(gated, keepers(tools, p.Options.FeatureGates)...)
-	gated = append(gated, meters(tools, p, waits)...)
+	gated = append(gated, repairers(shared, p.Options.FeatureGates)...)
+	gated = append(gated, keepers(shared, p.Options.FeatureGates)...)
+	gated = append(gated, meters(shared, p, waits)...)
 	translator := translate.NewWith(p.Cloud.Labels, p.Options.Scheduling.PreferencePolicy != options.PreferenceIgnore)
 	store := cluster.NewStore(p.Cloud, translator)
 	store.SpreadByDefault(p.Options.Scheduling.Config.DefaultConstraints())
-	health := nodepool.NewRegistrationHealth(tools)
-	lifecycle := nodeclaim.NewLifecycle(tools, health)
+	health := nodepool.NewRegistrationHealth(shared)
+	lifecycle := nodeclaim.NewLifecycle(shared, health)
 	if !p.Options.Scheduling.IgnoreDRARequests {
 		store.TrackDevices()
 		lifecycle.AwaitDrivers()
 	}
 	feed := cluster.NewFeed(store)
 	if p.Options.FeatureGates.StaticCapacity {
-		fixed := static.Deps{Tools: tools, Store: store, Translator: translator, Ready: feed.Ready}
+		fixed := static.Deps{Shared: shared, Store: store, Translator: translator, Ready: feed.Ready}
 		gated = append(gated, static.NewProvisioning(fixed), static.NewDeprovisioning(fixed))
 	}
-	planners := newProvisioner(p, tools, provisioning.Deps{
-		Tools: tools, Store: store, Feed: feed, Translator: translator, Log: p.Log,
+	planners := newProvisioner(p, shared, provisioning.Deps{
+		Shared: shared, Store: store, Feed: feed, Translator: translator, Log: p.Log,
 		Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Waits: waits,
 	})
-	evictions := termination.NewEvictionQueue(tools)
+	evictions := termination.NewEvictionQueue(shared)
 	return append(append(gated, planners...), []Controller{
 		feed,
 		cluster.NewGauges(store, feed, p.Metrics, p.Log),
 		disruption.New(disruption.Deps{
-			Tools: tools, Store: store, Feed: feed, Translator: translator, Log: p.Log,
+			Shared: shared, Store: store, Feed: feed, Translator: translator, Log: p.Log,
 			Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Predictions: predictions,
 		}),
 		lifecycle,
-		nodeclaim.NewDisruption(tools),
-		nodeclaim.NewPodEvents(tools),
-		nodeclaim.NewExpiration(tools),
-		nodeclaim.NewConsistency(tools),
-		nodeclaim.NewHydration(tools),
-		nodeclaim.NewNodeHydration(tools),
-		nodeclaim.NewGarbage(tools),
-		nodeclaim.NewInstanceGarbage(tools, p.Manager.GetAPIReader()),
-		termination.New(tools, evictions),
+		nodeclaim.NewDisruption(shared),
+		nodeclaim.NewPodEvents(shared),
+		nodeclaim.NewExpiration(shared),
+		nodeclaim.NewConsistency(shared),
+		nodeclaim.NewHydration(shared),
+		nodeclaim.NewNodeHydration(shared),
+		nodeclaim.NewGarbage(shared),
+		nodeclaim.NewInstanceGarbage(shared, p.Manager.GetAPIReader()),
+		termination.New(shared, evictions),
 		evictions,
-		nodepool.NewHash(tools),
-		nodepool.NewValidation(tools),
-		nodepool.NewReadiness(tools),
-		nodepool.NewCounter(tools, cluster.NewUsage(store, feed)),
-		nodepool.NewCost(tools, cluster.NewUsage(store, feed), p.Log),
+		nodepool.NewHash(shared),
+		nodepool.NewValidation(shared),
+		nodepool.NewReadiness(shared),
+		nodepool.NewCounter(shared, cluster.NewUsage(store, feed)),
+		nodepool.NewCost(shared, cluster.NewUsage(store, feed), p.Log),
 		autoscaler.New(p.Manager.GetAPIReader(), p.Clock, predictions, p.Log),
 		health,
 	}...), nil

@@ -5,25 +5,25 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/legacy"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
 // keepers serve objects of earlier APIs where that is asked for.
-func keepers(tools loop.Tools, gates options.FeatureGates) []Controller {
+func keepers(shared deps.Shared, gates options.FeatureGates) []Controller {
 	if !gates.LegacyProvisioner {
 		return nil
 	}
-	return []Controller{keeper{tools}}
+	return []Controller{keeper{shared}}
 }
 
 // keeper is a controller that is built when it is registered, because building it reads definitions and can fail.
-type keeper struct{ tools loop.Tools }
+type keeper struct{ shared deps.Shared }
 
 // Register builds the controller and adds it to the manager.
 func (k keeper) Register(m manager.Manager) error {
-	c, err := legacy.New(k.tools)
+	c, err := legacy.New(k.shared)
 	if err != nil {
 		return fmt.Errorf("building the controller of Provisioners: %w", err)
 	}

@@ -30,7 +30,6 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
@@ -177,7 +176,7 @@ func (a assembly) register(place cloud.Cloud, outlets *observe.Outlets, statuses
 	outlets.Metrics = metrics
 	place.Provider = instrument(a.stop.provider(a.held.provider(place.Provider)), place.Name, metrics)
 	controllers, err := Controllers(Parts{
-		Manager: a.manager, Client: loop.NewFresh(a.manager.GetClient(), clock.RealClock{}), Clock: clock.RealClock{}, Cloud: place,
+		Manager: a.manager, Client: a.manager.GetClient(), Clock: clock.RealClock{}, Cloud: place,
 		Recorder: outlets.Recorder, StatusRecorder: statuses, Metrics: metrics, Log: a.process.Log, Options: a.options,
 	})
 	if err != nil {

@@ -1,15 +1,15 @@
 package operator
 
 import (
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/repair"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
 // repairers replace unhealthy nodes where that is asked for, and the cloud says what unhealthy means.
-func repairers(tools loop.Tools, gates options.FeatureGates) []Controller {
-	if !gates.NodeRepair || len(tools.Cloud.RepairPolicies) == 0 {
+func repairers(shared deps.Shared, gates options.FeatureGates) []Controller {
+	if !gates.NodeRepair || len(shared.Cloud.RepairPolicies) == 0 {
 		return nil
 	}
-	return []Controller{repair.New(tools)}
+	return []Controller{repair.New(shared)}
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -15,8 +15,8 @@ func TestRepairNeedsGateAndPolicies_C511(t *testing.T) {
 		policies []cloud.RepairPolicy
 		want     int
 	}{{false, policies, 0}, {true, nil, 0}, {true, policies, 1}} {
-		tools := loop.Tools{Cloud: cloud.Cloud{RepairPolicies: c.policies}}
-		if got := len(repairers(tools, options.FeatureGates{NodeRepair: c.gate})); got != c.want {
+		shared := deps.Shared{Cloud: cloud.Cloud{RepairPolicies: c.policies}}
+		if got := len(repairers(shared, options.FeatureGates{NodeRepair: c.gate})); got != c.want {
 			t.Errorf("gate %v, %d policies: %d controllers, want %d", c.gate, len(c.policies), got, c.want)
 		}
 	}

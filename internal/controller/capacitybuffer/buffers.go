@@ -15,13 +15,13 @@ import (
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
 	"github.com/karpenter-anew/karpenter/internal/buffer"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // Deps is what Buffers works with.
 type Deps struct {
-	loop.Tools
+	deps.Shared
 	// Workloads reads past the cache: to cache all workloads of a cluster for the few that buffers name would cost too much.
 	Workloads  buffer.Getter
 	Store      *cluster.Store

@@ -29,7 +29,8 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
 	"github.com/karpenter-anew/karpenter/internal/buffer"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/ratelimit"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 )
 
 const (
@@ -63,7 +64,7 @@ func (c *Controller) Register(m manager.Manager) error {
 		Watches(&corev1.PodTemplate{}, handler.EnqueueRequestsFromMapFunc(c.ofTemplate)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: concurrency,
-			RateLimiter:             loop.Limiter[reconcile.Request](100*time.Millisecond, time.Minute, 10, 100),
+			RateLimiter:             ratelimit.New[reconcile.Request](100*time.Millisecond, time.Minute, 10, 100),
 		}).
 		Complete(c)
 }
@@ -108,7 +109,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	c.setConditions(b, failure)
 	if err := c.writeStatus(ctx, stored, b); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			return loop.After(rewrite), nil
+			return requeue.After(rewrite), nil
 		}
 		return reconcile.Result{}, err
 	}
@@ -118,7 +119,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	case failure.Retry:
 		return reconcile.Result{}, fmt.Errorf("resolving capacity buffer: %w", failure)
 	}
-	return loop.After(period), nil
+	return requeue.After(period), nil
 }
 
 // setResolved writes what was found into the status.

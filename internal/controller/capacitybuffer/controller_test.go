@@ -14,7 +14,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
 func TestStatusOfAResolvedBuffer_L341(t *testing.T) {
@@ -22,7 +22,7 @@ func TestStatusOfAResolvedBuffer_L341(t *testing.T) {
 		b := bufferOf("b", ofTemplate("web", 2))
 		w := newWorld(t, b, podTemplate("web", "1"))
 		w.look(b, 30*time.Second)
-		got := looptest.Must(w.World, b).Status
+		got := fakecluster.Must(w.Cluster, b).Status
 		if *got.Replicas != 2 || got.PodTemplateRef.Name != "web" || *got.PodTemplateGeneration != 3 || *got.ProvisioningStrategy != v1beta1.ActiveCapacity {
 			t.Errorf("status %+v", got)
 		}
@@ -48,7 +48,7 @@ func TestStatusOfAResolvedBuffer_L341(t *testing.T) {
 			})
 			w := newWorld(t, b, workload)
 			w.look(b, 30*time.Second)
-			if got := looptest.Must(w.World, b).Status; *got.Replicas != 2 || got.PodTemplateRef != nil || got.PodTemplateGeneration != nil {
+			if got := fakecluster.Must(w.Cluster, b).Status; *got.Replicas != 2 || got.PodTemplateRef != nil || got.PodTemplateGeneration != nil {
 				t.Errorf("status %+v, want two replicas and no word about a PodTemplate", got)
 			}
 			w.wantVirtual(1000, "b-1", "b-2")
@@ -78,11 +78,11 @@ func TestBuffersThatCannotBeResolved_L341_L344(t *testing.T) {
 			// What was known from better days is void.
 			good := bufferOf("b", ofTemplate("web", 1))
 			w.store.SetHeadroom(nil)
-			looptest.Change(w.World, b, func(b *v1beta1.CapacityBuffer) { b.Spec = good.Spec })
+			fakecluster.Change(w.Cluster, b, func(b *v1beta1.CapacityBuffer) { b.Spec = good.Spec })
 			w.look(b, 30*time.Second)
 			w.wantVirtual(1000, "b-1")
 			w.wantTriggers("b-uid")
-			looptest.Change(w.World, b, func(now *v1beta1.CapacityBuffer) { now.Spec = b.Spec })
+			fakecluster.Change(w.Cluster, b, func(now *v1beta1.CapacityBuffer) { now.Spec = b.Spec })
 
 			result, err := w.Try(w.controller, b)
 			if c.err == "" && (err != nil || result.RequeueAfter != 30*time.Second) || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
@@ -99,7 +99,7 @@ func TestBuffersThatCannotBeResolved_L341_L344(t *testing.T) {
 		w := newWorld(t, b, podTemplate("web", "1"))
 		w.look(b, 30*time.Second)
 		w.wantTriggers("b-uid")
-		w.Fail = looptest.Always("get", &corev1.PodTemplate{}, errors.New("boom"))
+		w.Fail = fakecluster.Always("get", &corev1.PodTemplate{}, errors.New("boom"))
 		if _, err := w.Try(w.controller, b); err == nil || !strings.Contains(err.Error(), "boom") {
 			t.Errorf("error %v", err)
 		}
@@ -121,19 +121,19 @@ func TestABufferFollowsWhatItRefersTo_L343(t *testing.T) {
 	if w.virtual()[0] != first {
 		t.Error("nothing changed, and there are other virtual pods")
 	}
-	looptest.Change(w.World, podTemplate("web", "1"), func(p *corev1.PodTemplate) {
-		p.Template.Spec.Containers[0].Resources.Requests = looptest.Resources("cpu", "2")
+	fakecluster.Change(w.Cluster, podTemplate("web", "1"), func(p *corev1.PodTemplate) {
+		p.Template.Spec.Containers[0].Resources.Requests = fakecluster.Resources("cpu", "2")
 		p.Generation = 4
 	})
 	w.look(b, 30*time.Second)
 	w.wantVirtual(2000, "b-1")
-	if got := looptest.Must(w.World, b).Status.PodTemplateGeneration; *got != 4 {
+	if got := fakecluster.Must(w.Cluster, b).Status.PodTemplateGeneration; *got != 4 {
 		t.Errorf("generation %d in the status, want 4", *got)
 	}
-	looptest.Change(w.World, b, func(b *v1beta1.CapacityBuffer) { b.Spec.Replicas, b.Generation = new(int32(3)), 2 })
+	fakecluster.Change(w.Cluster, b, func(b *v1beta1.CapacityBuffer) { b.Spec.Replicas, b.Generation = new(int32(3)), 2 })
 	w.look(b, 30*time.Second)
 	w.wantVirtual(2000, "b-1", "b-2", "b-3")
-	if got := looptest.Must(w.World, b).Status.Conditions[0].ObservedGeneration; got != 2 {
+	if got := fakecluster.Must(w.Cluster, b).Status.Conditions[0].ObservedGeneration; got != 2 {
 		t.Errorf("generation %d was observed, want 2", got)
 	}
 	if first.Name != "capacity-buffer-b-1" || first.Shape.Requests.At(0) != 1000 {
@@ -149,9 +149,9 @@ func TestTriggersAndTheirPods_L344(t *testing.T) {
 	w.wantTriggers("b-uid", "b-uid")
 
 	t.Run("a status that somebody else has written is written again a second later", func(*testing.T) {
-		looptest.Change(w.World, b, func(b *v1beta1.CapacityBuffer) { b.Spec.Replicas = new(int32(2)) })
-		for _, err := range []error{looptest.Conflict(), looptest.NotFound()} {
-			w.Fail = looptest.Always("patch-status", &v1beta1.CapacityBuffer{}, err)
+		fakecluster.Change(w.Cluster, b, func(b *v1beta1.CapacityBuffer) { b.Spec.Replicas = new(int32(2)) })
+		for _, err := range []error{fakecluster.Conflict(), fakecluster.NotFound()} {
+			w.Fail = fakecluster.Always("patch-status", &v1beta1.CapacityBuffer{}, err)
 			w.look(b, time.Second)
 			w.wantTriggers()
 		}
@@ -161,8 +161,8 @@ func TestTriggersAndTheirPods_L344(t *testing.T) {
 		w.wantVirtual(1000, "b-1", "b-2")
 	})
 	t.Run("other errors are returned", func(t *testing.T) {
-		looptest.Change(w.World, b, func(b *v1beta1.CapacityBuffer) { b.Spec.Replicas = new(int32(3)) })
-		w.Fail = looptest.Always("patch-status", &v1beta1.CapacityBuffer{}, errors.New("boom"))
+		fakecluster.Change(w.Cluster, b, func(b *v1beta1.CapacityBuffer) { b.Spec.Replicas = new(int32(3)) })
+		w.Fail = fakecluster.Always("patch-status", &v1beta1.CapacityBuffer{}, errors.New("boom"))
 		if _, err := w.Try(w.controller, b); err == nil {
 			t.Error("no error")
 		}

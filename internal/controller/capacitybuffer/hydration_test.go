@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
 func TestHydration_L346(t *testing.T) {
@@ -110,7 +110,7 @@ func TestABufferDeletedDuringHydrationStaysForgotten_L346(t *testing.T) {
 		// The list was read; the buffer goes before its template is.
 		if _, template := obj.(*corev1.PodTemplate); op == "get" && template {
 			once.Do(func() {
-				if err := w.Client.Delete(t.Context(), looptest.Must(w.World, b)); err != nil {
+				if err := w.Client.Delete(t.Context(), fakecluster.Must(w.Cluster, b)); err != nil {
 					t.Error(err)
 				}
 				go func() {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
@@ -76,7 +76,7 @@ func TestHowABufferFared_L347(t *testing.T) {
 			if c.want != "" {
 				return
 			}
-			looptest.Change(w.World, b, func(b *v1beta1.CapacityBuffer) {
+			fakecluster.Change(w.Cluster, b, func(b *v1beta1.CapacityBuffer) {
 				b.Status.Conditions = append(b.Status.Conditions, metav1.Condition{Type: placing, Status: "True", Reason: "AsBefore", Message: "kept"})
 			})
 			w.buffers.Report(t.Context(), c.plan)
@@ -90,9 +90,9 @@ func TestAReportWritesOnlyWhatChanged(t *testing.T) {
 	w := newWorld(t, b)
 	plan := solve.Plan{Placements: []solve.Placement{{Pods: podsOf(1)}}}
 	w.buffers.Report(t.Context(), plan)
-	version := looptest.Must(w.World, b).ResourceVersion
+	version := fakecluster.Must(w.Cluster, b).ResourceVersion
 	w.buffers.Report(t.Context(), plan)
-	if got := looptest.Must(w.World, b).ResourceVersion; got != version {
+	if got := fakecluster.Must(w.Cluster, b).ResourceVersion; got != version {
 		t.Error("the same outcome was written again")
 	}
 }
@@ -112,7 +112,7 @@ func TestAReportSurvivesOtherWriters(t *testing.T) {
 	}
 	t.Run("who were faster", func(t *testing.T) {
 		w := newWorld(t, b.DeepCopy())
-		fail(w, 2, looptest.Conflict())
+		fail(w, 2, fakecluster.Conflict())
 		w.buffers.Report(t.Context(), plan)
 		w.wantCondition(b, placing, fits)
 	})
@@ -129,7 +129,7 @@ func TestAReportSurvivesOtherWriters(t *testing.T) {
 	})
 	t.Run("buffers that are gone are nobody's business", func(t *testing.T) {
 		w := newWorld(t, b.DeepCopy())
-		fail(w, 1, looptest.NotFound())
+		fail(w, 1, fakecluster.NotFound())
 		w.buffers.Report(t.Context(), plan)
 		if w.log.String() != "" {
 			t.Errorf("logged:\n%s", w.log.String())

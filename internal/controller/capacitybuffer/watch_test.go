@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
 func TestAPodTemplateWakesTheBuffersThatReferToIt_L343(t *testing.T) {
@@ -19,8 +19,8 @@ func TestAPodTemplateWakesTheBuffersThatReferToIt_L343(t *testing.T) {
 		}
 		return b
 	}
-	w := looptest.New(t, refer("shop", "a", "web"), refer("shop", "b", "web"), refer("shop", "c", "other"), refer("shop", "d", ""), refer("pub", "e", "web"))
-	c := New(&Buffers{Deps: Deps{Tools: w.Tools}}, nil)
+	w := fakecluster.New(t, refer("shop", "a", "web"), refer("shop", "b", "web"), refer("shop", "c", "other"), refer("shop", "d", ""), refer("pub", "e", "web"))
+	c := New(&Buffers{Deps: Deps{Shared: w.Shared}}, nil)
 	var woken []string
 	for _, request := range c.ofTemplate(t.Context(), &corev1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}) {
 		woken = append(woken, request.String())

@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/capacitybuffer"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/translate"
@@ -27,7 +27,7 @@ import (
 
 // world is an API server in memory with a picture of the cluster and the controller of buffers.
 type world struct {
-	*looptest.World
+	*fakecluster.Cluster
 	store      *cluster.Store
 	buffers    *capacitybuffer.Buffers
 	controller *capacitybuffer.Controller
@@ -40,7 +40,7 @@ type world struct {
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
-	w := &world{World: looptest.New(t, objects...)}
+	w := &world{Cluster: fakecluster.New(t, objects...)}
 	w.restart()
 	return w
 }
@@ -50,7 +50,7 @@ func (w *world) restart() {
 	translator := translate.New(w.Cloud.Labels)
 	w.store = cluster.NewStore(w.Cloud, translator)
 	w.buffers = capacitybuffer.NewBuffers(capacitybuffer.Deps{
-		Tools: w.Tools, Workloads: w.Client, Store: w.store, Translator: translator, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
+		Shared: w.Shared, Workloads: w.Client, Store: w.store, Translator: translator, Log: slog.New(slog.NewTextHandler(&w.log, nil)),
 	})
 	w.controller = capacitybuffer.New(w.buffers, func(id string) {
 		w.mu.Lock()
@@ -98,7 +98,7 @@ func (w *world) wantTriggers(ids ...string) {
 // wantCondition checks a condition: "Status/Reason/Message", or empty for none.
 func (w *world) wantCondition(b *v1beta1.CapacityBuffer, conditionType, want string) {
 	w.Helper()
-	if got := looptest.Condition(looptest.Must(w.World, b).Status.Conditions, conditionType); got != want {
+	if got := fakecluster.Condition(fakecluster.Must(w.Cluster, b).Status.Conditions, conditionType); got != want {
 		w.Errorf("%s is %q, want %q", conditionType, got, want)
 	}
 }
@@ -142,7 +142,7 @@ func podOf(cpu string) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{
-			Name: "app", Resources: corev1.ResourceRequirements{Requests: looptest.Resources("cpu", cpu)},
+			Name: "app", Resources: corev1.ResourceRequirements{Requests: fakecluster.Resources("cpu", cpu)},
 		}}},
 	}
 }

@@ -126,7 +126,7 @@ func (c *Controller) closeNodes(ctx context.Context, cmd command) command {
 
 // deleteClaims deletes the NodeClaims in parallel and returns the candidates that are left, with the reasons.
 func (c *Controller) deleteClaims(ctx context.Context, cmd command, candidates []disrupt.Candidate, policies map[string]string) ([]disrupt.Candidate, error) {
-	defer c.Batch.Begin()()
+	defer c.WriteGate.Begin()()
 	errs := forEach(ctx, c, candidates, func(candidate disrupt.Candidate) error {
 		return c.deleteClaim(ctx, cmd, candidate, policies[candidate.Node.Pool])
 	})

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
@@ -49,7 +50,7 @@ const (
 
 // Deps is what a Controller works with.
 type Deps struct {
-	loop.Tools
+	deps.Shared
 	Store *cluster.Store
 	Feed  *cluster.Feed
 	Log   *slog.Logger

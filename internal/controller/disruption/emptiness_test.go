@@ -15,7 +15,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/writegate"
 )
 
 func TestEmptiness_C330_C331_C338_C340(t *testing.T) {
@@ -49,10 +49,10 @@ func TestEmptiness_C330_C331_C338_C340(t *testing.T) {
 		w.wantMetric("karpenter_voluntary_disruption_eligible_nodes", 0, "reason=empty")
 	})
 	inBubble(t, "no claim is taken down before all are deleted", func(w *harness) {
-		w.deps.Batch = loop.NewBatch(w.deps.Clock)
+		w.deps.WriteGate = writegate.New(w.deps.Clock)
 		var deletions atomic.Int32
 		w.fail(func(op string, _ runtime.Object) error {
-			if op == "delete" && w.deps.Batch.Wait("machine", w.deps.Clock.Now()) > 0 {
+			if op == "delete" && w.deps.WriteGate.Delay("machine", w.deps.Clock.Now()) > 0 {
 				deletions.Add(1)
 			}
 			return nil
@@ -63,7 +63,7 @@ func TestEmptiness_C330_C331_C338_C340(t *testing.T) {
 		w.machine("pool", "b")
 		w.pass(20 * time.Second)
 		w.wantDeleted("a", "b")
-		if n := deletions.Load(); n != 2 || w.deps.Batch.Wait("machine", w.deps.Clock.Now()) != 0 {
+		if n := deletions.Load(); n != 2 || w.deps.WriteGate.Delay("machine", w.deps.Clock.Now()) != 0 {
 			w.Errorf("%d deletions went first", n)
 		}
 	})

@@ -12,7 +12,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/translate"
@@ -69,7 +69,7 @@ func (c *Controller) gather(ctx context.Context) (view, error) {
 	s.nodes = byName(nodes.Items, func(node *corev1.Node) string { return node.Name })
 	s.pools = byName(pools.Items, func(pool *v1.NodePool) string { return pool.Name })
 	for name, pool := range s.pools {
-		if !loop.Managed(c.Cloud, pool) {
+		if !managed.Is(c.Cloud, pool) {
 			delete(s.pools, name)
 		}
 	}

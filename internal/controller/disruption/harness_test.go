@@ -31,7 +31,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/translate"
@@ -110,7 +110,7 @@ func newHarness(t *testing.T) *harness {
 	w.store = cluster.NewStore(c, translator)
 	w.feed = w.newFeed()
 	w.deps = Deps{
-		Tools: loop.Tools{
+		Shared: deps.Shared{
 			Client: w.client, Clock: clock.RealClock{}, Cloud: c,
 			Recorder: observe.NewRecorder(sink{w}, clock.RealClock{}), Metrics: observe.NewMetrics(w.registry, nil),
 		},

@@ -20,7 +20,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/provisioning"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -50,7 +50,7 @@ func (w *harness) live(types []*cloud.InstanceType) *life {
 	l := &life{harness: w, born: map[string]time.Time{}, moved: map[string]time.Time{}}
 	l.launch.Store(int64(5 * time.Second))
 	p := provisioning.New(provisioning.Deps{
-		Tools: loop.Tools{
+		Shared: deps.Shared{
 			Client: w.client, Clock: w.deps.Clock, Cloud: w.deps.Cloud, Recorder: w.deps.Recorder, Metrics: w.deps.Metrics,
 		},
 		Store: w.store, Feed: w.feed, Translator: w.deps.Translator, Log: w.deps.Log,

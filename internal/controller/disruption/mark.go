@@ -13,7 +13,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/parallel"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
@@ -29,7 +29,7 @@ const (
 // forEach calls f for every item, some at a time, and returns their errors in the order of the items. Whoever asks first
 // writes first: commands that began at different moments do not hold each other up to the end of the last.
 func forEach[T any](ctx context.Context, c *Controller, items []T, f func(T) error) []error {
-	return loop.ForEach(items, len(items), func(item T) error {
+	return parallel.ForEach(items, len(items), func(item T) error {
 		if err := c.turns.Acquire(ctx, 1); err != nil {
 			return err
 		}

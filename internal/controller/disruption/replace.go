@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/create"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
@@ -63,8 +63,8 @@ func (c *Controller) create(ctx context.Context, cmd command, planned solve.Node
 	} else {
 		claim = c.Translator.NodeClaim(pool, planned, c.defaultGracePeriod())
 	}
-	switch err := loop.CreateNodeClaim(ctx, c.Client, claim); {
-	case loop.InDoubt(err):
+	switch err := create.NodeClaim(ctx, c.Client, claim); {
+	case create.OutcomeUnknown(err):
 		// If it exists, it is withdrawn.
 		c.Store.Created(claim, c.Clock.Now())
 		return claim.Name, fmt.Errorf("creating a replacement: %w", err)

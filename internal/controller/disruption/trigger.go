@@ -11,7 +11,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 )
 
 // subscribe makes changes that a decision could depend on wake the loop. What it misses, such as budgets whose window
@@ -40,7 +40,7 @@ func (c *Controller) subscribe(ctx context.Context) error {
 func onChange[T client.Object](c *Controller, matters func(before, now T) bool) toolscache.ResourceEventHandler {
 	wake := func(o any) {
 		object, ok := o.(T)
-		if !ok || loop.Managed(c.Cloud, object) {
+		if !ok || managed.Is(c.Cloud, object) {
 			c.wake()
 		}
 	}

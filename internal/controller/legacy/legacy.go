@@ -32,7 +32,9 @@ import (
 	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha1"
 	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
+	"github.com/karpenter-anew/karpenter/internal/controller/ratelimit"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/convert"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/observe"
@@ -50,7 +52,7 @@ const (
 
 // Controller is the controller legacy.provisioner.
 type Controller struct {
-	loop.Tools
+	deps.Shared
 	settings convert.Settings
 	judge    *manifest.Reader
 	// aws tells whether there are EC2NodeClasses, and so AWSNodeTemplates to keep them for.
@@ -58,14 +60,14 @@ type Controller struct {
 }
 
 // New builds the controller.
-func New(tools loop.Tools) (*Controller, error) {
-	c := &Controller{Tools: tools, settings: convert.Settings{KubeletsApart: true}}
-	c.aws = tools.Cloud.Manages(&v1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass"})
+func New(shared deps.Shared) (*Controller, error) {
+	c := &Controller{Shared: shared, settings: convert.Settings{KubeletsApart: true}}
+	c.aws = shared.Cloud.Manages(&v1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass"})
 	definitions, err := crds.Kwok()
 	if c.aws {
 		definitions, err = crds.AWS()
-	} else if len(tools.Cloud.NodeClasses) > 0 {
-		class := tools.Cloud.NodeClasses[0].GVK
+	} else if len(shared.Cloud.NodeClasses) > 0 {
+		class := shared.Cloud.NodeClasses[0].GVK
 		c.settings.OwnClass = &convert.ClassKind{Group: class.Group, Version: class.Version, Kind: class.Kind}
 	}
 	if err != nil {
@@ -89,7 +91,7 @@ func (c *Controller) Register(m manager.Manager) error {
 		Watches(&v1.NodePool{}, everything, changedOrJudged).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: 1,
-			RateLimiter:             loop.Limiter[reconcile.Request](100*time.Millisecond, time.Minute, 10, 100),
+			RateLimiter:             ratelimit.New[reconcile.Request](100*time.Millisecond, time.Minute, 10, 100),
 		})
 	if c.aws {
 		b = b.Watches(&v1alpha1.AWSNodeTemplate{}, everything, changed)
@@ -123,11 +125,11 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		}
 		switch {
 		case tooLate(err):
-			result = loop.Again()
+			result = requeue.Soon()
 		case err != nil:
 			errs = append(errs, err)
 		case why != "" && result == (reconcile.Result{}):
-			result = loop.After(refusedAgain)
+			result = requeue.After(refusedAgain)
 		}
 	}
 	if err := errors.Join(append(errs, c.sweep(ctx, olds, served))...); err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/legacy"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
 	"github.com/karpenter-anew/karpenter/internal/convert"
 )
 
@@ -38,22 +38,22 @@ func ownClass() *kwok.KWOKNodeClass {
 	return &kwok.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 }
 
-// world is a looptest world with the controller.
+// world is a fakecluster.Cluster with the controller.
 type world struct {
-	*looptest.World
+	*fakecluster.Cluster
 	controller *legacy.Controller
 }
 
 // newWorld has simulated machines.
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
-	return begin(t, looptest.New(t, objects...))
+	return begin(t, fakecluster.New(t, objects...))
 }
 
 // newAWSWorld has EC2 instances.
 func newAWSWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
-	w := looptest.New(t, objects...)
+	w := fakecluster.New(t, objects...)
 	w.Cloud.NodeClasses = []cloud.NodeClass{{
 		GVK: awsv1.SchemeGroupVersion.WithKind("EC2NodeClass"),
 		New: func() cloud.NodeClassObject { return &awsv1.EC2NodeClass{} },
@@ -61,9 +61,9 @@ func newAWSWorld(t *testing.T, objects ...client.Object) *world {
 	return begin(t, w)
 }
 
-func begin(t *testing.T, w *looptest.World) *world {
+func begin(t *testing.T, w *fakecluster.Cluster) *world {
 	t.Helper()
-	c, err := legacy.New(w.Tools)
+	c, err := legacy.New(w.Shared)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,13 +82,13 @@ func (w *world) run() reconcile.Result {
 
 func (w *world) active(old *v1alpha5.Provisioner) string {
 	w.Helper()
-	return looptest.Condition(looptest.Must(w.World, old).Status.Conditions, v1alpha5.ConditionTypeActive)
+	return fakecluster.Condition(fakecluster.Must(w.Cluster, old).Status.Conditions, v1alpha5.ConditionTypeActive)
 }
 
 func TestANodePoolIsKeptForAProvisioner(t *testing.T) {
 	w := newWorld(t, provisioner())
 	w.run()
-	kept, class := looptest.Must(w.World, pool()), looptest.Must(w.World, ownClass())
+	kept, class := fakecluster.Must(w.Cluster, pool()), fakecluster.Must(w.Cluster, ownClass())
 	if ref := kept.Spec.Template.Spec.NodeClassRef; ref.Kind != "KWOKNodeClass" || ref.Name != "default" || ref.Group != kwok.Group {
 		t.Errorf("the pool refers to %+v", ref)
 	}
@@ -138,7 +138,7 @@ func TestNothingIsWrittenWithoutNeed(t *testing.T) {
 func TestChangesByHandArePutBack(t *testing.T) {
 	w := newWorld(t, provisioner())
 	w.run()
-	looptest.Change(w.World, pool(), func(p *v1.NodePool) {
+	fakecluster.Change(w.Cluster, pool(), func(p *v1.NodePool) {
 		weight := int32(3)
 		p.Spec.Weight = &weight
 		p.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(time.Hour)
@@ -146,7 +146,7 @@ func TestChangesByHandArePutBack(t *testing.T) {
 		p.Annotations[v1.NodePoolHashAnnotationKey] = "1"
 	})
 	w.run()
-	got := looptest.Must(w.World, pool())
+	got := fakecluster.Must(w.Cluster, pool())
 	if got.Spec.Weight != nil || *got.Spec.Disruption.ConsolidateAfter.Duration != 30*time.Second {
 		t.Errorf("spec %+v", got.Spec)
 	}
@@ -155,33 +155,33 @@ func TestChangesByHandArePutBack(t *testing.T) {
 	}
 	w.Delete(got)
 	w.run()
-	looptest.Must(w.World, pool())
+	fakecluster.Must(w.Cluster, pool())
 }
 
 func TestAChangeOfTheProvisionerIsFollowed(t *testing.T) {
 	w := newWorld(t, provisioner())
 	w.run()
-	looptest.Change(w.World, provisioner(), func(p *v1alpha5.Provisioner) {
+	fakecluster.Change(w.Cluster, provisioner(), func(p *v1alpha5.Provisioner) {
 		weight := int32(7)
 		p.Spec.Weight = &weight
 	})
 	w.run()
-	if got := looptest.Must(w.World, pool()); got.Spec.Weight == nil || *got.Spec.Weight != 7 {
+	if got := fakecluster.Must(w.Cluster, pool()); got.Spec.Weight == nil || *got.Spec.Weight != 7 {
 		t.Errorf("weight %v", got.Spec.Weight)
 	}
 }
 
 func TestAForeignNodePoolIsLeftAlone(t *testing.T) {
-	foreign := looptest.Pool()
+	foreign := fakecluster.Pool()
 	foreign.Name = "default"
 	other := provisioner()
 	other.Name, other.UID = "other", "other-uid"
 	w := newWorld(t, provisioner(), other, foreign)
-	before := looptest.Must(w.World, foreign)
+	before := fakecluster.Must(w.Cluster, foreign)
 	if result := w.run(); result.RequeueAfter != time.Minute {
 		t.Errorf("result %+v", result)
 	}
-	if after := looptest.Must(w.World, foreign); after.ResourceVersion != before.ResourceVersion {
+	if after := fakecluster.Must(w.Cluster, foreign); after.ResourceVersion != before.ResourceVersion {
 		t.Error("the pool was changed")
 	}
 	if got := w.active(provisioner()); !strings.HasPrefix(got, "False/Refused/a NodePool default is there already") {
@@ -203,7 +203,7 @@ func TestAForeignNodePoolIsLeftAlone(t *testing.T) {
 func TestWhatCannotBeConvertedIsRefused(t *testing.T) {
 	w := newWorld(t, provisioner())
 	w.run()
-	looptest.Change(w.World, provisioner(), func(p *v1alpha5.Provisioner) {
+	fakecluster.Change(w.Cluster, provisioner(), func(p *v1alpha5.Provisioner) {
 		yes := true
 		p.Spec.Consolidation = &v1alpha5.Consolidation{Enabled: &yes}
 	})
@@ -211,7 +211,7 @@ func TestWhatCannotBeConvertedIsRefused(t *testing.T) {
 	if got := w.active(provisioner()); !strings.Contains(got, "spec.ttlSecondsAfterEmpty: excludes consolidation.enabled: true") {
 		t.Errorf("Active is %s", got)
 	}
-	if got := looptest.Must(w.World, pool()); *got.Spec.Disruption.ConsolidateAfter.Duration != 30*time.Second {
+	if got := fakecluster.Must(w.Cluster, pool()); *got.Spec.Disruption.ConsolidateAfter.Duration != 30*time.Second {
 		t.Error("the last pool that could be made is not there any more")
 	}
 }
@@ -224,7 +224,7 @@ func TestAProvisionerOfAnotherCloudIsRefused(t *testing.T) {
 	if got := w.active(p); !strings.Contains(got, "needs a node class of kind EC2NodeClass") {
 		t.Errorf("Active is %s", got)
 	}
-	if _, there := looptest.Get(w.World, pool()); there {
+	if _, there := fakecluster.Get(w.Cluster, pool()); there {
 		t.Error("a pool was made")
 	}
 }
@@ -234,10 +234,10 @@ func TestADeletedProvisionerIsLeftToTheGarbageCollector(t *testing.T) {
 	p.Finalizers = []string{"foregroundDeletion"}
 	w := newWorld(t, p)
 	w.run()
-	w.Delete(looptest.Must(w.World, p))
-	w.Delete(looptest.Must(w.World, pool()))
+	w.Delete(fakecluster.Must(w.Cluster, p))
+	w.Delete(fakecluster.Must(w.Cluster, pool()))
 	w.run()
-	if _, there := looptest.Get(w.World, pool()); there {
+	if _, there := fakecluster.Get(w.Cluster, pool()); there {
 		t.Error("the pool was made again for a Provisioner that is going")
 	}
 }
@@ -259,35 +259,35 @@ func TestAnEC2NodeClassIsKeptForATemplate(t *testing.T) {
 	p.Spec.ProviderRef = &v1alpha5.ProviderRef{Name: "aws"}
 	w := newAWSWorld(t, p, template())
 	w.run()
-	kept := looptest.Must(w.World, class("aws"))
+	kept := fakecluster.Must(w.Cluster, class("aws"))
 	if owner := metav1.GetControllerOf(kept); owner == nil || owner.UID != "template-uid" {
 		t.Errorf("owned by %+v", owner)
 	}
 	if *kept.Spec.InstanceProfile != "p" || kept.Spec.SecurityGroupSelectorTerms[0].ID != "sg-1" {
 		t.Errorf("spec %+v", kept.Spec)
 	}
-	if ref := looptest.Must(w.World, pool()).Spec.Template.Spec.NodeClassRef; ref.Name != "aws" {
+	if ref := fakecluster.Must(w.Cluster, pool()).Spec.Template.Spec.NodeClassRef; ref.Name != "aws" {
 		t.Errorf("the pool refers to %+v", ref)
 	}
 
 	// Settings of the kubelet need a class of the pool's own, which goes when they do.
-	looptest.Change(w.World, p, func(p *v1alpha5.Provisioner) {
+	fakecluster.Change(w.Cluster, p, func(p *v1alpha5.Provisioner) {
 		p.Spec.KubeletConfiguration = &runtime.RawExtension{Raw: []byte(`{"maxPods": 20}`)}
 	})
 	w.run()
-	own := looptest.Must(w.World, class("aws-default"))
+	own := fakecluster.Must(w.Cluster, class("aws-default"))
 	if string(own.Spec.Kubelet["maxPods"].Raw) != "20" || metav1.GetControllerOf(own).UID != "provisioner-uid" {
 		t.Errorf("the pool's own class %+v", own)
 	}
-	if ref := looptest.Must(w.World, pool()).Spec.Template.Spec.NodeClassRef; ref.Name != "aws-default" {
+	if ref := fakecluster.Must(w.Cluster, pool()).Spec.Template.Spec.NodeClassRef; ref.Name != "aws-default" {
 		t.Errorf("the pool refers to %+v", ref)
 	}
-	looptest.Change(w.World, p, func(p *v1alpha5.Provisioner) { p.Spec.KubeletConfiguration = nil })
+	fakecluster.Change(w.Cluster, p, func(p *v1alpha5.Provisioner) { p.Spec.KubeletConfiguration = nil })
 	w.run()
-	if _, there := looptest.Get(w.World, class("aws-default")); there {
+	if _, there := fakecluster.Get(w.Cluster, class("aws-default")); there {
 		t.Error("the class that nobody needs is still there")
 	}
-	looptest.Must(w.World, class("aws"))
+	fakecluster.Must(w.Cluster, class("aws"))
 }
 
 func TestATemplateThatLacksSomethingIsRefused(t *testing.T) {
@@ -295,7 +295,7 @@ func TestATemplateThatLacksSomethingIsRefused(t *testing.T) {
 	bad.Spec.Raw = []byte(`{"subnetSelector": {"a": "b"}, "securityGroupSelector": {"a": "b"}}`)
 	w := newAWSWorld(t, bad)
 	w.run()
-	got := looptest.Condition(looptest.Must(w.World, bad).Status.Conditions, v1alpha1.ConditionTypeActive)
+	got := fakecluster.Condition(fakecluster.Must(w.Cluster, bad).Status.Conditions, v1alpha1.ConditionTypeActive)
 	if !strings.HasPrefix(got, "False/Refused/spec.instanceProfile: missing") || strings.Contains(got, "--") {
 		t.Errorf("Active is %s", got)
 	}
@@ -303,8 +303,8 @@ func TestATemplateThatLacksSomethingIsRefused(t *testing.T) {
 
 func TestWritesThatComeTooLateAreTriedAgain(t *testing.T) {
 	for name, fail := range map[string]func(string, runtime.Object) error{
-		"of the pool":   looptest.Always("create", &v1.NodePool{}, looptest.Conflict()),
-		"of the status": looptest.Always("patch-status", &v1alpha5.Provisioner{}, looptest.Conflict()),
+		"of the pool":   fakecluster.Always("create", &v1.NodePool{}, fakecluster.Conflict()),
+		"of the status": fakecluster.Always("patch-status", &v1alpha5.Provisioner{}, fakecluster.Conflict()),
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, provisioner())
@@ -323,7 +323,7 @@ func TestWritesThatComeTooLateAreTriedAgain(t *testing.T) {
 
 func TestOtherErrorsAreReturned(t *testing.T) {
 	w := newWorld(t, provisioner())
-	w.Fail = looptest.Always("create", &kwok.KWOKNodeClass{}, errors.New("the server is on fire"))
+	w.Fail = fakecluster.Always("create", &kwok.KWOKNodeClass{}, errors.New("the server is on fire"))
 	if _, err := w.controller.Reconcile(t.Context(), reconcile.Request{}); err == nil || !strings.Contains(err.Error(), "on fire") {
 		t.Errorf("error %v", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha1"
 	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
 // TestNotReadyIsTold: a Provisioner whose pool launches nothing says so, in the words of the class; when it is ready, that is told too.
@@ -22,7 +22,7 @@ func TestNotReadyIsTold(t *testing.T) {
 		t.Errorf("before anything is judged, Active is %s", got)
 	}
 	judge := func(subnets bool) {
-		looptest.Change(w.World, class("aws"), func(c *awsv1.EC2NodeClass) {
+		fakecluster.Change(w.Cluster, class("aws"), func(c *awsv1.EC2NodeClass) {
 			set := condition.For(c, w.Clock.Now())
 			for _, kind := range c.ConditionTypes().Dependents {
 				set.True(kind)
@@ -31,7 +31,7 @@ func TestNotReadyIsTold(t *testing.T) {
 				set.False(awsv1.ConditionTypeSubnetsReady, "SubnetsNotFound", "no subnets match")
 			}
 		})
-		looptest.Change(w.World, pool(), func(p *v1.NodePool) {
+		fakecluster.Change(w.Cluster, pool(), func(p *v1.NodePool) {
 			set := condition.For(p, w.Clock.Now())
 			set.True(v1.ConditionTypeValidationSucceeded)
 			set.True(v1.ConditionTypeNodeClassReady)
@@ -45,7 +45,7 @@ func TestNotReadyIsTold(t *testing.T) {
 	if got, want := w.active(p), "False/NotReady/NodePool default is not ready: EC2NodeClass aws: SubnetsReady: no subnets match"; got != want {
 		t.Errorf("Active is %s, want %s", got, want)
 	}
-	got := looptest.Condition(looptest.Must(w.World, template()).Status.Conditions, v1alpha1.ConditionTypeActive)
+	got := fakecluster.Condition(fakecluster.Must(w.Cluster, template()).Status.Conditions, v1alpha1.ConditionTypeActive)
 	if want := "False/NotReady/EC2NodeClass aws is not ready: SubnetsReady: no subnets match"; got != want {
 		t.Errorf("Active of the template is %s, want %s", got, want)
 	}
@@ -64,7 +64,7 @@ func TestMissingClassIsTold(t *testing.T) {
 	p.Spec.ProviderRef = &v1alpha5.ProviderRef{Name: "elsewhere"}
 	w := newAWSWorld(t, p)
 	w.run()
-	looptest.Change(w.World, pool(), func(p *v1.NodePool) {
+	fakecluster.Change(w.Cluster, pool(), func(p *v1.NodePool) {
 		condition.For(p, w.Clock.Now()).False(v1.ConditionTypeNodeClassReady, "NodeClassNotFound", "NodeClass not found on cluster")
 	})
 	w.run()
@@ -77,10 +77,10 @@ func TestMissingClassIsTold(t *testing.T) {
 func TestClassThatOnlySaysThatItIsNotReady(t *testing.T) {
 	w := newWorld(t, provisioner())
 	w.run()
-	looptest.Change(w.World, ownClass(), func(c *kwok.KWOKNodeClass) {
+	fakecluster.Change(w.Cluster, ownClass(), func(c *kwok.KWOKNodeClass) {
 		condition.For(c, w.Clock.Now()).False(c.ConditionTypes().Root, "Broken", "no machines")
 	})
-	looptest.Change(w.World, pool(), func(p *v1.NodePool) {
+	fakecluster.Change(w.Cluster, pool(), func(p *v1.NodePool) {
 		condition.For(p, w.Clock.Now()).False(v1.ConditionTypeNodeClassReady, "Broken", "no machines")
 	})
 	w.run()

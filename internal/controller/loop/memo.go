@@ -1,3 +1,4 @@
+// Package loop remembers values for a fixed time.
 package loop
 
 import (

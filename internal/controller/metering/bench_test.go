@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/podlatency"
 )
@@ -20,14 +20,14 @@ import (
 // hundred pods have changed since the last one.
 func BenchmarkScrape(b *testing.B) {
 	const nodes, podsPerNode = 10_000, 10
-	w := looptest.New(b)
+	w := fakecluster.New(b)
 	registry := prometheus.NewRegistry()
-	w.Metrics = observe.NewMetrics(registry, []string{v1.NodePoolLabelKey, corev1.LabelTopologyZone, corev1.LabelInstanceTypeStable, v1.CapacityTypeLabelKey, corev1.LabelArchStable}, looptest.ClassLabel)
-	d := Deps{Tools: w.Tools, Waits: &podlatency.Tracker{}}
+	w.Metrics = observe.NewMetrics(registry, []string{v1.NodePoolLabelKey, corev1.LabelTopologyZone, corev1.LabelInstanceTypeStable, v1.CapacityTypeLabelKey, corev1.LabelArchStable}, fakecluster.ClassLabel)
+	d := Deps{Shared: w.Shared, Waits: &podlatency.Tracker{}}
 	o, claims, nodeStatuses := newOccupancy(d), newStatuses(d, ofNodeClaims(d)), newStatuses(d, ofNodes(d))
 	pod := func(node, i int) *corev1.Pod {
 		p := w.Pod(fmt.Sprintf("p-%d-%d", node, i), fmt.Sprint("n", node))
-		p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: looptest.Resources("cpu", "100m", "memory", "1Gi")}}}
+		p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: fakecluster.Resources("cpu", "100m", "memory", "1Gi")}}}
 		return p
 	}
 	for i := range nodes {

@@ -19,13 +19,13 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/podlatency"
 )
 
 // Deps is what the meters are built from.
 type Deps struct {
-	loop.Tools
+	deps.Shared
 	// Waits is how long pods have been waiting for a place, as the provisioner knows it.
 	Waits *podlatency.Tracker
 	// Buffers says whether CapacityBuffers exist.

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
 func TestNodesAreShown_C530_C531(t *testing.T) {
@@ -81,12 +81,12 @@ func TestUtilization_C532(t *testing.T) {
 	w := newWorld(t)
 	expect(t, "without nodes", w.Metrics.Cluster.Utilization, labels("resource_type"))
 	gpu := w.Node("b")
-	gpu.Status.Allocatable = looptest.Resources("cpu", "100m", "memory", "1Gi", "example.com/gpu", "4", "example.com/none", "0")
+	gpu.Status.Allocatable = fakecluster.Resources("cpu", "100m", "memory", "1Gi", "example.com/gpu", "4", "example.com/none", "0")
 	w.occupied.putNode(w.inPool("a"))
 	w.occupied.putNode(gpu)
 	w.occupied.putPod(w.asking("p", "a", "500m", "1Gi"))
 	w.occupied.putPod(w.asking("q", "b", "0", "1Gi", func(p *corev1.Pod) {
-		p.Spec.Containers[0].Resources.Requests["example.com/gpu"] = looptest.Resources("x", "1")["x"]
+		p.Spec.Containers[0].Resources.Requests["example.com/gpu"] = fakecluster.Resources("x", "1")["x"]
 	}))
 	expect(t, "two nodes", w.Metrics.Cluster.Utilization, labels("resource_type"), "cpu 25", "example.com/gpu 25", "memory 50")
 }
@@ -95,7 +95,7 @@ func TestUtilization_C532(t *testing.T) {
 func TestNamesThatLookAlikeAreAddedUp(t *testing.T) {
 	w := newWorld(t)
 	node := w.Node("a")
-	node.Status.Allocatable = looptest.Resources("example.com/a-b", "1", "example.com/a_b", "2")
+	node.Status.Allocatable = fakecluster.Resources("example.com/a-b", "1", "example.com/a_b", "2")
 	w.occupied.putNode(node)
 	expect(t, "alike", w.Metrics.Nodes.Allocatable, labels("resource_type"), "example.com/a_b 3")
 }
@@ -103,11 +103,11 @@ func TestNamesThatLookAlikeAreAddedUp(t *testing.T) {
 func TestPoolsAreShown_C533(t *testing.T) {
 	w := newWorld(t)
 	p := newPools(w.deps)
-	pool, foreign := looptest.Pool(), looptest.Pool()
-	pool.Spec.Limits = v1.Limits(looptest.Resources("cpu", "10", "nodes", "5"))
-	pool.Status.Resources = looptest.Resources("cpu", "1500m", "memory", "1Gi", "ephemeral-storage", "0")
+	pool, foreign := fakecluster.Pool(), fakecluster.Pool()
+	pool.Spec.Limits = v1.Limits(fakecluster.Resources("cpu", "10", "nodes", "5"))
+	pool.Status.Resources = fakecluster.Resources("cpu", "1500m", "memory", "1Gi", "ephemeral-storage", "0")
 	foreign.Name, foreign.Spec.Limits = "foreign", pool.Spec.Limits
-	foreign.Spec.Template.Spec.NodeClassRef = looptest.Unmanaged()
+	foreign.Spec.Template.Spec.NodeClassRef = fakecluster.Unmanaged()
 	p.put(pool)
 	p.put(foreign)
 	by := labels("nodepool", "resource_type")

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -38,7 +38,7 @@ func newPools(d Deps) *pools {
 func (p *pools) put(pool *v1.NodePool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !loop.Managed(p.Cloud, pool) {
+	if !managed.Is(p.Cloud, pool) {
 		delete(p.byName, pool.Name)
 		return
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -32,7 +32,7 @@ type kind struct {
 func ofNodeClaims(d Deps) kind {
 	return kind{
 		metrics:    d.Metrics.Status.NodeClaims,
-		ours:       func(o client.Object) bool { return loop.Managed(d.Cloud, o) },
+		ours:       func(o client.Object) bool { return managed.Is(d.Cloud, o) },
 		conditions: func(o client.Object) []metav1.Condition { return complete(o.(*v1.NodeClaim)) },
 		deprecated: []string{v1.SchemeGroupVersion.Group, "NodeClaim"},
 	}
@@ -41,7 +41,7 @@ func ofNodeClaims(d Deps) kind {
 func ofNodePools(d Deps) kind {
 	return kind{
 		metrics:    d.Metrics.Status.NodePools,
-		ours:       func(o client.Object) bool { return loop.Managed(d.Cloud, o) },
+		ours:       func(o client.Object) bool { return managed.Is(d.Cloud, o) },
 		conditions: func(o client.Object) []metav1.Condition { return complete(o.(*v1.NodePool)) },
 		deprecated: []string{v1.SchemeGroupVersion.Group, "NodePool"},
 	}
@@ -59,7 +59,7 @@ func ofNodeClasses(d Deps, class cloud.NodeClass) kind {
 func ofNodes(d Deps) kind {
 	return kind{
 		metrics:    d.Metrics.Status.Nodes,
-		ours:       func(o client.Object) bool { return loop.Managed(d.Cloud, o) },
+		ours:       func(o client.Object) bool { return managed.Is(d.Cloud, o) },
 		conditions: func(o client.Object) []metav1.Condition { return ofKubelet(o.(*corev1.Node)) },
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
 // said changes a claim: the condition comes to be True, now.
@@ -191,14 +191,14 @@ func TestNodesAndBuffersSayOnlyWhatTheySay(t *testing.T) {
 func TestOthersObjectsAreNotShown(t *testing.T) {
 	w := newWorld(t)
 	claims, pools := newStatuses(w.deps, ofNodeClaims(w.deps)), newStatuses(w.deps, ofNodePools(w.deps))
-	claim, pool := w.Claim("a"), looptest.Pool()
+	claim, pool := w.Claim("a"), fakecluster.Pool()
 	claims.put(claim, false)
 	pools.put(pool, false)
 	if n := len(shown(t, w.Metrics.Status.NodePools.Count, "type")); n != 3 {
 		t.Errorf("%d conditions of a NodePool, want 3", n)
 	}
 	claim, pool = claim.DeepCopy(), pool.DeepCopy()
-	claim.Spec.NodeClassRef, pool.Spec.Template.Spec.NodeClassRef = looptest.Unmanaged(), looptest.Unmanaged()
+	claim.Spec.NodeClassRef, pool.Spec.Template.Spec.NodeClassRef = fakecluster.Unmanaged(), fakecluster.Unmanaged()
 	claims.put(claim, false)
 	pools.put(pool, false)
 	for _, family := range [][]string{shown(t, w.Metrics.Status.NodeClaims.Count, "name"), shown(t, w.Metrics.Status.NodePools.Count, "name"), shown(t, w.Metrics.Status.Deprecated.Count, "name")} {

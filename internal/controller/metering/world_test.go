@@ -13,22 +13,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/podlatency"
 )
 
 // world is a cluster without an API server: objects are shown to the meters as a watch would.
 type world struct {
-	*looptest.World
+	*fakecluster.Cluster
 	deps     Deps
 	occupied *occupancy
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := looptest.New(t)
-	d := Deps{Tools: w.Tools, Waits: &podlatency.Tracker{}, Buffers: true}
-	return &world{World: w, deps: d, occupied: newOccupancy(d)}
+	w := fakecluster.New(t)
+	d := Deps{Shared: w.Shared, Waits: &podlatency.Tracker{}, Buffers: true}
+	return &world{Cluster: w, deps: d, occupied: newOccupancy(d)}
 }
 
 // shown are the series of a family, each as its value behind the values of the labels that are asked for, sorted.
@@ -73,7 +73,7 @@ func labels(names ...string) []string { return names }
 func (w *world) asking(name, node, cpu, memory string, changes ...func(*corev1.Pod)) *corev1.Pod {
 	pod := w.Pod(name, node)
 	pod.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{
-		Requests: looptest.Resources("cpu", cpu, "memory", memory), Limits: looptest.Resources("memory", memory),
+		Requests: fakecluster.Resources("cpu", cpu, "memory", memory), Limits: fakecluster.Resources("memory", memory),
 	}}}
 	for _, change := range changes {
 		change(pod)

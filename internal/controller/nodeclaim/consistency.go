@@ -17,8 +17,11 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -33,20 +36,20 @@ const (
 // Consistency is the controller nodeclaim.consistency: it compares Nodes with what their launch promised. Nothing acts
 // on the result.
 type Consistency struct {
-	loop.Tools
+	deps.Shared
 	checked *loop.Memo[claimID, struct{}]
 }
 
 // NewConsistency builds the controller.
-func NewConsistency(tools loop.Tools) *Consistency {
-	return &Consistency{Tools: tools, checked: loop.NewMemo[claimID, struct{}](consistencyPeriod)}
+func NewConsistency(shared deps.Shared) *Consistency {
+	return &Consistency{Shared: shared, checked: loop.NewMemo[claimID, struct{}](consistencyPeriod)}
 }
 
 // Register adds the controller to the manager.
 func (c *Consistency) Register(m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named("nodeclaim.consistency").
-		For(&v1.NodeClaim{}, builder.WithPredicates(loop.OnlyManaged(c.Cloud))).
+		For(&v1.NodeClaim{}, builder.WithPredicates(managed.Predicate(c.Cloud))).
 		Watches(&corev1.Node{}, nodelookup.NodeToClaims(c.Client)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: options.Scale(c.CPUMillis, 10, 1000)}).
 		Complete(c)
@@ -58,26 +61,26 @@ func (c *Consistency) Reconcile(ctx context.Context, request reconcile.Request) 
 	if err := c.Client.Get(ctx, request.NamespacedName, claim); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !loop.Managed(c.Cloud, claim) || claim.DeletionTimestamp != nil || claim.Status.ProviderID == "" {
+	if !managed.Is(c.Cloud, claim) || claim.DeletionTimestamp != nil || claim.Status.ProviderID == "" {
 		return reconcile.Result{}, nil
 	}
 	now := c.Clock.Now()
 	if _, rest := c.checked.GetWithRest(claim.UID, now); rest > 0 {
-		return loop.After(rest), nil
+		return requeue.After(rest), nil
 	}
 	node, err := nodelookup.NodeOf(ctx, c.Client, claim)
 	if errors.Is(err, nodelookup.NotFound) || errors.Is(err, nodelookup.Duplicate) {
 		c.checked.Put(claim.UID, struct{}{}, now)
-		return loop.After(consistencyPeriod), nil
+		return requeue.After(consistencyPeriod), nil
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if err := c.judge(ctx, claim, node); err != nil {
-		return loop.Settle(err)
+		return requeue.OnConflict(err)
 	}
 	c.checked.Put(claim.UID, struct{}{}, now)
-	return loop.After(consistencyPeriod), nil
+	return requeue.After(consistencyPeriod), nil
 }
 
 // judge publishes the issues of a Node and writes the condition.

@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 )
 
 func TestConsistency(t *testing.T) {
@@ -24,26 +24,26 @@ func TestConsistency(t *testing.T) {
 		want          string
 		events        []string
 	}{
-		"C159 exactly ninety percent": {capacity: looptest.Resources("cpu", "1800m", "memory", "4Gi"), want: good},
-		"C160 clearly less": {capacity: looptest.Resources("cpu", "1", "memory", "1Gi"), want: bad, events: []string{
+		"C159 exactly ninety percent": {capacity: fakecluster.Resources("cpu", "1800m", "memory", "4Gi"), want: good},
+		"C160 clearly less": {capacity: fakecluster.Resources("cpu", "1", "memory", "1Gi"), want: bad, events: []string{
 			"Warning FailedConsistencyCheck a: expected 2 of resource cpu, but found 1 (50.0% of expected)",
 			"Warning FailedConsistencyCheck a: expected 4Gi of resource memory, but found 1Gi (25.0% of expected)",
 		}},
-		"C162 uninitialized claims are not judged": {capacity: looptest.Resources(), uninitialized: true, want: good},
-		"C162 deleting claims are not judged":      {capacity: looptest.Resources(), deleting: true},
-		"C161 unmanaged claims are not checked":    {capacity: looptest.Resources(), unmanaged: true},
+		"C162 uninitialized claims are not judged": {capacity: fakecluster.Resources(), uninitialized: true, want: good},
+		"C162 deleting claims are not judged":      {capacity: fakecluster.Resources(), deleting: true},
+		"C161 unmanaged claims are not checked":    {capacity: fakecluster.Resources(), unmanaged: true},
 		"claims without Node are not checked":      {noNode: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := looptest.New(t)
+			w := fakecluster.New(t)
 			claim, node := w.LaunchedClaim("a", v1.ConditionTypeRegistered), w.RegisteredNode("a")
 			if !c.uninitialized {
 				claim = w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized)
 			}
-			claim.Spec.Resources.Requests = looptest.Resources("cpu", "1", "memory", "1Gi", "example.com/unexpected", "1")
+			claim.Spec.Resources.Requests = fakecluster.Resources("cpu", "1", "memory", "1Gi", "example.com/unexpected", "1")
 			node.Status.Capacity = c.capacity
 			if c.unmanaged {
-				claim.Spec.NodeClassRef = looptest.Unmanaged()
+				claim.Spec.NodeClassRef = fakecluster.Unmanaged()
 			}
 			w.Add(claim)
 			if !c.noNode {
@@ -52,8 +52,8 @@ func TestConsistency(t *testing.T) {
 			if c.deleting {
 				w.Delete(claim)
 			}
-			w.Run(nodeclaim.NewConsistency(w.Tools), claim)
-			if got := looptest.Condition(looptest.Must(w, claim).Status.Conditions, "ConsistentStateFound"); got != c.want {
+			w.Run(nodeclaim.NewConsistency(w.Shared), claim)
+			if got := fakecluster.Condition(fakecluster.Must(w, claim).Status.Conditions, "ConsistentStateFound"); got != c.want {
 				t.Errorf("ConsistentStateFound %q, want %q", got, c.want)
 			}
 			if !slices.Equal(w.Events(), c.events) {
@@ -62,14 +62,14 @@ func TestConsistency(t *testing.T) {
 		})
 	}
 	t.Run("C163 at most every ten minutes", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim, node := w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized), w.RegisteredNode("a")
 		w.Add(claim, node)
-		c := nodeclaim.NewConsistency(w.Tools)
+		c := nodeclaim.NewConsistency(w.Shared)
 		w.Run(c, claim)
-		looptest.Change(w, node, func(n *corev1.Node) { n.Status.Capacity = looptest.Resources("cpu", "1") })
+		fakecluster.Change(w, node, func(n *corev1.Node) { n.Status.Capacity = fakecluster.Resources("cpu", "1") })
 		w.Time.Step(4 * time.Minute)
-		if result := w.Run(c, claim); result != loop.After(6*time.Minute) || len(w.Events()) != 0 {
+		if result := w.Run(c, claim); result != requeue.After(6*time.Minute) || len(w.Events()) != 0 {
 			t.Errorf("result %+v, events %v", result, w.Events())
 		}
 		w.Time.Step(6 * time.Minute)
@@ -79,17 +79,17 @@ func TestConsistency(t *testing.T) {
 		}
 	})
 	t.Run("a conflict does not start the period", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a", v1.ConditionTypeRegistered)
 		w.Add(claim, w.RegisteredNode("a"))
-		w.Fail = looptest.Always("patch-status", claim, looptest.Conflict())
-		c := nodeclaim.NewConsistency(w.Tools)
-		if result := w.Run(c, claim); result != loop.Again() {
+		w.Fail = fakecluster.Always("patch-status", claim, fakecluster.Conflict())
+		c := nodeclaim.NewConsistency(w.Shared)
+		if result := w.Run(c, claim); result != requeue.Soon() {
 			t.Errorf("result %+v", result)
 		}
 		w.Fail = nil
 		w.Run(c, claim)
-		if looptest.Condition(looptest.Must(w, claim).Status.Conditions, "ConsistentStateFound") == "" {
+		if fakecluster.Condition(fakecluster.Must(w, claim).Status.Conditions, "ConsistentStateFound") == "" {
 			t.Error("not written")
 		}
 	})
@@ -98,28 +98,28 @@ func TestConsistency(t *testing.T) {
 func TestHydration(t *testing.T) {
 	for name, managed := range map[string]bool{"C094 C095 managed": true, "C096 unmanaged": false} {
 		t.Run(name, func(t *testing.T) {
-			w := looptest.New(t)
+			w := fakecluster.New(t)
 			claim, node := w.LaunchedClaim("a"), w.Node("a")
-			delete(claim.Labels, looptest.ClassLabel)
+			delete(claim.Labels, fakecluster.ClassLabel)
 			if !managed {
-				claim.Spec.NodeClassRef = looptest.Unmanaged()
+				claim.Spec.NodeClassRef = fakecluster.Unmanaged()
 			}
 			w.Add(claim, node)
-			w.Run(nodeclaim.NewHydration(w.Tools), claim)
-			w.Run(nodeclaim.NewNodeHydration(w.Tools), node)
+			w.Run(nodeclaim.NewHydration(w.Shared), claim)
+			w.Run(nodeclaim.NewNodeHydration(w.Shared), node)
 			want := map[bool]string{true: "default"}[managed]
-			if c, n := looptest.Must(w, claim).Labels[looptest.ClassLabel], looptest.Must(w, node).Labels[looptest.ClassLabel]; c != want || n != want {
+			if c, n := fakecluster.Must(w, claim).Labels[fakecluster.ClassLabel], fakecluster.Must(w, node).Labels[fakecluster.ClassLabel]; c != want || n != want {
 				t.Errorf("claim %q, node %q, want %q", c, n, want)
 			}
 		})
 	}
 	t.Run("a Node with several claims is left alone", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		first, second, node := w.LaunchedClaim("a"), w.LaunchedClaim("b"), w.Node("a")
 		second.Status.ProviderID = first.Status.ProviderID
 		w.Add(first, second, node)
-		w.Run(nodeclaim.NewNodeHydration(w.Tools), node)
-		if _, labelled := looptest.Must(w, node).Labels[looptest.ClassLabel]; labelled {
+		w.Run(nodeclaim.NewNodeHydration(w.Shared), node)
+		if _, labelled := fakecluster.Must(w, node).Labels[fakecluster.ClassLabel]; labelled {
 			t.Error("it was labelled")
 		}
 	})

@@ -16,8 +16,12 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
+	"github.com/karpenter-anew/karpenter/internal/controller/readyourwrites"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -39,10 +43,10 @@ const (
 // It does not watch pods: what pods do to consolidation arrives through the claim's lastPodEventTime, and drift does not
 // depend on them.
 type Disruption struct {
-	loop.Tools
+	deps.Shared
 	offered *loop.Memo[claimID, struct{}]
 	asked   *loop.Memo[claimID, driftAnswer]
-	writes  loop.Writes
+	writes  readyourwrites.Writes
 }
 
 // driftAnswer is what the provider said, and about what.
@@ -52,9 +56,9 @@ type driftAnswer struct {
 }
 
 // NewDisruption builds the controller.
-func NewDisruption(tools loop.Tools) *Disruption {
+func NewDisruption(shared deps.Shared) *Disruption {
 	return &Disruption{
-		Tools:   tools,
+		Shared:  shared,
 		offered: loop.NewMemo[claimID, struct{}](offeredPeriod),
 		asked:   loop.NewMemo[claimID, driftAnswer](driftPeriod),
 	}
@@ -64,8 +68,8 @@ func NewDisruption(tools loop.Tools) *Disruption {
 func (d *Disruption) Register(m manager.Manager) error {
 	b := builder.ControllerManagedBy(m).
 		Named("nodeclaim.disruption").
-		For(&v1.NodeClaim{}, builder.WithPredicates(loop.OnlyManaged(d.Cloud))).
-		Watches(&v1.NodePool{}, nodelookup.PoolToClaims(d.Client), builder.WithPredicates(loop.OnlyManaged(d.Cloud))).
+		For(&v1.NodeClaim{}, builder.WithPredicates(managed.Predicate(d.Cloud))).
+		Watches(&v1.NodePool{}, nodelookup.PoolToClaims(d.Client), builder.WithPredicates(managed.Predicate(d.Cloud))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: options.Scale(d.CPUMillis, 10, 1000)})
 	for _, class := range d.Cloud.NodeClasses {
 		b = b.Watches(class.New(), nodelookup.ClassToClaims(d.Client, class.GVK))
@@ -83,11 +87,11 @@ func (d *Disruption) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !loop.Managed(d.Cloud, claim) || claim.DeletionTimestamp != nil {
+	if !managed.Is(d.Cloud, claim) || claim.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil
 	}
 	if d.writes.Stale(claim) {
-		return loop.After(loop.StaleRetry), nil
+		return requeue.After(readyourwrites.Retry), nil
 	}
 	pool := &v1.NodePool{}
 	name, ok := claim.Labels[v1.NodePoolLabelKey]
@@ -102,7 +106,7 @@ func (d *Disruption) Reconcile(ctx context.Context, request reconcile.Request) (
 	consolidation := d.markConsolidatable(pool, claim)
 	if !equality.Semantic.DeepEqual(stored.Status, claim.Status) {
 		if err := d.Client.Status().Patch(ctx, claim, optimistic(stored)); err != nil {
-			return loop.Settle(err)
+			return requeue.OnConflict(err)
 		}
 		d.writes.Wrote(claim)
 	}

@@ -14,9 +14,9 @@ import (
 	kwok "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 )
 
 // offering is one offering of the type "small".
@@ -86,9 +86,9 @@ func TestDrift(t *testing.T) {
 		"C138 reserved, only spot is left":       {claim: reserved, types: small(offering("zone-1", "spot", true, cloud.DoesNotExist("reservation"))), age: old, want: "InstanceTypeNotFound"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := looptest.New(t)
+			w := fakecluster.New(t)
 			w.Cloud.ReservationIDLabel = "reservation"
-			pool, claim := looptest.Pool(), w.LaunchedClaim("a")
+			pool, claim := fakecluster.Pool(), w.LaunchedClaim("a")
 			hashes(pool, "1", "v3")
 			hashes(claim, "1", "v3")
 			if c.pool != nil {
@@ -100,12 +100,12 @@ func TestDrift(t *testing.T) {
 			w.Provider.Types, w.Provider.Drift = c.types, c.drift
 			w.Add(pool, claim)
 			w.Time.Step(c.age)
-			result := w.Run(nodeclaim.NewDisruption(w.Tools), claim)
+			result := w.Run(nodeclaim.NewDisruption(w.Shared), claim)
 			want := ""
 			if c.want != "" {
 				want = "True/" + c.want + "/" + c.want
 			}
-			if got := looptest.Condition(looptest.Must(w, claim).Status.Conditions, "Drifted"); got != want {
+			if got := fakecluster.Condition(fakecluster.Must(w, claim).Status.Conditions, "Drifted"); got != want {
 				t.Errorf("Drifted %q, want %q", got, want)
 			}
 			if result.RequeueAfter != 5*time.Minute {
@@ -116,17 +116,17 @@ func TestDrift(t *testing.T) {
 }
 
 func TestDriftOverTime(t *testing.T) {
-	start := func(t *testing.T, change func(*looptest.World, *v1.NodeClaim)) (*looptest.World, *v1.NodeClaim, *nodeclaim.Disruption) {
-		w := looptest.New(t)
+	start := func(t *testing.T, change func(*fakecluster.Cluster, *v1.NodeClaim)) (*fakecluster.Cluster, *v1.NodeClaim, *nodeclaim.Disruption) {
+		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a")
 		if change != nil {
 			change(w, claim)
 		}
-		w.Add(looptest.Pool(), claim)
-		return w, claim, nodeclaim.NewDisruption(w.Tools)
+		w.Add(fakecluster.Pool(), claim)
+		return w, claim, nodeclaim.NewDisruption(w.Shared)
 	}
-	drifted := func(w *looptest.World, claim *v1.NodeClaim) *metav1.Condition {
-		return condition.For(looptest.Must(w, claim), w.Time.Now()).Get(v1.ConditionTypeDrifted)
+	drifted := func(w *fakecluster.Cluster, claim *v1.NodeClaim) *metav1.Condition {
+		return condition.For(fakecluster.Must(w, claim), w.Time.Now()).Get(v1.ConditionTypeDrifted)
 	}
 	t.Run("C128 C139 drift keeps its time and ends", func(t *testing.T) {
 		w, claim, d := start(t, nil)
@@ -147,18 +147,18 @@ func TestDriftOverTime(t *testing.T) {
 	})
 	t.Run("W012 pod events do not become calls to the cloud; changes of the class do", func(t *testing.T) {
 		w, claim, d := start(t, nil)
-		class := looptest.Class()
+		class := fakecluster.Class()
 		w.Add(class)
 		for range 3 {
 			w.Time.Step(20 * time.Second)
-			looptest.Change(w, claim, func(c *v1.NodeClaim) { c.Status.LastPodEventTime = metav1.NewTime(w.Time.Now()) })
+			fakecluster.Change(w, claim, func(c *v1.NodeClaim) { c.Status.LastPodEventTime = metav1.NewTime(w.Time.Now()) })
 			w.Run(d, claim)
 		}
 		if n := w.Provider.Calls("IsDrifted"); n != 1 {
 			t.Errorf("asked %d times", n)
 		}
 		w.Provider.Drift = "ClassDrift"
-		looptest.Change(w, class, func(c *kwok.KWOKNodeClass) { c.Labels = map[string]string{"changed": "yes"} })
+		fakecluster.Change(w, class, func(c *kwok.KWOKNodeClass) { c.Labels = map[string]string{"changed": "yes"} })
 		w.Run(d, claim)
 		if got := drifted(w, claim); got == nil || got.Reason != "ClassDrift" {
 			t.Errorf("Drifted %+v", got)
@@ -186,7 +186,7 @@ func TestDriftOverTime(t *testing.T) {
 		}
 	})
 	t.Run("C126 an unlaunched claim cannot drift", func(t *testing.T) {
-		w, claim, d := start(t, func(w *looptest.World, c *v1.NodeClaim) {
+		w, claim, d := start(t, func(w *fakecluster.Cluster, c *v1.NodeClaim) {
 			set := condition.For(c, w.Time.Now())
 			set.Unknown(v1.ConditionTypeLaunched, "X", "")
 			set.True(v1.ConditionTypeDrifted)
@@ -207,8 +207,8 @@ func TestDriftOverTime(t *testing.T) {
 	t.Run("a conflict is retried quietly", func(t *testing.T) {
 		w, claim, d := start(t, nil)
 		w.Provider.Drift = "AMIDrift"
-		w.Fail = looptest.Always("patch-status", claim, looptest.Conflict())
-		if result := w.Run(d, claim); result != loop.Again() {
+		w.Fail = fakecluster.Always("patch-status", claim, fakecluster.Conflict())
+		if result := w.Run(d, claim); result != requeue.Soon() {
 			t.Errorf("result %+v", result)
 		}
 	})
@@ -219,22 +219,22 @@ func TestDisruptionLeavesAlone(t *testing.T) {
 		claim func(*v1.NodeClaim)
 		pool  bool
 	}{
-		"C105 C116 unmanaged claims":  {func(c *v1.NodeClaim) { c.Spec.NodeClassRef = looptest.Unmanaged() }, true},
+		"C105 C116 unmanaged claims":  {func(c *v1.NodeClaim) { c.Spec.NodeClassRef = fakecluster.Unmanaged() }, true},
 		"C127 claims without a pool":  {func(*v1.NodeClaim) {}, false},
 		"claims without a pool label": {func(c *v1.NodeClaim) { delete(c.Labels, v1.NodePoolLabelKey) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := looptest.New(t)
+			w := fakecluster.New(t)
 			claim := w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized)
 			c.claim(claim)
 			w.Add(claim)
 			if c.pool {
-				w.Add(looptest.Pool())
+				w.Add(fakecluster.Pool())
 			}
 			w.Provider.Drift = "AMIDrift"
-			before := looptest.Must(w, claim).ResourceVersion
-			w.Run(nodeclaim.NewDisruption(w.Tools), claim)
-			if looptest.Must(w, claim).ResourceVersion != before {
+			before := fakecluster.Must(w, claim).ResourceVersion
+			w.Run(nodeclaim.NewDisruption(w.Shared), claim)
+			if fakecluster.Must(w, claim).ResourceVersion != before {
 				t.Error("it was written")
 			}
 		})
@@ -243,8 +243,8 @@ func TestDisruptionLeavesAlone(t *testing.T) {
 
 // TestConditionsComeAndGoTogether_C114 counts the writes.
 func TestConditionsComeAndGoTogether_C114(t *testing.T) {
-	w := looptest.New(t)
-	pool, claim := looptest.Pool(), w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized)
+	w := fakecluster.New(t)
+	pool, claim := fakecluster.Pool(), w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized)
 	w.Add(pool, claim)
 	writes := 0
 	w.Fail = func(op string, _ runtime.Object) error {
@@ -253,18 +253,18 @@ func TestConditionsComeAndGoTogether_C114(t *testing.T) {
 		}
 		return nil
 	}
-	d := nodeclaim.NewDisruption(w.Tools)
+	d := nodeclaim.NewDisruption(w.Shared)
 	for n, there := range []bool{true, false} {
 		w.Provider.Drift = map[bool]cloud.DriftReason{true: "AMIDrift"}[there]
 		if !there {
-			looptest.Change(w, pool, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter.Duration = nil })
+			fakecluster.Change(w, pool, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter.Duration = nil })
 		}
 		w.Time.Step(10 * time.Minute)
 		writes = 0
 		w.Run(d, claim)
-		conditions := looptest.Must(w, claim).Status.Conditions
+		conditions := fakecluster.Must(w, claim).Status.Conditions
 		for _, name := range []string{"Drifted", "Consolidatable"} {
-			if got := looptest.Condition(conditions, name) != ""; got != there {
+			if got := fakecluster.Condition(conditions, name) != ""; got != there {
 				t.Errorf("pass %d: %s is there: %v, want %v", n, name, got, there)
 			}
 		}
@@ -276,19 +276,19 @@ func TestConditionsComeAndGoTogether_C114(t *testing.T) {
 
 // TestOnlyWhatIsAgainstThePoolDrifts_C133: one pool, three claims, a new word of the pool that two of them already keep.
 func TestOnlyWhatIsAgainstThePoolDrifts_C133(t *testing.T) {
-	w := looptest.New(t)
-	pool := looptest.Pool()
+	w := fakecluster.New(t)
+	pool := fakecluster.Pool()
 	require(corev1.LabelTopologyZone, "In", "zone-1", "zone-2")(pool)
 	w.Add(pool)
 	want := map[string]bool{"a": false, "b": true, "c": false}
 	zones := map[string]string{"a": "zone-1", "b": "zone-3", "c": "zone-2"}
-	d := nodeclaim.NewDisruption(w.Tools)
+	d := nodeclaim.NewDisruption(w.Shared)
 	for name, zone := range zones {
 		claim := w.LaunchedClaim(name)
 		claim.Labels[corev1.LabelTopologyZone] = zone
 		w.Add(claim)
 		w.Run(d, claim)
-		if got := looptest.Condition(looptest.Must(w, claim).Status.Conditions, "Drifted") != ""; got != want[name] {
+		if got := fakecluster.Condition(fakecluster.Must(w, claim).Status.Conditions, "Drifted") != ""; got != want[name] {
 			t.Errorf("%s in %s drifted: %v, want %v", name, zone, got, want[name])
 		}
 	}
@@ -316,8 +316,8 @@ func TestConsolidatable(t *testing.T) {
 		"C113 static pools are never consolidated": {after: &zero, replicas: &three, initialized: true, age: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := looptest.New(t)
-			pool, claim := looptest.Pool(), w.LaunchedClaim("a", v1.ConditionTypeRegistered)
+			w := fakecluster.New(t)
+			pool, claim := fakecluster.Pool(), w.LaunchedClaim("a", v1.ConditionTypeRegistered)
 			pool.Spec.Disruption.ConsolidateAfter.Duration, pool.Spec.Replicas = c.after, c.replicas
 			set := condition.For(claim, w.Time.Now())
 			if c.initialized {
@@ -333,12 +333,12 @@ func TestConsolidatable(t *testing.T) {
 			}
 			w.Provider.Types = small(offering("zone-1", "spot", true))
 			w.Add(pool, claim)
-			result := w.Run(nodeclaim.NewDisruption(w.Tools), claim)
-			conditions := looptest.Must(w, claim).Status.Conditions
-			if got := looptest.Condition(conditions, "Consolidatable") != ""; got != c.want {
+			result := w.Run(nodeclaim.NewDisruption(w.Shared), claim)
+			conditions := fakecluster.Must(w, claim).Status.Conditions
+			if got := fakecluster.Condition(conditions, "Consolidatable") != ""; got != c.want {
 				t.Errorf("Consolidatable: %v, want %v", got, c.want)
 			}
-			if looptest.Condition(conditions, "Drifted") != "" {
+			if fakecluster.Condition(conditions, "Drifted") != "" {
 				t.Error("Drifted was not removed in the same write")
 			}
 			wait := 5 * time.Minute

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 )
@@ -68,7 +68,7 @@ func TestInitializationAwaitsDrivers(t *testing.T) {
 		"C065 those for the cluster do not count": {drivers: "gpu.io", slices: []*resourcev1.ResourceSlice{everywhere(published("a", "gpu.io", 1, 1, "a"))}, want: awaits("gpu.io")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := looptest.New(t)
+			w := fakecluster.New(t)
 			claim, node := w.LaunchedClaim("a", v1.ConditionTypeRegistered), w.RegisteredNode("a")
 			if c.drivers != "" {
 				claim.Annotations = map[string]string{v1.RequestedDRADriversAnnotationKey: c.drivers}
@@ -85,15 +85,15 @@ func TestInitializationAwaitsDrivers(t *testing.T) {
 				w.Add(s)
 			}
 			w.Add(claim, node)
-			lifecycle := nodeclaim.NewLifecycle(w.Tools, &health{})
+			lifecycle := nodeclaim.NewLifecycle(w.Shared, &health{})
 			if !c.ignored {
 				lifecycle.AwaitDrivers()
 			}
 			w.Run(lifecycle, claim)
-			if got := looptest.Condition(looptest.Must(w, claim).Status.Conditions, "Initialized"); got != c.want {
+			if got := fakecluster.Condition(fakecluster.Must(w, claim).Status.Conditions, "Initialized"); got != c.want {
 				t.Errorf("Initialized %q, want %q", got, c.want)
 			}
-			if labelled := looptest.Must(w, node).Labels[v1.NodeInitializedLabelKey] == "true"; labelled != (c.want == done) {
+			if labelled := fakecluster.Must(w, node).Labels[v1.NodeInitializedLabelKey] == "true"; labelled != (c.want == done) {
 				t.Errorf("labelled: %v", labelled)
 			}
 		})
@@ -101,7 +101,7 @@ func TestInitializationAwaitsDrivers(t *testing.T) {
 }
 
 func TestSlicesWakeTheirNodeClaim(t *testing.T) {
-	w := looptest.New(t)
+	w := fakecluster.New(t)
 	claim, node := w.LaunchedClaim("a"), w.RegisteredNode("a")
 	w.Add(claim, node)
 	for name, c := range map[string]struct {

@@ -10,8 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
+	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
+	"github.com/karpenter-anew/karpenter/internal/controller/readyourwrites"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -19,18 +22,18 @@ import (
 // Expiration is the controller nodeclaim.expiration: it deletes NodeClaims that have reached their own expireAfter. It
 // is forceful: no budget, no replacement first; only the drain that follows honours pods.
 type Expiration struct {
-	loop.Tools
-	writes loop.Writes
+	deps.Shared
+	writes readyourwrites.Writes
 }
 
 // NewExpiration builds the controller.
-func NewExpiration(tools loop.Tools) *Expiration { return &Expiration{Tools: tools} }
+func NewExpiration(shared deps.Shared) *Expiration { return &Expiration{Shared: shared} }
 
 // Register adds the controller to the manager.
 func (e *Expiration) Register(m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named("nodeclaim.expiration").
-		For(&v1.NodeClaim{}, builder.WithPredicates(loop.OnlyManaged(e.Cloud))).
+		For(&v1.NodeClaim{}, builder.WithPredicates(managed.Predicate(e.Cloud))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: options.Scale(e.CPUMillis, 10, 1000)}).
 		Complete(e)
 }
@@ -44,18 +47,18 @@ func (e *Expiration) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !loop.Managed(e.Cloud, claim) || claim.DeletionTimestamp != nil || claim.Spec.ExpireAfter.Duration == nil || e.writes.Stale(claim) {
+	if !managed.Is(e.Cloud, claim) || claim.DeletionTimestamp != nil || claim.Spec.ExpireAfter.Duration == nil || e.writes.Stale(claim) {
 		return reconcile.Result{}, nil
 	}
 	if left := claim.CreationTimestamp.Add(*claim.Spec.ExpireAfter.Duration).Sub(e.Clock.Now()); left > 0 {
-		return loop.After(left), nil
+		return requeue.After(left), nil
 	}
 	pods, err := nodelookup.CountReschedulablePods(ctx, e.Client, claim)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if err := e.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); err != nil {
-		return loop.Settle(err)
+		return requeue.OnConflict(err)
 	}
 	e.writes.Deleted(claim)
 	observe.Log(ctx).Info("deleted expired nodeclaim", "expire-after", claim.Spec.ExpireAfter.Duration.String())

@@ -14,9 +14,9 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 )
 
 func TestExpiration_C145(t *testing.T) {
@@ -33,11 +33,11 @@ func TestExpiration_C145(t *testing.T) {
 		}},
 		"C143 not yet":              {after: &hour, age: 20 * time.Minute, wait: 40 * time.Minute},
 		"C142 never":                {age: 10000 * time.Hour},
-		"C141 unmanaged":            {after: &hour, age: 2 * time.Hour, claim: func(c *v1.NodeClaim) { c.Spec.NodeClassRef = looptest.Unmanaged() }},
+		"C141 unmanaged":            {after: &hour, age: 2 * time.Hour, claim: func(c *v1.NodeClaim) { c.Spec.NodeClassRef = fakecluster.Unmanaged() }},
 		"a grace period is a label": {after: &hour, age: time.Hour, expires: true, claim: func(c *v1.NodeClaim) { c.Spec.TerminationGracePeriod = &metav1.Duration{Duration: time.Minute} }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := looptest.New(t)
+			w := fakecluster.New(t)
 			claim := w.LaunchedClaim("a")
 			claim.Spec.ExpireAfter.Duration = c.after
 			if c.claim != nil {
@@ -45,8 +45,8 @@ func TestExpiration_C145(t *testing.T) {
 			}
 			w.Add(claim)
 			w.Time.Step(c.age)
-			result := w.Run(nodeclaim.NewExpiration(w.Tools), claim)
-			if expired := looptest.Must(w, claim).DeletionTimestamp != nil; expired != c.expires || result.RequeueAfter != c.wait {
+			result := w.Run(nodeclaim.NewExpiration(w.Shared), claim)
+			if expired := fakecluster.Must(w, claim).DeletionTimestamp != nil; expired != c.expires || result.RequeueAfter != c.wait {
 				t.Errorf("expired %v, result %+v", expired, result)
 			}
 			mode := "graceful"
@@ -59,7 +59,7 @@ func TestExpiration_C145(t *testing.T) {
 		})
 	}
 	t.Run("C146 C147 its pods are counted, and once", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a")
 		claim.Spec.ExpireAfter.Duration = &hour
 		daemon, done := w.Pod("daemon", "a"), w.Pod("done", "a")
@@ -68,7 +68,7 @@ func TestExpiration_C145(t *testing.T) {
 		w.Add(claim, w.RegisteredNode("a"), w.Pod("x", "a"), w.Pod("y", "a"), w.Pod("z", "elsewhere"), daemon, done)
 		defer w.Freeze(claim)()
 		w.Time.Step(2 * time.Hour)
-		e := nodeclaim.NewExpiration(w.Tools)
+		e := nodeclaim.NewExpiration(w.Shared)
 		w.Run(e, claim)
 		w.Run(e, claim) // from a cache that lags
 		if pods, claims := w.Count("karpenter_pods_disruption_initiated_total", "reason=expired"), w.Count("karpenter_nodeclaims_disrupted_total"); pods != 2 || claims != 1 {
@@ -80,7 +80,7 @@ func TestExpiration_C145(t *testing.T) {
 // TestAThousandExpireTogether_W011: a worker that rested after each would take a quarter of an hour.
 func TestAThousandExpireTogether_W011(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		hour := time.Hour
 		var claims []*v1.NodeClaim
 		for i := range 1000 {
@@ -91,7 +91,7 @@ func TestAThousandExpireTogether_W011(t *testing.T) {
 		}
 		w.Time.Step(time.Hour)
 		start := time.Now()
-		e := nodeclaim.NewExpiration(w.Tools)
+		e := nodeclaim.NewExpiration(w.Shared)
 		for _, claim := range claims {
 			if result := w.Run(e, claim); result != (reconcile.Result{}) {
 				t.Fatalf("result %+v", result)
@@ -111,7 +111,7 @@ func TestGarbage_C155(t *testing.T) {
 	for name, c := range map[string]struct {
 		node      func(*corev1.Node)
 		noNode    bool
-		change    func(*looptest.World, *v1.NodeClaim)
+		change    func(*fakecluster.Cluster, *v1.NodeClaim)
 		instance  string // gone (default), terminating, there
 		collected bool
 	}{
@@ -120,13 +120,13 @@ func TestGarbage_C155(t *testing.T) {
 		"instance gone, no Node":             {noNode: true, collected: true},
 		"C153 instance there, no Node":       {noNode: true, instance: "there"},
 		"C154 instance terminating":          {node: notReady, instance: "terminating", collected: true},
-		"C152 not registered": {noNode: true, change: func(w *looptest.World, c *v1.NodeClaim) {
+		"C152 not registered": {noNode: true, change: func(w *fakecluster.Cluster, c *v1.NodeClaim) {
 			condition.For(c, w.Time.Now()).Unknown(v1.ConditionTypeRegistered, "X", "")
 		}},
-		"unmanaged": {noNode: true, change: func(_ *looptest.World, c *v1.NodeClaim) { c.Spec.NodeClassRef = looptest.Unmanaged() }},
+		"unmanaged": {noNode: true, change: func(_ *fakecluster.Cluster, c *v1.NodeClaim) { c.Spec.NodeClassRef = fakecluster.Unmanaged() }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := looptest.New(t)
+			w := fakecluster.New(t)
 			claim, node := w.LaunchedClaim("a", v1.ConditionTypeRegistered), w.RegisteredNode("a")
 			if c.change != nil {
 				c.change(w, claim)
@@ -146,8 +146,8 @@ func TestGarbage_C155(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			result := w.Run(nodeclaim.NewGarbage(w.Tools), claim)
-			if got := looptest.Must(w, claim).DeletionTimestamp != nil; got != c.collected {
+			result := w.Run(nodeclaim.NewGarbage(w.Shared), claim)
+			if got := fakecluster.Must(w, claim).DeletionTimestamp != nil; got != c.collected {
 				t.Errorf("collected: %v, want %v", got, c.collected)
 			}
 			want := map[bool]float64{true: 1}[c.collected]
@@ -157,13 +157,13 @@ func TestGarbage_C155(t *testing.T) {
 			if n := w.Count("karpenter_pods_disruption_initiated_total"); !c.noNode && n != want {
 				t.Errorf("counted %v pods", n)
 			}
-			if result != loop.After(2*time.Minute) {
+			if result != requeue.After(2*time.Minute) {
 				t.Errorf("result %+v", result)
 			}
 		})
 	}
 	t.Run("C151 a hundred in one pass", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		var claims []*v1.NodeClaim
 		for i := range 100 {
 			claim := w.LaunchedClaim(fmt.Sprint("c", i), v1.ConditionTypeRegistered)
@@ -171,13 +171,13 @@ func TestGarbage_C155(t *testing.T) {
 			w.Add(claim)
 			claims = append(claims, claim)
 		}
-		w.Run(nodeclaim.NewGarbage(w.Tools), claims[0])
-		if slices.ContainsFunc(claims, func(c *v1.NodeClaim) bool { return looptest.Must(w, c).DeletionTimestamp == nil }) {
+		w.Run(nodeclaim.NewGarbage(w.Shared), claims[0])
+		if slices.ContainsFunc(claims, func(c *v1.NodeClaim) bool { return fakecluster.Must(w, c).DeletionTimestamp == nil }) {
 			t.Error("some are left")
 		}
 	})
 	t.Run("W034 a failed lookup of the Node spares the claim", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a", v1.ConditionTypeRegistered)
 		w.Add(claim)
 		w.Provider.Finish("test://a")
@@ -187,79 +187,79 @@ func TestGarbage_C155(t *testing.T) {
 				return nil
 			}
 			if lookups++; lookups == 1 {
-				return looptest.Conflict()
+				return fakecluster.Conflict()
 			}
 			return nil
 		}
-		if _, err := w.Try(nodeclaim.NewGarbage(w.Tools), claim); err == nil {
+		if _, err := w.Try(nodeclaim.NewGarbage(w.Shared), claim); err == nil {
 			t.Error("the failure was swallowed")
 		}
-		if looptest.Must(w, claim).DeletionTimestamp != nil {
+		if fakecluster.Must(w, claim).DeletionTimestamp != nil {
 			t.Error("the claim was deleted")
 		}
 	})
 	t.Run("a failed list of instances deletes nothing", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a", v1.ConditionTypeRegistered)
 		w.Add(claim)
 		w.Provider.Finish("test://a")
-		w.Provider.ListErr = looptest.Conflict()
-		if _, err := w.Try(nodeclaim.NewGarbage(w.Tools), claim); err == nil || looptest.Must(w, claim).DeletionTimestamp != nil {
+		w.Provider.ListErr = fakecluster.Conflict()
+		if _, err := w.Try(nodeclaim.NewGarbage(w.Shared), claim); err == nil || fakecluster.Must(w, claim).DeletionTimestamp != nil {
 			t.Errorf("error %v", err)
 		}
 	})
 }
 
 func TestInstanceGarbage(t *testing.T) {
-	instance := func(w *looptest.World, name string, age time.Duration) *v1.NodeClaim {
+	instance := func(w *fakecluster.Cluster, name string, age time.Duration) *v1.NodeClaim {
 		out := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(w.Time.Now().Add(-age))}}
 		out.Status.ProviderID = "test://" + name
 		return out
 	}
 	for name, c := range map[string]struct {
-		setUp func(*looptest.World)
+		setUp func(*fakecluster.Cluster)
 		ended bool
 	}{
-		"C156 W015 nobody's and old enough": {func(w *looptest.World) { w.Provider.Put(instance(w, "a", 30*time.Second)) }, true},
-		"nobody's but young":                {func(w *looptest.World) { w.Provider.Put(instance(w, "a", 29*time.Second)) }, false},
-		"it has a claim":                    {func(w *looptest.World) { w.Add(w.LaunchedClaim("a")); w.Time.Step(time.Hour) }, false},
-		"its claim is unmanaged": {func(w *looptest.World) {
+		"C156 W015 nobody's and old enough": {func(w *fakecluster.Cluster) { w.Provider.Put(instance(w, "a", 30*time.Second)) }, true},
+		"nobody's but young":                {func(w *fakecluster.Cluster) { w.Provider.Put(instance(w, "a", 29*time.Second)) }, false},
+		"it has a claim":                    {func(w *fakecluster.Cluster) { w.Add(w.LaunchedClaim("a")); w.Time.Step(time.Hour) }, false},
+		"its claim is unmanaged": {func(w *fakecluster.Cluster) {
 			claim := w.LaunchedClaim("a")
-			claim.Spec.NodeClassRef = looptest.Unmanaged()
+			claim.Spec.NodeClassRef = fakecluster.Unmanaged()
 			w.Add(claim)
 			w.Time.Step(time.Hour)
 		}, true},
-		"its claim is still being launched": {func(w *looptest.World) {
+		"its claim is still being launched": {func(w *fakecluster.Cluster) {
 			w.Provider.Put(instance(w, "a", time.Hour))
 			w.Add(w.Claim("a"))
 		}, false},
-		"its age is not known": {func(w *looptest.World) {
+		"its age is not known": {func(w *fakecluster.Cluster) {
 			unknown := instance(w, "a", 0)
 			unknown.CreationTimestamp = metav1.Time{}
 			w.Provider.Put(unknown)
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := looptest.New(t)
+			w := fakecluster.New(t)
 			c.setUp(w)
 			node := w.Node("a")
 			w.Add(node)
-			result := w.Run(nodeclaim.NewInstanceGarbage(w.Tools, w.Client), node)
-			_, nodeThere := looptest.Get(w, node)
+			result := w.Run(nodeclaim.NewInstanceGarbage(w.Shared, w.Client), node)
+			_, nodeThere := fakecluster.Get(w, node)
 			if ended := !w.Provider.Has("test://a"); ended != c.ended || nodeThere == c.ended {
 				t.Errorf("ended: %v, Node there: %v, want %v", ended, nodeThere, c.ended)
 			}
-			if result != loop.After(10*time.Second) {
+			if result != requeue.After(10*time.Second) {
 				t.Errorf("result %+v", result)
 			}
 		})
 	}
 	t.Run("an instance of unknown age is dated by its first sight", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		unknown := instance(w, "a", 0)
 		unknown.CreationTimestamp = metav1.Time{}
 		w.Provider.Put(unknown)
-		g := nodeclaim.NewInstanceGarbage(w.Tools, w.Client)
+		g := nodeclaim.NewInstanceGarbage(w.Shared, w.Client)
 		w.Run(g, unknown)
 		w.Time.Step(30 * time.Second)
 		w.Run(g, unknown)
@@ -268,18 +268,18 @@ func TestInstanceGarbage(t *testing.T) {
 		}
 	})
 	t.Run("the cache alone is no reason", func(t *testing.T) {
-		w, live := looptest.New(t), looptest.New(t)
+		w, live := fakecluster.New(t), fakecluster.New(t)
 		w.Provider.Put(instance(w, "a", time.Hour))
 		live.Add(live.LaunchedClaim("a"))
-		w.Run(nodeclaim.NewInstanceGarbage(w.Tools, live.Client), w.Claim("a"))
+		w.Run(nodeclaim.NewInstanceGarbage(w.Shared, live.Client), w.Claim("a"))
 		if !w.Provider.Has("test://a") {
 			t.Error("it was ended although its claim exists")
 		}
 	})
 	t.Run("twenty quick passes, then slow ones; failures do not count", func(t *testing.T) {
-		w := looptest.New(t)
-		g := nodeclaim.NewInstanceGarbage(w.Tools, w.Client)
-		w.Provider.ListErr = looptest.Conflict()
+		w := fakecluster.New(t)
+		g := nodeclaim.NewInstanceGarbage(w.Shared, w.Client)
+		w.Provider.ListErr = fakecluster.Conflict()
 		if _, err := w.Try(g, w.Claim("a")); err == nil {
 			t.Error("the failure was swallowed")
 		}
@@ -288,7 +288,7 @@ func TestInstanceGarbage(t *testing.T) {
 		for range 22 {
 			got = append(got, w.Run(g, w.Claim("a")))
 		}
-		want := append(slices.Repeat([]reconcile.Result{loop.After(10 * time.Second)}, 20), slices.Repeat([]reconcile.Result{loop.After(2 * time.Minute)}, 2)...)
+		want := append(slices.Repeat([]reconcile.Result{requeue.After(10 * time.Second)}, 20), slices.Repeat([]reconcile.Result{requeue.After(2 * time.Minute)}, 2)...)
 		if !slices.Equal(got, want) {
 			t.Errorf("got %v", got)
 		}

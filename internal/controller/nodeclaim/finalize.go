@@ -14,8 +14,8 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -28,7 +28,7 @@ func (l *Lifecycle) finalize(ctx context.Context, claim *v1.NodeClaim) (reconcil
 		return reconcile.Result{}, nil
 	}
 	if err := l.setDeadline(ctx, claim); err != nil {
-		return loop.Settle(err)
+		return requeue.OnConflict(err)
 	}
 	if left, err := l.deleteNodes(ctx, claim); left || err != nil {
 		return reconcile.Result{}, err
@@ -40,7 +40,7 @@ func (l *Lifecycle) finalize(ctx context.Context, claim *v1.NodeClaim) (reconcil
 	stored := claim.DeepCopy()
 	controllerutil.RemoveFinalizer(claim, v1.TerminationFinalizer)
 	if err := l.Client.Patch(ctx, claim, optimistic(stored)); err != nil {
-		return loop.Settle(err)
+		return requeue.OnConflict(err)
 	}
 	l.writes.Wrote(claim)
 	observe.Log(ctx).Info("deleted nodeclaim", "provider-id", claim.Status.ProviderID, "Node", claim.Status.NodeName)
@@ -119,10 +119,10 @@ func (l *Lifecycle) endInstance(ctx context.Context, claim *v1.NodeClaim) (resul
 	stored := claim.DeepCopy()
 	if condition.For(claim, l.Clock.Now()).True(v1.ConditionTypeInstanceTerminating) {
 		if err := l.Client.Status().Patch(ctx, claim, optimistic(stored)); err != nil {
-			result, err := loop.Settle(err)
+			result, err := requeue.OnConflict(err)
 			return result, false, err
 		}
 		l.writes.Wrote(claim)
 	}
-	return loop.After(goneCheck), deleteErr != nil, nil
+	return requeue.After(goneCheck), deleteErr != nil, nil
 }

@@ -12,40 +12,40 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 )
 
 func TestFinalize(t *testing.T) {
 	t.Run("C077 C080 C082 C089 C092 C093 Nodes, instance and finalizer go in this order", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim, node := w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized), w.RegisteredNode("a")
 		w.Add(claim, node)
 		w.Delete(claim)
-		l := nodeclaim.NewLifecycle(w.Tools, &health{})
+		l := nodeclaim.NewLifecycle(w.Shared, &health{})
 
 		if result := w.Run(l, claim); result != (reconcile.Result{}) || w.Provider.Calls("Delete") != 0 {
 			t.Fatalf("with a Node left: result %+v, %d instance deletions", result, w.Provider.Calls("Delete"))
 		}
-		if looptest.Must(w, node).DeletionTimestamp == nil {
+		if fakecluster.Must(w, node).DeletionTimestamp == nil {
 			t.Fatal("the Node was not deleted")
 		}
-		looptest.Change(w, node, func(n *corev1.Node) { n.Finalizers = nil })
+		fakecluster.Change(w, node, func(n *corev1.Node) { n.Finalizers = nil })
 		if result := w.Run(l, claim); result.RequeueAfter != 5*time.Second {
 			t.Fatalf("with the instance terminating: %+v", result)
 		}
-		got := looptest.Must(w, claim)
-		if c := looptest.Condition(got.Status.Conditions, "InstanceTerminating"); c != "True/InstanceTerminating/" {
+		got := fakecluster.Must(w, claim)
+		if c := fakecluster.Condition(got.Status.Conditions, "InstanceTerminating"); c != "True/InstanceTerminating/" {
 			t.Errorf("InstanceTerminating %q", c)
 		}
-		if c := looptest.Condition(got.Status.Conditions, "Ready"); c != "True/Ready/" {
+		if c := fakecluster.Condition(got.Status.Conditions, "Ready"); c != "True/Ready/" {
 			t.Errorf("Ready %q", c)
 		}
 		w.Run(l, claim)
 		w.Provider.Finish("test://a")
 		w.Run(l, claim)
-		if _, there := looptest.Get(w, claim); there {
+		if _, there := fakecluster.Get(w, claim); there {
 			t.Error("the claim is still there")
 		}
 		for _, metric := range []string{"karpenter_nodeclaims_instance_termination_duration_seconds", "karpenter_nodeclaims_termination_duration_seconds"} {
@@ -61,74 +61,74 @@ func TestFinalize(t *testing.T) {
 		}
 	})
 	t.Run("C081 C082 every Node with the provider id goes first", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim, first, second := w.LaunchedClaim("a", v1.ConditionTypeRegistered), w.RegisteredNode("a"), w.RegisteredNode("b")
 		second.Spec.ProviderID = first.Spec.ProviderID
 		w.Add(claim, first, second)
 		w.Delete(claim)
-		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
 		for _, node := range []*corev1.Node{first, second} {
-			if looptest.Must(w, node).DeletionTimestamp == nil {
+			if fakecluster.Must(w, node).DeletionTimestamp == nil {
 				t.Errorf("%s is not deleted", node.Name)
 			}
 		}
 	})
 	t.Run("C083 C084 a claim that was never launched goes at once", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim, node := w.Claim("a"), w.Node("x")
 		claim.Finalizers = []string{v1.TerminationFinalizer}
 		node.Spec.ProviderID = ""
 		w.Add(claim, node)
 		w.Delete(claim)
-		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
-		if _, there := looptest.Get(w, claim); there || w.Provider.Calls("Delete") != 0 || looptest.Must(w, node).DeletionTimestamp != nil {
+		w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
+		if _, there := fakecluster.Get(w, claim); there || w.Provider.Calls("Delete") != 0 || fakecluster.Must(w, node).DeletionTimestamp != nil {
 			t.Errorf("claim there: %v, instance deletions: %d", there, w.Provider.Calls("Delete"))
 		}
 	})
 	t.Run("C085 Nodes of an unregistered claim are not touched", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim, node := w.LaunchedClaim("a"), w.Node("a")
 		w.Add(claim, node)
 		w.Delete(claim)
 		w.Provider.Finish("test://a")
-		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
-		if _, there := looptest.Get(w, claim); there || looptest.Must(w, node).DeletionTimestamp != nil {
+		w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
+		if _, there := fakecluster.Get(w, claim); there || fakecluster.Must(w, node).DeletionTimestamp != nil {
 			t.Errorf("claim there: %v", there)
 		}
 	})
 	t.Run("C078 an unmanaged claim is left alone", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a")
-		claim.Spec.NodeClassRef = looptest.Unmanaged()
+		claim.Spec.NodeClassRef = fakecluster.Unmanaged()
 		w.Add(claim)
 		w.Delete(claim)
-		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
-		if len(looptest.Must(w, claim).Finalizers) != 1 || w.Provider.Calls("Delete") != 0 {
+		w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
+		if len(fakecluster.Must(w, claim).Finalizers) != 1 || w.Provider.Calls("Delete") != 0 {
 			t.Error("it was finalized")
 		}
 	})
 	t.Run("C079 a provider error is returned and the finalizer stays", func(t *testing.T) {
-		for name, cause := range map[string]error{"throttled": errors.New("slow down"), "an API error in disguise": looptest.NotFound()} {
+		for name, cause := range map[string]error{"throttled": errors.New("slow down"), "an API error in disguise": fakecluster.NotFound()} {
 			t.Run(name, func(t *testing.T) {
-				w := looptest.New(t)
+				w := fakecluster.New(t)
 				claim := w.LaunchedClaim("a")
 				w.Add(claim)
 				w.Delete(claim)
 				w.Provider.DeleteErr = cause
-				if _, err := w.Try(nodeclaim.NewLifecycle(w.Tools, &health{}), claim); !errors.Is(err, cause) {
+				if _, err := w.Try(nodeclaim.NewLifecycle(w.Shared, &health{}), claim); !errors.Is(err, cause) {
 					t.Errorf("error %v", err)
 				}
-				if len(looptest.Must(w, claim).Finalizers) != 1 {
+				if len(fakecluster.Must(w, claim).Finalizers) != 1 {
 					t.Error("the finalizer is gone")
 				}
 			})
 		}
 	})
 	t.Run("an instance launched just before the deletion is not forgotten", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.Claim("a")
 		w.Add(claim)
-		l := nodeclaim.NewLifecycle(w.Tools, &health{})
+		l := nodeclaim.NewLifecycle(w.Shared, &health{})
 		w.Provider.OnCreate = func(*v1.NodeClaim) { w.Delete(claim) }
 		w.Run(l, claim) // its writes conflict with the deletion
 		w.Run(l, claim)
@@ -137,21 +137,21 @@ func TestFinalize(t *testing.T) {
 		}
 		w.Provider.Finish("test://a")
 		w.Run(l, claim)
-		if _, there := looptest.Get(w, claim); there {
+		if _, there := fakecluster.Get(w, claim); there {
 			t.Error("the claim is still there")
 		}
 	})
 	t.Run("conflicts are retried quietly", func(t *testing.T) {
 		for _, op := range []string{"patch", "patch-status"} {
-			w := looptest.New(t)
+			w := fakecluster.New(t)
 			claim := w.LaunchedClaim("a")
 			w.Add(claim)
 			w.Delete(claim)
 			if op == "patch" {
 				w.Provider.Finish("test://a")
 			}
-			w.Fail = looptest.Always(op, claim, looptest.Conflict())
-			if result := w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim); result != loop.Again() {
+			w.Fail = fakecluster.Always(op, claim, fakecluster.Conflict())
+			if result := w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim); result != requeue.Soon() {
 				t.Errorf("%s: %+v", op, result)
 			}
 			if n := w.Count("karpenter_nodeclaims_terminated_total"); n != 0 {
@@ -160,25 +160,25 @@ func TestFinalize(t *testing.T) {
 		}
 	})
 	t.Run("C090 quantities that spell differently do not matter", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a")
 		claim.Spec.Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("0.5"), "memory": resource.MustParse("1024Mi")}
 		w.Add(claim)
 		w.Delete(claim)
 		w.Provider.Finish("test://a")
-		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
-		if _, there := looptest.Get(w, claim); there {
+		w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
+		if _, there := fakecluster.Get(w, claim); there {
 			t.Error("the claim is still there")
 		}
 	})
 	t.Run("C091 conditions follow the generation", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a")
 		claim.Generation = 9
 		w.Add(claim)
 		w.Delete(claim)
-		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
-		for _, c := range looptest.Must(w, claim).Status.Conditions {
+		w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
+		for _, c := range fakecluster.Must(w, claim).Status.Conditions {
 			if c.ObservedGeneration != 9 {
 				t.Errorf("%s at generation %d", c.Type, c.ObservedGeneration)
 			}
@@ -199,7 +199,7 @@ func TestFinalizeDeadline(t *testing.T) {
 		"C088 a deadline is never changed":       {grace: grace, have: "2026-01-01T00:00:00Z", want: func(time.Time) string { return "2026-01-01T00:00:00Z" }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := looptest.New(t)
+			w := fakecluster.New(t)
 			claim := w.LaunchedClaim("a")
 			claim.Spec.TerminationGracePeriod = c.grace
 			if c.have != "" {
@@ -207,8 +207,8 @@ func TestFinalizeDeadline(t *testing.T) {
 			}
 			w.Add(claim)
 			w.Delete(claim)
-			w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
-			got := looptest.Must(w, claim)
+			w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
+			got := fakecluster.Must(w, claim)
 			want := c.want(got.DeletionTimestamp.Time)
 			if value := got.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey]; value != want {
 				t.Errorf("deadline %q, want %q", value, want)

@@ -14,8 +14,13 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
+	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
+	"github.com/karpenter-anew/karpenter/internal/controller/parallel"
+	"github.com/karpenter-anew/karpenter/internal/controller/ratelimit"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
+	"github.com/karpenter-anew/karpenter/internal/controller/singleton"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -27,20 +32,20 @@ const (
 // Garbage is the controller nodeclaim.garbagecollection: it deletes registered NodeClaims whose instance is gone.
 // Unregistered ones are left to the registration timeout.
 type Garbage struct {
-	loop.Tools
+	deps.Shared
 }
 
 // NewGarbage builds the controller.
-func NewGarbage(tools loop.Tools) *Garbage { return &Garbage{Tools: tools} }
+func NewGarbage(shared deps.Shared) *Garbage { return &Garbage{Shared: shared} }
 
 // Register adds the controller to the manager.
 func (g *Garbage) Register(m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named("nodeclaim.garbagecollection").
-		WatchesRawSource(loop.Singleton()).
+		WatchesRawSource(singleton.Source()).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: 1,
-			RateLimiter:             loop.Limiter[reconcile.Request](time.Second, garbagePeriod, 10, 100),
+			RateLimiter:             ratelimit.New[reconcile.Request](time.Second, garbagePeriod, 10, 100),
 		}).
 		Complete(g)
 }
@@ -57,18 +62,18 @@ func (g *Garbage) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing instances: %w", err)
 	}
-	var managed []*v1.NodeClaim
+	var candidates []*v1.NodeClaim
 	for i := range claims.Items {
-		if loop.Managed(g.Cloud, &claims.Items[i]) {
-			managed = append(managed, &claims.Items[i])
+		if managed.Is(g.Cloud, &claims.Items[i]) {
+			candidates = append(candidates, &claims.Items[i])
 		}
 	}
-	suspects := abandoned(managed, instances)
-	errs := loop.ForEach(suspects, garbageWorkers, func(claim *v1.NodeClaim) error { return g.collect(ctx, claim) })
+	suspects := abandoned(candidates, instances)
+	errs := parallel.ForEach(suspects, garbageWorkers, func(claim *v1.NodeClaim) error { return g.collect(ctx, claim) })
 	if err := errors.Join(errs...); err != nil {
 		return reconcile.Result{}, err
 	}
-	return loop.After(garbagePeriod), nil
+	return requeue.After(garbagePeriod), nil
 }
 
 // abandoned returns the claims that are registered and whose instance the provider no longer has. An instance that is
@@ -106,7 +111,7 @@ func (g *Garbage) collect(ctx context.Context, claim *v1.NodeClaim) error {
 		return err
 	}
 	if err := g.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); err != nil {
-		if _, err := loop.Settle(err); err != nil {
+		if _, err := requeue.OnConflict(err); err != nil {
 			return fmt.Errorf("deleting nodeclaim %q without instance: %w", claim.Name, err)
 		}
 		return nil

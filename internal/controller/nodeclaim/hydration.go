@@ -14,29 +14,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
+	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
+	"github.com/karpenter-anew/karpenter/internal/controller/ratelimit"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
 // Hydration is the controller nodeclaim.hydration: it gives NodeClaims made by older versions the label that names
 // their NodeClass.
-type Hydration struct{ loop.Tools }
+type Hydration struct{ deps.Shared }
 
 // NodeHydration is the controller node.hydration: it does the same for the Nodes of such NodeClaims.
-type NodeHydration struct{ loop.Tools }
+type NodeHydration struct{ deps.Shared }
 
 // NewHydration builds the controller for NodeClaims.
-func NewHydration(tools loop.Tools) *Hydration { return &Hydration{tools} }
+func NewHydration(shared deps.Shared) *Hydration { return &Hydration{shared} }
 
 // NewNodeHydration builds the controller for Nodes.
-func NewNodeHydration(tools loop.Tools) *NodeHydration { return &NodeHydration{tools} }
+func NewNodeHydration(shared deps.Shared) *NodeHydration { return &NodeHydration{shared} }
 
 // Register adds the controller to the manager.
 func (h *Hydration) Register(m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named("nodeclaim.hydration").
-		For(&v1.NodeClaim{}, builder.WithPredicates(loop.OnlyManaged(h.Cloud))).
+		For(&v1.NodeClaim{}, builder.WithPredicates(managed.Predicate(h.Cloud))).
 		WithOptions(hydrationOptions(h.CPUMillis)).
 		Complete(h)
 }
@@ -47,7 +50,7 @@ func (h *NodeHydration) Register(m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named("node.hydration").
 		For(&corev1.Node{}).
-		Watches(&v1.NodeClaim{}, nodelookup.ClaimToNodes(h.Client), builder.WithPredicates(loop.OnlyManaged(h.Cloud))).
+		Watches(&v1.NodeClaim{}, nodelookup.ClaimToNodes(h.Client), builder.WithPredicates(managed.Predicate(h.Cloud))).
 		WithOptions(hydrationOptions(h.CPUMillis)).
 		Complete(h)
 }
@@ -55,7 +58,7 @@ func (h *NodeHydration) Register(m manager.Manager) error {
 func hydrationOptions(cpuMillis int64) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: options.Scale(cpuMillis, 1000, 5000),
-		RateLimiter:             loop.Limiter[reconcile.Request](100*time.Millisecond, time.Minute, 10, 100),
+		RateLimiter:             ratelimit.New[reconcile.Request](100*time.Millisecond, time.Minute, 10, 100),
 	}
 }
 
@@ -65,7 +68,7 @@ func (h *Hydration) Reconcile(ctx context.Context, request reconcile.Request) (r
 	if err := h.Client.Get(ctx, request.NamespacedName, claim); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	return loop.Settle(labelClass(ctx, h.Tools, claim, claim))
+	return requeue.OnConflict(labelClass(ctx, h.Shared, claim, claim))
 }
 
 // Reconcile labels one Node that has exactly one NodeClaim.
@@ -81,12 +84,12 @@ func (h *NodeHydration) Reconcile(ctx context.Context, request reconcile.Request
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return loop.Settle(labelClass(ctx, h.Tools, node, claim))
+	return requeue.OnConflict(labelClass(ctx, h.Shared, node, claim))
 }
 
 // labelClass makes obj carry the label with the name of the claim's NodeClass. Unmanaged claims are left alone.
-func labelClass(ctx context.Context, tools loop.Tools, obj client.Object, claim *v1.NodeClaim) error {
-	class, ok := tools.Cloud.NodeClassFor(claim.Spec.NodeClassRef)
+func labelClass(ctx context.Context, shared deps.Shared, obj client.Object, claim *v1.NodeClaim) error {
+	class, ok := shared.Cloud.NodeClassFor(claim.Spec.NodeClassRef)
 	name := ""
 	if ok {
 		name = claim.Spec.NodeClassRef.Name
@@ -96,7 +99,7 @@ func labelClass(ctx context.Context, tools loop.Tools, obj client.Object, claim 
 	}
 	stored := obj.DeepCopyObject().(client.Object)
 	obj.SetLabels(overlaid(obj.GetLabels(), map[string]string{class.LabelKey(): name}))
-	if err := tools.Client.Patch(ctx, obj, client.MergeFrom(stored)); err != nil {
+	if err := shared.Client.Patch(ctx, obj, client.MergeFrom(stored)); err != nil {
 		return fmt.Errorf("labelling %q with its node class: %w", obj.GetName(), err)
 	}
 	return nil

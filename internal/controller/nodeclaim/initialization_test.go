@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
 )
 
@@ -21,7 +21,9 @@ func TestInitialization_C056(t *testing.T) {
 		c.Spec.StartupTaints = []corev1.Taint{taint("starting", "up", "NoSchedule")}
 	}
 	gpu := func(quantity string) func(*v1.NodeClaim) {
-		return func(c *v1.NodeClaim) { c.Spec.Resources.Requests = looptest.Resources("example.com/gpu", quantity) }
+		return func(c *v1.NodeClaim) {
+			c.Spec.Resources.Requests = fakecluster.Resources("example.com/gpu", quantity)
+		}
 	}
 	for name, c := range map[string]struct {
 		claim func(*v1.NodeClaim)
@@ -40,7 +42,7 @@ func TestInitialization_C056(t *testing.T) {
 		"C054 another taint does not matter":    {node: tainted(taint(corev1.TaintNodeUnreachable, "", "NoExecute")), want: done},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := looptest.New(t)
+			w := fakecluster.New(t)
 			claim, node := w.LaunchedClaim("a", v1.ConditionTypeRegistered), w.RegisteredNode("a")
 			if c.claim != nil {
 				c.claim(claim)
@@ -49,11 +51,11 @@ func TestInitialization_C056(t *testing.T) {
 				c.node(node)
 			}
 			w.Add(claim, node)
-			result := w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
-			if got := looptest.Condition(looptest.Must(w, claim).Status.Conditions, "Initialized"); got != c.want {
+			result := w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
+			if got := fakecluster.Condition(fakecluster.Must(w, claim).Status.Conditions, "Initialized"); got != c.want {
 				t.Errorf("Initialized %q, want %q", got, c.want)
 			}
-			if labelled := looptest.Must(w, node).Labels[v1.NodeInitializedLabelKey] == "true"; labelled != (c.want == done) {
+			if labelled := fakecluster.Must(w, node).Labels[v1.NodeInitializedLabelKey] == "true"; labelled != (c.want == done) {
 				t.Errorf("labelled: %v", labelled)
 			}
 			if result.RequeueAfter != 0 {
@@ -62,34 +64,36 @@ func TestInitialization_C056(t *testing.T) {
 		})
 	}
 	t.Run("C046 waits for registration", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a")
 		w.Add(claim)
-		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
-		if got := looptest.Condition(looptest.Must(w, claim).Status.Conditions, "Initialized"); got != "Unknown/AwaitingReconciliation/object is awaiting reconciliation" {
+		w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
+		if got := fakecluster.Condition(fakecluster.Must(w, claim).Status.Conditions, "Initialized"); got != "Unknown/AwaitingReconciliation/object is awaiting reconciliation" {
 			t.Error(got)
 		}
 	})
 	t.Run("C050 completes when the resource shows up, from launch to ready", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim, node := w.Claim("a"), w.Node("a")
 		gpu("1")(claim)
 		w.Add(claim, node)
-		l := nodeclaim.NewLifecycle(w.Tools, &health{})
+		l := nodeclaim.NewLifecycle(w.Shared, &health{})
 		w.Run(l, claim)
-		looptest.Change(w, node, func(n *corev1.Node) { n.Status.Allocatable["example.com/gpu"] = looptest.Resources("x", "1")["x"] })
+		fakecluster.Change(w, node, func(n *corev1.Node) {
+			n.Status.Allocatable["example.com/gpu"] = fakecluster.Resources("x", "1")["x"]
+		})
 		w.Time.Step(time.Minute)
 		w.Run(l, claim)
-		if got := looptest.Condition(looptest.Must(w, claim).Status.Conditions, "Ready"); got != "True/Ready/" {
+		if got := fakecluster.Condition(fakecluster.Must(w, claim).Status.Conditions, "Ready"); got != "True/Ready/" {
 			t.Errorf("Ready %q", got)
 		}
 	})
 	t.Run("C047 a lost Node", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a", v1.ConditionTypeRegistered)
 		w.Add(claim)
-		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
-		if got := looptest.Condition(looptest.Must(w, claim).Status.Conditions, "Initialized"); got != "Unknown/NodeNotFound/Node not registered with cluster" {
+		w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
+		if got := fakecluster.Condition(fakecluster.Must(w, claim).Status.Conditions, "Initialized"); got != "Unknown/NodeNotFound/Node not registered with cluster" {
 			t.Error(got)
 		}
 	})

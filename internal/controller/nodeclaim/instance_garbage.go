@@ -14,8 +14,13 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
+	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
+	"github.com/karpenter-anew/karpenter/internal/controller/parallel"
+	"github.com/karpenter-anew/karpenter/internal/controller/ratelimit"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
+	"github.com/karpenter-anew/karpenter/internal/controller/singleton"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -31,7 +36,7 @@ const (
 // InstanceGarbage is the controller instance.garbagecollection: it ends instances that belong to no NodeClaim, for
 // instance because the claim was removed by force or a launch was cut short.
 type InstanceGarbage struct {
-	loop.Tools
+	deps.Shared
 	live   client.Reader
 	passes int
 	// firstSeen dates instances whose provider does not say when they were created.
@@ -40,18 +45,18 @@ type InstanceGarbage struct {
 
 // NewInstanceGarbage builds the controller. live reads from the API server itself: the cache alone is never reason
 // enough to end an instance.
-func NewInstanceGarbage(tools loop.Tools, live client.Reader) *InstanceGarbage {
-	return &InstanceGarbage{Tools: tools, live: live, firstSeen: map[string]time.Time{}}
+func NewInstanceGarbage(shared deps.Shared, live client.Reader) *InstanceGarbage {
+	return &InstanceGarbage{Shared: shared, live: live, firstSeen: map[string]time.Time{}}
 }
 
 // Register adds the controller to the manager.
 func (g *InstanceGarbage) Register(m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named("instance.garbagecollection").
-		WatchesRawSource(loop.Singleton()).
+		WatchesRawSource(singleton.Source()).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: 1, // passes are counted without a lock
-			RateLimiter:             loop.Limiter[reconcile.Request](time.Second, garbagePeriod, 10, 100),
+			RateLimiter:             ratelimit.New[reconcile.Request](time.Second, garbagePeriod, 10, 100),
 		}).
 		Complete(g)
 }
@@ -71,14 +76,14 @@ func (g *InstanceGarbage) Reconcile(ctx context.Context, _ reconcile.Request) (r
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	errs := loop.ForEach(suspects, instanceWorkers, func(instance *v1.NodeClaim) error { return g.collect(ctx, instance) })
+	errs := parallel.ForEach(suspects, instanceWorkers, func(instance *v1.NodeClaim) error { return g.collect(ctx, instance) })
 	if err := errors.Join(errs...); err != nil {
 		return reconcile.Result{}, err
 	}
 	if g.passes++; g.passes <= instanceEarlyPasses {
-		return loop.After(instanceEarlyPeriod), nil
+		return requeue.After(instanceEarlyPeriod), nil
 	}
-	return loop.After(garbagePeriod), nil
+	return requeue.After(garbagePeriod), nil
 }
 
 // oldEnough keeps the running instances that have had time to get their claim written.
@@ -111,7 +116,7 @@ func (g *InstanceGarbage) orphansAmong(ctx context.Context, r client.Reader, ins
 	}
 	var claims []*v1.NodeClaim
 	for i := range list.Items {
-		if loop.Managed(g.Cloud, &list.Items[i]) {
+		if managed.Is(g.Cloud, &list.Items[i]) {
 			claims = append(claims, &list.Items[i])
 		}
 	}

@@ -15,9 +15,11 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
+	"github.com/karpenter-anew/karpenter/internal/controller/readyourwrites"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
+	"github.com/karpenter-anew/karpenter/internal/controller/writegate"
 )
 
 // health records what the lifecycle reports, and fails as told.
@@ -42,20 +44,20 @@ func (h *health) Failed(_ context.Context, claim *v1.NodeClaim) error {
 
 func TestLaunch(t *testing.T) {
 	t.Run("C001 C003 C013 a new claim is launched once and shows its instance", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.Claim("a")
 		w.Add(claim)
-		l := nodeclaim.NewLifecycle(w.Tools, &health{})
+		l := nodeclaim.NewLifecycle(w.Shared, &health{})
 		w.Run(l, claim)
 		w.Run(l, claim)
-		got := looptest.Must(w, claim)
+		got := fakecluster.Must(w, claim)
 		if n := w.Provider.Calls("Create"); n != 1 {
 			t.Errorf("Create was called %d times, want 1", n)
 		}
-		if c := looptest.Condition(got.Status.Conditions, "Launched"); c != "True/Launched/" {
+		if c := fakecluster.Condition(got.Status.Conditions, "Launched"); c != "True/Launched/" {
 			t.Errorf("Launched is %q", c)
 		}
-		want := v1.NodeClaimStatus{ProviderID: "test://a", ImageID: "image-1", Capacity: looptest.Resources("cpu", "2", "memory", "4Gi"), Allocatable: looptest.Resources("cpu", "1900m", "memory", "3Gi")}
+		want := v1.NodeClaimStatus{ProviderID: "test://a", ImageID: "image-1", Capacity: fakecluster.Resources("cpu", "2", "memory", "4Gi"), Allocatable: fakecluster.Resources("cpu", "1900m", "memory", "3Gi")}
 		want.Conditions = got.Status.Conditions
 		if diff := cmp.Diff(want, got.Status); diff != "" {
 			t.Errorf("status (-want +got):\n%s", diff)
@@ -65,13 +67,13 @@ func TestLaunch(t *testing.T) {
 		}
 	})
 	t.Run("it waits while a plan is being written, and so does the end of a claim", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		coming, going := w.Claim("a"), w.LaunchedClaim("b")
 		w.Add(coming, going)
-		w.Tools.Batch = loop.NewBatch(w.Tools.Clock)
-		l := nodeclaim.NewLifecycle(w.Tools, &health{})
+		w.Shared.WriteGate = writegate.New(w.Shared.Clock)
+		l := nodeclaim.NewLifecycle(w.Shared, &health{})
 		w.Delete(going)
-		written := w.Tools.Batch.Begin()
+		written := w.Shared.WriteGate.Begin()
 		for _, claim := range []*v1.NodeClaim{coming, going} {
 			if result := w.Run(l, claim); result.RequeueAfter == 0 {
 				t.Errorf("%s is not looked at again: %+v", claim.Name, result)
@@ -95,13 +97,13 @@ func TestLaunch(t *testing.T) {
 		}
 	})
 	t.Run("C004 C005 own labels and the provider's annotations win", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.Claim("a")
 		claim.Labels[corev1.LabelTopologyZone] = "mine"
 		claim.Annotations = map[string]string{"provider": "no", "own": "yes"}
 		w.Add(claim)
-		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
-		got := looptest.Must(w, claim)
+		w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
+		got := fakecluster.Must(w, claim)
 		if got.Labels[corev1.LabelTopologyZone] != "mine" || got.Labels[corev1.LabelInstanceTypeStable] != "small" {
 			t.Errorf("labels: %v", got.Labels)
 		}
@@ -110,24 +112,24 @@ func TestLaunch(t *testing.T) {
 		}
 	})
 	t.Run("C002 C017 C057 C074 an unmanaged claim is left alone", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.Claim("a")
-		claim.Spec.NodeClassRef = looptest.Unmanaged()
+		claim.Spec.NodeClassRef = fakecluster.Unmanaged()
 		w.Add(claim, w.Node("a"))
 		w.Time.Step(time.Hour)
-		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
-		got := looptest.Must(w, claim)
+		w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
+		got := fakecluster.Must(w, claim)
 		if w.Provider.Calls("Create") != 0 || len(got.Status.Conditions) != 0 || len(got.Finalizers) != 0 {
 			t.Errorf("touched: finalizers %v, conditions %v", got.Finalizers, got.Status.Conditions)
 		}
 	})
 	t.Run("C014 conditions follow the generation", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized)
 		w.Add(claim)
-		looptest.Change(w, claim, func(c *v1.NodeClaim) { c.Generation = 7 })
-		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
-		for _, c := range looptest.Must(w, claim).Status.Conditions {
+		fakecluster.Change(w, claim, func(c *v1.NodeClaim) { c.Generation = 7 })
+		w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
+		for _, c := range fakecluster.Must(w, claim).Status.Conditions {
 			if c.ObservedGeneration != 7 || c.Status != "True" {
 				t.Errorf("%s is %s at generation %d", c.Type, c.Status, c.ObservedGeneration)
 			}
@@ -161,21 +163,21 @@ func TestLaunchErrors(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := looptest.New(t)
+			w := fakecluster.New(t)
 			claim := w.Claim("a")
 			w.Add(claim)
 			w.Provider.CreateErr = c.err
-			l := nodeclaim.NewLifecycle(w.Tools, &health{})
+			l := nodeclaim.NewLifecycle(w.Shared, &health{})
 			_, err := w.Try(l, claim)
 			if (err != nil) != c.wantErr {
 				t.Errorf("error %v, want one: %v", err, c.wantErr)
 			}
-			got := looptest.Must(w, claim)
+			got := fakecluster.Must(w, claim)
 			if gone := got.DeletionTimestamp != nil; gone != c.wantGone {
 				t.Errorf("deleted: %v, want %v", gone, c.wantGone)
 			}
-			if !c.wantGone && looptest.Condition(got.Status.Conditions, "Launched") != c.condition {
-				t.Errorf("Launched is %q, want %q", looptest.Condition(got.Status.Conditions, "Launched"), c.condition)
+			if !c.wantGone && fakecluster.Condition(got.Status.Conditions, "Launched") != c.condition {
+				t.Errorf("Launched is %q, want %q", fakecluster.Condition(got.Status.Conditions, "Launched"), c.condition)
 			}
 			total := w.Count("karpenter_nodeclaims_disrupted_total")
 			if c.metric != "" && (total != 1 || w.Count("karpenter_nodeclaims_disrupted_total", "reason="+c.metric, "nodepool=pool", "termination_mode=graceful") != 1) {
@@ -187,16 +189,16 @@ func TestLaunchErrors(t *testing.T) {
 		})
 	}
 	t.Run("a claim given up is not launched again while the cache still shows it", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.Claim("a")
 		claim.Finalizers = []string{v1.TerminationFinalizer}
 		w.Add(claim)
 		defer w.Freeze(claim)()
 		w.Provider.CreateErr = cloud.NewInsufficientCapacityError(errors.New("none"))
-		l := nodeclaim.NewLifecycle(w.Tools, &health{})
+		l := nodeclaim.NewLifecycle(w.Shared, &health{})
 		w.Run(l, claim)
 		result := w.Run(l, claim)
-		if n := w.Provider.Calls("Create"); n != 1 || result != loop.After(loop.StaleRetry) {
+		if n := w.Provider.Calls("Create"); n != 1 || result != requeue.After(readyourwrites.Retry) {
 			t.Errorf("Create was called %d times, second result %+v", n, result)
 		}
 		if n := w.Count("karpenter_nodeclaims_disrupted_total"); n != 1 {
@@ -207,15 +209,15 @@ func TestLaunchErrors(t *testing.T) {
 
 func TestLaunchIsRememberedAndGuarded(t *testing.T) {
 	t.Run("C010 a lost status write does not launch twice", func(t *testing.T) {
-		for name, failure := range map[string]error{"conflict": looptest.Conflict(), "outage": errors.New("connection refused")} {
+		for name, failure := range map[string]error{"conflict": fakecluster.Conflict(), "outage": errors.New("connection refused")} {
 			t.Run(name, func(t *testing.T) {
-				w := looptest.New(t)
+				w := fakecluster.New(t)
 				claim := w.Claim("a")
 				w.Add(claim)
-				w.Provider.OnCreate = func(*v1.NodeClaim) { w.Fail = looptest.Always("patch-status", claim, failure) }
-				l := nodeclaim.NewLifecycle(w.Tools, &health{})
+				w.Provider.OnCreate = func(*v1.NodeClaim) { w.Fail = fakecluster.Always("patch-status", claim, failure) }
+				l := nodeclaim.NewLifecycle(w.Shared, &health{})
 				result, err := w.Try(l, claim)
-				if retried := err != nil || result == loop.Again(); !retried {
+				if retried := err != nil || result == requeue.Soon(); !retried {
 					t.Errorf("result %+v, error %v: nobody retries", result, err)
 				}
 				w.Fail = nil
@@ -223,58 +225,58 @@ func TestLaunchIsRememberedAndGuarded(t *testing.T) {
 				if n := w.Provider.Calls("Create"); n != 1 {
 					t.Errorf("Create was called %d times", n)
 				}
-				if got := looptest.Must(w, claim); got.Status.ProviderID != "test://a" {
+				if got := fakecluster.Must(w, claim); got.Status.ProviderID != "test://a" {
 					t.Errorf("provider id %q", got.Status.ProviderID)
 				}
 			})
 		}
 	})
 	t.Run("C011 C012 nothing is launched before the finalizer is stored", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.Claim("a")
 		w.Add(claim)
-		w.Fail = looptest.Always("patch", claim, looptest.Conflict())
-		result := w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
-		if result != loop.Again() || w.Provider.Calls("Create") != 0 {
+		w.Fail = fakecluster.Always("patch", claim, fakecluster.Conflict())
+		result := w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
+		if result != requeue.Soon() || w.Provider.Calls("Create") != 0 {
 			t.Errorf("result %+v after %d launches", result, w.Provider.Calls("Create"))
 		}
 	})
 	t.Run("a claim that vanishes is done", func(t *testing.T) {
-		w := looptest.New(t)
-		if result := w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), w.Claim("a")); result != (reconcile.Result{}) {
+		w := fakecluster.New(t)
+		if result := w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), w.Claim("a")); result != (reconcile.Result{}) {
 			t.Errorf("result %+v", result)
 		}
 	})
 	t.Run("a claim that vanishes during the pass is done", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.Claim("a")
 		w.Add(claim)
 		w.Provider.OnCreate = func(*v1.NodeClaim) {
 			w.Fail = func(op string, _ runtime.Object) error {
 				if strings.HasPrefix(op, "patch") {
-					return looptest.NotFound()
+					return fakecluster.NotFound()
 				}
 				return nil
 			}
 		}
-		if _, err := w.Try(nodeclaim.NewLifecycle(w.Tools, &health{}), claim); err != nil {
+		if _, err := w.Try(nodeclaim.NewLifecycle(w.Shared, &health{}), claim); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("another writer's condition survives", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.Claim("a")
 		w.Add(claim)
 		w.Provider.OnCreate = func(*v1.NodeClaim) {
-			looptest.Change(w, claim, func(c *v1.NodeClaim) {
+			fakecluster.Change(w, claim, func(c *v1.NodeClaim) {
 				c.Status.Conditions = append(c.Status.Conditions, v1Condition("Drifted"))
 			})
 		}
-		l := nodeclaim.NewLifecycle(w.Tools, &health{})
+		l := nodeclaim.NewLifecycle(w.Shared, &health{})
 		w.Run(l, claim)
 		w.Run(l, claim)
-		got := looptest.Must(w, claim).Status.Conditions
-		if looptest.Condition(got, "Drifted") == "" || looptest.Condition(got, "Launched") != "True/Launched/" {
+		got := fakecluster.Must(w, claim).Status.Conditions
+		if fakecluster.Condition(got, "Drifted") == "" || fakecluster.Condition(got, "Launched") != "True/Launched/" {
 			t.Errorf("conditions %v", got)
 		}
 	})

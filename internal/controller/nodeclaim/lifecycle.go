@@ -26,8 +26,13 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
+	"github.com/karpenter-anew/karpenter/internal/controller/ratelimit"
+	"github.com/karpenter-anew/karpenter/internal/controller/readyourwrites"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -46,18 +51,18 @@ type RegistrationHealth interface {
 // Lifecycle is the controller nodeclaim.lifecycle: it launches a NodeClaim, registers and initializes its Node, gives
 // up on what takes too long, and tears everything down when the NodeClaim is deleted.
 type Lifecycle struct {
-	loop.Tools
+	deps.Shared
 	health   RegistrationHealth
 	launched *loop.Memo[claimID, *v1.NodeClaim]
-	writes   loop.Writes
+	writes   readyourwrites.Writes
 	// awaitDrivers is set while dynamic resource allocation is not ignored.
 	awaitDrivers bool
 }
 
 // NewLifecycle builds the controller.
-func NewLifecycle(tools loop.Tools, health RegistrationHealth) *Lifecycle {
-	tools.Cloud = tools.Cloud.WithDefaults()
-	return &Lifecycle{Tools: tools, health: health, launched: loop.NewMemo[claimID, *v1.NodeClaim](launchMemory)}
+func NewLifecycle(shared deps.Shared, health RegistrationHealth) *Lifecycle {
+	shared.Cloud = shared.Cloud.WithDefaults()
+	return &Lifecycle{Shared: shared, health: health, launched: loop.NewMemo[claimID, *v1.NodeClaim](launchMemory)}
 }
 
 // Register adds the controller to the manager.
@@ -66,7 +71,7 @@ func (l *Lifecycle) Register(m manager.Manager) error {
 	qps, burst := options.Bucket(10, 1000, workers)
 	b := builder.ControllerManagedBy(m).
 		Named("nodeclaim.lifecycle").
-		For(&v1.NodeClaim{}, builder.WithPredicates(loop.OnlyManaged(l.Cloud))).
+		For(&v1.NodeClaim{}, builder.WithPredicates(managed.Predicate(l.Cloud))).
 		Watches(&corev1.Node{}, nodelookup.NodeToClaims(l.Client))
 	if l.awaitDrivers {
 		b = b.Watches(&resourcev1.ResourceSlice{}, nodelookup.SliceToClaims(l.Client))
@@ -74,7 +79,7 @@ func (l *Lifecycle) Register(m manager.Manager) error {
 	return b.
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
-			RateLimiter:             loop.Limiter[reconcile.Request](time.Second, time.Minute, qps, burst),
+			RateLimiter:             ratelimit.New[reconcile.Request](time.Second, time.Minute, qps, burst),
 		}).
 		Complete(l)
 }
@@ -89,15 +94,15 @@ func (l *Lifecycle) Reconcile(ctx context.Context, request reconcile.Request) (r
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !loop.Managed(l.Cloud, claim) {
+	if !managed.Is(l.Cloud, claim) {
 		return reconcile.Result{}, nil
 	}
 	if l.writes.Stale(claim) {
-		return loop.After(loop.StaleRetry), nil
+		return requeue.After(readyourwrites.Retry), nil
 	}
 	if decision := toCarryOut(claim); decision != nil {
-		if wait := l.Batch.Wait(claim.UID, decision.Time); wait > 0 {
-			return loop.After(wait), nil
+		if wait := l.WriteGate.Delay(claim.UID, decision.Time); wait > 0 {
+			return requeue.After(wait), nil
 		}
 	}
 	if claim.DeletionTimestamp != nil {
@@ -107,7 +112,7 @@ func (l *Lifecycle) Reconcile(ctx context.Context, request reconcile.Request) (r
 	stored := claim.DeepCopy()
 	if controllerutil.AddFinalizer(claim, v1.TerminationFinalizer) {
 		if err := l.Client.Patch(ctx, claim, optimistic(stored)); err != nil {
-			return loop.Settle(err)
+			return requeue.OnConflict(err)
 		}
 		l.writes.Wrote(claim)
 	}
@@ -173,7 +178,7 @@ func (l *Lifecycle) persist(ctx context.Context, stored, claim *v1.NodeClaim) (o
 
 // unsaved says what a failed write of the claim means for the pass.
 func unsaved(err error) (outcome, error) {
-	result, err := loop.Settle(err)
+	result, err := requeue.OnConflict(err)
 	if err != nil {
 		return outcome{}, fmt.Errorf("writing nodeclaim: %w", err)
 	}
@@ -183,7 +188,7 @@ func unsaved(err error) (outcome, error) {
 // end deletes a claim that this controller gives up on, and counts the reason once.
 func (l *Lifecycle) end(ctx context.Context, claim *v1.NodeClaim, reason string) outcome {
 	if err := l.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); err != nil {
-		if result, err := loop.Settle(err); err != nil || result != (reconcile.Result{}) {
+		if result, err := requeue.OnConflict(err); err != nil || result != (reconcile.Result{}) {
 			return outcome{again: err == nil, err: err, ended: true}
 		}
 		return outcome{ended: true}

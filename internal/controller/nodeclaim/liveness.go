@@ -9,7 +9,7 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -28,11 +28,11 @@ func (l *Lifecycle) enforceTimeouts(ctx context.Context, claim *v1.NodeClaim) ou
 		return outcome{after: wait}
 	}
 	if err := l.health.Failed(ctx, claim); err != nil {
-		result, err := loop.Settle(err)
+		result, err := requeue.OnConflict(err)
 		if err != nil {
 			return outcome{err: fmt.Errorf("recording %s of nodeclaim %q: %w", expired.reason, claim.Name, err)}
 		}
-		if result == loop.Again() {
+		if result == requeue.Soon() {
 			return outcome{again: true}
 		}
 	}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 )
 
 func TestLiveness(t *testing.T) {
@@ -32,7 +32,7 @@ func TestLiveness(t *testing.T) {
 		"C068 a registered claim lives for ever": {launched: true, registered: true, age: 1000 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := looptest.New(t)
+			w := fakecluster.New(t)
 			w.Cloud.LaunchTimeout = c.timeout
 			w.Provider.CreateErr = errors.New("cloud is down")
 			claim := w.Claim("a")
@@ -45,10 +45,10 @@ func TestLiveness(t *testing.T) {
 			w.Add(claim)
 			w.Time.Step(c.age)
 			h := &health{}
-			l := nodeclaim.NewLifecycle(w.Tools, h)
+			l := nodeclaim.NewLifecycle(w.Shared, h)
 			_, err := w.Try(l, claim)
 			_, _ = w.Try(l, claim)
-			if got, there := looptest.Get(w, claim); (!there || got.DeletionTimestamp != nil) != (c.gone != "") {
+			if got, there := fakecluster.Get(w, claim); (!there || got.DeletionTimestamp != nil) != (c.gone != "") {
 				t.Fatalf("there: %v, deleted: %v, error %v", there, got.DeletionTimestamp, err)
 			}
 			want := 0.0
@@ -64,7 +64,7 @@ func TestLiveness(t *testing.T) {
 		})
 	}
 	t.Run("C072 the limit of a launch runs from the transition, not from the creation", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		w.Provider.CreateErr = errors.New("cloud is down")
 		claim := w.Claim("a")
 		claim.CreationTimestamp = metav1.NewTime(w.Time.Now().Add(-time.Hour))
@@ -74,20 +74,20 @@ func TestLiveness(t *testing.T) {
 			set.Unknown(name, "X", "")
 		}
 		w.Add(claim)
-		l := nodeclaim.NewLifecycle(w.Tools, &health{})
+		l := nodeclaim.NewLifecycle(w.Shared, &health{})
 		w.Time.Step(5*time.Minute - time.Second)
 		_, _ = w.Try(l, claim)
-		if looptest.Must(w, claim).DeletionTimestamp != nil {
+		if fakecluster.Must(w, claim).DeletionTimestamp != nil {
 			t.Error("it was given up too early")
 		}
 		w.Time.Step(time.Second)
 		_, _ = w.Try(l, claim)
-		if got, there := looptest.Get(w, claim); there && got.DeletionTimestamp == nil {
+		if got, there := fakecluster.Get(w, claim); there && got.DeletionTimestamp == nil {
 			t.Error("it was not given up")
 		}
 	})
 	t.Run("C073 limits run from the transition, not from the creation", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.Claim("a")
 		claim.CreationTimestamp = metav1.NewTime(w.Time.Now().Add(-time.Hour))
 		set := condition.For(claim, w.Time.Now())
@@ -95,25 +95,25 @@ func TestLiveness(t *testing.T) {
 		set.False(v1.ConditionTypeRegistered, "MultipleNodesFound", "")
 		claim.Status.ProviderID = "test://a"
 		w.Add(claim)
-		result := w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		result := w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
 		// The False turns into Unknown, which is one more transition.
 		if result.RequeueAfter != 15*time.Minute {
 			t.Errorf("result %+v", result)
 		}
 	})
 	t.Run("a failure that cannot be recorded keeps the claim", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a")
 		w.Add(claim)
 		w.Time.Step(time.Hour)
-		h := &health{err: looptest.Conflict()}
-		l := nodeclaim.NewLifecycle(w.Tools, h)
-		if result := w.Run(l, claim); result != loop.Again() || looptest.Must(w, claim).DeletionTimestamp != nil {
+		h := &health{err: fakecluster.Conflict()}
+		l := nodeclaim.NewLifecycle(w.Shared, h)
+		if result := w.Run(l, claim); result != requeue.Soon() || fakecluster.Must(w, claim).DeletionTimestamp != nil {
 			t.Errorf("result %+v", result)
 		}
 		h.err = nil
 		w.Run(l, claim)
-		if looptest.Must(w, claim).DeletionTimestamp == nil || len(h.failed) != 1 {
+		if fakecluster.Must(w, claim).DeletionTimestamp == nil || len(h.failed) != 1 {
 			t.Errorf("recorded %v", h.failed)
 		}
 	})

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 )
 
 // claimID identifies one NodeClaim for ever, unlike its name.
@@ -43,9 +43,9 @@ func (o outcome) result() (reconcile.Result, error) {
 	case o.err != nil:
 		return reconcile.Result{}, o.err
 	case o.again:
-		return loop.Again(), nil
+		return requeue.Soon(), nil
 	default:
-		return loop.After(o.after), nil
+		return requeue.After(o.after), nil
 	}
 }
 

@@ -20,7 +20,9 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -37,7 +39,7 @@ const podEventDedupe = 10 * time.Second
 // themselves, and a moment that is not newer than the one on record changes nothing. So a restart repeats nothing, and
 // yet picks up what happened while nobody watched.
 type PodEvents struct {
-	loop.Tools
+	deps.Shared
 	stamped *loop.Memo[claimID, struct{}]
 
 	mu sync.Mutex
@@ -46,8 +48,8 @@ type PodEvents struct {
 }
 
 // NewPodEvents builds the controller.
-func NewPodEvents(tools loop.Tools) *PodEvents {
-	return &PodEvents{Tools: tools, stamped: loop.NewMemo[claimID, struct{}](podEventDedupe), newest: map[string]time.Time{}}
+func NewPodEvents(shared deps.Shared) *PodEvents {
+	return &PodEvents{Shared: shared, stamped: loop.NewMemo[claimID, struct{}](podEventDedupe), newest: map[string]time.Time{}}
 }
 
 // Register adds the controller to the manager.
@@ -131,7 +133,7 @@ func (p *PodEvents) stamp(ctx context.Context, nodeName string, at time.Time) er
 		return err
 	}
 	now := p.Clock.Now()
-	if _, recent := p.stamped.Get(claim.UID, now); recent || !loop.Managed(p.Cloud, claim) || covered(claim, at) {
+	if _, recent := p.stamped.Get(claim.UID, now); recent || !managed.Is(p.Cloud, claim) || covered(claim, at) {
 		return nil
 	}
 	stored := claim.DeepCopy()

@@ -11,30 +11,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
 )
 
 // podWorld is a claim "a" with its Node and a controller that has just started.
 type podWorld struct {
-	*looptest.World
+	*fakecluster.Cluster
 	claim  *v1.NodeClaim
 	events *nodeclaim.PodEvents
 	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
 func newPodWorld(t *testing.T) podWorld {
-	w := looptest.New(t)
+	w := fakecluster.New(t)
 	claim := w.LaunchedClaim("a", v1.ConditionTypeRegistered)
 	w.Add(claim, w.RegisteredNode("a"))
-	out := podWorld{World: w, claim: claim}
+	out := podWorld{Cluster: w, claim: claim}
 	out.restart()
 	return out
 }
 
 // restart forgets everything that is not in the API server.
 func (p *podWorld) restart() {
-	p.events = nodeclaim.NewPodEvents(p.Tools)
+	p.events = nodeclaim.NewPodEvents(p.Shared)
 	p.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 }
 
@@ -48,7 +48,7 @@ func (p *podWorld) settle() time.Time {
 		}
 		p.queue.Done(request)
 	}
-	return looptest.Must(p.World, p.claim).Status.LastPodEventTime.Time
+	return fakecluster.Must(p.Cluster, p.claim).Status.LastPodEventTime.Time
 }
 
 func (p *podWorld) create(pod *corev1.Pod, initial bool) {
@@ -99,7 +99,7 @@ func TestPodEvents(t *testing.T) {
 			p.create(p.Pod("x", "alone"), false)
 		}, false},
 		"an unmanaged claim": {func(p *podWorld) {
-			looptest.Change(p.World, p.claim, func(c *v1.NodeClaim) { c.Spec.NodeClassRef = looptest.Unmanaged() })
+			fakecluster.Change(p.Cluster, p.claim, func(c *v1.NodeClaim) { c.Spec.NodeClassRef = fakecluster.Unmanaged() })
 			p.create(p.Pod("x", "a"), false)
 		}, false},
 	} {
@@ -131,7 +131,7 @@ func TestPodEventsOverTime(t *testing.T) {
 		p := newPodWorld(t)
 		p.create(p.Pod("x", "a"), false)
 		first := p.settle()
-		looptest.Change(p.World, p.claim, func(c *v1.NodeClaim) { c.Status.LastPodEventTime = metav1.Time{} })
+		fakecluster.Change(p.Cluster, p.claim, func(c *v1.NodeClaim) { c.Status.LastPodEventTime = metav1.Time{} })
 		p.Time.Step(5 * time.Second)
 		p.create(p.Pod("y", "a"), false)
 		if got := p.settle(); !got.IsZero() {
@@ -189,7 +189,7 @@ func TestPodEventsOverTime(t *testing.T) {
 	t.Run("a failed write is repeated", func(t *testing.T) {
 		p := newPodWorld(t)
 		p.create(p.Pod("x", "a"), false)
-		p.Fail = looptest.Always("patch-status", p.claim, looptest.Conflict())
+		p.Fail = fakecluster.Always("patch-status", p.claim, fakecluster.Conflict())
 		request, _ := p.queue.Get()
 		if _, err := p.events.Reconcile(p.Context(), request); err == nil {
 			t.Fatal("the failure was swallowed")

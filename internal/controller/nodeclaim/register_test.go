@@ -3,15 +3,15 @@ package nodeclaim_test
 import (
 	"testing"
 
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
 )
 
 func TestRegister(t *testing.T) {
-	w := looptest.New(t)
+	w := fakecluster.New(t)
 	w.Register(t,
-		nodeclaim.NewLifecycle(w.Tools, &health{}).AwaitDrivers(), nodeclaim.NewDisruption(w.Tools), nodeclaim.NewPodEvents(w.Tools),
-		nodeclaim.NewExpiration(w.Tools), nodeclaim.NewGarbage(w.Tools), nodeclaim.NewInstanceGarbage(w.Tools, w.Client),
-		nodeclaim.NewConsistency(w.Tools), nodeclaim.NewHydration(w.Tools), nodeclaim.NewNodeHydration(w.Tools),
+		nodeclaim.NewLifecycle(w.Shared, &health{}).AwaitDrivers(), nodeclaim.NewDisruption(w.Shared), nodeclaim.NewPodEvents(w.Shared),
+		nodeclaim.NewExpiration(w.Shared), nodeclaim.NewGarbage(w.Shared), nodeclaim.NewInstanceGarbage(w.Shared, w.Client),
+		nodeclaim.NewConsistency(w.Shared), nodeclaim.NewHydration(w.Shared), nodeclaim.NewNodeHydration(w.Shared),
 	)
 }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -94,11 +94,11 @@ func (l *Lifecycle) writeNode(ctx context.Context, claim *v1.NodeClaim, node *co
 // afterwards; recording it twice does no harm.
 func (l *Lifecycle) registered(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node) outcome {
 	if err := l.health.Succeeded(ctx, claim); err != nil {
-		result, err := loop.Settle(err)
+		result, err := requeue.OnConflict(err)
 		if err != nil {
 			return outcome{err: fmt.Errorf("recording registration of nodeclaim %q: %w", claim.Name, err)}
 		}
-		if result == loop.Again() {
+		if result == requeue.Soon() {
 			return outcome{again: true}
 		}
 	}

@@ -16,9 +16,9 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 )
 
 func v1Condition(conditionType string) metav1.Condition {
@@ -29,13 +29,13 @@ func taint(key, value string, effect corev1.TaintEffect) corev1.Taint {
 	return corev1.Taint{Key: key, Value: value, Effect: effect}
 }
 
-func registered(w *looptest.World, claim *v1.NodeClaim) string {
-	return looptest.Condition(looptest.Must(w, claim).Status.Conditions, "Registered")
+func registered(w *fakecluster.Cluster, claim *v1.NodeClaim) string {
+	return fakecluster.Condition(fakecluster.Must(w, claim).Status.Conditions, "Registered")
 }
 
 func TestRegistration(t *testing.T) {
 	t.Run("C016 C020 C021 C022 C023 C025 C026 C027 C028 C032 the Node takes over everything in one write", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a")
 		claim.Labels["team"] = "claims"
 		claim.Annotations = map[string]string{"note": "x"}
@@ -47,12 +47,12 @@ func TestRegistration(t *testing.T) {
 		node.Spec.Taints = append(node.Spec.Taints, taint("present", "old", "NoSchedule"))
 		w.Add(claim, node)
 		h := &health{}
-		l := nodeclaim.NewLifecycle(w.Tools, h)
+		l := nodeclaim.NewLifecycle(w.Shared, h)
 		w.Run(l, claim)
 		w.Run(l, claim)
 
-		got, gotClaim := looptest.Must(w, node), looptest.Must(w, claim)
-		if c := looptest.Condition(gotClaim.Status.Conditions, "Registered"); c != "True/Registered/" || gotClaim.Status.NodeName != "a" {
+		got, gotClaim := fakecluster.Must(w, node), fakecluster.Must(w, claim)
+		if c := fakecluster.Condition(gotClaim.Status.Conditions, "Registered"); c != "True/Registered/" || gotClaim.Status.NodeName != "a" {
 			t.Errorf("Registered is %q on node %q", c, gotClaim.Status.NodeName)
 		}
 		wantTaints := []corev1.Taint{taint("present", "old", "NoSchedule"), taint("dedicated", "gpu", "NoSchedule"), taint("starting", "", "NoExecute")}
@@ -80,10 +80,10 @@ func TestRegistration(t *testing.T) {
 		}
 	})
 	t.Run("C018 no Node yet", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a")
 		w.Add(claim)
-		result := w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		result := w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
 		if got := registered(w, claim); got != "Unknown/NodeNotFound/Node not registered with cluster" {
 			t.Error(got)
 		}
@@ -92,11 +92,11 @@ func TestRegistration(t *testing.T) {
 		}
 	})
 	t.Run("C019 W020 duplicates are refused, and forgiven when one remains", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim, first, second := w.LaunchedClaim("a"), w.Node("a"), w.Node("b")
 		second.Spec.ProviderID = first.Spec.ProviderID
 		w.Add(claim, first, second)
-		l := nodeclaim.NewLifecycle(w.Tools, &health{})
+		l := nodeclaim.NewLifecycle(w.Shared, &health{})
 		w.Run(l, claim)
 		if got := registered(w, claim); got != "False/MultipleNodesFound/Invariant violated, matched multiple nodes" {
 			t.Error(got)
@@ -108,11 +108,11 @@ func TestRegistration(t *testing.T) {
 		}
 	})
 	t.Run("C024 a Node without the guarding taint registers with a warning", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim, node := w.LaunchedClaim("a"), w.Node("a")
 		node.Spec.Taints = nil
 		w.Add(claim, node)
-		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
 		want := []string{"Warning UnregisteredTaintMissing a: Missing karpenter.sh/unregistered taint which prevents registration related race conditions on Karpenter-managed nodes"}
 		if diff := cmp.Diff(want, w.Events()); diff != "" || registered(w, claim) != "True/Registered/" {
 			t.Errorf("Registered %q, events (-want +got):\n%s", registered(w, claim), diff)
@@ -120,48 +120,48 @@ func TestRegistration(t *testing.T) {
 	})
 	for value, wantTaints := range map[string]int{"true": 0, "TRUE": 1, "false": 1} {
 		t.Run("C029 C030 do-not-sync-taints "+value, func(t *testing.T) {
-			w := looptest.New(t)
+			w := fakecluster.New(t)
 			claim, node := w.LaunchedClaim("a"), w.Node("a")
 			claim.Spec.Taints = []corev1.Taint{taint("dedicated", "", "NoSchedule")}
 			node.Labels[v1.NodeDoNotSyncTaintsLabelKey] = value
 			w.Add(claim, node)
-			w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
-			if got := looptest.Must(w, node).Spec.Taints; len(got) != wantTaints {
+			w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
+			if got := fakecluster.Must(w, node).Spec.Taints; len(got) != wantTaints {
 				t.Errorf("taints %v, want %d", got, wantTaints)
 			}
 		})
 	}
 	t.Run("C031 startup taints are not put back", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim, node := w.LaunchedClaim("a"), w.Node("a")
 		claim.Spec.StartupTaints = []corev1.Taint{taint("starting", "", "NoSchedule")}
 		w.Add(claim, node)
-		l := nodeclaim.NewLifecycle(w.Tools, &health{})
+		l := nodeclaim.NewLifecycle(w.Shared, &health{})
 		w.Run(l, claim)
-		looptest.Change(w, node, func(n *corev1.Node) { n.Spec.Taints = nil })
+		fakecluster.Change(w, node, func(n *corev1.Node) { n.Spec.Taints = nil })
 		w.Run(l, claim)
-		if got := looptest.Must(w, node).Spec.Taints; len(got) != 0 {
+		if got := fakecluster.Must(w, node).Spec.Taints; len(got) != 0 {
 			t.Errorf("taints %v", got)
 		}
 	})
 	t.Run("C033 empty provider ids never match", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		w.Provider.CreateErr = errors.New("not yet")
 		claim, node := w.Claim("a"), w.Node("a")
 		node.Spec.ProviderID = ""
 		w.Add(claim, node)
-		_, _ = w.Try(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		_, _ = w.Try(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
 		if got := registered(w, claim); !strings.HasPrefix(got, "Unknown/NodeNotFound/") {
 			t.Error(got)
 		}
 	})
 	t.Run("C034 a conflict on the Node is retried quietly and counted once", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim, node := w.LaunchedClaim("a"), w.Node("a")
 		w.Add(claim, node)
-		w.Fail = looptest.Always("patch", node, looptest.Conflict())
-		l := nodeclaim.NewLifecycle(w.Tools, &health{})
-		if result := w.Run(l, claim); result != loop.Again() {
+		w.Fail = fakecluster.Always("patch", node, fakecluster.Conflict())
+		l := nodeclaim.NewLifecycle(w.Shared, &health{})
+		if result := w.Run(l, claim); result != requeue.Soon() {
 			t.Errorf("result %+v", result)
 		}
 		w.Fail = nil
@@ -171,12 +171,12 @@ func TestRegistration(t *testing.T) {
 		}
 	})
 	t.Run("a success that cannot be recorded is recorded later", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a")
 		w.Add(claim, w.Node("a"))
-		h := &health{err: looptest.Conflict()}
-		l := nodeclaim.NewLifecycle(w.Tools, h)
-		if result := w.Run(l, claim); result != loop.Again() {
+		h := &health{err: fakecluster.Conflict()}
+		l := nodeclaim.NewLifecycle(w.Shared, h)
+		if result := w.Run(l, claim); result != requeue.Soon() {
 			t.Errorf("result %+v", result)
 		}
 		h.err = nil
@@ -186,12 +186,12 @@ func TestRegistration(t *testing.T) {
 		}
 	})
 	t.Run("a Node that is already going is not registered", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim, node := w.LaunchedClaim("a"), w.Node("a")
 		node.Finalizers = []string{"example.com/other"}
 		w.Add(claim, node)
 		w.Delete(node)
-		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
 		if got := registered(w, claim); !strings.HasPrefix(got, "Unknown/NodeNotFound/") {
 			t.Error(got)
 		}
@@ -238,7 +238,7 @@ func TestRegistrationHooks(t *testing.T) {
 		"a failure beside a result":  {hooks: []*hook{{name: "a", err: errors.New("boom")}, pendingIn("b", time.Second)}, condition: "Unknown/RegistrationHookPending/a, b", err: `registration hook "a" failed, boom`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := looptest.New(t)
+			w := fakecluster.New(t)
 			claim, node := w.LaunchedClaim("a"), w.Node("a")
 			claim.Labels["team"] = "x"
 			claim.Spec.Taints = []corev1.Taint{taint("dedicated", "", "NoSchedule")}
@@ -246,17 +246,17 @@ func TestRegistrationHooks(t *testing.T) {
 			for _, h := range c.hooks {
 				w.Cloud.Hooks = append(w.Cloud.Hooks, h)
 			}
-			result, err := w.Try(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+			result, err := w.Try(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
 			if c.err == "" && err != nil || c.err != "" && (err == nil || err.Error() != c.err) {
 				t.Errorf("error %v, want %q", err, c.err)
 			}
-			if err == nil && (c.again != (result == loop.Again()) || !c.again && result.RequeueAfter != c.after) {
+			if err == nil && (c.again != (result == requeue.Soon()) || !c.again && result.RequeueAfter != c.after) {
 				t.Errorf("result %+v, want after %v, again %v", result, c.after, c.again)
 			}
 			if got := registered(w, claim); got != c.condition {
 				t.Errorf("Registered %q, want %q", got, c.condition)
 			}
-			got := looptest.Must(w, node)
+			got := fakecluster.Must(w, node)
 			pending := !strings.HasPrefix(c.condition, "True")
 			if guarded := slices.Contains(got.Spec.Taints, v1.UnregisteredNoExecuteTaint()); guarded != pending {
 				t.Errorf("the unregistered taint is there: %v, pending: %v", guarded, pending)
@@ -272,16 +272,16 @@ func TestRegistrationHooks(t *testing.T) {
 		})
 	}
 	t.Run("C043 C045 the last hook finishes, and its labels arrive everywhere", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim, node := w.LaunchedClaim("a"), w.Node("a")
 		w.Add(claim, node)
 		first, last := &hook{name: "first", label: "first"}, &hook{name: "last", label: "last", result: cloud.HookResult{RequeueAfter: time.Second}}
 		w.Cloud.Hooks = []cloud.RegistrationHook{first, last}
-		l := nodeclaim.NewLifecycle(w.Tools, &health{})
+		l := nodeclaim.NewLifecycle(w.Shared, &health{})
 		w.Run(l, claim)
 		last.result = cloud.HookResult{}
 		w.Run(l, claim)
-		gotClaim, gotNode := looptest.Must(w, claim), looptest.Must(w, node)
+		gotClaim, gotNode := fakecluster.Must(w, claim), fakecluster.Must(w, node)
 		for _, label := range []string{"first", "last"} {
 			if gotClaim.Labels[label] != "yes" || gotNode.Labels[label] != "yes" {
 				t.Errorf("label %s: claim %q, node %q", label, gotClaim.Labels[label], gotNode.Labels[label])
@@ -310,12 +310,12 @@ func (m meeting) Registered(context.Context, *v1.NodeClaim) (cloud.HookResult, e
 // TestHooksAreAskedSideBySide_C041: in turn, the first one would wait for ever.
 func TestHooksAreAskedSideBySide_C041(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a")
 		w.Add(claim, w.Node("a"))
 		here, there := make(chan struct{}), make(chan struct{})
 		w.Cloud.Hooks = []cloud.RegistrationHook{meeting{"a", here, there}, meeting{"b", there, here}}
-		w.Run(nodeclaim.NewLifecycle(w.Tools, &health{}), claim)
+		w.Run(nodeclaim.NewLifecycle(w.Shared, &health{}), claim)
 		if got := registered(w, claim); got != "Unknown/RegistrationHookPending/a, b" {
 			t.Error(got)
 		}

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 )
 
@@ -29,7 +29,7 @@ func TestPairs(t *testing.T) {
 		"empty ids match nothing": {[]string{""}, []string{""}, nodelookup.NotFound, nodelookup.NotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := looptest.New(t)
+			w := fakecluster.New(t)
 			var claims []*v1.NodeClaim
 			var nodes []*corev1.Node
 			for i, id := range c.claims {
@@ -55,8 +55,8 @@ func TestPairs(t *testing.T) {
 }
 
 func TestEvents(t *testing.T) {
-	w := looptest.New(t)
-	pool, other, class := looptest.Pool(), looptest.Pool(), looptest.Class()
+	w := fakecluster.New(t)
+	pool, other, class := fakecluster.Pool(), fakecluster.Pool(), fakecluster.Class()
 	other.Name, other.UID = "other", "other-uid"
 	other.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "second"}
 	claim, stranger, node := w.LaunchedClaim("claim"), w.LaunchedClaim("stranger"), w.Node("node")

@@ -25,7 +25,10 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
+	"github.com/karpenter-anew/karpenter/internal/controller/managed"
+	"github.com/karpenter-anew/karpenter/internal/controller/ratelimit"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/overlay"
 )
@@ -40,12 +43,12 @@ const (
 
 // Controller is the controller nodeoverlay.controller.
 type Controller struct {
-	loop.Tools
+	deps.Shared
 	store *overlay.Store
 }
 
-// New builds the controller. The cloud among the tools lists instance types without corrections; store takes the result.
-func New(tools loop.Tools, store *overlay.Store) *Controller { return &Controller{tools, store} }
+// New builds the controller. The cloud among the shared lists instance types without corrections; store takes the result.
+func New(shared deps.Shared, store *overlay.Store) *Controller { return &Controller{shared, store} }
 
 // Register adds the controller to the manager. Whatever changes, the same question is asked again; a change of status is
 // no change.
@@ -60,7 +63,7 @@ func (c *Controller) Register(m manager.Manager) error {
 		Watches(&v1.NodePool{}, everything, specs).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: 1,
-			RateLimiter:             loop.Limiter[reconcile.Request](100*time.Millisecond, time.Minute, 10, 100),
+			RateLimiter:             ratelimit.New[reconcile.Request](100*time.Millisecond, time.Minute, 10, 100),
 		})
 	for _, class := range c.Cloud.NodeClasses {
 		b = b.Watches(class.New(), everything, specs)
@@ -86,14 +89,14 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, err
 	}
 	if again {
-		return loop.Again(), nil
+		return requeue.Soon(), nil
 	}
 	c.store.Swap(corrections)
 	observe.Log(ctx).Debug("evaluated node overlays", "overlays", len(overlays), "nodepools", len(pools))
 	if unlisted != nil {
 		return reconcile.Result{}, unlisted
 	}
-	return loop.After(refresh), nil
+	return requeue.After(refresh), nil
 }
 
 func (c *Controller) overlays(ctx context.Context) ([]*v1alpha1.NodeOverlay, error) {
@@ -117,7 +120,7 @@ func (c *Controller) pools(ctx context.Context) (out []overlay.Pool, unlisted, e
 	var errs []error
 	for i := range list.Items {
 		pool := &list.Items[i]
-		if !loop.Managed(c.Cloud, pool) {
+		if !managed.Is(c.Cloud, pool) {
 			continue
 		}
 		types, err := c.Cloud.Provider.InstanceTypes(ctx, pool)

@@ -16,9 +16,9 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeoverlay"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/overlay"
 )
 
@@ -43,7 +43,7 @@ func (s *shop) InstanceTypes(_ context.Context, pool *v1.NodePool) ([]*cloud.Ins
 
 // scene is a world with the controller and its store.
 type scene struct {
-	*looptest.World
+	*fakecluster.Cluster
 	shop       *shop
 	store      *overlay.Store
 	controller reconcile.Reconciler
@@ -51,9 +51,9 @@ type scene struct {
 
 func newScene(t *testing.T, objects ...client.Object) *scene {
 	t.Helper()
-	s := &scene{World: looptest.New(t, objects...), shop: &shop{unlisted: map[string]bool{}}, store: &overlay.Store{}}
+	s := &scene{Cluster: fakecluster.New(t, objects...), shop: &shop{unlisted: map[string]bool{}}, store: &overlay.Store{}}
 	s.Cloud.Provider = s.shop
-	s.controller = nodeoverlay.New(s.Tools, s.store)
+	s.controller = nodeoverlay.New(s.Shared, s.store)
 	return s
 }
 
@@ -89,15 +89,15 @@ func (s *scene) price(pool string) any {
 // state is the conditions of an overlay.
 func (s *scene) state(name string) map[string]string {
 	s.Helper()
-	conditions := looptest.Must(s.World, named(name, "")).Status.Conditions
+	conditions := fakecluster.Must(s.Cluster, named(name, "")).Status.Conditions
 	return map[string]string{
-		"ValidationSucceeded": looptest.Condition(conditions, "ValidationSucceeded"),
-		"Ready":               looptest.Condition(conditions, "Ready"),
+		"ValidationSucceeded": fakecluster.Condition(conditions, "ValidationSucceeded"),
+		"Ready":               fakecluster.Condition(conditions, "Ready"),
 	}
 }
 
 func pool(name string) *v1.NodePool {
-	out := looptest.Pool()
+	out := fakecluster.Pool()
 	out.Name = name
 	return out
 }
@@ -115,7 +115,7 @@ func TestOverlaysComeIntoForce_L359(t *testing.T) {
 	if got := s.price("p"); got != "unevaluated" {
 		t.Errorf("before the first evaluation the price is %v", got)
 	}
-	if result := s.settle(); result != loop.After(6*time.Hour) {
+	if result := s.settle(); result != requeue.After(6*time.Hour) {
 		t.Errorf("runs again in %v, want 6h", result)
 	}
 	if got := s.price("p"); got != 7.0 {
@@ -163,11 +163,11 @@ func TestWhatIsWrongIsTold_L360_L361(t *testing.T) {
 func TestConditionsThatStandAreNotWritten(t *testing.T) {
 	s := newScene(t, pool("p"), named("b", "7"), named("a", "8"))
 	s.settle()
-	before := looptest.Must(s.World, named("a", ""))
+	before := fakecluster.Must(s.Cluster, named("a", ""))
 	s.Time.Step(time.Hour)
-	s.Fail = looptest.Always("patch-status", &v1alpha1.NodeOverlay{}, errors.New("nothing to write"))
+	s.Fail = fakecluster.Always("patch-status", &v1alpha1.NodeOverlay{}, errors.New("nothing to write"))
 	s.settle()
-	if diff := cmp.Diff(before, looptest.Must(s.World, named("a", ""))); diff != "" {
+	if diff := cmp.Diff(before, fakecluster.Must(s.Cluster, named("a", ""))); diff != "" {
 		t.Errorf("the overlay was written again\n%s", diff)
 	}
 }
@@ -185,7 +185,7 @@ func TestOneFailingPoolKeepsNobodyWaiting_L369(t *testing.T) {
 	if got := s.price("bad"); got != "unevaluated" {
 		t.Errorf("the failing pool has the price %v", got)
 	}
-	if result := s.settle(); result != loop.After(6*time.Hour) || s.price("bad") != 7.0 {
+	if result := s.settle(); result != requeue.After(6*time.Hour) || s.price("bad") != 7.0 {
 		t.Errorf("after a retry that went well: %v, price %v", result, s.price("bad"))
 	}
 }
@@ -196,13 +196,13 @@ func TestNothingComesIntoForceUntold(t *testing.T) {
 		result reconcile.Result
 		fails  bool
 	}{
-		"a conflict":              {looptest.Conflict(), loop.Again(), false},
-		"an overlay that is gone": {looptest.NotFound(), loop.Again(), false},
+		"a conflict":              {fakecluster.Conflict(), requeue.Soon(), false},
+		"an overlay that is gone": {fakecluster.NotFound(), requeue.Soon(), false},
 		"anything else":           {errShop, reconcile.Result{}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, pool("p"), named("a", "7"))
-			s.Fail = looptest.Always("patch-status", &v1alpha1.NodeOverlay{}, c.err)
+			s.Fail = fakecluster.Always("patch-status", &v1alpha1.NodeOverlay{}, c.err)
 			result, err := s.run()
 			if result != c.result || (err != nil) != c.fails {
 				t.Errorf("%v, %v, want %v, an error: %t", result, err, c.result, c.fails)
@@ -221,7 +221,7 @@ func TestNothingComesIntoForceUntold(t *testing.T) {
 
 func TestForeignPoolsAreLeftAlone(t *testing.T) {
 	foreign := pool("foreign")
-	foreign.Spec.Template.Spec.NodeClassRef = looptest.Unmanaged()
+	foreign.Spec.Template.Spec.NodeClassRef = fakecluster.Unmanaged()
 	s := newScene(t, foreign, pool("p"), named("o", "7"))
 	s.shop.unlisted["foreign"] = true
 	s.settle()
@@ -231,6 +231,6 @@ func TestForeignPoolsAreLeftAlone(t *testing.T) {
 }
 
 func TestRegister(t *testing.T) {
-	w := looptest.New(t)
-	w.Register(t, nodeoverlay.New(w.Tools, &overlay.Store{}))
+	w := fakecluster.New(t)
+	w.Register(t, nodeoverlay.New(w.Shared, &overlay.Store{}))
 }

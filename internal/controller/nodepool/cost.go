@@ -9,7 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/cost"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
@@ -33,7 +35,7 @@ type Machines interface {
 //
 // Nothing is added up along the way: all is counted anew each time, so that no order of events can make it wrong.
 type Cost struct {
-	loop.Tools
+	deps.Shared
 	machines Machines
 	log      *slog.Logger
 	prices   map[string]pricing
@@ -49,9 +51,9 @@ type pricing struct {
 }
 
 // NewCost builds the loop.
-func NewCost(tools loop.Tools, machines Machines, log *slog.Logger) *Cost {
+func NewCost(shared deps.Shared, machines Machines, log *slog.Logger) *Cost {
 	return &Cost{
-		Tools: tools, machines: machines, log: log.With("controller", "state.pricing"),
+		Shared: shared, machines: machines, log: log.With("controller", "state.pricing"),
 		prices: map[string]pricing{}, shown: observe.NewGaugeStore(), said: loop.NewMemo[string, bool](complainEvery),
 	}
 }
@@ -92,7 +94,7 @@ func (c *Cost) refresh(ctx context.Context) error {
 	samples := map[string][]observe.Sample{}
 	for i := range list.Items {
 		pool := &list.Items[i]
-		if !loop.Managed(c.Cloud, pool) {
+		if !managed.Is(c.Cloud, pool) {
 			continue
 		}
 		prices := c.pricesOf(ctx, pool, before[pool.Name])

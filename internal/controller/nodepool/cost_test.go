@@ -16,7 +16,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodepool"
 	"github.com/karpenter-anew/karpenter/internal/cost"
 )
@@ -76,7 +76,7 @@ func (s *shop) sells(err error, types ...*cloud.InstanceType) {
 }
 
 // costs are the gauges, as text.
-func costs(w *looptest.World) string {
+func costs(w *fakecluster.Cluster) string {
 	out := ""
 	for _, pool := range []string{"pool", "other", "foreign"} {
 		if gauge := w.Metrics.NodePools.Cost; testutil.CollectAndCount(gauge) > 0 {
@@ -89,16 +89,16 @@ func costs(w *looptest.World) string {
 
 func TestCost_L397_C539_C540(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		other, foreign := looptest.Pool(), looptest.Pool()
+		other, foreign := fakecluster.Pool(), fakecluster.Pool()
 		other.Name, foreign.Name = "other", "foreign"
-		foreign.Spec.Template.Spec.NodeClassRef = looptest.Unmanaged()
-		w := looptest.New(t, looptest.Pool(), other, foreign)
+		foreign.Spec.Template.Spec.NodeClassRef = fakecluster.Unmanaged()
+		w := fakecluster.New(t, fakecluster.Pool(), other, foreign)
 		w.Clock = clock.RealClock{}
 		market := &shop{}
 		market.sells(nil, priced("small", 1), priced("large", 10))
 		w.Cloud.Provider = market
 		machines := &bought{}
-		loop := nodepool.NewCost(w.Tools, machines, slog.New(slog.DiscardHandler))
+		loop := nodepool.NewCost(w.Shared, machines, slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() {
@@ -151,7 +151,7 @@ func TestCost_L397_C539_C540(t *testing.T) {
 			t.Errorf("%v failures, want 3", got)
 		}
 
-		if err := w.Client.Delete(t.Context(), looptest.Pool()); err != nil {
+		if err := w.Client.Delete(t.Context(), fakecluster.Pool()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Second)
@@ -167,13 +167,13 @@ func TestCost_L397_C539_C540(t *testing.T) {
 // TestCostIsSafe_C541: machines and prices change while the cost is being worked out; in the end it is that of the last ones.
 func TestCostIsSafe_C541(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := looptest.New(t, looptest.Pool())
+		w := fakecluster.New(t, fakecluster.Pool())
 		w.Clock = clock.RealClock{}
 		market := &shop{}
 		market.sells(nil, priced("small", 1))
 		w.Cloud.Provider = market
 		machines := &bought{}
-		loop := nodepool.NewCost(w.Tools, machines, slog.New(slog.DiscardHandler))
+		loop := nodepool.NewCost(w.Shared, machines, slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { _ = loop.Start(ctx) })

@@ -16,7 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
+	"github.com/karpenter-anew/karpenter/internal/controller/managed"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
@@ -33,41 +35,43 @@ type Usage interface {
 
 // Counter is the controller nodepool.counter: it writes the usage of each NodePool to its status.
 type Counter struct {
-	loop.Tools
+	deps.Shared
 	usage Usage
 }
 
 // NewCounter builds the controller.
-func NewCounter(tools loop.Tools, usage Usage) *Counter { return &Counter{Tools: tools, usage: usage} }
+func NewCounter(shared deps.Shared, usage Usage) *Counter {
+	return &Counter{Shared: shared, usage: usage}
+}
 
 // Register adds the controller to the manager. Only the creation of a NodePool wakes it; from then on it wakes itself.
 func (c *Counter) Register(m manager.Manager) error {
 	created := predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 	return builder.ControllerManagedBy(m).
 		Named("nodepool.counter").
-		For(&v1.NodePool{}, builder.WithPredicates(loop.OnlyManaged(c.Cloud), created)).
+		For(&v1.NodePool{}, builder.WithPredicates(managed.Predicate(c.Cloud), created)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: options.Scale(c.CPUMillis, 10, 1000)}).
 		Complete(c)
 }
 
 // Reconcile counts one NodePool.
 func (c *Counter) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	pool, err := managedPool(ctx, c.Tools, request)
+	pool, err := managedPool(ctx, c.Shared, request)
 	if pool == nil || err != nil {
 		return reconcile.Result{}, err
 	}
 	used, synced := c.usage.PoolUsage(pool.Name)
 	if !synced {
-		return loop.After(counterUnsynced), nil
+		return requeue.After(counterUnsynced), nil
 	}
 	stored := pool.DeepCopy()
 	pool.Status.Resources = withZeroes(used)
 	nodes := pool.Status.Resources[v1.ResourceNodes]
 	pool.Status.Nodes = ptr.To(nodes.Value())
-	if result, err := loop.Settle(writeStatus(ctx, c.Client, stored, pool)); err != nil || result != (reconcile.Result{}) {
+	if result, err := requeue.OnConflict(writeStatus(ctx, c.Client, stored, pool)); err != nil || result != (reconcile.Result{}) {
 		return result, err
 	}
-	return loop.After(counterPeriod), nil
+	return requeue.After(counterPeriod), nil
 }
 
 // withZeroes is the usage with a zero for every base resource that is not used.

@@ -13,22 +13,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
+	"github.com/karpenter-anew/karpenter/internal/controller/managed"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
 // Hash is the controller nodepool.hash: it annotates NodePools with the hash of their template, which NodeClaims copy
 // at creation, so that a later difference means drift.
-type Hash struct{ loop.Tools }
+type Hash struct{ deps.Shared }
 
 // NewHash builds the controller.
-func NewHash(tools loop.Tools) *Hash { return &Hash{tools} }
+func NewHash(shared deps.Shared) *Hash { return &Hash{shared} }
 
 // Register adds the controller to the manager.
 func (h *Hash) Register(m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named("nodepool.hash").
-		For(&v1.NodePool{}, builder.WithPredicates(loop.OnlyManaged(h.Cloud))).
+		For(&v1.NodePool{}, builder.WithPredicates(managed.Predicate(h.Cloud))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: options.Scale(h.CPUMillis, 10, 1000)}).
 		Complete(h)
 }
@@ -36,7 +38,7 @@ func (h *Hash) Register(m manager.Manager) error {
 // Reconcile annotates one NodePool. When the way of hashing has changed, its NodeClaims move first: the NodePool's own
 // version is what says that they have all moved.
 func (h *Hash) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	pool, err := managedPool(ctx, h.Tools, request)
+	pool, err := managedPool(ctx, h.Shared, request)
 	if pool == nil || err != nil {
 		return reconcile.Result{}, err
 	}
@@ -53,7 +55,7 @@ func (h *Hash) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	}) {
 		return reconcile.Result{}, nil
 	}
-	return loop.Settle(h.Client.Patch(ctx, pool, client.MergeFrom(stored)))
+	return requeue.OnConflict(h.Client.Patch(ctx, pool, client.MergeFrom(stored)))
 }
 
 // migrate moves the NodePool's claims to the current way of hashing. A claim that has drifted keeps its hash, and so
@@ -66,7 +68,7 @@ func (h *Hash) migrate(ctx context.Context, pool, hash string) error {
 	var errs []error
 	for i := range claims.Items {
 		claim := &claims.Items[i]
-		if !loop.Managed(h.Cloud, claim) || claim.Annotations[v1.NodePoolHashVersionAnnotationKey] == v1.NodePoolHashVersion {
+		if !managed.Is(h.Cloud, claim) || claim.Annotations[v1.NodePoolHashVersionAnnotationKey] == v1.NodePoolHashVersion {
 			continue
 		}
 		stored := claim.DeepCopy()

@@ -21,41 +21,43 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
+	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
 // Readiness is the controller nodepool.readiness: it copies the readiness of the NodeClass to the NodePool.
-type Readiness struct{ loop.Tools }
+type Readiness struct{ deps.Shared }
 
 // NewReadiness builds the controller.
-func NewReadiness(tools loop.Tools) *Readiness { return &Readiness{tools} }
+func NewReadiness(shared deps.Shared) *Readiness { return &Readiness{shared} }
 
 // Register adds the controller to the manager.
 func (r *Readiness) Register(m manager.Manager) error {
-	return withClasses(m, "nodepool.readiness", r.Tools).Complete(r)
+	return withClasses(m, "nodepool.readiness", r.Shared).Complete(r)
 }
 
 // withClasses starts a controller that looks at a managed NodePool whenever it or its NodeClass changes.
-func withClasses(m manager.Manager, name string, tools loop.Tools) *builder.Builder {
+func withClasses(m manager.Manager, name string, shared deps.Shared) *builder.Builder {
 	b := builder.ControllerManagedBy(m).
 		Named(name).
-		For(&v1.NodePool{}, builder.WithPredicates(loop.OnlyManaged(tools.Cloud))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: options.Scale(tools.CPUMillis, 10, 1000)})
-	for _, class := range tools.Cloud.NodeClasses {
-		b = b.Watches(class.New(), nodelookup.ClassToPools(tools.Client, class.GVK))
+		For(&v1.NodePool{}, builder.WithPredicates(managed.Predicate(shared.Cloud))).
+		WithOptions(controller.Options{MaxConcurrentReconciles: options.Scale(shared.CPUMillis, 10, 1000)})
+	for _, class := range shared.Cloud.NodeClasses {
+		b = b.Watches(class.New(), nodelookup.ClassToPools(shared.Client, class.GVK))
 	}
 	return b
 }
 
 // Reconcile judges one NodePool.
 func (r *Readiness) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	pool, err := managedPool(ctx, r.Tools, request)
+	pool, err := managedPool(ctx, r.Shared, request)
 	if pool == nil || err != nil {
 		return reconcile.Result{}, err
 	}
-	class, err := classOf(ctx, r.Tools, pool)
+	class, err := classOf(ctx, r.Shared, pool)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -66,7 +68,7 @@ func (r *Readiness) Reconcile(ctx context.Context, request reconcile.Request) (r
 	} else {
 		set.True(v1.ConditionTypeNodeClassReady)
 	}
-	return loop.Settle(writeStatus(ctx, r.Client, stored, pool))
+	return requeue.OnConflict(writeStatus(ctx, r.Client, stored, pool))
 }
 
 // unreadiness says why a NodeClass cannot be used, nil meaning that it does not exist; the reason is empty when it can.
@@ -89,26 +91,26 @@ func unreadiness(class cloud.NodeClassObject) (reason, message string) {
 }
 
 // managedPool reads the NodePool of a request; nil when it is gone or not managed.
-func managedPool(ctx context.Context, tools loop.Tools, request reconcile.Request) (*v1.NodePool, error) {
+func managedPool(ctx context.Context, shared deps.Shared, request reconcile.Request) (*v1.NodePool, error) {
 	pool := &v1.NodePool{}
-	if err := tools.Client.Get(ctx, request.NamespacedName, pool); err != nil {
+	if err := shared.Client.Get(ctx, request.NamespacedName, pool); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	if !loop.Managed(tools.Cloud, pool) {
+	if !managed.Is(shared.Cloud, pool) {
 		return nil, nil
 	}
 	return pool, nil
 }
 
 // classOf reads the NodeClass of a managed NodePool; nil when it does not exist.
-func classOf(ctx context.Context, tools loop.Tools, pool *v1.NodePool) (cloud.NodeClassObject, error) {
+func classOf(ctx context.Context, shared deps.Shared, pool *v1.NodePool) (cloud.NodeClassObject, error) {
 	ref := pool.Spec.Template.Spec.NodeClassRef
-	kind, ok := tools.Cloud.NodeClassFor(ref)
+	kind, ok := shared.Cloud.NodeClassFor(ref)
 	if !ok {
 		return nil, nil
 	}
 	class := kind.New()
-	err := tools.Client.Get(ctx, types.NamespacedName{Name: ref.Name}, class)
+	err := shared.Client.Get(ctx, types.NamespacedName{Name: ref.Name}, class)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

@@ -3,12 +3,12 @@ package nodepool_test
 import (
 	"testing"
 
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodepool"
 )
 
 func TestRegister(t *testing.T) {
-	w := looptest.New(t)
-	w.Register(t, nodepool.NewHash(w.Tools), nodepool.NewCounter(w.Tools, usage{}), nodepool.NewReadiness(w.Tools),
-		nodepool.NewValidation(w.Tools), nodepool.NewRegistrationHealth(w.Tools))
+	w := fakecluster.New(t)
+	w.Register(t, nodepool.NewHash(w.Shared), nodepool.NewCounter(w.Shared, usage{}), nodepool.NewReadiness(w.Shared),
+		nodepool.NewValidation(w.Shared), nodepool.NewRegistrationHealth(w.Shared))
 }

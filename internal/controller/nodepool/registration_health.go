@@ -13,25 +13,27 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
+	"github.com/karpenter-anew/karpenter/internal/controller/managed"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 )
 
 // RegistrationHealth is the controller nodepool.registrationhealth, and the memory of how the last launches and
 // registrations of each NodePool ended, which the NodeClaim lifecycle reports to it. The resulting condition informs;
 // scheduling does not depend on it.
 type RegistrationHealth struct {
-	loop.Tools
+	deps.Shared
 	memory tracker
 }
 
 // NewRegistrationHealth builds the controller.
-func NewRegistrationHealth(tools loop.Tools) *RegistrationHealth {
-	return &RegistrationHealth{Tools: tools}
+func NewRegistrationHealth(shared deps.Shared) *RegistrationHealth {
+	return &RegistrationHealth{Shared: shared}
 }
 
 // Register adds the controller to the manager.
 func (h *RegistrationHealth) Register(m manager.Manager) error {
-	return withClasses(m, "nodepool.registrationhealth", h.Tools).Complete(h)
+	return withClasses(m, "nodepool.registrationhealth", h.Shared).Complete(h)
 }
 
 // Reconcile keeps one NodePool's condition and memory in step with its spec and its NodeClass: after a change of either
@@ -44,10 +46,10 @@ func (h *RegistrationHealth) Reconcile(ctx context.Context, request reconcile.Re
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !loop.Managed(h.Cloud, pool) {
+	if !managed.Is(h.Cloud, pool) {
 		return reconcile.Result{}, nil
 	}
-	class, err := classOf(ctx, h.Tools, pool)
+	class, err := classOf(ctx, h.Shared, pool)
 	if class == nil || err != nil {
 		return reconcile.Result{}, err
 	}
@@ -60,7 +62,7 @@ func (h *RegistrationHealth) Reconcile(ctx context.Context, request reconcile.Re
 	}
 	pool.Status.NodeClassObservedGeneration = class.GetGeneration()
 	if err := writeStatus(ctx, h.Client, stored, pool); err != nil {
-		return loop.Settle(err)
+		return requeue.OnConflict(err)
 	}
 	if changed {
 		h.memory.forget(pool.Name)

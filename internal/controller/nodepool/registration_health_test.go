@@ -9,9 +9,9 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	kwok "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodepool"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 )
 
 const (
@@ -20,12 +20,12 @@ const (
 	failedToday = "False/RegistrationFailed/Failed to register node"
 )
 
-func healthOf(w *looptest.World) string {
-	return looptest.Condition(looptest.Must(w, looptest.Pool()).Status.Conditions, "NodeRegistrationHealthy")
+func healthOf(w *fakecluster.Cluster) string {
+	return fakecluster.Condition(fakecluster.Must(w, fakecluster.Pool()).Status.Conditions, "NodeRegistrationHealthy")
 }
 
 // report lets claims end as the letters say: s registered, f did not register, l did not launch.
-func report(w *looptest.World, h *nodepool.RegistrationHealth, story string) {
+func report(w *fakecluster.Cluster, h *nodepool.RegistrationHealth, story string) {
 	w.Helper()
 	for i, letter := range story {
 		claim := w.LaunchedClaim(string(letter) + string(rune('a'+i)))
@@ -58,9 +58,9 @@ func TestRegistrationHealth(t *testing.T) {
 		"C193 three successes after two failures":   {"ffsss", isHealthy},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := looptest.New(t, looptest.Pool(), looptest.Class())
-			h := nodepool.NewRegistrationHealth(w.Tools)
-			w.Run(h, looptest.Pool())
+			w := fakecluster.New(t, fakecluster.Pool(), fakecluster.Class())
+			h := nodepool.NewRegistrationHealth(w.Shared)
+			w.Run(h, fakecluster.Pool())
 			report(w, h, c.story)
 			if got := healthOf(w); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
@@ -69,33 +69,33 @@ func TestRegistrationHealth(t *testing.T) {
 	}
 	t.Run("C198 a restart keeps what is known", func(t *testing.T) {
 		for story, c := range map[string]struct{ next, want string }{"s": {"f", isHealthy}, "ff": {"s", failedToday}} {
-			w := looptest.New(t, looptest.Pool(), looptest.Class())
-			h := nodepool.NewRegistrationHealth(w.Tools)
-			w.Run(h, looptest.Pool())
+			w := fakecluster.New(t, fakecluster.Pool(), fakecluster.Class())
+			h := nodepool.NewRegistrationHealth(w.Shared)
+			w.Run(h, fakecluster.Pool())
 			report(w, h, story)
-			restarted := nodepool.NewRegistrationHealth(w.Tools)
-			w.Run(restarted, looptest.Pool())
+			restarted := nodepool.NewRegistrationHealth(w.Shared)
+			w.Run(restarted, fakecluster.Pool())
 			report(w, restarted, c.next)
 			if got := healthOf(w); got != c.want {
 				t.Errorf("after %s, a restart and %s: %q, want %q", story, c.next, got, c.want)
 			}
 		}
 	})
-	for name, change := range map[string]func(*looptest.World){
-		"NodePool": func(w *looptest.World) {
-			looptest.Change(w, looptest.Pool(), func(p *v1.NodePool) { p.Generation = 2 })
+	for name, change := range map[string]func(*fakecluster.Cluster){
+		"NodePool": func(w *fakecluster.Cluster) {
+			fakecluster.Change(w, fakecluster.Pool(), func(p *v1.NodePool) { p.Generation = 2 })
 		},
-		"NodeClass": func(w *looptest.World) {
-			looptest.Change(w, looptest.Class(), func(c *kwok.KWOKNodeClass) { c.Generation = 2 })
+		"NodeClass": func(w *fakecluster.Cluster) {
+			fakecluster.Change(w, fakecluster.Class(), func(c *kwok.KWOKNodeClass) { c.Generation = 2 })
 		},
 	} {
 		t.Run("C197 nothing is known after a change of the "+name, func(t *testing.T) {
-			w := looptest.New(t, looptest.Pool(), looptest.Class())
-			h := nodepool.NewRegistrationHealth(w.Tools)
-			w.Run(h, looptest.Pool())
+			w := fakecluster.New(t, fakecluster.Pool(), fakecluster.Class())
+			h := nodepool.NewRegistrationHealth(w.Shared)
+			w.Run(h, fakecluster.Pool())
 			report(w, h, "ff")
 			change(w)
-			w.Run(h, looptest.Pool())
+			w.Run(h, fakecluster.Pool())
 			if got := healthOf(w); got != notKnown {
 				t.Errorf("got %q", got)
 			}
@@ -106,10 +106,10 @@ func TestRegistrationHealth(t *testing.T) {
 		})
 	}
 	t.Run("C196 claims of another, a recreated or a deleted NodePool change nothing", func(t *testing.T) {
-		w := looptest.New(t, looptest.Pool(), looptest.Class())
-		h := nodepool.NewRegistrationHealth(w.Tools)
-		w.Run(h, looptest.Pool())
-		before := looptest.Must(w, looptest.Pool()).ResourceVersion
+		w := fakecluster.New(t, fakecluster.Pool(), fakecluster.Class())
+		h := nodepool.NewRegistrationHealth(w.Shared)
+		w.Run(h, fakecluster.Pool())
+		before := fakecluster.Must(w, fakecluster.Pool()).ResourceVersion
 		stray, recreated, orphan := w.LaunchedClaim("a"), w.LaunchedClaim("b"), w.LaunchedClaim("c")
 		delete(stray.Labels, v1.NodePoolLabelKey)
 		recreated.OwnerReferences[0].UID = "earlier"
@@ -119,33 +119,33 @@ func TestRegistrationHealth(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if looptest.Must(w, looptest.Pool()).ResourceVersion != before {
+		if fakecluster.Must(w, fakecluster.Pool()).ResourceVersion != before {
 			t.Error("the NodePool was written")
 		}
 	})
 	t.Run("C199 nothing is said without a NodeClass or for an unmanaged NodePool", func(t *testing.T) {
-		unmanaged := looptest.Pool()
+		unmanaged := fakecluster.Pool()
 		unmanaged.Name = "unmanaged"
-		unmanaged.Spec.Template.Spec.NodeClassRef = looptest.Unmanaged()
-		w := looptest.New(t, looptest.Pool(), unmanaged)
-		h := nodepool.NewRegistrationHealth(w.Tools)
-		for _, pool := range []*v1.NodePool{looptest.Pool(), unmanaged} {
+		unmanaged.Spec.Template.Spec.NodeClassRef = fakecluster.Unmanaged()
+		w := fakecluster.New(t, fakecluster.Pool(), unmanaged)
+		h := nodepool.NewRegistrationHealth(w.Shared)
+		for _, pool := range []*v1.NodePool{fakecluster.Pool(), unmanaged} {
 			w.Run(h, pool)
-			if got := looptest.Must(w, pool).Status.Conditions; len(got) != 0 {
+			if got := fakecluster.Must(w, pool).Status.Conditions; len(got) != 0 {
 				t.Errorf("%s: %v", pool.Name, got)
 			}
 		}
 	})
 	t.Run("a conflict is returned and the report can be repeated", func(t *testing.T) {
-		w := looptest.New(t, looptest.Pool(), looptest.Class())
-		h := nodepool.NewRegistrationHealth(w.Tools)
-		w.Run(h, looptest.Pool())
-		w.Fail = looptest.Always("patch-status", &v1.NodePool{}, looptest.Conflict())
+		w := fakecluster.New(t, fakecluster.Pool(), fakecluster.Class())
+		h := nodepool.NewRegistrationHealth(w.Shared)
+		w.Run(h, fakecluster.Pool())
+		w.Fail = fakecluster.Always("patch-status", &v1.NodePool{}, fakecluster.Conflict())
 		if err := h.Succeeded(w.Context(), w.LaunchedClaim("a")); !apierrors.IsConflict(err) {
 			t.Errorf("error %v", err)
 		}
-		looptest.Change(w, looptest.Pool(), func(p *v1.NodePool) { p.Generation = 5 })
-		if result := w.Run(h, looptest.Pool()); result != loop.Again() {
+		fakecluster.Change(w, fakecluster.Pool(), func(p *v1.NodePool) { p.Generation = 5 })
+		if result := w.Run(h, fakecluster.Pool()); result != requeue.Soon() {
 			t.Errorf("result %+v", result)
 		}
 		w.Fail = nil

@@ -12,14 +12,14 @@ import (
 
 	kwok "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodepool"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 )
 
 func TestReadiness(t *testing.T) {
 	class := func(change func(*kwok.KWOKNodeClass)) *kwok.KWOKNodeClass {
-		out := looptest.Class()
+		out := fakecluster.Class()
 		change(out)
 		return out
 	}
@@ -30,35 +30,35 @@ func TestReadiness(t *testing.T) {
 	}{
 		"C178 missing":     {nil, false, "False/NodeClassNotFound/NodeClass not found on cluster"},
 		"C179 terminating": {class(func(c *kwok.KWOKNodeClass) { c.Finalizers = []string{"x.com/y"} }), true, "False/NodeClassTerminating/NodeClass is Terminating"},
-		"C180 ready":       {looptest.Class(), false, "True/NodeClassReady/"},
+		"C180 ready":       {fakecluster.Class(), false, "True/NodeClassReady/"},
 		"C181 not ready":   {class(func(c *kwok.KWOKNodeClass) { c.Status.Conditions = ready("False") }), false, "False/NoImage/no image found"},
 		"unknown":          {class(func(c *kwok.KWOKNodeClass) { c.Status.Conditions = ready("Unknown") }), false, "False/NodeClassReadinessUnknown/Node Class Readiness Unknown"},
 		"C182 silent":      {class(func(c *kwok.KWOKNodeClass) { c.Status.Conditions = nil }), false, "False/NodeClassReadinessUnknown/Node Class Readiness Unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := looptest.New(t, looptest.Pool())
+			w := fakecluster.New(t, fakecluster.Pool())
 			if c.class != nil {
 				w.Add(c.class)
 			}
 			if c.deleting {
 				w.Delete(c.class)
 			}
-			w.Run(nodepool.NewValidation(w.Tools), looptest.Pool())
-			w.Run(nodepool.NewReadiness(w.Tools), looptest.Pool())
-			conditions := looptest.Must(w, looptest.Pool()).Status.Conditions
-			if got := looptest.Condition(conditions, "NodeClassReady"); got != c.want {
+			w.Run(nodepool.NewValidation(w.Shared), fakecluster.Pool())
+			w.Run(nodepool.NewReadiness(w.Shared), fakecluster.Pool())
+			conditions := fakecluster.Must(w, fakecluster.Pool()).Status.Conditions
+			if got := fakecluster.Condition(conditions, "NodeClassReady"); got != c.want {
 				t.Errorf("NodeClassReady %q, want %q", got, c.want)
 			}
 			wantReady, _, _ := strings.Cut(c.want, "/")
-			if got, _, _ := strings.Cut(looptest.Condition(conditions, "Ready"), "/"); got != wantReady {
+			if got, _, _ := strings.Cut(fakecluster.Condition(conditions, "Ready"), "/"); got != wantReady {
 				t.Errorf("Ready %q, want %q", got, wantReady)
 			}
 		})
 	}
 	t.Run("a conflict is retried quietly", func(t *testing.T) {
-		w := looptest.New(t, looptest.Pool())
-		w.Fail = looptest.Always("patch-status", &v1.NodePool{}, looptest.Conflict())
-		if result := w.Run(nodepool.NewReadiness(w.Tools), looptest.Pool()); result != loop.Again() {
+		w := fakecluster.New(t, fakecluster.Pool())
+		w.Fail = fakecluster.Always("patch-status", &v1.NodePool{}, fakecluster.Conflict())
+		if result := w.Run(nodepool.NewReadiness(w.Shared), fakecluster.Pool()); result != requeue.Soon() {
 			t.Errorf("result %+v", result)
 		}
 	})
@@ -93,11 +93,11 @@ func TestValidation(t *testing.T) {
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pool := looptest.Pool()
+			pool := fakecluster.Pool()
 			c.pool(pool)
-			w := looptest.New(t, pool)
-			w.Run(nodepool.NewValidation(w.Tools), pool)
-			got := looptest.Condition(looptest.Must(w, pool).Status.Conditions, "ValidationSucceeded")
+			w := fakecluster.New(t, pool)
+			w.Run(nodepool.NewValidation(w.Shared), pool)
+			got := fakecluster.Condition(fakecluster.Must(w, pool).Status.Conditions, "ValidationSucceeded")
 			if c.valid && got != "True/ValidationSucceeded/" || !c.valid && !strings.HasPrefix(got, "False/NodePoolValidationFailed/") {
 				t.Errorf("got %q", got)
 			}
@@ -118,56 +118,56 @@ func TestCounter(t *testing.T) {
 		after time.Duration
 	}{
 		"C172 no node": {
-			usage{}, v1.NodePoolStatus{Nodes: new(int64), Resources: looptest.Resources("cpu", "0", "memory", "0", "pods", "0", "ephemeral-storage", "0", "nodes", "0")}, 5 * time.Second,
+			usage{}, v1.NodePoolStatus{Nodes: new(int64), Resources: fakecluster.Resources("cpu", "0", "memory", "0", "pods", "0", "ephemeral-storage", "0", "nodes", "0")}, 5 * time.Second,
 		},
 		"C174 C175 one node": {
-			usage{"pool": looptest.Resources("cpu", "4", "nodes", "1", "example.com/gpu", "2")},
-			v1.NodePoolStatus{Nodes: &one, Resources: looptest.Resources("cpu", "4", "memory", "0", "pods", "0", "ephemeral-storage", "0", "nodes", "1", "example.com/gpu", "2")},
+			usage{"pool": fakecluster.Resources("cpu", "4", "nodes", "1", "example.com/gpu", "2")},
+			v1.NodePoolStatus{Nodes: &one, Resources: fakecluster.Resources("cpu", "4", "memory", "0", "pods", "0", "ephemeral-storage", "0", "nodes", "1", "example.com/gpu", "2")},
 			5 * time.Second,
 		},
 		"C177 the picture is not complete": {nil, v1.NodePoolStatus{}, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := looptest.New(t, looptest.Pool())
-			if result := w.Run(nodepool.NewCounter(w.Tools, c.usage), looptest.Pool()); result.RequeueAfter != c.after {
+			w := fakecluster.New(t, fakecluster.Pool())
+			if result := w.Run(nodepool.NewCounter(w.Shared, c.usage), fakecluster.Pool()); result.RequeueAfter != c.after {
 				t.Errorf("result %+v", result)
 			}
-			if diff := cmp.Diff(c.want, looptest.Must(w, looptest.Pool()).Status); diff != "" {
+			if diff := cmp.Diff(c.want, fakecluster.Must(w, fakecluster.Pool()).Status); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 	t.Run("C174 usage returns to zero, extended resources too", func(t *testing.T) {
-		w := looptest.New(t, looptest.Pool())
-		w.Run(nodepool.NewCounter(w.Tools, usage{"pool": looptest.Resources("nodes", "3", "example.com/gpu", "2")}), looptest.Pool())
-		w.Run(nodepool.NewCounter(w.Tools, usage{}), looptest.Pool())
-		got := looptest.Must(w, looptest.Pool()).Status
+		w := fakecluster.New(t, fakecluster.Pool())
+		w.Run(nodepool.NewCounter(w.Shared, usage{"pool": fakecluster.Resources("nodes", "3", "example.com/gpu", "2")}), fakecluster.Pool())
+		w.Run(nodepool.NewCounter(w.Shared, usage{}), fakecluster.Pool())
+		got := fakecluster.Must(w, fakecluster.Pool()).Status
 		if _, ok := got.Resources["example.com/gpu"]; ok || *got.Nodes != 0 {
 			t.Errorf("status %+v", got)
 		}
 	})
 	t.Run("nothing is written while nothing changes", func(t *testing.T) {
-		w := looptest.New(t, looptest.Pool())
-		c := nodepool.NewCounter(w.Tools, usage{"pool": looptest.Resources("cpu", "4000m", "nodes", "1")})
-		w.Run(c, looptest.Pool())
-		before := looptest.Must(w, looptest.Pool()).ResourceVersion
-		w.Run(c, looptest.Pool())
-		if looptest.Must(w, looptest.Pool()).ResourceVersion != before {
+		w := fakecluster.New(t, fakecluster.Pool())
+		c := nodepool.NewCounter(w.Shared, usage{"pool": fakecluster.Resources("cpu", "4000m", "nodes", "1")})
+		w.Run(c, fakecluster.Pool())
+		before := fakecluster.Must(w, fakecluster.Pool()).ResourceVersion
+		w.Run(c, fakecluster.Pool())
+		if fakecluster.Must(w, fakecluster.Pool()).ResourceVersion != before {
 			t.Error("it was written again")
 		}
 	})
 }
 
 func TestUnmanagedPoolsAreLeftAlone_C164_C176(t *testing.T) {
-	pool := looptest.Pool()
-	pool.Spec.Template.Spec.NodeClassRef = looptest.Unmanaged()
-	w := looptest.New(t, pool, looptest.Class())
-	before := looptest.Must(w, pool).ResourceVersion
+	pool := fakecluster.Pool()
+	pool.Spec.Template.Spec.NodeClassRef = fakecluster.Unmanaged()
+	w := fakecluster.New(t, pool, fakecluster.Class())
+	before := fakecluster.Must(w, pool).ResourceVersion
 	for _, r := range []reconcile.Reconciler{
-		nodepool.NewReadiness(w.Tools), nodepool.NewValidation(w.Tools), nodepool.NewHash(w.Tools), nodepool.NewCounter(w.Tools, usage{}),
+		nodepool.NewReadiness(w.Shared), nodepool.NewValidation(w.Shared), nodepool.NewHash(w.Shared), nodepool.NewCounter(w.Shared, usage{}),
 	} {
 		w.Run(r, pool)
-		if looptest.Must(w, pool).ResourceVersion != before {
+		if fakecluster.Must(w, pool).ResourceVersion != before {
 			t.Fatalf("%T wrote", r)
 		}
 	}
@@ -178,12 +178,12 @@ func TestHash(t *testing.T) {
 		return map[string]string{v1.NodePoolHashAnnotationKey: hash, v1.NodePoolHashVersionAnnotationKey: version}
 	}
 	t.Run("C164 C165 C166 the hash follows the static fields", func(t *testing.T) {
-		w := looptest.New(t, looptest.Pool())
-		h := nodepool.NewHash(w.Tools)
+		w := fakecluster.New(t, fakecluster.Pool())
+		h := nodepool.NewHash(w.Shared)
 		run := func(change func(*v1.NodePool)) string {
-			looptest.Change(w, looptest.Pool(), change)
-			w.Run(h, looptest.Pool())
-			got := looptest.Must(w, looptest.Pool())
+			fakecluster.Change(w, fakecluster.Pool(), change)
+			w.Run(h, fakecluster.Pool())
+			got := fakecluster.Must(w, fakecluster.Pool())
 			if got.Annotations[v1.NodePoolHashVersionAnnotationKey] != "v3" || got.Annotations[v1.NodePoolHashAnnotationKey] != got.Hash() {
 				t.Errorf("annotations %v", got.Annotations)
 			}
@@ -199,40 +199,40 @@ func TestHash(t *testing.T) {
 		}
 	})
 	t.Run("C167 C168 C169 C170 a new way of hashing reaches the claims first", func(t *testing.T) {
-		pool := looptest.Pool()
+		pool := fakecluster.Pool()
 		pool.Annotations = annotations("1", "v2")
-		w := looptest.New(t, pool)
+		w := fakecluster.New(t, pool)
 		plain, drifted, current, unmanaged := w.Claim("plain"), w.Claim("drifted"), w.Claim("current"), w.Claim("unmanaged")
 		for _, claim := range []*v1.NodeClaim{plain, drifted, unmanaged} {
 			claim.Annotations = annotations("1", "v2")
 		}
 		current.Annotations = annotations("own", "v3")
-		unmanaged.Spec.NodeClassRef = looptest.Unmanaged()
+		unmanaged.Spec.NodeClassRef = fakecluster.Unmanaged()
 		drifted.Status.Conditions = []metav1.Condition{{Type: "Drifted", Status: "True", Reason: "X"}}
 		w.Add(plain, drifted, current, unmanaged)
-		w.Run(nodepool.NewHash(w.Tools), pool)
+		w.Run(nodepool.NewHash(w.Shared), pool)
 		hash := pool.Hash()
 		for claim, want := range map[*v1.NodeClaim]map[string]string{
 			plain: annotations(hash, "v3"), drifted: annotations("1", "v3"), current: annotations("own", "v3"), unmanaged: annotations("1", "v2"),
 		} {
-			if diff := cmp.Diff(want, looptest.Must(w, claim).Annotations); diff != "" {
+			if diff := cmp.Diff(want, fakecluster.Must(w, claim).Annotations); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", claim.Name, diff)
 			}
 		}
-		if diff := cmp.Diff(annotations(hash, "v3"), looptest.Must(w, pool).Annotations); diff != "" {
+		if diff := cmp.Diff(annotations(hash, "v3"), fakecluster.Must(w, pool).Annotations); diff != "" {
 			t.Errorf("NodePool (-want +got):\n%s", diff)
 		}
 	})
 	t.Run("the NodePool waits for its claims", func(t *testing.T) {
-		pool := looptest.Pool()
-		w := looptest.New(t, pool)
+		pool := fakecluster.Pool()
+		w := fakecluster.New(t, pool)
 		claim := w.Claim("a")
 		w.Add(claim)
-		w.Fail = looptest.Always("patch", claim, looptest.Conflict())
-		if _, err := w.Try(nodepool.NewHash(w.Tools), pool); err == nil {
+		w.Fail = fakecluster.Always("patch", claim, fakecluster.Conflict())
+		if _, err := w.Try(nodepool.NewHash(w.Shared), pool); err == nil {
 			t.Error("the failure was swallowed")
 		}
-		if len(looptest.Must(w, pool).Annotations) != 0 {
+		if len(fakecluster.Must(w, pool).Annotations) != 0 {
 			t.Error("the NodePool says that all have moved")
 		}
 	})

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
 func TestOutcomes_L396_C192(t *testing.T) {
@@ -66,9 +66,9 @@ func TestTracker_L396_C191(t *testing.T) {
 }
 
 func TestThePoolTakesItsMemoryWithIt_W031(t *testing.T) {
-	pool := looptest.Pool()
-	w := looptest.New(t, pool)
-	h := NewRegistrationHealth(w.Tools)
+	pool := fakecluster.Pool()
+	w := fakecluster.New(t, pool)
+	h := NewRegistrationHealth(w.Shared)
 	h.memory.add(pool.Name, pool.UID, outcome{claim: "a", failed: true})
 	w.Delete(pool)
 	w.Run(h, pool)

@@ -11,29 +11,31 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
+	"github.com/karpenter-anew/karpenter/internal/controller/managed"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // Validation is the controller nodepool.validation: it says whether a NodePool's spec passes the rules that the schema
 // cannot express.
-type Validation struct{ loop.Tools }
+type Validation struct{ deps.Shared }
 
 // NewValidation builds the controller.
-func NewValidation(tools loop.Tools) *Validation { return &Validation{tools} }
+func NewValidation(shared deps.Shared) *Validation { return &Validation{shared} }
 
 // Register adds the controller to the manager.
 func (v *Validation) Register(m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named("nodepool.validation").
-		For(&v1.NodePool{}, builder.WithPredicates(loop.OnlyManaged(v.Cloud))).
+		For(&v1.NodePool{}, builder.WithPredicates(managed.Predicate(v.Cloud))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 10}).
 		Complete(v)
 }
 
 // Reconcile validates one NodePool.
 func (v *Validation) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	pool, err := managedPool(ctx, v.Tools, request)
+	pool, err := managedPool(ctx, v.Shared, request)
 	if pool == nil || err != nil {
 		return reconcile.Result{}, err
 	}
@@ -49,7 +51,7 @@ func (v *Validation) Reconcile(ctx context.Context, request reconcile.Request) (
 			}
 		}
 	}
-	return loop.Settle(writeStatus(ctx, v.Client, stored, pool))
+	return requeue.OnConflict(writeStatus(ctx, v.Client, stored, pool))
 }
 
 // sameStatus compares two NodePools by the meaning of their status, not by the spelling of its quantities.

@@ -16,7 +16,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/create"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
@@ -43,7 +43,7 @@ func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) erro
 	created := make([]string, len(plan.NodeClaims))
 	errs := make([]error, len(plan.NodeClaims))
 	usage := p.usage(plan.NodeClaims)
-	defer p.Batch.Begin()()
+	defer p.WriteGate.Begin()()
 	var group errgroup.Group
 	group.SetLimit(creators)
 	for i, claim := range plan.NodeClaims {
@@ -92,8 +92,8 @@ func (p *Provisioner) create(ctx context.Context, in input, c solve.NodeClaim, u
 		return "", err
 	}
 	claim := p.Translator.NodeClaim(in.pools[c.Pool], c, p.defaultGracePeriod())
-	err = loop.CreateNodeClaim(ctx, p.Client, claim)
-	if err == nil || loop.InDoubt(err) {
+	err = create.NodeClaim(ctx, p.Client, claim)
+	if err == nil || create.OutcomeUnknown(err) {
 		p.Store.Created(claim, p.Clock.Now())
 	}
 	if err != nil {

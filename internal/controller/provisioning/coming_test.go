@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
 // zonesOf are the zones that the NodeClaims are bound to, sorted.
@@ -38,7 +38,7 @@ func spreadOver(key string) func(*corev1.Pod) {
 }
 
 func asking(cpu string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = looptest.Resources("cpu", cpu) }
+	return func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = fakecluster.Resources("cpu", cpu) }
 }
 
 // TestSpreadCountsMachinesOnTheirWay_L183: nothing is launched or bound between the passes.

@@ -7,7 +7,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
 // fixed is a static pool with a claim that has no machine yet, as its controller makes it.
@@ -50,10 +50,10 @@ func TestMachinesOfWhichNothingIsKnownAreNotCountedOn(t *testing.T) {
 		"the cloud does not answer": func(w *world) { w.p.Cloud.Provider = failing{w.Provider, "fixed"} },
 		"the pool is gone":          func(w *world) { w.Delete(readyPool("fixed")) },
 		"the pool is of another installation": func(w *world) {
-			looptest.Change(w.World, readyPool("fixed"), func(p *v1.NodePool) { p.Spec.Template.Spec.NodeClassRef = looptest.Unmanaged() })
+			fakecluster.Change(w.Cluster, readyPool("fixed"), func(p *v1.NodePool) { p.Spec.Template.Spec.NodeClassRef = fakecluster.Unmanaged() })
 		},
 		"the pool is dynamic, and somebody made the claim by hand": func(w *world) {
-			looptest.Change(w.World, readyPool("fixed"), func(p *v1.NodePool) { p.Spec.Replicas = nil })
+			fakecluster.Change(w.Cluster, readyPool("fixed"), func(p *v1.NodePool) { p.Spec.Replicas = nil })
 		},
 		"nothing is on offer": func(w *world) {
 			sold := *w.Provider.Types[0]
@@ -76,7 +76,7 @@ func TestMachinesOfWhichNothingIsKnownAreNotCountedOn(t *testing.T) {
 		w := newWorld(t)
 		w.fixed("fixed")
 		w.see(pendingPod("a"))
-		w.Fail = looptest.Always("get", &v1.NodePool{}, errors.New("boom"))
+		w.Fail = fakecluster.Always("get", &v1.NodePool{}, errors.New("boom"))
 		if err := w.p.pass(w.Context()); err == nil {
 			t.Error("no error")
 		}

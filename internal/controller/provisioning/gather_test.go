@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
@@ -30,9 +30,9 @@ func (a awaiting) InstanceTypes(_ context.Context, pool *v1.NodePool) ([]*cloud.
 
 // TestPoolsThatAwaitEvaluationAreSkippedQuietly_L368: the others are planned with, and nobody is alarmed.
 func TestPoolsThatAwaitEvaluationAreSkippedQuietly_L368(t *testing.T) {
-	w := looptest.New(t)
+	w := fakecluster.New(t)
 	for _, name := range []string{"early", "evaluated"} {
-		pool := looptest.Pool()
+		pool := fakecluster.Pool()
 		pool.Name = name
 		set := condition.For(pool, w.Time.Now())
 		set.True(v1.ConditionTypeValidationSucceeded)
@@ -44,7 +44,7 @@ func TestPoolsThatAwaitEvaluationAreSkippedQuietly_L368(t *testing.T) {
 	translator := translate.New(w.Cloud.Labels)
 	p := &Provisioner{
 		Deps: Deps{
-			Tools: w.Tools, Translator: translator,
+			Shared: w.Shared, Translator: translator,
 			Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		},
 		catalogs: translate.NewCatalogs(translator),

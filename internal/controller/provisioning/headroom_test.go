@@ -16,7 +16,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/buffer"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
@@ -38,7 +38,7 @@ func withBuffers(t *testing.T) (*world, *listener) {
 	w.store.ExpectBuffers()
 	n := w.Node("a")
 	n.Spec.ProviderID, n.Spec.Taints = "", nil
-	n.Status.Allocatable = looptest.Resources("cpu", "2", "pods", "10")
+	n.Status.Allocatable = fakecluster.Resources("cpu", "2", "pods", "10")
 	w.store.UpdateNode(n)
 	return w, l
 }
@@ -47,7 +47,7 @@ func withBuffers(t *testing.T) (*world, *listener) {
 func (w *world) keep(name string, chunks int32, cpu string) {
 	b := &v1beta1.CapacityBuffer{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: "uid"}}
 	template := &corev1.PodTemplateSpec{Spec: pendingPod("chunk").Spec}
-	template.Spec.Containers[0].Resources.Requests = looptest.Resources("cpu", cpu)
+	template.Spec.Containers[0].Resources.Requests = fakecluster.Resources("cpu", cpu)
 	w.store.PutBuffer("shop/"+name, buffer.Pods(w.p.Translator, b, buffer.Pod(b, template, w.Time.Now()), chunks))
 }
 
@@ -165,7 +165,7 @@ func TestHeadroomFollowsThePasses_L348(t *testing.T) {
 	t.Run("a pass that fails changes nothing", func(t *testing.T) {
 		w, l := withBuffers(t)
 		w.keep("room", 1, "1")
-		w.Fail = looptest.Always("list", &v1.NodePoolList{}, errors.New("boom"))
+		w.Fail = fakecluster.Always("list", &v1.NodePoolList{}, errors.New("boom"))
 		if err := w.p.pass(w.Context()); err == nil {
 			t.Fatal("no error")
 		}
@@ -190,7 +190,7 @@ func TestHeadroomFollowsThePasses_L348(t *testing.T) {
 	t.Run("a machine that could not be asked for keeps nothing, and the buffers hear of the plan", func(t *testing.T) {
 		w, l := withBuffers(t)
 		w.keep("room", 4, "1")
-		w.Fail = looptest.Always("create", &v1.NodeClaim{}, errors.New("boom"))
+		w.Fail = fakecluster.Always("create", &v1.NodeClaim{}, errors.New("boom"))
 		if err := w.p.pass(w.Context()); err == nil {
 			t.Fatal("no error")
 		}

@@ -20,8 +20,8 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
+	"github.com/karpenter-anew/karpenter/internal/controller/writegate"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
@@ -44,14 +44,14 @@ func TestOnlyNodeClaimsAreWritten_L018(t *testing.T) {
 	if want := []string{"create *v1.NodeClaim"}; !slices.Equal(writes, want) {
 		t.Errorf("wrote %q, want %q", writes, want)
 	}
-	if got := looptest.Must(w.World, pod).Spec.NodeName; got != "" {
+	if got := fakecluster.Must(w.Cluster, pod).Spec.NodeName; got != "" {
 		t.Errorf("the pod was bound to %q", got)
 	}
 }
 
 func TestLaunchesWaitUntilThePlanIsWritten(t *testing.T) {
 	w := newWorld(t, readyPool("default"))
-	w.p.Batch = loop.NewBatch(w.Time)
+	w.p.WriteGate = writegate.New(w.Time)
 	pod := pendingPod("p")
 	w.Add(pod)
 	w.see(pod)
@@ -59,14 +59,14 @@ func TestLaunchesWaitUntilThePlanIsWritten(t *testing.T) {
 	w.Fail = func(op string, _ runtime.Object) error {
 		if op == "create" {
 			written++
-			if w.p.Batch.Wait("uid", w.Time.Now()) == 0 {
+			if w.p.WriteGate.Delay("uid", w.Time.Now()) == 0 {
 				t.Error("launches do not wait while NodeClaims are written")
 			}
 		}
 		return nil
 	}
 	w.decide()
-	if wait := w.p.Batch.Wait("uid", w.Time.Now()); written != 1 || wait != 0 {
+	if wait := w.p.WriteGate.Delay("uid", w.Time.Now()); written != 1 || wait != 0 {
 		t.Errorf("%d written, launches wait for %s after that", written, wait)
 	}
 }
@@ -134,7 +134,7 @@ func TestNodesOfPodsAreNominated_L185(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		n := w.Node(name)
 		n.Spec.ProviderID, n.Spec.Taints = "", nil
-		n.Status.Allocatable = looptest.Resources("cpu", "2", "pods", "10")
+		n.Status.Allocatable = fakecluster.Resources("cpu", "2", "pods", "10")
 		w.store.UpdateNode(n)
 	}
 	w.see(pendingPod("p"))
@@ -213,15 +213,15 @@ func TestLimitsAreLookedAtAgainWhenAClaimIsWritten_L208(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan := w.p.solve(in.problem)
-	looptest.Change(w.World, pool, func(p *v1.NodePool) { p.Spec.Limits = v1.Limits(looptest.Resources("cpu", "7")) })
-	_, err = w.p.create(t.Context(), in, plan.NodeClaims[0], looptest.Resources("cpu", "7500m"))
+	fakecluster.Change(w.Cluster, pool, func(p *v1.NodePool) { p.Spec.Limits = v1.Limits(fakecluster.Resources("cpu", "7")) })
+	_, err = w.p.create(t.Context(), in, plan.NodeClaims[0], fakecluster.Resources("cpu", "7500m"))
 	if want := "resource usage exceeds limit (limit=7, resource-name=cpu, usage=7.500)"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 	if got := len(w.claims()); got != 0 {
 		t.Errorf("%d claims were written", got)
 	}
-	if _, err = w.p.create(t.Context(), in, plan.NodeClaims[0], looptest.Resources("cpu", "7")); err != nil || len(w.claims()) != 1 {
+	if _, err = w.p.create(t.Context(), in, plan.NodeClaims[0], fakecluster.Resources("cpu", "7")); err != nil || len(w.claims()) != 1 {
 		t.Errorf("error %v and %d claims; a pool exactly at its limit is not over it", err, len(w.claims()))
 	}
 }
@@ -234,7 +234,7 @@ func TestTheHashOnAClaimIsThatOfWhatWasPlannedWith_L209(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed := looptest.Change(w.World, pool, func(p *v1.NodePool) { p.Spec.Template.Labels = map[string]string{"new": "label"} })
+	changed := fakecluster.Change(w.Cluster, pool, func(p *v1.NodePool) { p.Spec.Template.Labels = map[string]string{"new": "label"} })
 	if err := w.p.apply(t.Context(), in, w.p.solve(in.problem)); err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +259,7 @@ func TestDepthAndAgeAreShownWhileTheEngineRuns_L399(t *testing.T) {
 	w := newWorld(t, readyPool("default"))
 	for i := range 7 {
 		w.see(pendingPod(fmt.Sprint("p", i), func(p *corev1.Pod) {
-			p.Spec.Containers[0].Resources.Requests = looptest.Resources("cpu", fmt.Sprint(i+1, "00m"))
+			p.Spec.Containers[0].Resources.Requests = fakecluster.Resources("cpu", fmt.Sprint(i+1, "00m"))
 		}))
 	}
 	in, err := w.p.gather(t.Context(), w.Time.Now())
@@ -371,7 +371,7 @@ func TestARefusalSpeaksForEveryPool_L405(t *testing.T) {
 	tainted := func(p *v1.NodePool) {
 		p.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "gpu", Effect: corev1.TaintEffectNoSchedule}}
 	}
-	small := func(p *v1.NodePool) { p.Spec.Limits = v1.Limits(looptest.Resources("cpu", "1")) }
+	small := func(p *v1.NodePool) { p.Spec.Limits = v1.Limits(fakecluster.Resources("cpu", "1")) }
 	w := newWorld(t, readyPool("tainted", tainted), readyPool("limited", small))
 	w.see(pendingPod("p"))
 	w.decide()

@@ -23,6 +23,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/observe"
@@ -46,7 +47,7 @@ const (
 
 // Deps is what a Provisioner works with.
 type Deps struct {
-	loop.Tools
+	deps.Shared
 	Store      *cluster.Store
 	Feed       *cluster.Feed
 	Translator *translate.Translator

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
 // TestAClaimThatDoesNotLaunchHoldsUpNobody_W003: one claim waits for a machine that does not come; pods of other workloads get
@@ -27,7 +27,7 @@ func TestAClaimThatDoesNotLaunchHoldsUpNobody_W003(t *testing.T) {
 		w.Time.Step(time.Minute)
 		w.store.UpdateNodeClaim(&stuck) // it still has no machine
 		w.see(pendingPod(fmt.Sprint("large-", i), func(p *corev1.Pod) {
-			p.Spec.Containers[0].Resources.Requests = looptest.Resources("cpu", "4")
+			p.Spec.Containers[0].Resources.Requests = fakecluster.Resources("cpu", "4")
 		}))
 		w.decide()
 		if n := len(w.claims()); n != i+2 {
@@ -59,7 +59,7 @@ func TestBudgetsAreReadOnceAPass_W012(t *testing.T) {
 		}
 		return nil
 	}
-	w.see(pendingPod("large", func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = looptest.Resources("cpu", "4") }))
+	w.see(pendingPod("large", func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = fakecluster.Resources("cpu", "4") }))
 	w.decide()
 	if lists != 1 {
 		t.Errorf("budgets were read %d times, want once", lists)

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
 func TestWaitingPodsAskAgain_L006(t *testing.T) {
@@ -107,7 +107,7 @@ func TestDeletionOfANodeAloneDoesNotTrigger_L009(t *testing.T) {
 		claim, node, pod := leaving(w)
 		claim.DeletionTimestamp = nil
 		node.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-		others := looptest.Must(w.World, node0(w))
+		others := fakecluster.Must(w.Cluster, node0(w))
 		others.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 		stray := w.Pod("stray", others.Name)
 		w.Add(pod, stray)

@@ -25,7 +25,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 	"github.com/karpenter-anew/karpenter/test/logcapture"
@@ -33,7 +33,7 @@ import (
 
 // world is a provisioner with an API server and a cloud in memory. Its cloud sells one machine of four cores.
 type world struct {
-	*looptest.World
+	*fakecluster.Cluster
 	store *cluster.Store
 	feed  *cluster.Feed
 	p     *Provisioner
@@ -42,13 +42,13 @@ type world struct {
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
-	w := &world{World: looptest.New(t, objects...), log: &logcapture.Buffer{}}
+	w := &world{Cluster: fakecluster.New(t, objects...), log: &logcapture.Buffer{}}
 	w.Provider.Types = []*cloud.InstanceType{machine("small", "zone-1", "zone-2")}
 	translator := translate.New(w.Cloud.Labels)
 	w.store = cluster.NewStore(w.Cloud, translator)
 	w.feed = cluster.NewFeed(w.store)
 	w.p = New(Deps{
-		Tools: w.Tools, Store: w.store, Feed: w.feed, Translator: translator,
+		Shared: w.Shared, Store: w.store, Feed: w.feed, Translator: translator,
 		Log:        slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Scheduling: options.Scheduling{BatchIdleDuration: time.Second, BatchMaxDuration: 10 * time.Second, PreferencePolicy: options.PreferenceRespect},
 	})
@@ -63,7 +63,7 @@ func machine(name string, zones ...string) *cloud.InstanceType {
 		Requirements: []v1.NodeSelectorRequirementWithMinValues{
 			cloud.In(corev1.LabelInstanceTypeStable, name), cloud.In(corev1.LabelTopologyZone, zones...), onDemand,
 		},
-		Capacity: looptest.Resources("cpu", "4", "memory", "16Gi", "pods", "110"),
+		Capacity: fakecluster.Resources("cpu", "4", "memory", "16Gi", "pods", "110"),
 	}
 	for _, zone := range zones {
 		it.Offerings = append(it.Offerings, cloud.Offering{
@@ -76,7 +76,7 @@ func machine(name string, zones ...string) *cloud.InstanceType {
 
 // readyPool is a pool that may launch.
 func readyPool(name string, change ...func(*v1.NodePool)) *v1.NodePool {
-	out := looptest.Pool()
+	out := fakecluster.Pool()
 	out.Name, out.UID = name, types.UID(name+"-uid")
 	for _, f := range change {
 		f(out)
@@ -91,7 +91,7 @@ func pendingPod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	out := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{
-			Resources: corev1.ResourceRequirements{Requests: looptest.Resources("cpu", "1")},
+			Resources: corev1.ResourceRequirements{Requests: fakecluster.Resources("cpu", "1")},
 		}}},
 		Status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,

@@ -20,8 +20,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
+	"github.com/karpenter-anew/karpenter/internal/controller/ratelimit"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -38,23 +42,23 @@ const (
 
 // Repair is the controller node.health.
 type Repair struct {
-	loop.Tools
+	deps.Shared
 	deleted *loop.Memo[types.UID, struct{}]
 }
 
 // New builds the controller. It is of use only with repair policies.
-func New(tools loop.Tools) *Repair {
-	return &Repair{Tools: tools, deleted: loop.NewMemo[types.UID, struct{}](deletionShows)}
+func New(shared deps.Shared) *Repair {
+	return &Repair{Shared: shared, deleted: loop.NewMemo[types.UID, struct{}](deletionShows)}
 }
 
 // Register adds the controller to the manager.
 func (r *Repair) Register(m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named(controllerName).
-		For(&corev1.Node{}, builder.WithPredicates(loop.OnlyManaged(r.Cloud), healthChanged(r.Cloud))).
+		For(&corev1.Node{}, builder.WithPredicates(managed.Predicate(r.Cloud), healthChanged(r.Cloud))).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: options.Scale(r.CPUMillis, 10, 1000),
-			RateLimiter:             loop.Limiter[reconcile.Request](100*time.Millisecond, time.Minute, 10, 100),
+			RateLimiter:             ratelimit.New[reconcile.Request](100*time.Millisecond, time.Minute, 10, 100),
 		}).
 		Complete(r)
 }
@@ -65,7 +69,7 @@ func (r *Repair) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	if err := r.Client.Get(ctx, request.NamespacedName, node); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !loop.Managed(r.Cloud, node) {
+	if !managed.Is(r.Cloud, node) {
 		return reconcile.Result{}, nil
 	}
 	found, sick := diagnose(node, r.Cloud.RepairPolicies)
@@ -79,20 +83,20 @@ func (r *Repair) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if !loop.Managed(r.Cloud, claim) {
+	if !managed.Is(r.Cloud, claim) {
 		return reconcile.Result{}, nil
 	}
 	if left := found.due.Sub(r.Clock.Now()); left > 0 {
-		return loop.After(left), nil
+		return requeue.After(left), nil
 	}
 	blocked, err := r.blocked(ctx, node, claim)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if blocked {
-		return loop.After(blockedRetry), nil
+		return requeue.After(blockedRetry), nil
 	}
-	return loop.Settle(r.end(ctx, claim, found))
+	return requeue.OnConflict(r.end(ctx, claim, found))
 }
 
 // blocked reports whether too many Nodes around this one are unhealthy, and tells users so: those of its pool, or of the

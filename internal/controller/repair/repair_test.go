@@ -15,14 +15,14 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 )
 
 // ward is a claim with its Node, in a cloud that puts up with a Node that is not ready for ten minutes, and with one whose
 // disk is broken for two.
 type fixture struct {
-	*looptest.World
+	*fakecluster.Cluster
 	claim *v1.NodeClaim
 	node  *corev1.Node
 	r     *Repair
@@ -32,30 +32,30 @@ const broken corev1.NodeConditionType = "DiskBroken"
 
 func newFixture(t *testing.T, changes ...func(*fixture)) *fixture {
 	t.Helper()
-	w := looptest.New(t, looptest.Pool())
+	w := fakecluster.New(t, fakecluster.Pool())
 	w.Cloud.RepairPolicies = []cloud.RepairPolicy{
 		{ConditionType: corev1.NodeReady, ConditionStatus: corev1.ConditionFalse, TolerationDuration: 10 * time.Minute},
 		{ConditionType: corev1.NodeReady, ConditionStatus: corev1.ConditionUnknown, TolerationDuration: 10 * time.Minute},
 		{ConditionType: broken, ConditionStatus: corev1.ConditionTrue, TolerationDuration: 2 * time.Minute},
 	}
-	d := &fixture{World: w, claim: w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized), node: w.RegisteredNode("a")}
+	d := &fixture{Cluster: w, claim: w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized), node: w.RegisteredNode("a")}
 	d.claim.Status.ImageID = "image-1"
 	for _, change := range changes {
 		change(d)
 	}
 	w.Add(d.claim, d.node)
-	d.r = New(w.Tools)
+	d.r = New(w.Shared)
 	return d
 }
 
 // says is what a condition has been saying since so long ago.
 func says(name corev1.NodeConditionType, status corev1.ConditionStatus, since time.Duration) func(*fixture) {
 	return func(d *fixture) {
-		d.node.Status.Conditions = condition(d.World, d.node.Status.Conditions, name, status, since)
+		d.node.Status.Conditions = condition(d.Cluster, d.node.Status.Conditions, name, status, since)
 	}
 }
 
-func condition(w *looptest.World, have []corev1.NodeCondition, name corev1.NodeConditionType, status corev1.ConditionStatus, since time.Duration) []corev1.NodeCondition {
+func condition(w *fakecluster.Cluster, have []corev1.NodeCondition, name corev1.NodeConditionType, status corev1.ConditionStatus, since time.Duration) []corev1.NodeCondition {
 	have = slices.DeleteFunc(slices.Clone(have), func(c corev1.NodeCondition) bool { return c.Type == name })
 	return append(have, corev1.NodeCondition{Type: name, Status: status, LastTransitionTime: metav1.NewTime(w.Time.Now().Add(-since))})
 }
@@ -69,7 +69,7 @@ func (d *fixture) pass() reconcile.Result { d.Helper(); return d.Run(d.r, d.node
 // claimNow is the claim as the API server has it; nil when it has none.
 func (d *fixture) claimNow() *v1.NodeClaim {
 	d.Helper()
-	got, there := looptest.Get(d.World, d.claim)
+	got, there := fakecluster.Get(d.Cluster, d.claim)
 	if !there {
 		return nil
 	}
@@ -98,9 +98,9 @@ func TestWhoIsRepaired(t *testing.T) {
 		"C503 one is due, the other is not":              {change: []func(*fixture){notReady(3 * time.Minute), says(broken, corev1.ConditionTrue, 2*time.Minute)}, deleted: true},
 		"C506 do-not-disrupt on the node does not count": {change: []func(*fixture){notReady(time.Hour), protected}, deleted: true},
 		"C506 a pool that allows nothing does not count": {change: []func(*fixture){notReady(time.Hour), blockedPool}, deleted: true},
-		"a node without the label of our class":          {change: []func(*fixture){notReady(time.Hour), func(d *fixture) { delete(d.node.Labels, looptest.ClassLabel) }}},
+		"a node without the label of our class":          {change: []func(*fixture){notReady(time.Hour), func(d *fixture) { delete(d.node.Labels, fakecluster.ClassLabel) }}},
 		"a claim of another installation": {change: []func(*fixture){notReady(time.Hour), func(d *fixture) {
-			d.claim.Spec.NodeClassRef = looptest.Unmanaged()
+			d.claim.Spec.NodeClassRef = fakecluster.Unmanaged()
 		}}},
 		"a node without a claim": {change: []func(*fixture){notReady(time.Hour), func(d *fixture) { d.node.Spec.ProviderID = "test://other" }}},
 		"a node with two claims": {change: []func(*fixture){notReady(time.Hour), func(d *fixture) {
@@ -111,7 +111,7 @@ func TestWhoIsRepaired(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newFixture(t, c.change...)
-			if result := d.pass(); result != loop.After(c.after) {
+			if result := d.pass(); result != requeue.After(c.after) {
 				t.Errorf("result %+v, want to look again after %v", result, c.after)
 			}
 			if got := d.deleted(); got != c.deleted {
@@ -133,7 +133,7 @@ func protected(d *fixture) {
 }
 
 func blockedPool(d *fixture) {
-	looptest.Change(d.World, looptest.Pool(), func(p *v1.NodePool) { p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "0"}} })
+	fakecluster.Change(d.Cluster, fakecluster.Pool(), func(p *v1.NodePool) { p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "0"}} })
 }
 
 func TestWhatIsCounted_C510(t *testing.T) {
@@ -171,7 +171,7 @@ func TestDeadline(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, deleted before: %v", name, going), func(t *testing.T) {
 				d := newFixture(t, notReady(time.Hour))
 				if c.have != "" {
-					looptest.Change(d.World, d.claim, func(n *v1.NodeClaim) {
+					fakecluster.Change(d.Cluster, d.claim, func(n *v1.NodeClaim) {
 						n.Annotations = map[string]string{v1.NodeClaimTerminationTimestampAnnotationKey: c.have}
 					})
 				}
@@ -203,7 +203,7 @@ func among(others, unhealthy int, change func(*corev1.Node)) func(*fixture) {
 				change(node)
 			}
 			if i < unhealthy {
-				node.Status.Conditions = condition(d.World, node.Status.Conditions, corev1.NodeReady, corev1.ConditionUnknown, time.Second)
+				node.Status.Conditions = condition(d.Cluster, node.Status.Conditions, corev1.NodeReady, corev1.ConditionUnknown, time.Second)
 			}
 			d.Add(node)
 		}
@@ -240,12 +240,12 @@ func TestTooManyStopRepair(t *testing.T) {
 		"those of other pools":          {change: []func(*fixture){among(9, 9, elsewhere)}},
 		"C508 without a pool":           {change: []func(*fixture){alone, among(4, 1, foreign)}, blocked: true, events: told(inCluster, "a", "a")},
 		"C508 few without a pool":       {change: []func(*fixture){alone, among(9, 1, foreign)}},
-		"the pool is gone: nobody told": {change: []func(*fixture){among(4, 1, nil), func(d *fixture) { d.Delete(looptest.Pool()) }}, blocked: true},
+		"the pool is gone: nobody told": {change: []func(*fixture){among(4, 1, nil), func(d *fixture) { d.Delete(fakecluster.Pool()) }}, blocked: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newFixture(t, append(c.change, notReady(time.Hour))...)
 			result := d.pass()
-			if d.deleted() == c.blocked || (result == loop.After(5*time.Minute)) != c.blocked {
+			if d.deleted() == c.blocked || (result == requeue.After(5*time.Minute)) != c.blocked {
 				t.Errorf("deleted: %v, result %+v; want it blocked: %v", d.deleted(), result, c.blocked)
 			}
 			if !slices.Equal(d.Events(), c.events) {
@@ -272,7 +272,7 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newFixture(t, notReady(time.Hour))
-			d.Fail = looptest.Always(c.op, c.obj, c.err)
+			d.Fail = fakecluster.Always(c.op, c.obj, c.err)
 			if _, err := d.Try(d.r, d.node); !errors.Is(err, c.err) {
 				t.Errorf("error %v", err)
 			}
@@ -288,14 +288,14 @@ func TestFaults(t *testing.T) {
 	}
 	t.Run("a claim that vanishes meanwhile", func(t *testing.T) {
 		d := newFixture(t, notReady(time.Hour))
-		d.Fail = looptest.Always("patch", d.claim, looptest.NotFound())
+		d.Fail = fakecluster.Always("patch", d.claim, fakecluster.NotFound())
 		if result := d.pass(); result != (reconcile.Result{}) {
 			t.Errorf("result %+v", result)
 		}
 	})
 	t.Run("a node that is gone", func(t *testing.T) {
 		d := newFixture(t)
-		d.Delete(looptest.Change(d.World, d.node, func(n *corev1.Node) { n.Finalizers = nil }))
+		d.Delete(fakecluster.Change(d.Cluster, d.node, func(n *corev1.Node) { n.Finalizers = nil }))
 		if result := d.pass(); result != (reconcile.Result{}) {
 			t.Errorf("result %+v", result)
 		}
@@ -303,7 +303,7 @@ func TestFaults(t *testing.T) {
 }
 
 func TestWhatWakesIt(t *testing.T) {
-	w := looptest.New(t)
+	w := fakecluster.New(t)
 	base := w.RegisteredNode("a")
 	for name, c := range map[string]struct {
 		was, is func(*corev1.Node)
@@ -316,7 +316,7 @@ func TestWhatWakesIt(t *testing.T) {
 		"another condition": {is: func(n *corev1.Node) {
 			n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: broken})
 		}, want: true},
-		"it became managed": {was: func(n *corev1.Node) { delete(n.Labels, looptest.ClassLabel) }, want: true},
+		"it became managed": {was: func(n *corev1.Node) { delete(n.Labels, fakecluster.ClassLabel) }, want: true},
 	} {
 		was, is := base.DeepCopy(), base.DeepCopy()
 		if c.was != nil {

@@ -14,8 +14,10 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
+	"github.com/karpenter-anew/karpenter/internal/controller/parallel"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -33,7 +35,7 @@ func NewDeprovisioning(d Deps) *Deprovisioning { return &Deprovisioning{Deps: d}
 func (d *Deprovisioning) Register(m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named(deprovisioningName).
-		For(&v1.NodePool{}, builder.WithPredicates(loop.OnlyManaged(d.Cloud), wantsFewer())).
+		For(&v1.NodePool{}, builder.WithPredicates(managed.Predicate(d.Cloud), wantsFewer())).
 		WatchesRawSource(census(d.Store)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(d)
@@ -46,7 +48,7 @@ func (d *Deprovisioning) Reconcile(ctx context.Context, request reconcile.Reques
 		return reconcile.Result{}, err
 	}
 	if !d.Ready() {
-		return loop.After(unready), nil
+		return requeue.After(unready), nil
 	}
 	var active []cluster.Owned
 	for _, claim := range d.Store.Claims(pool.Name) {
@@ -56,13 +58,13 @@ func (d *Deprovisioning) Reconcile(ctx context.Context, request reconcile.Reques
 	}
 	surplus := len(active) - int(*pool.Spec.Replicas)
 	if surplus <= 0 {
-		return loop.After(satisfied), nil
+		return requeue.After(satisfied), nil
 	}
 	order := byDispensability(d.describe(ctx, active))
 	if err := d.remove(ctx, order[:min(surplus, len(order))]); err != nil {
 		return reconcile.Result{}, fmt.Errorf("failed to deprovision nodeclaims, %w", err)
 	}
-	return loop.After(satisfied), nil
+	return requeue.After(satisfied), nil
 }
 
 // describe looks at the pods of every claim. A claim whose pods cannot be listed is left out.
@@ -88,7 +90,7 @@ func (d *Deprovisioning) describe(ctx context.Context, claims []cluster.Owned) [
 
 // remove deletes the claims. They count as deleting from then on, before the watch says so.
 func (d *Deprovisioning) remove(ctx context.Context, claims []dispensable) error {
-	return errors.Join(loop.ForEach(claims, writers, func(c dispensable) error {
+	return errors.Join(parallel.ForEach(claims, writers, func(c dispensable) error {
 		claim := c.claim.Claim
 		err := d.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID})
 		if err != nil && !apierrors.IsNotFound(err) {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
 func TestDeprovisioningLeavesOtherPoolsAlone_C522(t *testing.T) {
@@ -116,7 +116,7 @@ func TestDeleteErrorsAreReturned_L357_C526(t *testing.T) {
 func TestAClaimThatIsGoneNeedsNoDeletion(t *testing.T) {
 	w := newWorld(t, pool(0))
 	w.launched("a")
-	w.Fail = looptest.Always("delete", &v1.NodeClaim{}, looptest.NotFound())
+	w.Fail = fakecluster.Always("delete", &v1.NodeClaim{}, fakecluster.NotFound())
 	if _, err := w.down(); err != nil {
 		t.Error(err)
 	}
@@ -165,14 +165,14 @@ func TestOrderOfDeprovisioning_L356_C527_C528(t *testing.T) {
 	run("q-guarded-daemon", daemon, guarded)
 	run("p-guarded", guarded)
 	run("p-guarded", deletionCost("0"), guarded, guarded)
-	looptest.Change(w.World, w.Claim("u-old"), func(c *v1.NodeClaim) { c.Spec.ExpireAfter = v1.NewNillableDuration(10 * time.Hour) })
+	fakecluster.Change(w.Cluster, w.Claim("u-old"), func(c *v1.NodeClaim) { c.Spec.ExpireAfter = v1.NewNillableDuration(10 * time.Hour) })
 	w.Time.Step(9 * time.Hour)
 	w.sync()
 	emptyOnes := []string{"v-mirror", "w-daemon", "x-finished", "y-empty"} // equals, so by name
 	want := slices.Concat([]string{"z-unlaunched"}, emptyOnes, []string{"u-old", "t-cheap", "s-elapsed", "r-two", "q-guarded-daemon", "p-guarded"})
 	for n, name := range want {
 		left := int64(len(want) - n - 1)
-		looptest.Change(w.World, looptest.Pool(), func(p *v1.NodePool) { p.Spec.Replicas = &left })
+		fakecluster.Change(w.Cluster, fakecluster.Pool(), func(p *v1.NodePool) { p.Spec.Replicas = &left })
 		result, err := w.down()
 		w.want(time.Minute, int(left), result, err)
 		if slices.Contains(w.live(), name) {
@@ -199,7 +199,7 @@ func TestANodeWhosePodsCannotBeListedIsKept(t *testing.T) {
 	w.launched("a")
 	w.Add(w.Claim("unlaunched"))
 	w.sync()
-	w.Fail = looptest.Always("list", &corev1.PodList{}, errors.New("the server is on fire"))
+	w.Fail = fakecluster.Always("list", &corev1.PodList{}, errors.New("the server is on fire"))
 	result, err := w.down()
 	w.Fail = nil
 	w.want(time.Minute, 1, result, err)

@@ -25,7 +25,10 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/create"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
+	"github.com/karpenter-anew/karpenter/internal/controller/managed"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
@@ -52,7 +55,7 @@ const (
 
 // Deps is what the controllers work with.
 type Deps struct {
-	loop.Tools
+	deps.Shared
 	Store      *cluster.Store
 	Translator *translate.Translator
 	// Ready reports whether everything that existed at start is in Store.
@@ -72,7 +75,7 @@ func NewProvisioning(d Deps) *Provisioning { return &Provisioning{Deps: d} }
 func (p *Provisioning) Register(m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named(provisioningName).
-		For(&v1.NodePool{}, builder.WithPredicates(loop.OnlyManaged(p.Cloud), wantsMore())).
+		For(&v1.NodePool{}, builder.WithPredicates(managed.Predicate(p.Cloud), wantsMore())).
 		WatchesRawSource(census(p.Store)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(p)
@@ -89,28 +92,28 @@ func (p *Provisioning) Reconcile(ctx context.Context, request reconcile.Request)
 		return reconcile.Result{}, nil
 	}
 	if !p.Ready() {
-		return loop.After(unready), nil
+		return requeue.After(unready), nil
 	}
 	have := p.Store.Census(pool.Name)
 	missing := int(*pool.Spec.Replicas) - have.Active - have.PendingDisruption
 	if missing <= 0 {
-		return loop.After(satisfied), nil
+		return requeue.After(satisfied), nil
 	}
 	if wait := p.failures.wait(pool.Name, p.Store.Claims(pool.Name), p.Clock.Now()); wait > 0 {
-		return loop.After(wait), nil
+		return requeue.After(wait), nil
 	}
 	places := p.Store.Reserve(pool.Name, min(missing, stride), nodeLimit(pool))
 	if places.Left() == 0 {
 		observe.Log(ctx).Info("nodepool node limit reached", "limit", *nodeLimit(pool))
-		return loop.After(limited), nil
+		return requeue.After(limited), nil
 	}
 	if err := p.create(ctx, pool, places); err != nil {
 		return reconcile.Result{}, fmt.Errorf("creating nodeclaims, %w", err)
 	}
 	if missing > stride {
-		return loop.After(atOnce), nil
+		return requeue.After(atOnce), nil
 	}
-	return loop.After(satisfied), nil
+	return requeue.After(satisfied), nil
 }
 
 // create writes as many NodeClaims as there are places. Each place is given back once its claim counts by itself, or once
@@ -138,8 +141,8 @@ func (p *Provisioning) createOne(ctx context.Context, pool *v1.NodePool) (name s
 		grace = &metav1.Duration{Duration: *d}
 	}
 	claim := p.Translator.StaticNodeClaim(pool, grace)
-	err = loop.CreateNodeClaim(ctx, p.Client, claim)
-	if err == nil || loop.InDoubt(err) {
+	err = create.NodeClaim(ctx, p.Client, claim)
+	if err == nil || create.OutcomeUnknown(err) {
 		p.Store.Created(claim, p.Clock.Now())
 	}
 	if err != nil {
@@ -156,7 +159,7 @@ func (d *Deps) pool(ctx context.Context, request reconcile.Request) (*v1.NodePoo
 	if err := d.Client.Get(ctx, request.NamespacedName, pool); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	if !loop.Managed(d.Cloud, pool) || pool.Spec.Replicas == nil || !pool.DeletionTimestamp.IsZero() {
+	if !managed.Is(d.Cloud, pool) || pool.Spec.Replicas == nil || !pool.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
 	return pool, nil

@@ -12,7 +12,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/static"
 )
 
@@ -83,11 +83,11 @@ func TestProvisioningReachesLargeNumbersInStrides_L352_C518(t *testing.T) {
 	w := newWorld(t, pool(250))
 	p := static.NewProvisioning(w.deps)
 	for range 3 {
-		if _, err := w.Try(p, looptest.Pool()); err != nil {
+		if _, err := w.Try(p, fakecluster.Pool()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	result, err := w.Try(p, looptest.Pool())
+	result, err := w.Try(p, fakecluster.Pool())
 	w.want(time.Minute, 250, result, err)
 }
 
@@ -95,7 +95,7 @@ func TestAMistakenNumberCanBeTakenBack(t *testing.T) {
 	w := newWorld(t, pool(1_000_000))
 	result, err := w.up()
 	w.want(time.Millisecond, 100, result, err)
-	looptest.Change(w.World, looptest.Pool(), func(p *v1.NodePool) { p.Spec.Replicas = new(int64(10)) })
+	fakecluster.Change(w.Cluster, fakecluster.Pool(), func(p *v1.NodePool) { p.Spec.Replicas = new(int64(10)) })
 	result, err = w.up()
 	w.want(time.Minute, 100, result, err)
 }
@@ -218,24 +218,24 @@ func TestClaimsThatNeverGetAMachineAreReplacedWithPauses(t *testing.T) {
 		w.sync()
 	}
 	for _, pause := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
-		result, err := w.Try(p, looptest.Pool())
+		result, err := w.Try(p, fakecluster.Pool())
 		w.want(time.Minute, 3, result, err)
 		vanish()
 		for range 3 { // every claim that went wakes the pool
-			result, err = w.Try(p, looptest.Pool())
+			result, err = w.Try(p, fakecluster.Pool())
 			w.want(pause, 0, result, err)
 		}
 		w.Time.Step(pause)
 	}
-	result, err := w.Try(p, looptest.Pool())
+	result, err := w.Try(p, fakecluster.Pool())
 	w.want(time.Minute, 3, result, err)
 	// One of them gets a machine: all is well again.
 	w.sync()
-	looptest.Change(w.World, w.Claim(w.live()[0]), func(c *v1.NodeClaim) { c.Status.ProviderID = "test://1" })
+	fakecluster.Change(w.Cluster, w.Claim(w.live()[0]), func(c *v1.NodeClaim) { c.Status.ProviderID = "test://1" })
 	w.sync()
 	w.Delete(w.Claim(w.live()[1]))
 	w.sync()
-	result, err = w.Try(p, looptest.Pool())
+	result, err = w.Try(p, fakecluster.Pool())
 	w.want(time.Minute, 3, result, err)
 }
 

@@ -12,14 +12,14 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/static"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // world is an API server in memory with a picture that sync brings up to date, as watches would.
 type world struct {
-	*looptest.World
+	*fakecluster.Cluster
 	deps static.Deps
 	// ready is what the feed of the picture says.
 	ready bool
@@ -27,10 +27,10 @@ type world struct {
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
-	w := &world{World: looptest.New(t, objects...), ready: true}
+	w := &world{Cluster: fakecluster.New(t, objects...), ready: true}
 	translator := translate.New(w.Cloud.Labels)
 	w.deps = static.Deps{
-		Tools: w.Tools, Store: cluster.NewStore(w.Cloud, translator), Translator: translator,
+		Shared: w.Shared, Store: cluster.NewStore(w.Cloud, translator), Translator: translator,
 		Ready: func() bool { return w.ready },
 	}
 	w.sync()
@@ -66,11 +66,11 @@ func (w *world) sync() {
 
 // up and down reconcile the pool.
 func (w *world) up() (reconcile.Result, error) {
-	return w.Try(static.NewProvisioning(w.deps), looptest.Pool())
+	return w.Try(static.NewProvisioning(w.deps), fakecluster.Pool())
 }
 
 func (w *world) down() (reconcile.Result, error) {
-	return w.Try(static.NewDeprovisioning(w.deps), looptest.Pool())
+	return w.Try(static.NewDeprovisioning(w.deps), fakecluster.Pool())
 }
 
 // want checks the outcome of a reconcile and the number of claims that nobody has deleted.
@@ -107,7 +107,7 @@ func (w *world) live() []string {
 
 // pool is a NodePool of so many nodes, ready.
 func pool(replicas int64, changes ...func(*v1.NodePool)) *v1.NodePool {
-	p := looptest.Pool()
+	p := fakecluster.Pool()
 	p.Spec.Replicas = &replicas
 	p.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeReady, Status: metav1.ConditionTrue, Reason: "Ready"}}
 	for _, change := range changes {
@@ -122,7 +122,7 @@ func limit(nodes string) func(*v1.NodePool) {
 
 func notReady(p *v1.NodePool) { p.Status.Conditions[0].Status = metav1.ConditionUnknown }
 
-func unmanaged(p *v1.NodePool) { p.Spec.Template.Spec.NodeClassRef = looptest.Unmanaged() }
+func unmanaged(p *v1.NodePool) { p.Spec.Template.Spec.NodeClassRef = fakecluster.Unmanaged() }
 
 func dynamic(p *v1.NodePool) { p.Spec.Replicas = nil }
 

@@ -18,8 +18,8 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -99,7 +99,7 @@ func (q *EvictionQueue) blocked(ctx context.Context, pod *corev1.Pod, why error)
 		return reconcile.Result{}, fmt.Errorf("getting node %q: %w", pod.Spec.NodeName, err)
 	}
 	q.Recorder.Publish(observe.FailedDraining(node, why, pod.Namespace+"/"+pod.Name))
-	return loop.Again(), nil
+	return requeue.Soon(), nil
 }
 
 // forceDelete deletes the pod with the grace that the deadline leaves, past budgets and annotations.

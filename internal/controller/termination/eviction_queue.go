@@ -18,7 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/ratelimit"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -39,7 +42,7 @@ type PodKey struct {
 // holds only pods that still have to be asked. Nothing survives a restart: every pass over a deleted Node fills the
 // queue again.
 type EvictionQueue struct {
-	loop.Tools
+	deps.Shared
 	// asked remembers the deadline with which a pod was asked to leave.
 	asked *loop.Memo[PodKey, time.Time]
 
@@ -57,8 +60,8 @@ type entry struct {
 }
 
 // NewEvictionQueue builds the controller.
-func NewEvictionQueue(tools loop.Tools) *EvictionQueue {
-	return &EvictionQueue{Tools: tools, asked: loop.NewMemo[PodKey, time.Time](settleTime), entries: map[PodKey]entry{}}
+func NewEvictionQueue(shared deps.Shared) *EvictionQueue {
+	return &EvictionQueue{Shared: shared, asked: loop.NewMemo[PodKey, time.Time](settleTime), entries: map[PodKey]entry{}}
 }
 
 // Register adds the controller to the manager.
@@ -73,7 +76,7 @@ func (q *EvictionQueue) Register(m manager.Manager) error {
 		})).
 		WithOptions(controller.TypedOptions[PodKey]{
 			MaxConcurrentReconciles: workers,
-			RateLimiter:             loop.Limiter[PodKey](100*time.Millisecond, 10*time.Second, qps, burst),
+			RateLimiter:             ratelimit.New[PodKey](100*time.Millisecond, 10*time.Second, qps, burst),
 		}).
 		Complete(q)
 }
@@ -191,7 +194,7 @@ func (q *EvictionQueue) Reconcile(ctx context.Context, key PodKey) (reconcile.Re
 	}
 	q.Recorder.Publish(observe.Protection(pod, now)...)
 	if !podrules.Evictable(pod, now) {
-		return loop.Again(), nil
+		return requeue.Soon(), nil
 	}
 	return q.evict(ctx, key, pod, have.deadline)
 }

@@ -18,8 +18,8 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 )
 
 func keyOf(pod *corev1.Pod) PodKey {
@@ -31,14 +31,14 @@ func status(code int32, message string) error {
 }
 
 // evictionWorld is a claim with a Node and one pod in the queue.
-func evictionWorld(t *testing.T, deadline *time.Time, changes ...func(*corev1.Pod)) (*looptest.World, *EvictionQueue, *corev1.Pod) {
-	w := looptest.New(t)
+func evictionWorld(t *testing.T, deadline *time.Time, changes ...func(*corev1.Pod)) (*fakecluster.Cluster, *EvictionQueue, *corev1.Pod) {
+	w := fakecluster.New(t)
 	pod := w.Pod("p", "a")
 	for _, change := range changes {
 		change(pod)
 	}
 	w.Add(w.LaunchedClaim("a", v1.ConditionTypeRegistered), w.RegisteredNode("a"), pod)
-	q := NewEvictionQueue(w.Tools)
+	q := NewEvictionQueue(w.Shared)
 	q.Add(deadline, pod)
 	return w, q, pod
 }
@@ -53,8 +53,8 @@ func TestEvictionAnswers_C240(t *testing.T) {
 		event  string
 	}{
 		"C232 C239 accepted":            {code: "200", event: "Normal Evicted p: Evicted pod: Forceful Termination"},
-		"C230 the pod is gone":          {answer: looptest.NotFound(), code: "404"},
-		"C231 another pod of that name": {answer: looptest.Conflict(), code: "409"},
+		"C230 the pod is gone":          {answer: fakecluster.NotFound(), code: "404"},
+		"C231 another pod of that name": {answer: fakecluster.Conflict(), code: "409"},
 		"C234 a budget forbids it": {
 			answer: apierrors.NewTooManyRequests("no", 0), again: true, left: 1, code: "429",
 			event: "Warning FailedDraining a: Failed to drain node, evicting pod violates a PDB (Pod=default/p)",
@@ -69,10 +69,10 @@ func TestEvictionAnswers_C240(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, q, pod := evictionWorld(t, nil)
 			if c.answer != nil {
-				w.Fail = looptest.Always("create-eviction", pod, c.answer)
+				w.Fail = fakecluster.Always("create-eviction", pod, c.answer)
 			}
 			result, err := q.Reconcile(w.Context(), keyOf(pod))
-			if (err != nil) != c.err || (result == loop.Again()) != c.again || q.Len() != c.left {
+			if (err != nil) != c.err || (result == requeue.Soon()) != c.again || q.Len() != c.left {
 				t.Errorf("result %+v, error %v, %d left", result, err, q.Len())
 			}
 			if c.code != "" && w.Count("karpenter_pods_eviction_requests_total", "code="+c.code) != 1 {
@@ -85,22 +85,22 @@ func TestEvictionAnswers_C240(t *testing.T) {
 			if !slices.Equal(w.Events(), want) {
 				t.Errorf("events %q, want %q", w.Events(), want)
 			}
-			if _, there := looptest.Get(w, pod); there == (c.answer == nil) {
+			if _, there := fakecluster.Get(w, pod); there == (c.answer == nil) {
 				t.Errorf("pod there: %v", there)
 			}
 		})
 	}
 	t.Run("a budget forbids it and the Node cannot be read", func(t *testing.T) {
 		w, q, pod := evictionWorld(t, nil)
-		w.Delete(looptest.Change(w, w.RegisteredNode("a"), func(n *corev1.Node) { n.Finalizers = nil }))
-		w.Fail = looptest.Always("create-eviction", pod, apierrors.NewTooManyRequests("no", 0))
+		w.Delete(fakecluster.Change(w, w.RegisteredNode("a"), func(n *corev1.Node) { n.Finalizers = nil }))
+		w.Fail = fakecluster.Always("create-eviction", pod, apierrors.NewTooManyRequests("no", 0))
 		if _, err := q.Reconcile(w.Context(), keyOf(pod)); err == nil || len(w.Events()) != 0 {
 			t.Errorf("error %v, events %v", err, w.Events())
 		}
 	})
 	t.Run("C238 the reason of the disruption", func(t *testing.T) {
 		w, q, pod := evictionWorld(t, nil)
-		looptest.Change(w, w.LaunchedClaim("a"), func(c *v1.NodeClaim) {
+		fakecluster.Change(w, w.LaunchedClaim("a"), func(c *v1.NodeClaim) {
 			condition.For(c, w.Time.Now()).TrueWithReason(v1.ConditionTypeDisruptionReason, "Drifted", "Drifted")
 		})
 		if _, err := q.Reconcile(w.Context(), keyOf(pod)); err != nil {
@@ -129,7 +129,7 @@ func TestEvictionQueueEntries(t *testing.T) {
 		if _, err := q.Reconcile(w.Context(), keyOf(pod)); err != nil || q.Len() != 0 {
 			t.Errorf("error %v, %d left", err, q.Len())
 		}
-		if _, there := looptest.Get(w, namesake); !there {
+		if _, there := fakecluster.Get(w, namesake); !there {
 			t.Error("it was evicted")
 		}
 	})
@@ -140,7 +140,7 @@ func TestEvictionQueueEntries(t *testing.T) {
 		if _, err := q.Reconcile(w.Context(), keyOf(stranger)); err != nil {
 			t.Error(err)
 		}
-		if _, there := looptest.Get(w, stranger); !there {
+		if _, there := fakecluster.Get(w, stranger); !there {
 			t.Error("it was evicted")
 		}
 	})
@@ -155,7 +155,7 @@ func TestEvictionQueueEntries(t *testing.T) {
 			p.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "10m"}
 			p.Status.StartTime = &metav1.Time{Time: time.Now().Truncate(time.Second)}
 		})
-		if result, err := q.Reconcile(w.Context(), keyOf(pod)); err != nil || result != loop.Again() {
+		if result, err := q.Reconcile(w.Context(), keyOf(pod)); err != nil || result != requeue.Soon() {
 			t.Errorf("result %+v, error %v", result, err)
 		}
 		w.Time.Step(11 * time.Minute)
@@ -179,8 +179,8 @@ func TestEvictionQueueEntries(t *testing.T) {
 		}
 	})
 	t.Run("C248 deadlines only get earlier", func(t *testing.T) {
-		w := looptest.New(t)
-		q, pod := NewEvictionQueue(w.Tools), w.Pod("p", "a")
+		w := fakecluster.New(t)
+		q, pod := NewEvictionQueue(w.Shared), w.Pod("p", "a")
 		at := func(d time.Duration) *time.Time { x := w.Time.Now().Add(d); return &x }
 		for _, step := range []struct{ add, want *time.Time }{{nil, nil}, {at(time.Hour), at(time.Hour)}, {at(2 * time.Hour), at(time.Hour)}, {nil, at(time.Hour)}, {at(time.Minute), at(time.Minute)}} {
 			q.Add(step.add, pod)
@@ -212,12 +212,12 @@ func TestForceDelete(t *testing.T) {
 	t.Run("C242 C243 past the budget and the annotation, with what is left of the time", func(t *testing.T) {
 		deadline := deadlineIn(20 * time.Second)
 		w, q, pod := evictionWorld(t, deadline, pinned)
-		w.Fail = looptest.Always("create-eviction", pod, apierrors.NewTooManyRequests("no", 0))
+		w.Fail = fakecluster.Always("create-eviction", pod, apierrors.NewTooManyRequests("no", 0))
 		*deadline = w.Time.Now().Add(20 * time.Second)
 		if _, err := q.Reconcile(w.Context(), keyOf(pod)); err != nil {
 			t.Fatal(err)
 		}
-		if _, there := looptest.Get(w, pod); there || q.Len() != 0 {
+		if _, there := fakecluster.Get(w, pod); there || q.Len() != 0 {
 			t.Errorf("pod there: %v, %d left", there, q.Len())
 		}
 		if n := w.Count("karpenter_pods_drained_total", "reason=Forceful Termination"); n != 1 {
@@ -229,25 +229,25 @@ func TestForceDelete(t *testing.T) {
 	})
 	t.Run("C247 a pod waiting for its budget is upgraded when its time comes", func(t *testing.T) {
 		w, q, pod := evictionWorld(t, deadlineIn(time.Minute))
-		w.Fail = looptest.Always("create-eviction", pod, apierrors.NewTooManyRequests("no", 0))
-		if result, err := q.Reconcile(w.Context(), keyOf(pod)); err != nil || result != loop.Again() {
+		w.Fail = fakecluster.Always("create-eviction", pod, apierrors.NewTooManyRequests("no", 0))
+		if result, err := q.Reconcile(w.Context(), keyOf(pod)); err != nil || result != requeue.Soon() {
 			t.Fatalf("result %+v, error %v", result, err)
 		}
 		w.Time.Step(45 * time.Second)
 		if _, err := q.Reconcile(w.Context(), keyOf(pod)); err != nil {
 			t.Fatal(err)
 		}
-		if _, there := looptest.Get(w, pod); there {
+		if _, there := fakecluster.Get(w, pod); there {
 			t.Error("it was not deleted")
 		}
 	})
 	for name, c := range map[string]struct {
 		answer error
 		err    bool
-	}{"C250 gone": {looptest.NotFound(), false}, "another UID": {looptest.Conflict(), true}} {
+	}{"C250 gone": {fakecluster.NotFound(), false}, "another UID": {fakecluster.Conflict(), true}} {
 		t.Run(name, func(t *testing.T) {
 			w, q, pod := evictionWorld(t, deadlineIn(-time.Hour))
-			w.Fail = looptest.Always("delete", pod, c.answer)
+			w.Fail = fakecluster.Always("delete", pod, c.answer)
 			_, err := q.Reconcile(w.Context(), keyOf(pod))
 			if (err != nil) != c.err || q.Len() != map[bool]int{true: 1}[c.err] || w.Count("karpenter_pods_drained_total") != 0 {
 				t.Errorf("error %v, %d left", err, q.Len())
@@ -268,8 +268,8 @@ func TestEvictionQueueWakesItsWorkers(t *testing.T) {
 		}
 		return n
 	}
-	w := looptest.New(t)
-	q, queue := NewEvictionQueue(w.Tools), work()
+	w := fakecluster.New(t)
+	q, queue := NewEvictionQueue(w.Shared), work()
 	pod := w.Pod("p", "a")
 	q.Add(nil, pod)
 	q.attach(queue)
@@ -292,7 +292,7 @@ func TestEvictionQueueWakesItsWorkers(t *testing.T) {
 }
 
 func TestEvictionQueueIsSafe_C237(t *testing.T) {
-	w := looptest.New(t)
+	w := fakecluster.New(t)
 	w.Add(w.LaunchedClaim("a", v1.ConditionTypeRegistered), w.RegisteredNode("a"))
 	var pods []*corev1.Pod
 	for i := range 50 {
@@ -300,7 +300,7 @@ func TestEvictionQueueIsSafe_C237(t *testing.T) {
 		w.Add(pod)
 		pods = append(pods, pod)
 	}
-	q := NewEvictionQueue(w.Tools)
+	q := NewEvictionQueue(w.Shared)
 	var wg sync.WaitGroup
 	for _, pod := range pods {
 		wg.Go(func() { q.Add(nil, pod) })

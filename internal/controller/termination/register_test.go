@@ -3,11 +3,11 @@ package termination
 import (
 	"testing"
 
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
 func TestRegister(t *testing.T) {
-	w := looptest.New(t)
-	queue := NewEvictionQueue(w.Tools)
-	w.Register(t, queue, New(w.Tools, queue))
+	w := fakecluster.New(t)
+	queue := NewEvictionQueue(w.Shared)
+	w.Register(t, queue, New(w.Shared, queue))
 }

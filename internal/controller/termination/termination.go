@@ -24,8 +24,13 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
+	"github.com/karpenter-anew/karpenter/internal/controller/ratelimit"
+	"github.com/karpenter-anew/karpenter/internal/controller/readyourwrites"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -43,17 +48,17 @@ const instanceMemory = 10 * time.Second
 
 // Termination is the controller node.termination. It handles managed Nodes that are being deleted, whoever asked.
 type Termination struct {
-	loop.Tools
+	deps.Shared
 	queue      *EvictionQueue
 	alive      *loop.Memo[string, struct{}]
-	nodeWrites loop.Writes
+	nodeWrites readyourwrites.Writes
 	// claimWrites keeps a pass from starting on a claim that does not show the last pass yet.
-	claimWrites loop.Writes
+	claimWrites readyourwrites.Writes
 }
 
 // New builds the controller; evictions go through the queue.
-func New(tools loop.Tools, queue *EvictionQueue) *Termination {
-	return &Termination{Tools: tools, queue: queue, alive: loop.NewMemo[string, struct{}](instanceMemory)}
+func New(shared deps.Shared, queue *EvictionQueue) *Termination {
+	return &Termination{Shared: shared, queue: queue, alive: loop.NewMemo[string, struct{}](instanceMemory)}
 }
 
 // Register adds the controller to the manager.
@@ -62,10 +67,10 @@ func (t *Termination) Register(m manager.Manager) error {
 	qps, burst := options.Bucket(10, 100, workers)
 	return builder.ControllerManagedBy(m).
 		Named(controllerName).
-		For(&corev1.Node{}, builder.WithPredicates(loop.OnlyManaged(t.Cloud))).
+		For(&corev1.Node{}, builder.WithPredicates(managed.Predicate(t.Cloud))).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
-			RateLimiter:             loop.Limiter[reconcile.Request](100*time.Millisecond, 10*time.Second, qps, burst),
+			RateLimiter:             ratelimit.New[reconcile.Request](100*time.Millisecond, 10*time.Second, qps, burst),
 		}).
 		Complete(t)
 }
@@ -80,18 +85,18 @@ func (t *Termination) Reconcile(ctx context.Context, request reconcile.Request) 
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if node.DeletionTimestamp == nil || !loop.Managed(t.Cloud, node) || !controllerutil.ContainsFinalizer(node, v1.TerminationFinalizer) {
+	if node.DeletionTimestamp == nil || !managed.Is(t.Cloud, node) || !controllerutil.ContainsFinalizer(node, v1.TerminationFinalizer) {
 		return reconcile.Result{}, nil
 	}
 	if t.nodeWrites.Stale(node) {
-		return loop.After(loop.StaleRetry), nil
+		return requeue.After(readyourwrites.Retry), nil
 	}
 	claim, err := t.claimOf(ctx, node)
 	if err != nil {
-		return loop.Settle(err)
+		return requeue.OnConflict(err)
 	}
 	if claim != nil && t.claimWrites.Stale(claim) {
-		return loop.After(loop.StaleRetry), nil
+		return requeue.After(readyourwrites.Retry), nil
 	}
 	if claim != nil && claim.DeletionTimestamp == nil {
 		return t.deleteClaim(ctx, node, claim)
@@ -101,7 +106,7 @@ func (t *Termination) Reconcile(ctx context.Context, request reconcile.Request) 
 		return reconcile.Result{}, fmt.Errorf("getting nodeclaim, %w", err)
 	}
 	if gone {
-		return loop.Settle(t.release(ctx, node))
+		return requeue.OnConflict(t.release(ctx, node))
 	}
 	return t.takeDown(ctx, node, claim)
 }
@@ -119,23 +124,23 @@ func (t *Termination) claimOf(ctx context.Context, node *corev1.Node) (*v1.NodeC
 // would write to the claim has to wait for the claim's next version; only new pods are kept away at once.
 func (t *Termination) deleteClaim(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim) (reconcile.Result, error) {
 	if err := t.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); client.IgnoreNotFound(err) != nil {
-		return loop.Settle(fmt.Errorf("deleting nodeclaim %q: %w", claim.Name, err))
+		return requeue.OnConflict(fmt.Errorf("deleting nodeclaim %q: %w", claim.Name, err))
 	}
 	t.claimWrites.Deleted(claim)
 	if err := t.fence(ctx, node); err != nil {
-		return loop.Settle(err)
+		return requeue.OnConflict(err)
 	}
-	return loop.After(loop.StaleRetry), nil
+	return requeue.After(readyourwrites.Retry), nil
 }
 
 // takeDown works through the steps that are left, as far as it gets, and writes what it found to the claim.
 func (t *Termination) takeDown(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim) (reconcile.Result, error) {
 	deadline, err := t.deadline(ctx, node, claim)
 	if err != nil {
-		return loop.Settle(err)
+		return requeue.OnConflict(err)
 	}
 	if err := t.fence(ctx, node); err != nil {
-		return loop.Settle(err)
+		return requeue.OnConflict(err)
 	}
 	var stored *v1.NodeClaim
 	if claim != nil {
@@ -148,15 +153,15 @@ func (t *Termination) takeDown(ctx context.Context, node *corev1.Node, claim *v1
 		}
 	}
 	if err := t.writeConditions(ctx, stored, claim); err != nil {
-		result, err := loop.Settle(err)
+		result, err := requeue.OnConflict(err)
 		if err != nil || result != (reconcile.Result{}) {
 			return result, errors.Join(last.err, err)
 		}
 	}
 	if !last.done() {
-		return loop.After(last.after), last.err
+		return requeue.After(last.after), last.err
 	}
-	return loop.Settle(t.release(ctx, node))
+	return requeue.OnConflict(t.release(ctx, node))
 }
 
 // departure is a Node on its way out.

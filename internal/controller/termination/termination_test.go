@@ -16,13 +16,13 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
-	"github.com/karpenter-anew/karpenter/internal/controller/looptest"
+	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
+	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 )
 
 // dying is a claim, its Node under deletion, and the controllers.
 type dying struct {
-	*looptest.World
+	*fakecluster.Cluster
 	claim *v1.NodeClaim
 	node  *corev1.Node
 	queue *EvictionQueue
@@ -30,8 +30,8 @@ type dying struct {
 }
 
 func newDying(t *testing.T, change func(*dying)) *dying {
-	w := looptest.New(t)
-	d := &dying{World: w, claim: w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized), node: w.RegisteredNode("a")}
+	w := fakecluster.New(t)
+	d := &dying{Cluster: w, claim: w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized), node: w.RegisteredNode("a")}
 	if change != nil {
 		change(d)
 	}
@@ -40,8 +40,8 @@ func newDying(t *testing.T, change func(*dying)) *dying {
 	}
 	w.Add(d.node)
 	w.Delete(d.node)
-	d.queue = NewEvictionQueue(w.Tools)
-	d.term = New(w.Tools, d.queue)
+	d.queue = NewEvictionQueue(w.Shared)
+	d.term = New(w.Shared, d.queue)
 	return d
 }
 
@@ -54,10 +54,10 @@ func (d *dying) evictAll() {
 }
 
 func (d *dying) condition(name string) string {
-	return looptest.Condition(looptest.Must(d.World, d.claim).Status.Conditions, name)
+	return fakecluster.Condition(fakecluster.Must(d.Cluster, d.claim).Status.Conditions, name)
 }
 
-func (d *dying) gone() bool { _, there := looptest.Get(d.World, d.node); return !there }
+func (d *dying) gone() bool { _, there := fakecluster.Get(d.Cluster, d.node); return !there }
 
 func TestTermination(t *testing.T) {
 	t.Run("C200 C204 C206 C207 C208 C209 C210 C214 C229 from the deletion to the end", func(t *testing.T) {
@@ -71,12 +71,12 @@ func TestTermination(t *testing.T) {
 		if result := d.pass(); result.RequeueAfter != time.Second {
 			t.Fatalf("draining: %+v", result)
 		}
-		node := looptest.Must(d.World, d.node)
+		node := fakecluster.Must(d.Cluster, d.node)
 		wantTaints := []corev1.Taint{{Key: "kept", Effect: corev1.TaintEffectNoSchedule}, {Key: v1.DisruptedTaintKey, Effect: corev1.TaintEffectNoSchedule}}
 		if !slices.Equal(node.Spec.Taints, wantTaints) || node.Labels[corev1.LabelNodeExcludeBalancers] != "karpenter" || node.Spec.Unschedulable {
 			t.Errorf("taints %v, labels %v, unschedulable %v", node.Spec.Taints, node.Labels, node.Spec.Unschedulable)
 		}
-		if looptest.Must(d.World, d.claim).DeletionTimestamp == nil {
+		if fakecluster.Must(d.Cluster, d.claim).DeletionTimestamp == nil {
 			t.Error("the claim was not deleted")
 		}
 		if want := []string{"Warning FailedDraining a: Failed to drain node, 1 pods are waiting to be evicted"}; !slices.Equal(d.Events(), want) {
@@ -133,23 +133,23 @@ func TestTermination(t *testing.T) {
 			d.Add(other)
 		})
 		d.pass()
-		if !d.gone() || looptest.Must(d.World, d.claim).DeletionTimestamp != nil {
+		if !d.gone() || fakecluster.Must(d.Cluster, d.claim).DeletionTimestamp != nil {
 			t.Errorf("gone: %v", d.gone())
 		}
 	})
 	t.Run("C203 unmanaged Nodes keep their finalizer", func(t *testing.T) {
-		d := newDying(t, func(d *dying) { delete(d.node.Labels, looptest.ClassLabel) })
+		d := newDying(t, func(d *dying) { delete(d.node.Labels, fakecluster.ClassLabel) })
 		d.pass()
-		if node := looptest.Must(d.World, d.node); len(node.Finalizers) != 1 || len(node.Spec.Taints) != 0 {
+		if node := fakecluster.Must(d.Cluster, d.node); len(node.Finalizers) != 1 || len(node.Spec.Taints) != 0 {
 			t.Errorf("touched: %+v", node)
 		}
 	})
 	t.Run("a Node that is not deleted is left alone", func(t *testing.T) {
-		w := looptest.New(t)
+		w := fakecluster.New(t)
 		node := w.RegisteredNode("a")
 		w.Add(node)
-		w.Run(New(w.Tools, NewEvictionQueue(w.Tools)), node)
-		if len(looptest.Must(w, node).Spec.Taints) != 0 {
+		w.Run(New(w.Shared, NewEvictionQueue(w.Shared)), node)
+		if len(fakecluster.Must(w, node).Spec.Taints) != 0 {
 			t.Error("it was tainted")
 		}
 	})
@@ -158,12 +158,12 @@ func TestTermination(t *testing.T) {
 			d.claim = nil
 			d.node.Finalizers = append(d.node.Finalizers, "example.com/other")
 		})
-		looptest.Change(d.World, d.node, func(n *corev1.Node) { mark(n) })
+		fakecluster.Change(d.Cluster, d.node, func(n *corev1.Node) { mark(n) })
 		thaw := d.Freeze(d.node)
 		d.pass()
 		d.pass() // from a cache that lags
 		thaw()
-		if got := looptest.Must(d.World, d.node).Finalizers; !slices.Equal(got, []string{"example.com/other"}) {
+		if got := fakecluster.Must(d.Cluster, d.node).Finalizers; !slices.Equal(got, []string{"example.com/other"}) {
 			t.Errorf("finalizers %v", got)
 		}
 		if n := d.Count("karpenter_nodes_terminated_total"); n != 1 {
@@ -171,9 +171,9 @@ func TestTermination(t *testing.T) {
 		}
 	})
 	t.Run("C205 many at once", func(t *testing.T) {
-		w := looptest.New(t)
-		queue := NewEvictionQueue(w.Tools)
-		term := New(w.Tools, queue)
+		w := fakecluster.New(t)
+		queue := NewEvictionQueue(w.Shared)
+		term := New(w.Shared, queue)
 		var nodes []*corev1.Node
 		for i := range 20 {
 			name := fmt.Sprint("n", i)
@@ -196,7 +196,7 @@ func TestTermination(t *testing.T) {
 			}
 		}
 		for _, node := range nodes {
-			if _, there := looptest.Get(w, node); there {
+			if _, there := fakecluster.Get(w, node); there {
 				t.Errorf("%s is still there", node.Name)
 			}
 		}
@@ -271,12 +271,12 @@ func TestTerminationInstance(t *testing.T) {
 	})
 	t.Run("conflicts are retried quietly", func(t *testing.T) {
 		d := newDying(t, nil)
-		d.Fail = looptest.Always("patch", d.node, looptest.Conflict())
-		if result := d.pass(); result != loop.Again() {
+		d.Fail = fakecluster.Always("patch", d.node, fakecluster.Conflict())
+		if result := d.pass(); result != requeue.Soon() {
 			t.Errorf("Node: %+v", result)
 		}
-		d.Fail = looptest.Always("patch-status", d.claim, looptest.Conflict())
-		if result := d.pass(); result != loop.Again() {
+		d.Fail = fakecluster.Always("patch-status", d.claim, fakecluster.Conflict())
+		if result := d.pass(); result != requeue.Soon() {
 			t.Errorf("claim: %+v", result)
 		}
 	})
@@ -301,7 +301,7 @@ func TestTerminationDeadline(t *testing.T) {
 			t.Errorf("events %q", d.Events())
 		}
 		d.evictAll()
-		if _, there := looptest.Get(d.World, pod); there {
+		if _, there := fakecluster.Get(d.Cluster, pod); there {
 			t.Error("the pod is still there")
 		}
 	})
@@ -312,10 +312,10 @@ func TestTerminationDeadline(t *testing.T) {
 				d.claim.Spec.TerminationGracePeriod = grace
 			})
 			d.settle()
-			got, ok := looptest.Must(d.World, d.claim).Annotations[v1.NodeClaimTerminationTimestampAnnotationKey]
+			got, ok := fakecluster.Must(d.Cluster, d.claim).Annotations[v1.NodeClaimTerminationTimestampAnnotationKey]
 			want := ""
 			if grace != nil {
-				want = looptest.Must(d.World, d.claim).DeletionTimestamp.Add(time.Hour).Format(time.RFC3339)
+				want = fakecluster.Must(d.Cluster, d.claim).DeletionTimestamp.Add(time.Hour).Format(time.RFC3339)
 			}
 			if when, err := time.Parse(time.RFC3339, got); grace != nil && (err != nil || when.Sub(d.Time.Now()).Round(time.Minute) != time.Hour) || grace == nil && ok {
 				t.Errorf("deadline %q, want about %q", got, want)

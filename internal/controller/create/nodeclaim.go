@@ -1,4 +1,5 @@
-package loop
+// Package create writes new NodeClaims, so that a lost answer of the API server never makes two of one.
+package create
 
 import (
 	"context"
@@ -22,17 +23,17 @@ const (
 	suffixLength, longestPrefix = 5, 58
 )
 
-// errInDoubt says that nobody knows whether an object was written.
-var errInDoubt = errors.New("it may have been written")
+// errOutcomeUnknown says that nobody knows whether an object was written.
+var errOutcomeUnknown = errors.New("it may have been written")
 
-// InDoubt reports whether a NodeClaim that CreateNodeClaim failed to write may exist nevertheless.
-func InDoubt(err error) bool { return errors.Is(err, errInDoubt) }
+// OutcomeUnknown reports whether a NodeClaim that NodeClaim failed to write may exist nevertheless.
+func OutcomeUnknown(err error) bool { return errors.Is(err, errOutcomeUnknown) }
 
-// CreateNodeClaim writes a new NodeClaim. Every one is a machine, and an answer may get lost on its way: who then asked for
+// NodeClaim writes a new NodeClaim. Every one is a machine, and an answer may get lost on its way: who then asked for
 // another one would have two. So the name is drawn here and not by the API server, and a write without a clear answer is
 // repeated under the same name: if that exists, the write was done. Should there be no clear answer at all, the error is
-// InDoubt and claim has the name under which it may exist.
-func CreateNodeClaim(ctx context.Context, c client.Client, claim *v1.NodeClaim) error {
+// OutcomeUnknown and claim has the name under which it may exist.
+func NodeClaim(ctx context.Context, c client.Client, claim *v1.NodeClaim) error {
 	// Without the finalizer no instance may be launched. A claim that has it from the start needs no second write for it.
 	controllerutil.AddFinalizer(claim, v1.TerminationFinalizer)
 	var doubt error
@@ -57,7 +58,7 @@ func CreateNodeClaim(ctx context.Context, c client.Client, claim *v1.NodeClaim) 
 	if doubt == nil {
 		return fmt.Errorf("every name that was drawn for %q is taken", claim.GenerateName)
 	}
-	return fmt.Errorf("creating nodeclaim %q: %w: %w", claim.Name, errInDoubt, doubt)
+	return fmt.Errorf("creating nodeclaim %q: %w: %w", claim.Name, errOutcomeUnknown, doubt)
 }
 
 func draw(prefix string) string {

@@ -1,4 +1,4 @@
-package loop_test
+package writegate_test
 
 import (
 	"testing"
@@ -8,16 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/writegate"
 )
 
 func TestBatchGoesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := loop.NewBatch(clock.RealClock{})
+		b := writegate.New(clock.RealClock{})
 		decided := time.Now()
 		want := func(waits bool, when string) {
 			t.Helper()
-			if got := b.Wait("claim", decided); got > 0 != waits {
+			if got := b.Delay("claim", decided); got > 0 != waits {
 				t.Errorf("%s: waits %v", when, got)
 			}
 		}
@@ -36,9 +36,9 @@ func TestBatchGoesFirst(t *testing.T) {
 		decided = time.Now()
 		want(true, "in a later decision, while the same one is slow")
 		end()
-		var none *loop.Batch
+		var none *writegate.Gate
 		none.Begin()()
-		if none.Wait("claim", decided) != 0 {
+		if none.Delay("claim", decided) != 0 {
 			t.Error("nothing waits for no batch")
 		}
 	})
@@ -48,12 +48,12 @@ func TestBatchGoesFirst(t *testing.T) {
 // written without a pause.
 func TestBatchWithClockBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := loop.NewBatch(clock.RealClock{})
+		b := writegate.New(clock.RealClock{})
 		defer b.Begin()()
 		decided := time.Now().Add(time.Minute)
 		want := func(waits bool, of types.UID, when string) {
 			t.Helper()
-			if got := b.Wait(of, decided); got > 0 != waits {
+			if got := b.Delay(of, decided); got > 0 != waits {
 				t.Errorf("%s: waits %v", when, got)
 			}
 		}

@@ -1,4 +1,4 @@
-package loop_test
+package parallel_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/parallel"
 )
 
 // TestForEach: everything is called, no more at a time than may be, and errors stand where their items do.
@@ -16,7 +16,7 @@ func TestForEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var busy, most atomic.Int64
 		began := time.Now()
-		errs := loop.ForEach([]int{4, 1, 3, 2, 5}, 2, func(n int) error {
+		errs := parallel.ForEach([]int{4, 1, 3, 2, 5}, 2, func(n int) error {
 			most.Store(max(most.Load(), busy.Add(1)))
 			defer busy.Add(-1)
 			time.Sleep(time.Second)

@@ -1,4 +1,4 @@
-package looptest
+package fakecluster
 
 import (
 	"context"

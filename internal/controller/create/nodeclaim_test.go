@@ -1,4 +1,4 @@
-package loop_test
+package create_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/create"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
@@ -75,9 +75,9 @@ func TestCreateNodeClaim(t *testing.T) {
 				},
 			}).Build()
 			claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{GenerateName: "default-"}}
-			err := loop.CreateNodeClaim(t.Context(), api, claim)
-			if (err != nil) != c.fails || loop.InDoubt(err) != c.doubts {
-				t.Errorf("error %v, in doubt %t; want an error %t, in doubt %t", err, loop.InDoubt(err), c.fails, c.doubts)
+			err := create.NodeClaim(t.Context(), api, claim)
+			if (err != nil) != c.fails || create.OutcomeUnknown(err) != c.doubts {
+				t.Errorf("error %v, in doubt %t; want an error %t, in doubt %t", err, create.OutcomeUnknown(err), c.fails, c.doubts)
 			}
 			var list v1.NodeClaimList
 			if err := api.List(t.Context(), &list); err != nil {
@@ -99,7 +99,7 @@ func TestCreateNodeClaim(t *testing.T) {
 func TestNamesAreNotTooLong(t *testing.T) {
 	api := apiserver.New().Build()
 	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{GenerateName: strings.Repeat("x", 80) + "-"}}
-	if err := loop.CreateNodeClaim(t.Context(), api, claim); err != nil || len(claim.Name) != 63 {
+	if err := create.NodeClaim(t.Context(), api, claim); err != nil || len(claim.Name) != 63 {
 		t.Errorf("name %q of %d bytes, error %v", claim.Name, len(claim.Name), err)
 	}
 }
@@ -108,7 +108,7 @@ func TestNamesAreNotTooLong(t *testing.T) {
 func TestClaimsAreBornWithTheirFinalizer(t *testing.T) {
 	api := apiserver.New().Build()
 	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{GenerateName: "pool-"}}
-	if err := loop.CreateNodeClaim(t.Context(), api, claim); err != nil {
+	if err := create.NodeClaim(t.Context(), api, claim); err != nil {
 		t.Fatal(err)
 	}
 	stored := &v1.NodeClaim{}

@@ -1,4 +1,4 @@
-package looptest
+package fakecluster
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 )
 
 // sink records events as "Type Reason name: message".
-type sink struct{ *World }
+type sink struct{ *Cluster }
 
 // Event implements record.EventRecorder.
 func (s sink) Event(object runtime.Object, eventType, reason, message string) {
@@ -31,7 +31,7 @@ func (s sink) AnnotatedEventf(object runtime.Object, _ map[string]string, eventT
 }
 
 // Events returns the events so far, each as "Type Reason name: message".
-func (w *World) Events() []string {
+func (w *Cluster) Events() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.events)
@@ -39,7 +39,7 @@ func (w *World) Events() []string {
 
 // Count returns the value of a counter, or the number of samples of a histogram or summary, summed over the series
 // that carry the labels, which are given as "name=value".
-func (w *World) Count(metric string, labels ...string) float64 {
+func (w *Cluster) Count(metric string, labels ...string) float64 {
 	w.Helper()
 	families, err := w.registry.Gather()
 	if err != nil {
@@ -70,7 +70,7 @@ func carries(series *dto.Metric, labels []string) bool {
 }
 
 // Sum is what the samples of a histogram or summary add up to, over all its series.
-func (w *World) Sum(metric string) float64 {
+func (w *Cluster) Sum(metric string) float64 {
 	w.Helper()
 	families, err := w.registry.Gather()
 	if err != nil {

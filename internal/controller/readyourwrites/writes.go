@@ -1,4 +1,4 @@
-package loop
+package readyourwrites
 
 import (
 	"sync"
@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// StaleRetry is how long a controller waits before it looks again at a cached object that is older than its own last
+// Retry is how long a controller waits before it looks again at a cached object that is older than its own last
 // write. The watch usually delivers the newer object first.
-const StaleRetry = 100 * time.Millisecond
+const Retry = 100 * time.Millisecond
 
 // Writes remembers the last write of a controller to each object, so that a reconcile never acts on a cached object
 // that does not show the write yet. The zero value is ready to use; it is safe for concurrent use. Entries go as soon

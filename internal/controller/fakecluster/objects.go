@@ -1,4 +1,4 @@
-package looptest
+package fakecluster
 
 import (
 	"time"
@@ -42,7 +42,7 @@ func Pool() *v1.NodePool {
 }
 
 // Claim is a managed NodeClaim of the NodePool "pool", created now.
-func (w *World) Claim(name string) *v1.NodeClaim {
+func (w *Cluster) Claim(name string) *v1.NodeClaim {
 	out := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
 		Name: name, UID: types.UID(name + "-uid"), Generation: 1, CreationTimestamp: metav1.NewTime(w.Time.Now()),
 		Labels:          map[string]string{v1.NodePoolLabelKey: "pool", ClassLabel: "default"},
@@ -54,7 +54,7 @@ func (w *World) Claim(name string) *v1.NodeClaim {
 }
 
 // LaunchedClaim is a claim whose instance exists, with the finalizer and the conditions True.
-func (w *World) LaunchedClaim(name string, trueConditions ...string) *v1.NodeClaim {
+func (w *Cluster) LaunchedClaim(name string, trueConditions ...string) *v1.NodeClaim {
 	out := w.Claim(name)
 	out.Finalizers = []string{v1.TerminationFinalizer}
 	out.Labels[v1.CapacityTypeLabelKey] = "spot"
@@ -74,7 +74,7 @@ func (w *World) LaunchedClaim(name string, trueConditions ...string) *v1.NodeCla
 }
 
 // Node is a fresh Node of the claim of that name, with the unregistered taint, ready and with allocatable resources.
-func (w *World) Node(name string) *corev1.Node {
+func (w *Cluster) Node(name string) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, UID: types.UID(name + "-node-uid"), CreationTimestamp: metav1.NewTime(w.Time.Now()),
@@ -90,7 +90,7 @@ func (w *World) Node(name string) *corev1.Node {
 }
 
 // RegisteredNode is a Node as registration leaves it.
-func (w *World) RegisteredNode(name string) *corev1.Node {
+func (w *Cluster) RegisteredNode(name string) *corev1.Node {
 	out := w.Node(name)
 	out.Spec.Taints = nil
 	out.Finalizers = []string{v1.TerminationFinalizer}
@@ -101,7 +101,7 @@ func (w *World) RegisteredNode(name string) *corev1.Node {
 }
 
 // Pod is a running pod on a Node, owned by nobody.
-func (w *World) Pod(name, node string) *corev1.Pod {
+func (w *Cluster) Pod(name, node string) *corev1.Pod {
 	grace := int64(30)
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

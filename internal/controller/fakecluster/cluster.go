@@ -1,7 +1,7 @@
-// Package looptest is a small world for tests of reconcile loops: an API server and a cloud in memory, a clock that the
+// Package fakecluster is a small world for tests of reconcile loops: an API server and a cloud in memory, a clock that the
 // test moves, and a record of every event and metric. Reads can be frozen and calls can be made to fail, so that stale
 // caches, conflicts and crashes are ordinary test input.
-package looptest
+package fakecluster
 
 import (
 	"context"
@@ -30,16 +30,16 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
-// World is everything a controller acts on.
-type World struct {
+// Cluster is everything a controller acts on.
+type Cluster struct {
 	testing.TB
-	loop.Tools
+	deps.Shared
 	Provider *Provider
 	Time     *clocktesting.FakeClock
 	// Fail, when set, is asked before every call; an error is returned to the caller instead of making the call. op is
@@ -54,9 +54,9 @@ type World struct {
 
 // New builds a world that contains the objects. Its cloud manages KWOKNodeClass. Time starts now, because the API
 // server in memory stamps deletions with the real time.
-func New(t testing.TB, objects ...client.Object) *World {
+func New(t testing.TB, objects ...client.Object) *Cluster {
 	t.Helper()
-	w := &World{
+	w := &Cluster{
 		TB: t, Provider: &Provider{}, Time: clocktesting.NewFakeClock(time.Now().Truncate(time.Second)),
 		registry: prometheus.NewRegistry(), frozen: map[string]client.Object{},
 	}
@@ -70,7 +70,7 @@ func New(t testing.TB, objects ...client.Object) *World {
 		GVK: kwok.SchemeGroupVersion.WithKind("KWOKNodeClass"),
 		New: func() cloud.NodeClassObject { return &kwok.KWOKNodeClass{} },
 	}
-	w.Tools = loop.Tools{
+	w.Shared = deps.Shared{
 		Client:    b.Build(),
 		Clock:     w.Time,
 		Cloud:     cloud.Cloud{Name: "test", Provider: w.Provider, NodeClasses: []cloud.NodeClass{class}, Labels: v1.CoreLabelRules()},
@@ -83,7 +83,7 @@ func New(t testing.TB, objects ...client.Object) *World {
 }
 
 // Run reconciles one object by name and fails the test on an error.
-func (w *World) Run(r reconcile.Reconciler, obj client.Object) reconcile.Result {
+func (w *Cluster) Run(r reconcile.Reconciler, obj client.Object) reconcile.Result {
 	w.Helper()
 	result, err := w.Try(r, obj)
 	if err != nil {
@@ -93,12 +93,12 @@ func (w *World) Run(r reconcile.Reconciler, obj client.Object) reconcile.Result 
 }
 
 // Try reconciles one object by name.
-func (w *World) Try(r reconcile.Reconciler, obj client.Object) (reconcile.Result, error) {
+func (w *Cluster) Try(r reconcile.Reconciler, obj client.Object) (reconcile.Result, error) {
 	return r.Reconcile(w.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(obj)})
 }
 
 // Get reads the object as it is now into a copy; nil when it is gone.
-func Get[T client.Object](w *World, obj T) (T, bool) {
+func Get[T client.Object](w *Cluster, obj T) (T, bool) {
 	w.Helper()
 	defer w.bypass()()
 	out := obj.DeepCopyObject().(T)
@@ -110,7 +110,7 @@ func Get[T client.Object](w *World, obj T) (T, bool) {
 }
 
 // Must reads the object as it is now and fails the test when it is gone.
-func Must[T client.Object](w *World, obj T) T {
+func Must[T client.Object](w *Cluster, obj T) T {
 	w.Helper()
 	out, ok := Get(w, obj)
 	if !ok {
@@ -120,7 +120,7 @@ func Must[T client.Object](w *World, obj T) T {
 }
 
 // Add creates objects.
-func (w *World) Add(objects ...client.Object) {
+func (w *Cluster) Add(objects ...client.Object) {
 	w.Helper()
 	defer w.bypass()()
 	for _, obj := range objects {
@@ -131,7 +131,7 @@ func (w *World) Add(objects ...client.Object) {
 }
 
 // Delete deletes an object as a user would.
-func (w *World) Delete(obj client.Object) {
+func (w *Cluster) Delete(obj client.Object) {
 	w.Helper()
 	defer w.bypass()()
 	if err := w.Client.Delete(w.Context(), obj); err != nil {
@@ -140,7 +140,7 @@ func (w *World) Delete(obj client.Object) {
 }
 
 // Change changes an object, its status included, as another writer would.
-func Change[T client.Object](w *World, obj T, change func(T)) T {
+func Change[T client.Object](w *Cluster, obj T, change func(T)) T {
 	w.Helper()
 	defer w.bypass()()
 	current := Must(w, obj)
@@ -161,7 +161,7 @@ func Change[T client.Object](w *World, obj T, change func(T)) T {
 }
 
 // Freeze makes every later Get of the object return what it is now, like a cache that lags; it returns the thaw.
-func (w *World) Freeze(obj client.Object) func() {
+func (w *Cluster) Freeze(obj client.Object) func() {
 	now := obj.DeepCopyObject().(client.Object)
 	if err := w.Client.Get(w.Context(), client.ObjectKeyFromObject(obj), now); err != nil {
 		w.Fatal(err)
@@ -172,20 +172,20 @@ func (w *World) Freeze(obj client.Object) func() {
 }
 
 // bypass suspends failures and frozen reads while the test itself uses the client.
-func (w *World) bypass() (restore func()) {
+func (w *Cluster) bypass() (restore func()) {
 	fail, frozen := w.Fail, w.frozen
 	w.Fail, w.frozen = nil, nil
 	return func() { w.Fail, w.frozen = fail, frozen }
 }
 
-func (w *World) fail(op string, obj runtime.Object) error {
+func (w *Cluster) fail(op string, obj runtime.Object) error {
 	if w.Fail == nil {
 		return nil
 	}
 	return w.Fail(op, obj)
 }
 
-func (w *World) intercept() interceptor.Funcs {
+func (w *Cluster) intercept() interceptor.Funcs {
 	return interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 			if err := w.fail("get", obj); err != nil {
@@ -235,7 +235,7 @@ func (w *World) intercept() interceptor.Funcs {
 	}
 }
 
-func unstructuredOf(w *World, obj client.Object) map[string]any {
+func unstructuredOf(w *Cluster, obj client.Object) map[string]any {
 	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
 		w.Fatal(err)

@@ -1,4 +1,4 @@
-package looptest
+package fakecluster
 
 import (
 	"net/http"
@@ -15,7 +15,7 @@ type Registrar interface{ Register(manager.Manager) error }
 
 // Register adds controllers to a manager that is never started, and fails the test when one cannot be added: because
 // it watches a kind nobody knows, or bears a name that is taken.
-func (w *World) Register(t *testing.T, controllers ...Registrar) {
+func (w *Cluster) Register(t *testing.T, controllers ...Registrar) {
 	t.Helper()
 	m, err := manager.New(&rest.Config{Host: "http://127.0.0.1:0"}, manager.Options{
 		Scheme:         w.Client.Scheme(),

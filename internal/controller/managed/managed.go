@@ -1,4 +1,5 @@
-package loop
+// Package managed tells the objects of this installation from those of others in the same cluster.
+package managed
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -9,9 +10,9 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// Managed reports whether obj belongs to this installation: NodePools and NodeClaims by the kind of their NodeClass,
+// Is reports whether obj belongs to this installation: NodePools and NodeClaims by the kind of their NodeClass,
 // Nodes by the label that names one. Objects of other kinds are never managed.
-func Managed(c cloud.Cloud, obj client.Object) bool {
+func Is(c cloud.Cloud, obj client.Object) bool {
 	switch o := obj.(type) {
 	case *v1.NodePool:
 		return c.Manages(o.Spec.Template.Spec.NodeClassRef)
@@ -24,7 +25,7 @@ func Managed(c cloud.Cloud, obj client.Object) bool {
 	}
 }
 
-// OnlyManaged keeps the events of managed objects.
-func OnlyManaged(c cloud.Cloud) predicate.Predicate {
-	return predicate.NewPredicateFuncs(func(obj client.Object) bool { return Managed(c, obj) })
+// Predicate keeps the events of managed objects.
+func Predicate(c cloud.Cloud) predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(obj client.Object) bool { return Is(c, obj) })
 }

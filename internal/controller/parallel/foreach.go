@@ -1,4 +1,5 @@
-package loop
+// Package parallel calls a function for many items, with a limit on how many calls run at a time.
+package parallel
 
 import "golang.org/x/sync/errgroup"
 

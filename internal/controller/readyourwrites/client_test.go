@@ -1,4 +1,4 @@
-package loop
+package readyourwrites
 
 import (
 	"context"
@@ -39,7 +39,7 @@ func label(t *testing.T, c client.Client) string {
 	return n.Labels["step"]
 }
 
-func world(t *testing.T) (*lagging, *Fresh, *clocktesting.FakeClock) {
+func world(t *testing.T) (*lagging, *Client, *clocktesting.FakeClock) {
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "1", Labels: map[string]string{"step": "before"}}}
 	server := apiserver.New().WithObjects(node).Build()
@@ -48,7 +48,7 @@ func world(t *testing.T) (*lagging, *Fresh, *clocktesting.FakeClock) {
 		t.Fatal(err)
 	}
 	clk := clocktesting.NewFakeClock(time.Now())
-	return cache, NewFresh(cache, clk), clk
+	return cache, New(cache, clk), clk
 }
 
 func patched(t *testing.T, cache *lagging, c client.Client, value string) *corev1.Node {
