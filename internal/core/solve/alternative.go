@@ -45,7 +45,7 @@ func (y *yard) bought(n int, c *class, st *stage) float64 {
 	s, one := y.t.states[to], math.Inf(1)
 	var rooms [][]float64
 	var prices []float64
-	for column := range s.mask.all() {
+	for column := range s.mask.All() {
 		room := make([]float64, len(c.needs))
 		for i, need := range c.needs {
 			room[i] = float64(y.t.room[column].At(need.resource)) / float64(need.amount)

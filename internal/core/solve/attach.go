@@ -1,6 +1,7 @@
 package solve
 
 import (
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/volume"
 )
@@ -94,11 +95,11 @@ func (s *solver) expectAttachable() {
 func (t *template) attaches(c *class) bool { return t.slotted && len(c.shape.Drivers) > 0 }
 
 // attaching narrows the candidates of cl to those that can attach the volumes of one more pod.
-func (cl *claim) attaching(p *model.Pod) bitset {
-	out := newBitset(cl.t.columns.len())
-	for column := range cl.mask.all() {
+func (cl *claim) attaching(p *model.Pod) bitset.Set {
+	out := bitset.New(cl.t.columns.len())
+	for column := range cl.mask.All() {
 		if cl.volumes.Allows(p.Attachments(), cl.t.columns.types[cl.t.columns.owner[column]].Attachable) {
-			out.set(column)
+			out.Add(column)
 		}
 	}
 	return out
@@ -108,7 +109,7 @@ func (cl *claim) attaching(p *model.Pod) bitset {
 func (s *solver) offerOne(cl *claim, number int, c *class, forms []*conjunction, p *model.Pod) offer {
 	trial := *cl
 	trial.mask = cl.attaching(p)
-	if trial.mask.empty() {
+	if trial.mask.Empty() {
 		return offer{}
 	}
 	return s.offer(&trial, number, c, forms, 1)

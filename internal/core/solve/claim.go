@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/device"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
@@ -17,7 +18,7 @@ type claim struct {
 	// trial marks a piece of a repacking, most of which are given up.
 	trial bool
 	// mask is the columns that can still hold everything put in. It is the claim's own.
-	mask bitset
+	mask bitset.Set
 	// total is what the pods ask for of the resources that somebody wants, without daemons.
 	total resource.Vector
 	// slack is an upper bound on what any candidate has left, by resource; the least one, but for trials.
@@ -47,17 +48,17 @@ type fill struct {
 func (f fill) class() *class { return f.stage.class }
 
 // open is an empty claim limited to the columns in mask.
-func (t *template) open(mask bitset) *claim { return t.openIn(t.root, mask) }
+func (t *template) open(mask bitset.Set) *claim { return t.openIn(t.root, mask) }
 
 // openIn is an empty claim in a state, limited to the columns in mask.
-func (t *template) openIn(state stateID, mask bitset) *claim {
+func (t *template) openIn(state stateID, mask bitset.Set) *claim {
 	cl := t.blank(state, mask)
 	cl.measure()
 	return cl
 }
 
 // blank is an empty claim whose slack is not known.
-func (t *template) blank(state stateID, mask bitset) *claim {
+func (t *template) blank(state stateID, mask bitset.Set) *claim {
 	var cl *claim
 	if last := len(t.spare) - 1; last >= 0 {
 		cl, t.spare = t.spare[last], t.spare[:last]
@@ -92,7 +93,7 @@ type offer struct {
 	form  *conjunction
 	state stateID
 	// mask is the template's and valid until the next offer.
-	mask bitset
+	mask bitset.Set
 	pods int
 	// lowered are the demands for distinct values as they would be.
 	lowered map[int]int
@@ -128,9 +129,9 @@ func (cl *claim) consider(c *class, form *conjunction, n int) offer {
 	n = c.most(n)
 	next := cl.t.states[to]
 	candidates := cl.t.candidates
-	candidates.intersect(cl.mask, next.mask)
+	candidates.Intersect(cl.mask, next.mask)
 	if len(c.shape.HostPorts) > 0 {
-		candidates.intersect(candidates, cl.t.portsFree(c))
+		candidates.Intersect(candidates, cl.t.portsFree(c))
 	}
 	best, fitting := cl.most(c, candidates, n)
 	if best == 0 {
@@ -138,22 +139,22 @@ func (cl *claim) consider(c *class, form *conjunction, n int) offer {
 	}
 	o := offer{form: form, state: to, pods: best, lowered: cl.lowered}
 	if len(next.minimums) > 0 || cl.t.reservations.mode != ReservedIgnored {
-		o = cl.keep(o, next, func(n int) bitset { return cl.left(c, candidates, n) })
+		o = cl.keep(o, next, func(n int) bitset.Set { return cl.left(c, candidates, n) })
 	}
 	switch {
 	case o.pods == 0:
 	case o.pods == best && fitting != nil:
-		o.mask = cl.t.offered.become(fitting)
+		o.mask = cl.t.offered.CopyFrom(fitting)
 	default:
 		cl.fitting(c, candidates, o.pods)
-		o.mask = cl.t.offered.become(candidates)
+		o.mask = cl.t.offered.CopyFrom(candidates)
 	}
 	return o
 }
 
 // keep cuts an offer down to as many pods as leave enough distinct values and, where one could be used, a reservation.
 // left is the candidates that n pods leave. Fewer pods leave more, so the number is found by bisection.
-func (cl *claim) keep(o offer, next *state, left func(n int) bitset) offer {
+func (cl *claim) keep(o offer, next *state, left func(n int) bitset.Set) offer {
 	rs, trial := cl.t.reservations, *cl
 	if len(cl.fills) == 0 && cl.t.bestEffort {
 		o.lowered = cl.lower(next, left(1))

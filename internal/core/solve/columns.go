@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
@@ -27,25 +28,25 @@ type columns struct {
 	// shelves are those of templates whose machines run no daemons.
 	shelves []*shelf
 	// masks remembers which columns agree with a requirement.
-	masks map[term]bitset
+	masks map[term]bitset.Set
 }
 
 // label is what types say about one key: their distinct requirements in order of appearance, with the columns that have
 // them, and the columns that do not define the key.
 type label struct {
 	values []labelColumn
-	silent bitset
+	silent bitset.Set
 }
 
 type labelColumn struct {
 	set     setID
-	columns bitset
+	columns bitset.Set
 }
 
 // kind is what offerings have in common that differ in instance type and price only.
 type kind struct {
 	terms   []term
-	columns bitset
+	columns bitset.Set
 }
 
 func newColumns(types catalog.Catalog, u *universe) *columns {
@@ -54,7 +55,7 @@ func newColumns(types catalog.Catalog, u *universe) *columns {
 		n += len(it.Groups)
 	}
 	c := &columns{
-		types: types, u: u, read: map[int]*label{}, masks: map[term]bitset{},
+		types: types, u: u, read: map[int]*label{}, masks: map[term]bitset.Set{},
 		owner: make([]int32, 0, n), group: make([]int32, 0, n),
 	}
 	for t, it := range types {
@@ -94,8 +95,8 @@ func (c *columns) label(key int) *label {
 		return l
 	}
 	k := c.u.keys[key]
-	slab := bitsetSlab{width: c.len()}
-	l := &label{silent: fullBitset(c.len())}
+	slab := bitset.NewSlab(c.len())
+	l := &label{silent: bitset.Full(c.len())}
 	at := map[setID]int{}
 	last, column := undefined, 0
 	for _, it := range c.types {
@@ -109,11 +110,11 @@ func (c *columns) label(key int) *label {
 			if !known {
 				n = len(l.values)
 				at[last] = n
-				l.values = append(l.values, labelColumn{set: last, columns: slab.next()})
+				l.values = append(l.values, labelColumn{set: last, columns: slab.Next()})
 			}
 			for g := range it.Groups {
-				l.values[n].columns.set(column + g)
-				l.silent.clear(column + g)
+				l.values[n].columns.Add(column + g)
+				l.silent.Remove(column + g)
 			}
 		}
 		column += len(it.Groups)
@@ -144,7 +145,7 @@ func (c *columns) compileOfferings() {
 				known[o.Kind] = k
 			}
 			at := column + int(o.Group)
-			c.kinds[k].columns.set(at)
+			c.kinds[k].columns.Add(at)
 			c.price[k][at] = min(c.price[k][at], o.Price)
 		}
 		column += len(it.Groups)
@@ -152,25 +153,25 @@ func (c *columns) compileOfferings() {
 }
 
 func (c *columns) addKind(terms []term) int {
-	c.kinds = append(c.kinds, kind{terms: terms, columns: newBitset(c.len())})
+	c.kinds = append(c.kinds, kind{terms: terms, columns: bitset.New(c.len())})
 	c.price = append(c.price, slices.Repeat([]float64{math.Inf(1)}, c.len()))
 	return len(c.kinds) - 1
 }
 
 // matching is the columns whose labels do not contradict t; columns that do not define the key never do, unless t
 // contradicts itself.
-func (c *columns) matching(t term) bitset {
+func (c *columns) matching(t term) bitset.Set {
 	if m, ok := c.masks[t]; ok {
 		return m
 	}
 	k, l := c.u.keys[t.key], c.label(t.key)
-	m := newBitset(c.len())
+	m := bitset.New(c.len())
 	if r := k.sets[t.set]; r.Len() > 0 || r.AllowsAbsence() {
-		m = l.silent.clone()
+		m = l.silent.Clone()
 	}
 	for _, value := range l.values {
 		if k.overlap(value.set, t.set) {
-			m.or(value.columns)
+			m.Or(value.columns)
 		}
 	}
 	c.masks[t] = m
@@ -178,9 +179,9 @@ func (c *columns) matching(t term) bitset {
 }
 
 // cheapest is the lowest price of every column among the kinds given; +Inf where none of them has it.
-func (c *columns) cheapest(kinds bitset) []float64 {
+func (c *columns) cheapest(kinds bitset.Set) []float64 {
 	low := slices.Repeat([]float64{math.Inf(1)}, c.len())
-	for k := range kinds.all() {
+	for k := range kinds.All() {
 		for column, price := range c.price[k] {
 			low[column] = min(low[column], price)
 		}

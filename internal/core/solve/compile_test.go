@@ -42,11 +42,11 @@ func TestColumnsHoldWhatTypesSay(t *testing.T) {
 			}
 			var got []string
 			for _, value := range c.label(key).values {
-				if value.columns.has(column) {
+				if value.columns.Has(column) {
 					got = append(got, k.sets[value.set].String())
 				}
 			}
-			if silent := c.label(key).silent.has(column); !slices.Equal(got, want) || silent != (want == nil) {
+			if silent := c.label(key).silent.Has(column); !slices.Equal(got, want) || silent != (want == nil) {
 				t.Errorf("column %d of type %s says %q about %s, and silence is %v; want %q", column, types[owner].Name, got, k.name, silent, want)
 			}
 		}
@@ -59,7 +59,7 @@ func TestColumnsHoldWhatTypesSay(t *testing.T) {
 		kind, column int
 		want         bool
 	}{{0, 5, true}, {1, 5, false}, {1, 6, true}, {0, 6, false}, {0, 7, false}, {1, 7, true}, {2, 70, true}} {
-		if got := c.kinds[offered.kind].columns.has(offered.column); got != offered.want {
+		if got := c.kinds[offered.kind].columns.Has(offered.column); got != offered.want {
 			t.Errorf("column %d is on offer in zone %d: %v, want %v", offered.column, offered.kind, got, offered.want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/device"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
@@ -34,7 +35,7 @@ type devices struct {
 // deviceKind is columns whose machines come with the same devices.
 type deviceKind struct {
 	template *device.Template
-	columns  bitset
+	columns  bitset.Set
 }
 
 // gate takes pods out of p that cannot be asked about: those with claims while devices are ignored, and those with claims
@@ -144,19 +145,19 @@ func (d *devices) kindsOf(c *columns) []deviceKind {
 		i := slices.IndexFunc(out, func(k deviceKind) bool { return k.template == template })
 		if i < 0 {
 			i = len(out)
-			out = append(out, deviceKind{template, newBitset(c.len())})
+			out = append(out, deviceKind{template, bitset.New(c.len())})
 		}
-		out[i].columns.set(column)
+		out[i].columns.Add(column)
 	}
 	d.kinds[c] = out
 	return out
 }
 
 // among are the sets of devices that the columns in mask may come with.
-func (d *devices) among(c *columns, mask bitset) []*device.Template {
+func (d *devices) among(c *columns, mask bitset.Set) []*device.Template {
 	var out []*device.Template
 	for _, k := range d.kindsOf(c) {
-		if k.columns.meets(mask) {
+		if k.columns.Intersects(mask) {
 			out = append(out, k.template)
 		}
 	}
@@ -164,11 +165,11 @@ func (d *devices) among(c *columns, mask bitset) []*device.Template {
 }
 
 // having are the columns that come with one of the sets of devices.
-func (d *devices) having(c *columns, templates []*device.Template) bitset {
-	out := newBitset(c.len())
+func (d *devices) having(c *columns, templates []*device.Template) bitset.Set {
+	out := bitset.New(c.len())
 	for _, k := range d.kindsOf(c) {
 		if slices.Contains(templates, k.template) {
-			out.or(k.columns)
+			out.Or(k.columns)
 		}
 	}
 	return out
@@ -292,8 +293,8 @@ func (s *solver) offerDevices(cl *claim, number int, c *class, form *conjunction
 		return offer{}
 	}
 	next := cl.t.states[to]
-	fits := cl.left(c, cl.mask.and(next.mask), 1)
-	if fits.empty() {
+	fits := cl.left(c, cl.mask.And(next.mask), 1)
+	if fits.Empty() {
 		return offer{}
 	}
 	owner, d := claimOwner(number), s.devices
@@ -305,7 +306,7 @@ func (s *solver) offerDevices(cl *claim, number int, c *class, form *conjunction
 		Undefined:    s.problem.Options.WellKnown,
 		Accepts: func(kind *device.Template, narrowed requirement.Set) bool {
 			then := cl.t.step(to, s.classes.intern(added(before, narrowed)))
-			return then != refused && d.having(cl.t.columns, []*device.Template{kind}).meets(fits.and(cl.t.states[then].mask))
+			return then != refused && d.having(cl.t.columns, []*device.Template{kind}).Intersects(fits.And(cl.t.states[then].mask))
 		},
 	}, c.claims, s.patience())
 	if failure != nil {
@@ -316,7 +317,7 @@ func (s *solver) offerDevices(cl *claim, number int, c *class, form *conjunction
 		form = s.classes.intern(form.set.And(more))
 	}
 	trial := *cl
-	trial.mask = cl.mask.and(d.having(cl.t.columns, a.Kinds))
+	trial.mask = cl.mask.And(d.having(cl.t.columns, a.Kinds))
 	got := trial.consider(c, form, n)
 	if got.pods == 0 && !got.putOff {
 		d.note(c, cl.t, reason.Reason{Code: reason.NoInstanceTypeWithDevices})
@@ -374,7 +375,7 @@ func (s *solver) whyDevices(v *sieve, st *stage) (reason.Reason, bool) {
 	v.measure()
 	// Limits may have taken away the types that bring the devices.
 	for _, o := range s.options(c, st) {
-		cl := t.open(v.unclaimed.and(v.attaching).and(t.states[t.root].mask))
+		cl := t.open(v.unclaimed.And(v.attaching).And(t.states[t.root].mask))
 		got := s.offer(cl, len(s.claims), c, o.forms, 1)
 		t.recycle([]*claim{cl})
 		if got.pods > 0 {
@@ -410,7 +411,7 @@ func (s *solver) sameDrivers(cl *claim) {
 			same = append(same, kind)
 		}
 	}
-	mask := cl.mask.and(s.devices.having(cl.t.columns, same))
+	mask := cl.mask.And(s.devices.having(cl.t.columns, same))
 	if len(cl.unmet(cl.t.states[cl.state], mask)) == 0 {
 		cl.mask = mask
 	}
@@ -419,7 +420,7 @@ func (s *solver) sameDrivers(cl *claim) {
 // cheapestDevices are what the cheapest candidate comes with.
 func (cl *claim) cheapestDevices() *device.Template {
 	for _, column := range cl.t.byPrice(cl.t.states[cl.state]) {
-		if cl.mask.has(int(column)) {
+		if cl.mask.Has(int(column)) {
 			return cl.t.columns.types[cl.t.columns.owner[column]].Devices
 		}
 	}

@@ -3,6 +3,7 @@ package solve
 import (
 	"slices"
 
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
@@ -108,7 +109,7 @@ func (v *values) numbers(names []string) []int {
 // values are those that a label can have on machines in state st that are one of the columns in mask, sorted: what is on
 // offer for labels that offerings have, else what the instance types say, else the pool's own list. ok is false when
 // nothing is known about the label.
-func (t *template) values(key int, st *state, mask bitset) (names []string, ok bool) {
+func (t *template) values(key int, st *state, mask bitset.Set) (names []string, ok bool) {
 	k := t.u.keys[key]
 	names = t.names[:0]
 	narrow := func(r requirement.Requirement) {
@@ -121,8 +122,8 @@ func (t *template) values(key int, st *state, mask bitset) (names []string, ok b
 		}
 		names = append(names, r.Values()...)
 	}
-	for i := range st.kinds.all() {
-		if !t.columns.kinds[i].columns.meets(mask) {
+	for i := range st.kinds.All() {
+		if !t.columns.kinds[i].columns.Intersects(mask) {
 			continue
 		}
 		for _, term := range t.columns.kinds[i].terms {
@@ -133,7 +134,7 @@ func (t *template) values(key int, st *state, mask bitset) (names []string, ok b
 	}
 	if !ok {
 		for _, label := range t.columns.label(key).values {
-			if label.columns.meets(mask) {
+			if label.columns.Intersects(mask) {
 				narrow(k.sets[label.set])
 			}
 		}

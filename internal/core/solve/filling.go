@@ -62,7 +62,7 @@ func (y *yard) look(enough float64) {
 	prices := y.t.prices(y.t.states[m.state])
 	m.prospects = m.prospects[:0]
 	few := m.few()
-	for c := range m.cl.mask.all() {
+	for c := range m.cl.mask.All() {
 		o := prospect{c, prices[c], 0}
 		worth := k.worth[c]
 		if few {

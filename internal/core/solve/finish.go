@@ -1,6 +1,7 @@
 package solve
 
 import (
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
@@ -38,10 +39,10 @@ func (s *solver) plan() Plan {
 
 // refusals says of every pod that was refused why. It is to be asked before claims are split: counts go by machine.
 func (s *solver) refusals() []UnschedulablePods {
-	admitted := make([]bitset, len(s.templates))
+	admitted := make([]bitset.Set, len(s.templates))
 	if len(s.refused) > 0 {
 		for i, t := range s.templates {
-			admitted[i] = t.within(fullBitset(t.columns.len()))
+			admitted[i] = t.within(bitset.Full(t.columns.len()))
 		}
 	}
 	out := make([]UnschedulablePods, 0, len(s.refused))

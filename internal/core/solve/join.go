@@ -46,11 +46,11 @@ func (y *yard) join(a, b laden) (both laden, ok bool) {
 		if prices[column] > most+lp.Negligible {
 			break
 		}
-		if within.has(int(column)) && total.Fits(t.room[column]) {
-			mask.set(int(column))
+		if within.Has(int(column)) && total.Fits(t.room[column]) {
+			mask.Add(int(column))
 		}
 	}
-	if mask.empty() {
+	if mask.Empty() {
 		return laden{}, false
 	}
 	cl := t.blank(a.state, mask)

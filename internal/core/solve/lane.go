@@ -191,11 +191,11 @@ func (s *solver) rateOf(key int, name string) float64 {
 	here := s.classes.intern(requirement.NewSet(requirement.New(s.classes.u.keys[key].name, requirement.In, name)))
 	for _, t := range s.templates {
 		to := t.step(t.root, here)
-		if to == refused || t.states[to].mask.empty() {
+		if to == refused || t.states[to].mask.Empty() {
 			continue
 		}
 		st, low := t.states[to], math.Inf(1)
-		for column := range st.mask.all() {
+		for column := range st.mask.All() {
 			if cores := t.room[column].At(resource.CPU); cores > 0 {
 				low = min(low, t.prices(st)[column]/float64(cores))
 			}

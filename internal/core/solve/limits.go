@@ -3,6 +3,7 @@ package solve
 import (
 	"slices"
 
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
@@ -80,14 +81,14 @@ func (t *template) capacity(column int) resource.Vector {
 }
 
 // within is the columns of mask that the limits admit.
-func (t *template) within(mask bitset) bitset {
+func (t *template) within(mask bitset.Set) bitset.Set {
 	if t.limits.unlimited() {
 		return mask
 	}
-	out := newBitset(t.columns.len())
-	for column := range mask.all() {
+	out := bitset.New(t.columns.len())
+	for column := range mask.All() {
 		if t.limits.admits(t.capacity(column)) {
-			out.set(column)
+			out.Add(column)
 		}
 	}
 	return out
@@ -99,7 +100,7 @@ func (l *limits) charge(cl *claim) {
 		return
 	}
 	worst := make([]int64, len(l.bounds))
-	for column := range cl.mask.all() {
+	for column := range cl.mask.All() {
 		capacity := cl.t.capacity(column)
 		for i, b := range l.bounds {
 			worst[i] = max(worst[i], amountOf(capacity, b.resource))

@@ -121,9 +121,9 @@ func (m *load) remember(column int, picks []pick) {
 // cheapen leaves the claim the columns that cost no more than one of them.
 func (y *yard) cheapen(prices []float64, column int) {
 	cl := y.load.cl
-	for c := range cl.mask.all() {
+	for c := range cl.mask.All() {
 		if prices[c] > prices[column] {
-			cl.mask.clear(c)
+			cl.mask.Remove(c)
 		}
 	}
 	cl.measure()

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
@@ -172,14 +173,14 @@ func (d demand) tolerates(taints []model.Taint) bool {
 // sell lists what t sells. A kind of offering of a column takes the demands that it meets on its own; of ways to buy the
 // same room for the same demands the cheapest is enough.
 func (b *marketBuilder) sell(t *template) {
-	met := make([][]bitset, len(t.columns.kinds)) // by kind and demand: columns
+	met := make([][]bitset.Set, len(t.columns.kinds)) // by kind and demand: columns
 	for n, d := range b.asks {
 		if !d.tolerates(t.pool.Taints) {
 			continue
 		}
 		for k, columns := range b.meeting(t, d) {
 			if met[k] == nil {
-				met[k] = make([]bitset, len(b.asks))
+				met[k] = make([]bitset.Set, len(b.asks))
 			}
 			met[k][n] = columns
 		}
@@ -190,10 +191,10 @@ func (b *marketBuilder) sell(t *template) {
 		if byDemand == nil {
 			continue
 		}
-		for column := range t.columns.kinds[k].columns.all() {
+		for column := range t.columns.kinds[k].columns.All() {
 			takes := make(Accepts, len(b.asks))
 			for n, columns := range byDemand {
-				takes[n] = columns != nil && columns.has(column)
+				takes[n] = columns != nil && columns.Has(column)
 			}
 			if !slices.Contains(takes, true) {
 				continue
@@ -225,9 +226,9 @@ func (b *marketBuilder) supply(t *template, kind int) int {
 }
 
 // meeting is the columns of every kind of offering that meet the demand in some form.
-func (b *marketBuilder) meeting(t *template, d demand) map[int]bitset {
-	out := map[int]bitset{}
-	free := fullBitset(t.columns.len())
+func (b *marketBuilder) meeting(t *template, d demand) map[int]bitset.Set {
+	out := map[int]bitset.Set{}
+	free := bitset.Full(t.columns.len())
 	if len(d.shape.HostPorts) > 0 {
 		free = t.portsFree(&class{shape: d.shape})
 	}
@@ -237,10 +238,10 @@ func (b *marketBuilder) meeting(t *template, d demand) map[int]bitset {
 			continue
 		}
 		st := t.states[to]
-		for k := range st.kinds.all() {
-			columns := st.labels.and(t.columns.kinds[k].columns).and(free)
+		for k := range st.kinds.All() {
+			columns := st.labels.And(t.columns.kinds[k].columns).And(free)
 			if out[k] != nil {
-				columns.or(out[k])
+				columns.Or(out[k])
 			}
 			out[k] = columns
 		}
@@ -272,7 +273,7 @@ func (b *marketBuilder) stand() {
 		for n, d := range b.asks {
 			_, taken := model.Clash(d.shape.HostPorts, t.ports)
 			takes[n] = !taken && d.tolerates(t.node.Taints) && slices.ContainsFunc(d.forms, func(form *conjunction) bool {
-				return b.targets.satisfying(form).has(i)
+				return b.targets.satisfying(form).Has(i)
 			})
 		}
 		if slices.Contains(takes, true) {

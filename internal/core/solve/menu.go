@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
@@ -14,7 +15,7 @@ import (
 type menu struct {
 	// names are the instance types, cheapest first, cut to the longest list; columns are theirs.
 	names   []string
-	columns bitset
+	columns bitset.Set
 	cut     bool
 	price   float64
 	// requirements is what the launch has to respect, labels what the machine carries for the pods.
@@ -65,18 +66,18 @@ func newMenus(o Options) *menus {
 }
 
 func (ms *menus) of(cl *claim) *menu {
-	ms.text = cl.mask.appendText(ms.text[:0])
+	ms.text = cl.mask.AppendText(ms.text[:0])
 	if m, ok := ms.known[menuKey{cl.t, cl.state, string(ms.text)}]; ok {
 		return m
 	}
 	key := menuKey{cl.t, cl.state, string(ms.text)}
 	t, st := cl.t, cl.t.states[cl.state]
-	m := &menu{columns: newBitset(t.columns.len()), price: math.Inf(1)}
+	m := &menu{columns: bitset.New(t.columns.len()), price: math.Inf(1)}
 	names, taken := slices.Grow(t.names[:0], len(t.columns.types)), t.taken
 	clear(taken)
 	for _, column := range t.byPrice(st) {
 		owner := t.columns.owner[column]
-		if !cl.mask.has(int(column)) || taken.has(int(owner)) {
+		if !cl.mask.Has(int(column)) || taken.Has(int(owner)) {
 			continue
 		}
 		if len(names) == ms.limit {
@@ -84,8 +85,8 @@ func (ms *menus) of(cl *claim) *menu {
 			break
 		}
 		it := t.columns.types[owner]
-		taken.set(int(owner))
-		m.columns.set(int(column))
+		taken.Add(int(owner))
+		m.columns.Add(int(column))
 		names = append(names, it.Name)
 		m.price = min(m.price, t.prices(st)[column])
 		m.priceOverlaid = m.priceOverlaid || it.PriceOverlaid
@@ -105,8 +106,8 @@ func (ms *menus) of(cl *claim) *menu {
 
 // list is what there is to say about a mask; names are those of its instance types, cheapest first. Where the same mask has another
 // order, because other offerings count, it gets a list anew.
-func (ms *menus) list(t *template, st *state, mask bitset, names []string) list {
-	ms.text = mask.appendText(ms.text[:0])
+func (ms *menus) list(t *template, st *state, mask bitset.Set, names []string) list {
+	ms.text = mask.AppendText(ms.text[:0])
 	l, ok := ms.lists[listKey{t.columns, string(ms.text)}]
 	if ok && slices.Equal(l.names, names) {
 		return l
@@ -115,7 +116,7 @@ func (ms *menus) list(t *template, st *state, mask bitset, names []string) list 
 	if !ok {
 		sorted := make([]string, 0, len(names))
 		for _, column := range t.byName() {
-			if mask.has(int(column)) {
+			if mask.Has(int(column)) {
 				sorted = append(sorted, t.columns.types[t.columns.owner[column]].Name)
 			}
 		}
@@ -145,7 +146,7 @@ func (ms *menus) share(t *template, st *state, names []string) []string {
 }
 
 // narrow adds what the candidates imply: their names, and the capacity types they come in.
-func (t *template) narrow(reqs requirement.Set, mask bitset, types requirement.Requirement, st *state) requirement.Set {
+func (t *template) narrow(reqs requirement.Set, mask bitset.Set, types requirement.Requirement, st *state) requirement.Set {
 	out := make([]requirement.Requirement, 0, len(reqs)+2)
 	for _, r := range reqs {
 		if r.Key != instanceTypeKey {
@@ -155,8 +156,8 @@ func (t *template) narrow(reqs requirement.Set, mask bitset, types requirement.R
 	out = append(out, types.WithMinValues(reqs.Get(instanceTypeKey).MinValues()))
 	var capacityTypes []string
 	key, ok := t.u.index[capacityTypeKey]
-	for k := range st.kinds.all() {
-		if !ok || !t.columns.kinds[k].columns.meets(mask) {
+	for k := range st.kinds.All() {
+		if !ok || !t.columns.kinds[k].columns.Intersects(mask) {
 			continue
 		}
 		for _, have := range t.columns.kinds[k].terms {
@@ -172,12 +173,12 @@ func (t *template) narrow(reqs requirement.Set, mask bitset, types requirement.R
 }
 
 // daemonRange is the least and the most that daemons take of each resource on the candidates.
-func (t *template) daemonRange(mask bitset) (least, most resource.Vector) {
+func (t *template) daemonRange(mask bitset.Set) (least, most resource.Vector) {
 	if !t.daemoned {
 		return nil, nil
 	}
 	first := true
-	for column := range mask.all() {
+	for column := range mask.All() {
 		if first {
 			least, most, first = t.daemons[column].Clone(), t.daemons[column].Clone(), false
 			continue
@@ -191,8 +192,8 @@ func (t *template) daemonRange(mask bitset) (least, most resource.Vector) {
 func (t *template) byPrice(st *state) []int32 {
 	if st.byPrice == nil {
 		prices := t.prices(st)
-		st.byPrice = make([]int32, 0, st.mask.count())
-		for column := range st.mask.all() {
+		st.byPrice = make([]int32, 0, st.mask.Len())
+		for column := range st.mask.All() {
 			st.byPrice = append(st.byPrice, int32(column))
 		}
 		name := func(column int32) string { return t.columns.types[t.columns.owner[column]].Name }
@@ -220,7 +221,7 @@ func (t *template) byName() []int32 {
 // cheapest is the candidate of cl with the lowest price; -1 for a claim without candidates.
 func (cl *claim) cheapest() int {
 	for _, column := range cl.t.byPrice(cl.t.states[cl.state]) {
-		if cl.mask.has(int(column)) {
+		if cl.mask.Has(int(column)) {
 			return int(column)
 		}
 	}

@@ -1,6 +1,10 @@
 package solve
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
+)
 
 // minimum is a demand for distinct values of a label among the candidates of a claim.
 type minimum struct{ key, values int }
@@ -19,7 +23,7 @@ func (cl *claim) minimums(st *state) []minimum {
 }
 
 // unmet is the keys whose demand the columns in mask do not meet.
-func (cl *claim) unmet(st *state, mask bitset) []string {
+func (cl *claim) unmet(st *state, mask bitset.Set) []string {
 	var keys []string
 	for _, m := range cl.minimums(st) {
 		if cl.t.distinct(m.key, mask) < m.values {
@@ -31,7 +35,7 @@ func (cl *claim) unmet(st *state, mask bitset) []string {
 
 // lower is the claim's demands cut down to what the columns in mask offer. Source: scheduling specification, BestEffort
 // policy.
-func (cl *claim) lower(st *state, mask bitset) map[int]int {
+func (cl *claim) lower(st *state, mask bitset.Set) map[int]int {
 	lowered := maps.Clone(cl.lowered)
 	for _, m := range cl.minimums(st) {
 		if n := cl.t.distinct(m.key, mask); n < m.values {
@@ -45,16 +49,16 @@ func (cl *claim) lower(st *state, mask bitset) map[int]int {
 }
 
 // unmet is the keys whose demand for distinct values the columns in mask do not meet.
-func (t *template) unmet(st *state, mask bitset) []string {
+func (t *template) unmet(st *state, mask bitset.Set) []string {
 	return (&claim{t: t}).unmet(st, mask)
 }
 
 // distinct is how many values of a label the columns in mask have together.
-func (t *template) distinct(key int, mask bitset) int {
+func (t *template) distinct(key int, mask bitset.Set) int {
 	values := map[string]bool{}
 	for _, label := range t.columns.label(key).values {
 		r := t.u.keys[key].sets[label.set]
-		if !r.Complement() && label.columns.meets(mask) {
+		if !r.Complement() && label.columns.Intersects(mask) {
 			for _, v := range r.Values() {
 				values[v] = true
 			}

@@ -148,7 +148,7 @@ func (s *solver) inhabit(c *class, st *stage, o option, pods []*model.Pod) []*mo
 	want := min(len(pods), o.room)
 	if machines, ok := s.joinable(st); ok {
 		for _, m := range slices.Sorted(slices.Values(machines)) {
-			if m < len(ts.list) && ts.satisfyingAny(ln.forms).has(m) {
+			if m < len(ts.list) && ts.satisfyingAny(ln.forms).Has(m) {
 				if n := s.move(c, st, m, pods[:want]); n > 0 {
 					return pods[n:]
 				}
@@ -159,7 +159,7 @@ func (s *solver) inhabit(c *class, st *stage, o option, pods []*model.Pod) []*mo
 	if ln.nodes >= len(ts.list) {
 		return pods
 	}
-	for m := range ts.satisfyingAny(ln.forms).from(ln.nodes) {
+	for m := range ts.satisfyingAny(ln.forms).From(ln.nodes) {
 		n := s.move(c, st, m, pods[:want])
 		pods, want = pods[n:], want-n
 		if want == 0 || n > 0 && st.near {

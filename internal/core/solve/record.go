@@ -30,7 +30,7 @@ func (s *solver) targetSite(number int) site {
 			possible := s.domains.possible(key, t.get(key))
 			return possible, len(possible) == 1 && t.get(key) != undefined
 		},
-		meets:  func(c *conjunction) bool { return s.targets.satisfying(c).has(number) },
+		meets:  func(c *conjunction) bool { return s.targets.satisfying(c).Has(number) },
 		taints: spreadTaints(t.node),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
@@ -95,10 +96,10 @@ func (rs *reservations) reservationOf(t *template, label string) []int {
 
 // compatible are the reservations that a claim could be launched from, given the kinds of offerings and the columns that
 // it is left with, each once.
-func (rs *reservations) compatible(t *template, kinds, mask bitset) []int {
+func (rs *reservations) compatible(t *template, kinds, mask bitset.Set) []int {
 	var out []int
-	for k := range kinds.all() {
-		if r := rs.kinds[t.columns][k]; r >= 0 && t.columns.kinds[k].columns.meets(mask) && !slices.Contains(out, r) {
+	for k := range kinds.All() {
+		if r := rs.kinds[t.columns][k]; r >= 0 && t.columns.kinds[k].columns.Intersects(mask) && !slices.Contains(out, r) {
 			out = append(out, r)
 		}
 	}
@@ -170,7 +171,7 @@ func (s *solver) pin(cl *claim) {
 		requirement.New(capacityTypeKey, requirement.In, capacityTypeReserved),
 		requirement.New(s.problem.Options.ReservationLabel, requirement.In, ids...),
 	)))
-	cl.state, cl.mask = to, cl.mask.and(cl.t.states[to].mask)
+	cl.state, cl.mask = to, cl.mask.And(cl.t.states[to].mask)
 }
 
 // unpin leaves a claim without a reservation the ordinary offerings, as long as there are any.
@@ -181,7 +182,7 @@ func (s *solver) unpin(cl *claim) {
 	if to == refused {
 		return
 	}
-	if mask := cl.mask.and(cl.t.states[to].mask); !mask.empty() {
+	if mask := cl.mask.And(cl.t.states[to].mask); !mask.Empty() {
 		cl.state, cl.mask = to, mask
 	}
 }

@@ -68,9 +68,9 @@ func price(claims []*claim) float64 {
 // cheapestOnly keeps the candidates at the lowest price.
 func (cl *claim) cheapestOnly() {
 	low, prices := cl.price(), cl.t.prices(cl.t.states[cl.state])
-	for column := range cl.mask.all() {
+	for column := range cl.mask.All() {
 		if prices[column] > low {
-			cl.mask.clear(column)
+			cl.mask.Remove(column)
 		}
 	}
 	cl.measure()
@@ -80,14 +80,14 @@ func (cl *claim) cheapestOnly() {
 // more candidates make the launch more likely.
 func (cl *claim) widen() {
 	copy(cl.mask, cl.t.within(cl.t.states[cl.state].mask))
-	for column := range cl.mask.all() {
+	for column := range cl.mask.All() {
 		if !cl.total.Fits(cl.t.room[column]) {
-			cl.mask.clear(column)
+			cl.mask.Remove(column)
 		}
 	}
 	for _, f := range cl.fills {
 		if len(f.class().shape.HostPorts) > 0 {
-			cl.mask.intersect(cl.mask, cl.t.portsFree(f.class()))
+			cl.mask.Intersect(cl.mask, cl.t.portsFree(f.class()))
 		}
 	}
 	cl.trial = false

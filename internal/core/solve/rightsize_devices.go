@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/device"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
@@ -124,17 +125,17 @@ func (s *solver) apart(cl *claim, plain []fill, base stateID) []*claim {
 // pods could run alone, the ones that carry the claim's mix of resources most cheaply first.
 func (s *solver) deviceCaps(cl *claim, needy []fill, base stateID) []float64 {
 	t, whole := cl.t, cl.price()
-	able := newBitset(t.columns.len())
+	able := bitset.New(t.columns.len())
 	for _, f := range needy {
 		alone := t.openIn(base, t.states[base].mask)
 		if o := s.offer(alone, s.pieceNumber(), f.class(), []*conjunction{f.form}, 1); o.pods > 0 {
-			able.or(o.mask)
+			able.Or(o.mask)
 		}
 	}
 	type option struct{ rate, price float64 }
 	var options []option
 	prices := t.prices(t.states[base])
-	for column := range able.all() {
+	for column := range able.All() {
 		if share := carries(t.room[column], cl.total); share > 0 && prices[column] < whole {
 			options = append(options, option{prices[column] / share, prices[column]})
 		}
@@ -153,10 +154,10 @@ func (s *solver) deviceCaps(cl *claim, needy []fill, base stateID) []float64 {
 // some pods do not fit anywhere.
 func (s *solver) repackDevices(cl *claim, fills []fill, limit float64, base stateID) (p packing, ok bool) {
 	t, ledger := cl.t, s.devices.ledger
-	cheap, prices := newBitset(t.columns.len()), t.prices(t.states[base])
-	for column := range t.states[base].mask.all() {
+	cheap, prices := bitset.New(t.columns.len()), t.prices(t.states[base])
+	for column := range t.states[base].mask.All() {
 		if prices[column] <= limit {
-			cheap.set(column)
+			cheap.Add(column)
 		}
 	}
 	var numbers []int

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 )
 
 // stride is how many columns a shelf passes from one set that it keeps to the next: a set for every column would take memory
@@ -18,13 +20,13 @@ type shelf struct {
 	order   []int32
 	amounts []int64
 	// starts are the sets of the first 0, stride, 2*stride, … columns of the order, one after the other.
-	starts bitset
+	starts bitset.Set
 	// held is what having returned last, unless that was one of the starts.
-	held bitset
+	held bitset.Set
 }
 
 // start is the set of the first i*stride columns of the order.
-func (s *shelf) start(i int) bitset { return s.starts[i*len(s.held) : (i+1)*len(s.held)] }
+func (s *shelf) start(i int) bitset.Set { return s.starts[i*len(s.held) : (i+1)*len(s.held)] }
 
 // shelf is that of resource r. Templates without daemons share those of their columns.
 func (t *template) shelf(r int) *shelf {
@@ -43,17 +45,17 @@ func (t *template) shelf(r int) *shelf {
 
 func (t *template) newShelf(r int) *shelf {
 	n := t.columns.len()
-	s := &shelf{order: make([]int32, n), amounts: make([]int64, n), held: newBitset(n)}
+	s := &shelf{order: make([]int32, n), amounts: make([]int64, n), held: bitset.New(n)}
 	for column := range s.order {
 		s.order[column] = int32(column)
 	}
 	slices.SortFunc(s.order, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(t.room[b].At(r), t.room[a].At(r)), cmp.Compare(a, b))
 	})
-	s.starts = make(bitset, (n/stride+1)*len(s.held))
+	s.starts = make(bitset.Set, (n/stride+1)*len(s.held))
 	for i := 1; i*stride <= n; i++ {
 		copy(s.start(i), s.start(i-1))
-		s.start(i).add(s.order[(i-1)*stride : i*stride])
+		s.start(i).AddAll(s.order[(i-1)*stride : i*stride])
 	}
 	for i, column := range s.order {
 		s.amounts[i] = t.room[column].At(r)
@@ -62,25 +64,25 @@ func (t *template) newShelf(r int) *shelf {
 }
 
 // having is the columns with room for amount. The set is the shelf's own and valid until the next call.
-func (s *shelf) having(amount int64) bitset {
+func (s *shelf) having(amount int64) bitset.Set {
 	n := sort.Search(len(s.amounts), func(i int) bool { return s.amounts[i] < amount })
 	if n%stride == 0 {
 		return s.start(n / stride)
 	}
 	copy(s.held, s.start(n/stride))
-	s.held.add(s.order[n-n%stride : n])
+	s.held.AddAll(s.order[n-n%stride : n])
 	return s.held
 }
 
 // largest is the most room that a column in mask has; negative infinity for none.
-func (s *shelf) largest(mask bitset) int64 {
+func (s *shelf) largest(mask bitset.Set) int64 {
 	// The largest columns are the last to drop out of a claim.
 	from, starts := 0, len(s.order)/stride+1
-	if starts > 1 && !s.start(1).meets(mask) {
-		from = stride * (sort.Search(starts, func(i int) bool { return s.start(i).meets(mask) }) - 1)
+	if starts > 1 && !s.start(1).Intersects(mask) {
+		from = stride * (sort.Search(starts, func(i int) bool { return s.start(i).Intersects(mask) }) - 1)
 	}
 	for i, column := range s.order[from:] {
-		if mask.has(int(column)) {
+		if mask.Has(int(column)) {
 			return s.amounts[from+i]
 		}
 	}
@@ -89,7 +91,7 @@ func (s *shelf) largest(mask bitset) int64 {
 
 // fitting narrows candidates, in place, to those that can hold n more pods of the class beside what cl has, and reports
 // whether any can.
-func (cl *claim) fitting(c *class, candidates bitset, n int) bool {
+func (cl *claim) fitting(c *class, candidates bitset.Set, n int) bool {
 	some := uint64(1)
 	for _, need := range c.needs {
 		have := cl.t.shelf(need.resource).having(cl.total.At(need.resource) + need.amount*int64(n))
@@ -102,12 +104,12 @@ func (cl *claim) fitting(c *class, candidates bitset, n int) bool {
 			return false
 		}
 	}
-	return some != 0 && (len(c.needs) > 0 || !candidates.empty())
+	return some != 0 && (len(c.needs) > 0 || !candidates.Empty())
 }
 
 // most is how many of n pods of the class the candidate with the most room for them can hold. When that is known at once,
 // fitting is the candidates that can; it is the template's and valid until the next call.
-func (cl *claim) most(c *class, candidates bitset, n int) (most int, fitting bitset) {
+func (cl *claim) most(c *class, candidates bitset.Set, n int) (most int, fitting bitset.Set) {
 	for _, need := range c.needs {
 		n = min(n, int(max(cl.slack.At(need.resource), 0)/need.amount))
 	}
@@ -123,8 +125,8 @@ func (cl *claim) most(c *class, candidates bitset, n int) (most int, fitting bit
 }
 
 // left is the candidates that can hold n more pods of the class.
-func (cl *claim) left(c *class, candidates bitset, n int) bitset {
-	out := candidates.clone()
+func (cl *claim) left(c *class, candidates bitset.Set, n int) bitset.Set {
+	out := candidates.Clone()
 	cl.fitting(c, out, n)
 	return out
 }

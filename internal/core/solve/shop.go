@@ -3,6 +3,7 @@ package solve
 import (
 	"slices"
 
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/lp"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
@@ -16,7 +17,7 @@ const (
 
 // shop is what can be bought, and for how much, in states that do not differ in that.
 type shop struct {
-	mask   bitset
+	mask   bitset.Set
 	prices []float64
 	// rooms and costs are those of the columns in mask alone.
 	rooms [][]float64
@@ -43,17 +44,17 @@ func (y *yard) shopOf(st *state) *shop {
 	}
 	s := &shop{
 		mask: st.mask, prices: prices, worth: make([]float64, len(prices)),
-		choice: st.mask.count()*len(y.t.columns.kinds) + st.kinds.count(),
+		choice: st.mask.Len()*len(y.t.columns.kinds) + st.kinds.Len(),
 	}
 	y.shops = append(y.shops, s)
 	return s
 }
 
-func (s *shop) sells(mask bitset, prices []float64) bool {
+func (s *shop) sells(mask bitset.Set, prices []float64) bool {
 	if !slices.Equal(s.mask, mask) {
 		return false
 	}
-	for column := range mask.all() {
+	for column := range mask.All() {
 		if prices[column] != s.prices[column] {
 			return false
 		}
@@ -66,13 +67,13 @@ func (s *shop) list(room [][]float64, rows int) {
 	if s.corner != nil {
 		return
 	}
-	n := s.mask.count()
+	n := s.mask.Len()
 	if n == len(room) {
 		s.rooms, s.costs, s.corner = room, s.prices, lp.NewCovering(room, s.prices, rows)
 		return
 	}
 	s.rooms, s.costs = make([][]float64, 0, n), make([]float64, 0, n)
-	for column := range s.mask.all() {
+	for column := range s.mask.All() {
 		s.rooms, s.costs = append(s.rooms, room[column]), append(s.costs, s.prices[column])
 	}
 	s.corner = lp.NewCovering(s.rooms, s.costs, rows)
@@ -106,7 +107,7 @@ func (y *yard) appraise() {
 				s.upkeep += upkeepMemory * y.scale[i] * s.rates[i]
 			}
 		}
-		for column := range s.mask.all() {
+		for column := range s.mask.All() {
 			s.worth[column] = lp.Dot(s.rates, y.room[column])
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
@@ -13,9 +14,9 @@ type state struct {
 	// sets by key; keys beyond the end are undefined.
 	sets []setID
 	// labels are the columns whose labels agree, offers those with an available compatible offering, mask both.
-	labels, offers, mask bitset
+	labels, offers, mask bitset.Set
 	// kinds are the compatible offerings.
-	kinds bitset
+	kinds bitset.Set
 	// prices by column, at the cheapest compatible offering; nil until somebody asks.
 	prices []float64
 	// byPrice are the columns of mask, cheapest first; nil until somebody asks.
@@ -45,7 +46,7 @@ func (t *template) rootState() stateID {
 		s.put(have)
 		t.defined[have.key] = true
 	}
-	s.labels = fullBitset(t.columns.len())
+	s.labels = bitset.Full(t.columns.len())
 	return t.derive(s, t.u.terms(t.pool.Requirements))
 }
 
@@ -117,17 +118,17 @@ func (t *template) derive(n *state, changed []term) stateID {
 		return known
 	}
 	for _, c := range changed {
-		n.labels = n.labels.and(t.columns.matching(c))
+		n.labels = n.labels.And(t.columns.matching(c))
 	}
-	n.kinds = newBitset(len(t.columns.kinds))
-	n.offers = newBitset(t.columns.len())
+	n.kinds = bitset.New(len(t.columns.kinds))
+	n.offers = bitset.New(t.columns.len())
 	for i, k := range t.columns.kinds {
 		if t.compatible(n, k.terms) {
-			n.kinds.set(i)
-			n.offers.or(k.columns)
+			n.kinds.Add(i)
+			n.offers.Or(k.columns)
 		}
 	}
-	n.mask = n.labels.and(n.offers)
+	n.mask = n.labels.And(n.offers)
 	for key, set := range n.sets {
 		if set != undefined && t.u.keys[key].sets[set].MinValues() > 0 {
 			n.minimums = append(n.minimums, term{key, set})

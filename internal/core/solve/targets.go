@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
@@ -29,7 +30,7 @@ type targets struct {
 	list []*target
 	u    *universe
 	// labelled[n] are the targets whose labels satisfy conjunction n.
-	labelled map[int]bitset
+	labelled map[int]bitset.Set
 }
 
 func newTargets(nodes []*model.Node, u *universe) *targets {
@@ -43,7 +44,7 @@ func newTargets(nodes []*model.Node, u *universe) *targets {
 		}
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID))
 	})
-	ts := &targets{u: u, labelled: map[int]bitset{}}
+	ts := &targets{u: u, labelled: map[int]bitset.Set{}}
 	for _, n := range sorted {
 		t := &target{node: n, room: n.Allocatable.Sub(n.Used), volumes: attachments{node: n}}
 		for _, p := range n.Pods {
@@ -96,18 +97,18 @@ func (ts *targets) hosts(i int, d *class) bool {
 	if _, repelled := model.Untolerated(ts.list[i].node.Taints, d.shape.Tolerations, true); repelled {
 		return false
 	}
-	return slices.ContainsFunc(d.alternatives, func(c *conjunction) bool { return ts.satisfying(c).has(i) })
+	return slices.ContainsFunc(d.alternatives, func(c *conjunction) bool { return ts.satisfying(c).Has(i) })
 }
 
 // satisfying is the targets whose labels satisfy c. Labels are facts: a key that is not there satisfies nothing but absence.
-func (ts *targets) satisfying(c *conjunction) bitset {
+func (ts *targets) satisfying(c *conjunction) bitset.Set {
 	if m, ok := ts.labelled[c.number]; ok {
 		return m
 	}
-	m := newBitset(len(ts.list))
+	m := bitset.New(len(ts.list))
 	for i, t := range ts.list {
 		if t.satisfies(c, ts.u) {
-			m.set(i)
+			m.Add(i)
 		}
 	}
 	ts.labelled[c.number] = m
@@ -129,12 +130,12 @@ func (t *target) satisfies(c *conjunction, u *universe) bool {
 }
 
 // satisfyingAny is the targets whose labels satisfy one of the forms.
-func (ts *targets) satisfyingAny(forms []*conjunction) bitset {
+func (ts *targets) satisfyingAny(forms []*conjunction) bitset.Set {
 	m := ts.satisfying(forms[0])
 	if len(forms) > 1 {
-		m = m.clone()
+		m = m.Clone()
 		for _, form := range forms[1:] {
-			m.or(ts.satisfying(form))
+			m.Or(ts.satisfying(form))
 		}
 	}
 	return m

@@ -3,6 +3,7 @@ package solve
 import (
 	"slices"
 
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
@@ -63,9 +64,9 @@ type template struct {
 	// spare are claims that were given up, to be used again.
 	spare []*claim
 	// scratch and candidates are sets of columns, and taken one of instance types, for use between two lines of the same function.
-	scratch, candidates, taken bitset
+	scratch, candidates, taken bitset.Set
 	// offered is the columns of the last offer.
-	offered bitset
+	offered bitset.Set
 	// names is a list for use between two lines of the same function.
 	names []string
 }
@@ -73,7 +74,7 @@ type template struct {
 func newTemplate(pool *model.Pool, cols *columns, u *universe, daemons []*class) *template {
 	t := &template{
 		pool: pool, columns: cols, u: u, byTerms: map[string]stateID{}, defined: map[int]bool{},
-		scratch: newBitset(cols.len()), candidates: newBitset(cols.len()), offered: newBitset(cols.len()), taken: newBitset(len(cols.types)),
+		scratch: bitset.New(cols.len()), candidates: bitset.New(cols.len()), offered: bitset.New(cols.len()), taken: bitset.New(len(cols.types)),
 	}
 	t.slotted = slices.ContainsFunc(cols.types, func(it *catalog.InstanceType) bool { return len(it.Attachable) > 0 })
 	t.root = t.rootState()
@@ -82,7 +83,7 @@ func newTemplate(pool *model.Pool, cols *columns, u *universe, daemons []*class)
 }
 
 // usable reports whether the pool's own requirements leave a column that is on offer.
-func (t *template) usable() bool { return !t.states[t.root].mask.empty() }
+func (t *template) usable() bool { return !t.states[t.root].mask.Empty() }
 
 // reserveDaemons works out which daemons run on which column. A daemon counts where it tolerates the pool's taints (soft
 // ones always), its labels are compatible with the pool, and the type does not contradict them; preferences never matter.
@@ -124,7 +125,7 @@ func (t *template) crews(daemons []*class) (crews []crew, of []int) {
 	crews, of = []crew{{}}, make([]int, t.columns.len())
 	for _, d := range daemons {
 		joined := map[int]int{}
-		for column := range t.runsOn(d).all() {
+		for column := range t.runsOn(d).All() {
 			before := of[column]
 			after, ok := joined[before]
 			if !ok {
@@ -141,8 +142,8 @@ func (t *template) crews(daemons []*class) (crews []crew, of []int) {
 	return crews, of
 }
 
-func (t *template) runsOn(d *class) bitset {
-	runsOn := newBitset(t.columns.len())
+func (t *template) runsOn(d *class) bitset.Set {
+	runsOn := bitset.New(t.columns.len())
 	if _, repelled := model.Untolerated(t.pool.Taints, d.shape.Tolerations, true); repelled {
 		return runsOn
 	}
@@ -150,24 +151,24 @@ func (t *template) runsOn(d *class) bitset {
 		if !t.compatible(t.states[t.root], alternative.terms) {
 			continue
 		}
-		match := fullBitset(t.columns.len())
+		match := bitset.Full(t.columns.len())
 		for _, want := range alternative.terms {
-			match = match.and(t.columns.matching(want))
+			match = match.And(t.columns.matching(want))
 		}
-		runsOn.or(match)
+		runsOn.Or(match)
 	}
 	return runsOn
 }
 
 // portsFree is the columns on which no daemon claims a port that the class wants.
-func (t *template) portsFree(c *class) bitset {
+func (t *template) portsFree(c *class) bitset.Set {
 	if t.daemonPorts == nil {
-		return fullBitset(t.columns.len())
+		return bitset.Full(t.columns.len())
 	}
-	free := newBitset(t.columns.len())
+	free := bitset.New(t.columns.len())
 	for column, taken := range t.daemonPorts {
 		if _, clash := model.Clash(c.shape.HostPorts, taken); !clash {
-			free.set(column)
+			free.Add(column)
 		}
 	}
 	return free

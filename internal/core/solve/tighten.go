@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"sort"
+
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 )
 
 // tighten makes room under the limits of pools for pods that were refused. Claims are charged with the largest machine that
@@ -39,11 +41,11 @@ func (cl *claim) shrink() bool {
 		return false
 	}
 	cheapest := cl.cheapest()
-	kept := cl.mask.clone()
+	kept := cl.mask.Clone()
 	var larger []int
-	for column := range cl.mask.all() {
+	for column := range cl.mask.All() {
 		if l.larger(cl.t.capacity(column), cl.t.capacity(cheapest)) {
-			kept.clear(column)
+			kept.Remove(column)
 			larger = append(larger, column)
 		}
 	}
@@ -55,7 +57,7 @@ func (cl *claim) shrink() bool {
 		return false
 	}
 	for _, column := range larger[:more] {
-		kept.set(column)
+		kept.Add(column)
 	}
 	copy(cl.mask, kept)
 	cl.measure()
@@ -65,7 +67,7 @@ func (cl *claim) shrink() bool {
 
 // needed sorts columns by how much of the limits their machines take, and tells how many of the first of them the candidates in
 // kept need beside them to meet the demands for distinct values: all, if even they do not do. Machines of one size stay together.
-func (cl *claim) needed(kept bitset, columns []int) int {
+func (cl *claim) needed(kept bitset.Set, columns []int) int {
 	st := cl.t.states[cl.state]
 	if len(cl.unmet(st, kept)) == 0 {
 		return 0
@@ -73,9 +75,9 @@ func (cl *claim) needed(kept bitset, columns []int) int {
 	share := func(column int) float64 { return cl.t.limits.share(cl.t.capacity(column)) }
 	slices.SortStableFunc(columns, func(a, b int) int { return cmp.Compare(share(a), share(b)) })
 	last := sort.Search(len(columns), func(n int) bool {
-		mask := kept.clone()
+		mask := kept.Clone()
 		for _, column := range columns[:n+1] {
-			mask.set(column)
+			mask.Add(column)
 		}
 		return len(cl.unmet(st, mask)) == 0
 	})

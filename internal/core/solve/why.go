@@ -3,6 +3,7 @@ package solve
 import (
 	"strings"
 
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
@@ -14,7 +15,7 @@ const hugeCPU = 1_000_000 * 1000
 
 // why says for every pool what stands between it and a pod of the class in its most yielding form; admitted are the columns
 // that the limits of each template admit.
-func (s *solver) why(c *class, pod *model.Pod, admitted []bitset) reason.Reasons {
+func (s *solver) why(c *class, pod *model.Pod, admitted []bitset.Set) reason.Reasons {
 	if len(s.problem.Pools) == 0 {
 		return reason.Reasons{{Code: reason.NoPools}}
 	}
@@ -93,10 +94,10 @@ func (s *sieve) whyClosed(st *stage) (reason.Reason, bool) {
 		return reason.Reason{Code: reason.TaintNotTolerated, Taint: taint.String()}, true
 	case to == refused:
 		return t.conflict(t.root, st.conjunction), true
-	case t.limits.exhausted(), !s.admitted.meets(t.states[t.root].mask):
+	case t.limits.exhausted(), !s.admitted.Intersects(t.states[t.root].mask):
 		s.measure()
 		next := t.states[to]
-		would := next.mask.and(s.unclaimed).and(s.attaching).and(s.fits)
+		would := next.mask.And(s.unclaimed).And(s.attaching).And(s.fits)
 		r := reason.Reason{Code: reason.LimitsExceeded, Limits: s.limits(would, next)}
 		if t.limits.exhausted() {
 			r.Code = reason.NodesExhausted

@@ -20,12 +20,12 @@ func (s *solver) whyTopology(t *template, c *class, st *stage) (reason.Reason, b
 		}
 	}
 	root := t.states[t.step(t.root, st.conjunction)]
-	if root.mask.empty() {
+	if root.mask.Empty() {
 		return reason.Reason{}, false // there is nothing to launch in any domain
 	}
 	for _, o := range s.options(c, st) {
 		for _, form := range o.forms {
-			if to := t.step(t.root, form); to != refused && !t.states[to].mask.empty() {
+			if to := t.step(t.root, form); to != refused && !t.states[to].mask.Empty() {
 				return reason.Reason{}, false
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
@@ -28,7 +29,7 @@ type sieve struct {
 	resources []string
 	// admitted are the columns that the limits admit, unclaimed those where no daemon has a port of the pod, attaching those with
 	// slots for its volumes; fits has room for it, bare would have if it were not for the daemons.
-	admitted, unclaimed, attaching, fits, bare bitset
+	admitted, unclaimed, attaching, fits, bare bitset.Set
 }
 
 // measure makes the tests, once: most pods are kept out by something that needs none of them.
@@ -36,8 +37,8 @@ func (s *sieve) measure() {
 	if s.fits != nil {
 		return
 	}
-	t, c, all := s.t, s.c, fullBitset(s.t.columns.len())
-	s.unclaimed, s.attaching, s.fits = t.portsFree(c), all, all.clone()
+	t, c, all := s.t, s.c, bitset.Full(s.t.columns.len())
+	s.unclaimed, s.attaching, s.fits = t.portsFree(c), all, all.Clone()
 	if t.attaches(c) {
 		s.attaching = (&claim{t: t, mask: all}).attaching(s.pod)
 	}
@@ -45,10 +46,10 @@ func (s *sieve) measure() {
 	if s.bare = s.fits; !t.daemoned {
 		return
 	}
-	s.bare = newBitset(t.columns.len())
-	for column := range all.all() {
+	s.bare = bitset.New(t.columns.len())
+	for column := range all.All() {
 		if c.count(t.columns.allocatable(column), nil, 1) > 0 {
-			s.bare.set(column)
+			s.bare.Add(column)
 		}
 	}
 }
@@ -56,10 +57,10 @@ func (s *sieve) measure() {
 // why is what the instance types of the pool lack for a claim in the state next.
 func (s *sieve) why(next *state) reason.Reason {
 	s.measure()
-	t, limited := s.t, next.mask.and(s.unclaimed).and(s.attaching).and(s.fits)
-	left := limited.and(s.admitted)
+	t, limited := s.t, next.mask.And(s.unclaimed).And(s.attaching).And(s.fits)
+	left := limited.And(s.admitted)
 	reqs := t.requirements(next)
-	if !left.empty() {
+	if !left.Empty() {
 		r := reason.Reason{Code: reason.MinValuesUnmet, Keys: t.unmet(next, left), Requirements: reqs}
 		for _, m := range (&claim{t: t}).minimums(next) {
 			if n := t.distinct(m.key, left); n < m.values {
@@ -71,51 +72,51 @@ func (s *sieve) why(next *state) reason.Reason {
 		}
 		return r
 	}
-	if !limited.empty() {
+	if !limited.Empty() {
 		return reason.Reason{Code: reason.LimitsExceeded, Narrowed: true, Limits: s.limits(limited, next)}
 	}
-	rest := next.mask.and(s.admitted)
-	for column := range rest.and(s.attaching).and(s.fits).all() {
+	rest := next.mask.And(s.admitted)
+	for column := range rest.And(s.attaching).And(s.fits).All() {
 		port, _ := model.Clash(s.c.shape.HostPorts, t.daemonPorts[column])
 		return reason.Reason{Code: reason.HostPortTaken, Port: port.String()}
 	}
-	if without := rest.and(s.unclaimed).and(s.fits); !without.empty() {
+	if without := rest.And(s.unclaimed).And(s.fits); !without.Empty() {
 		return reason.Reason{Code: reason.VolumesNotAttachable, Slots: s.slots(without)}
 	}
 	r := reason.Reason{Code: reason.NoInstanceType, Criteria: s.criteria(next), Requirements: reqs}
 	r.HugeCPU = s.c.shape.Requests.At(resource.CPU) >= hugeCPU
-	others := s.admitted.and(s.unclaimed).and(s.attaching)
-	if without := next.mask.and(others).and(s.bare); !without.empty() {
+	others := s.admitted.And(s.unclaimed).And(s.attaching)
+	if without := next.mask.And(others).And(s.bare); !without.Empty() {
 		least, _ := t.daemonRange(without)
 		r.Code, r.Daemons = reason.DaemonsTakeRoom, resource.Describe(least, s.resources)
 		return r
 	}
-	if offers := t.unavailable(next, next.labels.and(others).and(s.fits)); len(offers) > 0 {
+	if offers := t.unavailable(next, next.labels.And(others).And(s.fits)); len(offers) > 0 {
 		r.Code, r.Offers = reason.OfferingUnavailable, offers
 		return r
 	}
-	r.Without, r.Short = s.without(next, others.and(s.fits)), s.short(next.mask)
+	r.Without, r.Short = s.without(next, others.And(s.fits)), s.short(next.mask)
 	return r
 }
 
 // criteria judges labels, resources and offerings independently of each other, over what the limits admit.
 func (s *sieve) criteria(next *state) reason.Criteria {
-	labels, fits, offers := next.labels.and(s.admitted), s.fits.and(s.admitted), next.offers.and(s.admitted)
+	labels, fits, offers := next.labels.And(s.admitted), s.fits.And(s.admitted), next.offers.And(s.admitted)
 	return reason.Criteria{
-		Requirements:             !labels.empty(),
-		Resources:                !fits.empty(),
-		Offering:                 !offers.empty(),
-		RequirementsAndResources: labels.meets(fits),
-		RequirementsAndOffering:  labels.meets(offers),
-		ResourcesAndOffering:     fits.meets(offers),
+		Requirements:             !labels.Empty(),
+		Resources:                !fits.Empty(),
+		Offering:                 !offers.Empty(),
+		RequirementsAndResources: labels.Intersects(fits),
+		RequirementsAndOffering:  labels.Intersects(offers),
+		ResourcesAndOffering:     fits.Intersects(offers),
 	}
 }
 
 // limits are those that keep out the columns that would do: as few columns as minValues asks for, those first that exceed the
 // fewest limits by the least. Where no column would do, they are the limits that keep out everything, without what is needed.
-func (s *sieve) limits(would bitset, next *state) []reason.Limit {
+func (s *sieve) limits(would bitset.Set, next *state) []reason.Limit {
 	t, bounds := s.t, s.t.limits.bounds
-	columns := slices.Collect(would.all())
+	columns := slices.Collect(would.All())
 	excess := make([][]int64, t.columns.len())
 	for _, column := range columns {
 		// How many limits are exceeded, then by how much.
@@ -127,10 +128,10 @@ func (s *sieve) limits(would bitset, next *state) []reason.Limit {
 		}
 	}
 	slices.SortStableFunc(columns, func(a, b int) int { return slices.Compare(excess[a], excess[b]) })
-	most, taken := make([]int64, len(bounds)), newBitset(t.columns.len())
+	most, taken := make([]int64, len(bounds)), bitset.New(t.columns.len())
 	enough := false
 	for _, column := range columns {
-		taken.set(column)
+		taken.Add(column)
 		for i, b := range bounds {
 			most[i] = max(most[i], amountOf(t.capacity(column), b.resource))
 		}
@@ -163,7 +164,7 @@ func (s *sieve) limit(b bound) reason.Limit {
 
 // keepsOut reports whether a limit on its own leaves no column of the pool.
 func (s *sieve) keepsOut(b bound) bool {
-	for column := range s.t.states[s.t.root].mask.all() {
+	for column := range s.t.states[s.t.root].mask.All() {
 		if amountOf(s.t.capacity(column), b.resource) <= b.remaining {
 			return false
 		}
@@ -172,7 +173,7 @@ func (s *sieve) keepsOut(b bound) bool {
 }
 
 // slots is the driver with more volumes than any of the columns can attach; where each driver alone is content, the first.
-func (s *sieve) slots(columns bitset) reason.Slots {
+func (s *sieve) slots(columns bitset.Set) reason.Slots {
 	asked := map[string]int{}
 	var drivers []string
 	for _, a := range s.pod.Attachments() {
@@ -184,7 +185,7 @@ func (s *sieve) slots(columns bitset) reason.Slots {
 	var first reason.Slots
 	for _, driver := range drivers {
 		most, limited := 0, true
-		for column := range columns.all() {
+		for column := range columns.All() {
 			n, known := s.t.columns.types[s.t.columns.owner[column]].Attachable[driver]
 			most, limited = max(most, n), limited && known
 		}
@@ -200,14 +201,14 @@ func (s *sieve) slots(columns bitset) reason.Slots {
 }
 
 // short are the requests that none of the columns has room for; of all columns of the pool, if there are none.
-func (s *sieve) short(columns bitset) []reason.Shortage {
-	if columns.empty() {
-		columns = fullBitset(s.t.columns.len())
+func (s *sieve) short(columns bitset.Set) []reason.Shortage {
+	if columns.Empty() {
+		columns = bitset.Full(s.t.columns.len())
 	}
 	var out []reason.Shortage
 	for _, need := range s.c.needs {
 		var most int64
-		for column := range columns.all() {
+		for column := range columns.All() {
 			most = max(most, s.t.room[column].At(need.resource))
 		}
 		if most < need.amount {
@@ -222,7 +223,7 @@ func (s *sieve) short(columns bitset) []reason.Shortage {
 }
 
 // without are the requirements of which each alone, left out, leaves one of the columns.
-func (s *sieve) without(next *state, columns bitset) requirement.Set {
+func (s *sieve) without(next *state, columns bitset.Set) requirement.Set {
 	t := s.t
 	var out []requirement.Requirement
 	for _, r := range t.requirements(next) {
@@ -232,16 +233,16 @@ func (s *sieve) without(next *state, columns bitset) requirement.Set {
 		left := columns
 		for other, set := range loose.sets {
 			if set != undefined {
-				left = left.and(t.columns.matching(term{other, set}))
+				left = left.And(t.columns.matching(term{other, set}))
 			}
 		}
-		offered := newBitset(t.columns.len())
+		offered := bitset.New(t.columns.len())
 		for _, k := range t.columns.kinds {
 			if t.compatible(loose, k.terms) {
-				offered.or(k.columns)
+				offered.Or(k.columns)
 			}
 		}
-		if left.meets(offered) {
+		if left.Intersects(offered) {
 			out = append(out, r)
 		}
 	}
@@ -255,15 +256,15 @@ func (t *template) soldOut() []string {
 }
 
 // unavailable are the offerings of the columns that would do in the state and cannot be had at the moment.
-func (t *template) unavailable(next *state, columns bitset) []string {
+func (t *template) unavailable(next *state, columns bitset.Set) []string {
 	var out []string
 	for _, k := range t.columns.unavailable() {
-		meant := k.columns.and(columns)
-		if meant.empty() || !t.compatible(next, k.terms) {
+		meant := k.columns.And(columns)
+		if meant.Empty() || !t.compatible(next, k.terms) {
 			continue
 		}
 		var types, words []string
-		for column := range meant.all() {
+		for column := range meant.All() {
 			types = append(types, t.columns.types[t.columns.owner[column]].Name)
 		}
 		slices.Sort(types)
@@ -304,9 +305,9 @@ func (c *columns) unavailable() []kind {
 			if !known {
 				n = len(out)
 				at[string(scratch)] = n
-				out = append(out, kind{terms: c.u.terms(o.Requirements), columns: newBitset(c.len())})
+				out = append(out, kind{terms: c.u.terms(o.Requirements), columns: bitset.New(c.len())})
 			}
-			out[n].columns.set(column)
+			out[n].columns.Add(column)
 		}
 		column += len(it.Groups)
 	}

@@ -90,7 +90,7 @@ func (y *yard) merged(a, b *claim) *claim {
 	t, most := y.t, a.price()+b.price()+lp.Negligible
 	total, root := a.total.Add(b.total), t.states[t.root]
 	prices, fits := t.prices(root), false
-	for column := range root.mask.all() {
+	for column := range root.mask.All() {
 		fits = fits || prices[column] <= most && total.Fits(t.room[column])
 	}
 	if !fits {
