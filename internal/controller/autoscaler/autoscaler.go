@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/prediction"
+	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
 const (
@@ -36,14 +36,14 @@ type Controller struct {
 	store  *prediction.Store
 	log    *slog.Logger
 	// said are the failures that were logged not long ago.
-	said *loop.Memo[string, bool]
+	said *ttlcache.Cache[string, bool]
 }
 
 // New builds the loop, which fills store. reader should not keep what it reads.
 func New(reader client.Reader, c clock.Clock, store *prediction.Store, log *slog.Logger) *Controller {
 	return &Controller{
 		reader: reader, clock: c, store: store, log: log.With("controller", "vpa.prediction"),
-		said: loop.NewMemo[string, bool](complainEvery),
+		said: ttlcache.New[string, bool](c, complainEvery),
 	}
 }
 
@@ -94,10 +94,9 @@ func (c *Controller) round(ctx context.Context) time.Duration {
 }
 
 func (c *Controller) complain(ctx context.Context, message string, err error) {
-	now := c.clock.Now()
-	if _, said := c.said.Get(err.Error(), now); said || ctx.Err() != nil {
+	if _, said := c.said.Get(err.Error()); said || ctx.Err() != nil {
 		return
 	}
-	c.said.Put(err.Error(), true, now)
+	c.said.Set(err.Error(), true)
 	c.log.ErrorContext(ctx, message, "error", err)
 }

@@ -24,11 +24,11 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/prediction"
 	"github.com/karpenter-anew/karpenter/internal/translate"
+	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
 const (
@@ -79,7 +79,7 @@ type Controller struct {
 	// setbacks are those of nodes, partings of nodes together with others, poolSetbacks those of pools.
 	nodeBackoffs, groupBackoffs, poolBackoffs *backoffs
 	// said are complaints that were logged not long ago.
-	warned *loop.Memo[string, bool]
+	warned *ttlcache.Cache[string, bool]
 	// Reasons says why nodes are left alone.
 	Obstacles *Obstacles
 
@@ -114,7 +114,7 @@ func New(deps Deps) *Controller {
 		catalogs:     translate.NewCatalogs(deps.Translator),
 		nodeBackoffs: newBackoffs(), groupBackoffs: newBackoffs(), poolBackoffs: newBackoffs(),
 		Obstacles:    newObstacles(),
-		warned:       loop.NewMemo[string, bool](warnInterval),
+		warned:       ttlcache.New[string, bool](deps.Clock, warnInterval),
 		nothingFound: map[string]string{},
 		limits:       map[string]int64{},
 		grants:       map[string]*grant{},

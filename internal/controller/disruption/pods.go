@@ -73,8 +73,8 @@ func (c *Controller) warnOfBudgets(queues []translate.Queue, s view) {
 		if !q.Never {
 			continue
 		}
-		if _, said := c.warned.Get(q.Budget, s.now); !said {
-			c.warned.Put(q.Budget, true, s.now)
+		if _, said := c.warned.Get(q.Budget); !said {
+			c.warned.Set(q.Budget, true)
 			c.Log.Warn("a pod disruption budget wants as many healthy pods as there are and can never allow a disruption",
 				"PodDisruptionBudget", q.Budget)
 		}
@@ -88,8 +88,8 @@ func (c *Controller) warnOfCost(pod *corev1.Pod, s view) {
 		return
 	}
 	key := string(pod.UID) + err.Error()
-	if _, said := c.warned.Get(key, s.now); !said {
-		c.warned.Put(key, true, s.now)
+	if _, said := c.warned.Get(key); !said {
+		c.warned.Set(key, true)
 		c.Log.Error("ignoring the deletion cost of a pod", "Pod", pod.Namespace+"/"+pod.Name, "error", err)
 	}
 }

@@ -18,12 +18,12 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
 const (
@@ -37,12 +37,12 @@ const (
 // on the result.
 type Consistency struct {
 	deps.Shared
-	checked *loop.Memo[claimID, struct{}]
+	checked *ttlcache.Cache[claimID, struct{}]
 }
 
 // NewConsistency builds the controller.
 func NewConsistency(shared deps.Shared) *Consistency {
-	return &Consistency{Shared: shared, checked: loop.NewMemo[claimID, struct{}](consistencyPeriod)}
+	return &Consistency{Shared: shared, checked: ttlcache.New[claimID, struct{}](shared.Clock, consistencyPeriod)}
 }
 
 // Register adds the controller to the manager.
@@ -64,13 +64,12 @@ func (c *Consistency) Reconcile(ctx context.Context, request reconcile.Request) 
 	if !managed.Is(c.Cloud, claim) || claim.DeletionTimestamp != nil || claim.Status.ProviderID == "" {
 		return reconcile.Result{}, nil
 	}
-	now := c.Clock.Now()
-	if _, rest := c.checked.GetWithRest(claim.UID, now); rest > 0 {
+	if _, rest := c.checked.GetWithTTL(claim.UID); rest > 0 {
 		return requeue.After(rest), nil
 	}
 	node, err := nodelookup.NodeOf(ctx, c.Client, claim)
 	if errors.Is(err, nodelookup.NotFound) || errors.Is(err, nodelookup.Duplicate) {
-		c.checked.Put(claim.UID, struct{}{}, now)
+		c.checked.Set(claim.UID, struct{}{})
 		return requeue.After(consistencyPeriod), nil
 	}
 	if err != nil {
@@ -79,7 +78,7 @@ func (c *Consistency) Reconcile(ctx context.Context, request reconcile.Request) 
 	if err := c.judge(ctx, claim, node); err != nil {
 		return requeue.OnConflict(err)
 	}
-	c.checked.Put(claim.UID, struct{}{}, now)
+	c.checked.Set(claim.UID, struct{}{})
 	return requeue.After(consistencyPeriod), nil
 }
 

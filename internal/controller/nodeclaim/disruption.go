@@ -17,13 +17,13 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/controller/readyourwrites"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
 const (
@@ -44,8 +44,8 @@ const (
 // depend on them.
 type Disruption struct {
 	deps.Shared
-	offered *loop.Memo[claimID, struct{}]
-	asked   *loop.Memo[claimID, driftAnswer]
+	offered *ttlcache.Cache[claimID, struct{}]
+	asked   *ttlcache.Cache[claimID, driftAnswer]
 	writes  readyourwrites.Writes
 }
 
@@ -59,8 +59,8 @@ type driftAnswer struct {
 func NewDisruption(shared deps.Shared) *Disruption {
 	return &Disruption{
 		Shared:  shared,
-		offered: loop.NewMemo[claimID, struct{}](offeredPeriod),
-		asked:   loop.NewMemo[claimID, driftAnswer](driftPeriod),
+		offered: ttlcache.New[claimID, struct{}](shared.Clock, offeredPeriod),
+		asked:   ttlcache.New[claimID, driftAnswer](shared.Clock, driftPeriod),
 	}
 }
 
@@ -159,7 +159,7 @@ func (d *Disruption) drift(ctx context.Context, pool *v1.NodePool, claim *v1.Nod
 		return reason, nil
 	}
 	now := d.Clock.Now()
-	if _, recent := d.offered.Get(claim.UID, now); !recent && now.Sub(claim.CreationTimestamp.Time) >= offeredFrom {
+	if _, recent := d.offered.Get(claim.UID); !recent && now.Sub(claim.CreationTimestamp.Time) >= offeredFrom {
 		instanceTypes, err := d.Cloud.Provider.InstanceTypes(ctx, pool)
 		if err != nil {
 			return "", fmt.Errorf("listing instance types of nodepool %q: %w", pool.Name, err)
@@ -167,7 +167,7 @@ func (d *Disruption) drift(ctx context.Context, pool *v1.NodePool, claim *v1.Nod
 		if !stillOffered(instanceTypes, claim, d.Cloud) {
 			return cloud.InstanceTypeNotFound, nil
 		}
-		d.offered.Put(claim.UID, struct{}{}, now)
+		d.offered.Set(claim.UID, struct{}{})
 	}
 	return d.providerDrift(ctx, pool, claim)
 }
@@ -178,15 +178,14 @@ func (d *Disruption) providerDrift(ctx context.Context, pool *v1.NodePool, claim
 		poolGeneration: pool.Generation, claimGeneration: claim.Generation,
 		classVersion: d.classVersion(ctx, claim.Spec.NodeClassRef), labels: labelText(claim.Labels),
 	}
-	now := d.Clock.Now()
-	if last, ok := d.asked.Get(claim.UID, now); ok && last.inputs == inputs {
+	if last, ok := d.asked.Get(claim.UID); ok && last.inputs == inputs {
 		return last.reason, nil
 	}
 	reason, err := d.Cloud.Provider.IsDrifted(ctx, claim)
 	if err != nil {
 		return "", err
 	}
-	d.asked.Put(claim.UID, driftAnswer{inputs: inputs, reason: reason}, now)
+	d.asked.Set(claim.UID, driftAnswer{inputs: inputs, reason: reason})
 	return reason, nil
 }
 

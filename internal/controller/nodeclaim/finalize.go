@@ -101,7 +101,7 @@ func (l *Lifecycle) deleteNodes(ctx context.Context, claim *v1.NodeClaim) (left 
 
 // recallInstance fills in the instance of a claim that was deleted between its launch and the write of its status.
 func (l *Lifecycle) recallInstance(claim *v1.NodeClaim) {
-	if created, ok := l.launched.Get(claim.UID, l.Clock.Now()); ok && claim.Status.ProviderID == "" {
+	if created, ok := l.launched.Get(claim.UID); ok && claim.Status.ProviderID == "" {
 		adopt(claim, created)
 	}
 }

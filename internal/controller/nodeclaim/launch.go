@@ -23,16 +23,16 @@ const maxMessage = 300
 func (l *Lifecycle) launch(ctx context.Context, claim *v1.NodeClaim) outcome {
 	now := l.Clock.Now()
 	if decided(claim, v1.ConditionTypeLaunched, now) {
-		l.launched.Drop(claim.UID)
+		l.launched.Delete(claim.UID)
 		return outcome{}
 	}
-	created, ok := l.launched.Get(claim.UID, now)
+	created, ok := l.launched.Get(claim.UID)
 	if !ok {
 		var err error
 		if created, err = l.Cloud.Provider.Create(ctx, claim); err != nil {
 			return l.launchFailed(ctx, claim, err)
 		}
-		l.launched.Put(claim.UID, created, l.Clock.Now())
+		l.launched.Set(claim.UID, created)
 		observe.Log(ctx).Info("launched nodeclaim", "provider-id", created.Status.ProviderID,
 			"instance-type", created.Labels[corev1.LabelInstanceTypeStable], "zone", created.Labels[corev1.LabelTopologyZone],
 			"capacity-type", created.Labels[v1.CapacityTypeLabelKey], "allocatable", created.Status.Allocatable)

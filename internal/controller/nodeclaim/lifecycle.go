@@ -27,7 +27,6 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/controller/ratelimit"
@@ -35,6 +34,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
 // launchMemory is how long the answer of a successful launch is kept, in case its status cannot be written or the
@@ -53,7 +53,7 @@ type RegistrationHealth interface {
 type Lifecycle struct {
 	deps.Shared
 	health   RegistrationHealth
-	launched *loop.Memo[claimID, *v1.NodeClaim]
+	launched *ttlcache.Cache[claimID, *v1.NodeClaim]
 	writes   readyourwrites.Writes
 	// awaitDrivers is set while dynamic resource allocation is not ignored.
 	awaitDrivers bool
@@ -62,7 +62,7 @@ type Lifecycle struct {
 // NewLifecycle builds the controller.
 func NewLifecycle(shared deps.Shared, health RegistrationHealth) *Lifecycle {
 	shared.Cloud = shared.Cloud.WithDefaults()
-	return &Lifecycle{Shared: shared, health: health, launched: loop.NewMemo[claimID, *v1.NodeClaim](launchMemory)}
+	return &Lifecycle{Shared: shared, health: health, launched: ttlcache.New[claimID, *v1.NodeClaim](shared.Clock, launchMemory)}
 }
 
 // Register adds the controller to the manager.

@@ -21,10 +21,10 @@ import (
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
 // podEventDedupe is how close two pod events may be to be written as one. It is shorter than the validation delay of
@@ -40,7 +40,7 @@ const podEventDedupe = 10 * time.Second
 // yet picks up what happened while nobody watched.
 type PodEvents struct {
 	deps.Shared
-	stamped *loop.Memo[claimID, struct{}]
+	stamped *ttlcache.Cache[claimID, struct{}]
 
 	mu sync.Mutex
 	// newest holds, by Node name, the last event that is not written yet.
@@ -49,7 +49,7 @@ type PodEvents struct {
 
 // NewPodEvents builds the controller.
 func NewPodEvents(shared deps.Shared) *PodEvents {
-	return &PodEvents{Shared: shared, stamped: loop.NewMemo[claimID, struct{}](podEventDedupe), newest: map[string]time.Time{}}
+	return &PodEvents{Shared: shared, stamped: ttlcache.New[claimID, struct{}](shared.Clock, podEventDedupe), newest: map[string]time.Time{}}
 }
 
 // Register adds the controller to the manager.
@@ -132,8 +132,7 @@ func (p *PodEvents) stamp(ctx context.Context, nodeName string, at time.Time) er
 	if err != nil {
 		return err
 	}
-	now := p.Clock.Now()
-	if _, recent := p.stamped.Get(claim.UID, now); recent || !managed.Is(p.Cloud, claim) || covered(claim, at) {
+	if _, recent := p.stamped.Get(claim.UID); recent || !managed.Is(p.Cloud, claim) || covered(claim, at) {
 		return nil
 	}
 	stored := claim.DeepCopy()
@@ -141,7 +140,7 @@ func (p *PodEvents) stamp(ctx context.Context, nodeName string, at time.Time) er
 	if err := p.Client.Status().Patch(ctx, claim, client.MergeFrom(stored)); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	p.stamped.Put(claim.UID, struct{}{}, now)
+	p.stamped.Set(claim.UID, struct{}{})
 	return nil
 }
 

@@ -10,10 +10,10 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/cost"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
 const (
@@ -41,7 +41,7 @@ type Cost struct {
 	prices   map[string]pricing
 	shown    *observe.GaugeStore
 	// said are the failures that were reported not long ago.
-	said *loop.Memo[string, bool]
+	said *ttlcache.Cache[string, bool]
 }
 
 // pricing is the prices of a pool as they were at some time.
@@ -54,7 +54,7 @@ type pricing struct {
 func NewCost(shared deps.Shared, machines Machines, log *slog.Logger) *Cost {
 	return &Cost{
 		Shared: shared, machines: machines, log: log.With("controller", "state.pricing"),
-		prices: map[string]pricing{}, shown: observe.NewGaugeStore(), said: loop.NewMemo[string, bool](complainEvery),
+		prices: map[string]pricing{}, shown: observe.NewGaugeStore(), said: ttlcache.New[string, bool](shared.Clock, complainEvery),
 	}
 }
 
@@ -134,11 +134,10 @@ func (c *Cost) pricesOf(ctx context.Context, pool *v1.NodePool, known pricing) p
 
 // fail reports a failure, unless the same was reported not long ago.
 func (c *Cost) fail(ctx context.Context, pool, about, message string, args ...any) {
-	now := c.Clock.Now()
-	if _, said := c.said.Get(pool+" "+about, now); said || ctx.Err() != nil {
+	if _, said := c.said.Get(pool + " " + about); said || ctx.Err() != nil {
 		return
 	}
-	c.said.Put(pool+" "+about, true, now)
+	c.said.Set(pool+" "+about, true)
 	c.Metrics.NodePools.CostTrackerErrors.WithLabelValues(pool).Inc()
 	c.log.ErrorContext(ctx, message, append([]any{"NodePool", pool}, args...)...)
 }

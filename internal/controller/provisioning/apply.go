@@ -162,11 +162,10 @@ const repeatAfter = 5 * time.Minute
 // level is the level for a line about something that every pass finds again: that of the first time, and debug until
 // repeatAfter has passed. Hopeless pods would otherwise bury everything else.
 func (p *Provisioner) level(first slog.Level, about string) slog.Level {
-	now := p.Clock.Now()
-	if _, said := p.said.Get(about, now); said {
+	if _, said := p.said.Get(about); said {
 		return slog.LevelDebug
 	}
-	p.said.Put(about, true, now)
+	p.said.Set(about, true)
 	return first
 }
 

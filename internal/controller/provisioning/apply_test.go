@@ -8,12 +8,12 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
 func TestWhatEveryPassFindsAgainIsLoggedOnceInAWhile(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
-	p := &Provisioner{Deps: Deps{Shared: deps.Shared{Clock: clk}}, said: loop.NewMemo[string, bool](repeatAfter)}
+	p := &Provisioner{Deps: Deps{Shared: deps.Shared{Clock: clk}}, said: ttlcache.New[string, bool](clk, repeatAfter)}
 	step := func(about string) slog.Level {
 		clk.Step(10 * time.Second)
 		return p.level(slog.LevelError, about)

@@ -11,8 +11,8 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/translate"
+	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
 // awaiting is a cloud in which the overlays of one pool are not evaluated yet.
@@ -48,7 +48,7 @@ func TestPoolsThatAwaitEvaluationAreSkippedQuietly_L368(t *testing.T) {
 			Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		},
 		catalogs: translate.NewCatalogs(translator),
-		said:     loop.NewMemo[string, bool](repeatAfter),
+		said:     ttlcache.New[string, bool](w.Clock, repeatAfter),
 	}
 	got, err := p.usablePools(t.Context())
 	byName, pools := got.ByName, got.Usable

@@ -24,12 +24,12 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/podlatency"
 	"github.com/karpenter-anew/karpenter/internal/translate"
+	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
 const (
@@ -71,7 +71,7 @@ type Provisioner struct {
 	catalogs *translate.Catalogs
 	promises promises
 	// said are the things that were logged not long ago and are still the same, warnings those said of single pods.
-	said, warnings *loop.Memo[string, bool]
+	said, warnings *ttlcache.Cache[string, bool]
 	// runs is how many times the engine was run.
 	runs uint64
 }
@@ -87,8 +87,8 @@ func New(d Deps) *Provisioner {
 		batcher:  NewBatcher(d.Clock, d.Scheduling.BatchIdleDuration, d.Scheduling.BatchMaxDuration),
 		catalogs: translate.NewCatalogs(d.Translator),
 		promises: promises{},
-		said:     loop.NewMemo[string, bool](repeatAfter),
-		warnings: loop.NewMemo[string, bool](warnAfter),
+		said:     ttlcache.New[string, bool](d.Clock, repeatAfter),
+		warnings: ttlcache.New[string, bool](d.Clock, warnAfter),
 	}
 }
 

@@ -32,14 +32,13 @@ func (p *Provisioner) warn(pods []*model.Pod) {
 
 // warnOf logs one line about the pods that have a trait, unless that was said of them not long ago.
 func (p *Provisioner) warnOf(message string, pods []*model.Pod, trait func(*model.Shape) bool) {
-	now := p.Clock.Now()
 	var fresh []*model.Pod
 	for _, pod := range pods {
 		if pod.Node != "" || pod.Virtual || !trait(pod.Shape) {
 			continue
 		}
-		if _, said := p.warnings.Get(pod.UID+message, now); !said {
-			p.warnings.Put(pod.UID+message, true, now)
+		if _, said := p.warnings.Get(pod.UID + message); !said {
+			p.warnings.Set(pod.UID+message, true)
 			fresh = append(fresh, pod)
 		}
 	}

@@ -21,13 +21,13 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/controller/ratelimit"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
 const (
@@ -43,12 +43,12 @@ const (
 // Repair is the controller node.health.
 type Repair struct {
 	deps.Shared
-	deleted *loop.Memo[types.UID, struct{}]
+	deleted *ttlcache.Cache[types.UID, struct{}]
 }
 
 // New builds the controller. It is of use only with repair policies.
 func New(shared deps.Shared) *Repair {
-	return &Repair{Shared: shared, deleted: loop.NewMemo[types.UID, struct{}](deletionShows)}
+	return &Repair{Shared: shared, deleted: ttlcache.New[types.UID, struct{}](shared.Clock, deletionShows)}
 }
 
 // Register adds the controller to the manager.
@@ -134,7 +134,7 @@ func (r *Repair) end(ctx context.Context, claim *v1.NodeClaim, found unhealthyCo
 	if err := r.expireDeadline(ctx, claim); err != nil {
 		return err
 	}
-	if _, already := r.deleted.Get(claim.UID, r.Clock.Now()); already || claim.DeletionTimestamp != nil {
+	if _, already := r.deleted.Get(claim.UID); already || claim.DeletionTimestamp != nil {
 		return nil
 	}
 	pods, err := nodelookup.CountReschedulablePods(ctx, r.Client, claim)
@@ -144,7 +144,7 @@ func (r *Repair) end(ctx context.Context, claim *v1.NodeClaim, found unhealthyCo
 	if err := r.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); err != nil {
 		return fmt.Errorf("deleting nodeclaim %q: %w", claim.Name, err)
 	}
-	r.deleted.Put(claim.UID, struct{}{}, r.Clock.Now())
+	r.deleted.Set(claim.UID, struct{}{})
 	observe.Log(ctx).Info("deleting unhealthy node", "NodeClaim", claim.Name, "provider-id", claim.Status.ProviderID, "condition", string(found.condition))
 	r.Metrics.CountDisrupted(claim, reason)
 	r.Metrics.CountDisruptedPods(claim, reason, pods)

@@ -19,11 +19,11 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/podrules"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/ratelimit"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
 // settleTime is how long a pod that was just asked to leave is not taken in again: so long the cache may still show it
@@ -44,7 +44,7 @@ type PodKey struct {
 type EvictionQueue struct {
 	deps.Shared
 	// asked remembers the deadline with which a pod was asked to leave.
-	asked *loop.Memo[PodKey, time.Time]
+	asked *ttlcache.Cache[PodKey, time.Time]
 
 	mu      sync.Mutex
 	entries map[PodKey]entry
@@ -61,7 +61,7 @@ type entry struct {
 
 // NewEvictionQueue builds the controller.
 func NewEvictionQueue(shared deps.Shared) *EvictionQueue {
-	return &EvictionQueue{Shared: shared, asked: loop.NewMemo[PodKey, time.Time](settleTime), entries: map[PodKey]entry{}}
+	return &EvictionQueue{Shared: shared, asked: ttlcache.New[PodKey, time.Time](shared.Clock, settleTime), entries: map[PodKey]entry{}}
 }
 
 // Register adds the controller to the manager.
@@ -99,7 +99,6 @@ func (q *EvictionQueue) Add(deadline *time.Time, pods ...*corev1.Pod) { q.add(de
 func (q *EvictionQueue) Hasten(deadline *time.Time, pods ...*corev1.Pod) { q.add(deadline, true, pods) }
 
 func (q *EvictionQueue) add(deadline *time.Time, hasten bool, pods []*corev1.Pod) {
-	now := q.Clock.Now()
 	var until time.Time
 	if deadline != nil {
 		until = *deadline
@@ -109,7 +108,7 @@ func (q *EvictionQueue) add(deadline *time.Time, hasten bool, pods []*corev1.Pod
 	for _, pod := range pods {
 		key := PodKey{types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, pod.UID}
 		have, in := q.entries[key]
-		if before, ok := q.asked.Get(key, now); ok && !in && (!hasten || before.Equal(until)) {
+		if before, ok := q.asked.Get(key); ok && !in && (!hasten || before.Equal(until)) {
 			continue
 		}
 		next := entry{deadline: earlier(have.deadline, until), hastened: have.hastened || hasten}
@@ -161,7 +160,7 @@ func (q *EvictionQueue) drop(key PodKey) {
 
 // settled drops an entry whose pod has just been asked to leave.
 func (q *EvictionQueue) settled(key PodKey, deadline time.Time) {
-	q.asked.Put(key, deadline, q.Clock.Now())
+	q.asked.Set(key, deadline)
 	q.drop(key)
 }
 

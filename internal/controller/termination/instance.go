@@ -23,8 +23,7 @@ func (t *Termination) instanceGone(ctx context.Context, node *corev1.Node) (bool
 	if ready(node) || id == "" {
 		return false, nil
 	}
-	now := t.Clock.Now()
-	if _, alive := t.alive.Get(id, now); alive {
+	if _, alive := t.alive.Get(id); alive {
 		return false, nil
 	}
 	_, err := t.Cloud.Provider.Get(ctx, id)
@@ -34,7 +33,7 @@ func (t *Termination) instanceGone(ctx context.Context, node *corev1.Node) (bool
 	if err != nil {
 		return false, err
 	}
-	t.alive.Put(id, struct{}{}, now)
+	t.alive.Set(id, struct{}{})
 	return false, nil
 }
 

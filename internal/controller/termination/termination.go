@@ -25,7 +25,6 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/controller/ratelimit"
@@ -33,6 +32,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
+	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
 const controllerName = "node.termination"
@@ -50,7 +50,7 @@ const instanceMemory = 10 * time.Second
 type Termination struct {
 	deps.Shared
 	queue      *EvictionQueue
-	alive      *loop.Memo[string, struct{}]
+	alive      *ttlcache.Cache[string, struct{}]
 	nodeWrites readyourwrites.Writes
 	// claimWrites keeps a pass from starting on a claim that does not show the last pass yet.
 	claimWrites readyourwrites.Writes
@@ -58,7 +58,7 @@ type Termination struct {
 
 // New builds the controller; evictions go through the queue.
 func New(shared deps.Shared, queue *EvictionQueue) *Termination {
-	return &Termination{Shared: shared, queue: queue, alive: loop.NewMemo[string, struct{}](instanceMemory)}
+	return &Termination{Shared: shared, queue: queue, alive: ttlcache.New[string, struct{}](shared.Clock, instanceMemory)}
 }
 
 // Register adds the controller to the manager.

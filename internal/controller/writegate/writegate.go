@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/karpenter-anew/karpenter/internal/controller/loop"
+	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
 const (
@@ -33,7 +33,7 @@ const (
 type Gate struct {
 	clock clock.PassiveClock
 	// met is when decisions were met first that had to wait, by our clock.
-	met *loop.Memo[decision, time.Time]
+	met *ttlcache.Cache[decision, time.Time]
 
 	mu sync.Mutex
 	// writers is how many batches are being written.
@@ -48,7 +48,7 @@ type decision struct {
 
 // New is a Gate that nobody writes.
 func New(c clock.PassiveClock) *Gate {
-	return &Gate{clock: c, met: loop.NewMemo[decision, time.Time](metMemory)}
+	return &Gate{clock: c, met: ttlcache.New[decision, time.Time](c, metMemory)}
 }
 
 // Begin announces a batch; the function that it returns announces its end, and must be called once.
@@ -75,10 +75,10 @@ func (g *Gate) Delay(of types.UID, decided time.Time) time.Duration {
 	if now.Sub(decided) >= longestWait {
 		return 0
 	}
-	first, known := g.met.Get(d, now)
+	first, known := g.met.Get(d)
 	if !known {
 		first = now
-		g.met.Put(d, now, now)
+		g.met.Set(d, now)
 	}
 	if now.Sub(first) >= longestWait {
 		return 0
