@@ -49,7 +49,7 @@ func TestTheDocumentationNamesTheDay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if day := TableFor("us-east-1").Date; !strings.Contains(string(text), "cost on demand on "+day) {
+	if day := TableFor("us-east-1").Date; !strings.Contains(string(text), "on-demand prices of "+day) {
 		t.Errorf("docs/installation.md does not say that the prices are of %s", day)
 	}
 }
