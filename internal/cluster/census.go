@@ -23,7 +23,7 @@ const (
 )
 
 // Owned is a NodeClaim of a pool. The objects are shared and must not be changed.
-type Owned struct {
+type PoolNodeClaim struct {
 	// ID is that of the machine in snapshots.
 	ID    string
 	Phase Phase
@@ -42,16 +42,16 @@ type Census struct{ Active, PendingDisruption, Deleting, Reserved int }
 // Cost: linear in the NodeClaims of the cluster.
 //
 // Source: scheduling specification, NodePool totals and node-claim sets.
-func (s *Store) Claims(pool string) []Owned {
+func (s *Store) Claims(pool string) []PoolNodeClaim {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []Owned
+	var out []PoolNodeClaim
 	for name, id := range s.claimEntry {
 		if claim := s.claimNamed(name); claim != nil && claim.Labels[v1.NodePoolLabelKey] == pool {
-			out = append(out, Owned{ID: id, Phase: s.phaseOf(name), Claim: claim, Node: s.entries[id].node})
+			out = append(out, PoolNodeClaim{ID: id, Phase: s.phaseOf(name), Claim: claim, Node: s.entries[id].node})
 		}
 	}
-	slices.SortFunc(out, func(a, b Owned) int { return strings.Compare(a.Claim.Name, b.Claim.Name) })
+	slices.SortFunc(out, func(a, b PoolNodeClaim) int { return strings.Compare(a.Claim.Name, b.Claim.Name) })
 	return out
 }
 

@@ -104,7 +104,7 @@ func TestDevicesAreKnownBeforeTheyAreAskedFor_L340(t *testing.T) {
 		t.Errorf("without tracking, %v are waited for", namesOf(s.kinds()))
 	}
 	s.TrackDevices()
-	feed := NewFeed(s)
+	feed := NewWatcher(s)
 	for _, kind := range []string{"DeviceClass", "ResourceClaim", "ResourceSlice"} {
 		if !slices.Contains(feed.Missing(), kind) {
 			t.Errorf("%s is not waited for", kind)

@@ -73,10 +73,10 @@ func (m fakeManager) GetAPIReader() client.Reader { return m.w.reader }
 func (m fakeManager) Add(manager.Runnable) error  { return nil }
 
 // runFeed feeds a new store until the test ends. It must be called in a bubble.
-func (w *watches) runFeed() (*Store, *Feed) {
+func (w *watches) runFeed() (*Store, *Watcher) {
 	w.t.Helper()
 	s := newStore()
-	f := NewFeed(s)
+	f := NewWatcher(s)
 	if err := f.Register(fakeManager{w: w}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestAnIncompletePictureIsShownAndComplainedOf_L383(t *testing.T) {
 
 func TestThePictureCanBeAskedAtAnyTime_L384(t *testing.T) {
 	s := newStore()
-	f := NewFeed(s)
+	f := NewWatcher(s)
 	var work sync.WaitGroup
 	for i := range 8 {
 		name, id := fmt.Sprintf("n%d", i), fmt.Sprintf("test://%d", i)

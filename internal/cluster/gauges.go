@@ -21,13 +21,13 @@ const (
 // Gauges keeps the metrics that describe the picture itself: how many nodes it holds, and whether it is complete.
 type Gauges struct {
 	store   *Store
-	feed    *Feed
+	feed    *Watcher
 	metrics *observe.Metrics
 	log     *slog.Logger
 }
 
 // NewGauges describes store, which feed fills.
-func NewGauges(store *Store, feed *Feed, metrics *observe.Metrics, log *slog.Logger) *Gauges {
+func NewGauges(store *Store, feed *Watcher, metrics *observe.Metrics, log *slog.Logger) *Gauges {
 	return &Gauges{store: store, feed: feed, metrics: metrics, log: log}
 }
 

@@ -75,20 +75,20 @@ func TestHeadroomOfMachines_L348_L394(t *testing.T) {
 
 func TestHeadroomIsUnsettledUntilPodsWerePlaced_W014(t *testing.T) {
 	s := newStore()
-	if s.Snapshot().Unsettled {
+	if s.Snapshot().HeadroomUnknown {
 		t.Error("without buffers there is nothing to settle")
 	}
 	s = newStore()
 	s.ExpectBuffers()
-	if !s.Snapshot().Unsettled {
+	if !s.Snapshot().HeadroomUnknown {
 		t.Error("settled before pods were placed")
 	}
 	s.AddHeadroom(nil)
-	if !s.Snapshot().Unsettled {
+	if !s.Snapshot().HeadroomUnknown {
 		t.Error("settled by an answer that is not complete")
 	}
 	s.SetHeadroom(nil)
-	if s.Snapshot().Unsettled {
+	if s.Snapshot().HeadroomUnknown {
 		t.Error("unsettled although pods were placed")
 	}
 }

@@ -38,7 +38,7 @@ func (s *Store) Created(claim *v1.NodeClaim, now time.Time) {
 }
 
 // Doubtful are the names of claims that this process wrote before the given time and that no watch event has confirmed.
-func (s *Store) Doubtful(before time.Time) []string {
+func (s *Store) Unconfirmed(before time.Time) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var names []string

@@ -28,7 +28,7 @@ func (m *moves) note(changed bool) {
 // or moved, a machine comes or goes, becomes initialized, consolidatable or marked for deletion, or somebody calls Moved.
 // When nothing happens for five minutes it changes all the same. Whoever finds nothing to do remembers the number from
 // before the search, and need not search again while it stays.
-func (s *Store) Moves(now time.Time) uint64 {
+func (s *Store) ConsolidationState(now time.Time) uint64 {
 	s.Snapshot() // notices what became of machines
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +43,7 @@ func (s *Store) Moves(now time.Time) uint64 {
 }
 
 // Moved notes a change that the Store itself does not see: of pools, or of what their machines cost.
-func (s *Store) Moved() {
+func (s *Store) MarkUnconsolidated() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.moves.note(true)

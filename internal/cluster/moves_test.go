@@ -54,7 +54,7 @@ func TestMoves_L388(t *testing.T) {
 			p.Status.Phase = corev1.PodSucceeded
 			s.UpdatePod(p)
 		}, false},
-		{"somebody says so", func(s *Store) { s.Moved() }, true},
+		{"somebody says so", func(s *Store) { s.MarkUnconsolidated() }, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newStore()
@@ -63,24 +63,24 @@ func TestMoves_L388(t *testing.T) {
 			s.UpdateNode(n)
 			s.UpdateNode(node("lone", "p://3"))
 			s.UpdatePod(boundPod("old", "n"))
-			before := s.Moves(now)
+			before := s.ConsolidationState(now)
 			tt.change(s)
-			if got := s.Moves(now) != before; got != tt.moves {
+			if got := s.ConsolidationState(now) != before; got != tt.moves {
 				t.Errorf("moved %t, want %t", got, tt.moves)
 			}
 		})
 	}
 	t.Run("after five minutes without any change", func(t *testing.T) {
 		s := newStore()
-		before := s.Moves(now)
-		if s.Moves(now.Add(5*time.Minute-time.Second)) != before {
+		before := s.ConsolidationState(now)
+		if s.ConsolidationState(now.Add(5*time.Minute-time.Second)) != before {
 			t.Error("moved too early")
 		}
-		after := s.Moves(now.Add(5 * time.Minute))
+		after := s.ConsolidationState(now.Add(5 * time.Minute))
 		if after == before {
 			t.Error("did not move")
 		}
-		if s.Moves(now.Add(9*time.Minute)) != after {
+		if s.ConsolidationState(now.Add(9*time.Minute)) != after {
 			t.Error("moved again at once")
 		}
 	})

@@ -190,11 +190,11 @@ func TestOnlyRequiredAntiAffinityIsIndexed_L380(t *testing.T) {
 	s.UpdatePod(apart("wishes", false))
 	s.UpdatePod(unbound(apart("unbound", true)))
 	s.UpdatePod(boundPod("plain", "n"))
-	if guarded := see(s, "node/n").Guarded; len(guarded) != 1 || guarded[0].Name != "must" {
+	if guarded := see(s, "node/n").AntiAffinityPods; len(guarded) != 1 || guarded[0].Name != "must" {
 		t.Errorf("guarded by %v, want the bound pod that requires it", guarded)
 	}
 	s.DeletePod("must")
-	if guarded := see(s, "node/n").Guarded; len(guarded) != 0 {
+	if guarded := see(s, "node/n").AntiAffinityPods; len(guarded) != 0 {
 		t.Errorf("guarded by %v after the pod is gone", guarded)
 	}
 }
@@ -272,7 +272,7 @@ func TestANodeCountsAsOneInEveryPhase_L392(t *testing.T) {
 // TestAnEstimateCountsUntilTheNodeKnowsBetter_C173 tells what a pool uses at each step of one node's way.
 func TestAnEstimateCountsUntilTheNodeKnowsBetter_C173(t *testing.T) {
 	s := newStore()
-	f := NewFeed(s)
+	f := NewWatcher(s)
 	close(f.ready)
 	small, initialized := node("n", "test://1"), node("n", "test://1")
 	delete(small.Status.Capacity, corev1.ResourceCPU)
@@ -358,7 +358,7 @@ func TestSumsByPool_L389_C174(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore()
-			f := NewFeed(s)
+			f := NewWatcher(s)
 			close(f.ready)
 			c.story(s)
 			got := map[string]int64{}
@@ -380,9 +380,9 @@ func TestSumsByPool_L389_C174(t *testing.T) {
 
 func TestWhatMachinesWereBoughtAs_L397(t *testing.T) {
 	s := newStore()
-	f := NewFeed(s)
+	f := NewWatcher(s)
 	u := NewUsage(s, f)
-	if _, ok := u.Bought(); ok {
+	if _, ok := u.Purchases(); ok {
 		t.Error("told from half a picture")
 	}
 	close(f.ready)
@@ -393,16 +393,16 @@ func TestWhatMachinesWereBoughtAs_L397(t *testing.T) {
 	s.UpdateNodeClaim(claim("b", ""))
 	s.UpdateNode(node("unmanaged", ""))
 	ofA := cost.Offering{InstanceType: "m", Zone: "z", CapacityType: "spot"}
-	if got, _ := u.Bought(); len(got) != 1 || !slices.Contains(got["default"], ofA) || len(got["default"]) != 2 || got["default"][0].Complete() == got["default"][1].Complete() {
+	if got, _ := u.Purchases(); len(got) != 1 || !slices.Contains(got["default"], ofA) || len(got["default"]) != 2 || got["default"][0].Complete() == got["default"][1].Complete() {
 		t.Errorf("bought %v, want one machine that is known and one still to come", got)
 	}
 	s.Mark("test://1")
-	if got, _ := u.Bought(); !slices.Contains(got["default"], ofA) {
+	if got, _ := u.Purchases(); !slices.Contains(got["default"], ofA) {
 		t.Error("a machine that is going costs nothing")
 	}
 	s.DeleteNodeClaim("a")
 	s.DeleteNodeClaim("b")
-	if got, _ := u.Bought(); len(got) != 0 {
+	if got, _ := u.Purchases(); len(got) != 0 {
 		t.Errorf("bought %v after the claims are gone", got)
 	}
 }

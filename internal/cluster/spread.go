@@ -47,7 +47,7 @@ type deduction struct {
 const mostDeductions = 100_000
 
 // SpreadByDefault makes pods without spread constraints of their own come with these. Call it before anything is applied.
-func (s *Store) SpreadByDefault(constraints []corev1.TopologySpreadConstraint) {
+func (s *Store) SetDefaultSpread(constraints []corev1.TopologySpreadConstraint) {
 	if len(constraints) == 0 {
 		return
 	}

@@ -16,7 +16,7 @@ import (
 // spreadingStore spreads pods over zones by default.
 func spreadingStore() *Store {
 	s := newStore()
-	s.SpreadByDefault([]corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule}})
+	s.SetDefaultSpread([]corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule}})
 	return s
 }
 

@@ -73,7 +73,7 @@ func volumesOf(t *testing.T, s *Store, uid string) string {
 	if !ok {
 		t.Fatalf("pod %s does not wait", uid)
 	}
-	parts := []string{fmt.Sprint(p.Shape.Reach), fmt.Sprint(p.Attachments())}
+	parts := []string{fmt.Sprint(p.Shape.VolumeTopology), fmt.Sprint(p.Attachments())}
 	if p.Rejected != "" {
 		parts = append(parts, p.Rejected)
 	}

@@ -111,15 +111,15 @@ func (s *Store) Snapshot() *model.Snapshot {
 		version = s.published.Version + 1
 	}
 	s.published = &model.Snapshot{
-		Version:    version,
-		Resources:  s.translator.Resources(),
-		Nodes:      s.nodes.Publish(),
-		Pending:    s.pending.Publish(),
-		DaemonSets: s.daemonSets.Publish(),
-		Namespaces: s.publishNamespaces(),
-		Virtual:    s.headroom.publish(),
-		Unsettled:  s.headroom.unsettled,
-		Devices:    s.devices.publish(),
+		Version:         version,
+		Resources:       s.translator.Resources(),
+		Nodes:           s.nodes.Publish(),
+		Pending:         s.pending.Publish(),
+		DaemonSets:      s.daemonSets.Publish(),
+		Namespaces:      s.publishNamespaces(),
+		Virtual:         s.headroom.publish(),
+		HeadroomUnknown: s.headroom.unsettled,
+		Devices:         s.devices.publish(),
 	}
 	return s.published
 }

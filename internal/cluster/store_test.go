@@ -175,14 +175,14 @@ func TestClaimsOfOthersAreIgnored(t *testing.T) {
 func TestAnUnseenClaimIsDoubtedUntilTheWatchShowsIt_L385(t *testing.T) {
 	s, start := newStore(), time.Now()
 	s.Created(claim("a", ""), start)
-	if got := s.Doubtful(start); len(got) != 0 {
+	if got := s.Unconfirmed(start); len(got) != 0 {
 		t.Errorf("doubted at once: %v", got)
 	}
-	if got := s.Doubtful(start.Add(time.Second)); len(got) != 1 {
+	if got := s.Unconfirmed(start.Add(time.Second)); len(got) != 1 {
 		t.Errorf("not doubted: %v", got)
 	}
 	s.UpdateNodeClaim(claim("a", ""))
-	if got := s.Doubtful(start.Add(time.Second)); len(got) != 0 {
+	if got := s.Unconfirmed(start.Add(time.Second)); len(got) != 0 {
 		t.Errorf("doubted although seen: %v", got)
 	}
 }

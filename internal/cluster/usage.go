@@ -11,11 +11,11 @@ import (
 // Usage answers what pools use, from snapshots.
 type Usage struct {
 	store *Store
-	feed  *Feed
+	feed  *Watcher
 }
 
 // NewUsage reads from store as soon as feed is ready.
-func NewUsage(store *Store, feed *Feed) *Usage { return &Usage{store: store, feed: feed} }
+func NewUsage(store *Store, feed *Watcher) *Usage { return &Usage{store: store, feed: feed} }
 
 // PoolUsage is the capacity of the pool's machines that are not being deleted, machines still to be launched included.
 // ok is false while the picture is incomplete.
@@ -32,9 +32,9 @@ func (u *Usage) PoolUsage(pool string) (usage corev1.ResourceList, ok bool) {
 	return u.store.translator.ResourceList(sum), true
 }
 
-// Bought is what the machines of each pool were bought as, machines that are going included. ok is false while the picture
+// Purchases is what the machines of each pool were bought as, machines that are going included. ok is false while the picture
 // is incomplete.
-func (u *Usage) Bought() (byPool map[string][]cost.Offering, ok bool) {
+func (u *Usage) Purchases() (byPool map[string][]cost.Offering, ok bool) {
 	if !u.feed.Ready() {
 		return nil, false
 	}

@@ -25,7 +25,7 @@ const doubtAfter = 15 * time.Second
 
 // Feed keeps a Store up to date from a manager's informers, on every replica, so that a standby that takes over knows the
 // world already.
-type Feed struct {
+type Watcher struct {
 	store  *Store
 	cache  cache.Cache
 	reader client.Reader
@@ -37,21 +37,21 @@ type Feed struct {
 }
 
 // NewFeed is a feed for store.
-func NewFeed(store *Store) *Feed {
-	return &Feed{store: store, ready: make(chan struct{}), delivered: map[string]func() bool{}}
+func NewWatcher(store *Store) *Watcher {
+	return &Watcher{store: store, ready: make(chan struct{}), delivered: map[string]func() bool{}}
 }
 
 // Register adds the watches to m.
-func (f *Feed) Register(m manager.Manager) error {
+func (f *Watcher) Register(m manager.Manager) error {
 	f.cache, f.reader = m.GetCache(), m.GetAPIReader()
 	return m.Add(f)
 }
 
 // NeedLeaderElection is false: a standby feeds its store too.
-func (f *Feed) NeedLeaderElection() bool { return false }
+func (f *Watcher) NeedLeaderElection() bool { return false }
 
 // Ready reports whether everything that existed at start has been applied.
-func (f *Feed) Ready() bool {
+func (f *Watcher) Ready() bool {
 	select {
 	case <-f.ready:
 		return true
@@ -61,7 +61,7 @@ func (f *Feed) Ready() bool {
 }
 
 // WaitReady waits until Ready, or until ctx ends, which is when it reports false.
-func (f *Feed) WaitReady(ctx context.Context) bool {
+func (f *Watcher) WaitReady(ctx context.Context) bool {
 	select {
 	case <-f.ready:
 		return true
@@ -71,7 +71,7 @@ func (f *Feed) WaitReady(ctx context.Context) bool {
 }
 
 // Missing are the kinds of objects of which something that existed at start may not have been applied yet, sorted.
-func (f *Feed) Missing() []string {
+func (f *Watcher) Missing() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []string
@@ -127,7 +127,7 @@ func (k kind) update(before, now any) {
 
 // Start subscribes to the informers, waits until they have delivered what exists, and then doubts claims that were
 // written and never seen. It returns when ctx ends.
-func (f *Feed) Start(ctx context.Context) error {
+func (f *Watcher) Start(ctx context.Context) error {
 	subscribed := []func() bool{}
 	for _, k := range f.store.kinds() {
 		informer, err := f.cache.GetInformer(ctx, k.object)
@@ -150,7 +150,7 @@ func (f *Feed) Start(ctx context.Context) error {
 	return f.follow(ctx, subscribed)
 }
 
-func (f *Feed) follow(ctx context.Context, subscribed []func() bool) error {
+func (f *Watcher) follow(ctx context.Context, subscribed []func() bool) error {
 	if !toolscache.WaitForCacheSync(ctx.Done(), asSynced(subscribed)...) {
 		return nil
 	}
@@ -176,8 +176,8 @@ func asSynced(list []func() bool) []toolscache.InformerSynced {
 }
 
 // check forgets claims that were created and deleted again without the watch ever showing them.
-func (f *Feed) check(ctx context.Context, now time.Time) {
-	for _, name := range f.store.Doubtful(now.Add(-doubtAfter)) {
+func (f *Watcher) check(ctx context.Context, now time.Time) {
+	for _, name := range f.store.Unconfirmed(now.Add(-doubtAfter)) {
 		var claim v1.NodeClaim
 		if err := f.reader.Get(ctx, client.ObjectKey{Name: name}, &claim); apierrors.IsNotFound(err) {
 			f.store.DeleteNodeClaim(name)

@@ -57,7 +57,7 @@ func (s *survey) obstacle(o disrupt.Obstacle) Obstacle {
 	case disrupt.BudgetBlocked, disrupt.SeveralBudgets:
 		out.Detail = s.budgetState(o)
 	case disrupt.NotConsolidatable:
-		if quiet, after := o.Node.Disruption.QuietSince, s.study.Pools[o.Node.Pool].ConsolidateAfter; quiet != 0 {
+		if quiet, after := o.Node.Disruption.LastPodEvent, s.study.Pools[o.Node.Pool].ConsolidateAfter; quiet != 0 {
 			until := time.Unix(0, quiet).Add(after).UTC()
 			out.Until = &until
 		}

@@ -43,7 +43,7 @@ func newSurvey(ctx context.Context, q Question) (*survey, error) {
 	pools := map[string]disrupt.Pool{}
 	for name, pool := range fleet.Pools {
 		rules := translate.DisruptionRules(pool)
-		rules.Surplus, rules.HeadroomUnknown = fleet.Surplus[name], fleet.Snapshot.Unsettled
+		rules.Surplus, rules.HeadroomUnknown = fleet.Surplus[name], fleet.Snapshot.HeadroomUnknown
 		pools[name] = rules
 		s.prices[name] = cost.PricesOf(fleet.Types[name])
 	}

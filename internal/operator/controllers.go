@@ -70,14 +70,14 @@ func Controllers(p Parts) ([]Controller, error) {
 	gated = append(gated, meters(shared, p, waits)...)
 	translator := translate.NewWith(p.Cloud.Labels, p.Options.Scheduling.PreferencePolicy != options.PreferenceIgnore)
 	store := cluster.NewStore(p.Cloud, translator)
-	store.SpreadByDefault(p.Options.Scheduling.Config.DefaultConstraints())
+	store.SetDefaultSpread(p.Options.Scheduling.Config.DefaultConstraints())
 	health := nodepool.NewRegistrationHealth(shared)
 	lifecycle := nodeclaim.NewLifecycle(shared, health)
 	if !p.Options.Scheduling.IgnoreDRARequests {
 		store.TrackDevices()
 		lifecycle.AwaitDrivers()
 	}
-	feed := cluster.NewFeed(store)
+	feed := cluster.NewWatcher(store)
 	if p.Options.FeatureGates.StaticCapacity {
 		fixed := static.Deps{Shared: shared, Store: store, Translator: translator, Ready: feed.Ready}
 		gated = append(gated, static.NewProvisioning(fixed), static.NewDeprovisioning(fixed))

@@ -16,10 +16,10 @@ import (
 // pool. What an overlay says is touched even where one of more weight decides.
 //
 // Cost: one look per overlay, distinct pool, and offering. Pools with the same list that no overlay tells apart count once.
-func Evaluate(overlays []*v1alpha1.NodeOverlay, pools []Pool, rules v1.LabelRules) (*Corrections, []Verdict) {
+func Evaluate(overlays []*v1alpha1.NodeOverlay, pools []Pool, rules v1.LabelRules) (*Corrections, []Result) {
 	c := &Corrections{rules: rules, pools: make(map[string]requirement.Set, len(pools))}
 	ordered := inOrder(overlays)
-	verdicts := make([]Verdict, len(ordered))
+	verdicts := make([]Result, len(ordered))
 	var valid []int // indexes of ordered
 	for i, o := range ordered {
 		verdicts[i].Overlay = o

@@ -32,7 +32,7 @@ type Pool struct {
 }
 
 // Verdict is what became of one overlay.
-type Verdict struct {
+type Result struct {
 	// Overlay is the object as it was handed in.
 	Overlay *v1alpha1.NodeOverlay
 	// Reason is empty when the overlay is in force; else it and Message are those of the condition.

@@ -156,5 +156,5 @@ func (s Builder) floor(ctx context.Context, name string) (resource.Vector, error
 	if err != nil {
 		return nil, nil //nolint:nilerr // not to know is no failure: the machines are counted on once they are launched
 	}
-	return s.Translator.Pool(pool, s.Catalogs.Of(types)).Floor(), nil
+	return s.Translator.Pool(pool, s.Catalogs.Of(types)).MinAllocatable(), nil
 }

@@ -167,7 +167,7 @@ func gather(objects []client.Object, c cloud.Cloud, opts Options) *world {
 	t := translate.NewWith(c.Labels, !opts.IgnorePreferences)
 	store := cluster.NewStore(c, t)
 	store.TrackDevices()
-	store.SpreadByDefault(opts.DefaultSpread)
+	store.SetDefaultSpread(opts.DefaultSpread)
 	w := &world{
 		cloud:       c,
 		translator:  t,

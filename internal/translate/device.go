@@ -120,7 +120,7 @@ func translateDevice(driver string, d *resourcev1.Device) *device.Device {
 	slices.SortFunc(out.Capacity, func(a, b device.Capacity) int { return strings.Compare(a.Name, b.Name) })
 	for _, c := range d.ConsumesCounters {
 		for name, amount := range c.Counters {
-			out.Draws = append(out.Draws, device.Draw{Set: c.CounterSet, Counter: name, Amount: thousandths(amount.Value)})
+			out.ConsumesCounters = append(out.ConsumesCounters, device.CounterConsumption{Set: c.CounterSet, Counter: name, Amount: thousandths(amount.Value)})
 		}
 	}
 	return out

@@ -139,10 +139,10 @@ func TestRequests(t *testing.T) {
 	}}
 	got := claimOf(t, classes(), []resourcev1.DeviceRequest{all, several})
 	a := got.Requests[0].Alternatives[0]
-	if !a.All || !a.Admin || a.Name != "r" {
+	if !a.All || !a.AdminAccess || a.Name != "r" {
 		t.Errorf("got %+v", a)
 	}
-	if diff := cmp.Diff([]device.Amount{{Name: "cores", Value: 500}, {Name: "memory", Value: 10 << 30 * 1000}}, a.Asked); diff != "" {
+	if diff := cmp.Diff([]device.Amount{{Name: "cores", Value: 500}, {Name: "memory", Value: 10 << 30 * 1000}}, a.Capacity); diff != "" {
 		t.Errorf("asked (-want +got):\n%s", diff)
 	}
 	for i, want := range []struct {
@@ -184,7 +184,7 @@ func TestSelectorsSeeTheDevice(t *testing.T) {
 		`device.allowMultipleAllocations`:                                              false,
 		`"x" in device.attributes["gpu.example.com"].links`:                            true,
 	} {
-		selectors := claimOf(t, classes(), []resourcev1.DeviceRequest{exactly("gpu", expression)}).Requests[0].Alternatives[0].Wanted.Selectors
+		selectors := claimOf(t, classes(), []resourcev1.DeviceRequest{exactly("gpu", expression)}).Requests[0].Alternatives[0].Selection.Selectors
 		got := true
 		for _, s := range selectors {
 			matches, err := s.Matches(d)
@@ -197,7 +197,7 @@ func TestSelectorsSeeTheDevice(t *testing.T) {
 			t.Errorf("%s: %v", expression, got)
 		}
 	}
-	missing := claimOf(t, classes(), []resourcev1.DeviceRequest{exactly("gpu", `device.attributes["gpu.example.com"].speed > 1`)}).Requests[0].Alternatives[0].Wanted.Selectors
+	missing := claimOf(t, classes(), []resourcev1.DeviceRequest{exactly("gpu", `device.attributes["gpu.example.com"].speed > 1`)}).Requests[0].Alternatives[0].Selection.Selectors
 	if _, err := missing[len(missing)-1].Matches(d); err == nil {
 		t.Error("an attribute that is not there is no error")
 	}
@@ -221,7 +221,7 @@ func TestTaintsOfDevicesNeedToleration(t *testing.T) {
 		"tolerated":              {tolerant, resourcev1.DeviceTaintEffectNoSchedule, true},
 		"without effect":         {exactly("gpu"), resourcev1.DeviceTaintEffectNone, true},
 	} {
-		wanted := claimOf(t, classes(), []resourcev1.DeviceRequest{c.request}).Requests[0].Alternatives[0].Wanted
+		wanted := claimOf(t, classes(), []resourcev1.DeviceRequest{c.request}).Requests[0].Alternatives[0].Selection
 		if got, err := wanted.Selectors[0].Matches(tainted(c.effect)); err != nil || got != c.want {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
@@ -255,8 +255,8 @@ func TestSlices(t *testing.T) {
 			t.Errorf("L338 terms that differ in one label stay one: %v, want %v", got.Terms, want)
 		}
 	}
-	if got.Counters[0].Counters["memory"] != 80<<30*1000 || got.Devices[0].Draws[0] != (device.Draw{Set: "card", Counter: "memory", Amount: 80 << 30 * 1000}) {
-		t.Errorf("counters %v, draws %v", got.Counters, got.Devices[0].Draws)
+	if got.Counters[0].Counters["memory"] != 80<<30*1000 || got.Devices[0].ConsumesCounters[0] != (device.CounterConsumption{Set: "card", Counter: "memory", Amount: 80 << 30 * 1000}) {
+		t.Errorf("counters %v, draws %v", got.Counters, got.Devices[0].ConsumesCounters)
 	}
 	d := got.Devices[0]
 	if diff := cmp.Diff([]device.Value{{Type: device.Text, Text: "x"}, {Type: device.Text, Text: "y"}}, d.Attributes["links"]); diff != "" {

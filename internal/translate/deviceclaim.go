@@ -136,7 +136,7 @@ func ofSubRequest(parent string, r *resourcev1.DeviceSubRequest) alternative {
 }
 
 func (t *Translator) alternative(a alternative, class func(string) *resourcev1.DeviceClass) (device.Alternative, error) {
-	out := device.Alternative{Name: a.name, Admin: a.admin}
+	out := device.Alternative{Name: a.name, AdminAccess: a.admin}
 	switch a.mode {
 	case resourcev1.DeviceAllocationModeAll:
 		out.All = true
@@ -153,10 +153,10 @@ func (t *Translator) alternative(a alternative, class func(string) *resourcev1.D
 		return out, fmt.Errorf("device class %q not found", a.class)
 	}
 	if a.capacity != nil {
-		out.Asked = capacities(a.capacity.Requests).amounts()
+		out.Capacity = capacities(a.capacity.Requests).amounts()
 	}
 	var err error
-	out.Wanted, err = t.selection(slices.Concat(c.Spec.Selectors, a.selectors), a.tolerations)
+	out.Selection, err = t.selection(slices.Concat(c.Spec.Selectors, a.selectors), a.tolerations)
 	return out, err
 }
 

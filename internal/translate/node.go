@@ -118,7 +118,7 @@ func mark(n *model.Node, node *corev1.Node, claim *v1.NodeClaim) {
 		if !claim.Status.LastPodEventTime.IsZero() {
 			since = claim.Status.LastPodEventTime
 		}
-		n.Disruption.QuietSince = since.UnixNano()
+		n.Disruption.LastPodEvent = since.UnixNano()
 	}
 	if node != nil {
 		n.Disruption.DoNotDisrupt = node.Annotations[v1.DoNotDisruptAnnotationKey] == "true"
@@ -142,11 +142,11 @@ func AddPods(n *model.Node, pods []*model.Pod) {
 	} else {
 		n.Pods = slices.Concat(n.Pods, pods)
 	}
-	n.Guarded = slices.Clip(n.Guarded)
+	n.AntiAffinityPods = slices.Clip(n.AntiAffinityPods)
 	used, byDaemons := n.Used.Clone(), n.UsedByDaemons.Clone()
 	for _, p := range pods {
 		if slices.ContainsFunc(p.Shape.Affinities, func(a topology.Affinity) bool { return a.Anti && a.Required() }) {
-			n.Guarded = append(n.Guarded, p)
+			n.AntiAffinityPods = append(n.AntiAffinityPods, p)
 		}
 		used = used.Accumulate(p.Shape.Requests)
 		if p.Daemon {

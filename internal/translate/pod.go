@@ -31,11 +31,11 @@ func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
 	asked := t.ask(pod, waits)
 	if len(volumes.reach)+len(volumes.attachments) > 0 {
 		bound := *asked.shape
-		bound.Reach, bound.Drivers = volumes.reach, volumes.drivers()
+		bound.VolumeTopology, bound.Drivers = volumes.reach, volumes.drivers()
 		asked.shape = t.shapes.shared(&bound)
 	}
 	p := plain(pod)
-	p.Shape, p.Labels, p.Ties = asked.shape, t.podLabels(pod), model.NewTies(volumes.attachments, p.DeviceClaims())
+	p.Shape, p.Labels, p.Dependencies = asked.shape, t.podLabels(pod), model.NewDependencies(volumes.attachments, p.DeviceClaims())
 	p.Rejected, p.Silent = asked.problems, asked.silent
 	switch {
 	case !waits:
@@ -55,7 +55,7 @@ func plain(pod *corev1.Pod) *model.Pod {
 		Created:       pod.CreationTimestamp.UnixNano(),
 		Node:          pod.Spec.NodeName,
 		UsesDevices:   UsesDevices(&pod.Spec),
-		Ties:          model.NewTies(nil, DeviceClaims(pod)),
+		Dependencies:  model.NewDependencies(nil, DeviceClaims(pod)),
 		Terminating:   pod.DeletionTimestamp != nil,
 		Unstarted:     pod.Status.Phase == corev1.PodPending,
 		Daemon:        podrules.OwnedByDaemonSet(pod),

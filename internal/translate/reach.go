@@ -22,7 +22,7 @@ func (t *Translator) reach(uses []volumeUse) ([]requirement.Set, error) {
 		}
 		perVolume[i] = volume.Union(alternatives)
 	}
-	return volume.Together(perVolume...), nil
+	return volume.Intersection(perVolume...), nil
 }
 
 func (t *Translator) alternatives(u volumeUse) ([]requirement.Set, error) {

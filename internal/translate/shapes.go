@@ -59,8 +59,8 @@ func appendShape(b []byte, s *model.Shape) []byte {
 	}
 	b = binary.AppendVarint(b, int64(s.Priority))
 	b = appendPlacing(b, s)
-	b = binary.AppendUvarint(b, uint64(len(s.Reach)))
-	for _, set := range s.Reach {
+	b = binary.AppendUvarint(b, uint64(len(s.VolumeTopology)))
+	for _, set := range s.VolumeTopology {
 		b = appendSet(b, set)
 	}
 	b = appendStrings(b, s.Drivers)

@@ -213,7 +213,7 @@ func TestReach(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			pod := translator.PodWith(claimant(c.claims...), storage)
 			var got []string
-			for _, set := range pod.Shape.Reach {
+			for _, set := range pod.Shape.VolumeTopology {
 				got = append(got, set.String())
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" || pod.Rejected != "" {
@@ -223,7 +223,7 @@ func TestReach(t *testing.T) {
 	}
 	for _, name := range []string{"one-host", "one-name"} {
 		t.Run("L281 "+name, func(t *testing.T) {
-			reach := translator.PodWith(claimant(name), storage).Shape.Reach
+			reach := translator.PodWith(claimant(name), storage).Shape.VolumeTopology
 			if len(reach) != 1 || !reach[0].Get(corev1.LabelHostname).Has("node-1") || reach[0].Get(corev1.LabelHostname).Has("node-2") {
 				t.Errorf("got %v, want node-1 only", reach)
 			}

@@ -355,8 +355,8 @@ func TestNodesKnowWhoKeepsOthersAway(t *testing.T) {
 	friend.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term}}}
 	var n model.Node
 	translate.AddPods(&n, []*model.Pod{translator.Pod(wish), translator.Pod(guard), translator.Pod(friend)})
-	if len(n.Guarded) != 1 || n.Guarded[0].Name != guard.Name {
-		t.Errorf("guarded by %v, want %s alone", n.Guarded, guard.Name)
+	if len(n.AntiAffinityPods) != 1 || n.AntiAffinityPods[0].Name != guard.Name {
+		t.Errorf("guarded by %v, want %s alone", n.AntiAffinityPods, guard.Name)
 	}
 }
 

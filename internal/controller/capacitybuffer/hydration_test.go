@@ -69,7 +69,7 @@ func TestHydrationAfterARestart_L346(t *testing.T) {
 	w.look(b, 30*time.Second)
 	w.restart()
 	w.wantVirtual(0)
-	if !w.store.Snapshot().Unsettled {
+	if !w.store.Snapshot().HeadroomUnknown {
 		t.Error("after a restart nobody knows which nodes keep room")
 	}
 	if err := w.buffers.Hydrate(t.Context()); err != nil {

@@ -52,7 +52,7 @@ const (
 type Deps struct {
 	deps.Shared
 	Store *cluster.Store
-	Feed  *cluster.Feed
+	Feed  *cluster.Watcher
 	Log   *slog.Logger
 	// Translator is that of the Store.
 	Translator *translate.Translator

@@ -95,7 +95,7 @@ func (s view) qualifyInput(busy map[string]bool) disrupt.QualifyInput {
 	pools := make(map[string]disrupt.Pool, len(s.pools))
 	for name, pool := range s.pools {
 		rules := translate.DisruptionRules(pool)
-		rules.Surplus, rules.HeadroomUnknown = s.surplus[name], s.snapshot.Unsettled
+		rules.Surplus, rules.HeadroomUnknown = s.surplus[name], s.snapshot.HeadroomUnknown
 		rules.InBackoff = s.poolBackoff[name]
 		pools[name] = rules
 	}

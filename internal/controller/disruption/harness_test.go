@@ -44,7 +44,7 @@ type harness struct {
 	*testing.T
 	client   client.Client
 	store    *cluster.Store
-	feed     *cluster.Feed
+	feed     *cluster.Watcher
 	provider *provider
 	registry *prometheus.Registry
 	deps     Deps
@@ -121,8 +121,8 @@ func newHarness(t *testing.T) *harness {
 }
 
 // newFeed is a feed of the store that is not running yet.
-func (w *harness) newFeed() *cluster.Feed {
-	f := cluster.NewFeed(w.store)
+func (w *harness) newFeed() *cluster.Watcher {
+	f := cluster.NewWatcher(w.store)
 	if err := f.Register(fakeManager{w: w}); err != nil {
 		w.Fatal(err)
 	}

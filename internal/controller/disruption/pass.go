@@ -46,7 +46,7 @@ type pass struct {
 // something. What fails does not keep the rest from being tried. acted tells that something was proposed: more may be
 // found at once.
 func (c *Controller) pass(ctx context.Context) (acted bool, err error) {
-	moves := c.Store.Moves(c.Clock.Now())
+	moves := c.Store.ConsolidationState(c.Clock.Now())
 	s, err := c.gather(ctx)
 	if err != nil {
 		return false, err

@@ -67,7 +67,7 @@ func claimMatters(before, now *v1.NodeClaim) bool {
 func (c *Controller) poolMatters(before, now *v1.NodePool) bool {
 	changed := before.Generation != now.Generation || condition.Status(before, v1.ConditionTypeReady) != condition.Status(now, v1.ConditionTypeReady)
 	if changed {
-		c.Store.Moved()
+		c.Store.MarkUnconsolidated()
 	}
 	return changed
 }

@@ -137,7 +137,7 @@ func (c *Controller) pools(ctx context.Context) (out []overlay.Pool, unlisted, e
 }
 
 // write tells every overlay its verdict. It asks to run again when an overlay has changed or gone since it was read.
-func (c *Controller) write(ctx context.Context, verdicts []overlay.Verdict) (again bool, err error) {
+func (c *Controller) write(ctx context.Context, verdicts []overlay.Result) (again bool, err error) {
 	var errs []error
 	for _, v := range verdicts {
 		stored, judged := v.Overlay, v.Overlay.DeepCopy()

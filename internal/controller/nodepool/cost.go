@@ -28,7 +28,7 @@ const (
 // Machines knows what the machines of every NodePool were bought as, by pool, those that are going included. It is false while
 // the picture of the cluster is not complete yet.
 type Machines interface {
-	Bought() (byPool map[string][]cost.Offering, ok bool)
+	Purchases() (byPool map[string][]cost.Offering, ok bool)
 }
 
 // Cost is the loop state.pricing: it shows what the machines of each NodePool cost.
@@ -81,7 +81,7 @@ func (c *Cost) Start(ctx context.Context) error {
 
 // refresh shows what every NodePool that exists costs now, and forgets the others.
 func (c *Cost) refresh(ctx context.Context) error {
-	bought, ok := c.machines.Bought()
+	bought, ok := c.machines.Purchases()
 	if !ok {
 		return nil
 	}

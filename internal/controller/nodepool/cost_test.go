@@ -27,7 +27,7 @@ type bought struct {
 	byPool map[string][]cost.Offering
 }
 
-func (b *bought) Bought() (map[string][]cost.Offering, bool) {
+func (b *bought) Purchases() (map[string][]cost.Offering, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.byPool, b.byPool != nil

@@ -209,7 +209,7 @@ func (p *Provisioner) reportZones(zones []solve.ZoneCount) {
 }
 
 // gravity is the level of the line about a refusal: that devices are ignored is somebody's choice, not an error.
-func gravity(reasons reason.Reasons) slog.Level {
+func gravity(reasons reason.Obstacles) slog.Level {
 	if len(reasons) > 0 && reasons[0].Code == reason.DevicesIgnored {
 		return slog.LevelInfo
 	}
@@ -251,7 +251,7 @@ func listing(first []string, count int) string {
 	return fmt.Sprintf("%s and %d other(s)", strings.Join(first, ", "), count-len(first))
 }
 
-func codes(reasons reason.Reasons) []string {
+func codes(reasons reason.Obstacles) []string {
 	out := make([]string, len(reasons))
 	for i, r := range reasons {
 		out[i] = string(r.Code)

@@ -152,7 +152,7 @@ func TestHeadroomFollowsThePasses_L348(t *testing.T) {
 	t.Run("a pass without any pod settles and clears it", func(t *testing.T) {
 		w, l := withBuffers(t)
 		w.decide()
-		if w.store.Snapshot().Unsettled {
+		if w.store.Snapshot().HeadroomUnknown {
 			t.Error("unsettled after a pass")
 		}
 		w.store.SetHeadroom(map[string]cluster.Headroom{"node/a": {"shop/gone": 1}})
@@ -169,8 +169,8 @@ func TestHeadroomFollowsThePasses_L348(t *testing.T) {
 		if err := w.p.pass(w.Context()); err == nil {
 			t.Fatal("no error")
 		}
-		if len(l.plans) != 0 || !w.store.Snapshot().Unsettled {
-			t.Errorf("the buffers were told %v, unsettled %v", l.plans, w.store.Snapshot().Unsettled)
+		if len(l.plans) != 0 || !w.store.Snapshot().HeadroomUnknown {
+			t.Errorf("the buffers were told %v, unsettled %v", l.plans, w.store.Snapshot().HeadroomUnknown)
 		}
 	})
 	t.Run("a pass that does not know all buffers places pods and changes nothing else", func(t *testing.T) {

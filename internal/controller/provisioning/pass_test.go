@@ -307,7 +307,7 @@ func TestPodsThatArePutOffAreNoFailures_L400(t *testing.T) {
 		return &model.Pod{Namespace: "default", Name: name, UID: name, Shape: &model.Shape{}}
 	}
 	plan := solve.Plan{
-		Unschedulable: []solve.UnschedulablePods{{Pods: []*model.Pod{of("a"), of("b")}, Reasons: reason.Reasons{{Code: reason.NoPools}}}},
+		Unschedulable: []solve.UnschedulablePods{{Pods: []*model.Pod{of("a"), of("b")}, Reasons: reason.Obstacles{{Code: reason.NoPools}}}},
 		Deferred:      []*model.Pod{of("later")},
 	}
 	unschedulable := func() float64 {

@@ -36,9 +36,9 @@ func TestPromisesEndWithTheirMachine(t *testing.T) {
 	pod := &model.Pod{UID: "p", Shape: &model.Shape{Requests: resource.Vector{1000}}}
 	for name, nodes := range map[string][]*model.Node{
 		"the claim is gone":       nil,
-		"the node is initialized": {{ID: "x", ClaimName: "a", Initialized: true, Disruption: model.Disruption{QuietSince: now.UnixNano()}}},
+		"the node is initialized": {{ID: "x", ClaimName: "a", Initialized: true, Disruption: model.Disruption{LastPodEvent: now.UnixNano()}}},
 		"the node has been closed for long": {{
-			ID: "x", ClaimName: "a", Initialized: true, Taints: unready, Disruption: model.Disruption{QuietSince: now.Add(-20 * time.Second).UnixNano()},
+			ID: "x", ClaimName: "a", Initialized: true, Taints: unready, Disruption: model.Disruption{LastPodEvent: now.Add(-20 * time.Second).UnixNano()},
 		}},
 	} {
 		ps := promises{"p": "a"}
@@ -51,7 +51,7 @@ func TestPromisesEndWithTheirMachine(t *testing.T) {
 func TestAPodWaitsForAMachineThatClosesRightAfterItsStart(t *testing.T) {
 	pod := &model.Pod{UID: "p", Shape: &model.Shape{Requests: resource.Vector{1000}}}
 	machine := &model.Node{ID: "x", ClaimName: "a", Initialized: true, Taints: unready}
-	machine.Disruption.QuietSince = now.Add(-19 * time.Second).UnixNano()
+	machine.Disruption.LastPodEvent = now.Add(-19 * time.Second).UnixNano()
 	ps := promises{"p": "a"}
 	if open, reserved := ps.settle([]*model.Pod{pod}, []*model.Node{machine}, now, 20*time.Second); len(open) != 0 || len(reserved[0].Pods) != 1 {
 		t.Errorf("%d pods to plan, %d pods expected on the machine, want 0 and 1", len(open), len(reserved[0].Pods))

@@ -49,7 +49,7 @@ const (
 type Deps struct {
 	deps.Shared
 	Store      *cluster.Store
-	Feed       *cluster.Feed
+	Feed       *cluster.Watcher
 	Translator *translate.Translator
 	Log        *slog.Logger
 	Scheduling options.Scheduling

@@ -35,7 +35,7 @@ import (
 type world struct {
 	*fakecluster.Cluster
 	store *cluster.Store
-	feed  *cluster.Feed
+	feed  *cluster.Watcher
 	p     *Provisioner
 	log   *logcapture.Buffer
 }
@@ -46,7 +46,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	w.Provider.Types = []*cloud.InstanceType{machine("small", "zone-1", "zone-2")}
 	translator := translate.New(w.Cloud.Labels)
 	w.store = cluster.NewStore(w.Cloud, translator)
-	w.feed = cluster.NewFeed(w.store)
+	w.feed = cluster.NewWatcher(w.store)
 	w.p = New(Deps{
 		Shared: w.Shared, Store: w.store, Feed: w.feed, Translator: translator,
 		Log:        slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),

@@ -50,7 +50,7 @@ func (d *Deprovisioning) Reconcile(ctx context.Context, request reconcile.Reques
 	if !d.Ready() {
 		return requeue.After(unready), nil
 	}
-	var active []cluster.Owned
+	var active []cluster.PoolNodeClaim
 	for _, claim := range d.Store.Claims(pool.Name) {
 		if claim.Phase == cluster.Active {
 			active = append(active, claim)
@@ -68,7 +68,7 @@ func (d *Deprovisioning) Reconcile(ctx context.Context, request reconcile.Reques
 }
 
 // describe looks at the pods of every claim. A claim whose pods cannot be listed is left out.
-func (d *Deprovisioning) describe(ctx context.Context, claims []cluster.Owned) []dispensable {
+func (d *Deprovisioning) describe(ctx context.Context, claims []cluster.PoolNodeClaim) []dispensable {
 	now := d.Clock.Now()
 	out := make([]dispensable, 0, len(claims))
 	for _, claim := range claims {

@@ -28,7 +28,7 @@ const (
 
 // dispensable is a claim with the price of its loss.
 type dispensable struct {
-	claim cluster.Owned
+	claim cluster.PoolNodeClaim
 	tier  tier
 	// cost orders claims of a tier: the eviction costs of the pods, times the share of its life that the machine has left.
 	cost float64
@@ -50,7 +50,7 @@ func (l *load) add(pod *corev1.Pod, evictionCost float64, now time.Time) {
 	l.protected = l.protected || !podrules.Disruptable(pod, now)
 }
 
-func judge(claim cluster.Owned, l load, now time.Time) dispensable {
+func judge(claim cluster.PoolNodeClaim, l load, now time.Time) dispensable {
 	d := dispensable{claim: claim, cost: l.cost * lifeLeft(claim, now)}
 	switch {
 	case claim.Claim.Status.ProviderID == "":
@@ -66,7 +66,7 @@ func judge(claim cluster.Owned, l load, now time.Time) dispensable {
 }
 
 // lifeLeft is the share of its life that a machine has left, from 1 to 0; 1 if it never expires.
-func lifeLeft(claim cluster.Owned, now time.Time) float64 {
+func lifeLeft(claim cluster.PoolNodeClaim, now time.Time) float64 {
 	life := claim.Claim.Spec.ExpireAfter.Duration
 	if life == nil || *life <= 0 {
 		return 1

@@ -56,7 +56,7 @@ func (f *failures) created(pool string, names []string, now time.Time) {
 
 // wait is how long to put off the next attempt; claims are those that the pool has. Once a claim has got its machine, all
 // is well again.
-func (f *failures) wait(pool string, claims []cluster.Owned, now time.Time) time.Duration {
+func (f *failures) wait(pool string, claims []cluster.PoolNodeClaim, now time.Time) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	a := f.pools[pool]

@@ -9,7 +9,7 @@ import (
 // all picks every device that matches, wherever the candidate then is. Devices in different places are alternatives: the
 // candidate is put to where each of them is in turn.
 func (s *search) all(p *path, r int, a *Alternative) bool {
-	found := s.choices(a.Wanted)
+	found := s.choices(a.Selection)
 	if found.err != nil {
 		return false
 	}

@@ -18,7 +18,7 @@ type Candidate struct {
 	// Fixed candidates are what they are: their labels cannot be narrowed.
 	Fixed bool
 	// Kinds are the sets of devices that the candidate may come with, in order of trial; nil is the empty set.
-	Kinds []*Template
+	Templates []*Template
 	// Undefined tells which labels need not be defined to be demanded; nil means none.
 	Undefined func(key string) bool
 	// Accepts, if set, tells whether a machine of a kind can be had at all under narrower requirements.
@@ -26,11 +26,11 @@ type Candidate struct {
 }
 
 // Allotment is what a candidate can provide. It binds nobody until it is committed.
-type Allotment struct {
+type Proposal struct {
 	// Requirements are the candidate's, narrowed to where all devices can be used.
 	Requirements requirement.Set
 	// Kinds are those that provide everything, in the candidate's order.
-	Kinds []*Template
+	Templates []*Template
 
 	// claims are those that were allocated, outcomes what each got by kind, in that order, and held their sum.
 	claims   []string
@@ -53,7 +53,7 @@ const noneFits = "no instance type can satisfy the allocation"
 // Allocate looks for devices for claims on a candidate, kind by kind. What one kind says about the place of the machine
 // holds for the next, so that the kinds that are left never need different places. stop is asked now and then; nil never
 // stops. The ledger stays as it is.
-func (l *Ledger) Allocate(c Candidate, claims []*Claim, stop func() bool) (Allotment, *Failure) {
+func (l *Ledger) Allocate(c Candidate, claims []*Claim, stop func() bool) (Proposal, *Failure) {
 	if c.Undefined == nil {
 		c.Undefined = requirement.Strict
 	}
@@ -66,33 +66,33 @@ func (l *Ledger) Allocate(c Candidate, claims []*Claim, stop func() bool) (Allot
 	s := &search{ledger: l, candidate: c, stop: stop, requirements: start, pools: l.inventory.at(c.Node)}
 	kinds, failure := s.classify(claims)
 	if failure != nil {
-		return Allotment{}, failure
+		return Proposal{}, failure
 	}
-	out := Allotment{outcomes: map[*Template][]Outcome{}, held: map[*Template]*holding{}}
+	out := Proposal{outcomes: map[*Template][]Outcome{}, held: map[*Template]*holding{}}
 	for _, claim := range s.open {
 		out.claims = append(out.claims, claim.Name)
 	}
 	if len(s.open) == 0 {
 		// Nothing depends on the kind: one look is enough for all.
 		if !s.pin(0) {
-			return Allotment{}, s.failure()
+			return Proposal{}, s.failure()
 		}
-		out.Requirements, out.Kinds = s.requirements.Without(NodeKey), kinds
+		out.Requirements, out.Templates = s.requirements.Without(NodeKey), kinds
 		return out, nil
 	}
 	for _, kind := range kinds {
 		s.begin(kind)
 		if !s.pin(0) {
 			if s.stopped {
-				return Allotment{}, s.failure()
+				return Proposal{}, s.failure()
 			}
 			continue
 		}
-		out.Kinds = append(out.Kinds, kind)
+		out.Templates = append(out.Templates, kind)
 		out.outcomes[kind], out.held[kind] = s.outcomes, s.held
 	}
-	if len(out.Kinds) == 0 {
-		return Allotment{}, s.failure()
+	if len(out.Templates) == 0 {
+		return Proposal{}, s.failure()
 	}
 	out.Requirements = s.requirements.Without(NodeKey)
 	return out, nil
@@ -101,7 +101,7 @@ func (l *Ledger) Allocate(c Candidate, claims []*Claim, stop func() bool) (Allot
 // classify sorts claims into those that are allocated, with where that is, and those that are not. It returns the kinds
 // that can still be had.
 func (s *search) classify(claims []*Claim) ([]*Template, *Failure) {
-	kinds := s.candidate.Kinds
+	kinds := s.candidate.Templates
 	for _, claim := range claims {
 		le := s.ledger.leases[claim.Name]
 		switch {

@@ -10,8 +10,8 @@ import (
 func TestMachinesWithTheDeviceAreKept_L317(t *testing.T) {
 	gpu, bare := template(several(1, "gpu", "model=a")...), template(several(1, "nic", "model=n")...)
 	a := must(t, cluster(), machine("m", nil, bare, gpu), claim("c", exactly("r", 1, has{"model", "a"})))
-	if len(a.Kinds) != 1 || a.Kinds[0] != gpu {
-		t.Errorf("%d kinds are left, want the one with the device", len(a.Kinds))
+	if len(a.Templates) != 1 || a.Templates[0] != gpu {
+		t.Errorf("%d kinds are left, want the one with the device", len(a.Templates))
 	}
 	want(t, "devices", describe(a), "r=gpu0")
 }
@@ -190,8 +190,8 @@ func TestMoreThanAClaimMayHave_L335(t *testing.T) {
 	})
 	t.Run("prunes kinds that have too many", func(t *testing.T) {
 		a := must(t, cluster(), machine("m", large, small), claim("c", all("r")))
-		if len(a.Kinds) != 1 || a.Kinds[0] != small {
-			t.Errorf("%d kinds are left", len(a.Kinds))
+		if len(a.Templates) != 1 || a.Templates[0] != small {
+			t.Errorf("%d kinds are left", len(a.Templates))
 		}
 		refuse(t, cluster(), machine("m", large), claim("c", all("r")))
 	})
@@ -224,7 +224,7 @@ func TestTheSearchEndsWhenItTakesTooLong(t *testing.T) {
 func TestAdminAccessTakesNothing(t *testing.T) {
 	l, kind := cluster(), template(plain("gpu"))
 	watch := exactly("r", 1)
-	watch.Alternatives[0].Admin = true
+	watch.Alternatives[0].AdminAccess = true
 	must(t, l, machine("m", kind), claim("c", exactly("r", 1)))
 	want(t, "device", describe(must(t, l, machine("m", kind), claim("watch", watch))), "r=gpu")
 	want(t, "device", describe(must(t, l, machine("m", kind), claim("watch-too", watch))), "r=gpu")

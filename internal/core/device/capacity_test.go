@@ -44,7 +44,7 @@ func sharable(name string, memory int64) *Device {
 
 func asking(name string, count int, asked ...Amount) Request {
 	r := exactly(name, count)
-	r.Alternatives[0].Asked = asked
+	r.Alternatives[0].Capacity = asked
 	return r
 }
 
@@ -81,7 +81,7 @@ func TestConsumableCapacity_L332(t *testing.T) {
 		small.Shared, large.Shared = false, false
 		a := must(t, cluster(), machine("m", template(small, large)), half("a"))
 		want(t, "device", describe(a), "r=large")
-		if a.outcomes[a.Kinds[0]][0].Grants[0].Consumed != nil {
+		if a.outcomes[a.Templates[0]][0].Grants[0].Consumed != nil {
 			t.Error("a device that is not shared is consumed in part")
 		}
 	})
@@ -91,9 +91,9 @@ func TestConsumableCapacity_L332(t *testing.T) {
 		}
 		usage := &Usage{Device: ID{driver, "net", "gpu"}, Shares: []Share{share("x", "p", 50), share("y", "q", 25)}}
 		inventory := NewInventory([]*Slice{everywhere("net", sharable("gpu", 100))}, nil)
-		refuse(t, NewLedger(inventory, NewTaken([]*Usage{usage}, leavingPods())), machine("m"), half("a"))
-		refuse(t, NewLedger(inventory, NewTaken([]*Usage{usage}, leavingPods("q"))), machine("m"), claim("a", asking("r", 1, Amount{"memory", 51})))
-		must(t, NewLedger(inventory, NewTaken([]*Usage{usage}, leavingPods("p"))), machine("m"), claim("a", asking("r", 1, Amount{"memory", 75})))
-		must(t, NewLedger(inventory, NewTaken([]*Usage{usage}, leavingPods("p", "q"))), machine("m"), claim("a", exactly("r", 1)))
+		refuse(t, NewLedger(inventory, NewAllocated([]*Usage{usage}, leavingPods())), machine("m"), half("a"))
+		refuse(t, NewLedger(inventory, NewAllocated([]*Usage{usage}, leavingPods("q"))), machine("m"), claim("a", asking("r", 1, Amount{"memory", 51})))
+		must(t, NewLedger(inventory, NewAllocated([]*Usage{usage}, leavingPods("p"))), machine("m"), claim("a", asking("r", 1, Amount{"memory", 75})))
+		must(t, NewLedger(inventory, NewAllocated([]*Usage{usage}, leavingPods("p", "q"))), machine("m"), claim("a", exactly("r", 1)))
 	})
 }

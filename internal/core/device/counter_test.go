@@ -3,8 +3,8 @@ package device
 import "testing"
 
 // partition draws from one counter.
-func partition(name string, amount int64, more ...Draw) *Device {
-	return &Device{Name: name, Draws: append([]Draw{{"card", "memory", amount}}, more...)}
+func partition(name string, amount int64, more ...CounterConsumption) *Device {
+	return &Device{Name: name, ConsumesCounters: append([]CounterConsumption{{"card", "memory", amount}}, more...)}
 }
 
 // partitioned is a pool of partitions of one card.
@@ -25,7 +25,7 @@ func TestPartitions_L333(t *testing.T) {
 		refuse(t, l, machine("o"), one("z"))
 	})
 	t.Run("draw from several counters", func(t *testing.T) {
-		engines := Draw{"card", "engines", 2}
+		engines := CounterConsumption{"card", "engines", 2}
 		l := cluster(partitioned("p", 100, partition("a", 10, engines), partition("b", 10, engines), partition("c", 10))...)
 		must(t, l, machine("m"), one("x"))
 		want(t, "second", describe(must(t, l, machine("n"), one("y"))), "r=c")
@@ -41,8 +41,8 @@ func TestPartitions_L333(t *testing.T) {
 		slices[0].Count, slices[1].Count = 3, 3
 		slices = append(slices, &Slice{Name: "far", Driver: driver, Pool: "p", Count: 3, Node: "far", Devices: []*Device{partition("b", 60)}})
 		usage := []*Usage{{Device: ID{driver, "p", "b"}, Shares: []Share{{Claim: "x"}}}}
-		refuse(t, NewLedger(NewInventory(slices, nil), NewTaken(usage, leavingPods())), machine("m"), one("x"))
-		must(t, NewLedger(NewInventory(slices, nil), Taken{}), machine("m"), one("x"))
+		refuse(t, NewLedger(NewInventory(slices, nil), NewAllocated(usage, leavingPods())), machine("m"), one("x"))
+		must(t, NewLedger(NewInventory(slices, nil), Allocated{}), machine("m"), one("x"))
 	})
 	t.Run("of a machine have a budget of their own", func(t *testing.T) {
 		kind := NewTemplate(partitioned("p", 100, partition("a", 60)), nil)
@@ -53,7 +53,7 @@ func TestPartitions_L333(t *testing.T) {
 		refuse(t, l, machine("n", kind), one("w"))
 	})
 	t.Run("with a reference to nothing spoil the pool", func(t *testing.T) {
-		for _, d := range []Draw{{"card", "wheels", 1}, {"car", "memory", 1}} {
+		for _, d := range []CounterConsumption{{"card", "wheels", 1}, {"car", "memory", 1}} {
 			refuse(t, cluster(partitioned("p", 100, partition("a", 1), partition("b", 1, d))...), machine("m"), one("x"))
 		}
 	})
@@ -77,8 +77,8 @@ func TestKindsGiveBackTheDifference_L336(t *testing.T) {
 
 	first := claim("x", firstOf("r", exactly("own", 1, has{"size", "l"}), exactly("part", 1)))
 	a, failure := try(t, l, machine("m", large, small), first)
-	if failure != nil || len(a.Kinds) != 2 {
-		t.Fatalf("got %+v, %v", a.Kinds, failure)
+	if failure != nil || len(a.Templates) != 2 {
+		t.Fatalf("got %+v, %v", a.Templates, failure)
 	}
 	must(t, l, machine("probe"), shares()) // what was only tried left no trace
 	l.Keep("probe", nil)

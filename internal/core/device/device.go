@@ -34,7 +34,7 @@ type Device struct {
 	// Shared devices may be allocated to several claims, or several times to one, as long as their capacity lasts.
 	Shared bool
 	// Draws is what the device takes of its pool's counters while it is allocated, without repetition.
-	Draws []Draw
+	ConsumesCounters []CounterConsumption
 	// Origin is what selectors look at. The allocator does not.
 	Origin any
 }
@@ -57,7 +57,7 @@ const (
 )
 
 // Draw takes an amount, in thousandths, from a counter of a counter set.
-type Draw struct {
+type CounterConsumption struct {
 	Set, Counter string
 	Amount       int64
 }

@@ -14,7 +14,7 @@ import (
 // Sums are made when somebody asks, so dropping a kind gives back exactly the difference.
 type Ledger struct {
 	inventory *Inventory
-	taken     Taken
+	taken     Allocated
 	// drawn is what the cluster's claims draw from counters.
 	drawn map[counter]int64
 	// holders are the owners that promised themselves a device of the cluster, or a part of it, or drew from a counter.
@@ -58,7 +58,7 @@ type verdict struct {
 }
 
 // NewLedger is an empty ledger over what exists and what of that is taken.
-func NewLedger(v *Inventory, taken Taken) *Ledger {
+func NewLedger(v *Inventory, taken Allocated) *Ledger {
 	l := &Ledger{
 		inventory: v, taken: taken,
 		drawn: map[counter]int64{}, whole: map[*entry]string{}, parts: map[*entry]map[string]bool{},
@@ -67,11 +67,11 @@ func NewLedger(v *Inventory, taken Taken) *Ledger {
 	for _, p := range v.pools {
 		drawing := map[ID]bool{}
 		for _, e := range p.entries {
-			if len(e.Draws) == 0 || drawing[e.id] || !taken.inUse(e.id) {
+			if len(e.ConsumesCounters) == 0 || drawing[e.id] || !taken.inUse(e.id) {
 				continue
 			}
 			drawing[e.id] = true
-			for _, d := range e.Draws {
+			for _, d := range e.ConsumesCounters {
 				l.drawn[counter{p, d.Set, d.Counter}] += d.Amount
 			}
 		}
@@ -136,15 +136,15 @@ func (l *Ledger) othersDraw(owner string, c counter) int64 {
 }
 
 // Commit makes what Allocate found for owner binding for the rest of the run. What owner holds as other kinds it gives back.
-func (l *Ledger) Commit(owner string, a Allotment) {
+func (l *Ledger) Commit(owner string, a Proposal) {
 	if len(a.claims) == 0 {
-		l.Keep(owner, a.Kinds)
+		l.Keep(owner, a.Templates)
 		return
 	}
 	if l.owners[owner] == nil {
 		l.owners[owner] = ownership{}
 	}
-	for _, kind := range a.Kinds {
+	for _, kind := range a.Templates {
 		h := l.holding(owner, kind)
 		h.add(a.held[kind])
 		l.owners[owner][kind] = h
@@ -152,12 +152,12 @@ func (l *Ledger) Commit(owner string, a Allotment) {
 	}
 	for i, name := range a.claims {
 		le := &lease{owner: owner, kinds: map[*Template]Outcome{}}
-		for _, kind := range a.Kinds {
+		for _, kind := range a.Templates {
 			le.kinds[kind] = a.outcomes[kind][i]
 		}
 		l.leases[name] = le
 	}
-	l.Keep(owner, a.Kinds)
+	l.Keep(owner, a.Templates)
 }
 
 func (l *Ledger) index(owner string, h *holding) {
@@ -258,7 +258,7 @@ func (l *Ledger) holdsWhole(owner string, e *entry) bool {
 }
 
 // Kinds is those of kinds that owner may still become without losing a claim it holds.
-func (l *Ledger) Kinds(owner string, kinds []*Template) []*Template {
+func (l *Ledger) Templates(owner string, kinds []*Template) []*Template {
 	held := l.owners[owner]
 	if held == nil {
 		return kinds

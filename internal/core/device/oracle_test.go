@@ -90,10 +90,10 @@ func (o *oracle) keeps(chosen map[string]*Template, owner string, fresh []Grant)
 			}
 			return memory[name] <= s.device.Capacity[0].Total
 		}
-		for _, d := range s.device.Draws {
+		for _, d := range s.device.ConsumesCounters {
 			drawn[pool] += d.Amount
 		}
-		if whole[name] || drawn[pool] > o.memory[s.pool] && len(s.device.Draws) > 0 {
+		if whole[name] || drawn[pool] > o.memory[s.pool] && len(s.device.ConsumesCounters) > 0 {
 			return false
 		}
 		whole[name] = true
@@ -156,7 +156,7 @@ func (o *oracle) fill(owner string, kind *Template, zone string, claims []*Claim
 			var candidates []Grant
 			for _, s := range o.reach(kind, zone) {
 				g := Grant{Request: a.Name, Device: ID{driver, s.pool, s.device.Name}}
-				if consumed, ok := enough(s.device, a.Asked); ok && selected(s.device, a.Wanted) {
+				if consumed, ok := enough(s.device, a.Capacity); ok && selected(s.device, a.Selection) {
 					g.Consumed = consumed
 					candidates = append(candidates, g)
 				}

@@ -16,8 +16,8 @@ func (s *search) pick(p *path, r int, a *Alternative, e *entry, place requiremen
 	if !ok {
 		return nil, false
 	}
-	consumed, ok := demand(e.Device, a.Asked)
-	if !ok || !a.Admin && !s.available(e, consumed) {
+	consumed, ok := demand(e.Device, a.Capacity)
+	if !ok || !a.AdminAccess && !s.available(e, consumed) {
 		return nil, false
 	}
 	requirements, earlier, placed := s.requirements, p.agreements, p.place
@@ -25,16 +25,16 @@ func (s *search) pick(p *path, r int, a *Alternative, e *entry, place requiremen
 		return nil, false
 	}
 	grant := Grant{Request: a.Name, Device: e.id, Template: e.template}
-	if e.Shared && !a.Admin {
+	if e.Shared && !a.AdminAccess {
 		grant.Consumed = consumed
 	}
 	p.agreements, p.grants = agreements, append(p.grants, grant)
 	p.place = p.place.And(place)
-	if !a.Admin {
+	if !a.AdminAccess {
 		s.hold(e, consumed, 1)
 	}
 	return func() {
-		if !a.Admin {
+		if !a.AdminAccess {
 			s.hold(e, consumed, -1)
 		}
 		p.grants = p.grants[:len(p.grants)-1]
@@ -83,7 +83,7 @@ func (s *search) available(e *entry, consumed []Amount) bool {
 	if s.drawsAlready(e) {
 		return true
 	}
-	for _, d := range e.Draws {
+	for _, d := range e.ConsumesCounters {
 		c := counter{e.pool, d.Set, d.Counter}
 		used := s.mine.drawn[c] + s.held.drawn[c]
 		if !e.template {
@@ -120,7 +120,7 @@ func (s *search) hold(e *entry, consumed []Amount, sign int64) {
 	if paid {
 		return
 	}
-	for _, d := range e.Draws {
+	for _, d := range e.ConsumesCounters {
 		c := counter{e.pool, d.Set, d.Counter}
 		if h.drawn[c] += sign * d.Amount; h.drawn[c] == 0 {
 			delete(h.drawn, c)

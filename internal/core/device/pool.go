@@ -126,14 +126,14 @@ func newPool(list []*Slice, template bool) *pool {
 				p.twins = append(p.twins, [2]*entry{twin, e})
 			}
 			byName[d.Name] = append(byName[d.Name], e)
-			p.broken = p.broken || !p.knows(d.Draws)
+			p.broken = p.broken || !p.knows(d.ConsumesCounters)
 		}
 	}
 	return p
 }
 
 // knows reports whether every counter that is drawn from exists.
-func (p *pool) knows(draws []Draw) bool {
+func (p *pool) knows(draws []CounterConsumption) bool {
 	for _, d := range draws {
 		if _, ok := p.counters[counter{p, d.Set, d.Counter}]; !ok {
 			return false

@@ -63,10 +63,10 @@ func TestSlicesOfNodesThatAreNotReadyDoNotCount_L331(t *testing.T) {
 	kind := template(plain("gpu"))
 	slices := []*Slice{local("p", "n", plain("gpu"))}
 	starting := node("n")
-	starting.Kinds = []*Template{kind}
+	starting.Templates = []*Template{kind}
 	c := func(name string) *Claim { return claim(name, exactly("r", 1)) }
 
-	before := NewLedger(NewInventory(slices, func(string) bool { return false }), Taken{})
+	before := NewLedger(NewInventory(slices, func(string) bool { return false }), Allocated{})
 	a := must(t, before, starting, c("x"))
 	if !a.outcomes[kind][0].Grants[0].Template {
 		t.Error("while the node starts, what its kind will have stands in for what it has published")
@@ -91,21 +91,21 @@ func TestTakenDevices(t *testing.T) {
 	c := claim("c", exactly("r", 1))
 	v := NewInventory([]*Slice{everywhere("net", plain("gpu"))}, nil)
 	t.Run("L324 a device that a claim of the cluster has is not given again", func(t *testing.T) {
-		refuse(t, NewLedger(v, NewTaken(usage(), leavingPods())), machine("m"), c)
+		refuse(t, NewLedger(v, NewAllocated(usage(), leavingPods())), machine("m"), c)
 	})
 	t.Run("L330 nor one that a live pod holds", func(t *testing.T) {
-		refuse(t, NewLedger(v, NewTaken(usage("p", "q"), leavingPods("p"))), machine("m"), c)
+		refuse(t, NewLedger(v, NewAllocated(usage("p", "q"), leavingPods("p"))), machine("m"), c)
 	})
 	t.Run("L330 one that only leaving pods hold is free", func(t *testing.T) {
-		must(t, NewLedger(v, NewTaken(usage("p", "q"), leavingPods("p", "q"))), machine("m"), c)
+		must(t, NewLedger(v, NewAllocated(usage("p", "q"), leavingPods("p", "q"))), machine("m"), c)
 	})
 	t.Run("L330 unless something that is no pod holds it too", func(t *testing.T) {
 		held := usage("p")
 		held[0].Shares[0].PodsOnly = false
-		refuse(t, NewLedger(v, NewTaken(held, leavingPods("p"))), machine("m"), c)
+		refuse(t, NewLedger(v, NewAllocated(held, leavingPods("p"))), machine("m"), c)
 	})
 	t.Run("L324 nor one that was given away in this run", func(t *testing.T) {
-		l := NewLedger(v, Taken{})
+		l := NewLedger(v, Allocated{})
 		must(t, l, machine("m"), c)
 		refuse(t, l, machine("n"), claim("d", exactly("r", 1)))
 	})

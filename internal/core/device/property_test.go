@@ -17,7 +17,7 @@ func TestAllocationsAreSoundAndFoundWhenThereIsOne(t *testing.T) {
 		o, ledger, kinds := drawWorld(t)
 		for step := range rapid.IntRange(1, 5).Draw(t, "steps") {
 			owner := rapid.SampledFrom([]string{"m", "n"}).Draw(t, "owner")
-			c := Candidate{Owner: owner, Kinds: ledger.Kinds(owner, kinds), Undefined: wellKnown}
+			c := Candidate{Owner: owner, Templates: ledger.Templates(owner, kinds), Undefined: wellKnown}
 			allowed := zones
 			if rapid.Bool().Draw(t, "within zones") {
 				allowed = rapid.SampledFrom([][]string{{"a"}, {"b"}, {"a", "b"}, {"c"}, {"b", "c"}}).Draw(t, "zones")
@@ -31,7 +31,7 @@ func TestAllocationsAreSoundAndFoundWhenThereIsOne(t *testing.T) {
 				o.commit(owner, a)
 			}
 			if rapid.IntRange(0, 3).Draw(t, "prune") == 0 {
-				keep := ledger.Kinds(owner, kinds)
+				keep := ledger.Templates(owner, kinds)
 				keep = keep[:rapid.IntRange(0, len(keep)).Draw(t, "keep")]
 				ledger.Keep(owner, keep)
 				o.keep(owner, keep)
@@ -41,8 +41,8 @@ func TestAllocationsAreSoundAndFoundWhenThereIsOne(t *testing.T) {
 }
 
 // judge compares one answer with the truth.
-func (o *oracle) judge(t *rapid.T, c Candidate, allowed []string, claims []*Claim, a Allotment, failure *Failure) {
-	possible := slices.ContainsFunc(c.Kinds, func(k *Template) bool {
+func (o *oracle) judge(t *rapid.T, c Candidate, allowed []string, claims []*Claim, a Proposal, failure *Failure) {
+	possible := slices.ContainsFunc(c.Templates, func(k *Template) bool {
 		return slices.ContainsFunc(allowed, func(z string) bool { return o.exists(c.Owner, k, z, claims) })
 	})
 	if (failure == nil) != possible {
@@ -60,7 +60,7 @@ func (o *oracle) judge(t *rapid.T, c Candidate, allowed []string, claims []*Clai
 		if !slices.Contains(allowed, z) {
 			t.Fatalf("zone %s was not allowed", z)
 		}
-		for _, k := range a.Kinds {
+		for _, k := range a.Templates {
 			o.examine(t, c.Owner, k, z, claims, a)
 		}
 	}
@@ -70,7 +70,7 @@ func (o *oracle) judge(t *rapid.T, c Candidate, allowed []string, claims []*Clai
 }
 
 // examine holds what a kind got against the claims, for a machine in a zone.
-func (o *oracle) examine(t *rapid.T, owner string, kind *Template, zone string, claims []*Claim, a Allotment) {
+func (o *oracle) examine(t *rapid.T, owner string, kind *Template, zone string, claims []*Claim, a Proposal) {
 	var granted []Grant
 	i := 0
 	for _, c := range claims {
@@ -105,13 +105,13 @@ func (o *oracle) answers(kind *Template, zone string, c *Claim, grants []Grant) 
 			for _, g := range grants {
 				if g.Request == a.Name {
 					n++
-					if d := o.site(kind, g.Device).device; !selected(d, a.Wanted) {
+					if d := o.site(kind, g.Device).device; !selected(d, a.Selection) {
 						return false
 					}
 				}
 			}
 			for _, s := range o.reach(kind, zone) {
-				if selected(s.device, a.Wanted) {
+				if selected(s.device, a.Selection) {
 					all++
 				}
 			}
@@ -127,15 +127,15 @@ func (o *oracle) answers(kind *Template, zone string, c *Claim, grants []Grant) 
 	return o.agree(kind, c, grants)
 }
 
-func (o *oracle) commit(owner string, a Allotment) {
+func (o *oracle) commit(owner string, a Proposal) {
 	for i, name := range a.claims {
 		p := promise{owner, name, map[*Template][]Grant{}}
-		for _, k := range a.Kinds {
+		for _, k := range a.Templates {
 			p.grants[k] = a.outcomes[k][i].Grants
 		}
 		o.promises = append(o.promises, p)
 	}
-	o.keep(owner, a.Kinds)
+	o.keep(owner, a.Templates)
 }
 
 func (o *oracle) keep(owner string, kinds []*Template) {
@@ -179,7 +179,7 @@ func drawWorld(t *rapid.T) (*oracle, *Ledger, []*Template) {
 		}
 		kinds, o.kinds[kind] = append(kinds, kind), name
 	}
-	return o, NewLedger(NewInventory(published, nil), Taken{}), kinds
+	return o, NewLedger(NewInventory(published, nil), Allocated{}), kinds
 }
 
 func (o *oracle) drawPool(t *rapid.T, name string) ([]*Slice, []*Device) {
@@ -195,7 +195,7 @@ func (o *oracle) drawPool(t *rapid.T, name string) ([]*Slice, []*Device) {
 			d.Shared = true
 			d.Capacity = []Capacity{{Name: "memory", Total: rapid.Int64Range(1, 3).Draw(t, "memory")}}
 		case 1:
-			d.Draws = []Draw{{"card", "memory", rapid.Int64Range(1, 3).Draw(t, "draw")}}
+			d.ConsumesCounters = []CounterConsumption{{"card", "memory", rapid.Int64Range(1, 3).Draw(t, "draw")}}
 		}
 		devices = append(devices, d)
 	}
@@ -241,7 +241,7 @@ func drawRequest(t *rapid.T, name string) Request {
 		}
 		r := exactly(name, rapid.IntRange(1, 2).Draw(t, "count"), wanted...)
 		if rapid.IntRange(0, 2).Draw(t, "asks") == 0 {
-			r.Alternatives[0].Asked = []Amount{{"memory", rapid.Int64Range(1, 2).Draw(t, "asked")}}
+			r.Alternatives[0].Capacity = []Amount{{"memory", rapid.Int64Range(1, 2).Draw(t, "asked")}}
 		}
 		return r
 	}

@@ -51,11 +51,11 @@ type Alternative struct {
 	All   bool
 	Count int
 	// Wanted is the kind of device.
-	Wanted *Selection
+	Selection *Selection
 	// Asked is what is wanted of the capacity of each device, sorted by name.
-	Asked []Amount
+	Capacity []Amount
 	// Admin requests look over the shoulder of others: they share devices with anybody and take nothing from them.
-	Admin bool
+	AdminAccess bool
 }
 
 // Constraint wants devices to agree in an attribute.

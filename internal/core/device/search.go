@@ -178,14 +178,14 @@ func (s *search) slot(p *path, r int, a *Alternative, left, from int) bool {
 	if left == 0 {
 		return s.request(p, r+1)
 	}
-	list := s.choices(a.Wanted).list
+	list := s.choices(a.Selection).list
 	for i := from; i < len(list) && !s.tired(); i++ {
 		e := list[i]
 		if e.pool.incomplete && !e.template {
 			continue
 		}
 		next := i + 1
-		if e.Shared && !a.Admin {
+		if e.Shared && !a.AdminAccess {
 			next = i // the same device once more, as long as it lasts
 		}
 		for _, place := range e.places {
@@ -266,7 +266,7 @@ func (s *search) sized(c *Claim) bool {
 // certain is how many devices a request for all of them gets at least: those that can be used wherever the machine will be.
 func (s *search) certain(a *Alternative) int {
 	n := 0
-	for _, e := range s.choices(a.Wanted).list {
+	for _, e := range s.choices(a.Selection).list {
 		if s.candidate.Fixed || slices.ContainsFunc(e.places, func(p requirement.Set) bool { return len(p) == 0 }) {
 			n++
 		}

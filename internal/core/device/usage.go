@@ -52,7 +52,7 @@ func (u *Usage) Shared() bool {
 }
 
 // Taken is what of the cluster's devices is not to be had.
-type Taken struct {
+type Allocated struct {
 	// whole devices are somebody's, parts are what is used of shared ones, by dimension.
 	whole map[ID]bool
 	parts map[ID]map[string]int64
@@ -60,8 +60,8 @@ type Taken struct {
 
 // NewTaken sums up usages, in any order, as they will be when the pods that leave have left. A shared device gives back what
 // only they use of it; any other device is free once nobody else has it.
-func NewTaken(usages []*Usage, leaving func(uid string) bool) Taken {
-	t := Taken{whole: map[ID]bool{}, parts: map[ID]map[string]int64{}}
+func NewAllocated(usages []*Usage, leaving func(uid string) bool) Allocated {
+	t := Allocated{whole: map[ID]bool{}, parts: map[ID]map[string]int64{}}
 	for _, u := range usages {
 		if !u.Shared() {
 			if !u.free(leaving) {
@@ -97,7 +97,7 @@ func (u *Usage) free(leaving func(uid string) bool) bool {
 }
 
 // inUse reports whether anybody uses the device at all.
-func (t Taken) inUse(id ID) bool {
+func (t Allocated) inUse(id ID) bool {
 	_, partly := t.parts[id]
 	return partly || t.whole[id]
 }

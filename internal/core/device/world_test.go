@@ -75,11 +75,11 @@ func template(devices ...*Device) *Template {
 
 // exactly asks for n devices that all selectors match.
 func exactly(name string, n int, wanted ...Selector) Request {
-	return Request{Name: name, Alternatives: []Alternative{{Name: name, Count: n, Wanted: &Selection{wanted}}}}
+	return Request{Name: name, Alternatives: []Alternative{{Name: name, Count: n, Selection: &Selection{wanted}}}}
 }
 
 func all(name string, wanted ...Selector) Request {
-	return Request{Name: name, Alternatives: []Alternative{{Name: name, All: true, Wanted: &Selection{wanted}}}}
+	return Request{Name: name, Alternatives: []Alternative{{Name: name, All: true, Selection: &Selection{wanted}}}}
 }
 
 // firstOf asks for the first of alternatives, which are named after the request.
@@ -108,7 +108,7 @@ func given(name string, places ...requirement.Set) *Claim {
 
 // cluster is a ledger over slices that are all usable, from which nothing is taken.
 func cluster(published ...*Slice) *Ledger {
-	return NewLedger(NewInventory(published, func(string) bool { return true }), Taken{})
+	return NewLedger(NewInventory(published, func(string) bool { return true }), Allocated{})
 }
 
 // machine is a machine to be launched that may become of some kinds; node is one that exists.
@@ -116,7 +116,7 @@ func machine(owner string, kinds ...*Template) Candidate {
 	if len(kinds) == 0 {
 		kinds = []*Template{nil}
 	}
-	return Candidate{Owner: owner, Kinds: kinds, Undefined: wellKnown}
+	return Candidate{Owner: owner, Templates: kinds, Undefined: wellKnown}
 }
 
 func (c Candidate) within(s requirement.Set) Candidate {
@@ -125,7 +125,7 @@ func (c Candidate) within(s requirement.Set) Candidate {
 }
 
 func node(name string, labels ...requirement.Set) Candidate {
-	c := Candidate{Owner: name, Node: name, Fixed: true, Kinds: []*Template{nil}, Undefined: wellKnown}
+	c := Candidate{Owner: name, Node: name, Fixed: true, Templates: []*Template{nil}, Undefined: wellKnown}
 	for _, l := range labels {
 		c.Requirements = c.Requirements.And(l)
 	}
@@ -133,12 +133,12 @@ func node(name string, labels ...requirement.Set) Candidate {
 }
 
 // try allocates without committing, must commits as well, and refuse wants the allocation to fail.
-func try(t *testing.T, l *Ledger, c Candidate, claims ...*Claim) (Allotment, *Failure) {
+func try(t *testing.T, l *Ledger, c Candidate, claims ...*Claim) (Proposal, *Failure) {
 	t.Helper()
 	return l.Allocate(c, claims, nil)
 }
 
-func must(t *testing.T, l *Ledger, c Candidate, claims ...*Claim) Allotment {
+func must(t *testing.T, l *Ledger, c Candidate, claims ...*Claim) Proposal {
 	t.Helper()
 	a, failure := l.Allocate(c, claims, nil)
 	if failure != nil {
@@ -158,14 +158,14 @@ func refuse(t *testing.T, l *Ledger, c Candidate, claims ...*Claim) *Failure {
 }
 
 // describe lists what the first kind of an allotment got, as request=device.
-func describe(a Allotment) string {
-	if len(a.Kinds) == 0 || len(a.claims) == 0 {
+func describe(a Proposal) string {
+	if len(a.Templates) == 0 || len(a.claims) == 0 {
 		return ""
 	}
-	return describeKind(a, a.Kinds[0])
+	return describeKind(a, a.Templates[0])
 }
 
-func describeKind(a Allotment, kind *Template) string {
+func describeKind(a Proposal, kind *Template) string {
 	var out []string
 	for _, o := range a.outcomes[kind] {
 		for _, g := range o.Grants {

@@ -169,11 +169,11 @@ func TestDelete(t *testing.T) {
 	})
 	t.Run("C410 no pod is moved onto a node that has not been quiet for consolidateAfter", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.ConsolidateAfter = 2 * time.Hour })
-		f.node("a", onDemand, "x1", 500).Disruption.QuietSince = noon.Add(-3 * time.Hour).UnixNano()
+		f.node("a", onDemand, "x1", 500).Disruption.LastPodEvent = noon.Add(-3 * time.Hour).UnixNano()
 		busy := f.node("b", onDemand, "x2", 500)
 		busy.Disruption.Consolidatable = false
 		f.want(f.decide(Single(), 1), "")
-		busy.Disruption.QuietSince = noon.Add(-2 * time.Hour).UnixNano()
+		busy.Disruption.LastPodEvent = noon.Add(-2 * time.Hour).UnixNano()
 		f.want(f.decide(Single(), 1), "delete a")
 	})
 	t.Run("C410 pods that have not started may go there", func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestDelete(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		f.pool("never", nil, func(p *Pool) { p.ConsolidationDisabled = true })
 		f.node("a", onDemand, "x1", 500)
-		f.nodeOf("never", "b", onDemand, "x2", 500).Disruption.QuietSince = noon.UnixNano()
+		f.nodeOf("never", "b", onDemand, "x2", 500).Disruption.LastPodEvent = noon.UnixNano()
 		f.want(f.decide(Single(), 1), "delete a")
 	})
 	t.Run("C412 a permanently pending pod does not block", func(t *testing.T) {

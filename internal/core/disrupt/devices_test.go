@@ -42,11 +42,11 @@ func (anything) Matches(*device.Device) (bool, error) { return true, nil }
 func (f *fleet) use(n *model.Node, id string, takes, asks int64) (*model.DeviceClaim, *device.Usage) {
 	pod := n.Pods[0]
 	name := "default/claim-" + pod.Name
-	pod.UsesDevices, pod.Ties = true, model.NewTies(nil, []string{name})
-	want := device.Alternative{Name: "gpu", Count: 1, Wanted: &device.Selection{Selectors: []device.Selector{anything{}}}}
+	pod.UsesDevices, pod.Dependencies = true, model.NewDependencies(nil, []string{name})
+	want := device.Alternative{Name: "gpu", Count: 1, Selection: &device.Selection{Selectors: []device.Selector{anything{}}}}
 	share := device.Share{Claim: name, Pods: []string{pod.UID}, PodsOnly: true}
 	if takes > 0 {
-		want.Asked = []device.Amount{{Name: "memory", Value: asks}}
+		want.Capacity = []device.Amount{{Name: "memory", Value: asks}}
 		share.Consumed = []device.Amount{{Name: "memory", Value: takes}}
 	}
 	claim := &model.DeviceClaim{Claim: &device.Claim{Name: name, Allocation: &device.Allocation{}}, Pods: []string{pod.UID}, PodsOnly: true}

@@ -104,7 +104,7 @@ func (f *fleet) nodeOf(pool, name, kind, it string, cpus ...int64) *model.Node {
 	size := resource.Vector{}.Set(resource.CPU, cores*1000).Set(resource.Memory, cores*4*gi).Set(resource.Pods, 110).Set(resource.Nodes, 1)
 	n := node(name, func(n *model.Node) {
 		n.Pool, n.Labels, n.Requirements, n.Capacity, n.Allocatable = pool, labels, requirement.Labels(labels), size, size
-		n.Disruption.QuietSince = noon.Add(-time.Hour).UnixNano()
+		n.Disruption.LastPodEvent = noon.Add(-time.Hour).UnixNano()
 	})
 	for i, cpu := range cpus {
 		f.run(n, fmt.Sprintf("%s-%d", name, i), cpu)

@@ -67,7 +67,7 @@ func TestMoreOfReplacing(t *testing.T) {
 	})
 	t.Run("C397 another node that is not quiet yet does not stop it", func(t *testing.T) {
 		f := newFleet(t, sizes(3, onDemand), func(p *Pool) { p.ConsolidateAfter = 2 * time.Hour })
-		f.node("a", onDemand, "x4", 500).Disruption.QuietSince = noon.Add(-3 * time.Hour).UnixNano()
+		f.node("a", onDemand, "x4", 500).Disruption.LastPodEvent = noon.Add(-3 * time.Hour).UnixNano()
 		f.node("busy", onDemand, "x2", 500).Disruption.Consolidatable = false
 		f.want(f.decide(Single(), 1), "replace a -> x1,x2 on-demand")
 	})
@@ -162,7 +162,7 @@ func TestMoreOfRemoving(t *testing.T) {
 				p := f.run(n, "web-"+name, 500)
 				if p.Labels = face; apart {
 					p.Shape.Affinities = []topology.Affinity{{Key: "kubernetes.io/hostname", Anti: true, Selector: selector, Namespaces: []string{"default"}}}
-					n.Guarded = append(n.Guarded, p)
+					n.AntiAffinityPods = append(n.AntiAffinityPods, p)
 				}
 			}
 			f.want(f.decide(Single(), 1), want)

@@ -101,10 +101,10 @@ func (s *SimulationInput) closed(candidates []Candidate) (nodes, exempt map[stri
 	nodes, exempt = map[string]bool{}, map[string]bool{}
 	for _, n := range s.Problem.Nodes {
 		pool, ok := s.Pools[n.Pool]
-		if !n.Managed || !ok || pool.Static || pool.ConsolidationDisabled || !pool.Usable || pool.ConsolidateAfter <= 0 || n.Disruption.QuietSince == 0 {
+		if !n.Managed || !ok || pool.Static || pool.ConsolidationDisabled || !pool.Usable || pool.ConsolidateAfter <= 0 || n.Disruption.LastPodEvent == 0 {
 			continue
 		}
-		if s.Now.UnixNano()-n.Disruption.QuietSince < pool.ConsolidateAfter.Nanoseconds() {
+		if s.Now.UnixNano()-n.Disruption.LastPodEvent < pool.ConsolidateAfter.Nanoseconds() {
 			nodes[n.ID] = true
 		}
 	}

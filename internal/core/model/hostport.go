@@ -26,7 +26,7 @@ func (p HostPort) Conflicts(o HostPort) bool {
 }
 
 // Clash is the first of wanted that conflicts with one of used.
-func Clash(wanted, used []HostPort) (HostPort, bool) {
+func FirstConflict(wanted, used []HostPort) (HostPort, bool) {
 	for _, w := range wanted {
 		for _, u := range used {
 			if w.Conflicts(u) {

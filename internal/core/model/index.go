@@ -38,7 +38,7 @@ type pair[V any] struct {
 }
 
 // mostInList is how many entries a list holds at most; with one more the shard becomes a map, and stays one.
-const mostInList = 8
+const maxInList = 8
 
 func (s *shard[V]) find(key string) int {
 	return slices.IndexFunc(s.few, func(p pair[V]) bool { return p.key == key })
@@ -66,11 +66,11 @@ func (s *shard[V]) put(key string, v V) bool {
 		s.few[i].value = v
 		return false
 	}
-	if len(s.few) < mostInList {
+	if len(s.few) < maxInList {
 		s.few = append(s.few, pair[V]{key, v})
 		return true
 	}
-	s.many = make(map[string]V, 2*mostInList)
+	s.many = make(map[string]V, 2*maxInList)
 	for _, p := range s.few {
 		s.many[p.key] = p.value
 	}

@@ -30,7 +30,7 @@ type Node struct {
 	// Pods are the live pods bound to the node, sorted by namespace and name.
 	Pods []*Pod
 	// Guarded are those of Pods with required anti-affinity: they keep others away.
-	Guarded []*Pod
+	AntiAffinityPods []*Pod
 	// Attachable is how many volumes of each driver may be attached; nil where nobody has said yet.
 	Attachable volume.Limits
 	// RawTaints are the taints of the Node object, passing ones included; empty while there is no Node.
@@ -68,5 +68,5 @@ type Disruption struct {
 	DriftedSince int64
 	// QuietSince is when a pod came or went last, or the node was initialized, in nanoseconds since the epoch; 0 for nodes
 	// that are not initialized.
-	QuietSince int64
+	LastPodEvent int64
 }

@@ -25,7 +25,7 @@ type Pod struct {
 	// Labels are what selectors of other pods, and its own, match; shared by all pods of a namespace with the same labels.
 	Labels *Labels
 	// Ties are to volumes and devices; nil for pods without any, which are most.
-	Ties *Ties
+	Dependencies *Dependencies
 	// UsesDevices is set for pods that refer to resource claims, whether these exist or not.
 	UsesDevices bool
 	// Terminating is set once the pod is being deleted: it uses resources still and counts for no topology.
@@ -50,7 +50,7 @@ type Pod struct {
 func (p *Pod) ID() string { return p.Namespace + "/" + p.Name }
 
 // Ties are what few pods are tied to.
-type Ties struct {
+type Dependencies struct {
 	// Attachments are the volumes that need a slot on the node, without repetition.
 	Attachments []volume.Attachment
 	// DeviceClaims are the resource claims that exist or should, as namespace/name without repetition.
@@ -58,27 +58,27 @@ type Ties struct {
 }
 
 // NewTies is nil where there are none.
-func NewTies(attachments []volume.Attachment, deviceClaims []string) *Ties {
+func NewDependencies(attachments []volume.Attachment, deviceClaims []string) *Dependencies {
 	if len(attachments)+len(deviceClaims) == 0 {
 		return nil
 	}
-	return &Ties{attachments, deviceClaims}
+	return &Dependencies{attachments, deviceClaims}
 }
 
 // Attachments are those of the pod's ties.
 func (p *Pod) Attachments() []volume.Attachment {
-	if p.Ties == nil {
+	if p.Dependencies == nil {
 		return nil
 	}
-	return p.Ties.Attachments
+	return p.Dependencies.Attachments
 }
 
 // DeviceClaims are those of the pod's ties.
 func (p *Pod) DeviceClaims() []string {
-	if p.Ties == nil {
+	if p.Dependencies == nil {
 		return nil
 	}
-	return p.Ties.DeviceClaims
+	return p.Dependencies.DeviceClaims
 }
 
 // Labels is a set of pod labels in a namespace.
@@ -107,7 +107,7 @@ type Shape struct {
 	Priority int32
 	// Reach are the alternatives of where all of the pod's volumes can be used, each a conjunction on node labels. They
 	// restrict the node, never the counting of topology, and are never given up. Empty means anywhere.
-	Reach []requirement.Set
+	VolumeTopology []requirement.Set
 	// Drivers are what the pod's volumes ask of the drivers of a node, sorted: for each volume the driver, and the claim too
 	// where pods on several nodes may use it. Pods that differ in them are refused by different nodes.
 	Drivers []string

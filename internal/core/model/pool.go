@@ -29,7 +29,7 @@ type DaemonSet struct {
 }
 
 // Floor is what every machine that the pool may launch now leaves for pods, daemons included; nil if it can launch none.
-func (p *Pool) Floor() resource.Vector {
+func (p *Pool) MinAllocatable() resource.Vector {
 	var floor resource.Vector
 	for _, t := range p.Catalog {
 		if !p.Requirements.Intersects(t.Requirements) {

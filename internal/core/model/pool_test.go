@@ -39,7 +39,7 @@ func TestTheFloorOfAPoolIsWhatItsSmallestMachineLeaves(t *testing.T) {
 		"nothing, where nothing is one": {in("arch", "other"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := (&Pool{Requirements: c.demands, Catalog: types}).Floor(); !slices.Equal(got, c.want) {
+			if got := (&Pool{Requirements: c.demands, Catalog: types}).MinAllocatable(); !slices.Equal(got, c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})

@@ -22,7 +22,7 @@ type Snapshot struct {
 	// Virtual are the pods that stand for the headroom of capacity buffers. The list is never changed.
 	Virtual []*Pod
 	// Unsettled is set while it is not known yet on which nodes they have their place.
-	Unsettled bool
+	HeadroomUnknown bool
 	// Devices are nil while dynamic resource allocation is ignored.
 	Devices *Devices
 }

@@ -54,9 +54,9 @@ const (
 
 // Rule is one line per code for people: what was tested, and what would change the outcome.
 type Rule struct {
-	Code Code
-	Rule string
-	Flip string
+	Code   Code
+	Rule   string
+	Remedy string
 }
 
 // Rules is the vocabulary, in the order of Code.

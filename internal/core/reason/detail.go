@@ -16,32 +16,32 @@ type Limit struct {
 }
 
 // Shortage is a request that is larger than what can be had.
-type Shortage struct {
+type InsufficientResource struct {
 	// Resource is what is asked for, Asked how much of it; Most is what is left for pods on the largest machine.
-	Resource, Asked, Most string
+	Resource, Requested, Available string
 }
 
 // Slots is how many volumes of a driver a pod has, and the most that a machine can attach.
-type Slots struct {
-	Driver      string
-	Asked, Most int
+type AttachLimit struct {
+	Driver       string
+	Volumes, Max int
 }
 
 // Values is how many distinct values of a label are wanted, and how many there are.
-type Values struct {
-	Key          string
-	Wanted, Left int
+type MinValues struct {
+	Key                 string
+	Required, Available int
 }
 
 // shown is how many offers, and how many requirements, a message lists.
-const shown = 3
+const maxListed = 3
 
 // Detail is what is known about an obstacle beside its headline: amounts, and what it would take. It is empty when the
 // headline says everything.
-func (r Reason) Detail() string {
+func (r Obstacle) Detail() string {
 	var parts []string
-	for _, v := range r.Values {
-		parts = append(parts, fmt.Sprintf("%s: %d values wanted, %d left", v.Key, v.Wanted, v.Left))
+	for _, v := range r.MinValues {
+		parts = append(parts, fmt.Sprintf("%s: %d values wanted, %d left", v.Key, v.Required, v.Available))
 	}
 	for _, l := range r.Limits {
 		part := fmt.Sprintf("%s: limit %s, used or planned %s", l.Resource, l.Limit, l.Used)
@@ -50,17 +50,17 @@ func (r Reason) Detail() string {
 		}
 		parts = append(parts, part)
 	}
-	if r.Slots.Driver != "" {
-		parts = append(parts, fmt.Sprintf("%s: %d volumes, at most %d can be attached", r.Slots.Driver, r.Slots.Asked, r.Slots.Most))
+	if r.AttachLimit.Driver != "" {
+		parts = append(parts, fmt.Sprintf("%s: %d volumes, at most %d can be attached", r.AttachLimit.Driver, r.AttachLimit.Volumes, r.AttachLimit.Max))
 	}
-	for _, s := range r.Short {
-		parts = append(parts, fmt.Sprintf("%s: %s asked, at most %s left for pods", s.Resource, s.Asked, s.Most))
+	for _, s := range r.Insufficient {
+		parts = append(parts, fmt.Sprintf("%s: %s asked, at most %s left for pods", s.Resource, s.Requested, s.Available))
 	}
 	if r.Daemons != "" {
 		parts = append(parts, fmt.Sprintf("it would fit without the %s that DaemonSets take", r.Daemons))
 	}
-	if len(r.Offers) > 0 {
-		parts = append(parts, "on offer, but not available: "+list(r.Offers, "; "))
+	if len(r.UnavailableOfferings) > 0 {
+		parts = append(parts, "on offer, but not available: "+list(r.UnavailableOfferings, "; "))
 	}
 	if len(r.Without) > 0 {
 		entries := make([]string, len(r.Without))
@@ -76,14 +76,14 @@ func (r Reason) Detail() string {
 }
 
 // Help is what would make the obstacle go away.
-func (r Reason) Help() string {
+func (r Obstacle) Remedy() string {
 	code := r.Code
-	if code == PoolEmpty && len(r.Offers) > 0 {
+	if code == PoolEmpty && len(r.UnavailableOfferings) > 0 {
 		code = OfferingUnavailable
 	}
 	for _, rule := range Rules() {
 		if rule.Code == code {
-			return rule.Flip
+			return rule.Remedy
 		}
 	}
 	return ""
@@ -91,8 +91,8 @@ func (r Reason) Help() string {
 
 // list joins the first so many.
 func list(parts []string, separator string) string {
-	if more := len(parts) - shown; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(parts[:shown], separator), more)
+	if more := len(parts) - maxListed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(parts[:maxListed], separator), more)
 	}
 	return strings.Join(parts, separator)
 }

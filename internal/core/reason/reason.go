@@ -8,7 +8,7 @@ import (
 )
 
 // Reason is one obstacle between a pod and a pool. Code says which of the other fields mean anything.
-type Reason struct {
+type Obstacle struct {
 	Code Code
 	// Pool is the pool that was tried; empty when there was none to try.
 	Pool string
@@ -28,10 +28,10 @@ type Reason struct {
 	// Port is the host port that is taken.
 	Port string
 	// Slots is what a node would have to attach.
-	Slots Slots
+	AttachLimit AttachLimit
 	// Keys are the labels whose minValues are not met, Values how many values of each are wanted and there.
-	Keys   []string
-	Values []Values
+	Keys      []string
+	MinValues []MinValues
 	// Truncated is set when they were met until the list of instance types was cut to its longest.
 	Truncated bool
 	// Criteria tell which parts of the instance-type test were passed by at least one type.
@@ -40,11 +40,11 @@ type Reason struct {
 	Requirements requirement.Set
 	Resources    string
 	// Short are the requests that exceed what any instance type that passes the other tests leaves for pods.
-	Short []Shortage
+	Insufficient []InsufficientResource
 	// Daemons is what DaemonSets take at least, where the pod would fit without them.
 	Daemons string
 	// Offers are those that would do and are not available.
-	Offers []string
+	UnavailableOfferings []string
 	// Without are the requirements of which each one alone, left out, would make the pod fit.
 	Without requirement.Set
 	// HugeCPU is set when the pod asks for a million cores or more.
@@ -61,20 +61,20 @@ type Criteria struct {
 }
 
 // String renders the obstacle as events and logs show it.
-func (r Reason) String() string {
+func (r Obstacle) String() string {
 	out := r.Headline()
 	if detail := r.Detail(); detail != "" {
 		// Lists of requirements may be long, and events are cut at their end.
 		out += " (" + detail + ")"
 	}
-	if r.Asks() {
+	if r.HasRequest() {
 		out += fmt.Sprintf(", requirements=%s, resources=%s", r.Requirements, r.Resources)
 	}
 	return out
 }
 
 // Asks reports whether the requirements and resources that were asked for belong to the obstacle.
-func (r Reason) Asks() bool {
+func (r Obstacle) HasRequest() bool {
 	switch r.Code {
 	case NoInstanceType, DaemonsTakeRoom, OfferingUnavailable:
 		return true
@@ -84,7 +84,7 @@ func (r Reason) Asks() bool {
 }
 
 // Headline is the obstacle alone, without the requirements and resources that were asked for.
-func (r Reason) Headline() string {
+func (r Obstacle) Headline() string {
 	switch r.Code {
 	case DevicesIgnored:
 		return "pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter"
@@ -137,7 +137,7 @@ func (r Reason) Headline() string {
 }
 
 // instanceType words the outcome of the three tests: the first line that applies.
-func (r Reason) instanceType() string {
+func (r Obstacle) instanceType() string {
 	const none = "no instance type met the scheduling requirements or had enough resources or had a required offering"
 	c := r.Criteria
 	switch {
@@ -169,10 +169,10 @@ func (r Reason) instanceType() string {
 }
 
 // Reasons is what stood in a pod's way, one entry per pool in the order the pools were tried.
-type Reasons []Reason
+type Obstacles []Obstacle
 
 // String joins the obstacles with "; "; that pools are empty is said once.
-func (rs Reasons) String() string {
+func (rs Obstacles) String() string {
 	parts := make([]string, 0, len(rs))
 	for _, r := range rs {
 		part := r.String()

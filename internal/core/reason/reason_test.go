@@ -13,11 +13,11 @@ import (
 var update = flag.Bool("update", false, "rewrite docs/reference/reasons.md")
 
 // example is one obstacle of every kind, as a user would meet it.
-func examples() map[Code]Reason {
+func examples() map[Code]Obstacle {
 	zone := requirement.New("topology.kubernetes.io/zone", requirement.In, "zone-z")
 	asked := requirement.NewSet(zone)
 	const resources = `{"cpu":"300","pods":"1"}`
-	return map[Code]Reason{
+	return map[Code]Obstacle{
 		DevicesIgnored:     {Code: DevicesIgnored},
 		DeviceClaimMissing: {Code: DeviceClaimMissing, Claim: "default/gpu"},
 		DevicesUnavailable: {Code: DevicesUnavailable, Devices: "no instance type can satisfy the allocation"},
@@ -48,20 +48,20 @@ func examples() map[Code]Reason {
 			NodeDomains: requirement.New(zone.Key, requirement.In, "zone-a", "zone-b"),
 		}},
 		HostPortTaken:        {Code: HostPortTaken, Port: "TCP/9100"},
-		VolumesNotAttachable: {Code: VolumesNotAttachable, Slots: Slots{Driver: "ebs.csi.aws.com", Asked: 50, Most: 39}},
+		VolumesNotAttachable: {Code: VolumesNotAttachable, AttachLimit: AttachLimit{Driver: "ebs.csi.aws.com", Volumes: 50, Max: 39}},
 		MinValuesUnmet: {
 			Code: MinValuesUnmet, Keys: []string{"node.kubernetes.io/instance-type"}, Requirements: asked, Resources: resources,
-			Values: []Values{{Key: "node.kubernetes.io/instance-type", Wanted: 5, Left: 2}},
+			MinValues: []MinValues{{Key: "node.kubernetes.io/instance-type", Required: 5, Available: 2}},
 		},
 		DaemonsTakeRoom: {Code: DaemonsTakeRoom, Requirements: asked, Resources: resources, Daemons: `{"cpu":"2"}`, Criteria: Criteria{
 			Requirements: true, Offering: true, RequirementsAndOffering: true,
 		}},
 		OfferingUnavailable: {Code: OfferingUnavailable, Requirements: asked, Resources: resources, Criteria: Criteria{
 			Requirements: true, Resources: true, RequirementsAndResources: true,
-		}, Offers: []string{"c-4x in zone-z, spot"}},
+		}, UnavailableOfferings: []string{"c-4x in zone-z, spot"}},
 		NoInstanceType: {Code: NoInstanceType, Requirements: asked, Resources: resources, Criteria: Criteria{
 			Requirements: true, Offering: true, RequirementsAndOffering: true,
-		}, Short: []Shortage{{Resource: "cpu", Asked: "300", Most: "255"}}},
+		}, Insufficient: []InsufficientResource{{Resource: "cpu", Requested: "300", Available: "255"}}},
 	}
 }
 
@@ -72,7 +72,7 @@ func TestEveryCodeHasARuleAndAnExample(t *testing.T) {
 			t.Errorf("%s has two rules", r.Code)
 		}
 		seen[r.Code] = true
-		if r.Rule == "" || r.Flip == "" {
+		if r.Rule == "" || r.Remedy == "" {
 			t.Errorf("%s: rule and what would change the outcome must both be said", r.Code)
 		}
 		if examples()[r.Code].Code != r.Code {
@@ -92,7 +92,7 @@ func TestReference(t *testing.T) {
 	b.WriteString("A pod that cannot be placed gets a `FailedScheduling` event with one obstacle per NodePool, joined by `; `. The codes\n")
 	b.WriteString("are in the log line of the same moment.\n")
 	for _, r := range Rules() {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n- What would help: %s\n- Example: `%s`\n", r.Code, r.Rule, r.Flip, examples()[r.Code])
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n- What would help: %s\n- Example: `%s`\n", r.Code, r.Rule, r.Remedy, examples()[r.Code])
 	}
 	const path = "../../../docs/reference/reasons.md"
 	if *update {
@@ -135,12 +135,12 @@ func TestInstanceTypeTexts(t *testing.T) {
 		},
 		{Criteria{Requirements: true, Resources: true, Offering: true}, "no instance type met the requirements/resources/offering tuple"},
 	} {
-		got := Reason{Code: NoInstanceType, Criteria: c.criteria}.String()
+		got := Obstacle{Code: NoInstanceType, Criteria: c.criteria}.String()
 		if !strings.HasPrefix(got, c.want+", requirements=") {
 			t.Errorf("%+v reads %q, want %q", c.criteria, got, c.want)
 		}
 	}
-	huge := Reason{Code: NoInstanceType, HugeCPU: true, Criteria: Criteria{Requirements: true, Offering: true}}.String()
+	huge := Obstacle{Code: NoInstanceType, HugeCPU: true, Criteria: Criteria{Requirements: true, Offering: true}}.String()
 	if !strings.Contains(huge, "(CPU request >= 1 Million, m vs M typo?)") {
 		t.Errorf("no hint at the mistyped unit in %q", huge)
 	}

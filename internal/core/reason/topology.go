@@ -26,11 +26,11 @@ type Count struct {
 }
 
 // shownCounts is how many domains a message lists.
-const shownCounts = 25
+const maxListedDomains = 25
 
 // String renders the constraint as events and logs show it.
 func (t Topology) String() string {
-	counts := make([]string, 0, min(len(t.Counts), shownCounts))
+	counts := make([]string, 0, min(len(t.Counts), maxListedDomains))
 	for _, c := range t.Counts[:cap(counts)] {
 		counts = append(counts, fmt.Sprintf("%s: %d", c.Domain, c.Pods))
 	}

@@ -32,7 +32,7 @@ func (y *yard) reconsider(f fill) fill {
 
 // mayChange reports whether the alternative that the pods were given is all that binds them: no wish, no domain, no volume.
 func (f fill) mayChange() bool {
-	return len(f.class().alternatives) > 1 && len(f.class().shape.Reach) == 0 && f.stage.plain() && f.stage.conjunction == f.stage.strict && f.form == f.stage.conjunction
+	return len(f.class().alternatives) > 1 && len(f.class().shape.VolumeTopology) == 0 && f.stage.plain() && f.stage.conjunction == f.stage.strict && f.form == f.stage.conjunction
 }
 
 // bought is the least that room for n pods of the class can cost, in dollars an hour: by the piece, on machines that can hold

@@ -10,7 +10,7 @@ import (
 func podWith(driver string, claims ...string) *model.Pod {
 	p := &model.Pod{}
 	for _, claim := range claims {
-		p.Ties = model.NewTies(append(p.Attachments(), volume.Attachment{Driver: driver, Claim: claim}), nil)
+		p.Dependencies = model.NewDependencies(append(p.Attachments(), volume.Attachment{Driver: driver, Claim: claim}), nil)
 	}
 	return p
 }

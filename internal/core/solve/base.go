@@ -99,7 +99,7 @@ func (b *Base) Commit() bool {
 		b.counts[i] = topology.Group{}
 		if g.host {
 			// Claims of the next what-if get the numbers that the kept ones have.
-			g.Cut(len(b.pristine))
+			g.Truncate(len(b.pristine))
 		}
 		b.counts[i].Restore(&g.Group)
 	}
@@ -223,7 +223,7 @@ func (b *Base) renewCounts(s *solver, without []*model.Node, pods []*model.Pod) 
 				s.unseed(g, n, at[g.key], machine, moving[p.UID])
 			}
 		}
-		for _, p := range n.Guarded {
+		for _, p := range n.AntiAffinityPods {
 			if waiting[p.UID] {
 				continue
 			}

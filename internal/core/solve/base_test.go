@@ -57,7 +57,7 @@ func fleet(n, perNode int, topological bool, random *rand.Rand) Problem {
 			node.Pods = append(node.Pods, pod)
 			node.Used = node.Used.Add(pod.Shape.Requests)
 			if len(pod.Shape.Affinities) > 0 && pod.Shape.Affinities[0].Anti {
-				node.Guarded = append(node.Guarded, pod)
+				node.AntiAffinityPods = append(node.AntiAffinityPods, pod)
 			}
 		}
 		p.Nodes = append(p.Nodes, node)

@@ -98,7 +98,7 @@ type offer struct {
 	// lowered are the demands for distinct values as they would be.
 	lowered map[int]int
 	// allotment is what the pods' claims would get; nil for pods without any.
-	allotment *device.Allotment
+	allotment *device.Proposal
 	// putOff is set when nothing is offered because others hold the reservations that the claim could be launched from.
 	putOff bool
 }
@@ -119,7 +119,7 @@ func (cl *claim) consider(c *class, form *conjunction, n int) offer {
 	if !c.roomy(cl.slack) {
 		return offer{}
 	}
-	if _, taken := model.Clash(c.shape.HostPorts, cl.ports); taken {
+	if _, taken := model.FirstConflict(c.shape.HostPorts, cl.ports); taken {
 		return offer{}
 	}
 	to := cl.t.step(cl.state, form)

@@ -138,7 +138,7 @@ func (cs *classes) of(p *model.Pod) *class {
 	c := cs.bare(p.Shape)
 	c.special, c.membership, c.owns = key.special, key.membership, cs.groups.of(p.Shape)
 	c.bound = len(c.avoid) > 0
-	for _, reach := range p.Shape.Reach {
+	for _, reach := range p.Shape.VolumeTopology {
 		// Labels that only volumes ask for need a number before the labels of nodes are read.
 		cs.intern(reach)
 	}

@@ -23,7 +23,7 @@ type devices struct {
 	// kinds are the distinct sets of devices of each catalog, in its order, with the columns that have them.
 	kinds map[*columns][]deviceKind
 	// failures are what stood in the way of a class at a template, the first time.
-	failures map[*class]map[*template]reason.Reason
+	failures map[*class]map[*template]reason.Obstacle
 	// pieces is how many machines were looked at to run the pods of a claim on.
 	pieces int
 	// users are the machines that use a claim, by its name.
@@ -44,7 +44,7 @@ func gate(p Problem) (Problem, []UnschedulablePods) {
 	if !slices.ContainsFunc(p.Pods, func(pod *model.Pod) bool { return pod.UsesDevices }) {
 		return p, nil
 	}
-	var order []reason.Reason
+	var order []reason.Obstacle
 	refused := map[string][]*model.Pod{}
 	var asked []*model.Pod
 	for _, pod := range p.Pods {
@@ -59,29 +59,29 @@ func gate(p Problem) (Problem, []UnschedulablePods) {
 		refused[why.Claim] = append(refused[why.Claim], pod)
 	}
 	p.Pods = asked
-	slices.SortFunc(order, func(a, b reason.Reason) int { return strings.Compare(a.Claim, b.Claim) })
+	slices.SortFunc(order, func(a, b reason.Obstacle) int { return strings.Compare(a.Claim, b.Claim) })
 	out := make([]UnschedulablePods, len(order))
 	for i, why := range order {
 		slices.SortFunc(refused[why.Claim], func(a, b *model.Pod) int { return strings.Compare(a.UID, b.UID) })
-		out[i] = UnschedulablePods{Pods: refused[why.Claim], Reasons: reason.Reasons{why}}
+		out[i] = UnschedulablePods{Pods: refused[why.Claim], Reasons: reason.Obstacles{why}}
 	}
 	return p, out
 }
 
 // barred is why the claims of a pod cannot be looked at; ok when they can.
-func (p Problem) barred(pod *model.Pod) (why reason.Reason, ok bool) {
+func (p Problem) barred(pod *model.Pod) (why reason.Obstacle, ok bool) {
 	if !pod.UsesDevices {
-		return reason.Reason{}, true
+		return reason.Obstacle{}, true
 	}
 	if p.Devices == nil {
-		return reason.Reason{Code: reason.DevicesIgnored}, false
+		return reason.Obstacle{Code: reason.DevicesIgnored}, false
 	}
 	for _, name := range pod.DeviceClaims() {
 		if _, exists := p.Devices.Claims.Get(name); !exists {
-			return reason.Reason{Code: reason.DeviceClaimMissing, Claim: name}, false
+			return reason.Obstacle{Code: reason.DeviceClaimMissing, Claim: name}, false
 		}
 	}
-	return reason.Reason{}, true
+	return reason.Obstacle{}, true
 }
 
 // newDevices is the state of a run's devices before anything is placed. Devices of nodes count once the node is ready for
@@ -101,10 +101,10 @@ func newDevices(p Problem) *devices {
 	leaving := func(uid string) bool { return leaves[uid] }
 	inventory := device.NewInventory(p.Devices.Slices.Sorted(), func(node string) bool { return usable[node] })
 	d := &devices{
-		ledger:   device.NewLedger(inventory, device.NewTaken(p.Devices.Usages.Sorted(), leaving)),
+		ledger:   device.NewLedger(inventory, device.NewAllocated(p.Devices.Usages.Sorted(), leaving)),
 		claims:   map[string]*device.Claim{},
 		kinds:    map[*columns][]deviceKind{},
-		failures: map[*class]map[*template]reason.Reason{},
+		failures: map[*class]map[*template]reason.Obstacle{},
 		coming:   map[*target][]*device.Template{},
 		users:    map[string]map[string]bool{},
 	}
@@ -243,9 +243,9 @@ func (s *solver) provide(machine int, claims []*device.Claim) bool {
 		Node:         t.node.NodeName,
 		Requirements: t.node.Requirements,
 		Fixed:        true,
-		Kinds:        kinds,
+		Templates:    kinds,
 	}, claims, s.patience())
-	if failure != nil || len(a.Kinds) < len(kinds) {
+	if failure != nil || len(a.Templates) < len(kinds) {
 		return false
 	}
 	s.devices.ledger.Commit(t.node.ID, a)
@@ -302,7 +302,7 @@ func (s *solver) offerDevices(cl *claim, number int, c *class, form *conjunction
 	a, failure := d.ledger.Allocate(device.Candidate{
 		Owner:        owner,
 		Requirements: before,
-		Kinds:        d.ledger.Kinds(owner, d.among(cl.t.columns, fits)),
+		Templates:    d.ledger.Templates(owner, d.among(cl.t.columns, fits)),
 		Undefined:    s.problem.Options.WellKnown,
 		Accepts: func(kind *device.Template, narrowed requirement.Set) bool {
 			then := cl.t.step(to, s.classes.intern(added(before, narrowed)))
@@ -317,10 +317,10 @@ func (s *solver) offerDevices(cl *claim, number int, c *class, form *conjunction
 		form = s.classes.intern(form.set.And(more))
 	}
 	trial := *cl
-	trial.mask = cl.mask.And(d.having(cl.t.columns, a.Kinds))
+	trial.mask = cl.mask.And(d.having(cl.t.columns, a.Templates))
 	got := trial.consider(c, form, n)
 	if got.pods == 0 && !got.putOff {
-		d.note(c, cl.t, reason.Reason{Code: reason.NoInstanceTypeWithDevices})
+		d.note(c, cl.t, reason.Obstacle{Code: reason.NoInstanceTypeWithDevices})
 	}
 	got.allotment = &a
 	return got
@@ -353,9 +353,9 @@ func (s *solver) settleDevices(cl *claim, number int, got offer) {
 }
 
 // note keeps the first thing that stood in the way of a class at a template.
-func (d *devices) note(c *class, t *template, why reason.Reason) {
+func (d *devices) note(c *class, t *template, why reason.Obstacle) {
 	if d.failures[c] == nil {
-		d.failures[c] = map[*template]reason.Reason{}
+		d.failures[c] = map[*template]reason.Obstacle{}
 	}
 	if _, known := d.failures[c][t]; !known {
 		d.failures[c][t] = why
@@ -363,9 +363,9 @@ func (d *devices) note(c *class, t *template, why reason.Reason) {
 }
 
 // whyDevices is what stood in the way of the claims of a class at a pool, if they were what failed.
-func (s *solver) whyDevices(v *sieve, st *stage) (reason.Reason, bool) {
+func (s *solver) whyDevices(v *sieve, st *stage) (reason.Obstacle, bool) {
 	if s.devices == nil {
-		return reason.Reason{}, false
+		return reason.Obstacle{}, false
 	}
 	t, c := v.t, v.c
 	r, ok := s.devices.failures[c][t]
@@ -379,22 +379,22 @@ func (s *solver) whyDevices(v *sieve, st *stage) (reason.Reason, bool) {
 		got := s.offer(cl, len(s.claims), c, o.forms, 1)
 		t.recycle([]*claim{cl})
 		if got.pods > 0 {
-			return reason.Reason{Code: reason.LimitsExceeded, Narrowed: true, Limits: v.limits(got.mask, t.states[got.state])}, true
+			return reason.Obstacle{Code: reason.LimitsExceeded, Narrowed: true, Limits: v.limits(got.mask, t.states[got.state])}, true
 		}
 	}
 	return r, ok
 }
 
 // whyNoDevices words a failure.
-func whyNoDevices(f *device.Failure) reason.Reason {
+func whyNoDevices(f *device.Failure) reason.Obstacle {
 	if f.Conflict == nil {
-		return reason.Reason{Code: reason.DevicesUnavailable, Devices: f.Text}
+		return reason.Obstacle{Code: reason.DevicesUnavailable, Devices: f.Text}
 	}
 	conflict := *f.Conflict
 	if conflict.Undefined {
 		conflict.Have = requirement.New(conflict.Key, requirement.DoesNotExist)
 	}
-	return reason.Reason{Code: reason.DevicesUnreachable, Conflict: conflict}
+	return reason.Obstacle{Code: reason.DevicesUnreachable, Conflict: conflict}
 }
 
 // sameDrivers cuts a claim's candidates to those whose machines bring devices of the same drivers as the cheapest: the node

@@ -50,7 +50,7 @@ func wants(name string, drivers ...string) *model.DeviceClaim {
 	c := &model.DeviceClaim{Claim: &device.Claim{Name: "default/" + name}}
 	for _, driver := range drivers {
 		c.Requests = append(c.Requests, device.Request{Name: driver, Alternatives: []device.Alternative{
-			{Name: driver, Count: 1, Wanted: &device.Selection{Selectors: []device.Selector{from(driver)}}},
+			{Name: driver, Count: 1, Selection: &device.Selection{Selectors: []device.Selector{from(driver)}}},
 		}})
 	}
 	return c
@@ -61,7 +61,7 @@ func user(name string, claims ...string) *model.Pod {
 	p := pods(1, shape(1000, gi))[0]
 	p.UID, p.Name, p.UsesDevices = name, name, len(claims) > 0
 	for _, c := range claims {
-		p.Ties = model.NewTies(nil, append(p.DeviceClaims(), "default/"+c))
+		p.Dependencies = model.NewDependencies(nil, append(p.DeviceClaims(), "default/"+c))
 	}
 	return p
 }
@@ -155,7 +155,7 @@ func TestDevices(t *testing.T) {
 		return p
 	}
 	reaching := func(p *model.Pod, zone string) *model.Pod {
-		p.Shape.Reach = []requirement.Set{requirement.NewSet(requirement.New(zoneKey, requirement.In, zone))}
+		p.Shape.VolumeTopology = []requirement.Set{requirement.NewSet(requirement.New(zoneKey, requirement.In, zone))}
 		return p
 	}
 	allocated := func(c *model.DeviceClaim, pod string, places ...requirement.Set) *model.DeviceClaim {

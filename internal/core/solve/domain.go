@@ -61,7 +61,7 @@ func (v *values) alone(d int) []int {
 }
 
 // allowed tells which values of key a conjunction leaves open.
-func (ds *domains) allowed(key int, c *conjunction) topology.Domain {
+func (ds *domains) allowed(key int, c *conjunction) topology.DomainFilter {
 	for _, t := range c.terms {
 		if t.key != key {
 			continue
@@ -203,7 +203,7 @@ func (s *solver) seedUniverse() {
 				continue
 			}
 			for _, name := range sp.values {
-				g.Know(v.number(name))
+				g.AddDomain(v.number(name))
 			}
 		}
 	}
@@ -217,7 +217,7 @@ func (s *solver) seedNode(n *model.Node, machine int, moving map[string]bool) {
 			continue
 		}
 		if d := at[g.key]; d != nowhere && !g.Known(d) && s.counts(g, n) {
-			g.Know(d)
+			g.AddDomain(d)
 		}
 	}
 	at[s.classes.u.key(hostnameKey)] = machine
@@ -229,7 +229,7 @@ func (s *solver) seedNode(n *model.Node, machine int, moving map[string]bool) {
 			s.seedPod(g, n, at[g.key])
 		}
 	}
-	for _, p := range n.Guarded {
+	for _, p := range n.AntiAffinityPods {
 		if moving[p.UID] {
 			continue
 		}

@@ -27,8 +27,8 @@ func (s *solver) plan() Plan {
 		s.sameDrivers(cl)
 		done, unmet := s.finish(cl, menus)
 		if len(unmet) > 0 {
-			why := reason.Reason{Code: reason.MinValuesUnmet, Pool: cl.t.pool.Name, Keys: unmet, Truncated: true}
-			p.Unschedulable = append(p.Unschedulable, UnschedulablePods{Pods: cl.pods(), Reasons: reason.Reasons{why}})
+			why := reason.Obstacle{Code: reason.MinValuesUnmet, Pool: cl.t.pool.Name, Keys: unmet, Truncated: true}
+			p.Unschedulable = append(p.Unschedulable, UnschedulablePods{Pods: cl.pods(), Reasons: reason.Obstacles{why}})
 			continue
 		}
 		p.NodeClaims = append(p.NodeClaims, done)

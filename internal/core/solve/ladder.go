@@ -132,7 +132,7 @@ func (st *stage) same(o *stage) bool {
 // lane is a stage's question in the domains that want adds to it.
 func (cs *classes) lane(c *class, want *conjunction) *lane {
 	ln := &lane{want: want, spots: make([]spot, cs.templates)}
-	for _, reach := range c.shape.Reach {
+	for _, reach := range c.shape.VolumeTopology {
 		ln.forms = append(ln.forms, cs.intern(want.set.And(reach)))
 	}
 	if len(ln.forms) == 0 {

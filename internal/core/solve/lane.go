@@ -213,7 +213,7 @@ type bearing struct {
 }
 
 // bearings are the groups of a stage on one label. The list is valid until the next call.
-func (s *solver) bearings(st *stage, key int, within topology.Domain) []bearing {
+func (s *solver) bearings(st *stage, key int, within topology.DomainFilter) []bearing {
 	out := s.asking.bearings[:0]
 	for _, o := range st.owned {
 		if o.key != key {
@@ -222,7 +222,7 @@ func (s *solver) bearings(st *stage, key int, within topology.Domain) []bearing 
 		b := bearing{owned: o}
 		switch o.Kind {
 		case topology.KindSpread:
-			b.floor = o.Floor(within)
+			b.floor = o.MinCount(within)
 		case topology.KindAffinity:
 			b.bootstraps = o.Bootstraps(o.self, within)
 		}
@@ -233,7 +233,7 @@ func (s *solver) bearings(st *stage, key int, within topology.Domain) []bearing 
 }
 
 // roomIn is how many pods domain d may take by all groups, and how many the spreads among them count there.
-func roomIn(groups []bearing, d int, within topology.Domain) (room, count int) {
+func roomIn(groups []bearing, d int, within topology.DomainFilter) (room, count int) {
 	room = math.MaxInt
 	for _, b := range groups {
 		switch {
@@ -241,7 +241,7 @@ func roomIn(groups []bearing, d int, within topology.Domain) (room, count int) {
 		case b.bootstraps:
 			return 0, 0
 		default:
-			room = min(room, b.Room(d, b.floor, b.self))
+			room = min(room, b.Allowed(d, b.floor, b.self))
 		}
 		if b.Kind == topology.KindSpread {
 			count += b.Count(d)

@@ -142,7 +142,7 @@ func (b *marketBuilder) lot(pod *model.Pod) int {
 // demand numbers what a shape asks for in its most yielding forms: any alternative, no wishes.
 func (b *marketBuilder) demand(shape *model.Shape) int {
 	d := demand{shape: shape}
-	reach := shape.Reach
+	reach := shape.VolumeTopology
 	if len(reach) == 0 {
 		reach = []requirement.Set{nil}
 	}
@@ -271,7 +271,7 @@ func (b *marketBuilder) stand() {
 	for i, t := range b.targets.list {
 		takes := make(Accepts, len(b.asks))
 		for n, d := range b.asks {
-			_, taken := model.Clash(d.shape.HostPorts, t.ports)
+			_, taken := model.FirstConflict(d.shape.HostPorts, t.ports)
 			takes[n] = !taken && d.tolerates(t.node.Taints) && slices.ContainsFunc(d.forms, func(form *conjunction) bool {
 				return b.targets.satisfying(form).Has(i)
 			})

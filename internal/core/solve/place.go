@@ -137,7 +137,7 @@ func (c *class) hostRoom(st *stage, machine int) int {
 		if o.attracts() && o.Count(machine) == 0 && o.Bootstraps(o.self, anyDomain) {
 			continue
 		}
-		room = min(room, o.RoomOnHost(machine, 0, o.self))
+		room = min(room, o.AllowedOnHost(machine, 0, o.self))
 	}
 	return room
 }

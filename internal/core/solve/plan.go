@@ -72,7 +72,7 @@ type Placement struct {
 // UnschedulablePods are pods that fit nowhere for the same reasons.
 type UnschedulablePods struct {
 	Pods    []*model.Pod
-	Reasons reason.Reasons
+	Reasons reason.Obstacles
 }
 
 // Price is the total cost of the NodeClaims in dollars per hour, at their cheapest candidates.

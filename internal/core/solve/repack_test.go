@@ -64,7 +64,7 @@ func TestAlternativesDoNotLeadAwayFromVolumes(t *testing.T) {
 	s := shape(1000, gi)
 	here := requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-a"))
 	s.Required = []requirement.Set{here, requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "cheap"))}
-	s.Reach = []requirement.Set{here}
+	s.VolumeTopology = []requirement.Set{here}
 	cheap := machine("cheap", 4, 16, 1)
 	cheap.Offerings = cheap.Offerings[1:] // not in zone-a
 	in := problem(pods(3, s), pool("default", machine("dear", 4, 16, 3), cheap))

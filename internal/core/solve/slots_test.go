@@ -17,7 +17,7 @@ func withVolumes(n int) []*model.Pod {
 	s.Drivers = []string{"csi.test"}
 	out := pods(n, s)
 	for i, p := range out {
-		p.Ties = model.NewTies([]volume.Attachment{{Driver: "csi.test", Claim: fmt.Sprintf("default/data-%d", i)}}, nil)
+		p.Dependencies = model.NewDependencies([]volume.Attachment{{Driver: "csi.test", Claim: fmt.Sprintf("default/data-%d", i)}}, nil)
 	}
 	return out
 }

@@ -112,7 +112,7 @@ func prepare(p Problem) *solver {
 		cs.groups.of(pod.Shape)
 	}
 	for _, n := range slices.Concat(p.Nodes, p.ExcludedNodes) {
-		for _, pod := range n.Guarded {
+		for _, pod := range n.AntiAffinityPods {
 			cs.groups.guardsOf(pod.Shape)
 		}
 	}

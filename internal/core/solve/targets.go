@@ -146,7 +146,7 @@ func (t *target) accepts(c *class, st *stage) bool {
 	if t.closed && !c.exempt {
 		return false
 	}
-	if _, taken := model.Clash(c.shape.HostPorts, t.ports); taken {
+	if _, taken := model.FirstConflict(c.shape.HostPorts, t.ports); taken {
 		return false
 	}
 	_, repelled := model.Untolerated(t.node.Taints, c.shape.Tolerations, st.tolerant)

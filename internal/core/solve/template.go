@@ -167,7 +167,7 @@ func (t *template) portsFree(c *class) bitset.Set {
 	}
 	free := bitset.New(t.columns.len())
 	for column, taken := range t.daemonPorts {
-		if _, clash := model.Clash(c.shape.HostPorts, taken); !clash {
+		if _, clash := model.FirstConflict(c.shape.HostPorts, taken); !clash {
 			free.Add(column)
 		}
 	}

@@ -15,18 +15,18 @@ const hugeCPU = 1_000_000 * 1000
 
 // why says for every pool what stands between it and a pod of the class in its most yielding form; admitted are the columns
 // that the limits of each template admit.
-func (s *solver) why(c *class, pod *model.Pod, admitted []bitset.Set) reason.Reasons {
+func (s *solver) why(c *class, pod *model.Pod, admitted []bitset.Set) reason.Obstacles {
 	if len(s.problem.Pools) == 0 {
-		return reason.Reasons{{Code: reason.NoPools}}
+		return reason.Obstacles{{Code: reason.NoPools}}
 	}
 	if len(s.templates) == 0 {
 		return s.whyEmpty()
 	}
-	var out reason.Reasons
+	var out reason.Obstacles
 	for i, t := range s.templates {
 		r := s.whyNot(&sieve{t: t, c: c, pod: pod, resources: s.problem.Resources, admitted: admitted[i]}, c.final)
 		r.Pool = t.pool.Name
-		if r.Asks() {
+		if r.HasRequest() {
 			r.Resources = t.asked(c, s.problem.Resources)
 		}
 		out = append(out, r)
@@ -35,20 +35,20 @@ func (s *solver) why(c *class, pod *model.Pod, admitted []bitset.Set) reason.Rea
 }
 
 // whyEmpty is the obstacle where no pool has anything to launch.
-func (s *solver) whyEmpty() reason.Reasons {
-	var out reason.Reasons
+func (s *solver) whyEmpty() reason.Obstacles {
+	var out reason.Obstacles
 	for _, t := range s.empty {
-		out = append(out, reason.Reason{Code: reason.PoolEmpty, Pool: t.pool.Name, Offers: t.soldOut()})
+		out = append(out, reason.Obstacle{Code: reason.PoolEmpty, Pool: t.pool.Name, UnavailableOfferings: t.soldOut()})
 	}
 	if len(out) == 0 {
-		out = reason.Reasons{{Code: reason.PoolEmpty}}
+		out = reason.Obstacles{{Code: reason.PoolEmpty}}
 	}
 	return out
 }
 
 // whyNot is the first obstacle between a pod and a new machine of a pool. What no other limit would help against comes before
 // the limits; the rest is in the order in which a new claim is tested.
-func (s *solver) whyNot(v *sieve, st *stage) reason.Reason {
+func (s *solver) whyNot(v *sieve, st *stage) reason.Obstacle {
 	t, c := v.t, v.c
 	if r, ok := v.whyClosed(st); ok {
 		return r
@@ -62,7 +62,7 @@ func (s *solver) whyNot(v *sieve, st *stage) reason.Reason {
 	if r, ok := s.whyTopology(t, c, st); ok {
 		return r
 	}
-	var first reason.Reason
+	var first reason.Obstacle
 	for _, o := range s.options(c, st) {
 		for _, form := range o.forms {
 			to := t.step(t.root, form)
@@ -85,36 +85,36 @@ func (s *solver) whyNot(v *sieve, st *stage) reason.Reason {
 }
 
 // whyClosed is what keeps the pod from any machine of the pool.
-func (s *sieve) whyClosed(st *stage) (reason.Reason, bool) {
+func (s *sieve) whyClosed(st *stage) (reason.Obstacle, bool) {
 	t := s.t
 	taint, repelled := t.repels(s.c, st)
 	to := t.step(t.root, st.conjunction)
 	switch {
 	case repelled:
-		return reason.Reason{Code: reason.TaintNotTolerated, Taint: taint.String()}, true
+		return reason.Obstacle{Code: reason.TaintNotTolerated, Taint: taint.String()}, true
 	case to == refused:
 		return t.conflict(t.root, st.conjunction), true
 	case t.limits.exhausted(), !s.admitted.Intersects(t.states[t.root].mask):
 		s.measure()
 		next := t.states[to]
 		would := next.mask.And(s.unclaimed).And(s.attaching).And(s.fits)
-		r := reason.Reason{Code: reason.LimitsExceeded, Limits: s.limits(would, next)}
+		r := reason.Obstacle{Code: reason.LimitsExceeded, Limits: s.limits(would, next)}
 		if t.limits.exhausted() {
 			r.Code = reason.NodesExhausted
 		}
 		return r, true
 	}
-	return reason.Reason{}, false
+	return reason.Obstacle{}, false
 }
 
 // whyVolumes is the label that keeps all alternatives of the pods' volumes away from the pool.
-func (s *solver) whyVolumes(t *template, c *class, st *stage) (reason.Reason, bool) {
+func (s *solver) whyVolumes(t *template, c *class, st *stage) (reason.Obstacle, bool) {
 	narrowed := t.step(t.root, st.conjunction)
-	var last reason.Reason
-	for _, reach := range c.shape.Reach {
+	var last reason.Obstacle
+	for _, reach := range c.shape.VolumeTopology {
 		alternative := s.classes.intern(reach)
 		if t.step(narrowed, alternative) != refused {
-			return reason.Reason{}, false
+			return reason.Obstacle{}, false
 		}
 		last = t.conflict(narrowed, alternative)
 	}
@@ -122,7 +122,7 @@ func (s *solver) whyVolumes(t *template, c *class, st *stage) (reason.Reason, bo
 		last.Conflict.Have = requirement.New(last.Conflict.Key, requirement.DoesNotExist)
 	}
 	last.Code = reason.VolumeUnreachable
-	return last, len(c.shape.Reach) > 0
+	return last, len(c.shape.VolumeTopology) > 0
 }
 
 // asked renders what a machine must have for the class: its requests and what daemons take, which may differ between the machines of a pool.
@@ -137,7 +137,7 @@ func (t *template) asked(c *class, names []string) string {
 }
 
 // conflict names the label that keeps the conjunction away from a claim in a state.
-func (t *template) conflict(from stateID, c *conjunction) reason.Reason {
+func (t *template) conflict(from stateID, c *conjunction) reason.Obstacle {
 	root := t.states[from]
 	var contradicting *requirement.Conflict
 	for _, w := range c.terms {
@@ -145,12 +145,12 @@ func (t *template) conflict(from stateID, c *conjunction) reason.Reason {
 		switch {
 		case !t.defined[w.key] && !k.wellKnown && !k.sets[w.set].AllowsAbsence():
 			found := requirement.Conflict{Key: k.name, Undefined: true, Want: k.sets[w.set]}
-			return reason.Reason{Code: reason.LabelUndefined, Conflict: found, Hint: t.hint(k.name)}
+			return reason.Obstacle{Code: reason.LabelUndefined, Conflict: found, Hint: t.hint(k.name)}
 		case have != undefined && contradicting == nil && !k.join(have, w.set).overlap:
 			contradicting = &requirement.Conflict{Key: k.name, Want: k.sets[w.set], Have: k.sets[have]}
 		}
 	}
-	return reason.Reason{Code: reason.RequirementConflict, Conflict: *contradicting}
+	return reason.Obstacle{Code: reason.RequirementConflict, Conflict: *contradicting}
 }
 
 // hint is a label that the user may have meant: a known one that contains the key, or ends like it.

@@ -11,22 +11,22 @@ import (
 
 // whyTopology is the group that leaves the class no domain among those that a new machine of the pool could be in. Where
 // each group leaves one and all of them together leave none, it is the first.
-func (s *solver) whyTopology(t *template, c *class, st *stage) (reason.Reason, bool) {
+func (s *solver) whyTopology(t *template, c *class, st *stage) (reason.Obstacle, bool) {
 	machine := len(s.targets.list) + len(s.claims)
 	for _, o := range st.hosts {
 		boots := o.attracts() && o.Bootstraps(o.self, anyDomain)
-		if !boots && o.RoomOnHost(machine, 0, o.self) == 0 {
+		if !boots && o.AllowedOnHost(machine, 0, o.self) == 0 {
 			return s.unsatisfiable(t, st, o.group), true
 		}
 	}
 	root := t.states[t.step(t.root, st.conjunction)]
 	if root.mask.Empty() {
-		return reason.Reason{}, false // there is nothing to launch in any domain
+		return reason.Obstacle{}, false // there is nothing to launch in any domain
 	}
 	for _, o := range s.options(c, st) {
 		for _, form := range o.forms {
 			if to := t.step(t.root, form); to != refused && !t.states[to].mask.Empty() {
-				return reason.Reason{}, false
+				return reason.Obstacle{}, false
 			}
 		}
 	}
@@ -52,18 +52,18 @@ func (s *solver) whyTopology(t *template, c *class, st *stage) (reason.Reason, b
 		}
 	}
 	if first == nil {
-		return reason.Reason{}, false
+		return reason.Obstacle{}, false
 	}
 	return s.unsatisfiable(t, st, first), true
 }
 
-func (s *solver) unsatisfiable(t *template, st *stage, g *group) reason.Reason {
+func (s *solver) unsatisfiable(t *template, st *stage, g *group) reason.Obstacle {
 	k := s.classes.u.keys[g.key]
 	node := requirement.New(k.name, requirement.Exists)
 	if set := t.states[t.root].get(g.key); set != undefined && !g.host {
 		node = k.sets[set]
 	}
-	return reason.Reason{Code: reason.TopologyUnsatisfiable, Topology: reason.Topology{
+	return reason.Obstacle{Code: reason.TopologyUnsatisfiable, Topology: reason.Topology{
 		Kind:        g.Kind.String(),
 		Key:         k.name,
 		Counts:      s.countsOf(g),

@@ -55,16 +55,16 @@ func (s *sieve) measure() {
 }
 
 // why is what the instance types of the pool lack for a claim in the state next.
-func (s *sieve) why(next *state) reason.Reason {
+func (s *sieve) why(next *state) reason.Obstacle {
 	s.measure()
 	t, limited := s.t, next.mask.And(s.unclaimed).And(s.attaching).And(s.fits)
 	left := limited.And(s.admitted)
 	reqs := t.requirements(next)
 	if !left.Empty() {
-		r := reason.Reason{Code: reason.MinValuesUnmet, Keys: t.unmet(next, left), Requirements: reqs}
+		r := reason.Obstacle{Code: reason.MinValuesUnmet, Keys: t.unmet(next, left), Requirements: reqs}
 		for _, m := range (&claim{t: t}).minimums(next) {
 			if n := t.distinct(m.key, left); n < m.values {
-				r.Values = append(r.Values, reason.Values{Key: t.u.keys[m.key].name, Wanted: m.values, Left: n})
+				r.MinValues = append(r.MinValues, reason.MinValues{Key: t.u.keys[m.key].name, Required: m.values, Available: n})
 			}
 		}
 		if len(t.unmet(next, limited)) == 0 {
@@ -73,17 +73,17 @@ func (s *sieve) why(next *state) reason.Reason {
 		return r
 	}
 	if !limited.Empty() {
-		return reason.Reason{Code: reason.LimitsExceeded, Narrowed: true, Limits: s.limits(limited, next)}
+		return reason.Obstacle{Code: reason.LimitsExceeded, Narrowed: true, Limits: s.limits(limited, next)}
 	}
 	rest := next.mask.And(s.admitted)
 	for column := range rest.And(s.attaching).And(s.fits).All() {
-		port, _ := model.Clash(s.c.shape.HostPorts, t.daemonPorts[column])
-		return reason.Reason{Code: reason.HostPortTaken, Port: port.String()}
+		port, _ := model.FirstConflict(s.c.shape.HostPorts, t.daemonPorts[column])
+		return reason.Obstacle{Code: reason.HostPortTaken, Port: port.String()}
 	}
 	if without := rest.And(s.unclaimed).And(s.fits); !without.Empty() {
-		return reason.Reason{Code: reason.VolumesNotAttachable, Slots: s.slots(without)}
+		return reason.Obstacle{Code: reason.VolumesNotAttachable, AttachLimit: s.slots(without)}
 	}
-	r := reason.Reason{Code: reason.NoInstanceType, Criteria: s.criteria(next), Requirements: reqs}
+	r := reason.Obstacle{Code: reason.NoInstanceType, Criteria: s.criteria(next), Requirements: reqs}
 	r.HugeCPU = s.c.shape.Requests.At(resource.CPU) >= hugeCPU
 	others := s.admitted.And(s.unclaimed).And(s.attaching)
 	if without := next.mask.And(others).And(s.bare); !without.Empty() {
@@ -92,10 +92,10 @@ func (s *sieve) why(next *state) reason.Reason {
 		return r
 	}
 	if offers := t.unavailable(next, next.labels.And(others).And(s.fits)); len(offers) > 0 {
-		r.Code, r.Offers = reason.OfferingUnavailable, offers
+		r.Code, r.UnavailableOfferings = reason.OfferingUnavailable, offers
 		return r
 	}
-	r.Without, r.Short = s.without(next, others.And(s.fits)), s.short(next.mask)
+	r.Without, r.Insufficient = s.without(next, others.And(s.fits)), s.short(next.mask)
 	return r
 }
 
@@ -173,7 +173,7 @@ func (s *sieve) keepsOut(b bound) bool {
 }
 
 // slots is the driver with more volumes than any of the columns can attach; where each driver alone is content, the first.
-func (s *sieve) slots(columns bitset.Set) reason.Slots {
+func (s *sieve) slots(columns bitset.Set) reason.AttachLimit {
 	asked := map[string]int{}
 	var drivers []string
 	for _, a := range s.pod.Attachments() {
@@ -182,14 +182,14 @@ func (s *sieve) slots(columns bitset.Set) reason.Slots {
 		}
 	}
 	slices.Sort(drivers)
-	var first reason.Slots
+	var first reason.AttachLimit
 	for _, driver := range drivers {
 		most, limited := 0, true
 		for column := range columns.All() {
 			n, known := s.t.columns.types[s.t.columns.owner[column]].Attachable[driver]
 			most, limited = max(most, n), limited && known
 		}
-		slots := reason.Slots{Driver: driver, Asked: asked[driver], Most: most}
+		slots := reason.AttachLimit{Driver: driver, Volumes: asked[driver], Max: most}
 		if limited && asked[driver] > most {
 			return slots
 		}
@@ -201,21 +201,21 @@ func (s *sieve) slots(columns bitset.Set) reason.Slots {
 }
 
 // short are the requests that none of the columns has room for; of all columns of the pool, if there are none.
-func (s *sieve) short(columns bitset.Set) []reason.Shortage {
+func (s *sieve) short(columns bitset.Set) []reason.InsufficientResource {
 	if columns.Empty() {
 		columns = bitset.Full(s.t.columns.len())
 	}
-	var out []reason.Shortage
+	var out []reason.InsufficientResource
 	for _, need := range s.c.needs {
 		var most int64
 		for column := range columns.All() {
 			most = max(most, s.t.room[column].At(need.resource))
 		}
 		if most < need.amount {
-			out = append(out, reason.Shortage{
-				Resource: s.resources[need.resource],
-				Asked:    resource.Format(need.resource, need.amount),
-				Most:     resource.Format(need.resource, most),
+			out = append(out, reason.InsufficientResource{
+				Resource:  s.resources[need.resource],
+				Requested: resource.Format(need.resource, need.amount),
+				Available: resource.Format(need.resource, most),
 			})
 		}
 	}

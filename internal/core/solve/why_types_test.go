@@ -95,7 +95,7 @@ func TestTheObstacleIsTheOneThatNarrows(t *testing.T) {
 			detail: "d: 3 volumes, at most 2 can be attached",
 			change: func(in *Problem) {
 				in.Pods[0].Shape.Drivers = []string{"d", "d", "d"}
-				in.Pods[0].Ties = podWith("d", "a", "b", "c").Ties
+				in.Pods[0].Dependencies = podWith("d", "a", "b", "c").Dependencies
 				for i, it := range in.Pools[0].Catalog {
 					it.Attachable = volume.Limits{"d": min(i+1, 2)}
 				}

@@ -36,7 +36,7 @@ func (c *class) wishesApart(st *stage) bool {
 // lowered is the pods with the first of their later stages that will do. It is not ok if there is none, or if the pods are
 // bound to domains or to where their volumes are.
 func (f fill) lowered(will func(*stage) bool) (lower fill, ok bool) {
-	if !f.stage.plain() || f.form != f.stage.conjunction || len(f.class().shape.Reach) > 0 {
+	if !f.stage.plain() || f.form != f.stage.conjunction || len(f.class().shape.VolumeTopology) > 0 {
 		return fill{}, false
 	}
 	for _, st := range f.class().stages[slices.Index(f.class().stages, f.stage):] {

@@ -62,7 +62,7 @@ func TestWishesThatCostNothingAreGranted(t *testing.T) {
 func TestAWishThatSaysWhereTheVolumeIsIsNotGivenUp(t *testing.T) {
 	here := requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-b"))
 	s := shape(1000, gi)
-	s.Reach = []requirement.Set{here}
+	s.VolumeTopology = []requirement.Set{here}
 	s.Preferred = []model.Preference{{Weight: 1, Terms: here}}
 	// One machine in zone-a would hold both pods for less than two in zone-b, which they wish for, and have their volumes in.
 	large, small := machine("large", 8, 32, 1.5), machine("small", 1, 4, 1)

@@ -50,7 +50,7 @@ func (s *solver) zones() []ZoneCount {
 
 func (s *solver) zoneOf(c *class) string {
 	zone := c.alternatives[0].set.Get(zoneLabel)
-	if within, ok := reachable(c.shape.Reach); ok {
+	if within, ok := reachable(c.shape.VolumeTopology); ok {
 		zone = zone.Intersect(within)
 	}
 	if key, ok := s.classes.u.index[zoneLabel]; ok {

@@ -29,11 +29,11 @@ func TestEffectiveZones_L403(t *testing.T) {
 		{"a preference does not count", func(s *model.Shape) {
 			s.Preferred = []model.Preference{{Weight: 1, Terms: in("zone-a")}}
 		}, ZoneFlexible},
-		{"volumes in one zone", func(s *model.Shape) { s.Reach = []requirement.Set{in("zone-b")} }, "zone-b"},
-		{"a volume that may be anywhere", func(s *model.Shape) { s.Reach = []requirement.Set{in("zone-b"), nil} }, ZoneFlexible},
+		{"volumes in one zone", func(s *model.Shape) { s.VolumeTopology = []requirement.Set{in("zone-b")} }, "zone-b"},
+		{"a volume that may be anywhere", func(s *model.Shape) { s.VolumeTopology = []requirement.Set{in("zone-b"), nil} }, ZoneFlexible},
 		{"volume and pod disagree", func(s *model.Shape) {
 			s.Selector = in("zone-a")
-			s.Reach = []requirement.Set{in("zone-b")}
+			s.VolumeTopology = []requirement.Set{in("zone-b")}
 		}, ZoneNone},
 		{"affinity to a pod in a zone", func(s *model.Shape) { s.Affinities = []topology.Affinity{near(zoneKey, "there")} }, "zone-a"},
 		{"anti-affinity to it", func(s *model.Shape) {

@@ -57,7 +57,7 @@ func (g *Group) Restore(o *Group) {
 func (g *Group) Touch() { g.changed = true }
 
 // Cut forgets the domains from d on.
-func (g *Group) Cut(d int) {
+func (g *Group) Truncate(d int) {
 	g.changed = true
 	g.counts, g.known = g.counts[:min(d, len(g.counts))], g.known[:min(d, len(g.known))]
 	g.counted = slices.DeleteFunc(g.counted, func(other int) bool { return other >= d })
@@ -72,7 +72,7 @@ func (g *Group) Remove(d int) {
 }
 
 // Know makes d a domain, with no pods yet.
-func (g *Group) Know(d int) {
+func (g *Group) AddDomain(d int) {
 	g.grow(d)
 	g.known[d], g.changed = true, true
 }
@@ -112,11 +112,11 @@ func (g *Group) Known(d int) bool { return d < len(g.known) && g.known[d] }
 func (g *Group) Counted() []int { return g.counted }
 
 // Domain answers whether d is one of the domains that a pod may use at all.
-type Domain func(d int) bool
+type DomainFilter func(d int) bool
 
 // Floor is the count that a spread measures from: the lowest among the known domains within reach of the pod, or 0 when
 // there are fewer of them than MinDomains.
-func (g *Group) Floor(within Domain) int {
+func (g *Group) MinCount(within DomainFilter) int {
 	low, n := int32(math.MaxInt32), int32(0)
 	for d, known := range g.known {
 		if known && within(d) {
@@ -131,7 +131,7 @@ func (g *Group) Floor(within Domain) int {
 }
 
 // Bootstraps reports whether a pod that the group selects may start a new domain: nothing is counted yet within its reach.
-func (g *Group) Bootstraps(self bool, within Domain) bool {
+func (g *Group) Bootstraps(self bool, within DomainFilter) bool {
 	if !self {
 		return false
 	}
@@ -148,16 +148,16 @@ func (g *Group) Bootstraps(self bool, within Domain) bool {
 
 // Room is how many pods of an owner domain d may take: none, some, or Unlimited. self tells whether the group counts the
 // owner's own pods; floor is that of the moment. Bootstrapping is the caller's to ask for.
-func (g *Group) Room(d, floor int, self bool) int {
+func (g *Group) Allowed(d, floor int, self bool) int {
 	if !g.Known(d) {
 		return 0
 	}
-	return g.RoomOnHost(d, floor, self)
+	return g.AllowedOnHost(d, floor, self)
 }
 
 // RoomOnHost is Room for domains that are machines: every machine is known, and a new one can always be had, so that
 // spreads measure from floor 0.
-func (g *Group) RoomOnHost(d, floor int, self bool) int {
+func (g *Group) AllowedOnHost(d, floor int, self bool) int {
 	count := g.Count(d)
 	switch {
 	case g.Kind == KindAffinity && count == 0, g.Kind == KindAnti && count > 0:

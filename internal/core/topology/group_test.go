@@ -4,7 +4,7 @@ import "testing"
 
 func anywhere(int) bool { return true }
 
-func only(list ...int) Domain {
+func only(list ...int) DomainFilter {
 	return func(d int) bool {
 		for _, x := range list {
 			if x == d {
@@ -19,7 +19,7 @@ func only(list ...int) Domain {
 func counted(kind Kind, counts ...int) *Group {
 	g := &Group{Kind: kind, MaxSkew: 1}
 	for d, n := range counts {
-		g.Know(d)
+		g.AddDomain(d)
 		g.Add(d, n)
 	}
 	return g
@@ -29,14 +29,14 @@ func TestSpreadMeasuresFromTheEmptiestDomainInReach(t *testing.T) {
 	g := counted(KindSpread, 3, 1, 0)
 	for _, c := range []struct {
 		name   string
-		within Domain
+		within DomainFilter
 		want   int
 	}{
 		{"all of them", anywhere, 0},
 		{"those the pod may use", only(0, 1), 1},
 		{"none that is known", only(9), 0},
 	} {
-		if got := g.Floor(c.within); got != c.want {
+		if got := g.MinCount(c.within); got != c.want {
 			t.Errorf("%s: floor %d, want %d", c.name, got, c.want)
 		}
 	}
@@ -45,14 +45,14 @@ func TestSpreadMeasuresFromTheEmptiestDomainInReach(t *testing.T) {
 func TestTooFewDomainsCountAsEmpty_L231(t *testing.T) {
 	g := counted(KindSpread, 1, 1)
 	g.MinDomains = 3
-	floor := g.Floor(anywhere)
-	if room := g.Room(0, floor, true); floor != 0 || room != 0 {
+	floor := g.MinCount(anywhere)
+	if room := g.Allowed(0, floor, true); floor != 0 || room != 0 {
 		t.Errorf("two domains of three: floor %d and room %d, want 0 and 0", floor, room)
 	}
-	g.Know(2)
+	g.AddDomain(2)
 	g.Add(2, 1)
-	floor = g.Floor(anywhere)
-	if room := g.Room(0, floor, true); floor != 1 || room != 1 {
+	floor = g.MinCount(anywhere)
+	if room := g.Allowed(0, floor, true); floor != 1 || room != 1 {
 		t.Errorf("three domains of three: floor %d and room %d, want 1 and 1", floor, room)
 	}
 }
@@ -72,18 +72,18 @@ func TestSpreadRoom(t *testing.T) {
 		{0, 1, false, Unlimited},
 		{7, 0, true, 0},
 	} {
-		if got := g.Room(c.domain, c.floor, c.self); got != c.want {
+		if got := g.Allowed(c.domain, c.floor, c.self); got != c.want {
 			t.Errorf("domain %d from floor %d, self %t: room %d, want %d", c.domain, c.floor, c.self, got, c.want)
 		}
 	}
-	if got := g.RoomOnHost(7, 0, true); got != 2 {
+	if got := g.AllowedOnHost(7, 0, true); got != 2 {
 		t.Errorf("a machine nobody has seen: room %d, want the whole skew of 2", got)
 	}
 }
 
 func TestAffinityFollowsWhatIsThere(t *testing.T) {
 	g := counted(KindAffinity, 0, 2)
-	if g.Room(0, 0, true) != 0 || g.Room(1, 0, true) != Unlimited {
+	if g.Allowed(0, 0, true) != 0 || g.Allowed(1, 0, true) != Unlimited {
 		t.Error("want no room in the empty domain and all in the other")
 	}
 }
@@ -93,7 +93,7 @@ func TestAffinityBootstraps_L264_L266(t *testing.T) {
 		name   string
 		group  *Group
 		self   bool
-		within Domain
+		within DomainFilter
 		want   bool
 	}{
 		{"nothing is counted and the pod selects itself", counted(KindAffinity, 0, 0), true, anywhere, true},
@@ -114,7 +114,7 @@ func TestAffinityBootstraps_L264_L266(t *testing.T) {
 
 func TestAntiAffinityRoom(t *testing.T) {
 	g := counted(KindAnti, 0, 1)
-	if g.Room(0, 0, true) != 1 || g.Room(0, 0, false) != Unlimited || g.Room(1, 0, false) != 0 {
+	if g.Allowed(0, 0, true) != 1 || g.Allowed(0, 0, false) != Unlimited || g.Allowed(1, 0, false) != 0 {
 		t.Error("want one pod of its own kind, any number of others, and none where there is a match")
 	}
 }

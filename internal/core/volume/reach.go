@@ -8,7 +8,7 @@ import (
 
 // most is how many alternatives Together keeps. Volumes come with a handful of zones each; only a pod that combines many
 // volumes with many unrelated terms each gets beyond it, and is then offered the first of them.
-const most = 256
+const maxAlternatives = 256
 
 // Union is where a volume can be used, from alternatives of which any will do: repetitions are left out, and alternatives
 // that differ in the values of one label only become one. It is nil when one of them asks for nothing, because then the
@@ -76,7 +76,7 @@ func listed(r requirement.Requirement) bool {
 // Together is where several volumes can all be used: the combinations of one alternative of each that do not contradict
 // each other. A volume without alternatives can be used anywhere, and so can nil. When every combination contradicts
 // itself the answer is a single one that does, which no node can meet.
-func Together(volumes ...[]requirement.Set) []requirement.Set {
+func Intersection(volumes ...[]requirement.Set) []requirement.Set {
 	var out []requirement.Set
 	for _, alternatives := range volumes {
 		switch {
@@ -87,7 +87,7 @@ func Together(volumes ...[]requirement.Set) []requirement.Set {
 			out = combine(out, alternatives)
 		}
 	}
-	return out[:min(len(out), most)]
+	return out[:min(len(out), maxAlternatives)]
 }
 
 func combine(list, with []requirement.Set) []requirement.Set {
@@ -98,7 +98,7 @@ func combine(list, with []requirement.Set) []requirement.Set {
 				out = join(out, a.And(b))
 			}
 		}
-		if len(out) > most {
+		if len(out) > maxAlternatives {
 			break
 		}
 	}

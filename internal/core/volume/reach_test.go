@@ -88,7 +88,7 @@ func TestTogether_L282(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, texts(Together(c.in...))); diff != "" {
+			if diff := cmp.Diff(c.want, texts(Intersection(c.in...))); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
@@ -104,8 +104,8 @@ func TestTogetherIsBounded(t *testing.T) {
 		}
 		volumes = append(volumes, terms)
 	}
-	if n := len(Together(volumes...)); n != most {
-		t.Errorf("%d alternatives, want %d", n, most)
+	if n := len(Intersection(volumes...)); n != maxAlternatives {
+		t.Errorf("%d alternatives, want %d", n, maxAlternatives)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestReachMeansWhatItSays(t *testing.T) {
 			}
 			raw, volumes = append(raw, terms), append(volumes, Union(terms))
 		}
-		reach := Together(volumes...)
+		reach := Intersection(volumes...)
 		for _, zone := range values {
 			for _, rack := range values {
 				node := requirement.Labels(map[string]string{"zone": zone, "rack": rack})

@@ -98,7 +98,7 @@ func (b builder) placement(p solve.Placement) Placement {
 
 // refusals merges pods that were refused for the same reasons.
 func (b builder) refusals() []Refusal {
-	var groups grouping[reason.Reasons]
+	var groups grouping[reason.Obstacles]
 	for _, u := range b.Plan.Unschedulable {
 		groups.add(u.Reasons.String()+poolsOf(u.Reasons), u.Reasons, u.Pods)
 	}
@@ -109,7 +109,7 @@ func (b builder) refusals() []Refusal {
 	return out
 }
 
-func poolsOf(reasons reason.Reasons) string {
+func poolsOf(reasons reason.Obstacles) string {
 	var b strings.Builder
 	for _, r := range reasons {
 		b.WriteString("\x00" + r.Pool)
@@ -117,7 +117,7 @@ func poolsOf(reasons reason.Reasons) string {
 	return b.String()
 }
 
-func (b builder) reasons(list reason.Reasons) []Reason {
+func (b builder) reasons(list reason.Obstacles) []Reason {
 	out := []Reason{}
 	for _, why := range list {
 		out = append(out, b.reason(why))
@@ -125,9 +125,9 @@ func (b builder) reasons(list reason.Reasons) []Reason {
 	return out
 }
 
-func (b builder) reason(r reason.Reason) Reason {
+func (b builder) reason(r reason.Obstacle) Reason {
 	return Reason{
-		NodePool: r.Pool, Code: string(r.Code), Message: r.Headline(), Detail: r.Detail(), Help: r.Help(),
+		NodePool: r.Pool, Code: string(r.Code), Message: r.Headline(), Detail: r.Detail(), Help: r.Remedy(),
 		Requirements: entries(b.beyond(r.Pool, r.Requirements)), Requests: quantities(r.Resources),
 	}
 }
@@ -147,15 +147,15 @@ func (b builder) beyond(pool string, set requirement.Set) requirement.Set {
 // Barren is a pool of which nothing could be launched, and why.
 func Barren(pool solve.UnlaunchablePool) UnusedPool {
 	if pool.MinValues {
-		why := reason.Reason{Code: reason.MinValuesUnmet}
-		return UnusedPool{Name: pool.Pool, Message: "fewer different values are on offer than minValues asks for", Help: why.Help()}
+		why := reason.Obstacle{Code: reason.MinValuesUnmet}
+		return UnusedPool{Name: pool.Pool, Message: "fewer different values are on offer than minValues asks for", Help: why.Remedy()}
 	}
-	why := reason.Reason{Code: reason.PoolEmpty, Offers: pool.Unavailable}
+	why := reason.Obstacle{Code: reason.PoolEmpty, UnavailableOfferings: pool.Unavailable}
 	message := why.Headline()
 	if detail := why.Detail(); detail != "" {
 		message += ", " + detail
 	}
-	return UnusedPool{Name: pool.Pool, Message: message, Help: why.Help()}
+	return UnusedPool{Name: pool.Pool, Message: message, Help: why.Remedy()}
 }
 
 func (b builder) ignored() []Ignored {
