@@ -79,7 +79,7 @@ func AboutNode(ctx context.Context, q Question, name string) (Node, error) {
 		return a, nil
 	}
 	c, _ := s.candidate(n.ID)
-	for _, reason := range reasons() {
+	for _, reason := range disrupt.Reasons() {
 		a.Verdicts = append(a.Verdicts, s.verdict(reason, c))
 	}
 	s.joint(&a.Verdicts[len(a.Verdicts)-1], n)

@@ -179,7 +179,7 @@ func (s *survey) possessions(a *NodePool, pool *v1.NodePool) {
 // rights are the budgets, and what uses them up.
 func (s *survey) rights(a *NodePool, pool *v1.NodePool) {
 	a.Budgets = append(a.Budgets, s.budgets(pool)...)
-	for _, r := range reasons() {
+	for _, r := range disrupt.Reasons() {
 		a.Allowances = append(a.Allowances, s.allowance(a.Name, r))
 	}
 	a.Disrupting = append(a.Disrupting, s.disrupting(a.Name)...)
@@ -251,7 +251,7 @@ func (s *survey) outlook(a *NodePool) {
 			a.Barred = s.count(a.Barred, n, o, false)
 		}
 	}
-	for i, r := range reasons() {
+	for i, r := range disrupt.Reasons() {
 		out := Outlook{Reason: string(r), Others: []Tally{}}
 		for _, n := range s.nodes(a.Name) {
 			c, ok := s.candidate(n.ID)

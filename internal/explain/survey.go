@@ -27,8 +27,8 @@ type survey struct {
 	barred     map[string]disrupt.Obstacle
 	blocks     map[string]disrupt.Obstacle
 	study      *disrupt.SimulationInput
-	// labs by whether they follow the rules of consolidation; made when first needed.
-	labs map[bool]*disrupt.Simulator
+	// simulators by what they are compiled for; made when first needed.
+	simulators map[disrupt.Simulation]*disrupt.Simulator
 }
 
 func newSurvey(ctx context.Context, q Question) (*survey, error) {
@@ -38,7 +38,7 @@ func newSurvey(ctx context.Context, q Question) (*survey, error) {
 	}
 	s := &survey{
 		Question: q, fleet: fleet, prices: map[string]cost.Prices{},
-		barred: map[string]disrupt.Obstacle{}, blocks: map[string]disrupt.Obstacle{}, labs: map[bool]*disrupt.Simulator{},
+		barred: map[string]disrupt.Obstacle{}, blocks: map[string]disrupt.Obstacle{}, simulators: map[disrupt.Simulation]*disrupt.Simulator{},
 	}
 	pools := map[string]disrupt.Pool{}
 	for name, pool := range fleet.Pools {
@@ -94,29 +94,6 @@ func (s *survey) typeKnown(n *model.Node) bool {
 	return false
 }
 
-// reasons are those that nodes are disrupted for, in the order of trial.
-func reasons() []disrupt.Reason {
-	return []disrupt.Reason{disrupt.Empty, disrupt.Drifted, disrupt.Underutilized}
-}
-
-// method is the one that has a say about a candidate for a reason, on its own.
-func (s *survey) method(reason disrupt.Reason, c disrupt.Candidate) disrupt.Method {
-	switch reason {
-	case disrupt.Drifted:
-		if c.Pool.Static {
-			return disrupt.StaticDrift(s.grant)
-		}
-		return disrupt.Drift()
-	case disrupt.Underutilized:
-		return disrupt.Single()
-	default:
-		if m := disrupt.Dispensable(); m.Filter(c) == "" {
-			return m
-		}
-		return disrupt.Emptiness()
-	}
-}
-
 // grant is how many more nodes a static pool may have.
 func (s *survey) grant(pool string, wanted int) int {
 	limit, ok := s.fleet.Pools[pool].Spec.Limits["nodes"]
@@ -143,30 +120,18 @@ func (s *survey) unlimited() disrupt.Budgets {
 
 // decide asks a method what it would do with candidates that nothing blocks.
 func (s *survey) decide(m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets) disrupt.Decision {
-	if m.Decide == nil {
-		return m.Pick(fit, budgets)
+	sim := s.simulators[m.Simulates]
+	if sim == nil && m.Simulates != disrupt.NoSimulation {
+		sim = s.study.Simulator(s.candidates, m.Simulates)
+		s.simulators[m.Simulates] = sim
 	}
-	lab := s.labs[m.Consolidates]
-	if lab == nil {
-		lab = s.study.Simulator(s.candidates, m.Consolidates)
-		s.labs[m.Consolidates] = lab
-	}
-	lab.Reset()
-	return m.Decide(disrupt.Session{
-		Input: s.study, Budgets: budgets, Simulators: []*disrupt.Simulator{lab},
-		Each: func(n int, do func(*disrupt.Simulator, int)) {
-			for i := range n {
-				do(lab, i)
-			}
-		},
-		Expired: func() bool { return false },
-	}, fit)
+	return m.Decide(s.study.Serial(sim, budgets, s.grant), fit)
 }
 
 // look is what a method would do with one candidate alone, budgets aside: a command, or an obstacle. wanted is set for nodes
 // that the reason applies to.
 func (s *survey) look(reason disrupt.Reason, c disrupt.Candidate) (command disrupt.Command, o disrupt.Obstacle, wanted bool) {
-	m := s.method(reason, c)
+	m := disrupt.MethodFor(reason, c)
 	if _, refused := m.FilterNodes([]disrupt.Candidate{c}); len(refused) > 0 {
 		return disrupt.Command{}, refused[0], false
 	}
@@ -185,9 +150,17 @@ func (s *survey) look(reason disrupt.Reason, c disrupt.Candidate) (command disru
 	}
 }
 
-// together is the set of nodes that would be consolidated at once, as far as budgets go.
+// together is the set of nodes that would be disrupted at once, as far as budgets go.
 func (s *survey) together() (disrupt.Command, bool) {
-	m := disrupt.Multi()
+	for _, m := range disrupt.Methods() {
+		if m.Search == disrupt.CandidateSets {
+			return s.set(m)
+		}
+	}
+	return disrupt.Command{}, false
+}
+
+func (s *survey) set(m disrupt.Method) (disrupt.Command, bool) {
 	wanted, _ := m.FilterNodes(s.candidates)
 	fit, _ := m.FilterPods(wanted, s.blocks)
 	if len(fit) < 2 {

@@ -40,8 +40,8 @@ func (c *Controller) carryOut(ctx context.Context, cmd command) {
 		c.backOff(planned)
 		return
 	}
-	if cmd.method.Revalidate != nil {
-		verdict := cmd.method.Revalidate(cmd.plan, c.Store.Snapshot())
+	if cmd.method.DropsOccupied {
+		verdict := disrupt.DropOccupied(cmd.plan, c.Store.Snapshot())
 		c.reportDropped(cmd, verdict.Dropped)
 		if cmd.plan = verdict.Command; len(cmd.plan.Candidates) == 0 {
 			return

@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/explain"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
@@ -30,8 +31,8 @@ func (w *harness) wantReasons(nodes model.Index[*model.Node]) {
 		for _, why := range w.running.Obstacles.Of(id) {
 			said[why.Method] = true
 		}
-		for _, m := range w.running.methods() {
-			if m.Type != "multi" && !said[""] && !said[m.Name] {
+		for _, m := range disrupt.Methods() {
+			if m.Search != disrupt.CandidateSets && !said[""] && !said[m.Name] {
 				w.Errorf("nobody says why %s leaves node %s alone; known: %v", m.Name, n.Name, w.running.Obstacles.Of(id))
 			}
 		}

@@ -19,12 +19,6 @@ import (
 // that led to it. Less settle it is still longer than the ten seconds within which pod events are written down once.
 const validationDelay = 15 * time.Second
 
-// How long one method may search.
-const (
-	multiTimeout  = time.Minute
-	searchTimeout = 3 * time.Minute
-)
-
 // round is what the methods of one pass share.
 type pass struct {
 	view
@@ -72,7 +66,7 @@ func (c *Controller) pass(ctx context.Context) (acted bool, err error) {
 	c.nominationEnds = firstNominationEnd(obstacles)
 	c.Obstacles.put("", obstacles)
 	c.reportBudgets(s)
-	for _, m := range c.methods() {
+	for _, m := range disrupt.Methods() {
 		if c.propose(ctx, &r, m) {
 			return true, err
 		}
@@ -96,13 +90,6 @@ func firstNominationEnd(obstacles []disrupt.Obstacle) time.Time {
 	return first
 }
 
-// methods are the ways to find nodes to disrupt, in order of trial.
-func (c *Controller) methods() []disrupt.Method {
-	return []disrupt.Method{
-		disrupt.Emptiness(), disrupt.Dispensable(), disrupt.StaticDrift(c.grant), disrupt.Drift(), disrupt.Multi(), disrupt.Single(),
-	}
-}
-
 // propose lets a method compose commands, and queues them for their second look, or starts them if they need none. It reports
 // whether there were any.
 //
@@ -114,8 +101,8 @@ func (c *Controller) propose(ctx context.Context, r *pass, m disrupt.Method) boo
 	budgets := remaining(r.budgetsFor(m.Reason, c.pledged(r.view, command{})))
 	var d disrupt.Decision
 	switch {
-	case m.Decide == nil:
-		d = m.Pick(fit, budgets)
+	case m.Simulates == disrupt.NoSimulation:
+		d = m.Decide(disrupt.Session{Budgets: budgets, Grant: c.grant}, fit)
 	case len(fit) > 0:
 		var known bool
 		if d, known = c.decide(ctx, r, m, fit, budgets); known {
@@ -129,7 +116,7 @@ func (c *Controller) propose(ctx context.Context, r *pass, m disrupt.Method) boo
 	for _, work := range d.Commands {
 		c.enqueue(ctx, r, m, work)
 	}
-	if m.Type != "empty" || m.Decide == nil {
+	if m.ReportsEvaluation {
 		c.Metrics.Disruption.EligibleNodes.WithLabelValues(label(m.Reason)).Set(float64(len(fit)))
 		c.Metrics.Disruption.EvaluationDuration.WithLabelValues(label(m.Reason), m.Type).Observe(c.Clock.Since(started).Seconds())
 	}
@@ -163,7 +150,7 @@ func (c *Controller) fit(ctx context.Context, r *pass, m disrupt.Method) ([]disr
 // decide lets a method simulate. known reports that nothing has changed since it found nothing to do.
 func (c *Controller) decide(ctx context.Context, r *pass, m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets) (d disrupt.Decision, known bool) {
 	about := fmt.Sprintf("%d %x %s %v", r.stateRevision, digest(fit), c.prices.digest(), slices.Sorted(maps.Keys(r.poolBackoff)))
-	if m.Reason == disrupt.Underutilized && c.nothingFound[m.Type] == about {
+	if m.Memoized && c.nothingFound[m.Name] == about {
 		return disrupt.Decision{}, true
 	}
 	if r.sim == nil {
@@ -173,22 +160,18 @@ func (c *Controller) decide(ctx context.Context, r *pass, m disrupt.Method, fit 
 			return disrupt.Decision{Obstacles: disrupt.NotReachedObstacles(fit)}, false
 		}
 	}
-	limit := searchTimeout
-	if m.Type == "multi" {
-		limit = multiTimeout
-	}
-	session := r.sim.session(c, m, budgets, c.Clock.Now().Add(limit))
+	session := r.sim.session(c, m, budgets, c.Clock.Now().Add(m.Timeout))
 	session.FirstPools = c.unvisitedPools
 	d = m.Decide(session, fit)
 	if d.TimedOut && m.Type != "" {
 		c.Metrics.Disruption.ConsolidationTimeouts.WithLabelValues(m.Type).Inc()
 		c.Log.Debug("consolidation ran out of time", "type", m.Type, "commands", len(d.Commands))
 	}
-	if m.Type == "single" {
+	if m.Search == disrupt.EachCandidate {
 		c.unvisitedPools = d.Unvisited
 	}
-	if len(d.Commands) == 0 && !d.Suppressed && !d.TimedOut {
-		c.nothingFound[m.Type] = about
+	if m.Memoized && len(d.Commands) == 0 && !d.Suppressed && !d.TimedOut {
+		c.nothingFound[m.Name] = about
 	}
 	return d, false
 }
@@ -206,7 +189,7 @@ func digest(list []disrupt.Candidate) uint64 {
 // enqueue takes a command up.
 func (c *Controller) enqueue(ctx context.Context, r *pass, m disrupt.Method, work disrupt.Command) {
 	cmd := command{id: string(uuid.NewUUID()), method: m, plan: work, due: r.now}
-	if m.Waits() {
+	if m.Queued {
 		cmd.due = r.changed.Add(validationDelay)
 	}
 	if work.Static {
@@ -216,7 +199,7 @@ func (c *Controller) enqueue(ctx context.Context, r *pass, m disrupt.Method, wor
 		c.reportCandidates(r.view, work)
 	}
 	c.Log.Debug("proposing disruption", "command", work.Text(cmd.id), "check-at", cmd.due)
-	if m.Waits() {
+	if m.Queued {
 		c.queue.put(cmd)
 		return
 	}

@@ -27,7 +27,7 @@ type command struct {
 }
 
 // simulated reports whether the command was found by asking where pods would go.
-func (c command) simulated() bool { return c.method.Decide != nil }
+func (c command) simulated() bool { return c.method.Simulates != disrupt.NoSimulation }
 
 // launchesFrom are the pools of the machines that take over.
 func (c command) launchesFrom() []string {

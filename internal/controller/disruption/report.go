@@ -43,15 +43,10 @@ func (c *Controller) publishObstacles(r *pass) {
 	}
 }
 
-// reasons are those that budgets are evaluated for.
-func reasons() []disrupt.Reason {
-	return []disrupt.Reason{disrupt.Empty, disrupt.Drifted, disrupt.Underutilized}
-}
-
 // reportBudgets tells what the budgets of every pool allow.
 func (c *Controller) reportBudgets(s view) {
 	gauges := map[string][]observe.Sample{}
-	for _, reason := range reasons() {
+	for _, reason := range disrupt.Reasons() {
 		for name, a := range s.budgetsFor(reason, nil) {
 			gauges[string(reason)+"/"+name] = []observe.Sample{
 				{Gauge: c.Metrics.NodePools.AllowedDisruptions, Labels: []string{name, string(reason)}, Value: float64(a.allowed)},
@@ -97,7 +92,7 @@ func (c *Controller) reportJudged(s view, m disrupt.Method, judged []disrupt.Sco
 			told := observe.BalancedScore{
 				Score: score.Value, Threshold: disrupt.Threshold, K: disrupt.BalanceFactor, Savings: score.Savings, Disruption: score.Disruption,
 			}
-			if m.Type == "single" {
+			if m.Search == disrupt.EachCandidate {
 				n := j.Command.Candidates[0].Node
 				c.Recorder.Publish(observe.ConsolidationApproved(s.nodes[n.NodeName], s.claims[n.ClaimName], told)...)
 			} else if pool := s.pools[score.Pool]; pool != nil {

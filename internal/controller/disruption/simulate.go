@@ -22,8 +22,8 @@ type simContext struct {
 	input *disrupt.SimulationInput
 	// candidates are those that simulations may move the pods of.
 	candidates []disrupt.Candidate
-	// labs by whether they follow the rules of consolidation.
-	simulators map[bool][]*disrupt.Simulator
+	// simulators by what they are compiled for.
+	simulators map[disrupt.Simulation][]*disrupt.Simulator
 }
 
 func (c *Controller) builder() problem.Builder {
@@ -63,7 +63,7 @@ func (c *Controller) simContext(ctx context.Context, s view, candidates []disrup
 	if err != nil {
 		return nil, err
 	}
-	r := &simContext{candidates: candidates, simulators: map[bool][]*disrupt.Simulator{}}
+	r := &simContext{candidates: candidates, simulators: map[disrupt.Simulation][]*disrupt.Simulator{}}
 	r.input = &disrupt.SimulationInput{
 		Problem: p, Pools: s.qualifyInput(nil).Pools, Now: s.now, Unevictable: s.unevictable, Resized: grown, Underway: underway,
 		SpotToSpot: c.Gates.SpotToSpotConsolidation,
@@ -80,40 +80,41 @@ func (c *Controller) reserved() solve.ReservedMode {
 	return solve.ReservedIgnored
 }
 
-// session is what a method decides with. Labs are compiled for as many goroutines as there are processors, or for one.
+// session is what a method decides with. Consolidation has as many simulators as there are processors, since one of its methods
+// considers candidates in parallel.
 func (r *simContext) session(c *Controller, m disrupt.Method, budgets disrupt.Budgets, until time.Time) disrupt.Session {
 	want := 1
-	if m.Consolidates {
+	if m.Simulates == disrupt.ForConsolidation {
 		want = min(max(runtime.GOMAXPROCS(0), 1), maxWorkers)
 	}
-	labs := r.simulators[m.Consolidates]
-	if len(labs) < want {
-		labs = make([]*disrupt.Simulator, want)
+	sims := r.simulators[m.Simulates]
+	if len(sims) < want {
+		sims = make([]*disrupt.Simulator, want)
 		var group sync.WaitGroup
-		for i := range labs {
-			group.Go(func() { labs[i] = r.input.Simulator(r.candidates, m.Consolidates) })
+		for i := range sims {
+			group.Go(func() { sims[i] = r.input.Simulator(r.candidates, m.Simulates) })
 		}
 		group.Wait()
-		r.simulators[m.Consolidates] = labs
+		r.simulators[m.Simulates] = sims
 	}
-	for _, lab := range labs {
-		lab.Reset()
+	for _, sim := range sims {
+		sim.Reset()
 	}
 	return disrupt.Session{
-		Input: r.input, Budgets: budgets, Simulators: labs,
-		Each:    func(n int, do func(*disrupt.Simulator, int)) { each(labs, n, do) },
+		Input: r.input, Budgets: budgets, Simulators: sims,
+		Each:    func(n int, do func(*disrupt.Simulator, int)) { each(sims, n, do) },
 		Expired: func() bool { return !c.Clock.Now().Before(until) },
 	}
 }
 
-// each calls do for all numbers below n, in ascending order of their start, one call at a time for each lab.
-func each(labs []*disrupt.Simulator, n int, do func(*disrupt.Simulator, int)) {
+// each calls do for all numbers below n, in ascending order of their start, one call at a time for each sim.
+func each(sims []*disrupt.Simulator, n int, do func(*disrupt.Simulator, int)) {
 	var next atomic.Int64
 	var group sync.WaitGroup
-	for _, lab := range labs {
+	for _, sim := range sims {
 		group.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				do(lab, i)
+				do(sim, i)
 			}
 		})
 	}

@@ -73,11 +73,11 @@ func (c *Controller) validateSimulated(
 			c.Log.Error("cannot check a disruption command, dropping it", "command-id", cmd.id, "error", err)
 			return false
 		}
-		(*shared).simulators[cmd.method.Consolidates] = []*disrupt.Simulator{(*shared).input.Simulator(candidates, cmd.method.Consolidates)}
+		(*shared).simulators[cmd.method.Simulates] = []*disrupt.Simulator{(*shared).input.Simulator(candidates, cmd.method.Simulates)}
 	}
-	lab := (*shared).simulators[cmd.method.Consolidates][0]
+	sim := (*shared).simulators[cmd.method.Simulates][0]
 	budgets := remaining(s.budgetsFor(cmd.method.Reason, c.pledged(s, cmd)))
-	verdict := lab.Validate(cmd.plan, fit, append(append(refused, blocked...), obstacles...), budgets)
+	verdict := sim.Validate(cmd.plan, fit, append(append(refused, blocked...), obstacles...), budgets)
 	if len(verdict.Dropped) == 0 {
 		// Pods may have been bound while the simulation ran.
 		verdict.Dropped = c.validateCandidates(ctx, cmd)

@@ -31,7 +31,7 @@ func TestAPoolThatRests(t *testing.T) {
 	t.Run("a static pool waits, too", func(t *testing.T) {
 		n := drifted(node("a"), 1)
 		for _, idle := range []bool{false, true} {
-			_, refused := StaticDrift(nil).FilterNodes([]Candidate{newCandidate(n, Pool{Static: true, InBackoff: idle})})
+			_, refused := StaticDrift().FilterNodes([]Candidate{newCandidate(n, Pool{Static: true, InBackoff: idle})})
 			if got := len(refused) == 1 && refused[0].Code == PoolInBackoff; got != idle {
 				t.Errorf("rests %t: refused %v", idle, refused)
 			}

@@ -95,9 +95,9 @@ type Scoring struct {
 //
 // Scores go by what the move is expected to save: a spot launch may become any machine of its list, so the dearest counts,
 // unless the cheapest gives the same decision.
-func (l *Simulator) Score(c Command) Scoring {
-	optimistic := score(c, c.Savings(), l.input)
-	expected := score(c, l.expectedSavings(c), l.input)
+func (sim *Simulator) Score(c Command) Scoring {
+	optimistic := score(c, c.Savings(), sim.input)
+	expected := score(c, sim.expectedSavings(c), sim.input)
 	if optimistic.Approved == expected.Approved {
 		return optimistic
 	}
@@ -105,10 +105,10 @@ func (l *Simulator) Score(c Command) Scoring {
 }
 
 // expectedSavings counts on the dearest machine that a launch may turn out to be on spot, and on the cheapest otherwise.
-func (l *Simulator) expectedSavings(c Command) float64 {
+func (sim *Simulator) expectedSavings(c Command) float64 {
 	sum := c.Cost()
 	for _, claim := range c.Replacements {
-		worst, list := claim.Price, quotes(l.typesOf(claim), claim.Requirements)
+		worst, list := claim.Price, quotes(sim.typesOf(claim), claim.Requirements)
 		if offersCapacityType(typesIn(list), claim.Requirements, spot) {
 			for _, q := range list {
 				worst = max(worst, q.worst)

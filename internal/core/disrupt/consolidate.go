@@ -17,22 +17,22 @@ const minSpotToSpotTypes = 15
 // says why neither is possible; it stands for the whole set.
 //
 // Source: disruption specification, evaluating one candidate set.
-func (l *Simulator) Consolidate(set []Candidate, kind string) (Command, *Obstacle) {
-	t := l.Simulate(set)
+func (sim *Simulator) Consolidate(set []Candidate, kind string) (Command, *Obstacle) {
+	t := sim.Simulate(set)
 	command := Command{Reason: Underutilized, Type: kind, Candidates: set}
 	if len(t.Failed) > 0 {
 		return Command{}, &Obstacle{Code: NoOtherPlace, Node: set[0].Node, Detail: describeUnplaced(t.Failed)}
 	}
-	command.Placements = l.placements(t)
+	command.Placements = sim.placements(t)
 	switch len(t.Plan.NodeClaims) {
 	case 0:
 		return command, nil
 	case 1:
-		if o := l.poolInBackoff(t.Plan.NodeClaims); o != nil {
+		if o := sim.poolInBackoff(t.Plan.NodeClaims); o != nil {
 			o.Node = set[0].Node
 			return Command{}, o
 		}
-		claim, o := l.replacement(set, t.Plan.NodeClaims[0])
+		claim, o := sim.replacement(set, t.Plan.NodeClaims[0])
 		if o != nil {
 			o.Node = set[0].Node
 			return Command{}, o
@@ -44,9 +44,9 @@ func (l *Simulator) Consolidate(set []Candidate, kind string) (Command, *Obstacl
 }
 
 // rests is the obstacle that something would be launched from a pool whose launches failed not long ago.
-func (l *Simulator) poolInBackoff(claims []solve.NodeClaim) *Obstacle {
+func (sim *Simulator) poolInBackoff(claims []solve.NodeClaim) *Obstacle {
 	for _, claim := range claims {
-		if l.input.Pools[claim.Pool].InBackoff {
+		if sim.input.Pools[claim.Pool].InBackoff {
 			return &Obstacle{Code: PoolInBackoff, Pool: claim.Pool}
 		}
 	}
@@ -55,18 +55,18 @@ func (l *Simulator) poolInBackoff(claims []solve.NodeClaim) *Obstacle {
 
 // replacement makes of what would be launched for the pods of the candidates something that is cheaper than they are, for
 // certain, however the launch turns out.
-func (l *Simulator) replacement(set []Candidate, claim solve.NodeClaim) (solve.NodeClaim, *Obstacle) {
+func (sim *Simulator) replacement(set []Candidate, claim solve.NodeClaim) (solve.NodeClaim, *Obstacle) {
 	paid, allSpot := 0.0, true
 	for _, c := range set {
 		paid += c.Price
 		allSpot = allSpot && c.Node.Labels[capacityTypeKey] == spot
 	}
-	reqs, list := claim.Requirements, l.typesOf(claim)
+	reqs, list := claim.Requirements, sim.typesOf(claim)
 	offered := quotes(list, reqs)
 	if allSpot && offersCapacityType(list, reqs, spot) {
-		return l.spotToSpot(set, claim, paid)
+		return sim.spotToSpot(set, claim, paid)
 	}
-	left, o := l.affordable(offered, reqs, paid)
+	left, o := sim.affordable(offered, reqs, paid)
 	if o != nil {
 		return solve.NodeClaim{}, o
 	}
@@ -77,7 +77,7 @@ func (l *Simulator) replacement(set []Candidate, claim solve.NodeClaim) (solve.N
 			left = cheaperThan(quotes(typesIn(left), reqs), paid)
 		} else {
 			reqs = withCapacityType(reqs, onDemand)
-			if left, o = l.affordable(quotes(typesIn(left), reqs), reqs, paid); o != nil {
+			if left, o = sim.affordable(quotes(typesIn(left), reqs), reqs, paid); o != nil {
 				return solve.NodeClaim{}, o
 			}
 		}
@@ -93,12 +93,12 @@ func (l *Simulator) replacement(set []Candidate, claim solve.NodeClaim) (solve.N
 // spotToSpot is replacement where all nodes are spot nodes, and the new one may be one.
 //
 // Source: disruption specification, spot to spot.
-func (l *Simulator) spotToSpot(set []Candidate, claim solve.NodeClaim, paid float64) (solve.NodeClaim, *Obstacle) {
-	if !l.input.SpotToSpot {
+func (sim *Simulator) spotToSpot(set []Candidate, claim solve.NodeClaim, paid float64) (solve.NodeClaim, *Obstacle) {
+	if !sim.input.SpotToSpot {
 		return solve.NodeClaim{}, &Obstacle{Code: SpotToSpotOff}
 	}
 	reqs := withCapacityType(claim.Requirements, spot)
-	left, o := l.affordable(quotes(l.typesOf(claim), reqs), reqs, paid)
+	left, o := sim.affordable(quotes(sim.typesOf(claim), reqs), reqs, paid)
 	if o != nil {
 		return solve.NodeClaim{}, o
 	}
@@ -115,7 +115,7 @@ func (l *Simulator) spotToSpot(set []Candidate, claim solve.NodeClaim, paid floa
 }
 
 // affordable keeps the instance types that are cheaper than what is paid now. Demands for distinct values are never lowered.
-func (l *Simulator) affordable(offered []quote, reqs requirement.Set, paid float64) ([]quote, *Obstacle) {
+func (sim *Simulator) affordable(offered []quote, reqs requirement.Set, paid float64) ([]quote, *Obstacle) {
 	left := cheaperThan(offered, paid)
 	if len(left) == 0 {
 		o := &Obstacle{Code: NotCheaper, Paid: paid, Least: math.Inf(1)}

@@ -7,7 +7,8 @@ package disrupt
 // Source: disruption specification, emptiness; weaknesses, empty nodes with running pods.
 func Dispensable() Method {
 	return Method{
-		Name: "dispensable", Reason: Empty, Type: "empty", Class: Graceful, Consolidates: true,
+		Name: "dispensable", Reason: Empty, Type: "empty", Class: Graceful, Simulates: ForConsolidation, Search: InOrder,
+		Timeout: searchTimeout, Queued: true,
 		Filter: func(c Candidate) Code {
 			switch {
 			case len(c.PodsToMove) == 0:
@@ -26,7 +27,7 @@ func Dispensable() Method {
 
 func decideDispensable(s Session, fit []Candidate) Decision {
 	var d Decision
-	lab, kept, promised := s.Simulators[0], true, s.destinations()
+	sim, kept, promised := s.Simulators[0], true, s.destinations()
 	for _, c := range byRatio(fit) {
 		if !kept || s.Expired() {
 			d.skip(NotReached, c)
@@ -37,13 +38,13 @@ func decideDispensable(s Session, fit []Candidate) Decision {
 			d.skip(code, c)
 			continue
 		}
-		t := lab.Simulate([]Candidate{c})
+		t := sim.Simulate([]Candidate{c})
 		if len(t.Failed) > 0 || len(t.Plan.NodeClaims) > 0 {
 			d.skip(Occupied, c)
 			continue
 		}
-		s.take(&d, c, Command{Reason: Empty, Type: "empty", Candidates: []Candidate{c}, Placements: lab.placements(t)}, promised)
-		kept = lab.Keep()
+		s.take(&d, c, Command{Reason: Empty, Type: "empty", Candidates: []Candidate{c}, Placements: sim.placements(t)}, promised)
+		kept = sim.Keep()
 	}
 	return d
 }

@@ -13,8 +13,9 @@ import "github.com/karpenter-anew/karpenter/internal/core/model"
 // Source: disruption specification, emptiness, capacity buffers.
 func Emptiness() Method {
 	return Method{
-		Name: "emptiness", Reason: Empty, Type: "empty", Class: Graceful,
-		Filter: filterEmptiness, Pick: pickEmpty, Revalidate: stillEmpty,
+		Name: "emptiness", Reason: Empty, Type: "empty", Class: Graceful, Search: ByBudget,
+		Queued: true, DropsOccupied: true, ReportsEvaluation: true,
+		Filter: filterEmptiness, Decide: decideEmptiness,
 	}
 }
 
@@ -36,11 +37,11 @@ func filterEmptiness(c Candidate) Code {
 	return ""
 }
 
-func pickEmpty(fit []Candidate, budgets Budgets) Decision {
+func decideEmptiness(s Session, fit []Candidate) Decision {
 	var d Decision
 	command := Command{Reason: Empty, Type: "empty"}
 	for _, c := range byRatio(fit) {
-		if budgets.Take(c.Node.Pool) {
+		if s.Budgets.Take(c.Node.Pool) {
 			command.Candidates = append(command.Candidates, c)
 		} else {
 			d.skip(BudgetSpent, c)
@@ -52,9 +53,9 @@ func pickEmpty(fit []Candidate, budgets Budgets) Decision {
 	return d
 }
 
-// stillEmpty drops nodes that pods, real or virtual, have come to. Nodes that are gone are kept: deleting them again does no
-// harm.
-func stillEmpty(c Command, now *model.Snapshot) Validation {
+// DropOccupied drops the nodes of a command that pods, real or virtual, have come to since. Nodes that are gone are kept:
+// deleting them again does no harm.
+func DropOccupied(c Command, now *model.Snapshot) Validation {
 	v := Validation{Command: Command{Reason: c.Reason, Type: c.Type}}
 	for _, candidate := range c.Candidates {
 		n, ok := now.Nodes.Get(candidate.Node.ID)

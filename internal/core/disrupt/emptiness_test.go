@@ -114,7 +114,7 @@ func TestEmptinessPicksUnderBudgets(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			for i, command := range Emptiness().Pick(tt.fit, tt.budgets).Commands {
+			for i, command := range Emptiness().Decide(Session{Budgets: tt.budgets}, tt.fit).Commands {
 				if i > 0 || command.Reason != Empty || command.Type != "empty" {
 					t.Errorf("unexpected command %d: %+v", i, command)
 				}

@@ -162,21 +162,16 @@ func (f *fleet) decide(m Method, budget int) Decision {
 	for name := range f.study.Pools {
 		budgets[name] = budget
 	}
-	labs := []*Simulator{f.study.Simulator(list, m.Consolidates), f.study.Simulator(list, m.Consolidates)}
+	sims := []*Simulator{f.study.Simulator(list, m.Simulates), f.study.Simulator(list, m.Simulates)}
 	fit, refused := m.FilterNodes(list)
-	if m.Decide == nil {
-		d := m.Pick(fit, budgets)
-		d.Obstacles = append(d.Obstacles, refused...)
-		return d
-	}
 	d := m.Decide(Session{
-		Input: &f.study, Budgets: budgets, Simulators: labs, Expired: func() bool { return false },
+		Input: &f.study, Budgets: budgets, Simulators: sims, Expired: func() bool { return false }, Grant: func(string, int) int { return 1 },
 		Each: func(n int, do func(*Simulator, int)) {
 			var group sync.WaitGroup
-			for k, lab := range labs {
+			for k, sim := range sims {
 				group.Go(func() {
-					for i := k; i < n; i += len(labs) {
-						do(lab, i)
+					for i := k; i < n; i += len(sims) {
+						do(sim, i)
 					}
 				})
 			}
@@ -255,8 +250,7 @@ func TestNobodyIsLeftWithoutAReason(t *testing.T) {
 		static := f.study.Pools["other"]
 		static.Static = seed%3 == 0
 		f.study.Pools["other"] = static
-		granted := StaticDrift(func(string, int) int { return 1 })
-		for _, m := range []Method{Emptiness(), Dispensable(), granted, Drift(), Single()} {
+		for _, m := range []Method{Emptiness(), Dispensable(), StaticDrift(), Drift(), Single()} {
 			d := f.decide(m, 1+random.IntN(4))
 			told := map[string]bool{}
 			for _, c := range d.Commands {

@@ -1,16 +1,16 @@
-// Package disrupt decides which nodes are removed before their time, and says of every other node why it is not.
+// Package disrupt decides which nodes are removed or replaced voluntarily, and says of every other node why it is not.
 //
-// Problem: find nodes that cost money or rules for nothing, without disturbing more than budgets and owners allow.
-// Approach: four pure steps that every method shares. Qualify tells the nodes that may be touched at all from the others.
-// A Method then wants some of these, Admit looks at what their pods say, Pick composes commands under the budgets. Later,
-// when pods on their way have had the time to show up, Check holds a command against a newer world and keeps what is still
-// right. Invariant: a node is in at most one command, and its disruption is paid for from its pool's budgets from the
-// moment it was picked. Cost: linear in nodes and bound pods, plus sorting the nodes a method wants.
+// Problem: find nodes that are not worth their price or not as they should be, without disrupting more than budgets and
+// owners allow. Approach: four pure steps that every Method shares. Qualify tells the nodes that may be disrupted at all from
+// the others. FilterNodes keeps those that the method is for, FilterPods those whose pods may be evicted, Decide composes
+// commands under the budgets. Later, when pods that were on their way have arrived, Validate compares a command with a newer
+// snapshot and keeps what is still right. Invariant: a node is in at most one command, and counts against the budgets of its
+// pool from the moment of the decision. Cost: linear in nodes and bound pods, plus sorting the candidates and the simulations.
 //
 // Source: disruption specification, voluntary disruption.
 package disrupt
 
-import "github.com/karpenter-anew/karpenter/internal/core/model"
+import "time"
 
 // Reason is why nodes are disrupted, as budgets and conditions name it.
 type Reason string
@@ -19,20 +19,56 @@ type Reason string
 const (
 	// Empty nodes have no pod that would have to move.
 	Empty Reason = "Empty"
-	// Drifted nodes are not what would be launched today.
+	// Drifted nodes differ from what their pool would launch today.
 	Drifted Reason = "Drifted"
-	// Underutilized nodes can be had for less.
+	// Underutilized nodes can be removed, or replaced at a lower price.
 	Underutilized Reason = "Underutilized"
 )
 
-// Class is how a method treats pods that refuse to be evicted.
+// Reasons are all reasons, in the order in which their methods are tried.
+func Reasons() []Reason { return []Reason{Empty, Drifted, Underutilized} }
+
+// Class is how a method treats pods that may not be evicted.
 type Class int
 
 const (
 	// Graceful methods leave nodes with such pods alone.
 	Graceful Class = iota
-	// Eventual methods take them if the node has a termination grace period.
+	// Eventual methods take such nodes if they have a termination grace period.
 	Eventual
+)
+
+// Simulation is how a method asks where the pods of its candidates would go.
+type Simulation int
+
+const (
+	// NoSimulation methods look at nodes and budgets alone.
+	NoSimulation Simulation = iota
+	// ForReplacement simulations launch whatever the pods need.
+	ForReplacement
+	// ForConsolidation simulations keep each NodeClaim in one piece, and move no running pod to a node that is within the
+	// consolidateAfter of its pool.
+	ForConsolidation
+)
+
+// Search is which sets of candidates a method considers.
+type Search int
+
+const (
+	// ByBudget takes candidates in order for as long as budgets last.
+	ByBudget Search = iota
+	// InOrder considers one candidate after the other, each on top of the commands before it.
+	InOrder
+	// CandidateSets considers sets of several candidates and takes the best one.
+	CandidateSets
+	// EachCandidate considers every candidate by itself, several at the same time, and takes the best ones first.
+	EachCandidate
+)
+
+// How long one decision may take.
+const (
+	multiTimeout  = time.Minute
+	searchTimeout = 3 * time.Minute
 )
 
 // Method is one way to find nodes to disrupt.
@@ -40,25 +76,53 @@ type Method struct {
 	// Name tells methods apart.
 	Name   string
 	Reason Reason
-	// Type is the value of the consolidation_type label of metrics.
-	Type  string
-	Class Class
-	// Refuses is why the method does not want a candidate, whatever its pods say; empty when it wants it.
+	// Type is the value of the consolidation_type label of metrics; empty for methods that are no consolidation.
+	Type      string
+	Class     Class
+	Simulates Simulation
+	Search    Search
+	// Timeout is how long one decision may take; 0 for methods that do not simulate.
+	Timeout time.Duration
+	// Queued is set when a command waits to be validated before it starts.
+	Queued bool
+	// DropsOccupied is set when nodes that pods have come to are dropped from a command after its nodes are tainted; see
+	// DropOccupied. A method that simulates has found places for the pods instead.
+	DropsOccupied bool
+	// Memoized is set when the method is not asked again until the cluster has changed, once it has found nothing.
+	Memoized bool
+	// ReportsEvaluation is set for the method whose candidates and durations the metrics of its Reason and Type show.
+	ReportsEvaluation bool
+	// Filter is why the method does not take a candidate, whatever the pods of the candidate say; empty when it takes it.
 	Filter func(Candidate) Code
-	// Pick composes commands from candidates and uses the budgets up. Methods that ask where pods would go have Decide in its
-	// place.
-	Pick   func(fit []Candidate, budgets Budgets) Decision
+	// Decide composes commands from candidates and uses up the budgets of the session.
 	Decide func(s Session, fit []Candidate) Decision
-	// Consolidates is set for methods that simulate by the rules of consolidation.
-	Consolidates bool
-	// Recheck is the last look at a command, after its nodes were closed to new pods and before they are deleted; nil for none.
-	Revalidate func(c Command, now *model.Snapshot) Validation
 }
 
-// Waits reports whether commands are checked again before they are started.
-func (m Method) Waits() bool { return m.Reason != Drifted }
+// Methods are all methods, in the order in which they are tried.
+func Methods() []Method {
+	return []Method{Emptiness(), Dispensable(), StaticDrift(), Drift(), Multi(), Single()}
+}
 
-// Want keeps the candidates that the method wants, and says why it does not want the others.
+// MethodFor is the method that decides about a candidate by itself for a reason: the first one that takes it, or else the
+// first one that is meant for pools of its kind.
+func MethodFor(reason Reason, c Candidate) Method {
+	var meant []Method
+	for _, m := range Methods() {
+		if m.Reason != reason || m.Search == CandidateSets {
+			continue
+		}
+		switch m.Filter(c) {
+		case "":
+			return m
+		case Dynamic:
+		default:
+			meant = append(meant, m)
+		}
+	}
+	return meant[0]
+}
+
+// FilterNodes keeps the candidates that the method takes, and says why it does not take the others.
 func (m Method) FilterNodes(candidates []Candidate) ([]Candidate, []Obstacle) {
 	return partition(candidates, func(c Candidate) (Obstacle, bool) {
 		code := m.Filter(c)
@@ -66,7 +130,7 @@ func (m Method) FilterNodes(candidates []Candidate) ([]Candidate, []Obstacle) {
 	})
 }
 
-// Admit keeps the candidates whose pods do not stand in the way. blocks are the obstacles that pods are, by node ID.
+// FilterPods keeps the candidates whose pods may be evicted. blocks are the obstacles that pods are, by node ID.
 func (m Method) FilterPods(candidates []Candidate, blocks map[string]Obstacle) ([]Candidate, []Obstacle) {
 	return partition(candidates, func(c Candidate) (Obstacle, bool) {
 		o, blocked := blocks[c.Node.ID]

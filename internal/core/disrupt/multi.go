@@ -28,7 +28,9 @@ const (
 // Source: disruption specification, multi-node search; weaknesses, exhaustive search is shallow.
 func Multi() Method {
 	return Method{
-		Name: "multi-node consolidation", Reason: Underutilized, Type: "multi", Class: Graceful, Consolidates: true,
+		Name: "multi-node consolidation", Reason: Underutilized, Type: "multi", Class: Graceful,
+		Simulates: ForConsolidation, Search: CandidateSets, Timeout: multiTimeout,
+		Queued: true, Memoized: true, ReportsEvaluation: true,
 		Filter: func(c Candidate) Code {
 			if code := filterConsolidation(c); code != "" || !c.InGroupBackoff {
 				return code
@@ -42,7 +44,7 @@ func Multi() Method {
 // search is a running search.
 type search struct {
 	Session
-	lab   *Simulator
+	sim   *Simulator
 	order []Candidate
 	best  evaluation
 	// rejected is the last set that would have worked but for its score.
@@ -53,7 +55,7 @@ type search struct {
 
 func decideMulti(s Session, fit []Candidate) Decision {
 	var d Decision
-	m := search{Session: s, lab: s.Simulators[0]}
+	m := search{Session: s, sim: s.Simulators[0]}
 	promised := s.destinations()
 	for _, c := range byRatio(fit) {
 		if s.Budgets[c.Node.Pool] > 0 && !promised[c.Node.ID] {
@@ -114,11 +116,11 @@ func (m *search) within(list []Candidate) []Candidate {
 // try evaluates a set as a whole, remembers it if it is the best so far, and reports whether it works.
 func (m *search) try(set []Candidate) bool {
 	v := evaluation{done: true}
-	v.command, v.obstacle = m.lab.Consolidate(set, "multi")
+	v.command, v.obstacle = m.sim.Consolidate(set, "multi")
 	if v.obstacle != nil {
 		return false
 	}
-	if v.scoring = m.lab.Score(v.command); !v.scoring.Approved {
+	if v.scoring = m.sim.Score(v.command); !v.scoring.Approved {
 		m.rejected = v
 		return false
 	}
@@ -187,8 +189,8 @@ func (m *search) deletes(set []Candidate) bool {
 	if len(m.within(set)) < len(set) {
 		return false
 	}
-	command, o := m.lab.Consolidate(set, "multi")
-	return o == nil && len(command.Replacements) == 0 && m.lab.Score(command).Approved
+	command, o := m.sim.Consolidate(set, "multi")
+	return o == nil && len(command.Replacements) == 0 && m.sim.Score(command).Approved
 }
 
 // merge looks for a group that one machine replaces at the greatest gain, on top of the nodes gone.

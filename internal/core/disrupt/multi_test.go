@@ -94,7 +94,7 @@ func TestMulti(t *testing.T) {
 // Source: disruption specification, multi-node search.
 func (f *fleet) prefix(budget int) Command {
 	list := f.candidates()
-	lab := f.study.Simulator(list, true)
+	sim := f.study.Simulator(list, ForConsolidation)
 	fit, _ := Multi().FilterNodes(list)
 	left := Budgets{}
 	for name := range f.study.Pools {
@@ -109,8 +109,8 @@ func (f *fleet) prefix(budget int) Command {
 	var found Command
 	for low, high := 1, min(100, len(within)-1); low <= high; {
 		mid := (low + high) / 2
-		command, o := lab.Consolidate(within[:min(mid+1, 100)], "multi")
-		if o == nil && lab.Score(command).Approved {
+		command, o := sim.Consolidate(within[:min(mid+1, 100)], "multi")
+		if o == nil && sim.Score(command).Approved {
 			found, low = command, mid+1
 		} else {
 			high = mid - 1

@@ -70,8 +70,8 @@ func quoteOf(it *catalog.InstanceType, reqs requirement.Set) quote {
 }
 
 // typesOf are the instance types that a claim lists.
-func (l *Simulator) typesOf(c solve.NodeClaim) []*catalog.InstanceType {
-	byName := l.types[c.Pool]
+func (sim *Simulator) typesOf(c solve.NodeClaim) []*catalog.InstanceType {
+	byName := sim.types[c.Pool]
 	out := make([]*catalog.InstanceType, 0, len(c.InstanceTypes))
 	for _, name := range c.InstanceTypes {
 		if it := byName[name]; it != nil {

@@ -227,17 +227,17 @@ func over(looks int) func() bool {
 func (f *fleet) until(m Method, over func() bool, first map[string]bool) Decision {
 	f.study.Problem.Nodes = f.nodes
 	list := f.candidates()
-	lab := f.study.Simulator(list, m.Consolidates)
+	sim := f.study.Simulator(list, m.Simulates)
 	budgets := Budgets{}
 	for name := range f.study.Pools {
 		budgets[name] = 100
 	}
 	fit, _ := m.FilterNodes(list)
 	return m.Decide(Session{
-		Input: &f.study, Budgets: budgets, Simulators: []*Simulator{lab}, Expired: over, FirstPools: first,
+		Input: &f.study, Budgets: budgets, Simulators: []*Simulator{sim}, Expired: over, FirstPools: first,
 		Each: func(n int, do func(*Simulator, int)) {
 			for i := range n {
-				do(lab, i)
+				do(sim, i)
 			}
 		},
 	}, fit)
@@ -301,7 +301,7 @@ func TestWhatIsSavedForTheTrouble_C304_C436(t *testing.T) {
 		for i := range list {
 			list[i].Pool.Policy = policy
 		}
-		got := Emptiness().Pick(list, Budgets{"default": 2}).Commands
+		got := Emptiness().Decide(Session{Budgets: Budgets{"default": 2}}, list).Commands
 		if diff := cmp.Diff([]string{"dear", "middle"}, names(got[0].Candidates)); diff != "" {
 			t.Errorf("%s: %s", policy, diff)
 		}
@@ -381,14 +381,14 @@ func TestAQuestionLeavesNoTrace_C486_W025(t *testing.T) {
 		}
 		f.study.Problem.Nodes = f.nodes
 		list := f.candidates()
-		lab := f.study.Simulator(list, true)
-		lab.Simulate(list[:1])
+		sim := f.study.Simulator(list, ForConsolidation)
+		sim.Simulate(list[:1])
 		was := fmt.Sprintf("%+v %+v %+v", *f.nodes[0], *f.nodes[1], *f.nodes[0].Pods[0])
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		const questions = 20
 		for i := range questions {
-			lab.Simulate(list[i : i+1])
+			sim.Simulate(list[i : i+1])
 		}
 		runtime.ReadMemStats(&after)
 		bytes[size] = (after.TotalAlloc - before.TotalAlloc) / questions

@@ -42,15 +42,15 @@ type Simulator struct {
 
 // Lab compiles the study for what-ifs about the candidates. In consolidations claims stay in one piece, and nodes that have
 // not been quiet for long enough take no pods that run.
-func (s *SimulationInput) Simulator(candidates []Candidate, consolidating bool) *Simulator {
-	l := &Simulator{input: s, types: map[string]map[string]*catalog.InstanceType{}, leaving: map[string]bool{}}
+func (s *SimulationInput) Simulator(candidates []Candidate, kind Simulation) *Simulator {
+	sim := &Simulator{input: s, types: map[string]map[string]*catalog.InstanceType{}, leaving: map[string]bool{}}
 	p := s.Problem
-	p.Options.DisableRepacking = consolidating
-	if consolidating {
+	p.Options.DisableRepacking = kind == ForConsolidation
+	if kind == ForConsolidation {
 		p.Cordoned, p.CordonExempt = s.closed(candidates)
 	}
 	for _, pod := range p.Pods {
-		l.leaving[pod.UID] = pod.Node != ""
+		sim.leaving[pod.UID] = pod.Node != ""
 	}
 	var movable []*model.Pod
 	seen := map[string]bool{}
@@ -71,15 +71,15 @@ func (s *SimulationInput) Simulator(candidates []Candidate, consolidating bool) 
 		for _, it := range pool.Catalog {
 			byName[it.Name] = it
 		}
-		l.types[pool.Name] = byName
+		sim.types[pool.Name] = byName
 	}
-	l.base = solve.NewBase(p, movable)
+	sim.base = solve.NewBase(p, movable)
 	for _, c := range s.Underway {
-		if l.Simulate(c.Candidates); !l.Keep() {
+		if sim.Simulate(c.Candidates); !sim.Keep() {
 			break
 		}
 	}
-	return l
+	return sim
 }
 
 // moves are the pods of a candidate that have to run elsewhere and may go now.
@@ -138,20 +138,20 @@ type UnplacedPod struct {
 }
 
 // Try asks what would happen if the candidates were not there.
-func (l *Simulator) Simulate(set []Candidate) Outcome {
+func (sim *Simulator) Simulate(set []Candidate) Outcome {
 	var nodes []*model.Node
 	var pods []*model.Pod
 	var t Outcome
 	for _, c := range set {
 		nodes = append(nodes, c.Node)
-		pods = append(pods, l.input.podsToMove(c)...)
+		pods = append(pods, sim.input.podsToMove(c)...)
 		for _, p := range c.PodsToMove {
-			if p.Rejected != "" && !l.input.Unevictable[p.UID] {
+			if p.Rejected != "" && !sim.input.Unevictable[p.UID] {
 				t.Failed = append(t.Failed, UnplacedPod{p, p.Rejected})
 			}
 		}
 	}
-	t.Plan = l.base.Solve(nodes, pods)
+	t.Plan = sim.base.Solve(nodes, pods)
 	for _, r := range t.Plan.Unschedulable {
 		for _, p := range r.Pods {
 			if p.Node != "" {
@@ -169,7 +169,7 @@ func (l *Simulator) Simulate(set []Candidate) Outcome {
 			continue
 		}
 		for _, p := range at.Pods {
-			if p.Node != "" && !l.leaving[p.UID] {
+			if p.Node != "" && !sim.leaving[p.UID] {
 				why := fmt.Sprintf("would schedule against uninitialized nodeclaim/%s, node/%s", at.Node.ClaimName, at.Node.NodeName)
 				t.Failed = append(t.Failed, UnplacedPod{p, why})
 			}
@@ -182,20 +182,20 @@ func (l *Simulator) Simulate(set []Candidate) Outcome {
 }
 
 // Keep takes the last trial for granted in what is tried after it; false where that is not possible.
-func (l *Simulator) Keep() bool { return l.base.Commit() }
+func (sim *Simulator) Keep() bool { return sim.base.Commit() }
 
 // Reset takes back everything that was kept, commands under way included.
-func (l *Simulator) Reset() {
-	l.base.Reset()
-	for _, c := range l.input.Underway {
-		if l.Simulate(c.Candidates); !l.Keep() {
+func (sim *Simulator) Reset() {
+	sim.base.Reset()
+	for _, c := range sim.input.Underway {
+		if sim.Simulate(c.Candidates); !sim.Keep() {
 			break
 		}
 	}
 }
 
 // moving are the placements of pods of the candidates, without those of pods that wait anyway.
-func (l *Simulator) placements(t Outcome) []solve.Placement {
+func (sim *Simulator) placements(t Outcome) []solve.Placement {
 	var out []solve.Placement
 	for _, at := range t.Plan.Placements {
 		pods := slices.DeleteFunc(slices.Clone(at.Pods), func(p *model.Pod) bool { return p.Virtual })
@@ -209,9 +209,9 @@ func (l *Simulator) placements(t Outcome) []solve.Placement {
 // replacements are the machines that have to be launched before the candidates may go. Those that are only for pods that wait
 // anyway, or whose node goes anyway, are left to whoever launches for such pods: perhaps he is doing so right now, and nobody
 // needs them twice. Virtual pods may stand for room on a candidate, so their machines are launched first.
-func (l *Simulator) replacements(t Outcome) []solve.NodeClaim {
+func (sim *Simulator) replacements(t Outcome) []solve.NodeClaim {
 	return slices.DeleteFunc(slices.Clone(t.Plan.NodeClaims), func(claim solve.NodeClaim) bool {
-		return !slices.ContainsFunc(claim.Pods, func(p *model.Pod) bool { return p.Virtual || p.Node != "" && !l.leaving[p.UID] })
+		return !slices.ContainsFunc(claim.Pods, func(p *model.Pod) bool { return p.Virtual || p.Node != "" && !sim.leaving[p.UID] })
 	})
 }
 

@@ -8,7 +8,9 @@ package disrupt
 // Source: disruption specification, single-node search.
 func Single() Method {
 	return Method{
-		Name: "single-node consolidation", Reason: Underutilized, Type: "single", Class: Graceful, Consolidates: true,
+		Name: "single-node consolidation", Reason: Underutilized, Type: "single", Class: Graceful,
+		Simulates: ForConsolidation, Search: EachCandidate, Timeout: searchTimeout,
+		Queued: true, Memoized: true, ReportsEvaluation: true,
 		Filter: filterConsolidation, Decide: decideSingle,
 	}
 }
@@ -33,9 +35,9 @@ func decideSingle(s Session, fit []Candidate) Decision {
 		order = append(order, c)
 	}
 	found := make([]evaluation, len(order))
-	s.Each(len(order), func(lab *Simulator, i int) {
+	s.Each(len(order), func(sim *Simulator, i int) {
 		if !s.Expired() {
-			found[i] = lab.evaluateSingle(order[i])
+			found[i] = sim.evaluateSingle(order[i])
 		}
 	})
 	visited := map[string]bool{}
@@ -78,33 +80,33 @@ func decideSingle(s Session, fit []Candidate) Decision {
 
 // onTop looks at a move again, after those that were taken, and takes it for granted if it still works. Otherwise it says why not.
 func (s Session) onTop(v *evaluation, c Candidate, taken *int) Code {
-	lab := s.Simulators[0]
+	sim := s.Simulators[0]
 	if *taken < 0 || s.Expired() {
 		return NotReached
 	}
-	again := lab.evaluateSingle(c)
+	again := sim.evaluateSingle(c)
 	if again.obstacle != nil {
 		return NotTogether
 	}
 	*v = again
-	if *taken++; !lab.Keep() {
+	if *taken++; !sim.Keep() {
 		*taken = -1
 	}
 	return ""
 }
 
 // single looks at one candidate.
-func (l *Simulator) evaluateSingle(c Candidate) evaluation {
+func (sim *Simulator) evaluateSingle(c Candidate) evaluation {
 	v := evaluation{done: true}
-	if best, yes := l.input.belowThreshold(c); yes {
+	if best, yes := sim.input.belowThreshold(c); yes {
 		v.obstacle = &Obstacle{Code: ScoreTooLow, Node: c.Node, Scores: []Score{best}}
 		return v
 	}
-	v.command, v.obstacle = l.Consolidate([]Candidate{c}, "single")
+	v.command, v.obstacle = sim.Consolidate([]Candidate{c}, "single")
 	if v.obstacle != nil {
 		return v
 	}
-	if v.scoring = l.Score(v.command); !v.scoring.Approved {
+	if v.scoring = sim.Score(v.command); !v.scoring.Approved {
 		v.obstacle = &Obstacle{Code: ScoreTooLow, Node: c.Node, Scores: v.scoring.Scores}
 	}
 	return v

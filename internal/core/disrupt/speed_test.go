@@ -45,7 +45,7 @@ func large(b *testing.B, n int) *fleet {
 	return f
 }
 
-// BenchmarkSingle evaluates every node of the fleet, with as many goroutines as labs.
+// BenchmarkSingle evaluates every node of the fleet, with as many goroutines as sims.
 func BenchmarkSingle(b *testing.B) {
 	f := large(b, 2000)
 	for b.Loop() {

@@ -87,13 +87,13 @@ func why(n *model.Node, standing map[string]Obstacle) Obstacle {
 // The verdict has the candidates and placements of the present, or none at all.
 //
 // Source: disruption specification, consolidation validation.
-func (l *Simulator) Validate(c Command, fit []Candidate, obstacles []Obstacle, budgets Budgets) Validation {
+func (sim *Simulator) Validate(c Command, fit []Candidate, obstacles []Obstacle, budgets Budgets) Validation {
 	v := Validate(c, fit, obstacles, budgets)
 	if len(v.Dropped) > 0 {
 		v.Command.Candidates = nil
 		return v
 	}
-	t := l.Simulate(v.Command.Candidates)
+	t := sim.Simulate(v.Command.Candidates)
 	drop := func(o Obstacle) Validation {
 		o.Node = c.Candidates[0].Node
 		return Validation{Command: Command{Reason: c.Reason, Type: c.Type}, Dropped: []Obstacle{o}}
@@ -110,7 +110,7 @@ func (l *Simulator) Validate(c Command, fit []Candidate, obstacles []Obstacle, b
 			return drop(Obstacle{Code: OtherResult, Count: len(t.Plan.NodeClaims)})
 		}
 	}
-	v.Command.Replacements, v.Command.Placements = c.Replacements, l.placements(t)
+	v.Command.Replacements, v.Command.Placements = c.Replacements, sim.placements(t)
 	return v
 }
 

@@ -71,7 +71,7 @@ func TestEmptinessRechecks(t *testing.T) {
 	for _, n := range []string{"a", "b", "c", "d"} {
 		proposed.Candidates = append(proposed.Candidates, newCandidate(node(n), Pool{}))
 	}
-	v := Emptiness().Revalidate(proposed, snapshot(
+	v := DropOccupied(proposed, snapshot(
 		node("a", func(n *model.Node) { n.Pods = []*model.Pod{{Reschedulable: true}} }),
 		node("b", func(n *model.Node) { n.Pods = []*model.Pod{{Daemon: true}}; n.Deleting = true }),
 		node("d", func(n *model.Node) { n.Headroom = 1 }),
@@ -94,7 +94,7 @@ func TestStands_C417_C418(t *testing.T) {
 	}
 	stands := func(f *fleet, c Command, budget int) Validation {
 		fit, refused := Single().FilterNodes(f.candidates())
-		return f.study.Simulator(f.candidates(), true).Validate(c, fit, refused, Budgets{"default": budget})
+		return f.study.Simulator(f.candidates(), ForConsolidation).Validate(c, fit, refused, Budgets{"default": budget})
 	}
 	for _, tt := range []struct {
 		name    string

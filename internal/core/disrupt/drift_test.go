@@ -119,10 +119,12 @@ func TestStaticDrift(t *testing.T) {
 		w := world(nodes...)
 		w.Pools = pools
 		list, _ := Qualify(w)
-		m := StaticDrift(func(pool string, wanted int) int { return min(room[pool], wanted) })
+		m := StaticDrift()
 		fit, _ := m.FilterNodes(list)
 		var out []string
-		for _, c := range m.Pick(fit, budgets).Commands {
+		for _, c := range m.Decide(Session{
+			Budgets: budgets, Grant: func(pool string, wanted int) int { return min(room[pool], wanted) },
+		}, fit).Commands {
 			out = append(out, c.Decision()+" "+strings.Join(names(c.Candidates), "+"))
 		}
 		return out
@@ -203,12 +205,12 @@ func TestSingleInterleavesPools_C432_C433_C435(t *testing.T) {
 	f.pool("other", sizes(1, onDemand))
 	f.node("a", onDemand, "x1", 500)
 	f.nodeOf("other", "b", onDemand, "x1", 500)
-	lab := f.study.Simulator(f.candidates(), true)
+	sim := f.study.Simulator(f.candidates(), ForConsolidation)
 	d := Single().Decide(Session{
-		Input: &f.study, Budgets: Budgets{"default": 1, "other": 1}, Simulators: []*Simulator{lab}, Expired: func() bool { return true },
+		Input: &f.study, Budgets: Budgets{"default": 1, "other": 1}, Simulators: []*Simulator{sim}, Expired: func() bool { return true },
 		Each: func(n int, do func(*Simulator, int)) {
 			for i := range n {
-				do(lab, i)
+				do(sim, i)
 			}
 		},
 	}, f.candidates())

@@ -1,0 +1,131 @@
+package disrupt
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Drift replaces nodes that are not what would be launched today.
+//
+// All candidates without pods come first, then those that drifted first. Every candidate has a command of its own, so that
+// none waits for the replacement of another.
+//
+// Source: disruption specification, drift.
+func Drift() Method {
+	return Method{
+		Name: "drift", Reason: Drifted, Class: Eventual, Simulates: ForReplacement, Search: InOrder, Timeout: searchTimeout,
+		ReportsEvaluation: true, Filter: filterDrift, Decide: decideDrift,
+	}
+}
+
+func filterDrift(c Candidate) Code {
+	switch {
+	case c.Pool.Static:
+		return Static
+	case !c.Node.Disruption.Drifted:
+		return NotDrifted
+	case c.InBackoff:
+		return NodeInBackoff
+	}
+	return ""
+}
+
+// byDrift orders candidates: those without pods to move first, then the oldest drift, then those that are drained sooner.
+func byDrift(list []Candidate) []Candidate {
+	out := slices.Clone(list)
+	full := func(c Candidate) int { return min(len(c.PodsToMove), 1) }
+	slices.SortFunc(out, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(full(a), full(b)), cmp.Compare(a.Node.Disruption.DriftedSince, b.Node.Disruption.DriftedSince),
+			cmp.Compare(max(a.DrainRounds, 1), max(b.DrainRounds, 1)), strings.Compare(a.Node.Name, b.Node.Name), strings.Compare(a.Node.ID, b.Node.ID))
+	})
+	return out
+}
+
+func decideDrift(s Session, fit []Candidate) Decision {
+	var d Decision
+	sim, kept, promised := s.Simulators[0], true, s.destinations()
+	for _, c := range byDrift(fit) {
+		if code := s.skipCode(c, promised); code != "" {
+			d.Suppressed = true
+			d.skip(code, c)
+			continue
+		}
+		if d.TimedOut = d.TimedOut || s.Expired(); d.TimedOut || !kept {
+			d.skip(NotReached, c)
+			continue
+		}
+		t := sim.Simulate([]Candidate{c})
+		if len(t.Failed) > 0 {
+			d.Obstacles = append(d.Obstacles, Obstacle{Code: NoPlaceToDrift, Node: c.Node, Detail: describeUnplaced(t.Failed)})
+			continue
+		}
+		if o := sim.poolInBackoff(t.Plan.NodeClaims); o != nil {
+			o.Node = c.Node
+			d.Obstacles = append(d.Obstacles, *o)
+			continue
+		}
+		s.take(&d, c, Command{
+			Reason: Drifted, Candidates: []Candidate{c}, Replacements: sim.replacements(t), Placements: sim.placements(t),
+		}, promised)
+		kept = sim.Keep()
+	}
+	return d
+}
+
+// StaticDrift replaces drifted nodes of pools with a fixed number of nodes, one for one and without any simulation: the pool
+// says what is launched. Session.Grant is how many more NodeClaims of a pool may be created.
+//
+// Source: disruption specification, static drift.
+func StaticDrift() Method {
+	return Method{
+		Name: "static drift", Reason: Drifted, Class: Eventual, Search: ByBudget, ReportsEvaluation: true,
+		Filter: func(c Candidate) Code {
+			switch {
+			case !c.Pool.Static:
+				return Dynamic
+			case !c.Node.Disruption.Drifted:
+				return NotDrifted
+			case c.InBackoff:
+				return NodeInBackoff
+			case c.Pool.Surplus:
+				return Surplus
+			case c.Pool.InBackoff:
+				return PoolInBackoff
+			}
+			return ""
+		},
+		Decide: decideStaticDrift,
+	}
+}
+
+func decideStaticDrift(s Session, fit []Candidate) Decision {
+	byPool := map[string][]Candidate{}
+	var pools []string
+	for _, c := range byDrift(fit) {
+		if byPool[c.Node.Pool] == nil {
+			pools = append(pools, c.Node.Pool)
+		}
+		byPool[c.Node.Pool] = append(byPool[c.Node.Pool], c)
+	}
+	slices.Sort(pools)
+	var d Decision
+	for _, pool := range pools {
+		wanted, granted := max(min(s.Budgets[pool], len(byPool[pool])), 0), 0
+		if wanted > 0 {
+			granted = max(min(s.Grant(pool, wanted), wanted), 0)
+		}
+		for i, c := range byPool[pool] {
+			switch {
+			case i < granted:
+				s.Budgets.Take(pool)
+				d.Commands = append(d.Commands, Command{Reason: Drifted, Candidates: []Candidate{c}, Static: true})
+			case i < wanted:
+				d.skip(NodeLimit, c)
+			default:
+				d.skip(BudgetSpent, c)
+			}
+		}
+	}
+	return d
+}

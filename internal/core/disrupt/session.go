@@ -1,0 +1,105 @@
+package disrupt
+
+// Session is what a method decides with.
+type Session struct {
+	Input *SimulationInput
+	// Budgets are used up by what is decided.
+	Budgets Budgets
+	// Simulators has at least one element if the method simulates. Each of them is for one goroutine at a time.
+	Simulators []*Simulator
+	// Each calls do for every index below n, in ascending order of the starts of the calls; calls that run at the same time have
+	// different simulators. Only methods that consider each candidate use it.
+	Each func(n int, do func(sim *Simulator, i int))
+	// Expired reports whether the time of the decision is up.
+	Expired func() bool
+	// FirstPools are pools that an earlier session did not reach.
+	FirstPools map[string]bool
+	// Grant reserves the right to create up to wanted NodeClaims of a static pool and returns how many it got.
+	Grant func(pool string, wanted int) int
+}
+
+// Serial is a session with one simulator, without a deadline. A nil simulator is for methods that do not simulate.
+func (in *SimulationInput) Serial(sim *Simulator, budgets Budgets, grant func(pool string, wanted int) int) Session {
+	if sim != nil {
+		sim.Reset()
+	}
+	return Session{
+		Input: in, Budgets: budgets, Simulators: []*Simulator{sim}, Grant: grant,
+		Each: func(n int, do func(*Simulator, int)) {
+			for i := range n {
+				do(sim, i)
+			}
+		},
+		Expired: func() bool { return false },
+	}
+}
+
+// destinations are nodes, by ID, that commands move pods to.
+type destinations map[string]bool
+
+func (d destinations) add(c Command) {
+	for _, at := range c.Placements {
+		d[at.Node.ID] = true
+	}
+}
+
+// destinations are those of the commands under way.
+func (s Session) destinations() destinations {
+	out := destinations{}
+	for _, c := range s.Input.Underway {
+		out.add(c)
+	}
+	return out
+}
+
+// skipCode is why a candidate is not evaluated: its budget is spent, or a command moves pods to it; empty when it is evaluated.
+func (s Session) skipCode(c Candidate, to destinations) Code {
+	switch {
+	case s.Budgets[c.Node.Pool] <= 0:
+		return BudgetSpent
+	case to[c.Node.ID]:
+		return IsDestination
+	}
+	return ""
+}
+
+// take adds a command for one candidate to the decision.
+func (s Session) take(d *Decision, c Candidate, command Command, to destinations) {
+	s.Budgets.Take(c.Node.Pool)
+	to.add(command)
+	d.Commands = append(d.Commands, command)
+}
+
+// Decision is what a method wants done, and why not more.
+type Decision struct {
+	Commands []Command
+	// Obstacles say why a candidate is left alone. A method that looks at nodes one by one has one for each that is in no command.
+	Obstacles []Obstacle
+	// Judgements are those of moves that were scored, in the order of the commands they belong to, rejected ones included.
+	Scored []ScoredCommand
+	// Suppressed is set when budgets kept a candidate from being looked at: another look later may find more.
+	Suppressed bool
+	// TimedOut is set when time was up; Unvisited are the pools that were not reached.
+	TimedOut  bool
+	Unvisited map[string]bool
+}
+
+// leave notes why a candidate is left alone.
+func (d *Decision) skip(code Code, c Candidate) {
+	d.Obstacles = append(d.Obstacles, Obstacle{Code: code, Node: c.Node})
+}
+
+// Unreached says of candidates that nobody looked at them.
+func NotReachedObstacles(list []Candidate) []Obstacle {
+	var d Decision
+	for _, c := range list {
+		d.skip(NotReached, c)
+	}
+	return d.Obstacles
+}
+
+// Judged is a move with what its pools said about it.
+type ScoredCommand struct {
+	Command Command
+	Scoring Scoring
+}
