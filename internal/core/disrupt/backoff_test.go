@@ -8,7 +8,7 @@ func TestAPoolThatRests(t *testing.T) {
 	t.Run("replaces no node", func(t *testing.T) {
 		f := newFleet(t, sizes(3, onDemand), rests)
 		drifted(f.node("a", onDemand, "x4", 500), 1)
-		for _, m := range []Method{Single(), Drift()} {
+		for _, m := range []Method{singleNode(), drift()} {
 			d := f.decide(m, 1)
 			f.want(d, "")
 			f.wantObstacle(d, "a", PoolInBackoff, `replacements of NodePool "default" failed not long ago`)
@@ -18,7 +18,7 @@ func TestAPoolThatRests(t *testing.T) {
 		f := newFleet(t, sizes(3, onDemand), rests)
 		drifted(f.node("a", onDemand, "x4", 500), 1)
 		f.node("b", onDemand, "x4", 2500).Disruption.Consolidatable = false
-		for _, m := range []Method{Single(), Drift()} {
+		for _, m := range []Method{singleNode(), drift()} {
 			f.want(f.decide(m, 1), "delete a")
 		}
 	})
@@ -26,12 +26,12 @@ func TestAPoolThatRests(t *testing.T) {
 		f := newFleet(t, nil, rests)
 		f.pool("other", sizes(3, onDemand))
 		f.nodeOf("other", "a", onDemand, "x4", 500)
-		f.want(f.decide(Single(), 1), "replace a -> x1,x2 on-demand")
+		f.want(f.decide(singleNode(), 1), "replace a -> x1,x2 on-demand")
 	})
 	t.Run("a static pool waits, too", func(t *testing.T) {
 		n := drifted(node("a"), 1)
 		for _, idle := range []bool{false, true} {
-			_, refused := StaticDrift().FilterNodes([]Candidate{newCandidate(n, Pool{Static: true, InBackoff: idle})})
+			_, refused := staticDrift().FilterNodes([]Candidate{newCandidate(n, Pool{Static: true, InBackoff: idle})})
 			if got := len(refused) == 1 && refused[0].Code == PoolInBackoff; got != idle {
 				t.Errorf("rests %t: refused %v", idle, refused)
 			}

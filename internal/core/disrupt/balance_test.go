@@ -122,14 +122,14 @@ func TestBalancedConsolidation_C452(t *testing.T) {
 	f := newFleet(t, sizes(4, onDemand), balanced)
 	f.node("oversized", onDemand, "x8", 900)
 	f.node("packed", onDemand, "x4", 2000, 400, 400, 400, 100, 100, 100, 100)
-	d := f.decide(Single(), 2)
+	d := f.decide(singleNode(), 2)
 	f.want(d, "replace oversized -> x1,x2,x4 on-demand")
 	f.wantObstacle(d, "packed", ScoreTooLow, "")
 	// Seven of eight cores are used, and half of the pods would have to move for one in twelve dollars.
 	g := newFleet(t, sizes(4, onDemand), balanced)
 	g.node("tidy", onDemand, "x1", 100, 100, 100, 100, 100, 100, 100, 100)
 	g.node("rest", onDemand, "x8", 1000, 1000).Disruption.Consolidatable = false
-	d = g.decide(Single(), 2)
+	d = g.decide(singleNode(), 2)
 	g.want(d, "")
 	g.wantObstacle(d, "tidy", ScoreTooLow, "")
 	// Nothing was simulated for that, and yet the score is known: a ninth of the cost for three quarters of the disturbance.
@@ -144,7 +144,7 @@ func TestScoresGoByWhatIsExpected(t *testing.T) {
 	f := newFleet(t, sizes(3, onDemand, spot), func(p *Pool) { p.Policy = Balanced })
 	f.node("a", onDemand, "x4", 900)
 	f.node("b", onDemand, "x4", 100, 3900).Disruption.Consolidatable = false
-	d := f.decide(Single(), 1)
+	d := f.decide(singleNode(), 1)
 	if len(d.Scored) == 0 {
 		t.Fatal("nothing was judged")
 	}

@@ -14,12 +14,12 @@ func TestReplace(t *testing.T) {
 	t.Run("C382 an on-demand node is replaced by a cheaper one", func(t *testing.T) {
 		f := newFleet(t, sizes(4, onDemand))
 		f.node("a", onDemand, "x8", 500)
-		f.want(f.decide(Single(), 1), "replace a -> x1,x2,x4 on-demand")
+		f.want(f.decide(singleNode(), 1), "replace a -> x1,x2,x4 on-demand")
 	})
 	t.Run("C400 an equal price is not cheaper", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		f.node("a", onDemand, "x1", 500)
-		d := f.decide(Single(), 1)
+		d := f.decide(singleNode(), 1)
 		f.want(d, "")
 		f.wantObstacle(d, "a", NotCheaper, "can't replace with a cheaper node")
 	})
@@ -28,18 +28,18 @@ func TestReplace(t *testing.T) {
 		dear.Offerings[1].Price = 9 // in the other zone
 		f := newFleet(t, catalog.Catalog{dear, typeOf("x8", 8, onDemand)})
 		f.node("a", onDemand, "x8", 500)
-		f.want(f.decide(Single(), 1), "")
+		f.want(f.decide(singleNode(), 1), "")
 	})
 	t.Run("C395 no replacement when on-demand would be more expensive", func(t *testing.T) {
 		f := newFleet(t, sizes(2, onDemand))
 		n := f.node("a", onDemand, "x1", 500)
 		f.prices[n.ID] = 0.5
-		f.want(f.decide(Single(), 1), "")
+		f.want(f.decide(singleNode(), 1), "")
 	})
 	t.Run("C396 a replacement that could be spot or on-demand is pinned to spot", func(t *testing.T) {
 		f := newFleet(t, sizes(2, onDemand, spot))
 		f.node("a", onDemand, "x2", 500)
-		f.want(f.decide(Single(), 1), "replace a -> x1,x2 spot")
+		f.want(f.decide(singleNode(), 1), "replace a -> x1,x2 spot")
 	})
 	t.Run("C398 minValues are strict whatever the policy", func(t *testing.T) {
 		f := newFleet(t, sizes(3, onDemand))
@@ -47,7 +47,7 @@ func TestReplace(t *testing.T) {
 		p.Requirements = p.Requirements.Add(requirement.New(instanceTypeKey, requirement.Exists).WithMinValues(3))
 		f.study.Problem.Options.BestEffortMinValues = true
 		f.node("a", onDemand, "x4", 500)
-		d := f.decide(Single(), 1)
+		d := f.decide(singleNode(), 1)
 		f.want(d, "")
 		f.wantObstacle(d, "a", TooFewValues, "")
 	})
@@ -55,12 +55,12 @@ func TestReplace(t *testing.T) {
 		f := newFleet(t, sizes(2, onDemand))
 		f.pool("barren", nil)
 		f.node("a", onDemand, "x2", 500)
-		f.want(f.decide(Single(), 1), "replace a -> x1 on-demand")
+		f.want(f.decide(singleNode(), 1), "replace a -> x1 on-demand")
 	})
 	t.Run("one node is not replaced by two", func(t *testing.T) {
 		f := newFleet(t, catalog.Catalog{typeOf("x1", 1, onDemand), typeOf("x8", 8, onDemand)})
 		f.node("a", onDemand, "x8", 700, 700)
-		d := f.decide(Single(), 1)
+		d := f.decide(singleNode(), 1)
 		f.want(d, "")
 		// In one piece the pods need the large machine again.
 		f.wantObstacle(d, "a", NotCheaper, "")
@@ -76,7 +76,7 @@ func TestReplace(t *testing.T) {
 		wk := f.study.Problem.Options.WellKnown
 		f.study.Problem.Options.WellKnown = func(key string) bool { return key == "test/reservation" || wk(key) }
 		f.node("a", onDemand, "x8", 5000)
-		f.want(f.decide(Single(), 1), "replace a -> x8 reserved")
+		f.want(f.decide(singleNode(), 1), "replace a -> x8 reserved")
 	})
 }
 
@@ -95,7 +95,7 @@ func TestSpotToSpot(t *testing.T) {
 	t.Run("C385 it is refused when the feature is off", func(t *testing.T) {
 		f := newFleet(t, many(20))
 		f.node("a", spot, "x4", 500)
-		d := f.decide(Single(), 1)
+		d := f.decide(singleNode(), 1)
 		f.want(d, "")
 		f.wantObstacle(d, "a", SpotToSpotOff, "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node")
 	})
@@ -103,13 +103,13 @@ func TestSpotToSpot(t *testing.T) {
 		f := newFleet(t, many(20))
 		f.study.SpotToSpot = true
 		f.node("a", spot, "x4", 500)
-		f.want(f.decide(Single(), 1), "replace a -> s00,s01,s02,s03,s04,s05,s06,s07,s08,s09,s10,s11,s12,s13,s14 spot")
+		f.want(f.decide(singleNode(), 1), "replace a -> s00,s01,s02,s03,s04,s05,s06,s07,s08,s09,s10,s11,s12,s13,s14 spot")
 	})
 	t.Run("C384 C386 it takes 15 cheaper types", func(t *testing.T) {
 		f := newFleet(t, many(14))
 		f.study.SpotToSpot = true
 		f.node("a", spot, "x4", 500)
-		d := f.decide(Single(), 1)
+		d := f.decide(singleNode(), 1)
 		f.want(d, "")
 		f.wantObstacle(d, "a", SpotToSpotInflexible,
 			"SpotToSpotConsolidation requires 15 cheaper instance type options than the current candidate to consolidate, got 14")
@@ -120,7 +120,7 @@ func TestSpotToSpot(t *testing.T) {
 		p := f.study.Problem.Pools[0]
 		p.Requirements = p.Requirements.Add(requirement.New(instanceTypeKey, requirement.Exists).WithMinValues(17))
 		f.node("a", spot, "x4", 500)
-		d := f.decide(Single(), 1)
+		d := f.decide(singleNode(), 1)
 		if len(d.Commands) != 1 || len(d.Commands[0].Replacements[0].InstanceTypes) != 17 {
 			t.Errorf("decided %q, want 17 instance types", say(d))
 		}
@@ -131,7 +131,7 @@ func TestSpotToSpot(t *testing.T) {
 		for _, name := range []string{"a", "b", "c"} {
 			f.node(name, spot, "x4", 300)
 		}
-		f.want(f.decide(Multi(), 3), "replace a+b+c -> x1,x2 spot")
+		f.want(f.decide(multiNode(), 3), "replace a+b+c -> x1,x2 spot")
 	})
 }
 
@@ -140,19 +140,19 @@ func TestDelete(t *testing.T) {
 		f := newFleet(t, sizes(2, onDemand))
 		f.node("a", onDemand, "x2", 500)
 		f.node("b", onDemand, "x2", 500, 500, 100)
-		f.want(f.decide(Single(), 1), "delete a")
+		f.want(f.decide(singleNode(), 1), "delete a")
 	})
 	t.Run("C404 unmanaged nodes can absorb pods", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		f.node("a", onDemand, "x1", 500)
 		f.node("b", onDemand, "x2").Managed = false
-		f.want(f.decide(Single(), 1), "delete a")
+		f.want(f.decide(singleNode(), 1), "delete a")
 	})
 	t.Run("C408 no deletion relies on an uninitialized node", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		f.node("a", onDemand, "x1", 500)
 		f.node("b", onDemand, "x2").Initialized = false
-		d := f.decide(Single(), 1)
+		d := f.decide(singleNode(), 1)
 		f.want(d, "")
 		f.wantObstacle(d, "a", NoOtherPlace,
 			"not all pods would schedule, default/a-0 => would schedule against uninitialized nodeclaim/claim-b, node/b ")
@@ -165,50 +165,50 @@ func TestDelete(t *testing.T) {
 		gone := f.node("d", onDemand, "x1", 900)
 		gone.Deleting = true
 		f.study.Problem.Pods = append(f.study.Problem.Pods, gone.Pods...)
-		f.want(f.decide(Single(), 1), "delete b")
+		f.want(f.decide(singleNode(), 1), "delete b")
 	})
 	t.Run("C410 no pod is moved onto a node that has not been quiet for consolidateAfter", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.ConsolidateAfter = 2 * time.Hour })
 		f.node("a", onDemand, "x1", 500).Disruption.LastPodEvent = noon.Add(-3 * time.Hour).UnixNano()
 		busy := f.node("b", onDemand, "x2", 500)
 		busy.Disruption.Consolidatable = false
-		f.want(f.decide(Single(), 1), "")
+		f.want(f.decide(singleNode(), 1), "")
 		busy.Disruption.LastPodEvent = noon.Add(-2 * time.Hour).UnixNano()
-		f.want(f.decide(Single(), 1), "delete a")
+		f.want(f.decide(singleNode(), 1), "delete a")
 	})
 	t.Run("C410 pods that have not started may go there", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.ConsolidateAfter = 2 * time.Hour })
 		f.node("a", onDemand, "x1", 500).Pods[0].Unstarted = true
 		busy := f.node("b", onDemand, "x2", 500)
 		busy.Disruption.Consolidatable = false
-		f.want(f.decide(Single(), 1), "delete a")
+		f.want(f.decide(singleNode(), 1), "delete a")
 	})
 	t.Run("C411 a node with consolidateAfter Never is a target", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		f.pool("never", nil, func(p *Pool) { p.ConsolidationDisabled = true })
 		f.node("a", onDemand, "x1", 500)
 		f.nodeOf("never", "b", onDemand, "x2", 500).Disruption.LastPodEvent = noon.UnixNano()
-		f.want(f.decide(Single(), 1), "delete a")
+		f.want(f.decide(singleNode(), 1), "delete a")
 	})
 	t.Run("C412 a permanently pending pod does not block", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		f.wait("giant", 900_000)
 		f.node("a", onDemand, "x1", 500)
 		f.node("b", onDemand, "x2", 500).Disruption.Consolidatable = false
-		f.want(f.decide(Single(), 1), "delete a")
+		f.want(f.decide(singleNode(), 1), "delete a")
 	})
 	t.Run("a pending pod that needs the room keeps the node", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		f.wait("large", 1500)
 		f.node("a", onDemand, "x1", 500)
 		f.node("b", onDemand, "x2", 500).Disruption.Consolidatable = false
-		f.want(f.decide(Single(), 1), "")
+		f.want(f.decide(singleNode(), 1), "")
 	})
 	t.Run("C413 a running pod never becomes pending", func(t *testing.T) {
 		f := newFleet(t, nil)
 		f.node("a", onDemand, "x1", 500)
 		f.node("b", onDemand, "x1", 800)
-		d := f.decide(Single(), 2)
+		d := f.decide(singleNode(), 2)
 		f.want(d, "")
 		f.wantObstacle(d, "a", NoOtherPlace, "")
 	})
@@ -217,7 +217,7 @@ func TestDelete(t *testing.T) {
 		f.study.Problem.Pools = nil
 		f.node("a", onDemand, "x1", 500)
 		f.node("b", onDemand, "x2", 500).Disruption.Consolidatable = false
-		f.want(f.decide(Single(), 1), "delete a")
+		f.want(f.decide(singleNode(), 1), "delete a")
 	})
 }
 
@@ -228,7 +228,7 @@ func TestSeveralSingleMovesDoNotRelyOnTheSameRoom(t *testing.T) {
 	f.node("c", onDemand, "x1", 900)
 	f.node("large", onDemand, "x4", 1000, 1000)
 	// There is room for two of the three.
-	f.want(f.decide(Single(), 10), "delete a; delete b")
+	f.want(f.decide(singleNode(), 10), "delete a; delete b")
 }
 
 func TestCommandsUnderwayAreTakenForGranted(t *testing.T) {
@@ -236,11 +236,11 @@ func TestCommandsUnderwayAreTakenForGranted(t *testing.T) {
 	f.node("a", onDemand, "x1", 900)
 	f.node("b", onDemand, "x1", 900)
 	f.node("large", onDemand, "x4", 1000, 1000, 900)
-	d := f.decide(Single(), 1)
+	d := f.decide(singleNode(), 1)
 	f.want(d, "delete a")
 	f.study.Underway = d.Commands
 	f.nodes[0].NominatedUntil = noon.Add(time.Hour).UnixNano() // busy
-	f.want(f.decide(Single(), 1), "")
+	f.want(f.decide(singleNode(), 1), "")
 }
 
 func TestConsolidationCandidates(t *testing.T) {
@@ -277,12 +277,12 @@ func TestConsolidationCandidates(t *testing.T) {
 			p := f.study.Pools["default"]
 			tt.change(f, n, &p)
 			f.study.Pools["default"] = p
-			f.wantObstacle(f.decide(Single(), 1), "a", tt.want, tt.text)
+			f.wantObstacle(f.decide(singleNode(), 1), "a", tt.want, tt.text)
 		})
 	}
 	t.Run("C376 an unresolvable instance type", func(t *testing.T) {
 		c := newCandidate(node("a", func(n *model.Node) { n.Labels = map[string]string{instanceTypeKey: "x9"} }), Pool{})
-		_, refused := Single().FilterNodes([]Candidate{c})
+		_, refused := singleNode().FilterNodes([]Candidate{c})
 		if len(refused) != 1 || refused[0].String() != `Instance Type "x9" not found` {
 			t.Errorf("refused: %v", refused)
 		}

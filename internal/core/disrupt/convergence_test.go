@@ -71,9 +71,9 @@ func TestAFrozenFleetComesToRest(t *testing.T) {
 				if pass > 5*tt.nodes {
 					t.Fatalf("no rest after %d passes and %d moves", pass, moves)
 				}
-				d := f.decide(Multi(), budget)
+				d := f.decide(multiNode(), budget)
 				if len(d.Commands) == 0 {
-					d = f.decide(Single(), budget)
+					d = f.decide(singleNode(), budget)
 				}
 				if len(d.Commands) == 0 {
 					break
@@ -90,7 +90,7 @@ func TestAFrozenFleetComesToRest(t *testing.T) {
 			t.Logf("%d moves, $%.2f/h → $%.2f/h, %d nodes", moves, before, f.bill(), len(f.nodes))
 			for range 3 {
 				random.Shuffle(len(f.nodes), func(i, k int) { f.nodes[i], f.nodes[k] = f.nodes[k], f.nodes[i] })
-				for _, m := range []Method{Multi(), Single(), Drift(), Dispensable()} {
+				for _, m := range []Method{multiNode(), singleNode(), drift(), dispensable()} {
 					f.want(f.decide(m, 100), "")
 				}
 			}

@@ -78,7 +78,7 @@ func TestDevicesMoveWithTheirPods(t *testing.T) {
 		a := f.node("a", onDemand, "x8", 500)
 		claim, usage := f.use(a, "a-0", 0, 0)
 		f.devices([]*device.Slice{f.gpusOf("a", 1)}, []*model.DeviceClaim{claim}, usage)
-		d := f.decide(Single(), 1)
+		d := f.decide(singleNode(), 1)
 		f.want(d, "replace a -> x2 on-demand")
 		if got := d.Commands[0].Replacements[0]; len(got.Drivers) != 1 || got.Drivers[0] != gpuDriver || len(got.Devices) != 1 {
 			t.Errorf("drivers %v, devices %+v", got.Drivers, got.Devices)
@@ -95,7 +95,7 @@ func TestDevicesMoveWithTheirPods(t *testing.T) {
 				slice.NodeOwner = "a" // the node publishes them, whoever can use them
 			}
 			f.devices([]*device.Slice{slice}, []*model.DeviceClaim{claim}, usage)
-			d := f.decide(Single(), 1)
+			d := f.decide(singleNode(), 1)
 			if f.want(d, want); owned {
 				f.wantObstacle(d, "a", NoOtherPlace, "")
 			}
@@ -114,7 +114,7 @@ func TestDevicesMoveWithTheirPods(t *testing.T) {
 				claims, usages = append(claims, theirs), append(usages, other)
 			}
 			f.devices([]*device.Slice{f.gpusOf("a", 1), gpus("net", 1)}, claims, usages...)
-			f.want(f.decide(Single(), 1), want)
+			f.want(f.decide(singleNode(), 1), want)
 		}
 	})
 	t.Run("C491 devices of several nodes move to one", func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestDevicesMoveWithTheirPods(t *testing.T) {
 				n.Labels[instanceTypeKey] = "old"
 			}
 			f.devices(slices, claims, usages...)
-			f.want(f.decide(Multi(), 2), want)
+			f.want(f.decide(multiNode(), 2), want)
 		}
 	})
 	t.Run("C492 of a shared device only the part of the pod becomes free", func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestDevicesMoveWithTheirPods(t *testing.T) {
 			slice := gpus("net", 1)
 			slice.Devices[0].Shared, slice.Devices[0].Capacity = true, []device.Capacity{{Name: "memory", Total: 100}}
 			f.devices([]*device.Slice{slice}, []*model.DeviceClaim{ours, theirs}, usage)
-			f.want(f.decide(Single(), 1), want)
+			f.want(f.decide(singleNode(), 1), want)
 		}
 	})
 }

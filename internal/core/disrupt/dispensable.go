@@ -1,11 +1,11 @@
 package disrupt
 
-// Dispensable removes nodes whose owners declared all pods free to disturb. They count as empty, yet their pods need a
+// dispensable removes nodes whose owners declared all pods free to disturb. They count as empty, yet their pods need a
 // place: unlike empty nodes they go only if their pods fit elsewhere as things are. Where something would have to be launched
 // they are left to consolidation, since a machine launched for such pods would be found dispensable again.
 //
 // Source: disruption specification, emptiness; weaknesses, empty nodes with running pods.
-func Dispensable() Method {
+func dispensable() Method {
 	return Method{
 		Name: "dispensable", Reason: Empty, Type: "empty", Class: Graceful, Simulates: ForConsolidation, Search: InOrder,
 		Timeout: searchTimeout, Queued: true,

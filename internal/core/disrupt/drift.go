@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Drift replaces nodes that are not what would be launched today.
+// drift replaces nodes that are not what would be launched today.
 //
 // All candidates without pods come first, then those that drifted first. Every candidate has a command of its own, so that
 // none waits for the replacement of another.
 //
 // Source: disruption specification, drift.
-func Drift() Method {
+func drift() Method {
 	return Method{
 		Name: "drift", Reason: Drifted, Class: Eventual, Simulates: ForReplacement, Search: InOrder, Timeout: searchTimeout,
 		ReportsEvaluation: true, Filter: filterDrift, Decide: decideDrift,
@@ -73,11 +73,11 @@ func decideDrift(s Session, fit []Candidate) Decision {
 	return d
 }
 
-// StaticDrift replaces drifted nodes of pools with a fixed number of nodes, one for one and without any simulation: the pool
+// staticDrift replaces drifted nodes of pools with a fixed number of nodes, one for one and without any simulation: the pool
 // says what is launched. Session.Grant is how many more NodeClaims of a pool may be created.
 //
 // Source: disruption specification, static drift.
-func StaticDrift() Method {
+func staticDrift() Method {
 	return Method{
 		Name: "static drift", Reason: Drifted, Class: Eventual, Search: ByBudget, ReportsEvaluation: true,
 		Filter: func(c Candidate) Code {

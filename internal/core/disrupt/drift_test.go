@@ -21,19 +21,19 @@ func TestDrift(t *testing.T) {
 	t.Run("C347 only drifted nodes are considered", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		f.node("a", onDemand, "x1", 500)
-		d := f.decide(Drift(), 1)
+		d := f.decide(drift(), 1)
 		f.want(d, "")
 		f.wantObstacle(d, "a", NotDrifted, "")
 	})
 	t.Run("C354 a node with pods is replaced, whatever it costs", func(t *testing.T) {
 		f := newFleet(t, sizes(2, onDemand))
 		drifted(f.node("a", onDemand, "x1", 500), 1)
-		f.want(f.decide(Drift(), 1), "replace a -> x1,x2 on-demand")
+		f.want(f.decide(drift(), 1), "replace a -> x1,x2 on-demand")
 	})
 	t.Run("C355 an empty node is deleted, whatever the pool says of consolidation", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.ConsolidationDisabled = true })
 		drifted(f.node("a", onDemand, "x1"), 1).Disruption.Consolidatable = false
-		f.want(f.decide(Drift(), 1), "delete a")
+		f.want(f.decide(drift(), 1), "delete a")
 	})
 	t.Run("C356 C357 empty nodes go first, then the oldest drift", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
@@ -41,14 +41,14 @@ func TestDrift(t *testing.T) {
 		drifted(f.node("old", onDemand, "x1", 600), 9)
 		drifted(f.node("empty", onDemand, "x1"), 1)
 		f.nodes[2].Allocatable = nil // nobody moves there
-		f.want(f.decide(Drift(), 2), "delete empty; replace old -> x1 on-demand")
-		f.want(f.decide(Drift(), 1), "delete empty")
+		f.want(f.decide(drift(), 2), "delete empty; replace old -> x1 on-demand")
+		f.want(f.decide(drift(), 1), "delete empty")
 	})
 	t.Run("C348 a node whose pods have no place is skipped", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		drifted(f.node("stuck", onDemand, "x4", 3000), 9)
 		drifted(f.node("a", onDemand, "x1", 900), 1)
-		d := f.decide(Drift(), 2)
+		d := f.decide(drift(), 2)
 		if len(d.Commands) != 1 || names(d.Commands[0].Candidates)[0] != "a" {
 			t.Errorf("decided %q, want a", say(d))
 		}
@@ -60,7 +60,7 @@ func TestDrift(t *testing.T) {
 	t.Run("C358 a node may be replaced by several smaller ones", func(t *testing.T) {
 		f := newFleet(t, catalog.Catalog{typeOf("x1", 1, onDemand)})
 		drifted(f.node("a", onDemand, "x4", 800, 800), 1)
-		f.want(f.decide(Drift(), 1), "replace a -> x1 on-demand -> x1 on-demand")
+		f.want(f.decide(drift(), 1), "replace a -> x1 on-demand -> x1 on-demand")
 	})
 	t.Run("pods that wait anyway, or whose node goes anyway, are launched for by others", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
@@ -69,25 +69,25 @@ func TestDrift(t *testing.T) {
 		going := f.run(f.node("going", onDemand, "x1"), "moves", 900)
 		f.nodes[1].Deleting = true
 		f.study.Problem.Pods = append(f.study.Problem.Pods, going)
-		f.want(f.decide(Drift(), 1), "replace a -> x1 on-demand")
+		f.want(f.decide(drift(), 1), "replace a -> x1 on-demand")
 	})
 	t.Run("the room that others have launched for virtual pods is not lost", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		drifted(f.node("a", onDemand, "x1"), 1)
 		f.wait("headroom", 900).Virtual = true
 		f.nodes[0].Allocatable = nil
-		f.want(f.decide(Drift(), 1), "replace a -> x1 on-demand")
+		f.want(f.decide(drift(), 1), "replace a -> x1 on-demand")
 	})
 	t.Run("C351 C352 pods that may not be moved are not given another place", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		drifted(f.node("a", onDemand, "x1", 500), 1)
 		f.study.Unevictable["a-0"] = true
-		f.want(f.decide(Drift(), 1), "delete a")
+		f.want(f.decide(drift(), 1), "delete a")
 	})
 	t.Run("C360 static nodes are left to static drift", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.Static = true })
 		drifted(f.node("a", onDemand, "x1", 500), 1)
-		f.want(f.decide(Drift(), 1), "")
+		f.want(f.decide(drift(), 1), "")
 	})
 	t.Run("C361 C363 budgets bind each pool, and a pool that is stuck does not stop others", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
@@ -96,7 +96,7 @@ func TestDrift(t *testing.T) {
 			drifted(f.nodeOf("other", "other-"+name, onDemand, "x1", 900), 1)
 			drifted(f.node(name, onDemand, "x4", 3900), 5)
 		}
-		d := f.decide(Drift(), 2)
+		d := f.decide(drift(), 2)
 		f.want(d, "replace other-a -> x1 on-demand; replace other-b -> x1 on-demand")
 		if !d.Suppressed {
 			t.Error("the third node was held back by the budget, and nothing says so")
@@ -107,7 +107,7 @@ func TestDrift(t *testing.T) {
 		drifted(f.node("a", onDemand, "x1", 900), 2)
 		drifted(f.node("b", onDemand, "x1", 900), 1)
 		f.node("c", onDemand, "x2", 1000)
-		f.want(f.decide(Drift(), 2), "delete a; replace b -> x1 on-demand")
+		f.want(f.decide(drift(), 2), "delete a; replace b -> x1 on-demand")
 	})
 }
 
@@ -119,7 +119,7 @@ func TestStaticDrift(t *testing.T) {
 		w := world(nodes...)
 		w.Pools = pools
 		list, _ := Qualify(w)
-		m := StaticDrift()
+		m := staticDrift()
 		fit, _ := m.FilterNodes(list)
 		var out []string
 		for _, c := range m.Decide(Session{
@@ -174,19 +174,19 @@ func TestDispensablePodsNeedAPlace_W008(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		free(f.node("a", onDemand, "x1", 500))
 		f.node("b", onDemand, "x1", 100)
-		f.want(f.decide(Dispensable(), 1), "delete a")
+		f.want(f.decide(dispensable(), 1), "delete a")
 	})
 	t.Run("a node whose pods fit nowhere stays", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		free(f.node("a", onDemand, "x1", 500))
 		f.node("b", onDemand, "x1", 800)
-		f.want(f.decide(Dispensable(), 1), "")
+		f.want(f.decide(dispensable(), 1), "")
 	})
 	t.Run("pods that cost something are not dispensable", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		f.node("a", onDemand, "x1", 500)
 		f.node("b", onDemand, "x1", 100)
-		f.want(f.decide(Dispensable(), 2), "")
+		f.want(f.decide(dispensable(), 2), "")
 	})
 }
 
@@ -206,7 +206,7 @@ func TestSingleInterleavesPools_C432_C433_C435(t *testing.T) {
 	f.node("a", onDemand, "x1", 500)
 	f.nodeOf("other", "b", onDemand, "x1", 500)
 	sim := f.study.Simulator(f.candidates(), ForConsolidation)
-	d := Single().Decide(Session{
+	d := singleNode().Decide(Session{
 		Input: &f.study, Budgets: Budgets{"default": 1, "other": 1}, Simulators: []*Simulator{sim}, Expired: func() bool { return true },
 		Each: func(n int, do func(*Simulator, int)) {
 			for i := range n {

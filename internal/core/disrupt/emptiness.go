@@ -2,7 +2,7 @@ package disrupt
 
 import "github.com/karpenter-anew/karpenter/internal/core/model"
 
-// Emptiness removes nodes that nothing runs on, in one command per pass, most expensive first.
+// emptiness removes nodes that nothing runs on, in one command per pass, most expensive first.
 //
 // Only nodes without any pod to move count as empty. A node whose pods all have an eviction cost of zero or less is empty
 // by its owners' word, too, but its pods still need a place: removing it needs a simulation of where they go, which is
@@ -11,7 +11,7 @@ import "github.com/karpenter-anew/karpenter/internal/core/model"
 // Nodes that keep room for capacity buffers look empty and are not: they are what the buffer was made for.
 //
 // Source: disruption specification, emptiness, capacity buffers.
-func Emptiness() Method {
+func emptiness() Method {
 	return Method{
 		Name: "emptiness", Reason: Empty, Type: "empty", Class: Graceful, Search: ByBudget,
 		Queued: true, DropsOccupied: true, ReportsEvaluation: true,

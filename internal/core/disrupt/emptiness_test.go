@@ -42,7 +42,7 @@ func TestEmptinessWants(t *testing.T) {
 			w := world(node("a", tt.change))
 			w.Pools["default"] = tt.pool
 			candidates, _ := Qualify(w)
-			wanted, refused := Emptiness().FilterNodes(candidates)
+			wanted, refused := emptiness().FilterNodes(candidates)
 			if tt.want == "" && len(wanted) != 1 || tt.want != "" && !cmp.Equal(codes(refused), []Code{tt.want}) {
 				t.Errorf("got %d wanted, refused %v, want refused %q", len(wanted), refused, tt.want)
 			}
@@ -114,7 +114,7 @@ func TestEmptinessPicksUnderBudgets(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			for i, command := range Emptiness().Decide(Session{Budgets: tt.budgets}, tt.fit).Commands {
+			for i, command := range emptiness().Decide(Session{Budgets: tt.budgets}, tt.fit).Commands {
 				if i > 0 || command.Reason != Empty || command.Type != "empty" {
 					t.Errorf("unexpected command %d: %+v", i, command)
 				}

@@ -243,14 +243,14 @@ func TestNobodyIsLeftWithoutAReason(t *testing.T) {
 		}
 		if seed%2 == 0 {
 			// What a command that waits takes for granted keeps others from their move.
-			if d := f.decide(Single(), 2); len(d.Commands) > 0 {
+			if d := f.decide(singleNode(), 2); len(d.Commands) > 0 {
 				f.study.Underway = d.Commands[:1]
 			}
 		}
 		static := f.study.Pools["other"]
 		static.Static = seed%3 == 0
 		f.study.Pools["other"] = static
-		for _, m := range []Method{Emptiness(), Dispensable(), StaticDrift(), Drift(), Single()} {
+		for _, m := range []Method{emptiness(), dispensable(), staticDrift(), drift(), singleNode()} {
 			d := f.decide(m, 1+random.IntN(4))
 			told := map[string]bool{}
 			for _, c := range d.Commands {

@@ -100,7 +100,7 @@ type Method struct {
 
 // Methods are all methods, in the order in which they are tried.
 func Methods() []Method {
-	return []Method{Emptiness(), Dispensable(), StaticDrift(), Drift(), Multi(), Single()}
+	return []Method{emptiness(), dispensable(), staticDrift(), drift(), multiNode(), singleNode()}
 }
 
 // MethodFor is the method that decides about a candidate by itself for a reason: the first one that takes it, or else the

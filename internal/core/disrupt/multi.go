@@ -16,7 +16,7 @@ const (
 	maxEvaluations = 300
 )
 
-// Multi replaces several nodes by one, or by none.
+// multiNode replaces several nodes by one, or by none.
 //
 // Problem: of all sets of candidates within the budgets find the one whose removal, with at most one new machine, saves
 // most. Approach: four kinds of sets compete. Prefixes of all candidates, best savings ratio first, found by bisection, and
@@ -26,7 +26,7 @@ const (
 // set.
 //
 // Source: disruption specification, multi-node search; weaknesses, exhaustive search is shallow.
-func Multi() Method {
+func multiNode() Method {
 	return Method{
 		Name: "multi-node consolidation", Reason: Underutilized, Type: "multi", Class: Graceful,
 		Simulates: ForConsolidation, Search: CandidateSets, Timeout: multiTimeout,

@@ -17,18 +17,18 @@ func TestMulti(t *testing.T) {
 			f.node(name, onDemand, "x2", 1500)
 		}
 		f.nodes[0].Labels[instanceTypeKey] = "x2"
-		f.want(f.decide(Multi(), 3), "")
+		f.want(f.decide(multiNode(), 3), "")
 		g := newFleet(t, catalog.Catalog{typeOf("x2", 2, onDemand), typeOf("x4", 4, onDemand)})
 		for _, name := range []string{"a", "b", "c"} {
 			g.node(name, onDemand, "x2", 1300)
 		}
-		g.want(g.decide(Multi(), 3), "replace a+b+c -> x4 on-demand")
+		g.want(g.decide(multiNode(), 3), "replace a+b+c -> x4 on-demand")
 	})
 	t.Run("C425 two nodes are not merged into one of the same type", func(t *testing.T) {
 		f := newFleet(t, catalog.Catalog{typeOf("x2", 2, onDemand)})
 		f.node("a", onDemand, "x2", 900)
 		f.node("b", onDemand, "x2", 900)
-		f.want(f.decide(Multi(), 2), "")
+		f.want(f.decide(multiNode(), 2), "")
 	})
 	t.Run("C426 several nearly empty nodes are deleted together", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
@@ -36,7 +36,7 @@ func TestMulti(t *testing.T) {
 			f.node(name, onDemand, "x1", 100)
 		}
 		f.node("d", onDemand, "x2", 1000, 200).Disruption.Consolidatable = false
-		f.want(f.decide(Multi(), 9), "delete a+b+c")
+		f.want(f.decide(multiNode(), 9), "delete a+b+c")
 	})
 	t.Run("C427 only nodes within budgets are taken", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
@@ -44,7 +44,7 @@ func TestMulti(t *testing.T) {
 			f.node(name, onDemand, "x1", 100)
 		}
 		f.node("d", onDemand, "x2", 1000, 200).Disruption.Consolidatable = false
-		d := f.decide(Multi(), 2)
+		d := f.decide(multiNode(), 2)
 		f.want(d, "delete a+b")
 		if !d.Suppressed {
 			t.Error("the budget held a node back, and nothing says so")
@@ -53,7 +53,7 @@ func TestMulti(t *testing.T) {
 	t.Run("C430 at least two nodes are needed", func(t *testing.T) {
 		f := newFleet(t, sizes(3, onDemand))
 		f.node("a", onDemand, "x4", 100)
-		f.want(f.decide(Multi(), 9), "")
+		f.want(f.decide(multiNode(), 9), "")
 	})
 	t.Run("C431 at most 100 nodes are taken at once", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
@@ -61,7 +61,7 @@ func TestMulti(t *testing.T) {
 			f.node(fmt.Sprintf("n%03d", i), onDemand, "x1", 100)
 		}
 		f.node("large", onDemand, "x64", 1).Disruption.Consolidatable = false
-		d := f.decide(Multi(), 200)
+		d := f.decide(multiNode(), 200)
 		if len(d.Commands) != 1 || len(d.Commands[0].Candidates) != 100 {
 			t.Errorf("decided %.200q, want 100 nodes", say(d))
 		}
@@ -84,7 +84,7 @@ func TestMulti(t *testing.T) {
 		f.node("a", onDemand, "x1", 100, 100)
 		f.node("b", onDemand, "x1", 100, 100)
 		f.node("target", onDemand, "x2", 1000).Disruption.Consolidatable = false
-		f.want(f.decide(Multi(), 9), "delete a+b")
+		f.want(f.decide(multiNode(), 9), "delete a+b")
 	})
 }
 
@@ -95,7 +95,7 @@ func TestMulti(t *testing.T) {
 func (f *fleet) prefix(budget int) Command {
 	list := f.candidates()
 	sim := f.study.Simulator(list, ForConsolidation)
-	fit, _ := Multi().FilterNodes(list)
+	fit, _ := multiNode().FilterNodes(list)
 	left := Budgets{}
 	for name := range f.study.Pools {
 		left[name] = budget
@@ -125,7 +125,7 @@ func TestTheSearchIsNeverWorseThanThePrefix_W028(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 5)) //nolint:gosec // a test
 		f := randomFleet(t, random, 6+random.IntN(14))
 		budget := 1 + random.IntN(12)
-		d := f.decide(Multi(), budget)
+		d := f.decide(multiNode(), budget)
 		want := f.prefix(budget)
 		got := Command{}
 		if len(d.Commands) > 0 {
@@ -187,7 +187,7 @@ func TestDecisionsLeaveEveryPodItsPlace(t *testing.T) {
 		for i, n := range f.nodes {
 			drifted(n, 1+i%3)
 		}
-		for _, m := range []Method{Single(), Multi(), Drift()} {
+		for _, m := range []Method{singleNode(), multiNode(), drift()} {
 			d := f.decide(m, 4)
 			gone, load := map[string]bool{}, map[string]*model.Node{}
 			for _, n := range f.nodes {
@@ -239,7 +239,7 @@ func TestTheSearchIsNeverWorseThanThePrefixOfALargeFleet(t *testing.T) {
 			f.wait(fmt.Sprintf("waits-%d", random.Int()), 200+random.Int64N(3000))
 		}
 		var got Command
-		if d := f.decide(Multi(), 200); len(d.Commands) > 0 {
+		if d := f.decide(multiNode(), 200); len(d.Commands) > 0 {
 			got = d.Commands[0]
 		}
 		if want := f.prefix(200); got.Savings() < want.Savings()-1e-9 {

@@ -35,7 +35,7 @@ func TestMoreOfReplacing(t *testing.T) {
 		f := newFleet(t, sizes(3, onDemand))
 		f.wants(instanceTypeKey, 3)
 		f.node("a", onDemand, "x4", 500)
-		d := f.decide(Single(), 1)
+		d := f.decide(singleNode(), 1)
 		f.want(d, "")
 		f.wantObstacle(d, "a", TooFewValues, "")
 	})
@@ -44,16 +44,16 @@ func TestMoreOfReplacing(t *testing.T) {
 		f.study.SpotToSpot = true
 		f.wants(instanceTypeKey, 4)
 		f.node("a", spot, "x8", 500)
-		d := f.decide(Single(), 1)
+		d := f.decide(singleNode(), 1)
 		f.want(d, "")
 		f.wantObstacle(d, "a", TooFewValues, "")
 	})
 	t.Run("C343 a large pod that waits keeps a node of its size", func(t *testing.T) {
 		f := newFleet(t, sizes(4, onDemand))
 		f.node("a", onDemand, "x8", 500)
-		f.want(f.decide(Single(), 1), "replace a -> x1,x2,x4 on-demand")
+		f.want(f.decide(singleNode(), 1), "replace a -> x1,x2,x4 on-demand")
 		f.wait("large", 7000)
-		d := f.decide(Single(), 1)
+		d := f.decide(singleNode(), 1)
 		f.want(d, "")
 		f.wantObstacle(d, "a", NotCheaper, "")
 	})
@@ -61,7 +61,7 @@ func TestMoreOfReplacing(t *testing.T) {
 		f := newFleet(t, sizes(3, onDemand), func(p *Pool) { p.ConsolidateAfter = math.MaxInt64 })
 		f.node("a", onDemand, "x1", 500)
 		f.node("b", onDemand, "x1", 100)
-		d := f.decide(Single(), 1)
+		d := f.decide(singleNode(), 1)
 		f.want(d, "")
 		f.wantObstacle(d, "a", NotCheaper, "")
 	})
@@ -69,7 +69,7 @@ func TestMoreOfReplacing(t *testing.T) {
 		f := newFleet(t, sizes(3, onDemand), func(p *Pool) { p.ConsolidateAfter = 2 * time.Hour })
 		f.node("a", onDemand, "x4", 500).Disruption.LastPodEvent = noon.Add(-3 * time.Hour).UnixNano()
 		f.node("busy", onDemand, "x2", 500).Disruption.Consolidatable = false
-		f.want(f.decide(Single(), 1), "replace a -> x1,x2 on-demand")
+		f.want(f.decide(singleNode(), 1), "replace a -> x1,x2 on-demand")
 	})
 	for ignored, want := range map[bool]string{false: "", true: "replace a -> x1,x2 on-demand"} {
 		t.Run("C399 with preferences ignored "+fmt.Sprint(ignored), func(t *testing.T) {
@@ -79,35 +79,35 @@ func TestMoreOfReplacing(t *testing.T) {
 			n.Pods[0].Shape.Preferred = []model.Preference{
 				{Weight: 100, Terms: requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "x4"))},
 			}
-			f.want(f.decide(Single(), 1), want)
+			f.want(f.decide(singleNode(), 1), want)
 		})
 	}
 	t.Run("C493 a reserved node goes into a cheaper reservation", func(t *testing.T) {
 		f := newFleet(t, catalog.Catalog{heldType("x8", 8, "r-8"), heldType("x2", 2, "r-2")})
 		f.reserve()
 		f.node("a", reserved, "x8", 500)
-		f.want(f.decide(Single(), 1), "replace a -> x2 reserved")
+		f.want(f.decide(singleNode(), 1), "replace a -> x2 reserved")
 		g := newFleet(t, catalog.Catalog{heldType("x8", 8, "r-8"), heldType("x2", 2, "r-2")})
 		g.reserve()
 		g.node("a", reserved, "x2", 500)
-		g.want(g.decide(Single(), 1), "")
+		g.want(g.decide(singleNode(), 1), "")
 	})
 	t.Run("C497 a node with pods and a buffer is replaced by a cheaper one for both", func(t *testing.T) {
 		f := newFleet(t, sizes(4, onDemand))
 		f.node("a", onDemand, "x8", 500).Headroom = 1
 		f.wait("virtual", 1200).Virtual = true
-		f.want(f.decide(Single(), 1), "replace a -> x2,x4 on-demand")
+		f.want(f.decide(singleNode(), 1), "replace a -> x2,x4 on-demand")
 	})
 	t.Run("C381 nodes that hold room for a buffer alone are never consolidated", func(t *testing.T) {
 		f := newFleet(t, sizes(4, onDemand))
 		f.node("a", onDemand, "x8").Headroom = 2
 		f.node("b", onDemand, "x8").Headroom = 2
-		for _, m := range []Method{Single(), Multi()} {
+		for _, m := range []Method{singleNode(), multiNode()} {
 			d := f.decide(m, 9)
 			f.want(d, "")
 			f.wantObstacle(d, "a", Empties, "")
 		}
-		_, refused := Emptiness().FilterNodes(f.candidates())
+		_, refused := emptiness().FilterNodes(f.candidates())
 		if diff := cmp.Diff([]Code{KeepsHeadroom, KeepsHeadroom}, codes(refused)); diff != "" {
 			t.Error(diff)
 		}
@@ -137,7 +137,7 @@ func TestMoreOfRemoving(t *testing.T) {
 		f.node("busy", onDemand, "x1", 500).Disruption.Consolidatable = false
 		f.node("quiet", onDemand, "x1", 500)
 		f.node("large", onDemand, "x4", 2000).Disruption.Consolidatable = false
-		d := f.decide(Single(), 9)
+		d := f.decide(singleNode(), 9)
 		f.want(d, "delete quiet")
 		f.wantObstacle(d, "busy", NotConsolidatable, "")
 	})
@@ -146,7 +146,7 @@ func TestMoreOfRemoving(t *testing.T) {
 		f.node("m", onDemand, "x1", 500)
 		f.node("a", onDemand, "x2").Initialized = false
 		f.node("z", onDemand, "x2", 500).Disruption.Consolidatable = false
-		d := f.decide(Single(), 1)
+		d := f.decide(singleNode(), 1)
 		f.want(d, "delete m")
 		if at := d.Commands[0].Placements; len(at) != 1 || at[0].Node.Name != "z" {
 			t.Errorf("placed %+v, want all on z", at)
@@ -165,7 +165,7 @@ func TestMoreOfRemoving(t *testing.T) {
 					n.AntiAffinityPods = append(n.AntiAffinityPods, p)
 				}
 			}
-			f.want(f.decide(Single(), 1), want)
+			f.want(f.decide(singleNode(), 1), want)
 		}
 	})
 	t.Run("C415 replacements keep the spread over zones", func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestMoreOfRemoving(t *testing.T) {
 				p.Shape.Spreads = []topology.Spread{{Key: zoneKey, MaxSkew: 1, Selector: selector, Namespace: "default"}}
 			}
 		}
-		d := f.decide(Single(), 1)
+		d := f.decide(singleNode(), 1)
 		// Not even one of the two pods may go to b, and both fit into the other zone only if the first one is there.
 		if len(d.Commands) != 1 || len(d.Commands[0].Replacements) != 1 {
 			t.Fatalf("decided %q; obstacles %v", say(d), d.Obstacles)
@@ -210,7 +210,7 @@ func TestSeveralBecomeOne_C424(t *testing.T) {
 			for i, kind := range []string{tt.first, tt.second, tt.third} {
 				f.node(string(rune('a'+i)), kind, "x2", 1300)
 			}
-			f.want(f.decide(Multi(), 3), tt.want)
+			f.want(f.decide(multiNode(), 3), tt.want)
 		})
 	}
 }
@@ -254,16 +254,16 @@ func TestDeadlines(t *testing.T) {
 	}
 	t.Run("C428 at the deadline the best so far counts", func(t *testing.T) {
 		f := quarters(t)
-		d := f.until(Multi(), over(1), nil)
+		d := f.until(multiNode(), over(1), nil)
 		f.want(d, "delete a+b+c")
 		if !d.TimedOut {
 			t.Error("nothing says that time was up")
 		}
-		f.want(f.until(Multi(), over(1000), nil), "delete a+b+c+d")
+		f.want(f.until(multiNode(), over(1000), nil), "delete a+b+c+d")
 	})
 	t.Run("C428 or nothing", func(t *testing.T) {
 		f := quarters(t)
-		if d := f.until(Multi(), over(0), nil); len(d.Commands) != 0 || !d.TimedOut || len(d.Scored) != 0 {
+		if d := f.until(multiNode(), over(0), nil); len(d.Commands) != 0 || !d.TimedOut || len(d.Scored) != 0 {
 			t.Errorf("decided %q, timed out %t", say(d), d.TimedOut)
 		}
 	})
@@ -271,11 +271,11 @@ func TestDeadlines(t *testing.T) {
 		f := quarters(t)
 		f.pool("other", sizes(1, onDemand))
 		f.nodeOf("other", "o", onDemand, "x1", 100)
-		d := f.until(Single(), over(1), nil)
+		d := f.until(singleNode(), over(1), nil)
 		if !d.TimedOut || len(d.Unvisited) != 1 {
 			t.Fatalf("timed out %t, unvisited %v; want one pool", d.TimedOut, d.Unvisited)
 		}
-		if d = f.until(Single(), over(1000), d.Unvisited); d.TimedOut || len(d.Unvisited) != 0 {
+		if d = f.until(singleNode(), over(1000), d.Unvisited); d.TimedOut || len(d.Unvisited) != 0 {
 			t.Errorf("timed out %t, unvisited %v", d.TimedOut, d.Unvisited)
 		}
 	})
@@ -290,8 +290,8 @@ func TestWhatIsSavedForTheTrouble_C304_C436(t *testing.T) {
 		f.node("dear", onDemand, "x2", 100)
 		f.node("precious", onDemand, "x2", 100).Pods[0].EvictionCost = 9
 		f.node("large", onDemand, "x16", 9000).Disruption.Consolidatable = false
-		f.want(f.decide(Single(), 1), "delete dear")
-		f.want(f.decide(Multi(), 2), "delete crowded+dear")
+		f.want(f.decide(singleNode(), 1), "delete dear")
+		f.want(f.decide(multiNode(), 2), "delete crowded+dear")
 	}
 	empty := func(price float64, name string) Candidate {
 		return Candidate{Node: node(name), Price: price, DisruptionCost: baseCost}
@@ -301,7 +301,7 @@ func TestWhatIsSavedForTheTrouble_C304_C436(t *testing.T) {
 		for i := range list {
 			list[i].Pool.Policy = policy
 		}
-		got := Emptiness().Decide(Session{Budgets: Budgets{"default": 2}}, list).Commands
+		got := emptiness().Decide(Session{Budgets: Budgets{"default": 2}}, list).Commands
 		if diff := cmp.Diff([]string{"dear", "middle"}, names(got[0].Candidates)); diff != "" {
 			t.Errorf("%s: %s", policy, diff)
 		}
@@ -314,7 +314,7 @@ func TestPricesOfWhatTakesOver(t *testing.T) {
 		p := f.study.Problem.Pools[0]
 		p.Requirements = p.Requirements.Add(requirement.New(capacityTypeKey, requirement.In, onDemand))
 		f.node("a", onDemand, "x8", 500)
-		d := f.decide(Single(), 1)
+		d := f.decide(singleNode(), 1)
 		f.want(d, "replace a -> x1 on-demand")
 		if got := d.Commands[0].Savings(); got != 7 {
 			t.Errorf("saves %v, want 7", got)
@@ -329,7 +329,7 @@ func TestPricesOfWhatTakesOver(t *testing.T) {
 		f := newFleet(t, catalog.Catalog{odd, typeOf("x8", 8, onDemand)})
 		n := f.node("a", onDemand, "x8", 500)
 		n.Pods[0].Shape.Selector = requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-1"))
-		if got := f.decide(Single(), 1).Commands[0].Savings(); got != 7 {
+		if got := f.decide(singleNode(), 1).Commands[0].Savings(); got != 7 {
 			t.Errorf("saves %v, want 7", got)
 		}
 	})
@@ -338,7 +338,7 @@ func TestPricesOfWhatTakesOver(t *testing.T) {
 		odd.Offerings[1].Price = 0.25
 		f := newFleet(t, catalog.Catalog{odd, typeOf("x8", 8, onDemand)})
 		f.node("a", onDemand, "x8", 500)
-		if got := f.decide(Single(), 1).Commands[0].Savings(); got != 7.75 {
+		if got := f.decide(singleNode(), 1).Commands[0].Savings(); got != 7.75 {
 			t.Errorf("saves %v, want 7.75", got)
 		}
 	})
@@ -347,7 +347,7 @@ func TestPricesOfWhatTakesOver(t *testing.T) {
 		f.node("a", onDemand, "x1", 100, 100)
 		f.node("b", onDemand, "x1", 100, 100, 100)
 		f.node("large", onDemand, "x4", 100).Disruption.Consolidatable = false
-		if d := f.decide(Multi(), 9); d.Commands[0].Pods() != 5 {
+		if d := f.decide(multiNode(), 9); d.Commands[0].Pods() != 5 {
 			t.Errorf("%d pods, want 5", d.Commands[0].Pods())
 		}
 	})
@@ -359,7 +359,7 @@ func TestTheExpectedPriceDecides_W035(t *testing.T) {
 	f := newFleet(t, sizes(3, onDemand, spot), func(p *Pool) { p.Policy = Balanced })
 	f.node("a", onDemand, "x4", 100, 100, 100, 100, 100)
 	f.node("b", onDemand, "x4", 3900).Disruption.Consolidatable = false
-	d := f.decide(Single(), 1)
+	d := f.decide(singleNode(), 1)
 	f.want(d, "")
 	f.wantObstacle(d, "a", ScoreTooLow, "")
 	if len(d.Scored) != 1 {
@@ -405,7 +405,7 @@ func TestAQuestionLeavesNoTrace_C486_W025(t *testing.T) {
 // TestTheSameClusterGivesTheSameDecision_W029: in whatever order it is told.
 func TestTheSameClusterGivesTheSameDecision_W029(t *testing.T) {
 	for seed := range uint64(10) {
-		for _, m := range []Method{Single(), Multi(), Drift(), Dispensable()} {
+		for _, m := range []Method{singleNode(), multiNode(), drift(), dispensable()} {
 			var first string
 			for try := range 4 {
 				f := randomFleet(t, rand.New(rand.NewPCG(seed, 3)), 12) //nolint:gosec // a test

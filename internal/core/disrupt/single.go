@@ -1,12 +1,12 @@
 package disrupt
 
-// Single replaces or deletes one node at a time.
+// singleNode replaces or deletes one node at a time.
 //
 // All candidates are looked at, in parallel, on one picture of the cluster. Then the best moves are taken in order, each on
 // top of those taken before, as far as budgets go: a move that does not work together with a better one waits.
 //
 // Source: disruption specification, single-node search.
-func Single() Method {
+func singleNode() Method {
 	return Method{
 		Name: "single-node consolidation", Reason: Underutilized, Type: "single", Class: Graceful,
 		Simulates: ForConsolidation, Search: EachCandidate, Timeout: searchTimeout,

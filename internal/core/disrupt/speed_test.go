@@ -49,7 +49,7 @@ func large(b *testing.B, n int) *fleet {
 func BenchmarkSingle(b *testing.B) {
 	f := large(b, 2000)
 	for b.Loop() {
-		d := f.decide(Single(), 200)
+		d := f.decide(singleNode(), 200)
 		b.ReportMetric(float64(len(d.Commands)), "commands")
 	}
 }
@@ -57,7 +57,7 @@ func BenchmarkSingle(b *testing.B) {
 func BenchmarkMulti(b *testing.B) {
 	f := large(b, 2000)
 	for b.Loop() {
-		d := f.decide(Multi(), 200)
+		d := f.decide(multiNode(), 200)
 		saved := 0.0
 		for _, c := range d.Commands {
 			saved += c.Savings()
@@ -73,7 +73,7 @@ func BenchmarkDrift(b *testing.B) {
 		drifted(n, i)
 	}
 	for b.Loop() {
-		d := f.decide(Drift(), 500)
+		d := f.decide(drift(), 500)
 		b.ReportMetric(float64(len(d.Commands)), "commands")
 	}
 }

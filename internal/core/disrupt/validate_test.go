@@ -49,7 +49,7 @@ func TestCheck(t *testing.T) {
 			a, b, c := node("a"), node("b"), node("c")
 			tt.change(a, b, c)
 			candidates, obstacles := Qualify(world(a, b, c))
-			fit, refused := Emptiness().FilterNodes(candidates)
+			fit, refused := emptiness().FilterNodes(candidates)
 			v := Validate(proposed, fit, append(obstacles, refused...), Budgets{"default": tt.budget})
 			if diff := cmp.Diff(tt.keep, names(v.Command.Candidates)); diff != "" {
 				t.Errorf("kept (-want +got):\n%s", diff)
@@ -86,14 +86,14 @@ func TestEmptinessRechecks(t *testing.T) {
 
 func TestStands_C417_C418(t *testing.T) {
 	proposed := func(f *fleet) Command {
-		d := f.decide(Single(), 1)
+		d := f.decide(singleNode(), 1)
 		if len(d.Commands) != 1 {
 			t.Fatalf("decided %q", say(d))
 		}
 		return d.Commands[0]
 	}
 	stands := func(f *fleet, c Command, budget int) Validation {
-		fit, refused := Single().FilterNodes(f.candidates())
+		fit, refused := singleNode().FilterNodes(f.candidates())
 		return f.study.Simulator(f.candidates(), ForConsolidation).Validate(c, fit, refused, Budgets{"default": budget})
 	}
 	for _, tt := range []struct {
