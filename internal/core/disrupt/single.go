@@ -95,7 +95,7 @@ func (s Session) onTop(v *evaluation, c Candidate, taken *int) Code {
 	return ""
 }
 
-// single looks at one candidate.
+// evaluateSingle looks at one candidate.
 func (sim *Simulator) evaluateSingle(c Candidate) evaluation {
 	v := evaluation{done: true}
 	if best, yes := sim.input.belowThreshold(c); yes {
