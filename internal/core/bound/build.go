@@ -110,7 +110,7 @@ func (m *builder) boundingCaps() []boundingCap {
 	var all []boundingCap
 	bins := 0
 	for _, c := range m.market.Caps {
-		t := boundingCap{maxPods: c.Most}
+		t := boundingCap{maxPods: c.Max}
 		for _, i := range c.Lots {
 			if here[i] {
 				t.lots = append(t.lots, i)

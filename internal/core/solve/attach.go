@@ -94,11 +94,11 @@ func (s *solver) expectAttachable() {
 // attaches reports whether slots for volumes may decide how many pods of the class a new machine of the pool takes.
 func (t *template) attaches(c *class) bool { return t.slotted && len(c.shape.Drivers) > 0 }
 
-// attaching narrows the candidates of cl to those that can attach the volumes of one more pod.
-func (cl *claim) attaching(p *model.Pod) bitset.Set {
-	out := bitset.New(cl.t.columns.len())
-	for column := range cl.mask.All() {
-		if cl.volumes.Allows(p.Attachments(), cl.t.columns.types[cl.t.columns.owner[column]].Attachable) {
+// attaching narrows the candidates of on to those that can attach the volumes of one more pod.
+func (on *openNode) attaching(p *model.Pod) bitset.Set {
+	out := bitset.New(on.t.columns.len())
+	for column := range on.mask.All() {
+		if on.volumes.Allows(p.Attachments(), on.t.columns.types[on.t.columns.owner[column]].Attachable) {
 			out.Add(column)
 		}
 	}
@@ -106,9 +106,9 @@ func (cl *claim) attaching(p *model.Pod) bitset.Set {
 }
 
 // offerOne is the offer for a single pod whose volumes need slots.
-func (s *solver) offerOne(cl *claim, number int, c *class, forms []*conjunction, p *model.Pod) offer {
-	trial := *cl
-	trial.mask = cl.attaching(p)
+func (s *solver) offerOne(on *openNode, number int, c *class, forms []*conjunction, p *model.Pod) offer {
+	trial := *on
+	trial.mask = on.attaching(p)
 	if trial.mask.Empty() {
 		return offer{}
 	}

@@ -23,16 +23,16 @@ type Base struct {
 	// number is the place of a node among the targets, by ID.
 	number map[string]int
 	// pristine are the targets, counts, reservations and limits before anything is placed; shelf is room for one what-if.
-	pristine, shelf []target
-	counts          []topology.Group
-	left            []int
-	bounds          [][]bound
+	pristine, working []target
+	counts            []topology.Group
+	left              []int
+	limits            [][]limit
 	// origin is what Reset goes back to; nil before the first Keep.
 	origin *Base
 }
 
 // mostStates is how many label states of one template are kept between what-ifs.
-const mostStates = 4096
+const maxStates = 4096
 
 // NewBase compiles p. Its pods wait in every what-if; movable are all others that a what-if may ask about.
 func NewBase(p Problem, movable []*model.Pod) *Base {
@@ -42,7 +42,7 @@ func NewBase(p Problem, movable []*model.Pod) *Base {
 	b.prepared.problem = b.problem
 	b.prepared.seed()
 	list := b.prepared.targets.list
-	b.pristine, b.shelf = make([]target, len(list)), make([]target, len(list))
+	b.pristine, b.working = make([]target, len(list)), make([]target, len(list))
 	for i, t := range list {
 		b.pristine[i] = *t
 		b.pristine[i].ports = slices.Clip(t.ports)
@@ -54,7 +54,7 @@ func NewBase(p Problem, movable []*model.Pod) *Base {
 	}
 	for _, t := range b.prepared.templates {
 		b.left = slices.Clone(t.reservations.left)
-		b.bounds = append(b.bounds, slices.Clone(t.limits.bounds))
+		b.limits = append(b.limits, slices.Clone(t.limits.list))
 	}
 	return b
 }
@@ -70,12 +70,12 @@ func (b *Base) Solve(without []*model.Node, pods []*model.Pod) Plan {
 			return slices.ContainsFunc(without, func(w *model.Node) bool { return w.ID == n.ID })
 		})
 	}
-	p, barred := gate(p)
+	p, barred := rejectDeviceless(p)
 	s := b.fork(p)
 	b.renewTargets(s, without)
 	b.renewTemplates(without)
 	b.renewCounts(s, without, pods)
-	s.expect()
+	s.expectDevices()
 	return s.run(barred)
 }
 
@@ -87,13 +87,13 @@ func (b *Base) Commit() bool {
 		return false
 	}
 	if b.origin == nil {
-		b.origin = &Base{problem: b.problem, pristine: b.pristine, counts: b.counts, left: b.left, bounds: b.bounds}
+		b.origin = &Base{problem: b.problem, pristine: b.pristine, counts: b.counts, left: b.left, limits: b.limits}
 		b.pristine, b.counts = slices.Clone(b.pristine), make([]topology.Group, len(b.counts))
-		b.bounds = slices.Clone(b.bounds)
+		b.limits = slices.Clone(b.limits)
 	}
-	for i := range b.shelf {
-		b.pristine[i] = b.shelf[i]
-		b.pristine[i].pods, b.pristine[i].ports = nil, slices.Clip(b.shelf[i].ports)
+	for i := range b.working {
+		b.pristine[i] = b.working[i]
+		b.pristine[i].pods, b.pristine[i].ports = nil, slices.Clip(b.working[i].ports)
 	}
 	for i, g := range b.prepared.groups.list {
 		b.counts[i] = topology.Group{}
@@ -104,7 +104,7 @@ func (b *Base) Commit() bool {
 		b.counts[i].Restore(&g.Group)
 	}
 	for i, t := range b.prepared.templates {
-		b.left, b.bounds[i] = slices.Clone(t.reservations.left), slices.Clone(t.limits.bounds)
+		b.left, b.limits[i] = slices.Clone(t.reservations.left), slices.Clone(t.limits.list)
 	}
 	b.problem.Pods = nil
 	return true
@@ -115,7 +115,7 @@ func (b *Base) Reset() {
 	if b.origin == nil {
 		return
 	}
-	b.problem, b.pristine, b.counts, b.left, b.bounds = b.origin.problem, b.origin.pristine, b.origin.counts, b.origin.left, b.origin.bounds
+	b.problem, b.pristine, b.counts, b.left, b.limits = b.origin.problem, b.origin.pristine, b.origin.counts, b.origin.left, b.origin.limits
 	b.origin = nil
 	for _, g := range b.prepared.groups.list {
 		g.Touch()
@@ -126,36 +126,36 @@ func (b *Base) Reset() {
 func (b *Base) fork(p Problem) *solver {
 	from := b.prepared
 	cs := &classes{
-		u:         from.classes.u,
-		groups:    from.groups,
-		byAsk:     map[ask]*class{},
-		specials:  map[string]*special{},
-		ordinary:  &special{},
-		byTerms:   from.classes.byTerms,
-		chosen:    from.classes.chosen,
-		needs:     from.classes.needs,
-		options:   p.Options,
-		soft:      from.classes.soft,
-		templates: from.classes.templates,
-		devices:   newDevices(p),
-		exempt:    p.CordonExempt,
+		u:           from.classes.u,
+		groups:      from.groups,
+		byKey:       map[classKey]*class{},
+		specifics:   map[string]*podSpecifics{},
+		noSpecifics: &podSpecifics{},
+		byTerms:     from.classes.byTerms,
+		chosen:      from.classes.chosen,
+		needs:       from.classes.needs,
+		options:     p.Options,
+		softTaints:  from.classes.softTaints,
+		templates:   from.classes.templates,
+		devices:     newDevices(p),
+		exempt:      p.CordonExempt,
 	}
 	return &solver{
 		problem: p, classes: cs, groups: cs.groups, domains: from.domains, devices: cs.devices,
-		templates: from.templates, empty: from.empty,
+		templates: from.templates, unlaunchable: from.unlaunchable,
 	}
 }
 
 // renewTargets gives s the nodes as they are, without some.
 func (b *Base) renewTargets(s *solver, without []*model.Node) {
-	copy(b.shelf, b.pristine)
+	copy(b.working, b.pristine)
 	s.targets = &targets{u: s.classes.u, labelled: b.prepared.targets.labelled, list: b.prepared.targets.list}
-	for i := range b.shelf {
-		s.targets.list[i] = &b.shelf[i]
+	for i := range b.working {
+		s.targets.list[i] = &b.working[i]
 	}
 	for _, n := range without {
 		if i, ok := b.number[n.ID]; ok {
-			b.shelf[i].room = nil
+			b.working[i].room = nil
 		}
 	}
 }
@@ -164,18 +164,18 @@ func (b *Base) renewTargets(s *solver, without []*model.Node) {
 // reservations. Nodes that are not there do not count against limits.
 func (b *Base) renewTemplates(without []*model.Node) {
 	for i, t := range b.prepared.templates {
-		t.roster, t.spare = roster{}, nil
-		copy(t.limits.bounds, b.bounds[i])
+		t.open, t.freeList = openNodes{}, nil
+		copy(t.limits.list, b.limits[i])
 		for _, n := range without {
 			if n.Pool != t.pool.Name {
 				continue
 			}
-			for k, bound := range t.limits.bounds {
-				t.limits.bounds[k].remaining += amountOf(n.Capacity, bound.resource)
+			for k, bound := range t.limits.list {
+				t.limits.list[k].remaining += amountOf(n.Capacity, bound.resource)
 			}
 		}
 		copy(t.reservations.left, b.left)
-		if len(t.states) > mostStates {
+		if len(t.states) > maxStates {
 			t.forget()
 		}
 	}
@@ -210,17 +210,17 @@ func (b *Base) renewCounts(s *solver, without []*model.Node, pods []*model.Pod) 
 		}
 	}
 	for _, n := range without {
-		machine, ok := b.number[n.ID]
+		host, ok := b.number[n.ID]
 		if !ok {
 			continue
 		}
-		at := s.whereabouts(n)
+		at := s.domainsOf(n)
 		for _, p := range n.Pods {
 			if p.Terminating || waiting[p.UID] {
 				continue
 			}
 			for _, g := range s.groups.membership(p).members {
-				s.unseed(g, n, at[g.key], machine, moving[p.UID])
+				s.unseed(g, n, at[g.key], host, moving[p.UID])
 			}
 		}
 		for _, p := range n.AntiAffinityPods {
@@ -228,18 +228,18 @@ func (b *Base) renewCounts(s *solver, without []*model.Node, pods []*model.Pod) 
 				continue
 			}
 			for _, g := range s.groups.guardsOf(p.Shape) {
-				s.unseed(g, n, at[g.key], machine, moving[p.UID])
+				s.unseed(g, n, at[g.key], host, moving[p.UID])
 			}
 		}
 	}
 }
 
 // unseed takes one pod of a node out of the counts of a group.
-func (s *solver) unseed(g *group, n *model.Node, d, machine int, moves bool) {
+func (s *solver) unseed(g *group, n *model.Node, d, host int, moves bool) {
 	switch {
 	case !s.counts(g, n):
 	case g.host:
-		g.Remove(machine)
+		g.Remove(host)
 		if !moves {
 			g.AddElsewhere()
 		}

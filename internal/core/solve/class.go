@@ -18,29 +18,29 @@ type class struct {
 	shape *model.Shape
 	// needs are the resources with a request above zero.
 	needs []need
-	*special
+	*podSpecifics
 	// alternatives are required affinity without preferences; daemons are judged by these.
 	alternatives []*conjunction
 	// stages are the forms of the question in order of trial, from all wishes granted to none.
-	stages []*stage
+	levels []*level
 	// final is the most yielding form of the last alternative: what a refusal speaks of.
-	final *stage
+	final *level
 	// membership is the groups that count the pods, and those that keep them away.
 	*membership
 	// owns is the groups that the shape demands.
 	owns *demands
 	// drifting are the labels by which others count the pods of the class, while the pods themselves do not care.
-	drifting []int
+	uncountedKeys []int
 	// zone is a number, from one, for where the pods could run before anything was placed; zero until somebody asks.
 	zone int32
 	// bound is set when what the class may do depends on where other pods are in a way that may turn in its favour.
-	bound bool
+	pinned bool
 }
 
 // special is what few pods have.
-type special struct {
+type podSpecifics struct {
 	// claims are what the pods want of devices.
-	claims []*device.Claim
+	deviceClaims []*device.Claim
 	// exempt lets the pods onto nodes that are closed to others.
 	exempt bool
 }
@@ -60,23 +60,23 @@ type conjunction struct {
 }
 
 // stage is one form of a class's question.
-type stage struct {
+type level struct {
 	*conjunction
 	class *class
 	// strict is the question without wishes: which domains count for a spread is up to it.
 	strict *conjunction
 	// tolerant lets PreferNoSchedule taints pass; near is set when a machine must hold certain pods already.
-	tolerant, near bool
+	tolerant, hostAffinity bool
 	// owned are the groups that bind the stage on labels other than the hostname, hosts those on machines.
 	owned, hosts []owned
 	// keys are the labels that some group has a say in.
 	keys []int
 	// lanes are sorted by the number of what they want. A stage without keys has exactly one.
-	lanes []*lane
+	variants []*domainVariant
 }
 
 // plain reports whether no group has a say in where the stage's pods go.
-func (st *stage) plain() bool { return len(st.keys) == 0 }
+func (st *level) plain() bool { return len(st.keys) == 0 }
 
 // owned is a group that binds a class. self is set when the group counts the class's own pods.
 type owned struct {
@@ -85,7 +85,7 @@ type owned struct {
 }
 
 // lane is a stage with a domain chosen for every key, and the places that already refused it.
-type lane struct {
+type domainVariant struct {
 	// want is the question with its domains.
 	want *conjunction
 	// forms are what is wanted, once for every alternative of where the pods' volumes can be used.
@@ -94,19 +94,19 @@ type lane struct {
 	nodes int
 	// spots are what is known about each template. Once somebody has asked, as many follow about those claims of each template that
 	// are not bound to a domain yet.
-	spots []spot
+	cursors []templateCursor
 }
 
 // classes compiles pods, once per shape and membership.
 type classes struct {
 	u      *universe
 	groups *groups
-	byAsk  map[ask]*class
+	byKey  map[classKey]*class
 	// specials are what few pods have, by what they say; ordinary is what most have.
-	specials map[string]*special
-	ordinary *special
-	daemons  map[*model.Shape]*class
-	byTerms  map[string]*conjunction
+	specifics   map[string]*podSpecifics
+	noSpecifics *podSpecifics
+	daemons     map[*model.Shape]*class
+	byTerms     map[string]*conjunction
 	// chosen are conjunctions that choices of domains were added to, by the conjunction's number and the choices.
 	chosen map[string]*conjunction
 	// needs are what different requests need, by what they say.
@@ -114,8 +114,8 @@ type classes struct {
 	options Options
 	devices *devices
 	// soft is set when some taint in the problem is PreferNoSchedule: only then is there a last stage.
-	soft   bool
-	exempt map[string]bool
+	softTaints bool
+	exempt     map[string]bool
 	// templates is the number of templates.
 	templates int
 	// scratch is room for one identity between two lines of the same function.
@@ -123,58 +123,58 @@ type classes struct {
 }
 
 // ask is what pods of one class have in common.
-type ask struct {
+type classKey struct {
 	shape      *model.Shape
 	membership *membership
-	special    *special
+	specifics  *podSpecifics
 }
 
 // of is the class of a pod.
 func (cs *classes) of(p *model.Pod) *class {
-	key := ask{p.Shape, cs.groups.membership(p), cs.special(p)}
-	if c, ok := cs.byAsk[key]; ok {
+	key := classKey{p.Shape, cs.groups.membership(p), cs.specificsOf(p)}
+	if c, ok := cs.byKey[key]; ok {
 		return c
 	}
 	c := cs.bare(p.Shape)
-	c.special, c.membership, c.owns = key.special, key.membership, cs.groups.of(p.Shape)
-	c.bound = len(c.avoid) > 0
+	c.podSpecifics, c.membership, c.owns = key.specifics, key.membership, cs.groups.of(p.Shape)
+	c.pinned = len(c.avoid) > 0
 	for _, reach := range p.Shape.VolumeTopology {
 		// Labels that only volumes ask for need a number before the labels of nodes are read.
 		cs.intern(reach)
 	}
-	cs.ladder(c)
-	c.drift()
-	cs.byAsk[key] = c
+	cs.addLevels(c)
+	c.findUncountedKeys()
+	cs.byKey[key] = c
 	return c
 }
 
 // special is what is special about a pod.
-func (cs *classes) special(p *model.Pod) *special {
+func (cs *classes) specificsOf(p *model.Pod) *podSpecifics {
 	exempt := cs.exempt[p.UID]
 	if len(p.DeviceClaims()) == 0 && !exempt {
-		return cs.ordinary
+		return cs.noSpecifics
 	}
 	id := fmt.Sprint(exempt, p.DeviceClaims())
-	known, ok := cs.specials[id]
+	known, ok := cs.specifics[id]
 	if !ok {
-		known = &special{claims: cs.devices.of(p), exempt: exempt}
-		cs.specials[id] = known
+		known = &podSpecifics{deviceClaims: cs.devices.of(p), exempt: exempt}
+		cs.specifics[id] = known
 	}
 	return known
 }
 
 // alike reports whether it is plain to see that two pods are of one class.
-func (cs *classes) alike(a, b *model.Pod) bool {
+func (cs *classes) sameClass(a, b *model.Pod) bool {
 	return a.Shape == b.Shape && a.Labels == b.Labels && a.Labels != nil && len(a.DeviceClaims())+len(b.DeviceClaims())+len(cs.exempt) == 0
 }
 
 // drift finds the labels of groups that count the pods and that no stage of theirs looks at.
-func (c *class) drift() {
+func (c *class) findUncountedKeys() {
 	for _, list := range c.counting() {
 		for _, g := range list {
-			owns := slices.ContainsFunc(c.stages, func(st *stage) bool { return slices.Contains(st.keys, g.key) })
-			if !g.host && !owns && !slices.Contains(c.drifting, g.key) {
-				c.drifting = append(c.drifting, g.key)
+			owns := slices.ContainsFunc(c.levels, func(st *level) bool { return slices.Contains(st.keys, g.key) })
+			if !g.host && !owns && !slices.Contains(c.uncountedKeys, g.key) {
+				c.uncountedKeys = append(c.uncountedKeys, g.key)
 			}
 		}
 	}
@@ -190,7 +190,7 @@ func (cs *classes) daemon(shape *model.Shape) *class {
 }
 
 func (cs *classes) bare(shape *model.Shape) *class {
-	c := &class{shape: shape, needs: cs.needsOf(shape.Requests), special: cs.ordinary, membership: cs.groups.none}
+	c := &class{shape: shape, needs: cs.needsOf(shape.Requests), podSpecifics: cs.noSpecifics, membership: cs.groups.none}
 	if shape.Alternatives() == 1 {
 		c.alternatives = cs.intern(shape.Strict(0)).alone[:]
 		return c
@@ -236,7 +236,7 @@ func (cs *classes) intern(set requirement.Set) *conjunction {
 // wanted are the resources that some class needs, ascending.
 func (cs *classes) wanted() []int {
 	seen := map[int]bool{}
-	for _, c := range cs.byAsk {
+	for _, c := range cs.byKey {
 		for _, need := range c.needs {
 			seen[need.resource] = true
 		}
@@ -255,7 +255,7 @@ func needs(requests resource.Vector) []need {
 }
 
 // most is how many of n pods one machine may hold: pods that claim the same port of it keep each other away.
-func (c *class) most(n int) int {
+func (c *class) maxPerNode(n int) int {
 	if len(c.shape.HostPorts) > 0 {
 		return min(n, 1)
 	}
@@ -276,7 +276,7 @@ func (c *class) count(room, used resource.Vector, limit int) int {
 }
 
 // guards are the groups that count what the class keeps away.
-func (c *class) guards() []*group { return c.owns.part(partGuards) }
+func (c *class) guards() []*group { return c.owns.part(partInverse) }
 
 // counting are the groups that count the pods of the class, and those that count what it keeps away.
 func (c *class) counting() [2][]*group { return [...][]*group{c.members, c.guards()} }

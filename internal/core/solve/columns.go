@@ -22,11 +22,11 @@ type columns struct {
 	// kinds are the distinct available offerings, price aside.
 	kinds []kind
 	// gone are those that are not available; nil until somebody asks.
-	gone []kind
+	unavailableKinds []kind
 	// price[kind][column] is in dollars an hour; +Inf where the column has no such offering.
 	price [][]float64
 	// shelves are those of templates whose machines run no daemons.
-	shelves []*shelf
+	capacityIndexes []*capacityIndex
 	// masks remembers which columns agree with a requirement.
 	masks map[term]bitset.Set
 }
@@ -35,7 +35,7 @@ type columns struct {
 // them, and the columns that do not define the key.
 type label struct {
 	values []labelColumn
-	silent bitset.Set
+	absent bitset.Set
 }
 
 type labelColumn struct {
@@ -96,7 +96,7 @@ func (c *columns) label(key int) *label {
 	}
 	k := c.u.keys[key]
 	slab := bitset.NewSlab(c.len())
-	l := &label{silent: bitset.Full(c.len())}
+	l := &label{absent: bitset.Full(c.len())}
 	at := map[setID]int{}
 	last, column := undefined, 0
 	for _, it := range c.types {
@@ -114,7 +114,7 @@ func (c *columns) label(key int) *label {
 			}
 			for g := range it.Groups {
 				l.values[n].columns.Add(column + g)
-				l.silent.Remove(column + g)
+				l.absent.Remove(column + g)
 			}
 		}
 		column += len(it.Groups)
@@ -167,7 +167,7 @@ func (c *columns) matching(t term) bitset.Set {
 	k, l := c.u.keys[t.key], c.label(t.key)
 	m := bitset.New(c.len())
 	if r := k.sets[t.set]; r.Len() > 0 || r.AllowsAbsence() {
-		m = l.silent.Clone()
+		m = l.absent.Clone()
 	}
 	for _, value := range l.values {
 		if k.overlap(value.set, t.set) {

@@ -46,7 +46,7 @@ func TestColumnsHoldWhatTypesSay(t *testing.T) {
 					got = append(got, k.sets[value.set].String())
 				}
 			}
-			if silent := c.label(key).silent.Has(column); !slices.Equal(got, want) || silent != (want == nil) {
+			if silent := c.label(key).absent.Has(column); !slices.Equal(got, want) || silent != (want == nil) {
 				t.Errorf("column %d of type %s says %q about %s, and silence is %v; want %q", column, types[owner].Name, got, k.name, silent, want)
 			}
 		}

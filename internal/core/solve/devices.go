@@ -29,7 +29,7 @@ type devices struct {
 	// users are the machines that use a claim, by its name.
 	users map[string]map[string]bool
 	// coming are the sets of devices that a machine on its way may bring.
-	coming map[*target][]*device.Template
+	expected map[*target][]*device.Template
 }
 
 // deviceKind is columns whose machines come with the same devices.
@@ -40,7 +40,7 @@ type deviceKind struct {
 
 // gate takes pods out of p that cannot be asked about: those with claims while devices are ignored, and those with claims
 // that do not exist.
-func gate(p Problem) (Problem, []UnschedulablePods) {
+func rejectDeviceless(p Problem) (Problem, []UnschedulablePods) {
 	if !slices.ContainsFunc(p.Pods, func(pod *model.Pod) bool { return pod.UsesDevices }) {
 		return p, nil
 	}
@@ -48,7 +48,7 @@ func gate(p Problem) (Problem, []UnschedulablePods) {
 	refused := map[string][]*model.Pod{}
 	var asked []*model.Pod
 	for _, pod := range p.Pods {
-		why, ok := p.barred(pod)
+		why, ok := p.deviceRejection(pod)
 		if ok {
 			asked = append(asked, pod)
 			continue
@@ -69,7 +69,7 @@ func gate(p Problem) (Problem, []UnschedulablePods) {
 }
 
 // barred is why the claims of a pod cannot be looked at; ok when they can.
-func (p Problem) barred(pod *model.Pod) (why reason.Obstacle, ok bool) {
+func (p Problem) deviceRejection(pod *model.Pod) (why reason.Obstacle, ok bool) {
 	if !pod.UsesDevices {
 		return reason.Obstacle{}, true
 	}
@@ -105,7 +105,7 @@ func newDevices(p Problem) *devices {
 		claims:   map[string]*device.Claim{},
 		kinds:    map[*columns][]deviceKind{},
 		failures: map[*class]map[*template]reason.Obstacle{},
-		coming:   map[*target][]*device.Template{},
+		expected: map[*target][]*device.Template{},
 		users:    map[string]map[string]bool{},
 	}
 	for name, claim := range p.Devices.Claims.All() {
@@ -178,7 +178,7 @@ func (d *devices) having(c *columns, templates []*device.Template) bitset.Set {
 // expect notes which devices the machines on their way will bring. A machine that is not launched may still become of any of
 // several types. Pods that have their place on such a machine hold devices of it, whatever the cluster has given them since:
 // what it publishes counts only once it is ready for work.
-func (s *solver) expect() {
+func (s *solver) expectDevices() {
 	d := s.devices
 	if d == nil {
 		return
@@ -199,13 +199,13 @@ func (s *solver) expect() {
 			if it := types[t.node.Pool][name]; it != nil {
 				template = it.Devices
 			}
-			if !slices.Contains(d.coming[t], template) {
-				d.coming[t] = append(d.coming[t], template)
+			if !slices.Contains(d.expected[t], template) {
+				d.expected[t] = append(d.expected[t], template)
 			}
 		}
 		for _, pod := range t.node.Pods {
 			if claims := d.held(t.node, pod); len(claims) > 0 {
-				s.provide(i, claims)
+				s.allocateOn(i, claims)
 			}
 		}
 	}
@@ -232,9 +232,9 @@ func (d *devices) held(n *model.Node, pod *model.Pod) []*device.Claim {
 
 // provide gives claims devices on a machine that exists, if it can. A machine that may still become of several types has to
 // be able to give them as any of these.
-func (s *solver) provide(machine int, claims []*device.Claim) bool {
-	t := s.targets.list[machine]
-	kinds := s.devices.coming[t]
+func (s *solver) allocateOn(number int, claims []*device.Claim) bool {
+	t := s.targets.list[number]
+	kinds := s.devices.expected[t]
 	if len(kinds) == 0 {
 		kinds = []*device.Template{nil}
 	}
@@ -244,7 +244,7 @@ func (s *solver) provide(machine int, claims []*device.Claim) bool {
 		Requirements: t.node.Requirements,
 		Fixed:        true,
 		Templates:    kinds,
-	}, claims, s.patience())
+	}, claims, s.deviceTimeout())
 	if failure != nil || len(a.Templates) < len(kinds) {
 		return false
 	}
@@ -264,7 +264,7 @@ func (d *devices) use(claims []*device.Claim, owner string) {
 }
 
 // patience tells when one search for devices has taken long enough.
-func (s *solver) patience() func() bool {
+func (s *solver) deviceTimeout() func() bool {
 	if s.problem.Options.DeviceTimeout == nil {
 		return nil
 	}
@@ -272,13 +272,13 @@ func (s *solver) patience() func() bool {
 }
 
 // offer is what claim number number, open or about to be, would become by taking pods of the class.
-func (s *solver) offer(cl *claim, number int, c *class, forms []*conjunction, n int) offer {
-	if len(c.claims) == 0 {
-		return cl.considerAny(c, forms, n)
+func (s *solver) offer(on *openNode, number int, c *class, forms []*conjunction, n int) offer {
+	if len(c.deviceClaims) == 0 {
+		return on.considerAny(c, forms, n)
 	}
 	var got offer
 	for _, form := range forms {
-		if got = s.offerDevices(cl, number, c, form, n); got.pods > 0 {
+		if got = s.offerDevices(on, number, c, form, n); got.pods > 0 {
 			break
 		}
 	}
@@ -287,40 +287,40 @@ func (s *solver) offer(cl *claim, number int, c *class, forms []*conjunction, n 
 
 // offerDevices is the offer for one form: devices first, from the labels as the pods and their volumes narrow them; then
 // everything else, with what the devices add and the types that come with them.
-func (s *solver) offerDevices(cl *claim, number int, c *class, form *conjunction, n int) offer {
-	to := cl.t.step(cl.state, form)
-	if to == refused {
+func (s *solver) offerDevices(on *openNode, number int, c *class, form *conjunction, n int) offer {
+	to := on.t.step(on.state, form)
+	if to == noState {
 		return offer{}
 	}
-	next := cl.t.states[to]
-	fits := cl.left(c, cl.mask.And(next.mask), 1)
+	next := on.t.states[to]
+	fits := on.remaining(c, on.mask.And(next.mask), 1)
 	if fits.Empty() {
 		return offer{}
 	}
 	owner, d := claimOwner(number), s.devices
-	before := cl.t.requirements(next)
+	before := on.t.requirements(next)
 	a, failure := d.ledger.Allocate(device.Candidate{
 		Owner:        owner,
 		Requirements: before,
-		Templates:    d.ledger.Templates(owner, d.among(cl.t.columns, fits)),
+		Templates:    d.ledger.Templates(owner, d.among(on.t.columns, fits)),
 		Undefined:    s.problem.Options.WellKnown,
 		Accepts: func(kind *device.Template, narrowed requirement.Set) bool {
-			then := cl.t.step(to, s.classes.intern(added(before, narrowed)))
-			return then != refused && d.having(cl.t.columns, []*device.Template{kind}).Intersects(fits.And(cl.t.states[then].mask))
+			then := on.t.step(to, s.classes.intern(added(before, narrowed)))
+			return then != noState && d.having(on.t.columns, []*device.Template{kind}).Intersects(fits.And(on.t.states[then].mask))
 		},
-	}, c.claims, s.patience())
+	}, c.deviceClaims, s.deviceTimeout())
 	if failure != nil {
-		d.note(c, cl.t, whyNoDevices(failure))
+		d.recordFailure(c, on.t, whyNoDevices(failure))
 		return offer{}
 	}
 	if more := added(before, a.Requirements); len(more) > 0 {
 		form = s.classes.intern(form.set.And(more))
 	}
-	trial := *cl
-	trial.mask = cl.mask.And(d.having(cl.t.columns, a.Templates))
+	trial := *on
+	trial.mask = on.mask.And(d.having(on.t.columns, a.Templates))
 	got := trial.consider(c, form, n)
-	if got.pods == 0 && !got.putOff {
-		d.note(c, cl.t, reason.Obstacle{Code: reason.NoInstanceTypeWithDevices})
+	if got.pods == 0 && !got.deferred {
+		d.recordFailure(c, on.t, reason.Obstacle{Code: reason.NoInstanceTypeWithDevices})
 	}
 	got.allotment = &a
 	return got
@@ -341,19 +341,19 @@ func claimOwner(number int) string { return fmt.Sprintf("%s-%04d", newHostname, 
 
 // settleDevices makes an accepted offer binding, and gives back what the claim held for types that it cannot become any
 // more.
-func (s *solver) settleDevices(cl *claim, number int, got offer) {
+func (s *solver) commitDevices(on *openNode, number int, got offer) {
 	if got.allotment != nil {
-		cl.devices = claimOwner(number)
-		s.devices.use(cl.fills[len(cl.fills)-1].class().claims, cl.devices)
-		s.devices.ledger.Commit(cl.devices, *got.allotment)
+		on.devices = claimOwner(number)
+		s.devices.use(on.batches[len(on.batches)-1].class().deviceClaims, on.devices)
+		s.devices.ledger.Commit(on.devices, *got.allotment)
 	}
-	if cl.devices != "" {
-		s.devices.ledger.Keep(cl.devices, s.devices.among(cl.t.columns, cl.mask))
+	if on.devices != "" {
+		s.devices.ledger.Keep(on.devices, s.devices.among(on.t.columns, on.mask))
 	}
 }
 
 // note keeps the first thing that stood in the way of a class at a template.
-func (d *devices) note(c *class, t *template, why reason.Obstacle) {
+func (d *devices) recordFailure(c *class, t *template, why reason.Obstacle) {
 	if d.failures[c] == nil {
 		d.failures[c] = map[*template]reason.Obstacle{}
 	}
@@ -363,7 +363,7 @@ func (d *devices) note(c *class, t *template, why reason.Obstacle) {
 }
 
 // whyDevices is what stood in the way of the claims of a class at a pool, if they were what failed.
-func (s *solver) whyDevices(v *sieve, st *stage) (reason.Obstacle, bool) {
+func (s *solver) whyDevices(v *poolFilter, st *level) (reason.Obstacle, bool) {
 	if s.devices == nil {
 		return reason.Obstacle{}, false
 	}
@@ -372,12 +372,12 @@ func (s *solver) whyDevices(v *sieve, st *stage) (reason.Obstacle, bool) {
 	if !ok || t.limits.unlimited() {
 		return r, ok
 	}
-	v.measure()
+	v.runTests()
 	// Limits may have taken away the types that bring the devices.
 	for _, o := range s.options(c, st) {
-		cl := t.open(v.unclaimed.And(v.attaching).And(t.states[t.root].mask))
-		got := s.offer(cl, len(s.claims), c, o.forms, 1)
-		t.recycle([]*claim{cl})
+		on := t.newOpenNode(v.portFree.And(v.attaching).And(t.states[t.root].mask))
+		got := s.offer(on, len(s.open), c, o.forms, 1)
+		t.free([]*openNode{on})
 		if got.pods > 0 {
 			return reason.Obstacle{Code: reason.LimitsExceeded, Narrowed: true, Limits: v.limits(got.mask, t.states[got.state])}, true
 		}
@@ -400,28 +400,28 @@ func whyNoDevices(f *device.Failure) reason.Obstacle {
 // sameDrivers cuts a claim's candidates to those whose machines bring devices of the same drivers as the cheapest: the node
 // counts as ready when these drivers have published, and would wait for ever for one that it does not have. Candidates that
 // are needed for variety stay.
-func (s *solver) sameDrivers(cl *claim) {
-	if cl.devices == "" {
+func (s *solver) sameDrivers(on *openNode) {
+	if on.devices == "" {
 		return
 	}
-	wanted := s.devices.drivers(cl.devices, cl.cheapestDevices())
+	wanted := s.devices.drivers(on.devices, on.cheapestDevices())
 	var same []*device.Template
-	for _, kind := range s.devices.among(cl.t.columns, cl.mask) {
-		if slices.Equal(s.devices.drivers(cl.devices, kind), wanted) {
+	for _, kind := range s.devices.among(on.t.columns, on.mask) {
+		if slices.Equal(s.devices.drivers(on.devices, kind), wanted) {
 			same = append(same, kind)
 		}
 	}
-	mask := cl.mask.And(s.devices.having(cl.t.columns, same))
-	if len(cl.unmet(cl.t.states[cl.state], mask)) == 0 {
-		cl.mask = mask
+	mask := on.mask.And(s.devices.having(on.t.columns, same))
+	if len(on.unmet(on.t.states[on.state], mask)) == 0 {
+		on.mask = mask
 	}
 }
 
 // cheapestDevices are what the cheapest candidate comes with.
-func (cl *claim) cheapestDevices() *device.Template {
-	for _, column := range cl.t.byPrice(cl.t.states[cl.state]) {
-		if cl.mask.Has(int(column)) {
-			return cl.t.columns.types[cl.t.columns.owner[column]].Devices
+func (on *openNode) cheapestDevices() *device.Template {
+	for _, column := range on.t.byPrice(on.t.states[on.state]) {
+		if on.mask.Has(int(column)) {
+			return on.t.columns.types[on.t.columns.owner[column]].Devices
 		}
 	}
 	return nil
@@ -442,24 +442,24 @@ func (d *devices) drivers(owner string, kind *device.Template) []string {
 }
 
 // driversOf are those of all candidates of a claim.
-func (s *solver) driversOf(cl *claim) []string {
-	if cl.devices == "" {
+func (s *solver) driversOf(on *openNode) []string {
+	if on.devices == "" {
 		return nil
 	}
 	var out []string
-	for _, kind := range s.devices.among(cl.t.columns, cl.mask) {
-		out = append(out, s.devices.drivers(cl.devices, kind)...)
+	for _, kind := range s.devices.among(on.t.columns, on.mask) {
+		out = append(out, s.devices.drivers(on.devices, kind)...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
 // outcomesOf is what the claims in a planned machine get if it becomes of the cheapest type.
-func (s *solver) outcomesOf(cl *claim) []device.Outcome {
-	if cl.devices == "" {
+func (s *solver) outcomesOf(on *openNode) []device.Outcome {
+	if on.devices == "" {
 		return nil
 	}
-	return s.devices.ledger.Outcomes(cl.devices, cl.cheapestDevices())
+	return s.devices.ledger.Outcomes(on.devices, on.cheapestDevices())
 }
 
 // outcomesOn is what the claims placed on a machine that exists get.
@@ -468,7 +468,7 @@ func (s *solver) outcomesOn(t *target) []device.Outcome {
 		return nil
 	}
 	var kind *device.Template
-	if coming := s.devices.coming[t]; len(coming) > 0 {
+	if coming := s.devices.expected[t]; len(coming) > 0 {
 		kind = coming[0]
 	}
 	return s.devices.ledger.Outcomes(t.node.ID, kind)

@@ -25,7 +25,7 @@ type values struct {
 	// listed[set] are those that a concrete requirement lists.
 	listed map[setID][]int
 	// rates is what domains cost.
-	rates []float64
+	pricesPerCore []float64
 	// counting is the numbers from zero on, as far as they were needed; alone cuts its lists out of it.
 	counting []int
 }
@@ -181,12 +181,12 @@ func (s *solver) seed() {
 		s.seedNode(t.node, i, moving)
 	}
 	for _, n := range s.problem.ExcludedNodes {
-		s.seedNode(n, elsewhere, moving)
+		s.seedNode(n, notPlaceable, moving)
 	}
 }
 
 // elsewhere stands for the number of machines that receive no pods.
-const elsewhere = -1
+const notPlaceable = -1
 
 func (s *solver) seedUniverse() {
 	spans := map[int][]span{}
@@ -210,17 +210,17 @@ func (s *solver) seedUniverse() {
 }
 
 // seedNode makes the labels of a node domains and counts its pods. machine is the node's number, or elsewhere.
-func (s *solver) seedNode(n *model.Node, machine int, moving map[string]bool) {
-	at := s.whereabouts(n)
+func (s *solver) seedNode(n *model.Node, host int, moving map[string]bool) {
+	at := s.domainsOf(n)
 	for _, g := range s.groups.list {
 		if g.host || n.NodeName == "" {
 			continue
 		}
-		if d := at[g.key]; d != nowhere && !g.Known(d) && s.counts(g, n) {
+		if d := at[g.key]; d != noDomain && !g.Known(d) && s.counts(g, n) {
 			g.AddDomain(d)
 		}
 	}
-	at[s.classes.u.key(hostnameKey)] = machine
+	at[s.classes.u.key(hostnameKey)] = host
 	for _, p := range n.Pods {
 		if p.Terminating || moving[p.UID] {
 			continue
@@ -241,8 +241,8 @@ func (s *solver) seedNode(n *model.Node, machine int, moving map[string]bool) {
 
 func (s *solver) seedPod(g *group, n *model.Node, d int) {
 	switch {
-	case d == nowhere || !s.counts(g, n):
-	case d == elsewhere:
+	case d == noDomain || !s.counts(g, n):
+	case d == notPlaceable:
 		g.AddElsewhere()
 	default:
 		g.Add(d, 1)
@@ -250,11 +250,11 @@ func (s *solver) seedPod(g *group, n *model.Node, d int) {
 }
 
 // nowhere is the domain of a node that lacks the label.
-const nowhere = -2
+const noDomain = -2
 
 // whereabouts is the domain that a node is in, by key; nowhere for labels that it lacks or that no group cares about.
-func (s *solver) whereabouts(n *model.Node) []int {
-	at := slices.Repeat([]int{nowhere}, len(s.classes.u.keys))
+func (s *solver) domainsOf(n *model.Node) []int {
+	at := slices.Repeat([]int{noDomain}, len(s.classes.u.keys))
 	for key, v := range s.domains.byKey {
 		r := n.Requirements.Get(s.classes.u.keys[key].name)
 		if r.Operator() == requirement.In && r.Len() == 1 {

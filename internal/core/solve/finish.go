@@ -20,33 +20,33 @@ func (s *solver) plan() Plan {
 			p.Placements = append(p.Placements, Placement{Node: t.node, Pods: t.pods, Devices: s.outcomesOn(t)})
 		}
 	}
-	p.NodeClaims = make([]NodeClaim, 0, len(s.claims))
-	menus := newMenus(s.problem.Options)
-	for _, cl := range s.claims {
-		s.pin(cl)
-		s.sameDrivers(cl)
-		done, unmet := s.finish(cl, menus)
+	p.NodeClaims = make([]NodeClaim, 0, len(s.open))
+	menus := newLaunchOptionsCache(s.problem.Options)
+	for _, on := range s.open {
+		s.pin(on)
+		s.sameDrivers(on)
+		done, unmet := s.finish(on, menus)
 		if len(unmet) > 0 {
-			why := reason.Obstacle{Code: reason.MinValuesUnmet, Pool: cl.t.pool.Name, Keys: unmet, Truncated: true}
-			p.Unschedulable = append(p.Unschedulable, UnschedulablePods{Pods: cl.pods(), Reasons: reason.Obstacles{why}})
+			why := reason.Obstacle{Code: reason.MinValuesUnmet, Pool: on.t.pool.Name, Keys: unmet, Truncated: true}
+			p.Unschedulable = append(p.Unschedulable, UnschedulablePods{Pods: on.pods(), Reasons: reason.Obstacles{why}})
 			continue
 		}
 		p.NodeClaims = append(p.NodeClaims, done)
 	}
-	p.Deferred, p.Undecided = s.putOff, s.left
+	p.Deferred, p.Undecided = s.deferred, s.undecided
 	return p
 }
 
 // refusals says of every pod that was refused why. It is to be asked before claims are split: counts go by machine.
-func (s *solver) refusals() []UnschedulablePods {
+func (s *solver) diagnoseAll() []UnschedulablePods {
 	admitted := make([]bitset.Set, len(s.templates))
-	if len(s.refused) > 0 {
+	if len(s.unschedulable) > 0 {
 		for i, t := range s.templates {
 			admitted[i] = t.within(bitset.Full(t.columns.len()))
 		}
 	}
-	out := make([]UnschedulablePods, 0, len(s.refused))
-	for _, r := range s.refused {
+	out := make([]UnschedulablePods, 0, len(s.unschedulable))
+	for _, r := range s.unschedulable {
 		out = append(out, UnschedulablePods{Pods: r.pods, Reasons: s.why(r.class, r.pods[0], admitted)})
 	}
 	return out
@@ -54,34 +54,34 @@ func (s *solver) refusals() []UnschedulablePods {
 
 // finish completes a claim: daemons are added once, and what the candidates imply is written into the requirements. Keys of
 // which the cut to the longest list leaves too few distinct values are returned instead, unless the demand may be lowered.
-func (s *solver) finish(cl *claim, menus *menus) (done NodeClaim, unmet []string) {
-	t, st := cl.t, cl.t.states[cl.state]
-	m := menus.of(cl)
+func (s *solver) finish(on *openNode, menus *launchOptionsCache) (done NodeClaim, unmet []string) {
+	t, st := on.t, on.t.states[on.state]
+	m := menus.of(on)
 	reqs := m.requirements
 	if m.cut {
 		if t.bestEffort {
-			cl.lowered = cl.lower(st, m.columns)
+			on.relaxedMinValues = on.relaxMinValues(st, m.columns)
 		}
-		if unmet = cl.unmet(st, m.columns); len(unmet) > 0 {
+		if unmet = on.unmet(st, m.columns); len(unmet) > 0 {
 			return NodeClaim{}, unmet
 		}
 	}
-	for key, n := range cl.lowered {
+	for key, n := range on.relaxedMinValues {
 		reqs = reqs.Replace(reqs.Get(t.u.keys[key].name).WithMinValues(n))
 	}
 	return NodeClaim{
 		Pool:             t.pool.Name,
-		Pods:             cl.pods(),
+		Pods:             on.pods(),
 		Requirements:     reqs,
 		Labels:           m.labels,
 		InstanceTypes:    m.names,
-		Requests:         cl.total.Add(m.daemons),
+		Requests:         on.total.Add(m.daemons),
 		Price:            m.price,
 		PriceOverlaid:    m.priceOverlaid,
 		CapacityOverlaid: m.capacityOverlaid,
-		MinValuesRelaxed: len(cl.lowered) > 0,
-		Drivers:          s.driversOf(cl),
-		Devices:          s.outcomesOf(cl),
+		MinValuesRelaxed: len(on.relaxedMinValues) > 0,
+		Drivers:          s.driversOf(on),
+		Devices:          s.outcomesOf(on),
 	}, nil
 }
 

@@ -37,7 +37,7 @@ type nodeFilter struct {
 }
 
 // attracts reports whether pods that own the group must be where the counted ones are.
-func (g *group) attracts() bool { return g.Kind == topology.KindAffinity }
+func (g *group) isAffinity() bool { return g.Kind == topology.KindAffinity }
 
 // selects reports whether the group's selector chooses pods with these labels.
 func (g *group) selects(labels *model.Labels) bool {
@@ -60,11 +60,11 @@ const (
 	// The groups of hard constraints.
 	partRequired = iota
 	// Those of wishes: pod affinity, anti-affinity (both heaviest first) and spread.
-	partNear
-	partFar
+	partAffinity
+	partAntiAffinity
 	partSpread
 	// The inverse groups of required anti-affinity.
-	partGuards
+	partInverse
 	partCount
 )
 
@@ -89,13 +89,13 @@ func (d *demands) part(i int) []*group {
 
 // groups is all topology constraints of a problem.
 type groups struct {
-	u          *universe
-	classes    *classes
-	namespaces map[string]map[string]string
-	wishes     bool
-	list       []*group
-	byIdentity map[string]*group
-	byShape    map[*model.Shape]*demands
+	u           *universe
+	classes     *classes
+	namespaces  map[string]map[string]string
+	preferences bool
+	list        []*group
+	byIdentity  map[string]*group
+	byShape     map[*model.Shape]*demands
 	// guarding are the groups of what running pods keep away.
 	guarding map[*model.Shape][]*group
 	// byLabel finds groups by namespace and one label that their selector demands, byNamespace those that demand none.
@@ -120,7 +120,7 @@ func newGroups(cs *classes, p Problem) *groups {
 		u:           cs.u,
 		classes:     cs,
 		namespaces:  p.Namespaces,
-		wishes:      !p.Options.IgnorePreferences,
+		preferences: !p.Options.IgnorePreferences,
 		byIdentity:  map[string]*group{},
 		byShape:     map[*model.Shape]*demands{},
 		guarding:    map[*model.Shape][]*group{},
@@ -144,7 +144,7 @@ func (gs *groups) of(shape *model.Shape) *demands {
 			// A spread without a selector counts no pod, so it bounds none.
 		case !s.Soft:
 			d.add(partRequired, gs.spread(s, shape))
-		case gs.wishes:
+		case gs.preferences:
 			d.add(partSpread, gs.spread(s, shape))
 		}
 	}
@@ -153,13 +153,13 @@ func (gs *groups) of(shape *model.Shape) *demands {
 		case term.Required():
 			d.add(partRequired, gs.affinity(term, false))
 			if term.Anti {
-				d.add(partGuards, gs.affinity(term, true))
+				d.add(partInverse, gs.affinity(term, true))
 			}
-		case !gs.wishes:
+		case !gs.preferences:
 		case term.Anti:
-			d.add(partFar, gs.affinity(term, false))
+			d.add(partAntiAffinity, gs.affinity(term, false))
 		default:
-			d.add(partNear, gs.affinity(term, false))
+			d.add(partAffinity, gs.affinity(term, false))
 		}
 	}
 	gs.byShape[shape] = d

@@ -94,13 +94,13 @@ func (k *keyspace) join(a, b setID) pair {
 		return p
 	}
 	p := pair{overlap: k.overlap(a, b), meet: k.intern(k.sets[a].Intersect(k.sets[b]))}
-	p.overlap = p.overlap && !hollow(k.sets[p.meet])
+	p.overlap = p.overlap && !emptySet(k.sets[p.meet])
 	k.pairs[[2]setID{a, b}] = p
 	return p
 }
 
 // hollow reports whether bounds and exclusions together leave no value that a label could have.
-func hollow(r requirement.Requirement) bool {
+func emptySet(r requirement.Requirement) bool {
 	return r.Complement() && !r.AllowsAbsence() && r.Any() == ""
 }
 

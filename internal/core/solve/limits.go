@@ -11,26 +11,26 @@ import (
 // limits is what a pool may still add. Claims opened in this run are charged with the most that any of their candidates
 // would add, and the charge shrinks as candidates drop out.
 type limits struct {
-	bounds []bound
+	list []limit
 }
 
-type bound struct {
+type limit struct {
 	resource         int
-	limit, remaining int64
+	total, remaining int64
 }
 
 func newLimits(pool *model.Pool, nodes []*model.Node) *limits {
 	l := &limits{}
-	for r, limit := range pool.Limits {
-		remaining := limit
+	for r, total := range pool.Limits {
+		remaining := total
 		for _, n := range nodes {
 			if n.Pool == pool.Name {
 				remaining -= amountOf(n.Capacity, r)
 			}
 		}
-		l.bounds = append(l.bounds, bound{r, limit, remaining})
+		l.list = append(l.list, limit{r, total, remaining})
 	}
-	slices.SortFunc(l.bounds, func(a, b bound) int { return a.resource - b.resource })
+	slices.SortFunc(l.list, func(a, b limit) int { return a.resource - b.resource })
 	return l
 }
 
@@ -42,16 +42,16 @@ func amountOf(capacity resource.Vector, r int) int64 {
 	return capacity.At(r)
 }
 
-func (l *limits) unlimited() bool { return len(l.bounds) == 0 }
+func (l *limits) unlimited() bool { return len(l.list) == 0 }
 
 // exhausted reports whether no further node is allowed, whatever its size.
 func (l *limits) exhausted() bool {
-	return slices.ContainsFunc(l.bounds, func(b bound) bool { return b.resource == resource.Nodes && b.remaining == 0 })
+	return slices.ContainsFunc(l.list, func(b limit) bool { return b.resource == resource.Nodes && b.remaining == 0 })
 }
 
 // admits reports whether a machine of this capacity stays within every limit.
 func (l *limits) admits(capacity resource.Vector) bool {
-	for _, b := range l.bounds {
+	for _, b := range l.list {
 		if amountOf(capacity, b.resource) > b.remaining {
 			return false
 		}
@@ -61,7 +61,7 @@ func (l *limits) admits(capacity resource.Vector) bool {
 
 // larger reports whether capacity takes more of a limited resource than other does.
 func (l *limits) larger(capacity, other resource.Vector) bool {
-	return slices.ContainsFunc(l.bounds, func(b bound) bool {
+	return slices.ContainsFunc(l.list, func(b limit) bool {
 		return amountOf(capacity, b.resource) > amountOf(other, b.resource)
 	})
 }
@@ -69,8 +69,8 @@ func (l *limits) larger(capacity, other resource.Vector) bool {
 // share is how much of a limit a machine of this capacity takes, of that of which it takes most.
 func (l *limits) share(capacity resource.Vector) float64 {
 	most := 0.0
-	for _, b := range l.bounds {
-		most = max(most, float64(amountOf(capacity, b.resource))/float64(max(b.limit, 1)))
+	for _, b := range l.list {
+		most = max(most, float64(amountOf(capacity, b.resource))/float64(max(b.total, 1)))
 	}
 	return most
 }
@@ -94,29 +94,29 @@ func (t *template) within(mask bitset.Set) bitset.Set {
 	return out
 }
 
-// charge replaces what cl is charged with by the most that its present candidates would add.
-func (l *limits) charge(cl *claim) {
+// charge replaces what on is charged with by the most that its present candidates would add.
+func (l *limits) charge(on *openNode) {
 	if l.unlimited() {
 		return
 	}
-	worst := make([]int64, len(l.bounds))
-	for column := range cl.mask.All() {
-		capacity := cl.t.capacity(column)
-		for i, b := range l.bounds {
+	worst := make([]int64, len(l.list))
+	for column := range on.mask.All() {
+		capacity := on.t.capacity(column)
+		for i, b := range l.list {
 			worst[i] = max(worst[i], amountOf(capacity, b.resource))
 		}
 	}
-	l.release(cl)
-	for i := range l.bounds {
-		l.bounds[i].remaining -= worst[i]
+	l.release(on)
+	for i := range l.list {
+		l.list[i].remaining -= worst[i]
 	}
-	cl.charged = worst
+	on.charged = worst
 }
 
-// release takes back what cl is charged with.
-func (l *limits) release(cl *claim) {
-	for i, amount := range cl.charged {
-		l.bounds[i].remaining += amount
+// release takes back what on is charged with.
+func (l *limits) release(on *openNode) {
+	for i, amount := range on.charged {
+		l.list[i].remaining += amount
 	}
-	cl.charged = nil
+	on.charged = nil
 }

@@ -67,7 +67,7 @@ type Accepts []bool
 // Cap is the most pods of the listed lots, taken together, that one machine may hold.
 type PodCap struct {
 	Lots []int
-	Most int
+	Max  int
 }
 
 // NewMarket looks at what p had to offer to the pods that plan placed.
@@ -83,9 +83,9 @@ func NewMarket(p Problem, plan Plan) Market {
 		b.market.Lots[b.lot(pod)].Pods++
 	}
 	for _, t := range b.templates {
-		b.sell(t)
+		b.addBinTypes(t)
 	}
-	b.stand()
+	b.addNodes()
 	b.capPorts()
 	b.capHosts()
 	return b.market
@@ -108,9 +108,9 @@ type marketBuilder struct {
 	market Market
 	lots   map[lotKey]int
 	// faces are what the lots' pods look like.
-	faces []lotKey
+	keys []lotKey
 	// asks are the demands.
-	asks    []demand
+	forms   []demand
 	demands map[string]int
 	accepts map[string]int
 }
@@ -131,9 +131,9 @@ func (b *marketBuilder) lot(pod *model.Pod) int {
 	key := lotKey{pod.Shape, pod.Labels}
 	i, ok := b.lots[key]
 	if !ok {
-		i = len(b.faces)
+		i = len(b.keys)
 		b.lots[key] = i
-		b.faces = append(b.faces, key)
+		b.keys = append(b.keys, key)
 		b.market.Lots = append(b.market.Lots, Lot{Requests: pod.Shape.Requests, Demand: b.demand(pod.Shape)})
 	}
 	return i
@@ -157,9 +157,9 @@ func (b *marketBuilder) demand(shape *model.Shape) int {
 	fmt.Fprintf(&id, "%#v%#v", shape.Tolerations, shape.HostPorts)
 	n, ok := b.demands[id.String()]
 	if !ok {
-		n = len(b.asks)
+		n = len(b.forms)
 		b.demands[id.String()] = n
-		b.asks = append(b.asks, d)
+		b.forms = append(b.forms, d)
 	}
 	return n
 }
@@ -172,15 +172,15 @@ func (d demand) tolerates(taints []model.Taint) bool {
 
 // sell lists what t sells. A kind of offering of a column takes the demands that it meets on its own; of ways to buy the
 // same room for the same demands the cheapest is enough.
-func (b *marketBuilder) sell(t *template) {
+func (b *marketBuilder) addBinTypes(t *template) {
 	met := make([][]bitset.Set, len(t.columns.kinds)) // by kind and demand: columns
-	for n, d := range b.asks {
+	for n, d := range b.forms {
 		if !d.tolerates(t.pool.Taints) {
 			continue
 		}
 		for k, columns := range b.meeting(t, d) {
 			if met[k] == nil {
-				met[k] = make([]bitset.Set, len(b.asks))
+				met[k] = make([]bitset.Set, len(b.forms))
 			}
 			met[k][n] = columns
 		}
@@ -192,7 +192,7 @@ func (b *marketBuilder) sell(t *template) {
 			continue
 		}
 		for column := range t.columns.kinds[k].columns.All() {
-			takes := make(Accepts, len(b.asks))
+			takes := make(Accepts, len(b.forms))
 			for n, columns := range byDemand {
 				takes[n] = columns != nil && columns.Has(column)
 			}
@@ -234,7 +234,7 @@ func (b *marketBuilder) meeting(t *template, d demand) map[int]bitset.Set {
 	}
 	for _, form := range d.forms {
 		to := t.step(t.root, form)
-		if to == refused {
+		if to == noState {
 			continue
 		}
 		st := t.states[to]
@@ -267,10 +267,10 @@ func (b *marketBuilder) accept(takes Accepts) int {
 }
 
 // stand lists the nodes that some demand may use.
-func (b *marketBuilder) stand() {
+func (b *marketBuilder) addNodes() {
 	for i, t := range b.targets.list {
-		takes := make(Accepts, len(b.asks))
-		for n, d := range b.asks {
+		takes := make(Accepts, len(b.forms))
+		for n, d := range b.forms {
 			_, taken := model.FirstConflict(d.shape.HostPorts, t.ports)
 			takes[n] = !taken && d.tolerates(t.node.Taints) && slices.ContainsFunc(d.forms, func(form *conjunction) bool {
 				return b.targets.satisfying(form).Has(i)
@@ -285,7 +285,7 @@ func (b *marketBuilder) stand() {
 // capPorts keeps apart pods that claim the same port. Pods that name the same address, or none, exclude each other.
 func (b *marketBuilder) capPorts() {
 	lots := map[model.HostPort][]int{}
-	for i, face := range b.faces {
+	for i, face := range b.keys {
 		seen := map[model.HostPort]bool{}
 		for _, port := range face.shape.HostPorts {
 			if !seen[port] {
@@ -304,16 +304,16 @@ func (b *marketBuilder) capPorts() {
 			slices.Sort(members)
 			members = slices.Compact(members)
 		}
-		b.market.Caps = append(b.market.Caps, PodCap{Lots: members, Most: 1})
+		b.market.Caps = append(b.market.Caps, PodCap{Lots: members, Max: 1})
 	}
 }
 
 // rule is a required constraint of topology whose domains are single machines.
 type rule struct {
-	selector   *topology.Selector
-	namespaces []string
-	nearby     *topology.Selector
-	most       int
+	selector          *topology.Selector
+	namespaces        []string
+	namespaceSelector *topology.Selector
+	max               int
 }
 
 // capHosts bounds pods that carry a constraint on single machines and are counted by it themselves: a machine holds one of
@@ -321,12 +321,12 @@ type rule struct {
 // without carrying it may be exceeded by them, so they do not take part.
 func (b *marketBuilder) capHosts() {
 	index, rules, lots := map[string]int{}, []rule{}, [][]int{}
-	for i, face := range b.faces {
+	for i, face := range b.keys {
 		for _, r := range hostRules(face) {
 			if !b.counts(r, face) {
 				continue
 			}
-			id := fmt.Sprintf("%d %q %s %s", r.most, r.namespaces, r.nearby.Identity(), r.selector.Identity())
+			id := fmt.Sprintf("%d %q %s %s", r.max, r.namespaces, r.namespaceSelector.Identity(), r.selector.Identity())
 			n, ok := index[id]
 			if !ok {
 				n = len(rules)
@@ -339,7 +339,7 @@ func (b *marketBuilder) capHosts() {
 		}
 	}
 	for n, r := range rules {
-		b.market.Caps = append(b.market.Caps, PodCap{Lots: lots[n], Most: r.most})
+		b.market.Caps = append(b.market.Caps, PodCap{Lots: lots[n], Max: r.max})
 	}
 }
 
@@ -347,12 +347,12 @@ func hostRules(face lotKey) []rule {
 	var out []rule
 	for _, s := range face.shape.Spreads {
 		if s.Key == hostnameKey && !s.Soft {
-			out = append(out, rule{selector: s.Selector, namespaces: []string{s.Namespace}, most: int(s.MaxSkew)})
+			out = append(out, rule{selector: s.Selector, namespaces: []string{s.Namespace}, max: int(s.MaxSkew)})
 		}
 	}
 	for _, a := range face.shape.Affinities {
 		if a.Key == hostnameKey && a.Anti && a.Required() {
-			out = append(out, rule{selector: a.Selector, namespaces: a.Namespaces, nearby: a.NamespaceSelector, most: 1})
+			out = append(out, rule{selector: a.Selector, namespaces: a.Namespaces, namespaceSelector: a.NamespaceSelector, max: 1})
 		}
 	}
 	return out
@@ -364,5 +364,5 @@ func (b *marketBuilder) counts(r rule, face lotKey) bool {
 	if labels == nil || !r.selector.Matches(labels.Values) {
 		return false
 	}
-	return slices.Contains(r.namespaces, labels.Namespace) || r.nearby.Matches(b.problem.Namespaces[labels.Namespace])
+	return slices.Contains(r.namespaces, labels.Namespace) || r.namespaceSelector.Matches(b.problem.Namespaces[labels.Namespace])
 }

@@ -23,7 +23,7 @@ func marketFor(p Problem) Market {
 func capsOf(m Market) string {
 	var out []string
 	for _, c := range m.Caps {
-		out = append(out, fmt.Sprintf("%v≤%d", c.Lots, c.Most))
+		out = append(out, fmt.Sprintf("%v≤%d", c.Lots, c.Max))
 	}
 	slices.Sort(out)
 	return strings.Join(out, " ")

@@ -10,11 +10,11 @@ import (
 type minimum struct{ key, values int }
 
 // minimums are the demands on a claim in state st: the pool's, or what they were lowered to when the claim was opened.
-func (cl *claim) minimums(st *state) []minimum {
+func (on *openNode) minimums(st *state) []minimum {
 	out := make([]minimum, 0, len(st.minimums))
 	for _, m := range st.minimums {
-		values := cl.t.u.keys[m.key].sets[m.set].MinValues()
-		if lowered, ok := cl.lowered[m.key]; ok {
+		values := on.t.u.keys[m.key].sets[m.set].MinValues()
+		if lowered, ok := on.relaxedMinValues[m.key]; ok {
 			values = min(values, lowered)
 		}
 		out = append(out, minimum{m.key, values})
@@ -23,11 +23,11 @@ func (cl *claim) minimums(st *state) []minimum {
 }
 
 // unmet is the keys whose demand the columns in mask do not meet.
-func (cl *claim) unmet(st *state, mask bitset.Set) []string {
+func (on *openNode) unmet(st *state, mask bitset.Set) []string {
 	var keys []string
-	for _, m := range cl.minimums(st) {
-		if cl.t.distinct(m.key, mask) < m.values {
-			keys = append(keys, cl.t.u.keys[m.key].name)
+	for _, m := range on.minimums(st) {
+		if on.t.distinct(m.key, mask) < m.values {
+			keys = append(keys, on.t.u.keys[m.key].name)
 		}
 	}
 	return keys
@@ -35,10 +35,10 @@ func (cl *claim) unmet(st *state, mask bitset.Set) []string {
 
 // lower is the claim's demands cut down to what the columns in mask offer. Source: scheduling specification, BestEffort
 // policy.
-func (cl *claim) lower(st *state, mask bitset.Set) map[int]int {
-	lowered := maps.Clone(cl.lowered)
-	for _, m := range cl.minimums(st) {
-		if n := cl.t.distinct(m.key, mask); n < m.values {
+func (on *openNode) relaxMinValues(st *state, mask bitset.Set) map[int]int {
+	lowered := maps.Clone(on.relaxedMinValues)
+	for _, m := range on.minimums(st) {
+		if n := on.t.distinct(m.key, mask); n < m.values {
 			if lowered == nil {
 				lowered = map[int]int{}
 			}
@@ -50,7 +50,7 @@ func (cl *claim) lower(st *state, mask bitset.Set) map[int]int {
 
 // unmet is the keys whose demand for distinct values the columns in mask do not meet.
 func (t *template) unmet(st *state, mask bitset.Set) []string {
-	return (&claim{t: t}).unmet(st, mask)
+	return (&openNode{t: t}).unmet(st, mask)
 }
 
 // distinct is how many values of a label the columns in mask have together.

@@ -18,22 +18,22 @@ func (s *solver) placeAll(queue []run) {
 				s.stop(queue[i:], again)
 				return
 			}
-			rest, putOff := s.place(r)
-			if putOff {
-				s.putOff = append(s.putOff, rest...)
+			rest, deferred := s.place(r)
+			if deferred {
+				s.deferred = append(s.deferred, rest...)
 				rest = nil
 			}
 			progress = progress || len(rest) < len(r.pods)
 			switch {
 			case len(rest) == 0:
-			case r.class.bound:
+			case r.class.pinned:
 				again = append(again, run{r.class, rest})
 			default:
-				s.refused = append(s.refused, run{r.class, rest})
+				s.unschedulable = append(s.unschedulable, run{r.class, rest})
 			}
 		}
 		if !progress {
-			s.refused = append(s.refused, again...)
+			s.unschedulable = append(s.unschedulable, again...)
 			return
 		}
 		queue = again
@@ -43,43 +43,43 @@ func (s *solver) placeAll(queue []run) {
 // stop leaves pods undecided that were not looked at, and refuses those that were.
 func (s *solver) stop(unseen, again []run) {
 	for _, r := range unseen {
-		s.left = append(s.left, r.pods...)
+		s.undecided = append(s.undecided, r.pods...)
 	}
-	s.refused = append(s.refused, again...)
+	s.unschedulable = append(s.unschedulable, again...)
 }
 
 // place finds places for the pods of a run and returns those it found none for. Machines that exist and claims that are open
 // come first, whatever wish that costs: no machine is opened for a wish alone. When one has to be opened, it is one that
-// grants as many wishes as possible. putOff says that the rest should wait for a reservation.
-func (s *solver) place(r run) (pods []*model.Pod, putOff bool) {
+// grants as many wishes as possible. deferred says that the rest should wait for a reservation.
+func (s *solver) place(r run) (pods []*model.Pod, deferred bool) {
 	pods = r.pods
-	for len(pods) > 0 && !putOff {
-		rest := s.settle(r.class, pods)
+	for len(pods) > 0 && !deferred {
+		rest := s.placeOnExisting(r.class, pods)
 		if len(rest) == len(pods) {
-			rest, putOff = s.expand(r.class, pods)
+			rest, deferred = s.openNew(r.class, pods)
 		}
 		if len(rest) == len(pods) {
 			break
 		}
 		pods = rest
 	}
-	return pods, putOff
+	return pods, deferred
 }
 
 // settle puts pods onto machines that exist or are being planned. It returns as soon as counts may have changed.
-func (s *solver) settle(c *class, pods []*model.Pod) []*model.Pod {
-	for _, st := range c.stages {
+func (s *solver) placeOnExisting(c *class, pods []*model.Pod) []*model.Pod {
+	for _, st := range c.levels {
 		options := s.options(c, st)
 		for _, o := range options {
-			if rest := s.inhabit(c, st, o, pods); len(rest) < len(pods) {
-				if pods = rest; c.bound || len(pods) == 0 {
+			if rest := s.placeOnNodes(c, st, o, pods); len(rest) < len(pods) {
+				if pods = rest; c.pinned || len(pods) == 0 {
 					return pods
 				}
 			}
 		}
 		for _, o := range options {
-			if rest := s.join(c, st, o, pods); len(rest) < len(pods) {
-				if pods = rest; c.bound || len(pods) == 0 {
+			if rest := s.placeOnOpen(c, st, o, pods); len(rest) < len(pods) {
+				if pods = rest; c.pinned || len(pods) == 0 {
 					return pods
 				}
 			}
@@ -90,16 +90,16 @@ func (s *solver) settle(c *class, pods []*model.Pod) []*model.Pod {
 
 // expand opens claims, from the first pool that accepts and for the most wishes. A pool that could launch from a
 // reservation, if others did not hold it, puts the pods off: neither a lesser pool nor fewer wishes is tried.
-func (s *solver) expand(c *class, pods []*model.Pod) (rest []*model.Pod, putOff bool) {
-	for _, st := range c.stages {
-		if s.tied(st) {
+func (s *solver) openNew(c *class, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
+	for _, st := range c.levels {
+		if s.requiresExisting(st) {
 			continue
 		}
 		options := s.options(c, st)
 		for i, t := range s.templates {
 			for _, o := range options {
-				if rest, putOff = s.launch(t, i, c, st, o, pods); putOff || len(rest) < len(pods) {
-					return rest, putOff
+				if rest, deferred = s.openFrom(t, i, c, st, o, pods); deferred || len(rest) < len(pods) {
+					return rest, deferred
 				}
 			}
 		}
@@ -108,17 +108,17 @@ func (s *solver) expand(c *class, pods []*model.Pod) (rest []*model.Pod, putOff 
 }
 
 // tied reports whether the stage's pods must join others on a machine that is there already.
-func (s *solver) tied(st *stage) bool {
+func (s *solver) requiresExisting(st *level) bool {
 	return slices.ContainsFunc(st.hosts, func(o owned) bool {
-		return o.attracts() && !o.Bootstraps(o.self, anyDomain)
+		return o.isAffinity() && !o.Bootstraps(o.self, anyDomain)
 	})
 }
 
 // joinable are the machines that hold what the stage's pods must be near to. ok is false when any machine will do, because
 // there is nothing to be near to or the first pod may choose.
-func (s *solver) joinable(st *stage) (machines []int, ok bool) {
+func (s *solver) affineHosts(st *level) (hosts []int, ok bool) {
 	for _, o := range st.hosts {
-		if o.attracts() && !o.Bootstraps(o.self, anyDomain) {
+		if o.isAffinity() && !o.Bootstraps(o.self, anyDomain) {
 			return o.Counted(), true
 		}
 	}
@@ -126,79 +126,79 @@ func (s *solver) joinable(st *stage) (machines []int, ok bool) {
 }
 
 // hostRoom is how many more pods of the class a machine may take by the groups that count per machine.
-func (c *class) hostRoom(st *stage, machine int) int {
+func (c *class) hostCapacity(st *level, number int) int {
 	for _, g := range c.avoidHosts {
-		if g.Count(machine) > 0 {
+		if g.Count(number) > 0 {
 			return 0
 		}
 	}
 	room := math.MaxInt
 	for _, o := range st.hosts {
-		if o.attracts() && o.Count(machine) == 0 && o.Bootstraps(o.self, anyDomain) {
+		if o.isAffinity() && o.Count(number) == 0 && o.Bootstraps(o.self, anyDomain) {
 			continue
 		}
-		room = min(room, o.AllowedOnHost(machine, 0, o.self))
+		room = min(room, o.AllowedOnHost(number, 0, o.self))
 	}
 	return room
 }
 
 // inhabit puts pods on existing nodes, the first that accepts first, and returns the rest.
-func (s *solver) inhabit(c *class, st *stage, o option, pods []*model.Pod) []*model.Pod {
-	ts, ln := s.targets, o.lane
+func (s *solver) placeOnNodes(c *class, st *level, o option, pods []*model.Pod) []*model.Pod {
+	ts, dv := s.targets, o.domainVariant
 	want := min(len(pods), o.room)
-	if machines, ok := s.joinable(st); ok {
-		for _, m := range slices.Sorted(slices.Values(machines)) {
-			if m < len(ts.list) && ts.satisfyingAny(ln.forms).Has(m) {
-				if n := s.move(c, st, m, pods[:want]); n > 0 {
+	if hosts, ok := s.affineHosts(st); ok {
+		for _, m := range slices.Sorted(slices.Values(hosts)) {
+			if m < len(ts.list) && ts.satisfyingAny(dv.forms).Has(m) {
+				if n := s.placeOnNode(c, st, m, pods[:want]); n > 0 {
 					return pods[n:]
 				}
 			}
 		}
 		return pods
 	}
-	if ln.nodes >= len(ts.list) {
+	if dv.nodes >= len(ts.list) {
 		return pods
 	}
-	for m := range ts.satisfyingAny(ln.forms).From(ln.nodes) {
-		n := s.move(c, st, m, pods[:want])
+	for m := range ts.satisfyingAny(dv.forms).From(dv.nodes) {
+		n := s.placeOnNode(c, st, m, pods[:want])
 		pods, want = pods[n:], want-n
-		if want == 0 || n > 0 && st.near {
-			ln.nodes = m
+		if want == 0 || n > 0 && st.hostAffinity {
+			dv.nodes = m
 			return pods
 		}
 	}
-	ln.nodes = len(ts.list)
+	dv.nodes = len(ts.list)
 	return pods
 }
 
 // move puts as many of the pods on an existing node as it takes.
-func (s *solver) move(c *class, st *stage, machine int, pods []*model.Pod) int {
-	t := s.targets.list[machine]
-	n := c.count(t.room, nil, c.most(min(len(pods), c.hostRoom(st, machine))))
+func (s *solver) placeOnNode(c *class, st *level, number int, pods []*model.Pod) int {
+	t := s.targets.list[number]
+	n := c.count(t.room, nil, c.maxPerNode(min(len(pods), c.hostCapacity(st, number))))
 	if n == 0 || !t.accepts(c, st) {
 		return 0
 	}
 	if n = t.volumes.fits(pods[:n]); n == 0 {
 		return 0
 	}
-	if len(c.claims) > 0 && !s.provide(machine, c.claims) {
+	if len(c.deviceClaims) > 0 && !s.allocateOn(number, c.deviceClaims) {
 		return 0
 	}
 	t.take(c, pods[:n])
 	if c.counted() {
-		s.record(c, s.targetSite(machine), n)
+		s.record(c, s.targetSite(number), n)
 	}
 	return n
 }
 
 // join puts pods into open claims and returns the rest.
-func (s *solver) join(c *class, st *stage, o option, pods []*model.Pod) []*model.Pod {
-	ln, base := o.lane, len(s.targets.list)
+func (s *solver) placeOnOpen(c *class, st *level, o option, pods []*model.Pod) []*model.Pod {
+	dv, base := o.domainVariant, len(s.targets.list)
 	want := min(len(pods), o.room)
-	if machines, ok := s.joinable(st); ok {
-		for _, m := range slices.Sorted(slices.Values(machines)) {
-			if m >= base && !s.spot(c, st, ln, s.claims[m-base].t.number).barred {
-				if n := s.admit(c, st, o, m-base, pods[:want]); n > 0 {
+	if hosts, ok := s.affineHosts(st); ok {
+		for _, m := range slices.Sorted(slices.Values(hosts)) {
+			if m >= base && !s.cursorOf(c, st, dv, s.open[m-base].t.number).rejects {
+				if n := s.placeOnOpenNode(c, st, o, m-base, pods[:want]); n > 0 {
 					return pods[n:]
 				}
 			}
@@ -206,20 +206,20 @@ func (s *solver) join(c *class, st *stage, o option, pods []*model.Pod) []*model
 		return pods
 	}
 	for _, floating := range []bool{true, false} {
-		if floating && len(c.drifting) == 0 {
+		if floating && len(c.uncountedKeys) == 0 {
 			continue
 		}
 		for i := range s.templates {
-			sp := s.spot(c, st, ln, i)
-			if sp.barred {
+			sp := s.cursorOf(c, st, dv, i)
+			if sp.rejects {
 				continue
 			}
 			if floating {
-				sp = ln.floatingSpot(i, s.classes.templates)
+				sp = dv.floatingCursor(i, s.classes.templates)
 			}
-			n := s.joinOf(s.templates[i], sp, c, st, o, pods[:want], floating)
+			n := s.placeOnOpenOf(s.templates[i], sp, c, st, o, pods[:want], floating)
 			pods, want = pods[n:], want-n
-			if want == 0 || n > 0 && st.near {
+			if want == 0 || n > 0 && st.hostAffinity {
 				return pods
 			}
 		}
@@ -227,39 +227,39 @@ func (s *solver) join(c *class, st *stage, o option, pods []*model.Pod) []*model
 	return pods
 }
 
-// floats reports whether cl is not bound yet to a domain in which pods of the class would count. Pods that do not care where
+// floats reports whether on is not bound yet to a domain in which pods of the class would count. Pods that do not care where
 // they are go there first: elsewhere they would upset the balance of those that do.
-func (cl *claim) floats(c *class) bool {
-	st := cl.t.states[cl.state]
-	return !slices.ContainsFunc(c.drifting, func(key int) bool { return cl.t.decided(st, key) })
+func (on *openNode) floats(c *class) bool {
+	st := on.t.states[on.state]
+	return !slices.ContainsFunc(c.uncountedKeys, func(key int) bool { return on.t.decided(st, key) })
 }
 
 // joinOf puts pods into the open claims of one template, or into those that float, and returns how many.
-func (s *solver) joinOf(t *template, sp *spot, c *class, st *stage, o option, pods []*model.Pod, floating bool) int {
+func (s *solver) placeOnOpenOf(t *template, sp *templateCursor, c *class, st *level, o option, pods []*model.Pod, floating bool) int {
 	placed, full := 0, 0
-	for sp.cursor < len(t.roster.numbers) {
+	for sp.cursor < len(t.open.numbers) {
 		block := sp.cursor / blockSize
 		if sp.cursor%blockSize == 0 {
 			full = 0
-			if !c.roomy(t.roster.bounds[block]) {
-				sp.cursor = min((block+1)*blockSize, len(t.roster.numbers))
+			if !c.mayFit(t.open.upperBounds[block]) {
+				sp.cursor = min((block+1)*blockSize, len(t.open.numbers))
 				continue
 			}
 		}
-		number := t.roster.numbers[sp.cursor]
-		if !c.roomy(s.claims[number].slack) {
+		number := t.open.numbers[sp.cursor]
+		if !c.mayFit(s.open[number].slack) {
 			sp.cursor++
 			if full++; full == blockSize {
-				t.roster.refresh(block, s.claims)
+				t.open.refresh(block, s.open)
 			}
 			continue
 		}
-		if floating && !s.claims[number].floats(c) {
+		if floating && !s.open[number].floats(c) {
 			sp.cursor++
 			continue
 		}
-		n := s.admit(c, st, o, number, pods[placed:])
-		if placed += n; placed == len(pods) || n > 0 && st.near {
+		n := s.placeOnOpenNode(c, st, o, number, pods[placed:])
+		if placed += n; placed == len(pods) || n > 0 && st.hostAffinity {
 			break
 		}
 		sp.cursor++
@@ -268,26 +268,26 @@ func (s *solver) joinOf(t *template, sp *spot, c *class, st *stage, o option, po
 }
 
 // admit puts as many of the pods into an open claim as it takes.
-func (s *solver) admit(c *class, st *stage, o option, number int, pods []*model.Pod) int {
-	cl := s.claims[number]
-	machine, admitted := len(s.targets.list)+number, 0
+func (s *solver) placeOnOpenNode(c *class, st *level, o option, number int, pods []*model.Pod) int {
+	on := s.open[number]
+	host, admitted := len(s.targets.list)+number, 0
 	for admitted < len(pods) {
-		n := min(len(pods)-admitted, c.hostRoom(st, machine))
+		n := min(len(pods)-admitted, c.hostCapacity(st, host))
 		if n == 0 {
 			break
 		}
 		var got offer
-		if cl.t.attaches(c) {
-			got = s.offerOne(cl, number, c, o.forms, pods[admitted])
+		if on.t.attaches(c) {
+			got = s.offerOne(on, number, c, o.forms, pods[admitted])
 		} else {
-			got = s.offer(cl, number, c, o.forms, n)
+			got = s.offer(on, number, c, o.forms, n)
 		}
 		if got.pods == 0 {
 			break
 		}
-		s.fill(cl, number, c, st, got, pods[admitted:admitted+got.pods])
+		s.accept(on, number, c, st, got, pods[admitted:admitted+got.pods])
 		admitted += got.pods
-		if !cl.t.attaches(c) {
+		if !on.t.attaches(c) {
 			break
 		}
 	}
@@ -295,23 +295,23 @@ func (s *solver) admit(c *class, st *stage, o option, number int, pods []*model.
 }
 
 // fill takes an offer up.
-func (s *solver) fill(cl *claim, number int, c *class, st *stage, got offer, pods []*model.Pod) {
-	cl.put(c, st, got, pods)
-	s.settleDevices(cl, number, got)
-	cl.t.limits.charge(cl)
-	cl.t.reservations.update(cl)
+func (s *solver) accept(on *openNode, number int, c *class, st *level, got offer, pods []*model.Pod) {
+	on.put(c, st, got, pods)
+	s.commitDevices(on, number, got)
+	on.t.limits.charge(on)
+	on.t.reservations.update(on)
 	if c.counted() {
 		s.record(c, s.claimSite(number), got.pods)
 	}
 }
 
 // launch opens claims of one pool for pods and returns the rest.
-func (s *solver) launch(t *template, number int, c *class, st *stage, o option, pods []*model.Pod) (rest []*model.Pod, putOff bool) {
+func (s *solver) openFrom(t *template, number int, c *class, st *level, o option, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
 	want := min(len(pods), o.room)
-	sp := s.spot(c, st, o.lane, number)
-	for want > 0 && !sp.closed && !sp.barred {
-		got := s.tryLaunch(t, c, st, o, pods[:want])
-		if got.putOff {
+	sp := s.cursorOf(c, st, o.domainVariant, number)
+	for want > 0 && !sp.closed && !sp.rejects {
+		got := s.tryOpen(t, c, st, o, pods[:want])
+		if got.deferred {
 			return pods, true
 		}
 		if got.pods == 0 {
@@ -320,7 +320,7 @@ func (s *solver) launch(t *template, number int, c *class, st *stage, o option, 
 			break
 		}
 		pods, want = pods[got.pods:], want-got.pods
-		if len(c.stages) > 1 || t.attaches(c) {
+		if len(c.levels) > 1 || t.attaches(c) {
 			// What was opened may take pods that have to give up a wish for it.
 			break
 		}
@@ -328,24 +328,24 @@ func (s *solver) launch(t *template, number int, c *class, st *stage, o option, 
 	return pods, false
 }
 
-func (s *solver) tryLaunch(t *template, c *class, st *stage, o option, pods []*model.Pod) offer {
+func (s *solver) tryOpen(t *template, c *class, st *level, o option, pods []*model.Pod) offer {
 	if t.limits.exhausted() {
 		return offer{}
 	}
-	number := len(s.claims)
-	cl := t.open(t.within(t.states[t.root].mask))
+	number := len(s.open)
+	on := t.newOpenNode(t.within(t.states[t.root].mask))
 	var got offer
 	if t.attaches(c) {
-		got = s.offerOne(cl, number, c, o.forms, pods[0])
+		got = s.offerOne(on, number, c, o.forms, pods[0])
 	} else {
-		got = s.offer(cl, number, c, o.forms, min(len(pods), c.hostRoom(st, len(s.targets.list)+number)))
+		got = s.offer(on, number, c, o.forms, min(len(pods), c.hostCapacity(st, len(s.targets.list)+number)))
 	}
 	if got.pods == 0 {
-		t.spare = append(t.spare, cl)
+		t.freeList = append(t.freeList, on)
 		return got
 	}
-	s.claims = append(s.claims, cl)
-	s.fill(cl, number, c, st, got, pods[:got.pods])
-	t.roster.add(number, cl.slack)
+	s.open = append(s.open, on)
+	s.accept(on, number, c, st, got, pods[:got.pods])
+	t.open.add(number, on.slack)
 	return got
 }

@@ -83,7 +83,7 @@ func older(a, b *model.Pod) int {
 func (s *solver) runs(pods []*model.Pod) []run {
 	cuts := 0
 	for i, p := range pods {
-		if i > 0 && !s.classes.alike(p, pods[i-1]) {
+		if i > 0 && !s.classes.sameClass(p, pods[i-1]) {
 			cuts++
 		}
 	}
@@ -91,7 +91,7 @@ func (s *solver) runs(pods []*model.Pod) []run {
 	var last *class
 	start := 0
 	for i, p := range pods {
-		if i > 0 && s.classes.alike(p, pods[i-1]) {
+		if i > 0 && s.classes.sameClass(p, pods[i-1]) {
 			continue
 		}
 		if c := s.classes.of(p); c != last {

@@ -11,20 +11,20 @@ import (
 const (
 	// attempts bounds how often a yard is packed, and effort how many machines are filled in doing so: small plans gain the
 	// most from another try, and cost the least.
-	attempts = 5
-	effort   = 100
+	maxAttempts = 5
+	maxFilled   = 100
 	// simple is how many piles a yard has at most that is packed once more by what goes into columns.
-	simple = 32
+	maxRefillTypes = 32
 	// reappraise is the part of the pods after which room is appraised again.
-	reappraise = 0.1
+	repriceShare = 0.1
 	// damping is how far markups follow what pods turned out to cost.
 	damping = 0.5
 )
 
 // laden is a machine that was filled, and with what.
-type laden struct {
-	*claim
-	picks []pick
+type packedBin struct {
+	*openNode
+	assignments []assignment
 }
 
 // pack is claims that hold all pods of the yard; nil if it finds no way.
@@ -33,152 +33,152 @@ type laden struct {
 // they are taken along earlier, while there are others to go with them. Before all that, where few kinds of pods go together, columns
 // are compared by what these really fill of them: it suits large pods, and may use up the small ones that others need. The
 // cheapest attempt counts.
-func (y *yard) pack() []*claim {
-	y.measure()
-	y.appraise()
-	y.upkeep = math.Inf(1)
-	for _, s := range y.shops {
-		y.upkeep = min(y.upkeep, s.upkeep)
+func (rp *repacker) pack() []*openNode {
+	rp.scaleAmounts()
+	rp.price()
+	rp.nodeOverhead = math.Inf(1)
+	for _, s := range rp.priceLists {
+		rp.nodeOverhead = min(rp.nodeOverhead, s.nodeOverhead)
 	}
-	p := y.begin()
-	if y.weighable() {
-		y.load.weighs = true
-		p.attempt()
-		y.load.weighs, y.load.last.times = false, 0
-		y.appraise()
+	p := rp.begin()
+	if rp.worthFillingToRank() {
+		rp.bin.fillsToRank = true
+		p.run()
+		rp.bin.fillsToRank, rp.bin.last.times = false, 0
+		rp.price()
 	}
 	filled := 0
-	for range attempts {
-		machines := p.attempt()
-		if filled += len(machines); machines == nil || len(y.piles) == 1 || filled+len(machines) > effort {
+	for range maxAttempts {
+		bins := p.run()
+		if filled += len(bins); bins == nil || len(rp.itemTypes) == 1 || filled+len(bins) > maxFilled {
 			break
 		}
-		y.learn(machines)
-		y.appraise()
+		rp.adjustMarkups(bins)
+		rp.price()
 	}
 	return p.best
 }
 
 // repacking is what the attempts at a yard have come to.
-type repacking struct {
-	*yard
+type attempts struct {
+	*repacker
 	// order is the piles as they came, full what was in them.
-	order []*pile
-	full  []stock
+	order []*itemType
+	full  []remainingDemand
 	// best are the claims of the cheapest attempt so far, least is their burden.
-	best  []*claim
+	best  []*openNode
 	least float64
 }
 
 // begin makes the yard ready to be packed again and again.
-func (y *yard) begin() repacking {
-	p := repacking{yard: y, order: slices.Clone(y.piles), full: make([]stock, len(y.piles)), least: math.Inf(1)}
+func (rp *repacker) begin() attempts {
+	p := attempts{repacker: rp, order: slices.Clone(rp.itemTypes), full: make([]remainingDemand, len(rp.itemTypes)), least: math.Inf(1)}
 	for i, pile := range p.order {
-		p.full[i] = pile.stock
-		pile.stacks = slices.Clone(pile.stacks)
+		p.full[i] = pile.remainingDemand
+		pile.segments = slices.Clone(pile.segments)
 	}
 	return p
 }
 
 // attempt packs everything once and fills the piles again. It returns nil if there is no way.
-func (p *repacking) attempt() []laden {
-	machines := p.packOnce()
+func (p *attempts) run() []packedBin {
+	bins := p.packOnce()
 	for i, pile := range p.order {
-		pile.stacks, pile.pods = append(pile.stacks[:0], p.full[i].stacks...), p.full[i].pods
+		pile.segments, pile.pods = append(pile.segments[:0], p.full[i].segments...), p.full[i].pods
 	}
-	if machines == nil {
+	if bins == nil {
 		return nil
 	}
-	claims := make([]*claim, len(machines))
-	for i, m := range machines {
-		claims[i] = m.claim
+	open := make([]*openNode, len(bins))
+	for i, m := range bins {
+		open[i] = m.openNode
 	}
-	if b := p.burden(claims); b < p.least {
-		p.t.recycle(p.best)
-		p.best, p.least = claims, b
+	if b := p.objective(open); b < p.least {
+		p.t.free(p.best)
+		p.best, p.least = open, b
 	} else {
-		p.t.recycle(claims)
+		p.t.free(open)
 	}
-	return machines
+	return bins
 }
 
 // weighable reports whether there are kinds of pods that few others go together with, and not so many that another attempt takes
 // long.
-func (y *yard) weighable() bool {
-	return len(y.piles) <= simple && slices.ContainsFunc(y.piles, func(p *pile) bool { return !p.lone && len(p.kin.piles) <= weighed })
+func (rp *repacker) worthFillingToRank() bool {
+	return len(rp.itemTypes) <= maxRefillTypes && slices.ContainsFunc(rp.itemTypes, func(p *itemType) bool { return !p.selfExclusive && len(p.group.itemTypes) <= fewItemTypes })
 }
 
 // burden is what claims cost, with the upkeep of their machines.
-func (y *yard) burden(claims []*claim) float64 {
-	return price(claims) + y.upkeep*float64(len(claims))
+func (rp *repacker) objective(open []*openNode) float64 {
+	return price(open) + rp.nodeOverhead*float64(len(open))
 }
 
 // packOnce packs everything once, and leaves the piles empty. It returns nil if there is no way.
-func (y *yard) packOnce() []laden {
-	slices.SortStableFunc(y.piles, func(a, b *pile) int {
-		if a.lone != b.lone {
-			if a.lone {
+func (rp *repacker) packOnce() []packedBin {
+	slices.SortStableFunc(rp.itemTypes, func(a, b *itemType) int {
+		if a.selfExclusive != b.selfExclusive {
+			if a.selfExclusive {
 				return -1
 			}
 			return 1
 		}
-		if a.lone || a.kin == b.kin {
-			return cmp.Compare(b.worth, a.worth)
+		if a.selfExclusive || a.group == b.group {
+			return cmp.Compare(b.value, a.value)
 		}
-		return cmp.Or(cmp.Compare(a.kin.choice, b.kin.choice), cmp.Compare(a.kin.form.number, b.kin.form.number))
+		return cmp.Or(cmp.Compare(a.group.choices, b.group.choices), cmp.Compare(a.group.form.number, b.group.form.number))
 	})
 	left := 0
-	for _, p := range y.piles {
+	for _, p := range rp.itemTypes {
 		left += p.pods
 	}
-	var out []laden
-	due := int(float64(left) * (1 - reappraise))
-	for _, lead := range y.piles {
+	var out []packedBin
+	due := int(float64(left) * (1 - repriceShare))
+	for _, lead := range rp.itemTypes {
 		for lead.pods > 0 {
 			if left < due {
-				y.appraise()
-				due = int(float64(left) * (1 - reappraise))
+				rp.price()
+				due = int(float64(left) * (1 - repriceShare))
 			}
-			m := y.open(lead)
-			if m.claim == nil {
+			m := rp.open(lead)
+			if m.openNode == nil {
 				return nil
 			}
-			for _, p := range m.picks {
+			for _, p := range m.assignments {
 				left -= p.n
 			}
 			out = append(out, m)
 		}
 	}
-	return y.joinNeighbours(out)
+	return rp.mergeNeighbours(out)
 }
 
 // learn compares what pods cost on their machines with what their room is worth.
-func (y *yard) learn(machines []laden) {
-	for _, p := range y.piles {
+func (rp *repacker) adjustMarkups(bins []packedBin) {
+	for _, p := range rp.itemTypes {
 		p.pods = 0
 	}
-	for _, m := range machines {
-		for _, p := range m.picks {
-			p.pile.pods += p.n
+	for _, m := range bins {
+		for _, p := range m.assignments {
+			p.itemType.pods += p.n
 		}
 	}
-	y.appraise()
-	cost, worth := map[*pile]float64{}, map[*pile]float64{}
-	for _, m := range machines {
+	rp.price()
+	cost, worth := map[*itemType]float64{}, map[*itemType]float64{}
+	for _, m := range bins {
 		sum := 0.0
-		for _, p := range m.picks {
-			sum += p.worth / p.markup * float64(p.n)
+		for _, p := range m.assignments {
+			sum += p.value / p.markup * float64(p.n)
 		}
 		if sum == 0 {
 			continue
 		}
-		for _, p := range m.picks {
-			share := p.worth / p.markup * float64(p.n)
-			cost[p.pile] += share * m.price() / sum
-			worth[p.pile] += share
+		for _, p := range m.assignments {
+			share := p.value / p.markup * float64(p.n)
+			cost[p.itemType] += share * m.price() / sum
+			worth[p.itemType] += share
 		}
 	}
-	for _, p := range y.piles {
+	for _, p := range rp.itemTypes {
 		if worth[p] > 0 {
 			p.markup *= 1 + damping*(cost[p]/worth[p]-1)
 		}
@@ -186,48 +186,48 @@ func (y *yard) learn(machines []laden) {
 }
 
 // repack packs the claims of a template again and takes them from the list; nil if that saves nothing.
-func (s *solver) repack(t *template) []*claim {
-	first := len(s.targets.list) + len(s.claims)
-	y := newYard(s, t, first, math.MaxInt)
-	mine, others := y.collect()
+func (s *solver) repack(t *template) []*openNode {
+	first := len(s.targets.list) + len(s.open)
+	rp := newYard(s, t, first, math.MaxInt)
+	mine, others := rp.collect()
 	if len(mine) == 0 {
 		return nil
 	}
-	for _, cl := range mine {
-		t.limits.release(cl)
+	for _, on := range mine {
+		t.limits.release(on)
 	}
-	pieces := y.pack()
-	if y.granted > 0 && pieces != nil {
-		pieces = y.humbler(pieces, len(mine))
+	pieces := rp.pack()
+	if rp.allowed > 0 && pieces != nil {
+		pieces = rp.withFewerPreferences(pieces, len(mine))
 	}
-	if slices.ContainsFunc(pieces, (*claim).wishes) {
-		pieces = y.mergeHumbly(pieces)
+	if slices.ContainsFunc(pieces, (*openNode).hasPreferences) {
+		pieces = rp.mergeWithoutPreferences(pieces)
 	}
-	if pieces == nil || y.burden(pieces) >= y.burden(mine) || !t.charge(pieces) {
-		for _, cl := range mine {
-			t.limits.charge(cl)
+	if pieces == nil || rp.objective(pieces) >= rp.objective(mine) || !t.charge(pieces) {
+		for _, on := range mine {
+			t.limits.charge(on)
 		}
 		return nil
 	}
-	s.claims = others
+	s.open = others
 	return pieces
 }
 
 // collect moves the pods of the template's claims into the yard. It returns the claims that are empty then, and all others.
-func (y *yard) collect() (mine, others []*claim) {
+func (rp *repacker) collect() (mine, others []*openNode) {
 	fills := 0
-	for _, cl := range y.s.claims {
-		if cl.t == y.t {
-			fills += len(cl.fills)
+	for _, on := range rp.s.open {
+		if on.t == rp.t {
+			fills += len(on.batches)
 		}
 	}
-	piles := min(fills, len(y.s.classes.byAsk))
-	y.known, y.same, y.piles = make(map[fillKey]*pile, piles), make(map[pileKey]*pile, piles/2), make([]*pile, 0, piles/2)
-	for _, cl := range y.s.claims {
-		if cl.t == y.t && y.take(cl) {
-			mine = append(mine, cl)
+	piles := min(fills, len(rp.s.classes.byKey))
+	rp.known, rp.same, rp.itemTypes = make(map[batchKey]*itemType, piles), make(map[itemTypeKey]*itemType, piles/2), make([]*itemType, 0, piles/2)
+	for _, on := range rp.s.open {
+		if on.t == rp.t && rp.add(on) {
+			mine = append(mine, on)
 		} else {
-			others = append(others, cl)
+			others = append(others, on)
 		}
 	}
 	return mine, others
@@ -235,20 +235,20 @@ func (y *yard) collect() (mine, others []*claim) {
 
 // humbler is pieces, which replace so many claims, or what holds the same pods on fewer machines because fewer of them are kept
 // away from their like: no machine is launched for a wish alone.
-func (y *yard) humbler(pieces []*claim, claims int) []*claim {
-	again := func(next, grants int) (other *yard, packed []*claim) {
-		other = newYard(y.s, y.t, next, grants)
-		if mine, _ := other.collect(); len(mine) < claims {
+func (rp *repacker) withFewerPreferences(pieces []*openNode, open int) []*openNode {
+	again := func(next, grants int) (other *repacker, packed []*openNode) {
+		other = newYard(rp.s, rp.t, next, grants)
+		if mine, _ := other.collect(); len(mine) < open {
 			return other, nil // without their wishes some pods are none of the yard's
 		}
 		return other, other.pack()
 	}
-	bare, least := again(y.next, 0)
-	if least == nil || len(least) >= len(pieces) || y.burden(least) > y.burden(pieces) {
+	bare, least := again(rp.nextHost, 0)
+	if least == nil || len(least) >= len(pieces) || rp.objective(least) > rp.objective(pieces) {
 		return pieces
 	}
 	// Each machine can grant one pod of a kind its wish.
-	if _, fair := again(bare.next, len(least)); fair != nil && len(fair) == len(least) && y.burden(fair) <= y.burden(least)*(1+lp.Negligible) {
+	if _, fair := again(bare.nextHost, len(least)); fair != nil && len(fair) == len(least) && rp.objective(fair) <= rp.objective(least)*(1+lp.Negligible) {
 		return fair
 	}
 	return least
@@ -256,7 +256,7 @@ func (y *yard) humbler(pieces []*claim, claims int) []*claim {
 
 // charge counts pieces against the pool's limits, and reports whether these admit them and leave enough choice. Each is then any
 // machine that can hold its pods and that the limits leave.
-func (t *template) charge(pieces []*claim) bool {
+func (t *template) charge(pieces []*openNode) bool {
 	l := t.limits
 	for _, piece := range pieces {
 		if !l.unlimited() {
@@ -264,7 +264,7 @@ func (t *template) charge(pieces []*claim) bool {
 		}
 		l.charge(piece)
 	}
-	admitted := !slices.ContainsFunc(l.bounds, func(b bound) bool { return b.remaining < 0 })
+	admitted := !slices.ContainsFunc(l.list, func(b limit) bool { return b.remaining < 0 })
 	if admitted {
 		for _, piece := range pieces {
 			l.release(piece)

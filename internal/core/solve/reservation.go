@@ -107,21 +107,21 @@ func (rs *reservations) compatible(t *template, kinds, mask bitset.Set) []int {
 	return out
 }
 
-// reservable are those of list that cl holds already or that have an instance left.
-func (rs *reservations) reservable(cl *claim, list []int) []int {
+// reservable are those of list that on holds already or that have an instance left.
+func (rs *reservations) reservable(on *openNode, list []int) []int {
 	var out []int
 	for _, r := range list {
-		if rs.left[r] > 0 || slices.Contains(cl.held, r) {
+		if rs.left[r] > 0 || slices.Contains(on.held, r) {
 			out = append(out, r)
 		}
 	}
 	return out
 }
 
-// hold makes cl hold exactly the reservations in want: new ones are taken before old ones are given back.
-func (rs *reservations) hold(cl *claim, want []int) {
+// hold makes on hold exactly the reservations in want: new ones are taken before old ones are given back.
+func (rs *reservations) hold(on *openNode, want []int) {
 	for _, r := range want {
-		if !slices.Contains(cl.held, r) {
+		if !slices.Contains(on.held, r) {
 			if rs.left[r] == 0 {
 				// Whoever asks has looked first: to go on would launch what is not there.
 				panic(fmt.Sprintf("reservation %s is used up and was taken once more", rs.ids[r]))
@@ -129,24 +129,24 @@ func (rs *reservations) hold(cl *claim, want []int) {
 			rs.left[r]--
 		}
 	}
-	for _, r := range cl.held {
+	for _, r := range on.held {
 		if !slices.Contains(want, r) {
 			rs.left[r]++
 		}
 	}
-	cl.held = want
+	on.held = want
 }
 
-// update makes cl hold what it could be launched from now.
-func (rs *reservations) update(cl *claim) {
+// update makes on hold what it could be launched from now.
+func (rs *reservations) update(on *openNode) {
 	if rs.mode != ReservedIgnored {
-		rs.hold(cl, rs.reservable(cl, rs.compatible(cl.t, cl.t.states[cl.state].kinds, cl.mask)))
+		rs.hold(on, rs.reservable(on, rs.compatible(on.t, on.t.states[on.state].kinds, on.mask)))
 	}
 }
 
-// concern reports whether cl, or what its pods could be split into, could be launched from a reservation.
-func (rs *reservations) concern(cl *claim) bool {
-	return rs.mayServe(cl.t, cl.t.states[cl.state])
+// concern reports whether on, or what its pods could be split into, could be launched from a reservation.
+func (rs *reservations) concern(on *openNode) bool {
+	return rs.mayServe(on.t, on.t.states[on.state])
 }
 
 // mayServe reports whether a claim in state st could be launched from a reservation.
@@ -155,34 +155,34 @@ func (rs *reservations) mayServe(t *template, st *state) bool {
 }
 
 // pin binds a claim that holds reservations to them, and keeps one that holds none from counting on any.
-func (s *solver) pin(cl *claim) {
-	rs := cl.t.reservations
-	if len(cl.held) == 0 {
-		if rs.concern(cl) {
-			s.unpin(cl)
+func (s *solver) pin(on *openNode) {
+	rs := on.t.reservations
+	if len(on.held) == 0 {
+		if rs.concern(on) {
+			s.unpin(on)
 		}
 		return
 	}
-	ids := make([]string, len(cl.held))
-	for i, r := range cl.held {
+	ids := make([]string, len(on.held))
+	for i, r := range on.held {
 		ids[i] = rs.ids[r]
 	}
-	to := cl.t.step(cl.state, s.classes.intern(requirement.NewSet(
+	to := on.t.step(on.state, s.classes.intern(requirement.NewSet(
 		requirement.New(capacityTypeKey, requirement.In, capacityTypeReserved),
 		requirement.New(s.problem.Options.ReservationLabel, requirement.In, ids...),
 	)))
-	cl.state, cl.mask = to, cl.mask.And(cl.t.states[to].mask)
+	on.state, on.mask = to, on.mask.And(on.t.states[to].mask)
 }
 
 // unpin leaves a claim without a reservation the ordinary offerings, as long as there are any.
-func (s *solver) unpin(cl *claim) {
-	to := cl.t.step(cl.state, s.classes.intern(requirement.NewSet(
+func (s *solver) unpin(on *openNode) {
+	to := on.t.step(on.state, s.classes.intern(requirement.NewSet(
 		requirement.New(capacityTypeKey, requirement.NotIn, capacityTypeReserved),
 	)))
-	if to == refused {
+	if to == noState {
 		return
 	}
-	if mask := cl.mask.And(cl.t.states[to].mask); !mask.Empty() {
-		cl.state, cl.mask = to, mask
+	if mask := on.mask.And(on.t.states[to].mask); !mask.Empty() {
+		on.state, on.mask = to, mask
 	}
 }

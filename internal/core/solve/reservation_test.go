@@ -85,7 +85,7 @@ func TestOneClaimHoldsAllReservationsItMightUse_L294_L297_L303(t *testing.T) {
 		first, second int
 		pods          int
 		held          []string
-		putOff        int
+		deferred      int
 	}{
 		{"both left: one claim takes both, the others wait", 1, 1, 3, []string{"[r-1 r-2]"}, 2},
 		{"one left", 0, 1, 2, []string{"[r-2]"}, 1},
@@ -94,8 +94,8 @@ func TestOneClaimHoldsAllReservationsItMightUse_L294_L297_L303(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			plan := Solve(reservedProblem(apart(c.pods), twoTypes(c.first, c.second)))
-			if got := held(plan); !slices.Equal(got, c.held) || len(plan.Deferred) != c.putOff {
-				t.Errorf("held %v and %d put off, want %v and %d", got, len(plan.Deferred), c.held, c.putOff)
+			if got := held(plan); !slices.Equal(got, c.held) || len(plan.Deferred) != c.deferred {
+				t.Errorf("held %v and %d put off, want %v and %d", got, len(plan.Deferred), c.held, c.deferred)
 			}
 			if n := refusedPods(plan); n != 0 {
 				t.Errorf("%d pods are called unschedulable", n)
@@ -181,7 +181,7 @@ func TestReservationBookkeeping_L301(t *testing.T) {
 	if rs.left[0] != 1 {
 		t.Fatalf("%d left, want the lowest number that any offering saw", rs.left[0])
 	}
-	first, second := &claim{}, &claim{}
+	first, second := &openNode{}, &openNode{}
 	rs.hold(first, []int{0})
 	rs.hold(first, []int{0})
 	if rs.left[0] != 0 {

@@ -12,31 +12,31 @@ import (
 //
 // Invariant: the plan never gets dearer and no pod loses its place.
 func (s *solver) rightSize() {
-	var out []*claim
+	var out []*openNode
 	for _, t := range s.templates {
 		out = append(out, s.repack(t)...)
 	}
-	for _, cl := range s.claims {
-		if base := s.base(cl); cl.devices != "" && base != refused && !cl.indivisible() {
-			out = append(out, s.splitDevices(cl, base)...)
+	for _, on := range s.open {
+		if base := s.base(on); on.devices != "" && base != noState && !on.indivisible() {
+			out = append(out, s.splitDevices(on, base)...)
 			continue
 		}
-		out = append(out, cl)
+		out = append(out, on)
 	}
-	s.claims = out
+	s.open = out
 }
 
-// indivisible reports whether cl is to stay as it is: it may be launched from a reservation, or some of its pods must share a
+// indivisible reports whether on is to stay as it is: it may be launched from a reservation, or some of its pods must share a
 // machine with others.
-func (cl *claim) indivisible() bool {
-	return cl.t.reservations.concern(cl) || slices.ContainsFunc(cl.fills, func(f fill) bool { return f.stage.near || cl.t.attaches(f.class()) })
+func (on *openNode) indivisible() bool {
+	return on.t.reservations.concern(on) || slices.ContainsFunc(on.batches, func(f batch) bool { return f.level.hostAffinity || on.t.attaches(f.class()) })
 }
 
-// base is the state that every piece of cl starts from: in the domains in which its pods were counted.
-func (s *solver) base(cl *claim) stateID {
+// base is the state that every piece of on starts from: in the domains in which its pods were counted.
+func (s *solver) base(on *openNode) stateID {
 	var within []requirement.Requirement
 	seen := map[int]bool{}
-	for _, f := range cl.fills {
+	for _, f := range on.batches {
 		for _, list := range f.class().counting() {
 			for _, g := range list {
 				if g.host || seen[g.key] {
@@ -44,52 +44,52 @@ func (s *solver) base(cl *claim) stateID {
 				}
 				seen[g.key] = true
 				var names []string
-				for _, d := range s.claimDomains(cl, g.key) {
+				for _, d := range s.claimDomains(on, g.key) {
 					names = append(names, s.domains.of(g.key).names[d])
 				}
-				within = append(within, requirement.New(cl.t.u.keys[g.key].name, requirement.In, names...))
+				within = append(within, requirement.New(on.t.u.keys[g.key].name, requirement.In, names...))
 			}
 		}
 	}
 	if len(within) == 0 {
-		return cl.t.root
+		return on.t.root
 	}
-	return cl.t.step(cl.t.root, s.classes.intern(requirement.NewSet(within...)))
+	return on.t.step(on.t.root, s.classes.intern(requirement.NewSet(within...)))
 }
 
-func price(claims []*claim) float64 {
+func price(open []*openNode) float64 {
 	sum := 0.0
-	for _, cl := range claims {
-		sum += cl.price()
+	for _, on := range open {
+		sum += on.price()
 	}
 	return sum
 }
 
 // cheapestOnly keeps the candidates at the lowest price.
-func (cl *claim) cheapestOnly() {
-	low, prices := cl.price(), cl.t.prices(cl.t.states[cl.state])
-	for column := range cl.mask.All() {
+func (on *openNode) cheapestOnly() {
+	low, prices := on.price(), on.t.prices(on.t.states[on.state])
+	for column := range on.mask.All() {
 		if prices[column] > low {
-			cl.mask.Remove(column)
+			on.mask.Remove(column)
 		}
 	}
-	cl.measure()
+	on.updateSlack()
 }
 
 // widen lets a piece be any machine that can hold its pods and that the pool's limits admit: the cap has done its work, and
 // more candidates make the launch more likely.
-func (cl *claim) widen() {
-	copy(cl.mask, cl.t.within(cl.t.states[cl.state].mask))
-	for column := range cl.mask.All() {
-		if !cl.total.Fits(cl.t.room[column]) {
-			cl.mask.Remove(column)
+func (on *openNode) widen() {
+	copy(on.mask, on.t.within(on.t.states[on.state].mask))
+	for column := range on.mask.All() {
+		if !on.total.Fits(on.t.room[column]) {
+			on.mask.Remove(column)
 		}
 	}
-	for _, f := range cl.fills {
+	for _, f := range on.batches {
 		if len(f.class().shape.HostPorts) > 0 {
-			cl.mask.Intersect(cl.mask, cl.t.portsFree(f.class()))
+			on.mask.Intersect(on.mask, on.t.portsFree(f.class()))
 		}
 	}
-	cl.trial = false
-	cl.measure()
+	on.trial = false
+	on.updateSlack()
 }

@@ -17,15 +17,15 @@ type solver struct {
 	domains   *domains
 	templates []*template
 	// empty are pools whose requirements leave nothing to launch.
-	empty   []*template
-	targets *targets
-	claims  []*claim
-	devices *devices
-	refused []run
-	// putOff are pods that wait for a reservation, left those that the run did not get to.
-	putOff, left []*model.Pod
+	unlaunchable  []*template
+	targets       *targets
+	open          []*openNode
+	devices       *devices
+	unschedulable []run
+	// deferred are pods that wait for a reservation, left those that the run did not get to.
+	deferred, undecided []*model.Pod
 	// asking is where questions are worked out.
-	asking asking
+	scratch scratch
 }
 
 // run is consecutive pods of one class in the queue.
@@ -36,7 +36,7 @@ type run struct {
 
 // Solve answers where the pods of the problem should go.
 func Solve(p Problem) Plan {
-	p, barred := gate(p)
+	p, barred := rejectDeviceless(p)
 	return compile(p).run(barred)
 }
 
@@ -45,21 +45,21 @@ func (s *solver) run(barred []UnschedulablePods) Plan {
 	zones := s.zones()
 	s.placeAll(s.queue())
 	s.tighten()
-	refusals := s.refusals()
+	refusals := s.diagnoseAll()
 	if !s.problem.Options.DisableRepacking {
 		s.rightSize()
 	}
 	plan := s.plan()
 	plan.Unschedulable = append(plan.Unschedulable, append(refusals, barred...)...)
-	plan.Unlaunchable, plan.Zones = s.barren(), zones
+	plan.Unlaunchable, plan.Zones = s.unlaunchablePools(), zones
 	return plan
 }
 
 // barren lists the pools that can launch nothing: those without any instance type first, each kind in the order of trial.
-func (s *solver) barren() []UnlaunchablePool {
+func (s *solver) unlaunchablePools() []UnlaunchablePool {
 	var out []UnlaunchablePool
-	for _, t := range s.empty {
-		out = append(out, UnlaunchablePool{Pool: t.pool.Name, Unavailable: t.soldOut()})
+	for _, t := range s.unlaunchable {
+		out = append(out, UnlaunchablePool{Pool: t.pool.Name, Unavailable: t.unavailableOfferings()})
 	}
 	for _, t := range s.templates {
 		if root := t.states[t.root]; len(t.unmet(root, root.mask)) > 0 && !t.bestEffort {
@@ -72,7 +72,7 @@ func (s *solver) barren() []UnlaunchablePool {
 // compile makes a solver that is ready to run.
 func compile(p Problem) *solver {
 	s := prepare(p)
-	s.expect()
+	s.expectDevices()
 	s.seed()
 	return s
 }
@@ -88,18 +88,18 @@ func prepare(p Problem) *solver {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
 	})
 	cs := &classes{
-		u:         u,
-		daemons:   map[*model.Shape]*class{},
-		specials:  map[string]*special{},
-		ordinary:  &special{},
-		byTerms:   map[string]*conjunction{},
-		chosen:    map[string]*conjunction{},
-		needs:     map[string][]need{},
-		options:   p.Options,
-		soft:      anySoftTaint(p),
-		templates: len(pools),
-		devices:   newDevices(p),
-		exempt:    p.CordonExempt,
+		u:           u,
+		daemons:     map[*model.Shape]*class{},
+		specifics:   map[string]*podSpecifics{},
+		noSpecifics: &podSpecifics{},
+		byTerms:     map[string]*conjunction{},
+		chosen:      map[string]*conjunction{},
+		needs:       map[string][]need{},
+		options:     p.Options,
+		softTaints:  anySoftTaint(p),
+		templates:   len(pools),
+		devices:     newDevices(p),
+		exempt:      p.CordonExempt,
 	}
 	cs.groups = newGroups(cs, p)
 	s := &solver{problem: p, classes: cs, groups: cs.groups, domains: newDomains(u), devices: cs.devices}
@@ -116,7 +116,7 @@ func prepare(p Problem) *solver {
 			cs.groups.guardsOf(pod.Shape)
 		}
 	}
-	cs.byAsk = make(map[ask]*class, len(cs.groups.byShape))
+	cs.byKey = make(map[classKey]*class, len(cs.groups.byShape))
 	for _, pod := range p.Pods {
 		cs.of(pod)
 	}
@@ -146,7 +146,7 @@ func (s *solver) compileTemplates(pools []*model.Pool, daemons []*class) {
 		}
 		t := newTemplate(pool, cols, s.classes.u, daemons)
 		if !t.usable() {
-			s.empty = append(s.empty, t)
+			s.unlaunchable = append(s.unlaunchable, t)
 			continue
 		}
 		t.limits = newLimits(pool, s.problem.Nodes)

@@ -30,7 +30,7 @@ type state struct {
 // stateID numbers a state within its template.
 type stateID int32
 
-const refused stateID = -1
+const noState stateID = -1
 
 func (s *state) get(key int) setID {
 	if key < len(s.sets) {
@@ -90,7 +90,7 @@ func (t *template) step(from stateID, c *conjunction) stateID {
 func (t *template) follow(from stateID, want []term) stateID {
 	s := t.states[from]
 	if !t.compatible(s, want) {
-		return refused
+		return noState
 	}
 	n := &state{sets: slices.Clone(s.sets), labels: s.labels}
 	var changed []term

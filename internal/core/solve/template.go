@@ -50,19 +50,19 @@ type template struct {
 	limits  *limits
 	// number is the template's place in the order of trial, roster its open claims.
 	number int
-	roster roster
+	open   openNodes
 	// slotted is set when some instance type says how many volumes its machines can attach.
 	slotted bool
 	// bestEffort lets claims be opened that keep fewer distinct values than the pool demands.
 	bestEffort   bool
 	reservations *reservations
 	// shelves order the columns by room, per resource; nil until somebody asks. wanted are the resources that pods ask for.
-	shelves []*shelf
-	wanted  []int
+	capacityIndexes []*capacityIndex
+	wanted          []int
 	// nameOrder is what byName remembers.
 	nameOrder []int32
 	// spare are claims that were given up, to be used again.
-	spare []*claim
+	freeList []*openNode
 	// scratch and candidates are sets of columns, and taken one of instance types, for use between two lines of the same function.
 	scratch, candidates, taken bitset.Set
 	// offered is the columns of the last offer.
@@ -89,11 +89,11 @@ func (t *template) usable() bool { return !t.states[t.root].mask.Empty() }
 // ones always), its labels are compatible with the pool, and the type does not contradict them; preferences never matter.
 func (t *template) reserveDaemons(daemons []*class) {
 	t.room = make([]resource.Vector, t.columns.len())
-	crews, crewOf := t.crews(daemons)
-	if t.daemoned = slices.ContainsFunc(crews, func(c crew) bool { return len(c.requests) > 0 }); t.daemoned {
+	crews, crewOf := t.daemonOverheads(daemons)
+	if t.daemoned = slices.ContainsFunc(crews, func(c daemonOverhead) bool { return len(c.requests) > 0 }); t.daemoned {
 		t.daemons = make([]resource.Vector, t.columns.len())
 	}
-	if slices.ContainsFunc(crews, func(c crew) bool { return len(c.ports) > 0 }) {
+	if slices.ContainsFunc(crews, func(c daemonOverhead) bool { return len(c.ports) > 0 }) {
 		t.daemonPorts = make([][]model.HostPort, t.columns.len())
 	}
 	for column := range t.room {
@@ -115,14 +115,14 @@ func (t *template) reserveDaemons(daemons []*class) {
 }
 
 // crew is the daemons of a column, together.
-type crew struct {
+type daemonOverhead struct {
 	requests resource.Vector
 	ports    []model.HostPort
 }
 
 // crews are the different combinations of daemons that occur, and the one of each column.
-func (t *template) crews(daemons []*class) (crews []crew, of []int) {
-	crews, of = []crew{{}}, make([]int, t.columns.len())
+func (t *template) daemonOverheads(daemons []*class) (crews []daemonOverhead, of []int) {
+	crews, of = []daemonOverhead{{}}, make([]int, t.columns.len())
 	for _, d := range daemons {
 		joined := map[int]int{}
 		for column := range t.runsOn(d).All() {
@@ -131,7 +131,7 @@ func (t *template) crews(daemons []*class) (crews []crew, of []int) {
 			if !ok {
 				after = len(crews)
 				joined[before] = after
-				crews = append(crews, crew{
+				crews = append(crews, daemonOverhead{
 					requests: crews[before].requests.Add(d.shape.Requests),
 					ports:    slices.Concat(crews[before].ports, d.shape.HostPorts),
 				})

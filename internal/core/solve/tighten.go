@@ -18,33 +18,33 @@ func (s *solver) tighten() {
 	for _, t := range s.templates {
 		limited = limited || !t.limits.unlimited()
 	}
-	if !limited || len(s.refused) == 0 {
+	if !limited || len(s.unschedulable) == 0 {
 		return
 	}
 	shrunk := false
-	for _, cl := range s.claims {
-		shrunk = cl.shrink() || shrunk
+	for _, on := range s.open {
+		shrunk = on.shrink() || shrunk
 	}
 	if !shrunk {
 		return
 	}
-	again := s.refused
-	s.refused = nil
+	again := s.unschedulable
+	s.unschedulable = nil
 	s.placeAll(again)
 }
 
 // shrink drops the candidates that are larger than the cheapest one in a limited resource, and reports whether there were
 // any. As many of the smaller of them stay as demands for distinct values need; a claim that holds reservations keeps all.
-func (cl *claim) shrink() bool {
-	l := cl.t.limits
-	if l.unlimited() || len(cl.held) > 0 {
+func (on *openNode) shrink() bool {
+	l := on.t.limits
+	if l.unlimited() || len(on.held) > 0 {
 		return false
 	}
-	cheapest := cl.cheapest()
-	kept := cl.mask.Clone()
+	cheapest := on.cheapest()
+	kept := on.mask.Clone()
 	var larger []int
-	for column := range cl.mask.All() {
-		if l.larger(cl.t.capacity(column), cl.t.capacity(cheapest)) {
+	for column := range on.mask.All() {
+		if l.larger(on.t.capacity(column), on.t.capacity(cheapest)) {
 			kept.Remove(column)
 			larger = append(larger, column)
 		}
@@ -52,34 +52,34 @@ func (cl *claim) shrink() bool {
 	if len(larger) == 0 {
 		return false
 	}
-	more := cl.needed(kept, larger)
+	more := on.columnsNeeded(kept, larger)
 	if more == len(larger) {
 		return false
 	}
 	for _, column := range larger[:more] {
 		kept.Add(column)
 	}
-	copy(cl.mask, kept)
-	cl.measure()
-	l.charge(cl)
+	copy(on.mask, kept)
+	on.updateSlack()
+	l.charge(on)
 	return true
 }
 
 // needed sorts columns by how much of the limits their machines take, and tells how many of the first of them the candidates in
 // kept need beside them to meet the demands for distinct values: all, if even they do not do. Machines of one size stay together.
-func (cl *claim) needed(kept bitset.Set, columns []int) int {
-	st := cl.t.states[cl.state]
-	if len(cl.unmet(st, kept)) == 0 {
+func (on *openNode) columnsNeeded(kept bitset.Set, columns []int) int {
+	st := on.t.states[on.state]
+	if len(on.unmet(st, kept)) == 0 {
 		return 0
 	}
-	share := func(column int) float64 { return cl.t.limits.share(cl.t.capacity(column)) }
+	share := func(column int) float64 { return on.t.limits.share(on.t.capacity(column)) }
 	slices.SortStableFunc(columns, func(a, b int) int { return cmp.Compare(share(a), share(b)) })
 	last := sort.Search(len(columns), func(n int) bool {
 		mask := kept.Clone()
 		for _, column := range columns[:n+1] {
 			mask.Add(column)
 		}
-		return len(cl.unmet(st, mask)) == 0
+		return len(on.unmet(st, mask)) == 0
 	})
 	more := last
 	for more < len(columns) && share(columns[more]) == share(columns[last]) {

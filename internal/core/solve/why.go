@@ -24,7 +24,7 @@ func (s *solver) why(c *class, pod *model.Pod, admitted []bitset.Set) reason.Obs
 	}
 	var out reason.Obstacles
 	for i, t := range s.templates {
-		r := s.whyNot(&sieve{t: t, c: c, pod: pod, resources: s.problem.Resources, admitted: admitted[i]}, c.final)
+		r := s.whyNot(&poolFilter{t: t, c: c, pod: pod, resources: s.problem.Resources, admitted: admitted[i]}, c.final)
 		r.Pool = t.pool.Name
 		if r.HasRequest() {
 			r.Resources = t.asked(c, s.problem.Resources)
@@ -37,8 +37,8 @@ func (s *solver) why(c *class, pod *model.Pod, admitted []bitset.Set) reason.Obs
 // whyEmpty is the obstacle where no pool has anything to launch.
 func (s *solver) whyEmpty() reason.Obstacles {
 	var out reason.Obstacles
-	for _, t := range s.empty {
-		out = append(out, reason.Obstacle{Code: reason.PoolEmpty, Pool: t.pool.Name, UnavailableOfferings: t.soldOut()})
+	for _, t := range s.unlaunchable {
+		out = append(out, reason.Obstacle{Code: reason.PoolEmpty, Pool: t.pool.Name, UnavailableOfferings: t.unavailableOfferings()})
 	}
 	if len(out) == 0 {
 		out = reason.Obstacles{{Code: reason.PoolEmpty}}
@@ -48,7 +48,7 @@ func (s *solver) whyEmpty() reason.Obstacles {
 
 // whyNot is the first obstacle between a pod and a new machine of a pool. What no other limit would help against comes before
 // the limits; the rest is in the order in which a new claim is tested.
-func (s *solver) whyNot(v *sieve, st *stage) reason.Obstacle {
+func (s *solver) whyNot(v *poolFilter, st *level) reason.Obstacle {
 	t, c := v.t, v.c
 	if r, ok := v.whyClosed(st); ok {
 		return r
@@ -66,7 +66,7 @@ func (s *solver) whyNot(v *sieve, st *stage) reason.Obstacle {
 	for _, o := range s.options(c, st) {
 		for _, form := range o.forms {
 			to := t.step(t.root, form)
-			if to == refused {
+			if to == noState {
 				continue
 			}
 			r := v.why(t.states[to])
@@ -85,19 +85,19 @@ func (s *solver) whyNot(v *sieve, st *stage) reason.Obstacle {
 }
 
 // whyClosed is what keeps the pod from any machine of the pool.
-func (s *sieve) whyClosed(st *stage) (reason.Obstacle, bool) {
+func (s *poolFilter) whyClosed(st *level) (reason.Obstacle, bool) {
 	t := s.t
 	taint, repelled := t.repels(s.c, st)
 	to := t.step(t.root, st.conjunction)
 	switch {
 	case repelled:
 		return reason.Obstacle{Code: reason.TaintNotTolerated, Taint: taint.String()}, true
-	case to == refused:
+	case to == noState:
 		return t.conflict(t.root, st.conjunction), true
 	case t.limits.exhausted(), !s.admitted.Intersects(t.states[t.root].mask):
-		s.measure()
+		s.runTests()
 		next := t.states[to]
-		would := next.mask.And(s.unclaimed).And(s.attaching).And(s.fits)
+		would := next.mask.And(s.portFree).And(s.attaching).And(s.fits)
 		r := reason.Obstacle{Code: reason.LimitsExceeded, Limits: s.limits(would, next)}
 		if t.limits.exhausted() {
 			r.Code = reason.NodesExhausted
@@ -108,12 +108,12 @@ func (s *sieve) whyClosed(st *stage) (reason.Obstacle, bool) {
 }
 
 // whyVolumes is the label that keeps all alternatives of the pods' volumes away from the pool.
-func (s *solver) whyVolumes(t *template, c *class, st *stage) (reason.Obstacle, bool) {
+func (s *solver) whyVolumes(t *template, c *class, st *level) (reason.Obstacle, bool) {
 	narrowed := t.step(t.root, st.conjunction)
 	var last reason.Obstacle
 	for _, reach := range c.shape.VolumeTopology {
 		alternative := s.classes.intern(reach)
-		if t.step(narrowed, alternative) != refused {
+		if t.step(narrowed, alternative) != noState {
 			return reason.Obstacle{}, false
 		}
 		last = t.conflict(narrowed, alternative)

@@ -11,11 +11,11 @@ import (
 
 // whyTopology is the group that leaves the class no domain among those that a new machine of the pool could be in. Where
 // each group leaves one and all of them together leave none, it is the first.
-func (s *solver) whyTopology(t *template, c *class, st *stage) (reason.Obstacle, bool) {
-	machine := len(s.targets.list) + len(s.claims)
+func (s *solver) whyTopology(t *template, c *class, st *level) (reason.Obstacle, bool) {
+	host := len(s.targets.list) + len(s.open)
 	for _, o := range st.hosts {
-		boots := o.attracts() && o.Bootstraps(o.self, anyDomain)
-		if !boots && o.AllowedOnHost(machine, 0, o.self) == 0 {
+		boots := o.isAffinity() && o.Bootstraps(o.self, anyDomain)
+		if !boots && o.AllowedOnHost(host, 0, o.self) == 0 {
 			return s.unsatisfiable(t, st, o.group), true
 		}
 	}
@@ -25,7 +25,7 @@ func (s *solver) whyTopology(t *template, c *class, st *stage) (reason.Obstacle,
 	}
 	for _, o := range s.options(c, st) {
 		for _, form := range o.forms {
-			if to := t.step(t.root, form); to != refused && !t.states[to].mask.Empty() {
+			if to := t.step(t.root, form); to != noState && !t.states[to].mask.Empty() {
 				return reason.Obstacle{}, false
 			}
 		}
@@ -34,11 +34,11 @@ func (s *solver) whyTopology(t *template, c *class, st *stage) (reason.Obstacle,
 	for _, key := range st.keys {
 		within := s.domains.allowed(key, st.strict)
 		possible := s.domains.possible(key, root.get(key))
-		for _, b := range s.bearings(st, key, within) {
+		for _, b := range s.groupStates(st, key, within) {
 			if first == nil {
 				first = b.group
 			}
-			if !slices.ContainsFunc(possible, func(d int) bool { room, _ := roomIn([]bearing{b}, d, within); return room > 0 }) {
+			if !slices.ContainsFunc(possible, func(d int) bool { room, _ := roomIn([]groupState{b}, d, within); return room > 0 }) {
 				return s.unsatisfiable(t, st, b.group), true
 			}
 		}
@@ -57,7 +57,7 @@ func (s *solver) whyTopology(t *template, c *class, st *stage) (reason.Obstacle,
 	return s.unsatisfiable(t, st, first), true
 }
 
-func (s *solver) unsatisfiable(t *template, st *stage, g *group) reason.Obstacle {
+func (s *solver) unsatisfiable(t *template, st *level, g *group) reason.Obstacle {
 	k := s.classes.u.keys[g.key]
 	node := requirement.New(k.name, requirement.Exists)
 	if set := t.states[t.root].get(g.key); set != undefined && !g.host {
@@ -77,7 +77,7 @@ func (s *solver) countsOf(g *group) []reason.Count {
 	var out []reason.Count
 	if g.host {
 		for _, d := range g.Counted() {
-			out = append(out, reason.Count{Domain: s.machineName(d), Pods: g.Count(d)})
+			out = append(out, reason.Count{Domain: s.hostName(d), Pods: g.Count(d)})
 		}
 	} else {
 		for d, name := range s.domains.of(g.key).names {
@@ -90,7 +90,7 @@ func (s *solver) countsOf(g *group) []reason.Count {
 	return out
 }
 
-func (s *solver) machineName(number int) string {
+func (s *solver) hostName(number int) string {
 	if number < len(s.targets.list) {
 		return s.targets.list[number].node.Name
 	}

@@ -21,7 +21,7 @@ import (
 // Cost: O(columns) per refused class and pool, and a few bitsets per way in which spread and affinity can be met.
 
 // sieve is the tests of a pool's columns for one pod, each on its own.
-type sieve struct {
+type poolFilter struct {
 	t   *template
 	c   *class
 	pod *model.Pod
@@ -29,20 +29,20 @@ type sieve struct {
 	resources []string
 	// admitted are the columns that the limits admit, unclaimed those where no daemon has a port of the pod, attaching those with
 	// slots for its volumes; fits has room for it, bare would have if it were not for the daemons.
-	admitted, unclaimed, attaching, fits, bare bitset.Set
+	admitted, portFree, attaching, fits, bare bitset.Set
 }
 
 // measure makes the tests, once: most pods are kept out by something that needs none of them.
-func (s *sieve) measure() {
+func (s *poolFilter) runTests() {
 	if s.fits != nil {
 		return
 	}
 	t, c, all := s.t, s.c, bitset.Full(s.t.columns.len())
-	s.unclaimed, s.attaching, s.fits = t.portsFree(c), all, all.Clone()
+	s.portFree, s.attaching, s.fits = t.portsFree(c), all, all.Clone()
 	if t.attaches(c) {
-		s.attaching = (&claim{t: t, mask: all}).attaching(s.pod)
+		s.attaching = (&openNode{t: t, mask: all}).attaching(s.pod)
 	}
-	(&claim{t: t}).fitting(c, s.fits, 1)
+	(&openNode{t: t}).fitting(c, s.fits, 1)
 	if s.bare = s.fits; !t.daemoned {
 		return
 	}
@@ -55,14 +55,14 @@ func (s *sieve) measure() {
 }
 
 // why is what the instance types of the pool lack for a claim in the state next.
-func (s *sieve) why(next *state) reason.Obstacle {
-	s.measure()
-	t, limited := s.t, next.mask.And(s.unclaimed).And(s.attaching).And(s.fits)
+func (s *poolFilter) why(next *state) reason.Obstacle {
+	s.runTests()
+	t, limited := s.t, next.mask.And(s.portFree).And(s.attaching).And(s.fits)
 	left := limited.And(s.admitted)
 	reqs := t.requirements(next)
 	if !left.Empty() {
 		r := reason.Obstacle{Code: reason.MinValuesUnmet, Keys: t.unmet(next, left), Requirements: reqs}
-		for _, m := range (&claim{t: t}).minimums(next) {
+		for _, m := range (&openNode{t: t}).minimums(next) {
 			if n := t.distinct(m.key, left); n < m.values {
 				r.MinValues = append(r.MinValues, reason.MinValues{Key: t.u.keys[m.key].name, Required: m.values, Available: n})
 			}
@@ -80,12 +80,12 @@ func (s *sieve) why(next *state) reason.Obstacle {
 		port, _ := model.FirstConflict(s.c.shape.HostPorts, t.daemonPorts[column])
 		return reason.Obstacle{Code: reason.HostPortTaken, Port: port.String()}
 	}
-	if without := rest.And(s.unclaimed).And(s.fits); !without.Empty() {
+	if without := rest.And(s.portFree).And(s.fits); !without.Empty() {
 		return reason.Obstacle{Code: reason.VolumesNotAttachable, AttachLimit: s.slots(without)}
 	}
 	r := reason.Obstacle{Code: reason.NoInstanceType, Criteria: s.criteria(next), Requirements: reqs}
 	r.HugeCPU = s.c.shape.Requests.At(resource.CPU) >= hugeCPU
-	others := s.admitted.And(s.unclaimed).And(s.attaching)
+	others := s.admitted.And(s.portFree).And(s.attaching)
 	if without := next.mask.And(others).And(s.bare); !without.Empty() {
 		least, _ := t.daemonRange(without)
 		r.Code, r.Daemons = reason.DaemonsTakeRoom, resource.Describe(least, s.resources)
@@ -95,12 +95,12 @@ func (s *sieve) why(next *state) reason.Obstacle {
 		r.Code, r.UnavailableOfferings = reason.OfferingUnavailable, offers
 		return r
 	}
-	r.Without, r.Insufficient = s.without(next, others.And(s.fits)), s.short(next.mask)
+	r.Without, r.Insufficient = s.without(next, others.And(s.fits)), s.shortages(next.mask)
 	return r
 }
 
 // criteria judges labels, resources and offerings independently of each other, over what the limits admit.
-func (s *sieve) criteria(next *state) reason.Criteria {
+func (s *poolFilter) criteria(next *state) reason.Criteria {
 	labels, fits, offers := next.labels.And(s.admitted), s.fits.And(s.admitted), next.offers.And(s.admitted)
 	return reason.Criteria{
 		Requirements:             !labels.Empty(),
@@ -114,8 +114,8 @@ func (s *sieve) criteria(next *state) reason.Criteria {
 
 // limits are those that keep out the columns that would do: as few columns as minValues asks for, those first that exceed the
 // fewest limits by the least. Where no column would do, they are the limits that keep out everything, without what is needed.
-func (s *sieve) limits(would bitset.Set, next *state) []reason.Limit {
-	t, bounds := s.t, s.t.limits.bounds
+func (s *poolFilter) limits(would bitset.Set, next *state) []reason.Limit {
+	t, bounds := s.t, s.t.limits.list
 	columns := slices.Collect(would.All())
 	excess := make([][]int64, t.columns.len())
 	for _, column := range columns {
@@ -145,7 +145,7 @@ func (s *sieve) limits(would bitset.Set, next *state) []reason.Limit {
 		l := s.limit(b)
 		switch {
 		case enough && most[i] > b.remaining:
-			l.Needed = resource.Format(b.resource, b.limit-b.remaining+most[i])
+			l.Needed = resource.Format(b.resource, b.total-b.remaining+most[i])
 		case enough || alone && !s.keepsOut(b):
 			continue
 		}
@@ -154,16 +154,16 @@ func (s *sieve) limits(would bitset.Set, next *state) []reason.Limit {
 	return out
 }
 
-func (s *sieve) limit(b bound) reason.Limit {
+func (s *poolFilter) limit(b limit) reason.Limit {
 	return reason.Limit{
 		Resource: s.resources[b.resource],
-		Limit:    resource.Format(b.resource, b.limit),
-		Used:     resource.Format(b.resource, b.limit-b.remaining),
+		Limit:    resource.Format(b.resource, b.total),
+		Used:     resource.Format(b.resource, b.total-b.remaining),
 	}
 }
 
 // keepsOut reports whether a limit on its own leaves no column of the pool.
-func (s *sieve) keepsOut(b bound) bool {
+func (s *poolFilter) keepsOut(b limit) bool {
 	for column := range s.t.states[s.t.root].mask.All() {
 		if amountOf(s.t.capacity(column), b.resource) <= b.remaining {
 			return false
@@ -173,7 +173,7 @@ func (s *sieve) keepsOut(b bound) bool {
 }
 
 // slots is the driver with more volumes than any of the columns can attach; where each driver alone is content, the first.
-func (s *sieve) slots(columns bitset.Set) reason.AttachLimit {
+func (s *poolFilter) slots(columns bitset.Set) reason.AttachLimit {
 	asked := map[string]int{}
 	var drivers []string
 	for _, a := range s.pod.Attachments() {
@@ -201,7 +201,7 @@ func (s *sieve) slots(columns bitset.Set) reason.AttachLimit {
 }
 
 // short are the requests that none of the columns has room for; of all columns of the pool, if there are none.
-func (s *sieve) short(columns bitset.Set) []reason.InsufficientResource {
+func (s *poolFilter) shortages(columns bitset.Set) []reason.InsufficientResource {
 	if columns.Empty() {
 		columns = bitset.Full(s.t.columns.len())
 	}
@@ -223,7 +223,7 @@ func (s *sieve) short(columns bitset.Set) []reason.InsufficientResource {
 }
 
 // without are the requirements of which each alone, left out, leaves one of the columns.
-func (s *sieve) without(next *state, columns bitset.Set) requirement.Set {
+func (s *poolFilter) without(next *state, columns bitset.Set) requirement.Set {
 	t := s.t
 	var out []requirement.Requirement
 	for _, r := range t.requirements(next) {
@@ -250,7 +250,7 @@ func (s *sieve) without(next *state, columns bitset.Set) requirement.Set {
 }
 
 // soldOut are the offerings that the pool's own requirements admit and that cannot be had at the moment.
-func (t *template) soldOut() []string {
+func (t *template) unavailableOfferings() []string {
 	root := t.states[t.root]
 	return t.unavailable(root, root.labels)
 }
@@ -288,8 +288,8 @@ func (t *template) unavailable(next *state, columns bitset.Set) []string {
 // unavailable are the distinct offerings that cannot be had at the moment, price aside, each with the first column of the
 // types that come in it.
 func (c *columns) unavailable() []kind {
-	if c.gone != nil {
-		return c.gone
+	if c.unavailableKinds != nil {
+		return c.unavailableKinds
 	}
 	out := []kind{}
 	at, column := map[string]int{}, 0
@@ -311,6 +311,6 @@ func (c *columns) unavailable() []kind {
 		}
 		column += len(it.Groups)
 	}
-	c.gone = out
+	c.unavailableKinds = out
 	return out
 }

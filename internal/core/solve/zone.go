@@ -81,24 +81,24 @@ func reachable(alternatives []requirement.Set) (requirement.Requirement, bool) {
 // leftByTopology is the part of zone in which every required group on the zone label, and everybody who keeps the class
 // away, leaves room. It is valid until the next call.
 func (s *solver) leftByTopology(c *class, key int, zone requirement.Requirement) requirement.Requirement {
-	st := &s.asking.stage
-	*st = stage{strict: c.alternatives[0], owned: st.owned[:0], hosts: st.hosts[:0]}
+	st := &s.scratch.level
+	*st = level{strict: c.alternatives[0], owned: st.owned[:0], hosts: st.hosts[:0]}
 	for _, g := range c.owns.part(partRequired) {
 		st.bind(c, g)
 	}
 	within := s.domains.allowed(key, st.strict)
-	bearings := s.bearings(st, key, within)
+	bearings := s.groupStates(st, key, within)
 	blocked := c.blocked(key)
 	if len(bearings) == 0 && len(blocked) == 0 {
 		return zone
 	}
-	left := s.asking.names[:0]
+	left := s.scratch.names[:0]
 	for d, name := range s.domains.of(key).names {
 		if room, _ := roomIn(bearings, d, within); room > 0 && !slices.Contains(blocked, d) {
 			left = append(left, name)
 		}
 	}
 	slices.Sort(left)
-	s.asking.names = left
+	s.scratch.names = left
 	return zone.Intersect(requirement.New(zoneLabel, requirement.In, left...))
 }

@@ -142,7 +142,7 @@ func (ts *targets) satisfyingAny(forms []*conjunction) bitset.Set {
 }
 
 // accepts reports whether ports and taints of the node let pods of the class in.
-func (t *target) accepts(c *class, st *stage) bool {
+func (t *target) accepts(c *class, st *level) bool {
 	if t.closed && !c.exempt {
 		return false
 	}

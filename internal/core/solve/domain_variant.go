@@ -12,7 +12,7 @@ import (
 )
 
 // choice is a way to meet all groups on one label: one domain, or a set of domains that is left open.
-type choice struct {
+type domainChoice struct {
 	key     int
 	domains []int
 	// except turns domains into those that must not be used.
@@ -25,18 +25,18 @@ type choice struct {
 
 // option is a choice for every label of a stage, with the lane that remembers who refused it.
 type option struct {
-	*lane
+	*domainVariant
 	count, room int
 }
 
 // asking is memory in which a question is worked out, to be used again for the next one. A list is valid until the function that made
 // it is called again.
-type asking struct {
-	choices  [][]choice
-	picked   []choice
+type scratch struct {
+	choices  [][]domainChoice
+	picked   []domainChoice
 	options  []option
-	bearings []bearing
-	stage    stage
+	states   []groupState
+	level    level
 	identity []byte
 	names    []string
 }
@@ -44,29 +44,29 @@ type asking struct {
 // options are the ways in which a stage's groups can be met at this moment, the emptiest domains first. Choices are made
 // for all groups of a label together: a domain counts only if every one of them agrees. The list is valid until the next
 // call. Source: scheduling specification, narrowing.
-func (s *solver) options(c *class, st *stage) []option {
-	out := s.asking.options[:0]
+func (s *solver) options(c *class, st *level) []option {
+	out := s.scratch.options[:0]
 	if st.plain() {
-		s.asking.options = append(out, option{lane: st.lanes[0], room: math.MaxInt})
-		return s.asking.options
+		s.scratch.options = append(out, option{domainVariant: st.variants[0], room: math.MaxInt})
+		return s.scratch.options
 	}
-	for len(s.asking.choices) < len(st.keys) {
-		s.asking.choices = append(s.asking.choices, nil)
+	for len(s.scratch.choices) < len(st.keys) {
+		s.scratch.choices = append(s.scratch.choices, nil)
 	}
 	product := 1
-	choices := s.asking.choices[:len(st.keys)]
+	choices := s.scratch.choices[:len(st.keys)]
 	for i, key := range st.keys {
 		choices[i] = s.choices(choices[i][:0], c, st, key)
 		product *= len(choices[i])
 	}
-	picked := append(s.asking.picked[:0], make([]choice, len(st.keys))...)
+	picked := append(s.scratch.picked[:0], make([]domainChoice, len(st.keys))...)
 	for n := range product {
 		// The choice for the last label changes fastest.
 		for i, rest := len(choices)-1, n; i >= 0; i-- {
 			picked[i] = choices[i][rest%len(choices[i])]
 			rest /= len(choices[i])
 		}
-		o := option{lane: s.laneOf(c, st, picked), room: math.MaxInt}
+		o := option{domainVariant: s.variantOf(c, st, picked), room: math.MaxInt}
 		for _, one := range picked {
 			o.count += one.count
 			o.room = min(o.room, one.room)
@@ -74,14 +74,14 @@ func (s *solver) options(c *class, st *stage) []option {
 		out = append(out, o)
 	}
 	slices.SortStableFunc(out, func(a, b option) int { return cmp.Compare(a.count, b.count) })
-	even(out)
-	s.asking.options, s.asking.picked = out, picked
+	balance(out)
+	s.scratch.options, s.scratch.picked = out, picked
 	return out
 }
 
 // even cuts the room of options so that the emptiest domain is filled up to the level of the next one only: constraints
 // allow skew, users like balance.
-func even(options []option) {
+func balance(options []option) {
 	for i := range options[:max(len(options)-1, 0)] {
 		if o := &options[i]; o.room < math.MaxInt {
 			o.room = min(o.room, max(options[i+1].count-o.count, 1))
@@ -90,18 +90,18 @@ func even(options []option) {
 }
 
 // laneOf is the lane for a combination of choices. Choices that leave everything open lead to the stage's question itself.
-func (s *solver) laneOf(c *class, st *stage, picked []choice) *lane {
+func (s *solver) variantOf(c *class, st *level, picked []domainChoice) *domainVariant {
 	want := s.choose(st.conjunction, picked)
-	at, known := slices.BinarySearchFunc(st.lanes, want.number, func(ln *lane, number int) int { return ln.want.number - number })
+	at, known := slices.BinarySearchFunc(st.variants, want.number, func(dv *domainVariant, number int) int { return dv.want.number - number })
 	if !known {
-		st.lanes = slices.Insert(st.lanes, at, s.classes.lane(c, want))
+		st.variants = slices.Insert(st.variants, at, s.classes.variant(c, want))
 	}
-	return st.lanes[at]
+	return st.variants[at]
 }
 
 // choose adds choices of domains to a conjunction.
-func (s *solver) choose(from *conjunction, picked []choice) *conjunction {
-	id := binary.AppendVarint(s.asking.identity[:0], int64(from.number))
+func (s *solver) choose(from *conjunction, picked []domainChoice) *conjunction {
+	id := binary.AppendVarint(s.scratch.identity[:0], int64(from.number))
 	for _, one := range picked {
 		head := int64(len(one.domains))
 		if one.except {
@@ -112,7 +112,7 @@ func (s *solver) choose(from *conjunction, picked []choice) *conjunction {
 			id = binary.AppendVarint(id, int64(d))
 		}
 	}
-	s.asking.identity = id
+	s.scratch.identity = id
 	if want, ok := s.classes.chosen[string(id)]; ok {
 		return want
 	}
@@ -139,32 +139,32 @@ func (s *solver) choose(from *conjunction, picked []choice) *conjunction {
 
 // choices appends the ways to meet all groups on one label to out, which is empty. Where a spread or the first pod of an affinity
 // is concerned a single domain is chosen, so that it can be counted; otherwise what is allowed stays open.
-func (s *solver) choices(out []choice, c *class, st *stage, key int) []choice {
+func (s *solver) choices(out []domainChoice, c *class, st *level, key int) []domainChoice {
 	v, within := s.domains.of(key), s.domains.allowed(key, st.strict)
-	groups := s.bearings(st, key, within)
+	groups := s.groupStates(st, key, within)
 	blocked := c.blocked(key)
 	if len(groups) == 0 {
-		return append(out, choice{key: key, room: math.MaxInt, domains: blocked, except: true})
+		return append(out, domainChoice{key: key, room: math.MaxInt, domains: blocked, except: true})
 	}
-	single := slices.ContainsFunc(groups, func(b bearing) bool { return b.Kind == topology.KindSpread || b.bootstraps })
-	open := choice{key: key, room: math.MaxInt}
+	single := slices.ContainsFunc(groups, func(b groupState) bool { return b.Kind == topology.KindSpread || b.bootstraps })
+	open := domainChoice{key: key, room: math.MaxInt}
 	for d := range v.names {
 		room, count := roomIn(groups, d, within)
 		if room == 0 || slices.Contains(blocked, d) {
 			continue
 		}
 		if single {
-			out = append(out, choice{key: key, domains: v.alone(d), count: count, room: room})
+			out = append(out, domainChoice{key: key, domains: v.alone(d), count: count, room: room})
 			continue
 		}
 		open.domains = append(open.domains, d)
 		open.room = min(open.room, room)
 	}
 	if single {
-		slices.SortFunc(out, func(a, b choice) int {
+		slices.SortFunc(out, func(a, b domainChoice) int {
 			return cmp.Or(
 				cmp.Compare(a.count, b.count),
-				cmp.Compare(s.rate(key, a.domains[0]), s.rate(key, b.domains[0])),
+				cmp.Compare(s.pricePerCore(key, a.domains[0]), s.pricePerCore(key, b.domains[0])),
 				cmp.Compare(v.names[a.domains[0]], v.names[b.domains[0]]),
 			)
 		})
@@ -179,19 +179,19 @@ func (s *solver) choices(out []choice, c *class, st *stage, key int) []choice {
 
 // rate is the lowest price of a core in a domain, in dollars an hour, from the first pool that has machines there; between
 // domains that are equally full the cheaper one is taken.
-func (s *solver) rate(key, d int) float64 {
+func (s *solver) pricePerCore(key, d int) float64 {
 	v := s.domains.of(key)
-	for len(v.rates) < len(v.names) {
-		v.rates = append(v.rates, s.rateOf(key, v.names[len(v.rates)]))
+	for len(v.pricesPerCore) < len(v.names) {
+		v.pricesPerCore = append(v.pricesPerCore, s.pricePerCoreIn(key, v.names[len(v.pricesPerCore)]))
 	}
-	return v.rates[d]
+	return v.pricesPerCore[d]
 }
 
-func (s *solver) rateOf(key int, name string) float64 {
+func (s *solver) pricePerCoreIn(key int, name string) float64 {
 	here := s.classes.intern(requirement.NewSet(requirement.New(s.classes.u.keys[key].name, requirement.In, name)))
 	for _, t := range s.templates {
 		to := t.step(t.root, here)
-		if to == refused || t.states[to].mask.Empty() {
+		if to == noState || t.states[to].mask.Empty() {
 			continue
 		}
 		st, low := t.states[to], math.Inf(1)
@@ -206,20 +206,20 @@ func (s *solver) rateOf(key int, name string) float64 {
 }
 
 // bearing is a group of a stage with what holds for all domains at this moment.
-type bearing struct {
+type groupState struct {
 	owned
 	floor      int
 	bootstraps bool
 }
 
 // bearings are the groups of a stage on one label. The list is valid until the next call.
-func (s *solver) bearings(st *stage, key int, within topology.DomainFilter) []bearing {
-	out := s.asking.bearings[:0]
+func (s *solver) groupStates(st *level, key int, within topology.DomainFilter) []groupState {
+	out := s.scratch.states[:0]
 	for _, o := range st.owned {
 		if o.key != key {
 			continue
 		}
-		b := bearing{owned: o}
+		b := groupState{owned: o}
 		switch o.Kind {
 		case topology.KindSpread:
 			b.floor = o.MinCount(within)
@@ -228,12 +228,12 @@ func (s *solver) bearings(st *stage, key int, within topology.DomainFilter) []be
 		}
 		out = append(out, b)
 	}
-	s.asking.bearings = out
+	s.scratch.states = out
 	return out
 }
 
 // roomIn is how many pods domain d may take by all groups, and how many the spreads among them count there.
-func roomIn(groups []bearing, d int, within topology.DomainFilter) (room, count int) {
+func roomIn(groups []groupState, d int, within topology.DomainFilter) (room, count int) {
 	room = math.MaxInt
 	for _, b := range groups {
 		switch {

@@ -12,7 +12,7 @@ import (
 )
 
 // menu is what follows from a claim's state and candidates. Claims that ended alike share one; nobody changes it.
-type menu struct {
+type launchOptions struct {
 	// names are the instance types, cheapest first, cut to the longest list; columns are theirs.
 	names   []string
 	columns bitset.Set
@@ -28,20 +28,20 @@ type menu struct {
 }
 
 // menus remembers them.
-type menus struct {
+type launchOptionsCache struct {
 	limit  int
 	custom func(string) bool
-	known  map[menuKey]*menu
+	known  map[launchOptionsKey]*launchOptions
 	// lists are by columns, because many menus have theirs in common.
 	lists map[listKey]list
 	// longest are names of instance types, by columns: those of the first state that was asked about, cheapest first.
-	longest map[*columns][]string
+	allNames map[*columns][]string
 	// said and text are used again: for what a state says, and for the text of a mask.
-	said requirement.Set
-	text []byte
+	requirements requirement.Set
+	text         []byte
 }
 
-type menuKey struct {
+type launchOptionsKey struct {
 	t     *template
 	state stateID
 	mask  string
@@ -58,26 +58,26 @@ type list struct {
 	types requirement.Requirement
 }
 
-func newMenus(o Options) *menus {
-	return &menus{
+func newLaunchOptionsCache(o Options) *launchOptionsCache {
+	return &launchOptionsCache{
 		limit: o.maxInstanceTypes(), custom: o.Custom,
-		known: map[menuKey]*menu{}, lists: map[listKey]list{}, longest: map[*columns][]string{},
+		known: map[launchOptionsKey]*launchOptions{}, lists: map[listKey]list{}, allNames: map[*columns][]string{},
 	}
 }
 
-func (ms *menus) of(cl *claim) *menu {
-	ms.text = cl.mask.AppendText(ms.text[:0])
-	if m, ok := ms.known[menuKey{cl.t, cl.state, string(ms.text)}]; ok {
+func (ms *launchOptionsCache) of(on *openNode) *launchOptions {
+	ms.text = on.mask.AppendText(ms.text[:0])
+	if m, ok := ms.known[launchOptionsKey{on.t, on.state, string(ms.text)}]; ok {
 		return m
 	}
-	key := menuKey{cl.t, cl.state, string(ms.text)}
-	t, st := cl.t, cl.t.states[cl.state]
-	m := &menu{columns: bitset.New(t.columns.len()), price: math.Inf(1)}
+	key := launchOptionsKey{on.t, on.state, string(ms.text)}
+	t, st := on.t, on.t.states[on.state]
+	m := &launchOptions{columns: bitset.New(t.columns.len()), price: math.Inf(1)}
 	names, taken := slices.Grow(t.names[:0], len(t.columns.types)), t.taken
 	clear(taken)
 	for _, column := range t.byPrice(st) {
 		owner := t.columns.owner[column]
-		if !cl.mask.Has(int(column)) || taken.Has(int(owner)) {
+		if !on.mask.Has(int(column)) || taken.Has(int(owner)) {
 			continue
 		}
 		if len(names) == ms.limit {
@@ -95,18 +95,18 @@ func (ms *menus) of(cl *claim) *menu {
 	t.names = names
 	l := ms.list(t, st, m.columns, names)
 	m.names = l.names
-	reqs := t.appendRequirements(ms.said[:0], st)
-	ms.said = reqs
+	reqs := t.appendRequirements(ms.requirements[:0], st)
+	ms.requirements = reqs
 	m.requirements = t.narrow(reqs, m.columns, l.types, st)
 	m.labels = customLabels(reqs, ms.custom)
-	m.daemons, _ = t.daemonRange(cl.mask)
+	m.daemons, _ = t.daemonRange(on.mask)
 	ms.known[key] = m
 	return m
 }
 
 // list is what there is to say about a mask; names are those of its instance types, cheapest first. Where the same mask has another
 // order, because other offerings count, it gets a list anew.
-func (ms *menus) list(t *template, st *state, mask bitset.Set, names []string) list {
+func (ms *launchOptionsCache) list(t *template, st *state, mask bitset.Set, names []string) list {
 	ms.text = mask.AppendText(ms.text[:0])
 	l, ok := ms.lists[listKey{t.columns, string(ms.text)}]
 	if ok && slices.Equal(l.names, names) {
@@ -128,14 +128,14 @@ func (ms *menus) list(t *template, st *state, mask bitset.Set, names []string) l
 
 // share is a list equal to names that nobody changes: a part of the longest one where that is possible. Small machines drop out of claims
 // first, so what is left is often its end.
-func (ms *menus) share(t *template, st *state, names []string) []string {
-	longest, ok := ms.longest[t.columns]
+func (ms *launchOptionsCache) share(t *template, st *state, names []string) []string {
+	longest, ok := ms.allNames[t.columns]
 	if !ok {
 		longest = make([]string, 0, t.columns.len())
 		for _, column := range t.byPrice(st) {
 			longest = append(longest, t.columns.types[t.columns.owner[column]].Name)
 		}
-		ms.longest[t.columns] = longest
+		ms.allNames[t.columns] = longest
 	}
 	if len(names) > 0 {
 		if i := slices.Index(longest, names[0]); i >= 0 && len(names) <= len(longest)-i && slices.Equal(longest[i:i+len(names)], names) {
@@ -218,20 +218,20 @@ func (t *template) byName() []int32 {
 	return t.nameOrder
 }
 
-// cheapest is the candidate of cl with the lowest price; -1 for a claim without candidates.
-func (cl *claim) cheapest() int {
-	for _, column := range cl.t.byPrice(cl.t.states[cl.state]) {
-		if cl.mask.Has(int(column)) {
+// cheapest is the candidate of on with the lowest price; -1 for a claim without candidates.
+func (on *openNode) cheapest() int {
+	for _, column := range on.t.byPrice(on.t.states[on.state]) {
+		if on.mask.Has(int(column)) {
 			return int(column)
 		}
 	}
 	return -1
 }
 
-// price is that of the cheapest candidate of cl.
-func (cl *claim) price() float64 {
-	if column := cl.cheapest(); column >= 0 {
-		return cl.t.prices(cl.t.states[cl.state])[column]
+// price is that of the cheapest candidate of on.
+func (on *openNode) price() float64 {
+	if column := on.cheapest(); column >= 0 {
+		return on.t.prices(on.t.states[on.state])[column]
 	}
 	return math.Inf(1)
 }

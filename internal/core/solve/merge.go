@@ -8,34 +8,34 @@ import (
 
 // joinNeighbours puts what was packed onto two machines in a row onto one where that costs no more: fewer nodes for the same
 // money. Two that follow each other mostly hold the same kinds of pods, so looking at neighbours is enough.
-func (y *yard) joinNeighbours(machines []laden) []laden {
+func (rp *repacker) mergeNeighbours(bins []packedBin) []packedBin {
 	for {
-		out := machines[:0]
-		for _, m := range machines {
+		out := bins[:0]
+		for _, m := range bins {
 			if last := len(out) - 1; last >= 0 {
-				if both, ok := y.join(out[last], m); ok {
+				if both, ok := rp.merge(out[last], m); ok {
 					out[last] = both
 					continue
 				}
 			}
 			out = append(out, m)
 		}
-		if len(out) == len(machines) {
+		if len(out) == len(bins) {
 			return out
 		}
-		machines = out
+		bins = out
 	}
 }
 
 // join is one machine in place of two; ok is false if that costs more or if the pods look at who else is there.
-func (y *yard) join(a, b laden) (both laden, ok bool) {
-	t := y.t
+func (rp *repacker) merge(a, b packedBin) (both packedBin, ok bool) {
+	t := rp.t
 	if a.state != b.state || len(t.states[a.state].minimums) > 0 {
-		return laden{}, false
+		return packedBin{}, false
 	}
-	for _, list := range [][]pick{a.picks, b.picks} {
-		if slices.ContainsFunc(list, func(p pick) bool { return p.picky }) {
-			return laden{}, false
+	for _, list := range [][]assignment{a.assignments, b.assignments} {
+		if slices.ContainsFunc(list, func(p assignment) bool { return p.hostConstrained }) {
+			return packedBin{}, false
 		}
 	}
 	total, most := a.total.Add(b.total), a.price()+b.price()
@@ -51,12 +51,12 @@ func (y *yard) join(a, b laden) (both laden, ok bool) {
 		}
 	}
 	if mask.Empty() {
-		return laden{}, false
+		return packedBin{}, false
 	}
-	cl := t.blank(a.state, mask)
-	copy(cl.total, total)
-	cl.trial = true
-	cl.fills = append(append(cl.fills, a.fills...), b.fills...)
-	cl.measure()
-	return laden{cl, append(slices.Clone(a.picks), b.picks...)}, true
+	on := t.blankOpenNode(a.state, mask)
+	copy(on.total, total)
+	on.trial = true
+	on.batches = append(append(on.batches, a.batches...), b.batches...)
+	on.updateSlack()
+	return packedBin{on, append(slices.Clone(a.assignments), b.assignments...)}, true
 }

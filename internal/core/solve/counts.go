@@ -36,24 +36,24 @@ func (s *solver) targetSite(number int) site {
 }
 
 func (s *solver) claimSite(number int) site {
-	cl := s.claims[number]
-	st := cl.t.states[cl.state]
+	on := s.open[number]
+	st := on.t.states[on.state]
 	return site{
 		number: len(s.targets.list) + number,
 		domains: func(key int) ([]int, bool) {
-			possible := s.claimDomains(cl, key)
-			return possible, len(possible) == 1 && cl.t.decided(st, key)
+			possible := s.claimDomains(on, key)
+			return possible, len(possible) == 1 && on.t.decided(st, key)
 		},
-		meets:  func(c *conjunction) bool { return cl.t.compatible(st, c.terms) },
-		taints: cl.t.pool.Taints,
+		meets:  func(c *conjunction) bool { return on.t.compatible(st, c.terms) },
+		taints: on.t.pool.Taints,
 	}
 }
 
 // claimDomains are the domains that a claim may still end up in.
-func (s *solver) claimDomains(cl *claim, key int) []int {
-	st := cl.t.states[cl.state]
-	if !cl.t.decided(st, key) {
-		if names, ok := cl.t.values(key, st, cl.mask); ok {
+func (s *solver) claimDomains(on *openNode, key int) []int {
+	st := on.t.states[on.state]
+	if !on.t.decided(st, key) {
+		if names, ok := on.t.values(key, st, on.mask); ok {
 			return s.domains.of(key).numbers(names)
 		}
 	}

@@ -15,7 +15,7 @@ const stride = 8
 
 // shelf orders the columns of a template by their room for one resource, so that "which columns can hold this much" is a
 // search and a bitset.
-type shelf struct {
+type capacityIndex struct {
 	// order is the columns, those with the most room first, and amounts their room.
 	order   []int32
 	amounts []int64
@@ -26,26 +26,26 @@ type shelf struct {
 }
 
 // start is the set of the first i*stride columns of the order.
-func (s *shelf) start(i int) bitset.Set { return s.starts[i*len(s.held) : (i+1)*len(s.held)] }
+func (s *capacityIndex) start(i int) bitset.Set { return s.starts[i*len(s.held) : (i+1)*len(s.held)] }
 
 // shelf is that of resource r. Templates without daemons share those of their columns.
-func (t *template) shelf(r int) *shelf {
-	shelves := &t.shelves
+func (t *template) capacityIndex(r int) *capacityIndex {
+	shelves := &t.capacityIndexes
 	if !t.daemoned {
-		shelves = &t.columns.shelves
+		shelves = &t.columns.capacityIndexes
 	}
 	for len(*shelves) <= r {
 		*shelves = append(*shelves, nil)
 	}
 	if (*shelves)[r] == nil {
-		(*shelves)[r] = t.newShelf(r)
+		(*shelves)[r] = t.newCapacityIndex(r)
 	}
 	return (*shelves)[r]
 }
 
-func (t *template) newShelf(r int) *shelf {
+func (t *template) newCapacityIndex(r int) *capacityIndex {
 	n := t.columns.len()
-	s := &shelf{order: make([]int32, n), amounts: make([]int64, n), held: bitset.New(n)}
+	s := &capacityIndex{order: make([]int32, n), amounts: make([]int64, n), held: bitset.New(n)}
 	for column := range s.order {
 		s.order[column] = int32(column)
 	}
@@ -64,7 +64,7 @@ func (t *template) newShelf(r int) *shelf {
 }
 
 // having is the columns with room for amount. The set is the shelf's own and valid until the next call.
-func (s *shelf) having(amount int64) bitset.Set {
+func (s *capacityIndex) having(amount int64) bitset.Set {
 	n := sort.Search(len(s.amounts), func(i int) bool { return s.amounts[i] < amount })
 	if n%stride == 0 {
 		return s.start(n / stride)
@@ -75,7 +75,7 @@ func (s *shelf) having(amount int64) bitset.Set {
 }
 
 // largest is the most room that a column in mask has; negative infinity for none.
-func (s *shelf) largest(mask bitset.Set) int64 {
+func (s *capacityIndex) largest(mask bitset.Set) int64 {
 	// The largest columns are the last to drop out of a claim.
 	from, starts := 0, len(s.order)/stride+1
 	if starts > 1 && !s.start(1).Intersects(mask) {
@@ -89,12 +89,12 @@ func (s *shelf) largest(mask bitset.Set) int64 {
 	return math.MinInt64 / 2
 }
 
-// fitting narrows candidates, in place, to those that can hold n more pods of the class beside what cl has, and reports
+// fitting narrows candidates, in place, to those that can hold n more pods of the class beside what on has, and reports
 // whether any can.
-func (cl *claim) fitting(c *class, candidates bitset.Set, n int) bool {
+func (on *openNode) fitting(c *class, candidates bitset.Set, n int) bool {
 	some := uint64(1)
 	for _, need := range c.needs {
-		have := cl.t.shelf(need.resource).having(cl.total.At(need.resource) + need.amount*int64(n))
+		have := on.t.capacityIndex(need.resource).having(on.total.At(need.resource) + need.amount*int64(n))
 		some = 0
 		for i := range candidates {
 			candidates[i] &= have[i]
@@ -109,14 +109,14 @@ func (cl *claim) fitting(c *class, candidates bitset.Set, n int) bool {
 
 // most is how many of n pods of the class the candidate with the most room for them can hold. When that is known at once,
 // fitting is the candidates that can; it is the template's and valid until the next call.
-func (cl *claim) most(c *class, candidates bitset.Set, n int) (most int, fitting bitset.Set) {
+func (on *openNode) maxPods(c *class, candidates bitset.Set, n int) (most int, fitting bitset.Set) {
 	for _, need := range c.needs {
-		n = min(n, int(max(cl.slack.At(need.resource), 0)/need.amount))
+		n = min(n, int(max(on.slack.At(need.resource), 0)/need.amount))
 	}
-	scratch := cl.t.scratch
+	scratch := on.t.scratch
 	holds := func(n int) bool {
 		copy(scratch, candidates)
-		return cl.fitting(c, scratch, n)
+		return on.fitting(c, scratch, n)
 	}
 	if n == 0 || holds(n) {
 		return n, scratch
@@ -125,8 +125,8 @@ func (cl *claim) most(c *class, candidates bitset.Set, n int) (most int, fitting
 }
 
 // left is the candidates that can hold n more pods of the class.
-func (cl *claim) left(c *class, candidates bitset.Set, n int) bitset.Set {
+func (on *openNode) remaining(c *class, candidates bitset.Set, n int) bitset.Set {
 	out := candidates.Clone()
-	cl.fitting(c, out, n)
+	on.fitting(c, out, n)
 	return out
 }

@@ -18,167 +18,167 @@ import (
 //
 // Invariants: no pod loses its place or a wish; a pod that is counted in a domain is counted in the same domain afterwards;
 // constraints on single machines are judged by the counts that placing uses.
-type yard struct {
+type repacker struct {
 	s *solver
 	t *template
 	// scale turns amounts into parts of what all pods ask for, by place in t.wanted; room of columns is in these units.
-	scale []float64
-	room  [][]float64
-	piles []*pile
-	kin   []*kin
+	scale     []float64
+	room      [][]float64
+	itemTypes []*itemType
+	groups    []*compatibilityGroup
 	// kinBy finds a kin by what its pods ask for and where they are counted.
-	kinBy map[string]*kin
-	shops []*shop
+	groupByKey map[string]*compatibilityGroup
+	priceLists []*priceList
 	// upkeep is what every machine is held to cost beside its price, the same for all ways to pack that are compared.
-	upkeep float64
+	nodeOverhead float64
 	// known finds the pile of a fill, same those that ask for the same.
-	known map[fillKey]*pile
-	same  map[pileKey]*pile
+	known map[batchKey]*itemType
+	same  map[itemTypeKey]*itemType
 	// favourite is the cheapest alternative of classes that have several, populations how many pods these have.
-	favourite   map[*class]*stage
-	populations map[*class]int
+	cheapestLevel map[*class]*level
+	podCounts     map[*class]int
 	// next is a machine number that nobody has.
-	next int
+	nextHost int
 	// grants is how many pods of a class may be kept away from their like only because they wish it, granted how many are.
-	grants, granted int
-	granting        map[*class]int
-	load            load
+	allowance, allowed int
+	allowedByClass     map[*class]int
+	bin                openBin
 	// taken are the piles and fills of the claim that is moved in.
-	taken struct {
-		piles []*pile
-		fills []fill
+	added struct {
+		piles []*itemType
+		fills []batch
 	}
 }
 
 // pile is pods that ask for the same room and the same labels.
-type pile struct {
-	kin *kin
+type itemType struct {
+	group *compatibilityGroup
 	// amounts are what one pod asks for, in parts of everything; worth is what it may cost, in dollars an hour.
 	amounts []float64
-	worth   float64
+	value   float64
 	// markup is how much dearer the pods have turned out to be than their room.
 	markup float64
 	// picky is set when the pods look at who else is on a machine, lone when a machine takes only so many of a class.
-	picky, lone bool
-	stock
+	hostConstrained, selfExclusive bool
+	remainingDemand
 }
 
 // stock is pods that are to be packed.
-type stock struct {
+type remainingDemand struct {
 	// stacks are the pods by stage, pods is their number.
-	stacks []stack
-	pods   int
+	segments []segment
+	pods     int
 }
 
 // stack is pods of one stage.
-type stack struct {
-	*stage
+type segment struct {
+	*level
 	pods []*model.Pod
 }
 
 // kin is piles that ask for the same labels.
-type kin struct {
+type compatibilityGroup struct {
 	// form is the question with the domains in which the pods are counted; pins are the labels that must keep their values.
 	form *conjunction
 	pins []term
 	// state is that of a claim with nothing else.
-	state stateID
-	piles []*pile
-	*shop
+	state     stateID
+	itemTypes []*itemType
+	*priceList
 }
 
-type fillKey struct {
-	stage *stage
+type batchKey struct {
+	level *level
 	form  *conjunction
 	state stateID
 }
 
-type pileKey struct {
-	kin *kin
+type itemTypeKey struct {
+	group *compatibilityGroup
 	// needs is the first of what the pods need: equal requests share their needs.
-	needs       *need
-	picky, lone bool
+	needs                          *need
+	hostConstrained, selfExclusive bool
 }
 
 // newYard is an empty yard whose machines are numbered from next, and which grants so many pods of a class the wish to be away
 // from their like.
-func newYard(s *solver, t *template, next, grants int) *yard {
-	return &yard{
+func newYard(s *solver, t *template, next, grants int) *repacker {
+	return &repacker{
 		s: s, t: t,
-		kinBy: map[string]*kin{}, known: map[fillKey]*pile{}, same: map[pileKey]*pile{}, favourite: map[*class]*stage{},
-		next: next, grants: grants, granting: map[*class]int{},
+		groupByKey: map[string]*compatibilityGroup{}, known: map[batchKey]*itemType{}, same: map[itemTypeKey]*itemType{}, cheapestLevel: map[*class]*level{},
+		nextHost: next, allowance: grants, allowedByClass: map[*class]int{},
 	}
 }
 
 // take moves the pods of a claim into the yard, unless some of them have to stay where they are.
-func (y *yard) take(cl *claim) bool {
-	if cl.indivisible() || cl.devices != "" || len(cl.lowered) > 0 {
+func (rp *repacker) add(on *openNode) bool {
+	if on.indivisible() || on.devices != "" || len(on.relaxedMinValues) > 0 {
 		return false
 	}
-	piles, fills := y.taken.piles[:0], y.taken.fills[:0]
-	for _, f := range cl.fills {
-		f = y.grant(y.reconsider(f))
-		key := fillKey{f.stage, f.form, cl.state}
-		p, ok := y.known[key]
+	piles, fills := rp.added.piles[:0], rp.added.fills[:0]
+	for _, f := range on.batches {
+		f = rp.applyAllowance(rp.chooseAlternative(f))
+		key := batchKey{f.level, f.form, on.state}
+		p, ok := rp.known[key]
 		if !ok {
-			p = y.pileOf(cl, f)
-			y.known[key] = p
+			p = rp.itemTypeOf(on, f)
+			rp.known[key] = p
 		}
 		if p == nil {
 			return false
 		}
 		piles, fills = append(piles, p), append(fills, f)
 	}
-	y.taken.piles, y.taken.fills = piles, fills
+	rp.added.piles, rp.added.fills = piles, fills
 	for i, p := range piles {
 		f := fills[i]
 		p.pods += len(f.pods)
-		if last := len(p.stacks) - 1; last >= 0 && p.stacks[last].stage == f.stage {
-			p.stacks[last].pods = append(p.stacks[last].pods, f.pods...)
+		if last := len(p.segments) - 1; last >= 0 && p.segments[last].level == f.level {
+			p.segments[last].pods = append(p.segments[last].pods, f.pods...)
 			continue
 		}
-		p.stacks = append(p.stacks, stack{f.stage, slices.Clip(f.pods)})
+		p.segments = append(p.segments, segment{f.level, slices.Clip(f.pods)})
 	}
 	return true
 }
 
 // pileOf is the pile for pods of a claim; nil if they could be launched from a reservation when they are alone.
-func (y *yard) pileOf(cl *claim, f fill) *pile {
-	k := y.kinOf(cl, f)
+func (rp *repacker) itemTypeOf(on *openNode, f batch) *itemType {
+	k := rp.groupOf(on, f)
 	if k == nil {
 		return nil
 	}
 	ports := len(f.class().shape.HostPorts) > 0
-	key := pileKey{
-		kin:   k,
-		picky: ports || len(f.stage.hosts) > 0 || len(f.class().avoidHosts) > 0,
-		lone:  ports || slices.ContainsFunc(f.stage.hosts, func(o owned) bool { return o.self }),
+	key := itemTypeKey{
+		group:           k,
+		hostConstrained: ports || len(f.level.hosts) > 0 || len(f.class().avoidHosts) > 0,
+		selfExclusive:   ports || slices.ContainsFunc(f.level.hosts, func(o owned) bool { return o.self }),
 	}
 	if needs := f.class().needs; len(needs) > 0 {
 		key.needs = &needs[0]
 	}
-	if p, ok := y.same[key]; ok {
+	if p, ok := rp.same[key]; ok {
 		return p
 	}
-	p := &pile{kin: k, picky: key.picky, lone: key.lone, markup: 1, amounts: make([]float64, len(y.t.wanted))}
-	for i, r := range y.t.wanted {
+	p := &itemType{group: k, hostConstrained: key.hostConstrained, selfExclusive: key.selfExclusive, markup: 1, amounts: make([]float64, len(rp.t.wanted))}
+	for i, r := range rp.t.wanted {
 		p.amounts[i] = float64(f.class().shape.Requests.At(r))
 	}
-	y.same[key] = p
-	y.piles, k.piles = append(y.piles, p), append(k.piles, p)
+	rp.same[key] = p
+	rp.itemTypes, k.itemTypes = append(rp.itemTypes, p), append(k.itemTypes, p)
 	return p
 }
 
 // kinOf is the kin of pods of a claim.
-func (y *yard) kinOf(cl *claim, f fill) *kin {
-	var counts []count
+func (rp *repacker) groupOf(on *openNode, f batch) *compatibilityGroup {
+	var counts []domainPin
 	key := binary.AppendVarint(nil, int64(f.form.number))
 	for _, list := range f.class().counting() {
 		for _, g := range list {
-			if g.host || slices.ContainsFunc(counts, func(c count) bool { return c.key == g.key }) {
+			if g.host || slices.ContainsFunc(counts, func(c domainPin) bool { return c.key == g.key }) {
 				continue
 			}
-			c := count{g.key, y.s.claimDomains(cl, g.key)}
+			c := domainPin{g.key, rp.s.claimDomains(on, g.key)}
 			counts = append(counts, c)
 			key = binary.AppendVarint(binary.AppendVarint(key, int64(c.key)), int64(len(c.domains)))
 			for _, d := range c.domains {
@@ -186,52 +186,52 @@ func (y *yard) kinOf(cl *claim, f fill) *kin {
 			}
 		}
 	}
-	k, ok := y.kinBy[string(key)]
+	k, ok := rp.groupByKey[string(key)]
 	if !ok {
-		k = y.newKin(f.form, counts)
-		y.kinBy[string(key)] = k
+		k = rp.newGroup(f.form, counts)
+		rp.groupByKey[string(key)] = k
 	}
 	return k
 }
 
 // count is the domains of a label in which pods are counted.
-type count struct {
+type domainPin struct {
 	key     int
 	domains []int
 }
 
 // newKin is the kin of pods that ask for form and have to stay in the domains in which they are counted; nil if they could be
 // launched from a reservation.
-func (y *yard) newKin(form *conjunction, counts []count) *kin {
-	t := y.t
+func (rp *repacker) newGroup(form *conjunction, counts []domainPin) *compatibilityGroup {
+	t := rp.t
 	var within []requirement.Requirement
 	var pins []term
 	for _, c := range counts {
 		pins = append(pins, term{key: c.key})
-		within = append(within, y.s.inDomains(c))
+		within = append(within, rp.s.inDomains(c))
 	}
 	if len(within) > 0 {
-		form = y.s.classes.intern(form.set.And(requirement.NewSet(within...)))
+		form = rp.s.classes.intern(form.set.And(requirement.NewSet(within...)))
 	}
-	for _, k := range y.kin {
+	for _, k := range rp.groups {
 		if k.form == form {
 			return k
 		}
 	}
 	to := t.step(t.root, form)
-	if to == refused || t.reservations.mayServe(t, t.states[to]) {
+	if to == noState || t.reservations.mayServe(t, t.states[to]) {
 		return nil
 	}
 	for i := range pins {
 		pins[i].set = t.states[to].get(pins[i].key)
 	}
-	k := &kin{form: form, pins: pins, state: to, shop: y.shopOf(t.states[to])}
-	y.kin = append(y.kin, k)
+	k := &compatibilityGroup{form: form, pins: pins, state: to, priceList: rp.priceListOf(t.states[to])}
+	rp.groups = append(rp.groups, k)
 	return k
 }
 
 // inDomains is the demand for one of the domains.
-func (s *solver) inDomains(c count) requirement.Requirement {
+func (s *solver) inDomains(c domainPin) requirement.Requirement {
 	names := make([]string, len(c.domains))
 	for i, d := range c.domains {
 		names[i] = s.domains.of(c.key).names[d]
@@ -240,31 +240,31 @@ func (s *solver) inDomains(c count) requirement.Requirement {
 }
 
 // measure turns amounts into parts of what all pods ask for.
-func (y *yard) measure() {
-	t := y.t
+func (rp *repacker) scaleAmounts() {
+	t := rp.t
 	total := make([]float64, len(t.wanted))
-	for _, p := range y.piles {
+	for _, p := range rp.itemTypes {
 		for r, amount := range p.amounts {
 			total[r] += amount * float64(p.pods)
 		}
 	}
-	y.scale = make([]float64, len(total))
+	rp.scale = make([]float64, len(total))
 	for r, amount := range total {
 		if amount > 0 {
-			y.scale[r] = 1 / amount
+			rp.scale[r] = 1 / amount
 		}
 	}
-	for _, p := range y.piles {
+	for _, p := range rp.itemTypes {
 		for r := range p.amounts {
-			p.amounts[r] *= y.scale[r]
+			p.amounts[r] *= rp.scale[r]
 		}
 	}
 	flat := make([]float64, len(total)*t.columns.len())
-	y.room = make([][]float64, t.columns.len())
-	for c := range y.room {
-		y.room[c], flat = flat[:len(total):len(total)], flat[len(total):]
+	rp.room = make([][]float64, t.columns.len())
+	for c := range rp.room {
+		rp.room[c], flat = flat[:len(total):len(total)], flat[len(total):]
 		for i, r := range t.wanted {
-			y.room[c][i] = float64(t.room[c].At(r)) * y.scale[i]
+			rp.room[c][i] = float64(t.room[c].At(r)) * rp.scale[i]
 		}
 	}
 }
