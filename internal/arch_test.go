@@ -109,13 +109,13 @@ internal/simulation/report < API, CORE, internal/simulation
 internal/explain < API, CORE, cloud, internal/translate, internal/cost, internal/simulation, internal/simulation/report
 
 # floor 5: what happens
-internal/controller/requeue, internal/controller/ratelimit, internal/controller/singleton, internal/controller/parallel, internal/controller/readyourwrites <
-internal/controller/writegate < internal/ttlcache
+internal/controller/requeue, internal/controller/ratelimit, internal/controller/singleton, internal/controller/parallel <
+internal/controller/writegate, internal/controller/readyourwrites < internal/ttlcache
 internal/controller/managed < API, cloud
 internal/controller/create < API
 internal/controller/deps < API, cloud, internal/observe, internal/controller/readyourwrites, internal/controller/writegate
 internal/controller/nodelookup < API, cloud
-internal/controller/fakecluster < API, cloud, internal/observe, internal/controller/deps, internal/controller/nodelookup, test/apiserver
+internal/controller/fakecluster < API, cloud, internal/observe, internal/controller/deps, internal/controller/readyourwrites, internal/controller/nodelookup, test/apiserver
 LOOP = internal/ttlcache, internal/controller/requeue, internal/controller/ratelimit, internal/controller/singleton, internal/controller/parallel, internal/controller/readyourwrites, internal/controller/writegate, internal/controller/managed, internal/controller/create, internal/controller/deps
 CONTROLLERBASE = API, cloud, internal/core/requirement, internal/observe, internal/options, internal/controller/nodelookup, LOOP
 internal/controller/nodeclaim < CONTROLLERBASE

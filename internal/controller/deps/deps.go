@@ -14,7 +14,7 @@ import (
 // Shared is what every controller is built from. Controllers embed it.
 type Shared struct {
 	// Client reads from the manager's cache and writes to the API server. The cache needs the indexes of package nodelookup.
-	Client   client.Client
+	Client   *readyourwrites.Client
 	Clock    clock.Clock
 	Cloud    cloud.Cloud
 	Recorder *observe.Recorder
@@ -25,7 +25,7 @@ type Shared struct {
 	CPUMillis int64
 }
 
-// New returns a Shared with a client whose Get shows the last write of this process, the clock, and an open gate.
+// New returns a Shared with the client, which Client wraps, the clock, and an open gate.
 func New(c client.Client, clk clock.Clock) Shared {
 	return Shared{Client: readyourwrites.New(c, clk), Clock: clk, WriteGate: writegate.New(clk)}
 }

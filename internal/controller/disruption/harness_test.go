@@ -33,6 +33,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
+	"github.com/karpenter-anew/karpenter/internal/controller/readyourwrites"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
@@ -111,7 +112,7 @@ func newHarness(t *testing.T) *harness {
 	w.feed = w.newFeed()
 	w.deps = Deps{
 		Shared: deps.Shared{
-			Client: w.client, Clock: clock.RealClock{}, Cloud: c,
+			Client: readyourwrites.New(w.client, clock.RealClock{}), Clock: clock.RealClock{}, Cloud: c,
 			Recorder: observe.NewRecorder(sink{w}, clock.RealClock{}), Metrics: observe.NewMetrics(w.registry, nil),
 		},
 		Store: w.store, Feed: w.feed, Translator: translator,

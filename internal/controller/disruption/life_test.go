@@ -51,7 +51,7 @@ func (w *harness) live(types []*cloud.InstanceType) *life {
 	l.launch.Store(int64(5 * time.Second))
 	p := provisioning.New(provisioning.Deps{
 		Shared: deps.Shared{
-			Client: w.client, Clock: w.deps.Clock, Cloud: w.deps.Cloud, Recorder: w.deps.Recorder, Metrics: w.deps.Metrics,
+			Client: w.deps.Client, Clock: w.deps.Clock, Cloud: w.deps.Cloud, Recorder: w.deps.Recorder, Metrics: w.deps.Metrics,
 		},
 		Store: w.store, Feed: w.feed, Translator: w.deps.Translator, Log: w.deps.Log,
 		Scheduling: options.Scheduling{BatchIdleDuration: time.Second, BatchMaxDuration: 10 * time.Second},

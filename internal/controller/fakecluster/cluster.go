@@ -32,6 +32,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
+	"github.com/karpenter-anew/karpenter/internal/controller/readyourwrites"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
@@ -40,6 +41,8 @@ import (
 type Cluster struct {
 	testing.TB
 	deps.Shared
+	// API is the API server. Tests read and write with it; controllers use Client, which remembers their writes.
+	API      client.Client
 	Provider *Provider
 	Time     *clocktesting.FakeClock
 	// Fail, when set, is asked before every call; an error is returned to the caller instead of making the call. op is
@@ -70,8 +73,9 @@ func New(t testing.TB, objects ...client.Object) *Cluster {
 		GVK: kwok.SchemeGroupVersion.WithKind("KWOKNodeClass"),
 		New: func() cloud.NodeClassObject { return &kwok.KWOKNodeClass{} },
 	}
+	w.API = b.Build()
 	w.Shared = deps.Shared{
-		Client:    b.Build(),
+		Client:    readyourwrites.New(w.API, w.Time),
 		Clock:     w.Time,
 		Cloud:     cloud.Cloud{Name: "test", Provider: w.Provider, NodeClasses: []cloud.NodeClass{class}, Labels: v1.CoreLabelRules()},
 		Metrics:   observe.NewMetrics(w.registry, slices.Sorted(maps.Keys(v1.CoreLabelRules().WellKnown)), ClassLabel),
@@ -102,7 +106,7 @@ func Get[T client.Object](w *Cluster, obj T) (T, bool) {
 	w.Helper()
 	defer w.bypass()()
 	out := obj.DeepCopyObject().(T)
-	err := w.Client.Get(w.Context(), client.ObjectKeyFromObject(obj), out)
+	err := w.API.Get(w.Context(), client.ObjectKeyFromObject(obj), out)
 	if client.IgnoreNotFound(err) != nil {
 		w.Fatal(err)
 	}
@@ -124,7 +128,7 @@ func (w *Cluster) Add(objects ...client.Object) {
 	w.Helper()
 	defer w.bypass()()
 	for _, obj := range objects {
-		if err := w.Client.Create(w.Context(), obj); err != nil {
+		if err := w.API.Create(w.Context(), obj); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -134,7 +138,7 @@ func (w *Cluster) Add(objects ...client.Object) {
 func (w *Cluster) Delete(obj client.Object) {
 	w.Helper()
 	defer w.bypass()()
-	if err := w.Client.Delete(w.Context(), obj); err != nil {
+	if err := w.API.Delete(w.Context(), obj); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -147,10 +151,10 @@ func Change[T client.Object](w *Cluster, obj T, change func(T)) T {
 	stored := current.DeepCopyObject().(T)
 	change(current)
 	wanted := current.DeepCopyObject().(T)
-	if err := w.Client.Patch(w.Context(), current, client.MergeFrom(stored)); err != nil {
+	if err := w.API.Patch(w.Context(), current, client.MergeFrom(stored)); err != nil {
 		w.Fatal(err)
 	}
-	err := w.Client.Status().Patch(w.Context(), wanted, client.MergeFrom(stored))
+	err := w.API.Status().Patch(w.Context(), wanted, client.MergeFrom(stored))
 	if apierrors.IsNotFound(err) {
 		return wanted // the change removed the last finalizer
 	}
@@ -163,7 +167,7 @@ func Change[T client.Object](w *Cluster, obj T, change func(T)) T {
 // Freeze makes every later Get of the object return what it is now, like a cache that lags; it returns the thaw.
 func (w *Cluster) Freeze(obj client.Object) func() {
 	now := obj.DeepCopyObject().(client.Object)
-	if err := w.Client.Get(w.Context(), client.ObjectKeyFromObject(obj), now); err != nil {
+	if err := w.API.Get(w.Context(), client.ObjectKeyFromObject(obj), now); err != nil {
 		w.Fatal(err)
 	}
 	key := fmt.Sprintf("%T/%s", obj, client.ObjectKeyFromObject(obj))

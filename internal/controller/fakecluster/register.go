@@ -18,9 +18,9 @@ type Registrar interface{ Register(manager.Manager) error }
 func (w *Cluster) Register(t *testing.T, controllers ...Registrar) {
 	t.Helper()
 	m, err := manager.New(&rest.Config{Host: "http://127.0.0.1:0"}, manager.Options{
-		Scheme:         w.Client.Scheme(),
+		Scheme:         w.API.Scheme(),
 		Metrics:        server.Options{BindAddress: "0"},
-		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return w.Client.RESTMapper(), nil },
+		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return w.API.RESTMapper(), nil },
 	})
 	if err != nil {
 		t.Fatal(err)

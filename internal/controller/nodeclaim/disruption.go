@@ -19,7 +19,6 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
-	"github.com/karpenter-anew/karpenter/internal/controller/readyourwrites"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
@@ -46,7 +45,6 @@ type Disruption struct {
 	deps.Shared
 	offered *ttlcache.Cache[claimID, struct{}]
 	asked   *ttlcache.Cache[claimID, driftAnswer]
-	writes  readyourwrites.Writes
 }
 
 // driftAnswer is what the provider said, and about what.
@@ -82,16 +80,10 @@ func (d *Disruption) Reconcile(ctx context.Context, request reconcile.Request) (
 	ctx = observe.WithController(ctx, "nodeclaim.disruption")
 	claim := &v1.NodeClaim{}
 	if err := d.Client.Get(ctx, request.NamespacedName, claim); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			d.writes.Gone(request.NamespacedName)
-		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !managed.Is(d.Cloud, claim) || claim.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil
-	}
-	if d.writes.Stale(claim) {
-		return requeue.After(readyourwrites.Retry), nil
 	}
 	pool := &v1.NodePool{}
 	name, ok := claim.Labels[v1.NodePoolLabelKey]
@@ -108,7 +100,6 @@ func (d *Disruption) Reconcile(ctx context.Context, request reconcile.Request) (
 		if err := d.Client.Status().Patch(ctx, claim, optimistic(stored)); err != nil {
 			return requeue.OnConflict(err)
 		}
-		d.writes.Wrote(claim)
 	}
 	return drift.and(consolidation).result()
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/deps"
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
-	"github.com/karpenter-anew/karpenter/internal/controller/readyourwrites"
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
@@ -23,7 +22,6 @@ import (
 // is forceful: no budget, no replacement first; only the drain that follows honours pods.
 type Expiration struct {
 	deps.Shared
-	writes readyourwrites.Writes
 }
 
 // NewExpiration builds the controller.
@@ -42,12 +40,9 @@ func (e *Expiration) Register(m manager.Manager) error {
 func (e *Expiration) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	claim := &v1.NodeClaim{}
 	if err := e.Client.Get(ctx, request.NamespacedName, claim); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			e.writes.Gone(request.NamespacedName)
-		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !managed.Is(e.Cloud, claim) || claim.DeletionTimestamp != nil || claim.Spec.ExpireAfter.Duration == nil || e.writes.Stale(claim) {
+	if !managed.Is(e.Cloud, claim) || claim.DeletionTimestamp != nil || claim.Spec.ExpireAfter.Duration == nil || e.Client.DeletionPending(claim) {
 		return reconcile.Result{}, nil
 	}
 	if left := claim.CreationTimestamp.Add(*claim.Spec.ExpireAfter.Duration).Sub(e.Clock.Now()); left > 0 {
@@ -60,7 +55,6 @@ func (e *Expiration) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := e.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); err != nil {
 		return requeue.OnConflict(err)
 	}
-	e.writes.Deleted(claim)
 	observe.Log(ctx).Info("deleted expired nodeclaim", "expire-after", claim.Spec.ExpireAfter.Duration.String())
 	e.Metrics.CountDisrupted(claim, "expired")
 	e.Metrics.CountDisruptedPods(claim, "expired", pods)

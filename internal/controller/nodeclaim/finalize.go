@@ -42,7 +42,6 @@ func (l *Lifecycle) finalize(ctx context.Context, claim *v1.NodeClaim) (reconcil
 	if err := l.Client.Patch(ctx, claim, optimistic(stored)); err != nil {
 		return requeue.OnConflict(err)
 	}
-	l.writes.Wrote(claim)
 	observe.Log(ctx).Info("deleted nodeclaim", "provider-id", claim.Status.ProviderID, "Node", claim.Status.NodeName)
 	l.countFinalized(claim)
 	return reconcile.Result{}, nil
@@ -72,7 +71,6 @@ func (l *Lifecycle) setDeadline(ctx context.Context, claim *v1.NodeClaim) error 
 	if err := l.Client.Patch(ctx, claim, optimistic(stored)); err != nil {
 		return err
 	}
-	l.writes.Wrote(claim)
 	observe.Log(ctx).Info("annotated nodeclaim", v1.NodeClaimTerminationTimestampAnnotationKey, deadline)
 	l.Recorder.Publish(observe.NodeClaimTerminationGracePeriodExpiring(claim, deadline))
 	return nil
@@ -122,7 +120,6 @@ func (l *Lifecycle) endInstance(ctx context.Context, claim *v1.NodeClaim) (resul
 			result, err := requeue.OnConflict(err)
 			return result, false, err
 		}
-		l.writes.Wrote(claim)
 	}
 	return requeue.After(goneCheck), deleteErr != nil, nil
 }

@@ -54,7 +54,6 @@ type Lifecycle struct {
 	deps.Shared
 	health   RegistrationHealth
 	launched *ttlcache.Cache[claimID, *v1.NodeClaim]
-	writes   readyourwrites.Writes
 	// awaitDrivers is set while dynamic resource allocation is not ignored.
 	awaitDrivers bool
 }
@@ -89,15 +88,12 @@ func (l *Lifecycle) Reconcile(ctx context.Context, request reconcile.Request) (r
 	ctx = observe.WithController(ctx, "nodeclaim.lifecycle")
 	claim := &v1.NodeClaim{}
 	if err := l.Client.Get(ctx, request.NamespacedName, claim); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			l.writes.Gone(request.NamespacedName)
-		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !managed.Is(l.Cloud, claim) {
 		return reconcile.Result{}, nil
 	}
-	if l.writes.Stale(claim) {
+	if l.Client.DeletionPending(claim) {
 		return requeue.After(readyourwrites.Retry), nil
 	}
 	if decision := toCarryOut(claim); decision != nil {
@@ -114,7 +110,6 @@ func (l *Lifecycle) Reconcile(ctx context.Context, request reconcile.Request) (r
 		if err := l.Client.Patch(ctx, claim, optimistic(stored)); err != nil {
 			return requeue.OnConflict(err)
 		}
-		l.writes.Wrote(claim)
 	}
 	return l.advance(ctx, claim)
 }
@@ -161,7 +156,6 @@ func (l *Lifecycle) persist(ctx context.Context, stored, claim *v1.NodeClaim) (o
 		if err := l.Client.Patch(ctx, claim, optimistic(stored)); err != nil {
 			return unsaved(err)
 		}
-		l.writes.Wrote(claim)
 	}
 	if equality.Semantic.DeepEqual(stored.Status, status) {
 		return outcome{}, nil
@@ -172,7 +166,6 @@ func (l *Lifecycle) persist(ctx context.Context, stored, claim *v1.NodeClaim) (o
 	if err := l.Client.Status().Patch(ctx, claim, optimistic(base)); err != nil {
 		return unsaved(err)
 	}
-	l.writes.Wrote(claim)
 	return outcome{}, nil
 }
 
@@ -193,7 +186,6 @@ func (l *Lifecycle) end(ctx context.Context, claim *v1.NodeClaim, reason string)
 		}
 		return outcome{ended: true}
 	}
-	l.writes.Deleted(claim)
 	l.Metrics.CountDisrupted(claim, reason)
 	return outcome{ended: true}
 }

@@ -29,7 +29,7 @@ func (l *lagging) Get(_ context.Context, name client.ObjectKey, o client.Object,
 	return nil
 }
 
-// label is the value of one label, as one more write sees it.
+// label returns the value of one label, as the next write reads it.
 func label(t *testing.T, c client.Client) string {
 	t.Helper()
 	var n corev1.Node
@@ -39,9 +39,9 @@ func label(t *testing.T, c client.Client) string {
 	return n.Labels["step"]
 }
 
-func world(t *testing.T) (*lagging, *Client, *clocktesting.FakeClock) {
+func newClient(t *testing.T) (*lagging, *Client, *clocktesting.FakeClock) {
 	t.Helper()
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "1", Labels: map[string]string{"step": "before"}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "1", Labels: map[string]string{"step": "before"}, Finalizers: []string{"a/b"}}}
 	server := apiserver.New().WithObjects(node).Build()
 	cache := &lagging{Client: server, cached: &corev1.Node{}}
 	if err := server.Get(t.Context(), client.ObjectKey{Name: "n"}, cache.cached); err != nil {
@@ -62,49 +62,123 @@ func patched(t *testing.T, cache *lagging, c client.Client, value string) *corev
 }
 
 func TestGetShowsTheLastWriteUntilTheCacheDoes(t *testing.T) {
-	cache, fresh, _ := world(t)
-	written := patched(t, cache, fresh, "after")
-	if got := label(t, fresh); got != "after" {
-		t.Errorf("read %q while the cache lags, want the write", got)
+	cache, c, _ := newClient(t)
+	written := patched(t, cache, c, "after")
+	for range 2 { // reading it does not forget it
+		if got := label(t, c); got != "after" {
+			t.Errorf("read %q while the cache lags, want the write", got)
+		}
 	}
 	cache.cached = written.DeepCopy()
-	cache.cached.Labels["step"] = "and somebody else's"
+	cache.cached.Labels["step"] = "of another process"
 	cache.cached.ResourceVersion += "0"
-	if got := label(t, fresh); got != "and somebody else's" {
+	if got := label(t, c); got != "of another process" {
 		t.Errorf("read %q although the cache is newer", got)
 	}
-	if len(fresh.written) != 0 {
-		t.Error("a write that the cache shows is still remembered")
+	if n := len(c.writes.All()); n != 0 {
+		t.Errorf("%d writes remembered that the cache shows", n)
 	}
 }
 
-func TestAnObjectThatIsGoneStaysGone(t *testing.T) {
-	cache, fresh, _ := world(t)
-	patched(t, cache, fresh, "after")
+func TestGetOfADeletedObjectIsNotFound(t *testing.T) {
+	cache, c, _ := newClient(t)
+	patched(t, cache, c, "after")
 	cache.cached = nil
-	if got := label(t, fresh); got == "after" {
+	if got := label(t, c); got == "after" {
 		t.Error("a deleted object was read from memory")
 	}
 }
 
-func TestAnotherObjectOfTheSameNameIsNotMistaken(t *testing.T) {
-	cache, fresh, _ := world(t)
-	patched(t, cache, fresh, "after")
+func TestGetOfARecreatedObjectShowsTheNewOne(t *testing.T) {
+	cache, c, _ := newClient(t)
+	patched(t, cache, c, "after")
 	cache.cached.UID = "2"
-	if got := label(t, fresh); got != "before" {
-		t.Errorf("read %q, want the object that the name stands for now", got)
+	if got := label(t, c); got != "before" {
+		t.Errorf("read %q, want the new object", got)
 	}
 }
 
-func TestWritesThatNobodyReadsAreForgotten(t *testing.T) {
-	cache, fresh, clk := world(t)
-	patched(t, cache, fresh, "after")
-	clk.Step(3 * freshFor)
-	other := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m"}}
-	if err := fresh.Create(t.Context(), other); err != nil {
+func TestVersionsThatCannotBeComparedNeverHideTheCache(t *testing.T) {
+	cache, c, _ := newClient(t)
+	patched(t, cache, c, "after")
+	cache.cached.ResourceVersion = "abc"
+	if got := label(t, c); got != "before" {
+		t.Errorf("read %q, want what the cache shows", got)
+	}
+}
+
+func TestWritesAreForgotten(t *testing.T) {
+	cache, c, clk := newClient(t)
+	patched(t, cache, c, "after")
+	if err := c.Delete(t.Context(), cache.cached); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(fresh.written); n != 1 {
-		t.Errorf("%d writes remembered, want the last one only", n)
+	clk.Step(writeTTL)
+	if got := label(t, c); got != "before" || c.DeletionPending(cache.cached) {
+		t.Errorf("read %q, deletion pending %v; want what the cache shows", got, c.DeletionPending(cache.cached))
+	}
+}
+
+func TestDeletionPending_W016(t *testing.T) {
+	remove := func(t *testing.T, cache *lagging, c *Client) {
+		t.Helper()
+		if err := c.Delete(t.Context(), cache.cached); err != nil {
+			t.Fatal(err)
+		}
+	}
+	current := func(t *testing.T, cache *lagging) {
+		t.Helper()
+		if err := cache.Client.Get(t.Context(), client.ObjectKey{Name: "n"}, cache.cached); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		act     func(*testing.T, *lagging, *Client)
+		pending bool
+	}{
+		"no write":     {func(*testing.T, *lagging, *Client) {}, false},
+		"only a write": {func(t *testing.T, cache *lagging, c *Client) { patched(t, cache, c, "after") }, false},
+		"a deletion":   {remove, true},
+		"a deletion after a write": {func(t *testing.T, cache *lagging, c *Client) {
+			patched(t, cache, c, "after")
+			remove(t, cache, c)
+		}, true},
+		"the cache shows the write and not the deletion": {func(t *testing.T, cache *lagging, c *Client) {
+			cache.cached = patched(t, cache, c, "after")
+			remove(t, cache, c)
+		}, true},
+		"the cache shows the deletion": {func(t *testing.T, cache *lagging, c *Client) {
+			remove(t, cache, c)
+			current(t, cache)
+		}, false},
+		"a write shows the deletion": {func(t *testing.T, cache *lagging, c *Client) {
+			remove(t, cache, c)
+			patched(t, cache, c, "after")
+		}, false},
+		"the object was recreated": {func(t *testing.T, cache *lagging, c *Client) {
+			remove(t, cache, c)
+			cache.cached.UID = "2"
+		}, false},
+		"the object is gone": {func(t *testing.T, cache *lagging, c *Client) {
+			remove(t, cache, c)
+			was := cache.cached
+			cache.cached = nil
+			label(t, c)
+			cache.cached = was
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cache, c, _ := newClient(t)
+			tc.act(t, cache, c)
+			for range 2 { // asking changes nothing
+				var read corev1.Node
+				if err := c.Get(t.Context(), client.ObjectKey{Name: "n"}, &read); err != nil {
+					t.Fatal(err)
+				}
+				if got := c.DeletionPending(&read); got != tc.pending {
+					t.Errorf("pending %v, want %v", got, tc.pending)
+				}
+			}
+		})
 	}
 }

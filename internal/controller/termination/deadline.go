@@ -49,6 +49,5 @@ func (t *Termination) rewriteDeadline(ctx context.Context, claim *v1.NodeClaim) 
 	if err := t.Client.Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("rewriting the termination deadline of nodeclaim %q: %w", claim.Name, err)
 	}
-	t.claimWrites.Wrote(claim)
 	return deadline, nil
 }

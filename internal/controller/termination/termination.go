@@ -49,11 +49,8 @@ const instanceMemory = 10 * time.Second
 // Termination is the controller node.termination. It handles managed Nodes that are being deleted, whoever asked.
 type Termination struct {
 	deps.Shared
-	queue      *EvictionQueue
-	alive      *ttlcache.Cache[string, struct{}]
-	nodeWrites readyourwrites.Writes
-	// claimWrites keeps a pass from starting on a claim that does not show the last pass yet.
-	claimWrites readyourwrites.Writes
+	queue *EvictionQueue
+	alive *ttlcache.Cache[string, struct{}]
 }
 
 // New builds the controller; evictions go through the queue.
@@ -80,22 +77,16 @@ func (t *Termination) Reconcile(ctx context.Context, request reconcile.Request) 
 	ctx = observe.WithController(ctx, controllerName)
 	node := &corev1.Node{}
 	if err := t.Client.Get(ctx, request.NamespacedName, node); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			t.nodeWrites.Gone(request.NamespacedName)
-		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if node.DeletionTimestamp == nil || !managed.Is(t.Cloud, node) || !controllerutil.ContainsFinalizer(node, v1.TerminationFinalizer) {
 		return reconcile.Result{}, nil
 	}
-	if t.nodeWrites.Stale(node) {
-		return requeue.After(readyourwrites.Retry), nil
-	}
 	claim, err := t.claimOf(ctx, node)
 	if err != nil {
 		return requeue.OnConflict(err)
 	}
-	if claim != nil && t.claimWrites.Stale(claim) {
+	if claim != nil && t.Client.DeletionPending(claim) {
 		return requeue.After(readyourwrites.Retry), nil
 	}
 	if claim != nil && claim.DeletionTimestamp == nil {
@@ -111,13 +102,23 @@ func (t *Termination) Reconcile(ctx context.Context, request reconcile.Request) 
 	return t.takeDown(ctx, node, claim)
 }
 
-// claimOf returns the NodeClaim of the Node, or nil when there is no single one.
+// claimOf returns the NodeClaim of the Node, or nil unless there is exactly one. It is found in a list and read again, because only
+// Get shows the last write of this process.
 func (t *Termination) claimOf(ctx context.Context, node *corev1.Node) (*v1.NodeClaim, error) {
 	claim, err := nodelookup.ClaimOf(ctx, t.Client, node)
 	if errors.Is(err, nodelookup.NotFound) || errors.Is(err, nodelookup.Duplicate) {
 		return nil, nil
 	}
-	return claim, err
+	if err != nil {
+		return nil, err
+	}
+	if err := t.Client.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("getting nodeclaim %q: %w", claim.Name, err)
+	}
+	return claim, nil
 }
 
 // deleteClaim makes the NodeClaim go together with its Node. The pass ends with that, since everything else that it
@@ -126,7 +127,6 @@ func (t *Termination) deleteClaim(ctx context.Context, node *corev1.Node, claim 
 	if err := t.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); client.IgnoreNotFound(err) != nil {
 		return requeue.OnConflict(fmt.Errorf("deleting nodeclaim %q: %w", claim.Name, err))
 	}
-	t.claimWrites.Deleted(claim)
 	if err := t.fence(ctx, node); err != nil {
 		return requeue.OnConflict(err)
 	}
@@ -191,7 +191,6 @@ func (t *Termination) fence(ctx context.Context, node *corev1.Node) error {
 	if err := t.Client.Patch(ctx, node, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("tainting node %q: %w", node.Name, err)
 	}
-	t.nodeWrites.Wrote(node)
 	observe.Log(ctx).Info("tainted node", "taint.Key", v1.DisruptedTaintKey, "taint.Effect", corev1.TaintEffectNoSchedule)
 	return nil
 }
@@ -222,7 +221,6 @@ func (t *Termination) writeConditions(ctx context.Context, stored, claim *v1.Nod
 	if err := t.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("writing conditions of nodeclaim %q: %w", claim.Name, err)
 	}
-	t.claimWrites.Wrote(claim)
 	if drained {
 		t.Metrics.Nodes.Drained.WithLabelValues(claim.Labels[v1.NodePoolLabelKey]).Inc()
 	}
@@ -236,7 +234,6 @@ func (t *Termination) release(ctx context.Context, node *corev1.Node) error {
 	if err := t.Client.Patch(ctx, node, client.StrategicMergeFrom(stored)); err != nil {
 		return fmt.Errorf("removing the finalizer of node %q: %w", node.Name, err)
 	}
-	t.nodeWrites.Wrote(node)
 	observe.Log(ctx).Info("deleted node")
 	now, pool := t.Clock.Now(), stored.Labels[v1.NodePoolLabelKey]
 	t.Metrics.Nodes.Terminated.WithLabelValues(pool, stored.Labels[corev1.LabelTopologyZone]).Inc()
