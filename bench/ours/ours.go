@@ -2,16 +2,23 @@
 package ours
 
 import (
+	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 
+	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/bench/contest"
+	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/core/bound"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
@@ -22,11 +29,23 @@ const Name = "ours"
 // is measured includes the translation of every pod, DaemonSet, pool and instance type, the snapshot, compiling and
 // solving the problem, and rendering the claims.
 func Contestant() contest.Contestant {
-	return contest.Contestant{Name: Name, Prepare: func(in contest.Input) (contest.Run, error) { return &run{in: in}, nil }}
+	return contest.Contestant{Name: Name, Prepare: func(in contest.Input) (contest.Run, error) {
+		r := &run{in: in, pools: map[string]*v1.NodePool{}}
+		for _, pool := range in.Pools {
+			ready := pool.DeepCopy()
+			conditions := condition.For(ready, time.Time{})
+			conditions.True(v1.ConditionTypeValidationSucceeded)
+			conditions.True(v1.ConditionTypeNodeClassReady)
+			r.pools[pool.Name] = ready
+		}
+		return r, nil
+	}}
 }
 
 type run struct {
-	in      contest.Input
+	in contest.Input
+	// pools are those of the input, judged as their controllers would.
+	pools   map[string]*v1.NodePool
 	answer  contest.Answer
 	problem solve.Problem
 	plan    solve.Plan
@@ -57,28 +76,54 @@ func (r *run) Solve() error {
 	for _, pods := range [][]*corev1.Pod{in.Running, in.Pods} {
 		store.UpdatePods(pods)
 	}
-	batch := translator.Batch(store.Snapshot(), solve.Options{
-		IgnorePreferences: in.IgnorePreferences,
-		MaxInstanceTypes:  in.Cloud.MaxInstanceTypes,
-	})
-	problem := batch.Problem
-	types := translator.Catalog(in.Types)
-	for _, pool := range in.Pools {
-		problem.Pools = append(problem.Pools, translator.Pool(pool, types))
+	vendor := in.Cloud
+	vendor.Provider = catalog{types: in.Types}
+	builder := problem.Builder{
+		Reader: reader{r}, Pods: store, Cloud: vendor, Translator: translator, Catalogs: translate.NewCatalogs(translator),
+		Policy: problem.Policy{IgnorePreferences: in.IgnorePreferences},
 	}
-	problem.Resources = translator.Resources().Names()
-	plan := solve.Solve(problem)
-	r.problem, r.plan = problem, plan
+	built, err := builder.Provisioning(context.Background(), store.Snapshot(), time.Time{})
+	if err != nil {
+		return err
+	}
+	if len(built.Pools.Skipped) > 0 {
+		return fmt.Errorf("nodepool %q takes no part: %s", built.Pools.Skipped[0].Pool, built.Pools.Skipped[0].Why)
+	}
+	plan := solve.Solve(built.Problem)
+	r.problem, r.plan = built.Problem, plan
 	for _, placement := range plan.Placements {
 		r.answer.Placed += len(placement.Pods)
 	}
 	for _, claim := range plan.NodeClaims {
 		r.answer.Placed += len(claim.Pods)
-		r.answer.Claims = append(r.answer.Claims, translator.NodeClaim(poolNamed(in.Pools, claim.Pool), claim, nil))
+		r.answer.Claims = append(r.answer.Claims, translator.NodeClaim(r.pools[claim.Pool], claim, nil))
 	}
 	return nil
 }
 
-func poolNamed(pools []*v1.NodePool, name string) *v1.NodePool {
-	return pools[slices.IndexFunc(pools, func(p *v1.NodePool) bool { return p.Name == name })]
+// catalog lists the same instance types for every pool.
+type catalog struct {
+	cloud.Provider
+	types []*cloud.InstanceType
+}
+
+// InstanceTypes implements cloud.Provider.
+func (c catalog) InstanceTypes(context.Context, *v1.NodePool) ([]*cloud.InstanceType, error) {
+	return c.types, nil
+}
+
+// reader reads the objects of a run.
+type reader struct{ *run }
+
+// NodePools implements problem.Reader.
+func (r reader) NodePools(context.Context) ([]*v1.NodePool, error) {
+	return slices.Collect(maps.Values(r.pools)), nil
+}
+
+// PodsOn implements problem.Reader. No node of a run is being deleted.
+func (reader) PodsOn(context.Context, string) ([]*corev1.Pod, error) { return nil, nil }
+
+// DisruptionBudgets implements problem.Reader.
+func (reader) DisruptionBudgets(context.Context) ([]policyv1.PodDisruptionBudget, error) {
+	return nil, nil
 }

@@ -35,6 +35,9 @@ type PoolNodeClaim struct {
 // Census is how many NodeClaims a pool has in each phase, and for how many more somebody has reserved the place.
 type Census struct{ Active, PendingDisruption, Deleting, Reserved int }
 
+// Exceeds reports whether the pool has more NodeClaims than replicas, those that are being deleted left out.
+func (c Census) Exceeds(replicas int64) bool { return int64(c.Active+c.PendingDisruption) > replicas }
+
 // Claims are the NodeClaims of a pool, sorted by name. Those that this process created are among them from the moment of
 // their creation.
 //

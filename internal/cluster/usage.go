@@ -3,7 +3,6 @@ package cluster
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 	"github.com/karpenter-anew/karpenter/internal/cost"
 )
@@ -41,11 +40,7 @@ func (u *Usage) Purchases() (byPool map[string][]cost.Offering, ok bool) {
 	byPool = map[string][]cost.Offering{}
 	for _, n := range u.store.Snapshot().Nodes.Sorted() {
 		if n.Managed && n.Pool != "" {
-			byPool[n.Pool] = append(byPool[n.Pool], cost.Offering{
-				InstanceType: n.Labels[corev1.LabelInstanceTypeStable],
-				Zone:         n.Labels[corev1.LabelTopologyZone],
-				CapacityType: n.Labels[v1.CapacityTypeLabelKey],
-			})
+			byPool[n.Pool] = append(byPool[n.Pool], cost.OfferingOf(n.Labels))
 		}
 	}
 	return byPool, true

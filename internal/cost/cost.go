@@ -6,11 +6,23 @@ package cost
 import (
 	"math"
 
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
 // Offering is what a machine was bought as.
 type Offering struct{ InstanceType, Zone, CapacityType string }
+
+// OfferingOf is what the labels of a node, or of its NodeClaim, say about its offering.
+func OfferingOf(labels map[string]string) Offering {
+	return Offering{
+		InstanceType: labels[corev1.LabelInstanceTypeStable],
+		Zone:         labels[corev1.LabelTopologyZone],
+		CapacityType: labels[v1.CapacityTypeLabelKey],
+	}
+}
 
 // Complete reports whether it is known what the machine was bought as. Until a machine is launched it is not.
 func (o Offering) Complete() bool {

@@ -15,6 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/managed"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
@@ -36,9 +37,10 @@ type view struct {
 	nodes  map[string]*corev1.Node
 	// budgets are the PodDisruptionBudgets of the cluster.
 	budgets podrules.Budgets
-	// queues are what they mean for all pods of a node together, drains what that is for the nodes looked into, by ID.
-	queues translate.Queues
-	drains map[string][]translate.Queue
+	// queues are what they mean for all pods of a node together, drainRounds the rounds that the drain of a node takes, by ID, as
+	// far as nodes were looked into.
+	queues      translate.Queues
+	drainRounds map[string]int
 	// stuck are the UIDs of pods that may not be moved now, as far as nodes were looked into.
 	unevictable map[string]bool
 	// resting are the nodes that are left alone because commands for them failed, parted those that are looked at alone.
@@ -52,7 +54,7 @@ type view struct {
 func (c *Controller) gather(ctx context.Context) (view, error) {
 	s := view{
 		now: c.Clock.Now(), running: c.queue.running(), inCommand: c.queue.nodes(""), underway: c.queue.underway(),
-		unevictable: map[string]bool{}, surplus: map[string]bool{}, drains: map[string][]translate.Queue{},
+		unevictable: map[string]bool{}, surplus: map[string]bool{}, drainRounds: map[string]int{},
 	}
 	s.nodeBackoff, s.groupBackoff, s.poolBackoff = c.nodeBackoffs.active(s.now), c.groupBackoffs.active(s.now), c.poolBackoffs.active(s.now)
 	s.snapshot = c.Store.Snapshot()
@@ -92,14 +94,9 @@ func byName[T any](items []T, name func(*T) string) map[string]*T {
 
 // world is what qualification looks at; busy are the nodes to leave out because of other commands.
 func (s view) qualifyInput(busy map[string]bool) disrupt.QualifyInput {
-	pools := make(map[string]disrupt.Pool, len(s.pools))
-	for name, pool := range s.pools {
-		rules := translate.DisruptionRules(pool)
-		rules.Surplus, rules.HeadroomUnknown = s.surplus[name], s.snapshot.HeadroomUnknown
-		rules.InBackoff = s.poolBackoff[name]
-		pools[name] = rules
-	}
-	return disrupt.QualifyInput{Snapshot: s.snapshot, Now: s.now, Pools: pools, InCommand: busy, Backoff: s.nodeBackoff, GroupBackoff: s.groupBackoff}
+	in := problem.Qualification(s.snapshot, s.now, s.pools, s.surplus, s.poolBackoff)
+	in.InCommand, in.Backoff, in.GroupBackoff = busy, s.nodeBackoff, s.groupBackoff
+	return in
 }
 
 // pledged are the nodes of all commands but one, by ID: of those that are in the queue now, and of those that were when the
@@ -150,8 +147,7 @@ func (c *Controller) countStatic(s view) {
 		if pool.Spec.Replicas == nil {
 			continue
 		}
-		census := c.Store.Census(name)
-		s.surplus[name] = int64(census.Active+census.PendingDisruption) > *pool.Spec.Replicas
+		s.surplus[name] = c.Store.Census(name).Exceeds(*pool.Spec.Replicas)
 		if nodes, ok := pool.Spec.Limits[nodesResource]; ok {
 			c.limits[name] = nodes.Value()
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
@@ -29,9 +30,7 @@ func (c *Controller) podBlocks(ctx context.Context, s view, candidates []disrupt
 // countRounds notes how long the nodes take to drain, as far as their pods were looked at.
 func (s view) setDrainRounds(fit []disrupt.Candidate) {
 	for i, candidate := range fit {
-		if queues := s.drains[candidate.Node.ID]; len(queues) > 0 {
-			fit[i].DrainRounds = queues[0].Rounds()
-		}
+		fit[i].DrainRounds = s.drainRounds[candidate.Node.ID]
 	}
 }
 
@@ -46,14 +45,11 @@ func (c *Controller) podBlock(ctx context.Context, s view, n *model.Node) (disru
 	for i := range list.Items {
 		pods[i] = &list.Items[i]
 	}
-	if queues := s.queues.Of(pods, s.now); len(queues) > 0 {
-		s.drains[n.ID] = queues
-		c.warnOfBudgets(queues, s)
-	}
-	for _, pod := range pods {
-		if !podrules.CurrentlyReschedulable(pod, s.budgets, s.now) {
-			s.unevictable[string(pod.UID)] = true
-		}
+	found := problem.InspectPods(n, pods, s.budgets, s.queues, s.now)
+	s.drainRounds[n.ID] = found.DrainRounds()
+	c.warnOfBudgets(found.Queues, s)
+	for _, uid := range found.Unevictable {
+		s.unevictable[uid] = true
 	}
 	for _, pod := range pods {
 		if podrules.Active(pod) {
@@ -64,7 +60,7 @@ func (c *Controller) podBlock(ctx context.Context, s view, n *model.Node) (disru
 			break
 		}
 	}
-	return translate.PodObstacle(n, pods, s.budgets, s.now)
+	return found.Obstacle, found.Blocked
 }
 
 // complainOfBudgets logs budgets that no patience helps with, once in a while.

@@ -9,13 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/cost"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
 // prices knows what nodes cost. It keeps the last instance types of each pool, so that a provider that cannot answer for
@@ -29,8 +27,7 @@ type prices struct {
 // list is what one pool may launch, as it was known last.
 type list struct {
 	types  []*cloud.InstanceType
-	prices cost.Prices
-	names  map[string]bool
+	prices problem.PoolPrices
 	// digest tells lists apart. Instance types are never changed in place, so it goes by where they are.
 	digest uint64
 }
@@ -53,9 +50,7 @@ func (p *prices) set(ctx context.Context, pools map[string]*v1.NodePool, candida
 			asked[node.Pool] = true
 			p.ask(ctx, node.Pool, pools[node.Pool])
 		}
-		candidates[i].Price = p.of(pools, node)
-		candidates[i].Pool.NoInstanceTypes = len(p.last[node.Pool].types) == 0
-		candidates[i].TypeKnown = p.last[node.Pool].names[node.Labels[corev1.LabelInstanceTypeStable]]
+		p.last[node.Pool].prices.Set(&candidates[i])
 	}
 }
 
@@ -64,12 +59,7 @@ func (p *prices) of(pools map[string]*v1.NodePool, n *model.Node) float64 {
 	if pools[n.Pool] == nil {
 		return 0
 	}
-	price, _ := p.last[n.Pool].prices.Of(cost.Offering{
-		InstanceType: n.Labels[corev1.LabelInstanceTypeStable],
-		Zone:         n.Labels[corev1.LabelTopologyZone],
-		CapacityType: n.Labels[v1.CapacityTypeLabelKey],
-	})
-	return price
+	return p.last[n.Pool].prices.Of(n)
 }
 
 // ask keeps what a pool may launch now, or what it could last.
@@ -89,11 +79,7 @@ func (p *prices) ask(ctx context.Context, name string, pool *v1.NodePool) {
 	if known := p.last[name]; known.digest == h.Sum64() && slices.Equal(known.types, types) {
 		return
 	}
-	names := make(map[string]bool, len(types))
-	for _, it := range types {
-		names[it.Name] = true
-	}
-	p.last[name] = list{types: types, prices: cost.PricesOf(types), names: names, digest: h.Sum64()}
+	p.last[name] = list{types: types, prices: problem.PricesOf(types), digest: h.Sum64()}
 }
 
 // digest tells apart what all pools may launch.

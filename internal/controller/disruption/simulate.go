@@ -7,10 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/karpenter-anew/karpenter/internal/controller/policy"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/solve"
-	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
@@ -27,57 +26,26 @@ type simContext struct {
 }
 
 func (c *Controller) builder() problem.Builder {
-	return problem.Builder{Client: c.Client, Cloud: c.Cloud, Store: c.Store, Translator: c.Translator, Catalogs: c.catalogs}
+	return problem.Builder{
+		Reader: problem.ClientReader{Client: c.Client}, Pods: c.Store, Cloud: c.Cloud, Translator: c.Translator, Catalogs: c.catalogs,
+		Policy: policy.Of(c.Scheduling, c.Gates), Predictions: c.Predictions,
+	}
 }
 
-// room gathers what simulations about the candidates need. underway are commands whose end is taken for granted.
+// simContext builds what simulations about the candidates need. underway are commands whose end is taken for granted.
 func (c *Controller) simContext(ctx context.Context, s view, candidates []disrupt.Candidate, underway []disrupt.Command) (*simContext, error) {
-	source := c.builder()
-	batch := c.Translator.Batch(s.snapshot, solve.Options{
-		IgnorePreferences: c.Scheduling.PreferencePolicy == options.PreferenceIgnore,
-		MaxInstanceTypes:  c.Cloud.MaxInstanceTypes,
-
-		BestEffortMinValues: c.Scheduling.MinValuesPolicy == options.MinValuesBestEffort,
-		Reserved:            c.reserved(),
-		ReservationLabel:    c.Cloud.ReservationIDLabel,
+	input, ignored, err := c.builder().Disruption(ctx, problem.Disruption{
+		Snapshot: s.snapshot, Now: s.now, Pools: s.qualifyInput(nil).Pools, Candidates: candidates,
+		Budgets: s.budgets, Unevictable: s.unevictable, Underway: underway,
+		PriceOf: func(n *model.Node) float64 { return c.prices.of(s.pools, n) },
 	})
-	p := batch.Problem
-	moving, lost, err := source.Moving(ctx, batch.Leaving, s.budgets, s.now)
 	if err != nil {
 		return nil, err
 	}
-	if len(lost) > 0 {
-		c.Log.Debug("simulating without pods that nobody can say a place for", "pods", len(lost))
+	if len(ignored) > 0 {
+		c.Log.Debug("simulating without pods that cannot be considered", "pods", len(ignored))
 	}
-	p.Pods = append(p.Pods, moving...)
-	if p.Nodes, err = source.Expect(ctx, p.Nodes); err != nil {
-		return nil, err
-	}
-	pools, err := source.Pools(ctx)
-	if err != nil {
-		return nil, err
-	}
-	p.Pools = pools.Usable
-	p.Resources = s.snapshot.Resources.Names()
-	grown, err := c.resizedPods(ctx, candidates)
-	if err != nil {
-		return nil, err
-	}
-	r := &simContext{candidates: candidates, simulators: map[disrupt.Simulation][]*disrupt.Simulator{}}
-	r.input = &disrupt.SimulationInput{
-		Problem: p, Pools: s.qualifyInput(nil).Pools, Now: s.now, Unevictable: s.unevictable, Resized: grown, Underway: underway,
-		SpotToSpot: c.Gates.SpotToSpotConsolidation,
-		Totals:     disrupt.TotalsOf(s.snapshot, candidates, func(n *model.Node) float64 { return c.prices.of(s.pools, n) }),
-	}
-	return r, nil
-}
-
-// reserved is how reserved offerings are treated: simulations do not put pods off.
-func (c *Controller) reserved() solve.ReservedMode {
-	if c.Gates.ReservedCapacity {
-		return solve.ReservedFallback
-	}
-	return solve.ReservedIgnored
+	return &simContext{input: input, candidates: candidates, simulators: map[disrupt.Simulation][]*disrupt.Simulator{}}, nil
 }
 
 // session is what a method decides with. Consolidation has as many simulators as there are processors, since one of its methods

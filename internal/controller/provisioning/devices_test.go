@@ -90,7 +90,7 @@ func TestPodsKeepTheirDevicesWhileTheMachineComes_L316(t *testing.T) {
 // TestASearchForDevicesHasItsTime: after five seconds a search is over.
 func TestASearchForDevicesHasItsTime(t *testing.T) {
 	w := newWorld(t)
-	over := w.p.patience()
+	over := w.p.deviceTimeout()
 	w.Time.Step(5 * time.Second)
 	if over() {
 		t.Error("over after five seconds")

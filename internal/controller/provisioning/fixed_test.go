@@ -76,7 +76,7 @@ func TestMachinesOfWhichNothingIsKnownAreNotCountedOn(t *testing.T) {
 		w := newWorld(t)
 		w.fixed("fixed")
 		w.see(pendingPod("a"))
-		w.Fail = fakecluster.Always("get", &v1.NodePool{}, errors.New("boom"))
+		w.Fail = fakecluster.Always("list", &v1.NodePoolList{}, errors.New("boom"))
 		if err := w.p.pass(w.Context()); err == nil {
 			t.Error("no error")
 		}

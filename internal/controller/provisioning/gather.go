@@ -6,23 +6,20 @@ import (
 	"log/slog"
 	"time"
 
-	policyv1 "k8s.io/api/policy/v1"
-
-	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/controller/policy"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
-	"github.com/karpenter-anew/karpenter/internal/options"
 	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
-// input is one pass's question with what is needed to act on the answer.
+// input is the input of one pass, with what is needed to act on the plan.
 type input struct {
 	problem  solve.Problem
 	rejected []*model.Pod
 	pools    map[string]*v1.NodePool
-	// unused are pools that could have launched something if they were ready, each with what is the matter.
+	// unused are pools that could have launched something if they were ready, each with the reason why they are not.
 	unused []string
 	// blind is set when the virtual pods of capacity buffers are not all known.
 	blind bool
@@ -39,80 +36,47 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 		}
 	}
 	snapshot := p.Store.Snapshot()
-	batch := p.Translator.Batch(snapshot, solve.Options{
-		IgnorePreferences: p.Scheduling.PreferencePolicy == options.PreferenceIgnore,
-		MaxInstanceTypes:  p.Cloud.MaxInstanceTypes,
-
-		BestEffortMinValues: p.Scheduling.MinValuesPolicy == options.MinValuesBestEffort,
-		Reserved:            p.reserved(),
-		ReservationLabel:    p.Cloud.ReservationIDLabel,
-		DeviceTimeout:       p.patience,
-	})
-	in := input{problem: batch.Problem, rejected: batch.Rejected, blind: blind}
-	moving, lost, err := p.moving(ctx, batch.Leaving, now)
+	builder := p.builder()
+	in, err := builder.WithoutPools(ctx, snapshot, now)
 	if err != nil {
 		return input{}, err
 	}
-	in.rejected = append(in.rejected, lost...)
-	if in.problem.Nodes, err = p.builder().Expect(ctx, in.problem.Nodes); err != nil {
-		return input{}, err
+	if in.Unreadable != nil {
+		p.Log.Error("some pod disruption budgets cannot be read and are not considered", "error", in.Unreadable)
 	}
-	in.problem.Pods, in.problem.Nodes = p.promises.settle(append(in.problem.Pods, moving...), in.problem.Nodes, now, p.Scheduling.NominationWindow())
-	if len(in.problem.Pods) == 0 {
-		return in, nil
+	out := input{rejected: in.Rejected, blind: blind}
+	in.Problem.Pods, in.Problem.Nodes = p.promises.settle(in.Problem.Pods, in.Problem.Nodes, now, p.Scheduling.NominationWindow())
+	if len(in.Problem.Pods) > 0 {
+		err = builder.AddPools(ctx, snapshot, &in)
+		p.logSkipped(ctx, in.Pools.Skipped)
+		out.pools, out.unused = in.Pools.ByName, unused(in.Pools.Skipped)
 	}
-	pools, err := p.usablePools(ctx)
-	in.pools, in.problem.Pools, in.unused = pools.ByName, pools.Usable, unused(pools.Skipped)
-	// The names may have grown while pods and pools were translated.
-	in.problem.Resources = snapshot.Resources.Names()
-	return in, err
+	out.problem = in.Problem
+	return out, err
 }
 
-// patience begins the time for one search for devices: a pod whose devices are too hard to find must not hold up the others.
-func (p *Provisioner) patience() func() bool {
+// builder builds the problem of a pass.
+func (p *Provisioner) builder() problem.Builder {
+	rules := policy.Of(p.Scheduling, p.Gates)
+	rules.DeviceTimeout = p.deviceTimeout
+	return problem.Builder{
+		Reader: problem.ClientReader{Client: p.Client}, Pods: p.Store, Cloud: p.Cloud, Translator: p.Translator, Catalogs: p.catalogs,
+		Policy: rules,
+	}
+}
+
+// deviceTimeout starts the timeout of one search for devices: a pod whose devices are too hard to find must not hold up the
+// others.
+func (p *Provisioner) deviceTimeout() func() bool {
 	deadline := p.Clock.Now().Add(allocationTimeout)
 	return func() bool { return p.Clock.Now().After(deadline) }
 }
 
-// reserved is how reserved offerings are treated: pods wait for the next pass rather than pay for what a reservation
-// covers, since what is held by too many claims now is known to be free then.
-func (p *Provisioner) reserved() solve.ReservedMode {
-	if p.Gates.ReservedCapacity {
-		return solve.ReservedStrict
-	}
-	return solve.ReservedIgnored
-}
-
-// moving is the pods on nodes being deleted that need a place elsewhere now: those that may be evicted. For those that are
-// lost nobody can say where that could be.
-func (p *Provisioner) moving(ctx context.Context, leaving []*model.Node, now time.Time) (out, lost []*model.Pod, err error) {
-	if len(leaving) == 0 {
-		return nil, nil, nil
-	}
-	var list policyv1.PodDisruptionBudgetList
-	if err := p.Client.List(ctx, &list); err != nil {
-		return nil, nil, fmt.Errorf("listing pod disruption budgets: %w", err)
-	}
-	budgets, err := podrules.NewBudgets(list.Items)
-	if err != nil {
-		p.Log.Error("some pod disruption budgets cannot be read and are not considered", "error", err)
-	}
-	return p.builder().Moving(ctx, leaving, budgets, now)
-}
-
-// source is where a pass gathers its question.
-func (p *Provisioner) builder() problem.Builder {
-	return problem.Builder{Client: p.Client, Cloud: p.Cloud, Store: p.Store, Translator: p.Translator, Catalogs: p.catalogs}
-}
-
-// usablePools are the pools that may launch; the others are logged.
-func (p *Provisioner) usablePools(ctx context.Context) (problem.Pools, error) {
-	pools, err := p.builder().Pools(ctx)
-	if err != nil {
-		return problem.Pools{}, err
-	}
-	for _, skipped := range pools.Skipped {
+// logSkipped logs the pools that may not launch.
+func (p *Provisioner) logSkipped(ctx context.Context, pools []problem.SkippedPool) {
+	for _, skipped := range pools {
 		switch {
+		case skipped.Unmanaged:
 		case skipped.Why != "":
 			level := p.level(slog.LevelInfo, "unusable "+skipped.Pool+skipped.Why)
 			p.Log.Log(ctx, level, "skipping nodepool", "NodePool", skipped.Pool, "reason", skipped.Why)
@@ -122,18 +86,17 @@ func (p *Provisioner) usablePools(ctx context.Context) (problem.Pools, error) {
 			p.Log.Error("skipping nodepool, no instance types", "NodePool", skipped.Pool, "error", skipped.Err)
 		}
 	}
-	return pools, nil
 }
 
-// unused says which pools are not ready to launch anything, for pods that might have found a place there.
-func unused(skipped []problem.Skipped) []string {
+// unused says which pools are not ready to launch anything, for pods that might have found a node there.
+func unused(pools []problem.SkippedPool) []string {
 	var out []string
-	for _, s := range skipped {
+	for _, s := range pools {
 		why := s.Why
 		if why == "" {
 			why = "its instance types are not known"
 		}
-		if !s.Static {
+		if !s.Static && !s.Unmanaged {
 			out = append(out, fmt.Sprintf("nodepool %q is not used: %s", s.Pool, why))
 		}
 	}

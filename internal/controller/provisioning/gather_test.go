@@ -11,6 +11,8 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
@@ -50,11 +52,14 @@ func TestPoolsThatAwaitEvaluationAreSkippedQuietly_L368(t *testing.T) {
 		catalogs: translate.NewCatalogs(translator),
 		said:     ttlcache.New[string, bool](w.Clock, repeatAfter),
 	}
-	got, err := p.usablePools(t.Context())
-	byName, pools := got.ByName, got.Usable
-	if err != nil || len(pools) != 1 || pools[0].Name != "evaluated" || byName["early"] != nil {
-		t.Errorf("usable pools %v, %v, want the evaluated one", pools, err)
+	var in problem.Input
+	if err := p.builder().AddPools(t.Context(), &model.Snapshot{Resources: translator.Resources()}, &in); err != nil {
+		t.Fatal(err)
 	}
+	if pools := in.Problem.Pools; len(pools) != 1 || pools[0].Name != "evaluated" || in.Pools.ByName["early"] != nil {
+		t.Errorf("usable pools %v, want the evaluated one", pools)
+	}
+	p.logSkipped(t.Context(), in.Pools.Skipped)
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	if len(lines) != 1 || !strings.Contains(lines[0], "level=DEBUG") || !strings.Contains(lines[0], "NodePool=early") {
 		t.Errorf("logged %q, want one line for debugging", lines)

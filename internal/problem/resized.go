@@ -1,4 +1,4 @@
-package disruption
+package problem
 
 import (
 	"context"
@@ -8,29 +8,28 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/prediction"
 )
 
-// grown are the pods of the candidates that come back in another size, by UID, as they will be: autoscalers change what the
-// pods of their workloads ask for when they are made, so that a pod that fits elsewhere now may not after its move.
-func (c *Controller) resizedPods(ctx context.Context, candidates []disrupt.Candidate) (map[string]*model.Pod, error) {
-	if c.Predictions == nil || c.Predictions.Empty() {
+// resizedPods are the pods of the candidates that come back with other requests, by UID, as they will be: autoscalers change
+// the requests of the pods of their workloads when they are created, so that a pod that fits elsewhere now may not fit after
+// its move.
+func (b Builder) resizedPods(ctx context.Context, candidates []disrupt.Candidate) (map[string]*model.Pod, error) {
+	if b.Predictions == nil || b.Predictions.Empty() {
 		return nil, nil
 	}
 	out := map[string]*model.Pod{}
 	for _, candidate := range candidates {
-		var list corev1.PodList
-		if err := c.Client.List(ctx, &list, client.MatchingFields{nodelookup.PodNode: candidate.Node.NodeName}, client.UnsafeDisableDeepCopy); err != nil {
+		pods, err := b.Reader.PodsOn(ctx, candidate.Node.NodeName)
+		if err != nil {
 			return nil, fmt.Errorf("listing the pods of node %q: %w", candidate.Node.NodeName, err)
 		}
-		for i := range list.Items {
-			if next := resized(&list.Items[i], c.Predictions); next != nil {
-				out[string(next.UID)] = c.Store.Translate(next)
+		for _, pod := range pods {
+			if next := resized(pod, b.Predictions); next != nil {
+				out[string(next.UID)] = b.Pods.Translate(next)
 			}
 		}
 	}

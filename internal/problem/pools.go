@@ -1,0 +1,86 @@
+package problem
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/api/condition"
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+// Pools are the NodePools of an input.
+type Pools struct {
+	// Usable are the pools that may launch, by name, as the engine reads them.
+	Usable []*model.Pool
+	// ByName are the objects of these.
+	ByName map[string]*v1.NodePool
+	// Skipped are the pools that may not launch, by name.
+	Skipped []SkippedPool
+}
+
+// SkippedPool is a pool that may not launch.
+type SkippedPool struct {
+	Pool string
+	// Why is what the pool itself says against it; empty when its instance types are the problem.
+	Why string
+	// Unmanaged is set for pools of another Karpenter, or of none.
+	Unmanaged bool
+	// Static is set for pools whose nodes are never launched for pods.
+	Static bool
+	// Err is why the instance types cannot be listed; nil when there are none.
+	Err error
+}
+
+// pools are those that may launch: managed, not static, ready, not being deleted, with instance types to choose from.
+func (b Builder) pools(ctx context.Context) (Pools, error) {
+	list, err := b.Reader.NodePools(ctx)
+	if err != nil {
+		return Pools{}, fmt.Errorf("listing node pools: %w", err)
+	}
+	list = slices.SortedFunc(slices.Values(list), func(a, b *v1.NodePool) int { return strings.Compare(a.Name, b.Name) })
+	out := Pools{ByName: map[string]*v1.NodePool{}}
+	for _, pool := range list {
+		if why := unusable(pool, b.Cloud); why != "" {
+			out.Skipped = append(out.Skipped, SkippedPool{
+				Pool: pool.Name, Why: why, Static: pool.Spec.Replicas != nil,
+				Unmanaged: !b.Cloud.Manages(pool.Spec.Template.Spec.NodeClassRef),
+			})
+			continue
+		}
+		types, err := b.Cloud.Provider.InstanceTypes(ctx, pool)
+		if ctx.Err() != nil {
+			return Pools{}, ctx.Err()
+		}
+		if err != nil || len(types) == 0 {
+			out.Skipped = append(out.Skipped, SkippedPool{Pool: pool.Name, Err: err})
+			continue
+		}
+		out.ByName[pool.Name] = pool
+		out.Usable = append(out.Usable, b.Translator.Pool(pool, b.Catalogs.Of(types)))
+	}
+	return out, nil
+}
+
+// unusable says why nothing may be launched from the pool; empty for pools that may be used.
+// Source: scheduling specification, building the scheduler input.
+func unusable(pool *v1.NodePool, c cloud.Cloud) string {
+	ref := pool.Spec.Template.Spec.NodeClassRef
+	switch {
+	case !c.Manages(ref):
+		if ref == nil {
+			return "it has no nodeClassRef"
+		}
+		return fmt.Sprintf("its node class is a %s of %s, which cloud %s does not have", ref.Kind, ref.Group, c.Name)
+	case pool.Spec.Replicas != nil:
+		return "it is static: its number of nodes is spec.replicas"
+	case !pool.DeletionTimestamp.IsZero():
+		return "it is being deleted"
+	case condition.Status(pool, v1.ConditionTypeReady) != "True":
+		return "it is not ready"
+	}
+	return ""
+}
