@@ -8,7 +8,8 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-func TestErrorsAreRecognisedThroughWrapping_L407(t *testing.T) {
+func TestErrorsAreRecognisedThroughWrapping(t *testing.T) {
+	t.Attr("covers", "L407")
 	cause := errors.New("the cause")
 	isCreateError := func(err error) bool { _, ok := cloud.AsCreateError(err); return ok }
 	tests := []struct {

@@ -25,12 +25,13 @@ func diff(want, got corev1.ResourceList) string {
 }
 
 func TestAllocatable(t *testing.T) {
+	t.Attr("covers", "L114")
 	tests := []struct {
 		name                     string
 		capacity, overhead, want corev1.ResourceList
 	}{
 		{
-			"L114 overhead is taken off", list("cpu", "2", "memory", "4Gi"), list("cpu", "100m", "memory", "1Gi"),
+			"overhead is taken off", list("cpu", "2", "memory", "4Gi"), list("cpu", "100m", "memory", "1Gi"),
 			list("cpu", "1900m", "memory", "3Gi"),
 		},
 		{
@@ -38,11 +39,11 @@ func TestAllocatable(t *testing.T) {
 			list("cpu", "2"),
 		},
 		{
-			"L114 huge pages are no ordinary memory", list("memory", "4Gi", "hugepages-2Mi", "1Gi", "hugepages-1Gi", "2Gi"), nil,
+			"huge pages are no ordinary memory", list("memory", "4Gi", "hugepages-2Mi", "1Gi", "hugepages-1Gi", "2Gi"), nil,
 			list("memory", "1Gi", "hugepages-2Mi", "1Gi", "hugepages-1Gi", "2Gi"),
 		},
 		{
-			"L114 huge pages leave at least nothing", list("memory", "1Gi", "hugepages-1Gi", "2Gi"), list("memory", "10Mi"),
+			"huge pages leave at least nothing", list("memory", "1Gi", "hugepages-1Gi", "2Gi"), list("memory", "10Mi"),
 			list("memory", "0", "hugepages-1Gi", "2Gi"),
 		},
 		{

@@ -16,6 +16,7 @@ func entry(key string, op corev1.NodeSelectorOperator, values ...string) v1.Node
 }
 
 func TestRequirementsOfOneKeyAreIntersected(t *testing.T) {
+	t.Attr("covers", "L032")
 	two := 2
 	withMin := entry("size", corev1.NodeSelectorOpIn, "1", "4", "9")
 	withMin.MinValues = &two
@@ -26,7 +27,7 @@ func TestRequirementsOfOneKeyAreIntersected(t *testing.T) {
 	}{
 		{"none", nil, ""},
 		{
-			"L032 old keys become new ones",
+			"old keys become new ones",
 			[]v1.NodeSelectorRequirementWithMinValues{
 				entry("failure-domain.beta.kubernetes.io/zone", corev1.NodeSelectorOpIn, "a", "b"),
 				entry("topology.kubernetes.io/zone", corev1.NodeSelectorOpNotIn, "a"),
@@ -67,7 +68,8 @@ func TestLabelRequirements(t *testing.T) {
 	}
 }
 
-func TestDeprecatedValuesBecomeCurrent_L033(t *testing.T) {
+func TestDeprecatedValuesBecomeCurrent(t *testing.T) {
+	t.Attr("covers", "L033")
 	rules := v1.CoreLabelRules()
 	rules.ValueAliases = map[string]map[string]string{corev1.LabelTopologyZone: {"none": "everywhere"}}
 	values := []string{"none", "a"}

@@ -15,68 +15,68 @@ const withoutSpec = `{subnetSelectorTerms: [{id: subnet-1}], securityGroupSelect
 // awsCases are the rules of EC2NodeClass.
 func awsCases() []awsCase {
 	return []awsCase{
-		{name: "A001 a role alone", at: "spec", accept: withoutSpec + `, role: r}`},
-		{name: "A002 an instance profile alone", at: "spec", accept: withoutSpec + `, instanceProfile: p}`},
+		{name: "a role alone", at: "spec", accept: withoutSpec + `, role: r}`},
+		{name: "an instance profile alone", at: "spec", accept: withoutSpec + `, instanceProfile: p}`},
 		{
-			name: "A003 A004 both or neither", at: "spec", because: "must specify exactly one of ['role', 'instanceProfile']",
+			name: "both or neither", at: "spec", because: "must specify exactly one of ['role', 'instanceProfile']",
 			reject: withoutSpec + `, role: r, instanceProfile: p}` + "\n" + withoutSpec + `}`,
 		},
-		{name: "A005 an empty role", at: "spec.role", reject: `""`, because: "role cannot be empty"},
-		{name: "A005 an empty instance profile", at: "spec", reject: withoutSpec + `, instanceProfile: ""}`, because: "instanceProfile cannot be empty"},
-		{name: "A006 the role may change", at: "spec.role", from: "before", accept: "after"},
+		{name: "an empty role", at: "spec.role", reject: `""`, because: "role cannot be empty"},
+		{name: "an empty instance profile", at: "spec", reject: withoutSpec + `, instanceProfile: ""}`, because: "instanceProfile cannot be empty"},
+		{name: "the role may change", at: "spec.role", from: "before", accept: "after"},
 		{
-			name: "A007 from role to profile", at: "spec", from: withoutSpec + `, role: r}`,
+			name: "from role to profile", at: "spec", from: withoutSpec + `, role: r}`,
 			accept: withoutSpec + `, instanceProfile: p}`,
 		},
 		{
-			name: "A007 from profile to role", at: "spec", from: withoutSpec + `, instanceProfile: p}`,
+			name: "from profile to role", at: "spec", from: withoutSpec + `, instanceProfile: p}`,
 			accept: withoutSpec + `, role: r}`,
 		},
-		{name: "A008 user data may be empty", at: "spec.userData", accept: `""`},
+		{name: "user data may be empty", at: "spec.userData", accept: `""`},
 		{
-			name: "A009 families", at: "spec.amiFamily", because: "spec.amiFamily", reject: "Ubuntu\n\"\"\nal2023",
+			name: "families", at: "spec.amiFamily", because: "spec.amiFamily", reject: "Ubuntu\n\"\"\nal2023",
 			also:   `{role: r, subnetSelectorTerms: [{id: subnet-1}], securityGroupSelectorTerms: [{id: sg-1}], amiSelectorTerms: [{id: ami-1}]}`,
 			accept: "AL2\nAL2023\nBottlerocket\nCustom\nWindows2019\nWindows2022\nWindows2025",
 		},
-		{name: "A014 tags", at: "spec.tags", accept: "{}\n{a: b, \"odd key:/=@\": \"\", kubernetes.io/role: x}"},
-		{name: "A014 tags without a key", at: "spec.tags", reject: `{"": b}`, because: "empty tag keys aren't supported"},
+		{name: "tags", at: "spec.tags", accept: "{}\n{a: b, \"odd key:/=@\": \"\", kubernetes.io/role: x}"},
+		{name: "tags without a key", at: "spec.tags", reject: `{"": b}`, because: "empty tag keys aren't supported"},
 		{
-			name: "A015 the tag of the cluster's owner", at: "spec.tags", because: "tag contains a restricted tag matching kubernetes.io/cluster/",
+			name: "the tag of the cluster's owner", at: "spec.tags", because: "tag contains a restricted tag matching kubernetes.io/cluster/",
 			reject: "{kubernetes.io/cluster/test: owned}\n{kubernetes.io/cluster: x}",
 		},
-		{name: "A015 the tag of the pool", at: "spec.tags", reject: `{karpenter.sh/nodepool: x}`, because: "tag contains a restricted tag matching karpenter.sh/nodepool"},
-		{name: "A015 the tag of the claim", at: "spec.tags", reject: `{karpenter.sh/nodeclaim: x}`, because: "tag contains a restricted tag matching karpenter.sh/nodeclaim"},
-		{name: "A015 the tag of the class", at: "spec.tags", reject: `{karpenter.k8s.aws/ec2nodeclass: x}`, because: "tag contains a restricted tag matching karpenter.k8s.aws/ec2nodeclass"},
-		{name: "A015 the tag of the cluster", at: "spec.tags", reject: `{"eks:eks-cluster-name": x}`, because: "tag contains a restricted tag matching eks:eks-cluster-name"},
-		{name: "A034 any object is a kubelet block", at: "spec.kubelet", accept: "{}\n{maxPods: 110}\n{a: {b: [1, {c: true}], d: null}, \"x y\": -1}", reject: "[]\n1", because: "spec.kubelet"},
+		{name: "the tag of the pool", at: "spec.tags", reject: `{karpenter.sh/nodepool: x}`, because: "tag contains a restricted tag matching karpenter.sh/nodepool"},
+		{name: "the tag of the claim", at: "spec.tags", reject: `{karpenter.sh/nodeclaim: x}`, because: "tag contains a restricted tag matching karpenter.sh/nodeclaim"},
+		{name: "the tag of the class", at: "spec.tags", reject: `{karpenter.k8s.aws/ec2nodeclass: x}`, because: "tag contains a restricted tag matching karpenter.k8s.aws/ec2nodeclass"},
+		{name: "the tag of the cluster", at: "spec.tags", reject: `{"eks:eks-cluster-name": x}`, because: "tag contains a restricted tag matching eks:eks-cluster-name"},
+		{name: "any object is a kubelet block", at: "spec.kubelet", accept: "{}\n{maxPods: 110}\n{a: {b: [1, {c: true}], d: null}, \"x y\": -1}", reject: "[]\n1", because: "spec.kubelet"},
 		{
-			name: "A035 the endpoint", at: "spec.metadataOptions", because: "spec.metadataOptions.httpEndpoint",
+			name: "the endpoint", at: "spec.metadataOptions", because: "spec.metadataOptions.httpEndpoint",
 			accept: "{httpEndpoint: enabled}\n{httpEndpoint: disabled}", reject: `{httpEndpoint: on}`,
 		},
 		{
-			name: "A035 the protocol", at: "spec.metadataOptions", because: "spec.metadataOptions.httpProtocolIPv6",
+			name: "the protocol", at: "spec.metadataOptions", because: "spec.metadataOptions.httpProtocolIPv6",
 			accept: "{httpProtocolIPv6: enabled}\n{httpProtocolIPv6: disabled}", reject: `{httpProtocolIPv6: maybe}`,
 		},
 		{
-			name: "A035 the hop limit", at: "spec.metadataOptions", because: "spec.metadataOptions.httpPutResponseHopLimit",
+			name: "the hop limit", at: "spec.metadataOptions", because: "spec.metadataOptions.httpPutResponseHopLimit",
 			accept: "{httpPutResponseHopLimit: 1}\n{httpPutResponseHopLimit: 64}",
 			reject: "{httpPutResponseHopLimit: 0}\n{httpPutResponseHopLimit: 65}\n{httpPutResponseHopLimit: -5}",
 		},
 		{
-			name: "A035 tokens", at: "spec.metadataOptions", because: "spec.metadataOptions.httpTokens",
+			name: "tokens", at: "spec.metadataOptions", because: "spec.metadataOptions.httpTokens",
 			accept: "{httpTokens: required}\n{httpTokens: optional}", reject: `{httpTokens: none}`,
 		},
 		{
-			name: "A049 nested virtualization", at: "spec.cpuOptions", because: "spec.cpuOptions.nestedVirtualization",
+			name: "nested virtualization", at: "spec.cpuOptions", because: "spec.cpuOptions.nestedVirtualization",
 			accept: "{}\n{nestedVirtualization: enabled}\n{nestedVirtualization: disabled}", reject: "{nestedVirtualization: on}\n{nestedVirtualization: \"\"}",
 		},
 		{
-			name: "A050 a placement group is named once", at: "spec.placementGroupSelector", because: "'name' and 'id' are mutually exclusive",
+			name: "a placement group is named once", at: "spec.placementGroupSelector", because: "'name' and 'id' are mutually exclusive",
 			accept: "{name: a}\n{id: pg-0a1b}", reject: `{name: a, id: pg-1}`,
 		},
-		{name: "A050 a placement group is named", at: "spec.placementGroupSelector", reject: `{}`, because: "expected at least one, got none, ['name', 'id']"},
-		{name: "A050 the id of a placement group", at: "spec.placementGroupSelector", reject: "{id: sg-1}\n{id: pg-}\n{id: xpg-1}", because: "spec.placementGroupSelector.id"},
-		{name: "A050 the name of a placement group", at: "spec.placementGroupSelector", reject: `{name: ""}`, because: "spec.placementGroupSelector.name"},
+		{name: "a placement group is named", at: "spec.placementGroupSelector", reject: `{}`, because: "expected at least one, got none, ['name', 'id']"},
+		{name: "the id of a placement group", at: "spec.placementGroupSelector", reject: "{id: sg-1}\n{id: pg-}\n{id: xpg-1}", because: "spec.placementGroupSelector.id"},
+		{name: "the name of a placement group", at: "spec.placementGroupSelector", reject: `{name: ""}`, because: "spec.placementGroupSelector.name"},
 	}
 }
 
@@ -84,72 +84,72 @@ func awsCases() []awsCase {
 func awsDeviceCases() []awsCase {
 	return []awsCase{
 		{
-			name: "A037 root volumes", at: "spec.blockDeviceMappings", because: "must have only one blockDeviceMappings with rootVolume",
+			name: "root volumes", at: "spec.blockDeviceMappings", because: "must have only one blockDeviceMappings with rootVolume",
 			accept: "[]\n[{rootVolume: true, ebs: {volumeSize: 1Gi}}, {rootVolume: false}, {deviceName: /dev/x}]",
 			reject: `[{rootVolume: true}, {}, {rootVolume: true}]`,
 		},
 		{
-			name: "A038 sizes of volumes", at: "spec.blockDeviceMappings",
+			name: "sizes of volumes", at: "spec.blockDeviceMappings",
 			accept: "[{ebs: {volumeSize: 1Gi}}, {ebs: {volumeSize: 9999Gi}}, {ebs: {volumeSize: 59000Gi}}]\n" +
 				"[{ebs: {volumeSize: 1G}}, {ebs: {volumeSize: 64000G}}]\n[{ebs: {volumeSize: 1Ti}}, {ebs: {volumeSize: 57Ti}}, {ebs: {volumeSize: 58Ti}}]\n" +
 				"[{ebs: {volumeSize: 1T}}, {ebs: {volumeSize: 19T}}, {ebs: {volumeSize: 64T}}]",
 		},
 		{
-			name: "A039 sizes that are none", at: "spec.blockDeviceMappings", because: "spec.blockDeviceMappings[0].ebs.volumeSize",
+			name: "sizes that are none", at: "spec.blockDeviceMappings", because: "spec.blockDeviceMappings[0].ebs.volumeSize",
 			reject: "[{ebs: {volumeSize: 0Gi}}]\n[{ebs: {volumeSize: 0.9Gi}}]\n[{ebs: {volumeSize: 999M}}]\n[{ebs: {volumeSize: 65T}}]\n[{ebs: {volumeSize: 59Ti}}]\n" +
 				"[{ebs: {volumeSize: 64001G}}]\n[{ebs: {volumeSize: 59001Gi}}]\n[{ebs: {volumeSize: big}}]\n[{ebs: {volumeSize: Ti}}]\n[{ebs: {volumeSize: 20}}]\n[{ebs: {volumeSize: \"20\"}}]",
 		},
 		{
-			name: "A040 a volume has a size or a snapshot", at: "spec.blockDeviceMappings", because: "snapshotID or volumeSize must be defined",
+			name: "a volume has a size or a snapshot", at: "spec.blockDeviceMappings", because: "snapshotID or volumeSize must be defined",
 			accept: `[{ebs: {snapshotID: snap-1}}]`, reject: "[{ebs: {}}]\n[{ebs: {volumeType: gp3}}]",
 		},
 		{
-			name: "A041 only a snapshot is fetched at a rate", at: "spec.blockDeviceMappings", because: "snapshotID must be set when volumeInitializationRate is set",
+			name: "only a snapshot is fetched at a rate", at: "spec.blockDeviceMappings", because: "snapshotID must be set when volumeInitializationRate is set",
 			accept: "[{ebs: {snapshotID: s, volumeInitializationRate: 100}}]\n[{ebs: {snapshotID: s, volumeInitializationRate: 300}}]",
 			reject: "[{ebs: {volumeSize: 1Gi, volumeInitializationRate: 100}}]\n[{ebs: {snapshotID: \"\", volumeInitializationRate: 100}}]",
 		},
 		{
-			name: "A041 bounds of the rate", at: "spec.blockDeviceMappings", because: "volumeInitializationRate",
+			name: "bounds of the rate", at: "spec.blockDeviceMappings", because: "volumeInitializationRate",
 			reject: "[{ebs: {snapshotID: s, volumeInitializationRate: 99}}]\n[{ebs: {snapshotID: s, volumeInitializationRate: 301}}]",
 		},
 		{
-			name: "A042 interfaces", at: "spec.networkInterfaces",
+			name: "interfaces", at: "spec.networkInterfaces",
 			accept: "[]\n[{networkCardIndex: 0, deviceIndex: 0, interfaceType: interface}]\n" +
 				"[{networkCardIndex: 0, deviceIndex: 1, interfaceType: efa-only}, {networkCardIndex: 0, deviceIndex: 0, interfaceType: interface}, {networkCardIndex: 1, deviceIndex: 1, interfaceType: efa-only}, {networkCardIndex: 1, deviceIndex: 0, interfaceType: interface}]",
 		},
-		{name: "A043 kinds of interfaces", at: "spec.networkInterfaces", reject: `[{networkCardIndex: 0, deviceIndex: 0, interfaceType: efa}]`, because: "interfaceType"},
+		{name: "kinds of interfaces", at: "spec.networkInterfaces", reject: `[{networkCardIndex: 0, deviceIndex: 0, interfaceType: efa}]`, because: "interfaceType"},
 		{
-			name: "A043 a negative card", at: "spec.networkInterfaces", because: "networkCardIndex",
+			name: "a negative card", at: "spec.networkInterfaces", because: "networkCardIndex",
 			reject: `[{networkCardIndex: 0, deviceIndex: 0, interfaceType: interface}, {networkCardIndex: -1, deviceIndex: 0, interfaceType: interface}]`,
 		},
 		{
-			name: "A043 a negative place", at: "spec.networkInterfaces", because: "deviceIndex",
+			name: "a negative place", at: "spec.networkInterfaces", because: "deviceIndex",
 			reject: `[{networkCardIndex: 0, deviceIndex: 0, interfaceType: interface}, {networkCardIndex: 0, deviceIndex: -1, interfaceType: interface}]`,
 		},
 		{
-			name: "A044 A046 one interface a place and one fabric interface a card", at: "spec.networkInterfaces",
+			name: "one interface a place and one fabric interface a card", at: "spec.networkInterfaces",
 			because: "networkInterfaces must not have duplicate networkCardIndex and deviceIndex pairs, and can have at most one efa device per network card",
 			reject: "[{networkCardIndex: 0, deviceIndex: 0, interfaceType: interface}, {networkCardIndex: 0, deviceIndex: 0, interfaceType: interface}]\n" +
 				"[{networkCardIndex: 0, deviceIndex: 0, interfaceType: interface}, {networkCardIndex: 0, deviceIndex: 1, interfaceType: efa-only}, {networkCardIndex: 0, deviceIndex: 2, interfaceType: efa-only}]",
 		},
 		{
-			name: "A045 the primary interface", at: "spec.networkInterfaces", because: "networkInterfaces must include a primary interface with interfaceType='interface'",
+			name: "the primary interface", at: "spec.networkInterfaces", because: "networkInterfaces must include a primary interface with interfaceType='interface'",
 			reject: "[{networkCardIndex: 0, deviceIndex: 1, interfaceType: interface}]\n[{networkCardIndex: 1, deviceIndex: 0, interfaceType: interface}]\n[{networkCardIndex: 0, deviceIndex: 0, interfaceType: efa-only}]",
 		},
 		{
-			name: "A047 connection tracking tracks something", at: "spec.connectionTracking", reject: `{}`,
+			name: "connection tracking tracks something", at: "spec.connectionTracking", reject: `{}`,
 			because: "at least one of tcpEstablishedTimeout, udpStreamTimeout, or udpTimeout must be set",
 		},
 		{
-			name: "A048 bounds of tcpEstablishedTimeout", at: "spec.connectionTracking", because: "spec.connectionTracking.tcpEstablishedTimeout",
+			name: "bounds of tcpEstablishedTimeout", at: "spec.connectionTracking", because: "spec.connectionTracking.tcpEstablishedTimeout",
 			accept: "{tcpEstablishedTimeout: 60}\n{tcpEstablishedTimeout: 432000}", reject: "{tcpEstablishedTimeout: 59}\n{tcpEstablishedTimeout: 432001}",
 		},
 		{
-			name: "A048 bounds of udpStreamTimeout", at: "spec.connectionTracking", because: "spec.connectionTracking.udpStreamTimeout",
+			name: "bounds of udpStreamTimeout", at: "spec.connectionTracking", because: "spec.connectionTracking.udpStreamTimeout",
 			accept: "{udpStreamTimeout: 60}\n{udpStreamTimeout: 180}", reject: "{udpStreamTimeout: 59}\n{udpStreamTimeout: 181}",
 		},
 		{
-			name: "A048 bounds of udpTimeout", at: "spec.connectionTracking", because: "spec.connectionTracking.udpTimeout",
+			name: "bounds of udpTimeout", at: "spec.connectionTracking", because: "spec.connectionTracking.udpTimeout",
 			accept: "{udpTimeout: 30}\n{udpTimeout: 60}", reject: "{udpTimeout: 29}\n{udpTimeout: 61}",
 		},
 		{name: "prefixes are not negative", at: "spec.ipPrefixCount", accept: "0\n16", reject: "-1", because: "spec.ipPrefixCount"},

@@ -19,13 +19,13 @@ func awsSelectorCases() []awsCase {
 		images             = "spec.amiSelectorTerms"
 	)
 	return []awsCase{
-		{name: "A016 subnets by tags or id", at: subnets, accept: "[{tags: {a: b}}]\n[{id: subnet-12345749}]\n[{tags: {a: \"*\"}}, {id: subnet-1}]"},
-		{name: "A017 no subnet terms", at: subnets, reject: "[]", because: "subnetSelectorTerms cannot be empty"},
-		{name: "A017 subnet terms that are not there", at: subnets, reject: "null\nOMIT", because: subnets + ": "},
-		{name: "A017 A018 a subnet term says something", at: subnets, reject: "[{}]\n[{tags: {}}]\n[{id: subnet-1}, {}]", because: noSubnetField},
-		{name: "A017 tags of a subnet term", at: subnets, reject: "[{tags: {\"\": b}}]\n[{tags: {a: \"\"}}]\n[{tags: {a: b}}, {tags: {a: b, \"\": c}}]", because: emptyTag},
+		{name: "subnets by tags or id", at: subnets, accept: "[{tags: {a: b}}]\n[{id: subnet-12345749}]\n[{tags: {a: \"*\"}}, {id: subnet-1}]"},
+		{name: "no subnet terms", at: subnets, reject: "[]", because: "subnetSelectorTerms cannot be empty"},
+		{name: "subnet terms that are not there", at: subnets, reject: "null\nOMIT", because: subnets + ": "},
+		{name: "a subnet term says something", at: subnets, reject: "[{}]\n[{tags: {}}]\n[{id: subnet-1}, {}]", because: noSubnetField},
+		{name: "tags of a subnet term", at: subnets, reject: "[{tags: {\"\": b}}]\n[{tags: {a: \"\"}}]\n[{tags: {a: b}}, {tags: {a: b, \"\": c}}]", because: emptyTag},
 		{
-			name: "A019 a subnet term has tags or an id", at: subnets, reject: `[{id: subnet-1, tags: {a: b}}]`,
+			name: "a subnet term has tags or an id", at: subnets, reject: `[{id: subnet-1, tags: {a: b}}]`,
 			because: "'id' is mutually exclusive, cannot be set with a combination of other fields in a subnet selector term",
 		},
 		{name: "as before, only a list of nothing but wrong subnet terms is refused", at: subnets, accept: `[{id: subnet-1, tags: {a: b}}, {id: subnet-2}]`},
@@ -33,75 +33,75 @@ func awsSelectorCases() []awsCase {
 		{name: "thirty subnet terms", at: subnets, accept: repeat("{id: subnet-1}", 30), reject: repeat("{id: subnet-1}", 31), because: subnets},
 		{name: "twenty tags a term", at: subnets, accept: tags(20), reject: tags(21), because: subnets + "[0].tags"},
 
-		{name: "A020 groups by tags, id or name", at: groups, accept: "[{tags: {a: b}}]\n[{id: sg-12345749}]\n[{name: my-group}]"},
-		{name: "A021 no group terms", at: groups, reject: "[]", because: "securityGroupSelectorTerms cannot be empty"},
-		{name: "A021 group terms that are not there", at: groups, reject: "null\nOMIT", because: groups + ": "},
-		{name: "A021 a group term says something", at: groups, reject: "[{}]\n[{tags: {}}]\n[{id: sg-1}, {}]", because: noGroupField},
-		{name: "A021 tags of a group term", at: groups, reject: "[{tags: {\"\": b}}]\n[{tags: {a: \"\"}}]", because: emptyTag},
+		{name: "groups by tags, id or name", at: groups, accept: "[{tags: {a: b}}]\n[{id: sg-12345749}]\n[{name: my-group}]"},
+		{name: "no group terms", at: groups, reject: "[]", because: "securityGroupSelectorTerms cannot be empty"},
+		{name: "group terms that are not there", at: groups, reject: "null\nOMIT", because: groups + ": "},
+		{name: "a group term says something", at: groups, reject: "[{}]\n[{tags: {}}]\n[{id: sg-1}, {}]", because: noGroupField},
+		{name: "tags of a group term", at: groups, reject: "[{tags: {\"\": b}}]\n[{tags: {a: \"\"}}]", because: emptyTag},
 		{
-			name: "A022 a group term with an id has nothing else", at: groups, reject: "[{id: sg-1, tags: {a: b}}]\n[{id: sg-1, name: x}]",
+			name: "a group term with an id has nothing else", at: groups, reject: "[{id: sg-1, tags: {a: b}}]\n[{id: sg-1, name: x}]",
 			because: "'id' is mutually exclusive, cannot be set with a combination of other fields in a security group selector term",
 		},
 		{
-			name: "A022 a group term with a name has nothing else", at: groups, reject: "[{name: x, tags: {a: b}}]\n[{id: sg-1, name: x}]",
+			name: "a group term with a name has nothing else", at: groups, reject: "[{name: x, tags: {a: b}}]\n[{id: sg-1, name: x}]",
 			because: "'name' is mutually exclusive, cannot be set with a combination of other fields in a security group selector term",
 		},
 
 		{
-			name: "A023 reservations", at: reservations,
+			name: "reservations", at: reservations,
 			accept: "OMIT\n[]\n[{tags: {a: b}}]\n[{id: cr-12345749}]\n[{tags: {a: b}, ownerID: \"012345678901\"}]\n[{instanceMatchCriteria: open}]\n[{instanceMatchCriteria: targeted}]\n" +
 				"[{instanceMatchCriteria: open, tags: {a: b}}]\n[{instanceMatchCriteria: open, ownerID: \"012345678901\", tags: {a: b}}]",
 		},
-		{name: "A024 the id of a reservation", at: reservations, reject: "[{id: r-1}]\n[{id: cr-}]\n[{id: xcr-1}]", because: reservations + "[0].id"},
-		{name: "A024 the owner of a reservation", at: reservations, reject: "[{tags: {a: b}, ownerID: \"01234567890\"}]\n[{tags: {a: b}, ownerID: me}]", because: reservations + "[0].ownerID"},
-		{name: "A024 a reservation term says something", at: reservations, reject: "[{ownerID: \"012345678901\"}]\n[{}]\n[{tags: {}}]\n[{id: cr-1}, {}]", because: noReservationField},
-		{name: "A024 tags of a reservation term", at: reservations, reject: "[{tags: {\"\": b}}]\n[{tags: {a: \"\"}}]", because: emptyTag},
-		{name: "A024 criteria of a reservation term", at: reservations, reject: `[{instanceMatchCriteria: any}]`, because: reservations + "[0].instanceMatchCriteria"},
+		{name: "the id of a reservation", at: reservations, reject: "[{id: r-1}]\n[{id: cr-}]\n[{id: xcr-1}]", because: reservations + "[0].id"},
+		{name: "the owner of a reservation", at: reservations, reject: "[{tags: {a: b}, ownerID: \"01234567890\"}]\n[{tags: {a: b}, ownerID: me}]", because: reservations + "[0].ownerID"},
+		{name: "a reservation term says something", at: reservations, reject: "[{ownerID: \"012345678901\"}]\n[{}]\n[{tags: {}}]\n[{id: cr-1}, {}]", because: noReservationField},
+		{name: "tags of a reservation term", at: reservations, reject: "[{tags: {\"\": b}}]\n[{tags: {a: \"\"}}]", because: emptyTag},
+		{name: "criteria of a reservation term", at: reservations, reject: `[{instanceMatchCriteria: any}]`, because: reservations + "[0].instanceMatchCriteria"},
 		{
-			name: "A024 a reservation term with an id has nothing else", at: reservations,
+			name: "a reservation term with an id has nothing else", at: reservations,
 			reject:  "[{id: cr-1, tags: {a: b}}]\n[{id: cr-1, ownerID: \"012345678901\"}]\n[{id: cr-1, instanceMatchCriteria: open}]",
 			because: "'id' is mutually exclusive, cannot be set along with other fields in a capacity reservation selector term",
 		},
 
 		{
-			name: "A025 images", at: "spec",
+			name: "images", at: "spec",
 			accept: customImages("[{tags: {a: b}}]", "[{id: ami-12345749}]", "[{name: x}]", "[{name: x, owner: self}]", "[{tags: {a: b}, owner: amazon}]", "[{ssmParameter: /a/b}]",
 				"[{id: ami-1}, {name: \"x*\", tags: {a: b}, owner: \"012345678901\"}]"),
 		},
-		{name: "A026 an image term says something", at: "spec", reject: customImages("[{}]", "[{tags: {}}]", "[{owner: self}]", "[{id: ami-1}, {}]"), because: noImageField},
-		{name: "A026 tags of an image term", at: "spec", reject: customImages("[{tags: {\"\": b}}]", "[{tags: {a: \"\"}}]"), because: emptyTag},
+		{name: "an image term says something", at: "spec", reject: customImages("[{}]", "[{tags: {}}]", "[{owner: self}]", "[{id: ami-1}, {}]"), because: noImageField},
+		{name: "tags of an image term", at: "spec", reject: customImages("[{tags: {\"\": b}}]", "[{tags: {a: \"\"}}]"), because: emptyTag},
 		{
-			name: "A027 an image term with an id has nothing else", at: "spec",
+			name: "an image term with an id has nothing else", at: "spec",
 			reject:  customImages("[{id: ami-1, tags: {a: b}}]", "[{id: ami-1, name: x}]", "[{id: ami-1, owner: self}]", "[{id: ami-1, alias: al2023@latest}]", "[{id: ami-2}, {id: ami-1, name: x}]"),
 			because: "'id' is mutually exclusive, cannot be set with a combination of other fields in amiSelectorTerms",
 		},
 		{
-			name: "A028 an image term with an alias has nothing else", at: images,
+			name: "an image term with an alias has nothing else", at: images,
 			reject:  "[{alias: al2023@latest, id: ami-1}]\n[{alias: al2023@latest, tags: {a: b}}]\n[{alias: al2023@latest, name: x}]\n[{alias: al2023@latest, owner: self}]",
 			because: "'alias' is mutually exclusive, cannot be set with a combination of other fields in amiSelectorTerms",
 		},
 		{
-			name: "A029 an alias stands alone", at: images, reject: "[{alias: al2023@latest}, {id: ami-1}]\n[{name: x}, {alias: al2023@latest}]\n[{alias: al2023@latest}, {alias: al2023@latest}]",
+			name: "an alias stands alone", at: images, reject: "[{alias: al2023@latest}, {id: ami-1}]\n[{name: x}, {alias: al2023@latest}]\n[{alias: al2023@latest}, {alias: al2023@latest}]",
 			because: "'alias' is mutually exclusive, cannot be set with a combination of other amiSelectorTerms",
 		},
 		{
-			name: "A030 versions", at: images,
+			name: "versions", at: images,
 			accept: "[{alias: al2@latest}]\n[{alias: al2@v20240807}]\n[{alias: al2023@latest}]\n[{alias: al2023@v20240807}]\n[{alias: bottlerocket@latest}]\n[{alias: bottlerocket@v1.19.2}]\n[{alias: bottlerocket@1.19.2}]",
 		},
 		{
-			name: "A031 the form of an alias", at: images, reject: "[{alias: \"@latest\"}]\n[{alias: al2023@}]\n[{alias: al2023}]\n[{alias: \"al2023:latest\"}]\n[{alias: al-2@latest}]",
+			name: "the form of an alias", at: images, reject: "[{alias: \"@latest\"}]\n[{alias: al2023@}]\n[{alias: al2023}]\n[{alias: \"al2023:latest\"}]\n[{alias: al-2@latest}]",
 			because: "'alias' is improperly formatted, must match the format 'family@version'",
 		},
 		{
-			name: "A032 families of aliases", at: images, reject: "[{alias: ubuntu@latest}]\n[{alias: AL2023@latest}]\n[{alias: al2024@latest}]",
+			name: "families of aliases", at: images, reject: "[{alias: ubuntu@latest}]\n[{alias: AL2023@latest}]\n[{alias: al2024@latest}]",
 			because: "family is not supported, must be one of the following: 'al2', 'al2023', 'bottlerocket', 'windows2019', 'windows2022', 'windows2025'",
 		},
 		{
-			name: "A033 Windows is always the latest", at: images,
+			name: "Windows is always the latest", at: images,
 			accept: "[{alias: windows2019@latest}]\n[{alias: windows2022@latest}]\n[{alias: windows2025@latest}]",
 			reject: "[{alias: windows2019@v1.0}]\n[{alias: windows2022@v1.0}]\n[{alias: windows2025@latest2}]", because: "windows families may only specify version 'latest'",
 		},
-		{name: "A013 no family", at: "spec", reject: strings.ReplaceAll(customImages("[{id: ami-1}]"), ", amiFamily: Custom", ""), because: "must specify amiFamily if amiSelectorTerms does not contain an alias"},
+		{name: "no family", at: "spec", reject: strings.ReplaceAll(customImages("[{id: ami-1}]"), ", amiFamily: Custom", ""), because: "must specify amiFamily if amiSelectorTerms does not contain an alias"},
 		{name: "no image terms", at: images, reject: "[]\nOMIT\nnull", because: images},
 		{name: "an alias is short", at: images, reject: `[{alias: al2023@0123456789012345678901234}]`, because: images + "[0].alias"},
 	}
@@ -121,10 +121,10 @@ func awsAliasCases() []awsCase {
 			}
 		}
 		out = append(out,
-			awsCase{name: "A010 the family of its own alias " + family, at: "spec.amiFamily", also: spec, accept: family + "\nOMIT"},
-			awsCase{name: "A011 the family Custom with the alias " + family, at: "spec.amiFamily", also: spec, accept: "Custom"},
+			awsCase{name: "the family of its own alias " + family, at: "spec.amiFamily", also: spec, accept: family + "\nOMIT"},
+			awsCase{name: "the family Custom with the alias " + family, at: "spec.amiFamily", also: spec, accept: "Custom"},
 			awsCase{
-				name: "A012 a family that contradicts the alias " + family, at: "spec.amiFamily", also: spec, reject: strings.Join(others, "\n"),
+				name: "a family that contradicts the alias " + family, at: "spec.amiFamily", also: spec, reject: strings.Join(others, "\n"),
 				because: fmt.Sprintf("if set, amiFamily must be '%s' or 'Custom' when using %s %s alias", family, article, family),
 			})
 	}

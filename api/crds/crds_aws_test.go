@@ -28,6 +28,7 @@ import (
 
 // TestAWS installs the CRDs for AWS in a real API server and lets it judge.
 func TestAWS(t *testing.T) {
+	t.Attr("covers", "A001 A002 A003 A004 A005 A006 A007 A008 A009 A010 A011 A012 A013 A014 A015 A016 A017 A018 A019 A020 A021 A022 A023 A024 A025 A026 A027 A028 A029 A030 A031 A032 A033 A034 A035 A036 A037 A038 A039 A040 A041 A042 A043 A044 A045 A046 A047 A048 A049 A050")
 	log.SetLogger(logr.Discard())
 	definitions, err := crds.AWS()
 	if err != nil {
@@ -37,9 +38,15 @@ func TestAWS(t *testing.T) {
 	for _, group := range slices.Concat(awsCases(), awsDeviceCases(), awsSelectorCases(), awsAliasCases()) {
 		t.Run(group.name, func(t *testing.T) { group.vectors(t).check(t, c) })
 	}
-	t.Run("A051 A052 labels of the domain", func(t *testing.T) { checkAWSLabels(t, c) })
+	t.Run("labels of the domain", func(t *testing.T) {
+		t.Attr("covers", "A051 A052")
+		checkAWSLabels(t, c)
+	})
 	t.Run("defaults", func(t *testing.T) { checkAWSDefaults(t, c) })
-	t.Run("A034 the kubelet block stays as it is", func(t *testing.T) { checkKubeletPreserved(t, c) })
+	t.Run("the kubelet block stays as it is", func(t *testing.T) {
+		t.Attr("covers", "A034")
+		checkKubeletPreserved(t, c)
+	})
 	t.Run("status", func(t *testing.T) { checkAWSStatus(t, c) })
 	t.Run("examples", func(t *testing.T) { checkAWSExamples(t, c) })
 }
@@ -110,9 +117,9 @@ func checkAWSDefaults(t *testing.T, c client.Client) {
 		value any
 		want  any
 	}{
-		{"A036 metadata options when omitted", omit, full},
-		{"A036 metadata options when empty", map[string]any{}, full},
-		{"A036 metadata options when given in part", map[string]any{"httpPutResponseHopLimit": int64(2)}, partly},
+		{"metadata options when omitted", omit, full},
+		{"metadata options when empty", map[string]any{}, full},
+		{"metadata options when given in part", map[string]any{"httpPutResponseHopLimit": int64(2)}, partly},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			object := valid(t, "EC2NodeClass")

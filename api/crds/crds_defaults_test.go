@@ -42,7 +42,7 @@ func checkDefaults(t *testing.T, c client.Client, set string) {
 		look       []string
 		want       any
 	}{
-		{"C325 disruption when omitted", "NodePool", "spec.disruption", omit, []string{"spec", "disruption"}, disruption},
+		{"disruption when omitted", "NodePool", "spec.disruption", omit, []string{"spec", "disruption"}, disruption},
 		{"disruption when empty", "NodePool", "spec.disruption", map[string]any{}, []string{"spec", "disruption"}, disruption},
 		{"disruption when given in part", "NodePool", "spec.disruption", map[string]any{"consolidationPolicy": "WhenEmpty", "budgets": []any{}}, []string{"spec", "disruption"}, partial},
 		{"expiry of a pool", "NodePool", "spec.template.spec.expireAfter", omit, []string{"spec", "template", "spec", "expireAfter"}, "720h"},

@@ -36,6 +36,7 @@ type vectors struct {
 
 // TestAPIServer installs the CRDs in a real API server and lets it judge.
 func TestAPIServer(t *testing.T) {
+	t.Attr("covers", "C325")
 	log.SetLogger(logr.Discard())
 	groups := readVectors(t)
 	for _, set := range []struct {

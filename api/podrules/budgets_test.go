@@ -52,29 +52,30 @@ func ready(status corev1.ConditionStatus) func(*corev1.Pod) {
 }
 
 func TestBudgetsBlocked(t *testing.T) {
+	t.Attr("covers", "L189 L190")
 	none, all := intstr.FromInt32(0), intstr.FromString("100%")
 	for name, c := range map[string]struct {
 		pod        *corev1.Pod
 		budgets    []policyv1.PodDisruptionBudget
 		zero, full bool
 	}{
-		"no budget":                        {pod: with()},
-		"a budget with room":               {with(), []policyv1.PodDisruptionBudget{pdb("a")}, false, false},
-		"a budget used up":                 {with(), []policyv1.PodDisruptionBudget{pdb("a", exhausted)}, true, false},
-		"L189 maxUnavailable 0":            {with(), []policyv1.PodDisruptionBudget{pdb("a", exhausted, maxUnavailable(none))}, true, true},
-		"L189 maxUnavailable 0%":           {with(), []policyv1.PodDisruptionBudget{pdb("a", maxUnavailable(intstr.FromString("0%")))}, false, true},
-		"maxUnavailable 1":                 {with(), []policyv1.PodDisruptionBudget{pdb("a", exhausted, maxUnavailable(intstr.FromInt32(1)))}, true, false},
-		"L189 minAvailable 100%":           {with(), []policyv1.PodDisruptionBudget{pdb("a", minAvailable(all))}, false, true},
-		"an integer minAvailable":          {with(), []policyv1.PodDisruptionBudget{pdb("a", minAvailable(intstr.FromInt32(3)))}, false, false},
-		"a budget of another namespace":    {with(func(p *corev1.Pod) { p.Namespace = "other" }), []policyv1.PodDisruptionBudget{pdb("a", exhausted)}, false, false},
-		"an absent selector":               {with(), []policyv1.PodDisruptionBudget{pdb("a", exhausted, selecting(nil))}, false, false},
-		"an empty selector":                {with(), []policyv1.PodDisruptionBudget{pdb("a", exhausted, selecting(&metav1.LabelSelector{}))}, true, false},
-		"L190 an unready pod, AlwaysAllow": {with(ready(corev1.ConditionFalse)), []policyv1.PodDisruptionBudget{pdb("a", exhausted, maxUnavailable(none), alwaysAllow)}, false, false},
-		"an unready pod, default policy":   {with(ready(corev1.ConditionFalse)), []policyv1.PodDisruptionBudget{pdb("a", exhausted)}, true, false},
-		"a ready pod, AlwaysAllow":         {with(ready(corev1.ConditionTrue)), []policyv1.PodDisruptionBudget{pdb("a", exhausted, alwaysAllow)}, true, false},
-		"no readiness known, AlwaysAllow":  {with(), []policyv1.PodDisruptionBudget{pdb("a", exhausted, alwaysAllow)}, true, false},
-		"L189 two budgets with room":       {with(ready(corev1.ConditionFalse)), []policyv1.PodDisruptionBudget{pdb("a", alwaysAllow), pdb("b", alwaysAllow)}, true, true},
-		"a pod that is not evictable":      {with(doNotDisrupt("true")), []policyv1.PodDisruptionBudget{pdb("a", exhausted, maxUnavailable(none))}, false, false},
+		"no budget":                       {pod: with()},
+		"a budget with room":              {with(), []policyv1.PodDisruptionBudget{pdb("a")}, false, false},
+		"a budget used up":                {with(), []policyv1.PodDisruptionBudget{pdb("a", exhausted)}, true, false},
+		"maxUnavailable 0":                {with(), []policyv1.PodDisruptionBudget{pdb("a", exhausted, maxUnavailable(none))}, true, true},
+		"maxUnavailable 0%":               {with(), []policyv1.PodDisruptionBudget{pdb("a", maxUnavailable(intstr.FromString("0%")))}, false, true},
+		"maxUnavailable 1":                {with(), []policyv1.PodDisruptionBudget{pdb("a", exhausted, maxUnavailable(intstr.FromInt32(1)))}, true, false},
+		"minAvailable 100%":               {with(), []policyv1.PodDisruptionBudget{pdb("a", minAvailable(all))}, false, true},
+		"an integer minAvailable":         {with(), []policyv1.PodDisruptionBudget{pdb("a", minAvailable(intstr.FromInt32(3)))}, false, false},
+		"a budget of another namespace":   {with(func(p *corev1.Pod) { p.Namespace = "other" }), []policyv1.PodDisruptionBudget{pdb("a", exhausted)}, false, false},
+		"an absent selector":              {with(), []policyv1.PodDisruptionBudget{pdb("a", exhausted, selecting(nil))}, false, false},
+		"an empty selector":               {with(), []policyv1.PodDisruptionBudget{pdb("a", exhausted, selecting(&metav1.LabelSelector{}))}, true, false},
+		"an unready pod, AlwaysAllow":     {with(ready(corev1.ConditionFalse)), []policyv1.PodDisruptionBudget{pdb("a", exhausted, maxUnavailable(none), alwaysAllow)}, false, false},
+		"an unready pod, default policy":  {with(ready(corev1.ConditionFalse)), []policyv1.PodDisruptionBudget{pdb("a", exhausted)}, true, false},
+		"a ready pod, AlwaysAllow":        {with(ready(corev1.ConditionTrue)), []policyv1.PodDisruptionBudget{pdb("a", exhausted, alwaysAllow)}, true, false},
+		"no readiness known, AlwaysAllow": {with(), []policyv1.PodDisruptionBudget{pdb("a", exhausted, alwaysAllow)}, true, false},
+		"two budgets with room":           {with(ready(corev1.ConditionFalse)), []policyv1.PodDisruptionBudget{pdb("a", alwaysAllow), pdb("b", alwaysAllow)}, true, true},
+		"a pod that is not evictable":     {with(doNotDisrupt("true")), []policyv1.PodDisruptionBudget{pdb("a", exhausted, maxUnavailable(none))}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			budgets, err := podrules.NewBudgets(c.budgets)

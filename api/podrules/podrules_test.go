@@ -75,6 +75,7 @@ func ask(pod *corev1.Pod) answers {
 }
 
 func TestPredicates(t *testing.T) {
+	t.Attr("covers", "C216 C217 C218 L011 L012 L013 L014 L015 L016 L017 L187 L188")
 	disrupted := corev1.Toleration{Key: v1.DisruptedTaintKey, Effect: corev1.TaintEffectNoSchedule}
 	plain := answers{active: true, reschedulable: true, disruptable: true, evictable: true, drainable: true, waiting: true}
 	for name, c := range map[string]struct {
@@ -83,16 +84,16 @@ func TestPredicates(t *testing.T) {
 	}{
 		"a running pod without owner": {with(), plain},
 		"a ReplicaSet pod":            {with(owner("apps/v1", "ReplicaSet")), plain},
-		"L187 a finished pod is not waited for": {
+		"a finished pod is not waited for": {
 			with(phase(corev1.PodSucceeded)), answers{terminal: true, disruptable: true, drainable: true},
 		},
 		"a failed pod is not waited for": {
 			with(phase(corev1.PodFailed)), answers{terminal: true, disruptable: true, drainable: true},
 		},
-		"L187 a terminating pod is waited for but not placed again": {
+		"a terminating pod is waited for but not placed again": {
 			with(deletedAt(now.Add(-time.Second))), answers{disruptable: true, drainable: true, waiting: true},
 		},
-		"L187 a terminating StatefulSet pod is placed again": {
+		"a terminating StatefulSet pod is placed again": {
 			with(deletedAt(now.Add(-time.Second)), owner("apps/v1", "StatefulSet")),
 			answers{reschedulable: true, disruptable: true, drainable: true, waiting: true},
 		},
@@ -102,7 +103,7 @@ func TestPredicates(t *testing.T) {
 		"a pod more than a minute past its deletion time is stuck": {
 			with(deletedAt(now.Add(-time.Minute - time.Nanosecond))), answers{disruptable: true},
 		},
-		"L188 a DaemonSet pod is drained but not placed again": {
+		"a DaemonSet pod is drained but not placed again": {
 			with(owner("apps/v1", "DaemonSet")),
 			answers{active: true, disruptable: true, evictable: true, drainable: true, waiting: true},
 		},
@@ -115,11 +116,11 @@ func TestPredicates(t *testing.T) {
 			with(doNotDisrupt("true"), phase(corev1.PodSucceeded)),
 			answers{terminal: true, disruptable: true, drainable: true},
 		},
-		"C216 tolerating the disrupted taint with Equal": {
+		"tolerating the disrupted taint with Equal": {
 			with(tolerating(corev1.Toleration{Key: disrupted.Key, Operator: corev1.TolerationOpEqual, Effect: disrupted.Effect})),
 			answers{active: true, reschedulable: true, disruptable: true},
 		},
-		"C217 tolerating the disrupted taint with Exists": {
+		"tolerating the disrupted taint with Exists": {
 			with(tolerating(corev1.Toleration{Key: disrupted.Key, Operator: corev1.TolerationOpExists})),
 			answers{active: true, reschedulable: true, disruptable: true},
 		},
@@ -132,32 +133,32 @@ func TestPredicates(t *testing.T) {
 		"an empty key with Equal tolerates nothing": {
 			with(tolerating(corev1.Toleration{Operator: corev1.TolerationOpEqual})), plain,
 		},
-		"C218 tolerating only the unschedulable taint": {
+		"tolerating only the unschedulable taint": {
 			with(tolerating(corev1.Toleration{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists})), plain,
 		},
-		"L011 an unschedulable pod asks for capacity": {
+		"an unschedulable pod asks for capacity": {
 			with(pending), answers{
 				active: true, reschedulable: true, disruptable: true, evictable: true, drainable: true, waiting: true, provisionable: true,
 			},
 		},
-		"L015 an unschedulable DaemonSet pod does not": {
+		"an unschedulable DaemonSet pod does not": {
 			with(pending, owner("apps/v1", "DaemonSet")),
 			answers{active: true, disruptable: true, evictable: true, drainable: true, waiting: true},
 		},
-		"L014 a pod about to preempt does not ask for capacity": {
+		"a pod about to preempt does not ask for capacity": {
 			with(pending, func(p *corev1.Pod) { p.Status.NominatedNodeName = "n" }), plain,
 		},
-		"L012 a pod with another scheduling reason does not ask for capacity": {
+		"a pod with another scheduling reason does not ask for capacity": {
 			with(pending, func(p *corev1.Pod) { p.Status.Conditions[0].Reason = "SchedulingGated" }), plain,
 		},
-		"L012 a pod without a scheduling condition does not ask for capacity": {
+		"a pod without a scheduling condition does not ask for capacity": {
 			with(pending, func(p *corev1.Pod) { p.Status.Conditions = nil }), plain,
 		},
-		"L013 a bound pod does not ask for capacity": {with(pending, func(p *corev1.Pod) { p.Spec.NodeName = "n" }), plain},
-		"L016 an unschedulable mirror pod does not ask for capacity": {
+		"a bound pod does not ask for capacity": {with(pending, func(p *corev1.Pod) { p.Spec.NodeName = "n" }), plain},
+		"an unschedulable mirror pod does not ask for capacity": {
 			with(pending, owner("v1", "Node")), answers{active: true, disruptable: true},
 		},
-		"L017 a pod of another scheduler asks for capacity": {
+		"a pod of another scheduler asks for capacity": {
 			with(pending, func(p *corev1.Pod) { p.Spec.SchedulerName = "other" }), answers{
 				active: true, reschedulable: true, disruptable: true, evictable: true, drainable: true, waiting: true, provisionable: true,
 			},
@@ -172,19 +173,20 @@ func TestPredicates(t *testing.T) {
 }
 
 func TestDoNotDisrupt(t *testing.T) {
+	t.Attr("covers", "L191")
 	start := now.Add(-10 * time.Minute)
 	for name, c := range map[string]struct {
 		pod    *corev1.Pod
 		want   podrules.Protection
 		active bool
 	}{
-		"absent":                        {with(), podrules.Protection{State: podrules.Unprotected}, false},
-		"L191 true":                     {with(doNotDisrupt("true")), podrules.Protection{State: podrules.ProtectedAlways}, true},
-		"L191 a duration still running": {with(doNotDisrupt("11m"), startedAt(start)), podrules.Protection{State: podrules.ProtectedForNow, Until: start.Add(11 * time.Minute)}, true},
-		"L191 a duration elapsing now":  {with(doNotDisrupt("10m"), startedAt(start)), podrules.Protection{State: podrules.ProtectionElapsed, Until: now}, false},
-		"a duration without start":      {with(doNotDisrupt("10m")), podrules.Protection{State: podrules.ProtectedForNow}, true},
-		"L191 a negative duration":      {with(doNotDisrupt("-1m"), startedAt(start)), podrules.Protection{State: podrules.ProtectionInvalid, Detail: `duration "-1m" must be positive`}, false},
-		"L191 zero":                     {with(doNotDisrupt("0s"), startedAt(start)), podrules.Protection{State: podrules.ProtectionInvalid, Detail: `duration "0s" must be positive`}, false},
+		"absent":                   {with(), podrules.Protection{State: podrules.Unprotected}, false},
+		"true":                     {with(doNotDisrupt("true")), podrules.Protection{State: podrules.ProtectedAlways}, true},
+		"a duration still running": {with(doNotDisrupt("11m"), startedAt(start)), podrules.Protection{State: podrules.ProtectedForNow, Until: start.Add(11 * time.Minute)}, true},
+		"a duration elapsing now":  {with(doNotDisrupt("10m"), startedAt(start)), podrules.Protection{State: podrules.ProtectionElapsed, Until: now}, false},
+		"a duration without start": {with(doNotDisrupt("10m")), podrules.Protection{State: podrules.ProtectedForNow}, true},
+		"a negative duration":      {with(doNotDisrupt("-1m"), startedAt(start)), podrules.Protection{State: podrules.ProtectionInvalid, Detail: `duration "-1m" must be positive`}, false},
+		"zero":                     {with(doNotDisrupt("0s"), startedAt(start)), podrules.Protection{State: podrules.ProtectionInvalid, Detail: `duration "0s" must be positive`}, false},
 		"false is no duration": {
 			with(doNotDisrupt("false")),
 			podrules.Protection{State: podrules.ProtectionInvalid, Detail: `failed to parse "false" as a duration: time: invalid duration "false"`},

@@ -30,6 +30,7 @@ func closed(reason v1.DisruptionReason) v1.Budget {
 }
 
 func TestAllowedDisruptions(t *testing.T) {
+	t.Attr("covers", "C315 C317 C318 C320 C321 C322 C323 C324")
 	const (
 		underutilized = v1.DisruptionReasonUnderutilized
 		empty         = v1.DisruptionReasonEmpty
@@ -44,12 +45,12 @@ func TestAllowedDisruptions(t *testing.T) {
 		reason  v1.DisruptionReason
 		want    int
 	}{
-		{"C317 no budget", nil, noon, 10, empty, v1.NoDisruptionLimit},
+		{"no budget", nil, noon, 10, empty, v1.NoDisruptionLimit},
 		{"a number", []v1.Budget{budget("3")}, noon, 10, empty, 3},
-		{"C315 without reasons, when nodes have drifted", []v1.Budget{budget("3")}, noon, 10, drifted, 3},
-		{"C315 without reasons, when nodes are underutilized", []v1.Budget{budget("3")}, noon, 10, underutilized, 3},
-		{"C323 without schedule and duration, at noon", []v1.Budget{budget("2")}, noon, 10, empty, 2},
-		{"C323 without schedule and duration, in the night", []v1.Budget{budget("2")}, noon.Add(15*time.Hour + time.Second), 10, empty, 2},
+		{"without reasons, when nodes have drifted", []v1.Budget{budget("3")}, noon, 10, drifted, 3},
+		{"without reasons, when nodes are underutilized", []v1.Budget{budget("3")}, noon, 10, underutilized, 3},
+		{"without schedule and duration, at noon", []v1.Budget{budget("2")}, noon, 10, empty, 2},
+		{"without schedule and duration, in the night", []v1.Budget{budget("2")}, noon.Add(15*time.Hour + time.Second), 10, empty, 2},
 		{"a number above the number of nodes", []v1.Budget{budget("30")}, noon, 10, empty, 30},
 		{"a percentage", []v1.Budget{budget("20%")}, noon, 10, empty, 2},
 		{"a percentage is rounded up", []v1.Budget{budget("10%")}, noon, 3, empty, 1},
@@ -60,22 +61,22 @@ func TestAllowedDisruptions(t *testing.T) {
 		{"no percent, in two digits", []v1.Budget{budget("00%")}, noon, 7, empty, 0},
 		{"the smallest counts", []v1.Budget{budget("5"), budget("2"), budget("90%")}, noon, 10, empty, 2},
 		{"only budgets for the reason count", []v1.Budget{budget("5"), budget("2", drifted), budget("3", underutilized, empty)}, noon, 10, empty, 3},
-		{"C317 no budget for the reason", []v1.Budget{budget("2", drifted)}, noon, 10, empty, v1.NoDisruptionLimit},
+		{"no budget for the reason", []v1.Budget{budget("2", drifted)}, noon, 10, empty, v1.NoDisruptionLimit},
 		{"an empty list of reasons matches none", []v1.Budget{{Nodes: "0", Reasons: []v1.DisruptionReason{}}}, noon, 10, empty, v1.NoDisruptionLimit},
 
 		{"at the hit", []v1.Budget{window("1", "0 12 * * *", time.Hour)}, noon, 10, empty, 1},
-		{"C321 inside the window", []v1.Budget{window("1", "0 12 * * *", time.Hour)}, noon.Add(30 * time.Minute), 10, empty, 1},
+		{"inside the window", []v1.Budget{window("1", "0 12 * * *", time.Hour)}, noon.Add(30 * time.Minute), 10, empty, 1},
 		{"just before the end", []v1.Budget{window("1", "0 12 * * *", time.Hour)}, noon.Add(time.Hour - time.Second), 10, empty, 1},
-		{"C321 C324 at the end", []v1.Budget{window("1", "0 12 * * *", time.Hour)}, noon.Add(time.Hour), 10, empty, v1.NoDisruptionLimit},
-		{"C318 just before the hit", []v1.Budget{window("1", "0 12 * * *", time.Hour)}, noon.Add(-time.Second), 10, empty, v1.NoDisruptionLimit},
-		{"C320 schedules are in UTC", []v1.Budget{window("1", "0 12 * * *", time.Hour)}, noon.In(time.FixedZone("", 5*3600)), 10, empty, 1},
+		{"at the end", []v1.Budget{window("1", "0 12 * * *", time.Hour)}, noon.Add(time.Hour), 10, empty, v1.NoDisruptionLimit},
+		{"just before the hit", []v1.Budget{window("1", "0 12 * * *", time.Hour)}, noon.Add(-time.Second), 10, empty, v1.NoDisruptionLimit},
+		{"schedules are in UTC", []v1.Budget{window("1", "0 12 * * *", time.Hour)}, noon.In(time.FixedZone("", 5*3600)), 10, empty, 1},
 		{"a descriptor", []v1.Budget{window("1", "@daily", 13*time.Hour)}, noon, 10, empty, 1},
 		{"a descriptor outside its window", []v1.Budget{window("1", "@daily", 11*time.Hour)}, noon, 10, empty, v1.NoDisruptionLimit},
 		{"names of days", []v1.Budget{window("1", "0 9 * * mon-fri", 8*time.Hour)}, noon, 10, empty, 1},
-		{"C322 windows that overlap never close", []v1.Budget{window("1", "@hourly", 2*time.Hour)}, noon.Add(time.Minute), 10, empty, 1},
+		{"windows that overlap never close", []v1.Budget{window("1", "@hourly", 2*time.Hour)}, noon.Add(time.Minute), 10, empty, 1},
 		{"a day that never comes", []v1.Budget{window("1", "0 0 30 2 *", time.Hour)}, noon, 10, empty, v1.NoDisruptionLimit},
-		{"C318 one for the reason that is not active", []v1.Budget{closed(empty), budget("4")}, noon, 10, empty, 4},
-		{"C318 an open window next to a closed one", []v1.Budget{window("1", "0 3 * * *", time.Hour), window("4", "0 12 * * *", time.Hour)}, noon, 10, empty, 4},
+		{"one for the reason that is not active", []v1.Budget{closed(empty), budget("4")}, noon, 10, empty, 4},
+		{"an open window next to a closed one", []v1.Budget{window("1", "0 3 * * *", time.Hour), window("4", "0 12 * * *", time.Hour)}, noon, 10, empty, 4},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			pool := &v1.NodePool{}
@@ -91,8 +92,9 @@ func TestAllowedDisruptions(t *testing.T) {
 	}
 }
 
-// TestBrokenBudget_C319 checks that one budget that cannot be evaluated closes the pool, for every reason.
-func TestBrokenBudget_C319(t *testing.T) {
+// TestBrokenBudget checks that one budget that cannot be evaluated closes the pool, for every reason.
+func TestBrokenBudget(t *testing.T) {
+	t.Attr("covers", "C319")
 	daily := "@daily"
 	for name, broken := range map[string]v1.Budget{
 		"@dailyfoo":     window("5", "@dailyfoo", time.Hour),

@@ -30,7 +30,8 @@ func duration(text string) v1.NillableDuration {
 }
 
 // TestHashGolden pins the hashes that existing clusters have stored. None may change without a new hash version.
-func TestHashGolden_C166(t *testing.T) {
+func TestHashGolden(t *testing.T) {
+	t.Attr("covers", "C166")
 	taint := corev1.Taint{Key: "dedicated", Value: "gpu", Effect: corev1.TaintEffectNoSchedule}
 	a := corev1.Taint{Key: "a", Effect: corev1.TaintEffectNoSchedule}
 	b := corev1.Taint{Key: "b", Effect: corev1.TaintEffectNoExecute}
@@ -80,8 +81,9 @@ func TestHashGolden_C166(t *testing.T) {
 	}
 }
 
-// TestEveryFieldOfTheTemplateIsHashed_C134_C165: a change of any of them makes the nodes that exist drift.
-func TestEveryFieldOfTheTemplateIsHashed_C134_C165(t *testing.T) {
+// TestEveryFieldOfTheTemplateIsHashed: a change of any of them makes the nodes that exist drift.
+func TestEveryFieldOfTheTemplateIsHashed(t *testing.T) {
+	t.Attr("covers", "C134 C165")
 	taints := []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}
 	seen := map[string]string{basePool().Hash(): "nothing"}
 	for name, change := range map[string]func(*v1.NodeClaimTemplate){
@@ -123,7 +125,8 @@ func TestHashOfManifest(t *testing.T) {
 }
 
 // TestHashIgnoresOrder checks that lists are hashed as sets.
-func TestHashIgnoresOrder_C171(t *testing.T) {
+func TestHashIgnoresOrder(t *testing.T) {
+	t.Attr("covers", "C171")
 	rapid.Check(t, func(t *rapid.T) {
 		keys := rapid.SliceOfDistinct(rapid.StringMatching(`[a-z]{1,5}`), rapid.ID[string]).Draw(t, "keys")
 		pool, shuffled := basePool(), basePool()

@@ -25,6 +25,7 @@ func atLeast(n int, r v1.NodeSelectorRequirementWithMinValues) v1.NodeSelectorRe
 }
 
 func TestValidateRequirement(t *testing.T) {
+	t.Attr("covers", "L022 L023 L024 L027 L028")
 	core := v1.CoreLabelRules()
 	kwok := core.With([]string{"karpenter.kwok.sh/instance-cpu"}, []string{"karpenter.kwok.sh"})
 	for _, test := range []struct {
@@ -38,18 +39,18 @@ func TestValidateRequirement(t *testing.T) {
 		{"NotIn without values", core, requirement("a", "NotIn"), ""},
 		{"Exists", core, requirement("a", "Exists"), ""},
 		{"DoesNotExist with values", core, requirement("a", "DoesNotExist", "x"), ""},
-		{"L027 unknown operator", core, requirement("a", "Equals", "x"), `operator "Equals"`},
+		{"unknown operator", core, requirement("a", "Equals", "x"), `operator "Equals"`},
 		{"no operator", core, requirement("a", ""), `operator ""`},
 
-		{"L023 domain of Karpenter", core, requirement("karpenter.sh/foo", "Exists"), `domain "karpenter.sh" is restricted`},
-		{"L023 subdomain of Karpenter", core, requirement("x.karpenter.sh/foo", "Exists"), `domain "x.karpenter.sh" is restricted`},
+		{"domain of Karpenter", core, requirement("karpenter.sh/foo", "Exists"), `domain "karpenter.sh" is restricted`},
+		{"subdomain of Karpenter", core, requirement("x.karpenter.sh/foo", "Exists"), `domain "x.karpenter.sh" is restricted`},
 		{"the dot counts", core, requirement("xkarpenter.sh/foo", "Exists"), ""},
 		{"no slash, no domain", core, requirement("karpenter.sh", "Exists"), ""},
 		{"well known in a closed domain", core, requirement(v1.CapacityTypeLabelKey, "Exists"), ""},
 		{"the pool, which only pools may not require", core, requirement(v1.NodePoolLabelKey, "In", "default"), ""},
 		{"internal labels", core, requirement(v1.NodeInitializedLabelKey, "Exists"), "is restricted"},
-		{"L022 host name", core, requirement("kubernetes.io/hostname", "Exists"), "the label is restricted"},
-		{"L024 other labels of Kubernetes", core, requirement("node-restriction.kubernetes.io/x", "Exists"), ""},
+		{"host name", core, requirement("kubernetes.io/hostname", "Exists"), "the label is restricted"},
+		{"other labels of Kubernetes", core, requirement("node-restriction.kubernetes.io/x", "Exists"), ""},
 		{"domain of a cloud, unknown", core, requirement("karpenter.kwok.sh/foo", "Exists"), ""},
 		{"domain of a cloud", kwok, requirement("karpenter.kwok.sh/foo", "Exists"), "is restricted"},
 		{"node class label of a cloud", kwok, requirement("karpenter.kwok.sh/kwoknodeclass", "Exists"), "is restricted"},
@@ -61,17 +62,17 @@ func TestValidateRequirement(t *testing.T) {
 		{"name of a key too long", core, requirement("example.com/"+long, "Exists"), "not a qualified name"},
 		{"old name", core, requirement("beta.kubernetes.io/arch", "In", "amd64"), ""},
 
-		{"L027 bad value", core, requirement("a", "In", "bad value!"), `value "bad value!" is not a label value`},
+		{"bad value", core, requirement("a", "In", "bad value!"), `value "bad value!" is not a label value`},
 		{"value too long", core, requirement("a", "NotIn", long), "is not a label value"},
 		{"empty value", core, requirement("a", "In", ""), ""},
 
-		{"L027 In without values", core, requirement("a", "In"), "at least one value"},
+		{"In without values", core, requirement("a", "In"), "at least one value"},
 		{"In with too few values", core, atLeast(2, requirement("a", "In", "x")), "fewer than minValues 2"},
 		{"In with the same value twice", core, atLeast(2, requirement("a", "In", "x", "x")), ""},
 		{"Exists with minValues", core, atLeast(50, requirement("a", "Exists")), ""},
 
-		{"L028 only unknown capacity types", core, requirement(v1.CapacityTypeLabelKey, "In", "sport"), "none of the values"},
-		{"L028 some unknown capacity types", core, requirement(v1.CapacityTypeLabelKey, "In", "sport", "spot"), ""},
+		{"only unknown capacity types", core, requirement(v1.CapacityTypeLabelKey, "In", "sport"), "none of the values"},
+		{"some unknown capacity types", core, requirement(v1.CapacityTypeLabelKey, "In", "sport", "spot"), ""},
 		{"too few known capacity types", core, atLeast(2, requirement(v1.CapacityTypeLabelKey, "In", "sport", "spot")), "only 1 of the values"},
 		{"enough known capacity types", core, atLeast(2, requirement(v1.CapacityTypeLabelKey, "In", "sport", "spot", "reserved")), ""},
 		{"unknown capacity types ruled out", core, requirement(v1.CapacityTypeLabelKey, "NotIn", "sport"), ""},
@@ -82,8 +83,8 @@ func TestValidateRequirement(t *testing.T) {
 		{"bound without a value", core, requirement("a", "Lt"), "exactly one value"},
 		{"bound with two values", core, requirement("a", "Gt", "1", "2"), "exactly one value"},
 		{"negative bound", core, requirement("a", "Gte", "-1"), "exactly one value"},
-		{"L027 fractional bound", core, requirement("a", "Lte", "1.5"), "exactly one value"},
-		{"L027 bound that is no number", core, requirement("a", "Gt", "abc"), "exactly one value"},
+		{"fractional bound", core, requirement("a", "Lte", "1.5"), "exactly one value"},
+		{"bound that is no number", core, requirement("a", "Gt", "abc"), "exactly one value"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := v1.ValidateRequirement(test.requirement, test.rules)

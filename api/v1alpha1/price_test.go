@@ -11,7 +11,8 @@ import (
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 )
 
-func TestPriceArithmetic_L367(t *testing.T) {
+func TestPriceArithmetic(t *testing.T) {
+	t.Attr("covers", "L367")
 	for _, test := range []struct {
 		price, adjustment string
 		base, want        float64

@@ -16,7 +16,8 @@ import (
 // outlets are those of a process.
 func outlets() *observe.Outlets { return &observe.Outlets{Registry: prometheus.NewRegistry()} }
 
-func TestTheEndpoint_A357(t *testing.T) {
+func TestTheEndpoint(t *testing.T) {
+	t.Attr("covers", "A357")
 	account := awstest.New(awstest.Options{Types: []string{"m5.large", "m5.metal"}})
 	config := awstest.Connect(t, account)
 	start := func(s Settings) (provider.Facts, error) {
@@ -71,7 +72,8 @@ type served struct {
 // ServerVersion implements discovery.ServerVersionInterface.
 func (s served) ServerVersion() (*version.Info, error) { return s.info, s.err }
 
-func TestVersion_A353(t *testing.T) {
+func TestVersion(t *testing.T) {
+	t.Attr("covers", "A353")
 	account := awstest.New(awstest.Options{Types: []string{"m5.large", "m5.metal"}, Version: "1.33"})
 	config := awstest.Connect(t, account)
 	for eks, want := range map[bool]string{true: "1.33", false: "1.35"} {

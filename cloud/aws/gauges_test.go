@@ -14,7 +14,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-func TestTypesHaveGauges_A215(t *testing.T) {
+func TestTypesHaveGauges(t *testing.T) {
+	t.Attr("covers", "A215")
 	account := awstest.New(awstest.Options{Types: []string{"m5.large", "c5.large", "m5.metal"}})
 	registry := prometheus.NewRegistry()
 	opened, err := open(t.Context(), nil, Settings{ClusterName: "test", Outlets: &observe.Outlets{Registry: registry}}, awstest.Connect(t, account))

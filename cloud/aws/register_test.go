@@ -17,8 +17,9 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 )
 
-// TestHowOftenThingsAreDone_A347 is what is done again and again, and how long after it went well.
-func TestHowOftenThingsAreDone_A347(t *testing.T) {
+// TestHowOftenThingsAreDone is what is done again and again, and how long after it went well.
+func TestHowOftenThingsAreDone(t *testing.T) {
+	t.Attr("covers", "A347")
 	e := &ensemble{
 		provider: provider.New(provider.Options{Cluster: &provider.Cluster{}, Clock: clocktesting.NewFakeClock(time.Now())}, 0, 0),
 		profiles: profile.NewKeeper(profile.Options{}),

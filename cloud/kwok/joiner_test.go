@@ -20,7 +20,8 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-func TestJoinedNode_W021(t *testing.T) {
+func TestJoinedNode(t *testing.T) {
+	t.Attr("covers", "W021")
 	w := newWorld(t, Options{})
 	claim := w.claim(cloud.In(corev1.LabelInstanceTypeStable, "s-4x-amd64-linux"), cloud.In(corev1.LabelTopologyZone, "test-zone-b"),
 		cloud.In(v1.CapacityTypeLabelKey, v1.CapacityTypeSpot))
@@ -123,7 +124,8 @@ func TestWhoGetsANode(t *testing.T) {
 	}
 }
 
-func TestClaimThatIsGoneGetsNoNode_W021(t *testing.T) {
+func TestClaimThatIsGoneGetsNoNode(t *testing.T) {
+	t.Attr("covers", "W021")
 	w := newWorld(t, Options{})
 	deleting := w.launch(w.claim())
 	if err := w.client.Delete(t.Context(), deleting); err != nil {

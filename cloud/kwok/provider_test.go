@@ -213,7 +213,8 @@ func TestDeleteBeginsWithTheNodeAndLeavesTheClaim(t *testing.T) {
 
 // Node termination holds the Node by its finalizer and waits for the provider: the provider must not wait for the Node when it is
 // asked to end the instance. Until then the instance is there, or nobody would drain a node that is not ready.
-func TestANodeThatIsBeingDeletedCanBeDrainedAndEnded_W021(t *testing.T) {
+func TestANodeThatIsBeingDeletedCanBeDrainedAndEnded(t *testing.T) {
+	t.Attr("covers", "W021")
 	w := newWorld(t, Options{})
 	claim := w.running()
 	node := w.theNode()

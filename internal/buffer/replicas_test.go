@@ -17,7 +17,8 @@ func amounts(pairs ...string) corev1.ResourceList {
 	return out
 }
 
-func TestReplicaMaths_L342(t *testing.T) {
+func TestReplicaMaths(t *testing.T) {
+	t.Attr("covers", "L342")
 	const none = -1
 	for name, c := range map[string]struct {
 		replicas, percentage, workload int32

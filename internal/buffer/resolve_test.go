@@ -55,7 +55,8 @@ func (s shelf) Get(_ context.Context, key client.ObjectKey, into client.Object, 
 	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 }
 
-func TestResolution_L341(t *testing.T) {
+func TestResolution(t *testing.T) {
+	t.Attr("covers", "L341")
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: "shop", Name: name, Generation: 7}
 	}

@@ -52,7 +52,8 @@ func template() *corev1.PodTemplateSpec {
 	}
 }
 
-func TestAVirtualPodIsItsTemplateWithoutVolumes_L345(t *testing.T) {
+func TestAVirtualPodIsItsTemplateWithoutVolumes(t *testing.T) {
+	t.Attr("covers", "L345")
 	now := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 	source := template()
 	got := Pod(headroom(), source, now)
@@ -91,7 +92,8 @@ func TestAVirtualPodIsItsTemplateWithoutVolumes_L345(t *testing.T) {
 	}
 }
 
-func TestVirtualPodsAreNumbered_L345(t *testing.T) {
+func TestVirtualPodsAreNumbered(t *testing.T) {
+	t.Attr("covers", "L345")
 	translator, now := translate.New(v1.CoreLabelRules()), time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 	build := func(replicas int32, at time.Time) []*model.Pod {
 		return Pods(translator, headroom(), Pod(headroom(), template(), at), replicas)

@@ -18,7 +18,8 @@ func goingClaim(name, providerID string) *v1.NodeClaim {
 	return c
 }
 
-func TestCensus_L390(t *testing.T) {
+func TestCensus(t *testing.T) {
+	t.Attr("covers", "L390")
 	for name, c := range map[string]struct {
 		story func(*Store)
 		want  Census
@@ -147,7 +148,8 @@ func TestClaimsOfAPoolAreListedByName(t *testing.T) {
 	}
 }
 
-func TestReservations_L391_W002(t *testing.T) {
+func TestReservations(t *testing.T) {
+	t.Attr("covers", "L391 W002")
 	atMost := func(n int64) *int64 { return &n }
 	populated := func() *Store {
 		s := newStore()

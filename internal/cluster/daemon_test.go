@@ -38,9 +38,10 @@ func daemonPod(name string, set types.UID, cpu string, age int) *corev1.Pod {
 	}
 }
 
-// TestNewestPodStandsForItsDaemonSet_L387: what a DaemonSet asks for is what its newest pod asks for, and the pods of a former set of
+// TestNewestPodStandsForItsDaemonSet: what a DaemonSet asks for is what its newest pod asks for, and the pods of a former set of
 // the same name say nothing about it, whatever the order in which all that becomes known.
-func TestNewestPodStandsForItsDaemonSet_L387(t *testing.T) {
+func TestNewestPodStandsForItsDaemonSet(t *testing.T) {
+	t.Attr("covers", "L387")
 	for _, tc := range []struct {
 		name string
 		feed func(*Store)
@@ -87,7 +88,8 @@ func TestNewestPodStandsForItsDaemonSet_L387(t *testing.T) {
 	}
 }
 
-func TestOnlyDaemonSetsThatExistAreKnown_L387(t *testing.T) {
+func TestOnlyDaemonSetsThatExistAreKnown(t *testing.T) {
+	t.Attr("covers", "L387")
 	s := newStore()
 	s.ObserveDaemonPod(daemonPod("a", "set", "2", 5))
 	if n := s.Snapshot().DaemonSets.Len(); n != 0 {
@@ -106,8 +108,9 @@ func TestOnlyDaemonSetsThatExistAreKnown_L387(t *testing.T) {
 	}
 }
 
-// TestADaemonSetWithABrokenSelectorIsStillCounted_L164: whose pods are its own is said by the pods.
-func TestADaemonSetWithABrokenSelectorIsStillCounted_L164(t *testing.T) {
+// TestADaemonSetWithABrokenSelectorIsStillCounted: whose pods are its own is said by the pods.
+func TestADaemonSetWithABrokenSelectorIsStillCounted(t *testing.T) {
+	t.Attr("covers", "L164")
 	s := newStore()
 	broken := daemonSet("set", "1")
 	broken.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}

@@ -57,7 +57,8 @@ func uses(s *Store, name string) []string {
 	return out
 }
 
-func TestWhoUsesADevice_L340(t *testing.T) {
+func TestWhoUsesADevice(t *testing.T) {
+	t.Attr("covers", "L340")
 	update := func(c *resourcev1.ResourceClaim) func(*Store) { return func(s *Store) { s.UpdateResourceClaim(c) } }
 	remove := func(name string) func(*Store) { return func(s *Store) { s.DeleteResourceClaim("ns", name) } }
 	one := map[string]string{"gpu": ""}
@@ -98,7 +99,8 @@ func TestWhoUsesADevice_L340(t *testing.T) {
 
 // TestDevicesAreKnownBeforeTheyAreAskedFor: what exists at start is applied before anybody is told that the picture is
 // complete, and whoever waits for that gives up with its context.
-func TestDevicesAreKnownBeforeTheyAreAskedFor_L340(t *testing.T) {
+func TestDevicesAreKnownBeforeTheyAreAskedFor(t *testing.T) {
+	t.Attr("covers", "L340")
 	s := newStore()
 	if slices.Contains(namesOf(s.kinds()), "ResourceClaim") {
 		t.Errorf("without tracking, %v are waited for", namesOf(s.kinds()))

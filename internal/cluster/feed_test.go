@@ -103,7 +103,8 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-func TestThePictureIsCompleteOnceEveryKindHasBeenDelivered_L382(t *testing.T) {
+func TestThePictureIsCompleteOnceEveryKindHasBeenDelivered(t *testing.T) {
+	t.Attr("covers", "L382")
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatches(t)
 		s, f := w.runFeed()
@@ -138,7 +139,8 @@ func TestThePictureIsCompleteOnceEveryKindHasBeenDelivered_L382(t *testing.T) {
 	})
 }
 
-func TestAnIncompletePictureIsShownAndComplainedOf_L383(t *testing.T) {
+func TestAnIncompletePictureIsShownAndComplainedOf(t *testing.T) {
+	t.Attr("covers", "L383")
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatches(t)
 		s, f := w.runFeed()
@@ -178,7 +180,8 @@ func TestAnIncompletePictureIsShownAndComplainedOf_L383(t *testing.T) {
 	})
 }
 
-func TestThePictureCanBeAskedAtAnyTime_L384(t *testing.T) {
+func TestThePictureCanBeAskedAtAnyTime(t *testing.T) {
+	t.Attr("covers", "L384")
 	s := newStore()
 	f := NewWatcher(s)
 	var work sync.WaitGroup
@@ -207,7 +210,8 @@ func TestThePictureCanBeAskedAtAnyTime_L384(t *testing.T) {
 	}
 }
 
-func TestAClaimThatWasDeletedUnseenIsForgotten_L385_C157_C158(t *testing.T) {
+func TestAClaimThatWasDeletedUnseenIsForgotten(t *testing.T) {
+	t.Attr("covers", "C157 C158 L385")
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatches(t, claim("there", ""), claim("launched", "test://1"))
 		s, _ := w.runFeed()
@@ -234,8 +238,9 @@ func TestAClaimThatWasDeletedUnseenIsForgotten_L385_C157_C158(t *testing.T) {
 	})
 }
 
-// TestAPodOfTheSameNameTakesThePlaceOfTheOneBefore_L373: the watch missed the deletion and shows another pod under the name.
-func TestAPodOfTheSameNameTakesThePlaceOfTheOneBefore_L373(t *testing.T) {
+// TestAPodOfTheSameNameTakesThePlaceOfTheOneBefore: the watch missed the deletion and shows another pod under the name.
+func TestAPodOfTheSameNameTakesThePlaceOfTheOneBefore(t *testing.T) {
+	t.Attr("covers", "L373")
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatches(t)
 		s, _ := w.runFeed()

@@ -8,7 +8,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-func TestHeadroomOfMachines_L348_L394(t *testing.T) {
+func TestHeadroomOfMachines(t *testing.T) {
+	t.Attr("covers", "L348 L394")
 	for name, c := range map[string]struct {
 		story func(*Store)
 		want  map[string]int
@@ -73,7 +74,8 @@ func TestHeadroomOfMachines_L348_L394(t *testing.T) {
 	}
 }
 
-func TestHeadroomIsUnsettledUntilPodsWerePlaced_W014(t *testing.T) {
+func TestHeadroomIsUnsettledUntilPodsWerePlaced(t *testing.T) {
+	t.Attr("covers", "W014")
 	s := newStore()
 	if s.Snapshot().HeadroomUnknown {
 		t.Error("without buffers there is nothing to settle")

@@ -21,9 +21,10 @@ func (s slow) Get(ctx context.Context, key client.ObjectKey, obj client.Object, 
 	return s.Reader.Get(ctx, key, obj, opts...)
 }
 
-// TestNothingIsReadWhileThePictureIsLocked_W027: while the feed waits for an answer, everything can be told and asked. A lock
+// TestNothingIsReadWhileThePictureIsLocked: while the feed waits for an answer, everything can be told and asked. A lock
 // that is held meanwhile would end the bubble in a deadlock.
-func TestNothingIsReadWhileThePictureIsLocked_W027(t *testing.T) {
+func TestNothingIsReadWhileThePictureIsLocked(t *testing.T) {
+	t.Attr("covers", "W027")
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatches(t)
 		reader := slow{w.reader, make(chan struct{}), make(chan struct{})}
@@ -46,8 +47,9 @@ func TestNothingIsReadWhileThePictureIsLocked_W027(t *testing.T) {
 	})
 }
 
-// TestNothingHappensWithoutChanges_W027: hours without any event leave the very same picture.
-func TestNothingHappensWithoutChanges_W027(t *testing.T) {
+// TestNothingHappensWithoutChanges: hours without any event leave the very same picture.
+func TestNothingHappensWithoutChanges(t *testing.T) {
+	t.Attr("covers", "W027")
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatches(t, claim("a", "test://1"))
 		s, _ := w.runFeed()

@@ -10,8 +10,9 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// TestMoves_L388: the number moves exactly when something could make consolidation possible.
-func TestMoves_L388(t *testing.T) {
+// TestMoves: the number moves exactly when something could make consolidation possible.
+func TestMoves(t *testing.T) {
+	t.Attr("covers", "L388")
 	now := time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
 	initialized := func() *corev1.Node {
 		n := node("n", "p://1")

@@ -31,7 +31,8 @@ func unbound(pod *corev1.Pod) *corev1.Pod {
 
 func going(meta *metav1.ObjectMeta) { meta.DeletionTimestamp = &metav1.Time{Time: time.Now()} }
 
-func TestPodsThatAreNotBoundOrAtAnEndDoNotCount_L372(t *testing.T) {
+func TestPodsThatAreNotBoundOrAtAnEndDoNotCount(t *testing.T) {
+	t.Attr("covers", "L372")
 	s := newStore()
 	s.UpdateNode(node("n", ""))
 	s.UpdatePod(unbound(boundPod("unbound", "")))
@@ -49,7 +50,8 @@ func TestPodsThatAreNotBoundOrAtAnEndDoNotCount_L372(t *testing.T) {
 	}
 }
 
-func TestAddingAndRemovingLeavesExactSums_L374(t *testing.T) {
+func TestAddingAndRemovingLeavesExactSums(t *testing.T) {
+	t.Attr("covers", "L374")
 	s := newStore()
 	s.UpdateNode(node("n", ""))
 	s.UpdatePod(boundPod("stays", "n"))
@@ -71,7 +73,8 @@ func TestAddingAndRemovingLeavesExactSums_L374(t *testing.T) {
 	}
 }
 
-func TestDaemonsAreSummedForThemselves_L375(t *testing.T) {
+func TestDaemonsAreSummedForThemselves(t *testing.T) {
+	t.Attr("covers", "L375")
 	s := newStore()
 	s.UpdateNode(node("n", ""))
 	s.UpdatePod(boundPod("web", "n"))
@@ -87,7 +90,8 @@ func TestDaemonsAreSummedForThemselves_L375(t *testing.T) {
 	}
 }
 
-func TestWhatIsDeletedIsForgotten_L376(t *testing.T) {
+func TestWhatIsDeletedIsForgotten(t *testing.T) {
+	t.Attr("covers", "L376")
 	for name, story := range map[string]func(*Store){
 		"a node": func(s *Store) {
 			s.UpdateNode(node("a", "test://1"))
@@ -138,7 +142,8 @@ func TestWhatIsDeletedIsForgotten_L376(t *testing.T) {
 	}
 }
 
-func TestWhatIsBeingDeletedCountsAsGoing_L377(t *testing.T) {
+func TestWhatIsBeingDeletedCountsAsGoing(t *testing.T) {
+	t.Attr("covers", "L377")
 	s := newStore()
 	unmanaged, ours := node("unmanaged", ""), node("ours", "test://1")
 	going(&unmanaged.ObjectMeta)
@@ -158,7 +163,8 @@ func TestWhatIsBeingDeletedCountsAsGoing_L377(t *testing.T) {
 	}
 }
 
-func TestNominationsCanBeProlonged_L378(t *testing.T) {
+func TestNominationsCanBeProlonged(t *testing.T) {
+	t.Attr("covers", "L378")
 	s, soon := newStore(), time.Now().Add(20*time.Second)
 	s.UpdateNode(node("n", ""))
 	s.Nominate(soon, "node/n")
@@ -172,7 +178,8 @@ func TestNominationsCanBeProlonged_L378(t *testing.T) {
 	}
 }
 
-func TestOnlyRequiredAntiAffinityIsIndexed_L380(t *testing.T) {
+func TestOnlyRequiredAntiAffinityIsIndexed(t *testing.T) {
+	t.Attr("covers", "L380")
 	s := newStore()
 	s.UpdateNode(node("n", ""))
 	apart := func(name string, required bool) *corev1.Pod {
@@ -199,7 +206,8 @@ func TestOnlyRequiredAntiAffinityIsIndexed_L380(t *testing.T) {
 	}
 }
 
-func TestVolumesAndHostPortsSurviveUpdates_L386(t *testing.T) {
+func TestVolumesAndHostPortsSurviveUpdates(t *testing.T) {
+	t.Attr("covers", "L386")
 	s := newStore()
 	pod := boundPod("p", "n")
 	pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}}
@@ -233,7 +241,8 @@ func TestVolumesAndHostPortsSurviveUpdates_L386(t *testing.T) {
 	check("after node and pod were shown again")
 }
 
-func TestWhatAPodCostsSurvivesUpdatesOfTheClaim_L395_W001(t *testing.T) {
+func TestWhatAPodCostsSurvivesUpdatesOfTheClaim(t *testing.T) {
+	t.Attr("covers", "L395 W001")
 	s := newStore()
 	pod := boundPod("p", "n")
 	pod.Annotations = map[string]string{"controller.kubernetes.io/pod-deletion-cost": fmt.Sprint(1 << 27)}
@@ -247,7 +256,8 @@ func TestWhatAPodCostsSurvivesUpdatesOfTheClaim_L395_W001(t *testing.T) {
 	}
 }
 
-func TestANodeCountsAsOneInEveryPhase_L392(t *testing.T) {
+func TestANodeCountsAsOneInEveryPhase(t *testing.T) {
+	t.Attr("covers", "L392")
 	s := newStore()
 	initialized := node("n", "test://1")
 	initialized.Labels[v1.NodeRegisteredLabelKey], initialized.Labels[v1.NodeInitializedLabelKey] = "true", "true"
@@ -269,8 +279,9 @@ func TestANodeCountsAsOneInEveryPhase_L392(t *testing.T) {
 	}
 }
 
-// TestAnEstimateCountsUntilTheNodeKnowsBetter_C173 tells what a pool uses at each step of one node's way.
-func TestAnEstimateCountsUntilTheNodeKnowsBetter_C173(t *testing.T) {
+// TestAnEstimateCountsUntilTheNodeKnowsBetter tells what a pool uses at each step of one node's way.
+func TestAnEstimateCountsUntilTheNodeKnowsBetter(t *testing.T) {
+	t.Attr("covers", "C173")
 	s := newStore()
 	f := NewWatcher(s)
 	close(f.ready)
@@ -296,8 +307,9 @@ func TestAnEstimateCountsUntilTheNodeKnowsBetter_C173(t *testing.T) {
 	}
 }
 
-// TestSumsByPool_L389_C174 tells the usage of pools after every kind of change.
-func TestSumsByPool_L389_C174(t *testing.T) {
+// TestSumsByPool tells the usage of pools after every kind of change.
+func TestSumsByPool(t *testing.T) {
+	t.Attr("covers", "C174 L389")
 	of := func(pool string, c *v1.NodeClaim) *v1.NodeClaim {
 		c.Labels = map[string]string{v1.NodePoolLabelKey: pool}
 		return c
@@ -378,7 +390,8 @@ func TestSumsByPool_L389_C174(t *testing.T) {
 	}
 }
 
-func TestWhatMachinesWereBoughtAs_L397(t *testing.T) {
+func TestWhatMachinesWereBoughtAs(t *testing.T) {
+	t.Attr("covers", "L397")
 	s := newStore()
 	f := NewWatcher(s)
 	u := NewUsage(s, f)

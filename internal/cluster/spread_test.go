@@ -84,6 +84,7 @@ const (
 
 // TestDefaultSpreadFollowsWhatItIsDeducedFrom changes Services and owners under pods that are there already.
 func TestDefaultSpreadFollowsWhatItIsDeducedFrom(t *testing.T) {
+	t.Attr("covers", "L254 L255")
 	web, rev := map[string]string{"app": "web"}, map[string]string{"rev": "1"}
 	type step struct {
 		name string
@@ -91,7 +92,7 @@ func TestDefaultSpreadFollowsWhatItIsDeducedFrom(t *testing.T) {
 		want string
 	}
 	for name, steps := range map[string][]step{
-		"L255 Services come, change and go": {
+		"Services come, change and go": {
 			{"none", func(*Store) {}, byNothing},
 			{"one comes", func(s *Store) { s.UpdateService(service("default", "a", web)) }, byApp},
 			{"another comes", func(s *Store) { s.UpdateService(service("default", "b", rev)) }, byBoth},
@@ -99,7 +100,7 @@ func TestDefaultSpreadFollowsWhatItIsDeducedFrom(t *testing.T) {
 			{"one of another namespace comes", func(s *Store) { s.UpdateService(service("other", "a", web)) }, byRev},
 			{"the second goes", func(s *Store) { s.DeleteService("default", "b") }, byNothing},
 		},
-		"L254 owners come, change and go": {
+		"owners come, change and go": {
 			{"not there", func(*Store) {}, byNothing},
 			{"there", func(s *Store) { s.applyReplicaSet(replicaSet("default", "owner", web)) }, byApp},
 			{"changed", func(s *Store) { s.applyReplicaSet(replicaSet("default", "owner", rev)) }, byRev},
@@ -129,7 +130,8 @@ func TestDefaultSpreadFollowsWhatItIsDeducedFrom(t *testing.T) {
 	}
 }
 
-func TestDefaultSpreadIsDeducedApart_L258(t *testing.T) {
+func TestDefaultSpreadIsDeducedApart(t *testing.T) {
+	t.Attr("covers", "L258")
 	s := spreadingStore()
 	web := map[string]string{"app": "web"}
 	s.UpdateService(service("default", "a", web))
@@ -153,6 +155,7 @@ func TestDefaultSpreadIsDeducedApart_L258(t *testing.T) {
 }
 
 func TestWhoIsNotSpreadByDefault(t *testing.T) {
+	t.Attr("covers", "L248 L250 L254")
 	web := map[string]string{"app": "web"}
 	for _, c := range []struct {
 		name  string
@@ -160,11 +163,11 @@ func TestWhoIsNotSpreadByDefault(t *testing.T) {
 		pod   *corev1.Pod
 		want  string
 	}{
-		{"L248 a pod with a constraint of its own", spreadingStore(), owned("default", "own", "owner", func(pod *corev1.Pod) {
+		{"a pod with a constraint of its own", spreadingStore(), owned("default", "own", "owner", func(pod *corev1.Pod) {
 			pod.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 9, TopologyKey: "rack", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"rev": "1"}}}}
 		}), byRev},
-		{"L250 any pod without a configuration", newStore(), owned("default", "plain", "owner"), byNothing},
-		{"L254 a pod whose owner does not control it", spreadingStore(), owned("default", "lent", "owner", func(pod *corev1.Pod) {
+		{"any pod without a configuration", newStore(), owned("default", "plain", "owner"), byNothing},
+		{"a pod whose owner does not control it", spreadingStore(), owned("default", "lent", "owner", func(pod *corev1.Pod) {
 			pod.OwnerReferences[0].Controller = nil
 		}), byNothing},
 		{"a pod of a DaemonSet", spreadingStore(), owned("default", "daemon", "owner", func(pod *corev1.Pod) {

@@ -197,8 +197,9 @@ func TestDriversSayWhatANodeCanAttach(t *testing.T) {
 	}
 }
 
-// TestUsageOfVolumesAndPorts_L386: what bound pods use is known as soon as the Node is, whatever else is updated.
-func TestUsageOfVolumesAndPorts_L386(t *testing.T) {
+// TestUsageOfVolumesAndPorts: what bound pods use is known as soon as the Node is, whatever else is updated.
+func TestUsageOfVolumesAndPorts(t *testing.T) {
+	t.Attr("covers", "L386")
 	s := newStore()
 	s.UpdateVolumeClaim(volumeClaim("data", "", "v"))
 	s.UpdateVolume(zonalVolume("v", "c"))
@@ -223,8 +224,9 @@ func TestUsageOfVolumesAndPorts_L386(t *testing.T) {
 	}
 }
 
-// TestDeletedStorageBreaksNothing_L292: pods run on when somebody deletes what they use, and go on taking their room.
-func TestDeletedStorageBreaksNothing_L292(t *testing.T) {
+// TestDeletedStorageBreaksNothing: pods run on when somebody deletes what they use, and go on taking their room.
+func TestDeletedStorageBreaksNothing(t *testing.T) {
+	t.Attr("covers", "L292")
 	s := newStore()
 	s.UpdateNode(node("n", ""))
 	s.UpdateStorageClass(storageClass("fast"))

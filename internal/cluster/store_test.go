@@ -86,7 +86,8 @@ func TestAClaimThatGetsItsMachineKeepsItsNomination(t *testing.T) {
 	}
 }
 
-func TestEventsMayArriveInAnyOrder_L381(t *testing.T) {
+func TestEventsMayArriveInAnyOrder(t *testing.T) {
+	t.Attr("covers", "L381")
 	pod := boundPod("p", "n")
 	steps := map[string]func(*Store){
 		"claim": func(s *Store) { s.UpdateNodeClaim(claim("a", "test://1")) },
@@ -113,7 +114,8 @@ func TestEventsMayArriveInAnyOrder_L381(t *testing.T) {
 	}
 }
 
-func TestPodsLeaveWhatTheyUsed_L372_L373(t *testing.T) {
+func TestPodsLeaveWhatTheyUsed(t *testing.T) {
+	t.Attr("covers", "L372 L373")
 	for name, leave := range map[string]func(*Store, *corev1.Pod){
 		"deleted": func(s *Store, p *corev1.Pod) { s.DeletePod(string(p.UID)) },
 		"finished": func(s *Store, p *corev1.Pod) {
@@ -141,7 +143,8 @@ func TestPodsLeaveWhatTheyUsed_L372_L373(t *testing.T) {
 	}
 }
 
-func TestANodeThatGetsItsProviderIDIsNotCountedTwice_L379(t *testing.T) {
+func TestANodeThatGetsItsProviderIDIsNotCountedTwice(t *testing.T) {
+	t.Attr("covers", "L379")
 	s := newStore()
 	s.UpdateNode(node("n", ""))
 	s.UpdateNode(node("n", "test://1"))
@@ -172,7 +175,8 @@ func TestClaimsOfOthersAreIgnored(t *testing.T) {
 	}
 }
 
-func TestAnUnseenClaimIsDoubtedUntilTheWatchShowsIt_L385(t *testing.T) {
+func TestAnUnseenClaimIsDoubtedUntilTheWatchShowsIt(t *testing.T) {
+	t.Attr("covers", "L385")
 	s, start := newStore(), time.Now()
 	s.Created(claim("a", ""), start)
 	if got := s.Unconfirmed(start); len(got) != 0 {

@@ -25,7 +25,8 @@ func sold(name string, prices map[[2]string]float64) *cloud.InstanceType {
 	return it
 }
 
-func TestSum_L397_C539(t *testing.T) {
+func TestSum(t *testing.T) {
+	t.Attr("covers", "C539 L397")
 	prices := PricesOf([]*cloud.InstanceType{
 		sold("m", map[[2]string]float64{{"a", "spot"}: 1, {"a", "on-demand"}: 4, {"b", "on-demand"}: 5}),
 		sold("odd", map[[2]string]float64{{"a", "spot"}: math.NaN(), {"b", "spot"}: -3}),

@@ -32,7 +32,8 @@ spec:
 ---
 `
 
-func TestPodsGetTheClaimsOfTheirTemplates_L318(t *testing.T) {
+func TestPodsGetTheClaimsOfTheirTemplates(t *testing.T) {
+	t.Attr("covers", "L318")
 	for _, c := range []struct {
 		name, text string
 		claims     []string // all that there are in the end

@@ -78,7 +78,8 @@ spec: {storageClassName: slow}
 	}
 }
 
-func TestEphemeralVolumesGetTheirClaims_L286(t *testing.T) {
+func TestEphemeralVolumesGetTheirClaims(t *testing.T) {
+	t.Attr("covers", "L286")
 	workload := func(class string) string {
 		return `
 apiVersion: apps/v1
@@ -114,7 +115,8 @@ spec:
 	}
 }
 
-func TestClaimsAndVolumesThatNameEachOtherAreBound_L290(t *testing.T) {
+func TestClaimsAndVolumesThatNameEachOtherAreBound(t *testing.T) {
+	t.Attr("covers", "L290")
 	claim := func(spec string) string {
 		return "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {storageClassName: \"\"" + spec + "}\n"
 	}

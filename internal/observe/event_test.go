@@ -73,7 +73,8 @@ func windowOf(e Event) time.Duration {
 	return e.Window
 }
 
-func TestEventsMatchTheSpecification_W018(t *testing.T) {
+func TestEventsMatchTheSpecification(t *testing.T) {
+	t.Attr("covers", "W018")
 	var got []string
 	for _, e := range everyEvent() {
 		got = append(got, fmt.Sprintf("%s %s %s %s", stdcmp.Or(e.Reason, "(none)"), e.Type, kindOf(e), windowOf(e)))

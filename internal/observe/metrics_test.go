@@ -215,7 +215,8 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-func TestBuildInfo_C556(t *testing.T) {
+func TestBuildInfo(t *testing.T) {
+	t.Attr("covers", "C556")
 	reg := prometheus.NewRegistry()
 	NewMetrics(reg, nil).SetBuild(Build{Version: "v1.2.3", GoVersion: "go1.26", GoArch: "arm64", Commit: "abcdef0-dirty"})
 	const want = `

@@ -34,7 +34,8 @@ func newTestRecorder() (*Recorder, *sink, *clocktesting.FakeClock) {
 	return NewRecorder(s, clk), s, clk
 }
 
-func TestRepetitionsArePublishedOncePerWindow_C542_C543(t *testing.T) {
+func TestRepetitionsArePublishedOncePerWindow(t *testing.T) {
+	t.Attr("covers", "C542 C543")
 	for _, tc := range []struct {
 		name   string
 		event  Event
@@ -62,7 +63,8 @@ func TestRepetitionsArePublishedOncePerWindow_C542_C543(t *testing.T) {
 	}
 }
 
-func TestWhatDistinguishesEvents_C544(t *testing.T) {
+func TestWhatDistinguishesEvents(t *testing.T) {
+	t.Attr("covers", "C544")
 	base := normal(podNamed("a"), "R", "m", "x", "y")
 	for _, tc := range []struct {
 		name  string
@@ -91,7 +93,8 @@ func TestWhatDistinguishesEvents_C544(t *testing.T) {
 	}
 }
 
-func TestPodsOfTheSameNameAreDifferent_W018(t *testing.T) {
+func TestPodsOfTheSameNameAreDifferent(t *testing.T) {
+	t.Attr("covers", "W018")
 	r, s, _ := newTestRecorder()
 	for _, namespace := range []string{"one", "two"} {
 		pod := podNamed("web-0")
@@ -125,7 +128,8 @@ func TestWaitingPodsDoNotHideTheBudgetInTheWay(t *testing.T) {
 	}
 }
 
-func TestOnlyNominationsAreLimited_L404_C545(t *testing.T) {
+func TestOnlyNominationsAreLimited(t *testing.T) {
+	t.Attr("covers", "C545 L404")
 	r, s, clk := newTestRecorder()
 	for i := range 50 {
 		r.Publish(Nominated(podNamed(fmt.Sprint(i)), "claim", ""), FailedScheduling(podNamed(fmt.Sprint(i)), fmt.Errorf("why")))

@@ -31,7 +31,8 @@ func (p failingProvider) IsDrifted(context.Context, *v1.NodeClaim) (cloud.DriftR
 	return "", p.err
 }
 
-func TestInstrumentCountsCallsAndErrors_L407(t *testing.T) {
+func TestInstrumentCountsCallsAndErrors(t *testing.T) {
+	t.Attr("covers", "L407")
 	cause := errors.New("why")
 	for _, tc := range []struct {
 		err   error

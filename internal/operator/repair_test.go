@@ -8,7 +8,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
-func TestRepairNeedsGateAndPolicies_C511(t *testing.T) {
+func TestRepairNeedsGateAndPolicies(t *testing.T) {
+	t.Attr("covers", "C511")
 	policies := []cloud.RepairPolicy{{ConditionType: "Ready", ConditionStatus: "False"}}
 	for _, c := range []struct {
 		gate     bool

@@ -31,7 +31,8 @@ var awsSettings = []struct {
 	{"aws-feature-gates", "NodeClassCEL=false", "AWS_FEATURE_GATES", "NodeClassCEL=true", func(o AWS) any { return o.FeatureGates.NodeClassCEL }, false, true, false},
 }
 
-func TestPrecedenceOfAWSSettings_A354(t *testing.T) {
+func TestPrecedenceOfAWSSettings(t *testing.T) {
+	t.Attr("covers", "A354")
 	for _, tc := range awsSettings {
 		t.Run(tc.flag, func(t *testing.T) {
 			arg, env := "--"+tc.flag+"="+tc.onFlag, lookup(map[string]string{tc.env: tc.inEnv})
@@ -56,7 +57,8 @@ func TestPrecedenceOfAWSSettings_A354(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeRightOnAWSIsRefused_A355(t *testing.T) {
+func TestWhatCannotBeRightOnAWSIsRefused(t *testing.T) {
+	t.Attr("covers", "A355")
 	for _, tc := range []struct{ name, arg, want string }{
 		{"relative endpoint", "--cluster-endpoint=/api", "cluster endpoint URL is not valid"},
 		{"endpoint without host", "--cluster-endpoint=https://:443", "cluster endpoint URL is not valid"},
@@ -85,7 +87,8 @@ func TestWhatCannotBeRightOnAWSIsRefused_A355(t *testing.T) {
 	}
 }
 
-func TestAWSFeatureGates_A356(t *testing.T) {
+func TestAWSFeatureGates(t *testing.T) {
+	t.Attr("covers", "A356")
 	for _, tc := range []struct {
 		text string
 		want AWSFeatureGates

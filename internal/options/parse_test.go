@@ -16,7 +16,8 @@ func lookup(env map[string]string) LookupEnv {
 	}
 }
 
-func TestDefaults_C546(t *testing.T) {
+func TestDefaults(t *testing.T) {
+	t.Attr("covers", "C546")
 	want := Options{
 		Serving:        Serving{MetricsPort: 8080, HealthProbePort: 8081},
 		Client:         Client{QPS: 200, Burst: 300},
@@ -87,7 +88,8 @@ var settings = []struct {
 	{"catalog", "a", "CATALOG", "b", func(o Options) any { return o.KWOK.Catalog }, "a", "b"},
 }
 
-func TestPrecedence_C547(t *testing.T) {
+func TestPrecedence(t *testing.T) {
+	t.Attr("covers", "C547")
 	for _, tc := range settings {
 		t.Run(tc.flag, func(t *testing.T) {
 			arg := "--" + tc.flag + "=" + tc.onFlag
@@ -114,7 +116,8 @@ func TestPrecedence_C547(t *testing.T) {
 	}
 }
 
-func TestFlagForms_C547(t *testing.T) {
+func TestFlagForms(t *testing.T) {
+	t.Attr("covers", "C547")
 	got, err := Parse([]string{"--enable-profiling", "--metrics-port", "9000", "--ignore-dra-requests=false"}, lookup(map[string]string{"KUBE_CLIENT_QPS": "7"}))
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +127,8 @@ func TestFlagForms_C547(t *testing.T) {
 	}
 }
 
-func TestLogLevels_C550(t *testing.T) {
+func TestLogLevels(t *testing.T) {
+	t.Attr("covers", "C550")
 	for text, want := range map[string]LogLevel{"": LogLevelInfo, "debug": LogLevelDebug, "info": LogLevelInfo, "error": LogLevelError} {
 		if got, err := Parse([]string{"--log-level=" + text}, lookup(nil)); err != nil || got.Log.Level != want {
 			t.Errorf("--log-level=%s: level %q, error %v, want %q", text, got.Log.Level, err, want)
@@ -137,7 +141,8 @@ func TestLogLevels_C550(t *testing.T) {
 	}
 }
 
-func TestNoCPUIsOneCore_C551(t *testing.T) {
+func TestNoCPUIsOneCore(t *testing.T) {
+	t.Attr("covers", "C551")
 	for text, want := range map[string]int64{"0": 1000, "-5": 1000, "1": 1, "2500": 2500} {
 		if got, err := Parse([]string{"--cpu-requests=" + text}, lookup(nil)); err != nil || got.Process.CPURequests != want {
 			t.Errorf("--cpu-requests=%s: %d, error %v, want %d", text, got.Process.CPURequests, err, want)
@@ -195,7 +200,8 @@ func TestErrorsNameSourceValueAndWhatIsAllowed(t *testing.T) {
 	}
 }
 
-func TestFeatureGatesAloneAndTogether_C548_C549(t *testing.T) {
+func TestFeatureGatesAloneAndTogether(t *testing.T) {
+	t.Attr("covers", "C548 C549")
 	base := DefaultFeatureGates()
 	for _, g := range base.gates() {
 		want := DefaultFeatureGates()
@@ -219,7 +225,8 @@ func TestFeatureGatesAloneAndTogether_C548_C549(t *testing.T) {
 	}
 }
 
-func TestSchedulerConfig_L260_C552_C553(t *testing.T) {
+func TestSchedulerConfig(t *testing.T) {
+	t.Attr("covers", "C552 C553 L260")
 	const element = "{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}"
 	list := func(elements ...string) string {
 		return "podTopologySpread: {defaultConstraints: [" + strings.Join(elements, ", ") + "]}"
@@ -266,7 +273,8 @@ func TestSchedulerConfig_L260_C552_C553(t *testing.T) {
 	}
 }
 
-func TestScale_L408_C554_C555(t *testing.T) {
+func TestScale(t *testing.T) {
+	t.Attr("covers", "C554 C555 L408")
 	for _, tc := range []struct {
 		cpu                int64
 		atMin, atMax, want int

@@ -11,7 +11,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/overlay"
 )
 
-func TestWithoutOverlaysNothingChanges_L359(t *testing.T) {
+func TestWithoutOverlaysNothingChanges(t *testing.T) {
+	t.Attr("covers", "L359")
 	small := machine("small")
 	o := evaluate(t, nil, pool("p", nil, small))
 	if got := o.types("p"); len(got) != 1 || got[0] != small {
@@ -21,7 +22,8 @@ func TestWithoutOverlaysNothingChanges_L359(t *testing.T) {
 	o.expectVerdicts(t, map[string]string{"one": ""})
 }
 
-func TestInvalidOverlaysAreInForceNowhere_L360_L366(t *testing.T) {
+func TestInvalidOverlaysAreInForceNowhere(t *testing.T) {
+	t.Attr("covers", "L360 L366")
 	for name, invalid := range map[string]part{
 		"a requirement without values":    where("example.com/a", corev1.NodeSelectorOpNotIn),
 		"a restricted key":                in("karpenter.sh/registered", "true"),
@@ -43,8 +45,9 @@ func TestInvalidOverlaysAreInForceNowhere_L360_L366(t *testing.T) {
 	}
 }
 
-// TestOverlappingPricesOfEqualWeightConflict_L361: b comes first, because of equal weights the later name does.
-func TestOverlappingPricesOfEqualWeightConflict_L361(t *testing.T) {
+// TestOverlappingPricesOfEqualWeightConflict: b comes first, because of equal weights the later name does.
+func TestOverlappingPricesOfEqualWeightConflict(t *testing.T) {
+	t.Attr("covers", "L361")
 	for _, test := range []struct {
 		name     string
 		a, b     []part
@@ -82,14 +85,16 @@ func TestOverlappingPricesOfEqualWeightConflict_L361(t *testing.T) {
 	}
 }
 
-// TestPrecedenceHidesNoConflict_L361: an overlay touches what it says even where a heavier one decides.
-func TestPrecedenceHidesNoConflict_L361(t *testing.T) {
+// TestPrecedenceHidesNoConflict: an overlay touches what it says even where a heavier one decides.
+func TestPrecedenceHidesNoConflict(t *testing.T) {
+	t.Attr("covers", "L361")
 	o := evaluate(t, overlays(named("a", price("1")), named("b", price("2")), named("heavy", price("3"), weight(9))), pool("p", nil, machine("small")))
 	o.expectVerdicts(t, map[string]string{"a": "Conflict with b", "b": "", "heavy": ""})
 }
 
-// TestAnOverlayLeftOutHidesNothing_L361: c conflicts with d and is in force nowhere, so b has nothing to conflict with.
-func TestAnOverlayLeftOutHidesNothing_L361(t *testing.T) {
+// TestAnOverlayLeftOutHidesNothing: c conflicts with d and is in force nowhere, so b has nothing to conflict with.
+func TestAnOverlayLeftOutHidesNothing(t *testing.T) {
+	t.Attr("covers", "L361")
 	o := evaluate(t, overlays(
 		named("d", price("1"), typed("small")), named("c", price("2"), typed("small", "large")), named("b", price("3"), typed("large")),
 	), pool("p", nil, machine("small"), machine("large")))
@@ -99,7 +104,8 @@ func TestAnOverlayLeftOutHidesNothing_L361(t *testing.T) {
 	}
 }
 
-func TestCapacityConflictsArePerResource_L362(t *testing.T) {
+func TestCapacityConflictsArePerResource(t *testing.T) {
+	t.Attr("covers", "L362")
 	gpu, fpga := capacity("example.com/gpu", "1"), capacity("example.com/fpga", "2")
 	for _, test := range []struct {
 		name     string
@@ -123,7 +129,8 @@ func TestCapacityConflictsArePerResource_L362(t *testing.T) {
 	o.expectChanges(t, "p", map[string]string{"small example.com/gpu": "1", "small example.com/fpga": "2"})
 }
 
-func TestHeavierOverlaysWinAndLighterFillTheGaps_L363(t *testing.T) {
+func TestHeavierOverlaysWinAndLighterFillTheGaps(t *testing.T) {
+	t.Attr("covers", "L363")
 	o := evaluate(t, overlays(
 		named("light", price("9"), capacity("example.com/gpu", "1", "example.com/fpga", "1")),
 		named("middle", weight(5), adjust("+1"), zone("a")),
@@ -137,7 +144,8 @@ func TestHeavierOverlaysWinAndLighterFillTheGaps_L363(t *testing.T) {
 	})
 }
 
-func TestPoolsCanBeSelected_L364(t *testing.T) {
+func TestPoolsCanBeSelected(t *testing.T) {
+	t.Attr("covers", "L364")
 	small := machine("small")
 	labelled, plain := pool("labelled", map[string]string{"example.com/team": "x"}, small), pool("plain", nil, small)
 	everything := func(p string) map[string]string {
@@ -173,7 +181,8 @@ func TestPoolsCanBeSelected_L364(t *testing.T) {
 	}
 }
 
-func TestPricesApplyToMatchingOfferingsOnly_L365(t *testing.T) {
+func TestPricesApplyToMatchingOfferingsOnly(t *testing.T) {
+	t.Attr("covers", "L365")
 	for _, test := range []struct {
 		name  string
 		parts []part
@@ -200,8 +209,9 @@ func TestPricesApplyToMatchingOfferingsOnly_L365(t *testing.T) {
 	}
 }
 
-// TestSoldOutOfferingsAreCorrectedToo_L365: a machine that was bought while there were some costs what the overlay says.
-func TestSoldOutOfferingsAreCorrectedToo_L365(t *testing.T) {
+// TestSoldOutOfferingsAreCorrectedToo: a machine that was bought while there were some costs what the overlay says.
+func TestSoldOutOfferingsAreCorrectedToo(t *testing.T) {
+	t.Attr("covers", "L365")
 	small := machine("small")
 	for i := range small.Offerings {
 		if small.Offerings[i].CapacityType() == "spot" {
@@ -213,7 +223,8 @@ func TestSoldOutOfferingsAreCorrectedToo_L365(t *testing.T) {
 	o.expectChanges(t, "p", map[string]string{"small a/spot": "7", "small b/spot": "7"})
 }
 
-func TestAConflictAnywhereCountsEverywhere_L366(t *testing.T) {
+func TestAConflictAnywhereCountsEverywhere(t *testing.T) {
+	t.Attr("covers", "L366")
 	o := evaluate(t, overlays(
 		named("b", price("1"), typed("small"), inPool("p")),
 		named("a", price("2"), capacity("example.com/gpu", "1")),
@@ -243,16 +254,18 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestLabelsOfThePoolNarrowOfferings_L364: nothing of the pool is ever launched in zone b.
-func TestLabelsOfThePoolNarrowOfferings_L364(t *testing.T) {
+// TestLabelsOfThePoolNarrowOfferings: nothing of the pool is ever launched in zone b.
+func TestLabelsOfThePoolNarrowOfferings(t *testing.T) {
+	t.Attr("covers", "L364")
 	narrow := pool("narrow", map[string]string{corev1.LabelTopologyZone: "a"}, machine("small"))
 	o := evaluate(t, overlays(named("a", price("7"), zone("a"), capacityType("spot")), named("b", price("8"), zone("b"))), narrow)
 	o.expectVerdicts(t, map[string]string{"a": "", "b": ""})
 	o.expectChanges(t, "narrow", map[string]string{"small a/spot": "7"})
 }
 
-// TestPoolsWithTheSameTypesAreLookedAtApart_L361: the conflict is in q only, which lists what p lists.
-func TestPoolsWithTheSameTypesAreLookedAtApart_L361(t *testing.T) {
+// TestPoolsWithTheSameTypesAreLookedAtApart: the conflict is in q only, which lists what p lists.
+func TestPoolsWithTheSameTypesAreLookedAtApart(t *testing.T) {
+	t.Attr("covers", "L361")
 	small := machine("small")
 	o := evaluate(t, overlays(named("a", price("1"), inPool("q")), named("b", price("2"), inPool("q"))), pool("p", nil, small), pool("q", nil, small))
 	o.expectVerdicts(t, map[string]string{"a": "Conflict with b", "b": ""})

@@ -25,7 +25,8 @@ func (s *shop) InstanceTypes(context.Context, *v1.NodePool) ([]*cloud.InstanceTy
 	return s.types, s.err
 }
 
-func TestPoolsThatWereNotEvaluatedHaveNoTypes_L368(t *testing.T) {
+func TestPoolsThatWereNotEvaluatedHaveNoTypes(t *testing.T) {
+	t.Attr("covers", "L368")
 	known, unknown := pool("known", nil, machine("small")), pool("unknown", nil, machine("small"))
 	store := &overlay.Store{}
 	provider := overlay.Decorate(&shop{types: known.Types}, store)
@@ -56,8 +57,9 @@ func TestErrorsOfTheCloudPassThrough(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatIsCorrectedIsCopied_L370: everything else is the cloud's own, down to slices and maps.
-func TestOnlyWhatIsCorrectedIsCopied_L370(t *testing.T) {
+// TestOnlyWhatIsCorrectedIsCopied: everything else is the cloud's own, down to slices and maps.
+func TestOnlyWhatIsCorrectedIsCopied(t *testing.T) {
+	t.Attr("covers", "L370")
 	priced, sized, untouched := machine("priced"), machine("sized"), machine("untouched")
 	o := evaluate(t, overlays(
 		named("a", price("7"), typed("priced"), zone("a")),
@@ -88,8 +90,9 @@ func sameMap(a, b any) bool {
 	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }
 
-// TestPoolsDoNotAffectEachOther_L370 even where they share the types of the cloud.
-func TestPoolsDoNotAffectEachOther_L370(t *testing.T) {
+// TestPoolsDoNotAffectEachOther even where they share the types of the cloud.
+func TestPoolsDoNotAffectEachOther(t *testing.T) {
+	t.Attr("covers", "L370")
 	small := machine("small")
 	o := evaluate(t, overlays(
 		named("p", price("1"), inPool("p"), zone("a"), capacityType("spot")),
@@ -101,8 +104,9 @@ func TestPoolsDoNotAffectEachOther_L370(t *testing.T) {
 	o.expectChanges(t, "r", map[string]string{})
 }
 
-// TestEqualQuestionsGetEqualAnswers_L370: what others keep for a list of types stays usable, across calls and pools.
-func TestEqualQuestionsGetEqualAnswers_L370(t *testing.T) {
+// TestEqualQuestionsGetEqualAnswers: what others keep for a list of types stays usable, across calls and pools.
+func TestEqualQuestionsGetEqualAnswers(t *testing.T) {
+	t.Attr("covers", "L370")
 	types := []*cloud.InstanceType{machine("small"), machine("large")}
 	p, q, apart := pool("p", nil, types...), pool("q", map[string]string{"example.com/other": "x"}, types...), pool("apart", map[string]string{"example.com/team": "x"}, types...)
 	list := overlays(named("o", price("7"), typed("small")), named("team", price("8"), typed("large"), in("example.com/team", "x")))
@@ -150,8 +154,9 @@ func TestNewPricesOfTheCloudAreCorrectedToo(t *testing.T) {
 	}
 }
 
-// TestEverythingElseIsKept_L371 fills every field of a type and an offering, also those that nobody has thought of yet.
-func TestEverythingElseIsKept_L371(t *testing.T) {
+// TestEverythingElseIsKept fills every field of a type and an offering, also those that nobody has thought of yet.
+func TestEverythingElseIsKept(t *testing.T) {
+	t.Attr("covers", "L371")
 	full := machine("small")
 	fill(t, reflect.ValueOf(full).Elem())
 	fill(t, reflect.ValueOf(&full.Offerings[0]).Elem())

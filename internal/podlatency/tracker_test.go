@@ -13,43 +13,44 @@ import (
 func at(seconds int) time.Time { return time.Date(2026, 1, 1, 0, 0, seconds, 0, time.UTC) }
 
 func TestTimes(t *testing.T) {
+	t.Attr("covers", "L007 L393")
 	for name, c := range map[string]struct {
 		story func(*Tracker)
 		want  Times
 	}{
-		"L007 only the first sight counts": {func(b *Tracker) {
+		"only the first sight counts": {func(b *Tracker) {
 			b.Observe("p", at(1))
 			b.Observe("p", at(11))
 		}, Times{Seen: at(1)}},
-		"L393 a place at a healthy pool": {func(b *Tracker) {
+		"a place at a healthy pool": {func(b *Tracker) {
 			b.Observe("p", at(1))
 			b.RecordPlacement("p", true, at(3))
 		}, Times{Seen: at(1), Decided: at(3), Placed: at(3), PlacedHealthy: at(3)}},
-		"L393 a place at a pool that is not healthy": {func(b *Tracker) {
+		"a place at a pool that is not healthy": {func(b *Tracker) {
 			b.Observe("p", at(1))
 			b.RecordPlacement("p", false, at(3))
 		}, Times{Seen: at(1), Decided: at(3), Placed: at(3)}},
-		"L393 a later place overwrites nothing": {func(b *Tracker) {
+		"a later place overwrites nothing": {func(b *Tracker) {
 			b.Observe("p", at(1))
 			b.RecordPlacement("p", true, at(3))
 			b.RecordPlacement("p", true, at(9))
 		}, Times{Seen: at(1), Decided: at(3), Placed: at(3), PlacedHealthy: at(3)}},
-		"L393 a place that became healthy": {func(b *Tracker) {
+		"a place that became healthy": {func(b *Tracker) {
 			b.Observe("p", at(1))
 			b.RecordPlacement("p", false, at(3))
 			b.RecordPlacement("p", true, at(9))
 		}, Times{Seen: at(1), Decided: at(3), Placed: at(3), PlacedHealthy: at(9)}},
-		"L393 a place that is healthy no more": {func(b *Tracker) {
+		"a place that is healthy no more": {func(b *Tracker) {
 			b.Observe("p", at(1))
 			b.RecordPlacement("p", true, at(3))
 			b.RecordPlacement("p", false, at(9))
 		}, Times{Seen: at(1), Decided: at(3), Placed: at(3)}},
-		"L393 a refusal takes the places back": {func(b *Tracker) {
+		"a refusal takes the places back": {func(b *Tracker) {
 			b.Observe("p", at(1))
 			b.RecordPlacement("p", true, at(3))
 			b.RecordUnschedulable("p", at(5))
 		}, Times{Seen: at(1), Decided: at(3)}},
-		"L393 a place after a refusal": {func(b *Tracker) {
+		"a place after a refusal": {func(b *Tracker) {
 			b.Observe("p", at(1))
 			b.RecordUnschedulable("p", at(3))
 			b.RecordPlacement("p", true, at(9))
@@ -70,7 +71,8 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-func TestOnlyTheFirstVerdictTellsHowLongItTook_L393(t *testing.T) {
+func TestOnlyTheFirstVerdictTellsHowLongItTook(t *testing.T) {
+	t.Attr("covers", "L393")
 	for name, c := range map[string]struct {
 		story func(*Tracker) (time.Duration, bool)
 		want  time.Duration

@@ -60,7 +60,8 @@ func describe(p Predictions) string {
 	return strings.Join(out, "; ")
 }
 
-func TestResolve_L398(t *testing.T) {
+func TestResolve(t *testing.T) {
+	t.Attr("covers", "L398")
 	for name, c := range map[string]struct{ spec, want string }{
 		"the recommendation":            {"", "app cpu=2 memory=1Gi"},
 		"mode Off":                      {"  updatePolicy: {updateMode: 'Off'}", ""},
@@ -91,7 +92,8 @@ func TestResolve_L398(t *testing.T) {
 	}
 }
 
-func TestOneAutoscalerHasAWorkload_L398(t *testing.T) {
+func TestOneAutoscalerHasAWorkload(t *testing.T) {
+	t.Attr("covers", "L398")
 	least := func(cpu string) string {
 		return "  resourcePolicy: {containerPolicies: [{containerName: app, minAllowed: {cpu: " + cpu + "}}]}"
 	}
@@ -118,7 +120,8 @@ func TestOneAutoscalerHasAWorkload_L398(t *testing.T) {
 	}
 }
 
-func TestStore_L398(t *testing.T) {
+func TestStore(t *testing.T) {
+	t.Attr("covers", "L398")
 	var s Store
 	if s.Complete() || s.Of(web()) != nil {
 		t.Error("an empty store knows something")

@@ -48,7 +48,8 @@ func (closedShop) InstanceTypes(_ context.Context, pool *v1.NodePool) ([]*cloud.
 	return nil, nil
 }
 
-func TestPoolsWithoutInstanceTypesAreSkippedWithTheReason_L200(t *testing.T) {
+func TestPoolsWithoutInstanceTypesAreSkippedWithTheReason(t *testing.T) {
+	t.Attr("covers", "L200")
 	c := cloud.Cloud{
 		Name:        "closed",
 		Provider:    closedShop{},

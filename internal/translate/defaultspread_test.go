@@ -15,6 +15,7 @@ import (
 // TestDefaultSelectorsAreDeduced asks deduced selectors about pods. The pod that they are deduced for is labelled app=web and
 // rev=1, tmp=x.
 func TestDefaultSelectorsAreDeduced(t *testing.T) {
+	t.Attr("covers", "L251 L252 L253 L255")
 	type labels = map[string]string
 	replicaSet := func(s metav1.LabelSelector) *translate.Owner { return &translate.Owner{Selector: &s} }
 	for _, c := range []struct {
@@ -25,34 +26,34 @@ func TestDefaultSelectorsAreDeduced(t *testing.T) {
 		chosen   string // pods that count, as label lists
 		others   string // pods that do not
 	}{
-		{name: "L251 nobody says anything", none: true},
+		{name: "nobody says anything", none: true},
 		{
-			name:  "L252 the labels of the pod do not matter",
+			name:  "the labels of the pod do not matter",
 			owner: replicaSet(metav1.LabelSelector{MatchLabels: labels{"app": "web"}}), chosen: "app=web app=web,rev=2", others: "app=db rev=1",
 		},
 		{
-			name: "L252 expressions are kept",
+			name: "expressions are kept",
 			owner: replicaSet(metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 				{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{"web", "api"}}, {Key: "tmp", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"y"}},
 			}}),
 			chosen: "app=web app=api app=web,tmp=x", others: "app=db app=web,tmp=y",
 		},
 		{
-			name: "L253 a ReplicationController replaces labels of Services", services: []labels{{"app": "web", "rev": "1"}},
+			name: "a ReplicationController replaces labels of Services", services: []labels{{"app": "web", "rev": "1"}},
 			owner: &translate.Owner{Labels: labels{"rev": "2"}}, chosen: "app=web,rev=2", others: "app=web,rev=1 rev=2",
 		},
 		{
-			name: "L253 a ReplicaSet has to be met as well", services: []labels{{"app": "web"}},
+			name: "a ReplicaSet has to be met as well", services: []labels{{"app": "web"}},
 			owner: replicaSet(metav1.LabelSelector{MatchLabels: labels{"rev": "1"}}), chosen: "app=web,rev=1", others: "app=web rev=1",
 		},
 		{
-			name: "L253 and may contradict", services: []labels{{"app": "web"}},
+			name: "and may contradict", services: []labels{{"app": "web"}},
 			owner: replicaSet(metav1.LabelSelector{MatchLabels: labels{"app": "api"}}), others: "app=web app=api",
 		},
-		{name: "L255 Services that choose the pod are merged", services: []labels{{"app": "web"}, {"rev": "1"}}, chosen: "app=web,rev=1", others: "app=web rev=1"},
-		{name: "L255 others are not", services: []labels{{"app": "web"}, {"rev": "2"}}, chosen: "app=web", others: "rev=1"},
-		{name: "L255 one without a selector chooses none", services: []labels{nil}, none: true},
-		{name: "L255 an empty selector says nothing", services: []labels{{}}, none: true},
+		{name: "Services that choose the pod are merged", services: []labels{{"app": "web"}, {"rev": "1"}}, chosen: "app=web,rev=1", others: "app=web rev=1"},
+		{name: "others are not", services: []labels{{"app": "web"}, {"rev": "2"}}, chosen: "app=web", others: "rev=1"},
+		{name: "one without a selector chooses none", services: []labels{nil}, none: true},
+		{name: "an empty selector says nothing", services: []labels{{}}, none: true},
 		{name: "an owner that means all pods says nothing", owner: replicaSet(metav1.LabelSelector{}), none: true},
 		{
 			name: "an owner that is not valid says nothing", services: []labels{{"app": "web"}},
@@ -93,7 +94,8 @@ func TestAReplicationControllerWithoutSelectorMeansItsTemplate(t *testing.T) {
 	}
 }
 
-func TestEachPodGetsConstraintsOfItsOwn_L259(t *testing.T) {
+func TestEachPodGetsConstraintsOfItsOwn(t *testing.T) {
+	t.Attr("covers", "L259")
 	translator := translate.New(v1.CoreLabelRules())
 	one, other := translator.Pod(workloadPod(1, 1)), translator.Pod(workloadPod(2, 1))
 	constraints := []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, MinDomains: ptr(int32(2)), WhenUnsatisfiable: corev1.DoNotSchedule}}

@@ -25,6 +25,7 @@ func sidecar(cpu, memory string) corev1.Container {
 }
 
 func TestWhatAPodAsksFor(t *testing.T) {
+	t.Attr("covers", "L130 L131 L132 L133 L134 L135 L136")
 	overhead := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}
 	for _, c := range []struct {
 		name        string
@@ -32,26 +33,26 @@ func TestWhatAPodAsksFor(t *testing.T) {
 		change      func(*corev1.PodSpec)
 		cpu, memory int64 // in thousandths of a core, and bytes
 	}{
-		{"L130 containers add up", nil, []corev1.Container{container("1", "1"), container("2", "3")}, nil, 3000, 4},
-		{"L130 sidecars add to them", []corev1.Container{sidecar("1", "10")}, []corev1.Container{container("2", "3")}, nil, 3000, 13},
-		{"L131 the larger of init and main", []corev1.Container{container("5", "1")}, []corev1.Container{container("2", "3")}, nil, 5000, 3},
-		{"L131 init containers run one by one", []corev1.Container{container("5", "1"), container("4", "2")}, []corev1.Container{container("2", "3")}, nil, 5000, 3},
-		{"L132 a sidecar before a larger init container", []corev1.Container{sidecar("1", "1"), container("5", "1")}, []corev1.Container{container("2", "1")}, nil, 6000, 2},
-		{"L132 a sidecar before a smaller init container", []corev1.Container{sidecar("1", "1"), container("1", "1")}, []corev1.Container{container("2", "1")}, nil, 3000, 2},
-		{"L132 a sidecar after a larger init container", []corev1.Container{container("5", "1"), sidecar("1", "1")}, []corev1.Container{container("2", "1")}, nil, 5000, 2},
-		{"L132 a sidecar after a smaller init container", []corev1.Container{container("1", "1"), sidecar("1", "1")}, []corev1.Container{container("2", "1")}, nil, 3000, 2},
-		{"L133 several interleaved, the last init container decides", []corev1.Container{
+		{"containers add up", nil, []corev1.Container{container("1", "1"), container("2", "3")}, nil, 3000, 4},
+		{"sidecars add to them", []corev1.Container{sidecar("1", "10")}, []corev1.Container{container("2", "3")}, nil, 3000, 13},
+		{"the larger of init and main", []corev1.Container{container("5", "1")}, []corev1.Container{container("2", "3")}, nil, 5000, 3},
+		{"init containers run one by one", []corev1.Container{container("5", "1"), container("4", "2")}, []corev1.Container{container("2", "3")}, nil, 5000, 3},
+		{"a sidecar before a larger init container", []corev1.Container{sidecar("1", "1"), container("5", "1")}, []corev1.Container{container("2", "1")}, nil, 6000, 2},
+		{"a sidecar before a smaller init container", []corev1.Container{sidecar("1", "1"), container("1", "1")}, []corev1.Container{container("2", "1")}, nil, 3000, 2},
+		{"a sidecar after a larger init container", []corev1.Container{container("5", "1"), sidecar("1", "1")}, []corev1.Container{container("2", "1")}, nil, 5000, 2},
+		{"a sidecar after a smaller init container", []corev1.Container{container("1", "1"), sidecar("1", "1")}, []corev1.Container{container("2", "1")}, nil, 3000, 2},
+		{"several interleaved, the last init container decides", []corev1.Container{
 			sidecar("1", "1"), container("3", "1"), sidecar("2", "1"), container("3", "1"),
 		}, []corev1.Container{container("2", "1")}, nil, 6000, 3},
-		{"L133 several interleaved, the first init container decides", []corev1.Container{
+		{"several interleaved, the first init container decides", []corev1.Container{
 			sidecar("1", "1"), container("9", "1"), sidecar("2", "1"), container("3", "1"), sidecar("1", "1"),
 		}, []corev1.Container{container("2", "1")}, nil, 10000, 4},
-		{"L134 cpu from init, memory from main", []corev1.Container{container("5", "1")}, []corev1.Container{container("1", "9")}, nil, 5000, 9},
-		{"L134 memory from init, cpu from main", []corev1.Container{container("1", "9")}, []corev1.Container{container("5", "1")}, nil, 5000, 9},
-		{"L135 overhead comes on top of the maximum", []corev1.Container{container("5", "1")}, []corev1.Container{container("1", "9")}, func(s *corev1.PodSpec) {
+		{"cpu from init, memory from main", []corev1.Container{container("5", "1")}, []corev1.Container{container("1", "9")}, nil, 5000, 9},
+		{"memory from init, cpu from main", []corev1.Container{container("1", "9")}, []corev1.Container{container("5", "1")}, nil, 5000, 9},
+		{"overhead comes on top of the maximum", []corev1.Container{container("5", "1")}, []corev1.Container{container("1", "9")}, func(s *corev1.PodSpec) {
 			s.Overhead = overhead
 		}, 5500, 9},
-		{"L136 the pod's own request replaces the sum", nil, []corev1.Container{container("1", "1"), container("2", "3")}, func(s *corev1.PodSpec) {
+		{"the pod's own request replaces the sum", nil, []corev1.Container{container("1", "1"), container("2", "3")}, func(s *corev1.PodSpec) {
 			s.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8")}}
 		}, 8000, 4},
 	} {
@@ -71,6 +72,7 @@ func TestWhatAPodAsksFor(t *testing.T) {
 
 // TestTaintsThatCount tells what is left of taints on a node in each phase of its life.
 func TestTaintsThatCount(t *testing.T) {
+	t.Attr("covers", "L168 L171")
 	taint := func(key string, effect corev1.TaintEffect) corev1.Taint {
 		return corev1.Taint{Key: key, Effect: effect}
 	}
@@ -81,20 +83,20 @@ func TestTaintsThatCount(t *testing.T) {
 		taint  corev1.Taint
 		counts bool // while the node is starting
 	}{
-		{"L168 not ready", taint(corev1.TaintNodeNotReady, corev1.TaintEffectNoSchedule), false},
-		{"L168 not ready, evicting", taint(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute), false},
-		{"L168 unreachable", taint(corev1.TaintNodeUnreachable, corev1.TaintEffectNoSchedule), false},
-		{"L168 uninitialized by the cloud", taint("node.cloudprovider.kubernetes.io/uninitialized", corev1.TaintEffectNoSchedule), false},
-		{"L168 unregistered", taint(v1.UnregisteredTaintKey, corev1.TaintEffectNoExecute), false},
-		{"L168 a startup taint", startup, false},
-		{"L168 a startup taint of another effect", taint(startup.Key, corev1.TaintEffectNoExecute), true},
-		{"L168 a lasting taint", lasting, true},
-		{"L168 unschedulable", taint(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule), true},
-		{"L171 readiness", taint("readiness.k8s.io/network", corev1.TaintEffectNoSchedule), false},
-		{"L171 readiness with another effect", taint("readiness.k8s.io/x", corev1.TaintEffectNoExecute), false},
-		{"L171 readiness, soft", taint("readiness.k8s.io/x", corev1.TaintEffectPreferNoSchedule), false},
-		{"L171 readiness inside the key", taint("example.com/readiness.k8s.io", corev1.TaintEffectNoSchedule), true},
-		{"L171 readiness of a subdomain", taint("x.readiness.k8s.io/network", corev1.TaintEffectNoSchedule), true},
+		{"not ready", taint(corev1.TaintNodeNotReady, corev1.TaintEffectNoSchedule), false},
+		{"not ready, evicting", taint(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute), false},
+		{"unreachable", taint(corev1.TaintNodeUnreachable, corev1.TaintEffectNoSchedule), false},
+		{"uninitialized by the cloud", taint("node.cloudprovider.kubernetes.io/uninitialized", corev1.TaintEffectNoSchedule), false},
+		{"unregistered", taint(v1.UnregisteredTaintKey, corev1.TaintEffectNoExecute), false},
+		{"a startup taint", startup, false},
+		{"a startup taint of another effect", taint(startup.Key, corev1.TaintEffectNoExecute), true},
+		{"a lasting taint", lasting, true},
+		{"unschedulable", taint(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule), true},
+		{"readiness", taint("readiness.k8s.io/network", corev1.TaintEffectNoSchedule), false},
+		{"readiness with another effect", taint("readiness.k8s.io/x", corev1.TaintEffectNoExecute), false},
+		{"readiness, soft", taint("readiness.k8s.io/x", corev1.TaintEffectPreferNoSchedule), false},
+		{"readiness inside the key", taint("example.com/readiness.k8s.io", corev1.TaintEffectNoSchedule), true},
+		{"readiness of a subdomain", taint("x.readiness.k8s.io/network", corev1.TaintEffectNoSchedule), true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			node := &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{c.taint}}}

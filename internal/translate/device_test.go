@@ -19,7 +19,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-func TestUsesDevices_L020(t *testing.T) {
+func TestUsesDevices(t *testing.T) {
+	t.Attr("covers", "L020")
 	container := []corev1.Container{{Resources: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "gpu"}}}}}
 	for name, c := range map[string]struct {
 		spec corev1.PodSpec
@@ -37,7 +38,8 @@ func TestUsesDevices_L020(t *testing.T) {
 	}
 }
 
-func TestClaimsOfAPod_L318(t *testing.T) {
+func TestClaimsOfAPod(t *testing.T) {
+	t.Attr("covers", "L318")
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}}
 	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{
 		{Name: "direct", ResourceClaimName: ptr.To("shared")},
@@ -82,7 +84,8 @@ func classes() map[string]*resourcev1.DeviceClass {
 	}
 }
 
-func TestClaimsThatCanNeverBeAllocated_L325(t *testing.T) {
+func TestClaimsThatCanNeverBeAllocated(t *testing.T) {
+	t.Attr("covers", "L325")
 	attribute := resourcev1.FullyQualifiedName("gpu.example.com/numa")
 	exact := func(mode resourcev1.DeviceAllocationMode) resourcev1.DeviceRequest {
 		r := exactly("gpu")
@@ -229,6 +232,7 @@ func TestTaintsOfDevicesNeedToleration(t *testing.T) {
 }
 
 func TestSlices(t *testing.T) {
+	t.Attr("covers", "L338")
 	zone := func(values ...string) corev1.NodeSelectorTerm {
 		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: values}}}
 	}
@@ -252,7 +256,7 @@ func TestSlices(t *testing.T) {
 	}
 	for i, term := range got.Terms {
 		if i >= len(want) || term.String() != want[i] {
-			t.Errorf("L338 terms that differ in one label stay one: %v, want %v", got.Terms, want)
+			t.Errorf("terms that differ in one label stay one: %v, want %v", got.Terms, want)
 		}
 	}
 	if got.Counters[0].Counters["memory"] != 80<<30*1000 || got.Devices[0].ConsumesCounters[0] != (device.CounterConsumption{Set: "card", Counter: "memory", Amount: 80 << 30 * 1000}) {
@@ -272,6 +276,7 @@ func TestSlices(t *testing.T) {
 }
 
 func TestAllocatedClaims(t *testing.T) {
+	t.Attr("covers", "L340")
 	result := func(name, memory string, admin bool) resourcev1.DeviceRequestAllocationResult {
 		r := resourcev1.DeviceRequestAllocationResult{Driver: "d", Pool: "p", Device: name, AdminAccess: &admin}
 		if memory != "" {
@@ -298,7 +303,7 @@ func TestAllocatedClaims(t *testing.T) {
 		}
 		whole, part := shares[device.ID{Driver: "d", Pool: "p", Name: "whole"}], shares[device.ID{Driver: "d", Pool: "p", Name: "part"}]
 		if whole.PodsOnly != c.only || whole.Consumed != nil || whole.Claim != "ns/c" {
-			t.Errorf("L340 %s: %+v", name, whole)
+			t.Errorf("%s: %+v", name, whole)
 		}
 		if diff := cmp.Diff([]device.Amount{{Name: "memory", Value: 3000}}, part.Consumed); diff != "" {
 			t.Errorf("%s: (-want +got):\n%s", name, diff)
@@ -317,7 +322,8 @@ func TestTypesShareTheirDevices(t *testing.T) {
 	}
 }
 
-func TestDaemonsThatUseDevices_L163(t *testing.T) {
+func TestDaemonsThatUseDevices(t *testing.T) {
+	t.Attr("covers", "L163")
 	tr := New(v1.CoreLabelRules())
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "gpu"}}}}}}
 	var all model.Editor[*model.DaemonSet]

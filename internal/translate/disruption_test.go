@@ -68,6 +68,7 @@ func alwaysAllow(b *policyv1.PodDisruptionBudget) {
 }
 
 func TestPodsInTheWayOfDisruption(t *testing.T) {
+	t.Attr("covers", "C269 C277 C279 C280 C281 C282 C283 C295 C296")
 	const protected = `pod has "karpenter.sh/do-not-disrupt" annotation (Pod=shop/p)`
 	const blocked = "pdb prevents pod evictions (PodDisruptionBudget=[shop/first])"
 	one := []policyv1.PodDisruptionBudget{fullBudget("first")}
@@ -78,32 +79,32 @@ func TestPodsInTheWayOfDisruption(t *testing.T) {
 		want    string
 	}{
 		{"an ordinary pod", boundPod("p"), nil, ""},
-		{"C295 a pod that is protected", boundPod("p", protectedBy("true")), nil, protected},
-		{"C269 a protected mirror pod", boundPod("p", protectedBy("true"), ownedBy("v1", "Node")), nil, protected},
+		{"a pod that is protected", boundPod("p", protectedBy("true")), nil, protected},
+		{"a protected mirror pod", boundPod("p", protectedBy("true"), ownedBy("v1", "Node")), nil, protected},
 		{"a protected DaemonSet pod", boundPod("p", protectedBy("true"), ownedBy("apps/v1", "DaemonSet")), nil, protected},
-		{"C277 a protected pod that has succeeded", boundPod("p", protectedBy("true"), inPhase(corev1.PodSucceeded)), nil, ""},
-		{"C277 a protected pod that has failed", boundPod("p", protectedBy("true"), inPhase(corev1.PodFailed)), nil, ""},
-		{"C277 a protected pod that is ending", boundPod("p", protectedBy("true"), terminating), nil, ""},
-		{"C296 a duration that runs", boundPod("p", protectedBy("10m"), startedAgo(9*time.Minute)), nil, protected},
-		{"C296 a duration that is over", boundPod("p", protectedBy("10m"), startedAgo(10*time.Minute)), nil, ""},
-		{"C296 a duration of a pod that has not started", boundPod("p", protectedBy("10m")), nil, protected},
-		{"C296 false is no duration", boundPod("p", protectedBy("false"), startedAgo(0)), nil, ""},
-		{"C296 a duration that nobody can read", boundPod("p", protectedBy("soon"), startedAgo(0)), nil, ""},
-		{"C296 a duration below zero", boundPod("p", protectedBy("-1h"), startedAgo(0)), nil, ""},
-		{"C280 C295 a budget that allows nothing", boundPod("p"), one, blocked},
-		{"C280 on a DaemonSet pod as well", boundPod("p", ownedBy("apps/v1", "DaemonSet")), one, blocked},
-		{"C281 not on a mirror pod", boundPod("p", ownedBy("v1", "Node")), one, ""},
-		{"C281 not on a pod that has succeeded", boundPod("p", inPhase(corev1.PodSucceeded)), one, ""},
-		{"C281 not on a pod that has failed", boundPod("p", inPhase(corev1.PodFailed)), one, ""},
-		{"C281 not on a pod that is ending", boundPod("p", terminating), one, ""},
-		{"C282 not from another namespace", boundPod("p"), []policyv1.PodDisruptionBudget{
+		{"a protected pod that has succeeded", boundPod("p", protectedBy("true"), inPhase(corev1.PodSucceeded)), nil, ""},
+		{"a protected pod that has failed", boundPod("p", protectedBy("true"), inPhase(corev1.PodFailed)), nil, ""},
+		{"a protected pod that is ending", boundPod("p", protectedBy("true"), terminating), nil, ""},
+		{"a duration that runs", boundPod("p", protectedBy("10m"), startedAgo(9*time.Minute)), nil, protected},
+		{"a duration that is over", boundPod("p", protectedBy("10m"), startedAgo(10*time.Minute)), nil, ""},
+		{"a duration of a pod that has not started", boundPod("p", protectedBy("10m")), nil, protected},
+		{"false is no duration", boundPod("p", protectedBy("false"), startedAgo(0)), nil, ""},
+		{"a duration that nobody can read", boundPod("p", protectedBy("soon"), startedAgo(0)), nil, ""},
+		{"a duration below zero", boundPod("p", protectedBy("-1h"), startedAgo(0)), nil, ""},
+		{"a budget that allows nothing", boundPod("p"), one, blocked},
+		{"on a DaemonSet pod as well", boundPod("p", ownedBy("apps/v1", "DaemonSet")), one, blocked},
+		{"not on a mirror pod", boundPod("p", ownedBy("v1", "Node")), one, ""},
+		{"not on a pod that has succeeded", boundPod("p", inPhase(corev1.PodSucceeded)), one, ""},
+		{"not on a pod that has failed", boundPod("p", inPhase(corev1.PodFailed)), one, ""},
+		{"not on a pod that is ending", boundPod("p", terminating), one, ""},
+		{"not from another namespace", boundPod("p"), []policyv1.PodDisruptionBudget{
 			fullBudget("first", func(b *policyv1.PodDisruptionBudget) { b.Namespace = "other" }),
 		}, ""},
-		{"C283 AlwaysAllow lets a pod go that is not ready", boundPod("p", notReady), []policyv1.PodDisruptionBudget{fullBudget("first", alwaysAllow)}, ""},
-		{"C283 AlwaysAllow keeps a pod that is ready", boundPod("p"), []policyv1.PodDisruptionBudget{fullBudget("first", alwaysAllow)}, blocked},
-		{"C283 without it a pod that is not ready stays", boundPod("p", notReady), one, blocked},
+		{"AlwaysAllow lets a pod go that is not ready", boundPod("p", notReady), []policyv1.PodDisruptionBudget{fullBudget("first", alwaysAllow)}, ""},
+		{"AlwaysAllow keeps a pod that is ready", boundPod("p"), []policyv1.PodDisruptionBudget{fullBudget("first", alwaysAllow)}, blocked},
+		{"without it a pod that is not ready stays", boundPod("p", notReady), one, blocked},
 		{
-			"C279 C295 two budgets, whatever they allow", boundPod("p"), []policyv1.PodDisruptionBudget{
+			"two budgets, whatever they allow", boundPod("p"), []policyv1.PodDisruptionBudget{
 				fullBudget("first", func(b *policyv1.PodDisruptionBudget) { b.Status.DisruptionsAllowed = 5 }),
 				fullBudget("second", alwaysAllow),
 			}, "eviction does not support multiple PDBs (PodDisruptionBudget(s)=[shop/first shop/second])",
@@ -128,8 +129,9 @@ func TestPodsInTheWayOfDisruption(t *testing.T) {
 	}
 }
 
-// TestTheLongestProtectionCounts_C297: the pod in the way is the one whose time is not over yet, wherever it stands.
-func TestTheLongestProtectionCounts_C297(t *testing.T) {
+// TestTheLongestProtectionCounts: the pod in the way is the one whose time is not over yet, wherever it stands.
+func TestTheLongestProtectionCounts(t *testing.T) {
+	t.Attr("covers", "C297")
 	short, long := boundPod("short", protectedBy("5m"), startedAgo(0)), boundPod("long", protectedBy("1h"), startedAgo(0))
 	for _, pods := range [][]*corev1.Pod{{short, long}, {long, short}} {
 		for _, tt := range []struct {
@@ -144,6 +146,7 @@ func TestTheLongestProtectionCounts_C297(t *testing.T) {
 }
 
 func TestEvictionCost(t *testing.T) {
+	t.Attr("covers", "C299 C301 C302 C303")
 	cost := func(deletion string, priority int32) float64 {
 		p := boundPod("p", func(p *corev1.Pod) {
 			p.Annotations = map[string]string{"controller.kubernetes.io/pod-deletion-cost": deletion}
@@ -151,7 +154,8 @@ func TestEvictionCost(t *testing.T) {
 		})
 		return translate.New(v1.CoreLabelRules()).Pod(p).EvictionCost
 	}
-	t.Run("C298 a pod without priority and deletion cost costs 1", func(t *testing.T) {
+	t.Run("a pod without priority and deletion cost costs 1", func(t *testing.T) {
+		t.Attr("covers", "C298")
 		if got := translate.New(v1.CoreLabelRules()).Pod(boundPod("p")).EvictionCost; got != 1 {
 			t.Errorf("got %v", got)
 		}
@@ -162,15 +166,15 @@ func TestEvictionCost(t *testing.T) {
 		priority int32
 		want     float64
 	}{
-		{"C299 a deletion cost above zero adds", "134217728", 0, 2},
-		{"C299 a deletion cost below zero takes away", "-67108864", 0, 0.5},
-		{"C301 a priority above zero adds", "", 33554432, 2},
-		{"C301 a priority below zero takes away", "", -16777216, 0.5},
-		{"C302 never above 10", "2147483647", 2000000000, 10},
-		{"C302 never below -10", "-2147483647", -2147483648, -10},
-		{"C302 not even beyond all numbers", "Inf", 0, 10},
-		{"C303 a deletion cost nobody can read is passed over", "a lot", 33554432, 2},
-		{"C303 what is no number neither", "NaN", 0, 1},
+		{"a deletion cost above zero adds", "134217728", 0, 2},
+		{"a deletion cost below zero takes away", "-67108864", 0, 0.5},
+		{"a priority above zero adds", "", 33554432, 2},
+		{"a priority below zero takes away", "", -16777216, 0.5},
+		{"never above 10", "2147483647", 2000000000, 10},
+		{"never below -10", "-2147483647", -2147483648, -10},
+		{"not even beyond all numbers", "Inf", 0, 10},
+		{"a deletion cost nobody can read is passed over", "a lot", 33554432, 2},
+		{"what is no number neither", "NaN", 0, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := cost(tt.deletion, tt.priority); got != tt.want {
@@ -178,7 +182,8 @@ func TestEvictionCost(t *testing.T) {
 			}
 		})
 	}
-	t.Run("C300 C301 more is more, always", func(t *testing.T) {
+	t.Run("more is more, always", func(t *testing.T) {
+		t.Attr("covers", "C300 C301")
 		last := cost("-1000000000", -50_000_000)
 		for _, step := range []struct {
 			deletion string

@@ -20,7 +20,8 @@ func allowing(allowed, desired, expected int32) func(*policyv1.PodDisruptionBudg
 	}
 }
 
-func TestBudgetsAreAddedUp_W023(t *testing.T) {
+func TestBudgetsAreAddedUp(t *testing.T) {
+	t.Attr("covers", "W023")
 	three := []*corev1.Pod{boundPod("a"), boundPod("b"), boundPod("c")}
 	for _, tt := range []struct {
 		name    string

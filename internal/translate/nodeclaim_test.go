@@ -12,8 +12,9 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-// TestAStaticClaimIsItsTemplate_L352 holds every field of the template against the claim.
-func TestAStaticClaimIsItsTemplate_L352(t *testing.T) {
+// TestAStaticClaimIsItsTemplate holds every field of the template against the claim.
+func TestAStaticClaimIsItsTemplate(t *testing.T) {
+	t.Attr("covers", "L352")
 	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "fixed", UID: "pool-uid"}}
 	pool.Spec.Replicas = new(int64(3))
 	pool.Spec.Template = v1.NodeClaimTemplate{
@@ -87,7 +88,8 @@ func TestAStaticClaimTakesTheDefaultGracePeriodOnlyWithoutItsOwn(t *testing.T) {
 	}
 }
 
-func TestTheGracePeriodOfAClaim_L217(t *testing.T) {
+func TestTheGracePeriodOfAClaim(t *testing.T) {
+	t.Attr("covers", "L217")
 	hour, minute := &metav1.Duration{Duration: time.Hour}, &metav1.Duration{Duration: time.Minute}
 	for name, c := range map[string]struct{ pool, provider, want *metav1.Duration }{
 		"that of the pool":     {hour, minute, hour},

@@ -8,8 +8,9 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-// TestOverlaysMarkTheClaim_L220 from the types of the cloud to the annotations that the cloud sees again.
-func TestOverlaysMarkTheClaim_L220(t *testing.T) {
+// TestOverlaysMarkTheClaim from the types of the cloud to the annotations that the cloud sees again.
+func TestOverlaysMarkTheClaim(t *testing.T) {
+	t.Attr("covers", "L220")
 	translator := New(v1.CoreLabelRules())
 	for name, test := range map[string]struct {
 		it          cloud.InstanceType

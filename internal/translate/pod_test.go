@@ -70,7 +70,8 @@ func workloadPod(workload, n int) *corev1.Pod {
 	}
 }
 
-func TestEveryWellKnownLabelMayBeSelected_L025(t *testing.T) {
+func TestEveryWellKnownLabelMayBeSelected(t *testing.T) {
+	t.Attr("covers", "L025")
 	rules := v1.CoreLabelRules().With([]string{"cloud.test/family"}, []string{"cloud.test"})
 	values := map[string]string{v1.CapacityTypeLabelKey: v1.CapacityTypeSpot}
 	pending := func() *corev1.Pod {

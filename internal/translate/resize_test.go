@@ -16,19 +16,20 @@ func cpu(amount string) corev1.ResourceList {
 
 // TestWhatAPodThatIsResizedAsksFor: spec is what is asked for, allocated what the node has granted, actual what runs.
 func TestWhatAPodThatIsResizedAsksFor(t *testing.T) {
+	t.Attr("covers", "L138 L139 L140 L141")
 	for _, c := range []struct {
 		name                    string
 		spec, allocated, actual string
 		infeasible              bool
 		want                    int64 // in thousandths of a core
 	}{
-		{"L138 while it shrinks, what is allocated", "1", "2", "2", false, 2000},
-		{"L138 while what runs has shrunk less than what is allocated", "1", "1", "2", false, 2000},
-		{"L139 while it grows, what is asked for", "4", "2", "2", false, 4000},
-		{"L139 granted, but not yet done", "4", "4", "2", false, 4000},
-		{"L140 infeasible, what is allocated", "8", "3", "2", true, 3000},
-		{"L140 infeasible, what runs", "8", "2", "3", true, 3000},
-		{"L141 nothing reported", "4", "", "", false, 4000},
+		{"while it shrinks, what is allocated", "1", "2", "2", false, 2000},
+		{"while what runs has shrunk less than what is allocated", "1", "1", "2", false, 2000},
+		{"while it grows, what is asked for", "4", "2", "2", false, 4000},
+		{"granted, but not yet done", "4", "4", "2", false, 4000},
+		{"infeasible, what is allocated", "8", "3", "2", true, 3000},
+		{"infeasible, what runs", "8", "2", "3", true, 3000},
+		{"nothing reported", "4", "", "", false, 4000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{

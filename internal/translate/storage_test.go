@@ -139,32 +139,33 @@ func claimant(claims ...string) *corev1.Pod {
 }
 
 func TestVolumesOfPodsThatWaitAreValidated(t *testing.T) {
+	t.Attr("covers", "L278 L279 L285 L287 L288 L289 L290")
 	storage, translator := testStorage(t), translate.New(v1.CoreLabelRules())
 	for _, c := range []struct {
 		name   string
 		claims []string
 		want   string // empty for a pod that is accepted
 	}{
-		{"L278 missing claim", []string{"none"}, "persistentvolumeclaim not found (PersistentVolumeClaim=x/none)"},
-		{"L278 missing claim of an ephemeral volume", []string{"ephemeral:none"}, "persistentvolumeclaim not found (PersistentVolumeClaim=x/pod-none)"},
-		{"L279 bound, its class is missing", []string{"b"}, ""},
-		{"L279 bound, without class", []string{"b-or-c"}, ""},
-		{"L279 unbound, class is missing", []string{"lost-class"}, "failed to validate pvc, failed to get storage class, storageclass not found (PersistentVolumeClaim=x/lost-class, StorageClass=nowhere)"},
-		{"L279 unbound, class is empty", []string{"no-class"}, "unbound pvc must define a storage class (PersistentVolumeClaim=x/no-class)"},
-		{"L279 unbound, without class", []string{"classless"}, "unbound pvc must define a storage class (PersistentVolumeClaim=x/classless)"},
-		{"L285 not a CSI volume", []string{"nfs"}, ""},
-		{"L287 unsupported provisioner of a class", []string{"odd-driver"}, "failed to validate pvc, provisioner is not supported (PersistentVolumeClaim=x/odd-driver, StorageClass=odd-driver, provisioner=odd)"},
-		{"L287 unsupported driver of a volume", []string{"odd-volume"}, "failed to validate pvc, provisioner is not supported (PersistentVolume=odd, PersistentVolumeClaim=x/odd-volume, provisioner=odd)"},
-		{"L287 unsupported topology key", []string{"odd-key"}, "failed to validate pvc, storage class uses unsupported topology key (PersistentVolumeClaim=x/odd-key, StorageClass=odd-key, topology-key=odd/key)"},
-		{"L288 unbound, binds immediately", []string{"at-once"}, "failed to validate pvc, pvc with immediate volume binding mode must be bound (PersistentVolumeClaim=x/at-once, StorageClass=immediate)"},
-		{"L288 unbound, binds immediately unless said otherwise", []string{"unsaid"}, "failed to validate pvc, pvc with immediate volume binding mode must be bound (PersistentVolumeClaim=x/unsaid, StorageClass=unsaid)"},
+		{"missing claim", []string{"none"}, "persistentvolumeclaim not found (PersistentVolumeClaim=x/none)"},
+		{"missing claim of an ephemeral volume", []string{"ephemeral:none"}, "persistentvolumeclaim not found (PersistentVolumeClaim=x/pod-none)"},
+		{"bound, its class is missing", []string{"b"}, ""},
+		{"bound, without class", []string{"b-or-c"}, ""},
+		{"unbound, class is missing", []string{"lost-class"}, "failed to validate pvc, failed to get storage class, storageclass not found (PersistentVolumeClaim=x/lost-class, StorageClass=nowhere)"},
+		{"unbound, class is empty", []string{"no-class"}, "unbound pvc must define a storage class (PersistentVolumeClaim=x/no-class)"},
+		{"unbound, without class", []string{"classless"}, "unbound pvc must define a storage class (PersistentVolumeClaim=x/classless)"},
+		{"not a CSI volume", []string{"nfs"}, ""},
+		{"unsupported provisioner of a class", []string{"odd-driver"}, "failed to validate pvc, provisioner is not supported (PersistentVolumeClaim=x/odd-driver, StorageClass=odd-driver, provisioner=odd)"},
+		{"unsupported driver of a volume", []string{"odd-volume"}, "failed to validate pvc, provisioner is not supported (PersistentVolume=odd, PersistentVolumeClaim=x/odd-volume, provisioner=odd)"},
+		{"unsupported topology key", []string{"odd-key"}, "failed to validate pvc, storage class uses unsupported topology key (PersistentVolumeClaim=x/odd-key, StorageClass=odd-key, topology-key=odd/key)"},
+		{"unbound, binds immediately", []string{"at-once"}, "failed to validate pvc, pvc with immediate volume binding mode must be bound (PersistentVolumeClaim=x/at-once, StorageClass=immediate)"},
+		{"unbound, binds immediately unless said otherwise", []string{"unsaid"}, "failed to validate pvc, pvc with immediate volume binding mode must be bound (PersistentVolumeClaim=x/unsaid, StorageClass=unsaid)"},
 		{"unbound, binds late", []string{"free"}, ""},
-		{"L289 claim is being deleted", []string{"going"}, "persistentvolumeclaim is being deleted (PersistentVolumeClaim=x/going, StorageClass=late)"},
-		{"L289 claim lost its volume", []string{"lost"}, "persistentvolumeclaim bound to non-existent persistentvolume (PersistentVolume=gone, PersistentVolumeClaim=x/lost)"},
-		{"L289 volume is being deleted", []string{"volume-going"}, "persistentvolume is being deleted (PersistentVolume=going, PersistentVolumeClaim=x/volume-going)"},
+		{"claim is being deleted", []string{"going"}, "persistentvolumeclaim is being deleted (PersistentVolumeClaim=x/going, StorageClass=late)"},
+		{"claim lost its volume", []string{"lost"}, "persistentvolumeclaim bound to non-existent persistentvolume (PersistentVolume=gone, PersistentVolumeClaim=x/lost)"},
+		{"volume is being deleted", []string{"volume-going"}, "persistentvolume is being deleted (PersistentVolume=going, PersistentVolumeClaim=x/volume-going)"},
 		{"volume is gone", []string{"volume-gone"}, "failed to validate pvc, persistentvolume not found (PersistentVolume=gone, PersistentVolumeClaim=x/volume-gone)"},
-		{"L290 names a volume, is not bound yet", []string{"unmarked"}, "pvc is considered unbound because it does not contain annotation (PersistentVolume=in-b, PersistentVolumeClaim=x/unmarked, annotation=pv.kubernetes.io/bind-completed)"},
-		{"L290 names a volume, is bound", []string{"b"}, ""},
+		{"names a volume, is not bound yet", []string{"unmarked"}, "pvc is considered unbound because it does not contain annotation (PersistentVolume=in-b, PersistentVolumeClaim=x/unmarked, annotation=pv.kubernetes.io/bind-completed)"},
+		{"names a volume, is bound", []string{"b"}, ""},
 		{"the first volume in trouble decides", []string{"b", "at-once", "none"}, "failed to validate pvc, pvc with immediate volume binding mode must be bound (PersistentVolumeClaim=x/at-once, StorageClass=immediate)"},
 		{"a volume that no node can use", []string{"no-node"}, "failed to get volume topology, node affinity of persistentvolume matches no node (PersistentVolume=no-node, PersistentVolumeClaim=x/no-node)"},
 		{"a class that serves no node", []string{"nowhere"}, "failed to get volume topology, allowed topologies of storageclass match no node (PersistentVolumeClaim=x/nowhere, StorageClass=matches-none)"},
@@ -189,6 +190,7 @@ func TestAllThatIsWrongWithAPodIsSaid(t *testing.T) {
 }
 
 func TestReach(t *testing.T) {
+	t.Attr("covers", "L280 L281 L282 L283 L285")
 	storage, translator := testStorage(t), translate.New(v1.CoreLabelRules())
 	for _, c := range []struct {
 		name   string
@@ -197,18 +199,18 @@ func TestReach(t *testing.T) {
 	}{
 		{"no volume", nil, nil},
 		{"a class without topologies", []string{"free"}, nil},
-		{"L280 topologies of the class", []string{"in-a-or-b"}, []string{"topology.kubernetes.io/zone In [a b]"}},
-		{"L280 topologies of the class, ephemeral volume", []string{"ephemeral:scratch"}, []string{"topology.kubernetes.io/zone In [a b]"}},
-		{"L280 node affinity of the volume", []string{"b"}, []string{"topology.kubernetes.io/zone In [b]"}},
+		{"topologies of the class", []string{"in-a-or-b"}, []string{"topology.kubernetes.io/zone In [a b]"}},
+		{"topologies of the class, ephemeral volume", []string{"ephemeral:scratch"}, []string{"topology.kubernetes.io/zone In [a b]"}},
+		{"node affinity of the volume", []string{"b"}, []string{"topology.kubernetes.io/zone In [b]"}},
 		{"a deprecated label", []string{"old-zone"}, []string{"topology.kubernetes.io/zone In [b]"}},
-		{"L282 a volume of several zones", []string{"b-or-c"}, []string{"topology.kubernetes.io/zone In [b c]"}},
-		{"L282 a class with several terms", []string{"in-racks"}, []string{"rack In [1], topology.kubernetes.io/zone In [a]", "rack In [2], topology.kubernetes.io/zone In [b]"}},
-		{"L282 several volumes have a common zone", []string{"in-a-or-b", "b-or-c"}, []string{"topology.kubernetes.io/zone In [b]"}},
-		{"L282 combinations that cannot be are left out", []string{"in-racks", "b-or-c", "free"}, []string{"rack In [2], topology.kubernetes.io/zone In [b]"}},
-		{"L281 a local volume in a zone", []string{"local-in-b"}, []string{"topology.kubernetes.io/zone In [b]"}},
-		{"L281 a host path on one node by name", []string{"host-path"}, nil},
-		{"L283 a local volume on one node, or in a zone", []string{"local"}, nil},
-		{"L285 not a CSI volume", []string{"nfs"}, nil},
+		{"a volume of several zones", []string{"b-or-c"}, []string{"topology.kubernetes.io/zone In [b c]"}},
+		{"a class with several terms", []string{"in-racks"}, []string{"rack In [1], topology.kubernetes.io/zone In [a]", "rack In [2], topology.kubernetes.io/zone In [b]"}},
+		{"several volumes have a common zone", []string{"in-a-or-b", "b-or-c"}, []string{"topology.kubernetes.io/zone In [b]"}},
+		{"combinations that cannot be are left out", []string{"in-racks", "b-or-c", "free"}, []string{"rack In [2], topology.kubernetes.io/zone In [b]"}},
+		{"a local volume in a zone", []string{"local-in-b"}, []string{"topology.kubernetes.io/zone In [b]"}},
+		{"a host path on one node by name", []string{"host-path"}, nil},
+		{"a local volume on one node, or in a zone", []string{"local"}, nil},
+		{"not a CSI volume", []string{"nfs"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			pod := translator.PodWith(claimant(c.claims...), storage)
@@ -222,7 +224,8 @@ func TestReach(t *testing.T) {
 		})
 	}
 	for _, name := range []string{"one-host", "one-name"} {
-		t.Run("L281 "+name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
+			t.Attr("covers", "L281")
 			reach := translator.PodWith(claimant(name), storage).Shape.VolumeTopology
 			if len(reach) != 1 || !reach[0].Get(corev1.LabelHostname).Has("node-1") || reach[0].Get(corev1.LabelHostname).Has("node-2") {
 				t.Errorf("got %v, want node-1 only", reach)
@@ -232,6 +235,7 @@ func TestReach(t *testing.T) {
 }
 
 func TestAttachments(t *testing.T) {
+	t.Attr("covers", "L284 L285 L291")
 	storage, translator := testStorage(t), translate.New(v1.CoreLabelRules())
 	for _, c := range []struct {
 		name   string
@@ -241,10 +245,10 @@ func TestAttachments(t *testing.T) {
 		{"the driver of the volume", []string{"b"}, []volume.Attachment{{Driver: "disk", Claim: "x/b"}}},
 		{"the provisioner of the class", []string{"free"}, []volume.Attachment{{Driver: "disk", Claim: "x/free"}}},
 		{"an ephemeral volume", []string{"ephemeral:scratch"}, []volume.Attachment{{Driver: "disk", Claim: "x/pod-scratch"}}},
-		{"L284 a claim that is used twice", []string{"b", "free", "b"}, []volume.Attachment{{Driver: "disk", Claim: "x/b"}, {Driver: "disk", Claim: "x/free"}}},
-		{"L291 a volume of the driver that was built in", []string{"ebs"}, []volume.Attachment{{Driver: "ebs.csi.aws.com", Claim: "x/ebs"}}},
-		{"L291 a class of the driver that was built in", []string{"old-driver"}, []volume.Attachment{{Driver: "ebs.csi.aws.com", Claim: "x/old-driver"}}},
-		{"L285 not a CSI volume", []string{"nfs"}, nil},
+		{"a claim that is used twice", []string{"b", "free", "b"}, []volume.Attachment{{Driver: "disk", Claim: "x/b"}, {Driver: "disk", Claim: "x/free"}}},
+		{"a volume of the driver that was built in", []string{"ebs"}, []volume.Attachment{{Driver: "ebs.csi.aws.com", Claim: "x/ebs"}}},
+		{"a class of the driver that was built in", []string{"old-driver"}, []volume.Attachment{{Driver: "ebs.csi.aws.com", Claim: "x/old-driver"}}},
+		{"not a CSI volume", []string{"nfs"}, nil},
 		{"nobody can say", []string{"none", "lost-class", "volume-gone"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -256,7 +260,8 @@ func TestAttachments(t *testing.T) {
 }
 
 // TestBoundPodsAreNotValidated: what runs, runs. Only when nobody can say where its volumes are, it cannot be moved.
-func TestBoundPodsAreNotValidated_L293(t *testing.T) {
+func TestBoundPodsAreNotValidated(t *testing.T) {
+	t.Attr("covers", "L293")
 	storage, translator := testStorage(t), translate.New(v1.CoreLabelRules())
 	for _, c := range []struct{ claim, want string }{
 		{"at-once", ""},

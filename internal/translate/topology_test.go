@@ -116,7 +116,8 @@ func TestSelectorsChooseAsTheAPISays(t *testing.T) {
 	}
 }
 
-func TestMatchLabelKeysNarrowTheSelectorOnce_L239(t *testing.T) {
+func TestMatchLabelKeysNarrowTheSelectorOnce(t *testing.T) {
+	t.Attr("covers", "L239")
 	translator := translate.New(v1.CoreLabelRules())
 	constraint := corev1.TopologySpreadConstraint{
 		MaxSkew: 1, TopologyKey: "rack", LabelSelector: labelled("tier", "web"), MatchLabelKeys: []string{"pod-template-hash", "not-there"},
@@ -188,7 +189,8 @@ func TestAffinityTermsComeHeaviestFirst(t *testing.T) {
 	}
 }
 
-func TestAffinityLooksIntoTheRightNamespaces_L276(t *testing.T) {
+func TestAffinityLooksIntoTheRightNamespaces(t *testing.T) {
+	t.Attr("covers", "L276")
 	for _, c := range []struct {
 		name     string
 		term     corev1.PodAffinityTerm

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// repository is a small one: two checklists, tests of every kind, a scenario.
+// repository is a small repository: two checklists, tests of every kind, a scenario.
 const repository = `
 -- docs/reference/checklist/b.txt --
 prefix B
@@ -22,20 +22,20 @@ B001 a name of another list
 prefix A
 
 1.1 Apples
-A001 in the name of a function
+A001 by a test
 A002 together with another
-A003 in a subtest
+A003 by a subtest
 1.2 Pears
-A004 in a table of structs
-A005 in a map
-A006 by a named field
+A004 by a subtest and a fuzz target
+A005 by a subtest of a subtest
+A006 by a function that tests call
 A007 by a scenario
 A008 by nothing
-A009 not held to
+A009 waived
 -- docs/reference/checklist/waived.txt --
 A009 because of that
 -- test/scenario/testdata/a-scenario.txtar --
-Told.
+An expectation.
 covers: A007, B001
 @@ input.yaml @@
 x
@@ -44,33 +44,42 @@ module example.com/m
 -- p/p_test.go --
 package p
 
-func TestX_A001_A002(t *testing.T) {
-	t.Run("A003, A004 "+sub, nil)
-	for _, c := range []struct{ name string }{{"A004 positional"}, {name: "A006 named"}} {}
-	for name := range map[string]int{"A005 key": 1} {}
+func TestX(t *testing.T) {
+	t.Attr("covers", "A001 A002")
+	t.Run("sub "+name, func(t *testing.T) {
+		t.Attr("covers", "A003 A004")
+		t.Run("inner", func(t *testing.T) { t.Attr("covers", "A005") })
+	})
 }
+
+func FuzzX(f *testing.F) {
+	f.Attr("covers", "A004")
+	f.Attr("area", "A008")
+}
+
+func check(t *testing.T) { t.Attr("covers", "A006") }
 -- p/idle_test.go --
 package p
 
-func BenchmarkX_A008(b *testing.B) { b.Run("A008 measured", nil) }
+func BenchmarkX(b *testing.B) { b.Attr("covers", "A008") }
 
-func Testing_A008() { log("A008 said"); _ = []string{"A008 listed"}; t.Run("see A008", nil) }
+func TestIdle(t *testing.T) { log("covers", "A008"); t.Run("A008 in a name", nil) }
 -- p/other_test.go --
 //go:build never
 
 package p
 
-func TestX_A008(t *testing.T) {}
+func TestY(t *testing.T) { t.Attr("covers", "A008") }
 -- p/testdata/x_test.go --
 package x
 
-func TestX_A008(t *testing.T) {}
+func TestX(t *testing.T) { t.Attr("covers", "A008") }
 -- nested/go.mod --
 module example.com/nested
 -- nested/n_test.go --
 package n
 
-func TestN_A008(t *testing.T) {}
+func TestN(t *testing.T) { t.Attr("covers", "A008") }
 `
 
 // unpack writes the repository, with replacements, and returns its directory.
@@ -97,26 +106,26 @@ func TestReport(t *testing.T) {
 		t.Fatalf("complete: %v, error: %v", complete, err)
 	}
 	want := `1.1 Apples
-  A001 in the name of a function
-       p TestX_A001_A002
+  A001 by a test
+       p TestX
   A002 together with another
-       p TestX_A001_A002
-  A003 in a subtest
-       p TestX_A001_A002/A003, A004 
+       p TestX
+  A003 by a subtest
+       p TestX/sub 
 
 1.2 Pears
-  A004 in a table of structs
-       p TestX_A001_A002/A003, A004 
-       p TestX_A001_A002/A004 positional
-  A005 in a map
-       p TestX_A001_A002/A005 key
-  A006 by a named field
-       p TestX_A001_A002/A006 named
+  A004 by a subtest and a fuzz target
+       p TestX/sub 
+       p FuzzX
+  A005 by a subtest of a subtest
+       p TestX/sub /inner
+  A006 by a function that tests call
+       p check
   A007 by a scenario
        scenario a-scenario
   A008 by nothing
        NOT COVERED
-  A009 not held to
+  A009 waived
        waived: because of that
 
 2.1 Brewing
@@ -151,10 +160,10 @@ func TestComplete(t *testing.T) {
 		says     string
 	}{
 		"a line without a claim":       {nil, []string{"."}, false, "NOT COVERED"},
-		"claimed in another module":    {nil, []string{".", "nested"}, true, "nested TestN_A008"},
+		"claimed in another module":    {nil, []string{".", "nested"}, true, "nested TestN"},
 		"waived":                       {[]string{"A009 because", "A008 later\nA009 because"}, []string{"."}, true, "waived: later"},
-		"a claim of an unknown number": {[]string{"{name: \"A006", "{\"A998 x\"}, {name: \"A006"}, []string{".", "nested"}, false, "claims A998, which no checklist has"},
-		"waived and claimed":           {[]string{"A009 because", "A001 why\nA009 because"}, []string{".", "nested"}, false, "A001 is waived, but covered by p TestX_A001_A002"},
+		"a claim of an unknown number": {[]string{`"A001 A002"`, `"A001 A002 A998"`}, []string{".", "nested"}, false, "claims A998, which no checklist has"},
+		"waived and claimed":           {[]string{"A009 because", "A001 why\nA009 because"}, []string{".", "nested"}, false, "A001 is waived, but covered by p TestX"},
 		"an unknown number waived":     {[]string{"A009 because", "A999 why\nA009 because"}, []string{".", "nested"}, false, "A999 is waived, but no checklist has it"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -172,15 +181,17 @@ func TestComplete(t *testing.T) {
 
 func TestMalformedChecklistsAreRefused(t *testing.T) {
 	for name, replace := range map[string][]string{
-		"no prefix":         {"prefix A", ""},
-		"a foreign number":  {"A002 together", "B002 together"},
-		"out of order":      {"A002 together", "A004 together"},
-		"no section":        {"1.1 Apples", ""},
-		"the same prefix":   {"prefix B", "prefix A", "B001 a name", "A001 a name"},
-		"a small prefix":    {"prefix B", "prefix b"},
-		"waived silently":   {"A009 because of that", "A009"},
-		"waived twice":      {"A009 because of that", "A009 x\nA009 y"},
-		"Go that is broken": {"func TestX_A001_A002(", "func func("},
+		"no prefix":               {"prefix A", ""},
+		"a foreign number":        {"A002 together", "B002 together"},
+		"out of order":            {"A002 together", "A004 together"},
+		"no section":              {"1.1 Apples", ""},
+		"the same prefix":         {"prefix B", "prefix A", "B001 a name", "A001 a name"},
+		"a lower-case prefix":     {"prefix B", "prefix b"},
+		"waived without a reason": {"A009 because of that", "A009"},
+		"waived twice":            {"A009 because of that", "A009 x\nA009 y"},
+		"Go that is broken":       {"func TestX(t *testing.T) {\n\tt.Attr", "func func(\n\tt.Attr"},
+		"a number in a name":      {"func FuzzX(", "func FuzzX_A004("},
+		"covers a variable":       {`"A001 A002"`, "lines"},
 	} {
 		if complete, err := run(settings{root: unpack(t, replace...), modules: []string{"."}}, &bytes.Buffer{}); err == nil {
 			t.Errorf("%s: no error, complete %v", name, complete)
@@ -203,7 +214,7 @@ func TestTheChecklistsCanBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests, err := testClaims(root, ".", newPattern(lists))
+	tests, err := testClaims(root, ".", numberInName(lists))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func scenarioClaims(root string) ([]claim, error) {
 }
 
 // testClaims are the claims of the test files that `go test ./...` in a module compiles here.
-func testClaims(root, module string, names pattern) ([]claim, error) {
+func testClaims(root, module string, inName *regexp.Regexp) ([]claim, error) {
 	var out []claim
 	base := filepath.Join(root, module)
 	err := filepath.WalkDir(base, func(dir string, d fs.DirEntry, err error) error {
@@ -67,7 +67,11 @@ func testClaims(root, module string, names pattern) ([]claim, error) {
 			if err != nil {
 				return err
 			}
-			out = append(out, fileClaims(filepath.ToSlash(pkg), file, names)...)
+			claims, err := fileClaims(filepath.ToSlash(pkg), file, inName)
+			if err != nil {
+				return err
+			}
+			out = append(out, claims...)
 		}
 		return nil
 	})
@@ -97,70 +101,54 @@ func testFiles(dir string) ([]string, error) {
 	return append(pkg.TestGoFiles, pkg.XTestGoFiles...), nil
 }
 
-// runs are the names of functions that go test calls without being asked. What only a benchmark shows is not shown.
-var runs = regexp.MustCompile(`^(Test|Fuzz)($|[^a-z])`)
-
-// fileClaims are the claims of one test file: in the names of its test functions, and in the names of subtests and cases
-// anywhere but in benchmarks and examples.
-func fileClaims(pkg string, file *ast.File, names pattern) []claim {
+// fileClaims are the claims of one test file: t.Attr("covers", "L034 L035") anywhere but in benchmarks and examples. A call in the
+// function literal of a subtest is a claim of that subtest.
+func fileClaims(pkg string, file *ast.File, inName *regexp.Regexp) ([]claim, error) {
 	var out []claim
 	for _, decl := range file.Decls {
-		where := pkg
-		if f, ok := decl.(*ast.FuncDecl); ok {
-			where = pkg + " " + f.Name.Name
-			switch {
-			case f.Recv == nil && runs.MatchString(f.Name.Name):
-				for _, number := range names.ofFunction(f.Name.Name) {
-					out = append(out, claim{number, where})
-				}
-			case strings.HasPrefix(f.Name.Name, "Benchmark") || strings.HasPrefix(f.Name.Name, "Example"):
-				continue
-			}
+		f, ok := decl.(*ast.FuncDecl)
+		if !ok || strings.HasPrefix(f.Name.Name, "Benchmark") || strings.HasPrefix(f.Name.Name, "Example") {
+			continue
 		}
-		ast.Inspect(decl, func(n ast.Node) bool {
-			for _, e := range caseNames(n) {
-				text := leading(e)
-				for _, number := range names.ofCase(text) {
-					out = append(out, claim{number, where + "/" + text})
-				}
-			}
+		where := pkg + " " + f.Name.Name
+		if inName.MatchString(f.Name.Name) {
+			return nil, fmt.Errorf("%s carries a number of a checklist in its name: write t.Attr(\"covers\", \"…\")", where)
+		}
+		claims, err := covers(where, f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, claims...)
+	}
+	return out, nil
+}
+
+// covers are the claims in the calls of Attr below a node, which is the test or the subtest called where.
+func covers(where string, node ast.Node) (out []claim, err error) {
+	ast.Inspect(node, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) != 2 || err != nil {
 			return true
-		})
-	}
-	return out
-}
-
-// caseNames are the expressions that name a subtest or a case of a table: the first argument of t.Run, the keys of a map, and
-// of a struct the field name, or the first one when fields are not named.
-func caseNames(n ast.Node) []ast.Expr {
-	switch n := n.(type) {
-	case *ast.CallExpr:
-		if f, ok := n.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "Run" && len(n.Args) == 2 {
-			return n.Args[:1]
 		}
-	case *ast.CompositeLit:
-		_, array := n.Type.(*ast.ArrayType)
-		var out []ast.Expr
-		for i, e := range n.Elts {
-			pair, keyed := e.(*ast.KeyValueExpr)
-			switch {
-			case !keyed && i == 0 && !array:
-				out = append(out, e)
-			case !keyed:
-			case isName(pair.Key):
-				out = append(out, pair.Value)
-			default:
-				out = append(out, pair.Key)
+		switch method, _ := call.Fun.(*ast.SelectorExpr); {
+		case method == nil:
+		case method.Sel.Name == "Run" && call != node:
+			var inner []claim
+			inner, err = covers(where+"/"+leading(call.Args[0]), call)
+			out = append(out, inner...)
+			return false
+		case method.Sel.Name == "Attr" && leading(call.Args[0]) == "covers":
+			list := leading(call.Args[1])
+			if list == "" {
+				err = fmt.Errorf("%s: the numbers after \"covers\" are not a string literal", where)
+			}
+			for _, number := range strings.Fields(list) {
+				out = append(out, claim{number, where})
 			}
 		}
-		return out
-	}
-	return nil
-}
-
-func isName(e ast.Expr) bool {
-	ident, ok := e.(*ast.Ident)
-	return ok && strings.EqualFold(ident.Name, "name")
+		return true
+	})
+	return out, err
 }
 
 // leading is the text that an expression is known to begin with.

@@ -7,11 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 )
 
-// waivedFile holds the lines that are not held to.
+// waivedFile holds the lines that no test has to cover.
 const waivedFile = "waived.txt"
 
 // list is one checklist.
@@ -104,7 +103,7 @@ func readList(path string) (list, error) {
 	return l, nil
 }
 
-// readWaived reads the lines that are not held to, with the reasons. There may be no such file.
+// readWaived reads the waived lines with their reasons. The file may be missing.
 func readWaived(path string) (map[string]string, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -130,43 +129,11 @@ func readWaived(path string) (map[string]string, error) {
 	return out, nil
 }
 
-// pattern finds the numbers of the checklists in names.
-type pattern struct {
-	// inName finds numbers in the name of a function, where underscores part them.
-	inName *regexp.Regexp
-	// first finds the numbers that a name of a subtest begins with.
-	first *regexp.Regexp
-	each  *regexp.Regexp
-}
-
-func newPattern(lists []list) pattern {
+// numberInName matches a number of the checklists in the name of a function, where an underscore precedes it.
+func numberInName(lists []list) *regexp.Regexp {
 	prefixes := make([]string, len(lists))
 	for i, l := range lists {
 		prefixes[i] = l.prefix
 	}
-	slices.Sort(prefixes)
-	number := "(?:" + strings.Join(prefixes, "|") + ")[0-9]{3}"
-	return pattern{
-		inName: regexp.MustCompile(`_(` + number + `)(?:_|$)`),
-		first:  regexp.MustCompile(`^` + number + `(?:,? ` + number + `)*(?: |$)`),
-		each:   regexp.MustCompile(number),
-	}
-}
-
-// ofFunction are the numbers in a test function's name.
-func (p pattern) ofFunction(name string) []string {
-	var out []string
-	for {
-		at := p.inName.FindStringSubmatchIndex(name)
-		if at == nil {
-			return out
-		}
-		out = append(out, name[at[2]:at[3]])
-		name = name[at[3]:] // the underscore behind it parts it from the next
-	}
-}
-
-// ofCase are the numbers that a subtest's name begins with.
-func (p pattern) ofCase(name string) []string {
-	return p.each.FindAllString(p.first.FindString(name), -1)
+	return regexp.MustCompile(`_(?:` + strings.Join(prefixes, "|") + `)[0-9]{3}(?:_|$)`)
 }

@@ -1,9 +1,8 @@
 // Command checklist says which lines of the behaviour checklists are covered by which tests and scenarios, and which are not.
 //
-// The checklists are the text files of docs/reference/checklist. A test claims a line by carrying its number in its name, a
-// subtest or the case of a table by beginning with it ("L034 every operator …"), a scenario by its covers line. Names are read
-// from the source of what `make test` runs; whether a claim is honest is for a reader to judge. Lines that are not held to
-// stand in waived.txt beside the checklists, each with the reason.
+// The checklists are the text files of docs/reference/checklist. A test or subtest claims lines with t.Attr("covers", "L034 L035"),
+// a scenario with its covers line. Claims are read from the source of what `make test` runs; whether a claim is true is for a
+// reader to judge. Lines that are waived stand in waived.txt beside the checklists, each with the reason.
 //
 // The exit status is 0 when every line is covered or waived and nothing claims a line that does not exist.
 package main
@@ -70,13 +69,13 @@ func run(s settings, w io.Writer) (complete bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	names := newPattern(lists)
+	inNames := numberInName(lists)
 	claims, err := scenarioClaims(s.root)
 	if err != nil {
 		return false, err
 	}
 	for _, module := range s.modules {
-		more, err := testClaims(s.root, module, names)
+		more, err := testClaims(s.root, module, inNames)
 		if err != nil {
 			return false, err
 		}

@@ -61,8 +61,9 @@ func awsDrifts() []awsDrift {
 	}
 }
 
-// TestAWSDriftReplacesNodes_A370: whatever changes about a class, its nodes are replaced by such as follow it.
-func TestAWSDriftReplacesNodes_A370(t *testing.T) {
+// TestAWSDriftReplacesNodes: whatever changes about a class, its nodes are replaced by such as follow it.
+func TestAWSDriftReplacesNodes(t *testing.T) {
+	t.Attr("covers", "A370")
 	t.Parallel()
 	w := begin(t)
 	a := w.account("m5.large")

@@ -9,9 +9,10 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 )
 
-// TestAWSDeprecatedImages_A376: an image that its owner has given up is used for want of a better one, and its nodes are replaced when
+// TestAWSDeprecatedImages: an image that its owner has given up is used for want of a better one, and its nodes are replaced when
 // there is one, even if that is older.
-func TestAWSDeprecatedImages_A376(t *testing.T) {
+func TestAWSDeprecatedImages(t *testing.T) {
+	t.Attr("covers", "A376")
 	t.Parallel()
 	w := begin(t)
 	a := w.account("m5.large")

@@ -49,9 +49,10 @@ func ipv6Cases() map[string]ipv6Case {
 	}
 }
 
-// TestAWSIPv6_A368: in a cluster whose services have addresses of IPv6, machines of every family join with such addresses for themselves and
+// TestAWSIPv6: in a cluster whose services have addresses of IPv6, machines of every family join with such addresses for themselves and
 // their pods, and look names up where the cluster does, or where the class says.
-func TestAWSIPv6_A368(t *testing.T) {
+func TestAWSIPv6(t *testing.T) {
+	t.Attr("covers", "A368")
 	t.Parallel()
 	w := beginApart(t, "--service-range="+serviceRange)
 	a := w.account("m5.large")

@@ -62,9 +62,10 @@ func interruptions(a *awscluster.AWS) map[string]func(id string) {
 	}
 }
 
-// TestAWSInterruptionsReplaceNodes_A372_A380: whatever EC2 says or does about an instance, its pods run elsewhere soon and its node and its
+// TestAWSInterruptionsReplaceNodes: whatever EC2 says or does about an instance, its pods run elsewhere soon and its node and its
 // claim are gone; also if it is ended without a word.
-func TestAWSInterruptionsReplaceNodes_A372_A380(t *testing.T) {
+func TestAWSInterruptionsReplaceNodes(t *testing.T) {
+	t.Attr("covers", "A372 A380")
 	t.Parallel()
 	w := begin(t)
 	a := w.account("m5.large")
@@ -112,9 +113,10 @@ func TestAWSInterruptionsReplaceNodes_A372_A380(t *testing.T) {
 	})
 }
 
-// TestAWSPermissions_A363_A364: a class is not ready while its launches are refused, and ready when they are not; nothing of it is left in
+// TestAWSPermissions: a class is not ready while its launches are refused, and ready when they are not; nothing of it is left in
 // the account when it is gone.
-func TestAWSPermissions_A363_A364(t *testing.T) {
+func TestAWSPermissions(t *testing.T) {
+	t.Attr("covers", "A363 A364")
 	t.Parallel()
 	w := begin(t)
 	a := w.account("m5.large")

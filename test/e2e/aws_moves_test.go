@@ -42,8 +42,9 @@ func (w *world) suffer(node *corev1.Node, kind corev1.NodeConditionType, status 
 	})
 }
 
-// TestAWSRepairReplacesNodes_A373: a node that reports one of the conditions of sick nodes for long is replaced.
-func TestAWSRepairReplacesNodes_A373(t *testing.T) {
+// TestAWSRepairReplacesNodes: a node that reports one of the conditions of sick nodes for long is replaced.
+func TestAWSRepairReplacesNodes(t *testing.T) {
+	t.Attr("covers", "A373")
 	t.Parallel()
 	w := begin(t)
 	a := w.account("m5.large")
@@ -89,9 +90,10 @@ func TestAWSRepairReplacesNodes_A373(t *testing.T) {
 	w.awaitCases(pods)
 }
 
-// TestAWSMoves_A374_A375: consolidation moves nodes to spot, into a reservation and into a cheaper one, and where prices of one's own
+// TestAWSMoves: consolidation moves nodes to spot, into a reservation and into a cheaper one, and where prices of one's own
 // say.
-func TestAWSMoves_A374_A375(t *testing.T) {
+func TestAWSMoves(t *testing.T) {
+	t.Attr("covers", "A374 A375")
 	t.Parallel()
 	w := begin(t)
 	a := w.account("m5.large", "m5.xlarge", "c5.large")

@@ -177,9 +177,10 @@ func instanceCases() []awsCase {
 	}
 }
 
-// TestAWSNodesAreAsTheirClassSays_A358_A359_A360_A365_A366_A367_A369_A377_A378_A379: what a class, a pool and a pod ask for arrives on
+// TestAWSNodesAreAsTheirClassSays: what a class, a pool and a pod ask for arrives on
 // the instance and, by way of its user data, on the node.
-func TestAWSNodesAreAsTheirClassSays_A358_A359_A360_A365_A366_A367_A369_A377_A378_A379(t *testing.T) {
+func TestAWSNodesAreAsTheirClassSays(t *testing.T) {
+	t.Attr("covers", "A358 A359 A360 A365 A366 A367 A369 A377 A378 A379")
 	t.Parallel()
 	w := begin(t)
 	a := w.account("m5.large", "m5.xlarge", "g4dn.xlarge", "inf1.xlarge", "dl1.24xlarge", "c5n.18xlarge")

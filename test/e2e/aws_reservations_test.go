@@ -23,9 +23,10 @@ type awsReserved struct {
 	sold []string
 }
 
-// TestAWSReservations_A371: a node whose reservation the class does not select any more is replaced. One whose reservation has ended counts
+// TestAWSReservations: a node whose reservation the class does not select any more is replaced. One whose reservation has ended counts
 // as on demand from then on, and is replaced where the pool does not allow that.
-func TestAWSReservations_A371(t *testing.T) {
+func TestAWSReservations(t *testing.T) {
+	t.Attr("covers", "A371")
 	t.Parallel()
 	w := begin(t)
 	a := w.account("m5.large")

@@ -9,9 +9,10 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// TestAWSTags_A361_A362: everything that is made has its tags, a name of the user's own stays, and an instance that lost the tag of its
+// TestAWSTags: everything that is made has its tags, a name of the user's own stays, and an instance that lost the tag of its
 // cluster, or never had it, gets it.
-func TestAWSTags_A361_A362(t *testing.T) {
+func TestAWSTags(t *testing.T) {
+	t.Attr("covers", "A361 A362")
 	t.Parallel()
 	w := begin(t)
 	a := w.account("m5.large")

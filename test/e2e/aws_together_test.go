@@ -66,9 +66,10 @@ func (w *together) lifetime() time.Duration { return 35*time.Second + time.Durat
 // patience is how long the nodes of each step may take. The pods of many are a long way for an API server that has to share its machine.
 func (w *together) patience() time.Duration { return awsPatience + 2*time.Duration(w.n)*time.Second }
 
-// TestAWSAllTogether_A382: nodes expire, become empty, drift and are hardly used, all at the same time. No more of them are disrupted at a
+// TestAWSAllTogether: nodes expire, become empty, drift and are hardly used, all at the same time. No more of them are disrupted at a
 // time than budgets allow, each kind comes to its end, and what is left are as many nodes as the pods need.
-func TestAWSAllTogether_A382(t *testing.T) {
+func TestAWSAllTogether(t *testing.T) {
+	t.Attr("covers", "A382")
 	t.Parallel()
 	w := &together{world: begin(t), n: *scale}
 	start := time.Now()

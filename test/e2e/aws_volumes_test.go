@@ -65,9 +65,10 @@ func mounts(source corev1.VolumeSource) func(*corev1.PodTemplateSpec) {
 	}
 }
 
-// TestAWSVolumes_A381: pods run in the zones of their volumes, whether those were there before, are made at once or when the place of the
+// TestAWSVolumes: pods run in the zones of their volumes, whether those were there before, are made at once or when the place of the
 // pod is known; and no node has more volumes than its instance can have attached, although pods would have room.
-func TestAWSVolumes_A381(t *testing.T) {
+func TestAWSVolumes(t *testing.T) {
+	t.Attr("covers", "A381")
 	t.Parallel()
 	w := begin(t)
 	a := w.accountWith(awscluster.Options{Types: []string{"m5.large", "m5.xlarge"}, Volumes: true})

@@ -40,11 +40,12 @@ type shifting struct {
 	old  map[string]ec2Node
 }
 
-// TestAWSShiftsAndBlocks_A188_A252_A253_A350_A352 begins a zonal shift and lets capacity blocks end. During the shift nothing is launched
+// TestAWSShiftsAndBlocks begins a zonal shift and lets capacity blocks end. During the shift nothing is launched
 // in the zone, and nothing is ended there, whatever is asked or EC2 says; after it, the zone is as any other. A block that is about to
 // end gives its nodes up to such as are paid by the hour, what is in another kind of reservation stays there until it ends, and what is
 // in none any more says so.
-func TestAWSShiftsAndBlocks_A188_A252_A253_A350_A352(t *testing.T) {
+func TestAWSShiftsAndBlocks(t *testing.T) {
+	t.Attr("covers", "A188 A252 A253 A350 A352")
 	t.Parallel()
 	w := &shifting{world: begin(t), pods: map[string]int32{}, old: map[string]ec2Node{}}
 	w.aws = w.account("m5.large")

@@ -13,7 +13,8 @@ import (
 
 // TestClaimMadeByHand: a claim that no pool made is launched, registered and initialized all the same, its node looks as the
 // claim says, and both go when the claim is deleted.
-func TestClaimMadeByHand_C558_C559(t *testing.T) {
+func TestClaimMadeByHand(t *testing.T) {
+	t.Attr("covers", "C558 C559")
 	t.Parallel()
 	w := begin(t)
 	w.controller()

@@ -27,7 +27,8 @@ func (w *world) oneNode(d *appsv1.Deployment, edits ...func(*v1.NodePool)) *core
 
 // TestDeletedNodeIsDrainedAndReplaced is what `kubectl delete node` does: the node takes no more pods, its pods are evicted, the
 // instance ends, and the pods run again on a new node.
-func TestDeletedNodeIsDrainedAndReplaced_C200_C204_C559(t *testing.T) {
+func TestDeletedNodeIsDrainedAndReplaced(t *testing.T) {
+	t.Attr("covers", "C200 C204 C559")
 	t.Parallel()
 	w := begin(t)
 	w.controller()
@@ -64,7 +65,8 @@ func TestDeletedNodeIsDrainedAndReplaced_C200_C204_C559(t *testing.T) {
 
 // TestBudgetHoldsDrain: a disruption budget that allows nothing keeps the pods where they are, and the drain goes on as soon as
 // it allows something.
-func TestBudgetHoldsDrain_C233_C234(t *testing.T) {
+func TestBudgetHoldsDrain(t *testing.T) {
+	t.Attr("covers", "C233 C234")
 	t.Parallel()
 	w := begin(t)
 	p := w.controller()
@@ -115,7 +117,8 @@ func protected(template *corev1.PodTemplateSpec) {
 }
 
 // TestDoNotDisruptHoldsDrain: a protected pod holds the drain for as long as it is protected.
-func TestDoNotDisruptHoldsDrain_C227_C561(t *testing.T) {
+func TestDoNotDisruptHoldsDrain(t *testing.T) {
+	t.Attr("covers", "C227 C561")
 	t.Parallel()
 	w := begin(t)
 	w.controller()
@@ -136,7 +139,8 @@ func TestDoNotDisruptHoldsDrain_C227_C561(t *testing.T) {
 
 // TestGracePeriodForcesDrain: with a terminationGracePeriod neither protection nor budget holds the drain past the deadline, and
 // nothing is forced before its time.
-func TestGracePeriodForcesDrain_C243_C244(t *testing.T) {
+func TestGracePeriodForcesDrain(t *testing.T) {
+	t.Attr("covers", "C243 C244")
 	t.Parallel()
 	w := begin(t)
 	w.controller()

@@ -31,8 +31,9 @@ func (w *world) awaitGone(node *corev1.Node, within time.Duration) {
 	})
 }
 
-// TestExpiredNodesAreReplaced_C563: a node that is too old goes, and its pod runs again on a young one.
-func TestExpiredNodesAreReplaced_C563(t *testing.T) {
+// TestExpiredNodesAreReplaced: a node that is too old goes, and its pod runs again on a young one.
+func TestExpiredNodesAreReplaced(t *testing.T) {
+	t.Attr("covers", "C563")
 	t.Parallel()
 	w := begin(t)
 	p := w.controller()
@@ -52,8 +53,9 @@ func TestExpiredNodesAreReplaced_C563(t *testing.T) {
 	w.awaitMetric(p, `karpenter_nodeclaims_disrupted_total{capacity_type="spot",consolidation_policy="",nodepool="default",reason="expired",termination_mode="graceful"}`)
 }
 
-// TestAStubbornPodGoesAtTheDeadline_C562: a pod that would take ten minutes to stop is cut short by the grace period of its node.
-func TestAStubbornPodGoesAtTheDeadline_C562(t *testing.T) {
+// TestAStubbornPodGoesAtTheDeadline: a pod that would take ten minutes to stop is cut short by the grace period of its node.
+func TestAStubbornPodGoesAtTheDeadline(t *testing.T) {
+	t.Attr("covers", "C562")
 	t.Parallel()
 	w := begin(t)
 	w.controller()
@@ -68,8 +70,9 @@ func TestAStubbornPodGoesAtTheDeadline_C562(t *testing.T) {
 	w.awaitRunning(1)
 }
 
-// TestPodsGoInOrder_C561: a critical pod stays until the last plain one has had all the time it was promised.
-func TestPodsGoInOrder_C561(t *testing.T) {
+// TestPodsGoInOrder: a critical pod stays until the last plain one has had all the time it was promised.
+func TestPodsGoInOrder(t *testing.T) {
+	t.Attr("covers", "C561")
 	t.Parallel()
 	w := begin(t)
 	w.controller()
@@ -140,8 +143,9 @@ func TestADrainGoesOnAfterAKill(t *testing.T) {
 	}
 }
 
-// TestBuffersThatComeAndGoLeaveNothing_C564: room that is asked for and given up within moments leaves no node behind.
-func TestBuffersThatComeAndGoLeaveNothing_C564(t *testing.T) {
+// TestBuffersThatComeAndGoLeaveNothing: room that is asked for and given up within moments leaves no node behind.
+func TestBuffersThatComeAndGoLeaveNothing(t *testing.T) {
+	t.Attr("covers", "C564")
 	t.Parallel()
 	w := begin(t)
 	w.controller("--feature-gates=CapacityBuffer=true")

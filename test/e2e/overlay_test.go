@@ -61,9 +61,10 @@ func (w *world) awaitLaunched(want ...string) {
 	})
 }
 
-// TestOverlaysSteerLaunches_L361_L365 while the controller runs: a price decides what is launched next, an overlay that
+// TestOverlaysSteerLaunches while the controller runs: a price decides what is launched next, an overlay that
 // conflicts is told and decides nothing, and comes into force when the other one goes.
-func TestOverlaysSteerLaunches_L361_L365(t *testing.T) {
+func TestOverlaysSteerLaunches(t *testing.T) {
+	t.Attr("covers", "L361 L365")
 	t.Parallel()
 	const large, huge = "m-16x-amd64-linux", "m-64x-amd64-linux"
 	const valid, conflict = "True/ValidationSucceeded/", "False/Conflict/conflict with another overlay"

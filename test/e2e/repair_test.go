@@ -37,9 +37,10 @@ func (w *world) sicken(node *corev1.Node, since time.Duration) {
 	})
 }
 
-// TestUnhealthyNodeIsRepaired_C500_C506_C507: a node that is not ready for too long is replaced, whatever its pod and its pool
+// TestUnhealthyNodeIsRepaired: a node that is not ready for too long is replaced, whatever its pod and its pool
 // say; while too many are in that state, none is.
-func TestUnhealthyNodeIsRepaired_C500_C506_C507(t *testing.T) {
+func TestUnhealthyNodeIsRepaired(t *testing.T) {
+	t.Attr("covers", "C500 C506 C507")
 	t.Parallel()
 	w := begin(t)
 	p := w.controller("--feature-gates=NodeRepair=true")

@@ -74,8 +74,9 @@ func (w *world) launchesNoMore(d time.Duration) {
 	w.stays("nothing is launched twice", d, func() string { return w.notPaired(wantedMachines) })
 }
 
-// TestStopReleasesTheLease_W004: SIGTERM in the middle of a scale-up ends the controller in order.
-func TestStopReleasesTheLease_W004(t *testing.T) {
+// TestStopReleasesTheLease: SIGTERM in the middle of a scale-up ends the controller in order.
+func TestStopReleasesTheLease(t *testing.T) {
+	t.Attr("covers", "W004")
 	t.Parallel()
 	w := begin(t)
 	p := w.launch(replica()...)
@@ -102,7 +103,8 @@ func TestStopReleasesTheLease_W004(t *testing.T) {
 
 // TestStandbyTakesOver: a second replica waits, is ready while it waits, and goes on within seconds where the first one stopped.
 // Nothing is launched twice.
-func TestStandbyTakesOver_C565(t *testing.T) {
+func TestStandbyTakesOver(t *testing.T) {
+	t.Attr("covers", "C565")
 	t.Parallel()
 	w := begin(t)
 	first, second := w.launchTwo()

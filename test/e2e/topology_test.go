@@ -11,9 +11,10 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// TestPodsThatKeepOutOfEachOthersZonesAllRunInTheEnd_L271_L272: where the first one ends up is open while its machine is being
+// TestPodsThatKeepOutOfEachOthersZonesAllRunInTheEnd: where the first one ends up is open while its machine is being
 // planned, so that the others have to wait. Each pass learns the zone of one more.
-func TestPodsThatKeepOutOfEachOthersZonesAllRunInTheEnd_L271_L272(t *testing.T) {
+func TestPodsThatKeepOutOfEachOthersZonesAllRunInTheEnd(t *testing.T) {
+	t.Attr("covers", "L271 L272")
 	t.Parallel()
 	w := begin(t)
 	w.controller()
@@ -34,8 +35,9 @@ func emptiedAtOnce(p *v1.NodePool) {
 	p.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(0)
 }
 
-// TestAPodFollowsAnotherIntoAZoneThatWasOpen_L274: where the other one ends up is known when its machine is there.
-func TestAPodFollowsAnotherIntoAZoneThatWasOpen_L274(t *testing.T) {
+// TestAPodFollowsAnotherIntoAZoneThatWasOpen: where the other one ends up is known when its machine is there.
+func TestAPodFollowsAnotherIntoAZoneThatWasOpen(t *testing.T) {
+	t.Attr("covers", "L274")
 	t.Parallel()
 	w := begin(t)
 	w.controller()

@@ -20,9 +20,10 @@ import (
 	"github.com/karpenter-anew/karpenter/test/scenario/scenariorun"
 )
 
-// TestTheCheapestSuitableTypeComesFirst_L104 asks for combinations of architecture, operating system, zone and capacity type on
+// TestTheCheapestSuitableTypeComesFirst asks for combinations of architecture, operating system, zone and capacity type on
 // real machines at real prices, by the pod, by the pool, or each by one of them.
-func TestTheCheapestSuitableTypeComesFirst_L104(t *testing.T) {
+func TestTheCheapestSuitableTypeComesFirst(t *testing.T) {
+	t.Attr("covers", "L104")
 	const (
 		arch, system   = corev1.LabelArchStable, corev1.LabelOSStable
 		zone, capacity = corev1.LabelTopologyZone, v1.CapacityTypeLabelKey

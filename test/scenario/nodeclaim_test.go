@@ -115,7 +115,8 @@ spec:
 
 // TestWhatANodeClaimSays holds every field against what was asked for. Everything beyond the listed lines would show too: an
 // invented hostname, labels that only simulations know, well-known labels among the claim's own.
-func TestWhatANodeClaimSays_L076_L077_L078_L158_L165_L211_L212_L213_L214_L215_L216_L218_L219(t *testing.T) {
+func TestWhatANodeClaimSays(t *testing.T) {
+	t.Attr("covers", "L076 L077 L078 L158 L165 L211 L212 L213 L214 L215 L216 L218 L219")
 	m, err := scenariorun.Reader(t).Read("everything.yaml", strings.NewReader(everything))
 	if err != nil {
 		t.Fatal(err)

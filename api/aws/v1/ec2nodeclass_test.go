@@ -111,7 +111,8 @@ func TestFamily(t *testing.T) {
 	}
 }
 
-func TestLabelRules_A056(t *testing.T) {
+func TestLabelRules(t *testing.T) {
+	t.Attr("covers", "A056")
 	rules := awsv1.LabelRules()
 	if got := rules.Normalize("topology.ebs.csi.aws.com/zone"); got != corev1.LabelTopologyZone {
 		t.Errorf("the zone of the EBS driver is %q", got)
@@ -131,16 +132,17 @@ func TestLabelRules_A056(t *testing.T) {
 
 // TestRuntimeValidation checks labels whose values are known.
 func TestRuntimeValidation(t *testing.T) {
+	t.Attr("covers", "A053 A054 A055")
 	for _, test := range []struct {
 		name   string
 		key    string
 		values []string
 		valid  bool
 	}{
-		{"A053 no capacity type that there is", v1.CapacityTypeLabelKey, []string{"x", "y"}, false},
-		{"A054 one capacity type that there is", v1.CapacityTypeLabelKey, []string{"x", "spot"}, true},
-		{"A055 no tenancy that there is", awsv1.LabelInstanceTenancy, []string{"host"}, false},
-		{"A055 one tenancy that there is", awsv1.LabelInstanceTenancy, []string{"host", "dedicated"}, true},
+		{"no capacity type that there is", v1.CapacityTypeLabelKey, []string{"x", "y"}, false},
+		{"one capacity type that there is", v1.CapacityTypeLabelKey, []string{"x", "spot"}, true},
+		{"no tenancy that there is", awsv1.LabelInstanceTenancy, []string{"host"}, false},
+		{"one tenancy that there is", awsv1.LabelInstanceTenancy, []string{"host", "dedicated"}, true},
 		{"the label of the class cannot be asked for", awsv1.LabelNodeClass, []string{"x"}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {

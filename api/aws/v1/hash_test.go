@@ -37,6 +37,7 @@ func baseClass() *awsv1.EC2NodeClass {
 
 // TestHashGolden pins the hashes that existing clusters have stored. None may change without a new hash version.
 func TestHashGolden(t *testing.T) {
+	t.Attr("covers", "A072 A073 A074 A075 A076 A077 A080")
 	if awsv1.HashVersion != "v6" {
 		t.Errorf("the version is %s", awsv1.HashVersion)
 	}
@@ -46,42 +47,42 @@ func TestHashGolden(t *testing.T) {
 		change func(*awsv1.EC2NodeClassSpec)
 		want   string
 	}{
-		{"A072 base", func(*awsv1.EC2NodeClassSpec) {}, base},
-		{"A073 user data", func(s *awsv1.EC2NodeClassSpec) { s.UserData = new("userdata-test-2") }, "11774429238106843388"},
-		{"A073 tag", func(s *awsv1.EC2NodeClassSpec) { s.Tags["keyTag-test-3"] = "valueTag-test-3" }, "9327338697296909506"},
-		{"A073 context", func(s *awsv1.EC2NodeClassSpec) { s.Context = new("context-2") }, "2279761750428738028"},
-		{"A073 monitoring", func(s *awsv1.EC2NodeClassSpec) { s.DetailedMonitoring = new(true) }, "1936848126751988570"},
-		{"A073 instance store", func(s *awsv1.EC2NodeClassSpec) { s.InstanceStorePolicy = new(awsv1.InstanceStorePolicyRAID0) }, "16697988646989909967"},
-		{"A073 public address", func(s *awsv1.EC2NodeClassSpec) { s.AssociatePublicIPAddress = new(true) }, "16141801171825097963"},
-		{"A073 metadata endpoint", func(s *awsv1.EC2NodeClassSpec) { s.MetadataOptions.HTTPEndpoint = new("enabled") }, "14969742554812447671"},
-		{"A073 metadata protocol", func(s *awsv1.EC2NodeClassSpec) { s.MetadataOptions.HTTPProtocolIPv6 = new("enabled") }, "1581716956216772561"},
-		{"A073 metadata hop limit", func(s *awsv1.EC2NodeClassSpec) { s.MetadataOptions.HTTPPutResponseHopLimit = new(int64(10)) }, "14046948658064232764"},
-		{"A073 metadata tokens", func(s *awsv1.EC2NodeClassSpec) { s.MetadataOptions.HTTPTokens = new("required") }, "1346719102507290084"},
-		{"A073 A076 volume size", func(s *awsv1.EC2NodeClassSpec) {
+		{"base", func(*awsv1.EC2NodeClassSpec) {}, base},
+		{"user data", func(s *awsv1.EC2NodeClassSpec) { s.UserData = new("userdata-test-2") }, "11774429238106843388"},
+		{"tag", func(s *awsv1.EC2NodeClassSpec) { s.Tags["keyTag-test-3"] = "valueTag-test-3" }, "9327338697296909506"},
+		{"context", func(s *awsv1.EC2NodeClassSpec) { s.Context = new("context-2") }, "2279761750428738028"},
+		{"monitoring", func(s *awsv1.EC2NodeClassSpec) { s.DetailedMonitoring = new(true) }, "1936848126751988570"},
+		{"instance store", func(s *awsv1.EC2NodeClassSpec) { s.InstanceStorePolicy = new(awsv1.InstanceStorePolicyRAID0) }, "16697988646989909967"},
+		{"public address", func(s *awsv1.EC2NodeClassSpec) { s.AssociatePublicIPAddress = new(true) }, "16141801171825097963"},
+		{"metadata endpoint", func(s *awsv1.EC2NodeClassSpec) { s.MetadataOptions.HTTPEndpoint = new("enabled") }, "14969742554812447671"},
+		{"metadata protocol", func(s *awsv1.EC2NodeClassSpec) { s.MetadataOptions.HTTPProtocolIPv6 = new("enabled") }, "1581716956216772561"},
+		{"metadata hop limit", func(s *awsv1.EC2NodeClassSpec) { s.MetadataOptions.HTTPPutResponseHopLimit = new(int64(10)) }, "14046948658064232764"},
+		{"metadata tokens", func(s *awsv1.EC2NodeClassSpec) { s.MetadataOptions.HTTPTokens = new("required") }, "1346719102507290084"},
+		{"volume size", func(s *awsv1.EC2NodeClassSpec) {
 			s.BlockDeviceMappings[0].EBS.VolumeSize = new(resource.MustParse("10G"))
 		}, "10372902467896351912"},
-		{"A073 A077 from role to instance profile", func(s *awsv1.EC2NodeClassSpec) { s.Role, s.InstanceProfile = "", new("test-instance-profile") }, "10323991363677716244"},
-		{"A073 tracking of TCP", func(s *awsv1.EC2NodeClassSpec) {
+		{"from role to instance profile", func(s *awsv1.EC2NodeClassSpec) { s.Role, s.InstanceProfile = "", new("test-instance-profile") }, "10323991363677716244"},
+		{"tracking of TCP", func(s *awsv1.EC2NodeClassSpec) {
 			s.ConnectionTracking = &awsv1.ConnectionTracking{TCPEstablishedTimeout: new(int32(300))}
 		}, "1619669030802245540"},
-		{"A073 tracking of UDP streams", func(s *awsv1.EC2NodeClassSpec) {
+		{"tracking of UDP streams", func(s *awsv1.EC2NodeClassSpec) {
 			s.ConnectionTracking = &awsv1.ConnectionTracking{UDPStreamTimeout: new(int32(120))}
 		}, "13743705849402595405"},
-		{"A073 tracking of UDP", func(s *awsv1.EC2NodeClassSpec) {
+		{"tracking of UDP", func(s *awsv1.EC2NodeClassSpec) {
 			s.ConnectionTracking = &awsv1.ConnectionTracking{UDPTimeout: new(int32(45))}
 		}, "17941926745862994490"},
-		{"A073 nested virtualization", func(s *awsv1.EC2NodeClassSpec) {
+		{"nested virtualization", func(s *awsv1.EC2NodeClassSpec) {
 			s.CPUOptions = &awsv1.CPUOptions{NestedVirtualization: new("enabled")}
 		}, "6157846767212910604"},
-		{"A074 selectors", func(s *awsv1.EC2NodeClassSpec) {
+		{"selectors", func(s *awsv1.EC2NodeClassSpec) {
 			s.SubnetSelectorTerms = []awsv1.SubnetSelectorTerm{{ID: "subnet-1"}}
 			s.SecurityGroupSelectorTerms = []awsv1.SecurityGroupSelectorTerm{{ID: "sg-1"}}
 			s.AMISelectorTerms = []awsv1.AMISelectorTerm{{ID: "ami-1"}}
 			s.CapacityReservationSelectorTerms = []awsv1.CapacityReservationSelectorTerm{{ID: "cr-1"}}
 		}, base},
 		{"prefixes", func(s *awsv1.EC2NodeClassSpec) { s.IPPrefixCount = new(int32(3)) }, base},
-		{"A075 order of disks", func(s *awsv1.EC2NodeClassSpec) { slices.Reverse(s.BlockDeviceMappings) }, base},
-		{"A080 the family that is Custom anyway", func(s *awsv1.EC2NodeClassSpec) { s.AMIFamily = new("Custom") }, base},
+		{"order of disks", func(s *awsv1.EC2NodeClassSpec) { slices.Reverse(s.BlockDeviceMappings) }, base},
+		{"the family that is Custom anyway", func(s *awsv1.EC2NodeClassSpec) { s.AMIFamily = new("Custom") }, base},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			class := baseClass()
@@ -93,7 +94,8 @@ func TestHashGolden(t *testing.T) {
 	}
 }
 
-func TestHashOfFamily_A080(t *testing.T) {
+func TestHashOfFamily(t *testing.T) {
+	t.Attr("covers", "A080")
 	implied, written, other := baseClass(), baseClass(), baseClass()
 	for _, class := range []*awsv1.EC2NodeClass{implied, written, other} {
 		class.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Alias: "bottlerocket@latest"}}
@@ -107,13 +109,15 @@ func TestHashOfFamily_A080(t *testing.T) {
 	}
 }
 
-func TestHashOfBundle_A079(t *testing.T) {
+func TestHashOfBundle(t *testing.T) {
+	t.Attr("covers", "A079")
 	if baseClass().Hash("a") == baseClass().Hash("b") || baseClass().Hash("") == baseClass().Hash("a") {
 		t.Error("the CA bundle does not count")
 	}
 }
 
-func TestHashOfKubelet_A078(t *testing.T) {
+func TestHashOfKubelet(t *testing.T) {
+	t.Attr("covers", "A078")
 	seen := map[string]string{}
 	for _, block := range []map[string]apiextensionsv1.JSON{
 		nil,
@@ -138,8 +142,9 @@ func TestHashOfKubelet_A078(t *testing.T) {
 	}
 }
 
-// TestHashIgnoresOrder_A075 checks that tags and disks are hashed as sets.
-func TestHashIgnoresOrder_A075(t *testing.T) {
+// TestHashIgnoresOrder checks that tags and disks are hashed as sets.
+func TestHashIgnoresOrder(t *testing.T) {
+	t.Attr("covers", "A075")
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfDistinct(rapid.StringMatching(`[a-z]{1,5}`), rapid.ID[string]).Draw(t, "names")
 		class, shuffled := baseClass(), baseClass()

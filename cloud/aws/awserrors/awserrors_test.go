@@ -75,7 +75,8 @@ func TestNoCapacity(t *testing.T) {
 	}
 }
 
-func TestReasons_A150(t *testing.T) {
+func TestReasons(t *testing.T) {
+	t.Attr("covers", "A150")
 	for text, want := range map[string]string{
 		"AuthFailure.ServiceLinkedRoleCreationNotPermitted: x":                          "SpotSLRCreationFailed",
 		"UnauthorizedOperation: with an explicit deny in a permissions boundary":        "Unauthorized",

@@ -42,7 +42,8 @@ func (r *recorder) call(_ context.Context, requests []string) []batch.Result[int
 
 func itself(s string) string { return s }
 
-func TestEqualRequestsShareACall_A280(t *testing.T) {
+func TestEqualRequestsShareACall(t *testing.T) {
+	t.Attr("covers", "A280")
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{}
 		b := batch.New(window, itself, r.call)
@@ -128,7 +129,8 @@ func TestAWindowEnds(t *testing.T) {
 	}
 }
 
-func TestCallsAreMeasuredAndBounded_A327(t *testing.T) {
+func TestCallsAreMeasuredAndBounded(t *testing.T) {
+	t.Attr("covers", "A327")
 	synctest.Test(t, func(t *testing.T) {
 		var running, most, sizes atomic.Int64
 		options := window
@@ -257,7 +259,8 @@ func ask(t *testing.T, s *shelf, ids ...string) map[string]string {
 	return out
 }
 
-func TestIDsShareACall_A325(t *testing.T) {
+func TestIDsShareACall(t *testing.T) {
+	t.Attr("covers", "A325")
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{has: []string{"a", "b"}}
 		got := ask(t, s, "b", "a", "b")
@@ -270,7 +273,8 @@ func TestIDsShareACall_A325(t *testing.T) {
 	})
 }
 
-func TestIDsWithoutAnswer_A326(t *testing.T) {
+func TestIDsWithoutAnswer(t *testing.T) {
+	t.Attr("covers", "A326")
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{has: []string{"a"}}
 		got := ask(t, s, "a", "gone")

@@ -77,6 +77,7 @@ func tags(pairs ...string) map[string]string {
 }
 
 func TestSubnets(t *testing.T) {
+	t.Attr("covers", "A081 A082 A083")
 	w := newWorld(t, awstest.Options{})
 	w.RemoveSubnets()
 	for _, s := range []awstest.Subnet{
@@ -92,12 +93,12 @@ func TestSubnets(t *testing.T) {
 		name, want string
 		terms      []awsv1.SubnetSelectorTerm
 	}{
-		{"A081 tags", "subnet-2 subnet-1", []awsv1.SubnetSelectorTerm{byTags("a", "1")}},
-		{"A081 one id", "subnet-3", []awsv1.SubnetSelectorTerm{byID("subnet-3")}},
-		{"A081 A083 several ids, at equal room by id", "subnet-1 subnet-3", []awsv1.SubnetSelectorTerm{byID("subnet-3"), byID("subnet-1")}},
-		{"A081 tags and id", "subnet-2 subnet-1 subnet-3", []awsv1.SubnetSelectorTerm{byID("subnet-3"), byTags("a", "1")}},
-		{"A082 tags of a term narrow", "subnet-2", []awsv1.SubnetSelectorTerm{byTags("a", "1", "b", "2")}},
-		{"A082 terms widen, and nothing comes twice", "subnet-2 subnet-1", []awsv1.SubnetSelectorTerm{byTags("b", "2"), byTags("b", "1"), byTags("a", "1")}},
+		{"tags", "subnet-2 subnet-1", []awsv1.SubnetSelectorTerm{byTags("a", "1")}},
+		{"one id", "subnet-3", []awsv1.SubnetSelectorTerm{byID("subnet-3")}},
+		{"several ids, at equal room by id", "subnet-1 subnet-3", []awsv1.SubnetSelectorTerm{byID("subnet-3"), byID("subnet-1")}},
+		{"tags and id", "subnet-2 subnet-1 subnet-3", []awsv1.SubnetSelectorTerm{byID("subnet-3"), byTags("a", "1")}},
+		{"tags of a term narrow", "subnet-2", []awsv1.SubnetSelectorTerm{byTags("a", "1", "b", "2")}},
+		{"terms widen, and nothing comes twice", "subnet-2 subnet-1", []awsv1.SubnetSelectorTerm{byTags("b", "2"), byTags("b", "1"), byTags("a", "1")}},
 		{"any value", "subnet-2 subnet-1", []awsv1.SubnetSelectorTerm{byTags("b", "*")}},
 		{"no such tag", "", []awsv1.SubnetSelectorTerm{byTags("c", "*")}},
 	} {
@@ -112,7 +113,8 @@ func TestSubnets(t *testing.T) {
 	}
 }
 
-func TestAllPagesOfSubnetsCount_A086(t *testing.T) {
+func TestAllPagesOfSubnetsCount(t *testing.T) {
+	t.Attr("covers", "A086")
 	w := newWorld(t, awstest.Options{})
 	w.RemoveSubnets()
 	for i := range 1203 {
@@ -123,7 +125,8 @@ func TestAllPagesOfSubnetsCount_A086(t *testing.T) {
 	}
 }
 
-func TestNetworkIsRememberedByGeneration_A087_A090(t *testing.T) {
+func TestNetworkIsRememberedByGeneration(t *testing.T) {
+	t.Attr("covers", "A087 A090")
 	w := newWorld(t, awstest.Options{})
 	class := w.class(awsv1.EC2NodeClassSpec{
 		SubnetSelectorTerms:        []awsv1.SubnetSelectorTerm{{Tags: tags("karpenter.sh/discovery", "test")}},
@@ -159,6 +162,7 @@ func TestNetworkIsRememberedByGeneration_A087_A090(t *testing.T) {
 }
 
 func TestSecurityGroups(t *testing.T) {
+	t.Attr("covers", "A088")
 	w := newWorld(t, awstest.Options{})
 	w.RemoveSecurityGroups()
 	for _, g := range []awstest.SecurityGroup{
@@ -170,13 +174,13 @@ func TestSecurityGroups(t *testing.T) {
 		name, want string
 		terms      []awsv1.SecurityGroupSelectorTerm
 	}{
-		{"A088 tag", "sg-a/web-2 sg-b/web", []awsv1.SecurityGroupSelectorTerm{{Tags: tags("a", "1")}}},
-		{"A088 several tags", "sg-b/web", []awsv1.SecurityGroupSelectorTerm{{Tags: tags("a", "1", "b", "*")}}},
-		{"A088 id", "sg-c/db", []awsv1.SecurityGroupSelectorTerm{{ID: "sg-c"}}},
-		{"A088 ids", "sg-a/web-2 sg-c/db", []awsv1.SecurityGroupSelectorTerm{{ID: "sg-c"}, {ID: "sg-a"}}},
-		{"A088 name", "sg-b/web", []awsv1.SecurityGroupSelectorTerm{{Name: "web"}}},
-		{"A088 name with wildcard", "sg-a/web-2 sg-b/web", []awsv1.SecurityGroupSelectorTerm{{Name: "web*"}}},
-		{"A088 several terms, each once", "sg-a/web-2 sg-b/web sg-c/db", []awsv1.SecurityGroupSelectorTerm{{Name: "web"}, {ID: "sg-b"}, {Tags: tags("a", "*")}}},
+		{"tag", "sg-a/web-2 sg-b/web", []awsv1.SecurityGroupSelectorTerm{{Tags: tags("a", "1")}}},
+		{"several tags", "sg-b/web", []awsv1.SecurityGroupSelectorTerm{{Tags: tags("a", "1", "b", "*")}}},
+		{"id", "sg-c/db", []awsv1.SecurityGroupSelectorTerm{{ID: "sg-c"}}},
+		{"ids", "sg-a/web-2 sg-c/db", []awsv1.SecurityGroupSelectorTerm{{ID: "sg-c"}, {ID: "sg-a"}}},
+		{"name", "sg-b/web", []awsv1.SecurityGroupSelectorTerm{{Name: "web"}}},
+		{"name with wildcard", "sg-a/web-2 sg-b/web", []awsv1.SecurityGroupSelectorTerm{{Name: "web*"}}},
+		{"several terms, each once", "sg-a/web-2 sg-b/web sg-c/db", []awsv1.SecurityGroupSelectorTerm{{Name: "web"}, {ID: "sg-b"}, {Tags: tags("a", "*")}}},
 		{"none", "", []awsv1.SecurityGroupSelectorTerm{{Name: "nobody"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -188,7 +192,8 @@ func TestSecurityGroups(t *testing.T) {
 	}
 }
 
-func TestAllPagesOfSecurityGroupsCount_A090(t *testing.T) {
+func TestAllPagesOfSecurityGroupsCount(t *testing.T) {
+	t.Attr("covers", "A090")
 	w := newWorld(t, awstest.Options{})
 	for i := range 700 {
 		w.AddSecurityGroup(awstest.SecurityGroup{ID: fmt.Sprintf("sg-%04d", i), Tags: tags("a", "1")})
@@ -200,6 +205,7 @@ func TestAllPagesOfSecurityGroupsCount_A090(t *testing.T) {
 }
 
 func TestCapacityReservations(t *testing.T) {
+	t.Attr("covers", "A109 A110 A111 A112 A113")
 	w := newWorld(t, awstest.Options{})
 	now := w.clock.Now()
 	for _, r := range []awstest.Reservation{
@@ -224,18 +230,18 @@ func TestCapacityReservations(t *testing.T) {
 		name, want string
 		term       awsv1.CapacityReservationSelectorTerm
 	}{
-		{"A109 id", "cr-1/default/active/false", awsv1.CapacityReservationSelectorTerm{ID: "cr-1"}},
-		{"A109 an id that is not there", "", awsv1.CapacityReservationSelectorTerm{ID: "cr-0"}},
-		{"A109 A110 tags, without what has ended", "cr-1/default/active/false cr-2/default/active/false", awsv1.CapacityReservationSelectorTerm{Tags: tags("a", "1")}},
-		{"A109 tags together", "cr-1/default/active/false", awsv1.CapacityReservationSelectorTerm{Tags: tags("a", "1", "b", "*")}},
-		{"A109 two tags", "cr-1/default/active/false", awsv1.CapacityReservationSelectorTerm{Tags: tags("a", "1", "b", "1")}},
-		{"A109 one tag that reads like these two", "", awsv1.CapacityReservationSelectorTerm{Tags: tags("a", "1 b:1")}},
-		{"A109 owner", "cr-2/default/active/false", awsv1.CapacityReservationSelectorTerm{Tags: tags("a", "1"), OwnerID: "210987654321"}},
-		{"A109 criteria", "cr-2/default/active/false", awsv1.CapacityReservationSelectorTerm{InstanceMatchCriteria: "open"}},
-		{"A110 by id", "", awsv1.CapacityReservationSelectorTerm{ID: "cr-5"}},
-		{"A111 a block", "cr-3/capacity-block/active/false", awsv1.CapacityReservationSelectorTerm{ID: "cr-3"}},
-		{"A112 others do not expire", "cr-4/default/active/false", awsv1.CapacityReservationSelectorTerm{ID: "cr-4"}},
-		{"A113 what may be taken back", "cr-6/default/active/true", awsv1.CapacityReservationSelectorTerm{ID: "cr-6"}},
+		{"id", "cr-1/default/active/false", awsv1.CapacityReservationSelectorTerm{ID: "cr-1"}},
+		{"an id that is not there", "", awsv1.CapacityReservationSelectorTerm{ID: "cr-0"}},
+		{"tags, without what has ended", "cr-1/default/active/false cr-2/default/active/false", awsv1.CapacityReservationSelectorTerm{Tags: tags("a", "1")}},
+		{"tags together", "cr-1/default/active/false", awsv1.CapacityReservationSelectorTerm{Tags: tags("a", "1", "b", "*")}},
+		{"two tags", "cr-1/default/active/false", awsv1.CapacityReservationSelectorTerm{Tags: tags("a", "1", "b", "1")}},
+		{"one tag that reads like these two", "", awsv1.CapacityReservationSelectorTerm{Tags: tags("a", "1 b:1")}},
+		{"owner", "cr-2/default/active/false", awsv1.CapacityReservationSelectorTerm{Tags: tags("a", "1"), OwnerID: "210987654321"}},
+		{"criteria", "cr-2/default/active/false", awsv1.CapacityReservationSelectorTerm{InstanceMatchCriteria: "open"}},
+		{"by id", "", awsv1.CapacityReservationSelectorTerm{ID: "cr-5"}},
+		{"a block", "cr-3/capacity-block/active/false", awsv1.CapacityReservationSelectorTerm{ID: "cr-3"}},
+		{"others do not expire", "cr-4/default/active/false", awsv1.CapacityReservationSelectorTerm{ID: "cr-4"}},
+		{"what may be taken back", "cr-6/default/active/true", awsv1.CapacityReservationSelectorTerm{ID: "cr-6"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := list(test.term); got != test.want {
@@ -246,7 +252,8 @@ func TestCapacityReservations(t *testing.T) {
 	if w.reservations.Left("cr-1") != 3 {
 		t.Error("what is left of a reservation is not known")
 	}
-	t.Run("A111 the last 40 minutes of a block", func(t *testing.T) {
+	t.Run("the last 40 minutes of a block", func(t *testing.T) {
+		t.Attr("covers", "A111")
 		w.clock.Step(20*time.Minute - time.Second)
 		block := awsv1.CapacityReservationSelectorTerm{ID: "cr-3"}
 		if got := list(block); got != "cr-3/capacity-block/active/false" {
@@ -260,6 +267,7 @@ func TestCapacityReservations(t *testing.T) {
 }
 
 func TestPlacementGroups(t *testing.T) {
+	t.Attr("covers", "A115 A116 A117 A118 A119 A121")
 	w := newWorld(t, awstest.Options{})
 	for _, g := range []awstest.PlacementGroup{
 		{ID: "pg-1", Name: "close", Strategy: "cluster"},
@@ -287,16 +295,16 @@ func TestPlacementGroups(t *testing.T) {
 		return fmt.Sprintf("%s/%s/%d/%s", g.ID, g.Strategy, g.Partitions, g.SpreadLevel), err
 	}
 	for _, test := range []struct{ name, byName, byID, want string }{
-		{"A115 none is asked for", "", "", ""},
-		{"A116 cluster by name", "close", "", "pg-1/cluster/0/"},
-		{"A116 partition by name", "parts", "", "pg-2/partition/5/"},
-		{"A116 spread by id", "", "pg-3", "pg-3/spread/0/rack"},
-		{"A117 not there", "nobody", "", ""},
-		{"A117 not there by id", "", "pg-0", ""},
-		{"A117 not available", "leaving", "", ""},
-		{"A118 a name that looks like an id", "pg-1", "", "pg-5/spread/0/"},
-		{"A121 the first of several", "twin", "", "pg-7/cluster/0/"},
-		{"A119 the id beside the name", "", "pg-1", "pg-1/cluster/0/"},
+		{"none is asked for", "", "", ""},
+		{"cluster by name", "close", "", "pg-1/cluster/0/"},
+		{"partition by name", "parts", "", "pg-2/partition/5/"},
+		{"spread by id", "", "pg-3", "pg-3/spread/0/rack"},
+		{"not there", "nobody", "", ""},
+		{"not there by id", "", "pg-0", ""},
+		{"not available", "leaving", "", ""},
+		{"a name that looks like an id", "pg-1", "", "pg-5/spread/0/"},
+		{"the first of several", "twin", "", "pg-7/cluster/0/"},
+		{"the id beside the name", "", "pg-1", "pg-1/cluster/0/"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got, err := find(t.Context(), test.byName, test.byID); err != nil || got != test.want {
@@ -304,7 +312,8 @@ func TestPlacementGroups(t *testing.T) {
 			}
 		})
 	}
-	t.Run("A119 A120 remembered, and old rather than none", func(t *testing.T) {
+	t.Run("remembered, and old rather than none", func(t *testing.T) {
+		t.Attr("covers", "A119 A120")
 		w.Forget()
 		w.Fail("DescribePlacementGroups", awstest.Throttled, "slow down", 1)
 		if got, err := find(t.Context(), "close", ""); err != nil || got != "pg-1/cluster/0/" || len(w.Calls("")) != 0 {
@@ -322,6 +331,7 @@ func TestPlacementGroups(t *testing.T) {
 }
 
 func TestImages(t *testing.T) {
+	t.Attr("covers", "A092 A093 A095 A096 A097 A105")
 	alias := func(text string) []awsv1.AMISelectorTerm { return []awsv1.AMISelectorTerm{{Alias: text}} }
 	w := newWorld(t, awstest.Options{})
 	list := func(version string, terms []awsv1.AMISelectorTerm) string {
@@ -350,14 +360,14 @@ func TestImages(t *testing.T) {
 		name, version, want string
 		terms               []awsv1.AMISelectorTerm
 	}{
-		{"A092 AL2 has ended", "1.33", "error: AL2 aliases are no longer supported on EKS 1.33+ (version 1.33)", alias("al2@latest")},
-		{"A093 Windows 2025 has not begun", "1.34", "error: Windows Server 2025 requires EKS version 1.35 or higher, current version: 1.34", alias("windows2025@latest")},
-		{"A095 no parameter", "1.31", "error: failed to discover any AMIs for alias", alias("al2023@latest")},
-		{"A096 a parameter", "1.34", "mine-2" + x86, []awsv1.AMISelectorTerm{{SSMParameter: "/mine/image"}}},
-		{"A096 a parameter and an id", "1.34", "mine-2" + x86, []awsv1.AMISelectorTerm{{SSMParameter: "/mine/image"}, {ID: "ami-1"}}},
-		{"A097 a parameter that is missing", "1.34", "mine-1" + x86, []awsv1.AMISelectorTerm{{SSMParameter: "/mine/none"}, {ID: "ami-1"}}},
+		{"AL2 has ended", "1.33", "error: AL2 aliases are no longer supported on EKS 1.33+ (version 1.33)", alias("al2@latest")},
+		{"Windows 2025 has not begun", "1.34", "error: Windows Server 2025 requires EKS version 1.35 or higher, current version: 1.34", alias("windows2025@latest")},
+		{"no parameter", "1.31", "error: failed to discover any AMIs for alias", alias("al2023@latest")},
+		{"a parameter", "1.34", "mine-2" + x86, []awsv1.AMISelectorTerm{{SSMParameter: "/mine/image"}}},
+		{"a parameter and an id", "1.34", "mine-2" + x86, []awsv1.AMISelectorTerm{{SSMParameter: "/mine/image"}, {ID: "ami-1"}}},
+		{"a parameter that is missing", "1.34", "mine-1" + x86, []awsv1.AMISelectorTerm{{SSMParameter: "/mine/none"}, {ID: "ami-1"}}},
 		{"a parameter that is no image", "1.34", "mine-1" + x86, []awsv1.AMISelectorTerm{{SSMParameter: "/mine/nonsense"}, {ID: "ami-1"}}},
-		{"A105 tags are no requirements", "1.34", "mine-1" + x86, []awsv1.AMISelectorTerm{{ID: "ami-1"}}},
+		{"tags are no requirements", "1.34", "mine-1" + x86, []awsv1.AMISelectorTerm{{ID: "ami-1"}}},
 		{"a name, among one's own", "1.34", "", []awsv1.AMISelectorTerm{{Name: "theirs"}}},
 		{"a name and an owner", "1.34", "theirs" + arm, []awsv1.AMISelectorTerm{{Name: "th*", Owner: "210987654321"}}},
 		{"tags, of anyone", "1.34", "mine-1" + x86 + " theirs" + arm, []awsv1.AMISelectorTerm{{Tags: tags("team", "a")}}},
@@ -370,7 +380,8 @@ func TestImages(t *testing.T) {
 			}
 		})
 	}
-	t.Run("A091 A094 an alias", func(t *testing.T) {
+	t.Run("an alias", func(t *testing.T) {
+		t.Attr("covers", "A091 A094")
 		// There is no neuron image for ARM. Bottlerocket publishes only four paths.
 		for text, want := range map[string][]string{
 			"al2023@latest": {"x86_64-neuron", "x86_64-nvidia", "x86_64-standard", "arm64-nvidia", "arm64-standard"},
@@ -392,7 +403,8 @@ func TestImages(t *testing.T) {
 	})
 }
 
-func TestParametersThatFail_A094_A097(t *testing.T) {
+func TestParametersThatFail(t *testing.T) {
+	t.Attr("covers", "A094 A097")
 	const standard = "/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/arm64/standard/recommended/image_id"
 	w := newWorld(t, awstest.Options{})
 	class := func(term awsv1.AMISelectorTerm) *awsv1.EC2NodeClass {
@@ -413,7 +425,8 @@ func TestParametersThatFail_A094_A097(t *testing.T) {
 	}
 }
 
-func TestImagesAreRemembered_A107_A108(t *testing.T) {
+func TestImagesAreRemembered(t *testing.T) {
+	t.Attr("covers", "A107 A108")
 	for name, term := range map[string]awsv1.AMISelectorTerm{
 		"ids": {ID: "ami-1"}, "names": {Name: "mine"}, "tags": {Tags: tags("a", "*")}, "alias": {Alias: "al2023@latest"},
 	} {

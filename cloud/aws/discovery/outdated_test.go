@@ -28,7 +28,8 @@ func (w *world) read() []string {
 	return out
 }
 
-func TestOutdatedImagesForgetParameters_A348(t *testing.T) {
+func TestOutdatedImagesForgetParameters(t *testing.T) {
+	t.Attr("covers", "A348")
 	w := newWorld(t, awstest.Options{})
 	const base, pinned = "/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64/", "amazon-eks-node-al2023-x86_64-standard-1.34-v20260101"
 	standard, nvidia, custom := base+"standard/recommended/image_id", base+"nvidia/recommended/image_id", "/mine"

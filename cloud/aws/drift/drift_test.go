@@ -24,19 +24,20 @@ func annotated(hash, version string) map[string]string {
 }
 
 func TestStatic(t *testing.T) {
+	t.Attr("covers", "A193 A194")
 	for _, test := range []struct {
 		name         string
 		class, claim map[string]string
 		want         cloud.DriftReason
 	}{
-		{"A193 another hash", annotated("1", "v6"), annotated("2", "v6"), drift.NodeClass},
+		{"another hash", annotated("1", "v6"), annotated("2", "v6"), drift.NodeClass},
 		{"the same hash", annotated("1", "v6"), annotated("1", "v6"), ""},
-		{"A194 two versions", annotated("1", "v6"), annotated("2", "v5"), ""},
-		{"A194 no hash of the class", annotated("", "v6"), annotated("2", "v6"), ""},
-		{"A194 no hash of the claim", annotated("1", "v6"), annotated("", "v6"), ""},
-		{"A194 no version of the claim", annotated("1", "v6"), annotated("2", ""), ""},
-		{"A194 no versions", annotated("1", ""), annotated("2", ""), ""},
-		{"A194 nothing", nil, nil, ""},
+		{"two versions", annotated("1", "v6"), annotated("2", "v5"), ""},
+		{"no hash of the class", annotated("", "v6"), annotated("2", "v6"), ""},
+		{"no hash of the claim", annotated("1", "v6"), annotated("", "v6"), ""},
+		{"no version of the claim", annotated("1", "v6"), annotated("2", ""), ""},
+		{"no versions", annotated("1", ""), annotated("2", ""), ""},
+		{"nothing", nil, nil, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			class, claim := &awsv1.EC2NodeClass{}, &v1.NodeClaim{}
@@ -48,7 +49,8 @@ func TestStatic(t *testing.T) {
 	}
 }
 
-func TestImage_A195(t *testing.T) {
+func TestImage(t *testing.T) {
+	t.Attr("covers", "A195")
 	it := instancetype.Resolve(instancetype.Input{Description: instancetype.Description{Name: "m5.large", Architectures: []string{"x86_64"}}})
 	arch := func(id, arch string) awsv1.AMI {
 		return awsv1.AMI{ID: id, Requirements: []corev1.NodeSelectorRequirement{{Key: corev1.LabelArchStable, Operator: "In", Values: []string{arch}}}}
@@ -77,6 +79,7 @@ func TestImage_A195(t *testing.T) {
 }
 
 func TestNetwork(t *testing.T) {
+	t.Attr("covers", "A196 A197 A202 A203 A204")
 	status := awsv1.EC2NodeClassStatus{
 		SecurityGroups: []awsv1.SecurityGroup{{ID: "sg-1"}, {ID: "sg-2"}}, Subnets: []awsv1.Subnet{{ID: "subnet-1"}, {ID: "subnet-2"}},
 		CapacityReservations: []awsv1.CapacityReservation{{ID: "cr-1"}},
@@ -90,16 +93,16 @@ func TestNetwork(t *testing.T) {
 		want         cloud.DriftReason
 	}{
 		{"nothing", fits, "", "", ""},
-		{"A197 a group too few", with(func(i *drift.Instance) { i.SecurityGroupIDs = []string{"sg-1"} }), "", "", drift.SecurityGroup},
-		{"A197 a group too many", with(func(i *drift.Instance) { i.SecurityGroupIDs = []string{"sg-1", "sg-2", "sg-3"} }), "", "", drift.SecurityGroup},
-		{"A197 another group", with(func(i *drift.Instance) { i.SecurityGroupIDs = []string{"sg-1", "sg-3"} }), "", "", drift.SecurityGroup},
-		{"A196 another subnet", with(func(i *drift.Instance) { i.SubnetID = "subnet-3" }), "", "", drift.Subnet},
-		{"A202 another reservation", with(func(i *drift.Instance) { i.ReservationID = "cr-2" }), "", "", drift.CapacityReservation},
+		{"a group too few", with(func(i *drift.Instance) { i.SecurityGroupIDs = []string{"sg-1"} }), "", "", drift.SecurityGroup},
+		{"a group too many", with(func(i *drift.Instance) { i.SecurityGroupIDs = []string{"sg-1", "sg-2", "sg-3"} }), "", "", drift.SecurityGroup},
+		{"another group", with(func(i *drift.Instance) { i.SecurityGroupIDs = []string{"sg-1", "sg-3"} }), "", "", drift.SecurityGroup},
+		{"another subnet", with(func(i *drift.Instance) { i.SubnetID = "subnet-3" }), "", "", drift.Subnet},
+		{"another reservation", with(func(i *drift.Instance) { i.ReservationID = "cr-2" }), "", "", drift.CapacityReservation},
 		{"the reservation", with(func(i *drift.Instance) { i.ReservationID = "cr-1" }), "", "", ""},
-		{"A203 fallen back to on-demand", fits, "", "", ""},
-		{"A204 another placement group", fits, "pg-1", "pg-2", drift.PlacementGroup},
-		{"A204 a placement group no more", fits, "pg-1", "", drift.PlacementGroup},
-		{"A204 a placement group at last", fits, "", "pg-2", drift.PlacementGroup},
+		{"fallen back to on-demand", fits, "", "", ""},
+		{"another placement group", fits, "pg-1", "pg-2", drift.PlacementGroup},
+		{"a placement group no more", fits, "pg-1", "", drift.PlacementGroup},
+		{"a placement group at last", fits, "", "pg-2", drift.PlacementGroup},
 		{"the placement group", fits, "pg-1", "pg-1", ""},
 		{"the first of several", drift.Instance{ReservationID: "cr-2"}, "pg-1", "", drift.SecurityGroup},
 	} {
@@ -115,7 +118,8 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-func TestEmptyStatus_A198(t *testing.T) {
+func TestEmptyStatus(t *testing.T) {
+	t.Attr("covers", "A198")
 	for name, status := range map[string]awsv1.EC2NodeClassStatus{
 		"no groups": {Subnets: []awsv1.Subnet{{ID: "subnet-1"}}}, "no subnets": {SecurityGroups: []awsv1.SecurityGroup{{ID: "sg-1"}}},
 	} {

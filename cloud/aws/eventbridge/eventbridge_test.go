@@ -63,7 +63,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseOtherText_A335(t *testing.T) {
+func TestParseOtherText(t *testing.T) {
+	t.Attr("covers", "A335")
 	for _, text := range []string{"", "{}", "null", `{"version":"1","source":"aws.ec2","detail-type":"EC2 Spot Instance Interruption Warning","detail":{"instance-id":"i-1"}}`} {
 		if got, err := eventbridge.Parse([]byte(text)); err != nil || got.Kind != eventbridge.NoOp || !got.Time.IsZero() {
 			t.Errorf("%q: got %+v, %v", text, got, err)

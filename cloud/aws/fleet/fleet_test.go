@@ -71,7 +71,8 @@ func launch(t *testing.T, api *short, count int) (instances map[string]int, fail
 
 // The tests run in bubbles, where to wait for others takes no time.
 
-func TestWhoGetsNoInstanceGetsTheErrors_A281(t *testing.T) {
+func TestWhoGetsNoInstanceGetsTheErrors(t *testing.T) {
+	t.Attr("covers", "A281")
 	synctest.Test(t, func(t *testing.T) {
 		api := &short{left: 2}
 		instances, failures, errs := launch(t, api, 5)
@@ -101,7 +102,8 @@ func TestNothingToLaunch(t *testing.T) {
 	}
 }
 
-func TestReservedLaunches_A276(t *testing.T) {
+func TestReservedLaunches(t *testing.T) {
+	t.Attr("covers", "A276")
 	for _, test := range []struct {
 		block, interruptible bool
 		target, kind         string

@@ -116,7 +116,8 @@ func (w *world) unhealthy(category string, want float64) {
 	}
 }
 
-func TestFailedChecks_A338(t *testing.T) {
+func TestFailedChecks(t *testing.T) {
+	t.Attr("covers", "A338")
 	w := newWorld(t)
 	w.instance("us-east-1a", w.failing(2*time.Minute), true)
 	w.instance("us-east-1b", func(i *awstest.Instance) { i.SystemFailed = w.clock.Now().Add(-time.Hour) }, true)
@@ -127,7 +128,8 @@ func TestFailedChecks_A338(t *testing.T) {
 	w.look("1 instance_status", "2 system_status", "3 instance_status")
 }
 
-func TestScheduledEvents_A339_A342(t *testing.T) {
+func TestScheduledEvents(t *testing.T) {
+	t.Attr("covers", "A339 A342")
 	w := newWorld(t)
 	w.instance("us-east-1a", having(awstest.ScheduledEvent{Code: "instance-retirement", Description: "The instance is running on degraded hardware"}), true)
 	w.instance("us-east-1b", func(i *awstest.Instance) {
@@ -141,7 +143,8 @@ func TestScheduledEvents_A339_A342(t *testing.T) {
 	w.unhealthy("InstanceStatus", 1)
 }
 
-func TestADryRunOnlyCounts_A340(t *testing.T) {
+func TestADryRunOnlyCounts(t *testing.T) {
+	t.Attr("covers", "A340")
 	w := newWorld(t)
 	w.DryRun = true
 	w.instance("us-east-1a", w.failing(time.Hour), true)
@@ -149,7 +152,8 @@ func TestADryRunOnlyCounts_A340(t *testing.T) {
 	w.unhealthy("InstanceStatus", 1)
 }
 
-func TestInstancesAreCountedOnce_A341(t *testing.T) {
+func TestInstancesAreCountedOnce(t *testing.T) {
+	t.Attr("covers", "A341")
 	w := newWorld(t)
 	w.instance("us-east-1a", w.failing(time.Hour), true)
 	w.instance("us-east-1b", w.failing(time.Hour), false)
@@ -213,7 +217,8 @@ func TestAZoneIsNotEndedAtOnce(t *testing.T) {
 	w.look("9 instance_status", "a instance_status", "c instance_status")
 }
 
-func TestShiftedZonesAreLeftAlone_A330(t *testing.T) {
+func TestShiftedZonesAreLeftAlone(t *testing.T) {
+	t.Attr("covers", "A330")
 	w := newWorld(t)
 	w.Shifted = func(id string) bool { return id == "id-of-us-east-1a" }
 	w.instance("us-east-1a", func(i *awstest.Instance) {

@@ -118,6 +118,7 @@ func TestRequirements(t *testing.T) {
 }
 
 func TestQueries(t *testing.T) {
+	t.Attr("covers", "A098 A099 A100")
 	for _, test := range []struct {
 		name  string
 		terms []awsv1.AMISelectorTerm
@@ -125,18 +126,18 @@ func TestQueries(t *testing.T) {
 		want  []image.Query
 	}{
 		{
-			"A098 a name",
+			"a name",
 			[]awsv1.AMISelectorTerm{{Name: "x*", Tags: map[string]string{"b": "*", "a": "c"}}},
 			nil,
 			[]image.Query{{Filters: []image.Filter{{Name: "name", Values: []string{"x*"}}, {Name: "tag:a", Values: []string{"c"}}, {Name: "tag-key", Values: []string{"b"}}}, Owners: []string{"self", "amazon"}}},
 		},
 		{
-			"A098 a name and its owner",
+			"a name and its owner",
 			[]awsv1.AMISelectorTerm{{Name: "x", Owner: "0123"}},
 			nil,
 			[]image.Query{{Filters: []image.Filter{{Name: "name", Values: []string{"x"}}}, Owners: []string{"0123"}}},
 		},
-		{"A099 tags", []awsv1.AMISelectorTerm{{Tags: map[string]string{"a": "b"}}}, nil, []image.Query{{Filters: []image.Filter{{Name: "tag:a", Values: []string{"b"}}}}}},
+		{"tags", []awsv1.AMISelectorTerm{{Tags: map[string]string{"a": "b"}}}, nil, []image.Query{{Filters: []image.Filter{{Name: "tag:a", Values: []string{"b"}}}}}},
 		{
 			"tags and an owner",
 			[]awsv1.AMISelectorTerm{{Tags: map[string]string{"a": "b"}, Owner: "self"}},
@@ -144,7 +145,7 @@ func TestQueries(t *testing.T) {
 			[]image.Query{{Filters: []image.Filter{{Name: "tag:a", Values: []string{"b"}}}, Owners: []string{"self"}}},
 		},
 		{
-			"A100 ids and parameters",
+			"ids and parameters",
 			[]awsv1.AMISelectorTerm{{ID: "ami-2"}, {Name: "x", Owner: "self"}, {SSMParameter: "/p"}, {ID: "ami-1"}},
 			[]string{"ami-3", "ami-2"},
 			[]image.Query{image.ByID([]string{"ami-1", "ami-2", "ami-3"}), {Filters: []image.Filter{{Name: "name", Values: []string{"x"}}}, Owners: []string{"self"}}},
@@ -163,6 +164,7 @@ func TestQueries(t *testing.T) {
 func day(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }
 
 func TestReduce(t *testing.T) {
+	t.Attr("covers", "A101 A102 A103 A104 A106")
 	x86 := func(id, name string, created, deprecated int) image.Found {
 		f := image.Found{ID: id, Name: name, Architecture: "x86_64", Created: day(created)}
 		if deprecated > 0 {
@@ -179,12 +181,12 @@ func TestReduce(t *testing.T) {
 		found []image.Found
 		want  string
 	}{
-		{"A102 in force before newer", []image.Found{x86("ami-1", "a", 5, 9), x86("ami-2", "b", 3, 0)}, "ami-2"},
-		{"A102 not outdated yet", []image.Found{x86("ami-1", "a", 5, 11), x86("ami-2", "b", 3, 0)}, "ami-1"},
+		{"in force before newer", []image.Found{x86("ami-1", "a", 5, 9), x86("ami-2", "b", 3, 0)}, "ami-2"},
+		{"not outdated yet", []image.Found{x86("ami-1", "a", 5, 11), x86("ami-2", "b", 3, 0)}, "ami-1"},
 		{"outdated at this moment", []image.Found{x86("ami-1", "a", 5, 10), x86("ami-2", "b", 3, 0)}, "ami-2"},
-		{"A103 A106 the newer of two that are outdated", []image.Found{x86("ami-1", "a", 3, 4), x86("ami-2", "b", 5, 9)}, "ami-2!"},
-		{"A104 the greater name", []image.Found{x86("ami-1", "b", 3, 0), x86("ami-2", "a", 3, 0)}, "ami-1"},
-		{"A101 newest first, then by id", []image.Found{
+		{"the newer of two that are outdated", []image.Found{x86("ami-1", "a", 3, 4), x86("ami-2", "b", 5, 9)}, "ami-2!"},
+		{"the greater name", []image.Found{x86("ami-1", "b", 3, 0), x86("ami-2", "a", 3, 0)}, "ami-1"},
+		{"newest first, then by id", []image.Found{
 			with(x86("ami-3", "a", 3, 0), "arm64"), with(x86("ami-2", "a", 4, 5), "x86_64", image.VariantStandard), with(x86("ami-1", "a", 3, 0), "x86_64", image.VariantNVIDIA),
 		}, "ami-2! ami-1 ami-3"},
 		{"one entry a variant", []image.Found{with(x86("ami-1", "a", 3, 0), "x86_64", image.VariantNeuron, image.VariantNVIDIA)}, "ami-1 ami-1"},

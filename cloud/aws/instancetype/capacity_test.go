@@ -14,7 +14,8 @@ import (
 )
 
 // TestAllocatable compares real types with figures known from elsewhere.
-func TestAllocatable_A209_A211_A220_A224(t *testing.T) {
+func TestAllocatable(t *testing.T) {
+	t.Attr("covers", "A209 A211 A220 A224")
 	for _, test := range []struct {
 		name, cpu, memory, pods string
 		others                  map[corev1.ResourceName]string
@@ -72,7 +73,8 @@ func TestDiscoveredMemory(t *testing.T) {
 	}
 }
 
-func TestWindowsAddresses_A210(t *testing.T) {
+func TestWindowsAddresses(t *testing.T) {
+	t.Attr("covers", "A210")
 	in := input(t, "m5.large")
 	if _, ok := instancetype.Resolve(in).Capacity[awsv1.ResourcePrivateIPv4Address]; ok {
 		t.Error("Linux has addresses of Windows")
@@ -88,6 +90,7 @@ func TestWindowsAddresses_A210(t *testing.T) {
 }
 
 func TestPods(t *testing.T) {
+	t.Attr("covers", "A224 A225 A226 A227 A228 A229 A233")
 	everyFamily := []awsv1.Family{awsv1.FamilyAL2, awsv1.FamilyAL2023, awsv1.FamilyBottlerocket, awsv1.FamilyCustom, awsv1.FamilyWindows2019, awsv1.FamilyWindows2022, awsv1.FamilyWindows2025}
 	linux := everyFamily[:4]
 	fabric := []*awsv1.NetworkInterface{{InterfaceType: "interface"}, {DeviceIndex: 1, InterfaceType: "efa-only"}, {NetworkCardIndex: 1, InterfaceType: "efa-only"}}
@@ -97,21 +100,21 @@ func TestPods(t *testing.T) {
 		change     func(*instancetype.Input)
 		want       int64
 	}{
-		{"A224 by interfaces", "t3.large", linux, nil, 35},
-		{"A224 of the first card alone", "m6idn.32xlarge", linux, nil, 394},
-		{"A229 fabric on the first card", "m6idn.32xlarge", linux, func(in *instancetype.Input) { in.Class.NetworkInterfaces = fabric }, 345},
-		{"A225 as the user says", "t3.large", everyFamily, maxPods(10), 10},
-		{"A225 none if the user says so", "t3.large", everyFamily, maxPods(0), 0},
-		{"A226 interfaces set aside", "t3.large", linux, func(in *instancetype.Input) { in.Settings.ReservedENIs = 1 }, 24},
-		{"A226 all interfaces set aside", "t3.large", linux, func(in *instancetype.Input) { in.Settings.ReservedENIs = 3 }, 0},
-		{"A226 more interfaces set aside than there are", "t3.large", linux, func(in *instancetype.Input) { in.Settings.ReservedENIs = 1000000 }, 0},
-		{"A227 per core", "t3.large", []awsv1.Family{awsv1.FamilyAL2, awsv1.FamilyAL2023, awsv1.FamilyCustom, awsv1.FamilyWindows2022}, perCore(4), 8},
-		{"A227 per core, ignored", "t3.large", []awsv1.Family{awsv1.FamilyBottlerocket}, perCore(4), 35},
-		{"A227 per core, beyond what there is", "t3.large", []awsv1.Family{awsv1.FamilyAL2023}, perCore(400), 35},
-		{"A227 per core, zero", "t3.large", []awsv1.Family{awsv1.FamilyAL2023}, perCore(0), 35},
-		{"A227 the smaller of two", "t3.large", []awsv1.Family{awsv1.FamilyAL2023}, func(in *instancetype.Input) { perCore(4)(in); maxPods(10)(in) }, 8},
-		{"A228 Windows", "t3.large", everyFamily[4:], nil, 110},
-		{"A233 an expression does not count", "t3.large", linux, func(in *instancetype.Input) {
+		{"by interfaces", "t3.large", linux, nil, 35},
+		{"of the first card alone", "m6idn.32xlarge", linux, nil, 394},
+		{"fabric on the first card", "m6idn.32xlarge", linux, func(in *instancetype.Input) { in.Class.NetworkInterfaces = fabric }, 345},
+		{"as the user says", "t3.large", everyFamily, maxPods(10), 10},
+		{"none if the user says so", "t3.large", everyFamily, maxPods(0), 0},
+		{"interfaces set aside", "t3.large", linux, func(in *instancetype.Input) { in.Settings.ReservedENIs = 1 }, 24},
+		{"all interfaces set aside", "t3.large", linux, func(in *instancetype.Input) { in.Settings.ReservedENIs = 3 }, 0},
+		{"more interfaces set aside than there are", "t3.large", linux, func(in *instancetype.Input) { in.Settings.ReservedENIs = 1000000 }, 0},
+		{"per core", "t3.large", []awsv1.Family{awsv1.FamilyAL2, awsv1.FamilyAL2023, awsv1.FamilyCustom, awsv1.FamilyWindows2022}, perCore(4), 8},
+		{"per core, ignored", "t3.large", []awsv1.Family{awsv1.FamilyBottlerocket}, perCore(4), 35},
+		{"per core, beyond what there is", "t3.large", []awsv1.Family{awsv1.FamilyAL2023}, perCore(400), 35},
+		{"per core, zero", "t3.large", []awsv1.Family{awsv1.FamilyAL2023}, perCore(0), 35},
+		{"the smaller of two", "t3.large", []awsv1.Family{awsv1.FamilyAL2023}, func(in *instancetype.Input) { perCore(4)(in); maxPods(10)(in) }, 8},
+		{"Windows", "t3.large", everyFamily[4:], nil, 110},
+		{"an expression does not count", "t3.large", linux, func(in *instancetype.Input) {
 			in.Class.Kubelet.MaxPods = new(intstr.FromString("vcpus * 3"))
 		}, 35},
 		{"no network is told", "t3.large", linux, func(in *instancetype.Input) { in.Description.Network = nil }, 0},
@@ -140,6 +143,7 @@ func perCore(n int32) func(*instancetype.Input) {
 }
 
 func TestOverhead(t *testing.T) {
+	t.Attr("covers", "A220 A221 A222 A223 A233")
 	base := func() map[corev1.ResourceName]string {
 		return map[corev1.ResourceName]string{"cpu": "80m", "memory": "993Mi", "ephemeral-storage": "3Gi"}
 	}
@@ -153,21 +157,21 @@ func TestOverhead(t *testing.T) {
 		config kubelet.Config
 		want   map[corev1.ResourceName]string
 	}{
-		{"A220 the default", kubelet.Config{}, base()},
-		{"A221 the system", kubelet.Config{SystemReserved: map[string]string{"cpu": "1", "pid": "100"}}, map[corev1.ResourceName]string{"cpu": "1080m", "memory": "993Mi", "ephemeral-storage": "3Gi", "pid": "100"}},
-		{"A221 the kubelet's CPU", kubelet.Config{KubeReserved: map[string]string{"cpu": "500m"}}, with("cpu", "500m")},
-		{"A221 the kubelet's memory", kubelet.Config{KubeReserved: map[string]string{"memory": "1Gi"}}, with("memory", "1124Mi")},
-		{"A221 the kubelet's disk", kubelet.Config{KubeReserved: map[string]string{"ephemeral-storage": "2Gi"}}, with("ephemeral-storage", "4Gi")},
-		{"A233 an expression does not count", kubelet.Config{KubeReserved: map[string]string{"cpu": "vcpus * 10"}, SystemReserved: map[string]string{"memory": "memory_mib"}}, base()},
-		{"A222 memory that has to stay free", kubelet.Config{EvictionHard: map[string]string{"memory.available": "500Mi"}}, with("memory", "1393Mi")},
-		{"A222 a share of the memory", kubelet.Config{EvictionHard: map[string]string{"memory.available": "10%"}}, with("memory", "2466304Ki")},
-		{"A222 all of the memory", kubelet.Config{EvictionHard: map[string]string{"memory.available": "100%"}}, with("memory", "893Mi")},
-		{"A222 disk that has to stay free", kubelet.Config{EvictionHard: map[string]string{"nodefs.available": "4Gi"}}, with("ephemeral-storage", "5Gi")},
-		{"A222 a share of the disk", kubelet.Config{EvictionHard: map[string]string{"nodefs.available": "5%"}}, with("ephemeral-storage", "2Gi")},
-		{"A222 all of the disk", kubelet.Config{EvictionHard: map[string]string{"nodefs.available": "100%"}}, with("ephemeral-storage", "1Gi")},
-		{"A222 other signals", kubelet.Config{EvictionHard: map[string]string{"pid.available": "5%"}}, base()},
-		{"A223 soft eviction", kubelet.Config{EvictionSoft: map[string]string{"memory.available": "50%", "nodefs.available": "10Gi"}}, base()},
-		{"A223 soft beside hard eviction", kubelet.Config{
+		{"the default", kubelet.Config{}, base()},
+		{"the system", kubelet.Config{SystemReserved: map[string]string{"cpu": "1", "pid": "100"}}, map[corev1.ResourceName]string{"cpu": "1080m", "memory": "993Mi", "ephemeral-storage": "3Gi", "pid": "100"}},
+		{"the kubelet's CPU", kubelet.Config{KubeReserved: map[string]string{"cpu": "500m"}}, with("cpu", "500m")},
+		{"the kubelet's memory", kubelet.Config{KubeReserved: map[string]string{"memory": "1Gi"}}, with("memory", "1124Mi")},
+		{"the kubelet's disk", kubelet.Config{KubeReserved: map[string]string{"ephemeral-storage": "2Gi"}}, with("ephemeral-storage", "4Gi")},
+		{"an expression does not count", kubelet.Config{KubeReserved: map[string]string{"cpu": "vcpus * 10"}, SystemReserved: map[string]string{"memory": "memory_mib"}}, base()},
+		{"memory that has to stay free", kubelet.Config{EvictionHard: map[string]string{"memory.available": "500Mi"}}, with("memory", "1393Mi")},
+		{"a share of the memory", kubelet.Config{EvictionHard: map[string]string{"memory.available": "10%"}}, with("memory", "2466304Ki")},
+		{"all of the memory", kubelet.Config{EvictionHard: map[string]string{"memory.available": "100%"}}, with("memory", "893Mi")},
+		{"disk that has to stay free", kubelet.Config{EvictionHard: map[string]string{"nodefs.available": "4Gi"}}, with("ephemeral-storage", "5Gi")},
+		{"a share of the disk", kubelet.Config{EvictionHard: map[string]string{"nodefs.available": "5%"}}, with("ephemeral-storage", "2Gi")},
+		{"all of the disk", kubelet.Config{EvictionHard: map[string]string{"nodefs.available": "100%"}}, with("ephemeral-storage", "1Gi")},
+		{"other signals", kubelet.Config{EvictionHard: map[string]string{"pid.available": "5%"}}, base()},
+		{"soft eviction", kubelet.Config{EvictionSoft: map[string]string{"memory.available": "50%", "nodefs.available": "10Gi"}}, base()},
+		{"soft beside hard eviction", kubelet.Config{
 			EvictionHard: map[string]string{"memory.available": "500Mi"}, EvictionSoft: map[string]string{"memory.available": "3Gi"},
 		}, with("memory", "1393Mi")},
 	} {
@@ -187,7 +191,8 @@ func TestOverhead(t *testing.T) {
 	}
 }
 
-func TestKubeletMemory_A230(t *testing.T) {
+func TestKubeletMemory(t *testing.T) {
+	t.Attr("covers", "A230")
 	for family, want := range map[awsv1.Family]string{
 		awsv1.FamilyAL2: "740Mi", awsv1.FamilyAL2023: "740Mi", awsv1.FamilyCustom: "740Mi", awsv1.FamilyBottlerocket: "465Mi", awsv1.FamilyWindows2022: "465Mi",
 	} {
@@ -202,6 +207,7 @@ func TestKubeletMemory_A230(t *testing.T) {
 }
 
 func TestDisk(t *testing.T) {
+	t.Attr("covers", "A235 A236 A237 A238")
 	disk := func(name, size string, root bool) *awsv1.BlockDeviceMapping {
 		out := &awsv1.BlockDeviceMapping{DeviceName: &name, RootVolume: root, EBS: &awsv1.BlockDevice{}}
 		if size != "" {
@@ -217,22 +223,22 @@ func TestDisk(t *testing.T) {
 		disks  []*awsv1.BlockDeviceMapping
 		want   string
 	}{
-		{"A235 AL2", awsv1.FamilyAL2, false, "m5.large", nil, "20Gi"},
-		{"A235 AL2023", awsv1.FamilyAL2023, false, "m5.large", nil, "20Gi"},
-		{"A235 Bottlerocket", awsv1.FamilyBottlerocket, false, "m5.large", nil, "20Gi"},
-		{"A235 Windows", awsv1.FamilyWindows2019, false, "m5.large", nil, "50Gi"},
-		{"A235 Custom", awsv1.FamilyCustom, false, "m5.large", nil, "20Gi"},
-		{"A236 the family's disk", awsv1.FamilyBottlerocket, false, "m5.large", []*awsv1.BlockDeviceMapping{disk("/dev/xvda", "30Gi", false), disk("/dev/xvdb", "40Gi", false)}, "40Gi"},
-		{"A236 another disk", awsv1.FamilyAL2023, false, "m5.large", []*awsv1.BlockDeviceMapping{disk("/dev/sdb", "40Gi", false)}, "20Gi"},
-		{"A236 the root volume", awsv1.FamilyBottlerocket, false, "m5.large", []*awsv1.BlockDeviceMapping{disk("/dev/xvda", "30Gi", true), disk("/dev/xvdb", "40Gi", false)}, "30Gi"},
-		{"A236 the last disk of Custom", awsv1.FamilyCustom, false, "m5.large", []*awsv1.BlockDeviceMapping{disk("/dev/xvda", "30Gi", false), disk("/dev/xvdb", "40Gi", false)}, "40Gi"},
-		{"A236 the root volume of Custom", awsv1.FamilyCustom, false, "m5.large", []*awsv1.BlockDeviceMapping{disk("/dev/xvda", "30Gi", true), disk("/dev/xvdb", "40Gi", false)}, "30Gi"},
-		{"A237 Custom without size", awsv1.FamilyCustom, false, "m5.large", []*awsv1.BlockDeviceMapping{disk("/dev/xvda", "30Gi", false), disk("/dev/xvdb", "", false)}, "20Gi"},
-		{"A237 no volume at all", awsv1.FamilyCustom, false, "m5.large", []*awsv1.BlockDeviceMapping{{}}, "20Gi"},
-		{"A237 a disk without size and name", awsv1.FamilyAL2023, false, "m5.large", []*awsv1.BlockDeviceMapping{{EBS: &awsv1.BlockDevice{VolumeSize: new(resource.MustParse("9Gi"))}}}, "20Gi"},
-		{"A238 built-in disks", awsv1.FamilyAL2023, true, "i3en.24xlarge", []*awsv1.BlockDeviceMapping{disk("/dev/xvda", "30Gi", true)}, "60T"},
-		{"A238 no built-in disks", awsv1.FamilyAL2023, true, "m5.large", nil, "20Gi"},
-		{"A238 built-in disks that are not wanted", awsv1.FamilyAL2023, false, "i3en.24xlarge", nil, "20Gi"},
+		{"AL2", awsv1.FamilyAL2, false, "m5.large", nil, "20Gi"},
+		{"AL2023", awsv1.FamilyAL2023, false, "m5.large", nil, "20Gi"},
+		{"Bottlerocket", awsv1.FamilyBottlerocket, false, "m5.large", nil, "20Gi"},
+		{"Windows", awsv1.FamilyWindows2019, false, "m5.large", nil, "50Gi"},
+		{"Custom", awsv1.FamilyCustom, false, "m5.large", nil, "20Gi"},
+		{"the family's disk", awsv1.FamilyBottlerocket, false, "m5.large", []*awsv1.BlockDeviceMapping{disk("/dev/xvda", "30Gi", false), disk("/dev/xvdb", "40Gi", false)}, "40Gi"},
+		{"another disk", awsv1.FamilyAL2023, false, "m5.large", []*awsv1.BlockDeviceMapping{disk("/dev/sdb", "40Gi", false)}, "20Gi"},
+		{"the root volume", awsv1.FamilyBottlerocket, false, "m5.large", []*awsv1.BlockDeviceMapping{disk("/dev/xvda", "30Gi", true), disk("/dev/xvdb", "40Gi", false)}, "30Gi"},
+		{"the last disk of Custom", awsv1.FamilyCustom, false, "m5.large", []*awsv1.BlockDeviceMapping{disk("/dev/xvda", "30Gi", false), disk("/dev/xvdb", "40Gi", false)}, "40Gi"},
+		{"the root volume of Custom", awsv1.FamilyCustom, false, "m5.large", []*awsv1.BlockDeviceMapping{disk("/dev/xvda", "30Gi", true), disk("/dev/xvdb", "40Gi", false)}, "30Gi"},
+		{"Custom without size", awsv1.FamilyCustom, false, "m5.large", []*awsv1.BlockDeviceMapping{disk("/dev/xvda", "30Gi", false), disk("/dev/xvdb", "", false)}, "20Gi"},
+		{"no volume at all", awsv1.FamilyCustom, false, "m5.large", []*awsv1.BlockDeviceMapping{{}}, "20Gi"},
+		{"a disk without size and name", awsv1.FamilyAL2023, false, "m5.large", []*awsv1.BlockDeviceMapping{{EBS: &awsv1.BlockDevice{VolumeSize: new(resource.MustParse("9Gi"))}}}, "20Gi"},
+		{"built-in disks", awsv1.FamilyAL2023, true, "i3en.24xlarge", []*awsv1.BlockDeviceMapping{disk("/dev/xvda", "30Gi", true)}, "60T"},
+		{"no built-in disks", awsv1.FamilyAL2023, true, "m5.large", nil, "20Gi"},
+		{"built-in disks that are not wanted", awsv1.FamilyAL2023, false, "i3en.24xlarge", nil, "20Gi"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			in := input(t, test.kind)

@@ -35,7 +35,8 @@ func compile(t testing.TB, text string) (map[string]apiextensionsv1.JSON, kubele
 	return block, config, compiled
 }
 
-func TestResolveKubelet_A232(t *testing.T) {
+func TestResolveKubelet(t *testing.T) {
+	t.Attr("covers", "A232")
 	for _, test := range []struct{ block, want string }{
 		{`{maxPods: "max_pods - 9", kubeReserved: {memory: "max_pods * 16"}}`, "20 pods, memory 320Mi"},
 		{`{maxPods: "max_pods * 2", podsPerCore: 10, kubeReserved: {memory: "max_pods * 16"}}`, "20 pods, memory 320Mi"},
@@ -76,7 +77,8 @@ func TestResolveKubeletFails(t *testing.T) {
 }
 
 // TestPlanAndNodeAgree checks that the node is told what was planned with.
-func TestPlanAndNodeAgree_A314_A323(t *testing.T) {
+func TestPlanAndNodeAgree(t *testing.T) {
+	t.Attr("covers", "A314 A323")
 	block, config, compiled := compile(t, `{maxPods: "vcpus * 7", kubeReserved: {memory: "max_pods * 10", cpu: 300m}, systemReserved: {cpu: "vcpus * 21"}}`)
 	in := input(t, "m5.xlarge")
 	in.Class.Kubelet = config

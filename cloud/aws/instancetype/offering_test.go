@@ -12,7 +12,8 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 )
 
-func TestOfferings_A240(t *testing.T) {
+func TestOfferings(t *testing.T) {
+	t.Attr("covers", "A240")
 	it := instancetype.Resolve(input(t, "m5.large"))
 	var all []string
 	for _, o := range it.Offerings {
@@ -31,21 +32,22 @@ func TestOfferings_A240(t *testing.T) {
 }
 
 func TestAvailability(t *testing.T) {
+	t.Attr("covers", "A241 A242 A249 A250 A251 A253")
 	usual := []string{"on-demand us-east-1a", "spot us-east-1a", "on-demand us-east-1b"}
 	for _, test := range []struct {
 		name   string
 		change func(*instancetype.Input)
 		want   []string
 	}{
-		{"A241 spot with a price", func(in *instancetype.Input) { in.Market.Spot["us-east-1b"] = 0.05 }, []string{"on-demand us-east-1a", "spot us-east-1a", "on-demand us-east-1b", "spot us-east-1b"}},
-		{"A242 no price", func(in *instancetype.Input) { in.Market.OnDemand, in.Market.Spot = 0, nil }, nil},
-		{"A242 a price of the user's", func(in *instancetype.Input) { in.Market.OnDemand, in.Market.Spot, in.Market.Overlay = 0, nil, 1 }, []string{"on-demand us-east-1a", "spot us-east-1a", "on-demand us-east-1b", "spot us-east-1b"}},
+		{"spot with a price", func(in *instancetype.Input) { in.Market.Spot["us-east-1b"] = 0.05 }, []string{"on-demand us-east-1a", "spot us-east-1a", "on-demand us-east-1b", "spot us-east-1b"}},
+		{"no price", func(in *instancetype.Input) { in.Market.OnDemand, in.Market.Spot = 0, nil }, nil},
+		{"a price of the user's", func(in *instancetype.Input) { in.Market.OnDemand, in.Market.Spot, in.Market.Overlay = 0, nil, 1 }, []string{"on-demand us-east-1a", "spot us-east-1a", "on-demand us-east-1b", "spot us-east-1b"}},
 		{"one pool is exhausted", func(in *instancetype.Input) {
 			in.Market.Exhausted = func(p instancetype.Pool) bool {
 				return p == instancetype.Pool{CapacityType: "spot", Zone: "us-east-1a"}
 			}
 		}, []string{"on-demand us-east-1a", "on-demand us-east-1b"}},
-		{"A253 a zone is shifted", func(in *instancetype.Input) { in.Market.ShiftedZoneIDs = []string{"use1-az1"} }, usual[2:]},
+		{"a zone is shifted", func(in *instancetype.Input) { in.Market.ShiftedZoneIDs = []string{"use1-az1"} }, usual[2:]},
 		{"a pool in a group that the class does not have", func(in *instancetype.Input) {
 			in.Market.Exhausted = func(p instancetype.Pool) bool { return p.PlacementGroup == "pg-1" }
 		}, usual},
@@ -59,46 +61,46 @@ func TestAvailability(t *testing.T) {
 			in.Class.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: "us-east-1-bos-1a"}}
 			in.Market.TypeZones = append(in.Market.TypeZones, "us-east-1-bos-1a")
 		}, []string{"on-demand us-east-1-bos-1a"}},
-		{"A249 a1 on AL2023", func(in *instancetype.Input) { in.Description = describe(t, "a1.large") }, nil},
-		{"A249 a1 on Bottlerocket", func(in *instancetype.Input) {
+		{"a1 on AL2023", func(in *instancetype.Input) { in.Description = describe(t, "a1.large") }, nil},
+		{"a1 on Bottlerocket", func(in *instancetype.Input) {
 			in.Description, in.Class.Family = describe(t, "a1.large"), awsv1.FamilyBottlerocket
 		}, usual},
-		{"A249 a1 on Custom", func(in *instancetype.Input) {
+		{"a1 on Custom", func(in *instancetype.Input) {
 			in.Description, in.Class.Family = describe(t, "a1.large"), awsv1.FamilyCustom
 		}, usual},
-		{"A250 interfaces that exist", interfaces(at(0, 0, "interface"), at(0, 1, "efa-only"), at(1, 7, "interface"), at(1, 0, "efa-only")), usual},
-		{"A250 more cards than there are", interfaces(at(0, 0, "interface"), at(2, 0, "interface")), nil},
-		{"A250 more places than there are", interfaces(at(0, 0, "interface"), at(1, 8, "interface")), nil},
-		{"A250 more adapters than there can be", func(in *instancetype.Input) {
+		{"interfaces that exist", interfaces(at(0, 0, "interface"), at(0, 1, "efa-only"), at(1, 7, "interface"), at(1, 0, "efa-only")), usual},
+		{"more cards than there are", interfaces(at(0, 0, "interface"), at(2, 0, "interface")), nil},
+		{"more places than there are", interfaces(at(0, 0, "interface"), at(1, 8, "interface")), nil},
+		{"more adapters than there can be", func(in *instancetype.Input) {
 			interfaces(at(0, 0, "interface"), at(0, 1, "efa-only"), at(1, 0, "efa-only"))(in)
 			in.Description.Network.MaximumEFAs = 1
 		}, nil},
-		{"A250 no adapters", func(in *instancetype.Input) {
+		{"no adapters", func(in *instancetype.Input) {
 			interfaces(at(0, 0, "interface"), at(0, 1, "efa-only"))(in)
 			in.Description.Network.EFASupported = false
 		}, nil},
-		{"A250 no ENA", func(in *instancetype.Input) {
+		{"no ENA", func(in *instancetype.Input) {
 			interfaces(at(0, 0, "interface"))(in)
 			in.Description.Network.ENASupported = false
 		}, nil},
-		{"A250 no network is told", func(in *instancetype.Input) {
+		{"no network is told", func(in *instancetype.Input) {
 			interfaces(at(0, 0, "interface"))(in)
 			in.Description.Network = nil
 		}, nil},
-		{"A250 no card is told", func(in *instancetype.Input) {
+		{"no card is told", func(in *instancetype.Input) {
 			interfaces(at(0, 0, "interface"))(in)
 			in.Description.Network.Cards = nil
 		}, nil},
-		{"A251 no nested virtualization", func(in *instancetype.Input) { in.Class.NestedVirtualization = true }, nil},
-		{"A251 nested virtualization", func(in *instancetype.Input) {
+		{"no nested virtualization", func(in *instancetype.Input) { in.Class.NestedVirtualization = true }, nil},
+		{"nested virtualization", func(in *instancetype.Input) {
 			in.Class.NestedVirtualization, in.Description.CPUFeatures = true, []string{"x", "nested-virtualization"}
 		}, usual},
-		{"A251 another strategy", func(in *instancetype.Input) {
+		{"another strategy", func(in *instancetype.Input) {
 			in.Class.PlacementGroup, in.Description.PlacementStrategies = &instancetype.PlacementGroup{ID: "pg-1", Strategy: "cluster"}, []string{"spread"}
 		}, nil},
-		{"A251 connection tracking", func(in *instancetype.Input) { in.Class.TracksConnections = true }, usual},
-		{"A251 connection tracking on Xen", func(in *instancetype.Input) { in.Class.TracksConnections, in.Description.Hypervisor = true, "xen" }, nil},
-		{"A251 connection tracking on metal", func(in *instancetype.Input) { in.Class.TracksConnections, in.Description.Hypervisor = true, "" }, nil},
+		{"connection tracking", func(in *instancetype.Input) { in.Class.TracksConnections = true }, usual},
+		{"connection tracking on Xen", func(in *instancetype.Input) { in.Class.TracksConnections, in.Description.Hypervisor = true, "xen" }, nil},
+		{"connection tracking on metal", func(in *instancetype.Input) { in.Class.TracksConnections, in.Description.Hypervisor = true, "" }, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			in := input(t, "m5.large")
@@ -126,7 +128,8 @@ func interfaces(list ...*awsv1.NetworkInterface) func(*instancetype.Input) {
 	}
 }
 
-func TestListedButNotAvailable_A255(t *testing.T) {
+func TestListedButNotAvailable(t *testing.T) {
+	t.Attr("covers", "A255")
 	in := input(t, "a1.large")
 	in.Market.OnDemand, in.Market.Spot = 0, nil
 	it := instancetype.Resolve(in)
@@ -135,7 +138,8 @@ func TestListedButNotAvailable_A255(t *testing.T) {
 	}
 }
 
-func TestReservations_A252(t *testing.T) {
+func TestReservations(t *testing.T) {
+	t.Attr("covers", "A252")
 	in := input(t, "m5.large")
 	reserve := func(id, zone string, kind awsv1.CapacityReservationType, state awsv1.CapacityReservationState, interruptible bool) awsv1.CapacityReservation {
 		return awsv1.CapacityReservation{ID: id, InstanceType: "m5.large", AvailabilityZone: zone, ReservationType: kind, State: state, Interruptible: interruptible}

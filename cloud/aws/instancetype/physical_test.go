@@ -9,9 +9,10 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 )
 
-// TestNothingBeyondWhatThereIs_A212 compares what types are said to have with what EC2 gives them: CPUs, memory, and addresses for pods,
+// TestNothingBeyondWhatThereIs compares what types are said to have with what EC2 gives them: CPUs, memory, and addresses for pods,
 // of which two need none.
-func TestNothingBeyondWhatThereIs_A212(t *testing.T) {
+func TestNothingBeyondWhatThereIs(t *testing.T) {
+	t.Attr("covers", "A212")
 	fabric := []*awsv1.NetworkInterface{{InterfaceType: "interface"}, {DeviceIndex: 1, InterfaceType: awsv1.InterfaceTypeEFAOnly}}
 	for _, family := range []awsv1.Family{awsv1.FamilyAL2, awsv1.FamilyAL2023, awsv1.FamilyBottlerocket, awsv1.FamilyCustom} {
 		for _, name := range []string{"a1.medium", "c6g.large", "m5.large", "t3.large", "m5.metal", "p5.48xlarge", "m6idn.32xlarge", "u-6tb1.metal"} {

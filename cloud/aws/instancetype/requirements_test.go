@@ -13,27 +13,28 @@ import (
 )
 
 func TestLabels(t *testing.T) {
+	t.Attr("covers", "A205 A206 A207 A208 A214")
 	for _, test := range []struct {
 		name, kind string
 		family     awsv1.Family
 		want       string
 	}{
-		{"A205 A206 A208 a GPU", "g4dn.8xlarge", awsv1.FamilyAL2023, `instance-cpu=32 instance-cpu-sustained-clock-speed-mhz=2500 instance-memory=131072 instance-ebs-bandwidth=9500
+		{"a GPU", "g4dn.8xlarge", awsv1.FamilyAL2023, `instance-cpu=32 instance-cpu-sustained-clock-speed-mhz=2500 instance-memory=131072 instance-ebs-bandwidth=9500
 			instance-network-bandwidth=50000 instance-gpu-name=t4 instance-gpu-manufacturer=nvidia instance-gpu-count=1 instance-gpu-memory=16384 instance-local-nvme=900
 			instance-accelerator-count=- nitro-sandbox=true instance-encryption-in-transit-supported=true instance-cpu-manufacturer=intel`},
-		{"A205 A208 a small ARM type", "a1.medium", awsv1.FamilyAL2, `instance-category=a instance-generation=1 instance-family=a1 instance-size=medium instance-cpu=1 instance-cpu-manufacturer=aws
+		{"a small ARM type", "a1.medium", awsv1.FamilyAL2, `instance-category=a instance-generation=1 instance-family=a1 instance-size=medium instance-cpu=1 instance-cpu-manufacturer=aws
 			instance-cpu-sustained-clock-speed-mhz=2300 instance-memory=2048 instance-ebs-bandwidth=3500 instance-hypervisor=nitro instance-capability-flex=false
 			kubernetes.io/arch=arm64 kubernetes.io/os=linux node.kubernetes.io/windows-build=- instance-gpu-count=- instance-local-nvme=- nitro-sandbox=false
 			topology.kubernetes.io/region=us-east-1 node.kubernetes.io/instance-type=a1.medium placement-group-id=- capacity-reservation-id=-`},
-		{"A206 Neuron", "inf2.xlarge", awsv1.FamilyAL2023, `instance-category=inf instance-generation=2 instance-accelerator-name=inferentia2 instance-accelerator-manufacturer=aws instance-accelerator-count=1`},
-		{"A206 an older accelerator", "inf1.2xlarge", awsv1.FamilyAL2023, `instance-accelerator-name=inferentia instance-accelerator-manufacturer=aws instance-accelerator-count=1`},
-		{"A206 Gaudi", "dl1.24xlarge", awsv1.FamilyAL2023, `instance-gpu-name=gaudi-hl-205 instance-gpu-manufacturer=habana instance-gpu-count=8`},
-		{"A207 flex", "c7i-flex.large", awsv1.FamilyAL2023, `instance-capability-flex=true instance-family=c7i-flex instance-category=c instance-generation=7`},
+		{"Neuron", "inf2.xlarge", awsv1.FamilyAL2023, `instance-category=inf instance-generation=2 instance-accelerator-name=inferentia2 instance-accelerator-manufacturer=aws instance-accelerator-count=1`},
+		{"an older accelerator", "inf1.2xlarge", awsv1.FamilyAL2023, `instance-accelerator-name=inferentia instance-accelerator-manufacturer=aws instance-accelerator-count=1`},
+		{"Gaudi", "dl1.24xlarge", awsv1.FamilyAL2023, `instance-gpu-name=gaudi-hl-205 instance-gpu-manufacturer=habana instance-gpu-count=8`},
+		{"flex", "c7i-flex.large", awsv1.FamilyAL2023, `instance-capability-flex=true instance-family=c7i-flex instance-category=c instance-generation=7`},
 		{"a name with a size in it", "u-6tb1.metal", awsv1.FamilyAL2023, `instance-category=u instance-generation=1 instance-family=u-6tb1 instance-size=metal`},
 		{"Windows 2019", "m5.large", awsv1.FamilyWindows2019, `kubernetes.io/os=windows node.kubernetes.io/windows-build=10.0.17763`},
 		{"Windows 2022", "m5.large", awsv1.FamilyWindows2022, `node.kubernetes.io/windows-build=10.0.20348`},
 		{"Windows 2025", "m5.large", awsv1.FamilyWindows2025, `node.kubernetes.io/windows-build=10.0.26100`},
-		{"A214 Windows on ARM", "c6g.large", awsv1.FamilyWindows2022, `kubernetes.io/os=-`},
+		{"Windows on ARM", "c6g.large", awsv1.FamilyWindows2022, `kubernetes.io/os=-`},
 		{"no bandwidth that is promised", "m5.large", awsv1.FamilyAL2023, `instance-network-bandwidth=-`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

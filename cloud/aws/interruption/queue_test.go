@@ -12,7 +12,8 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-func TestMessagesDeleteTheClaim_A333(t *testing.T) {
+func TestMessagesDeleteTheClaim(t *testing.T) {
+	t.Attr("covers", "A333")
 	for name, test := range map[string]struct {
 		text         func(w *world) string
 		kind, reason string
@@ -70,7 +71,8 @@ karpenter_interruption_received_messages_total{message_type=%q} 1`, test.kind), 
 	}
 }
 
-func TestClaimsWithoutNode_A334(t *testing.T) {
+func TestClaimsWithoutNode(t *testing.T) {
+	t.Attr("covers", "A334")
 	w := newWorld(t)
 	claim := w.claim("i-1", nil)
 	w.send(w.spot("i-1"))
@@ -80,7 +82,8 @@ func TestClaimsWithoutNode_A334(t *testing.T) {
 	}
 }
 
-func TestOtherMessages_A335(t *testing.T) {
+func TestOtherMessages(t *testing.T) {
+	t.Attr("covers", "A335")
 	w := newWorld(t)
 	claim := w.claim("i-1", nil)
 	w.account.Send("queue", nil)
@@ -100,7 +103,8 @@ karpenter_interruption_received_messages_total{message_type="spot_interrupted"} 
 		"karpenter_interruption_deleted_messages_total", "karpenter_interruption_received_messages_total")
 }
 
-func TestTroubleWithTheQueue_A337(t *testing.T) {
+func TestTroubleWithTheQueue(t *testing.T) {
+	t.Attr("covers", "A337")
 	w := newWorld(t)
 	claim := w.claim("i-1", nil)
 	fails := func(call, code string) {

@@ -15,7 +15,8 @@ import (
 
 func sorted(all []string) []string { return slices.Sorted(slices.Values(all)) }
 
-func TestInterruptionsTellOfCapacity_A336(t *testing.T) {
+func TestInterruptionsTellOfCapacity(t *testing.T) {
+	t.Attr("covers", "A336")
 	outside := unavailableofferings.Pool{InstanceType: "m5.large", CapacityType: "spot", Zone: "us-east-1a"}
 	inside := outside
 	inside.PlacementGroup = "pg-1"
@@ -68,7 +69,8 @@ func TestInterruptionsTellOfCapacity_A336(t *testing.T) {
 	})
 }
 
-func TestForce_A338(t *testing.T) {
+func TestForce(t *testing.T) {
+	t.Attr("covers", "A338")
 	const deadline = v1.NodeClaimTerminationTimestampAnnotationKey
 	w := newWorld(t)
 	claim, slow := w.claim("i-1", nil), w.claim("i-2", nil)

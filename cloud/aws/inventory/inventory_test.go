@@ -52,7 +52,8 @@ func TestTypesAndZones(t *testing.T) {
 	}
 }
 
-func TestPricesOfSharedAndMetalTypes_A257(t *testing.T) {
+func TestPricesOfSharedAndMetalTypes(t *testing.T) {
+	t.Attr("covers", "A257")
 	account, i := open(t)
 	if err := i.RefreshOnDemand(t.Context()); err != nil {
 		t.Fatal(err)
@@ -71,7 +72,8 @@ func TestPricesOfSharedAndMetalTypes_A257(t *testing.T) {
 	}
 }
 
-func TestTheTableCountsUntilOthersCome_A256(t *testing.T) {
+func TestTheTableCountsUntilOthersCome(t *testing.T) {
+	t.Attr("covers", "A256")
 	for region, want := range map[string]struct{ brought, listed float64 }{
 		"us-east-1": {0.096, 0.096}, "us-west-1": {0.112, 0.096}, "us-gov-west-1": {0.121, 0.121}, "cn-north-1": {7 * 0.096, 0.096},
 	} {
@@ -104,7 +106,8 @@ func TestTheTableCountsUntilOthersCome_A256(t *testing.T) {
 	}
 }
 
-func TestChinaIsReadInItsCurrency_A259(t *testing.T) {
+func TestChinaIsReadInItsCurrency(t *testing.T) {
+	t.Attr("covers", "A259")
 	account := awstest.New(awstest.Options{Types: []string{"m5.large", "m5.metal"}, Region: "cn-northwest-1"})
 	config := awstest.Connect(t, account)
 	i := inventory.New("cn-northwest-1", ec2.NewFromConfig(config), pricing.NewFromConfig(config))
@@ -116,7 +119,8 @@ func TestChinaIsReadInItsCurrency_A259(t *testing.T) {
 	}
 }
 
-func TestThePriceListMayBeOutOfReach_A260(t *testing.T) {
+func TestThePriceListMayBeOutOfReach(t *testing.T) {
+	t.Attr("covers", "A260")
 	account := awstest.New(awstest.Options{Types: []string{"m5.large"}})
 	config := awstest.Connect(t, account)
 	for name, i := range map[string]*inventory.Inventory{

@@ -32,56 +32,57 @@ const everything = `{clusterDNS: [10.0.0.10], maxPods: 20, podsPerCore: 3, syste
   evictionMaxPodGracePeriod: 60, imageGCHighThresholdPercent: 80, imageGCLowThresholdPercent: 0, cpuCFSQuota: false}`
 
 func TestValidate(t *testing.T) {
+	t.Attr("covers", "A057 A058 A059 A060 A061 A062 A063 A064 A065 A066 A067 A069")
 	for _, test := range []struct {
 		name, block string
 		want        []string
 	}{
-		{"A057 nothing", `{}`, nil},
-		{"A058 every field that is read", everything, nil},
-		{"A058 other fields, deep ones and zeros", `{cpuManagerPolicy: static, memorySwap: {swapBehavior: LimitedSwap}, topologyManagerPolicyOptions: {a: b}, maxPods: 0, podsPerCore: 0, evictionHard: {memory.available: 0%}, logging: {format: json}}`, nil},
-		{"A059 unknown at the top", `{maxPod: 3}`, []string{`spec.kubelet: unknown field "maxPod"`}},
-		{"A059 unknown below", `{logging: {fmt: json}, authentication: {webhook: {up: true}}}`, []string{`spec.kubelet: unknown field "authentication.webhook.up"`, `spec.kubelet: unknown field "logging.fmt"`}},
-		{"A059 three levels down", `{logging: {options: {json: {size: 1}}}}`, []string{`spec.kubelet: unknown field "logging.options.json.size"`}},
-		{"A060 negative numbers", `{maxPods: -1, podsPerCore: -2, evictionMaxPodGracePeriod: -3}`, []string{
+		{"nothing", `{}`, nil},
+		{"every field that is read", everything, nil},
+		{"other fields, deep ones and zeros", `{cpuManagerPolicy: static, memorySwap: {swapBehavior: LimitedSwap}, topologyManagerPolicyOptions: {a: b}, maxPods: 0, podsPerCore: 0, evictionHard: {memory.available: 0%}, logging: {format: json}}`, nil},
+		{"unknown at the top", `{maxPod: 3}`, []string{`spec.kubelet: unknown field "maxPod"`}},
+		{"unknown below", `{logging: {fmt: json}, authentication: {webhook: {up: true}}}`, []string{`spec.kubelet: unknown field "authentication.webhook.up"`, `spec.kubelet: unknown field "logging.fmt"`}},
+		{"three levels down", `{logging: {options: {json: {size: 1}}}}`, []string{`spec.kubelet: unknown field "logging.options.json.size"`}},
+		{"negative numbers", `{maxPods: -1, podsPerCore: -2, evictionMaxPodGracePeriod: -3}`, []string{
 			"spec.kubelet.podsPerCore: -2 can't be negative", "spec.kubelet.evictionMaxPodGracePeriod: -3 can't be negative", "spec.kubelet.maxPods: -1 can't be negative",
 		}},
-		{"A061 bounds of image collection", `{imageGCHighThresholdPercent: 101, imageGCLowThresholdPercent: -1}`, []string{
+		{"bounds of image collection", `{imageGCHighThresholdPercent: 101, imageGCLowThresholdPercent: -1}`, []string{
 			"spec.kubelet.imageGCHighThresholdPercent: 101 must be between 0 and 100", "spec.kubelet.imageGCLowThresholdPercent: -1 must be between 0 and 100",
 		}},
-		{"A061 order of image collection", `{imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 50}`, []string{
+		{"order of image collection", `{imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 50}`, []string{
 			"spec.kubelet: imageGCHighThresholdPercent (50) must be greater than imageGCLowThresholdPercent (50)",
 		}},
-		{"A062 reserved", `{kubeReserved: {gpu: "1", cpu: "-1"}, systemReserved: {memory: "vcpus * 100"}}`, []string{
+		{"reserved", `{kubeReserved: {gpu: "1", cpu: "-1"}, systemReserved: {memory: "vcpus * 100"}}`, []string{
 			`spec.kubelet.kubeReserved: "gpu" isn't a reservable resource, must be one of cpu, memory, ephemeral-storage, pid`,
 			`spec.kubelet.kubeReserved[cpu]: "-1" can't be a negative resource quantity`,
 		}},
-		{"A063 signals and thresholds", `{evictionHard: {memory.free: 5%, nodefs.available: 101%, imagefs.available: x}, evictionMinimumReclaim: {memory.available: -1Gi, x: 1Gi}}`, []string{
+		{"signals and thresholds", `{evictionHard: {memory.free: 5%, nodefs.available: 101%, imagefs.available: x}, evictionMinimumReclaim: {memory.available: -1Gi, x: 1Gi}}`, []string{
 			`spec.kubelet.evictionHard: "memory.free" isn't a valid eviction signal, must be one of memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree, pid.available`,
 			`spec.kubelet.evictionHard[imagefs.available]: "x" must be a percentage or a resource quantity`,
 			`spec.kubelet.evictionHard[nodefs.available]: "101%" must be a percentage or a resource quantity`,
 			`spec.kubelet.evictionMinimumReclaim: "x" isn't a valid eviction signal, must be one of memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree, pid.available`,
 			`spec.kubelet.evictionMinimumReclaim[memory.available]: "-1Gi" can't be a negative resource quantity`,
 		}},
-		{"A063 soft thresholds", `{evictionSoft: {memory.free: NaN%}, evictionSoftGracePeriod: {memory.free: 1m}}`, []string{
+		{"soft thresholds", `{evictionSoft: {memory.free: NaN%}, evictionSoftGracePeriod: {memory.free: 1m}}`, []string{
 			`spec.kubelet.evictionSoft: "memory.free" isn't a valid eviction signal, must be one of memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree, pid.available`,
 			`spec.kubelet.evictionSoft[memory.free]: "NaN%" must be a percentage or a resource quantity`,
 			`spec.kubelet.evictionSoftGracePeriod: "memory.free" isn't a valid eviction signal, must be one of memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree, pid.available`,
 		}},
-		{"A064 pairs", `{evictionSoft: {memory.available: 1Gi}, evictionSoftGracePeriod: {nodefs.available: 1m}}`, []string{
+		{"pairs", `{evictionSoft: {memory.available: 1Gi}, evictionSoftGracePeriod: {nodefs.available: 1m}}`, []string{
 			"spec.kubelet.evictionSoftGracePeriod[nodefs.available]: has no matching evictionSoft", "spec.kubelet.evictionSoft[memory.available]: has no matching evictionSoftGracePeriod",
 		}},
-		{"A065 grace periods", `{evictionSoft: {memory.available: 1Gi, pid.available: 1%}, evictionSoftGracePeriod: {memory.available: soon, pid.available: -1s}}`, []string{
+		{"grace periods", `{evictionSoft: {memory.available: 1Gi, pid.available: 1%}, evictionSoftGracePeriod: {memory.available: soon, pid.available: -1s}}`, []string{
 			`spec.kubelet.evictionSoftGracePeriod[memory.available]: "soon" must be a duration`, `spec.kubelet.evictionSoftGracePeriod[pid.available]: "-1s" can't be a negative duration`,
 		}},
-		{"A066 taints", `{registerWithTaints: []}`, []string{
+		{"taints", `{registerWithTaints: []}`, []string{
 			"spec.kubelet.registerWithTaints: can't be set, Karpenter sets it from the NodeClaim's taints so the node registers unschedulable until it's ready",
 		}},
-		{"A067 all at once", `{maxPod: 3, maxPods: -1, registerWithTaints: []}`, []string{
+		{"all at once", `{maxPod: 3, maxPods: -1, registerWithTaints: []}`, []string{
 			`spec.kubelet: unknown field "maxPod"`,
 			"spec.kubelet.registerWithTaints: can't be set, Karpenter sets it from the NodeClaim's taints so the node registers unschedulable until it's ready",
 			"spec.kubelet.maxPods: -1 can't be negative",
 		}},
-		{"A069 expressions stand for numbers", `{maxPods: "vcpus * 2"}`, nil},
+		{"expressions stand for numbers", `{maxPods: "vcpus * 2"}`, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := ""
@@ -95,7 +96,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestWrongTypes_A059(t *testing.T) {
+func TestWrongTypes(t *testing.T) {
+	t.Attr("covers", "A059")
 	for _, text := range []string{`{podsPerCore: "x"}`, `{evictionHard: [1]}`, `{clusterDNS: 10.0.0.1}`, `{maxPods: [1]}`, `{cpuCFSQuota: "yes"}`, `{kubeReserved: {cpu: 1}}`} {
 		if err := kubelet.Validate(block(t, text)); err == nil || !strings.HasPrefix(err.Error(), "spec.kubelet: ") {
 			t.Errorf("%s: error %v", text, err)
@@ -103,7 +105,8 @@ func TestWrongTypes_A059(t *testing.T) {
 	}
 }
 
-func TestParse_A068(t *testing.T) {
+func TestParse(t *testing.T) {
+	t.Attr("covers", "A068")
 	got, err := kubelet.Parse(block(t, everything))
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +135,8 @@ func TestParse_A068(t *testing.T) {
 }
 
 // FuzzValidateImpliesParse checks that what is valid can always be read.
-func FuzzValidateImpliesParse_A068(f *testing.F) {
+func FuzzValidateImpliesParse(f *testing.F) {
+	f.Attr("covers", "A068")
 	for _, seed := range []string{everything, `{"maxPods":"x","evictionSoft":null}`, `{"maxPods":null,"clusterDNS":[null]}`, `{"kubeReserved":{"cpu":null}}`} {
 		f.Add(seed)
 	}
@@ -147,7 +151,8 @@ func FuzzValidateImpliesParse_A068(f *testing.F) {
 	})
 }
 
-func TestExpressions_A069(t *testing.T) {
+func TestExpressions(t *testing.T) {
+	t.Attr("covers", "A069")
 	for text, want := range map[string]bool{
 		everything: false, `{}`: false, `{maxPods: "110"}`: true, `{kubeReserved: {cpu: 100m, memory: "memory_mib / 10"}}`: true, `{systemReserved: {cpu: vcpus}}`: true,
 	} {
@@ -176,8 +181,9 @@ func TestStatic(t *testing.T) {
 	}
 }
 
-// TestCopiesAreIndependent_A071 overwrites whatever a copy refers to, field by field, so that a field that is added later is covered too.
-func TestCopiesAreIndependent_A071(t *testing.T) {
+// TestCopiesAreIndependent overwrites whatever a copy refers to, field by field, so that a field that is added later is covered too.
+func TestCopiesAreIndependent(t *testing.T) {
+	t.Attr("covers", "A071")
 	original, err := kubelet.Parse(block(t, everything))
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +214,8 @@ func TestCopiesAreIndependent_A071(t *testing.T) {
 	}
 }
 
-func TestPassthrough_A070(t *testing.T) {
+func TestPassthrough(t *testing.T) {
+	t.Attr("covers", "A070")
 	if got := kubelet.Passthrough(block(t, everything)); got != nil {
 		t.Errorf("fields that are read are passed through: %v", got)
 	}

@@ -80,6 +80,7 @@ func text(o launch.Order) string {
 }
 
 func TestChoose(t *testing.T) {
+	t.Attr("covers", "A263 A264 A265 A266 A267 A268 A269 A270 A271 A273 A274")
 	small := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 	gone := offer("spot", 0.1)
 	gone.Available = false
@@ -92,43 +93,43 @@ func TestChoose(t *testing.T) {
 		claim *v1.NodeClaim
 		want  string
 	}{
-		{"A263 other labels", []*cloud.InstanceType{kind("m5.x", offer("on-demand", 1)), kind("c5.x", offer("on-demand", 1))}, claim("", cloud.In(awsv1.LabelInstanceFamily, "c5")), "on-demand: c5.x"},
-		{"A263 too small", []*cloud.InstanceType{{Name: "t.x", Capacity: small, Offerings: []cloud.Offering{offer("on-demand", 1)}}, kind("m5.x", offer("on-demand", 2))}, requesting("2"), "on-demand: m5.x"},
-		{"A263 not to be had", []*cloud.InstanceType{kind("m5.x", gone, offer("on-demand", 3))}, claim(""), "on-demand: m5.x"},
-		{"A264 large enough in one zone", []*cloud.InstanceType{wide}, requesting("6"), "on-demand: m5.wide"},
-		{"A273 spot before on-demand", []*cloud.InstanceType{kind("m5.x", offer("spot", 1), offer("on-demand", 3))}, claim("spot on-demand"), "spot: m5.x"},
-		{"A273 on-demand for want of spot", []*cloud.InstanceType{kind("m5.x", gone, offer("on-demand", 3))}, claim("spot on-demand"), "on-demand: m5.x"},
-		{"A274 nothing is asked for", []*cloud.InstanceType{kind("m5.x", offer("spot", 1), offer("on-demand", 3)), kind("c5.x", offer("spot", 2))}, claim(""), "on-demand: m5.x"},
+		{"other labels", []*cloud.InstanceType{kind("m5.x", offer("on-demand", 1)), kind("c5.x", offer("on-demand", 1))}, claim("", cloud.In(awsv1.LabelInstanceFamily, "c5")), "on-demand: c5.x"},
+		{"too small", []*cloud.InstanceType{{Name: "t.x", Capacity: small, Offerings: []cloud.Offering{offer("on-demand", 1)}}, kind("m5.x", offer("on-demand", 2))}, requesting("2"), "on-demand: m5.x"},
+		{"not to be had", []*cloud.InstanceType{kind("m5.x", gone, offer("on-demand", 3))}, claim(""), "on-demand: m5.x"},
+		{"large enough in one zone", []*cloud.InstanceType{wide}, requesting("6"), "on-demand: m5.wide"},
+		{"spot before on-demand", []*cloud.InstanceType{kind("m5.x", offer("spot", 1), offer("on-demand", 3))}, claim("spot on-demand"), "spot: m5.x"},
+		{"on-demand for want of spot", []*cloud.InstanceType{kind("m5.x", gone, offer("on-demand", 3))}, claim("spot on-demand"), "on-demand: m5.x"},
+		{"nothing is asked for", []*cloud.InstanceType{kind("m5.x", offer("spot", 1), offer("on-demand", 3)), kind("c5.x", offer("spot", 2))}, claim(""), "on-demand: m5.x"},
 		{"nothing is asked for, and there is only spot", []*cloud.InstanceType{kind("c5.x", offer("spot", 2))}, claim(""), "spot: c5.x"},
-		{"A273 reserved first", []*cloud.InstanceType{kind("m5.x", offer("spot", 1), offer("reserved/cr-1/default/false/1", 0.1)), kind("c5.x", offer("spot", 0.5))}, claim("spot on-demand reserved"), "reserved: m5.x/cr-1"},
+		{"reserved first", []*cloud.InstanceType{kind("m5.x", offer("spot", 1), offer("reserved/cr-1/default/false/1", 0.1)), kind("c5.x", offer("spot", 0.5))}, claim("spot on-demand reserved"), "reserved: m5.x/cr-1"},
 		{
-			"A265 the kind with the cheapest", []*cloud.InstanceType{
+			"the kind with the cheapest", []*cloud.InstanceType{
 				kind("m5.x", offer("reserved/cr-1/default/true/1", 0.1)), kind("c5.x", offer("reserved/cr-2/default/false/1", 0.2)), kind("r5.x", offer("reserved/cr-3/default/true/1", 0.3)),
 			}, claim("reserved"), "reserved: m5.x/cr-1 r5.x/cr-3",
 		},
 		{
-			"A265 what stays, at one price", []*cloud.InstanceType{
+			"what stays, at one price", []*cloud.InstanceType{
 				kind("a.x", offer("reserved/cr-1/default/true/1", 0.1)), kind("b.x", offer("reserved/cr-2/capacity-block/false/1", 0.1)), kind("c.x", offer("reserved/cr-3/default/false/1", 0.1)),
 			}, claim("reserved"), "reserved: c.x/cr-3",
 		},
 		{
-			"A265 A267 a block before what may be taken back", []*cloud.InstanceType{
+			"a block before what may be taken back", []*cloud.InstanceType{
 				kind("a.x", offer("reserved/cr-1/default/true/1", 0.1)), kind("b.x", offer("reserved/cr-2/capacity-block/false/1", 0.1)), kind("c.x", offer("reserved/cr-3/capacity-block/false/1", 0.2)),
 			}, claim("reserved"), "reserved: b.x/cr-2",
 		},
-		{"A266 reserved is not allowed", []*cloud.InstanceType{kind("m5.x", offer("spot", 1), offer("reserved/cr-1/default/false/1", 0.1))}, claim("spot"), "spot: m5.x"},
+		{"reserved is not allowed", []*cloud.InstanceType{kind("m5.x", offer("spot", 1), offer("reserved/cr-1/default/false/1", 0.1))}, claim("spot"), "spot: m5.x"},
 		{
-			"A268 the one with most room",
+			"the one with most room",
 			[]*cloud.InstanceType{kind("m5.x", offer("reserved/cr-1/default/false/1", 0.1), offer("reserved/cr-2/default/false/9", 0.1), offer("reserved/cr-3/default/false/5", 0.1))},
 			claim("reserved"), "reserved: m5.x/cr-2",
 		},
-		{"A269 metal and accelerators", []*cloud.InstanceType{kind("p5.x", offer("on-demand", 1)), kind("m5.metal", offer("on-demand", 1)), kind("m5.metal-24xl", offer("on-demand", 1)), kind("m5.x", offer("on-demand", 3))}, claim(""), "on-demand: m5.x"},
-		{"A269 nothing else is left", []*cloud.InstanceType{kind("p5.x", offer("on-demand", 1)), kind("m5.metal", offer("on-demand", 2))}, claim(""), "on-demand: p5.x m5.metal"},
-		{"A269 a minimum of values", []*cloud.InstanceType{kind("p5.x", offer("on-demand", 1)), kind("m5.x", offer("on-demand", 3))}, claim("", atLeast(awsv1.LabelInstanceFamily, 2)), "on-demand: p5.x m5.x"},
-		{"A270 dear spot", []*cloud.InstanceType{kind("m5.x", offer("spot", 1), offer("on-demand", 3)), kind("c5.x", offer("spot", 4), offer("on-demand", 5)), kind("r5.x", offer("spot", 3))}, claim("spot on-demand"), "spot: m5.x r5.x"},
-		{"A271 spot alone", []*cloud.InstanceType{kind("m5.x", offer("spot", 1), offer("on-demand", 3)), kind("c5.x", offer("spot", 4))}, claim("spot"), "spot: m5.x c5.x"},
-		{"A271 no on-demand", []*cloud.InstanceType{kind("m5.x", offer("spot", 1)), kind("c5.x", offer("spot", 4))}, claim("spot on-demand"), "spot: m5.x c5.x"},
-		{"A271 a minimum of values", []*cloud.InstanceType{kind("m5.x", offer("spot", 1), offer("on-demand", 3)), kind("c5.x", offer("spot", 4))}, claim("spot on-demand", atLeast(awsv1.LabelInstanceFamily, 2)), "spot: m5.x c5.x"},
+		{"metal and accelerators", []*cloud.InstanceType{kind("p5.x", offer("on-demand", 1)), kind("m5.metal", offer("on-demand", 1)), kind("m5.metal-24xl", offer("on-demand", 1)), kind("m5.x", offer("on-demand", 3))}, claim(""), "on-demand: m5.x"},
+		{"nothing else is left", []*cloud.InstanceType{kind("p5.x", offer("on-demand", 1)), kind("m5.metal", offer("on-demand", 2))}, claim(""), "on-demand: p5.x m5.metal"},
+		{"a minimum of values", []*cloud.InstanceType{kind("p5.x", offer("on-demand", 1)), kind("m5.x", offer("on-demand", 3))}, claim("", atLeast(awsv1.LabelInstanceFamily, 2)), "on-demand: p5.x m5.x"},
+		{"dear spot", []*cloud.InstanceType{kind("m5.x", offer("spot", 1), offer("on-demand", 3)), kind("c5.x", offer("spot", 4), offer("on-demand", 5)), kind("r5.x", offer("spot", 3))}, claim("spot on-demand"), "spot: m5.x r5.x"},
+		{"spot alone", []*cloud.InstanceType{kind("m5.x", offer("spot", 1), offer("on-demand", 3)), kind("c5.x", offer("spot", 4))}, claim("spot"), "spot: m5.x c5.x"},
+		{"no on-demand", []*cloud.InstanceType{kind("m5.x", offer("spot", 1)), kind("c5.x", offer("spot", 4))}, claim("spot on-demand"), "spot: m5.x c5.x"},
+		{"a minimum of values, spot and on-demand", []*cloud.InstanceType{kind("m5.x", offer("spot", 1), offer("on-demand", 3)), kind("c5.x", offer("spot", 4))}, claim("spot on-demand", atLeast(awsv1.LabelInstanceFamily, 2)), "spot: m5.x c5.x"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := choose(test.types, test.claim, true)
@@ -146,14 +147,16 @@ func requesting(cpu string) *v1.NodeClaim {
 	return c
 }
 
-func TestNothingIsLeft_A179(t *testing.T) {
+func TestNothingIsLeft(t *testing.T) {
+	t.Attr("covers", "A179")
 	_, err := choose([]*cloud.InstanceType{kind("m5.x", offer("spot", 1))}, claim("on-demand"), false)
 	if !cloud.IsInsufficientCapacity(err) || !strings.Contains(err.Error(), "all requested instance types were unavailable during launch") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestManyTypes_A184_A185_A272(t *testing.T) {
+func TestManyTypes(t *testing.T) {
+	t.Attr("covers", "A184 A185 A272")
 	var types []*cloud.InstanceType
 	for i := range 100 {
 		types = append(types, kind(fmt.Sprintf("f%d.x%03d", i/10, 99-i), offer("spot", float64(100-i)), offer("on-demand", float64(200-i))))
@@ -173,7 +176,8 @@ func TestManyTypes_A184_A185_A272(t *testing.T) {
 	}
 }
 
-func TestTenancy_A275(t *testing.T) {
+func TestTenancy(t *testing.T) {
+	t.Attr("covers", "A275")
 	types := []*cloud.InstanceType{kind("m5.x", offer("on-demand", 1))}
 	types[0].Requirements = append(types[0].Requirements, cloud.In(awsv1.LabelInstanceTenancy, "default", "dedicated"))
 	for want, c := range map[string][]*v1.NodeClaim{

@@ -29,7 +29,8 @@ func TestTheEndOfAClass(t *testing.T) {
 		result, err = w.controller.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: key})
 		return apierrors.IsNotFound(w.client.Get(w.t.Context(), key, &awsv1.EC2NodeClass{})), result, err
 	}
-	t.Run("A163 claims hold it", func(t *testing.T) {
+	t.Run("claims hold it", func(t *testing.T) {
+		t.Attr("covers", "A163")
 		w := newWorld(t)
 		w.add(nil)
 		w.expect(awsv1.ConditionTypeReady, "True")
@@ -61,7 +62,8 @@ func TestTheEndOfAClass(t *testing.T) {
 			t.Errorf("%t, %v, %v", gone, err, w.account.Profiles())
 		}
 	})
-	t.Run("A160 its results are forgotten", func(t *testing.T) {
+	t.Run("its results are forgotten", func(t *testing.T) {
+		t.Attr("covers", "A160")
 		w := newWorld(t)
 		own := "mine"
 		w.account.AddProfile(awstest.Profile{Name: own})
@@ -78,7 +80,8 @@ func TestTheEndOfAClass(t *testing.T) {
 		w.add(same)
 		w.expect(awsv1.ConditionTypeValidationSucceeded, "True")
 	})
-	t.Run("A166 A167 IAM is not asked", func(t *testing.T) {
+	t.Run("IAM is not asked", func(t *testing.T) {
+		t.Attr("covers", "A166 A167")
 		own := "mine"
 		for name, change := range map[string]func(*provider.Options, *nodeclass.Options){
 			"own": func(*provider.Options, *nodeclass.Options) {}, "no way": func(_ *provider.Options, o *nodeclass.Options) { o.Profiles = nil },
@@ -93,7 +96,8 @@ func TestTheEndOfAClass(t *testing.T) {
 			}
 		}
 	})
-	t.Run("A169 its launch templates", func(t *testing.T) {
+	t.Run("its launch templates", func(t *testing.T) {
+		t.Attr("covers", "A169")
 		w := newWorld(t)
 		w.add(nil)
 		w.expect(awsv1.ConditionTypeReady, "True")
@@ -150,7 +154,8 @@ func TestHash(t *testing.T) {
 	}
 	first := run()
 	hash := first.Annotations[awsv1.AnnotationHash]
-	t.Run("A170 A174 the annotations follow what counts", func(t *testing.T) {
+	t.Run("the annotations follow what counts", func(t *testing.T) {
+		t.Attr("covers", "A170 A174")
 		if hash != first.Hash("") || first.Annotations[awsv1.AnnotationHashVersion] != awsv1.HashVersion {
 			t.Errorf("annotations %v", first.Annotations)
 		}
@@ -165,7 +170,8 @@ func TestHash(t *testing.T) {
 			t.Error("a field that counts has not changed the hash")
 		}
 	})
-	t.Run("A173 within a version claims stay", func(t *testing.T) {
+	t.Run("within a version claims stay", func(t *testing.T) {
+		t.Attr("covers", "A173")
 		claim("same", false, awsv1.HashVersion)
 		w.change(func(c *awsv1.EC2NodeClass) { c.Spec.Tags = map[string]string{"a": "c"} })
 		run()
@@ -173,7 +179,8 @@ func TestHash(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	})
-	t.Run("A171 A172 another version", func(t *testing.T) {
+	t.Run("another version", func(t *testing.T) {
+		t.Attr("covers", "A171 A172")
 		claim("plain", false, "v0")
 		claim("drifted", true, "v0")
 		w.change(func(c *awsv1.EC2NodeClass) { c.Annotations[awsv1.AnnotationHashVersion] = "v0" })

@@ -14,16 +14,17 @@ func evaluating(o *provider.Options, _ *nodeclass.Options) { o.EvaluatesExpressi
 
 // TestExpressions has m5.large (2 CPUs, 29 pods), g4dn.xlarge, m6g.large and m5.metal (96 CPUs, 737 pods).
 func TestExpressions(t *testing.T) {
+	t.Attr("covers", "A145 A146")
 	for _, test := range []struct{ name, alias, kubelet, want string }{
-		{"A145 syntax", "", `{"maxPods": "vcpus *"}`, `False KubeletExpressionInvalid: spec.kubelet.maxPods: compiling "vcpus *"`},
-		{"A145 an unknown variable", "", `{"maxPods": "cores * 10"}`, "False KubeletExpressionInvalid: spec.kubelet.maxPods"},
-		{"A145 no number", "", `{"kubeReserved": {"cpu": "instance_type"}}`, "False KubeletExpressionInvalid: spec.kubelet.kubeReserved[cpu]"},
-		{"A145 before what the family drops", "bottlerocket@latest", `{"systemReserved": {"cpu": "x"}, "serializeImagePulls": false}`, "False KubeletExpressionInvalid"},
-		{"A146 division by zero, of one type", "", `{"maxPods": "10 / (vcpus - 96)"}`, "False KubeletExpressionEvaluationFailed: resolving instance type m5.metal"},
-		{"A146 below zero, of one type", "", `{"maxPods": "vcpus - 3"}`, "False KubeletExpressionEvaluationFailed: resolving instance type m5.large"},
-		{"A146 too large, of one type", "", `{"maxPods": "vcpus * 50000000"}`, "False KubeletExpressionEvaluationFailed: resolving instance type m5.metal"},
-		{"A146 division by zero, reserved", "", `{"kubeReserved": {"memory": "100 / (vcpus - 2)"}}`, "False KubeletExpressionEvaluationFailed: resolving instance type m5.large"},
-		{"A146 below zero, reserved", "", `{"systemReserved": {"cpu": "vcpus - 3"}}`, "False KubeletExpressionEvaluationFailed: resolving instance type m5.large"},
+		{"syntax", "", `{"maxPods": "vcpus *"}`, `False KubeletExpressionInvalid: spec.kubelet.maxPods: compiling "vcpus *"`},
+		{"an unknown variable", "", `{"maxPods": "cores * 10"}`, "False KubeletExpressionInvalid: spec.kubelet.maxPods"},
+		{"no number", "", `{"kubeReserved": {"cpu": "instance_type"}}`, "False KubeletExpressionInvalid: spec.kubelet.kubeReserved[cpu]"},
+		{"before what the family drops", "bottlerocket@latest", `{"systemReserved": {"cpu": "x"}, "serializeImagePulls": false}`, "False KubeletExpressionInvalid"},
+		{"division by zero, of one type", "", `{"maxPods": "10 / (vcpus - 96)"}`, "False KubeletExpressionEvaluationFailed: resolving instance type m5.metal"},
+		{"below zero, of one type", "", `{"maxPods": "vcpus - 3"}`, "False KubeletExpressionEvaluationFailed: resolving instance type m5.large"},
+		{"too large, of one type", "", `{"maxPods": "vcpus * 50000000"}`, "False KubeletExpressionEvaluationFailed: resolving instance type m5.metal"},
+		{"division by zero, reserved", "", `{"kubeReserved": {"memory": "100 / (vcpus - 2)"}}`, "False KubeletExpressionEvaluationFailed: resolving instance type m5.large"},
+		{"below zero, reserved", "", `{"systemReserved": {"cpu": "vcpus - 3"}}`, "False KubeletExpressionEvaluationFailed: resolving instance type m5.large"},
 		{"all is well", "", `{"maxPods": "max_pods / 2", "kubeReserved": {"memory": "max_pods * 11"}}`, "True"},
 		{"the family matters as ever", "bottlerocket@latest", `{"maxPods": "vcpus", "serializeImagePulls": false}`, "False UnsupportedKubeletConfiguration"},
 	} {
@@ -40,7 +41,8 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-func TestExpressionsWaitForTypes_A147(t *testing.T) {
+func TestExpressionsWaitForTypes(t *testing.T) {
+	t.Attr("covers", "A147")
 	w := newWorld(t, evaluating)
 	known := w.provider.Inventory
 	w.provider.Inventory = inventory.New("us-east-1", w.provider.EC2, w.provider.Prices)

@@ -10,7 +10,8 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 )
 
-func TestTheSizeOfUserDataGoesWithTheClass_A310(t *testing.T) {
+func TestTheSizeOfUserDataGoesWithTheClass(t *testing.T) {
+	t.Attr("covers", "A310")
 	w := newWorld(t)
 	w.add(nil)
 	w.expect(awsv1.ConditionTypeReady, "True")

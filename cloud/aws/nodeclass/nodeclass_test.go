@@ -171,7 +171,9 @@ func TestAClassBecomesReady(t *testing.T) {
 }
 
 func TestWhatIsMissingIsSaid(t *testing.T) {
-	t.Run("A085 A148 no subnets", func(t *testing.T) {
+	t.Attr("covers", "A092 A093")
+	t.Run("no subnets", func(t *testing.T) {
+		t.Attr("covers", "A085 A148")
 		w := newWorld(t)
 		w.add(nil)
 		w.account.RemoveSubnets()
@@ -181,7 +183,8 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 			t.Errorf("%+v", class.Status)
 		}
 	})
-	t.Run("A084 A085 subnets that go, and others that come", func(t *testing.T) {
+	t.Run("subnets that go, and others that come", func(t *testing.T) {
+		t.Attr("covers", "A084 A085")
 		w := newWorld(t)
 		w.add(nil)
 		w.expect(awsv1.ConditionTypeReady, "True")
@@ -197,7 +200,8 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 			t.Errorf("subnets %v", class.Status.Subnets)
 		}
 	})
-	t.Run("A089 A148 no security groups", func(t *testing.T) {
+	t.Run("no security groups", func(t *testing.T) {
+		t.Attr("covers", "A089 A148")
 		w := newWorld(t)
 		w.add(nil)
 		w.expect(awsv1.ConditionTypeReady, "True")
@@ -208,7 +212,8 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 			t.Errorf("%+v", class.Status)
 		}
 	})
-	t.Run("A148 no images", func(t *testing.T) {
+	t.Run("no images", func(t *testing.T) {
+		t.Attr("covers", "A148")
 		w := newWorld(t)
 		family := "AL2023"
 		w.add(func(c *awsv1.EC2NodeClass) {
@@ -217,7 +222,8 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 		w.expect(awsv1.ConditionTypeAMIsReady, "False AMINotFound: AMISelector did not match any AMIs")
 		w.expect(awsv1.ConditionTypeValidationSucceeded, "False DependenciesNotReady")
 	})
-	t.Run("A133 A148 no word from IAM", func(t *testing.T) {
+	t.Run("no word from IAM", func(t *testing.T) {
+		t.Attr("covers", "A133 A148")
 		w := newWorld(t)
 		w.account.Fail("CreateInstanceProfile", "AccessDenied", "no", -1)
 		w.add(nil)
@@ -228,8 +234,8 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 		w.expect(awsv1.ConditionTypeValidationSucceeded, "Unknown DependenciesNotReady")
 	})
 	for _, test := range []struct{ name, alias, want string }{
-		{"A092 AL2", "al2@latest", "False UnsupportedAlias: AL2 aliases are no longer supported on EKS 1.33+"},
-		{"A093 Windows 2025", "windows2025@latest", "False UnsupportedAlias: Windows Server 2025 requires EKS version 1.35 or higher"},
+		{"AL2", "al2@latest", "False UnsupportedAlias: AL2 aliases are no longer supported on EKS 1.33+"},
+		{"Windows 2025", "windows2025@latest", "False UnsupportedAlias: Windows Server 2025 requires EKS version 1.35 or higher"},
 		{"a malformed alias", "al2023@a@b", "False UnsupportedAlias: alias"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -256,7 +262,8 @@ func TestFailingCallsLeaveThingsAsTheyWere(t *testing.T) {
 	}
 }
 
-func TestReservationsInTheStatus_A111_A114(t *testing.T) {
+func TestReservationsInTheStatus(t *testing.T) {
+	t.Attr("covers", "A111 A114")
 	for on, want := range map[bool]string{true: "True", false: "absent"} {
 		w := newWorld(t, func(o *provider.Options, _ *nodeclass.Options) { o.ReservesCapacity = on })
 		w.account.AddReservation(awstest.Reservation{ID: "cr-1", InstanceType: "m5.large", Zone: "us-east-1a", Kind: "capacity-block", End: w.clock.Now().Add(40*time.Minute + 30*time.Second)})
@@ -284,10 +291,12 @@ func TestPlacementGroupsInTheStatus(t *testing.T) {
 	w.change(func(c *awsv1.EC2NodeClass) {
 		c.Spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: &other}
 	})
-	t.Run("A117 not found", func(*testing.T) {
+	t.Run("not found", func(t *testing.T) {
+		t.Attr("covers", "A117")
 		w.expect(awsv1.ConditionTypePlacementGroupReady, `False PlacementGroupNotFound: Placement group "nobody" not found`)
 	})
-	t.Run("A122 another selector", func(*testing.T) {
+	t.Run("another selector", func(t *testing.T) {
+		t.Attr("covers", "A122")
 		w.change(func(c *awsv1.EC2NodeClass) {
 			c.Spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: &name}
 		})
@@ -306,8 +315,9 @@ func TestPlacementGroupsInTheStatus(t *testing.T) {
 }
 
 func TestServiceCIDR(t *testing.T) {
+	t.Attr("covers", "A137")
 	for name, test := range map[string]struct{ v4, v6, want string }{
-		"A137 IPv4": {"10.0.0.0/16", "", "10.0.0.0/16"}, "A137 IPv6": {"", "fd00::/108", "fd00::/108"},
+		"IPv4": {"10.0.0.0/16", "", "10.0.0.0/16"}, "IPv6": {"", "fd00::/108", "fd00::/108"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -319,13 +329,15 @@ func TestServiceCIDR(t *testing.T) {
 			}
 		})
 	}
-	t.Run("A138 it cannot be found out", func(t *testing.T) {
+	t.Run("it cannot be found out", func(t *testing.T) {
+		t.Attr("covers", "A138")
 		w := newWorld(t)
 		w.account.Fail("DescribeCluster", "AccessDeniedException", "no", -1)
 		w.add(nil)
 		w.expect(awsv1.ConditionTypeValidationSucceeded, "False ClusterCIDRResolutionFailed: Failed to detect the cluster CIDR")
 	})
-	t.Run("A137 only AL2023 asks", func(t *testing.T) {
+	t.Run("only AL2023 asks", func(t *testing.T) {
+		t.Attr("covers", "A137")
 		w := newWorld(t)
 		w.account.Fail("DescribeCluster", "AccessDeniedException", "no", -1)
 		w.add(func(c *awsv1.EC2NodeClass) { c.Spec.AMISelectorTerms[0].Alias = "bottlerocket@latest" })
@@ -334,20 +346,21 @@ func TestServiceCIDR(t *testing.T) {
 }
 
 func TestWhatTheClassItselfShows(t *testing.T) {
+	t.Attr("covers", "A139 A140 A141 A142 A143 A144")
 	for _, test := range []struct {
 		name, want, alias, kubelet string
 		tags                       map[string]string
 	}{
-		{"A139 tags", "False TagValidationFailed: tags failed validation requirements", "", "", map[string]string{"karpenter.sh/nodepool": "x"}},
-		{"A140 thresholds", "False InvalidKubeletConfiguration", "", `{"imageGCHighThresholdPercent": 10, "imageGCLowThresholdPercent": 50}`, nil},
-		{"A141 a field that is dropped", "False UnsupportedKubeletConfiguration", "bottlerocket@latest", `{"serializeImagePulls": false}`, nil},
-		{"A141 AL2023 takes it", "True", "", `{"serializeImagePulls": false}`, nil},
-		{"A142 podsPerCore on Bottlerocket", "False UnsupportedKubeletConfiguration", "bottlerocket@latest", `{"podsPerCore": 4}`, nil},
-		{"A142 podsPerCore on AL2023", "True", "", `{"podsPerCore": 4}`, nil},
-		{"A143 several addresses", "False UnsupportedKubeletConfiguration", "bottlerocket@latest", `{"clusterDNS": ["10.0.0.1", "10.0.0.2"]}`, nil},
-		{"A143 on AL2023", "True", "", `{"clusterDNS": ["10.0.0.1", "10.0.0.2"]}`, nil},
-		{"A144 expressions", "False KubeletExpressionsDisabled", "", `{"maxPods": "vcpus * 10"}`, nil},
-		{"A144 plain values", "True", "", `{"maxPods": 20, "kubeReserved": {"cpu": "100m"}}`, nil},
+		{"tags", "False TagValidationFailed: tags failed validation requirements", "", "", map[string]string{"karpenter.sh/nodepool": "x"}},
+		{"thresholds", "False InvalidKubeletConfiguration", "", `{"imageGCHighThresholdPercent": 10, "imageGCLowThresholdPercent": 50}`, nil},
+		{"a field that is dropped", "False UnsupportedKubeletConfiguration", "bottlerocket@latest", `{"serializeImagePulls": false}`, nil},
+		{"AL2023 takes it", "True", "", `{"serializeImagePulls": false}`, nil},
+		{"podsPerCore on Bottlerocket", "False UnsupportedKubeletConfiguration", "bottlerocket@latest", `{"podsPerCore": 4}`, nil},
+		{"podsPerCore on AL2023", "True", "", `{"podsPerCore": 4}`, nil},
+		{"several addresses", "False UnsupportedKubeletConfiguration", "bottlerocket@latest", `{"clusterDNS": ["10.0.0.1", "10.0.0.2"]}`, nil},
+		{"on AL2023", "True", "", `{"clusterDNS": ["10.0.0.1", "10.0.0.2"]}`, nil},
+		{"expressions", "False KubeletExpressionsDisabled", "", `{"maxPods": "vcpus * 10"}`, nil},
+		{"plain values", "True", "", `{"maxPods": 20, "kubeReserved": {"cpu": "100m"}}`, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t)

@@ -15,21 +15,22 @@ import (
 )
 
 func TestTrying(t *testing.T) {
+	t.Attr("covers", "A149 A151 A162")
 	for _, test := range []struct{ name, call, code, message, want string }{
-		{"A149 templates", "CreateLaunchTemplate", "UnauthorizedOperation", "no", "False CreateLaunchTemplateAuthCheckFailed: Controller isn't authorized to call ec2:CreateLaunchTemplate: User is not authorized"},
-		{"A149 fleets", "CreateFleet", "UnauthorizedOperation", "no", "False CreateFleetAuthCheckFailed: Controller isn't authorized to call ec2:CreateFleet: User is not authorized"},
-		{"A149 instances", "RunInstances", "UnauthorizedOperation", "no", "False RunInstancesAuthCheckFailed: Controller isn't authorized to call ec2:RunInstances: User is not authorized"},
-		{"A151 user data", "CreateLaunchTemplate", "InvalidUserData.Malformed", "User data is limited to 16384 bytes", "False UserDataSizeLimitExceeded: ec2:CreateLaunchTemplate rejected the rendered user data as too large: Rendered user data exceeds the EC2 user data size limit"},
-		{"A151 other trouble with it", "CreateLaunchTemplate", "InvalidUserData.Malformed", "Invalid BASE64", "Unknown AwaitingReconciliation"},
-		{"A162 limited", "CreateFleet", awstest.Throttled, "slow down", "Unknown AwaitingReconciliation"},
-		{"A162 fault of EC2", "RunInstances", "InternalError", "no", "Unknown AwaitingReconciliation"},
+		{"templates", "CreateLaunchTemplate", "UnauthorizedOperation", "no", "False CreateLaunchTemplateAuthCheckFailed: Controller isn't authorized to call ec2:CreateLaunchTemplate: User is not authorized"},
+		{"fleets", "CreateFleet", "UnauthorizedOperation", "no", "False CreateFleetAuthCheckFailed: Controller isn't authorized to call ec2:CreateFleet: User is not authorized"},
+		{"instances", "RunInstances", "UnauthorizedOperation", "no", "False RunInstancesAuthCheckFailed: Controller isn't authorized to call ec2:RunInstances: User is not authorized"},
+		{"user data", "CreateLaunchTemplate", "InvalidUserData.Malformed", "User data is limited to 16384 bytes", "False UserDataSizeLimitExceeded: ec2:CreateLaunchTemplate rejected the rendered user data as too large: Rendered user data exceeds the EC2 user data size limit"},
+		{"other trouble with it", "CreateLaunchTemplate", "InvalidUserData.Malformed", "Invalid BASE64", "Unknown AwaitingReconciliation"},
+		{"limited", "CreateFleet", awstest.Throttled, "slow down", "Unknown AwaitingReconciliation"},
+		{"fault of EC2", "RunInstances", "InternalError", "no", "Unknown AwaitingReconciliation"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t)
 			w.account.Fail(test.call, test.code, test.message, -1)
 			w.add(nil)
 			w.expect(awsv1.ConditionTypeValidationSucceeded, test.want)
-			if test.name[:4] == "A149" {
+			if test.code == "UnauthorizedOperation" {
 				w.account.Recover(test.call)
 				w.expect(awsv1.ConditionTypeValidationSucceeded, test.want) // it is remembered
 				w.clock.Step(31 * time.Minute)
@@ -38,14 +39,16 @@ func TestTrying(t *testing.T) {
 			w.account.Recover(test.call)
 		})
 	}
-	t.Run("A152 a fault in one subnet", func(t *testing.T) {
+	t.Run("a fault in one subnet", func(t *testing.T) {
+		t.Attr("covers", "A152")
 		w := newWorld(t)
 		w.account.Fail("RunInstances", "InternalError", "no", 2)
 		w.add(nil)
 		w.expect(awsv1.ConditionTypeReady, "True")
 	})
 	own := "mine"
-	t.Run("A153 a profile of one's own that is not there", func(t *testing.T) {
+	t.Run("a profile of one's own that is not there", func(t *testing.T) {
+		t.Attr("covers", "A153")
 		w := newWorld(t)
 		w.add(func(c *awsv1.EC2NodeClass) { c.Spec.Role, c.Spec.InstanceProfile = "", &own })
 		class, result, err := w.reconcile()
@@ -55,7 +58,8 @@ func TestTrying(t *testing.T) {
 		w.account.AddProfile(awstest.Profile{Name: own})
 		w.expect(awsv1.ConditionTypeReady, "True")
 	})
-	t.Run("A154 a profile of Karpenter's that is not there", func(t *testing.T) {
+	t.Run("a profile of Karpenter's that is not there", func(t *testing.T) {
+		t.Attr("covers", "A154")
 		w := newWorld(t)
 		w.account.Fail("RunInstances", "InvalidParameterValue", "Invalid IAM Instance Profile name", 3) // once for each subnet
 		w.add(nil)
@@ -65,7 +69,8 @@ func TestTrying(t *testing.T) {
 		}
 		w.expect(awsv1.ConditionTypeReady, "True")
 	})
-	t.Run("A159 another annotation", func(t *testing.T) {
+	t.Run("another annotation", func(t *testing.T) {
+		t.Attr("covers", "A159")
 		w := newWorld(t)
 		w.add(nil)
 		w.expect(awsv1.ConditionTypeReady, "True")
@@ -79,7 +84,8 @@ func TestTrying(t *testing.T) {
 			t.Errorf("tried %d times", n)
 		}
 	})
-	t.Run("A161 without dry runs", func(t *testing.T) {
+	t.Run("without dry runs", func(t *testing.T) {
+		t.Attr("covers", "A161")
 		w := newWorld(t, func(_ *provider.Options, o *nodeclass.Options) { o.DryRuns = false })
 		w.add(nil)
 		w.expect(awsv1.ConditionTypeReady, "True")
@@ -87,7 +93,8 @@ func TestTrying(t *testing.T) {
 			t.Error("something was tried")
 		}
 	})
-	t.Run("A157 without accelerators first", func(t *testing.T) {
+	t.Run("without accelerators first", func(t *testing.T) {
+		t.Attr("covers", "A157")
 		w := newWorld(t)
 		w.add(nil)
 		w.expect(awsv1.ConditionTypeReady, "True")
@@ -99,6 +106,7 @@ func TestTrying(t *testing.T) {
 
 // TestTheTypeThatIsTried has pools of the class.
 func TestTheTypeThatIsTried(t *testing.T) {
+	t.Attr("covers", "A156 A157 A158")
 	pool := func(name string, reqs ...v1.NodeSelectorRequirementWithMinValues) *v1.NodePool {
 		p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		p.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "default"}
@@ -112,11 +120,11 @@ func TestTheTypeThatIsTried(t *testing.T) {
 		name, want, tenancy string
 		pools               []*v1.NodePool
 	}{
-		{"A156 A158 no pool", "m5.large", "default", nil},
-		{"A156 a pool that does not fit", "m5.large", "default", []*v1.NodePool{pool("a", in(corev1.LabelInstanceTypeStable, "none"))}},
+		{"no pool", "m5.large", "default", nil},
+		{"a pool that does not fit", "m5.large", "default", []*v1.NodePool{pool("a", in(corev1.LabelInstanceTypeStable, "none"))}},
 		{"what a pool takes", "m6g.large", "default", []*v1.NodePool{pool("a", in(corev1.LabelArchStable, "arm64"))}},
-		{"A157 accelerators, if there is nothing else", "g4dn.xlarge", "default", []*v1.NodePool{pool("a", in(awsv1.LabelInstanceCategory, "g"))}},
-		{"A158 dedicated", "m5.large", "dedicated", []*v1.NodePool{pool("a"), pool("b", in(corev1.LabelArchStable, "amd64"), in(awsv1.LabelInstanceTenancy, "dedicated"))}},
+		{"accelerators, if there is nothing else", "g4dn.xlarge", "default", []*v1.NodePool{pool("a", in(awsv1.LabelInstanceCategory, "g"))}},
+		{"dedicated", "m5.large", "dedicated", []*v1.NodePool{pool("a"), pool("b", in(corev1.LabelArchStable, "amd64"), in(awsv1.LabelInstanceTenancy, "dedicated"))}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -137,8 +145,9 @@ func TestTheTypeThatIsTried(t *testing.T) {
 	}
 }
 
-// TestWindowsIsTriedWithUsualTypes_A155 has a pool whose type EC2 would refuse to start with Windows.
-func TestWindowsIsTriedWithUsualTypes_A155(t *testing.T) {
+// TestWindowsIsTriedWithUsualTypes has a pool whose type EC2 would refuse to start with Windows.
+func TestWindowsIsTriedWithUsualTypes(t *testing.T) {
+	t.Attr("covers", "A155")
 	w := newWorld(t)
 	w.account.AddImage(awstest.Image{ID: "ami-windows", Name: "Windows_Server-2022", Architecture: "x86_64", Owner: "amazon", Created: w.clock.Now()})
 	w.account.SetParameter("/aws/service/ami-windows-latest/Windows_Server-2022-English-Core-EKS_Optimized-1.34/image_id", "ami-windows")

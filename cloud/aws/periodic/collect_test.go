@@ -19,7 +19,8 @@ import (
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
-func TestInstancesWithoutClaim_A343_A344(t *testing.T) {
+func TestInstancesWithoutClaim(t *testing.T) {
+	t.Attr("covers", "A343 A344")
 	clock := clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	account := awstest.New(awstest.Options{Clock: clock, Types: []string{"m5.large"}})
 	c := apiserver.New().WithStatusSubresource(&v1.NodeClaim{}).Build()

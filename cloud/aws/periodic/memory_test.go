@@ -21,7 +21,8 @@ import (
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
-func TestMemoryIsLearnedFromRegisteredNodes_A216(t *testing.T) {
+func TestMemoryIsLearnedFromRegisteredNodes(t *testing.T) {
+	t.Attr("covers", "A216")
 	clock := clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	account := awstest.New(awstest.Options{Clock: clock, Types: []string{"m5.large"}})
 	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}

@@ -86,7 +86,8 @@ func (s *show) expect(lines string) {
 	}
 }
 
-func TestOfferingsOfAllPools_A351(t *testing.T) {
+func TestOfferingsOfAllPools(t *testing.T) {
+	t.Attr("covers", "A351")
 	s := newShow(t, false, "one", "two", "broken")
 	s.types["one"] = []*cloud.InstanceType{
 		typeOf("m5.large", offering("on-demand", "a", 0.1, true), offering("spot", "a", 0.03, false), offering("spot", "b", 0.04, false), offering("reserved", "a", 0.00001, true)),
@@ -111,7 +112,8 @@ func TestOfferingsOfAllPools_A351(t *testing.T) {
 		m5.large spot b 0 0.04`)
 }
 
-func TestReservedOfferingsShowOnlyWithTheFeature_A351(t *testing.T) {
+func TestReservedOfferingsShowOnlyWithTheFeature(t *testing.T) {
+	t.Attr("covers", "A351")
 	s := newShow(t, true, "one", "two")
 	s.types["one"] = []*cloud.InstanceType{
 		typeOf("m5.large", offering("reserved", "a", 0.00001, true), offering("on-demand", "a", 0.1, true), offering("on-demand", "b", 0.1, true)),

@@ -18,7 +18,8 @@ import (
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
-func TestProfilesThatNobodyUses_A347(t *testing.T) {
+func TestProfilesThatNobodyUses(t *testing.T) {
+	t.Attr("covers", "A347")
 	clock := clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	account := awstest.New(awstest.Options{Clock: clock, Types: []string{"m5.large"}})
 	c := apiserver.New().WithStatusSubresource(&awsv1.EC2NodeClass{}).Build()

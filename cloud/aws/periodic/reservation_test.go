@@ -102,7 +102,8 @@ func (w *reservedWorld) isReserved(id string) (claim, node bool) {
 	return read(&v1.NodeClaim{}), read(&corev1.Node{})
 }
 
-func TestEndedReservations_A349(t *testing.T) {
+func TestEndedReservations(t *testing.T) {
+	t.Attr("covers", "A349")
 	w := newReservedWorld(t)
 	check := func(id string, wantClaim, wantNode bool) {
 		t.Helper()
@@ -150,7 +151,8 @@ func TestEndedReservations_A349(t *testing.T) {
 	}
 }
 
-func TestCapacityBlocksThatEnd_A350(t *testing.T) {
+func TestCapacityBlocksThatEnd(t *testing.T) {
+	t.Attr("covers", "A350")
 	w := newReservedWorld(t)
 	end := w.clock.Now().Add(time.Hour)
 	for id, kind := range map[string]string{"cr-1": "capacity-block", "cr-2": "default", "cr-3": "capacity-block"} {

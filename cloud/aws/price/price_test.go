@@ -32,7 +32,8 @@ func TestTheTableCountsAtFirst(t *testing.T) {
 	expect(t, b, "unknown", "a", 0)
 }
 
-func TestOnDemand_A258(t *testing.T) {
+func TestOnDemand(t *testing.T) {
+	t.Attr("covers", "A258")
 	b := book()
 	if err := b.RefreshOnDemand(map[string]float64{"m5.large": 0.3, "c5.large": 0}, map[string]float64{"m5.metal": 4}); err != nil {
 		t.Fatal(err)
@@ -52,7 +53,8 @@ func TestOnDemand_A258(t *testing.T) {
 	}
 }
 
-func TestSpot_A261(t *testing.T) {
+func TestSpot(t *testing.T) {
+	t.Attr("covers", "A261")
 	b := book()
 	err := b.RefreshSpot([]price.SpotRecord{
 		at(1, "m5.large", "a", "0.01"), at(3, "m5.large", "a", "0.03"), at(2, "m5.large", "a", "0.02"), at(1, "m5.large", "b", "0.05"),
@@ -71,7 +73,8 @@ func TestSpot_A261(t *testing.T) {
 	expect(t, b, "m5.large", "c", 0)
 }
 
-func TestSpotThatFails_A262(t *testing.T) {
+func TestSpotThatFails(t *testing.T) {
+	t.Attr("covers", "A262")
 	b := book()
 	for _, records := range [][]price.SpotRecord{nil, {at(1, "m5.large", "a", "NaN")}, {at(1, "m5.large", "a", "-1")}} {
 		if err := b.RefreshSpot(records); err == nil {

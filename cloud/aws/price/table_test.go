@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// TestTheTable_A256 checks the table that the program brings along, for a region of each partition and for regions that it does
+// TestTheTable checks the table that the program brings along, for a region of each partition and for regions that it does
 // not know.
-func TestTheTable_A256(t *testing.T) {
+func TestTheTable(t *testing.T) {
+	t.Attr("covers", "A256")
 	for region, want := range map[string]Table{
 		"us-east-1":      {Prices: map[string]float64{"m5.large": 0.096, "m5.metal": 4.608}, Currency: "USD", Region: "us-east-1"},
 		"eu-central-1":   {Prices: map[string]float64{"m5.large": 0.115, "m5.metal": 5.52}, Currency: "USD", Region: "eu-central-1"},

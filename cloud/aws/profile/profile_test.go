@@ -70,7 +70,8 @@ func (w *world) writes() string {
 	return strings.Join(out, " ")
 }
 
-func TestAMissingProfileIsMade_A123_A127(t *testing.T) {
+func TestAMissingProfileIsMade(t *testing.T) {
+	t.Attr("covers", "A123 A127")
 	w := newWorld(t)
 	name := w.ensure(classOf("1", "some/path/"+awstest.Role))
 	got := w.account.Profiles()
@@ -85,7 +86,8 @@ func TestAMissingProfileIsMade_A123_A127(t *testing.T) {
 	}
 }
 
-func TestAProfileThatIsRightIsNotWritten_A124(t *testing.T) {
+func TestAProfileThatIsRightIsNotWritten(t *testing.T) {
+	t.Attr("covers", "A124")
 	w := newWorld(t)
 	class := classOf("1", "some/path/"+awstest.Role)
 	name := w.ensure(class)
@@ -99,7 +101,8 @@ func TestAProfileThatIsRightIsNotWritten_A124(t *testing.T) {
 }
 
 func TestOtherRoles(t *testing.T) {
-	t.Run("A125 a profile without role", func(t *testing.T) {
+	t.Run("a profile without role", func(t *testing.T) {
+		t.Attr("covers", "A125")
 		w := newWorld(t)
 		w.account.AddProfile(awstest.Profile{Name: "bare"})
 		class := classOf("1", awstest.Role)
@@ -108,7 +111,8 @@ func TestOtherRoles(t *testing.T) {
 			t.Errorf("got %s of %v", name, w.account.Profiles())
 		}
 	})
-	t.Run("A126 a wrong role", func(t *testing.T) {
+	t.Run("a wrong role", func(t *testing.T) {
+		t.Attr("covers", "A126")
 		w := newWorld(t)
 		w.account.AddProfile(awstest.Profile{Name: "wrong", Roles: []string{"other"}})
 		class := classOf("1", awstest.Role)
@@ -117,7 +121,8 @@ func TestOtherRoles(t *testing.T) {
 			t.Errorf("got %s of %v", name, w.account.Profiles())
 		}
 	})
-	t.Run("A128 each change", func(t *testing.T) {
+	t.Run("each change", func(t *testing.T) {
+		t.Attr("covers", "A128")
 		w := newWorld(t)
 		class := classOf("1", awstest.Role)
 		names := map[string]bool{}
@@ -130,7 +135,8 @@ func TestOtherRoles(t *testing.T) {
 			t.Errorf("profiles %v", names)
 		}
 	})
-	t.Run("A136 two classes", func(t *testing.T) {
+	t.Run("two classes", func(t *testing.T) {
+		t.Attr("covers", "A136")
 		w := newWorld(t)
 		if a, b := w.ensure(classOf("1", awstest.Role)), w.ensure(classOf("2", awstest.Role)); a == b {
 			t.Errorf("both have %s", a)
@@ -138,7 +144,8 @@ func TestOtherRoles(t *testing.T) {
 	})
 }
 
-func TestNewAndReplacedProfilesAreKept_A129(t *testing.T) {
+func TestNewAndReplacedProfilesAreKept(t *testing.T) {
+	t.Attr("covers", "A129")
 	w := newWorld(t)
 	class := classOf("1", awstest.Role)
 	w.ensure(class)
@@ -173,7 +180,8 @@ func TestWhatIsUsedIsNotCollected(t *testing.T) {
 	}
 }
 
-func TestWhatWasJustMadeIsUsedAgain_A130(t *testing.T) {
+func TestWhatWasJustMadeIsUsedAgain(t *testing.T) {
+	t.Attr("covers", "A130")
 	w := newWorld(t)
 	forgetful := func(uid, role string) string {
 		name, err := w.Ensure(t.Context(), classOf(uid, role))
@@ -198,7 +206,8 @@ func TestWhatWasJustMadeIsUsedAgain_A130(t *testing.T) {
 	}
 }
 
-func TestARoleThatDoesNotExist_A131_A132(t *testing.T) {
+func TestARoleThatDoesNotExist(t *testing.T) {
+	t.Attr("covers", "A131 A132")
 	w := newWorld(t)
 	class := classOf("1", "nobody")
 	for range 3 {
@@ -220,7 +229,8 @@ func TestARoleThatDoesNotExist_A131_A132(t *testing.T) {
 	w.ensure(other) // another failure is not remembered
 }
 
-func TestErrorsOfReadingAreTold_A133(t *testing.T) {
+func TestErrorsOfReadingAreTold(t *testing.T) {
+	t.Attr("covers", "A133")
 	w := newWorld(t)
 	class := classOf("1", awstest.Role)
 	w.ensure(class)
@@ -232,7 +242,8 @@ func TestErrorsOfReadingAreTold_A133(t *testing.T) {
 	}
 }
 
-func TestAProfileOfOnesOwn_A134_A135(t *testing.T) {
+func TestAProfileOfOnesOwn(t *testing.T) {
+	t.Attr("covers", "A134 A135")
 	w := newWorld(t)
 	class := classOf("1", awstest.Role)
 	old := w.ensure(class)
@@ -248,7 +259,8 @@ func TestAProfileOfOnesOwn_A134_A135(t *testing.T) {
 	}
 }
 
-func TestWithTheClassItsProfilesGo_A164_A165(t *testing.T) {
+func TestWithTheClassItsProfilesGo(t *testing.T) {
+	t.Attr("covers", "A164 A165")
 	w := newWorld(t)
 	class, other := classOf("1", awstest.Role), classOf("2", awstest.Role)
 	w.ensure(class)
@@ -269,8 +281,9 @@ func TestWithTheClassItsProfilesGo_A164_A165(t *testing.T) {
 	}
 }
 
-// TestABadOldNameSparesOnlyOldNames_A168 has a cluster with a name that IAM takes in no profile.
-func TestABadOldNameSparesOnlyOldNames_A168(t *testing.T) {
+// TestABadOldNameSparesOnlyOldNames has a cluster with a name that IAM takes in no profile.
+func TestABadOldNameSparesOnlyOldNames(t *testing.T) {
+	t.Attr("covers", "A168")
 	w := newWorld(t, func(o *profile.Options) { o.Cluster = "test cluster" })
 	class := classOf("1", awstest.Role)
 	w.account.AddProfile(awstest.Profile{Name: "current", Roles: []string{awstest.Role}, Path: resourcetags.ProfilePath("us-east-1", "test cluster", string(class.UID))})

@@ -24,7 +24,8 @@ func TestDrift(t *testing.T) {
 			w.t.Errorf("drifted: %q, %v, want %q", got, err, want)
 		}
 	}
-	t.Run("A192 without pool or class", func(t *testing.T) {
+	t.Run("without pool or class", func(t *testing.T) {
+		t.Attr("covers", "A192")
 		w, claim := fresh(t)
 		orphan := claim.DeepCopy()
 		delete(orphan.Labels, v1.NodePoolLabelKey)
@@ -38,7 +39,8 @@ func TestDrift(t *testing.T) {
 		}
 		drifted(w, claim, "")
 	})
-	t.Run("A201 the first reason counts", func(t *testing.T) {
+	t.Run("the first reason counts", func(t *testing.T) {
+		t.Attr("covers", "A201")
 		w, claim := fresh(t)
 		drifted(w, claim, "")
 		w.class.Status.Subnets = []awsv1.Subnet{{ID: "subnet-x", Zone: "us-east-1a"}}
@@ -60,7 +62,8 @@ func TestDrift(t *testing.T) {
 		w.class.Status = status
 		drifted(w, claim, "NodeClassDrift")
 	})
-	t.Run("A199 without type or image", func(t *testing.T) {
+	t.Run("without type or image", func(t *testing.T) {
+		t.Attr("covers", "A199")
 		w, claim := fresh(t)
 		for name, change := range map[string]func(*v1.NodeClaim){
 			"type": func(c *v1.NodeClaim) { delete(c.Labels, corev1.LabelInstanceTypeStable) }, "image": func(c *v1.NodeClaim) { c.Status.ImageID = "" },
@@ -73,7 +76,8 @@ func TestDrift(t *testing.T) {
 			}
 		}
 	})
-	t.Run("A200 an instance that is gone", func(t *testing.T) {
+	t.Run("an instance that is gone", func(t *testing.T) {
+		t.Attr("covers", "A200")
 		w, claim := fresh(t)
 		w.account.Vanish(w.account.Instances()[0].ID)
 		if got, err := w.IsDrifted(t.Context(), claim); err == nil {
@@ -82,7 +86,8 @@ func TestDrift(t *testing.T) {
 	})
 }
 
-func TestTheListForgetsWhatHasGone_A329(t *testing.T) {
+func TestTheListForgetsWhatHasGone(t *testing.T) {
+	t.Attr("covers", "A329")
 	w := newWorld(t, "m5.large")
 	first, second := w.create(w.claim()), w.create(w.claim())
 	w.account.AddInstance(awstest.Instance{Type: "m5.large", Zone: "us-east-1a"}, map[string]string{awsv1.TagNodePool: "pool", awsv1.TagNodeClass: "default", awsv1.TagClusterName: "another"})
@@ -131,7 +136,8 @@ func TestSubnetsInZonesThatSellNothing(t *testing.T) {
 	}
 }
 
-func TestTypesFromManySides_A219_A247(t *testing.T) {
+func TestTypesFromManySides(t *testing.T) {
+	t.Attr("covers", "A219 A247")
 	w := newWorld(t, "m5.large", "c5.large")
 	first, err := w.InstanceTypes(t.Context(), w.pool)
 	if err != nil {

@@ -38,7 +38,8 @@ func TestMemoryThatWasSeen(t *testing.T) {
 			w.t.Errorf("%s has %s, want %s", name, got, want)
 		}
 	}
-	t.Run("A216 takes the place of the estimate", func(t *testing.T) {
+	t.Run("takes the place of the estimate", func(t *testing.T) {
+		t.Attr("covers", "A216")
 		w := newWorld(t, "m5.large", "m5a.large")
 		other := w.memory("m5a.large")
 		claim := w.create(w.claim(cloud.In(corev1.LabelInstanceTypeStable, "m5.large")))
@@ -58,14 +59,16 @@ func TestMemoryThatWasSeen(t *testing.T) {
 		w.clock.Step(2 * 24 * time.Hour)
 		expect(w, "m5.large", estimate)
 	})
-	t.Run("A216 of another image says nothing", func(t *testing.T) {
+	t.Run("of another image says nothing", func(t *testing.T) {
+		t.Attr("covers", "A216")
 		w := newWorld(t, "m5.large")
 		claim := w.create(w.claim())
 		claim.Status.ImageID = "ami-other"
 		w.learn(claim, "7700Mi")
 		expect(w, "m5.large", estimate)
 	})
-	t.Run("A217 counts no longer with other images", func(t *testing.T) {
+	t.Run("counts no longer with other images", func(t *testing.T) {
+		t.Attr("covers", "A217")
 		w := newWorld(t, "m5.large")
 		w.learn(w.create(w.claim()), "7700Mi")
 		expect(w, "m5.large", "7700Mi")
@@ -78,7 +81,8 @@ func TestMemoryThatWasSeen(t *testing.T) {
 		w.class.Status.AMIs = images
 		expect(w, "m5.large", "7700Mi")
 	})
-	t.Run("A218 whichever image of the list the node has", func(t *testing.T) {
+	t.Run("whichever image of the list the node has", func(t *testing.T) {
+		t.Attr("covers", "A218")
 		w := newWorld(t, "m5.large", "m6g.large", "g4dn.xlarge")
 		seen := map[string]bool{}
 		for _, name := range []string{"m5.large", "m6g.large", "g4dn.xlarge"} {

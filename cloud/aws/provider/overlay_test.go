@@ -23,8 +23,9 @@ func overlayOf(name, instanceType, price string) *v1alpha1.NodeOverlay {
 	return o
 }
 
-// TestPricesThatUsersWrite_A242 asks for spot in a zone where AWS names no price for it: it is to be had when the user has one, at that price.
-func TestPricesThatUsersWrite_A242(t *testing.T) {
+// TestPricesThatUsersWrite asks for spot in a zone where AWS names no price for it: it is to be had when the user has one, at that price.
+func TestPricesThatUsersWrite(t *testing.T) {
+	t.Attr("covers", "A242")
 	const local = "us-east-1-bos-1a"
 	w := newWorld(t, "m5.large")
 	w.account.AddSubnet(awstest.Subnet{ID: "subnet-local", Zone: local, ZoneID: "use1-bos1-az1", Free: 100, Tags: map[string]string{"karpenter.sh/discovery": "test"}})

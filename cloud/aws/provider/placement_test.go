@@ -12,7 +12,8 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 )
 
-func TestPartitions_A190_A191(t *testing.T) {
+func TestPartitions(t *testing.T) {
+	t.Attr("covers", "A190 A191")
 	w := newWorld(t, "m5.large")
 	hook := w.Cloud().Hooks[0]
 	plain := w.create(w.claim())
@@ -42,9 +43,10 @@ func TestPartitions_A190_A191(t *testing.T) {
 	}
 }
 
-// TestPartitionsThatAreLeft_A191 asks for partitions in every way that there is: EC2 has to be told one of those that are left, for it
+// TestPartitionsThatAreLeft asks for partitions in every way that there is: EC2 has to be told one of those that are left, for it
 // chooses among all when it is told none.
-func TestPartitionsThatAreLeft_A191(t *testing.T) {
+func TestPartitionsThatAreLeft(t *testing.T) {
+	t.Attr("covers", "A191")
 	partition := func(operator corev1.NodeSelectorOperator, values ...string) v1.NodeSelectorRequirementWithMinValues {
 		return v1.NodeSelectorRequirementWithMinValues{Key: awsv1.LabelPlacementGroupPartition, Operator: operator, Values: values}
 	}

@@ -27,7 +27,8 @@ func TestTheClassDecides(t *testing.T) {
 		}
 		return err
 	}
-	t.Run("A176 not ready", func(t *testing.T) {
+	t.Run("not ready", func(t *testing.T) {
+		t.Attr("covers", "A176")
 		w := newWorld(t, "m5.large")
 		w.class.Status.Conditions = []metav1.Condition{{Type: awsv1.ConditionTypeReady, Status: metav1.ConditionFalse, Message: "SubnetsReady=False"}}
 		w.saveStatus()
@@ -43,14 +44,16 @@ func TestTheClassDecides(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	})
-	t.Run("A177 bad tags", func(t *testing.T) {
+	t.Run("bad tags", func(t *testing.T) {
+		t.Attr("covers", "A177")
 		w := newWorld(t, "m5.large")
 		w.resolve(func(c *awsv1.EC2NodeClass) { c.Spec.Tags = map[string]string{"karpenter.sh/nodeclaim": "x"} })
 		if err := refused(w); !cloud.IsNodeClassNotReady(err) {
 			t.Error(err)
 		}
 	})
-	t.Run("A178 an old status", func(t *testing.T) {
+	t.Run("an old status", func(t *testing.T) {
+		t.Attr("covers", "A178")
 		w := newWorld(t, "m5.large")
 		w.class.Generation++
 		if err := w.Client.Update(t.Context(), w.class); err != nil {
@@ -60,7 +63,8 @@ func TestTheClassDecides(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("A293 no profile", func(t *testing.T) {
+	t.Run("no profile", func(t *testing.T) {
+		t.Attr("covers", "A293")
 		w := newWorld(t, "m5.large")
 		w.class.Status.InstanceProfile = ""
 		w.saveStatus()
@@ -68,7 +72,8 @@ func TestTheClassDecides(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("A292 no security groups", func(t *testing.T) {
+	t.Run("no security groups", func(t *testing.T) {
+		t.Attr("covers", "A292")
 		w := newWorld(t, "m5.large")
 		w.class.Status.SecurityGroups = nil
 		w.saveStatus()
@@ -76,7 +81,8 @@ func TestTheClassDecides(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("A296 no image", func(t *testing.T) {
+	t.Run("no image", func(t *testing.T) {
+		t.Attr("covers", "A296")
 		w := newWorld(t, "m5.large")
 		w.class.Status.AMIs = w.class.Status.AMIs[:0]
 		w.saveStatus()
@@ -84,14 +90,16 @@ func TestTheClassDecides(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("A316 no range of services", func(t *testing.T) {
+	t.Run("no range of services", func(t *testing.T) {
+		t.Attr("covers", "A316")
 		w := newWorld(t, "m5.large")
 		w.Cluster.Change(func(f *providerFacts) { f.ServiceCIDR = "" })
 		if err := refused(w); !strings.Contains(err.Error(), "resolving cluster CIDR") {
 			t.Error(err)
 		}
 	})
-	t.Run("A234 a block that cannot be read, until it can", func(t *testing.T) {
+	t.Run("a block that cannot be read, until it can", func(t *testing.T) {
+		t.Attr("covers", "A234")
 		w := newWorld(t, "m5.large")
 		w.class.Spec.Kubelet = kubeletBlock(t, `{"maxPods": {}}`)
 		if err := w.Client.Update(t.Context(), w.class); err != nil {
@@ -112,7 +120,8 @@ func TestTheClassDecides(t *testing.T) {
 	})
 }
 
-func TestWhatTheClaimLearns_A180_A181_A182_A189(t *testing.T) {
+func TestWhatTheClaimLearns(t *testing.T) {
+	t.Attr("covers", "A180 A181 A182 A189")
 	w := newWorld(t, "m5.large")
 	created := w.create(w.claim(cloud.In(corev1.LabelTopologyZone, "us-east-1b")))
 	i := w.account.Instances()[0]
@@ -144,7 +153,8 @@ func TestWhatTheClaimLearns_A180_A181_A182_A189(t *testing.T) {
 	}
 }
 
-func TestContextIsPassedOn_A183(t *testing.T) {
+func TestContextIsPassedOn(t *testing.T) {
+	t.Attr("covers", "A183")
 	for relaxed, want := range map[string]string{"": "ctx", "false": "ctx", "true": ""} {
 		w := newWorld(t, "m5.large")
 		text := "ctx"
@@ -160,7 +170,8 @@ func TestContextIsPassedOn_A183(t *testing.T) {
 	}
 }
 
-func TestReservations_A187_A188(t *testing.T) {
+func TestReservations(t *testing.T) {
+	t.Attr("covers", "A187 A188")
 	w := newWorld(t, "m5.large", "c5.large")
 	w.account.AddReservation(awstest.Reservation{ID: "cr-1", InstanceType: "m5.large", Zone: "us-east-1b", Total: 2, Left: 2})
 	w.resolve(func(c *awsv1.EC2NodeClass) {
@@ -197,7 +208,8 @@ func TestReservations_A187_A188(t *testing.T) {
 	}
 }
 
-func TestWithReservationsOff_A332(t *testing.T) {
+func TestWithReservationsOff(t *testing.T) {
+	t.Attr("covers", "A332")
 	w := newWorld(t, "m5.large")
 	created := w.create(w.claim())
 	w.account.Change(w.account.Instances()[0].ID, func(i *awstest.Instance) { i.Reservation, i.ReservationPreference = "cr-open", "open" })
@@ -206,7 +218,8 @@ func TestWithReservationsOff_A332(t *testing.T) {
 	}
 }
 
-func TestNoCapacity_A282(t *testing.T) {
+func TestNoCapacity(t *testing.T) {
+	t.Attr("covers", "A282")
 	for _, code := range []string{"InsufficientInstanceCapacity", "MaxFleetCountExceeded", "ReservationCapacityExceeded", "UnfulfillableCapacity", "AuthFailure.ServiceLinkedRoleCreationNotPermitted"} {
 		w := newWorld(t, "m5.large")
 		w.account.Refuse(awstest.Pool{}, awstest.Refusal{Code: code, Message: "no"})
@@ -254,7 +267,8 @@ func TestWhatRanOutIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestWithoutTheSpotRole_A283(t *testing.T) {
+func TestWithoutTheSpotRole(t *testing.T) {
+	t.Attr("covers", "A283")
 	w := newWorld(t, "m5.large")
 	events := w.listen()
 	w.account.Refuse(awstest.Pool{CapacityType: "spot"}, awstest.Refusal{Code: "AuthFailure.ServiceLinkedRoleCreationNotPermitted", Message: "no"})
@@ -277,7 +291,8 @@ func TestWithoutTheSpotRole_A283(t *testing.T) {
 	}
 }
 
-func TestThrottlingSaysNothingAboutReservations_A284(t *testing.T) {
+func TestThrottlingSaysNothingAboutReservations(t *testing.T) {
+	t.Attr("covers", "A284")
 	w := newWorld(t, "m5.large")
 	w.account.AddReservation(awstest.Reservation{ID: "cr-1", InstanceType: "m5.large", Zone: "us-east-1b", Total: 2, Left: 2})
 	w.resolve(func(c *awsv1.EC2NodeClass) {
@@ -298,7 +313,8 @@ func TestThrottlingSaysNothingAboutReservations_A284(t *testing.T) {
 	}
 }
 
-func TestTheStrategy_A276(t *testing.T) {
+func TestTheStrategy(t *testing.T) {
+	t.Attr("covers", "A276")
 	for _, test := range []struct{ capacityType, overlaid, key, want string }{
 		{"spot", "", "SpotOptions.AllocationStrategy", "price-capacity-optimized"},
 		{"spot", "true", "SpotOptions.AllocationStrategy", "capacity-optimized-prioritized"},

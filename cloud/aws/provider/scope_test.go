@@ -52,7 +52,8 @@ func (w *world) onDemand(more ...v1.NodeSelectorRequirementWithMinValues) *v1.No
 	return w.claim(append(more, cloud.In(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand), cloud.In(corev1.LabelInstanceTypeStable, "m5.large", "c5.large"))...)
 }
 
-func TestWhatRunsOutInAGroupIsThereOutside_A288(t *testing.T) {
+func TestWhatRunsOutInAGroupIsThereOutside(t *testing.T) {
+	t.Attr("covers", "A288")
 	w := newWorld(t, "m5.large")
 	w.account.AddPlacementGroup(awstest.PlacementGroup{ID: "pg-1", Name: "near", Strategy: "cluster"})
 	w.account.AddPlacementGroup(awstest.PlacementGroup{ID: "pg-2", Name: "parts", Strategy: "partition", Partitions: 2})
@@ -106,7 +107,8 @@ func TestWhatRunsOutInAGroupIsThereOutside_A288(t *testing.T) {
 	}
 }
 
-func TestAFullSpreadGroupBlocksItself_A289(t *testing.T) {
+func TestAFullSpreadGroupBlocksItself(t *testing.T) {
+	t.Attr("covers", "A289")
 	w := newWorld(t, "m5.large", "c5.large")
 	for _, name := range []string{"apart", "other"} {
 		w.account.AddPlacementGroup(awstest.PlacementGroup{ID: "pg-" + name, Name: name, Strategy: "spread"})
@@ -126,7 +128,8 @@ func TestAFullSpreadGroupBlocksItself_A289(t *testing.T) {
 	}
 }
 
-func TestPoolsMayUseDifferentSubnetsOfAClass_A279(t *testing.T) {
+func TestPoolsMayUseDifferentSubnetsOfAClass(t *testing.T) {
+	t.Attr("covers", "A279")
 	w := newWorld(t, "m5.large")
 	zone := func(operator corev1.NodeSelectorOperator, zones ...string) v1.NodeSelectorRequirementWithMinValues {
 		return v1.NodeSelectorRequirementWithMinValues{Key: corev1.LabelTopologyZone, Operator: operator, Values: zones}
@@ -164,7 +167,8 @@ func tagsBelow(parameters map[string]string) map[string]map[string]string {
 	return out
 }
 
-func TestTagsReachEverything_A299(t *testing.T) {
+func TestTagsReachEverything(t *testing.T) {
+	t.Attr("covers", "A299")
 	want := map[string]string{
 		"team": "a", "Name": "mine", "karpenter.sh/nodepool": "pool", "karpenter.k8s.aws/ec2nodeclass": "default", "eks:eks-cluster-name": "test", "kubernetes.io/cluster/test": "owned",
 	}

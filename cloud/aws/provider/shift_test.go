@@ -36,7 +36,8 @@ func (w *world) shift(zoneIDs ...string) {
 	}
 }
 
-func TestShiftedZonesAreLeftAlone_A330(t *testing.T) {
+func TestShiftedZonesAreLeftAlone(t *testing.T) {
+	t.Attr("covers", "A330")
 	w := newWorld(t, "m5.large")
 	ctx := t.Context()
 	there, elsewhere := w.create(w.claim(in("us-east-1a"))), w.create(w.claim(in("us-east-1b")))
@@ -118,7 +119,8 @@ func TestNothingIsLaunchedInShiftedZones(t *testing.T) {
 	}
 }
 
-func TestFailedEndsAreCounted_A331(t *testing.T) {
+func TestFailedEndsAreCounted(t *testing.T) {
+	t.Attr("covers", "A331")
 	w := newWorld(t, "m5.large")
 	claim := w.create(w.claim(in("us-east-1b")))
 	w.account.Fail("TerminateInstances", "UnauthorizedOperation", "no", -1)

@@ -46,7 +46,8 @@ func (w *world) listen() *told {
 	return s
 }
 
-func TestAClassThatIsNotThere_A175(t *testing.T) {
+func TestAClassThatIsNotThere(t *testing.T) {
+	t.Attr("covers", "A175")
 	for name, test := range map[string]struct {
 		remove func(*world)
 		says   string
@@ -81,7 +82,8 @@ func TestAClassThatIsNotThere_A175(t *testing.T) {
 	}
 }
 
-func TestFailuresAreCounted_A285(t *testing.T) {
+func TestFailuresAreCounted(t *testing.T) {
+	t.Attr("covers", "A285")
 	w := newWorld(t, "m5.large", "c5.large")
 	count := func(zone, zoneID, capacityType, reason string) float64 {
 		return testutil.ToFloat64(w.Metrics.LaunchFailures.WithLabelValues(zone, zoneID, capacityType, reason))
@@ -142,7 +144,8 @@ func TestFailuresOfALaunchThatIsSharedCountOnce(t *testing.T) {
 	}
 }
 
-func TestTheSizeOfUserData_A310(t *testing.T) {
+func TestTheSizeOfUserData(t *testing.T) {
+	t.Attr("covers", "A310")
 	w := newWorld(t, "m5.large", "m5.xlarge")
 	size := func() float64 {
 		return testutil.ToFloat64(w.Metrics.UserDataBytes.WithLabelValues("default"))
@@ -167,8 +170,9 @@ func TestTheSizeOfUserData_A310(t *testing.T) {
 	}
 }
 
-// TestSettingsThatAreLeftOutAreLogged_A317: a user of Bottlerocket who misspells a setting is told so, once until it is another one.
-func TestSettingsThatAreLeftOutAreLogged_A317(t *testing.T) {
+// TestSettingsThatAreLeftOutAreLogged: a user of Bottlerocket who misspells a setting is told so, once until it is another one.
+func TestSettingsThatAreLeftOutAreLogged(t *testing.T) {
+	t.Attr("covers", "A317")
 	w := newWorld(t, "m5.large")
 	var out bytes.Buffer
 	ctx := log.IntoContext(t.Context(), logr.FromSlogHandler(slog.NewTextHandler(&out, nil)))

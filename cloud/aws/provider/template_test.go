@@ -14,7 +14,8 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-func TestLaunchTemplatesThatAreGone_A287(t *testing.T) {
+func TestLaunchTemplatesThatAreGone(t *testing.T) {
+	t.Attr("covers", "A287")
 	w := newWorld(t, "m5.large")
 	w.create(w.claim())
 	w.account.RemoveLaunchTemplates()
@@ -31,7 +32,8 @@ func TestLaunchTemplatesThatAreGone_A287(t *testing.T) {
 	}
 }
 
-func TestTemplatesAreShared_A290_A291(t *testing.T) {
+func TestTemplatesAreShared(t *testing.T) {
+	t.Attr("covers", "A290 A291")
 	w := newWorld(t, "m5.large", "c5.large")
 	for _, name := range []string{"m5.large", "c5.large"} { // both have 29 pods
 		w.create(w.claim(cloud.In(corev1.LabelInstanceTypeStable, name)))
@@ -61,7 +63,8 @@ func TestTemplatesAreShared_A290_A291(t *testing.T) {
 	}
 }
 
-func TestDifferentImagesAreDifferentTemplates_A295(t *testing.T) {
+func TestDifferentImagesAreDifferentTemplates(t *testing.T) {
+	t.Attr("covers", "A295")
 	w := newWorld(t, "m5.large", "m6g.large", "m5.xlarge")
 	w.create(w.claim())
 	images, pods := map[string]bool{}, map[string]bool{}
@@ -82,7 +85,8 @@ func TestDifferentImagesAreDifferentTemplates_A295(t *testing.T) {
 	}
 }
 
-func TestWhatTheKubeletIsTold_A297(t *testing.T) {
+func TestWhatTheKubeletIsTold(t *testing.T) {
+	t.Attr("covers", "A297")
 	w := newWorld(t, "m5.large")
 	claim := w.claim(cloud.In("team", "a"), cloud.In(corev1.LabelTopologyZone, "us-east-1a"))
 	claim.Labels["app"] = "b"
@@ -103,7 +107,8 @@ func TestWhatTheKubeletIsTold_A297(t *testing.T) {
 	}
 }
 
-func TestWhatATemplateHolds_A300_A305(t *testing.T) {
+func TestWhatATemplateHolds(t *testing.T) {
+	t.Attr("covers", "A292 A293 A300 A304 A305")
 	yes, endpoint, twelve := true, "disabled", int32(2)
 	size := resource.MustParse("20.5Gi")
 	w := newWorld(t, "m5.large")
@@ -125,14 +130,14 @@ func TestWhatATemplateHolds_A300_A305(t *testing.T) {
 		})
 	}
 	plain := data(func(*awsv1.EC2NodeClass) {}, w.claim())
-	check("A292 A293 A300 A305 as it is", plain, map[string]string{
+	check("as it is", plain, map[string]string{
 		"BlockDeviceMapping.1.DeviceName": "/dev/xvda", "BlockDeviceMapping.1.Ebs.VolumeSize": "20", "BlockDeviceMapping.1.Ebs.Encrypted": "true", "BlockDeviceMapping.1.Ebs.VolumeType": "gp3",
 		"Monitoring.Enabled": "false", "MetadataOptions.HttpTokens": "required", "MetadataOptions.HttpEndpoint": "enabled", "MetadataOptions.HttpProtocolIpv6": "disabled",
 		"MetadataOptions.InstanceMetadataTags": "disabled", "EnclaveOptions.Enabled": "false", "CpuOptions.NestedVirtualization": "",
 		"CapacityReservationSpecification.CapacityReservationPreference": "none", "IamInstanceProfile.Name": profile,
 		"NetworkInterface.1.SecurityGroupId.1": "sg-1", "NetworkInterface.1.SecurityGroupId.2": "sg-2", "NetworkInterface.1.AssociatePublicIpAddress": "", "SecurityGroupId.1": "",
 	})
-	check("A300 A305 as the class says", data(func(c *awsv1.EC2NodeClass) {
+	check("as the class says", data(func(c *awsv1.EC2NodeClass) {
 		c.Spec.BlockDeviceMappings = []*awsv1.BlockDeviceMapping{{DeviceName: &endpoint, EBS: &awsv1.BlockDevice{VolumeSize: &size}}, {}}
 		c.Spec.DetailedMonitoring, c.Spec.AssociatePublicIPAddress, c.Spec.IPPrefixCount = &yes, &yes, &twelve
 		c.Spec.MetadataOptions = &awsv1.MetadataOptions{HTTPEndpoint: &endpoint}
@@ -145,7 +150,7 @@ func TestWhatATemplateHolds_A300_A305(t *testing.T) {
 		c.Spec.ConnectionTracking = &awsv1.ConnectionTracking{TCPEstablishedTimeout: &tracking}
 	}, w.claim()), map[string]string{"NetworkInterface.1.ConnectionTrackingSpecification.TcpEstablishedTimeout": "300"})
 	w.Cluster.Change(func(f *providerFacts) { f.DNS = "fd00::a" })
-	check("A304 IPv6", data(func(*awsv1.EC2NodeClass) {}, w.claim()), map[string]string{
+	check("IPv6", data(func(*awsv1.EC2NodeClass) {}, w.claim()), map[string]string{
 		"NetworkInterface.1.PrimaryIpv6": "true", "NetworkInterface.1.Ipv6AddressCount": "1", "NetworkInterface.1.Ipv6PrefixCount": "2", "NetworkInterface.1.Ipv4PrefixCount": "",
 	})
 	check("tags of what is made", plain, map[string]string{"TagSpecification.1.ResourceType": "network-interface", "TagSpecification.2.ResourceType": ""})

@@ -43,7 +43,8 @@ func podsOf(types map[string]*cloud.InstanceType) string {
 	return strings.Join(out, ", ")
 }
 
-func TestExpressionsForPods_A231(t *testing.T) {
+func TestExpressionsForPods(t *testing.T) {
+	t.Attr("covers", "A231")
 	w := newWorld(t, "m5.large", "m5.xlarge")
 	w.EvaluatesExpressions = true
 	w.resolve(func(c *awsv1.EC2NodeClass) { c.Spec.Kubelet = kubeletBlock(t, `{"maxPods": "vcpus * 5"}`) })
@@ -72,7 +73,8 @@ func TestExpressionsForPods_A231(t *testing.T) {
 	}
 }
 
-func TestExpressionsAreOffByDefault_A233(t *testing.T) {
+func TestExpressionsAreOffByDefault(t *testing.T) {
+	t.Attr("covers", "A233")
 	w := newWorld(t, "m5.large")
 	w.resolve(func(c *awsv1.EC2NodeClass) { c.Spec.Kubelet = kubeletBlock(t, `{"maxPods": "vcpus * 5"}`) })
 	if got := podsOf(w.list()); got != "m5.large 29, m5.metal 737" {
@@ -80,8 +82,9 @@ func TestExpressionsAreOffByDefault_A233(t *testing.T) {
 	}
 }
 
-// TestNodesReserveWhatWasPlanned_A323 has types that differ in what they reserve, and in nothing else that nodes are told.
-func TestNodesReserveWhatWasPlanned_A323(t *testing.T) {
+// TestNodesReserveWhatWasPlanned has types that differ in what they reserve, and in nothing else that nodes are told.
+func TestNodesReserveWhatWasPlanned(t *testing.T) {
+	t.Attr("covers", "A323")
 	w := newWorld(t, "m5.large", "m5.xlarge")
 	w.EvaluatesExpressions = true
 	w.resolve(func(c *awsv1.EC2NodeClass) {
@@ -112,7 +115,8 @@ func TestNodesReserveWhatWasPlanned_A323(t *testing.T) {
 	}
 }
 
-func TestMarksMakeOfferingsAnew_A246(t *testing.T) {
+func TestMarksMakeOfferingsAnew(t *testing.T) {
+	t.Attr("covers", "A246")
 	w := newWorld(t, "m5.large", "c5.large")
 	first := w.list()
 	if again := w.list(); again["m5.large"] != first["m5.large"] || again["c5.large"] != first["c5.large"] {
@@ -139,7 +143,8 @@ func TestMarksMakeOfferingsAnew_A246(t *testing.T) {
 	}
 }
 
-func TestNewDataCountsAtOnce_A248(t *testing.T) {
+func TestNewDataCountsAtOnce(t *testing.T) {
+	t.Attr("covers", "A248")
 	const local = "us-east-1-bos-1a"
 	w := newWorld(t, "m5.large", "c5.large")
 	w.account.AddSubnet(awstest.Subnet{ID: "subnet-local", Zone: local, ZoneID: "use1-bos1-az1", Free: 100, Tags: map[string]string{"karpenter.sh/discovery": "test"}})
@@ -170,7 +175,8 @@ func TestNewDataCountsAtOnce_A248(t *testing.T) {
 	}
 }
 
-func TestLocalZones_A213(t *testing.T) {
+func TestLocalZones(t *testing.T) {
+	t.Attr("covers", "A213")
 	const local = "us-east-1-bos-1a"
 	w := newWorld(t, "m5.large")
 	w.account.AddSubnet(awstest.Subnet{ID: "subnet-local", Zone: local, ZoneID: "use1-bos1-az1", Free: 100, Tags: map[string]string{"karpenter.sh/discovery": "test"}})
@@ -191,7 +197,8 @@ func TestLocalZones_A213(t *testing.T) {
 	}
 }
 
-func TestDisksHaveAnEnd_A239(t *testing.T) {
+func TestDisksHaveAnEnd(t *testing.T) {
+	t.Attr("covers", "A239")
 	w := newWorld(t, "m5.large")
 	ask := func(amount string) error {
 		claim := w.claim()
@@ -217,7 +224,8 @@ func TestDisksHaveAnEnd_A239(t *testing.T) {
 	}
 }
 
-func TestFabricAdapters_A186(t *testing.T) {
+func TestFabricAdapters(t *testing.T) {
+	t.Attr("covers", "A186")
 	w := newWorld(t, "c5n.18xlarge")
 	plain := w.claim(cloud.In(corev1.LabelInstanceTypeStable, "c5n.18xlarge"))
 	asking := w.claim(plain.Spec.Requirements...)
@@ -243,7 +251,8 @@ func TestFabricAdapters_A186(t *testing.T) {
 	}
 }
 
-func TestFurtherSourcesOfOfferings_A254(t *testing.T) {
+func TestFurtherSourcesOfOfferings(t *testing.T) {
+	t.Attr("covers", "A254")
 	w := newWorld(t, "m5.large")
 	label := "example.com/deal"
 	w.OfferingSources = []instancetype.OfferingSource{

@@ -7,7 +7,8 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/reservation"
 )
 
-func TestLedger_A187(t *testing.T) {
+func TestLedger(t *testing.T) {
+	t.Attr("covers", "A187")
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	l := &reservation.Ledger{}
 	l.Launched("cr-1", now)

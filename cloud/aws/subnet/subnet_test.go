@@ -35,7 +35,8 @@ func ledger() *subnet.Ledger {
 	return l
 }
 
-func TestMostFreeAddresses_A277(t *testing.T) {
+func TestMostFreeAddresses(t *testing.T) {
+	t.Attr("covers", "A277")
 	l := ledger()
 	for _, want := range []string{"a2 b1", "a1 b1", "a3 b1", "a2 b1"} {
 		if _, got := pick(t, l, 20); got != want {
@@ -51,7 +52,8 @@ func TestMostFreeAddresses_A277(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotUsedIsGivenBack_A278(t *testing.T) {
+func TestWhatIsNotUsedIsGivenBack(t *testing.T) {
+	t.Attr("covers", "A278")
 	l := ledger()
 	choice, _ := pick(t, l, 20)
 	l.Settle(choice, []string{"b1"})
@@ -72,7 +74,8 @@ func TestWhatIsNotUsedIsGivenBack_A278(t *testing.T) {
 	}
 }
 
-func TestFullSubnet_A286(t *testing.T) {
+func TestFullSubnet(t *testing.T) {
+	t.Attr("covers", "A286")
 	l := ledger()
 	choice, _ := pick(t, l, 20)
 	l.Full("a2")
@@ -95,7 +98,8 @@ func TestZones(t *testing.T) {
 }
 
 // TestFailedLaunchesLeaveNoTrace lets launches overlap in any order; when all have failed, the ledger is as it was.
-func TestFailedLaunchesLeaveNoTrace_A278(t *testing.T) {
+func TestFailedLaunchesLeaveNoTrace(t *testing.T) {
+	t.Attr("covers", "A278")
 	rapid.Check(t, func(r *rapid.T) {
 		l := ledger()
 		var open []subnet.Choice

@@ -96,7 +96,8 @@ func (w *world) recorded(name string) bool {
 	return claim.Annotations[awsv1.AnnotationTagged] == "true" && claim.Annotations[awsv1.AnnotationClusterNameTagged] == "true"
 }
 
-func TestWhatIsPassedOver_A345(t *testing.T) {
+func TestWhatIsPassedOver(t *testing.T) {
+	t.Attr("covers", "A345")
 	w := newWorld(t)
 	for name, change := range map[string]func(*v1.NodeClaim){
 		"no node":       func(c *v1.NodeClaim) { c.Status.NodeName = "" },
@@ -144,7 +145,8 @@ func TestWhatIsPassedOver_A345(t *testing.T) {
 	})
 }
 
-func TestOnlyMissingTagsAreWritten_A346(t *testing.T) {
+func TestOnlyMissingTagsAreWritten(t *testing.T) {
+	t.Attr("covers", "A346")
 	w := newWorld(t)
 	keys := []string{"Name", "karpenter.sh/nodeclaim", "eks:eks-cluster-name"}
 	for have := range 8 {

@@ -35,7 +35,8 @@ func build(t *testing.T, change func(*template.Input)) (string, *ec2types.Reques
 	return *out.LaunchTemplateName, out.LaunchTemplateData
 }
 
-func TestEveryInputNamesAnotherTemplate_A290_A294(t *testing.T) {
+func TestEveryInputNamesAnotherTemplate(t *testing.T) {
+	t.Attr("covers", "A290 A294")
 	plain, _ := build(t, nil)
 	if again, _ := build(t, nil); again != plain {
 		t.Errorf("%s and %s for the same", plain, again)
@@ -80,6 +81,7 @@ func TestEveryInputNamesAnotherTemplate_A290_A294(t *testing.T) {
 }
 
 func TestInterfaces(t *testing.T) {
+	t.Attr("covers", "A301 A302 A303")
 	tracking := &awsv1.ConnectionTracking{TCPEstablishedTimeout: aws.Int32(300)}
 	all := func(in *template.Input) {
 		in.Class.Spec.ConnectionTracking, in.Class.Spec.AssociatePublicIPAddress, in.Class.Spec.IPPrefixCount = tracking, aws.Bool(true), aws.Int32(3)
@@ -89,9 +91,9 @@ func TestInterfaces(t *testing.T) {
 		change func(*template.Input)
 		kinds  []string
 	}{
-		{"A301 A303 one", all, []string{""}},
-		{"A301 A303 adapters", func(in *template.Input) { all(in); in.EFAs = 3 }, []string{"efa", "efa", "efa"}},
-		{"A302 A303 laid out", func(in *template.Input) {
+		{"one", all, []string{""}},
+		{"adapters", func(in *template.Input) { all(in); in.EFAs = 3 }, []string{"efa", "efa", "efa"}},
+		{"laid out", func(in *template.Input) {
 			all(in)
 			in.Class.Spec.NetworkInterfaces = []*awsv1.NetworkInterface{{InterfaceType: "interface"}, {NetworkCardIndex: 1, DeviceIndex: 1, InterfaceType: "efa-only"}}
 		}, []string{"interface", "efa-only"}},
@@ -124,19 +126,22 @@ func TestInterfaces(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	_, plain := build(t, nil)
-	t.Run("A306 metadata", func(t *testing.T) {
+	t.Run("metadata", func(t *testing.T) {
+		t.Attr("covers", "A306")
 		_, isolated := build(t, func(in *template.Input) { in.MetadataHasNoIPv6 = true })
 		if plain.MetadataOptions.HttpProtocolIpv6 != "disabled" || isolated.MetadataOptions.HttpProtocolIpv6 != "" || isolated.MetadataOptions.InstanceMetadataTags != "disabled" {
 			t.Errorf("%+v and %+v", plain.MetadataOptions, isolated.MetadataOptions)
 		}
 	})
-	t.Run("A307 enclaves", func(t *testing.T) {
+	t.Run("enclaves", func(t *testing.T) {
+		t.Attr("covers", "A307")
 		_, with := build(t, func(in *template.Input) { in.Enclaves = true })
 		if *plain.EnclaveOptions.Enabled || !*with.EnclaveOptions.Enabled {
 			t.Error("enclaves do not follow what was asked for")
 		}
 	})
-	t.Run("A308 nested virtualization", func(t *testing.T) {
+	t.Run("nested virtualization", func(t *testing.T) {
+		t.Attr("covers", "A308")
 		_, with := build(t, func(in *template.Input) {
 			in.Class.Spec.CPUOptions = &awsv1.CPUOptions{NestedVirtualization: aws.String("enabled")}
 		})
@@ -144,7 +149,8 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%+v and %+v", plain.CpuOptions, with.CpuOptions)
 		}
 	})
-	t.Run("A309 reservations", func(t *testing.T) {
+	t.Run("reservations", func(t *testing.T) {
+		t.Attr("covers", "A309")
 		_, off := build(t, func(in *template.Input) { in.ReservesCapacity = false })
 		if off.CapacityReservationSpecification != nil || off.InstanceMarketOptions != nil {
 			t.Errorf("with the feature off: %+v", off.CapacityReservationSpecification)
@@ -165,7 +171,8 @@ func TestOptions(t *testing.T) {
 			}
 		}
 	})
-	t.Run("A304 IPv6", func(t *testing.T) {
+	t.Run("IPv6", func(t *testing.T) {
+		t.Attr("covers", "A304")
 		_, data := build(t, func(in *template.Input) { in.IPv6, in.Class.Spec.IPPrefixCount = true, aws.Int32(2) })
 		if face := data.NetworkInterfaces[0]; !*face.PrimaryIpv6 || *face.Ipv6AddressCount != 1 || *face.Ipv6PrefixCount != 2 || face.Ipv4PrefixCount != nil {
 			t.Errorf("%+v", face)

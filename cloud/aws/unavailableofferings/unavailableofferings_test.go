@@ -18,7 +18,8 @@ func pool(capacityType, zone string) unavailableofferings.Pool {
 	return unavailableofferings.Pool{InstanceType: "m5.large", CapacityType: capacityType, Zone: zone}
 }
 
-func TestMarks_A243_A328(t *testing.T) {
+func TestMarks(t *testing.T) {
+	t.Attr("covers", "A243 A328")
 	synctest.Test(t, func(t *testing.T) {
 		m := unavailableofferings.New(clock.RealClock{})
 		marked, other := pool("spot", "a"), pool("spot", "b")
@@ -78,7 +79,8 @@ func TestScopes(t *testing.T) {
 	})
 }
 
-func TestCapacityTypesAndSubnets_A244_A245_A328(t *testing.T) {
+func TestCapacityTypesAndSubnets(t *testing.T) {
+	t.Attr("covers", "A244 A245 A328")
 	synctest.Test(t, func(t *testing.T) {
 		m := unavailableofferings.New(clock.RealClock{})
 		first := m.Sequence("any")
@@ -153,9 +155,10 @@ func TestSuccessOfAMarkedPool(t *testing.T) {
 	})
 }
 
-// TestAnswersChangeOnlyWithTheNumber_A328 is the promise that caches of offerings rest on: as long as the number stays, so does
+// TestAnswersChangeOnlyWithTheNumber is the promise that caches of offerings rest on: as long as the number stays, so does
 // the answer.
-func TestAnswersChangeOnlyWithTheNumber_A328(t *testing.T) {
+func TestAnswersChangeOnlyWithTheNumber(t *testing.T) {
+	t.Attr("covers", "A328")
 	rapid.Check(t, func(r *rapid.T) {
 		steps := rapid.SliceOfN(rapid.IntRange(0, 6), 1, 40).Draw(r, "steps")
 		pauses := rapid.SliceOfN(rapid.Int64Range(0, int64(10*time.Minute)), len(steps), len(steps)).Draw(r, "pauses")

@@ -94,7 +94,8 @@ func theirs(t *testing.T, text string, decode bool) []string {
 }
 
 // FuzzArchives checks that whatever the user adds, it is there and Karpenter's part is whole and last, or there is an error.
-func FuzzArchives_A312_A315(f *testing.F) {
+func FuzzArchives(f *testing.F) {
+	f.Attr("covers", "A312 A315")
 	for _, seed := range []string{
 		"", mimeDocument, otherOrder, inBase64, inQuotes, "#!/bin/bash\necho one", "a: b", "--//", "x\n--//--", "Content-Type: multipart/mixed; boundary=\"//\"\n\n--//\n\n\n--//--",
 		"MIME-Version: 1.0", "\r--//", "Content-Type: multipart/mixed; boundary=a\n\n--a\nX: y\r\r\n\nb\n--a--",
@@ -135,7 +136,8 @@ func FuzzArchives_A312_A315(f *testing.F) {
 }
 
 // FuzzSettings checks that whatever settings the user adds, those of Karpenter hold and the others stay, or there is an error.
-func FuzzSettings_A317(f *testing.F) {
+func FuzzSettings(f *testing.F) {
+	f.Attr("covers", "A317")
 	for _, seed := range []string{"", ownTOML, "[settings.kubernetes]\ncluster-name = 3", "settings = {kubernetes = {}}", "[settings]\nkubernetes = []", "[[settings]]", "a = 1979-05-27", "[settings.bootstrap-commands.x]\ncommands = [[1]]"} {
 		f.Add(seed)
 	}
@@ -206,7 +208,8 @@ func checkKept(t *testing.T, text string, result userdata.Result) {
 
 // FuzzScripts checks that whatever script the user adds, it is there whole, before Karpenter's call, in one pair of tags, or there is
 // an error.
-func FuzzScripts_A321(f *testing.F) {
+func FuzzScripts(f *testing.F) {
+	f.Attr("covers", "A321")
 	for _, seed := range []string{"", "Write-Host 'one'", "</powershell>", "<powershell>\nx\n</powershell>", "# </PowerShell >", "$x = @'\n'@", "<persist>true</persist>"} {
 		f.Add(seed)
 	}
@@ -241,7 +244,8 @@ func tags(text string) int {
 }
 
 // FuzzVerbatim checks that images of the user's own get what the user wrote and nothing else.
-func FuzzVerbatim_A322(f *testing.F) {
+func FuzzVerbatim(f *testing.F) {
+	f.Attr("covers", "A322")
 	for _, seed := range []string{"", "#!/bin/sh\r\n", "MIME-Version: 1.0", "<powershell>", "\xff\x00"} {
 		f.Add(seed)
 	}

@@ -110,34 +110,35 @@ func cases(t testing.TB) map[string]userdata.Input {
 	now := func(in *userdata.Input) { in.RAID0, in.BottlerocketVersion = true, "latest" }
 	ipv6 := func(in *userdata.Input) { in.ClusterDNS = []string{"fd30:1c53:5f8a::a"} }
 	return map[string]userdata.Input{
-		"A311 al2": al2, "A311 al2 every field": withKubelet(t, al2, allFields), "A311 al2 ipv6": change(al2, ipv6), "A311 al2 raid0": change(al2, raid),
+		"al2": al2, "al2 every field": withKubelet(t, al2, allFields), "al2 ipv6": change(al2, ipv6), "al2 raid0": change(al2, raid),
 		"al2 labels and taints": change(al2, tainted), "al2 nothing known": change(al2, bare),
-		"A312 al2 mime": custom(al2, mimeDocument), "A312 al2 mime with the type first": custom(al2, otherOrder), "A312 al2 script": custom(al2, "#!/bin/bash\necho one\n"), "A312 al2 empty": custom(al2, " \n"),
-		"A313 al2023": al2023, "A313 al2023 raid0": change(al2023, raid), "A313 al2023 every field": withKubelet(t, al2023, allFields),
-		"A313 al2023 other fields":      withKubelet(t, al2023, `{clusterDNS: [10.0.0.10, 10.0.0.11], memorySwap: {swapBehavior: LimitedSwap}, cpuManagerPolicy: static, registryPullQPS: 0}`),
-		"A313 al2023 labels and taints": change(al2023, tainted), "al2023 nothing known": change(al2023, bare),
-		"A324 al2023 expressions": withKubelet(t, al2023, `{maxPods: vcpus * 8, kubeReserved: {cpu: 100m, memory: vcpus * 10}, systemReserved: {cpu: vcpus}}`),
-		"A315 al2023 mime":        custom(al2023, mimeDocument), "A315 al2023 mime in base64": custom(al2023, inBase64), "A315 al2023 mime in quotes": custom(al2023, inQuotes), "A312 al2 mime in quotes": custom(al2, inQuotes),
-		"A315 al2023 yaml":     custom(al2023, "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n"),
-		"A315 al2023 comments": custom(al2023, "# nothing\n"), "A315 al2023 script": custom(al2023, "#!/bin/bash\necho one\n"), "A315 al2023 empty": custom(al2023, ""),
-		"bottlerocket": bottlerocket, "bottlerocket every field": withKubelet(t, bottlerocket, allFields), "A317 A320 bottlerocket custom": custom(bottlerocket, ownTOML),
+		"al2 mime": custom(al2, mimeDocument), "al2 mime with the type first": custom(al2, otherOrder), "al2 script": custom(al2, "#!/bin/bash\necho one\n"), "al2 empty": custom(al2, " \n"),
+		"al2023": al2023, "al2023 raid0": change(al2023, raid), "al2023 every field": withKubelet(t, al2023, allFields),
+		"al2023 other fields":      withKubelet(t, al2023, `{clusterDNS: [10.0.0.10, 10.0.0.11], memorySwap: {swapBehavior: LimitedSwap}, cpuManagerPolicy: static, registryPullQPS: 0}`),
+		"al2023 labels and taints": change(al2023, tainted), "al2023 nothing known": change(al2023, bare),
+		"al2023 expressions": withKubelet(t, al2023, `{maxPods: vcpus * 8, kubeReserved: {cpu: 100m, memory: vcpus * 10}, systemReserved: {cpu: vcpus}}`),
+		"al2023 mime":        custom(al2023, mimeDocument), "al2023 mime in base64": custom(al2023, inBase64), "al2023 mime in quotes": custom(al2023, inQuotes), "al2 mime in quotes": custom(al2, inQuotes),
+		"al2023 yaml":     custom(al2023, "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n"),
+		"al2023 comments": custom(al2023, "# nothing\n"), "al2023 script": custom(al2023, "#!/bin/bash\necho one\n"), "al2023 empty": custom(al2023, ""),
+		"bottlerocket": bottlerocket, "bottlerocket every field": withKubelet(t, bottlerocket, allFields), "bottlerocket custom": custom(bottlerocket, ownTOML),
 		"bottlerocket labels and taints": change(bottlerocket, tainted), "bottlerocket nothing known": change(bottlerocket, bare),
-		"A318 bottlerocket raid0 before 1.46": change(bottlerocket, old), "A318 bottlerocket raid0": change(bottlerocket, now), "A318 bottlerocket raid0 custom": custom(change(bottlerocket, now), ownTOML),
-		"A318 bottlerocket command without mode": custom(bottlerocket, "[settings.bootstrap-commands.mine]\ncommands = [[\"apiclient\", \"set\", \"motd=hello\"]]\n"),
-		"A321 windows":                           windows, "A321 windows script": custom(windows, "Write-Host 'one'"), "A321 windows raid0": change(windows, raid), "windows every field": withKubelet(t, windows, allFields),
+		"bottlerocket raid0 before 1.46": change(bottlerocket, old), "bottlerocket raid0": change(bottlerocket, now), "bottlerocket raid0 custom": custom(change(bottlerocket, now), ownTOML),
+		"bottlerocket command without mode": custom(bottlerocket, "[settings.bootstrap-commands.mine]\ncommands = [[\"apiclient\", \"set\", \"motd=hello\"]]\n"),
+		"windows":                           windows, "windows script": custom(windows, "Write-Host 'one'"), "windows raid0": change(windows, raid), "windows every field": withKubelet(t, windows, allFields),
 		"windows nothing known": change(windows, bare),
 	}
 }
 
 // TestGolden compares what is rendered, byte for byte, with testdata/*.golden.
 func TestGolden(t *testing.T) {
+	t.Attr("covers", "A311 A312 A313 A315 A317 A318 A320 A321 A324")
 	for name, in := range cases(t) {
 		t.Run(name, func(t *testing.T) {
 			result, err := userdata.Render(in)
 			if err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join("testdata", strings.ReplaceAll(strings.TrimLeft(name, "A0123456789 "), " ", "-")+".golden")
+			path := filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")+".golden")
 			if *rewrite {
 				if err := os.WriteFile(path, []byte(result.Text), 0o644); err != nil {
 					t.Fatal(err)
@@ -194,6 +195,7 @@ spec:
 
 // TestKnownTexts compares with texts that were written down independently of this code.
 func TestKnownTexts(t *testing.T) {
+	t.Attr("covers", "A311 A313 A321 A322")
 	archive := func(contentType, content string) string {
 		return "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n\n--//\nContent-Type: " + contentType + "\n\n" + content + "\n--//--\n"
 	}
@@ -202,12 +204,12 @@ func TestKnownTexts(t *testing.T) {
 		in   userdata.Input
 		want string
 	}{
-		{"A311 AL2", base(awsv1.FamilyAL2), archive(`text/x-shellscript; charset="us-ascii"`, al2Script)},
-		{"A313 AL2023", change(base(awsv1.FamilyAL2023), func(in *userdata.Input) { in.RAID0 = true }), archive("application/node.eks.aws", al2023Config)},
-		{"A321 Windows 2019", base(awsv1.FamilyWindows2019), windowsScript},
-		{"A321 Windows 2025", base(awsv1.FamilyWindows2025), windowsScript},
-		{"A322 Custom", custom(base(awsv1.FamilyCustom), "any\r\nthing \x00"), "any\r\nthing \x00"},
-		{"A322 Custom, empty", base(awsv1.FamilyCustom), ""},
+		{"AL2", base(awsv1.FamilyAL2), archive(`text/x-shellscript; charset="us-ascii"`, al2Script)},
+		{"AL2023", change(base(awsv1.FamilyAL2023), func(in *userdata.Input) { in.RAID0 = true }), archive("application/node.eks.aws", al2023Config)},
+		{"Windows 2019", base(awsv1.FamilyWindows2019), windowsScript},
+		{"Windows 2025", base(awsv1.FamilyWindows2025), windowsScript},
+		{"Custom", custom(base(awsv1.FamilyCustom), "any\r\nthing \x00"), "any\r\nthing \x00"},
+		{"Custom, empty", base(awsv1.FamilyCustom), ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := userdata.Render(test.in)
@@ -222,6 +224,7 @@ func TestKnownTexts(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
+	t.Attr("covers", "A317")
 	for _, test := range []struct {
 		name string
 		in   userdata.Input
@@ -232,7 +235,7 @@ func TestErrors(t *testing.T) {
 		{"MIME without boundary", custom(base(awsv1.FamilyAL2), "Content-Type: multipart/mixed\n\n"), "parsing custom user data input "},
 		{"MIME without type", custom(base(awsv1.FamilyAL2), "MIME-Version: 1.0\n\nx"), "parsing custom user data input "},
 		{"a part that ends the archive", custom(base(awsv1.FamilyAL2), "#!/bin/bash\n--//--\n"), "separates parts"},
-		{"A317 TOML that is none", custom(base(awsv1.FamilyBottlerocket), "#!/bin/bash\necho one"), "invalid UserData "},
+		{"TOML that is none", custom(base(awsv1.FamilyBottlerocket), "#!/bin/bash\necho one"), "invalid UserData "},
 		{"settings that are no table", custom(base(awsv1.FamilyBottlerocket), "settings = 1"), "invalid UserData"},
 		{"labels that are no table", custom(base(awsv1.FamilyBottlerocket), "[settings.kubernetes]\nnode-labels = 1"), "invalid UserData"},
 		{"commands that are none", custom(base(awsv1.FamilyBottlerocket), "[settings]\nbootstrap-commands = 1"), "invalid UserData"},
@@ -250,7 +253,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestDropped_A317(t *testing.T) {
+func TestDropped(t *testing.T) {
+	t.Attr("covers", "A317")
 	got, err := userdata.Render(custom(base(awsv1.FamilyBottlerocket), ownTOML))
 	if err != nil {
 		t.Fatal(err)
@@ -260,7 +264,8 @@ func TestDropped_A317(t *testing.T) {
 	}
 }
 
-func TestNodeLabels_A298(t *testing.T) {
+func TestNodeLabels(t *testing.T) {
+	t.Attr("covers", "A298")
 	claim := map[string]string{
 		"team": "a", "example.com/x": "y", "kubernetes.io/arch": "amd64", "node-restriction.kubernetes.io/x": "y", "foo.k8s.io/x": "y", "k8s.io/x": "y",
 		"karpenter.k8s.aws/instance-cpu": "2", "xk8s.io/x": "y", "kubernetes.io": "y",
@@ -289,7 +294,8 @@ func TestNodeTaints(t *testing.T) {
 	}
 }
 
-func TestBottlerocketVersion_A319(t *testing.T) {
+func TestBottlerocketVersion(t *testing.T) {
+	t.Attr("covers", "A319")
 	const name = "bottlerocket-aws-k8s-1.30-x86_64-v1.19.2-29cc92cc"
 	images := []awsv1.AMI{{ID: "ami-0", Name: "other-v9.9.9"}, {ID: "ami-1", Name: name}}
 	for _, test := range []struct {
@@ -314,7 +320,8 @@ func TestBottlerocketVersion_A319(t *testing.T) {
 	}
 }
 
-func TestDirectories_A318(t *testing.T) {
+func TestDirectories(t *testing.T) {
+	t.Attr("covers", "A318")
 	for version, byDefault := range map[string]bool{
 		"1.46.0": true, "v1.46.0": true, "1.47.0": true, "2.0.0": true, "latest": true, "1.45.0": false, "1.9.0": false, "1.46": false, "1": false, "": false, "invalid": false, "a.b.c": false,
 	} {

@@ -94,7 +94,8 @@ func has(s *prediction.Store, workload string) bool {
 	return s.Of(prediction.Target{Namespace: "shop", APIVersion: "apps/v1", Kind: "Deployment", Name: workload}) != nil
 }
 
-func TestAutoscalersComeAndGo_L398(t *testing.T) {
+func TestAutoscalersComeAndGo(t *testing.T) {
+	t.Attr("covers", "L398")
 	absent := &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "autoscaling.k8s.io", Kind: "VerticalPodAutoscaler"}}
 	told(t, absent, func(a *api, s *prediction.Store, j *logcapture.Buffer) {
 		if !s.Complete() {
@@ -135,7 +136,8 @@ func TestAutoscalersComeAndGo_L398(t *testing.T) {
 	})
 }
 
-func TestPredictionsAreCompleteAfterARoundWithoutGaps_L398(t *testing.T) {
+func TestPredictionsAreCompleteAfterARoundWithoutGaps(t *testing.T) {
+	t.Attr("covers", "L398")
 	told(t, errors.New("timeout"), func(a *api, s *prediction.Store, _ *logcapture.Buffer) {
 		if s.Complete() {
 			t.Error("complete without an answer")

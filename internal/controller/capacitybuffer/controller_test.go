@@ -17,7 +17,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
-func TestStatusOfAResolvedBuffer_L341(t *testing.T) {
+func TestStatusOfAResolvedBuffer(t *testing.T) {
+	t.Attr("covers", "L341")
 	t.Run("a PodTemplate", func(t *testing.T) {
 		b := bufferOf("b", ofTemplate("web", 2))
 		w := newWorld(t, b, podTemplate("web", "1"))
@@ -56,7 +57,8 @@ func TestStatusOfAResolvedBuffer_L341(t *testing.T) {
 	}
 }
 
-func TestBuffersThatCannotBeResolved_L341_L344(t *testing.T) {
+func TestBuffersThatCannotBeResolved(t *testing.T) {
+	t.Attr("covers", "L341 L344")
 	for name, c := range map[string]struct {
 		change func(*v1beta1.CapacityBuffer)
 		want   string
@@ -109,7 +111,8 @@ func TestBuffersThatCannotBeResolved_L341_L344(t *testing.T) {
 	})
 }
 
-func TestABufferFollowsWhatItRefersTo_L343(t *testing.T) {
+func TestABufferFollowsWhatItRefersTo(t *testing.T) {
+	t.Attr("covers", "L343")
 	b := bufferOf("b", ofTemplate("web", 1))
 	w := newWorld(t, b, podTemplate("web", "1"))
 	w.look(b, 30*time.Second)
@@ -141,7 +144,8 @@ func TestABufferFollowsWhatItRefersTo_L343(t *testing.T) {
 	}
 }
 
-func TestTriggersAndTheirPods_L344(t *testing.T) {
+func TestTriggersAndTheirPods(t *testing.T) {
+	t.Attr("covers", "L344")
 	b := bufferOf("b", ofTemplate("web", 1))
 	w := newWorld(t, b, podTemplate("web", "1"))
 	w.look(b, 30*time.Second)
@@ -191,7 +195,8 @@ func TestTriggersAndTheirPods_L344(t *testing.T) {
 	})
 }
 
-func TestAnEmptyBufferHasNoVirtualPods_L345(t *testing.T) {
+func TestAnEmptyBufferHasNoVirtualPods(t *testing.T) {
+	t.Attr("covers", "L345")
 	b := bufferOf("b", ofTemplate("web", 0))
 	w := newWorld(t, b, podTemplate("web", "1"))
 	w.look(b, 30*time.Second)

@@ -13,7 +13,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
-func TestHydration_L346(t *testing.T) {
+func TestHydration(t *testing.T) {
+	t.Attr("covers", "L346")
 	seen := bufferOf("seen", ofTemplate("web", 2), inOrder(2))
 	fresh := bufferOf("fresh", ofTemplate("web", 2))
 	failing := bufferOf("failing", ofTemplate("none", 2), inOrder(2))
@@ -50,7 +51,8 @@ func TestHydration_L346(t *testing.T) {
 	w.wantVirtual(1000, "seen-1", "seen-2", "workload-1")
 }
 
-func TestHydrationLeavesAloneWhatTheControllerKnows_L346(t *testing.T) {
+func TestHydrationLeavesAloneWhatTheControllerKnows(t *testing.T) {
+	t.Attr("covers", "L346")
 	b := bufferOf("b", ofTemplate("web", 1))
 	w := newWorld(t, b, podTemplate("web", "1"))
 	w.look(b, 30*time.Second)
@@ -63,7 +65,8 @@ func TestHydrationLeavesAloneWhatTheControllerKnows_L346(t *testing.T) {
 	}
 }
 
-func TestHydrationAfterARestart_L346(t *testing.T) {
+func TestHydrationAfterARestart(t *testing.T) {
+	t.Attr("covers", "L346")
 	b := bufferOf("b", ofTemplate("web", 2))
 	w := newWorld(t, b, podTemplate("web", "1"))
 	w.look(b, 30*time.Second)
@@ -78,7 +81,8 @@ func TestHydrationAfterARestart_L346(t *testing.T) {
 	w.wantVirtual(1000, "b-1", "b-2")
 }
 
-func TestHydrationIsSafeUnderConcurrency_L346(t *testing.T) {
+func TestHydrationIsSafeUnderConcurrency(t *testing.T) {
+	t.Attr("covers", "L346")
 	a, b := bufferOf("a", ofTemplate("web", 1), inOrder(1)), bufferOf("b", ofTemplate("web", 1), inOrder(1))
 	w := newWorld(t, a, b, podTemplate("web", "1"))
 	var all sync.WaitGroup
@@ -101,7 +105,8 @@ func TestHydrationIsSafeUnderConcurrency_L346(t *testing.T) {
 	w.wantVirtual(1000, "a-1", "b-1")
 }
 
-func TestABufferDeletedDuringHydrationStaysForgotten_L346(t *testing.T) {
+func TestABufferDeletedDuringHydrationStaysForgotten(t *testing.T) {
+	t.Attr("covers", "L346")
 	b := bufferOf("b", ofTemplate("web", 1), inOrder(1))
 	w := newWorld(t, b, podTemplate("web", "1"))
 	deleted := make(chan struct{})

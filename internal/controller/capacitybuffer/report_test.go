@@ -23,7 +23,8 @@ func podsOf(n int) []*model.Pod {
 	return out
 }
 
-func TestHowABufferFared_L347(t *testing.T) {
+func TestHowABufferFared(t *testing.T) {
+	t.Attr("covers", "L347")
 	real := &model.Pod{Namespace: "shop", Name: "capacity-buffer-b-9"}
 	other := &model.Pod{Namespace: "shop", Name: "capacity-buffer-c-1", Virtual: true}
 	notReady := func(b *v1beta1.CapacityBuffer) { b.Status.Conditions[0].Status = metav1.ConditionFalse }

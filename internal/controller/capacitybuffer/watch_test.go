@@ -11,7 +11,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
-func TestAPodTemplateWakesTheBuffersThatReferToIt_L343(t *testing.T) {
+func TestAPodTemplateWakesTheBuffersThatReferToIt(t *testing.T) {
+	t.Attr("covers", "L343")
 	refer := func(namespace, name, template string) *v1beta1.CapacityBuffer {
 		b := &v1beta1.CapacityBuffer{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 		if template != "" {

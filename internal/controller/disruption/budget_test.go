@@ -34,8 +34,9 @@ func (w *harness) changePool(pool string, change func(*v1.NodePool)) {
 	}
 }
 
-func TestBudgets_C266_C312_C313_C314_C316_C326_C327(t *testing.T) {
-	inBubble(t, "C313 a budget of 0 blocks with one event", func(w *harness) {
+func TestBudgets(t *testing.T) {
+	t.Attr("covers", "C266 C312 C313 C314 C316 C326 C327")
+	inBubble(t, "a budget of 0 blocks with one event", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("0"))
 		w.machine("pool", "a")
@@ -54,15 +55,15 @@ func TestBudgets_C266_C312_C313_C314_C316_C326_C327(t *testing.T) {
 		nodes   int
 		want    int
 	}{
-		{"C326 3 of 10", budget("3"), 10, 3},
+		{"3 of 10", budget("3"), 10, 3},
 		{"all with 100%", budget("100%"), 10, 10},
 		{"none with 0%", budget("0%"), 10, 0},
-		{"C312 10% of 1 is 1", budget("10%"), 1, 1},
-		{"C312 50% of 3 is 2", budget("50%"), 3, 2},
+		{"10% of 1 is 1", budget("10%"), 1, 1},
+		{"50% of 3 is 2", budget("50%"), 3, 2},
 		{"no budgets, no limit", []v1.Budget{}, 10, 10},
-		{"C314 the most restrictive wins", []v1.Budget{{Nodes: "5"}, {Nodes: "20%"}}, 10, 2},
+		{"the most restrictive wins", []v1.Budget{{Nodes: "5"}, {Nodes: "20%"}}, 10, 2},
 		{"budgets for other reasons do not apply", []v1.Budget{{Nodes: "0", Reasons: []v1.DisruptionReason{v1.DisruptionReasonDrifted}}, {Nodes: "4"}}, 10, 4},
-		{"C316 budgets for this reason apply", []v1.Budget{{Nodes: "1", Reasons: []v1.DisruptionReason{v1.DisruptionReasonEmpty}}, {Nodes: "4"}}, 10, 1},
+		{"budgets for this reason apply", []v1.Budget{{Nodes: "1", Reasons: []v1.DisruptionReason{v1.DisruptionReasonEmpty}}, {Nodes: "4"}}, 10, 1},
 		{"a budget that cannot be evaluated closes the pool", []v1.Budget{{Nodes: "100%"}, {Nodes: "1", Schedule: new("a b c d e"), Duration: &metav1.Duration{Duration: time.Hour}}}, 10, 0},
 	} {
 		inBubble(t, tt.name, func(w *harness) {
@@ -78,7 +79,7 @@ func TestBudgets_C266_C312_C313_C314_C316_C326_C327(t *testing.T) {
 			w.wantMetric("karpenter_nodepools_nodes_consuming_budgets", float64(tt.want), "nodepool=pool", "reason=Empty")
 		})
 	}
-	inBubble(t, "C327 two nodes of each of ten pools of three at 50%", func(w *harness) {
+	inBubble(t, "two nodes of each of ten pools of three at 50%", func(w *harness) {
 		defer w.run()()
 		for p := range 10 {
 			pool := fmt.Sprint("pool", p)
@@ -92,7 +93,7 @@ func TestBudgets_C266_C312_C313_C314_C316_C326_C327(t *testing.T) {
 			w.Errorf("deleted %d, want 20", got)
 		}
 	})
-	inBubble(t, "C266 a pool with a broken budget does not hold up others, and is logged", func(w *harness) {
+	inBubble(t, "a pool with a broken budget does not hold up others, and is logged", func(w *harness) {
 		defer w.run()()
 		w.pool("broken", []v1.Budget{{Nodes: "1", Schedule: new("@dailyfoo"), Duration: &metav1.Duration{Duration: time.Hour}}})
 		w.pool("pool", budget("1"))
@@ -159,7 +160,8 @@ func TestScheduledBudget(t *testing.T) {
 	})
 }
 
-func TestEligibleNodesAreReported_C346(t *testing.T) {
+func TestEligibleNodesAreReported(t *testing.T) {
+	t.Attr("covers", "C346")
 	inBubble(t, "nodes that a budget holds back are eligible", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("0"))

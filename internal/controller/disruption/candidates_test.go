@@ -45,29 +45,30 @@ func ownedBy(kind string) func(*corev1.Pod) {
 	}
 }
 
-func TestTheWordOfANode_C278_C288_C293_C333_C334_C337(t *testing.T) {
+func TestTheWordOfANode(t *testing.T) {
+	t.Attr("covers", "C278 C288 C293 C333 C334 C337")
 	for _, tt := range []struct {
 		name string
 		set  func(w *harness)
 		goes bool
 	}{
-		{"C278 C337 do-not-disrupt is true", func(w *harness) { w.machine("pool", "a", annotated("true")) }, false},
-		{"C278 C337 do-not-disrupt is false", func(w *harness) { w.machine("pool", "a", annotated("false")) }, true},
+		{"do-not-disrupt is true", func(w *harness) { w.machine("pool", "a", annotated("true")) }, false},
+		{"do-not-disrupt is false", func(w *harness) { w.machine("pool", "a", annotated("false")) }, true},
 		{"do-not-disrupt is a duration, which means nothing on nodes", func(w *harness) { w.machine("pool", "a", annotated("1h")) }, true},
-		{"C288 marked in memory", func(w *harness) {
+		{"marked in memory", func(w *harness) {
 			w.machine("pool", "a")
 			w.store.Mark("test://a")
 		}, false},
-		{"C293 of a type that nobody knows", func(w *harness) {
+		{"of a type that nobody knows", func(w *harness) {
 			w.provider.types = ondemand(1)
 			w.machine("pool", "a", func(m *machine) { m.node.Labels[corev1.LabelInstanceTypeStable] = "antique" })
 		}, true},
-		{"C333 with a pod of a ReplicaSet that is ending", func(w *harness) {
+		{"with a pod of a ReplicaSet that is ending", func(w *harness) {
 			w.machine("pool", "a")
 			w.pod("a", "web", ownedBy("ReplicaSet"))
 			w.ending("web")
 		}, true},
-		{"C334 with a pod of a StatefulSet that is ending", func(w *harness) {
+		{"with a pod of a StatefulSet that is ending", func(w *harness) {
 			w.machine("pool", "a")
 			w.pod("a", "db", ownedBy("StatefulSet"))
 			w.ending("db")
@@ -82,14 +83,15 @@ func TestTheWordOfANode_C278_C288_C293_C333_C334_C337(t *testing.T) {
 			tt.set(w)
 			defer w.run()()
 			w.pass(time.Minute)
-			if w.wantDeleted(map[bool][]string{true: {"a"}}[tt.goes]...); strings.Contains(tt.name, "C288") {
+			if w.wantDeleted(map[bool][]string{true: {"a"}}[tt.goes]...); tt.name == "marked in memory" {
 				w.wantEvent("DisruptionBlocked node/a: Node is deleting or marked for deletion")
 			}
 		})
 	}
 }
 
-func TestReasonsInTheirWords_C295(t *testing.T) {
+func TestReasonsInTheirWords(t *testing.T) {
+	t.Attr("covers", "C295")
 	inBubble(t, "a node that is going", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("0"))
@@ -113,7 +115,8 @@ func TestReasonsInTheirWords_C295(t *testing.T) {
 	})
 }
 
-func TestDeletionCostNobodyCanRead_C303(t *testing.T) {
+func TestDeletionCostNobodyCanRead(t *testing.T) {
+	t.Attr("covers", "C303")
 	inBubble(t, "is logged once and passed over", func(w *harness) {
 		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("0"), underutilized)
@@ -132,8 +135,9 @@ func TestDeletionCostNobodyCanRead_C303(t *testing.T) {
 	})
 }
 
-// TestAWindowWithoutAnyEvent_C345: the budget held all nodes back; nothing tells when it opens.
-func TestAWindowWithoutAnyEvent_C345(t *testing.T) {
+// TestAWindowWithoutAnyEvent: the budget held all nodes back; nothing tells when it opens.
+func TestAWindowWithoutAnyEvent(t *testing.T) {
+	t.Attr("covers", "C345")
 	for name, tt := range map[string]struct{ before, after string }{"empty": {"x8", ""}, "used": {"x8", "x1"}, "empty and used": {"x8 x8", "x1"}} {
 		inBubble(t, "is noticed for nodes that are "+name, func(w *harness) {
 			l := w.live(ondemand(1, 8))
@@ -155,7 +159,8 @@ func TestAWindowWithoutAnyEvent_C345(t *testing.T) {
 	}
 }
 
-func TestDriftedNodesThatStay_C349_C353(t *testing.T) {
+func TestDriftedNodesThatStay(t *testing.T) {
+	t.Attr("covers", "C349 C353")
 	for _, tt := range []struct {
 		name  string
 		node  string
@@ -163,12 +168,12 @@ func TestDriftedNodesThatStay_C349_C353(t *testing.T) {
 		after time.Duration
 		stays bool
 	}{
-		{"C349 do-not-disrupt is true", "true", nil, time.Hour, true},
-		{"C349 do-not-disrupt is false", "false", nil, 30 * time.Second, false},
-		{"C353 a duration that runs", "", protectedFor("10m"), 9*time.Minute + 50*time.Second, true},
-		{"C353 a duration that is over", "", protectedFor("10m"), 10*time.Minute + 30*time.Second, false},
-		{"C353 a duration that nobody can read", "", protectedFor("soon"), 30 * time.Second, false},
-		{"C353 false is no duration", "", protectedFor("false"), 30 * time.Second, false},
+		{"do-not-disrupt is true", "true", nil, time.Hour, true},
+		{"do-not-disrupt is false", "false", nil, 30 * time.Second, false},
+		{"a duration that runs", "", protectedFor("10m"), 9*time.Minute + 50*time.Second, true},
+		{"a duration that is over", "", protectedFor("10m"), 10*time.Minute + 30*time.Second, false},
+		{"a duration that nobody can read", "", protectedFor("soon"), 30 * time.Second, false},
+		{"false is no duration", "", protectedFor("false"), 30 * time.Second, false},
 	} {
 		inBubble(t, tt.name, func(w *harness) {
 			l := w.live(ondemand(1))
@@ -189,7 +194,8 @@ func TestDriftedNodesThatStay_C349_C353(t *testing.T) {
 	}
 }
 
-func TestStaticPoolsAtTheEdge_C371(t *testing.T) {
+func TestStaticPoolsAtTheEdge(t *testing.T) {
+	t.Attr("covers", "C371")
 	for name, tt := range map[string]struct {
 		replicas int64
 		want     float64
@@ -210,7 +216,8 @@ func TestStaticPoolsAtTheEdge_C371(t *testing.T) {
 	}
 }
 
-func TestBudgetsAreShown_C329(t *testing.T) {
+func TestBudgetsAreShown(t *testing.T) {
+	t.Attr("covers", "C329")
 	inBubble(t, "for every pool and reason", func(w *harness) {
 		w.pool("pool", []v1.Budget{
 			{Nodes: "3", Reasons: []v1.DisruptionReason{v1.DisruptionReasonEmpty}},
@@ -256,30 +263,31 @@ func notReadyPod(p *corev1.Pod) {
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
 }
 
-// TestWhatPodsAndNodesForbid_C392_C393_C405_C406_C407: the same rules where a node is replaced and where it is removed.
-func TestWhatPodsAndNodesForbid_C392_C393_C405_C406_C407(t *testing.T) {
+// TestWhatPodsAndNodesForbid: the same rules where a node is replaced and where it is removed.
+func TestWhatPodsAndNodesForbid(t *testing.T) {
+	t.Attr("covers", "C392 C393 C405 C406 C407")
 	for _, tt := range []struct {
 		name  string
 		set   func(w *harness)
 		pod   func(*corev1.Pod)
 		moves bool
 	}{
-		{name: "nothing, C407 a pod without an owner", moves: true},
-		{name: "C392 C405 a budget", set: func(w *harness) { w.guard("default", "web") }},
-		{name: "C405 a budget, and a grace period changes nothing", set: func(w *harness) {
+		{name: "nothing, a pod without an owner", moves: true},
+		{name: "a budget", set: func(w *harness) { w.guard("default", "web") }},
+		{name: "a budget, and a grace period changes nothing", set: func(w *harness) {
 			w.guard("default", "web")
 			w.grant("a")
 		}},
-		{name: "C392 C405 a budget of another namespace", set: func(w *harness) { w.guard("other", "web") }, moves: true},
-		{name: "C392 a budget that spares the unready", set: func(w *harness) { w.guard("default", "web", sparesUnready) }, pod: notReadyPod, moves: true},
-		{name: "C392 a budget that does not", set: func(w *harness) { w.guard("default", "web") }, pod: notReadyPod},
-		{name: "C393 C405 do-not-disrupt on the pod", pod: protected},
-		{name: "C405 do-not-disrupt on the pod, and a grace period changes nothing", pod: protected, set: func(w *harness) { w.grant("a") }},
-		{name: "C393 C405 do-not-disrupt on the node", set: func(w *harness) { w.annotate("a", "true") }},
-		{name: "C393 false on the node", set: func(w *harness) { w.annotate("a", "false") }, moves: true},
-		{name: "C406 a duration that runs", pod: protectedFor("10m")},
-		{name: "C406 a duration that is over", pod: protectedFor("5s"), moves: true},
-		{name: "C406 a duration that nobody can read", pod: protectedFor("soon"), moves: true},
+		{name: "a budget of another namespace", set: func(w *harness) { w.guard("other", "web") }, moves: true},
+		{name: "a budget that spares the unready", set: func(w *harness) { w.guard("default", "web", sparesUnready) }, pod: notReadyPod, moves: true},
+		{name: "a budget that does not", set: func(w *harness) { w.guard("default", "web") }, pod: notReadyPod},
+		{name: "do-not-disrupt on the pod", pod: protected},
+		{name: "do-not-disrupt on the pod, and a grace period changes nothing", pod: protected, set: func(w *harness) { w.grant("a") }},
+		{name: "do-not-disrupt on the node", set: func(w *harness) { w.annotate("a", "true") }},
+		{name: "false on the node", set: func(w *harness) { w.annotate("a", "false") }, moves: true},
+		{name: "a duration that runs", pod: protectedFor("10m")},
+		{name: "a duration that is over", pod: protectedFor("5s"), moves: true},
+		{name: "a duration that nobody can read", pod: protectedFor("soon"), moves: true},
 	} {
 		for _, target := range []string{"by a cheaper node", "by room on another one"} {
 			inBubble(t, tt.name+", "+target, func(w *harness) {

@@ -33,8 +33,9 @@ func (w *harness) replacing(launch time.Duration) *life {
 	return l
 }
 
-func TestWaiting_C466_C467_C472_C475_C477_C478_C482(t *testing.T) {
-	inBubble(t, "C466 for a machine is no error, and the command is kept", func(w *harness) {
+func TestWaiting(t *testing.T) {
+	t.Attr("covers", "C466 C467 C472 C475 C477 C478 C482")
+	inBubble(t, "for a machine is no error, and the command is kept", func(w *harness) {
 		l := w.replacing(9 * time.Minute)
 		w.pass(8 * time.Minute)
 		w.wantNoErrors()
@@ -47,7 +48,7 @@ func TestWaiting_C466_C467_C472_C475_C477_C478_C482(t *testing.T) {
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1)
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 	})
-	inBubble(t, "C467 a machine that was asked for and is not seen yet is waited for", func(w *harness) {
+	inBubble(t, "a machine that was asked for and is not seen yet is waited for", func(w *harness) {
 		hidden := atomic.Bool{}
 		hidden.Store(true)
 		w.hide = func(name string, _ runtime.Object) error {
@@ -69,7 +70,7 @@ func TestWaiting_C466_C467_C472_C475_C477_C478_C482(t *testing.T) {
 		l.wantMachines("x2")
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 	})
-	inBubble(t, "C472 without machines to wait for nodes are deleted at once", func(w *harness) {
+	inBubble(t, "without machines to wait for nodes are deleted at once", func(w *harness) {
 		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), usable, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{} })
 		l.of("pool", "a", "x2")
@@ -81,7 +82,7 @@ func TestWaiting_C466_C467_C472_C475_C477_C478_C482(t *testing.T) {
 			w.Error("time has passed")
 		}
 	})
-	inBubble(t, "C475 machines that take over are asked for before their nodes are marked", func(w *harness) {
+	inBubble(t, "machines that take over are asked for before their nodes are marked", func(w *harness) {
 		var marked atomic.Bool
 		w.fail(func(op string, obj runtime.Object) error {
 			if _, ok := obj.(*v1.NodeClaim); ok && op == "create" {
@@ -103,7 +104,7 @@ func TestWaiting_C466_C467_C472_C475_C477_C478_C482(t *testing.T) {
 		l.wantMachines("x2")
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 	})
-	inBubble(t, "C477 a pod that comes while a machine is on its way costs no node", func(w *harness) {
+	inBubble(t, "a pod that comes while a machine is on its way costs no node", func(w *harness) {
 		l := w.replacing(time.Minute)
 		l.early.Store(true)
 		w.pass(20 * time.Second)
@@ -112,7 +113,7 @@ func TestWaiting_C466_C467_C472_C475_C477_C478_C482(t *testing.T) {
 		l.wantMachines("x2")
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 	})
-	inBubble(t, "C478 a node that was made for pods of a leaving one is not consolidated before they come", func(w *harness) {
+	inBubble(t, "a node that was made for pods of a leaving one is not consolidated before they come", func(w *harness) {
 		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), underutilized)
 		l.of("pool", "a", "x2")
@@ -128,7 +129,7 @@ func TestWaiting_C466_C467_C472_C475_C477_C478_C482(t *testing.T) {
 		l.wantMachines("x2")
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 	})
-	inBubble(t, "C482 nodes that can be deleted only after the deadline were deleted all the same", func(w *harness) {
+	inBubble(t, "nodes that can be deleted only after the deadline were deleted all the same", func(w *harness) {
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
 		began := time.Now()
@@ -152,7 +153,8 @@ func TestWaiting_C466_C467_C472_C475_C477_C478_C482(t *testing.T) {
 	})
 }
 
-func TestPatience_C474(t *testing.T) {
+func TestPatience(t *testing.T) {
+	t.Attr("covers", "C474")
 	for candidates, want := range map[int]time.Duration{
 		0: 10 * time.Minute, 1: 10 * time.Minute, 7500: 10 * time.Minute, 7501: 10*time.Minute + 80*time.Millisecond,
 		10_000: 13*time.Minute + 20*time.Second, 40_000: 53*time.Minute + 20*time.Second, 45_000: time.Hour, 1_000_000: time.Hour,
@@ -163,8 +165,9 @@ func TestPatience_C474(t *testing.T) {
 	}
 }
 
-// TestEveryWayHasItsLabels_C479_C480: a command is counted once, and once for each of its pools.
-func TestEveryWayHasItsLabels_C479_C480(t *testing.T) {
+// TestEveryWayHasItsLabels: a command is counted once, and once for each of its pools.
+func TestEveryWayHasItsLabels(t *testing.T) {
+	t.Attr("covers", "C479 C480")
 	for _, tt := range []struct {
 		name, decision, reason, kind string
 		set                          func(l *life)
@@ -233,8 +236,9 @@ func TestEveryWayHasItsLabels_C479_C480(t *testing.T) {
 	}
 }
 
-// TestNodesThatBeginToGo_C485: in the middle of a decision; nobody is told, and the others get their turn.
-func TestNodesThatBeginToGo_C485(t *testing.T) {
+// TestNodesThatBeginToGo: in the middle of a decision; nobody is told, and the others get their turn.
+func TestNodesThatBeginToGo(t *testing.T) {
+	t.Attr("covers", "C485")
 	inBubble(t, "quietly", func(w *harness) {
 		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("1"), underutilized)

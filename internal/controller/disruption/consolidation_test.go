@@ -8,8 +8,9 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C470(t *testing.T) {
-	inBubble(t, "C401 C416 a half-empty fleet is packed, 15 seconds after it was found", func(w *harness) {
+func TestConsolidation(t *testing.T) {
+	t.Attr("covers", "C374 C382 C401 C416 C418 C419 C423 C453 C456 C464 C465 C470")
+	inBubble(t, "a half-empty fleet is packed, 15 seconds after it was found", func(w *harness) {
 		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), underutilized)
 		for _, name := range []string{"a", "b", "c", "d"} {
@@ -25,7 +26,7 @@ func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C4
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 2, "reason=underutilized", "consolidation_policy=when_empty_or_underutilized")
 		l.wantRest()
 	})
-	inBubble(t, "C382 C464 C465 C470 a node is replaced by a cheaper one, which has to be ready first", func(w *harness) {
+	inBubble(t, "a node is replaced by a cheaper one, which has to be ready first", func(w *harness) {
 		l := w.oversized()
 		l.launch.Store(int64(time.Minute))
 		defer w.run()()
@@ -45,7 +46,7 @@ func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C4
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 		l.wantRest()
 	})
-	inBubble(t, "C419 a do-not-disrupt pod that appears during the delay drops the command", func(w *harness) {
+	inBubble(t, "a do-not-disrupt pod that appears during the delay drops the command", func(w *harness) {
 		l := w.oversized()
 		defer w.run()()
 		w.pass(10 * time.Second)
@@ -56,7 +57,7 @@ func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C4
 		w.wantEvents("ConsolidationRejected node/a: Consolidation rejected: replace: [a] -> [1 replacement], reason: churn (savings: $7.00)", 1)
 		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 1, "consolidation_type=single")
 	})
-	inBubble(t, "C423 a budget that shrinks during the delay drops the command", func(w *harness) {
+	inBubble(t, "a budget that shrinks during the delay drops the command", func(w *harness) {
 		l := w.oversized()
 		defer w.run()()
 		w.pass(10 * time.Second)
@@ -66,7 +67,7 @@ func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C4
 		w.wantEvents("ConsolidationRejected node/a: Consolidation rejected: replace: [a] -> [1 replacement], reason: budget (savings: $7.00)", 1)
 		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 1, "consolidation_type=single")
 	})
-	inBubble(t, "C418 C423 a command that does not fit any more is dropped without being counted, and tried again", func(w *harness) {
+	inBubble(t, "a command that does not fit any more is dropped without being counted, and tried again", func(w *harness) {
 		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), underutilized)
 		l.of("pool", "a", "x2")
@@ -83,7 +84,7 @@ func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C4
 		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 0)
 		w.wantUnmarked("b")
 	})
-	inBubble(t, "C374 WhenEmpty leaves nodes with pods alone and says so", func(w *harness) {
+	inBubble(t, "WhenEmpty leaves nodes with pods alone and says so", func(w *harness) {
 		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("100%"), usable)
 		l.of("pool", "a", "x8")
@@ -93,7 +94,7 @@ func TestConsolidation_C374_C382_C401_C416_C418_C419_C423_C453_C456_C464_C465_C4
 		l.wantMachines("x8")
 		w.wantEvent(`Unconsolidatable node/a: NodePool "pool" has consolidation policy WhenEmpty, but node is not empty`)
 	})
-	inBubble(t, "C453 C456 Balanced pools approve what is worth it, with an event", func(w *harness) {
+	inBubble(t, "Balanced pools approve what is worth it, with an event", func(w *harness) {
 		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("100%"), underutilized, func(p *v1.NodePool) {
 			p.Spec.Disruption.ConsolidationPolicy = v1.ConsolidationPolicyBalanced

@@ -69,8 +69,9 @@ func (w *harness) removeReplacements() {
 	}
 }
 
-func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476_W010(t *testing.T) {
-	inBubble(t, "C328 C354 C476 ten drifted nodes roll under a budget of three, filled at once", func(w *harness) {
+func TestDrift(t *testing.T) {
+	t.Attr("covers", "C271 C275 C328 C348 C350 C351 C354 C359 C362 C468 C469 C476 W010")
+	inBubble(t, "ten drifted nodes roll under a budget of three, filled at once", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("3"), usable)
 		var names []string
@@ -99,7 +100,7 @@ func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476_W010(
 		l.wantMachines("x1 x1 x1 x1 x1 x1 x1 x1 x1 x1")
 		w.wantMetric("karpenter_nodeclaims_created_total", 10)
 	})
-	inBubble(t, "C362 C468 a replacement that disappears ends the command and the node goes back to service", func(w *harness) {
+	inBubble(t, "a replacement that disappears ends the command and the node goes back to service", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		l.of("pool", "a", "x1")
@@ -126,7 +127,7 @@ func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476_W010(
 		w.pass(time.Minute)
 		w.wantMetric("karpenter_nodeclaims_created_total", 2, "reason=drifted")
 	})
-	inBubble(t, "C359 C469 a replacement that never comes up is withdrawn after ten minutes", func(w *harness) {
+	inBubble(t, "a replacement that never comes up is withdrawn after ten minutes", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		l.of("pool", "a", "x1")
@@ -173,7 +174,7 @@ func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476_W010(
 		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 1)
 		stop()
 	})
-	inBubble(t, "C350 C275 a protected pod keeps a drifted node, C351 C271 but not one with a termination grace period", func(w *harness) {
+	inBubble(t, "a protected pod keeps a drifted node, but not one with a termination grace period", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), usable)
 		l.of("pool", "a", "x1")
@@ -195,7 +196,7 @@ func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476_W010(
 		w.wantMetric("karpenter_nodeclaims_created_total", 0, "reason=drifted")
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1, "termination_mode=eventual")
 	})
-	inBubble(t, "C348 a node whose pods have no place says so", func(w *harness) {
+	inBubble(t, "a node whose pods have no place says so", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		l.of("pool", "a", "x1")
@@ -209,7 +210,8 @@ func TestDrift_C271_C275_C328_C348_C350_C351_C354_C359_C362_C468_C469_C476_W010(
 	})
 }
 
-func TestStaticDrift_C365_C366_C368(t *testing.T) {
+func TestStaticDrift(t *testing.T) {
+	t.Attr("covers", "C365 C366 C368")
 	static := func(replicas int64, limit string) func(*v1.NodePool) {
 		return func(p *v1.NodePool) {
 			usable(p)
@@ -219,7 +221,7 @@ func TestStaticDrift_C365_C366_C368(t *testing.T) {
 			}
 		}
 	}
-	inBubble(t, "C366 C368 nodes are replaced one for one within the limit", func(w *harness) {
+	inBubble(t, "nodes are replaced one for one within the limit", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), static(3, "4"))
 		for _, name := range []string{"a", "b", "c"} {
@@ -241,7 +243,7 @@ func TestStaticDrift_C365_C366_C368(t *testing.T) {
 			w.Errorf("%d places are left under the limit, want 1: a reservation leaked", left.Left())
 		}
 	})
-	inBubble(t, "C365 nothing drifts when the limit leaves no room", func(w *harness) {
+	inBubble(t, "nothing drifts when the limit leaves no room", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), static(1, "1"))
 		l.of("pool", "a", "x1")
@@ -290,8 +292,9 @@ func TestStaticDrift_C365_C366_C368(t *testing.T) {
 	})
 }
 
-func TestCommandsThatAreCutShort_C264_C471_C481(t *testing.T) {
-	inBubble(t, "C264 a restart takes marks back, and the same move is made again", func(w *harness) {
+func TestCommandsThatAreCutShort(t *testing.T) {
+	t.Attr("covers", "C264 C471 C481")
+	inBubble(t, "a restart takes marks back, and the same move is made again", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		l.of("pool", "a", "x1")
@@ -316,7 +319,7 @@ func TestCommandsThatAreCutShort_C264_C471_C481(t *testing.T) {
 			w.Errorf("%d NodeClaims, want one", w.alive())
 		}
 	})
-	inBubble(t, "C481 a command goes on for the others when its first node is gone", func(w *harness) {
+	inBubble(t, "a command goes on for the others when its first node is gone", func(w *harness) {
 		l := w.live(ondemand(2, 4, 8))
 		w.pool("pool", budget("100%"), underutilized)
 		for _, name := range []string{"a", "b", "c"} {
@@ -344,7 +347,7 @@ func TestCommandsThatAreCutShort_C264_C471_C481(t *testing.T) {
 		}
 		l.wantRest()
 	})
-	inBubble(t, "C471 several replacements have to be ready before the node goes", func(w *harness) {
+	inBubble(t, "several replacements have to be ready before the node goes", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("1"), usable)
 		big := sized("x4", 4, map[string]float64{v1.CapacityTypeOnDemand: 4})

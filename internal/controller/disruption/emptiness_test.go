@@ -18,8 +18,9 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/writegate"
 )
 
-func TestEmptiness_C330_C331_C338_C340(t *testing.T) {
-	inBubble(t, "C330 C340 an empty node is removed after 15 seconds", func(w *harness) {
+func TestEmptiness(t *testing.T) {
+	t.Attr("covers", "C330 C331 C338 C340")
+	inBubble(t, "an empty node is removed after 15 seconds", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -67,7 +68,7 @@ func TestEmptiness_C330_C331_C338_C340(t *testing.T) {
 			w.Errorf("%d deletions went first", n)
 		}
 	})
-	inBubble(t, "C331 several empty nodes are deleted by one command", func(w *harness) {
+	inBubble(t, "several empty nodes are deleted by one command", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -118,7 +119,7 @@ func TestEmptiness_C330_C331_C338_C340(t *testing.T) {
 	for _, policy := range []v1.ConsolidationPolicy{
 		v1.ConsolidationPolicyWhenEmpty, v1.ConsolidationPolicyWhenEmptyOrUnderutilized, v1.ConsolidationPolicyBalanced,
 	} {
-		inBubble(t, "C338 policy "+string(policy)+" removes empty nodes", func(w *harness) {
+		inBubble(t, "policy "+string(policy)+" removes empty nodes", func(w *harness) {
 			defer w.run()()
 			w.pool("pool", budget("100%"), func(p *v1.NodePool) { p.Spec.Disruption.ConsolidationPolicy = policy })
 			w.machine("pool", "a")
@@ -128,8 +129,9 @@ func TestEmptiness_C330_C331_C338_C340(t *testing.T) {
 	}
 }
 
-func TestPodsThatArriveSaveTheirNode_C341_C496(t *testing.T) {
-	inBubble(t, "C341 a pod that arrives within the 15 seconds saves its node and no other", func(w *harness) {
+func TestPodsThatArriveSaveTheirNode(t *testing.T) {
+	t.Attr("covers", "C341 C496")
+	inBubble(t, "a pod that arrives within the 15 seconds saves its node and no other", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -173,7 +175,7 @@ func TestPodsThatArriveSaveTheirNode_C341_C496(t *testing.T) {
 		w.wantDeleted()
 		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 1, "consolidation_type=empty")
 	})
-	inBubble(t, "C496 a virtual pod that gets its place on the node saves it, and no other", func(w *harness) {
+	inBubble(t, "a virtual pod that gets its place on the node saves it, and no other", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -201,7 +203,8 @@ func notConsolidatable(m *machine) {
 	condition.For(m.claim, time.Now()).Clear(v1.ConditionTypeConsolidatable)
 }
 
-func TestNodesThatAreLeftAlone_C270_C339_C375(t *testing.T) {
+func TestNodesThatAreLeftAlone(t *testing.T) {
+	t.Attr("covers", "C270 C339 C375")
 	blocked := func(w *harness, cause string) {
 		w.wantEvent("DisruptionBlocked node/a: " + cause)
 		w.wantEvent("DisruptionBlocked nodeclaim/a: " + cause)
@@ -267,13 +270,13 @@ func TestNodesThatAreLeftAlone_C270_C339_C375(t *testing.T) {
 			name: "of a static pool", set: machineWith(), pool: func(p *v1.NodePool) { p.Spec.Replicas = new(int64(1)) }, then: nothing,
 		},
 		{
-			name: "C339 C375 consolidateAfter Never", set: machineWith(), pool: func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{} },
+			name: "consolidateAfter Never", set: machineWith(), pool: func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{} },
 			then: func(w *harness) {
 				w.wantEvent(`Unconsolidatable nodeclaim/a: NodePool "pool" has consolidation disabled`)
 			},
 		},
 		{
-			name: "C270 do-not-disrupt DaemonSet pod", set: podWith(ofDaemonSet, protected),
+			name: "do-not-disrupt DaemonSet pod", set: podWith(ofDaemonSet, protected),
 			then: func(w *harness) { blocked(w, `Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/agent)`) },
 		},
 		{
@@ -344,8 +347,9 @@ func TestNodesThatAreLeftAlone_C270_C339_C375(t *testing.T) {
 	})
 }
 
-func TestCapacityBuffersKeepNodes_L348_C495(t *testing.T) {
-	inBubble(t, "C495 a node with only virtual pods stays until the buffer is gone", func(w *harness) {
+func TestCapacityBuffersKeepNodes(t *testing.T) {
+	t.Attr("covers", "C495 L348")
+	inBubble(t, "a node with only virtual pods stays until the buffer is gone", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")

@@ -49,8 +49,9 @@ func conflict(name string) error {
 	return apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, name, errors.New("somebody was faster"))
 }
 
-func TestCrash_C264_C265(t *testing.T) {
-	inBubble(t, "C264 between taint and delete leaves no mark behind", func(w *harness) {
+func TestCrash(t *testing.T) {
+	t.Attr("covers", "C264 C265")
+	inBubble(t, "between taint and delete leaves no mark behind", func(w *harness) {
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
 		dead := errors.New("killed")
@@ -82,7 +83,7 @@ func TestCrash_C264_C265(t *testing.T) {
 		w.pass(3 * time.Second)
 		w.wantDeleted("a")
 	})
-	inBubble(t, "C265 marks of nodes that are really deleted stay", func(w *harness) {
+	inBubble(t, "marks of nodes that are really deleted stay", func(w *harness) {
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
 		stop := w.run()
@@ -175,7 +176,8 @@ func TestConflicts(t *testing.T) {
 	})
 }
 
-func TestCommandsEnd_C469_C473(t *testing.T) {
+func TestCommandsEnd(t *testing.T) {
+	t.Attr("covers", "C469 C473")
 	inBubble(t, "when a NodeClaim is gone before the check", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
@@ -227,7 +229,7 @@ func TestCommandsEnd_C469_C473(t *testing.T) {
 		w.wantDeleted("a", "b")
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 2)
 	})
-	inBubble(t, "C469 when deletes fail for ten minutes, nodes go back to service", func(w *harness) {
+	inBubble(t, "when deletes fail for ten minutes, nodes go back to service", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -245,7 +247,7 @@ func TestCommandsEnd_C469_C473(t *testing.T) {
 		}
 		w.wantLog("command reached its timeout")
 	})
-	inBubble(t, "C473 independently of each other", func(w *harness) {
+	inBubble(t, "independently of each other", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -260,7 +262,8 @@ func TestCommandsEnd_C469_C473(t *testing.T) {
 
 func withoutFinalizer(m *machine) { m.claim.Finalizers = nil }
 
-func TestLoop_C259_W006(t *testing.T) {
+func TestLoop(t *testing.T) {
+	t.Attr("covers", "C259 W006")
 	inBubble(t, "recovers within ten seconds after failures of any length", func(w *harness) {
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")
@@ -293,7 +296,7 @@ func TestLoop_C259_W006(t *testing.T) {
 		w.wantLog("[b] (savings")
 		w.wantLog("cannot list the pods of a node")
 	})
-	inBubble(t, "C259 does nothing before the picture is complete, and looks again after a second", func(w *harness) {
+	inBubble(t, "does nothing before the picture is complete, and looks again after a second", func(w *harness) {
 		w.deps.Feed = w.newFeed()
 		w.pool("pool", budget("100%"))
 		w.machine("pool", "a")

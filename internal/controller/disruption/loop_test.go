@@ -14,8 +14,9 @@ import (
 
 const evaluations = "karpenter_voluntary_disruption_decision_evaluation_duration_seconds"
 
-func TestRhythm_C260_C261_C267(t *testing.T) {
-	inBubble(t, "C260 C267 with nothing to do every way is looked at once in ten seconds", func(w *harness) {
+func TestRhythm(t *testing.T) {
+	t.Attr("covers", "C260 C261 C267")
+	inBubble(t, "with nothing to do every way is looked at once in ten seconds", func(w *harness) {
 		w.pool("pool", budget("100%"))
 		defer w.run()()
 		w.pass(5 * time.Second)
@@ -31,7 +32,7 @@ func TestRhythm_C260_C261_C267(t *testing.T) {
 			w.pass(10 * time.Second)
 		}
 	})
-	inBubble(t, "C261 after a command the next pass follows at once", func(w *harness) {
+	inBubble(t, "after a command the next pass follows at once", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), usable)
 		l.of("pool", "empty", "x1")
@@ -48,9 +49,10 @@ func TestRhythm_C260_C261_C267(t *testing.T) {
 	})
 }
 
-// TestWaysInOrder_C262_C263_C344: each pass of a controller that is not running itself takes the next way that has something
+// TestWaysInOrder: each pass of a controller that is not running itself takes the next way that has something
 // to do, and no other.
-func TestWaysInOrder_C262_C263_C344(t *testing.T) {
+func TestWaysInOrder(t *testing.T) {
+	t.Attr("covers", "C262 C263 C344")
 	inBubble(t, "first emptiness, then static drift, drift, several nodes, one node", func(w *harness) {
 		l := w.live(ondemand(1, 2, 4, 8))
 		l.launch.Store(-1)
@@ -109,8 +111,9 @@ func TestWaysInOrder_C262_C263_C344(t *testing.T) {
 	})
 }
 
-// TestNoSearchIsDoneThatRanOutOfTime_C429: a search that ends by its deadline does not keep the next pass from searching.
-func TestNoSearchIsDoneThatRanOutOfTime_C429(t *testing.T) {
+// TestNoSearchIsDoneThatRanOutOfTime: a search that ends by its deadline does not keep the next pass from searching.
+func TestNoSearchIsDoneThatRanOutOfTime(t *testing.T) {
+	t.Attr("covers", "C429")
 	inBubble(t, "and nothing came of it", func(w *harness) {
 		l := w.live(ondemand(2, 4))
 		w.pool("pool", budget("100%"), underutilized)

@@ -10,8 +10,9 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/prediction"
 )
 
-// TestPredictedSizesAreUsed_W033: a pod comes back in the size that an autoscaler gives its workload.
-func TestPredictedSizesAreUsed_W033(t *testing.T) {
+// TestPredictedSizesAreUsed: a pod comes back in the size that an autoscaler gives its workload.
+func TestPredictedSizesAreUsed(t *testing.T) {
+	t.Attr("covers", "W033")
 	deployed := func(p *corev1.Pod) {
 		p.Labels = map[string]string{"pod-template-hash": "5f6"}
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-5f6", Controller: new(true)}}

@@ -12,8 +12,9 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// TestABudgetThatComesDuringTheDelay_C420: of pods, without room.
-func TestABudgetThatComesDuringTheDelay_C420(t *testing.T) {
+// TestABudgetThatComesDuringTheDelay: of pods, without room.
+func TestABudgetThatComesDuringTheDelay(t *testing.T) {
+	t.Attr("covers", "C420")
 	for _, decision := range []string{"replace", "delete"} {
 		inBubble(t, "drops a command to "+decision, func(w *harness) {
 			l := w.live(ondemand(1, 8))
@@ -62,8 +63,9 @@ func ways() []way {
 	}
 }
 
-// TestWhatChangesDuringTheDelay_C421: all three ways that wait report it as failed validations.
-func TestWhatChangesDuringTheDelay_C421(t *testing.T) {
+// TestWhatChangesDuringTheDelay: all three ways that wait report it as failed validations.
+func TestWhatChangesDuringTheDelay(t *testing.T) {
+	t.Attr("covers", "C421")
 	for _, way := range ways() {
 		for cause, change := range map[string]func(w *harness){
 			"budgets at zero": func(w *harness) { w.replaceBudgets("pool", budget("0")) },
@@ -95,8 +97,9 @@ func TestWhatChangesDuringTheDelay_C421(t *testing.T) {
 	}
 }
 
-// TestSeveralRefusedOneIsTried_C422: when several nodes do not pass their second look, one of them is proposed right away.
-func TestSeveralRefusedOneIsTried_C422(t *testing.T) {
+// TestSeveralRefusedOneIsTried: when several nodes do not pass their second look, one of them is proposed right away.
+func TestSeveralRefusedOneIsTried(t *testing.T) {
+	t.Attr("covers", "C422")
 	inBubble(t, "and goes", func(w *harness) {
 		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), underutilized)
@@ -120,12 +123,13 @@ func TestSeveralRefusedOneIsTried_C422(t *testing.T) {
 	})
 }
 
-// TestPoolsThatCannotLaunch_C403_C414_W006: nodes whose pods fit elsewhere go, whatever is wrong with some pool, or with all.
-func TestPoolsThatCannotLaunch_C403_C414_W006(t *testing.T) {
+// TestPoolsThatCannotLaunch: nodes whose pods fit elsewhere go, whatever is wrong with some pool, or with all.
+func TestPoolsThatCannotLaunch(t *testing.T) {
+	t.Attr("covers", "C403 C414 W006")
 	for name, set := range map[string]func(w *harness){
-		"C403 a second pool without instance types": func(w *harness) { w.pool("other", budget("100%"), underutilized, needs("no-such-type")) },
-		"C403 a second pool that is not ready":      func(w *harness) { w.pool("other", budget("100%")) },
-		"C414 a second pool that is invalid": func(w *harness) {
+		"a second pool without instance types": func(w *harness) { w.pool("other", budget("100%"), underutilized, needs("no-such-type")) },
+		"a second pool that is not ready":      func(w *harness) { w.pool("other", budget("100%")) },
+		"a second pool that is invalid": func(w *harness) {
 			w.pool("other", budget("100%"), underutilized, invalid)
 		},
 	} {
@@ -143,8 +147,9 @@ func TestPoolsThatCannotLaunch_C403_C414_W006(t *testing.T) {
 	}
 }
 
-// TestBalancedTakesEmptyNodesFirst_C454: of a budget that is too small for both.
-func TestBalancedTakesEmptyNodesFirst_C454(t *testing.T) {
+// TestBalancedTakesEmptyNodesFirst: of a budget that is too small for both.
+func TestBalancedTakesEmptyNodesFirst(t *testing.T) {
+	t.Attr("covers", "C454")
 	inBubble(t, "and then the others", func(w *harness) {
 		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("1"), underutilized, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidationPolicy = v1.ConsolidationPolicyBalanced })

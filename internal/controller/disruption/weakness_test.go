@@ -28,8 +28,9 @@ func (w *harness) stranger(name string, cores int64) {
 	})
 }
 
-// TestChangesDuringADecision_W005: a search that remembers the state after it, rather than before, sleeps for five minutes.
-func TestChangesDuringADecision_W005(t *testing.T) {
+// TestChangesDuringADecision: a search that remembers the state after it, rather than before, sleeps for five minutes.
+func TestChangesDuringADecision(t *testing.T) {
+	t.Attr("covers", "W005")
 	inBubble(t, "a node that comes while a search goes on is found by the next pass", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), underutilized)
@@ -48,8 +49,9 @@ func TestChangesDuringADecision_W005(t *testing.T) {
 	})
 }
 
-// TestOneThatFailsKeepsFailing_W007_C437: the first candidate of the order never passes its second look.
-func TestOneThatFailsKeepsFailing_W007_C437(t *testing.T) {
+// TestOneThatFailsKeepsFailing: the first candidate of the order never passes its second look.
+func TestOneThatFailsKeepsFailing(t *testing.T) {
+	t.Attr("covers", "C437 W007")
 	inBubble(t, "the others get their turn", func(w *harness) {
 		l := w.live(ondemand(1, 8))
 		w.pool("pool", budget("1"), underutilized)
@@ -121,8 +123,9 @@ func (w *harness) ripening(node string) bool {
 	return proposed > rejected && strings.Contains(strings.SplitN(last, "\n", 2)[0], "["+node+"]")
 }
 
-// TestInstanceTypesThatCannotBeListed_W022: prices order what is disrupted; only consolidation cannot do without.
-func TestInstanceTypesThatCannotBeListed_W022(t *testing.T) {
+// TestInstanceTypesThatCannotBeListed: prices order what is disrupted; only consolidation cannot do without.
+func TestInstanceTypesThatCannotBeListed(t *testing.T) {
+	t.Attr("covers", "W022")
 	inBubble(t, "drifted and empty nodes go, and consolidation says what it lacks", func(w *harness) {
 		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), underutilized)
@@ -151,7 +154,8 @@ func TestInstanceTypesThatCannotBeListed_W022(t *testing.T) {
 	})
 }
 
-func TestANominationIsNoBudget_W024(t *testing.T) {
+func TestANominationIsNoBudget(t *testing.T) {
+	t.Attr("covers", "W024")
 	inBubble(t, "logs and events call it by its name", func(w *harness) {
 		w.oversized()
 		defer w.run()()
@@ -167,7 +171,8 @@ func TestANominationIsNoBudget_W024(t *testing.T) {
 	})
 }
 
-func TestTheLoopGoesOnWhileADecisionRipens_W026(t *testing.T) {
+func TestTheLoopGoesOnWhileADecisionRipens(t *testing.T) {
+	t.Attr("covers", "W026")
 	inBubble(t, "a node that drifts while an empty one waits is not kept waiting", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), usable)
@@ -204,7 +209,8 @@ func TestTheLoopGoesOnWhileADecisionRipens_W026(t *testing.T) {
 	})
 }
 
-func TestLabelsSayWhatTheirNamesSay_W030(t *testing.T) {
+func TestLabelsSayWhatTheirNamesSay(t *testing.T) {
+	t.Attr("covers", "W030")
 	inBubble(t, "the type of a consolidation that failed", func(w *harness) {
 		l := w.oversized()
 		l.launch.Store(-1)
@@ -223,7 +229,8 @@ func TestLabelsSayWhatTheirNamesSay_W030(t *testing.T) {
 	})
 }
 
-func TestOneReasonForANodeAndPass_W032(t *testing.T) {
+func TestOneReasonForANodeAndPass(t *testing.T) {
+	t.Attr("covers", "W032")
 	inBubble(t, "however many methods look at it", func(w *harness) {
 		l := w.live(ondemand(1, 8))
 		// Five methods, each with something to say: it is drifted, protected, and not to be consolidated.
@@ -257,7 +264,8 @@ func TestOneReasonForANodeAndPass_W032(t *testing.T) {
 	})
 }
 
-func TestBudgetsOfPods_W023(t *testing.T) {
+func TestBudgetsOfPods(t *testing.T) {
+	t.Attr("covers", "W023")
 	lets := func(allowed, desired, expected int32) func(*policyv1.PodDisruptionBudget) {
 		return func(b *policyv1.PodDisruptionBudget) {
 			b.Status = policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed, DesiredHealthy: desired, ExpectedPods: expected}

@@ -13,8 +13,9 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// TestALocalVolumeDoesNotHoldItsNode_C484: the volume can be used on the node alone, and goes with it.
-func TestALocalVolumeDoesNotHoldItsNode_C484(t *testing.T) {
+// TestALocalVolumeDoesNotHoldItsNode: the volume can be used on the node alone, and goes with it.
+func TestALocalVolumeDoesNotHoldItsNode(t *testing.T) {
+	t.Attr("covers", "C484")
 	inBubble(t, "a drifted node with a pod that uses one is replaced", func(w *harness) {
 		l := w.live(ondemand(1))
 		w.pool("pool", budget("100%"), usable)
@@ -51,8 +52,9 @@ func TestALocalVolumeDoesNotHoldItsNode_C484(t *testing.T) {
 	})
 }
 
-// TestNoRunaway_C557: workloads come and go while nodes are consolidated and removed as fast as they may be.
-func TestNoRunaway_C557(t *testing.T) {
+// TestNoRunaway: workloads come and go while nodes are consolidated and removed as fast as they may be.
+func TestNoRunaway(t *testing.T) {
+	t.Attr("covers", "C557")
 	inBubble(t, "there are never many more nodes than the pods need, and in the end there is rest", func(w *harness) {
 		l := w.live(ondemand(1, 2, 4, 8))
 		w.pool("pool", budget("100%"), underutilized)
@@ -96,8 +98,9 @@ func TestNoRunaway_C557(t *testing.T) {
 	})
 }
 
-// TestBudgetsThatBlock_C560: at any time, or in a window that is open now.
-func TestBudgetsThatBlock_C560(t *testing.T) {
+// TestBudgetsThatBlock: at any time, or in a window that is open now.
+func TestBudgetsThatBlock(t *testing.T) {
+	t.Attr("covers", "C560")
 	for name, budgets := range map[string][]v1.Budget{
 		"always": budget("0"),
 		"today":  {{Nodes: "0", Schedule: new("@daily"), Duration: &metav1.Duration{Duration: 24 * time.Hour}}},
@@ -123,8 +126,9 @@ func TestBudgetsThatBlock_C560(t *testing.T) {
 	}
 }
 
-// TestRestarts_C566: a process ends at some step of a command, and another one begins with nothing but what is in the API.
-func TestRestarts_C566(t *testing.T) {
+// TestRestarts: a process ends at some step of a command, and another one begins with nothing but what is in the API.
+func TestRestarts(t *testing.T) {
+	t.Attr("covers", "C566")
 	for _, tt := range []struct {
 		name string
 		// at is when the process ends; the machine that takes over is ready after a minute, the drain goes on after three.

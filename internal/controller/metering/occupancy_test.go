@@ -10,7 +10,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
-func TestNodesAreShown_C530_C531(t *testing.T) {
+func TestNodesAreShown(t *testing.T) {
+	t.Attr("covers", "C530 C531")
 	w := newWorld(t)
 	node := w.inPool("a")
 	foreign := w.Node("b")
@@ -77,7 +78,8 @@ func TestPodsLeaveTheirNodes(t *testing.T) {
 	}
 }
 
-func TestUtilization_C532(t *testing.T) {
+func TestUtilization(t *testing.T) {
+	t.Attr("covers", "C532")
 	w := newWorld(t)
 	expect(t, "without nodes", w.Metrics.Cluster.Utilization, labels("resource_type"))
 	gpu := w.Node("b")
@@ -100,7 +102,8 @@ func TestNamesThatLookAlikeAreAddedUp(t *testing.T) {
 	expect(t, "alike", w.Metrics.Nodes.Allocatable, labels("resource_type"), "example.com/a_b 3")
 }
 
-func TestPoolsAreShown_C533(t *testing.T) {
+func TestPoolsAreShown(t *testing.T) {
+	t.Attr("covers", "C533")
 	w := newWorld(t)
 	p := newPools(w.deps)
 	pool, foreign := fakecluster.Pool(), fakecluster.Pool()

@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestStateOfPods_C534(t *testing.T) {
+func TestStateOfPods(t *testing.T) {
+	t.Attr("covers", "C534")
 	w := newWorld(t)
 	by := labels("name", "namespace", "owner", "node", "scheduled", "nodepool", "zone", "arch", "capacity_type", "instance_type", "phase", "ready", "managed")
 	show := func(when string, want ...string) {
@@ -48,7 +49,8 @@ const (
 	provStartup     = "karpenter_pods_provisioning_startup_duration_seconds"
 )
 
-func TestWaitingBecomesASample_C535(t *testing.T) {
+func TestWaitingBecomesASample(t *testing.T) {
+	t.Attr("covers", "C535")
 	w := newWorld(t)
 	start := w.Time.Now()
 	pod := w.Pod("p", "")
@@ -93,7 +95,8 @@ func TestOnlyPodsThatWereSeenWaitingAreMeasured(t *testing.T) {
 	}
 }
 
-func TestPodsThatEndAreNotMeasured_C536(t *testing.T) {
+func TestPodsThatEndAreNotMeasured(t *testing.T) {
+	t.Attr("covers", "C536")
 	for name, end := range map[string]func(*corev1.Pod){"succeeded": finished, "failed": failed} {
 		w := newWorld(t)
 		pod := w.Pod("p", "")
@@ -121,7 +124,8 @@ func TestPodsThatEndAreNotMeasured_C536(t *testing.T) {
 	}
 }
 
-func TestUndecided_C537(t *testing.T) {
+func TestUndecided(t *testing.T) {
+	t.Attr("covers", "C537")
 	for name, end := range map[string]func(*world, *corev1.Pod){
 		"decided: no place": func(w *world, p *corev1.Pod) { w.deps.Waits.RecordUnschedulable(string(p.UID), w.Time.Now()) },
 		"decided: a place":  func(w *world, p *corev1.Pod) { w.deps.Waits.RecordPlacement(string(p.UID), false, w.Time.Now()) },
@@ -149,7 +153,8 @@ func TestUndecided_C537(t *testing.T) {
 	}
 }
 
-func TestProvisioningIsTimedFromThePromise_C538(t *testing.T) {
+func TestProvisioningIsTimedFromThePromise(t *testing.T) {
+	t.Attr("covers", "C538")
 	w := newWorld(t)
 	start := w.Time.Now()
 	pod := w.Pod("p", "")

@@ -14,6 +14,7 @@ import (
 )
 
 func TestConsistency(t *testing.T) {
+	t.Attr("covers", "C159 C160 C161 C162")
 	const good, bad = "True/ConsistentStateFound/", "False/ConsistencyCheckFailed/Consistency Check Failed"
 	for name, c := range map[string]struct {
 		capacity      corev1.ResourceList
@@ -24,15 +25,15 @@ func TestConsistency(t *testing.T) {
 		want          string
 		events        []string
 	}{
-		"C159 exactly ninety percent": {capacity: fakecluster.Resources("cpu", "1800m", "memory", "4Gi"), want: good},
-		"C160 clearly less": {capacity: fakecluster.Resources("cpu", "1", "memory", "1Gi"), want: bad, events: []string{
+		"exactly ninety percent": {capacity: fakecluster.Resources("cpu", "1800m", "memory", "4Gi"), want: good},
+		"clearly less": {capacity: fakecluster.Resources("cpu", "1", "memory", "1Gi"), want: bad, events: []string{
 			"Warning FailedConsistencyCheck a: expected 2 of resource cpu, but found 1 (50.0% of expected)",
 			"Warning FailedConsistencyCheck a: expected 4Gi of resource memory, but found 1Gi (25.0% of expected)",
 		}},
-		"C162 uninitialized claims are not judged": {capacity: fakecluster.Resources(), uninitialized: true, want: good},
-		"C162 deleting claims are not judged":      {capacity: fakecluster.Resources(), deleting: true},
-		"C161 unmanaged claims are not checked":    {capacity: fakecluster.Resources(), unmanaged: true},
-		"claims without Node are not checked":      {noNode: true},
+		"uninitialized claims are not judged": {capacity: fakecluster.Resources(), uninitialized: true, want: good},
+		"deleting claims are not judged":      {capacity: fakecluster.Resources(), deleting: true},
+		"unmanaged claims are not checked":    {capacity: fakecluster.Resources(), unmanaged: true},
+		"claims without Node are not checked": {noNode: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := fakecluster.New(t)
@@ -61,7 +62,8 @@ func TestConsistency(t *testing.T) {
 			}
 		})
 	}
-	t.Run("C163 at most every ten minutes", func(t *testing.T) {
+	t.Run("at most every ten minutes", func(t *testing.T) {
+		t.Attr("covers", "C163")
 		w := fakecluster.New(t)
 		claim, node := w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized), w.RegisteredNode("a")
 		w.Add(claim, node)
@@ -96,7 +98,8 @@ func TestConsistency(t *testing.T) {
 }
 
 func TestHydration(t *testing.T) {
-	for name, managed := range map[string]bool{"C094 C095 managed": true, "C096 unmanaged": false} {
+	t.Attr("covers", "C094 C095 C096")
+	for name, managed := range map[string]bool{"managed": true, "unmanaged": false} {
 		t.Run(name, func(t *testing.T) {
 			w := fakecluster.New(t)
 			claim, node := w.LaunchedClaim("a"), w.Node("a")

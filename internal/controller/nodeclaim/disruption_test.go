@@ -46,6 +46,7 @@ func require(key string, op corev1.NodeSelectorOperator, values ...string) func(
 }
 
 func TestDrift(t *testing.T) {
+	t.Attr("covers", "C115 C117 C118 C119 C120 C121 C122 C124 C125 C129 C130 C131 C132 C135 C136 C137 C138")
 	const zone = corev1.LabelTopologyZone
 	old := 2 * time.Hour
 	reserved := func(c *v1.NodeClaim) {
@@ -59,31 +60,31 @@ func TestDrift(t *testing.T) {
 		drift cloud.DriftReason
 		want  string
 	}{
-		"nothing drifts":                         {},
-		"C115 the provider says so":              {drift: "AMIDrift", want: "AMIDrift"},
-		"C124 the hash outranks the provider":    {drift: "AMIDrift", pool: func(p *v1.NodePool) { hashes(p, "2", "v3") }, want: "NodePoolDrifted"},
-		"C125 requirements outrank the provider": {drift: "AMIDrift", pool: require(zone, "In", "zone-2"), want: "RequirementsDrifted"},
-		"C135 no hash on the claim":              {pool: func(p *v1.NodePool) { hashes(p, "2", "v3") }, claim: func(c *v1.NodeClaim) { hashes(c, "", "v3") }},
-		"C135 no hash on the pool":               {pool: func(p *v1.NodePool) { hashes(p, "", "v3") }},
-		"C136 versions differ":                   {pool: func(p *v1.NodePool) { hashes(p, "2", "v4") }},
-		"C136 no version":                        {pool: func(p *v1.NodePool) { hashes(p, "2", "") }},
-		"C129 a wider list":                      {pool: require(zone, "In", "zone-1", "zone-2")},
-		"C129 a narrower list":                   {pool: require(zone, "In", "zone-2", "zone-3"), want: "RequirementsDrifted"},
-		"C130 a new required key":                {pool: require("team", "In", "x"), want: "RequirementsDrifted"},
-		"C131 Exists on a label that exists":     {pool: require(zone, "Exists")},
-		"C131 DoesNotExist on one that exists":   {pool: require(zone, "DoesNotExist"), want: "RequirementsDrifted"},
-		"a new excluded key":                     {pool: require("team", "NotIn", "x")},
-		"C132 bounds that hold":                  {claim: func(c *v1.NodeClaim) { c.Labels["gen"] = "5" }, pool: func(p *v1.NodePool) { require("gen", "Gt", "4")(p); require("gen", "Lt", "6")(p) }},
-		"C132 bounds that do not":                {claim: func(c *v1.NodeClaim) { c.Labels["gen"] = "5" }, pool: require("gen", "Gt", "5"), want: "RequirementsDrifted"},
-		"C122 young claims are not checked":      {types: small(), age: time.Hour - time.Second},
-		"C117 no instance type label":            {types: small(offering("zone-1", "spot", true)), claim: func(c *v1.NodeClaim) { delete(c.Labels, corev1.LabelInstanceTypeStable) }, age: old, want: "InstanceTypeNotFound"},
-		"C118 the type is gone":                  {types: small()[:1], age: old, want: "InstanceTypeNotFound"},
-		"C119 the type has no offering":          {types: small(), age: old, want: "InstanceTypeNotFound"},
-		"C120 offerings elsewhere":               {types: small(offering("zone-2", "spot", true), offering("zone-1", "on-demand", true)), age: old, want: "InstanceTypeNotFound"},
-		"C121 an offering that is sold out":      {types: small(offering("zone-1", "spot", false)), age: old},
-		"C137 reserved, still reserved":          {claim: reserved, types: small(offering("zone-1", "reserved", true, cloud.In("reservation", "r-2"))), age: old},
-		"C137 reserved, now on-demand":           {claim: reserved, types: small(offering("zone-1", "on-demand", true, cloud.DoesNotExist("reservation"))), age: old},
-		"C138 reserved, only spot is left":       {claim: reserved, types: small(offering("zone-1", "spot", true, cloud.DoesNotExist("reservation"))), age: old, want: "InstanceTypeNotFound"},
+		"nothing drifts":                    {},
+		"the provider says so":              {drift: "AMIDrift", want: "AMIDrift"},
+		"the hash outranks the provider":    {drift: "AMIDrift", pool: func(p *v1.NodePool) { hashes(p, "2", "v3") }, want: "NodePoolDrifted"},
+		"requirements outrank the provider": {drift: "AMIDrift", pool: require(zone, "In", "zone-2"), want: "RequirementsDrifted"},
+		"no hash on the claim":              {pool: func(p *v1.NodePool) { hashes(p, "2", "v3") }, claim: func(c *v1.NodeClaim) { hashes(c, "", "v3") }},
+		"no hash on the pool":               {pool: func(p *v1.NodePool) { hashes(p, "", "v3") }},
+		"versions differ":                   {pool: func(p *v1.NodePool) { hashes(p, "2", "v4") }},
+		"no version":                        {pool: func(p *v1.NodePool) { hashes(p, "2", "") }},
+		"a wider list":                      {pool: require(zone, "In", "zone-1", "zone-2")},
+		"a narrower list":                   {pool: require(zone, "In", "zone-2", "zone-3"), want: "RequirementsDrifted"},
+		"a new required key":                {pool: require("team", "In", "x"), want: "RequirementsDrifted"},
+		"Exists on a label that exists":     {pool: require(zone, "Exists")},
+		"DoesNotExist on one that exists":   {pool: require(zone, "DoesNotExist"), want: "RequirementsDrifted"},
+		"a new excluded key":                {pool: require("team", "NotIn", "x")},
+		"bounds that hold":                  {claim: func(c *v1.NodeClaim) { c.Labels["gen"] = "5" }, pool: func(p *v1.NodePool) { require("gen", "Gt", "4")(p); require("gen", "Lt", "6")(p) }},
+		"bounds that do not":                {claim: func(c *v1.NodeClaim) { c.Labels["gen"] = "5" }, pool: require("gen", "Gt", "5"), want: "RequirementsDrifted"},
+		"young claims are not checked":      {types: small(), age: time.Hour - time.Second},
+		"no instance type label":            {types: small(offering("zone-1", "spot", true)), claim: func(c *v1.NodeClaim) { delete(c.Labels, corev1.LabelInstanceTypeStable) }, age: old, want: "InstanceTypeNotFound"},
+		"the type is gone":                  {types: small()[:1], age: old, want: "InstanceTypeNotFound"},
+		"the type has no offering":          {types: small(), age: old, want: "InstanceTypeNotFound"},
+		"offerings elsewhere":               {types: small(offering("zone-2", "spot", true), offering("zone-1", "on-demand", true)), age: old, want: "InstanceTypeNotFound"},
+		"an offering that is sold out":      {types: small(offering("zone-1", "spot", false)), age: old},
+		"reserved, still reserved":          {claim: reserved, types: small(offering("zone-1", "reserved", true, cloud.In("reservation", "r-2"))), age: old},
+		"reserved, now on-demand":           {claim: reserved, types: small(offering("zone-1", "on-demand", true, cloud.DoesNotExist("reservation"))), age: old},
+		"reserved, only spot is left":       {claim: reserved, types: small(offering("zone-1", "spot", true, cloud.DoesNotExist("reservation"))), age: old, want: "InstanceTypeNotFound"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := fakecluster.New(t)
@@ -128,7 +129,8 @@ func TestDriftOverTime(t *testing.T) {
 	drifted := func(w *fakecluster.Cluster, claim *v1.NodeClaim) *metav1.Condition {
 		return condition.For(fakecluster.Must(w, claim), w.Time.Now()).Get(v1.ConditionTypeDrifted)
 	}
-	t.Run("C128 C139 drift keeps its time and ends", func(t *testing.T) {
+	t.Run("drift keeps its time and ends", func(t *testing.T) {
+		t.Attr("covers", "C128 C139")
 		w, claim, d := start(t, nil)
 		w.Provider.Drift = "AMIDrift"
 		w.Run(d, claim)
@@ -145,7 +147,8 @@ func TestDriftOverTime(t *testing.T) {
 			t.Errorf("still %+v", got)
 		}
 	})
-	t.Run("W012 pod events do not become calls to the cloud; changes of the class do", func(t *testing.T) {
+	t.Run("pod events do not become calls to the cloud; changes of the class do", func(t *testing.T) {
+		t.Attr("covers", "W012")
 		w, claim, d := start(t, nil)
 		class := fakecluster.Class()
 		w.Add(class)
@@ -164,7 +167,8 @@ func TestDriftOverTime(t *testing.T) {
 			t.Errorf("Drifted %+v", got)
 		}
 	})
-	t.Run("C123 a good instance type check holds for half an hour, a bad one for nothing", func(t *testing.T) {
+	t.Run("a good instance type check holds for half an hour, a bad one for nothing", func(t *testing.T) {
+		t.Attr("covers", "C123")
 		w, claim, d := start(t, nil)
 		w.Time.Step(2 * time.Hour)
 		w.Run(d, claim)
@@ -185,7 +189,8 @@ func TestDriftOverTime(t *testing.T) {
 			t.Errorf("after half an hour: asked %d times, want 4", n)
 		}
 	})
-	t.Run("C126 an unlaunched claim cannot drift", func(t *testing.T) {
+	t.Run("an unlaunched claim cannot drift", func(t *testing.T) {
+		t.Attr("covers", "C126")
 		w, claim, d := start(t, func(w *fakecluster.Cluster, c *v1.NodeClaim) {
 			set := condition.For(c, w.Time.Now())
 			set.Unknown(v1.ConditionTypeLaunched, "X", "")
@@ -215,12 +220,13 @@ func TestDriftOverTime(t *testing.T) {
 }
 
 func TestDisruptionLeavesAlone(t *testing.T) {
+	t.Attr("covers", "C105 C116 C127")
 	for name, c := range map[string]struct {
 		claim func(*v1.NodeClaim)
 		pool  bool
 	}{
-		"C105 C116 unmanaged claims":  {func(c *v1.NodeClaim) { c.Spec.NodeClassRef = fakecluster.Unmanaged() }, true},
-		"C127 claims without a pool":  {func(*v1.NodeClaim) {}, false},
+		"unmanaged claims":            {func(c *v1.NodeClaim) { c.Spec.NodeClassRef = fakecluster.Unmanaged() }, true},
+		"claims without a pool":       {func(*v1.NodeClaim) {}, false},
 		"claims without a pool label": {func(c *v1.NodeClaim) { delete(c.Labels, v1.NodePoolLabelKey) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -241,8 +247,9 @@ func TestDisruptionLeavesAlone(t *testing.T) {
 	}
 }
 
-// TestConditionsComeAndGoTogether_C114 counts the writes.
-func TestConditionsComeAndGoTogether_C114(t *testing.T) {
+// TestConditionsComeAndGoTogether counts the writes.
+func TestConditionsComeAndGoTogether(t *testing.T) {
+	t.Attr("covers", "C114")
 	w := fakecluster.New(t)
 	pool, claim := fakecluster.Pool(), w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized)
 	w.Add(pool, claim)
@@ -274,8 +281,9 @@ func TestConditionsComeAndGoTogether_C114(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatIsAgainstThePoolDrifts_C133: one pool, three claims, a new word of the pool that two of them already keep.
-func TestOnlyWhatIsAgainstThePoolDrifts_C133(t *testing.T) {
+// TestOnlyWhatIsAgainstThePoolDrifts: one pool, three claims, a new word of the pool that two of them already keep.
+func TestOnlyWhatIsAgainstThePoolDrifts(t *testing.T) {
+	t.Attr("covers", "C133")
 	w := fakecluster.New(t)
 	pool := fakecluster.Pool()
 	require(corev1.LabelTopologyZone, "In", "zone-1", "zone-2")(pool)
@@ -295,6 +303,7 @@ func TestOnlyWhatIsAgainstThePoolDrifts_C133(t *testing.T) {
 }
 
 func TestConsolidatable(t *testing.T) {
+	t.Attr("covers", "C106 C107 C108 C109 C110 C111 C112 C113")
 	minute, zero := time.Minute, time.Duration(0)
 	three := int64(3)
 	for name, c := range map[string]struct {
@@ -306,14 +315,14 @@ func TestConsolidatable(t *testing.T) {
 		want        bool
 		wait        time.Duration
 	}{
-		"C107 a minute after initialization":       {after: &minute, initialized: true, age: time.Minute, want: true},
-		"C112 before that":                         {after: &minute, initialized: true, age: 20 * time.Second, wait: 40 * time.Second},
-		"C106 a minute after the last pod event":   {after: &minute, initialized: true, age: time.Hour, podEvent: time.Minute, want: true},
-		"C108 C112 soon after a pod event":         {after: &minute, initialized: true, age: time.Hour, podEvent: time.Second, wait: 59 * time.Second},
-		"C109 never":                               {initialized: true, age: time.Hour},
-		"C110 not initialized":                     {after: &zero, age: time.Hour},
-		"C111 at once":                             {after: &zero, initialized: true, podEvent: time.Nanosecond, want: true},
-		"C113 static pools are never consolidated": {after: &zero, replicas: &three, initialized: true, age: time.Hour},
+		"a minute after initialization":       {after: &minute, initialized: true, age: time.Minute, want: true},
+		"before that":                         {after: &minute, initialized: true, age: 20 * time.Second, wait: 40 * time.Second},
+		"a minute after the last pod event":   {after: &minute, initialized: true, age: time.Hour, podEvent: time.Minute, want: true},
+		"soon after a pod event":              {after: &minute, initialized: true, age: time.Hour, podEvent: time.Second, wait: 59 * time.Second},
+		"never":                               {initialized: true, age: time.Hour},
+		"not initialized":                     {after: &zero, age: time.Hour},
+		"at once":                             {after: &zero, initialized: true, podEvent: time.Nanosecond, want: true},
+		"static pools are never consolidated": {after: &zero, replicas: &three, initialized: true, age: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := fakecluster.New(t)

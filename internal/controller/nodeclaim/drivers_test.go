@@ -41,6 +41,7 @@ func everywhere(s *resourcev1.ResourceSlice) *resourcev1.ResourceSlice {
 }
 
 func TestInitializationAwaitsDrivers(t *testing.T) {
+	t.Attr("covers", "C059 C060 C061 C062 C063 C064 C065")
 	const done = "True/Initialized/"
 	awaits := func(driver string) string {
 		return `Unknown/DRADriverPoolsNotPublished/DRA driver "` + driver + `" has not published a complete resource pool`
@@ -51,21 +52,21 @@ func TestInitializationAwaitsDrivers(t *testing.T) {
 		ignored bool
 		want    string
 	}{
-		"C059 nothing is published":               {drivers: "gpu.io", want: awaits("gpu.io")},
-		"C059 a complete pool is":                 {drivers: "gpu.io", slices: []*resourcev1.ResourceSlice{published("a", "gpu.io", 1, 1, "a")}, want: done},
-		"C060 fewer slices than declared":         {drivers: "gpu.io", slices: []*resourcev1.ResourceSlice{published("a", "gpu.io", 1, 2, "a")}, want: awaits("gpu.io")},
-		"C060 more slices than declared":          {drivers: "gpu.io", slices: []*resourcev1.ResourceSlice{published("a", "gpu.io", 1, 1, "a"), published("b", "gpu.io", 1, 1, "a")}, want: awaits("gpu.io")},
-		"C060 none declared":                      {drivers: "gpu.io", slices: []*resourcev1.ResourceSlice{published("a", "gpu.io", 1, 0, "a")}, want: awaits("gpu.io")},
-		"C061 an older generation was complete":   {drivers: "gpu.io", slices: []*resourcev1.ResourceSlice{published("a", "gpu.io", 1, 1, "a"), published("b", "gpu.io", 2, 2, "a")}, want: awaits("gpu.io")},
-		"C061 the newer generation is complete":   {drivers: "gpu.io", slices: []*resourcev1.ResourceSlice{published("a", "gpu.io", 2, 1, "a"), published("b", "gpu.io", 1, 2, "a")}, want: done},
-		"C062 the first missing one is named":     {drivers: "gpu.io, nic.io,net.io", slices: []*resourcev1.ResourceSlice{published("a", "gpu.io", 1, 1, "a")}, want: awaits("nic.io")},
-		"C062 all are there":                      {drivers: " gpu.io,,nic.io ", slices: []*resourcev1.ResourceSlice{published("a", "gpu.io", 1, 1, "a"), published("b", "nic.io", 1, 1, "a")}, want: done},
-		"C063 no driver is named":                 {want: done},
-		"C063 blanks are named":                   {drivers: " , ", want: done},
-		"C064 devices are ignored":                {drivers: "gpu.io", ignored: true, want: done},
-		"C065 by owner":                           {drivers: "gpu.io", slices: []*resourcev1.ResourceSlice{owned(published("a", "gpu.io", 1, 1, "a"))}, want: done},
-		"C065 of another node":                    {drivers: "gpu.io", slices: []*resourcev1.ResourceSlice{published("a", "gpu.io", 1, 1, "b"), owned(published("b", "gpu.io", 1, 1, "b"))}, want: awaits("gpu.io")},
-		"C065 those for the cluster do not count": {drivers: "gpu.io", slices: []*resourcev1.ResourceSlice{everywhere(published("a", "gpu.io", 1, 1, "a"))}, want: awaits("gpu.io")},
+		"nothing is published":               {drivers: "gpu.io", want: awaits("gpu.io")},
+		"a complete pool is":                 {drivers: "gpu.io", slices: []*resourcev1.ResourceSlice{published("a", "gpu.io", 1, 1, "a")}, want: done},
+		"fewer slices than declared":         {drivers: "gpu.io", slices: []*resourcev1.ResourceSlice{published("a", "gpu.io", 1, 2, "a")}, want: awaits("gpu.io")},
+		"more slices than declared":          {drivers: "gpu.io", slices: []*resourcev1.ResourceSlice{published("a", "gpu.io", 1, 1, "a"), published("b", "gpu.io", 1, 1, "a")}, want: awaits("gpu.io")},
+		"none declared":                      {drivers: "gpu.io", slices: []*resourcev1.ResourceSlice{published("a", "gpu.io", 1, 0, "a")}, want: awaits("gpu.io")},
+		"an older generation was complete":   {drivers: "gpu.io", slices: []*resourcev1.ResourceSlice{published("a", "gpu.io", 1, 1, "a"), published("b", "gpu.io", 2, 2, "a")}, want: awaits("gpu.io")},
+		"the newer generation is complete":   {drivers: "gpu.io", slices: []*resourcev1.ResourceSlice{published("a", "gpu.io", 2, 1, "a"), published("b", "gpu.io", 1, 2, "a")}, want: done},
+		"the first missing one is named":     {drivers: "gpu.io, nic.io,net.io", slices: []*resourcev1.ResourceSlice{published("a", "gpu.io", 1, 1, "a")}, want: awaits("nic.io")},
+		"all are there":                      {drivers: " gpu.io,,nic.io ", slices: []*resourcev1.ResourceSlice{published("a", "gpu.io", 1, 1, "a"), published("b", "nic.io", 1, 1, "a")}, want: done},
+		"no driver is named":                 {want: done},
+		"blanks are named":                   {drivers: " , ", want: done},
+		"devices are ignored":                {drivers: "gpu.io", ignored: true, want: done},
+		"by owner":                           {drivers: "gpu.io", slices: []*resourcev1.ResourceSlice{owned(published("a", "gpu.io", 1, 1, "a"))}, want: done},
+		"of another node":                    {drivers: "gpu.io", slices: []*resourcev1.ResourceSlice{published("a", "gpu.io", 1, 1, "b"), owned(published("b", "gpu.io", 1, 1, "b"))}, want: awaits("gpu.io")},
+		"those for the cluster do not count": {drivers: "gpu.io", slices: []*resourcev1.ResourceSlice{everywhere(published("a", "gpu.io", 1, 1, "a"))}, want: awaits("gpu.io")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := fakecluster.New(t)
@@ -101,6 +102,7 @@ func TestInitializationAwaitsDrivers(t *testing.T) {
 }
 
 func TestSlicesWakeTheirNodeClaim(t *testing.T) {
+	t.Attr("covers", "C066")
 	w := fakecluster.New(t)
 	claim, node := w.LaunchedClaim("a"), w.RegisteredNode("a")
 	w.Add(claim, node)
@@ -108,8 +110,8 @@ func TestSlicesWakeTheirNodeClaim(t *testing.T) {
 		slice client.Object
 		want  int
 	}{
-		"C066 by name":    {published("a", "gpu.io", 1, 1, node.Name), 1},
-		"C066 by owner":   {owned(published("a", "gpu.io", 1, 1, node.Name)), 1},
+		"by name":         {published("a", "gpu.io", 1, 1, node.Name), 1},
+		"by owner":        {owned(published("a", "gpu.io", 1, 1, node.Name)), 1},
 		"of nobody":       {everywhere(published("a", "gpu.io", 1, 1, node.Name)), 0},
 		"of another node": {published("a", "gpu.io", 1, 1, "other"), 0},
 	} {

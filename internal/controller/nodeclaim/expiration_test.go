@@ -19,7 +19,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 )
 
-func TestExpiration_C145(t *testing.T) {
+func TestExpiration(t *testing.T) {
+	t.Attr("covers", "C140 C141 C142 C143 C144 C145 C148")
 	hour := time.Hour
 	for name, c := range map[string]struct {
 		after   *time.Duration
@@ -28,12 +29,12 @@ func TestExpiration_C145(t *testing.T) {
 		expires bool
 		wait    time.Duration
 	}{
-		"C140 C144 C148 past its time": {after: &hour, age: time.Hour, expires: true, claim: func(c *v1.NodeClaim) {
+		"past its time": {after: &hour, age: time.Hour, expires: true, claim: func(c *v1.NodeClaim) {
 			c.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "true"}
 		}},
-		"C143 not yet":              {after: &hour, age: 20 * time.Minute, wait: 40 * time.Minute},
-		"C142 never":                {age: 10000 * time.Hour},
-		"C141 unmanaged":            {after: &hour, age: 2 * time.Hour, claim: func(c *v1.NodeClaim) { c.Spec.NodeClassRef = fakecluster.Unmanaged() }},
+		"not yet":                   {after: &hour, age: 20 * time.Minute, wait: 40 * time.Minute},
+		"never":                     {age: 10000 * time.Hour},
+		"unmanaged":                 {after: &hour, age: 2 * time.Hour, claim: func(c *v1.NodeClaim) { c.Spec.NodeClassRef = fakecluster.Unmanaged() }},
 		"a grace period is a label": {after: &hour, age: time.Hour, expires: true, claim: func(c *v1.NodeClaim) { c.Spec.TerminationGracePeriod = &metav1.Duration{Duration: time.Minute} }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +59,8 @@ func TestExpiration_C145(t *testing.T) {
 			}
 		})
 	}
-	t.Run("C146 C147 its pods are counted, and once", func(t *testing.T) {
+	t.Run("its pods are counted, and once", func(t *testing.T) {
+		t.Attr("covers", "C146 C147")
 		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a")
 		claim.Spec.ExpireAfter.Duration = &hour
@@ -77,8 +79,9 @@ func TestExpiration_C145(t *testing.T) {
 	})
 }
 
-// TestAThousandExpireTogether_W011: a worker that rested after each would take a quarter of an hour.
-func TestAThousandExpireTogether_W011(t *testing.T) {
+// TestAThousandExpireTogether: a worker that rested after each would take a quarter of an hour.
+func TestAThousandExpireTogether(t *testing.T) {
+	t.Attr("covers", "W011")
 	synctest.Test(t, func(t *testing.T) {
 		w := fakecluster.New(t)
 		hour := time.Hour
@@ -106,7 +109,8 @@ func TestAThousandExpireTogether_W011(t *testing.T) {
 	})
 }
 
-func TestGarbage_C155(t *testing.T) {
+func TestGarbage(t *testing.T) {
+	t.Attr("covers", "C149 C150 C152 C153 C154 C155")
 	notReady := func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse }
 	for name, c := range map[string]struct {
 		node      func(*corev1.Node)
@@ -115,12 +119,12 @@ func TestGarbage_C155(t *testing.T) {
 		instance  string // gone (default), terminating, there
 		collected bool
 	}{
-		"C149 instance gone, Node not ready": {node: notReady, collected: true},
-		"C150 instance gone, Node ready":     {},
-		"instance gone, no Node":             {noNode: true, collected: true},
-		"C153 instance there, no Node":       {noNode: true, instance: "there"},
-		"C154 instance terminating":          {node: notReady, instance: "terminating", collected: true},
-		"C152 not registered": {noNode: true, change: func(w *fakecluster.Cluster, c *v1.NodeClaim) {
+		"instance gone, Node not ready": {node: notReady, collected: true},
+		"instance gone, Node ready":     {},
+		"instance gone, no Node":        {noNode: true, collected: true},
+		"instance there, no Node":       {noNode: true, instance: "there"},
+		"instance terminating":          {node: notReady, instance: "terminating", collected: true},
+		"not registered": {noNode: true, change: func(w *fakecluster.Cluster, c *v1.NodeClaim) {
 			condition.For(c, w.Time.Now()).Unknown(v1.ConditionTypeRegistered, "X", "")
 		}},
 		"unmanaged": {noNode: true, change: func(_ *fakecluster.Cluster, c *v1.NodeClaim) { c.Spec.NodeClassRef = fakecluster.Unmanaged() }},
@@ -162,7 +166,8 @@ func TestGarbage_C155(t *testing.T) {
 			}
 		})
 	}
-	t.Run("C151 a hundred in one pass", func(t *testing.T) {
+	t.Run("a hundred in one pass", func(t *testing.T) {
+		t.Attr("covers", "C151")
 		w := fakecluster.New(t)
 		var claims []*v1.NodeClaim
 		for i := range 100 {
@@ -176,7 +181,8 @@ func TestGarbage_C155(t *testing.T) {
 			t.Error("some are left")
 		}
 	})
-	t.Run("W034 a failed lookup of the Node spares the claim", func(t *testing.T) {
+	t.Run("a failed lookup of the Node spares the claim", func(t *testing.T) {
+		t.Attr("covers", "W034")
 		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a", v1.ConditionTypeRegistered)
 		w.Add(claim)
@@ -211,6 +217,7 @@ func TestGarbage_C155(t *testing.T) {
 }
 
 func TestInstanceGarbage(t *testing.T) {
+	t.Attr("covers", "C156 W015")
 	instance := func(w *fakecluster.Cluster, name string, age time.Duration) *v1.NodeClaim {
 		out := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(w.Time.Now().Add(-age))}}
 		out.Status.ProviderID = "test://" + name
@@ -220,9 +227,9 @@ func TestInstanceGarbage(t *testing.T) {
 		setUp func(*fakecluster.Cluster)
 		ended bool
 	}{
-		"C156 W015 nobody's and old enough": {func(w *fakecluster.Cluster) { w.Provider.Put(instance(w, "a", 30*time.Second)) }, true},
-		"nobody's but young":                {func(w *fakecluster.Cluster) { w.Provider.Put(instance(w, "a", 29*time.Second)) }, false},
-		"it has a claim":                    {func(w *fakecluster.Cluster) { w.Add(w.LaunchedClaim("a")); w.Time.Step(time.Hour) }, false},
+		"nobody's and old enough": {func(w *fakecluster.Cluster) { w.Provider.Put(instance(w, "a", 30*time.Second)) }, true},
+		"nobody's but young":      {func(w *fakecluster.Cluster) { w.Provider.Put(instance(w, "a", 29*time.Second)) }, false},
+		"it has a claim":          {func(w *fakecluster.Cluster) { w.Add(w.LaunchedClaim("a")); w.Time.Step(time.Hour) }, false},
 		"its claim is unmanaged": {func(w *fakecluster.Cluster) {
 			claim := w.LaunchedClaim("a")
 			claim.Spec.NodeClassRef = fakecluster.Unmanaged()

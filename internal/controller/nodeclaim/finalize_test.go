@@ -18,7 +18,8 @@ import (
 )
 
 func TestFinalize(t *testing.T) {
-	t.Run("C077 C080 C082 C089 C092 C093 Nodes, instance and finalizer go in this order", func(t *testing.T) {
+	t.Run("Nodes, instance and finalizer go in this order", func(t *testing.T) {
+		t.Attr("covers", "C077 C080 C082 C089 C092 C093")
 		w := fakecluster.New(t)
 		claim, node := w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized), w.RegisteredNode("a")
 		w.Add(claim, node)
@@ -60,7 +61,8 @@ func TestFinalize(t *testing.T) {
 			t.Errorf("events %v", w.Events())
 		}
 	})
-	t.Run("C081 C082 every Node with the provider id goes first", func(t *testing.T) {
+	t.Run("every Node with the provider id goes first", func(t *testing.T) {
+		t.Attr("covers", "C081 C082")
 		w := fakecluster.New(t)
 		claim, first, second := w.LaunchedClaim("a", v1.ConditionTypeRegistered), w.RegisteredNode("a"), w.RegisteredNode("b")
 		second.Spec.ProviderID = first.Spec.ProviderID
@@ -73,7 +75,8 @@ func TestFinalize(t *testing.T) {
 			}
 		}
 	})
-	t.Run("C083 C084 a claim that was never launched goes at once", func(t *testing.T) {
+	t.Run("a claim that was never launched goes at once", func(t *testing.T) {
+		t.Attr("covers", "C083 C084")
 		w := fakecluster.New(t)
 		claim, node := w.Claim("a"), w.Node("x")
 		claim.Finalizers = []string{v1.TerminationFinalizer}
@@ -85,7 +88,8 @@ func TestFinalize(t *testing.T) {
 			t.Errorf("claim there: %v, instance deletions: %d", there, w.Provider.Calls("Delete"))
 		}
 	})
-	t.Run("C085 Nodes of an unregistered claim are not touched", func(t *testing.T) {
+	t.Run("Nodes of an unregistered claim are not touched", func(t *testing.T) {
+		t.Attr("covers", "C085")
 		w := fakecluster.New(t)
 		claim, node := w.LaunchedClaim("a"), w.Node("a")
 		w.Add(claim, node)
@@ -96,7 +100,8 @@ func TestFinalize(t *testing.T) {
 			t.Errorf("claim there: %v", there)
 		}
 	})
-	t.Run("C078 an unmanaged claim is left alone", func(t *testing.T) {
+	t.Run("an unmanaged claim is left alone", func(t *testing.T) {
+		t.Attr("covers", "C078")
 		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a")
 		claim.Spec.NodeClassRef = fakecluster.Unmanaged()
@@ -107,7 +112,8 @@ func TestFinalize(t *testing.T) {
 			t.Error("it was finalized")
 		}
 	})
-	t.Run("C079 a provider error is returned and the finalizer stays", func(t *testing.T) {
+	t.Run("a provider error is returned and the finalizer stays", func(t *testing.T) {
+		t.Attr("covers", "C079")
 		for name, cause := range map[string]error{"throttled": errors.New("slow down"), "an API error in disguise": fakecluster.NotFound()} {
 			t.Run(name, func(t *testing.T) {
 				w := fakecluster.New(t)
@@ -159,7 +165,8 @@ func TestFinalize(t *testing.T) {
 			}
 		}
 	})
-	t.Run("C090 quantities that spell differently do not matter", func(t *testing.T) {
+	t.Run("quantities that spell differently do not matter", func(t *testing.T) {
+		t.Attr("covers", "C090")
 		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a")
 		claim.Spec.Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("0.5"), "memory": resource.MustParse("1024Mi")}
@@ -171,7 +178,8 @@ func TestFinalize(t *testing.T) {
 			t.Error("the claim is still there")
 		}
 	})
-	t.Run("C091 conditions follow the generation", func(t *testing.T) {
+	t.Run("conditions follow the generation", func(t *testing.T) {
+		t.Attr("covers", "C091")
 		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a")
 		claim.Generation = 9
@@ -187,6 +195,7 @@ func TestFinalize(t *testing.T) {
 }
 
 func TestFinalizeDeadline(t *testing.T) {
+	t.Attr("covers", "C086 C087 C088")
 	grace := &metav1.Duration{Duration: time.Hour}
 	for name, c := range map[string]struct {
 		grace *metav1.Duration
@@ -194,9 +203,9 @@ func TestFinalizeDeadline(t *testing.T) {
 		want  func(deleted time.Time) string
 		event bool
 	}{
-		"C086 no grace period, no deadline":      {want: func(time.Time) string { return "" }},
-		"C087 the grace period gives a deadline": {grace: grace, event: true, want: func(at time.Time) string { return at.Add(time.Hour).Format(time.RFC3339) }},
-		"C088 a deadline is never changed":       {grace: grace, have: "2026-01-01T00:00:00Z", want: func(time.Time) string { return "2026-01-01T00:00:00Z" }},
+		"no grace period, no deadline":      {want: func(time.Time) string { return "" }},
+		"the grace period gives a deadline": {grace: grace, event: true, want: func(at time.Time) string { return at.Add(time.Hour).Format(time.RFC3339) }},
+		"a deadline is never changed":       {grace: grace, have: "2026-01-01T00:00:00Z", want: func(time.Time) string { return "2026-01-01T00:00:00Z" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := fakecluster.New(t)

@@ -11,7 +11,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/nodeclaim"
 )
 
-func TestInitialization_C056(t *testing.T) {
+func TestInitialization(t *testing.T) {
+	t.Attr("covers", "C047 C048 C049 C051 C052 C053 C054 C055 C056 C058")
 	const done = "True/Initialized/"
 	notReady := func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse }
 	tainted := func(t corev1.Taint) func(*corev1.Node) {
@@ -30,16 +31,16 @@ func TestInitialization_C056(t *testing.T) {
 		node  func(*corev1.Node)
 		want  string
 	}{
-		"a ready Node":                          {want: done},
-		"C047 not ready":                        {node: notReady, want: "Unknown/NodeNotReady/Node status is NotReady"},
-		"C048 a requested resource is missing":  {claim: gpu("1"), want: `Unknown/ResourceNotRegistered/Resource "example.com/gpu" was requested but not registered`},
-		"C049 a zero request is not waited for": {claim: gpu("0"), want: done},
-		"C051 C058 a startup taint is left":     {claim: startup, node: tainted(taint("starting", "other", "NoSchedule")), want: `Unknown/StartupTaintsExist/StartupTaint "starting=up:NoSchedule" still exists`},
-		"C052 the startup taint is gone":        {claim: startup, want: done},
-		"C053 C058 an ephemeral taint is left":  {node: tainted(taint(corev1.TaintNodeNotReady, "", "NoExecute")), want: `Unknown/KnownEphemeralTaintsExist/KnownEphemeralTaint "node.kubernetes.io/not-ready:NoExecute" still exists`},
-		"C053 uninitialized by the cloud":       {node: tainted(taint("node.cloudprovider.kubernetes.io/uninitialized", "true", "NoSchedule")), want: `Unknown/KnownEphemeralTaintsExist/KnownEphemeralTaint "node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule" still exists`},
-		"C055 a readiness gate":                 {node: tainted(taint("readiness.k8s.io/cni", "", "PreferNoSchedule")), want: `Unknown/KnownEphemeralTaintsExist/KnownEphemeralTaint "readiness.k8s.io/cni:PreferNoSchedule" still exists`},
-		"C054 another taint does not matter":    {node: tainted(taint(corev1.TaintNodeUnreachable, "", "NoExecute")), want: done},
+		"a ready Node":                     {want: done},
+		"not ready":                        {node: notReady, want: "Unknown/NodeNotReady/Node status is NotReady"},
+		"a requested resource is missing":  {claim: gpu("1"), want: `Unknown/ResourceNotRegistered/Resource "example.com/gpu" was requested but not registered`},
+		"a zero request is not waited for": {claim: gpu("0"), want: done},
+		"a startup taint is left":          {claim: startup, node: tainted(taint("starting", "other", "NoSchedule")), want: `Unknown/StartupTaintsExist/StartupTaint "starting=up:NoSchedule" still exists`},
+		"the startup taint is gone":        {claim: startup, want: done},
+		"an ephemeral taint is left":       {node: tainted(taint(corev1.TaintNodeNotReady, "", "NoExecute")), want: `Unknown/KnownEphemeralTaintsExist/KnownEphemeralTaint "node.kubernetes.io/not-ready:NoExecute" still exists`},
+		"uninitialized by the cloud":       {node: tainted(taint("node.cloudprovider.kubernetes.io/uninitialized", "true", "NoSchedule")), want: `Unknown/KnownEphemeralTaintsExist/KnownEphemeralTaint "node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule" still exists`},
+		"a readiness gate":                 {node: tainted(taint("readiness.k8s.io/cni", "", "PreferNoSchedule")), want: `Unknown/KnownEphemeralTaintsExist/KnownEphemeralTaint "readiness.k8s.io/cni:PreferNoSchedule" still exists`},
+		"another taint does not matter":    {node: tainted(taint(corev1.TaintNodeUnreachable, "", "NoExecute")), want: done},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := fakecluster.New(t)
@@ -63,7 +64,8 @@ func TestInitialization_C056(t *testing.T) {
 			}
 		})
 	}
-	t.Run("C046 waits for registration", func(t *testing.T) {
+	t.Run("waits for registration", func(t *testing.T) {
+		t.Attr("covers", "C046")
 		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a")
 		w.Add(claim)
@@ -72,7 +74,8 @@ func TestInitialization_C056(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	t.Run("C050 completes when the resource shows up, from launch to ready", func(t *testing.T) {
+	t.Run("completes when the resource shows up, from launch to ready", func(t *testing.T) {
+		t.Attr("covers", "C050")
 		w := fakecluster.New(t)
 		claim, node := w.Claim("a"), w.Node("a")
 		gpu("1")(claim)
@@ -88,7 +91,8 @@ func TestInitialization_C056(t *testing.T) {
 			t.Errorf("Ready %q", got)
 		}
 	})
-	t.Run("C047 a lost Node", func(t *testing.T) {
+	t.Run("a lost Node", func(t *testing.T) {
+		t.Attr("covers", "C047")
 		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a", v1.ConditionTypeRegistered)
 		w.Add(claim)

@@ -43,7 +43,8 @@ func (h *health) Failed(_ context.Context, claim *v1.NodeClaim) error {
 }
 
 func TestLaunch(t *testing.T) {
-	t.Run("C001 C003 C013 a new claim is launched once and shows its instance", func(t *testing.T) {
+	t.Run("a new claim is launched once and shows its instance", func(t *testing.T) {
+		t.Attr("covers", "C001 C003 C013")
 		w := fakecluster.New(t)
 		claim := w.Claim("a")
 		w.Add(claim)
@@ -96,7 +97,8 @@ func TestLaunch(t *testing.T) {
 			t.Errorf("created %d and deleted %d, want two and one", created, deleted)
 		}
 	})
-	t.Run("C004 C005 own labels and the provider's annotations win", func(t *testing.T) {
+	t.Run("own labels and the provider's annotations win", func(t *testing.T) {
+		t.Attr("covers", "C004 C005")
 		w := fakecluster.New(t)
 		claim := w.Claim("a")
 		claim.Labels[corev1.LabelTopologyZone] = "mine"
@@ -111,7 +113,8 @@ func TestLaunch(t *testing.T) {
 			t.Errorf("annotations (-want +got):\n%s", diff)
 		}
 	})
-	t.Run("C002 C017 C057 C074 an unmanaged claim is left alone", func(t *testing.T) {
+	t.Run("an unmanaged claim is left alone", func(t *testing.T) {
+		t.Attr("covers", "C002 C017 C057 C074")
 		w := fakecluster.New(t)
 		claim := w.Claim("a")
 		claim.Spec.NodeClassRef = fakecluster.Unmanaged()
@@ -123,7 +126,8 @@ func TestLaunch(t *testing.T) {
 			t.Errorf("touched: finalizers %v, conditions %v", got.Finalizers, got.Status.Conditions)
 		}
 	})
-	t.Run("C014 conditions follow the generation", func(t *testing.T) {
+	t.Run("conditions follow the generation", func(t *testing.T) {
+		t.Attr("covers", "C014")
 		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a", v1.ConditionTypeRegistered, v1.ConditionTypeInitialized)
 		w.Add(claim)
@@ -138,6 +142,7 @@ func TestLaunch(t *testing.T) {
 }
 
 func TestLaunchErrors(t *testing.T) {
+	t.Attr("covers", "C006 C007 C008 C009 C015")
 	boom := errors.New(strings.Repeat("é", 400))
 	for name, c := range map[string]struct {
 		err        error
@@ -147,18 +152,18 @@ func TestLaunchErrors(t *testing.T) {
 		metric     string
 		eventStart string
 	}{
-		"C006 insufficient capacity ends the claim": {
+		"insufficient capacity ends the claim": {
 			err: cloud.NewInsufficientCapacityError(errors.New("no spot")), wantGone: true, metric: "insufficient_capacity",
 			eventStart: "Warning InsufficientCapacityError a: NodeClaim a event: insufficient capacity, no spot",
 		},
-		"C007 C015 a node class that is not ready ends the claim": {
+		"a node class that is not ready ends the claim": {
 			err: cloud.NewNodeClassNotReadyError(errors.New("missing")), wantGone: true, metric: "nodeclass_not_ready",
 		},
-		"C008 a typed launch error is shown in its own words": {
+		"a typed launch error is shown in its own words": {
 			err: cloud.NewCreateError(errors.New("x"), "QuotaExceeded", "ask for more"), wantErr: true,
 			condition: "Unknown/QuotaExceeded/ask for more",
 		},
-		"C009 any other error is cut": {
+		"any other error is cut": {
 			err: boom, wantErr: true, condition: "Unknown/LaunchFailed/" + strings.Repeat("é", 150) + "...",
 		},
 	} {
@@ -208,7 +213,8 @@ func TestLaunchErrors(t *testing.T) {
 }
 
 func TestLaunchIsRememberedAndGuarded(t *testing.T) {
-	t.Run("C010 a lost status write does not launch twice", func(t *testing.T) {
+	t.Run("a lost status write does not launch twice", func(t *testing.T) {
+		t.Attr("covers", "C010")
 		for name, failure := range map[string]error{"conflict": fakecluster.Conflict(), "outage": errors.New("connection refused")} {
 			t.Run(name, func(t *testing.T) {
 				w := fakecluster.New(t)
@@ -231,7 +237,8 @@ func TestLaunchIsRememberedAndGuarded(t *testing.T) {
 			})
 		}
 	})
-	t.Run("C011 C012 nothing is launched before the finalizer is stored", func(t *testing.T) {
+	t.Run("nothing is launched before the finalizer is stored", func(t *testing.T) {
+		t.Attr("covers", "C011 C012")
 		w := fakecluster.New(t)
 		claim := w.Claim("a")
 		w.Add(claim)

@@ -16,20 +16,21 @@ import (
 )
 
 func TestLiveness(t *testing.T) {
+	t.Attr("covers", "C067 C068 C069 C070 C071 C075 C076 W019")
 	for name, c := range map[string]struct {
 		launched, registered bool
 		timeout              time.Duration
 		age                  time.Duration
 		gone                 string
 	}{
-		"C070 before the launch timeout":         {age: 5*time.Minute - time.Second},
-		"C069 C075 C076 a launch times out":      {age: 5 * time.Minute, gone: "launch_timeout"},
-		"C076 W019 both limits are broken":       {age: time.Hour, gone: "launch_timeout"},
-		"C071 a provider takes longer":           {timeout: time.Hour, age: 14 * time.Minute},
-		"C071 a provider is quicker":             {timeout: time.Minute, age: time.Minute, gone: "launch_timeout"},
-		"before the registration timeout":        {launched: true, age: 15*time.Minute - time.Second},
-		"C067 C075 a registration times out":     {launched: true, age: 15 * time.Minute, gone: "registration_timeout"},
-		"C068 a registered claim lives for ever": {launched: true, registered: true, age: 1000 * time.Hour},
+		"before the launch timeout":         {age: 5*time.Minute - time.Second},
+		"a launch times out":                {age: 5 * time.Minute, gone: "launch_timeout"},
+		"both limits are broken":            {age: time.Hour, gone: "launch_timeout"},
+		"a provider takes longer":           {timeout: time.Hour, age: 14 * time.Minute},
+		"a provider is quicker":             {timeout: time.Minute, age: time.Minute, gone: "launch_timeout"},
+		"before the registration timeout":   {launched: true, age: 15*time.Minute - time.Second},
+		"a registration times out":          {launched: true, age: 15 * time.Minute, gone: "registration_timeout"},
+		"a registered claim lives for ever": {launched: true, registered: true, age: 1000 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := fakecluster.New(t)
@@ -63,7 +64,8 @@ func TestLiveness(t *testing.T) {
 			}
 		})
 	}
-	t.Run("C072 the limit of a launch runs from the transition, not from the creation", func(t *testing.T) {
+	t.Run("the limit of a launch runs from the transition, not from the creation", func(t *testing.T) {
+		t.Attr("covers", "C072")
 		w := fakecluster.New(t)
 		w.Provider.CreateErr = errors.New("cloud is down")
 		claim := w.Claim("a")
@@ -86,7 +88,8 @@ func TestLiveness(t *testing.T) {
 			t.Error("it was not given up")
 		}
 	})
-	t.Run("C073 limits run from the transition, not from the creation", func(t *testing.T) {
+	t.Run("limits run from the transition, not from the creation", func(t *testing.T) {
+		t.Attr("covers", "C073")
 		w := fakecluster.New(t)
 		claim := w.Claim("a")
 		claim.CreationTimestamp = metav1.NewTime(w.Time.Now().Add(-time.Hour))

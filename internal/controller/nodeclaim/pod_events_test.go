@@ -66,6 +66,7 @@ func (p *podWorld) remove(pod *corev1.Pod) {
 }
 
 func TestPodEvents(t *testing.T) {
+	t.Attr("covers", "C097 C098 C099 C102 C103")
 	bind := func(p *corev1.Pod) { p.Spec.NodeName = "a" }
 	finish := func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }
 	leave := func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Now()} }
@@ -74,11 +75,11 @@ func TestPodEvents(t *testing.T) {
 		act     func(*podWorld)
 		stamped bool
 	}{
-		"C097 a pod is bound":     {func(p *podWorld) { p.update(p.Pod("x", ""), bind) }, true},
-		"a bound pod appears":     {func(p *podWorld) { p.create(p.Pod("x", "a"), false) }, true},
-		"C103 a pod finishes":     {func(p *podWorld) { p.update(p.Pod("x", "a"), finish) }, true},
-		"C103 a pod has to leave": {func(p *podWorld) { p.update(p.Pod("x", "a"), leave) }, true},
-		"a pod vanishes unseen":   {func(p *podWorld) { p.remove(p.Pod("x", "a")) }, true},
+		"a pod is bound":        {func(p *podWorld) { p.update(p.Pod("x", ""), bind) }, true},
+		"a bound pod appears":   {func(p *podWorld) { p.create(p.Pod("x", "a"), false) }, true},
+		"a pod finishes":        {func(p *podWorld) { p.update(p.Pod("x", "a"), finish) }, true},
+		"a pod has to leave":    {func(p *podWorld) { p.update(p.Pod("x", "a"), leave) }, true},
+		"a pod vanishes unseen": {func(p *podWorld) { p.remove(p.Pod("x", "a")) }, true},
 		"a pod that was leaving is gone": {func(p *podWorld) {
 			pod := p.Pod("x", "a")
 			leave(pod)
@@ -87,14 +88,14 @@ func TestPodEvents(t *testing.T) {
 		"a pod merely changes": {func(p *podWorld) {
 			p.update(p.Pod("x", "a"), func(q *corev1.Pod) { q.Labels = map[string]string{"a": "b"} })
 		}, false},
-		"an unbound pod finishes":       {func(p *podWorld) { p.update(p.Pod("x", ""), finish) }, false},
-		"C098 a pod on an unknown Node": {func(p *podWorld) { p.create(p.Pod("x", "nowhere"), false) }, false},
-		"C102 a DaemonSet pod": {func(p *podWorld) {
+		"an unbound pod finishes":  {func(p *podWorld) { p.update(p.Pod("x", ""), finish) }, false},
+		"a pod on an unknown Node": {func(p *podWorld) { p.create(p.Pod("x", "nowhere"), false) }, false},
+		"a DaemonSet pod": {func(p *podWorld) {
 			pod := p.Pod("x", "a")
 			pod.OwnerReferences = append(pod.OwnerReferences, daemon)
 			p.create(pod, false)
 		}, false},
-		"C099 a Node without claim": {func(p *podWorld) {
+		"a Node without claim": {func(p *podWorld) {
 			p.Add(p.Node("alone"))
 			p.create(p.Pod("x", "alone"), false)
 		}, false},
@@ -116,7 +117,8 @@ func TestPodEvents(t *testing.T) {
 }
 
 func TestPodEventsOverTime(t *testing.T) {
-	t.Run("C100 C101 writes are ten seconds apart", func(t *testing.T) {
+	t.Run("writes are ten seconds apart", func(t *testing.T) {
+		t.Attr("covers", "C100 C101")
 		p := newPodWorld(t)
 		start := p.Time.Now()
 		for _, step := range []struct{ after, want time.Duration }{{0, 0}, {9 * time.Second, 0}, {time.Second, 10 * time.Second}, {time.Hour, time.Hour + 10*time.Second}} {
@@ -144,7 +146,8 @@ func TestPodEventsOverTime(t *testing.T) {
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(at)}}
 		return pod
 	}
-	t.Run("C104 W009 a restart does not move the time", func(t *testing.T) {
+	t.Run("a restart does not move the time", func(t *testing.T) {
+		t.Attr("covers", "C104 W009")
 		p := newPodWorld(t)
 		pod := boundAt(&p, p.Time.Now())
 		p.create(pod, false)

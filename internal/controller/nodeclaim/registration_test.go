@@ -34,7 +34,8 @@ func registered(w *fakecluster.Cluster, claim *v1.NodeClaim) string {
 }
 
 func TestRegistration(t *testing.T) {
-	t.Run("C016 C020 C021 C022 C023 C025 C026 C027 C028 C032 the Node takes over everything in one write", func(t *testing.T) {
+	t.Run("the Node takes over everything in one write", func(t *testing.T) {
+		t.Attr("covers", "C016 C020 C021 C022 C023 C025 C026 C027 C028 C032")
 		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a")
 		claim.Labels["team"] = "claims"
@@ -79,7 +80,8 @@ func TestRegistration(t *testing.T) {
 			t.Errorf("recorded %v, events %v", h.succeeded, w.Events())
 		}
 	})
-	t.Run("C018 no Node yet", func(t *testing.T) {
+	t.Run("no Node yet", func(t *testing.T) {
+		t.Attr("covers", "C018")
 		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a")
 		w.Add(claim)
@@ -91,7 +93,8 @@ func TestRegistration(t *testing.T) {
 			t.Errorf("wakes up after %v, want the registration timeout", result.RequeueAfter)
 		}
 	})
-	t.Run("C019 W020 duplicates are refused, and forgiven when one remains", func(t *testing.T) {
+	t.Run("duplicates are refused, and forgiven when one remains", func(t *testing.T) {
+		t.Attr("covers", "C019 W020")
 		w := fakecluster.New(t)
 		claim, first, second := w.LaunchedClaim("a"), w.Node("a"), w.Node("b")
 		second.Spec.ProviderID = first.Spec.ProviderID
@@ -107,7 +110,8 @@ func TestRegistration(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	t.Run("C024 a Node without the guarding taint registers with a warning", func(t *testing.T) {
+	t.Run("a Node without the guarding taint registers with a warning", func(t *testing.T) {
+		t.Attr("covers", "C024")
 		w := fakecluster.New(t)
 		claim, node := w.LaunchedClaim("a"), w.Node("a")
 		node.Spec.Taints = nil
@@ -119,7 +123,8 @@ func TestRegistration(t *testing.T) {
 		}
 	})
 	for value, wantTaints := range map[string]int{"true": 0, "TRUE": 1, "false": 1} {
-		t.Run("C029 C030 do-not-sync-taints "+value, func(t *testing.T) {
+		t.Run("do-not-sync-taints "+value, func(t *testing.T) {
+			t.Attr("covers", "C029 C030")
 			w := fakecluster.New(t)
 			claim, node := w.LaunchedClaim("a"), w.Node("a")
 			claim.Spec.Taints = []corev1.Taint{taint("dedicated", "", "NoSchedule")}
@@ -131,7 +136,8 @@ func TestRegistration(t *testing.T) {
 			}
 		})
 	}
-	t.Run("C031 startup taints are not put back", func(t *testing.T) {
+	t.Run("startup taints are not put back", func(t *testing.T) {
+		t.Attr("covers", "C031")
 		w := fakecluster.New(t)
 		claim, node := w.LaunchedClaim("a"), w.Node("a")
 		claim.Spec.StartupTaints = []corev1.Taint{taint("starting", "", "NoSchedule")}
@@ -144,7 +150,8 @@ func TestRegistration(t *testing.T) {
 			t.Errorf("taints %v", got)
 		}
 	})
-	t.Run("C033 empty provider ids never match", func(t *testing.T) {
+	t.Run("empty provider ids never match", func(t *testing.T) {
+		t.Attr("covers", "C033")
 		w := fakecluster.New(t)
 		w.Provider.CreateErr = errors.New("not yet")
 		claim, node := w.Claim("a"), w.Node("a")
@@ -155,7 +162,8 @@ func TestRegistration(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	t.Run("C034 a conflict on the Node is retried quietly and counted once", func(t *testing.T) {
+	t.Run("a conflict on the Node is retried quietly and counted once", func(t *testing.T) {
+		t.Attr("covers", "C034")
 		w := fakecluster.New(t)
 		claim, node := w.LaunchedClaim("a"), w.Node("a")
 		w.Add(claim, node)
@@ -218,6 +226,7 @@ func (h *hook) Registered(_ context.Context, claim *v1.NodeClaim) (cloud.HookRes
 }
 
 func TestRegistrationHooks(t *testing.T) {
+	t.Attr("covers", "C035 C036 C037 C038 C039 C040 C042 C044")
 	pendingIn := func(name string, d time.Duration) *hook {
 		return &hook{name: name, result: cloud.HookResult{RequeueAfter: d}}
 	}
@@ -228,14 +237,14 @@ func TestRegistrationHooks(t *testing.T) {
 		again     bool
 		err       string
 	}{
-		"C044 no hooks":              {condition: "True/Registered/"},
-		"C035 one satisfied hook":    {hooks: []*hook{{name: "a"}}, condition: "True/Registered/"},
-		"C036 C037 C038 one pending": {hooks: []*hook{pendingIn("a", time.Second)}, condition: "Unknown/RegistrationHookPending/a", after: time.Second},
-		"C040 one of two pending":    {hooks: []*hook{{name: "a"}, pendingIn("b", time.Minute)}, condition: "Unknown/RegistrationHookPending/b", after: time.Minute},
-		"C042 all pending":           {hooks: []*hook{pendingIn("a", time.Minute), pendingIn("b", time.Second)}, condition: "Unknown/RegistrationHookPending/a, b", after: time.Second},
-		"a hook asks for back-off":   {hooks: []*hook{{name: "a", result: cloud.HookResult{Requeue: true}}}, condition: "Unknown/RegistrationHookPending/a", again: true},
-		"C039 a hook fails":          {hooks: []*hook{{name: "a", err: errors.New("boom")}}, condition: "Unknown/RegistrationHookPending/a", err: `registration hook "a" failed, boom`},
-		"a failure beside a result":  {hooks: []*hook{{name: "a", err: errors.New("boom")}, pendingIn("b", time.Second)}, condition: "Unknown/RegistrationHookPending/a, b", err: `registration hook "a" failed, boom`},
+		"no hooks":                  {condition: "True/Registered/"},
+		"one satisfied hook":        {hooks: []*hook{{name: "a"}}, condition: "True/Registered/"},
+		"one pending":               {hooks: []*hook{pendingIn("a", time.Second)}, condition: "Unknown/RegistrationHookPending/a", after: time.Second},
+		"one of two pending":        {hooks: []*hook{{name: "a"}, pendingIn("b", time.Minute)}, condition: "Unknown/RegistrationHookPending/b", after: time.Minute},
+		"all pending":               {hooks: []*hook{pendingIn("a", time.Minute), pendingIn("b", time.Second)}, condition: "Unknown/RegistrationHookPending/a, b", after: time.Second},
+		"a hook asks for back-off":  {hooks: []*hook{{name: "a", result: cloud.HookResult{Requeue: true}}}, condition: "Unknown/RegistrationHookPending/a", again: true},
+		"a hook fails":              {hooks: []*hook{{name: "a", err: errors.New("boom")}}, condition: "Unknown/RegistrationHookPending/a", err: `registration hook "a" failed, boom`},
+		"a failure beside a result": {hooks: []*hook{{name: "a", err: errors.New("boom")}, pendingIn("b", time.Second)}, condition: "Unknown/RegistrationHookPending/a, b", err: `registration hook "a" failed, boom`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := fakecluster.New(t)
@@ -271,7 +280,8 @@ func TestRegistrationHooks(t *testing.T) {
 			}
 		})
 	}
-	t.Run("C043 C045 the last hook finishes, and its labels arrive everywhere", func(t *testing.T) {
+	t.Run("the last hook finishes, and its labels arrive everywhere", func(t *testing.T) {
+		t.Attr("covers", "C043 C045")
 		w := fakecluster.New(t)
 		claim, node := w.LaunchedClaim("a"), w.Node("a")
 		w.Add(claim, node)
@@ -307,8 +317,9 @@ func (m meeting) Registered(context.Context, *v1.NodeClaim) (cloud.HookResult, e
 	return cloud.HookResult{RequeueAfter: time.Second}, nil
 }
 
-// TestHooksAreAskedSideBySide_C041: in turn, the first one would wait for ever.
-func TestHooksAreAskedSideBySide_C041(t *testing.T) {
+// TestHooksAreAskedSideBySide: in turn, the first one would wait for ever.
+func TestHooksAreAskedSideBySide(t *testing.T) {
+	t.Attr("covers", "C041")
 	synctest.Test(t, func(t *testing.T) {
 		w := fakecluster.New(t)
 		claim := w.LaunchedClaim("a")

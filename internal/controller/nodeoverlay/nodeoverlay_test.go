@@ -110,7 +110,8 @@ func named(name, price string) *v1alpha1.NodeOverlay {
 	return out
 }
 
-func TestOverlaysComeIntoForce_L359(t *testing.T) {
+func TestOverlaysComeIntoForce(t *testing.T) {
+	t.Attr("covers", "L359")
 	s := newScene(t, pool("p"), named("o", "7"))
 	if got := s.price("p"); got != "unevaluated" {
 		t.Errorf("before the first evaluation the price is %v", got)
@@ -132,7 +133,8 @@ func TestOverlaysComeIntoForce_L359(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsTold_L360_L361(t *testing.T) {
+func TestWhatIsWrongIsTold(t *testing.T) {
+	t.Attr("covers", "L360 L361")
 	invalid := named("invalid", "5")
 	invalid.Spec.Requirements = []v1alpha1.NodeSelectorRequirement{{Key: "example.com/a", Operator: "NotIn"}}
 	s := newScene(t, pool("p"), named("b", "7"), named("a", "8"), invalid)
@@ -172,7 +174,8 @@ func TestConditionsThatStandAreNotWritten(t *testing.T) {
 	}
 }
 
-func TestOneFailingPoolKeepsNobodyWaiting_L369(t *testing.T) {
+func TestOneFailingPoolKeepsNobodyWaiting(t *testing.T) {
+	t.Attr("covers", "L369")
 	s := newScene(t, pool("good"), pool("bad"), named("o", "7"))
 	s.shop.unlisted["bad"] = true
 	if result, err := s.run(); !errors.Is(err, errShop) || result != (reconcile.Result{}) {

@@ -87,7 +87,8 @@ func costs(w *fakecluster.Cluster) string {
 	return out
 }
 
-func TestCost_L397_C539_C540(t *testing.T) {
+func TestCost(t *testing.T) {
+	t.Attr("covers", "C539 C540 L397")
 	synctest.Test(t, func(t *testing.T) {
 		other, foreign := fakecluster.Pool(), fakecluster.Pool()
 		other.Name, foreign.Name = "other", "foreign"
@@ -164,8 +165,9 @@ func TestCost_L397_C539_C540(t *testing.T) {
 	})
 }
 
-// TestCostIsSafe_C541: machines and prices change while the cost is being worked out; in the end it is that of the last ones.
-func TestCostIsSafe_C541(t *testing.T) {
+// TestCostIsSafe: machines and prices change while the cost is being worked out; in the end it is that of the last ones.
+func TestCostIsSafe(t *testing.T) {
+	t.Attr("covers", "C541")
 	synctest.Test(t, func(t *testing.T) {
 		w := fakecluster.New(t, fakecluster.Pool())
 		w.Clock = clock.RealClock{}

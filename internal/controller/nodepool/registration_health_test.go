@@ -46,16 +46,17 @@ func report(w *fakecluster.Cluster, h *nodepool.RegistrationHealth, story string
 }
 
 func TestRegistrationHealth(t *testing.T) {
+	t.Attr("covers", "C193 C194 C195 C197")
 	for name, c := range map[string]struct{ story, want string }{
-		"C197 first sight":                          {"", notKnown},
-		"C193 a success":                            {"s", isHealthy},
+		"first sight":                               {"", notKnown},
+		"a success":                                 {"s", isHealthy},
 		"one failure changes nothing":               {"f", notKnown},
-		"C195 two failures":                         {"ff", failedToday},
-		"C195 two failures after a success":         {"sff", failedToday},
-		"C195 launches that fail say why":           {"ll", "False/LaunchFailed/no quota"},
+		"two failures":                              {"ff", failedToday},
+		"two failures after a success":              {"sff", failedToday},
+		"launches that fail say why":                {"ll", "False/LaunchFailed/no quota"},
 		"a further failure keeps the first message": {"ffl", failedToday},
-		"C194 one success after two failures":       {"ffs", failedToday},
-		"C193 three successes after two failures":   {"ffsss", isHealthy},
+		"one success after two failures":            {"ffs", failedToday},
+		"three successes after two failures":        {"ffsss", isHealthy},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := fakecluster.New(t, fakecluster.Pool(), fakecluster.Class())
@@ -67,7 +68,8 @@ func TestRegistrationHealth(t *testing.T) {
 			}
 		})
 	}
-	t.Run("C198 a restart keeps what is known", func(t *testing.T) {
+	t.Run("a restart keeps what is known", func(t *testing.T) {
+		t.Attr("covers", "C198")
 		for story, c := range map[string]struct{ next, want string }{"s": {"f", isHealthy}, "ff": {"s", failedToday}} {
 			w := fakecluster.New(t, fakecluster.Pool(), fakecluster.Class())
 			h := nodepool.NewRegistrationHealth(w.Shared)
@@ -89,7 +91,8 @@ func TestRegistrationHealth(t *testing.T) {
 			fakecluster.Change(w, fakecluster.Class(), func(c *kwok.KWOKNodeClass) { c.Generation = 2 })
 		},
 	} {
-		t.Run("C197 nothing is known after a change of the "+name, func(t *testing.T) {
+		t.Run("nothing is known after a change of the "+name, func(t *testing.T) {
+			t.Attr("covers", "C197")
 			w := fakecluster.New(t, fakecluster.Pool(), fakecluster.Class())
 			h := nodepool.NewRegistrationHealth(w.Shared)
 			w.Run(h, fakecluster.Pool())
@@ -105,7 +108,8 @@ func TestRegistrationHealth(t *testing.T) {
 			}
 		})
 	}
-	t.Run("C196 claims of another, a recreated or a deleted NodePool change nothing", func(t *testing.T) {
+	t.Run("claims of another, a recreated or a deleted NodePool change nothing", func(t *testing.T) {
+		t.Attr("covers", "C196")
 		w := fakecluster.New(t, fakecluster.Pool(), fakecluster.Class())
 		h := nodepool.NewRegistrationHealth(w.Shared)
 		w.Run(h, fakecluster.Pool())
@@ -123,7 +127,8 @@ func TestRegistrationHealth(t *testing.T) {
 			t.Error("the NodePool was written")
 		}
 	})
-	t.Run("C199 nothing is said without a NodeClass or for an unmanaged NodePool", func(t *testing.T) {
+	t.Run("nothing is said without a NodeClass or for an unmanaged NodePool", func(t *testing.T) {
+		t.Attr("covers", "C199")
 		unmanaged := fakecluster.Pool()
 		unmanaged.Name = "unmanaged"
 		unmanaged.Spec.Template.Spec.NodeClassRef = fakecluster.Unmanaged()

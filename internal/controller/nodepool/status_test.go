@@ -18,6 +18,7 @@ import (
 )
 
 func TestReadiness(t *testing.T) {
+	t.Attr("covers", "C178 C179 C180 C181 C182")
 	class := func(change func(*kwok.KWOKNodeClass)) *kwok.KWOKNodeClass {
 		out := fakecluster.Class()
 		change(out)
@@ -28,12 +29,12 @@ func TestReadiness(t *testing.T) {
 		deleting bool
 		want     string
 	}{
-		"C178 missing":     {nil, false, "False/NodeClassNotFound/NodeClass not found on cluster"},
-		"C179 terminating": {class(func(c *kwok.KWOKNodeClass) { c.Finalizers = []string{"x.com/y"} }), true, "False/NodeClassTerminating/NodeClass is Terminating"},
-		"C180 ready":       {fakecluster.Class(), false, "True/NodeClassReady/"},
-		"C181 not ready":   {class(func(c *kwok.KWOKNodeClass) { c.Status.Conditions = ready("False") }), false, "False/NoImage/no image found"},
-		"unknown":          {class(func(c *kwok.KWOKNodeClass) { c.Status.Conditions = ready("Unknown") }), false, "False/NodeClassReadinessUnknown/Node Class Readiness Unknown"},
-		"C182 silent":      {class(func(c *kwok.KWOKNodeClass) { c.Status.Conditions = nil }), false, "False/NodeClassReadinessUnknown/Node Class Readiness Unknown"},
+		"missing":     {nil, false, "False/NodeClassNotFound/NodeClass not found on cluster"},
+		"terminating": {class(func(c *kwok.KWOKNodeClass) { c.Finalizers = []string{"x.com/y"} }), true, "False/NodeClassTerminating/NodeClass is Terminating"},
+		"ready":       {fakecluster.Class(), false, "True/NodeClassReady/"},
+		"not ready":   {class(func(c *kwok.KWOKNodeClass) { c.Status.Conditions = ready("False") }), false, "False/NoImage/no image found"},
+		"unknown":     {class(func(c *kwok.KWOKNodeClass) { c.Status.Conditions = ready("Unknown") }), false, "False/NodeClassReadinessUnknown/Node Class Readiness Unknown"},
+		"silent":      {class(func(c *kwok.KWOKNodeClass) { c.Status.Conditions = nil }), false, "False/NodeClassReadinessUnknown/Node Class Readiness Unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := fakecluster.New(t, fakecluster.Pool())
@@ -65,6 +66,7 @@ func TestReadiness(t *testing.T) {
 }
 
 func TestValidation(t *testing.T) {
+	t.Attr("covers", "C183 C184 C185 C186 C187")
 	capacityTypes := func(values ...string) func(*v1.NodePool) {
 		return func(p *v1.NodePool) {
 			p.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: v1.CapacityTypeLabelKey, Operator: "In", Values: values}}
@@ -74,21 +76,21 @@ func TestValidation(t *testing.T) {
 		pool  func(*v1.NodePool)
 		valid bool
 	}{
-		"C185 a plain NodePool":            {func(*v1.NodePool) {}, true},
-		"C185 known capacity types":        {capacityTypes("spot", "on-demand"), true},
-		"C184 some unknown capacity types": {capacityTypes("spot", "cheap"), true},
-		"C183 only unknown capacity types": {capacityTypes("cheap"), false},
-		"C186 a restricted label":          {func(p *v1.NodePool) { p.Spec.Template.Labels = map[string]string{"karpenter.sh/custom": "x"} }, false},
-		"C187 the key of a taint is too long": {func(p *v1.NodePool) {
+		"a plain NodePool":            {func(*v1.NodePool) {}, true},
+		"known capacity types":        {capacityTypes("spot", "on-demand"), true},
+		"some unknown capacity types": {capacityTypes("spot", "cheap"), true},
+		"only unknown capacity types": {capacityTypes("cheap"), false},
+		"a restricted label":          {func(p *v1.NodePool) { p.Spec.Template.Labels = map[string]string{"karpenter.sh/custom": "x"} }, false},
+		"the key of a taint is too long": {func(p *v1.NodePool) {
 			p.Spec.Template.Spec.Taints = []corev1.Taint{{Key: strings.Repeat("a", 64), Effect: "NoSchedule"}}
 		}, false},
-		"C187 the key of a startup taint is too long": {func(p *v1.NodePool) {
+		"the key of a startup taint is too long": {func(p *v1.NodePool) {
 			p.Spec.Template.Spec.StartupTaints = []corev1.Taint{{Key: strings.Repeat("a", 64), Effect: "NoSchedule"}}
 		}, false},
-		"C187 the key of a label is too long": {func(p *v1.NodePool) {
+		"the key of a label is too long": {func(p *v1.NodePool) {
 			p.Spec.Template.Labels = map[string]string{strings.Repeat("a", 64): "x"}
 		}, false},
-		"C187 the key of a requirement is too long": {func(p *v1.NodePool) {
+		"the key of a requirement is too long": {func(p *v1.NodePool) {
 			p.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: strings.Repeat("a", 64), Operator: "Exists"}}
 		}, false},
 	} {
@@ -111,21 +113,22 @@ type usage map[string]corev1.ResourceList
 func (u usage) PoolUsage(pool string) (corev1.ResourceList, bool) { return u[pool], u != nil }
 
 func TestCounter(t *testing.T) {
+	t.Attr("covers", "C172 C174 C175 C177")
 	one := int64(1)
 	for name, c := range map[string]struct {
 		usage usage
 		want  v1.NodePoolStatus
 		after time.Duration
 	}{
-		"C172 no node": {
+		"no node": {
 			usage{}, v1.NodePoolStatus{Nodes: new(int64), Resources: fakecluster.Resources("cpu", "0", "memory", "0", "pods", "0", "ephemeral-storage", "0", "nodes", "0")}, 5 * time.Second,
 		},
-		"C174 C175 one node": {
+		"one node": {
 			usage{"pool": fakecluster.Resources("cpu", "4", "nodes", "1", "example.com/gpu", "2")},
 			v1.NodePoolStatus{Nodes: &one, Resources: fakecluster.Resources("cpu", "4", "memory", "0", "pods", "0", "ephemeral-storage", "0", "nodes", "1", "example.com/gpu", "2")},
 			5 * time.Second,
 		},
-		"C177 the picture is not complete": {nil, v1.NodePoolStatus{}, time.Second},
+		"the picture is not complete": {nil, v1.NodePoolStatus{}, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := fakecluster.New(t, fakecluster.Pool())
@@ -137,7 +140,8 @@ func TestCounter(t *testing.T) {
 			}
 		})
 	}
-	t.Run("C174 usage returns to zero, extended resources too", func(t *testing.T) {
+	t.Run("usage returns to zero, extended resources too", func(t *testing.T) {
+		t.Attr("covers", "C174")
 		w := fakecluster.New(t, fakecluster.Pool())
 		w.Run(nodepool.NewCounter(w.Shared, usage{"pool": fakecluster.Resources("nodes", "3", "example.com/gpu", "2")}), fakecluster.Pool())
 		w.Run(nodepool.NewCounter(w.Shared, usage{}), fakecluster.Pool())
@@ -158,7 +162,8 @@ func TestCounter(t *testing.T) {
 	})
 }
 
-func TestUnmanagedPoolsAreLeftAlone_C164_C176(t *testing.T) {
+func TestUnmanagedPoolsAreLeftAlone(t *testing.T) {
+	t.Attr("covers", "C164 C176")
 	pool := fakecluster.Pool()
 	pool.Spec.Template.Spec.NodeClassRef = fakecluster.Unmanaged()
 	w := fakecluster.New(t, pool, fakecluster.Class())
@@ -177,7 +182,8 @@ func TestHash(t *testing.T) {
 	annotations := func(hash, version string) map[string]string {
 		return map[string]string{v1.NodePoolHashAnnotationKey: hash, v1.NodePoolHashVersionAnnotationKey: version}
 	}
-	t.Run("C164 C165 C166 the hash follows the static fields", func(t *testing.T) {
+	t.Run("the hash follows the static fields", func(t *testing.T) {
+		t.Attr("covers", "C164 C165 C166")
 		w := fakecluster.New(t, fakecluster.Pool())
 		h := nodepool.NewHash(w.Shared)
 		run := func(change func(*v1.NodePool)) string {
@@ -198,7 +204,8 @@ func TestHash(t *testing.T) {
 			t.Error("template labels are not hashed")
 		}
 	})
-	t.Run("C167 C168 C169 C170 a new way of hashing reaches the claims first", func(t *testing.T) {
+	t.Run("a new way of hashing reaches the claims first", func(t *testing.T) {
+		t.Attr("covers", "C167 C168 C169 C170")
 		pool := fakecluster.Pool()
 		pool.Annotations = annotations("1", "v2")
 		w := fakecluster.New(t, pool)

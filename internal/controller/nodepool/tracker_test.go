@@ -10,19 +10,20 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
-func TestOutcomes_L396_C192(t *testing.T) {
+func TestOutcomes(t *testing.T) {
+	t.Attr("covers", "C188 C189 C190 C192 C194 L396")
 	for name, c := range map[string]struct {
 		story string // s: success, f: failure, each of another claim; r: the last one reported again
 		want  verdict
 	}{
-		"C188 nothing is known":                  {"", unknown},
-		"C189 one success":                       {"s", healthy},
-		"one failure":                            {"f", healthy},
-		"C189 two failures":                      {"ff", unhealthy},
-		"C189 C194 two failures and one success": {"ffs", unhealthy},
-		"C190 the oldest is forgotten":           {"ffsss", healthy},
-		"a failure reported twice counts once":   {"fr", healthy},
-		"a success reported twice counts once":   {"ffsrr", unhealthy},
+		"nothing is known":                     {"", unknown},
+		"one success":                          {"s", healthy},
+		"one failure":                          {"f", healthy},
+		"two failures":                         {"ff", unhealthy},
+		"two failures and one success":         {"ffs", unhealthy},
+		"the oldest is forgotten":              {"ffsss", healthy},
+		"a failure reported twice counts once": {"fr", healthy},
+		"a success reported twice counts once": {"ffsrr", unhealthy},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var o outcomes
@@ -45,7 +46,8 @@ func TestOutcomes_L396_C192(t *testing.T) {
 	}
 }
 
-func TestTracker_L396_C191(t *testing.T) {
+func TestTracker(t *testing.T) {
+	t.Attr("covers", "C191 L396")
 	var memory tracker
 	var wg sync.WaitGroup
 	for i := range 100 {
@@ -65,7 +67,8 @@ func TestTracker_L396_C191(t *testing.T) {
 	}
 }
 
-func TestThePoolTakesItsMemoryWithIt_W031(t *testing.T) {
+func TestThePoolTakesItsMemoryWithIt(t *testing.T) {
+	t.Attr("covers", "W031")
 	pool := fakecluster.Pool()
 	w := fakecluster.New(t, pool)
 	h := NewRegistrationHealth(w.Shared)

@@ -27,6 +27,7 @@ func window(t *testing.T, story func(b *Batcher)) (took time.Duration, triggered
 }
 
 func TestBatchWindows(t *testing.T) {
+	t.Attr("covers", "L001 L002 L003 L004 L005")
 	every := func(pause time.Duration, n int, id func(int) string) func(*Batcher) {
 		return func(b *Batcher) {
 			for i := range n {
@@ -42,11 +43,11 @@ func TestBatchWindows(t *testing.T) {
 		took      time.Duration
 		triggered bool
 	}{
-		{"L001 a single trigger leads to a pass after the idle duration", every(0, 1, same), time.Second, true},
-		{"L002 the same pod does not extend the window", every(400*time.Millisecond, 5, same), time.Second, true},
-		{"L003 another pod restarts the idle timer", every(900*time.Millisecond, 3, strconv.Itoa), 2800 * time.Millisecond, true},
-		{"L004 the window never exceeds the maximum", every(500*time.Millisecond, 40, strconv.Itoa), 10 * time.Second, true},
-		{"L005 without a trigger the wait ends after a second", func(*Batcher) {}, time.Second, false},
+		{"a single trigger leads to a pass after the idle duration", every(0, 1, same), time.Second, true},
+		{"the same pod does not extend the window", every(400*time.Millisecond, 5, same), time.Second, true},
+		{"another pod restarts the idle timer", every(900*time.Millisecond, 3, strconv.Itoa), 2800 * time.Millisecond, true},
+		{"the window never exceeds the maximum", every(500*time.Millisecond, 40, strconv.Itoa), 10 * time.Second, true},
+		{"without a trigger the wait ends after a second", func(*Batcher) {}, time.Second, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			took, triggered := window(t, c.story)

@@ -41,8 +41,9 @@ func asking(cpu string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = fakecluster.Resources("cpu", cpu) }
 }
 
-// TestSpreadCountsMachinesOnTheirWay_L183: nothing is launched or bound between the passes.
-func TestSpreadCountsMachinesOnTheirWay_L183(t *testing.T) {
+// TestSpreadCountsMachinesOnTheirWay: nothing is launched or bound between the passes.
+func TestSpreadCountsMachinesOnTheirWay(t *testing.T) {
+	t.Attr("covers", "L183")
 	w := newWorld(t, readyPool("default"))
 	for i, name := range []string{"first", "second", "third", "fourth"} {
 		w.see(pendingPod(name, spreadOver(corev1.LabelTopologyZone)))
@@ -62,9 +63,10 @@ func TestSpreadCountsMachinesOnTheirWay_L183(t *testing.T) {
 	}
 }
 
-// TestAffinityToOneselfHoldsForMachinesOnTheirWay_L184: the second pod does not fit on the machine of the first and gets one in
+// TestAffinityToOneselfHoldsForMachinesOnTheirWay: the second pod does not fit on the machine of the first and gets one in
 // the same zone, although nothing is bound there.
-func TestAffinityToOneselfHoldsForMachinesOnTheirWay_L184(t *testing.T) {
+func TestAffinityToOneselfHoldsForMachinesOnTheirWay(t *testing.T) {
+	t.Attr("covers", "L184")
 	near := func(p *corev1.Pod) {
 		p.Labels = maps.Clone(web)
 		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{

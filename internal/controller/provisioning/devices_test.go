@@ -21,8 +21,9 @@ func claiming(claim string) func(*corev1.Pod) {
 	}
 }
 
-// TestDevicesAreIgnoredByDefault_L315: the pod is told why it has to wait, which is no error, and the others are not held up.
-func TestDevicesAreIgnoredByDefault_L315(t *testing.T) {
+// TestDevicesAreIgnoredByDefault: the pod is told why it has to wait, which is no error, and the others are not held up.
+func TestDevicesAreIgnoredByDefault(t *testing.T) {
+	t.Attr("covers", "L315")
 	w := newWorld(t, readyPool("default"))
 	w.see(pendingPod("a", claiming("c")), pendingPod("b"))
 	w.decide()
@@ -61,9 +62,10 @@ func oneGPU(name string) *resourcev1.ResourceClaim {
 	return c
 }
 
-// TestPodsKeepTheirDevicesWhileTheMachineComes_L316: the NodeClaim names the driver, and no later pass gives the device that
+// TestPodsKeepTheirDevicesWhileTheMachineComes: the NodeClaim names the driver, and no later pass gives the device that
 // comes with the machine to another pod, or launches another machine for the same one.
-func TestPodsKeepTheirDevicesWhileTheMachineComes_L316(t *testing.T) {
+func TestPodsKeepTheirDevicesWhileTheMachineComes(t *testing.T) {
+	t.Attr("covers", "L316")
 	w := newWorld(t, readyPool("default"))
 	w.Provider.Types = append(w.Provider.Types, gpuMachine())
 	w.store.TrackDevices()

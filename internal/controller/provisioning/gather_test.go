@@ -30,8 +30,9 @@ func (a awaiting) InstanceTypes(_ context.Context, pool *v1.NodePool) ([]*cloud.
 	return []*cloud.InstanceType{{Name: "small"}}, nil
 }
 
-// TestPoolsThatAwaitEvaluationAreSkippedQuietly_L368: the others are planned with, and nobody is alarmed.
-func TestPoolsThatAwaitEvaluationAreSkippedQuietly_L368(t *testing.T) {
+// TestPoolsThatAwaitEvaluationAreSkippedQuietly: the others are planned with, and nobody is alarmed.
+func TestPoolsThatAwaitEvaluationAreSkippedQuietly(t *testing.T) {
+	t.Attr("covers", "L368")
 	w := fakecluster.New(t)
 	for _, name := range []string{"early", "evaluated"} {
 		pool := fakecluster.Pool()

@@ -68,7 +68,8 @@ func (w *world) wantHeadroom(want map[string]int) {
 	}
 }
 
-func TestVirtualPodsAreNoPodsToAnybodyElse_L349(t *testing.T) {
+func TestVirtualPodsAreNoPodsToAnybodyElse(t *testing.T) {
+	t.Attr("covers", "L349")
 	w, l := withBuffers(t)
 	w.keep("room", 4, "1")
 	w.keep("huge", 1, "100")
@@ -119,7 +120,8 @@ func TestMachinesForVirtualPodsAreLaunchedOnce(t *testing.T) {
 	w.wantHeadroom(map[string]int{"node/a": 2, "claim of default": 4})
 }
 
-func TestRealPodsComeBeforeVirtualOnes_L350(t *testing.T) {
+func TestRealPodsComeBeforeVirtualOnes(t *testing.T) {
+	t.Attr("covers", "L350")
 	t.Run("in one batch", func(t *testing.T) {
 		w, _ := withBuffers(t)
 		w.keep("room", 1, "2") // larger, and first in line if it were real
@@ -148,7 +150,8 @@ func TestRealPodsComeBeforeVirtualOnes_L350(t *testing.T) {
 	})
 }
 
-func TestHeadroomFollowsThePasses_L348(t *testing.T) {
+func TestHeadroomFollowsThePasses(t *testing.T) {
+	t.Attr("covers", "L348")
 	t.Run("a pass without any pod settles and clears it", func(t *testing.T) {
 		w, l := withBuffers(t)
 		w.decide()

@@ -28,7 +28,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
-func TestOnlyNodeClaimsAreWritten_L018(t *testing.T) {
+func TestOnlyNodeClaimsAreWritten(t *testing.T) {
+	t.Attr("covers", "L018")
 	w := newWorld(t, readyPool("default"))
 	pod := pendingPod("p")
 	w.Add(pod)
@@ -71,7 +72,8 @@ func TestLaunchesWaitUntilThePlanIsWritten(t *testing.T) {
 	}
 }
 
-func TestAPodThatWantsNoNodeOfOursIsRefusedSilently_L021(t *testing.T) {
+func TestAPodThatWantsNoNodeOfOursIsRefusedSilently(t *testing.T) {
+	t.Attr("covers", "L021")
 	w := newWorld(t, readyPool("default"))
 	w.see(pendingPod("p", func(p *corev1.Pod) {
 		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
@@ -95,7 +97,8 @@ func TestAPodThatWantsNoNodeOfOursIsRefusedSilently_L021(t *testing.T) {
 // invalid asks for what no validation lets through.
 func invalid(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "n"} }
 
-func TestSetAsidePodsAreCounted_L030(t *testing.T) {
+func TestSetAsidePodsAreCounted(t *testing.T) {
+	t.Attr("covers", "L030")
 	w := newWorld(t, readyPool("default"))
 	ignored := func() float64 { return testutil.ToFloat64(w.Metrics.Scheduler.IgnoredPods) }
 	w.see(pendingPod("valid"), pendingPod("a", invalid), pendingPod("b", invalid))
@@ -111,7 +114,8 @@ func TestSetAsidePodsAreCounted_L030(t *testing.T) {
 	}
 }
 
-func TestARefusedPodHearsOfItOnceInFiveMinutes_L031(t *testing.T) {
+func TestARefusedPodHearsOfItOnceInFiveMinutes(t *testing.T) {
+	t.Attr("covers", "L031")
 	w := newWorld(t, readyPool("default"))
 	w.see(pendingPod("p", invalid))
 	w.decide()
@@ -129,7 +133,8 @@ func TestARefusedPodHearsOfItOnceInFiveMinutes_L031(t *testing.T) {
 	}
 }
 
-func TestNodesOfPodsAreNominated_L185(t *testing.T) {
+func TestNodesOfPodsAreNominated(t *testing.T) {
+	t.Attr("covers", "L185")
 	w := newWorld(t, readyPool("default"))
 	for _, name := range []string{"a", "b"} {
 		n := w.Node(name)
@@ -153,7 +158,8 @@ func TestNodesOfPodsAreNominated_L185(t *testing.T) {
 	}
 }
 
-func TestPodsOfNodesThatGoHaveNoTimes_L193(t *testing.T) {
+func TestPodsOfNodesThatGoHaveNoTimes(t *testing.T) {
+	t.Attr("covers", "L193")
 	w := newWorld(t, readyPool("default"))
 	claim, node, pod := leaving(w)
 	w.Add(pod)
@@ -194,7 +200,8 @@ func (f failing) InstanceTypes(ctx context.Context, pool *v1.NodePool) ([]*cloud
 	return f.Provider.InstanceTypes(ctx, pool)
 }
 
-func TestAPoolWhoseTypesCannotBeHadHoldsUpNoOther_L200(t *testing.T) {
+func TestAPoolWhoseTypesCannotBeHadHoldsUpNoOther(t *testing.T) {
+	t.Attr("covers", "L200")
 	w := newWorld(t, readyPool("zz-first-in-line"), readyPool("default"))
 	w.p.Cloud.Provider = failing{w.Provider, "zz-first-in-line"}
 	w.see(pendingPod("p"))
@@ -204,7 +211,8 @@ func TestAPoolWhoseTypesCannotBeHadHoldsUpNoOther_L200(t *testing.T) {
 	}
 }
 
-func TestLimitsAreLookedAtAgainWhenAClaimIsWritten_L208(t *testing.T) {
+func TestLimitsAreLookedAtAgainWhenAClaimIsWritten(t *testing.T) {
+	t.Attr("covers", "L208")
 	pool := readyPool("default")
 	w := newWorld(t, pool)
 	w.see(pendingPod("p"))
@@ -226,7 +234,8 @@ func TestLimitsAreLookedAtAgainWhenAClaimIsWritten_L208(t *testing.T) {
 	}
 }
 
-func TestTheHashOnAClaimIsThatOfWhatWasPlannedWith_L209(t *testing.T) {
+func TestTheHashOnAClaimIsThatOfWhatWasPlannedWith(t *testing.T) {
+	t.Attr("covers", "L209")
 	pool := readyPool("default")
 	w := newWorld(t, pool)
 	w.see(pendingPod("p"))
@@ -255,7 +264,8 @@ func (s spy) Now() time.Time {
 	return s.Clock.Now()
 }
 
-func TestDepthAndAgeAreShownWhileTheEngineRuns_L399(t *testing.T) {
+func TestDepthAndAgeAreShownWhileTheEngineRuns(t *testing.T) {
+	t.Attr("covers", "L399")
 	w := newWorld(t, readyPool("default"))
 	for i := range 7 {
 		w.see(pendingPod(fmt.Sprint("p", i), func(p *corev1.Pod) {
@@ -301,7 +311,8 @@ func sum(t *testing.T, gauge *prometheus.GaugeVec) float64 {
 	return out
 }
 
-func TestPodsThatArePutOffAreNoFailures_L400(t *testing.T) {
+func TestPodsThatArePutOffAreNoFailures(t *testing.T) {
+	t.Attr("covers", "L400")
 	w := newWorld(t, readyPool("default"))
 	of := func(name string) *model.Pod {
 		return &model.Pod{Namespace: "default", Name: name, UID: name, Shape: &model.Shape{}}
@@ -325,7 +336,8 @@ func TestPodsThatArePutOffAreNoFailures_L400(t *testing.T) {
 	}
 }
 
-func TestASolveIsTimedAndSoIsThePass_L401(t *testing.T) {
+func TestASolveIsTimedAndSoIsThePass(t *testing.T) {
+	t.Attr("covers", "L401")
 	w := newWorld(t, readyPool("default"))
 	w.see(pendingPod("p"))
 	w.decide()
@@ -338,7 +350,8 @@ func TestASolveIsTimedAndSoIsThePass_L401(t *testing.T) {
 	}
 }
 
-func TestTheFirstDecisionAboutAPodIsTimed_L402(t *testing.T) {
+func TestTheFirstDecisionAboutAPodIsTimed(t *testing.T) {
+	t.Attr("covers", "L402")
 	w := newWorld(t, readyPool("default"))
 	w.see(pendingPod("placed"), pendingPod("refused", selecting(corev1.LabelTopologyZone, "nowhere")), pendingPod("invalid", invalid))
 	for range 3 {
@@ -350,7 +363,8 @@ func TestTheFirstDecisionAboutAPodIsTimed_L402(t *testing.T) {
 	}
 }
 
-func TestTimesFollowTheHealthOfThePool_L393(t *testing.T) {
+func TestTimesFollowTheHealthOfThePool(t *testing.T) {
+	t.Attr("covers", "L393")
 	for _, healthy := range []bool{true, false} {
 		pool := readyPool("default")
 		if healthy {
@@ -367,7 +381,8 @@ func TestTimesFollowTheHealthOfThePool_L393(t *testing.T) {
 	}
 }
 
-func TestARefusalSpeaksForEveryPool_L405(t *testing.T) {
+func TestARefusalSpeaksForEveryPool(t *testing.T) {
+	t.Attr("covers", "L405")
 	tainted := func(p *v1.NodePool) {
 		p.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "gpu", Effect: corev1.TaintEffectNoSchedule}}
 	}

@@ -9,9 +9,10 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
-// TestEveryClaimIsMarkedForItself_L314: in one pass one claim is launched with less variety than its pool asks for, and another
+// TestEveryClaimIsMarkedForItself: in one pass one claim is launched with less variety than its pool asks for, and another
 // of the same pool is not.
-func TestEveryClaimIsMarkedForItself_L314(t *testing.T) {
+func TestEveryClaimIsMarkedForItself(t *testing.T) {
+	t.Attr("covers", "L314")
 	w := newWorld(t, readyPool("default", func(p *v1.NodePool) {
 		p.Spec.Template.Annotations = map[string]string{"note": "kept"}
 		p.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{

@@ -13,9 +13,10 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
-// TestAClaimThatDoesNotLaunchHoldsUpNobody_W003: one claim waits for a machine that does not come; pods of other workloads get
+// TestAClaimThatDoesNotLaunchHoldsUpNobody: one claim waits for a machine that does not come; pods of other workloads get
 // theirs all the same.
-func TestAClaimThatDoesNotLaunchHoldsUpNobody_W003(t *testing.T) {
+func TestAClaimThatDoesNotLaunchHoldsUpNobody(t *testing.T) {
+	t.Attr("covers", "W003")
 	w := newWorld(t, readyPool("pool"))
 	w.see(pendingPod("first"))
 	w.decide()
@@ -36,8 +37,9 @@ func TestAClaimThatDoesNotLaunchHoldsUpNobody_W003(t *testing.T) {
 	}
 }
 
-// TestBudgetsAreReadOnceAPass_W012: however many nodes are going.
-func TestBudgetsAreReadOnceAPass_W012(t *testing.T) {
+// TestBudgetsAreReadOnceAPass: however many nodes are going.
+func TestBudgetsAreReadOnceAPass(t *testing.T) {
+	t.Attr("covers", "W012")
 	w := newWorld(t, readyPool("pool"))
 	for i := range 5 {
 		name := fmt.Sprint("n", i)

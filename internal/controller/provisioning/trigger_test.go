@@ -12,7 +12,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
-func TestWaitingPodsAskAgain_L006(t *testing.T) {
+func TestWaitingPodsAskAgain(t *testing.T) {
+	t.Attr("covers", "L006")
 	running(t, nil, func(w *world, ws watches) {
 		hopeless := pendingPod("hopeless", selecting(corev1.LabelTopologyZone, "nowhere"))
 		ws.of(hopeless).Add(hopeless)
@@ -44,7 +45,8 @@ func TestWaitingPodsAskAgain_L006(t *testing.T) {
 	}, readyPool("default"))
 }
 
-func TestTheFirstSightOfAPodStands_L007(t *testing.T) {
+func TestTheFirstSightOfAPodStands(t *testing.T) {
+	t.Attr("covers", "L007")
 	running(t, nil, func(w *world, ws watches) {
 		pod := pendingPod("p", selecting(corev1.LabelTopologyZone, "nowhere"))
 		start := time.Now()
@@ -72,7 +74,8 @@ func leaving(w *world) (*v1.NodeClaim, *corev1.Node, *corev1.Pod) {
 	return claim, node, pod
 }
 
-func TestDisruptedNodesTrigger_L008(t *testing.T) {
+func TestDisruptedNodesTrigger(t *testing.T) {
+	t.Attr("covers", "L008")
 	running(t, nil, func(w *world, ws watches) {
 		claim, node, pod := leaving(w)
 		pod.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: "nowhere"} // so that it goes on to need a place
@@ -102,7 +105,8 @@ func TestDisruptedNodesTrigger_L008(t *testing.T) {
 	}, readyPool("default"))
 }
 
-func TestDeletionOfANodeAloneDoesNotTrigger_L009(t *testing.T) {
+func TestDeletionOfANodeAloneDoesNotTrigger(t *testing.T) {
+	t.Attr("covers", "L009")
 	running(t, nil, func(w *world, ws watches) {
 		claim, node, pod := leaving(w)
 		claim.DeletionTimestamp = nil
@@ -131,7 +135,8 @@ func node0(w *world) *corev1.Node {
 	return n
 }
 
-func TestNothingIsPlannedOnHalfAPictureAndNothingIsForgotten_L010(t *testing.T) {
+func TestNothingIsPlannedOnHalfAPictureAndNothingIsForgotten(t *testing.T) {
+	t.Attr("covers", "L010")
 	var nodes *controllertest.FakeInformer
 	running(t, func(ws watches) { nodes = ws.late(&corev1.Node{}) }, func(w *world, ws watches) {
 		pod := pendingPod("p")

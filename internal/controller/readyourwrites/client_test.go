@@ -119,7 +119,8 @@ func TestWritesAreForgotten(t *testing.T) {
 	}
 }
 
-func TestDeletionPending_W016(t *testing.T) {
+func TestDeletionPending(t *testing.T) {
+	t.Attr("covers", "W016")
 	remove := func(t *testing.T, cache *lagging, c *Client) {
 		t.Helper()
 		if err := c.Delete(t.Context(), cache.cached); err != nil {

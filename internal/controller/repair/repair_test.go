@@ -83,22 +83,23 @@ func (d *fixture) deadline() string {
 }
 
 func TestWhoIsRepaired(t *testing.T) {
+	t.Attr("covers", "C500 C501 C502 C503 C506")
 	for name, c := range map[string]struct {
 		change  []func(*fixture)
 		deleted bool
 		after   time.Duration
 	}{
-		"a healthy node":                                 {},
-		"C500 not ready for ten minutes":                 {change: []func(*fixture){notReady(10 * time.Minute)}, deleted: true},
-		"C500 unknown for ten minutes":                   {change: []func(*fixture){says(corev1.NodeReady, corev1.ConditionUnknown, 10*time.Minute)}, deleted: true},
-		"C502 a second too early":                        {change: []func(*fixture){notReady(10*time.Minute - time.Second)}, after: time.Second},
-		"C501 a condition nobody asks about":             {change: []func(*fixture){says("KernelPanic", corev1.ConditionTrue, time.Hour)}},
-		"C501 a status that is not objected to":          {change: []func(*fixture){says(broken, corev1.ConditionUnknown, time.Hour)}},
-		"C503 the one that is due first, not the older":  {change: []func(*fixture){notReady(3 * time.Minute), says(broken, corev1.ConditionTrue, time.Minute)}, after: time.Minute},
-		"C503 one is due, the other is not":              {change: []func(*fixture){notReady(3 * time.Minute), says(broken, corev1.ConditionTrue, 2*time.Minute)}, deleted: true},
-		"C506 do-not-disrupt on the node does not count": {change: []func(*fixture){notReady(time.Hour), protected}, deleted: true},
-		"C506 a pool that allows nothing does not count": {change: []func(*fixture){notReady(time.Hour), blockedPool}, deleted: true},
-		"a node without the label of our class":          {change: []func(*fixture){notReady(time.Hour), func(d *fixture) { delete(d.node.Labels, fakecluster.ClassLabel) }}},
+		"a healthy node":                            {},
+		"not ready for ten minutes":                 {change: []func(*fixture){notReady(10 * time.Minute)}, deleted: true},
+		"unknown for ten minutes":                   {change: []func(*fixture){says(corev1.NodeReady, corev1.ConditionUnknown, 10*time.Minute)}, deleted: true},
+		"a second too early":                        {change: []func(*fixture){notReady(10*time.Minute - time.Second)}, after: time.Second},
+		"a condition nobody asks about":             {change: []func(*fixture){says("KernelPanic", corev1.ConditionTrue, time.Hour)}},
+		"a status that is not objected to":          {change: []func(*fixture){says(broken, corev1.ConditionUnknown, time.Hour)}},
+		"the one that is due first, not the older":  {change: []func(*fixture){notReady(3 * time.Minute), says(broken, corev1.ConditionTrue, time.Minute)}, after: time.Minute},
+		"one is due, the other is not":              {change: []func(*fixture){notReady(3 * time.Minute), says(broken, corev1.ConditionTrue, 2*time.Minute)}, deleted: true},
+		"do-not-disrupt on the node does not count": {change: []func(*fixture){notReady(time.Hour), protected}, deleted: true},
+		"a pool that allows nothing does not count": {change: []func(*fixture){notReady(time.Hour), blockedPool}, deleted: true},
+		"a node without the label of our class":     {change: []func(*fixture){notReady(time.Hour), func(d *fixture) { delete(d.node.Labels, fakecluster.ClassLabel) }}},
 		"a claim of another installation": {change: []func(*fixture){notReady(time.Hour), func(d *fixture) {
 			d.claim.Spec.NodeClassRef = fakecluster.Unmanaged()
 		}}},
@@ -136,7 +137,8 @@ func blockedPool(d *fixture) {
 	fakecluster.Change(d.Cluster, fakecluster.Pool(), func(p *v1.NodePool) { p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "0"}} })
 }
 
-func TestWhatIsCounted_C510(t *testing.T) {
+func TestWhatIsCounted(t *testing.T) {
+	t.Attr("covers", "C510")
 	d := newFixture(t, notReady(time.Hour), func(d *fixture) {
 		d.claim.Spec.TerminationGracePeriod = &metav1.Duration{Duration: time.Hour}
 		daemon := d.Pod("daemon", "a")
@@ -160,12 +162,13 @@ func TestWhatIsCounted_C510(t *testing.T) {
 }
 
 func TestDeadline(t *testing.T) {
+	t.Attr("covers", "C504 C505")
 	const past = "2020-01-01T00:00:00Z"
 	for name, c := range map[string]struct{ have, want string }{
-		"C504 none yet":         {"", "now"},
-		"C504 one to come":      {"2999-01-01T00:00:00Z", "now"},
-		"C504 one nobody reads": {"tomorrow", "now"},
-		"C505 one that is past": {past, past},
+		"none yet":         {"", "now"},
+		"one to come":      {"2999-01-01T00:00:00Z", "now"},
+		"one nobody reads": {"tomorrow", "now"},
+		"one that is past": {past, past},
 	} {
 		for _, going := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, deleted before: %v", name, going), func(t *testing.T) {
@@ -211,6 +214,7 @@ func among(others, unhealthy int, change func(*corev1.Node)) func(*fixture) {
 }
 
 func TestTooManyStopRepair(t *testing.T) {
+	t.Attr("covers", "C507 C508 C509")
 	elsewhere := func(n *corev1.Node) { n.Labels[v1.NodePoolLabelKey] = "other" }
 	foreign := func(n *corev1.Node) { n.Labels = nil }
 	alone := func(d *fixture) {
@@ -229,17 +233,17 @@ func TestTooManyStopRepair(t *testing.T) {
 		blocked bool
 		events  []string
 	}{
-		"C509 the only one":             {},
-		"C509 one of three":             {change: []func(*fixture){among(2, 0, nil)}},
-		"C509 one of five":              {change: []func(*fixture){among(4, 0, nil)}},
-		"C507 two of five":              {change: []func(*fixture){among(4, 1, nil)}, blocked: true, events: told(inPool, "a", "a", "pool")},
+		"the only one":                  {},
+		"one of three":                  {change: []func(*fixture){among(2, 0, nil)}},
+		"one of five":                   {change: []func(*fixture){among(4, 0, nil)}},
+		"two of five":                   {change: []func(*fixture){among(4, 1, nil)}, blocked: true, events: told(inPool, "a", "a", "pool")},
 		"two of six":                    {change: []func(*fixture){among(5, 1, nil)}},
 		"two of ten":                    {change: []func(*fixture){among(9, 1, nil)}},
-		"C507 three of ten":             {change: []func(*fixture){among(9, 2, nil)}, blocked: true, events: told(inPool, "a", "a", "pool")},
+		"three of ten":                  {change: []func(*fixture){among(9, 2, nil)}, blocked: true, events: told(inPool, "a", "a", "pool")},
 		"three of eleven":               {change: []func(*fixture){among(10, 2, nil)}},
 		"those of other pools":          {change: []func(*fixture){among(9, 9, elsewhere)}},
-		"C508 without a pool":           {change: []func(*fixture){alone, among(4, 1, foreign)}, blocked: true, events: told(inCluster, "a", "a")},
-		"C508 few without a pool":       {change: []func(*fixture){alone, among(9, 1, foreign)}},
+		"without a pool":                {change: []func(*fixture){alone, among(4, 1, foreign)}, blocked: true, events: told(inCluster, "a", "a")},
+		"few without a pool":            {change: []func(*fixture){alone, among(9, 1, foreign)}},
 		"the pool is gone: nobody told": {change: []func(*fixture){among(4, 1, nil), func(d *fixture) { d.Delete(fakecluster.Pool()) }}, blocked: true},
 	} {
 		t.Run(name, func(t *testing.T) {

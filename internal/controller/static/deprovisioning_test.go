@@ -15,7 +15,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/fakecluster"
 )
 
-func TestDeprovisioningLeavesOtherPoolsAlone_C522(t *testing.T) {
+func TestDeprovisioningLeavesOtherPoolsAlone(t *testing.T) {
+	t.Attr("covers", "C522")
 	for name, change := range map[string]func(*v1.NodePool){
 		"a pool of another installation": unmanaged,
 		"a pool that is being deleted":   going,
@@ -30,7 +31,8 @@ func TestDeprovisioningLeavesOtherPoolsAlone_C522(t *testing.T) {
 	}
 }
 
-func TestDeprovisioningCountsActiveClaimsOnly_L356_C523(t *testing.T) {
+func TestDeprovisioningCountsActiveClaimsOnly(t *testing.T) {
+	t.Attr("covers", "C523 L356")
 	t.Run("not those that go", func(t *testing.T) {
 		w := newWorld(t, pool(2))
 		w.launched("a", "b", "c")
@@ -81,7 +83,8 @@ func TestNeitherMetricsNorEventsReportScaleDown(t *testing.T) {
 	}
 }
 
-func TestZeroReplicas_L357_C524_C525(t *testing.T) {
+func TestZeroReplicas(t *testing.T) {
+	t.Attr("covers", "C524 C525 L357")
 	w := newWorld(t, pool(0))
 	result, err := w.down() // no claim at all
 	w.want(time.Minute, 0, result, err)
@@ -92,7 +95,8 @@ func TestZeroReplicas_L357_C524_C525(t *testing.T) {
 	w.want(time.Minute, 0, result, err)
 }
 
-func TestDeleteErrorsAreReturned_L357_C526(t *testing.T) {
+func TestDeleteErrorsAreReturned(t *testing.T) {
+	t.Attr("covers", "C526 L357")
 	w := newWorld(t, pool(0))
 	w.launched("a", "b")
 	w.Fail = func(op string, obj runtime.Object) error {
@@ -125,7 +129,8 @@ func TestAClaimThatIsGoneNeedsNoDeletion(t *testing.T) {
 	}
 }
 
-func TestOrderOfDeprovisioning_L356_C527_C528(t *testing.T) {
+func TestOrderOfDeprovisioning(t *testing.T) {
+	t.Attr("covers", "C527 C528 L356")
 	daemon := func(p *corev1.Pod) {
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent"}}
 	}

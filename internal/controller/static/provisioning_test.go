@@ -16,7 +16,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/static"
 )
 
-func TestProvisioningLeavesOtherPoolsAlone_L351_C512_C515_C518(t *testing.T) {
+func TestProvisioningLeavesOtherPoolsAlone(t *testing.T) {
+	t.Attr("covers", "C512 C515 C518 L351")
 	for name, change := range map[string]func(*v1.NodePool){
 		"a pool of another installation": unmanaged,
 		"a pool that is not ready":       notReady,
@@ -53,7 +54,8 @@ func TestProvisioningLeavesOtherPoolsAlone_L351_C512_C515_C518(t *testing.T) {
 	})
 }
 
-func TestProvisioningCreatesWhatIsMissing_L352_C513_C514(t *testing.T) {
+func TestProvisioningCreatesWhatIsMissing(t *testing.T) {
+	t.Attr("covers", "C513 C514 L352")
 	w := newWorld(t, pool(5))
 	w.launched("a")
 	w.Add(w.Claim("unlaunched"))
@@ -79,7 +81,8 @@ func TestProvisioningCreatesWhatIsMissing_L352_C513_C514(t *testing.T) {
 	w.want(time.Minute, 5, result, err)
 }
 
-func TestProvisioningReachesLargeNumbersInStrides_L352_C518(t *testing.T) {
+func TestProvisioningReachesLargeNumbersInStrides(t *testing.T) {
+	t.Attr("covers", "C518 L352")
 	w := newWorld(t, pool(250))
 	p := static.NewProvisioning(w.deps)
 	for range 3 {
@@ -120,7 +123,8 @@ func TestNodesThatGoAreRefilled(t *testing.T) {
 	}
 }
 
-func TestTheNodeLimitHolds_L353_C516_C517(t *testing.T) {
+func TestTheNodeLimitHolds(t *testing.T) {
+	t.Attr("covers", "C516 C517 L353")
 	t.Run("part of the wish", func(t *testing.T) {
 		w := newWorld(t, pool(5, limit("3")))
 		result, err := w.up()
@@ -173,7 +177,8 @@ func TestTheNodeLimitHolds_L353_C516_C517(t *testing.T) {
 	})
 }
 
-func TestNothingIsCreatedBeforeThePictureIsComplete_L354_C520(t *testing.T) {
+func TestNothingIsCreatedBeforeThePictureIsComplete(t *testing.T) {
+	t.Attr("covers", "C520 L354")
 	w := newWorld(t, pool(2))
 	w.launched("a", "b")
 	w.restart()
@@ -186,7 +191,8 @@ func TestNothingIsCreatedBeforeThePictureIsComplete_L354_C520(t *testing.T) {
 	w.want(time.Minute, 2, result, err)
 }
 
-func TestCreationErrorsAreReturned_L355_C519_C517(t *testing.T) {
+func TestCreationErrorsAreReturned(t *testing.T) {
+	t.Attr("covers", "C517 C519 L355")
 	w := newWorld(t, pool(4, limit("4")))
 	w.sync()
 	var calls atomic.Int32

@@ -25,7 +25,8 @@ func poolOf(replicas *int64, ready metav1.ConditionStatus) *v1.NodePool {
 	return p
 }
 
-func TestWhatWakesAPool_L358_C521_C529(t *testing.T) {
+func TestWhatWakesAPool(t *testing.T) {
+	t.Attr("covers", "C521 C529 L358")
 	two, three := new(int64(2)), new(int64(3))
 	for name, c := range map[string]struct {
 		was, is     *v1.NodePool

@@ -66,6 +66,7 @@ func names(pods []*corev1.Pod) []string {
 }
 
 func TestPlanDrain(t *testing.T) {
+	t.Attr("covers", "C216 C217 C219 C220 C221 C222 C223 C224 C226 C227 C242 C243 C245 C253")
 	in := func(d time.Duration) *time.Time { at := now.Add(d); return &at }
 	for name, c := range map[string]struct {
 		pods      []corev1.Pod
@@ -75,44 +76,44 @@ func TestPlanDrain(t *testing.T) {
 		evict     []string
 	}{
 		"an empty Node": {},
-		"C219 C222 C224 ordinary pods first": {
+		"ordinary pods first": {
 			pods:    []corev1.Pod{drained("cd", critical, daemon), drained("c", critical), drained("d", daemon), drained("p"), drained("q")},
 			waiting: 5, evict: []string{"p", "q"},
 		},
-		"C222 then DaemonSet pods": {
+		"then DaemonSet pods": {
 			pods:    []corev1.Pod{drained("cd", critical, daemon), drained("c", critical), drained("d", daemon)},
 			waiting: 3, evict: []string{"d"},
 		},
-		"C222 then critical pods": {
+		"then critical pods": {
 			pods:    []corev1.Pod{drained("cd", critical, daemon), drained("c", critical)},
 			waiting: 2, evict: []string{"c"},
 		},
-		"C222 then critical DaemonSet pods": {
+		"then critical DaemonSet pods": {
 			pods:    []corev1.Pod{drained("cd", critical, daemon)},
 			waiting: 1, evict: []string{"cd"},
 		},
-		"C223 a leaving pod holds back the next group": {
+		"a leaving pod holds back the next group": {
 			pods:    []corev1.Pod{drained("p", leaving(now, 30)), drained("d", daemon)},
 			waiting: 2,
 		},
-		"C227 a protected pod holds back the next group": {
+		"a protected pod holds back the next group": {
 			pods:    []corev1.Pod{drained("p", pinned), drained("d", daemon)},
 			waiting: 2, evict: []string{"p"}, // the queue is what knows when the protection ends
 		},
-		"C216 C217 C220 C221 C226 pods that do not count": {
+		"pods that do not count": {
 			pods: []corev1.Pod{
 				drained("t", tolerant), drained("f", finished), drained("m", mirror), drained("s", leaving(now.Add(-2*time.Minute), 59)),
 			},
 		},
-		"C242 C243 grace that does not fit": {
+		"grace that does not fit": {
 			pods:     []corev1.Pod{drained("long", grace(100), pinned), drained("short", grace(10))},
 			deadline: in(time.Minute), waiting: 2, deleteNow: []string{"long"}, evict: []string{"short"},
 		},
-		"C245 critical pods out of time are not held back": {
+		"critical pods out of time are not held back": {
 			pods:     []corev1.Pod{drained("p"), drained("c", critical, grace(100))},
 			deadline: in(time.Minute), waiting: 2, deleteNow: []string{"c"}, evict: []string{"p"},
 		},
-		"C253 no time at all": {
+		"no time at all": {
 			pods:     []corev1.Pod{drained("p"), drained("d", daemon), drained("c", critical, grace(0))},
 			deadline: in(-time.Second), waiting: 3, deleteNow: []string{"p", "d", "c"},
 		},
@@ -128,21 +129,22 @@ func TestPlanDrain(t *testing.T) {
 }
 
 func TestMustDelete(t *testing.T) {
+	t.Attr("covers", "C242 C244 C246 C251 C252 W019")
 	in := func(d time.Duration) *time.Time { at := now.Add(d); return &at }
 	for name, c := range map[string]struct {
 		pod      corev1.Pod
 		deadline *time.Time
 		want     bool
 	}{
-		"no deadline":                                   {drained("p", grace(3600)), nil, false},
-		"C244 the grace fits exactly":                   {drained("p", grace(60)), in(time.Minute), false},
-		"C242 one nanosecond less":                      {drained("p", grace(60)), in(time.Minute - 1), true},
-		"C251 a pod without grace period":               {drained("p", func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = nil }), in(-time.Hour), false},
-		"leaving in time":                               {drained("p", leaving(now, 60)), in(time.Minute), false},
-		"C246 leaving too late":                         {drained("p", leaving(now, 3600)), in(time.Minute), true},
-		"C252 cut to what the deadline left":            {drained("p", leaving(now, 59)), in(time.Minute), false},
-		"C252 W019 cut to the least after the deadline": {drained("p", leaving(now, 1)), in(-time.Hour), false},
-		"cut too little after the deadline":             {drained("p", leaving(now, 2)), in(-time.Hour), true},
+		"no deadline":                         {drained("p", grace(3600)), nil, false},
+		"the grace fits exactly":              {drained("p", grace(60)), in(time.Minute), false},
+		"one nanosecond less":                 {drained("p", grace(60)), in(time.Minute - 1), true},
+		"a pod without grace period":          {drained("p", func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = nil }), in(-time.Hour), false},
+		"leaving in time":                     {drained("p", leaving(now, 60)), in(time.Minute), false},
+		"leaving too late":                    {drained("p", leaving(now, 3600)), in(time.Minute), true},
+		"cut to what the deadline left":       {drained("p", leaving(now, 59)), in(time.Minute), false},
+		"cut to the least after the deadline": {drained("p", leaving(now, 1)), in(-time.Hour), false},
+		"cut too little after the deadline":   {drained("p", leaving(now, 2)), in(-time.Hour), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := mustDelete(&c.pod, c.deadline, now); got != c.want {
@@ -152,7 +154,8 @@ func TestMustDelete(t *testing.T) {
 	}
 }
 
-func TestGraceUntil_C249(t *testing.T) {
+func TestGraceUntil(t *testing.T) {
+	t.Attr("covers", "C249")
 	for left, want := range map[time.Duration]time.Duration{
 		time.Minute: time.Minute, 90*time.Second + 900*time.Millisecond: 90 * time.Second,
 		500 * time.Millisecond: time.Second, -time.Hour: time.Second,

@@ -43,7 +43,8 @@ func evictionWorld(t *testing.T, deadline *time.Time, changes ...func(*corev1.Po
 	return w, q, pod
 }
 
-func TestEvictionAnswers_C240(t *testing.T) {
+func TestEvictionAnswers(t *testing.T) {
+	t.Attr("covers", "C230 C231 C232 C234 C235 C239 C240")
 	for name, c := range map[string]struct {
 		answer error
 		again  bool
@@ -52,14 +53,14 @@ func TestEvictionAnswers_C240(t *testing.T) {
 		code   string
 		event  string
 	}{
-		"C232 C239 accepted":            {code: "200", event: "Normal Evicted p: Evicted pod: Forceful Termination"},
-		"C230 the pod is gone":          {answer: fakecluster.NotFound(), code: "404"},
-		"C231 another pod of that name": {answer: fakecluster.Conflict(), code: "409"},
-		"C234 a budget forbids it": {
+		"accepted":                 {code: "200", event: "Normal Evicted p: Evicted pod: Forceful Termination"},
+		"the pod is gone":          {answer: fakecluster.NotFound(), code: "404"},
+		"another pod of that name": {answer: fakecluster.Conflict(), code: "409"},
+		"a budget forbids it": {
 			answer: apierrors.NewTooManyRequests("no", 0), again: true, left: 1, code: "429",
 			event: "Warning FailedDraining a: Failed to drain node, evicting pod violates a PDB (Pod=default/p)",
 		},
-		"C235 two budgets": {
+		"two budgets": {
 			answer: status(http.StatusInternalServerError, severalBudgets), again: true, left: 1, code: "500",
 			event: "Warning FailedDraining a: Failed to drain node, eviction does not support multiple PDBs (Pod=default/p)",
 		},
@@ -98,7 +99,8 @@ func TestEvictionAnswers_C240(t *testing.T) {
 			t.Errorf("error %v, events %v", err, w.Events())
 		}
 	})
-	t.Run("C238 the reason of the disruption", func(t *testing.T) {
+	t.Run("the reason of the disruption", func(t *testing.T) {
+		t.Attr("covers", "C238")
 		w, q, pod := evictionWorld(t, nil)
 		fakecluster.Change(w, w.LaunchedClaim("a"), func(c *v1.NodeClaim) {
 			condition.For(c, w.Time.Now()).TrueWithReason(v1.ConditionTypeDisruptionReason, "Drifted", "Drifted")
@@ -113,14 +115,16 @@ func TestEvictionAnswers_C240(t *testing.T) {
 }
 
 func TestEvictionQueueEntries(t *testing.T) {
-	t.Run("C241 W017 a pod that vanished leaves no entry", func(t *testing.T) {
+	t.Run("a pod that vanished leaves no entry", func(t *testing.T) {
+		t.Attr("covers", "C241 W017")
 		w, q, pod := evictionWorld(t, nil)
 		w.Delete(pod)
 		if result, err := q.Reconcile(w.Context(), keyOf(pod)); err != nil || result != (reconcile.Result{}) || q.Len() != 0 {
 			t.Errorf("result %+v, error %v, %d left", result, err, q.Len())
 		}
 	})
-	t.Run("C236 the namesake of a pod is not evicted for it", func(t *testing.T) {
+	t.Run("the namesake of a pod is not evicted for it", func(t *testing.T) {
+		t.Attr("covers", "C236")
 		w, q, pod := evictionWorld(t, nil)
 		w.Delete(pod)
 		namesake := w.Pod("p", "a")
@@ -150,7 +154,8 @@ func TestEvictionQueueEntries(t *testing.T) {
 			t.Errorf("error %v, %d left", err, q.Len())
 		}
 	})
-	t.Run("C228 a protected pod waits, and goes when the protection ends", func(t *testing.T) {
+	t.Run("a protected pod waits, and goes when the protection ends", func(t *testing.T) {
+		t.Attr("covers", "C228")
 		w, q, pod := evictionWorld(t, nil, func(p *corev1.Pod) {
 			p.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "10m"}
 			p.Status.StartTime = &metav1.Time{Time: time.Now().Truncate(time.Second)}
@@ -178,7 +183,8 @@ func TestEvictionQueueEntries(t *testing.T) {
 			t.Errorf("events %q", w.Events())
 		}
 	})
-	t.Run("C248 deadlines only get earlier", func(t *testing.T) {
+	t.Run("deadlines only get earlier", func(t *testing.T) {
+		t.Attr("covers", "C248")
 		w := fakecluster.New(t)
 		q, pod := NewEvictionQueue(w.Shared), w.Pod("p", "a")
 		at := func(d time.Duration) *time.Time { x := w.Time.Now().Add(d); return &x }
@@ -208,8 +214,10 @@ func TestEvictionQueueEntries(t *testing.T) {
 }
 
 func TestForceDelete(t *testing.T) {
+	t.Attr("covers", "C250")
 	deadlineIn := func(d time.Duration) *time.Time { at := time.Now().Truncate(time.Second).Add(d); return &at }
-	t.Run("C242 C243 past the budget and the annotation, with what is left of the time", func(t *testing.T) {
+	t.Run("past the budget and the annotation, with what is left of the time", func(t *testing.T) {
+		t.Attr("covers", "C242 C243")
 		deadline := deadlineIn(20 * time.Second)
 		w, q, pod := evictionWorld(t, deadline, pinned)
 		w.Fail = fakecluster.Always("create-eviction", pod, apierrors.NewTooManyRequests("no", 0))
@@ -227,7 +235,8 @@ func TestForceDelete(t *testing.T) {
 			t.Errorf("events %q", w.Events())
 		}
 	})
-	t.Run("C247 a pod waiting for its budget is upgraded when its time comes", func(t *testing.T) {
+	t.Run("a pod waiting for its budget is upgraded when its time comes", func(t *testing.T) {
+		t.Attr("covers", "C247")
 		w, q, pod := evictionWorld(t, deadlineIn(time.Minute))
 		w.Fail = fakecluster.Always("create-eviction", pod, apierrors.NewTooManyRequests("no", 0))
 		if result, err := q.Reconcile(w.Context(), keyOf(pod)); err != nil || result != requeue.Soon() {
@@ -244,7 +253,7 @@ func TestForceDelete(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer error
 		err    bool
-	}{"C250 gone": {fakecluster.NotFound(), false}, "another UID": {fakecluster.Conflict(), true}} {
+	}{"gone": {fakecluster.NotFound(), false}, "another UID": {fakecluster.Conflict(), true}} {
 		t.Run(name, func(t *testing.T) {
 			w, q, pod := evictionWorld(t, deadlineIn(-time.Hour))
 			w.Fail = fakecluster.Always("delete", pod, c.answer)
@@ -291,7 +300,8 @@ func TestEvictionQueueWakesItsWorkers(t *testing.T) {
 	}
 }
 
-func TestEvictionQueueIsSafe_C237(t *testing.T) {
+func TestEvictionQueueIsSafe(t *testing.T) {
+	t.Attr("covers", "C237")
 	w := fakecluster.New(t)
 	w.Add(w.LaunchedClaim("a", v1.ConditionTypeRegistered), w.RegisteredNode("a"))
 	var pods []*corev1.Pod

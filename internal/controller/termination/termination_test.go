@@ -60,7 +60,8 @@ func (d *dying) condition(name string) string {
 func (d *dying) gone() bool { _, there := fakecluster.Get(d.Cluster, d.node); return !there }
 
 func TestTermination(t *testing.T) {
-	t.Run("C200 C204 C206 C207 C208 C209 C210 C214 C229 from the deletion to the end", func(t *testing.T) {
+	t.Run("from the deletion to the end", func(t *testing.T) {
+		t.Attr("covers", "C200 C204 C206 C207 C208 C209 C210 C214 C229")
 		d := newDying(t, func(d *dying) {
 			d.node.Spec.Taints = []corev1.Taint{{Key: v1.DisruptedTaintKey, Effect: corev1.TaintEffectNoExecute}, {Key: "kept", Effect: corev1.TaintEffectNoSchedule}}
 		})
@@ -113,7 +114,8 @@ func TestTermination(t *testing.T) {
 			}
 		}
 	})
-	t.Run("C201 C225 a Node without claim is drained and released", func(t *testing.T) {
+	t.Run("a Node without claim is drained and released", func(t *testing.T) {
+		t.Attr("covers", "C201 C225")
 		d := newDying(t, func(d *dying) { d.claim = nil })
 		d.Add(d.Pod("p", "a"))
 		d.pass()
@@ -126,7 +128,8 @@ func TestTermination(t *testing.T) {
 			t.Errorf("gone: %v", d.gone())
 		}
 	})
-	t.Run("C202 duplicate claims count as none", func(t *testing.T) {
+	t.Run("duplicate claims count as none", func(t *testing.T) {
+		t.Attr("covers", "C202")
 		d := newDying(t, func(d *dying) {
 			other := d.LaunchedClaim("b")
 			other.Status.ProviderID = d.claim.Status.ProviderID
@@ -137,7 +140,8 @@ func TestTermination(t *testing.T) {
 			t.Errorf("gone: %v", d.gone())
 		}
 	})
-	t.Run("C203 unmanaged Nodes keep their finalizer", func(t *testing.T) {
+	t.Run("unmanaged Nodes keep their finalizer", func(t *testing.T) {
+		t.Attr("covers", "C203")
 		d := newDying(t, func(d *dying) { delete(d.node.Labels, fakecluster.ClassLabel) })
 		d.pass()
 		if node := fakecluster.Must(d.Cluster, d.node); len(node.Finalizers) != 1 || len(node.Spec.Taints) != 0 {
@@ -153,7 +157,8 @@ func TestTermination(t *testing.T) {
 			t.Error("it was tainted")
 		}
 	})
-	t.Run("C213 other finalizers stay, and nothing is counted twice", func(t *testing.T) {
+	t.Run("other finalizers stay, and nothing is counted twice", func(t *testing.T) {
+		t.Attr("covers", "C213")
 		d := newDying(t, func(d *dying) {
 			d.claim = nil
 			d.node.Finalizers = append(d.node.Finalizers, "example.com/other")
@@ -170,7 +175,8 @@ func TestTermination(t *testing.T) {
 			t.Errorf("counted %v times", n)
 		}
 	})
-	t.Run("C205 many at once", func(t *testing.T) {
+	t.Run("many at once", func(t *testing.T) {
+		t.Attr("covers", "C205")
 		w := fakecluster.New(t)
 		queue := NewEvictionQueue(w.Shared)
 		term := New(w.Shared, queue)
@@ -216,7 +222,8 @@ func (d *dying) settle() {
 
 func TestTerminationInstance(t *testing.T) {
 	notReady := func(d *dying) { d.node.Status.Conditions[0].Status = corev1.ConditionUnknown }
-	t.Run("C211 not ready and no instance: released at once", func(t *testing.T) {
+	t.Run("not ready and no instance: released at once", func(t *testing.T) {
+		t.Attr("covers", "C211")
 		d := newDying(t, notReady)
 		d.Add(d.Pod("p", "a"))
 		d.Provider.Finish("test://a")
@@ -226,7 +233,8 @@ func TestTerminationInstance(t *testing.T) {
 			t.Error("still there")
 		}
 	})
-	t.Run("C212 ready and no instance: drained", func(t *testing.T) {
+	t.Run("ready and no instance: drained", func(t *testing.T) {
+		t.Attr("covers", "C212")
 		d := newDying(t, nil)
 		d.Add(d.Pod("p", "a"))
 		d.Provider.Finish("test://a")
@@ -236,7 +244,8 @@ func TestTerminationInstance(t *testing.T) {
 			t.Errorf("gone: %v, %d in the queue", d.gone(), d.queue.Len())
 		}
 	})
-	t.Run("W012 the provider is not asked every second", func(t *testing.T) {
+	t.Run("the provider is not asked every second", func(t *testing.T) {
+		t.Attr("covers", "W012")
 		d := newDying(t, notReady)
 		d.Add(d.Pod("p", "a"))
 		d.pass()
@@ -288,7 +297,8 @@ func TestTerminationDeadline(t *testing.T) {
 			d.claim.Annotations = map[string]string{v1.NodeClaimTerminationTimestampAnnotationKey: value}
 		}
 	}
-	t.Run("C242 the deadline reaches the queue and the users", func(t *testing.T) {
+	t.Run("the deadline reaches the queue and the users", func(t *testing.T) {
+		t.Attr("covers", "C242")
 		at := time.Now().Add(time.Second).UTC().Format(time.RFC3339)
 		d := newDying(t, annotate(at))
 		pod := d.Pod("p", "a")
@@ -306,7 +316,8 @@ func TestTerminationDeadline(t *testing.T) {
 		}
 	})
 	for name, grace := range map[string]*metav1.Duration{"with a grace period": {Duration: time.Hour}, "without": nil} {
-		t.Run("C215 W013 a malformed deadline does not wedge the Node, "+name, func(t *testing.T) {
+		t.Run("a malformed deadline does not wedge the Node, "+name, func(t *testing.T) {
+			t.Attr("covers", "C215 W013")
 			d := newDying(t, func(d *dying) {
 				annotate("tomorrow")(d)
 				d.claim.Spec.TerminationGracePeriod = grace
@@ -331,6 +342,7 @@ func TestTerminationDeadline(t *testing.T) {
 }
 
 func TestTerminationVolumes(t *testing.T) {
+	t.Attr("covers", "C254 C255 C256 C257 C258")
 	attachment := func(name, volume string) *storagev1.VolumeAttachment {
 		out := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.VolumeAttachmentSpec{NodeName: "a"}}
 		if volume != "" {
@@ -355,23 +367,23 @@ func TestTerminationVolumes(t *testing.T) {
 		want     string
 		events   int
 	}{
-		"C257 no attachments": {want: "True/VolumesDetached/"},
-		"C254 an attachment": {
+		"no attachments": {want: "True/VolumesDetached/"},
+		"an attachment": {
 			setUp: func(d *dying) { d.Add(attachment("x", "v")) }, events: 1,
 			want: "Unknown/AwaitingVolumeDetachment/AwaitingVolumeDetachment",
 		},
 		"an attachment without volume": {setUp: func(d *dying) { d.Add(attachment("x", "")) }, want: "True/VolumesDetached/"},
-		"C255 an attachment of a pod that stays": {
+		"an attachment of a pod that stays": {
 			setUp: func(d *dying) { d.Add(attachment("x", "v"), volumeClaim("data", "v"), staying(d, byClaim)) }, want: "True/VolumesDetached/",
 		},
-		"C258 an ephemeral volume of a pod that stays": {
+		"an ephemeral volume of a pod that stays": {
 			setUp: func(d *dying) { d.Add(attachment("x", "v"), volumeClaim("stays-scratch", "v"), staying(d, ephemeral)) }, want: "True/VolumesDetached/",
 		},
 		"a pod that stays names a claim that is gone": {
 			setUp: func(d *dying) { d.Add(attachment("x", "v"), staying(d, byClaim)) }, events: 1,
 			want: "Unknown/AwaitingVolumeDetachment/AwaitingVolumeDetachment",
 		},
-		"C256 after the deadline": {
+		"after the deadline": {
 			setUp: func(d *dying) { d.Add(attachment("x", "v")) }, deadline: -time.Minute,
 			want: "False/TerminationGracePeriodElapsed/TerminationGracePeriodElapsed",
 		},

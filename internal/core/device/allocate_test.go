@@ -7,7 +7,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-func TestMachinesWithTheDeviceAreKept_L317(t *testing.T) {
+func TestMachinesWithTheDeviceAreKept(t *testing.T) {
+	t.Attr("covers", "L317")
 	gpu, bare := template(several(1, "gpu", "model=a")...), template(several(1, "nic", "model=n")...)
 	a := must(t, cluster(), machine("m", nil, bare, gpu), claim("c", exactly("r", 1, has{"model", "a"})))
 	if len(a.Templates) != 1 || a.Templates[0] != gpu {
@@ -16,7 +17,8 @@ func TestMachinesWithTheDeviceAreKept_L317(t *testing.T) {
 	want(t, "devices", describe(a), "r=gpu0")
 }
 
-func TestPodsShareAMachineWithDistinctDevices_L319(t *testing.T) {
+func TestPodsShareAMachineWithDistinctDevices(t *testing.T) {
+	t.Attr("covers", "L319")
 	l, kind := cluster(), template(several(2, "gpu")...)
 	for i, name := range []string{"gpu0", "gpu1"} {
 		a := must(t, l, machine("m", kind), claim(name, exactly("r", 1)))
@@ -26,7 +28,8 @@ func TestPodsShareAMachineWithDistinctDevices_L319(t *testing.T) {
 	must(t, l, machine("other", kind), claim("third", exactly("r", 1)))
 }
 
-func TestAllMode_L320(t *testing.T) {
+func TestAllMode(t *testing.T) {
+	t.Attr("covers", "L320")
 	devices := append(several(2, "gpu", "model=a"), plain("old", "model=b"))
 	t.Run("takes every matching device", func(t *testing.T) {
 		a := must(t, cluster(), machine("m", template(devices...)), claim("c", all("r", has{"model", "a"})))
@@ -67,7 +70,8 @@ func TestAllMode_L320(t *testing.T) {
 	})
 }
 
-func TestFirstAvailable_L322(t *testing.T) {
+func TestFirstAvailable(t *testing.T) {
+	t.Attr("covers", "L322")
 	choice := firstOf("r", exactly("best", 1, has{"model", "a"}), exactly("good", 1, has{"model", "b"}))
 	l, kind := cluster(), template(plain("good0", "model=b"), plain("best0", "model=a"))
 	want(t, "the first", describe(must(t, l, machine("m", kind), claim("c", choice))), "r/best=best0")
@@ -76,22 +80,23 @@ func TestFirstAvailable_L322(t *testing.T) {
 }
 
 func TestAllocatedClaims(t *testing.T) {
+	t.Attr("covers", "L326 L337 L338")
 	for _, tc := range []struct {
 		name   string
 		claims []*Claim
 		place  string
 		refuse bool
 	}{
-		{"L326 two claims in different zones do not meet", []*Claim{given("a", zone("a")), given("b", zone("b"))}, "", true},
-		{"L326 two claims with a zone in common narrow the machine to it", []*Claim{given("a", zone("a", "b")), given("b", zone("b", "c"))}, zone("b").String(), false},
-		{"L338 terms are alternatives", []*Claim{given("a", zone("a"), zone("b")), given("b", zone("b"))}, zone("b").String(), false},
-		{"L338 the second alternative is taken when the first leads nowhere", []*Claim{
+		{"two claims in different zones do not meet", []*Claim{given("a", zone("a")), given("b", zone("b"))}, "", true},
+		{"two claims with a zone in common narrow the machine to it", []*Claim{given("a", zone("a", "b")), given("b", zone("b", "c"))}, zone("b").String(), false},
+		{"terms are alternatives", []*Claim{given("a", zone("a"), zone("b")), given("b", zone("b"))}, zone("b").String(), false},
+		{"the second alternative is taken when the first leads nowhere", []*Claim{
 			given("a", zone("a").And(in("example.com/rack", "1")), zone("b")), given("b", zone("b")),
 		}, zone("b").String(), false},
 		{"a claim without a place can be used everywhere", []*Claim{given("a")}, "", false},
 		{"a claim on a node is of no use to a new machine", []*Claim{given("a", OnNode("n"))}, "", true},
 		{"a place with a label nobody defines is out of reach", []*Claim{given("a", in("example.com/rack", "1"))}, "", true},
-		{"L337 an allocated claim narrows what is allocated beside it", []*Claim{given("a", zone("b")), claim("c", exactly("r", 1))}, zone("b").String(), false},
+		{"an allocated claim narrows what is allocated beside it", []*Claim{given("a", zone("b")), claim("c", exactly("r", 1))}, zone("b").String(), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			l := cluster()
@@ -104,7 +109,8 @@ func TestAllocatedClaims(t *testing.T) {
 	}
 }
 
-func TestPlaceOfDevices_L328(t *testing.T) {
+func TestPlaceOfDevices(t *testing.T) {
+	t.Attr("covers", "L328")
 	l := cluster(
 		placed("pa", []requirement.Set{zone("a")}, plain("a0")),
 		placed("pb", []requirement.Set{zone("b")}, plain("b0")),
@@ -146,7 +152,8 @@ func TestPlaceOfDevices_L328(t *testing.T) {
 	})
 }
 
-func TestClaimsSharedByPods_L329(t *testing.T) {
+func TestClaimsSharedByPods(t *testing.T) {
+	t.Attr("covers", "L329")
 	t.Run("with devices that exist they can be used from elsewhere", func(t *testing.T) {
 		l := cluster(placed("pa", []requirement.Set{zone("a")}, plain("a0")))
 		shared := claim("c", exactly("r", 1))
@@ -170,7 +177,8 @@ func TestClaimsSharedByPods_L329(t *testing.T) {
 	})
 }
 
-func TestClaimsThatCannotBeAllocated_L325(t *testing.T) {
+func TestClaimsThatCannotBeAllocated(t *testing.T) {
+	t.Attr("covers", "L325")
 	broken := &Claim{Name: "default/c", Problem: "device class \"x\" not found"}
 	want(t, "problem", refuse(t, cluster(), machine("m"), broken).Text, broken.Problem)
 	failure := refuse(t, cluster(), machine("m", template(plain("odd", "model=broken"), plain("gpu", "model=a"))), claim("c", exactly("r", 1, has{"model", "a"})))
@@ -179,7 +187,8 @@ func TestClaimsThatCannotBeAllocated_L325(t *testing.T) {
 	}
 }
 
-func TestMoreThanAClaimMayHave_L335(t *testing.T) {
+func TestMoreThanAClaimMayHave(t *testing.T) {
+	t.Attr("covers", "L335")
 	large, small := template(several(40, "gpu")...), template(several(8, "gpu")...)
 	t.Run("is refused up front", func(t *testing.T) {
 		failure := refuse(t, cluster(), machine("m", large), claim("c", exactly("r", 20), exactly("q", 13)))

@@ -2,7 +2,8 @@ package device
 
 import "testing"
 
-func TestPolicies_L332(t *testing.T) {
+func TestPolicies(t *testing.T) {
+	t.Attr("covers", "L332")
 	n := func(v int64) *int64 { return &v }
 	steps := &Policy{Default: n(20), Range: &Range{Min: 10, Step: 5, Max: n(40)}}
 	values := &Policy{Default: n(10), Values: []int64{10, 20, 40}}
@@ -48,7 +49,8 @@ func asking(name string, count int, asked ...Amount) Request {
 	return r
 }
 
-func TestConsumableCapacity_L332(t *testing.T) {
+func TestConsumableCapacity(t *testing.T) {
+	t.Attr("covers", "L332")
 	half := func(name string) *Claim { return claim(name, asking("r", 1, Amount{"memory", 50})) }
 	t.Run("is shared until it is used up", func(t *testing.T) {
 		l, kind := cluster(), template(sharable("gpu", 100))

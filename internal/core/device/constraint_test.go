@@ -2,7 +2,8 @@ package device
 
 import "testing"
 
-func TestMatchAttribute_L321(t *testing.T) {
+func TestMatchAttribute(t *testing.T) {
+	t.Attr("covers", "L321")
 	numa := driver + "/numa"
 	pairs := template(plain("g0", "kind=gpu", "numa=0"), plain("g1", "kind=gpu", "numa=1"), plain("n1", "kind=nic", "numa=1"))
 	gpu, nic := exactly("gpu", 1, has{"kind", "gpu"}), exactly("nic", 1, has{"kind", "nic"})
@@ -49,7 +50,8 @@ func typed(name, attribute string, typ ValueType, value string) *Device {
 	return &Device{Name: name, Attributes: map[string][]Value{attribute: {{typ, value}}}}
 }
 
-func TestBindings_L321(t *testing.T) {
+func TestBindings(t *testing.T) {
+	t.Attr("covers", "L321")
 	clique := driver + "/clique"
 	ids := func(names ...string) []ID {
 		var out []ID

@@ -16,7 +16,8 @@ func partitioned(pool string, memory int64, devices ...*Device) []*Slice {
 	}
 }
 
-func TestPartitions_L333(t *testing.T) {
+func TestPartitions(t *testing.T) {
+	t.Attr("covers", "L333")
 	one := func(name string) *Claim { return claim(name, exactly("r", 1)) }
 	t.Run("share a budget", func(t *testing.T) {
 		l := cluster(partitioned("p", 100, partition("a", 60), partition("b", 60), partition("c", 40))...)
@@ -69,7 +70,8 @@ func TestPartitions_L333(t *testing.T) {
 	})
 }
 
-func TestKindsGiveBackTheDifference_L336(t *testing.T) {
+func TestKindsGiveBackTheDifference(t *testing.T) {
+	t.Attr("covers", "L336")
 	// As the large kind the machine has no device of its own and draws 60 of the card; as the small one it uses its own.
 	large, small := template(), template(plain("own", "size=l"))
 	l := cluster(partitioned("p", 100, partition("a", 60), partition("b", 60))...)
@@ -89,7 +91,8 @@ func TestKindsGiveBackTheDifference_L336(t *testing.T) {
 	must(t, l, machine("n"), shares())
 }
 
-func TestTheMostOfAllKindsIsCharged_L336(t *testing.T) {
+func TestTheMostOfAllKindsIsCharged(t *testing.T) {
+	t.Attr("covers", "L336")
 	gpu := func(pool string) *Device { return sharable(pool, 100) }
 	// One kind takes 50 in one piece, the other would take 30: together they block 50, not 80.
 	big, little := template(plain("x", "big=1")), template(plain("y", "little=1"))

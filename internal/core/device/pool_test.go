@@ -6,7 +6,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-func TestPools_L334(t *testing.T) {
+func TestPools(t *testing.T) {
+	t.Attr("covers", "L334")
 	one := claim("c", exactly("r", 1))
 	numbered := func(name string, generation, count int64, devices ...*Device) *Slice {
 		return &Slice{Name: name, Driver: driver, Pool: "p", Generation: generation, Count: count, AllNodes: true, Devices: devices}
@@ -48,7 +49,8 @@ func TestPools_L334(t *testing.T) {
 	}
 }
 
-func TestLookingFromOnePlaceChangesNothingForAnother_L334(t *testing.T) {
+func TestLookingFromOnePlaceChangesNothingForAnother(t *testing.T) {
+	t.Attr("covers", "L334")
 	l := cluster(placed("pa", []requirement.Set{zone("a")}, plain("a0")), placed("pb", []requirement.Set{zone("b")}, plain("b0")))
 	for _, z := range []string{"a", "b", "a", "b"} {
 		a, failure := try(t, l, node("n", zone(z)), claim("c", exactly("r", 1)))
@@ -59,7 +61,8 @@ func TestLookingFromOnePlaceChangesNothingForAnother_L334(t *testing.T) {
 	}
 }
 
-func TestSlicesOfNodesThatAreNotReadyDoNotCount_L331(t *testing.T) {
+func TestSlicesOfNodesThatAreNotReadyDoNotCount(t *testing.T) {
+	t.Attr("covers", "L331")
 	kind := template(plain("gpu"))
 	slices := []*Slice{local("p", "n", plain("gpu"))}
 	starting := node("n")
@@ -78,7 +81,8 @@ func TestSlicesOfNodesThatAreNotReadyDoNotCount_L331(t *testing.T) {
 	refuse(t, after, node("n"), c("y"))
 }
 
-func TestDevicesThatExistComeFirst_L327(t *testing.T) {
+func TestDevicesThatExistComeFirst(t *testing.T) {
+	t.Attr("covers", "L327")
 	l := cluster(everywhere("net", plain("there", "model=a")))
 	a := must(t, l, machine("m", template(plain("new", "model=a"))), claim("c", exactly("r", 1)))
 	want(t, "device", describe(a), "r=there")
@@ -90,21 +94,26 @@ func TestTakenDevices(t *testing.T) {
 	}
 	c := claim("c", exactly("r", 1))
 	v := NewInventory([]*Slice{everywhere("net", plain("gpu"))}, nil)
-	t.Run("L324 a device that a claim of the cluster has is not given again", func(t *testing.T) {
+	t.Run("a device that a claim of the cluster has is not given again", func(t *testing.T) {
+		t.Attr("covers", "L324")
 		refuse(t, NewLedger(v, NewAllocated(usage(), leavingPods())), machine("m"), c)
 	})
-	t.Run("L330 nor one that a live pod holds", func(t *testing.T) {
+	t.Run("nor one that a live pod holds", func(t *testing.T) {
+		t.Attr("covers", "L330")
 		refuse(t, NewLedger(v, NewAllocated(usage("p", "q"), leavingPods("p"))), machine("m"), c)
 	})
-	t.Run("L330 one that only leaving pods hold is free", func(t *testing.T) {
+	t.Run("one that only leaving pods hold is free", func(t *testing.T) {
+		t.Attr("covers", "L330")
 		must(t, NewLedger(v, NewAllocated(usage("p", "q"), leavingPods("p", "q"))), machine("m"), c)
 	})
-	t.Run("L330 unless something that is no pod holds it too", func(t *testing.T) {
+	t.Run("unless something that is no pod holds it too", func(t *testing.T) {
+		t.Attr("covers", "L330")
 		held := usage("p")
 		held[0].Shares[0].PodsOnly = false
 		refuse(t, NewLedger(v, NewAllocated(held, leavingPods("p"))), machine("m"), c)
 	})
-	t.Run("L324 nor one that was given away in this run", func(t *testing.T) {
+	t.Run("nor one that was given away in this run", func(t *testing.T) {
+		t.Attr("covers", "L324")
 		l := NewLedger(v, Allocated{})
 		must(t, l, machine("m"), c)
 		refuse(t, l, machine("n"), claim("d", exactly("r", 1)))

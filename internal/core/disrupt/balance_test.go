@@ -21,7 +21,8 @@ func costing(pool string, cost, price float64) Candidate {
 	return Candidate{Node: &model.Node{Pool: pool}, DisruptionCost: cost, Price: price}
 }
 
-func TestScores_C446_C447_C448_C449(t *testing.T) {
+func TestScores(t *testing.T) {
+	t.Attr("covers", "C443 C446 C447 C448 C449 C450")
 	balanced := map[string]string{"p": Balanced}
 	for _, tt := range []struct {
 		name                  string
@@ -38,8 +39,8 @@ func TestScores_C446_C447_C448_C449(t *testing.T) {
 		{"no cost of the pool", 1, 1, 0, 90, 0, false},
 		{"no disruption at all", 1, 0, 10, 90, math.Inf(1), true},
 		{"equal fractions", 1, 1, 10, 10, 1, true},
-		{"C443 the only node of its pool", 5, 9, 5, 9, 1, true},
-		{"C450 a pool a hundred times the size", 242, 900, 5808, 9000, 0.41667, false},
+		{"the only node of its pool", 5, 9, 5, 9, 1, true},
+		{"a pool a hundred times the size", 242, 900, 5808, 9000, 0.41667, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			j := scored(tt.savings, map[string]Totals{"p": {tt.cost, tt.all}}, balanced, costing("p", tt.d, tt.savings))
@@ -50,7 +51,8 @@ func TestScores_C446_C447_C448_C449(t *testing.T) {
 	}
 }
 
-func TestPoolsOfAMove_C442_C444_C445_C455(t *testing.T) {
+func TestPoolsOfAMove(t *testing.T) {
+	t.Attr("covers", "C442 C444 C445 C455")
 	totals := map[string]Totals{"p": {10, 10}, "q": {10, 10}}
 	both := map[string]string{"p": Balanced, "q": Balanced}
 	t.Run("savings are split by what the nodes cost", func(t *testing.T) {
@@ -88,7 +90,8 @@ func TestPoolsOfAMove_C442_C444_C445_C455(t *testing.T) {
 	})
 }
 
-func TestTotals_C438_C439_C440_C457(t *testing.T) {
+func TestTotals(t *testing.T) {
+	t.Attr("covers", "C438 C439 C440 C457")
 	pods := func(n int, change func(*model.Pod)) (out []*model.Pod) {
 		for range n {
 			p := &model.Pod{EvictionCost: 1, Reschedulable: true}
@@ -117,7 +120,8 @@ func TestTotals_C438_C439_C440_C457(t *testing.T) {
 	}
 }
 
-func TestBalancedConsolidation_C452(t *testing.T) {
+func TestBalancedConsolidation(t *testing.T) {
+	t.Attr("covers", "C452")
 	balanced := func(p *Pool) { p.Policy = Balanced }
 	f := newFleet(t, sizes(4, onDemand), balanced)
 	f.node("oversized", onDemand, "x8", 900)

@@ -9,17 +9,18 @@ import (
 )
 
 func TestUsages(t *testing.T) {
+	t.Attr("covers", "C306 C307 C308 C310 C311")
 	for _, tt := range []struct {
 		name   string
 		change func(*model.Node)
 		want   Usage
 	}{
 		{"a healthy node counts", func(*model.Node) {}, Usage{Nodes: 1}},
-		{"C306 unmanaged nodes do not count", func(n *model.Node) { n.Managed = false }, Usage{}},
-		{"C307 uninitialized nodes do not count", func(n *model.Node) { n.Initialized = false }, Usage{}},
-		{"C308 nodes whose instance is terminating do not count", func(n *model.Node) { n.InstanceTerminating, n.Deleting = true, true }, Usage{}},
-		{"C310 deleting and marked nodes consume budget", func(n *model.Node) { n.Deleting = true }, Usage{Nodes: 1, Disrupting: 1}},
-		{"C311 nodes that are not ready consume budget", func(n *model.Node) { n.Ready = false }, Usage{Nodes: 1, Disrupting: 1}},
+		{"unmanaged nodes do not count", func(n *model.Node) { n.Managed = false }, Usage{}},
+		{"uninitialized nodes do not count", func(n *model.Node) { n.Initialized = false }, Usage{}},
+		{"nodes whose instance is terminating do not count", func(n *model.Node) { n.InstanceTerminating, n.Deleting = true, true }, Usage{}},
+		{"deleting and marked nodes consume budget", func(n *model.Node) { n.Deleting = true }, Usage{Nodes: 1, Disrupting: 1}},
+		{"nodes that are not ready consume budget", func(n *model.Node) { n.Ready = false }, Usage{Nodes: 1, Disrupting: 1}},
 		{"a node is counted once", func(n *model.Node) { n.Ready, n.Deleting, n.ID = false, true, "pledged" }, Usage{Nodes: 1, Disrupting: 1}},
 		{"a node in a waiting command is pledged", func(n *model.Node) { n.ID = "pledged" }, Usage{Nodes: 1, Planned: 1}},
 	} {
@@ -33,6 +34,7 @@ func TestUsages(t *testing.T) {
 }
 
 func TestRemaining(t *testing.T) {
+	t.Attr("covers", "C309")
 	for _, tt := range []struct {
 		name    string
 		usage   Usage
@@ -41,7 +43,7 @@ func TestRemaining(t *testing.T) {
 	}{
 		{"disrupting nodes are subtracted", Usage{Nodes: 10, Disrupting: 2}, 5, 3},
 		{"nodes of waiting commands are subtracted", Usage{Nodes: 10, Disrupting: 2, Planned: 1}, 5, 2},
-		{"C309 the remaining budget is never negative", Usage{Nodes: 10, Disrupting: 7}, 5, 0},
+		{"the remaining budget is never negative", Usage{Nodes: 10, Disrupting: 7}, 5, 0},
 		{"nothing allowed leaves nothing", Usage{Nodes: 10}, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -53,6 +53,7 @@ func codes(obstacles []Obstacle) []Code {
 }
 
 func TestQualify(t *testing.T) {
+	t.Attr("covers", "C284 C285 C286 C287 C289 C290 C291 C292 C294")
 	for _, tt := range []struct {
 		name   string
 		change func(*model.Node)
@@ -61,29 +62,29 @@ func TestQualify(t *testing.T) {
 		text   string
 	}{
 		{name: "an ordinary node is a candidate", change: func(*model.Node) {}},
-		{name: "C292 missing labels do not disqualify", change: func(n *model.Node) { n.Labels = nil }},
+		{name: "missing labels do not disqualify", change: func(n *model.Node) { n.Labels = nil }},
 		{
-			name: "C294 a node in a running command is not a candidate", change: func(*model.Node) {}, busy: true,
+			name: "a node in a running command is not a candidate", change: func(*model.Node) {}, busy: true,
 			want: InCommand, text: "node is part of a disruption command",
 		},
 		{
-			name: "C284 a node without NodeClaim is not a candidate", change: func(n *model.Node) { n.Managed, n.ClaimName = false, "" },
+			name: "a node without NodeClaim is not a candidate", change: func(n *model.Node) { n.Managed, n.ClaimName = false, "" },
 			want: NotOurs, text: "node does not have an associated nodeclaim",
 		},
 		{
-			name: "C285 a NodeClaim without node is not a candidate", change: func(n *model.Node) { n.NodeName = "" },
+			name: "a NodeClaim without node is not a candidate", change: func(n *model.Node) { n.NodeName = "" },
 			want: NoNode, text: "nodeclaim does not have an associated node",
 		},
 		{
-			name: "C289 an uninitialized node is not a candidate", change: func(n *model.Node) { n.Initialized = false },
+			name: "an uninitialized node is not a candidate", change: func(n *model.Node) { n.Initialized = false },
 			want: NotInitialized, text: "node isn't initialized",
 		},
 		{
-			name: "C287 a deleting or marked node is not a candidate", change: func(n *model.Node) { n.Deleting = true },
+			name: "a deleting or marked node is not a candidate", change: func(n *model.Node) { n.Deleting = true },
 			want: Leaving, text: "node is deleting or marked for deletion",
 		},
 		{
-			name: "C286 a nominated node is not a candidate", change: func(n *model.Node) { n.NominatedUntil = noon.UnixNano() + 1 },
+			name: "a nominated node is not a candidate", change: func(n *model.Node) { n.NominatedUntil = noon.UnixNano() + 1 },
 			want: Nominated, text: "node is nominated for a pending pod",
 		},
 		{name: "a nomination that has ended does not disqualify", change: func(n *model.Node) { n.NominatedUntil = noon.UnixNano() }},
@@ -92,11 +93,11 @@ func TestQualify(t *testing.T) {
 			want: NodeProtected, text: `disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation`,
 		},
 		{
-			name: "C290 a node without pool label is not a candidate", change: func(n *model.Node) { n.Pool = "" },
+			name: "a node without pool label is not a candidate", change: func(n *model.Node) { n.Pool = "" },
 			want: NoPoolLabel, text: "node doesn't have required label (label=karpenter.sh/nodepool)",
 		},
 		{
-			name: "C291 a node whose pool does not exist is not a candidate", change: func(n *model.Node) { n.Pool = "gone" },
+			name: "a node whose pool does not exist is not a candidate", change: func(n *model.Node) { n.Pool = "gone" },
 			want: PoolNotFound, text: "NodePool not found (NodePool=gone)",
 		},
 		{
@@ -130,6 +131,7 @@ func TestQualify(t *testing.T) {
 }
 
 func TestRescheduleCost(t *testing.T) {
+	t.Attr("covers", "C305")
 	pod := func(cost float64, reschedulable bool) *model.Pod {
 		return &model.Pod{EvictionCost: cost, Reschedulable: reschedulable}
 	}
@@ -141,7 +143,7 @@ func TestRescheduleCost(t *testing.T) {
 	}{
 		{name: "an empty node costs 1", want: 1},
 		{name: "an ordinary pod adds 1", pods: []*model.Pod{pod(1, true)}, want: 2, moves: 1},
-		{name: "C305 a negative-cost pod adds nothing", pods: []*model.Pod{pod(-3, true), pod(2.5, true)}, want: 3.5, moves: 2},
+		{name: "a negative-cost pod adds nothing", pods: []*model.Pod{pod(-3, true), pod(2.5, true)}, want: 3.5, moves: 2},
 		{name: "pods that do not have to move do not count", pods: []*model.Pod{pod(10, false)}, want: 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,37 +11,43 @@ import (
 )
 
 func TestReplace(t *testing.T) {
-	t.Run("C382 an on-demand node is replaced by a cheaper one", func(t *testing.T) {
+	t.Run("an on-demand node is replaced by a cheaper one", func(t *testing.T) {
+		t.Attr("covers", "C382")
 		f := newFleet(t, sizes(4, onDemand))
 		f.node("a", onDemand, "x8", 500)
 		f.want(f.decide(singleNode(), 1), "replace a -> x1,x2,x4 on-demand")
 	})
-	t.Run("C400 an equal price is not cheaper", func(t *testing.T) {
+	t.Run("an equal price is not cheaper", func(t *testing.T) {
+		t.Attr("covers", "C400")
 		f := newFleet(t, sizes(1, onDemand))
 		f.node("a", onDemand, "x1", 500)
 		d := f.decide(singleNode(), 1)
 		f.want(d, "")
 		f.wantObstacle(d, "a", NotCheaper, "can't replace with a cheaper node")
 	})
-	t.Run("C394 no replacement when any spot launch could be more expensive", func(t *testing.T) {
+	t.Run("no replacement when any spot launch could be more expensive", func(t *testing.T) {
+		t.Attr("covers", "C394")
 		dear := typeOf("x1", 1, spot)
 		dear.Offerings[1].Price = 9 // in the other zone
 		f := newFleet(t, catalog.Catalog{dear, typeOf("x8", 8, onDemand)})
 		f.node("a", onDemand, "x8", 500)
 		f.want(f.decide(singleNode(), 1), "")
 	})
-	t.Run("C395 no replacement when on-demand would be more expensive", func(t *testing.T) {
+	t.Run("no replacement when on-demand would be more expensive", func(t *testing.T) {
+		t.Attr("covers", "C395")
 		f := newFleet(t, sizes(2, onDemand))
 		n := f.node("a", onDemand, "x1", 500)
 		f.prices[n.ID] = 0.5
 		f.want(f.decide(singleNode(), 1), "")
 	})
-	t.Run("C396 a replacement that could be spot or on-demand is pinned to spot", func(t *testing.T) {
+	t.Run("a replacement that could be spot or on-demand is pinned to spot", func(t *testing.T) {
+		t.Attr("covers", "C396")
 		f := newFleet(t, sizes(2, onDemand, spot))
 		f.node("a", onDemand, "x2", 500)
 		f.want(f.decide(singleNode(), 1), "replace a -> x1,x2 spot")
 	})
-	t.Run("C398 minValues are strict whatever the policy", func(t *testing.T) {
+	t.Run("minValues are strict whatever the policy", func(t *testing.T) {
+		t.Attr("covers", "C398")
 		f := newFleet(t, sizes(3, onDemand))
 		p := f.study.Problem.Pools[0]
 		p.Requirements = p.Requirements.Add(requirement.New(instanceTypeKey, requirement.Exists).WithMinValues(3))
@@ -51,7 +57,8 @@ func TestReplace(t *testing.T) {
 		f.want(d, "")
 		f.wantObstacle(d, "a", TooFewValues, "")
 	})
-	t.Run("C391 another pool without instance types does not prevent a replacement", func(t *testing.T) {
+	t.Run("another pool without instance types does not prevent a replacement", func(t *testing.T) {
+		t.Attr("covers", "C391")
 		f := newFleet(t, sizes(2, onDemand))
 		f.pool("barren", nil)
 		f.node("a", onDemand, "x2", 500)
@@ -65,7 +72,8 @@ func TestReplace(t *testing.T) {
 		// In one piece the pods need the large machine again.
 		f.wantObstacle(d, "a", NotCheaper, "")
 	})
-	t.Run("C494 a reservation is cheaper than anything else", func(t *testing.T) {
+	t.Run("a reservation is cheaper than anything else", func(t *testing.T) {
+		t.Attr("covers", "C494")
 		held := typeOf("x8", 8, reserved, onDemand)
 		for i := range held.Offerings[:2] {
 			held.Offerings[i].Kind = &catalog.Kind{Requirements: held.Offerings[i].Requirements.Add(requirement.New("test/reservation", requirement.In, "r-1"))}
@@ -92,20 +100,23 @@ func TestSpotToSpot(t *testing.T) {
 		}
 		return append(out, typeOf("x4", 4, spot))
 	}
-	t.Run("C385 it is refused when the feature is off", func(t *testing.T) {
+	t.Run("it is refused when the feature is off", func(t *testing.T) {
+		t.Attr("covers", "C385")
 		f := newFleet(t, many(20))
 		f.node("a", spot, "x4", 500)
 		d := f.decide(singleNode(), 1)
 		f.want(d, "")
 		f.wantObstacle(d, "a", SpotToSpotOff, "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node")
 	})
-	t.Run("C383 C387 the cheapest 15 types are launched", func(t *testing.T) {
+	t.Run("the cheapest 15 types are launched", func(t *testing.T) {
+		t.Attr("covers", "C383 C387")
 		f := newFleet(t, many(20))
 		f.study.SpotToSpot = true
 		f.node("a", spot, "x4", 500)
 		f.want(f.decide(singleNode(), 1), "replace a -> s00,s01,s02,s03,s04,s05,s06,s07,s08,s09,s10,s11,s12,s13,s14 spot")
 	})
-	t.Run("C384 C386 it takes 15 cheaper types", func(t *testing.T) {
+	t.Run("it takes 15 cheaper types", func(t *testing.T) {
+		t.Attr("covers", "C384 C386")
 		f := newFleet(t, many(14))
 		f.study.SpotToSpot = true
 		f.node("a", spot, "x4", 500)
@@ -114,7 +125,8 @@ func TestSpotToSpot(t *testing.T) {
 		f.wantObstacle(d, "a", SpotToSpotInflexible,
 			"SpotToSpotConsolidation requires 15 cheaper instance type options than the current candidate to consolidate, got 14")
 	})
-	t.Run("C388 minValues may need more than 15", func(t *testing.T) {
+	t.Run("minValues may need more than 15", func(t *testing.T) {
+		t.Attr("covers", "C388")
 		f := newFleet(t, many(20))
 		f.study.SpotToSpot = true
 		p := f.study.Problem.Pools[0]
@@ -136,19 +148,22 @@ func TestSpotToSpot(t *testing.T) {
 }
 
 func TestDelete(t *testing.T) {
-	t.Run("C401 a node whose pods fit elsewhere is deleted", func(t *testing.T) {
+	t.Run("a node whose pods fit elsewhere is deleted", func(t *testing.T) {
+		t.Attr("covers", "C401")
 		f := newFleet(t, sizes(2, onDemand))
 		f.node("a", onDemand, "x2", 500)
 		f.node("b", onDemand, "x2", 500, 500, 100)
 		f.want(f.decide(singleNode(), 1), "delete a")
 	})
-	t.Run("C404 unmanaged nodes can absorb pods", func(t *testing.T) {
+	t.Run("unmanaged nodes can absorb pods", func(t *testing.T) {
+		t.Attr("covers", "C404")
 		f := newFleet(t, sizes(1, onDemand))
 		f.node("a", onDemand, "x1", 500)
 		f.node("b", onDemand, "x2").Managed = false
 		f.want(f.decide(singleNode(), 1), "delete a")
 	})
-	t.Run("C408 no deletion relies on an uninitialized node", func(t *testing.T) {
+	t.Run("no deletion relies on an uninitialized node", func(t *testing.T) {
+		t.Attr("covers", "C408")
 		f := newFleet(t, sizes(1, onDemand))
 		f.node("a", onDemand, "x1", 500)
 		f.node("b", onDemand, "x2").Initialized = false
@@ -157,7 +172,8 @@ func TestDelete(t *testing.T) {
 		f.wantObstacle(d, "a", NoOtherPlace,
 			"not all pods would schedule, default/a-0 => would schedule against uninitialized nodeclaim/claim-b, node/b ")
 	})
-	t.Run("C483 pods of deleting nodes may be planned onto uninitialized nodes", func(t *testing.T) {
+	t.Run("pods of deleting nodes may be planned onto uninitialized nodes", func(t *testing.T) {
+		t.Attr("covers", "C483")
 		f := newFleet(t, sizes(1, onDemand))
 		f.node("a", onDemand, "x1", 500).Disruption.Consolidatable = false
 		f.node("b", onDemand, "x1", 200)
@@ -167,7 +183,8 @@ func TestDelete(t *testing.T) {
 		f.study.Problem.Pods = append(f.study.Problem.Pods, gone.Pods...)
 		f.want(f.decide(singleNode(), 1), "delete b")
 	})
-	t.Run("C410 no pod is moved onto a node that has not been quiet for consolidateAfter", func(t *testing.T) {
+	t.Run("no pod is moved onto a node that has not been quiet for consolidateAfter", func(t *testing.T) {
+		t.Attr("covers", "C410")
 		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.ConsolidateAfter = 2 * time.Hour })
 		f.node("a", onDemand, "x1", 500).Disruption.LastPodEvent = noon.Add(-3 * time.Hour).UnixNano()
 		busy := f.node("b", onDemand, "x2", 500)
@@ -176,21 +193,24 @@ func TestDelete(t *testing.T) {
 		busy.Disruption.LastPodEvent = noon.Add(-2 * time.Hour).UnixNano()
 		f.want(f.decide(singleNode(), 1), "delete a")
 	})
-	t.Run("C410 pods that have not started may go there", func(t *testing.T) {
+	t.Run("pods that have not started may go there", func(t *testing.T) {
+		t.Attr("covers", "C410")
 		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.ConsolidateAfter = 2 * time.Hour })
 		f.node("a", onDemand, "x1", 500).Pods[0].Unstarted = true
 		busy := f.node("b", onDemand, "x2", 500)
 		busy.Disruption.Consolidatable = false
 		f.want(f.decide(singleNode(), 1), "delete a")
 	})
-	t.Run("C411 a node with consolidateAfter Never is a target", func(t *testing.T) {
+	t.Run("a node with consolidateAfter Never is a target", func(t *testing.T) {
+		t.Attr("covers", "C411")
 		f := newFleet(t, sizes(1, onDemand))
 		f.pool("never", nil, func(p *Pool) { p.ConsolidationDisabled = true })
 		f.node("a", onDemand, "x1", 500)
 		f.nodeOf("never", "b", onDemand, "x2", 500).Disruption.LastPodEvent = noon.UnixNano()
 		f.want(f.decide(singleNode(), 1), "delete a")
 	})
-	t.Run("C412 a permanently pending pod does not block", func(t *testing.T) {
+	t.Run("a permanently pending pod does not block", func(t *testing.T) {
+		t.Attr("covers", "C412")
 		f := newFleet(t, sizes(1, onDemand))
 		f.wait("giant", 900_000)
 		f.node("a", onDemand, "x1", 500)
@@ -204,7 +224,8 @@ func TestDelete(t *testing.T) {
 		f.node("b", onDemand, "x2", 500).Disruption.Consolidatable = false
 		f.want(f.decide(singleNode(), 1), "")
 	})
-	t.Run("C413 a running pod never becomes pending", func(t *testing.T) {
+	t.Run("a running pod never becomes pending", func(t *testing.T) {
+		t.Attr("covers", "C413")
 		f := newFleet(t, nil)
 		f.node("a", onDemand, "x1", 500)
 		f.node("b", onDemand, "x1", 800)
@@ -244,29 +265,30 @@ func TestCommandsUnderwayAreTakenForGranted(t *testing.T) {
 }
 
 func TestConsolidationCandidates(t *testing.T) {
+	t.Attr("covers", "C373 C374 C375 C377 C378 C379 C380")
 	for _, tt := range []struct {
 		name   string
 		change func(f *fleet, n *model.Node, p *Pool)
 		want   Code
 		text   string
 	}{
-		{"C373 C379 an ordinary node", func(*fleet, *model.Node, *Pool) {}, NotCheaper, ""},
-		{"C380 static pools", func(_ *fleet, _ *model.Node, p *Pool) { p.Static = true }, Static, ""},
+		{"an ordinary node", func(*fleet, *model.Node, *Pool) {}, NotCheaper, ""},
+		{"static pools", func(_ *fleet, _ *model.Node, p *Pool) { p.Static = true }, Static, ""},
 		{
-			"C377 no capacity type", func(_ *fleet, n *model.Node, _ *Pool) { delete(n.Labels, capacityTypeKey) },
+			"no capacity type", func(_ *fleet, n *model.Node, _ *Pool) { delete(n.Labels, capacityTypeKey) },
 			NoCapacityType, `Node does not have label "karpenter.sh/capacity-type"`,
 		},
 		{
-			"C378 no zone", func(_ *fleet, n *model.Node, _ *Pool) { delete(n.Labels, zoneKey) },
+			"no zone", func(_ *fleet, n *model.Node, _ *Pool) { delete(n.Labels, zoneKey) },
 			NoZone, `Node does not have label "topology.kubernetes.io/zone"`,
 		},
 		{
-			"C375 consolidateAfter Never", func(_ *fleet, _ *model.Node, p *Pool) { p.ConsolidationDisabled = true },
+			"consolidateAfter Never", func(_ *fleet, _ *model.Node, p *Pool) { p.ConsolidationDisabled = true },
 			ConsolidationOff, `NodePool "default" has consolidation disabled`,
 		},
 		{"empty nodes", func(_ *fleet, n *model.Node, _ *Pool) { n.Pods = nil }, Empties, ""},
 		{
-			"C374 WhenEmpty", func(_ *fleet, _ *model.Node, p *Pool) { p.Policy = WhenEmpty },
+			"WhenEmpty", func(_ *fleet, _ *model.Node, p *Pool) { p.Policy = WhenEmpty },
 			EmptyOnly, `NodePool "default" has consolidation policy WhenEmpty, but node is not empty`,
 		},
 		{"not quiet for long enough", func(_ *fleet, n *model.Node, _ *Pool) { n.Disruption.Consolidatable = false }, NotConsolidatable, ""},
@@ -280,7 +302,8 @@ func TestConsolidationCandidates(t *testing.T) {
 			f.wantObstacle(f.decide(singleNode(), 1), "a", tt.want, tt.text)
 		})
 	}
-	t.Run("C376 an unresolvable instance type", func(t *testing.T) {
+	t.Run("an unresolvable instance type", func(t *testing.T) {
+		t.Attr("covers", "C376")
 		c := newCandidate(node("a", func(n *model.Node) { n.Labels = map[string]string{instanceTypeKey: "x9"} }), Pool{})
 		_, refused := singleNode().FilterNodes([]Candidate{c})
 		if len(refused) != 1 || refused[0].String() != `Instance Type "x9" not found` {

@@ -73,7 +73,8 @@ func (f *fleet) devices(slices []*device.Slice, claims []*model.DeviceClaim, usa
 }
 
 func TestDevicesMoveWithTheirPods(t *testing.T) {
-	t.Run("C487 the device is found again on the replacement", func(t *testing.T) {
+	t.Run("the device is found again on the replacement", func(t *testing.T) {
+		t.Attr("covers", "C487")
 		f := newFleet(t, catalog.Catalog{typeOf("x1", 1, onDemand), brings(typeOf("x2", 2, onDemand), 1), brings(typeOf("x8", 8, onDemand), 1)})
 		a := f.node("a", onDemand, "x8", 500)
 		claim, usage := f.use(a, "a-0", 0, 0)
@@ -84,7 +85,8 @@ func TestDevicesMoveWithTheirPods(t *testing.T) {
 			t.Errorf("drivers %v, devices %+v", got.Drivers, got.Devices)
 		}
 	})
-	t.Run("C488 C489 devices of the node are none to go to, and without any other the node stays", func(t *testing.T) {
+	t.Run("devices of the node are none to go to, and without any other the node stays", func(t *testing.T) {
+		t.Attr("covers", "C488 C489")
 		for owned, want := range map[bool]string{true: "", false: "delete a"} {
 			f := newFleet(t, sizes(1, onDemand))
 			a := f.node("a", onDemand, "x8", 500)
@@ -101,7 +103,8 @@ func TestDevicesMoveWithTheirPods(t *testing.T) {
 			}
 		}
 	})
-	t.Run("C490 a device that a pod elsewhere has is not free", func(t *testing.T) {
+	t.Run("a device that a pod elsewhere has is not free", func(t *testing.T) {
+		t.Attr("covers", "C490")
 		for taken, want := range map[bool]string{true: "", false: "delete a"} {
 			f := newFleet(t, sizes(1, onDemand))
 			a := f.node("a", onDemand, "x8", 500)
@@ -117,7 +120,8 @@ func TestDevicesMoveWithTheirPods(t *testing.T) {
 			f.want(f.decide(singleNode(), 1), want)
 		}
 	})
-	t.Run("C491 devices of several nodes move to one", func(t *testing.T) {
+	t.Run("devices of several nodes move to one", func(t *testing.T) {
+		t.Attr("covers", "C491")
 		for count, want := range map[int]string{2: "replace a+b -> x4 on-demand", 1: ""} {
 			f := newFleet(t, catalog.Catalog{brings(typeOf("x4", 4, onDemand), count)})
 			var slices []*device.Slice
@@ -134,7 +138,8 @@ func TestDevicesMoveWithTheirPods(t *testing.T) {
 			f.want(f.decide(multiNode(), 2), want)
 		}
 	})
-	t.Run("C492 of a shared device only the part of the pod becomes free", func(t *testing.T) {
+	t.Run("of a shared device only the part of the pod becomes free", func(t *testing.T) {
+		t.Attr("covers", "C492")
 		for asks, want := range map[int64]string{50: "delete a", 60: ""} {
 			f := newFleet(t, sizes(1, onDemand))
 			a := f.node("a", onDemand, "x8", 500)

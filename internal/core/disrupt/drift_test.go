@@ -18,24 +18,28 @@ func drifted(n *model.Node, hours int) *model.Node {
 }
 
 func TestDrift(t *testing.T) {
-	t.Run("C347 only drifted nodes are considered", func(t *testing.T) {
+	t.Run("only drifted nodes are considered", func(t *testing.T) {
+		t.Attr("covers", "C347")
 		f := newFleet(t, sizes(1, onDemand))
 		f.node("a", onDemand, "x1", 500)
 		d := f.decide(drift(), 1)
 		f.want(d, "")
 		f.wantObstacle(d, "a", NotDrifted, "")
 	})
-	t.Run("C354 a node with pods is replaced, whatever it costs", func(t *testing.T) {
+	t.Run("a node with pods is replaced, whatever it costs", func(t *testing.T) {
+		t.Attr("covers", "C354")
 		f := newFleet(t, sizes(2, onDemand))
 		drifted(f.node("a", onDemand, "x1", 500), 1)
 		f.want(f.decide(drift(), 1), "replace a -> x1,x2 on-demand")
 	})
-	t.Run("C355 an empty node is deleted, whatever the pool says of consolidation", func(t *testing.T) {
+	t.Run("an empty node is deleted, whatever the pool says of consolidation", func(t *testing.T) {
+		t.Attr("covers", "C355")
 		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.ConsolidationDisabled = true })
 		drifted(f.node("a", onDemand, "x1"), 1).Disruption.Consolidatable = false
 		f.want(f.decide(drift(), 1), "delete a")
 	})
-	t.Run("C356 C357 empty nodes go first, then the oldest drift", func(t *testing.T) {
+	t.Run("empty nodes go first, then the oldest drift", func(t *testing.T) {
+		t.Attr("covers", "C356 C357")
 		f := newFleet(t, sizes(1, onDemand))
 		drifted(f.node("young", onDemand, "x1", 600), 1)
 		drifted(f.node("old", onDemand, "x1", 600), 9)
@@ -44,7 +48,8 @@ func TestDrift(t *testing.T) {
 		f.want(f.decide(drift(), 2), "delete empty; replace old -> x1 on-demand")
 		f.want(f.decide(drift(), 1), "delete empty")
 	})
-	t.Run("C348 a node whose pods have no place is skipped", func(t *testing.T) {
+	t.Run("a node whose pods have no place is skipped", func(t *testing.T) {
+		t.Attr("covers", "C348")
 		f := newFleet(t, sizes(1, onDemand))
 		drifted(f.node("stuck", onDemand, "x4", 3000), 9)
 		drifted(f.node("a", onDemand, "x1", 900), 1)
@@ -57,7 +62,8 @@ func TestDrift(t *testing.T) {
 			t.Errorf("text %q", text)
 		}
 	})
-	t.Run("C358 a node may be replaced by several smaller ones", func(t *testing.T) {
+	t.Run("a node may be replaced by several smaller ones", func(t *testing.T) {
+		t.Attr("covers", "C358")
 		f := newFleet(t, catalog.Catalog{typeOf("x1", 1, onDemand)})
 		drifted(f.node("a", onDemand, "x4", 800, 800), 1)
 		f.want(f.decide(drift(), 1), "replace a -> x1 on-demand -> x1 on-demand")
@@ -78,18 +84,21 @@ func TestDrift(t *testing.T) {
 		f.nodes[0].Allocatable = nil
 		f.want(f.decide(drift(), 1), "replace a -> x1 on-demand")
 	})
-	t.Run("C351 C352 pods that may not be moved are not given another place", func(t *testing.T) {
+	t.Run("pods that may not be moved are not given another place", func(t *testing.T) {
+		t.Attr("covers", "C351 C352")
 		f := newFleet(t, sizes(1, onDemand))
 		drifted(f.node("a", onDemand, "x1", 500), 1)
 		f.study.Unevictable["a-0"] = true
 		f.want(f.decide(drift(), 1), "delete a")
 	})
-	t.Run("C360 static nodes are left to static drift", func(t *testing.T) {
+	t.Run("static nodes are left to static drift", func(t *testing.T) {
+		t.Attr("covers", "C360")
 		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.Static = true })
 		drifted(f.node("a", onDemand, "x1", 500), 1)
 		f.want(f.decide(drift(), 1), "")
 	})
-	t.Run("C361 C363 budgets bind each pool, and a pool that is stuck does not stop others", func(t *testing.T) {
+	t.Run("budgets bind each pool, and a pool that is stuck does not stop others", func(t *testing.T) {
+		t.Attr("covers", "C361 C363")
 		f := newFleet(t, sizes(1, onDemand))
 		f.pool("other", sizes(1, onDemand))
 		for _, name := range []string{"a", "b", "c"} {
@@ -112,6 +121,7 @@ func TestDrift(t *testing.T) {
 }
 
 func TestStaticDrift(t *testing.T) {
+	t.Attr("covers", "C364 C365 C366 C367 C369 C372")
 	staticNode := func(pool, name string) *model.Node {
 		return drifted(node(name, func(n *model.Node) { n.Pool = pool }), 1)
 	}
@@ -139,12 +149,12 @@ func TestStaticDrift(t *testing.T) {
 		nodes  []*model.Node
 		want   []string
 	}{
-		{"C364 the budget is respected", one, 2, 9, three, []string{"replace a", "replace b"}},
-		{"C365 nothing drifts without room under the limit", one, 3, 0, three, nil},
-		{"C366 with room every node is replaced one for one", one, 3, 3, three, []string{"replace a", "replace b", "replace c"}},
-		{"C367 with partial room only as many as fit", one, 3, 1, three, []string{"replace a"}},
-		{"C369 nothing drifts while the pool has too many nodes", map[string]Pool{"p": {Static: true, Surplus: true}}, 3, 3, three, nil},
-		{"C372 nodes that have not drifted are ignored", one, 3, 3, []*model.Node{node("a", func(n *model.Node) { n.Pool = "p" })}, nil},
+		{"the budget is respected", one, 2, 9, three, []string{"replace a", "replace b"}},
+		{"nothing drifts without room under the limit", one, 3, 0, three, nil},
+		{"with room every node is replaced one for one", one, 3, 3, three, []string{"replace a", "replace b", "replace c"}},
+		{"with partial room only as many as fit", one, 3, 1, three, []string{"replace a"}},
+		{"nothing drifts while the pool has too many nodes", map[string]Pool{"p": {Static: true, Surplus: true}}, 3, 3, three, nil},
+		{"nodes that have not drifted are ignored", one, 3, 3, []*model.Node{node("a", func(n *model.Node) { n.Pool = "p" })}, nil},
 		{"dynamic pools are ignored", map[string]Pool{"p": {}}, 3, 3, three, nil},
 		{"without budget nothing", one, 0, 3, three, nil},
 	} {
@@ -154,7 +164,8 @@ func TestStaticDrift(t *testing.T) {
 			}
 		})
 	}
-	t.Run("C370 several pools drift independently", func(t *testing.T) {
+	t.Run("several pools drift independently", func(t *testing.T) {
+		t.Attr("covers", "C370")
 		two := map[string]Pool{"p": {Static: true}, "q": {Static: true}}
 		got := decide(two, Budgets{"p": 1, "q": 1}, map[string]int{"q": 1}, staticNode("p", "a"), staticNode("q", "b"))
 		if diff := cmp.Diff([]string{"replace b"}, got); diff != "" {
@@ -163,7 +174,8 @@ func TestStaticDrift(t *testing.T) {
 	})
 }
 
-func TestDispensablePodsNeedAPlace_W008(t *testing.T) {
+func TestDispensablePodsNeedAPlace(t *testing.T) {
+	t.Attr("covers", "W008")
 	free := func(n *model.Node) *model.Node {
 		for _, p := range n.Pods {
 			p.EvictionCost = -5
@@ -190,7 +202,8 @@ func TestDispensablePodsNeedAPlace_W008(t *testing.T) {
 	})
 }
 
-func TestSingleInterleavesPools_C432_C433_C435(t *testing.T) {
+func TestSingleInterleavesPools(t *testing.T) {
+	t.Attr("covers", "C432 C433 C435")
 	candidates := []Candidate{}
 	for _, name := range []string{"a1", "a2", "b1", "b2", "c1"} {
 		candidates = append(candidates, newCandidate(node(name, func(n *model.Node) { n.Pool = name[:1] }), Pool{}))

@@ -10,6 +10,7 @@ import (
 )
 
 func TestEmptinessWants(t *testing.T) {
+	t.Attr("covers", "C332 C335 C336 C342 C498")
 	with := func(pods ...*model.Pod) func(*model.Node) { return func(n *model.Node) { n.Pods = pods } }
 	for _, tt := range []struct {
 		name   string
@@ -18,25 +19,25 @@ func TestEmptinessWants(t *testing.T) {
 		want   Code
 	}{
 		{name: "an empty consolidatable node", change: with()},
-		{name: "C332 a node with only DaemonSet pods is empty", change: with(&model.Pod{Daemon: true, EvictionCost: 1})},
+		{name: "a node with only DaemonSet pods is empty", change: with(&model.Pod{Daemon: true, EvictionCost: 1})},
 		{name: "a node whose only pods need no other place is empty", change: with(&model.Pod{EvictionCost: 1})},
-		{name: "C335 a node with ordinary pods is not empty", change: with(&model.Pod{Reschedulable: true, EvictionCost: 1}), want: Occupied},
+		{name: "a node with ordinary pods is not empty", change: with(&model.Pod{Reschedulable: true, EvictionCost: 1}), want: Occupied},
 		{
 			name:   "a node whose pods are free to evict still has pods that need a place",
 			change: with(&model.Pod{Reschedulable: true, EvictionCost: -10}), want: Occupied,
 		},
 		{
-			name: "C336 a node without Consolidatable=True is left alone", want: NotConsolidatable,
+			name: "a node without Consolidatable=True is left alone", want: NotConsolidatable,
 			change: func(n *model.Node) { n.Disruption.Consolidatable = false },
 		},
 		{
 			name: "a node with only virtual pods keeps room for them", want: KeepsHeadroom,
 			change: func(n *model.Node) { n.Headroom = 1 },
 		},
-		{name: "C498 a headroom of zero does not protect", change: func(n *model.Node) { n.Headroom = 0 }},
+		{name: "a headroom of zero does not protect", change: func(n *model.Node) { n.Headroom = 0 }},
 		{name: "nobody knows yet which nodes keep room", change: with(), pool: Pool{HeadroomUnknown: true}, want: HeadroomUnknown},
 		{name: "consolidateAfter Never removes nothing", change: with(), pool: Pool{ConsolidationDisabled: true}, want: ConsolidationOff},
-		{name: "C342 static pools are not touched", change: with(), pool: Pool{Static: true, ConsolidationDisabled: true}, want: Static},
+		{name: "static pools are not touched", change: with(), pool: Pool{Static: true, ConsolidationDisabled: true}, want: Static},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := world(node("a", tt.change))
@@ -51,6 +52,7 @@ func TestEmptinessWants(t *testing.T) {
 }
 
 func TestAdmit(t *testing.T) {
+	t.Attr("covers", "C268 C271 C272 C273 C274 C275 C276")
 	graceful := Method{Class: Graceful}
 	eventual := Method{Class: Eventual}
 	for _, tt := range []struct {
@@ -61,14 +63,14 @@ func TestAdmit(t *testing.T) {
 		want   bool
 	}{
 		{"nothing in the way", graceful, false, "", true},
-		{"C268 a do-not-disrupt pod without grace period disqualifies", graceful, false, PodProtected, false},
-		{"C271 grace period and eventual class waive a do-not-disrupt pod", eventual, true, PodProtected, true},
-		{"C272 grace period and eventual class waive a blocking budget", eventual, true, BudgetBlocked, true},
+		{"a do-not-disrupt pod without grace period disqualifies", graceful, false, PodProtected, false},
+		{"grace period and eventual class waive a do-not-disrupt pod", eventual, true, PodProtected, true},
+		{"grace period and eventual class waive a blocking budget", eventual, true, BudgetBlocked, true},
 		{"grace period and eventual class waive several budgets", eventual, true, SeveralBudgets, true},
-		{"C273 grace period but graceful class: a do-not-disrupt pod disqualifies", graceful, true, PodProtected, false},
-		{"C274 grace period but graceful class: a blocking budget disqualifies", graceful, true, BudgetBlocked, false},
-		{"C275 eventual class without grace period: a do-not-disrupt pod disqualifies", eventual, false, PodProtected, false},
-		{"C276 eventual class without grace period: a blocking budget disqualifies", eventual, false, BudgetBlocked, false},
+		{"grace period but graceful class: a do-not-disrupt pod disqualifies", graceful, true, PodProtected, false},
+		{"grace period but graceful class: a blocking budget disqualifies", graceful, true, BudgetBlocked, false},
+		{"eventual class without grace period: a do-not-disrupt pod disqualifies", eventual, false, PodProtected, false},
+		{"eventual class without grace period: a blocking budget disqualifies", eventual, false, BudgetBlocked, false},
 		{"unknown pods are never waived", eventual, true, PodsUnknown, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -24,13 +24,15 @@ func TestMulti(t *testing.T) {
 		}
 		g.want(g.decide(multiNode(), 3), "replace a+b+c -> x4 on-demand")
 	})
-	t.Run("C425 two nodes are not merged into one of the same type", func(t *testing.T) {
+	t.Run("two nodes are not merged into one of the same type", func(t *testing.T) {
+		t.Attr("covers", "C425")
 		f := newFleet(t, catalog.Catalog{typeOf("x2", 2, onDemand)})
 		f.node("a", onDemand, "x2", 900)
 		f.node("b", onDemand, "x2", 900)
 		f.want(f.decide(multiNode(), 2), "")
 	})
-	t.Run("C426 several nearly empty nodes are deleted together", func(t *testing.T) {
+	t.Run("several nearly empty nodes are deleted together", func(t *testing.T) {
+		t.Attr("covers", "C426")
 		f := newFleet(t, sizes(1, onDemand))
 		for _, name := range []string{"a", "b", "c"} {
 			f.node(name, onDemand, "x1", 100)
@@ -38,7 +40,8 @@ func TestMulti(t *testing.T) {
 		f.node("d", onDemand, "x2", 1000, 200).Disruption.Consolidatable = false
 		f.want(f.decide(multiNode(), 9), "delete a+b+c")
 	})
-	t.Run("C427 only nodes within budgets are taken", func(t *testing.T) {
+	t.Run("only nodes within budgets are taken", func(t *testing.T) {
+		t.Attr("covers", "C427")
 		f := newFleet(t, sizes(1, onDemand))
 		for _, name := range []string{"a", "b", "c"} {
 			f.node(name, onDemand, "x1", 100)
@@ -50,12 +53,14 @@ func TestMulti(t *testing.T) {
 			t.Error("the budget held a node back, and nothing says so")
 		}
 	})
-	t.Run("C430 at least two nodes are needed", func(t *testing.T) {
+	t.Run("at least two nodes are needed", func(t *testing.T) {
+		t.Attr("covers", "C430")
 		f := newFleet(t, sizes(3, onDemand))
 		f.node("a", onDemand, "x4", 100)
 		f.want(f.decide(multiNode(), 9), "")
 	})
-	t.Run("C431 at most 100 nodes are taken at once", func(t *testing.T) {
+	t.Run("at most 100 nodes are taken at once", func(t *testing.T) {
+		t.Attr("covers", "C431")
 		f := newFleet(t, sizes(1, onDemand))
 		for i := range 120 {
 			f.node(fmt.Sprintf("n%03d", i), onDemand, "x1", 100)
@@ -66,7 +71,8 @@ func TestMulti(t *testing.T) {
 			t.Errorf("decided %.200q, want 100 nodes", say(d))
 		}
 	})
-	t.Run("C390 minValues that the same-type rule breaks stop the move", func(t *testing.T) {
+	t.Run("minValues that the same-type rule breaks stop the move", func(t *testing.T) {
+		t.Attr("covers", "C390")
 		reqs := requirement.NewSet(requirement.New(instanceTypeKey, requirement.Exists).WithMinValues(2))
 		left := quotes(catalog.Catalog{typeOf("x8", 8, onDemand), typeOf("x10", 10, onDemand)}, nil)
 		set := []Candidate{{Node: &model.Node{Labels: map[string]string{instanceTypeKey: "x10"}}, Price: 10}}
@@ -119,7 +125,8 @@ func (f *fleet) prefix(budget int) Command {
 	return found
 }
 
-func TestTheSearchIsNeverWorseThanThePrefix_W028(t *testing.T) {
+func TestTheSearchIsNeverWorseThanThePrefix(t *testing.T) {
+	t.Attr("covers", "W028")
 	gained := 0
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 5)) //nolint:gosec // a test

@@ -31,7 +31,8 @@ func of(app string) (*model.Labels, *topology.Selector) {
 }
 
 func TestMoreOfReplacing(t *testing.T) {
-	t.Run("C389 minValues that the price breaks stop the move on demand", func(t *testing.T) {
+	t.Run("minValues that the price breaks stop the move on demand", func(t *testing.T) {
+		t.Attr("covers", "C389")
 		f := newFleet(t, sizes(3, onDemand))
 		f.wants(instanceTypeKey, 3)
 		f.node("a", onDemand, "x4", 500)
@@ -39,7 +40,8 @@ func TestMoreOfReplacing(t *testing.T) {
 		f.want(d, "")
 		f.wantObstacle(d, "a", TooFewValues, "")
 	})
-	t.Run("C389 and on spot", func(t *testing.T) {
+	t.Run("and on spot", func(t *testing.T) {
+		t.Attr("covers", "C389")
 		f := newFleet(t, append(sizes(3, spot), typeOf("x8", 8, spot)))
 		f.study.SpotToSpot = true
 		f.wants(instanceTypeKey, 4)
@@ -48,7 +50,8 @@ func TestMoreOfReplacing(t *testing.T) {
 		f.want(d, "")
 		f.wantObstacle(d, "a", TooFewValues, "")
 	})
-	t.Run("C343 a large pod that waits keeps a node of its size", func(t *testing.T) {
+	t.Run("a large pod that waits keeps a node of its size", func(t *testing.T) {
+		t.Attr("covers", "C343")
 		f := newFleet(t, sizes(4, onDemand))
 		f.node("a", onDemand, "x8", 500)
 		f.want(f.decide(singleNode(), 1), "replace a -> x1,x2,x4 on-demand")
@@ -65,14 +68,16 @@ func TestMoreOfReplacing(t *testing.T) {
 		f.want(d, "")
 		f.wantObstacle(d, "a", NotCheaper, "")
 	})
-	t.Run("C397 another node that is not quiet yet does not stop it", func(t *testing.T) {
+	t.Run("another node that is not quiet yet does not stop it", func(t *testing.T) {
+		t.Attr("covers", "C397")
 		f := newFleet(t, sizes(3, onDemand), func(p *Pool) { p.ConsolidateAfter = 2 * time.Hour })
 		f.node("a", onDemand, "x4", 500).Disruption.LastPodEvent = noon.Add(-3 * time.Hour).UnixNano()
 		f.node("busy", onDemand, "x2", 500).Disruption.Consolidatable = false
 		f.want(f.decide(singleNode(), 1), "replace a -> x1,x2 on-demand")
 	})
 	for ignored, want := range map[bool]string{false: "", true: "replace a -> x1,x2 on-demand"} {
-		t.Run("C399 with preferences ignored "+fmt.Sprint(ignored), func(t *testing.T) {
+		t.Run("with preferences ignored "+fmt.Sprint(ignored), func(t *testing.T) {
+			t.Attr("covers", "C399")
 			f := newFleet(t, sizes(3, onDemand))
 			f.study.Problem.Options.IgnorePreferences = ignored
 			n := f.node("a", onDemand, "x4", 500)
@@ -82,7 +87,8 @@ func TestMoreOfReplacing(t *testing.T) {
 			f.want(f.decide(singleNode(), 1), want)
 		})
 	}
-	t.Run("C493 a reserved node goes into a cheaper reservation", func(t *testing.T) {
+	t.Run("a reserved node goes into a cheaper reservation", func(t *testing.T) {
+		t.Attr("covers", "C493")
 		f := newFleet(t, catalog.Catalog{heldType("x8", 8, "r-8"), heldType("x2", 2, "r-2")})
 		f.reserve()
 		f.node("a", reserved, "x8", 500)
@@ -92,13 +98,15 @@ func TestMoreOfReplacing(t *testing.T) {
 		g.node("a", reserved, "x2", 500)
 		g.want(g.decide(singleNode(), 1), "")
 	})
-	t.Run("C497 a node with pods and a buffer is replaced by a cheaper one for both", func(t *testing.T) {
+	t.Run("a node with pods and a buffer is replaced by a cheaper one for both", func(t *testing.T) {
+		t.Attr("covers", "C497")
 		f := newFleet(t, sizes(4, onDemand))
 		f.node("a", onDemand, "x8", 500).Headroom = 1
 		f.wait("virtual", 1200).Virtual = true
 		f.want(f.decide(singleNode(), 1), "replace a -> x2,x4 on-demand")
 	})
-	t.Run("C381 nodes that hold room for a buffer alone are never consolidated", func(t *testing.T) {
+	t.Run("nodes that hold room for a buffer alone are never consolidated", func(t *testing.T) {
+		t.Attr("covers", "C381")
 		f := newFleet(t, sizes(4, onDemand))
 		f.node("a", onDemand, "x8").Headroom = 2
 		f.node("b", onDemand, "x8").Headroom = 2
@@ -132,7 +140,8 @@ func (f *fleet) reserve() {
 }
 
 func TestMoreOfRemoving(t *testing.T) {
-	t.Run("C402 busy nodes stay, quiet ones go", func(t *testing.T) {
+	t.Run("busy nodes stay, quiet ones go", func(t *testing.T) {
+		t.Attr("covers", "C402")
 		f := newFleet(t, sizes(1, onDemand))
 		f.node("busy", onDemand, "x1", 500).Disruption.Consolidatable = false
 		f.node("quiet", onDemand, "x1", 500)
@@ -141,7 +150,8 @@ func TestMoreOfRemoving(t *testing.T) {
 		f.want(d, "delete quiet")
 		f.wantObstacle(d, "busy", NotConsolidatable, "")
 	})
-	t.Run("C409 pods go to initialized nodes first", func(t *testing.T) {
+	t.Run("pods go to initialized nodes first", func(t *testing.T) {
+		t.Attr("covers", "C409")
 		f := newFleet(t, sizes(1, onDemand))
 		f.node("m", onDemand, "x1", 500)
 		f.node("a", onDemand, "x2").Initialized = false
@@ -152,7 +162,8 @@ func TestMoreOfRemoving(t *testing.T) {
 			t.Errorf("placed %+v, want all on z", at)
 		}
 	})
-	t.Run("C415 anti-affinity is not broken", func(t *testing.T) {
+	t.Run("anti-affinity is not broken", func(t *testing.T) {
+		t.Attr("covers", "C415")
 		for apart, want := range map[bool]string{false: "delete a", true: ""} {
 			f := newFleet(t, sizes(1, onDemand))
 			face, selector := of("web")
@@ -168,7 +179,8 @@ func TestMoreOfRemoving(t *testing.T) {
 			f.want(f.decide(singleNode(), 1), want)
 		}
 	})
-	t.Run("C415 replacements keep the spread over zones", func(t *testing.T) {
+	t.Run("replacements keep the spread over zones", func(t *testing.T) {
+		t.Attr("covers", "C415")
 		f := newFleet(t, sizes(3, onDemand))
 		face, selector := of("web")
 		for i, zone := range []string{"zone-1", "zone-2"} {
@@ -194,7 +206,8 @@ func TestMoreOfRemoving(t *testing.T) {
 	})
 }
 
-func TestSeveralBecomeOne_C424(t *testing.T) {
+func TestSeveralBecomeOne(t *testing.T) {
+	t.Attr("covers", "C424")
 	for _, tt := range []struct{ name, first, second, third, want string }{
 		{"on demand", onDemand, onDemand, onDemand, "replace a+b+c -> x4 on-demand"},
 		{"spot", spot, spot, spot, "replace a+b+c -> x4 spot"},
@@ -252,7 +265,8 @@ func TestDeadlines(t *testing.T) {
 		f.node("large", onDemand, "x4", 100).Disruption.Consolidatable = false
 		return f
 	}
-	t.Run("C428 at the deadline the best so far counts", func(t *testing.T) {
+	t.Run("at the deadline the best so far counts", func(t *testing.T) {
+		t.Attr("covers", "C428")
 		f := quarters(t)
 		d := f.until(multiNode(), over(1), nil)
 		f.want(d, "delete a+b+c")
@@ -261,13 +275,15 @@ func TestDeadlines(t *testing.T) {
 		}
 		f.want(f.until(multiNode(), over(1000), nil), "delete a+b+c+d")
 	})
-	t.Run("C428 or nothing", func(t *testing.T) {
+	t.Run("or nothing", func(t *testing.T) {
+		t.Attr("covers", "C428")
 		f := quarters(t)
 		if d := f.until(multiNode(), over(0), nil); len(d.Commands) != 0 || !d.TimedOut || len(d.Scored) != 0 {
 			t.Errorf("decided %q, timed out %t", say(d), d.TimedOut)
 		}
 	})
-	t.Run("C434 a complete pass leaves no pool unvisited", func(t *testing.T) {
+	t.Run("a complete pass leaves no pool unvisited", func(t *testing.T) {
+		t.Attr("covers", "C434")
 		f := quarters(t)
 		f.pool("other", sizes(1, onDemand))
 		f.nodeOf("other", "o", onDemand, "x1", 100)
@@ -281,8 +297,9 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
-// TestWhatIsSavedForTheTrouble_C304_C436: the order is that of price over cost, whatever the policy says.
-func TestWhatIsSavedForTheTrouble_C304_C436(t *testing.T) {
+// TestWhatIsSavedForTheTrouble: the order is that of price over cost, whatever the policy says.
+func TestWhatIsSavedForTheTrouble(t *testing.T) {
+	t.Attr("covers", "C304 C436")
 	for _, policy := range []string{WhenEmptyOrUnderutilized, Balanced} {
 		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.Policy = policy })
 		f.node("crowded", onDemand, "x2", 100, 100)
@@ -309,7 +326,8 @@ func TestWhatIsSavedForTheTrouble_C304_C436(t *testing.T) {
 }
 
 func TestPricesOfWhatTakesOver(t *testing.T) {
-	t.Run("C451 a spot price is none for a pool on demand", func(t *testing.T) {
+	t.Run("a spot price is none for a pool on demand", func(t *testing.T) {
+		t.Attr("covers", "C451")
 		f := newFleet(t, catalog.Catalog{typeOf("x1", 1, onDemand, spot), typeOf("x8", 8, onDemand, spot)}, func(p *Pool) { p.Policy = Balanced })
 		p := f.study.Problem.Pools[0]
 		p.Requirements = p.Requirements.Add(requirement.New(capacityTypeKey, requirement.In, onDemand))
@@ -323,7 +341,8 @@ func TestPricesOfWhatTakesOver(t *testing.T) {
 			t.Errorf("a share of %v is saved, want 7/8", got)
 		}
 	})
-	t.Run("C459 only zones that fit count", func(t *testing.T) {
+	t.Run("only zones that fit count", func(t *testing.T) {
+		t.Attr("covers", "C459")
 		odd := typeOf("x1", 1, onDemand)
 		odd.Offerings[1].Price = 0.25 // in zone-2
 		f := newFleet(t, catalog.Catalog{odd, typeOf("x8", 8, onDemand)})
@@ -333,7 +352,8 @@ func TestPricesOfWhatTakesOver(t *testing.T) {
 			t.Errorf("saves %v, want 7", got)
 		}
 	})
-	t.Run("C460 without any restriction the cheapest offering counts", func(t *testing.T) {
+	t.Run("without any restriction the cheapest offering counts", func(t *testing.T) {
+		t.Attr("covers", "C460")
 		odd := typeOf("x1", 1, onDemand)
 		odd.Offerings[1].Price = 0.25
 		f := newFleet(t, catalog.Catalog{odd, typeOf("x8", 8, onDemand)})
@@ -342,7 +362,8 @@ func TestPricesOfWhatTakesOver(t *testing.T) {
 			t.Errorf("saves %v, want 7.75", got)
 		}
 	})
-	t.Run("C463 pods of all nodes are counted", func(t *testing.T) {
+	t.Run("pods of all nodes are counted", func(t *testing.T) {
+		t.Attr("covers", "C463")
 		f := newFleet(t, sizes(1, onDemand))
 		f.node("a", onDemand, "x1", 100, 100)
 		f.node("b", onDemand, "x1", 100, 100, 100)
@@ -353,9 +374,10 @@ func TestPricesOfWhatTakesOver(t *testing.T) {
 	})
 }
 
-// TestTheExpectedPriceDecides_W035: the cheapest machine of the list would make the move worth it, the dearest, which it may
+// TestTheExpectedPriceDecides: the cheapest machine of the list would make the move worth it, the dearest, which it may
 // turn out to be, does not.
-func TestTheExpectedPriceDecides_W035(t *testing.T) {
+func TestTheExpectedPriceDecides(t *testing.T) {
+	t.Attr("covers", "W035")
 	f := newFleet(t, sizes(3, onDemand, spot), func(p *Pool) { p.Policy = Balanced })
 	f.node("a", onDemand, "x4", 100, 100, 100, 100, 100)
 	f.node("b", onDemand, "x4", 3900).Disruption.Consolidatable = false
@@ -371,8 +393,9 @@ func TestTheExpectedPriceDecides_W035(t *testing.T) {
 	}
 }
 
-// TestAQuestionLeavesNoTrace_C486_W025: what is asked about is shared, not copied, and is afterwards as it was.
-func TestAQuestionLeavesNoTrace_C486_W025(t *testing.T) {
+// TestAQuestionLeavesNoTrace: what is asked about is shared, not copied, and is afterwards as it was.
+func TestAQuestionLeavesNoTrace(t *testing.T) {
+	t.Attr("covers", "C486 W025")
 	bytes := map[int]uint64{}
 	for _, size := range []int{100, 2000} {
 		f := newFleet(t, sizes(3, onDemand))
@@ -402,8 +425,9 @@ func TestAQuestionLeavesNoTrace_C486_W025(t *testing.T) {
 	}
 }
 
-// TestTheSameClusterGivesTheSameDecision_W029: in whatever order it is told.
-func TestTheSameClusterGivesTheSameDecision_W029(t *testing.T) {
+// TestTheSameClusterGivesTheSameDecision: in whatever order it is told.
+func TestTheSameClusterGivesTheSameDecision(t *testing.T) {
+	t.Attr("covers", "W029")
 	for seed := range uint64(10) {
 		for _, m := range []Method{singleNode(), multiNode(), drift(), dispensable()} {
 			var first string

@@ -84,7 +84,8 @@ func TestEmptinessRechecks(t *testing.T) {
 	}
 }
 
-func TestStands_C417_C418(t *testing.T) {
+func TestStands(t *testing.T) {
+	t.Attr("covers", "C417 C418")
 	proposed := func(f *fleet) Command {
 		d := f.decide(singleNode(), 1)
 		if len(d.Commands) != 1 {
@@ -139,7 +140,8 @@ func TestStands_C417_C418(t *testing.T) {
 	}
 }
 
-func TestCommandTexts_C458_C461_C462(t *testing.T) {
+func TestCommandTexts(t *testing.T) {
+	t.Attr("covers", "C458 C461 C462")
 	price := func(dollars float64) solve.NodeClaim { return solve.NodeClaim{Price: dollars} }
 	two := []Candidate{{Node: &model.Node{Name: "a", Pool: "p"}, Price: 2}, {Node: &model.Node{Name: "b", Pool: "q"}, Price: 3}}
 	for _, tt := range []struct {

@@ -84,7 +84,8 @@ func table() []entry {
 }
 
 // Both orders of every pair are held against the same brute force.
-func TestEveryPairOfOperatorsIntersectsToWhatBothAccept_L034_L035(t *testing.T) {
+func TestEveryPairOfOperatorsIntersectsToWhatBothAccept(t *testing.T) {
+	t.Attr("covers", "L034 L035")
 	for _, a := range table() {
 		for _, b := range table() {
 			checkIntersection(t, []entry{a, b}, a.build().Intersect(b.build()))
@@ -229,7 +230,8 @@ func checkEntries(t *rapid.T, r Requirement) {
 }
 
 // One of the two intersections leaves nothing, which loses no demand.
-func TestMinValuesOfAnIntersectionIsTheLarger_L036_L037(t *testing.T) {
+func TestMinValuesOfAnIntersectionIsTheLarger(t *testing.T) {
+	t.Attr("covers", "L036 L037")
 	for _, c := range []struct{ a, b, want int }{{0, 0, 0}, {3, 0, 3}, {0, 3, 3}, {2, 5, 5}} {
 		a := New("k", Gt, "9").WithMinValues(c.a)
 		for _, b := range []Requirement{New("k", In, "10", "11"), New("k", Lt, "1")} {
@@ -241,6 +243,7 @@ func TestMinValuesOfAnIntersectionIsTheLarger_L036_L037(t *testing.T) {
 }
 
 func TestDerivedProperties(t *testing.T) {
+	t.Attr("covers", "L039 L040 L047 L048")
 	for _, c := range []struct {
 		name string
 		r    Requirement
@@ -249,15 +252,15 @@ func TestDerivedProperties(t *testing.T) {
 	}{
 		{"members once", New("k", In, "A", "A", "B"), In, 2},
 		{"no members", New("k", In), DoesNotExist, 0},
-		{"L040 an exclusion", New("k", NotIn, "A"), NotIn, math.MaxInt64 - 1},
-		{"L040 everything", New("k", Exists), Exists, math.MaxInt64},
-		{"L039 a lower bound", New("k", Gt, "3"), Exists, math.MaxInt64},
-		{"L039 two bounds", New("k", Gt, "3").Intersect(New("k", Lt, "9")), Exists, math.MaxInt64},
+		{"an exclusion", New("k", NotIn, "A"), NotIn, math.MaxInt64 - 1},
+		{"everything", New("k", Exists), Exists, math.MaxInt64},
+		{"a lower bound", New("k", Gt, "3"), Exists, math.MaxInt64},
+		{"two bounds", New("k", Gt, "3").Intersect(New("k", Lt, "9")), Exists, math.MaxInt64},
 		{"nothing", New("k", DoesNotExist), DoesNotExist, 0},
-		{"L047 above the largest", New("k", Gt, strconv.FormatInt(math.MaxInt64, 10)), DoesNotExist, 0},
+		{"above the largest", New("k", Gt, strconv.FormatInt(math.MaxInt64, 10)), DoesNotExist, 0},
 		{"below the smallest", New("k", Lt, strconv.FormatInt(math.MinInt64, 10)), DoesNotExist, 0},
 		{"no number", New("k", Gt, "not a number"), DoesNotExist, 0},
-		{"L048 contradicting bounds", New("k", Gt, "5").Intersect(New("k", Lt, "5")), DoesNotExist, 0},
+		{"contradicting bounds", New("k", Gt, "5").Intersect(New("k", Lt, "5")), DoesNotExist, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.r.Operator() != c.op || c.r.Len() != c.size {
@@ -267,7 +270,8 @@ func TestDerivedProperties(t *testing.T) {
 	}
 }
 
-func TestHas_L038(t *testing.T) {
+func TestHas(t *testing.T) {
+	t.Attr("covers", "L038")
 	for _, c := range []struct {
 		r        Requirement
 		has, not []string
@@ -291,9 +295,10 @@ func TestHas_L038(t *testing.T) {
 	}
 }
 
-// TestBoundsIncludeWhatTheySay_L045_L046 crosses all pairs of comparisons around a few numbers with what they mean: the tighter
+// TestBoundsIncludeWhatTheySay crosses all pairs of comparisons around a few numbers with what they mean: the tighter
 // of two holds, Gt is the Gte of the next number, and Lt the Lte of the one before.
-func TestBoundsIncludeWhatTheySay_L045_L046(t *testing.T) {
+func TestBoundsIncludeWhatTheySay(t *testing.T) {
+	t.Attr("covers", "L045 L046")
 	comparisons := []Operator{Gt, Gte, Lt, Lte}
 	for _, a := range comparisons {
 		for _, b := range comparisons {
@@ -317,21 +322,22 @@ func TestBoundsIncludeWhatTheySay_L045_L046(t *testing.T) {
 }
 
 func TestEntries(t *testing.T) {
+	t.Attr("covers", "L044 L057")
 	for _, c := range []struct {
 		name string
 		r    Requirement
 		want []Entry
 	}{
-		{"L044 In", New("k", In, "b", "a"), []Entry{{Key: "k", Operator: In, Values: []string{"a", "b"}}}},
-		{"L044 NotIn", New("k", NotIn, "b", "a"), []Entry{{Key: "k", Operator: NotIn, Values: []string{"a", "b"}}}},
-		{"L044 Exists", New("k", Exists), []Entry{{Key: "k", Operator: Exists}}},
-		{"L044 DoesNotExist", New("k", DoesNotExist), []Entry{{Key: "k", Operator: DoesNotExist}}},
-		{"L044 Gt", New("k", Gt, "3"), []Entry{{Key: "k", Operator: Gte, Values: []string{"4"}}}},
-		{"L044 Lt", New("k", Lt, "3"), []Entry{{Key: "k", Operator: Lte, Values: []string{"2"}}}},
-		{"L044 two bounds, two entries", New("k", Gte, "3").Intersect(New("k", Lte, "9")).WithMinValues(2), []Entry{
+		{"In", New("k", In, "b", "a"), []Entry{{Key: "k", Operator: In, Values: []string{"a", "b"}}}},
+		{"NotIn", New("k", NotIn, "b", "a"), []Entry{{Key: "k", Operator: NotIn, Values: []string{"a", "b"}}}},
+		{"Exists", New("k", Exists), []Entry{{Key: "k", Operator: Exists}}},
+		{"DoesNotExist", New("k", DoesNotExist), []Entry{{Key: "k", Operator: DoesNotExist}}},
+		{"Gt", New("k", Gt, "3"), []Entry{{Key: "k", Operator: Gte, Values: []string{"4"}}}},
+		{"Lt", New("k", Lt, "3"), []Entry{{Key: "k", Operator: Lte, Values: []string{"2"}}}},
+		{"two bounds, two entries", New("k", Gte, "3").Intersect(New("k", Lte, "9")).WithMinValues(2), []Entry{
 			{Key: "k", Operator: Gte, Values: []string{"3"}, MinValues: 2}, {Key: "k", Operator: Lte, Values: []string{"9"}, MinValues: 2},
 		}},
-		{"L057 an exclusion beside a bound", New("k", Gt, "2").Intersect(New("k", NotIn, "5")), []Entry{
+		{"an exclusion beside a bound", New("k", Gt, "2").Intersect(New("k", NotIn, "5")), []Entry{
 			{Key: "k", Operator: Gte, Values: []string{"3"}}, {Key: "k", Operator: NotIn, Values: []string{"5"}},
 		}},
 	} {
@@ -350,7 +356,8 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-func TestAnyIsAMember_L041(t *testing.T) {
+func TestAnyIsAMember(t *testing.T) {
+	t.Attr("covers", "L041")
 	for _, c := range []struct {
 		r    Requirement
 		want string
@@ -368,7 +375,8 @@ func TestAnyIsAMember_L041(t *testing.T) {
 	}
 }
 
-func TestString_L043(t *testing.T) {
+func TestString(t *testing.T) {
+	t.Attr("covers", "L043")
 	for _, c := range []struct {
 		r    Requirement
 		want string
@@ -394,7 +402,8 @@ func TestNewLeavesItsArgumentsAlone(t *testing.T) {
 	}
 }
 
-func TestAnyOfTheSmallestBoundIsNoPanic_L042(t *testing.T) {
+func TestAnyOfTheSmallestBoundIsNoPanic(t *testing.T) {
+	t.Attr("covers", "L042")
 	for _, r := range []Requirement{
 		New("k", Lt, "0"), New("k", Lte, "0"), New("k", Gte, strconv.FormatInt(math.MaxInt64, 10)),
 		New("k", Gte, strconv.FormatInt(math.MaxInt64, 10)).Intersect(New("k", NotIn, strconv.FormatInt(math.MaxInt64, 10))),

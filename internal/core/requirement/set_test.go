@@ -6,7 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestASetIntersectsRepeatedKeys_L049_L050(t *testing.T) {
+func TestASetIntersectsRepeatedKeys(t *testing.T) {
+	t.Attr("covers", "L049 L050")
 	s := NewSet(New("b", Exists), New("a", In, "1", "2"), New("a", NotIn, "1"))
 	if got, want := s.String(), "a In [2], b Exists"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -26,7 +27,8 @@ func TestASetIntersectsRepeatedKeys_L049_L050(t *testing.T) {
 	}
 }
 
-func TestASetPrintsInOrderAndWithoutTheHostname_L056(t *testing.T) {
+func TestASetPrintsInOrderAndWithoutTheHostname(t *testing.T) {
+	t.Attr("covers", "L056")
 	s := NewSet(New("z", Exists), New("kubernetes.io/hostname", In, "secret"), New("a", DoesNotExist))
 	if got, want := s.String(), "a DoesNotExist, z Exists"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -34,22 +36,23 @@ func TestASetPrintsInOrderAndWithoutTheHostname_L056(t *testing.T) {
 }
 
 func TestCompatible(t *testing.T) {
+	t.Attr("covers", "L051 L052 L053")
 	known := func(key string) bool { return key == "known" }
 	for _, c := range []struct {
 		name            string
 		have, want      Set
 		strict, relaxed bool
 	}{
-		{"L051 undefined In", nil, NewSet(New("x", In, "1")), false, false},
-		{"L051 undefined Exists", nil, NewSet(New("x", Exists)), false, false},
-		{"L051 undefined Gt", nil, NewSet(New("x", Gt, "1")), false, false},
-		{"L051 undefined Lt", nil, NewSet(New("x", Lt, "1")), false, false},
-		{"L051 undefined NotIn", nil, NewSet(New("x", NotIn, "1")), true, true},
-		{"L051 undefined DoesNotExist", nil, NewSet(New("x", DoesNotExist)), true, true},
-		{"L052 undefined known In", nil, NewSet(New("known", In, "1")), false, true},
+		{"undefined In", nil, NewSet(New("x", In, "1")), false, false},
+		{"undefined Exists", nil, NewSet(New("x", Exists)), false, false},
+		{"undefined Gt", nil, NewSet(New("x", Gt, "1")), false, false},
+		{"undefined Lt", nil, NewSet(New("x", Lt, "1")), false, false},
+		{"undefined NotIn", nil, NewSet(New("x", NotIn, "1")), true, true},
+		{"undefined DoesNotExist", nil, NewSet(New("x", DoesNotExist)), true, true},
+		{"undefined known In", nil, NewSet(New("known", In, "1")), false, true},
 		{"value in common", NewSet(New("x", In, "1", "2")), NewSet(New("x", In, "2", "3")), true, true},
 		{"nothing in common", NewSet(New("x", In, "1")), NewSet(New("x", In, "2")), false, false},
-		{"L053 both content with absence", NewSet(New("x", DoesNotExist)), NewSet(New("x", NotIn, "1")), true, true},
+		{"both content with absence", NewSet(New("x", DoesNotExist)), NewSet(New("x", NotIn, "1")), true, true},
 		{"absence against presence", NewSet(New("x", DoesNotExist)), NewSet(New("x", Exists)), false, false},
 		{"a demand that contradicts itself", nil, NewSet(New("x", In, "1"), New("x", In, "2")), false, false},
 		{"a demand that contradicts itself against absence", NewSet(New("x", DoesNotExist)), NewSet(New("x", In, "1"), New("x", In, "2")), false, false},

@@ -12,7 +12,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-func TestDifferentDemandsGetDifferentMachines_L100(t *testing.T) {
+func TestDifferentDemandsGetDifferentMachines(t *testing.T) {
+	t.Attr("covers", "L100")
 	arm := with(machine("arm", 4, 16, 0.1), requirement.New(archKey, requirement.In, "arm64"))
 	types := []*catalog.InstanceType{machine("one", 4, 16, 0.1), machine("other", 4, 16, 0.1), arm}
 	for name, demands := range map[string][2]requirement.Requirement{
@@ -31,8 +32,9 @@ func TestDifferentDemandsGetDifferentMachines_L100(t *testing.T) {
 	}
 }
 
-// TestResourcesOfDifferentTypes_L102: two kinds of devices that no machine has both of.
-func TestResourcesOfDifferentTypes_L102(t *testing.T) {
+// TestResourcesOfDifferentTypes: two kinds of devices that no machine has both of.
+func TestResourcesOfDifferentTypes(t *testing.T) {
+	t.Attr("covers", "L102")
 	names := append(resource.NewTable().Names(), "test/gpu", "test/fpga")
 	gpu, fpga := len(names)-2, len(names)-1
 	having := func(name string, device int) *catalog.InstanceType {
@@ -66,7 +68,8 @@ func TestResourcesOfDifferentTypes_L102(t *testing.T) {
 	}
 }
 
-func TestLimitsOfEveryResourceHold_L204(t *testing.T) {
+func TestLimitsOfEveryResourceHold(t *testing.T) {
+	t.Attr("covers", "L204")
 	names := append(resource.NewTable().Names(), "test/gpu")
 	gpu := len(names) - 1
 	big := machine("gpu", 4, 16, 1)
@@ -96,8 +99,9 @@ func TestLimitsOfEveryResourceHold_L204(t *testing.T) {
 	}
 }
 
-// TestStartedNodesComeFirstThenNames_L178 starts from every order of four nodes that would all do.
-func TestStartedNodesComeFirstThenNames_L178(t *testing.T) {
+// TestStartedNodesComeFirstThenNames starts from every order of four nodes that would all do.
+func TestStartedNodesComeFirstThenNames(t *testing.T) {
+	t.Attr("covers", "L178")
 	node := func(name string, initialized bool) *model.Node {
 		return &model.Node{
 			ID: name, Name: name, ClaimName: name, Managed: true, Launched: true, Initialized: initialized,
@@ -126,18 +130,19 @@ func TestStartedNodesComeFirstThenNames_L178(t *testing.T) {
 }
 
 func TestHintsForLabelsThatLookLikeKnownOnes(t *testing.T) {
+	t.Attr("covers", "L054 L055")
 	for _, c := range []struct{ name, key, want string }{
-		{"L054 truncated zone", "zone", zoneKey},
-		{"L054 zone of a wrong domain", "kubernetes.io/zone", zoneKey},
-		{"L054 truncated pool", "nodepool", "karpenter.sh/nodepool"},
-		{"L054 pool of a wrong domain", "karpenter.k8s.io/nodepool", "karpenter.sh/nodepool"},
-		{"L054 truncated instance type", "instance-type", instanceTypeKey},
-		{"L054 instance type of a wrong domain", "kubernetes.io/instance-type", instanceTypeKey},
-		{"L054 truncated architecture", "arch", archKey},
-		{"L054 architecture of a wrong domain", "node.kubernetes.io/arch", archKey},
-		{"L054 truncated capacity type", "capacity-type", capacityTypeKey},
-		{"L054 capacity type of a wrong domain", "node.karpenter/capacity-type", capacityTypeKey},
-		{"L055 nothing alike", "example.com/colour", ""},
+		{"truncated zone", "zone", zoneKey},
+		{"zone of a wrong domain", "kubernetes.io/zone", zoneKey},
+		{"truncated pool", "nodepool", "karpenter.sh/nodepool"},
+		{"pool of a wrong domain", "karpenter.k8s.io/nodepool", "karpenter.sh/nodepool"},
+		{"truncated instance type", "instance-type", instanceTypeKey},
+		{"instance type of a wrong domain", "kubernetes.io/instance-type", instanceTypeKey},
+		{"truncated architecture", "arch", archKey},
+		{"architecture of a wrong domain", "node.kubernetes.io/arch", archKey},
+		{"truncated capacity type", "capacity-type", capacityTypeKey},
+		{"capacity type of a wrong domain", "node.karpenter/capacity-type", capacityTypeKey},
+		{"nothing alike", "example.com/colour", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			plan := Solve(problem(pods(1, selecting(requirement.New(c.key, requirement.In, "x"))), pool("default", machine("m", 4, 16, 1))))

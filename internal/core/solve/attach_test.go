@@ -15,7 +15,8 @@ func podWith(driver string, claims ...string) *model.Pod {
 	return p
 }
 
-func TestAttachments_L284(t *testing.T) {
+func TestAttachments(t *testing.T) {
+	t.Attr("covers", "L284")
 	for _, c := range []struct {
 		name   string
 		limits volume.Limits

@@ -228,7 +228,8 @@ func TestWhatIsKeptIsTakenForGranted(t *testing.T) {
 	}
 }
 
-func TestClosedNodesTakeExemptPodsOnly_C410_C499(t *testing.T) {
+func TestClosedNodesTakeExemptPodsOnly(t *testing.T) {
+	t.Attr("covers", "C410 C499")
 	p := fleet(1, 0, false, rand.New(rand.NewPCG(1, 1))) //nolint:gosec // a test
 	p.Pools = nil
 	p.Pods = pods(2, shape(1000, gi))

@@ -143,6 +143,7 @@ func outline(p Plan) string {
 }
 
 func TestDevices(t *testing.T) {
+	t.Attr("covers", "L315 L316 L317 L318 L319 L323 L324 L326 L327 L328 L329 L330 L331 L337 L338 L339")
 	const nobody = "allocating dynamic resources, no instance type can satisfy the allocation"
 	plainType := func() *catalog.InstanceType { return machine("plain", 4, 16, 0.10) }
 	gpuType := func(n int) *catalog.InstanceType { return brings(machine("gpu", 4, 16, 1.00), gpuDriver, n) }
@@ -180,19 +181,19 @@ func TestDevices(t *testing.T) {
 		want    string
 	}{
 		{
-			"L315 while devices are ignored, pods with claims are refused and others are not",
+			"while devices are ignored, pods with claims are refused and others are not",
 			[]*model.Pod{user("a", "c"), user("b")},
 			nil, nil, nil,
 			"new plain|gpu: b\na: pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter",
 		},
 		{
-			"L316 L317 a device that a type comes with leaves the types that have it",
+			"a device that a type comes with leaves the types that have it",
 			[]*model.Pod{user("a", "c")},
 			nil, nil, known(nil, wants("c", gpuDriver)),
 			"new gpu: a [c=new-0] drivers gpu.example.com",
 		},
 		{
-			"L323 all drivers are named, in order",
+			"all drivers are named, in order",
 			[]*model.Pod{user("a", "c")},
 			[]*model.Pool{pool("default", func() *catalog.InstanceType {
 				it := machine("both", 4, 16, 1)
@@ -203,32 +204,32 @@ func TestDevices(t *testing.T) {
 			"new both: a [c=z-0 c=a-0] drivers a.example.com,z.example.com",
 		},
 		{
-			"L318 a claim that does not exist defers its pod only",
+			"a claim that does not exist defers its pod only",
 			[]*model.Pod{user("a", "missing"), user("b", "c")},
 			nil, nil, known(nil, wants("c", gpuDriver)),
 			"new gpu: b [c=new-0] drivers gpu.example.com\na: resourceclaim \"default/missing\" not found",
 		},
 		{
-			"L318 a pod that uses devices but has nothing to allocate needs none",
+			"a pod that uses devices but has nothing to allocate needs none",
 			[]*model.Pod{func() *model.Pod { p := user("a"); p.UsesDevices = true; return p }()},
 			nil, nil, known(nil),
 			"new plain|gpu: a",
 		},
 		{
-			"L319 pods share a machine as long as it has devices, and open another then",
+			"pods share a machine as long as it has devices, and open another then",
 			[]*model.Pod{user("a", "ca"), user("b", "cb"), user("c", "cc")},
 			nil, nil,
 			known(nil, wants("ca", gpuDriver), wants("cb", gpuDriver), wants("cc", gpuDriver)),
 			"new gpu: a,b [ca=new-0 cb=new-1] drivers gpu.example.com\nnew gpu: c [cc=new-0] drivers gpu.example.com",
 		},
 		{
-			"L339 pods with and without claims share a machine",
+			"pods with and without claims share a machine",
 			[]*model.Pod{user("a", "c"), user("b")},
 			nil, nil, known(nil, wants("c", gpuDriver)),
 			"new gpu: a,b [c=new-0] drivers gpu.example.com",
 		},
 		{
-			"L327 a free device of a node comes before a new machine",
+			"a free device of a node comes before a new machine",
 			[]*model.Pod{user("a", "c")},
 			nil,
 			[]*model.Node{existing("n")},
@@ -236,7 +237,7 @@ func TestDevices(t *testing.T) {
 			"n: a [c=p-0]",
 		},
 		{
-			"L324 a device of a node that a claim has is not given again",
+			"a device of a node that a claim has is not given again",
 			[]*model.Pod{user("a", "c")},
 			nil,
 			[]*model.Node{existing("n")},
@@ -244,7 +245,7 @@ func TestDevices(t *testing.T) {
 			"new gpu: a [c=new-0] drivers gpu.example.com",
 		},
 		{
-			"L330 a device that only a moving pod has is free, and its claim is allocated again",
+			"a device that only a moving pod has is free, and its claim is allocated again",
 			[]*model.Pod{bound(user("a", "c"), "gone")},
 			[]*model.Pool{pool("default", plainType())},
 			nil,
@@ -253,28 +254,28 @@ func TestDevices(t *testing.T) {
 			"new plain: a [c=net-0] drivers",
 		},
 		{
-			"L328 a device in a zone tightens the machine",
+			"a device in a zone tightens the machine",
 			[]*model.Pod{user("a", "c")},
 			[]*model.Pool{pool("default", plainType())},
 			nil, known(zoned, wants("c", gpuDriver)),
 			"new plain: a in zone-a [c=a-0] drivers",
 		},
 		{
-			"L328 the device is chosen where the pod may run",
+			"the device is chosen where the pod may run",
 			[]*model.Pod{selecting(user("a", "c"), "zone-b")},
 			[]*model.Pool{pool("default", plainType())},
 			nil, known(zoned, wants("c", gpuDriver)),
 			"new plain: a in zone-b [c=b-0] drivers",
 		},
 		{
-			"L328 the device is chosen where the pod's volumes are",
+			"the device is chosen where the pod's volumes are",
 			[]*model.Pod{reaching(user("a", "c"), "zone-b")},
 			[]*model.Pool{pool("default", plainType())},
 			nil, known(zoned, wants("c", gpuDriver)),
 			"new plain: a in zone-b [c=b-0] drivers",
 		},
 		{
-			"L326 claims in different zones refuse the pod",
+			"claims in different zones refuse the pod",
 			[]*model.Pod{user("a", "c", "d")},
 			[]*model.Pool{pool("default", plainType())},
 			nil, known(nil,
@@ -283,7 +284,7 @@ func TestDevices(t *testing.T) {
 			"a: incompatible dynamic resource requirements, key topology.kubernetes.io/zone, topology.kubernetes.io/zone In [zone-z] not in topology.kubernetes.io/zone In [zone-a]",
 		},
 		{
-			"L326 a claim in a zone without machines refuses the pod and says so",
+			"a claim in a zone without machines refuses the pod and says so",
 			[]*model.Pod{selecting(user("a", "c"), "zone-a")},
 			[]*model.Pool{pool("default", plainType())},
 			nil, known(nil,
@@ -291,7 +292,7 @@ func TestDevices(t *testing.T) {
 			"a: incompatible dynamic resource requirements, key topology.kubernetes.io/zone, topology.kubernetes.io/zone In [zone-b] not in topology.kubernetes.io/zone In [zone-a]",
 		},
 		{
-			"L337 L338 an allocated claim places what is allocated beside it, in one of its zones",
+			"an allocated claim places what is allocated beside it, in one of its zones",
 			[]*model.Pod{selecting(user("a", "c", "d"), "zone-b")},
 			nil, nil, known(nil, wants("d", gpuDriver), allocated(wants("c"), "x",
 				requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-a")).Add(requirement.New(archKey, requirement.In, "amd64")),
@@ -299,7 +300,7 @@ func TestDevices(t *testing.T) {
 			"new gpu: a in zone-b [d=new-0] drivers gpu.example.com",
 		},
 		{
-			"L329 a device of the cluster serves pods that share its claim on several machines",
+			"a device of the cluster serves pods that share its claim on several machines",
 			[]*model.Pod{selecting(user("a", "c"), "zone-a"), selecting(user("b", "c"), "zone-b")},
 			[]*model.Pool{pool("default", plainType())},
 			nil,
@@ -307,13 +308,13 @@ func TestDevices(t *testing.T) {
 			"new plain: a in zone-a [c=net-0] drivers\nnew plain: b in zone-b",
 		},
 		{
-			"L329 a device of a machine keeps pods that share its claim on that machine",
+			"a device of a machine keeps pods that share its claim on that machine",
 			[]*model.Pod{selecting(user("a", "c"), "zone-a"), selecting(user("b", "c"), "zone-b")},
 			nil, nil, known(nil, wants("c", gpuDriver)),
 			"new gpu: a in zone-a [c=new-0] drivers gpu.example.com\nb: allocating dynamic resources, the devices of resourceclaim \"default/c\" come with another node",
 		},
 		{
-			"L331 a starting node has the devices of its type, whatever it has published",
+			"a starting node has the devices of its type, whatever it has published",
 			[]*model.Pod{user("a", "ca"), user("b", "cb")},
 			nil,
 			[]*model.Node{starting},
@@ -321,7 +322,7 @@ func TestDevices(t *testing.T) {
 			"n: a,b [ca=new-0 cb=new-1]",
 		},
 		{
-			"L331 pods that are on a starting node already have their part of them",
+			"pods that are on a starting node already have their part of them",
 			[]*model.Pod{user("b", "cb")},
 			[]*model.Pool{pool("default", gpuType(1))},
 			[]*model.Node{holding(starting, bound(user("a", "ca"), "n"))},
@@ -445,8 +446,9 @@ func TestMachinesWithDevicesAreSplitByPrice(t *testing.T) {
 	}
 }
 
-// TestASearchThatTakesTooLongFailsItsPodOnly_L128: the time for one search is not the time for the run.
-func TestASearchThatTakesTooLongFailsItsPodOnly_L128(t *testing.T) {
+// TestASearchThatTakesTooLongFailsItsPodOnly: the time for one search is not the time for the run.
+func TestASearchThatTakesTooLongFailsItsPodOnly(t *testing.T) {
+	t.Attr("covers", "L128")
 	p := problem([]*model.Pod{user("hard", "many"), user("easy", "one"), user("none")}, pool("default", brings(machine("gpu", 8, 32, 1), gpuDriver, 40)))
 	many := wants("many", gpuDriver)
 	many.Requests[0].Alternatives[0].Count = 20

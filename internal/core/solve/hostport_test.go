@@ -19,16 +19,17 @@ func listening(ports ...model.HostPort) *model.Shape {
 func tcp(port int32) model.HostPort { return model.HostPort{Port: port, Protocol: "TCP"} }
 
 func TestPodsThatWantTheSamePortGetNodesOfTheirOwn(t *testing.T) {
+	t.Attr("covers", "L181")
 	p := pool("default", machine("small", 4, 16, 0.10))
 	for name, c := range map[string]struct {
 		pods []*model.Pod
 		want int
 	}{
-		"L181 one shape":               {pods(3, listening(tcp(80))), 3},
-		"L181 another port":            {append(pods(1, listening(tcp(80))), pods(1, listening(tcp(81)))...), 1},
-		"L181 another protocol":        {append(pods(1, listening(tcp(80))), pods(1, listening(model.HostPort{Port: 80, Protocol: "UDP"}))...), 1},
-		"L181 another address":         {append(pods(1, listening(model.HostPort{IP: "10.0.0.1", Port: 80, Protocol: "TCP"})), pods(1, listening(model.HostPort{IP: "10.0.0.2", Port: 80, Protocol: "TCP"}))...), 1},
-		"L181 every address conflicts": {append(pods(1, listening(model.HostPort{IP: "10.0.0.1", Port: 80, Protocol: "TCP"})), pods(1, listening(tcp(80)))...), 2},
+		"one shape":               {pods(3, listening(tcp(80))), 3},
+		"another port":            {append(pods(1, listening(tcp(80))), pods(1, listening(tcp(81)))...), 1},
+		"another protocol":        {append(pods(1, listening(tcp(80))), pods(1, listening(model.HostPort{Port: 80, Protocol: "UDP"}))...), 1},
+		"another address":         {append(pods(1, listening(model.HostPort{IP: "10.0.0.1", Port: 80, Protocol: "TCP"})), pods(1, listening(model.HostPort{IP: "10.0.0.2", Port: 80, Protocol: "TCP"}))...), 1},
+		"every address conflicts": {append(pods(1, listening(model.HostPort{IP: "10.0.0.1", Port: 80, Protocol: "TCP"})), pods(1, listening(tcp(80)))...), 2},
 	} {
 		plan := Solve(problem(c.pods, p))
 		if len(plan.NodeClaims) != c.want || len(plan.Unschedulable) != 0 {
@@ -50,7 +51,8 @@ func TestPortsOfExistingNodesAreRespected(t *testing.T) {
 	}
 }
 
-func TestDaemonsClaimTheirPortsOnTheTypesTheyRunOn_L156_L157_L406(t *testing.T) {
+func TestDaemonsClaimTheirPortsOnTheTypesTheyRunOn(t *testing.T) {
+	t.Attr("covers", "L156 L157 L406")
 	small, large := machine("small", 4, 16, 0.10), machine("large", 8, 32, 0.21)
 	exporter := listening(tcp(9100))
 	exporter.Selector = requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "small"))

@@ -10,7 +10,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-func TestOpenClaimsCountAgainstTheNodeLimit_L206(t *testing.T) {
+func TestOpenClaimsCountAgainstTheNodeLimit(t *testing.T) {
+	t.Attr("covers", "L206")
 	p := pool("default", machine("small", 4, 16, 0.10))
 	p.Limits = map[int]int64{resource.Nodes: 2}
 	plan := Solve(problem(pods(5, shape(3000, gi)), p))
@@ -48,7 +49,8 @@ func TestAClaimIsChargedWithItsLargestCandidateOnly(t *testing.T) {
 	}
 }
 
-func TestUsageOfExistingNodesCounts_L205(t *testing.T) {
+func TestUsageOfExistingNodesCounts(t *testing.T) {
+	t.Attr("covers", "L205")
 	p := pool("default", machine("small", 4, 16, 0.10))
 	p.Limits = map[int]int64{resource.CPU: 8000}
 	in := problem(pods(3, shape(3000, gi)), p)
@@ -87,7 +89,8 @@ func TestAMachineOnItsWayTakesPodsThatFitWhateverIsLaunched(t *testing.T) {
 	}
 }
 
-func TestStopEndsWithWhatIsPlaced_L128(t *testing.T) {
+func TestStopEndsWithWhatIsPlaced(t *testing.T) {
+	t.Attr("covers", "L128")
 	asked := 0
 	in := problem(append(pods(1, shape(2000, gi)), pods(1, shape(1000, gi))...), pool("default", machine("small", 4, 16, 0.10)))
 	in.Options.Stop = func() bool { asked++; return asked > 1 }

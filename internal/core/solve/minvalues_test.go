@@ -6,7 +6,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-func TestBestEffortLowersWhatCannotBeMet_L312_L313(t *testing.T) {
+func TestBestEffortLowersWhatCannotBeMet(t *testing.T) {
+	t.Attr("covers", "L312 L313")
 	p := pool("first", machine("m", 4, 16, 1), machine("n", 8, 32, 2))
 	p.Weight = 10
 	p.Requirements = p.Requirements.Add(requirement.New(instanceTypeKey, requirement.Exists).WithMinValues(5)).
@@ -30,7 +31,8 @@ func TestBestEffortLowersWhatCannotBeMet_L312_L313(t *testing.T) {
 	}
 }
 
-func TestAnOpenClaimIsNotLoweredFurther_L312(t *testing.T) {
+func TestAnOpenClaimIsNotLoweredFurther(t *testing.T) {
+	t.Attr("covers", "L312")
 	p := pool("default", machine("m", 4, 16, 1), machine("n", 8, 32, 2))
 	p.Requirements = p.Requirements.Add(requirement.New(instanceTypeKey, requirement.Exists).WithMinValues(5))
 	pr := problem(pods(7, shape(1000, gi)), p)

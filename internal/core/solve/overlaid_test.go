@@ -2,9 +2,10 @@ package solve
 
 import "testing"
 
-// TestOnlyOverlaidCandidatesMark_L220: a claim is marked when a type that it lists was corrected, not when one was that it
+// TestOnlyOverlaidCandidatesMark: a claim is marked when a type that it lists was corrected, not when one was that it
 // cannot become.
-func TestOnlyOverlaidCandidatesMark_L220(t *testing.T) {
+func TestOnlyOverlaidCandidatesMark(t *testing.T) {
+	t.Attr("covers", "L220")
 	for _, test := range []struct {
 		name                string
 		cpu                 int64

@@ -7,7 +7,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-func TestQueueOrder_L125(t *testing.T) {
+func TestQueueOrder(t *testing.T) {
+	t.Attr("covers", "L125")
 	pod := func(uid string, created int64, s *model.Shape) *model.Pod {
 		return &model.Pod{UID: uid, Namespace: "default", Name: uid, Created: created, Shape: s}
 	}
@@ -46,7 +47,8 @@ func TestQueueOrder_L125(t *testing.T) {
 	}
 }
 
-func TestHeadroomNeverTakesWhatAPodNeeds_L350(t *testing.T) {
+func TestHeadroomNeverTakesWhatAPodNeeds(t *testing.T) {
+	t.Attr("covers", "L350")
 	all := pods(1, shape(500, gi))
 	for _, p := range pods(3, shape(3000, gi)) {
 		p.Virtual = true

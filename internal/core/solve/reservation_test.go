@@ -62,7 +62,8 @@ func held(p Plan) []string {
 	return out
 }
 
-func TestAClaimIsPinnedToItsReservation_L294_L302(t *testing.T) {
+func TestAClaimIsPinnedToItsReservation(t *testing.T) {
+	t.Attr("covers", "L294 L302")
 	p := pool("default", withReservation(machine("m", 4, 16, 1), "r-1", 1))
 	plan := Solve(reservedProblem(apart(1), p))
 	if got := held(plan); !slices.Equal(got, []string{"[r-1]"}) {
@@ -76,7 +77,8 @@ func TestAClaimIsPinnedToItsReservation_L294_L302(t *testing.T) {
 	}
 }
 
-func TestOneClaimHoldsAllReservationsItMightUse_L294_L297_L303(t *testing.T) {
+func TestOneClaimHoldsAllReservationsItMightUse(t *testing.T) {
+	t.Attr("covers", "L294 L297 L303")
 	twoTypes := func(first, second int) *model.Pool {
 		return pool("default", withReservation(machine("m", 4, 16, 1), "r-1", first), withReservation(machine("n", 4, 16, 1), "r-2", second))
 	}
@@ -104,7 +106,8 @@ func TestOneClaimHoldsAllReservationsItMightUse_L294_L297_L303(t *testing.T) {
 	}
 }
 
-func TestAReservationSharedByTwoPoolsCountsOnce_L295(t *testing.T) {
+func TestAReservationSharedByTwoPoolsCountsOnce(t *testing.T) {
+	t.Attr("covers", "L295")
 	shared := withReservation(machine("m", 4, 16, 1), "r-1", 1)
 	plan := Solve(reservedProblem(apart(2), pool("one", shared), pool("two", shared)))
 	if got := held(plan); !slices.Equal(got, []string{"[r-1]"}) || len(plan.Deferred) != 1 {
@@ -112,7 +115,8 @@ func TestAReservationSharedByTwoPoolsCountsOnce_L295(t *testing.T) {
 	}
 }
 
-func TestDistinctReservationsServeOneRun_L296(t *testing.T) {
+func TestDistinctReservationsServeOneRun(t *testing.T) {
+	t.Attr("covers", "L296")
 	inZone := func(zone string) *model.Shape {
 		s := shape(500, gi)
 		s.Selector = requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, zone))
@@ -125,7 +129,8 @@ func TestDistinctReservationsServeOneRun_L296(t *testing.T) {
 	}
 }
 
-func TestAPodWaitsRatherThanFallToALesserPool_L298_L299(t *testing.T) {
+func TestAPodWaitsRatherThanFallToALesserPool(t *testing.T) {
+	t.Attr("covers", "L298 L299")
 	first := pool("first", withReservation(machine("m", 4, 16, 1), "r-1", 1))
 	first.Weight = 10
 	all := apart(2)
@@ -136,7 +141,8 @@ func TestAPodWaitsRatherThanFallToALesserPool_L298_L299(t *testing.T) {
 	}
 }
 
-func TestPodsShareAReservedMachine_L300(t *testing.T) {
+func TestPodsShareAReservedMachine(t *testing.T) {
+	t.Attr("covers", "L300")
 	p := pool("default", withReservation(machine("m", 4, 16, 1), "r-1", 1))
 	plan := Solve(reservedProblem(pods(5, shape(500, gi)), p))
 	if got := held(plan); !slices.Equal(got, []string{"[r-1]"}) || len(plan.NodeClaims[0].Pods) != 5 {
@@ -152,7 +158,8 @@ func TestPodsDoNotGrowAClaimOutOfItsReservation(t *testing.T) {
 	}
 }
 
-func TestFallbackNeverPutsOff_L305(t *testing.T) {
+func TestFallbackNeverPutsOff(t *testing.T) {
+	t.Attr("covers", "L305")
 	pr := reservedProblem(apart(3), pool("default", withReservation(machine("m", 4, 16, 1), "r-1", 1)))
 	pr.Options.Reserved = ReservedFallback
 	plan := Solve(pr)
@@ -164,7 +171,8 @@ func TestFallbackNeverPutsOff_L305(t *testing.T) {
 	}
 }
 
-func TestIgnoredReservationsAreOrdinaryOfferings_L304(t *testing.T) {
+func TestIgnoredReservationsAreOrdinaryOfferings(t *testing.T) {
+	t.Attr("covers", "L304")
 	pr := reservedProblem(apart(3), pool("default", withReservation(machine("m", 4, 16, 1), "r-1", 1)))
 	pr.Options.Reserved = ReservedIgnored
 	plan := Solve(pr)
@@ -173,7 +181,8 @@ func TestIgnoredReservationsAreOrdinaryOfferings_L304(t *testing.T) {
 	}
 }
 
-func TestReservationBookkeeping_L301(t *testing.T) {
+func TestReservationBookkeeping(t *testing.T) {
+	t.Attr("covers", "L301")
 	rs := &reservations{mode: ReservedStrict, byID: map[string]int{}}
 	rs.know("r", 3)
 	rs.know("r", 1)

@@ -39,8 +39,9 @@ func asked(p *model.Pool, pods []*model.Pod) Problem {
 	return in
 }
 
-// TestTwoTypesAskedForAreKept_L306: both pods would fit on the largest machine, but then it would be the only one left.
-func TestTwoTypesAskedForAreKept_L306(t *testing.T) {
+// TestTwoTypesAskedForAreKept: both pods would fit on the largest machine, but then it would be the only one left.
+func TestTwoTypesAskedForAreKept(t *testing.T) {
+	t.Attr("covers", "L306")
 	small, large := machine("small", 4, 16, 0.4), machine("large", 8, 32, 0.5)
 	p := pool("default", small, large)
 	together := Solve(problem(pods(2, shape(3000, gi)), p))
@@ -60,6 +61,7 @@ func TestTwoTypesAskedForAreKept_L306(t *testing.T) {
 }
 
 func TestDemandsForVariety(t *testing.T) {
+	t.Attr("covers", "L307 L308 L309 L311")
 	cores := func(op requirement.Operator, least int, values ...string) requirement.Requirement {
 		return requirement.New(coresKey, op, values...).WithMinValues(least)
 	}
@@ -77,20 +79,20 @@ func TestDemandsForVariety(t *testing.T) {
 		// unmet is the keys that a refusal names.
 		unmet []string
 	}{
-		{"L307 Gt leaves enough", []requirement.Requirement{cores(requirement.Gt, 2, "4")}, 500, []string{"m16", "m8"}, nil},
-		{"L307 Gt leaves too few", []requirement.Requirement{cores(requirement.Gt, 3, "4")}, 500, nil, []string{coresKey}},
-		{"L307 Lt leaves enough", []requirement.Requirement{cores(requirement.Lt, 2, "8")}, 500, []string{"m2", "m4"}, nil},
-		{"L307 Lt leaves too few", []requirement.Requirement{cores(requirement.Lt, 2, "4")}, 500, nil, []string{coresKey}},
-		{"L307 the pod's size leaves too few", []requirement.Requirement{cores(requirement.Exists, 2)}, 9000, nil, []string{coresKey}},
-		{"L308 the larger of In and NotIn holds", []requirement.Requirement{cores(requirement.In, 1, "2", "4", "8"), cores(requirement.NotIn, 2, "2")}, 500, []string{"m4", "m8"}, nil},
-		{"L308 the larger of In and NotIn is not met", []requirement.Requirement{cores(requirement.In, 3, "2", "4", "8"), cores(requirement.NotIn, 1, "2")}, 500, nil, []string{coresKey}},
-		{"L308 the larger of Gt and Lt is not met", []requirement.Requirement{cores(requirement.Gt, 1, "2"), cores(requirement.Lt, 3, "16")}, 500, nil, []string{coresKey}},
-		{"L309 two keys are met", []requirement.Requirement{cores(requirement.Gt, 2, "2"), types(3)}, 500, []string{"m16", "m4", "m8"}, nil},
-		{"L309 one of two keys is not met", []requirement.Requirement{cores(requirement.Gt, 2, "2"), types(4)}, 500, nil, []string{instanceTypeKey}},
-		{"L309 both are not met", []requirement.Requirement{cores(requirement.Gt, 4, "2"), types(4)}, 500, nil, []string{coresKey, instanceTypeKey}},
-		{"L311 too few types", []requirement.Requirement{types(5)}, 500, nil, []string{instanceTypeKey}},
-		{"L311 too few zones", []requirement.Requirement{zones(4, "zone-a", "zone-b", "zone-c", "zone-d")}, 500, nil, []string{zoneKey}},
-		{"L311 enough of both", []requirement.Requirement{types(4), zones(3, "zone-a", "zone-b", "zone-c")}, 500, []string{"m16", "m2", "m4", "m8"}, nil},
+		{"Gt leaves enough", []requirement.Requirement{cores(requirement.Gt, 2, "4")}, 500, []string{"m16", "m8"}, nil},
+		{"Gt leaves too few", []requirement.Requirement{cores(requirement.Gt, 3, "4")}, 500, nil, []string{coresKey}},
+		{"Lt leaves enough", []requirement.Requirement{cores(requirement.Lt, 2, "8")}, 500, []string{"m2", "m4"}, nil},
+		{"Lt leaves too few", []requirement.Requirement{cores(requirement.Lt, 2, "4")}, 500, nil, []string{coresKey}},
+		{"the pod's size leaves too few", []requirement.Requirement{cores(requirement.Exists, 2)}, 9000, nil, []string{coresKey}},
+		{"the larger of In and NotIn holds", []requirement.Requirement{cores(requirement.In, 1, "2", "4", "8"), cores(requirement.NotIn, 2, "2")}, 500, []string{"m4", "m8"}, nil},
+		{"the larger of In and NotIn is not met", []requirement.Requirement{cores(requirement.In, 3, "2", "4", "8"), cores(requirement.NotIn, 1, "2")}, 500, nil, []string{coresKey}},
+		{"the larger of Gt and Lt is not met", []requirement.Requirement{cores(requirement.Gt, 1, "2"), cores(requirement.Lt, 3, "16")}, 500, nil, []string{coresKey}},
+		{"two keys are met", []requirement.Requirement{cores(requirement.Gt, 2, "2"), types(3)}, 500, []string{"m16", "m4", "m8"}, nil},
+		{"one of two keys is not met", []requirement.Requirement{cores(requirement.Gt, 2, "2"), types(4)}, 500, nil, []string{instanceTypeKey}},
+		{"both are not met", []requirement.Requirement{cores(requirement.Gt, 4, "2"), types(4)}, 500, nil, []string{coresKey, instanceTypeKey}},
+		{"too few types", []requirement.Requirement{types(5)}, 500, nil, []string{instanceTypeKey}},
+		{"too few zones", []requirement.Requirement{zones(4, "zone-a", "zone-b", "zone-c", "zone-d")}, 500, nil, []string{zoneKey}},
+		{"enough of both", []requirement.Requirement{types(4), zones(3, "zone-a", "zone-b", "zone-c")}, 500, []string{"m16", "m2", "m4", "m8"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			plan := Solve(asked(demanding(c.pool...), pods(1, shape(c.cpu, gi))))
@@ -112,8 +114,9 @@ func TestDemandsForVariety(t *testing.T) {
 	}
 }
 
-// TestACutListThatFallsShortDropsTheClaim_L310: the two cheapest types have one number of cores between them.
-func TestACutListThatFallsShortDropsTheClaim_L310(t *testing.T) {
+// TestACutListThatFallsShortDropsTheClaim: the two cheapest types have one number of cores between them.
+func TestACutListThatFallsShortDropsTheClaim(t *testing.T) {
+	t.Attr("covers", "L310")
 	twins := []*catalog.InstanceType{
 		with(machine("a", 2, 8, 0.1), requirement.New(coresKey, requirement.In, "2")),
 		with(machine("b", 2, 8, 0.2), requirement.New(coresKey, requirement.In, "2")),

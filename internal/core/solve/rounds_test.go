@@ -10,9 +10,10 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
-// TestPodsThatHaveToTakeTurnsAllGetTheirPlace_L126: the large pods are tried first and may only run in one zone, where the spread
+// TestPodsThatHaveToTakeTurnsAllGetTheirPlace: the large pods are tried first and may only run in one zone, where the spread
 // lets no more than one run at a time before a small one has followed in the other zone.
-func TestPodsThatHaveToTakeTurnsAllGetTheirPlace_L126(t *testing.T) {
+func TestPodsThatHaveToTakeTurnsAllGetTheirPlace(t *testing.T) {
+	t.Attr("covers", "L126")
 	in := func(zone string, milliCPU int64) *model.Shape {
 		s := shape(milliCPU, gi/4)
 		s.Selector = requirement.NewSet(requirement.New(zoneKey, requirement.In, zone))
@@ -30,7 +31,8 @@ func TestPodsThatHaveToTakeTurnsAllGetTheirPlace_L126(t *testing.T) {
 	}
 }
 
-func TestALimitForOneOfTwoPodsThatKeepApartServesOne_L203(t *testing.T) {
+func TestALimitForOneOfTwoPodsThatKeepApartServesOne(t *testing.T) {
+	t.Attr("covers", "L203")
 	apart := shape(1000, gi)
 	apart.Affinities = []topology.Affinity{far(hostnameKey, "web")}
 	p := pool("default", machine("m", 4, 16, 0.1))

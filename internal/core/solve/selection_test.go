@@ -38,7 +38,8 @@ func listed(t *testing.T, plan Plan) []string {
 	return slices.Sorted(slices.Values(plan.NodeClaims[0].InstanceTypes))
 }
 
-func TestLabelsOfTheProviderSelectTypes_L103(t *testing.T) {
+func TestLabelsOfTheProviderSelectTypes(t *testing.T) {
+	t.Attr("covers", "L103")
 	plain := with(machine("plain", 4, 16, 0.1), requirement.New(providerKey, requirement.DoesNotExist))
 	fast := with(machine("fast", 4, 16, 0.4), requirement.New(providerKey, requirement.In, "x1"))
 	faster := with(machine("faster", 4, 16, 0.8), requirement.New(providerKey, requirement.In, "x2"))
@@ -62,7 +63,8 @@ func TestLabelsOfTheProviderSelectTypes_L103(t *testing.T) {
 	}
 }
 
-func TestTypesThatAreTooSmallAreNeverListed_L106(t *testing.T) {
+func TestTypesThatAreTooSmallAreNeverListed(t *testing.T) {
+	t.Attr("covers", "L106")
 	lean := machine("lean", 16, 4, 0.3) // enough cores, not enough memory
 	p := pool("default", machine("small", 2, 8, 0.1), machine("medium", 4, 16, 0.2), machine("large", 8, 32, 0.4), lean)
 	plan := Solve(problem(pods(1, shape(3500, 6*gi)), p))
@@ -86,7 +88,8 @@ func soldOut(it *catalog.InstanceType, zone string) *catalog.InstanceType {
 	return it
 }
 
-func TestTypesThatCannotBeBoughtAreLeftOut_L110(t *testing.T) {
+func TestTypesThatCannotBeBoughtAreLeftOut(t *testing.T) {
+	t.Attr("covers", "L110")
 	inZoneA := selecting(requirement.New(zoneKey, requirement.In, "zone-a"))
 	there, gone, elsewhere := machine("there", 4, 16, 0.5), soldOut(machine("gone", 4, 16, 0.1), ""), soldOut(machine("elsewhere", 4, 16, 0.1), "zone-a")
 	plan := Solve(problem(pods(1, inZoneA), pool("default", there, gone, elsewhere)))
@@ -119,6 +122,7 @@ func enriched(available bool) *catalog.InstanceType {
 }
 
 func TestWhatFitsMustBeWhatCanBeBought(t *testing.T) {
+	t.Attr("covers", "L111 L112 L113")
 	big := func(reqs ...requirement.Requirement) *model.Shape {
 		s := shape(1000, 32*gi)
 		s.Selector = requirement.NewSet(reqs...)
@@ -130,11 +134,11 @@ func TestWhatFitsMustBeWhatCanBeBought(t *testing.T) {
 		pod       *model.Shape
 		fits      bool
 	}{
-		{"L111 an offering that has more is enough", true, big(), true},
-		{"L112 not while it cannot be bought", false, big(), false},
-		{"L113 the offering that has more is the one asked for", true, big(requirement.New(capacityTypeKey, requirement.In, "spot")), true},
-		{"L113 the offering that has more is in another zone", true, big(requirement.New(zoneKey, requirement.In, "zone-b")), false},
-		{"L113 the offering that has more is of another capacity type", true, big(requirement.New(capacityTypeKey, requirement.In, "on-demand")), false},
+		{"an offering that has more is enough", true, big(), true},
+		{"not while it cannot be bought", false, big(), false},
+		{"the offering that has more is the one asked for", true, big(requirement.New(capacityTypeKey, requirement.In, "spot")), true},
+		{"the offering that has more is in another zone", true, big(requirement.New(zoneKey, requirement.In, "zone-b")), false},
+		{"the offering that has more is of another capacity type", true, big(requirement.New(capacityTypeKey, requirement.In, "on-demand")), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			plan := Solve(problem(pods(1, c.pod), pool("default", enriched(c.available))))
@@ -145,8 +149,9 @@ func TestWhatFitsMustBeWhatCanBeBought(t *testing.T) {
 	}
 }
 
-// TestNoNewNodeHasTheHostnameThatAPodAsksFor_L064: pods that wait are refused for it before, those that move are not.
-func TestNoNewNodeHasTheHostnameThatAPodAsksFor_L064(t *testing.T) {
+// TestNoNewNodeHasTheHostnameThatAPodAsksFor: pods that wait are refused for it before, those that move are not.
+func TestNoNewNodeHasTheHostnameThatAPodAsksFor(t *testing.T) {
+	t.Attr("covers", "L064")
 	asking := selecting(requirement.New("kubernetes.io/hostname", requirement.In, "node-1"))
 	plan := Solve(problem(pods(1, asking), pool("default", machine("m", 4, 16, 0.1))))
 	if len(plan.NodeClaims) != 0 || plan.Unschedulable[0].Reasons[0].Code != reason.RequirementConflict {

@@ -122,7 +122,8 @@ func TestSelfAffinityByZoneStaysInOneZone(t *testing.T) {
 	}
 }
 
-func TestAffinityToLaterPodsIsResolved_L126(t *testing.T) {
+func TestAffinityToLaterPodsIsResolved(t *testing.T) {
+	t.Attr("covers", "L126")
 	follower := shape(1000, gi)
 	follower.Affinities = []topology.Affinity{near(hostnameKey, "db")}
 	all := append(labelled(pods(2, follower), "web"), labelled(pods(1, shape(100, gi)), "db")...)

@@ -9,8 +9,9 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// TestBarrenPools_L115: a pool is named because its own requirements leave nothing, not because a pod asks for too much.
-func TestBarrenPools_L115(t *testing.T) {
+// TestBarrenPools: a pool is named because its own requirements leave nothing, not because a pod asks for too much.
+func TestBarrenPools(t *testing.T) {
+	t.Attr("covers", "L115")
 	small := machine("small", 2, 4, 0.1)
 	excluded, varied, fine := pool("excluded", small), pool("varied", small), pool("fine", small)
 	excluded.Requirements = excluded.Requirements.And(requirement.NewSet(requirement.New(archKey, requirement.In, "arm64")))

@@ -10,7 +10,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
-func TestEffectiveZones_L403(t *testing.T) {
+func TestEffectiveZones(t *testing.T) {
+	t.Attr("covers", "L403")
 	in := func(zones ...string) requirement.Set {
 		return requirement.NewSet(requirement.New(zoneKey, requirement.In, zones...))
 	}

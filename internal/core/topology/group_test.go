@@ -42,7 +42,8 @@ func TestSpreadMeasuresFromTheEmptiestDomainInReach(t *testing.T) {
 	}
 }
 
-func TestTooFewDomainsCountAsEmpty_L231(t *testing.T) {
+func TestTooFewDomainsCountAsEmpty(t *testing.T) {
+	t.Attr("covers", "L231")
 	g := counted(KindSpread, 1, 1)
 	g.MinDomains = 3
 	floor := g.MinCount(anywhere)
@@ -88,7 +89,8 @@ func TestAffinityFollowsWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestAffinityBootstraps_L264_L266(t *testing.T) {
+func TestAffinityBootstraps(t *testing.T) {
+	t.Attr("covers", "L264 L266")
 	for _, c := range []struct {
 		name   string
 		group  *Group

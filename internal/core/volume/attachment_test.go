@@ -2,7 +2,8 @@ package volume
 
 import "testing"
 
-func TestAllows_L284(t *testing.T) {
+func TestAllows(t *testing.T) {
+	t.Attr("covers", "L284")
 	limits := Limits{"small": 2, "over": 1}
 	var a Attached
 	a.Add([]Attachment{{"small", "ns/a"}, {"over", "ns/x"}, {"over", "ns/y"}})

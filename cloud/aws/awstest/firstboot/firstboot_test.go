@@ -16,8 +16,9 @@ func kindOfGolden(name string) Kind {
 	return map[string]Kind{"al2": Script, "al2023": NodeConfig, "bottlerocket": Bottlerocket, "windows": Windows}[family]
 }
 
-// TestWhatIsWrittenIsRead_A379: machines of every family join with the user data that is written for them, whatever the user adds.
-func TestWhatIsWrittenIsRead_A379(t *testing.T) {
+// TestWhatIsWrittenIsRead: machines of every family join with the user data that is written for them, whatever the user adds.
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	t.Attr("covers", "A379")
 	files, err := filepath.Glob("../../userdata/testdata/*.golden")
 	if err != nil || len(files) < 30 {
 		t.Fatalf("%d files, %v", len(files), err)
