@@ -115,7 +115,7 @@ func (s *Store) OnCensus(f func(pool string)) {
 	s.listeners = append(s.listeners, f)
 }
 
-func (s *Store) tell(claim *v1.NodeClaim) {
+func (s *Store) notify(claim *v1.NodeClaim) {
 	for _, f := range s.listeners {
 		f(claim.Labels[v1.NodePoolLabelKey])
 	}
@@ -135,7 +135,7 @@ func (s *Store) setReplaced(replaced bool, ids []string) {
 		if e, ok := s.entries[id]; ok && e.replaced != replaced {
 			e.replaced = replaced
 			if e.claim != nil {
-				s.tell(e.claim)
+				s.notify(e.claim)
 			}
 		}
 	}

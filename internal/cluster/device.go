@@ -50,7 +50,7 @@ func (d *devices) publish() *model.Devices {
 }
 
 // change applies f to the devices, if they are tracked.
-func (s *Store) change(f func(d *devices)) {
+func (s *Store) changeDevices(f func(d *devices)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.devices == nil {
@@ -62,12 +62,12 @@ func (s *Store) change(f func(d *devices)) {
 
 // UpdateResourceSlice applies a ResourceSlice as the API server has it now.
 func (s *Store) UpdateResourceSlice(slice *resourcev1.ResourceSlice) {
-	s.change(func(d *devices) { d.slices.Put(slice.Name, s.translator.Slice(slice)) })
+	s.changeDevices(func(d *devices) { d.slices.Put(slice.Name, s.translator.Slice(slice)) })
 }
 
 // DeleteResourceSlice forgets a ResourceSlice.
 func (s *Store) DeleteResourceSlice(name string) {
-	s.change(func(d *devices) { d.slices.Delete(name) })
+	s.changeDevices(func(d *devices) { d.slices.Delete(name) })
 }
 
 // UpdateDeviceClass applies a DeviceClass as the API server has it now. What claims ask for of the class changes with it.
@@ -77,7 +77,7 @@ func (s *Store) UpdateDeviceClass(class *resourcev1.DeviceClass) { s.setClass(cl
 func (s *Store) DeleteDeviceClass(name string) { s.setClass(name, nil) }
 
 func (s *Store) setClass(name string, class *resourcev1.DeviceClass) {
-	s.change(func(d *devices) {
+	s.changeDevices(func(d *devices) {
 		if class == nil {
 			delete(d.classes, name)
 		} else {
@@ -103,26 +103,26 @@ func (d *devices) class(name string) *resourcev1.DeviceClass { return d.classes[
 
 // UpdateResourceClaim applies a ResourceClaim as the API server has it now.
 func (s *Store) UpdateResourceClaim(claim *resourcev1.ResourceClaim) {
-	s.change(func(d *devices) {
+	s.changeDevices(func(d *devices) {
 		id := claim.Namespace + "/" + claim.Name
 		d.resourceClaims[id] = claim
 		d.claims.Put(id, s.translator.DeviceClaim(claim, d.class))
-		d.use(id, translate.DeviceShares(claim))
+		d.setShares(id, translate.DeviceShares(claim))
 	})
 }
 
 // DeleteResourceClaim forgets a ResourceClaim.
 func (s *Store) DeleteResourceClaim(namespace, name string) {
-	s.change(func(d *devices) {
+	s.changeDevices(func(d *devices) {
 		id := namespace + "/" + name
 		delete(d.resourceClaims, id)
 		d.claims.Delete(id)
-		d.use(id, nil)
+		d.setShares(id, nil)
 	})
 }
 
 // use sets what a claim has, and works out anew who uses the devices that it had or has.
-func (d *devices) use(claim string, shares map[device.ID]device.Share) {
+func (d *devices) setShares(claim string, shares map[device.ID]device.Share) {
 	touched := slices.AppendSeq(slices.Collect(maps.Keys(d.shares[claim])), maps.Keys(shares))
 	for id := range d.shares[claim] {
 		delete(d.users[id], claim)
@@ -138,12 +138,12 @@ func (d *devices) use(claim string, shares map[device.ID]device.Share) {
 		d.users[id][claim] = true
 	}
 	for _, id := range touched {
-		d.count(id)
+		d.publishUsage(id)
 	}
 }
 
 // count works out who uses a device.
-func (d *devices) count(id device.ID) {
+func (d *devices) publishUsage(id device.ID) {
 	if len(d.users[id]) == 0 {
 		delete(d.users, id)
 		d.usages.Delete(id.String())

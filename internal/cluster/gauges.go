@@ -15,7 +15,7 @@ const (
 	gaugePeriod = 5 * time.Second
 	// complainAfter is how long the picture may be incomplete before that is logged, and complainEvery how often it is
 	// from then on.
-	complainAfter, complainEvery = 30 * time.Second, 10 * time.Second
+	errorAfter, errorEvery = 30 * time.Second, 10 * time.Second
 )
 
 // Gauges keeps the metrics that describe the picture itself: how many nodes it holds, and whether it is complete.
@@ -42,11 +42,11 @@ func (g *Gauges) Start(ctx context.Context) error {
 	tick := time.NewTicker(gaugePeriod)
 	defer tick.Stop()
 	started := time.Now()
-	complain := started.Add(complainAfter)
+	complain := started.Add(errorAfter)
 	for {
 		now := time.Now()
 		if synced := g.refresh(now.Sub(started)); !synced && !now.Before(complain) {
-			complain = now.Add(complainEvery)
+			complain = now.Add(errorEvery)
 			g.log.Error("the picture of the cluster is not complete yet, nothing is planned before it is",
 				"missing", g.feed.Missing(), "duration", now.Sub(started).String())
 		}

@@ -18,7 +18,7 @@ type headroom struct {
 	// all is virtual in one list, shared with the last Snapshot; nil when it has to be made.
 	all []*model.Pod
 	// unsettled is set while it is not known yet which machines keep headroom.
-	unsettled bool
+	unknown bool
 }
 
 // ExpectBuffers says that there may be capacity buffers: until SetHeadroom is called it is not known which machines keep
@@ -26,7 +26,7 @@ type headroom struct {
 func (s *Store) ExpectBuffers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.headroom.unsettled = true
+	s.headroom.unknown = true
 }
 
 // PutBuffer sets the virtual pods of a buffer, which must not be changed afterwards.
@@ -55,7 +55,7 @@ func (s *Store) DropBuffer(buffer string) {
 		if e.headroom[buffer] > 0 {
 			rest := maps.Clone(e.headroom)
 			delete(rest, buffer)
-			s.keep(id, e, rest)
+			s.setHeadroom(id, e, rest)
 		}
 	}
 }
@@ -65,12 +65,12 @@ func (s *Store) DropBuffer(buffer string) {
 func (s *Store) SetHeadroom(kept map[string]Headroom) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.headroom.unsettled {
-		s.headroom.unsettled, s.changed = false, true
+	if s.headroom.unknown {
+		s.headroom.unknown, s.changed = false, true
 	}
-	now := s.present(kept)
+	now := s.byCurrentID(kept)
 	for id, e := range s.entries {
-		s.keep(id, e, now[id])
+		s.setHeadroom(id, e, now[id])
 	}
 }
 
@@ -78,15 +78,15 @@ func (s *Store) SetHeadroom(kept map[string]Headroom) {
 func (s *Store) AddHeadroom(kept map[string]Headroom) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for id, h := range s.present(kept) {
+	for id, h := range s.byCurrentID(kept) {
 		if e, ok := s.entries[id]; ok {
-			s.keep(id, e, h)
+			s.setHeadroom(id, e, h)
 		}
 	}
 }
 
 // present is kept by the IDs that the machines have now.
-func (s *Store) present(kept map[string]Headroom) map[string]Headroom {
+func (s *Store) byCurrentID(kept map[string]Headroom) map[string]Headroom {
 	out := make(map[string]Headroom, len(kept))
 	for id, h := range kept {
 		if name, unlaunched := strings.CutPrefix(id, claimPrefix); unlaunched {
@@ -103,11 +103,11 @@ func (s *Store) KeepHeadroom(claim string, kept Headroom) {
 	defer s.mu.Unlock()
 	id := s.claimEntry[claim]
 	if e, ok := s.entries[id]; ok {
-		s.keep(id, e, kept)
+		s.setHeadroom(id, e, kept)
 	}
 }
 
-func (s *Store) keep(id string, e *entry, kept Headroom) {
+func (s *Store) setHeadroom(id string, e *entry, kept Headroom) {
 	if !maps.Equal(e.headroom, kept) {
 		e.headroom = kept
 		s.dirty[id] = true

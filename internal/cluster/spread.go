@@ -22,7 +22,7 @@ import (
 // Problem: which pods such a constraint counts depends on the Services and the controller of each pod, which come, change
 // and go. Approach: selectors are deduced when a pod is translated; what changes afterwards marks its pods stale, and they
 // are translated again before the next Snapshot, once for all changes in between.
-type spreading struct {
+type defaultSpread struct {
 	constraints []corev1.TopologySpreadConstraint
 	// services are the selectors of Services by namespace and name.
 	services map[string]map[string]map[string]string
@@ -31,20 +31,20 @@ type spreading struct {
 	pods        map[string]map[string]*corev1.Pod
 	namespaceOf map[string]string
 	// known are selectors that were deduced already.
-	known map[deduction]*topology.Selector
+	selectors map[selectorKey]*topology.Selector
 	// staleNamespaces and staleOwners tell which pods have to be looked at again; owners come with their namespace.
 	staleNamespaces map[string]bool
 	staleOwners     map[types.UID]string
 }
 
 // deduction is what a selector is deduced from, apart from the Services of the namespace. Labels are not kept alive by it.
-type deduction struct {
+type selectorKey struct {
 	labels weak.Pointer[model.Labels]
 	owner  types.UID
 }
 
 // mostDeductions bounds the memory for selectors of labels that are gone.
-const mostDeductions = 100_000
+const maxSelectors = 100_000
 
 // SpreadByDefault makes pods without spread constraints of their own come with these. Call it before anything is applied.
 func (s *Store) SetDefaultSpread(constraints []corev1.TopologySpreadConstraint) {
@@ -53,13 +53,13 @@ func (s *Store) SetDefaultSpread(constraints []corev1.TopologySpreadConstraint) 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.spreading = &spreading{
+	s.defaultSpread = &defaultSpread{
 		constraints:     constraints,
 		services:        map[string]map[string]map[string]string{},
 		owners:          map[types.UID]translate.Owner{},
 		pods:            map[string]map[string]*corev1.Pod{},
 		namespaceOf:     map[string]string{},
-		known:           map[deduction]*topology.Selector{},
+		selectors:       map[selectorKey]*topology.Selector{},
 		staleNamespaces: map[string]bool{},
 		staleOwners:     map[types.UID]string{},
 	}
@@ -80,7 +80,7 @@ func (s *Store) spreadKinds() []kind {
 func (s *Store) UpdateService(service *corev1.Service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x := s.spreading
+	x := s.defaultSpread
 	if x == nil {
 		return
 	}
@@ -99,7 +99,7 @@ func (s *Store) UpdateService(service *corev1.Service) {
 func (s *Store) DeleteService(namespace, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x := s.spreading
+	x := s.defaultSpread
 	if x == nil {
 		return
 	}
@@ -113,7 +113,7 @@ func (s *Store) DeleteService(namespace, name string) {
 func (s *Store) UpdateOwner(o client.Object, says translate.Owner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x := s.spreading
+	x := s.defaultSpread
 	if x == nil {
 		return
 	}
@@ -128,7 +128,7 @@ func (s *Store) UpdateOwner(o client.Object, says translate.Owner) {
 func (s *Store) DeleteOwner(o client.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x := s.spreading
+	x := s.defaultSpread
 	if x == nil {
 		return
 	}
@@ -143,22 +143,22 @@ func sameOwner(a, b translate.Owner) bool {
 }
 
 // stale forgets what was deduced from the Services of a namespace.
-func (x *spreading) stale(namespace string) {
+func (x *defaultSpread) stale(namespace string) {
 	if len(x.pods[namespace]) > 0 {
 		x.staleNamespaces[namespace] = true
 	}
-	clear(x.known)
+	clear(x.selectors)
 }
 
-func (x *spreading) staleOwner(o client.Object) {
+func (x *defaultSpread) staleOwner(o client.Object) {
 	if len(x.pods[o.GetNamespace()]) > 0 {
 		x.staleOwners[o.GetUID()] = o.GetNamespace()
 	}
-	maps.DeleteFunc(x.known, func(d deduction, _ *topology.Selector) bool { return d.owner == o.GetUID() })
+	maps.DeleteFunc(x.selectors, func(d selectorKey, _ *topology.Selector) bool { return d.owner == o.GetUID() })
 }
 
 // use notes whether a pod wants the constraints of the cluster; with nil pod the UID does not want them any more.
-func (x *spreading) use(uid string, pod *corev1.Pod) {
+func (x *defaultSpread) track(uid string, pod *corev1.Pod) {
 	if x == nil {
 		return
 	}
@@ -185,7 +185,7 @@ func wantsDefault(pod *corev1.Pod) bool {
 // spread is p, the translation of pod, with the constraints of the cluster where it has none. It must be called under the
 // lock.
 func (s *Store) spread(p *model.Pod, pod *corev1.Pod) *model.Pod {
-	x := s.spreading
+	x := s.defaultSpread
 	if x == nil || !wantsDefault(pod) {
 		return p
 	}
@@ -196,9 +196,9 @@ func (s *Store) spread(p *model.Pod, pod *corev1.Pod) *model.Pod {
 	return s.translator.Spread(p, x.constraints, selector)
 }
 
-func (x *spreading) selector(t *translate.Translator, labels *model.Labels, uid types.UID) *topology.Selector {
-	asked := deduction{weak.Make(labels), uid}
-	if selector, ok := x.known[asked]; ok {
+func (x *defaultSpread) selector(t *translate.Translator, labels *model.Labels, uid types.UID) *topology.Selector {
+	asked := selectorKey{weak.Make(labels), uid}
+	if selector, ok := x.selectors[asked]; ok {
 		return selector
 	}
 	var owner *translate.Owner
@@ -211,10 +211,10 @@ func (x *spreading) selector(t *translate.Translator, labels *model.Labels, uid 
 		selectors = append(selectors, services[name])
 	}
 	selector := t.DefaultSelector(labels, selectors, owner)
-	if len(x.known) >= mostDeductions {
-		clear(x.known)
+	if len(x.selectors) >= maxSelectors {
+		clear(x.selectors)
 	}
-	x.known[asked] = selector
+	x.selectors[asked] = selector
 	return selector
 }
 
@@ -226,8 +226,8 @@ func controllerOf(pod *corev1.Pod) types.UID {
 }
 
 // respread translates stale pods again.
-func (s *Store) respread() {
-	x := s.spreading
+func (s *Store) retranslateStale() {
+	x := s.defaultSpread
 	if x == nil || len(x.staleNamespaces)+len(x.staleOwners) == 0 {
 		return
 	}
@@ -241,7 +241,7 @@ func (s *Store) respread() {
 			if _, concerned := x.staleOwners[controllerOf(pod)]; !all && !concerned {
 				continue
 			}
-			if p, known := s.translate(pod), s.known(uid); known != nil && known.Shape != p.Shape {
+			if p, known := s.translate(pod), s.podByUID(uid); known != nil && known.Shape != p.Shape {
 				s.putPod(p, podrules.Provisionable(pod))
 			}
 		}

@@ -208,7 +208,7 @@ func TestPodsThatAreGoneAreNotSpread(t *testing.T) {
 	s.UpdatePod(pod)
 	s.DeletePod(string(pod.UID))
 	s.UpdateService(service("default", "a", map[string]string{"app": "web"}))
-	if n := s.Snapshot().Pending.Len(); n != 0 || len(s.spreading.pods) != 0 || len(s.spreading.namespaceOf) != 0 {
-		t.Errorf("%d pods wait, %d are remembered", n, len(s.spreading.namespaceOf))
+	if n := s.Snapshot().Pending.Len(); n != 0 || len(s.defaultSpread.pods) != 0 || len(s.defaultSpread.namespaceOf) != 0 {
+		t.Errorf("%d pods wait, %d are remembered", n, len(s.defaultSpread.namespaceOf))
 	}
 }

@@ -64,7 +64,7 @@ func (l links) remove(from, to string) {
 }
 
 // use notes which claims a pod has now; with nil pod the UID has none any more.
-func (st *storage) use(uid string, pod *corev1.Pod) {
+func (st *storage) track(uid string, pod *corev1.Pod) {
 	if before, ok := st.claimants[uid]; ok {
 		delete(st.claimants, uid)
 		for _, name := range translate.VolumeClaims(before) {
@@ -117,7 +117,7 @@ func (s *Store) setClaim(id string, claim *corev1.PersistentVolumeClaim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.storage.put(id, claim)
-	s.reconsider(map[string]bool{id: true})
+	s.retranslate(map[string]bool{id: true})
 }
 
 // UpdateVolume applies a PersistentVolume as the API server has it now.
@@ -125,7 +125,7 @@ func (s *Store) UpdateVolume(volume *corev1.PersistentVolume) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.storage.volumes[volume.Name] = volume
-	s.reconsider(s.storage.byVolume[volume.Name])
+	s.retranslate(s.storage.byVolume[volume.Name])
 }
 
 // DeleteVolume forgets a PersistentVolume.
@@ -133,7 +133,7 @@ func (s *Store) DeleteVolume(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.storage.volumes, name)
-	s.reconsider(s.storage.byVolume[name])
+	s.retranslate(s.storage.byVolume[name])
 }
 
 // UpdateStorageClass applies a StorageClass as the API server has it now.
@@ -141,7 +141,7 @@ func (s *Store) UpdateStorageClass(class *storagev1.StorageClass) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.storage.classes[class.Name] = class
-	s.reconsider(s.storage.byClass[class.Name])
+	s.retranslate(s.storage.byClass[class.Name])
 }
 
 // DeleteStorageClass forgets a StorageClass.
@@ -149,7 +149,7 @@ func (s *Store) DeleteStorageClass(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.storage.classes, name)
-	s.reconsider(s.storage.byClass[name])
+	s.retranslate(s.storage.byClass[name])
 }
 
 // UpdateCSINode applies a CSINode as the API server has it now. It has the name of its Node.
@@ -157,7 +157,7 @@ func (s *Store) UpdateCSINode(node *storagev1.CSINode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.storage.nodes[node.Name] = node
-	s.touchNode(node.Name)
+	s.markDirty(node.Name)
 }
 
 // DeleteCSINode forgets a CSINode.
@@ -165,15 +165,15 @@ func (s *Store) DeleteCSINode(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.storage.nodes, name)
-	s.touchNode(name)
+	s.markDirty(name)
 }
 
 // reconsider translates the pods of claims again; the others are not touched.
-func (s *Store) reconsider(claims map[string]bool) {
+func (s *Store) retranslate(claims map[string]bool) {
 	for id := range claims {
 		for uid := range s.storage.users[id] {
 			pod := s.storage.claimants[uid]
-			if p := s.translate(pod); !sameVolumes(s.known(uid), p) {
+			if p := s.translate(pod); !sameVolumes(s.podByUID(uid), p) {
 				s.putPod(p, podrules.Provisionable(pod))
 			}
 		}
@@ -197,7 +197,7 @@ func (s *Store) translate(pod *corev1.Pod) *model.Pod {
 }
 
 // known is what the picture has of a pod, or nil.
-func (s *Store) known(uid string) *model.Pod {
+func (s *Store) podByUID(uid string) *model.Pod {
 	if p, ok := s.pending.Get(uid); ok {
 		return p
 	}

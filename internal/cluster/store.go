@@ -47,7 +47,7 @@ type Store struct {
 	storage   *storage
 	devices   *devices
 	// spreading is nil unless pods are spread by default.
-	spreading *spreading
+	defaultSpread *defaultSpread
 
 	dirty      map[string]bool
 	nodes      model.Editor[*model.Node]
@@ -57,9 +57,9 @@ type Store struct {
 	namespaces       map[string]map[string]string
 	namespacesShared bool
 
-	published *model.Snapshot
-	changed   bool
-	moves     moves
+	published     *model.Snapshot
+	changed       bool
+	consolidation consolidation
 }
 
 // entry is one machine: the objects that describe it and what only this process knows about it.
@@ -97,7 +97,7 @@ func NewStore(c cloud.Cloud, t *translate.Translator) *Store {
 func (s *Store) Snapshot() *model.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.respread()
+	s.retranslateStale()
 	if s.published != nil && !s.changed && len(s.dirty) == 0 {
 		return s.published
 	}
@@ -118,7 +118,7 @@ func (s *Store) Snapshot() *model.Snapshot {
 		DaemonSets:      s.daemonSets.Publish(),
 		Namespaces:      s.publishNamespaces(),
 		Virtual:         s.headroom.publish(),
-		HeadroomUnknown: s.headroom.unsettled,
+		HeadroomUnknown: s.headroom.unknown,
 		Devices:         s.devices.publish(),
 	}
 	return s.published
@@ -129,7 +129,7 @@ func (s *Store) rebuild(id string) {
 	before, known := s.nodes.Get(id)
 	if !ok || e.claim == nil && !s.tracked(e.node) {
 		s.nodes.Delete(id)
-		s.moves.note(known)
+		s.consolidation.recordChange(known)
 		return
 	}
 	node := e.node
@@ -147,7 +147,7 @@ func (s *Store) rebuild(id string) {
 		n.Attachable = translate.Attachable(s.storage.nodes[n.NodeName])
 	}
 	s.nodes.Put(id, n)
-	s.moves.note(!known || before.Initialized != n.Initialized || before.Deleting != n.Deleting ||
+	s.consolidation.recordChange(!known || before.Initialized != n.Initialized || before.Deleting != n.Deleting ||
 		before.Disruption.Consolidatable != n.Disruption.Consolidatable)
 }
 
@@ -189,7 +189,7 @@ func (s *Store) setMark(marked bool, ids []string) {
 			e.marked = marked
 			s.dirty[id] = true
 			if e.claim != nil {
-				s.tell(e.claim)
+				s.notify(e.claim)
 			}
 		}
 	}
@@ -214,7 +214,7 @@ func (s *Store) UpdatePod(pod *corev1.Pod) {
 	if podrules.Terminal(pod) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.moves.note(s.dropPod(uid))
+		s.consolidation.recordChange(s.dropPod(uid))
 		return
 	}
 	var p *model.Pod
@@ -223,7 +223,7 @@ func (s *Store) UpdatePod(pod *corev1.Pod) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.takePod(pod, p)
+	s.applyLivePod(pod, p)
 }
 
 // UpdatePods applies many pods as UpdatePod does, all at once.
@@ -234,22 +234,22 @@ func (s *Store) UpdatePods(pods []*corev1.Pod) {
 	defer s.mu.Unlock()
 	for _, pod := range pods {
 		if podrules.Terminal(pod) {
-			s.moves.note(s.dropPod(string(pod.UID)))
+			s.consolidation.recordChange(s.dropPod(string(pod.UID)))
 		}
 	}
 	for i, pod := range live {
 		if len(translate.VolumeClaims(pod)) > 0 {
 			translated[i] = nil
 		}
-		s.takePod(pod, translated[i])
+		s.applyLivePod(pod, translated[i])
 	}
 }
 
 // takePod applies a live pod. p is its translation, or nil where that takes the volumes that the picture has.
-func (s *Store) takePod(pod *corev1.Pod, p *model.Pod) {
+func (s *Store) applyLivePod(pod *corev1.Pod, p *model.Pod) {
 	uid := string(pod.UID)
-	s.storage.use(uid, pod)
-	s.spreading.use(uid, pod)
+	s.storage.track(uid, pod)
+	s.defaultSpread.track(uid, pod)
 	if p == nil {
 		p = s.translate(pod)
 	} else {
@@ -282,13 +282,13 @@ func (s *Store) putPod(p *model.Pod, waiting bool) {
 func (s *Store) DeletePod(uid string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.moves.note(s.dropPod(uid))
+	s.consolidation.recordChange(s.dropPod(uid))
 }
 
 // dropPod forgets a pod and reports whether it was known.
 func (s *Store) dropPod(uid string) (known bool) {
-	s.storage.use(uid, nil)
-	s.spreading.use(uid, nil)
+	s.storage.track(uid, nil)
+	s.defaultSpread.track(uid, nil)
 	_, bound := s.podNode[uid]
 	s.unbind(uid)
 	_, waiting := s.pending.Get(uid)
@@ -304,10 +304,10 @@ func (s *Store) bind(p *model.Pod) {
 		s.podsOn[p.Node] = map[string]*model.Pod{}
 	}
 	_, known := s.podsOn[p.Node][p.UID]
-	s.moves.note(!known)
+	s.consolidation.recordChange(!known)
 	s.podsOn[p.Node][p.UID] = p
 	s.podNode[p.UID] = p.Node
-	s.touchNode(p.Node)
+	s.markDirty(p.Node)
 }
 
 func (s *Store) unbind(uid string) {
@@ -320,10 +320,10 @@ func (s *Store) unbind(uid string) {
 	if len(s.podsOn[at]) == 0 {
 		delete(s.podsOn, at)
 	}
-	s.touchNode(at)
+	s.markDirty(at)
 }
 
-func (s *Store) touchNode(name string) {
+func (s *Store) markDirty(name string) {
 	if id, ok := s.nodeEntry[name]; ok {
 		s.dirty[id] = true
 	}

@@ -76,11 +76,11 @@ type PodsOnNode struct {
 	// Unevictable are the UIDs of pods that may not be moved now.
 	Unevictable []string
 	// Queues are the PodDisruptionBudgets that slow down the drain, the slowest first.
-	Queues []translate.Queue
+	Queues []translate.EvictionQueue
 }
 
 // InspectPods is what pods mean for the disruption of their node n.
-func InspectPods(n *model.Node, pods []*corev1.Pod, budgets podrules.Budgets, queues translate.Queues, now time.Time) PodsOnNode {
+func InspectPods(n *model.Node, pods []*corev1.Pod, budgets podrules.Budgets, queues translate.EvictionQueues, now time.Time) PodsOnNode {
 	out := PodsOnNode{Queues: queues.Of(pods, now)}
 	out.Obstacle, out.Blocked = translate.PodObstacle(n, pods, budgets, now)
 	for _, pod := range pods {

@@ -59,7 +59,7 @@ func emptyTerm(term corev1.NodeSelectorTerm) bool {
 }
 
 // avoids reports whether the pod's wishes, heaviest preference included, keep it off nodes that carry the label.
-func (t *Translator) avoids(pod *corev1.Pod, key string) bool {
+func (t *Translator) excludes(pod *corev1.Pod, key string) bool {
 	var s model.Shape
 	s.Selector = t.selector(pod.Spec.NodeSelector)
 	t.nodeAffinity(&s, pod.Spec.Affinity)

@@ -9,7 +9,7 @@ import (
 )
 
 // remembered is how many different lists of instance types Catalogs keeps.
-const remembered = 64
+const maxCatalogs = 64
 
 // Catalogs translates lists of instance types and remembers the last ones. Providers hand out the same instance types until
 // something about them changes, and never change one in place, so equal pointers mean equal content; pools that get the
@@ -18,10 +18,10 @@ type Catalogs struct {
 	translator *Translator
 
 	mu    sync.Mutex
-	known []translated
+	known []cachedCatalog
 }
 
-type translated struct {
+type cachedCatalog struct {
 	types   []*cloud.InstanceType
 	catalog catalog.Catalog
 }
@@ -40,7 +40,7 @@ func (c *Catalogs) Of(types []*cloud.InstanceType) catalog.Catalog {
 			return k.catalog
 		}
 	}
-	fresh := translated{slices.Clone(types), c.translator.Catalog(types)}
-	c.known = append([]translated{fresh}, c.known[:min(len(c.known), remembered-1)]...)
+	fresh := cachedCatalog{slices.Clone(types), c.translator.Catalog(types)}
+	c.known = append([]cachedCatalog{fresh}, c.known[:min(len(c.known), maxCatalogs-1)]...)
 	return fresh.catalog
 }

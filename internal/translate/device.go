@@ -109,7 +109,7 @@ func translateDevice(driver string, d *resourcev1.Device) *device.Device {
 	out := &device.Device{
 		Name: d.Name, Attributes: make(map[string][]device.Value, len(d.Attributes)),
 		Shared: d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations,
-		Origin: origin{driver, d},
+		Origin: deviceSource{driver, d},
 	}
 	for name, a := range d.Attributes {
 		out.Attributes[string(name)] = attributeValues(a)
@@ -193,7 +193,7 @@ func thousandths(q apiresource.Quantity) int64 {
 }
 
 // origin is what selectors look at.
-type origin struct {
+type deviceSource struct {
 	driver string
 	device *resourcev1.Device
 }
@@ -203,7 +203,7 @@ type expression struct{ dracel.CompilationResult }
 
 // Matches evaluates the expression.
 func (e expression) Matches(d *device.Device) (bool, error) {
-	o, ok := d.Origin.(origin)
+	o, ok := d.Origin.(deviceSource)
 	if !ok {
 		return false, fmt.Errorf("device %q has no description to look at", d.Name)
 	}
@@ -215,11 +215,11 @@ func (e expression) Matches(d *device.Device) (bool, error) {
 }
 
 // patience is tolerations of taints: a device with any other taint that keeps pods away is not selected.
-type patience []resourcev1.DeviceToleration
+type deviceTolerations []resourcev1.DeviceToleration
 
 // Matches reports whether all taints of the device that matter are tolerated.
-func (p patience) Matches(d *device.Device) (bool, error) {
-	o, ok := d.Origin.(origin)
+func (p deviceTolerations) Matches(d *device.Device) (bool, error) {
+	o, ok := d.Origin.(deviceSource)
 	if !ok {
 		return false, fmt.Errorf("device %q has no description to look at", d.Name)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // expressionsKept is how many compiled expressions are remembered.
-const expressionsKept = 256
+const maxExpressions = 256
 
 // DeviceClaim translates a ResourceClaim. class finds device classes; it returns nil for those that do not exist. A claim
 // that can never be allocated says why in its Problem. Source: scheduling specification, request validation.
@@ -162,7 +162,7 @@ func (t *Translator) alternative(a alternative, class func(string) *resourcev1.D
 
 // selection is what all selectors match and the tolerations admit. Equal ones are one.
 func (t *Translator) selection(selectors []resourcev1.DeviceSelector, tolerations []resourcev1.DeviceToleration) (*device.Selection, error) {
-	made := &device.Selection{Selectors: []device.Selector{patience(tolerations)}}
+	made := &device.Selection{Selectors: []device.Selector{deviceTolerations(tolerations)}}
 	for _, s := range selectors {
 		if s.CEL == nil {
 			return nil, fmt.Errorf("unsupported selector, only CEL is known")

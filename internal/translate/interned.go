@@ -8,11 +8,11 @@ import (
 // interned keeps one copy of every value in use, by what it says.
 type interned[T any] struct {
 	mu   sync.Mutex
-	live passing[string, weak.Pointer[T]]
+	live sweptMap[string, weak.Pointer[T]]
 }
 
 func newInterned[T any]() *interned[T] {
-	return &interned[T]{live: newPassing[string](nobodyHolds[T])}
+	return &interned[T]{live: newSweptMap[string](collected[T])}
 }
 
 // of is the value of that identity that others hold already, or the one that build makes.

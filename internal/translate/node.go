@@ -46,16 +46,16 @@ func (t *Translator) Node(id string, node *corev1.Node, claim *v1.NodeClaim) *mo
 	}
 	n.Pool = n.Labels[v1.NodePoolLabelKey]
 	if claim != nil && !n.Initialized {
-		n.Taints = settled(n.Taints, claim.Spec.StartupTaints)
+		n.Taints = persistentTaints(n.Taints, claim.Spec.StartupTaints)
 	}
-	t.describe(n, claim)
-	t.measure(n, node, claim)
-	mark(n, node, claim)
+	t.setLabels(n, claim)
+	t.setResources(n, node, claim)
+	setDisruption(n, node, claim)
 	return n
 }
 
 // describe sets what is known about the node's labels: facts once it is launched, the promise of the launch before.
-func (t *Translator) describe(n *model.Node, claim *v1.NodeClaim) {
+func (t *Translator) setLabels(n *model.Node, claim *v1.NodeClaim) {
 	if !n.Launched {
 		promise := cloud.Requirements(claim.Spec.Requirements, t.labels).And(t.selector(claim.Labels))
 		n.Requirements = promise.Without(corev1.LabelHostname)
@@ -74,7 +74,7 @@ func (t *Translator) describe(n *model.Node, claim *v1.NodeClaim) {
 
 // measure sets capacity and allocatable. Until a node of ours is initialized, what it does not report yet is taken from
 // the estimate on its claim; a claim without a machine is known to get at least what was requested for it.
-func (t *Translator) measure(n *model.Node, node *corev1.Node, claim *v1.NodeClaim) {
+func (t *Translator) setResources(n *model.Node, node *corev1.Node, claim *v1.NodeClaim) {
 	switch {
 	case !n.Launched:
 		n.Capacity = t.Vector(claim.Spec.Resources.Requests)
@@ -101,7 +101,7 @@ func (t *Translator) estimate(reported, expected corev1.ResourceList) resource.V
 }
 
 // mark sets what stands in the way of using or disrupting the node.
-func mark(n *model.Node, node *corev1.Node, claim *v1.NodeClaim) {
+func setDisruption(n *model.Node, node *corev1.Node, claim *v1.NodeClaim) {
 	if claim == nil {
 		n.Deleting = !node.DeletionTimestamp.IsZero()
 		return
@@ -158,7 +158,7 @@ func AddPods(n *model.Node, pods []*model.Pod) {
 
 // settled is the taints that remain once an uninitialized node has settled: those that some agent will remove soon are
 // left out.
-func settled(list []model.Taint, startup []corev1.Taint) []model.Taint {
+func persistentTaints(list []model.Taint, startup []corev1.Taint) []model.Taint {
 	var out []model.Taint
 	for _, taint := range list {
 		if !ephemeral(taint) && !startupTaint(taint, startup) {
@@ -169,7 +169,7 @@ func settled(list []model.Taint, startup []corev1.Taint) []model.Taint {
 }
 
 // HeldBack reports whether a node has a taint that agents put on it while it is not ready, and take away again.
-func HeldBack(n *model.Node) bool { return slices.ContainsFunc(n.Taints, ephemeral) }
+func HasEphemeralTaint(n *model.Node) bool { return slices.ContainsFunc(n.Taints, ephemeral) }
 
 func startupTaint(taint model.Taint, startup []corev1.Taint) bool {
 	for _, s := range startup {

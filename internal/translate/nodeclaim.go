@@ -16,7 +16,7 @@ import (
 // NodeClaim renders one claim of a plan as the object to create, from the pool it was planned with.
 // Source: scheduling specification, finalising a claim; lifecycle specification, what a new NodeClaim looks like.
 func (t *Translator) NodeClaim(pool *v1.NodePool, c solve.NodeClaim, defaultGracePeriod *metav1.Duration) *v1.NodeClaim {
-	claim := t.blank(pool, defaultGracePeriod)
+	claim := t.claimFor(pool, defaultGracePeriod)
 	maps.Copy(claim.Labels, c.Labels)
 	claim.Annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey] = strconv.FormatBool(c.MinValuesRelaxed)
 	if c.PriceOverlaid {
@@ -36,7 +36,7 @@ func (t *Translator) NodeClaim(pool *v1.NodePool, c solve.NodeClaim, defaultGrac
 // StaticNodeClaim renders a claim of a pool with a fixed number of nodes, straight from its template: which instance type
 // to launch is the provider's choice.
 func (t *Translator) StaticNodeClaim(pool *v1.NodePool, defaultGracePeriod *metav1.Duration) *v1.NodeClaim {
-	claim := t.blank(pool, defaultGracePeriod)
+	claim := t.claimFor(pool, defaultGracePeriod)
 	reqs := t.poolRequirements(pool).Without(corev1.LabelHostname)
 	for _, r := range reqs {
 		if !t.Custom(r.Key) || r.AllowsAbsence() {
@@ -54,7 +54,7 @@ func (t *Translator) StaticNodeClaim(pool *v1.NodePool, defaultGracePeriod *meta
 const claimAnnotations = 4
 
 // blank is what every claim of the pool has in common.
-func (t *Translator) blank(pool *v1.NodePool, defaultGracePeriod *metav1.Duration) *v1.NodeClaim {
+func (t *Translator) claimFor(pool *v1.NodePool, defaultGracePeriod *metav1.Duration) *v1.NodeClaim {
 	// Only what claims share with the template is copied: requirements are theirs alone.
 	shared := pool.Spec.Template.Spec
 	shared.Requirements = nil

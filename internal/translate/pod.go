@@ -28,10 +28,10 @@ func (t *Translator) Pod(pod *corev1.Pod) *model.Pod { return t.PodWith(pod, Sto
 func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
 	waits := podrules.Provisionable(pod)
 	volumes := t.volumes(pod, storage, waits)
-	asked := t.ask(pod, waits)
-	if len(volumes.reach)+len(volumes.attachments) > 0 {
+	asked := t.podSpec(pod, waits)
+	if len(volumes.topology)+len(volumes.attachments) > 0 {
 		bound := *asked.shape
-		bound.VolumeTopology, bound.Drivers = volumes.reach, volumes.drivers()
+		bound.VolumeTopology, bound.Drivers = volumes.topology, volumes.drivers()
 		asked.shape = t.shapes.shared(&bound)
 	}
 	p := plain(pod)
@@ -39,9 +39,9 @@ func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
 	p.Rejected, p.Silent = asked.problems, asked.silent
 	switch {
 	case !waits:
-		p.Rejected = volumes.trouble
-	case volumes.trouble != "":
-		p.Rejected, _ = t.reject(pod, volumes.trouble)
+		p.Rejected = volumes.problem
+	case volumes.problem != "":
+		p.Rejected, _ = t.reject(pod, volumes.problem)
 	}
 	return p
 }
@@ -79,10 +79,10 @@ func (t *Translator) shape(pod *corev1.Pod) *model.Shape {
 		s.Priority = *pod.Spec.Priority
 	}
 	t.nodeAffinity(s, pod.Spec.Affinity)
-	if !t.wishless {
+	if !t.ignorePreferences {
 		t.preferences(s, pod.Spec.Affinity)
 	}
-	t.placing(s, pod)
+	t.podTopology(s, pod)
 	return s
 }
 
@@ -214,7 +214,7 @@ func (t *Translator) reject(pod *corev1.Pod, trouble string) (why string, silent
 	if trouble != "" {
 		problems = append(problems, trouble)
 	}
-	if key := v1.NodePoolLabelKey; t.avoids(pod, key) {
+	if key := v1.NodePoolLabelKey; t.excludes(pod, key) {
 		silent = true
 		problems = append(problems, "configured to not run on a Karpenter provisioned node (requirement="+key+" DoesNotExist)")
 	}

@@ -20,14 +20,14 @@ import (
 // question for each kind of pod in each stretch.
 func (t *Translator) Pods(pods []*corev1.Pod) []*model.Pod {
 	out := make([]*model.Pod, len(pods))
-	n := min(runtime.GOMAXPROCS(0), len(pods)/shortestStretch)
+	n := min(runtime.GOMAXPROCS(0), len(pods)/minChunk)
 	if n < 2 {
 		for i, pod := range pods {
 			out[i] = t.Pod(pod)
 		}
 		return out
 	}
-	stretches := make([]stretch, n)
+	stretches := make([]chunk, n)
 	var reading sync.WaitGroup
 	for i := range stretches {
 		first, end := i*len(pods)/n, (i+1)*len(pods)/n
@@ -37,73 +37,73 @@ func (t *Translator) Pods(pods []*corev1.Pod) []*model.Pod {
 	}
 	reading.Wait()
 	for i := range stretches {
-		stretches[i].answer(t)
+		stretches[i].resolve(t)
 	}
 	return out
 }
 
 // shortestStretch is how many pods take much longer to read than a goroutine takes to start.
-const shortestStretch = 512
+const minChunk = 512
 
 // stretch is a part of a list of pods, each with its translation.
-type stretch struct {
+type chunk struct {
 	pods []*corev1.Pod
 	out  []*model.Pod
 	// questions and labels are what the pods ask, followed by whether they wait, and their labels.
-	questions, labels sayings
+	specs, labels keyIndex
 }
 
 // read translates what is the pods' own, and collects what they share.
-func (s *stretch) read(t *Translator) {
-	s.questions, s.labels = newSayings(len(s.pods)), newSayings(len(s.pods))
+func (s *chunk) read(t *Translator) {
+	s.specs, s.labels = newKeyIndex(len(s.pods)), newKeyIndex(len(s.pods))
 	var space [keySpace]byte
 	for i, pod := range s.pods {
 		s.out[i] = plain(pod)
-		s.questions.note(i, appendFlags(t.appendQuestion(space[:0], pod), podrules.Provisionable(pod)))
-		s.labels.note(i, appendPodLabels(space[:0], pod))
+		s.specs.add(i, appendFlags(t.appendSpecKey(space[:0], pod), podrules.Provisionable(pod)))
+		s.labels.add(i, appendPodLabels(space[:0], pod))
 	}
 }
 
 // answer adds what the pods share.
-func (s *stretch) answer(t *Translator) {
-	answers := make([]answer, len(s.questions.first))
-	for n, i := range s.questions.first {
-		said := s.questions.said[n]
+func (s *chunk) resolve(t *Translator) {
+	answers := make([]podSpec, len(s.specs.first))
+	for n, i := range s.specs.first {
+		said := s.specs.keys[n]
 		key, waits := said[:len(said)-1], said[len(said)-1] == 1
-		answers[n] = t.answer([]byte(key), s.pods[i], waits)
+		answers[n] = t.podSpecOf([]byte(key), s.pods[i], waits)
 	}
 	labels := make([]*model.Labels, len(s.labels.first))
 	for n, i := range s.labels.first {
-		labels[n] = t.labelsOf([]byte(s.labels.said[n]), s.pods[i])
+		labels[n] = t.labelsOf([]byte(s.labels.keys[n]), s.pods[i])
 	}
 	for i, p := range s.out {
-		a := &answers[s.questions.of[i]]
+		a := &answers[s.specs.of[i]]
 		p.Shape, p.Rejected, p.Silent = a.shape, a.problems, a.silent
 		p.Labels = labels[s.labels.of[i]]
 	}
 }
 
 // sayings numbers what the pods of a stretch say, in the order in which it is said first.
-type sayings struct {
+type keyIndex struct {
 	number map[string]int32
 	// of is the number of what each pod says.
 	of []int32
 	// said and first are, by number, what is said and the pod that says it first.
-	said  []string
+	keys  []string
 	first []int
 }
 
-func newSayings(pods int) sayings {
-	return sayings{number: map[string]int32{}, of: make([]int32, pods)}
+func newKeyIndex(pods int) keyIndex {
+	return keyIndex{number: map[string]int32{}, of: make([]int32, pods)}
 }
 
-func (x *sayings) note(pod int, key []byte) {
+func (x *keyIndex) add(pod int, key []byte) {
 	n, ok := x.number[string(key)]
 	if !ok {
 		n = int32(len(x.first)) //nolint:gosec // at most one for each pod
 		said := string(key)
 		x.number[said] = n
-		x.said, x.first = append(x.said, said), append(x.first, pod)
+		x.keys, x.first = append(x.keys, said), append(x.first, pod)
 	}
 	x.of[pod] = n
 }

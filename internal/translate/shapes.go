@@ -16,11 +16,11 @@ import (
 type shapes struct {
 	mu   sync.Mutex
 	seed maphash.Seed
-	live passing[uint64, weak.Pointer[model.Shape]]
+	live sweptMap[uint64, weak.Pointer[model.Shape]]
 }
 
 func newShapes() *shapes {
-	return &shapes{seed: maphash.MakeSeed(), live: newPassing[uint64](nobodyHolds[model.Shape])}
+	return &shapes{seed: maphash.MakeSeed(), live: newSweptMap[uint64](collected[model.Shape])}
 }
 
 // shared is the shape equal to s that others hold already, or s.
@@ -58,7 +58,7 @@ func appendShape(b []byte, s *model.Shape) []byte {
 		b = appendString(appendString(binary.AppendVarint(b, int64(p.Port)), p.IP), p.Protocol)
 	}
 	b = binary.AppendVarint(b, int64(s.Priority))
-	b = appendPlacing(b, s)
+	b = appendTopology(b, s)
 	b = binary.AppendUvarint(b, uint64(len(s.VolumeTopology)))
 	for _, set := range s.VolumeTopology {
 		b = appendSet(b, set)
@@ -74,7 +74,7 @@ func appendShape(b []byte, s *model.Shape) []byte {
 	return b
 }
 
-func appendPlacing(b []byte, s *model.Shape) []byte {
+func appendTopology(b []byte, s *model.Shape) []byte {
 	b = binary.AppendUvarint(b, uint64(len(s.Spreads)))
 	for i := range s.Spreads {
 		c := &s.Spreads[i]

@@ -85,15 +85,15 @@ func (u volumeUse) driver() string {
 		return u.volume.Spec.CSI.Driver
 	case u.volume != nil:
 		if old, err := csitranslation.New().GetInTreePluginNameFromSpec(u.volume, nil); err == nil {
-			return successor(old)
+			return csiDriver(old)
 		}
 	case u.class != nil:
-		return successor(u.class.Provisioner)
+		return csiDriver(u.class.Provisioner)
 	}
 	return ""
 }
 
-func successor(provisioner string) string {
+func csiDriver(provisioner string) string {
 	if driver, err := csitranslation.New().GetCSINameFromInTreeName(provisioner); err == nil {
 		return driver
 	}
@@ -102,14 +102,14 @@ func successor(provisioner string) string {
 
 // podVolumes is what a pod's volumes come to.
 type podVolumes struct {
-	reach       []requirement.Set
+	topology    []requirement.Set
 	attachments []volume.Attachment
-	slots       []string
-	trouble     string
+	driverKeys  []string
+	problem     string
 }
 
 // drivers are those of the attachments, sorted, as often as they occur, and with the claim where it is shared.
-func (v podVolumes) drivers() []string { return v.slots }
+func (v podVolumes) drivers() []string { return v.driverKeys }
 
 // volumes translates the volumes of a pod. Those of a pod that waits are validated too.
 func (t *Translator) volumes(pod *corev1.Pod, storage Storage, waits bool) podVolumes {
@@ -124,10 +124,10 @@ func (t *Translator) volumes(pod *corev1.Pod, storage Storage, waits bool) podVo
 		err = storage.check(uses)
 	}
 	if err == nil {
-		out.reach, err = t.reach(uses)
+		out.topology, err = t.volumeTopology(uses)
 	}
 	if err != nil {
-		out.trouble = err.Error()
+		out.problem = err.Error()
 	}
 	return out
 }
@@ -145,9 +145,9 @@ func (v *podVolumes) attach(uses []volumeUse) {
 		if u.shared() {
 			slot += " " + one.Claim
 		}
-		v.attachments, v.slots = append(v.attachments, one), append(v.slots, slot)
+		v.attachments, v.driverKeys = append(v.attachments, one), append(v.driverKeys, slot)
 	}
-	slices.Sort(v.slots)
+	slices.Sort(v.driverKeys)
 }
 
 // shared reports whether pods on several nodes may use the volume at once.

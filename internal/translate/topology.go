@@ -14,10 +14,10 @@ import (
 
 // placing sets what the pod wants of the pods around it: spread, affinity and anti-affinity.
 // Source: scheduling specification, topology groups.
-func (t *Translator) placing(s *model.Shape, pod *corev1.Pod) {
+func (t *Translator) podTopology(s *model.Shape, pod *corev1.Pod) {
 	for i := range pod.Spec.TopologySpreadConstraints {
 		c := &pod.Spec.TopologySpreadConstraints[i]
-		if t.wishless && wished(c) {
+		if t.ignorePreferences && soft(c) {
 			continue
 		}
 		s.Spreads = append(s.Spreads, t.spread(c, pod.Namespace, t.spreadSelector(c, pod.Labels)))
@@ -37,7 +37,7 @@ func (t *Translator) placing(s *model.Shape, pod *corev1.Pod) {
 }
 
 // wished reports whether a spread is no more than a wish.
-func wished(c *corev1.TopologySpreadConstraint) bool {
+func soft(c *corev1.TopologySpreadConstraint) bool {
 	return c.WhenUnsatisfiable == corev1.ScheduleAnyway
 }
 
@@ -47,7 +47,7 @@ func (t *Translator) spread(c *corev1.TopologySpreadConstraint, namespace string
 	s := topology.Spread{
 		Key:         t.labels.Normalize(c.TopologyKey),
 		MaxSkew:     max(c.MaxSkew, 1),
-		Soft:        wished(c),
+		Soft:        soft(c),
 		Selector:    selector,
 		Namespace:   namespace,
 		AnyAffinity: c.NodeAffinityPolicy != nil && *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyIgnore,
@@ -83,7 +83,7 @@ func (t *Translator) required(to []topology.Affinity, terms []corev1.PodAffinity
 
 // preferred appends wishes, the heaviest first. One without weight is no wish.
 func (t *Translator) preferred(to []topology.Affinity, terms []corev1.WeightedPodAffinityTerm, pod *corev1.Pod, anti bool) []topology.Affinity {
-	if t.wishless {
+	if t.ignorePreferences {
 		return to
 	}
 	first := len(to)
@@ -134,7 +134,7 @@ func (t *Translator) podSelector(s *metav1.LabelSelector, more []requirement.Req
 		// Labels that are equal need no check: what no label can be selects nothing anyway.
 		if len(s.MatchExpressions) > 0 {
 			if _, err := metav1.LabelSelectorAsSelector(s); err != nil {
-				return topology.NewSelector(nowhere())
+				return topology.NewSelector(unsatisfiable())
 			}
 		}
 		return topology.NewSelector(requirement.NewSet(append(selectorTerms(s), more...)...))
@@ -154,7 +154,7 @@ func selectorTerms(s *metav1.LabelSelector) []requirement.Requirement {
 }
 
 // nowhere is met by no pod at all: a label cannot be there and be missing.
-func nowhere() requirement.Set {
+func unsatisfiable() requirement.Set {
 	const key = "invalid-selector"
 	return requirement.NewSet(requirement.New(key, requirement.Exists), requirement.New(key, requirement.DoesNotExist))
 }

@@ -25,7 +25,7 @@ type Translator struct {
 	resources *resource.Table
 	labels    v1.LabelRules
 	shapes    *shapes
-	questions *questions
+	specs     *specCache
 	hashes    hashes
 	pods      *interned[model.Labels]
 	selectors *interned[topology.Selector]
@@ -33,26 +33,26 @@ type Translator struct {
 	selections *interned[device.Selection]
 	compiled   func() *dracel.Cache
 	// poolKeys are the names of the label that says which pool a node is of.
-	poolKeys []string
+	nodePoolKeys []string
 	// wishless leaves out what pods merely wish.
-	wishless bool
+	ignorePreferences bool
 }
 
 // New is a translator for a cloud's label rules.
 func New(labels v1.LabelRules) *Translator {
 	return &Translator{
-		resources: resource.NewTable(),
-		labels:    labels,
-		shapes:    newShapes(),
-		questions: newQuestions(),
-		hashes:    newHashes(),
-		poolKeys:  namesOf(v1.NodePoolLabelKey, labels),
-		pods:      newInterned[model.Labels](),
-		selectors: newInterned[topology.Selector](),
+		resources:    resource.NewTable(),
+		labels:       labels,
+		shapes:       newShapes(),
+		specs:        newSpecCache(),
+		hashes:       newHashes(),
+		nodePoolKeys: namesOf(v1.NodePoolLabelKey, labels),
+		pods:         newInterned[model.Labels](),
+		selectors:    newInterned[topology.Selector](),
 
 		selections: newInterned[device.Selection](),
 		compiled: sync.OnceValue(func() *dracel.Cache {
-			return dracel.NewCache(expressionsKept, dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true})
+			return dracel.NewCache(maxExpressions, dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true})
 		}),
 	}
 }
@@ -73,7 +73,7 @@ func namesOf(label string, rules v1.LabelRules) []string {
 // Source: scheduling specification, preferences.
 func NewWith(labels v1.LabelRules, wishes bool) *Translator {
 	t := New(labels)
-	t.wishless = !wishes
+	t.ignorePreferences = !wishes
 	return t
 }
 
@@ -99,7 +99,7 @@ func (t *Translator) Vector(list corev1.ResourceList) resource.Vector {
 }
 
 // endless is what amounts beyond it count as, so that sums of a few still fit into an integer.
-const endless = math.MaxInt64 / 4
+const maxAmount = math.MaxInt64 / 4
 
 // vectorOf is a zero vector with room for that many resources. A short list is of well-known ones, nearly always.
 func vectorOf(names int) resource.Vector {
@@ -112,21 +112,21 @@ func vectorOf(names int) resource.Vector {
 // amount is q in the units of the vectors' entry i, rounded up. Without a bound, what is too large for an integer would wrap
 // around, and who asks for more than there is would ask for nothing.
 func amount(i int, q *apiresource.Quantity) int64 {
-	most, in := int64(endless), q.Value
+	most, in := int64(maxAmount), q.Value
 	if i == resource.CPU {
-		most, in = endless/1000, q.MilliValue
+		most, in = maxAmount/1000, q.MilliValue
 	}
 	switch {
 	case q.CmpInt64(most) > 0:
-		return endless
+		return maxAmount
 	case q.CmpInt64(-most) < 0:
-		return -endless
+		return -maxAmount
 	}
 	return in()
 }
 
 // mostExact is the largest amount that sums of a few can be worked out with in integers.
-const mostExact = 1 << 59
+const maxExact = 1 << 59
 
 // exact is amount, and whether it is fit for integer arithmetic: nothing had to be rounded, and it is not absurdly large.
 func exact(i int, q *apiresource.Quantity) (int64, bool) {
@@ -134,13 +134,13 @@ func exact(i int, q *apiresource.Quantity) (int64, bool) {
 	switch {
 	case i != resource.CPU:
 	case whole:
-		whole = n > -mostExact/1000 && n < mostExact/1000
+		whole = n > -maxExact/1000 && n < maxExact/1000
 		n *= 1000
 	default:
 		n = q.MilliValue()
 		whole = q.Cmp(*apiresource.NewMilliQuantity(n, apiresource.DecimalSI)) == 0
 	}
-	return n, whole && n > -mostExact && n < mostExact
+	return n, whole && n > -maxExact && n < maxExact
 }
 
 // ResourceList is v in API form, without zero amounts.

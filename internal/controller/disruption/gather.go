@@ -39,7 +39,7 @@ type view struct {
 	budgets podrules.Budgets
 	// queues are what they mean for all pods of a node together, drainRounds the rounds that the drain of a node takes, by ID, as
 	// far as nodes were looked into.
-	queues      translate.Queues
+	queues      translate.EvictionQueues
 	drainRounds map[string]int
 	// stuck are the UIDs of pods that may not be moved now, as far as nodes were looked into.
 	unevictable map[string]bool
@@ -76,7 +76,7 @@ func (c *Controller) gather(ctx context.Context) (view, error) {
 		}
 	}
 	c.countStatic(s)
-	s.queues = translate.NewQueues(budgets.Items)
+	s.queues = translate.NewEvictionQueues(budgets.Items)
 	var err error
 	if s.budgets, err = podrules.NewBudgets(budgets.Items); err != nil {
 		c.Log.Error("some pod disruption budgets cannot be read and are not considered", "error", err)

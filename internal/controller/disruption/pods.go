@@ -64,7 +64,7 @@ func (c *Controller) podBlock(ctx context.Context, s view, n *model.Node) (disru
 }
 
 // complainOfBudgets logs budgets that no patience helps with, once in a while.
-func (c *Controller) warnOfBudgets(queues []translate.Queue, s view) {
+func (c *Controller) warnOfBudgets(queues []translate.EvictionQueue, s view) {
 	for _, q := range queues {
 		if !q.Never {
 			continue

@@ -24,7 +24,7 @@ type promises map[string]string // pod UID → NodeClaim name
 func (ps promises) settle(pods []*model.Pod, nodes []*model.Node, now time.Time, window time.Duration) (open []*model.Pod, reserved []*model.Node) {
 	coming := map[string]int{}
 	for i, n := range nodes {
-		faltering := n.Initialized && translate.HeldBack(n) && now.UnixNano() < n.Disruption.LastPodEvent+int64(window)
+		faltering := n.Initialized && translate.HasEphemeralTaint(n) && now.UnixNano() < n.Disruption.LastPodEvent+int64(window)
 		if n.ClaimName != "" && (!n.Initialized || faltering) {
 			coming[n.ClaimName] = i
 		}

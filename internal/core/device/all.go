@@ -8,24 +8,24 @@ import (
 
 // all picks every device that matches, wherever the candidate then is. Devices in different places are alternatives: the
 // candidate is put to where each of them is in turn.
-func (s *search) all(p *path, r int, a *Alternative) bool {
+func (s *search) pickAll(p *path, r int, a *Alternative) bool {
 	found := s.choices(a.Selection)
 	if found.err != nil {
 		return false
 	}
-	if bad := s.unsettled(); bad != nil {
-		s.note("resourceclaim %q asks for all devices while resource pool %s/%s is incomplete or invalid", p.claim.Name, bad.driver, bad.name)
+	if bad := s.incompletePool(); bad != nil {
+		s.recordProblem("resourceclaim %q asks for all devices while resource pool %s/%s is incomplete or invalid", p.claim.Name, bad.driver, bad.name)
 		return false
 	}
-	for _, anchor := range s.anchors(found.list) {
-		if s.tired() {
+	for _, anchor := range s.placeAlternatives(found.list) {
+		if s.interrupted() {
 			return false
 		}
 		before := s.requirements
 		if !s.narrow(anchor) {
 			continue
 		}
-		if s.allFrom(p, r, a, found.list) {
+		if s.pickEach(p, r, a, found.list) {
 			return true
 		}
 		s.requirements = before
@@ -34,7 +34,7 @@ func (s *search) all(p *path, r int, a *Alternative) bool {
 }
 
 // allFrom picks every device of list that can be used from here, and goes on.
-func (s *search) allFrom(p *path, r int, a *Alternative, list []*entry) bool {
+func (s *search) pickEach(p *path, r int, a *Alternative, list []*entry) bool {
 	var undone []func()
 	back := func() bool {
 		for _, undo := range slices.Backward(undone) {
@@ -47,7 +47,7 @@ func (s *search) allFrom(p *path, r int, a *Alternative, list []*entry) bool {
 		if i < 0 {
 			continue
 		}
-		undo, ok := s.pick(p, r, a, e, e.places[i])
+		undo, ok := s.pickDevice(p, r, a, e, e.places[i])
 		if !ok {
 			return back()
 		}
@@ -61,7 +61,7 @@ func (s *search) allFrom(p *path, r int, a *Alternative, list []*entry) bool {
 
 // anchors are the different places of the devices in list, and at last a place from which none of them can be used, if there
 // are others: it may be better to be where they are not.
-func (s *search) anchors(list []*entry) []requirement.Set {
+func (s *search) placeAlternatives(list []*entry) []requirement.Set {
 	if s.candidate.Fixed {
 		return []requirement.Set{nil}
 	}
@@ -90,9 +90,9 @@ func (s *search) anchors(list []*entry) []requirement.Set {
 }
 
 // unsettled is a pool within reach that does not tell all there is.
-func (s *search) unsettled() *pool {
+func (s *search) incompletePool() *pool {
 	for _, p := range s.pools {
-		if (p.incomplete || s.contradicts(p)) && slices.ContainsFunc(p.slices, s.reaches) {
+		if (p.incomplete || s.invalidHere(p)) && slices.ContainsFunc(p.slices, s.reaches) {
 			return p
 		}
 	}
@@ -100,6 +100,6 @@ func (s *search) unsettled() *pool {
 }
 
 // contradicts reports whether the pool is invalid as seen from the candidate.
-func (s *search) contradicts(p *pool) bool {
-	return p.broken || slices.ContainsFunc(p.twins, func(t [2]*entry) bool { return s.reaches(t[0].places) && s.reaches(t[1].places) })
+func (s *search) invalidHere(p *pool) bool {
+	return p.invalid || slices.ContainsFunc(p.duplicates, func(t [2]*entry) bool { return s.reaches(t[0].places) && s.reaches(t[1].places) })
 }

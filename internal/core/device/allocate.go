@@ -48,7 +48,7 @@ type Failure struct {
 	Timeout bool
 }
 
-const noneFits = "no instance type can satisfy the allocation"
+const noTemplateFits = "no instance type can satisfy the allocation"
 
 // Allocate looks for devices for claims on a candidate, kind by kind. What one kind says about the place of the machine
 // holds for the next, so that the kinds that are left never need different places. stop is asked now and then; nil never
@@ -64,25 +64,25 @@ func (l *Ledger) Allocate(c Candidate, claims []*Claim, stop func() bool) (Propo
 		start = start.And(OnNode(c.Node))
 	}
 	s := &search{ledger: l, candidate: c, stop: stop, requirements: start, pools: l.inventory.at(c.Node)}
-	kinds, failure := s.classify(claims)
+	kinds, failure := s.splitClaims(claims)
 	if failure != nil {
 		return Proposal{}, failure
 	}
 	out := Proposal{outcomes: map[*Template][]Outcome{}, held: map[*Template]*holding{}}
-	for _, claim := range s.open {
+	for _, claim := range s.unallocated {
 		out.claims = append(out.claims, claim.Name)
 	}
-	if len(s.open) == 0 {
+	if len(s.unallocated) == 0 {
 		// Nothing depends on the kind: one look is enough for all.
-		if !s.pin(0) {
+		if !s.placeAllocated(0) {
 			return Proposal{}, s.failure()
 		}
 		out.Requirements, out.Templates = s.requirements.Without(NodeKey), kinds
 		return out, nil
 	}
 	for _, kind := range kinds {
-		s.begin(kind)
-		if !s.pin(0) {
+		s.startTemplate(kind)
+		if !s.placeAllocated(0) {
 			if s.stopped {
 				return Proposal{}, s.failure()
 			}
@@ -100,35 +100,35 @@ func (l *Ledger) Allocate(c Candidate, claims []*Claim, stop func() bool) (Propo
 
 // classify sorts claims into those that are allocated, with where that is, and those that are not. It returns the kinds
 // that can still be had.
-func (s *search) classify(claims []*Claim) ([]*Template, *Failure) {
+func (s *search) splitClaims(claims []*Claim) ([]*Template, *Failure) {
 	kinds := s.candidate.Templates
 	for _, claim := range claims {
-		le := s.ledger.leases[claim.Name]
+		le := s.ledger.provisional[claim.Name]
 		switch {
-		case slices.ContainsFunc(s.open, func(c *Claim) bool { return c.Name == claim.Name }):
+		case slices.ContainsFunc(s.unallocated, func(c *Claim) bool { return c.Name == claim.Name }):
 		case claim.Allocation != nil:
 			if len(claim.Allocation.Places) > 0 {
-				s.pinned = append(s.pinned, claim.Allocation.Places)
+				s.allocatedPlaces = append(s.allocatedPlaces, claim.Allocation.Places)
 			}
 		case le != nil && le.owner == s.candidate.Owner:
 			kinds = slices.DeleteFunc(slices.Clone(kinds), func(k *Template) bool {
-				_, ok := le.kinds[k]
+				_, ok := le.outcomes[k]
 				return !ok
 			})
 		case le != nil:
-			place, ok := le.promised()
+			place, ok := le.place()
 			if !ok {
 				return nil, &Failure{Text: fmt.Sprintf("the devices of resourceclaim %q come with another node", claim.Name)}
 			}
-			s.pinned = append(s.pinned, []requirement.Set{place})
+			s.allocatedPlaces = append(s.allocatedPlaces, []requirement.Set{place})
 		case claim.Problem != "":
 			return nil, &Failure{Text: claim.Problem}
 		default:
-			s.open = append(s.open, claim)
+			s.unallocated = append(s.unallocated, claim)
 		}
 	}
 	if len(kinds) == 0 {
-		return nil, &Failure{Text: noneFits}
+		return nil, &Failure{Text: noTemplateFits}
 	}
 	return kinds, nil
 }
@@ -141,6 +141,6 @@ func (s *search) failure() *Failure {
 	case s.problem != "":
 		return &Failure{Text: s.problem}
 	default:
-		return &Failure{Text: noneFits, Conflict: s.elsewhere}
+		return &Failure{Text: noTemplateFits, Conflict: s.conflict}
 	}
 }

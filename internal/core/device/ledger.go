@@ -16,43 +16,43 @@ type Ledger struct {
 	inventory *Inventory
 	taken     Allocated
 	// drawn is what the cluster's claims draw from counters.
-	drawn map[counter]int64
+	counterUsage map[counter]int64
 	// holders are the owners that promised themselves a device of the cluster, or a part of it, or drew from a counter.
-	whole    map[*entry]string
-	parts    map[*entry]map[string]bool
-	counters map[counter]map[string]bool
-	owners   map[string]ownership
-	leases   map[string]*lease
-	matches  map[match]verdict
+	exclusiveOwner map[*entry]string
+	capacityOwners map[*entry]map[string]bool
+	counterOwners  map[counter]map[string]bool
+	owners         map[string]holdings
+	provisional    map[string]*provisional
+	matches        map[matchKey]matchResult
 }
 
 // ownership is what one owner holds, by the kind it may become.
-type ownership map[*Template]*holding
+type holdings map[*Template]*holding
 
 // holding is devices, parts of shared devices and draws from counters.
 type holding struct {
-	whole map[*entry]bool
-	parts map[*entry]map[string]int64
-	drawn map[counter]int64
+	exclusive map[*entry]bool
+	capacity  map[*entry]map[string]int64
+	counters  map[counter]int64
 }
 
 func newHolding() *holding {
-	return &holding{whole: map[*entry]bool{}, parts: map[*entry]map[string]int64{}, drawn: map[counter]int64{}}
+	return &holding{exclusive: map[*entry]bool{}, capacity: map[*entry]map[string]int64{}, counters: map[counter]int64{}}
 }
 
 // lease is a claim that was allocated in this run.
-type lease struct {
-	owner string
-	kinds map[*Template]Outcome
+type provisional struct {
+	owner    string
+	outcomes map[*Template]Outcome
 }
 
 // match is a question to selectors, verdict the answer.
-type match struct {
+type matchKey struct {
 	device *Device
 	wanted *Selection
 }
 
-type verdict struct {
+type matchResult struct {
 	ok  bool
 	err error
 }
@@ -61,8 +61,8 @@ type verdict struct {
 func NewLedger(v *Inventory, taken Allocated) *Ledger {
 	l := &Ledger{
 		inventory: v, taken: taken,
-		drawn: map[counter]int64{}, whole: map[*entry]string{}, parts: map[*entry]map[string]bool{},
-		counters: map[counter]map[string]bool{}, owners: map[string]ownership{}, leases: map[string]*lease{}, matches: map[match]verdict{},
+		counterUsage: map[counter]int64{}, exclusiveOwner: map[*entry]string{}, capacityOwners: map[*entry]map[string]bool{},
+		counterOwners: map[counter]map[string]bool{}, owners: map[string]holdings{}, provisional: map[string]*provisional{}, matches: map[matchKey]matchResult{},
 	}
 	for _, p := range v.pools {
 		drawing := map[ID]bool{}
@@ -72,7 +72,7 @@ func NewLedger(v *Inventory, taken Allocated) *Ledger {
 			}
 			drawing[e.id] = true
 			for _, d := range e.ConsumesCounters {
-				l.drawn[counter{p, d.Set, d.Counter}] += d.Amount
+				l.counterUsage[counter{p, d.Set, d.Counter}] += d.Amount
 			}
 		}
 	}
@@ -80,12 +80,12 @@ func NewLedger(v *Inventory, taken Allocated) *Ledger {
 }
 
 // matching reports whether a device is of the wanted kind.
-func (l *Ledger) matching(d *Device, wanted *Selection) verdict {
-	q := match{d, wanted}
+func (l *Ledger) matching(d *Device, wanted *Selection) matchResult {
+	q := matchKey{d, wanted}
 	if v, ok := l.matches[q]; ok {
 		return v
 	}
-	v := verdict{ok: true}
+	v := matchResult{ok: true}
 	for _, s := range wanted.Selectors {
 		if v.ok, v.err = s.Matches(d); !v.ok || v.err != nil {
 			break
@@ -104,15 +104,15 @@ func (l *Ledger) holding(owner string, kind *Template) *holding {
 }
 
 // others is what everybody but owner has of a dimension of a shared device that exists.
-func (l *Ledger) others(owner string, e *entry, dimension string) int64 {
-	sum := l.taken.parts[e.id][dimension]
-	for holder := range l.parts[e] {
+func (l *Ledger) capacityOfOthers(owner string, e *entry, dimension string) int64 {
+	sum := l.taken.capacity[e.id][dimension]
+	for holder := range l.capacityOwners[e] {
 		if holder == owner {
 			continue
 		}
 		most := int64(0)
 		for _, h := range l.owners[holder] {
-			most = max(most, h.parts[e][dimension])
+			most = max(most, h.capacity[e][dimension])
 		}
 		sum += most
 	}
@@ -120,15 +120,15 @@ func (l *Ledger) others(owner string, e *entry, dimension string) int64 {
 }
 
 // othersDraw is what everybody but owner draws from a counter of a pool that exists.
-func (l *Ledger) othersDraw(owner string, c counter) int64 {
-	sum := l.drawn[c]
-	for holder := range l.counters[c] {
+func (l *Ledger) countersOfOthers(owner string, c counter) int64 {
+	sum := l.counterUsage[c]
+	for holder := range l.counterOwners[c] {
 		if holder == owner {
 			continue
 		}
 		most := int64(0)
 		for _, h := range l.owners[holder] {
-			most = max(most, h.drawn[c])
+			most = max(most, h.counters[c])
 		}
 		sum += most
 	}
@@ -142,7 +142,7 @@ func (l *Ledger) Commit(owner string, a Proposal) {
 		return
 	}
 	if l.owners[owner] == nil {
-		l.owners[owner] = ownership{}
+		l.owners[owner] = holdings{}
 	}
 	for _, kind := range a.Templates {
 		h := l.holding(owner, kind)
@@ -151,28 +151,28 @@ func (l *Ledger) Commit(owner string, a Proposal) {
 		l.index(owner, a.held[kind])
 	}
 	for i, name := range a.claims {
-		le := &lease{owner: owner, kinds: map[*Template]Outcome{}}
+		le := &provisional{owner: owner, outcomes: map[*Template]Outcome{}}
 		for _, kind := range a.Templates {
-			le.kinds[kind] = a.outcomes[kind][i]
+			le.outcomes[kind] = a.outcomes[kind][i]
 		}
-		l.leases[name] = le
+		l.provisional[name] = le
 	}
 	l.Keep(owner, a.Templates)
 }
 
 func (l *Ledger) index(owner string, h *holding) {
-	for e := range h.whole {
+	for e := range h.exclusive {
 		if !e.template {
-			l.whole[e] = owner
+			l.exclusiveOwner[e] = owner
 		}
 	}
-	for e := range h.parts {
+	for e := range h.capacity {
 		if !e.template {
-			l.parts[e] = with(l.parts[e], owner)
+			l.capacityOwners[e] = with(l.capacityOwners[e], owner)
 		}
 	}
-	for c := range h.drawn {
-		l.counters[c] = with(l.counters[c], owner)
+	for c := range h.counters {
+		l.counterOwners[c] = with(l.counterOwners[c], owner)
 	}
 }
 
@@ -194,42 +194,42 @@ func (l *Ledger) Keep(owner string, kinds []*Template) {
 			continue
 		}
 		delete(l.owners[owner], kind)
-		for e := range h.whole {
+		for e := range h.exclusive {
 			if !e.template && !l.holdsWhole(owner, e) {
-				delete(l.whole, e)
+				delete(l.exclusiveOwner, e)
 			}
 		}
 	}
-	for claim, le := range l.leases {
+	for claim, le := range l.provisional {
 		if le.owner != owner {
 			continue
 		}
-		for kind := range le.kinds {
+		for kind := range le.outcomes {
 			if !slices.Contains(kinds, kind) {
-				delete(le.kinds, kind)
+				delete(le.outcomes, kind)
 			}
 		}
-		if len(le.kinds) == 0 {
-			delete(l.leases, claim)
+		if len(le.outcomes) == 0 {
+			delete(l.provisional, claim)
 		}
 	}
 }
 
 // Suspended is everything that an owner held, put aside.
 type Suspended struct {
-	held   ownership
-	leases map[string]*lease
+	held   holdings
+	leases map[string]*provisional
 }
 
 // Suspend gives back everything that owner holds, so that others may be tried with it. Resume undoes it.
 func (l *Ledger) Suspend(owner string) Suspended {
-	s := Suspended{held: ownership{}, leases: map[string]*lease{}}
+	s := Suspended{held: holdings{}, leases: map[string]*provisional{}}
 	for kind, h := range l.owners[owner] {
 		s.held[kind] = h
 	}
-	for claim, le := range l.leases {
+	for claim, le := range l.provisional {
 		if le.owner == owner {
-			s.leases[claim] = &lease{owner: owner, kinds: maps.Clone(le.kinds)}
+			s.leases[claim] = &provisional{owner: owner, outcomes: maps.Clone(le.outcomes)}
 		}
 	}
 	l.Keep(owner, nil)
@@ -245,12 +245,12 @@ func (l *Ledger) Resume(owner string, s Suspended) {
 	for _, h := range s.held {
 		l.index(owner, h)
 	}
-	maps.Copy(l.leases, s.leases)
+	maps.Copy(l.provisional, s.leases)
 }
 
 func (l *Ledger) holdsWhole(owner string, e *entry) bool {
 	for _, h := range l.owners[owner] {
-		if h.whole[e] {
+		if h.exclusive[e] {
 			return true
 		}
 	}
@@ -283,8 +283,8 @@ type Outcome struct {
 // Outcomes is what the claims of owner get if it becomes of the given kind, sorted by claim.
 func (l *Ledger) Outcomes(owner string, kind *Template) []Outcome {
 	var out []Outcome
-	for _, le := range l.leases {
-		if o, ok := le.kinds[kind]; ok && le.owner == owner {
+	for _, le := range l.provisional {
+		if o, ok := le.outcomes[kind]; ok && le.owner == owner {
 			out = append(out, o)
 		}
 	}
@@ -301,9 +301,9 @@ func (l *Ledger) Outcomes(owner string, kind *Template) []Outcome {
 }
 
 // promised is where a claim of another owner can be used, or false if its devices come with that owner's machine.
-func (le *lease) promised() (requirement.Set, bool) {
+func (le *provisional) place() (requirement.Set, bool) {
 	var place requirement.Set
-	for _, o := range le.kinds {
+	for _, o := range le.outcomes {
 		for _, g := range o.Grants {
 			if g.Template {
 				return nil, false
@@ -316,18 +316,18 @@ func (le *lease) promised() (requirement.Set, bool) {
 
 // add puts what o holds to h.
 func (h *holding) add(o *holding) {
-	for e := range o.whole {
-		h.whole[e] = true
+	for e := range o.exclusive {
+		h.exclusive[e] = true
 	}
-	for e, amounts := range o.parts {
-		if h.parts[e] == nil {
-			h.parts[e] = map[string]int64{}
+	for e, amounts := range o.capacity {
+		if h.capacity[e] == nil {
+			h.capacity[e] = map[string]int64{}
 		}
 		for name, amount := range amounts {
-			h.parts[e][name] += amount
+			h.capacity[e][name] += amount
 		}
 	}
-	for c, amount := range o.drawn {
-		h.drawn[c] += amount
+	for c, amount := range o.counters {
+		h.counters[c] += amount
 	}
 }

@@ -48,12 +48,12 @@ type pool struct {
 	// incomplete pools are being rewritten: what is there is not all there is.
 	incomplete bool
 	// broken pools contradict themselves wherever they are looked at from.
-	broken bool
+	invalid bool
 	// counters are what there is to draw from.
 	counters map[counter]int64
 	entries  []*entry
 	// twins are pairs of devices of one name in different slices: where both can be used, the pool contradicts itself.
-	twins [][2]*entry
+	duplicates [][2]*entry
 	// slices are where any of its slices is of use.
 	slices [][]requirement.Set
 }
@@ -105,7 +105,7 @@ func newPool(list []*Slice, template bool) *pool {
 	sets := map[string]bool{}
 	for _, s := range list {
 		for _, set := range s.Counters {
-			p.broken = p.broken || sets[set.Name]
+			p.invalid = p.invalid || sets[set.Name]
 			sets[set.Name] = true
 			for name, amount := range set.Counters {
 				p.counters[counter{p, set.Name, name}] = amount
@@ -123,10 +123,10 @@ func newPool(list []*Slice, template bool) *pool {
 			e := &entry{Device: d, id: ID{p.driver, p.name, d.Name}, pool: p, places: places, template: template}
 			p.entries = append(p.entries, e)
 			for _, twin := range byName[d.Name] {
-				p.twins = append(p.twins, [2]*entry{twin, e})
+				p.duplicates = append(p.duplicates, [2]*entry{twin, e})
 			}
 			byName[d.Name] = append(byName[d.Name], e)
-			p.broken = p.broken || !p.knows(d.ConsumesCounters)
+			p.invalid = p.invalid || !p.knows(d.ConsumesCounters)
 		}
 	}
 	return p

@@ -24,49 +24,49 @@ type search struct {
 	candidate Candidate
 	stop      func() bool
 	// pinned are the alternatives of place of each allocated claim; open are the claims to be allocated.
-	pinned [][]requirement.Set
-	open   []*Claim
-	pools  []*pool
+	allocatedPlaces [][]requirement.Set
+	unallocated     []*Claim
+	pools           []*pool
 
 	// requirements is where everything picked so far can be used. It stays narrowed from kind to kind.
 	requirements requirement.Set
 
 	// What follows belongs to the kind under trial: where it may be before anything is picked, what the candidate holds as
 	// that kind already, and what is picked.
-	kind     *Template
+	template *Template
 	start    requirement.Set
-	mine     *holding
+	owned    *holding
 	held     *holding
 	outcomes []Outcome
 	matching map[*Selection]choices
 
-	steps     int
-	stopped   bool
-	problem   string
-	elsewhere *requirement.Conflict
+	steps    int
+	stopped  bool
+	problem  string
+	conflict *requirement.Conflict
 }
 
 // patience is how many steps are made between two looks at the watch.
-const patience = 32
+const stopInterval = 32
 
 // tired reports whether the search is to end.
-func (s *search) tired() bool {
+func (s *search) interrupted() bool {
 	s.steps++
-	if !s.stopped && s.stop != nil && s.steps%patience == 0 {
+	if !s.stopped && s.stop != nil && s.steps%stopInterval == 0 {
 		s.stopped = s.stop()
 	}
 	return s.stopped
 }
 
 // begin starts over for a kind.
-func (s *search) begin(kind *Template) {
-	s.kind, s.start, s.mine = kind, s.requirements, s.ledger.holding(s.candidate.Owner, kind)
-	s.held, s.outcomes = newHolding(), make([]Outcome, len(s.open))
+func (s *search) startTemplate(kind *Template) {
+	s.template, s.start, s.owned = kind, s.requirements, s.ledger.holding(s.candidate.Owner, kind)
+	s.held, s.outcomes = newHolding(), make([]Outcome, len(s.unallocated))
 	s.matching = map[*Selection]choices{}
 }
 
 // note keeps the first thing found that is wrong for good, for whoever asks why nothing was found.
-func (s *search) note(format string, args ...any) {
+func (s *search) recordProblem(format string, args ...any) {
 	if s.problem == "" {
 		s.problem = fmt.Sprintf(format, args...)
 	}
@@ -84,7 +84,7 @@ func (s *search) narrow(place requirement.Set) bool {
 		return false
 	}
 	narrowed := s.requirements.And(place)
-	if s.candidate.Accepts != nil && !narrowed.Equal(s.requirements) && !s.candidate.Accepts(s.kind, narrowed.Without(NodeKey)) {
+	if s.candidate.Accepts != nil && !narrowed.Equal(s.requirements) && !s.candidate.Accepts(s.template, narrowed.Without(NodeKey)) {
 		return false
 	}
 	s.requirements = narrowed
@@ -104,19 +104,19 @@ func (s *search) reachesFrom(here requirement.Set, places []requirement.Set) boo
 }
 
 // pin puts the candidate where the i-th allocated claim and all after it can be used, and goes on with those to be allocated.
-func (s *search) pin(i int) bool {
-	if i == len(s.pinned) {
+func (s *search) placeAllocated(i int) bool {
+	if i == len(s.allocatedPlaces) {
 		return s.claim(0)
 	}
-	for _, place := range s.pinned[i] {
+	for _, place := range s.allocatedPlaces[i] {
 		before := s.requirements
 		if !s.narrow(place) {
-			if found := before.Conflicts(place, s.candidate.Undefined); s.elsewhere == nil && len(found) > 0 {
-				s.elsewhere = &found[0]
+			if found := before.Conflicts(place, s.candidate.Undefined); s.conflict == nil && len(found) > 0 {
+				s.conflict = &found[0]
 			}
 			continue
 		}
-		if s.pin(i + 1) {
+		if s.placeAllocated(i + 1) {
 			return true
 		}
 		s.requirements = before
@@ -126,23 +126,23 @@ func (s *search) pin(i int) bool {
 
 // path is the state of the search within one claim.
 type path struct {
-	number     int
-	claim      *Claim
-	agreements []agreement
-	grants     []Grant
-	place      requirement.Set
+	number      int
+	claim       *Claim
+	constraints []constraintState
+	grants      []Grant
+	place       requirement.Set
 }
 
 // claim allocates the i-th open claim and all after it.
 func (s *search) claim(i int) bool {
-	if i == len(s.open) {
+	if i == len(s.unallocated) {
 		return true
 	}
-	c := s.open[i]
-	if !s.sized(c) {
+	c := s.unallocated[i]
+	if !s.withinMaxDevices(c) {
 		return false
 	}
-	p := &path{number: i, claim: c, agreements: make([]agreement, len(c.Constraints))}
+	p := &path{number: i, claim: c, constraints: make([]constraintState, len(c.Constraints))}
 	return s.request(p, 0)
 }
 
@@ -162,9 +162,9 @@ func (s *search) request(p *path, r int) bool {
 		alternative := &request.Alternatives[a]
 		found := false
 		if alternative.All {
-			found = s.all(p, r, alternative)
+			found = s.pickAll(p, r, alternative)
 		} else {
-			found = s.slot(p, r, alternative, alternative.Count, 0)
+			found = s.pickDevices(p, r, alternative, alternative.Count, 0)
 		}
 		if found || s.stopped {
 			return found
@@ -174,12 +174,12 @@ func (s *search) request(p *path, r int) bool {
 }
 
 // slot picks left more devices for an alternative, from the from-th matching one on.
-func (s *search) slot(p *path, r int, a *Alternative, left, from int) bool {
+func (s *search) pickDevices(p *path, r int, a *Alternative, left, from int) bool {
 	if left == 0 {
 		return s.request(p, r+1)
 	}
 	list := s.choices(a.Selection).list
-	for i := from; i < len(list) && !s.tired(); i++ {
+	for i := from; i < len(list) && !s.interrupted(); i++ {
 		e := list[i]
 		if e.pool.incomplete && !e.template {
 			continue
@@ -189,11 +189,11 @@ func (s *search) slot(p *path, r int, a *Alternative, left, from int) bool {
 			next = i // the same device once more, as long as it lasts
 		}
 		for _, place := range e.places {
-			undo, ok := s.pick(p, r, a, e, place)
+			undo, ok := s.pickDevice(p, r, a, e, place)
 			if !ok {
 				continue
 			}
-			if s.slot(p, r, a, left-1, next) {
+			if s.pickDevices(p, r, a, left-1, next) {
 				return true
 			}
 			undo()
@@ -219,17 +219,17 @@ func (s *search) choices(wanted *Selection) choices {
 		return c
 	}
 	var c choices
-	for _, pools := range [][]*pool{s.pools, s.kind.list()} {
+	for _, pools := range [][]*pool{s.pools, s.template.list()} {
 		for _, p := range pools {
 			for _, e := range p.entries {
-				if c.err != nil || p.broken || !s.reachesFrom(s.start, e.places) {
+				if c.err != nil || p.invalid || !s.reachesFrom(s.start, e.places) {
 					continue
 				}
 				v := s.ledger.matching(e.Device, wanted)
 				switch {
 				case v.err != nil:
 					c.err = fmt.Errorf("selecting device %s: %w", e.id, v.err)
-					s.note("%s", c.err)
+					s.recordProblem("%s", c.err)
 				case v.ok:
 					c.list = append(c.list, e)
 				}
@@ -241,7 +241,7 @@ func (s *search) choices(wanted *Selection) choices {
 }
 
 // sized reports whether the claim can be satisfied with no more devices than a claim may have.
-func (s *search) sized(c *Claim) bool {
+func (s *search) withinMaxDevices(c *Claim) bool {
 	total := 0
 	for i := range c.Requests {
 		least := -1
@@ -249,7 +249,7 @@ func (s *search) sized(c *Claim) bool {
 			a := &c.Requests[i].Alternatives[j]
 			n := a.Count
 			if a.All {
-				n = s.certain(a)
+				n = s.minDevices(a)
 			}
 			if least < 0 || n < least {
 				least = n
@@ -258,13 +258,13 @@ func (s *search) sized(c *Claim) bool {
 		total += max(least, 0)
 	}
 	if total > MaxPerClaim {
-		s.note("resourceclaim %q asks for %d devices, more than the %d a claim may have", c.Name, total, MaxPerClaim)
+		s.recordProblem("resourceclaim %q asks for %d devices, more than the %d a claim may have", c.Name, total, MaxPerClaim)
 	}
 	return total <= MaxPerClaim
 }
 
 // certain is how many devices a request for all of them gets at least: those that can be used wherever the machine will be.
-func (s *search) certain(a *Alternative) int {
+func (s *search) minDevices(a *Alternative) int {
 	n := 0
 	for _, e := range s.choices(a.Selection).list {
 		if s.candidate.Fixed || slices.ContainsFunc(e.places, func(p requirement.Set) bool { return len(p) == 0 }) {

@@ -11,7 +11,7 @@ import (
 // share one Template; those that have none have a nil one.
 type Template struct {
 	pools    []*pool
-	bindings map[bound]int
+	bindings map[boundAttribute]int
 }
 
 // Binding is devices of one machine that will have the same value of an attribute, whatever it turns out to be.
@@ -20,7 +20,7 @@ type Binding struct {
 	Devices   []ID
 }
 
-type bound struct {
+type boundAttribute struct {
 	attribute string
 	device    ID
 }
@@ -34,14 +34,14 @@ func NewTemplate(slices []*Slice, bindings []Binding) *Template {
 		onIt.AllNodes, onIt.Node, onIt.Terms = true, "", nil
 		local[i] = &onIt
 	}
-	return &Template{pools: newPools(local, true), bindings: closure(bindings)}
+	return &Template{pools: newPools(local, true), bindings: groupBindings(bindings)}
 }
 
 // closure numbers the groups that bindings of one attribute make together, from 1.
-func closure(bindings []Binding) map[bound]int {
-	parent := map[bound]bound{}
-	var root func(b bound) bound
-	root = func(b bound) bound {
+func groupBindings(bindings []Binding) map[boundAttribute]int {
+	parent := map[boundAttribute]boundAttribute{}
+	var root func(b boundAttribute) boundAttribute
+	root = func(b boundAttribute) boundAttribute {
 		if up, ok := parent[b]; ok && up != b {
 			return root(up)
 		}
@@ -51,19 +51,19 @@ func closure(bindings []Binding) map[bound]int {
 		if len(group.Devices) < 2 {
 			continue
 		}
-		first := bound{group.Attribute, group.Devices[0]}
+		first := boundAttribute{group.Attribute, group.Devices[0]}
 		for _, id := range group.Devices {
-			b := bound{group.Attribute, id}
+			b := boundAttribute{group.Attribute, id}
 			if _, known := parent[b]; !known {
 				parent[b] = b
 			}
 			parent[root(b)] = root(first)
 		}
 	}
-	members := slices.SortedFunc(maps.Keys(parent), func(a, b bound) int {
+	members := slices.SortedFunc(maps.Keys(parent), func(a, b boundAttribute) int {
 		return cmp.Or(strings.Compare(a.attribute, b.attribute), a.device.Compare(b.device))
 	})
-	numbers, out := map[bound]int{}, map[bound]int{}
+	numbers, out := map[boundAttribute]int{}, map[boundAttribute]int{}
 	for _, b := range members {
 		r := root(b)
 		if numbers[r] == 0 {
@@ -79,7 +79,7 @@ func (t *Template) binding(attribute string, id ID) int {
 	if t == nil {
 		return 0
 	}
-	return t.bindings[bound{attribute, id}]
+	return t.bindings[boundAttribute{attribute, id}]
 }
 
 func (t *Template) list() []*pool {

@@ -54,18 +54,18 @@ func (u *Usage) Shared() bool {
 // Taken is what of the cluster's devices is not to be had.
 type Allocated struct {
 	// whole devices are somebody's, parts are what is used of shared ones, by dimension.
-	whole map[ID]bool
-	parts map[ID]map[string]int64
+	exclusive map[ID]bool
+	capacity  map[ID]map[string]int64
 }
 
 // NewTaken sums up usages, in any order, as they will be when the pods that leave have left. A shared device gives back what
 // only they use of it; any other device is free once nobody else has it.
 func NewAllocated(usages []*Usage, leaving func(uid string) bool) Allocated {
-	t := Allocated{whole: map[ID]bool{}, parts: map[ID]map[string]int64{}}
+	t := Allocated{exclusive: map[ID]bool{}, capacity: map[ID]map[string]int64{}}
 	for _, u := range usages {
 		if !u.Shared() {
 			if !u.free(leaving) {
-				t.whole[u.Device] = true
+				t.exclusive[u.Device] = true
 			}
 			continue
 		}
@@ -81,7 +81,7 @@ func NewAllocated(usages []*Usage, leaving func(uid string) bool) Allocated {
 			}
 		}
 		if stays {
-			t.parts[u.Device] = used
+			t.capacity[u.Device] = used
 		}
 	}
 	return t
@@ -98,6 +98,6 @@ func (u *Usage) free(leaving func(uid string) bool) bool {
 
 // inUse reports whether anybody uses the device at all.
 func (t Allocated) inUse(id ID) bool {
-	_, partly := t.parts[id]
-	return partly || t.whole[id]
+	_, partly := t.capacity[id]
+	return partly || t.exclusive[id]
 }

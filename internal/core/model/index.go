@@ -28,8 +28,8 @@ type spine[V any] [shards]*shard[V]
 // are many. One of the two is nil.
 type shard[V any] struct {
 	owner uint64 // the Editor generation that may write to it in place
-	few   []pair[V]
-	many  map[string]V
+	list  []pair[V]
+	table map[string]V
 }
 
 type pair[V any] struct {
@@ -41,52 +41,52 @@ type pair[V any] struct {
 const maxInList = 8
 
 func (s *shard[V]) find(key string) int {
-	return slices.IndexFunc(s.few, func(p pair[V]) bool { return p.key == key })
+	return slices.IndexFunc(s.list, func(p pair[V]) bool { return p.key == key })
 }
 
 func (s *shard[V]) get(key string) (v V, ok bool) {
-	if s.many != nil {
-		v, ok = s.many[key]
+	if s.table != nil {
+		v, ok = s.table[key]
 		return v, ok
 	}
 	if i := s.find(key); i >= 0 {
-		return s.few[i].value, true
+		return s.list[i].value, true
 	}
 	return v, false
 }
 
 // put sets key to v and reports whether the key is new.
 func (s *shard[V]) put(key string, v V) bool {
-	if s.many != nil {
-		before := len(s.many)
-		s.many[key] = v
-		return len(s.many) > before
+	if s.table != nil {
+		before := len(s.table)
+		s.table[key] = v
+		return len(s.table) > before
 	}
 	if i := s.find(key); i >= 0 {
-		s.few[i].value = v
+		s.list[i].value = v
 		return false
 	}
-	if len(s.few) < maxInList {
-		s.few = append(s.few, pair[V]{key, v})
+	if len(s.list) < maxInList {
+		s.list = append(s.list, pair[V]{key, v})
 		return true
 	}
-	s.many = make(map[string]V, 2*maxInList)
-	for _, p := range s.few {
-		s.many[p.key] = p.value
+	s.table = make(map[string]V, 2*maxInList)
+	for _, p := range s.list {
+		s.table[p.key] = p.value
 	}
-	s.few, s.many[key] = nil, v
+	s.list, s.table[key] = nil, v
 	return true
 }
 
 func (s *shard[V]) remove(key string) {
-	delete(s.many, key)
+	delete(s.table, key)
 	if i := s.find(key); i >= 0 {
-		s.few = slices.Delete(s.few, i, i+1)
+		s.list = slices.Delete(s.list, i, i+1)
 	}
 }
 
 func (s *shard[V]) fork(owner uint64) *shard[V] {
-	return &shard[V]{owner: owner, few: slices.Clone(s.few), many: maps.Clone(s.many)}
+	return &shard[V]{owner: owner, list: slices.Clone(s.list), table: maps.Clone(s.table)}
 }
 
 // shardOf is FNV-1a. Which keys share a shard never influences an observable order.
@@ -125,12 +125,12 @@ func (x Index[V]) All() iter.Seq2[string, V] {
 			if s == nil {
 				continue
 			}
-			for _, p := range s.few {
+			for _, p := range s.list {
 				if !yield(p.key, p.value) {
 					return
 				}
 			}
-			for k, v := range s.many {
+			for k, v := range s.table {
 				if !yield(k, v) {
 					return
 				}

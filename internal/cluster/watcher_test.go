@@ -216,7 +216,7 @@ func TestAClaimThatWasDeletedUnseenIsForgotten(t *testing.T) {
 		w := newWatches(t, claim("there", ""), claim("launched", "test://1"))
 		s, _ := w.runFeed()
 		w.deliver()
-		pass(doubtAfter - time.Second) // just before it looks for such claims
+		pass(confirmAfter - time.Second) // just before it looks for such claims
 		s.Created(claim("gone", ""), time.Now())
 		s.Created(claim("there", ""), time.Now()) // the watch is late, but it exists
 		w.by["NodeClaim"].Add(claim("launched", "test://1"))

@@ -4,12 +4,12 @@ import "time"
 
 // refresh is how long a Moves value holds without any change: what no event tells of, such as prices, is looked at again
 // after that.
-const refresh = 5 * time.Minute
+const maxStateAge = 5 * time.Minute
 
 // moves counts what could make consolidation possible.
 //
 // Source: scheduling specification, consolidation timestamp; disruption specification, consolidation clock.
-type moves struct {
+type consolidation struct {
 	count uint64
 	// fresh is set while count has not been read since it changed; at is when it was first read after that.
 	fresh bool
@@ -17,7 +17,7 @@ type moves struct {
 }
 
 // note counts a change, if there was one.
-func (m *moves) note(changed bool) {
+func (m *consolidation) recordChange(changed bool) {
 	if changed {
 		m.count++
 		m.fresh = true
@@ -33,18 +33,18 @@ func (s *Store) ConsolidationState(now time.Time) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.moves.fresh || s.moves.at.IsZero():
-		s.moves.fresh, s.moves.at = false, now
-	case now.Sub(s.moves.at) >= refresh:
-		s.moves.count++
-		s.moves.at = now
+	case s.consolidation.fresh || s.consolidation.at.IsZero():
+		s.consolidation.fresh, s.consolidation.at = false, now
+	case now.Sub(s.consolidation.at) >= maxStateAge:
+		s.consolidation.count++
+		s.consolidation.at = now
 	}
-	return s.moves.count
+	return s.consolidation.count
 }
 
 // Moved notes a change that the Store itself does not see: of pools, or of what their machines cost.
 func (s *Store) MarkUnconsolidated() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.moves.note(true)
+	s.consolidation.recordChange(true)
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // doubtAfter is how long a claim that this process wrote may stay unseen by the watch before its existence is checked.
-const doubtAfter = 15 * time.Second
+const confirmAfter = 15 * time.Second
 
 // Feed keeps a Store up to date from a manager's informers, on every replica, so that a standby that takes over knows the
 // world already.
@@ -108,7 +108,7 @@ func (s *Store) kinds() []kind {
 	if s.devices != nil {
 		kinds = append(kinds, s.deviceKinds()...)
 	}
-	if s.spreading != nil {
+	if s.defaultSpread != nil {
 		kinds = append(kinds, s.spreadKinds()...)
 	}
 	return kinds
@@ -155,14 +155,14 @@ func (f *Watcher) follow(ctx context.Context, subscribed []func() bool) error {
 		return nil
 	}
 	close(f.ready)
-	tick := time.NewTicker(doubtAfter)
+	tick := time.NewTicker(confirmAfter)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case now := <-tick.C:
-			f.check(ctx, now)
+			f.checkUnconfirmed(ctx, now)
 		}
 	}
 }
@@ -176,8 +176,8 @@ func asSynced(list []func() bool) []toolscache.InformerSynced {
 }
 
 // check forgets claims that were created and deleted again without the watch ever showing them.
-func (f *Watcher) check(ctx context.Context, now time.Time) {
-	for _, name := range f.store.Unconfirmed(now.Add(-doubtAfter)) {
+func (f *Watcher) checkUnconfirmed(ctx context.Context, now time.Time) {
+	for _, name := range f.store.Unconfirmed(now.Add(-confirmAfter)) {
 		var claim v1.NodeClaim
 		if err := f.reader.Get(ctx, client.ObjectKey{Name: name}, &claim); apierrors.IsNotFound(err) {
 			f.store.DeleteNodeClaim(name)

@@ -18,18 +18,18 @@ import (
 // pod by pod where it is decided whether a node may be drained; what they mean for all of its pods together is said here.
 //
 // Source: disruption specification, weaknesses, the model of budgets.
-type Queues struct {
-	byNamespace map[string][]queue
+type EvictionQueues struct {
+	byNamespace map[string][]budgetQueue
 }
 
-type queue struct {
-	Queue
-	selector      labels.Selector
-	sparesUnready bool
+type budgetQueue struct {
+	EvictionQueue
+	selector       labels.Selector
+	ignoresUnready bool
 }
 
 // Queue is one budget in the way of some pods.
-type Queue struct {
+type EvictionQueue struct {
 	// Budget is the namespace/name of the PodDisruptionBudget.
 	Budget string
 	// Pods of the node wait in it, of which Allowed may go at once now.
@@ -39,7 +39,7 @@ type Queue struct {
 }
 
 // Rounds is how many times pods have to come back to health elsewhere before the last one may go, at least; 1 for none.
-func (q Queue) Rounds() int {
+func (q EvictionQueue) Rounds() int {
 	if q.Pods <= q.Allowed {
 		return 1
 	}
@@ -53,8 +53,8 @@ func NeverAllows(b *policyv1.PodDisruptionBudget) bool {
 }
 
 // NewQueues compiles the budgets of a cluster. Those whose selectors cannot be read are left out.
-func NewQueues(list []policyv1.PodDisruptionBudget) Queues {
-	out := Queues{byNamespace: map[string][]queue{}}
+func NewEvictionQueues(list []policyv1.PodDisruptionBudget) EvictionQueues {
+	out := EvictionQueues{byNamespace: map[string][]budgetQueue{}}
 	for i := range list {
 		b := &list[i]
 		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
@@ -62,41 +62,41 @@ func NewQueues(list []policyv1.PodDisruptionBudget) Queues {
 			continue // podrules reports them
 		}
 		policy := b.Spec.UnhealthyPodEvictionPolicy
-		out.byNamespace[b.Namespace] = append(out.byNamespace[b.Namespace], queue{
-			Queue: Queue{
+		out.byNamespace[b.Namespace] = append(out.byNamespace[b.Namespace], budgetQueue{
+			EvictionQueue: EvictionQueue{
 				Budget: b.Namespace + "/" + b.Name, Allowed: int(b.Status.DisruptionsAllowed),
 				Never: NeverAllows(b),
 			},
-			selector: selector, sparesUnready: policy != nil && *policy == policyv1.AlwaysAllow,
+			selector: selector, ignoresUnready: policy != nil && *policy == policyv1.AlwaysAllow,
 		})
 	}
 	return out
 }
 
 // Of are the queues that pods of one node wait in, the longest first.
-func (q Queues) Of(pods []*corev1.Pod, now time.Time) []Queue {
-	found := map[string]Queue{}
+func (q EvictionQueues) Of(pods []*corev1.Pod, now time.Time) []EvictionQueue {
+	found := map[string]EvictionQueue{}
 	for _, pod := range pods {
 		if len(q.byNamespace[pod.Namespace]) == 0 || !podrules.Evictable(pod, now) {
 			continue
 		}
 		for _, b := range q.byNamespace[pod.Namespace] {
-			if !b.selector.Matches(labels.Set(pod.Labels)) || b.sparesUnready && unready(pod) {
+			if !b.selector.Matches(labels.Set(pod.Labels)) || b.ignoresUnready && unready(pod) {
 				continue
 			}
 			one, known := found[b.Budget]
 			if !known {
-				one = b.Queue
+				one = b.EvictionQueue
 			}
 			one.Pods++
 			found[b.Budget] = one
 		}
 	}
-	out := make([]Queue, 0, len(found))
+	out := make([]EvictionQueue, 0, len(found))
 	for _, one := range found {
 		out = append(out, one)
 	}
-	slices.SortFunc(out, func(a, b Queue) int {
+	slices.SortFunc(out, func(a, b EvictionQueue) int {
 		return cmp.Or(cmp.Compare(b.Rounds(), a.Rounds()), strings.Compare(a.Budget, b.Budget))
 	})
 	return out

@@ -13,7 +13,7 @@ import (
 
 // reach is where all volumes of a pod can be used together. It fails when something that they refer to is not there: then
 // nobody knows. Source: scheduling specification, topology alternatives of volumes.
-func (t *Translator) reach(uses []volumeUse) ([]requirement.Set, error) {
+func (t *Translator) volumeTopology(uses []volumeUse) ([]requirement.Set, error) {
 	perVolume := make([][]requirement.Set, len(uses))
 	for i, u := range uses {
 		alternatives, err := t.alternatives(u)

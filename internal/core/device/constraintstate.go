@@ -6,21 +6,21 @@ import "slices"
 //
 // Devices agree if they have a value of the attribute in common. Those that do not know their value before the machine
 // exists may agree by being bound to each other; the two ways do not mix.
-type agreement struct {
-	begun  bool
-	values []Value
+type constraintState struct {
+	started bool
+	values  []Value
 	// group is the binding that all devices so far belong to; 0 when they agree by value.
 	group int
 }
 
 // with is the agreement after one more device, or false if that device does not agree.
-func (a agreement) with(values []Value, group int) (agreement, bool) {
+func (a constraintState) add(values []Value, group int) (constraintState, bool) {
 	if len(values) == 0 {
-		ok := group > 0 && (!a.begun || a.group == group)
-		return agreement{begun: true, group: group}, ok
+		ok := group > 0 && (!a.started || a.group == group)
+		return constraintState{started: true, group: group}, ok
 	}
-	if !a.begun {
-		return agreement{begun: true, values: values}, true
+	if !a.started {
+		return constraintState{started: true, values: values}, true
 	}
 	if a.group > 0 {
 		return a, false
@@ -31,5 +31,5 @@ func (a agreement) with(values []Value, group int) (agreement, bool) {
 			common = append(common, v)
 		}
 	}
-	return agreement{begun: true, values: common}, len(common) > 0
+	return constraintState{started: true, values: common}, len(common) > 0
 }

@@ -68,7 +68,7 @@ func (s *Store) putClaim(claim *v1.NodeClaim) {
 	s.claimEntry[claim.Name] = id
 	s.dirty[id] = true
 	if s.phaseOf(claim.Name) != was {
-		s.tell(claim)
+		s.notify(claim)
 	}
 }
 
@@ -78,7 +78,7 @@ func (s *Store) DeleteNodeClaim(name string) {
 	defer s.mu.Unlock()
 	delete(s.written, name)
 	if claim := s.claimNamed(name); claim != nil {
-		s.tell(claim)
+		s.notify(claim)
 	}
 	s.detachClaim(name)
 }

@@ -22,76 +22,76 @@ import (
 // interpreting them, and the key finds what an earlier pod with the same fields asked. Invariant: whatever shape and
 // reject look at is in the key. Different keys may find the same shape. Cost: writing the key and one look-up; what led
 // to a shape that nobody holds any more is forgotten.
-type questions struct {
+type specCache struct {
 	mu    sync.Mutex
-	known passing[string, *question]
+	known sweptMap[string, *cachedSpec]
 }
 
 // question is what pods with equal fields ask, their volumes aside.
-type question struct {
+type cachedSpec struct {
 	shape weak.Pointer[model.Shape]
 	// judged is set once problems and silent say what reject found.
-	problems       string
-	judged, silent bool
+	problems          string
+	validated, silent bool
 }
 
-func newQuestions() *questions {
-	return &questions{known: newPassing[string](func(q *question) bool { return nobodyHolds(q.shape) })}
+func newSpecCache() *specCache {
+	return &specCache{known: newSweptMap[string](func(q *cachedSpec) bool { return collected(q.shape) })}
 }
 
 // keySpace is enough for the keys of most pods.
 const keySpace = 512
 
 // answer is what a pod asks, its volumes aside, and, for one that waits, what is wrong with it.
-type answer struct {
+type podSpec struct {
 	shape    *model.Shape
 	problems string
 	silent   bool
 }
 
 // ask is what a pod asks.
-func (t *Translator) ask(pod *corev1.Pod, waits bool) answer {
+func (t *Translator) podSpec(pod *corev1.Pod, waits bool) podSpec {
 	var space [keySpace]byte
-	return t.answer(t.appendQuestion(space[:0], pod), pod, waits)
+	return t.podSpecOf(t.appendSpecKey(space[:0], pod), pod, waits)
 }
 
 // answer is what a pod asks, by its key. What is not known yet is worked out and remembered.
-func (t *Translator) answer(key []byte, pod *corev1.Pod, waits bool) answer {
-	a, judged := t.questions.find(key)
+func (t *Translator) podSpecOf(key []byte, pod *corev1.Pod, waits bool) podSpec {
+	a, judged := t.specs.find(key)
 	switch {
 	case a.shape == nil:
-		a = answer{shape: t.shapes.shared(t.shape(pod))}
+		a = podSpec{shape: t.shapes.shared(t.shape(pod))}
 	case !waits:
-		return answer{shape: a.shape}
+		return podSpec{shape: a.shape}
 	case judged:
 		return a
 	}
 	if waits {
 		a.problems, a.silent = t.reject(pod, "")
 	}
-	t.questions.remember(key, &question{shape: weak.Make(a.shape), judged: waits, problems: a.problems, silent: a.silent})
+	t.specs.put(key, &cachedSpec{shape: weak.Make(a.shape), validated: waits, problems: a.problems, silent: a.silent})
 	return a
 }
 
 // find is the answer that is remembered, without a shape if there is none, and whether it says what is wrong with a pod that waits.
-func (x *questions) find(key []byte) (a answer, judged bool) {
+func (x *specCache) find(key []byte) (a podSpec, judged bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	known := x.known.entries[string(key)]
 	if known == nil {
-		return answer{}, false
+		return podSpec{}, false
 	}
-	return answer{known.shape.Value(), known.problems, known.silent}, known.judged
+	return podSpec{known.shape.Value(), known.problems, known.silent}, known.validated
 }
 
-func (x *questions) remember(key []byte, q *question) {
+func (x *specCache) put(key []byte, q *cachedSpec) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.known.put(string(key), q)
 }
 
 // appendQuestion writes the fields that decide what a pod asks. Every list is preceded by its length.
-func (t *Translator) appendQuestion(b []byte, pod *corev1.Pod) []byte {
+func (t *Translator) appendSpecKey(b []byte, pod *corev1.Pod) []byte {
 	spec := &pod.Spec
 	b = appendString(b, pod.Namespace)
 	priority := int32(0)
@@ -114,7 +114,7 @@ func (t *Translator) appendQuestion(b []byte, pod *corev1.Pod) []byte {
 		b = appendString(appendString(b, tol.Value), string(tol.Effect))
 	}
 	for i := range spec.TopologySpreadConstraints {
-		if c := &spec.TopologySpreadConstraints[i]; !t.wishless || !wished(c) {
+		if c := &spec.TopologySpreadConstraints[i]; !t.ignorePreferences || !soft(c) {
 			b = appendSpread(append(b, 's'), c, pod.Labels)
 		}
 	}
@@ -263,7 +263,7 @@ func (t *Translator) appendAffinity(b []byte, a *corev1.Affinity, labels map[str
 
 // appendPreferences writes preferences. Where wishes are left out, only those that keep a pod off our nodes have a say.
 func (t *Translator) appendPreferences(b []byte, list []corev1.PreferredSchedulingTerm) []byte {
-	if t.wishless && !t.concernPools(list) {
+	if t.ignorePreferences && !t.concernsNodePools(list) {
 		return append(b, 0)
 	}
 	b = binary.AppendUvarint(b, uint64(len(list)))
@@ -274,11 +274,11 @@ func (t *Translator) appendPreferences(b []byte, list []corev1.PreferredScheduli
 }
 
 // concernPools reports whether some preference is about being on our nodes at all.
-func (t *Translator) concernPools(list []corev1.PreferredSchedulingTerm) bool {
+func (t *Translator) concernsNodePools(list []corev1.PreferredSchedulingTerm) bool {
 	for i := range list {
 		expressions := list[i].Preference.MatchExpressions
 		for j := range expressions {
-			if slices.Contains(t.poolKeys, expressions[j].Key) {
+			if slices.Contains(t.nodePoolKeys, expressions[j].Key) {
 				return true
 			}
 		}
@@ -305,7 +305,7 @@ func appendPodTerms(b []byte, terms []corev1.PodAffinityTerm, labels map[string]
 }
 
 func (t *Translator) appendWeightedPodTerms(b []byte, terms []corev1.WeightedPodAffinityTerm, labels map[string]string) []byte {
-	if t.wishless {
+	if t.ignorePreferences {
 		return b
 	}
 	b = binary.AppendUvarint(b, uint64(len(terms)))
