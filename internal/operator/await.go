@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -146,7 +148,7 @@ func missingKinds(ctx context.Context, d discoverer, kinds []schema.GroupVersion
 // retry calls attempt with growing pauses until it succeeds, patience runs out, which returns the last error, or ctx ends.
 func retry(ctx context.Context, patience time.Duration, attempt func(left time.Duration) error) error {
 	end := time.Now().Add(patience)
-	pause := 500 * time.Millisecond
+	delays := wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Cap: longestRetry, Steps: math.MaxInt}
 	for ctx.Err() == nil {
 		err := attempt(time.Until(end).Round(time.Second))
 		if err == nil {
@@ -155,14 +157,14 @@ func retry(ctx context.Context, patience time.Duration, attempt func(left time.D
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // being stopped is not a failure
 		}
-		if !time.Now().Add(pause).Before(end) {
+		delay := delays.Step()
+		if !time.Now().Add(delay).Before(end) {
 			return err
 		}
 		select {
-		case <-time.After(pause):
+		case <-time.After(delay):
 		case <-ctx.Done():
 		}
-		pause = min(2*pause, longestRetry)
 	}
 	return nil
 }

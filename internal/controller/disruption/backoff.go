@@ -1,9 +1,11 @@
 package disruption
 
 import (
-	"math/rand/v2"
+	"math"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // The bounds of how long a node is left alone after a command for it failed; the time doubles with every further failure.
@@ -20,8 +22,8 @@ type backoffs struct {
 }
 
 type backoff struct {
-	failures int
-	until    time.Time
+	delays wait.Backoff
+	until  time.Time
 }
 
 func newBackoffs() *backoffs { return &backoffs{known: map[string]backoff{}} }
@@ -30,14 +32,16 @@ func newBackoffs() *backoffs { return &backoffs{known: map[string]backoff{}} }
 func (s *backoffs) fail(name string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b := s.known[name]
+	b, ok := s.known[name]
 	if now.Before(b.until) {
 		return
 	}
-	rest := min(minBackoff<<min(b.failures, 10), maxBackoff)
-	// Nodes that failed together do not come back together.
-	rest += time.Duration(rand.Int64N(int64(rest/5) + 1)) //nolint:gosec // no secret
-	s.known[name] = backoff{failures: b.failures + 1, until: now.Add(rest)}
+	if !ok {
+		// The jitter keeps nodes that failed together from being retried together.
+		b.delays = wait.Backoff{Duration: minBackoff, Factor: 2, Jitter: 0.2, Cap: maxBackoff, Steps: math.MaxInt}
+	}
+	b.until = now.Add(b.delays.Step())
+	s.known[name] = b
 }
 
 // succeed forgets the failures of a node or pool.

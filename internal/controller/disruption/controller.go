@@ -15,10 +15,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -83,9 +85,9 @@ type Controller struct {
 	// Reasons says why nodes are left alone.
 	Obstacles *Obstacles
 
-	// What follows belongs to the loop. backoff is the present pause after failures, surveyed when nodes that no method wants
-	// were last looked into, passed when the last pass was.
-	retryDelay           time.Duration
+	// What follows belongs to the loop. retry has the delays after failed passes and is nil after a pass that succeeded; lastSurvey
+	// is when nodes that no method wants were last looked into, lastPass when the last pass was.
+	retry                *wait.Backoff
 	lastSurvey, lastPass time.Time
 	// stirred is when the change was heard of that the next pass is for; zero when there is none.
 	changed time.Time
@@ -157,7 +159,7 @@ func (c *Controller) Start(ctx context.Context) error {
 			return nil
 		case <-c.signal:
 			timer.Stop()
-			if now := c.Clock.Now(); now.Add(quietPeriod).Before(next) && c.retryDelay == 0 {
+			if now := c.Clock.Now(); now.Add(quietPeriod).Before(next) && c.retry == nil {
 				next, c.changed = now.Add(quietPeriod), now
 			}
 			continue
@@ -195,18 +197,21 @@ func (c *Controller) run(ctx context.Context) time.Duration {
 		return passInterval
 	case err == nil && acted:
 		// More may be found on top of what was proposed.
-		c.retryDelay = 0
+		c.retry = nil
 		return 0
 	case err == nil:
-		c.retryDelay = 0
+		c.retry = nil
 		return passInterval
 	case onlyConflicts(err):
 		// Somebody else wrote first: ordinary, and worth another look soon.
-		c.retryDelay = 0
+		c.retry = nil
 		return quietPeriod
 	default:
-		c.retryDelay = min(max(2*c.retryDelay, minRetryDelay), maxRetryDelay)
-		c.Log.Error("disruption pass failed", "error", err, "retry-in", c.retryDelay.String())
-		return c.retryDelay
+		if c.retry == nil {
+			c.retry = &wait.Backoff{Duration: minRetryDelay, Factor: 2, Cap: maxRetryDelay, Steps: math.MaxInt}
+		}
+		delay := c.retry.Step()
+		c.Log.Error("disruption pass failed", "error", err, "retry-in", delay.String())
+		return delay
 	}
 }

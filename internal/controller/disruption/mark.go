@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/condition"
@@ -125,16 +126,15 @@ func optimistic(stored client.Object) client.Patch {
 
 // persist tries a write several times. An object that is gone needs no write.
 func (c *Controller) persist(ctx context.Context, write func() error) error {
-	pause := firstPause
+	delays := wait.Backoff{Duration: firstPause, Factor: 2, Steps: attempts}
 	for attempt := 1; ; attempt++ {
 		err := write()
 		if err == nil || apierrors.IsNotFound(err) {
 			return nil
 		}
-		if attempt == attempts || !c.sleep(ctx, pause) {
+		if attempt == attempts || !c.sleep(ctx, delays.Step()) {
 			return err
 		}
-		pause *= 2
 	}
 }
 

@@ -12,9 +12,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -41,8 +43,8 @@ const (
 	solveTimeout = time.Minute
 	// allocationTimeout bounds one search for devices within a run.
 	allocationTimeout = 5 * time.Second
-	// longestBackoff caps the pause after failed passes.
-	longestBackoff = 10 * time.Second
+	// minRetryDelay and maxRetryDelay bound the delay after a failed pass; it doubles with every further one.
+	minRetryDelay, maxRetryDelay = 100 * time.Millisecond, 10 * time.Second
 )
 
 // Deps is what a Provisioner works with.
@@ -115,7 +117,8 @@ func (p *Provisioner) Start(ctx context.Context) error {
 		// The first pass finds out which nodes keep headroom, also when there is no buffer at all.
 		p.Trigger("capacity buffers")
 	}
-	backoff := time.Duration(0)
+	retry := wait.Backoff{Duration: minRetryDelay, Factor: 2, Cap: maxRetryDelay, Steps: math.MaxInt}
+	delays := retry
 	next := p.Clock.Now().Add(retrigger)
 	for ctx.Err() == nil {
 		triggered := p.batcher.Wait(ctx)
@@ -127,13 +130,13 @@ func (p *Provisioner) Start(ctx context.Context) error {
 			continue
 		}
 		if err := p.pass(ctx); err != nil && ctx.Err() == nil {
-			backoff = min(max(2*backoff, 100*time.Millisecond), longestBackoff)
-			p.Log.Error("provisioning failed", "error", err, "retry-in", backoff.String())
-			p.pause(ctx, backoff)
+			delay := delays.Step()
+			p.Log.Error("provisioning failed", "error", err, "retry-in", delay.String())
+			p.pause(ctx, delay)
 			p.batcher.Trigger("retry")
 			continue
 		}
-		backoff = 0
+		delays = retry
 	}
 	return nil
 }

@@ -17,20 +17,20 @@ func TestWaitingPodsAskAgain(t *testing.T) {
 	running(t, nil, func(w *world, ws watches) {
 		hopeless := pendingPod("hopeless", selecting(corev1.LabelTopologyZone, "nowhere"))
 		ws.of(hopeless).Add(hopeless)
-		wait(5 * time.Second)
+		advance(5 * time.Second)
 		if got := w.passes(); got != 1 {
 			t.Fatalf("%d passes within the first seconds, want 1", got)
 		}
-		wait(time.Minute)
+		advance(time.Minute)
 		if got := w.passes(); got < 5 || got > 7 {
 			t.Errorf("%d passes in a minute, want one every ten seconds", got)
 		}
 		bound := hopeless.DeepCopy()
 		bound.Spec.NodeName = "n"
 		ws.of(hopeless).Update(hopeless, bound)
-		wait(15 * time.Second) // what was triggered before is still answered
+		advance(15 * time.Second) // what was triggered before is still answered
 		before := w.passes()
-		wait(time.Minute)
+		advance(time.Minute)
 		if got := w.passes(); got != before {
 			t.Errorf("%d more passes for a pod that does not wait any more", got-before)
 		}
@@ -38,7 +38,7 @@ func TestWaitingPodsAskAgain(t *testing.T) {
 	running(t, nil, func(w *world, ws watches) {
 		gated := pendingPod("gated", func(p *corev1.Pod) { p.Status.Conditions[0].Reason = "SchedulingGated" })
 		ws.of(gated).Add(gated)
-		wait(time.Minute)
+		advance(time.Minute)
 		if got := w.passes(); got != 0 {
 			t.Errorf("%d passes for a pod that nobody tried to schedule", got)
 		}
@@ -51,11 +51,11 @@ func TestTheFirstSightOfAPodStands(t *testing.T) {
 		pod := pendingPod("p", selecting(corev1.LabelTopologyZone, "nowhere"))
 		start := time.Now()
 		ws.of(pod).Add(pod)
-		wait(25 * time.Second)
+		advance(25 * time.Second)
 		again := pod.DeepCopy()
 		again.Labels = map[string]string{"changed": "yes"}
 		ws.of(pod).Update(pod, again)
-		wait(time.Second)
+		advance(time.Second)
 		if times, _ := w.p.Waits.Get("p"); !times.Seen.Equal(start) {
 			t.Errorf("seen at %v, want %v", times.Seen, start)
 		}
@@ -84,11 +84,11 @@ func TestDisruptedNodesTrigger(t *testing.T) {
 		ws.of(claim).Add(claim)
 		ws.of(pod).Add(pod)
 		ws.of(node).Add(node)
-		wait(5 * time.Second)
+		advance(5 * time.Second)
 		if got := w.passes(); got != 1 {
 			t.Fatalf("%d passes within the first seconds, want 1", got)
 		}
-		wait(time.Minute)
+		advance(time.Minute)
 		if got := w.passes(); got < 5 || got > 7 {
 			t.Errorf("%d passes in a minute, want one every ten seconds", got)
 		}
@@ -120,7 +120,7 @@ func TestDeletionOfANodeAloneDoesNotTrigger(t *testing.T) {
 		ws.of(pod).Add(stray)
 		ws.of(node).Add(node)
 		ws.of(node).Add(others)
-		wait(time.Minute)
+		advance(time.Minute)
 		if got := w.passes(); got != 0 {
 			t.Errorf("%d passes for nodes without the taint", got)
 		}
@@ -141,12 +141,12 @@ func TestNothingIsPlannedOnHalfAPictureAndNothingIsForgotten(t *testing.T) {
 	running(t, func(ws watches) { nodes = ws.late(&corev1.Node{}) }, func(w *world, ws watches) {
 		pod := pendingPod("p")
 		ws.of(pod).Add(pod)
-		wait(30 * time.Second)
+		advance(30 * time.Second)
 		if got := len(w.claims()); got != 0 || w.passes() != 0 {
 			t.Fatalf("%d NodeClaims while the nodes are not known", got)
 		}
 		nodes.Synced()
-		wait(2 * time.Second) // sooner than the pod would ask again
+		advance(2 * time.Second) // sooner than the pod would ask again
 		if got := len(w.claims()); got != 1 {
 			t.Errorf("%d NodeClaims, want the one for the pod that has been waiting", got)
 		}

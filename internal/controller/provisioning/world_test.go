@@ -222,7 +222,7 @@ func running(t *testing.T, prepare func(watches), story func(*world, watches), o
 }
 
 // wait lets time go by.
-func wait(d time.Duration) {
+func advance(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }

@@ -1,17 +1,17 @@
 package static
 
 import (
+	"math"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 )
 
-// The pause before claims are created in place of some that went without ever having had a machine.
-const (
-	shortestPause = time.Second
-	longestPause  = time.Minute
-)
+// pauses are those before claims are created in place of some that went without ever having had a machine.
+var pauses = wait.Backoff{Duration: time.Second, Factor: 2, Cap: time.Minute, Steps: math.MaxInt}
 
 // failures remembers, per pool, claims that were created and have no machine yet. When one of them goes without ever having
 // had one, because the cloud has no capacity for instance, the next attempt is put off: a deleted claim wakes its pool at
@@ -30,6 +30,8 @@ type attempts struct {
 	last time.Time
 	// pause is how long to wait from then on; 0 while all goes well.
 	pause time.Duration
+	// delays are the pauses after the next failures.
+	delays wait.Backoff
 	// counted is set once the pause has grown because of them.
 	counted bool
 }
@@ -43,7 +45,7 @@ func (f *failures) created(pool string, names []string, now time.Time) {
 	}
 	a := f.pools[pool]
 	if a == nil {
-		a = &attempts{open: map[string]bool{}}
+		a = &attempts{open: map[string]bool{}, delays: pauses}
 		f.pools[pool] = a
 	}
 	a.last, a.counted = now, false
@@ -83,10 +85,10 @@ func (f *failures) wait(pool string, claims []cluster.PoolNodeClaim, now time.Ti
 	a.open = open
 	switch {
 	case launched:
-		a.pause = 0
+		a.pause, a.delays = 0, pauses
 	case failed > 0 && !a.counted:
 		a.counted = true
-		a.pause = min(max(2*a.pause, shortestPause), longestPause)
+		a.pause = a.delays.Step()
 	}
 	return max(a.last.Add(a.pause).Sub(now), 0)
 }
