@@ -75,6 +75,14 @@ func (r *simContext) session(c *Controller, m disrupt.Method, budgets disrupt.Bu
 	}
 }
 
+// simulator is one that is compiled for a kind of simulation; it is made when it is first needed.
+func (r *simContext) simulator(kind disrupt.Simulation) *disrupt.Simulator {
+	if len(r.simulators[kind]) == 0 {
+		r.simulators[kind] = []*disrupt.Simulator{r.input.Simulator(r.candidates, kind)}
+	}
+	return r.simulators[kind][0]
+}
+
 // each calls do for all numbers below n, in ascending order of their start, one call at a time for each sim.
 func each(sims []*disrupt.Simulator, n int, do func(*disrupt.Simulator, int)) {
 	var next atomic.Int64

@@ -73,9 +73,8 @@ func (c *Controller) validateSimulated(
 			c.Log.Error("cannot check a disruption command, dropping it", "command-id", cmd.id, "error", err)
 			return false
 		}
-		(*shared).simulators[cmd.method.Simulates] = []*disrupt.Simulator{(*shared).input.Simulator(candidates, cmd.method.Simulates)}
 	}
-	sim := (*shared).simulators[cmd.method.Simulates][0]
+	sim := (*shared).simulator(cmd.method.Simulates)
 	budgets := remaining(s.budgetsFor(cmd.method.Reason, c.pledged(s, cmd)))
 	verdict := sim.Validate(cmd.plan, fit, append(append(refused, blocked...), obstacles...), budgets)
 	if len(verdict.Dropped) == 0 {

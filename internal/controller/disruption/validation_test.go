@@ -10,6 +10,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 )
 
 // TestABudgetThatComesDuringTheDelay: of pods, without room.
@@ -197,4 +198,42 @@ func needs(instanceType string) func(*v1.NodePool) {
 
 func invalid(p *v1.NodePool) {
 	condition.For(p, time.Now()).False(v1.ConditionTypeValidationSucceeded, "NodePoolValidationFailed", "no such taint")
+}
+
+// TestCommandsOfDifferentKindsAreValidatedTogether: commands that are due at the same time are validated by simulations
+// of their own kind.
+func TestCommandsOfDifferentKindsAreValidatedTogether(t *testing.T) {
+	inBubble(t, "drift after a consolidation that is refused", func(w *harness) {
+		l := w.live(ondemand(1, 8))
+		w.pool("pool", budget("1"), underutilized)
+		l.of("pool", "a", "x8")
+		w.pod("a", "web", asks(900))
+		l.of("pool", "b", "x8")
+		w.pod("b", "api", asks(7900))
+		w.drift("b")
+		w.replaceBudgets("pool", []v1.Budget{{Nodes: "0", Reasons: []v1.DisruptionReason{v1.DisruptionReasonDrifted}}})
+		defer w.run()()
+		w.pass(10 * time.Second)
+		due := w.running.queue.due(time.Now().Add(time.Hour))
+		if len(due) != 1 || due[0].method.Simulates != disrupt.ForConsolidation {
+			w.Fatalf("%d commands wait, want one consolidation", len(due))
+		}
+		w.guard("default", "web")
+		w.replaceBudgets("pool", budget("2"))
+		n, _ := w.store.Snapshot().Nodes.Get("test://b")
+		var drift disrupt.Method
+		for _, m := range disrupt.Methods() {
+			if m.Simulates == disrupt.ForReplacement {
+				drift = m
+			}
+		}
+		drift.Queued = true
+		w.running.queue.put(command{
+			id: "later", method: drift, due: due[0].due,
+			plan: disrupt.Command{Reason: drift.Reason, Candidates: []disrupt.Candidate{{Node: n}}},
+		})
+		w.pass(7 * time.Second)
+		w.wantUnmarked("a")
+		w.wantLog("command-id=later")
+	})
 }
