@@ -1,4 +1,4 @@
-{{- /* Everything that is set by way of the environment. The names are those of the settings page. */}}
+{{- /* Settings that are passed as environment variables. Names are those of docs/reference/settings.md. */}}
 {{- define "karpenter.environment" -}}
 {{- $s := .Values.settings -}}
 - name: KUBERNETES_MIN_VERSION

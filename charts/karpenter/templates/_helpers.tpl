@@ -28,7 +28,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
-{{- /* metadata of an object: list of the root, its name, its namespace ("" for none), and optionally a dict of further labels */}}
+{{- /* Metadata of an object. Arguments: the root, the name, the namespace ("" for none), and optionally a dict of additional labels. */}}
 {{- define "karpenter.metadata" -}}
 {{- $root := index . 0 -}}
 name: {{ index . 1 | quote }}
@@ -62,9 +62,9 @@ annotations:
 {{- end }}
 
 {{- /*
-Annotations as a flat map, one pair a line. Dots in a key of --set begin a new level, and quotes around the key do not keep them from
-it: --set 'annotations."example.com/a"=b' arrives as {"\"example": {"com/a\"": "b"}}. Levels are joined here as they were written.
-List of the annotations and the prefix of their level.
+Annotations as a flat map, one pair per line. Helm splits keys of --set at dots, even inside quotes:
+--set 'annotations."example.com/a"=b' becomes {"\"example": {"com/a\"": "b"}}. This template joins the levels again. Arguments: the
+annotations and the prefix of their level.
 */}}
 {{- define "karpenter.annotations" -}}
 {{- $prefix := index . 1 }}
@@ -78,7 +78,7 @@ List of the annotations and the prefix of their level.
 {{- end }}
 {{- end }}
 
-{{- /* Terms about pods that have no selector get that of the chart's pods. */}}
+{{- /* Pod terms without a selector use that of the chart. */}}
 {{- define "karpenter.affinity" -}}
 {{- $selector := include "karpenter.selectorLabels" . | fromYaml }}
 {{- $affinity := deepCopy .Values.affinity }}
@@ -104,7 +104,7 @@ List of the annotations and the prefix of their level.
 {{- end }}
 {{- end }}
 
-{{- /* A variable, unless its value is null. false and 0 are values. List of its name and its value. */}}
+{{- /* An environment variable, unless its value is null. false and 0 are values. Arguments: the name and the value. */}}
 {{- define "karpenter.variable" -}}
 {{- if not (kindIs "invalid" (index . 1)) }}
 - name: {{ index . 0 }}
@@ -112,7 +112,7 @@ List of the annotations and the prefix of their level.
 {{- end }}
 {{- end }}
 
-{{- /* A variable, unless its value is null or empty. List of its name and its value. */}}
+{{- /* An environment variable, unless its value is null or empty. Arguments: the name and the value. */}}
 {{- define "karpenter.text" -}}
 {{- with index . 1 }}
 - name: {{ index $ 0 }}
@@ -120,7 +120,7 @@ List of the annotations and the prefix of their level.
 {{- end }}
 {{- end }}
 
-{{- /* The gates that have a value; the others keep the default of the binary. */}}
+{{- /* Feature gates that have a value. Others keep the default of the binary. */}}
 {{- define "karpenter.featureGates" -}}
 {{- $gates := list }}
 {{- range list "NodeRepair" "ReservedCapacity" "SpotToSpotConsolidation" "NodeOverlay" "StaticCapacity" "CapacityBuffer" "LegacyProvisioner" }}
@@ -136,7 +136,7 @@ List of the annotations and the prefix of their level.
   namespace: {{ .Release.Namespace | quote }}
 {{- end }}
 
-{{- /* The node classes of the chosen cloud: the rules that read and write them. */}}
+{{- /* RBAC rules for the node classes of the cloud provider. */}}
 {{- define "karpenter.cloudRules" -}}
 {{- if eq .Values.settings.cloudProvider "aws" -}}
 - apiGroups: [karpenter.k8s.aws]
@@ -156,7 +156,7 @@ List of the annotations and the prefix of their level.
   resources: [awsnodetemplates/status]
   verbs: [patch]
 - apiGroups: [karpenter.k8s.aws]
-  resources: [awsnodetemplates/finalizers] # owner references of what is kept
+  resources: [awsnodetemplates/finalizers] # owner references of managed objects
   verbs: [update]
 {{- end }}
 {{- else if eq .Values.settings.cloudProvider "kwok" -}}
@@ -169,14 +169,14 @@ List of the annotations and the prefix of their level.
   verbs: [create, patch]
 {{- end }}
 - apiGroups: [""]
-  resources: [nodes] # the simulated machines
+  resources: [nodes] # simulated nodes
   verbs: [create]
 - apiGroups: [""]
   resources: [nodes/status]
   verbs: [patch]
 {{- if ne (toString .Values.settings.ignoreDRARequests) "true" }}
 - apiGroups: [resource.k8s.io]
-  resources: [resourceslices] # their devices
+  resources: [resourceslices] # devices of simulated nodes
   verbs: [create]
 {{- end }}
 {{- end }}
