@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/bench/workload"
 )
 
-// measurement is one question with one side's answer.
+// measurement is one side's result for one case at one size.
 type measurement struct {
 	Pods  int           `json:"pods"`
 	Types int           `json:"types"`
@@ -37,7 +37,7 @@ func here(ctx context.Context, s settings, c workload.Case, size int, side conte
 	return m, nil
 }
 
-// alone measures a side in a process of its own: its memory is nobody else's, and nobody inherits the other's heap.
+// alone measures a side in a separate process, so that its memory and its heap are not shared with the other side.
 func alone(ctx context.Context, s settings, c workload.Case, size int, side contest.Contestant) (measurement, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -48,7 +48,7 @@ func alone(ctx context.Context, s settings, c workload.Case, size int, side cont
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, os.Stderr
 	if err := cmd.Run(); err != nil {
-		return measurement{}, fmt.Errorf("measuring %s on case %s in a process of its own: %w", side.Name, c.Name, err)
+		return measurement{}, fmt.Errorf("measuring %s on case %s in a separate process: %w", side.Name, c.Name, err)
 	}
 	var m measurement
 	if err := json.Unmarshal(out.Bytes(), &m); err != nil {
@@ -73,5 +73,5 @@ func answerAlone(ctx context.Context, s settings) error {
 		}
 		return json.NewEncoder(os.Stdout).Encode(m)
 	}
-	return fmt.Errorf("-alone needs -only=ours or -only=peer")
+	return fmt.Errorf("-alone needs -only=ours or -only=upstream")
 }

@@ -1,5 +1,5 @@
-// Program bench puts the same pods to our engine and to sigs.k8s.io/karpenter, side by side in one run, and prints how both
-// did. See docs/performance.md.
+// Program bench gives the same pods to our engine and to upstream, sigs.k8s.io/karpenter, side by side in one run, and prints the
+// results of both. See docs/performance.md.
 package main
 
 import (
@@ -17,15 +17,14 @@ import (
 
 	"github.com/karpenter-anew/karpenter/bench/contest"
 	"github.com/karpenter-anew/karpenter/bench/ours"
-	"github.com/karpenter-anew/karpenter/bench/peer"
+	"github.com/karpenter-anew/karpenter/bench/upstream"
 	"github.com/karpenter-anew/karpenter/bench/workload"
 )
 
 // settings are the flags.
 type settings struct {
 	cases, one, trace, out, only string
-	// profile and allocations are files for profiles of the whole run; with one of them nothing is measured in a process of
-	// its own.
+	// profile and allocations are files for profiles of the whole run; with one of them everything is measured in this process.
 	profile, allocations string
 	quick                bool
 	effort               contest.Effort
@@ -35,7 +34,9 @@ type settings struct {
 }
 
 // sides are the contestants, ours first.
-func sides() []contest.Contestant { return []contest.Contestant{ours.Contestant(), peer.Contestant()} }
+func sides() []contest.Contestant {
+	return []contest.Contestant{ours.Contestant(), upstream.Contestant()}
+}
 
 func main() {
 	var s settings
@@ -44,7 +45,7 @@ func main() {
 	flag.BoolVar(&s.quick, "quick", false, "run the small sizes only")
 	flag.StringVar(&s.trace, "trace", "", "the list of pods for the cases that need one: a CSV file")
 	flag.StringVar(&s.out, "out", "bench/results.json", "where to write the results")
-	flag.StringVar(&s.only, "only", "", "run only one side: ours or peer")
+	flag.StringVar(&s.only, "only", "", "run only one side: ours or upstream")
 	flag.StringVar(&s.profile, "cpuprofile", "", "write a CPU profile of the whole run to this file; best with -only")
 	flag.StringVar(&s.allocations, "memprofile", "", "write a profile of all allocations of the whole run to this file; best with -only")
 	flag.BoolVar(&s.alone, "alone", false, "measure the side of -only on -case at -size and print the result as JSON; used by the bench itself")
@@ -100,8 +101,8 @@ func run(ctx context.Context, s settings) (err error) {
 
 // choose reads the cases to run. A trace without a case means the cases that are made for traces.
 func choose(s settings) ([]workload.Case, error) {
-	if s.only != "" && s.only != "ours" && s.only != "peer" {
-		return nil, fmt.Errorf("-only: %q is neither ours nor peer", s.only)
+	if s.only != "" && s.only != "ours" && s.only != "upstream" {
+		return nil, fmt.Errorf("-only: %q is neither ours nor upstream", s.only)
 	}
 	if s.one == "" {
 		return workload.Find(s.cases)
@@ -141,7 +142,7 @@ func measure(ctx context.Context, s settings, c workload.Case, size int, how mea
 		if side.Name == ours.Name {
 			r.Ours = &m.Score
 		} else {
-			r.Peer = &m.Score
+			r.Upstream = &m.Score
 		}
 	}
 	r.compare()

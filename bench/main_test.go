@@ -8,8 +8,8 @@ import (
 	"github.com/karpenter-anew/karpenter/bench/workload"
 )
 
-// Both sides answer every case of the repository that is put to them at a small size, and every claim can be launched.
-// That nobody leaves a pod behind shows that the question reached both whole.
+// Both sides solve their cases of the repository at a small size, and every claim can be launched.
+// That neither leaves a pod unplaced shows that the whole input reached both.
 func TestBothSidesAnswerEveryCase(t *testing.T) {
 	cases, err := workload.Find("cases")
 	if err != nil {
@@ -27,26 +27,26 @@ func TestBothSidesAnswerEveryCase(t *testing.T) {
 		if r.Ours.Unplaced != 0 {
 			t.Errorf("case %s: we leave %d pods", c.Name, r.Ours.Unplaced)
 		}
-		for _, gap := range []*float64{r.OursGap, r.PeerGap} {
+		for _, gap := range []*float64{r.OursGap, r.UpstreamGap} {
 			if gap != nil && *gap < -1e-9 {
-				t.Errorf("case %s: somebody pays %.4f less than the lower bound of %v: %+v", c.Name, -*gap, r.Ours.LowerBound, r)
+				t.Errorf("case %s: a side pays %.4f less than the lower bound of %v: %+v", c.Name, -*gap, r.Ours.LowerBound, r)
 			}
 		}
-		if r.Peer == nil != c.OursOnly || r.Peer != nil && r.Peer.Unplaced != 0 {
-			t.Errorf("case %s: the peer's score is %+v", c.Name, r.Peer)
+		if r.Upstream == nil != c.OursOnly || r.Upstream != nil && r.Upstream.Unplaced != 0 {
+			t.Errorf("case %s: upstream's score is %+v", c.Name, r.Upstream)
 		}
 	}
 }
 
 func TestGrowthIsPerDoubling(t *testing.T) {
 	before := row{Pods: 500, Ours: &contest.Score{Seconds: 1, AllocatedBytes: 100}}
-	now := row{Pods: 2000, Ours: &contest.Score{Seconds: 9, AllocatedBytes: 400}, Peer: &contest.Score{Seconds: 1}}
+	now := row{Pods: 2000, Ours: &contest.Score{Seconds: 9, AllocatedBytes: 400}, Upstream: &contest.Score{Seconds: 1}}
 	now.grow(nil)
 	if now.OursGrowth != nil {
 		t.Errorf("without a size before, the growth is %v", now.OursGrowth)
 	}
 	now.grow(&before)
-	if want := (growth{Seconds: 3, Bytes: 2}); now.OursGrowth == nil || *now.OursGrowth != want || now.PeerGrowth != nil {
-		t.Errorf("the growth is %v and the peer's %v; want %v and none", now.OursGrowth, now.PeerGrowth, want)
+	if want := (growth{Seconds: 3, Bytes: 2}); now.OursGrowth == nil || *now.OursGrowth != want || now.UpstreamGrowth != nil {
+		t.Errorf("the growth is %v and upstream's %v; want %v and none", now.OursGrowth, now.UpstreamGrowth, want)
 	}
 }

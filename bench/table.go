@@ -8,30 +8,30 @@ import (
 	"github.com/karpenter-anew/karpenter/bench/contest"
 )
 
-// row is one question and how it was answered.
+// row is one case at one size and both results.
 type row struct {
 	Case  string `json:"case"`
 	Pods  int    `json:"pods"`
 	Types int    `json:"instanceTypes"`
 	// Existing is how many nodes there are already.
 	Existing int `json:"existingNodes"`
-	// OursOnly is set when the question is not put to the peer.
+	// OursOnly is set when upstream is left out.
 	OursOnly bool `json:"oursOnly,omitempty"`
-	// Ours and Peer are nil when that side did not run.
-	Ours *contest.Score `json:"ours,omitempty"`
-	Peer *contest.Score `json:"peer,omitempty"`
-	// Speedup and Thrift are the peer's seconds and bytes divided by ours; Price is our dollars divided by the peer's. All
+	// Ours and Upstream are nil when that side did not run.
+	Ours     *contest.Score `json:"ours,omitempty"`
+	Upstream *contest.Score `json:"upstream,omitempty"`
+	// Speedup and Thrift are upstream's seconds and bytes divided by ours; Price is our dollars divided by upstream's. All
 	// are 0 when a side did not run; Price is also 0 when the sides placed different numbers of pods.
 	Speedup float64 `json:"speedup"`
 	Thrift  float64 `json:"allocationRatio"`
 	Price   float64 `json:"priceRatio"`
-	// OursGap and PeerGap are the parts of each side's dollars by which it is above the lower bound that ours proves: it is
+	// OursGap and UpstreamGap are the parts of each side's dollars by which it is above the lower bound that ours proves: it is
 	// not known whether they could be saved. Nil where there is no bound for the pods that the side placed.
-	OursGap *float64 `json:"oursGap,omitempty"`
-	PeerGap *float64 `json:"peerGap,omitempty"`
-	// OursGrowth and PeerGrowth say what twice the pods cost, judged by the size before; nil for the first size of a case.
-	OursGrowth *growth `json:"oursPerDoubling,omitempty"`
-	PeerGrowth *growth `json:"peerPerDoubling,omitempty"`
+	OursGap     *float64 `json:"oursGap,omitempty"`
+	UpstreamGap *float64 `json:"upstreamGap,omitempty"`
+	// OursGrowth and UpstreamGrowth say what twice the pods cost, judged by the size before; nil for the first size of a case.
+	OursGrowth     *growth `json:"oursPerDoubling,omitempty"`
+	UpstreamGrowth *growth `json:"upstreamPerDoubling,omitempty"`
 }
 
 // growth is by how much time and allocated bytes are multiplied when the pods are doubled.
@@ -45,14 +45,14 @@ func (r *row) compare() {
 		return
 	}
 	r.OursGap = gap(r.Ours, r.Ours)
-	if r.Peer == nil {
+	if r.Upstream == nil {
 		return
 	}
-	r.PeerGap = gap(r.Ours, r.Peer)
-	r.Speedup = r.Peer.Seconds / r.Ours.Seconds
-	r.Thrift = float64(r.Peer.AllocatedBytes) / float64(r.Ours.AllocatedBytes)
-	if r.Ours.Unplaced == r.Peer.Unplaced && r.Peer.DollarsPerHour > 0 {
-		r.Price = r.Ours.DollarsPerHour / r.Peer.DollarsPerHour
+	r.UpstreamGap = gap(r.Ours, r.Upstream)
+	r.Speedup = r.Upstream.Seconds / r.Ours.Seconds
+	r.Thrift = float64(r.Upstream.AllocatedBytes) / float64(r.Ours.AllocatedBytes)
+	if r.Ours.Unplaced == r.Upstream.Unplaced && r.Upstream.DollarsPerHour > 0 {
+		r.Price = r.Ours.DollarsPerHour / r.Upstream.DollarsPerHour
 	}
 }
 
@@ -81,7 +81,7 @@ func (r *row) grow(before *row) {
 			Bytes:   factor(float64(now.AllocatedBytes) / float64(then.AllocatedBytes)),
 		}
 	}
-	r.OursGrowth, r.PeerGrowth = of(r.Ours, before.Ours), of(r.Peer, before.Peer)
+	r.OursGrowth, r.UpstreamGrowth = of(r.Ours, before.Ours), of(r.Upstream, before.Upstream)
 }
 
 // table prints rows as they come: a line per side, ours first.
@@ -90,19 +90,19 @@ type table struct {
 }
 
 func newTable(out io.Writer) table {
-	fmt.Fprintf(out, "%-22s %6s %5s %5s  %-4s %9s %9s %8s %7s %14s %6s %11s %11s %7s %8s   %s\n",
-		"case", "pods", "types", "there", "side", "seconds", "CPU s", "MB", "peak MB", "s, MB ×2 pods", "nodes", "$/h", "bound $/h", "gap", "unplaced",
-		"ours against the peer's")
+	fmt.Fprintf(out, "%-31s %6s %5s %5s  %-8s %9s %9s %8s %7s %14s %6s %11s %11s %7s %8s   %s\n",
+		"case", "pods", "types", "nodes", "side", "seconds", "CPU s", "MB", "peak MB", "s, MB ×2 pods", "new", "$/h", "bound $/h", "gap", "unplaced",
+		"ours against upstream's")
 	return table{out}
 }
 
 func (t table) row(r row) {
-	t.side(fmt.Sprintf("%-22s %6d %5d %5d", r.Case, r.Pods, r.Types, r.Existing), "ours", r.Ours, r.OursGrowth, r.OursGap, r.verdict())
+	t.side(fmt.Sprintf("%-31s %6d %5d %5d", r.Case, r.Pods, r.Types, r.Existing), "ours", r.Ours, r.OursGrowth, r.OursGap, r.verdict())
 	if r.OursOnly {
-		fmt.Fprintf(t.out, "%-22s %6s %5s %5s  %-4s %9s\n", "", "", "", "", "peer", "–")
+		fmt.Fprintf(t.out, "%-31s %6s %5s %5s  %-8s %9s\n", "", "", "", "", "upstream", "–")
 		return
 	}
-	t.side(fmt.Sprintf("%-22s %6s %5s %5s", "", "", "", ""), "peer", r.Peer, r.PeerGrowth, r.PeerGap, "")
+	t.side(fmt.Sprintf("%-31s %6s %5s %5s", "", "", "", ""), "upstream", r.Upstream, r.UpstreamGrowth, r.UpstreamGap, "")
 }
 
 func (t table) side(label, side string, s *contest.Score, g *growth, gap *float64, verdict string) {
@@ -120,7 +120,7 @@ func (t table) side(label, side string, s *contest.Score, g *growth, gap *float6
 	if g != nil {
 		perDoubling = fmt.Sprintf("×%.1f ×%.1f", g.Seconds, g.Bytes)
 	}
-	fmt.Fprintf(t.out, "%s  %-4s %9.4f %9.4f %8.1f %7.0f %14s %6d %11.2f %11s %7s %8d   %s\n",
+	fmt.Fprintf(t.out, "%s  %-8s %9.4f %9.4f %8.1f %7.0f %14s %6d %11.2f %11s %7s %8d   %s\n",
 		label, side, s.Seconds, s.CPUSeconds, float64(s.AllocatedBytes)/1e6, float64(s.PeakResident)/1e6, perDoubling, s.Nodes, s.DollarsPerHour,
 		least, above, s.Unplaced, verdict)
 }

@@ -13,13 +13,13 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// secondLook is how long both controllers wait before they look again at empty nodes, as specified.
-const secondLook = 15 * time.Second
+// validation is how long both controllers wait before they validate empty nodes, as specified.
+const validation = 15 * time.Second
 
-// measureEmpty measures how long it takes to delete many nodes that are empty, all of them allowed to go.
+// measureEmpty measures how long it takes to delete many empty nodes whose budget allows all of them at once.
 func measureEmpty(ctx context.Context, s settings) error {
 	_, _ = fmt.Fprintln(s.out, "Empty nodes, budget 100 %: seconds from consolidateAfter set from Never to 0s; slowest: from a NodeClaim's own condition to its deletion, less the 15 s")
-	_, _ = fmt.Fprintf(s.out, "%-6s %6s %22s %14s %14s %12s %12s\n", "", "nodes", "all conditions written", "first deletion", "last deletion", "slowest", "all gone")
+	_, _ = fmt.Fprintf(s.out, "%-8s %6s %22s %14s %14s %12s %12s\n", "", "nodes", "all conditions written", "first deletion", "last deletion", "slowest", "all gone")
 	for _, n := range s.empty {
 		for _, x := range s.sides() {
 			if err := emptyNodes(ctx, s, x, n); err != nil {
@@ -50,7 +50,7 @@ func emptyNodes(ctx context.Context, s settings, x side, n int) (err error) {
 	if _, err := p.awaitNodes(ctx, n); err != nil {
 		return err
 	}
-	// What launching has set off is over, and the allowance of requests is full again.
+	// The work that launching caused is over, and the client's rate limiter is full again.
 	time.Sleep(15 * time.Second)
 	return watchThemGo(ctx, s, p, running, n)
 }
@@ -77,7 +77,7 @@ func watchThemGo(ctx context.Context, s settings, p *plane, running *process, n 
 		return fmt.Errorf("changing the NodePool: %w", err)
 	}
 	from := time.Now()
-	looked := p.lookInside(ctx, s, running, fmt.Sprintf("empty-%d", n), from.Add(secondLook))
+	looked := p.lookInside(ctx, s, running, fmt.Sprintf("empty-%d", n), from.Add(validation))
 	marked, err := eligible.await(ctx, n, 3*time.Minute, "nodes to become consolidatable")
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func watchThemGo(ctx context.Context, s settings, p *plane, running *process, n 
 		return err
 	}
 	all := time.Since(from).Seconds()
-	_, _ = fmt.Fprintf(s.out, "%-6s %6d %22.2f %14.2f %14.2f %12.2f %12.2f\n", running.side.name, n, marked[n-1].Sub(from).Seconds(),
-		gone[0].Sub(from).Seconds(), gone[n-1].Sub(from).Seconds(), (deleted.slowest(eligible) - secondLook).Seconds(), all)
+	_, _ = fmt.Fprintf(s.out, "%-8s %6d %22.2f %14.2f %14.2f %12.2f %12.2f\n", running.side.name, n, marked[n-1].Sub(from).Seconds(),
+		gone[0].Sub(from).Seconds(), gone[n-1].Sub(from).Seconds(), (deleted.slowest(eligible) - validation).Seconds(), all)
 	return nil
 }

@@ -15,11 +15,11 @@ import (
 const (
 	// idle closes a batch. It is longer than the default, so that a pause in the creation of pods does not cut the batch in two.
 	idle = 5 * time.Second
-	// planning bounds the time from the end of a batch to its last NodeClaim, and rising that until all nodes are ready.
+	// planning bounds the time from the end of a batch to its last NodeClaim, rising the time until all nodes are ready.
 	planning, rising = 3 * time.Minute, 3 * time.Minute
 )
 
-// launchCase is so many one-CPU pods at once.
+// launchCase is a batch of one-CPU pods.
 type launchCase struct {
 	pods      int
 	cpusBelow string
@@ -29,9 +29,9 @@ type launchCase struct {
 // measureLaunch measures the time from the end of a batch to the last NodeClaim for its pods.
 func measureLaunch(ctx context.Context, s settings) error {
 	_, _ = fmt.Fprintln(s.out, "From the end of a batch to the last NodeClaim, seconds")
-	_, _ = fmt.Fprintf(s.out, "%-6s %6s  %-27s %10s %8s %8s %12s %10s\n", "", "pods", "", "NodeClaims", "first", "last", "nodes ready", "requests")
+	_, _ = fmt.Fprintf(s.out, "%-8s %6s  %-27s %10s %8s %8s %12s %10s\n", "", "pods", "", "NodeClaims", "first", "last", "nodes ready", "requests")
 	for _, pods := range s.pods {
-		for _, c := range []launchCase{{pods, "", "any machine"}, {pods, "9", "machines of 8 CPUs at most"}} {
+		for _, c := range []launchCase{{pods, "", "any instance type"}, {pods, "9", "at most 8 CPUs"}} {
 			for _, x := range s.sides() {
 				if err := c.measure(ctx, s, x); err != nil {
 					return err
@@ -60,7 +60,7 @@ func (c launchCase) measure(ctx context.Context, s settings, x side) (err error)
 	if err := p.warm(ctx); err != nil {
 		return err
 	}
-	time.Sleep(idle) // what the start has set off is over
+	time.Sleep(idle) // the work that the start caused is over
 	return c.take(ctx, s, p, running, label)
 }
 
@@ -71,7 +71,7 @@ func (c launchCase) take(ctx context.Context, s settings, p *plane, running *pro
 	if err != nil {
 		return err
 	}
-	claims, err := follow(ctx, p, &v1.NodeClaimList{}, room)
+	claims, err := follow(ctx, p, &v1.NodeClaimList{}, podsOf)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (c launchCase) take(ctx context.Context, s settings, p *plane, running *pro
 	}
 	closed := pending[len(pending)-1].Add(idle)
 	looked := p.lookInside(ctx, s, running, label, closed)
-	written, err := claims[0].await(ctx, c.pods, planning, "NodeClaims with room for all pods")
+	written, err := claims[0].await(ctx, c.pods, planning, "NodeClaims with capacity for all pods")
 	if err != nil {
 		return err
 	}
@@ -107,13 +107,13 @@ func (c launchCase) take(ctx context.Context, s settings, p *plane, running *pro
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(s.out, "%-6s %6d  %-27s %10d %8.2f %8.2f %12.2f %10s\n", running.side.name, c.pods, c.what, len(written),
+	_, _ = fmt.Fprintf(s.out, "%-8s %6d  %-27s %10d %8.2f %8.2f %12.2f %10s\n", running.side.name, c.pods, c.what, len(written),
 		written[0].Sub(closed).Seconds(), written[len(written)-1].Sub(closed).Seconds(), ready[len(written)-1].Sub(closed).Seconds(), told(after-before))
 	return <-looked
 }
 
-// room is how many pods a NodeClaim was asked for.
-func room(claim *v1.NodeClaim) int {
+// podsOf is how many pods a NodeClaim was created for.
+func podsOf(claim *v1.NodeClaim) int {
 	pods := claim.Spec.Resources.Requests[corev1.ResourcePods]
 	return int(pods.Value())
 }

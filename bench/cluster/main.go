@@ -1,5 +1,5 @@
-// Program cluster measures the running controller against a real control plane, ours and sigs.k8s.io/karpenter one after the
-// other: the same cluster, NodePool, NodeClass and pods, the same settings, the same watches with the same clock.
+// Program cluster measures the running controller against a real control plane, ours and upstream, sigs.k8s.io/karpenter, one after
+// the other: the same cluster, NodePool, NodeClass and pods, the same settings, the same watches with the same clock.
 // See docs/performance.md, "The running controller".
 package main
 
@@ -22,10 +22,10 @@ import (
 
 // settings are the flags.
 type settings struct {
-	launcher, ours, peer string
-	only, cases          string
-	logs, profiles       string
-	out                  io.Writer
+	launcher, ours, upstream string
+	only, cases              string
+	logs, profiles           string
+	out                      io.Writer
 	// pods are the sizes of the batches that are launched for, empty the numbers of empty nodes, nodes the sizes of the clusters
 	// whose memory is measured.
 	pods, empty, nodes sizes
@@ -60,7 +60,7 @@ func (x *sizes) Set(text string) error {
 func (s settings) sides() []side {
 	all := []side{
 		{name: "ours", binary: s.ours, args: []string{"controller", "--cloud-provider=kwok", "--catalog=generic"}},
-		{name: "peer", binary: s.peer},
+		{name: "upstream", binary: s.upstream},
 	}
 	return slices.DeleteFunc(all, func(x side) bool { return s.only != "" && x.name != s.only })
 }
@@ -69,8 +69,8 @@ func main() {
 	s := settings{out: os.Stdout}
 	flag.StringVar(&s.launcher, "launcher", "bin/local", "the built launcher of the control plane")
 	flag.StringVar(&s.ours, "ours", "bin/karpenter", "our built controller")
-	flag.StringVar(&s.peer, "peer", "bin/bench-peer", "the peer's built controller for simulated machines")
-	flag.StringVar(&s.only, "only", "", "measure only one side: ours or peer")
+	flag.StringVar(&s.upstream, "upstream", "bin/bench-upstream", "upstream's built controller for simulated nodes")
+	flag.StringVar(&s.only, "only", "", "measure only one side: ours or upstream")
 	flag.StringVar(&s.cases, "case", "", "measure only these cases, separated by commas: launch, empty, memory")
 	flag.StringVar(&s.logs, "logs", "", "keep the controllers' logs in this directory")
 	flag.StringVar(&s.profiles, "profiles", "", "write heap and CPU profiles into this directory")
@@ -89,8 +89,8 @@ func main() {
 }
 
 func run(ctx context.Context, s settings) error {
-	if s.only != "" && s.only != "ours" && s.only != "peer" {
-		return fmt.Errorf("-only: %q is neither ours nor peer", s.only)
+	if s.only != "" && s.only != "ours" && s.only != "upstream" {
+		return fmt.Errorf("-only: %q is neither ours nor upstream", s.only)
 	}
 	cases := []struct {
 		name    string

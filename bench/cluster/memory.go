@@ -45,7 +45,7 @@ func measureMemory(ctx context.Context, s settings) (err error) {
 		return fmt.Errorf("creating the NodePool: %w", err)
 	}
 	_, _ = fmt.Fprintln(s.out, "Memory of a controller that was started in the cluster, MB")
-	_, _ = fmt.Fprintf(s.out, "%-6s %6s %6s %10s %10s\n", "", "nodes", "pods", "resident", "peak")
+	_, _ = fmt.Fprintf(s.out, "%-8s %6s %6s %10s %10s\n", "", "nodes", "pods", "resident", "peak")
 	before := 0
 	for _, n := range s.nodes {
 		if err := p.fill(ctx, before, n); err != nil {
@@ -67,7 +67,7 @@ func (p *plane) fill(ctx context.Context, from, to int) error {
 	if err := p.Get(ctx, client.ObjectKey{Name: poolName}, owner); err != nil {
 		return fmt.Errorf("reading the NodePool: %w", err)
 	}
-	err := each(ctx, to-from, func(ctx context.Context, i int) error { return p.createMachine(ctx, owner, from+i) })
+	err := each(ctx, to-from, func(ctx context.Context, i int) error { return p.createNode(ctx, owner, from+i) })
 	if err != nil {
 		return err
 	}
@@ -82,9 +82,9 @@ func (p *plane) fill(ctx context.Context, from, to int) error {
 	})
 }
 
-// createMachine writes a NodeClaim that is initialized, and its Node.
-func (p *plane) createMachine(ctx context.Context, owner *v1.NodePool, i int) error {
-	claim := machineClaim(owner, i)
+// createNode writes an initialized NodeClaim and its Node.
+func (p *plane) createNode(ctx context.Context, owner *v1.NodePool, i int) error {
+	claim := readyClaim(owner, i)
 	status := claim.Status
 	if err := p.Create(ctx, claim); err != nil {
 		return fmt.Errorf("creating a NodeClaim: %w", err)
@@ -93,7 +93,7 @@ func (p *plane) createMachine(ctx context.Context, owner *v1.NodePool, i int) er
 	if err := p.Status().Update(ctx, claim); err != nil {
 		return fmt.Errorf("writing the status of a NodeClaim: %w", err)
 	}
-	node := machineNode(claim, i)
+	node := readyNode(claim, i)
 	nodeStatus := node.Status
 	if err := p.Create(ctx, node); err != nil {
 		return fmt.Errorf("creating a Node: %w", err)
@@ -120,6 +120,6 @@ func residents(ctx context.Context, s settings, p *plane, x side, nodes int) err
 	if left, err := p.nodes(ctx); err != nil || len(left) != nodes {
 		return errors.Join(err, fmt.Errorf("%s has left %d nodes of %d", x.name, len(left), nodes))
 	}
-	_, _ = fmt.Fprintf(s.out, "%-6s %6d %6d %10.0f %10.0f\n", x.name, nodes, nodes*podsPerNode, m.now, m.peak)
+	_, _ = fmt.Fprintf(s.out, "%-8s %6d %6d %10.0f %10.0f\n", x.name, nodes, nodes*podsPerNode, m.now, m.peak)
 	return nil
 }

@@ -21,7 +21,7 @@ const (
 	poolName = "default"
 	// writers is how many objects are written at once.
 	writers = 32
-	// claimType is the machine that is asked for without pods: 16 CPUs and 32 GiB.
+	// claimType is the instance type of NodeClaims without pods: 16 CPUs and 32 GiB.
 	claimType = "c-16x-amd64-linux"
 )
 
@@ -67,8 +67,8 @@ func (p *plane) createPool(ctx context.Context, want *v1.NodePool) error {
 	})
 }
 
-// createHost writes the Node on which a controller would run. No other pod may run on it. It is there because a scheduler that
-// knows no node at all tries every pod again and again, which does not happen in a cluster with a controller in it.
+// createHost writes the Node on which a controller would run. No other pod may run on it. Without any node kube-scheduler retries every
+// pod continuously, which does not happen in a cluster with a controller in it.
 func (p *plane) createHost(ctx context.Context) error {
 	host := &corev1.Node{}
 	host.Name = "host"
@@ -104,7 +104,7 @@ func each(ctx context.Context, n int, create func(context.Context, int) error) e
 	return group.Wait()
 }
 
-// createPending writes n pods of one CPU that nobody has placed.
+// createPending writes n unscheduled pods of one CPU.
 func (p *plane) createPending(ctx context.Context, n int) error {
 	return each(ctx, n, func(ctx context.Context, i int) error {
 		pod := &corev1.Pod{}

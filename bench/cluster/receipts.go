@@ -20,7 +20,7 @@ type receipts struct {
 	seen map[types.UID]receipt
 }
 
-// receipt is one such moment, and how much the object counts: a NodeClaim counts as the pods that it has room for.
+// receipt is one such moment, and how much the object counts: a NodeClaim counts as its pods.
 type receipt struct {
 	at    time.Time
 	worth int

@@ -1,5 +1,5 @@
-// Package contest puts the same question to several schedulers and measures how each answers: seconds, allocated bytes,
-// nodes, dollars an hour. The answers are judged by one rule that shares no code with any of them.
+// Package contest gives the same input to several schedulers and measures each: seconds, allocated bytes, nodes, dollars per hour.
+// The prices of the answers are computed by code that none of the schedulers uses.
 package contest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// Input is the question: which machines for these pods? Nobody may change what it points to.
+// Input is a scheduling problem: which nodes to launch for these pods. What it points to must not be changed.
 type Input struct {
 	// Cloud has the rules for labels; its provider is not called.
 	Cloud cloud.Cloud
@@ -23,22 +23,22 @@ type Input struct {
 	DaemonSets []*appsv1.DaemonSet
 	// Pods wait for a node.
 	Pods []*corev1.Pod
-	// Nodes are there already, with their claims and the pods that run on them.
+	// Nodes are the existing nodes, with their claims and the pods that run on them.
 	Nodes   []*corev1.Node
 	Claims  []*v1.NodeClaim
 	Running []*corev1.Pod
-	// IgnorePreferences drops all wishes of the pods.
+	// IgnorePreferences ignores the preferences of the pods.
 	IgnorePreferences bool
 }
 
-// Occupied reports whether the cluster of the question holds anything yet.
+// Occupied reports whether the cluster has nodes, claims or running pods.
 func (in Input) Occupied() bool { return len(in.Nodes)+len(in.Claims)+len(in.Running) > 0 }
 
 // Answer is what a scheduler would launch.
 type Answer struct {
 	// Claims are the objects to create, with the requirements and requests to launch by.
 	Claims []*v1.NodeClaim
-	// Placed is how many pods have a place, on the claims or on nodes that were there.
+	// Placed is how many pods are placed, on the claims or on existing nodes.
 	Placed int
 	// LowerBound is dollars an hour that no claims for these pods can undercut, proven by the contestant, and BoundTook how
 	// long that took; 0 when it proves nothing.
@@ -53,17 +53,17 @@ type Contestant struct {
 	Prepare func(Input) (Run, error)
 }
 
-// Run is one question to one contestant.
+// Run is one run of one contestant.
 type Run interface {
-	// Solve answers the question, up to and including the objects to create. It is what is measured.
+	// Solve schedules the pods, up to and including the objects to create. It is what is measured.
 	Solve() error
-	// Answer translates what Solve has found for the judge. It is not measured.
+	// Answer translates the result of Solve. It is not measured.
 	Answer() (Answer, error)
 }
 
-// Bill is what the answer costs in dollars an hour: each claim at the cheapest offering that can be bought, is compatible
-// with the claim and has room for its requests. It fails when a claim cannot be launched at all.
-func Bill(in Input, a Answer) (float64, error) {
+// Price is what the answer costs in dollars per hour: each claim at the cheapest available offering that is compatible with the claim
+// and has capacity for its requests. It fails when a claim cannot be launched.
+func Price(in Input, a Answer) (float64, error) {
 	menu := cloud.NewMenu(in.Types, in.Cloud.Labels)
 	sum := 0.0
 	for i, claim := range a.Claims {

@@ -14,8 +14,8 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// shop sells one machine of 4 CPUs: as spot in zone a for 1, on demand in zone b for 2.
-func shop() Input {
+// input has one instance type of 4 CPUs: spot in zone a for 1, on demand in zone b for 2.
+func input() Input {
 	offer := func(zone, kind string, price float64) cloud.Offering {
 		return cloud.Offering{Price: price, Available: true, Requirements: []v1.NodeSelectorRequirementWithMinValues{
 			cloud.In(corev1.LabelTopologyZone, zone), cloud.In(v1.CapacityTypeLabelKey, kind),
@@ -43,17 +43,17 @@ func claim(cpu string, requirements ...v1.NodeSelectorRequirementWithMinValues) 
 	return c
 }
 
-func TestBillTakesTheCheapestCompatibleOfferingOfEachClaim(t *testing.T) {
+func TestPriceTakesTheCheapestCompatibleOfferingOfEachClaim(t *testing.T) {
 	answer := Answer{Claims: []*v1.NodeClaim{claim("4"), claim("1", cloud.In(corev1.LabelTopologyZone, "b"))}}
-	got, err := Bill(shop(), answer)
+	got, err := Price(input(), answer)
 	if err != nil || got != 3 {
-		t.Errorf("the bill is %v, %v; want 3", got, err)
+		t.Errorf("the price is %v, %v; want 3", got, err)
 	}
 }
 
-func TestBillRefusesClaimsThatCannotBeLaunched(t *testing.T) {
+func TestPriceRefusesClaimsThatCannotBeLaunched(t *testing.T) {
 	for _, c := range []*v1.NodeClaim{claim("5"), claim("1", cloud.In(corev1.LabelTopologyZone, "c"))} {
-		_, err := Bill(shop(), Answer{Claims: []*v1.NodeClaim{claim("1"), c}})
+		_, err := Price(input(), Answer{Claims: []*v1.NodeClaim{claim("1"), c}})
 		if err == nil || !strings.Contains(err.Error(), "claim 2 of 2") {
 			t.Errorf("the error is %v; want one about claim 2 of 2", err)
 		}
@@ -72,7 +72,7 @@ func (s scripted) Answer() (Answer, error) {
 func TestMeasurePreparesEveryRunAnew(t *testing.T) {
 	prepared := 0
 	c := Contestant{Name: "scripted", Prepare: func(Input) (Run, error) { prepared++; return scripted{}, nil }}
-	got, err := Measure(c, shop(), Effort{Runs: 3, Budget: time.Hour})
+	got, err := Measure(c, input(), Effort{Runs: 3, Budget: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestMeasurePreparesEveryRunAnew(t *testing.T) {
 		t.Errorf("after %d preparations the score is %+v", prepared, got)
 	}
 	prepared = 0
-	if got, err := Measure(c, shop(), Effort{Runs: 3}); err != nil || got.Runs != 1 || prepared != 1 {
+	if got, err := Measure(c, input(), Effort{Runs: 3}); err != nil || got.Runs != 1 || prepared != 1 {
 		t.Errorf("without a budget there were %d runs, %v; want 1", got.Runs, err)
 	}
 }
@@ -91,7 +91,7 @@ func TestMeasureReportsFailures(t *testing.T) {
 		func(Input) (Run, error) { return nil, cause },
 		func(Input) (Run, error) { return scripted{cause}, nil },
 	} {
-		if _, err := Measure(Contestant{Name: "broken", Prepare: prepare}, shop(), Effort{Runs: 1}); !errors.Is(err, cause) {
+		if _, err := Measure(Contestant{Name: "broken", Prepare: prepare}, input(), Effort{Runs: 1}); !errors.Is(err, cause) {
 			t.Errorf("the error is %v; want %v", err, cause)
 		}
 	}
@@ -99,7 +99,7 @@ func TestMeasureReportsFailures(t *testing.T) {
 
 func TestMemoryIsTheMostOfOneRun(t *testing.T) {
 	if now, _ := resident(); now == 0 {
-		t.Log("this system does not tell how much memory a process holds")
+		t.Log("this system does not report how much memory a process holds")
 		return
 	}
 	const mib = 1 << 20
@@ -107,7 +107,7 @@ func TestMemoryIsTheMostOfOneRun(t *testing.T) {
 		return Contestant{Name: "hungry", Prepare: func(Input) (Run, error) { return &eater{bytes: bytes}, nil }}
 	}
 	for _, want := range []uint64{256 * mib, 64 * mib} {
-		score, err := Measure(hungry(int(want)), shop(), Effort{Runs: 1})
+		score, err := Measure(hungry(int(want)), input(), Effort{Runs: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,19 +14,19 @@ type Score struct {
 	// Seconds and AllocatedBytes are medians over Runs runs.
 	Seconds        float64 `json:"seconds"`
 	AllocatedBytes uint64  `json:"allocatedBytes"`
-	// CPUSeconds is what all cores together spent, the garbage collector's share included; also a median. On a machine
+	// CPUSeconds is what all cores together spent, the garbage collector's share included; also a median. On a host
 	// that does something else besides, it says more than Seconds.
 	CPUSeconds float64 `json:"cpuSeconds"`
 	Runs       int     `json:"runs"`
 	// PeakResident is the most memory the process held in RAM during the first run, and InputResident what it held just
-	// before, which is the question in the contestant's own types and the program itself. Both are bytes, and 0 where the
-	// system does not tell.
+	// before, which is the input in the contestant's types and the program itself. Both are bytes, and 0 where the system does not
+	// report them.
 	PeakResident  uint64 `json:"peakResidentBytes"`
 	InputResident uint64 `json:"inputResidentBytes"`
 	// Nodes is how many would be launched, for DollarsPerHour.
 	Nodes          int     `json:"nodes"`
 	DollarsPerHour float64 `json:"dollarsPerHour"`
-	// Unplaced is how many pods were left without a place.
+	// Unplaced is how many pods were not placed.
 	Unplaced int `json:"unplaced"`
 	// LowerBound is dollars an hour that no answer for the same pods can undercut; BoundSeconds is how long it took to prove,
 	// once and beside everything else that is measured. Both are 0 for a contestant that proves nothing.
@@ -34,14 +34,14 @@ type Score struct {
 	BoundSeconds float64 `json:"boundSeconds"`
 }
 
-// Effort bounds how often a question is repeated: until Budget is spent, at least once and at most Runs times.
+// Effort bounds how often a run is repeated: until Budget is spent, at least once and at most Runs times.
 type Effort struct {
 	Runs   int
 	Budget time.Duration
 }
 
-// Measure lets c answer. The heap is collected before each run, so that nobody pays for the garbage of others. Memory is
-// that of the whole process, so whoever wants to know it measures one contestant per process.
+// Measure measures c. The heap is collected before each run, so that no run pays for the garbage of another. Memory is that of the whole
+// process, so a caller who needs it measures one contestant per process.
 func Measure(c Contestant, in Input, effort Effort) (Score, error) {
 	var seconds, cpu []float64
 	var bytes []uint64
@@ -82,9 +82,9 @@ func judge(in Input, run Run) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	bill, err := Bill(in, answer)
+	price, err := Price(in, answer)
 	return Score{
-		Nodes: len(answer.Claims), DollarsPerHour: bill, Unplaced: len(in.Pods) - answer.Placed,
+		Nodes: len(answer.Claims), DollarsPerHour: price, Unplaced: len(in.Pods) - answer.Placed,
 		LowerBound: answer.LowerBound, BoundSeconds: answer.BoundTook.Seconds(),
 	}, err
 }

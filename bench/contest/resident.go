@@ -9,14 +9,14 @@ import (
 )
 
 // resetPeak makes the kernel forget how much memory the process held in RAM at most until now. Where that is not possible,
-// the peak speaks of the whole life of the process.
+// the peak is that of the whole life of the process.
 func resetPeak() {
 	const forgetPeak = "5"
 	_ = os.WriteFile("/proc/self/clear_refs", []byte(forgetPeak), 0)
 }
 
 // resident is how much memory the process holds in RAM, and the most it has held since resetPeak, in bytes. Both are 0
-// where the system does not tell: only Linux does.
+// where the system does not report it: only Linux does.
 func resident() (now, peak uint64) {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {

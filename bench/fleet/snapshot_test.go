@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/bench/peer"
+	"github.com/karpenter-anew/karpenter/bench/upstream"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/translate"
@@ -68,9 +68,9 @@ func BenchmarkSnapshot(b *testing.B) {
 			}
 		}
 	})
-	b.Run("peer", func(b *testing.B) {
+	b.Run("upstream", func(b *testing.B) {
 		ctx := context.Background()
-		fleet := peer.NewFleet()
+		fleet := upstream.NewFleet()
 		for i := range nodes {
 			if err := fleet.UpdateNode(ctx, node(i)); err != nil {
 				b.Fatal(err)

@@ -32,7 +32,7 @@ type Case struct {
 	Name string `json:"-"`
 	// Description is one sentence for the table's readers.
 	Description string `json:"description"`
-	// Catalog names what can be bought: ladder-<n> or market-<n>, which are made up, generic, or a region such as aws/us-east-1.
+	// Catalog names the instance types: ladder-<n> or market-<n>, which are synthetic, generic, or a region such as aws/us-east-1.
 	Catalog string `json:"catalog"`
 	// CatalogFile is a file of instance types to use instead, relative to the case, in the format of the kwok provider.
 	CatalogFile string `json:"catalogFile"`
@@ -40,11 +40,11 @@ type Case struct {
 	Pods []int `json:"pods"`
 	// QuickPods are the sizes of a quick run; without any, those of Pods up to 2000.
 	QuickPods []int `json:"quickPods"`
-	// IgnorePreferences runs both sides with all wishes of the pods dropped.
+	// IgnorePreferences runs both sides with the preference policy Ignore.
 	IgnorePreferences bool `json:"ignorePreferences"`
-	// OursOnly is for questions that are not put to the peer: those with existing nodes, and those too large to wait for it.
+	// OursOnly leaves upstream out: for cases with existing nodes, and for those that take it too long.
 	OursOnly bool `json:"oursOnly"`
-	// Generator makes the pods. At most one of Mix and Trace is set. Running adds a cluster at work, with pods of the mix.
+	// Generator makes the pods. At most one of Mix and Trace is set. Running adds existing nodes that run pods of the mix.
 	Generator struct {
 		Mix     *Mix     `json:"mix"`
 		Trace   *Trace   `json:"trace"`
@@ -135,7 +135,7 @@ func (c Case) Sizes(quick bool) []int {
 	return sizes
 }
 
-// Input is the question at one of the case's sizes. trace is the path of the list of pods, for the cases that need one.
+// Input is the case at one of its sizes. trace is the path of the list of pods, for the cases that need one.
 func (c Case) Input(ctx context.Context, size int, trace string) (contest.Input, error) {
 	in := contest.Input{IgnorePreferences: c.IgnorePreferences}
 	objects, err := c.objects()
@@ -153,12 +153,12 @@ func (c Case) Input(ctx context.Context, size int, trace string) (contest.Input,
 	if len(in.Pools) == 0 || len(in.Pods) == 0 {
 		return contest.Input{}, fmt.Errorf("case %s: it has %d NodePools and %d pods, and needs both", c.Name, len(in.Pools), len(in.Pods))
 	}
-	err = c.shop(ctx, &in)
+	err = c.setCatalog(ctx, &in)
 	if running := c.Generator.Running; err == nil && running != nil {
 		err = running.fill(&in, *c.Generator.Mix)
 	}
 	if err == nil && in.Occupied() && !c.OursOnly {
-		err = errors.New("only empty clusters are put to the peer so far: set oursOnly")
+		err = errors.New("upstream is measured with empty clusters only: set oursOnly")
 	}
 	if err != nil {
 		return contest.Input{}, fmt.Errorf("case %s: %w", c.Name, err)
@@ -202,7 +202,7 @@ func (c Case) generate(size int, trace string) ([]client.Object, error) {
 	return nil, nil
 }
 
-// take puts an object where it belongs in the question.
+// take adds an object to the input.
 func take(in *contest.Input, o client.Object) {
 	switch o := o.(type) {
 	case *v1.NodePool:
@@ -220,6 +220,6 @@ func take(in *contest.Input, o client.Object) {
 	case *v1.NodeClaim:
 		in.Claims = append(in.Claims, o)
 	case *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *v1alpha1.KWOKNodeClass:
-		// Workloads have become pods; the node class says nothing.
+		// Workloads are expanded into pods; the node class is not needed.
 	}
 }

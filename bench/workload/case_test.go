@@ -129,14 +129,14 @@ generator:
 	for _, p := range in.Running {
 		running[p.Spec.NodeName]++
 	}
-	// A machine with 4 CPUs leaves less than 4 to pods.
+	// A node with 4 CPUs leaves less than 4 to pods.
 	want := map[string]int{"node-00000": 3, "node-00001": 2, "node-00002": 2}
 	if diff := cmp.Diff(want, running); diff != "" || len(in.Claims) != 3 || len(in.Nodes) != 3 || len(in.Pods) != 5 {
 		t.Errorf("%d nodes, %d claims, %d pods wait, and running pods by node are (-want +got):\n%s", len(in.Nodes), len(in.Claims), len(in.Pods), diff)
 	}
 	for i, n := range in.Nodes {
 		if n.Spec.ProviderID != in.Claims[i].Status.ProviderID || n.Labels["karpenter.sh/initialized"] != "true" {
-			t.Errorf("node %s is not the initialized machine of its claim", n.Name)
+			t.Errorf("node %s is not the initialized node of its claim", n.Name)
 		}
 	}
 }
@@ -202,13 +202,13 @@ func TestBadCasesSayWhatIsWrong(t *testing.T) {
 		{"a size of nothing", "catalog: generic\npods: [0]\n" + mix, pool, "sizes are positive"},
 		{"kinds without memory", "catalog: generic\npods: [1]\ngenerator: {mix: {cpu: ['1']}}", pool, "kinds[0]"},
 		{"no pool", "catalog: generic\npods: [1]\n" + mix, "", "it has 0 NodePools"},
-		{"nodes for the peer", "catalog: generic\npods: [1]\n" + mix, pool + "---\n" + node, "set oursOnly"},
+		{"nodes for upstream", "catalog: generic\npods: [1]\n" + mix, pool + "---\n" + node, "set oursOnly"},
 		{"nothing to draw", "catalog: generic\npods: [1]\ngenerator: {mix: {cpu: ['1'], memory: [1Gi], draw: {app: []}}}", pool, "nothing to draw from"},
 		{"what is not drawn", "catalog: generic\npods: [1]\ngenerator: {mix: {cpu: ['1'], memory: [1Gi], labels: {app: $(app)}}}", pool, "$(app) is not drawn"},
 		{"a field that pods lack", "catalog: generic\npods: [1]\ngenerator: {mix: {cpu: ['1'], memory: [1Gi], kinds: [{pod: {selector: {}}}]}}", pool, "selector"},
 		{"running pods of no mix", "catalog: generic\ngenerator: {running: {nodes: 1}}", pool, "needs a mix"},
 		{"nodes of no type", "catalog: ladder-4\npods: [1]\n" + strings.TrimSuffix(mix, "}\n") + ", running: {nodes: 1, type: rung-5}}", pool, `no instance type "rung-5"`},
-		{"more than fits", "catalog: ladder-4\noursOnly: true\npods: [1]\n" + strings.TrimSuffix(mix, "}\n") + ", running: {nodes: 2, pods: 7, type: rung-4}}", pool, "no room for 7 pods"},
+		{"more than fits", "catalog: ladder-4\noursOnly: true\npods: [1]\n" + strings.TrimSuffix(mix, "}\n") + ", running: {nodes: 2, pods: 7, type: rung-4}}", pool, "no capacity for 7 pods"},
 		{"no list", "catalog: generic\ngenerator: {trace: {}}", pool, "TRACE=file.csv"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

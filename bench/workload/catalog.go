@@ -14,14 +14,14 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/kwok"
 )
 
-// Made-up catalogues are called by what they are and how many types they have: ladder-400.
+// Synthetic catalogs are named by their kind and number of types: ladder-400.
 const (
 	ladderPrefix = "ladder-"
 	marketPrefix = "market-"
 )
 
-// shop fills in the cloud and its instance types. Every pool may launch all of them.
-func (c Case) shop(ctx context.Context, in *contest.Input) error {
+// setCatalog sets the cloud and its instance types. Every pool may launch all of them.
+func (c Case) setCatalog(ctx context.Context, in *contest.Input) error {
 	for prefix, build := range map[string]func(int) []*cloud.InstanceType{ladderPrefix: ladder, marketPrefix: market} {
 		count, ok := strings.CutPrefix(c.Catalog, prefix)
 		if !ok {

@@ -51,7 +51,7 @@ func ladder(n int) []*cloud.InstanceType {
 	return out
 }
 
-// offer is a way to buy a made-up type.
+// offer is an offering of a synthetic type.
 func offer(zone, capacityType string, price float64) cloud.Offering {
 	return cloud.Offering{Price: price, Available: true, Requirements: []v1.NodeSelectorRequirementWithMinValues{
 		cloud.In(v1.CapacityTypeLabelKey, capacityType), cloud.In(corev1.LabelTopologyZone, zone),

@@ -16,13 +16,13 @@ import (
 // Mix makes pods of several kinds at random. The same seed makes the same pods.
 type Mix struct {
 	Seed uint64 `json:"seed"`
-	// CPU and Memory are the sizes of the kinds that have none of their own.
+	// CPU and Memory are the sizes of the kinds that set none.
 	CPU    []resource.Quantity `json:"cpu"`
 	Memory []resource.Quantity `json:"memory"`
-	// Draw and Labels are for the kinds that say nothing of their own about them.
+	// Draw and Labels are for the kinds that set none.
 	Draw   map[string]choices `json:"draw"`
 	Labels map[string]string  `json:"labels"`
-	// Kinds are the kinds of pods; none means one that asks for nothing but room.
+	// Kinds are the kinds of pods; none means one that only requests resources.
 	Kinds []Kind `json:"kinds"`
 }
 
@@ -63,7 +63,7 @@ func (m Mix) kinds() []Kind {
 	return out
 }
 
-// The uses of a seed: each has a stream of its own.
+// The uses of a seed: each has its own stream.
 const (
 	streamOfMix uint64 = iota + 1
 	streamOfRunning

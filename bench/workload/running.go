@@ -19,11 +19,11 @@ import (
 type Running struct {
 	Nodes int `json:"nodes"`
 	Pods  int `json:"pods"`
-	// Type is the instance type of the nodes. They are bought in turn through each of its offerings.
+	// Type is the instance type of the nodes. They use its offerings in turn.
 	Type string `json:"type"`
 }
 
-// fill adds the cluster to the question. Pods are dealt to the nodes in turn; a node without room is passed over.
+// fill adds the cluster to the input. Pods are bound to the nodes in turn; a node without capacity is skipped.
 func (r Running) fill(in *contest.Input, mix Mix) error {
 	at := slices.IndexFunc(in.Types, func(t *cloud.InstanceType) bool { return t.Name == r.Type })
 	if at < 0 {
@@ -31,25 +31,25 @@ func (r Running) fill(in *contest.Input, mix Mix) error {
 	}
 	it := in.Types[at]
 	for i := range r.Nodes {
-		node, claim := machine(fmt.Sprintf("node-%05d", i), it, &it.Offerings[i%len(it.Offerings)], in.Pools[0])
+		node, claim := readyNode(fmt.Sprintf("node-%05d", i), it, &it.Offerings[i%len(it.Offerings)], in.Pools[0])
 		in.Nodes, in.Claims = append(in.Nodes, node), append(in.Claims, claim)
 	}
 	pods, err := mix.pods(r.Pods, "running-", streamOfRunning)
 	if err != nil {
 		return err
 	}
-	room := make([]corev1.ResourceList, r.Nodes)
-	for i := range room {
-		room[i] = it.Allocatable()
+	free := make([]corev1.ResourceList, r.Nodes)
+	for i := range free {
+		free[i] = it.Allocatable()
 	}
 	next := 0
 	for _, pod := range pods {
 		tried := 0
-		for ; tried < r.Nodes && !seat(room[next], pod); tried++ {
+		for ; tried < r.Nodes && !reserve(free[next], pod); tried++ {
 			next = (next + 1) % r.Nodes
 		}
 		if tried == r.Nodes {
-			return fmt.Errorf("generator.running: %d nodes of type %s have no room for %d pods", r.Nodes, r.Type, r.Pods)
+			return fmt.Errorf("generator.running: %d nodes of type %s have no capacity for %d pods", r.Nodes, r.Type, r.Pods)
 		}
 		pod.Spec.NodeName = in.Nodes[next].Name
 		pod.Status.Phase = corev1.PodRunning
@@ -59,25 +59,25 @@ func (r Running) fill(in *contest.Input, mix Mix) error {
 	return nil
 }
 
-// seat takes what the pod asks for out of the room, if it is there.
-func seat(room corev1.ResourceList, pod *corev1.Pod) bool {
+// reserve subtracts the requests of the pod from what is free, if they fit.
+func reserve(free corev1.ResourceList, pod *corev1.Pod) bool {
 	asked := maps.Clone(pod.Spec.Containers[0].Resources.Requests)
 	asked[corev1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
 	for name, q := range asked {
-		if have := room[name]; have.Cmp(q) < 0 {
+		if have := free[name]; have.Cmp(q) < 0 {
 			return false
 		}
 	}
 	for name, q := range asked {
-		have := room[name]
+		have := free[name]
 		have.Sub(q)
-		room[name] = have
+		free[name] = have
 	}
 	return true
 }
 
-// machine is an initialized node of the pool, bought through o, with its claim.
-func machine(name string, it *cloud.InstanceType, o *cloud.Offering, pool *v1.NodePool) (*corev1.Node, *v1.NodeClaim) {
+// readyNode is an initialized node of the pool, launched with the offering o, and its claim.
+func readyNode(name string, it *cloud.InstanceType, o *cloud.Offering, pool *v1.NodePool) (*corev1.Node, *v1.NodeClaim) {
 	labels := maps.Clone(pool.Spec.Template.Labels)
 	if labels == nil {
 		labels = map[string]string{}

@@ -77,7 +77,7 @@ func TestNamesExist(t *testing.T) {
 	// Names of Kubernetes and AWS that the code has no word for, names that it puts together, and fields of the benchmark's report.
 	others := []string{
 		"ExactCount", "perDeviceNodeSelection", "ServiceLinkedRoleCreationNotPermitted",
-		"CreateFleetAuthCheckFailed", "RunInstancesAuthCheckFailed", "CreateLaunchTemplateAuthCheckFailed", "boundSeconds", "oursGap", "peerGap",
+		"CreateFleetAuthCheckFailed", "RunInstancesAuthCheckFailed", "CreateLaunchTemplateAuthCheckFailed", "boundSeconds", "oursGap", "upstreamGap",
 	}
 	camel := regexp.MustCompile(`^[A-Za-z]+[a-z0-9]+(?:[A-Z][A-Za-z0-9]*)+$`)
 	for _, p := range pages(t) {

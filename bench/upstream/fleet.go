@@ -1,4 +1,4 @@
-package peer
+package upstream
 
 import (
 	"context"
@@ -13,34 +13,34 @@ import (
 	"sigs.k8s.io/karpenter/pkg/operator/options"  //nolint:depguard // it is what we measure
 )
 
-// Fleet is what the peer knows of a cluster.
+// Fleet is upstream's state of a cluster.
 type Fleet struct{ cluster *state.Cluster }
 
-// NewFleet knows nothing yet.
+// NewFleet returns the state of an empty cluster.
 func NewFleet() *Fleet {
 	onNode := func(o client.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} } //nolint:forcetypeassert // it indexes pods
 	c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithIndex(&corev1.Pod{}, "spec.nodeName", onNode).Build()
 	return &Fleet{state.NewCluster(clock.RealClock{}, c, noCloud{})}
 }
 
-// UpdateNode tells of a node.
+// UpdateNode adds or updates a node.
 func (f *Fleet) UpdateNode(ctx context.Context, node *corev1.Node) error {
 	if err := f.cluster.UpdateNode(asked(ctx), node); err != nil {
-		return fmt.Errorf("telling the peer of node %q: %w", node.Name, err)
+		return fmt.Errorf("updating upstream with node %q: %w", node.Name, err)
 	}
 	return nil
 }
 
-// UpdatePod tells of a pod.
+// UpdatePod adds or updates a pod.
 func (f *Fleet) UpdatePod(ctx context.Context, pod *corev1.Pod) error {
 	if err := f.cluster.UpdatePod(asked(ctx), pod); err != nil {
-		return fmt.Errorf("telling the peer of pod %q: %w", pod.Name, err)
+		return fmt.Errorf("updating upstream with pod %q: %w", pod.Name, err)
 	}
 	return nil
 }
 
-// Snapshot takes the picture that each of the peer's passes begins with, and counts its nodes.
+// Snapshot captures the cluster state that each of upstream's passes begins with, and returns its number of nodes.
 func (f *Fleet) Snapshot() int { return len(f.cluster.DeepCopyNodes()) }
 
-// asked is a context with settings, without which the peer does nothing.
+// asked is a context with settings, without which upstream does nothing.
 func asked(ctx context.Context) context.Context { return (&options.Options{}).ToContext(ctx) }

@@ -1,16 +1,16 @@
-package peer
+package upstream
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	peerv1 "sigs.k8s.io/karpenter/pkg/apis/v1" //nolint:depguard // it is what we measure
-	"sigs.k8s.io/karpenter/pkg/cloudprovider"  //nolint:depguard // it is what we measure
-	"sigs.k8s.io/karpenter/pkg/scheduling"     //nolint:depguard // it is what we measure
+	upstreamv1 "sigs.k8s.io/karpenter/pkg/apis/v1" //nolint:depguard // it is what we measure
+	"sigs.k8s.io/karpenter/pkg/cloudprovider"      //nolint:depguard // it is what we measure
+	"sigs.k8s.io/karpenter/pkg/scheduling"         //nolint:depguard // it is what we measure
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// instanceTypes are types as a provider of the peer would list them.
+// instanceTypes are types as a provider of upstream would list them.
 func instanceTypes(types []*cloud.InstanceType) []*cloudprovider.InstanceType {
 	out := make([]*cloudprovider.InstanceType, 0, len(types))
 	for _, t := range types {
@@ -43,9 +43,9 @@ func overhead(list corev1.ResourceList) *cloudprovider.InstanceTypeOverhead {
 }
 
 func requirements(entries []v1.NodeSelectorRequirementWithMinValues) scheduling.Requirements {
-	out := make([]peerv1.NodeSelectorRequirementWithMinValues, 0, len(entries))
+	out := make([]upstreamv1.NodeSelectorRequirementWithMinValues, 0, len(entries))
 	for _, e := range entries {
-		out = append(out, peerv1.NodeSelectorRequirementWithMinValues{Key: e.Key, Operator: e.Operator, Values: e.Values, MinValues: e.MinValues})
+		out = append(out, upstreamv1.NodeSelectorRequirementWithMinValues{Key: e.Key, Operator: e.Operator, Values: e.Values, MinValues: e.MinValues})
 	}
 	return scheduling.NewNodeSelectorRequirementsWithMinValues(out...)
 }

@@ -1,7 +1,7 @@
-// Package peer is sigs.k8s.io/karpenter as a contestant. It is the one place of the repository that calls it.
+// Package upstream runs sigs.k8s.io/karpenter as a contestant. No other package of the repository calls it.
 //
-// The peer is a module like any other here: what is below uses its exported API only.
-package peer
+// Only upstream's exported API is used.
+package upstream
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	peerv1 "sigs.k8s.io/karpenter/pkg/apis/v1"                      //nolint:depguard // it is what we measure
+	upstreamv1 "sigs.k8s.io/karpenter/pkg/apis/v1"                  //nolint:depguard // it is what we measure
 	"sigs.k8s.io/karpenter/pkg/cloudprovider"                       //nolint:depguard // it is what we measure
 	"sigs.k8s.io/karpenter/pkg/controllers/provisioning/scheduling" //nolint:depguard // it is what we measure
 	"sigs.k8s.io/karpenter/pkg/controllers/state"                   //nolint:depguard // it is what we measure
@@ -34,12 +34,12 @@ import (
 // It may use every core.
 func Contestant() contest.Contestant {
 	log.SetLogger(logr.Discard())
-	return contest.Contestant{Name: "peer", Prepare: prepare}
+	return contest.Contestant{Name: "upstream", Prepare: prepare}
 }
 
-// question is the input in the peer's types.
-type question struct {
-	pools   []*peerv1.NodePool
+// problem is the input in upstream's types.
+type problem struct {
+	pools   []*upstreamv1.NodePool
 	types   map[string][]*cloudprovider.InstanceType
 	daemons []*corev1.Pod
 	pods    []*corev1.Pod
@@ -47,19 +47,19 @@ type question struct {
 	client  client.Client
 	cluster *state.Cluster
 
-	claims []*peerv1.NodeClaim
+	claims []*upstreamv1.NodeClaim
 	placed int
 }
 
 func prepare(in contest.Input) (contest.Run, error) {
 	if in.Occupied() {
-		return nil, errors.New("only empty clusters are put to the peer so far")
+		return nil, errors.New("upstream is measured with empty clusters only")
 	}
-	// The peer knows a cloud's labels from a set that the whole process shares.
+	// Upstream knows a cloud's labels from a set that the whole process shares.
 	for key := range in.Cloud.Labels.WellKnown {
-		peerv1.WellKnownLabels.Insert(key)
+		upstreamv1.WellKnownLabels.Insert(key)
 	}
-	q := &question{
+	q := &problem{
 		types:   map[string][]*cloudprovider.InstanceType{},
 		options: []scheduling.Options{scheduling.NumConcurrentReconciles(runtime.GOMAXPROCS(0))},
 		client:  fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build(),
@@ -70,7 +70,7 @@ func prepare(in contest.Input) (contest.Run, error) {
 	}
 	types := instanceTypes(in.Types)
 	for _, pool := range in.Pools {
-		p := &peerv1.NodePool{}
+		p := &upstreamv1.NodePool{}
 		if err := recode(pool, p); err != nil {
 			return nil, fmt.Errorf("translating nodepool %q: %w", pool.Name, err)
 		}
@@ -86,8 +86,8 @@ func prepare(in contest.Input) (contest.Run, error) {
 	return q, nil
 }
 
-// Solve answers the question.
-func (q *question) Solve() error {
+// Solve schedules the pods.
+func (q *problem) Solve() error {
 	opts := &options.Options{
 		MinValuesPolicy: options.MinValuesPolicyStrict, PreferencePolicy: options.PreferencePolicyRespect, IgnoreDRARequests: true,
 	}
@@ -111,7 +111,7 @@ func (q *question) Solve() error {
 }
 
 // Answer is what Solve has found, in our types.
-func (q *question) Answer() (contest.Answer, error) {
+func (q *problem) Answer() (contest.Answer, error) {
 	a := contest.Answer{Placed: q.placed}
 	for _, c := range q.claims {
 		claim := &v1.NodeClaim{}

@@ -15,8 +15,8 @@ import (
 // nodeName is the name of the i-th Node.
 func nodeName(i int) string { return fmt.Sprintf("kwok-%s-%05d", poolName, i) }
 
-// machineClaim is a NodeClaim as a controller leaves it when its Node is ready.
-func machineClaim(owner *v1.NodePool, i int) *v1.NodeClaim {
+// readyClaim is a NodeClaim as a controller leaves it when its Node is ready.
+func readyClaim(owner *v1.NodePool, i int) *v1.NodeClaim {
 	claim := newClaim(owner, i)
 	claim.Finalizers = []string{v1.TerminationFinalizer}
 	maps.Copy(claim.Labels, map[string]string{
@@ -25,12 +25,12 @@ func machineClaim(owner *v1.NodePool, i int) *v1.NodeClaim {
 		"karpenter.kwok.sh/instance-cpu": "16", "karpenter.kwok.sh/instance-memory": "34359738368",
 		"karpenter.kwok.sh/instance-family": "c", "karpenter.kwok.sh/instance-size": "16x",
 	})
-	room := corev1.ResourceList{
+	capacity := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("16"), corev1.ResourceMemory: resource.MustParse("32Gi"),
 		corev1.ResourcePods: resource.MustParse("256"), corev1.ResourceEphemeralStorage: resource.MustParse("20Gi"),
 	}
 	claim.Status = v1.NodeClaimStatus{
-		NodeName: nodeName(i), ProviderID: "kwok://" + nodeName(i), Capacity: room, Allocatable: room,
+		NodeName: nodeName(i), ProviderID: "kwok://" + nodeName(i), Capacity: capacity, Allocatable: capacity,
 	}
 	for _, kind := range []string{v1.ConditionTypeLaunched, v1.ConditionTypeRegistered, v1.ConditionTypeInitialized, "Ready"} {
 		claim.Status.Conditions = append(claim.Status.Conditions, metav1.Condition{
@@ -40,8 +40,8 @@ func machineClaim(owner *v1.NodePool, i int) *v1.NodeClaim {
 	return claim
 }
 
-// machineNode is the Node of claim, initialized and ready.
-func machineNode(claim *v1.NodeClaim, i int) *corev1.Node {
+// readyNode is the Node of claim, initialized and ready.
+func readyNode(claim *v1.NodeClaim, i int) *corev1.Node {
 	blocks := true
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: nodeName(i), Labels: maps.Clone(claim.Labels), Finalizers: []string{v1.TerminationFinalizer},
@@ -81,8 +81,8 @@ func machineNode(claim *v1.NodeClaim, i int) *corev1.Node {
 	return node
 }
 
-// runningPod is a pod as they are met in clusters: with labels, annotations, an environment, probes, mounts, a token and what the
-// kubelet says about it.
+// runningPod is a typical pod: with labels, annotations, an environment, probes, mounts, a token and the status that the kubelet
+// writes.
 func runningPod(node string, i int) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: "app-", Namespace: metav1.NamespaceDefault,
