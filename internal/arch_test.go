@@ -88,7 +88,7 @@ cloud/aws/awstest/ebs < API, cloud/aws/awstest
 cloud/aws/awstest/firstboot <
 cloud/aws/awstest/join < cloud/aws/awstest, cloud/aws/awstest/firstboot
 internal/options <
-internal/observe < API
+internal/observe < API, internal/ttlcache
 internal/podlatency <
 internal/cost < API, cloud
 internal/prediction <

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
+
+	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
 // EventComponent is the source component of all events.
@@ -20,7 +22,6 @@ const (
 	defaultWindow = 2 * time.Minute
 	limitedRate   = 5 // per second
 	limitedBurst  = 10
-	sweepPeriod   = time.Minute
 )
 
 // Event is something to tell the users of an object.
@@ -52,20 +53,20 @@ type Recorder struct {
 	sink  record.EventRecorder
 	clock clock.PassiveClock
 
-	mu      sync.Mutex
-	until   map[string]time.Time // end of the window of each published key
-	sweepAt time.Time
-	bucket  *rate.Limiter
+	// mu makes the look at published and the entry there one step.
+	mu sync.Mutex
+	// published has the keys of events within their windows.
+	published *ttlcache.Cache[string, struct{}]
+	bucket    *rate.Limiter
 }
 
 // NewRecorder returns a recorder that writes to sink, whose component should be EventComponent.
 func NewRecorder(sink record.EventRecorder, clk clock.PassiveClock) *Recorder {
 	return &Recorder{
-		sink:    sink,
-		clock:   clk,
-		until:   map[string]time.Time{},
-		sweepAt: clk.Now().Add(sweepPeriod),
-		bucket:  rate.NewLimiter(limitedRate, limitedBurst),
+		sink:      sink,
+		clock:     clk,
+		published: ttlcache.New[string, struct{}](clk, defaultWindow),
+		bucket:    rate.NewLimiter(limitedRate, limitedBurst),
 	}
 }
 
@@ -83,33 +84,18 @@ func (r *Recorder) Publish(events ...Event) {
 func (r *Recorder) admit(e Event) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := r.clock.Now()
-	r.sweep(now)
 	if len(e.Dedupe) > 0 {
 		key := e.key()
-		if end, known := r.until[key]; known && now.Before(end) {
+		if _, known := r.published.Get(key); known {
 			return false
 		}
 		window := e.Window
 		if window == 0 {
 			window = defaultWindow
 		}
-		r.until[key] = now.Add(window)
+		r.published.SetWithTTL(key, struct{}{}, window)
 	}
-	return !e.Limited || r.bucket.AllowN(now, 1)
-}
-
-// sweep drops expired keys, at most once a period so that its cost is spread over many events.
-func (r *Recorder) sweep(now time.Time) {
-	if now.Before(r.sweepAt) {
-		return
-	}
-	r.sweepAt = now.Add(sweepPeriod)
-	for key, end := range r.until {
-		if !now.Before(end) {
-			delete(r.until, key)
-		}
-	}
+	return !e.Limited || r.bucket.AllowN(r.clock.Now(), 1)
 }
 
 // normal and warning make events with the default window.

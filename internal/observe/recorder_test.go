@@ -166,7 +166,7 @@ func TestMemoryIsBoundedByTheWindow(t *testing.T) {
 		r.Publish(normal(podNamed("a"), "R", "m", fmt.Sprint(i)))
 		clk.Step(time.Second)
 	}
-	if got, want := len(r.until), int((defaultWindow+sweepPeriod)/time.Second); got > want {
+	if got, want := r.published.Len(), int(2*defaultWindow/time.Second); got > want {
 		t.Errorf("%d keys remembered, want at most %d", got, want)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Cache holds values by key, each for the same time. Make one with New. It is safe for concurrent use.
+// Cache holds values by key, each for the same time unless SetWithTTL says otherwise. Make one with New. It is safe for concurrent use.
 //
 // Expired entries are deleted at most once per TTL, when an entry is set.
 type Cache[K comparable, V any] struct {
@@ -74,14 +74,24 @@ func (c *Cache[K, V]) All() map[K]V {
 	return out
 }
 
-// Set stores a value; it expires a TTL from now.
-func (c *Cache[K, V]) Set(key K, value V) {
+// Len returns the number of entries in memory, including expired ones that are not deleted yet.
+func (c *Cache[K, V]) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.set(key, value)
+	return len(c.entries)
 }
 
-func (c *Cache[K, V]) set(key K, value V) {
+// Set stores a value; it expires a TTL from now.
+func (c *Cache[K, V]) Set(key K, value V) { c.SetWithTTL(key, value, c.ttl) }
+
+// SetWithTTL stores a value that expires after a TTL of its own.
+func (c *Cache[K, V]) SetWithTTL(key K, value V, ttl time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.set(key, value, ttl)
+}
+
+func (c *Cache[K, V]) set(key K, value V, ttl time.Duration) {
 	now := c.clock.Now()
 	if !now.Before(c.sweepAt) {
 		for key, e := range c.entries {
@@ -91,7 +101,7 @@ func (c *Cache[K, V]) set(key K, value V) {
 		}
 		c.sweepAt = now.Add(c.ttl)
 	}
-	c.entries[key] = entry[V]{value, now.Add(c.ttl)}
+	c.entries[key] = entry[V]{value, now.Add(ttl)}
 }
 
 // Delete removes a key.
@@ -137,7 +147,7 @@ func (c *Cache[K, V]) load(ctx context.Context, key K, l *load[V], loader func(c
 	defer c.mu.Unlock()
 	delete(c.loading, key)
 	if l.err == nil {
-		c.set(key, l.value)
+		c.set(key, l.value, c.ttl)
 	}
 	close(l.done)
 	return l.value, l.err

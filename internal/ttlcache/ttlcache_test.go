@@ -99,3 +99,31 @@ func TestCallersShareOneLoad(t *testing.T) {
 		}
 	})
 }
+
+func TestSetWithTTL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := ttlcache.New[string, int](clock.RealClock{}, time.Minute)
+		c.SetWithTTL("a", 1, time.Hour)
+		time.Sleep(time.Hour - 1)
+		if _, ok := c.Get("a"); !ok {
+			t.Error("it expired before its own TTL")
+		}
+		time.Sleep(1)
+		if _, ok := c.Get("a"); ok {
+			t.Error("it did not expire")
+		}
+	})
+}
+
+func TestExpiredEntriesAreDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := ttlcache.New[int, bool](clock.RealClock{}, time.Minute)
+		for i := range 1000 {
+			c.Set(i, true)
+			time.Sleep(time.Second)
+		}
+		if got := c.Len(); got > 120 {
+			t.Errorf("%d entries in memory, want those of two minutes at most", got)
+		}
+	})
+}

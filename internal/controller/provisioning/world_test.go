@@ -221,7 +221,7 @@ func running(t *testing.T, prepare func(watches), story func(*world, watches), o
 	})
 }
 
-// wait lets time go by.
+// advance moves the clock of the bubble and lets every goroutine finish what it does then.
 func advance(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
