@@ -55,9 +55,9 @@ func (c *convertCommand) Run(s streams) error {
 		return codedError{err, exitUsage}
 	}
 	write := converted.YAML
-	notes := converted.Remnants
+	notes := converted.LeftoverKeys
 	if c.Output == "json" {
-		write, notes = converted.JSON, append(converted.Notes, converted.Remnants...)
+		write, notes = converted.JSON, append(converted.Notes, converted.LeftoverKeys...)
 	}
 	var out bytes.Buffer
 	if err := write(&out); err != nil {

@@ -48,7 +48,7 @@ type Failure struct {
 	Reason string
 	// Mistake is set when the buffer itself or what it refers to is wrong, so that what was known about it is void.
 	// Otherwise looking has failed and says nothing.
-	Mistake bool
+	Invalid bool
 	// Retry is set when the failure is worth an error.
 	Retry bool
 	cause error
@@ -69,7 +69,7 @@ func Resolve(ctx context.Context, from Source, b *v1beta1.CapacityBuffer) (Chunk
 		return fromWorkload(ctx, from.Workloads, b.Namespace, *b.Spec.ScalableRef)
 	}
 	return Chunk{}, &Failure{
-		Reason: v1beta1.ReasonResolutionFailed, Mistake: true,
+		Reason: v1beta1.ReasonResolutionFailed, Invalid: true,
 		cause: errors.New("neither podTemplateRef nor scalableRef is set"),
 	}
 }
@@ -123,7 +123,7 @@ func chunk(template *corev1.PodTemplateSpec, replicas *int32, failure *Failure) 
 
 func missing(reason, kind, name string, err error) *Failure {
 	if apierrors.IsNotFound(err) {
-		return &Failure{Reason: reason, Mistake: true, cause: fmt.Errorf("%s %q not found", kind, name)}
+		return &Failure{Reason: reason, Invalid: true, cause: fmt.Errorf("%s %q not found", kind, name)}
 	}
 	return &Failure{
 		Reason: v1beta1.ReasonResolutionFailed, Retry: true,
@@ -132,5 +132,5 @@ func missing(reason, kind, name string, err error) *Failure {
 }
 
 func unsupported(cause error) *Failure {
-	return &Failure{Reason: v1beta1.ReasonResolutionFailed, Mistake: true, Retry: true, cause: cause}
+	return &Failure{Reason: v1beta1.ReasonResolutionFailed, Invalid: true, Retry: true, cause: cause}
 }

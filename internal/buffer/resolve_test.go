@@ -90,12 +90,12 @@ func TestResolution(t *testing.T) {
 		"no group means apps":              {spec: scalable("", "Deployment", "deployment"), app: "deployment", workload: new(int32(4))},
 		"a StatefulSet scaled to zero":     {spec: scalable("apps", "StatefulSet", "set"), app: "set", workload: new(int32(0))},
 		"a ReplicaSet without replicas":    {spec: scalable("apps", "ReplicaSet", "replicas"), app: "replicas", workload: new(int32(1))},
-		"nothing is referred to":           {failure: Failure{Reason: "ResolutionFailed", Mistake: true}, message: "neither podTemplateRef nor scalableRef is set"},
-		"the PodTemplate does not exist":   {spec: ofTemplate("none"), failure: Failure{Reason: "PodTemplateNotFound", Mistake: true}, message: `PodTemplate "none" not found`},
-		"the workload does not exist":      {spec: scalable("apps", "Deployment", "none"), failure: Failure{Reason: "ScalableRefNotFound", Mistake: true}, message: `Deployment "none" not found`},
-		"a workload of another namespace":  {spec: scalable("apps", "Deployment", "deployment"), namespace: "other", failure: Failure{Reason: "ScalableRefNotFound", Mistake: true}, message: `Deployment "deployment" not found`},
-		"another kind":                     {spec: scalable("apps", "DaemonSet", "d"), failure: Failure{Reason: "ResolutionFailed", Mistake: true, Retry: true}, message: `unsupported kind "DaemonSet" of scalableRef, want Deployment, StatefulSet or ReplicaSet`},
-		"another group":                    {spec: scalable("batch", "Job", "j"), failure: Failure{Reason: "ResolutionFailed", Mistake: true, Retry: true}, message: `unsupported apiGroup "batch" of scalableRef, want "apps"`},
+		"nothing is referred to":           {failure: Failure{Reason: "ResolutionFailed", Invalid: true}, message: "neither podTemplateRef nor scalableRef is set"},
+		"the PodTemplate does not exist":   {spec: ofTemplate("none"), failure: Failure{Reason: "PodTemplateNotFound", Invalid: true}, message: `PodTemplate "none" not found`},
+		"the workload does not exist":      {spec: scalable("apps", "Deployment", "none"), failure: Failure{Reason: "ScalableRefNotFound", Invalid: true}, message: `Deployment "none" not found`},
+		"a workload of another namespace":  {spec: scalable("apps", "Deployment", "deployment"), namespace: "other", failure: Failure{Reason: "ScalableRefNotFound", Invalid: true}, message: `Deployment "deployment" not found`},
+		"another kind":                     {spec: scalable("apps", "DaemonSet", "d"), failure: Failure{Reason: "ResolutionFailed", Invalid: true, Retry: true}, message: `unsupported kind "DaemonSet" of scalableRef, want Deployment, StatefulSet or ReplicaSet`},
+		"another group":                    {spec: scalable("batch", "Job", "j"), failure: Failure{Reason: "ResolutionFailed", Invalid: true, Retry: true}, message: `unsupported apiGroup "batch" of scalableRef, want "apps"`},
 		"the API server fails on a lookup": {spec: ofTemplate("template"), err: errors.New("boom"), failure: Failure{Reason: "ResolutionFailed", Retry: true}, message: `getting PodTemplate "template": boom`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestResolution(t *testing.T) {
 			got, failure := Resolve(t.Context(), Source{Templates: from, Workloads: from}, b)
 			if c.failure.Reason != "" {
 				if failure == nil || failure.Error() != c.message || failure.Reason != c.failure.Reason ||
-					failure.Mistake != c.failure.Mistake || failure.Retry != c.failure.Retry {
+					failure.Invalid != c.failure.Invalid || failure.Retry != c.failure.Retry {
 					t.Errorf("got %+v, want %+v with %q", failure, c.failure, c.message)
 				}
 				return

@@ -24,7 +24,7 @@ const (
 	namePrefix = "capacity-buffer-"
 	// most is how many virtual pods one buffer has at most, whatever it asks for: a mistyped number must not take the
 	// memory of the process.
-	most = 100_000
+	maxPods = 100_000
 )
 
 // Pod is the first virtual pod of a buffer, as an object. All others differ from it in name and UID only.
@@ -74,7 +74,7 @@ func Pods(t *translate.Translator, b *v1beta1.CapacityBuffer, first *corev1.Pod,
 	prototype.Virtual = true
 	// Virtual pods are not validated: what nobody can satisfy is told as a buffer that needs capacity.
 	prototype.Rejected, prototype.Silent = "", false
-	all := make([]model.Pod, min(max(replicas, 0), most))
+	all := make([]model.Pod, min(max(replicas, 0), maxPods))
 	out := make([]*model.Pod, len(all))
 	for i := range all {
 		all[i] = *prototype

@@ -137,7 +137,7 @@ func TestAPodThatNobodyCouldPlaceIsVirtualNevertheless(t *testing.T) {
 
 func TestAMistypedNumberIsBounded(t *testing.T) {
 	got := Pods(translate.New(v1.CoreLabelRules()), headroom(), Pod(headroom(), template(), time.Now()), math.MaxInt32)
-	if len(got) != most {
-		t.Errorf("%d pods, want %d", len(got), most)
+	if len(got) != maxPods {
+		t.Errorf("%d pods, want %d", len(got), maxPods)
 	}
 }

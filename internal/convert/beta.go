@@ -8,7 +8,7 @@ func (c *conversion) pool(all *fields) {
 	in := all.take("spec").fields()
 	old := in.take("template").fields()
 	template := newMapping()
-	if meta := old.take("metadata"); meta.there() {
+	if meta := old.take("metadata"); meta.present() {
 		inner, out := meta.fields(), newMapping()
 		c.nodeLabels(m, out, inner.take("labels"))
 		c.nodeAnnotations(m, out, inner.take("annotations"))
@@ -21,8 +21,8 @@ func (c *conversion) pool(all *fields) {
 	c.requirements(spec, oldSpec.take("requirements"), value{c: c}, false)
 	c.taints(spec, oldSpec.take("taints"))
 	c.taints(spec, oldSpec.take("startupTaints"))
-	if resources := oldSpec.take("resources"); resources.there() {
-		c.leave(m, resources, "a pool asks for no resources; it never had an effect")
+	if resources := oldSpec.take("resources"); resources.present() {
+		c.leaveOut(m, resources, "a pool asks for no resources; it never had an effect")
 	}
 	c.kubelet = oldSpec.take("kubelet")
 	oldSpec.end()
@@ -35,26 +35,26 @@ func (c *conversion) pool(all *fields) {
 }
 
 // classOf is the class that a pool of v1beta1 refers to, which was named with a version.
-func (c *conversion) classOf(m *making, v value) ClassReference {
+func (c *conversion) classOf(m *draft, v value) ClassReference {
 	in := v.fields()
 	version, kind, name := in.take("apiVersion"), in.take("kind"), in.take("name")
 	in.end()
 	ref := ClassReference{groupAWS, kindClass, name.text()}
-	if !name.there() {
-		c.find(name, "missing")
+	if !name.present() {
+		c.addFinding(name, "missing")
 	}
-	if version.there() {
+	if version.present() {
 		ref.Group, _, _ = strings.Cut(version.text(), "/")
 		m.head = append(m.head, c.note(version, "%q has become the group %s", version.text(), ref.Group))
 	}
-	if kind.there() {
+	if kind.present() {
 		ref.Kind = kind.text()
 	}
 	return ref
 }
 
 // disruption carries over when nodes go. The age at which they do has moved to the template.
-func (c *conversion) disruption(m *making, spec *mapping, v value) {
+func (c *conversion) disruption(m *draft, spec *mapping, v value) {
 	in := v.fields()
 	policy, after, expire := in.take("consolidationPolicy"), in.take("consolidateAfter"), in.take("expireAfter")
 	spec.carry("expireAfter", expire, comments(expire, func() string {
@@ -62,17 +62,17 @@ func (c *conversion) disruption(m *making, spec *mapping, v value) {
 	})...)
 	out := newMapping()
 	switch {
-	case policy.there() && policy.text() == "WhenUnderutilized":
+	case policy.present() && policy.text() == "WhenUnderutilized":
 		out.add("consolidationPolicy", policy.from(scalar("WhenEmptyOrUnderutilized")), c.note(policy, "WhenUnderutilized is called WhenEmptyOrUnderutilized today"))
-	case policy.there():
+	case policy.present():
 		out.carry("consolidationPolicy", policy)
 	default:
 		out.add("consolidationPolicy", scalar("WhenEmptyOrUnderutilized"))
 	}
 	switch {
-	case policy.there() && policy.text() == "WhenEmpty" && !after.there():
-		c.find(after, "missing: WhenEmpty needs it")
-	case after.there():
+	case policy.present() && policy.text() == "WhenEmpty" && !after.present():
+		c.addFinding(after, "missing: WhenEmpty needs it")
+	case after.present():
 		out.carry("consolidateAfter", after)
 	default:
 		out.add("consolidateAfter", scalar("0s"))
@@ -85,7 +85,7 @@ func (c *conversion) disruption(m *making, spec *mapping, v value) {
 
 // comments is a comment on a field that is there.
 func comments(v value, make func() string) []string {
-	if !v.there() {
+	if !v.present() {
 		return nil
 	}
 	return []string{make()}

@@ -49,10 +49,10 @@ type Settings struct {
 	NodeClass *ClassReference
 	// OwnClass is the kind of class, one without settings, that is made for each Provisioner that has neither provider nor
 	// providerRef. It goes before NodeClass; nil makes none.
-	OwnClass *ClassKind
+	DedicatedClass *ClassKind
 	// KubeletsApart gives every pool with settings of the kubelet a class of its own, so that what becomes of one pool does
 	// not depend on the others.
-	KubeletsApart bool
+	ClassPerKubelet bool
 	// Flags tells that whoever converts can give the settings as flags, so that findings name them.
 	Flags bool
 }
@@ -89,7 +89,7 @@ type Note struct {
 type Finding struct{ Field, Message string }
 
 // Made is an object of today's API.
-type Made struct {
+type Converted struct {
 	APIVersion, Kind, Name string
 	// Root is the object, with notes as comments.
 	Root *yaml.Node
@@ -102,17 +102,17 @@ type Made struct {
 // Result is what became of one old object.
 type Result struct {
 	// Made are the objects of today: a NodePool, and a class if its settings were part of the Provisioner or cannot be shared.
-	Made []Made
+	Converted []Converted
 	// Notes are the comments of all of them.
 	Notes []Note
 	// Findings say why nothing was made.
 	Findings []Finding
 	// Kept is why an object stays behind: it is none that anyone applies. Empty otherwise.
-	Kept string
+	Unconverted string
 }
 
 // Concerns reports whether objects of a kind are converted, or have to stay behind.
-func Concerns(apiVersion, kind string) bool {
+func Handles(apiVersion, kind string) bool {
 	switch apiVersion {
 	case coreAlpha, awsAlpha, coreBeta, awsBeta:
 		return true
@@ -145,17 +145,17 @@ type conversion struct {
 	// origins are the places of nodes that were carried over, or that stand for old ones.
 	origins map[*yaml.Node]string
 	// carried are the names of fields whose comments were carried over.
-	carried  map[*yaml.Node]bool
-	made     []*making
-	notes    []Note
-	findings []Finding
-	kept     string
+	carried     map[*yaml.Node]bool
+	drafts      []*draft
+	notes       []Note
+	findings    []Finding
+	unconverted string
 	// kubelet is what the object says of the kubelet; it belongs to the class.
 	kubelet value
 }
 
 // making is an object of today's API while it is made.
-type making struct {
+type draft struct {
 	apiVersion, kind, name string
 	root, spec             *mapping
 	// head are the notes about what has no place in the object.
@@ -188,28 +188,28 @@ func (c *conversion) run() {
 	case awsBeta + " " + kindClass:
 		c.class(all)
 	case coreBeta + " " + kindClaim, coreAlpha + " " + kindMachine:
-		c.kept = c.kind + " " + c.name + " is the record of one machine. Karpenter makes it and a user does not apply it, so it was not converted: " +
+		c.unconverted = c.kind + " " + c.name + " is the record of one machine. Karpenter makes it and a user does not apply it, so it was not converted: " +
 			"nodes of the old API are replaced by new ones of the NodePool."
 		return
 	default:
-		c.find(value{path: "kind"}, "a %s of %s cannot be converted; convertible are Provisioner in %s, AWSNodeTemplate in %s, NodePool in %s and EC2NodeClass in %s",
+		c.addFinding(value{path: "kind"}, "a %s of %s cannot be converted; convertible are Provisioner in %s, AWSNodeTemplate in %s, NodePool in %s and EC2NodeClass in %s",
 			c.kind, c.apiVersion, coreAlpha, awsAlpha, coreBeta, awsBeta)
 		return
 	}
-	if status := all.take("status"); status.there() {
-		c.leave(c.made[0], status, "what was observed; it is written anew")
+	if status := all.take("status"); status.present() {
+		c.leaveOut(c.drafts[0], status, "what was observed; it is written anew")
 	}
 	all.end()
-	c.strays(c.root, "")
+	c.checkTypos(c.root, "")
 }
 
 // start begins an object of today; its metadata is the old one's, if there is any.
-func (c *conversion) start(apiVersion, kind, name string, metadata value) *making {
-	m := &making{apiVersion: apiVersion, kind: kind, name: name, root: newMapping()}
+func (c *conversion) start(apiVersion, kind, name string, metadata value) *draft {
+	m := &draft{apiVersion: apiVersion, kind: kind, name: name, root: newMapping()}
 	m.root.add("apiVersion", scalar(apiVersion))
 	m.root.add("kind", scalar(kind))
 	m.head = []string{"Converted from " + c.apiVersion + " " + c.kind + " " + c.name + "."}
-	c.made = append(c.made, m)
+	c.drafts = append(c.drafts, m)
 	c.metadata(m, metadata)
 	m.spec = m.root.child("spec")
 	return m
@@ -217,20 +217,20 @@ func (c *conversion) start(apiVersion, kind, name string, metadata value) *makin
 
 // result closes the work.
 func (c *conversion) result() Result {
-	r := Result{Notes: c.notes, Findings: c.findings, Kept: c.kept}
+	r := Result{Notes: c.notes, Findings: c.findings, Unconverted: c.unconverted}
 	c.saveComments(c.root, "")
 	slices.SortStableFunc(r.Notes, func(a, b Note) int { return cmp.Compare(a.Field, b.Field) })
 	if len(r.Findings) > 0 {
 		return r
 	}
-	for _, m := range c.made {
+	for _, m := range c.drafts {
 		m.root.comment("apiVersion", m.head...)
-		made := Made{APIVersion: m.apiVersion, Kind: m.kind, Name: m.name, Root: m.root.node, origins: c.origins}
+		made := Converted{APIVersion: m.apiVersion, Kind: m.kind, Name: m.name, Root: m.root.node, origins: c.origins}
 		group, _, _ := strings.Cut(m.apiVersion, "/")
 		if made.class = (ClassReference{group, m.kind, m.name}); m.class != nil {
 			made.class = *m.class
 		}
-		r.Made = append(r.Made, made)
+		r.Converted = append(r.Converted, made)
 	}
 	return r
 }

@@ -344,7 +344,7 @@ func TestNoFieldDisappears(t *testing.T) {
 		there := map[string]bool{}
 		printed := ""
 		for _, r := range results {
-			for _, m := range r.Made {
+			for _, m := range r.Converted {
 				made, err := m.YAML()
 				if err != nil {
 					t.Fatal(err)

@@ -20,7 +20,7 @@ type Files struct {
 	// Notes are those of all objects that were converted, each with file and line. YAML holds them as comments.
 	Notes []string
 	// Remnants are places in objects that were not converted and still speak of the old API.
-	Remnants []string
+	LeftoverKeys []string
 }
 
 // document is one part of a file and what stands in its place.
@@ -32,9 +32,9 @@ type document struct {
 
 // piece is an object that was made, or one that stays, of a list that is taken apart, or a comment.
 type piece struct {
-	made    *Made
-	same    *yaml.Node
-	comment string
+	converted *Converted
+	unchanged *yaml.Node
+	comment   string
 }
 
 // item is an object of a document, or of a list in it.
@@ -45,7 +45,7 @@ type item struct {
 	apiVersion, kind string
 	root             *yaml.Node
 	// concerned tells whether it is converted.
-	concerned bool
+	handled bool
 }
 
 func (i item) what() string {
@@ -61,7 +61,7 @@ func ConvertFiles(parts []manifest.Part, s Settings, judge *manifest.Reader) (Fi
 	for _, part := range parts {
 		d := &document{Part: part}
 		out.documents = append(out.documents, d)
-		if !part.Says() {
+		if !part.HasContent() {
 			continue
 		}
 		found, err := read(d)
@@ -69,18 +69,18 @@ func ConvertFiles(parts []manifest.Part, s Settings, judge *manifest.Reader) (Fi
 	}
 	var objects []Object
 	for _, i := range items {
-		if i.concerned {
+		if i.handled {
 			objects = append(objects, Object{i.root})
 		}
 	}
 	results := Convert(objects, s)
 	seen := map[string]bool{}
 	for _, i := range items {
-		if !i.concerned {
+		if !i.handled {
 			seen[i.apiVersion+" "+i.what()] = true
-			out.Remnants = append(out.Remnants, i.remnants()...)
+			out.LeftoverKeys = append(out.LeftoverKeys, i.leftoverKeys()...)
 			if i.prefix != "" {
-				i.document.pieces = append(i.document.pieces, piece{same: i.root})
+				i.document.pieces = append(i.document.pieces, piece{unchanged: i.root})
 			}
 			continue
 		}
@@ -131,7 +131,7 @@ func read(d *document) ([]item, error) {
 	if missing := one.identified(); missing != nil {
 		return nil, errors.Join(err, missing)
 	}
-	one.concerned = Concerns(one.apiVersion, one.kind)
+	one.handled = Handles(one.apiVersion, one.kind)
 	return []item{one}, err
 }
 
@@ -147,8 +147,8 @@ func (d *document) list(entries []any, nodes *yaml.Node) ([]item, error) {
 			errs = append(errs, err)
 			continue
 		}
-		i.concerned = Concerns(i.apiVersion, i.kind)
-		concerned = concerned || i.concerned
+		i.handled = Handles(i.apiVersion, i.kind)
+		concerned = concerned || i.handled
 		out = append(out, i)
 	}
 	if !concerned {
@@ -175,19 +175,19 @@ func (i item) replace(out *Files, r Result, judge *manifest.Reader, seen map[str
 	for _, f := range r.Findings {
 		errs = append(errs, i.document.Problem(i.what(), i.prefix+f.Field, "%s", f.Message))
 	}
-	if r.Kept != "" {
-		i.document.pieces = append(i.document.pieces, piece{comment: i.commented(r.Kept)})
-		out.Notes = append(out.Notes, i.document.Place(i.prefix+"kind")+": "+r.Kept)
+	if r.Unconverted != "" {
+		i.document.pieces = append(i.document.pieces, piece{comment: i.commented(r.Unconverted)})
+		out.Notes = append(out.Notes, i.document.Place(i.prefix+"kind")+": "+r.Unconverted)
 	}
-	for n := range r.Made {
-		made := &r.Made[n]
+	for n := range r.Converted {
+		made := &r.Converted[n]
 		errs = append(errs, i.judge(*made, judge)...)
 		id := made.APIVersion + " " + made.Kind + " " + made.Name
 		if seen[id] {
 			errs = append(errs, i.document.Problem(i.what(), "", "%s %s is there already; keep one of them", made.Kind, made.Name))
 		}
 		seen[id] = true
-		i.document.pieces = append(i.document.pieces, piece{made: made})
+		i.document.pieces = append(i.document.pieces, piece{converted: made})
 	}
 	for _, note := range r.Notes {
 		out.Notes = append(out.Notes, fmt.Sprintf("%s: %s: %s: %s", i.document.Place(i.prefix+note.Field), i.what(), note.Field, note.Text))
@@ -196,7 +196,7 @@ func (i item) replace(out *Files, r Result, judge *manifest.Reader, seen map[str
 }
 
 // judge checks an object that was made as the API server would. What is wrong with it is told where it comes from.
-func (i item) judge(made Made, judge *manifest.Reader) []error {
+func (i item) judge(made Converted, judge *manifest.Reader) []error {
 	content, err := made.content()
 	if err != nil {
 		return []error{i.document.Problem(i.what(), "", "%w", err)}
@@ -262,11 +262,11 @@ func (f Files) YAML(to io.Writer) error {
 
 func (p piece) yaml() ([]byte, error) {
 	switch {
-	case p.made != nil:
-		return p.made.YAML()
-	case p.same != nil:
+	case p.converted != nil:
+		return p.converted.YAML()
+	case p.unchanged != nil:
 		var b bytes.Buffer
-		err := encode(&b, p.same)
+		err := encode(&b, p.unchanged)
 		return b.Bytes(), err
 	default:
 		return []byte(p.comment), nil
@@ -284,7 +284,7 @@ func (f Files) JSON(to io.Writer) error {
 		return err
 	}
 	for _, d := range f.documents {
-		if d.pieces == nil && d.Says() {
+		if d.pieces == nil && d.HasContent() {
 			if err := f.same(d, add); err != nil {
 				return err
 			}

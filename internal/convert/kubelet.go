@@ -20,22 +20,22 @@ func kubeletFields() []string {
 // placeKubelets puts what pools say of the kubelet where it belongs today: in their class. Pools that share a class and
 // differ need classes of their own.
 func placeKubelets(work []*conversion) {
-	classes := map[string]*making{}
+	classes := map[string]*draft{}
 	owners := map[string]*conversion{}
 	users := map[string][]*conversion{}
 	var names []string
 	for _, c := range work {
-		for _, m := range c.made {
+		for _, m := range c.drafts {
 			if m.kind != kindClass {
 				continue
 			}
 			if other := owners[m.name]; other != nil {
-				c.find(value{path: "metadata.name"}, "EC2NodeClass %s is made of %s %s already", m.name, other.kind, other.name)
+				c.addFinding(value{path: "metadata.name"}, "EC2NodeClass %s is made of %s %s already", m.name, other.kind, other.name)
 				continue
 			}
 			classes[m.name], owners[m.name] = m, c
 		}
-		if pool := c.poolMade(); pool != nil {
+		if pool := c.poolDraft(); pool != nil {
 			c.tidyKubelet(pool)
 			key := pool.class.Group + "/" + pool.class.Kind + "/" + pool.class.Name
 			if users[key] == nil {
@@ -45,7 +45,7 @@ func placeKubelets(work []*conversion) {
 		}
 	}
 	for _, key := range names {
-		var class *making
+		var class *draft
 		if name, ok := strings.CutPrefix(key, groupAWS+"/"+kindClass+"/"); ok {
 			class = classes[name]
 		}
@@ -54,8 +54,8 @@ func placeKubelets(work []*conversion) {
 }
 
 // poolMade is the pool that the conversion makes; nil when it makes none.
-func (c *conversion) poolMade() *making {
-	for _, m := range c.made {
+func (c *conversion) poolDraft() *draft {
+	for _, m := range c.drafts {
 		if m.class != nil {
 			return m
 		}
@@ -64,13 +64,13 @@ func (c *conversion) poolMade() *making {
 }
 
 // tidyKubelet checks the fields, and leaves behind what has no equal.
-func (c *conversion) tidyKubelet(pool *making) {
-	if !c.kubelet.there() {
+func (c *conversion) tidyKubelet(pool *draft) {
+	if !c.kubelet.present() {
 		return
 	}
 	in, out := c.kubelet.fields(), newMapping()
-	if runtime := in.take("containerRuntime"); runtime.there() {
-		c.leave(pool, runtime, "the image brings the runtime")
+	if runtime := in.take("containerRuntime"); runtime.present() {
+		c.leaveOut(pool, runtime, "the image brings the runtime")
 	}
 	for _, name := range kubeletFields() {
 		out.carry(name, in.take(name))
@@ -81,45 +81,45 @@ func (c *conversion) tidyKubelet(pool *making) {
 }
 
 // placeIn puts the settings of pools that share a class there; class is nil when it is not made here.
-func placeIn(class *making, owners map[string]*conversion, pools []*conversion) {
+func placeIn(class *draft, owners map[string]*conversion, pools []*conversion) {
 	said := map[string]bool{}
 	for _, c := range pools {
 		said[c.kubelet.canonical()] = true
 	}
 	for i, c := range pools {
-		pool := c.poolMade()
+		pool := c.poolDraft()
 		switch {
-		case !c.kubelet.there():
+		case !c.kubelet.present():
 		case class == nil:
 			pool.head = append(pool.head, c.note(c.kubelet, "belongs to spec.kubelet of %s %s, which is not converted here. Put it there:", pool.class.Kind, pool.class.Name))
-			pool.head = append(pool.head, verbatim(c.kubelet.node)...)
-		case len(said) == 1 && !c.settings.KubeletsApart:
+			pool.head = append(pool.head, yamlLines(c.kubelet.node)...)
+		case len(said) == 1 && !c.settings.ClassPerKubelet:
 			if i == 0 {
 				class.spec.carry("kubelet", value{c: c, node: c.kubelet.node, path: c.kubelet.path}, c.note(c.kubelet, "settings of the kubelet have moved here from %s %s", c.kind, c.name))
 			}
 		default:
-			c.ownClass(pool, class, owners)
+			c.dedicatedClass(pool, class, owners)
 		}
 	}
 }
 
 // ownClass gives a pool a copy of its class, with its own settings of the kubelet.
-func (c *conversion) ownClass(pool, class *making, owners map[string]*conversion) {
+func (c *conversion) dedicatedClass(pool, class *draft, owners map[string]*conversion) {
 	name := class.name + "-" + c.name
 	if other := owners[name]; other != nil {
-		c.find(c.kubelet, "needs a class of its own, EC2NodeClass %s, which is made of %s %s already", name, other.kind, other.name)
+		c.addFinding(c.kubelet, "needs a class of its own, EC2NodeClass %s, which is made of %s %s already", name, other.kind, other.name)
 		return
 	}
 	origin := owners[class.name]
 	owners[name] = c
-	m := &making{apiVersion: class.apiVersion, kind: class.kind, name: name, root: &mapping{clone(class.root.node)}}
+	m := &draft{apiVersion: class.apiVersion, kind: class.kind, name: name, root: &mapping{clone(class.root.node)}}
 	child(child(m.root.node, "metadata"), "name").Value = name
 	m.spec = m.root.child("spec")
 	drop(m.spec.node, "kubelet")
 	m.spec.carry("kubelet", value{c: c, node: c.kubelet.node, path: c.kubelet.path},
 		c.note(c.kubelet, "%s %s needs a copy of EC2NodeClass %s for this, which other pools use without it", c.kind, c.name, class.name))
 	m.head = []string{fmt.Sprintf("A copy of EC2NodeClass %s with the settings of the kubelet of %s %s.", class.name, c.kind, c.name)}
-	c.made = append(c.made, m)
+	c.drafts = append(c.drafts, m)
 	c.findings = append(c.findings, failedWith(origin, c)...)
 	pool.class.Name = name
 	pool.nameNode.Value = name
@@ -136,7 +136,7 @@ func failedWith(origin, c *conversion) []Finding {
 // canonical is a text by which settings can be compared.
 func (v value) canonical() string {
 	var content any
-	if !v.there() || v.node.Decode(&content) != nil {
+	if !v.present() || v.node.Decode(&content) != nil {
 		return ""
 	}
 	text, err := json.Marshal(content)
@@ -147,14 +147,14 @@ func (v value) canonical() string {
 }
 
 // verbatim is a tree as lines of text that keep their indentation in a comment.
-func verbatim(n *yaml.Node) []string {
+func yamlLines(n *yaml.Node) []string {
 	var b bytes.Buffer
 	if err := encode(&b, n); err != nil {
 		return nil
 	}
 	var out []string
 	for line := range strings.Lines(b.String()) {
-		out = append(out, verbatimMark+strings.TrimRight(line, "\n"))
+		out = append(out, yamlLineMark+strings.TrimRight(line, "\n"))
 	}
 	return out
 }

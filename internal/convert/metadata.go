@@ -40,15 +40,15 @@ func renamedAnnotations() map[string]string {
 }
 
 // metadata carries the metadata of an object over. The name is m's, which the old object may not have had.
-func (c *conversion) metadata(m *making, v value) {
+func (c *conversion) metadata(m *draft, v value) {
 	out := m.root.child("metadata")
 	in := v.fields()
 	name := in.take("name")
 	switch {
-	case m.name == "" && len(c.made) > 1: // it is said already
+	case m.name == "" && len(c.drafts) > 1: // it is said already
 	case m.name == "":
-		c.find(value{path: join(v.path, "name")}, "missing")
-	case name.there():
+		c.addFinding(value{path: join(v.path, "name")}, "missing")
+	case name.present():
 		out.carry("name", name)
 	default:
 		out.add("name", scalar(m.name))
@@ -57,23 +57,23 @@ func (c *conversion) metadata(m *making, v value) {
 	out.carry("labels", in.take("labels"))
 	c.annotations(m, out, in.take("annotations"))
 	for _, gone := range writtenByCluster() {
-		if f := in.take(gone); f.there() {
-			c.leave(m, f, "the cluster writes it")
+		if f := in.take(gone); f.present() {
+			c.leaveOut(m, f, "the cluster writes it")
 		}
 	}
-	if f := in.take("namespace"); f.there() {
-		c.leave(m, f, "the object belongs to the whole cluster")
+	if f := in.take("namespace"); f.present() {
+		c.leaveOut(m, f, "the object belongs to the whole cluster")
 	}
 	in.end()
 }
 
 // annotations carries those over that still mean something.
-func (c *conversion) annotations(m *making, out *mapping, v value) {
+func (c *conversion) annotations(m *draft, out *mapping, v value) {
 	kept := newMapping()
 	for _, a := range v.fields().rest() {
 		if why, gone := goneAnnotations()[a.key.Value]; gone {
 			a.node = &yaml.Node{} // too long to repeat
-			c.leave(m, a, "%s", why)
+			c.leaveOut(m, a, "%s", why)
 			continue
 		}
 		kept.carry(a.key.Value, a)
@@ -85,7 +85,7 @@ func (c *conversion) annotations(m *making, out *mapping, v value) {
 }
 
 // nodeAnnotations carries annotations for nodes over, under today's names.
-func (c *conversion) nodeAnnotations(m *making, out *mapping, v value) {
+func (c *conversion) nodeAnnotations(m *draft, out *mapping, v value) {
 	kept := newMapping()
 	all := v.fields().rest()
 	for _, a := range all {
@@ -94,7 +94,7 @@ func (c *conversion) nodeAnnotations(m *making, out *mapping, v value) {
 		case !renamed:
 			kept.carry(a.key.Value, a)
 		case kept.has(today) || child(v.node, today) != nil:
-			c.leave(m, a, "it is called %s today, which is there as well", today)
+			c.leaveOut(m, a, "it is called %s today, which is there as well", today)
 		default:
 			kept.carry(today, a, c.note(a, "it is called %s today, and keeps nodes from every voluntary disruption", today))
 		}
@@ -106,11 +106,11 @@ func (c *conversion) nodeAnnotations(m *making, out *mapping, v value) {
 }
 
 // nodeLabels carries labels for nodes over. The one that Karpenter sets itself stays behind.
-func (c *conversion) nodeLabels(m *making, out *mapping, v value) {
+func (c *conversion) nodeLabels(m *draft, out *mapping, v value) {
 	kept := newMapping()
 	for _, l := range v.fields().rest() {
 		if l.key.Value == "karpenter.sh/provisioner-name" {
-			c.leave(m, l, "the label is called karpenter.sh/nodepool today, and Karpenter sets it")
+			c.leaveOut(m, l, "the label is called karpenter.sh/nodepool today, and Karpenter sets it")
 			continue
 		}
 		kept.carry(l.key.Value, l)

@@ -45,7 +45,7 @@ func (c *conversion) provisioner(all *fields) {
 }
 
 // reference writes the reference of a pool to its class.
-func (m *making) reference(spec *mapping, ref ClassReference) {
+func (m *draft) reference(spec *mapping, ref ClassReference) {
 	m.class = &ref
 	out := object("group", ref.Group, "kind", ref.Kind, "name", ref.Name)
 	m.nameNode = child(out.node, "name")
@@ -53,15 +53,15 @@ func (m *making) reference(spec *mapping, ref ClassReference) {
 }
 
 // providerOf is the class of a Provisioner: the one it refers to, or one made of the settings that it holds.
-func (c *conversion) providerOf(m *making, inline, ref value) ClassReference {
+func (c *conversion) providerOf(m *draft, inline, ref value) ClassReference {
 	switch {
-	case inline.there() && ref.there():
-		c.find(ref, "provider and providerRef exclude each other")
-	case inline.there():
+	case inline.present() && ref.present():
+		c.addFinding(ref, "provider and providerRef exclude each other")
+	case inline.present():
 		in := inline.fields()
 		for _, name := range []string{"apiVersion", "kind"} {
-			if f := in.take(name); f.there() {
-				c.leave(m, f, "the settings are an EC2NodeClass of their own")
+			if f := in.take(name); f.present() {
+				c.leaveOut(m, f, "the settings are an EC2NodeClass of their own")
 			}
 		}
 		made := c.start(awsToday, kindClass, c.name, value{c: c, path: "metadata"})
@@ -69,31 +69,31 @@ func (c *conversion) providerOf(m *making, inline, ref value) ClassReference {
 		in.end()
 		c.notes = append(c.notes, Note{inline.path, "the settings are an EC2NodeClass of their own, " + c.name})
 		return ClassReference{groupAWS, kindClass, c.name}
-	case ref.there():
+	case ref.present():
 		in := ref.fields()
 		name, kind := in.take("name"), in.take("kind")
-		if version := in.take("apiVersion"); version.there() {
-			c.leave(m, version, "a reference names the group")
+		if version := in.take("apiVersion"); version.present() {
+			c.leaveOut(m, version, "a reference names the group")
 		}
-		if kind.there() {
+		if kind.present() {
 			if kind.text() != kindTemplate {
-				c.find(kind, "is %q, want %s", kind.text(), kindTemplate)
+				c.addFinding(kind, "is %q, want %s", kind.text(), kindTemplate)
 			}
-			c.leave(m, kind, "its successor is %s", kindClass)
+			c.leaveOut(m, kind, "its successor is %s", kindClass)
 		}
-		if !name.there() {
-			c.find(name, "missing")
+		if !name.present() {
+			c.addFinding(name, "missing")
 		}
 		in.end()
 		return ClassReference{groupAWS, kindClass, name.text()}
-	case c.settings.OwnClass != nil:
-		own := c.settings.OwnClass
+	case c.settings.DedicatedClass != nil:
+		own := c.settings.DedicatedClass
 		c.start(own.Group+"/"+own.Version, own.Kind, c.name, value{c: c, path: "metadata"})
 		return ClassReference{own.Group, own.Kind, c.name}
 	case c.settings.NodeClass != nil:
 		return *c.settings.NodeClass
 	default:
-		c.find(ref, "missing, and so is spec.provider%s", c.settings.hint("name the EC2NodeClass with --node-class"))
+		c.addFinding(ref, "missing, and so is spec.provider%s", c.settings.hint("name the EC2NodeClass with --node-class"))
 	}
 	return ClassReference{}
 }
@@ -107,7 +107,7 @@ func (c *conversion) requirements(spec *mapping, v, labels value, aws bool) {
 		c.remember(r)
 		out.Content = append(out.Content, r.node)
 	}
-	if v.there() {
+	if v.present() {
 		c.origins[out] = v.path
 	}
 	for _, l := range labels.fields().rest() {
@@ -151,14 +151,14 @@ func (c *conversion) taints(spec *mapping, v value) {
 			t.node.HeadComment = appendLine(t.node.HeadComment, wrap(c.note(value{path: t.path + ".value"}, "an empty value is the same as none")))
 		}
 	}
-	if v.there() {
+	if v.present() {
 		spec.carry(v.key.Value, v)
 	}
 }
 
 // expiry says when nodes are too old.
 func (c *conversion) expiry(spec *mapping, ttl value) {
-	if !ttl.there() {
+	if !ttl.present() {
 		spec.add("expireAfter", scalar("Never"), "Not in the Provisioner, whose nodes then never expired; today's default is 720h.")
 		return
 	}
@@ -167,20 +167,20 @@ func (c *conversion) expiry(spec *mapping, ttl value) {
 }
 
 // emptiness says when nodes that are not needed go.
-func (c *conversion) emptiness(m *making, ttl, consolidation value) {
+func (c *conversion) emptiness(m *draft, ttl, consolidation value) {
 	in := consolidation.fields()
 	enabled := in.take("enabled")
 	in.end()
-	on := enabled.truth()
+	on := enabled.boolean()
 	out := newMapping()
 	switch {
-	case on && ttl.there():
-		c.find(ttl, "excludes consolidation.enabled: true; keep one of them")
+	case on && ttl.present():
+		c.addFinding(ttl, "excludes consolidation.enabled: true; keep one of them")
 	case on:
 		out.add("consolidationPolicy", enabled.from(scalar("WhenEmptyOrUnderutilized")),
 			c.note(enabled, "true is called WhenEmptyOrUnderutilized today"))
 		out.add("consolidateAfter", scalar("0s"))
-	case ttl.there():
+	case ttl.present():
 		out.add("consolidationPolicy", scalar("WhenEmpty"))
 		out.add("consolidateAfter", ttl.from(scalar(duration(ttl.seconds()))),
 			c.note(ttl, "counted from the last time that a pod came or went, not from the moment the node was seen empty"))
@@ -190,8 +190,8 @@ func (c *conversion) emptiness(m *making, ttl, consolidation value) {
 		out.add("consolidateAfter", scalar("Never"),
 			"Neither ttlSecondsAfterEmpty nor consolidation in the Provisioner: empty nodes stayed. Today's default is 0s.")
 	}
-	if enabled.there() && !on {
-		c.leave(m, enabled, "it is said by the policy")
+	if enabled.present() && !on {
+		c.leaveOut(m, enabled, "it is said by the policy")
 	}
 	m.spec.add("disruption", out.node,
 		"Drift is always on today, and limited by budgets like all disruption here; the default is one of 10% of the nodes at a time. "+
@@ -208,10 +208,10 @@ func emptyAtOnce() *yaml.Node {
 }
 
 // limits carries limits over, which had one more floor.
-func (c *conversion) limits(m *making, v value) {
+func (c *conversion) limits(m *draft, v value) {
 	in := v.fields()
 	resources := in.take("resources")
-	if resources.there() {
+	if resources.present() {
 		c.origins[resources.node] = resources.path
 	}
 	m.spec.carry("limits", resources)

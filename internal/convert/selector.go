@@ -13,18 +13,18 @@ const maxTerms = 30
 // selector makes terms of a selector of the old API: a map from tags to values. All of its entries had to hold; a value
 // could be a list with commas, of which one had to; ids were given under names of their own. Every combination is a term of
 // today. special are the names for other properties than tags, such as aws::name, with today's field.
-func (c *conversion) selector(m *making, v value, special map[string]string) *yaml.Node {
+func (c *conversion) selector(m *draft, v value, special map[string]string) *yaml.Node {
 	var ids *value
 	var others []value
 	for _, entry := range v.fields().rest() {
 		switch {
 		case isOneOf(entry.key.Value, "aws-ids", "aws::ids"):
 			if ids != nil {
-				c.find(entry, "aws-ids and aws::ids are the same; keep one of them")
+				c.addFinding(entry, "aws-ids and aws::ids are the same; keep one of them")
 			}
 			ids = &entry
 		case strings.HasPrefix(entry.key.Value, "aws::") && special[entry.key.Value] == "":
-			c.find(entry, "no such selector; known are %s and tags", strings.Join(append([]string{"aws-ids", "aws::ids"}, sortedKeys(special)...), ", "))
+			c.addFinding(entry, "no such selector; known are %s and tags", strings.Join(append([]string{"aws-ids", "aws::ids"}, sortedKeys(special)...), ", "))
 		default:
 			others = append(others, entry)
 		}
@@ -36,11 +36,11 @@ func (c *conversion) selector(m *making, v value, special map[string]string) *ya
 	for _, entry := range others {
 		alternatives := splitList(entry.text())
 		if len(alternatives) == 0 {
-			c.find(entry, "empty; write * for a tag that has to be there with any value")
+			c.addFinding(entry, "empty; write * for a tag that has to be there with any value")
 			return nil
 		}
 		if len(terms)*len(alternatives) > maxTerms {
-			c.find(v, "makes more than %d terms, which is the most there can be", maxTerms)
+			c.addFinding(v, "makes more than %d terms, which is the most there can be", maxTerms)
 			return nil
 		}
 		var more []term
@@ -83,7 +83,7 @@ func (t term) node(special map[string]string) *yaml.Node {
 }
 
 // idTerms makes a term of each id. A term with an id has no other condition today.
-func (c *conversion) idTerms(m *making, ids value, others []value) *yaml.Node {
+func (c *conversion) idTerms(m *draft, ids value, others []value) *yaml.Node {
 	out := list()
 	for _, id := range splitList(ids.text()) {
 		t := newMapping()
@@ -91,13 +91,13 @@ func (c *conversion) idTerms(m *making, ids value, others []value) *yaml.Node {
 		out.Content = append(out.Content, t.node)
 	}
 	if len(out.Content) == 0 {
-		c.find(ids, "empty, want ids separated by commas")
+		c.addFinding(ids, "empty, want ids separated by commas")
 	}
 	if len(out.Content) > maxTerms {
-		c.find(ids, "makes more than %d terms, which is the most there can be", maxTerms)
+		c.addFinding(ids, "makes more than %d terms, which is the most there can be", maxTerms)
 	}
 	for _, o := range others {
-		c.leave(m, o, "a term with an id has no other condition today; the ids alone decide")
+		c.leaveOut(m, o, "a term with an id has no other condition today; the ids alone decide")
 	}
 	return out
 }

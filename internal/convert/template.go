@@ -16,10 +16,10 @@ func (c *conversion) template(all *fields) {
 }
 
 // awsSettings makes the spec of a class of the settings for AWS, which stood in a template or in a Provisioner.
-func (c *conversion) awsSettings(m *making, in *fields) {
+func (c *conversion) awsSettings(m *draft, in *fields) {
 	launchTemplate := in.take("launchTemplate")
-	if launchTemplate.there() {
-		c.leave(m, launchTemplate, "launch templates of one's own have no equal. What it holds (image, user data, security groups, disks, instance profile) "+
+	if launchTemplate.present() {
+		c.leaveOut(m, launchTemplate, "launch templates of one's own have no equal. What it holds (image, user data, security groups, disks, instance profile) "+
 			"has to be said in the fields of this class")
 	}
 	c.identity(m, in.take("instanceProfile"), value{}, in.path)
@@ -33,9 +33,9 @@ func (c *conversion) awsSettings(m *making, in *fields) {
 }
 
 // identity says as what instances run: exactly one of profile and role.
-func (c *conversion) identity(m *making, profile, role value, path string) {
+func (c *conversion) identity(m *draft, profile, role value, path string) {
 	switch {
-	case profile.there() || role.there():
+	case profile.present() || role.present():
 		m.spec.carry("role", role)
 		m.spec.carry("instanceProfile", profile)
 	case c.settings.Role != "":
@@ -43,7 +43,7 @@ func (c *conversion) identity(m *making, profile, role value, path string) {
 	case c.settings.InstanceProfile != "":
 		m.spec.add("instanceProfile", scalar(c.settings.InstanceProfile), "Not in the "+c.kind+": the profile that was given to the conversion.")
 	default:
-		c.find(value{path: join(path, "instanceProfile")}, "missing, and there is no default for the whole installation any more%s",
+		c.addFinding(value{path: join(path, "instanceProfile")}, "missing, and there is no default for the whole installation any more%s",
 			c.settings.hint("give one with --role or --instance-profile"))
 	}
 }
@@ -57,8 +57,8 @@ func aliases() map[string]string {
 }
 
 // images says what instances boot, from a family and a selector of the first API.
-func (c *conversion) images(m *making, family, selector value) {
-	if !selector.there() {
+func (c *conversion) images(m *draft, family, selector value) {
+	if !selector.present() {
 		c.familyImages(m, family, join(strings.TrimSuffix(family.path, ".amiFamily"), "amiSelector"))
 		return
 	}
@@ -68,14 +68,14 @@ func (c *conversion) images(m *making, family, selector value) {
 }
 
 // familyImages takes the images that AWS publishes for a family.
-func (c *conversion) familyImages(m *making, family value, selector string) {
+func (c *conversion) familyImages(m *draft, family value, selector string) {
 	name := "AL2"
-	if family.there() {
+	if family.present() {
 		name = family.text()
 	}
 	alias, ok := aliases()[name]
 	if !ok {
-		c.find(value{path: selector}, "missing: there is no alias for images of the family %s, so they have to be selected", name)
+		c.addFinding(value{path: selector}, "missing: there is no alias for images of the family %s, so they have to be selected", name)
 		return
 	}
 	c.family(m, family)
@@ -88,9 +88,9 @@ func (c *conversion) familyImages(m *making, family value, selector string) {
 }
 
 // family carries the family over. Ubuntu, which has none today, is started like AL2.
-func (c *conversion) family(m *making, family value) {
+func (c *conversion) family(m *draft, family value) {
 	switch {
-	case !family.there():
+	case !family.present():
 		m.spec.add("amiFamily", scalar("AL2"), "Not in the "+c.kind+": what the old API assumed.")
 	case family.text() == "Ubuntu":
 		m.spec.add("amiFamily", family.from(scalar("AL2")), c.note(family, "there is no family Ubuntu any more; its images for EKS start with the same script as AL2"))
@@ -101,8 +101,8 @@ func (c *conversion) family(m *making, family value) {
 
 // network makes the terms for subnets or security groups. launchTemplate is not nil where a launch template named the
 // security groups.
-func (c *conversion) network(m *making, name string, v value, launchTemplate *yaml.Node) {
-	if v.there() {
+func (c *conversion) network(m *draft, name string, v value, launchTemplate *yaml.Node) {
+	if v.present() {
 		m.spec.add(name, v.from(orEmpty(c.selector(m, v, nil))))
 		return
 	}
@@ -111,7 +111,7 @@ func (c *conversion) network(m *making, name string, v value, launchTemplate *ya
 		if launchTemplate != nil {
 			missing = "missing, the launch template named them"
 		}
-		c.find(v, "%s%s", missing, c.settings.hint("find those with the tag kubernetes.io/cluster/NAME, as the first releases did, with --cluster-name NAME"))
+		c.addFinding(v, "%s%s", missing, c.settings.hint("find those with the tag kubernetes.io/cluster/NAME, as the first releases did, with --cluster-name NAME"))
 		return
 	}
 	term := newMapping()
@@ -123,8 +123,8 @@ func (c *conversion) network(m *making, name string, v value, launchTemplate *ya
 const oldHopLimit = "2"
 
 // metadataOptions carries them over, with the default that has changed.
-func (c *conversion) metadataOptions(m *making, v value) {
-	if !v.there() {
+func (c *conversion) metadataOptions(m *draft, v value) {
+	if !v.present() {
 		out := newMapping()
 		out.add("httpPutResponseHopLimit", raw("!!int", oldHopLimit))
 		m.spec.add("metadataOptions", out.node, "Not in the "+c.kind+": what the old API assumed. Today's default is 1, with which pods do not reach the metadata.")

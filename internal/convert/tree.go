@@ -16,7 +16,7 @@ type value struct {
 }
 
 // there reports whether the field says something; null says nothing.
-func (v value) there() bool { return v.node != nil && v.node.Tag != "!!null" }
+func (v value) present() bool { return v.node != nil && v.node.Tag != "!!null" }
 
 // fields is a mapping that is taken apart. What is left at the end is a finding.
 type fields struct {
@@ -36,8 +36,8 @@ func (c *conversion) open(node *yaml.Node, path string) *fields {
 
 // fields takes a field that should be a mapping apart.
 func (v value) fields() *fields {
-	if v.there() && v.node.Kind != yaml.MappingNode {
-		v.c.find(v, "is %s, want fields", kindOf(v.node))
+	if v.present() && v.node.Kind != yaml.MappingNode {
+		v.c.addFinding(v, "is %s, want fields", kindOf(v.node))
 	}
 	return v.c.open(v.node, v.path)
 }
@@ -69,10 +69,10 @@ func (f *fields) rest() []value {
 func (f *fields) end() {
 	for _, v := range f.rest() {
 		if f.path == "" && !v.c.within("metadata") && isOneOf(v.key.Value, "name", "labels", "annotations") {
-			v.c.find(v, "unknown field; probably meant: metadata.%s, with the line indented below metadata", v.key.Value)
+			v.c.addFinding(v, "unknown field; probably meant: metadata.%s, with the line indented below metadata", v.key.Value)
 			continue
 		}
-		v.c.find(v, "unknown field")
+		v.c.addFinding(v, "unknown field")
 	}
 }
 
@@ -84,11 +84,11 @@ func (c *conversion) within(name string) bool {
 
 // items are the elements of a field that should be a list.
 func (v value) items() []value {
-	if !v.there() {
+	if !v.present() {
 		return nil
 	}
 	if v.node.Kind != yaml.SequenceNode {
-		v.c.find(v, "is %s, want a list", kindOf(v.node))
+		v.c.addFinding(v, "is %s, want a list", kindOf(v.node))
 		return nil
 	}
 	out := make([]value, len(v.node.Content))
@@ -100,21 +100,21 @@ func (v value) items() []value {
 
 // text is the value of a field that should be a string; empty when it is not there.
 func (v value) text() string {
-	if !v.there() {
+	if !v.present() {
 		return ""
 	}
 	if v.node.Kind != yaml.ScalarNode || v.node.Tag != "!!str" {
-		v.c.find(v, "is %s, want a string", kindOf(v.node))
+		v.c.addFinding(v, "is %s, want a string", kindOf(v.node))
 		return ""
 	}
 	return v.node.Value
 }
 
 // truth is the value of a field that should be a boolean; false when it is not there.
-func (v value) truth() bool {
+func (v value) boolean() bool {
 	var b bool
-	if v.there() && (v.node.Tag != "!!bool" || v.node.Decode(&b) != nil) {
-		v.c.find(v, "is %s, want true or false", kindOf(v.node))
+	if v.present() && (v.node.Tag != "!!bool" || v.node.Decode(&b) != nil) {
+		v.c.addFinding(v, "is %s, want true or false", kindOf(v.node))
 	}
 	return b
 }
@@ -127,11 +127,11 @@ func (v value) seconds() int64 {
 	var n int64
 	switch {
 	case v.node.Tag != "!!int" || v.node.Decode(&n) != nil:
-		v.c.find(v, "is %s, want a number of seconds", kindOf(v.node))
+		v.c.addFinding(v, "is %s, want a number of seconds", kindOf(v.node))
 	case n < 0:
-		v.c.find(v, "%d is negative, want a number of seconds", n)
+		v.c.addFinding(v, "%d is negative, want a number of seconds", n)
 	case n > maxSeconds:
-		v.c.find(v, "%d seconds are more than a duration can hold, which is %d", n, int64(maxSeconds))
+		v.c.addFinding(v, "%d seconds are more than a duration can hold, which is %d", n, int64(maxSeconds))
 	}
 	return n
 }
@@ -154,7 +154,7 @@ func kindOf(n *yaml.Node) string {
 }
 
 // find adds a finding at a place.
-func (c *conversion) find(v value, format string, args ...any) {
+func (c *conversion) addFinding(v value, format string, args ...any) {
 	c.findings = append(c.findings, Finding{v.path, fmt.Sprintf(format, args...)})
 }
 
@@ -166,7 +166,7 @@ func (c *conversion) note(v value, format string, args ...any) string {
 }
 
 // leave notes a field that is not carried over, with its value if that is short, at the head of an object.
-func (c *conversion) leave(m *making, v value, format string, args ...any) {
+func (c *conversion) leaveOut(m *draft, v value, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if v.node != nil && v.node.Kind == yaml.ScalarNode && len(v.node.Value) <= 64 {
 		text = fmt.Sprintf("%q is not carried over: ", v.node.Value) + text
@@ -199,7 +199,7 @@ func (m *mapping) child(key string) *mapping {
 
 // carry takes a field over under a name, as it stands, with the comments that the user has written.
 func (m *mapping) carry(name string, v value, comments ...string) {
-	if !v.there() {
+	if !v.present() {
 		return
 	}
 	v.c.remember(v)
@@ -244,7 +244,7 @@ func (c *conversion) remember(v value) {
 
 // saveComments puts what the user has written at fields that were not carried over to the head of the first object.
 func (c *conversion) saveComments(n *yaml.Node, path string) {
-	if len(c.made) == 0 {
+	if len(c.drafts) == 0 {
 		return
 	}
 	save := func(n *yaml.Node, path string) {
@@ -258,7 +258,7 @@ func (c *conversion) saveComments(n *yaml.Node, path string) {
 		for _, comment := range []string{n.HeadComment, n.LineComment, n.FootComment} {
 			for line := range strings.Lines(comment) {
 				if text := strings.TrimSpace(strings.TrimLeft(line, "# \t")); text != "" {
-					c.made[0].head = append(c.made[0].head, at+text)
+					c.drafts[0].head = append(c.drafts[0].head, at+text)
 				}
 			}
 		}
@@ -360,14 +360,14 @@ func isOneOf(text string, known ...string) bool {
 }
 
 // verbatimMark begins a line of a comment that is not to be wrapped.
-const verbatimMark = "\x00"
+const yamlLineMark = "\x00"
 
 // commentWidth is how wide comments may grow, in characters.
 const commentWidth = 110
 
 // wrap is a comment of as many lines as it takes.
 func wrap(text string) string {
-	if line, ok := strings.CutPrefix(text, verbatimMark); ok {
+	if line, ok := strings.CutPrefix(text, yamlLineMark); ok {
 		return "#   " + line
 	}
 	var lines []string

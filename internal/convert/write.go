@@ -22,7 +22,7 @@ func encode(to io.Writer, n *yaml.Node) error {
 }
 
 // YAML is the object as text, with notes as comments.
-func (m Made) YAML() ([]byte, error) {
+func (m Converted) YAML() ([]byte, error) {
 	var b bytes.Buffer
 	err := encode(&b, m.Root)
 	return b.Bytes(), err
@@ -30,7 +30,7 @@ func (m Made) YAML() ([]byte, error) {
 
 // Origin is the place in the old object that a field of the object comes from, and whether there is one. Where the field
 // itself does not, it is that of the nearest field around it that does.
-func (m Made) Origin(field string) (string, bool) {
+func (m Converted) Origin(field string) (string, bool) {
 	at, found, ok := m.Root, "", false
 	for _, step := range steps(field) {
 		if at = step.of(at); at == nil {

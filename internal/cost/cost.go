@@ -62,9 +62,9 @@ func (p Prices) Of(o Offering) (dollars float64, known bool) {
 
 // Sum is what machines cost together in an hour. Those without a price cost nothing and are listed, each offering once, in the
 // order of the machines. Machines of which it is not known yet what they were bought as are left out.
-func (p Prices) Sum(machines []Offering) (dollars float64, unknown []Offering) {
+func (p Prices) Sum(nodes []Offering) (dollars float64, unknown []Offering) {
 	reported := map[Offering]bool{}
-	for _, o := range machines {
+	for _, o := range nodes {
 		if !o.Complete() {
 			continue
 		}

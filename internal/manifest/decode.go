@@ -121,14 +121,14 @@ func (r *Reader) fill(o client.Object, gvk runtimeschema.GroupVersionKind, conte
 	for _, e := range strict {
 		findings = append(findings, located(e.Error()))
 	}
-	return append(findings, impossibleCounts(o)...)
+	return append(findings, invalidCounts(o)...)
 }
 
 // mostPods is how many pods a workload may have: several times what the largest clusters hold, and what memory has room for.
-const mostPods = 500_000
+const maxPods = 500_000
 
 // impossibleCounts finds numbers of pods that cannot be.
-func impossibleCounts(o client.Object) []finding {
+func invalidCounts(o client.Object) []finding {
 	counts := map[string]*int32{}
 	switch o := o.(type) {
 	case *appsv1.Deployment:
@@ -148,8 +148,8 @@ func impossibleCounts(o client.Object) []finding {
 		case n == nil:
 		case *n < 0:
 			out = append(out, finding{field, "must not be negative"})
-		case *n > mostPods && field != "spec.completions":
-			out = append(out, finding{field, fmt.Sprintf("%d pods are more than the %d that can be planned for at once", *n, mostPods)})
+		case *n > maxPods && field != "spec.completions":
+			out = append(out, finding{field, fmt.Sprintf("%d pods are more than the %d that can be planned for at once", *n, maxPods)})
 		}
 	}
 	return out

@@ -17,7 +17,7 @@ func newClaimTemplates() claimTemplates {
 	return claimTemplates{templates: map[string]*resourcev1.ResourceClaimTemplate{}, claims: map[string]bool{}}
 }
 
-func (t claimTemplates) survey(o client.Object) {
+func (t claimTemplates) collect(o client.Object) {
 	switch o := o.(type) {
 	case *resourcev1.ResourceClaimTemplate:
 		t.templates[o.Namespace+"/"+o.Name] = o

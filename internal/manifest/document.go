@@ -38,7 +38,7 @@ func parts(file string, text []byte) []Part {
 	current, body := Part{document: document{file: file, line: 1}}, bytes.Buffer{}
 	flush := func() {
 		current.text = bytes.Clone(body.Bytes())
-		if says(current.text) {
+		if hasContent(current.text) {
 			number++
 			current.number = number
 		}
@@ -66,7 +66,7 @@ func separates(line []byte) bool {
 }
 
 // says reports whether a document holds anything but space, comments and a null, which templates leave behind.
-func says(text []byte) bool {
+func hasContent(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		switch trimmed := bytes.TrimSpace(line); {
 		case len(trimmed) == 0, trimmed[0] == '#', string(trimmed) == "null":
@@ -134,7 +134,7 @@ func (d document) lineOf(field string) int {
 func (d document) firstLine() int {
 	n := d.line
 	for line := range bytes.Lines(d.text) {
-		if says(line) {
+		if hasContent(line) {
 			break
 		}
 		n++

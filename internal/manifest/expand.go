@@ -28,7 +28,7 @@ func Expand(objects []client.Object) []client.Object {
 		owned:   map[owner]int{},
 	}
 	for _, o := range objects {
-		e.survey(o)
+		e.collect(o)
 	}
 	for _, o := range objects {
 		e.add(o)
@@ -49,15 +49,15 @@ type expansion struct {
 }
 
 // survey notes what other objects refer to.
-func (e *expansion) survey(o client.Object) {
+func (e *expansion) collect(o client.Object) {
 	switch o := o.(type) {
 	case *schedulingv1.PriorityClass:
 		e.classes.priority[o.Name] = o
 	case *nodev1.RuntimeClass:
 		e.classes.runtime[o.Name] = o
 	}
-	e.storage.survey(o)
-	e.devices.survey(o)
+	e.storage.collect(o)
+	e.devices.collect(o)
 	if controller := metav1.GetControllerOf(o); controller != nil {
 		e.owned[owner{controller.Kind, o.GetNamespace(), controller.Name}]++
 	}

@@ -59,7 +59,7 @@ func (p Part) Separator() []byte { return p.separator }
 func (p Part) Text() []byte { return p.text }
 
 // Says reports whether the part is a document, and not only space and comments.
-func (p Part) Says() bool { return p.number > 0 }
+func (p Part) HasContent() bool { return p.number > 0 }
 
 // Content is the document as an object.
 func (p Part) Content() (map[string]any, error) {

@@ -28,7 +28,7 @@ type storage struct {
 }
 
 // survey notes what claims refer to.
-func (s *storage) survey(o client.Object) {
+func (s *storage) collect(o client.Object) {
 	switch o := o.(type) {
 	case *corev1.PersistentVolumeClaim:
 		s.claims[o.Namespace+"/"+o.Name] = true

@@ -33,7 +33,7 @@ func (c *Corrections) Apply(pool string, types []*cloud.InstanceType) []*cloud.I
 	}
 	labels, out := c.pools[pool], types
 	for i, t := range types {
-		corrected := c.correct(t, newView(t, labels, c.rules))
+		corrected := c.correct(t, newTypeLabels(t, labels, c.rules))
 		if corrected == t {
 			continue
 		}
@@ -46,7 +46,7 @@ func (c *Corrections) Apply(pool string, types []*cloud.InstanceType) []*cloud.I
 }
 
 // correct is t itself, or a copy of it with what the overlays change.
-func (c *Corrections) correct(t *cloud.InstanceType, v view) *cloud.InstanceType {
+func (c *Corrections) correct(t *cloud.InstanceType, v typeLabels) *cloud.InstanceType {
 	priced := make([]bool, len(t.Offerings))
 	var offerings []cloud.Offering
 	var capacity corev1.ResourceList

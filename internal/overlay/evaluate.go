@@ -19,12 +19,12 @@ import (
 func Evaluate(overlays []*v1alpha1.NodeOverlay, pools []Pool, rules v1.LabelRules) (*Corrections, []Result) {
 	c := &Corrections{rules: rules, pools: make(map[string]requirement.Set, len(pools))}
 	ordered := inOrder(overlays)
-	verdicts := make([]Result, len(ordered))
+	results := make([]Result, len(ordered))
 	var valid []int // indexes of ordered
 	for i, o := range ordered {
-		verdicts[i].Overlay = o
+		results[i].Overlay = o
 		if err := o.RuntimeValidate(rules); err != nil {
-			verdicts[i].Reason, verdicts[i].Message = v1alpha1.ReasonRuntimeValidation, err.Error()
+			results[i].Reason, results[i].Message = v1alpha1.ReasonRuntimeValidation, err.Error()
 			continue
 		}
 		valid = append(valid, i)
@@ -36,44 +36,44 @@ func Evaluate(overlays []*v1alpha1.NodeOverlay, pools []Pool, rules v1.LabelRule
 	for _, p := range pools {
 		c.pools[p.NodePool.Name] = labelsOf(p.NodePool, rules)
 	}
-	scenes := c.scenes(pools, keysOf(terms))
+	scenes := c.labeledTypes(pools, keysOf(terms))
 	for k, i := range valid {
-		if other, conflicts := place(terms[k], scenes); conflicts {
-			verdicts[i].Reason, verdicts[i].Message, verdicts[i].With = v1alpha1.ReasonConflict, conflictMessage, other
+		if other, conflicts := apply(terms[k], scenes); conflicts {
+			results[i].Reason, results[i].Message, results[i].With = v1alpha1.ReasonConflict, conflictMessage, other
 			continue
 		}
 		c.terms = append(c.terms, terms[k])
 	}
 	c.keys = keysOf(c.terms)
-	return c, verdicts
+	return c, results
 }
 
 // scene is a list of instance types as pools with certain labels see it, and what was touched in it.
-type scene struct {
+type labeledTypes struct {
 	types    []*cloud.InstanceType
-	views    []view
-	prices   [][]slot           // by type and offering
-	capacity []map[string]*slot // by type and resource
+	views    []typeLabels
+	prices   [][]target           // by type and offering
+	capacity []map[string]*target // by type and resource
 }
 
 // slot is something that overlays touch. Overlays come in order of falling weight, so the last one has the least of all.
-type slot struct{ last *term }
+type target struct{ last *term }
 
 // scenes are the distinct scenes of the pools; labels with other keys do not tell pools apart.
-func (c *Corrections) scenes(pools []Pool, keys []string) []*scene {
-	known := map[string][]*scene{}
-	var out []*scene
+func (c *Corrections) labeledTypes(pools []Pool, keys []string) []*labeledTypes {
+	known := map[string][]*labeledTypes{}
+	var out []*labeledTypes
 	for _, p := range pools {
 		labels := c.pools[p.NodePool.Name]
 		id := project(labels, keys)
-		if slices.ContainsFunc(known[id], func(s *scene) bool { return slices.Equal(s.types, p.Types) }) {
+		if slices.ContainsFunc(known[id], func(s *labeledTypes) bool { return slices.Equal(s.types, p.Types) }) {
 			continue
 		}
-		s := &scene{types: p.Types}
+		s := &labeledTypes{types: p.Types}
 		for _, t := range p.Types {
-			s.views = append(s.views, newView(t, labels, c.rules))
-			s.prices = append(s.prices, make([]slot, len(t.Offerings)))
-			s.capacity = append(s.capacity, map[string]*slot{})
+			s.views = append(s.views, newTypeLabels(t, labels, c.rules))
+			s.prices = append(s.prices, make([]target, len(t.Offerings)))
+			s.capacity = append(s.capacity, map[string]*target{})
 		}
 		known[id] = append(known[id], s)
 		out = append(out, s)
@@ -83,10 +83,10 @@ func (c *Corrections) scenes(pools []Pool, keys []string) []*scene {
 
 // place lets an overlay touch what it applies to, unless it conflicts with one that came before; of several it names the
 // first by name.
-func place(t term, scenes []*scene) (with string, conflicts bool) {
-	var touched []*slot
+func apply(t term, scenes []*labeledTypes) (with string, conflicts bool) {
+	var touched []*target
 	for _, s := range scenes {
-		touched = append(touched, s.touchedBy(t)...)
+		touched = append(touched, s.targetsOf(t)...)
 	}
 	for _, s := range touched {
 		if s.last != nil && s.last.weight == t.weight && (!conflicts || s.last.name < with) {
@@ -103,8 +103,8 @@ func place(t term, scenes []*scene) (with string, conflicts bool) {
 }
 
 // touchedBy is everything in the scene that the overlay applies to.
-func (s *scene) touchedBy(t term) []*slot {
-	var out []*slot
+func (s *labeledTypes) targetsOf(t term) []*target {
+	var out []*target
 	for i, v := range s.views {
 		offerings := v.matches(t.want)
 		if len(offerings) == 0 {
@@ -118,7 +118,7 @@ func (s *scene) touchedBy(t term) []*slot {
 		for name := range t.capacity {
 			resource := string(name)
 			if s.capacity[i][resource] == nil {
-				s.capacity[i][resource] = &slot{}
+				s.capacity[i][resource] = &target{}
 			}
 			out = append(out, s.capacity[i][resource])
 		}

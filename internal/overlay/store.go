@@ -10,7 +10,7 @@ import (
 )
 
 // remembered is how many corrected lists a Store keeps.
-const remembered = 64
+const maxLists = 64
 
 // Store holds the corrections that are in force now, for everybody who asks what there is to buy. The zero value has none
 // and covers no pool. It is safe for concurrent use.
@@ -20,11 +20,11 @@ const remembered = 64
 type Store struct {
 	mu    sync.Mutex
 	now   *Corrections
-	known []answer // most recent first
+	known []cachedList // most recent first
 }
 
 // answer is a corrected list.
-type answer struct {
+type cachedList struct {
 	labels    string // of the pool, as far as overlays ask for them
 	asked     []*cloud.InstanceType
 	corrected []*cloud.InstanceType
@@ -53,8 +53,8 @@ func (s *Store) Correct(pool string, types []*cloud.InstanceType) ([]*cloud.Inst
 		}
 	}
 	asked := slices.Clone(types)
-	fresh := answer{labels, asked, s.now.Apply(pool, asked)}
-	s.known = append([]answer{fresh}, s.known[:min(len(s.known), remembered-1)]...)
+	fresh := cachedList{labels, asked, s.now.Apply(pool, asked)}
+	s.known = append([]cachedList{fresh}, s.known[:min(len(s.known), maxLists-1)]...)
 	return slices.Clone(fresh.corrected), nil
 }
 

@@ -4,9 +4,9 @@ import "sync"
 
 // Store holds the predictions of the last round. It is safe for concurrent use; the zero value is empty and not complete.
 type Store struct {
-	mu       sync.Mutex
-	held     Predictions
-	complete bool
+	mu          sync.Mutex
+	predictions Predictions
+	complete    bool
 }
 
 // Replace puts the predictions of a round in the place of those before. complete says that every autoscaler could be read;
@@ -14,7 +14,7 @@ type Store struct {
 func (s *Store) Replace(p Predictions, complete bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.held = p
+	s.predictions = p
 	s.complete = s.complete || complete
 }
 
@@ -23,14 +23,14 @@ func (s *Store) Replace(p Predictions, complete bool) {
 func (s *Store) Of(t Target) map[string]Container {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.held[t]
+	return s.predictions[t]
 }
 
 // Empty reports whether nobody changes any workload.
 func (s *Store) Empty() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.held) == 0
+	return len(s.predictions) == 0
 }
 
 // Complete reports whether the store has ever held what all autoscalers say.

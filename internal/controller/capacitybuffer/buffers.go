@@ -129,7 +129,7 @@ func (s *Buffers) Hydrate(ctx context.Context) error {
 		switch {
 		case failure == nil:
 			s.fill(b, want)
-		case !failure.Mistake:
+		case !failure.Invalid:
 			return fmt.Errorf("resolving capacity buffer %q: %w", keyOf(b), failure)
 		}
 	}

@@ -103,7 +103,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	case failure == nil:
 		c.put(b, want)
 		setResolved(b, want)
-	case failure.Mistake:
+	case failure.Invalid:
 		c.drop(request.String())
 	}
 	c.setConditions(b, failure)

@@ -22,7 +22,7 @@ import (
 )
 
 // keep makes what an old object needs what it has to be. why says why that is refused; it ends with the first refusal.
-func (c *Controller) keep(ctx context.Context, old past, served convert.Served) (why string, err error) {
+func (c *Controller) keep(ctx context.Context, old past, served convert.Desired) (why string, err error) {
 	if served.Why != "" {
 		return served.Why, nil
 	}
@@ -34,7 +34,7 @@ func (c *Controller) keep(ctx context.Context, old past, served convert.Served) 
 	return "", nil
 }
 
-func (c *Controller) keepOne(ctx context.Context, old past, k convert.Kept) (why string, err error) {
+func (c *Controller) keepOne(ctx context.Context, old past, k convert.DesiredObject) (why string, err error) {
 	if !c.Cloud.Manages(&v1.NodeClassReference{Group: k.Class.Group, Kind: k.Class.Kind}) {
 		return fmt.Sprintf("it needs a node class of kind %s, which this installation does not work with", k.Class.Kind), nil
 	}
@@ -61,7 +61,7 @@ func (c *Controller) keepOne(ctx context.Context, old past, k convert.Kept) (why
 }
 
 // object is what has to be there, as a typed object.
-func (c *Controller) object(k convert.Kept) (client.Object, error) {
+func (c *Controller) object(k convert.DesiredObject) (client.Object, error) {
 	gv, err := schema.ParseGroupVersion(k.APIVersion)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s %s: %w", k.Kind, k.Name, err)
@@ -86,7 +86,7 @@ func (c *Controller) decode(gvk schema.GroupVersionKind, content map[string]any)
 }
 
 // create makes an object for the first time, or again.
-func (c *Controller) create(ctx context.Context, old past, k convert.Kept, wanted client.Object) (why string, err error) {
+func (c *Controller) create(ctx context.Context, old past, k convert.DesiredObject, wanted client.Object) (why string, err error) {
 	switch err := c.Client.Create(ctx, wanted); {
 	case apierrors.IsInvalid(err):
 		return err.Error(), nil
@@ -98,7 +98,7 @@ func (c *Controller) create(ctx context.Context, old past, k convert.Kept, wante
 }
 
 // putBack makes a stored object what it has to be again. Labels and annotations that others have added stay.
-func (c *Controller) putBack(ctx context.Context, old past, k convert.Kept, stored, wanted client.Object) (why string, err error) {
+func (c *Controller) putBack(ctx context.Context, old past, k convert.DesiredObject, stored, wanted client.Object) (why string, err error) {
 	is, err := runtime.DefaultUnstructuredConverter.ToUnstructured(stored)
 	if err != nil {
 		return "", fmt.Errorf("reading %s %s: %w", k.Kind, k.Name, err)
@@ -143,7 +143,7 @@ func with(all, more map[string]string) map[string]string {
 
 // sweep deletes what is kept for an old object that no longer wants it. What belongs to an old object that is gone goes with
 // it, and for one that cannot be converted at the moment things stay as they are.
-func (c *Controller) sweep(ctx context.Context, olds []past, served []convert.Served) error {
+func (c *Controller) sweep(ctx context.Context, olds []past, served []convert.Desired) error {
 	wants := map[types.UID]map[string]bool{}
 	for i, old := range olds {
 		if served[i].Why != "" {

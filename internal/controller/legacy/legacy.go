@@ -61,14 +61,14 @@ type Controller struct {
 
 // New builds the controller.
 func New(shared deps.Shared) (*Controller, error) {
-	c := &Controller{Shared: shared, settings: convert.Settings{KubeletsApart: true}}
+	c := &Controller{Shared: shared, settings: convert.Settings{ClassPerKubelet: true}}
 	c.aws = shared.Cloud.Manages(&v1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass"})
 	definitions, err := crds.Kwok()
 	if c.aws {
 		definitions, err = crds.AWS()
 	} else if len(shared.Cloud.NodeClasses) > 0 {
 		class := shared.Cloud.NodeClasses[0].GVK
-		c.settings.OwnClass = &convert.ClassKind{Group: class.Group, Version: class.Version, Kind: class.Kind}
+		c.settings.DedicatedClass = &convert.ClassKind{Group: class.Group, Version: class.Version, Kind: class.Kind}
 	}
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	served := convert.Serve(contents, c.settings, c.judge)
+	served := convert.DesiredFor(contents, c.settings, c.judge)
 	result := reconcile.Result{}
 	var errs []error
 	for i, old := range olds {
@@ -199,7 +199,7 @@ func describe(p past) string {
 }
 
 // answer writes down whether an old object is served: why is why nothing is kept for it; empty if it is.
-func (c *Controller) answer(ctx context.Context, old past, served convert.Served, why string) error {
+func (c *Controller) answer(ctx context.Context, old past, served convert.Desired, why string) error {
 	if why != "" {
 		c.Recorder.Publish(observe.LegacyRefused(old, old.GetUID(), why))
 		return c.tell(ctx, old, reasonRefused, why)

@@ -20,7 +20,7 @@ import (
 )
 
 // obstacle says why nothing is launched with what is kept for an old object, although it is there; empty if something can be.
-func (c *Controller) obstacle(ctx context.Context, served convert.Served) (string, error) {
+func (c *Controller) obstacle(ctx context.Context, served convert.Desired) (string, error) {
 	if len(served.Objects) == 0 {
 		return "", nil
 	}

@@ -17,15 +17,15 @@ const (
 )
 
 // Served is what has to be there for one object of the past.
-type Served struct {
+type Desired struct {
 	// Objects of today, with defaults filled in; classes come before the pools that use them.
-	Objects []Kept
+	Objects []DesiredObject
 	// Why says why there cannot be any; empty otherwise.
 	Why string
 }
 
 // Kept is an object as it has to be.
-type Kept struct {
+type DesiredObject struct {
 	APIVersion, Kind, Name string
 	// Class is the class that the object refers to; a class is its own.
 	Class ClassReference
@@ -35,8 +35,8 @@ type Kept struct {
 
 // Serve works out what has to be there for objects of the past that a cluster holds, given as they are stored. The answers
 // are in the order of the objects; what is wrong with one of them is told of that one.
-func Serve(stored []map[string]any, s Settings, judge *manifest.Reader) []Served {
-	out := make([]Served, len(stored))
+func DesiredFor(stored []map[string]any, s Settings, judge *manifest.Reader) []Desired {
+	out := make([]Desired, len(stored))
 	var objects []Object
 	var places []int
 	for i, content := range stored {
@@ -53,7 +53,7 @@ func Serve(stored []map[string]any, s Settings, judge *manifest.Reader) []Served
 		objects, places = append(objects, Object{root}), append(places, i)
 	}
 	for n, r := range Convert(objects, s) {
-		out[places[n]] = serve(r, strings.ToLower(objects[n].kind()), judge)
+		out[places[n]] = desiredFor(r, strings.ToLower(objects[n].kind()), judge)
 	}
 	return out
 }
@@ -77,7 +77,7 @@ func wanted(content map[string]any) map[string]any {
 }
 
 // serve marks and judges what was made of one object.
-func serve(r Result, kind string, judge *manifest.Reader) Served {
+func desiredFor(r Result, kind string, judge *manifest.Reader) Desired {
 	var wrong, notes []string
 	for _, f := range r.Findings {
 		wrong = append(wrong, f.Field+": "+f.Message)
@@ -85,9 +85,9 @@ func serve(r Result, kind string, judge *manifest.Reader) Served {
 	for _, n := range r.Notes {
 		notes = append(notes, n.Field+": "+n.Text)
 	}
-	var out Served
-	for n := len(r.Made) - 1; n >= 0; n-- {
-		made := r.Made[n]
+	var out Desired
+	for n := len(r.Converted) - 1; n >= 0; n-- {
+		made := r.Converted[n]
 		content, err := made.content()
 		if err != nil {
 			wrong = append(wrong, err.Error())
@@ -106,16 +106,16 @@ func serve(r Result, kind string, judge *manifest.Reader) Served {
 			wrong = append(wrong, field+": "+f.Message)
 		}
 		delete(content, "status")
-		out.Objects = append(out.Objects, Kept{made.APIVersion, made.Kind, made.Name, made.class, content})
+		out.Objects = append(out.Objects, DesiredObject{made.APIVersion, made.Kind, made.Name, made.class, content})
 	}
 	if len(wrong) > 0 {
-		return Served{Why: strings.Join(wrong, "; ")}
+		return Desired{Why: strings.Join(wrong, "; ")}
 	}
 	return out
 }
 
 // content is the object as decoded.
-func (m Made) content() (map[string]any, error) {
+func (m Converted) content() (map[string]any, error) {
 	text, err := m.YAML()
 	if err != nil {
 		return nil, fmt.Errorf("writing %s %s: %w", m.Kind, m.Name, err)

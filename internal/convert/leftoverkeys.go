@@ -8,7 +8,7 @@ import (
 
 // remnants are notes about objects that are not converted and still speak of the old API: of labels that nodes no longer
 // have, and of annotations that nobody reads.
-func (i item) remnants() []string {
+func (i item) leftoverKeys() []string {
 	var out []string
 	today := renamedAnnotations()
 	today["karpenter.sh/provisioner-name"] = "karpenter.sh/nodepool"

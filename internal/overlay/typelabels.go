@@ -7,7 +7,7 @@ import (
 )
 
 // view is an instance type of a pool in the terms of the label algebra.
-type view struct {
+type typeLabels struct {
 	// labels are those of the pool and of the type, intersected where both speak of a key.
 	labels requirement.Set
 	// offerings are the labels of each offering, intersected with those of the pool.
@@ -16,8 +16,8 @@ type view struct {
 	varies map[string]bool
 }
 
-func newView(t *cloud.InstanceType, pool requirement.Set, rules v1.LabelRules) view {
-	out := view{
+func newTypeLabels(t *cloud.InstanceType, pool requirement.Set, rules v1.LabelRules) typeLabels {
+	out := typeLabels{
 		labels:    cloud.Requirements(t.Requirements, rules).And(pool),
 		offerings: make([]requirement.Set, len(t.Offerings)),
 		varies:    map[string]bool{},
@@ -40,7 +40,7 @@ func newView(t *cloud.InstanceType, pool requirement.Set, rules v1.LabelRules) v
 //
 // The type's own zones and capacity types are not asked: they leave out what is sold out at the moment, and what a machine
 // costs that runs already does not depend on that.
-func (v view) matches(want requirement.Set) []int {
+func (v typeLabels) matches(want requirement.Set) []int {
 	for _, w := range want {
 		if !v.varies[w.Key] && !meets(v.labels, w) {
 			return nil
@@ -55,7 +55,7 @@ func (v view) matches(want requirement.Set) []int {
 	return out
 }
 
-func (v view) selects(offering, want requirement.Set) bool {
+func (v typeLabels) selects(offering, want requirement.Set) bool {
 	for _, w := range want {
 		if !v.varies[w.Key] {
 			continue // decided by the type

@@ -9,28 +9,28 @@ import (
 
 // strays finds names with spaces at an end, which are hard to see and never meant: keys of fields, and what names labels,
 // values of labels and taints. Texts that are free, such as annotations and user data, may begin and end as they like.
-func (c *conversion) strays(n *yaml.Node, path string) {
+func (c *conversion) checkTypos(n *yaml.Node, path string) {
 	switch n.Kind {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key, inner := n.Content[i], n.Content[i+1]
-			c.stray(key, join(path, key.Value))
+			c.checkTypo(key, join(path, key.Value))
 			if isOneOf(key.Value, "annotations", "userData", "context", "tags", "status", "managedFields") {
 				continue
 			}
-			c.strays(inner, join(path, key.Value))
+			c.checkTypos(inner, join(path, key.Value))
 		}
 	case yaml.SequenceNode:
 		for i, inner := range n.Content {
-			c.strays(inner, fmt.Sprintf("%s[%d]", path, i))
+			c.checkTypos(inner, fmt.Sprintf("%s[%d]", path, i))
 		}
 	case yaml.ScalarNode:
-		c.stray(n, path)
+		c.checkTypo(n, path)
 	}
 }
 
 // stray judges one name.
-func (c *conversion) stray(n *yaml.Node, path string) {
+func (c *conversion) checkTypo(n *yaml.Node, path string) {
 	meant := strings.TrimSpace(n.Value)
 	if n.Tag != "!!str" || meant == n.Value || meant == "" {
 		return
@@ -39,5 +39,5 @@ func (c *conversion) stray(n *yaml.Node, path string) {
 	if strings.HasPrefix(n.Value, meant) {
 		end = "ends"
 	}
-	c.find(value{path: path}, "column %d: %q %s with a space; probably meant: %q", n.Column, n.Value, end, meant)
+	c.addFinding(value{path: path}, "column %d: %q %s with a space; probably meant: %q", n.Column, n.Value, end, meant)
 }
