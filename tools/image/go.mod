@@ -3,7 +3,9 @@ module github.com/karpenter-anew/karpenter/tools/image
 go 1.26.0
 
 require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/google/go-containerregistry v0.22.1
+	github.com/package-url/packageurl-go v0.1.7
 	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
 )
 

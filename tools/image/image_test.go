@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
@@ -172,11 +172,12 @@ func TestProgramThatNeedsALoaderIsRefused(t *testing.T) {
 	}
 }
 
-func TestBillNamesEveryModule(t *testing.T) {
+func TestSBOMNamesEveryModule(t *testing.T) {
 	binary := build(t)
 	_, sbom := made(t, binary)
-	var got bill
-	if err := json.Unmarshal(content(t, sbom), &got); err != nil {
+	var got cyclonedx.BOM
+	decoder := cyclonedx.NewBOMDecoder(bytes.NewReader(content(t, sbom)), cyclonedx.BOMFileFormatJSON)
+	if err := decoder.Decode(&got); err != nil {
 		t.Fatal(err)
 	}
 	text, err := exec.Command("go", "version", "-m", binary).Output()
@@ -184,7 +185,7 @@ func TestBillNamesEveryModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	named := map[string]bool{}
-	for _, c := range got.Components {
+	for _, c := range *got.Components {
 		named[c.Name+" "+c.Version] = true
 	}
 	modules := 0
@@ -196,13 +197,25 @@ func TestBillNamesEveryModule(t *testing.T) {
 			}
 		}
 	}
-	if modules == 0 || len(got.Components) != modules+1 || len(got.Dependencies[0].DependsOn) != modules+1 {
-		t.Errorf("%d components and %d dependencies for %d modules and the standard library", len(got.Components), len(got.Dependencies[0].DependsOn), modules)
+	needs := *(*got.Dependencies)[0].Dependencies
+	if modules == 0 || len(*got.Components) != modules+1 || len(needs) != modules+1 {
+		t.Errorf("%d components and %d dependencies for %d modules and the standard library", len(*got.Components), len(needs), modules)
 	}
-	if got.Format != "CycloneDX" || got.Metadata.Component.Version != "1.2.3" || got.Metadata.Component.Hashes[0].Content == "" {
-		t.Errorf("it is of %+v", got.Metadata)
+	root := got.Metadata.Component
+	if got.BOMFormat != "CycloneDX" || got.SpecVersion != cyclonedx.SpecVersion1_6 || root.Version != "1.2.3" || (*root.Hashes)[0].Value == "" {
+		t.Errorf("it is %s %s of %+v", got.BOMFormat, got.SpecVersion, root)
 	}
-	if want := "pkg:golang/github.com/google/go-containerregistry@v0.22.1"; !strings.Contains(string(content(t, sbom)), want) {
-		t.Errorf("%s is missing", want)
+}
+
+func TestPackageURL(t *testing.T) {
+	for _, c := range []struct{ name, version, want string }{
+		{"github.com/google/go-containerregistry", "v0.22.1", "pkg:golang/github.com/google/go-containerregistry@v0.22.1"},
+		{"github.com/Masterminds/semver/v3", "v3.4.0", "pkg:golang/github.com/masterminds/semver/v3@v3.4.0"},
+		{"github.com/a/b", "v2.0.0+incompatible", "pkg:golang/github.com/a/b@v2.0.0%2Bincompatible"},
+		{"stdlib", "1.26.0", "pkg:golang/stdlib@1.26.0"},
+	} {
+		if got := packageURL(c.name, c.version); got != c.want {
+			t.Errorf("got %s, want %s", got, c.want)
+		}
 	}
 }

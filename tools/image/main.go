@@ -54,11 +54,11 @@ func (o order) carryOut() (string, error) {
 	if err := archive(img, o.version, o.out); err != nil {
 		return "", fmt.Errorf("writing archive %q: %w", o.out, err)
 	}
-	bill, err := billOfMaterials(p, o.name, o.version)
+	sbom, err := encodeSBOM(p, o.name, o.version)
 	if err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(o.sbom, bill, 0o644); err != nil {
+	if err := os.WriteFile(o.sbom, sbom, 0o644); err != nil {
 		return "", err
 	}
 	return digest.String(), nil

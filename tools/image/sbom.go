@@ -1,99 +1,74 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"net/url"
+	"path"
 	"runtime/debug"
 	"strings"
 	"time"
+
+	cyclonedx "github.com/CycloneDX/cyclonedx-go"
+	"github.com/package-url/packageurl-go"
 )
 
-// bill is a bill of materials in the form of CycloneDX 1.6. It has no serial number, which would differ each time.
-type bill struct {
-	Format       string       `json:"bomFormat"`
-	SpecVersion  string       `json:"specVersion"`
-	Version      int          `json:"version"`
-	Metadata     metadata     `json:"metadata"`
-	Components   []component  `json:"components"`
-	Dependencies []dependency `json:"dependencies"`
-}
-
-type metadata struct {
-	Timestamp string    `json:"timestamp"`
-	Component component `json:"component"`
-}
-
-type component struct {
-	Type       string     `json:"type"`
-	Reference  string     `json:"bom-ref"`
-	Name       string     `json:"name"`
-	Version    string     `json:"version"`
-	PackageURL string     `json:"purl,omitempty"`
-	Hashes     []hash     `json:"hashes,omitempty"`
-	Properties []property `json:"properties,omitempty"`
-}
-
-type hash struct {
-	Algorithm string `json:"alg"`
-	Content   string `json:"content"`
-}
-
-type property struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
-
-type dependency struct {
-	Reference string   `json:"ref"`
-	DependsOn []string `json:"dependsOn"`
-}
-
-// billOfMaterials lists what the compiler linked into the program, by what it wrote down there.
-func billOfMaterials(p program, name, version string) ([]byte, error) {
-	sum := sha256.Sum256(p.text)
-	root := component{
-		Type: "application", Reference: name, Name: name, Version: version,
-		PackageURL: packageURL(p.build.Main.Path, version), Hashes: []hash{{"SHA-256", hex.EncodeToString(sum[:])}},
-	}
-	for _, s := range p.build.Settings {
-		root.Properties = append(root.Properties, property{"go:build:" + s.Key, s.Value})
-	}
-	compiler := strings.TrimPrefix(p.build.GoVersion, "go")
-	parts := []component{{Type: "library", Reference: "stdlib", Name: "stdlib", Version: compiler, PackageURL: packageURL("stdlib", compiler)}}
+// encodeSBOM returns the software bill of materials of a program as CycloneDX 1.6 in JSON: the modules that the Go linker recorded
+// in it. It has no serial number, which would differ between two builds of the same program.
+func encodeSBOM(p program, name, version string) ([]byte, error) {
+	bom := cyclonedx.NewBOM()
+	root := application(p, name, version)
+	bom.Metadata = &cyclonedx.Metadata{Timestamp: p.time.Format(time.RFC3339), Component: &root}
+	components := []cyclonedx.Component{library("stdlib", "stdlib", strings.TrimPrefix(p.build.GoVersion, "go"))}
 	for _, m := range p.build.Deps {
-		parts = append(parts, library(m))
+		components = append(components, module(m))
 	}
-	needs := dependency{Reference: name, DependsOn: []string{}}
-	for _, c := range parts {
-		needs.DependsOn = append(needs.DependsOn, c.Reference)
+	var references []string
+	for _, c := range components {
+		references = append(references, c.BOMRef)
 	}
-	out, err := json.MarshalIndent(bill{
-		Format: "CycloneDX", SpecVersion: "1.6", Version: 1,
-		Metadata:   metadata{Timestamp: p.time.Format(time.RFC3339), Component: root},
-		Components: parts, Dependencies: []dependency{needs},
-	}, "", "  ")
-	return append(out, '\n'), err
+	bom.Components = &components
+	bom.Dependencies = &[]cyclonedx.Dependency{{Ref: name, Dependencies: &references}}
+	var out bytes.Buffer
+	err := cyclonedx.NewBOMEncoder(&out, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cyclonedx.SpecVersion1_6)
+	return out.Bytes(), err
 }
 
-// library is a module that was linked; where one was put in the place of another, that one.
-func library(m *debug.Module) component {
+// application is the program itself, with its build settings.
+func application(p program, name, version string) cyclonedx.Component {
+	sum := sha256.Sum256(p.text)
+	var settings []cyclonedx.Property
+	for _, s := range p.build.Settings {
+		settings = append(settings, cyclonedx.Property{Name: "go:build:" + s.Key, Value: s.Value})
+	}
+	return cyclonedx.Component{
+		Type: cyclonedx.ComponentTypeApplication, BOMRef: name, Name: name, Version: version,
+		PackageURL: packageURL(p.build.Main.Path, version),
+		Hashes:     &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}},
+		Properties: &settings,
+	}
+}
+
+// module is a linked module; the replacement of a module that go.mod replaces.
+func module(m *debug.Module) cyclonedx.Component {
 	if m.Replace != nil {
 		m = m.Replace
 	}
-	c := component{Type: "library", Reference: m.Path + "@" + m.Version, Name: m.Path, Version: m.Version, PackageURL: packageURL(m.Path, m.Version)}
+	c := library(m.Path+"@"+m.Version, m.Path, m.Version)
 	if m.Sum != "" {
-		c.Properties = []property{{"go:sum", m.Sum}}
+		c.Properties = &[]cyclonedx.Property{{Name: "go:sum", Value: m.Sum}}
 	}
 	return c
 }
 
-// packageURL names a module as the package URL specification does.
-func packageURL(module, version string) string {
-	parts := strings.Split(strings.ToLower(module), "/")
-	for i := range parts {
-		parts[i] = url.PathEscape(parts[i])
+func library(reference, name, version string) cyclonedx.Component {
+	return cyclonedx.Component{
+		Type: cyclonedx.ComponentTypeLibrary, BOMRef: reference, Name: name, Version: version, PackageURL: packageURL(name, version),
 	}
-	return "pkg:golang/" + strings.Join(parts, "/") + "@" + url.QueryEscape(version)
+}
+
+// packageURL is the package URL of a Go module. The specification wants the names of Go modules in lower case.
+func packageURL(name, version string) string {
+	namespace, base := path.Split(strings.ToLower(name))
+	return packageurl.NewPackageURL(packageurl.TypeGolang, strings.TrimSuffix(namespace, "/"), base, version, nil, "").ToString()
 }
