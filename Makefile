@@ -26,7 +26,7 @@ TOOL := go tool -modfile=tools/go.mod
 MODULES := local tools/ec2catalog tools/charts tools/image test/chart test/alerts
 # Files that `make prose` checks, and files that are not clean yet.
 PROSE := git ls-files -co --exclude-standard -- '*.md' '*.go' '*.yaml' | grep -vE '(^|/)testdata/|^bench/cases/'
-PROSE_EXCEPT := ^(api|bench|cloud|cmd|docs/(reference|decisions)|internal|local|test|tools)/|^ARCHITECTURE.md|^docs/performance.md
+PROSE_EXCEPT := ^(api|bench|cloud|cmd|docs/(reference|decisions)|internal|local|test|tools)/|^ARCHITECTURE.md
 # Folders that `make generate` writes to.
 GENERATED := api charts
 
