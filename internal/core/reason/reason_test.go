@@ -87,12 +87,12 @@ func TestEveryCodeHasARuleAndAnExample(t *testing.T) {
 // TestReference keeps the page for users equal to the vocabulary.
 func TestReference(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# Why a pod was not placed\n\n")
+	b.WriteString("# Scheduling failures\n\n")
 	b.WriteString("Generated from `internal/core/reason` by `go test ./internal/core/reason -update`; do not edit.\n\n")
-	b.WriteString("A pod that cannot be placed gets a `FailedScheduling` event with one obstacle per NodePool, joined by `; `. The codes\n")
-	b.WriteString("are in the log line of the same moment.\n")
+	b.WriteString("An unschedulable pod gets a `FailedScheduling` event with one reason per NodePool, joined by `; `. The related log line has the\n")
+	b.WriteString("codes.\n")
 	for _, r := range Rules() {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n- What would help: %s\n- Example: `%s`\n", r.Code, r.Rule, r.Remedy, examples()[r.Code])
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n- Remedy: %s\n- Example: `%s`\n", r.Code, r.Rule, r.Remedy, examples()[r.Code])
 	}
 	const path = "../../../docs/reference/reasons.md"
 	if *update {
