@@ -104,9 +104,9 @@ internal/convert < API, internal/manifest
 # floor 4: what is
 internal/cluster < API, CORE, cloud, internal/translate, internal/observe, internal/cost
 internal/problem < API, CORE, cloud, internal/translate, internal/cost, internal/prediction
-internal/simulation < API, CORE, cloud, internal/translate, internal/manifest, internal/overlay, internal/cluster, internal/buffer
+internal/simulation < API, CORE, cloud, internal/translate, internal/manifest, internal/overlay, internal/cluster, internal/buffer, internal/problem
 internal/simulation/report < API, CORE, internal/simulation
-internal/explain < API, CORE, cloud, internal/translate, internal/cost, internal/simulation, internal/simulation/report
+internal/explain < API, CORE, cloud, internal/translate, internal/simulation, internal/simulation/report, internal/problem
 
 # floor 5: what happens
 internal/controller/requeue, internal/controller/ratelimit, internal/controller/singleton, internal/controller/parallel <

@@ -145,8 +145,8 @@ func (c *explainCommand) question(ctx context.Context, s streams) (explain.Quest
 			BestEffortMinValues: c.MinValuesPolicy == options.MinValuesBestEffort,
 			AllocateDevices:     !c.IgnoreDRARequests,
 			DefaultSpread:       c.SchedulerConfig.DefaultConstraints(),
+			SpotToSpot:          c.FeatureGates.SpotToSpotConsolidation,
 			Now:                 time.Now(),
 		},
-		SpotToSpot: c.FeatureGates.SpotToSpotConsolidation,
 	}, nil
 }

@@ -33,8 +33,6 @@ type Question struct {
 	Objects []client.Object
 	Cloud   cloud.Cloud
 	Options simulation.Options
-	// SpotToSpot lets spot nodes be replaced by spot nodes.
-	SpotToSpot bool
 }
 
 // Answer is what is known about one object.

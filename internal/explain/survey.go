@@ -5,22 +5,17 @@ import (
 	"math"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/cost"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
-	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // survey is one look at all nodes as disruption sees them.
 type survey struct {
 	Question
-	fleet  simulation.Fleet
-	prices map[string]cost.Prices
+	fleet simulation.Fleet
 	// candidates are the nodes that may be disrupted as far as they themselves say, barred are the others with what stands in
 	// the way of every method, and blocks what pods have to say; both by node ID.
 	candidates []disrupt.Candidate
@@ -37,62 +32,38 @@ func newSurvey(ctx context.Context, q Question) (*survey, error) {
 		return nil, err
 	}
 	s := &survey{
-		Question: q, fleet: fleet, prices: map[string]cost.Prices{},
-		barred: map[string]disrupt.Obstacle{}, blocks: map[string]disrupt.Obstacle{}, simulators: map[disrupt.Simulation]*disrupt.Simulator{},
-	}
-	pools := map[string]disrupt.Pool{}
-	for name, pool := range fleet.Pools {
-		rules := translate.DisruptionRules(pool)
-		rules.Surplus, rules.HeadroomUnknown = fleet.Surplus[name], fleet.Snapshot.HeadroomUnknown
-		pools[name] = rules
-		s.prices[name] = cost.PricesOf(fleet.Types[name])
+		Question: q, fleet: fleet, barred: map[string]disrupt.Obstacle{}, blocks: map[string]disrupt.Obstacle{},
+		simulators: map[disrupt.Simulation]*disrupt.Simulator{},
 	}
 	now := q.Options.Now
+	qualification := problem.Qualification(fleet.Snapshot, now, fleet.Pools, fleet.Surplus, nil)
 	var barred []disrupt.Obstacle
-	s.candidates, barred = disrupt.Qualify(disrupt.QualifyInput{Snapshot: fleet.Snapshot, Now: now, Pools: pools})
+	s.candidates, barred = disrupt.Qualify(qualification)
 	for _, o := range barred {
 		s.barred[o.Node.ID] = o
 	}
-	held := map[string]bool{}
+	unevictable := map[string]bool{}
 	for i := range s.candidates {
 		c := &s.candidates[i]
-		c.Price, c.TypeKnown = s.priceOf(c.Node), s.typeKnown(c.Node)
-		c.Pool.NoInstanceTypes = len(fleet.Types[c.Node.Pool]) == 0
-		pods := fleet.Pods[c.Node.NodeName]
-		if o, blocked := translate.PodObstacle(c.Node, pods, fleet.Budgets, now); blocked {
-			s.blocks[c.Node.ID] = o
+		fleet.Prices[c.Node.Pool].Set(c)
+		found := problem.InspectPods(c.Node, fleet.Pods[c.Node.NodeName], fleet.Budgets, fleet.Queues, now)
+		c.DrainRounds = found.DrainRounds()
+		if found.Blocked {
+			s.blocks[c.Node.ID] = found.Obstacle
 		}
-		for _, pod := range pods {
-			if !podrules.CurrentlyReschedulable(pod, fleet.Budgets, now) {
-				held[string(pod.UID)] = true
-			}
+		for _, uid := range found.Unevictable {
+			unevictable[uid] = true
 		}
 	}
-	s.study = &disrupt.SimulationInput{
-		Problem: fleet.Problem, Pools: pools, Now: now, Unevictable: held, SpotToSpot: q.SpotToSpot,
-		Totals: disrupt.TotalsOf(fleet.Snapshot, s.candidates, s.priceOf),
-	}
-	return s, nil
+	s.study, _, err = fleet.Builder.Disruption(ctx, problem.Disruption{
+		Snapshot: fleet.Snapshot, Now: now, Pools: qualification.Pools, Candidates: s.candidates,
+		Budgets: fleet.Budgets, Unevictable: unevictable, PriceOf: s.priceOf,
+	})
+	return s, err
 }
 
 // priceOf is the price of a node in dollars an hour; 0 where there is none to find.
-func (s *survey) priceOf(n *model.Node) float64 {
-	price, _ := s.prices[n.Pool].Of(cost.Offering{
-		InstanceType: n.Labels[corev1.LabelInstanceTypeStable],
-		Zone:         n.Labels[corev1.LabelTopologyZone],
-		CapacityType: n.Labels[v1.CapacityTypeLabelKey],
-	})
-	return price
-}
-
-func (s *survey) typeKnown(n *model.Node) bool {
-	for _, it := range s.fleet.Types[n.Pool] {
-		if it.Name == n.Labels[corev1.LabelInstanceTypeStable] {
-			return true
-		}
-	}
-	return false
-}
+func (s *survey) priceOf(n *model.Node) float64 { return s.fleet.Prices[n.Pool].Of(n) }
 
 // grant is how many more nodes a static pool may have.
 func (s *survey) grant(pool string, wanted int) int {

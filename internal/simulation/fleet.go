@@ -16,27 +16,29 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/problem"
+	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
 // Fleet is a cluster as disruption looks at it, a moment after pods that wait were promised their places. It is not to be
 // changed.
 type Fleet struct {
 	Snapshot *model.Snapshot
-	// Problem is what simulations start from.
-	Problem solve.Problem
+	// Builder builds the input of simulations.
+	Builder problem.Builder
 	// Result is what would be done about the pods that wait.
 	Result Result
 	// Pools are those of this cloud, judged as their controllers would.
 	Pools map[string]*v1.NodePool
-	// Types are what they may launch.
-	Types map[string][]*cloud.InstanceType
+	// Prices are those of what the pools may launch.
+	Prices map[string]problem.PoolPrices
 	// Surplus are static pools with more nodes than replicas.
 	Surplus map[string]bool
 	// Pods are the pods of each node, by its name, in a fixed order.
 	Pods map[string][]*corev1.Pod
-	// Budgets are the pod disruption budgets; Warning says which of them cannot be read and are not considered.
+	// Budgets are the PodDisruptionBudgets that can be read, Queues what they mean for the pods of a node together.
 	Budgets podrules.Budgets
-	Warning error
+	Queues  translate.EvictionQueues
 }
 
 // promise is how long nodes count as promised: longer than any look at a Fleet takes.
@@ -50,17 +52,12 @@ func Look(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Opti
 		return Fleet{}, err
 	}
 	w.promise(result.Plan, opts.Now)
-	f := Fleet{
-		Snapshot: w.snapshot(opts), Result: result, Pools: map[string]*v1.NodePool{},
-		Types: map[string][]*cloud.InstanceType{}, Surplus: map[string]bool{}, Pods: map[string][]*corev1.Pod{},
-	}
-	f.Budgets, f.Warning = podrules.NewBudgets(w.budgets)
-	for _, pod := range w.pods {
-		if pod.Spec.NodeName != "" {
-			f.Pods[pod.Spec.NodeName] = append(f.Pods[pod.Spec.NodeName], pod)
-		}
-	}
 	provider, _ := w.provider(ctx)
+	f := Fleet{
+		Snapshot: w.snapshot(opts), Builder: w.builder(provider, opts), Result: result, Pools: map[string]*v1.NodePool{},
+		Prices: map[string]problem.PoolPrices{}, Surplus: map[string]bool{}, Pods: w.podsOn, Queues: translate.NewEvictionQueues(w.budgets),
+	}
+	f.Budgets, _ = podrules.NewBudgets(w.budgets) // the result warns of the others
 	for _, name := range slices.Sorted(maps.Keys(w.pools)) {
 		pool := w.pools[name]
 		if !c.Manages(pool.Spec.Template.Spec.NodeClassRef) {
@@ -69,15 +66,10 @@ func Look(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Opti
 		f.Pools[name] = pool
 		// A pool without types has nodes of unknown price.
 		if types, err := provider.InstanceTypes(ctx, pool); err == nil {
-			f.Types[name] = types
+			f.Prices[name] = problem.PricesOf(types)
 		}
-		census := w.store.Census(name)
-		f.Surplus[name] = pool.Spec.Replicas != nil && int64(census.Active+census.PendingDisruption) > *pool.Spec.Replicas
+		f.Surplus[name] = pool.Spec.Replicas != nil && w.store.Census(name).Exceeds(*pool.Spec.Replicas)
 	}
-	options := result.Problem.Options
-	options.Reserved = solve.ReservedFallback
-	f.Problem = w.translator.Batch(f.Snapshot, options).Problem
-	f.Problem.Pools, f.Problem.Pods, f.Problem.Resources = result.Problem.Pools, result.Problem.Pods, result.Problem.Resources
 	return f, nil
 }
 

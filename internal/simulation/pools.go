@@ -1,10 +1,7 @@
 package simulation
 
 import (
-	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -12,43 +9,36 @@ import (
 
 	"github.com/karpenter-anew/karpenter/api/condition"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
-	"github.com/karpenter-anew/karpenter/cloud"
-	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/translate"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
-// usablePools are the pools that may launch, with what they may launch; the others are noted with the reason.
-func (w *world) usablePools(ctx context.Context, provider cloud.Provider) ([]*model.Pool, error) {
-	catalogs := translate.NewCatalogs(w.translator)
-	var out []*model.Pool
-	for _, name := range slices.Sorted(maps.Keys(w.pools)) {
-		pool := w.pools[name]
-		why := w.judge(pool)
-		if unusable := translate.Unusable(pool, w.cloud); unusable != "" {
-			if why != "" {
-				unusable += ": " + why
-			}
-			w.skip(name, unusable)
-			continue
+// judgePools sets the conditions of the pools as their controllers would, and says of each what keeps it from being ready.
+func (w *world) judgePools() (unready map[string]string) {
+	unready = map[string]string{}
+	for name, pool := range w.pools {
+		if why := w.judge(pool); why != "" {
+			unready[name] = why
 		}
-		types, err := provider.InstanceTypes(ctx, pool)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if err == nil && len(types) == 0 {
-			err = errNoInstanceTypes
-		}
-		if err != nil {
-			w.skip(name, err.Error())
-			continue
-		}
-		out = append(out, w.translator.Pool(pool, catalogs.Of(types)))
 	}
-	return out, nil
+	return unready
 }
 
-func (w *world) skip(name, why string) {
-	w.skipped = append(w.skipped, SkippedPool{Name: name, Why: why})
+// skipped are the pools that may not launch, by name.
+func skipped(pools problem.Pools, unready map[string]string) []SkippedPool {
+	var out []SkippedPool
+	for _, s := range pools.Skipped {
+		why := s.Why
+		switch {
+		case why != "" && unready[s.Pool] != "":
+			why += ": " + unready[s.Pool]
+		case why == "" && s.Err != nil:
+			why = s.Err.Error()
+		case why == "":
+			why = "the cloud lists no instance types for it"
+		}
+		out = append(out, SkippedPool{Name: s.Pool, Why: why})
+	}
+	return out
 }
 
 // judge sets the conditions of a pool as its controllers would, and says what keeps it from being ready.

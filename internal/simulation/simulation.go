@@ -11,8 +11,6 @@ package simulation
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -27,7 +25,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
-	"github.com/karpenter-anew/karpenter/api/podrules"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
@@ -47,6 +44,8 @@ type Options struct {
 	AllocateDevices bool
 	// DefaultSpread are the spread constraints of pods that have none of their own.
 	DefaultSpread []corev1.TopologySpreadConstraint
+	// SpotToSpot lets consolidation replace spot nodes by spot nodes.
+	SpotToSpot bool
 	// MaxInstanceTypes is how many instance types a claim may list; 0 means what the cloud says.
 	MaxInstanceTypes int
 	// Now is when the question is asked. It matters to do-not-disrupt annotations with a duration only.
@@ -62,6 +61,8 @@ type Result struct {
 	Claims []*v1.NodeClaim
 	// Rejected are pods that cannot be considered at all.
 	Rejected []*model.Pod
+	// Warning says which PodDisruptionBudgets cannot be read and are not considered; nil when all can.
+	Warning error
 	// Skipped are pools that nothing may be launched from.
 	Skipped []SkippedPool
 	// Idle are pods that are on no node and do not wait for one either.
@@ -88,36 +89,18 @@ func Run(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Optio
 func (w *world) run(ctx context.Context, opts Options) (Result, error) {
 	c := w.cloud
 	provider, leftOut := w.provider(ctx)
-	pools, err := w.usablePools(ctx, provider)
-	if err != nil {
-		return Result{}, err
-	}
-	if opts.MaxInstanceTypes == 0 {
-		opts.MaxInstanceTypes = c.MaxInstanceTypes
-	}
+	unready := w.judgePools()
 	kept, unkept := w.keepBuffers(ctx)
-	batch := w.translator.Batch(w.snapshot(opts), solve.Options{
-		IgnorePreferences: opts.IgnorePreferences,
-		MaxInstanceTypes:  opts.MaxInstanceTypes,
-
-		BestEffortMinValues: opts.BestEffortMinValues,
-		Reserved:            solve.ReservedStrict,
-		ReservationLabel:    c.ReservationIDLabel,
-		DeviceTimeout:       patience,
-	})
-	moving, lost, err := w.moving(batch.Leaving, opts.Now)
+	in, err := w.builder(provider, opts).Provisioning(ctx, w.snapshot(opts), opts.Now)
 	if err != nil {
 		return Result{}, err
 	}
-	problem := batch.Problem
-	problem.Pools = pools
-	problem.Pods = append(problem.Pods, moving...)
-	problem.Resources = w.translator.Resources().Names()
 	r := Result{
-		Problem:   problem,
-		Plan:      solve.Solve(problem),
-		Rejected:  append(batch.Rejected, lost...),
-		Skipped:   w.skipped,
+		Problem:   in.Problem,
+		Plan:      solve.Solve(in.Problem),
+		Rejected:  in.Rejected,
+		Skipped:   skipped(in.Pools, unready),
+		Warning:   in.Unreadable,
 		Idle:      w.idle(),
 		LeftOut:   leftOut,
 		Kept:      kept,
@@ -160,7 +143,8 @@ type world struct {
 	buffers     []*v1beta1.CapacityBuffer
 	// referred is what buffers may refer to.
 	referred shelf
-	skipped  []SkippedPool
+	// podsOn are the pods of each node, by its name, in a fixed order.
+	podsOn map[string][]*corev1.Pod
 }
 
 func gather(objects []client.Object, c cloud.Cloud, opts Options) *world {
@@ -176,6 +160,7 @@ func gather(objects []client.Object, c cloud.Cloud, opts Options) *world {
 		classes:     map[string]cloud.NodeClassObject{},
 		deployments: map[types.UID]bool{},
 		referred:    shelf{},
+		podsOn:      map[string][]*corev1.Pod{},
 	}
 	// The order of objects in files says nothing; resource names and the newest daemon pod must not depend on it.
 	sorted := slices.Clone(objects)
@@ -186,6 +171,9 @@ func gather(objects []client.Object, c cloud.Cloud, opts Options) *world {
 	w.store.UpdatePods(w.pods)
 	for _, pod := range w.pods {
 		w.store.ObserveDaemonPod(pod)
+		if pod.Spec.NodeName != "" {
+			w.podsOn[pod.Spec.NodeName] = append(w.podsOn[pod.Spec.NodeName], pod)
+		}
 	}
 	return w
 }
@@ -197,18 +185,6 @@ func (w *world) snapshot(opts Options) *model.Snapshot {
 		snapshot.Devices = nil
 	}
 	return &snapshot
-}
-
-// looks is how often a search for devices looks up before it gives up: some seconds of work. Counting, unlike a watch, gives
-// the same answer every time.
-const looks = 100_000
-
-func patience() func() bool {
-	n := 0
-	return func() bool {
-		n++
-		return n > looks
-	}
 }
 
 func identity(o client.Object) string {
@@ -274,33 +250,6 @@ func (w *world) add(o client.Object) {
 
 func classID(group, kind, name string) string { return group + "/" + kind + "/" + name }
 
-// moving is the pods on nodes being deleted that need a place elsewhere now. For those that are lost nobody can say where
-// that could be.
-func (w *world) moving(leaving []*model.Node, now time.Time) (out, lost []*model.Pod, err error) {
-	if len(leaving) == 0 {
-		return nil, nil, nil
-	}
-	budgets, err := podrules.NewBudgets(w.budgets)
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading pod disruption budgets: %w", err)
-	}
-	from := map[string]bool{}
-	for _, n := range leaving {
-		from[n.NodeName] = true
-	}
-	for _, pod := range w.pods {
-		if !from[pod.Spec.NodeName] || !podrules.CurrentlyReschedulable(pod, budgets, now) {
-			continue
-		}
-		if moved := w.store.Translate(pod); moved.Rejected == "" {
-			out = append(out, moved)
-		} else {
-			lost = append(lost, moved)
-		}
-	}
-	return out, lost, nil
-}
-
 // Owner is the workload of a pod that takes part in r.
 func (r Result) Owner(p *model.Pod) Owner {
 	if o, ok := r.owners[p.UID]; ok {
@@ -308,5 +257,3 @@ func (r Result) Owner(p *model.Pod) Owner {
 	}
 	return Owner{Kind: "Pod", Namespace: p.Namespace, Name: p.Name}
 }
-
-var errNoInstanceTypes = errors.New("the cloud lists no instance types for it")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,6 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/kwok"
 )
 
 func TestWorkload(t *testing.T) {
@@ -79,5 +81,38 @@ func TestPoolsWithoutInstanceTypesAreSkippedWithTheReason(t *testing.T) {
 	cancel()
 	if _, err := Run(ctx, objects, c, Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled run ends with %v", err)
+	}
+}
+
+// TestUnreadableBudgetsAreIgnored: as the controller does, a run ignores a PodDisruptionBudget that cannot be read, and warns.
+func TestUnreadableBudgetsAreIgnored(t *testing.T) {
+	vendor, err := kwok.New(nil, kwok.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	going := metav1.Now()
+	name := metav1.ObjectMeta{
+		Name: "going", Labels: map[string]string{v1.NodePoolLabelKey: "default", v1alpha1.Group + "/kwoknodeclass": "default", v1.NodeInitializedLabelKey: "true"},
+		DeletionTimestamp: &going, Finalizers: []string{v1.TerminationFinalizer},
+	}
+	claim := &v1.NodeClaim{ObjectMeta: name, Status: v1.NodeClaimStatus{NodeName: "going", ProviderID: "kwok://going"}}
+	claim.Spec.NodeClassRef = &v1.NodeClassReference{Group: v1alpha1.Group, Kind: "KWOKNodeClass", Name: "default"}
+	unreadable := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "odd", Namespace: "default"}}
+	unreadable.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}}
+	objects := []client.Object{
+		claim,
+		&corev1.Node{ObjectMeta: name, Spec: corev1.NodeSpec{ProviderID: "kwok://going"}},
+		&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "moves", Namespace: "default", UID: "moves", OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "r", Controller: new(true)}}},
+			Spec:       corev1.PodSpec{NodeName: "going"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
+		},
+		unreadable,
+	}
+	result, err := Run(t.Context(), objects, vendor, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Problem.Pods) != 1 || result.Warning == nil {
+		t.Errorf("%d pods to place, warning %v; want the pod of the node being deleted, and a warning", len(result.Problem.Pods), result.Warning)
 	}
 }

@@ -131,21 +131,32 @@ func deepCopies(objects []client.Object) []client.Object {
 // subject is a result in the terms of the checker.
 func subject(t *testing.T, objects []client.Object, c cloud.Cloud, r simulation.Result) check.Subject {
 	t.Helper()
-	s := check.Subject{Objects: objects, Types: map[string][]*cloud.InstanceType{}, WellKnown: c.Labels.WellKnown}
+	s := check.Subject{
+		Objects: objects, Types: map[string][]*cloud.InstanceType{}, StaticTypes: map[string][]*cloud.InstanceType{},
+		WellKnown: c.Labels.WellKnown,
+	}
 	for _, k := range r.Kept {
 		s.Objects = append(slices.Clip(s.Objects), k.Objects()...)
 	}
 	provider := simulation.Corrected(context.Background(), objects, c)
 	for _, o := range objects {
 		pool, ok := o.(*v1.NodePool)
-		if !ok || slices.ContainsFunc(r.Skipped, func(s simulation.SkippedPool) bool { return s.Name == pool.Name }) {
+		if !ok {
+			continue
+		}
+		skipped := slices.ContainsFunc(r.Skipped, func(s simulation.SkippedPool) bool { return s.Name == pool.Name })
+		if skipped && pool.Spec.Replicas == nil {
 			continue
 		}
 		types, err := provider.InstanceTypes(context.Background(), pool)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Types[pool.Name] = types
+		if skipped {
+			s.StaticTypes[pool.Name] = types
+		} else {
+			s.Types[pool.Name] = types
+		}
 	}
 	answer(&s, r)
 	return s

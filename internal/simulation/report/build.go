@@ -197,6 +197,9 @@ func (b builder) notes(r Report, extras Extras) []string {
 		out = append(out, fmt.Sprintf("%s %q is not described; it is assumed to exist and %s", a.Kind, a.Name, state))
 	}
 	out = append(out, extras.Notes...)
+	if b.Warning != nil {
+		out = append(out, "ignoring PodDisruptionBudgets that cannot be read: "+strings.ReplaceAll(b.Warning.Error(), "\n", "; "))
+	}
 	for _, o := range b.LeftOut {
 		why := o.Why
 		if o.With != "" {

@@ -27,6 +27,8 @@ type Subject struct {
 	Objects []client.Object
 	// Types are what each usable pool could launch, by the pool's name.
 	Types map[string][]*cloud.InstanceType
+	// StaticTypes are what each static pool could launch for its replicas.
+	StaticTypes map[string][]*cloud.InstanceType
 	// DefaultSpread is set when pods without spread constraints have some that are not written on them. Whether such pods are
 	// rightly refused is then not judged.
 	DefaultSpread bool

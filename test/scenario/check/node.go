@@ -43,6 +43,9 @@ func (j *judge) placement(p Placement) {
 		return
 	}
 	stands := standing(node, claim)
+	if least := j.leastOfStatic(claim); least != nil {
+		stands.Status.Allocatable = least
+	}
 	name := stands.Name
 	if deleting(node, claim) {
 		j.fail("pods are placed on %s, which is being deleted", name)

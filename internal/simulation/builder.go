@@ -1,0 +1,59 @@
+package simulation
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/problem"
+	"github.com/karpenter-anew/karpenter/internal/translate"
+)
+
+// maxDeviceSteps is how often a search for devices asks whether it has to end before it does: some seconds of work. Counting,
+// unlike a watch, gives the same answer every time.
+const maxDeviceSteps = 100_000
+
+func deviceTimeout() func() bool {
+	n := 0
+	return func() bool {
+		n++
+		return n > maxDeviceSteps
+	}
+}
+
+// builder builds the problem as the controllers do, with the instance types of provider.
+func (w *world) builder(provider cloud.Provider, opts Options) problem.Builder {
+	vendor := w.cloud
+	vendor.Provider = provider
+	return problem.Builder{
+		Reader: w, Pods: w.store, Cloud: vendor, Translator: w.translator, Catalogs: translate.NewCatalogs(w.translator),
+		Policy: problem.Policy{
+			IgnorePreferences:   opts.IgnorePreferences,
+			BestEffortMinValues: opts.BestEffortMinValues,
+			ReservedCapacity:    true,
+			SpotToSpot:          opts.SpotToSpot,
+			MaxInstanceTypes:    opts.MaxInstanceTypes,
+			DeviceTimeout:       deviceTimeout,
+		},
+	}
+}
+
+// NodePools implements problem.Reader.
+func (w *world) NodePools(context.Context) ([]*v1.NodePool, error) {
+	return slices.Collect(maps.Values(w.pools)), nil
+}
+
+// PodsOn implements problem.Reader.
+func (w *world) PodsOn(_ context.Context, node string) ([]*corev1.Pod, error) {
+	return w.podsOn[node], nil
+}
+
+// DisruptionBudgets implements problem.Reader.
+func (w *world) DisruptionBudgets(context.Context) ([]policyv1.PodDisruptionBudget, error) {
+	return w.budgets, nil
+}
