@@ -149,9 +149,10 @@ test/apiserver < API
 test/docs <
 test/generate <
 test/poll <
+test/process <
 test/awscluster < cloud/aws/awstest, cloud/aws/awstest/ebs, cloud/aws/awstest/join
-test/demo < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane
-test/chaos < API, cloud, test/controlplane, test/poll
+test/demo < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane, test/process
+test/chaos < API, cloud, test/controlplane, test/poll, test/process
 `
 
 // floorOf is the number of each package's floor, by the headings of the lattice.

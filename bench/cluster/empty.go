@@ -55,7 +55,7 @@ func emptyNodes(ctx context.Context, s settings, x side, n int) (err error) {
 	return watchThemGo(ctx, s, p, running, n)
 }
 
-func watchThemGo(ctx context.Context, s settings, p *plane, running *process, n int) error {
+func watchThemGo(ctx context.Context, s settings, p *plane, running *controller, n int) error {
 	ctx, unfollow := context.WithCancel(ctx)
 	defer unfollow()
 	claims, err := follow(ctx, p, &v1.NodeClaimList{},

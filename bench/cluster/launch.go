@@ -64,7 +64,7 @@ func (c launchCase) measure(ctx context.Context, s settings, x side) (err error)
 	return c.take(ctx, s, p, running, label)
 }
 
-func (c launchCase) take(ctx context.Context, s settings, p *plane, running *process, label string) error {
+func (c launchCase) take(ctx context.Context, s settings, p *plane, running *controller, label string) error {
 	ctx, unfollow := context.WithCancel(ctx)
 	defer unfollow()
 	pods, err := follow(ctx, p, &corev1.PodList{}, once(unschedulable))

@@ -107,7 +107,7 @@ func await(ctx context.Context, limit time.Duration, what string, try func() err
 
 // lookInside writes, if profiles are wanted, profiles of the controller and of the API server that begin at a moment, and the metrics of the API
 // server from their beginning and their end: what is between these is the requests that it got meanwhile, for one. It costs a tenth of a second.
-func (p *plane) lookInside(ctx context.Context, s settings, running *process, label string, from time.Time) <-chan error {
+func (p *plane) lookInside(ctx context.Context, s settings, running *controller, label string, from time.Time) <-chan error {
 	done := make(chan error, 1)
 	if s.profiles == "" {
 		close(done)

@@ -7,15 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/karpenter-anew/karpenter/test/process"
 )
 
 // side is one of the controllers.
@@ -24,89 +23,71 @@ type side struct {
 	args         []string
 }
 
-// process is a running controller.
-type process struct {
+// controller is a running controller.
+type controller struct {
+	*process.Process
 	side    side
-	cmd     *exec.Cmd
-	metrics string
-	done    chan struct{}
+	metrics int // the port
 	log     *os.File
 }
 
-// start runs the controller with the same settings for both sides, and waits until its probe says that it is ready.
-func (x side) start(ctx context.Context, s settings, p *plane, label string, extra ...string) (*process, error) {
-	metrics, err := freePort()
+// start runs the controller with the same settings for both sides, and waits until its readiness probe succeeds.
+func (x side) start(ctx context.Context, s settings, p *plane, label string, extra ...string) (*controller, error) {
+	c := &controller{side: x}
+	var err error
+	if c.metrics, err = process.FreePort(0); err != nil {
+		return nil, err
+	}
+	health, err := process.FreePort(0)
 	if err != nil {
 		return nil, err
 	}
-	health, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	args := append(append([]string{}, x.args...), "--disable-leader-election", "--metrics-port="+metrics, "--health-probe-port="+health)
+	args := slices.Concat(x.args, []string{
+		"--disable-leader-election", fmt.Sprintf("--metrics-port=%d", c.metrics), fmt.Sprintf("--health-probe-port=%d", health),
+	}, extra)
 	if s.profiles != "" {
 		args = append(args, "--enable-profiling")
 	}
-	c := &process{side: x, cmd: exec.Command(x.binary, append(args, extra...)...), metrics: metrics, done: make(chan struct{})}
-	c.cmd.Env = append(os.Environ(), "KUBECONFIG="+p.kubeconfig)
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var out io.Writer
 	if s.logs != "" {
 		if c.log, err = os.Create(filepath.Join(s.logs, x.name+"-"+label+".log")); err != nil {
 			return nil, fmt.Errorf("keeping the log: %w", err)
 		}
-		c.cmd.Stdout, c.cmd.Stderr = c.log, c.log
+		out = c.log
 	}
-	if err := c.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting %s: %w", x.name, err)
+	if c.Process, err = process.Start(x.binary, args, append(os.Environ(), "KUBECONFIG="+p.kubeconfig), out); err != nil {
+		return nil, fmt.Errorf("%s: %w", x.name, err)
 	}
-	go func() {
-		defer close(c.done)
-		_ = c.cmd.Wait() // how it ends is not measured
-	}()
-	err = await(ctx, 2*time.Minute, x.name+" to become ready", func() error { return get(ctx, health, "/readyz", io.Discard) })
+	err = await(ctx, 2*time.Minute, x.name+" to become ready", func() error {
+		_, err := process.Get(ctx, health, "/readyz")
+		return err
+	})
 	if err != nil {
 		return nil, errors.Join(err, c.stop())
 	}
 	return c, nil
 }
 
-func get(ctx context.Context, port, path string, to io.Writer) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:"+port+path, http.NoBody)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return errors.New(response.Status)
-	}
-	_, err = io.Copy(to, response.Body)
-	return err
-}
-
 // profile writes a profile of the running controller, if that is wanted.
-func (c *process) profile(ctx context.Context, s settings, path, label string) error {
+func (c *controller) profile(ctx context.Context, s settings, path, label string) error {
 	if s.profiles == "" {
 		return nil
 	}
-	file, err := os.Create(filepath.Join(s.profiles, c.side.name+"-"+label+".prof"))
+	profile, err := process.Get(ctx, c.metrics, "/debug/pprof/"+path)
 	if err != nil {
-		return fmt.Errorf("keeping the profile: %w", err)
+		return fmt.Errorf("profiling %s: %w", c.side.name, err)
 	}
-	return errors.Join(get(ctx, c.metrics, "/debug/pprof/"+path, file), file.Close())
+	return os.WriteFile(filepath.Join(s.profiles, c.side.name+"-"+label+".prof"), profile, 0o600)
 }
 
 // requests is how many requests the controller has sent to the API server.
-func (c *process) requests(ctx context.Context) (int, error) {
-	var text bytes.Buffer
-	if err := get(ctx, c.metrics, "/metrics", &text); err != nil {
+func (c *controller) requests(ctx context.Context) (int, error) {
+	text, err := process.Get(ctx, c.metrics, "/metrics")
+	if err != nil {
 		return 0, fmt.Errorf("reading the metrics of %s: %w", c.side.name, err)
 	}
 	sum := 0.0
-	for lines := bufio.NewScanner(&text); lines.Scan(); {
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		if line := lines.Text(); strings.HasPrefix(line, "rest_client_requests_total") {
 			n, _ := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
 			sum += n
@@ -118,14 +99,12 @@ func (c *process) requests(ctx context.Context) (int, error) {
 // stopPatience is more than a controller takes to finish its work.
 const stopPatience = 40 * time.Second
 
-// stop asks the controller to end, and kills it if it does not.
-func (c *process) stop() error {
-	_ = c.cmd.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-c.done:
-	case <-time.After(stopPatience):
-		_ = c.cmd.Process.Kill()
-		<-c.done
+// stop ends the controller in order, and kills it if it does not end. How it ends is not measured.
+func (c *controller) stop() error {
+	if c.Terminate(stopPatience) != nil {
+		if err := c.Kill(); err != nil {
+			return err
+		}
 	}
 	if c.log == nil {
 		return nil
@@ -136,8 +115,8 @@ func (c *process) stop() error {
 // memory is what the kernel says about a process, in MB: what it holds now, and the most it has held.
 type memory struct{ now, peak float64 }
 
-func (c *process) memory() (memory, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
+func (c *controller) memory() (memory, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.ID()))
 	if err != nil {
 		return memory{}, fmt.Errorf("reading the memory of %s: %w", c.side.name, err)
 	}
@@ -153,14 +132,4 @@ func (c *process) memory() (memory, error) {
 		}
 	}
 	return m, nil
-}
-
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("finding a free port: %w", err)
-	}
-	defer func() { _ = l.Close() }()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, err
 }

@@ -1,51 +1,34 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
-	"syscall"
+
+	"github.com/karpenter-anew/karpenter/test/process"
 )
 
-// controller is a running controller process.
-type controller struct {
-	cmd  *exec.Cmd
-	done chan struct{} // closed when it has ended
-}
-
 // startController runs the built controller. Its log is appended to log.
-func startController(binary, kubeconfig, home string, log *os.File) (*controller, error) {
-	c := &controller{done: make(chan struct{})}
-	c.cmd = exec.Command(binary, "controller", "--kubeconfig="+kubeconfig, "--cloud-provider=kwok", "--metrics-port=0", "--health-probe-port=0",
-		"--disable-leader-election", "--batch-idle-duration=200ms", "--batch-max-duration=2s", "--log-level=debug")
-	c.cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
-	c.cmd.Stdout, c.cmd.Stderr = log, log
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := c.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting the controller: %w", err)
+func startController(binary, kubeconfig, home string, log *os.File) (*process.Process, error) {
+	arguments := []string{
+		"controller", "--kubeconfig=" + kubeconfig, "--cloud-provider=kwok", "--metrics-port=0", "--health-probe-port=0",
+		"--disable-leader-election", "--batch-idle-duration=200ms", "--batch-max-duration=2s", "--log-level=debug",
 	}
-	go func() {
-		_ = c.cmd.Wait() // the exit code is read from the state
-		close(c.done)
-	}()
-	return c, nil
+	return process.Start(binary, arguments, []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}, log)
 }
 
-// kill ends the process between any two of its instructions. It is an error if the process had ended by itself.
-func (c *controller) kill() error {
-	if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("killing the controller: %w", err)
+// kill ends the controller between any two of its instructions. It is an error if the controller had exited before.
+func kill(controller *process.Process) error {
+	if err := controller.Kill(); err != nil {
+		return err
 	}
-	<-c.done
-	if status, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() {
-		return fmt.Errorf("the controller ended by itself: %s", c.cmd.ProcessState)
+	if !controller.Signaled() {
+		return fmt.Errorf("the controller exited: %s", controller.State())
 	}
 	return nil
 }
 
-// panics are the lines of a log that tell of a crash.
+// panics are the lines of a log that report a crash.
 func panics(path string) []string {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/test/controlplane"
+	"github.com/karpenter-anew/karpenter/test/process"
 )
 
 const (
@@ -133,13 +134,13 @@ func (c *chaos) setUp(ctx context.Context) error {
 		}
 	}
 	c.observer.want(c.wanted())
-	process, err := c.start()
+	controller, err := c.start()
 	if err != nil {
 		return err
 	}
 	now, why := c.await(ctx, readyPatience, 0, func(now picture) []string { return now.unrest(c.wanted(), false) })
 	if why != "" {
-		return errors.Join(fmt.Errorf("the first pods do not run: %s", why), process.kill())
+		return errors.Join(fmt.Errorf("the first pods do not run: %s", why), kill(controller))
 	}
 	for i := range now.pods {
 		if pod := &now.pods[i]; pod.Labels["app"] == still {
@@ -151,13 +152,13 @@ func (c *chaos) setUp(ctx context.Context) error {
 	}
 	c.observer.guard(now)
 	c.observer.rest(now)
-	return errors.Join(err, process.kill())
+	return errors.Join(err, kill(controller))
 }
 
 // wanted is how many pods are wanted of all workloads.
 func (c *chaos) wanted() int { return int(c.pods) + guardedPods + stillPods }
 
-func (c *chaos) start() (*controller, error) {
+func (c *chaos) start() (*process.Process, error) {
 	return startController(c.settings.controller, filepath.Join(c.dir, "kubeconfig"), c.dir, c.log)
 }
 
@@ -186,7 +187,7 @@ func (c *chaos) step(ctx context.Context, s step) error {
 	if err := c.do(ctx, s); err != nil {
 		return err
 	}
-	process, err := c.start()
+	controller, err := c.start()
 	if err != nil {
 		return err
 	}
@@ -195,11 +196,11 @@ func (c *chaos) step(ctx context.Context, s step) error {
 	}
 	select {
 	case <-ctx.Done():
-		return errors.Join(context.Cause(ctx), process.kill())
-	case <-process.done:
+		return errors.Join(context.Cause(ctx), kill(controller))
+	case <-controller.Done():
 	case <-time.After(s.life):
 	}
-	if killed := process.kill(); killed != nil {
+	if killed := kill(controller); killed != nil {
 		c.observer.found("%v", killed)
 	}
 	c.kills++
@@ -265,7 +266,7 @@ func (c *chaos) drain(ctx context.Context, pick float64) error {
 
 // settle lets a controller live until the cluster is at rest.
 func (c *chaos) settle(ctx context.Context, number int) error {
-	process, err := c.start()
+	controller, err := c.start()
 	if err != nil {
 		return err
 	}
@@ -280,7 +281,7 @@ func (c *chaos) settle(ctx context.Context, number int) error {
 	if why == "" && c.settings.peace > 0 {
 		c.peace(ctx)
 	}
-	if killed := process.kill(); killed != nil {
+	if killed := kill(controller); killed != nil {
 		c.observer.found("%v", killed)
 	}
 	return context.Cause(ctx)

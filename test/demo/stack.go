@@ -66,9 +66,9 @@ func (st *stack) control(s settings) error {
 	go func() {
 		select {
 		case <-st.ctx.Done():
-		case <-c.done:
+		case <-c.Done():
 			if !c.killed.Load() {
-				st.cancel(fmt.Errorf("the controller ended by itself: %w", c.waitErr))
+				st.cancel(fmt.Errorf("the controller ended by itself: %w", c.Err()))
 			}
 		}
 	}()

@@ -43,7 +43,7 @@ func TestAWSDeprecatedImages(t *testing.T) {
 	runs("ami-0001")
 	image("ami-0002", now.Add(-2*time.Hour), time.Time{})
 	// What images there are is remembered for a while, but not by a new controller.
-	w.must(first.kill())
+	w.must(first.Kill())
 	w.controller(a.Flags()...)
 	runs("ami-0002")
 	w.awaitCases(map[string]int32{name: 1})

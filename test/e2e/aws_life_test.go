@@ -93,7 +93,7 @@ func TestAWSInterruptionsReplaceNodes(t *testing.T) {
 		happens(old[name].machine.ID)
 	}
 	// The health of instances is looked at once a minute, and when a controller starts.
-	w.must(first.kill())
+	w.must(first.Kill())
 	w.controller(a.Flags()...)
 	w.await("every node is replaced", awsPatience, func() string {
 		for name, before := range old {

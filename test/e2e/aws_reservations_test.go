@@ -67,7 +67,7 @@ func TestAWSReservations(t *testing.T) {
 		}
 	}
 	// What has become of reservations is looked at once a minute, and when a controller starts.
-	w.must(first.kill())
+	w.must(first.Kill())
 	w.controller(flags...)
 	for name, c := range cases {
 		if before := old[name]; !c.stays {

@@ -41,7 +41,7 @@ func TestSnapshotsForetellOnAWS(t *testing.T) {
 	w.awaitCases(map[string]int32{name: 1})
 	node := w.onlyNode(a, name)
 
-	w.must(first.kill())
+	w.must(first.Kill())
 	const more = 3
 	w.scale(pods, 1+more)
 	w.awaitRefused(more)

@@ -42,7 +42,7 @@ const (
 type together struct {
 	*world
 	aws                  *awscluster.AWS
-	controller           *process
+	controller           *controller
 	n                    int
 	mixed, expiring      *v1.NodePool
 	class                *awsv1.EC2NodeClass

@@ -34,7 +34,7 @@ type shifting struct {
 	cases      map[string]awsPlace
 	pools      map[string]*v1.NodePool
 	flags      []string
-	controller *process
+	controller *controller
 	// pods is how many pods of each case have to run; old are the nodes of before the shift.
 	pods map[string]int32
 	old  map[string]ec2Node
@@ -100,7 +100,7 @@ func (w *shifting) setUp() {
 // starts.
 func (w *shifting) restart() {
 	w.t.Helper()
-	w.must(w.controller.kill())
+	w.must(w.controller.Kill())
 	w.controller = w.world.controller(w.flags...)
 }
 

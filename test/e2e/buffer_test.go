@@ -80,7 +80,7 @@ func TestCapacityBuffer(t *testing.T) {
 	}
 
 	// Empty nodes go after 15 seconds; these stay, also under a controller that knows nothing of what was before.
-	w.must(first.kill())
+	w.must(first.Kill())
 	w.controller(gate)
 	w.stays("both nodes stay", 25*time.Second, func() string { return w.notPaired(2) })
 

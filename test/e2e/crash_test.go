@@ -34,7 +34,7 @@ func TestKilledBetweenClaimAndNode(t *testing.T) {
 			w.await(tc.moment, patience, func() string {
 				for _, c := range w.claims() {
 					if name = c.Name; tc.reached(&c) {
-						w.must(first.kill())
+						w.must(first.Kill())
 						return ""
 					}
 				}
@@ -74,10 +74,10 @@ func TestKilledAtRandomMoments(t *testing.T) {
 		process := w.controller()
 		moment := time.Duration(random.Int64N(int64(longest)))
 		select {
-		case <-process.done:
-			t.Fatalf("the controller ended by itself: %s", process.cmd.ProcessState)
+		case <-process.Done():
+			t.Fatalf("the controller ended by itself: %s", process.State())
 		case <-time.After(moment):
-			w.must(process.kill())
+			w.must(process.Kill())
 		}
 	}
 	for round := range ups {
@@ -95,7 +95,7 @@ func TestKilledAtRandomMoments(t *testing.T) {
 	}
 	w.stays("nodeclaims and nodes are one to one", 3*time.Second, func() string { return w.notPaired(number) })
 
-	w.must(last.kill())
+	w.must(last.Kill())
 	w.delete(web)
 	w.delete(p)
 	for round := range downs {

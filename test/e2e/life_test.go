@@ -130,7 +130,7 @@ func TestADrainGoesOnAfterAKill(t *testing.T) {
 		}
 		return "none is"
 	})
-	w.must(first.kill())
+	w.must(first.Kill())
 	w.controller()
 	w.awaitGone(node, time.Minute)
 	w.awaitRunning(2)

@@ -46,8 +46,8 @@ func TestAPIServerRestart(t *testing.T) {
 			w.awaitNodes(machines)
 			t.Logf("everything runs %s after the API server came back", time.Since(back).Round(time.Millisecond))
 			w.stays("there are as many machines as needed", 3*time.Second, func() string { return w.notPaired(machines) })
-			if p.ended() {
-				t.Errorf("the controller did not survive the outage: %s", p.cmd.ProcessState)
+			if p.Ended() {
+				t.Errorf("the controller did not survive the outage: %s", p.State())
 			}
 		})
 	}

@@ -25,7 +25,7 @@ func (w *world) holder() string {
 }
 
 // awaitReady waits until a controller says that it is ready, which a standby is too.
-func (w *world) awaitReady(p *process) {
+func (w *world) awaitReady(p *controller) {
 	w.t.Helper()
 	w.await("the controller is ready", patience, func() string {
 		code, body, err := p.get("health probes", "/readyz")
@@ -40,7 +40,7 @@ func (w *world) awaitReady(p *process) {
 const wantedPods, wantedMachines = 14, 2
 
 // launchTwo starts a replica that acts, and then one that stands by.
-func (w *world) launchTwo() (acts, standsBy *process) {
+func (w *world) launchTwo() (acts, standsBy *controller) {
 	w.t.Helper()
 	acts = w.launch(replica()...)
 	w.awaitLog(acts, "this replica acts now")
@@ -133,7 +133,7 @@ func TestStandbyTakesOverFromTheDead(t *testing.T) {
 	w := begin(t)
 	first, second := w.launchTwo()
 	w.scaleUp()
-	w.must(first.kill())
+	w.must(first.Kill())
 	killed := time.Now()
 	w.awaitLog(second, "this replica acts now")
 	if took := time.Since(killed); took > 20*time.Second {
@@ -158,7 +158,7 @@ func TestAFrozenLeaderWakesUpAndDoesNothing(t *testing.T) {
 	w.must(first.thaw())
 	w.launchesNoMore(5 * time.Second)
 	w.await("the first replica ends", patience, func() string {
-		if !first.ended() {
+		if !first.Ended() {
 			return "it goes on"
 		}
 		return ""

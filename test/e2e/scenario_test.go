@@ -89,19 +89,19 @@ func scenarioFlags(s scenariofile.Scenario) []string {
 // sharedController is a controller that lives through several scenarios. Between them it is frozen, and the cluster is emptied under
 // it: what it still knows of the last scenario must not matter in the next.
 type sharedController struct {
-	*process
+	*controller
 	flags []string
 	begin int64 // where in the log it begins to see the pods of the scenario that it lives through
 }
 
 // end kills the controller. It cannot fail for a reason that a test could do anything about.
-func (s *sharedController) end() { _ = s.kill() }
+func (s *sharedController) end() { _ = s.Kill() }
 
 // startShared returns a controller with these flags in an empty cluster: the one that is there, if it can go on.
 func (w *world) startShared(flags []string) *sharedController {
 	w.t.Helper()
 	s := w.shared
-	if s != nil && (s.ended() || !slices.Equal(s.flags, flags)) {
+	if s != nil && (s.Ended() || !slices.Equal(s.flags, flags)) {
 		s.end()
 		s = nil
 	}
@@ -112,9 +112,9 @@ func (w *world) startShared(flags []string) *sharedController {
 	if s != nil {
 		w.must(s.thaw())
 	} else {
-		p, err := w.startProcess(quick(flags...)...)
+		p, err := w.startController(quick(flags...)...)
 		w.must(err)
-		s = &sharedController{process: p, flags: flags}
+		s = &sharedController{controller: p, flags: flags}
 	}
 	w.t.Cleanup(func() {
 		if w.t.Failed() {
@@ -122,7 +122,7 @@ func (w *world) startShared(flags []string) *sharedController {
 			s.end() // the next scenario gets one that nothing has happened to
 		}
 	})
-	w.awaitLog(s.process, "this replica acts now")
+	w.awaitLog(s.controller, "this replica acts now")
 	return s
 }
 

@@ -56,7 +56,7 @@ func TestStaticPool(t *testing.T) {
 	}
 
 	// A node that goes is replaced. The controller that sees to it may be another one.
-	w.must(first.kill())
+	w.must(first.Kill())
 	w.controller("--feature-gates=StaticCapacity=true")
 	gone := w.unused(used)
 	w.delete(gone)

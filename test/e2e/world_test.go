@@ -79,7 +79,7 @@ func quick(flags ...string) []string {
 }
 
 // controller starts a controller with quick flags and these, and returns when it acts.
-func (w *world) controller(flags ...string) *process {
+func (w *world) controller(flags ...string) *controller {
 	w.t.Helper()
 	p := w.launch(quick(flags...)...)
 	w.awaitLog(p, "this replica acts now")
@@ -88,14 +88,14 @@ func (w *world) controller(flags ...string) *process {
 
 // launch starts a controller and does not wait for it. When the test ends it is killed, and if the test failed its last words
 // are shown.
-func (w *world) launch(flags ...string) *process {
+func (w *world) launch(flags ...string) *controller {
 	w.t.Helper()
-	p, err := w.startProcess(flags...)
+	p, err := w.startController(flags...)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() {
-		if err := p.kill(); err != nil {
+		if err := p.Kill(); err != nil {
 			w.t.Error(err)
 		}
 		if w.t.Failed() {
@@ -140,11 +140,11 @@ func (w *world) stays(what string, during time.Duration, look func() (change str
 }
 
 // awaitLog waits until a controller has logged a message.
-func (w *world) awaitLog(p *process, message string) {
+func (w *world) awaitLog(p *controller, message string) {
 	w.t.Helper()
 	w.await(fmt.Sprintf("the controller logs %q", message), patience, func() string {
-		if p.ended() {
-			w.t.Fatalf("the controller ended: %s", p.cmd.ProcessState)
+		if p.Ended() {
+			w.t.Fatalf("the controller ended: %s", p.State())
 		}
 		if p.logged(message) == nil {
 			return "it has not"

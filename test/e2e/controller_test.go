@@ -3,100 +3,59 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/karpenter-anew/karpenter/test/process"
 )
 
 // shownLines is how much of its log a controller leaves behind when its test failed.
 const shownLines = 60
 
-// process is a running controller.
-type process struct {
-	cmd  *exec.Cmd
-	log  string        // path of its log file
-	done chan struct{} // closed when it has ended
+// controller is a running controller and its log.
+type controller struct {
+	*process.Process
+	log string // path of the log file
 }
 
-// startProcess starts a controller with exactly these flags beside those that say which cluster and which ports. It does not
+// startController starts a controller with exactly these flags beside those that say which cluster and which ports. It does not
 // wait for anything.
-func (l *lane) startProcess(flags ...string) (*process, error) {
+func (l *lane) startController(flags ...string) (*controller, error) {
 	file, err := os.CreateTemp(l.dir, "controller-*.log")
 	if err != nil {
 		return nil, err
 	}
-	p := &process{log: file.Name(), done: make(chan struct{})}
-	p.cmd = exec.Command(l.binary, append([]string{
+	defer file.Close()
+	arguments := append([]string{
 		"controller", "--kubeconfig", l.plane.Kubeconfig, "--metrics-port=0", "--health-probe-port=0", "--log-level=debug",
-	}, flags...)...)
-	p.cmd.Env = append([]string{"HOME=" + l.dir, "PATH=" + os.Getenv("PATH")}, l.environment...)
-	p.cmd.Stdout, p.cmd.Stderr = file, file
-	// Ctrl-C at the terminal is for the test, which ends its processes itself.
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := p.cmd.Start(); err != nil {
-		return nil, errors.Join(err, file.Close())
+	}, flags...)
+	p, err := process.Start(l.binary, arguments, append([]string{"HOME=" + l.dir, "PATH=" + os.Getenv("PATH")}, l.environment...), file)
+	if err != nil {
+		return nil, err
 	}
-	go func() {
-		_ = p.cmd.Wait() // the exit code is read from the state
-		_ = file.Close()
-		close(p.done)
-	}()
-	return p, nil
+	return &controller{p, file.Name()}, nil
 }
 
-// signal sends a signal; a process that has ended does not mind.
-func (p *process) signal(s syscall.Signal) error {
-	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("sending %s: %w", s, err)
-	}
-	return nil
-}
+// freeze stops the process without its knowledge; thaw lets it go on.
+func (p *controller) freeze() error { return p.Signal(syscall.SIGSTOP) }
+func (p *controller) thaw() error   { return p.Signal(syscall.SIGCONT) }
 
-// kill ends the process between any two of its instructions.
-func (p *process) kill() error {
-	if err := p.signal(syscall.SIGKILL); err != nil {
-		return err
-	}
-	<-p.done
-	return nil
-}
-
-// freeze stops the process in its tracks; thaw lets it go on.
-func (p *process) freeze() error { return p.signal(syscall.SIGSTOP) }
-func (p *process) thaw() error   { return p.signal(syscall.SIGCONT) }
-
-// terminate asks the process to end, as a kubelet does, and returns its exit code.
-func (p *process) terminate(within time.Duration) (int, error) {
-	if err := p.signal(syscall.SIGTERM); err != nil {
+// terminate ends the process as a kubelet does, and returns its exit code.
+func (p *controller) terminate(within time.Duration) (int, error) {
+	if err := p.Terminate(within); err != nil {
 		return 0, err
 	}
-	select {
-	case <-p.done:
-		return p.cmd.ProcessState.ExitCode(), nil
-	case <-time.After(within):
-		return 0, fmt.Errorf("the controller still runs %s after SIGTERM", within)
-	}
-}
-
-// ended reports whether the process has ended.
-func (p *process) ended() bool {
-	select {
-	case <-p.done:
-		return true
-	default:
-		return false
-	}
+	return p.State().ExitCode(), nil
 }
 
 // logged returns the first record with this message, nil if there is none.
-func (p *process) logged(message string) map[string]any {
+func (p *controller) logged(message string) map[string]any {
 	text, err := os.ReadFile(p.log)
 	if err != nil {
 		return nil
@@ -111,7 +70,7 @@ func (p *process) logged(message string) map[string]any {
 }
 
 // logSize is how much the process has logged so far, in bytes.
-func (p *process) logSize() int64 {
+func (p *controller) logSize() int64 {
 	info, err := os.Stat(p.log)
 	if err != nil {
 		return 0
@@ -120,7 +79,7 @@ func (p *process) logSize() int64 {
 }
 
 // launchedLater names the claims that the log reports from this byte on, but for those of the first pass.
-func (p *process) launchedLater(from int64) map[string]bool {
+func (p *controller) launchedLater(from int64) map[string]bool {
 	text, err := os.ReadFile(p.log)
 	if err != nil || int64(len(text)) < from {
 		return nil
@@ -142,7 +101,7 @@ func (p *process) launchedLater(from int64) map[string]bool {
 }
 
 // heardFirst is about how many pods the first pass was that launched anything, by the log from this byte on.
-func (p *process) heardFirst(from int64) int {
+func (p *controller) heardFirst(from int64) int {
 	text, err := os.ReadFile(p.log)
 	if err != nil || int64(len(text)) < from {
 		return 0
@@ -161,7 +120,7 @@ func (p *process) heardFirst(from int64) int {
 }
 
 // disrupted are the claims that the log says were disrupted for a reason, and how often.
-func (p *process) disrupted(reason string) map[string]int {
+func (p *controller) disrupted(reason string) map[string]int {
 	text, err := os.ReadFile(p.log)
 	if err != nil {
 		return nil
@@ -183,7 +142,7 @@ func (p *process) disrupted(reason string) map[string]int {
 }
 
 // tail is the end of the log.
-func (p *process) tail() string {
+func (p *controller) tail() string {
 	text, err := os.ReadFile(p.log)
 	if err != nil {
 		return err.Error()
@@ -193,7 +152,7 @@ func (p *process) tail() string {
 }
 
 // get asks one of the endpoints ("metrics" or "health probes") and returns status and body.
-func (p *process) get(endpoint, path string) (int, string, error) {
+func (p *controller) get(endpoint, path string) (int, string, error) {
 	record := p.logged("serving " + endpoint)
 	if record == nil {
 		return 0, "", fmt.Errorf("the controller does not serve %s", endpoint)
