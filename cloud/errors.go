@@ -120,7 +120,8 @@ func (e *UnevaluatedNodePoolError) Error() string {
 // IsUnevaluatedNodePool reports whether err is, or wraps, an UnevaluatedNodePoolError.
 func IsUnevaluatedNodePool(err error) bool { return isA[*UnevaluatedNodePoolError](err) }
 
-// ErrorLabel is the value of the error label under which a provider's error is counted; empty for untyped errors.
+// ErrorLabel returns the value of the metric label error for a provider's error. It is empty for untyped errors, so that texts do not
+// become label values.
 func ErrorLabel(err error) string {
 	switch {
 	case IsInsufficientCapacity(err):

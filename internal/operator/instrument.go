@@ -28,22 +28,8 @@ func (p *instrumentedProvider) observe(ctx context.Context, method string) func(
 	return func(err *error) {
 		p.metrics.Duration.WithLabelValues(controller, method, p.name).Observe(time.Since(start).Seconds())
 		if *err != nil {
-			p.metrics.Errors.WithLabelValues(controller, method, p.name, cloudErrorLabel(*err)).Inc()
+			p.metrics.Errors.WithLabelValues(controller, method, p.name, cloud.ErrorLabel(*err)).Inc()
 		}
-	}
-}
-
-// cloudErrorLabel names the errors of the contract; others are empty, so that texts do not become label values.
-func cloudErrorLabel(err error) string {
-	switch {
-	case cloud.IsInsufficientCapacity(err):
-		return "InsufficientCapacityError"
-	case cloud.IsNodeClaimNotFound(err):
-		return "NodeClaimNotFoundError"
-	case cloud.IsNodeClassNotReady(err):
-		return "NodeClassNotReadyError"
-	default:
-		return ""
 	}
 }
 
