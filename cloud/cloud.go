@@ -15,6 +15,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
@@ -36,6 +37,8 @@ type Cloud struct {
 	Provider Provider
 	// NodeClasses are the kinds of node class this cloud understands; the first is the default. At least one.
 	NodeClasses []NodeClass
+	// LegacyKinds are kinds of earlier APIs that the node classes replaced. They must be installed where such objects are served.
+	LegacyKinds []schema.GroupVersionKind
 	// Labels are the well-known labels and restricted domains: the core's and this cloud's.
 	Labels v1.LabelRules
 	// ReservationIDLabel is the label whose value names a capacity reservation; empty when the cloud has none.

@@ -52,7 +52,8 @@ CORE = internal/core/...
 internal/ttlcache <
 cloud < API, internal/core/requirement
 cloud/cloudtest < API, cloud, internal/core/requirement
-cloud/kwok < API, cloud, internal/core/requirement
+cloud/registration < API, cloud, internal/observe, internal/options
+cloud/kwok < API, cloud, cloud/registration, internal/core/requirement, internal/observe, internal/options
 cloud/aws/family < API
 cloud/aws/kubelet < API, cloud/aws/family
 cloud/aws/kubeletcel < cloud/aws/kubelet
@@ -64,25 +65,28 @@ cloud/aws/launch < API, cloud, internal/core/requirement
 cloud/aws/resourcetags < API
 cloud/aws/subnet < API
 cloud/aws/awserrors <
+cloud/aws/settings < internal/options
+cloud/aws/snapshot < API, cloud/registration
 cloud/aws/batch, cloud/aws/price, cloud/aws/unavailableofferings, cloud/aws/eventbridge <
-cloud/aws/session < cloud/aws/awserrors, internal/observe
+cloud/aws/telemetry < API, cloud/aws/eventbridge, internal/observe
+cloud/aws/session < cloud/aws/awserrors, cloud/aws/telemetry, internal/observe
 cloud/aws/reservation <
 cloud/aws/discovery < API, cloud/aws/awserrors, cloud/aws/image, internal/ttlcache, cloud/aws/reservation, cloud/aws/subnet, internal/observe
 cloud/aws/inventory < cloud/aws/instancetype, cloud/aws/price, internal/observe
 cloud/aws/template < API, cloud/aws/family, cloud/aws/awserrors, internal/observe
 cloud/aws/instance < API, cloud/aws/batch, cloud/aws/awserrors
 cloud/aws/instancelookup < API, cloud/aws/instance
-cloud/aws/interruption < API, cloud/aws/eventbridge, cloud/aws/reservation, cloud/aws/instancelookup, cloud/aws/unavailableofferings, internal/observe
-cloud/aws/health < API, cloud/aws/awserrors, cloud/aws/eventbridge, cloud/aws/instancelookup, internal/observe
+cloud/aws/interruption < API, cloud/aws/eventbridge, cloud/aws/reservation, cloud/aws/instancelookup, cloud/aws/unavailableofferings, internal/observe, cloud/aws/telemetry
+cloud/aws/health < API, cloud/aws/awserrors, cloud/aws/eventbridge, cloud/aws/instancelookup, internal/observe, cloud/aws/telemetry
 cloud/aws/fleet < API, cloud/aws/batch, cloud/aws/awserrors, cloud/aws/template
-cloud/aws/zonalshift < API, cloud, internal/core/requirement, internal/observe
-cloud/aws/provider < API, cloud, cloud/aws/drift, cloud/aws/kubeletcel, cloud/aws/awserrors, cloud/aws/fleet, cloud/aws/image, cloud/aws/instance, cloud/aws/instancetype, cloud/aws/inventory, cloud/aws/kubelet, cloud/aws/launch, internal/ttlcache, cloud/aws/resourcetags, cloud/aws/reservation, cloud/aws/discovery, cloud/aws/unavailableofferings, cloud/aws/subnet, cloud/aws/template, cloud/aws/userdata, cloud/aws/zonalshift, internal/observe
+cloud/aws/zonalshift < API, cloud, internal/core/requirement, internal/observe, cloud/aws/telemetry
+cloud/aws/provider < API, cloud, cloud/aws/drift, cloud/aws/kubeletcel, cloud/aws/awserrors, cloud/aws/fleet, cloud/aws/image, cloud/aws/instance, cloud/aws/instancetype, cloud/aws/inventory, cloud/aws/kubelet, cloud/aws/launch, internal/ttlcache, cloud/aws/resourcetags, cloud/aws/reservation, cloud/aws/discovery, cloud/aws/unavailableofferings, cloud/aws/subnet, cloud/aws/template, cloud/aws/userdata, cloud/aws/zonalshift, internal/observe, cloud/aws/telemetry
 cloud/aws/offline < API, cloud, cloud/kwok, cloud/aws/kubeletcel, cloud/aws/instancetype, cloud/aws/kubelet, cloud/aws/resourcetags
 cloud/aws/profile < API, cloud/aws/awserrors, internal/ttlcache, cloud/aws/resourcetags
 cloud/aws/nodeclass < API, cloud/aws/awserrors, cloud/aws/image, cloud/aws/kubelet, internal/ttlcache, cloud/aws/resourcetags, cloud/aws/profile, cloud/aws/provider, cloud/aws/session, cloud/aws/template, internal/observe
 cloud/aws/tagging < API, cloud/aws/instance, cloud/aws/template, internal/observe
-cloud/aws/periodic < API, cloud, cloud/aws/instance, cloud/aws/profile, cloud/aws/provider, internal/observe
-cloud/aws < API, cloud, cloud/aws/health, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/inventory, cloud/aws/nodeclass, cloud/aws/offline, cloud/aws/profile, cloud/aws/provider, cloud/aws/instancelookup, cloud/aws/session, cloud/aws/tagging, cloud/aws/periodic, cloud/aws/zonalshift, internal/observe
+cloud/aws/periodic < API, cloud, cloud/aws/instance, cloud/aws/profile, cloud/aws/provider, internal/observe, cloud/aws/telemetry
+cloud/aws < API, cloud, cloud/aws/health, cloud/aws/instancetype, cloud/aws/interruption, cloud/aws/inventory, cloud/aws/nodeclass, cloud/aws/offline, cloud/aws/profile, cloud/aws/provider, cloud/aws/instancelookup, cloud/aws/session, cloud/aws/tagging, cloud/aws/periodic, cloud/aws/zonalshift, internal/observe, cloud/aws/telemetry, cloud/aws/settings, cloud/aws/snapshot, cloud/registration, internal/options
 cloud/aws/awstest < API, cloud, cloud/kwok, cloud/aws/instancetype, cloud/aws/session
 cloud/aws/awstest/ebs < API, cloud/aws/awstest
 cloud/aws/awstest/firstboot <
@@ -98,7 +102,7 @@ internal/translate < API, CORE, cloud
 internal/manifest < API
 internal/buffer < API, CORE, internal/translate
 internal/overlay < API, cloud, internal/core/requirement
-internal/snapshot < API, internal/manifest
+internal/snapshot < API, cloud/registration, internal/manifest
 internal/convert < API, internal/manifest
 
 # floor 4: what is
@@ -134,10 +138,10 @@ internal/controller/legacy < CONTROLLERBASE, internal/convert, internal/manifest
 CONTROLLERS = internal/controller/...
 
 # floor 6: wiring
-internal/operator < API, cloud, internal/observe, internal/options, internal/translate, internal/overlay, internal/prediction, internal/podlatency, internal/cluster, CONTROLLERS
+internal/operator < API, cloud, cloud/registration, internal/observe, internal/options, internal/translate, internal/overlay, internal/prediction, internal/podlatency, internal/cluster, CONTROLLERS
 
 # floor 7: the binary, the only importer of adapters
-cmd/karpenter < API, cloud, cloud/aws, cloud/kwok, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/convert
+cmd/karpenter < API, cloud, cloud/aws, cloud/kwok, cloud/registration, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/convert
 
 # scenarios and tools beside the product
 test/scenario/... < API, CORE, cloud, cloud/kwok, internal/translate, internal/manifest, internal/options, internal/simulation, test/scenario/...

@@ -32,6 +32,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 	"github.com/karpenter-anew/karpenter/cloud/aws/session"
+	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -97,9 +98,6 @@ func Offline(catalog string, s Settings, classes []*awsv1.EC2NodeClass) (cloud.C
 	return out, nil
 }
 
-// CatalogOf is the embedded catalogue of the region that zones are in; empty if there is none, or if they are in several regions.
-func CatalogOf(zones []string) string { return offline.CatalogOf(zones) }
-
 // nobody answers for a cloud that is not open.
 type nobody struct{}
 
@@ -146,7 +144,7 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 	if s.Outlets == nil {
 		s.Outlets = &observe.Outlets{Registry: prometheus.NewRegistry()}
 	}
-	metrics := observe.NewAWSMetrics(s.Outlets.Registry)
+	metrics := telemetry.NewMetrics(s.Outlets.Registry)
 	session.Measure(&config, metrics.SDK)
 	calls := ec2.NewFromConfig(config)
 	if err := session.Check(ctx, calls); err != nil {

@@ -3,11 +3,12 @@ package aws
 import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/aws/inventory"
+	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // showTypes tells how large the instance types are that EC2 has at the moment of asking, by its own figures.
-func showTypes(m *observe.AWSMetrics, sold *inventory.Inventory) {
+func showTypes(m *telemetry.Metrics, sold *inventory.Inventory) {
 	for gauge, size := range map[*observe.Live]func(instancetype.Description) int64{
 		m.TypeCPU:    func(d instancetype.Description) int64 { return d.VCPUs },
 		m.TypeMemory: func(d instancetype.Description) int64 { return d.MemoryMiB << 20 },

@@ -33,6 +33,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/profile"
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 	"github.com/karpenter-anew/karpenter/cloud/aws/tagging"
+	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -59,7 +60,7 @@ type ensemble struct {
 	queues   interruption.SQS
 	statuses health.EC2
 	settings Settings
-	metrics  *observe.AWSMetrics
+	metrics  *telemetry.Metrics
 	client   client.Client
 	manages  func(*v1.NodeClassReference) bool
 }

@@ -44,6 +44,15 @@ type commandLine struct {
 	Version    versionCommand    `cmd:"" help:"Print the version and exit."`
 }
 
+// newCommandLine returns the grammar with the flags of the cloud providers.
+func newCommandLine() commandLine {
+	return commandLine{
+		Controller: controllerCommand{options.WithProviders(providerSettings()...)},
+		Simulate:   simulateCommand{Place: newPlace()},
+		Explain:    explainCommand{Place: newPlace()},
+	}
+}
+
 // streams are where a subcommand reads and writes.
 type streams struct {
 	in       io.Reader
@@ -52,9 +61,9 @@ type streams struct {
 
 // run executes one command line and returns the exit code: 0 or one of the constants above.
 func run(args []string, env options.LookupEnv, std streams) int {
-	var line commandLine
+	line := newCommandLine()
 	helped := false
-	parser, err := kong.New(&line, append(options.Kong(env),
+	parser, err := kong.New(&line, append(options.Kong(env, providerNames()...),
 		kong.Name("karpenter"),
 		kong.Description("Karpenter adds nodes for pods that have no place and removes nodes that are not needed."),
 		kong.Writers(std.out, std.err),

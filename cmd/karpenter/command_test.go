@@ -2,12 +2,8 @@ package main
 
 import (
 	"bytes"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
@@ -68,9 +64,21 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-func TestEveryProviderHasAnAdapter(t *testing.T) {
-	want := slices.Sorted(slices.Values(options.CloudProviders()))
-	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(adapters()))); diff != "" {
-		t.Errorf("adapters (-known to the options +in the binary):\n%s", diff)
+func TestProvidersRegisterWhatIsRequired(t *testing.T) {
+	seen := map[options.CloudProvider]bool{}
+	for _, p := range providers() {
+		if p.Name == "" || seen[p.Name] {
+			t.Errorf("the name %q is empty or taken", p.Name)
+		}
+		seen[p.Name] = true
+		if len(p.NodeClasses) == 0 || p.AddToScheme == nil || p.Definitions == nil || p.Open == nil || p.Offline == nil {
+			t.Errorf("provider %s leaves out what is required: %+v", p.Name, p)
+		}
+		if p.Settings != nil && p.Settings().Provider() != p.Name {
+			t.Errorf("the settings of provider %s are of %s", p.Name, p.Settings().Provider())
+		}
+	}
+	if providers()[0].Name != options.Default().CloudProvider {
+		t.Errorf("the first provider is %s, not the default", providers()[0].Name)
 	}
 }

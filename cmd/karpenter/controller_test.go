@@ -206,7 +206,7 @@ func TestReplicas(t *testing.T) {
 		"--karpenter-service=karpenter", "--enable-profiling",
 	}
 	first := launch(t, "karpenter", args...)
-	first.says(`"level":"WARN".*--karpenter-service has no effect`, 10*time.Second)
+	first.says(`"level":"WARN".*--karpenter-service is ignored`, 10*time.Second)
 	first.says(`not installed, waiting for them.*NodePool.v1.karpenter.sh`, 20*time.Second)
 	if _, body := first.get("health probes", "/readyz"); !strings.Contains(body, "[-]crd: ") {
 		t.Errorf("ready without definitions: %s", body)

@@ -42,7 +42,7 @@ func (c *convertCommand) Run(s streams) error {
 	if err != nil {
 		return err
 	}
-	judge, err := manifest.NewReader(definitions)
+	judge, err := manifest.NewReader(definitions, schemes()...)
 	if err != nil {
 		return err
 	}

@@ -100,14 +100,14 @@ func (c *explainCommand) answer(s streams, ask func(context.Context, explain.Que
 
 // question gathers the objects of the cluster. Those of a live one take the same way as those of a file.
 func (c *explainCommand) question(ctx context.Context, s streams) (explain.Question, error) {
-	if _, err := c.Place.named(); err != nil {
+	if err := c.Place.check(); err != nil {
 		return explain.Question{}, codedError{err, exitUsage}
 	}
 	definitions, err := c.Place.definitions()
 	if err != nil {
 		return explain.Question{}, err
 	}
-	reader, err := manifest.NewReader(definitions)
+	reader, err := manifest.NewReader(definitions, schemes()...)
 	if err != nil {
 		return explain.Question{}, err
 	}
@@ -130,16 +130,16 @@ func (c *explainCommand) question(ctx context.Context, s streams) (explain.Quest
 			return explain.Question{}, err
 		}
 	}
-	vendor, objects, notes, err := c.Place.cloudFor(held.Objects, asTaken)
+	opened, err := c.Place.cloudFor(held.Objects, asTaken)
 	if err != nil {
 		return explain.Question{}, codedError{err, exitUsage}
 	}
-	for _, note := range notes {
+	for _, note := range opened.Notes {
 		_, _ = fmt.Fprintf(s.err, "karpenter explain: note: %s\n", note)
 	}
 	return explain.Question{
-		Objects: objects,
-		Cloud:   vendor,
+		Objects: opened.Objects,
+		Cloud:   opened.Cloud,
 		Options: simulation.Options{
 			IgnorePreferences:   c.PreferencePolicy == options.PreferenceIgnore,
 			BestEffortMinValues: c.MinValuesPolicy == options.MinValuesBestEffort,

@@ -57,7 +57,7 @@ func (*simulateCommand) Help() string {
 // Run implements the subcommand.
 func (c *simulateCommand) Run(s streams) error {
 	// Mistakes in the flags come before those in the input.
-	if _, err := c.Place.named(); err != nil {
+	if err := c.Place.check(); err != nil {
 		return err
 	}
 	in, err := c.read(s)
@@ -109,7 +109,7 @@ func (c *simulateCommand) read(s streams) (input, error) {
 	if err != nil {
 		return input{}, err
 	}
-	reader, err := manifest.NewReader(definitions)
+	reader, err := manifest.NewReader(definitions, schemes()...)
 	if err != nil {
 		return input{}, err
 	}
@@ -143,12 +143,12 @@ func (c *simulateCommand) read(s streams) (input, error) {
 	} else {
 		objects = manifest.Expand(objects)
 	}
-	vendor, objects, notes, err := c.Place.cloudFor(objects, complete)
+	opened, err := c.Place.cloudFor(objects, complete)
 	if err != nil {
 		return input{}, err
 	}
-	extras.Notes = append(notes, uncounted(m.Objects)...)
-	return input{objects, vendor, extras}, nil
+	extras.Notes = append(opened.Notes, uncounted(m.Objects)...)
+	return input{opened.Objects, opened.Cloud, extras}, nil
 }
 
 // uncounted are workloads that have pods at times of their own.

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud/registration"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/operator"
 	"github.com/karpenter-anew/karpenter/internal/options"
@@ -78,23 +79,27 @@ func (c *snapshotCommand) Run(s streams) error {
 }
 
 // labels are the labels that a cloud knows.
-func (c *snapshotCommand) labels(provider options.CloudProvider) (v1.LabelRules, error) {
-	provider = cmp.Or(provider, options.CloudProviderKWOK)
-	adapter, ok := adapters()[provider]
-	if !ok {
-		return v1.LabelRules{}, fmt.Errorf("cloud provider %q is not part of this binary", provider)
-	}
-	vendor, err := adapter.New(nil, options.Options{CloudProvider: provider, KWOK: c.KWOK}, nil)
+func (c *snapshotCommand) labels(name options.CloudProvider) (v1.LabelRules, error) {
+	name = cmp.Or(name, options.CloudProviderKWOK)
+	provider, err := providerNamed(name)
 	if err != nil {
-		return v1.LabelRules{}, fmt.Errorf("opening cloud provider %q: %w", provider, err)
+		return v1.LabelRules{}, err
 	}
-	return vendor.Labels, nil
+	opened, err := provider.Offline().Open(registration.Catalog{Name: c.KWOK.Catalog, File: c.KWOK.InstanceTypesFilePath})
+	if err != nil {
+		return v1.LabelRules{}, fmt.Errorf("opening cloud provider %q: %w", name, err)
+	}
+	return opened.Labels, nil
 }
 
 // cloudOf is the cloud whose node classes a snapshot holds.
 func cloudOf(taken snapshot.Snapshot) options.CloudProvider {
-	if slices.ContainsFunc(taken.Count(), func(c snapshot.Count) bool { return c.Kind == "EC2NodeClass" }) {
-		return options.CloudProviderAWS
+	for _, p := range slices.Backward(providers()) { // the default comes last
+		for _, class := range p.NodeClasses {
+			if slices.ContainsFunc(taken.Count(), func(c snapshot.Count) bool { return c.Kind == class.Kind }) {
+				return p.Name
+			}
+		}
 	}
 	return options.CloudProviderKWOK
 }
@@ -111,7 +116,11 @@ func capture(ctx context.Context, kubeconfig, tool string) (snapshot.Snapshot, e
 	if err != nil {
 		return snapshot.Snapshot{}, fmt.Errorf("connecting to the API server at %s: %w", config.Host, err)
 	}
-	taken, err := snapshot.Capture(ctx, cluster)
+	format, err := snapshotFormat()
+	if err != nil {
+		return snapshot.Snapshot{}, err
+	}
+	taken, err := format.Capture(ctx, cluster)
 	if err != nil {
 		return snapshot.Snapshot{}, fmt.Errorf("reading the cluster at %s: %w", config.Host, err)
 	}

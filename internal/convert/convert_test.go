@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"pgregory.net/rapid"
 
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/crds"
 	"github.com/karpenter-anew/karpenter/internal/convert"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
@@ -21,7 +22,7 @@ func judge(t testing.TB) *manifest.Reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := manifest.NewReader(definitions)
+	r, err := manifest.NewReader(definitions, awsv1.AddToScheme)
 	if err != nil {
 		t.Fatal(err)
 	}

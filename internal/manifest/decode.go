@@ -89,7 +89,7 @@ func (r *Reader) object(into *Manifest, d document, content map[string]any, pref
 		}
 		return errors.Join(joined...)
 	}
-	identify(o, gvk)
+	r.identify(o, gvk)
 	into.Objects = append(into.Objects, o)
 	into.places = append(into.places, place{d, prefix})
 	return nil
@@ -244,10 +244,10 @@ func (r *Reader) kindsOf(gv runtimeschema.GroupVersion) string {
 }
 
 // identify gives o the identity that a cluster would: kind, namespace and a UID, which is derived from the name.
-func identify(o client.Object, gvk runtimeschema.GroupVersionKind) {
+func (r *Reader) identify(o client.Object, gvk runtimeschema.GroupVersionKind) {
 	o.GetObjectKind().SetGroupVersionKind(gvk)
 	switch {
-	case clusterScoped(gvk):
+	case r.clusterScoped(gvk):
 		o.SetNamespace("")
 	case o.GetNamespace() == "":
 		o.SetNamespace("default")

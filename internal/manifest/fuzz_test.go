@@ -44,7 +44,7 @@ var kinds = sync.OnceValue(func() (out struct {
 		}
 	}
 	var err error
-	if out.judge, err = manifest.NewReader(out.definitions); err != nil {
+	if out.judge, err = manifest.NewReader(out.definitions, awsv1.AddToScheme); err != nil {
 		panic(err)
 	}
 	out.scheme = runtime.NewScheme()

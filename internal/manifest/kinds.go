@@ -15,7 +15,6 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
-	aws "github.com/karpenter-anew/karpenter/api/aws/v1"
 	kwok "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
@@ -25,7 +24,7 @@ import (
 func addKinds(s *runtime.Scheme) error {
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, storagev1.AddToScheme, policyv1.AddToScheme,
-		schedulingv1.AddToScheme, nodev1.AddToScheme, resourcev1.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, kwok.AddToScheme, aws.AddToScheme,
+		schedulingv1.AddToScheme, nodev1.AddToScheme, resourcev1.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, kwok.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			return err
@@ -35,7 +34,10 @@ func addKinds(s *runtime.Scheme) error {
 }
 
 // clusterScoped reports whether objects of the kind live outside namespaces.
-func clusterScoped(gvk runtimeschema.GroupVersionKind) bool {
+func (r *Reader) clusterScoped(gvk runtimeschema.GroupVersionKind) bool {
+	if defined := r.schemas[gvk.String()]; defined != nil {
+		return defined.clusterScoped
+	}
 	switch gvk.Group {
 	case "":
 		return gvk.Kind == "Node" || gvk.Kind == "Namespace" || gvk.Kind == "PersistentVolume"
@@ -43,7 +45,7 @@ func clusterScoped(gvk runtimeschema.GroupVersionKind) bool {
 		return gvk.Kind != "ResourceClaim" && gvk.Kind != "ResourceClaimTemplate"
 	case storagev1.GroupName:
 		return gvk.Kind != "CSIStorageCapacity"
-	case schedulingv1.GroupName, nodev1.GroupName, v1.Group, kwok.Group, aws.Group:
+	case schedulingv1.GroupName, nodev1.GroupName, v1.Group, kwok.Group:
 		return true
 	}
 	return false

@@ -49,11 +49,17 @@ type Reader struct {
 	schemas map[string]*schema // by group/version/kind
 }
 
-// NewReader is a reader for Kubernetes' own kinds and those that definitions describe.
-func NewReader(definitions []*apiextensionsv1.CustomResourceDefinition) (*Reader, error) {
+// NewReader returns a reader of the kinds of Kubernetes and of those that definitions describe. provided register the types of
+// cloud providers; documents of groups without types are skipped.
+func NewReader(definitions []*apiextensionsv1.CustomResourceDefinition, provided ...func(*runtime.Scheme) error) (*Reader, error) {
 	r := &Reader{scheme: runtime.NewScheme(), schemas: map[string]*schema{}}
 	if err := addKinds(r.scheme); err != nil {
 		return nil, fmt.Errorf("registering kinds: %w", err)
+	}
+	for _, add := range provided {
+		if err := add(r.scheme); err != nil {
+			return nil, fmt.Errorf("registering the kinds of cloud providers: %w", err)
+		}
 	}
 	for _, d := range definitions {
 		if err := r.define(d); err != nil {

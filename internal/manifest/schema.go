@@ -27,6 +27,8 @@ type schema struct {
 	structural *structuralschema.Structural
 	openapi    validation.SchemaCreateValidator
 	rules      *cel.Validator // nil when there are none
+	// clusterScoped says that objects live outside namespaces.
+	clusterScoped bool
 }
 
 // define compiles the served versions of a definition.
@@ -49,9 +51,8 @@ func (r *Reader) define(d *apiextensionsv1.CustomResourceDefinition) error {
 		}
 		gvk := runtimeschema.GroupVersionKind{Group: d.Spec.Group, Version: version.Name, Kind: d.Spec.Names.Kind}
 		r.schemas[gvk.String()] = &schema{
-			structural: structural,
-			openapi:    openapi,
-			rules:      cel.NewValidator(structural, true, celconfig.PerCallLimit),
+			structural: structural, openapi: openapi, rules: cel.NewValidator(structural, true, celconfig.PerCallLimit),
+			clusterScoped: d.Spec.Scope == apiextensionsv1.ClusterScoped,
 		}
 	}
 	return nil

@@ -51,7 +51,7 @@ func subjects(node *corev1.Node, claim *v1.NodeClaim) []subject {
 func onBoth(node *corev1.Node, claim *v1.NodeClaim, reason, message string, dedupe ...string) []Event {
 	var out []Event
 	for _, s := range subjects(node, claim) {
-		out = append(out, normal(s.object, reason, message, append([]string{string(s.uid)}, dedupe...)...))
+		out = append(out, NormalEvent(s.object, reason, message, append([]string{string(s.uid)}, dedupe...)...))
 	}
 	return out
 }
@@ -65,17 +65,17 @@ func DisruptionBlocked(node *corev1.Node, claim *v1.NodeClaim, kind, cause strin
 // NodePoolDisruptionBlocked says that the budgets of a pool allow no disruption for a reason.
 func NodePoolDisruptionBlocked(pool *v1.NodePool, reason string) Event {
 	message := fmt.Sprintf("No allowed disruptions for disruption reason %s due to blocking budget", reason)
-	return normal(pool, "DisruptionBlocked", message, string(pool.UID), reason).within(time.Minute)
+	return NormalEvent(pool, "DisruptionBlocked", message, string(pool.UID), reason).within(time.Minute)
 }
 
 // DisruptionLaunching says that a disruption waits for its replacement.
 func DisruptionLaunching(replacement *v1.NodeClaim, reason string) Event {
-	return normal(replacement, "DisruptionLaunching", "Launching NodeClaim: "+capitalize(reason), string(replacement.UID), reason)
+	return NormalEvent(replacement, "DisruptionLaunching", "Launching NodeClaim: "+capitalize(reason), string(replacement.UID), reason)
 }
 
 // DisruptionWaitingReadiness says that a replacement is not initialized yet.
 func DisruptionWaitingReadiness(replacement *v1.NodeClaim) Event {
-	return normal(replacement, "DisruptionWaitingReadiness", "Waiting on readiness to continue disruption", string(replacement.UID))
+	return NormalEvent(replacement, "DisruptionWaitingReadiness", "Waiting on readiness to continue disruption", string(replacement.UID))
 }
 
 // DisruptionTerminating says that a candidate is being deleted. Node or claim may be nil.
@@ -83,7 +83,7 @@ func DisruptionTerminating(node *corev1.Node, claim *v1.NodeClaim, reason string
 	var out []Event
 	for _, s := range subjects(node, claim) {
 		message := fmt.Sprintf("Disrupting %s: %s", s.kind, capitalize(reason))
-		out = append(out, normal(s.object, "DisruptionTerminating", message, string(s.uid), reason))
+		out = append(out, NormalEvent(s.object, "DisruptionTerminating", message, string(s.uid), reason))
 	}
 	return out
 }
@@ -117,7 +117,7 @@ func ConsolidationApproved(node *corev1.Node, claim *v1.NodeClaim, score Balance
 
 // NodePoolConsolidationApproved says that a Balanced pool approved its share of a move of several nodes.
 func NodePoolConsolidationApproved(pool *v1.NodePool, score BalancedScore) Event {
-	return normal(pool, "ConsolidationApproved", score.String(), string(pool.UID))
+	return NormalEvent(pool, "ConsolidationApproved", score.String(), string(pool.UID))
 }
 
 // capitalize makes the first letter upper case.

@@ -9,5 +9,5 @@ import (
 
 // LegacyRefused says why an object of an earlier API is not served.
 func LegacyRefused(object runtime.Object, uid types.UID, why string) Event {
-	return warning(object, "LegacyRefused", fmt.Sprintf("Not served: %s", why), string(uid), why)
+	return WarningEvent(object, "LegacyRefused", fmt.Sprintf("Not served: %s", why), string(uid), why)
 }

@@ -16,17 +16,17 @@ const errorShown = 300
 
 // InsufficientCapacity says that the cloud has nothing that the claim allows; the claim is deleted next.
 func InsufficientCapacity(claim *v1.NodeClaim, why error) Event {
-	return warning(claim, "InsufficientCapacityError", fmt.Sprintf("NodeClaim %s event: %s", claim.Name, truncate(why.Error(), errorShown)), string(claim.UID))
+	return WarningEvent(claim, "InsufficientCapacityError", fmt.Sprintf("NodeClaim %s event: %s", claim.Name, truncate(why.Error(), errorShown)), string(claim.UID))
 }
 
 // UnregisteredTaintMissing says that a node joined without the taint that holds pods back until it is registered.
 func UnregisteredTaintMissing(claim *v1.NodeClaim) Event {
-	return warning(claim, "UnregisteredTaintMissing", fmt.Sprintf("Missing %s taint which prevents registration related race conditions on Karpenter-managed nodes", v1.UnregisteredTaintKey), string(claim.UID))
+	return WarningEvent(claim, "UnregisteredTaintMissing", fmt.Sprintf("Missing %s taint which prevents registration related race conditions on Karpenter-managed nodes", v1.UnregisteredTaintKey), string(claim.UID))
 }
 
 // FailedConsistencyCheck reports one issue of a node.
 func FailedConsistencyCheck(claim *v1.NodeClaim, issue string) Event {
-	return warning(claim, "FailedConsistencyCheck", issue, string(claim.UID), issue)
+	return WarningEvent(claim, "FailedConsistencyCheck", issue, string(claim.UID), issue)
 }
 
 // NodeShapeIssue is the issue of a node that has less of a resource than its claim promised.
@@ -43,11 +43,11 @@ func NodeRepairBlocked(node *corev1.Node, claim *v1.NodeClaim, pool *v1.NodePool
 		message = "more than 20% nodes are unhealthy in the nodepool"
 	}
 	out := []Event{
-		warning(node, "NodeRepairBlocked", message, string(node.UID)),
-		warning(claim, "NodeRepairBlocked", message, string(claim.UID)),
+		WarningEvent(node, "NodeRepairBlocked", message, string(node.UID)),
+		WarningEvent(claim, "NodeRepairBlocked", message, string(claim.UID)),
 	}
 	if pool != nil {
-		out = append(out, warning(pool, "NodeRepairBlocked", message, string(pool.UID)))
+		out = append(out, WarningEvent(pool, "NodeRepairBlocked", message, string(pool.UID)))
 	}
 	for i := range out {
 		out[i] = out[i].within(15 * time.Minute)

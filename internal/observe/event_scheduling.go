@@ -19,7 +19,7 @@ func Nominated(pod *corev1.Pod, nodeClaim, node string) Event {
 	if node != "" {
 		targets = append(targets, "node/"+node)
 	}
-	e := normal(pod, "Nominated", "Pod should schedule on: "+strings.Join(targets, ", "), string(pod.UID))
+	e := NormalEvent(pod, "Nominated", "Pod should schedule on: "+strings.Join(targets, ", "), string(pod.UID))
 	e.Limited = true
 	return e
 }
@@ -29,7 +29,7 @@ func Nominated(pod *corev1.Pod, nodeClaim, node string) Event {
 // used up, does not go on for five minutes saying what was the matter before.
 func FailedScheduling(pod *corev1.Pod, why error, codes ...string) Event {
 	dedupe := append([]string{string(pod.UID)}, codes...)
-	return warning(pod, "FailedScheduling", fmt.Sprintf("Failed to schedule pod, %v", why), dedupe...).within(5 * time.Minute)
+	return WarningEvent(pod, "FailedScheduling", fmt.Sprintf("Failed to schedule pod, %v", why), dedupe...).within(5 * time.Minute)
 }
 
 // NoCompatibleInstanceTypes says that the requirements of a pool leave no instance type, because of minValues or on their own.
@@ -38,5 +38,5 @@ func NoCompatibleInstanceTypes(pool *v1.NodePool, minValues bool) Event {
 	if minValues {
 		message += " due to minValues incompatibility"
 	}
-	return warning(pool, "NoCompatibleInstanceTypes", message, string(pool.UID)).within(time.Minute)
+	return WarningEvent(pool, "NoCompatibleInstanceTypes", message, string(pool.UID)).within(time.Minute)
 }

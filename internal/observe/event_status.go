@@ -14,10 +14,10 @@ func ConditionChanged(object runtime.Object, before metav1.ConditionStatus, now 
 	if now.Message != "" {
 		message += ", Message: " + now.Message
 	}
-	return normal(object, now.Type, message)
+	return NormalEvent(object, now.Type, message)
 }
 
 // Finalized says that a finalizer of an object that is going has been removed. It is told every time.
 func Finalized(object runtime.Object, finalizer string) Event {
-	return normal(object, "Finalized", "Finalized "+finalizer)
+	return NormalEvent(object, "Finalized", "Finalized "+finalizer)
 }

@@ -16,7 +16,7 @@ const namesShown = 5
 // Evicted says that the eviction of a pod was accepted. Repetitions are told apart by UID; the reference uses the name without the
 // namespace and loses events of pods with the same name.
 func Evicted(pod *corev1.Pod, reason string) Event {
-	return normal(pod, "Evicted", "Evicted pod: "+reason, string(pod.UID))
+	return NormalEvent(pod, "Evicted", "Evicted pod: "+reason, string(pod.UID))
 }
 
 // Disrupted says that a pod is deleted to meet the deadline of its node; publish it before the deletion. granted is what is left until
@@ -26,7 +26,7 @@ func Disrupted(pod *corev1.Pod, deadline time.Time, granted time.Duration, own *
 	if own != nil {
 		ownText = fmt.Sprintf("%d", *own)
 	}
-	return normal(pod, "Disrupted", fmt.Sprintf("Deleting the pod to accommodate the terminationTime %s of the node. "+
+	return NormalEvent(pod, "Disrupted", fmt.Sprintf("Deleting the pod to accommodate the terminationTime %s of the node. "+
 		"The pod was granted %d seconds of grace-period of its %s terminationGracePeriodSeconds. "+
 		"This bypasses the PDB of the pod and the do-not-disrupt annotation.", deadline.Format("2006-01-02 15:04:05 -0700 MST"), int64(granted.Seconds()), ownText), string(pod.UID))
 }
@@ -39,12 +39,12 @@ func FailedDraining(node *corev1.Node, why error, blocker string) Event {
 	if blocker != "" {
 		dedupe = append(dedupe, blocker)
 	}
-	return warning(node, "FailedDraining", fmt.Sprintf("Failed to drain node, %v", why), dedupe...)
+	return WarningEvent(node, "FailedDraining", fmt.Sprintf("Failed to drain node, %v", why), dedupe...)
 }
 
 // AwaitingVolumeDetachment says which attachments keep a node.
 func AwaitingVolumeDetachment(node *corev1.Node, attachments []string) Event {
-	return normal(node, "AwaitingVolumeDetachment", fmt.Sprintf("Awaiting deletion of bound volumeattachments (%s)", someOf(attachments)), node.Name)
+	return NormalEvent(node, "AwaitingVolumeDetachment", fmt.Sprintf("Awaiting deletion of bound volumeattachments (%s)", someOf(attachments)), node.Name)
 }
 
 // someOf lists the first few names.
@@ -58,12 +58,12 @@ func someOf(names []string) string {
 
 // NodeTerminationGracePeriodExpiring says when the pods of a node are deleted at the latest; deadline as in the annotation.
 func NodeTerminationGracePeriodExpiring(node *corev1.Node, deadline string) Event {
-	return warning(node, "TerminationGracePeriodExpiring", "All pods will be deleted by "+deadline, node.Name)
+	return WarningEvent(node, "TerminationGracePeriodExpiring", "All pods will be deleted by "+deadline, node.Name)
 }
 
 // NodeClaimTerminationGracePeriodExpiring says the same on the NodeClaim.
 func NodeClaimTerminationGracePeriodExpiring(claim *v1.NodeClaim, deadline string) Event {
-	return warning(claim, "TerminationGracePeriodExpiring", "All pods will be deleted by "+deadline, claim.Name)
+	return WarningEvent(claim, "TerminationGracePeriodExpiring", "All pods will be deleted by "+deadline, claim.Name)
 }
 
 // InvalidTerminationTimestamp says that the deadline of a claim could not be read and is taken from its spec instead. The reference
@@ -71,5 +71,5 @@ func NodeClaimTerminationGracePeriodExpiring(claim *v1.NodeClaim, deadline strin
 func InvalidTerminationTimestamp(claim *v1.NodeClaim, text string) Event {
 	message := fmt.Sprintf("Invalid %s annotation: %q is not an RFC 3339 time, using the terminationGracePeriod of the NodeClaim instead",
 		v1.NodeClaimTerminationTimestampAnnotationKey, text)
-	return warning(claim, "InvalidTerminationTimestamp", message, string(claim.UID), text)
+	return WarningEvent(claim, "InvalidTerminationTimestamp", message, string(claim.UID), text)
 }

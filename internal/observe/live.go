@@ -50,8 +50,8 @@ func (l *Live) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// live defines a family of live gauges.
-func (b *metricBuilder) live(name, help string, labels ...string) *Live {
+// Live defines a family of live gauges.
+func (b *MetricBuilder) Live(name, help string, labels ...string) *Live {
 	l := &Live{desc: prometheus.NewDesc(name, help, labels, nil), names: slices.Sorted(slices.Values(labels))}
 	for _, sorted := range l.names {
 		l.place = append(l.place, slices.Index(labels, sorted))

@@ -50,7 +50,7 @@ type Definition struct {
 // build it after the cloud provider has named its labels; classes are the labels by which objects name their NodeClass. It panics when
 // reg has one of the names already.
 func NewMetrics(reg prometheus.Registerer, wellKnown []string, classes ...string) *Metrics {
-	b := &metricBuilder{reg: reg}
+	b := NewMetricBuilder(reg)
 	labels := newNodeLabels(wellKnown)
 	m := &Metrics{
 		NodeClaims:    newNodeClaimMetrics(b),
@@ -62,9 +62,9 @@ func NewMetrics(reg prometheus.Registerer, wellKnown []string, classes ...string
 		Cluster:       newClusterMetrics(b),
 		CloudProvider: newCloudProviderMetrics(b),
 		Status:        newStatusesMetrics(b, classes),
-		buildInfo:     b.gauges("karpenter_build_info", "Always 1; the labels name the running build.", "version", "goversion", "goarch", "commit"),
+		buildInfo:     b.Gauges("karpenter_build_info", "Always 1; the labels name the running build.", "version", "goversion", "goarch", "commit"),
 	}
-	m.definitions = b.sorted()
+	m.definitions = b.Definitions()
 	return m
 }
 
@@ -77,65 +77,74 @@ func (m *Metrics) SetBuild(b Build) {
 // Definitions lists all metrics by name.
 func (m *Metrics) Definitions() []Definition { return slices.Clone(m.definitions) }
 
-// metricBuilder makes metrics, registers them and remembers their definitions.
-type metricBuilder struct {
+// MetricBuilder creates metrics, registers them and keeps their definitions. Cloud providers define theirs with it.
+type MetricBuilder struct {
 	reg         prometheus.Registerer
 	definitions []Definition
 }
 
-func (b *metricBuilder) add(c prometheus.Collector, d Definition) {
+// NewMetricBuilder returns a builder that registers metrics with reg. Its methods panic when reg has one of the names already.
+func NewMetricBuilder(reg prometheus.Registerer) *MetricBuilder { return &MetricBuilder{reg: reg} }
+
+func (b *MetricBuilder) add(c prometheus.Collector, d Definition) {
 	b.reg.MustRegister(c)
 	b.definitions = append(b.definitions, d)
 }
 
-// sorted returns the definitions by name.
-func (b *metricBuilder) sorted() []Definition {
+// Definitions returns the definitions by name.
+func (b *MetricBuilder) Definitions() []Definition {
 	return slices.SortedFunc(slices.Values(b.definitions), func(x, y Definition) int { return strings.Compare(x.Name, y.Name) })
 }
 
-func (b *metricBuilder) counters(name, help string, labels ...string) *prometheus.CounterVec {
+// Counters defines counters, one for each value of the labels.
+func (b *MetricBuilder) Counters(name, help string, labels ...string) *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	b.add(c, Definition{Name: name, Type: "counter", Help: help, Labels: labels})
 	return c
 }
 
-func (b *metricBuilder) counter(name, help string) prometheus.Counter {
+// Counter defines a counter without labels.
+func (b *MetricBuilder) Counter(name, help string) prometheus.Counter {
 	c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	b.add(c, Definition{Name: name, Type: "counter", Help: help})
 	return c
 }
 
-func (b *metricBuilder) gauges(name, help string, labels ...string) *prometheus.GaugeVec {
+// Gauges defines gauges, one for each value of the labels.
+func (b *MetricBuilder) Gauges(name, help string, labels ...string) *prometheus.GaugeVec {
 	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 	b.add(g, Definition{Name: name, Type: "gauge", Help: help, Labels: labels})
 	return g
 }
 
-func (b *metricBuilder) gauge(name, help string) prometheus.Gauge {
+// Gauge defines a gauge without labels.
+func (b *MetricBuilder) Gauge(name, help string) prometheus.Gauge {
 	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 	b.add(g, Definition{Name: name, Type: "gauge", Help: help})
 	return g
 }
 
-func (b *metricBuilder) histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+// Histograms defines histograms, one for each value of the labels; buckets are upper bounds.
+func (b *MetricBuilder) Histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 	b.add(h, Definition{Name: name, Type: "histogram", Help: help, Labels: labels, Buckets: buckets})
 	return h
 }
 
-func (b *metricBuilder) histogram(name, help string, buckets []float64) prometheus.Histogram {
+// Histogram defines a histogram without labels; buckets are upper bounds.
+func (b *MetricBuilder) Histogram(name, help string, buckets []float64) prometheus.Histogram {
 	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
 	b.add(h, Definition{Name: name, Type: "histogram", Help: help, Buckets: buckets})
 	return h
 }
 
-func (b *metricBuilder) summaries(name, help string, labels ...string) *prometheus.SummaryVec {
+func (b *MetricBuilder) summaries(name, help string, labels ...string) *prometheus.SummaryVec {
 	s := prometheus.NewSummaryVec(prometheus.SummaryOpts{Name: name, Help: help, Objectives: summaryObjectives()}, labels)
 	b.add(s, Definition{Name: name, Type: "summary", Help: help, Labels: labels})
 	return s
 }
 
-func (b *metricBuilder) summary(name, help string) prometheus.Summary {
+func (b *MetricBuilder) summary(name, help string) prometheus.Summary {
 	s := prometheus.NewSummary(prometheus.SummaryOpts{Name: name, Help: help, Objectives: summaryObjectives()})
 	b.add(s, Definition{Name: name, Type: "summary", Help: help})
 	return s
@@ -146,8 +155,8 @@ func summaryObjectives() map[float64]float64 {
 	return map[float64]float64{0: 0.01, 0.5: 0.01, 0.9: 0.01, 0.99: 0.01, 1: 0.01}
 }
 
-// durationBuckets suit everything between a simulation and a slow machine start, in seconds.
-func durationBuckets() []float64 {
+// DurationBuckets suit durations from a simulation to a slow start of an instance, in seconds.
+func DurationBuckets() []float64 {
 	return []float64{
 		0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9,
 		1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9,

@@ -26,25 +26,25 @@ type DisruptionMetrics struct {
 	ConsolidationMoves *prometheus.CounterVec
 }
 
-func newDisruptionMetrics(b *metricBuilder) DisruptionMetrics {
+func newDisruptionMetrics(b *MetricBuilder) DisruptionMetrics {
 	m := DisruptionMetrics{
-		EvaluationDuration: b.histograms("karpenter_voluntary_disruption_decision_evaluation_duration_seconds",
-			"Time that one disruption method took.", durationBuckets(), "reason", "consolidation_type"),
-		Decisions: b.counters("karpenter_voluntary_disruption_decisions_total",
+		EvaluationDuration: b.Histograms("karpenter_voluntary_disruption_decision_evaluation_duration_seconds",
+			"Time that one disruption method took.", DurationBuckets(), "reason", "consolidation_type"),
+		Decisions: b.Counters("karpenter_voluntary_disruption_decisions_total",
 			"Disruption commands started.", "decision", "reason", "consolidation_type"),
-		DecisionsByNodePool: b.counters("karpenter_voluntary_disruption_decisions_by_nodepool_total",
+		DecisionsByNodePool: b.Counters("karpenter_voluntary_disruption_decisions_by_nodepool_total",
 			"Disruption commands started, once for each NodePool they touch.", "nodepool", "decision", "reason", "consolidation_type"),
-		EligibleNodes: b.gauges("karpenter_voluntary_disruption_eligible_nodes",
+		EligibleNodes: b.Gauges("karpenter_voluntary_disruption_eligible_nodes",
 			"Nodes that could be disrupted.", "reason"),
-		ConsolidationTimeouts: b.counters("karpenter_voluntary_disruption_consolidation_timeouts_total",
+		ConsolidationTimeouts: b.Counters("karpenter_voluntary_disruption_consolidation_timeouts_total",
 			"Searches for a consolidation that ran out of time.", "consolidation_type"),
-		FailedValidations: b.counters("karpenter_voluntary_disruption_failed_validations_total",
+		FailedValidations: b.Counters("karpenter_voluntary_disruption_failed_validations_total",
 			"Candidates that were no longer valid when a command was checked again.", "consolidation_type"),
-		QueueFailures: b.counters("karpenter_voluntary_disruption_queue_failures_total",
+		QueueFailures: b.Counters("karpenter_voluntary_disruption_queue_failures_total",
 			"Replacements of failed commands that never initialized.", "decision", "reason", "consolidation_type"),
-		ConsolidationScore: b.histograms("karpenter_consolidation_score",
+		ConsolidationScore: b.Histograms("karpenter_consolidation_score",
 			"Scores of Balanced moves: share of cost saved over share of disruption.", []float64{0.1, 0.25, 0.33, 0.5, 1, 2, 5, 10}, "decision", "nodepool", "policy"),
-		ConsolidationMoves: b.counters("karpenter_consolidation_moves_total",
+		ConsolidationMoves: b.Counters("karpenter_consolidation_moves_total",
 			"Consolidation moves evaluated.", "decision", "nodepool", "policy"),
 	}
 	for _, kind := range []string{"single", "multi"} {

@@ -30,30 +30,30 @@ type NodeMetrics struct {
 	CurrentLifetime *Live
 }
 
-func newNodeMetrics(b *metricBuilder, labels NodeLabels) NodeMetrics {
+func newNodeMetrics(b *MetricBuilder, labels NodeLabels) NodeMetrics {
 	perResource := append(labels.Names(), "resource_type")
 	return NodeMetrics{
-		Created:    b.counters("karpenter_nodes_created_total", "Nodes registered.", "nodepool", "zone"),
-		Terminated: b.counters("karpenter_nodes_terminated_total", "Nodes whose finalizer was removed.", "nodepool", "zone"),
-		Drained:    b.counters("karpenter_nodes_drained_total", "Nodes whose drain completed.", "nodepool"),
+		Created:    b.Counters("karpenter_nodes_created_total", "Nodes registered.", "nodepool", "zone"),
+		Terminated: b.Counters("karpenter_nodes_terminated_total", "Nodes whose finalizer was removed.", "nodepool", "zone"),
+		Drained:    b.Counters("karpenter_nodes_drained_total", "Nodes whose drain completed.", "nodepool"),
 		TerminationDuration: b.summaries("karpenter_nodes_termination_duration_seconds",
 			"Time from the deletion of a node until its finalizer was removed.", "nodepool"),
-		LifetimeDuration: b.histograms("karpenter_nodes_lifetime_duration_seconds",
+		LifetimeDuration: b.Histograms("karpenter_nodes_lifetime_duration_seconds",
 			"Age of a node at its termination.", lifetimeBuckets(), "nodepool"),
 		Labels: labels,
-		Allocatable: b.live("karpenter_nodes_allocatable",
+		Allocatable: b.Live("karpenter_nodes_allocatable",
 			"Allocatable resources of a node.", perResource...),
-		TotalPodRequests: b.live("karpenter_nodes_total_pod_requests",
+		TotalPodRequests: b.Live("karpenter_nodes_total_pod_requests",
 			"Requests of all pods bound to a node, with those of DaemonSets.", perResource...),
-		TotalPodLimits: b.live("karpenter_nodes_total_pod_limits",
+		TotalPodLimits: b.Live("karpenter_nodes_total_pod_limits",
 			"Limits of all pods bound to a node, with those of DaemonSets.", perResource...),
-		TotalDaemonRequests: b.live("karpenter_nodes_total_daemon_requests",
+		TotalDaemonRequests: b.Live("karpenter_nodes_total_daemon_requests",
 			"Requests of the DaemonSet pods bound to a node.", perResource...),
-		TotalDaemonLimits: b.live("karpenter_nodes_total_daemon_limits",
+		TotalDaemonLimits: b.Live("karpenter_nodes_total_daemon_limits",
 			"Limits of the DaemonSet pods bound to a node.", perResource...),
-		SystemOverhead: b.live("karpenter_nodes_system_overhead",
+		SystemOverhead: b.Live("karpenter_nodes_system_overhead",
 			"Capacity minus allocatable of a node.", perResource...),
-		CurrentLifetime: b.live("karpenter_nodes_current_lifetime_seconds",
+		CurrentLifetime: b.Live("karpenter_nodes_current_lifetime_seconds",
 			"Age of a node.", labels.Names()...),
 	}
 }

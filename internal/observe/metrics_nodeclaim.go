@@ -18,19 +18,19 @@ type NodeClaimMetrics struct {
 	TerminationDuration *prometheus.HistogramVec
 }
 
-func newNodeClaimMetrics(b *metricBuilder) NodeClaimMetrics {
+func newNodeClaimMetrics(b *MetricBuilder) NodeClaimMetrics {
 	return NodeClaimMetrics{
-		Created: b.counters("karpenter_nodeclaims_created_total",
+		Created: b.Counters("karpenter_nodeclaims_created_total",
 			"NodeClaims created.", "reason", "nodepool", "min_values_relaxed"),
-		Terminated: b.counters("karpenter_nodeclaims_terminated_total",
+		Terminated: b.Counters("karpenter_nodeclaims_terminated_total",
 			"NodeClaims whose finalizer was removed.", "nodepool", "capacity_type", "zone"),
-		Disrupted: b.counters("karpenter_nodeclaims_disrupted_total",
+		Disrupted: b.Counters("karpenter_nodeclaims_disrupted_total",
 			"NodeClaims whose deletion Karpenter started.", "reason", "nodepool", "capacity_type", "consolidation_policy", "termination_mode"),
-		UnhealthyDisrupted: b.counters("karpenter_nodeclaims_unhealthy_disrupted_total",
+		UnhealthyDisrupted: b.Counters("karpenter_nodeclaims_unhealthy_disrupted_total",
 			"NodeClaims deleted because their node stayed unhealthy.", "condition", "nodepool", "capacity_type", "image_id"),
-		InstanceTerminationDuration: b.histograms("karpenter_nodeclaims_instance_termination_duration_seconds",
+		InstanceTerminationDuration: b.Histograms("karpenter_nodeclaims_instance_termination_duration_seconds",
 			"Time from the request to terminate an instance until it was gone.", doubling(1, 11), "nodepool"),
-		TerminationDuration: b.histograms("karpenter_nodeclaims_termination_duration_seconds",
+		TerminationDuration: b.Histograms("karpenter_nodeclaims_termination_duration_seconds",
 			"Time from the deletion of a NodeClaim until its finalizer was removed.", doubling(1, 12), "nodepool"),
 	}
 }
@@ -51,19 +51,19 @@ type NodePoolMetrics struct {
 	NodesConsumingBudgets *prometheus.GaugeVec
 }
 
-func newNodePoolMetrics(b *metricBuilder) NodePoolMetrics {
+func newNodePoolMetrics(b *MetricBuilder) NodePoolMetrics {
 	return NodePoolMetrics{
-		Limit: b.live("karpenter_nodepools_limit",
+		Limit: b.Live("karpenter_nodepools_limit",
 			"Limit of the NodePool by resource; cpu in cores, others in base units.", "resource_type", "nodepool"),
-		Usage: b.live("karpenter_nodepools_usage",
+		Usage: b.Live("karpenter_nodepools_usage",
 			"Capacity of the NodePool's nodes by resource; cpu in cores, others in base units.", "resource_type", "nodepool"),
-		Cost: b.gauges("karpenter_nodepools_cost_total",
+		Cost: b.Gauges("karpenter_nodepools_cost_total",
 			"Sum of the hourly prices of the NodePool's NodeClaims.", "nodepool"),
-		CostTrackerErrors: b.counters("karpenter_nodepools_cost_tracker_errors_total",
+		CostTrackerErrors: b.Counters("karpenter_nodepools_cost_tracker_errors_total",
 			"Failures while keeping track of the cost of a NodePool.", "nodepool"),
-		AllowedDisruptions: b.gauges("karpenter_nodepools_allowed_disruptions",
+		AllowedDisruptions: b.Gauges("karpenter_nodepools_allowed_disruptions",
 			"Nodes that budgets allow to disrupt, before those already disrupting are subtracted.", "nodepool", "reason"),
-		NodesConsumingBudgets: b.gauges("karpenter_nodepools_nodes_consuming_budgets",
+		NodesConsumingBudgets: b.Gauges("karpenter_nodepools_nodes_consuming_budgets",
 			"Nodes that count against budgets: not ready or deleting.", "nodepool", "reason"),
 	}
 }

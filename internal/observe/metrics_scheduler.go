@@ -18,19 +18,19 @@ type SchedulerMetrics struct {
 	PendingPodsByEffectiveZone *prometheus.GaugeVec
 }
 
-func newSchedulerMetrics(b *metricBuilder) SchedulerMetrics {
+func newSchedulerMetrics(b *MetricBuilder) SchedulerMetrics {
 	return SchedulerMetrics{
-		Duration: b.histograms("karpenter_scheduler_scheduling_duration_seconds",
-			"Time that a simulation took.", durationBuckets(), "controller"),
-		QueueDepth: b.gauges("karpenter_scheduler_queue_depth",
+		Duration: b.Histograms("karpenter_scheduler_scheduling_duration_seconds",
+			"Time that a simulation took.", DurationBuckets(), "controller"),
+		QueueDepth: b.Gauges("karpenter_scheduler_queue_depth",
 			"Pods that wait in a running simulation.", "controller", "scheduling_id"),
-		UnfinishedWork: b.gauges("karpenter_scheduler_unfinished_work_seconds",
+		UnfinishedWork: b.Gauges("karpenter_scheduler_unfinished_work_seconds",
 			"Age of a running simulation.", "controller", "scheduling_id"),
-		IgnoredPods: b.gauge("karpenter_scheduler_ignored_pods_count",
+		IgnoredPods: b.Gauge("karpenter_scheduler_ignored_pods_count",
 			"Pods that are ignored because they fail validation."),
-		UnschedulablePods: b.gauges("karpenter_scheduler_unschedulable_pods_count",
+		UnschedulablePods: b.Gauges("karpenter_scheduler_unschedulable_pods_count",
 			"Pods for which there is no place and no node could be added.", "controller"),
-		PendingPodsByEffectiveZone: b.gauges("karpenter_scheduler_pending_pods_by_effective_zone_count",
+		PendingPodsByEffectiveZone: b.Gauges("karpenter_scheduler_pending_pods_by_effective_zone_count",
 			"Pending pods by the one zone they can go to, flexible or none.", "controller", "zone"),
 	}
 }
@@ -47,12 +47,12 @@ type ClusterMetrics struct {
 	Utilization *Live
 }
 
-func newClusterMetrics(b *metricBuilder) ClusterMetrics {
+func newClusterMetrics(b *MetricBuilder) ClusterMetrics {
 	return ClusterMetrics{
-		NodeCount:    b.gauge("karpenter_cluster_state_node_count", "Nodes that are tracked."),
-		Synced:       b.gauge("karpenter_cluster_state_synced", "1 when the picture of the cluster is complete, else 0."),
-		UnsyncedTime: b.gauge("karpenter_cluster_state_unsynced_time_seconds", "How long the picture of the cluster has been incomplete."),
-		Utilization:  b.live("karpenter_cluster_utilization_percent", "Requested share of allocatable over all nodes.", "resource_type"),
+		NodeCount:    b.Gauge("karpenter_cluster_state_node_count", "Nodes that are tracked."),
+		Synced:       b.Gauge("karpenter_cluster_state_synced", "1 when the picture of the cluster is complete, else 0."),
+		UnsyncedTime: b.Gauge("karpenter_cluster_state_unsynced_time_seconds", "How long the picture of the cluster has been incomplete."),
+		Utilization:  b.Live("karpenter_cluster_utilization_percent", "Requested share of allocatable over all nodes.", "resource_type"),
 	}
 }
 
@@ -64,11 +64,11 @@ type CloudProviderMetrics struct {
 	Errors *prometheus.CounterVec
 }
 
-func newCloudProviderMetrics(b *metricBuilder) CloudProviderMetrics {
+func newCloudProviderMetrics(b *MetricBuilder) CloudProviderMetrics {
 	return CloudProviderMetrics{
-		Duration: b.histograms("karpenter_cloudprovider_duration_seconds",
+		Duration: b.Histograms("karpenter_cloudprovider_duration_seconds",
 			"Time that a call to the cloud provider took.", prometheus.DefBuckets, "controller", "method", "provider"),
-		Errors: b.counters("karpenter_cloudprovider_errors_total",
+		Errors: b.Counters("karpenter_cloudprovider_errors_total",
 			"Calls to the cloud provider that failed.", "controller", "method", "provider", "error"),
 	}
 }

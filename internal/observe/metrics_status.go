@@ -33,7 +33,7 @@ type StatusesMetrics struct {
 }
 
 // newStatusesMetrics defines them; classes are the labels by which objects name their NodeClass.
-func newStatusesMetrics(b *metricBuilder, classes []string) StatusesMetrics {
+func newStatusesMetrics(b *MetricBuilder, classes []string) StatusesMetrics {
 	ofClaims := append(classes[:len(classes):len(classes)], "karpenter.sh/nodepool")
 	ofNodes := append(ofClaims[:len(ofClaims):len(ofClaims)], "karpenter.sh/initialized")
 	ofClasses := map[string]StatusMetrics{}
@@ -51,7 +51,7 @@ func newStatusesMetrics(b *metricBuilder, classes []string) StatusesMetrics {
 	}
 }
 
-func newStatusMetrics(b *metricBuilder, prefix, what string, buckets []float64, first, objectLabels []string) StatusMetrics {
+func newStatusMetrics(b *MetricBuilder, prefix, what string, buckets []float64, first, objectLabels []string) StatusMetrics {
 	shown := make([]string, len(objectLabels))
 	for i, label := range objectLabels {
 		shown[i] = strings.NewReplacer("/", "_", ".", "_", "-", "_").Replace(label)
@@ -66,17 +66,17 @@ func newStatusMetrics(b *metricBuilder, prefix, what string, buckets []float64, 
 	}
 	return StatusMetrics{
 		Labels: objectLabels,
-		Count: b.live(prefix+"status_condition_count",
+		Count: b.Live(prefix+"status_condition_count",
 			"Always 1; the labels describe a condition of "+what+end, labels("namespace", "name", "type", "status", "reason")...),
-		CurrentStatus: b.live(prefix+"status_condition_current_status_seconds",
+		CurrentStatus: b.Live(prefix+"status_condition_current_status_seconds",
 			"Time since a condition of "+what+" came to its status"+end, labels("namespace", "name", "type", "status", "reason")...),
-		Transition: b.histograms(prefix+"status_condition_transition_seconds",
+		Transition: b.Histograms(prefix+"status_condition_transition_seconds",
 			"Time that a condition of "+what+" had a status until it left it"+end, buckets, labels("type", "status")...),
-		Transitions: b.counters(prefix+"status_condition_transitions_total",
+		Transitions: b.Counters(prefix+"status_condition_transitions_total",
 			"Times that a condition of "+what+" came to a status"+end, labels("type", "status", "reason")...),
-		TerminationCurrent: b.live(prefix+"termination_current_time_seconds",
+		TerminationCurrent: b.Live(prefix+"termination_current_time_seconds",
 			"Time since the deletion of "+what+" that is still there"+end, labels("namespace", "name")...),
-		TerminationDuration: b.histograms(prefix+"termination_duration_seconds",
+		TerminationDuration: b.Histograms(prefix+"termination_duration_seconds",
 			"Time from the deletion of "+what+" until it was gone"+end, buckets, labels()...),
 	}
 }

@@ -98,12 +98,13 @@ func (r *Recorder) admit(e Event) bool {
 	return !e.Limited || r.bucket.AllowN(r.clock.Now(), 1)
 }
 
-// normal and warning make events with the default window.
-func normal(o runtime.Object, reason, message string, dedupe ...string) Event {
+// NormalEvent returns an event of type Normal with the default window.
+func NormalEvent(o runtime.Object, reason, message string, dedupe ...string) Event {
 	return Event{Object: o, Type: corev1.EventTypeNormal, Reason: reason, Message: message, Dedupe: dedupe}
 }
 
-func warning(o runtime.Object, reason, message string, dedupe ...string) Event {
+// WarningEvent returns an event of type Warning with the default window.
+func WarningEvent(o runtime.Object, reason, message string, dedupe ...string) Event {
 	return Event{Object: o, Type: corev1.EventTypeWarning, Reason: reason, Message: message, Dedupe: dedupe}
 }
 

@@ -41,8 +41,8 @@ func TestRepetitionsArePublishedOncePerWindow(t *testing.T) {
 		event  Event
 		window time.Duration
 	}{
-		{"default", normal(podNamed("a"), "R", "m", "x"), 2 * time.Minute},
-		{"own", normal(podNamed("a"), "R", "m", "x").within(7 * time.Minute), 7 * time.Minute},
+		{"default", NormalEvent(podNamed("a"), "R", "m", "x"), 2 * time.Minute},
+		{"own", NormalEvent(podNamed("a"), "R", "m", "x").within(7 * time.Minute), 7 * time.Minute},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r, s, clk := newTestRecorder()
@@ -65,18 +65,18 @@ func TestRepetitionsArePublishedOncePerWindow(t *testing.T) {
 
 func TestWhatDistinguishesEvents(t *testing.T) {
 	t.Attr("covers", "C544")
-	base := normal(podNamed("a"), "R", "m", "x", "y")
+	base := NormalEvent(podNamed("a"), "R", "m", "x", "y")
 	for _, tc := range []struct {
 		name  string
 		other Event
 		want  int
 	}{
 		{"same", base, 1},
-		{"other reason", normal(podNamed("a"), "Q", "m", "x", "y"), 2},
-		{"reason in another case", normal(podNamed("a"), "r", "m", "x", "y"), 1},
-		{"other value", normal(podNamed("a"), "R", "m", "x", "z"), 2},
-		{"other message only", normal(podNamed("a"), "R", "n", "x", "y"), 1},
-		{"other kind of object only", normal(&corev1.Node{}, "R", "m", "x", "y"), 1},
+		{"other reason", NormalEvent(podNamed("a"), "Q", "m", "x", "y"), 2},
+		{"reason in another case", NormalEvent(podNamed("a"), "r", "m", "x", "y"), 1},
+		{"other value", NormalEvent(podNamed("a"), "R", "m", "x", "z"), 2},
+		{"other message only", NormalEvent(podNamed("a"), "R", "n", "x", "y"), 1},
+		{"other kind of object only", NormalEvent(&corev1.Node{}, "R", "m", "x", "y"), 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r, s, _ := newTestRecorder()
@@ -87,7 +87,7 @@ func TestWhatDistinguishesEvents(t *testing.T) {
 		})
 	}
 	r, s, _ := newTestRecorder()
-	r.Publish(normal(podNamed("a"), "R", "m"), normal(podNamed("a"), "R", "m"))
+	r.Publish(NormalEvent(podNamed("a"), "R", "m"), NormalEvent(podNamed("a"), "R", "m"))
 	if len(s.sent) != 2 {
 		t.Errorf("%d events without dedupe values, want all 2", len(s.sent))
 	}
@@ -163,7 +163,7 @@ func TestOnlyNominationsAreLimited(t *testing.T) {
 func TestMemoryIsBoundedByTheWindow(t *testing.T) {
 	r, _, clk := newTestRecorder()
 	for i := range 10000 {
-		r.Publish(normal(podNamed("a"), "R", "m", fmt.Sprint(i)))
+		r.Publish(NormalEvent(podNamed("a"), "R", "m", fmt.Sprint(i)))
 		clk.Step(time.Second)
 	}
 	if got, want := r.published.Len(), int(2*defaultWindow/time.Second); got > want {

@@ -23,14 +23,14 @@ type APIClientMetrics struct {
 
 // NewAPIClientMetrics defines the metrics and registers them. It panics when reg has one of the names already.
 func NewAPIClientMetrics(reg prometheus.Registerer) *APIClientMetrics {
-	b := &metricBuilder{reg: reg}
+	b := NewMetricBuilder(reg)
 	m := &APIClientMetrics{
-		Duration: b.histograms("client_go_request_duration_seconds",
+		Duration: b.Histograms("client_go_request_duration_seconds",
 			"Time until the API server answered a request.", prometheus.ExponentialBuckets(0.001, 1.5, 20), "verb", "group", "version", "kind", "subresource"),
-		Requests: b.counters("client_go_request_total",
+		Requests: b.Counters("client_go_request_total",
 			"Requests to the API server by HTTP status and method.", "code", "method"),
 	}
-	m.definitions = b.sorted()
+	m.definitions = b.Definitions()
 	return m
 }
 

@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
-	legacyv1alpha1 "github.com/karpenter-anew/karpenter/api/legacy/v1alpha1"
 	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
@@ -54,11 +53,11 @@ func kindsOf(c cloud.Cloud, gates options.FeatureGates) []schema.GroupVersionKin
 	if gates.LegacyProvisioner {
 		out = append(out, v1alpha5.SchemeGroupVersion.WithKind("Provisioner"))
 	}
+	if gates.LegacyProvisioner {
+		out = append(out, c.LegacyKinds...)
+	}
 	for _, class := range c.NodeClasses {
 		out = append(out, class.GVK)
-		if gates.LegacyProvisioner && class.GVK.Kind == "EC2NodeClass" {
-			out = append(out, legacyv1alpha1.SchemeGroupVersion.WithKind("AWSNodeTemplate"))
-		}
 	}
 	return out
 }

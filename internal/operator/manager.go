@@ -19,7 +19,7 @@ import (
 
 // newManager makes the manager: caches, client, lease. It asks the API server which kinds are namespaced.
 func newManager(c *rest.Config, l lease, o options.Options, p Process, stop *drain) (manager.Manager, error) {
-	scheme, err := newScheme(p.Adapter)
+	scheme, err := newScheme(p.Provider)
 	if err != nil {
 		return nil, err
 	}

@@ -21,15 +21,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
-	legacyv1alpha1 "github.com/karpenter-anew/karpenter/api/legacy/v1alpha1"
 	"github.com/karpenter-anew/karpenter/api/legacy/v1alpha5"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/registration"
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/internal/options"
@@ -38,20 +37,10 @@ import (
 // drainTimeout is how long work in hand may take after a stop was asked for.
 const drainTimeout = 30 * time.Second
 
-// Adapter makes a cloud.
-type Adapter struct {
-	// Check finds mistakes in the options of the adapter before anything is started; may be nil.
-	Check func(options.Options) error
-	// AddToScheme registers the API types of the adapter; may be nil.
-	AddToScheme func(*runtime.Scheme) error
-	// New builds the cloud. The client reads from the cache, which does not run yet.
-	New func(client.Client, options.Options, *observe.Outlets) (cloud.Cloud, error)
-}
-
 // Process is what Run needs besides options.
 type Process struct {
-	// Adapter makes the cloud that the options name.
-	Adapter Adapter
+	// Provider is the cloud provider that the options name.
+	Provider registration.Provider
 	// Build identifies the binary.
 	Build observe.Build
 	// Log is the root logger.
@@ -65,8 +54,8 @@ func Run(ctx context.Context, o options.Options, p Process) error {
 	if o.Process.MemoryLimit > 0 {
 		debug.SetMemoryLimit(o.Process.MemoryLimit / 10 * 9)
 	}
-	if p.Adapter.Check != nil {
-		if err := p.Adapter.Check(o); err != nil {
+	if p.Provider.Check != nil {
+		if err := p.Provider.Check(o); err != nil {
 			return fmt.Errorf("checking cloud provider %q: %w", o.CloudProvider, err)
 		}
 	}
@@ -135,8 +124,8 @@ type assembly struct {
 // run builds the cloud, waits for the definitions, registers everything that runs, and runs it.
 func (a assembly) run(ctx context.Context, wait waiter) error {
 	log := a.process.Log
-	outlets := &observe.Outlets{Registry: a.registry}
-	place, err := a.process.Adapter.New(a.manager.GetClient(), a.options, outlets)
+	outlets := &observe.Outlets{Registry: a.registry, Version: a.process.Build.Version}
+	place, err := a.process.Provider.Open(a.manager.GetClient(), a.options, outlets)
 	if err != nil {
 		return fmt.Errorf("building cloud provider %q: %w", a.options.CloudProvider, err)
 	}
@@ -208,20 +197,20 @@ func classLabels(place cloud.Cloud) []string {
 	return out
 }
 
-// logStart says what starts, and which settings are not served yet.
+// logStart logs what starts, and which settings are ignored.
 func logStart(o options.Options, p Process) {
 	p.Log.Info("starting", "version", p.Build.Version, "cloud-provider", o.CloudProvider, "feature-gates", o.FeatureGates.String())
-	for _, u := range o.Unserved() {
-		p.Log.Warn(u.String(), "setting", u.Setting)
+	for _, ignored := range o.Ignored() {
+		p.Log.Warn(ignored.String(), "setting", ignored.Setting)
 	}
 }
 
-// newScheme knows the types of the cluster, of Karpenter and of the adapter.
-func newScheme(a Adapter) (*runtime.Scheme, error) {
+// newScheme returns a scheme with the types of Kubernetes, of Karpenter and of the cloud provider.
+func newScheme(p registration.Provider) (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	add := []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, v1alpha5.AddToScheme, legacyv1alpha1.AddToScheme}
-	if a.AddToScheme != nil {
-		add = append(add, a.AddToScheme)
+	add := []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, v1alpha5.AddToScheme}
+	if p.AddToScheme != nil {
+		add = append(add, p.AddToScheme)
 	}
 	for _, f := range add {
 		if err := f(scheme); err != nil {

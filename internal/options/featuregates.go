@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// FeatureGates switches features that are not on for everybody. Source: spec, feature gates.
+// FeatureGates switches features that are not on by default, or not for every cluster. Source: spec, feature gates.
 type FeatureGates struct {
 	// NodeRepair replaces nodes that stay unhealthy.
 	NodeRepair bool
@@ -20,7 +20,7 @@ type FeatureGates struct {
 	StaticCapacity bool
 	// CapacityBuffer keeps spare capacity for CapacityBuffer objects.
 	CapacityBuffer bool
-	// LegacyProvisioner serves Provisioners and AWSNodeTemplates of earlier APIs.
+	// LegacyProvisioner serves Provisioners and node templates of earlier APIs.
 	LegacyProvisioner bool
 }
 
@@ -40,14 +40,32 @@ type gate struct {
 // gates lists the fields of g in the order of documentation.
 func (g *FeatureGates) gates() []gate {
 	return []gate{
-		{"NodeRepair", &g.NodeRepair, "Nodes that stay unhealthy are replaced, if the cloud provider says what unhealthy means."},
+		{"NodeRepair", &g.NodeRepair, "Nodes that stay unhealthy are replaced, if the cloud provider defines repair policies."},
 		{"ReservedCapacity", &g.ReservedCapacity, "Capacity reservations are used first, and never beyond what they hold."},
 		{"SpotToSpotConsolidation", &g.SpotToSpotConsolidation, "Spot nodes may be replaced by cheaper spot nodes."},
 		{"NodeOverlay", &g.NodeOverlay, "NodeOverlays change prices and resources of instance types."},
 		{"StaticCapacity", &g.StaticCapacity, "NodePools with `replicas` are kept at that number of nodes."},
-		{"CapacityBuffer", &g.CapacityBuffer, "CapacityBuffers keep room for pods to come."},
-		{"LegacyProvisioner", &g.LegacyProvisioner, "Provisioners (`karpenter.sh/v1alpha5`) have a NodePool kept for them, AWSNodeTemplates an EC2NodeClass."},
+		{"CapacityBuffer", &g.CapacityBuffer, "CapacityBuffers keep capacity for pods to come."},
+		{"LegacyProvisioner", &g.LegacyProvisioner, "Provisioners (`karpenter.sh/v1alpha5`) and the node templates they refer to are served: a NodePool and a node class are maintained for them."},
 	}
+}
+
+// Gate describes one feature gate.
+type Gate struct {
+	Name string
+	// On is its value.
+	On bool
+	// About says what happens when it is on.
+	About string
+}
+
+// List returns all gates in the order of documentation.
+func (g FeatureGates) List() []Gate {
+	var out []Gate
+	for _, e := range g.gates() {
+		out = append(out, Gate{Name: e.name, On: *e.field, About: e.about})
+	}
+	return out
 }
 
 // String renders all gates in the form that ParseFeatureGates reads.

@@ -14,7 +14,7 @@ import (
 
 // mappers returns how the text of each type of flag becomes a value. They exist, although the flag library has its own, so that every
 // error says what is allowed in the same form.
-func mappers() []kong.Option {
+func mappers(providers []CloudProvider) []kong.Option {
 	return []kong.Option{
 		kong.KindMapper(reflect.Bool, boolMapper{}),
 		kong.KindMapper(reflect.Int, textMapper(strconv.Atoi, "a whole number")),
@@ -23,12 +23,11 @@ func mappers() []kong.Option {
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), textMapper(time.ParseDuration, "a duration such as 500ms, 10s or 2m")),
 		kong.TypeMapper(reflect.TypeFor[[]string](), textMapper(parseList, "")),
 		kong.TypeMapper(reflect.TypeFor[FeatureGates](), textMapper(ParseFeatureGates, "")),
-		kong.TypeMapper(reflect.TypeFor[AWSFeatureGates](), textMapper(ParseAWSFeatureGates, "")),
 		kong.TypeMapper(reflect.TypeFor[SchedulerConfig](), textMapper(ParseSchedulerConfig, "")),
 		kong.TypeMapper(reflect.TypeFor[PreferencePolicy](), textMapper(oneOf(PreferenceRespect, PreferenceIgnore), "")),
 		kong.TypeMapper(reflect.TypeFor[MinValuesPolicy](), textMapper(oneOf(MinValuesStrict, MinValuesBestEffort), "")),
 		kong.TypeMapper(reflect.TypeFor[LogLevel](), textMapper(parseLogLevel, "")),
-		kong.TypeMapper(reflect.TypeFor[CloudProvider](), textMapper(oneOf(CloudProviders()...), "")),
+		kong.TypeMapper(reflect.TypeFor[CloudProvider](), textMapper(oneOf(providers...), "")),
 	}
 }
 

@@ -10,7 +10,11 @@
 // not set, because that is how charts render a value that nobody gave.
 package options
 
-import "time"
+import (
+	"time"
+
+	"github.com/alecthomas/kong"
+)
 
 // Options holds everything an operator can set from outside. Its sub-structs are handed to the constructors that need them.
 type Options struct {
@@ -26,18 +30,18 @@ type Options struct {
 	Log Log `embed:""`
 	// Scheduling tunes batching and simulation.
 	Scheduling Scheduling `embed:""`
-	// FeatureGates switches features that are not on for everybody.
+	// FeatureGates switches features.
 	FeatureGates FeatureGates `name:"feature-gates" envvar:"FEATURE_GATES" group:"Features" placeholder:"NAME=BOOL,..." default:"" help:"Feature gates to change; gates that are not named keep their default. Known, with defaults: ${feature_gates}."`
 	// DisableClusterStateObservability drops the pod, node and NodePool state metrics and all condition metrics and events.
 	DisableClusterStateObservability bool `name:"disable-cluster-state-observability" envvar:"DISABLE_CLUSTER_STATE_OBSERVABILITY" group:"Features" help:"Drop pod, node and NodePool state metrics and status condition metrics and events."`
-	// KarpenterService is accepted for compatibility and has no effect.
-	KarpenterService string `name:"karpenter-service" envvar:"KARPENTER_SERVICE" group:"Features" placeholder:"NAME" help:"Service name; accepted for compatibility, has no effect."`
-	// CloudProvider names the adapter that creates machines.
-	CloudProvider CloudProvider `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" default:"kwok" help:"Where machines come from. Known: ${cloud_providers}."`
+	// KarpenterService is accepted for compatibility and ignored.
+	KarpenterService string `name:"karpenter-service" envvar:"KARPENTER_SERVICE" group:"Features" placeholder:"NAME" help:"Service name; accepted for compatibility and ignored."`
+	// CloudProvider names the provider that launches instances.
+	CloudProvider CloudProvider `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" default:"kwok" help:"Cloud provider that launches instances. Known: ${cloud_providers}."`
 	// KWOK configures the simulated provider.
 	KWOK KWOK `embed:""`
-	// AWS configures the provider for AWS.
-	AWS AWS `embed:""`
+	// Providers are the settings of the registered cloud providers: values of type ProviderSettings. SettingsOf finds those of one.
+	Providers kong.Plugins `embed:""`
 }
 
 // Serving is the set of listeners.
@@ -114,9 +118,9 @@ func (s Scheduling) NominationWindow() time.Duration {
 // KWOK configures the simulated provider.
 type KWOK struct {
 	// InstanceTypesFilePath is a JSON catalogue that replaces the chosen one; empty means none.
-	InstanceTypesFilePath string `name:"instance-types-file-path" envvar:"INSTANCE_TYPES_FILE_PATH" group:"Cloud provider" placeholder:"FILE" help:"kwok: JSON file with instance types that replaces the catalogue."`
+	InstanceTypesFilePath string `name:"instance-types-file-path" envvar:"INSTANCE_TYPES_FILE_PATH" group:"Cloud provider" placeholder:"FILE" help:"kwok: JSON file with instance types that replaces the catalog."`
 	// Catalog is "generic" or "<cloud>/<region>".
-	Catalog string `name:"catalog" envvar:"CATALOG" group:"Cloud provider" default:"generic" help:"kwok: built-in catalogue of instance types, generic or e.g. aws/us-east-1."`
+	Catalog string `name:"catalog" envvar:"CATALOG" group:"Cloud provider" default:"generic" help:"kwok: built-in catalog of instance types: generic, or CLOUD/REGION for those of a region."`
 }
 
 // PreferencePolicy says whether soft scheduling terms count in simulation.
@@ -142,10 +146,7 @@ const (
 	LogLevelDebug LogLevel = "debug"
 	LogLevelInfo  LogLevel = "info"
 	LogLevelError LogLevel = "error"
-
-	CloudProviderKWOK CloudProvider = "kwok"
-	CloudProviderAWS  CloudProvider = "aws"
 )
 
-// CloudProviders lists the adapters that can be named, in order.
-func CloudProviders() []CloudProvider { return []CloudProvider{CloudProviderKWOK, CloudProviderAWS} }
+// CloudProviderKWOK is the simulated provider, which is the default.
+const CloudProviderKWOK CloudProvider = "kwok"

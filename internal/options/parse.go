@@ -18,9 +18,11 @@ const envTag = "envvar"
 
 // Parse reads the flags in args (without program and subcommand names) and the environment, and validates the result. The error names
 // the flag or variable, the value and what is allowed; several violations are joined, one a line.
-func Parse(args []string, env LookupEnv) (Options, error) {
-	var out Options
-	parser, err := kong.New(&out, append(Kong(env), kong.Name("karpenter"), kong.NoDefaultHelp())...)
+//
+// providers receive the settings of cloud providers; they and the default provider can be chosen.
+func Parse(args []string, env LookupEnv, providers ...ProviderSettings) (Options, error) {
+	out := WithProviders(providers...)
+	parser, err := kong.New(&out, append(Kong(env, namesOf(providers)...), kong.Name("karpenter"), kong.NoDefaultHelp())...)
 	if err != nil {
 		return Options{}, fmt.Errorf("building the flag parser: %w", err)
 	}
@@ -32,8 +34,8 @@ func Parse(args []string, env LookupEnv) (Options, error) {
 }
 
 // Default returns the options of a start without flags and environment.
-func Default() Options {
-	out, err := Parse(nil, func(string) (string, bool) { return "", false })
+func Default(providers ...ProviderSettings) Options {
+	out, err := Parse(nil, func(string) (string, bool) { return "", false }, providers...)
 	if err != nil {
 		panic(fmt.Sprintf("the built-in defaults are invalid: %v", err))
 	}
@@ -41,10 +43,10 @@ func Default() Options {
 }
 
 // Kong returns the settings that a command line parser needs when Options is part of its grammar: how values are read, where the
-// environment comes from and how help shows it.
-func Kong(env LookupEnv) []kong.Option {
-	names := make([]string, 0, 1)
-	for _, p := range CloudProviders() {
+// environment comes from and how help shows it. providers are the cloud providers that can be chosen.
+func Kong(env LookupEnv, providers ...CloudProvider) []kong.Option {
+	names := make([]string, 0, len(providers))
+	for _, p := range providers {
 		names = append(names, string(p))
 	}
 	out := []kong.Option{
@@ -53,7 +55,7 @@ func Kong(env LookupEnv) []kong.Option {
 		kong.ValueFormatter(formatHelp),
 		kong.Resolvers(environment(env)),
 	}
-	return append(out, mappers()...)
+	return append(out, mappers(providers)...)
 }
 
 // Explain strips what the flag library wraps around a ValueError; other errors are returned as they are.

@@ -31,7 +31,6 @@ func TestDefaults(t *testing.T) {
 		FeatureGates:  FeatureGates{ReservedCapacity: true},
 		CloudProvider: CloudProviderKWOK,
 		KWOK:          KWOK{Catalog: "generic"},
-		AWS:           AWS{VMMemoryOverheadPercent: 0.075, AMIRefreshInterval: time.Minute, SubnetRefreshInterval: time.Minute},
 	}
 	if diff := cmp.Diff(want, Default()); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
@@ -71,18 +70,6 @@ var settings = []struct {
 		FeatureGates{ReservedCapacity: true, NodeOverlay: true},
 	},
 	{"scheduler-config", `{"podTopologySpread":{}}`, "SCHEDULER_CONFIG", "podTopologySpread: null", func(o Options) any { return o.Scheduling.Config.PodTopologySpread != nil }, true, false},
-	{"cluster-name", "a", "CLUSTER_NAME", "b", func(o Options) any { return o.AWS.ClusterName }, "a", "b"},
-	{"cluster-endpoint", "https://a", "CLUSTER_ENDPOINT", "https://b", func(o Options) any { return o.AWS.ClusterEndpoint }, "https://a", "https://b"},
-	{"cluster-ca-bundle", "a", "CLUSTER_CA_BUNDLE", "b", func(o Options) any { return o.AWS.ClusterCABundle }, "a", "b"},
-	{"isolated-vpc", "false", "ISOLATED_VPC", "true", func(o Options) any { return o.AWS.IsolatedVPC }, false, true},
-	{"eks-control-plane", "false", "EKS_CONTROL_PLANE", "true", func(o Options) any { return o.AWS.EKSControlPlane }, false, true},
-	{"vm-memory-overhead-percent", "0.1", "VM_MEMORY_OVERHEAD_PERCENT", "0", func(o Options) any { return o.AWS.VMMemoryOverheadPercent }, 0.1, 0.0},
-	{"interruption-queue", "a", "INTERRUPTION_QUEUE", "b", func(o Options) any { return o.AWS.InterruptionQueue }, "a", "b"},
-	{"reserved-enis", "1", "RESERVED_ENIS", "2", func(o Options) any { return o.AWS.ReservedENIs }, 1, 2},
-	{"disable-dry-run", "false", "DISABLE_DRY_RUN", "true", func(o Options) any { return o.AWS.DisableDryRun }, false, true},
-	{"enable-zonal-shift", "false", "ENABLE_ZONAL_SHIFT", "true", func(o Options) any { return o.AWS.EnableZonalShift }, false, true},
-	{"ami-refresh-interval", "2m", "AMI_REFRESH_INTERVAL", "3m", func(o Options) any { return o.AWS.AMIRefreshInterval }, 2 * time.Minute, 3 * time.Minute},
-	{"subnet-refresh-interval", "2m", "SUBNET_REFRESH_INTERVAL", "3m", func(o Options) any { return o.AWS.SubnetRefreshInterval }, 2 * time.Minute, 3 * time.Minute},
 	{"cloud-provider", "kwok", "CLOUD_PROVIDER", "kwok", func(o Options) any { return o.CloudProvider }, CloudProviderKWOK, CloudProviderKWOK},
 	{"instance-types-file-path", "a", "INSTANCE_TYPES_FILE_PATH", "b", func(o Options) any { return o.KWOK.InstanceTypesFilePath }, "a", "b"},
 	{"catalog", "a", "CATALOG", "b", func(o Options) any { return o.KWOK.Catalog }, "a", "b"},
@@ -304,19 +291,18 @@ func TestScale(t *testing.T) {
 	}
 }
 
-func TestUnservedOnlyWhenChanged(t *testing.T) {
-	if got := Default().Unserved(); len(got) != 0 {
+func TestIgnoredOnlyWhenChanged(t *testing.T) {
+	if got := Default().Ignored(); len(got) != 0 {
 		t.Errorf("defaults are reported: %v", got)
 	}
 	everything := Default()
 	everything.FeatureGates = FeatureGates{NodeRepair: true, SpotToSpotConsolidation: true, NodeOverlay: true, StaticCapacity: true, CapacityBuffer: true, LegacyProvisioner: true}
 	everything.Scheduling.MinValuesPolicy = MinValuesBestEffort
 	everything.KarpenterService = "karpenter"
-	everything.AWS.InterruptionQueue, everything.AWS.EnableZonalShift = "queue", true
 	everything.Scheduling.IgnoreDRARequests = false
-	got := everything.Unserved()
-	if len(got) != len(unservedRules()) {
-		t.Errorf("%d of %d rules fired: %v", len(got), len(unservedRules()), got)
+	got := everything.Ignored()
+	if len(got) != len(IgnoredSettings()) {
+		t.Errorf("%d of %d are reported: %v", len(got), len(IgnoredSettings()), got)
 	}
 	for _, u := range got {
 		if !strings.Contains(u.String(), u.Setting) || u.Consequence == "" {

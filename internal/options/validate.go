@@ -12,9 +12,9 @@ import (
 // and what is allowed.
 func (o Options) Validate() error {
 	var errs []error
-	refuse := func(flag, env string, value any, format string, args ...any) {
+	refuse := Refuse(func(flag, env string, value any, format string, args ...any) {
 		errs = append(errs, fmt.Errorf("flag --%s (environment variable %s) is %v: %s", flag, env, quote(value), fmt.Sprintf(format, args...)))
-	}
+	})
 	for _, p := range []struct {
 		flag, env string
 		port      int
@@ -49,7 +49,11 @@ func (o Options) Validate() error {
 	if o.KWOK.Catalog == "" {
 		refuse("catalog", "CATALOG", o.KWOK.Catalog, "must name a catalogue, for example generic")
 	}
-	o.AWS.validate(o.CloudProvider == CloudProviderAWS, refuse)
+	for _, p := range o.Providers {
+		if s, ok := p.(ProviderSettings); ok {
+			s.Validate(o.CloudProvider == s.Provider(), refuse)
+		}
+	}
 	return errors.Join(errs...)
 }
 

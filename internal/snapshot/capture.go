@@ -15,13 +15,9 @@ const page = 500
 
 // Capture takes down what a cluster holds. Kinds are read one after the other, and the cluster goes on meanwhile: an object
 // may refer to one that came or went in between.
-func Capture(ctx context.Context, cluster client.Reader) (Snapshot, error) {
-	s := Snapshot{}
-	var err error
-	if s.kinds, err = kinds(); err != nil {
-		return Snapshot{}, err
-	}
-	for i, k := range s.kinds {
+func (f *Format) Capture(ctx context.Context, cluster client.Reader) (Snapshot, error) {
+	s := Snapshot{format: f}
+	for i, k := range s.format.kinds {
 		switch err := s.capture(ctx, cluster, i); {
 		case absent(err):
 			s.Absent = append(s.Absent, k.gvk.Kind)
@@ -39,7 +35,7 @@ func (s *Snapshot) capture(ctx context.Context, cluster client.Reader, kind int)
 	before, next, limit := len(s.entries), "", int64(page)
 	for {
 		list := &unstructured.UnstructuredList{}
-		gvk := s.kinds[kind].gvk
+		gvk := s.format.kinds[kind].gvk
 		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 		err := cluster.List(ctx, list, client.Limit(limit), client.Continue(next))
 		if next != "" && apierrors.IsResourceExpired(err) {

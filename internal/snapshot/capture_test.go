@@ -85,7 +85,7 @@ func TestEverythingIsReadPageByPage(t *testing.T) {
 		"in one piece, if pages expire": {server{pods: 5, expires: 1}, []string{"/500", "2/500", "/0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := Capture(t.Context(), &c.server)
+			s, err := newFormat(t).Capture(t.Context(), &c.server)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,15 +103,15 @@ func TestEverythingIsReadPageByPage(t *testing.T) {
 }
 
 func TestKindsThatAreNotServedAreLeftOut(t *testing.T) {
-	s, err := Capture(t.Context(), &server{})
-	if err != nil || len(s.Absent) != len(s.kinds)-1 {
+	s, err := newFormat(t).Capture(t.Context(), &server{})
+	if err != nil || len(s.Absent) != len(s.format.kinds)-1 {
 		t.Errorf("absent %v, %v; want all kinds but one", s.Absent, err)
 	}
 }
 
 func TestWhatMayNotBeReadEndsTheCapture(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no rights"))
-	_, err := Capture(t.Context(), &server{fail: forbidden})
+	_, err := newFormat(t).Capture(t.Context(), &server{fail: forbidden})
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "listing objects of kind Pod in v1") {
 		t.Errorf("error %v, want the refusal with the kind", err)
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/karpenter-anew/karpenter/cloud/registration"
 )
 
 //go:embed fields.txt
@@ -26,9 +28,6 @@ const (
 	path       mark = "path"
 	address    mark = "address"
 	attributes mark = "attributes"
-	awsID      mark = "awsid"
-	account    mark = "account"
-	tags       mark = "tags"
 )
 
 // field is a field that snapshots hold, with those below it.
@@ -43,11 +42,35 @@ type kind struct {
 	root *field
 }
 
-// kinds are those of fields.txt, in its order.
-func kinds() ([]kind, error) { return parse(fieldsText) }
+// Format says which kinds and fields snapshots hold, and how they are redacted. Make one with NewFormat.
+type Format struct {
+	kinds []kind
+	// redactors are those of cloud providers, by mark.
+	redactors map[mark]registration.Redactor
+	// redactedLabels are well-known labels whose values are replaced all the same, by a redactor.
+	redactedLabels map[string]mark
+}
+
+// NewFormat returns the format of snapshots of clusters with node classes of some cloud providers.
+func NewFormat(providers ...registration.Snapshot) (*Format, error) {
+	f := &Format{redactors: map[mark]registration.Redactor{}, redactedLabels: map[string]mark{}}
+	var provided strings.Builder
+	for _, p := range providers {
+		provided.WriteString(p.Fields)
+		for m, redactor := range p.Redactors {
+			f.redactors[mark(m)] = redactor
+		}
+		for label, m := range p.Labels {
+			f.redactedLabels[label] = mark(m)
+		}
+	}
+	var err error
+	f.kinds, err = f.parse(strings.Replace(fieldsText, "\nproviders\n", "\n"+provided.String()+"\n", 1))
+	return f, err
+}
 
 // parse reads the form that fields.txt describes.
-func parse(text string) ([]kind, error) {
+func (f *Format) parse(text string) ([]kind, error) {
 	var out []kind
 	groups := map[string]*field{}
 	var open []*field // the fields that the next line may belong to, outermost first
@@ -75,7 +98,7 @@ func parse(text string) ([]kind, error) {
 		if depth > len(open) || len(words) > 2 {
 			return nil, fmt.Errorf("line %d: want a field and at most one mark, two spaces deeper than what it belongs to", number)
 		}
-		f, err := parseField(words, groups)
+		parsed, err := f.parseField(words, groups)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
@@ -83,13 +106,13 @@ func parse(text string) ([]kind, error) {
 		if parent.mark != name || parent.below[words[0]] != nil {
 			return nil, fmt.Errorf("line %d: field %q is there already, or belongs to one that has none", number, words[0])
 		}
-		parent.below[words[0]] = f
-		open = append(open[:depth], f)
+		parent.below[words[0]] = parsed
+		open = append(open[:depth], parsed)
 	}
 	return out, nil
 }
 
-func parseField(words []string, groups map[string]*field) (*field, error) {
+func (f *Format) parseField(words []string, groups map[string]*field) (*field, error) {
 	if len(words) == 1 {
 		return &field{below: map[string]*field{}}, nil
 	}
@@ -99,10 +122,14 @@ func parseField(words []string, groups map[string]*field) (*field, error) {
 		}
 		return groups[group], nil
 	}
-	switch m := mark(words[1]); m {
-	case literal, presence, blank, labels, values, providerID, path, address, attributes, awsID, account, tags:
+	m := mark(words[1])
+	switch m {
+	case literal, presence, blank, labels, values, providerID, path, address, attributes:
 		return &field{mark: m}, nil
 	default:
+		if f.redactors[m] != nil {
+			return &field{mark: m}, nil
+		}
 		return nil, fmt.Errorf("there is no mark %q", words[1])
 	}
 }

@@ -25,7 +25,7 @@ func (s Snapshot) Redacted(rules v1.LabelRules, salt []byte) (Snapshot, error) {
 
 // redact also returns what was replaced.
 func (s Snapshot) redact(rules v1.LabelRules, salt []byte) (Snapshot, *pseudonyms, error) {
-	r := redaction{rules: rules, numeric: map[string]bool{}, names: newPseudonyms(salt)}
+	r := redaction{format: s.format, rules: rules, numeric: map[string]bool{}, names: newPseudonyms(salt)}
 	// What is spared depends on all objects, and so does the order of replacements: three passes.
 	for _, pass := range []func(*field, any){
 		func(_ *field, content any) { r.survey(content) },
@@ -36,17 +36,17 @@ func (s Snapshot) redact(rules v1.LabelRules, salt []byte) (Snapshot, *pseudonym
 			if err != nil {
 				return Snapshot{}, nil, err
 			}
-			pass(s.kinds[e.kind].root, content)
+			pass(s.format.kinds[e.kind].root, content)
 		}
 	}
 	r.names.settle()
-	out := Snapshot{kinds: s.kinds, Absent: s.Absent}
+	out := Snapshot{format: s.format, Absent: s.Absent}
 	for _, e := range s.entries {
 		content, err := e.content()
 		if err != nil {
 			return Snapshot{}, nil, err
 		}
-		replaced, _ := r.walk(s.kinds[e.kind].root, content, "", r.names.of).(map[string]any)
+		replaced, _ := r.walk(s.format.kinds[e.kind].root, content, "", r.names.of).(map[string]any)
 		if err := out.add(e.kind, replaced); err != nil {
 			return Snapshot{}, nil, err
 		}
@@ -67,7 +67,8 @@ func (e entry) content() (map[string]any, error) {
 
 // redaction is what redacting needs to know of all objects.
 type redaction struct {
-	rules v1.LabelRules
+	format *Format
+	rules  v1.LabelRules
 	// numeric are the labels whose values somebody compares as numbers.
 	numeric map[string]bool
 	// expressions are all CEL expressions.
@@ -154,11 +155,9 @@ func (r *redaction) walk(f *field, value any, key string, rename func(string) st
 			return r.labels(v, rename)
 		case attributes:
 			return r.attributes(v, rename)
-		case tags:
-			return otherTags(v, rename)
 		case name:
 		default:
-			return v
+			return r.provided(f.mark, v, rename)
 		}
 		key, _ := v["key"].(string)
 		out := map[string]any{}
@@ -195,13 +194,18 @@ func (r *redaction) text(m mark, value, key string, rename func(string) string) 
 			return value
 		}
 		return rename(value)
-	case awsID:
-		return otherID(value, rename)
-	case account:
-		return otherAccount(value, rename)
 	default:
-		return value
+		replaced, _ := r.provided(m, value, rename).(string)
+		return replaced
 	}
+}
+
+// provided returns what the redactor of a cloud provider makes of a value; without one, the value.
+func (r *redaction) provided(m mark, value any, rename func(string) string) any {
+	if redactor := r.format.redactors[m]; redactor != nil {
+		return redactor(value, rename)
+	}
+	return value
 }
 
 func (r *redaction) labels(all map[string]any, rename func(string) string) map[string]any {
@@ -217,10 +221,10 @@ func (r *redaction) labels(all map[string]any, rename func(string) string) map[s
 
 // value replaces a value of a label, unless it is spared.
 func (r *redaction) value(key, value string, rename func(string) string) string {
-	switch {
-	case namesByID(key):
-		return otherID(value, rename)
-	case r.public(key):
+	if m, ok := r.format.redactedLabels[key]; ok {
+		return r.text(m, value, key, rename)
+	}
+	if r.public(key) {
 		return value
 	}
 	return rename(value)

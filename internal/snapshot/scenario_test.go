@@ -12,11 +12,22 @@ import (
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/crds"
+	awssnapshot "github.com/karpenter-anew/karpenter/cloud/aws/snapshot"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 	"github.com/karpenter-anew/karpenter/test/scenario/scenariofile"
 	"github.com/karpenter-anew/karpenter/test/scenario/scenariorun"
 )
+
+// newFormat is the format of snapshots of clusters on AWS.
+func newFormat(t *testing.T) *Format {
+	t.Helper()
+	f, err := NewFormat(awssnapshot.Registration())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
 
 func newReader(t *testing.T) *manifest.Reader {
 	t.Helper()
@@ -33,7 +44,7 @@ func newReader(t *testing.T) *manifest.Reader {
 			definitions = append(definitions, d)
 		}
 	}
-	reader, err := manifest.NewReader(definitions)
+	reader, err := manifest.NewReader(definitions, awsv1.AddToScheme)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +87,7 @@ func TestTheSnapshotOfAScenarioHasItsPlan(t *testing.T) {
 			}
 			objects := manifest.Expand(scenariorun.Objects(t, reader, told))
 			want := plan(objects)
-			s, err := Of(objects)
+			s, err := newFormat(t).Of(objects)
 			if err != nil {
 				t.Fatal(err)
 			}

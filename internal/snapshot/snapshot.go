@@ -26,7 +26,7 @@ import (
 
 // Snapshot is what a cluster held. It never changes.
 type Snapshot struct {
-	kinds   []kind
+	format  *Format
 	entries []entry
 	// Absent are kinds that the cluster does not serve.
 	Absent []string
@@ -34,21 +34,17 @@ type Snapshot struct {
 
 // entry is one object, cut down to what a snapshot holds. It is kept as text, because there may be very many.
 type entry struct {
-	kind            int // index of kinds
+	kind            int // index of the format's kinds
 	namespace, name string
 	json            []byte
 }
 
-// Of is the snapshot of a cluster that holds objects; objects of kinds that have no bearing are left out.
-func Of(objects []client.Object) (Snapshot, error) {
-	s := Snapshot{}
-	var err error
-	if s.kinds, err = kinds(); err != nil {
-		return Snapshot{}, err
-	}
+// Of returns the snapshot of a cluster that holds objects; objects of kinds that have no bearing are left out.
+func (f *Format) Of(objects []client.Object) (Snapshot, error) {
+	s := Snapshot{format: f}
 	for _, o := range objects {
 		gvk := o.GetObjectKind().GroupVersionKind()
-		i := slices.IndexFunc(s.kinds, func(k kind) bool { return k.gvk == gvk })
+		i := slices.IndexFunc(s.format.kinds, func(k kind) bool { return k.gvk == gvk })
 		if i < 0 {
 			continue
 		}
@@ -66,7 +62,7 @@ func Of(objects []client.Object) (Snapshot, error) {
 
 // add takes down one object of a kind.
 func (s *Snapshot) add(kind int, content map[string]any) error {
-	k := s.kinds[kind]
+	k := s.format.kinds[kind]
 	kept, _ := k.root.keep(content).(map[string]any)
 	kept["apiVersion"], kept["kind"] = k.gvk.ToAPIVersionAndKind()
 	text, err := json.Marshal(kept)
@@ -90,7 +86,7 @@ func (s *Snapshot) sort() {
 func (s Snapshot) Count() []Count {
 	var out []Count
 	for _, e := range s.entries {
-		kind := s.kinds[e.kind].gvk.Kind
+		kind := s.format.kinds[e.kind].gvk.Kind
 		if n := len(out); n == 0 || out[n-1].Kind != kind {
 			out = append(out, Count{Kind: kind})
 		}
@@ -115,7 +111,7 @@ func (s Snapshot) Write(to io.Writer) error {
 	for _, e := range s.entries {
 		text, err := yaml.JSONToYAML(e.json)
 		if err != nil {
-			return fmt.Errorf("writing %s %q: %w", s.kinds[e.kind].gvk.Kind, e.name, err)
+			return fmt.Errorf("writing %s %q: %w", s.format.kinds[e.kind].gvk.Kind, e.name, err)
 		}
 		_, _ = w.WriteString("---\n")
 		_, _ = w.Write(text)

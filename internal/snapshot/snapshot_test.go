@@ -56,7 +56,7 @@ func snapshotsOf(t *testing.T, text []byte) (plain, redacted []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Of(m.Objects)
+	s, err := newFormat(t).Of(m.Objects)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestFilesRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Of(m.Objects)
+	s, err := newFormat(t).Of(m.Objects)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestFieldsOfUnclearFormAreRefused(t *testing.T) {
 		"a kind without version": "kind Pod\n",
 		"too many words":         "kind Pod v1\n  a = b\n",
 	} {
-		if _, err := parse(text); err == nil {
+		if _, err := newFormat(t).parse(text); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

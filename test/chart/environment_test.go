@@ -9,11 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 
+	"github.com/karpenter-anew/karpenter/cloud/aws/settings"
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
-// settings are the environment variables that the binary reads.
-func settings() []string {
+// readVariables are the environment variables that the binary reads.
+func readVariables() []string {
 	var out []string
 	var collect func(reflect.Type)
 	collect = func(of reflect.Type) {
@@ -26,6 +27,7 @@ func settings() []string {
 		}
 	}
 	collect(reflect.TypeFor[options.Options]())
+	collect(reflect.TypeFor[settings.Settings]())
 	return out
 }
 
@@ -34,7 +36,7 @@ var unread = []string{"KUBERNETES_MIN_VERSION", "SYSTEM_NAMESPACE", "AWS_REGION"
 
 // TestEveryVariableIsASetting: what the chart passes is known to the binary.
 func TestEveryVariableIsASetting(t *testing.T) {
-	known := append(settings(), unread...)
+	known := append(readVariables(), unread...)
 	if len(known) < 30 {
 		t.Fatalf("only %d settings were found", len(known))
 	}
@@ -59,22 +61,23 @@ func TestEveryVariableIsASetting(t *testing.T) {
 func parsed(t *testing.T, r release) options.Options {
 	t.Helper()
 	vars := variables(r.objects(t), t)
-	if vars["CLOUD_PROVIDER"] == string(options.CloudProviderAWS) && !slices.Contains(options.CloudProviders(), options.CloudProviderAWS) {
-		delete(vars, "CLOUD_PROVIDER") // no binary serves it yet
-	}
-	out, err := options.Parse(nil, func(name string) (string, bool) { v, ok := vars[name]; return v, ok })
+	out, err := options.Parse(nil, func(name string) (string, bool) { v, ok := vars[name]; return v, ok }, &settings.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return out
 }
 
+// onAWS are the settings of the provider for AWS.
+func onAWS(o options.Options) *settings.Settings { return options.SettingsOf[settings.Settings](o) }
+
 // TestDefaultsAreThoseOfTheBinary: a chart without values changes nothing.
 func TestDefaultsAreThoseOfTheBinary(t *testing.T) {
 	for _, r := range []release{named("settings.cloudProvider=kwok"), named("settings.clusterName=one")} {
 		got := parsed(t, r)
-		got.KarpenterService, got.AWS.ClusterName, got.CloudProvider = "", "", options.Default().CloudProvider
-		if diff := cmp.Diff(options.Default(), got); diff != "" {
+		byDefault := options.Default(&settings.Settings{})
+		got.KarpenterService, onAWS(got).ClusterName, got.CloudProvider = "", "", byDefault.CloudProvider
+		if diff := cmp.Diff(byDefault, got); diff != "" {
 			t.Errorf("%v (-binary +chart):\n%s", r.set, diff)
 		}
 	}
@@ -83,7 +86,7 @@ func TestDefaultsAreThoseOfTheBinary(t *testing.T) {
 // TestEveryValueReachesTheBinary: nothing that is set is lost, false and 0 included.
 func TestEveryValueReachesTheBinary(t *testing.T) {
 	got := parsed(t, release{chart: controller, name: "other", namespace: "infra", files: []string{"testdata/every-value.yaml"}})
-	byDefault := options.Default()
+	byDefault := options.Default(&settings.Settings{})
 	for name, differs := range map[string]bool{
 		"ports":         got.Serving.MetricsPort == 9080 && got.Serving.HealthProbePort == 9081,
 		"log":           got.Log.Level == "debug" && len(got.Log.OutputPaths) == 2 && got.Log.ErrorOutputPaths[0] == "stdout",
@@ -92,12 +95,12 @@ func TestEveryValueReachesTheBinary(t *testing.T) {
 		"configuration": got.Scheduling.Config.PodTopologySpread != nil,
 		"state":         got.DisableClusterStateObservability,
 		"gates":         got.FeatureGates == options.FeatureGates{NodeRepair: true, SpotToSpotConsolidation: true, NodeOverlay: true, StaticCapacity: true, CapacityBuffer: true, LegacyProvisioner: true},
-		"switches":      got.AWS.IsolatedVPC && got.AWS.EKSControlPlane && got.AWS.EnableZonalShift && got.AWS.DisableDryRun,
-		"overhead":      got.AWS.VMMemoryOverheadPercent == 0,
-		"interfaces":    got.AWS.ReservedENIs == 1,
-		"refresh":       got.AWS.AMIRefreshInterval != byDefault.AWS.AMIRefreshInterval && got.AWS.SubnetRefreshInterval != byDefault.AWS.SubnetRefreshInterval,
-		"expressions":   got.AWS.FeatureGates.NodeClassCEL,
-		"cluster":       got.AWS.ClusterEndpoint == "https://other.example.com" && got.AWS.ClusterCABundle == "QUJD" && got.AWS.InterruptionQueue == "one",
+		"switches":      onAWS(got).IsolatedVPC && onAWS(got).EKSControlPlane && onAWS(got).EnableZonalShift && onAWS(got).DisableDryRun,
+		"overhead":      onAWS(got).VMMemoryOverheadPercent == 0,
+		"interfaces":    onAWS(got).ReservedENIs == 1,
+		"refresh":       onAWS(got).AMIRefreshInterval != onAWS(byDefault).AMIRefreshInterval && onAWS(got).SubnetRefreshInterval != onAWS(byDefault).SubnetRefreshInterval,
+		"expressions":   onAWS(got).FeatureGates.NodeClassCEL,
+		"cluster":       onAWS(got).ClusterEndpoint == "https://other.example.com" && onAWS(got).ClusterCABundle == "QUJD" && onAWS(got).InterruptionQueue == "one",
 	} {
 		if !differs {
 			t.Errorf("%s did not arrive: %+v", name, got)

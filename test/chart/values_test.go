@@ -124,7 +124,7 @@ func TestUnusualValuesRender(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			r := named()
 			r.files = []string{file}
-			if got := parsed(t, r).AWS.ClusterName; got == "" {
+			if got := onAWS(parsed(t, r)).ClusterName; got == "" {
 				t.Error("the name of the cluster did not arrive")
 			}
 		})

@@ -12,6 +12,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	"github.com/karpenter-anew/karpenter/api/crds"
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 )
@@ -27,7 +28,7 @@ func newPlace(read func() ([]*apiextensionsv1.CustomResourceDefinition, error)) 
 	if err != nil {
 		panic(err)
 	}
-	judge, err := manifest.NewReader(all)
+	judge, err := manifest.NewReader(all, awsv1.AddToScheme)
 	if err != nil {
 		panic(err)
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
 	"github.com/karpenter-anew/karpenter/cloud/aws/eventbridge"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancelookup"
+	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -57,7 +58,7 @@ type Poll struct {
 	// Shifted reports whether traffic is shifted away from the zone with an id; nil for never.
 	Shifted func(zoneID string) bool
 	Clock   clock.PassiveClock
-	Metrics *observe.AWSMetrics
+	Metrics *telemetry.Metrics
 	// DryRun lets instances be counted and nothing more.
 	DryRun bool
 

@@ -24,7 +24,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/eventbridge"
 	"github.com/karpenter-anew/karpenter/cloud/aws/health"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancelookup"
-	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
@@ -49,7 +49,7 @@ func newWorld(t *testing.T) *world {
 	}
 	w.client = building.Build()
 	w.Poll = &health.Poll{
-		EC2: ec2.NewFromConfig(awstest.Connect(t, w.account)), Client: w.client, Clock: w.clock, Metrics: observe.NewAWSMetrics(prometheus.NewRegistry()),
+		EC2: ec2.NewFromConfig(awstest.Connect(t, w.account)), Client: w.client, Clock: w.clock, Metrics: telemetry.NewMetrics(prometheus.NewRegistry()),
 		Manages: func(ref *v1.NodeClassReference) bool { return ref != nil && ref.Kind == "EC2NodeClass" },
 		Answer: func(_ context.Context, n eventbridge.Notice) error {
 			w.mu.Lock()

@@ -22,6 +22,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/karpenter-anew/karpenter/cloud/aws/eventbridge"
+	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -48,7 +49,7 @@ type Queue struct {
 	// Answer does what a notice calls for.
 	Answer  func(context.Context, eventbridge.Notice) error
 	Clock   clock.PassiveClock
-	Metrics *observe.AWSMetrics
+	Metrics *telemetry.Metrics
 
 	// url is empty until it is known, and again when there is no such queue any more.
 	url string

@@ -15,6 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/eventbridge"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancelookup"
 	"github.com/karpenter-anew/karpenter/cloud/aws/reservation"
+	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/cloud/aws/unavailableofferings"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
@@ -92,7 +93,7 @@ func (r *Responder) answerFor(ctx context.Context, kind eventbridge.Kind, id str
 	for i := range claims {
 		if claim := &claims[i]; r.Manages(claim.Spec.NodeClassRef) {
 			r.remember(kind, claim)
-			r.Recorder.Publish(observe.Interruption(string(kind), claim, node)...)
+			r.Recorder.Publish(telemetry.Interruption(kind, claim, node)...)
 			errs = append(errs, r.act(ctx, kind, claim, node))
 		}
 	}

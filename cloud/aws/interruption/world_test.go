@@ -27,6 +27,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancelookup"
 	"github.com/karpenter-anew/karpenter/cloud/aws/interruption"
 	"github.com/karpenter-anew/karpenter/cloud/aws/reservation"
+	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/cloud/aws/unavailableofferings"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
@@ -93,7 +94,7 @@ func newWorld(t *testing.T) *world {
 		Fresh:   func(id string) bool { return id == w.fresh }, Shortages: unavailableofferings.New(w.clock), Reservations: &reservation.Ledger{},
 	}
 	w.queue = &interruption.Queue{
-		API: sqs.NewFromConfig(awstest.Connect(t, w.account)), Name: "queue", Answer: w.Answer, Clock: w.clock, Metrics: observe.NewAWSMetrics(w.registry),
+		API: sqs.NewFromConfig(awstest.Connect(t, w.account)), Name: "queue", Answer: w.Answer, Clock: w.clock, Metrics: telemetry.NewMetrics(w.registry),
 	}
 	return w
 }

@@ -29,7 +29,7 @@ var definitions = sync.OnceValues(func() (*apiextensionsv1.CustomResourceDefinit
 	if err != nil {
 		panic(err)
 	}
-	judge, err := manifest.NewReader(all)
+	judge, err := manifest.NewReader(all, awsv1.AddToScheme)
 	if err != nil {
 		panic(err)
 	}

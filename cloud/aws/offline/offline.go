@@ -96,6 +96,9 @@ func bare(class *awsv1.EC2NodeClass) bool {
 	return len(class.Status.Conditions) == 0 || ready && len(class.Status.Subnets) == 0
 }
 
+// Knows reports whether a catalog is one of EC2, by its name.
+func Knows(catalog string) bool { return strings.HasPrefix(catalog, prefix) }
+
 // Catalogs are the names of the catalogues of EC2, sorted.
 func Catalogs() []string {
 	return slices.DeleteFunc(kwok.CatalogNames(), func(name string) bool { return !strings.HasPrefix(name, prefix) })

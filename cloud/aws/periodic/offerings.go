@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -31,7 +32,7 @@ type OfferingsOptions struct {
 	Manages func(*v1.NodeClassReference) bool
 	// Reserves says that capacity reservations are used.
 	Reserves bool
-	Metrics  *observe.AWSMetrics
+	Metrics  *telemetry.Metrics
 }
 
 // pool is a way to buy a type in a zone.

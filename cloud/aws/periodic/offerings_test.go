@@ -14,7 +14,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/aws/periodic"
-	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
@@ -35,7 +35,7 @@ func offering(capacityType, zone string, price float64, available bool) cloud.Of
 type show struct {
 	*periodic.Offerings
 	t       *testing.T
-	metrics *observe.AWSMetrics
+	metrics *telemetry.Metrics
 	types   map[string][]*cloud.InstanceType
 }
 
@@ -49,7 +49,7 @@ func newShow(t *testing.T, reserves bool, pools ...string) *show {
 			t.Fatal(err)
 		}
 	}
-	s := &show{t: t, metrics: observe.NewAWSMetrics(prometheus.NewRegistry()), types: map[string][]*cloud.InstanceType{"foreign": {typeOf("foreign", offering("spot", "a", 1, true))}}}
+	s := &show{t: t, metrics: telemetry.NewMetrics(prometheus.NewRegistry()), types: map[string][]*cloud.InstanceType{"foreign": {typeOf("foreign", offering("spot", "a", 1, true))}}}
 	s.Offerings = periodic.NewOfferings(periodic.OfferingsOptions{
 		Types: func(_ context.Context, p *v1.NodePool) ([]*cloud.InstanceType, error) {
 			types, ok := s.types[p.Name]

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	legacyv1alpha1 "github.com/karpenter-anew/karpenter/api/legacy/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
@@ -25,6 +27,7 @@ func (p *Provider) Cloud() cloud.Cloud {
 		NodeClasses: []cloud.NodeClass{{
 			GVK: awsv1.SchemeGroupVersion.WithKind("EC2NodeClass"), New: func() cloud.NodeClassObject { return &awsv1.EC2NodeClass{} },
 		}},
+		LegacyKinds:    []schema.GroupVersionKind{legacyv1alpha1.SchemeGroupVersion.WithKind("AWSNodeTemplate")},
 		RepairPolicies: repairPolicies(), Hooks: []cloud.RegistrationHook{partitionHook{p}}, UseCorrection: p.UseCorrection,
 	}
 }

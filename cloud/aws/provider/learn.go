@@ -10,6 +10,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/fleet"
 	"github.com/karpenter-anew/karpenter/cloud/aws/launch"
 	"github.com/karpenter-anew/karpenter/cloud/aws/subnet"
+	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/cloud/aws/unavailableofferings"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
@@ -54,7 +55,7 @@ func (p *Provider) learn(ctx context.Context, a *attempt, answer fleet.Answer) {
 			p.spreadGroupFull(order, scope.PlacementGroup, f.Zone)
 		case f.SpotRoleMissing():
 			p.Shortages.MarkCapacityType(v1.CapacityTypeSpot)
-			p.tell(observe.SpotRoleMissing(a.claim))
+			p.tell(telemetry.SpotRoleMissing(a.claim))
 		case !f.Unfulfillable():
 		case order.CapacityType == v1.CapacityTypeReserved:
 			p.reservationFull(order, f)

@@ -28,6 +28,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/kubeletcel"
 	"github.com/karpenter-anew/karpenter/cloud/aws/reservation"
 	"github.com/karpenter-anew/karpenter/cloud/aws/subnet"
+	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/cloud/aws/template"
 	"github.com/karpenter-anew/karpenter/cloud/aws/unavailableofferings"
 	"github.com/karpenter-anew/karpenter/internal/observe"
@@ -74,7 +75,7 @@ var _ cloud.Provider = (*Provider)(nil)
 // New makes a provider that knows nothing yet: see Inventory.
 func New(o Options, subnetsFor, imagesFor time.Duration) *Provider {
 	if o.Metrics == nil {
-		o.Metrics = observe.NewAWSMetrics(prometheus.NewRegistry())
+		o.Metrics = telemetry.NewMetrics(prometheus.NewRegistry())
 	}
 	p := &Provider{
 		Options: o, Inventory: inventory.New(o.Region, o.EC2, o.Prices),

@@ -16,9 +16,9 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/instance"
 	"github.com/karpenter-anew/karpenter/cloud/aws/instancetype"
 	"github.com/karpenter-anew/karpenter/cloud/aws/inventory"
+	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/cloud/aws/template"
 	"github.com/karpenter-anew/karpenter/cloud/aws/zonalshift"
-	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 // Settings are the settings of the installation.
@@ -101,7 +101,7 @@ type Options struct {
 	// OfferingSources are asked for offerings besides the usual ones, in their order.
 	OfferingSources []instancetype.OfferingSource
 	// Metrics count what happens; nil for nobody to see it.
-	Metrics *observe.AWSMetrics
+	Metrics *telemetry.Metrics
 }
 
 // relaxed reports whether a claim's minValues were given up.

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
+	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -30,7 +31,7 @@ func (p *Provider) tell(events ...observe.Event) {
 }
 
 // gathered shows how requests of a kind gather.
-func gathered(m *observe.AWSMetrics, batcher string) func(int, time.Duration) {
+func gathered(m *telemetry.Metrics, batcher string) func(int, time.Duration) {
 	return func(size int, waited time.Duration) {
 		m.BatchSize.WithLabelValues(batcher).Observe(float64(size))
 		m.BatchTime.WithLabelValues(batcher).Observe(waited.Seconds())

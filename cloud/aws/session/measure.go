@@ -16,6 +16,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/karpenter-anew/karpenter/cloud/aws/awserrors"
+	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -27,7 +28,7 @@ const (
 
 // Measure has all calls counted that clients of a configuration make from now on, and lets log lines show which call it was that
 // failed.
-func Measure(config *aws.Config, m observe.SDKMetrics) {
+func Measure(config *aws.Config, m telemetry.SDKMetrics) {
 	call := middleware.InitializeMiddlewareFunc(stepCall, func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
 		out middleware.InitializeOutput, metadata middleware.Metadata, err error,
 	) {

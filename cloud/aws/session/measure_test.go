@@ -15,13 +15,14 @@ import (
 
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 	"github.com/karpenter-anew/karpenter/cloud/aws/session"
+	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
 func TestCallsAreCounted(t *testing.T) {
 	account := awstest.New(awstest.Options{Types: []string{"m5.large"}})
 	config := awstest.Connect(t, account)
-	metrics := observe.NewAWSMetrics(prometheus.NewRegistry())
+	metrics := telemetry.NewMetrics(prometheus.NewRegistry())
 	session.Measure(&config, metrics.SDK)
 	config.RetryMaxAttempts = 2
 	calls, parameters := ec2.NewFromConfig(config), ssm.NewFromConfig(config)
@@ -81,7 +82,7 @@ func TestLogLinesShowTheCallThatFailed(t *testing.T) {
 	config := awstest.Connect(t, account)
 	account.Fail("DescribeSubnets", "UnauthorizedOperation", "no", -1)
 	_, plain := ec2.NewFromConfig(config).DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{})
-	session.Measure(&config, observe.NewAWSMetrics(prometheus.NewRegistry()).SDK)
+	session.Measure(&config, telemetry.NewMetrics(prometheus.NewRegistry()).SDK)
 	_, err := ec2.NewFromConfig(config).DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{})
 	var coded smithy.APIError
 	if !errors.As(err, &coded) || coded.ErrorCode() != "UnauthorizedOperation" {

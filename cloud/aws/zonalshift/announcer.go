@@ -11,6 +11,7 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
@@ -51,10 +52,10 @@ func (a *Announcer) Announce(ctx context.Context) error {
 			continue
 		}
 		for _, zone := range without(zones, a.told) {
-			a.tell(pool, &classes.Items[at], zone, observe.ZonalShiftActive)
+			a.tell(pool, &classes.Items[at], zone, telemetry.ZonalShiftActive)
 		}
 		for _, zone := range without(a.told, zones) {
-			a.tell(pool, &classes.Items[at], zone, observe.ZonalShiftCleared)
+			a.tell(pool, &classes.Items[at], zone, telemetry.ZonalShiftCleared)
 		}
 	}
 	a.told = zones

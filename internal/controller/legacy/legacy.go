@@ -73,7 +73,7 @@ func New(shared deps.Shared) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.judge, err = manifest.NewReader(definitions)
+	c.judge, err = manifest.NewReader(definitions, awsv1.AddToScheme)
 	return c, err
 }
 

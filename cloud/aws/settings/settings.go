@@ -1,4 +1,7 @@
-package options
+// Package settings defines the flags and environment variables of the provider for AWS.
+//
+// Source: AWS specification, settings.
+package settings
 
 import (
 	"fmt"
@@ -6,10 +9,17 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
-// AWS configures the provider for AWS. Source: AWS specification, settings.
-type AWS struct {
+// Provider is the value of --cloud-provider that chooses AWS.
+const Provider options.CloudProvider = "aws"
+
+// Settings configure the provider for AWS.
+type Settings struct {
 	// ClusterName is the name of the EKS cluster; everything that is made carries it.
 	ClusterName string `name:"cluster-name" envvar:"CLUSTER_NAME" group:"AWS" placeholder:"NAME" help:"aws: name of the cluster; required."`
 	// ClusterEndpoint is the URL that nodes reach the API server by; empty means ask EKS.
@@ -34,11 +44,11 @@ type AWS struct {
 	AMIRefreshInterval    time.Duration `name:"ami-refresh-interval" envvar:"AMI_REFRESH_INTERVAL" group:"AWS" default:"1m" help:"aws: how long images are remembered, at least 1m."`
 	SubnetRefreshInterval time.Duration `name:"subnet-refresh-interval" envvar:"SUBNET_REFRESH_INTERVAL" group:"AWS" default:"1m" help:"aws: how long subnets are remembered, at least 1m."`
 	// FeatureGates switches features of this provider.
-	FeatureGates AWSFeatureGates `name:"aws-feature-gates" envvar:"AWS_FEATURE_GATES" group:"AWS" placeholder:"NAME=BOOL,..." default:"NodeClassCEL=false" help:"aws: feature gates of the provider; unknown ones are ignored."`
+	FeatureGates FeatureGates `name:"aws-feature-gates" envvar:"AWS_FEATURE_GATES" group:"AWS" placeholder:"NAME=BOOL,..." default:"NodeClassCEL=false" help:"aws: feature gates of the provider; unknown ones are ignored."`
 }
 
-// AWSFeatureGates switches features of the provider for AWS.
-type AWSFeatureGates struct {
+// FeatureGates switches features of the provider for AWS.
+type FeatureGates struct {
 	// NodeClassCEL allows expressions in the kubelet block of an EC2NodeClass.
 	NodeClassCEL bool
 }
@@ -46,10 +56,15 @@ type AWSFeatureGates struct {
 // shortestRefresh is how often images and subnets may be asked for at most.
 const shortestRefresh = time.Minute
 
-// ParseAWSFeatureGates reads "Name=bool,Name=bool". Gates that are not named keep their default, unknown names are ignored, and the
+// Decode implements kong.MapperValue.
+func (g *FeatureGates) Decode(ctx *kong.DecodeContext) error {
+	return options.DecodeText(ctx, g, ParseFeatureGates)
+}
+
+// ParseFeatureGates reads "Name=bool,Name=bool". Gates that are not named keep their default, unknown names are ignored, and the
 // last mention of a gate wins.
-func ParseAWSFeatureGates(text string) (AWSFeatureGates, error) {
-	var out AWSFeatureGates
+func ParseFeatureGates(text string) (FeatureGates, error) {
+	var out FeatureGates
 	for entry := range strings.SplitSeq(text, ",") {
 		if strings.TrimSpace(entry) == "" {
 			continue
@@ -57,11 +72,11 @@ func ParseAWSFeatureGates(text string) (AWSFeatureGates, error) {
 		name, value, found := strings.Cut(entry, "=")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		if !found || value == "" {
-			return AWSFeatureGates{}, fmt.Errorf("feature gate %s has no value; write %s=true or %s=false", name, name, name)
+			return FeatureGates{}, fmt.Errorf("feature gate %s has no value; write %s=true or %s=false", name, name, name)
 		}
 		on, err := strconv.ParseBool(value)
 		if err != nil {
-			return AWSFeatureGates{}, fmt.Errorf("feature gate %s has value %q; allowed: true or false", name, value)
+			return FeatureGates{}, fmt.Errorf("feature gate %s has value %q; allowed: true or false", name, value)
 		}
 		if name == "NodeClassCEL" {
 			out.NodeClassCEL = on
@@ -70,8 +85,11 @@ func ParseAWSFeatureGates(text string) (AWSFeatureGates, error) {
 	return out, nil
 }
 
-// validate reports what cannot be right to refuse. What is required is required only where the provider is chosen.
-func (a AWS) validate(chosen bool, refuse func(flag, env string, value any, format string, args ...any)) {
+// Provider implements options.ProviderSettings.
+func (*Settings) Provider() options.CloudProvider { return Provider }
+
+// Validate implements options.ProviderSettings.
+func (a *Settings) Validate(chosen bool, refuse options.Refuse) {
 	if chosen && a.ClusterName == "" {
 		refuse("cluster-name", "CLUSTER_NAME", a.ClusterName, "missing field, cluster-name")
 	}

@@ -1,0 +1,56 @@
+package aws
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	"github.com/karpenter-anew/karpenter/api/crds"
+	legacyv1alpha1 "github.com/karpenter-anew/karpenter/api/legacy/v1alpha1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/aws/settings"
+	"github.com/karpenter-anew/karpenter/cloud/aws/snapshot"
+	"github.com/karpenter-anew/karpenter/cloud/aws/telemetry"
+	"github.com/karpenter-anew/karpenter/cloud/registration"
+	"github.com/karpenter-anew/karpenter/internal/observe"
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+// Provider returns what the provider for AWS registers.
+func Provider() registration.Provider {
+	return registration.Provider{
+		Name:        settings.Provider,
+		NodeClasses: []schema.GroupVersionKind{awsv1.SchemeGroupVersion.WithKind("EC2NodeClass")},
+		AddToScheme: addToScheme,
+		Definitions: crds.AWS,
+		Settings:    func() options.ProviderSettings { return &settings.Settings{} },
+		Open:        openWith,
+		Offline:     func() registration.Offline { return &offlineFlags{} },
+		Metrics:     func(r prometheus.Registerer) []observe.Definition { return telemetry.NewMetrics(r).Definitions() },
+		Events:      telemetry.ExampleEvents,
+		Snapshot:    snapshot.Registration(),
+	}
+}
+
+// addToScheme registers EC2NodeClass, and AWSNodeTemplate of the earlier API.
+func addToScheme(s *runtime.Scheme) error {
+	if err := awsv1.AddToScheme(s); err != nil {
+		return err
+	}
+	return legacyv1alpha1.AddToScheme(s)
+}
+
+// openWith opens the cloud with the options of the controller.
+func openWith(c client.Client, o options.Options, outlets *observe.Outlets) (cloud.Cloud, error) {
+	s := options.SettingsOf[settings.Settings](o)
+	return New(c, Settings{
+		ClusterName: s.ClusterName, ClusterEndpoint: s.ClusterEndpoint, ClusterCABundle: s.ClusterCABundle,
+		IsolatedVPC: s.IsolatedVPC, EKSControlPlane: s.EKSControlPlane, VMMemoryOverheadPercent: s.VMMemoryOverheadPercent,
+		ReservedENIs: int64(s.ReservedENIs), DryRuns: !s.DisableDryRun, ImagesFor: s.AMIRefreshInterval, SubnetsFor: s.SubnetRefreshInterval,
+		ReservesCapacity: o.FeatureGates.ReservedCapacity, StrictMinValues: o.Scheduling.MinValuesPolicy == options.MinValuesStrict, Version: outlets.Version,
+		InterruptionQueue: s.InterruptionQueue, ZonalShift: s.EnableZonalShift, Outlets: outlets,
+		EvaluatesExpressions: s.FeatureGates.NodeClassCEL, UsesOverlays: o.FeatureGates.NodeOverlay,
+	})
+}

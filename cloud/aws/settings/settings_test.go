@@ -1,0 +1,133 @@
+package settings
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/karpenter-anew/karpenter/internal/options"
+)
+
+func lookup(env map[string]string) options.LookupEnv {
+	return func(name string) (string, bool) {
+		value, ok := env[name]
+		return value, ok
+	}
+}
+
+// parse parses as the binary does and returns the settings of AWS.
+func parse(args []string, env options.LookupEnv) (Settings, error) {
+	var s Settings
+	_, err := options.Parse(args, env, &s)
+	return s, err
+}
+
+// awsSettings are the settings of the provider for AWS, each with a value from the command line, one from the environment and
+// its default.
+var awsSettings = []struct {
+	flag, onFlag, env, inEnv string
+	got                      func(Settings) any
+	fromFlag, fromEnv        any
+	byDefault                any
+}{
+	{"cluster-name", "a", "CLUSTER_NAME", "b", func(o Settings) any { return o.ClusterName }, "a", "b", ""},
+	{"cluster-endpoint", "https://a", "CLUSTER_ENDPOINT", "https://b", func(o Settings) any { return o.ClusterEndpoint }, "https://a", "https://b", ""},
+	{"cluster-ca-bundle", "a", "CLUSTER_CA_BUNDLE", "b", func(o Settings) any { return o.ClusterCABundle }, "a", "b", ""},
+	{"isolated-vpc", "false", "ISOLATED_VPC", "true", func(o Settings) any { return o.IsolatedVPC }, false, true, false},
+	{"eks-control-plane", "false", "EKS_CONTROL_PLANE", "true", func(o Settings) any { return o.EKSControlPlane }, false, true, false},
+	{"vm-memory-overhead-percent", "0", "VM_MEMORY_OVERHEAD_PERCENT", "0.1", func(o Settings) any { return o.VMMemoryOverheadPercent }, 0.0, 0.1, 0.075},
+	{"interruption-queue", "a", "INTERRUPTION_QUEUE", "b", func(o Settings) any { return o.InterruptionQueue }, "a", "b", ""},
+	{"reserved-enis", "1", "RESERVED_ENIS", "2", func(o Settings) any { return o.ReservedENIs }, 1, 2, 0},
+	{"disable-dry-run", "false", "DISABLE_DRY_RUN", "true", func(o Settings) any { return o.DisableDryRun }, false, true, false},
+	{"enable-zonal-shift", "false", "ENABLE_ZONAL_SHIFT", "true", func(o Settings) any { return o.EnableZonalShift }, false, true, false},
+	{"ami-refresh-interval", "2m", "AMI_REFRESH_INTERVAL", "3m", func(o Settings) any { return o.AMIRefreshInterval }, 2 * time.Minute, 3 * time.Minute, time.Minute},
+	{"subnet-refresh-interval", "2m", "SUBNET_REFRESH_INTERVAL", "3m", func(o Settings) any { return o.SubnetRefreshInterval }, 2 * time.Minute, 3 * time.Minute, time.Minute},
+	{"aws-feature-gates", "NodeClassCEL=false", "AWS_FEATURE_GATES", "NodeClassCEL=true", func(o Settings) any { return o.FeatureGates.NodeClassCEL }, false, true, false},
+}
+
+func TestPrecedenceOfAWSSettings(t *testing.T) {
+	t.Attr("covers", "A354")
+	for _, tc := range awsSettings {
+		t.Run(tc.flag, func(t *testing.T) {
+			arg, env := "--"+tc.flag+"="+tc.onFlag, lookup(map[string]string{tc.env: tc.inEnv})
+			for _, run := range []struct {
+				name string
+				args []string
+				env  options.LookupEnv
+				want any
+			}{
+				{"default", nil, lookup(nil), tc.byDefault},
+				{"environment", nil, env, tc.fromEnv},
+				{"flag beats environment", []string{arg}, env, tc.fromFlag},
+			} {
+				got, err := parse(run.args, run.env)
+				if err != nil {
+					t.Errorf("%s: %v", run.name, err)
+				} else if diff := cmp.Diff(run.want, tc.got(got)); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", run.name, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeRightOnAWSIsRefused(t *testing.T) {
+	t.Attr("covers", "A355")
+	for _, tc := range []struct{ name, arg, want string }{
+		{"relative endpoint", "--cluster-endpoint=/api", "cluster endpoint URL is not valid"},
+		{"endpoint without host", "--cluster-endpoint=https://:443", "cluster endpoint URL is not valid"},
+		{"endpoint without scheme", "--cluster-endpoint=example.com", "cluster endpoint URL is not valid"},
+		{"negative overhead", "--vm-memory-overhead-percent=-0.1", "vm-memory-overhead-percent cannot be negative"},
+		{"overhead that is no number", "--vm-memory-overhead-percent=NaN", "must be a number such as 0.075"},
+		{"negative interfaces", "--reserved-enis=-1", "reserved-enis cannot be negative"},
+		{"images too often", "--ami-refresh-interval=59s", "ami-refresh-interval must be at least 1m"},
+		{"subnets too often", "--subnet-refresh-interval=59s", "subnet-refresh-interval must be at least 1m"},
+		{"overhead is text", "--vm-memory-overhead-percent=ten", "a number such as 0.075"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if _, err := parse([]string{tc.arg}, lookup(nil)); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+		})
+	}
+	nameless := options.Default(&Settings{})
+	nameless.CloudProvider = Provider
+	if err := nameless.Validate(); err == nil || !strings.Contains(err.Error(), "missing field, cluster-name") {
+		t.Errorf("a cluster without name: %v", err)
+	}
+	options.SettingsOf[Settings](nameless).ClusterName = "one"
+	if err := nameless.Validate(); err != nil {
+		t.Errorf("a cluster with a name: %v", err)
+	}
+}
+
+func TestFeatureGates(t *testing.T) {
+	t.Attr("covers", "A356")
+	for _, tc := range []struct {
+		text string
+		want FeatureGates
+		ok   bool
+	}{
+		{"", FeatureGates{}, true},
+		{" NodeClassCEL = true ", FeatureGates{NodeClassCEL: true}, true},
+		{"NodeClassCEL=true,NodeClassCEL=false", FeatureGates{}, true},
+		{"Other=true,NodeClassCEL=true", FeatureGates{NodeClassCEL: true}, true},
+		{"Other=true", FeatureGates{}, true},
+		{"NodeClassCEL", FeatureGates{}, false},
+		{"NodeClassCEL=", FeatureGates{}, false},
+		{"NodeClassCEL=on", FeatureGates{}, false},
+		{"Other=on", FeatureGates{}, false},
+	} {
+		for source, read := range map[string]func() (Settings, error){
+			"flag":        func() (Settings, error) { return parse([]string{"--aws-feature-gates=" + tc.text}, lookup(nil)) },
+			"environment": func() (Settings, error) { return parse(nil, lookup(map[string]string{"AWS_FEATURE_GATES": tc.text})) },
+		} {
+			got, err := read()
+			if (err == nil) != tc.ok || (err == nil && got.FeatureGates != tc.want) {
+				t.Errorf("%s %q: %+v, %v, want %+v, accepted %v", source, tc.text, got.FeatureGates, err, tc.want, tc.ok)
+			}
+		}
+	}
+}

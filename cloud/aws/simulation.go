@@ -1,0 +1,109 @@
+package aws
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/aws/offline"
+	"github.com/karpenter-anew/karpenter/cloud/registration"
+)
+
+// offlineFlags opens the provider for simulations. Its fields are flags of simulate and explain.
+type offlineFlags struct {
+	VMMemoryOverheadPercent float64 `name:"vm-memory-overhead-percent" envvar:"VM_MEMORY_OVERHEAD_PERCENT" group:"Cloud provider" default:"0.075" help:"aws: share of the memory of an instance that its hypervisor takes, as a fraction."`
+	ReservedENIs            int     `name:"reserved-enis" envvar:"RESERVED_ENIS" group:"Cloud provider" default:"0" help:"aws: network interfaces of each instance that are not for pods."`
+}
+
+// Check implements registration.Offline.
+func (f *offlineFlags) Check() error {
+	if f.ReservedENIs < 0 || f.VMMemoryOverheadPercent < 0 {
+		return errors.New("--reserved-enis and --vm-memory-overhead-percent cannot be negative")
+	}
+	return nil
+}
+
+// Open implements registration.Offline.
+func (f *offlineFlags) Open(c registration.Catalog) (cloud.Cloud, error) {
+	if !offline.Knows(c.Name) {
+		return Unopened(), nil
+	}
+	return f.open(c.Name, nil)
+}
+
+func (f *offlineFlags) open(catalog string, classes []*awsv1.EC2NodeClass) (cloud.Cloud, error) {
+	return Offline(catalog, Settings{VMMemoryOverheadPercent: f.VMMemoryOverheadPercent, ReservedENIs: int64(f.ReservedENIs)}, classes)
+}
+
+// OpenFor implements registration.Offline. EC2NodeClasses without a status get one.
+func (f *offlineFlags) OpenFor(s registration.Simulation) (registration.Opened, error) {
+	given := classesAmong(s.Objects)
+	catalog, notes := catalogFor(s.Catalog.Name, given)
+	out := registration.Opened{Notes: slices.Concat(assumptions(given, catalog), notes)} // before the classes get a status
+	out.Objects = s.Complete(s.Objects, Unopened())
+	var err error
+	out.Cloud, err = f.open(catalog, classesAmong(out.Objects))
+	return out, err
+}
+
+// catalogFor returns the catalog that is named, or else that of the region of the classes' subnets. The note says that it was chosen
+// by default.
+func catalogFor(named string, classes []*awsv1.EC2NodeClass) (catalog string, notes []string) {
+	if offline.Knows(named) {
+		return named, nil
+	}
+	var zones []string
+	for _, class := range classes {
+		zones = append(zones, zonesOf(class)...)
+	}
+	if catalog = offline.CatalogOf(zones); catalog != "" {
+		return catalog, nil
+	}
+	return DefaultCatalog, []string{
+		fmt.Sprintf("no region is named: instance types and prices are those of %s; --catalog names another", DefaultCatalog),
+	}
+}
+
+// assumptions says what is assumed of classes as they are described.
+func assumptions(classes []*awsv1.EC2NodeClass, catalog string) []string {
+	var out []string
+	for _, class := range classes {
+		zones := zonesOf(class)
+		if len(class.Status.Conditions) == 0 {
+			out = append(out, fmt.Sprintf("EC2NodeClass %q is assumed to find a subnet in every zone, and images for all instance types", class.Name))
+		} else if len(zones) > 0 && !slices.ContainsFunc(zones, func(zone string) bool { return offline.CatalogOf([]string{zone}) == catalog }) {
+			out = append(out, fmt.Sprintf("EC2NodeClass %q has subnets in %s only, where %s has no offerings", class.Name, strings.Join(zones, ", "), catalog))
+		}
+		if len(class.Status.CapacityReservations) > 0 {
+			out = append(out, fmt.Sprintf("what is left of the capacity reservations of EC2NodeClass %q is not known: nothing is launched into them", class.Name))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// zonesOf returns the zones where a class has subnets, sorted.
+func zonesOf(class *awsv1.EC2NodeClass) []string {
+	var zones []string
+	for _, subnet := range class.Status.Subnets {
+		zones = append(zones, subnet.Zone)
+	}
+	slices.Sort(zones)
+	return slices.Compact(zones)
+}
+
+// classesAmong returns the EC2NodeClasses among objects.
+func classesAmong(objects []client.Object) []*awsv1.EC2NodeClass {
+	var out []*awsv1.EC2NodeClass
+	for _, o := range objects {
+		if class, ok := o.(*awsv1.EC2NodeClass); ok {
+			out = append(out, class)
+		}
+	}
+	return out
+}

@@ -1,0 +1,95 @@
+// Package snapshot says what snapshots of clusters hold of EC2NodeClasses, and how what identifies an AWS account is redacted.
+//
+// Replacements have the form of what they replace, because the definition of EC2NodeClasses demands it: an id begins with its kind, and
+// an account has twelve digits.
+package snapshot
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
+	"github.com/karpenter-anew/karpenter/cloud/registration"
+)
+
+//go:embed fields.txt
+var fields string
+
+// The marks of fields.txt.
+const (
+	markID      = "awsid"
+	markAccount = "account"
+	markTags    = "tags"
+)
+
+// Registration returns what the provider registers for snapshots.
+func Registration() registration.Snapshot {
+	text := func(replace func(string, func(string) string) string) registration.Redactor {
+		return func(value any, rename func(string) string) any {
+			if text, ok := value.(string); ok {
+				return replace(text, rename)
+			}
+			return value
+		}
+	}
+	return registration.Snapshot{
+		Fields:    fields,
+		Redactors: map[string]registration.Redactor{markID: text(redactID), markAccount: text(redactAccount), markTags: redactTags},
+		// Well-known labels whose values are ids of an account.
+		Labels: map[string]string{awsv1.LabelCapacityReservationID: markID, awsv1.LabelPlacementGroupID: markID},
+	}
+}
+
+// awsID matches the ids in node classes. Its group is the kind.
+var awsID = regexp.MustCompile(`(subnet|sg|cr|pg|ami|snap)-[0-9a-z]+`)
+
+// redactID replaces an id by one of the same kind.
+func redactID(id string, rename func(string) string) string {
+	kind := awsID.FindStringSubmatch(id)
+	if kind == nil {
+		return rename(id)
+	}
+	return kind[1] + "-" + strings.ReplaceAll(rename(id), "-", "")
+}
+
+// redactAccount replaces the number of an account by another one, and names of accounts by pseudonyms. Names that all accounts share
+// stay.
+func redactAccount(owner string, rename func(string) string) string {
+	switch owner {
+	case "self", "amazon", "aws-marketplace":
+		return owner
+	}
+	pseudonym := rename(owner)
+	if _, err := strconv.ParseUint(owner, 10, 64); err != nil {
+		return pseudonym
+	}
+	_, hash, _ := strings.Cut(pseudonym, "-")
+	number, _ := strconv.ParseUint(hash, 16, 64) // a pseudonym ends in eight hexadecimal digits
+	return fmt.Sprintf("%012d", number)
+}
+
+// anyValue matches any value in the tags of a selector.
+const anyValue = "*"
+
+// redactTags replaces tags and their values.
+func redactTags(value any, rename func(string) string) any {
+	all, ok := value.(map[string]any)
+	if !ok {
+		return value
+	}
+	out := map[string]any{}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		value, isText := all[key].(string)
+		renamed := all[key]
+		if isText && value != anyValue {
+			renamed = rename(value)
+		}
+		out[rename(key)] = renamed
+	}
+	return out
+}

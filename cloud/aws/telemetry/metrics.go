@@ -1,0 +1,101 @@
+package telemetry
+
+import (
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/karpenter-anew/karpenter/internal/observe"
+)
+
+// Metrics describe what AWS sells, what is asked of it, and what it says by itself. They are apart from Metrics because only
+// one cloud has them, and because its first calls are made before there is anything else to measure.
+type Metrics struct {
+	// OfferingAvailable is 1 for what can be bought, OfferingPrice what it costs an hour; labels instance_type, capacity_type, zone.
+	OfferingAvailable, OfferingPrice *observe.Live
+	// TypeCPU and TypeMemory are the size of instance types; label instance_type.
+	TypeCPU, TypeMemory *observe.Live
+	// LaunchFailures counts the errors of fleets; labels zone, zone_id, capacity_type, reason.
+	LaunchFailures *prometheus.CounterVec
+	// TerminationFailures counts instances that could not be ended; labels zone, zone_id.
+	TerminationFailures *prometheus.CounterVec
+	// BatchTime is how long requests gathered, BatchSize how many they were; label batcher.
+	BatchTime, BatchSize *prometheus.HistogramVec
+	// InterruptionReceived counts messages; label message_type.
+	InterruptionReceived *prometheus.CounterVec
+	// InterruptionDeleted counts messages that are done with.
+	InterruptionDeleted prometheus.Counter
+	// InterruptionQueueDuration is how old messages are when they are read.
+	InterruptionQueueDuration prometheus.Histogram
+	// InstanceStatusUnhealthy counts instances that began to fail a check; label category.
+	InstanceStatusUnhealthy *prometheus.CounterVec
+	// UserDataBytes is the size of the user data of the last launch; label nodeclass.
+	UserDataBytes *prometheus.GaugeVec
+	// SDK describes calls.
+	SDK SDKMetrics
+
+	definitions []observe.Definition
+}
+
+// SDKMetrics describe calls to AWS. All have the labels service, action, code; the code is the HTTP status of the last answer,
+// empty where there was none.
+type SDKMetrics struct {
+	// Requests counts calls, with all their attempts; Attempts the requests that were sent for them.
+	Requests, Attempts *prometheus.CounterVec
+	// RequestDuration, AttemptDuration and Retries are of the same.
+	RequestDuration, AttemptDuration, Retries *prometheus.HistogramVec
+}
+
+// NewMetrics defines the metrics and registers them. It panics when reg has one of the names already.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	b := observe.NewMetricBuilder(reg)
+	m := &Metrics{
+		OfferingAvailable: b.Live("karpenter_cloudprovider_instance_type_offering_available",
+			"1 when the offering can be had for some NodePool, else 0.", "instance_type", "capacity_type", "zone"),
+		OfferingPrice: b.Live("karpenter_cloudprovider_instance_type_offering_price_estimate",
+			"Price of the offering an hour, in the currency of the region.", "instance_type", "capacity_type", "zone"),
+		TypeCPU:    b.Live("karpenter_cloudprovider_instance_type_cpu_cores", "CPUs of the instance type.", "instance_type"),
+		TypeMemory: b.Live("karpenter_cloudprovider_instance_type_memory_bytes", "Memory of the instance type.", "instance_type"),
+		LaunchFailures: b.Counters("karpenter_cloudprovider_instance_launch_failures_total",
+			"Errors in the answers to launches, also to those that succeeded in the end.", "zone", "zone_id", "capacity_type", "reason"),
+		TerminationFailures: b.Counters("karpenter_cloudprovider_instance_termination_failures_total",
+			"Instances that could not be ended.", "zone", "zone_id"),
+		BatchTime: b.Histograms("karpenter_cloudprovider_batcher_batch_time_seconds",
+			"Time that requests waited for others to share a call with.", observe.DurationBuckets(), "batcher"),
+		BatchSize: b.Histograms("karpenter_cloudprovider_batcher_batch_size", "Requests that shared a call.", sizeBuckets(), "batcher"),
+		InterruptionReceived: b.Counters("karpenter_interruption_received_messages_total",
+			"Messages of the interruption queue.", "message_type"),
+		InterruptionDeleted: b.Counter("karpenter_interruption_deleted_messages_total", "Messages of the interruption queue that are done with."),
+		InterruptionQueueDuration: b.Histogram("karpenter_interruption_message_queue_duration_seconds",
+			"Time from the sending of a message until it was received.", observe.DurationBuckets()),
+		InstanceStatusUnhealthy: b.Counters("karpenter_interruption_instance_status_unhealthy_total",
+			"Instances that began to fail a check of EC2.", "category"),
+		UserDataBytes: b.Gauges("karpenter_ec2nodeclasses_userdata_bytes", "Size of the user data of the last launch of an EC2NodeClass.", "nodeclass"),
+		SDK:           newSDKMetrics(b),
+	}
+	m.definitions = b.Definitions()
+	return m
+}
+
+func newSDKMetrics(b *observe.MetricBuilder) SDKMetrics {
+	labels := []string{"service", "action", "code"}
+	times := prometheus.ExponentialBuckets(0.01, 1.5, 20)
+	return SDKMetrics{
+		Requests:        b.Counters("aws_sdk_go_request_total", "Calls to AWS.", labels...),
+		Attempts:        b.Counters("aws_sdk_go_request_attempt_total", "Requests to AWS, those that are sent again counted too.", labels...),
+		RequestDuration: b.Histograms("aws_sdk_go_request_duration_seconds", "Time that a call to AWS took, with all its attempts.", times, labels...),
+		AttemptDuration: b.Histograms("aws_sdk_go_request_attempt_duration_seconds", "Time until AWS answered a request.", times, labels...),
+		Retries:         b.Histograms("aws_sdk_go_request_retry_count", "How often a call to AWS was tried again.", prometheus.LinearBuckets(0, 1, 10), labels...),
+	}
+}
+
+// Definitions lists the metrics by name.
+func (m *Metrics) Definitions() []observe.Definition { return slices.Clone(m.definitions) }
+
+// sizeBuckets suit the number of requests in a batch.
+func sizeBuckets() []float64 {
+	return []float64{
+		1, 2, 4, 5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90, 100, 125, 150, 175, 200, 225, 250, 275, 300,
+		350, 400, 450, 500, 550, 600, 700, 800, 900, 1000,
+	}
+}

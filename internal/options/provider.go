@@ -1,0 +1,51 @@
+package options
+
+import (
+	"reflect"
+
+	"github.com/alecthomas/kong"
+)
+
+// ProviderSettings are the settings of one cloud provider: a pointer to a struct whose fields have the same tags as those of Options.
+type ProviderSettings interface {
+	// Provider returns the cloud provider that the settings belong to.
+	Provider() CloudProvider
+	// Validate refuses what a single value cannot show by its form. What is required is required only where the provider is chosen.
+	Validate(chosen bool, refuse Refuse)
+}
+
+// Refuse reports that the value of a flag is not valid. The text says what is allowed.
+type Refuse func(flag, env string, value any, format string, args ...any)
+
+// WithProviders returns empty options with settings of cloud providers, ready to be part of the grammar of a command line.
+func WithProviders(settings ...ProviderSettings) Options {
+	var out Options
+	for _, s := range settings {
+		out.Providers = append(out.Providers, s)
+	}
+	return out
+}
+
+// SettingsOf returns the settings of type T among those of the cloud providers, or nil.
+func SettingsOf[T any](o Options) *T {
+	for _, s := range o.Providers {
+		if found, ok := s.(*T); ok {
+			return found
+		}
+	}
+	return nil
+}
+
+// namesOf returns the cloud providers that can be chosen, the default first.
+func namesOf(settings []ProviderSettings) []CloudProvider {
+	out := []CloudProvider{CloudProviderKWOK}
+	for _, s := range settings {
+		out = append(out, s.Provider())
+	}
+	return out
+}
+
+// DecodeText decodes the text of a flag with parse, for types that implement kong.MapperValue. The error names the flag and its value.
+func DecodeText[T any](ctx *kong.DecodeContext, target *T, parse func(string) (T, error)) error {
+	return textMapper(parse, "").Decode(ctx, reflect.ValueOf(target).Elem())
+}
