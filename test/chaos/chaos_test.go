@@ -24,7 +24,7 @@ import (
 	"github.com/karpenter-anew/karpenter/test/controlplane"
 )
 
-// TestShortRun kills the built controller three times, while pods come, while nodes drift and while one is deleted.
+// TestShortRun kills the built controller three times: while pods are created, while nodes drift and while one is deleted.
 func TestShortRun(t *testing.T) {
 	s := settings{seed: 3, kills: 3, share: 0.1, stall: 0.05, launcher: os.Getenv(controlplane.LauncherEnv), controller: os.Getenv("KARPENTER_BIN")}
 	if s.launcher == "" || s.controller == "" {
@@ -150,9 +150,9 @@ func TestProxyLetsWatchesLagBehind(t *testing.T) {
 	}
 }
 
-// calm is a cluster at rest with two machines and four pods.
-func calm() picture {
-	var p picture
+// calm is a cluster at rest with two nodes and four pods.
+func calm() clusterState {
+	var p clusterState
 	for _, name := range []string{"a", "b"} {
 		claim := v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{coresLabel: "4"}}}
 		claim.Status.ProviderID = "kwok://" + name
@@ -180,29 +180,29 @@ func TestUnrest(t *testing.T) {
 	now := metav1.Now()
 	for _, c := range []struct {
 		want string
-		edit func(*picture)
+		edit func(*clusterState)
 	}{
-		{"3 pods run of 4", func(p *picture) { p.pods[0].Status.Phase = corev1.PodPending }},
-		{"3 pods run of 4", func(p *picture) { p.pods[0].DeletionTimestamp = &now }},
-		{"has no nodeclaim", func(p *picture) { p.claims = p.claims[:1] }},
-		{"has no instance", func(p *picture) { p.nodes = p.nodes[:1] }},
-		{"nodeclaim a was deleted", func(p *picture) { p.claims[0].DeletionTimestamp = &now }},
-		{"node a was deleted", func(p *picture) { p.nodes[0].DeletionTimestamp = &now }},
-		{"is not initialized", func(p *picture) { p.claims[0].Status.Conditions = nil }},
-		{"is drifted", func(p *picture) {
+		{"3 of 4 pods running", func(p *clusterState) { p.pods[0].Status.Phase = corev1.PodPending }},
+		{"3 of 4 pods running", func(p *clusterState) { p.pods[0].DeletionTimestamp = &now }},
+		{"has no nodeclaim", func(p *clusterState) { p.claims = p.claims[:1] }},
+		{"has no instance", func(p *clusterState) { p.nodes = p.nodes[:1] }},
+		{"nodeclaim a was deleted", func(p *clusterState) { p.claims[0].DeletionTimestamp = &now }},
+		{"node a was deleted", func(p *clusterState) { p.nodes[0].DeletionTimestamp = &now }},
+		{"is not initialized", func(p *clusterState) { p.claims[0].Status.Conditions = nil }},
+		{"is drifted", func(p *clusterState) {
 			p.claims[0].Status.Conditions = append(p.claims[0].Status.Conditions, is(v1.ConditionTypeDrifted))
 		}},
-		{"is marked", func(p *picture) {
+		{"is marked", func(p *clusterState) {
 			p.claims[0].Status.Conditions = append(p.claims[0].Status.Conditions, is(v1.ConditionTypeDisruptionReason))
 		}},
-		{"has the taints", func(p *picture) { p.nodes[0].Spec.Taints = []corev1.Taint{v1.DisruptedNoScheduleTaint()} }},
-		{"has the taints", func(p *picture) { p.nodes[0].Spec.Taints = []corev1.Taint{{Key: v1.UnregisteredTaintKey}} }},
-		{"the machines cost as much as 9", func(p *picture) { p.claims[0].Labels[coresLabel] = "14" }},
+		{"has the taints", func(p *clusterState) { p.nodes[0].Spec.Taints = []corev1.Taint{v1.DisruptedNoScheduleTaint()} }},
+		{"has the taints", func(p *clusterState) { p.nodes[0].Spec.Taints = []corev1.Taint{{Key: v1.UnregisteredTaintKey}} }},
+		{"the nodes cost as much as 9", func(p *clusterState) { p.claims[0].Labels[coresLabel] = "14" }},
 	} {
 		p := calm()
 		c.edit(&p)
 		if why := strings.Join(p.unrest(4, true), "; "); !strings.Contains(why, c.want) {
-			t.Errorf("in the way is %q, want %q", why, c.want)
+			t.Errorf("the obstacle is %q, want %q", why, c.want)
 		}
 	}
 }
@@ -215,11 +215,11 @@ func TestCheapest(t *testing.T) {
 	}
 }
 
-func TestRoomOfAMachineThatIsNotLaunched(t *testing.T) {
+func TestCapacityOfANodeThatIsNotLaunched(t *testing.T) {
 	claim := &v1.NodeClaim{}
 	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2100m")}
-	if got := room(claim); got != 3 {
-		t.Errorf("room for %d pods, want 3", got)
+	if got := capacity(claim); got != 3 {
+		t.Errorf("capacity for %d pods, want 3", got)
 	}
 }
 
@@ -228,15 +228,15 @@ func TestObserverFinds(t *testing.T) {
 	marked := is(v1.ConditionTypeDisruptionReason)
 	for _, c := range []struct {
 		name, want string
-		edit       func(*picture)
+		edit       func(*clusterState)
 	}{
-		{"nothing", "", func(*picture) {}},
-		{"too many machines", "there is room for 12 pods, 5 are wanted at most", func(p *picture) { p.claims = append(p.claims, p.claims...) }},
-		{"machines that go do not count", "", func(p *picture) {
+		{"nothing", "", func(*clusterState) {}},
+		{"too many nodes", "there is capacity for 12 pods, at most 5 are wanted", func(p *clusterState) { p.claims = append(p.claims, p.claims...) }},
+		{"nodes being deleted do not count", "", func(p *clusterState) {
 			p.claims = append(p.claims, p.claims...)
 			p.claims[0].DeletionTimestamp, p.claims[1].DeletionTimestamp = &now, &now
 		}},
-		{"a broken budget", "4 nodes are being disrupted at once", func(p *picture) {
+		{"a broken budget", "4 nodes are being disrupted at once", func(p *clusterState) {
 			for range 4 {
 				claim := p.claims[0].DeepCopy()
 				claim.DeletionTimestamp = &now
@@ -244,17 +244,17 @@ func TestObserverFinds(t *testing.T) {
 				p.claims = append(p.claims, *claim)
 			}
 		}},
-		{"too many closed nodes", "4 nodes are closed or disrupted at once", func(p *picture) {
+		{"too many tainted nodes", "4 nodes are tainted or disrupted at once", func(p *clusterState) {
 			p.nodes[0].Spec.Taints = []corev1.Taint{v1.DisruptedNoScheduleTaint()}
 			p.claims = append(p.claims, p.claims[0], p.claims[0], p.claims[0])
 		}},
-		{"a reason without a deed does not count", "", func(p *picture) {
+		{"a disruption reason alone does not count", "", func(p *clusterState) {
 			o := p.claims[0].DeepCopy()
 			o.Status.Conditions = append(o.Status.Conditions, marked)
 			o.Spec.Resources.Requests, o.Labels = nil, map[string]string{coresLabel: "1"}
 			p.claims = append(p.claims, *o, *o, *o, *o)
 		}},
-		{"machines that end do not count", "", func(p *picture) {
+		{"terminating instances do not count", "", func(p *clusterState) {
 			for range 4 {
 				claim := p.claims[0].DeepCopy()
 				claim.DeletionTimestamp = &now
@@ -262,7 +262,7 @@ func TestObserverFinds(t *testing.T) {
 				p.claims = append(p.claims, *claim)
 			}
 		}},
-		{"a guarded pod goes", "pod g must not be disturbed", func(p *picture) { p.pods = p.pods[:4] }},
+		{"a guarded pod is gone", "pod g must not be evicted", func(p *clusterState) { p.pods = p.pods[:4] }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := calm()
@@ -272,7 +272,7 @@ func TestObserverFinds(t *testing.T) {
 			o.rest(p)
 			o.guard(p)
 			c.edit(&p)
-			for range longLook {
+			for range longStreak {
 				o.judge(p)
 			}
 			if got := strings.Join(o.findings, "; "); !strings.Contains(got, c.want) || c.want == "" && got != "" {

@@ -21,8 +21,8 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// The workloads. Pods of work come and go; the pod of guarded must not be disturbed, nor may the pod of still, because it is on a node that
-// must not be.
+// The workloads. Pods of work come and go; the pod of guarded must not be evicted, nor may the pod of still, because its node must not be
+// disrupted.
 const (
 	work    = "work"
 	guarded = "guarded"
@@ -66,7 +66,7 @@ func define(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// insist repeats something until it works or a minute is over: the API server may be away.
+// insist retries until there is no error or a minute is over: the API server may be down.
 func insist(ctx context.Context, try func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -83,14 +83,14 @@ func insist(ctx context.Context, try func() error) error {
 	}
 }
 
-// slowClass has machines that take a second to join, so that there is something to interrupt.
+// slowClass has nodes that take a second to register, so that there is something to interrupt.
 func slowClass() *v1alpha1.KWOKNodeClass {
 	c := &v1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 	c.Spec.NodeRegistrationDelay = &metav1.Duration{Duration: time.Second}
 	return c
 }
 
-// newPool has machines of two cores, with room for one pod, and of four, with room for three.
+// newPool has nodes of two cores, for one pod, and of four, for three.
 func newPool() *v1.NodePool {
 	in := func(key string, values ...string) v1.NodeSelectorRequirementWithMinValues {
 		return v1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
@@ -106,10 +106,10 @@ func newPool() *v1.NodePool {
 	return p
 }
 
-// coresLabel is where the simulated cloud writes how many cores a machine has.
+// coresLabel is where the simulated cloud writes how many cores an instance type has.
 const coresLabel = "karpenter.kwok.sh/instance-cpu"
 
-// newWorkload is a deployment of pods that ask for one core.
+// newWorkload is a deployment of pods that request one core.
 func newWorkload(name string, replicas int32) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
@@ -126,7 +126,7 @@ func newWorkload(name string, replicas int32) *appsv1.Deployment {
 	return d
 }
 
-// change reads an object, changes it and writes it, as often as somebody else was faster.
+// change reads an object, changes it and writes it, and retries on conflicts.
 func change[T client.Object](ctx context.Context, c client.Client, o T, edit func(T)) error {
 	err := insist(ctx, func() error {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {

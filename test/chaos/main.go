@@ -1,8 +1,8 @@
-// Command chaos tries to break the built controller on a real control plane, and looks whether it did.
+// Command chaos injects faults into the built controller on a real control plane, and checks that it copes with them.
 //
-// It kills the controller with kill -9 again and again while pods come and go, nodes drift and nodes are deleted; it takes the API server away;
-// and it stands between the two refuses a share of the writes and lets watches lag behind. All of that is drawn from a seed: the same seed repeats the same faults.
-// Meanwhile it watches what must hold at any moment, and whenever it leaves the controller in peace it expects the cluster to come to rest.
+// It kills the controller with kill -9 repeatedly while pods come and go, nodes drift and nodes are deleted; it stops the API server once;
+// and its proxy between the two refuses a share of the writes and delays watches. All of that is drawn from a seed: the same seed repeats the
+// same faults. Meanwhile it checks what must hold at any moment, and between rounds of faults it expects the cluster to come to rest.
 package main
 
 import (
@@ -56,13 +56,13 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	s := settings{}
 	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
 	flags.SetOutput(usage)
-	flags.Uint64Var(&s.seed, "seed", 1, "where all faults are drawn from")
+	flags.Uint64Var(&s.seed, "seed", 1, "the seed of all faults")
 	flags.IntVar(&s.kills, "kills", 50, "how often the controller is killed")
-	flags.Float64Var(&s.share, "refuse", 0.1, "which share of the controller's writes is refused")
-	flags.Float64Var(&s.stall, "stall", 0.05, "which share of what the controller watches comes late")
-	flags.DurationVar(&s.outage, "outage", 30*time.Second, "how long the API server is away, once; 0 for not at all")
+	flags.Float64Var(&s.share, "refuse", 0.1, "the share of the controller's writes that is refused")
+	flags.Float64Var(&s.stall, "stall", 0.05, "the share of watch events that is delayed")
+	flags.DurationVar(&s.outage, "outage", 30*time.Second, "how long the API server is down, once; 0 for not at all")
 	flags.DurationVar(&s.peace, "peace", 20*time.Second, "for how long the controller is expected to write nothing once the cluster is at rest")
-	flags.BoolVar(&s.packed, "packed", true, "consolidate, and expect a cheap fleet at rest")
+	flags.BoolVar(&s.packed, "packed", true, "consolidate, and expect cheap nodes at rest")
 	flags.StringVar(&s.launcher, "launcher", "bin/local", "the built launcher of the control plane")
 	flags.StringVar(&s.controller, "controller", "bin/karpenter", "the built controller")
 	flags.StringVar(&s.log, "log", "", "keep the log of the controllers in this file (default: a temporary one, kept on failure)")

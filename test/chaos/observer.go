@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// lookPeriod is how often the observer looks. What it watches for lasts for seconds when it happens.
+	// lookPeriod is how often the observer checks the cluster. A violation lasts for seconds when it happens.
 	lookPeriod = 150 * time.Millisecond
-	// glance is how many looks in a row see more than a moment between two states; longLook is more than a watch may lag behind.
-	glance, longLook = 3, 40
-	// largestRoom is the room of the largest machine: the last one that is launched may be nearly empty.
-	largestRoom = 3
+	// shortStreak is how many checks in a row see more than a moment between two writes; longStreak is more than a watch may lag behind.
+	shortStreak, longStreak = 3, 40
+	// largestCapacity is that of the largest instance type: the last node that is launched may be nearly empty.
+	largestCapacity = 3
 )
 
-// observer looks at the cluster during the whole run and notes what must never be so.
+// observer checks the cluster during the whole run and records violations.
 type observer struct {
 	client client.Client
 	out    io.Writer
@@ -32,15 +32,15 @@ type observer struct {
 
 	mu       sync.Mutex
 	findings []string
-	// wanted is how many pods are wanted now; most is the largest such number since the last rest, and before the room there was then.
+	// wanted is how many pods are wanted now; most is the largest such number since the last rest, and before the capacity at that rest.
 	wanted, most, before int
-	// moving is set while nodes may be disrupted: what was launched for them may turn out to be one too many when the controller is killed.
+	// moving is set while nodes may be disrupted: a replacement may turn out to be one too many when the controller is killed.
 	moving bool
-	// undisturbed are the pods that nobody may touch, by their UID.
+	// undisturbed are the pods that must not be evicted, by UID.
 	undisturbed map[types.UID]string
-	// looks counts the looks; peak is the most room beyond what pods wanted then, and disrupted the most nodes at a time.
-	looks, peak, disrupted int
-	// over tells what was too much for a moment from what lasts.
+	// checks counts the checks; peak is the most capacity beyond the wanted pods, and disrupted the most nodes at a time.
+	checks, peak, disrupted int
+	// over tells violations that last from those of a moment.
 	over poll.Streaks
 }
 
@@ -59,7 +59,7 @@ func (o *observer) print(format string, args ...any) {
 	_, _ = fmt.Fprintf(o.out, "[%6.1f s] %s\n", time.Since(o.start).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// found notes something that must not be, once.
+// found records a violation, once.
 func (o *observer) found(format string, args ...any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -74,29 +74,29 @@ func (o *observer) note(text string) {
 	o.print("FOUND: %s", text)
 }
 
-// want says how many pods are wanted from now on.
+// want sets how many pods are wanted from now on.
 func (o *observer) want(pods int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.wanted, o.most = pods, max(o.most, pods)
 }
 
-// move says that nodes may be disrupted from now on.
+// move is called before nodes may be disrupted.
 func (o *observer) move() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.moving = true
 }
 
-// rest says that the cluster is at rest and looks so.
-func (o *observer) rest(now picture) {
+// rest is called when the cluster is at rest, with its state.
+func (o *observer) rest(now clusterState) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.most, o.before, o.moving = o.wanted, now.lasting(), false
 }
 
-// guard notes the pods that nobody may touch.
-func (o *observer) guard(now picture) {
+// guard records the pods that must not be evicted.
+func (o *observer) guard(now clusterState) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := range now.pods {
@@ -106,7 +106,7 @@ func (o *observer) guard(now picture) {
 	}
 }
 
-// watch looks until the returned function is called. While the API server is away there is nothing to see.
+// watch checks until the returned function is called. While the API server is down there is nothing to check.
 func (o *observer) watch(ctx context.Context) (end func()) {
 	return poll.Every(ctx, lookPeriod, func(ctx context.Context) {
 		if now, err := look(ctx, o.client); err == nil {
@@ -115,28 +115,28 @@ func (o *observer) watch(ctx context.Context) (end func()) {
 	})
 }
 
-// judge holds one look against what must always be so.
-func (o *observer) judge(now picture) {
+// judge checks one state against what must always hold.
+func (o *observer) judge(now clusterState) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.looks++
+	o.checks++
 	disrupted, going := now.disrupted()
 	o.disrupted = max(o.disrupted, going)
-	if o.over.Reached("budget", going > budget, glance) {
+	if o.over.Reached("budget", going > budget, shortStreak) {
 		o.note(fmt.Sprintf("%d nodes are being disrupted at once, the budget is %d", going, budget))
 	}
-	// A node that was closed when the answer was lost is opened again when that is seen, and another one may be closed before.
-	if o.over.Reached("closed", disrupted > budget, longLook) {
-		o.note(fmt.Sprintf("%d nodes are closed or disrupted at once, the budget is %d", disrupted, budget))
+	// A node whose taint was written although the answer was lost is untainted once that is seen; another one may be tainted before.
+	if o.over.Reached("closed", disrupted > budget, longStreak) {
+		o.note(fmt.Sprintf("%d nodes are tainted or disrupted at once, the budget is %d", disrupted, budget))
 	}
-	room := now.lasting()
-	bound := max(o.before, o.most+largestRoom)
+	capacity := now.lasting()
+	bound := max(o.before, o.most+largestCapacity)
 	if o.moving {
-		bound += budget * largestRoom
+		bound += budget * largestCapacity
 	}
-	o.peak = max(o.peak, room-o.most)
-	if o.over.Reached("capacity", room > bound, glance) {
-		o.note(fmt.Sprintf("there is room for %d pods, %d are wanted at most, and room for %d was to be expected at most", room, o.most, bound))
+	o.peak = max(o.peak, capacity-o.most)
+	if o.over.Reached("capacity", capacity > bound, shortStreak) {
+		o.note(fmt.Sprintf("there is capacity for %d pods, at most %d are wanted, and at most %d are expected", capacity, o.most, bound))
 	}
 	there := map[types.UID]*corev1.Pod{}
 	for i := range now.pods {
@@ -144,7 +144,7 @@ func (o *observer) judge(now picture) {
 	}
 	for uid, name := range o.undisturbed {
 		if pod := there[uid]; pod == nil || pod.DeletionTimestamp != nil {
-			o.note(fmt.Sprintf("pod %s must not be disturbed and goes or is gone", name))
+			o.note(fmt.Sprintf("pod %s must not be evicted and is terminating or gone", name))
 		}
 	}
 }

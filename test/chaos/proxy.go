@@ -32,14 +32,14 @@ const (
 	conflict  answer = "409"
 	throttled answer = "429"
 	failed    answer = "500"
-	// lost is a write that is carried out, of which the writer hears that it failed.
+	// lost is a write that is carried out and answered with an error.
 	lost answer = "500 after it was done"
 )
 
-// longestStall bounds by how much a watch is behind. What a controller sees may be so old that it has changed it twice since.
+// longestStall bounds the delay of a watch. What a controller sees may be so old that it has changed it twice since.
 const longestStall = 2 * time.Second
 
-// proxy stands between the controller and the API server, refuses some of the writes and lets watches lag behind.
+// proxy is between the controller and the API server, refuses some of the writes and delays watches.
 type proxy struct {
 	server  http.Server
 	address string
@@ -49,15 +49,15 @@ type proxy struct {
 	random  *rand.Rand
 	share   float64
 	answers map[answer]int
-	// recent are the writes since somebody last asked, but for events.
+	// recent are the writes since the last call of since, without events.
 	recent []string
-	// stalling decides about watches, of which stall is the share of messages that come late.
+	// stalling decides about watches, of which stall is the share of delayed messages.
 	stalling *rand.Rand
 	stall    float64
 	stalls   int
 }
 
-// startProxy serves on a free port of loopback. The nth write always meets the same fate under the same seed.
+// startProxy serves on a free port of loopback. The nth write always gets the same answer under the same seed.
 func startProxy(config *rest.Config, seed uint64, share, stall float64) (*proxy, error) {
 	transport, err := rest.TransportFor(config)
 	if err != nil {
@@ -80,7 +80,7 @@ func startProxy(config *rest.Config, seed uint64, share, stall float64) (*proxy,
 		Transport:     transport,
 		FlushInterval: -1, // watches
 		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
-		// An API server that is away answers nothing.
+		// An API server that is down does not answer.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	p.server = http.Server{Handler: p, ErrorLog: p.forward.ErrorLog, ReadHeaderTimeout: time.Minute}
@@ -102,7 +102,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lagging hands on a watch, now and then late. What comes after a late message is late too.
+// lagging passes on a watch, with delays at times. What follows a delayed message is delayed too.
 type lagging struct {
 	http.ResponseWriter
 	proxy *proxy
@@ -168,7 +168,7 @@ func (p *proxy) draw() answer {
 	return what
 }
 
-// remember notes a write. Events do not count: they say what is so, and change nothing.
+// remember records a write. Events do not count: they change nothing.
 func (p *proxy) remember(r *http.Request) {
 	if strings.HasSuffix(r.URL.Path, "/events") || strings.Contains(r.URL.Path, "/events/") {
 		return
@@ -178,7 +178,7 @@ func (p *proxy) remember(r *http.Request) {
 	p.recent = append(p.recent, r.Method+" "+r.URL.Path)
 }
 
-// since returns the writes since it was last asked, but for events.
+// since returns the writes since its last call, without events.
 func (p *proxy) since() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,14 +187,14 @@ func (p *proxy) since() []string {
 	return out
 }
 
-// behave makes the proxy pass on everything at once from now on.
+// behave ends the faults: from now on everything is passed on immediately.
 func (p *proxy) behave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.share, p.stall = 0, 0
 }
 
-// summary says how many writes there were and what became of them.
+// summary is the number of writes by their answers.
 func (p *proxy) summary() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -227,7 +227,7 @@ func (p *proxy) close() error {
 	return nil
 }
 
-// blind takes an answer that nobody gets to see.
+// blind discards an answer.
 type blind struct{ header http.Header }
 
 func (b *blind) Header() http.Header         { return b.header }

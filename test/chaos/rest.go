@@ -11,14 +11,14 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// spare is how much dearer a fleet at rest may be than the cheapest one there is, in machines of two cores: consolidation takes steps, and
-// ends where no single step saves anything.
+// spare is how much more expensive a cluster at rest may be than the cheapest one, in nodes of two cores: consolidation proceeds in steps,
+// and ends where no single step saves anything.
 const spare = 3
 
-// unrest says everything that keeps the cluster from being as it should be when nobody does anything: so many pods run on machines that each
-// have exactly one claim and one node, nothing is on its way out, nothing is marked, nothing is drifted that could be replaced, and, if packed
-// is asked for, no money is wasted.
-func (p picture) unrest(pods int, packed bool) []string {
+// unrest lists what keeps the cluster from being at rest: so many pods run, every instance has exactly one claim and one node, nothing is
+// being deleted or marked for disruption, no drifted node could be replaced, and, if packed is set, the nodes are not more expensive than
+// needed.
+func (p clusterState) unrest(pods int, packed bool) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	running := 0
@@ -28,7 +28,7 @@ func (p picture) unrest(pods int, packed bool) []string {
 		}
 	}
 	if running != pods || len(p.pods) != pods {
-		say("%d pods run of %d, %d are wanted", running, len(p.pods), pods)
+		say("%d of %d pods running, %d are wanted", running, len(p.pods), pods)
 	}
 	owned := map[string]bool{}
 	for i := range p.claims {
@@ -51,14 +51,14 @@ func (p picture) unrest(pods int, packed bool) []string {
 	}
 	if packed {
 		if have, most := p.cost(), p.worthwhile(pods)+spare; have > most {
-			say("the machines cost as much as %d of two cores, and %d are enough", have, most)
+			say("the nodes cost as much as %d of two cores, and %d are enough", have, most)
 		}
 	}
 	return out
 }
 
-// unrestOf says what is wrong with a claim.
-func (p picture) unrestOf(claim *v1.NodeClaim) string {
+// unrestOf is what keeps a claim from being at rest; "" for nothing.
+func (p clusterState) unrestOf(claim *v1.NodeClaim) string {
 	node := p.nodeOf(claim)
 	is := func(kind string) bool { return condition.Status(claim, kind) == metav1.ConditionTrue }
 	switch {
@@ -76,8 +76,8 @@ func (p picture) unrestOf(claim *v1.NodeClaim) string {
 	return ""
 }
 
-// cost is what all machines cost.
-func (p picture) cost() int {
+// cost is what all nodes cost, in units.
+func (p clusterState) cost() int {
 	sum := 0
 	for i := range p.claims {
 		sum += units(&p.claims[i])
@@ -85,13 +85,13 @@ func (p picture) cost() int {
 	return sum
 }
 
-// worthwhile is what machines for so many pods cost at least, given those that may not be touched.
-func (p picture) worthwhile(pods int) int {
+// worthwhile is the least that nodes for so many pods cost, given those that must not be disrupted.
+func (p clusterState) worthwhile(pods int) int {
 	sum := 0
 	for i := range p.claims {
 		if node := p.nodeOf(&p.claims[i]); node != nil && p.untouchable(node) {
 			sum += units(&p.claims[i])
-			pods -= room(&p.claims[i])
+			pods -= capacity(&p.claims[i])
 		}
 	}
 	return sum + cheapest(pods)

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// restPatience is how long the cluster may take to come to rest: several second looks of 15 seconds, drains, and retries of what was refused.
+	// restPatience is how long the cluster may take to come to rest: several validations after 15 seconds, drains, and retries of refused writes.
 	restPatience = 5 * time.Minute
 	// restStays is how long it then has to stay so.
 	restStays = 5 * time.Second
@@ -45,18 +45,18 @@ type chaos struct {
 	edits    int
 }
 
-// errFound says that the run showed something that must not be.
-var errFound = errors.New("this must not be")
+// errFound is returned when the run showed a violation.
+var errFound = errors.New("violations")
 
-// run plays the schedule of a seed against the built controller and returns an error that is errFound if it shows a defect.
+// run runs the schedule of a seed against the built controller. It returns errFound if the controller violates what must hold.
 func run(ctx context.Context, s settings, out io.Writer) (err error) {
 	rounds := newSchedule(s.seed, s.kills, s.outage)
-	_, _ = fmt.Fprintf(out, "seed %d: %d kills, %.0f %% of the writes refused, %.0f %% of what is watched up to %s late; the schedule:\n",
+	_, _ = fmt.Fprintf(out, "seed %d: %d kills, %.0f %% of the writes refused, %.0f %% of the watch events delayed by up to %s; the schedule:\n",
 		s.seed, s.kills, 100*s.share, 100*s.stall, longestStall)
 	write(out, rounds)
 	c := &chaos{settings: s, pods: firstPods}
 	if c.dir, err = os.MkdirTemp("", "karpenter-chaos-"); err != nil {
-		return fmt.Errorf("making room: %w", err)
+		return fmt.Errorf("creating a directory: %w", err)
 	}
 	if c.log, err = openLog(s.log); err != nil {
 		return errors.Join(err, os.RemoveAll(c.dir))
@@ -138,9 +138,9 @@ func (c *chaos) setUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now, why := c.await(ctx, readyPatience, 0, func(now picture) []string { return now.unrest(c.wanted(), false) })
+	now, why := c.await(ctx, readyPatience, 0, func(now clusterState) []string { return now.unrest(c.wanted(), false) })
 	if why != "" {
-		return errors.Join(fmt.Errorf("the first pods do not run: %s", why), kill(controller))
+		return errors.Join(fmt.Errorf("the first pods are not running: %s", why), kill(controller))
 	}
 	for i := range now.pods {
 		if pod := &now.pods[i]; pod.Labels["app"] == still {
@@ -155,14 +155,14 @@ func (c *chaos) setUp(ctx context.Context) error {
 	return errors.Join(err, kill(controller))
 }
 
-// wanted is how many pods are wanted of all workloads.
+// wanted is how many pods all workloads have.
 func (c *chaos) wanted() int { return int(c.pods) + guardedPods + stillPods }
 
 func (c *chaos) start() (*process.Process, error) {
 	return startController(c.settings.controller, filepath.Join(c.dir, "kubeconfig"), c.dir, c.log)
 }
 
-// play goes through the rounds with the observer looking on.
+// play goes through the rounds while the observer checks.
 func (c *chaos) play(ctx context.Context, rounds []round) error {
 	defer c.observer.watch(ctx)()
 	for i, r := range rounds {
@@ -171,7 +171,7 @@ func (c *chaos) play(ctx context.Context, rounds []round) error {
 				return err
 			}
 		}
-		// In the end everybody may do as he likes.
+		// The last rest is without faults.
 		if i == len(rounds)-1 {
 			c.proxy.behave()
 		}
@@ -182,7 +182,7 @@ func (c *chaos) play(ctx context.Context, rounds []round) error {
 	return nil
 }
 
-// step does one deed, gives a controller some time to deal with it, and kills it.
+// step does one action, gives a controller some time to handle it, and kills the controller.
 func (c *chaos) step(ctx context.Context, s step) error {
 	if err := c.do(ctx, s); err != nil {
 		return err
@@ -204,29 +204,29 @@ func (c *chaos) step(ctx context.Context, s step) error {
 		c.observer.found("%v", killed)
 	}
 	c.kills++
-	now, lookErr := picture{}, error(nil)
+	now, lookErr := clusterState{}, error(nil)
 	err = errors.Join(err, insist(ctx, func() error { now, lookErr = look(ctx, c.client); return lookErr }))
 	c.observer.say("kill %d: %s; %s", c.kills, s, now)
 	return err
 }
 
-// outage takes the API server away in the middle of a life.
+// outage stops the API server in the middle of a life.
 func (c *chaos) outage(ctx context.Context, s step) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-time.After(s.life / 2):
 	}
-	c.observer.say("the API server goes away for %s", s.outage)
+	c.observer.say("the API server is down for %s", s.outage)
 	return c.plane.RestartAPIServer(ctx, s.outage)
 }
 
-// do does a deed.
+// do does an action.
 func (c *chaos) do(ctx context.Context, s step) error {
-	if s.deed != grow {
+	if s.action != grow {
 		c.observer.move()
 	}
-	switch s.deed {
+	switch s.action {
 	case grow:
 		return c.resize(ctx, c.pods+int32(s.amount))
 	case shrink:
@@ -243,7 +243,7 @@ func (c *chaos) do(ctx context.Context, s step) error {
 }
 
 func (c *chaos) resize(ctx context.Context, pods int32) error {
-	// The observer allows for what is wanted before it is wanted.
+	// The observer is told before the pods are created.
 	c.pods = pods
 	c.observer.want(c.wanted())
 	return change(ctx, c.client, newWorkload(work, pods), func(d *appsv1.Deployment) { d.Spec.Replicas = &pods })
@@ -271,7 +271,7 @@ func (c *chaos) settle(ctx context.Context, number int) error {
 		return err
 	}
 	begin := time.Now()
-	now, why := c.await(ctx, restPatience, restStays, func(now picture) []string { return now.unrest(c.wanted(), c.settings.packed) })
+	now, why := c.await(ctx, restPatience, restStays, func(now clusterState) []string { return now.unrest(c.wanted(), c.settings.packed) })
 	if why != "" && ctx.Err() == nil {
 		c.observer.found("the cluster does not come to rest in round %d within %s: %s", number, restPatience, why)
 	} else {
@@ -287,7 +287,7 @@ func (c *chaos) settle(ctx context.Context, number int) error {
 	return context.Cause(ctx)
 }
 
-// peace looks whether a controller that has nothing to do does nothing. Consolidation may still find a step that saves a little.
+// peace checks that a controller that has nothing to do writes nothing. Consolidation may still find a step that saves a little.
 func (c *chaos) peace(ctx context.Context) {
 	begin := time.Now()
 	for ctx.Err() == nil {
@@ -307,8 +307,8 @@ func (c *chaos) peace(ctx context.Context) {
 	}
 }
 
-// await looks until nothing is in the way and has not been for some time, and returns the last look and what was in the way then.
-func (c *chaos) await(ctx context.Context, within, stays time.Duration, obstacles func(picture) []string) (now picture, why string) {
+// await reads the cluster until there has been no obstacle for some time, and returns the last state and what its obstacle was.
+func (c *chaos) await(ctx context.Context, within, stays time.Duration, obstacles func(clusterState) []string) (now clusterState, why string) {
 	begin := time.Now()
 	calm := begin
 	for {
@@ -328,18 +328,18 @@ func (c *chaos) await(ctx context.Context, within, stays time.Duration, obstacle
 	}
 }
 
-// report prints what was seen and tells whether it was good.
+// report prints the figures, and returns errFound if there were violations.
 func (c *chaos) report(out io.Writer) error {
 	for _, line := range panics(c.log.Name()) {
-		c.observer.found("the controller says: %s", line)
+		c.observer.found("the controller logs: %s", line)
 	}
 	o := c.observer
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	_, _ = fmt.Fprintf(out, "\nseed %d: %d kills in %.0f s; %s\n%d looks: at most %d nodes disrupted at once (budget %d), at most room for %d pods more than wanted\n",
-		c.settings.seed, c.kills, time.Since(o.start).Seconds(), c.proxy.summary(), o.looks, o.disrupted, budget, o.peak)
+	_, _ = fmt.Fprintf(out, "\nseed %d: %d kills in %.0f s; %s\n%d checks: at most %d nodes disrupted at once (budget %d), capacity for at most %d pods more than wanted\n",
+		c.settings.seed, c.kills, time.Since(o.start).Seconds(), c.proxy.summary(), o.checks, o.disrupted, budget, o.peak)
 	if len(o.findings) == 0 {
-		_, _ = fmt.Fprintln(out, "nothing found")
+		_, _ = fmt.Fprintln(out, "no violations")
 		return nil
 	}
 	return fmt.Errorf("%w:\n  %s", errFound, strings.Join(o.findings, "\n  "))

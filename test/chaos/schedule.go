@@ -7,32 +7,32 @@ import (
 	"time"
 )
 
-// deed is what happens to the cluster before the controller that should deal with it is killed.
-type deed string
+// action is what happens to the cluster before the controller that should handle it is killed.
+type action string
 
 const (
-	grow   deed = "grow"   // more pods are wanted
-	shrink deed = "shrink" // fewer pods are wanted, and consolidation may begin
-	drift  deed = "drift"  // the template of the pool is edited
-	drain  deed = "drain"  // a user deletes a node
+	grow   action = "grow"   // more pods are wanted
+	shrink action = "shrink" // fewer pods are wanted, and consolidation may begin
+	drift  action = "drift"  // the template of the pool is edited
+	drain  action = "drain"  // a user deletes a node
 )
 
-// step is one deed, and the life of one controller.
+// step is one action, and the life of one controller.
 type step struct {
-	deed deed
+	action action
 	// amount is by how many pods grow and shrink change the workload.
 	amount int
 	// pick chooses the node to drain: a fraction of the way through their names.
 	pick float64
 	// life is how long the controller lives, from the start of its process to kill -9.
 	life time.Duration
-	// outage is for how long the API server goes away in the middle of that life; 0 for not at all. The life begins again when it is back.
+	// outage is for how long the API server is down in the middle of that life; 0 for not at all. The life begins again when it is back.
 	outage time.Duration
 }
 
 func (s step) String() string {
-	text := fmt.Sprintf("%-6s", s.deed)
-	switch s.deed {
+	text := fmt.Sprintf("%-6s", s.action)
+	switch s.action {
 	case grow, shrink:
 		text += fmt.Sprintf(" by %2d pods", s.amount)
 	case drain:
@@ -42,7 +42,7 @@ func (s step) String() string {
 	}
 	text += fmt.Sprintf(", kill -9 after %5.2f s", s.life.Seconds())
 	if s.outage > 0 {
-		text += fmt.Sprintf(", API server away for %s", s.outage)
+		text += fmt.Sprintf(", API server down for %s", s.outage)
 	}
 	return text
 }
@@ -50,10 +50,10 @@ func (s step) String() string {
 // round is a series of steps, after which the cluster has to come to rest.
 type round []step
 
-// kindsOfARound are the deeds of a full round. Those that add pods come first, when nothing else moves: only then is it exactly known how many
-// machines may be added for them.
-func kindsOfARound() []deed {
-	return []deed{grow, grow, grow, grow, shrink, shrink, drift, drift, drain, drain}
+// kindsOfARound are the actions of a full round. Those that add pods come first, when nothing else changes: only then is it exactly known how
+// many nodes may be added for them.
+func kindsOfARound() []action {
+	return []action{grow, grow, grow, grow, shrink, shrink, drift, drift, drain, drain}
 }
 
 // newSchedule draws every fault of a run. The same seed gives the same schedule.
@@ -66,7 +66,7 @@ func newSchedule(seed uint64, kills int, outage time.Duration) []round {
 		random.Shuffle(len(later), func(i, j int) { later[i], later[j] = later[j], later[i] })
 		if left < len(kinds) {
 			// A short round has something of everything.
-			kinds = []deed{grow, drift, drain, shrink, grow, drift, drain, grow, grow}[:left]
+			kinds = []action{grow, drift, drain, shrink, grow, drift, drain, grow, grow}[:left]
 		}
 		left -= len(kinds)
 		one := make(round, 0, len(kinds))
@@ -82,8 +82,8 @@ func newSchedule(seed uint64, kills int, outage time.Duration) []round {
 	return rounds
 }
 
-func newStep(random *rand.Rand, kind deed) step {
-	s := step{deed: kind, amount: 4 + random.IntN(9), pick: random.Float64()}
+func newStep(random *rand.Rand, kind action) step {
+	s := step{action: kind, amount: 4 + random.IntN(9), pick: random.Float64()}
 	between := func(from, to float64) time.Duration {
 		return time.Duration((from + random.Float64()*(to-from)) * float64(time.Second)).Round(10 * time.Millisecond)
 	}
@@ -93,7 +93,7 @@ func newStep(random *rand.Rand, kind deed) step {
 	case drift, drain:
 		s.life = between(1, 10)
 	case shrink:
-		// The second look comes 15 seconds after the first, and what follows it is to be hit.
+		// A command is validated after 15 seconds; the kill should hit what follows.
 		s.life = between(16, 26)
 	}
 	return s
