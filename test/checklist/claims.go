@@ -30,14 +30,16 @@ func scenarioClaims(root string) ([]claim, error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	scenarios, err := scenariofile.Load(dir)
-	if err != nil {
-		return nil, fmt.Errorf("reading scenarios: %w", err)
-	}
 	var out []claim
-	for _, s := range scenarios {
-		for _, number := range s.Covers {
-			out = append(out, claim{number, "scenario " + s.Name})
+	for _, load := range []func(string) ([]scenariofile.Scenario, error){scenariofile.Load, scenariofile.LoadDisruption} {
+		scenarios, err := load(dir)
+		if err != nil {
+			return nil, fmt.Errorf("reading scenarios: %w", err)
+		}
+		for _, s := range scenarios {
+			for _, number := range s.Covers {
+				out = append(out, claim{number, "scenario " + s.Name})
+			}
 		}
 	}
 	return out, nil

@@ -206,7 +206,7 @@ func (c *Controller) giveUp(ctx context.Context, cmd command, left []disrupt.Can
 	c.Store.EndReplacement(ids...)
 	errs := forEach(ctx, c, nodes, func(n *model.Node) error { return c.unmark(ctx, n) })
 	c.backOff(cmd.plan.Candidates)
-	c.Log.Error("failed to disrupt nodes", "command", cmd.plan.Text(cmd.id),
+	c.Log.Error("failed to disrupt nodes", "command", cmd.plan.Text(cmd.id), "command-id", cmd.id,
 		"left", len(left), "error", errors.Join(append(errs, cause)...))
 }
 
@@ -217,15 +217,21 @@ func (c *Controller) backOff(candidates []disrupt.Candidate) {
 	}
 }
 
-func (c *Controller) logStart(cmd command) {
-	nodes := make([]map[string]string, len(cmd.plan.Candidates))
-	for i, candidate := range cmd.plan.Candidates {
+// describeNodes is what logs say about the nodes of a command.
+func describeNodes(plan disrupt.Command) []map[string]string {
+	nodes := make([]map[string]string, len(plan.Candidates))
+	for i, candidate := range plan.Candidates {
 		n := candidate.Node
 		nodes[i] = map[string]string{
 			"Node": n.NodeName, "NodeClaim": n.ClaimName,
 			"instance-type": n.Labels[corev1.LabelInstanceTypeStable], "capacity-type": n.Labels[v1.CapacityTypeLabelKey],
 		}
 	}
+	return nodes
+}
+
+func (c *Controller) logStart(cmd command) {
+	nodes := describeNodes(cmd.plan)
 	args := []any{
 		"command", cmd.plan.Text(cmd.id), "command-id", cmd.id, "reason", label(cmd.method.Reason),
 		"decision", cmd.plan.Decision(), "disrupted-node-count", len(nodes), "replacement-node-count", cmd.plan.Launches(),

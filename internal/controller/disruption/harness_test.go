@@ -92,8 +92,20 @@ func inBubble(t *testing.T, name string, tell func(w *harness)) {
 }
 
 func newHarness(t *testing.T) *harness {
+	p := &provider{}
+	class := cloud.NodeClass{
+		GVK: kwok.SchemeGroupVersion.WithKind("KWOKNodeClass"),
+		New: func() cloud.NodeClassObject { return &kwok.KWOKNodeClass{} },
+	}
+	w := newHarnessIn(t, cloud.Cloud{Name: "test", Provider: p, NodeClasses: []cloud.NodeClass{class}, Labels: v1.CoreLabelRules()})
+	w.provider = p
+	return w
+}
+
+// newHarnessIn is a harness in a cloud.
+func newHarnessIn(t *testing.T, c cloud.Cloud) *harness {
 	w := &harness{
-		T: t, provider: &provider{}, registry: prometheus.NewRegistry(), seen: map[string]client.Object{},
+		T: t, registry: prometheus.NewRegistry(), seen: map[string]client.Object{},
 		informers: &informertest.FakeInformers{Scheme: apiserver.Scheme()},
 	}
 	b := apiserver.New().WithInterceptorFuncs(w.intercept()).
@@ -102,11 +114,6 @@ func newHarness(t *testing.T) *harness {
 		b = b.WithIndex(index.Object, index.Field, index.Values)
 	}
 	w.client = b.Build()
-	class := cloud.NodeClass{
-		GVK: kwok.SchemeGroupVersion.WithKind("KWOKNodeClass"),
-		New: func() cloud.NodeClassObject { return &kwok.KWOKNodeClass{} },
-	}
-	c := cloud.Cloud{Name: "test", Provider: w.provider, NodeClasses: []cloud.NodeClass{class}, Labels: v1.CoreLabelRules()}
 	translator := translate.New(c.Labels)
 	w.store = cluster.NewStore(c, translator)
 	w.feed = w.newFeed()

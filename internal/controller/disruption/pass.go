@@ -198,7 +198,13 @@ func (c *Controller) enqueue(ctx context.Context, r *pass, m disrupt.Method, wor
 	if m.Reason == disrupt.Underutilized && work.Decision() == disrupt.Replace {
 		c.reportCandidates(r.view, work)
 	}
-	c.Log.Debug("proposing disruption", "command", work.Text(cmd.id), "check-at", cmd.due)
+	args := []any{
+		"command", work.Text(cmd.id), "command-id", cmd.id, "method", m.Name, "disrupted-nodes", describeNodes(work), "check-at", cmd.due,
+	}
+	if replacements := describeReplacements(work); len(replacements) > 0 {
+		args = append(args, "replacement-nodes", replacements)
+	}
+	c.Log.Debug("proposing disruption", args...)
 	if m.Queued {
 		c.queue.put(cmd)
 		return

@@ -7,7 +7,14 @@
 //	-- options --        settings that differ from the defaults, one "key: value" a line (may be missing)
 //	-- plan --           what Karpenter should do about them
 //
-// Source: scheduling specification, behaviour checklist.
+// A scenario about disruption has, instead of a plan,
+//
+//	-- nodes --          nodes with the pods on them, one a line
+//	-- later.yaml --     objects that are created or replaced while the first commands wait (may be missing)
+//	-- later --          nodes and pods that change at the same time (may be missing)
+//	-- disrupt --        the commands, and for every other node why it is left alone
+//
+// Source: scheduling specification, behaviour checklist; disruption specification.
 package scenariofile
 
 import (
@@ -19,12 +26,19 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/tools/txtar"
 )
 
-// planFile is the name of the file that holds the expected plan.
-const planFile = "plan"
+// The names of the files that hold what is expected: a plan, or what disruption does.
+const (
+	planFile    = "plan"
+	disruptFile = "disrupt"
+)
+
+// defaultRun is how long a scenario about disruption runs: long enough for the first decisions, too short for their validation.
+const defaultRun = 10 * time.Second
 
 // Scenario is one behaviour: objects, settings and the expected plan.
 type Scenario struct {
@@ -40,8 +54,13 @@ type Scenario struct {
 	Options Options
 	// Inputs are the YAML files, in the order they appear.
 	Inputs []Input
-	// Plan is the expected plan.
+	// Plan is the expected plan; empty for scenarios about disruption.
 	Plan string
+	// Nodes describes nodes with their pods, Disrupt what disruption should do about them; empty for other scenarios.
+	Nodes, Disrupt string
+	// Later are YAML files, and LaterNodes changes of nodes, that are applied while the first commands wait.
+	Later      []Input
+	LaterNodes string
 
 	archive *txtar.Archive
 }
@@ -68,10 +87,30 @@ type Options struct {
 	MaxInstanceTypes int
 	// EngineOnly is set by "only: engine, because …": the scenario cannot run on a real cluster, for the reason given.
 	EngineOnly string
+
+	// Now is when the scenario begins: "now: 2026-03-02T12:00:00Z".
+	Now time.Time
+	// Run is how long disruption is watched: "run: 20s".
+	Run time.Duration
+	// SpotToSpot is "spot-to-spot: true".
+	SpotToSpot bool
+	// FailReplacements is "replacements: fail": what is launched in place of nodes never becomes ready.
+	FailReplacements bool
 }
 
-// Load reads all scenarios of a directory, sorted by name.
+// Load reads the scenarios of a directory that have a plan, sorted by name.
 func Load(dir string) ([]Scenario, error) {
+	all, err := load(dir)
+	return slices.DeleteFunc(all, func(s Scenario) bool { return s.Nodes != "" }), err
+}
+
+// LoadDisruption reads the scenarios of a directory that are about disruption, sorted by name.
+func LoadDisruption(dir string) ([]Scenario, error) {
+	all, err := load(dir)
+	return slices.DeleteFunc(all, func(s Scenario) bool { return s.Nodes == "" }), err
+}
+
+func load(dir string) ([]Scenario, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
 	if err != nil {
 		return nil, err
@@ -112,6 +151,8 @@ func Parse(path string, text []byte) (Scenario, error) {
 		}
 		seen[f.Name] = true
 		switch {
+		case f.Name == "later.yaml":
+			s.Later = append(s.Later, Input{f.Name, f.Data})
 		case strings.HasSuffix(f.Name, ".yaml"):
 			s.Inputs = append(s.Inputs, Input{f.Name, f.Data})
 		case f.Name == "options":
@@ -120,9 +161,21 @@ func Parse(path string, text []byte) (Scenario, error) {
 			}
 		case f.Name == planFile:
 			s.Plan = string(f.Data)
+		case f.Name == "nodes":
+			s.Nodes = string(f.Data)
+		case f.Name == "later":
+			s.LaterNodes = string(f.Data)
+		case f.Name == disruptFile:
+			s.Disrupt = string(f.Data)
 		default:
-			return Scenario{}, fmt.Errorf("file %q: want *.yaml, options or plan", f.Name)
+			return Scenario{}, fmt.Errorf("file %q: want *.yaml, options and plan, or nodes, later and disrupt", f.Name)
 		}
+	}
+	if s.Nodes != "" && s.Options.Run == 0 {
+		s.Options.Run = defaultRun
+	}
+	if s.Plan != "" && s.Nodes != "" {
+		return Scenario{}, fmt.Errorf("a scenario has a plan or nodes, not both")
 	}
 	if len(s.Inputs) == 0 {
 		return Scenario{}, fmt.Errorf("there is no .yaml file")
@@ -193,6 +246,17 @@ func (o *Options) set(key, value string) (err error) {
 		o.SchedulerConfig = value
 	case "max-instance-types":
 		o.MaxInstanceTypes, err = strconv.Atoi(value)
+	case "now":
+		o.Now, err = time.Parse(time.RFC3339, value)
+	case "run":
+		o.Run, err = time.ParseDuration(value)
+	case "spot-to-spot":
+		o.SpotToSpot, err = strconv.ParseBool(value)
+	case "replacements":
+		if value != "fail" {
+			return fmt.Errorf("%q: want fail", value)
+		}
+		o.FailReplacements = true
 	case "only":
 		reason, ok := strings.CutPrefix(value, "engine, because ")
 		if !ok || reason == "" {
@@ -200,20 +264,26 @@ func (o *Options) set(key, value string) (err error) {
 		}
 		o.EngineOnly = reason
 	default:
-		return fmt.Errorf("unknown; known are catalog, preference-policy, min-values-policy, ignore-dra-requests, scheduler-config, max-instance-types, only")
+		return fmt.Errorf("unknown; known are catalog, preference-policy, min-values-policy, ignore-dra-requests, scheduler-config, max-instance-types, now, run, spot-to-spot, replacements, only")
 	}
 	return err
 }
 
 // WithPlan is the text of the scenario with another plan.
-func (s Scenario) WithPlan(plan string) []byte {
+func (s Scenario) WithPlan(plan string) []byte { return s.with(planFile, plan) }
+
+// WithDisrupt is the text of the scenario with other commands.
+func (s Scenario) WithDisrupt(commands string) []byte { return s.with(disruptFile, commands) }
+
+// with is the text of the scenario with another last file.
+func (s Scenario) with(name, text string) []byte {
 	archive := &txtar.Archive{Comment: s.archive.Comment}
 	for _, f := range s.archive.Files {
-		if f.Name != planFile {
+		if f.Name != name {
 			archive.Files = append(archive.Files, f)
 		}
 	}
-	archive.Files = append(archive.Files, txtar.File{Name: planFile, Data: []byte(plan)})
+	archive.Files = append(archive.Files, txtar.File{Name: name, Data: []byte(text)})
 	return txtar.Format(archive)
 }
 

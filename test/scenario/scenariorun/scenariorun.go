@@ -62,6 +62,13 @@ func Objects(t testing.TB, reader *manifest.Reader, s scenariofile.Scenario) []c
 	return out
 }
 
+// Later reads the objects that a scenario about disruption applies while the first commands wait.
+func Later(t testing.TB, reader *manifest.Reader, s scenariofile.Scenario) []client.Object {
+	t.Helper()
+	s.Inputs = s.Later
+	return Objects(t, reader, s)
+}
+
 // Settings returns the settings of a scenario as options of a simulation.
 func Settings(t testing.TB, s scenariofile.Scenario) simulation.Options {
 	t.Helper()
