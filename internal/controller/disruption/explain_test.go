@@ -70,7 +70,7 @@ func (w *harness) wantExplained(event string) {
 	if !ok || !whole || slices.ContainsFunc(untold, func(s string) bool { return strings.Contains(said, s) }) {
 		return
 	}
-	q := explain.Question{Cloud: w.deps.Cloud, Options: simulation.Options{Now: time.Now()}, SpotToSpot: w.deps.Gates.SpotToSpotConsolidation}
+	q := explain.Question{Cloud: w.deps.Cloud, Options: simulation.Options{Now: time.Now(), SpotToSpot: w.deps.Gates.SpotToSpotConsolidation}}
 	for _, key := range slices.Sorted(maps.Keys(w.seen)) {
 		q.Objects = append(q.Objects, w.seen[key].DeepCopyObject().(client.Object))
 	}
