@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
 func TestHeadroomOfMachines(t *testing.T) {
@@ -101,7 +101,13 @@ func TestVirtualPodsAreInEveryQuestion(t *testing.T) {
 	s.PutBuffer("shop/b", []*model.Pod{b})
 	s.PutBuffer("shop/a", []*model.Pod{a})
 	s.UpdatePod(boundPod("real", "n"))
-	ask := func() []*model.Pod { return s.translator.Batch(s.Snapshot(), solve.Options{}).Problem.Pods }
+	ask := func() []*model.Pod {
+		in, err := problem.Builder{Translator: s.translator}.WithoutPools(t.Context(), s.Snapshot(), time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in.Problem.Pods
+	}
 	if got := ask(); len(got) != 2 || got[0] != a || got[1] != b {
 		t.Errorf("asked for %v, want the pods of both buffers in the order of their names", got)
 	}

@@ -14,9 +14,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
 	"github.com/karpenter-anew/karpenter/internal/core/device"
-	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
-	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
 func TestUsesDevices(t *testing.T) {
@@ -319,23 +317,5 @@ func TestTypesShareTheirDevices(t *testing.T) {
 	got := New(v1.CoreLabelRules()).Catalog([]*cloud.InstanceType{{Name: "a", DynamicResources: shared}, {Name: "b", DynamicResources: shared}, {Name: "c"}})
 	if got[0].Devices == nil || got[0].Devices != got[1].Devices || got[2].Devices != nil {
 		t.Errorf("devices %p, %p and %p", got[0].Devices, got[1].Devices, got[2].Devices)
-	}
-}
-
-func TestDaemonsThatUseDevices(t *testing.T) {
-	t.Attr("covers", "L163")
-	tr := New(v1.CoreLabelRules())
-	spec := corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "gpu"}}}}}}
-	var all model.Editor[*model.DaemonSet]
-	all.Put("ns/gpu", tr.DaemonSet("ns", "gpu", spec, nil))
-	all.Put("ns/log", tr.DaemonSet("ns", "log", corev1.PodSpec{}, nil))
-	for _, c := range []struct {
-		devices *model.Devices
-		want    int
-	}{{nil, 1}, {&model.Devices{}, 2}} {
-		snapshot := &model.Snapshot{Resources: tr.Resources(), DaemonSets: all.Publish(), Devices: c.devices}
-		if got := tr.Batch(snapshot, solve.Options{}).Problem.DaemonSets; len(got) != c.want || got[len(got)-1].Name != "log" {
-			t.Errorf("%d daemons take part while devices are tracked: %v", len(got), c.devices != nil)
-		}
 	}
 }

@@ -1,0 +1,34 @@
+package problem
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/translate"
+)
+
+func TestDaemonSetsThatUseDevices(t *testing.T) {
+	t.Attr("covers", "L163")
+	tr := translate.New(v1.CoreLabelRules())
+	spec := corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "gpu"}}}}}}
+	var all model.Editor[*model.DaemonSet]
+	all.Put("ns/gpu", tr.DaemonSet("ns", "gpu", spec, nil))
+	all.Put("ns/log", tr.DaemonSet("ns", "log", corev1.PodSpec{}, nil))
+	for _, c := range []struct {
+		devices *model.Devices
+		want    int
+	}{{nil, 1}, {&model.Devices{}, 2}} {
+		snapshot := &model.Snapshot{Resources: tr.Resources(), DaemonSets: all.Publish(), Devices: c.devices}
+		in, err := Builder{Translator: tr}.WithoutPools(t.Context(), snapshot, time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := in.Problem.DaemonSets; len(got) != c.want || got[len(got)-1].Name != "log" {
+			t.Errorf("%d DaemonSets take part while devices are tracked: %v", len(got), c.devices != nil)
+		}
+	}
+}
