@@ -52,11 +52,11 @@ func TestPod(t *testing.T) {
 		{"no room anywhere", "shop", "huge", nil, Refused, `Pod shop/huge is pending, and stays so
   it fits nowhere:
     web: no instance type which had enough resources and the required offering met the scheduling requirements
-      cpu: 64 asked, at most 7900m left for pods; it would fit without karpenter.kwok.sh/instance-cpu Exists <=8
+      cpu: 64 requested, at most 7900m available for pods; the pod would fit without karpenter.kwok.sh/instance-cpu Exists <=8
       asked for: cpu 64
-      what would help: Lower the pod's requests, loosen its requirements, or widen the pool.
+      what would help: Lower the pod's requests, relax its requirements, or allow more in the pool.
     batch: did not tolerate taint (taint=team=batch:NoSchedule)
-      what would help: Add the toleration to the pod, or offer a pool without the taint.
+      what would help: Add the toleration to the pod, or create a pool without the taint.
     lost: not used: it is not ready: KWOKNodeClass "nowhere" does not exist
 `},
 		{"what cannot be placed", "default", "odd", nil, Refused, `Pod default/odd is pending, and stays so
@@ -78,7 +78,7 @@ func TestPod(t *testing.T) {
       web: incompatible requirements, label "team" does not have known values
         what would help: Add the label to the pool's template or requirements, or correct the pod's selector.
       batch: did not tolerate taint (taint=team=batch:NoSchedule)
-        what would help: Add the toleration to the pod, or offer a pool without the taint.
+        what would help: Add the toleration to the pod, or create a pool without the taint.
       lost: not used: it is not ready: KWOKNodeClass "nowhere" does not exist
 `,
 		},

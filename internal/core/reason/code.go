@@ -1,5 +1,5 @@
-// Package reason is the closed vocabulary of why a pod was not placed. The engine answers in these values; text is made
-// at the edge, when somebody reads it.
+// Package reason is the closed vocabulary of why a pod was not placed. The engine returns these values; they are rendered as
+// text only for events, logs and reports.
 //
 // Source: scheduling specification, errors and how they are surfaced.
 package reason
@@ -9,7 +9,7 @@ type Code string
 
 // The obstacles, in the order in which they are tested.
 const (
-	// DevicesIgnored means that the pod has resource claims and the installation does not look at them.
+	// DevicesIgnored means that the pod has resource claims and the controller ignores them.
 	DevicesIgnored Code = "DevicesIgnored"
 	// DeviceClaimMissing means that a resource claim of the pod does not exist.
 	DeviceClaimMissing Code = "DeviceClaimMissing"
@@ -24,63 +24,63 @@ const (
 	LimitsExceeded Code = "LimitsExceeded"
 	// TaintNotTolerated means that the pod does not tolerate a taint of the pool.
 	TaintNotTolerated Code = "TaintNotTolerated"
-	// LabelUndefined means that the pod demands a label that nodes of the pool do not have.
+	// LabelUndefined means that the pod requires a label that nodes of the pool do not have.
 	LabelUndefined Code = "LabelUndefined"
-	// RequirementConflict means that pod and pool want different values of a label.
+	// RequirementConflict means that pod and pool require different values of a label.
 	RequirementConflict Code = "RequirementConflict"
 	// VolumeUnreachable means that the pod's volumes cannot be used from any node of the pool.
 	VolumeUnreachable Code = "VolumeUnreachable"
-	// DevicesUnavailable means that no device, or not enough of them, can be had for the pod's resource claims.
+	// DevicesUnavailable means that there are not enough free devices for the pod's resource claims.
 	DevicesUnavailable Code = "DevicesUnavailable"
 	// DevicesUnreachable means that the devices of the pod's resource claims cannot be used from any node of the pool.
 	DevicesUnreachable Code = "DevicesUnreachable"
-	// NoInstanceTypeWithDevices means that the instance types with the devices are not those that can run the pod.
+	// NoInstanceTypeWithDevices means that no instance type with the devices can run the pod.
 	NoInstanceTypeWithDevices Code = "NoInstanceTypeWithDevices"
 	// TopologyUnsatisfiable means that spread, affinity or anti-affinity leaves no domain for the pod.
 	TopologyUnsatisfiable Code = "TopologyUnsatisfiable"
-	// HostPortTaken means that daemons claim a port that the pod wants on every instance type.
+	// HostPortTaken means that DaemonSets use the pod's host port on every instance type.
 	HostPortTaken Code = "HostPortTaken"
-	// VolumesNotAttachable means that no instance type has slots for all volumes of the pod.
+	// VolumesNotAttachable means that no instance type can attach all volumes of the pod.
 	VolumesNotAttachable Code = "VolumesNotAttachable"
-	// MinValuesUnmet means that too few distinct values of a label stay available.
+	// MinValuesUnmet means that too few distinct values of a label are left.
 	MinValuesUnmet Code = "MinValuesUnmet"
-	// DaemonsTakeRoom means that the pod would fit if it were not for what DaemonSets take on every node.
+	// DaemonsTakeRoom means that the pod would fit without the requests of DaemonSets.
 	DaemonsTakeRoom Code = "DaemonsTakeRoom"
-	// OfferingUnavailable means that what the pod would fit on is on offer, but cannot be had at this moment.
+	// OfferingUnavailable means that every offering on which the pod would fit is currently unavailable.
 	OfferingUnavailable Code = "OfferingUnavailable"
-	// NoInstanceType means that no single instance type passes requirements, resources and offerings together.
+	// NoInstanceType means that no single instance type meets requirements, resources and offerings together.
 	NoInstanceType Code = "NoInstanceType"
 )
 
-// Rule is one line per code for people: what was tested, and what would change the outcome.
+// Rule documents one code: what is tested, and how a user can change the outcome.
 type Rule struct {
 	Code   Code
 	Rule   string
 	Remedy string
 }
 
-// Rules is the vocabulary, in the order of Code.
+// Rules returns the rule of every code, in the order in which obstacles are tested.
 func Rules() []Rule {
 	return []Rule{
-		{DevicesIgnored, "Pods with resource claims are placed only where dynamic resource allocation is looked at.", "Start the controller with --ignore-dra-requests=false."},
-		{DeviceClaimMissing, "Every resource claim a pod refers to must exist; one made from a template may be on its way.", "Create the claim, or wait for the one from the template."},
-		{NoPools, "A node can be launched only from a NodePool that is ready and not static.", "Create a NodePool, or look at the Ready condition of the ones there are."},
-		{PoolEmpty, "A pool's own requirements must leave at least one instance type that is on offer.", "Loosen the pool's requirements; compare them with the labels of the provider's instance types."},
-		{NodesExhausted, "A pool launches no node beyond its limit on nodes.", "Raise limits.nodes of the pool or free a node."},
-		{LimitsExceeded, "A node is launched only if its full capacity stays within the pool's limits, together with what its nodes have and what is about to be launched.", "Raise the pool's limits or free capacity in it."},
-		{TaintNotTolerated, "A pod must tolerate every taint of the pool's template; startup taints do not count.", "Add the toleration to the pod, or offer a pool without the taint."},
-		{LabelUndefined, "A label that a pod demands must be defined by the pool or be a well-known label.", "Add the label to the pool's template or requirements, or correct the pod's selector."},
-		{RequirementConflict, "Pod and pool must agree on at least one value of every label that both constrain.", "Widen the pool's requirement or the pod's selector."},
-		{VolumeUnreachable, "All volumes of a pod must be usable from one node: same zone, or whatever their storage class or volume demands.", "Offer a pool in the zone of the volumes, or move the volumes to one zone."},
-		{DevicesUnavailable, "Every resource claim of a pod must be satisfied with devices that exist and are free, or that an instance type comes with.", "Free devices, loosen the claim's selectors and constraints, or offer instance types with such devices."},
-		{DevicesUnreachable, "The node must be where all devices of a pod's resource claims can be used.", "Offer a pool in the zone of the devices, or do not combine claims from different zones."},
-		{NoInstanceTypeWithDevices, "One instance type must come with the devices and pass requirements, resources and offerings too.", "Lower the pod's requests, loosen its requirements, or offer the devices with other instance types."},
-		{TopologyUnsatisfiable, "Every spread, affinity and anti-affinity that is not a wish must leave a domain, all of them together.", "Make room in the domains that count least, offer pools in more of them, or loosen the constraint."},
-		{HostPortTaken, "A port of the node belongs to one pod; DaemonSets claim theirs on every node they run on.", "Use another host port, or none, or keep the DaemonSet off the nodes of one pool."},
-		{VolumesNotAttachable, "A node attaches only so many volumes of a driver.", "Give the pod fewer volumes, or offer instance types that attach more."},
-		{MinValuesUnmet, "A launch must keep as many distinct values as the pool's minValues demands.", "Lower minValues, or loosen what narrows the instance types."},
-		{DaemonsTakeRoom, "What is left of a node beside its DaemonSets must be enough for the pod.", "Lower the requests of the DaemonSets, keep them off the nodes of one pool, or offer larger instance types."},
-		{OfferingUnavailable, "What a pod fits on must be available: the cloud has some left, its price is known, and the node class can be used in its zone.", "Allow other zones, capacity types or instance types in pool and pod, or let the node class cover the zone; what the cloud has run out of is tried again after a while."},
-		{NoInstanceType, "One instance type must meet the requirements, have the resources and be on offer.", "Lower the pod's requests, loosen its requirements, or widen the pool."},
+		{DevicesIgnored, "Pods with resource claims are placed only if dynamic resource allocation is enabled.", "Start the controller with --ignore-dra-requests=false."},
+		{DeviceClaimMissing, "Every resource claim that a pod refers to must exist; Kubernetes may still be creating one from a template.", "Create the claim, or wait for the one from the template."},
+		{NoPools, "A node can be launched only from a NodePool that is ready and not static.", "Create a NodePool, or check the Ready conditions of the existing ones."},
+		{PoolEmpty, "A pool's own requirements must leave at least one available instance type.", "Relax the pool's requirements; compare them with the labels of the provider's instance types."},
+		{NodesExhausted, "A pool launches no node beyond its limit on nodes.", "Raise limits.nodes of the pool or remove a node."},
+		{LimitsExceeded, "A node is launched only if its full capacity, together with that of the pool's existing and planned nodes, stays within the pool's limits.", "Raise the pool's limits or free capacity in it."},
+		{TaintNotTolerated, "A pod must tolerate every taint of the pool's template; startup taints do not count.", "Add the toleration to the pod, or create a pool without the taint."},
+		{LabelUndefined, "A label that a pod requires must be defined by the pool or be a well-known label.", "Add the label to the pool's template or requirements, or correct the pod's selector."},
+		{RequirementConflict, "Pod and pool must have at least one value in common for every label that both constrain.", "Widen the pool's requirement or the pod's selector."},
+		{VolumeUnreachable, "All volumes of a pod must be usable from one node: in the same zone, or in any other topology that their storage classes or volumes require.", "Create a pool in the zone of the volumes, or move the volumes to one zone."},
+		{DevicesUnavailable, "Every resource claim of a pod must be satisfied by free devices that exist, or by those of an instance type.", "Free devices, relax the claim's selectors and constraints, or allow instance types with such devices."},
+		{DevicesUnreachable, "All devices of a pod's resource claims must be usable from one node of the pool.", "Create a pool in the zone of the devices, or do not combine claims from different zones."},
+		{NoInstanceTypeWithDevices, "One instance type must have the devices and meet requirements, resources and offerings too.", "Lower the pod's requests, relax its requirements, or allow other instance types with the devices."},
+		{TopologyUnsatisfiable, "All required spread, affinity and anti-affinity constraints together must leave a domain.", "Add capacity in the domains with the fewest pods, allow pools in more domains, or relax the constraint."},
+		{HostPortTaken, "Only one pod can use a port of a node; DaemonSets use theirs on every node they run on.", "Use another host port, or none, or keep the DaemonSet off the nodes of one pool."},
+		{VolumesNotAttachable, "A node can attach a limited number of volumes per driver.", "Give the pod fewer volumes, or allow instance types that attach more."},
+		{MinValuesUnmet, "A launch must keep at least as many distinct values as the pool's minValues requires.", "Lower minValues, or relax the requirements that exclude instance types."},
+		{DaemonsTakeRoom, "The capacity of a node less the requests of its DaemonSets must be enough for the pod.", "Lower the requests of the DaemonSets, keep them off the nodes of one pool, or allow larger instance types."},
+		{OfferingUnavailable, "An offering on which the pod fits must be available: the cloud has capacity, its price is known, and the node class can be used in its zone.", "Allow other zones, capacity types or instance types in pool and pod, or let the node class cover the zone; offerings with insufficient capacity are retried after a while."},
+		{NoInstanceType, "One instance type must meet the requirements, have the resources and have an available offering.", "Lower the pod's requests, relax its requirements, or allow more in the pool."},
 	}
 }

@@ -7,46 +7,46 @@ import (
 
 // Limit is a limit of a pool, in amounts as users write them.
 type Limit struct {
-	// Resource is what is limited, Limit how much of it the pool may have.
+	// Resource is the name of the resource, Limit the amount of it that the pool may have.
 	Resource, Limit string
-	// Used is what its nodes have, together with those about to be launched.
+	// Used is the amount of its existing and planned nodes.
 	Used string
-	// Needed is the least limit under which the pod could be placed; empty when a higher limit alone would not do.
+	// Needed is the lowest limit with which the pod could be placed; empty when no higher limit alone is sufficient.
 	Needed string
 }
 
-// Shortage is a request that is larger than what can be had.
+// InsufficientResource is a request that exceeds the capacity of every instance type.
 type InsufficientResource struct {
-	// Resource is what is asked for, Asked how much of it; Most is what is left for pods on the largest machine.
+	// Requested is the pod's request; Available is the largest amount that an instance type leaves for pods.
 	Resource, Requested, Available string
 }
 
-// Slots is how many volumes of a driver a pod has, and the most that a machine can attach.
+// AttachLimit is the number of a pod's volumes of a driver, and the maximum that a node can attach.
 type AttachLimit struct {
 	Driver       string
 	Volumes, Max int
 }
 
-// Values is how many distinct values of a label are wanted, and how many there are.
+// MinValues is the number of distinct values of a label that are required, and how many are available.
 type MinValues struct {
 	Key                 string
 	Required, Available int
 }
 
-// shown is how many offers, and how many requirements, a message lists.
+// maxListed is the number of offerings, and of requirements, that a message lists.
 const maxListed = 3
 
-// Detail is what is known about an obstacle beside its headline: amounts, and what it would take. It is empty when the
-// headline says everything.
+// Detail returns what is known about an obstacle beyond its headline: amounts, and what would be sufficient. It is empty when
+// the headline is complete.
 func (r Obstacle) Detail() string {
 	var parts []string
 	for _, v := range r.MinValues {
-		parts = append(parts, fmt.Sprintf("%s: %d values wanted, %d left", v.Key, v.Required, v.Available))
+		parts = append(parts, fmt.Sprintf("%s: %d values required, %d available", v.Key, v.Required, v.Available))
 	}
 	for _, l := range r.Limits {
 		part := fmt.Sprintf("%s: limit %s, used or planned %s", l.Resource, l.Limit, l.Used)
 		if l.Needed != "" {
-			part += fmt.Sprintf(", a limit of %s would do", l.Needed)
+			part += fmt.Sprintf(", a limit of %s would be sufficient", l.Needed)
 		}
 		parts = append(parts, part)
 	}
@@ -54,28 +54,28 @@ func (r Obstacle) Detail() string {
 		parts = append(parts, fmt.Sprintf("%s: %d volumes, at most %d can be attached", r.AttachLimit.Driver, r.AttachLimit.Volumes, r.AttachLimit.Max))
 	}
 	for _, s := range r.Insufficient {
-		parts = append(parts, fmt.Sprintf("%s: %s asked, at most %s left for pods", s.Resource, s.Requested, s.Available))
+		parts = append(parts, fmt.Sprintf("%s: %s requested, at most %s available for pods", s.Resource, s.Requested, s.Available))
 	}
 	if r.Daemons != "" {
-		parts = append(parts, fmt.Sprintf("it would fit without the %s that DaemonSets take", r.Daemons))
+		parts = append(parts, fmt.Sprintf("the pod would fit without the %s that DaemonSets request", r.Daemons))
 	}
 	if len(r.UnavailableOfferings) > 0 {
-		parts = append(parts, "on offer, but not available: "+list(r.UnavailableOfferings, "; "))
+		parts = append(parts, "unavailable offerings: "+list(r.UnavailableOfferings, "; "))
 	}
 	if len(r.Without) > 0 {
 		entries := make([]string, len(r.Without))
 		for i, one := range r.Without {
 			if entries[i] = one.String(); one.Len() == 0 && !one.Complement() {
-				// No value is left of what several demands have in common.
-				entries[i] = "what is demanded of " + one.Key
+				// Several requirements have no value in common.
+				entries[i] = "the requirements on " + one.Key
 			}
 		}
-		parts = append(parts, "it would fit without "+list(entries, ", or without "))
+		parts = append(parts, "the pod would fit without "+list(entries, ", or without "))
 	}
 	return strings.Join(parts, "; ")
 }
 
-// Help is what would make the obstacle go away.
+// Remedy returns how a user can remove the obstacle.
 func (r Obstacle) Remedy() string {
 	code := r.Code
 	if code == PoolEmpty && len(r.UnavailableOfferings) > 0 {
@@ -89,7 +89,7 @@ func (r Obstacle) Remedy() string {
 	return ""
 }
 
-// list joins the first so many.
+// list joins the first maxListed parts.
 func list(parts []string, separator string) string {
 	if more := len(parts) - maxListed; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(parts[:maxListed], separator), more)

@@ -7,47 +7,47 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// Reason is one obstacle between a pod and a pool. Code says which of the other fields mean anything.
+// Obstacle is one reason why a pod was not placed on nodes of a pool. Code determines which of the other fields are set.
 type Obstacle struct {
 	Code Code
-	// Pool is the pool that was tried; empty when there was none to try.
+	// Pool is the name of the pool; empty when there is none.
 	Pool string
 	// Taint is the first taint not tolerated, as key[=value]:effect.
 	Taint string
-	// Conflict is the label that keeps pod and pool apart, Hint a known label that the user may have meant.
+	// Conflict is the label on which pod and pool conflict, Hint a known label that the user may have meant.
 	Conflict requirement.Conflict
 	Hint     string
-	// Claim is the resource claim that is missing, Devices what is wrong with those that are there.
+	// Claim is the resource claim that is missing, Devices the problem with existing ones.
 	Claim   string
 	Devices string
 	// Topology is the constraint that leaves no domain.
 	Topology Topology
-	// Limits are the pool's limits in the way; Narrowed is set when they leave instance types, but none that the pod fits on.
+	// Limits are the pool's limits that are exceeded; Narrowed is set when they leave instance types, but none that the pod fits on.
 	Limits   []Limit
 	Narrowed bool
 	// Port is the host port that is taken.
 	Port string
 	// Slots is what a node would have to attach.
 	AttachLimit AttachLimit
-	// Keys are the labels whose minValues are not met, Values how many values of each are wanted and there.
+	// Keys are the labels whose minValues are not met, MinValues how many values of each are required and available.
 	Keys      []string
 	MinValues []MinValues
-	// Truncated is set when they were met until the list of instance types was cut to its longest.
+	// Truncated is set when they were met before the list of instance types was truncated to its maximum length.
 	Truncated bool
-	// Criteria tell which parts of the instance-type test were passed by at least one type.
+	// Criteria tells which parts of the instance-type test at least one type passed.
 	Criteria Criteria
-	// Requirements and Resources are what was asked of the instance type, for display.
+	// Requirements and Resources are those that the instance type has to meet, for display.
 	Requirements requirement.Set
 	Resources    string
-	// Short are the requests that exceed what any instance type that passes the other tests leaves for pods.
+	// Insufficient are the requests that exceed the capacity for pods of every instance type that passes the other tests.
 	Insufficient []InsufficientResource
-	// Daemons is what DaemonSets take at least, where the pod would fit without them.
+	// Daemons is the minimum request of DaemonSets, if the pod would fit without it.
 	Daemons string
-	// Offers are those that would do and are not available.
+	// UnavailableOfferings are offerings on which the pod would fit.
 	UnavailableOfferings []string
-	// Without are the requirements of which each one alone, left out, would make the pod fit.
+	// Without are requirements; the pod would fit without any one of them.
 	Without requirement.Set
-	// HugeCPU is set when the pod asks for a million cores or more.
+	// HugeCPU is set when the pod requests a million cores or more.
 	HugeCPU bool
 }
 
@@ -73,7 +73,7 @@ func (r Obstacle) String() string {
 	return out
 }
 
-// Asks reports whether the requirements and resources that were asked for belong to the obstacle.
+// HasRequest reports whether Requirements and Resources are set.
 func (r Obstacle) HasRequest() bool {
 	switch r.Code {
 	case NoInstanceType, DaemonsTakeRoom, OfferingUnavailable:
@@ -83,7 +83,7 @@ func (r Obstacle) HasRequest() bool {
 	}
 }
 
-// Headline is the obstacle alone, without the requirements and resources that were asked for.
+// Headline returns the obstacle alone, without details, requirements and resources.
 func (r Obstacle) Headline() string {
 	switch r.Code {
 	case DevicesIgnored:
@@ -136,7 +136,7 @@ func (r Obstacle) Headline() string {
 	}
 }
 
-// instanceType words the outcome of the three tests: the first line that applies.
+// instanceType returns the message for the outcome of the three tests: the first one that applies.
 func (r Obstacle) instanceType() string {
 	const none = "no instance type met the scheduling requirements or had enough resources or had a required offering"
 	c := r.Criteria
@@ -168,10 +168,10 @@ func (r Obstacle) instanceType() string {
 	}
 }
 
-// Reasons is what stood in a pod's way, one entry per pool in the order the pools were tried.
+// Obstacles are the reasons why a pod was not placed, one per pool in the order in which the pools were tried.
 type Obstacles []Obstacle
 
-// String joins the obstacles with "; "; that pools are empty is said once.
+// String joins the obstacles with "; ". Consecutive empty pools are listed once.
 func (rs Obstacles) String() string {
 	parts := make([]string, 0, len(rs))
 	for _, r := range rs {

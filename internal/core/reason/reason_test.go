@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/reference/reasons.md")
 
-// example is one obstacle of every kind, as a user would meet it.
+// examples returns one obstacle of every code.
 func examples() map[Code]Obstacle {
 	zone := requirement.New("topology.kubernetes.io/zone", requirement.In, "zone-z")
 	asked := requirement.NewSet(zone)
@@ -73,7 +73,7 @@ func TestEveryCodeHasARuleAndAnExample(t *testing.T) {
 		}
 		seen[r.Code] = true
 		if r.Rule == "" || r.Remedy == "" {
-			t.Errorf("%s: rule and what would change the outcome must both be said", r.Code)
+			t.Errorf("%s: the rule and its remedy must not be empty", r.Code)
 		}
 		if examples()[r.Code].Code != r.Code {
 			t.Errorf("%s has no example", r.Code)
@@ -84,7 +84,7 @@ func TestEveryCodeHasARuleAndAnExample(t *testing.T) {
 	}
 }
 
-// TestReference keeps the page for users equal to the vocabulary.
+// TestReference checks that the reference page is up to date.
 func TestReference(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Scheduling failures\n\n")

@@ -13,19 +13,19 @@ type Topology struct {
 	Kind string
 	// Key is the node label whose values are the domains.
 	Key string
-	// Counts are the pods that count, by domain, in the order of the domains' names.
+	// Counts are the numbers of matching pods by domain, sorted by domain.
 	Counts []Count
-	// PodDomains and NodeDomains are what the pod and the pool have to say about the label.
+	// PodDomains and NodeDomains are the requirements of the pod and of the pool on the label.
 	PodDomains, NodeDomains requirement.Requirement
 }
 
-// Count is how many pods a domain has.
+// Count is the number of matching pods in a domain.
 type Count struct {
 	Domain string
 	Pods   int
 }
 
-// shownCounts is how many domains a message lists.
+// maxListedDomains is the number of domains that a message lists.
 const maxListedDomains = 25
 
 // String renders the constraint as events and logs show it.

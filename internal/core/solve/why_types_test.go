@@ -43,14 +43,14 @@ func TestTheObstacleIsTheOneThatNarrows(t *testing.T) {
 	}{
 		{
 			name: "limit on cores", pod: shape(20_000, gi), code: reason.LimitsExceeded,
-			detail: "cpu: limit 31, used or planned 0, a limit of 32 would do",
+			detail: "cpu: limit 31, used or planned 0, a limit of 32 would be sufficient",
 			change: func(in *Problem) { limited(in.Pools[0], map[int]int64{resource.CPU: 31_000}) },
 			flip:   func(in *Problem) { limited(in.Pools[0], map[int]int64{resource.CPU: 32_000}) },
 		},
 		{
 			name: "limits on cores and memory", pod: shape(5_000, gi), code: reason.LimitsExceeded,
-			detail: "cpu: limit 7, used or planned 0, a limit of 8 would do; " +
-				"memory: limit 20Gi, used or planned 0, a limit of 32Gi would do",
+			detail: "cpu: limit 7, used or planned 0, a limit of 8 would be sufficient; " +
+				"memory: limit 20Gi, used or planned 0, a limit of 32Gi would be sufficient",
 			change: func(in *Problem) { limited(in.Pools[0], map[int]int64{resource.CPU: 7_000, resource.Memory: 20 * gi}) },
 			flip:   func(in *Problem) { limited(in.Pools[0], map[int]int64{resource.CPU: 8_000, resource.Memory: 32 * gi}) },
 		},
@@ -61,18 +61,18 @@ func TestTheObstacleIsTheOneThatNarrows(t *testing.T) {
 		},
 		{
 			name: "limit and too large anyway", pod: shape(50_000, gi), code: reason.NoInstanceType,
-			detail: "cpu: 50 asked, at most 31900m left for pods",
+			detail: "cpu: 50 requested, at most 31900m available for pods",
 			change: func(in *Problem) { limited(in.Pools[0], map[int]int64{resource.CPU: 5_000}) },
 		},
 		{
 			name: "limit and daemons", pod: shape(3_500, gi), daemon: shape(1_000, gi), code: reason.LimitsExceeded,
-			detail: "cpu: limit 4, used or planned 0, a limit of 8 would do",
+			detail: "cpu: limit 4, used or planned 0, a limit of 8 would be sufficient",
 			change: func(in *Problem) { limited(in.Pools[0], map[int]int64{resource.CPU: 4_000}) },
 			flip:   func(in *Problem) { limited(in.Pools[0], map[int]int64{resource.CPU: 8_000}) },
 		},
 		{
 			name: "limit and minValues", pod: shape(1_000, gi), code: reason.MinValuesUnmet,
-			detail: instanceTypeKey + ": 2 values wanted, 1 left; cpu: limit 4, used or planned 0, a limit of 8 would do",
+			detail: instanceTypeKey + ": 2 values required, 1 available; cpu: limit 4, used or planned 0, a limit of 8 would be sufficient",
 			change: func(in *Problem) {
 				limited(in.Pools[0], map[int]int64{resource.CPU: 4_000})
 				in.Pools[0].Requirements = in.Pools[0].Requirements.And(requirement.NewSet(
@@ -82,7 +82,7 @@ func TestTheObstacleIsTheOneThatNarrows(t *testing.T) {
 		},
 		{
 			name: "daemons", pod: shape(31_000, gi), daemon: shape(1_000, gi), code: reason.DaemonsTakeRoom,
-			detail: `it would fit without the {"cpu":"1","memory":"1Gi","pods":"1"} that DaemonSets take`,
+			detail: `the pod would fit without the {"cpu":"1","memory":"1Gi","pods":"1"} that DaemonSets request`,
 			flip:   func(in *Problem) { in.DaemonSets = nil },
 		},
 		{
@@ -104,13 +104,13 @@ func TestTheObstacleIsTheOneThatNarrows(t *testing.T) {
 		},
 		{
 			name: "sold out", pod: shape(20_000, gi), code: reason.OfferingUnavailable,
-			detail: "on offer, but not available: on-demand in zone-a: large; on-demand in zone-b: large; on-demand in zone-c: large",
+			detail: "unavailable offerings: on-demand in zone-a: large; on-demand in zone-b: large; on-demand in zone-c: large",
 			change: func(in *Problem) { soldOut(in.Pools[0].Catalog[2], "") },
 			flip:   func(in *Problem) { in.Pools[0].Catalog = types() },
 		},
 		{
 			name: "sold out where the pod must be", pod: shape(20_000, gi), code: reason.OfferingUnavailable,
-			detail: "on offer, but not available: on-demand in zone-b: large",
+			detail: "unavailable offerings: on-demand in zone-b: large",
 			change: func(in *Problem) {
 				in.Pods[0].Shape.Selector = requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-b"))
 				soldOut(in.Pools[0].Catalog[2], "zone-b")
@@ -119,7 +119,7 @@ func TestTheObstacleIsTheOneThatNarrows(t *testing.T) {
 		},
 		{
 			name: "all is sold out", pod: shape(1_000, gi), code: reason.PoolEmpty,
-			detail: "on offer, but not available: on-demand in zone-a: large and others; on-demand in zone-b: large and others; on-demand in zone-c: large and others",
+			detail: "unavailable offerings: on-demand in zone-a: large and others; on-demand in zone-b: large and others; on-demand in zone-c: large and others",
 			change: func(in *Problem) {
 				for _, it := range in.Pools[0].Catalog {
 					soldOut(it, "")
@@ -129,7 +129,7 @@ func TestTheObstacleIsTheOneThatNarrows(t *testing.T) {
 		},
 		{
 			name: "requirements of the pool", pod: shape(20_000, gi), code: reason.NoInstanceType,
-			detail: "cpu: 20 asked, at most 3900m left for pods; it would fit without " + instanceTypeKey + " In [small]",
+			detail: "cpu: 20 requested, at most 3900m available for pods; the pod would fit without " + instanceTypeKey + " In [small]",
 			change: func(in *Problem) {
 				in.Pools[0].Requirements = in.Pools[0].Requirements.And(requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "small")))
 			},
@@ -174,7 +174,7 @@ func TestWhatIsUsedOfALimitCountsPlannedNodes(t *testing.T) {
 	if len(plan.NodeClaims) != 2 || len(plan.Unschedulable) != 1 {
 		t.Fatalf("%d claims, %d refused; want 2, 1", len(plan.NodeClaims), len(plan.Unschedulable))
 	}
-	want := "cpu: limit 70, used or planned 68, a limit of 100 would do"
+	want := "cpu: limit 70, used or planned 68, a limit of 100 would be sufficient"
 	if got := plan.Unschedulable[0].Reasons[0].Detail(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
