@@ -69,11 +69,11 @@ func (a *attachments) count() *volume.Attached {
 	return a.used
 }
 
-// expectAttachable gives nodes of ours that have not said yet what they can attach the limits of their instance type.
+// expectAttachLimits gives managed nodes that do not report their attach limits yet those of their instance type.
 // Source: scheduling specification, volume limits.
-func (s *solver) expectAttachable() {
+func (ts *targets) expectAttachLimits(pools []*model.Pool) {
 	types := map[string]map[string]volume.Limits{}
-	for _, pool := range s.problem.Pools {
+	for _, pool := range pools {
 		for _, it := range pool.Catalog {
 			if len(it.Attachable) == 0 {
 				continue
@@ -84,7 +84,7 @@ func (s *solver) expectAttachable() {
 			types[pool.Name][it.Name] = it.Attachable
 		}
 	}
-	for _, t := range s.targets.list {
+	for _, t := range ts.list {
 		if t.node.Managed && t.node.Attachable == nil {
 			t.volumes.expected = types[t.node.Pool][t.node.Labels[instanceTypeKey]]
 		}
@@ -103,14 +103,4 @@ func (on *openNode) attaching(p *model.Pod) bitset.Set {
 		}
 	}
 	return out
-}
-
-// offerOne is the offer for a single pod whose volumes need slots.
-func (s *solver) offerOne(on *openNode, number int, c *class, forms []*conjunction, p *model.Pod) offer {
-	trial := *on
-	trial.mask = on.attaching(p)
-	if trial.mask.Empty() {
-		return offer{}
-	}
-	return s.offer(&trial, number, c, forms, 1)
 }

@@ -7,126 +7,79 @@ import (
 	"sort"
 
 	"github.com/karpenter-anew/karpenter/internal/core/bitset"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-// stride is how many columns a shelf passes from one set that it keeps to the next: a set for every column would take memory
-// by the square of their number.
+// stride is how many columns a capacity index passes from one set that it keeps to the next: a set for every column would take
+// memory by the square of their number.
 const stride = 8
 
-// shelf orders the columns of a template by their room for one resource, so that "which columns can hold this much" is a
-// search and a bitset.
+// capacityIndex orders columns by their capacity for one resource, so that "which columns can hold this much" is a search and
+// a bitset.
 type capacityIndex struct {
-	// order is the columns, those with the most room first, and amounts their room.
+	// order is the columns by descending capacity, and amounts their capacity.
 	order   []int32
 	amounts []int64
-	// starts are the sets of the first 0, stride, 2*stride, … columns of the order, one after the other.
+	// starts are the sets of the first 0, stride, 2*stride, … columns of the order, one after the other; words is the size of
+	// one.
 	starts bitset.Set
-	// held is what having returned last, unless that was one of the starts.
-	held bitset.Set
+	words  int
+	// scratch is for use within one call.
+	scratch bitset.Set
+}
+
+// newCapacityIndex orders columns by the capacity for resource r.
+func newCapacityIndex(capacity []resource.Vector, r int) *capacityIndex {
+	n := len(capacity)
+	x := &capacityIndex{order: make([]int32, n), amounts: make([]int64, n), scratch: bitset.New(n)}
+	x.words = len(x.scratch)
+	for column := range x.order {
+		x.order[column] = int32(column)
+	}
+	slices.SortFunc(x.order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(capacity[b].At(r), capacity[a].At(r)), cmp.Compare(a, b))
+	})
+	x.starts = make(bitset.Set, (n/stride+1)*x.words)
+	for i := 1; i*stride <= n; i++ {
+		copy(x.start(i), x.start(i-1))
+		x.start(i).AddAll(x.order[(i-1)*stride : i*stride])
+	}
+	for i, column := range x.order {
+		x.amounts[i] = capacity[column].At(r)
+	}
+	return x
 }
 
 // start is the set of the first i*stride columns of the order.
-func (s *capacityIndex) start(i int) bitset.Set { return s.starts[i*len(s.held) : (i+1)*len(s.held)] }
+func (x *capacityIndex) start(i int) bitset.Set { return x.starts[i*x.words : (i+1)*x.words] }
 
-// shelf is that of resource r. Templates without daemons share those of their columns.
-func (t *template) capacityIndex(r int) *capacityIndex {
-	shelves := &t.capacityIndexes
-	if !t.daemoned {
-		shelves = &t.columns.capacityIndexes
+// narrow removes the columns that cannot hold amount from candidates, and reports whether any are left.
+func (x *capacityIndex) narrow(candidates bitset.Set, amount int64) bool {
+	n := sort.Search(len(x.amounts), func(i int) bool { return x.amounts[i] < amount })
+	have := x.start(n / stride)
+	if n%stride != 0 {
+		have = x.scratch.CopyFrom(have)
+		have.AddAll(x.order[n-n%stride : n])
 	}
-	for len(*shelves) <= r {
-		*shelves = append(*shelves, nil)
+	some := uint64(0)
+	for i := range candidates {
+		candidates[i] &= have[i]
+		some |= candidates[i]
 	}
-	if (*shelves)[r] == nil {
-		(*shelves)[r] = t.newCapacityIndex(r)
-	}
-	return (*shelves)[r]
+	return some != 0
 }
 
-func (t *template) newCapacityIndex(r int) *capacityIndex {
-	n := t.columns.len()
-	s := &capacityIndex{order: make([]int32, n), amounts: make([]int64, n), held: bitset.New(n)}
-	for column := range s.order {
-		s.order[column] = int32(column)
+// largest is the highest capacity among the columns in mask; a large negative number if there are none.
+func (x *capacityIndex) largest(mask bitset.Set) int64 {
+	// The largest columns are the last that an open node loses.
+	from, starts := 0, len(x.order)/stride+1
+	if starts > 1 && !x.start(1).Intersects(mask) {
+		from = stride * (sort.Search(starts, func(i int) bool { return x.start(i).Intersects(mask) }) - 1)
 	}
-	slices.SortFunc(s.order, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(t.room[b].At(r), t.room[a].At(r)), cmp.Compare(a, b))
-	})
-	s.starts = make(bitset.Set, (n/stride+1)*len(s.held))
-	for i := 1; i*stride <= n; i++ {
-		copy(s.start(i), s.start(i-1))
-		s.start(i).AddAll(s.order[(i-1)*stride : i*stride])
-	}
-	for i, column := range s.order {
-		s.amounts[i] = t.room[column].At(r)
-	}
-	return s
-}
-
-// having is the columns with room for amount. The set is the shelf's own and valid until the next call.
-func (s *capacityIndex) having(amount int64) bitset.Set {
-	n := sort.Search(len(s.amounts), func(i int) bool { return s.amounts[i] < amount })
-	if n%stride == 0 {
-		return s.start(n / stride)
-	}
-	copy(s.held, s.start(n/stride))
-	s.held.AddAll(s.order[n-n%stride : n])
-	return s.held
-}
-
-// largest is the most room that a column in mask has; negative infinity for none.
-func (s *capacityIndex) largest(mask bitset.Set) int64 {
-	// The largest columns are the last to drop out of a claim.
-	from, starts := 0, len(s.order)/stride+1
-	if starts > 1 && !s.start(1).Intersects(mask) {
-		from = stride * (sort.Search(starts, func(i int) bool { return s.start(i).Intersects(mask) }) - 1)
-	}
-	for i, column := range s.order[from:] {
+	for i, column := range x.order[from:] {
 		if mask.Has(int(column)) {
-			return s.amounts[from+i]
+			return x.amounts[from+i]
 		}
 	}
 	return math.MinInt64 / 2
-}
-
-// fitting narrows candidates, in place, to those that can hold n more pods of the class beside what on has, and reports
-// whether any can.
-func (on *openNode) fitting(c *class, candidates bitset.Set, n int) bool {
-	some := uint64(1)
-	for _, need := range c.needs {
-		have := on.t.capacityIndex(need.resource).having(on.total.At(need.resource) + need.amount*int64(n))
-		some = 0
-		for i := range candidates {
-			candidates[i] &= have[i]
-			some |= candidates[i]
-		}
-		if some == 0 {
-			return false
-		}
-	}
-	return some != 0 && (len(c.needs) > 0 || !candidates.Empty())
-}
-
-// most is how many of n pods of the class the candidate with the most room for them can hold. When that is known at once,
-// fitting is the candidates that can; it is the template's and valid until the next call.
-func (on *openNode) maxPods(c *class, candidates bitset.Set, n int) (most int, fitting bitset.Set) {
-	for _, need := range c.needs {
-		n = min(n, int(max(on.slack.At(need.resource), 0)/need.amount))
-	}
-	scratch := on.t.scratch
-	holds := func(n int) bool {
-		copy(scratch, candidates)
-		return on.fitting(c, scratch, n)
-	}
-	if n == 0 || holds(n) {
-		return n, scratch
-	}
-	return sort.Search(n-1, func(i int) bool { return !holds(i + 1) }), nil
-}
-
-// left is the candidates that can hold n more pods of the class.
-func (on *openNode) remaining(c *class, candidates bitset.Set, n int) bitset.Set {
-	out := candidates.Clone()
-	on.fitting(c, out, n)
-	return out
 }

@@ -56,7 +56,7 @@ type conjunction struct {
 	terms  []term
 	set    requirement.Set
 	// alone is the list of the conjunction and nothing else: most classes and lanes have one, and need no list of their own.
-	alone [1]*conjunction
+	list [1]*conjunction
 }
 
 // stage is one form of a class's question.
@@ -112,7 +112,8 @@ type classes struct {
 	// needs are what different requests need, by what they say.
 	needs   map[string][]need
 	options Options
-	devices *devices
+	// devices are the ResourceClaims that pods may use, by name; nil when no pod uses any.
+	devices deviceClaims
 	// soft is set when some taint in the problem is PreferNoSchedule: only then is there a last stage.
 	softTaints bool
 	exempt     map[string]bool
@@ -122,7 +123,24 @@ type classes struct {
 	scratch []byte
 }
 
-// ask is what pods of one class have in common.
+func newClasses(u *universe, p Problem, templates int) *classes {
+	return &classes{
+		u:           u,
+		daemons:     map[*model.Shape]*class{},
+		specifics:   map[string]*podSpecifics{},
+		noSpecifics: &podSpecifics{},
+		byTerms:     map[string]*conjunction{},
+		chosen:      map[string]*conjunction{},
+		needs:       map[string][]need{},
+		options:     p.Options,
+		softTaints:  anySoftTaint(p),
+		templates:   templates,
+		devices:     deviceClaimsOf(p),
+		exempt:      p.CordonExempt,
+	}
+}
+
+// classKey is what pods of one class have in common.
 type classKey struct {
 	shape      *model.Shape
 	membership *membership
@@ -192,7 +210,7 @@ func (cs *classes) daemon(shape *model.Shape) *class {
 func (cs *classes) bare(shape *model.Shape) *class {
 	c := &class{shape: shape, needs: cs.needsOf(shape.Requests), podSpecifics: cs.noSpecifics, membership: cs.groups.none}
 	if shape.Alternatives() == 1 {
-		c.alternatives = cs.intern(shape.Strict(0)).alone[:]
+		c.alternatives = cs.intern(shape.Strict(0)).list[:]
 		return c
 	}
 	for i := range shape.Alternatives() {
@@ -228,7 +246,7 @@ func (cs *classes) intern(set requirement.Set) *conjunction {
 		return c
 	}
 	c := &conjunction{number: len(cs.byTerms), terms: cs.u.terms(set), set: set}
-	c.alone[0] = c
+	c.list[0] = c
 	cs.byTerms[id.String()] = c
 	return c
 }

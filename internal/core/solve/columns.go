@@ -188,3 +188,33 @@ func (c *columns) cheapest(kinds bitset.Set) []float64 {
 	}
 	return low
 }
+
+// unavailable are the distinct offerings that cannot be had at the moment, price aside, each with the first column of the
+// types that come in it.
+func (c *columns) unavailable() []kind {
+	if c.unavailableKinds != nil {
+		return c.unavailableKinds
+	}
+	out := []kind{}
+	at, column := map[string]int{}, 0
+	var scratch []byte
+	for _, it := range c.types {
+		for i := range it.Offerings {
+			o := &it.Offerings[i]
+			if o.Available() {
+				continue
+			}
+			scratch = o.Requirements.AppendIdentity(scratch[:0])
+			n, known := at[string(scratch)]
+			if !known {
+				n = len(out)
+				at[string(scratch)] = n
+				out = append(out, kind{terms: c.u.terms(o.Requirements), columns: bitset.New(c.len())})
+			}
+			out[n].columns.Add(column)
+		}
+		column += len(it.Groups)
+	}
+	c.unavailableKinds = out
+	return out
+}

@@ -74,7 +74,7 @@ func TestEveryColumnReservesTheDaemonsThatRunOnIt(t *testing.T) {
 			Requests: resource.Vector{cpu}, Selector: requirement.NewSet(demand...), HostPorts: []model.HostPort{{Port: port}},
 		}}
 	}
-	s := compile(Problem{
+	s := newRun(Problem{
 		Pools:   []*model.Pool{pool("default", types...)},
 		Options: Options{WellKnown: wellKnown},
 		DaemonSets: []*model.DaemonSet{
@@ -106,6 +106,6 @@ func BenchmarkTemplate(b *testing.B) {
 	p := Problem{Pools: []*model.Pool{pool("default", ladder(400)...)}, DaemonSets: []*model.DaemonSet{daemon}}
 	b.ReportAllocs()
 	for b.Loop() {
-		compile(p)
+		newRun(p)
 	}
 }

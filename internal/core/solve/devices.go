@@ -3,7 +3,6 @@ package solve
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
@@ -19,13 +18,11 @@ import (
 // for one machine at a time: after labels, taints, ports and room, before topology is counted.
 type devices struct {
 	ledger *device.Ledger
-	claims map[string]*device.Claim
+	claims deviceClaims
 	// kinds are the distinct sets of devices of each catalog, in its order, with the columns that have them.
 	kinds map[*columns][]deviceKind
 	// failures are what stood in the way of a class at a template, the first time.
 	failures map[*class]map[*template]reason.Obstacle
-	// pieces is how many machines were looked at to run the pods of a claim on.
-	pieces int
 	// users are the machines that use a claim, by its name.
 	users map[string]map[string]bool
 	// coming are the sets of devices that a machine on its way may bring.
@@ -38,100 +35,27 @@ type deviceKind struct {
 	columns  bitset.Set
 }
 
-// gate takes pods out of p that cannot be asked about: those with claims while devices are ignored, and those with claims
-// that do not exist.
-func rejectDeviceless(p Problem) (Problem, []UnschedulablePods) {
-	if !slices.ContainsFunc(p.Pods, func(pod *model.Pod) bool { return pod.UsesDevices }) {
-		return p, nil
-	}
-	var order []reason.Obstacle
-	refused := map[string][]*model.Pod{}
-	var asked []*model.Pod
-	for _, pod := range p.Pods {
-		why, ok := p.deviceRejection(pod)
-		if ok {
-			asked = append(asked, pod)
-			continue
-		}
-		if _, known := refused[why.Claim]; !known {
-			order = append(order, why)
-		}
-		refused[why.Claim] = append(refused[why.Claim], pod)
-	}
-	p.Pods = asked
-	slices.SortFunc(order, func(a, b reason.Obstacle) int { return strings.Compare(a.Claim, b.Claim) })
-	out := make([]UnschedulablePods, len(order))
-	for i, why := range order {
-		slices.SortFunc(refused[why.Claim], func(a, b *model.Pod) int { return strings.Compare(a.UID, b.UID) })
-		out[i] = UnschedulablePods{Pods: refused[why.Claim], Reasons: reason.Obstacles{why}}
-	}
-	return p, out
-}
-
-// barred is why the claims of a pod cannot be looked at; ok when they can.
-func (p Problem) deviceRejection(pod *model.Pod) (why reason.Obstacle, ok bool) {
-	if !pod.UsesDevices {
-		return reason.Obstacle{}, true
-	}
-	if p.Devices == nil {
-		return reason.Obstacle{Code: reason.DevicesIgnored}, false
-	}
-	for _, name := range pod.DeviceClaims() {
-		if _, exists := p.Devices.Claims.Get(name); !exists {
-			return reason.Obstacle{Code: reason.DeviceClaimMissing, Claim: name}, false
-		}
-	}
-	return reason.Obstacle{}, true
-}
-
-// newDevices is the state of a run's devices before anything is placed. Devices of nodes count once the node is ready for
-// work; those that leaving pods alone hold are free.
-func newDevices(p Problem) *devices {
-	uses := func(pod *model.Pod) bool { return len(pod.DeviceClaims()) > 0 }
-	if p.Devices == nil || !slices.ContainsFunc(p.Pods, uses) {
+// newDevices is the state of a run's devices before anything is placed; nil when no pod uses any. Devices of nodes count once
+// the node is ready; those that only moving pods hold are free.
+func newDevices(r *run) *devices {
+	p := r.problem
+	if !p.usesDevices() {
 		return nil
 	}
-	usable, leaves := map[string]bool{}, map[string]bool{}
+	usable, moving := map[string]bool{}, p.moving()
 	for _, n := range p.Nodes {
 		usable[n.NodeName] = n.Initialized
 	}
-	for _, pod := range p.Pods {
-		leaves[pod.UID] = pod.Node != ""
-	}
-	leaving := func(uid string) bool { return leaves[uid] }
+	leaving := func(uid string) bool { return moving[uid] }
 	inventory := device.NewInventory(p.Devices.Slices.Sorted(), func(node string) bool { return usable[node] })
-	d := &devices{
+	return &devices{
 		ledger:   device.NewLedger(inventory, device.NewAllocated(p.Devices.Usages.Sorted(), leaving)),
-		claims:   map[string]*device.Claim{},
+		claims:   r.classes.devices,
 		kinds:    map[*columns][]deviceKind{},
 		failures: map[*class]map[*template]reason.Obstacle{},
 		expected: map[*target][]*device.Template{},
 		users:    map[string]map[string]bool{},
 	}
-	for name, claim := range p.Devices.Claims.All() {
-		d.claims[name] = claim.Claim
-		if claim.Allocation != nil && claim.PodsOnly && !slices.ContainsFunc(claim.Pods, func(uid string) bool { return !leaving(uid) }) {
-			// Its pods move, and it is allocated again where they go.
-			free := *claim.Claim
-			free.Allocation = nil
-			d.claims[name] = &free
-		}
-	}
-	return d
-}
-
-// of is the claims of a pod.
-func (d *devices) of(p *model.Pod) []*device.Claim {
-	if d == nil || len(p.DeviceClaims()) == 0 {
-		return nil
-	}
-	out := make([]*device.Claim, 0, len(p.DeviceClaims()))
-	for _, name := range p.DeviceClaims() {
-		if claim := d.claims[name]; claim != nil {
-			out = append(out, claim)
-		}
-	}
-	return out
 }
 
 // kindsOf are the distinct sets of devices of a catalog.
@@ -178,7 +102,7 @@ func (d *devices) having(c *columns, templates []*device.Template) bitset.Set {
 // expect notes which devices the machines on their way will bring. A machine that is not launched may still become of any of
 // several types. Pods that have their place on such a machine hold devices of it, whatever the cluster has given them since:
 // what it publishes counts only once it is ready for work.
-func (s *solver) expectDevices() {
+func (s *placer) expectDevices() {
 	d := s.devices
 	if d == nil {
 		return
@@ -190,7 +114,7 @@ func (s *solver) expectDevices() {
 			types[pool.Name][it.Name] = it
 		}
 	}
-	for i, t := range s.targets.list {
+	for _, t := range s.targets.list {
 		if t.node.Initialized || !t.node.Managed {
 			continue
 		}
@@ -205,7 +129,9 @@ func (s *solver) expectDevices() {
 		}
 		for _, pod := range t.node.Pods {
 			if claims := d.held(t.node, pod); len(claims) > 0 {
-				s.allocateOn(i, claims)
+				if a, ok := d.propose(t, claims, s.deviceTimeout()); ok {
+					d.commit(t.node.ID, claims, a)
+				}
 			}
 		}
 	}
@@ -213,7 +139,7 @@ func (s *solver) expectDevices() {
 
 // held are the claims of a pod on a starting node that take devices of that node.
 func (d *devices) held(n *model.Node, pod *model.Pod) []*device.Claim {
-	claims := d.of(pod)
+	claims := d.claims.of(pod)
 	for i, claim := range claims {
 		if claim.Allocation == nil {
 			continue
@@ -230,27 +156,30 @@ func (d *devices) held(n *model.Node, pod *model.Pod) []*device.Claim {
 	return claims
 }
 
-// provide gives claims devices on a machine that exists, if it can. A machine that may still become of several types has to
-// be able to give them as any of these.
-func (s *solver) allocateOn(number int, claims []*device.Claim) bool {
-	t := s.targets.list[number]
-	kinds := s.devices.expected[t]
+// propose allocates claims on an existing node, if it can. A node that may still become one of several instance types has to
+// have the devices as any of these.
+func (d *devices) propose(t *target, claims []*device.Claim, timeout func() bool) (*device.Proposal, bool) {
+	kinds := d.expected[t]
 	if len(kinds) == 0 {
 		kinds = []*device.Template{nil}
 	}
-	a, failure := s.devices.ledger.Allocate(device.Candidate{
+	a, failure := d.ledger.Allocate(device.Candidate{
 		Owner:        t.node.ID,
 		Node:         t.node.NodeName,
 		Requirements: t.node.Requirements,
 		Fixed:        true,
 		Templates:    kinds,
-	}, claims, s.deviceTimeout())
+	}, claims, timeout)
 	if failure != nil || len(a.Templates) < len(kinds) {
-		return false
+		return nil, false
 	}
-	s.devices.ledger.Commit(t.node.ID, a)
-	s.devices.use(claims, t.node.ID)
-	return true
+	return &a, true
+}
+
+// commit allocates what was proposed to an owner.
+func (d *devices) commit(owner string, claims []*device.Claim, a *device.Proposal) {
+	d.ledger.Commit(owner, *a)
+	d.use(claims, owner)
 }
 
 // use notes that a machine uses claims.
@@ -264,41 +193,28 @@ func (d *devices) use(claims []*device.Claim, owner string) {
 }
 
 // patience tells when one search for devices has taken long enough.
-func (s *solver) deviceTimeout() func() bool {
+func (s *placer) deviceTimeout() func() bool {
 	if s.problem.Options.DeviceTimeout == nil {
 		return nil
 	}
 	return s.problem.Options.DeviceTimeout()
 }
 
-// offer is what claim number number, open or about to be, would become by taking pods of the class.
-func (s *solver) offer(on *openNode, number int, c *class, forms []*conjunction, n int) offer {
-	if len(c.deviceClaims) == 0 {
-		return on.considerAny(c, forms, n)
-	}
-	var got offer
-	for _, form := range forms {
-		if got = s.offerDevices(on, number, c, form, n); got.pods > 0 {
-			break
-		}
-	}
-	return got
-}
-
-// offerDevices is the offer for one form: devices first, from the labels as the pods and their volumes narrow them; then
-// everything else, with what the devices add and the types that come with them.
-func (s *solver) offerDevices(on *openNode, number int, c *class, form *conjunction, n int) offer {
+// fitDevices is fit for one form of pods with ResourceClaims: devices first, from the labels as the pods and their volumes
+// narrow them; then everything else, with what the devices require and the instance types that have them.
+func (s *placer) fitDevices(o *offer, b bin, c *class, form *conjunction, n int) {
+	o.reset()
+	on, d := b.open, s.devices
 	to := on.t.step(on.state, form)
 	if to == noState {
-		return offer{}
+		return
 	}
 	next := on.t.states[to]
 	fits := on.remaining(c, on.mask.And(next.mask), 1)
 	if fits.Empty() {
-		return offer{}
+		return
 	}
-	owner, d := claimOwner(number), s.devices
-	before := on.t.requirements(next)
+	owner, before := claimOwner(b.number), on.t.requirements(next)
 	a, failure := d.ledger.Allocate(device.Candidate{
 		Owner:        owner,
 		Requirements: before,
@@ -310,20 +226,18 @@ func (s *solver) offerDevices(on *openNode, number int, c *class, form *conjunct
 		},
 	}, c.deviceClaims, s.deviceTimeout())
 	if failure != nil {
-		d.recordFailure(c, on.t, whyNoDevices(failure))
-		return offer{}
+		d.recordFailure(c, on.t, deviceObstacle(failure))
+		return
 	}
 	if more := added(before, a.Requirements); len(more) > 0 {
 		form = s.classes.intern(form.set.And(more))
 	}
 	trial := *on
 	trial.mask = on.mask.And(d.having(on.t.columns, a.Templates))
-	got := trial.consider(c, form, n)
-	if got.pods == 0 && !got.deferred {
+	if trial.consider(o, c, form, n); o.pods == 0 && !o.deferred {
 		d.recordFailure(c, on.t, reason.Obstacle{Code: reason.NoInstanceTypeWithDevices})
 	}
-	got.allotment = &a
-	return got
+	o.devices = &a
 }
 
 // added is what after says that before does not.
@@ -339,13 +253,13 @@ func added(before, after requirement.Set) requirement.Set {
 
 func claimOwner(number int) string { return fmt.Sprintf("%s-%04d", newHostname, number) }
 
-// settleDevices makes an accepted offer binding, and gives back what the claim held for types that it cannot become any
-// more.
-func (s *solver) commitDevices(on *openNode, number int, got offer) {
-	if got.allotment != nil {
-		on.devices = claimOwner(number)
-		s.devices.use(on.batches[len(on.batches)-1].class().deviceClaims, on.devices)
-		s.devices.ledger.Commit(on.devices, *got.allotment)
+// commitDevices allocates the devices of an accepted offer, and frees what the open node held of types that it cannot become
+// any more.
+func (s *placer) commitDevices(b bin, o *offer) {
+	on := b.open
+	if o.devices != nil {
+		on.devices = claimOwner(b.number)
+		s.devices.commit(on.devices, on.batches[len(on.batches)-1].class().deviceClaims, o.devices)
 	}
 	if on.devices != "" {
 		s.devices.ledger.Keep(on.devices, s.devices.among(on.t.columns, on.mask))
@@ -362,31 +276,8 @@ func (d *devices) recordFailure(c *class, t *template, why reason.Obstacle) {
 	}
 }
 
-// whyDevices is what stood in the way of the claims of a class at a pool, if they were what failed.
-func (s *solver) whyDevices(v *poolFilter, st *level) (reason.Obstacle, bool) {
-	if s.devices == nil {
-		return reason.Obstacle{}, false
-	}
-	t, c := v.t, v.c
-	r, ok := s.devices.failures[c][t]
-	if !ok || t.limits.unlimited() {
-		return r, ok
-	}
-	v.runTests()
-	// Limits may have taken away the types that bring the devices.
-	for _, o := range s.options(c, st) {
-		on := t.newOpenNode(v.portFree.And(v.attaching).And(t.states[t.root].mask))
-		got := s.offer(on, len(s.open), c, o.forms, 1)
-		t.free([]*openNode{on})
-		if got.pods > 0 {
-			return reason.Obstacle{Code: reason.LimitsExceeded, Narrowed: true, Limits: v.limits(got.mask, t.states[got.state])}, true
-		}
-	}
-	return r, ok
-}
-
-// whyNoDevices words a failure.
-func whyNoDevices(f *device.Failure) reason.Obstacle {
+// deviceObstacle is a failure as an obstacle.
+func deviceObstacle(f *device.Failure) reason.Obstacle {
 	if f.Conflict == nil {
 		return reason.Obstacle{Code: reason.DevicesUnavailable, Devices: f.Text}
 	}
@@ -400,7 +291,7 @@ func whyNoDevices(f *device.Failure) reason.Obstacle {
 // sameDrivers cuts a claim's candidates to those whose machines bring devices of the same drivers as the cheapest: the node
 // counts as ready when these drivers have published, and would wait for ever for one that it does not have. Candidates that
 // are needed for variety stay.
-func (s *solver) sameDrivers(on *openNode) {
+func (s *placer) sameDrivers(on *openNode) {
 	if on.devices == "" {
 		return
 	}
@@ -442,7 +333,7 @@ func (d *devices) drivers(owner string, kind *device.Template) []string {
 }
 
 // driversOf are those of all candidates of a claim.
-func (s *solver) driversOf(on *openNode) []string {
+func (s *placer) driversOf(on *openNode) []string {
 	if on.devices == "" {
 		return nil
 	}
@@ -455,7 +346,7 @@ func (s *solver) driversOf(on *openNode) []string {
 }
 
 // outcomesOf is what the claims in a planned machine get if it becomes of the cheapest type.
-func (s *solver) outcomesOf(on *openNode) []device.Outcome {
+func (s *placer) outcomesOf(on *openNode) []device.Outcome {
 	if on.devices == "" {
 		return nil
 	}
@@ -463,7 +354,7 @@ func (s *solver) outcomesOf(on *openNode) []device.Outcome {
 }
 
 // outcomesOn is what the claims placed on a machine that exists get.
-func (s *solver) outcomesOn(t *target) []device.Outcome {
+func (s *placer) outcomesOn(t *target) []device.Outcome {
 	if s.devices == nil {
 		return nil
 	}

@@ -29,26 +29,22 @@ type option struct {
 	count, room int
 }
 
-// asking is memory in which a question is worked out, to be used again for the next one. A list is valid until the function that made
-// it is called again.
+// scratch is memory that one call uses again after another.
 type scratch struct {
 	choices  [][]domainChoice
 	picked   []domainChoice
-	options  []option
 	states   []groupState
 	level    level
 	identity []byte
 	names    []string
 }
 
-// options are the ways in which a stage's groups can be met at this moment, the emptiest domains first. Choices are made
-// for all groups of a label together: a domain counts only if every one of them agrees. The list is valid until the next
-// call. Source: scheduling specification, narrowing.
-func (s *solver) options(c *class, st *level) []option {
-	out := s.scratch.options[:0]
+// options appends the ways in which the groups of a level can be met at this moment to out, which is empty, the emptiest domains
+// first. Choices are made for all groups of a label together: a domain counts only if every one of them agrees.
+// Source: scheduling specification, narrowing.
+func (s *placer) options(out []option, c *class, st *level) []option {
 	if st.plain() {
-		s.scratch.options = append(out, option{domainVariant: st.variants[0], room: math.MaxInt})
-		return s.scratch.options
+		return append(out, option{domainVariant: st.variants[0], room: math.MaxInt})
 	}
 	for len(s.scratch.choices) < len(st.keys) {
 		s.scratch.choices = append(s.scratch.choices, nil)
@@ -75,7 +71,7 @@ func (s *solver) options(c *class, st *level) []option {
 	}
 	slices.SortStableFunc(out, func(a, b option) int { return cmp.Compare(a.count, b.count) })
 	balance(out)
-	s.scratch.options, s.scratch.picked = out, picked
+	s.scratch.picked = picked
 	return out
 }
 
@@ -90,7 +86,7 @@ func balance(options []option) {
 }
 
 // laneOf is the lane for a combination of choices. Choices that leave everything open lead to the stage's question itself.
-func (s *solver) variantOf(c *class, st *level, picked []domainChoice) *domainVariant {
+func (s *placer) variantOf(c *class, st *level, picked []domainChoice) *domainVariant {
 	want := s.choose(st.conjunction, picked)
 	at, known := slices.BinarySearchFunc(st.variants, want.number, func(dv *domainVariant, number int) int { return dv.want.number - number })
 	if !known {
@@ -100,7 +96,7 @@ func (s *solver) variantOf(c *class, st *level, picked []domainChoice) *domainVa
 }
 
 // choose adds choices of domains to a conjunction.
-func (s *solver) choose(from *conjunction, picked []domainChoice) *conjunction {
+func (s *placer) choose(from *conjunction, picked []domainChoice) *conjunction {
 	id := binary.AppendVarint(s.scratch.identity[:0], int64(from.number))
 	for _, one := range picked {
 		head := int64(len(one.domains))
@@ -121,7 +117,7 @@ func (s *solver) choose(from *conjunction, picked []domainChoice) *conjunction {
 		if one.except && len(one.domains) == 0 {
 			continue
 		}
-		v := s.domains.of(one.key)
+		v := s.counts.domains.of(one.key)
 		names := make([]string, len(one.domains))
 		for i, d := range one.domains {
 			names[i] = v.names[d]
@@ -139,9 +135,10 @@ func (s *solver) choose(from *conjunction, picked []domainChoice) *conjunction {
 
 // choices appends the ways to meet all groups on one label to out, which is empty. Where a spread or the first pod of an affinity
 // is concerned a single domain is chosen, so that it can be counted; otherwise what is allowed stays open.
-func (s *solver) choices(out []domainChoice, c *class, st *level, key int) []domainChoice {
-	v, within := s.domains.of(key), s.domains.allowed(key, st.strict)
-	groups := s.groupStates(st, key, within)
+func (s *placer) choices(out []domainChoice, c *class, st *level, key int) []domainChoice {
+	v, within := s.counts.domains.of(key), s.counts.domains.allowed(key, st.strict)
+	groups := st.groupStates(s.scratch.states[:0], key, within)
+	s.scratch.states = groups
 	blocked := c.blocked(key)
 	if len(groups) == 0 {
 		return append(out, domainChoice{key: key, room: math.MaxInt, domains: blocked, except: true})
@@ -179,15 +176,15 @@ func (s *solver) choices(out []domainChoice, c *class, st *level, key int) []dom
 
 // rate is the lowest price of a core in a domain, in dollars an hour, from the first pool that has machines there; between
 // domains that are equally full the cheaper one is taken.
-func (s *solver) pricePerCore(key, d int) float64 {
-	v := s.domains.of(key)
+func (s *placer) pricePerCore(key, d int) float64 {
+	v := s.counts.domains.of(key)
 	for len(v.pricesPerCore) < len(v.names) {
 		v.pricesPerCore = append(v.pricesPerCore, s.pricePerCoreIn(key, v.names[len(v.pricesPerCore)]))
 	}
 	return v.pricesPerCore[d]
 }
 
-func (s *solver) pricePerCoreIn(key int, name string) float64 {
+func (s *placer) pricePerCoreIn(key int, name string) float64 {
 	here := s.classes.intern(requirement.NewSet(requirement.New(s.classes.u.keys[key].name, requirement.In, name)))
 	for _, t := range s.templates {
 		to := t.step(t.root, here)
@@ -212,10 +209,9 @@ type groupState struct {
 	bootstraps bool
 }
 
-// bearings are the groups of a stage on one label. The list is valid until the next call.
-func (s *solver) groupStates(st *level, key int, within topology.DomainFilter) []groupState {
-	out := s.scratch.states[:0]
-	for _, o := range st.owned {
+// groupStates appends the groups of a level on one label to out, which is empty.
+func (lv *level) groupStates(out []groupState, key int, within topology.DomainFilter) []groupState {
+	for _, o := range lv.owned {
 		if o.key != key {
 			continue
 		}
@@ -228,7 +224,6 @@ func (s *solver) groupStates(st *level, key int, within topology.DomainFilter) [
 		}
 		out = append(out, b)
 	}
-	s.scratch.states = out
 	return out
 }
 

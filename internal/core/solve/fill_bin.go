@@ -62,7 +62,7 @@ func (rp *repacker) rankTypes(enough float64) {
 	prices := rp.t.prices(rp.t.states[b.state])
 	b.ranked = b.ranked[:0]
 	few := b.few()
-	for c := range b.on.mask.All() {
+	for c := range b.node.mask.All() {
 		o := rankedType{c, prices[c], 0}
 		worth := k.values[c]
 		if few {

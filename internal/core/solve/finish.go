@@ -1,7 +1,6 @@
 package solve
 
 import (
-	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
@@ -12,8 +11,8 @@ const (
 	capacityTypeKey = "karpenter.sh/capacity-type"
 )
 
-// plan turns what the run did into a value.
-func (s *solver) plan() Plan {
+// newPlan turns what was placed into a value.
+func newPlan(s *placer) Plan {
 	var p Plan
 	for _, t := range s.targets.list {
 		if len(t.pods) > 0 {
@@ -23,9 +22,9 @@ func (s *solver) plan() Plan {
 	p.NodeClaims = make([]NodeClaim, 0, len(s.open))
 	menus := newLaunchOptionsCache(s.problem.Options)
 	for _, on := range s.open {
-		s.pin(on)
+		on.pin(s.classes)
 		s.sameDrivers(on)
-		done, unmet := s.finish(on, menus)
+		done, unmet := finish(s, on, menus)
 		if len(unmet) > 0 {
 			why := reason.Obstacle{Code: reason.MinValuesUnmet, Pool: on.t.pool.Name, Keys: unmet, Truncated: true}
 			p.Unschedulable = append(p.Unschedulable, UnschedulablePods{Pods: on.pods(), Reasons: reason.Obstacles{why}})
@@ -37,24 +36,9 @@ func (s *solver) plan() Plan {
 	return p
 }
 
-// refusals says of every pod that was refused why. It is to be asked before claims are split: counts go by machine.
-func (s *solver) diagnoseAll() []UnschedulablePods {
-	admitted := make([]bitset.Set, len(s.templates))
-	if len(s.unschedulable) > 0 {
-		for i, t := range s.templates {
-			admitted[i] = t.within(bitset.Full(t.columns.len()))
-		}
-	}
-	out := make([]UnschedulablePods, 0, len(s.unschedulable))
-	for _, r := range s.unschedulable {
-		out = append(out, UnschedulablePods{Pods: r.pods, Reasons: s.why(r.class, r.pods[0], admitted)})
-	}
-	return out
-}
-
 // finish completes a claim: daemons are added once, and what the candidates imply is written into the requirements. Keys of
 // which the cut to the longest list leaves too few distinct values are returned instead, unless the demand may be lowered.
-func (s *solver) finish(on *openNode, menus *launchOptionsCache) (done NodeClaim, unmet []string) {
+func finish(s *placer, on *openNode, menus *launchOptionsCache) (done NodeClaim, unmet []string) {
 	t, st := on.t, on.t.states[on.state]
 	m := menus.of(on)
 	reqs := m.requirements

@@ -17,6 +17,8 @@ type group struct {
 	number, key int
 	// host is set when every machine is a domain of its own; domains are then machine numbers.
 	host bool
+	// trial is set while pods on bins of a trial are counted.
+	trial bool
 	// inverse groups count the owners of an anti-affinity term instead of the pods that it selects, and keep the selected
 	// ones away from them.
 	inverse bool

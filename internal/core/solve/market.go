@@ -73,8 +73,10 @@ type PodCap struct {
 // NewMarket looks at what p had to offer to the pods that plan placed.
 func NewMarket(p Problem, plan Plan) Market {
 	p.Pods = placed(plan)
+	r := newRun(p)
+	r.seed()
 	b := marketBuilder{
-		solver:  compile(p),
+		run:     r,
 		lots:    map[lotKey]int{},
 		demands: map[string]int{},
 		accepts: map[string]int{},
@@ -104,7 +106,7 @@ func placed(plan Plan) []*model.Pod {
 }
 
 type marketBuilder struct {
-	*solver
+	*run
 	market Market
 	lots   map[lotKey]int
 	// faces are what the lots' pods look like.
@@ -323,7 +325,7 @@ func (b *marketBuilder) capHosts() {
 	index, rules, lots := map[string]int{}, []rule{}, [][]int{}
 	for i, face := range b.keys {
 		for _, r := range hostRules(face) {
-			if !b.counts(r, face) {
+			if !b.counted(r, face) {
 				continue
 			}
 			id := fmt.Sprintf("%d %q %s %s", r.max, r.namespaces, r.namespaceSelector.Identity(), r.selector.Identity())
@@ -358,8 +360,8 @@ func hostRules(face lotKey) []rule {
 	return out
 }
 
-// counts reports whether a rule counts pods that look like face.
-func (b *marketBuilder) counts(r rule, face lotKey) bool {
+// counted reports whether a rule counts pods that look like face.
+func (b *marketBuilder) counted(r rule, face lotKey) bool {
 	labels := face.labels
 	if labels == nil || !r.selector.Matches(labels.Values) {
 		return false

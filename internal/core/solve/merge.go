@@ -39,7 +39,7 @@ func (rp *repacker) merge(a, b packedBin) (both packedBin, ok bool) {
 		}
 	}
 	total, most := a.total.Add(b.total), a.price()+b.price()
-	st, mask := t.states[a.state], t.candidates
+	st, mask := t.states[a.state], rp.scratch
 	clear(mask)
 	within, prices := t.within(st.mask), t.prices(st)
 	for _, column := range t.byPrice(st) {

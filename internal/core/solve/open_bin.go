@@ -30,7 +30,7 @@ type openBin struct {
 	lead        *itemType
 	// company is the kin whose labels the machine takes over from the start; that of the lead, if nothing is gained.
 	companions *compatibilityGroup
-	on         *openNode
+	node       *openNode
 	host       int
 	state      stateID
 	candidates []candidateItem
@@ -74,16 +74,16 @@ func (rp *repacker) open(lead *itemType) packedBin {
 	if b.companions != lead.group {
 		from = b.companions.state
 	}
-	b.on = t.blankOpenNode(from, t.within(lead.group.mask))
-	b.on.updateSlack()
-	b.on.trial = true
-	if b.on.batches == nil {
-		b.on.batches = make([]batch, 0, typicalAssignments)
+	b.node = t.blankOpenNode(from, t.within(lead.group.mask))
+	b.node.updateSlack()
+	b.node.trial = true
+	if b.node.batches == nil {
+		b.node.batches = make([]batch, 0, typicalAssignments)
 	}
 	if rp.put(lead, 1) == 0 {
 		return packedBin{}
 	}
-	b.state = b.on.state
+	b.state = b.node.state
 	column, assignments := b.last.column, b.last.assignments
 	if again {
 		b.last.times--
@@ -104,7 +104,7 @@ func (rp *repacker) open(lead *itemType) packedBin {
 		}
 	}
 	b.dropCompanions()
-	return packedBin{b.on, b.assignments}
+	return packedBin{b.node, b.assignments}
 }
 
 // remember keeps a filling for the next machine, if it goes well with any.
@@ -120,7 +120,7 @@ func (b *openBin) remember(column int, assignments []assignment) {
 
 // cheapen leaves the claim the columns that cost no more than one of them.
 func (rp *repacker) cheapen(prices []float64, column int) {
-	on := rp.bin.on
+	on := rp.bin.node
 	for c := range on.mask.All() {
 		if prices[c] > prices[column] {
 			on.mask.Remove(c)
@@ -131,16 +131,16 @@ func (rp *repacker) cheapen(prices []float64, column int) {
 
 // part takes the labels of the company back if none of it came.
 func (b *openBin) dropCompanions() {
-	if b.companions == b.lead.group || slices.ContainsFunc(b.on.batches, func(f batch) bool { return f.form == b.companions.form }) {
+	if b.companions == b.lead.group || slices.ContainsFunc(b.node.batches, func(f batch) bool { return f.form == b.companions.form }) {
 		return
 	}
-	state := b.on.t.root
-	for _, f := range b.on.batches {
-		if state = b.on.t.step(state, f.form); state == noState {
+	state := b.node.t.root
+	for _, f := range b.node.batches {
+		if state = b.node.t.step(state, f.form); state == noState {
 			return
 		}
 	}
-	b.on.state = state
+	b.node.state = state
 }
 
 // put moves up to n pods of a pile to the machine and returns how many.
@@ -149,24 +149,15 @@ func (rp *repacker) put(p *itemType, n int) int {
 	for i := range p.segments {
 		st := &p.segments[i]
 		want := min(n-placed, len(st.pods))
-		if p.hostConstrained && want > 0 {
-			want = min(want, st.class.hostCapacity(st.level, b.host))
-		}
 		if want == 0 {
 			continue
 		}
-		o := b.on.consider(st.class, p.group.form, want)
+		o, on := &rp.offer, bin{host: b.host, open: b.node}
+		rp.s.fit(o, on, st.class, st.level, p.group.form.list[:], st.pods[:want])
 		if o.pods == 0 || !rp.keepsPins(o.state, p.group) {
 			continue
 		}
-		b.on.put(st.class, st.level, o, st.pods[:o.pods:o.pods])
-		for _, list := range st.class.counting() {
-			for _, g := range list {
-				if g.host {
-					g.Add(b.host, o.pods)
-				}
-			}
-		}
+		rp.s.take(o, on, st.class, st.level, st.pods[:o.pods:o.pods])
 		st.pods = st.pods[o.pods:]
 		if placed += o.pods; placed == n {
 			break

@@ -88,43 +88,45 @@ func (on *openNode) updateSlack() {
 	}
 }
 
-// offer is what a claim would become by taking pods of a class.
+// offer is what a bin would become by taking pods of a class. Its memory may be used for one offer after another.
 type offer struct {
-	form  *conjunction
-	state stateID
-	// mask is the template's and valid until the next offer.
-	mask bitset.Set
+	// pods is how many of the pods the bin takes.
 	pods int
-	// lowered are the demands for distinct values as they would be.
+	// form, state, mask and relaxedMinValues are those of the open node, were the offer accepted.
+	form             *conjunction
+	state            stateID
+	mask             bitset.Set
 	relaxedMinValues map[int]int
-	// allotment is what the pods' claims would get; nil for pods without any.
-	allotment *device.Proposal
-	// deferred is set when nothing is offered because others hold the reservations that the claim could be launched from.
+	// devices is what the pods' ResourceClaims would get; nil for pods without any.
+	devices *device.Proposal
+	// deferred is set when nothing is offered because other open nodes hold the reservations that this one could be launched
+	// from.
 	deferred bool
 }
 
-// considerAny is the offer for the first of the forms that the claim accepts.
-func (on *openNode) considerAny(c *class, forms []*conjunction, n int) offer {
-	var last offer
+func (o *offer) reset() { *o = offer{mask: o.mask[:0]} }
+
+// considerAny makes o the offer for the first of the forms that the open node accepts.
+func (on *openNode) considerAny(o *offer, c *class, forms []*conjunction, n int) {
 	for _, form := range forms {
-		if last = on.consider(c, form, n); last.pods > 0 {
-			return last
+		if on.consider(o, c, form, n); o.pods > 0 {
+			return
 		}
 	}
-	return last
 }
 
-// consider works out how many of n pods of the class the claim can take, without taking them.
-func (on *openNode) consider(c *class, form *conjunction, n int) offer {
+// consider makes o the offer for as many of n pods of the class as the open node can take, without taking them.
+func (on *openNode) consider(o *offer, c *class, form *conjunction, n int) {
+	o.reset()
 	if !c.mayFit(on.slack) {
-		return offer{}
+		return
 	}
 	if _, taken := model.FirstConflict(c.shape.HostPorts, on.ports); taken {
-		return offer{}
+		return
 	}
 	to := on.t.step(on.state, form)
 	if to == noState {
-		return offer{}
+		return
 	}
 	n = c.maxPerNode(n)
 	next := on.t.states[to]
@@ -135,50 +137,85 @@ func (on *openNode) consider(c *class, form *conjunction, n int) offer {
 	}
 	best, fitting := on.maxPods(c, candidates, n)
 	if best == 0 {
-		return offer{}
+		return
 	}
-	o := offer{form: form, state: to, pods: best, relaxedMinValues: on.relaxedMinValues}
+	o.form, o.state, o.pods, o.relaxedMinValues = form, to, best, on.relaxedMinValues
 	if len(next.minimums) > 0 || on.t.reservations.mode != ReservedIgnored {
-		o = on.cutOffer(o, next, func(n int) bitset.Set { return on.remaining(c, candidates, n) })
+		on.cutOffer(o, next, func(n int) bitset.Set { return on.remaining(c, candidates, n) })
 	}
 	switch {
 	case o.pods == 0:
 	case o.pods == best && fitting != nil:
-		o.mask = on.t.offered.CopyFrom(fitting)
+		o.mask = append(o.mask, fitting...)
 	default:
 		on.fitting(c, candidates, o.pods)
-		o.mask = on.t.offered.CopyFrom(candidates)
+		o.mask = append(o.mask, candidates...)
 	}
-	return o
 }
 
-// keep cuts an offer down to as many pods as leave enough distinct values and, where one could be used, a reservation.
-// left is the candidates that n pods leave. Fewer pods leave more, so the number is found by bisection.
-func (on *openNode) cutOffer(o offer, next *state, left func(n int) bitset.Set) offer {
+// fitting narrows candidates, in place, to those that can hold n more pods of the class beside those of the open node, and
+// reports whether any can.
+func (on *openNode) fitting(c *class, candidates bitset.Set, n int) bool {
+	for _, need := range c.needs {
+		if !on.t.capacityIndex(need.resource).narrow(candidates, on.total.At(need.resource)+need.amount*int64(n)) {
+			return false
+		}
+	}
+	return len(c.needs) > 0 || !candidates.Empty()
+}
+
+// maxPods is how many of n pods of the class the candidate with the most capacity for them can hold. When that is known at
+// once, fitting is the candidates that can, in scratch memory of the template.
+func (on *openNode) maxPods(c *class, candidates bitset.Set, n int) (most int, fitting bitset.Set) {
+	for _, need := range c.needs {
+		n = min(n, int(max(on.slack.At(need.resource), 0)/need.amount))
+	}
+	scratch := on.t.scratch
+	holds := func(n int) bool {
+		copy(scratch, candidates)
+		return on.fitting(c, scratch, n)
+	}
+	if n == 0 || holds(n) {
+		return n, scratch
+	}
+	return sort.Search(n-1, func(i int) bool { return !holds(i + 1) }), nil
+}
+
+// remaining is the candidates that can hold n more pods of the class.
+func (on *openNode) remaining(c *class, candidates bitset.Set, n int) bitset.Set {
+	out := candidates.Clone()
+	on.fitting(c, out, n)
+	return out
+}
+
+// cutOffer cuts an offer down to as many pods as leave enough distinct values and, where one could be used, a reservation.
+// remaining is the candidates that n pods leave. Fewer pods leave more, so the number is found by bisection.
+func (on *openNode) cutOffer(o *offer, next *state, remaining func(n int) bitset.Set) {
 	rs, trial := on.t.reservations, *on
 	if len(on.batches) == 0 && on.t.bestEffort {
-		o.relaxedMinValues = on.relaxMinValues(next, left(1))
+		o.relaxedMinValues = on.relaxMinValues(next, remaining(1))
 		trial.relaxedMinValues = o.relaxedMinValues
 	}
 	reserved := false
 	if rs.mode == ReservedStrict {
-		compatible := rs.compatible(on.t, next.kinds, left(1))
+		compatible := rs.compatible(on.t, next.kinds, remaining(1))
 		reserved = len(compatible) > 0 || len(on.held) > 0
 		if reserved && len(rs.reservable(on, compatible)) == 0 {
-			return offer{deferred: true}
+			o.reset()
+			o.deferred = true
+			return
 		}
 	}
 	fewer := sort.Search(o.pods, func(fewer int) bool {
-		mask := left(o.pods - fewer)
+		mask := remaining(o.pods - fewer)
 		return len(trial.unmet(next, mask)) == 0 &&
 			(!reserved || len(rs.reservable(on, rs.compatible(on.t, next.kinds, mask))) > 0)
 	})
 	o.pods -= fewer
-	return o
 }
 
 // put takes the pods of an accepted offer into the claim.
-func (on *openNode) put(c *class, st *level, o offer, pods []*model.Pod) {
+func (on *openNode) put(c *class, st *level, o *offer, pods []*model.Pod) {
 	copy(on.mask, o.mask)
 	on.state, on.relaxedMinValues = o.state, o.relaxedMinValues
 	for _, need := range c.needs {

@@ -64,12 +64,12 @@ type templateCursor struct {
 	closed bool
 }
 
-// spot is what the lane knows about the i-th template.
-func (s *solver) cursorOf(c *class, st *level, dv *domainVariant, i int) *templateCursor {
-	sp, t := &dv.cursors[i], s.templates[i]
+// cursor is what the variant, which is one of a level, knows about a template.
+func (dv *domainVariant) cursor(lv *level, t *template) *templateCursor {
+	sp := &dv.cursors[t.number]
 	if !sp.checked {
 		sp.checked = true
-		_, repelled := t.repels(c, st)
+		_, repelled := t.repels(lv.class, lv)
 		sp.rejects = repelled || !t.mayAccept(dv.forms)
 	}
 	return sp

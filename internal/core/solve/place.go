@@ -1,17 +1,42 @@
 package solve
 
 import (
-	"math"
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
+// placer is first fit: it places the pods of a run.
+type placer struct {
+	*run
+	devices *devices
+	// unschedulable are pods that fit nowhere, deferred those that wait for a reservation, undecided those that the run did not
+	// get to.
+	unschedulable       []podRun
+	deferred, undecided []*model.Pod
+	// offer and buffer are memory for one offer, and for the options of one level.
+	offer   offer
+	buffer  []option
+	scratch scratch
+}
+
+// podRun is consecutive pods of one class in the queue.
+type podRun struct {
+	class *class
+	pods  []*model.Pod
+}
+
+func newPlacer(r *run) *placer {
+	s := &placer{run: r, devices: newDevices(r)}
+	s.expectDevices()
+	return s
+}
+
 // placeAll places the queue, and then once more, as long as that helps, the pods that were refused and may have been
 // waiting for others. It ends early when the run is stopped.
-func (s *solver) placeAll(queue []run) {
+func (s *placer) placeAll(queue []podRun) {
 	for len(queue) > 0 {
-		var again []run
+		var again []podRun
 		progress := false
 		for i, r := range queue {
 			if s.problem.Options.Stop != nil && s.problem.Options.Stop() {
@@ -27,9 +52,9 @@ func (s *solver) placeAll(queue []run) {
 			switch {
 			case len(rest) == 0:
 			case r.class.pinned:
-				again = append(again, run{r.class, rest})
+				again = append(again, podRun{r.class, rest})
 			default:
-				s.unschedulable = append(s.unschedulable, run{r.class, rest})
+				s.unschedulable = append(s.unschedulable, podRun{r.class, rest})
 			}
 		}
 		if !progress {
@@ -41,7 +66,7 @@ func (s *solver) placeAll(queue []run) {
 }
 
 // stop leaves pods undecided that were not looked at, and refuses those that were.
-func (s *solver) stop(unseen, again []run) {
+func (s *placer) stop(unseen, again []podRun) {
 	for _, r := range unseen {
 		s.undecided = append(s.undecided, r.pods...)
 	}
@@ -51,7 +76,7 @@ func (s *solver) stop(unseen, again []run) {
 // place finds places for the pods of a run and returns those it found none for. Machines that exist and claims that are open
 // come first, whatever wish that costs: no machine is opened for a wish alone. When one has to be opened, it is one that
 // grants as many wishes as possible. deferred says that the rest should wait for a reservation.
-func (s *solver) place(r run) (pods []*model.Pod, deferred bool) {
+func (s *placer) place(r podRun) (pods []*model.Pod, deferred bool) {
 	pods = r.pods
 	for len(pods) > 0 && !deferred {
 		rest := s.placeOnExisting(r.class, pods)
@@ -67,9 +92,10 @@ func (s *solver) place(r run) (pods []*model.Pod, deferred bool) {
 }
 
 // settle puts pods onto machines that exist or are being planned. It returns as soon as counts may have changed.
-func (s *solver) placeOnExisting(c *class, pods []*model.Pod) []*model.Pod {
+func (s *placer) placeOnExisting(c *class, pods []*model.Pod) []*model.Pod {
 	for _, st := range c.levels {
-		options := s.options(c, st)
+		options := s.options(s.buffer[:0], c, st)
+		s.buffer = options
 		for _, o := range options {
 			if rest := s.placeOnNodes(c, st, o, pods); len(rest) < len(pods) {
 				if pods = rest; c.pinned || len(pods) == 0 {
@@ -90,15 +116,16 @@ func (s *solver) placeOnExisting(c *class, pods []*model.Pod) []*model.Pod {
 
 // expand opens claims, from the first pool that accepts and for the most wishes. A pool that could launch from a
 // reservation, if others did not hold it, puts the pods off: neither a lesser pool nor fewer wishes is tried.
-func (s *solver) openNew(c *class, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
+func (s *placer) openNew(c *class, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
 	for _, st := range c.levels {
-		if s.requiresExisting(st) {
+		if st.requiresExisting() {
 			continue
 		}
-		options := s.options(c, st)
-		for i, t := range s.templates {
+		options := s.options(s.buffer[:0], c, st)
+		s.buffer = options
+		for _, t := range s.templates {
 			for _, o := range options {
-				if rest, deferred = s.openFrom(t, i, c, st, o, pods); deferred || len(rest) < len(pods) {
+				if rest, deferred = s.openFrom(t, c, st, o, pods); deferred || len(rest) < len(pods) {
 					return rest, deferred
 				}
 			}
@@ -107,49 +134,14 @@ func (s *solver) openNew(c *class, pods []*model.Pod) (rest []*model.Pod, deferr
 	return pods, false
 }
 
-// tied reports whether the stage's pods must join others on a machine that is there already.
-func (s *solver) requiresExisting(st *level) bool {
-	return slices.ContainsFunc(st.hosts, func(o owned) bool {
-		return o.isAffinity() && !o.Bootstraps(o.self, anyDomain)
-	})
-}
-
-// joinable are the machines that hold what the stage's pods must be near to. ok is false when any machine will do, because
-// there is nothing to be near to or the first pod may choose.
-func (s *solver) affineHosts(st *level) (hosts []int, ok bool) {
-	for _, o := range st.hosts {
-		if o.isAffinity() && !o.Bootstraps(o.self, anyDomain) {
-			return o.Counted(), true
-		}
-	}
-	return nil, false
-}
-
-// hostRoom is how many more pods of the class a machine may take by the groups that count per machine.
-func (c *class) hostCapacity(st *level, number int) int {
-	for _, g := range c.avoidHosts {
-		if g.Count(number) > 0 {
-			return 0
-		}
-	}
-	room := math.MaxInt
-	for _, o := range st.hosts {
-		if o.isAffinity() && o.Count(number) == 0 && o.Bootstraps(o.self, anyDomain) {
-			continue
-		}
-		room = min(room, o.AllowedOnHost(number, 0, o.self))
-	}
-	return room
-}
-
 // inhabit puts pods on existing nodes, the first that accepts first, and returns the rest.
-func (s *solver) placeOnNodes(c *class, st *level, o option, pods []*model.Pod) []*model.Pod {
+func (s *placer) placeOnNodes(c *class, st *level, o option, pods []*model.Pod) []*model.Pod {
 	ts, dv := s.targets, o.domainVariant
 	want := min(len(pods), o.room)
-	if hosts, ok := s.affineHosts(st); ok {
+	if hosts, ok := st.affineHosts(); ok {
 		for _, m := range slices.Sorted(slices.Values(hosts)) {
 			if m < len(ts.list) && ts.satisfyingAny(dv.forms).Has(m) {
-				if n := s.placeOnNode(c, st, m, pods[:want]); n > 0 {
+				if n := s.put(s.existingBin(m), c, st, o, pods[:want]); n > 0 {
 					return pods[n:]
 				}
 			}
@@ -160,7 +152,7 @@ func (s *solver) placeOnNodes(c *class, st *level, o option, pods []*model.Pod) 
 		return pods
 	}
 	for m := range ts.satisfyingAny(dv.forms).From(dv.nodes) {
-		n := s.placeOnNode(c, st, m, pods[:want])
+		n := s.put(s.existingBin(m), c, st, o, pods[:want])
 		pods, want = pods[n:], want-n
 		if want == 0 || n > 0 && st.hostAffinity {
 			dv.nodes = m
@@ -171,34 +163,14 @@ func (s *solver) placeOnNodes(c *class, st *level, o option, pods []*model.Pod) 
 	return pods
 }
 
-// move puts as many of the pods on an existing node as it takes.
-func (s *solver) placeOnNode(c *class, st *level, number int, pods []*model.Pod) int {
-	t := s.targets.list[number]
-	n := c.count(t.room, nil, c.maxPerNode(min(len(pods), c.hostCapacity(st, number))))
-	if n == 0 || !t.accepts(c, st) {
-		return 0
-	}
-	if n = t.volumes.fits(pods[:n]); n == 0 {
-		return 0
-	}
-	if len(c.deviceClaims) > 0 && !s.allocateOn(number, c.deviceClaims) {
-		return 0
-	}
-	t.take(c, pods[:n])
-	if c.counted() {
-		s.record(c, s.targetSite(number), n)
-	}
-	return n
-}
-
 // join puts pods into open claims and returns the rest.
-func (s *solver) placeOnOpen(c *class, st *level, o option, pods []*model.Pod) []*model.Pod {
+func (s *placer) placeOnOpen(c *class, st *level, o option, pods []*model.Pod) []*model.Pod {
 	dv, base := o.domainVariant, len(s.targets.list)
 	want := min(len(pods), o.room)
-	if hosts, ok := s.affineHosts(st); ok {
+	if hosts, ok := st.affineHosts(); ok {
 		for _, m := range slices.Sorted(slices.Values(hosts)) {
-			if m >= base && !s.cursorOf(c, st, dv, s.open[m-base].t.number).rejects {
-				if n := s.placeOnOpenNode(c, st, o, m-base, pods[:want]); n > 0 {
+			if m >= base && !dv.cursor(st, s.open[m-base].t).rejects {
+				if n := s.put(s.openBin(m-base, s.open[m-base]), c, st, o, pods[:want]); n > 0 {
 					return pods[n:]
 				}
 			}
@@ -210,7 +182,7 @@ func (s *solver) placeOnOpen(c *class, st *level, o option, pods []*model.Pod) [
 			continue
 		}
 		for i := range s.templates {
-			sp := s.cursorOf(c, st, dv, i)
+			sp := dv.cursor(st, s.templates[i])
 			if sp.rejects {
 				continue
 			}
@@ -235,7 +207,7 @@ func (on *openNode) floats(c *class) bool {
 }
 
 // joinOf puts pods into the open claims of one template, or into those that float, and returns how many.
-func (s *solver) placeOnOpenOf(t *template, sp *templateCursor, c *class, st *level, o option, pods []*model.Pod, floating bool) int {
+func (s *placer) placeOnOpenOf(t *template, sp *templateCursor, c *class, st *level, o option, pods []*model.Pod, floating bool) int {
 	placed, full := 0, 0
 	for sp.cursor < len(t.open.numbers) {
 		block := sp.cursor / blockSize
@@ -258,7 +230,7 @@ func (s *solver) placeOnOpenOf(t *template, sp *templateCursor, c *class, st *le
 			sp.cursor++
 			continue
 		}
-		n := s.placeOnOpenNode(c, st, o, number, pods[placed:])
+		n := s.put(s.openBin(number, s.open[number]), c, st, o, pods[placed:])
 		if placed += n; placed == len(pods) || n > 0 && st.hostAffinity {
 			break
 		}
@@ -267,59 +239,21 @@ func (s *solver) placeOnOpenOf(t *template, sp *templateCursor, c *class, st *le
 	return placed
 }
 
-// admit puts as many of the pods into an open claim as it takes.
-func (s *solver) placeOnOpenNode(c *class, st *level, o option, number int, pods []*model.Pod) int {
-	on := s.open[number]
-	host, admitted := len(s.targets.list)+number, 0
-	for admitted < len(pods) {
-		n := min(len(pods)-admitted, c.hostCapacity(st, host))
-		if n == 0 {
-			break
-		}
-		var got offer
-		if on.t.attaches(c) {
-			got = s.offerOne(on, number, c, o.forms, pods[admitted])
-		} else {
-			got = s.offer(on, number, c, o.forms, n)
-		}
-		if got.pods == 0 {
-			break
-		}
-		s.accept(on, number, c, st, got, pods[admitted:admitted+got.pods])
-		admitted += got.pods
-		if !on.t.attaches(c) {
-			break
-		}
-	}
-	return admitted
-}
-
-// fill takes an offer up.
-func (s *solver) accept(on *openNode, number int, c *class, st *level, got offer, pods []*model.Pod) {
-	on.put(c, st, got, pods)
-	s.commitDevices(on, number, got)
-	on.t.limits.charge(on)
-	on.t.reservations.update(on)
-	if c.counted() {
-		s.record(c, s.claimSite(number), got.pods)
-	}
-}
-
 // launch opens claims of one pool for pods and returns the rest.
-func (s *solver) openFrom(t *template, number int, c *class, st *level, o option, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
+func (s *placer) openFrom(t *template, c *class, st *level, o option, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
 	want := min(len(pods), o.room)
-	sp := s.cursorOf(c, st, o.domainVariant, number)
+	sp := o.cursor(st, t)
 	for want > 0 && !sp.closed && !sp.rejects {
-		got := s.tryOpen(t, c, st, o, pods[:want])
-		if got.deferred {
+		opened, later := s.tryOpen(t, c, st, o, pods[:want])
+		if later {
 			return pods, true
 		}
-		if got.pods == 0 {
+		if opened == 0 {
 			// Limits give way when other claims shrink; everything else is for good.
 			sp.closed = t.limits.unlimited()
 			break
 		}
-		pods, want = pods[got.pods:], want-got.pods
+		pods, want = pods[opened:], want-opened
 		if len(c.levels) > 1 || t.attaches(c) {
 			// What was opened may take pods that have to give up a wish for it.
 			break
@@ -328,24 +262,19 @@ func (s *solver) openFrom(t *template, number int, c *class, st *level, o option
 	return pods, false
 }
 
-func (s *solver) tryOpen(t *template, c *class, st *level, o option, pods []*model.Pod) offer {
+// tryOpen opens a node of a template for as many of the pods as it takes.
+func (s *placer) tryOpen(t *template, c *class, st *level, o option, pods []*model.Pod) (opened int, deferred bool) {
 	if t.limits.exhausted() {
-		return offer{}
+		return 0, false
 	}
-	number := len(s.open)
-	on := t.newOpenNode(t.within(t.states[t.root].mask))
-	var got offer
-	if t.attaches(c) {
-		got = s.offerOne(on, number, c, o.forms, pods[0])
-	} else {
-		got = s.offer(on, number, c, o.forms, min(len(pods), c.hostCapacity(st, len(s.targets.list)+number)))
+	b := s.openBin(len(s.open), t.newOpenNode(t.within(t.states[t.root].mask)))
+	if s.fit(&s.offer, b, c, st, o.forms, pods); s.offer.pods == 0 {
+		t.freeList = append(t.freeList, b.open)
+		return 0, s.offer.deferred
 	}
-	if got.pods == 0 {
-		t.freeList = append(t.freeList, on)
-		return got
-	}
-	s.open = append(s.open, on)
-	s.accept(on, number, c, st, got, pods[:got.pods])
-	t.open.add(number, on.slack)
-	return got
+	opened = s.offer.pods
+	s.open = append(s.open, b.open)
+	s.take(&s.offer, b, c, st, pods[:opened])
+	t.open.add(b.number, b.open.slack)
+	return opened, false
 }

@@ -97,22 +97,18 @@ func (rp *repacker) mergeTwo(a, b *openNode) *openNode {
 		return nil
 	}
 	one := t.newOpenNode(root.mask)
+	one.trial = true
 	rp.nextHost++
+	on, o := bin{host: rp.nextHost, open: one}, &rp.offer
 	for _, f := range slices.Concat(a.batches, b.batches) {
 		g, ok := f.withoutPreferences()
-		if !ok || g.class().hostCapacity(g.level, rp.nextHost) < len(g.pods) {
+		if !ok {
 			return nil
 		}
-		o := one.consider(g.class(), g.form, len(g.pods))
-		if o.pods < len(g.pods) {
+		if rp.s.fit(o, on, g.class(), g.level, g.form.list[:], g.pods); o.pods < len(g.pods) {
 			return nil
 		}
-		one.put(g.class(), g.level, o, g.pods)
-		for _, list := range g.class().counting() {
-			for _, group := range list {
-				group.Add(rp.nextHost, len(g.pods))
-			}
-		}
+		rp.s.take(o, on, g.class(), g.level, g.pods)
 	}
 	if one.price() > most || t.reservations.mayServe(t, t.states[one.state]) {
 		return nil // a reservation is for those who hold it, and nobody takes one here

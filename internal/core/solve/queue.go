@@ -16,7 +16,7 @@ import (
 // Shapes are few and pods are many: shapes are ranked, and pods are dealt out by rank. Pods mostly come in an order in which
 // those of a rank need no sorting.
 // Source: scheduling specification, queue.
-func (s *solver) queue() []run {
+func (s *placer) queue() []podRun {
 	ranks, many := s.ranks()
 	ends := make([]int, 2*many+1)
 	place := func(p *model.Pod) int {
@@ -51,7 +51,7 @@ func (s *solver) queue() []run {
 
 // ranks numbers the shapes of the pods in order of trial, those between which there is no order alike, and says how many
 // numbers there are.
-func (s *solver) ranks() (ranks map[*model.Shape]int, many int) {
+func (s *placer) ranks() (ranks map[*model.Shape]int, many int) {
 	limited := slices.ContainsFunc(s.problem.Pools, func(p *model.Pool) bool { return len(p.Limits) > 0 })
 	ranks = make(map[*model.Shape]int, min(len(s.problem.Pods), len(s.groups.byShape)))
 	var shapes []*model.Shape
@@ -80,14 +80,14 @@ func older(a, b *model.Pod) int {
 }
 
 // runs cuts the queue.
-func (s *solver) runs(pods []*model.Pod) []run {
+func (s *placer) runs(pods []*model.Pod) []podRun {
 	cuts := 0
 	for i, p := range pods {
 		if i > 0 && !s.classes.sameClass(p, pods[i-1]) {
 			cuts++
 		}
 	}
-	runs := make([]run, 0, cuts+1)
+	runs := make([]podRun, 0, cuts+1)
 	var last *class
 	start := 0
 	for i, p := range pods {
@@ -96,13 +96,13 @@ func (s *solver) runs(pods []*model.Pod) []run {
 		}
 		if c := s.classes.of(p); c != last {
 			if last != nil {
-				runs = append(runs, run{last, pods[start:i:i]})
+				runs = append(runs, podRun{last, pods[start:i:i]})
 			}
 			last, start = c, i
 		}
 	}
 	if last != nil {
-		runs = append(runs, run{last, pods[start:]})
+		runs = append(runs, podRun{last, pods[start:]})
 	}
 	return runs
 }

@@ -34,7 +34,7 @@ func TestQueueOrder(t *testing.T) {
 	} {
 		p := pool("default", machine("m", 16, 64, 1))
 		p.Limits = c.limits
-		s := compile(problem(list, p))
+		s := newPlacer(newRun(problem(list, p)))
 		i := 0
 		for _, r := range s.queue() {
 			for _, got := range r.pods {

@@ -136,7 +136,7 @@ func (cs *classes) variant(c *class, want *conjunction) *domainVariant {
 		dv.forms = append(dv.forms, cs.intern(want.set.And(reach)))
 	}
 	if len(dv.forms) == 0 {
-		dv.forms = want.alone[:]
+		dv.forms = want.list[:]
 	}
 	return dv
 }

@@ -13,7 +13,7 @@ const (
 	// most from another try, and cost the least.
 	maxAttempts = 5
 	maxFilled   = 100
-	// simple is how many piles a yard has at most that is packed once more by what goes into columns.
+	// simple is how many itemTypes a yard has at most that is packed once more by what goes into columns.
 	maxRefillTypes = 32
 	// reappraise is the part of the pods after which room is appraised again.
 	repriceShare = 0.1
@@ -62,7 +62,7 @@ func (rp *repacker) pack() []*openNode {
 // repacking is what the attempts at a yard have come to.
 type attempts struct {
 	*repacker
-	// order is the piles as they came, full what was in them.
+	// order is the itemTypes as they came, full what was in them.
 	order []*itemType
 	full  []remainingDemand
 	// best are the claims of the cheapest attempt so far, least is their burden.
@@ -80,7 +80,7 @@ func (rp *repacker) begin() attempts {
 	return p
 }
 
-// attempt packs everything once and fills the piles again. It returns nil if there is no way.
+// attempt packs everything once and fills the itemTypes again. It returns nil if there is no way.
 func (p *attempts) run() []packedBin {
 	bins := p.packOnce()
 	for i, pile := range p.order {
@@ -113,7 +113,7 @@ func (rp *repacker) objective(open []*openNode) float64 {
 	return price(open) + rp.nodeOverhead*float64(len(open))
 }
 
-// packOnce packs everything once, and leaves the piles empty. It returns nil if there is no way.
+// packOnce packs everything once, and leaves the itemTypes empty. It returns nil if there is no way.
 func (rp *repacker) packOnce() []packedBin {
 	slices.SortStableFunc(rp.itemTypes, func(a, b *itemType) int {
 		if a.selfExclusive != b.selfExclusive {
@@ -186,9 +186,8 @@ func (rp *repacker) adjustMarkups(bins []packedBin) {
 }
 
 // repack packs the claims of a template again and takes them from the list; nil if that saves nothing.
-func (s *solver) repack(t *template) []*openNode {
-	first := len(s.targets.list) + len(s.open)
-	rp := newYard(s, t, first, math.MaxInt)
+func repack(s *placer, t *template, first int) []*openNode {
+	rp := newRepacker(s, t, first, math.MaxInt)
 	mine, others := rp.collect()
 	if len(mine) == 0 {
 		return nil
@@ -221,8 +220,8 @@ func (rp *repacker) collect() (mine, others []*openNode) {
 			fills += len(on.batches)
 		}
 	}
-	piles := min(fills, len(rp.s.classes.byKey))
-	rp.known, rp.same, rp.itemTypes = make(map[batchKey]*itemType, piles), make(map[itemTypeKey]*itemType, piles/2), make([]*itemType, 0, piles/2)
+	itemTypes := min(fills, len(rp.s.classes.byKey))
+	rp.known, rp.same, rp.itemTypes = make(map[batchKey]*itemType, itemTypes), make(map[itemTypeKey]*itemType, itemTypes/2), make([]*itemType, 0, itemTypes/2)
 	for _, on := range rp.s.open {
 		if on.t == rp.t && rp.add(on) {
 			mine = append(mine, on)
@@ -236,8 +235,8 @@ func (rp *repacker) collect() (mine, others []*openNode) {
 // humbler is pieces, which replace so many claims, or what holds the same pods on fewer machines because fewer of them are kept
 // away from their like: no machine is launched for a wish alone.
 func (rp *repacker) withFewerPreferences(pieces []*openNode, open int) []*openNode {
-	again := func(next, grants int) (other *repacker, packed []*openNode) {
-		other = newYard(rp.s, rp.t, next, grants)
+	again := func(next, allowance int) (other *repacker, packed []*openNode) {
+		other = newRepacker(rp.s, rp.t, next, allowance)
 		if mine, _ := other.collect(); len(mine) < open {
 			return other, nil // without their wishes some pods are none of the yard's
 		}

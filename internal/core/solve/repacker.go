@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
@@ -19,7 +20,7 @@ import (
 // Invariants: no pod loses its place or a wish; a pod that is counted in a domain is counted in the same domain afterwards;
 // constraints on single machines are judged by the counts that placing uses.
 type repacker struct {
-	s *solver
+	s *placer
 	t *template
 	// scale turns amounts into parts of what all pods ask for, by place in t.wanted; room of columns is in these units.
 	scale     []float64
@@ -39,6 +40,10 @@ type repacker struct {
 	podCounts     map[*class]int
 	// next is a machine number that nobody has.
 	nextHost int
+	// offer is memory for one offer.
+	offer offer
+	// scratch is a set of columns for use within one call.
+	scratch bitset.Set
 	// grants is how many pods of a class may be kept away from their like only because they wish it, granted how many are.
 	allowance, allowed int
 	allowedByClass     map[*class]int
@@ -102,11 +107,11 @@ type itemTypeKey struct {
 
 // newYard is an empty yard whose machines are numbered from next, and which grants so many pods of a class the wish to be away
 // from their like.
-func newYard(s *solver, t *template, next, grants int) *repacker {
+func newRepacker(s *placer, t *template, next, allowance int) *repacker {
 	return &repacker{
-		s: s, t: t,
+		s: s, t: t, scratch: bitset.New(t.columns.len()),
 		groupByKey: map[string]*compatibilityGroup{}, known: map[batchKey]*itemType{}, same: map[itemTypeKey]*itemType{}, cheapestLevel: map[*class]*level{},
-		nextHost: next, allowance: grants, allowedByClass: map[*class]int{},
+		nextHost: next, allowance: allowance, allowedByClass: map[*class]int{},
 	}
 }
 
@@ -178,7 +183,7 @@ func (rp *repacker) groupOf(on *openNode, f batch) *compatibilityGroup {
 			if g.host || slices.ContainsFunc(counts, func(c domainPin) bool { return c.key == g.key }) {
 				continue
 			}
-			c := domainPin{g.key, rp.s.claimDomains(on, g.key)}
+			c := domainPin{g.key, rp.s.counts.openDomains(on, g.key)}
 			counts = append(counts, c)
 			key = binary.AppendVarint(binary.AppendVarint(key, int64(c.key)), int64(len(c.domains)))
 			for _, d := range c.domains {
@@ -208,7 +213,7 @@ func (rp *repacker) newGroup(form *conjunction, counts []domainPin) *compatibili
 	var pins []term
 	for _, c := range counts {
 		pins = append(pins, term{key: c.key})
-		within = append(within, rp.s.inDomains(c))
+		within = append(within, rp.s.counts.inDomains(c.key, c.domains))
 	}
 	if len(within) > 0 {
 		form = rp.s.classes.intern(form.set.And(requirement.NewSet(within...)))
@@ -228,15 +233,6 @@ func (rp *repacker) newGroup(form *conjunction, counts []domainPin) *compatibili
 	k := &compatibilityGroup{form: form, pins: pins, state: to, priceList: rp.priceListOf(t.states[to])}
 	rp.groups = append(rp.groups, k)
 	return k
-}
-
-// inDomains is the demand for one of the domains.
-func (s *solver) inDomains(c domainPin) requirement.Requirement {
-	names := make([]string, len(c.domains))
-	for i, d := range c.domains {
-		names[i] = s.domains.of(c.key).names[d]
-	}
-	return requirement.New(s.classes.u.keys[c.key].name, requirement.In, names...)
 }
 
 // measure turns amounts into parts of what all pods ask for.

@@ -155,11 +155,11 @@ func (rs *reservations) mayServe(t *template, st *state) bool {
 }
 
 // pin binds a claim that holds reservations to them, and keeps one that holds none from counting on any.
-func (s *solver) pin(on *openNode) {
+func (on *openNode) pin(cs *classes) {
 	rs := on.t.reservations
 	if len(on.held) == 0 {
 		if rs.concern(on) {
-			s.unpin(on)
+			on.unpin(cs)
 		}
 		return
 	}
@@ -167,16 +167,16 @@ func (s *solver) pin(on *openNode) {
 	for i, r := range on.held {
 		ids[i] = rs.ids[r]
 	}
-	to := on.t.step(on.state, s.classes.intern(requirement.NewSet(
+	to := on.t.step(on.state, cs.intern(requirement.NewSet(
 		requirement.New(capacityTypeKey, requirement.In, capacityTypeReserved),
-		requirement.New(s.problem.Options.ReservationLabel, requirement.In, ids...),
+		requirement.New(cs.options.ReservationLabel, requirement.In, ids...),
 	)))
 	on.state, on.mask = to, on.mask.And(on.t.states[to].mask)
 }
 
 // unpin leaves a claim without a reservation the ordinary offerings, as long as there are any.
-func (s *solver) unpin(on *openNode) {
-	to := on.t.step(on.state, s.classes.intern(requirement.NewSet(
+func (on *openNode) unpin(cs *classes) {
+	to := on.t.step(on.state, cs.intern(requirement.NewSet(
 		requirement.New(capacityTypeKey, requirement.NotIn, capacityTypeReserved),
 	)))
 	if to == noState {

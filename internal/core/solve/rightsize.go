@@ -11,14 +11,17 @@ import (
 // that only one of them needs.
 //
 // Invariant: the plan never gets dearer and no pod loses its place.
-func (s *solver) rightSize() {
+func rightSize(s *placer) {
 	var out []*openNode
+	first := len(s.targets.list) + len(s.open)
 	for _, t := range s.templates {
-		out = append(out, s.repack(t)...)
+		out = append(out, repack(s, t, first)...)
+		s.counts.endTrials(first)
 	}
+	split := splitter{placer: s, first: first}
 	for _, on := range s.open {
-		if base := s.base(on); on.devices != "" && base != noState && !on.indivisible() {
-			out = append(out, s.splitDevices(on, base)...)
+		if base := splitBase(s, on); on.devices != "" && base != noState && !on.indivisible() {
+			out = append(out, split.split(on, base)...)
 			continue
 		}
 		out = append(out, on)
@@ -33,7 +36,7 @@ func (on *openNode) indivisible() bool {
 }
 
 // base is the state that every piece of on starts from: in the domains in which its pods were counted.
-func (s *solver) base(on *openNode) stateID {
+func splitBase(s *placer, on *openNode) stateID {
 	var within []requirement.Requirement
 	seen := map[int]bool{}
 	for _, f := range on.batches {
@@ -43,11 +46,7 @@ func (s *solver) base(on *openNode) stateID {
 					continue
 				}
 				seen[g.key] = true
-				var names []string
-				for _, d := range s.claimDomains(on, g.key) {
-					names = append(names, s.domains.of(g.key).names[d])
-				}
-				within = append(within, requirement.New(on.t.u.keys[g.key].name, requirement.In, names...))
+				within = append(within, s.counts.inDomains(g.key, s.counts.openDomains(on, g.key)))
 			}
 		}
 	}

@@ -20,7 +20,14 @@ const (
 	maxSaving = 0.5
 )
 
-// packing is one way to run the pods of a claim, with the devices that its pieces hold.
+// splitter splits open nodes that hold devices. Hosts from first on are free for trials, and pieces counts the parts that were
+// tried.
+type splitter struct {
+	*placer
+	first, pieces int
+}
+
+// devicePacking is one way to run the pods of a claim, with the devices that its pieces hold.
 type devicePacking struct {
 	pieces []*openNode
 	held   []device.Suspended
@@ -31,7 +38,7 @@ type devicePacking struct {
 //
 // Approach and invariant are those of rightSize; every attempt takes its devices from the ledger and puts them back, and the
 // best one takes them for good. Claims whose devices others use too, and pools with limits, are left alone.
-func (s *solver) splitDevices(on *openNode, base stateID) []*openNode {
+func (s *splitter) split(on *openNode, base stateID) []*openNode {
 	ledger := s.devices.ledger
 	if !on.t.limits.unlimited() || s.shares(on) {
 		return []*openNode{on}
@@ -46,16 +53,16 @@ func (s *solver) splitDevices(on *openNode, base stateID) []*openNode {
 	}
 	whole := on.price()
 	best := devicePacking{[]*openNode{on}, []device.Suspended{ledger.Suspend(on.devices)}}
-	caps := s.deviceCaps(on, needy, base)
+	caps := s.caps(on, needy, base)
 	apart := s.packWithoutDevices(on, plain, base)
 	for _, limit := range caps {
-		if p, ok := s.repackDevices(on, slices.Concat(needy, plain), limit, base); ok && splitObjective(p.pieces, whole) < splitObjective(best.pieces, whole) {
+		if p, ok := s.repack(on, slices.Concat(needy, plain), limit, base); ok && splitObjective(p.pieces, whole) < splitObjective(best.pieces, whole) {
 			best = p
 		}
 		if len(apart) == 0 {
 			continue
 		}
-		p, ok := s.repackDevices(on, needy, limit, base)
+		p, ok := s.repack(on, needy, limit, base)
 		if pieces := slices.Concat(p.pieces, apart); ok && splitObjective(pieces, whole) < splitObjective(best.pieces, whole) {
 			best = devicePacking{pieces, p.held}
 		}
@@ -65,7 +72,7 @@ func (s *solver) splitDevices(on *openNode, base stateID) []*openNode {
 	}
 	if len(best.pieces) > 1 {
 		for i, piece := range best.pieces {
-			best.pieces[i] = s.widenDevices(piece, base)
+			best.pieces[i] = s.widen(piece, base)
 		}
 	}
 	return best.pieces
@@ -73,49 +80,41 @@ func (s *solver) splitDevices(on *openNode, base stateID) []*openNode {
 
 // widenDevices is the piece without the cap on its price, which has done its work: more candidates make the launch more
 // likely. It is the piece as it was if its pods cannot have their devices that way.
-func (s *solver) widenDevices(piece *openNode, base stateID) *openNode {
+func (s *splitter) widen(piece *openNode, base stateID) *openNode {
 	if piece.devices == "" {
 		piece.widen()
 		return piece
 	}
 	ledger := s.devices.ledger
 	held := ledger.Suspend(piece.devices)
-	wide, number := piece.t.newOpenNodeIn(base, piece.t.states[base].mask), s.pieceNumber()
-	for _, f := range piece.batches {
-		o := s.offer(wide, number, f.class(), []*conjunction{f.form}, len(f.pods))
-		if o.pods < len(f.pods) {
-			ledger.Suspend(wide.devices)
-			ledger.Resume(piece.devices, held)
-			return piece
-		}
-		wide.put(f.class(), f.level, o, f.pods)
-		s.commitDevices(wide, number, o)
+	wide := s.newPiece(piece.t, base, piece.t.states[base].mask)
+	if !s.putAll(wide, piece.batches) {
+		ledger.Suspend(wide.open.devices)
+		ledger.Resume(piece.devices, held)
+		return piece
 	}
-	return wide
+	return wide.open
 }
 
 // shares reports whether machines other than on use the claims of its pods.
-func (s *solver) shares(on *openNode) bool {
+func (s *splitter) shares(on *openNode) bool {
 	return slices.ContainsFunc(on.batches, func(f batch) bool {
 		return slices.ContainsFunc(f.class().deviceClaims, func(c *device.Claim) bool { return len(s.devices.users[c.Name]) > 1 })
 	})
 }
 
 // apart is the cheapest way to run pods without claims on machines of their own; nil if there are none, or no way.
-func (s *solver) packWithoutDevices(on *openNode, plain []batch, base stateID) []*openNode {
+func (s *splitter) packWithoutDevices(on *openNode, plain []batch, base stateID) []*openNode {
 	if len(plain) == 0 {
 		return nil
 	}
-	part := on.t.newOpenNodeIn(base, on.t.states[base].mask)
-	for _, f := range plain {
-		o := part.consider(f.class(), f.form, len(f.pods))
-		if o.pods < len(f.pods) {
-			return nil
-		}
-		part.put(f.class(), f.level, o, f.pods)
+	part := s.newPiece(on.t, base, on.t.states[base].mask)
+	if !s.putAll(part, plain) {
+		return nil
 	}
-	rp := newYard(s, on.t, len(s.targets.list)+len(s.open), math.MaxInt)
-	if !rp.add(part) {
+	defer s.counts.endTrials(s.first)
+	rp := newRepacker(s.placer, on.t, s.first, math.MaxInt)
+	if !rp.add(part.open) {
 		return nil
 	}
 	return rp.pack()
@@ -123,13 +122,13 @@ func (s *solver) packWithoutDevices(on *openNode, plain []batch, base stateID) [
 
 // deviceCaps are prices worth trying as the most one machine with devices may cost: those of the columns on which some of the
 // pods could run alone, the ones that carry the claim's mix of resources most cheaply first.
-func (s *solver) deviceCaps(on *openNode, needy []batch, base stateID) []float64 {
+func (s *splitter) caps(on *openNode, needy []batch, base stateID) []float64 {
 	t, whole := on.t, on.price()
 	able := bitset.New(t.columns.len())
 	for _, f := range needy {
-		alone := t.newOpenNodeIn(base, t.states[base].mask)
-		if o := s.offer(alone, s.pieceNumber(), f.class(), []*conjunction{f.form}, 1); o.pods > 0 {
-			able.Or(o.mask)
+		alone := s.newPiece(t, base, t.states[base].mask)
+		if s.fit(&s.offer, alone, f.class(), f.level, f.form.list[:], f.pods[:1]); s.offer.pods > 0 {
+			able.Or(s.offer.mask)
 		}
 	}
 	type option struct{ rate, price float64 }
@@ -152,7 +151,7 @@ func (s *solver) deviceCaps(on *openNode, needy []batch, base stateID) []float64
 
 // repackDevices packs pods into machines that cost at most limit each, and puts the devices they take aside. ok is false if
 // some pods do not fit anywhere.
-func (s *solver) repackDevices(on *openNode, fills []batch, limit float64, base stateID) (p devicePacking, ok bool) {
+func (s *splitter) repack(on *openNode, fills []batch, limit float64, base stateID) (p devicePacking, ok bool) {
 	t, ledger := on.t, s.devices.ledger
 	cheap, prices := bitset.New(t.columns.len()), t.prices(t.states[base])
 	for column := range t.states[base].mask.All() {
@@ -160,7 +159,7 @@ func (s *solver) repackDevices(on *openNode, fills []batch, limit float64, base 
 			cheap.Add(column)
 		}
 	}
-	var numbers []int
+	var pieces []bin
 	defer func() {
 		for _, piece := range p.pieces {
 			p.held = append(p.held, ledger.Suspend(piece.devices))
@@ -173,16 +172,15 @@ func (s *solver) repackDevices(on *openNode, fills []batch, limit float64, base 
 				return p, false
 			}
 			if i == len(p.pieces) {
-				p.pieces, numbers = append(p.pieces, t.newOpenNodeIn(base, cheap)), append(numbers, s.pieceNumber())
+				pieces = append(pieces, s.newPiece(t, base, cheap))
+				p.pieces = append(p.pieces, pieces[i].open)
 			}
-			piece := p.pieces[i]
-			o := s.offer(piece, numbers[i], f.class(), []*conjunction{f.form}, len(pods))
-			switch {
-			case o.pods > 0:
-				piece.put(f.class(), f.level, o, pods[:o.pods])
-				s.commitDevices(piece, numbers[i], o)
-				pods = pods[o.pods:]
-			case len(piece.batches) == 0:
+			s.fit(&s.offer, pieces[i], f.class(), f.level, f.form.list[:], pods)
+			switch n := s.offer.pods; {
+			case n > 0:
+				s.take(&s.offer, pieces[i], f.class(), f.level, pods[:n])
+				pods = pods[n:]
+			case len(pieces[i].open.batches) == 0:
 				return p, false
 			}
 		}
@@ -190,10 +188,23 @@ func (s *solver) repackDevices(on *openNode, fills []batch, limit float64, base 
 	return p, true
 }
 
-// pieceNumber is a number that no claim has.
-func (s *solver) pieceNumber() int {
-	s.devices.pieces++
-	return len(s.open) + s.devices.pieces
+// newPiece is an empty part of an open node. Its pods are not counted, and its devices go by a number that no other has.
+func (s *splitter) newPiece(t *template, state stateID, mask bitset.Set) bin {
+	s.pieces++
+	on := t.newOpenNodeIn(state, mask)
+	on.trial = true
+	return bin{host: uncounted, number: s.first - len(s.targets.list) + s.pieces, open: on}
+}
+
+// putAll puts all pods of the batches on a piece; it reports false when some do not fit.
+func (s *splitter) putAll(piece bin, batches []batch) bool {
+	for _, f := range batches {
+		if s.fit(&s.offer, piece, f.class(), f.level, f.form.list[:], f.pods); s.offer.pods < len(f.pods) {
+			return false
+		}
+		s.take(&s.offer, piece, f.class(), f.level, f.pods)
+	}
+	return true
 }
 
 // carries is which part of total fits into room, at most 1.

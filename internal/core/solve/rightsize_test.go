@@ -43,11 +43,9 @@ func TestLargePodsGoWhereTheyFillTheMachine(t *testing.T) {
 
 func TestSplittingNeverCostsMoreAndLosesNobody(t *testing.T) {
 	in := mixedProblem(3000, 200, 60)
-	s := compile(in)
-	for _, r := range s.queue() {
-		s.place(r)
-	}
-	before := s.plan()
+	whole := in
+	whole.Options.DisableRepacking = true
+	before := Solve(whole)
 	after := Solve(in)
 	if after.Price() > before.Price()+1e-9 {
 		t.Errorf("$%.4f/h after splitting, $%.4f/h before", after.Price(), before.Price())

@@ -42,7 +42,7 @@ func (s *state) get(key int) setID {
 // rootState is the state of a claim with no pods.
 func (t *template) rootState() stateID {
 	s := &state{}
-	for _, have := range t.u.terms(t.pool.Requirements.And(simulated())) {
+	for _, have := range t.u.terms(t.pool.Requirements.And(simulatedLabels())) {
 		s.put(have)
 		t.defined[have.key] = true
 	}

@@ -21,7 +21,7 @@ const (
 
 // simulated are the labels every new machine has during a run and that must not leave it. The last two make daemons count
 // that wait for a node to be ready.
-func simulated() requirement.Set {
+func simulatedLabels() requirement.Set {
 	return requirement.NewSet(
 		requirement.New(hostnameKey, requirement.In, newHostname),
 		requirement.New(registeredKey, requirement.In, "true"),
@@ -63,18 +63,15 @@ type template struct {
 	nameOrder []int32
 	// spare are claims that were given up, to be used again.
 	freeList []*openNode
-	// scratch and candidates are sets of columns, and taken one of instance types, for use between two lines of the same function.
-	scratch, candidates, taken bitset.Set
-	// offered is the columns of the last offer.
-	offered bitset.Set
-	// names is a list for use between two lines of the same function.
-	names []string
+	// scratch and candidates are sets of columns, names a list, each for use within one call.
+	scratch, candidates bitset.Set
+	names               []string
 }
 
 func newTemplate(pool *model.Pool, cols *columns, u *universe, daemons []*class) *template {
 	t := &template{
 		pool: pool, columns: cols, u: u, byTerms: map[string]stateID{}, defined: map[int]bool{},
-		scratch: bitset.New(cols.len()), candidates: bitset.New(cols.len()), offered: bitset.New(cols.len()), taken: bitset.New(len(cols.types)),
+		scratch: bitset.New(cols.len()), candidates: bitset.New(cols.len()),
 	}
 	t.slotted = slices.ContainsFunc(cols.types, func(it *catalog.InstanceType) bool { return len(it.Attachable) > 0 })
 	t.root = t.rootState()
@@ -158,6 +155,21 @@ func (t *template) runsOn(d *class) bitset.Set {
 		runsOn.Or(match)
 	}
 	return runsOn
+}
+
+// capacityIndex is that of resource r. Templates without daemons share those of their columns.
+func (t *template) capacityIndex(r int) *capacityIndex {
+	indexes := &t.capacityIndexes
+	if !t.daemoned {
+		indexes = &t.columns.capacityIndexes
+	}
+	for len(*indexes) <= r {
+		*indexes = append(*indexes, nil)
+	}
+	if (*indexes)[r] == nil {
+		(*indexes)[r] = newCapacityIndex(t.room, r)
+	}
+	return (*indexes)[r]
 }
 
 // portsFree is the columns on which no daemon claims a port that the class wants.

@@ -13,7 +13,7 @@ import (
 // the refused pods a wait for the next run. Pods that even then find no place stay refused.
 //
 // Invariant: claims only shrink, and no pod loses its place. Cost: one more pass over the refused pods.
-func (s *solver) tighten() {
+func (s *placer) tighten() {
 	limited := false
 	for _, t := range s.templates {
 		limited = limited || !t.limits.unlimited()

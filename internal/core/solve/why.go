@@ -13,9 +13,27 @@ import (
 // hugeCPU is a request of a million cores, in thousandths: almost certainly a mistyped unit.
 const hugeCPU = 1_000_000 * 1000
 
+// refusals says of every pod that was refused why. It is to be asked before claims are split: counts go by machine.
+func diagnoseAll(s *placer) []UnschedulablePods {
+	admitted := make([]bitset.Set, len(s.templates))
+	if len(s.unschedulable) > 0 {
+		for i, t := range s.templates {
+			admitted[i] = t.within(bitset.Full(t.columns.len()))
+		}
+	}
+	out := make([]UnschedulablePods, 0, len(s.unschedulable))
+	for _, r := range s.unschedulable {
+		out = append(out, UnschedulablePods{Pods: r.pods, Reasons: diagnosis{s}.why(r.class, r.pods[0], admitted)})
+	}
+	return out
+}
+
+// diagnosis finds out why pods fit nowhere.
+type diagnosis struct{ *placer }
+
 // why says for every pool what stands between it and a pod of the class in its most yielding form; admitted are the columns
 // that the limits of each template admit.
-func (s *solver) why(c *class, pod *model.Pod, admitted []bitset.Set) reason.Obstacles {
+func (s diagnosis) why(c *class, pod *model.Pod, admitted []bitset.Set) reason.Obstacles {
 	if len(s.problem.Pools) == 0 {
 		return reason.Obstacles{{Code: reason.NoPools}}
 	}
@@ -27,7 +45,7 @@ func (s *solver) why(c *class, pod *model.Pod, admitted []bitset.Set) reason.Obs
 		r := s.whyNot(&poolFilter{t: t, c: c, pod: pod, resources: s.problem.Resources, admitted: admitted[i]}, c.final)
 		r.Pool = t.pool.Name
 		if r.HasRequest() {
-			r.Resources = t.asked(c, s.problem.Resources)
+			r.Resources = requests(t, c, s.problem.Resources)
 		}
 		out = append(out, r)
 	}
@@ -35,10 +53,10 @@ func (s *solver) why(c *class, pod *model.Pod, admitted []bitset.Set) reason.Obs
 }
 
 // whyEmpty is the obstacle where no pool has anything to launch.
-func (s *solver) whyEmpty() reason.Obstacles {
+func (s diagnosis) whyEmpty() reason.Obstacles {
 	var out reason.Obstacles
 	for _, t := range s.unlaunchable {
-		out = append(out, reason.Obstacle{Code: reason.PoolEmpty, Pool: t.pool.Name, UnavailableOfferings: t.unavailableOfferings()})
+		out = append(out, reason.Obstacle{Code: reason.PoolEmpty, Pool: t.pool.Name, UnavailableOfferings: unavailableOfferings(t)})
 	}
 	if len(out) == 0 {
 		out = reason.Obstacles{{Code: reason.PoolEmpty}}
@@ -48,7 +66,7 @@ func (s *solver) whyEmpty() reason.Obstacles {
 
 // whyNot is the first obstacle between a pod and a new machine of a pool. What no other limit would help against comes before
 // the limits; the rest is in the order in which a new claim is tested.
-func (s *solver) whyNot(v *poolFilter, st *level) reason.Obstacle {
+func (s diagnosis) whyNot(v *poolFilter, st *level) reason.Obstacle {
 	t, c := v.t, v.c
 	if r, ok := v.whyClosed(st); ok {
 		return r
@@ -63,7 +81,7 @@ func (s *solver) whyNot(v *poolFilter, st *level) reason.Obstacle {
 		return r
 	}
 	var first reason.Obstacle
-	for _, o := range s.options(c, st) {
+	for _, o := range s.options(nil, c, st) {
 		for _, form := range o.forms {
 			to := t.step(t.root, form)
 			if to == noState {
@@ -93,7 +111,7 @@ func (s *poolFilter) whyClosed(st *level) (reason.Obstacle, bool) {
 	case repelled:
 		return reason.Obstacle{Code: reason.TaintNotTolerated, Taint: taint.String()}, true
 	case to == noState:
-		return t.conflict(t.root, st.conjunction), true
+		return conflict(t, t.root, st.conjunction), true
 	case t.limits.exhausted(), !s.admitted.Intersects(t.states[t.root].mask):
 		s.runTests()
 		next := t.states[to]
@@ -108,7 +126,7 @@ func (s *poolFilter) whyClosed(st *level) (reason.Obstacle, bool) {
 }
 
 // whyVolumes is the label that keeps all alternatives of the pods' volumes away from the pool.
-func (s *solver) whyVolumes(t *template, c *class, st *level) (reason.Obstacle, bool) {
+func (s diagnosis) whyVolumes(t *template, c *class, st *level) (reason.Obstacle, bool) {
 	narrowed := t.step(t.root, st.conjunction)
 	var last reason.Obstacle
 	for _, reach := range c.shape.VolumeTopology {
@@ -116,7 +134,7 @@ func (s *solver) whyVolumes(t *template, c *class, st *level) (reason.Obstacle, 
 		if t.step(narrowed, alternative) != noState {
 			return reason.Obstacle{}, false
 		}
-		last = t.conflict(narrowed, alternative)
+		last = conflict(t, narrowed, alternative)
 	}
 	if last.Conflict.Undefined {
 		last.Conflict.Have = requirement.New(last.Conflict.Key, requirement.DoesNotExist)
@@ -126,7 +144,7 @@ func (s *solver) whyVolumes(t *template, c *class, st *level) (reason.Obstacle, 
 }
 
 // asked renders what a machine must have for the class: its requests and what daemons take, which may differ between the machines of a pool.
-func (t *template) asked(c *class, names []string) string {
+func requests(t *template, c *class, names []string) string {
 	least, most := t.daemonRange(t.states[t.root].mask)
 	low := resource.Describe(c.shape.Requests.Add(least), names)
 	high := resource.Describe(c.shape.Requests.Add(most), names)
@@ -137,7 +155,7 @@ func (t *template) asked(c *class, names []string) string {
 }
 
 // conflict names the label that keeps the conjunction away from a claim in a state.
-func (t *template) conflict(from stateID, c *conjunction) reason.Obstacle {
+func conflict(t *template, from stateID, c *conjunction) reason.Obstacle {
 	root := t.states[from]
 	var contradicting *requirement.Conflict
 	for _, w := range c.terms {
@@ -145,7 +163,7 @@ func (t *template) conflict(from stateID, c *conjunction) reason.Obstacle {
 		switch {
 		case !t.defined[w.key] && !k.wellKnown && !k.sets[w.set].AllowsAbsence():
 			found := requirement.Conflict{Key: k.name, Undefined: true, Want: k.sets[w.set]}
-			return reason.Obstacle{Code: reason.LabelUndefined, Conflict: found, Hint: t.hint(k.name)}
+			return reason.Obstacle{Code: reason.LabelUndefined, Conflict: found, Hint: hint(t, k.name)}
 		case have != undefined && contradicting == nil && !k.join(have, w.set).overlap:
 			contradicting = &requirement.Conflict{Key: k.name, Want: k.sets[w.set], Have: k.sets[have]}
 		}
@@ -154,7 +172,7 @@ func (t *template) conflict(from stateID, c *conjunction) reason.Obstacle {
 }
 
 // hint is a label that the user may have meant: a known one that contains the key, or ends like it.
-func (t *template) hint(key string) string {
+func hint(t *template, key string) string {
 	name := key[strings.LastIndexByte(key, '/')+1:]
 	best := ""
 	for _, k := range t.u.keys {

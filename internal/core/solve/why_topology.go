@@ -11,7 +11,7 @@ import (
 
 // whyTopology is the group that leaves the class no domain among those that a new machine of the pool could be in. Where
 // each group leaves one and all of them together leave none, it is the first.
-func (s *solver) whyTopology(t *template, c *class, st *level) (reason.Obstacle, bool) {
+func (s diagnosis) whyTopology(t *template, c *class, st *level) (reason.Obstacle, bool) {
 	host := len(s.targets.list) + len(s.open)
 	for _, o := range st.hosts {
 		boots := o.isAffinity() && o.Bootstraps(o.self, anyDomain)
@@ -23,7 +23,7 @@ func (s *solver) whyTopology(t *template, c *class, st *level) (reason.Obstacle,
 	if root.mask.Empty() {
 		return reason.Obstacle{}, false // there is nothing to launch in any domain
 	}
-	for _, o := range s.options(c, st) {
+	for _, o := range s.options(nil, c, st) {
 		for _, form := range o.forms {
 			if to := t.step(t.root, form); to != noState && !t.states[to].mask.Empty() {
 				return reason.Obstacle{}, false
@@ -32,9 +32,9 @@ func (s *solver) whyTopology(t *template, c *class, st *level) (reason.Obstacle,
 	}
 	var first *group
 	for _, key := range st.keys {
-		within := s.domains.allowed(key, st.strict)
-		possible := s.domains.possible(key, root.get(key))
-		for _, b := range s.groupStates(st, key, within) {
+		within := s.counts.domains.allowed(key, st.strict)
+		possible := s.counts.domains.possible(key, root.get(key))
+		for _, b := range st.groupStates(nil, key, within) {
 			if first == nil {
 				first = b.group
 			}
@@ -57,7 +57,7 @@ func (s *solver) whyTopology(t *template, c *class, st *level) (reason.Obstacle,
 	return s.unsatisfiable(t, st, first), true
 }
 
-func (s *solver) unsatisfiable(t *template, st *level, g *group) reason.Obstacle {
+func (s diagnosis) unsatisfiable(t *template, st *level, g *group) reason.Obstacle {
 	k := s.classes.u.keys[g.key]
 	node := requirement.New(k.name, requirement.Exists)
 	if set := t.states[t.root].get(g.key); set != undefined && !g.host {
@@ -66,21 +66,21 @@ func (s *solver) unsatisfiable(t *template, st *level, g *group) reason.Obstacle
 	return reason.Obstacle{Code: reason.TopologyUnsatisfiable, Topology: reason.Topology{
 		Kind:        g.Kind.String(),
 		Key:         k.name,
-		Counts:      s.countsOf(g),
+		Counts:      s.groupCountsOf(g),
 		PodDomains:  st.strict.set.Get(k.name),
 		NodeDomains: node,
 	}}
 }
 
 // countsOf is a group's counts in the order of the domains' names.
-func (s *solver) countsOf(g *group) []reason.Count {
+func (s diagnosis) groupCountsOf(g *group) []reason.Count {
 	var out []reason.Count
 	if g.host {
 		for _, d := range g.Counted() {
 			out = append(out, reason.Count{Domain: s.hostName(d), Pods: g.Count(d)})
 		}
 	} else {
-		for d, name := range s.domains.of(g.key).names {
+		for d, name := range s.counts.domains.of(g.key).names {
 			if g.Known(d) {
 				out = append(out, reason.Count{Domain: name, Pods: g.Count(d)})
 			}
@@ -90,7 +90,7 @@ func (s *solver) countsOf(g *group) []reason.Count {
 	return out
 }
 
-func (s *solver) hostName(number int) string {
+func (s diagnosis) hostName(number int) string {
 	if number < len(s.targets.list) {
 		return s.targets.list[number].node.Name
 	}

@@ -91,7 +91,7 @@ func (s *poolFilter) why(next *state) reason.Obstacle {
 		r.Code, r.Daemons = reason.DaemonsTakeRoom, resource.Describe(least, s.resources)
 		return r
 	}
-	if offers := t.unavailable(next, next.labels.And(others).And(s.fits)); len(offers) > 0 {
+	if offers := unavailable(t, next, next.labels.And(others).And(s.fits)); len(offers) > 0 {
 		r.Code, r.UnavailableOfferings = reason.OfferingUnavailable, offers
 		return r
 	}
@@ -250,13 +250,13 @@ func (s *poolFilter) without(next *state, columns bitset.Set) requirement.Set {
 }
 
 // soldOut are the offerings that the pool's own requirements admit and that cannot be had at the moment.
-func (t *template) unavailableOfferings() []string {
+func unavailableOfferings(t *template) []string {
 	root := t.states[t.root]
-	return t.unavailable(root, root.labels)
+	return unavailable(t, root, root.labels)
 }
 
 // unavailable are the offerings of the columns that would do in the state and cannot be had at the moment.
-func (t *template) unavailable(next *state, columns bitset.Set) []string {
+func unavailable(t *template, next *state, columns bitset.Set) []string {
 	var out []string
 	for _, k := range t.columns.unavailable() {
 		meant := k.columns.And(columns)
@@ -282,35 +282,5 @@ func (t *template) unavailable(next *state, columns bitset.Set) []string {
 		out = append(out, text)
 	}
 	slices.Sort(out)
-	return out
-}
-
-// unavailable are the distinct offerings that cannot be had at the moment, price aside, each with the first column of the
-// types that come in it.
-func (c *columns) unavailable() []kind {
-	if c.unavailableKinds != nil {
-		return c.unavailableKinds
-	}
-	out := []kind{}
-	at, column := map[string]int{}, 0
-	var scratch []byte
-	for _, it := range c.types {
-		for i := range it.Offerings {
-			o := &it.Offerings[i]
-			if o.Available() {
-				continue
-			}
-			scratch = o.Requirements.AppendIdentity(scratch[:0])
-			n, known := at[string(scratch)]
-			if !known {
-				n = len(out)
-				at[string(scratch)] = n
-				out = append(out, kind{terms: c.u.terms(o.Requirements), columns: bitset.New(c.len())})
-			}
-			out[n].columns.Add(column)
-		}
-		column += len(it.Groups)
-	}
-	c.unavailableKinds = out
 	return out
 }

@@ -26,7 +26,7 @@ type ZoneCount struct {
 // zones counts the pending pods by the zones that are left to them before anything is placed, sorted by zone: what they
 // demand, what their volumes demand, and what required topology leaves. Source: scheduling specification, effective-zone
 // metric.
-func (s *solver) zones() []ZoneCount {
+func (s *placer) zones() []ZoneCount {
 	var out []ZoneCount
 	numbers := map[string]int32{}
 	for _, p := range s.problem.Pods {
@@ -48,7 +48,7 @@ func (s *solver) zones() []ZoneCount {
 	return out
 }
 
-func (s *solver) zoneOf(c *class) string {
+func (s *placer) zoneOf(c *class) string {
 	zone := c.alternatives[0].set.Get(zoneLabel)
 	if within, ok := reachable(c.shape.VolumeTopology); ok {
 		zone = zone.Intersect(within)
@@ -78,23 +78,23 @@ func reachable(alternatives []requirement.Set) (requirement.Requirement, bool) {
 	return requirement.New(zoneLabel, requirement.In, names...), len(alternatives) > 0
 }
 
-// leftByTopology is the part of zone in which every required group on the zone label, and everybody who keeps the class
-// away, leaves room. It is valid until the next call.
-func (s *solver) leftByTopology(c *class, key int, zone requirement.Requirement) requirement.Requirement {
+// leftByTopology is the part of zone that every required group on the zone label leaves, and all anti-affinity of others.
+func (s *placer) leftByTopology(c *class, key int, zone requirement.Requirement) requirement.Requirement {
 	st := &s.scratch.level
 	*st = level{strict: c.alternatives[0], owned: st.owned[:0], hosts: st.hosts[:0]}
 	for _, g := range c.owns.part(partRequired) {
 		st.bind(c, g)
 	}
-	within := s.domains.allowed(key, st.strict)
-	bearings := s.groupStates(st, key, within)
+	within := s.counts.domains.allowed(key, st.strict)
+	states := st.groupStates(s.scratch.states[:0], key, within)
+	s.scratch.states = states
 	blocked := c.blocked(key)
-	if len(bearings) == 0 && len(blocked) == 0 {
+	if len(states) == 0 && len(blocked) == 0 {
 		return zone
 	}
 	left := s.scratch.names[:0]
-	for d, name := range s.domains.of(key).names {
-		if room, _ := roomIn(bearings, d, within); room > 0 && !slices.Contains(blocked, d) {
+	for d, name := range s.counts.domains.of(key).names {
+		if room, _ := roomIn(states, d, within); room > 0 && !slices.Contains(blocked, d) {
 			left = append(left, name)
 		}
 	}
