@@ -25,8 +25,8 @@ TOOL := go tool -modfile=tools/go.mod
 # The modules of the repository besides the main one that contain first-party code.
 MODULES := local tools/ec2catalog tools/charts tools/image test/chart test/alerts
 # Files that `make prose` checks, and files that are not clean yet.
-PROSE := git ls-files -co --exclude-standard -- '*.md' '*.go' '*.yaml' | grep -vE '(^|/)testdata/|^bench/cases/'
-PROSE_EXCEPT := ^(api|bench|cloud|cmd|docs/(reference|decisions)|internal|local|test|tools)/|^ARCHITECTURE.md
+PROSE := git ls-files -co --exclude-standard -- '*.md' '*.go' '*.yaml' 'docs/*.txt' | grep -vE '(^|/)testdata/|^bench/cases/'
+PROSE_EXCEPT := ^docs/reference/[a-z]+.md|^(api|bench|cloud|cmd|docs/decisions|internal|local|test|tools)/|^ARCHITECTURE.md
 # Folders that `make generate` writes to.
 GENERATED := api charts
 
