@@ -26,7 +26,7 @@ TOOL := go tool -modfile=tools/go.mod
 MODULES := local tools/ec2catalog tools/charts tools/image test/chart test/alerts
 # Files that `make prose` checks, and files that are not clean yet.
 PROSE := git ls-files -co --exclude-standard -- '*.md' '*.go' '*.yaml' 'docs/*.txt' | grep -vE '(^|/)testdata/|^bench/cases/'
-PROSE_EXCEPT := ^docs/reference/[a-z]+.md|^(api|bench|cloud|cmd|docs/decisions|internal|local|test|tools)/|^ARCHITECTURE.md
+PROSE_EXCEPT := ^docs/reference/[a-z]+.md|^(bench|cloud|cmd|docs/decisions|internal)/|^test/(awscluster|chaos|demo|e2e|generate|lookout|poll|scenario)|^ARCHITECTURE.md
 # Folders that `make generate` writes to.
 GENERATED := api charts
 

@@ -21,7 +21,7 @@ import (
 // asLauncher makes the test program behave as the launcher.
 const asLauncher = "KARPENTER_LOCAL_TEST_LAUNCHER"
 
-// patience bounds every wait of a test; on a busy machine things take long, but they come.
+// patience bounds every wait of a test; on a busy host operations are slow.
 const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
@@ -85,7 +85,7 @@ func begin(t *testing.T, cache binaries.Cache) *launcher {
 	return l
 }
 
-// launcherCommand runs this test program as the launcher, with a cache of its own.
+// launcherCommand runs this test program as the launcher, with a separate cache.
 func launcherCommand(cache binaries.Cache, args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), asLauncher+"=1", binaries.CacheEnv+"="+cache.Root)
@@ -149,7 +149,7 @@ func (l *launcher) eventually(want string, args ...string) time.Duration {
 	return time.Since(start)
 }
 
-// waitFor asks done again and again.
+// waitFor polls done.
 func waitFor(t *testing.T, what string, done func() bool, last func() string) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
@@ -230,7 +230,7 @@ func (l *launcher) signal(name string, sig syscall.Signal) {
 	}
 }
 
-// testCache returns a cache whose programs are links to the built ones, so that a test can spoil one and has records of its own. Programs
+// testCache returns a cache whose programs are links to the built ones, so that a test can spoil one and has separate records. Programs
 // that were never built are built first.
 func testCache(t *testing.T) binaries.Cache {
 	t.Helper()

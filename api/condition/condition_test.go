@@ -12,20 +12,20 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 )
 
-// machine is an object with two dependents, A and B.
-type machine struct {
+// fakeObject is an object with two dependents, A and B.
+type fakeObject struct {
 	metav1.ObjectMeta
 	conditions []metav1.Condition
 }
 
-func (m *machine) ConditionList() *[]metav1.Condition { return &m.conditions }
+func (m *fakeObject) ConditionList() *[]metav1.Condition { return &m.conditions }
 
-func (m *machine) ConditionTypes() condition.Types {
+func (m *fakeObject) ConditionTypes() condition.Types {
 	return condition.Types{Root: "Ready", Dependents: []string{"A", "B"}}
 }
 
 // single is an object without dependents.
-type single struct{ machine }
+type single struct{ fakeObject }
 
 func (s *single) ConditionTypes() condition.Types { return condition.Types{Root: "Ready"} }
 
@@ -34,8 +34,8 @@ var created = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 func at(seconds int) time.Time { return created.Add(time.Duration(seconds) * time.Second) }
 
-func newMachine() *machine {
-	return &machine{ObjectMeta: metav1.ObjectMeta{Generation: 1, CreationTimestamp: metav1.NewTime(created)}}
+func newFakeObject() *fakeObject {
+	return &fakeObject{ObjectMeta: metav1.ObjectMeta{Generation: 1, CreationTimestamp: metav1.NewTime(created)}}
 }
 
 // is a condition, for comparison.
@@ -47,7 +47,7 @@ func is(conditionType string, status metav1.ConditionStatus, reason, message str
 }
 
 // check compares the whole list, order included.
-func check(t *testing.T, m *machine, want ...metav1.Condition) {
+func check(t *testing.T, m *fakeObject, want ...metav1.Condition) {
 	t.Helper()
 	if diff := cmp.Diff(want, m.conditions); diff != "" {
 		t.Errorf("conditions (-want +got)\n%s", diff)
@@ -56,7 +56,7 @@ func check(t *testing.T, m *machine, want ...metav1.Condition) {
 
 func TestMissingConditionsAppear(t *testing.T) {
 	const message = "object is awaiting reconciliation"
-	m := newMachine()
+	m := newFakeObject()
 	condition.For(m, at(100))
 	check(t, m,
 		is("A", "Unknown", "AwaitingReconciliation", message, 0, 1),
@@ -71,7 +71,7 @@ func TestMissingConditionsAppear(t *testing.T) {
 }
 
 func TestObjectThatWasNeverStored(t *testing.T) {
-	m := &machine{}
+	m := &fakeObject{}
 	condition.For(m, at(7))
 	if got := m.conditions[0].LastTransitionTime.Time; !got.Equal(at(7)) {
 		t.Errorf("without a creation time, conditions are from %v, want now", got)
@@ -79,7 +79,7 @@ func TestObjectThatWasNeverStored(t *testing.T) {
 }
 
 func TestTrueUsesItsTypeAsReason(t *testing.T) {
-	m := newMachine()
+	m := newFakeObject()
 	condition.For(m, at(1)).True("A")
 	want := is("A", "True", "A", "", 1, 1)
 	if diff := cmp.Diff(&want, condition.For(m, at(2)).Get("A")); diff != "" {
@@ -88,7 +88,7 @@ func TestTrueUsesItsTypeAsReason(t *testing.T) {
 }
 
 func TestRootFollowsDependents(t *testing.T) {
-	m := newMachine()
+	m := newFakeObject()
 	for i, step := range []struct {
 		name string
 		do   func(condition.Set) bool
@@ -112,7 +112,7 @@ func TestRootFollowsDependents(t *testing.T) {
 }
 
 func TestTransitionTime(t *testing.T) {
-	m := newMachine()
+	m := newFakeObject()
 	condition.For(m, at(1)).False("X", "Slow", "first")
 	condition.For(m, at(2)).False("X", "Slower", "second")
 	if got, want := *condition.For(m, at(3)).Get("X"), is("X", "False", "Slower", "second", 1, 1); !cmp.Equal(got, want) {
@@ -129,7 +129,7 @@ func TestTransitionTime(t *testing.T) {
 }
 
 func TestNothingNew(t *testing.T) {
-	m := newMachine()
+	m := newFakeObject()
 	condition.For(m, at(1)).False("A", "Slow", "wait")
 	if condition.For(m, at(2)).False("A", "Slow", "wait") {
 		t.Error("the same condition was reported as a change")
@@ -139,7 +139,7 @@ func TestNothingNew(t *testing.T) {
 		"reason":  func(s condition.Set) bool { return s.False("A", "Slower", "wait") },
 		"message": func(s condition.Set) bool { return s.False("A", "Slow", "wait more") },
 	} {
-		if !set(condition.For(&machine{ObjectMeta: m.ObjectMeta, conditions: slices.Clone(m.conditions)}, at(2))) {
+		if !set(condition.For(&fakeObject{ObjectMeta: m.ObjectMeta, conditions: slices.Clone(m.conditions)}, at(2))) {
 			t.Errorf("another %s was not reported as a change", name)
 		}
 	}
@@ -150,7 +150,7 @@ func TestNothingNew(t *testing.T) {
 }
 
 func TestStaleDependentsHoldTheRootBack(t *testing.T) {
-	m := newMachine()
+	m := newFakeObject()
 	s := condition.For(m, at(1))
 	s.True("A")
 	s.True("B")
@@ -178,7 +178,7 @@ func TestStaleDependentsHoldTheRootBack(t *testing.T) {
 }
 
 func TestDeletingRaisesGenerations(t *testing.T) {
-	m := newMachine()
+	m := newFakeObject()
 	s := condition.For(m, at(1))
 	s.True("A")
 	s.True("B")
@@ -198,13 +198,13 @@ func TestDeletingRaisesGenerations(t *testing.T) {
 }
 
 func TestOrder(t *testing.T) {
-	types := func(m *machine) (out []string) {
+	types := func(m *fakeObject) (out []string) {
 		for _, c := range m.conditions {
 			out = append(out, c.Type)
 		}
 		return out
 	}
-	m := newMachine()
+	m := newFakeObject()
 	condition.For(m, at(3)).True("X")
 	condition.For(m, at(2)).True("B")
 	condition.For(m, at(4)).True("A")
@@ -222,7 +222,7 @@ func TestOrder(t *testing.T) {
 }
 
 func TestClear(t *testing.T) {
-	m := newMachine()
+	m := newFakeObject()
 	s := condition.For(m, at(1))
 	s.True("X")
 	for conditionType, want := range map[string]bool{"X": true, "Y": false, "A": false, "Ready": false} {
@@ -236,7 +236,7 @@ func TestClear(t *testing.T) {
 }
 
 func TestRootCanBeSetWithoutDependents(t *testing.T) {
-	o := &single{machine: *newMachine()}
+	o := &single{fakeObject: *newFakeObject()}
 	s := condition.For(o, at(1))
 	if s.IsTrue() {
 		t.Error("True before anything was set")
@@ -249,7 +249,7 @@ func TestRootCanBeSetWithoutDependents(t *testing.T) {
 }
 
 func TestStatusDoesNotChangeTheObject(t *testing.T) {
-	m := newMachine()
+	m := newFakeObject()
 	if got := condition.Status(m, "A"); got != metav1.ConditionUnknown {
 		t.Errorf("a missing condition is %s", got)
 	}
@@ -263,7 +263,7 @@ func TestStatusDoesNotChangeTheObject(t *testing.T) {
 }
 
 func TestGetReturnsACopy(t *testing.T) {
-	m := newMachine()
+	m := newFakeObject()
 	s := condition.For(m, at(1))
 	s.Get("A").Status = metav1.ConditionTrue
 	if s.IsTrue("A") {
@@ -277,7 +277,7 @@ func TestGetReturnsACopy(t *testing.T) {
 // TestRootAgreesWithDependents checks the definition of the root after any sequence of writes.
 func TestRootAgreesWithDependents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := newMachine()
+		m := newFakeObject()
 		for i := range rapid.IntRange(1, 20).Draw(t, "steps") {
 			m.Generation += rapid.Int64Range(0, 1).Draw(t, "edits")
 			s := condition.For(m, at(i))

@@ -14,7 +14,7 @@ import (
 
 // Reasons and the message that the engine itself writes.
 const (
-	// ReasonAwaitingReconciliation marks a root or dependent condition that nobody has set yet.
+	// ReasonAwaitingReconciliation marks a root or dependent condition that no controller has set yet.
 	ReasonAwaitingReconciliation = "AwaitingReconciliation"
 	// ReasonReady is the root's reason when every dependent is True at the current generation.
 	ReasonReady = "Ready"

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Set reads and writes the conditions of one object at one moment. It holds no state of its own: two sets of the same
+// Set reads and writes the conditions of one object at one moment. It is stateless: two sets of the same
 // object see each other's writes.
 type Set struct {
 	object Object

@@ -21,8 +21,8 @@ func Core() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return read("*.yaml")
 }
 
-// Kwok returns all definitions that an installation with simulated machines needs: the core kinds, in which the label
-// domain of these machines is restricted as well, and their node class. The caller owns the result.
+// Kwok returns all definitions that an installation with simulated nodes needs: the core kinds, in which the label
+// domain of these nodes is restricted as well, and their node class. The caller owns the result.
 func Kwok() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return read("kwok/*.yaml")
 }

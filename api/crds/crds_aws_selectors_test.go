@@ -121,7 +121,7 @@ func awsAliasCases() []awsCase {
 			}
 		}
 		out = append(out,
-			awsCase{name: "the family of its own alias " + family, at: "spec.amiFamily", also: spec, accept: family + "\nOMIT"},
+			awsCase{name: "the family of its alias " + family, at: "spec.amiFamily", also: spec, accept: family + "\nOMIT"},
 			awsCase{name: "the family Custom with the alias " + family, at: "spec.amiFamily", also: spec, accept: "Custom"},
 			awsCase{
 				name: "a family that contradicts the alias " + family, at: "spec.amiFamily", also: spec, reject: strings.Join(others, "\n"),
@@ -131,7 +131,7 @@ func awsAliasCases() []awsCase {
 	return out
 }
 
-// customImages are specs with image terms, for images of one's own, one a line.
+// customImages are specs with image terms, for custom images, one per line.
 func customImages(terms ...string) string {
 	var lines []string
 	for _, term := range terms {

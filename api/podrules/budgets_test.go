@@ -60,7 +60,7 @@ func TestBudgetsBlocked(t *testing.T) {
 		zero, full bool
 	}{
 		"no budget":                       {pod: with()},
-		"a budget with room":              {with(), []policyv1.PodDisruptionBudget{pdb("a")}, false, false},
+		"a budget that allows":            {with(), []policyv1.PodDisruptionBudget{pdb("a")}, false, false},
 		"a budget used up":                {with(), []policyv1.PodDisruptionBudget{pdb("a", exhausted)}, true, false},
 		"maxUnavailable 0":                {with(), []policyv1.PodDisruptionBudget{pdb("a", exhausted, maxUnavailable(none))}, true, true},
 		"maxUnavailable 0%":               {with(), []policyv1.PodDisruptionBudget{pdb("a", maxUnavailable(intstr.FromString("0%")))}, false, true},
@@ -74,7 +74,7 @@ func TestBudgetsBlocked(t *testing.T) {
 		"an unready pod, default policy":  {with(ready(corev1.ConditionFalse)), []policyv1.PodDisruptionBudget{pdb("a", exhausted)}, true, false},
 		"a ready pod, AlwaysAllow":        {with(ready(corev1.ConditionTrue)), []policyv1.PodDisruptionBudget{pdb("a", exhausted, alwaysAllow)}, true, false},
 		"no readiness known, AlwaysAllow": {with(), []policyv1.PodDisruptionBudget{pdb("a", exhausted, alwaysAllow)}, true, false},
-		"two budgets with room":           {with(ready(corev1.ConditionFalse)), []policyv1.PodDisruptionBudget{pdb("a", alwaysAllow), pdb("b", alwaysAllow)}, true, true},
+		"two budgets that allow":          {with(ready(corev1.ConditionFalse)), []policyv1.PodDisruptionBudget{pdb("a", alwaysAllow), pdb("b", alwaysAllow)}, true, true},
 		"a pod that is not evictable":     {with(doNotDisrupt("true")), []policyv1.PodDisruptionBudget{pdb("a", exhausted, maxUnavailable(none))}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {

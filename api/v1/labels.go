@@ -30,7 +30,7 @@ const (
 	NodePoolHashVersionAnnotationKey = Group + "/nodepool-hash-version"
 	// NodeClaimTerminationTimestampAnnotationKey holds the time, in RFC 3339, at which draining ends by force.
 	NodeClaimTerminationTimestampAnnotationKey = Group + "/nodeclaim-termination-timestamp"
-	// NodeClaimMinValuesRelaxedAnnotationKey tells whether minValues was given up for the claim, "true" or "false".
+	// NodeClaimMinValuesRelaxedAnnotationKey tells whether minValues was relaxed for the claim, "true" or "false".
 	NodeClaimMinValuesRelaxedAnnotationKey = Group + "/nodeclaim-min-values-relaxed"
 	// RequestedDRADriversAnnotationKey lists, sorted and comma separated, the drivers whose devices the claim needs.
 	RequestedDRADriversAnnotationKey = Group + "/requested-dra-drivers"

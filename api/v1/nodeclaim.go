@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 )
 
-// NodeClaim is one requested machine: written before the instance exists and deleted after it is gone.
+// NodeClaim is a request for one node: created before the instance exists and deleted after it is gone.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=nodeclaims,scope=Cluster,categories=karpenter
@@ -27,11 +27,11 @@ type NodeClaim struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is wanted of the machine; it never changes.
+	// spec is the requested node. It is immutable.
 	// +kubebuilder:validation:XValidation:message="spec is immutable",rule="self == oldSelf"
 	// +required
 	Spec NodeClaimSpec `json:"spec"`
-	// status is what was observed of the machine.
+	// status is the observed state of the instance and the node.
 	// +optional
 	Status NodeClaimStatus `json:"status,omitempty"`
 }
@@ -46,7 +46,7 @@ type NodeClaimList struct {
 	Items []NodeClaim `json:"items"`
 }
 
-// NodeClaimSpec is what is wanted of one machine.
+// NodeClaimSpec is a requested node.
 type NodeClaimSpec struct {
 	// taints stay on the node.
 	// +listType=atomic
@@ -57,7 +57,7 @@ type NodeClaimSpec struct {
 	// +listType=atomic
 	// +optional
 	StartupTaints []corev1.Taint `json:"startupTaints,omitzero"`
-	// requirements restrict the labels, and thereby the instance type, zone and capacity type, of the machine.
+	// requirements restrict the labels, and thereby the instance type, zone and capacity type, of the node.
 	// +kubebuilder:validation:XValidation:message="operator 'In' needs at least one value",rule="self.all(r, r.operator != 'In' || (has(r.values) && size(r.values) != 0))"
 	// +kubebuilder:validation:XValidation:message="operators 'Gt', 'Lt', 'Gte' and 'Lte' need exactly one value, an integer that is not negative",rule="self.all(r, !(r.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(r.values) && size(r.values) == 1 && int(r.values[0]) >= 0))"
 	// +kubebuilder:validation:XValidation:message="operator 'In' with 'minValues' needs at least that many values",rule="self.all(r, r.operator != 'In' || !has(r.minValues) || (has(r.values) && size(r.values) >= r.minValues))"
@@ -65,22 +65,22 @@ type NodeClaimSpec struct {
 	// +listType=atomic
 	// +required
 	Requirements []NodeSelectorRequirementWithMinValues `json:"requirements"`
-	// resources are what the machine must offer.
+	// resources are the resources that the node must provide.
 	// +optional
 	Resources ResourceRequirements `json:"resources,omitzero"`
-	// nodeClassRef points to the object that holds the cloud's own settings.
+	// nodeClassRef references the node class, which holds the settings of the cloud.
 	// +required
 	NodeClassRef *NodeClassReference `json:"nodeClassRef"`
 	// terminationGracePeriod is the longest time between the request to delete the node and the forced deletion of
 	// its pods. At its end PodDisruptionBudgets and the do-not-disrupt annotation are overridden. Absent means to
-	// wait for as long as it takes, 0s means to force at once.
+	// wait without a limit, 0s means to force immediately.
 	// +kubebuilder:validation:XValidation:message="longer than 292 years",rule="duration(self) >= duration('0s')"
 	// +kubebuilder:validation:Pattern:=`^([0-9]+(s|m|h))+$`
 	// +kubebuilder:validation:Type:="string"
 	// +optional
 	TerminationGracePeriod *metav1.Duration `json:"terminationGracePeriod,omitempty"`
 	// expireAfter is the longest time the node may exist, counted from the creation of the NodeClaim; then it is
-	// deleted, whatever runs there. Never turns expiry off.
+	// deleted, even if pods run there. Never disables expiration.
 	// +kubebuilder:default:="720h"
 	// +kubebuilder:validation:XValidation:message="longer than 292 years, write Never",rule="self == 'Never' || duration(self) >= duration('0s')"
 	// +kubebuilder:validation:Pattern:=`^(([0-9]+(s|m|h))+|Never)$`
@@ -90,9 +90,9 @@ type NodeClaimSpec struct {
 	ExpireAfter NillableDuration `json:"expireAfter,omitempty"`
 }
 
-// ResourceRequirements is what a machine must offer at least.
+// ResourceRequirements are the resources that a node must provide at least.
 type ResourceRequirements struct {
-	// requests are the resources of the pods meant for the machine and of the daemons that will run there.
+	// requests are the total requests of the pods for the node and of the DaemonSet pods that will run there.
 	// +optional
 	Requests corev1.ResourceList `json:"requests,omitempty"`
 }
@@ -129,7 +129,7 @@ const (
 	NodeSelectorOpLte corev1.NodeSelectorOperator = "Lte"
 )
 
-// NodeClaimStatus is the observed state of one machine.
+// NodeClaimStatus is the observed state of one NodeClaim.
 type NodeClaimStatus struct {
 	// nodeName is the name of the Node, once it has registered.
 	// +optional
@@ -146,7 +146,7 @@ type NodeClaimStatus struct {
 	// allocatable is the capacity that pods are expected to find.
 	// +optional
 	Allocatable corev1.ResourceList `json:"allocatable,omitempty"`
-	// conditions tell how far the machine has come, and what holds it up.
+	// conditions tell the progress of the NodeClaim, and what blocks it.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

@@ -1,5 +1,5 @@
 // Package v1 holds the wire types of the API group karpenter.sh/v1: NodePool (what may be provisioned) and NodeClaim
-// (one requested machine), with the labels, annotations and taints that belong to them and with the rules that are
+// (one requested node), with the labels, annotations and taints that belong to them and with the rules that are
 // pure functions of these objects: the template hash, runtime validation and disruption budgets.
 //
 // The package imports no client and no cloud, so that anything may import it. What the API server enforces is written

@@ -92,7 +92,7 @@ func TestLockIsExclusive(t *testing.T) {
 		cancel()
 	}()
 	if _, err := lock(ctx, path, func() { close(waiting) }); !errors.Is(err, context.Canceled) {
-		t.Fatalf("a taken lock, given up: %v", err)
+		t.Fatalf("a taken lock, abandoned: %v", err)
 	}
 	waiting = make(chan struct{})
 	go func() {

@@ -17,7 +17,7 @@ const (
 type program struct {
 	name    string
 	version string
-	// pkg is the main package. A program of its own module graph ("installed") is built by `go install pkg@version`, which
+	// pkg is the main package. A program with a separate module graph ("installed") is built by `go install pkg@version`, which
 	// works only for modules without replace directives; the others are built inside the module of this repository.
 	pkg       string
 	installed bool

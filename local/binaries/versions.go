@@ -23,7 +23,7 @@ const (
 	kubernetesModule = "k8s.io/kubernetes"
 	etcdModule       = "go.etcd.io/etcd/server/v3"
 
-	// kwok is built with `go install module@version`, in a module graph of its own, so its pin cannot live in go.mod.
+	// kwok is built with `go install module@version`, in a separate module graph, so its pin cannot live in go.mod.
 	kwokVersion = "v0.8.0"
 )
 

@@ -116,7 +116,7 @@ func simulatorSpeed() simulatorConfig {
 
 func patches(o Options) []componentPatch {
 	serving := []extraArg{
-		// A machine without a default route has no address to advertise, and loopback is refused as an endpoint.
+		// A host without a default route has no address to advertise, and loopback is refused as an endpoint.
 		{Key: "advertise-address", Value: "127.0.0.1"},
 		{Key: "endpoint-reconciler-type", Value: "none"},
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/local/binaries"
 )
 
-// createCluster runs `kwokctl create cluster` to its end. kwokctl leaves the components running, in sessions of their own.
+// createCluster runs `kwokctl create cluster` to its end. kwokctl leaves the components running, in separate sessions.
 func createCluster(ctx context.Context, cache binaries.Cache, l layout) error {
 	// The link lets a sweep find kwokctl itself when its launcher dies while it works.
 	link := filepath.Join(l.bin(), binaries.Kwokctl)

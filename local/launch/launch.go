@@ -42,7 +42,7 @@ const (
 )
 
 // errPortTaken is a start that lost the race for one of its ports.
-var errPortTaken = errors.New("a chosen port was taken by somebody else")
+var errPortTaken = errors.New("a chosen port was taken by another process")
 
 // Run starts a cluster, calls ready with the path of its kubeconfig, and keeps it until ctx ends or one of its processes dies. Whatever the
 // outcome, everything is removed before Run returns. The error is nil when ctx ended a cluster that was ready.

@@ -13,7 +13,7 @@ const (
 	lastPort  = 31999
 )
 
-// freePorts returns n different loopback ports on which nobody listens.
+// freePorts returns n different loopback ports on which no process listens.
 func freePorts(n int) ([]int, error) {
 	var ports []int
 	var held []net.Listener

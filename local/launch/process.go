@@ -19,7 +19,7 @@ type process struct {
 func (p process) name() string { return filepath.Base(p.program) }
 
 // below matches the processes whose program path lies below dir. Every program of a cluster is started through a link in the cluster's own
-// directory, so this finds exactly its processes, whoever started them and whatever their parent is now.
+// directory, so this finds exactly its processes, regardless of who started them and of their current parent.
 func below(dir string) func(process) bool {
 	return func(p process) bool { return strings.HasPrefix(p.program, dir+string(filepath.Separator)) }
 }

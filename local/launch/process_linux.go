@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// listProcesses reads /proc, which needs no ps on the machine.
+// listProcesses reads /proc, which needs no ps on the host.
 func listProcesses() ([]process, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 // record is what a launcher leaves on disk before it makes anything else, so that a later launcher can find and remove the cluster of one
 // that was killed. The owner holds a file lock on its record for as long as it lives; the kernel drops the lock when the owner dies, so
-// whoever gets the lock knows that nobody is looking after that cluster any more.
+// a process that gets the lock knows that no other process manages that cluster any more.
 type record struct {
 	// Dir is the absolute path of the cluster's directory. Every process of the cluster runs a program below it.
 	Dir string `json:"dir"`

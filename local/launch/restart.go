@@ -124,7 +124,7 @@ func (c recordedComponent) flag(name string) string {
 	return value
 }
 
-// spawn starts a component as kwokctl does: in a session of its own, logging to its file, with its process id recorded.
+// spawn starts a component as kwokctl does: in a separate session, logging to its file, with its process id recorded.
 func spawn(l layout, c recordedComponent) error {
 	log, err := os.OpenFile(l.log(c.Name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
 	if err != nil {

@@ -45,7 +45,7 @@ func (w *installed) changeWhatIsKept(apiVersion, kind string) {
 	})
 }
 
-// wantClassOfItsOwn lets a Provisioner have settings of the kubelet for a while, for which it needs a class of its own.
+// wantClassOfItsOwn lets a Provisioner have settings of the kubelet for a while, for which it needs a dedicated class.
 func (w *installed) wantClassOfItsOwn() {
 	w.t.Helper()
 	provisioner := object("karpenter.sh/v1alpha5", "Provisioner", "old")

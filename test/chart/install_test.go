@@ -30,7 +30,7 @@ import (
 	"github.com/karpenter-anew/karpenter/test/controlplane"
 )
 
-// patience is how long something may take that takes a second or two on a machine with nothing else to do.
+// patience is how long something may take that takes a second or two on an idle host.
 const patience = 40 * time.Second
 
 // installed is a cluster in which a release is installed.
@@ -235,7 +235,7 @@ func binary(t *testing.T) string {
 	return path
 }
 
-// freePorts are ports that nobody listens on.
+// freePorts are ports that no process listens on.
 func freePorts(t *testing.T, n int) []int {
 	t.Helper()
 	var out []int

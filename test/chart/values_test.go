@@ -110,7 +110,7 @@ func TestClusterNameIsRequiredOnAWSOnly(t *testing.T) {
 		t.Errorf("without a name: %v, want %q", err, want)
 	}
 	if _, err := named("settings.cloudProvider=kwok").text(); err != nil {
-		t.Errorf("simulated machines need no name: %v", err)
+		t.Errorf("simulated nodes need no name: %v", err)
 	}
 }
 

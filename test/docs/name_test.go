@@ -61,7 +61,7 @@ func TestLabelsExist(t *testing.T) {
 	label := regexp.MustCompile(`\b[a-z0-9.-]*karpenter\.(?:sh|k8s\.aws|kwok\.sh)/([a-z0-9-]+)`)
 	for _, p := range pages(t) {
 		for _, match := range label.FindAllStringSubmatch(p.text, -1) {
-			// The domain may stand in a constant of its own.
+			// The domain may be a separate constant.
 			if !strings.Contains(sources(), "/"+match[1]+`"`) && !strings.Contains(sources(), match[0]) && !versions[match[1]] && match[1] != "discovery" {
 				t.Errorf("%s: there is no %s", p.name, match[0])
 			}

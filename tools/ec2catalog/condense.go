@@ -29,7 +29,7 @@ type catalogType struct {
 }
 
 // condense keeps what can run Linux nodes in region: it has an on-demand price and at least one zone. Types that the
-// data set prices but places in no zone are no longer sold; Macs do not run Linux.
+// data set prices but places in no zone are no longer offered; Macs do not run Linux.
 func condense(instances []instance, region string) ([]catalogType, error) {
 	var out []catalogType
 	for _, in := range instances {
@@ -55,7 +55,7 @@ func condense(instances []instance, region string) ([]catalogType, error) {
 		})
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("no type is sold there")
+		return nil, fmt.Errorf("the region offers no instance type")
 	}
 	slices.SortFunc(out, func(a, b catalogType) int { return strings.Compare(a.Name, b.Name) })
 	for i := 1; i < len(out); i++ {

@@ -95,7 +95,7 @@ func TestCondenseKeepsOrDrops(t *testing.T) {
 		{"amd", `{"GPU":2,"GPU_model":"AMD Radeon Pro V520"}`, func(c catalogType) bool { return c.Extended["amd.com/gpu"] == 2 }},
 		{"neuron", `{"GPU":6,"GPU_model":"AWS Inferentia2"}`, func(c catalogType) bool { return c.Extended["aws.amazon.com/neuron"] == 6 }},
 		{"gaudi, silent source", `{"instance_type":"dl1.24xlarge"}`, func(c catalogType) bool { return c.Extended["habana.ai/gaudi"] == 8 }},
-		{"not sold as spot", `{"pricing":{"r":{"linux":{"ondemand":"1","spot_avg":"0"}}}}`, func(c catalogType) bool { return c.Spot == 0 }},
+		{"not offered as spot", `{"pricing":{"r":{"linux":{"ondemand":"1","spot_avg":"0"}}}}`, func(c catalogType) bool { return c.Spot == 0 }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -132,6 +132,6 @@ func TestCondenseRefuses(t *testing.T) {
 		t.Error("a type that appears twice is accepted")
 	}
 	if _, err := condense([]instance{sample(t, `{}`)}, "elsewhere"); err == nil {
-		t.Error("a region that sells nothing is accepted")
+		t.Error("a region that offers nothing is accepted")
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// limitsModule carries the limits of network interfaces that EC2 tells nobody. It is read as a file, not linked.
+	// limitsModule carries the limits of network interfaces that no EC2 API returns. It is read as a file, not linked.
 	limitsModule  = "github.com/aws/amazon-vpc-resource-controller-k8s"
 	limitsVersion = "v1.8.2"
 	limitsFile    = "pkg/aws/vpc/limits.go"

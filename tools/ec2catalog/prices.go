@@ -31,7 +31,7 @@ func writePrices(path string) error {
 }
 
 // encodePrices writes a header that says where the data comes from, the regions, then one type a line, sorted by name: for each
-// region a price, or nothing where the type is not sold.
+// region a price, or nothing if the type is not offered.
 func encodePrices(src source, instances []instance) ([]byte, error) {
 	prices := map[string]map[string]float64{} // by type, by region
 	known := map[string]bool{}
@@ -62,7 +62,7 @@ func encodePrices(src source, instances []instance) ([]byte, error) {
 	}
 	slices.Sort(regions)
 	var b bytes.Buffer
-	b.WriteString("# Written by tools/ec2catalog -prices. DO NOT EDIT.\n# On-demand prices of Linux in USD an hour; nothing between two commas where a type is not sold.\n")
+	b.WriteString("# Written by tools/ec2catalog -prices. DO NOT EDIT.\n# On-demand prices of Linux in USD an hour; nothing between two commas where a type is not offered.\n")
 	fmt.Fprintf(&b, "source,%s %s\ndate,%s\nregions,%s\n", src.path, src.version, src.date, strings.Join(regions, ","))
 	for _, name := range names {
 		cells := []string{name}

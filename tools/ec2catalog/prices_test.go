@@ -38,7 +38,7 @@ func TestPricesOfWholeRegions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, lines, _ := bytes.Cut(got, []byte("sold.\n"))
+	_, lines, _ := bytes.Cut(got, []byte("offered.\n"))
 	want := "source,p v\ndate,2025-05-28\nregions,us-east-1,us-gov-west-1\na.one,0.0123\nz.one,,2\n"
 	if string(lines) != want {
 		t.Errorf("got\n%s\nwant\n%s", lines, want)

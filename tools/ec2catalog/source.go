@@ -22,7 +22,7 @@ type source struct {
 	dir     string // unpacked module
 }
 
-// openSource asks the go command where the pinned module is. On a machine that has not seen it, it is downloaded first:
+// openSource asks the go command where the pinned module is. If it is not in the module cache, it is downloaded first:
 // nothing imports the module, so no build does.
 func openSource() (source, error) {
 	if out, err := exec.Command("go", "mod", "download", dataModule).CombinedOutput(); err != nil {

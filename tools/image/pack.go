@@ -16,8 +16,8 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// nobody is the user and the group that the program runs as: the one that images without a shell agree on.
-const nobody = "65532"
+// nonRoot is the user and the group that the program runs as: the one that images without a shell agree on.
+const nonRoot = "65532"
 
 // certificates is where Go looks for the authorities to trust.
 const certificates = "etc/ssl/certs/ca-certificates.crt"
@@ -33,8 +33,8 @@ type entry struct {
 func pack(p program, name, version string) (v1.Image, error) {
 	system, err := layer([]entry{
 		{"etc/", 0o755, nil},
-		{"etc/group", 0o644, []byte("root:x:0:\nnonroot:x:" + nobody + ":\n")},
-		{"etc/passwd", 0o644, []byte("root:x:0:0:root:/:/sbin/nologin\nnonroot:x:" + nobody + ":" + nobody + ":nonroot:/:/sbin/nologin\n")},
+		{"etc/group", 0o644, []byte("root:x:0:\nnonroot:x:" + nonRoot + ":\n")},
+		{"etc/passwd", 0o644, []byte("root:x:0:0:root:/:/sbin/nologin\nnonroot:x:" + nonRoot + ":" + nonRoot + ":nonroot:/:/sbin/nologin\n")},
 		{"etc/ssl/", 0o755, nil},
 		{"etc/ssl/certs/", 0o755, nil},
 		{certificates, 0o644, authorities()},
@@ -58,7 +58,7 @@ func pack(p program, name, version string) (v1.Image, error) {
 	file = file.DeepCopy()
 	file.OS, file.Architecture, file.Created = "linux", p.architecture, v1.Time{Time: p.time}
 	file.Config = v1.Config{
-		User: nobody + ":" + nobody, WorkingDir: "/", Entrypoint: []string{"/" + name}, Cmd: []string{"controller"},
+		User: nonRoot + ":" + nonRoot, WorkingDir: "/", Entrypoint: []string{"/" + name}, Cmd: []string{"controller"},
 		Env:    []string{"PATH=/", "SSL_CERT_FILE=/" + certificates},
 		Labels: labels(p, name, version),
 	}

@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CapacityBuffer keeps room free for pods to come: a number of chunks, each as large as one pod of some description.
+// CapacityBuffer keeps spare capacity for future pods: a number of chunks, each of the size of one pod.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=capacitybuffers,scope=Namespaced,categories=autoscaling,shortName=cb
@@ -21,10 +21,10 @@ type CapacityBuffer struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is how much room is wanted.
+	// spec is the requested capacity.
 	// +required
 	Spec CapacityBufferSpec `json:"spec"`
-	// status is how much room that comes to, and whether it is there.
+	// status is the resulting capacity, and whether it exists.
 	// +optional
 	Status CapacityBufferStatus `json:"status,omitempty"`
 }
@@ -39,16 +39,16 @@ type CapacityBufferList struct {
 	Items []CapacityBuffer `json:"items"`
 }
 
-// ActiveCapacity is the default strategy: the room is on nodes that run.
+// ActiveCapacity is the default strategy: the capacity is on running nodes.
 const ActiveCapacity = "buffer.x-k8s.io/active-capacity"
 
-// CapacityBufferSpec is how much room is wanted. A spec that describes no chunk at all is accepted by the API server and
-// reported in the status.
+// CapacityBufferSpec is the requested capacity. The API server accepts a spec that describes no chunk; the status reports
+// it.
 //
 // +kubebuilder:validation:XValidation:message="'podTemplateRef' needs 'replicas' or 'limits'",rule="!has(self.podTemplateRef) || has(self.replicas) || has(self.limits)"
 // +kubebuilder:validation:XValidation:message="'podTemplateRef' and 'scalableRef' exclude each other",rule="!has(self.podTemplateRef) || !has(self.scalableRef)"
 type CapacityBufferSpec struct {
-	// provisioningStrategy is how the room is provided. Every strategy is treated like the default one.
+	// provisioningStrategy is how the capacity is provided. Every strategy is treated like the default one.
 	// +kubebuilder:default:="buffer.x-k8s.io/active-capacity"
 	// +optional
 	ProvisioningStrategy *string `json:"provisioningStrategy,omitempty"`
@@ -110,7 +110,7 @@ type CapacityBufferStatus struct {
 	// provisioningStrategy is the strategy of the spec that the other fields are about.
 	// +optional
 	ProvisioningStrategy *string `json:"provisioningStrategy,omitempty"`
-	// conditions tell whether the spec can be worked with and whether the room is there. None sums up the others.
+	// conditions tell whether the spec is valid and whether the capacity exists. There is no summary condition.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

@@ -1,5 +1,5 @@
-// Package v1beta1 holds the wire types of the API group autoscaling.x-k8s.io/v1beta1: CapacityBuffer, room that is kept
-// free for pods to come. The kind is shared with other autoscalers of Kubernetes; its form is theirs as well.
+// Package v1beta1 holds the wire types of the API group autoscaling.x-k8s.io/v1beta1: CapacityBuffer, spare
+// capacity for future pods. The kind is shared with other autoscalers of Kubernetes; its form is theirs as well.
 //
 // Source: spec API, CapacityBuffer.
 //

@@ -46,7 +46,7 @@ func kubeletText(kubelet map[string]apiextensionsv1.JSON) string {
 	var text bytes.Buffer
 	for i, key := range slices.Sorted(maps.Keys(kubelet)) {
 		text.WriteByte("{,"[min(i, 1)])
-		text.WriteString(strconv.Quote(key)) // names of fields, which need no quoting of their own
+		text.WriteString(strconv.Quote(key)) // field names need no quoting
 		text.WriteByte(':')
 		text.Write(kubelet[key].Raw)
 	}

@@ -25,7 +25,7 @@ func ruleNodePoolKey() apiextensionsv1.ValidationRule {
 	}
 }
 
-// ruleKwokDomain closes the label domain of simulated machines, except for the labels they have.
+// ruleKwokDomain restricts the label domain of simulated nodes to the labels they have.
 func ruleKwokDomain() apiextensionsv1.ValidationRule {
 	return apiextensionsv1.ValidationRule{
 		Message: `label domain "karpenter.kwok.sh" is restricted`,
@@ -60,7 +60,7 @@ func constrain(crd *apiextensionsv1.CustomResourceDefinition) error {
 	return nil
 }
 
-// closeKwokDomain makes the changes to a CRD that hold where machines are simulated.
+// closeKwokDomain makes the changes to a CRD for simulated nodes.
 func closeKwokDomain(crd *apiextensionsv1.CustomResourceDefinition) error {
 	switch crd.Spec.Names.Kind {
 	case "NodePool":
@@ -91,7 +91,7 @@ func constrainLabelValue(s *apiextensionsv1.JSONSchemaProps) {
 	s.Pattern = patternLabelValue
 }
 
-// constrainTaint completes the schema of a core taint, which has no constraints of its own.
+// constrainTaint completes the schema of a core taint, which has no constraints.
 func constrainTaint(s *apiextensionsv1.JSONSchemaProps) {
 	change(s, "key", func(key *apiextensionsv1.JSONSchemaProps) {
 		key.MinLength = new(int64(1))

@@ -76,7 +76,7 @@ func run(dir string) error {
 	return nil
 }
 
-// past reports whether a CRD is of an API that today's has replaced. These are a set of their own.
+// past reports whether a CRD is of an earlier API. These are a separate set.
 func past(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return crd.Spec.Names.Kind == "Provisioner" || crd.Spec.Names.Kind == "AWSNodeTemplate"
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/condition"
 )
 
-// KWOKNodeClass holds the settings of simulated machines.
+// KWOKNodeClass holds the settings of simulated nodes.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=kwoknodeclasses,scope=Cluster,categories=karpenter,shortName={kwoknc,kwokncs}
@@ -15,7 +15,7 @@ type KWOKNodeClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is wanted of the machines.
+	// spec is the configuration of the nodes.
 	// +optional
 	Spec KWOKNodeClassSpec `json:"spec,omitempty"`
 	// status tells whether the class can be used. Nothing has to be prepared, so that it starts out ready.
@@ -34,10 +34,10 @@ type KWOKNodeClassList struct {
 	Items []KWOKNodeClass `json:"items"`
 }
 
-// KWOKNodeClassSpec is what is wanted of simulated machines.
+// KWOKNodeClassSpec is the configuration of simulated nodes.
 type KWOKNodeClassSpec struct {
-	// nodeRegistrationDelay is the time between the launch of a machine and the creation of its Node. Absent means
-	// at once.
+	// nodeRegistrationDelay is the time between the launch of an instance and the creation of its Node. Absent means
+	// immediately.
 	// +kubebuilder:validation:XValidation:message="longer than 292 years",rule="duration(self) >= duration('0s')"
 	// +kubebuilder:validation:Pattern:=`^([0-9]+(s|m|h))+$`
 	// +kubebuilder:validation:Type:="string"

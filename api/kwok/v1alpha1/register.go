@@ -1,5 +1,5 @@
 // Package v1alpha1 holds the wire types of the API group karpenter.kwok.sh/v1alpha1: KWOKNodeClass, the settings of
-// simulated machines.
+// simulated nodes.
 //
 // Source: spec API, KWOKNodeClass.
 //
@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Group is the API group of the kwok kinds, and the domain of the labels of simulated machines.
+// Group is the API group of the kwok kinds, and the domain of the labels of simulated nodes.
 const Group = "karpenter.kwok.sh"
 
 // SchemeGroupVersion is the group and version of the kinds in this package. It is never changed.
