@@ -19,17 +19,17 @@ func demonstrate(ctx context.Context, s settings, what scene, out io.Writer) (er
 	}
 	defer func() {
 		_ = log.Close()
-		// Neither success nor a Ctrl-C needs an explanation.
+		// Neither success nor Ctrl-C needs the log.
 		if explain := err != nil && ctx.Err() == nil; explain {
-			err = fmt.Errorf("%w\nthe controller's whole log is in %s", err, log.Name())
+			err = fmt.Errorf("%w\nthe controller's log is %s", err, log.Name())
 		} else if s.log == "" {
 			_ = os.Remove(log.Name())
 		}
 	}()
 	show := newProgress(out, start)
-	said := newSpotlight(show, what.lines)
-	p := &play{settings: s, show: show, said: said}
-	p.stack, err = startStack(ctx, s, io.MultiWriter(log, said), func(step string, took time.Duration) {
+	logged := newSpotlight(show, what.lines)
+	p := &play{settings: s, show: show, logged: logged}
+	p.stack, err = startStack(ctx, s, io.MultiWriter(log, logged), func(step string, took time.Duration) {
 		show.line(step)
 		if p.cluster == 0 {
 			p.cluster = took
@@ -53,7 +53,7 @@ func demonstrate(ctx context.Context, s settings, what scene, out io.Writer) (er
 	if err := p.stack.end(); err != nil {
 		return err
 	}
-	show.line("cluster and controller ended")
+	show.line("cluster and controller stopped")
 	_, err = fmt.Fprintf(out, "\n%s · %.1f s in all\n", figures, time.Since(start).Seconds())
 	return err
 }

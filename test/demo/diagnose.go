@@ -16,7 +16,7 @@ import (
 // shown bounds each list of a failure report.
 const shown = 5
 
-// diagnose says what stands in the way: pods that wait with their events, NodeClaims that are not done, and the controller's last words.
+// diagnose describes a failure: pending pods with their events, NodeClaims with their conditions, and the end of the controller's log.
 func diagnose(ctx context.Context, st *stack) string {
 	var text strings.Builder
 	describePods(ctx, st.client, &text)
@@ -30,11 +30,11 @@ func describePods(ctx context.Context, c client.Client, text *strings.Builder) {
 	var pods corev1.PodList
 	var events corev1.EventList
 	if err := c.List(ctx, &pods, client.InNamespace("default")); err != nil {
-		fmt.Fprintf(text, "the pods cannot be listed: %v\n", err)
+		fmt.Fprintf(text, "listing pods: %v\n", err)
 		return
 	}
 	if err := c.List(ctx, &events, client.InNamespace("default")); err != nil {
-		fmt.Fprintf(text, "the events cannot be listed: %v\n", err)
+		fmt.Fprintf(text, "listing events: %v\n", err)
 	}
 	waiting := slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool {
 		return p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil
@@ -56,7 +56,7 @@ func describePods(ctx context.Context, c client.Client, text *strings.Builder) {
 func describeClaims(ctx context.Context, c client.Client, text *strings.Builder) {
 	var claims v1.NodeClaimList
 	if err := c.List(ctx, &claims); err != nil {
-		fmt.Fprintf(text, "the nodeclaims cannot be listed: %v\n", err)
+		fmt.Fprintf(text, "listing nodeclaims: %v\n", err)
 		return
 	}
 	for i := range claims.Items[:min(len(claims.Items), shown)] {
@@ -91,7 +91,7 @@ func controllerLog(c *controller, n int) string {
 		return ""
 	}
 	var text strings.Builder
-	text.WriteString("--- last lines of the controller:\n")
+	text.WriteString("--- last lines of the controller's log:\n")
 	for _, line := range c.log.tail(n) {
 		text.WriteString(prettyLine(line) + "\n")
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// prettyLog writes the controller's JSON log lines for people: time, level, logger, message, then the other fields.
+// prettyLog writes the controller's JSON log lines in a readable form: time, level, logger, message, then the other fields.
 type prettyLog struct{ out io.Writer }
 
 // Write takes whole lines.

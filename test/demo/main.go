@@ -1,11 +1,11 @@
-// Command demo shows the whole loop on a real control plane: pending pods, nodes made for them, pods running, pods gone, nodes removed. With
-// -scene it shows one of the other things that happen to nodes: consolidation, drift, expiry, repair.
+// Command demo shows the whole loop on a real control plane: pods pending, nodes launched, pods running, pods deleted, nodes removed. With
+// -scene it shows consolidation, drift, expiry or node repair.
 //
-// With -cloud=aws it is the provider for AWS that runs, against a small AWS on loopback whose instances join the cluster: the quick start with an
-// interruption, or, with -scene=storm, many launches at once while calls are refused, capacity is missing and the controller is killed.
+// With -cloud=aws the AWS provider runs against an AWS test server on loopback whose instances join the cluster: the quick start with an
+// interruption, or, with -scene=storm, many launches at once while calls are throttled, capacity is insufficient and the controller is killed.
 //
-// It starts the local control plane and the built controller, drives them, reports progress while it works and one line of figures at the end, and
-// leaves nothing running. With -stay it only starts both and keeps them until Ctrl-C, for people who want to drive themselves.
+// It starts the local control plane and the built controller, reports progress, prints one line of figures at the end, and leaves nothing
+// running. With -stay it only starts both and keeps them until Ctrl-C, for manual experiments.
 package main
 
 import (
@@ -34,7 +34,7 @@ type settings struct {
 }
 
 func main() {
-	// A reader of our output that goes away must not keep us from tearing down.
+	// A closed pipe must not keep the demo from stopping the cluster.
 	signal.Ignore(syscall.SIGPIPE)
 	s, err := parse(os.Args[1:], os.Stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -62,9 +62,9 @@ func parse(args []string, usage io.Writer) (settings, error) {
 	var s settings
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
 	flags.SetOutput(usage)
-	flags.IntVar(&s.pods, "pods", 100, "how many one-CPU pods to run")
-	flags.StringVar(&s.cloud, "cloud", "kwok", "which cloud: kwok, whose machines are simulated, or aws, the real provider against a small AWS on loopback")
-	flags.StringVar(&s.catalog, "catalog", "generic", "catalogue of instance types: generic, or a region such as aws/us-east-1")
+	flags.IntVar(&s.pods, "pods", 100, "the number of one-CPU pods")
+	flags.StringVar(&s.cloud, "cloud", "kwok", "the cloud: kwok, whose nodes are simulated, or aws, the AWS provider against an AWS test server on loopback")
+	flags.StringVar(&s.catalog, "catalog", "generic", "the catalog of instance types: generic, or a region such as aws/us-east-1")
 	flags.BoolVar(&s.stay, "stay", false, "start cluster and controller and keep them until Ctrl-C")
 	flags.StringVar(&s.scene, "scene", "", "show this instead of the whole loop: "+sceneNames())
 	flags.StringVar(&s.launcher, "launcher", "bin/local", "the built launcher of the control plane")
@@ -81,16 +81,16 @@ func parse(args []string, usage io.Writer) (settings, error) {
 		return settings{}, fmt.Errorf("PODS is %d; it must be between 1 and 20000", s.pods)
 	}
 	if s.cloud != cloudKwok && s.cloud != cloudAWS {
-		return settings{}, fmt.Errorf("there is no cloud %q; there are: %s, %s", s.cloud, cloudKwok, cloudAWS)
+		return settings{}, fmt.Errorf("unknown cloud %q; known: %s, %s", s.cloud, cloudKwok, cloudAWS)
 	}
 	if s.cloud == cloudAWS && s.scene != "" && s.scene != stormName {
-		return settings{}, fmt.Errorf("there is no scene %q with the cloud %s; there is: %s", s.scene, cloudAWS, stormName)
+		return settings{}, fmt.Errorf("unknown scene %q with the cloud %s; known: %s", s.scene, cloudAWS, stormName)
 	}
 	if s.manifests == "" {
 		s.manifests = filepath.Join("examples", s.cloud)
 	}
 	if s.scene != "" && sceneOf(s).name != s.scene {
-		return settings{}, fmt.Errorf("there is no scene %q; there are: %s", s.scene, sceneNames())
+		return settings{}, fmt.Errorf("unknown scene %q; known: %s", s.scene, sceneNames())
 	}
 	return s, nil
 }

@@ -128,7 +128,7 @@ const pollPeriod = 200 * time.Millisecond
 // errBroken is part of an error that no waiting mends.
 var errBroken = errors.New("this must not happen")
 
-// poll asks done until it says yes, what must not happen happens, or the time is up.
+// poll calls done until it returns true, an error that is errBroken, or the limit is reached.
 func poll(ctx context.Context, limit time.Duration, what string, done func() (bool, error)) error {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()

@@ -15,7 +15,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// priceLabel is where the simulated cloud writes what a machine costs, in dollars an hour.
+// priceLabel is where the simulated cloud writes the price of a node, in dollars per hour.
 const priceLabel = "eks-node-viewer/instance-price"
 
 // counts are the state of the loop at one moment.
@@ -31,7 +31,7 @@ func (c counts) String() string {
 		c.running, c.pending, c.claims, c.launched, c.registered, c.initialized, c.ready, c.nodes, c.pricePerH)
 }
 
-// count looks at the pods of the Deployment, the NodeClaims and their nodes.
+// count counts the pods of the Deployment, the NodeClaims and their nodes.
 func (st *stack) count() (counts, error) {
 	var c counts
 	var pods corev1.PodList

@@ -13,18 +13,18 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// scene is something that can be shown.
+// scene is one demonstration.
 type scene struct {
 	name string
 	// flags are what the controller is started with beside the usual ones.
 	flags []string
 	// lines are the messages of the controller's log that are shown as they come.
 	lines []string
-	// perform shows it and returns the figures for the last line. It fails if what was to be seen did not happen.
+	// perform runs it and returns the figures for the last line. It fails if the expected behaviour does not show.
 	perform func(*play) (fmt.Stringer, error)
 }
 
-// scenes are all scenes. The first one, without a name, is what is shown when nobody asks for another.
+// scenes are all scenes. The first one, without a name, is the default.
 func scenes() []scene {
 	return []scene{
 		{perform: wholeLoop},
@@ -35,7 +35,7 @@ func scenes() []scene {
 	}
 }
 
-// sceneOf is the scene that was asked for, or the first one if there is none of that name. AWS has one of its own.
+// sceneOf is the selected scene, or the default if there is none of that name. AWS has its own scenes.
 func sceneOf(s settings) scene {
 	if s.cloud == cloudAWS {
 		if s.scene == stormName {
@@ -52,7 +52,7 @@ func sceneOf(s settings) scene {
 	return all[0]
 }
 
-// sceneNames lists the scenes that can be asked for.
+// sceneNames lists the scenes that -scene accepts.
 func sceneNames() string {
 	var names []string
 	for _, one := range scenes() {
@@ -63,17 +63,17 @@ func sceneNames() string {
 	return strings.Join(names, ", ")
 }
 
-// play is a scene while it is performed.
+// play is a running scene.
 type play struct {
 	*stack
 	settings settings
 	show     *progress
-	said     *spotlight
+	logged   *spotlight
 	// cluster and controller are how long their starts took.
 	cluster, controller time.Duration
 }
 
-// sceneLimit is how long one step of a scene may take before the demo gives up, far above what is usual.
+// sceneLimit is how long one step of a scene may take before the demo fails, far above what is usual.
 const sceneLimit = 2 * time.Minute
 
 // figureLine is the last line of a scene.
@@ -81,7 +81,7 @@ type figureLine string
 
 func (f figureLine) String() string { return string(f) }
 
-// pool applies the example's NodePool, changed as told, and waits until the controller has found it in order.
+// pool applies the example's NodePool, with these edits, and waits until it is Ready.
 func (p *play) pool(edits ...edit) error {
 	if err := p.editPool(edits...); err != nil {
 		return err
@@ -107,7 +107,7 @@ type edit struct {
 // set is an edit of the field at this path.
 func set(value any, path ...string) edit { return edit{value, path} }
 
-// editPool applies the example's NodePool, changed as told.
+// editPool applies the example's NodePool, with these edits.
 func (p *play) editPool(edits ...edit) error {
 	return apply(p.ctx, p.client, p.settings.manifests, "nodepool.yaml", func(object *unstructured.Unstructured) error {
 		for _, e := range edits {
@@ -119,19 +119,19 @@ func (p *play) editPool(edits ...edit) error {
 	})
 }
 
-// machines is an edit that lets the pool launch on-demand machines with these numbers of cores only. On-demand machines may be replaced by
-// cheaper ones of their kind; spot machines need a feature gate for that.
-func machines(cores ...any) edit {
+// cores is an edit that lets the pool launch on-demand nodes with these numbers of cores only. On-demand nodes may be replaced by cheaper
+// on-demand ones; spot nodes need a feature gate for that.
+func cores(numbers ...any) edit {
 	in := func(key string, values ...any) any {
 		return map[string]any{"key": key, "operator": "In", "values": values}
 	}
 	return set([]any{
 		in(corev1.LabelOSStable, "linux"), in(corev1.LabelArchStable, "amd64"), in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand),
-		in(coresLabel, cores...),
+		in(coresLabel, numbers...),
 	}, "spec", "template", "spec", "requirements")
 }
 
-// coresLabel is where the simulated cloud writes how many cores a machine has.
+// coresLabel is where the simulated cloud writes how many cores a node has.
 const coresLabel = "karpenter.kwok.sh/instance-cpu"
 
 // scale applies the Deployment with this many replicas.
@@ -141,7 +141,7 @@ func (p *play) scale(replicas int) error {
 	})
 }
 
-// await looks at the cluster until done says yes, and shows what it sees.
+// await counts until done returns true, and shows the counts.
 func (p *play) await(what string, done func(counts) (bool, error)) (counts, error) {
 	var last counts
 	err := poll(p.ctx, sceneLimit, what, func() (bool, error) {
@@ -158,7 +158,7 @@ func (p *play) await(what string, done func(counts) (bool, error)) (counts, erro
 	return last, err
 }
 
-// launch scales up and waits until everything runs and every machine is ready.
+// launch scales up and waits until every pod runs and every node is ready.
 func (p *play) launch(replicas int) (counts, error) {
 	if err := p.scale(replicas); err != nil {
 		return counts{}, err

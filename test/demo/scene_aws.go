@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 )
 
-// The clouds that there are.
+// The clouds.
 const (
 	cloudKwok = "kwok"
 	cloudAWS  = "aws"
@@ -22,12 +22,12 @@ const (
 const (
 	awsCluster = "eks-karpenter-demo"
 	awsRole    = "KarpenterNodeRole-eks-karpenter-demo"
-	// awsBoot and awsShutdown are how long an instance takes to join and to end. Real ones take ten times as long.
+	// awsBoot and awsShutdown are how long an instance takes to join and to terminate. Real ones take ten times as long.
 	awsBoot, awsShutdown = 3 * time.Second, 3 * time.Second
 )
 
-// quickStart is what everybody does first on EKS: a NodePool and its EC2NodeClass, a Deployment scaled up, an instance that EC2 takes
-// back, and the Deployment scaled down to nothing.
+// quickStart is the quick start on EKS: a NodePool and its EC2NodeClass, a Deployment scaled up, a spot interruption, and the Deployment
+// scaled down to zero.
 func quickStart() scene {
 	return scene{
 		name: "quick-start",
@@ -40,18 +40,18 @@ func quickStart() scene {
 	}
 }
 
-// quickFigures are what the quick start comes to.
+// quickFigures are the figures of the quick start.
 type quickFigures struct {
-	pods, nodes                                 int
-	pricePerH                                   float64
-	cluster, controller, running, again, nobody time.Duration
-	calls                                       string
+	pods, nodes                               int
+	pricePerH                                 float64
+	cluster, controller, running, again, gone time.Duration
+	calls                                     string
 }
 
 func (f quickFigures) String() string {
 	return fmt.Sprintf("%s\n%d pods on %d nodes, $%.4f/h (aws us-east-1) · cluster %.1f s, controller %.1f s, pods running %.1f s, "+
 		"running again after the interruption %.1f s, nodes gone %.1f s",
-		f.calls, f.pods, f.nodes, f.pricePerH, f.cluster.Seconds(), f.controller.Seconds(), f.running.Seconds(), f.again.Seconds(), f.nobody.Seconds())
+		f.calls, f.pods, f.nodes, f.pricePerH, f.cluster.Seconds(), f.controller.Seconds(), f.running.Seconds(), f.again.Seconds(), f.gone.Seconds())
 }
 
 func performQuickStart(p *play) (fmt.Stringer, error) {
@@ -89,15 +89,15 @@ func performQuickStart(p *play) (fmt.Stringer, error) {
 	if _, err := p.await("nodes gone", func(c counts) (bool, error) { return c.nodes+c.claims+c.running+c.pending == 0, nil }); err != nil {
 		return f, err
 	}
-	f.nobody = time.Since(start)
+	f.gone = time.Since(start)
 	if left := p.running(); len(left) > 0 {
-		return f, fmt.Errorf("%d instances still run", len(left))
+		return f, fmt.Errorf("%d instances are still running", len(left))
 	}
 	f.calls = p.calls()
 	return f, nil
 }
 
-// running are the instances that run or are about to.
+// running are the pending and running instances.
 func (p *play) running() []awstest.Instance {
 	return slices.DeleteFunc(p.aws.Account.Instances(), func(i awstest.Instance) bool { return i.State != "running" && i.State != "pending" })
 }
@@ -113,16 +113,16 @@ func (p *play) showInstances() {
 	}
 }
 
-// interrupt lets EC2 take a spot instance back, which it announces on the queue, and waits until its pods run elsewhere and its node is
-// gone, well before the two minutes are over.
+// interrupt sends a spot interruption warning to the queue, and waits until the pods of the instance run elsewhere and its node is gone, well
+// before the two minutes are over.
 func (p *play) interrupt() error {
 	all := p.running()
 	at := slices.IndexFunc(all, func(i awstest.Instance) bool { return i.Spot })
 	if at < 0 || !p.aws.Account.Interrupt(all[at].ID) {
-		return errors.New("no spot instance runs")
+		return errors.New("no spot instance is running")
 	}
 	lost := all[at]
-	p.show.line("  ec2: " + lost.ID + " will be taken back in two minutes")
+	p.show.line("  ec2: " + lost.ID + " gets a spot interruption warning of two minutes")
 	_, err := p.await(fmt.Sprintf("%d pods running again, without %s", p.settings.pods, lost.DNS), func(c counts) (bool, error) {
 		if c.running != p.settings.pods || c.pending > 0 || c.initialized != c.claims || c.nodes != c.claims {
 			return false, nil
@@ -168,7 +168,7 @@ func (st *stack) refusals() string {
 	return text.String()
 }
 
-// pricePerHour is what runs costs, for clouds that do not write it on their nodes.
+// pricePerHour is the price of the running instances, for clouds that do not label their nodes with it.
 func (st *stack) pricePerHour() float64 {
 	if st.aws == nil {
 		return 0

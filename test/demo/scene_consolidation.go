@@ -10,14 +10,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// consolidationScene shows a half-empty fleet shrinking to fewer and cheaper nodes.
+// consolidationScene shows underutilized nodes replaced by fewer and cheaper ones.
 func consolidationScene() scene {
 	const many, few = 40, 10
 	return scene{
 		name:  "consolidation",
 		lines: []string{"disrupting node(s)", "deleted node"},
 		perform: func(p *play) (fmt.Stringer, error) {
-			err := p.pool(machines("4", "8"),
+			err := p.pool(cores("4", "8"),
 				set("WhenEmptyOrUnderutilized", "spec", "disruption", "consolidationPolicy"), set("0s", "spec", "disruption", "consolidateAfter"))
 			if err != nil {
 				return nil, err
@@ -30,7 +30,7 @@ func consolidationScene() scene {
 				return nil, err
 			}
 			begin := time.Now()
-			p.show.line(fmt.Sprintf("only %d pods are wanted now; a node is removed when a second look 15 s later still finds it unneeded", few))
+			p.show.line(fmt.Sprintf("scaled down to %d pods; a node is removed when the validation after 15 s confirms that it is not needed", few))
 			what := fmt.Sprintf("%d pods on fewer nodes, for less than half the price", few)
 			after, err := p.await(what, func(c counts) (bool, error) {
 				return c.running == few && c.pending == 0 && c.claims == c.nodes && c.ready == c.nodes && 2*c.pricePerH < before.pricePerH, nil
@@ -38,18 +38,18 @@ func consolidationScene() scene {
 			switch {
 			case err != nil:
 				return nil, err
-			case p.said.count("disrupting node(s)") == 0:
-				return nil, errors.New("the fleet is smaller, and the controller has not said that it disrupted nodes")
+			case p.logged.count("disrupting node(s)") == 0:
+				return nil, errors.New("there are fewer nodes, and the controller has not logged that it disrupted any")
 			case after.nodes >= before.nodes:
 				return nil, fmt.Errorf("there were %d nodes and there are %d", before.nodes, after.nodes)
 			}
 			return figureLine(fmt.Sprintf("consolidation: %d nodes for $%.4f/h became %d for $%.4f/h in %.1f s, by %d command(s)",
-				before.nodes, before.pricePerH, after.nodes, after.pricePerH, time.Since(begin).Seconds(), p.said.count("disrupting node(s)"))), nil
+				before.nodes, before.pricePerH, after.nodes, after.pricePerH, time.Since(begin).Seconds(), p.logged.count("disrupting node(s)"))), nil
 		},
 	}
 }
 
-// thin scales down to so many pods and has those that stay spread over all nodes: the dearer the deletion of a pod, the later it goes.
+// thin scales down and keeps the remaining pods spread over all nodes: the ReplicaSet deletes pods with a high deletion cost last.
 func (p *play) thin(replicas int) error {
 	var pods corev1.PodList
 	if err := p.client.List(p.ctx, &pods, client.InNamespace("default"), client.MatchingLabels{"app": "inflate"}); err != nil {

@@ -10,14 +10,14 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// driftScene shows a fleet that follows an edit of its NodePool, no more nodes at a time than the budget allows.
+// driftScene shows nodes replaced after an edit of their NodePool, no more at a time than the budget allows.
 func driftScene() scene {
 	const pods, budget = 18, 2
 	return scene{
 		name:  "drift",
 		lines: []string{"disrupting node(s)", "deleted node"},
 		perform: func(p *play) (fmt.Stringer, error) {
-			edits := []edit{machines("4"), set([]any{map[string]any{"nodes": fmt.Sprint(budget)}}, "spec", "disruption", "budgets")}
+			edits := []edit{cores("4"), set([]any{map[string]any{"nodes": fmt.Sprint(budget)}}, "spec", "disruption", "budgets")}
 			if err := p.pool(edits...); err != nil {
 				return nil, err
 			}
@@ -29,7 +29,7 @@ func driftScene() scene {
 				return nil, err
 			}
 			begin := time.Now()
-			p.show.line(fmt.Sprintf("the NodePool now asks for another label on its nodes; its budget lets %d nodes go at a time", budget))
+			p.show.line(fmt.Sprintf("the NodePool template has another label now; its budget allows %d nodes at a time", budget))
 			most, fewest := 0, pods
 			_, err = p.await("every node has the new label", func(c counts) (bool, error) {
 				old, leaving, err := p.generation()
@@ -37,7 +37,7 @@ func driftScene() scene {
 					return false, err
 				}
 				if leaving > budget {
-					return false, fmt.Errorf("%w: %d nodes go at a time", errBroken, leaving)
+					return false, fmt.Errorf("%w: %d nodes are disrupted at a time", errBroken, leaving)
 				}
 				most, fewest = max(most, leaving), min(fewest, c.running)
 				return old == 0 && c.claims == c.nodes && c.running == pods && c.pending == 0, nil

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// expiryScene shows nodes that go when they are too old, whatever budgets say.
+// expiryScene shows nodes that expire, whatever the budgets.
 func expiryScene() scene {
 	const pods, age = 9, 20 * time.Second
 	return scene{
 		name:  "expiry",
 		lines: []string{expired, "deleted node"},
 		perform: func(p *play) (fmt.Stringer, error) {
-			// Budgets do not bind expiry: the nodes go although this one lets none go.
+			// Budgets do not apply to expiration: the nodes expire under this budget of 0.
 			none := set([]any{map[string]any{"nodes": "0"}}, "spec", "disruption", "budgets")
-			if err := p.pool(machines("4"), none, set(age.String(), "spec", "template", "spec", "expireAfter")); err != nil {
+			if err := p.pool(cores("4"), none, set(age.String(), "spec", "template", "spec", "expireAfter")); err != nil {
 				return nil, err
 			}
 			before, err := p.launch(pods)
@@ -26,8 +26,8 @@ func expiryScene() scene {
 			if err != nil {
 				return nil, err
 			}
-			// Those that are launched from now on may grow old: the age that counts is the one a node was launched with.
-			if err := p.editPool(machines("4"), none); err != nil {
+			// Nodes launched from now on do not expire: the expireAfter of a node is the one it was launched with.
+			if err := p.editPool(cores("4"), none); err != nil {
 				return nil, err
 			}
 			p.show.line(fmt.Sprintf("the nodes were launched with expireAfter %s", age))
@@ -35,7 +35,7 @@ func expiryScene() scene {
 			for i := range first {
 				old[first[i].Name] = true
 			}
-			_, err = p.await("all pods run on young nodes", func(c counts) (bool, error) {
+			_, err = p.await("all pods run on new nodes", func(c counts) (bool, error) {
 				now, err := p.nodes()
 				for i := range now {
 					if old[now[i].Name] {
@@ -47,8 +47,8 @@ func expiryScene() scene {
 			if err != nil {
 				return nil, err
 			}
-			if n := p.said.count(expired); n != before.nodes {
-				return nil, fmt.Errorf("%d nodes were replaced, and the controller said of %d that they expired", before.nodes, n)
+			if n := p.logged.count(expired); n != before.nodes {
+				return nil, fmt.Errorf("%d nodes were replaced, and the controller logged that %d expired", before.nodes, n)
 			}
 			return figureLine(fmt.Sprintf("expiry: %d nodes with expireAfter %s were replaced within %.1f s of running, under a budget of 0",
 				before.nodes, age, time.Since(begin).Seconds())), nil
@@ -56,5 +56,5 @@ func expiryScene() scene {
 	}
 }
 
-// expired is what the controller says of each NodeClaim that is too old.
+// expired is what the controller logs for each expired NodeClaim.
 const expired = "deleted expired nodeclaim"

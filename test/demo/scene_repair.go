@@ -17,7 +17,7 @@ func repairScene() scene {
 		flags: []string{"--feature-gates=NodeRepair=true"},
 		lines: []string{repaired, "deleted node"},
 		perform: func(p *play) (fmt.Stringer, error) {
-			if err := p.pool(machines("4")); err != nil {
+			if err := p.pool(cores("4")); err != nil {
 				return nil, err
 			}
 			before, err := p.launch(pods)
@@ -28,47 +28,47 @@ func repairScene() scene {
 			if err != nil {
 				return nil, err
 			}
-			sick := nodes[0].Name
-			if err := p.sicken(sick, toleration-sickFor); err != nil {
+			unready := nodes[0].Name
+			if err := p.makeUnready(unready, toleration-unreadyFor); err != nil {
 				return nil, err
 			}
 			begin := time.Now()
-			p.show.line(fmt.Sprintf("node %s says that it has not been ready for %s; %s are tolerated", sick, toleration-sickFor, toleration))
+			p.show.line(fmt.Sprintf("node %s has not been ready for %s; the toleration duration is %s", unready, toleration-unreadyFor, toleration))
 			_, err = p.await("its pods run on a new node", func(c counts) (bool, error) {
 				now, err := p.nodes()
 				for i := range now {
-					if now[i].Name == sick {
+					if now[i].Name == unready {
 						return false, err
 					}
 				}
-				if gone := time.Since(begin); p.said.count(repaired) > 0 && gone < sickFor-2*time.Second {
-					return false, fmt.Errorf("%w: the node went %s too early", errBroken, sickFor-gone)
+				if gone := time.Since(begin); p.logged.count(repaired) > 0 && gone < unreadyFor-2*time.Second {
+					return false, fmt.Errorf("%w: the node was replaced %s too early", errBroken, unreadyFor-gone)
 				}
 				return c.running == pods && c.pending == 0 && c.nodes == before.nodes && c.ready == c.nodes && c.claims == c.nodes, err
 			})
 			if err != nil {
 				return nil, err
 			}
-			if n := p.said.count(repaired); n != 1 {
-				return nil, fmt.Errorf("the controller said of %d nodes that they are unhealthy; one was", n)
+			if n := p.logged.count(repaired); n != 1 {
+				return nil, fmt.Errorf("the controller logged %d unhealthy nodes, want 1", n)
 			}
 			return figureLine(fmt.Sprintf("repair: 1 of %d nodes replaced %.1f s after it was reported, %s of which were still tolerated",
-				before.nodes, time.Since(begin).Seconds(), sickFor)), nil
+				before.nodes, time.Since(begin).Seconds(), unreadyFor)), nil
 		},
 	}
 }
 
 const (
-	// repaired is what the controller says of a node that it replaces.
+	// repaired is what the controller logs for a node that it replaces.
 	repaired = "deleting unhealthy node"
-	// toleration is how long the simulated cloud lets a node be unhealthy, and sickFor how much of it is left when the scene begins: nobody
-	// wants to watch for ten minutes.
-	toleration, sickFor = 10 * time.Minute, 8 * time.Second
+	// toleration is the toleration duration of the simulated cloud, and unreadyFor how much of it is left when the scene begins: ten minutes would
+	// be too long for a demo.
+	toleration, unreadyFor = 10 * time.Minute, 8 * time.Second
 )
 
-// sicken makes a node say that it has not been ready for so long, and keeps the simulator from making it well again.
-func (p *play) sicken(name string, since time.Duration) error {
-	return poll(p.ctx, 30*time.Second, "node "+name+" to say that it is not ready", func() (bool, error) {
+// makeUnready sets the Ready condition of a node to False since so long ago, and keeps the simulator from resetting it.
+func (p *play) makeUnready(name string, since time.Duration) error {
+	return poll(p.ctx, 30*time.Second, "node "+name+" to be not ready", func() (bool, error) {
 		node := &corev1.Node{}
 		if err := p.client.Get(p.ctx, client.ObjectKey{Name: name}, node); err != nil {
 			return false, err

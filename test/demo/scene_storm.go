@@ -11,24 +11,24 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// stormName is the scene of many launches in bad weather.
+// stormName is the scene of many launches while the cloud fails.
 const stormName = "storm"
 
 const (
-	// stormThrottled and stormBarren are the shares of calls that are refused and of attempts that find no capacity.
-	stormThrottled, stormBarren = 0.02, 0.2
+	// stormThrottled and stormNoCapacity are the shares of throttled calls and of launches with insufficient capacity.
+	stormThrottled, stormNoCapacity = 0.02, 0.2
 	// stormCallsPerNode is how many calls a launched node may cost.
 	stormCallsPerNode = 1.5
 	// stormLimit is how long each step may take.
 	stormLimit = 8 * time.Minute
 )
 
-// stormScene launches a node for each pod at once while EC2 refuses calls and has no capacity, and kills the controller in the middle.
+// stormScene launches a node for each pod at once while EC2 throttles calls and has insufficient capacity, and kills the controller meanwhile.
 func stormScene() scene {
 	return scene{name: stormName, lines: []string{"computed new nodeclaim(s) to fit pod(s)", "garbage collecting instance without nodeclaim"}, perform: performStorm}
 }
 
-// stormFigures are what the storm comes to.
+// stormFigures are the figures of the storm.
 type stormFigures struct {
 	nodes, calls, starting, launched, orphans int
 	running, gone                             time.Duration
@@ -39,9 +39,9 @@ type stormFigures struct {
 func (f stormFigures) perNode() float64 { return float64(f.calls) / float64(max(1, f.launched)) }
 
 func (f stormFigures) String() string {
-	return fmt.Sprintf("%s\n%d nodes at once, %.0f %% of the calls refused, %.0f %% of the attempts without capacity, one kill -9: all running after %.1f s, "+
-		"%d instances launched, %d of them for nobody and ended, %d calls to AWS, %.2f for each node (and %d while controllers started), nothing left %.1f s after the last pod",
-		f.operations, f.nodes, 100*stormThrottled, 100*stormBarren, f.running.Seconds(), f.launched, f.orphans, f.calls, f.perNode(), f.starting, f.gone.Seconds())
+	return fmt.Sprintf("%s\n%d nodes at once, %.0f %% of the calls throttled, %.0f %% of the launches with insufficient capacity, one kill -9: all running after %.1f s, "+
+		"%d instances launched, %d of them without NodeClaim and terminated, %d calls to AWS, %.2f for each node (and %d while controllers started), nothing left %.1f s after the last pod",
+		f.operations, f.nodes, 100*stormThrottled, 100*stormNoCapacity, f.running.Seconds(), f.launched, f.orphans, f.calls, f.perNode(), f.starting, f.gone.Seconds())
 }
 
 func performStorm(p *play) (fmt.Stringer, error) {
@@ -53,7 +53,7 @@ func performStorm(p *play) (fmt.Stringer, error) {
 	}
 	account := p.aws.Account
 	account.Forget()
-	account.Storm(stormThrottled, stormBarren, 1)
+	account.Storm(stormThrottled, stormNoCapacity, 1)
 	start := time.Now()
 	if err := p.scaleApart(f.nodes); err != nil {
 		return f, err
@@ -71,7 +71,7 @@ func performStorm(p *play) (fmt.Stringer, error) {
 	}
 	f.starting = len(account.Calls("")) - before
 	p.show.line("a new controller is ready")
-	err = p.wait(fmt.Sprintf("%d pods running, each on a node of its own", f.nodes), func(c counts) bool {
+	err = p.wait(fmt.Sprintf("%d pods running, each on its own node", f.nodes), func(c counts) bool {
 		return c.running == f.nodes && c.pending == 0 && c.initialized == c.claims && c.nodes == c.claims
 	})
 	if err != nil {
@@ -82,7 +82,7 @@ func performStorm(p *play) (fmt.Stringer, error) {
 	if err := p.wait("no instance without a nodeclaim", func(c counts) bool { return len(p.running()) == c.claims }); err != nil {
 		return f, err
 	}
-	if f.orphans, err = p.strangers(); err != nil {
+	if f.orphans, err = p.orphans(); err != nil {
 		return f, err
 	}
 	start = time.Now()
@@ -101,7 +101,7 @@ func performStorm(p *play) (fmt.Stringer, error) {
 	return f, nil
 }
 
-// wait is await with the patience that many nodes need.
+// wait is await with the limit that many nodes need.
 func (p *play) wait(what string, done func(counts) bool) error {
 	err := poll(p.ctx, stormLimit, what, func() (bool, error) {
 		now, err := p.count()
@@ -117,7 +117,7 @@ func (p *play) wait(what string, done func(counts) bool) error {
 	return err
 }
 
-// scaleApart applies the Deployment with this many replicas, each on a node of its own.
+// scaleApart applies the Deployment with this many replicas, each on its own node.
 func (p *play) scaleApart(replicas int) error {
 	return apply(p.ctx, p.client, p.settings.manifests, "inflate.yaml", func(object *unstructured.Unstructured) error {
 		if err := unstructured.SetNestedField(object.Object, int64(replicas), "spec", "replicas"); err != nil {
@@ -131,8 +131,8 @@ func (p *play) scaleApart(replicas int) error {
 	})
 }
 
-// strangers counts instances that were launched and have no nodeclaim, and fails if one of them still runs or a nodeclaim has none.
-func (p *play) strangers() (int, error) {
+// orphans counts instances that were launched and have no nodeclaim, and fails if one of them still runs or a nodeclaim has none.
+func (p *play) orphans() (int, error) {
 	var claims v1.NodeClaimList
 	if err := p.client.List(p.ctx, &claims); err != nil {
 		return 0, fmt.Errorf("listing nodeclaims: %w", err)
@@ -146,7 +146,7 @@ func (p *play) strangers() (int, error) {
 		case has(i.ID):
 			known++
 		case i.State == "running" || i.State == "pending":
-			return 0, fmt.Errorf("%w: instance %s belongs to nobody", errBroken, i.ID)
+			return 0, fmt.Errorf("%w: instance %s has no nodeclaim", errBroken, i.ID)
 		default:
 			strange++
 		}

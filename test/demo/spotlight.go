@@ -22,7 +22,7 @@ func newSpotlight(show *progress, messages []string) *spotlight {
 // Write takes whole lines.
 func (s *spotlight) Write(line []byte) (int, error) {
 	var fields map[string]any
-	// What is no record has no message.
+	// A line that is not JSON has no message.
 	_ = json.Unmarshal(line, &fields)
 	message, _ := fields["message"].(string)
 	if slices.Contains(s.messages, message) {
@@ -34,7 +34,7 @@ func (s *spotlight) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// count is how often the controller has said this so far.
+// count is how often the controller has logged this message.
 func (s *spotlight) count(message string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

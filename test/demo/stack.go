@@ -21,7 +21,7 @@ type stack struct {
 	controller *controller
 	client     client.Client
 	log        io.Writer
-	// aws is the cloud of instances that are not those of the simulated one; nil for the simulated one.
+	// aws is the AWS test server; nil for the simulated cloud.
 	aws *awscluster.AWS
 	// ctx ends when the caller's does and when one of the two ends by itself; its cause says which.
 	ctx    context.Context
@@ -98,7 +98,7 @@ func (st *stack) prepare(s settings) error {
 	return apply(st.ctx, st.client, s.manifests, "nodeclass.yaml", nil)
 }
 
-// endWith ends the stack's context when done is closed, which is no news once the stack itself is ending.
+// endWith cancels the stack's context when done is closed, unless the stack itself is stopping.
 func (st *stack) endWith(done <-chan struct{}, why func() error) {
 	select {
 	case <-st.ctx.Done():

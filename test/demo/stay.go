@@ -22,14 +22,14 @@ func stay(ctx context.Context, s settings, out io.Writer) error {
 Cluster and controller are running. In another terminal:
 
   export KUBECONFIG=%[1]s
-  export PATH=%[2]s:$PATH   # kubectl, if you have none
+  export PATH=%[2]s:$PATH   # for kubectl, if it is not installed
 
   kubectl apply -f %[3]s/nodepool.yaml -f %[3]s/inflate.yaml
   kubectl scale deployment inflate --replicas=50
   kubectl get nodepools,nodeclaims,nodes
   kubectl delete node <name>
 
-Metrics: %[4]s   Ctrl-C ends and removes everything.
+Metrics: %[4]s   Ctrl-C stops and removes everything.
 
 `, st.cluster.Kubeconfig, kubectlDir(), s.manifests, st.controller.metrics)
 	<-st.ctx.Done()
@@ -37,7 +37,7 @@ Metrics: %[4]s   Ctrl-C ends and removes everything.
 	if ctx.Err() == nil {
 		failed = context.Cause(st.ctx)
 	}
-	_, _ = fmt.Fprintln(out, "ending controller and cluster")
+	_, _ = fmt.Fprintln(out, "stopping controller and cluster")
 	return errors.Join(failed, st.end())
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// phaseLimit is how long a phase may take before the demo gives up: a fixed part and a part for each pod, far above what is usual.
+// phaseLimit is how long a phase may take before the demo fails: a fixed part and a part for each pod, far above what is usual.
 func phaseLimit(pods int) time.Duration {
 	return 2*time.Minute + time.Duration(pods)*200*time.Millisecond
 }
