@@ -9,11 +9,11 @@ import (
 
 // showTypes tells how large the instance types are that EC2 has at the moment of asking, by its own figures.
 func showTypes(m *telemetry.Metrics, sold *inventory.Inventory) {
-	for gauge, size := range map[*observe.Live]func(instancetype.Description) int64{
+	for gauge, size := range map[*observe.GaugeFuncVec]func(instancetype.Description) int64{
 		m.TypeCPU:    func(d instancetype.Description) int64 { return d.VCPUs },
 		m.TypeMemory: func(d instancetype.Description) int64 { return d.MemoryMiB << 20 },
 	} {
-		gauge.From(func(series observe.Series) {
+		gauge.AddSource(func(series observe.AddSeries) {
 			known, _ := sold.Types()
 			for _, d := range known.Descriptions {
 				series(float64(size(d)), d.Name)

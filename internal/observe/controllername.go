@@ -2,7 +2,7 @@ package observe
 
 import "context"
 
-// controllerKey is the context key of the name of the controller at work.
+// controllerKey is the context key of the controller's name.
 type controllerKey struct{}
 
 // WithController marks work as done for a controller, so that calls to the cloud are counted under its name.

@@ -2,17 +2,17 @@ package observe
 
 import v1 "github.com/karpenter-anew/karpenter/api/v1"
 
-// CountDisrupted counts a claim that Karpenter itself has asked to go, outside of voluntary disruption.
+// CountDisrupted counts a NodeClaim that Karpenter deleted, outside of voluntary disruption.
 func (m *Metrics) CountDisrupted(claim *v1.NodeClaim, reason string) {
 	m.NodeClaims.Disrupted.WithLabelValues(disruptionLabels(claim, reason)...).Inc()
 }
 
-// CountDisruptedPods counts the pods that have to be placed again because their claim goes.
+// CountDisruptedPods counts the pods that have to be rescheduled because their NodeClaim is deleted.
 func (m *Metrics) CountDisruptedPods(claim *v1.NodeClaim, reason string, pods int) {
 	m.Pods.DisruptionInitiated.WithLabelValues(disruptionLabels(claim, reason)...).Add(float64(pods))
 }
 
-// disruptionLabels are reason, nodepool, capacity_type, consolidation_policy (empty: this is no consolidation) and
+// disruptionLabels are reason, nodepool, capacity_type, consolidation_policy (empty, since this is not consolidation) and
 // termination_mode.
 func disruptionLabels(claim *v1.NodeClaim, reason string) []string {
 	return []string{

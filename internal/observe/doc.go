@@ -1,6 +1,6 @@
-// Package observe is how the process tells the outside what it does: metrics, events and log lines, as values built by constructors.
+// Package observe defines the metrics, events and log lines of the process.
 //
-// Nothing here is global: Metrics, Recorder and loggers are made once and handed to those who need them. Names of metrics, labels,
-// event reasons and log fields are the reference's, so that existing dashboards, alerts and queries keep working. The tables of all
-// metrics and events under docs/reference are generated from this package.
+// Nothing here is global: Metrics, Recorder and loggers are made once and passed to their users. Names of metrics, labels, event
+// reasons and log fields are those of upstream Karpenter, so that existing dashboards, alerts and queries keep working. The tables of
+// all metrics and events under docs/reference are generated from this package.
 package observe

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// FieldError is an error with values that a log line shows as fields of their own. Make it with WithFields.
+// FieldError is an error with values that a log line shows as separate fields. Make it with WithFields.
 type FieldError struct {
 	cause  error
 	fields []slog.Attr
@@ -29,8 +29,8 @@ func WithFields(err error, args ...any) error {
 	return e
 }
 
-// WithLogFields is WithFields for values that only log lines show. The text stays that of err: users are told it, and what is told
-// again and again must not differ each time.
+// WithLogFields is WithFields for values that only log lines show. The text stays that of err: it goes to events and conditions,
+// which must not change with every retry.
 func WithLogFields(err error, args ...any) error {
 	with := WithFields(err, args...)
 	if e, ok := with.(*FieldError); ok { //nolint:errorlint // it was made here

@@ -13,9 +13,9 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// BalancedScore is what is told about an approved Balanced move.
+// BalancedScore is the score of an approved Balanced move.
 type BalancedScore struct {
-	// Score and Threshold decide; K is the parameter behind the threshold.
+	// Score is compared with Threshold; K is the parameter of the threshold.
 	Score, Threshold float64
 	K                int
 	// Savings and Disruption are shares of the pool's totals, from 0 to 1.
@@ -56,8 +56,8 @@ func onBoth(node *corev1.Node, claim *v1.NodeClaim, reason, message string, dedu
 	return out
 }
 
-// DisruptionBlocked says why a node is not a candidate for disruption. kind is the same for causes that differ in names only:
-// another kind of cause is news, another name is not. Node or claim may be nil.
+// DisruptionBlocked says why a node is not a candidate for disruption. kind is the same for causes that differ in names only: another
+// kind of cause is published at once, another name is a repetition. Node or claim may be nil.
 func DisruptionBlocked(node *corev1.Node, claim *v1.NodeClaim, kind, cause string) []Event {
 	return onBoth(node, claim, "DisruptionBlocked", capitalize(cause), kind)
 }
@@ -88,7 +88,7 @@ func DisruptionTerminating(node *corev1.Node, claim *v1.NodeClaim, reason string
 	return out
 }
 
-// Unconsolidatable says why consolidation leaves a node alone. Node or claim may be nil.
+// Unconsolidatable says why consolidation skips a node. Node or claim may be nil.
 func Unconsolidatable(node *corev1.Node, claim *v1.NodeClaim, cause string) []Event {
 	out := onBoth(node, claim, "Unconsolidatable", capitalize(cause))
 	for i := range out {
@@ -97,14 +97,14 @@ func Unconsolidatable(node *corev1.Node, claim *v1.NodeClaim, cause string) []Ev
 	return out
 }
 
-// ConsolidationCandidate says which replacement was worked out; savings in dollars per hour. Node or claim may be nil.
+// ConsolidationCandidate names a consolidation command; savings in dollars per hour. Node or claim may be nil.
 func ConsolidationCandidate(node *corev1.Node, claim *v1.NodeClaim, command string, savings float64) []Event {
 	return onBoth(node, claim, "ConsolidationCandidate",
 		fmt.Sprintf("Consolidation candidate: %s (savings: $%.2f)", command, savings), command)
 }
 
-// ConsolidationRejected says that a command was not valid any more when it was checked again; reason is budget, scheduling, churn or
-// unknown. Node or claim may be nil.
+// ConsolidationRejected says that a command failed validation; reason is budget, scheduling, churn or unknown. Node or claim may be
+// nil.
 func ConsolidationRejected(node *corev1.Node, claim *v1.NodeClaim, command, reason string, savings float64) []Event {
 	return onBoth(node, claim, "ConsolidationRejected",
 		fmt.Sprintf("Consolidation rejected: %s, reason: %s (savings: $%.2f)", command, reason, savings), command, reason)

@@ -14,12 +14,12 @@ import (
 // errorShown bounds the length of a cloud's error in an event, in bytes.
 const errorShown = 300
 
-// InsufficientCapacity says that the cloud has nothing that the claim allows; the claim is deleted next.
+// InsufficientCapacity says that the cloud has no capacity for the NodeClaim, which is deleted next.
 func InsufficientCapacity(claim *v1.NodeClaim, why error) Event {
 	return WarningEvent(claim, "InsufficientCapacityError", fmt.Sprintf("NodeClaim %s event: %s", claim.Name, truncate(why.Error(), errorShown)), string(claim.UID))
 }
 
-// UnregisteredTaintMissing says that a node joined without the taint that holds pods back until it is registered.
+// UnregisteredTaintMissing says that a node joined without the taint that keeps pods away until it is registered.
 func UnregisteredTaintMissing(claim *v1.NodeClaim) Event {
 	return WarningEvent(claim, "UnregisteredTaintMissing", fmt.Sprintf("Missing %s taint which prevents registration related race conditions on Karpenter-managed nodes", v1.UnregisteredTaintKey), string(claim.UID))
 }
@@ -38,7 +38,7 @@ func NodeShapeIssue(name corev1.ResourceName, expected, found resource.Quantity)
 // NodeRepairBlocked says that too many nodes are unhealthy to replace any. With a pool the share is that of the pool, without one that
 // of the cluster. Each of Node, NodeClaim and, if any, NodePool gets the event; in the reference all copies land on the Node.
 func NodeRepairBlocked(node *corev1.Node, claim *v1.NodeClaim, pool *v1.NodePool) []Event {
-	message := "more then 20% nodes are unhealthy in the cluster" // spelled as in the reference: alerts look for it
+	message := "more then 20% nodes are unhealthy in the cluster" // spelled as in upstream Karpenter: alerts match it
 	if pool != nil {
 		message = "more than 20% nodes are unhealthy in the nodepool"
 	}

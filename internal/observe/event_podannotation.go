@@ -11,8 +11,8 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// Protection says what the do-not-disrupt annotation of a pod does at now. There is nothing to say about one that is missing,
-// that protects for good, or whose time has not begun.
+// Protection returns the event about the do-not-disrupt annotation of a pod at now. An annotation that is missing, that protects
+// forever or whose time has not begun has none.
 func Protection(pod *corev1.Pod, now time.Time) []Event {
 	switch p := podrules.DoNotDisrupt(pod, now); p.State {
 	case podrules.ProtectionInvalid:

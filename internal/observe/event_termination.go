@@ -13,14 +13,14 @@ import (
 // namesShown bounds how many objects an event names.
 const namesShown = 5
 
-// Evicted says that the eviction of a pod was accepted. Repetitions are told apart by UID; the reference uses the name without the
-// namespace and loses events of pods with the same name.
+// Evicted says that the eviction of a pod was accepted. The dedupe value is the UID; upstream uses the name without the namespace and
+// loses events of pods with the same name.
 func Evicted(pod *corev1.Pod, reason string) Event {
 	return NormalEvent(pod, "Evicted", "Evicted pod: "+reason, string(pod.UID))
 }
 
-// Disrupted says that a pod is deleted to meet the deadline of its node; publish it before the deletion. granted is what is left until
-// the deadline, own the grace period of the pod.
+// Disrupted says that a pod is deleted to meet the deadline of its node; publish it before the deletion. granted is the time left
+// until the deadline, own the grace period of the pod in seconds.
 func Disrupted(pod *corev1.Pod, deadline time.Time, granted time.Duration, own *int64) Event {
 	ownText := "unset"
 	if own != nil {
@@ -31,9 +31,8 @@ func Disrupted(pod *corev1.Pod, deadline time.Time, granted time.Duration, own *
 		"This bypasses the PDB of the pod and the do-not-disrupt annotation.", deadline.Format("2006-01-02 15:04:05 -0700 MST"), int64(granted.Seconds()), ownText), string(pod.UID))
 }
 
-// FailedDraining says what a drain waits for. blocker names the pod that holds it up, or is empty when pods are merely on their way
-// out: the reference tells repetitions apart by the node alone, and so its first "pods are waiting" hides for two minutes which budget
-// stands in the way.
+// FailedDraining says what a drain waits for. blocker names the pod whose eviction is refused, and is empty while pods terminate. It
+// is a dedupe value: upstream has the node alone, so that its first "pods are waiting" hides a blocking budget for two minutes.
 func FailedDraining(node *corev1.Node, why error, blocker string) Event {
 	dedupe := []string{node.Name}
 	if blocker != "" {
@@ -42,7 +41,7 @@ func FailedDraining(node *corev1.Node, why error, blocker string) Event {
 	return WarningEvent(node, "FailedDraining", fmt.Sprintf("Failed to drain node, %v", why), dedupe...)
 }
 
-// AwaitingVolumeDetachment says which attachments keep a node.
+// AwaitingVolumeDetachment says which VolumeAttachments a terminating node waits for.
 func AwaitingVolumeDetachment(node *corev1.Node, attachments []string) Event {
 	return NormalEvent(node, "AwaitingVolumeDetachment", fmt.Sprintf("Awaiting deletion of bound volumeattachments (%s)", someOf(attachments)), node.Name)
 }
@@ -56,7 +55,7 @@ func someOf(names []string) string {
 	return out
 }
 
-// NodeTerminationGracePeriodExpiring says when the pods of a node are deleted at the latest; deadline as in the annotation.
+// NodeTerminationGracePeriodExpiring says when the pods of a Node are deleted at the latest; deadline as in the annotation.
 func NodeTerminationGracePeriodExpiring(node *corev1.Node, deadline string) Event {
 	return WarningEvent(node, "TerminationGracePeriodExpiring", "All pods will be deleted by "+deadline, node.Name)
 }
@@ -66,8 +65,8 @@ func NodeClaimTerminationGracePeriodExpiring(claim *v1.NodeClaim, deadline strin
 	return WarningEvent(claim, "TerminationGracePeriodExpiring", "All pods will be deleted by "+deadline, claim.Name)
 }
 
-// InvalidTerminationTimestamp says that the deadline of a claim could not be read and is taken from its spec instead. The reference
-// has no such event: the drain fails there for ever.
+// InvalidTerminationTimestamp says that the deadline of a NodeClaim is malformed and is taken from its spec instead. Upstream has no
+// such event: there the drain fails forever.
 func InvalidTerminationTimestamp(claim *v1.NodeClaim, text string) Event {
 	message := fmt.Sprintf("Invalid %s annotation: %q is not an RFC 3339 time, using the terminationGracePeriod of the NodeClaim instead",
 		v1.NodeClaimTerminationTimestampAnnotationKey, text)

@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// rootLogger is the value of the logger field of lines that no part of the process claims, and the prefix of all others.
+// rootLogger is the value of the logger field of lines without a named logger, and the prefix of all names.
 const rootLogger = "controller"
 
-// LogConfig says how log lines are written.
+// LogConfig configures a logger.
 type LogConfig struct {
 	// Level is debug, info (also when empty) or error.
 	Level string
@@ -50,7 +50,7 @@ func (c LogConfig) Logger() *slog.Logger {
 	return slog.New(&logHandler{inner: inner, name: rootLogger, sampler: &sampler{}, errors: c.Errors})
 }
 
-// Log is the logger in a context: that of a running reconcile names the controller and the object.
+// Log returns the logger of a context: that of a running reconcile names the controller and the object.
 func Log(ctx context.Context) *slog.Logger { return slog.New(logr.ToSlogHandler(log.FromContext(ctx))) }
 
 // renameField gives the fields of a line their names and formats.
@@ -80,7 +80,7 @@ func renameField(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// levelName maps the levels in between, which the logr bridge makes of verbosities, to the four names.
+// levelName maps levels to the four names; the logr bridge makes levels in between of verbosities.
 func levelName(level slog.Level) string {
 	switch {
 	case level < slog.LevelInfo:
@@ -94,7 +94,7 @@ func levelName(level slog.Level) string {
 	}
 }
 
-// logHandler adds the logger's name, samples, and unfolds structured errors.
+// logHandler adds the logger's name, samples lines and adds the fields of structured errors.
 type logHandler struct {
 	inner   slog.Handler
 	name    string
@@ -124,7 +124,7 @@ func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
 		return true
 	})
 	if r.Level < slog.LevelInfo && strings.HasSuffix(name, ".events") {
-		return nil // the broadcaster's own chatter: every event is visible as an event already
+		return nil // the broadcaster logs every event, which is visible as an event already
 	}
 	if !h.sampler.keep(r.Time, r.Level, r.Message) {
 		return nil

@@ -15,15 +15,15 @@ type Metrics struct {
 	Nodes NodeMetrics
 	// NodePools describes limits, usage, cost and budgets.
 	NodePools NodePoolMetrics
-	// Pods describes how long pods wait and what disturbs them.
+	// Pods describes how long pods wait, and their evictions.
 	Pods PodMetrics
 	// Disruption describes voluntary disruption.
 	Disruption DisruptionMetrics
 	// Scheduler describes simulations.
 	Scheduler SchedulerMetrics
-	// Cluster describes the picture of the cluster.
+	// Cluster describes the cluster state.
 	Cluster ClusterMetrics
-	// CloudProvider describes calls to the cloud.
+	// CloudProvider describes calls to the cloud provider.
 	CloudProvider CloudProviderMetrics
 	// Status describes the conditions of objects.
 	Status StatusesMetrics
@@ -62,7 +62,7 @@ func NewMetrics(reg prometheus.Registerer, wellKnown []string, classes ...string
 		Cluster:       newClusterMetrics(b),
 		CloudProvider: newCloudProviderMetrics(b),
 		Status:        newStatusesMetrics(b, classes),
-		buildInfo:     b.Gauges("karpenter_build_info", "Always 1; the labels name the running build.", "version", "goversion", "goarch", "commit"),
+		buildInfo:     b.Gauges("karpenter_build_info", "Always 1; the labels describe the running build.", "version", "goversion", "goarch", "commit"),
 	}
 	m.definitions = b.Definitions()
 	return m

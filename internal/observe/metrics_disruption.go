@@ -17,8 +17,8 @@ type DisruptionMetrics struct {
 	ConsolidationTimeouts *prometheus.CounterVec
 	// FailedValidations has label consolidation_type.
 	FailedValidations *prometheus.CounterVec
-	// QueueFailures has labels decision, reason, consolidation_type. The last one holds what its name says, unlike in the reference,
-	// which puts the decision there.
+	// QueueFailures has labels decision, reason, consolidation_type. Upstream puts the decision into the last
+	// one.
 	QueueFailures *prometheus.CounterVec
 	// ConsolidationScore has labels decision (approved, rejected), nodepool, policy.
 	ConsolidationScore *prometheus.HistogramVec
@@ -37,13 +37,13 @@ func newDisruptionMetrics(b *MetricBuilder) DisruptionMetrics {
 		EligibleNodes: b.Gauges("karpenter_voluntary_disruption_eligible_nodes",
 			"Nodes that could be disrupted.", "reason"),
 		ConsolidationTimeouts: b.Counters("karpenter_voluntary_disruption_consolidation_timeouts_total",
-			"Searches for a consolidation that ran out of time.", "consolidation_type"),
+			"Searches for a consolidation that timed out.", "consolidation_type"),
 		FailedValidations: b.Counters("karpenter_voluntary_disruption_failed_validations_total",
-			"Candidates that were no longer valid when a command was checked again.", "consolidation_type"),
+			"Candidates that were not valid when a command was validated.", "consolidation_type"),
 		QueueFailures: b.Counters("karpenter_voluntary_disruption_queue_failures_total",
-			"Replacements of failed commands that never initialized.", "decision", "reason", "consolidation_type"),
+			"Replacements of failed commands that did not initialize.", "decision", "reason", "consolidation_type"),
 		ConsolidationScore: b.Histograms("karpenter_consolidation_score",
-			"Scores of Balanced moves: share of cost saved over share of disruption.", []float64{0.1, 0.25, 0.33, 0.5, 1, 2, 5, 10}, "decision", "nodepool", "policy"),
+			"Scores of Balanced moves: share of cost saved divided by share of disruption.", []float64{0.1, 0.25, 0.33, 0.5, 1, 2, 5, 10}, "decision", "nodepool", "policy"),
 		ConsolidationMoves: b.Counters("karpenter_consolidation_moves_total",
 			"Consolidation moves evaluated.", "decision", "nodepool", "policy"),
 	}

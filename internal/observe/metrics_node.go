@@ -25,9 +25,9 @@ type NodeMetrics struct {
 	// Labels maps a node to the labels of the gauges below.
 	Labels NodeLabels
 	// Allocatable and the gauges after it have NodeLabels and resource_type.
-	Allocatable, TotalPodRequests, TotalPodLimits, TotalDaemonRequests, TotalDaemonLimits, SystemOverhead *Live
+	Allocatable, TotalPodRequests, TotalPodLimits, TotalDaemonRequests, TotalDaemonLimits, SystemOverhead *GaugeFuncVec
 	// CurrentLifetime has NodeLabels only.
-	CurrentLifetime *Live
+	CurrentLifetime *GaugeFuncVec
 }
 
 func newNodeMetrics(b *MetricBuilder, labels NodeLabels) NodeMetrics {
@@ -41,19 +41,19 @@ func newNodeMetrics(b *MetricBuilder, labels NodeLabels) NodeMetrics {
 		LifetimeDuration: b.Histograms("karpenter_nodes_lifetime_duration_seconds",
 			"Age of a node at its termination.", lifetimeBuckets(), "nodepool"),
 		Labels: labels,
-		Allocatable: b.Live("karpenter_nodes_allocatable",
+		Allocatable: b.GaugeFuncs("karpenter_nodes_allocatable",
 			"Allocatable resources of a node.", perResource...),
-		TotalPodRequests: b.Live("karpenter_nodes_total_pod_requests",
-			"Requests of all pods bound to a node, with those of DaemonSets.", perResource...),
-		TotalPodLimits: b.Live("karpenter_nodes_total_pod_limits",
-			"Limits of all pods bound to a node, with those of DaemonSets.", perResource...),
-		TotalDaemonRequests: b.Live("karpenter_nodes_total_daemon_requests",
+		TotalPodRequests: b.GaugeFuncs("karpenter_nodes_total_pod_requests",
+			"Requests of all pods bound to a node, including those of DaemonSets.", perResource...),
+		TotalPodLimits: b.GaugeFuncs("karpenter_nodes_total_pod_limits",
+			"Limits of all pods bound to a node, including those of DaemonSets.", perResource...),
+		TotalDaemonRequests: b.GaugeFuncs("karpenter_nodes_total_daemon_requests",
 			"Requests of the DaemonSet pods bound to a node.", perResource...),
-		TotalDaemonLimits: b.Live("karpenter_nodes_total_daemon_limits",
+		TotalDaemonLimits: b.GaugeFuncs("karpenter_nodes_total_daemon_limits",
 			"Limits of the DaemonSet pods bound to a node.", perResource...),
-		SystemOverhead: b.Live("karpenter_nodes_system_overhead",
+		SystemOverhead: b.GaugeFuncs("karpenter_nodes_system_overhead",
 			"Capacity minus allocatable of a node.", perResource...),
-		CurrentLifetime: b.Live("karpenter_nodes_current_lifetime_seconds",
+		CurrentLifetime: b.GaugeFuncs("karpenter_nodes_current_lifetime_seconds",
 			"Age of a node.", labels.Names()...),
 	}
 }

@@ -2,13 +2,13 @@ package observe
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// NodeClaimMetrics counts what happens to NodeClaims and NodePools' claims.
+// NodeClaimMetrics counts the creation, disruption and termination of NodeClaims.
 type NodeClaimMetrics struct {
 	// Created has labels reason ("provisioned" or a disruption reason in lower case), nodepool, min_values_relaxed.
 	Created *prometheus.CounterVec
 	// Terminated has labels nodepool, capacity_type, zone; counted when the finalizer is removed.
 	Terminated *prometheus.CounterVec
-	// Disrupted has labels reason, nodepool, capacity_type, consolidation_policy, termination_mode; deletions we start.
+	// Disrupted has labels reason, nodepool, capacity_type, consolidation_policy, termination_mode; deletions that Karpenter starts.
 	Disrupted *prometheus.CounterVec
 	// UnhealthyDisrupted has labels condition (snake case), nodepool, capacity_type, image_id.
 	UnhealthyDisrupted *prometheus.CounterVec
@@ -38,9 +38,9 @@ func newNodeClaimMetrics(b *MetricBuilder) NodeClaimMetrics {
 // NodePoolMetrics describes limits, usage, cost and budgets of NodePools. The gauges must be removed with the pool.
 type NodePoolMetrics struct {
 	// Limit has labels resource_type, nodepool.
-	Limit *Live
+	Limit *GaugeFuncVec
 	// Usage has labels resource_type, nodepool.
-	Usage *Live
+	Usage *GaugeFuncVec
 	// Cost has label nodepool; dollars per hour.
 	Cost *prometheus.GaugeVec
 	// CostTrackerErrors has label nodepool.
@@ -53,16 +53,16 @@ type NodePoolMetrics struct {
 
 func newNodePoolMetrics(b *MetricBuilder) NodePoolMetrics {
 	return NodePoolMetrics{
-		Limit: b.Live("karpenter_nodepools_limit",
+		Limit: b.GaugeFuncs("karpenter_nodepools_limit",
 			"Limit of the NodePool by resource; cpu in cores, others in base units.", "resource_type", "nodepool"),
-		Usage: b.Live("karpenter_nodepools_usage",
+		Usage: b.GaugeFuncs("karpenter_nodepools_usage",
 			"Capacity of the NodePool's nodes by resource; cpu in cores, others in base units.", "resource_type", "nodepool"),
 		Cost: b.Gauges("karpenter_nodepools_cost_total",
 			"Sum of the hourly prices of the NodePool's NodeClaims.", "nodepool"),
 		CostTrackerErrors: b.Counters("karpenter_nodepools_cost_tracker_errors_total",
-			"Failures while keeping track of the cost of a NodePool.", "nodepool"),
+			"Failures to compute the cost of a NodePool.", "nodepool"),
 		AllowedDisruptions: b.Gauges("karpenter_nodepools_allowed_disruptions",
-			"Nodes that budgets allow to disrupt, before those already disrupting are subtracted.", "nodepool", "reason"),
+			"Nodes that budgets allow to disrupt, including those that are being disrupted.", "nodepool", "reason"),
 		NodesConsumingBudgets: b.Gauges("karpenter_nodepools_nodes_consuming_budgets",
 			"Nodes that count against budgets: not ready or deleting.", "nodepool", "reason"),
 	}

@@ -2,30 +2,30 @@ package observe
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// PodMetrics describes how long pods wait and what disturbs them.
+// PodMetrics describes how long pods wait, and their evictions.
 type PodMetrics struct {
 	// State is 1 for each pod, with labels name, namespace, owner, node, scheduled, nodepool, zone, arch, capacity_type, instance_type,
 	// phase, ready, managed.
-	State *Live
+	State *GaugeFuncVec
 	// StartupDuration runs from creation to Ready, for pods first seen pending.
 	StartupDuration prometheus.Summary
 	// UnstartedTime has labels name, namespace.
-	UnstartedTime *Live
+	UnstartedTime *GaugeFuncVec
 	// BoundDuration runs from creation to bound.
 	BoundDuration prometheus.Histogram
 	// UnboundTime has labels name, namespace.
-	UnboundTime *Live
-	// ProvisioningBoundDuration runs from the first verdict "schedulable" to bound.
+	UnboundTime *GaugeFuncVec
+	// ProvisioningBoundDuration runs from the decision that the pod is schedulable to bound.
 	ProvisioningBoundDuration prometheus.Histogram
 	// ProvisioningUnboundTime has labels name, namespace.
-	ProvisioningUnboundTime *Live
-	// ProvisioningStartupDuration runs from the first verdict "schedulable" to Ready.
+	ProvisioningUnboundTime *GaugeFuncVec
+	// ProvisioningStartupDuration runs from the decision that the pod is schedulable to Ready.
 	ProvisioningStartupDuration prometheus.Histogram
 	// ProvisioningUnstartedTime has labels name, namespace.
-	ProvisioningUnstartedTime *Live
+	ProvisioningUnstartedTime *GaugeFuncVec
 	// ProvisioningSchedulingUndecidedTime has labels name, namespace.
-	ProvisioningSchedulingUndecidedTime *Live
-	// SchedulingDecisionDuration runs from first sight to the first verdict.
+	ProvisioningSchedulingUndecidedTime *GaugeFuncVec
+	// SchedulingDecisionDuration runs from the first time the pod is seen to the first decision about it.
 	SchedulingDecisionDuration prometheus.Histogram
 	// EvictionRequests has label code, the HTTP status of the answer.
 	EvictionRequests *prometheus.CounterVec
@@ -37,33 +37,33 @@ type PodMetrics struct {
 
 func newPodMetrics(b *MetricBuilder) PodMetrics {
 	return PodMetrics{
-		State: b.Live("karpenter_pods_state", "Always 1; the labels describe a pod.",
+		State: b.GaugeFuncs("karpenter_pods_state", "Always 1; the labels describe a pod.",
 			"name", "namespace", "owner", "node", "scheduled", "nodepool", "zone", "arch", "capacity_type", "instance_type", "phase", "ready", "managed"),
 		StartupDuration: b.summary("karpenter_pods_startup_duration_seconds",
 			"Time from the creation of a pod until it was ready."),
-		UnstartedTime: b.Live("karpenter_pods_unstarted_time_seconds",
+		UnstartedTime: b.GaugeFuncs("karpenter_pods_unstarted_time_seconds",
 			"Age of a pod that has not started.", "name", "namespace"),
 		BoundDuration: b.Histogram("karpenter_pods_bound_duration_seconds",
 			"Time from the creation of a pod until it was bound.", DurationBuckets()),
-		UnboundTime: b.Live("karpenter_pods_unbound_time_seconds",
+		UnboundTime: b.GaugeFuncs("karpenter_pods_unbound_time_seconds",
 			"Age of a pod that is not bound.", "name", "namespace"),
 		ProvisioningBoundDuration: b.Histogram("karpenter_pods_provisioning_bound_duration_seconds",
-			"Time from the first verdict that a pod can be scheduled until it was bound (alpha).", DurationBuckets()),
-		ProvisioningUnboundTime: b.Live("karpenter_pods_provisioning_unbound_time_seconds",
-			"Time since the first verdict that a pod can be scheduled, while it is not bound (alpha).", "name", "namespace"),
+			"Time from the decision that a pod is schedulable until it was bound (alpha).", DurationBuckets()),
+		ProvisioningUnboundTime: b.GaugeFuncs("karpenter_pods_provisioning_unbound_time_seconds",
+			"Time since the decision that a pod is schedulable, while it is not bound (alpha).", "name", "namespace"),
 		ProvisioningStartupDuration: b.Histogram("karpenter_pods_provisioning_startup_duration_seconds",
-			"Time from the first verdict that a pod can be scheduled until it was ready (alpha).", DurationBuckets()),
-		ProvisioningUnstartedTime: b.Live("karpenter_pods_provisioning_unstarted_time_seconds",
-			"Time since the first verdict that a pod can be scheduled, while it has not started (alpha).", "name", "namespace"),
-		ProvisioningSchedulingUndecidedTime: b.Live("karpenter_pods_provisioning_scheduling_undecided_time_seconds",
-			"Time since a pod was seen, while there is no verdict about it (alpha).", "name", "namespace"),
+			"Time from the decision that a pod is schedulable until it was ready (alpha).", DurationBuckets()),
+		ProvisioningUnstartedTime: b.GaugeFuncs("karpenter_pods_provisioning_unstarted_time_seconds",
+			"Time since the decision that a pod is schedulable, while it has not started (alpha).", "name", "namespace"),
+		ProvisioningSchedulingUndecidedTime: b.GaugeFuncs("karpenter_pods_provisioning_scheduling_undecided_time_seconds",
+			"Time since a pod was first seen, while there is no decision about it (alpha).", "name", "namespace"),
 		SchedulingDecisionDuration: b.Histogram("karpenter_pods_scheduling_decision_duration_seconds",
-			"Time from first sight of a pod until the first verdict about it.", DurationBuckets()),
+			"Time from the first time that a pod is seen until the first decision about it.", DurationBuckets()),
 		EvictionRequests: b.Counters("karpenter_pods_eviction_requests_total",
-			"Answers of the eviction API by HTTP status.", "code"),
+			"Responses of the eviction API by HTTP status.", "code"),
 		Drained: b.Counters("karpenter_pods_drained_total",
 			"Pods evicted or deleted to drain a node.", "reason"),
 		DisruptionInitiated: b.Counters("karpenter_pods_disruption_initiated_total",
-			"Pods to move from NodeClaims whose disruption was started.", "reason", "nodepool", "capacity_type", "consolidation_policy", "termination_mode"),
+			"Pods to reschedule from NodeClaims whose disruption was started.", "reason", "nodepool", "capacity_type", "consolidation_policy", "termination_mode"),
 	}
 }

@@ -29,30 +29,30 @@ func newSchedulerMetrics(b *MetricBuilder) SchedulerMetrics {
 		IgnoredPods: b.Gauge("karpenter_scheduler_ignored_pods_count",
 			"Pods that are ignored because they fail validation."),
 		UnschedulablePods: b.Gauges("karpenter_scheduler_unschedulable_pods_count",
-			"Pods for which there is no place and no node could be added.", "controller"),
+			"Pods that fit no node and for which no node can be added.", "controller"),
 		PendingPodsByEffectiveZone: b.Gauges("karpenter_scheduler_pending_pods_by_effective_zone_count",
-			"Pending pods by the one zone they can go to, flexible or none.", "controller", "zone"),
+			"Pending pods by the only zone that they can schedule to, flexible or none.", "controller", "zone"),
 	}
 }
 
-// ClusterMetrics describes the picture of the cluster.
+// ClusterMetrics describes the cluster state.
 type ClusterMetrics struct {
 	// NodeCount is the number of tracked nodes.
 	NodeCount prometheus.Gauge
-	// Synced is 1 when the picture is complete.
+	// Synced is 1 when the cluster state is complete.
 	Synced prometheus.Gauge
 	// UnsyncedTime is how long it has not been, in seconds; 0 when it is.
 	UnsyncedTime prometheus.Gauge
 	// Utilization has label resource_type; percent of allocatable that is requested over all nodes.
-	Utilization *Live
+	Utilization *GaugeFuncVec
 }
 
 func newClusterMetrics(b *MetricBuilder) ClusterMetrics {
 	return ClusterMetrics{
-		NodeCount:    b.Gauge("karpenter_cluster_state_node_count", "Nodes that are tracked."),
-		Synced:       b.Gauge("karpenter_cluster_state_synced", "1 when the picture of the cluster is complete, else 0."),
-		UnsyncedTime: b.Gauge("karpenter_cluster_state_unsynced_time_seconds", "How long the picture of the cluster has been incomplete."),
-		Utilization:  b.Live("karpenter_cluster_utilization_percent", "Requested share of allocatable over all nodes.", "resource_type"),
+		NodeCount:    b.Gauge("karpenter_cluster_state_node_count", "Nodes in the cluster state."),
+		Synced:       b.Gauge("karpenter_cluster_state_synced", "1 when the cluster state is complete, else 0."),
+		UnsyncedTime: b.Gauge("karpenter_cluster_state_unsynced_time_seconds", "How long the cluster state has been incomplete."),
+		Utilization:  b.GaugeFuncs("karpenter_cluster_utilization_percent", "Requested share of the allocatable resources of all nodes, in percent.", "resource_type"),
 	}
 }
 

@@ -6,20 +6,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// StatusMetrics describe the conditions of one kind of object, and how long its objects take to go. The gauges and all other
-// metrics carry after the labels named here those of Labels.
+// StatusMetrics describe the conditions of one kind of object, and how long its objects take to terminate. All metrics carry Labels
+// after the labels named here.
 type StatusMetrics struct {
 	// Labels are the object labels that are shown with every metric.
 	Labels []string
 	// Count is 1 for each condition, CurrentStatus its age in seconds; both have labels namespace, name, type, status, reason.
-	Count, CurrentStatus *Live
-	// Transition is how long a condition had a status that it left; labels type, status.
+	Count, CurrentStatus *GaugeFuncVec
+	// Transition is how long a condition had its previous status; labels type, status.
 	Transition *prometheus.HistogramVec
-	// Transitions counts the statuses that conditions came to; labels type, status, reason.
+	// Transitions counts changes of status; labels type, status, reason of the new status.
 	Transitions *prometheus.CounterVec
-	// TerminationCurrent is for how long an object has been going; labels namespace, name.
-	TerminationCurrent *Live
-	// TerminationDuration is how long objects took to go.
+	// TerminationCurrent is the time since the deletion of an object that still exists; labels namespace, name.
+	TerminationCurrent *GaugeFuncVec
+	// TerminationDuration is how long objects took to terminate.
 	TerminationDuration *prometheus.HistogramVec
 }
 
@@ -58,7 +58,7 @@ func newStatusMetrics(b *MetricBuilder, prefix, what string, buckets []float64, 
 	}
 	end := "."
 	if len(first) > 0 {
-		end = ". Deprecated: each kind has its own."
+		end = ". Deprecated: use the metric of the kind."
 	}
 	labels := func(own ...string) []string {
 		out := append([]string{}, first...)
@@ -66,17 +66,17 @@ func newStatusMetrics(b *MetricBuilder, prefix, what string, buckets []float64, 
 	}
 	return StatusMetrics{
 		Labels: objectLabels,
-		Count: b.Live(prefix+"status_condition_count",
+		Count: b.GaugeFuncs(prefix+"status_condition_count",
 			"Always 1; the labels describe a condition of "+what+end, labels("namespace", "name", "type", "status", "reason")...),
-		CurrentStatus: b.Live(prefix+"status_condition_current_status_seconds",
-			"Time since a condition of "+what+" came to its status"+end, labels("namespace", "name", "type", "status", "reason")...),
+		CurrentStatus: b.GaugeFuncs(prefix+"status_condition_current_status_seconds",
+			"Time since a condition of "+what+" changed to its status"+end, labels("namespace", "name", "type", "status", "reason")...),
 		Transition: b.Histograms(prefix+"status_condition_transition_seconds",
-			"Time that a condition of "+what+" had a status until it left it"+end, buckets, labels("type", "status")...),
+			"Time that a condition of "+what+" had its previous status"+end, buckets, labels("type", "status")...),
 		Transitions: b.Counters(prefix+"status_condition_transitions_total",
-			"Times that a condition of "+what+" came to a status"+end, labels("type", "status", "reason")...),
-		TerminationCurrent: b.Live(prefix+"termination_current_time_seconds",
-			"Time since the deletion of "+what+" that is still there"+end, labels("namespace", "name")...),
+			"Changes of a condition of "+what+" to a status"+end, labels("type", "status", "reason")...),
+		TerminationCurrent: b.GaugeFuncs(prefix+"termination_current_time_seconds",
+			"Time since the deletion of "+what+" that still exists"+end, labels("namespace", "name")...),
 		TerminationDuration: b.Histograms(prefix+"termination_duration_seconds",
-			"Time from the deletion of "+what+" until it was gone"+end, buckets, labels()...),
+			"Time from the deletion of "+what+" until it was removed"+end, buckets, labels()...),
 	}
 }

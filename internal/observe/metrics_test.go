@@ -97,7 +97,7 @@ func fillEverySeries(m *Metrics, client *APIClientMetrics) {
 		m.NodePools.Cost, m.NodePools.AllowedDisruptions, m.NodePools.NodesConsumingBudgets, m.Disruption.EligibleNodes,
 		m.Scheduler.QueueDepth, m.Scheduler.UnfinishedWork, m.Scheduler.UnschedulablePods, m.Scheduler.PendingPodsByEffectiveZone,
 	}
-	lives := []*Live{
+	lives := []*GaugeFuncVec{
 		m.NodePools.Limit, m.NodePools.Usage, m.Nodes.Allocatable, m.Nodes.TotalPodRequests, m.Nodes.TotalPodLimits,
 		m.Nodes.TotalDaemonRequests, m.Nodes.TotalDaemonLimits, m.Nodes.SystemOverhead, m.Nodes.CurrentLifetime, m.Cluster.Utilization,
 		m.Pods.State, m.Pods.UnstartedTime, m.Pods.UnboundTime, m.Pods.ProvisioningUnboundTime, m.Pods.ProvisioningUnstartedTime,
@@ -113,7 +113,7 @@ func fillEverySeries(m *Metrics, client *APIClientMetrics) {
 		counters = append(counters, s.Transitions)
 	}
 	for _, l := range lives {
-		l.From(func(add Series) { add(1, blanks(l)...) })
+		l.AddSource(func(add AddSeries) { add(1, blanks(l)...) })
 	}
 	for _, c := range counters {
 		c.WithLabelValues(blanks(c)...).Inc()
@@ -173,7 +173,7 @@ func TestBuildInfo(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	NewMetrics(reg, nil).SetBuild(Build{Version: "v1.2.3", GoVersion: "go1.26", GoArch: "arm64", Commit: "abcdef0-dirty"})
 	const want = `
-		# HELP karpenter_build_info Always 1; the labels name the running build.
+		# HELP karpenter_build_info Always 1; the labels describe the running build.
 		# TYPE karpenter_build_info gauge
 		karpenter_build_info{commit="abcdef0-dirty",goarch="arm64",goversion="go1.26",version="v1.2.3"} 1
 	`
@@ -203,8 +203,8 @@ func TestNodeLabelsFollowTheWellKnownKeys(t *testing.T) {
 	if diff := cmp.Diff([]string{"b", "z", "", "general", "", "n", "Running", "true"}, m.Nodes.Labels.Values(node, true)); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}
-	m.Nodes.CurrentLifetime.From(func(add Series) { add(1, m.Nodes.Labels.Values(node, false)...) })
-	m.Nodes.Allocatable.From(func(add Series) { add(1, append(m.Nodes.Labels.Values(node, false), "cpu")...) })
+	m.Nodes.CurrentLifetime.AddSource(func(add AddSeries) { add(1, m.Nodes.Labels.Values(node, false)...) })
+	m.Nodes.Allocatable.AddSource(func(add AddSeries) { add(1, append(m.Nodes.Labels.Values(node, false), "cpu")...) })
 	if n := testutil.CollectAndCount(m.Nodes.CurrentLifetime) + testutil.CollectAndCount(m.Nodes.Allocatable); n != 2 {
 		t.Errorf("%d series, want one of each", n)
 	}

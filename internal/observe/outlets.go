@@ -2,7 +2,7 @@ package observe
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Outlets are what a cloud and its own controllers tell the outside with.
+// Outlets are the metrics and events of a cloud provider and its controllers.
 type Outlets struct {
 	// Registry takes metrics that only this cloud has.
 	Registry prometheus.Registerer

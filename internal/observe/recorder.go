@@ -24,7 +24,7 @@ const (
 	limitedBurst  = 10
 )
 
-// Event is something to tell the users of an object.
+// Event is an event about an object, before it is deduplicated.
 type Event struct {
 	// Object the event is about.
 	Object runtime.Object
@@ -32,9 +32,9 @@ type Event struct {
 	Type string
 	// Reason in CamelCase.
 	Reason string
-	// Message for people.
+	// Message is the text.
 	Message string
-	// Dedupe are the values that, with the reason, identify a repetition; without any, the event is always published.
+	// Dedupe are the values that identify a repetition, together with the reason; without any, the event is always published.
 	Dedupe []string
 	// Window in which a repetition is dropped; zero means two minutes.
 	Window time.Duration
@@ -47,13 +47,13 @@ func (e Event) key() string {
 	return strings.ToLower(e.Reason) + "-" + strings.Join(e.Dedupe, "-")
 }
 
-// Recorder publishes events, without repetitions within a window. It is safe for concurrent use. Its memory is bounded by the number of
-// different events within their windows.
+// Recorder publishes events without repetitions within a window. It is safe for concurrent use. Its memory is bounded by the number
+// of different events within their windows.
 type Recorder struct {
 	sink  record.EventRecorder
 	clock clock.PassiveClock
 
-	// mu makes the look at published and the entry there one step.
+	// mu makes the lookup in published and the entry there one step.
 	mu sync.Mutex
 	// published has the keys of events within their windows.
 	published *ttlcache.Cache[string, struct{}]
@@ -70,8 +70,8 @@ func NewRecorder(sink record.EventRecorder, clk clock.PassiveClock) *Recorder {
 	}
 }
 
-// Publish sends those events that are no repetitions and, if limited, fit the rate. A limited event that does not fit still counts as
-// published for later repetitions, so that a burst is not replayed as a trickle.
+// Publish sends the events that are not repetitions and, if limited, fit the rate. A limited event that exceeds the rate counts as
+// published, so that a burst is not replayed slowly.
 func (r *Recorder) Publish(events ...Event) {
 	for _, e := range events {
 		if r.admit(e) {

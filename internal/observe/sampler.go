@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What a second may hold of the same line.
+// The limits of a second for the same line.
 const (
 	sampleFirst = 100
 	sampleEvery = 100

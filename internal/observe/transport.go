@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// APIClientMetrics describes requests to the API server. They are apart from Metrics because the client is made first: what the cloud
-// provider adds to Metrics is known only when there is a client to ask with.
+// APIClientMetrics describes requests to the API server. They are separate from Metrics because the client exists first: the labels
+// that the cloud provider adds to Metrics are known only once a client can read them.
 type APIClientMetrics struct {
 	// Duration has labels verb, group, version, kind, subresource.
 	Duration *prometheus.HistogramVec
@@ -26,7 +26,7 @@ func NewAPIClientMetrics(reg prometheus.Registerer) *APIClientMetrics {
 	b := NewMetricBuilder(reg)
 	m := &APIClientMetrics{
 		Duration: b.Histograms("client_go_request_duration_seconds",
-			"Time until the API server answered a request.", prometheus.ExponentialBuckets(0.001, 1.5, 20), "verb", "group", "version", "kind", "subresource"),
+			"Time until the API server responded to a request.", prometheus.ExponentialBuckets(0.001, 1.5, 20), "verb", "group", "version", "kind", "subresource"),
 		Requests: b.Counters("client_go_request_total",
 			"Requests to the API server by HTTP status and method.", "code", "method"),
 	}
@@ -68,8 +68,8 @@ func (t *instrumentedTransport) WrappedRoundTripper() http.RoundTripper { return
 // apiResource is what a request of the Kubernetes API is about. kind is the plural resource name, as in the path.
 type apiResource struct{ verb, group, version, kind, subresource string }
 
-// parseResource takes the path of a request apart: /api/v1/... or /apis/<group>/<version>/..., optionally below a namespace, then the
-// resource, a name and a subresource. Paths of another form keep their verb only.
+// parseResource parses the path of a request: /api/v1/... or /apis/<group>/<version>/..., optionally below a namespace, then the
+// resource, a name and a subresource. Paths of another form have a verb only.
 func parseResource(method, path string) apiResource {
 	var out apiResource
 	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '/' })

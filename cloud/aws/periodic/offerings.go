@@ -48,7 +48,7 @@ type offer struct {
 func NewOfferings(o OfferingsOptions) *Offerings {
 	out := &Offerings{options: o}
 	out.shown.Store(&map[pool]offer{})
-	o.Metrics.OfferingAvailable.From(func(add observe.Series) {
+	o.Metrics.OfferingAvailable.AddSource(func(add observe.AddSeries) {
 		for at, of := range *out.shown.Load() {
 			value := 0.0
 			if of.available {
@@ -57,7 +57,7 @@ func NewOfferings(o OfferingsOptions) *Offerings {
 			add(value, at.instanceType, at.capacityType, at.zone)
 		}
 	})
-	o.Metrics.OfferingPrice.From(func(add observe.Series) {
+	o.Metrics.OfferingPrice.AddSource(func(add observe.AddSeries) {
 		for at, of := range *out.shown.Load() {
 			add(of.price, at.instanceType, at.capacityType, at.zone)
 		}

@@ -12,9 +12,9 @@ import (
 // one cloud has them, and because its first calls are made before there is anything else to measure.
 type Metrics struct {
 	// OfferingAvailable is 1 for what can be bought, OfferingPrice what it costs an hour; labels instance_type, capacity_type, zone.
-	OfferingAvailable, OfferingPrice *observe.Live
+	OfferingAvailable, OfferingPrice *observe.GaugeFuncVec
 	// TypeCPU and TypeMemory are the size of instance types; label instance_type.
-	TypeCPU, TypeMemory *observe.Live
+	TypeCPU, TypeMemory *observe.GaugeFuncVec
 	// LaunchFailures counts the errors of fleets; labels zone, zone_id, capacity_type, reason.
 	LaunchFailures *prometheus.CounterVec
 	// TerminationFailures counts instances that could not be ended; labels zone, zone_id.
@@ -50,12 +50,12 @@ type SDKMetrics struct {
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	b := observe.NewMetricBuilder(reg)
 	m := &Metrics{
-		OfferingAvailable: b.Live("karpenter_cloudprovider_instance_type_offering_available",
+		OfferingAvailable: b.GaugeFuncs("karpenter_cloudprovider_instance_type_offering_available",
 			"1 when the offering can be had for some NodePool, else 0.", "instance_type", "capacity_type", "zone"),
-		OfferingPrice: b.Live("karpenter_cloudprovider_instance_type_offering_price_estimate",
+		OfferingPrice: b.GaugeFuncs("karpenter_cloudprovider_instance_type_offering_price_estimate",
 			"Price of the offering an hour, in the currency of the region.", "instance_type", "capacity_type", "zone"),
-		TypeCPU:    b.Live("karpenter_cloudprovider_instance_type_cpu_cores", "CPUs of the instance type.", "instance_type"),
-		TypeMemory: b.Live("karpenter_cloudprovider_instance_type_memory_bytes", "Memory of the instance type.", "instance_type"),
+		TypeCPU:    b.GaugeFuncs("karpenter_cloudprovider_instance_type_cpu_cores", "CPUs of the instance type.", "instance_type"),
+		TypeMemory: b.GaugeFuncs("karpenter_cloudprovider_instance_type_memory_bytes", "Memory of the instance type.", "instance_type"),
 		LaunchFailures: b.Counters("karpenter_cloudprovider_instance_launch_failures_total",
 			"Errors in the answers to launches, also to those that succeeded in the end.", "zone", "zone_id", "capacity_type", "reason"),
 		TerminationFailures: b.Counters("karpenter_cloudprovider_instance_termination_failures_total",

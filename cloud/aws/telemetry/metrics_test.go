@@ -46,11 +46,11 @@ func TestMetricsMatchTheSpecification(t *testing.T) {
 func TestDefinitionsAreWhatIsRegistered(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := telemetry.NewMetrics(registry)
-	for _, l := range []*observe.Live{m.OfferingAvailable, m.OfferingPrice} {
-		l.From(func(add observe.Series) { add(1, "t", "c", "z") })
+	for _, l := range []*observe.GaugeFuncVec{m.OfferingAvailable, m.OfferingPrice} {
+		l.AddSource(func(add observe.AddSeries) { add(1, "t", "c", "z") })
 	}
-	for _, l := range []*observe.Live{m.TypeCPU, m.TypeMemory} {
-		l.From(func(add observe.Series) { add(1, "t") })
+	for _, l := range []*observe.GaugeFuncVec{m.TypeCPU, m.TypeMemory} {
+		l.AddSource(func(add observe.AddSeries) { add(1, "t") })
 	}
 	m.LaunchFailures.WithLabelValues("", "", "", "").Inc()
 	m.TerminationFailures.WithLabelValues("", "").Inc()

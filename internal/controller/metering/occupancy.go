@@ -133,8 +133,8 @@ func (o *occupancy) all() []loaded {
 
 // showNodes gives the gauges of nodes their series.
 func (o *occupancy) showNodes(m *observe.Metrics) {
-	perResource := func(gauge *observe.Live, amounts func(loaded) amounts) {
-		gauge.From(func(add observe.Series) {
+	perResource := func(gauge *observe.GaugeFuncVec, amounts func(loaded) amounts) {
+		gauge.AddSource(func(add observe.AddSeries) {
 			for _, n := range o.all() {
 				labels := m.Nodes.Labels.Values(n.node, o.Cloud.ManagesNode(n.node))
 				for _, a := range amounts(n) {
@@ -151,13 +151,13 @@ func (o *occupancy) showNodes(m *observe.Metrics) {
 	perResource(m.Nodes.TotalPodLimits, func(n loaded) amounts { return n.load.limits })
 	perResource(m.Nodes.TotalDaemonRequests, func(n loaded) amounts { return n.load.daemonRequests })
 	perResource(m.Nodes.TotalDaemonLimits, func(n loaded) amounts { return n.load.daemonLimits })
-	m.Nodes.CurrentLifetime.From(func(add observe.Series) {
+	m.Nodes.CurrentLifetime.AddSource(func(add observe.AddSeries) {
 		now := o.Clock.Now()
 		for _, n := range o.all() {
 			add(now.Sub(n.node.CreationTimestamp.Time).Seconds(), m.Nodes.Labels.Values(n.node, o.Cloud.ManagesNode(n.node))...)
 		}
 	})
-	m.Cluster.Utilization.From(func(add observe.Series) {
+	m.Cluster.Utilization.AddSource(func(add observe.AddSeries) {
 		for _, a := range utilization(o.all()) {
 			add(a.value, a.resource)
 		}

@@ -112,13 +112,13 @@ func (o *occupancy) waitingPods() []watched {
 
 // showPods gives the gauges of pods their series.
 func (o *occupancy) showPods(m *observe.Metrics) {
-	m.Pods.State.From(func(add observe.Series) {
+	m.Pods.State.AddSource(func(add observe.AddSeries) {
 		for _, h := range o.everyPod() {
 			add(1, stateLabels(h)...)
 		}
 	})
-	ages := func(gauge *observe.Live, from func(watched) time.Time) {
-		gauge.From(func(add observe.Series) {
+	ages := func(gauge *observe.GaugeFuncVec, from func(watched) time.Time) {
+		gauge.AddSource(func(add observe.AddSeries) {
 			now := o.Clock.Now()
 			for _, w := range o.waitingPods() {
 				if then := from(w); !then.IsZero() {

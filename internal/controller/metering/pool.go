@@ -21,8 +21,8 @@ type pools struct {
 // newPools shows limits and use.
 func newPools(d Deps) *pools {
 	p := &pools{Deps: d, byName: map[string]*v1.NodePool{}}
-	perResource := func(gauge *observe.Live, list func(*v1.NodePool) corev1.ResourceList) {
-		gauge.From(func(add observe.Series) {
+	perResource := func(gauge *observe.GaugeFuncVec, list func(*v1.NodePool) corev1.ResourceList) {
+		gauge.AddSource(func(add observe.AddSeries) {
 			for _, pool := range p.all() {
 				for _, a := range amountsOf(list(pool)) {
 					add(a.value, a.resource, pool.Name)

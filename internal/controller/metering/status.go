@@ -156,7 +156,7 @@ func newStatuses(d Deps, k kind) *statuses {
 }
 
 // showConditions gives a gauge a series for each condition.
-func (s *statuses) showConditions(own, deprecated *observe.Live, value func(metav1.Condition) float64) {
+func (s *statuses) showConditions(own, deprecated *observe.GaugeFuncVec, value func(metav1.Condition) float64) {
 	s.show(own, deprecated, func(o client.Object, add func(float64, ...string)) {
 		for _, c := range s.conditions(o) {
 			add(value(c), o.GetNamespace(), o.GetName(), c.Type, string(c.Status), c.Reason)
@@ -165,8 +165,8 @@ func (s *statuses) showConditions(own, deprecated *observe.Live, value func(meta
 }
 
 // show gives a gauge the series of each object, and the older one too.
-func (s *statuses) show(own, deprecated *observe.Live, of func(o client.Object, add func(float64, ...string))) {
-	own.From(func(series observe.Series) {
+func (s *statuses) show(own, deprecated *observe.GaugeFuncVec, of func(o client.Object, add func(float64, ...string))) {
+	own.AddSource(func(series observe.AddSeries) {
 		for _, o := range s.all() {
 			extra := s.extra(o)
 			of(o, func(value float64, labels ...string) { series(value, append(labels, extra...)...) })
@@ -175,7 +175,7 @@ func (s *statuses) show(own, deprecated *observe.Live, of func(o client.Object, 
 	if s.deprecated == nil {
 		return
 	}
-	deprecated.From(func(series observe.Series) {
+	deprecated.AddSource(func(series observe.AddSeries) {
 		for _, o := range s.all() {
 			of(o, func(value float64, labels ...string) { series(value, append(s.deprecated[:2:2], labels...)...) })
 		}
