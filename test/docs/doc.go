@@ -1,13 +1,13 @@
-// Package docs holds tests of the documentation: objects that it shows are let in by the definitions, and what it names exists. The
-// commands that it shows are run beside the command itself.
+// Package docs tests the documentation: the objects on its pages pass the CRDs, and the names on its pages exist. The commands on the
+// pages are tested beside the command itself.
 //
-// How pages are written, so that they can be checked:
+// Conventions that make pages testable:
 //
-//   - A fenced block "yaml" whose documents have apiVersion and kind holds objects. Those of Karpenter are judged by the definitions
-//     of AWS, or of kwok where the block refers to its classes; those of Kubernetes are decoded strictly.
-//   - A fenced block "yaml KIND" is a part of an object of that kind. It takes the place of the same fields of a small object.
-//   - Links without a scheme are files, with the heading after "#". Names of files in the text begin with a folder of the repository.
-//   - Text in code is a name: of a metric if it begins like one, of a variable of the environment if it is in capitals with an
-//     underscore, of a field if it begins with "spec." or "status.", of a label or annotation if it has a domain of Karpenter; a word
-//     in camel case is an event, a condition, a reason, a kind, a field or a value. All of these have to be in the code.
+//   - A fenced block "yaml" whose documents have apiVersion and kind contains objects. Karpenter objects are validated with the CRDs of
+//     AWS, or of kwok if the block refers to kwok node classes. Kubernetes objects are decoded strictly.
+//   - A fenced block "yaml KIND" contains a part of the spec of that kind. The test merges it into a minimal object.
+//   - Links without a scheme are files, with the heading after "#". File names in the text start with a folder of the repository.
+//   - Code spans are names and must exist in the code: a metric if it starts like one, an environment variable if it is upper case with an
+//     underscore, a field if it starts with "spec." or "status.", a label or annotation if it has a Karpenter domain. A word in camel case
+//     is an event, a condition, a reason, a kind, a field or a value.
 package docs
