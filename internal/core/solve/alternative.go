@@ -30,11 +30,6 @@ func (rp *repacker) chooseAlternative(f batch) batch {
 	return batch{best, best.conjunction, f.pods}
 }
 
-// mayChange reports whether the alternative that the pods were given is all that binds them: no wish, no domain, no volume.
-func (f batch) hasFreeAlternative() bool {
-	return len(f.class().alternatives) > 1 && len(f.class().shape.VolumeTopology) == 0 && f.level.plain() && f.level.conjunction == f.level.strict && f.form == f.level.conjunction
-}
-
 // bought is the least that room for n pods of the class can cost, in dollars an hour: by the piece, on machines that can hold
 // one of them, but no less than one machine.
 func (rp *repacker) leastCost(n int, c *class, st *level) float64 {

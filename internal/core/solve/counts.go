@@ -194,3 +194,15 @@ func (ct *counts) inDomains(key int, domains []int) requirement.Requirement {
 	}
 	return requirement.New(ct.u.keys[key].name, requirement.In, names...)
 }
+
+// blocked are the domains of a label that others keep the class away from.
+func (c *class) blocked(key int) []int {
+	var out []int
+	for _, g := range c.avoid {
+		if g.key == key {
+			out = append(out, g.Counted()...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

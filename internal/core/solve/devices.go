@@ -308,16 +308,6 @@ func (s *placer) sameDrivers(on *openNode) {
 	}
 }
 
-// cheapestDevices are what the cheapest candidate comes with.
-func (on *openNode) cheapestDevices() *device.Template {
-	for _, column := range on.t.byPrice(on.t.states[on.state]) {
-		if on.mask.Has(int(column)) {
-			return on.t.columns.types[on.t.columns.owner[column]].Devices
-		}
-	}
-	return nil
-}
-
 // drivers are those whose devices the machine brings, as a kind of machine, sorted.
 func (d *devices) drivers(owner string, kind *device.Template) []string {
 	var out []string

@@ -137,7 +137,7 @@ func (s *placer) choose(from *conjunction, picked []domainChoice) *conjunction {
 // is concerned a single domain is chosen, so that it can be counted; otherwise what is allowed stays open.
 func (s *placer) choices(out []domainChoice, c *class, st *level, key int) []domainChoice {
 	v, within := s.counts.domains.of(key), s.counts.domains.allowed(key, st.strict)
-	groups := st.groupStates(s.scratch.states[:0], key, within)
+	groups := groupStates(s.scratch.states[:0], st, key, within)
 	s.scratch.states = groups
 	blocked := c.blocked(key)
 	if len(groups) == 0 {
@@ -210,7 +210,7 @@ type groupState struct {
 }
 
 // groupStates appends the groups of a level on one label to out, which is empty.
-func (lv *level) groupStates(out []groupState, key int, within topology.DomainFilter) []groupState {
+func groupStates(out []groupState, lv *level, key int, within topology.DomainFilter) []groupState {
 	for _, o := range lv.owned {
 		if o.key != key {
 			continue
@@ -243,16 +243,4 @@ func roomIn(groups []groupState, d int, within topology.DomainFilter) (room, cou
 		}
 	}
 	return room, count
-}
-
-// blocked are the domains of a label that others keep the class away from.
-func (c *class) blocked(key int) []int {
-	var out []int
-	for _, g := range c.avoid {
-		if g.key == key {
-			out = append(out, g.Counted()...)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }

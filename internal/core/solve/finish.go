@@ -5,12 +5,6 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// Labels that a finished claim constrains on its own account.
-const (
-	instanceTypeKey = "node.kubernetes.io/instance-type"
-	capacityTypeKey = "karpenter.sh/capacity-type"
-)
-
 // newPlan turns what was placed into a value.
 func newPlan(s *placer) Plan {
 	var p Plan

@@ -95,7 +95,7 @@ func (ms *launchOptionsCache) of(on *openNode) *launchOptions {
 	m.names = l.names
 	reqs := t.appendRequirements(ms.requirements[:0], st)
 	ms.requirements = reqs
-	m.requirements = t.narrow(reqs, m.columns, l.types, st)
+	m.requirements = narrow(t, reqs, m.columns, l.types, st)
 	m.labels = customLabels(reqs, ms.custom)
 	m.daemons, _ = t.daemonRange(on.mask)
 	ms.known[key] = m
@@ -144,7 +144,7 @@ func (ms *launchOptionsCache) share(t *template, st *state, names []string) []st
 }
 
 // narrow adds what the candidates imply: their names, and the capacity types they come in.
-func (t *template) narrow(reqs requirement.Set, mask bitset.Set, types requirement.Requirement, st *state) requirement.Set {
+func narrow(t *template, reqs requirement.Set, mask bitset.Set, types requirement.Requirement, st *state) requirement.Set {
 	out := make([]requirement.Requirement, 0, len(reqs)+2)
 	for _, r := range reqs {
 		if r.Key != instanceTypeKey {

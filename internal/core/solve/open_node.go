@@ -38,15 +38,6 @@ type openNode struct {
 	charged []int64
 }
 
-// fill is pods of one class put into a claim in one go, at one stage and in the form of their question that the claim accepted.
-type batch struct {
-	level *level
-	form  *conjunction
-	pods  []*model.Pod
-}
-
-func (f batch) class() *class { return f.level.class }
-
 // open is an empty claim limited to the columns in mask.
 func (t *template) newOpenNode(mask bitset.Set) *openNode { return t.newOpenNodeIn(t.root, mask) }
 
@@ -260,4 +251,17 @@ func (on *openNode) pods() []*model.Pod {
 		out = append(out, f.pods...)
 	}
 	return out
+}
+
+// indivisible reports whether on is to stay as it is: it may be launched from a reservation, or some of its pods must share a
+// machine with others.
+func (on *openNode) indivisible() bool {
+	return on.t.reservations.concern(on) || slices.ContainsFunc(on.batches, func(f batch) bool { return f.level.hostAffinity || on.t.attaches(f.class()) })
+}
+
+// floats reports whether on is not bound yet to a domain in which pods of the class would count. Pods that do not care where
+// they are go there first: elsewhere they would upset the balance of those that do.
+func (on *openNode) floats(c *class) bool {
+	st := on.t.states[on.state]
+	return !slices.ContainsFunc(c.uncountedKeys, func(key int) bool { return on.t.decided(st, key) })
 }

@@ -199,13 +199,6 @@ func (s *placer) placeOnOpen(c *class, st *level, o option, pods []*model.Pod) [
 	return pods
 }
 
-// floats reports whether on is not bound yet to a domain in which pods of the class would count. Pods that do not care where
-// they are go there first: elsewhere they would upset the balance of those that do.
-func (on *openNode) floats(c *class) bool {
-	st := on.t.states[on.state]
-	return !slices.ContainsFunc(c.uncountedKeys, func(key int) bool { return on.t.decided(st, key) })
-}
-
 // joinOf puts pods into the open claims of one template, or into those that float, and returns how many.
 func (s *placer) placeOnOpenOf(t *template, sp *templateCursor, c *class, st *level, o option, pods []*model.Pod, floating bool) int {
 	placed, full := 0, 0

@@ -3,7 +3,6 @@ package solve
 import (
 	"github.com/karpenter-anew/karpenter/internal/core/device"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
-	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
@@ -67,12 +66,6 @@ type Placement struct {
 	Pods []*model.Pod
 	// Devices is the allocation of the ResourceClaims of the pods, by claim.
 	Devices []device.Outcome
-}
-
-// UnschedulablePods are pods that fit nowhere for the same reasons.
-type UnschedulablePods struct {
-	Pods    []*model.Pod
-	Reasons reason.Obstacles
 }
 
 // Price is the total cost of the NodeClaims in dollars per hour, at their cheapest candidates.

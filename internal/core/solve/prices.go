@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/karpenter-anew/karpenter/internal/core/bitset"
+	"github.com/karpenter-anew/karpenter/internal/core/device"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
@@ -72,4 +73,14 @@ func (on *openNode) price() float64 {
 		return on.t.prices(on.t.states[on.state])[column]
 	}
 	return math.Inf(1)
+}
+
+// cheapestDevices are what the cheapest candidate comes with.
+func (on *openNode) cheapestDevices() *device.Template {
+	for _, column := range on.t.byPrice(on.t.states[on.state]) {
+		if on.mask.Has(int(column)) {
+			return on.t.columns.types[on.t.columns.owner[column]].Devices
+		}
+	}
+	return nil
 }

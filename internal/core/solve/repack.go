@@ -202,7 +202,7 @@ func repack(s *placer, t *template, first int) []*openNode {
 	if slices.ContainsFunc(pieces, (*openNode).hasPreferences) {
 		pieces = rp.mergeWithoutPreferences(pieces)
 	}
-	if pieces == nil || rp.objective(pieces) >= rp.objective(mine) || !t.charge(pieces) {
+	if pieces == nil || rp.objective(pieces) >= rp.objective(mine) || !charge(t, pieces) {
 		for _, on := range mine {
 			t.limits.charge(on)
 		}
@@ -255,7 +255,7 @@ func (rp *repacker) withFewerPreferences(pieces []*openNode, open int) []*openNo
 
 // charge counts pieces against the pool's limits, and reports whether these admit them and leave enough choice. Each is then any
 // machine that can hold its pods and that the limits leave.
-func (t *template) charge(pieces []*openNode) bool {
+func charge(t *template, pieces []*openNode) bool {
 	l := t.limits
 	for _, piece := range pieces {
 		if !l.unlimited() {

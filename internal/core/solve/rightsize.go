@@ -1,8 +1,6 @@
 package solve
 
 import (
-	"slices"
-
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
@@ -27,12 +25,6 @@ func rightSize(s *placer) {
 		out = append(out, on)
 	}
 	s.open = out
-}
-
-// indivisible reports whether on is to stay as it is: it may be launched from a reservation, or some of its pods must share a
-// machine with others.
-func (on *openNode) indivisible() bool {
-	return on.t.reservations.concern(on) || slices.ContainsFunc(on.batches, func(f batch) bool { return f.level.hostAffinity || on.t.attaches(f.class()) })
 }
 
 // base is the state that every piece of on starts from: in the domains in which its pods were counted.
@@ -62,33 +54,4 @@ func price(open []*openNode) float64 {
 		sum += on.price()
 	}
 	return sum
-}
-
-// cheapestOnly keeps the candidates at the lowest price.
-func (on *openNode) cheapestOnly() {
-	low, prices := on.price(), on.t.prices(on.t.states[on.state])
-	for column := range on.mask.All() {
-		if prices[column] > low {
-			on.mask.Remove(column)
-		}
-	}
-	on.updateSlack()
-}
-
-// widen lets a piece be any machine that can hold its pods and that the pool's limits admit: the cap has done its work, and
-// more candidates make the launch more likely.
-func (on *openNode) widen() {
-	copy(on.mask, on.t.within(on.t.states[on.state].mask))
-	for column := range on.mask.All() {
-		if !on.total.Fits(on.t.room[column]) {
-			on.mask.Remove(column)
-		}
-	}
-	for _, f := range on.batches {
-		if len(f.class().shape.HostPorts) > 0 {
-			on.mask.Intersect(on.mask, on.t.portsFree(f.class()))
-		}
-	}
-	on.trial = false
-	on.updateSlack()
 }

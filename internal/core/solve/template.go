@@ -19,6 +19,12 @@ const (
 	newHostname = "hostname-placeholder"
 )
 
+// Labels that an open node constrains on its own account.
+const (
+	instanceTypeKey = "node.kubernetes.io/instance-type"
+	capacityTypeKey = "karpenter.sh/capacity-type"
+)
+
 // simulated are the labels every new machine has during a run and that must not leave it. The last two make daemons count
 // that wait for a node to be ready.
 func simulatedLabels() requirement.Set {

@@ -13,6 +13,12 @@ import (
 // hugeCPU is a request of a million cores, in thousandths: almost certainly a mistyped unit.
 const hugeCPU = 1_000_000 * 1000
 
+// UnschedulablePods are pods that fit nowhere for the same reasons.
+type UnschedulablePods struct {
+	Pods    []*model.Pod
+	Reasons reason.Obstacles
+}
+
 // refusals says of every pod that was refused why. It is to be asked before claims are split: counts go by machine.
 func diagnoseAll(s *placer) []UnschedulablePods {
 	admitted := make([]bitset.Set, len(s.templates))

@@ -34,7 +34,7 @@ func (s diagnosis) whyTopology(t *template, c *class, st *level) (reason.Obstacl
 	for _, key := range st.keys {
 		within := s.counts.domains.allowed(key, st.strict)
 		possible := s.counts.domains.possible(key, root.get(key))
-		for _, b := range st.groupStates(nil, key, within) {
+		for _, b := range groupStates(nil, st, key, within) {
 			if first == nil {
 				first = b.group
 			}

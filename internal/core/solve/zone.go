@@ -86,7 +86,7 @@ func (s *placer) leftByTopology(c *class, key int, zone requirement.Requirement)
 		st.bind(c, g)
 	}
 	within := s.counts.domains.allowed(key, st.strict)
-	states := st.groupStates(s.scratch.states[:0], key, within)
+	states := groupStates(s.scratch.states[:0], st, key, within)
 	s.scratch.states = states
 	blocked := c.blocked(key)
 	if len(states) == 0 && len(blocked) == 0 {
