@@ -99,7 +99,7 @@ internal/prediction <
 
 # floor 3: between API objects and the engine
 internal/translate < API, CORE, cloud
-internal/manifest < API
+internal/manifest < API, internal/prediction
 internal/buffer < API, CORE, internal/translate
 internal/overlay < API, cloud, internal/core/requirement
 internal/snapshot < API, cloud/registration, internal/manifest
@@ -108,7 +108,7 @@ internal/convert < API, internal/manifest
 # floor 4: what is
 internal/cluster < API, CORE, cloud, internal/translate, internal/observe, internal/cost
 internal/problem < API, CORE, cloud, internal/translate, internal/cost, internal/prediction
-internal/simulation < API, CORE, cloud, internal/translate, internal/manifest, internal/overlay, internal/cluster, internal/buffer, internal/problem
+internal/simulation < API, CORE, cloud, internal/translate, internal/manifest, internal/overlay, internal/cluster, internal/buffer, internal/problem, internal/prediction
 internal/simulation/report < API, CORE, internal/simulation
 internal/explain < API, CORE, cloud, internal/translate, internal/simulation, internal/simulation/report, internal/problem
 

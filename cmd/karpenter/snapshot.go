@@ -36,7 +36,7 @@ const saltSize = 32
 
 // Help is shown above the flags.
 func (*snapshotCommand) Help() string {
-	return "Reads NodePools, node classes, NodeClaims, NodeOverlays, CapacityBuffers, nodes, pods, workloads, volumes, devices and what belongs to them, and " +
+	return "Reads NodePools, node classes, NodeClaims, NodeOverlays, CapacityBuffers, VerticalPodAutoscalers, nodes, pods, workloads, volumes, devices and what belongs to them, and " +
 		"writes what scheduling looks at as YAML, for karpenter simulate --snapshot. Nothing is changed. Needs the rights to list these kinds; kinds that the " +
 		"cluster does not serve are left out.\n\nSecrets, environment, commands, images and messages are never written. With --redact, names and label values " +
 		"are replaced too, the same by the same, in their order. Keys of labels and taints, names of resources and amounts stay."

@@ -11,9 +11,11 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/internal/core/disrupt"
 )
 
 // quiet ends the pods that wait.
@@ -164,6 +166,33 @@ func TestNode(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestNodeOfAResizedPod: a pod comes back with the requests that its autoscaler gives it, and may not fit elsewhere then.
+func TestNodeOfAResizedPod(t *testing.T) {
+	q := shop(t, quiet, free, change("front-1", func(p *corev1.Pod) {
+		p.Labels["pod-template-hash"] = "7d"
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "front-7d", Controller: new(true)}}
+	}))
+	before, err := AboutNode(t.Context(), q, "node-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Objects = append(q.Objects, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler", "metadata": map[string]any{"namespace": "shop", "name": "front"},
+		"spec": map[string]any{"targetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "front"}},
+		"status": map[string]any{"recommendation": map[string]any{"containerRecommendations": []any{
+			map[string]any{"containerName": "c", "target": map[string]any{"cpu": "5"}},
+		}}},
+	}})
+	after, err := AboutNode(t.Context(), q, "node-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, blocked := before.Verdicts[2].Plan, after.Verdicts[2].Obstacle
+	if plan == nil || len(plan.Replacements) > 0 || blocked == nil || blocked.Code != string(disrupt.NotCheaper) {
+		t.Errorf("before %+v, after %+v; want that the pod moves to the other node as long as it requests 3 CPUs", before.Verdicts[2], after.Verdicts[2])
 	}
 }
 

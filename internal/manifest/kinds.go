@@ -11,6 +11,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -18,6 +19,7 @@ import (
 	kwok "github.com/karpenter-anew/karpenter/api/kwok/v1alpha1"
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
+	"github.com/karpenter-anew/karpenter/internal/prediction"
 )
 
 // addKinds registers every kind that is read.
@@ -30,6 +32,8 @@ func addKinds(s *runtime.Scheme) error {
 			return err
 		}
 	}
+	// Its Go type is in a module of its own, and few of its fields count.
+	s.AddKnownTypeWithName(prediction.Kind(), &unstructured.Unstructured{})
 	return nil
 }
 
@@ -54,6 +58,9 @@ func (r *Reader) clusterScoped(gvk runtimeschema.GroupVersionKind) bool {
 // known reports whether the reader should understand the group: an unknown kind in it is a mistake, one elsewhere is none
 // of our business.
 func (r *Reader) known(group string) bool {
+	if group == prediction.Kind().Group {
+		return false // it has kinds that do not count
+	}
 	if group == "" || strings.HasSuffix(group, "karpenter.sh") {
 		return true
 	}

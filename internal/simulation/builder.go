@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/internal/prediction"
 	"github.com/karpenter-anew/karpenter/internal/problem"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
@@ -30,6 +31,8 @@ func deviceTimeout() func() bool {
 func (w *world) builder(provider cloud.Provider, opts Options) problem.Builder {
 	vendor := w.cloud
 	vendor.Provider = provider
+	predictions := &prediction.Store{}
+	predictions.Replace(prediction.Resolve(w.autoscalers), true)
 	return problem.Builder{
 		Reader: w, Pods: w.store, Cloud: vendor, Translator: w.translator, Catalogs: translate.NewCatalogs(w.translator),
 		Policy: problem.Policy{
@@ -40,6 +43,7 @@ func (w *world) builder(provider cloud.Provider, opts Options) problem.Builder {
 			MaxInstanceTypes:    opts.MaxInstanceTypes,
 			DeviceTimeout:       deviceTimeout,
 		},
+		Predictions: predictions,
 	}
 }
 

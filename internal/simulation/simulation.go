@@ -11,6 +11,7 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,6 +33,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
+	"github.com/karpenter-anew/karpenter/internal/prediction"
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
@@ -61,7 +64,7 @@ type Result struct {
 	Claims []*v1.NodeClaim
 	// Rejected are pods that cannot be considered at all.
 	Rejected []*model.Pod
-	// Warning says which PodDisruptionBudgets cannot be read and are not considered; nil when all can.
+	// Warning says which objects cannot be read and are not considered; nil when all can.
 	Warning error
 	// Skipped are pools that nothing may be launched from.
 	Skipped []SkippedPool
@@ -100,7 +103,7 @@ func (w *world) run(ctx context.Context, opts Options) (Result, error) {
 		Plan:      solve.Solve(in.Problem),
 		Rejected:  in.Rejected,
 		Skipped:   skipped(in.Pools, unready),
-		Warning:   in.Unreadable,
+		Warning:   errors.Join(append(w.unreadable, in.Unreadable)...),
 		Idle:      w.idle(),
 		LeftOut:   leftOut,
 		Kept:      kept,
@@ -141,6 +144,9 @@ type world struct {
 	budgets     []policyv1.PodDisruptionBudget
 	overlays    []*v1alpha1.NodeOverlay
 	buffers     []*v1beta1.CapacityBuffer
+	autoscalers []prediction.Autoscaler
+	// unreadable says which objects cannot be read and are not considered.
+	unreadable []error
 	// referred is what buffers may refer to.
 	referred shelf
 	// podsOn are the pods of each node, by its name, in a fixed order.
@@ -199,6 +205,8 @@ func (w *world) add(o client.Object) {
 		w.overlays = append(w.overlays, o)
 	case *v1beta1.CapacityBuffer:
 		w.buffers = append(w.buffers, o)
+	case *unstructured.Unstructured:
+		w.addAutoscaler(o)
 	case *corev1.PodTemplate:
 		w.referred.add(o)
 	case *v1.NodeClaim:
@@ -246,6 +254,19 @@ func (w *world) add(o client.Object) {
 		gvk := o.GetObjectKind().GroupVersionKind()
 		w.classes[classID(gvk.Group, gvk.Kind, o.GetName())] = o
 	}
+}
+
+// addAutoscaler adds a VerticalPodAutoscaler.
+func (w *world) addAutoscaler(o *unstructured.Unstructured) {
+	if o.GroupVersionKind() != prediction.Kind() {
+		return
+	}
+	a, err := prediction.Parse(o)
+	if err != nil {
+		w.unreadable = append(w.unreadable, err)
+		return
+	}
+	w.autoscalers = append(w.autoscalers, a)
 }
 
 func classID(group, kind, name string) string { return group + "/" + kind + "/" + name }

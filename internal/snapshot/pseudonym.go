@@ -36,7 +36,7 @@ func (p *pseudonyms) compose(whole, first, second string) {
 
 // note takes a text that is going to be replaced. It returns it as it is.
 func (p *pseudonyms) note(text string) string {
-	if text == "" {
+	if text == "" || text == anyName {
 		return text
 	}
 	p.known[text] = ""
@@ -62,9 +62,12 @@ func (p *pseudonyms) settle() {
 	}
 }
 
+// anyName stands for every name, and stays.
+const anyName = "*"
+
 // of is the replacement of a text that was noted. Nothing stays nothing.
 func (p *pseudonyms) of(text string) string {
-	if text == "" {
+	if text == "" || text == anyName {
 		return text
 	}
 	if parts, ok := p.parts[text]; ok {

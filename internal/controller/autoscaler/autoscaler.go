@@ -13,7 +13,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -68,7 +67,8 @@ func (c *Controller) Start(ctx context.Context) error {
 // round reads all autoscalers and reports when to look again. While they cannot be listed, what was predicted before stands.
 func (c *Controller) round(ctx context.Context) time.Duration {
 	var list unstructured.UnstructuredList
-	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscalerList"})
+	kind := prediction.Kind()
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	err := c.reader.List(ctx, &list)
 	switch {
 	case meta.IsNoMatchError(err):

@@ -198,7 +198,7 @@ func (b builder) notes(r Report, extras Extras) []string {
 	}
 	out = append(out, extras.Notes...)
 	if b.Warning != nil {
-		out = append(out, "ignoring PodDisruptionBudgets that cannot be read: "+strings.ReplaceAll(b.Warning.Error(), "\n", "; "))
+		out = append(out, "ignoring objects that cannot be read: "+strings.ReplaceAll(b.Warning.Error(), "\n", "; "))
 	}
 	for _, o := range b.LeftOut {
 		why := o.Why
