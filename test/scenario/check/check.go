@@ -1,11 +1,10 @@
-// Package check judges plans by plain Kubernetes semantics. It shares no code with the engine: machines are made up as
-// Node objects from the cloud's instance types, and the scheduler's own helpers say whether pods could run on them.
+// Package check checks plans by Kubernetes semantics. It shares no code with the engine: candidate Node objects are built from the
+// cloud's instance types, and the helpers of kube-scheduler decide whether pods could run on them.
 //
-// What it holds a plan to: every pod that waits is accounted for exactly once; whatever listed instance type and offering
-// a claim is launched as, its pods and the daemons that would run there fit, are allowed and are tolerated; prices are
-// those of the cheapest choice; limits hold in the worst case; nodes that exist are not overfilled; pods keep the company
-// that required affinity, anti-affinity and hard spread demand, whichever zone or other label value a claim gets; and a pod
-// is refused only if no pool without limits could hold it on a node of its own.
+// A plan is valid when every unschedulable pod is accounted for exactly once; whatever listed instance type and offering a claim is
+// launched with, its pods and the DaemonSet pods fit, match and tolerate the node; prices are those of the cheapest choice; limits hold
+// in the worst case; existing nodes are not overcommitted; required affinity, anti-affinity and DoNotSchedule spread hold, whichever
+// zone or other label value a claim gets; and a pod is refused only if no pool without limits could hold it alone on a new node.
 package check
 
 import (
@@ -21,20 +20,20 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// Subject is a decision with what it was made from.
+// Subject is a plan with its input.
 type Subject struct {
-	// Objects are what the cluster held.
+	// Objects are the objects of the cluster.
 	Objects []client.Object
 	// Types are what each usable pool could launch, by the pool's name.
 	Types map[string][]*cloud.InstanceType
 	// StaticTypes are what each static pool could launch for its replicas.
 	StaticTypes map[string][]*cloud.InstanceType
-	// DefaultSpread is set when pods without spread constraints have some that are not written on them. Whether such pods are
-	// rightly refused is then not judged.
+	// DefaultSpread is set when default constraints apply to pods without spread constraints. Refusals of such pods are not checked
+	// then.
 	DefaultSpread bool
-	// DevicesIgnored is set when resource claims are not looked at: daemons that have any run nowhere then.
+	// DevicesIgnored is set when resource claims are ignored: DaemonSets that have any run nowhere then.
 	DevicesIgnored bool
-	// FewerValues is set when claims may leave less choice than their pool wants.
+	// FewerValues is set when claims may have fewer values than minValues of their pool.
 	FewerValues bool
 	// WellKnown are labels that instance types define.
 	WellKnown map[string]bool
@@ -45,7 +44,7 @@ type Subject struct {
 	Refused, Ignored []types.UID
 }
 
-// Claim is one machine to be launched.
+// Claim is one NodeClaim to launch.
 type Claim struct {
 	Object   *v1.NodeClaim
 	Pods     []types.UID
@@ -53,40 +52,40 @@ type Claim struct {
 	Cheapest string // the instance type that has the price
 }
 
-// Placement puts pods on something that exists: a Node, or a NodeClaim whose Node has yet to come.
+// Placement puts pods on an existing Node, or on a NodeClaim whose Node has not registered yet.
 type Placement struct {
 	Node, Claim string
 	Pods        []types.UID
 }
 
-// judge collects what is wrong.
+// judge collects violations.
 type judge struct {
 	Subject
 	pods       map[types.UID]*corev1.Pod
 	pools      map[string]*v1.NodePool
 	namespaces map[string]map[string]string
 	daemons    []*corev1.Pod
-	sites      []*site
+	sites      []*plannedNode
 	errs       []error
-	memo       memo
+	cache      cache
 }
 
-// memo remembers answers that depend on pools and instance types alone.
-type memo struct {
-	named    map[string]map[string]bool
-	possible map[wayOfBuying][]machine
+// cache holds results that depend on pools and instance types alone.
+type cache struct {
+	named      map[string]map[string]bool
+	candidates map[typeOfPool][]candidate
 }
 
-// wayOfBuying is an instance type as one pool would buy it, with the custom labels that are open.
-type wayOfBuying struct {
+// typeOfPool is an instance type of one pool, with the custom labels that are not decided.
+type typeOfPool struct {
 	instanceType *cloud.InstanceType
 	pool, labels string
 }
 
-// Judge lists what is wrong with a decision.
+// Judge lists the violations of a plan.
 func Judge(s Subject) []error {
 	j := &judge{Subject: s, pods: map[types.UID]*corev1.Pod{}, pools: map[string]*v1.NodePool{}, namespaces: map[string]map[string]string{}}
-	j.memo = memo{named: map[string]map[string]bool{}, possible: map[wayOfBuying][]machine{}}
+	j.cache = cache{named: map[string]map[string]bool{}, candidates: map[typeOfPool][]candidate{}}
 	for _, o := range s.Objects {
 		switch o := o.(type) {
 		case *corev1.Pod:
@@ -102,7 +101,7 @@ func Judge(s Subject) []error {
 			j.daemons = append(j.daemons, daemonPod(o))
 		}
 	}
-	j.census()
+	j.accounting()
 	for i, c := range s.Claims {
 		j.claim(fmt.Sprintf("claim %d", i+1), c)
 		j.drivers(fmt.Sprintf("claim %d", i+1), c)
@@ -111,11 +110,11 @@ func Judge(s Subject) []error {
 		j.placement(p)
 	}
 	j.limits()
-	j.settle()
-	j.repulsion()
-	j.attraction()
-	j.companies()
-	j.evenness()
+	j.buildNodes()
+	j.antiAffinity()
+	j.affinity()
+	j.selfAffinity()
+	j.spreads()
 	j.refusals()
 	return j.errs
 }
@@ -124,7 +123,7 @@ func (j *judge) fail(format string, args ...any) {
 	j.errs = append(j.errs, fmt.Errorf(format, args...))
 }
 
-// daemonPod is the pod that a DaemonSet would put on a node.
+// daemonPod is the pod that a DaemonSet would create for a node.
 func daemonPod(d *appsv1.DaemonSet) *corev1.Pod {
 	pod := &corev1.Pod{Spec: *d.Spec.Template.Spec.DeepCopy()}
 	pod.Namespace, pod.Name = d.Namespace, d.Name
@@ -143,9 +142,9 @@ func daemonPod(d *appsv1.DaemonSet) *corev1.Pod {
 	return pod
 }
 
-// census holds the decision to naming every waiting pod once and no pod that does not wait. Pods of nodes that are being
-// deleted may be named.
-func (j *judge) census() {
+// accounting checks that the plan names every unschedulable pod once and no other pod. Pods of nodes that are being deleted may be
+// named.
+func (j *judge) accounting() {
 	named := map[types.UID]int{}
 	for _, list := range j.answers() {
 		for _, uid := range list {
@@ -161,10 +160,10 @@ func (j *judge) census() {
 	}
 	for uid, pod := range j.pods {
 		switch n := named[uid]; {
-		case waits(pod) && n != 1:
-			j.fail("pod %s waits and is named %d times", pod.Name, n)
-		case !waits(pod) && n > 0 && !deletes[pod.Spec.NodeName]:
-			j.fail("pod %s does not wait and is named %d times", pod.Name, n)
+		case unschedulable(pod) && n != 1:
+			j.fail("pod %s is unschedulable and is named %d times", pod.Name, n)
+		case !unschedulable(pod) && n > 0 && !deletes[pod.Spec.NodeName]:
+			j.fail("pod %s is not unschedulable and is named %d times", pod.Name, n)
 		}
 		delete(named, uid)
 	}
@@ -184,8 +183,8 @@ func (j *judge) answers() [][]types.UID {
 	return out
 }
 
-// waits reports whether kube-scheduler gave up on the pod and nobody but us can help.
-func waits(pod *corev1.Pod) bool {
+// unschedulable reports whether kube-scheduler found no node for the pod and does not preempt for it.
+func unschedulable(pod *corev1.Pod) bool {
 	if pod.Spec.NodeName != "" || pod.Status.NominatedNodeName != "" {
 		return false
 	}

@@ -26,7 +26,7 @@ func waiting(name, cpu string) *corev1.Pod {
 	return pod
 }
 
-// right is a decision with nothing wrong: a on a new machine of 2 cores, b on the node of 1 core, c too large for anything.
+// right is a valid plan: a on a new node of 2 cores, b on the existing node of 1 core, c too large for any type.
 func right() Subject {
 	machine := &cloud.InstanceType{
 		Name:         "two",
@@ -51,31 +51,31 @@ func right() Subject {
 	}
 }
 
-func TestTheCheckerSeesWhatIsWrong(t *testing.T) {
+func TestJudgeFindsViolations(t *testing.T) {
 	if errs := Judge(right()); len(errs) > 0 {
-		t.Fatalf("a right decision is called wrong: %v", errs)
+		t.Fatalf("violations of a valid plan: %v", errs)
 	}
 	object := func(s *Subject, i int) *corev1.Pod { pod, _ := s.Objects[i].(*corev1.Pod); return pod }
 	for want, spoil := range map[string]func(*Subject){
-		"pod c waits and is named 0 times": func(s *Subject) { s.Refused = nil },
-		"pod c waits and is named 2 times": func(s *Subject) { s.Ignored = []types.UID{"c"} },
-		"is named and does not exist":      func(s *Subject) { s.Ignored = []types.UID{"z"} },
-		"the cheapest choice costs $0.5":   func(s *Subject) { s.Claims[0].Price = 0.1 },
-		"too small: cpu 9 of 2":            func(s *Subject) { s.Claims[0].Pods, s.Refused = []types.UID{"c"}, []types.UID{"a"} },
-		"requests less than its pods":      func(s *Subject) { s.Claims[0].Object.Spec.Resources.Requests = list("1") },
-		"does not tolerate its taints":     func(s *Subject) { s.Claims[0].Object.Spec.Taints = []corev1.Taint{{Key: "k", Effect: "NoSchedule"}} },
+		"pod c is unschedulable and is named 0 times": func(s *Subject) { s.Refused = nil },
+		"pod c is unschedulable and is named 2 times": func(s *Subject) { s.Ignored = []types.UID{"c"} },
+		"is named and does not exist":                 func(s *Subject) { s.Ignored = []types.UID{"z"} },
+		"the cheapest choice costs $0.5":              func(s *Subject) { s.Claims[0].Price = 0.1 },
+		"too small: cpu 9 of 2":                       func(s *Subject) { s.Claims[0].Pods, s.Refused = []types.UID{"c"}, []types.UID{"a"} },
+		"requests less than its pods":                 func(s *Subject) { s.Claims[0].Object.Spec.Resources.Requests = list("1") },
+		"does not tolerate its taints":                func(s *Subject) { s.Claims[0].Object.Spec.Taints = []corev1.Taint{{Key: "k", Effect: "NoSchedule"}} },
 		"pod a may not run there": func(s *Subject) {
 			object(s, 2).Spec.NodeSelector = map[string]string{"topology.kubernetes.io/zone": "b"}
 		},
 		"which cannot launch":                   func(s *Subject) { s.Types = nil },
 		"beyond its limit 1":                    func(s *Subject) { s.Objects[0].(*v1.NodePool).Spec.Limits = v1.Limits(list("1")) },
-		"node is overfilled: 1500m of 1 cpu":    func(s *Subject) { s.Placements[0].Pods, s.Claims[0].Pods = []types.UID{"a"}, []types.UID{"b"} },
+		"node is overcommitted: 1500m of 1 cpu": func(s *Subject) { s.Placements[0].Pods, s.Claims[0].Pods = []types.UID{"a"}, []types.UID{"b"} },
 		"which is being deleted":                func(s *Subject) { now := metav1.NewTime(time.Unix(1, 0)); s.Objects[1].SetDeletionTimestamp(&now) },
 		"pod a is refused, but would fit a two": func(s *Subject) { s.Claims, s.Refused = nil, []types.UID{"a", "c"} },
 		"waits for driver gpu.io, which two does not have": func(s *Subject) {
 			s.Claims[0].Object.Annotations = map[string]string{v1.RequestedDRADriversAnnotationKey: "gpu.io"}
 		},
-		"leaves 1 values of node.kubernetes.io/instance-type, its pool wants 2": func(s *Subject) {
+		"has 1 values of node.kubernetes.io/instance-type, minValues of its pool is 2": func(s *Subject) {
 			two := 2
 			s.Objects[0].(*v1.NodePool).Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{
 				Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpExists, MinValues: &two,

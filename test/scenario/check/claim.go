@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// claim judges one launch: it must be right whichever of its instance types and offerings the cloud picks.
+// claim checks one launch: it must be valid whichever of its instance types and offerings the cloud selects.
 func (j *judge) claim(name string, c Claim) {
 	pool := c.Object.Labels[v1.NodePoolLabelKey]
 	if len(c.Pods) == 0 {
@@ -24,7 +24,7 @@ func (j *judge) claim(name string, c Claim) {
 	if len(listed) == 0 {
 		j.fail("%s of pool %s lists no instance type", name, pool)
 	}
-	j.variety(name, j.pools[pool], listed)
+	j.minValues(name, j.pools[pool], listed)
 	low := map[string]float64{}
 	for _, t := range listed {
 		if price, ok := j.launched(name, c, t); ok {
@@ -36,15 +36,15 @@ func (j *judge) claim(name string, c Claim) {
 		best = min(best, price)
 	}
 	if math.Abs(best-c.Price) > 1e-9 || math.Abs(low[c.Cheapest]-best) > 1e-9 {
-		j.fail("%s says %s for $%v; the cheapest choice costs $%v", name, c.Cheapest, c.Price, best)
+		j.fail("%s names %s for $%v; the cheapest choice costs $%v", name, c.Cheapest, c.Price, best)
 	}
 	if what, ok := short(sum(j.podsOf(c.Pods)), c.Object.Spec.Resources.Requests); ok {
 		j.fail("%s requests less than its pods: %s", name, what)
 	}
 }
 
-// variety holds the listed types to the number of different values that the pool wants to choose from.
-func (j *judge) variety(name string, pool *v1.NodePool, listed []*cloud.InstanceType) {
+// minValues checks that the listed types have as many different values as minValues of the pool requires.
+func (j *judge) minValues(name string, pool *v1.NodePool, listed []*cloud.InstanceType) {
 	for _, r := range pool.Spec.Template.Spec.Requirements {
 		if r.MinValues == nil || j.FewerValues {
 			continue
@@ -60,7 +60,7 @@ func (j *judge) variety(name string, pool *v1.NodePool, listed []*cloud.Instance
 			}
 		}
 		if len(values) < *r.MinValues {
-			j.fail("%s leaves %d values of %s, its pool wants %d", name, len(values), r.Key, *r.MinValues)
+			j.fail("%s has %d values of %s, minValues of its pool is %d", name, len(values), r.Key, *r.MinValues)
 		}
 	}
 }
@@ -87,12 +87,12 @@ func (j *judge) listed(c *v1.NodeClaim, pool string) []*cloud.InstanceType {
 	return out
 }
 
-// launched judges the claim as one instance type and says what it costs at least.
+// launched checks the claim as one instance type and returns the least that it costs.
 func (j *judge) launched(name string, c Claim, t *cloud.InstanceType) (price float64, ok bool) {
 	pods := j.podsOf(c.Pods)
 	price = math.Inf(1)
-	tooSmall := "no offering on sale meets its requirements"
-	for _, m := range machines(t, c.Object.Labels, c.Object.Spec.Taints) {
+	tooSmall := "no available offering meets its requirements"
+	for _, m := range candidates(t, c.Object.Labels, c.Object.Spec.Taints) {
 		if !allAllow(c.Object.Spec.Requirements, m.node.Labels) {
 			continue
 		}
@@ -108,14 +108,14 @@ func (j *judge) launched(name string, c Claim, t *cloud.InstanceType) (price flo
 			j.fail("%s as %s does not meet the requirements of its pool", name, t.Name)
 		}
 		for _, pod := range pods {
-			if !wants(pod, m.node) {
+			if !matchesNode(pod, m.node) {
 				j.fail("%s as %s in %s (%s): pod %s may not run there", name, t.Name, m.node.Labels[corev1.LabelTopologyZone],
 					m.node.Labels[v1.CapacityTypeLabelKey], pod.Name)
 			}
-			if !j.reaches(pod, m.node) {
+			if !j.volumesUsable(pod, m.node) {
 				j.fail("%s as %s in %s: pod %s cannot use its volumes there", name, t.Name, m.node.Labels[corev1.LabelTopologyZone], pod.Name)
 			}
-			if !bears(pod, m.node.Spec.Taints) {
+			if !tolerates(pod, m.node.Spec.Taints) {
 				j.fail("%s: pod %s does not tolerate its taints", name, pod.Name)
 			}
 		}
@@ -127,7 +127,7 @@ func (j *judge) launched(name string, c Claim, t *cloud.InstanceType) (price flo
 	return price, true
 }
 
-// limits holds pools that launch to their limits, with every claim becoming the largest type it lists.
+// limits checks the limits of pools that launch, with every claim launched as the largest type that it lists.
 func (j *judge) limits() {
 	for name, pool := range j.pools {
 		if len(pool.Spec.Limits) == 0 {
@@ -150,7 +150,7 @@ func (j *judge) limits() {
 	}
 }
 
-// largest is the most of every resource that one of the types has, and one node.
+// largest is the maximum of every resource over the types, and one node.
 func largest(list []*cloud.InstanceType) corev1.ResourceList {
 	out := corev1.ResourceList{v1.ResourceNodes: *resource.NewQuantity(1, resource.DecimalSI)}
 	for _, t := range list {

@@ -10,11 +10,11 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// usesDevices reports whether a pod has resource claims. Whether such a pod is rightly refused is not judged.
+// usesDevices reports whether a pod has resource claims. Refusals of such pods are not checked.
 func usesDevices(spec *corev1.PodSpec) bool { return len(spec.ResourceClaims) > 0 }
 
-// drivers holds the drivers that a claim's node would wait for against its instance types: a driver that one of them does
-// not have would be waited for without end.
+// drivers checks that every instance type of a claim has the drivers that its node would wait for: the wait for a missing driver never
+// ends.
 func (j *judge) drivers(what string, c Claim) {
 	for _, driver := range strings.FieldsFunc(c.Object.Annotations[v1.RequestedDRADriversAnnotationKey], func(r rune) bool { return r == ',' }) {
 		for _, t := range j.Types[c.Object.Labels[v1.NodePoolLabelKey]] {

@@ -12,7 +12,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// find are the objects of a node that exists or was asked for: its Node, its NodeClaim, or both.
+// find returns the objects of an existing or launched node: its Node, its NodeClaim, or both.
 func (j *judge) find(nodeName, claimName string) (node *corev1.Node, claim *v1.NodeClaim) {
 	for _, o := range j.Objects {
 		switch o := o.(type) {
@@ -35,15 +35,15 @@ func (j *judge) find(nodeName, claimName string) (node *corev1.Node, claim *v1.N
 	return node, claim
 }
 
-// placement judges pods that were put on something that exists.
+// placement checks pods that were placed on an existing Node or NodeClaim.
 func (j *judge) placement(p Placement) {
 	node, claim := j.find(p.Node, p.Claim)
 	if node == nil && claim == nil {
 		j.fail("pods are placed on %q, which does not exist", p.Node+p.Claim)
 		return
 	}
-	stands := standing(node, claim)
-	if least := j.leastOfStatic(claim); least != nil {
+	stands := effectiveNode(node, claim)
+	if least := j.minAllocatableOfStatic(claim); least != nil {
 		stands.Status.Allocatable = least
 	}
 	name := stands.Name
@@ -52,19 +52,19 @@ func (j *judge) placement(p Placement) {
 	}
 	pods := j.podsOf(p.Pods)
 	for _, pod := range pods {
-		if !wants(pod, stands) {
+		if !matchesNode(pod, stands) {
 			j.fail("pod %s may not run on %s", pod.Name, name)
 		}
-		if !j.reaches(pod, stands) {
+		if !j.volumesUsable(pod, stands) {
 			j.fail("pod %s cannot use its volumes on %s", pod.Name, name)
 		}
-		if !bears(pod, stands.Spec.Taints) {
+		if !tolerates(pod, stands.Spec.Taints) {
 			j.fail("pod %s does not tolerate the taints of %s", pod.Name, name)
 		}
 	}
-	j.attachments(p.Node, j.bound(p.Node), pods)
+	j.attachments(p.Node, j.boundPods(p.Node), pods)
 	asked := sum(pods)
-	together := slices.Concat(j.bound(p.Node), j.missingDaemons(p.Node, stands), pods)
+	together := slices.Concat(j.boundPods(p.Node), j.missingDaemons(p.Node, stands), pods)
 	if what, clash := samePort(together); clash {
 		j.fail("on %s %s", name, what)
 	}
@@ -75,7 +75,7 @@ func (j *judge) placement(p Placement) {
 		}
 		room := stands.Status.Allocatable[resourceName]
 		if have := total[resourceName]; have.Cmp(room) > 0 {
-			j.fail("%s is overfilled: %s of %s %s", name, have.String(), room.String(), resourceName)
+			j.fail("%s is overcommitted: %s of %s %s", name, have.String(), room.String(), resourceName)
 		}
 	}
 }
@@ -84,9 +84,9 @@ func deleting(node *corev1.Node, claim *v1.NodeClaim) bool {
 	return node != nil && claim == nil && node.DeletionTimestamp != nil || claim != nil && claim.DeletionTimestamp != nil
 }
 
-// standing is the node as pods will find it: taints that somebody is about to remove are gone, and what the kubelet does
-// not report yet is what the claim expects.
-func standing(node *corev1.Node, claim *v1.NodeClaim) *corev1.Node {
+// effectiveNode is the node once it is initialized: temporary taints are removed, and resources that the kubelet does not report yet are
+// those of the claim.
+func effectiveNode(node *corev1.Node, claim *v1.NodeClaim) *corev1.Node {
 	out := &corev1.Node{}
 	if node != nil {
 		out = node.DeepCopy()
@@ -102,7 +102,7 @@ func standing(node *corev1.Node, claim *v1.NodeClaim) *corev1.Node {
 	}
 	out.Spec.Taints = slices.DeleteFunc(out.Spec.Taints, func(t corev1.Taint) bool {
 		starting := slices.ContainsFunc(claim.Spec.StartupTaints, func(s corev1.Taint) bool { return s.MatchTaint(&t) })
-		return starting || passing(t)
+		return starting || temporary(t)
 	})
 	if out.Status.Allocatable == nil {
 		out.Status.Allocatable = corev1.ResourceList{}
@@ -127,8 +127,8 @@ func named(node *corev1.Node) *corev1.Node {
 	return node
 }
 
-// passing reports whether a taint goes away while a node starts.
-func passing(t corev1.Taint) bool {
+// temporary reports whether a taint is removed while a node starts.
+func temporary(t corev1.Taint) bool {
 	switch t.Key {
 	case "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.cloudprovider.kubernetes.io/uninitialized",
 		"karpenter.sh/unregistered":
@@ -137,8 +137,8 @@ func passing(t corev1.Taint) bool {
 	return strings.HasPrefix(t.Key, "readiness.k8s.io/")
 }
 
-// bound are the live pods of a node.
-func (j *judge) bound(nodeName string) []*corev1.Pod {
+// boundPods are the live pods of a node.
+func (j *judge) boundPods(nodeName string) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, pod := range j.pods {
 		done := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
@@ -149,11 +149,11 @@ func (j *judge) bound(nodeName string) []*corev1.Pod {
 	return out
 }
 
-// missingDaemons are those that would run on the node and do not yet.
+// missingDaemons are the DaemonSet pods that would run on the node and do not yet.
 func (j *judge) missingDaemons(nodeName string, node *corev1.Node) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, d := range j.daemonsOn(node) {
-		runs := slices.ContainsFunc(j.bound(nodeName), func(pod *corev1.Pod) bool {
+		runs := slices.ContainsFunc(j.boundPods(nodeName), func(pod *corev1.Pod) bool {
 			return slices.ContainsFunc(pod.OwnerReferences, func(o metav1.OwnerReference) bool {
 				return o.Kind == "DaemonSet" && o.Name == d.Name && pod.Namespace == d.Namespace
 			})

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// samePort finds two pods that claim the same port of the node they would share. An unspecified address claims it on all.
+// samePort finds two pods with the same hostPort on one node. An unspecified address means all addresses.
 func samePort(pods []*corev1.Pod) (string, bool) {
 	type claim struct {
 		pod      string
@@ -38,7 +38,7 @@ func samePort(pods []*corev1.Pod) (string, bool) {
 		for _, a := range own {
 			for _, b := range seen {
 				if a.port == b.port && a.protocol == b.protocol && (a.ip == b.ip || a.ip == "" || b.ip == "") {
-					return fmt.Sprintf("pods %s and %s both claim port %d", b.pod, a.pod, a.port), true
+					return fmt.Sprintf("pods %s and %s both use host port %d", b.pod, a.pod, a.port), true
 				}
 			}
 		}

@@ -12,13 +12,13 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// spread is a hard constraint of a pod with what it counts.
+// spread is a DoNotSchedule constraint of a pod with what it counts.
 type spread struct {
 	*corev1.TopologySpreadConstraint
 	owner *corev1.Pod
 }
 
-// spreads are the hard constraints of a pod that choose any pods at all.
+// spreads are the DoNotSchedule constraints of a pod that have a selector.
 func spreads(pod *corev1.Pod) []spread {
 	var out []spread
 	for i := range pod.Spec.TopologySpreadConstraints {
@@ -29,28 +29,28 @@ func spreads(pod *corev1.Pod) []spread {
 	return out
 }
 
-// counts reports whether the constraint is about a pod.
+// counts reports whether the constraint selects a pod.
 func (s spread) counts(pod *corev1.Pod) bool {
-	return pod.Namespace == s.owner.Namespace && chooses(s.LabelSelector, s.MatchLabelKeys, nil, s.owner, pod)
+	return pod.Namespace == s.owner.Namespace && selects(s.LabelSelector, s.MatchLabelKeys, nil, s.owner, pod)
 }
 
-// looksAt reports whether pods on a machine with these labels and taints count.
-func (s spread) looksAt(labels map[string]string, taints []corev1.Taint) bool {
+// countsNode reports whether pods on a node with these labels and taints count.
+func (s spread) countsNode(labels map[string]string, taints []corev1.Taint) bool {
 	node := &corev1.Node{}
 	node.Labels = withOldNames(labels)
 	node.Name = labels[corev1.LabelHostname]
-	if (s.NodeAffinityPolicy == nil || *s.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor) && !wants(s.owner, node) {
+	if (s.NodeAffinityPolicy == nil || *s.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor) && !matchesNode(s.owner, node) {
 		return false
 	}
-	return s.NodeTaintsPolicy == nil || *s.NodeTaintsPolicy != corev1.NodeInclusionPolicyHonor || bears(s.owner, taints)
+	return s.NodeTaintsPolicy == nil || *s.NodeTaintsPolicy != corev1.NodeInclusionPolicyHonor || tolerates(s.owner, taints)
 }
 
-// looksAtAll reports whether the pods of a site count whatever becomes of it.
-func (s spread) looksAtAll(at *site) bool {
-	return !slices.ContainsFunc(at.options, func(labels map[string]string) bool { return !s.looksAt(labels, at.taints) })
+// alwaysCountsNode reports whether the pods of a node count in every case.
+func (s spread) alwaysCountsNode(at *plannedNode) bool {
+	return !slices.ContainsFunc(at.options, func(labels map[string]string) bool { return !s.countsNode(labels, at.taints) })
 }
 
-// shared reports whether another pod has the same constraint with the same view of nodes.
+// shared reports whether another pod has the same constraint over the same nodes.
 func (s spread) shared(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(spreads(pod), func(o spread) bool {
 		return reflect.DeepEqual(*s.TopologySpreadConstraint, *o.TopologySpreadConstraint) && maps.Equal(s.owner.Spec.NodeSelector, pod.Spec.NodeSelector) &&
@@ -58,25 +58,25 @@ func (s spread) shared(pod *corev1.Pod) bool {
 	})
 }
 
-// evenness holds hard spread up: where an arrival went, its domain is not too far above the emptiest one. That can be told
-// from the outcome as long as every arrival that counts has the constraint too.
-func (j *judge) evenness() {
+// spreads checks DoNotSchedule spread: the domain of a placed pod does not exceed the emptiest one by more than maxSkew. The result shows
+// that as long as every placed pod that counts has the constraint too.
+func (j *judge) spreads() {
 	for _, at := range j.sites {
 		seen := map[string]bool{}
 		for _, pod := range at.arrivals {
 			if text := pod.Spec.String() + pod.Namespace; !seen[text] {
 				seen[text] = true
 				for _, s := range spreads(pod) {
-					j.even(s, at)
+					j.spread(s, at)
 				}
 			}
 		}
 	}
 }
 
-func (j *judge) even(s spread, at *site) {
+func (j *judge) spread(s spread, at *plannedNode) {
 	if !at.always(s.TopologyKey) {
-		j.fail("pod %s on %s: the machine may come without %s, over which it is spread", s.owner.Name, at.name, s.TopologyKey)
+		j.fail("pod %s on %s: the node may have no label %s, over which the pod is spread", s.owner.Name, at.name, s.TopologyKey)
 		return
 	}
 	value, decided := at.decided(s.TopologyKey)
@@ -88,7 +88,7 @@ func (j *judge) even(s spread, at *site) {
 			case !s.counts(pod):
 			case slices.Contains(other.arrivals, pod) && !s.shared(pod):
 				others = true
-			case sure && s.looksAtAll(other):
+			case sure && s.alwaysCountsNode(other):
 				count[domain]++
 			}
 		}
@@ -97,19 +97,19 @@ func (j *judge) even(s spread, at *site) {
 		return
 	}
 	if !decided {
-		j.fail("pod %s on %s is spread over %s, and which one the machine gets is open", s.owner.Name, at.name, s.TopologyKey)
+		j.fail("pod %s on %s is spread over %s, and the value of the node is not decided", s.owner.Name, at.name, s.TopologyKey)
 		return
 	}
-	// An alternative of node affinity that was given up does not count any more; which ones were is not known.
+	// A node affinity term that was dropped does not count any more; which ones were dropped is not known.
 	best, low := math.MaxInt, 0
 	for _, alternative := range alternatives(s.owner) {
-		least := j.least(spread{s.TopologySpreadConstraint, alternative}, at, count)
+		least := j.minCount(spread{s.TopologySpreadConstraint, alternative}, at, count)
 		if apart := count[value] - least; apart < best {
 			best, low = apart, least
 		}
 	}
 	if best > int(s.MaxSkew) {
-		j.fail("pod %s on %s: %d pods in %s %s, %d in another, more than %d apart", s.owner.Name, at.name, count[value], s.TopologyKey, value, low, s.MaxSkew)
+		j.fail("pod %s on %s: %d pods in %s %s, %d in another, maxSkew %d", s.owner.Name, at.name, count[value], s.TopologyKey, value, low, s.MaxSkew)
 	}
 }
 
@@ -128,29 +128,28 @@ func alternatives(pod *corev1.Pod) []*corev1.Pod {
 	return out
 }
 
-// least is the count that a spread measures from.
-func (j *judge) least(s spread, at *site, count map[string]int) int {
-	if s.TopologyKey == corev1.LabelHostname || s.MinDomains != nil && len(j.everywhere(s.TopologyKey)) < int(*s.MinDomains) {
+// minCount is the count of the emptiest domain.
+func (j *judge) minCount(s spread, at *plannedNode, count map[string]int) int {
+	if s.TopologyKey == corev1.LabelHostname || s.MinDomains != nil && len(j.allDomains(s.TopologyKey)) < int(*s.MinDomains) {
 		return 0
 	}
 	least := math.MaxInt
-	for domain := range j.withinReach(s, at) {
+	for domain := range j.reachableDomains(s, at) {
 		least = min(least, count[domain])
 	}
 	return least
 }
 
-// withinReach are domains that the owner could use: those of nodes that take it, of machines that pools sell to it, and
-// where it is.
-func (j *judge) withinReach(s spread, at *site) map[string]bool {
-	out, known := map[string]bool{}, j.everywhere(s.TopologyKey)
+// reachableDomains are the domains that the owner could use: those of nodes that it matches, of candidates of pools, and its own.
+func (j *judge) reachableDomains(s spread, at *plannedNode) map[string]bool {
+	out, known := map[string]bool{}, j.allDomains(s.TopologyKey)
 	for _, value := range at.values(s.TopologyKey) {
 		out[value] = true
 	}
 	take := func(labels map[string]string, taints []corev1.Taint) {
 		node := &corev1.Node{}
 		node.Labels, node.Name = withOldNames(labels), labels[corev1.LabelHostname]
-		if value, ok := labels[s.TopologyKey]; ok && known[value] && wants(s.owner, node) && bears(s.owner, taints) {
+		if value, ok := labels[s.TopologyKey]; ok && known[value] && matchesNode(s.owner, node) && tolerates(s.owner, taints) {
 			out[value] = true
 		}
 	}
@@ -163,7 +162,7 @@ func (j *judge) withinReach(s spread, at *site) map[string]bool {
 		pool := j.pools[name]
 		combinations := j.customLabels(s.owner, pool)
 		for _, t := range types {
-			for _, m := range j.possible(t, pool, combinations) {
+			for _, m := range j.candidatesOf(t, pool, combinations) {
 				take(m.node.Labels, m.node.Spec.Taints)
 			}
 		}
@@ -171,9 +170,9 @@ func (j *judge) withinReach(s spread, at *site) map[string]bool {
 	return out
 }
 
-// everywhere are all values of the key that nodes have, or that pools name.
-func (j *judge) everywhere(key string) map[string]bool {
-	out := maps.Clone(j.named(key))
+// allDomains are all values of the key that nodes have or pools name.
+func (j *judge) allDomains(key string) map[string]bool {
+	out := maps.Clone(j.poolDomains(key))
 	for _, o := range j.Objects {
 		if node, ok := o.(*corev1.Node); ok {
 			if value, ok := withOldNames(node.Labels)[key]; ok {
@@ -184,13 +183,13 @@ func (j *judge) everywhere(key string) map[string]bool {
 	return out
 }
 
-// named are all values of the key that pools which can launch something name, as far as the pools allow them.
-func (j *judge) named(key string) map[string]bool {
-	if known, ok := j.memo.named[key]; ok {
+// poolDomains are all values of the key that pools with instance types name and allow.
+func (j *judge) poolDomains(key string) map[string]bool {
+	if known, ok := j.cache.named[key]; ok {
 		return known
 	}
 	out := map[string]bool{}
-	j.memo.named[key] = out
+	j.cache.named[key] = out
 	for name, types := range j.Types {
 		pool := j.pools[name]
 		listed := slices.Clone(pool.Spec.Template.Spec.Requirements)
@@ -200,7 +199,7 @@ func (j *judge) named(key string) map[string]bool {
 		}
 		some := false
 		for _, t := range types {
-			if len(j.possible(t, pool, j.customLabels(&corev1.Pod{}, pool))) > 0 {
+			if len(j.candidatesOf(t, pool, j.customLabels(&corev1.Pod{}, pool))) > 0 {
 				listed, some = append(listed, t.Requirements...), true
 			}
 		}

@@ -6,9 +6,9 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// leastOfStatic is the allocatable that a NodeClaim of a static pool has at least before it is launched, whichever of its
+// minAllocatableOfStatic is the allocatable that a NodeClaim of a static pool has at least before it is launched, whichever of its
 // instance types it is launched as; nil for every other NodeClaim.
-func (j *judge) leastOfStatic(claim *v1.NodeClaim) corev1.ResourceList {
+func (j *judge) minAllocatableOfStatic(claim *v1.NodeClaim) corev1.ResourceList {
 	if claim == nil || claim.Status.ProviderID != "" {
 		return nil
 	}
@@ -18,7 +18,7 @@ func (j *judge) leastOfStatic(claim *v1.NodeClaim) corev1.ResourceList {
 	}
 	var least corev1.ResourceList
 	for _, t := range j.StaticTypes[pool.Name] {
-		for _, m := range machines(t, claim.Labels, claim.Spec.Taints) {
+		for _, m := range candidates(t, claim.Labels, claim.Spec.Taints) {
 			if !allAllow(claim.Spec.Requirements, m.node.Labels) {
 				continue
 			}

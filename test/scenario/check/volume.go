@@ -47,9 +47,9 @@ func object[T client.Object](j *judge, name string) (found T, ok bool) {
 	return found, false
 }
 
-// reaches reports whether all volumes of the pod can be used on the node: those that exist by what they say, others where
-// their class makes volumes.
-func (j *judge) reaches(pod *corev1.Pod, node *corev1.Node) bool {
+// volumesUsable reports whether all volumes of the pod can be used on the node: existing ones by their node affinity, others where their
+// storage class provisions volumes.
+func (j *judge) volumesUsable(pod *corev1.Pod, node *corev1.Node) bool {
 	claims, ok := j.claimsOf(pod)
 	if !ok {
 		return false
@@ -57,7 +57,7 @@ func (j *judge) reaches(pod *corev1.Pod, node *corev1.Node) bool {
 	for _, claim := range claims {
 		if claim.Spec.VolumeName != "" {
 			volume, exists := object[*corev1.PersistentVolume](j, claim.Spec.VolumeName)
-			if !exists || !volumeReaches(volume, node) {
+			if !exists || !volumeUsable(volume, node) {
 				return false
 			}
 			continue
@@ -66,16 +66,15 @@ func (j *judge) reaches(pod *corev1.Pod, node *corev1.Node) bool {
 			return false
 		}
 		class, exists := object[*storagev1.StorageClass](j, *claim.Spec.StorageClassName)
-		if !exists || !classReaches(class, node) {
+		if !exists || !classUsable(class, node) {
 			return false
 		}
 	}
 	return true
 }
 
-// volumeReaches judges by Kubernetes' own code. The data of local volumes goes with their node, so on which node it was
-// does not matter.
-func volumeReaches(volume *corev1.PersistentVolume, node *corev1.Node) bool {
+// volumeUsable uses the code of Kubernetes. The data of a local volume is lost with its node, so the host name of that node is ignored.
+func volumeUsable(volume *corev1.PersistentVolume, node *corev1.Node) bool {
 	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
 		return true
 	}
@@ -95,7 +94,7 @@ func volumeReaches(volume *corev1.PersistentVolume, node *corev1.Node) bool {
 	return err == nil && selector.Match(node)
 }
 
-func classReaches(class *storagev1.StorageClass, node *corev1.Node) bool {
+func classUsable(class *storagev1.StorageClass, node *corev1.Node) bool {
 	return len(class.AllowedTopologies) == 0 || slices.ContainsFunc(class.AllowedTopologies, func(term corev1.TopologySelectorTerm) bool {
 		return len(term.MatchLabelExpressions) > 0 && !slices.ContainsFunc(term.MatchLabelExpressions, func(r corev1.TopologySelectorLabelRequirement) bool {
 			return !slices.Contains(r.Values, node.Labels[r.Key])
@@ -142,7 +141,7 @@ func (j *judge) attached(pods []*corev1.Pod) map[string]map[string]bool {
 	return out
 }
 
-// attachments holds a node to what its drivers can attach. Drivers that get nothing new are not judged.
+// attachments checks the attach limits of a node. Drivers without new volumes are not checked.
 func (j *judge) attachments(nodeName string, before, arrivals []*corev1.Pod) {
 	node, ok := object[*storagev1.CSINode](j, nodeName)
 	if !ok {

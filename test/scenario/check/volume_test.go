@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// withVolume is the right decision with a volume for pod a, on its new machine in zone a, and for pod b, on the node.
+// withVolume is the valid plan with a volume for pod a, on its new node in zone a, and for pod b, on the existing node.
 func withVolume() Subject {
 	s := right()
 	volume := func(name string, zones ...string) *corev1.PersistentVolume {
@@ -45,9 +45,9 @@ func use(s Subject, pod, claim string) {
 	p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: claim, VolumeSource: source})
 }
 
-func TestTheCheckerSeesWhatIsWrongWithVolumes(t *testing.T) {
+func TestJudgeFindsViolationsOfVolumes(t *testing.T) {
 	if errs := Judge(withVolume()); len(errs) > 0 {
-		t.Fatalf("a right decision is called wrong: %v", errs)
+		t.Fatalf("violations of a valid plan: %v", errs)
 	}
 	find := func(s *Subject, name string) *corev1.PersistentVolume {
 		v, _ := object[*corev1.PersistentVolume](&judge{Subject: *s}, name)
@@ -67,7 +67,7 @@ func TestTheCheckerSeesWhatIsWrongWithVolumes(t *testing.T) {
 			s.Objects = append(s.Objects, second)
 			use(*s, "b", "second")
 		}},
-		{"one volume more than bound pods leave room for", "node has 2 volumes of disk and can attach 1", func(s *Subject) {
+		{"one volume more than bound pods leave", "node has 2 volumes of disk and can attach 1", func(s *Subject) {
 			second := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "second"}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "free"}}
 			s.Objects = append(s.Objects, second, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "d", UID: "d"}, Spec: corev1.PodSpec{NodeName: "node"}})
 			use(*s, "d", "second")
@@ -89,7 +89,7 @@ func TestTheCheckerSeesWhatIsWrongWithVolumes(t *testing.T) {
 	}
 }
 
-func TestTheCheckerKnowsWhatVolumesAllow(t *testing.T) {
+func TestJudgeAllowsValidVolumes(t *testing.T) {
 	for name, edit := range map[string]func(*Subject){
 		"an unreachable volume is a reason to refuse": func(s *Subject) {
 			v, _ := object[*corev1.PersistentVolume](&judge{Subject: *s}, "zonal")

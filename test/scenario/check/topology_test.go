@@ -13,8 +13,8 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// town is pods a and b on a new machine each, in zone a and zone b, and pod old on a node in zone a. Nobody demands anything.
-func town() Subject {
+// zonesSubject is pods a and b on a new node each, in zone a and zone b, and pod old on a node in zone a. None has constraints.
+func zonesSubject() Subject {
 	machine := &cloud.InstanceType{
 		Name:         "two",
 		Requirements: []v1.NodeSelectorRequirementWithMinValues{cloud.In(corev1.LabelInstanceTypeStable, "two"), cloud.In(corev1.LabelTopologyZone, "a", "b")},
@@ -43,7 +43,7 @@ func town() Subject {
 	return s
 }
 
-// podOf is a pod of the town.
+// podOf is a pod of the subject.
 func podOf(s *Subject, name string) *corev1.Pod {
 	for _, o := range s.Objects {
 		if pod, ok := o.(*corev1.Pod); ok && pod.Name == name {
@@ -53,14 +53,14 @@ func podOf(s *Subject, name string) *corev1.Pod {
 	return nil
 }
 
-// zoneless lets the machine of a claim be in any zone.
-func zoneless(s *Subject, claim int) {
+// anyZone lets the node of a claim be in any zone.
+func anyZone(s *Subject, claim int) {
 	s.Claims[claim].Object.Spec.Requirements = s.Claims[claim].Object.Spec.Requirements[:1]
 }
 
-// elsewhere puts the machine of a claim into a zone.
-func elsewhere(s *Subject, claim int, zone string) {
-	zoneless(s, claim)
+// inZone puts the node of a claim into a zone.
+func inZone(s *Subject, claim int, zone string) {
+	anyZone(s, claim)
 	s.Claims[claim].Object.Spec.Requirements = append(s.Claims[claim].Object.Spec.Requirements, cloud.In(corev1.LabelTopologyZone, zone))
 }
 
@@ -68,11 +68,11 @@ func term(key, label, value string) []corev1.PodAffinityTerm {
 	return []corev1.PodAffinityTerm{{TopologyKey: key, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{label: value}}}}
 }
 
-func keepFrom(pod *corev1.Pod, terms []corev1.PodAffinityTerm) {
+func withAntiAffinity(pod *corev1.Pod, terms []corev1.PodAffinityTerm) {
 	pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
 }
 
-func keepTo(pod *corev1.Pod, terms []corev1.PodAffinityTerm) {
+func withAffinity(pod *corev1.Pod, terms []corev1.PodAffinityTerm) {
 	pod.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
 }
 
@@ -89,58 +89,58 @@ func spreadAll(s *Subject, key string, edits ...func(*corev1.TopologySpreadConst
 	}
 }
 
-// TestTheCheckerKnowsWhoMayLiveTogether: right decisions are left alone, and each spoilt one is found out.
-func TestTheCheckerKnowsWhoMayLiveTogether(t *testing.T) {
+// TestJudgeChecksTopology: valid plans have no violations, and each violation is found.
+func TestJudgeChecksTopology(t *testing.T) {
 	const zone = corev1.LabelTopologyZone
 	for _, c := range []struct {
 		name  string
 		build func(*Subject)
-		want  string // empty for decisions that are right
+		want  string // empty for valid plans
 	}{
-		{"nobody demands anything", func(*Subject) {}, ""},
-		{"kept apart by zone", func(s *Subject) { keepFrom(podOf(s, "a"), term(zone, "app", "b")) }, ""},
-		{"in one zone after all", func(s *Subject) { keepFrom(podOf(s, "a"), term(zone, "app", "b")); elsewhere(s, 1, "a") }, "must be kept apart"},
-		{"in one zone perhaps", func(s *Subject) { keepFrom(podOf(s, "a"), term(zone, "app", "b")); zoneless(s, 1) }, "pod a on claim 1 and pod b on claim 2"},
-		{"a running pod keeps away", func(s *Subject) { keepFrom(podOf(s, "old"), term(zone, "app", "a")) }, "pod a on claim 1 and pod old on node"},
-		{"a running pod of another namespace does not", func(s *Subject) {
-			keepFrom(podOf(s, "old"), term(zone, "app", "a"))
+		{"no constraints", func(*Subject) {}, ""},
+		{"anti-affinity by zone", func(s *Subject) { withAntiAffinity(podOf(s, "a"), term(zone, "app", "b")) }, ""},
+		{"in one zone", func(s *Subject) { withAntiAffinity(podOf(s, "a"), term(zone, "app", "b")); inZone(s, 1, "a") }, "violate anti-affinity"},
+		{"in one zone perhaps", func(s *Subject) { withAntiAffinity(podOf(s, "a"), term(zone, "app", "b")); anyZone(s, 1) }, "pod a on claim 1 and pod b on claim 2"},
+		{"anti-affinity of a running pod", func(s *Subject) { withAntiAffinity(podOf(s, "old"), term(zone, "app", "a")) }, "pod a on claim 1 and pod old on node"},
+		{"anti-affinity of a running pod of another namespace", func(s *Subject) {
+			withAntiAffinity(podOf(s, "old"), term(zone, "app", "a"))
 			podOf(s, "old").Namespace = "other"
 		}, ""},
-		{"a running pod that is about to end does not", func(s *Subject) {
-			keepFrom(podOf(s, "old"), term(zone, "app", "a"))
+		{"anti-affinity of a terminating pod", func(s *Subject) {
+			withAntiAffinity(podOf(s, "old"), term(zone, "app", "a"))
 			podOf(s, "old").DeletionTimestamp = &metav1.Time{}
 		}, ""},
-		{"it keeps all namespaces away", func(s *Subject) {
+		{"anti-affinity to all namespaces", func(s *Subject) {
 			terms := term(zone, "app", "a")
 			terms[0].NamespaceSelector = &metav1.LabelSelector{}
-			keepFrom(podOf(s, "old"), terms)
+			withAntiAffinity(podOf(s, "old"), terms)
 			podOf(s, "old").Namespace = "other"
-		}, "must be kept apart"},
-		{"near a running pod", func(s *Subject) { keepTo(podOf(s, "a"), term(zone, "app", "old")) }, ""},
-		{"not near it", func(s *Subject) { keepTo(podOf(s, "b"), term(zone, "app", "old")) }, "pod b on claim 2 is not near"},
-		{"near it perhaps", func(s *Subject) { keepTo(podOf(s, "a"), term(zone, "app", "old")); zoneless(s, 0) }, "pod a on claim 1 is not near"},
-		{"near nothing", func(s *Subject) { keepTo(podOf(s, "a"), term(zone, "app", "nobody")) }, "is not near"},
-		{"the first of its kind", func(s *Subject) { keepTo(podOf(s, "a"), term(zone, "app", "a")) }, ""},
+		}, "violate anti-affinity"},
+		{"affinity to a running pod", func(s *Subject) { withAffinity(podOf(s, "a"), term(zone, "app", "old")) }, ""},
+		{"affinity to a running pod elsewhere", func(s *Subject) { withAffinity(podOf(s, "b"), term(zone, "app", "old")) }, "pod b on claim 2 violates affinity"},
+		{"affinity to a running pod, zone not decided", func(s *Subject) { withAffinity(podOf(s, "a"), term(zone, "app", "old")); anyZone(s, 0) }, "pod a on claim 1 violates affinity"},
+		{"affinity to no pod", func(s *Subject) { withAffinity(podOf(s, "a"), term(zone, "app", "none")) }, "violates affinity"},
+		{"the first of its kind", func(s *Subject) { withAffinity(podOf(s, "a"), term(zone, "app", "a")) }, ""},
 		{"not the first of its kind", func(s *Subject) {
-			keepTo(podOf(s, "b"), term(zone, "app", "b"))
+			withAffinity(podOf(s, "b"), term(zone, "app", "b"))
 			podOf(s, "old").Labels["app"] = "b"
-		}, "is not near"},
+		}, "violates affinity"},
 		{"two first ones", func(s *Subject) {
-			keepTo(podOf(s, "a"), term(zone, "all", "yes"))
-			keepTo(podOf(s, "b"), term(zone, "all", "yes"))
-		}, "must be near each other"},
+			withAffinity(podOf(s, "a"), term(zone, "all", "yes"))
+			withAffinity(podOf(s, "b"), term(zone, "all", "yes"))
+		}, "violate affinity to each other"},
 		{"two first ones that could not join", func(s *Subject) {
 			for _, name := range []string{"a", "b"} {
-				keepTo(podOf(s, name), term(zone, "all", "yes"))
+				withAffinity(podOf(s, name), term(zone, "all", "yes"))
 				podOf(s, name).Spec.NodeSelector = map[string]string{zone: name}
 			}
 		}, ""},
-		{"near by a label that may be missing", func(s *Subject) { keepTo(podOf(s, "a"), term("rack", "app", "a")) }, "may come without rack"},
+		{"affinity by a label that may be missing", func(s *Subject) { withAffinity(podOf(s, "a"), term("rack", "app", "a")) }, "may have no label rack"},
 		{"spread evenly", func(s *Subject) { spreadAll(s, zone) }, ""},
-		{"spread unevenly", func(s *Subject) { spreadAll(s, zone); elsewhere(s, 1, "a") }, "2 pods in topology.kubernetes.io/zone a, 0 in another"},
+		{"spread unevenly", func(s *Subject) { spreadAll(s, zone); inZone(s, 1, "a") }, "2 pods in topology.kubernetes.io/zone a, 0 in another"},
 		{"spread as evenly as the pool allows", func(s *Subject) {
 			spreadAll(s, zone)
-			elsewhere(s, 1, "a")
+			inZone(s, 1, "a")
 			s.Objects[0].(*v1.NodePool).Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{cloud.In(zone, "a")}
 		}, ""},
 		{"spread with what runs already", func(s *Subject) {
@@ -150,22 +150,22 @@ func TestTheCheckerKnowsWhoMayLiveTogether(t *testing.T) {
 		{"spread with too much that runs already", func(s *Subject) {
 			spreadAll(s, zone)
 			podOf(s, "old").Labels["all"] = "yes"
-			elsewhere(s, 1, "a")
+			inZone(s, 1, "a")
 		}, "3 pods in"},
 		{"spread over more zones than there are", func(s *Subject) {
 			spreadAll(s, zone, func(c *corev1.TopologySpreadConstraint) { n := int32(3); c.MinDomains = &n })
 		}, ""},
 		{"spread over more zones than there are, two in one", func(s *Subject) {
 			spreadAll(s, zone, func(c *corev1.TopologySpreadConstraint) { n := int32(3); c.MinDomains = &n })
-			elsewhere(s, 1, "a")
-		}, "more than 1 apart"},
-		{"spread over zones that are open", func(s *Subject) { spreadAll(s, zone); zoneless(s, 0) }, "which one the machine gets is open"},
-		{"wishes bind nobody", func(s *Subject) {
+			inZone(s, 1, "a")
+		}, "maxSkew 1"},
+		{"spread over zones that are not decided", func(s *Subject) { spreadAll(s, zone); anyZone(s, 0) }, "the value of the node is not decided"},
+		{"preferences", func(s *Subject) {
 			spreadAll(s, zone, func(c *corev1.TopologySpreadConstraint) { c.WhenUnsatisfiable = corev1.ScheduleAnyway })
-			elsewhere(s, 1, "a")
+			inZone(s, 1, "a")
 		}, ""},
-		{"spread over machines", func(s *Subject) { spreadAll(s, corev1.LabelHostname) }, ""},
-		{"spread over machines, two on one", func(s *Subject) {
+		{"spread over nodes", func(s *Subject) { spreadAll(s, corev1.LabelHostname) }, ""},
+		{"spread over nodes, two on one", func(s *Subject) {
 			spreadAll(s, corev1.LabelHostname)
 			for _, name := range []string{"a", "b"} {
 				podOf(s, name).Spec.Containers[0].Resources.Requests = list("500m")
@@ -174,36 +174,36 @@ func TestTheCheckerKnowsWhoMayLiveTogether(t *testing.T) {
 			s.Claims = s.Claims[:1]
 			s.Claims[0].Pods = []types.UID{"a", "b"}
 		}, "2 pods in kubernetes.io/hostname"},
-		{"refused without need", func(s *Subject) { s.Claims, s.Refused = s.Claims[:1], []types.UID{"b"} }, "pod b is refused, but would fit"},
-		{"refused because a running pod keeps it away", func(s *Subject) {
+		{"refused although it fits", func(s *Subject) { s.Claims, s.Refused = s.Claims[:1], []types.UID{"b"} }, "pod b is refused, but would fit"},
+		{"refused because of anti-affinity of a running pod", func(s *Subject) {
 			s.Claims, s.Refused = s.Claims[:1], []types.UID{"b"}
-			keepFrom(podOf(s, "old"), term(zone, "app", "b"))
+			withAntiAffinity(podOf(s, "old"), term(zone, "app", "b"))
 			podOf(s, "b").Spec.NodeSelector = map[string]string{zone: "a"}
 		}, ""},
-		{"refused although it could be kept apart", func(s *Subject) {
+		{"refused although another zone satisfies anti-affinity", func(s *Subject) {
 			s.Claims, s.Refused = s.Claims[:1], []types.UID{"b"}
-			keepFrom(podOf(s, "old"), term(zone, "app", "b"))
+			withAntiAffinity(podOf(s, "old"), term(zone, "app", "b"))
 		}, "pod b is refused"},
 		{"refused although another zone has fewer", func(s *Subject) {
 			s.Claims, s.Refused = s.Claims[:1], []types.UID{"b"}
 			spreadAll(s, zone)
 		}, "pod b is refused"},
-		{"refused because nothing is near", func(s *Subject) {
+		{"refused because of affinity to no pod", func(s *Subject) {
 			s.Claims, s.Refused = s.Claims[:1], []types.UID{"b"}
-			keepTo(podOf(s, "b"), term(zone, "app", "nobody"))
+			withAffinity(podOf(s, "b"), term(zone, "app", "none"))
 		}, ""},
-		{"refused although the pod to be near to runs", func(s *Subject) {
+		{"refused although the target of its affinity runs", func(s *Subject) {
 			s.Claims, s.Refused = s.Claims[:1], []types.UID{"b"}
-			keepTo(podOf(s, "b"), term(zone, "app", "old"))
+			withAffinity(podOf(s, "b"), term(zone, "app", "old"))
 		}, "pod b is refused"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := town()
+			s := zonesSubject()
 			c.build(&s)
 			errs := Judge(s)
 			if c.want == "" {
 				for _, err := range errs {
-					t.Errorf("a right decision is called wrong: %v", err)
+					t.Errorf("violations of a valid plan: %v", err)
 				}
 				return
 			}

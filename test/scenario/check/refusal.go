@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// refusals tries every refused pod, by brute force, on an empty new node of every pool that has no limits.
+// refusals tries every refused pod, by brute force, on an empty new node of every pool without limits.
 func (j *judge) refusals() {
 	seen := map[string]bool{}
 	for _, uid := range j.Refused {
@@ -30,7 +30,7 @@ func (j *judge) refusals() {
 		}
 		for _, name := range slices.Sorted(maps.Keys(j.Types)) {
 			pool := j.pools[name]
-			if len(pool.Spec.Limits) > 0 || demandsVariety(pool) {
+			if len(pool.Spec.Limits) > 0 || hasMinValues(pool) {
 				continue
 			}
 			if t, ok := j.fits(pod, pool); ok {
@@ -40,28 +40,28 @@ func (j *judge) refusals() {
 	}
 }
 
-func demandsVariety(pool *v1.NodePool) bool {
+func hasMinValues(pool *v1.NodePool) bool {
 	return slices.ContainsFunc(pool.Spec.Template.Spec.Requirements, func(r v1.NodeSelectorRequirementWithMinValues) bool {
 		return r.MinValues != nil
 	})
 }
 
-// fits names an instance type of the pool on which the pod could run alone, beside the daemons of that type, with all other
-// pods where they are.
+// fits names an instance type of the pool on which the pod could run alone, beside the DaemonSet pods, with all other pods where they
+// are.
 func (j *judge) fits(pod *corev1.Pod, pool *v1.NodePool) (string, bool) {
-	if !bears(pod, pool.Spec.Template.Spec.Taints) {
+	if !tolerates(pod, pool.Spec.Template.Spec.Taints) {
 		return "", false
 	}
 	combinations := j.customLabels(pod, pool)
 	for _, t := range j.Types[pool.Name] {
-		possible := j.possible(t, pool, combinations)
+		possible := j.candidatesOf(t, pool, combinations)
 		daemons := j.daemonsOnAny(possible)
 		if _, taken := samePort(append(daemons, pod)); taken {
 			continue
 		}
 		asked := sum(append(daemons, pod))
 		for _, m := range possible {
-			if _, over := short(asked, m.allocatable); !over && wants(pod, m.node) && j.reaches(pod, m.node) && j.welcome(pod, m) {
+			if _, over := short(asked, m.allocatable); !over && matchesNode(pod, m.node) && j.volumesUsable(pod, m.node) && j.topologyAllows(pod, m) {
 				return t.Name, true
 			}
 		}
@@ -69,21 +69,21 @@ func (j *judge) fits(pod *corev1.Pod, pool *v1.NodePool) (string, bool) {
 	return "", false
 }
 
-// possible are the machines of a type that meet the pool's requirements and are not labelled otherwise by it.
-func (j *judge) possible(t *cloud.InstanceType, pool *v1.NodePool, combinations []map[string]string) []machine {
-	key := wayOfBuying{t, pool.Name, fmt.Sprint(combinations)}
-	if known, ok := j.memo.possible[key]; ok {
+// candidatesOf are the candidates of a type that meet the pool's requirements and labels.
+func (j *judge) candidatesOf(t *cloud.InstanceType, pool *v1.NodePool, combinations []map[string]string) []candidate {
+	key := typeOfPool{t, pool.Name, fmt.Sprint(combinations)}
+	if known, ok := j.cache.candidates[key]; ok {
 		return known
 	}
-	var out []machine
+	var out []candidate
 	for _, labels := range combinations {
-		for _, m := range machines(t, labels, pool.Spec.Template.Spec.Taints) {
+		for _, m := range candidates(t, labels, pool.Spec.Template.Spec.Taints) {
 			if allAllow(pool.Spec.Template.Spec.Requirements, m.node.Labels) && agree(pool.Spec.Template.Labels, m.node.Labels) {
 				out = append(out, m)
 			}
 		}
 	}
-	j.memo.possible[key] = out
+	j.cache.candidates[key] = out
 	return out
 }
 
@@ -97,20 +97,20 @@ func agree(wanted, labels map[string]string) bool {
 	return true
 }
 
-// daemonsOnAny are the daemons that run on some machine of a type: which zone and custom labels a machine gets is open, so
-// room is kept for all of them.
-func (j *judge) daemonsOnAny(list []machine) []*corev1.Pod {
+// daemonsOnAny are the DaemonSet pods that run on some candidate of a type: the zone and custom labels are not decided, so capacity is
+// reserved for all of them.
+func (j *judge) daemonsOnAny(list []candidate) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, d := range j.daemons {
-		if slices.ContainsFunc(list, func(m machine) bool { return bears(d, m.node.Spec.Taints) && wants(d, m.node) }) {
+		if slices.ContainsFunc(list, func(m candidate) bool { return tolerates(d, m.node.Spec.Taints) && matchesNode(d, m.node) }) {
 			out = append(out, d)
 		}
 	}
 	return out
 }
 
-// customLabels are all labellings that the pool's own labels and its requirements on custom keys leave open, as far as
-// they can make a difference to the pod.
+// customLabels are all combinations of custom labels that the pool's labels and requirements allow, as far as they make a difference to
+// the pod.
 func (j *judge) customLabels(pod *corev1.Pod, pool *v1.NodePool) []map[string]string {
 	base := map[string]string{v1.NodePoolLabelKey: pool.Name}
 	maps.Copy(base, pool.Spec.Template.Labels)
@@ -124,24 +124,24 @@ func (j *judge) customLabels(pod *corev1.Pod, pool *v1.NodePool) []map[string]st
 		}
 		choices[r.Key] = append(choices[r.Key], r.Values...)
 		for _, p := range append(slices.Clip(j.daemons), pod) {
-			choices[r.Key] = append(choices[r.Key], mentioned(p, r.Key)...)
+			choices[r.Key] = append(choices[r.Key], namedValues(p, r.Key)...)
 		}
 	}
 	for key, values := range choices {
-		choices[key] = append(withNeighbours(values), leftOff)
+		choices[key] = append(withAdjacent(values), absent)
 	}
 	out := product(base, choices)
 	for _, labels := range out {
-		maps.DeleteFunc(labels, func(_, value string) bool { return value == leftOff })
+		maps.DeleteFunc(labels, func(_, value string) bool { return value == absent })
 	}
 	return out
 }
 
-// leftOff stands for not having the label. It is no value that a label can have.
-const leftOff = "(left off)"
+// absent stands for not having the label. No label can have it as its value.
+const absent = "(left off)"
 
-// mentioned are the values that the pod's selector and required affinity name for a key.
-func mentioned(pod *corev1.Pod, key string) []string {
+// namedValues are the values that the pod's selector and required affinity name for a key.
+func namedValues(pod *corev1.Pod, key string) []string {
 	var out []string
 	if value, ok := pod.Spec.NodeSelector[key]; ok {
 		out = append(out, value)
@@ -158,8 +158,8 @@ func mentioned(pod *corev1.Pod, key string) []string {
 	return out
 }
 
-// withNeighbours adds the integers next to integers, and a value that nobody names.
-func withNeighbours(values []string) []string {
+// withAdjacent adds the integers next to integers, and a value that is not named anywhere.
+func withAdjacent(values []string) []string {
 	out := append(slices.Clone(values), "something-else", "0")
 	for _, v := range values {
 		if n, err := strconv.Atoi(v); err == nil {

@@ -17,17 +17,17 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// machine is a node that could be: one way to buy an instance type.
-type machine struct {
+// candidate is a node that an instance type may become, with one of its offerings.
+type candidate struct {
 	node        *corev1.Node
 	allocatable corev1.ResourceList
 	price       float64
 }
 
-// machines are all nodes that an instance type could become with the given labels, bought through any offering on sale.
-// A label for which the type leaves a choice gives one node for every value.
-func machines(t *cloud.InstanceType, labels map[string]string, taints []corev1.Taint) []machine {
-	var out []machine
+// candidates are all nodes that an instance type may become with the given labels and any available offering. A label for which the type
+// allows several values gives one candidate per value.
+func candidates(t *cloud.InstanceType, labels map[string]string, taints []corev1.Taint) []candidate {
+	var out []candidate
 	for i := range t.Offerings {
 		o := &t.Offerings[i]
 		if !o.Available || o.CapacityType() == v1.CapacityTypeReserved && o.ReservationCapacity <= 0 {
@@ -36,7 +36,7 @@ func machines(t *cloud.InstanceType, labels map[string]string, taints []corev1.T
 		fixed := map[string]string{
 			"karpenter.sh/registered":  "true",
 			"karpenter.sh/initialized": "true",
-			corev1.LabelHostname:       "a-name-that-nobody-knows-yet",
+			corev1.LabelHostname:       "an-unknown-name",
 		}
 		maps.Copy(fixed, labels)
 		choices := map[string][]string{}
@@ -54,7 +54,7 @@ func machines(t *cloud.InstanceType, labels map[string]string, taints []corev1.T
 		for _, labels := range product(fixed, choices) {
 			node := &corev1.Node{Spec: corev1.NodeSpec{Taints: taints}}
 			node.Name, node.Labels = labels[corev1.LabelHostname], withOldNames(labels)
-			out = append(out, machine{node: node, allocatable: t.AllocatableOf(o), price: o.Price})
+			out = append(out, candidate{node: node, allocatable: t.AllocatableOf(o), price: o.Price})
 		}
 	}
 	return out
@@ -77,7 +77,7 @@ func product(base map[string]string, choices map[string][]string) []map[string]s
 	return out
 }
 
-// withOldNames adds the labels that kubelets and clouds keep for old workloads.
+// withOldNames adds the deprecated labels that kubelets and clouds keep.
 func withOldNames(labels map[string]string) map[string]string {
 	out := maps.Clone(labels)
 	for old, current := range map[string]string{
@@ -129,20 +129,20 @@ func allAllow(list []v1.NodeSelectorRequirementWithMinValues, labels map[string]
 	return !slices.ContainsFunc(list, func(r v1.NodeSelectorRequirementWithMinValues) bool { return !allows(r, labels) })
 }
 
-// wants reports whether the pod's node selector and required affinity accept the node.
-func wants(pod *corev1.Pod, node *corev1.Node) bool {
+// matchesNode reports whether the pod's node selector and required affinity accept the node.
+func matchesNode(pod *corev1.Pod, node *corev1.Node) bool {
 	ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
 	return ok && err == nil
 }
 
-// bears reports whether the pod tolerates the taints that keep pods off.
-func bears(pod *corev1.Pod, taints []corev1.Taint) bool {
+// tolerates reports whether the pod tolerates the NoSchedule and NoExecute taints.
+func tolerates(pod *corev1.Pod, taints []corev1.Taint) bool {
 	_, repelled := schedulingcorev1.FindMatchingUntoleratedTaint(klog.Background(), taints, pod.Spec.Tolerations,
 		func(t *corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule }, false)
 	return !repelled
 }
 
-// sum is what pods ask for together, one "pods" each.
+// sum is what pods request together, one "pods" each.
 func sum(pods []*corev1.Pod) corev1.ResourceList {
 	total := corev1.ResourceList{}
 	for _, pod := range pods {
@@ -161,7 +161,7 @@ func add(total, more corev1.ResourceList) {
 	}
 }
 
-// short is the first resource, by name, of which there is too little; only what is asked for counts.
+// short is the first requested resource, by name, of which there is too little.
 func short(asked, room corev1.ResourceList) (string, bool) {
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
 		q, have := asked[name], room[name]
@@ -172,11 +172,11 @@ func short(asked, room corev1.ResourceList) (string, bool) {
 	return "", false
 }
 
-// daemonsOn are the daemons that would run on the node.
+// daemonsOn are the DaemonSet pods that would run on the node.
 func (j *judge) daemonsOn(node *corev1.Node) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, d := range j.daemons {
-		if bears(d, node.Spec.Taints) && wants(d, node) {
+		if tolerates(d, node.Spec.Taints) && matchesNode(d, node) {
 			out = append(out, d)
 		}
 	}

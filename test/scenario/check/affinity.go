@@ -1,0 +1,202 @@
+package check
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+)
+
+// requiredAffinity and requiredAntiAffinity are the required terms of a pod.
+func requiredAffinity(pod *corev1.Pod) []corev1.PodAffinityTerm {
+	if a := pod.Spec.Affinity; a != nil && a.PodAffinity != nil {
+		return a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	return nil
+}
+
+func requiredAntiAffinity(pod *corev1.Pod) []corev1.PodAffinityTerm {
+	if a := pod.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
+		return a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	return nil
+}
+
+// selects reports whether a label selector, narrowed by labels of its owner, selects a pod. A missing or invalid selector selects none.
+func selects(selector *metav1.LabelSelector, keys, unlike []string, owner, pod *corev1.Pod) bool {
+	s, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil || !s.Matches(labels.Set(pod.Labels)) {
+		return false
+	}
+	same := func(key string) (equal, asked bool) {
+		value, asked := owner.Labels[key]
+		other, has := pod.Labels[key]
+		return has && other == value, asked
+	}
+	for _, key := range keys {
+		if equal, asked := same(key); asked && !equal {
+			return false
+		}
+	}
+	for _, key := range unlike {
+		if equal, asked := same(key); asked && equal {
+			return false
+		}
+	}
+	return true
+}
+
+// termSelects reports whether a term of the owner selects the pod.
+func (j *judge) termSelects(term *corev1.PodAffinityTerm, owner, pod *corev1.Pod) bool {
+	if !selects(term.LabelSelector, term.MatchLabelKeys, term.MismatchLabelKeys, owner, pod) {
+		return false
+	}
+	if term.NamespaceSelector == nil && len(term.Namespaces) == 0 {
+		return pod.Namespace == owner.Namespace
+	}
+	if slices.Contains(term.Namespaces, pod.Namespace) {
+		return true
+	}
+	s, err := metav1.LabelSelectorAsSelector(term.NamespaceSelector)
+	return term.NamespaceSelector != nil && err == nil && (s.Empty() || s.Matches(labels.Set(j.namespaces[pod.Namespace])))
+}
+
+// mayShareDomain reports whether two nodes may be in one domain of a key.
+func mayShareDomain(a, b *plannedNode, key string) bool {
+	if a == b {
+		return len(a.values(key)) > 0
+	}
+	return slices.ContainsFunc(a.values(key), func(value string) bool { return b.may(key, value) })
+}
+
+// antiAffinity checks required anti-affinity of the placed pods and against them.
+func (j *judge) antiAffinity() {
+	for _, at := range j.sites {
+		for _, pod := range at.arrivals {
+			for _, other := range j.sites {
+				for _, q := range other.pods() {
+					if q != pod && j.mayViolate(pod, at, q, other) {
+						j.fail("pod %s on %s and pod %s on %s violate anti-affinity", pod.Name, at.name, q.Name, other.name)
+					}
+				}
+			}
+		}
+	}
+}
+
+// mayViolate reports whether a term of one of two pods may be violated where they are.
+func (j *judge) mayViolate(a *corev1.Pod, at *plannedNode, b *corev1.Pod, bt *plannedNode) bool {
+	broken := func(owner, pod *corev1.Pod) bool {
+		return slices.ContainsFunc(requiredAntiAffinity(owner), func(term corev1.PodAffinityTerm) bool {
+			return j.termSelects(&term, owner, pod) && mayShareDomain(at, bt, term.TopologyKey)
+		})
+	}
+	return broken(a, b) || broken(b, a)
+}
+
+// affinity checks required affinity of the placed pods.
+func (j *judge) affinity() {
+	for _, at := range j.sites {
+		for _, pod := range at.arrivals {
+			for _, term := range requiredAffinity(pod) {
+				if !at.always(term.TopologyKey) {
+					j.fail("pod %s on %s: the node may have no label %s, the topology key of its affinity", pod.Name, at.name, term.TopologyKey)
+					continue
+				}
+				if !j.satisfied(pod, at, &term) && !j.startsDomain(pod, at, &term) {
+					j.fail("pod %s on %s violates affinity by %s", pod.Name, at.name, term.TopologyKey)
+				}
+			}
+		}
+	}
+}
+
+// satisfied reports whether a pod that the term selects is in the domain of the node, whatever labels both nodes get.
+func (j *judge) satisfied(pod *corev1.Pod, at *plannedNode, term *corev1.PodAffinityTerm) bool {
+	meant := func(q *corev1.Pod) bool { return q != pod && j.termSelects(term, pod, q) }
+	if slices.ContainsFunc(at.pods(), meant) {
+		return true
+	}
+	there := map[string]bool{}
+	for _, other := range j.sites {
+		if value, decided := other.decided(term.TopologyKey); decided && slices.ContainsFunc(other.pods(), meant) {
+			there[value] = true
+		}
+	}
+	return !slices.ContainsFunc(at.values(term.TopologyKey), func(value string) bool { return !there[value] })
+}
+
+// startsDomain reports whether the pod may be the first of its group in a domain: the term selects the pod itself, and no pod that it
+// selects runs where the pod could go, by the alternative of node affinity that is left.
+func (j *judge) startsDomain(pod *corev1.Pod, at *plannedNode, term *corev1.PodAffinityTerm) bool {
+	return j.termSelects(term, pod, pod) && slices.ContainsFunc(alternatives(pod), func(alternative *corev1.Pod) bool {
+		return !slices.ContainsFunc(j.sites, func(other *plannedNode) bool {
+			value, sure := other.decided(term.TopologyKey)
+			return other != at && sure && allowsDomain(alternative, term.TopologyKey, value) &&
+				slices.ContainsFunc(other.staying, func(q *corev1.Pod) bool { return j.termSelects(term, pod, q) })
+		})
+	})
+}
+
+// allowsDomain reports whether the pod's own requirements on the key allow the value.
+func allowsDomain(pod *corev1.Pod, key, value string) bool {
+	if want, ok := pod.Spec.NodeSelector[key]; ok && want != value {
+		return false
+	}
+	a := pod.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return true
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{key: value}}}
+	for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		about := corev1.NodeSelectorTerm{}
+		for _, e := range term.MatchExpressions {
+			if e.Key == key {
+				about.MatchExpressions = append(about.MatchExpressions, e)
+			}
+		}
+		if len(about.MatchExpressions) == 0 {
+			return true
+		}
+		selector, err := nodeaffinity.NewNodeSelector(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{about}})
+		if err == nil && selector.Match(node) {
+			return true
+		}
+	}
+	return false
+}
+
+// selfAffinity finds pods with affinity to each other in different domains: of two domains without other selected pods, the later one must
+// have been started by a pod that could not join the earlier one.
+func (j *judge) selfAffinity() {
+	for _, at := range j.sites {
+		for _, pod := range at.arrivals {
+			for _, term := range requiredAffinity(pod) {
+				if value, decided := at.decided(term.TopologyKey); decided && j.termSelects(&term, pod, pod) {
+					j.noOtherDomain(pod, value, &term)
+				}
+			}
+		}
+	}
+}
+
+func (j *judge) noOtherDomain(pod *corev1.Pod, value string, term *corev1.PodAffinityTerm) {
+	apart := ""
+	for _, other := range j.sites {
+		there, decided := other.decided(term.TopologyKey)
+		for _, q := range other.pods() {
+			switch {
+			case !j.termSelects(term, pod, q):
+			case !decided || slices.Contains(other.staying, q) || q.Spec.String() != pod.Spec.String():
+				return // a pod of another group may have been there first
+			case there != value:
+				apart = there
+			}
+		}
+	}
+	if apart != "" && allowsDomain(pod, term.TopologyKey, apart) {
+		j.fail("pods like %s violate affinity to each other: they are in %s %s and %s", pod.Name, term.TopologyKey, value, apart)
+	}
+}

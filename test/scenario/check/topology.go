@@ -1,0 +1,120 @@
+package check
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// topologyAllows reports whether a pod could go to a new node without violating a constraint about other pods, its own or theirs. It
+// returns false when that is not certain.
+func (j *judge) topologyAllows(pod *corev1.Pod, m candidate) bool {
+	labels := maps.Clone(m.node.Labels)
+	labels[corev1.LabelHostname] = "(another)"
+	at := &plannedNode{name: "another", options: []map[string]string{labels}, taints: m.node.Spec.Taints}
+	for _, other := range j.sites {
+		for _, q := range other.pods() {
+			if j.mayViolate(pod, at, q, other) || other.planned && j.mayNotShare(pod, q) {
+				return false
+			}
+		}
+	}
+	for _, term := range requiredAffinity(pod) {
+		if !j.inKnownDomain(at, term.TopologyKey) || !j.satisfiedByNode(pod, at, &term) && !j.unique(pod, &term) {
+			return false
+		}
+	}
+	for _, term := range requiredAntiAffinity(pod) {
+		if !j.inKnownDomain(at, term.TopologyKey) {
+			return false
+		}
+	}
+	for _, s := range spreads(pod) {
+		if !j.spreadAllows(s, at) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayNotShare reports whether two pods must not share domains larger than nodes. While a claim is being filled, its domain is not
+// decided: it blocks every domain that it may get.
+func (j *judge) mayNotShare(a, b *corev1.Pod) bool {
+	wide := func(owner, pod *corev1.Pod) bool {
+		return slices.ContainsFunc(requiredAntiAffinity(owner), func(term corev1.PodAffinityTerm) bool {
+			return term.TopologyKey != corev1.LabelHostname && j.termSelects(&term, owner, pod)
+		})
+	}
+	return wide(a, b) || wide(b, a)
+}
+
+// inKnownDomain reports whether the node is in a domain of the key that pools name. A key without domains keeps pods pending.
+func (j *judge) inKnownDomain(at *plannedNode, key string) bool {
+	value, ok := at.decided(key)
+	return ok && (key == corev1.LabelHostname || j.poolDomains(key)[value])
+}
+
+// satisfiedByNode is satisfied for pods on existing nodes. The domain of a claim that is being filled is not decided.
+func (j *judge) satisfiedByNode(pod *corev1.Pod, at *plannedNode, term *corev1.PodAffinityTerm) bool {
+	settled := &judge{namespaces: j.namespaces}
+	for _, other := range j.sites {
+		if !other.planned {
+			settled.sites = append(settled.sites, other)
+		}
+	}
+	return settled.satisfied(pod, at, term)
+}
+
+// unique reports whether the pod is the only one that its term selects.
+func (j *judge) unique(pod *corev1.Pod, term *corev1.PodAffinityTerm) bool {
+	for _, other := range j.sites {
+		for _, q := range other.pods() {
+			if j.termSelects(term, pod, q) {
+				return false
+			}
+		}
+	}
+	return j.termSelects(term, pod, pod)
+}
+
+// spreadAllows reports whether a spread certainly allows its owner on the node: even if every pod that may be in the domain is, and none
+// that may be elsewhere is.
+func (j *judge) spreadAllows(s spread, at *plannedNode) bool {
+	if !j.inKnownDomain(at, s.TopologyKey) {
+		return false
+	}
+	value, _ := at.decided(s.TopologyKey)
+	known := j.allDomains(s.TopologyKey)
+	hosts := s.TopologyKey == corev1.LabelHostname
+	most, sure := 0, map[string]int{}
+	for _, other := range j.sites {
+		domain, decided := other.decided(s.TopologyKey)
+		for _, pod := range other.pods() {
+			if !s.counts(pod) {
+				continue
+			}
+			if other.may(s.TopologyKey, value) {
+				most++
+			}
+			// The domain of a claim is not decided while it is being filled, unless a pod like the owner decided it.
+			if decided && s.alwaysCountsNode(other) && (!other.planned || s.shared(pod)) {
+				sure[domain]++
+			}
+		}
+	}
+	if s.counts(s.owner) {
+		most++
+	}
+	least := math.MaxInt
+	for domain := range known {
+		if allowsDomain(s.owner, s.TopologyKey, domain) {
+			least = min(least, sure[domain])
+		}
+	}
+	if hosts || s.MinDomains != nil && len(j.reachableDomains(s, at)) < int(*s.MinDomains) {
+		least = 0
+	}
+	return most-least <= int(s.MaxSkew)
+}
