@@ -2,7 +2,7 @@ package model
 
 import "strconv"
 
-// HostPort is a port of the node that a pod claims for itself.
+// HostPort is a port of the node that a pod uses.
 type HostPort struct {
 	// IP is the address, or empty for every address of the node.
 	IP       string
@@ -19,13 +19,13 @@ func (p HostPort) String() string {
 	return out
 }
 
-// Conflicts reports whether both cannot be had on one node: port and protocol are equal, and so are the addresses unless
-// one of them stands for all. Source: scheduling specification, host ports.
+// Conflicts reports whether two pods with these ports cannot share a node: port and protocol are equal, and the addresses are
+// equal or one of them means all. Source: scheduling specification, host ports.
 func (p HostPort) Conflicts(o HostPort) bool {
 	return p.Port == o.Port && p.Protocol == o.Protocol && (p.IP == o.IP || p.IP == "" || o.IP == "")
 }
 
-// Clash is the first of wanted that conflicts with one of used.
+// FirstConflict returns the first of wanted that conflicts with one of used.
 func FirstConflict(wanted, used []HostPort) (HostPort, bool) {
 	for _, w := range wanted {
 		for _, u := range used {

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Index is an immutable map from string keys, split into shards so that a new version shares all it does not change.
+// Index is an immutable map from string keys, split into shards so that a new version shares every unchanged shard.
 //
 // Problem: a snapshot of 5 000 nodes and 150 000 pods must cost microseconds. Approach: a fixed spine of shards, each a
-// small map; an Editor copies a shard the first time it writes to it after a publication. Invariant: a shard reachable
-// from a published Index is never written again. Cost: publishing copies the spine (4 KiB); the first write to a shard
-// after that copies the shard, 1/512 of the entries.
+// small map; an Editor copies a shard the first time it writes to it after Publish. Invariant: a shard reachable from a
+// published Index is never written again. Cost: publishing copies the spine (4 KiB); the first write to a shard after that
+// copies the shard, 1/512 of the entries.
 //
 // The zero Index is empty.
 type Index[V any] struct {
@@ -24,8 +24,8 @@ const shards = 512
 
 type spine[V any] [shards]*shard[V]
 
-// shard holds its entries in a list while they are few, which takes a quarter of the memory of a map, and in a map when they
-// are many. One of the two is nil.
+// shard holds up to maxInList entries in a list, which takes a quarter of the memory of a map, and more in a table. One of the
+// two is nil.
 type shard[V any] struct {
 	owner uint64 // the Editor generation that may write to it in place
 	list  []pair[V]
@@ -37,7 +37,7 @@ type pair[V any] struct {
 	value V
 }
 
-// mostInList is how many entries a list holds at most; with one more the shard becomes a map, and stays one.
+// maxInList is the number of entries that a list can hold. With one more, the shard changes to a table for good.
 const maxInList = 8
 
 func (s *shard[V]) find(key string) int {
@@ -99,7 +99,7 @@ func shardOf(key string) int {
 	return int(h % shards)
 }
 
-// Get is the value of key.
+// Get returns the value of key.
 func (x Index[V]) Get(key string) (V, bool) {
 	var zero V
 	if x.spine == nil {
@@ -115,7 +115,7 @@ func (x Index[V]) Get(key string) (V, bool) {
 // Len is the number of entries.
 func (x Index[V]) Len() int { return x.size }
 
-// All yields the entries in no particular order. Sort before deciding anything.
+// All yields the entries in no particular order. Sort them before any decision.
 func (x Index[V]) All() iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		if x.spine == nil {
@@ -139,7 +139,7 @@ func (x Index[V]) All() iter.Seq2[string, V] {
 	}
 }
 
-// Sorted is the values in key order.
+// Sorted returns the values in key order.
 func (x Index[V]) Sorted() []V {
 	list := make([]pair[V], 0, x.size)
 	for key, value := range x.All() {
@@ -160,20 +160,20 @@ type Editor[V any] struct {
 	shared     bool // the spine belongs to a published version
 }
 
-// Publish is the present content as an immutable version.
+// Publish returns the current content as an immutable version.
 func (e *Editor[V]) Publish() Index[V] {
 	e.shared = true
 	e.generation++
 	return e.current
 }
 
-// Get is the value of key in the present content.
+// Get returns the value of key in the current content.
 func (e *Editor[V]) Get(key string) (V, bool) { return e.current.Get(key) }
 
-// Len is the number of entries in the present content.
+// Len is the number of entries in the current content.
 func (e *Editor[V]) Len() int { return e.current.size }
 
-// All yields the present content in no particular order. It must not be changed meanwhile.
+// All yields the current content in no particular order. It must not be changed meanwhile.
 func (e *Editor[V]) All() iter.Seq2[string, V] { return e.current.All() }
 
 // Put sets key to v.

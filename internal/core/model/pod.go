@@ -1,7 +1,7 @@
-// Package model is the picture of the world that decisions are made from: plain immutable values, no clients, no clocks.
+// Package model holds the cluster state that decisions are based on: plain immutable values, without clients or clocks.
 //
-// A Snapshot is consistent, costs nothing to take and is never changed after it was published. Strings appear where users
-// see them; what the inner loops compare is interned by the packages that use it.
+// A Snapshot is consistent and never changes after it was published. Names are strings; the packages that compare them in inner
+// loops intern them.
 package model
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/volume"
 )
 
-// Pod is one pod as decisions see it.
+// Pod is a pod as the engine sees it.
 type Pod struct {
 	UID       string
 	Namespace string
@@ -20,44 +20,44 @@ type Pod struct {
 	Created int64
 	// Node is the name of the node the pod is bound to, or empty.
 	Node string
-	// Shape is everything about the pod that scheduling looks at, shared by all pods that look alike.
+	// Shape is the part of the pod that scheduling uses, shared by pods with an equal one.
 	Shape *Shape
-	// Labels are what selectors of other pods, and its own, match; shared by all pods of a namespace with the same labels.
+	// Labels are those that selectors match; shared by all pods of a namespace with the same labels.
 	Labels *Labels
-	// Ties are to volumes and devices; nil for pods without any, which are most.
+	// Dependencies are the pod's volumes and resource claims; nil if it has none.
 	Dependencies *Dependencies
 	// UsesDevices is set for pods that refer to resource claims, whether these exist or not.
 	UsesDevices bool
-	// Terminating is set once the pod is being deleted: it uses resources still and counts for no topology.
+	// Terminating is set once the pod is being deleted: it still uses resources and does not count for topology.
 	Terminating bool
 	// Unstarted is set while the pod's phase is Pending, bound or not.
 	Unstarted bool
-	// Virtual is set for pods that stand for headroom and do not exist: they come after all others.
+	// Virtual is set for pods of capacity buffers, which do not exist in the cluster. They are placed after all others.
 	Virtual bool
 	// Daemon is set for pods that a DaemonSet owns.
 	Daemon bool
-	// Reschedulable is set for pods that have to run elsewhere when their node goes.
+	// Reschedulable is set for pods that must be rescheduled when their node is removed.
 	Reschedulable bool
-	// Rejected is why a pod that waits or has to move cannot be considered at all; empty for pods that can. Silent rejections
-	// get no event.
+	// Rejected is why a pending or evicted pod cannot be scheduled at all; empty for pods that can. Silent rejections get no
+	// event.
 	Silent   bool
 	Rejected string
-	// EvictionCost is the price of disturbing the pod, clamped to [-10, 10].
+	// EvictionCost is the cost of evicting the pod, clamped to [-10, 10].
 	EvictionCost float64
 }
 
-// ID names the pod for people: namespace/name.
+// ID returns namespace/name.
 func (p *Pod) ID() string { return p.Namespace + "/" + p.Name }
 
-// Ties are what few pods are tied to.
+// Dependencies are the volumes and resource claims of a pod.
 type Dependencies struct {
-	// Attachments are the volumes that need a slot on the node, without repetition.
+	// Attachments are the volumes that have to be attached to the node, without duplicates.
 	Attachments []volume.Attachment
-	// DeviceClaims are the resource claims that exist or should, as namespace/name without repetition.
+	// DeviceClaims are the resource claims, as namespace/name without duplicates, whether they exist or not.
 	DeviceClaims []string
 }
 
-// NewTies is nil where there are none.
+// NewDependencies returns nil if both lists are empty.
 func NewDependencies(attachments []volume.Attachment, deviceClaims []string) *Dependencies {
 	if len(attachments)+len(deviceClaims) == 0 {
 		return nil
@@ -65,7 +65,7 @@ func NewDependencies(attachments []volume.Attachment, deviceClaims []string) *De
 	return &Dependencies{attachments, deviceClaims}
 }
 
-// Attachments are those of the pod's ties.
+// Attachments are those of the pod's dependencies.
 func (p *Pod) Attachments() []volume.Attachment {
 	if p.Dependencies == nil {
 		return nil
@@ -73,7 +73,7 @@ func (p *Pod) Attachments() []volume.Attachment {
 	return p.Dependencies.Attachments
 }
 
-// DeviceClaims are those of the pod's ties.
+// DeviceClaims are those of the pod's dependencies.
 func (p *Pod) DeviceClaims() []string {
 	if p.Dependencies == nil {
 		return nil
@@ -87,43 +87,43 @@ type Labels struct {
 	Values    map[string]string
 }
 
-// Shape is the question that a pod asks of a node. Pods of one workload share one Shape value, so that work can be done
-// once per shape; two shapes with equal content may exist and are merely slower.
+// Shape is the part of a pod's spec that scheduling uses. The pods of a workload share one Shape, so that the engine does its
+// work once per shape. Two shapes with equal content are valid, only slower.
 type Shape struct {
-	// Requests is what the pod needs, "pods: 1" included.
+	// Requests are the pod's total requests, including "pods: 1".
 	Requests resource.Vector
 	// Selector is the conjunction that holds in every alternative (the node selector).
 	Selector requirement.Set
 	// Required are the alternatives of required node affinity in order of trial. Empty means one alternative: Selector.
 	Required []requirement.Set
-	// Preferred are soft node affinity terms, heaviest first.
+	// Preferred are preferred node affinity terms, highest weight first.
 	Preferred []Preference
-	// Tolerations are the taints the pod can live with.
+	// Tolerations are the pod's tolerations.
 	Tolerations []Toleration
-	// HostPorts are the ports of the node that the pod claims. Two pods that want the same one never share a node, so pods
-	// of one shape with host ports never do.
+	// HostPorts are the host ports of the pod. Pods with a common host port never share a node, so pods of one shape with host
+	// ports never do.
 	HostPorts []HostPort
-	// Priority is the pod's priority; higher ones are placed first.
+	// Priority is the pod's priority; pods with a higher one are placed first.
 	Priority int32
-	// Reach are the alternatives of where all of the pod's volumes can be used, each a conjunction on node labels. They
-	// restrict the node, never the counting of topology, and are never given up. Empty means anywhere.
+	// VolumeTopology are the alternatives of where all of the pod's volumes can be used, each a conjunction on node labels. They
+	// restrict the node, not the counting of topology, and are never relaxed. Empty means anywhere.
 	VolumeTopology []requirement.Set
-	// Drivers are what the pod's volumes ask of the drivers of a node, sorted: for each volume the driver, and the claim too
-	// where pods on several nodes may use it. Pods that differ in them are refused by different nodes.
+	// Drivers identify the attachments of the pod, sorted: for each volume the driver, followed by the claim if pods on several
+	// nodes may share it. Attach limits treat pods with equal drivers alike.
 	Drivers []string
-	// Spreads are the topology spread constraints, wishes included, in the pod's order.
+	// Spreads are the topology spread constraints, preferred ones included, in the pod's order.
 	Spreads []topology.Spread
-	// Affinities are the terms of pod affinity and anti-affinity, heaviest first.
+	// Affinities are the terms of pod affinity and anti-affinity, highest weight first.
 	Affinities []topology.Affinity
 }
 
-// Preference is a wish with its weight (1 to 100).
+// Preference is a preferred node affinity term with its weight (1 to 100).
 type Preference struct {
 	Weight int32
 	Terms  requirement.Set
 }
 
-// Strict is the conjunction for the i-th alternative of required affinity, without preferences.
+// Strict returns the conjunction for the i-th alternative of required affinity, without preferences.
 func (s *Shape) Strict(i int) requirement.Set {
 	if i >= len(s.Required) {
 		return s.Selector
@@ -131,5 +131,5 @@ func (s *Shape) Strict(i int) requirement.Set {
 	return s.Selector.And(s.Required[i])
 }
 
-// Alternatives is how many alternatives of required affinity there are, at least one.
+// Alternatives returns the number of alternatives of required affinity, at least one.
 func (s *Shape) Alternatives() int { return max(len(s.Required), 1) }

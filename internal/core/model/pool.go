@@ -6,7 +6,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-// Pool is a NodePool as the engine sees it: the blueprint of its nodes and the bounds of their number.
+// Pool is a NodePool as the engine sees it: the template of its nodes and their limits.
 type Pool struct {
 	Name   string
 	Weight int32
@@ -16,7 +16,7 @@ type Pool struct {
 	Taints []Taint
 	// Limits by resource; a resource not listed is not limited.
 	Limits map[int]int64
-	// Catalog is what the pool may launch. Empty when the provider could not tell.
+	// Catalog is the instance types that the pool may launch. Empty if the provider failed to list them.
 	Catalog catalog.Catalog
 }
 
@@ -28,9 +28,10 @@ type DaemonSet struct {
 	UsesDevices bool
 }
 
-// Floor is what every machine that the pool may launch now leaves for pods, daemons included; nil if it can launch none.
+// MinAllocatable returns the entrywise minimum of allocatable over all instance types and available offerings of the pool,
+// before DaemonSets; nil if there are none.
 func (p *Pool) MinAllocatable() resource.Vector {
-	var floor resource.Vector
+	var low resource.Vector
 	for _, t := range p.Catalog {
 		if !p.Requirements.Intersects(t.Requirements) {
 			continue
@@ -40,13 +41,13 @@ func (p *Pool) MinAllocatable() resource.Vector {
 			if !o.Available() || !p.Requirements.Intersects(o.Requirements) {
 				continue
 			}
-			leaves := t.Groups[o.Group].Allocatable
-			if floor == nil {
-				floor = leaves.Clone()
+			allocatable := t.Groups[o.Group].Allocatable
+			if low == nil {
+				low = allocatable.Clone()
 			} else {
-				floor = floor.Min(leaves)
+				low = low.Min(allocatable)
 			}
 		}
 	}
-	return floor
+	return low
 }

@@ -9,37 +9,37 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-func TestTheFloorOfAPoolIsWhatItsSmallestMachineLeaves(t *testing.T) {
+func TestMinAllocatableIsTheMinimumOverOfferings(t *testing.T) {
 	in := func(key string, values ...string) requirement.Set {
 		return requirement.NewSet(requirement.New(key, requirement.In, values...))
 	}
 	offering := func(zone string, group int32) catalog.Offering {
 		return catalog.Offering{Kind: &catalog.Kind{Requirements: in("zone", zone)}, Group: group}
 	}
-	machine := func(arch string, offerings []catalog.Offering, leaves ...resource.Vector) *catalog.InstanceType {
+	instanceType := func(arch string, offerings []catalog.Offering, allocatable ...resource.Vector) *catalog.InstanceType {
 		t := &catalog.InstanceType{Requirements: in("arch", arch), Offerings: offerings}
-		for _, v := range leaves {
+		for _, v := range allocatable {
 			t.Groups = append(t.Groups, catalog.Group{Allocatable: v})
 		}
 		return t
 	}
 	types := catalog.Catalog{
-		machine("arm", []catalog.Offering{offering("a", 0)}, resource.Vector{1000, 1}),
-		machine("amd", []catalog.Offering{offering("a", 0), offering("b", 1)}, resource.Vector{4000, 4}, resource.Vector{500, 4}),
-		machine("amd", []catalog.Offering{offering("a", 0), offering("a", catalog.Unavailable)}, resource.Vector{8000, 2}),
+		instanceType("arm", []catalog.Offering{offering("a", 0)}, resource.Vector{1000, 1}),
+		instanceType("amd", []catalog.Offering{offering("a", 0), offering("b", 1)}, resource.Vector{4000, 4}, resource.Vector{500, 4}),
+		instanceType("amd", []catalog.Offering{offering("a", 0), offering("a", catalog.Unavailable)}, resource.Vector{8000, 2}),
 	}
 	for name, c := range map[string]struct {
-		demands requirement.Set
-		want    resource.Vector
+		requirements requirement.Set
+		want         resource.Vector
 	}{
-		"any machine":                   {nil, resource.Vector{500, 1}},
-		"what the labels allow":         {in("arch", "amd"), resource.Vector{500, 2}},
-		"and where it is on offer":      {in("arch", "amd").And(in("zone", "a")), resource.Vector{4000, 2}},
-		"nothing, where nothing is":     {in("zone", "c"), nil},
-		"nothing, where nothing is one": {in("arch", "other"), nil},
+		"any instance type":           {nil, resource.Vector{500, 1}},
+		"one architecture":            {in("arch", "amd"), resource.Vector{500, 2}},
+		"one architecture and zone":   {in("arch", "amd").And(in("zone", "a")), resource.Vector{4000, 2}},
+		"a zone without offerings":    {in("zone", "c"), nil},
+		"an architecture without any": {in("arch", "other"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := (&Pool{Requirements: c.demands, Catalog: types}).MinAllocatable(); !slices.Equal(got, c.want) {
+			if got := (&Pool{Requirements: c.requirements, Catalog: types}).MinAllocatable(); !slices.Equal(got, c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})

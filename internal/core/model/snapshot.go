@@ -5,7 +5,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-// Snapshot is what is, at one moment.
+// Snapshot is the cluster state at one moment.
 type Snapshot struct {
 	// Version grows with every change.
 	Version uint64
@@ -13,21 +13,21 @@ type Snapshot struct {
 	Resources *resource.Table
 	// Nodes by ID.
 	Nodes Index[*Node]
-	// Pending are the pods that wait for a node and that the scheduler could not place, by UID.
+	// Pending are the pods that kube-scheduler could not place, by UID.
 	Pending Index[*Pod]
 	// DaemonSets by namespace/name.
 	DaemonSets Index[*DaemonSet]
 	// Namespaces are the labels of every namespace, by name. The map is never changed.
 	Namespaces map[string]map[string]string
-	// Virtual are the pods that stand for the headroom of capacity buffers. The list is never changed.
+	// Virtual are the virtual pods of capacity buffers. The list is never changed.
 	Virtual []*Pod
-	// Unsettled is set while it is not known yet on which nodes they have their place.
+	// HeadroomUnknown is set until the first scheduling run has placed the virtual pods.
 	HeadroomUnknown bool
-	// Devices are nil while dynamic resource allocation is ignored.
+	// Devices is nil while dynamic resource allocation is ignored.
 	Devices *Devices
 }
 
-// Devices is what drivers publish, and what claims want and have of it.
+// Devices are the devices that drivers publish, the claims for them and their usage.
 type Devices struct {
 	// Slices by name.
 	Slices Index[*device.Slice]
@@ -40,7 +40,7 @@ type Devices struct {
 // DeviceClaim is a resource claim with the pods it is reserved for.
 type DeviceClaim struct {
 	*device.Claim
-	// Pods are UIDs. PodsOnly is set when pods, and at least one, are all the claim is reserved for.
+	// Pods are UIDs. PodsOnly is set when the claim is reserved for at least one pod and for nothing else.
 	Pods     []string
 	PodsOnly bool
 }

@@ -1,6 +1,6 @@
 package model
 
-// Effect is what a taint does to pods that do not tolerate it.
+// Effect is the effect of a taint on pods that do not tolerate it.
 type Effect string
 
 // The taint effects of the Kubernetes API.
@@ -24,7 +24,7 @@ func (t Taint) String() string {
 	return t.Key + "=" + t.Value + ":" + string(t.Effect)
 }
 
-// Toleration lets a pod live with taints. An empty Key with Exists tolerates every key, an empty Effect every effect.
+// Toleration is a pod's toleration. An empty Key with Exists tolerates every key, an empty Effect every effect.
 type Toleration struct {
 	Key, Value string
 	Exists     bool
@@ -42,7 +42,7 @@ func (t Toleration) Tolerates(taint Taint) bool {
 	return t.Exists || t.Value == taint.Value
 }
 
-// Untolerated is the first taint that no toleration covers. With soft set, PreferNoSchedule never counts.
+// Untolerated returns the first taint that no toleration covers. With soft set, PreferNoSchedule is ignored.
 func Untolerated(taints []Taint, tolerations []Toleration, soft bool) (Taint, bool) {
 	for _, taint := range taints {
 		if soft && taint.Effect == PreferNoSchedule {
