@@ -8,12 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	volumehelpers "k8s.io/component-helpers/storage/volume"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 const (
 	// bindCompleted is what the volume controller notes on a claim once it is bound.
-	bindCompleted = "pv.kubernetes.io/bind-completed"
+	bindCompleted = volumehelpers.AnnBindCompleted
 	// The annotations that make a storage class the default, today's and a former one.
 	defaultClass     = "storageclass.kubernetes.io/is-default-class"
 	defaultClassBeta = "storageclass.beta.kubernetes.io/is-default-class"

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
 // StatusMetrics describe the conditions of one kind of object, and how long its objects take to terminate. All metrics carry Labels
@@ -34,8 +36,8 @@ type StatusesMetrics struct {
 
 // newStatusesMetrics defines them; classes are the labels by which objects name their NodeClass.
 func newStatusesMetrics(b *MetricBuilder, classes []string) StatusesMetrics {
-	ofClaims := append(classes[:len(classes):len(classes)], "karpenter.sh/nodepool")
-	ofNodes := append(ofClaims[:len(ofClaims):len(ofClaims)], "karpenter.sh/initialized")
+	ofClaims := append(classes[:len(classes):len(classes)], v1.NodePoolLabelKey)
+	ofNodes := append(ofClaims[:len(ofClaims):len(ofClaims)], v1.NodeInitializedLabelKey)
 	ofClasses := map[string]StatusMetrics{}
 	for _, label := range classes {
 		_, kind, _ := strings.Cut(label, "/")

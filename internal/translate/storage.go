@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	volumehelpers "k8s.io/component-helpers/storage/volume"
 	csitranslation "k8s.io/csi-translation-lib"
 
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
@@ -28,7 +29,7 @@ type Storage struct {
 }
 
 // bindCompleted is what the volume controller notes on a claim once it and its volume agree on each other.
-const bindCompleted = "pv.kubernetes.io/bind-completed"
+const bindCompleted = volumehelpers.AnnBindCompleted
 
 // VolumeClaims names the claims of a pod's namespace that its volumes refer to, in the pod's order. A generic ephemeral
 // volume has a claim of its own, named after pod and volume. Volumes of other kinds have none.

@@ -132,20 +132,20 @@ func checkMinValues(candidates []cloud.Candidate, want requirement.Set) error {
 		if r.MinValues() == 0 {
 			continue
 		}
-		values, seen := map[string]bool{}, map[string]bool{}
-		for _, c := range candidates {
-			if seen[c.Type.Name] {
-				continue
-			}
-			seen[c.Type.Name] = true
-			for _, value := range cloud.Requirements(c.Type.Requirements, awsv1.LabelRules()).Get(r.Key).Values() {
-				if r.Has(value) {
-					values[value] = true
+		seen := map[string]bool{}
+		values := r.DistinctValues(func(yield func(requirement.Requirement) bool) {
+			for _, c := range candidates {
+				if seen[c.Type.Name] {
+					continue
+				}
+				seen[c.Type.Name] = true
+				if !yield(cloud.Requirements(c.Type.Requirements, awsv1.LabelRules()).Get(r.Key)) {
+					return
 				}
 			}
-		}
-		if len(values) < r.MinValues() {
-			return fmt.Errorf("minValues of label %q is %d, and %d instance types have only %d", r.Key, r.MinValues(), len(seen), len(values))
+		})
+		if values < r.MinValues() {
+			return fmt.Errorf("minValues of label %q is %d, and %d instance types have only %d", r.Key, r.MinValues(), len(seen), values)
 		}
 	}
 	return nil

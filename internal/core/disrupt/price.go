@@ -14,9 +14,9 @@ import (
 
 // Labels that a price depends on.
 const (
-	instanceTypeKey = "node.kubernetes.io/instance-type"
-	capacityTypeKey = "karpenter.sh/capacity-type"
-	zoneKey         = "topology.kubernetes.io/zone"
+	instanceTypeKey = requirement.InstanceTypeLabel
+	capacityTypeKey = requirement.CapacityTypeLabel
+	zoneKey         = requirement.ZoneLabel
 )
 
 // Capacity types, in the order in which a cloud is expected to launch them.
@@ -98,15 +98,13 @@ func unmetMinValues(list []quote, reqs requirement.Set) string {
 
 // distinct is how many different values of a label the instance types offer within a requirement.
 func distinct(list []quote, r requirement.Requirement) int {
-	seen := map[string]bool{}
-	for _, q := range list {
-		for _, value := range q.it.Requirements.Get(r.Key).Values() {
-			if r.Has(value) {
-				seen[value] = true
+	return r.DistinctValues(func(yield func(requirement.Requirement) bool) {
+		for _, q := range list {
+			if !yield(q.it.Requirements.Get(r.Key)) {
+				return
 			}
 		}
-	}
-	return len(seen)
+	})
 }
 
 // enough is how many of the cheapest instance types it takes to meet all demands for distinct values.

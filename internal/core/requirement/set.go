@@ -160,7 +160,7 @@ func overlap(a, b Requirement) bool {
 func (s Set) String() string {
 	parts := make([]string, 0, len(s))
 	for _, r := range s {
-		if r.Key != "kubernetes.io/hostname" {
+		if r.Key != HostnameLabel {
 			parts = append(parts, r.String())
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/karpenter-anew/karpenter/internal/core/bitset"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
 // minimum is a demand for distinct values of a label among the candidates of a claim.
@@ -55,14 +56,12 @@ func (t *template) unmet(st *state, mask bitset.Set) []string {
 
 // distinct is how many values of a label the columns in mask have together.
 func (t *template) distinct(key int, mask bitset.Set) int {
-	values := map[string]bool{}
-	for _, label := range t.columns.label(key).values {
-		r := t.u.keys[key].sets[label.set]
-		if !r.Complement() && label.columns.Intersects(mask) {
-			for _, v := range r.Values() {
-				values[v] = true
+	anyValue := requirement.New(t.u.keys[key].name, requirement.Exists)
+	return anyValue.DistinctValues(func(yield func(requirement.Requirement) bool) {
+		for _, label := range t.columns.label(key).values {
+			if label.columns.Intersects(mask) && !yield(t.u.keys[key].sets[label.set]) {
+				return
 			}
 		}
-	}
-	return len(values)
+	})
 }

@@ -12,7 +12,7 @@ import (
 
 // Labels that exist only inside a run.
 const (
-	hostnameKey    = "kubernetes.io/hostname"
+	hostnameKey    = requirement.HostnameLabel
 	registeredKey  = "karpenter.sh/registered"
 	initializedKey = "karpenter.sh/initialized"
 	// newHostname stands for the name of a machine that has none yet: no pod can ask for it.
@@ -21,8 +21,8 @@ const (
 
 // Labels that an open node constrains on its own account.
 const (
-	instanceTypeKey = "node.kubernetes.io/instance-type"
-	capacityTypeKey = "karpenter.sh/capacity-type"
+	instanceTypeKey = requirement.InstanceTypeLabel
+	capacityTypeKey = requirement.CapacityTypeLabel
 )
 
 // simulated are the labels every new machine has during a run and that must not leave it. The last two make daemons count

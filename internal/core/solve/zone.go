@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-const zoneLabel = "topology.kubernetes.io/zone"
+const zoneLabel = requirement.ZoneLabel
 
 // Zones that are not one zone.
 const (

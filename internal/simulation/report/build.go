@@ -263,7 +263,7 @@ func entries(set requirement.Set) []Requirement {
 }
 
 // hostname is the label by which the engine tells new machines apart; they have no name yet.
-const hostname = "kubernetes.io/hostname"
+const hostname = requirement.HostnameLabel
 
 // amounts renders a vector as quantities by resource name.
 func amounts(v resource.Vector, names []string) map[string]string {
