@@ -193,11 +193,11 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 // askPrices asks what everything costs, and tells what counts until that is known. It is asked again and again: the first try may fail.
 func askPrices(ctx context.Context, p *provider.Provider) {
 	table := p.Inventory.Table()
-	observe.Log(ctx).InfoContext(ctx, "until prices are heard, those of a table count", "region", table.Region, "date", table.Date, "currency", table.Currency,
+	observe.Log(ctx).InfoContext(ctx, "using embedded prices until the price list is read", "region", table.Region, "date", table.Date, "currency", table.Currency,
 		"estimated", table.Estimated, "source", table.Source)
 	for _, err := range []error{p.Inventory.RefreshOnDemand(ctx), p.Inventory.RefreshSpot(ctx, p.Clock.Now())} {
 		if err != nil {
-			observe.Log(ctx).ErrorContext(ctx, "prices will be asked for again", "error", err)
+			observe.Log(ctx).ErrorContext(ctx, "reading prices failed, retrying", "error", err)
 		}
 	}
 }

@@ -186,7 +186,7 @@ func (e *ensemble) learnAuthority(config *rest.Config) error {
 func (e *ensemble) learnDNS(ctx context.Context, live client.Reader) {
 	service := &corev1.Service{}
 	if err := live.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "kube-dns"}, service); err != nil {
-		observe.Log(ctx).ErrorContext(ctx, "the address for names is not known", "error", err)
+		observe.Log(ctx).ErrorContext(ctx, "the IP address of the cluster DNS is not known", "error", err)
 		return
 	}
 	observe.Log(ctx).DebugContext(ctx, "discovered kube dns", "kube-dns-ip", service.Spec.ClusterIP)

@@ -16,7 +16,7 @@ import (
 
 // offlineFlags opens the provider for simulations. Its fields are flags of simulate and explain.
 type offlineFlags struct {
-	VMMemoryOverheadPercent float64 `name:"vm-memory-overhead-percent" envvar:"VM_MEMORY_OVERHEAD_PERCENT" group:"Cloud provider" default:"0.075" help:"aws: share of the memory of an instance that its hypervisor takes, as a fraction."`
+	VMMemoryOverheadPercent float64 `name:"vm-memory-overhead-percent" envvar:"VM_MEMORY_OVERHEAD_PERCENT" group:"Cloud provider" default:"0.075" help:"aws: fraction of an instance's memory that the hypervisor takes."`
 	ReservedENIs            int     `name:"reserved-enis" envvar:"RESERVED_ENIS" group:"Cloud provider" default:"0" help:"aws: network interfaces of each instance that are not for pods."`
 }
 

@@ -19,7 +19,7 @@ const (
 	exitFailed = 1
 	// exitUsage: there is no such command, or its input cannot be used.
 	exitUsage = 2
-	// exitUnplaced: the simulation leaves pods without a place.
+	// exitUnplaced: some pods of the simulation do not fit.
 	exitUnplaced = 3
 	// exitNotFound: there is nothing of that name to explain.
 	exitNotFound = 3
@@ -37,10 +37,10 @@ func (e codedError) Unwrap() error { return e.error }
 // commandLine is the grammar of the command line.
 type commandLine struct {
 	Controller controllerCommand `cmd:"" help:"Run the controllers against a cluster. This is what a cluster runs."`
-	Simulate   simulateCommand   `cmd:"" help:"Show what Karpenter would do about the objects in files. Needs no cluster."`
-	Snapshot   snapshotCommand   `cmd:"" help:"Take down what a cluster holds, for a simulation elsewhere."`
-	Explain    explainCommand    `cmd:"" help:"Say why a pod, node or NodePool is as it is, and what would change that. Changes nothing."`
-	Convert    convertCommand    `cmd:"" help:"Turn objects of earlier APIs (Provisioner, AWSNodeTemplate, v1beta1) into today's. Needs no cluster."`
+	Simulate   simulateCommand   `cmd:"" help:"Show what Karpenter would do for the objects in files. Needs no cluster."`
+	Snapshot   snapshotCommand   `cmd:"" help:"Capture a snapshot of a cluster, for simulations elsewhere."`
+	Explain    explainCommand    `cmd:"" help:"Explain the state of a pod, node or NodePool, and what would change it. Read-only."`
+	Convert    convertCommand    `cmd:"" help:"Convert objects of earlier APIs (v1alpha5, v1beta1) to the current ones. Needs no cluster."`
 	Version    versionCommand    `cmd:"" help:"Print the version and exit."`
 }
 
@@ -65,7 +65,7 @@ func run(args []string, env options.LookupEnv, std streams) int {
 	helped := false
 	parser, err := kong.New(&line, append(options.Kong(env, providerNames()...),
 		kong.Name("karpenter"),
-		kong.Description("Karpenter adds nodes for pods that have no place and removes nodes that are not needed."),
+		kong.Description("Karpenter launches nodes for pending pods and removes nodes that are not needed."),
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(int) { helped = true }),
 		kong.Bind(std),
@@ -124,7 +124,7 @@ func printHelp(parser *kong.Kong, to io.Writer) error {
 	return context.PrintUsage(false)
 }
 
-// complain prints each line of an error as a line of its own.
+// complain prints each joined error on a separate line.
 func complain(to io.Writer, command string, err error) {
 	var joined interface{ Unwrap() []error }
 	if errors.As(err, &joined) {

@@ -19,7 +19,7 @@ type controllerCommand struct {
 
 // Help is shown above the flags.
 func (*controllerCommand) Help() string {
-	return "Every flag can also be given as the environment variable in brackets; the flag wins. " +
+	return "Every flag can also be set by the environment variable in brackets; the flag takes precedence. " +
 		"SIGTERM and SIGINT stop it in order: no new work, up to 30 s for work in hand, then the lease is released. A second signal ends it at once."
 }
 

@@ -187,7 +187,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 
 func TestStopWhileTheServerDoesNotAnswer(t *testing.T) {
 	p := launch(t, "karpenter", "controller", "--kubeconfig=testdata/kubeconfig.yaml", "--disable-leader-election", "--metrics-port=0", "--health-probe-port=0")
-	p.says(`does not answer, trying again.*giving-up-in`, 20*time.Second)
+	p.says(`does not answer, retrying.*giving-up-in`, 20*time.Second)
 	if code, body := p.get("health probes", "/healthz"); code != http.StatusOK {
 		t.Errorf("alive: %d %s", code, body)
 	}
@@ -218,7 +218,7 @@ func TestReplicas(t *testing.T) {
 	if _, err := envtest.InstallCRDs(environment.Config, envtest.CRDInstallOptions{CRDs: definitions}); err != nil {
 		t.Fatal(err)
 	}
-	first.says("this replica acts now", 30*time.Second)
+	first.says("elected leader", 30*time.Second)
 	first.becomesReady(30 * time.Second)
 	_, metrics := first.get("metrics", "/metrics")
 	for _, want := range []string{
@@ -245,7 +245,7 @@ func TestReplicas(t *testing.T) {
 	if strings.Contains(second.output(), "acts now") && holderOf(t, c) == holder {
 		t.Error("two replicas acted at once")
 	}
-	second.says("this replica acts now", 10*time.Second) // a lease that is not released takes 15 s
+	second.says("elected leader", 10*time.Second) // a lease that is not released takes 15 s
 	if got := holderOf(t, c); got == holder || got == "" {
 		t.Errorf("the lease is held by %q after the handover, before by %q", got, holder)
 	}

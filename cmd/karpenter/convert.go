@@ -12,7 +12,7 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 )
 
-// convertCommand turns objects of earlier APIs into today's.
+// convertCommand converts objects of earlier APIs to the current ones.
 type convertCommand struct {
 	Files  pathList `name:"filename" short:"f" placeholder:"FILE_OR_DIR" help:"File or directory with manifests, - for standard input. Can be given several times."`
 	More   []string `arg:"" optional:"" name:"file_or_dir" help:"More of them, so that -f *.yaml works."`
@@ -20,16 +20,16 @@ type convertCommand struct {
 
 	Role            string `name:"role" placeholder:"NAME" help:"IAM role for classes that name no instance profile." xor:"identity"`
 	InstanceProfile string `name:"instance-profile" placeholder:"NAME" help:"Instance profile for classes that name none." xor:"identity"`
-	ClusterName     string `name:"cluster-name" placeholder:"NAME" help:"Cluster whose subnets and security groups are taken where none are selected."`
+	ClusterName     string `name:"cluster-name" placeholder:"NAME" help:"Cluster whose tag selects subnets and security groups for classes without selectors."`
 	NodeClass       string `name:"node-class" placeholder:"NAME" help:"EC2NodeClass of Provisioners that have neither provider nor providerRef."`
 }
 
 // Help is shown above the flags.
 func (*convertCommand) Help() string {
 	return "Reads Provisioners (karpenter.sh/v1alpha5), AWSNodeTemplates (karpenter.k8s.aws/v1alpha1), and NodePools and EC2NodeClasses of v1beta1, and prints " +
-		"NodePools (karpenter.sh/v1) and EC2NodeClasses (karpenter.k8s.aws/v1). A comment stands wherever a field has no equal or means something else today; " +
-		"with -o json these go to standard error. Everything else in the files is printed as it stands there.\n\n" +
-		"Exit codes: 0 everything is converted; 1 bad flag, or failure; 2 the input cannot be used, with file, line and field, and nothing is printed."
+		"NodePools (karpenter.sh/v1) and EC2NodeClasses (karpenter.k8s.aws/v1). A comment marks each field that has no equivalent or a different meaning; " +
+		"with -o json, comments go to standard error. Other documents are printed unchanged.\n\n" +
+		"Exit codes: 0 everything is converted; 1 invalid flag, or failure; 2 invalid input, with file, line and field, and nothing is printed."
 }
 
 // Run implements the subcommand.

@@ -19,28 +19,28 @@ const explainName = "explain"
 
 // explainCommand says why one object is as it is.
 type explainCommand struct {
-	Pod      explainPod      `cmd:"" help:"Is the pod on a node, promised one, waiting, or refused? What is in the way, and what would help?"`
-	Node     explainNode     `cmd:"" help:"Would the node be removed, for which reason, and what is in the way?"`
-	NodePool explainNodePool `cmd:"" name:"nodepool" help:"Can nodes be launched from it? What is used, what do budgets allow, which nodes may be removed, and what keeps the others?"`
+	Pod      explainPod      `cmd:"" help:"Is the pod bound, nominated, waiting, or unschedulable? What blocks it, and what would help?"`
+	Node     explainNode     `cmd:"" help:"Would the node be disrupted, for which reason, and what blocks it?"`
+	NodePool explainNodePool `cmd:"" name:"nodepool" help:"Can it launch nodes? What is its usage, what do budgets allow, which nodes can be disrupted, and what blocks the others?"`
 
 	Kubeconfig string         `name:"kubeconfig" placeholder:"FILE" help:"Kubeconfig file; otherwise $KUBECONFIG, then the in-cluster configuration, then ~/.kube/config."`
-	Snapshot   string         `name:"snapshot" placeholder:"FILE" help:"What a cluster held, from karpenter snapshot, in place of a live cluster; - for standard input."`
+	Snapshot   string         `name:"snapshot" placeholder:"FILE" help:"Snapshot of a cluster, from karpenter snapshot, instead of a live cluster; - for standard input."`
 	Output     explain.Format `name:"output" short:"o" enum:"text,json" default:"text" placeholder:"FORMAT" help:"text or json (${default})."`
 
 	PreferencePolicy  options.PreferencePolicy `name:"preference-policy" envvar:"PREFERENCE_POLICY" default:"Respect" help:"Whether soft affinities count: Respect or Ignore."`
 	MinValuesPolicy   options.MinValuesPolicy  `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
 	SchedulerConfig   options.SchedulerConfig  `name:"scheduler-config" envvar:"SCHEDULER_CONFIG" placeholder:"YAML" help:"Scheduler configuration as YAML or JSON text: podTopologySpread.defaultConstraints."`
-	IgnoreDRARequests bool                     `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" default:"true" help:"Refuse pods with resource claims (${default}); =false allocates devices to them."`
-	FeatureGates      options.FeatureGates     `name:"feature-gates" envvar:"FEATURE_GATES" placeholder:"GATE=BOOL,..." help:"As the controller has them: SpotToSpotConsolidation counts."`
+	IgnoreDRARequests bool                     `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" default:"true" help:"Reject pods with resource claims (${default}); =false allocates devices to them."`
+	FeatureGates      options.FeatureGates     `name:"feature-gates" envvar:"FEATURE_GATES" placeholder:"GATE=BOOL,..." help:"Feature gates of the controller; only SpotToSpotConsolidation matters."`
 
 	Place place `embed:""`
 }
 
 // Help is shown above the flags.
 func (*explainCommand) Help() string {
-	return "Reads what a cluster holds, as karpenter snapshot does, and answers for one object what karpenter simulate answers for all. Nothing is changed. " +
-		"Settings of the controller are not part of a cluster: give the flags that it has.\n\n" +
-		"Exit codes: 0 there is an answer, whatever it is; 1 failure; 2 the command line or the input cannot be used; 3 there is no such object."
+	return "Reads a cluster, as karpenter snapshot does, and explains for one object what karpenter simulate shows for all. Read-only. " +
+		"The settings of the controller are not part of a cluster: give the flags that the controller has.\n\n" +
+		"Exit codes: 0 an answer is printed; 1 failure; 2 invalid command line or input; 3 the object does not exist."
 }
 
 // explainPod explains a pod.

@@ -1,7 +1,7 @@
-// Command karpenter provisions nodes for pods that have no place, and removes nodes that are not needed.
+// Command karpenter launches nodes for pending pods, and removes nodes that are not needed.
 //
-// It is one binary: "karpenter controller" is what a cluster runs, the other subcommands are tools beside it. This package is the only
-// one that knows the cloud adapters.
+// It is one binary: "karpenter controller" is what a cluster runs, the other subcommands are tools. This package is the only one
+// that names the cloud providers.
 package main
 
 import "os"

@@ -22,13 +22,13 @@ import (
 type simulateCommand struct {
 	Files    pathList      `name:"filename" short:"f" placeholder:"FILE_OR_DIR" help:"File or directory with manifests, - for standard input. Can be given several times."`
 	More     []string      `arg:"" optional:"" name:"file_or_dir" help:"More of them, so that -f *.yaml works."`
-	Snapshot string        `name:"snapshot" placeholder:"FILE" help:"What a cluster holds, from karpenter snapshot; - for standard input. Files are applied to it."`
+	Snapshot string        `name:"snapshot" placeholder:"FILE" help:"Snapshot of a cluster, from karpenter snapshot; - for standard input. Files are applied to it."`
 	Output   report.Format `name:"output" short:"o" enum:"table,json,yaml" default:"table" placeholder:"FORMAT" help:"table, json or yaml (${default})."`
 
 	PreferencePolicy  options.PreferencePolicy `name:"preference-policy" envvar:"PREFERENCE_POLICY" default:"Respect" help:"Whether soft affinities count: Respect or Ignore."`
 	MinValuesPolicy   options.MinValuesPolicy  `name:"min-values-policy" envvar:"MIN_VALUES_POLICY" default:"Strict" help:"When minValues cannot be met, fail (Strict) or relax (BestEffort)."`
 	SchedulerConfig   options.SchedulerConfig  `name:"scheduler-config" envvar:"SCHEDULER_CONFIG" placeholder:"YAML" help:"Scheduler configuration as YAML or JSON text: podTopologySpread.defaultConstraints."`
-	IgnoreDRARequests bool                     `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" default:"true" help:"Refuse pods with resource claims (${default}); =false allocates devices to them."`
+	IgnoreDRARequests bool                     `name:"ignore-dra-requests" envvar:"IGNORE_DRA_REQUESTS" default:"true" help:"Reject pods with resource claims (${default}); =false allocates devices to them."`
 
 	Place place `embed:""`
 }
@@ -50,8 +50,8 @@ func (p *pathList) Decode(ctx *kong.DecodeContext) error {
 func (*simulateCommand) Help() string {
 	return "Reads NodePools, node classes, pods, workloads (Deployment, ReplicaSet, StatefulSet, DaemonSet, Job), nodes and what belongs to them, and prints " +
 		"the nodes that would be launched, where the pods go, and why pods do not fit. No cluster, no credentials, no network. " +
-		"With --snapshot, they are applied to what a cluster held when karpenter snapshot looked at it.\n\n" +
-		"Exit codes: 0 every pod has a place; 1 bad flag, or failure; 2 the input cannot be used, with file, line and field; 3 pods are left without a place."
+		"With --snapshot, they are applied to the snapshot of a cluster.\n\n" +
+		"Exit codes: 0 every pod fits; 1 invalid flag, or failure; 2 invalid input, with file, line and field; 3 some pods do not fit."
 }
 
 // Run implements the subcommand.
@@ -64,7 +64,7 @@ func (c *simulateCommand) Run(s streams) error {
 	if err != nil {
 		return codedError{err, exitUsage}
 	}
-	// The moment of the question is left at zero: an answer that depends on when it is asked cannot be compared.
+	// Now stays zero: results that depend on the time cannot be compared.
 	result, err := simulation.Run(context.Background(), in.objects, in.cloud, simulation.Options{
 		IgnorePreferences:   c.PreferencePolicy == options.PreferenceIgnore,
 		BestEffortMinValues: c.MinValuesPolicy == options.MinValuesBestEffort,
@@ -82,9 +82,9 @@ func (c *simulateCommand) Run(s streams) error {
 	case 0:
 		return nil
 	case 1:
-		return codedError{errors.New("1 pod is left without a place"), exitUnplaced}
+		return codedError{errors.New("1 pod does not fit"), exitUnplaced}
 	default:
-		return codedError{fmt.Errorf("%d pods are left without a place", n), exitUnplaced}
+		return codedError{fmt.Errorf("%d pods do not fit", n), exitUnplaced}
 	}
 }
 

@@ -20,14 +20,14 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/snapshot"
 )
 
-// snapshotCommand takes down what a cluster holds.
+// snapshotCommand captures a snapshot of a cluster.
 type snapshotCommand struct {
 	Kubeconfig string `name:"kubeconfig" placeholder:"FILE" help:"Kubeconfig file; otherwise $KUBECONFIG, then the in-cluster configuration, then ~/.kube/config."`
 	Output     string `name:"output" short:"o" default:"-" placeholder:"FILE" help:"Where to write, compressed if the name ends in .gz; - for standard output (${default})."`
-	Redact     bool   `name:"redact" help:"Replace names, and values of labels that are not known to everybody."`
+	Redact     bool   `name:"redact" help:"Replace names, and values of labels that are not well-known."`
 
 	// CloudProvider is empty where the node classes decide.
-	CloudProvider options.CloudProvider `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" placeholder:"NAME" help:"Whose labels are known to everybody; otherwise those of the cloud whose node classes there are. Known: ${cloud_providers}."`
+	CloudProvider options.CloudProvider `name:"cloud-provider" envvar:"CLOUD_PROVIDER" group:"Cloud provider" placeholder:"NAME" help:"Cloud provider whose labels are well-known; otherwise the one of the node classes in the cluster. Known: ${cloud_providers}."`
 	KWOK          options.KWOK          `embed:""`
 }
 
@@ -37,9 +37,9 @@ const saltSize = 32
 // Help is shown above the flags.
 func (*snapshotCommand) Help() string {
 	return "Reads NodePools, node classes, NodeClaims, NodeOverlays, CapacityBuffers, VerticalPodAutoscalers, nodes, pods, workloads, volumes, devices and what belongs to them, and " +
-		"writes what scheduling looks at as YAML, for karpenter simulate --snapshot. Nothing is changed. Needs the rights to list these kinds; kinds that the " +
+		"writes the fields that scheduling depends on as YAML, for karpenter simulate --snapshot. Read-only. Needs permission to list these kinds; kinds that the " +
 		"cluster does not serve are left out.\n\nSecrets, environment, commands, images and messages are never written. With --redact, names and label values " +
-		"are replaced too, the same by the same, in their order. Keys of labels and taints, names of resources and amounts stay."
+		"are replaced by pseudonyms, equal values by equal ones, in the same order. Keys of labels and taints, names of resources and quantities stay."
 }
 
 // Run implements the subcommand.
@@ -104,7 +104,7 @@ func cloudOf(taken snapshot.Snapshot) options.CloudProvider {
 	return options.CloudProviderKWOK
 }
 
-// capture takes down what the cluster of a kubeconfig holds. The API server hears the name of the tool.
+// capture captures a snapshot of the cluster of a kubeconfig. The tool is part of the user agent.
 func capture(ctx context.Context, kubeconfig, tool string) (snapshot.Snapshot, error) {
 	config, err := operator.RESTConfig(kubeconfig)
 	if err != nil {

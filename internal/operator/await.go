@@ -86,7 +86,7 @@ func (w waiter) forServer(ctx context.Context) error {
 	err := retry(ctx, serverPatience, func(left time.Duration) error {
 		info, err := w.server.ServerVersionWithContext(ctx)
 		if err != nil {
-			w.log.Warn("the API server does not answer, trying again", "error", err, "giving-up-in", left.String())
+			w.log.Warn("the API server does not answer, retrying", "error", err, "giving-up-in", left.String())
 			return err
 		}
 		w.log.Info("the API server answers", "server-version", info.GitVersion)
@@ -104,7 +104,7 @@ func (w waiter) forKinds(ctx context.Context, kinds []schema.GroupVersionKind) e
 		missing, err := missingKinds(ctx, w.server, kinds)
 		switch {
 		case err != nil:
-			w.log.Warn("the API server does not say what it serves, trying again", "error", err, "giving-up-in", left.String())
+			w.log.Warn("the API server does not list what it serves, retrying", "error", err, "giving-up-in", left.String())
 			return err
 		case len(missing) > 0:
 			w.log.Warn("CustomResourceDefinitions are not installed, waiting for them", "missing", missing, "giving-up-in", left.String())

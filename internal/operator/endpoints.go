@@ -94,5 +94,5 @@ type scrapeLog struct{ log *slog.Logger }
 
 // Println implements promhttp.Logger.
 func (l scrapeLog) Println(v ...any) {
-	l.log.Error("some metrics could not be shown", "error", fmt.Sprint(v...))
+	l.log.Error("some metrics could not be collected", "error", fmt.Sprint(v...))
 }

@@ -106,7 +106,7 @@ func stopped(ctx context.Context, log *slog.Logger) bool {
 	if ctx.Err() == nil {
 		return false
 	}
-	log.Info("stopped before anything ran")
+	log.Info("stopped before the controllers started")
 	return true
 }
 
@@ -154,7 +154,7 @@ func (a assembly) run(ctx context.Context, wait waiter) error {
 	if err := a.manager.Start(ctx); err != nil {
 		return explain(err)
 	}
-	log.Info("stopped: work in hand is finished, the lease is released")
+	log.Info("stopped: reconciles in progress are finished, the lease is released")
 	return nil
 }
 
@@ -183,7 +183,7 @@ func (a assembly) register(place cloud.Cloud, outlets *observe.Outlets, statuses
 	}
 	// Runs on the leader only, like everything that acts.
 	return a.manager.Add(manager.RunnableFunc(func(context.Context) error {
-		a.process.Log.Info("this replica acts now")
+		a.process.Log.Info("elected leader")
 		return nil
 	}))
 }

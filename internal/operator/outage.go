@@ -47,7 +47,7 @@ func (o *outage) failed(err error) {
 		return
 	}
 	o.next = now.Add(outagePause)
-	o.log.Warn("the API server does not answer, trying again", "error", err, "for", now.Sub(o.since).Round(time.Second).String())
+	o.log.Warn("the API server does not answer, retrying", "error", err, "for", now.Sub(o.since).Round(time.Second).String())
 }
 
 // ended notes an answer.

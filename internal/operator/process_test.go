@@ -175,7 +175,7 @@ func TestOneBadSeriesHidesNoOther(t *testing.T) {
 	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "good 0") {
 		t.Errorf("status %d", w.Code)
 	}
-	if !strings.Contains(log.String(), "some metrics could not be shown") || !strings.Contains(log.String(), "bad") {
+	if !strings.Contains(log.String(), "some metrics could not be collected") || !strings.Contains(log.String(), "bad") {
 		t.Errorf("the log says %q", log.String())
 	}
 }

@@ -102,7 +102,7 @@ type Count struct {
 }
 
 // header begins every snapshot.
-const header = "# What a cluster held. Ask what Karpenter would do there: karpenter simulate --snapshot FILE\n"
+const header = "# Snapshot of a cluster. To see what Karpenter would do: karpenter simulate --snapshot FILE\n"
 
 // Write writes the documents, by kind, namespace and name.
 func (s Snapshot) Write(to io.Writer) error {

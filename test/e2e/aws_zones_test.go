@@ -132,7 +132,7 @@ func (w *shifting) checkZoneIsLeftAlone() {
 	w.await("what is in the zone is left alone", patience, func() string {
 		text, err := os.ReadFile(w.controller.log)
 		w.must(err)
-		for _, want := range []string{"an unhealthy instance is left for later", "traffic is shifted away from its zone"} {
+		for _, want := range []string{"termination of an unhealthy instance is postponed", "traffic is shifted away from its zone"} {
 			if !strings.Contains(string(text), want) {
 				return "it does not log " + want
 			}

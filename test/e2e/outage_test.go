@@ -36,7 +36,7 @@ func TestAPIServerRestart(t *testing.T) {
 			t.Parallel()
 			w := begin(t)
 			p := w.launch("--disable-leader-election")
-			w.awaitLog(p, "this replica acts now")
+			w.awaitLog(p, "elected leader")
 			w.create(slowClass(2*time.Second), pool(cores("4")), deployment("web", pods, "500m"))
 			w.await(tc.moment, patience, func() string { return tc.reached(w) })
 			w.must(w.plane.RestartAPIServer(w.ctx, down))

@@ -43,7 +43,7 @@ const wantedPods, wantedMachines = 14, 2
 func (w *world) launchTwo() (acts, standsBy *controller) {
 	w.t.Helper()
 	acts = w.launch(replica()...)
-	w.awaitLog(acts, "this replica acts now")
+	w.awaitLog(acts, "elected leader")
 	standsBy = w.launch(replica()...)
 	w.awaitReady(standsBy)
 	return acts, standsBy
@@ -80,7 +80,7 @@ func TestStopReleasesTheLease(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	p := w.launch(replica()...)
-	w.awaitLog(p, "this replica acts now")
+	w.awaitLog(p, "elected leader")
 	if w.holder() == "" {
 		t.Error("nobody holds the lease while the controller acts")
 	}
@@ -109,7 +109,7 @@ func TestStandbyTakesOver(t *testing.T) {
 	w := begin(t)
 	first, second := w.launchTwo()
 	w.scaleUp()
-	if second.logged("this replica acts now") != nil {
+	if second.logged("elected leader") != nil {
 		t.Fatal("both replicas act")
 	}
 	code, err := first.terminate(10 * time.Second)
@@ -118,7 +118,7 @@ func TestStandbyTakesOver(t *testing.T) {
 		t.Errorf("exit code %d, want 0", code)
 	}
 	stopped := time.Now()
-	w.awaitLog(second, "this replica acts now")
+	w.awaitLog(second, "elected leader")
 	if took := time.Since(stopped); took > 8*time.Second {
 		t.Errorf("the standby took over after %s", took)
 	}
@@ -135,7 +135,7 @@ func TestStandbyTakesOverFromTheDead(t *testing.T) {
 	w.scaleUp()
 	w.must(first.Kill())
 	killed := time.Now()
-	w.awaitLog(second, "this replica acts now")
+	w.awaitLog(second, "elected leader")
 	if took := time.Since(killed); took > 20*time.Second {
 		t.Errorf("the standby took over after %s", took)
 	}
@@ -153,7 +153,7 @@ func TestAFrozenLeaderWakesUpAndDoesNothing(t *testing.T) {
 	w.create(class(), pool(cores("4")), web)
 	w.scale(web, wantedPods)
 	w.must(first.freeze())
-	w.awaitLog(second, "this replica acts now")
+	w.awaitLog(second, "elected leader")
 	w.awaitScaledUp()
 	w.must(first.thaw())
 	w.launchesNoMore(5 * time.Second)

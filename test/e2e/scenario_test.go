@@ -122,7 +122,7 @@ func (w *world) startShared(flags []string) *sharedController {
 			s.end() // the next scenario gets one that nothing has happened to
 		}
 	})
-	w.awaitLog(s.controller, "this replica acts now")
+	w.awaitLog(s.controller, "elected leader")
 	return s
 }
 

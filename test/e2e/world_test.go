@@ -82,7 +82,7 @@ func quick(flags ...string) []string {
 func (w *world) controller(flags ...string) *controller {
 	w.t.Helper()
 	p := w.launch(quick(flags...)...)
-	w.awaitLog(p, "this replica acts now")
+	w.awaitLog(p, "elected leader")
 	return p
 }
 

@@ -106,7 +106,7 @@ func (f *Finder) ofTerms(ctx context.Context, terms []awsv1.AMISelectorTerm) ([]
 			return nil, err
 		}
 		if !strings.HasPrefix(p.imageID, "ami-") {
-			observe.Log(ctx).ErrorContext(ctx, "the parameter leads to no image", "parameter", term.SSMParameter, "value", p.imageID)
+			observe.Log(ctx).ErrorContext(ctx, "the SSM parameter does not name an image", "parameter", term.SSMParameter, "value", p.imageID)
 			continue
 		}
 		ids = append(ids, p.imageID)

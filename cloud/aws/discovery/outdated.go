@@ -36,7 +36,7 @@ func (f *Finder) ForgetOutdated(ctx context.Context) error {
 	for _, id := range slices.Sorted(maps.Keys(paths)) {
 		for _, path := range slices.Sorted(slices.Values(paths[id])) {
 			f.aliases.Delete(path)
-			observe.Log(ctx).DebugContext(ctx, "forgetting an ssm parameter that leads to an outdated image", "parameter", path, "image", id)
+			observe.Log(ctx).DebugContext(ctx, "removed an SSM parameter of an outdated image from the cache", "parameter", path, "image", id)
 		}
 	}
 	return nil

@@ -40,7 +40,7 @@ func (f *Finder) CapacityReservations(ctx context.Context, class *awsv1.EC2NodeC
 			}
 			r, err := reservationOf(&answer[i], now)
 			if err != nil {
-				observe.Log(ctx).ErrorContext(ctx, "a capacity reservation is passed over", "capacity-reservation-id", aws.ToString(answer[i].CapacityReservationId), "error", err)
+				observe.Log(ctx).ErrorContext(ctx, "a capacity reservation is ignored", "capacity-reservation-id", aws.ToString(answer[i].CapacityReservationId), "error", err)
 				continue
 			}
 			found[r.ID] = r

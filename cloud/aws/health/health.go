@@ -101,7 +101,7 @@ func (p *Poll) Look(ctx context.Context) error {
 	statuses, err := p.list(ctx)
 	if awserrors.IsUnauthorized(err) {
 		p.deniedUntil = p.Clock.Now().Add(deniedFor)
-		observe.Log(ctx).ErrorContext(ctx, "the health of instances cannot be looked at: add ec2:DescribeInstanceStatus to the policy of the controller",
+		observe.Log(ctx).ErrorContext(ctx, "instance status checks cannot be read: add ec2:DescribeInstanceStatus to the policy of the controller",
 			"error", err, "next-try", deniedFor.String())
 		return nil
 	}

@@ -29,7 +29,7 @@ func (p *Poll) hold(ctx context.Context, patients []*patient) error {
 			continue // nothing more can be done to those that are ended by force already
 		}
 		if p.Shifted != nil && p.Shifted(one.claim.Labels[awsv1.LabelZoneID]) {
-			p.spare(ctx, one, "traffic is shifted away from the zone")
+			p.spare(ctx, one, "a zonal shift is active in the zone")
 			continue
 		}
 		forced = append(forced, one)
@@ -48,7 +48,7 @@ func (p *Poll) hold(ctx context.Context, patients []*patient) error {
 			continue // the claim is new to the cache
 		}
 		if load.forced >= (load.claims+share-1)/share {
-			p.spare(ctx, one, "others in the zone are ended at this time")
+			p.spare(ctx, one, "too many instances of the zone are being terminated")
 			continue
 		}
 		load.forced++
@@ -59,7 +59,7 @@ func (p *Poll) hold(ctx context.Context, patients []*patient) error {
 // spare leaves what calls for force for another time.
 func (p *Poll) spare(ctx context.Context, one *patient, why string) {
 	one.troubles = slices.DeleteFunc(slices.Clone(one.troubles), func(c category) bool { return c.force })
-	observe.Log(ctx).InfoContext(ctx, "an unhealthy instance is left for later", "id", one.id, "NodeClaim", one.claim.Name, "reason", why)
+	observe.Log(ctx).InfoContext(ctx, "termination of an unhealthy instance is postponed", "id", one.id, "NodeClaim", one.claim.Name, "reason", why)
 }
 
 // isForced reports whether a claim is being ended by force: its deadline is over.

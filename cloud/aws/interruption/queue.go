@@ -111,14 +111,14 @@ func (q *Queue) lost(err error) error {
 func (q *Queue) handle(ctx context.Context, m sqstypes.Message) bool {
 	told, err := read(m)
 	if err != nil {
-		observe.Log(ctx).ErrorContext(ctx, "a message cannot be read and is deleted", "queue", q.Name, "id", aws.ToString(m.MessageId), "error", err)
+		observe.Log(ctx).ErrorContext(ctx, "deleting a message that cannot be parsed", "queue", q.Name, "id", aws.ToString(m.MessageId), "error", err)
 		return true
 	}
 	q.Metrics.InterruptionReceived.WithLabelValues(string(told.Kind)).Inc()
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	if err := q.Answer(ctx, told); err != nil {
-		observe.Log(ctx).ErrorContext(ctx, "a message will be answered when it comes again", "queue", q.Name, "id", aws.ToString(m.MessageId),
+		observe.Log(ctx).ErrorContext(ctx, "handling a message failed, retrying when the queue delivers it again", "queue", q.Name, "id", aws.ToString(m.MessageId),
 			"messageKind", string(told.Kind), "error", err)
 		return false
 	}

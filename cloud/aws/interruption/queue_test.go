@@ -61,10 +61,10 @@ karpenter_nodeclaims_disrupted_total{capacity_type="spot",consolidation_policy="
 				t.Errorf("events (-want +got)\n%s", diff)
 			}
 			w.metrics(disrupted, "karpenter_nodeclaims_disrupted_total", "karpenter_pods_disruption_initiated_total")
-			w.metrics(fmt.Sprintf(`# HELP karpenter_interruption_deleted_messages_total Messages of the interruption queue that are done with.
+			w.metrics(fmt.Sprintf(`# HELP karpenter_interruption_deleted_messages_total Messages deleted from the interruption queue.
 # TYPE karpenter_interruption_deleted_messages_total counter
 karpenter_interruption_deleted_messages_total 1
-# HELP karpenter_interruption_received_messages_total Messages of the interruption queue.
+# HELP karpenter_interruption_received_messages_total Messages received from the interruption queue.
 # TYPE karpenter_interruption_received_messages_total counter
 karpenter_interruption_received_messages_total{message_type=%q} 1`, test.kind), "karpenter_interruption_deleted_messages_total", "karpenter_interruption_received_messages_total")
 		})
@@ -93,10 +93,10 @@ func TestOtherMessages(t *testing.T) {
 	if left := w.account.Messages("queue"); len(left) != 0 || w.going(claim) || len(w.events.take()) != 0 {
 		t.Errorf("left are %q; going: %v", left, w.going(claim))
 	}
-	w.metrics(`# HELP karpenter_interruption_deleted_messages_total Messages of the interruption queue that are done with.
+	w.metrics(`# HELP karpenter_interruption_deleted_messages_total Messages deleted from the interruption queue.
 # TYPE karpenter_interruption_deleted_messages_total counter
 karpenter_interruption_deleted_messages_total 9
-# HELP karpenter_interruption_received_messages_total Messages of the interruption queue.
+# HELP karpenter_interruption_received_messages_total Messages received from the interruption queue.
 # TYPE karpenter_interruption_received_messages_total counter
 karpenter_interruption_received_messages_total{message_type="no_op"} 3
 karpenter_interruption_received_messages_total{message_type="spot_interrupted"} 1`,
@@ -162,7 +162,7 @@ func TestAMessageComesAgainUntilItIsAnswered(t *testing.T) {
 	if !w.going(claim) || len(w.account.Messages("queue")) != 0 {
 		t.Error("not answered, or not deleted")
 	}
-	w.metrics(`# HELP karpenter_interruption_received_messages_total Messages of the interruption queue.
+	w.metrics(`# HELP karpenter_interruption_received_messages_total Messages received from the interruption queue.
 # TYPE karpenter_interruption_received_messages_total counter
 karpenter_interruption_received_messages_total{message_type="no_op"} 1
 karpenter_interruption_received_messages_total{message_type="spot_interrupted"} 2`, "karpenter_interruption_received_messages_total")

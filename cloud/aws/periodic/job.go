@@ -57,7 +57,7 @@ func (j Job) Start(ctx context.Context) error {
 				return nil
 			}
 		} else if ctx.Err() == nil {
-			logger.ErrorContext(ctx, "will be tried again", "error", err, "after", retry.String())
+			logger.ErrorContext(ctx, "periodic task failed, retrying", "error", err, "after", retry.String())
 			retry = min(2*retry, retryLongest)
 		}
 		timer := j.Clock.NewTimer(wait)

@@ -67,8 +67,8 @@ func newShow(t *testing.T, reserves bool, pools ...string) *show {
 func (s *show) expect(lines string) {
 	s.t.Helper()
 	var available, price strings.Builder
-	available.WriteString("# HELP karpenter_cloudprovider_instance_type_offering_available 1 when the offering can be had for some NodePool, else 0.\n# TYPE karpenter_cloudprovider_instance_type_offering_available gauge\n")
-	price.WriteString("# HELP karpenter_cloudprovider_instance_type_offering_price_estimate Price of the offering an hour, in the currency of the region.\n# TYPE karpenter_cloudprovider_instance_type_offering_price_estimate gauge\n")
+	available.WriteString("# HELP karpenter_cloudprovider_instance_type_offering_available 1 when the offering is available to a NodePool, else 0.\n# TYPE karpenter_cloudprovider_instance_type_offering_available gauge\n")
+	price.WriteString("# HELP karpenter_cloudprovider_instance_type_offering_price_estimate Hourly price of the offering, in the currency of the region.\n# TYPE karpenter_cloudprovider_instance_type_offering_price_estimate gauge\n")
 	for line := range strings.Lines(lines) {
 		f := strings.Fields(line)
 		if len(f) != 5 {

@@ -100,7 +100,7 @@ func (c Reservations) demote(ctx context.Context, o client.Object, providerID st
 		}
 		return fmt.Errorf("making %T %q on-demand: %w", o, o.GetName(), err)
 	}
-	observe.Log(ctx).InfoContext(ctx, "an instance is no longer in its capacity reservation and counts as on-demand", "provider-id", providerID,
+	observe.Log(ctx).InfoContext(ctx, "an instance left its capacity reservation and is on-demand now", "provider-id", providerID,
 		"capacity-reservation-id", before.GetLabels()[awsv1.LabelCapacityReservationID])
 	return nil
 }

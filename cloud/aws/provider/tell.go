@@ -57,7 +57,7 @@ func (p *Provider) dropped(ctx context.Context, class string, settings []string)
 		return
 	}
 	if p.sizes.dropped[class] = text; text != "" {
-		observe.Log(ctx).ErrorContext(ctx, "settings of Kubernetes in user data that are not known are left out", "EC2NodeClass", class, "settings", settings)
+		observe.Log(ctx).ErrorContext(ctx, "unknown Kubernetes settings in user data are ignored", "EC2NodeClass", class, "settings", settings)
 	}
 }
 

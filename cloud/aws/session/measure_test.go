@@ -48,7 +48,7 @@ func TestCallsAreCounted(t *testing.T) {
 			t.Errorf("%+v: %g calls, %g attempts", test, requests, attempts)
 		}
 	}
-	want := `# HELP aws_sdk_go_request_retry_count How often a call to AWS was tried again.
+	want := `# HELP aws_sdk_go_request_retry_count Retries of a call to AWS.
 # TYPE aws_sdk_go_request_retry_count histogram
 `
 	for _, line := range []struct {

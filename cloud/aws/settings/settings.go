@@ -23,26 +23,26 @@ type Settings struct {
 	// ClusterName is the name of the EKS cluster; everything that is made carries it.
 	ClusterName string `name:"cluster-name" envvar:"CLUSTER_NAME" group:"AWS" placeholder:"NAME" help:"aws: name of the cluster; required."`
 	// ClusterEndpoint is the URL that nodes reach the API server by; empty means ask EKS.
-	ClusterEndpoint string `name:"cluster-endpoint" envvar:"CLUSTER_ENDPOINT" group:"AWS" placeholder:"URL" help:"aws: URL of the API server for nodes; otherwise EKS is asked."`
+	ClusterEndpoint string `name:"cluster-endpoint" envvar:"CLUSTER_ENDPOINT" group:"AWS" placeholder:"URL" help:"aws: URL of the API server for nodes; default: the endpoint that EKS reports."`
 	// ClusterCABundle is the base64 of the certificates that nodes trust; empty means those of the controller's own connection.
-	ClusterCABundle string `name:"cluster-ca-bundle" envvar:"CLUSTER_CA_BUNDLE" group:"AWS" placeholder:"BASE64" help:"aws: certificates of the API server for nodes; otherwise those of the controller's connection."`
+	ClusterCABundle string `name:"cluster-ca-bundle" envvar:"CLUSTER_CA_BUNDLE" group:"AWS" placeholder:"BASE64" help:"aws: CA bundle of the API server for nodes; default: the one of the controller's connection."`
 	// IsolatedVPC says that there is no way to the services without private endpoints: prices and IAM.
-	IsolatedVPC bool `name:"isolated-vpc" envvar:"ISOLATED_VPC" group:"AWS" help:"aws: the network has no way to the price list and to IAM."`
+	IsolatedVPC bool `name:"isolated-vpc" envvar:"ISOLATED_VPC" group:"AWS" help:"aws: the VPC has no access to the Price List API and IAM."`
 	// EKSControlPlane reads the version of Kubernetes from EKS instead of the API server.
-	EKSControlPlane bool `name:"eks-control-plane" envvar:"EKS_CONTROL_PLANE" group:"AWS" help:"aws: ask EKS for the version of Kubernetes."`
+	EKSControlPlane bool `name:"eks-control-plane" envvar:"EKS_CONTROL_PLANE" group:"AWS" help:"aws: read the Kubernetes version from EKS, not from the API server."`
 	// VMMemoryOverheadPercent is the share of an instance's memory that its operating system never sees, between 0 and 1.
-	VMMemoryOverheadPercent float64 `name:"vm-memory-overhead-percent" envvar:"VM_MEMORY_OVERHEAD_PERCENT" group:"AWS" default:"0.075" help:"aws: share of an instance's memory that is lost to virtualization, as a fraction."`
+	VMMemoryOverheadPercent float64 `name:"vm-memory-overhead-percent" envvar:"VM_MEMORY_OVERHEAD_PERCENT" group:"AWS" default:"0.075" help:"aws: fraction of an instance's memory that the hypervisor takes."`
 	// InterruptionQueue is the name of the SQS queue with messages about instances; empty means none is read.
-	InterruptionQueue string `name:"interruption-queue" envvar:"INTERRUPTION_QUEUE" group:"AWS" placeholder:"NAME" help:"aws: SQS queue with interruptions; otherwise none is read."`
+	InterruptionQueue string `name:"interruption-queue" envvar:"INTERRUPTION_QUEUE" group:"AWS" placeholder:"NAME" help:"aws: SQS queue with interruption messages; none by default."`
 	// ReservedENIs is how many network interfaces of each instance are not for pods.
 	ReservedENIs int `name:"reserved-enis" envvar:"RESERVED_ENIS" group:"AWS" default:"0" help:"aws: network interfaces of each instance that are not for pods."`
 	// DisableDryRun judges node classes without trying what they may do.
-	DisableDryRun bool `name:"disable-dry-run" envvar:"DISABLE_DRY_RUN" group:"AWS" help:"aws: do not try out the permissions of node classes."`
+	DisableDryRun bool `name:"disable-dry-run" envvar:"DISABLE_DRY_RUN" group:"AWS" help:"aws: do not validate node classes with dry-run calls."`
 	// EnableZonalShift avoids zones that traffic is shifted away from.
-	EnableZonalShift bool `name:"enable-zonal-shift" envvar:"ENABLE_ZONAL_SHIFT" group:"AWS" help:"aws: leave zones alone that ARC shifts traffic away from."`
+	EnableZonalShift bool `name:"enable-zonal-shift" envvar:"ENABLE_ZONAL_SHIFT" group:"AWS" help:"aws: launch no instances in zones with an active ARC zonal shift."`
 	// AMIRefreshInterval and SubnetRefreshInterval are how long images and subnets are remembered.
-	AMIRefreshInterval    time.Duration `name:"ami-refresh-interval" envvar:"AMI_REFRESH_INTERVAL" group:"AWS" default:"1m" help:"aws: how long images are remembered, at least 1m."`
-	SubnetRefreshInterval time.Duration `name:"subnet-refresh-interval" envvar:"SUBNET_REFRESH_INTERVAL" group:"AWS" default:"1m" help:"aws: how long subnets are remembered, at least 1m."`
+	AMIRefreshInterval    time.Duration `name:"ami-refresh-interval" envvar:"AMI_REFRESH_INTERVAL" group:"AWS" default:"1m" help:"aws: how long discovered images are cached, at least 1m."`
+	SubnetRefreshInterval time.Duration `name:"subnet-refresh-interval" envvar:"SUBNET_REFRESH_INTERVAL" group:"AWS" default:"1m" help:"aws: how long discovered subnets are cached, at least 1m."`
 	// FeatureGates switches features of this provider.
 	FeatureGates FeatureGates `name:"aws-feature-gates" envvar:"AWS_FEATURE_GATES" group:"AWS" placeholder:"NAME=BOOL,..." default:"NodeClassCEL=false" help:"aws: feature gates of the provider; unknown ones are ignored."`
 }

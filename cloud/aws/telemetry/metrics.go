@@ -51,25 +51,25 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	b := observe.NewMetricBuilder(reg)
 	m := &Metrics{
 		OfferingAvailable: b.GaugeFuncs("karpenter_cloudprovider_instance_type_offering_available",
-			"1 when the offering can be had for some NodePool, else 0.", "instance_type", "capacity_type", "zone"),
+			"1 when the offering is available to a NodePool, else 0.", "instance_type", "capacity_type", "zone"),
 		OfferingPrice: b.GaugeFuncs("karpenter_cloudprovider_instance_type_offering_price_estimate",
-			"Price of the offering an hour, in the currency of the region.", "instance_type", "capacity_type", "zone"),
+			"Hourly price of the offering, in the currency of the region.", "instance_type", "capacity_type", "zone"),
 		TypeCPU:    b.GaugeFuncs("karpenter_cloudprovider_instance_type_cpu_cores", "CPUs of the instance type.", "instance_type"),
 		TypeMemory: b.GaugeFuncs("karpenter_cloudprovider_instance_type_memory_bytes", "Memory of the instance type.", "instance_type"),
 		LaunchFailures: b.Counters("karpenter_cloudprovider_instance_launch_failures_total",
-			"Errors in the answers to launches, also to those that succeeded in the end.", "zone", "zone_id", "capacity_type", "reason"),
+			"Errors of CreateFleet, including those of launches that succeeded in the end.", "zone", "zone_id", "capacity_type", "reason"),
 		TerminationFailures: b.Counters("karpenter_cloudprovider_instance_termination_failures_total",
-			"Instances that could not be ended.", "zone", "zone_id"),
+			"Instances that could not be terminated.", "zone", "zone_id"),
 		BatchTime: b.Histograms("karpenter_cloudprovider_batcher_batch_time_seconds",
-			"Time that requests waited for others to share a call with.", observe.DurationBuckets(), "batcher"),
-		BatchSize: b.Histograms("karpenter_cloudprovider_batcher_batch_size", "Requests that shared a call.", sizeBuckets(), "batcher"),
+			"Time that a batch waited for requests.", observe.DurationBuckets(), "batcher"),
+		BatchSize: b.Histograms("karpenter_cloudprovider_batcher_batch_size", "Requests in a batch.", sizeBuckets(), "batcher"),
 		InterruptionReceived: b.Counters("karpenter_interruption_received_messages_total",
-			"Messages of the interruption queue.", "message_type"),
-		InterruptionDeleted: b.Counter("karpenter_interruption_deleted_messages_total", "Messages of the interruption queue that are done with."),
+			"Messages received from the interruption queue.", "message_type"),
+		InterruptionDeleted: b.Counter("karpenter_interruption_deleted_messages_total", "Messages deleted from the interruption queue."),
 		InterruptionQueueDuration: b.Histogram("karpenter_interruption_message_queue_duration_seconds",
 			"Time from the sending of a message until it was received.", observe.DurationBuckets()),
 		InstanceStatusUnhealthy: b.Counters("karpenter_interruption_instance_status_unhealthy_total",
-			"Instances that began to fail a check of EC2.", "category"),
+			"Instances that began to fail an EC2 status check.", "category"),
 		UserDataBytes: b.Gauges("karpenter_ec2nodeclasses_userdata_bytes", "Size of the user data of the last launch of an EC2NodeClass.", "nodeclass"),
 		SDK:           newSDKMetrics(b),
 	}
@@ -82,10 +82,10 @@ func newSDKMetrics(b *observe.MetricBuilder) SDKMetrics {
 	times := prometheus.ExponentialBuckets(0.01, 1.5, 20)
 	return SDKMetrics{
 		Requests:        b.Counters("aws_sdk_go_request_total", "Calls to AWS.", labels...),
-		Attempts:        b.Counters("aws_sdk_go_request_attempt_total", "Requests to AWS, those that are sent again counted too.", labels...),
+		Attempts:        b.Counters("aws_sdk_go_request_attempt_total", "Requests to AWS, including retries.", labels...),
 		RequestDuration: b.Histograms("aws_sdk_go_request_duration_seconds", "Time that a call to AWS took, with all its attempts.", times, labels...),
 		AttemptDuration: b.Histograms("aws_sdk_go_request_attempt_duration_seconds", "Time until AWS answered a request.", times, labels...),
-		Retries:         b.Histograms("aws_sdk_go_request_retry_count", "How often a call to AWS was tried again.", prometheus.LinearBuckets(0, 1, 10), labels...),
+		Retries:         b.Histograms("aws_sdk_go_request_retry_count", "Retries of a call to AWS.", prometheus.LinearBuckets(0, 1, 10), labels...),
 	}
 }
 
