@@ -27,14 +27,14 @@ import (
 )
 
 const (
-	// consistencyPeriod is how often one claim is checked at most.
+	// consistencyPeriod is the time between two checks of a NodeClaim.
 	consistencyPeriod = 10 * time.Minute
-	// enoughCapacity is the part of the expected capacity that a Node must have.
-	enoughCapacity = 0.9
+	// minCapacityShare is the share of the expected capacity that a Node must have.
+	minCapacityShare = 0.9
 )
 
-// Consistency is the controller nodeclaim.consistency: it compares Nodes with what their launch promised. Nothing acts
-// on the result.
+// Consistency is the controller nodeclaim.consistency: it compares the capacity of Nodes with that of the launched instance type.
+// Nothing acts on the result.
 type Consistency struct {
 	deps.Shared
 	checked *ttlcache.Cache[claimID, struct{}]
@@ -55,7 +55,7 @@ func (c *Consistency) Register(m manager.Manager) error {
 		Complete(c)
 }
 
-// Reconcile checks one claim, at most once a period.
+// Reconcile checks one NodeClaim, at most once per period.
 func (c *Consistency) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	claim := &v1.NodeClaim{}
 	if err := c.Client.Get(ctx, request.NamespacedName, claim); err != nil {
@@ -75,15 +75,15 @@ func (c *Consistency) Reconcile(ctx context.Context, request reconcile.Request) 
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := c.judge(ctx, claim, node); err != nil {
+	if err := c.check(ctx, claim, node); err != nil {
 		return requeue.OnConflict(err)
 	}
 	c.checked.Set(claim.UID, struct{}{})
 	return requeue.After(consistencyPeriod), nil
 }
 
-// judge publishes the issues of a Node and writes the condition.
-func (c *Consistency) judge(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node) error {
+// check publishes the issues of a Node and writes the condition.
+func (c *Consistency) check(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node) error {
 	stored := claim.DeepCopy()
 	set := condition.For(claim, c.Clock.Now())
 	var issues []string
@@ -105,7 +105,7 @@ func (c *Consistency) judge(ctx context.Context, claim *v1.NodeClaim, node *core
 	return c.Client.Status().Patch(ctx, claim, optimistic(stored))
 }
 
-// shapeIssues lists the requested resources of which the Node has clearly less than its launch promised, by name.
+// shapeIssues lists, by name, the requested resources of which the Node has less than minCapacityShare of the expected capacity.
 func shapeIssues(claim *v1.NodeClaim, node *corev1.Node) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(claim.Spec.Resources.Requests)) {
@@ -114,7 +114,7 @@ func shapeIssues(claim *v1.NodeClaim, node *corev1.Node) []string {
 			continue
 		}
 		found := node.Status.Capacity[name]
-		if part := found.AsApproximateFloat64() / expected.AsApproximateFloat64(); part < enoughCapacity {
+		if share := found.AsApproximateFloat64() / expected.AsApproximateFloat64(); share < minCapacityShare {
 			out = append(out, observe.NodeShapeIssue(name, expected, found))
 		}
 	}

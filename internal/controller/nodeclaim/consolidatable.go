@@ -8,8 +8,8 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// consolidatable decides whether the claim's Node has been left alone long enough to be consolidated. If it will be
-// later without any further event, wait says how much later; zero means that only an event can change the answer.
+// consolidatable decides whether consolidateAfter has passed since the last pod event on the Node of the NodeClaim. wait is the time
+// until it passes without another event; zero means that only an event can change the result.
 func consolidatable(after *time.Duration, initialized *metav1.Condition, lastPodEvent metav1.Time, now time.Time) (yes bool, wait time.Duration) {
 	if after == nil || initialized == nil || initialized.Status != metav1.ConditionTrue {
 		return false, 0
@@ -24,5 +24,5 @@ func consolidatable(after *time.Duration, initialized *metav1.Condition, lastPod
 	return true, 0
 }
 
-// dynamic reports whether the NodePool follows its pods rather than a fixed number of replicas.
+// dynamic reports whether the NodePool is sized by its pods instead of a fixed number of replicas.
 func dynamic(pool *v1.NodePool) bool { return pool.Spec.Replicas == nil }

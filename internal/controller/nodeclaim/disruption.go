@@ -26,29 +26,29 @@ import (
 )
 
 const (
-	// driftPeriod is how often drift is looked at without any event.
+	// driftPeriod is how often drift is checked without any event.
 	driftPeriod = 5 * time.Minute
-	// unsettledRetry is when to look again at a pool whose instance types overlays are still being worked out for.
-	unsettledRetry = 10 * time.Second
-	// offeredFrom is the age from which a claim's instance type is checked; before that the catalogue may lag.
+	// unevaluatedRetry is the delay before the next check of a NodePool for which no NodeOverlays have been evaluated yet.
+	unevaluatedRetry = 10 * time.Second
+	// offeredFrom is the age from which the instance type of a NodeClaim is checked; before that the list of instance types may lag.
 	offeredFrom = time.Hour
-	// offeredPeriod is how long a successful check of the instance type holds.
+	// offeredPeriod is how long a successful check of the instance type is valid.
 	offeredPeriod = 30 * time.Minute
 )
 
-// Disruption is the controller nodeclaim.disruption: it keeps the conditions Drifted and Consolidatable, which tell the
-// disruption loop what it may act on.
+// Disruption is the controller nodeclaim.disruption: it sets the conditions Drifted and Consolidatable, which the disruption
+// controller acts on.
 //
 // It does not watch pods: what pods do to consolidation arrives through the claim's lastPodEventTime, and drift does not
 // depend on them.
 type Disruption struct {
 	deps.Shared
 	offered *ttlcache.Cache[claimID, struct{}]
-	asked   *ttlcache.Cache[claimID, driftAnswer]
+	results *ttlcache.Cache[claimID, driftResult]
 }
 
-// driftAnswer is what the provider said, and about what.
-type driftAnswer struct {
+// driftResult is what the provider returned, and for which inputs.
+type driftResult struct {
 	inputs driftInputs
 	reason cloud.DriftReason
 }
@@ -58,7 +58,7 @@ func NewDisruption(shared deps.Shared) *Disruption {
 	return &Disruption{
 		Shared:  shared,
 		offered: ttlcache.New[claimID, struct{}](shared.Clock, offeredPeriod),
-		asked:   ttlcache.New[claimID, driftAnswer](shared.Clock, driftPeriod),
+		results: ttlcache.New[claimID, driftResult](shared.Clock, driftPeriod),
 	}
 }
 
@@ -75,7 +75,7 @@ func (d *Disruption) Register(m manager.Manager) error {
 	return b.Complete(d)
 }
 
-// Reconcile brings both conditions of one claim up to date in one write.
+// Reconcile updates both conditions of one NodeClaim in one write.
 func (d *Disruption) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	ctx = observe.WithController(ctx, "nodeclaim.disruption")
 	claim := &v1.NodeClaim{}
@@ -130,11 +130,11 @@ func (d *Disruption) markDrift(ctx context.Context, pool *v1.NodePool, claim *v1
 	reason, err := d.drift(ctx, pool, claim)
 	switch {
 	case cloud.IsUnevaluatedNodePool(err):
-		return outcome{after: unsettledRetry}
+		return outcome{after: unevaluatedRetry}
 	case cloud.IgnoreNodeClaimNotFound(err) != nil:
 		return outcome{err: fmt.Errorf("checking drift of nodeclaim %q: %w", claim.Name, err)}
 	case err != nil:
-		// The instance is gone; garbage collection deals with that.
+		// The instance is gone: garbage collection deletes the NodeClaim.
 		return outcome{after: driftPeriod}
 	case reason == "":
 		set.Clear(v1.ConditionTypeDrifted)
@@ -144,7 +144,7 @@ func (d *Disruption) markDrift(ctx context.Context, pool *v1.NodePool, claim *v1
 	return outcome{after: driftPeriod}
 }
 
-// drift returns the first reason for which the claim is not what would be launched today.
+// drift returns the first reason why the NodeClaim differs from what would be launched today.
 func (d *Disruption) drift(ctx context.Context, pool *v1.NodePool, claim *v1.NodeClaim) (cloud.DriftReason, error) {
 	if reason := templateDrift(pool, claim, d.Cloud.Labels); reason != "" {
 		return reason, nil
@@ -163,25 +163,24 @@ func (d *Disruption) drift(ctx context.Context, pool *v1.NodePool, claim *v1.Nod
 	return d.providerDrift(ctx, pool, claim)
 }
 
-// providerDrift asks the provider, or repeats its last answer while nothing it depends on has changed.
+// providerDrift calls the provider, or reuses its last result while nothing that it depends on has changed.
 func (d *Disruption) providerDrift(ctx context.Context, pool *v1.NodePool, claim *v1.NodeClaim) (cloud.DriftReason, error) {
 	inputs := driftInputs{
 		poolGeneration: pool.Generation, claimGeneration: claim.Generation,
 		classVersion: d.classVersion(ctx, claim.Spec.NodeClassRef), labels: labelText(claim.Labels),
 	}
-	if last, ok := d.asked.Get(claim.UID); ok && last.inputs == inputs {
+	if last, ok := d.results.Get(claim.UID); ok && last.inputs == inputs {
 		return last.reason, nil
 	}
 	reason, err := d.Cloud.Provider.IsDrifted(ctx, claim)
 	if err != nil {
 		return "", err
 	}
-	d.asked.Set(claim.UID, driftAnswer{inputs: inputs, reason: reason})
+	d.results.Set(claim.UID, driftResult{inputs: inputs, reason: reason})
 	return reason, nil
 }
 
-// classVersion is the resource version of the claim's NodeClass, or empty when it cannot be read: then the provider
-// says what that means.
+// classVersion is the resource version of the NodeClass, or empty when it cannot be read: then the provider decides what that means.
 func (d *Disruption) classVersion(ctx context.Context, ref *v1.NodeClassReference) string {
 	class, ok := d.Cloud.NodeClassFor(ref)
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// templateDrift returns why the claim no longer matches the template of its NodePool, or an empty reason.
+// templateDrift returns why the NodeClaim no longer matches the template of its NodePool, or an empty reason.
 func templateDrift(pool *v1.NodePool, claim *v1.NodeClaim, rules v1.LabelRules) cloud.DriftReason {
 	switch {
 	case hashDrifted(pool.Annotations, claim.Annotations):
@@ -22,7 +22,7 @@ func templateDrift(pool *v1.NodePool, claim *v1.NodeClaim, rules v1.LabelRules) 
 	}
 }
 
-// hashDrifted compares the hashes of the static template fields. Hashes of different versions say nothing.
+// hashDrifted compares the hashes of the static template fields. Hashes of different versions are not compared.
 func hashDrifted(pool, claim map[string]string) bool {
 	poolHash, ok1 := pool[v1.NodePoolHashAnnotationKey]
 	poolVersion, ok2 := pool[v1.NodePoolHashVersionAnnotationKey]
@@ -31,14 +31,14 @@ func hashDrifted(pool, claim map[string]string) bool {
 	return ok1 && ok2 && ok3 && ok4 && poolVersion == claimVersion && poolHash != claimHash
 }
 
-// requirementsDrifted reports whether the claim's labels, as they are, no longer satisfy the NodePool's requirements.
+// requirementsDrifted reports whether the labels of the NodeClaim do not satisfy the requirements of the NodePool.
 func requirementsDrifted(pool *v1.NodePool, claim *v1.NodeClaim, rules v1.LabelRules) bool {
 	have := cloud.LabelRequirements(claim.Labels, rules)
 	return !have.Compatible(cloud.Requirements(pool.Spec.Template.Spec.Requirements, rules), requirement.Strict)
 }
 
-// stillOffered reports whether the claim's instance type exists with an offering, available or not, that fits the
-// claim's labels. A reserved claim may be on its way to on-demand, so its reservation does not count.
+// stillOffered reports whether the instance type of the NodeClaim exists with an offering, available or not, that matches its labels.
+// A reserved NodeClaim may become on-demand, so its reservation does not count.
 func stillOffered(types []*cloud.InstanceType, claim *v1.NodeClaim, c cloud.Cloud) bool {
 	name := claim.Labels[corev1.LabelInstanceTypeStable]
 	have := cloud.LabelRequirements(claim.Labels, c.Labels)
@@ -62,14 +62,14 @@ func stillOffered(types []*cloud.InstanceType, claim *v1.NodeClaim, c cloud.Clou
 	return false
 }
 
-// driftInputs is everything a provider's drift answer depends on as far as the API server knows. While it stays the
-// same the last answer is kept, so that pod events on a busy Node do not become calls to the cloud.
+// driftInputs is everything in the API server that the provider's drift result depends on. While it stays the same the last result is
+// reused, so that pod events on a busy Node do not become calls to the cloud.
 type driftInputs struct {
 	poolGeneration, claimGeneration int64
 	classVersion, labels            string
 }
 
-// labelText spells labels in one canonical string.
+// labelText writes labels as one canonical string.
 func labelText(labels map[string]string) string {
 	var b strings.Builder
 	for _, r := range requirement.Labels(labels) {

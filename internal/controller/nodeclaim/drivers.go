@@ -11,8 +11,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/nodelookup"
 )
 
-// AwaitDrivers makes a Node wait, before it counts as initialized, for the device drivers that its NodeClaim names: until
-// they publish, nobody can tell which of its devices are free.
+// AwaitDrivers delays initialization of a Node until the DRA drivers that its NodeClaim names have published: until then it is unknown
+// which devices are free.
 //
 // Source: spec NodeClaim and NodePool lifecycle, initialization, DRA gate.
 func (l *Lifecycle) AwaitDrivers() *Lifecycle {
@@ -20,8 +20,8 @@ func (l *Lifecycle) AwaitDrivers() *Lifecycle {
 	return l
 }
 
-// unpublished is the first driver that the claim names and that has not published a complete pool on the Node; empty when
-// there is none to wait for.
+// unpublished is the first driver that the NodeClaim names and that has not published a complete pool on the Node; empty if there is
+// none.
 func (l *Lifecycle) unpublished(ctx context.Context, claim *v1.NodeClaim, nodeName string) (string, error) {
 	drivers := requestedDrivers(claim)
 	if !l.awaitDrivers || len(drivers) == 0 {
@@ -50,7 +50,7 @@ func requestedDrivers(claim *v1.NodeClaim) []string {
 	return out
 }
 
-// complete is the drivers with at least one pool that is complete at its newest generation.
+// complete returns the drivers with at least one pool that is complete at its newest generation.
 func complete(slices []resourcev1.ResourceSlice) map[string]bool {
 	type pool struct{ driver, name string }
 	type state struct{ generation, found, declared int64 }
@@ -77,7 +77,7 @@ func complete(slices []resourcev1.ResourceSlice) map[string]bool {
 	return out
 }
 
-// driverMissing is what the condition says of a driver that is waited for.
+// driverMissing is the reason and the message of the condition while a driver has not published.
 func driverMissing(driver string) (reason, message string) {
 	return "DRADriverPoolsNotPublished", fmt.Sprintf("DRA driver %q has not published a complete resource pool", driver)
 }

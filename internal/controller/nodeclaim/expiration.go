@@ -18,8 +18,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
-// Expiration is the controller nodeclaim.expiration: it deletes NodeClaims that have reached their own expireAfter. It
-// is forceful: no budget, no replacement first; only the drain that follows honours pods.
+// Expiration is the controller nodeclaim.expiration: it deletes NodeClaims that have reached their expireAfter. It is forceful: it
+// ignores budgets and launches no replacement first; only the drain that follows respects PodDisruptionBudgets.
 type Expiration struct {
 	deps.Shared
 }
@@ -36,7 +36,7 @@ func (e *Expiration) Register(m manager.Manager) error {
 		Complete(e)
 }
 
-// Reconcile deletes one claim when its time has come, or waits for exactly the time that is left.
+// Reconcile deletes a NodeClaim that has expired, or requeues it for the time that is left.
 func (e *Expiration) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	claim := &v1.NodeClaim{}
 	if err := e.Client.Get(ctx, request.NamespacedName, claim); err != nil {

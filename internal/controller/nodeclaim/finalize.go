@@ -22,7 +22,7 @@ import (
 // goneCheck is how soon the provider is asked again whether a terminating instance is gone.
 const goneCheck = 5 * time.Second
 
-// finalize tears a deleted claim down: deadline, Nodes, instance, finalizer, in that order.
+// finalize finalizes a deleted NodeClaim: deadline, Nodes, instance, finalizer, in that order.
 func (l *Lifecycle) finalize(ctx context.Context, claim *v1.NodeClaim) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(claim, v1.TerminationFinalizer) {
 		return reconcile.Result{}, nil
@@ -33,8 +33,8 @@ func (l *Lifecycle) finalize(ctx context.Context, claim *v1.NodeClaim) (reconcil
 	if left, err := l.deleteNodes(ctx, claim); left || err != nil {
 		return reconcile.Result{}, err
 	}
-	l.recallInstance(claim)
-	if result, gone, err := l.endInstance(ctx, claim); !gone || err != nil {
+	l.restoreInstance(claim)
+	if result, gone, err := l.terminateInstance(ctx, claim); !gone || err != nil {
 		return result, err
 	}
 	stored := claim.DeepCopy()
@@ -47,7 +47,7 @@ func (l *Lifecycle) finalize(ctx context.Context, claim *v1.NodeClaim) (reconcil
 	return reconcile.Result{}, nil
 }
 
-// countFinalized records how long the end of a claim took.
+// countFinalized records how long the termination of a NodeClaim took.
 func (l *Lifecycle) countFinalized(claim *v1.NodeClaim) {
 	now, pool := l.Clock.Now(), claim.Labels[v1.NodePoolLabelKey]
 	if terminating := condition.For(claim, now).Get(v1.ConditionTypeInstanceTerminating); terminating != nil {
@@ -57,7 +57,7 @@ func (l *Lifecycle) countFinalized(claim *v1.NodeClaim) {
 	l.Metrics.NodeClaims.Terminated.WithLabelValues(pool, claim.Labels[v1.CapacityTypeLabelKey], claim.Labels[corev1.LabelTopologyZone]).Inc()
 }
 
-// setDeadline writes, once, when the pods of this claim's Node will be deleted at the latest.
+// setDeadline annotates the NodeClaim, once, with the time when the pods of its Node are deleted at the latest.
 func (l *Lifecycle) setDeadline(ctx context.Context, claim *v1.NodeClaim) error {
 	if claim.Spec.TerminationGracePeriod == nil {
 		return nil
@@ -76,8 +76,8 @@ func (l *Lifecycle) setDeadline(ctx context.Context, claim *v1.NodeClaim) error 
 	return nil
 }
 
-// deleteNodes asks every Node of a registered claim to go and reports whether one is still there. Node events wake the
-// claim when the last one has gone. Nodes of a claim that never registered are not ours to delete.
+// deleteNodes deletes every Node of a registered NodeClaim and reports whether one still exists. The event of the last Node requeues
+// the NodeClaim. Nodes of a NodeClaim that never registered stay: Karpenter does not own them.
 func (l *Lifecycle) deleteNodes(ctx context.Context, claim *v1.NodeClaim) (left bool, err error) {
 	if !condition.For(claim, l.Clock.Now()).IsTrue(v1.ConditionTypeRegistered) {
 		return false, nil
@@ -97,16 +97,16 @@ func (l *Lifecycle) deleteNodes(ctx context.Context, claim *v1.NodeClaim) (left 
 	return len(nodes) > 0, nil
 }
 
-// recallInstance fills in the instance of a claim that was deleted between its launch and the write of its status.
-func (l *Lifecycle) recallInstance(claim *v1.NodeClaim) {
+// restoreInstance fills in the instance of a NodeClaim that was deleted between its launch and the write of its status.
+func (l *Lifecycle) restoreInstance(claim *v1.NodeClaim) {
 	if created, ok := l.launched.Get(claim.UID); ok && claim.Status.ProviderID == "" {
 		adopt(claim, created)
 	}
 }
 
-// endInstance asks the provider to end the instance and reports whether it is gone. A claim that never launched has
-// none. When it is not gone, result says when to ask again.
-func (l *Lifecycle) endInstance(ctx context.Context, claim *v1.NodeClaim) (result reconcile.Result, gone bool, err error) {
+// terminateInstance terminates the instance and reports whether it is gone. A NodeClaim that never launched has none. While the
+// instance exists, result says when to check again.
+func (l *Lifecycle) terminateInstance(ctx context.Context, claim *v1.NodeClaim) (result reconcile.Result, gone bool, err error) {
 	if claim.Status.ProviderID == "" {
 		return reconcile.Result{}, true, nil
 	}

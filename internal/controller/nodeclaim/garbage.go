@@ -29,8 +29,8 @@ const (
 	garbageWorkers = 20
 )
 
-// Garbage is the controller nodeclaim.garbagecollection: it deletes registered NodeClaims whose instance is gone.
-// Unregistered ones are left to the registration timeout.
+// Garbage is the controller nodeclaim.garbagecollection: it deletes registered NodeClaims whose instance is gone. The registration
+// timeout deletes the others.
 type Garbage struct {
 	deps.Shared
 }
@@ -50,8 +50,8 @@ func (g *Garbage) Register(m manager.Manager) error {
 		Complete(g)
 }
 
-// Reconcile runs one pass over all claims. The claims are listed before the instances: a claim launched in between has
-// its instance in the answer, never the other way round.
+// Reconcile runs one pass over all NodeClaims. It lists them before the instances, so that the list of instances includes those of all
+// NodeClaims listed.
 func (g *Garbage) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	ctx = observe.WithController(ctx, "nodeclaim.garbagecollection")
 	var claims v1.NodeClaimList
@@ -76,8 +76,8 @@ func (g *Garbage) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile
 	return requeue.After(garbagePeriod), nil
 }
 
-// abandoned returns the claims that are registered and whose instance the provider no longer has. An instance that is
-// already terminating counts as gone.
+// abandoned returns the registered NodeClaims whose instance the provider does not list. An instance that is terminating counts as
+// gone.
 func abandoned(claims, instances []*v1.NodeClaim) []*v1.NodeClaim {
 	alive := map[string]bool{}
 	for _, instance := range instances {
@@ -95,8 +95,8 @@ func abandoned(claims, instances []*v1.NodeClaim) []*v1.NodeClaim {
 	return out
 }
 
-// collect deletes one claim, unless its Node is ready: a running kubelet outranks the provider's list. When the Node
-// cannot be looked up, the claim is spared until the next pass.
+// collect deletes one NodeClaim, unless its Node is ready: a running kubelet overrides the list of the provider. A NodeClaim whose
+// Node cannot be read is kept until the next pass.
 func (g *Garbage) collect(ctx context.Context, claim *v1.NodeClaim) error {
 	node, err := nodelookup.NodeOf(ctx, g.Client, claim)
 	switch {

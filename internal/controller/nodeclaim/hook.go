@@ -11,18 +11,18 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// held is what the registration hooks say together.
-type held struct {
-	// names are the hooks that have not agreed, in the order they were given.
+// hookOutcome is the outcome of all registration hooks together.
+type hookOutcome struct {
+	// names are the pending hooks, in the order of the cloud provider.
 	names []string
 	outcome
 }
 
-func (h held) message() string { return strings.Join(h.names, ", ") }
+func (h hookOutcome) message() string { return strings.Join(h.names, ", ") }
 
-// runHooks asks every hook, in parallel, each with a copy of the claim of its own, and then takes over the labels and
-// annotations they added. An error counts as pending; it is retried with back-off.
-func (l *Lifecycle) runHooks(ctx context.Context, claim *v1.NodeClaim) held {
+// runHooks calls every hook in parallel, each with a copy of the NodeClaim, and applies the labels and annotations that they changed.
+// A hook that fails is pending and retried with backoff.
+func (l *Lifecycle) runHooks(ctx context.Context, claim *v1.NodeClaim) hookOutcome {
 	hooks := l.Cloud.Hooks
 	copies := make([]*v1.NodeClaim, len(hooks))
 	results := make([]cloud.HookResult, len(hooks))
@@ -35,7 +35,7 @@ func (l *Lifecycle) runHooks(ctx context.Context, claim *v1.NodeClaim) held {
 	wg.Wait()
 
 	before := claim.DeepCopy()
-	var out held
+	var out hookOutcome
 	for i, hook := range hooks {
 		if errs[i] != nil {
 			out.names = append(out.names, hook.Name())
@@ -53,7 +53,7 @@ func (l *Lifecycle) runHooks(ctx context.Context, claim *v1.NodeClaim) held {
 	return out
 }
 
-// changed applies to target what differs between before and after.
+// changed applies the difference between before and after to target.
 func changed(target, before, after map[string]string) map[string]string {
 	for key, value := range after {
 		if old, ok := before[key]; !ok || old != value {

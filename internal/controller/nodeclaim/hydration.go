@@ -22,8 +22,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
-// Hydration is the controller nodeclaim.hydration: it gives NodeClaims made by older versions the label that names
-// their NodeClass.
+// Hydration is the controller nodeclaim.hydration: it adds the label with the name of the NodeClass to NodeClaims of older versions.
 type Hydration struct{ deps.Shared }
 
 // NodeHydration is the controller node.hydration: it does the same for the Nodes of such NodeClaims.
@@ -87,7 +86,7 @@ func (h *NodeHydration) Reconcile(ctx context.Context, request reconcile.Request
 	return requeue.OnConflict(labelClass(ctx, h.Shared, node, claim))
 }
 
-// labelClass makes obj carry the label with the name of the claim's NodeClass. Unmanaged claims are left alone.
+// labelClass labels obj with the name of the NodeClass of the NodeClaim. Unmanaged NodeClaims are skipped.
 func labelClass(ctx context.Context, shared deps.Shared, obj client.Object, claim *v1.NodeClaim) error {
 	class, ok := shared.Cloud.NodeClassFor(claim.Spec.NodeClassRef)
 	name := ""

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// initialize waits until the registered Node is ready for work. There is no timeout; events drive the retry.
+// initialize waits until the registered Node is ready for pods. There is no timeout; events requeue the NodeClaim.
 func (l *Lifecycle) initialize(ctx context.Context, claim *v1.NodeClaim) outcome {
 	now := l.Clock.Now()
 	if decided(claim, v1.ConditionTypeInitialized, now) {
@@ -56,8 +56,7 @@ func (l *Lifecycle) initialize(ctx context.Context, claim *v1.NodeClaim) outcome
 	}}}
 }
 
-// lacking returns the first thing that a Node still lacks before pods may be planned on it for real, as a condition's
-// reason and message; both are empty when nothing is missing.
+// lacking returns why a Node is not initialized yet, as the reason and message of a condition; both are empty if it is.
 func lacking(node *corev1.Node, claim *v1.NodeClaim) (reason, message string) {
 	if !nodeReady(node) {
 		return "NodeNotReady", "Node status is NotReady"
@@ -81,14 +80,14 @@ func lacking(node *corev1.Node, claim *v1.NodeClaim) (reason, message string) {
 	return "", ""
 }
 
-// nodeReady reports whether the kubelet says that the Node is ready.
+// nodeReady reports whether the Node has the condition Ready.
 func nodeReady(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
 }
 
-// ephemeral reports whether the taint is one that every young Node carries for a while and loses by itself.
+// ephemeral reports whether the taint is one that new Nodes have until another component removes it.
 func ephemeral(taint corev1.Taint) bool {
 	if strings.HasPrefix(taint.Key, "readiness.k8s.io/") {
 		return true

@@ -27,24 +27,23 @@ import (
 const (
 	// instanceMinAge protects instances whose claim has not been written yet.
 	instanceMinAge = 30 * time.Second
-	// The first passes after a start run often, because a crash is what leaves instances behind.
+	// The first passes after a start run often, because a crash may leave instances behind.
 	instanceEarlyPeriod = 10 * time.Second
 	instanceEarlyPasses = 20
 	instanceWorkers     = 100
 )
 
-// InstanceGarbage is the controller instance.garbagecollection: it ends instances that belong to no NodeClaim, for
-// instance because the claim was removed by force or a launch was cut short.
+// InstanceGarbage is the controller instance.garbagecollection: it terminates instances without a NodeClaim, for instance because its
+// finalizer was removed by hand or a launch was interrupted.
 type InstanceGarbage struct {
 	deps.Shared
 	live   client.Reader
 	passes int
-	// firstSeen dates instances whose provider does not say when they were created.
+	// firstSeen is the creation time of instances for which the provider has none.
 	firstSeen map[string]time.Time
 }
 
-// NewInstanceGarbage builds the controller. live reads from the API server itself: the cache alone is never reason
-// enough to end an instance.
+// NewInstanceGarbage builds the controller. live reads from the API server: the cache alone is not enough to terminate an instance.
 func NewInstanceGarbage(shared deps.Shared, live client.Reader) *InstanceGarbage {
 	return &InstanceGarbage{Shared: shared, live: live, firstSeen: map[string]time.Time{}}
 }
@@ -61,8 +60,8 @@ func (g *InstanceGarbage) Register(m manager.Manager) error {
 		Complete(g)
 }
 
-// Reconcile runs one pass over all instances. The instances are listed before the claims: a claim written in between is
-// seen, never the other way round.
+// Reconcile runs one pass over all instances. It lists them before the NodeClaims, so that the list of NodeClaims includes those of
+// all instances listed.
 func (g *InstanceGarbage) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	ctx = observe.WithController(ctx, "instance.garbagecollection")
 	instances, err := g.Cloud.Provider.List(ctx)
@@ -86,7 +85,7 @@ func (g *InstanceGarbage) Reconcile(ctx context.Context, _ reconcile.Request) (r
 	return requeue.After(garbagePeriod), nil
 }
 
-// oldEnough keeps the running instances that have had time to get their claim written.
+// oldEnough keeps the running instances that are older than instanceMinAge.
 func (g *InstanceGarbage) oldEnough(instances []*v1.NodeClaim) []*v1.NodeClaim {
 	now := g.Clock.Now()
 	seen := map[string]time.Time{}
@@ -108,7 +107,7 @@ func (g *InstanceGarbage) oldEnough(instances []*v1.NodeClaim) []*v1.NodeClaim {
 	return out
 }
 
-// orphansAmong keeps the instances that no managed claim of the reader accounts for.
+// orphansAmong keeps the instances that no managed NodeClaim of the reader owns.
 func (g *InstanceGarbage) orphansAmong(ctx context.Context, r client.Reader, instances []*v1.NodeClaim) ([]*v1.NodeClaim, error) {
 	var list v1.NodeClaimList
 	if err := r.List(ctx, &list); err != nil {
@@ -123,8 +122,8 @@ func (g *InstanceGarbage) orphansAmong(ctx context.Context, r client.Reader, ins
 	return orphans(instances, claims), nil
 }
 
-// orphans returns the instances that no claim has. An instance that carries the name of a claim which is still being
-// launched is that claim's: the launch will find it again.
+// orphans returns the instances that no NodeClaim owns. An instance with the name of a NodeClaim that is being launched belongs to it:
+// the launch is idempotent and returns the same instance.
 func orphans(instances, claims []*v1.NodeClaim) []*v1.NodeClaim {
 	owned, launching := map[string]bool{}, map[string]bool{}
 	for _, claim := range claims {
@@ -143,7 +142,7 @@ func orphans(instances, claims []*v1.NodeClaim) []*v1.NodeClaim {
 	return out
 }
 
-// collect ends one instance and deletes its Node, if it has one.
+// collect terminates one instance and deletes its Node, if it has one.
 func (g *InstanceGarbage) collect(ctx context.Context, instance *v1.NodeClaim) error {
 	err := g.Cloud.Provider.Delete(ctx, instance)
 	if cloud.IgnoreNodeClaimNotFound(err) != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// maxMessage bounds the provider's error text in a condition, in bytes, before the ellipsis.
+// maxMessage bounds the error text of the provider in a condition, in bytes, before the ellipsis.
 const maxMessage = 300
 
-// launch asks the provider for an instance, once: the answer is remembered until Launched=True has been read back.
+// launch creates the instance, once: the result is kept until Launched=True has been read back.
 func (l *Lifecycle) launch(ctx context.Context, claim *v1.NodeClaim) outcome {
 	now := l.Clock.Now()
 	if decided(claim, v1.ConditionTypeLaunched, now) {
@@ -42,17 +42,17 @@ func (l *Lifecycle) launch(ctx context.Context, claim *v1.NodeClaim) outcome {
 	return outcome{}
 }
 
-// launchFailed acts on a provider error: two of them end the claim, because waiting cannot help and its pods are better
-// planned again; the others are shown in the condition and retried until the launch timeout.
+// launchFailed handles an error of the provider: for insufficient capacity and a NodeClass that is not ready it deletes the NodeClaim,
+// so that its pods are scheduled again; others are shown in the condition and retried until the launch timeout.
 func (l *Lifecycle) launchFailed(ctx context.Context, claim *v1.NodeClaim, cause error) outcome {
 	switch {
 	case cloud.IsInsufficientCapacity(cause):
 		l.Recorder.Publish(observe.InsufficientCapacity(claim, cause))
 		observe.Log(ctx).Error("failed launching nodeclaim", "error", cause)
-		return l.end(ctx, claim, "insufficient_capacity")
+		return l.deleteFailed(ctx, claim, "insufficient_capacity")
 	case cloud.IsNodeClassNotReady(cause):
 		observe.Log(ctx).Error("failed launching nodeclaim", "error", cause)
-		return l.end(ctx, claim, "nodeclass_not_ready")
+		return l.deleteFailed(ctx, claim, "nodeclass_not_ready")
 	}
 	reason, message := "LaunchFailed", cause.Error()
 	if create, ok := cloud.AsCreateError(cause); ok {
@@ -62,8 +62,8 @@ func (l *Lifecycle) launchFailed(ctx context.Context, claim *v1.NodeClaim, cause
 	return outcome{err: fmt.Errorf("launching nodeclaim %q: %w", claim.Name, cause)}
 }
 
-// adopt copies what the provider says about the instance into the claim. The claim's own labels win, because they are
-// what was asked for; the provider's annotations win, because they are what it found.
+// adopt copies the status of the created instance into the NodeClaim. On conflicts the labels of the NodeClaim and the annotations of
+// the provider win.
 func adopt(claim, created *v1.NodeClaim) {
 	claim.Labels = overlaid(created.Labels, claim.Labels)
 	claim.Annotations = overlaid(claim.Annotations, created.Annotations)
@@ -84,7 +84,7 @@ func overlaid(base, over map[string]string) map[string]string {
 	return out
 }
 
-// truncate bounds a text to maxMessage bytes and says so with an ellipsis. A character is never cut in two.
+// truncate bounds a text to maxMessage bytes plus an ellipsis, between characters.
 func truncate(text string) string {
 	if len(text) <= maxMessage {
 		return text
@@ -92,8 +92,8 @@ func truncate(text string) string {
 	return strings.ToValidUTF8(text[:maxMessage], "") + "..."
 }
 
-// decided reports whether a condition has left Unknown. If so it is written again as it is, so that its observed
-// generation follows the claim.
+// decided reports whether a condition is not Unknown. If so it is written again, so that its observed generation follows the
+// NodeClaim.
 func decided(claim *v1.NodeClaim, conditionType string, now time.Time) bool {
 	set := condition.For(claim, now)
 	c := set.Get(conditionType)

@@ -1,8 +1,8 @@
-// Package nodeclaim moves NodeClaims through their life: launch, registration, initialization, timeouts, drift and
-// consolidatability marks, expiration, and the removal of what is left over on either side.
+// Package nodeclaim runs the lifecycle of NodeClaims: launch, registration, initialization, timeouts, the conditions Drifted and
+// Consolidatable, expiration, and garbage collection of NodeClaims and instances.
 //
-// Each controller is thin: it gathers what it needs, lets a pure function decide, and applies the result. All of them
-// can be killed between any two lines.
+// Each controller is thin: it gathers what it needs, lets a pure function decide, and applies the result. All of them can be killed
+// between any two lines.
 //
 // Source: spec NodeClaim and NodePool lifecycle.
 package nodeclaim
@@ -37,19 +37,19 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
-// launchMemory is how long the answer of a successful launch is kept, in case its status cannot be written or the
-// cache does not show it yet.
-const launchMemory = time.Hour
+// launchTTL is how long the result of a successful launch is kept, in case its status cannot be written or the cache does not show it
+// yet.
+const launchTTL = time.Hour
 
-// RegistrationHealth records how launches and registrations of a NodePool's claims end. Both methods may be called
-// more than once for one claim. A conflict error means that nothing was recorded yet.
+// RegistrationHealth records whether NodeClaims of a NodePool register. Both methods may be called more than once for one NodeClaim. A
+// conflict error means that nothing was recorded yet.
 type RegistrationHealth interface {
 	Succeeded(ctx context.Context, claim *v1.NodeClaim) error
 	Failed(ctx context.Context, claim *v1.NodeClaim) error
 }
 
-// Lifecycle is the controller nodeclaim.lifecycle: it launches a NodeClaim, registers and initializes its Node, gives
-// up on what takes too long, and tears everything down when the NodeClaim is deleted.
+// Lifecycle is the controller nodeclaim.lifecycle: it launches a NodeClaim, registers and initializes its Node, deletes NodeClaims
+// that time out, and finalizes deleted ones.
 type Lifecycle struct {
 	deps.Shared
 	health   RegistrationHealth
@@ -61,7 +61,7 @@ type Lifecycle struct {
 // NewLifecycle builds the controller.
 func NewLifecycle(shared deps.Shared, health RegistrationHealth) *Lifecycle {
 	shared.Cloud = shared.Cloud.WithDefaults()
-	return &Lifecycle{Shared: shared, health: health, launched: ttlcache.New[claimID, *v1.NodeClaim](shared.Clock, launchMemory)}
+	return &Lifecycle{Shared: shared, health: health, launched: ttlcache.New[claimID, *v1.NodeClaim](shared.Clock, launchTTL)}
 }
 
 // Register adds the controller to the manager.
@@ -96,8 +96,8 @@ func (l *Lifecycle) Reconcile(ctx context.Context, request reconcile.Request) (r
 	if l.Client.DeletionPending(claim) {
 		return requeue.After(readyourwrites.Retry), nil
 	}
-	if decision := toCarryOut(claim); decision != nil {
-		if wait := l.WriteGate.Delay(claim.UID, decision.Time); wait > 0 {
+	if decided := decisionTime(claim); decided != nil {
+		if wait := l.WriteGate.Delay(claim.UID, decided.Time); wait > 0 {
 			return requeue.After(wait), nil
 		}
 	}
@@ -114,8 +114,8 @@ func (l *Lifecycle) Reconcile(ctx context.Context, request reconcile.Request) (r
 	return l.advance(ctx, claim)
 }
 
-// toCarryOut is when the launch or the end of a claim was decided, and nil while neither is to be begun.
-func toCarryOut(claim *v1.NodeClaim) *metav1.Time {
+// decisionTime is when the launch or the deletion of the NodeClaim was decided; nil when neither is due.
+func decisionTime(claim *v1.NodeClaim) *metav1.Time {
 	switch {
 	case claim.DeletionTimestamp != nil:
 		return claim.DeletionTimestamp
@@ -126,7 +126,7 @@ func toCarryOut(claim *v1.NodeClaim) *metav1.Time {
 	}
 }
 
-// advance runs the four steps in order on one copy of the claim and writes what they changed.
+// advance runs the four steps in order on one copy of the NodeClaim and writes what they changed.
 func (l *Lifecycle) advance(ctx context.Context, claim *v1.NodeClaim) (reconcile.Result, error) {
 	stored := claim.DeepCopy()
 	var all outcome
@@ -149,7 +149,7 @@ func (l *Lifecycle) advance(ctx context.Context, claim *v1.NodeClaim) (reconcile
 
 // persist writes the difference between stored and claim, metadata first. Both patches carry the resource version: a
 // merge patch replaces the whole list of conditions, and without the check it would drop those that other controllers
-// wrote meanwhile. A launch lost to such a conflict is remembered in memory.
+// wrote in the meantime. A launch lost to such a conflict is kept in memory.
 func (l *Lifecycle) persist(ctx context.Context, stored, claim *v1.NodeClaim) (outcome, error) {
 	status := claim.Status
 	if !equality.Semantic.DeepEqual(stored.ObjectMeta, claim.ObjectMeta) {
@@ -169,7 +169,7 @@ func (l *Lifecycle) persist(ctx context.Context, stored, claim *v1.NodeClaim) (o
 	return outcome{}, nil
 }
 
-// unsaved says what a failed write of the claim means for the pass.
+// unsaved returns the outcome of a failed write of the NodeClaim.
 func unsaved(err error) (outcome, error) {
 	result, err := requeue.OnConflict(err)
 	if err != nil {
@@ -178,8 +178,8 @@ func unsaved(err error) (outcome, error) {
 	return outcome{again: result != (reconcile.Result{})}, nil
 }
 
-// end deletes a claim that this controller gives up on, and counts the reason once.
-func (l *Lifecycle) end(ctx context.Context, claim *v1.NodeClaim, reason string) outcome {
+// deleteFailed deletes a NodeClaim that failed to launch or register, and counts the reason once.
+func (l *Lifecycle) deleteFailed(ctx context.Context, claim *v1.NodeClaim, reason string) outcome {
 	if err := l.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); err != nil {
 		if result, err := requeue.OnConflict(err); err != nil || result != (reconcile.Result{}) {
 			return outcome{again: err == nil, err: err, ended: true}

@@ -13,10 +13,10 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// registrationTimeout is how long a claim may stay without a registered Node.
+// registrationTimeout is how long a NodeClaim may stay without a registered Node.
 const registrationTimeout = 15 * time.Minute
 
-// enforceTimeouts gives up on a claim that takes too long to launch or to register.
+// enforceTimeouts deletes a NodeClaim that does not launch or register in time.
 func (l *Lifecycle) enforceTimeouts(ctx context.Context, claim *v1.NodeClaim) outcome {
 	now := l.Clock.Now()
 	set := condition.For(claim, now)
@@ -36,19 +36,19 @@ func (l *Lifecycle) enforceTimeouts(ctx context.Context, claim *v1.NodeClaim) ou
 			return outcome{again: true}
 		}
 	}
-	observe.Log(ctx).Debug("terminating due to timeout", "timeout", expired.limit.String(), "reason", expired.reason)
-	return l.end(ctx, claim, expired.reason)
+	observe.Log(ctx).Debug("deleting nodeclaim that timed out", "timeout", expired.limit.String(), "reason", expired.reason)
+	return l.deleteFailed(ctx, claim, expired.reason)
 }
 
-// timeout is a time limit that a claim has broken.
+// timeout is a time limit of a NodeClaim.
 type timeout struct {
 	// reason is the value of the metric's reason label.
 	reason string
 	limit  time.Duration
 }
 
-// overdue returns the first limit that the claim has broken at now, or else how long until one will be. A claim that
-// breaks both is charged with the launch alone.
+// overdue returns the first limit that the NodeClaim exceeds at now, or else the time until the next one. A NodeClaim that exceeds
+// both has the launch timeout.
 func overdue(launched, registered *metav1.Condition, launchLimit time.Duration, now time.Time) (timeout, time.Duration) {
 	wait := time.Duration(0)
 	for _, limit := range []struct {

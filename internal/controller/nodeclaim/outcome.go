@@ -10,24 +10,23 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 )
 
-// claimID identifies one NodeClaim for ever, unlike its name.
+// claimID is the UID of a NodeClaim; names can be reused.
 type claimID = types.UID
 
-// outcome is what a step of a pass asks for. The zero value asks for nothing.
+// outcome is the result of a step of a pass. The zero value requeues nothing.
 type outcome struct {
-	// after is when to look again; zero means never.
+	// after is the delay before the next pass; zero means none.
 	after time.Duration
-	// again asks for a retry through the rate limiter.
+	// again requeues through the rate limiter.
 	again bool
 	err   error
-	// ended says that the claim has been given up: no later step may look at it.
+	// ended is set when the NodeClaim was deleted: no later step may run.
 	ended bool
-	// onceSaved are effects, such as counters, that happen only once the decision is persisted. Otherwise a failed
-	// write would repeat them.
+	// onceSaved are effects, such as counters, that run once the decision is persisted, so that a failed write does not repeat them.
 	onceSaved []func()
 }
 
-// and combines the outcomes of two steps: the earliest wake-up, every error, every effect.
+// and combines the outcomes of two steps: the shortest delay, every error, every effect.
 func (o outcome) and(next outcome) outcome {
 	o.after = sooner(o.after, next.after)
 	o.again = o.again || next.again
@@ -37,7 +36,7 @@ func (o outcome) and(next outcome) outcome {
 	return o
 }
 
-// result is the answer to the work queue: errors first, then a paced retry, then the earliest wake-up.
+// result is the result of the reconcile: an error first, then a rate-limited retry, then the shortest delay.
 func (o outcome) result() (reconcile.Result, error) {
 	switch {
 	case o.err != nil:
@@ -49,7 +48,7 @@ func (o outcome) result() (reconcile.Result, error) {
 	}
 }
 
-// sooner is the smaller of two waits, where zero means none.
+// sooner is the shorter of two delays, where zero means none.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b

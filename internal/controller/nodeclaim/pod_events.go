@@ -31,16 +31,14 @@ import (
 // consolidation, so that churn during a decision is always seen.
 const podEventDedupe = 10 * time.Second
 
-// PodEvents is the controller nodeclaim.podevents: it writes to each NodeClaim when its pods last changed, which starts
-// the clock of consolidateAfter.
+// PodEvents is the controller nodeclaim.podevents: it writes to each NodeClaim when its pods last changed, which starts consolidateAfter.
 //
-// Problem: a restart delivers every pod as if it were new, and must not restart that clock. Approach: events that are
-// seen as they happen count at their own moment; pods of the initial list count at the moment that they carry
-// themselves, and a moment that is not newer than the one on record changes nothing. So a restart repeats nothing, and
-// yet picks up what happened while nobody watched.
+// Problem: a restart delivers every pod as if it were new, and must not restart consolidateAfter. Approach: watch events have the
+// current time; pods of the initial list have the time of the last change in their own status, and a time that is not newer than the
+// recorded one changes nothing. So a restart repeats nothing and records what changed while no replica was running.
 type PodEvents struct {
 	deps.Shared
-	stamped *ttlcache.Cache[claimID, struct{}]
+	written *ttlcache.Cache[claimID, struct{}]
 
 	mu sync.Mutex
 	// newest holds, by Node name, the last event that is not written yet.
@@ -49,7 +47,7 @@ type PodEvents struct {
 
 // NewPodEvents builds the controller.
 func NewPodEvents(shared deps.Shared) *PodEvents {
-	return &PodEvents{Shared: shared, stamped: ttlcache.New[claimID, struct{}](shared.Clock, podEventDedupe), newest: map[string]time.Time{}}
+	return &PodEvents{Shared: shared, written: ttlcache.New[claimID, struct{}](shared.Clock, podEventDedupe), newest: map[string]time.Time{}}
 }
 
 // Register adds the controller to the manager.
@@ -71,24 +69,24 @@ func (p *PodEvents) Events() handler.EventHandler {
 			if e.IsInInitialList {
 				at = lastChange(pod)
 			}
-			p.note(pod, at, q)
+			p.record(pod, at, q)
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			if before, after := e.ObjectOld.(*corev1.Pod), e.ObjectNew.(*corev1.Pod); relevant(before, after) {
-				p.note(after, p.Clock.Now(), q)
+				p.record(after, p.Clock.Now(), q)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			// A pod that was seen terminating or finished has been noted then.
+			// A pod that was seen terminating or finished has been recorded then.
 			if pod := e.Object.(*corev1.Pod); podrules.Active(pod) {
-				p.note(pod, p.Clock.Now(), q)
+				p.record(pod, p.Clock.Now(), q)
 			}
 		},
 	}
 }
 
-// note remembers an event of a bound pod until it is written.
-func (p *PodEvents) note(pod *corev1.Pod, at time.Time, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+// record keeps the event of a bound pod until it is written.
+func (p *PodEvents) record(pod *corev1.Pod, at time.Time, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	if pod.Spec.NodeName == "" || podrules.OwnedByDaemonSet(pod) {
 		return
 	}
@@ -108,7 +106,7 @@ func (p *PodEvents) Reconcile(ctx context.Context, request reconcile.Request) (r
 	if !ok {
 		return reconcile.Result{}, nil
 	}
-	if err := p.stamp(ctx, request.Name, at); err != nil {
+	if err := p.write(ctx, request.Name, at); err != nil {
 		return reconcile.Result{}, err
 	}
 	p.mu.Lock()
@@ -119,8 +117,8 @@ func (p *PodEvents) Reconcile(ctx context.Context, request reconcile.Request) (r
 	return reconcile.Result{}, nil
 }
 
-// stamp writes the time of an event, unless it is covered by the one on record.
-func (p *PodEvents) stamp(ctx context.Context, nodeName string, at time.Time) error {
+// write writes the time of an event, unless the recorded time covers it.
+func (p *PodEvents) write(ctx context.Context, nodeName string, at time.Time) error {
 	node := &corev1.Node{}
 	if err := p.Client.Get(ctx, types.NamespacedName{Name: nodeName}, node); err != nil {
 		return client.IgnoreNotFound(err)
@@ -132,7 +130,7 @@ func (p *PodEvents) stamp(ctx context.Context, nodeName string, at time.Time) er
 	if err != nil {
 		return err
 	}
-	if _, recent := p.stamped.Get(claim.UID); recent || !managed.Is(p.Cloud, claim) || covered(claim, at) {
+	if _, recent := p.written.Get(claim.UID); recent || !managed.Is(p.Cloud, claim) || covered(claim, at) {
 		return nil
 	}
 	stored := claim.DeepCopy()
@@ -140,17 +138,17 @@ func (p *PodEvents) stamp(ctx context.Context, nodeName string, at time.Time) er
 	if err := p.Client.Status().Patch(ctx, claim, client.MergeFrom(stored)); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	p.stamped.Set(claim.UID, struct{}{})
+	p.written.Set(claim.UID, struct{}{})
 	return nil
 }
 
-// covered reports whether the time on record stands for an event at the given time too.
+// covered reports whether the recorded time is close enough to the time of the event.
 func covered(claim *v1.NodeClaim, at time.Time) bool {
 	last := claim.Status.LastPodEventTime
 	return !last.IsZero() && at.Sub(last.Time) < podEventDedupe
 }
 
-// relevant reports whether an update of a pod matters to consolidation: it was bound, finished, or was asked to go.
+// relevant reports whether an update of a pod matters to consolidation: it was bound, finished or deleted.
 func relevant(before, after *corev1.Pod) bool {
 	bound := before.Spec.NodeName == "" && after.Spec.NodeName != ""
 	finished := !podrules.Terminal(before) && podrules.Terminal(after)
@@ -158,7 +156,7 @@ func relevant(before, after *corev1.Pod) bool {
 	return bound || finished || leaving
 }
 
-// lastChange is when the pod was last bound, finished or asked to go, as far as it says so itself.
+// lastChange is when the pod was last bound, finished or deleted, by its own status.
 func lastChange(pod *corev1.Pod) time.Time {
 	last := pod.CreationTimestamp.Time
 	see := func(t time.Time) {

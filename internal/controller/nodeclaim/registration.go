@@ -20,8 +20,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// register ties the claim to its Node. A claim that matched several Nodes is looked at again, so that it recovers when
-// one of them remains.
+// register links the NodeClaim and its Node. A NodeClaim that matched several Nodes is checked again, so that it recovers when one of
+// them remains.
 func (l *Lifecycle) register(ctx context.Context, claim *v1.NodeClaim) outcome {
 	set := condition.For(claim, l.Clock.Now())
 	if set.IsTrue(v1.ConditionTypeRegistered) {
@@ -31,7 +31,7 @@ func (l *Lifecycle) register(ctx context.Context, claim *v1.NodeClaim) outcome {
 	node, err := nodelookup.NodeOf(ctx, l.Client, claim)
 	switch {
 	case errors.Is(err, nodelookup.NotFound), err == nil && node.DeletionTimestamp != nil:
-		// A Node that is already going is not worth registering: it cannot take a finalizer any more.
+		// A Node that is being deleted cannot get a finalizer any more.
 		set.Unknown(v1.ConditionTypeRegistered, reasonNodeNotFound, messageNodeNotFound)
 		return outcome{}
 	case errors.Is(err, nodelookup.Duplicate):
@@ -40,14 +40,14 @@ func (l *Lifecycle) register(ctx context.Context, claim *v1.NodeClaim) outcome {
 	case err != nil:
 		return outcome{err: err}
 	}
-	l.warnUnguarded(ctx, claim, node)
-	held := l.runHooks(ctx, claim)
-	if saved := l.writeNode(ctx, claim, node, len(held.names) == 0); saved.err != nil || saved.again {
-		return saved.and(outcome{err: held.err})
+	l.warnMissingTaint(ctx, claim, node)
+	hooks := l.runHooks(ctx, claim)
+	if saved := l.writeNode(ctx, claim, node, len(hooks.names) == 0); saved.err != nil || saved.again {
+		return saved.and(outcome{err: hooks.err})
 	}
-	if len(held.names) > 0 {
-		set.Unknown(v1.ConditionTypeRegistered, "RegistrationHookPending", held.message())
-		return held.outcome
+	if len(hooks.names) > 0 {
+		set.Unknown(v1.ConditionTypeRegistered, "RegistrationHookPending", hooks.message())
+		return hooks.outcome
 	}
 	return l.registered(ctx, claim, node)
 }
@@ -57,8 +57,8 @@ const (
 	messageNodeNotFound = "Node not registered with cluster"
 )
 
-// warnUnguarded tells when a Node joined without the taint that keeps pods away until its metadata is in place.
-func (l *Lifecycle) warnUnguarded(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node) {
+// warnMissingTaint publishes that a Node joined without the taint that keeps pods away until it is registered.
+func (l *Lifecycle) warnMissingTaint(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node) {
 	if _, done := node.Labels[v1.NodeRegisteredLabelKey]; done || hasTaint(node.Spec.Taints, v1.UnregisteredNoExecuteTaint()) {
 		return
 	}
@@ -66,11 +66,11 @@ func (l *Lifecycle) warnUnguarded(ctx context.Context, claim *v1.NodeClaim, node
 	l.Recorder.Publish(observe.UnregisteredTaintMissing(claim))
 }
 
-// writeNode brings the Node into line with the claim. It is written even while hooks are pending, so that labels and
-// finalizer are in place early; only the last write lifts the taint.
+// writeNode applies the metadata of the NodeClaim to the Node. It is written even while hooks are pending, so that labels and
+// finalizer are in place early; only the last write removes the taint.
 func (l *Lifecycle) writeNode(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node, complete bool) outcome {
 	stored := node.DeepCopy()
-	dress(node, claim)
+	applyMetadata(node, claim)
 	if complete {
 		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return sameTaint(t, v1.UnregisteredNoExecuteTaint()) })
 		node.Labels[v1.NodeRegisteredLabelKey] = "true"
@@ -83,15 +83,15 @@ func (l *Lifecycle) writeNode(ctx context.Context, claim *v1.NodeClaim, node *co
 	case err == nil:
 		return outcome{}
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		// The cache is behind: the next look decides on what is really there.
+		// The cache lags: the next pass decides on the current Node.
 		return outcome{again: true}
 	default:
 		return outcome{err: fmt.Errorf("patching node, %w", err)}
 	}
 }
 
-// registered concludes: the success is recorded before the condition is decided, since nobody would come back for it
-// afterwards; recording it twice does no harm.
+// registered completes registration. The success is recorded before the condition is set, because no later pass would record it;
+// recording it twice has no effect.
 func (l *Lifecycle) registered(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node) outcome {
 	if err := l.health.Succeeded(ctx, claim); err != nil {
 		result, err := requeue.OnConflict(err)
@@ -111,11 +111,10 @@ func (l *Lifecycle) registered(ctx context.Context, claim *v1.NodeClaim, node *c
 	}}}
 }
 
-// dress gives the Node the finalizer, owner, taints, annotations and labels of its claim. Doing it twice changes
-// nothing more.
-func dress(node *corev1.Node, claim *v1.NodeClaim) {
+// applyMetadata adds the finalizer, owner, taints, annotations and labels of the NodeClaim to the Node. It is idempotent.
+func applyMetadata(node *corev1.Node, claim *v1.NodeClaim) {
 	controllerutil.AddFinalizer(node, v1.TerminationFinalizer)
-	own(node, claim)
+	addOwner(node, claim)
 	if node.Labels[v1.NodeDoNotSyncTaintsLabelKey] != "true" {
 		node.Spec.Taints = mergeTaints(node.Spec.Taints, claim.Spec.Taints)
 		node.Spec.Taints = mergeTaints(node.Spec.Taints, claim.Spec.StartupTaints)
@@ -127,8 +126,8 @@ func dress(node *corev1.Node, claim *v1.NodeClaim) {
 	}
 }
 
-// own makes the claim an owner of the Node, once.
-func own(node *corev1.Node, claim *v1.NodeClaim) {
+// addOwner makes the NodeClaim an owner of the Node, once.
+func addOwner(node *corev1.Node, claim *v1.NodeClaim) {
 	owner := metav1.OwnerReference{
 		APIVersion: v1.SchemeGroupVersion.String(), Kind: "NodeClaim", Name: claim.Name, UID: claim.UID,
 		BlockOwnerDeletion: ptr.To(true),
@@ -140,7 +139,7 @@ func own(node *corev1.Node, claim *v1.NodeClaim) {
 	}
 }
 
-// mergeTaints adds the taints whose key and effect are not there yet.
+// mergeTaints adds the taints whose key and effect the list does not have.
 func mergeTaints(have, add []corev1.Taint) []corev1.Taint {
 	for _, taint := range add {
 		if !hasTaint(have, taint) {
@@ -155,5 +154,5 @@ func hasTaint(list []corev1.Taint, want corev1.Taint) bool {
 	return slices.ContainsFunc(list, func(t corev1.Taint) bool { return sameTaint(t, want) })
 }
 
-// sameTaint compares key and effect; values never tell taints apart.
+// sameTaint compares key and effect; values do not distinguish taints.
 func sameTaint(a, b corev1.Taint) bool { return a.Key == b.Key && a.Effect == b.Effect }
