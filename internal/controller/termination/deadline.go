@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// deadline returns when the pods of the Node must be gone, nil if there is no such moment. An annotation that cannot be
-// read is replaced by what the claim's spec says, so that it never stops the Node from terminating.
+// deadline returns when the pods of the Node must be gone, nil if there is no deadline. A malformed annotation is replaced by the
+// deadline of the NodeClaim's spec, so that it does not block the termination of the Node.
 func (t *Termination) deadline(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim) (*time.Time, error) {
 	if claim == nil {
 		return nil, nil
@@ -32,7 +32,7 @@ func (t *Termination) deadline(ctx context.Context, node *corev1.Node, claim *v1
 	return &deadline, nil
 }
 
-// rewriteDeadline derives the deadline from the spec and writes it; without a grace period the annotation goes.
+// rewriteDeadline derives the deadline from the spec and writes it; without a grace period it removes the annotation.
 func (t *Termination) rewriteDeadline(ctx context.Context, claim *v1.NodeClaim) (*time.Time, error) {
 	stored := claim.DeepCopy()
 	var deadline *time.Time

@@ -15,53 +15,53 @@ import (
 )
 
 const (
-	// drainPeriod is how often a drain is looked at.
+	// drainPeriod is the time between two checks of a drain.
 	drainPeriod = time.Second
-	// minDrain is how long a drain lasts at least: a scheduler that has not seen the taint yet may still bind a pod.
+	// minDrain is the minimum duration of a drain: a scheduler that has not seen the taint yet may still bind a pod.
 	minDrain = 5 * time.Second
 )
 
-// drain asks the next pods to leave and reports whether all have.
-func (t *Termination) drain(ctx context.Context, d departure) verdict {
+// drain queues the next pods for eviction and is done when no pod is left to drain.
+func (t *Termination) drain(ctx context.Context, d terminating) stepResult {
 	now := t.Clock.Now()
 	if d.claim != nil && condition.For(d.claim, now).Get(v1.ConditionTypeDrained) == nil {
 		condition.For(d.claim, now).Unknown(v1.ConditionTypeDrained, "Draining", "Draining")
 	}
 	pods, err := nodelookup.PodsOn(ctx, t.Client, d.node.Name)
 	if err != nil {
-		return verdict{err: err}
+		return stepResult{err: err}
 	}
 	plan := planDrain(pods, d.deadline, now)
-	t.queue.Hasten(d.deadline, plan.deleteNow...)
+	t.queue.AddUrgent(d.deadline, plan.deleteNow...)
 	t.queue.Add(d.deadline, plan.evict...)
 	if plan.waiting > 0 {
 		t.Recorder.Publish(observe.FailedDraining(d.node, fmt.Errorf("%d pods are waiting to be evicted", plan.waiting), ""))
-		return verdict{after: drainPeriod}
+		return stepResult{after: drainPeriod}
 	}
 	if d.claim == nil {
-		return verdict{}
+		return stepResult{}
 	}
 	drained := condition.For(d.claim, now).Get(v1.ConditionTypeDrained)
 	if drained.Status == "Unknown" && now.Sub(drained.LastTransitionTime.Time) < minDrain {
-		return verdict{after: drainPeriod}
+		return stepResult{after: drainPeriod}
 	}
 	condition.For(d.claim, now).True(v1.ConditionTypeDrained)
-	return verdict{}
+	return stepResult{}
 }
 
-// drainPlan is what a drain does next.
+// drainPlan is the next step of a drain.
 type drainPlan struct {
-	// waiting is how many pods the drain waits for, those that are already leaving included.
+	// waiting is the number of pods that the drain waits for, including those that are terminating.
 	waiting int
-	// deleteNow are the pods that must be deleted to keep the deadline, whatever their order.
+	// deleteNow are the pods that must be deleted to keep the deadline, in any group.
 	deleteNow []*corev1.Pod
-	// evict are the pods of the first group that is not empty; they are asked politely.
+	// evict are the pods of the first group that is not empty, for the eviction API.
 	evict []*corev1.Pod
 }
 
-// planDrain sorts the pods of a Node. Groups go one after the other: ordinary pods, DaemonSet pods, critical pods,
-// critical DaemonSet pods. A group is over only when its pods are really gone, so a pod that is leaving holds back the
-// groups after its own, and so does one that may not be evicted.
+// planDrain sorts the pods of a Node. Groups are drained one after the other: other pods, DaemonSet pods, critical pods, critical
+// DaemonSet pods. A group is done when its pods are gone, so a pod that is terminating, or that may not be evicted, delays the groups
+// after its own.
 func planDrain(pods []corev1.Pod, deadline *time.Time, now time.Time) drainPlan {
 	var plan drainPlan
 	var groups [4][]*corev1.Pod
@@ -91,7 +91,7 @@ func planDrain(pods []corev1.Pod, deadline *time.Time, now time.Time) drainPlan 
 	return plan
 }
 
-// group is the place of a pod in the order of a drain, from 0 to 3.
+// group is the position of a pod in the order of a drain, from 0 to 3.
 func group(pod *corev1.Pod) int {
 	out := 0
 	if podrules.OwnedByDaemonSet(pod) {

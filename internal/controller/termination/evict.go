@@ -23,26 +23,26 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// severalBudgets is what the API server says about a pod that more than one budget selects.
+// severalBudgets is the message of the API server for a pod that more than one budget selects.
 const severalBudgets = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 
-// refusal is how the eviction API answered.
-type refusal int
+// evictionResult is the response of the eviction API.
+type evictionResult int
 
 const (
-	accepted refusal = iota
-	// podGone: the pod, or the pod of this UID, is not there any more.
+	accepted evictionResult = iota
+	// podGone: there is no pod of this name and UID.
 	podGone
-	// budgetForbids: a disruption budget does not allow it now.
+	// budgetForbids: a PodDisruptionBudget does not allow it now.
 	budgetForbids
-	// budgetsConflict: several budgets select the pod.
+	// budgetsConflict: several PodDisruptionBudgets select the pod.
 	budgetsConflict
 	// failed: anything else.
 	failed
 )
 
-// classify reads the answer of the eviction API. code is its HTTP status, zero when there was no answer.
-func classify(err error) (answer refusal, code int) {
+// classify maps the response of the eviction API to a result. code is its HTTP status, zero without a response.
+func classify(err error) (result evictionResult, code int) {
 	if err == nil {
 		return accepted, http.StatusOK
 	}
@@ -63,22 +63,22 @@ func classify(err error) (answer refusal, code int) {
 	}
 }
 
-// evict sends the pod to the eviction API and acts on the answer.
+// evict sends the pod to the eviction API and handles the response.
 func (q *EvictionQueue) evict(ctx context.Context, key PodKey, pod *corev1.Pod, deadline time.Time) (reconcile.Result, error) {
 	err := q.Client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &key.UID}},
 	})
-	answer, code := classify(err)
+	result, code := classify(err)
 	if code != 0 {
 		q.Metrics.Pods.EvictionRequests.WithLabelValues(strconv.Itoa(code)).Inc()
 	}
-	switch answer {
+	switch result {
 	case accepted:
 		reason := q.reason(ctx, pod)
 		q.Recorder.Publish(observe.Evicted(pod, reason))
 		q.Metrics.Pods.Drained.WithLabelValues(reason).Inc()
-		q.settled(key, deadline)
+		q.markEvicted(key, deadline)
 		return reconcile.Result{}, nil
 	case podGone:
 		q.drop(key)
@@ -92,7 +92,7 @@ func (q *EvictionQueue) evict(ctx context.Context, key PodKey, pod *corev1.Pod, 
 	}
 }
 
-// blocked tells on the Node why it does not drain, and tries again later.
+// blocked publishes on the Node why it does not drain, and requeues the pod.
 func (q *EvictionQueue) blocked(ctx context.Context, pod *corev1.Pod, why error) (reconcile.Result, error) {
 	node := &corev1.Node{}
 	if err := q.Client.Get(ctx, types.NamespacedName{Name: pod.Spec.NodeName}, node); err != nil {
@@ -102,7 +102,7 @@ func (q *EvictionQueue) blocked(ctx context.Context, pod *corev1.Pod, why error)
 	return requeue.Soon(), nil
 }
 
-// forceDelete deletes the pod with the grace that the deadline leaves, past budgets and annotations.
+// forceDelete deletes the pod with the grace period that the deadline leaves. It bypasses budgets and annotations.
 func (q *EvictionQueue) forceDelete(ctx context.Context, key PodKey, pod *corev1.Pod, deadline time.Time) (reconcile.Result, error) {
 	grace := graceUntil(deadline, q.Clock.Now())
 	q.Recorder.Publish(observe.Disrupted(pod, deadline, grace, pod.Spec.TerminationGracePeriodSeconds))
@@ -116,12 +116,12 @@ func (q *EvictionQueue) forceDelete(ctx context.Context, key PodKey, pod *corev1
 	}
 	observe.Log(ctx).Debug("force-deleted pod", "Pod", key.String(), "grace-period", grace.String())
 	q.Metrics.Pods.Drained.WithLabelValues(q.reason(ctx, pod)).Inc()
-	q.settled(key, deadline)
+	q.markEvicted(key, deadline)
 	return reconcile.Result{}, nil
 }
 
-// reason is why the pod has to leave: what started the disruption of its NodeClaim, if that was one; empty when its
-// Node or NodeClaim cannot be found.
+// reason is why the pod is evicted: the disruption reason of its NodeClaim, if it has one; empty if its Node or NodeClaim cannot be
+// found.
 func (q *EvictionQueue) reason(ctx context.Context, pod *corev1.Pod) string {
 	node := &corev1.Node{}
 	if err := q.Client.Get(ctx, types.NamespacedName{Name: pod.Spec.NodeName}, node); err != nil {

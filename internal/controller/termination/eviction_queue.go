@@ -26,25 +26,23 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
-// settleTime is how long a pod that was just asked to leave is not taken in again: so long the cache may still show it
-// as it was.
-const settleTime = 10 * time.Second
+// evictedTTL is how long a pod that was just evicted is not added again: that long the cache may not show the eviction.
+const evictedTTL = 10 * time.Second
 
-// PodKey is one pod for ever: a pod recreated under the same name has another UID.
+// PodKey identifies one pod: a pod recreated with the same name has another UID.
 type PodKey struct {
 	types.NamespacedName
 	UID types.UID
 }
 
-// EvictionQueue is the controller eviction-queue: it asks pods to leave, each with its own back-off, for all Nodes.
+// EvictionQueue is the controller eviction-queue: it evicts the pods of all terminating Nodes, each with its own backoff.
 //
-// Invariant: an entry goes when its pod has left, has been asked to leave, or is no longer the same pod; so the queue
-// holds only pods that still have to be asked. Nothing survives a restart: every pass over a deleted Node fills the
-// queue again.
+// Invariant: an entry is removed when its pod is gone, was evicted, or was replaced by another pod of the same name; so the queue holds
+// only pods that are still to be evicted. Nothing survives a restart: every pass over a deleted Node fills the queue again.
 type EvictionQueue struct {
 	deps.Shared
-	// asked remembers the deadline with which a pod was asked to leave.
-	asked *ttlcache.Cache[PodKey, time.Time]
+	// evicted has the deadline with which a pod was evicted.
+	evicted *ttlcache.Cache[PodKey, time.Time]
 
 	mu      sync.Mutex
 	entries map[PodKey]entry
@@ -53,15 +51,15 @@ type EvictionQueue struct {
 }
 
 type entry struct {
-	// deadline is that of the pod's Node; zero when there is none. It only ever gets earlier.
+	// deadline is that of the pod's Node; zero if there is none. It only gets earlier.
 	deadline time.Time
-	// hastened is set once the pod has been put in front because it must be deleted.
-	hastened bool
+	// urgent is set once the backoff of the pod was reset because it must be deleted.
+	urgent bool
 }
 
 // NewEvictionQueue builds the controller.
 func NewEvictionQueue(shared deps.Shared) *EvictionQueue {
-	return &EvictionQueue{Shared: shared, asked: ttlcache.New[PodKey, time.Time](shared.Clock, settleTime), entries: map[PodKey]entry{}}
+	return &EvictionQueue{Shared: shared, evicted: ttlcache.New[PodKey, time.Time](shared.Clock, evictedTTL), entries: map[PodKey]entry{}}
 }
 
 // Register adds the controller to the manager.
@@ -81,7 +79,7 @@ func (q *EvictionQueue) Register(m manager.Manager) error {
 		Complete(q)
 }
 
-// attach connects the queue to its workers and hands over what has gathered.
+// attach connects the queue to its workers and adds the entries that it already has.
 func (q *EvictionQueue) attach(work workqueue.TypedRateLimitingInterface[PodKey]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -91,14 +89,16 @@ func (q *EvictionQueue) attach(work workqueue.TypedRateLimitingInterface[PodKey]
 	}
 }
 
-// Add takes in pods that should be evicted; deadline is that of their Node, nil for none. A pod that is in already
-// keeps its back-off, and the earlier of both deadlines.
+// Add adds pods to evict; deadline is that of their Node, nil for none. A pod that is in the queue keeps its backoff, and the earlier
+// of both deadlines.
 func (q *EvictionQueue) Add(deadline *time.Time, pods ...*corev1.Pod) { q.add(deadline, false, pods) }
 
-// Hasten takes in pods that must be deleted now, and ends the back-off of those that are in already, once.
-func (q *EvictionQueue) Hasten(deadline *time.Time, pods ...*corev1.Pod) { q.add(deadline, true, pods) }
+// AddUrgent adds pods that must be deleted now, and resets the backoff of those in the queue, once.
+func (q *EvictionQueue) AddUrgent(deadline *time.Time, pods ...*corev1.Pod) {
+	q.add(deadline, true, pods)
+}
 
-func (q *EvictionQueue) add(deadline *time.Time, hasten bool, pods []*corev1.Pod) {
+func (q *EvictionQueue) add(deadline *time.Time, urgent bool, pods []*corev1.Pod) {
 	var until time.Time
 	if deadline != nil {
 		until = *deadline
@@ -108,10 +108,10 @@ func (q *EvictionQueue) add(deadline *time.Time, hasten bool, pods []*corev1.Pod
 	for _, pod := range pods {
 		key := PodKey{types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, pod.UID}
 		have, in := q.entries[key]
-		if before, ok := q.asked.Get(key); ok && !in && (!hasten || before.Equal(until)) {
+		if before, ok := q.evicted.Get(key); ok && !in && (!urgent || before.Equal(until)) {
 			continue
 		}
-		next := entry{deadline: earlier(have.deadline, until), hastened: have.hastened || hasten}
+		next := entry{deadline: earlier(have.deadline, until), urgent: have.urgent || urgent}
 		q.entries[key] = next
 		if q.work != nil && (!in || next != have) {
 			q.work.Add(key)
@@ -119,7 +119,7 @@ func (q *EvictionQueue) add(deadline *time.Time, hasten bool, pods []*corev1.Pod
 	}
 }
 
-// earlier is the first of two moments, where zero means none.
+// earlier is the earlier of two times, where zero means none.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -127,7 +127,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// Len returns the number of pods that still have to be asked to leave.
+// Len returns the number of pods that are still to be evicted.
 func (q *EvictionQueue) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -158,13 +158,13 @@ func (q *EvictionQueue) drop(key PodKey) {
 	delete(q.entries, key)
 }
 
-// settled drops an entry whose pod has just been asked to leave.
-func (q *EvictionQueue) settled(key PodKey, deadline time.Time) {
-	q.asked.Set(key, deadline)
+// markEvicted drops an entry whose pod was just evicted or deleted.
+func (q *EvictionQueue) markEvicted(key PodKey, deadline time.Time) {
+	q.evicted.Set(key, deadline)
 	q.drop(key)
 }
 
-// Reconcile asks one pod to leave.
+// Reconcile evicts one pod.
 func (q *EvictionQueue) Reconcile(ctx context.Context, key PodKey) (reconcile.Result, error) {
 	have, ok := q.entry(key)
 	if !ok {

@@ -205,7 +205,7 @@ func TestEvictionQueueEntries(t *testing.T) {
 		if q.Len() != 0 {
 			t.Error("it was")
 		}
-		w.Time.Step(settleTime)
+		w.Time.Step(evictedTTL)
 		q.Add(nil, pod)
 		if q.Len() != 1 {
 			t.Error("it is never taken in again")
@@ -290,11 +290,11 @@ func TestEvictionQueueWakesItsWorkers(t *testing.T) {
 		t.Error("a pod that is in was put in front of its back-off")
 	}
 	deadline := w.Time.Now().Add(time.Minute)
-	q.Hasten(&deadline, pod)
+	q.AddUrgent(&deadline, pod)
 	if n := drainAll(queue); n != 1 {
 		t.Error("a pod that must go now was not put in front")
 	}
-	q.Hasten(&deadline, pod)
+	q.AddUrgent(&deadline, pod)
 	if n := drainAll(queue); n != 0 {
 		t.Error("it was put in front again and again")
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// goneCheck is how soon the provider is asked again whether a terminating instance is gone.
+// goneCheck is the time between two checks whether a terminating instance is gone.
 const goneCheck = 5 * time.Second
 
-// instanceGone reports whether there is nothing left to drain: the Node is not ready and the provider knows no such
-// instance. A ready Node is drained whatever the provider says.
+// instanceGone reports whether there is nothing to drain: the Node is not ready and its instance does not exist. A ready Node is
+// drained in any case.
 func (t *Termination) instanceGone(ctx context.Context, node *corev1.Node) (bool, error) {
 	id := node.Spec.ProviderID
 	if ready(node) || id == "" {
@@ -37,24 +37,24 @@ func (t *Termination) instanceGone(ctx context.Context, node *corev1.Node) (bool
 	return false, nil
 }
 
-// endInstance asks the provider to end the instance until it is gone. Without a claim there is nothing to go by: the
-// instance is left to garbage collection.
-func (t *Termination) endInstance(ctx context.Context, d departure) verdict {
+// terminateInstance terminates the instance and is done when it is gone. Without a NodeClaim garbage collection terminates the
+// instance.
+func (t *Termination) terminateInstance(ctx context.Context, d terminating) stepResult {
 	if d.claim == nil {
-		return verdict{}
+		return stepResult{}
 	}
 	err := t.Cloud.Provider.Delete(ctx, d.claim)
 	if cloud.IgnoreNodeClaimNotFound(err) != nil {
-		return verdict{err: fmt.Errorf("terminating the instance of nodeclaim %q: %w", d.claim.Name, err)}
+		return stepResult{err: fmt.Errorf("terminating the instance of nodeclaim %q: %w", d.claim.Name, err)}
 	}
 	condition.For(d.claim, t.Clock.Now()).True(v1.ConditionTypeInstanceTerminating)
 	if err == nil {
-		return verdict{after: goneCheck}
+		return stepResult{after: goneCheck}
 	}
-	return verdict{}
+	return stepResult{}
 }
 
-// ready reports whether the kubelet says that the Node is ready.
+// ready reports whether the Node has the condition Ready.
 func ready(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue

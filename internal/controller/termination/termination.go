@@ -1,7 +1,7 @@
-// Package termination takes Nodes out of service: it keeps new pods away, drains in order, waits for volumes, ends the
-// instance and only then lets the Node object go.
+// Package termination terminates Nodes: it taints them, drains their pods in order, waits until volumes are detached, terminates the
+// instance and then removes the finalizer of the Node.
 //
-// What to drain next and what must be deleted at once are pure functions; the controller gathers pods and applies.
+// Which pods to evict next and which to delete at once are pure functions; the controller gathers pods and applies the result.
 //
 // Source: spec node termination (drain and teardown).
 package termination
@@ -37,16 +37,16 @@ import (
 
 const controllerName = "node.termination"
 
-// The label that makes cloud load balancers stop sending traffic to a Node, and the value that says who set it.
+// The label that makes cloud load balancers stop sending traffic to a Node, and its value.
 const (
 	excludeFromLoadBalancers = corev1.LabelNodeExcludeBalancers
 	excludedBy               = "karpenter"
 )
 
-// instanceMemory is how long an instance that was seen alive is believed to be, while a Node that is not ready drains.
-const instanceMemory = 10 * time.Second
+// instanceTTL is how long the existence of an instance is cached, while a Node that is not ready drains.
+const instanceTTL = 10 * time.Second
 
-// Termination is the controller node.termination. It handles managed Nodes that are being deleted, whoever asked.
+// Termination is the controller node.termination. It handles managed Nodes that are being deleted, by Karpenter or by any other client.
 type Termination struct {
 	deps.Shared
 	queue *EvictionQueue
@@ -55,7 +55,7 @@ type Termination struct {
 
 // New builds the controller; evictions go through the queue.
 func New(shared deps.Shared, queue *EvictionQueue) *Termination {
-	return &Termination{Shared: shared, queue: queue, alive: ttlcache.New[string, struct{}](shared.Clock, instanceMemory)}
+	return &Termination{Shared: shared, queue: queue, alive: ttlcache.New[string, struct{}](shared.Clock, instanceTTL)}
 }
 
 // Register adds the controller to the manager.
@@ -97,9 +97,9 @@ func (t *Termination) Reconcile(ctx context.Context, request reconcile.Request) 
 		return reconcile.Result{}, fmt.Errorf("getting nodeclaim, %w", err)
 	}
 	if gone {
-		return requeue.OnConflict(t.release(ctx, node))
+		return requeue.OnConflict(t.removeFinalizer(ctx, node))
 	}
-	return t.takeDown(ctx, node, claim)
+	return t.terminate(ctx, node, claim)
 }
 
 // claimOf returns the NodeClaim of the Node, or nil unless there is exactly one. It is found in a list and read again, because only
@@ -121,34 +121,34 @@ func (t *Termination) claimOf(ctx context.Context, node *corev1.Node) (*v1.NodeC
 	return claim, nil
 }
 
-// deleteClaim makes the NodeClaim go together with its Node. The pass ends with that, since everything else that it
-// would write to the claim has to wait for the claim's next version; only new pods are kept away at once.
+// deleteClaim deletes the NodeClaim of a deleted Node and taints the Node. The pass ends there, since everything else would write to a
+// version of the NodeClaim that does not show the deletion.
 func (t *Termination) deleteClaim(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim) (reconcile.Result, error) {
 	if err := t.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); client.IgnoreNotFound(err) != nil {
 		return requeue.OnConflict(fmt.Errorf("deleting nodeclaim %q: %w", claim.Name, err))
 	}
-	if err := t.fence(ctx, node); err != nil {
+	if err := t.taint(ctx, node); err != nil {
 		return requeue.OnConflict(err)
 	}
 	return requeue.After(readyourwrites.Retry), nil
 }
 
-// takeDown works through the steps that are left, as far as it gets, and writes what it found to the claim.
-func (t *Termination) takeDown(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim) (reconcile.Result, error) {
+// terminate runs the remaining steps until one has to wait, and writes the conditions of the NodeClaim.
+func (t *Termination) terminate(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim) (reconcile.Result, error) {
 	deadline, err := t.deadline(ctx, node, claim)
 	if err != nil {
 		return requeue.OnConflict(err)
 	}
-	if err := t.fence(ctx, node); err != nil {
+	if err := t.taint(ctx, node); err != nil {
 		return requeue.OnConflict(err)
 	}
 	var stored *v1.NodeClaim
 	if claim != nil {
 		stored = claim.DeepCopy()
 	}
-	var last verdict
-	for _, step := range []func(context.Context, departure) verdict{t.drain, t.detach, t.endInstance} {
-		if last = step(ctx, departure{node: node, claim: claim, deadline: deadline}); !last.done() {
+	var last stepResult
+	for _, step := range []func(context.Context, terminating) stepResult{t.drain, t.detach, t.terminateInstance} {
+		if last = step(ctx, terminating{node: node, claim: claim, deadline: deadline}); !last.done() {
 			break
 		}
 	}
@@ -161,30 +161,30 @@ func (t *Termination) takeDown(ctx context.Context, node *corev1.Node, claim *v1
 	if !last.done() {
 		return requeue.After(last.after), last.err
 	}
-	return requeue.OnConflict(t.release(ctx, node))
+	return requeue.OnConflict(t.removeFinalizer(ctx, node))
 }
 
-// departure is a Node on its way out.
-type departure struct {
+// terminating is a Node that is being terminated.
+type terminating struct {
 	node *corev1.Node
-	// claim is nil for a Node without a single NodeClaim.
+	// claim is nil unless the Node has exactly one NodeClaim.
 	claim *v1.NodeClaim
-	// deadline is when the pods must be gone; nil when there is none.
+	// deadline is when the pods must be gone; nil if there is none.
 	deadline *time.Time
 }
 
-// verdict is what a step says: done (the zero value), look again later, or failed.
-type verdict struct {
+// stepResult is the result of a step: done (the zero value), to be repeated after a delay, or failed.
+type stepResult struct {
 	after time.Duration
 	err   error
 }
 
-func (v verdict) done() bool { return v == verdict{} }
+func (r stepResult) done() bool { return r == stepResult{} }
 
-// fence keeps new pods and new traffic away from the Node.
-func (t *Termination) fence(ctx context.Context, node *corev1.Node) error {
+// taint keeps new pods and new traffic away from the Node.
+func (t *Termination) taint(ctx context.Context, node *corev1.Node) error {
 	stored := node.DeepCopy()
-	mark(node)
+	setTaintAndLabel(node)
 	if equality.Semantic.DeepEqual(stored, node) {
 		return nil
 	}
@@ -195,8 +195,8 @@ func (t *Termination) fence(ctx context.Context, node *corev1.Node) error {
 	return nil
 }
 
-// mark sets the disrupted taint, in place of any other taint of that key, and the load balancer label.
-func mark(node *corev1.Node) {
+// setTaintAndLabel sets the disrupted taint, which replaces other taints with that key, and the load balancer label.
+func setTaintAndLabel(node *corev1.Node) {
 	want := v1.DisruptedNoScheduleTaint()
 	same := func(t corev1.Taint) bool { return t.Key == want.Key }
 	exact := func(t corev1.Taint) bool { return same(t) && t.Effect == want.Effect }
@@ -211,8 +211,7 @@ func mark(node *corev1.Node) {
 	node.Labels[excludeFromLoadBalancers] = excludedBy
 }
 
-// writeConditions writes the conditions that a pass has changed. The drain is counted with the very write that
-// concludes it.
+// writeConditions writes the conditions that a pass has changed. A drain is counted with the write of its condition.
 func (t *Termination) writeConditions(ctx context.Context, stored, claim *v1.NodeClaim) error {
 	if claim == nil || equality.Semantic.DeepEqual(stored.Status, claim.Status) {
 		return nil
@@ -227,8 +226,8 @@ func (t *Termination) writeConditions(ctx context.Context, stored, claim *v1.Nod
 	return nil
 }
 
-// release removes our finalizer and nothing else, and records the end of the Node.
-func (t *Termination) release(ctx context.Context, node *corev1.Node) error {
+// removeFinalizer removes the finalizer of Karpenter and records the termination of the Node.
+func (t *Termination) removeFinalizer(ctx context.Context, node *corev1.Node) error {
 	stored := node.DeepCopy()
 	controllerutil.RemoveFinalizer(node, v1.TerminationFinalizer)
 	if err := t.Client.Patch(ctx, node, client.StrategicMergeFrom(stored)); err != nil {

@@ -163,7 +163,7 @@ func TestTermination(t *testing.T) {
 			d.claim = nil
 			d.node.Finalizers = append(d.node.Finalizers, "example.com/other")
 		})
-		fakecluster.Change(d.Cluster, d.node, func(n *corev1.Node) { mark(n) })
+		fakecluster.Change(d.Cluster, d.node, func(n *corev1.Node) { setTaintAndLabel(n) })
 		thaw := d.Freeze(d.node)
 		d.pass()
 		d.pass() // from a cache that lags

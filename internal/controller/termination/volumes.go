@@ -21,12 +21,12 @@ import (
 
 const reasonElapsed = "TerminationGracePeriodElapsed"
 
-// detach waits until the attach-detach controller has detached the volumes of the pods that left.
-func (t *Termination) detach(ctx context.Context, d departure) verdict {
+// detach waits until the attach-detach controller has detached the volumes of the evicted pods.
+func (t *Termination) detach(ctx context.Context, d terminating) stepResult {
 	now := t.Clock.Now()
 	waiting, err := t.attachments(ctx, d.node.Name, now)
 	if err != nil {
-		return verdict{err: err}
+		return stepResult{err: err}
 	}
 	late := d.deadline != nil && now.After(*d.deadline)
 	if d.claim != nil {
@@ -41,14 +41,14 @@ func (t *Termination) detach(ctx context.Context, d departure) verdict {
 		}
 	}
 	if len(waiting) == 0 || late {
-		return verdict{}
+		return stepResult{}
 	}
 	t.Recorder.Publish(observe.AwaitingVolumeDetachment(d.node, waiting))
-	return verdict{after: time.Second}
+	return stepResult{after: time.Second}
 }
 
-// attachments names the volume attachments that have to go before the instance may: all of the Node's, except those of
-// pods that stay on it.
+// attachments names the VolumeAttachments that must be deleted before the instance is terminated: all of the Node, except those of pods
+// that are not drained.
 func (t *Termination) attachments(ctx context.Context, nodeName string, now time.Time) ([]string, error) {
 	var list storagev1.VolumeAttachmentList
 	if err := t.Client.List(ctx, &list, client.MatchingFields{nodelookup.AttachmentNode: nodeName}); err != nil {
@@ -85,7 +85,7 @@ func (t *Termination) attachments(ctx context.Context, nodeName string, now time
 	return out, nil
 }
 
-// volumeClaims names the persistent volume claims of a pod; a generic ephemeral volume has one named after both.
+// volumeClaims names the PersistentVolumeClaims of a pod; a generic ephemeral volume has one named after both.
 func volumeClaims(pod *corev1.Pod) []string {
 	var out []string
 	for _, volume := range pod.Spec.Volumes {
@@ -99,7 +99,7 @@ func volumeClaims(pod *corev1.Pod) []string {
 	return out
 }
 
-// volumeOf returns the name of the volume bound to a claim; empty when there is no such claim.
+// volumeOf returns the name of the volume bound to a PersistentVolumeClaim; empty if the claim does not exist.
 func (t *Termination) volumeOf(ctx context.Context, namespace, name string) (string, error) {
 	claim := &corev1.PersistentVolumeClaim{}
 	err := t.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, claim)

@@ -8,13 +8,12 @@ import (
 	"github.com/karpenter-anew/karpenter/api/podrules"
 )
 
-// minGrace is the shortest grace period of a forced deletion. Zero would drop the object without waiting for the
-// kubelet.
+// minGrace is the shortest grace period of a forced deletion. Zero would remove the object without waiting for the kubelet.
 const minGrace = time.Second
 
-// mustDelete reports whether a pod has to be deleted now for the Node to keep its deadline: either its grace period no
-// longer fits in before the deadline, or it is leaving but with more grace than the deadline leaves. A pod that is
-// leaving with the least grace the deadline could give it is left alone, or it would be deleted again for ever.
+// mustDelete reports whether a pod has to be deleted now for the Node to keep its deadline: either its grace period ends after the
+// deadline, or it is terminating with a longer grace period than the deadline allows. A pod that is terminating with minGrace is not
+// deleted again.
 func mustDelete(pod *corev1.Pod, deadline *time.Time, now time.Time) bool {
 	if deadline == nil {
 		return false
@@ -26,7 +25,7 @@ func mustDelete(pod *corev1.Pod, deadline *time.Time, now time.Time) bool {
 	if !pod.DeletionTimestamp.After(*deadline) {
 		return false
 	}
-	// The timestamp is when the deletion was asked for plus the grace that was granted.
+	// The timestamp is the time of the deletion plus the grace period that was granted.
 	granted := pod.DeletionGracePeriodSeconds
 	return granted == nil || time.Duration(*granted)*time.Second > minGrace
 }
