@@ -73,7 +73,7 @@ func runScenario(t *testing.T, s scenariofile.Scenario, reader *manifest.Reader,
 	f.applyNodes(s.LaterNodes)
 	f.countBudgets()
 	f.watch(s, s.Options.Run-first)
-	text, err := scenariorun.Disruption([]byte(w.logs.String()))
+	text, err := scenariorun.Disruption([]byte(w.logs.String()), f.nodes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,6 +92,8 @@ func asInProduction(_ []string, a slog.Attr) slog.Attr {
 type fleet struct {
 	*harness
 	cloud cloud.Cloud
+	// nodes are the names of the nodes of the scenario.
+	nodes []string
 }
 
 // watch lets time pass.
@@ -164,11 +166,9 @@ func (f *fleet) addNode(n scenariorun.Node) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	node, claim, err := n.Objects(pool, instanceTypes, time.Now())
-	if err != nil {
-		f.Fatal(err)
-	}
+	node, claim := n.Objects(pool, instanceTypes, time.Now())
 	f.create(claim, node)
+	f.nodes = append(f.nodes, n.Name)
 }
 
 func (f *fleet) removeNode(name string) {

@@ -40,8 +40,8 @@ var commandText = regexp.MustCompile(`^(\w+)/[^:]*: ([\w-]+): .*\(savings: \$(-?
 var generatedName = regexp.MustCompile(`nodeclaim "[^"]*"`)
 
 // Disruption tells what disruption did by the JSON log of a controller at level debug: every command with its method, its nodes,
-// what it launches and how far it got, in the order of their proposals; then of every other node why it is left alone.
-func Disruption(log []byte) (string, error) {
+// what it launches and how far it got, in the order of their proposals; then of every other of these nodes why it is left alone.
+func Disruption(log []byte, nodes []string) (string, error) {
 	commands, byID, kept := []*command{}, map[string]*command{}, map[string]string{}
 	for line := range bytes.Lines(log) {
 		var r record
@@ -69,7 +69,7 @@ func Disruption(log []byte) (string, error) {
 			}
 			byID[r.CommandID] = c
 			commands = append(commands, c)
-		case c == nil && r.Message == "node is left alone" && r.Node != "":
+		case c == nil && r.Message == "node is left alone" && slices.Contains(nodes, r.Node):
 			kept[r.Node] = r.Why
 		case c == nil:
 		case r.Message == "disrupting node(s)":

@@ -161,7 +161,7 @@ func (p *Pod) set(word string) error {
 
 // Objects are the Node and the NodeClaim of a node at a moment, as they are once it is initialized. The pool is the one that the
 // node belongs to, types what the cloud lists.
-func (n Node) Objects(pool *v1.NodePool, types []*cloud.InstanceType, now time.Time) (*corev1.Node, *v1.NodeClaim, error) {
+func (n Node) Objects(pool *v1.NodePool, types []*cloud.InstanceType, now time.Time) (*corev1.Node, *v1.NodeClaim) {
 	labels := map[string]string{
 		v1.NodePoolLabelKey: n.Pool, corev1.LabelInstanceTypeStable: n.Type, corev1.LabelTopologyZone: n.Zone,
 		v1.CapacityTypeLabelKey: n.CapacityType,
@@ -186,7 +186,7 @@ func (n Node) Objects(pool *v1.NodePool, types []*cloud.InstanceType, now time.T
 		labels[corev1.LabelArchStable], labels[corev1.LabelOSStable] = "amd64", "linux"
 	}
 	claim := n.claim(pool, labels, capacity, allocatable, now)
-	return n.node(claim), claim, nil
+	return n.node(claim), claim
 }
 
 func (n Node) claim(pool *v1.NodePool, labels map[string]string, capacity, allocatable corev1.ResourceList, now time.Time) *v1.NodeClaim {
@@ -228,8 +228,11 @@ func (n Node) claim(pool *v1.NodePool, labels map[string]string, capacity, alloc
 	return claim
 }
 
-// kwokLabel is the label and annotation of nodes that the simulated kubelet serves.
-const kwokLabel = "kwok.x-k8s.io/node"
+// The labels of nodes that the simulated kubelet of a real control plane serves; the first is an annotation, too.
+const (
+	kwokLabel      = "kwok.x-k8s.io/node"
+	partitionLabel = "kwok-partition"
+)
 
 func (n Node) node(claim *v1.NodeClaim) *corev1.Node {
 	node := &corev1.Node{
@@ -248,6 +251,7 @@ func (n Node) node(claim *v1.NodeClaim) *corev1.Node {
 		node.Labels[key] = value
 	}
 	node.Labels[corev1.LabelHostname], node.Labels[kwokLabel] = n.Name, "fake"
+	node.Labels[partitionLabel] = "a"
 	node.Labels[v1.NodeClassLabelKey(kwokv1.Group, "KWOKNodeClass")] = claim.Spec.NodeClassRef.Name
 	node.Labels[v1.NodeRegisteredLabelKey] = "true"
 	if !n.NotInitialized {

@@ -1,0 +1,185 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/karpenter-anew/karpenter/api/v1"
+	"github.com/karpenter-anew/karpenter/cloud"
+	"github.com/karpenter-anew/karpenter/cloud/kwok"
+	"github.com/karpenter-anew/karpenter/internal/manifest"
+	"github.com/karpenter-anew/karpenter/test/scenario/scenariofile"
+	"github.com/karpenter-anew/karpenter/test/scenario/scenariorun"
+)
+
+// TestDisruptionScenarios builds the cluster of every scenario about disruption and compares what the controller does with what
+// the scenario expects.
+func TestDisruptionScenarios(t *testing.T) {
+	t.Parallel()
+	scenarios, err := scenariofile.LoadDisruption("../scenario/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := scenariorun.Reader(t)
+	for _, s := range scenarios {
+		if s.Options.EngineOnly != "" {
+			continue
+		}
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			begin(t).runDisruption(reader, s)
+		})
+	}
+}
+
+// disruptionFlags are the flags of the controller that the settings of a scenario stand for.
+func disruptionFlags(s scenariofile.Scenario) []string {
+	flags := scenarioFlags(s)
+	if s.Options.SpotToSpot {
+		flags = append(flags, "--feature-gates=SpotToSpotConsolidation=true")
+	}
+	return flags
+}
+
+// runDisruption stages a scenario, starts a controller, and waits until its log says what the scenario expects. The controller
+// remembers commands and failures of nodes by their names, so that each scenario needs one of its own.
+func (w *world) runDisruption(reader *manifest.Reader, s scenariofile.Scenario) {
+	w.t.Helper()
+	vendor, err := kwok.New(nil, kwok.Options{Catalog: s.Options.Catalog})
+	w.must(err)
+	f := fleet{world: w, cloud: vendor}
+	for _, o := range scenariorun.Objects(w.t, reader, s) {
+		f.apply(o)
+	}
+	f.applyNodes(s.Nodes)
+	f.awaitStaged()
+	p := w.controller(disruptionFlags(s)...)
+	if len(s.Later) > 0 || s.LaterNodes != "" {
+		w.await("the controller proposes a disruption", patience, func() string {
+			if p.logged("proposing disruption") == nil {
+				return "it has not: " + f.did(p)
+			}
+			return ""
+		})
+		for _, o := range scenariorun.Later(w.t, reader, s) {
+			f.apply(o)
+		}
+		f.applyNodes(s.LaterNodes)
+	}
+	w.await("the controller does what the scenario says", patience, func() string { return cmp.Diff(s.Disrupt, f.did(p)) })
+}
+
+// fleet is the cluster of a scenario about disruption.
+type fleet struct {
+	*world
+	cloud cloud.Cloud
+	// nodes are the names of the nodes of the scenario.
+	nodes []string
+}
+
+// did is what the controller has done so far.
+func (f *fleet) did(p *controller) string {
+	f.t.Helper()
+	log, err := os.ReadFile(p.log)
+	f.must(err)
+	text, err := scenariorun.Disruption(log, f.nodes)
+	f.must(err)
+	return text
+}
+
+// apply creates an object, or replaces the specification of one that exists.
+func (f *fleet) apply(o client.Object) {
+	f.t.Helper()
+	if pool, ok := o.(*v1.NodePool); ok {
+		live := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: pool.Name}}
+		if f.get(live) {
+			change(f.world, live, func(p *v1.NodePool) { p.Spec = pool.Spec })
+			return
+		}
+	}
+	o.SetUID("")
+	o.SetCreationTimestamp(metav1.Time{})
+	f.create(o)
+	if pool, ok := o.(*v1.NodePool); ok {
+		// The controller does so, too, but while it has not, nothing has drifted.
+		change(f.world, pool, func(p *v1.NodePool) {
+			p.Annotations = map[string]string{v1.NodePoolHashAnnotationKey: p.Hash(), v1.NodePoolHashVersionAnnotationKey: v1.NodePoolHashVersion}
+		})
+	}
+}
+
+// applyNodes creates nodes and their pods. Of nodes that exist it changes the annotation, and adds pods.
+func (f *fleet) applyNodes(text string) {
+	f.t.Helper()
+	nodes, err := scenariorun.ParseNodes(text)
+	f.must(err)
+	for _, n := range nodes {
+		switch {
+		case n.Type != "":
+			f.addNode(n)
+		case n.Protected:
+			live := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
+			change(f.world, live, func(o *corev1.Node) { o.Annotations[v1.DoNotDisruptAnnotationKey] = "true" })
+		}
+		for _, p := range n.Pods {
+			f.apply(p.Object(time.Now()))
+		}
+	}
+}
+
+func (f *fleet) addNode(n scenariorun.Node) {
+	f.t.Helper()
+	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: n.Pool}}
+	f.get(pool)
+	instanceTypes, err := f.cloud.Provider.InstanceTypes(f.ctx, pool)
+	f.must(err)
+	node, claim := n.Objects(pool, instanceTypes, time.Now())
+	status := claim.Status
+	f.apply(claim)
+	claim.Status = status
+	f.must(f.client.Status().Update(f.ctx, claim))
+	f.apply(node)
+	f.nodes = append(f.nodes, n.Name)
+}
+
+// awaitStaged waits until nodes take pods, pods run and PodDisruptionBudgets are counted.
+func (f *fleet) awaitStaged() {
+	f.t.Helper()
+	f.await("nodes are ready and pods run", patience, func() string {
+		for _, node := range f.world.nodes() {
+			if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady }) {
+				return fmt.Sprintf("node %q is not ready", node.Name)
+			}
+		}
+		pods := f.pods()
+		for _, pod := range pods {
+			if pod.Status.Phase != corev1.PodRunning {
+				return fmt.Sprintf("pod %q is %s", pod.Name, pod.Status.Phase)
+			}
+		}
+		var budgets policyv1.PodDisruptionBudgetList
+		f.list(&budgets)
+		for _, b := range budgets.Items {
+			healthy := 0
+			for _, pod := range pods {
+				if pod.Labels["app"] == b.Spec.Selector.MatchLabels["app"] {
+					healthy++
+				}
+			}
+			// Of several budgets for a pod only one is counted.
+			if b.Status.ObservedGeneration != b.Generation || len(budgets.Items) == 1 && int(b.Status.CurrentHealthy) != healthy {
+				return fmt.Sprintf("budget %q has %d healthy pods, want %d", b.Name, b.Status.CurrentHealthy, healthy)
+			}
+		}
+		return ""
+	})
+}
