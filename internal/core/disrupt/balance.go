@@ -54,7 +54,7 @@ func TotalsOf(s *model.Snapshot, candidates []Candidate, priceOf func(*model.Nod
 	return out
 }
 
-// burden is the cost of disturbing a node that is no candidate: every live pod counts but those of DaemonSets.
+// disruptionCost is that of a node that is no candidate: every live pod counts but those of DaemonSets.
 func disruptionCost(n *model.Node) float64 {
 	sum := float64(baseCost)
 	for _, p := range n.Pods {
@@ -72,7 +72,7 @@ func zeroIfNaN(price float64) float64 {
 	return price
 }
 
-// Score is how one pool judges its share of a move.
+// Score is how one pool scores its share of a command.
 type Score struct {
 	Pool string
 	// Policy is that of the pool; only Balanced ones are scored.
@@ -83,18 +83,17 @@ type Score struct {
 	Approved                   bool
 }
 
-// Judgement is what the pools of a move say about it.
+// Scoring is how the pools of a command score it.
 type Scoring struct {
 	Approved bool
-	// Scores are those of all pools of the move, by name.
+	// Scores are those of all pools of the command, by name.
 	Scores []Score
 }
 
-// Judge asks every pool of a command for its approval. A command is approved when every Balanced pool approves; all of them
-// are asked in any case.
+// Score scores a command for every pool of it. A command is approved when every Balanced pool approves.
 //
-// Scores go by what the move is expected to save: a spot launch may become any machine of its list, so the dearest counts,
-// unless the cheapest gives the same decision.
+// Scores go by the expected savings: a spot launch may get any instance type of its list, so the most expensive one counts, unless
+// the cheapest one gives the same decision.
 func (sim *Simulator) Score(c Command) Scoring {
 	optimistic := score(c, c.Savings(), sim.input)
 	expected := score(c, sim.expectedSavings(c), sim.input)
@@ -104,7 +103,7 @@ func (sim *Simulator) Score(c Command) Scoring {
 	return expected
 }
 
-// expectedSavings counts on the dearest machine that a launch may turn out to be on spot, and on the cheapest otherwise.
+// expectedSavings assumes the most expensive offering for a launch that may be spot, and the cheapest otherwise.
 func (sim *Simulator) expectedSavings(c Command) float64 {
 	sum := c.Cost()
 	for _, claim := range c.Replacements {
@@ -163,7 +162,7 @@ func (s *Score) rate(savings, disruption float64, total Totals) {
 	s.Approved = s.Value >= Threshold
 }
 
-// hopeless reports whether not even deleting a candidate for nothing would be approved by its Balanced pool, and the score of that.
+// belowThreshold reports whether not even deleting a candidate for nothing would be approved by its Balanced pool, and the score of that.
 func (s *SimulationInput) belowThreshold(c Candidate) (best Score, yes bool) {
 	total, ok := s.Totals[c.Node.Pool]
 	if c.Pool.Policy != Balanced || !ok || total.Cost <= 0 {

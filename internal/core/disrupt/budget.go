@@ -8,14 +8,14 @@ type Usage struct {
 	Nodes int
 	// Disrupting of them are not ready or on their way out, for whatever reason.
 	Disrupting int
-	// Pledged are other nodes that are not disrupting yet, but belong to a command that waits to be checked again.
+	// Planned are other nodes that are not disrupting yet, but belong to a command that waits to be validated.
 	Planned int
 }
 
-// Usages counts the nodes of every pool. pledged are the IDs of nodes in commands that wait.
+// Usages counts the nodes of every pool. planned are the IDs of nodes in commands that wait.
 //
 // Source: disruption specification, budgets.
-func Usages(s *model.Snapshot, pledged map[string]bool) map[string]Usage {
+func Usages(s *model.Snapshot, planned map[string]bool) map[string]Usage {
 	out := map[string]Usage{}
 	for id, n := range s.Nodes.All() {
 		if !n.Managed || !n.Initialized || n.InstanceTerminating || n.Pool == "" {
@@ -26,7 +26,7 @@ func Usages(s *model.Snapshot, pledged map[string]bool) map[string]Usage {
 		switch {
 		case !n.Ready || n.Deleting:
 			u.Disrupting++
-		case pledged[id]:
+		case planned[id]:
 			u.Planned++
 		}
 		out[n.Pool] = u

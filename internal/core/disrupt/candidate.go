@@ -12,26 +12,26 @@ import (
 // baseCost is the fixed price of cycling a node, in the unit of eviction costs: one ordinary pod.
 const baseCost = 1
 
-// Pool is what a pool says about the disruption of its nodes.
+// Pool is what a NodePool says about the disruption of its nodes.
 type Pool struct {
 	Name string
 	// Static is set when the pool has a fixed number of nodes.
 	Static bool
-	// Never is set when consolidation is turned off.
+	// ConsolidationDisabled is set when consolidation is turned off.
 	ConsolidationDisabled bool
 	// Usable is set while the pool is ready and not being deleted.
 	Usable bool
-	// After is how long a node has to be quiet; 0 for not at all.
+	// ConsolidateAfter is how long a node has to be without pod events; 0 for not at all.
 	ConsolidateAfter time.Duration
 	// Policy is what consolidation may do.
 	Policy string
 	// Surplus is set while a static pool has more nodes than it should have.
 	Surplus bool
-	// Unsettled is set while it is not known which of its nodes keep room for capacity buffers.
+	// HeadroomUnknown is set while it is not known which of its nodes reserve capacity for capacity buffers.
 	HeadroomUnknown bool
-	// Rests is set while nothing is launched in place of nodes, because launches of the pool failed not long ago.
+	// InBackoff is set while no replacements are launched, because replacements of the pool failed recently.
 	InBackoff bool
-	// Typeless is set while nobody can tell which instance types the pool has.
+	// NoInstanceTypes is set while the instance types of the pool are not known.
 	NoInstanceTypes bool
 }
 
@@ -42,16 +42,16 @@ const (
 	Balanced                 = "Balanced"
 )
 
-// World is what qualification looks at.
+// QualifyInput is what Qualify decides by.
 type QualifyInput struct {
 	Snapshot *model.Snapshot
 	Now      time.Time
 	// Pools are the pools of this installation by name.
 	Pools map[string]Pool
-	// Busy are the IDs of nodes that belong to a command.
+	// InCommand are the IDs of nodes that belong to a command.
 	InCommand map[string]bool
-	// Resting are the names of NodeClaims for which a command failed not long ago, Parted those for which only a command that
-	// took several nodes together was refused.
+	// Backoff are the names of NodeClaims for which a command failed recently, GroupBackoff those for which a command about
+	// several nodes was rejected.
 	Backoff, GroupBackoff map[string]bool
 }
 
@@ -59,26 +59,27 @@ type QualifyInput struct {
 type Candidate struct {
 	Node *model.Node
 	Pool Pool
-	// Moves are the pods that have to run elsewhere when the node goes.
+	// PodsToMove are the pods that have to run elsewhere when the node goes.
 	PodsToMove []*model.Pod
-	// Cost is the price of disturbing them: 1 plus their eviction costs, where negative ones count as nothing.
+	// DisruptionCost is 1 plus the eviction costs of these pods; negative ones count as 0.
 	DisruptionCost float64
 	// Price of the node in dollars an hour; 0 when it is not known.
 	Price float64
-	// Rounds is in how many rounds its pods have to go, because budgets let only some of them go at once; 0 and 1 for one.
+	// DrainRounds is in how many rounds the pods have to be evicted, because PodDisruptionBudgets allow only some at a time; 0
+	// and 1 for one round.
 	DrainRounds int
 	// TypeKnown is set when the cloud lists the node's instance type.
 	TypeKnown bool
-	// Rests is set while the node is left alone because a command for it failed not long ago, Parted while it is looked at
-	// alone because a command for it and others was refused.
+	// InBackoff is set while the node is left alone because a command for it failed recently, InGroupBackoff while it is
+	// considered only by itself because a command for it and others was rejected.
 	InBackoff, InGroupBackoff bool
 }
 
-// Ratio is the money saved per disturbance. Higher is disrupted first.
+// SavingsRatio is the price of the node per disruption cost. Nodes with a higher ratio are disrupted first.
 func (c Candidate) SavingsRatio() float64 { return c.Price / c.DisruptionCost }
 
 // Qualify tells the nodes that may be disrupted from the others, and why the others may not: one obstacle per node, the
-// first that applies. Both lists are in the order of node IDs. Pods are not considered yet; see Method.Admit.
+// first that applies. Both lists are in the order of node IDs. Pods are not considered yet; see Method.FilterPods.
 //
 // Source: disruption specification, candidates.
 func Qualify(w QualifyInput) ([]Candidate, []Obstacle) {
@@ -133,7 +134,7 @@ func newCandidate(n *model.Node, pool Pool) Candidate {
 }
 
 // byRatio orders candidates by savings ratio, best first; of those that are equal the ones that are drained sooner. Ties are
-// broken by name, so that the same world always gives the same choice.
+// broken by name, so that the same input always gives the same choice.
 func byRatio(list []Candidate) []Candidate {
 	out := slices.Clone(list)
 	slices.SortFunc(out, func(a, b Candidate) int {

@@ -25,7 +25,7 @@ type Command struct {
 	// Type is the value of the consolidation_type label of metrics.
 	Type       string
 	Candidates []Candidate
-	// Replacements are launched first. Static is set when one machine from the template of a static pool is.
+	// Replacements are launched first. Static is set when one NodeClaim from the template of a static pool is.
 	Replacements []solve.NodeClaim
 	Static       bool
 	// Placements are where pods go on nodes that are there.
@@ -43,7 +43,7 @@ func (c Command) Decision() string {
 	return Delete
 }
 
-// Launches is how many machines are launched.
+// Launches is how many nodes are launched.
 func (c Command) Launches() int {
 	if c.Static {
 		return 1

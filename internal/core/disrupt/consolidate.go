@@ -9,8 +9,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-// flexible is how many cheaper instance types a spot node needs to be replaced by one of them. Sending exactly that many
-// keeps a node from moving again for a slightly better price.
+// minSpotToSpotTypes is how many cheaper instance types a spot node needs to be replaced by one of them. Launching with exactly
+// that many keeps a node from being replaced again for a slightly better price.
 const minSpotToSpotTypes = 15
 
 // Consolidate works out what to do with a set of nodes: delete them, or replace them by one that costs less. An obstacle
@@ -43,7 +43,7 @@ func (sim *Simulator) Consolidate(set []Candidate, kind string) (Command, *Obsta
 	return Command{}, &Obstacle{Code: SeveralReplacements, Node: set[0].Node, Count: len(t.Plan.NodeClaims)}
 }
 
-// rests is the obstacle that something would be launched from a pool whose launches failed not long ago.
+// poolInBackoff is the obstacle that a NodeClaim would be launched from a pool whose replacements failed recently.
 func (sim *Simulator) poolInBackoff(claims []solve.NodeClaim) *Obstacle {
 	for _, claim := range claims {
 		if sim.input.Pools[claim.Pool].InBackoff {
@@ -53,8 +53,8 @@ func (sim *Simulator) poolInBackoff(claims []solve.NodeClaim) *Obstacle {
 	return nil
 }
 
-// replacement makes of what would be launched for the pods of the candidates something that is cheaper than they are, for
-// certain, however the launch turns out.
+// replacement restricts what would be launched for the pods of the candidates to what is cheaper than they are, whichever instance
+// type and offering the launch gets.
 func (sim *Simulator) replacement(set []Candidate, claim solve.NodeClaim) (solve.NodeClaim, *Obstacle) {
 	paid, allSpot := 0.0, true
 	for _, c := range set {
@@ -71,7 +71,7 @@ func (sim *Simulator) replacement(set []Candidate, claim solve.NodeClaim) (solve
 		return solve.NodeClaim{}, o
 	}
 	if offersCapacityType(typesIn(left), reqs, spot) && offersCapacityType(typesIn(left), reqs, onDemand) {
-		// A spot shortage must fail the launch rather than make it dear.
+		// Without spot capacity the launch must fail rather than fall back to a more expensive on-demand node.
 		if asSpot := withCapacityType(reqs, spot); unmetMinValues(cheaperThan(quotes(typesIn(left), asSpot), paid), asSpot) == "" {
 			reqs = asSpot
 			left = cheaperThan(quotes(typesIn(left), reqs), paid)
@@ -150,7 +150,7 @@ func sameType(set []Candidate, left []quote, reqs requirement.Set) ([]quote, *Ob
 	return kept, nil
 }
 
-// mayBe reports whether a launch under reqs could be of a capacity type.
+// offersCapacityType reports whether a launch under reqs could be of a capacity type.
 func offersCapacityType(list []*catalog.InstanceType, reqs requirement.Set, kind string) bool {
 	if !reqs.Get(capacityTypeKey).Has(kind) {
 		return false
@@ -167,7 +167,7 @@ func typesIn(list []quote) []*catalog.InstanceType {
 	return out
 }
 
-// refusedByConsolidation is why multi-node and single-node consolidation do not want a node, in the order of the tests.
+// filterConsolidation is why multi-node and single-node consolidation do not take a node, in the order of the tests.
 //
 // Source: disruption specification, candidate filter.
 func filterConsolidation(c Candidate) Code {

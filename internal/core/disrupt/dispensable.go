@@ -1,8 +1,8 @@
 package disrupt
 
-// dispensable removes nodes whose owners declared all pods free to disturb. They count as empty, yet their pods need a
-// place: unlike empty nodes they go only if their pods fit elsewhere as things are. Where something would have to be launched
-// they are left to consolidation, since a machine launched for such pods would be found dispensable again.
+// dispensable removes nodes whose pods all have an eviction cost of zero or less. They count as empty, yet their pods need a
+// place: unlike empty nodes they go only if their pods fit on existing nodes. Where a node would have to be launched they are
+// left to consolidation, since a node launched for such pods would be dispensable again.
 //
 // Source: disruption specification, emptiness; weaknesses, empty nodes with running pods.
 func dispensable() Method {
@@ -27,13 +27,13 @@ func dispensable() Method {
 
 func decideDispensable(s Session, fit []Candidate) Decision {
 	var d Decision
-	sim, kept, promised := s.Simulators[0], true, s.destinations()
+	sim, kept, to := s.Simulators[0], true, s.destinations()
 	for _, c := range byRatio(fit) {
 		if !kept || s.Expired() {
 			d.skip(NotReached, c)
 			continue
 		}
-		if code := s.skipCode(c, promised); code != "" {
+		if code := s.skipCode(c, to); code != "" {
 			d.Suppressed = true
 			d.skip(code, c)
 			continue
@@ -43,7 +43,7 @@ func decideDispensable(s Session, fit []Candidate) Decision {
 			d.skip(Occupied, c)
 			continue
 		}
-		s.take(&d, c, Command{Reason: Empty, Type: "empty", Candidates: []Candidate{c}, Placements: sim.placements(t)}, promised)
+		s.take(&d, c, Command{Reason: Empty, Type: "empty", Candidates: []Candidate{c}, Placements: sim.placements(t)}, to)
 		kept = sim.Keep()
 	}
 	return d

@@ -8,8 +8,8 @@ import (
 
 // drift replaces nodes that are not what would be launched today.
 //
-// All candidates without pods come first, then those that drifted first. Every candidate has a command of its own, so that
-// none waits for the replacement of another.
+// All candidates without pods come first, then those that drifted first. Every candidate has its own command, so that none
+// waits for the replacement of another.
 //
 // Source: disruption specification, drift.
 func drift() Method {
@@ -44,9 +44,9 @@ func byDrift(list []Candidate) []Candidate {
 
 func decideDrift(s Session, fit []Candidate) Decision {
 	var d Decision
-	sim, kept, promised := s.Simulators[0], true, s.destinations()
+	sim, kept, to := s.Simulators[0], true, s.destinations()
 	for _, c := range byDrift(fit) {
-		if code := s.skipCode(c, promised); code != "" {
+		if code := s.skipCode(c, to); code != "" {
 			d.Suppressed = true
 			d.skip(code, c)
 			continue
@@ -67,7 +67,7 @@ func decideDrift(s Session, fit []Candidate) Decision {
 		}
 		s.take(&d, c, Command{
 			Reason: Drifted, Candidates: []Candidate{c}, Replacements: sim.replacements(t), Placements: sim.placements(t),
-		}, promised)
+		}, to)
 		kept = sim.Keep()
 	}
 	return d

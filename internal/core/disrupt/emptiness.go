@@ -4,11 +4,8 @@ import "github.com/karpenter-anew/karpenter/internal/core/model"
 
 // emptiness removes nodes that nothing runs on, in one command per pass, most expensive first.
 //
-// Only nodes without any pod to move count as empty. A node whose pods all have an eviction cost of zero or less is empty
-// by its owners' word, too, but its pods still need a place: removing it needs a simulation of where they go, which is
-// not part of this method. Until there is one such nodes are Occupied.
-//
-// Nodes that keep room for capacity buffers look empty and are not: they are what the buffer was made for.
+// Only nodes without any pod to move are empty; nodes whose pods all have an eviction cost of zero or less are left to
+// dispensable. Nodes that reserve capacity for capacity buffers are not empty.
 //
 // Source: disruption specification, emptiness, capacity buffers.
 func emptiness() Method {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// mostAtOnce is how many nodes one command may disrupt.
+// maxNodesPerCommand is how many nodes one command may disrupt.
 const maxNodesPerCommand = 100
 
-// How far the search for a better set goes: how many nodes are added at first, where windows start, and how often each part
-// of it looks.
+// How far the search for a better set goes: how many nodes are added at first, at how many nodes windows start, and how many sets
+// each part of the search evaluates.
 const (
 	firstChunk     = 8
 	windowStarts   = 24
@@ -18,10 +18,10 @@ const (
 
 // multiNode replaces several nodes by one, or by none.
 //
-// Problem: of all sets of candidates within the budgets find the one whose removal, with at most one new machine, saves
+// Problem: of all sets of candidates within the budgets find the one whose removal, with at most one new node, saves
 // most. Approach: four kinds of sets compete. Prefixes of all candidates, best savings ratio first, found by bisection, and
 // the same for each pool. As many nodes as can be deleted together, found by adding one after the other. And sets that one new
-// machine can replace, on top of these, found by growing small windows. Invariant: every set was evaluated as a
+// node can replace, on top of these, found by growing small windows. Invariant: every set was evaluated as a
 // whole, and no result saves less than the first kind does. Cost: a few hundred evaluations, each linear in the pods of its
 // set.
 //
@@ -49,7 +49,7 @@ type search struct {
 	best  evaluation
 	// rejected is the last set that would have worked but for its score.
 	rejected evaluation
-	// looks is how many merges were tried.
+	// merges is how many merges were tried.
 	merges int
 }
 
@@ -143,8 +143,8 @@ func better(a, b Command) bool {
 	return strings.Join(a.IDs(), ",") < strings.Join(b.IDs(), ",")
 }
 
-// bisect looks for the longest prefix that works, as if all shorter ones worked, too. It looks at the prefixes that the peer looks
-// at, so that nothing is missed that it would find, except that the longest has one node less.
+// bisect looks for the longest prefix that works, as if all shorter ones worked, too. It evaluates the prefixes that
+// upstream evaluates, so that it finds whatever upstream finds, except that the longest has one node less.
 func (m *search) bisect(list []Candidate) {
 	for low, high := 1, min(maxNodesPerCommand, len(list)-1); low <= high && !m.Expired(); {
 		mid := (low + high) / 2
@@ -156,8 +156,8 @@ func (m *search) bisect(list []Candidate) {
 	}
 }
 
-// grow adds nodes to a set for as long as they can all be deleted, many at a time where that works, and then looks for
-// nodes that one machine can replace on top.
+// grow adds nodes to a set for as long as they can all be deleted, many at a time where that works, and then searches for
+// nodes that one node can replace on top.
 func (m *search) grow() {
 	var gone, rest []Candidate
 	chunk, looks := firstChunk, 0
@@ -193,7 +193,7 @@ func (m *search) deletes(set []Candidate) bool {
 	return o == nil && len(command.Replacements) == 0 && m.sim.Score(command).Approved
 }
 
-// merge looks for a group that one machine replaces at the greatest gain, on top of the nodes gone.
+// merge searches for the group that one node replaces at the greatest gain, on top of the nodes gone.
 func (m *search) merge(gone, rest []Candidate) {
 	var best []Candidate
 	gain := 0.0

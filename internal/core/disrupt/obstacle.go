@@ -16,7 +16,7 @@ type Code string
 const (
 	// InCommand means that the node is part of a command that is being checked or carried out.
 	InCommand Code = "InCommand"
-	// NotOurs means that the machine has no NodeClaim.
+	// NotOurs means that the node has no NodeClaim.
 	NotOurs Code = "NotOurs"
 	// NoNode means that the NodeClaim has no Node yet.
 	NoNode Code = "NoNode"
@@ -44,7 +44,7 @@ const (
 	BudgetBlocked Code = "BudgetBlocked"
 )
 
-// PodsUnknown means that the pods of the node could not be looked at. Nothing waives it.
+// PodsUnknown means that the pods of the node could not be listed. Nothing waives it.
 const PodsUnknown Code = "PodsUnknown"
 
 // The obstacles that a method itself sees in a node.
@@ -53,9 +53,9 @@ const (
 	Static Code = "Static"
 	// ConsolidationOff means that the pool's nodes are never consolidated.
 	ConsolidationOff Code = "ConsolidationOff"
-	// KeepsHeadroom means that capacity buffers have their place on the node.
+	// KeepsHeadroom means that the node reserves capacity for capacity buffers.
 	KeepsHeadroom Code = "KeepsHeadroom"
-	// HeadroomUnknown means that it is not known yet which nodes keep room for capacity buffers.
+	// HeadroomUnknown means that it is not known yet which nodes reserve capacity for capacity buffers.
 	HeadroomUnknown Code = "HeadroomUnknown"
 	// Occupied means that there are pods on the node that would have to move.
 	Occupied Code = "Occupied"
@@ -73,19 +73,19 @@ const (
 	Dynamic Code = "Dynamic"
 	// Surplus means that the node's pool has more nodes than it should have.
 	Surplus Code = "Surplus"
-	// Rests means that a command for the node failed not long ago.
+	// NodeInBackoff means that a command for the node failed recently.
 	NodeInBackoff Code = "Rests"
-	// PoolRests means that replacements of the pool to launch from failed not long ago.
+	// PoolInBackoff means that replacements of the pool to launch from failed recently.
 	PoolInBackoff Code = "PoolRests"
-	// Promised means that a command counts on the node for the pods of another one.
+	// IsDestination means that a command moves pods of another node to the node.
 	IsDestination Code = "Promised"
 	// UnknownType means that the cloud does not list the node's instance type.
 	UnknownType Code = "UnknownType"
-	// NoTypes means that the cloud does not tell the instance types of the node's pool.
+	// NoTypes means that the instance types of the node's pool are not known.
 	NoTypes Code = "NoTypes"
-	// NoCapacityType means that the node does not say how it was bought.
+	// NoCapacityType means that the node lacks the label of its capacity type.
 	NoCapacityType Code = "NoCapacityType"
-	// NoZone means that the node does not say where it is.
+	// NoZone means that the node lacks the label of its zone.
 	NoZone Code = "NoZone"
 	// Empties means that no pod would have to move: emptiness decides.
 	Empties Code = "Empties"
@@ -95,7 +95,7 @@ const (
 	NoPlaceToDrift Code = "NoPlaceToDrift"
 	// NoOtherPlace means that some pod of a node to consolidate would find no place.
 	NoOtherPlace Code = "NoOtherPlace"
-	// SeveralReplacements means that it would take more than one new machine.
+	// SeveralReplacements means that it would take more than one new node.
 	SeveralReplacements Code = "SeveralReplacements"
 	// NotCheaper means that what could replace the node may cost as much or more.
 	NotCheaper Code = "NotCheaper"
@@ -105,34 +105,34 @@ const (
 	SpotToSpotOff Code = "SpotToSpotOff"
 	// SpotToSpotInflexible means that too few instance types are cheaper than the spot node.
 	SpotToSpotInflexible Code = "SpotToSpotInflexible"
-	// ScoreTooLow means that a Balanced pool finds the move not worth its disturbance.
+	// ScoreTooLow means that the score of the command is below the threshold of a Balanced pool.
 	ScoreTooLow Code = "ScoreTooLow"
-	// OtherResult means that a simulation that was made again came out differently.
+	// OtherResult means that a repeated simulation had another result.
 	OtherResult Code = "OtherResult"
 )
 
-// The obstacles of methods that look at one node after the other.
+// The obstacles of methods that consider one node after the other.
 const (
 	// NotTogether means that the move does not work together with better ones.
 	NotTogether Code = "NotTogether"
-	// NotReached means that time was up, or that what comes after another command is known only when that has ended.
+	// NotReached means that time was up, or that the outcome is known only once another command has ended.
 	NotReached Code = "NotReached"
-	// NodeLimit means that a static pool has no room for a replacement under its limit on nodes.
+	// NodeLimit means that the limit on nodes of a static pool does not allow a replacement.
 	NodeLimit Code = "NodeLimit"
 )
 
 // Gone means that a node that was to be disrupted does not exist any more.
 const Gone Code = "Gone"
 
-// Audience is who is told about an obstacle.
+// Event is how an obstacle is published.
 type Event int
 
 const (
-	// Nobody is told: the obstacle is the ordinary state of a node, or there is no object to tell.
+	// NoEvent: the obstacle is the ordinary state of a node, or there is no object to publish an event on.
 	NoEvent Event = iota
-	// Blocked is told as DisruptionBlocked on the Node and the NodeClaim.
+	// DisruptionBlocked is the reason of an event on the Node and the NodeClaim.
 	DisruptionBlocked
-	// Unconsolidatable is told as Unconsolidatable on the Node and the NodeClaim.
+	// Unconsolidatable is the reason of an event on the Node and the NodeClaim.
 	Unconsolidatable
 )
 
@@ -150,10 +150,10 @@ type Rule struct {
 func Rules() []Rule {
 	return []Rule{
 		{InCommand, NoEvent, false, "A node is part of at most one command.", "Wait until the command has ended."},
-		{NotOurs, NoEvent, false, "Only machines with a NodeClaim are disrupted.", "Nothing: the node was not launched by a NodePool."},
-		{NoNode, DisruptionBlocked, false, "A NodeClaim is disrupted only once its Node exists.", "Wait for the machine to join, or for its registration to time out."},
+		{NotOurs, NoEvent, false, "Only nodes with a NodeClaim are disrupted.", "Nothing: the node was not launched by a NodePool."},
+		{NoNode, DisruptionBlocked, false, "A NodeClaim is disrupted only once its Node exists.", "Wait for the node to register, or for its registration to time out."},
 		{NotInitialized, DisruptionBlocked, false, "A node is disrupted only once it is initialized.", "Look at the Initialized condition of the NodeClaim."},
-		{Leaving, DisruptionBlocked, false, "A node that goes already is not disrupted again.", "Wait until the node is gone."},
+		{Leaving, DisruptionBlocked, false, "A node that is being deleted is not disrupted again.", "Wait until the node is gone."},
 		{Nominated, DisruptionBlocked, false, "A node that a pending pod is expected on is left alone for a while.", "Wait until the pod has started or the nomination has ended."},
 		{NodeProtected, DisruptionBlocked, false, "The annotation on the node forbids disruption.", "Remove the annotation karpenter.sh/do-not-disrupt from the node."},
 		{NoPoolLabel, DisruptionBlocked, false, "A node is disrupted under the rules of its pool.", "Restore the label karpenter.sh/nodepool of the node."},
@@ -161,10 +161,10 @@ func Rules() []Rule {
 		{PodProtected, DisruptionBlocked, true, "The annotation on a pod forbids disruption of its node.", "Remove the annotation karpenter.sh/do-not-disrupt from the pod, or wait until its duration has passed."},
 		{SeveralBudgets, DisruptionBlocked, true, "A pod that several PodDisruptionBudgets select cannot be evicted.", "Leave one PodDisruptionBudget that selects the pod."},
 		{BudgetBlocked, DisruptionBlocked, true, "Every evictable pod's PodDisruptionBudget must allow a disruption.", "Loosen the budget, or wait until more of its pods are healthy."},
-		{PodsUnknown, NoEvent, false, "A node is disrupted only after a look at its pods.", "Look for errors of the API server in the log."},
+		{PodsUnknown, NoEvent, false, "A node is disrupted only if its pods can be listed.", "Look for errors of the API server in the log."},
 		{Static, NoEvent, false, "Pools with a fixed number of nodes are not consolidated.", "Change the replicas of the NodePool."},
 		{ConsolidationOff, Unconsolidatable, false, "consolidateAfter: Never turns consolidation off.", "Set consolidateAfter of the NodePool to a duration."},
-		{KeepsHeadroom, Unconsolidatable, false, "A node on which capacity buffers have their place is not empty.", "Shrink or delete the CapacityBuffer."},
+		{KeepsHeadroom, Unconsolidatable, false, "A node that reserves capacity for capacity buffers is not empty.", "Shrink or delete the CapacityBuffer."},
 		{HeadroomUnknown, NoEvent, false, "Nodes are empty only once it is known which of them capacity buffers need.", "Wait until the provisioner has placed the buffers; look for its errors in the log."},
 		{Occupied, NoEvent, false, "A node is empty when none of its pods would have to move.", "Nothing: the node is in use."},
 		{NotConsolidatable, NoEvent, false, "A node is consolidated once consolidateAfter has passed without a pod event.", "Wait, or lower consolidateAfter of the NodePool."},
@@ -176,7 +176,7 @@ func Rules() []Rule {
 		{PoolInBackoff, NoEvent, false, "After replacements of a NodePool failed, it launches none for a while, longer each time.", "Look at the events of the NodeClaims that failed, and at the log."},
 		{IsDestination, NoEvent, false, "A node that pods of another one are to move to is left alone.", "Wait until the other command has ended."},
 		{NotTogether, NoEvent, false, "Of moves that do not work together the best ones come first.", "Wait until the other commands have ended."},
-		{NotReached, NoEvent, false, "A pass has its time, and ends early where nobody can tell what a command leads to.", "Wait for one of the next passes."},
+		{NotReached, NoEvent, false, "A pass has a time limit, and ends early where the outcome of a command is not known yet.", "Wait for one of the next passes."},
 		{NodeLimit, NoEvent, false, "A static pool launches replacements within limits.nodes.", "Raise limits.nodes of the NodePool above its replicas."},
 		{UnknownType, Unconsolidatable, false, "What a node costs is known by its instance type.", "Let the cloud list the instance type of the node."},
 		{NoTypes, Unconsolidatable, false, "What a node costs is known by the instance types of its pool.", "Look in the log for why they cannot be listed."},
@@ -184,15 +184,15 @@ func Rules() []Rule {
 		{NoZone, Unconsolidatable, false, "What a node costs depends on its zone.", "Restore the label topology.kubernetes.io/zone of the node."},
 		{Empties, NoEvent, false, "Nodes without pods to move are left to emptiness and its budgets.", "Nothing: the node is removed as empty."},
 		{EmptyOnly, Unconsolidatable, false, "The policy WhenEmpty leaves nodes with pods alone.", "Set consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized or Balanced."},
-		{NoPlaceToDrift, DisruptionBlocked, false, "Every pod of a drifted node needs a place before the node goes.", "Make room for the pods that are named, or loosen what they demand."},
-		{NoOtherPlace, Unconsolidatable, false, "Every pod of a node needs a place before the node goes.", "Make room for the pods that are named, or loosen what they demand."},
-		{SeveralReplacements, Unconsolidatable, false, "A node is replaced by one new machine at most.", "Nothing: the pods fit together better than apart."},
+		{NoPlaceToDrift, DisruptionBlocked, false, "Every pod of a drifted node needs a place before the node goes.", "Add capacity for the pods that are named, or loosen their scheduling constraints."},
+		{NoOtherPlace, Unconsolidatable, false, "Every pod of a node needs a place before the node goes.", "Add capacity for the pods that are named, or loosen their scheduling constraints."},
+		{SeveralReplacements, Unconsolidatable, false, "A node is replaced by one new node at most.", "Nothing: the pods need several nodes without it."},
 		{NotCheaper, Unconsolidatable, false, "Whatever is launched in place of a node must cost less than it.", "Let the NodePool use instance types below the price that is named."},
 		{TooFewValues, Unconsolidatable, false, "Cheaper instance types must still meet the minValues of the pool.", "Lower minValues of the NodePool, or let it use more instance types."},
 		{SpotToSpotOff, Unconsolidatable, false, "Spot nodes are replaced by spot nodes only with the feature gate SpotToSpotConsolidation.", "Turn the feature gate SpotToSpotConsolidation on."},
 		{SpotToSpotInflexible, Unconsolidatable, false, "A single spot node is replaced only if 15 instance types are cheaper.", "Let the NodePool use more instance types."},
-		{ScoreTooLow, NoEvent, false, "A Balanced pool wants half as much of its cost saved as of its pods disturbed, in shares.", "Set consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized, or wait until fewer pods run on the node."},
-		{OtherResult, NoEvent, false, "A command must still be right when it is checked again.", "Nothing: the next pass decides anew."},
+		{ScoreTooLow, NoEvent, false, "A command must save at least half as large a share of the cost of a Balanced pool as the share of its pods that it disrupts.", "Set consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized, or wait until fewer pods run on the node."},
+		{OtherResult, NoEvent, false, "A command must still be right when it is validated.", "Nothing: the next pass decides again."},
 		{Gone, NoEvent, false, "Only nodes that exist are disrupted.", "Nothing: the node is gone."},
 	}
 }
@@ -209,7 +209,7 @@ var ruleOf = sync.OnceValue(func() map[Code]Rule { //nolint:gochecknoglobals // 
 // rule is the line of a code.
 func (c Code) rule() Rule { return ruleOf()[c] }
 
-// Audience is who is told about the obstacle.
+// Event is how the obstacle is published.
 func (c Code) Event() Event { return c.rule().Event }
 
 // Obstacle is what keeps one node from being disrupted. Code says which of the other fields mean anything.
@@ -220,7 +220,7 @@ type Obstacle struct {
 	Pod string
 	// Budgets are the namespace/name of the PodDisruptionBudgets in the way.
 	Budgets []string
-	// Cause is why the pods could not be looked at.
+	// Cause is why the pods could not be listed.
 	Cause string
 	// Pool is the NodePool that launches nothing.
 	Pool string

@@ -29,7 +29,8 @@ const (
 // quote is what an instance type may cost under the requirements of a claim.
 type quote struct {
 	it *catalog.InstanceType
-	// lowest is the cheapest offering, worst the dearest of the kind that is launched first; both +Inf for none.
+	// lowest is the price of the cheapest offering, worst that of the most expensive one of the capacity type that is launched
+	// first; both +Inf for none.
 	lowest, worst float64
 }
 
@@ -49,7 +50,7 @@ func quotes(list []*catalog.InstanceType, reqs requirement.Set) []quote {
 
 func quoteOf(it *catalog.InstanceType, reqs requirement.Set) quote {
 	q := quote{it: it, lowest: math.Inf(1), worst: math.Inf(1)}
-	dearest := map[string]float64{}
+	highest := map[string]float64{}
 	for i := range it.Offerings {
 		o := &it.Offerings[i]
 		if !o.Available() || math.IsNaN(o.Price) || !reqs.Intersects(o.Requirements) {
@@ -57,11 +58,11 @@ func quoteOf(it *catalog.InstanceType, reqs requirement.Set) quote {
 		}
 		q.lowest = min(q.lowest, o.Price)
 		for _, kind := range o.Requirements.Get(capacityTypeKey).Values() {
-			dearest[kind] = max(dearest[kind], o.Price)
+			highest[kind] = max(highest[kind], o.Price)
 		}
 	}
 	for _, kind := range []string{reserved, spot, onDemand} {
-		if price, ok := dearest[kind]; ok {
+		if price, ok := highest[kind]; ok {
 			q.worst = price
 			break
 		}
@@ -81,12 +82,12 @@ func (sim *Simulator) typesOf(c solve.NodeClaim) []*catalog.InstanceType {
 	return out
 }
 
-// cheaper keeps the quotes whose worst launch costs less than limit.
+// cheaperThan keeps the quotes whose worst launch costs less than limit.
 func cheaperThan(list []quote, limit float64) []quote {
 	return slices.DeleteFunc(slices.Clone(list), func(q quote) bool { return q.worst >= limit })
 }
 
-// unmet is the first demand for distinct values that the instance types do not meet, as text; empty when all are met.
+// unmetMinValues is the first minValues that the instance types do not meet, as text; empty when all are met.
 func unmetMinValues(list []quote, reqs requirement.Set) string {
 	for _, r := range reqs {
 		if r.MinValues() > 0 && distinct(list, r) < r.MinValues() {
@@ -107,7 +108,7 @@ func distinct(list []quote, r requirement.Requirement) int {
 	})
 }
 
-// enough is how many of the cheapest instance types it takes to meet all demands for distinct values.
+// typesForMinValues is how many of the cheapest instance types it takes to meet all minValues.
 func typesForMinValues(list []quote, reqs requirement.Set) int {
 	for n := range list {
 		if unmetMinValues(list[:n], reqs) == "" {
@@ -117,7 +118,7 @@ func typesForMinValues(list []quote, reqs requirement.Set) int {
 	return len(list)
 }
 
-// narrow is the claim with these instance types only. Demands for distinct values stay.
+// restrictClaim is the claim with these instance types only. minValues stay.
 func restrictClaim(c solve.NodeClaim, list []quote, reqs requirement.Set) solve.NodeClaim {
 	names := make([]string, len(list))
 	for i, q := range list {
@@ -133,7 +134,7 @@ func restrictClaim(c solve.NodeClaim, list []quote, reqs requirement.Set) solve.
 	return c
 }
 
-// pinned is reqs with one capacity type.
+// withCapacityType is reqs with one capacity type.
 func withCapacityType(reqs requirement.Set, kind string) requirement.Set {
 	have := reqs.Get(capacityTypeKey)
 	return reqs.Replace(requirement.New(capacityTypeKey, requirement.In, kind).WithMinValues(have.MinValues()))

@@ -70,26 +70,26 @@ func (s Session) take(d *Decision, c Candidate, command Command, to destinations
 	d.Commands = append(d.Commands, command)
 }
 
-// Decision is what a method wants done, and why not more.
+// Decision is what a method does, and why not more.
 type Decision struct {
 	Commands []Command
-	// Obstacles say why a candidate is left alone. A method that looks at nodes one by one has one for each that is in no command.
+	// Obstacles say why a candidate is left alone. A method that considers nodes one by one has one for each that is in no command.
 	Obstacles []Obstacle
-	// Judgements are those of moves that were scored, in the order of the commands they belong to, rejected ones included.
+	// Scored are the commands that were scored, in the order in which they were found, rejected ones included.
 	Scored []ScoredCommand
-	// Suppressed is set when budgets kept a candidate from being looked at: another look later may find more.
+	// Suppressed is set when budgets or other commands kept a candidate from being evaluated: a later pass may find more.
 	Suppressed bool
 	// TimedOut is set when time was up; Unvisited are the pools that were not reached.
 	TimedOut  bool
 	Unvisited map[string]bool
 }
 
-// leave notes why a candidate is left alone.
+// skip notes why a candidate is left alone.
 func (d *Decision) skip(code Code, c Candidate) {
 	d.Obstacles = append(d.Obstacles, Obstacle{Code: code, Node: c.Node})
 }
 
-// Unreached says of candidates that nobody looked at them.
+// NotReachedObstacles says of candidates that they were not evaluated.
 func NotReachedObstacles(list []Candidate) []Obstacle {
 	var d Decision
 	for _, c := range list {
@@ -98,7 +98,7 @@ func NotReachedObstacles(list []Candidate) []Obstacle {
 	return d.Obstacles
 }
 
-// Judged is a move with what its pools said about it.
+// ScoredCommand is a command with the scores of its pools.
 type ScoredCommand struct {
 	Command Command
 	Scoring Scoring

@@ -12,26 +12,26 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-// Study is what the simulations of one pass have in common. It is not changed once the first Lab was made from it.
+// SimulationInput is what the simulations of one pass share. It is not changed once the first Simulator is compiled from it.
 type SimulationInput struct {
-	// Problem is the cluster as it is: the pods that wait or have to leave their node anyway, the nodes that stay, and what
-	// may be launched.
+	// Problem is the cluster as it is: pending pods and pods of nodes being deleted, the nodes that stay, and the NodePools
+	// that may launch.
 	Problem solve.Problem
 	Pools   map[string]Pool
 	Now     time.Time
-	// Held are the UIDs of pods that may not be moved now.
+	// Unevictable are the UIDs of pods that may not be moved now.
 	Unevictable map[string]bool
-	// Grown are pods that ask for something else once they were moved, by UID, as they will be.
+	// Resized are pods that autoscalers give other requests when they move, by UID, as they will be.
 	Resized map[string]*model.Pod
-	// Underway are commands whose end is taken for granted.
+	// Underway are commands that are assumed to be complete.
 	Underway []Command
-	// SpotToSpot lets spot nodes be replaced by spot nodes.
+	// SpotToSpot allows spot nodes to be replaced by spot nodes.
 	SpotToSpot bool
 	// Totals are those of the pools with a Balanced policy.
 	Totals map[string]Totals
 }
 
-// Lab answers what-ifs of a study. It is not safe for concurrent use: make one for each goroutine.
+// Simulator answers what would happen without some nodes. It is not safe for concurrent use: compile one for each goroutine.
 type Simulator struct {
 	input *SimulationInput
 	base  *solve.Base
@@ -40,8 +40,7 @@ type Simulator struct {
 	leaving map[string]bool
 }
 
-// Lab compiles the study for what-ifs about the candidates. In consolidations claims stay in one piece, and nodes that have
-// not been quiet for long enough take no pods that run.
+// Simulator compiles the input for simulations without any of the candidates.
 func (s *SimulationInput) Simulator(candidates []Candidate, kind Simulation) *Simulator {
 	sim := &Simulator{input: s, types: map[string]map[string]*catalog.InstanceType{}, leaving: map[string]bool{}}
 	p := s.Problem
@@ -82,7 +81,7 @@ func (s *SimulationInput) Simulator(candidates []Candidate, kind Simulation) *Si
 	return sim
 }
 
-// moves are the pods of a candidate that have to run elsewhere and may go now.
+// podsToMove are the pods of a candidate that have to run elsewhere and may be evicted now.
 func (s *SimulationInput) podsToMove(c Candidate) []*model.Pod {
 	out := slices.DeleteFunc(slices.Clone(c.PodsToMove), func(p *model.Pod) bool { return s.Unevictable[p.UID] || p.Rejected != "" })
 	for i, p := range out {
@@ -93,8 +92,8 @@ func (s *SimulationInput) podsToMove(c Candidate) []*model.Pod {
 	return out
 }
 
-// closed are the nodes that are within the quiet time of their pool, and the pods that may be put there nevertheless: those
-// that do not run yet, and those whose node goes anyway.
+// closed are the nodes that are within the consolidateAfter of their pool, and the pods that may be placed there nevertheless:
+// those that do not run yet, and those of nodes being deleted.
 //
 // Source: disruption specification, scheduling simulation, destination protection.
 func (s *SimulationInput) closed(candidates []Candidate) (nodes, exempt map[string]bool) {
@@ -124,20 +123,20 @@ func (s *SimulationInput) closed(candidates []Candidate) (nodes, exempt map[stri
 	return nodes, exempt
 }
 
-// Trial is what would happen if some nodes were not there.
+// Outcome is what would happen without some nodes.
 type Outcome struct {
 	Plan solve.Plan
-	// Failed are the pods without a place that have one now or leave a node that goes, sorted.
+	// Failed are the pods that would have no place although they have one now, sorted.
 	Failed []UnplacedPod
 }
 
-// Homeless is a pod that would have no place.
+// UnplacedPod is a pod that would have no place.
 type UnplacedPod struct {
 	Pod *model.Pod
 	Why string
 }
 
-// Try asks what would happen if the candidates were not there.
+// Simulate is what would happen without the candidates.
 func (sim *Simulator) Simulate(set []Candidate) Outcome {
 	var nodes []*model.Node
 	var pods []*model.Pod
@@ -181,10 +180,10 @@ func (sim *Simulator) Simulate(set []Candidate) Outcome {
 	return t
 }
 
-// Keep takes the last trial for granted in what is tried after it; false where that is not possible.
+// Keep makes later simulations assume the outcome of the last one; false where that is not possible.
 func (sim *Simulator) Keep() bool { return sim.base.Commit() }
 
-// Reset takes back everything that was kept, commands under way included.
+// Reset forgets what was kept, except the commands under way.
 func (sim *Simulator) Reset() {
 	sim.base.Reset()
 	for _, c := range sim.input.Underway {
@@ -194,7 +193,7 @@ func (sim *Simulator) Reset() {
 	}
 }
 
-// moving are the placements of pods of the candidates, without those of pods that wait anyway.
+// placements are those of pods on existing nodes, without virtual pods.
 func (sim *Simulator) placements(t Outcome) []solve.Placement {
 	var out []solve.Placement
 	for _, at := range t.Plan.Placements {
@@ -206,19 +205,19 @@ func (sim *Simulator) placements(t Outcome) []solve.Placement {
 	return out
 }
 
-// replacements are the machines that have to be launched before the candidates may go. Those that are only for pods that wait
-// anyway, or whose node goes anyway, are left to whoever launches for such pods: perhaps he is doing so right now, and nobody
-// needs them twice. Virtual pods may stand for room on a candidate, so their machines are launched first.
+// replacements are the NodeClaims that have to be ready before the candidates are deleted. Those that are only for pending
+// pods, or for pods of nodes being deleted, are left to provisioning, which may be launching them at this moment. Virtual pods may
+// reserve capacity on a candidate, so their NodeClaims are launched first.
 func (sim *Simulator) replacements(t Outcome) []solve.NodeClaim {
 	return slices.DeleteFunc(slices.Clone(t.Plan.NodeClaims), func(claim solve.NodeClaim) bool {
 		return !slices.ContainsFunc(claim.Pods, func(p *model.Pod) bool { return p.Virtual || p.Node != "" && !sim.leaving[p.UID] })
 	})
 }
 
-// mostNamed is how many homeless pods a message names.
+// maxNamedPods is how many pods without a place a message names.
 const maxNamedPods = 5
 
-// homeless renders pods without a place, as events show them.
+// describeUnplaced renders pods without a place as events show them.
 func describeUnplaced(list []UnplacedPod) string {
 	var b strings.Builder
 	b.WriteString("not all pods would schedule, ")

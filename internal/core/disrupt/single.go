@@ -2,8 +2,8 @@ package disrupt
 
 // singleNode replaces or deletes one node at a time.
 //
-// All candidates are looked at, in parallel, on one picture of the cluster. Then the best moves are taken in order, each on
-// top of those taken before, as far as budgets go: a move that does not work together with a better one waits.
+// All candidates are evaluated in parallel on one snapshot. Then the best moves are taken in order, each on top of those taken
+// before, as far as budgets go: a move that does not work together with a better one waits.
 //
 // Source: disruption specification, single-node search.
 func singleNode() Method {
@@ -15,7 +15,7 @@ func singleNode() Method {
 	}
 }
 
-// verdict is what came out of a look at one candidate.
+// evaluation is the result for one set of candidates.
 type evaluation struct {
 	done     bool
 	command  Command
@@ -78,7 +78,7 @@ func decideSingle(s Session, fit []Candidate) Decision {
 	return d
 }
 
-// onTop looks at a move again, after those that were taken, and takes it for granted if it still works. Otherwise it says why not.
+// onTop evaluates a move again, on top of those that were taken, and keeps it if it still works. Otherwise it says why not.
 func (s Session) onTop(v *evaluation, c Candidate, taken *int) Code {
 	sim := s.Simulators[0]
 	if *taken < 0 || s.Expired() {
@@ -95,7 +95,7 @@ func (s Session) onTop(v *evaluation, c Candidate, taken *int) Code {
 	return ""
 }
 
-// evaluateSingle looks at one candidate.
+// evaluateSingle evaluates one candidate.
 func (sim *Simulator) evaluateSingle(c Candidate) evaluation {
 	v := evaluation{done: true}
 	if best, yes := sim.input.belowThreshold(c); yes {
@@ -112,7 +112,7 @@ func (sim *Simulator) evaluateSingle(c Candidate) evaluation {
 	return v
 }
 
-// interleave takes the candidates of each pool in turn, so that no pool waits for another: pools that came too short last
+// interleave takes the candidates of each pool in turn, so that no pool waits for another: pools that were not reached last
 // time first, the others by the order of their best candidate.
 func interleave(list []Candidate, first map[string]bool) []Candidate {
 	byPool := map[string][]Candidate{}

@@ -6,10 +6,10 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// Failure is the class of a failed check, for metrics and events.
+// Failure is the class of a failed validation, for metrics and events.
 type Failure string
 
-// The classes of failed checks.
+// The classes of failed validations.
 const (
 	// Churn means that candidates changed while the command waited.
 	Churn Failure = "churn"
@@ -19,7 +19,7 @@ const (
 	Scheduling Failure = "scheduling"
 )
 
-// Verdict is the outcome of a check.
+// Validation is the outcome of validating a command.
 type Validation struct {
 	// Command is what is left to do; it has no candidates when nothing is.
 	Command Command
@@ -27,7 +27,7 @@ type Validation struct {
 	Dropped []Obstacle
 }
 
-// Failure is the class of the obstacle in a check.
+// Failure is the class of an obstacle to a command that waited.
 func (o Obstacle) Failure() Failure {
 	switch o.Code {
 	case BudgetSpent:
@@ -38,12 +38,12 @@ func (o Obstacle) Failure() Failure {
 	return Churn
 }
 
-// Check holds a command that waited against the present: fit are the nodes that the command's method would pick from
+// Validate compares a command that waited with the present: fit are the nodes that the method of the command would choose from
 // now, obstacles what stands in the way of the others, and budgets what is left when the command itself is not counted.
-// The candidates of the verdict are those of the present, in the order of the command. Nodes that lost their right to be
-// disrupted are dropped and the others kept.
+// The result has the candidates of the present, in the order of the command. Nodes that may no longer be disrupted are dropped
+// and the others kept.
 //
-// A candidate is known by its NodeClaim: a node that came back under an old name is another node.
+// A candidate is identified by its NodeClaim: a node that came back under the same name is another node.
 //
 // Source: disruption specification, emptiness validation.
 func Validate(c Command, fit []Candidate, obstacles []Obstacle, budgets Budgets) Validation {
@@ -79,12 +79,12 @@ func why(n *model.Node, standing map[string]Obstacle) Obstacle {
 	return Obstacle{Code: Gone, Node: n}
 }
 
-// Stands holds a command that was found by simulation against the present: fit are the nodes that the command's method
-// would look at now, and budgets what is left when the command itself is not counted. All of the command's nodes must be
-// among them. The simulation is made again: pods must still have places, as many machines must be needed as the command
-// launches, and what it launches must be among what would do now.
+// Validate compares a command that was found by simulation with the present: fit are the nodes that the method of the command
+// would choose from now, and budgets what is left when the command itself is not counted. All nodes of the command must be
+// among them. The simulation is repeated: pods must still have places, as many nodes must be needed as the command launches,
+// and the instance types that it launches must be among those that would be launched now.
 //
-// The verdict has the candidates and placements of the present, or none at all.
+// The result has the candidates and placements of the present, or none at all.
 //
 // Source: disruption specification, consolidation validation.
 func (sim *Simulator) Validate(c Command, fit []Candidate, obstacles []Obstacle, budgets Budgets) Validation {
