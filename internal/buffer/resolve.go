@@ -46,7 +46,7 @@ type Chunk struct {
 type Failure struct {
 	// Reason is that of the condition.
 	Reason string
-	// Mistake is set when the buffer itself or what it refers to is wrong, so that what was known about it is void.
+	// Invalid is set when the buffer itself or what it refers to is wrong, so that what was known about it is void.
 	// Otherwise looking has failed and says nothing.
 	Invalid bool
 	// Retry is set when the failure is worth an error.

@@ -22,7 +22,7 @@ import (
 const (
 	// namePrefix starts the name of every virtual pod.
 	namePrefix = "capacity-buffer-"
-	// most is how many virtual pods one buffer has at most, whatever it asks for: a mistyped number must not take the
+	// maxPods is how many virtual pods one buffer has at most, whatever it asks for: a mistyped number must not take the
 	// memory of the process.
 	maxPods = 100_000
 )

@@ -10,39 +10,38 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// Phase is what becomes of a NodeClaim. A claim is in exactly one phase.
+// Phase is the phase of a NodeClaim. A NodeClaim is in exactly one phase.
 type Phase string
 
 const (
-	// Active claims were created and nobody wants them gone.
+	// Active are NodeClaims that are neither being replaced nor deleted.
 	Active Phase = "Active"
-	// PendingDisruption are claims that are being replaced and not yet marked for deletion.
+	// PendingDisruption are NodeClaims that are being replaced and not yet marked for deletion.
 	PendingDisruption Phase = "PendingDisruption"
-	// Deleting claims are marked for deletion by anyone.
+	// Deleting are NodeClaims that are marked for deletion by any controller or user.
 	Deleting Phase = "Deleting"
 )
 
-// Owned is a NodeClaim of a pool. The objects are shared and must not be changed.
+// PoolNodeClaim is a NodeClaim of a NodePool. The objects are shared and must not be changed.
 type PoolNodeClaim struct {
-	// ID is that of the machine in snapshots.
+	// ID is that of the node in snapshots.
 	ID    string
 	Phase Phase
 	Claim *v1.NodeClaim
-	// Node is nil as long as there is none.
+	// Node is nil before the node joins.
 	Node *corev1.Node
 }
 
-// Census is how many NodeClaims a pool has in each phase, and for how many more somebody has reserved the place.
+// Census is the number of NodeClaims of a pool by phase, and of those that holders of reservations may still create.
 type Census struct{ Active, PendingDisruption, Deleting, Reserved int }
 
 // Exceeds reports whether the pool has more NodeClaims than replicas, those that are being deleted left out.
 func (c Census) Exceeds(replicas int64) bool { return int64(c.Active+c.PendingDisruption) > replicas }
 
-// Claims are the NodeClaims of a pool, sorted by name. Those that this process created are among them from the moment of
-// their creation.
+// Claims returns the NodeClaims of a pool, sorted by name, including those that this process has just created.
 //
-// Nothing is counted along the way: phases are read off the entries, so that no order of events can make them wrong.
-// Cost: linear in the NodeClaims of the cluster.
+// No counters are kept: phases are computed from the entries, so that they do not depend on the order of events. Cost: linear in
+// the NodeClaims of the cluster.
 //
 // Source: scheduling specification, NodePool totals and node-claim sets.
 func (s *Store) Claims(pool string) []PoolNodeClaim {
@@ -83,7 +82,7 @@ func (s *Store) census(pool string) Census {
 	return c
 }
 
-// claimNamed is the claim of that name; nil when there is none, or when another claim says that the machine is its own.
+// claimNamed returns the NodeClaim of that name; nil if there is none, or if another NodeClaim has the same provider ID.
 func (s *Store) claimNamed(name string) *v1.NodeClaim {
 	e, ok := s.entries[s.claimEntry[name]]
 	if !ok || e.claim == nil || e.claim.Name != name {
@@ -92,7 +91,7 @@ func (s *Store) claimNamed(name string) *v1.NodeClaim {
 	return e.claim
 }
 
-// phaseOf is the phase of the claim of that name; empty when there is none.
+// phaseOf returns the phase of the NodeClaim of that name; empty if there is none.
 func (s *Store) phaseOf(name string) Phase {
 	if s.claimNamed(name) == nil {
 		return ""
@@ -107,8 +106,8 @@ func (s *Store) phaseOf(name string) Phase {
 	return Active
 }
 
-// OnCensus calls f with the name of a pool whenever one of its NodeClaims appeared, went or entered another phase. By then
-// Census shows it. f must neither block nor call the Store.
+// OnCensus calls f with the name of a pool whenever one of its NodeClaims is added, removed or changes its phase. Census includes
+// the change by then. f must neither block nor call the Store.
 func (s *Store) OnCensus(f func(pool string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,11 +120,11 @@ func (s *Store) notify(claim *v1.NodeClaim) {
 	}
 }
 
-// BeginReplacement notes that machines are being replaced; EndReplacement takes it back. Machines that are marked for
-// deletion meanwhile stay marked.
+// BeginReplacement records that nodes are being replaced; EndReplacement reverts it. Nodes that are marked for deletion
+// meanwhile stay marked.
 func (s *Store) BeginReplacement(ids ...string) { s.setReplaced(true, ids) }
 
-// EndReplacement takes back BeginReplacement.
+// EndReplacement reverts BeginReplacement.
 func (s *Store) EndReplacement(ids ...string) { s.setReplaced(false, ids) }
 
 func (s *Store) setReplaced(replaced bool, ids []string) {
@@ -141,24 +140,24 @@ func (s *Store) setReplaced(replaced bool, ids []string) {
 	}
 }
 
-// Reservation is the right to create a number of NodeClaims of a pool. Whoever holds one gives it back, whatever comes of
-// the creations: a claim that was created counts by itself. It is safe for concurrent use.
+// Reservation is the right to create a number of NodeClaims of a pool. Its holder releases it whether creating them succeeds or
+// not: a created NodeClaim counts by itself. It is safe for concurrent use.
 type Reservation struct {
 	store *Store
 	pool  string
 	left  int
 }
 
-// Reserve grants at most wanted further NodeClaims of a pool, such that all there are and all that were granted stay
-// within limit; nil is no limit. Together with the count it is one step: concurrent callers never exceed the limit.
+// Reserve grants at most wanted further NodeClaims of a pool, such that existing and granted ones stay within limit; nil is no
+// limit. Counting and granting is atomic: concurrent callers never exceed the limit.
 func (s *Store) Reserve(pool string, wanted int, limit *int64) *Reservation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	granted := max(wanted, 0)
 	if limit != nil {
 		c := s.census(pool)
-		room := *limit - int64(c.Active+c.PendingDisruption+c.Deleting+c.Reserved)
-		granted = int(min(int64(granted), max(room, 0)))
+		left := *limit - int64(c.Active+c.PendingDisruption+c.Deleting+c.Reserved)
+		granted = int(min(int64(granted), max(left, 0)))
 	}
 	if granted > 0 {
 		s.reserved[pool] += granted
@@ -166,14 +165,14 @@ func (s *Store) Reserve(pool string, wanted int, limit *int64) *Reservation {
 	return &Reservation{store: s, pool: pool, left: granted}
 }
 
-// Left is how many NodeClaims may still be created.
+// Left returns how many NodeClaims may still be created.
 func (r *Reservation) Left() int {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
 	return r.left
 }
 
-// Release gives back n of what is left; more than that is what is left.
+// Release returns n of the remaining NodeClaims, or all of them if n is larger.
 func (r *Reservation) Release(n int) {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()

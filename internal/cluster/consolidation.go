@@ -2,21 +2,21 @@ package cluster
 
 import "time"
 
-// refresh is how long a Moves value holds without any change: what no event tells of, such as prices, is looked at again
-// after that.
+// maxStateAge is how long the consolidation state stays the same without any event: changes without an event, such as prices, are
+// considered after that.
 const maxStateAge = 5 * time.Minute
 
-// moves counts what could make consolidation possible.
+// consolidation counts events that could make consolidation possible.
 //
 // Source: scheduling specification, consolidation timestamp; disruption specification, consolidation clock.
 type consolidation struct {
 	count uint64
-	// fresh is set while count has not been read since it changed; at is when it was first read after that.
+	// fresh is set until count is read for the first time after a change; at is the time of that read.
 	fresh bool
 	at    time.Time
 }
 
-// note counts a change, if there was one.
+// recordChange counts an event if changed is set.
 func (m *consolidation) recordChange(changed bool) {
 	if changed {
 		m.count++
@@ -24,12 +24,12 @@ func (m *consolidation) recordChange(changed bool) {
 	}
 }
 
-// Moves is a number that changes whenever something happens that could make consolidation possible: a pod ends, is deleted, bound
-// or moved, a machine comes or goes, becomes initialized, consolidatable or marked for deletion, or somebody calls Moved.
-// When nothing happens for five minutes it changes all the same. Whoever finds nothing to do remembers the number from
-// before the search, and need not search again while it stays.
+// ConsolidationState returns a number that changes with every event that could make consolidation possible: a pod ends, is deleted or
+// bound, a node is added, removed, initialized, consolidatable or marked for deletion, or MarkUnconsolidated is called. Without
+// events it changes every five minutes. A caller that found nothing to consolidate need not search again while the number from
+// before its search is unchanged.
 func (s *Store) ConsolidationState(now time.Time) uint64 {
-	s.Snapshot() // notices what became of machines
+	s.Snapshot() // counts the changes of nodes
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -42,7 +42,7 @@ func (s *Store) ConsolidationState(now time.Time) uint64 {
 	return s.consolidation.count
 }
 
-// Moved notes a change that the Store itself does not see: of pools, or of what their machines cost.
+// MarkUnconsolidated counts a change that the Store does not observe: of NodePools, or of prices.
 func (s *Store) MarkUnconsolidated() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,19 +8,19 @@ import (
 	"github.com/karpenter-anew/karpenter/api/podrules"
 )
 
-// daemon is a DaemonSet with the newest of its pods, which tells best what the next one will ask for.
+// daemon is a DaemonSet with its newest pod, which is the best estimate of the next one's requests.
 type daemon struct {
 	set    *appsv1.DaemonSet
 	newest *corev1.Pod
 }
 
-// owns reports whether the pod belongs to the set as it is now. The pods of a set that was deleted live on for a while, and a
-// new set may have the name of the old one.
+// owns reports whether the pod belongs to the current DaemonSet. Pods of a deleted DaemonSet remain for a while, and a new
+// DaemonSet may have the same name.
 func (d *daemon) owns(pod *corev1.Pod) bool {
 	return d.set != nil && pod != nil && metav1.IsControlledBy(pod, d.set)
 }
 
-// UpdateDaemonSet applies a DaemonSet as the API server has it now.
+// UpdateDaemonSet applies the current version of a DaemonSet.
 func (s *Store) UpdateDaemonSet(set *appsv1.DaemonSet) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,7 +29,7 @@ func (s *Store) UpdateDaemonSet(set *appsv1.DaemonSet) {
 	s.publishDaemon(set.Namespace, set.Name)
 }
 
-// DeleteDaemonSet forgets a DaemonSet.
+// DeleteDaemonSet removes a DaemonSet.
 func (s *Store) DeleteDaemonSet(namespace, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,7 +39,7 @@ func (s *Store) DeleteDaemonSet(namespace, name string) {
 	s.changed = true
 }
 
-// ObserveDaemonPod notes a DaemonSet's pod if it is newer than the one that stands for the set.
+// ObserveDaemonPod records a DaemonSet's pod if it is newer than the recorded one.
 func (s *Store) ObserveDaemonPod(pod *corev1.Pod) {
 	if !podrules.OwnedByDaemonSet(pod) {
 		return
@@ -69,7 +69,7 @@ func (s *Store) daemon(namespace, name string) *daemon {
 	return d
 }
 
-// publishDaemon translates a daemon, unless only a pod of it has been seen so far.
+// publishDaemon translates a daemon, unless only a pod of it has been observed so far.
 func (s *Store) publishDaemon(namespace, name string) {
 	d := s.daemon(namespace, name)
 	if d.set == nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// devices is what drivers publish and what claims want and have of it, with the way back: who uses a device. It is nil while
-// dynamic resource allocation is ignored.
+// devices are the published devices, the resource claims and, by device, the claims that use it. It is nil while dynamic
+// resource allocation is ignored.
 //
 // Source: scheduling specification, allocated-device tracking.
 type devices struct {
 	resourceClaims map[string]*resourcev1.ResourceClaim // by namespace/name
 	classes        map[string]*resourcev1.DeviceClass
-	// shares are what each claim has, by device; users are the claims that have a part of a device.
+	// shares are the allocated shares of each claim, by device; users are the claims with a share of a device.
 	shares map[string]map[device.ID]device.Share
 	users  map[device.ID]map[string]bool
 
@@ -28,7 +28,7 @@ type devices struct {
 	usages model.Editor[*device.Usage]
 }
 
-// TrackDevices makes devices part of the picture. It has to be called before anything is fed.
+// TrackDevices adds devices to the cluster state. It has to be called before any event is applied.
 func (s *Store) TrackDevices() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,7 +41,7 @@ func (s *Store) TrackDevices() {
 	s.changed = true
 }
 
-// publish is the devices as they are now.
+// publish returns the current devices.
 func (d *devices) publish() *model.Devices {
 	if d == nil {
 		return nil
@@ -49,7 +49,7 @@ func (d *devices) publish() *model.Devices {
 	return &model.Devices{Slices: d.slices.Publish(), Claims: d.claims.Publish(), Usages: d.usages.Publish()}
 }
 
-// change applies f to the devices, if they are tracked.
+// changeDevices applies f to the devices, if they are tracked.
 func (s *Store) changeDevices(f func(d *devices)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,20 +60,20 @@ func (s *Store) changeDevices(f func(d *devices)) {
 	s.changed = true
 }
 
-// UpdateResourceSlice applies a ResourceSlice as the API server has it now.
+// UpdateResourceSlice applies the current version of a ResourceSlice.
 func (s *Store) UpdateResourceSlice(slice *resourcev1.ResourceSlice) {
 	s.changeDevices(func(d *devices) { d.slices.Put(slice.Name, s.translator.Slice(slice)) })
 }
 
-// DeleteResourceSlice forgets a ResourceSlice.
+// DeleteResourceSlice removes a ResourceSlice.
 func (s *Store) DeleteResourceSlice(name string) {
 	s.changeDevices(func(d *devices) { d.slices.Delete(name) })
 }
 
-// UpdateDeviceClass applies a DeviceClass as the API server has it now. What claims ask for of the class changes with it.
+// UpdateDeviceClass applies the current version of a DeviceClass, and translates the claims that refer to it again.
 func (s *Store) UpdateDeviceClass(class *resourcev1.DeviceClass) { s.setClass(class.Name, class) }
 
-// DeleteDeviceClass forgets a DeviceClass.
+// DeleteDeviceClass removes a DeviceClass.
 func (s *Store) DeleteDeviceClass(name string) { s.setClass(name, nil) }
 
 func (s *Store) setClass(name string, class *resourcev1.DeviceClass) {
@@ -91,7 +91,7 @@ func (s *Store) setClass(name string, class *resourcev1.DeviceClass) {
 	})
 }
 
-// asksFor reports whether the claim asks for devices of a class.
+// asksFor reports whether the claim requests devices of a class.
 func asksFor(claim *resourcev1.ResourceClaim, class string) bool {
 	return slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourcev1.DeviceRequest) bool {
 		return r.Exactly != nil && r.Exactly.DeviceClassName == class ||
@@ -101,7 +101,7 @@ func asksFor(claim *resourcev1.ResourceClaim, class string) bool {
 
 func (d *devices) class(name string) *resourcev1.DeviceClass { return d.classes[name] }
 
-// UpdateResourceClaim applies a ResourceClaim as the API server has it now.
+// UpdateResourceClaim applies the current version of a ResourceClaim.
 func (s *Store) UpdateResourceClaim(claim *resourcev1.ResourceClaim) {
 	s.changeDevices(func(d *devices) {
 		id := claim.Namespace + "/" + claim.Name
@@ -111,7 +111,7 @@ func (s *Store) UpdateResourceClaim(claim *resourcev1.ResourceClaim) {
 	})
 }
 
-// DeleteResourceClaim forgets a ResourceClaim.
+// DeleteResourceClaim removes a ResourceClaim.
 func (s *Store) DeleteResourceClaim(namespace, name string) {
 	s.changeDevices(func(d *devices) {
 		id := namespace + "/" + name
@@ -121,7 +121,7 @@ func (s *Store) DeleteResourceClaim(namespace, name string) {
 	})
 }
 
-// use sets what a claim has, and works out anew who uses the devices that it had or has.
+// setShares sets the shares of a claim, and publishes the usage of the devices that it had or has.
 func (d *devices) setShares(claim string, shares map[device.ID]device.Share) {
 	touched := slices.AppendSeq(slices.Collect(maps.Keys(d.shares[claim])), maps.Keys(shares))
 	for id := range d.shares[claim] {
@@ -142,7 +142,7 @@ func (d *devices) setShares(claim string, shares map[device.ID]device.Share) {
 	}
 }
 
-// count works out who uses a device.
+// publishUsage publishes the shares of a device.
 func (d *devices) publishUsage(id device.ID) {
 	if len(d.users[id]) == 0 {
 		delete(d.users, id)
@@ -157,7 +157,7 @@ func (d *devices) publishUsage(id device.ID) {
 	d.usages.Put(id.String(), usage)
 }
 
-// deviceKinds are the kinds of objects that devices are known from.
+// deviceKinds are the kinds of dynamic resource allocation.
 func (s *Store) deviceKinds() []kind {
 	return []kind{
 		{&resourcev1.DeviceClass{}, apply(s.UpdateDeviceClass), forget(func(c *resourcev1.DeviceClass) { s.DeleteDeviceClass(c.Name) })},

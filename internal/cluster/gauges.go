@@ -13,12 +13,11 @@ import (
 const (
 	// gaugePeriod is how often the gauges are refreshed.
 	gaugePeriod = 5 * time.Second
-	// complainAfter is how long the picture may be incomplete before that is logged, and complainEvery how often it is
-	// from then on.
+	// errorAfter is how long the cluster state may be incomplete before an error is logged, errorEvery the time between errors.
 	errorAfter, errorEvery = 30 * time.Second, 10 * time.Second
 )
 
-// Gauges keeps the metrics that describe the picture itself: how many nodes it holds, and whether it is complete.
+// Gauges updates the metrics of the cluster state: the number of nodes, and whether it is synced.
 type Gauges struct {
 	store   *Store
 	feed    *Watcher
@@ -26,7 +25,7 @@ type Gauges struct {
 	log     *slog.Logger
 }
 
-// NewGauges describes store, which feed fills.
+// NewGauges returns the gauges of store, which feed keeps up to date.
 func NewGauges(store *Store, feed *Watcher, metrics *observe.Metrics, log *slog.Logger) *Gauges {
 	return &Gauges{store: store, feed: feed, metrics: metrics, log: log}
 }
@@ -34,10 +33,11 @@ func NewGauges(store *Store, feed *Watcher, metrics *observe.Metrics, log *slog.
 // Register adds the refresh to m.
 func (g *Gauges) Register(m manager.Manager) error { return m.Add(g) }
 
-// NeedLeaderElection is false: every replica has a picture.
+// NeedLeaderElection returns false: every replica has the cluster state.
 func (g *Gauges) NeedLeaderElection() bool { return false }
 
-// Start refreshes until ctx ends, and complains as long as the picture stays incomplete: nothing is planned meanwhile.
+// Start refreshes the gauges until ctx ends, and logs an error while the cluster state is incomplete: nothing is planned
+// meanwhile.
 func (g *Gauges) Start(ctx context.Context) error {
 	tick := time.NewTicker(gaugePeriod)
 	defer tick.Stop()
@@ -47,7 +47,7 @@ func (g *Gauges) Start(ctx context.Context) error {
 		now := time.Now()
 		if synced := g.refresh(now.Sub(started)); !synced && !now.Before(complain) {
 			complain = now.Add(errorEvery)
-			g.log.Error("the picture of the cluster is not complete yet, nothing is planned before it is",
+			g.log.Error("cluster state is not synced, scheduling and disruption are paused",
 				"missing", g.feed.Missing(), "duration", now.Sub(started).String())
 		}
 		select {
@@ -58,8 +58,7 @@ func (g *Gauges) Start(ctx context.Context) error {
 	}
 }
 
-// refresh sets the gauges and reports whether the picture is complete; up is how long the process has been waiting if it
-// is not.
+// refresh sets the gauges and reports whether the cluster state is complete; up is how long the process has waited.
 func (g *Gauges) refresh(up time.Duration) (synced bool) {
 	value, unsynced := 0.0, up.Seconds()
 	if synced = g.feed.Ready(); synced {

@@ -8,21 +8,21 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// Headroom is how many virtual pods of each buffer, by namespace/name, have their place on one machine.
+// Headroom is the number of virtual pods on one node, by the namespace/name of their capacity buffer.
 type Headroom map[string]int
 
-// headroom is the part of the picture that capacity buffers make up.
+// headroom is the state of capacity buffers.
 type headroom struct {
 	// virtual are the virtual pods of every buffer, by namespace/name.
 	virtual map[string][]*model.Pod
-	// all is virtual in one list, shared with the last Snapshot; nil when it has to be made.
+	// all is virtual in one list, shared with the last Snapshot; nil if it is out of date.
 	all []*model.Pod
-	// unsettled is set while it is not known yet which machines keep headroom.
+	// unknown is set until a scheduling run has placed the virtual pods.
 	unknown bool
 }
 
-// ExpectBuffers says that there may be capacity buffers: until SetHeadroom is called it is not known which machines keep
-// room for them. Call it before the first Snapshot.
+// ExpectBuffers declares that there may be capacity buffers: until SetHeadroom is called, snapshots have HeadroomUnknown set.
+// Call it before the first Snapshot.
 func (s *Store) ExpectBuffers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +43,7 @@ func (s *Store) PutBuffer(buffer string, pods []*model.Pod) {
 	s.headroom.all, s.changed = nil, true
 }
 
-// DropBuffer forgets a buffer. No machine keeps room for it any more.
+// DropBuffer removes a buffer and its headroom on all nodes.
 func (s *Store) DropBuffer(buffer string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,8 +60,8 @@ func (s *Store) DropBuffer(buffer string) {
 	}
 }
 
-// SetHeadroom replaces what is known about the room that machines keep, by the IDs that the machines have or had before
-// their launch. A machine that is not named keeps none.
+// SetHeadroom replaces the headroom of all nodes, by the IDs that they have or had before their launch. A node that is not named
+// has none.
 func (s *Store) SetHeadroom(kept map[string]Headroom) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +74,7 @@ func (s *Store) SetHeadroom(kept map[string]Headroom) {
 	}
 }
 
-// AddHeadroom is SetHeadroom for an answer that is not complete: a machine that is not named keeps what it kept.
+// AddHeadroom sets the headroom of the named nodes only.
 func (s *Store) AddHeadroom(kept map[string]Headroom) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *Store) AddHeadroom(kept map[string]Headroom) {
 	}
 }
 
-// present is kept by the IDs that the machines have now.
+// byCurrentID returns kept by the current IDs of the nodes.
 func (s *Store) byCurrentID(kept map[string]Headroom) map[string]Headroom {
 	out := make(map[string]Headroom, len(kept))
 	for id, h := range kept {
@@ -97,7 +97,7 @@ func (s *Store) byCurrentID(kept map[string]Headroom) map[string]Headroom {
 	return out
 }
 
-// KeepHeadroom says that the machine of a NodeClaim was asked for to keep room.
+// KeepHeadroom sets the headroom of the node that a NodeClaim requests.
 func (s *Store) KeepHeadroom(claim string, kept Headroom) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *Store) setHeadroom(id string, e *entry, kept Headroom) {
 	}
 }
 
-// sum is how many virtual pods there are in all.
+// sum returns the number of virtual pods of all buffers.
 func (h Headroom) sum() int {
 	n := 0
 	for _, pods := range h {
@@ -123,7 +123,7 @@ func (h Headroom) sum() int {
 	return n
 }
 
-// publish is the virtual pods of all buffers, in the order of the buffers' names.
+// publish returns the virtual pods of all buffers, in the order of the buffers' names.
 func (h *headroom) publish() []*model.Pod {
 	if h.all == nil {
 		for _, buffer := range slices.Sorted(maps.Keys(h.virtual)) {

@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// UpdateNamespace applies a namespace as the API server has it now. Only its labels matter: terms of pod affinity may choose
-// namespaces by them.
+// UpdateNamespace applies the current version of a namespace. Only its labels matter, for the namespace selectors of pod
+// affinity.
 func (s *Store) UpdateNamespace(namespace *corev1.Namespace) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -19,7 +19,7 @@ func (s *Store) UpdateNamespace(namespace *corev1.Namespace) {
 	s.changed = true
 }
 
-// DeleteNamespace forgets a namespace.
+// DeleteNamespace removes a namespace.
 func (s *Store) DeleteNamespace(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,7 +35,7 @@ func (s *Store) publishNamespaces() map[string]map[string]string {
 	return s.namespaces
 }
 
-// writableNamespaces is the map, copied first if a Snapshot has it.
+// writableNamespaces returns the map, copied first if a Snapshot shares it.
 func (s *Store) writableNamespaces() map[string]map[string]string {
 	if s.namespacesShared {
 		s.namespaces, s.namespacesShared = maps.Clone(s.namespaces), false

@@ -8,13 +8,13 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// Entries of machines without a provider id are named by their object, with a prefix that no provider id has.
+// Entries without a provider ID are named after their object, with a prefix that no provider ID has.
 const (
 	claimPrefix = "nodeclaim/"
 	nodePrefix  = "node/"
 )
 
-// UpdateNodeClaim applies a NodeClaim as the API server has it now. Claims of other installations are ignored.
+// UpdateNodeClaim applies the current version of a NodeClaim. NodeClaims of other installations are ignored.
 func (s *Store) UpdateNodeClaim(claim *v1.NodeClaim) {
 	if !s.cloud.Manages(claim.Spec.NodeClassRef) {
 		return
@@ -25,8 +25,8 @@ func (s *Store) UpdateNodeClaim(claim *v1.NodeClaim) {
 	s.putClaim(claim)
 }
 
-// Created applies a NodeClaim that this process has just written, so that the next plan counts on it before the watch
-// delivers it. now starts the time after which an unseen claim is doubted; see Doubtful.
+// Created applies a NodeClaim that this process has just created, so that the next plan includes it before the watch delivers
+// it. now is the time of creation; see Unconfirmed.
 func (s *Store) Created(claim *v1.NodeClaim, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,7 +37,7 @@ func (s *Store) Created(claim *v1.NodeClaim, now time.Time) {
 	s.putClaim(claim)
 }
 
-// Doubtful are the names of claims that this process wrote before the given time and that no watch event has confirmed.
+// Unconfirmed returns the names of NodeClaims that this process created before the given time and the watch has not delivered.
 func (s *Store) Unconfirmed(before time.Time) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *Store) putClaim(claim *v1.NodeClaim) {
 	}
 	was := s.phaseOf(claim.Name)
 	if before, ok := s.claimEntry[claim.Name]; ok && before != id {
-		// The claim got its machine: what was known about the claim is known about the machine.
+		// The NodeClaim was launched: its state moves to the entry of the instance.
 		if from, ok := s.entries[before]; ok {
 			to := s.entry(id)
 			to.nominatedUntil, to.marked, to.replaced, to.headroom = from.nominatedUntil, from.marked, from.replaced, from.headroom
@@ -72,7 +72,7 @@ func (s *Store) putClaim(claim *v1.NodeClaim) {
 	}
 }
 
-// DeleteNodeClaim forgets a NodeClaim.
+// DeleteNodeClaim removes a NodeClaim.
 func (s *Store) DeleteNodeClaim(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +95,7 @@ func (s *Store) detachClaim(name string) {
 	s.prune(id)
 }
 
-// UpdateNode applies a Node as the API server has it now.
+// UpdateNode applies the current version of a Node.
 func (s *Store) UpdateNode(node *corev1.Node) {
 	id := node.Spec.ProviderID
 	if id == "" {
@@ -111,7 +111,7 @@ func (s *Store) UpdateNode(node *corev1.Node) {
 	s.dirty[id] = true
 }
 
-// DeleteNode forgets a Node.
+// DeleteNode removes a Node.
 func (s *Store) DeleteNode(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

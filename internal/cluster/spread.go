@@ -17,36 +17,36 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// spreading gives pods without spread constraints those of the cluster.
+// defaultSpread adds the cluster-default spread constraints to pods without their own.
 //
-// Problem: which pods such a constraint counts depends on the Services and the controller of each pod, which come, change
-// and go. Approach: selectors are deduced when a pod is translated; what changes afterwards marks its pods stale, and they
-// are translated again before the next Snapshot, once for all changes in between.
+// Problem: the selector of a default constraint depends on the Services and the controller of each pod, which change. Approach:
+// selectors are derived when a pod is translated; a later change marks the affected pods stale, and they are translated again
+// before the next Snapshot, once for all changes in between.
 type defaultSpread struct {
 	constraints []corev1.TopologySpreadConstraint
 	// services are the selectors of Services by namespace and name.
 	services map[string]map[string]map[string]string
 	owners   map[types.UID]translate.Owner
-	// pods are those without constraints of their own, by namespace and UID; namespaceOf finds them by UID.
+	// pods are those without their own constraints, by namespace and UID; namespaceOf finds them by UID.
 	pods        map[string]map[string]*corev1.Pod
 	namespaceOf map[string]string
-	// known are selectors that were deduced already.
+	// selectors are cached.
 	selectors map[selectorKey]*topology.Selector
-	// staleNamespaces and staleOwners tell which pods have to be looked at again; owners come with their namespace.
+	// staleNamespaces and staleOwners determine which pods have to be translated again; owners have their namespace as value.
 	staleNamespaces map[string]bool
 	staleOwners     map[types.UID]string
 }
 
-// deduction is what a selector is deduced from, apart from the Services of the namespace. Labels are not kept alive by it.
+// selectorKey is what a selector is derived from, besides the Services of the namespace. It does not keep labels alive.
 type selectorKey struct {
 	labels weak.Pointer[model.Labels]
 	owner  types.UID
 }
 
-// mostDeductions bounds the memory for selectors of labels that are gone.
+// maxSelectors limits the cached selectors, some of whose labels may no longer exist.
 const maxSelectors = 100_000
 
-// SpreadByDefault makes pods without spread constraints of their own come with these. Call it before anything is applied.
+// SetDefaultSpread sets the constraints of pods without their own. Call it before any event is applied.
 func (s *Store) SetDefaultSpread(constraints []corev1.TopologySpreadConstraint) {
 	if len(constraints) == 0 {
 		return
@@ -65,7 +65,7 @@ func (s *Store) SetDefaultSpread(constraints []corev1.TopologySpreadConstraint) 
 	}
 }
 
-// spreadKinds are the kinds of objects that default spread is deduced from.
+// spreadKinds are the kinds that default selectors are derived from.
 func (s *Store) spreadKinds() []kind {
 	forgetOwner := func(o client.Object) { s.DeleteOwner(o) }
 	return []kind{
@@ -76,7 +76,7 @@ func (s *Store) spreadKinds() []kind {
 	}
 }
 
-// UpdateService applies a Service as the API server has it now.
+// UpdateService applies the current version of a Service.
 func (s *Store) UpdateService(service *corev1.Service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +95,7 @@ func (s *Store) UpdateService(service *corev1.Service) {
 	x.stale(service.Namespace)
 }
 
-// DeleteService forgets a Service.
+// DeleteService removes a Service.
 func (s *Store) DeleteService(namespace, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +109,7 @@ func (s *Store) DeleteService(namespace, name string) {
 	}
 }
 
-// UpdateOwner applies a controller of pods as the API server has it now, with what it says about its pods.
+// UpdateOwner applies the current version of a workload controller, with its selector.
 func (s *Store) UpdateOwner(o client.Object, says translate.Owner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +124,7 @@ func (s *Store) UpdateOwner(o client.Object, says translate.Owner) {
 	x.staleOwner(o)
 }
 
-// DeleteOwner forgets a controller of pods.
+// DeleteOwner removes a workload controller.
 func (s *Store) DeleteOwner(o client.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +142,7 @@ func sameOwner(a, b translate.Owner) bool {
 	return maps.Equal(a.Labels, b.Labels) && metav1.FormatLabelSelector(a.Selector) == metav1.FormatLabelSelector(b.Selector)
 }
 
-// stale forgets what was deduced from the Services of a namespace.
+// stale invalidates the selectors and pods of a namespace whose Services changed.
 func (x *defaultSpread) stale(namespace string) {
 	if len(x.pods[namespace]) > 0 {
 		x.staleNamespaces[namespace] = true
@@ -157,7 +157,7 @@ func (x *defaultSpread) staleOwner(o client.Object) {
 	maps.DeleteFunc(x.selectors, func(d selectorKey, _ *topology.Selector) bool { return d.owner == o.GetUID() })
 }
 
-// use notes whether a pod wants the constraints of the cluster; with nil pod the UID does not want them any more.
+// track records whether a pod gets the default constraints; a nil pod removes the UID.
 func (x *defaultSpread) track(uid string, pod *corev1.Pod) {
 	if x == nil {
 		return
@@ -177,13 +177,12 @@ func (x *defaultSpread) track(uid string, pod *corev1.Pod) {
 	x.pods[pod.Namespace][uid] = pod
 }
 
-// wantsDefault reports whether a pod leaves spreading to the cluster. Pods of DaemonSets are not spread at all.
+// wantsDefault reports whether a pod gets the default constraints: it has none and belongs to no DaemonSet.
 func wantsDefault(pod *corev1.Pod) bool {
 	return len(pod.Spec.TopologySpreadConstraints) == 0 && !podrules.OwnedByDaemonSet(pod)
 }
 
-// spread is p, the translation of pod, with the constraints of the cluster where it has none. It must be called under the
-// lock.
+// spread returns p, the translation of pod, with the default constraints if it has none. It must be called under the lock.
 func (s *Store) spread(p *model.Pod, pod *corev1.Pod) *model.Pod {
 	x := s.defaultSpread
 	if x == nil || !wantsDefault(pod) {
@@ -225,7 +224,7 @@ func controllerOf(pod *corev1.Pod) types.UID {
 	return ""
 }
 
-// respread translates stale pods again.
+// retranslateStale translates stale pods again.
 func (s *Store) retranslateStale() {
 	x := s.defaultSpread
 	if x == nil || len(x.staleNamespaces)+len(x.staleOwners) == 0 {

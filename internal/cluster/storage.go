@@ -11,15 +11,15 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// storage is what the volumes of pods refer to, with the way back: which pods a change concerns. A pod looks at its claims,
-// a bound claim at its volume, and one that is not bound at its class.
+// storage holds the objects that the volumes of pods refer to, with reverse indexes to find the pods that a change affects. A pod
+// refers to its claims, a bound claim to its volume, and an unbound one to its class.
 type storage struct {
 	claims    map[string]*corev1.PersistentVolumeClaim // by namespace/name
 	volumes   map[string]*corev1.PersistentVolume
 	classes   map[string]*storagev1.StorageClass
 	nodes     map[string]*storagev1.CSINode
 	claimants map[string]*corev1.Pod // pods with claims, by UID
-	// users are the UIDs of the pods of a claim; byVolume and byClass are the claims that look at a volume or a class.
+	// users are the UIDs of the pods of a claim; byVolume and byClass are the claims that refer to a volume or a class.
 	users, byVolume, byClass links
 }
 
@@ -47,7 +47,7 @@ func (st *storage) Volume(name string) *corev1.PersistentVolume { return st.volu
 // Class implements translate.Volumes.
 func (st *storage) Class(name string) *storagev1.StorageClass { return st.classes[name] }
 
-// links is which names belong to a name.
+// links is a set of names by name.
 type links map[string]map[string]bool
 
 func (l links) add(from, to string) {
@@ -63,7 +63,7 @@ func (l links) remove(from, to string) {
 	}
 }
 
-// use notes which claims a pod has now; with nil pod the UID has none any more.
+// track records the claims of a pod; a nil pod removes the UID.
 func (st *storage) track(uid string, pod *corev1.Pod) {
 	if before, ok := st.claimants[uid]; ok {
 		delete(st.claimants, uid)
@@ -105,12 +105,12 @@ func className(claim *corev1.PersistentVolumeClaim) string {
 	return *claim.Spec.StorageClassName
 }
 
-// UpdateVolumeClaim applies a PersistentVolumeClaim as the API server has it now.
+// UpdateVolumeClaim applies the current version of a PersistentVolumeClaim.
 func (s *Store) UpdateVolumeClaim(claim *corev1.PersistentVolumeClaim) {
 	s.setClaim(claim.Namespace+"/"+claim.Name, claim)
 }
 
-// DeleteVolumeClaim forgets a PersistentVolumeClaim.
+// DeleteVolumeClaim removes a PersistentVolumeClaim.
 func (s *Store) DeleteVolumeClaim(namespace, name string) { s.setClaim(namespace+"/"+name, nil) }
 
 func (s *Store) setClaim(id string, claim *corev1.PersistentVolumeClaim) {
@@ -120,7 +120,7 @@ func (s *Store) setClaim(id string, claim *corev1.PersistentVolumeClaim) {
 	s.retranslate(map[string]bool{id: true})
 }
 
-// UpdateVolume applies a PersistentVolume as the API server has it now.
+// UpdateVolume applies the current version of a PersistentVolume.
 func (s *Store) UpdateVolume(volume *corev1.PersistentVolume) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +128,7 @@ func (s *Store) UpdateVolume(volume *corev1.PersistentVolume) {
 	s.retranslate(s.storage.byVolume[volume.Name])
 }
 
-// DeleteVolume forgets a PersistentVolume.
+// DeleteVolume removes a PersistentVolume.
 func (s *Store) DeleteVolume(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +136,7 @@ func (s *Store) DeleteVolume(name string) {
 	s.retranslate(s.storage.byVolume[name])
 }
 
-// UpdateStorageClass applies a StorageClass as the API server has it now.
+// UpdateStorageClass applies the current version of a StorageClass.
 func (s *Store) UpdateStorageClass(class *storagev1.StorageClass) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +144,7 @@ func (s *Store) UpdateStorageClass(class *storagev1.StorageClass) {
 	s.retranslate(s.storage.byClass[class.Name])
 }
 
-// DeleteStorageClass forgets a StorageClass.
+// DeleteStorageClass removes a StorageClass.
 func (s *Store) DeleteStorageClass(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +152,7 @@ func (s *Store) DeleteStorageClass(name string) {
 	s.retranslate(s.storage.byClass[name])
 }
 
-// UpdateCSINode applies a CSINode as the API server has it now. It has the name of its Node.
+// UpdateCSINode applies the current version of a CSINode, which has the name of its Node.
 func (s *Store) UpdateCSINode(node *storagev1.CSINode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +160,7 @@ func (s *Store) UpdateCSINode(node *storagev1.CSINode) {
 	s.markDirty(node.Name)
 }
 
-// DeleteCSINode forgets a CSINode.
+// DeleteCSINode removes a CSINode.
 func (s *Store) DeleteCSINode(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,7 +168,7 @@ func (s *Store) DeleteCSINode(name string) {
 	s.markDirty(name)
 }
 
-// reconsider translates the pods of claims again; the others are not touched.
+// retranslate translates the pods of claims again.
 func (s *Store) retranslate(claims map[string]bool) {
 	for id := range claims {
 		for uid := range s.storage.users[id] {
@@ -180,14 +180,14 @@ func (s *Store) retranslate(claims map[string]bool) {
 	}
 }
 
-// Translate is a pod with its volumes, as far as is known.
+// Translate translates a pod with its volumes.
 func (s *Store) Translate(pod *corev1.Pod) *model.Pod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.translate(pod)
 }
 
-// translate must be called under the lock: what it finds about volumes is what pods will be told changes of.
+// translate must be called under the lock, so that no later change of a volume is missed.
 func (s *Store) translate(pod *corev1.Pod) *model.Pod {
 	return s.spread(s.translator.PodWith(pod, translate.Storage{
 		Volumes:                 s.storage,
@@ -196,7 +196,7 @@ func (s *Store) translate(pod *corev1.Pod) *model.Pod {
 	}), pod)
 }
 
-// known is what the picture has of a pod, or nil.
+// podByUID returns a pod of the Store, or nil.
 func (s *Store) podByUID(uid string) *model.Pod {
 	if p, ok := s.pending.Get(uid); ok {
 		return p

@@ -1,9 +1,10 @@
-// Package cluster keeps the picture of the world: watches feed a Store, and a Store publishes immutable Snapshots.
+// Package cluster keeps the cluster state: a Watcher applies watch events to a Store, and the Store publishes immutable
+// Snapshots.
 //
-// The Store is the only mutable picture there is. Events are applied under one short lock that never waits for the
-// network; a Snapshot rebuilds the few nodes that changed since the last one and costs nothing otherwise.
+// The Store is the only mutable copy of the cluster state. Events are applied under one short lock that never waits for the
+// network; a Snapshot rebuilds only the nodes that changed since the last one.
 //
-// A NodeClaim that has no machine yet is capacity that is known to come. It never closes a gate for anybody.
+// A NodeClaim without an instance is planned capacity. It never blocks scheduling or disruption.
 //
 // Source: scheduling specification, cluster state cache.
 package cluster
@@ -24,7 +25,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// Store is the mutable picture. It is safe for concurrent use.
+// Store is the mutable cluster state. It is safe for concurrent use.
 type Store struct {
 	cloud      cloud.Cloud
 	translator *translate.Translator
@@ -33,20 +34,20 @@ type Store struct {
 	entries map[string]*entry
 	// claimEntry and nodeEntry find the entry of an object by its name.
 	claimEntry, nodeEntry map[string]string
-	// podNode is where each known pod is bound, by UID; podsOn is the reverse.
+	// podNode is the node of each bound pod, by UID; podsOn is the reverse.
 	podNode map[string]string
 	podsOn  map[string]map[string]*model.Pod
-	// written are claims that this process created and the watch has not shown yet.
+	// written are NodeClaims that this process created and the watch has not delivered yet.
 	written map[string]time.Time
 	daemons map[string]*daemon
-	// reserved is how many NodeClaims of each pool may be created on the strength of reservations.
+	// reserved is the number of NodeClaims that holders of reservations may still create, by pool.
 	reserved map[string]int
-	// listeners are told of pools whose census changes.
+	// listeners are called with pools whose census changes.
 	listeners []func(pool string)
 	headroom  headroom
 	storage   *storage
 	devices   *devices
-	// spreading is nil unless pods are spread by default.
+	// defaultSpread is nil without cluster-default spread constraints.
 	defaultSpread *defaultSpread
 
 	dirty      map[string]bool
@@ -62,19 +63,19 @@ type Store struct {
 	consolidation consolidation
 }
 
-// entry is one machine: the objects that describe it and what only this process knows about it.
+// entry is the Node and NodeClaim of one instance, with the state that only this process has.
 type entry struct {
 	node           *corev1.Node
 	claim          *v1.NodeClaim
 	marked         bool
 	nominatedUntil time.Time
-	// replaced is set while another machine is being launched in place of this one.
+	// replaced is set while a replacement is being launched.
 	replaced bool
-	// headroom is what the machine keeps free for capacity buffers.
+	// headroom is the number of virtual pods on the node, by capacity buffer.
 	headroom Headroom
 }
 
-// NewStore is an empty picture for one cloud.
+// NewStore returns an empty Store for one cloud.
 func NewStore(c cloud.Cloud, t *translate.Translator) *Store {
 	return &Store{
 		cloud:      c,
@@ -93,7 +94,7 @@ func NewStore(c cloud.Cloud, t *translate.Translator) *Store {
 	}
 }
 
-// Snapshot is what is now. It is never changed afterwards.
+// Snapshot returns the current state. It is never changed afterwards.
 func (s *Store) Snapshot() *model.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,8 +152,8 @@ func (s *Store) rebuild(id string) {
 		before.Disruption.Consolidatable != n.Disruption.Consolidatable)
 }
 
-// tracked reports whether a Node says enough about itself to be used. A node that a pool owns is told apart by its provider
-// id, and is of no use before it names its instance type.
+// tracked reports whether a Node can be used. A node of a NodePool needs a provider ID, and is ignored until it has its
+// instance type label or is initialized.
 func (s *Store) tracked(n *corev1.Node) bool {
 	if n == nil {
 		return false
@@ -175,10 +176,10 @@ func sortedPods(pods map[string]*model.Pod) []*model.Pod {
 	return out
 }
 
-// Mark flags machines as about to be deleted, before any object says so; Unmark takes it back.
+// Mark marks nodes for deletion before their objects are deleted; Unmark reverts it. ids are those of snapshots.
 func (s *Store) Mark(ids ...string) { s.setMark(true, ids) }
 
-// Unmark takes back Mark.
+// Unmark reverts Mark.
 func (s *Store) Unmark(ids ...string) { s.setMark(false, ids) }
 
 func (s *Store) setMark(marked bool, ids []string) {
@@ -195,8 +196,7 @@ func (s *Store) setMark(marked bool, ids []string) {
 	}
 }
 
-// Nominate protects machines that a scheduling result relies on from disruption until the given time. Nominations only
-// ever grow.
+// Nominate protects nodes that a scheduling result uses from disruption until the given time. An earlier time has no effect.
 func (s *Store) Nominate(until time.Time, ids ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,7 +208,7 @@ func (s *Store) Nominate(until time.Time, ids ...string) {
 	}
 }
 
-// UpdatePod applies a pod as the API server has it now.
+// UpdatePod applies the current version of a pod.
 func (s *Store) UpdatePod(pod *corev1.Pod) {
 	uid := string(pod.UID)
 	if podrules.Terminal(pod) {
@@ -226,7 +226,7 @@ func (s *Store) UpdatePod(pod *corev1.Pod) {
 	s.applyLivePod(pod, p)
 }
 
-// UpdatePods applies many pods as UpdatePod does, all at once.
+// UpdatePods applies many pods as UpdatePod does, and translates them concurrently.
 func (s *Store) UpdatePods(pods []*corev1.Pod) {
 	live := slices.DeleteFunc(slices.Clone(pods), podrules.Terminal)
 	translated := s.translator.Pods(live)
@@ -245,7 +245,7 @@ func (s *Store) UpdatePods(pods []*corev1.Pod) {
 	}
 }
 
-// takePod applies a live pod. p is its translation, or nil where that takes the volumes that the picture has.
+// applyLivePod applies a live pod. p is its translation, or nil if that depends on the volumes in the Store.
 func (s *Store) applyLivePod(pod *corev1.Pod, p *model.Pod) {
 	uid := string(pod.UID)
 	s.storage.track(uid, pod)
@@ -258,7 +258,7 @@ func (s *Store) applyLivePod(pod *corev1.Pod, p *model.Pod) {
 	s.putPod(p, podrules.Provisionable(pod))
 }
 
-// putPod sets a live pod, which waits for a node or does not.
+// putPod sets a live pod; waiting tells whether it is pending.
 func (s *Store) putPod(p *model.Pod, waiting bool) {
 	uid := p.UID
 	if at, ok := s.podNode[uid]; ok && at != p.Node {

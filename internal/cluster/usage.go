@@ -7,17 +7,17 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cost"
 )
 
-// Usage answers what pools use, from snapshots.
+// Usage computes the resources and offerings of pools from snapshots.
 type Usage struct {
 	store *Store
 	feed  *Watcher
 }
 
-// NewUsage reads from store as soon as feed is ready.
+// NewUsage returns a Usage of store, which is valid once feed is ready.
 func NewUsage(store *Store, feed *Watcher) *Usage { return &Usage{store: store, feed: feed} }
 
-// PoolUsage is the capacity of the pool's machines that are not being deleted, machines still to be launched included.
-// ok is false while the picture is incomplete.
+// PoolUsage returns the capacity of the pool's nodes that are not being deleted, including planned ones. ok is false while the
+// cluster state is incomplete.
 func (u *Usage) PoolUsage(pool string) (usage corev1.ResourceList, ok bool) {
 	if !u.feed.Ready() {
 		return nil, false
@@ -31,8 +31,8 @@ func (u *Usage) PoolUsage(pool string) (usage corev1.ResourceList, ok bool) {
 	return u.store.translator.ResourceList(sum), true
 }
 
-// Purchases is what the machines of each pool were bought as, machines that are going included. ok is false while the picture
-// is incomplete.
+// Purchases returns the offerings of the nodes of each pool, including nodes that are being deleted. ok is false while the cluster
+// state is incomplete.
 func (u *Usage) Purchases() (byPool map[string][]cost.Offering, ok bool) {
 	if !u.feed.Ready() {
 		return nil, false

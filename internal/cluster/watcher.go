@@ -20,11 +20,11 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// doubtAfter is how long a claim that this process wrote may stay unseen by the watch before its existence is checked.
+// confirmAfter is how long a NodeClaim that this process created may be missing from the watch before its existence is checked.
 const confirmAfter = 15 * time.Second
 
-// Feed keeps a Store up to date from a manager's informers, on every replica, so that a standby that takes over knows the
-// world already.
+// Watcher keeps a Store up to date from a manager's informers, on every replica, so that a standby has the cluster state when it
+// is elected leader.
 type Watcher struct {
 	store  *Store
 	cache  cache.Cache
@@ -36,7 +36,7 @@ type Watcher struct {
 	delivered map[string]func() bool
 }
 
-// NewFeed is a feed for store.
+// NewWatcher returns a Watcher for store.
 func NewWatcher(store *Store) *Watcher {
 	return &Watcher{store: store, ready: make(chan struct{}), delivered: map[string]func() bool{}}
 }
@@ -47,7 +47,7 @@ func (f *Watcher) Register(m manager.Manager) error {
 	return m.Add(f)
 }
 
-// NeedLeaderElection is false: a standby feeds its store too.
+// NeedLeaderElection returns false: a standby keeps its Store up to date too.
 func (f *Watcher) NeedLeaderElection() bool { return false }
 
 // Ready reports whether everything that existed at start has been applied.
@@ -60,7 +60,7 @@ func (f *Watcher) Ready() bool {
 	}
 }
 
-// WaitReady waits until Ready, or until ctx ends, which is when it reports false.
+// WaitReady waits until Ready; it returns false if ctx ends first.
 func (f *Watcher) WaitReady(ctx context.Context) bool {
 	select {
 	case <-f.ready:
@@ -70,7 +70,7 @@ func (f *Watcher) WaitReady(ctx context.Context) bool {
 	}
 }
 
-// Missing are the kinds of objects of which something that existed at start may not have been applied yet, sorted.
+// Missing returns the kinds whose initial objects may not all have been applied yet, sorted.
 func (f *Watcher) Missing() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,7 +84,7 @@ func (f *Watcher) Missing() []string {
 	return out
 }
 
-// kind is one kind of object that the picture is made of.
+// kind is one kind of object of the cluster state, with the functions that apply and delete one.
 type kind struct {
 	object client.Object
 	apply  func(any)
@@ -114,8 +114,8 @@ func (s *Store) kinds() []kind {
 	return kinds
 }
 
-// update applies what an object is now. Where the watch has missed that an object was deleted and made again under its
-// name, the former one is forgotten first.
+// update applies the current version of an object. If the watch has missed that an object was deleted and created again with
+// the same name, the former one is deleted first.
 func (k kind) update(before, now any) {
 	was, isObject := before.(client.Object)
 	is, stillObject := now.(client.Object)
@@ -125,8 +125,8 @@ func (k kind) update(before, now any) {
 	k.apply(now)
 }
 
-// Start subscribes to the informers, waits until they have delivered what exists, and then doubts claims that were
-// written and never seen. It returns when ctx ends.
+// Start subscribes to the informers, waits until they have delivered the existing objects, and then checks NodeClaims that were
+// created and never delivered. It returns when ctx ends.
 func (f *Watcher) Start(ctx context.Context) error {
 	subscribed := []func() bool{}
 	for _, k := range f.store.kinds() {
@@ -175,7 +175,7 @@ func asSynced(list []func() bool) []toolscache.InformerSynced {
 	return out
 }
 
-// check forgets claims that were created and deleted again without the watch ever showing them.
+// checkUnconfirmed deletes NodeClaims that were created and deleted again without any watch event.
 func (f *Watcher) checkUnconfirmed(ctx context.Context, now time.Time) {
 	for _, name := range f.store.Unconfirmed(now.Add(-confirmAfter)) {
 		var claim v1.NodeClaim
@@ -198,7 +198,7 @@ func apply[T client.Object](update func(T)) func(any) {
 	}
 }
 
-// forget unwraps what an informer hands out for objects whose deletion it learned of late.
+// forget unwraps the tombstone of an object whose deletion the informer has missed.
 func forget[T client.Object](remove func(T)) func(any) {
 	return func(o any) {
 		if late, ok := o.(toolscache.DeletedFinalStateUnknown); ok {

@@ -47,10 +47,10 @@ type Settings struct {
 	ClusterName string
 	// NodeClass is the class of Provisioners that have neither provider nor providerRef. Nil makes such a Provisioner a finding.
 	NodeClass *ClassReference
-	// OwnClass is the kind of class, one without settings, that is made for each Provisioner that has neither provider nor
+	// DedicatedClass is the kind of class, one without settings, that is made for each Provisioner that has neither provider nor
 	// providerRef. It goes before NodeClass; nil makes none.
 	DedicatedClass *ClassKind
-	// KubeletsApart gives every pool with settings of the kubelet a class of its own, so that what becomes of one pool does
+	// ClassPerKubelet gives every pool with settings of the kubelet a class of its own, so that what becomes of one pool does
 	// not depend on the others.
 	ClassPerKubelet bool
 	// Flags tells that whoever converts can give the settings as flags, so that findings name them.
@@ -88,7 +88,7 @@ type Note struct {
 // Finding is something for which an object cannot be converted.
 type Finding struct{ Field, Message string }
 
-// Made is an object of today's API.
+// Converted is an object of today's API.
 type Converted struct {
 	APIVersion, Kind, Name string
 	// Root is the object, with notes as comments.
@@ -101,17 +101,17 @@ type Converted struct {
 
 // Result is what became of one old object.
 type Result struct {
-	// Made are the objects of today: a NodePool, and a class if its settings were part of the Provisioner or cannot be shared.
+	// Converted are the objects of today: a NodePool, and a class if its settings were part of the Provisioner or cannot be shared.
 	Converted []Converted
 	// Notes are the comments of all of them.
 	Notes []Note
 	// Findings say why nothing was made.
 	Findings []Finding
-	// Kept is why an object stays behind: it is none that anyone applies. Empty otherwise.
+	// Unconverted is why an object stays behind: it is none that anyone applies. Empty otherwise.
 	Unconverted string
 }
 
-// Concerns reports whether objects of a kind are converted, or have to stay behind.
+// Handles reports whether objects of a kind are converted, or have to stay behind.
 func Handles(apiVersion, kind string) bool {
 	switch apiVersion {
 	case coreAlpha, awsAlpha, coreBeta, awsBeta:
@@ -154,7 +154,7 @@ type conversion struct {
 	kubelet value
 }
 
-// making is an object of today's API while it is made.
+// draft is an object of today's API while it is made.
 type draft struct {
 	apiVersion, kind, name string
 	root, spec             *mapping

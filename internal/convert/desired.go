@@ -16,7 +16,7 @@ const (
 	NotesAnnotationKey = "legacy.karpenter.sh/notes"
 )
 
-// Served is what has to be there for one object of the past.
+// Desired is what has to be there for one object of the past.
 type Desired struct {
 	// Objects of today, with defaults filled in; classes come before the pools that use them.
 	Objects []DesiredObject
@@ -24,7 +24,7 @@ type Desired struct {
 	Why string
 }
 
-// Kept is an object as it has to be.
+// DesiredObject is an object as it has to be.
 type DesiredObject struct {
 	APIVersion, Kind, Name string
 	// Class is the class that the object refers to; a class is its own.
@@ -33,7 +33,7 @@ type DesiredObject struct {
 	Content map[string]any
 }
 
-// Serve works out what has to be there for objects of the past that a cluster holds, given as they are stored. The answers
+// DesiredFor works out what has to be there for objects of the past that a cluster holds, given as they are stored. The answers
 // are in the order of the objects; what is wrong with one of them is told of that one.
 func DesiredFor(stored []map[string]any, s Settings, judge *manifest.Reader) []Desired {
 	out := make([]Desired, len(stored))
@@ -76,7 +76,7 @@ func wanted(content map[string]any) map[string]any {
 	return out
 }
 
-// serve marks and judges what was made of one object.
+// desiredFor marks and judges what was made of one object.
 func desiredFor(r Result, kind string, judge *manifest.Reader) Desired {
 	var wrong, notes []string
 	for _, f := range r.Findings {

@@ -19,7 +19,7 @@ type Files struct {
 	documents []*document
 	// Notes are those of all objects that were converted, each with file and line. YAML holds them as comments.
 	Notes []string
-	// Remnants are places in objects that were not converted and still speak of the old API.
+	// LeftoverKeys are places in objects that were not converted and still speak of the old API.
 	LeftoverKeys []string
 }
 
@@ -44,7 +44,7 @@ type item struct {
 	prefix           string
 	apiVersion, kind string
 	root             *yaml.Node
-	// concerned tells whether it is converted.
+	// handled tells whether it is converted.
 	handled bool
 }
 

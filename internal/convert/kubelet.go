@@ -53,7 +53,7 @@ func placeKubelets(work []*conversion) {
 	}
 }
 
-// poolMade is the pool that the conversion makes; nil when it makes none.
+// poolDraft is the pool that the conversion makes; nil when it makes none.
 func (c *conversion) poolDraft() *draft {
 	for _, m := range c.drafts {
 		if m.class != nil {
@@ -103,7 +103,7 @@ func placeIn(class *draft, owners map[string]*conversion, pools []*conversion) {
 	}
 }
 
-// ownClass gives a pool a copy of its class, with its own settings of the kubelet.
+// dedicatedClass gives a pool a copy of its class, with its own settings of the kubelet.
 func (c *conversion) dedicatedClass(pool, class *draft, owners map[string]*conversion) {
 	name := class.name + "-" + c.name
 	if other := owners[name]; other != nil {
@@ -146,7 +146,7 @@ func (v value) canonical() string {
 	return string(text)
 }
 
-// verbatim is a tree as lines of text that keep their indentation in a comment.
+// yamlLines is a tree as lines of text that keep their indentation in a comment.
 func yamlLines(n *yaml.Node) []string {
 	var b bytes.Buffer
 	if err := encode(&b, n); err != nil {

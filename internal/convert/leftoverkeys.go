@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// remnants are notes about objects that are not converted and still speak of the old API: of labels that nodes no longer
+// leftoverKeys are notes about objects that are not converted and still speak of the old API: of labels that nodes no longer
 // have, and of annotations that nobody reads.
 func (i item) leftoverKeys() []string {
 	var out []string

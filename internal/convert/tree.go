@@ -15,7 +15,7 @@ type value struct {
 	path      string
 }
 
-// there reports whether the field says something; null says nothing.
+// present reports whether the field says something; null says nothing.
 func (v value) present() bool { return v.node != nil && v.node.Tag != "!!null" }
 
 // fields is a mapping that is taken apart. What is left at the end is a finding.
@@ -110,7 +110,7 @@ func (v value) text() string {
 	return v.node.Value
 }
 
-// truth is the value of a field that should be a boolean; false when it is not there.
+// boolean is the value of a field that should be a boolean; false when it is not there.
 func (v value) boolean() bool {
 	var b bool
 	if v.present() && (v.node.Tag != "!!bool" || v.node.Decode(&b) != nil) {
@@ -153,7 +153,7 @@ func kindOf(n *yaml.Node) string {
 	}
 }
 
-// find adds a finding at a place.
+// addFinding adds a finding at a place.
 func (c *conversion) addFinding(v value, format string, args ...any) {
 	c.findings = append(c.findings, Finding{v.path, fmt.Sprintf(format, args...)})
 }
@@ -165,7 +165,7 @@ func (c *conversion) note(v value, format string, args ...any) string {
 	return v.path + ": " + text
 }
 
-// leave notes a field that is not carried over, with its value if that is short, at the head of an object.
+// leaveOut notes a field that is not carried over, with its value if that is short, at the head of an object.
 func (c *conversion) leaveOut(m *draft, v value, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if v.node != nil && v.node.Kind == yaml.ScalarNode && len(v.node.Value) <= 64 {
@@ -359,7 +359,7 @@ func isOneOf(text string, known ...string) bool {
 	return false
 }
 
-// verbatimMark begins a line of a comment that is not to be wrapped.
+// yamlLineMark begins a line of a comment that is not to be wrapped.
 const yamlLineMark = "\x00"
 
 // commentWidth is how wide comments may grow, in characters.

@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// strays finds names with spaces at an end, which are hard to see and never meant: keys of fields, and what names labels,
+// checkTypos finds names with spaces at an end, which are hard to see and never meant: keys of fields, and what names labels,
 // values of labels and taints. Texts that are free, such as annotations and user data, may begin and end as they like.
 func (c *conversion) checkTypos(n *yaml.Node, path string) {
 	switch n.Kind {
@@ -29,7 +29,7 @@ func (c *conversion) checkTypos(n *yaml.Node, path string) {
 	}
 }
 
-// stray judges one name.
+// checkTypo judges one name.
 func (c *conversion) checkTypo(n *yaml.Node, path string) {
 	meant := strings.TrimSpace(n.Value)
 	if n.Tag != "!!str" || meant == n.Value || meant == "" {

@@ -124,10 +124,10 @@ func (r *Reader) fill(o client.Object, gvk runtimeschema.GroupVersionKind, conte
 	return append(findings, invalidCounts(o)...)
 }
 
-// mostPods is how many pods a workload may have: several times what the largest clusters hold, and what memory has room for.
+// maxPods is how many pods a workload may have: several times what the largest clusters hold, and what memory has room for.
 const maxPods = 500_000
 
-// impossibleCounts finds numbers of pods that cannot be.
+// invalidCounts finds numbers of pods that cannot be.
 func invalidCounts(o client.Object) []finding {
 	counts := map[string]*int32{}
 	switch o := o.(type) {

@@ -65,7 +65,7 @@ func separates(line []byte) bool {
 	return ok && (len(rest) == 0 || rest[0] == '#')
 }
 
-// says reports whether a document holds anything but space, comments and a null, which templates leave behind.
+// hasContent reports whether a document holds anything but space, comments and a null, which templates leave behind.
 func hasContent(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		switch trimmed := bytes.TrimSpace(line); {

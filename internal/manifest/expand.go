@@ -48,7 +48,7 @@ type expansion struct {
 	out   []client.Object
 }
 
-// survey notes what other objects refer to.
+// collect notes what other objects refer to.
 func (e *expansion) collect(o client.Object) {
 	switch o := o.(type) {
 	case *schedulingv1.PriorityClass:

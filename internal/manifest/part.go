@@ -58,7 +58,7 @@ func (p Part) Separator() []byte { return p.separator }
 // Text is the part without its separator.
 func (p Part) Text() []byte { return p.text }
 
-// Says reports whether the part is a document, and not only space and comments.
+// HasContent reports whether the part is a document, and not only space and comments.
 func (p Part) HasContent() bool { return p.number > 0 }
 
 // Content is the document as an object.

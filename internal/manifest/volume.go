@@ -28,7 +28,7 @@ type storage struct {
 	standard *storagev1.StorageClass
 }
 
-// survey notes what claims refer to.
+// collect notes what claims refer to.
 func (s *storage) collect(o client.Object) {
 	switch o := o.(type) {
 	case *corev1.PersistentVolumeClaim:

@@ -48,7 +48,7 @@ func Evaluate(overlays []*v1alpha1.NodeOverlay, pools []Pool, rules v1.LabelRule
 	return c, results
 }
 
-// scene is a list of instance types as pools with certain labels see it, and what was touched in it.
+// labeledTypes is a list of instance types as pools with certain labels see it, and what was touched in it.
 type labeledTypes struct {
 	types    []*cloud.InstanceType
 	views    []typeLabels
@@ -56,10 +56,10 @@ type labeledTypes struct {
 	capacity []map[string]*target // by type and resource
 }
 
-// slot is something that overlays touch. Overlays come in order of falling weight, so the last one has the least of all.
+// target is something that overlays touch. Overlays come in order of falling weight, so the last one has the least of all.
 type target struct{ last *term }
 
-// scenes are the distinct scenes of the pools; labels with other keys do not tell pools apart.
+// labeledTypes are the distinct scenes of the pools; labels with other keys do not tell pools apart.
 func (c *Corrections) labeledTypes(pools []Pool, keys []string) []*labeledTypes {
 	known := map[string][]*labeledTypes{}
 	var out []*labeledTypes
@@ -81,7 +81,7 @@ func (c *Corrections) labeledTypes(pools []Pool, keys []string) []*labeledTypes 
 	return out
 }
 
-// place lets an overlay touch what it applies to, unless it conflicts with one that came before; of several it names the
+// apply lets an overlay touch what it applies to, unless it conflicts with one that came before; of several it names the
 // first by name.
 func apply(t term, scenes []*labeledTypes) (with string, conflicts bool) {
 	var touched []*target
@@ -102,7 +102,7 @@ func apply(t term, scenes []*labeledTypes) (with string, conflicts bool) {
 	return "", false
 }
 
-// touchedBy is everything in the scene that the overlay applies to.
+// targetsOf is everything in the scene that the overlay applies to.
 func (s *labeledTypes) targetsOf(t term) []*target {
 	var out []*target
 	for i, v := range s.views {

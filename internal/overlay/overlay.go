@@ -31,7 +31,7 @@ type Pool struct {
 	Types    []*cloud.InstanceType
 }
 
-// Verdict is what became of one overlay.
+// Result is what became of one overlay.
 type Result struct {
 	// Overlay is the object as it was handed in.
 	Overlay *v1alpha1.NodeOverlay

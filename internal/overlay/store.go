@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// remembered is how many corrected lists a Store keeps.
+// maxLists is how many corrected lists a Store keeps.
 const maxLists = 64
 
 // Store holds the corrections that are in force now, for everybody who asks what there is to buy. The zero value has none
@@ -23,7 +23,7 @@ type Store struct {
 	known []cachedList // most recent first
 }
 
-// answer is a corrected list.
+// cachedList is a corrected list.
 type cachedList struct {
 	labels    string // of the pool, as far as overlays ask for them
 	asked     []*cloud.InstanceType

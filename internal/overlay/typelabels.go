@@ -6,7 +6,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// view is an instance type of a pool in the terms of the label algebra.
+// typeLabels is an instance type of a pool in the terms of the label algebra.
 type typeLabels struct {
 	// labels are those of the pool and of the type, intersected where both speak of a key.
 	labels requirement.Set

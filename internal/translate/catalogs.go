@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 )
 
-// remembered is how many different lists of instance types Catalogs keeps.
+// maxCatalogs is how many different lists of instance types Catalogs keeps.
 const maxCatalogs = 64
 
 // Catalogs translates lists of instance types and remembers the last ones. Providers hand out the same instance types until

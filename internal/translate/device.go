@@ -192,7 +192,7 @@ func thousandths(q apiresource.Quantity) int64 {
 	return q.MilliValue()
 }
 
-// origin is what selectors look at.
+// deviceSource is what selectors look at.
 type deviceSource struct {
 	driver string
 	device *resourcev1.Device
@@ -214,7 +214,7 @@ func (e expression) Matches(d *device.Device) (bool, error) {
 	return matches, err
 }
 
-// patience is tolerations of taints: a device with any other taint that keeps pods away is not selected.
+// deviceTolerations is tolerations of taints: a device with any other taint that keeps pods away is not selected.
 type deviceTolerations []resourcev1.DeviceToleration
 
 // Matches reports whether all taints of the device that matter are tolerated.

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// expressionsKept is how many compiled expressions are remembered.
+// maxExpressions is how many compiled expressions are remembered.
 const maxExpressions = 256
 
 // DeviceClaim translates a ResourceClaim. class finds device classes; it returns nil for those that do not exist. A claim

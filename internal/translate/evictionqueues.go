@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/podrules"
 )
 
-// Queues are where the pods of nodes wait in line when they are evicted: one for each PodDisruptionBudget. Budgets are judged
+// EvictionQueues are where the pods of nodes wait in line when they are evicted: one for each PodDisruptionBudget. Budgets are judged
 // pod by pod where it is decided whether a node may be drained; what they mean for all of its pods together is said here.
 //
 // Source: disruption specification, weaknesses, the model of budgets.
@@ -28,7 +28,7 @@ type budgetQueue struct {
 	ignoresUnready bool
 }
 
-// Queue is one budget in the way of some pods.
+// EvictionQueue is one budget in the way of some pods.
 type EvictionQueue struct {
 	// Budget is the namespace/name of the PodDisruptionBudget.
 	Budget string
@@ -52,7 +52,7 @@ func NeverAllows(b *policyv1.PodDisruptionBudget) bool {
 	return b.Status.ExpectedPods > 0 && b.Status.DesiredHealthy >= b.Status.ExpectedPods
 }
 
-// NewQueues compiles the budgets of a cluster. Those whose selectors cannot be read are left out.
+// NewEvictionQueues compiles the budgets of a cluster. Those whose selectors cannot be read are left out.
 func NewEvictionQueues(list []policyv1.PodDisruptionBudget) EvictionQueues {
 	out := EvictionQueues{byNamespace: map[string][]budgetQueue{}}
 	for i := range list {

@@ -54,7 +54,7 @@ func (t *Translator) Node(id string, node *corev1.Node, claim *v1.NodeClaim) *mo
 	return n
 }
 
-// describe sets what is known about the node's labels: facts once it is launched, the promise of the launch before.
+// setLabels sets what is known about the node's labels: facts once it is launched, the promise of the launch before.
 func (t *Translator) setLabels(n *model.Node, claim *v1.NodeClaim) {
 	if !n.Launched {
 		promise := cloud.Requirements(claim.Spec.Requirements, t.labels).And(t.selector(claim.Labels))
@@ -72,7 +72,7 @@ func (t *Translator) setLabels(n *model.Node, claim *v1.NodeClaim) {
 	n.Requirements = requirement.Labels(labels)
 }
 
-// measure sets capacity and allocatable. Until a node of ours is initialized, what it does not report yet is taken from
+// setResources sets capacity and allocatable. Until a node of ours is initialized, what it does not report yet is taken from
 // the estimate on its claim; a claim without a machine is known to get at least what was requested for it.
 func (t *Translator) setResources(n *model.Node, node *corev1.Node, claim *v1.NodeClaim) {
 	switch {
@@ -100,7 +100,7 @@ func (t *Translator) estimate(reported, expected corev1.ResourceList) resource.V
 	return v
 }
 
-// mark sets what stands in the way of using or disrupting the node.
+// setDisruption sets what stands in the way of using or disrupting the node.
 func setDisruption(n *model.Node, node *corev1.Node, claim *v1.NodeClaim) {
 	if claim == nil {
 		n.Deleting = !node.DeletionTimestamp.IsZero()
@@ -156,7 +156,7 @@ func AddPods(n *model.Node, pods []*model.Pod) {
 	n.Used, n.UsedByDaemons = used, byDaemons
 }
 
-// settled is the taints that remain once an uninitialized node has settled: those that some agent will remove soon are
+// persistentTaints is the taints that remain once an uninitialized node has settled: those that some agent will remove soon are
 // left out.
 func persistentTaints(list []model.Taint, startup []corev1.Taint) []model.Taint {
 	var out []model.Taint
@@ -168,7 +168,7 @@ func persistentTaints(list []model.Taint, startup []corev1.Taint) []model.Taint 
 	return out
 }
 
-// HeldBack reports whether a node has a taint that agents put on it while it is not ready, and take away again.
+// HasEphemeralTaint reports whether a node has a taint that agents put on it while it is not ready, and take away again.
 func HasEphemeralTaint(n *model.Node) bool { return slices.ContainsFunc(n.Taints, ephemeral) }
 
 func startupTaint(taint model.Taint, startup []corev1.Taint) bool {

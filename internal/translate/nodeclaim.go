@@ -53,7 +53,7 @@ func (t *Translator) StaticNodeClaim(pool *v1.NodePool, defaultGracePeriod *meta
 // claimAnnotations is about how many annotations a claim gets besides those of its template.
 const claimAnnotations = 4
 
-// blank is what every claim of the pool has in common.
+// claimFor is what every claim of the pool has in common.
 func (t *Translator) claimFor(pool *v1.NodePool, defaultGracePeriod *metav1.Duration) *v1.NodeClaim {
 	// Only what claims share with the template is copied: requirements are theirs alone.
 	shared := pool.Spec.Template.Spec

@@ -42,14 +42,14 @@ func (t *Translator) Pods(pods []*corev1.Pod) []*model.Pod {
 	return out
 }
 
-// shortestStretch is how many pods take much longer to read than a goroutine takes to start.
+// minChunk is how many pods take much longer to read than a goroutine takes to start.
 const minChunk = 512
 
-// stretch is a part of a list of pods, each with its translation.
+// chunk is a part of a list of pods, each with its translation.
 type chunk struct {
 	pods []*corev1.Pod
 	out  []*model.Pod
-	// questions and labels are what the pods ask, followed by whether they wait, and their labels.
+	// specs and labels are what the pods ask, followed by whether they wait, and their labels.
 	specs, labels keyIndex
 }
 
@@ -64,7 +64,7 @@ func (s *chunk) read(t *Translator) {
 	}
 }
 
-// answer adds what the pods share.
+// resolve adds what the pods share.
 func (s *chunk) resolve(t *Translator) {
 	answers := make([]podSpec, len(s.specs.first))
 	for n, i := range s.specs.first {
@@ -83,12 +83,12 @@ func (s *chunk) resolve(t *Translator) {
 	}
 }
 
-// sayings numbers what the pods of a stretch say, in the order in which it is said first.
+// keyIndex numbers what the pods of a stretch say, in the order in which it is said first.
 type keyIndex struct {
 	number map[string]int32
 	// of is the number of what each pod says.
 	of []int32
-	// said and first are, by number, what is said and the pod that says it first.
+	// keys and first are, by number, what is said and the pod that says it first.
 	keys  []string
 	first []int
 }

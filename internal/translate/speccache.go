@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-// questions remembers what pods ask by the fields they ask it with.
+// specCache remembers what pods ask by the fields they ask it with.
 //
 // Problem: the pods of a workload come one by one and ask the same; reading one costs ten times what the pod itself costs to
 // keep. Approach: the fields that shape and reject look at are written one after the other into a key, without
@@ -27,7 +27,7 @@ type specCache struct {
 	known sweptMap[string, *cachedSpec]
 }
 
-// question is what pods with equal fields ask, their volumes aside.
+// cachedSpec is what pods with equal fields ask, their volumes aside.
 type cachedSpec struct {
 	shape weak.Pointer[model.Shape]
 	// judged is set once problems and silent say what reject found.
@@ -42,20 +42,20 @@ func newSpecCache() *specCache {
 // keySpace is enough for the keys of most pods.
 const keySpace = 512
 
-// answer is what a pod asks, its volumes aside, and, for one that waits, what is wrong with it.
+// podSpec is what a pod asks, its volumes aside, and, for one that waits, what is wrong with it.
 type podSpec struct {
 	shape    *model.Shape
 	problems string
 	silent   bool
 }
 
-// ask is what a pod asks.
+// podSpec is what a pod asks.
 func (t *Translator) podSpec(pod *corev1.Pod, waits bool) podSpec {
 	var space [keySpace]byte
 	return t.podSpecOf(t.appendSpecKey(space[:0], pod), pod, waits)
 }
 
-// answer is what a pod asks, by its key. What is not known yet is worked out and remembered.
+// podSpecOf is what a pod asks, by its key. What is not known yet is worked out and remembered.
 func (t *Translator) podSpecOf(key []byte, pod *corev1.Pod, waits bool) podSpec {
 	a, judged := t.specs.find(key)
 	switch {
@@ -90,7 +90,7 @@ func (x *specCache) put(key []byte, q *cachedSpec) {
 	x.known.put(string(key), q)
 }
 
-// appendQuestion writes the fields that decide what a pod asks. Every list is preceded by its length.
+// appendSpecKey writes the fields that decide what a pod asks. Every list is preceded by its length.
 func (t *Translator) appendSpecKey(b []byte, pod *corev1.Pod) []byte {
 	spec := &pod.Spec
 	b = appendString(b, pod.Namespace)
@@ -273,7 +273,7 @@ func (t *Translator) appendPreferences(b []byte, list []corev1.PreferredScheduli
 	return b
 }
 
-// concernPools reports whether some preference is about being on our nodes at all.
+// concernsNodePools reports whether some preference is about being on our nodes at all.
 func (t *Translator) concernsNodePools(list []corev1.PreferredSchedulingTerm) bool {
 	for i := range list {
 		expressions := list[i].Preference.MatchExpressions

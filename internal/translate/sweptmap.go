@@ -5,17 +5,17 @@ import (
 	"weak"
 )
 
-// passing is a map whose entries are of no use any more once somebody else is gone. It looks for these whenever it has
+// sweptMap is a map whose entries are of no use any more once somebody else is gone. It looks for these whenever it has
 // doubled since it did so last: it is at most twice as large as the variety of what was alive then, and an entry costs
 // nothing but its place.
 type sweptMap[K comparable, V any] struct {
 	entries map[K]V
 	dead    func(V) bool
-	// full is the size at which it looks again.
+	// sweepAt is the size at which it looks again.
 	sweepAt int
 }
 
-// fewEntries are too few to look for useless ones.
+// minSweep are too few to look for useless ones.
 const minSweep = 64
 
 func newSweptMap[K comparable, V any](useless func(V) bool) sweptMap[K, V] {
@@ -30,5 +30,5 @@ func (x *sweptMap[K, V]) put(key K, value V) {
 	x.entries[key] = value
 }
 
-// nobodyHolds reports whether what was there is gone.
+// collected reports whether what was there is gone.
 func collected[T any](place weak.Pointer[T]) bool { return place.Value() == nil }

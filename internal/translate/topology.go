@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
-// placing sets what the pod wants of the pods around it: spread, affinity and anti-affinity.
+// podTopology sets what the pod wants of the pods around it: spread, affinity and anti-affinity.
 // Source: scheduling specification, topology groups.
 func (t *Translator) podTopology(s *model.Shape, pod *corev1.Pod) {
 	for i := range pod.Spec.TopologySpreadConstraints {
@@ -36,7 +36,7 @@ func (t *Translator) podTopology(s *model.Shape, pod *corev1.Pod) {
 	}
 }
 
-// wished reports whether a spread is no more than a wish.
+// soft reports whether a spread is no more than a wish.
 func soft(c *corev1.TopologySpreadConstraint) bool {
 	return c.WhenUnsatisfiable == corev1.ScheduleAnyway
 }
@@ -153,7 +153,7 @@ func selectorTerms(s *metav1.LabelSelector) []requirement.Requirement {
 	return terms
 }
 
-// nowhere is met by no pod at all: a label cannot be there and be missing.
+// unsatisfiable is met by no pod at all: a label cannot be there and be missing.
 func unsatisfiable() requirement.Set {
 	const key = "invalid-selector"
 	return requirement.NewSet(requirement.New(key, requirement.Exists), requirement.New(key, requirement.DoesNotExist))

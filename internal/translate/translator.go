@@ -32,9 +32,9 @@ type Translator struct {
 	// selections are the kinds of device that claims ask for, compiled their selectors.
 	selections *interned[device.Selection]
 	compiled   func() *dracel.Cache
-	// poolKeys are the names of the label that says which pool a node is of.
+	// nodePoolKeys are the names of the label that says which pool a node is of.
 	nodePoolKeys []string
-	// wishless leaves out what pods merely wish.
+	// ignorePreferences leaves out what pods merely wish.
 	ignorePreferences bool
 }
 
@@ -98,7 +98,7 @@ func (t *Translator) Vector(list corev1.ResourceList) resource.Vector {
 	return v
 }
 
-// endless is what amounts beyond it count as, so that sums of a few still fit into an integer.
+// maxAmount is what amounts beyond it count as, so that sums of a few still fit into an integer.
 const maxAmount = math.MaxInt64 / 4
 
 // vectorOf is a zero vector with room for that many resources. A short list is of well-known ones, nearly always.
@@ -125,7 +125,7 @@ func amount(i int, q *apiresource.Quantity) int64 {
 	return in()
 }
 
-// mostExact is the largest amount that sums of a few can be worked out with in integers.
+// maxExact is the largest amount that sums of a few can be worked out with in integers.
 const maxExact = 1 << 59
 
 // exact is amount, and whether it is fit for integer arithmetic: nothing had to be rounded, and it is not absurdly large.

@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/volume"
 )
 
-// reach is where all volumes of a pod can be used together. It fails when something that they refer to is not there: then
+// volumeTopology is where all volumes of a pod can be used together. It fails when something that they refer to is not there: then
 // nobody knows. Source: scheduling specification, topology alternatives of volumes.
 func (t *Translator) volumeTopology(uses []volumeUse) ([]requirement.Set, error) {
 	perVolume := make([][]requirement.Set, len(uses))

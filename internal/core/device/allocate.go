@@ -17,7 +17,7 @@ type Candidate struct {
 	Requirements requirement.Set
 	// Fixed candidates are what they are: their labels cannot be narrowed.
 	Fixed bool
-	// Kinds are the sets of devices that the candidate may come with, in order of trial; nil is the empty set.
+	// Templates are the sets of devices that the candidate may come with, in order of trial; nil is the empty set.
 	Templates []*Template
 	// Undefined tells which labels need not be defined to be demanded; nil means none.
 	Undefined func(key string) bool
@@ -25,11 +25,11 @@ type Candidate struct {
 	Accepts func(kind *Template, narrowed requirement.Set) bool
 }
 
-// Allotment is what a candidate can provide. It binds nobody until it is committed.
+// Proposal is what a candidate can provide. It binds nobody until it is committed.
 type Proposal struct {
 	// Requirements are the candidate's, narrowed to where all devices can be used.
 	Requirements requirement.Set
-	// Kinds are those that provide everything, in the candidate's order.
+	// Templates are those that provide everything, in the candidate's order.
 	Templates []*Template
 
 	// claims are those that were allocated, outcomes what each got by kind, in that order, and held their sum.
@@ -98,7 +98,7 @@ func (l *Ledger) Allocate(c Candidate, claims []*Claim, stop func() bool) (Propo
 	return out, nil
 }
 
-// classify sorts claims into those that are allocated, with where that is, and those that are not. It returns the kinds
+// splitClaims sorts claims into those that are allocated, with where that is, and those that are not. It returns the kinds
 // that can still be had.
 func (s *search) splitClaims(claims []*Claim) ([]*Template, *Failure) {
 	kinds := s.candidate.Templates

@@ -81,7 +81,7 @@ func (r *Range) round(wanted int64) (int64, bool) {
 	return amount, r.Max == nil || amount <= *r.Max
 }
 
-// demand is what one allocation takes of every dimension of d when asked for the given amounts, or false if d cannot give
+// consumedCapacity is what one allocation takes of every dimension of d when asked for the given amounts, or false if d cannot give
 // that even when nobody else uses it. A dimension that d does not have cannot be given.
 func consumedCapacity(d *Device, asked []Amount) ([]Amount, bool) {
 	for _, a := range asked {

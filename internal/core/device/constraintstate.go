@@ -2,7 +2,7 @@ package device
 
 import "slices"
 
-// agreement is what a constraint has come to while devices are picked one by one.
+// constraintState is what a constraint has come to while devices are picked one by one.
 //
 // Devices agree if they have a value of the attribute in common. Those that do not know their value before the machine
 // exists may agree by being bound to each other; the two ways do not mix.
@@ -13,7 +13,7 @@ type constraintState struct {
 	group int
 }
 
-// with is the agreement after one more device, or false if that device does not agree.
+// add is the agreement after one more device, or false if that device does not agree.
 func (a constraintState) add(values []Value, group int) (constraintState, bool) {
 	if len(values) == 0 {
 		ok := group > 0 && (!a.started || a.group == group)

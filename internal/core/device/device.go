@@ -33,7 +33,7 @@ type Device struct {
 	Capacity []Capacity
 	// Shared devices may be allocated to several claims, or several times to one, as long as their capacity lasts.
 	Shared bool
-	// Draws is what the device takes of its pool's counters while it is allocated, without repetition.
+	// ConsumesCounters is what the device takes of its pool's counters while it is allocated, without repetition.
 	ConsumesCounters []CounterConsumption
 	// Origin is what selectors look at. The allocator does not.
 	Origin any
@@ -56,7 +56,7 @@ const (
 	Version
 )
 
-// Draw takes an amount, in thousandths, from a counter of a counter set.
+// CounterConsumption takes an amount, in thousandths, from a counter of a counter set.
 type CounterConsumption struct {
 	Set, Counter string
 	Amount       int64

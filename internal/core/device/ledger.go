@@ -15,7 +15,7 @@ import (
 type Ledger struct {
 	inventory *Inventory
 	taken     Allocated
-	// drawn is what the cluster's claims draw from counters.
+	// counterUsage is what the cluster's claims draw from counters.
 	counterUsage map[counter]int64
 	// holders are the owners that promised themselves a device of the cluster, or a part of it, or drew from a counter.
 	exclusiveOwner map[*entry]string
@@ -26,7 +26,7 @@ type Ledger struct {
 	matches        map[matchKey]matchResult
 }
 
-// ownership is what one owner holds, by the kind it may become.
+// holdings is what one owner holds, by the kind it may become.
 type holdings map[*Template]*holding
 
 // holding is devices, parts of shared devices and draws from counters.
@@ -40,13 +40,13 @@ func newHolding() *holding {
 	return &holding{exclusive: map[*entry]bool{}, capacity: map[*entry]map[string]int64{}, counters: map[counter]int64{}}
 }
 
-// lease is a claim that was allocated in this run.
+// provisional is a claim that was allocated in this run.
 type provisional struct {
 	owner    string
 	outcomes map[*Template]Outcome
 }
 
-// match is a question to selectors, verdict the answer.
+// matchKey is a question to selectors, verdict the answer.
 type matchKey struct {
 	device *Device
 	wanted *Selection
@@ -103,7 +103,7 @@ func (l *Ledger) holding(owner string, kind *Template) *holding {
 	return newHolding()
 }
 
-// others is what everybody but owner has of a dimension of a shared device that exists.
+// capacityOfOthers is what everybody but owner has of a dimension of a shared device that exists.
 func (l *Ledger) capacityOfOthers(owner string, e *entry, dimension string) int64 {
 	sum := l.taken.capacity[e.id][dimension]
 	for holder := range l.capacityOwners[e] {
@@ -119,7 +119,7 @@ func (l *Ledger) capacityOfOthers(owner string, e *entry, dimension string) int6
 	return sum
 }
 
-// othersDraw is what everybody but owner draws from a counter of a pool that exists.
+// countersOfOthers is what everybody but owner draws from a counter of a pool that exists.
 func (l *Ledger) countersOfOthers(owner string, c counter) int64 {
 	sum := l.counterUsage[c]
 	for holder := range l.counterOwners[c] {
@@ -257,7 +257,7 @@ func (l *Ledger) holdsWhole(owner string, e *entry) bool {
 	return false
 }
 
-// Kinds is those of kinds that owner may still become without losing a claim it holds.
+// Templates is those of kinds that owner may still become without losing a claim it holds.
 func (l *Ledger) Templates(owner string, kinds []*Template) []*Template {
 	held := l.owners[owner]
 	if held == nil {
@@ -300,7 +300,7 @@ func (l *Ledger) Outcomes(owner string, kind *Template) []Outcome {
 	return out
 }
 
-// promised is where a claim of another owner can be used, or false if its devices come with that owner's machine.
+// place is where a claim of another owner can be used, or false if its devices come with that owner's machine.
 func (le *provisional) place() (requirement.Set, bool) {
 	var place requirement.Set
 	for _, o := range le.outcomes {

@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// pick takes a device into the path, or reports that it cannot be had there. undo takes it out again.
+// pickDevice takes a device into the path, or reports that it cannot be had there. undo takes it out again.
 func (s *search) pickDevice(p *path, r int, a *Alternative, e *entry, place requirement.Set) (undo func(), ok bool) {
 	if len(p.grants) >= MaxPerClaim || len(e.pool.duplicates) > 0 && s.invalidHere(e.pool) {
 		return nil, false
@@ -42,7 +42,7 @@ func (s *search) pickDevice(p *path, r int, a *Alternative, e *entry, place requ
 	}, true
 }
 
-// agree is the state of the constraints with e.
+// constrain is the state of the constraints with e.
 func (s *search) constrain(p *path, r int, a *Alternative, e *entry) ([]constraintState, bool) {
 	out := p.constraints
 	for i, c := range p.claim.Constraints {
@@ -96,12 +96,12 @@ func (s *search) available(e *entry, consumed []Amount) bool {
 	return true
 }
 
-// drawsAlready reports whether a shared device is in use, so that its counters are paid for.
+// countersConsumed reports whether a shared device is in use, so that its counters are paid for.
 func (s *search) countersConsumed(e *entry) bool {
 	return e.Shared && (s.held.capacity[e] != nil || s.owned.capacity[e] != nil || !e.template && s.ledger.taken.inUse(e.id))
 }
 
-// hold takes e, or with a sign of -1 gives it back.
+// take takes e, or with a sign of -1 gives it back.
 func (s *search) take(e *entry, consumed []Amount, sign int64) {
 	h := s.held
 	switch {
@@ -146,5 +146,5 @@ func (h *holding) share(e *entry, consumed []Amount, sign int64) {
 	h.capacity[e] = parts
 }
 
-// uses counts, among the dimensions of a shared device, how often it was taken. No dimension is called that.
+// useCount counts, among the dimensions of a shared device, how often it was taken. No dimension is called that.
 const useCount = ""

@@ -47,12 +47,12 @@ type pool struct {
 	driver, name string
 	// incomplete pools are being rewritten: what is there is not all there is.
 	incomplete bool
-	// broken pools contradict themselves wherever they are looked at from.
+	// invalid pools contradict themselves wherever they are looked at from.
 	invalid bool
 	// counters are what there is to draw from.
 	counters map[counter]int64
 	entries  []*entry
-	// twins are pairs of devices of one name in different slices: where both can be used, the pool contradicts itself.
+	// duplicates are pairs of devices of one name in different slices: where both can be used, the pool contradicts itself.
 	duplicates [][2]*entry
 	// slices are where any of its slices is of use.
 	slices [][]requirement.Set

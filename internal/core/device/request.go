@@ -50,11 +50,11 @@ type Alternative struct {
 	// All asks for every device there is of the kind; otherwise Count are wanted.
 	All   bool
 	Count int
-	// Wanted is the kind of device.
+	// Selection is the kind of device.
 	Selection *Selection
-	// Asked is what is wanted of the capacity of each device, sorted by name.
+	// Capacity is what is wanted of the capacity of each device, sorted by name.
 	Capacity []Amount
-	// Admin requests look over the shoulder of others: they share devices with anybody and take nothing from them.
+	// AdminAccess requests look over the shoulder of others: they share devices with anybody and take nothing from them.
 	AdminAccess bool
 }
 

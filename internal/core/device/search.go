@@ -23,7 +23,7 @@ type search struct {
 	ledger    *Ledger
 	candidate Candidate
 	stop      func() bool
-	// pinned are the alternatives of place of each allocated claim; open are the claims to be allocated.
+	// allocatedPlaces are the alternatives of place of each allocated claim; open are the claims to be allocated.
 	allocatedPlaces [][]requirement.Set
 	unallocated     []*Claim
 	pools           []*pool
@@ -46,10 +46,10 @@ type search struct {
 	conflict *requirement.Conflict
 }
 
-// patience is how many steps are made between two looks at the watch.
+// stopInterval is how many steps are made between two looks at the watch.
 const stopInterval = 32
 
-// tired reports whether the search is to end.
+// interrupted reports whether the search is to end.
 func (s *search) interrupted() bool {
 	s.steps++
 	if !s.stopped && s.stop != nil && s.steps%stopInterval == 0 {
@@ -58,14 +58,14 @@ func (s *search) interrupted() bool {
 	return s.stopped
 }
 
-// begin starts over for a kind.
+// startTemplate starts over for a kind.
 func (s *search) startTemplate(kind *Template) {
 	s.template, s.start, s.owned = kind, s.requirements, s.ledger.holding(s.candidate.Owner, kind)
 	s.held, s.outcomes = newHolding(), make([]Outcome, len(s.unallocated))
 	s.matching = map[*Selection]choices{}
 }
 
-// note keeps the first thing found that is wrong for good, for whoever asks why nothing was found.
+// recordProblem keeps the first thing found that is wrong for good, for whoever asks why nothing was found.
 func (s *search) recordProblem(format string, args ...any) {
 	if s.problem == "" {
 		s.problem = fmt.Sprintf(format, args...)
@@ -103,7 +103,7 @@ func (s *search) reachesFrom(here requirement.Set, places []requirement.Set) boo
 	})
 }
 
-// pin puts the candidate where the i-th allocated claim and all after it can be used, and goes on with those to be allocated.
+// placeAllocated puts the candidate where the i-th allocated claim and all after it can be used, and goes on with those to be allocated.
 func (s *search) placeAllocated(i int) bool {
 	if i == len(s.allocatedPlaces) {
 		return s.claim(0)
@@ -173,7 +173,7 @@ func (s *search) request(p *path, r int) bool {
 	return false
 }
 
-// slot picks left more devices for an alternative, from the from-th matching one on.
+// pickDevices picks left more devices for an alternative, from the from-th matching one on.
 func (s *search) pickDevices(p *path, r int, a *Alternative, left, from int) bool {
 	if left == 0 {
 		return s.request(p, r+1)
@@ -240,7 +240,7 @@ func (s *search) choices(wanted *Selection) choices {
 	return c
 }
 
-// sized reports whether the claim can be satisfied with no more devices than a claim may have.
+// withinMaxDevices reports whether the claim can be satisfied with no more devices than a claim may have.
 func (s *search) withinMaxDevices(c *Claim) bool {
 	total := 0
 	for i := range c.Requests {
@@ -263,7 +263,7 @@ func (s *search) withinMaxDevices(c *Claim) bool {
 	return total <= MaxPerClaim
 }
 
-// certain is how many devices a request for all of them gets at least: those that can be used wherever the machine will be.
+// minDevices is how many devices a request for all of them gets at least: those that can be used wherever the machine will be.
 func (s *search) minDevices(a *Alternative) int {
 	n := 0
 	for _, e := range s.choices(a.Selection).list {

@@ -37,7 +37,7 @@ func NewTemplate(slices []*Slice, bindings []Binding) *Template {
 	return &Template{pools: newPools(local, true), bindings: groupBindings(bindings)}
 }
 
-// closure numbers the groups that bindings of one attribute make together, from 1.
+// groupBindings numbers the groups that bindings of one attribute make together, from 1.
 func groupBindings(bindings []Binding) map[boundAttribute]int {
 	parent := map[boundAttribute]boundAttribute{}
 	var root func(b boundAttribute) boundAttribute

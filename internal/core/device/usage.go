@@ -51,14 +51,14 @@ func (u *Usage) Shared() bool {
 	return false
 }
 
-// Taken is what of the cluster's devices is not to be had.
+// Allocated is what of the cluster's devices is not to be had.
 type Allocated struct {
-	// whole devices are somebody's, parts are what is used of shared ones, by dimension.
+	// exclusive devices are somebody's, parts are what is used of shared ones, by dimension.
 	exclusive map[ID]bool
 	capacity  map[ID]map[string]int64
 }
 
-// NewTaken sums up usages, in any order, as they will be when the pods that leave have left. A shared device gives back what
+// NewAllocated sums up usages, in any order, as they will be when the pods that leave have left. A shared device gives back what
 // only they use of it; any other device is free once nobody else has it.
 func NewAllocated(usages []*Usage, leaving func(uid string) bool) Allocated {
 	t := Allocated{exclusive: map[ID]bool{}, capacity: map[ID]map[string]int64{}}

@@ -27,7 +27,7 @@ type Obstacle struct {
 	Narrowed bool
 	// Port is the host port that is taken.
 	Port string
-	// Slots is what a node would have to attach.
+	// AttachLimit is what a node would have to attach.
 	AttachLimit AttachLimit
 	// Keys are the labels whose minValues are not met, MinValues how many values of each are required and available.
 	Keys      []string

@@ -56,7 +56,7 @@ func (g *Group) Restore(o *Group) {
 // Touch makes the next Restore copy whatever happened before.
 func (g *Group) Touch() { g.changed = true }
 
-// Cut forgets the domains from d on.
+// Truncate forgets the domains from d on.
 func (g *Group) Truncate(d int) {
 	g.changed = true
 	g.counts, g.known = g.counts[:min(d, len(g.counts))], g.known[:min(d, len(g.known))]
@@ -71,7 +71,7 @@ func (g *Group) Remove(d int) {
 	}
 }
 
-// Know makes d a domain, with no pods yet.
+// AddDomain makes d a domain, with no pods yet.
 func (g *Group) AddDomain(d int) {
 	g.grow(d)
 	g.known[d], g.changed = true, true
@@ -111,10 +111,10 @@ func (g *Group) Known(d int) bool { return d < len(g.known) && g.known[d] }
 // Counted are the domains that have pods, in the order in which they got their first. The slice is the group's own.
 func (g *Group) Counted() []int { return g.counted }
 
-// Domain answers whether d is one of the domains that a pod may use at all.
+// DomainFilter answers whether d is one of the domains that a pod may use at all.
 type DomainFilter func(d int) bool
 
-// Floor is the count that a spread measures from: the lowest among the known domains within reach of the pod, or 0 when
+// MinCount is the count that a spread measures from: the lowest among the known domains within reach of the pod, or 0 when
 // there are fewer of them than MinDomains.
 func (g *Group) MinCount(within DomainFilter) int {
 	low, n := int32(math.MaxInt32), int32(0)
@@ -146,7 +146,7 @@ func (g *Group) Bootstraps(self bool, within DomainFilter) bool {
 	return len(g.counted) > 0
 }
 
-// Room is how many pods of an owner domain d may take: none, some, or Unlimited. self tells whether the group counts the
+// Allowed is how many pods of an owner domain d may take: none, some, or Unlimited. self tells whether the group counts the
 // owner's own pods; floor is that of the moment. Bootstrapping is the caller's to ask for.
 func (g *Group) Allowed(d, floor int, self bool) int {
 	if !g.Known(d) {
@@ -155,7 +155,7 @@ func (g *Group) Allowed(d, floor int, self bool) int {
 	return g.AllowedOnHost(d, floor, self)
 }
 
-// RoomOnHost is Room for domains that are machines: every machine is known, and a new one can always be had, so that
+// AllowedOnHost is Room for domains that are machines: every machine is known, and a new one can always be had, so that
 // spreads measure from floor 0.
 func (g *Group) AllowedOnHost(d, floor int, self bool) int {
 	count := g.Count(d)

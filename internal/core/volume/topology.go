@@ -6,7 +6,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// most is how many alternatives Together keeps. Volumes come with a handful of zones each; only a pod that combines many
+// maxAlternatives is how many alternatives Together keeps. Volumes come with a handful of zones each; only a pod that combines many
 // volumes with many unrelated terms each gets beyond it, and is then offered the first of them.
 const maxAlternatives = 256
 
@@ -73,7 +73,7 @@ func listed(r requirement.Requirement) bool {
 	return r.Operator() == requirement.In && r.MinValues() == 0
 }
 
-// Together is where several volumes can all be used: the combinations of one alternative of each that do not contradict
+// Intersection is where several volumes can all be used: the combinations of one alternative of each that do not contradict
 // each other. A volume without alternatives can be used anywhere, and so can nil. When every combination contradicts
 // itself the answer is a single one that does, which no node can meet.
 func Intersection(volumes ...[]requirement.Set) []requirement.Set {
