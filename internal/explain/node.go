@@ -56,7 +56,7 @@ type Plan struct {
 
 // AboutNode explains a node, by the name of its Node or of its NodeClaim.
 func AboutNode(ctx context.Context, q Question, name string) (Node, error) {
-	s, err := newSurvey(ctx, q)
+	s, err := newAnalysis(ctx, q)
 	if err != nil {
 		return Node{}, err
 	}
@@ -73,7 +73,7 @@ func AboutNode(ctx context.Context, q Question, name string) (Node, error) {
 			a.PodsToMove++
 		}
 	}
-	if o, barred := s.barred[n.ID]; barred {
+	if o, barred := s.excluded[n.ID]; barred {
 		shown := s.obstacle(o)
 		a.Obstacle = &shown
 		return a, nil
@@ -82,14 +82,14 @@ func AboutNode(ctx context.Context, q Question, name string) (Node, error) {
 	for _, reason := range disrupt.Reasons() {
 		a.Verdicts = append(a.Verdicts, s.verdict(reason, c))
 	}
-	s.joint(&a.Verdicts[len(a.Verdicts)-1], n)
+	s.includeTogether(&a.Verdicts[len(a.Verdicts)-1], n)
 	return a, nil
 }
 
 // node finds a node. Names of Nodes come first.
-func (s *survey) node(name string) *model.Node {
+func (s *analysis) node(name string) *model.Node {
 	var found *model.Node
-	for _, n := range s.fleet.Snapshot.Nodes.Sorted() {
+	for _, n := range s.view.Snapshot.Nodes.Sorted() {
 		switch name {
 		case n.NodeName:
 			return n
@@ -100,8 +100,8 @@ func (s *survey) node(name string) *model.Node {
 	return found
 }
 
-func (s *survey) verdict(reason disrupt.Reason, c disrupt.Candidate) Verdict {
-	command, o, wanted := s.look(reason, c)
+func (s *analysis) verdict(reason disrupt.Reason, c disrupt.Candidate) Verdict {
+	command, o, wanted := s.assess(reason, c)
 	v := Verdict{Reason: string(reason), Wanted: wanted}
 	if o.Code != "" {
 		shown := s.obstacle(o)
@@ -111,17 +111,17 @@ func (s *survey) verdict(reason disrupt.Reason, c disrupt.Candidate) Verdict {
 	v.Plan = planOf(command, c.Node)
 	allowance := s.allowance(c.Node.Pool, reason)
 	if v.Now = allowance.Remaining > 0; !v.Now {
-		shown := s.spent(c.Node, reason, allowance)
+		shown := s.budgetObstacle(c.Node, reason, allowance)
 		v.Obstacle = &shown
 	}
 	return v
 }
 
 // spent is the obstacle that budgets are, with the one that allows least and with who uses it up.
-func (s *survey) spent(n *model.Node, reason disrupt.Reason, allowance Allowance) Obstacle {
+func (s *analysis) budgetObstacle(n *model.Node, reason disrupt.Reason, allowance Allowance) Obstacle {
 	shown := s.obstacle(disrupt.Obstacle{Code: disrupt.BudgetSpent, Node: n})
 	shown.Detail = allowance.text()
-	if b, ok := s.tightest(s.fleet.Pools[n.Pool], reason); ok && allowance.Error == "" {
+	if b, ok := s.tightest(s.view.Pools[n.Pool], reason); ok && allowance.Error == "" {
 		shown.Until, b.Changes = b.Changes, nil
 		shown.Detail += "; the tightest budget is " + b.text()
 	}
@@ -136,8 +136,8 @@ func (s *survey) spent(n *model.Node, reason disrupt.Reason, allowance Allowance
 }
 
 // joint notes that a node would be consolidated together with others. That is tried before nodes are looked at alone.
-func (s *survey) joint(v *Verdict, n *model.Node) {
-	command, ok := s.together()
+func (s *analysis) includeTogether(v *Verdict, n *model.Node) {
+	command, ok := s.consolidatedTogether()
 	if !ok {
 		return
 	}

@@ -37,7 +37,7 @@ type Obstacle struct {
 }
 
 // obstacle is o for users.
-func (s *survey) obstacle(o disrupt.Obstacle) Obstacle {
+func (s *analysis) obstacle(o disrupt.Obstacle) Obstacle {
 	out := Obstacle{Code: string(o.Code), Message: strings.TrimSpace(o.String()), PodDisruptionBudgets: o.Budgets}
 	if i := slices.IndexFunc(disrupt.Rules(), func(r disrupt.Rule) bool { return r.Code == o.Code }); i >= 0 {
 		out.Help = disrupt.Rules()[i].Remedy
@@ -57,7 +57,7 @@ func (s *survey) obstacle(o disrupt.Obstacle) Obstacle {
 	case disrupt.BudgetBlocked, disrupt.SeveralBudgets:
 		out.Detail = s.budgetState(o)
 	case disrupt.NotConsolidatable:
-		if quiet, after := o.Node.Disruption.LastPodEvent, s.study.Pools[o.Node.Pool].ConsolidateAfter; quiet != 0 {
+		if quiet, after := o.Node.Disruption.LastPodEvent, s.input.Pools[o.Node.Pool].ConsolidateAfter; quiet != 0 {
 			until := time.Unix(0, quiet).Add(after).UTC()
 			out.Until = &until
 		}
@@ -82,9 +82,9 @@ func (s *survey) obstacle(o disrupt.Obstacle) Obstacle {
 }
 
 // expected are the pods that wait and have their place on the node.
-func (s *survey) expected(o disrupt.Obstacle) []string {
+func (s *analysis) expected(o disrupt.Obstacle) []string {
 	var out []string
-	for _, at := range s.fleet.Result.Plan.Placements {
+	for _, at := range s.view.Result.Plan.Placements {
 		if at.Node.ID != o.Node.ID {
 			continue
 		}
@@ -99,7 +99,7 @@ func (s *survey) expected(o disrupt.Obstacle) []string {
 }
 
 // protectedUntil is when the annotation of the pod in the way ends.
-func (s *survey) protectedUntil(o disrupt.Obstacle) *time.Time {
+func (s *analysis) protectedUntil(o disrupt.Obstacle) *time.Time {
 	namespace, name, _ := strings.Cut(o.Pod, "/")
 	pod, ok := find[*corev1.Pod](s.Objects, namespace, name)
 	if !ok {
@@ -114,7 +114,7 @@ func (s *survey) protectedUntil(o disrupt.Obstacle) *time.Time {
 }
 
 // budgetState is what the budgets in the way say about themselves.
-func (s *survey) budgetState(o disrupt.Obstacle) string {
+func (s *analysis) budgetState(o disrupt.Obstacle) string {
 	parts := []string{"pod " + o.Pod}
 	for _, key := range o.Budgets {
 		namespace, name, _ := strings.Cut(key, "/")

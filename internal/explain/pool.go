@@ -39,7 +39,7 @@ type NodePool struct {
 	// Disrupting are the nodes that use budgets up.
 	Disrupting []Disrupting `json:"disrupting"`
 	// Barred are the nodes that may not be disrupted for any reason, by what is in the way.
-	Barred []Tally `json:"barred"`
+	Excluded []Tally `json:"barred"`
 	// Disruption is what may happen to the others, one entry for each reason.
 	Disruption []Outlook `json:"disruption"`
 }
@@ -100,16 +100,16 @@ func AboutNodePool(ctx context.Context, q Question, name string) (NodePool, erro
 	if !ok {
 		return NodePool{}, fmt.Errorf("nodepool %q: %w", name, ErrNotFound)
 	}
-	s, err := newSurvey(ctx, q)
+	s, err := newAnalysis(ctx, q)
 	if err != nil {
 		return NodePool{}, err
 	}
 	a := NodePool{
 		Version: Version, Kind: "NodePool", Name: name, Replicas: pool.Spec.Replicas, Launches: true,
-		Usage: []Usage{}, Budgets: []Budget{}, Allowances: []Allowance{}, Disrupting: []Disrupting{}, Barred: []Tally{}, Disruption: []Outlook{},
+		Usage: []Usage{}, Budgets: []Budget{}, Allowances: []Allowance{}, Disrupting: []Disrupting{}, Excluded: []Tally{}, Disruption: []Outlook{},
 	}
 	s.readiness(&a)
-	if s.fleet.Pools[name] == nil {
+	if s.view.Pools[name] == nil {
 		return a, nil
 	}
 	s.possessions(&a, pool)
@@ -119,25 +119,25 @@ func AboutNodePool(ctx context.Context, q Question, name string) (NodePool, erro
 }
 
 // readiness says whether nodes can be launched, and why not.
-func (s *survey) readiness(a *NodePool) {
-	for _, skipped := range s.fleet.Result.Skipped {
+func (s *analysis) readiness(a *NodePool) {
+	for _, skipped := range s.view.Result.Skipped {
 		if skipped.Name == a.Name {
 			a.Launches, a.Message = false, skipped.Why
 		}
 	}
-	for _, barren := range s.fleet.Result.Plan.Unlaunchable {
+	for _, barren := range s.view.Result.Plan.Unlaunchable {
 		if barren.Pool != a.Name {
 			continue
 		}
-		unused := report.Barren(barren)
+		unused := report.Unlaunchable(barren)
 		a.Launches, a.Message, a.Help = false, unused.Message, unused.Help
 	}
 }
 
 // nodes are the machines of a pool.
-func (s *survey) nodes(pool string) []*model.Node {
+func (s *analysis) nodes(pool string) []*model.Node {
 	var out []*model.Node
-	for _, n := range s.fleet.Snapshot.Nodes.Sorted() {
+	for _, n := range s.view.Snapshot.Nodes.Sorted() {
 		if n.Managed && n.Pool == pool {
 			out = append(out, n)
 		}
@@ -145,7 +145,7 @@ func (s *survey) nodes(pool string) []*model.Node {
 	return out
 }
 
-func (s *survey) possessions(a *NodePool, pool *v1.NodePool) {
+func (s *analysis) possessions(a *NodePool, pool *v1.NodePool) {
 	var sum resource.Vector
 	for _, n := range s.nodes(a.Name) {
 		a.Nodes++
@@ -155,7 +155,7 @@ func (s *survey) possessions(a *NodePool, pool *v1.NodePool) {
 		}
 	}
 	used := map[string]string{}
-	for i, name := range s.fleet.Snapshot.Resources.Names() {
+	for i, name := range s.view.Snapshot.Resources.Names() {
 		if n := sum.At(i); n != 0 {
 			used[name] = resource.Format(i, n)
 		}
@@ -177,7 +177,7 @@ func (s *survey) possessions(a *NodePool, pool *v1.NodePool) {
 }
 
 // rights are the budgets, and what uses them up.
-func (s *survey) rights(a *NodePool, pool *v1.NodePool) {
+func (s *analysis) rights(a *NodePool, pool *v1.NodePool) {
 	a.Budgets = append(a.Budgets, s.budgets(pool)...)
 	for _, r := range disrupt.Reasons() {
 		a.Allowances = append(a.Allowances, s.allowance(a.Name, r))
@@ -186,9 +186,9 @@ func (s *survey) rights(a *NodePool, pool *v1.NodePool) {
 }
 
 // budgets are those of a NodePool, in its order.
-func (s *survey) budgets(pool *v1.NodePool) []Budget {
+func (s *analysis) budgets(pool *v1.NodePool) []Budget {
 	now := s.Options.Now
-	usage := disrupt.Usages(s.fleet.Snapshot, nil)[pool.Name]
+	usage := disrupt.Usages(s.view.Snapshot, nil)[pool.Name]
 	var out []Budget
 	for i := range pool.Spec.Disruption.Budgets {
 		budget := &pool.Spec.Disruption.Budgets[i]
@@ -217,7 +217,7 @@ func (s *survey) budgets(pool *v1.NodePool) []Budget {
 }
 
 // tightest is the budget of a NodePool that allows least for a reason now; false when none is in force for it.
-func (s *survey) tightest(pool *v1.NodePool, reason disrupt.Reason) (tightest Budget, ok bool) {
+func (s *analysis) tightest(pool *v1.NodePool, reason disrupt.Reason) (tightest Budget, ok bool) {
 	for i, b := range s.budgets(pool) {
 		if !b.InForce || !pool.Spec.Disruption.Budgets[i].AppliesTo(v1.DisruptionReason(reason)) {
 			continue
@@ -230,7 +230,7 @@ func (s *survey) tightest(pool *v1.NodePool, reason disrupt.Reason) (tightest Bu
 }
 
 // disrupting are the nodes of a NodePool that use its budgets up.
-func (s *survey) disrupting(pool string) []Disrupting {
+func (s *analysis) disrupting(pool string) []Disrupting {
 	var out []Disrupting
 	for _, n := range s.nodes(pool) {
 		switch {
@@ -245,10 +245,10 @@ func (s *survey) disrupting(pool string) []Disrupting {
 }
 
 // outlook counts what may happen to the nodes.
-func (s *survey) outlook(a *NodePool) {
+func (s *analysis) outlook(a *NodePool) {
 	for _, n := range s.nodes(a.Name) {
-		if o, barred := s.barred[n.ID]; barred {
-			a.Barred = s.count(a.Barred, n, o, false)
+		if o, barred := s.excluded[n.ID]; barred {
+			a.Excluded = s.count(a.Excluded, n, o, false)
 		}
 	}
 	for i, r := range disrupt.Reasons() {
@@ -258,7 +258,7 @@ func (s *survey) outlook(a *NodePool) {
 			if !ok {
 				continue
 			}
-			_, o, wanted := s.look(r, c)
+			_, o, wanted := s.assess(r, c)
 			if o.Code == "" {
 				out.Possible++
 				continue
@@ -271,7 +271,7 @@ func (s *survey) outlook(a *NodePool) {
 }
 
 // count adds a node to the tally of its obstacle.
-func (s *survey) count(tallies []Tally, n *model.Node, o disrupt.Obstacle, wanted bool) []Tally {
+func (s *analysis) count(tallies []Tally, n *model.Node, o disrupt.Obstacle, wanted bool) []Tally {
 	i := slices.IndexFunc(tallies, func(t Tally) bool { return t.Code == string(o.Code) && t.Wanted == wanted })
 	if i < 0 {
 		shown := s.obstacle(o)
@@ -308,7 +308,7 @@ func (a NodePool) Text() string {
 	for _, d := range a.Disrupting {
 		b.WriteString("  Node " + d.Node + " uses budgets up: " + d.Why + "\n")
 	}
-	for _, t := range a.Barred {
+	for _, t := range a.Excluded {
 		t.write(&b, "  ", "not disrupted: ")
 	}
 	for i, o := range a.Disruption {

@@ -24,21 +24,21 @@ func Apply(cluster, manifests []client.Object) []client.Object {
 	}
 	described := map[string]bool{}
 	for _, o := range manifests {
-		described[place(o)] = true
+		described[identityOf(o)] = true
 	}
 	var kept, context []client.Object
 	pods := map[Owner]int{}
 	there := map[string]bool{}
 	for _, o := range cluster {
 		switch pod, isPod := o.(*corev1.Pod); {
-		case described[place(o)]:
+		case described[identityOf(o)]:
 		case isPod:
 			kept = append(kept, o)
-			there[place(o)] = true
+			there[identityOf(o)] = true
 			if !podrules.Terminal(pod) {
 				pods[workloadOf(pod)]++
 			}
-		case standsAlone(o):
+		case unaffected(o):
 			kept = append(kept, o)
 		default: // classes and the like, which manifests may refer to
 			context = append(context, o)
@@ -47,13 +47,13 @@ func Apply(cluster, manifests []client.Object) []client.Object {
 	unrolled := workloads(manifests)
 	for _, o := range manifest.Expand(slices.Concat(context, manifests)) {
 		pod, isPod := o.(*corev1.Pod)
-		if isPod && !described[place(o)] && fromOneOf(unrolled, pod) {
+		if isPod && !described[identityOf(o)] && fromOneOf(unrolled, pod) {
 			owner := workloadOf(pod)
 			if pods[owner] > 0 {
 				pods[owner]--
 				continue
 			}
-			if there[place(o)] {
+			if there[identityOf(o)] {
 				continue
 			}
 		}
@@ -63,13 +63,13 @@ func Apply(cluster, manifests []client.Object) []client.Object {
 }
 
 // place is what an object is called, which no two objects of a cluster share.
-func place(o client.Object) string {
+func identityOf(o client.Object) string {
 	return o.GetObjectKind().GroupVersionKind().GroupKind().String() + "/" + o.GetNamespace() + "/" + o.GetName()
 }
 
 // standsAlone reports whether an object of a cluster has no bearing on what manifests turn into. Workloads of a cluster
 // have their pods.
-func standsAlone(o client.Object) bool {
+func unaffected(o client.Object) bool {
 	switch o.(type) {
 	case *corev1.Node, *v1.NodeClaim, *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *batchv1.Job, *corev1.ReplicationController:
 		return true
@@ -91,7 +91,7 @@ func workloadOf(pod *corev1.Pod) Owner {
 func workloads(objects []client.Object) map[types.UID]bool {
 	out := map[types.UID]bool{}
 	for _, o := range objects {
-		if standsAlone(o) {
+		if unaffected(o) {
 			out[o.GetUID()] = true
 		}
 	}

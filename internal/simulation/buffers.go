@@ -20,20 +20,20 @@ import (
 )
 
 // KeptBuffer is a CapacityBuffer with what it keeps room for.
-type KeptBuffer struct {
+type ResolvedBuffer struct {
 	Owner Owner
 	Pods  []*model.Pod
 	first *corev1.Pod
 }
 
 // UnkeptBuffer is a CapacityBuffer that keeps no room, and why.
-type UnkeptBuffer struct {
+type UnresolvedBuffer struct {
 	Owner Owner
 	Why   string
 }
 
 // Objects are the virtual pods as objects. No cluster ever holds them.
-func (k KeptBuffer) Objects() []client.Object {
+func (k ResolvedBuffer) Objects() []client.Object {
 	out := make([]client.Object, len(k.Pods))
 	for i, p := range k.Pods {
 		pod := k.first.DeepCopy()
@@ -44,17 +44,17 @@ func (k KeptBuffer) Objects() []client.Object {
 }
 
 // shelf finds objects that buffers refer to.
-type shelf map[string]client.Object
+type objectGetter map[string]client.Object
 
-func slot(o client.Object, namespace, name string) string {
+func objectKey(o client.Object, namespace, name string) string {
 	return fmt.Sprintf("%T/%s/%s", o, namespace, name)
 }
 
-func (s shelf) add(o client.Object) { s[slot(o, o.GetNamespace(), o.GetName())] = o }
+func (s objectGetter) add(o client.Object) { s[objectKey(o, o.GetNamespace(), o.GetName())] = o }
 
 // Get implements buffer.Getter.
-func (s shelf) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
-	found, ok := s[slot(into, key.Namespace, key.Name)]
+func (s objectGetter) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	found, ok := s[objectKey(into, key.Namespace, key.Name)]
 	if !ok {
 		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 	}
@@ -63,26 +63,26 @@ func (s shelf) Get(_ context.Context, key client.ObjectKey, into client.Object, 
 }
 
 // keepBuffers puts the virtual pods of every buffer into the picture.
-func (w *world) keepBuffers(ctx context.Context) (kept []KeptBuffer, unkept []UnkeptBuffer) {
+func (w *clusterObjects) resolveBuffers(ctx context.Context) (kept []ResolvedBuffer, unkept []UnresolvedBuffer) {
 	slices.SortFunc(w.buffers, func(a, b *v1beta1.CapacityBuffer) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	for _, b := range w.buffers {
 		owner := Owner{Kind: "CapacityBuffer", Namespace: b.Namespace, Name: b.Name}
-		chunk, failure := buffer.Resolve(ctx, buffer.Source{Templates: w.referred, Workloads: w.referred}, b)
+		chunk, failure := buffer.Resolve(ctx, buffer.Source{Templates: w.referenced, Workloads: w.referenced}, b)
 		if failure != nil {
-			unkept = append(unkept, UnkeptBuffer{owner, failure.Error()})
+			unkept = append(unkept, UnresolvedBuffer{owner, failure.Error()})
 			continue
 		}
 		first := buffer.Pod(b, chunk.Template, time.Time{})
 		replicas := buffer.Replicas(b.Spec, chunk, buffer.Requests(first))
 		if replicas == 0 {
-			unkept = append(unkept, UnkeptBuffer{owner, "it comes to no pod"})
+			unkept = append(unkept, UnresolvedBuffer{owner, "it comes to no pod"})
 			continue
 		}
 		pods := buffer.Pods(w.translator, b, first, replicas)
 		w.store.PutBuffer(owner.Namespace+"/"+owner.Name, pods)
-		kept = append(kept, KeptBuffer{Owner: owner, Pods: pods, first: first})
+		kept = append(kept, ResolvedBuffer{Owner: owner, Pods: pods, first: first})
 	}
 	return kept, unkept
 }

@@ -28,7 +28,7 @@ func deviceTimeout() func() bool {
 }
 
 // builder builds the problem as the controllers do, with the instance types of provider.
-func (w *world) builder(provider cloud.Provider, opts Options) problem.Builder {
+func (w *clusterObjects) builder(provider cloud.Provider, opts Options) problem.Builder {
 	vendor := w.cloud
 	vendor.Provider = provider
 	predictions := &prediction.Store{}
@@ -48,16 +48,16 @@ func (w *world) builder(provider cloud.Provider, opts Options) problem.Builder {
 }
 
 // NodePools implements problem.Reader.
-func (w *world) NodePools(context.Context) ([]*v1.NodePool, error) {
+func (w *clusterObjects) NodePools(context.Context) ([]*v1.NodePool, error) {
 	return slices.Collect(maps.Values(w.pools)), nil
 }
 
 // PodsOn implements problem.Reader.
-func (w *world) PodsOn(_ context.Context, node string) ([]*corev1.Pod, error) {
+func (w *clusterObjects) PodsOn(_ context.Context, node string) ([]*corev1.Pod, error) {
 	return w.podsOn[node], nil
 }
 
 // DisruptionBudgets implements problem.Reader.
-func (w *world) DisruptionBudgets(context.Context) ([]policyv1.PodDisruptionBudget, error) {
+func (w *clusterObjects) DisruptionBudgets(context.Context) ([]policyv1.PodDisruptionBudget, error) {
 	return w.budgets, nil
 }

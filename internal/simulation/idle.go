@@ -14,10 +14,10 @@ type IdlePod struct {
 }
 
 // idle is the pods that the provisioner would leave alone, in the order of their identity.
-func (w *world) idle() []IdlePod {
+func (w *clusterObjects) idle() []IdlePod {
 	var out []IdlePod
 	for _, pod := range w.pods {
-		if why := idleness(pod); why != "" {
+		if why := idleReason(pod); why != "" {
 			out = append(out, IdlePod{w.translator.Pod(pod), why})
 		}
 	}
@@ -25,7 +25,7 @@ func (w *world) idle() []IdlePod {
 }
 
 // idleness says why a pod without a node waits for none; empty for all other pods.
-func idleness(pod *corev1.Pod) string {
+func idleReason(pod *corev1.Pod) string {
 	switch {
 	case pod.Spec.NodeName != "":
 		return ""

@@ -31,7 +31,7 @@ func TestIdleness(t *testing.T) {
 		{"scheduling gate a/b holds it back", corev1.Pod{Spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "a/b"}}}}},
 		{"its status does not say that kube-scheduler found no place for it", corev1.Pod{}},
 	} {
-		if got := idleness(&c.pod); got != c.want {
+		if got := idleReason(&c.pod); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}

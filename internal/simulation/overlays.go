@@ -12,20 +12,20 @@ import (
 )
 
 // OverlayLeftOut is a NodeOverlay that is not in force, and why.
-type OverlayLeftOut struct {
+type IgnoredOverlay struct {
 	Name, Why string
 	// With is the overlay that it conflicts with, if that is why.
 	With string
 }
 
 // Corrected is the cloud's provider as the NodeOverlays among objects correct it.
-func Corrected(ctx context.Context, objects []client.Object, c cloud.Cloud) cloud.Provider {
+func WithOverlays(ctx context.Context, objects []client.Object, c cloud.Cloud) cloud.Provider {
 	provider, _ := gather(objects, c, Options{}).provider(ctx)
 	return provider
 }
 
 // provider is the cloud's as the overlays among the objects correct it, with the overlays that are not in force.
-func (w *world) provider(ctx context.Context) (cloud.Provider, []OverlayLeftOut) {
+func (w *clusterObjects) provider(ctx context.Context) (cloud.Provider, []IgnoredOverlay) {
 	plain := w.cloud.Provider
 	if len(w.overlays) == 0 {
 		return plain, nil
@@ -42,10 +42,10 @@ func (w *world) provider(ctx context.Context) (cloud.Provider, []OverlayLeftOut)
 		}
 	}
 	corrections, verdicts := overlay.Evaluate(w.overlays, pools, w.cloud.Labels)
-	var out []OverlayLeftOut
+	var out []IgnoredOverlay
 	for _, v := range verdicts {
 		if v.Reason != "" {
-			out = append(out, OverlayLeftOut{Name: v.Overlay.Name, Why: v.Message, With: v.With})
+			out = append(out, IgnoredOverlay{Name: v.Overlay.Name, Why: v.Message, With: v.With})
 		}
 	}
 	store := &overlay.Store{}

@@ -39,7 +39,7 @@ func Workload(pod *corev1.Pod) string { return OwnerOf(pod).String() }
 
 // owners is the owner of every pod by UID. Pods that were unrolled from a Deployment without a ReplicaSet in between carry
 // the Deployment's UID, which tells its kind.
-func (w *world) owners() map[string]Owner {
+func (w *clusterObjects) owners() map[string]Owner {
 	out := make(map[string]Owner, len(w.pods))
 	for _, pod := range w.pods {
 		owner := OwnerOf(pod)

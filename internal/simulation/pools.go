@@ -13,10 +13,10 @@ import (
 )
 
 // judgePools sets the conditions of the pools as their controllers would, and says of each what keeps it from being ready.
-func (w *world) judgePools() (unready map[string]string) {
+func (w *clusterObjects) setPoolConditions() (unready map[string]string) {
 	unready = map[string]string{}
 	for name, pool := range w.pools {
-		if why := w.judge(pool); why != "" {
+		if why := w.setConditions(pool); why != "" {
 			unready[name] = why
 		}
 	}
@@ -42,7 +42,7 @@ func skipped(pools problem.Pools, unready map[string]string) []SkippedPool {
 }
 
 // judge sets the conditions of a pool as its controllers would, and says what keeps it from being ready.
-func (w *world) judge(pool *v1.NodePool) (why string) {
+func (w *clusterObjects) setConditions(pool *v1.NodePool) (why string) {
 	if !w.cloud.Manages(pool.Spec.Template.Spec.NodeClassRef) {
 		return ""
 	}
@@ -67,7 +67,7 @@ func (w *world) judge(pool *v1.NodePool) (why string) {
 
 // classUnready says why the node class that ref names cannot be used; the reason is empty when it can.
 // Source: lifecycle specification, NodePool readiness.
-func (w *world) classUnready(ref *v1.NodeClassReference) (reason, message string) {
+func (w *clusterObjects) classUnready(ref *v1.NodeClassReference) (reason, message string) {
 	class, ok := w.classes[classID(ref.Group, ref.Kind, ref.Name)]
 	if !ok {
 		return "NodeClassNotFound", fmt.Sprintf("%s %q does not exist", ref.Kind, ref.Name)

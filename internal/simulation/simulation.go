@@ -71,10 +71,10 @@ type Result struct {
 	// Idle are pods that are on no node and do not wait for one either.
 	Idle []IdlePod
 	// LeftOut are overlays that are not in force.
-	LeftOut []OverlayLeftOut
+	IgnoredOverlays []IgnoredOverlay
 	// Kept are the buffers whose virtual pods take part, Unkept those that have none; each by name.
-	Kept   []KeptBuffer
-	Unkept []UnkeptBuffer
+	Buffers           []ResolvedBuffer
+	UnresolvedBuffers []UnresolvedBuffer
 
 	owners    map[string]Owner // by pod UID
 	templates map[string]map[string]string
@@ -89,27 +89,27 @@ func Run(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Optio
 	return gather(objects, c, opts).run(ctx, opts)
 }
 
-func (w *world) run(ctx context.Context, opts Options) (Result, error) {
+func (w *clusterObjects) run(ctx context.Context, opts Options) (Result, error) {
 	c := w.cloud
 	provider, leftOut := w.provider(ctx)
-	unready := w.judgePools()
-	kept, unkept := w.keepBuffers(ctx)
+	unready := w.setPoolConditions()
+	kept, unkept := w.resolveBuffers(ctx)
 	in, err := w.builder(provider, opts).Provisioning(ctx, w.snapshot(opts), opts.Now)
 	if err != nil {
 		return Result{}, err
 	}
 	r := Result{
-		Problem:   in.Problem,
-		Plan:      solve.Solve(in.Problem),
-		Rejected:  in.Rejected,
-		Skipped:   skipped(in.Pools, unready),
-		Warning:   errors.Join(append(w.unreadable, in.Unreadable)...),
-		Idle:      w.idle(),
-		LeftOut:   leftOut,
-		Kept:      kept,
-		Unkept:    unkept,
-		owners:    w.owners(),
-		templates: map[string]map[string]string{},
+		Problem:           in.Problem,
+		Plan:              solve.Solve(in.Problem),
+		Rejected:          in.Rejected,
+		Skipped:           skipped(in.Pools, unready),
+		Warning:           errors.Join(append(w.unreadable, in.Unreadable)...),
+		Idle:              w.idle(),
+		IgnoredOverlays:   leftOut,
+		Buffers:           kept,
+		UnresolvedBuffers: unkept,
+		owners:            w.owners(),
+		templates:         map[string]map[string]string{},
 	}
 	for _, b := range kept {
 		for _, pod := range b.Pods {
@@ -132,7 +132,7 @@ func gracePeriod(c cloud.Cloud) *metav1.Duration {
 }
 
 // world is the objects, sorted by what they are.
-type world struct {
+type clusterObjects struct {
 	cloud      cloud.Cloud
 	translator *translate.Translator
 	store      *cluster.Store
@@ -148,24 +148,24 @@ type world struct {
 	// unreadable says which objects cannot be read and are not considered.
 	unreadable []error
 	// referred is what buffers may refer to.
-	referred shelf
+	referenced objectGetter
 	// podsOn are the pods of each node, by its name, in a fixed order.
 	podsOn map[string][]*corev1.Pod
 }
 
-func gather(objects []client.Object, c cloud.Cloud, opts Options) *world {
+func gather(objects []client.Object, c cloud.Cloud, opts Options) *clusterObjects {
 	t := translate.NewWith(c.Labels, !opts.IgnorePreferences)
 	store := cluster.NewStore(c, t)
 	store.TrackDevices()
 	store.SetDefaultSpread(opts.DefaultSpread)
-	w := &world{
+	w := &clusterObjects{
 		cloud:       c,
 		translator:  t,
 		store:       store,
 		pools:       map[string]*v1.NodePool{},
 		classes:     map[string]cloud.NodeClassObject{},
 		deployments: map[types.UID]bool{},
-		referred:    shelf{},
+		referenced:  objectGetter{},
 		podsOn:      map[string][]*corev1.Pod{},
 	}
 	// The order of objects in files says nothing; resource names and the newest daemon pod must not depend on it.
@@ -185,7 +185,7 @@ func gather(objects []client.Object, c cloud.Cloud, opts Options) *world {
 }
 
 // snapshot is the picture, without devices if they are to be ignored.
-func (w *world) snapshot(opts Options) *model.Snapshot {
+func (w *clusterObjects) snapshot(opts Options) *model.Snapshot {
 	snapshot := *w.store.Snapshot()
 	if !opts.AllocateDevices {
 		snapshot.Devices = nil
@@ -197,7 +197,7 @@ func identity(o client.Object) string {
 	return strings.Join([]string{o.GetObjectKind().GroupVersionKind().Kind, o.GetNamespace(), o.GetName(), string(o.GetUID())}, "\x00")
 }
 
-func (w *world) add(o client.Object) {
+func (w *clusterObjects) add(o client.Object) {
 	switch o := o.(type) {
 	case *v1.NodePool:
 		w.pools[o.Name] = o.DeepCopy()
@@ -208,7 +208,7 @@ func (w *world) add(o client.Object) {
 	case *unstructured.Unstructured:
 		w.addAutoscaler(o)
 	case *corev1.PodTemplate:
-		w.referred.add(o)
+		w.referenced.add(o)
 	case *v1.NodeClaim:
 		w.store.UpdateNodeClaim(o)
 	case *corev1.Node:
@@ -233,14 +233,14 @@ func (w *world) add(o client.Object) {
 		w.store.UpdateResourceClaim(o)
 	case *appsv1.Deployment:
 		w.deployments[o.UID] = true
-		w.referred.add(o)
+		w.referenced.add(o)
 		// Its pods were unrolled without a ReplicaSet in between.
 		w.store.UpdateOwner(o, translate.Owner{Selector: o.Spec.Selector})
 	case *appsv1.ReplicaSet:
-		w.referred.add(o)
+		w.referenced.add(o)
 		w.store.UpdateOwner(o, translate.Owner{Selector: o.Spec.Selector})
 	case *appsv1.StatefulSet:
-		w.referred.add(o)
+		w.referenced.add(o)
 		w.store.UpdateOwner(o, translate.Owner{Selector: o.Spec.Selector})
 	case *corev1.ReplicationController:
 		w.store.UpdateOwner(o, translate.ReplicationController(o))
@@ -257,7 +257,7 @@ func (w *world) add(o client.Object) {
 }
 
 // addAutoscaler adds a VerticalPodAutoscaler.
-func (w *world) addAutoscaler(o *unstructured.Unstructured) {
+func (w *clusterObjects) addAutoscaler(o *unstructured.Unstructured) {
 	if o.GroupVersionKind() != prediction.Kind() {
 		return
 	}

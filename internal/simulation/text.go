@@ -60,10 +60,10 @@ func (r Result) Text() string {
 	for _, s := range r.Skipped {
 		fmt.Fprintf(&b, "skip %s: %s\n", s.Name, s.Why)
 	}
-	for _, o := range r.LeftOut {
+	for _, o := range r.IgnoredOverlays {
 		fmt.Fprintf(&b, "leave out %s: %s\n", o.Name, o.Why)
 	}
-	for _, u := range r.Unkept {
+	for _, u := range r.UnresolvedBuffers {
 		fmt.Fprintf(&b, "leave out %s: %s\n", u.Owner, u.Why)
 	}
 	fmt.Fprintf(&b, "total %s, $%.4f/h\n", plural(len(r.Plan.NodeClaims), "node"), r.Plan.Price())

@@ -299,7 +299,7 @@ func (w *world) prices(catalog string, objects []client.Object) map[string]price
 	w.t.Helper()
 	c, err := kwok.New(nil, kwok.Options{Catalog: catalog})
 	w.must(err)
-	provider := simulation.Corrected(w.ctx, objects, c)
+	provider := simulation.WithOverlays(w.ctx, objects, c)
 	out := map[string]prices{}
 	for _, o := range objects {
 		pool, ok := o.(*v1.NodePool)

@@ -135,10 +135,10 @@ func subject(t *testing.T, objects []client.Object, c cloud.Cloud, r simulation.
 		Objects: objects, Types: map[string][]*cloud.InstanceType{}, StaticTypes: map[string][]*cloud.InstanceType{},
 		WellKnown: c.Labels.WellKnown,
 	}
-	for _, k := range r.Kept {
+	for _, k := range r.Buffers {
 		s.Objects = append(slices.Clip(s.Objects), k.Objects()...)
 	}
-	provider := simulation.Corrected(context.Background(), objects, c)
+	provider := simulation.WithOverlays(context.Background(), objects, c)
 	for _, o := range objects {
 		pool, ok := o.(*v1.NodePool)
 		if !ok {

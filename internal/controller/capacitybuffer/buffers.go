@@ -37,11 +37,11 @@ type Buffers struct {
 	// hydrated is set once every buffer that was in order at start has its virtual pods.
 	hydrated bool
 	// known is what the virtual pods of each buffer were built from, by namespace/name.
-	known map[string]origin
+	known map[string]podSource
 }
 
 // origin is what virtual pods are built from.
-type origin struct {
+type podSource struct {
 	uid      types.UID
 	first    *corev1.Pod
 	replicas int32
@@ -59,7 +59,7 @@ type demand struct {
 func NewBuffers(d Deps) *Buffers {
 	d.Store.ExpectBuffers()
 	d.Log = d.Log.With("controller", name)
-	return &Buffers{Deps: d, known: map[string]origin{}}
+	return &Buffers{Deps: d, known: map[string]podSource{}}
 }
 
 // resolve works out what a buffer asks for.
@@ -81,7 +81,7 @@ func (s *Buffers) put(b *v1beta1.CapacityBuffer, want demand) {
 
 func (s *Buffers) fill(b *v1beta1.CapacityBuffer, want demand) {
 	key := keyOf(b)
-	now := origin{uid: b.UID, first: want.first, replicas: want.replicas}
+	now := podSource{uid: b.UID, first: want.first, replicas: want.replicas}
 	if known, ok := s.known[key]; ok && known.same(now) {
 		return
 	}
@@ -90,7 +90,7 @@ func (s *Buffers) fill(b *v1beta1.CapacityBuffer, want demand) {
 }
 
 // same reports whether both give the same virtual pods; when they were built does not matter.
-func (o origin) same(other origin) bool {
+func (o podSource) same(other podSource) bool {
 	return o.uid == other.uid && o.replicas == other.replicas &&
 		apiequality.Semantic.DeepEqual(o.first.Spec, other.first.Spec) &&
 		apiequality.Semantic.DeepEqual(o.first.Labels, other.first.Labels)

@@ -21,7 +21,7 @@ func TestStatusOfAResolvedBuffer(t *testing.T) {
 	t.Attr("covers", "L341")
 	t.Run("a PodTemplate", func(t *testing.T) {
 		b := bufferOf("b", ofTemplate("web", 2))
-		w := newWorld(t, b, podTemplate("web", "1"))
+		w := newHarness(t, b, podTemplate("web", "1"))
 		w.look(b, 30*time.Second)
 		got := fakecluster.Must(w.Cluster, b).Status
 		if *got.Replicas != 2 || got.PodTemplateRef.Name != "web" || *got.PodTemplateGeneration != 3 || *got.ProvisioningStrategy != v1beta1.ActiveCapacity {
@@ -47,7 +47,7 @@ func TestStatusOfAResolvedBuffer(t *testing.T) {
 			b := bufferOf("b", ofScalable(kind, "web", 20), inOrder(7), func(b *v1beta1.CapacityBuffer) {
 				b.Status.PodTemplateRef, b.Status.PodTemplateGeneration = &v1beta1.LocalObjectRef{Name: "old"}, new(int64(1))
 			})
-			w := newWorld(t, b, workload)
+			w := newHarness(t, b, workload)
 			w.look(b, 30*time.Second)
 			if got := fakecluster.Must(w.Cluster, b).Status; *got.Replicas != 2 || got.PodTemplateRef != nil || got.PodTemplateGeneration != nil {
 				t.Errorf("status %+v, want two replicas and no word about a PodTemplate", got)
@@ -76,7 +76,7 @@ func TestBuffersThatCannotBeResolved(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := bufferOf("b", c.change)
-			w := newWorld(t, b, podTemplate("web", "1"))
+			w := newHarness(t, b, podTemplate("web", "1"))
 			// What was known from better days is void.
 			good := bufferOf("b", ofTemplate("web", 1))
 			w.store.SetHeadroom(nil)
@@ -98,7 +98,7 @@ func TestBuffersThatCannotBeResolved(t *testing.T) {
 	}
 	t.Run("because the API server does not answer: what was known stays", func(t *testing.T) {
 		b := bufferOf("b", ofTemplate("web", 1))
-		w := newWorld(t, b, podTemplate("web", "1"))
+		w := newHarness(t, b, podTemplate("web", "1"))
 		w.look(b, 30*time.Second)
 		w.wantTriggers("b-uid")
 		w.Fail = fakecluster.Always("get", &corev1.PodTemplate{}, errors.New("boom"))
@@ -114,7 +114,7 @@ func TestBuffersThatCannotBeResolved(t *testing.T) {
 func TestABufferFollowsWhatItRefersTo(t *testing.T) {
 	t.Attr("covers", "L343")
 	b := bufferOf("b", ofTemplate("web", 1))
-	w := newWorld(t, b, podTemplate("web", "1"))
+	w := newHarness(t, b, podTemplate("web", "1"))
 	w.look(b, 30*time.Second)
 	w.wantVirtual(1000, "b-1")
 	first := w.virtual()[0]
@@ -147,7 +147,7 @@ func TestABufferFollowsWhatItRefersTo(t *testing.T) {
 func TestTriggersAndTheirPods(t *testing.T) {
 	t.Attr("covers", "L344")
 	b := bufferOf("b", ofTemplate("web", 1))
-	w := newWorld(t, b, podTemplate("web", "1"))
+	w := newHarness(t, b, podTemplate("web", "1"))
 	w.look(b, 30*time.Second)
 	w.look(b, 30*time.Second)
 	w.wantTriggers("b-uid", "b-uid")
@@ -198,7 +198,7 @@ func TestTriggersAndTheirPods(t *testing.T) {
 func TestAnEmptyBufferHasNoVirtualPods(t *testing.T) {
 	t.Attr("covers", "L345")
 	b := bufferOf("b", ofTemplate("web", 0))
-	w := newWorld(t, b, podTemplate("web", "1"))
+	w := newHarness(t, b, podTemplate("web", "1"))
 	w.look(b, 30*time.Second)
 	w.wantVirtual(0)
 	w.wantCondition(b, readyFor, resolved)
@@ -206,12 +206,12 @@ func TestAnEmptyBufferHasNoVirtualPods(t *testing.T) {
 }
 
 func TestRegister(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.Register(t, w.controller)
 }
 
 func TestBuffersAreListedByName(t *testing.T) {
-	w := newWorld(t, podTemplate("web", "1"))
+	w := newHarness(t, podTemplate("web", "1"))
 	for _, name := range []string{"c", "a", "b"} {
 		b := bufferOf(name, ofTemplate("web", 1))
 		w.Add(b)

@@ -19,7 +19,7 @@ func TestHydration(t *testing.T) {
 	fresh := bufferOf("fresh", ofTemplate("web", 2))
 	failing := bufferOf("failing", ofTemplate("none", 2), inOrder(2))
 	workload := bufferOf("workload", ofScalable("Deployment", "web", 50), inOrder(1))
-	w := newWorld(t, seen, fresh, failing, workload, podTemplate("web", "1"), deployment("web", 2, "3"))
+	w := newHarness(t, seen, fresh, failing, workload, podTemplate("web", "1"), deployment("web", 2, "3"))
 
 	w.wantVirtual(0) // nobody has asked yet
 	lists := 0
@@ -54,7 +54,7 @@ func TestHydration(t *testing.T) {
 func TestHydrationLeavesAloneWhatTheControllerKnows(t *testing.T) {
 	t.Attr("covers", "L346")
 	b := bufferOf("b", ofTemplate("web", 1))
-	w := newWorld(t, b, podTemplate("web", "1"))
+	w := newHarness(t, b, podTemplate("web", "1"))
 	w.look(b, 30*time.Second)
 	before := w.virtual()[0]
 	if err := w.buffers.Hydrate(t.Context()); err != nil {
@@ -68,7 +68,7 @@ func TestHydrationLeavesAloneWhatTheControllerKnows(t *testing.T) {
 func TestHydrationAfterARestart(t *testing.T) {
 	t.Attr("covers", "L346")
 	b := bufferOf("b", ofTemplate("web", 2))
-	w := newWorld(t, b, podTemplate("web", "1"))
+	w := newHarness(t, b, podTemplate("web", "1"))
 	w.look(b, 30*time.Second)
 	w.restart()
 	w.wantVirtual(0)
@@ -84,7 +84,7 @@ func TestHydrationAfterARestart(t *testing.T) {
 func TestHydrationIsSafeUnderConcurrency(t *testing.T) {
 	t.Attr("covers", "L346")
 	a, b := bufferOf("a", ofTemplate("web", 1), inOrder(1)), bufferOf("b", ofTemplate("web", 1), inOrder(1))
-	w := newWorld(t, a, b, podTemplate("web", "1"))
+	w := newHarness(t, a, b, podTemplate("web", "1"))
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
@@ -108,7 +108,7 @@ func TestHydrationIsSafeUnderConcurrency(t *testing.T) {
 func TestABufferDeletedDuringHydrationStaysForgotten(t *testing.T) {
 	t.Attr("covers", "L346")
 	b := bufferOf("b", ofTemplate("web", 1), inOrder(1))
-	w := newWorld(t, b, podTemplate("web", "1"))
+	w := newHarness(t, b, podTemplate("web", "1"))
 	deleted := make(chan struct{})
 	var once sync.Once
 	w.Fail = func(op string, obj runtime.Object) error {

@@ -16,10 +16,10 @@ import (
 )
 
 // attempts is how often a condition is written when others write the same buffer.
-const attempts = 3
+const maxAttempts = 3
 
 // tally is where the virtual pods of one buffer went.
-type tally struct {
+type outcome struct {
 	// existing fit on nodes there are, fresh need one that has yet to be launched, failed fit nowhere, and open ones were
 	// not decided about.
 	existing, fresh, failed, open int
@@ -28,7 +28,7 @@ type tally struct {
 // Report says in the status of every buffer what became of its virtual pods. Conditions that cannot be written are logged;
 // the next pass writes them.
 func (s *Buffers) Report(ctx context.Context, plan solve.Plan) {
-	tallies := tallyOf(plan)
+	tallies := outcomesOf(plan)
 	var list v1beta1.CapacityBufferList
 	if err := s.Client.List(ctx, &list); err != nil {
 		s.Log.Error("cannot say how capacity buffers fared", "error", err)
@@ -39,7 +39,7 @@ func (s *Buffers) Report(ctx context.Context, plan solve.Plan) {
 	for i := range list.Items {
 		b := &list.Items[i]
 		group.Go(func() error {
-			if err := s.tell(ctx, b, tallies[keyOf(b)]); err != nil {
+			if err := s.writeProvisioning(ctx, b, tallies[keyOf(b)]); err != nil {
 				s.Log.Error("cannot say how a capacity buffer fared", "CapacityBuffer", keyOf(b), "error", err)
 			}
 			return nil
@@ -49,10 +49,10 @@ func (s *Buffers) Report(ctx context.Context, plan solve.Plan) {
 }
 
 // tell writes the condition of one buffer.
-func (s *Buffers) tell(ctx context.Context, b *v1beta1.CapacityBuffer, t tally) error {
+func (s *Buffers) writeProvisioning(ctx context.Context, b *v1beta1.CapacityBuffer, t outcome) error {
 	for attempt := 1; ; attempt++ {
 		stored := b.DeepCopy()
-		condition, ok := fared(b, t)
+		condition, ok := provisioningCondition(b, t)
 		if !ok || !s.set(b, condition) {
 			return nil
 		}
@@ -60,7 +60,7 @@ func (s *Buffers) tell(ctx context.Context, b *v1beta1.CapacityBuffer, t tally) 
 		if err == nil || apierrors.IsNotFound(err) {
 			return nil
 		}
-		if !apierrors.IsConflict(err) || attempt == attempts {
+		if !apierrors.IsConflict(err) || attempt == maxAttempts {
 			return err
 		}
 		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
@@ -70,7 +70,7 @@ func (s *Buffers) tell(ctx context.Context, b *v1beta1.CapacityBuffer, t tally) 
 }
 
 // fared is the condition that says how a buffer fared; false when nothing was seen that would change it.
-func fared(b *v1beta1.CapacityBuffer, t tally) (metav1.Condition, bool) {
+func provisioningCondition(b *v1beta1.CapacityBuffer, t outcome) (metav1.Condition, bool) {
 	desired := int32(0)
 	if b.Status.Replicas != nil {
 		desired = *b.Status.Replicas
@@ -99,9 +99,9 @@ func provisioning(status metav1.ConditionStatus, reason, message string) metav1.
 }
 
 // tallyOf counts the virtual pods of a plan by buffer.
-func tallyOf(plan solve.Plan) map[string]tally {
-	out := map[string]tally{}
-	count := func(pods []*model.Pod, add func(*tally)) {
+func outcomesOf(plan solve.Plan) map[string]outcome {
+	out := map[string]outcome{}
+	count := func(pods []*model.Pod, add func(*outcome)) {
 		for _, p := range pods {
 			if p.Virtual {
 				key := buffer.Of(p).String()
@@ -112,15 +112,15 @@ func tallyOf(plan solve.Plan) map[string]tally {
 		}
 	}
 	for _, placed := range plan.Placements {
-		count(placed.Pods, func(t *tally) { t.existing++ })
+		count(placed.Pods, func(t *outcome) { t.existing++ })
 	}
 	for _, claim := range plan.NodeClaims {
-		count(claim.Pods, func(t *tally) { t.fresh++ })
+		count(claim.Pods, func(t *outcome) { t.fresh++ })
 	}
 	for _, refusal := range plan.Unschedulable {
-		count(refusal.Pods, func(t *tally) { t.failed++ })
+		count(refusal.Pods, func(t *outcome) { t.failed++ })
 	}
-	count(plan.Undecided, func(t *tally) { t.open++ })
-	count(plan.Deferred, func(t *tally) { t.open++ })
+	count(plan.Undecided, func(t *outcome) { t.open++ })
+	count(plan.Deferred, func(t *outcome) { t.open++ })
 	return out
 }

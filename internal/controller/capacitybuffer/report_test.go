@@ -71,7 +71,7 @@ func TestHowABufferFared(t *testing.T) {
 			if c.change != nil {
 				c.change(b)
 			}
-			w := newWorld(t, b)
+			w := newHarness(t, b)
 			w.buffers.Report(t.Context(), c.plan)
 			w.wantCondition(b, placing, c.want)
 			if c.want != "" {
@@ -88,7 +88,7 @@ func TestHowABufferFared(t *testing.T) {
 
 func TestAReportWritesOnlyWhatChanged(t *testing.T) {
 	b := bufferOf("b", ofTemplate("web", 1), inOrder(1))
-	w := newWorld(t, b)
+	w := newHarness(t, b)
 	plan := solve.Plan{Placements: []solve.Placement{{Pods: podsOf(1)}}}
 	w.buffers.Report(t.Context(), plan)
 	version := fakecluster.Must(w.Cluster, b).ResourceVersion
@@ -102,7 +102,7 @@ func TestAReportSurvivesOtherWriters(t *testing.T) {
 	b := bufferOf("b", ofTemplate("web", 1), inOrder(1))
 	plan := solve.Plan{Placements: []solve.Placement{{Pods: podsOf(1)}}}
 	const fits = "True/FitsExistingCapacity/All 1 virtual pods fit on existing capacity"
-	fail := func(w *world, times int, err error) {
+	fail := func(w *harness, times int, err error) {
 		w.Fail = func(op string, _ runtime.Object) error {
 			if op == "patch-status" && times > 0 {
 				times--
@@ -112,13 +112,13 @@ func TestAReportSurvivesOtherWriters(t *testing.T) {
 		}
 	}
 	t.Run("who were faster", func(t *testing.T) {
-		w := newWorld(t, b.DeepCopy())
+		w := newHarness(t, b.DeepCopy())
 		fail(w, 2, fakecluster.Conflict())
 		w.buffers.Report(t.Context(), plan)
 		w.wantCondition(b, placing, fits)
 	})
 	t.Run("a failure is logged and no more", func(t *testing.T) {
-		w := newWorld(t, b.DeepCopy())
+		w := newHarness(t, b.DeepCopy())
 		fail(w, 1, errors.New("boom"))
 		w.buffers.Report(t.Context(), plan)
 		w.wantCondition(b, placing, "")
@@ -129,7 +129,7 @@ func TestAReportSurvivesOtherWriters(t *testing.T) {
 		w.wantCondition(b, placing, fits)
 	})
 	t.Run("buffers that are gone are nobody's business", func(t *testing.T) {
-		w := newWorld(t, b.DeepCopy())
+		w := newHarness(t, b.DeepCopy())
 		fail(w, 1, fakecluster.NotFound())
 		w.buffers.Report(t.Context(), plan)
 		if w.log.String() != "" {

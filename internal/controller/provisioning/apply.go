@@ -29,14 +29,14 @@ const creators = 32
 
 // apply writes the plan down: nominations and refusals first, because they cost nothing, then the NodeClaims.
 func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) error {
-	p.reportBarren(ctx, in, plan.Unlaunchable)
-	p.reportRefused(ctx, plan.Unschedulable, in.unused)
+	p.reportUnlaunchable(ctx, in, plan.Unlaunchable)
+	p.reportRefused(ctx, plan.Unschedulable, in.unusedPools)
 	if len(plan.Deferred) > 0 {
 		p.Log.Debug("waiting for a capacity reservation that other nodeclaims may give back", "pods", names(plan.Deferred))
 	}
 	p.reportZones(plan.Zones)
 	p.nominate(plan.Placements)
-	p.promises.note(plan.Placements)
+	p.nominations.note(plan.Placements)
 	if len(plan.NodeClaims) > 0 {
 		p.logLaunch(plan.NodeClaims)
 	}
@@ -60,8 +60,8 @@ func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) erro
 		if claimName == "" {
 			continue
 		}
-		for _, pod := range tangible(plan.NodeClaims[i].Pods) {
-			p.promises[pod.UID] = claimName
+		for _, pod := range realPods(plan.NodeClaims[i].Pods) {
+			p.nominations[pod.UID] = claimName
 		}
 	}
 	return errors.Join(errs...)
@@ -72,8 +72,8 @@ func (p *Provisioner) logLaunch(claims []solve.NodeClaim) {
 	var first []*model.Pod
 	count, all := 0, 0
 	for _, c := range claims {
-		pods := tangible(c.Pods)
-		first = append(first, pods[:min(len(pods), shown-len(first))]...)
+		pods := realPods(c.Pods)
+		first = append(first, pods[:min(len(pods), maxListed-len(first))]...)
 		count, all = count+len(pods), all+len(c.Pods)
 	}
 	if count > 0 {
@@ -103,10 +103,10 @@ func (p *Provisioner) create(ctx context.Context, in input, c solve.NodeClaim, u
 		p.Store.KeepHeadroom(claim.Name, h)
 	}
 	p.Log.Info("created nodeclaim", "NodePool", c.Pool, "NodeClaim", claim.Name,
-		"requests", resource.Describe(c.Requests, in.problem.Resources), "instance-types", listing(c.InstanceTypes[:min(len(c.InstanceTypes), shown)], len(c.InstanceTypes)))
+		"requests", resource.Describe(c.Requests, in.problem.Resources), "instance-types", listing(c.InstanceTypes[:min(len(c.InstanceTypes), maxListed)], len(c.InstanceTypes)))
 	relaxed := claim.Annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey]
 	p.Metrics.NodeClaims.Created.WithLabelValues("provisioned", c.Pool, relaxed).Inc()
-	for _, pod := range tangible(c.Pods) {
+	for _, pod := range realPods(c.Pods) {
 		p.Recorder.Publish(observe.Nominated(reference(pod), claim.Name, ""))
 	}
 	return claim.Name, nil
@@ -145,7 +145,7 @@ func withinLimits(pool *v1.NodePool, usage corev1.ResourceList) error {
 func (p *Provisioner) nominate(placements []solve.Placement) {
 	until := p.Clock.Now().Add(p.Scheduling.NominationWindow())
 	for _, placed := range placements {
-		pods := tangible(placed.Pods)
+		pods := realPods(placed.Pods)
 		if len(pods) == 0 {
 			continue
 		}
@@ -162,15 +162,15 @@ const repeatAfter = 5 * time.Minute
 // level is the level for a line about something that every pass finds again: that of the first time, and debug until
 // repeatAfter has passed. Hopeless pods would otherwise bury everything else.
 func (p *Provisioner) level(first slog.Level, about string) slog.Level {
-	if _, said := p.said.Get(about); said {
+	if _, said := p.logged.Get(about); said {
 		return slog.LevelDebug
 	}
-	p.said.Set(about, true)
+	p.logged.Set(about, true)
 	return first
 }
 
 // reportBarren tells pools that nothing can be launched from them. The pods may find other pools and then hear nothing of it.
-func (p *Provisioner) reportBarren(ctx context.Context, in input, barren []solve.UnlaunchablePool) {
+func (p *Provisioner) reportUnlaunchable(ctx context.Context, in input, barren []solve.UnlaunchablePool) {
 	for _, b := range barren {
 		level := p.level(slog.LevelInfo, "barren "+b.Pool)
 		p.Log.Log(ctx, level, "skipping nodepool, its requirements filtered out all instance types", "NodePool", b.Pool, "min-values", b.MinValues)
@@ -182,7 +182,7 @@ func (p *Provisioner) reportBarren(ctx context.Context, in input, barren []solve
 func (p *Provisioner) reportRefused(ctx context.Context, refused []solve.UnschedulablePods, unused []string) {
 	count := 0
 	for _, r := range refused {
-		err, pods := errors.New(strings.Join(append([]string{r.Reasons.String()}, unused...), "; ")), tangible(r.Pods)
+		err, pods := errors.New(strings.Join(append([]string{r.Reasons.String()}, unused...), "; ")), realPods(r.Pods)
 		if len(pods) < len(r.Pods) {
 			p.Log.Debug("found no place for virtual pods of capacity buffers", "pods", names(r.Pods), "error", err, "codes", codes(r.Reasons))
 		}
@@ -190,7 +190,7 @@ func (p *Provisioner) reportRefused(ctx context.Context, refused []solve.Unsched
 			continue
 		}
 		count += len(pods)
-		level := p.level(gravity(r.Reasons), names(pods)+strings.Join(codes(r.Reasons), ","))
+		level := p.level(refusalLevel(r.Reasons), names(pods)+strings.Join(codes(r.Reasons), ","))
 		p.Log.Log(ctx, level, "could not schedule pod(s)", "pods", names(pods), "error", err, "codes", codes(r.Reasons))
 		for _, pod := range pods {
 			p.Recorder.Publish(observe.FailedScheduling(reference(pod), err, codes(r.Reasons)...))
@@ -209,7 +209,7 @@ func (p *Provisioner) reportZones(zones []solve.ZoneCount) {
 }
 
 // gravity is the level of the line about a refusal: that devices are ignored is somebody's choice, not an error.
-func gravity(reasons reason.Obstacles) slog.Level {
+func refusalLevel(reasons reason.Obstacles) slog.Level {
 	if len(reasons) > 0 && reasons[0].Code == reason.DevicesIgnored {
 		return slog.LevelInfo
 	}
@@ -231,9 +231,11 @@ func reference(pod *model.Pod) *corev1.Pod {
 }
 
 // shown is how many names a log line lists before it counts the rest.
-const shown = 5
+const maxListed = 5
 
-func names(pods []*model.Pod) string { return listing(ids(pods[:min(len(pods), shown)]), len(pods)) }
+func names(pods []*model.Pod) string {
+	return listing(ids(pods[:min(len(pods), maxListed)]), len(pods))
+}
 
 func ids(pods []*model.Pod) []string {
 	list := make([]string, len(pods))

@@ -13,7 +13,7 @@ import (
 
 func TestWhatEveryPassFindsAgainIsLoggedOnceInAWhile(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
-	p := &Provisioner{Deps: Deps{Shared: deps.Shared{Clock: clk}}, said: ttlcache.New[string, bool](clk, repeatAfter)}
+	p := &Provisioner{Deps: Deps{Shared: deps.Shared{Clock: clk}}, logged: ttlcache.New[string, bool](clk, repeatAfter)}
 	step := func(about string) slog.Level {
 		clk.Step(10 * time.Second)
 		return p.level(slog.LevelError, about)

@@ -20,9 +20,9 @@ type input struct {
 	rejected []*model.Pod
 	pools    map[string]*v1.NodePool
 	// unused are pools that could have launched something if they were ready, each with the reason why they are not.
-	unused []string
+	unusedPools []string
 	// blind is set when the virtual pods of capacity buffers are not all known.
-	blind bool
+	buffersUnknown bool
 }
 
 // gather reads everything a pass looks at. The snapshot is taken first: pods that get bound meanwhile are then planned for
@@ -44,12 +44,12 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 	if in.Unreadable != nil {
 		p.Log.Error("some pod disruption budgets cannot be read and are not considered", "error", in.Unreadable)
 	}
-	out := input{rejected: in.Rejected, blind: blind}
-	in.Problem.Pods, in.Problem.Nodes = p.promises.settle(in.Problem.Pods, in.Problem.Nodes, now, p.Scheduling.NominationWindow())
+	out := input{rejected: in.Rejected, buffersUnknown: blind}
+	in.Problem.Pods, in.Problem.Nodes = p.nominations.reserve(in.Problem.Pods, in.Problem.Nodes, now, p.Scheduling.NominationWindow())
 	if len(in.Problem.Pods) > 0 {
 		err = builder.AddPools(ctx, snapshot, &in)
 		p.logSkipped(ctx, in.Pools.Skipped)
-		out.pools, out.unused = in.Pools.ByName, unused(in.Pools.Skipped)
+		out.pools, out.unusedPools = in.Pools.ByName, unused(in.Pools.Skipped)
 	}
 	out.problem = in.Problem
 	return out, err

@@ -51,7 +51,7 @@ func TestPoolsThatAwaitEvaluationAreSkippedQuietly(t *testing.T) {
 			Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		},
 		catalogs: translate.NewCatalogs(translator),
-		said:     ttlcache.New[string, bool](w.Clock, repeatAfter),
+		logged:   ttlcache.New[string, bool](w.Clock, repeatAfter),
 	}
 	var in problem.Input
 	if err := p.builder().AddPools(t.Context(), &model.Snapshot{Resources: translator.Resources()}, &in); err != nil {

@@ -23,8 +23,8 @@ type Buffers interface {
 //
 // Virtual pods nominate nothing: a nomination would be renewed with every pass and keep its node from being replaced for
 // ever.
-func (p *Provisioner) keepHeadroom(in input, plan solve.Plan) {
-	if p.Buffers == nil || in.blind {
+func (p *Provisioner) updateHeadroom(in input, plan solve.Plan) {
+	if p.Buffers == nil || in.buffersUnknown {
 		return
 	}
 	kept := map[string]cluster.Headroom{}
@@ -42,7 +42,7 @@ func (p *Provisioner) keepHeadroom(in input, plan solve.Plan) {
 
 // reportHeadroom tells the buffers how they fared. It comes last, so that no launch waits for their statuses.
 func (p *Provisioner) reportHeadroom(ctx context.Context, in input, plan solve.Plan) {
-	if p.Buffers != nil && !in.blind {
+	if p.Buffers != nil && !in.buffersUnknown {
 		p.Buffers.Report(ctx, plan)
 	}
 }
@@ -59,7 +59,7 @@ func headroomOf(pods []*model.Pod) cluster.Headroom {
 }
 
 // tangible are the pods that exist.
-func tangible(pods []*model.Pod) []*model.Pod {
+func realPods(pods []*model.Pod) []*model.Pod {
 	if !slices.ContainsFunc(pods, func(pod *model.Pod) bool { return pod.Virtual }) {
 		return pods
 	}

@@ -91,8 +91,8 @@ func TestVirtualPodsAreNoPodsToAnybodyElse(t *testing.T) {
 	if n, _ := w.store.Snapshot().Nodes.Get("node/a"); n.NominatedUntil != 0 {
 		t.Error("a node is nominated for virtual pods")
 	}
-	if len(w.p.promises) > 0 {
-		t.Errorf("machines are promised to virtual pods: %v", w.p.promises)
+	if len(w.p.nominations) > 0 {
+		t.Errorf("machines are promised to virtual pods: %v", w.p.nominations)
 	}
 	for _, uid := range []string{"uid-1", "uid-2", "uid-3", "uid-4"} {
 		if times, known := w.p.Waits.Get(uid); known {
@@ -205,9 +205,9 @@ func TestHeadroomFollowsThePasses(t *testing.T) {
 	t.Run("a pass that was cut short takes nothing away", func(t *testing.T) {
 		w, _ := withBuffers(t)
 		w.store.SetHeadroom(map[string]cluster.Headroom{"node/a": {"shop/room": 1}})
-		w.p.keepHeadroom(input{}, solve.Plan{Undecided: []*model.Pod{{Virtual: true}}})
+		w.p.updateHeadroom(input{}, solve.Plan{Undecided: []*model.Pod{{Virtual: true}}})
 		w.wantHeadroom(map[string]int{"node/a": 1})
-		w.p.keepHeadroom(input{}, solve.Plan{Undecided: []*model.Pod{{}}})
+		w.p.updateHeadroom(input{}, solve.Plan{Undecided: []*model.Pod{{}}})
 		w.wantHeadroom(map[string]int{})
 	})
 }

@@ -68,12 +68,12 @@ func (p *Provisioner) Trigger(id string) { p.batcher.Trigger(id) }
 // Provisioner is the loop. It runs on the leader only.
 type Provisioner struct {
 	Deps
-	cache    cache.Cache
-	batcher  *Batcher
-	catalogs *translate.Catalogs
-	promises promises
+	cache       cache.Cache
+	batcher     *Batcher
+	catalogs    *translate.Catalogs
+	nominations nominations
 	// said are the things that were logged not long ago and are still the same, warnings those said of single pods.
-	said, warnings *ttlcache.Cache[string, bool]
+	logged, warned *ttlcache.Cache[string, bool]
 	// runs is how many times the engine was run.
 	runs uint64
 }
@@ -85,12 +85,12 @@ func New(d Deps) *Provisioner {
 		d.Waits = &podlatency.Tracker{}
 	}
 	return &Provisioner{
-		Deps:     d,
-		batcher:  NewBatcher(d.Clock, d.Scheduling.BatchIdleDuration, d.Scheduling.BatchMaxDuration),
-		catalogs: translate.NewCatalogs(d.Translator),
-		promises: promises{},
-		said:     ttlcache.New[string, bool](d.Clock, repeatAfter),
-		warnings: ttlcache.New[string, bool](d.Clock, warnAfter),
+		Deps:        d,
+		batcher:     NewBatcher(d.Clock, d.Scheduling.BatchIdleDuration, d.Scheduling.BatchMaxDuration),
+		catalogs:    translate.NewCatalogs(d.Translator),
+		nominations: nominations{},
+		logged:      ttlcache.New[string, bool](d.Clock, repeatAfter),
+		warned:      ttlcache.New[string, bool](d.Clock, warnAfter),
 	}
 }
 
@@ -236,18 +236,18 @@ func (p *Provisioner) pass(ctx context.Context) error {
 	p.reportRejected(in.rejected)
 	if len(in.problem.Pods) == 0 {
 		p.record(in, solve.Plan{})
-		p.keepHeadroom(in, solve.Plan{})
+		p.updateHeadroom(in, solve.Plan{})
 		p.reportHeadroom(ctx, in, solve.Plan{})
 		p.Metrics.Scheduler.UnschedulablePods.WithLabelValues(name).Set(0)
 		return nil
 	}
-	p.warn(in.problem.Pods)
+	p.warnOfPreferences(in.problem.Pods)
 	plan := p.solve(in.problem)
 	p.record(in, plan)
 	took := p.Clock.Since(started)
 	p.Metrics.Scheduler.Duration.WithLabelValues(name).Observe(took.Seconds())
 	p.Log.Debug("planned", "pods", len(in.problem.Pods), "new", len(plan.NodeClaims), "duration", took.String())
-	p.keepHeadroom(in, plan)
+	p.updateHeadroom(in, plan)
 	err = p.apply(ctx, in, plan)
 	p.reportHeadroom(ctx, in, plan)
 	return err

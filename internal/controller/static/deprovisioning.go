@@ -35,8 +35,8 @@ func NewDeprovisioning(d Deps) *Deprovisioning { return &Deprovisioning{Deps: d}
 func (d *Deprovisioning) Register(m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named(deprovisioningName).
-		For(&v1.NodePool{}, builder.WithPredicates(managed.Predicate(d.Cloud), wantsFewer())).
-		WatchesRawSource(census(d.Store)).
+		For(&v1.NodePool{}, builder.WithPredicates(managed.Predicate(d.Cloud), mayNeedFewer())).
+		WatchesRawSource(onCensusChange(d.Store)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(d)
 }
@@ -60,7 +60,7 @@ func (d *Deprovisioning) Reconcile(ctx context.Context, request reconcile.Reques
 	if surplus <= 0 {
 		return requeue.After(satisfied), nil
 	}
-	order := byDispensability(d.describe(ctx, active))
+	order := byRemovalCost(d.candidates(ctx, active))
 	if err := d.remove(ctx, order[:min(surplus, len(order))]); err != nil {
 		return reconcile.Result{}, fmt.Errorf("failed to deprovision nodeclaims, %w", err)
 	}
@@ -68,11 +68,11 @@ func (d *Deprovisioning) Reconcile(ctx context.Context, request reconcile.Reques
 }
 
 // describe looks at the pods of every claim. A claim whose pods cannot be listed is left out.
-func (d *Deprovisioning) describe(ctx context.Context, claims []cluster.PoolNodeClaim) []dispensable {
+func (d *Deprovisioning) candidates(ctx context.Context, claims []cluster.PoolNodeClaim) []removalCandidate {
 	now := d.Clock.Now()
-	out := make([]dispensable, 0, len(claims))
+	out := make([]removalCandidate, 0, len(claims))
 	for _, claim := range claims {
-		var load load
+		var load nodePods
 		if claim.Node != nil {
 			pods, err := nodelookup.PodsOn(ctx, d.Client, claim.Node.Name)
 			if err != nil {
@@ -83,14 +83,14 @@ func (d *Deprovisioning) describe(ctx context.Context, claims []cluster.PoolNode
 				load.add(&pods[i], d.Translator.Pod(&pods[i]).EvictionCost, now)
 			}
 		}
-		out = append(out, judge(claim, load, now))
+		out = append(out, rank(claim, load, now))
 	}
 	return out
 }
 
 // remove deletes the claims. They count as deleting from then on, before the watch says so.
-func (d *Deprovisioning) remove(ctx context.Context, claims []dispensable) error {
-	return errors.Join(parallel.ForEach(claims, writers, func(c dispensable) error {
+func (d *Deprovisioning) remove(ctx context.Context, claims []removalCandidate) error {
+	return errors.Join(parallel.ForEach(claims, writers, func(c removalCandidate) error {
 		claim := c.claim.Claim
 		err := d.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID})
 		if err != nil && !apierrors.IsNotFound(err) {

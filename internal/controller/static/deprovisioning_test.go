@@ -23,7 +23,7 @@ func TestDeprovisioningLeavesOtherPoolsAlone(t *testing.T) {
 		"a dynamic pool":                 dynamic,
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, pool(0, change))
+			w := newHarness(t, pool(0, change))
 			w.launched("a")
 			result, err := w.down()
 			w.want(0, 1, result, err)
@@ -34,7 +34,7 @@ func TestDeprovisioningLeavesOtherPoolsAlone(t *testing.T) {
 func TestDeprovisioningCountsActiveClaimsOnly(t *testing.T) {
 	t.Attr("covers", "C523 L356")
 	t.Run("not those that go", func(t *testing.T) {
-		w := newWorld(t, pool(2))
+		w := newHarness(t, pool(2))
 		w.launched("a", "b", "c")
 		w.Delete(w.Claim("a"))
 		w.sync()
@@ -42,14 +42,14 @@ func TestDeprovisioningCountsActiveClaimsOnly(t *testing.T) {
 		w.want(time.Minute, 2, result, err)
 	})
 	t.Run("not those that are being replaced", func(t *testing.T) {
-		w := newWorld(t, pool(2))
+		w := newHarness(t, pool(2))
 		w.launched("a", "b", "c")
 		w.deps.Store.BeginReplacement("test://a")
 		result, err := w.down()
 		w.want(time.Minute, 3, result, err)
 	})
 	t.Run("not those that were deleted a moment ago", func(t *testing.T) {
-		w := newWorld(t, pool(2))
+		w := newHarness(t, pool(2))
 		w.launched("a", "b", "c")
 		result, err := w.down()
 		w.want(time.Minute, 2, result, err)
@@ -59,14 +59,14 @@ func TestDeprovisioningCountsActiveClaimsOnly(t *testing.T) {
 }
 
 func TestDeprovisioningDoesNotNeedAReadyPool(t *testing.T) {
-	w := newWorld(t, pool(1, notReady))
+	w := newHarness(t, pool(1, notReady))
 	w.launched("a", "b")
 	result, err := w.down()
 	w.want(time.Minute, 1, result, err)
 }
 
 func TestDeprovisioningWaitsForThePicture(t *testing.T) {
-	w := newWorld(t, pool(1))
+	w := newHarness(t, pool(1))
 	w.launched("a", "b")
 	w.ready = false
 	result, err := w.down()
@@ -74,7 +74,7 @@ func TestDeprovisioningWaitsForThePicture(t *testing.T) {
 }
 
 func TestNeitherMetricsNorEventsReportScaleDown(t *testing.T) {
-	w := newWorld(t, pool(0))
+	w := newHarness(t, pool(0))
 	w.launched("a")
 	result, err := w.down()
 	w.want(time.Minute, 0, result, err)
@@ -85,7 +85,7 @@ func TestNeitherMetricsNorEventsReportScaleDown(t *testing.T) {
 
 func TestZeroReplicas(t *testing.T) {
 	t.Attr("covers", "C524 C525 L357")
-	w := newWorld(t, pool(0))
+	w := newHarness(t, pool(0))
 	result, err := w.down() // no claim at all
 	w.want(time.Minute, 0, result, err)
 	w.launched("a", "b")
@@ -97,7 +97,7 @@ func TestZeroReplicas(t *testing.T) {
 
 func TestDeleteErrorsAreReturned(t *testing.T) {
 	t.Attr("covers", "C526 L357")
-	w := newWorld(t, pool(0))
+	w := newHarness(t, pool(0))
 	w.launched("a", "b")
 	w.Fail = func(op string, obj runtime.Object) error {
 		if claim, ok := obj.(*v1.NodeClaim); ok && op == "delete" && claim.Name == "a" {
@@ -118,7 +118,7 @@ func TestDeleteErrorsAreReturned(t *testing.T) {
 }
 
 func TestAClaimThatIsGoneNeedsNoDeletion(t *testing.T) {
-	w := newWorld(t, pool(0))
+	w := newHarness(t, pool(0))
 	w.launched("a")
 	w.Fail = fakecluster.Always("delete", &v1.NodeClaim{}, fakecluster.NotFound())
 	if _, err := w.down(); err != nil {
@@ -148,7 +148,7 @@ func TestOrderOfDeprovisioning(t *testing.T) {
 			p.Annotations = map[string]string{"controller.kubernetes.io/pod-deletion-cost": cost}
 		}
 	}
-	w := newWorld(t, pool(0))
+	w := newHarness(t, pool(0))
 	run := func(node string, changes ...func(*corev1.Pod)) {
 		p := w.Pod(node+"-pod-"+string(rune('a'+len(changes))), node)
 		for _, change := range changes {
@@ -188,7 +188,7 @@ func TestOrderOfDeprovisioning(t *testing.T) {
 }
 
 func TestOfEmptyNodesTheYoungestGoesFirst(t *testing.T) {
-	w := newWorld(t, pool(1))
+	w := newHarness(t, pool(1))
 	w.launched("old")
 	w.Time.Step(time.Hour)
 	w.launched("young")
@@ -200,7 +200,7 @@ func TestOfEmptyNodesTheYoungestGoesFirst(t *testing.T) {
 }
 
 func TestANodeWhosePodsCannotBeListedIsKept(t *testing.T) {
-	w := newWorld(t, pool(0))
+	w := newHarness(t, pool(0))
 	w.launched("a")
 	w.Add(w.Claim("unlaunched"))
 	w.sync()

@@ -11,7 +11,7 @@ import (
 )
 
 // pauses are those before claims are created in place of some that went without ever having had a machine.
-var pauses = wait.Backoff{Duration: time.Second, Factor: 2, Cap: time.Minute, Steps: math.MaxInt}
+var launchBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Cap: time.Minute, Steps: math.MaxInt}
 
 // failures remembers, per pool, claims that were created and have no machine yet. When one of them goes without ever having
 // had one, because the cloud has no capacity for instance, the next attempt is put off: a deleted claim wakes its pool at
@@ -45,7 +45,7 @@ func (f *failures) created(pool string, names []string, now time.Time) {
 	}
 	a := f.pools[pool]
 	if a == nil {
-		a = &attempts{open: map[string]bool{}, delays: pauses}
+		a = &attempts{open: map[string]bool{}, delays: launchBackoff}
 		f.pools[pool] = a
 	}
 	a.last, a.counted = now, false
@@ -85,7 +85,7 @@ func (f *failures) wait(pool string, claims []cluster.PoolNodeClaim, now time.Ti
 	a.open = open
 	switch {
 	case launched:
-		a.pause, a.delays = 0, pauses
+		a.pause, a.delays = 0, launchBackoff
 	case failed > 0 && !a.counted:
 		a.counted = true
 		a.pause = a.delays.Step()

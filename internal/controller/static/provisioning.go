@@ -75,8 +75,8 @@ func NewProvisioning(d Deps) *Provisioning { return &Provisioning{Deps: d} }
 func (p *Provisioning) Register(m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named(provisioningName).
-		For(&v1.NodePool{}, builder.WithPredicates(managed.Predicate(p.Cloud), wantsMore())).
-		WatchesRawSource(census(p.Store)).
+		For(&v1.NodePool{}, builder.WithPredicates(managed.Predicate(p.Cloud), mayNeedMore())).
+		WatchesRawSource(onCensusChange(p.Store)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(p)
 }

@@ -25,30 +25,30 @@ func TestProvisioningLeavesOtherPoolsAlone(t *testing.T) {
 		"a dynamic pool":                 dynamic,
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, pool(3, change))
+			w := newHarness(t, pool(3, change))
 			result, err := w.up()
 			w.want(0, 0, result, err)
 		})
 	}
 	t.Run("a pool that does not exist", func(t *testing.T) {
-		w := newWorld(t)
+		w := newHarness(t)
 		result, err := w.up()
 		w.want(0, 0, result, err)
 	})
 	t.Run("a pool that is satisfied", func(t *testing.T) {
-		w := newWorld(t, pool(2))
+		w := newHarness(t, pool(2))
 		w.launched("a", "b")
 		result, err := w.up()
 		w.want(time.Minute, 2, result, err)
 	})
 	t.Run("a pool with more than its replicas", func(t *testing.T) {
-		w := newWorld(t, pool(1))
+		w := newHarness(t, pool(1))
 		w.launched("a", "b")
 		result, err := w.up()
 		w.want(time.Minute, 2, result, err)
 	})
 	t.Run("a pool that wants none", func(t *testing.T) {
-		w := newWorld(t, pool(0))
+		w := newHarness(t, pool(0))
 		result, err := w.up()
 		w.want(time.Minute, 0, result, err)
 	})
@@ -56,7 +56,7 @@ func TestProvisioningLeavesOtherPoolsAlone(t *testing.T) {
 
 func TestProvisioningCreatesWhatIsMissing(t *testing.T) {
 	t.Attr("covers", "C513 C514 L352")
-	w := newWorld(t, pool(5))
+	w := newHarness(t, pool(5))
 	w.launched("a")
 	w.Add(w.Claim("unlaunched"))
 	w.sync()
@@ -83,7 +83,7 @@ func TestProvisioningCreatesWhatIsMissing(t *testing.T) {
 
 func TestProvisioningReachesLargeNumbersInStrides(t *testing.T) {
 	t.Attr("covers", "C518 L352")
-	w := newWorld(t, pool(250))
+	w := newHarness(t, pool(250))
 	p := static.NewProvisioning(w.deps)
 	for range 3 {
 		if _, err := w.Try(p, fakecluster.Pool()); err != nil {
@@ -95,7 +95,7 @@ func TestProvisioningReachesLargeNumbersInStrides(t *testing.T) {
 }
 
 func TestAMistakenNumberCanBeTakenBack(t *testing.T) {
-	w := newWorld(t, pool(1_000_000))
+	w := newHarness(t, pool(1_000_000))
 	result, err := w.up()
 	w.want(time.Millisecond, 100, result, err)
 	fakecluster.Change(w.Cluster, fakecluster.Pool(), func(p *v1.NodePool) { p.Spec.Replicas = new(int64(10)) })
@@ -104,7 +104,7 @@ func TestAMistakenNumberCanBeTakenBack(t *testing.T) {
 }
 
 func TestNodesThatAreReplacedCount(t *testing.T) {
-	w := newWorld(t, pool(2))
+	w := newHarness(t, pool(2))
 	w.launched("a", "b")
 	w.deps.Store.BeginReplacement("test://a")
 	result, err := w.up()
@@ -112,7 +112,7 @@ func TestNodesThatAreReplacedCount(t *testing.T) {
 }
 
 func TestNodesThatGoAreRefilled(t *testing.T) {
-	w := newWorld(t, pool(2))
+	w := newHarness(t, pool(2))
 	w.launched("a", "b")
 	w.Delete(w.Claim("a"))
 	w.sync()
@@ -126,18 +126,18 @@ func TestNodesThatGoAreRefilled(t *testing.T) {
 func TestTheNodeLimitHolds(t *testing.T) {
 	t.Attr("covers", "C516 C517 L353")
 	t.Run("part of the wish", func(t *testing.T) {
-		w := newWorld(t, pool(5, limit("3")))
+		w := newHarness(t, pool(5, limit("3")))
 		result, err := w.up()
 		w.want(time.Minute, 3, result, err)
 	})
 	t.Run("reached", func(t *testing.T) {
-		w := newWorld(t, pool(5, limit("2")))
+		w := newHarness(t, pool(5, limit("2")))
 		w.launched("a", "b")
 		result, err := w.up()
 		w.want(30*time.Second, 2, result, err)
 	})
 	t.Run("nodes that go count until they are gone", func(t *testing.T) {
-		w := newWorld(t, pool(2, limit("2")))
+		w := newHarness(t, pool(2, limit("2")))
 		w.launched("a", "b")
 		w.Delete(w.Claim("a"))
 		w.sync()
@@ -145,12 +145,12 @@ func TestTheNodeLimitHolds(t *testing.T) {
 		w.want(30*time.Second, 1, result, err)
 	})
 	t.Run("a limit of zero", func(t *testing.T) {
-		w := newWorld(t, pool(2, limit("0")))
+		w := newHarness(t, pool(2, limit("0")))
 		result, err := w.up()
 		w.want(30*time.Second, 0, result, err)
 	})
 	t.Run("concurrent reconciles", func(t *testing.T) {
-		w := newWorld(t, pool(40, limit("25")))
+		w := newHarness(t, pool(40, limit("25")))
 		var all sync.WaitGroup
 		for range 8 {
 			all.Go(func() {
@@ -168,7 +168,7 @@ func TestTheNodeLimitHolds(t *testing.T) {
 		}
 	})
 	t.Run("places are given back after success", func(t *testing.T) {
-		w := newWorld(t, pool(3))
+		w := newHarness(t, pool(3))
 		result, err := w.up()
 		w.want(time.Minute, 3, result, err)
 		if got := w.deps.Store.Census("pool"); got != (cluster.Census{Active: 3}) {
@@ -179,7 +179,7 @@ func TestTheNodeLimitHolds(t *testing.T) {
 
 func TestNothingIsCreatedBeforeThePictureIsComplete(t *testing.T) {
 	t.Attr("covers", "C520 L354")
-	w := newWorld(t, pool(2))
+	w := newHarness(t, pool(2))
 	w.launched("a", "b")
 	w.restart()
 	w.ready = false
@@ -193,7 +193,7 @@ func TestNothingIsCreatedBeforeThePictureIsComplete(t *testing.T) {
 
 func TestCreationErrorsAreReturned(t *testing.T) {
 	t.Attr("covers", "C517 C519 L355")
-	w := newWorld(t, pool(4, limit("4")))
+	w := newHarness(t, pool(4, limit("4")))
 	w.sync()
 	var calls atomic.Int32
 	w.Fail = func(op string, obj runtime.Object) error {
@@ -215,7 +215,7 @@ func TestCreationErrorsAreReturned(t *testing.T) {
 }
 
 func TestClaimsThatNeverGetAMachineAreReplacedWithPauses(t *testing.T) {
-	w := newWorld(t, pool(3))
+	w := newHarness(t, pool(3))
 	p := static.NewProvisioning(w.deps)
 	vanish := func() {
 		for _, c := range w.claims() {
@@ -246,6 +246,6 @@ func TestClaimsThatNeverGetAMachineAreReplacedWithPauses(t *testing.T) {
 }
 
 func TestRegister(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.Register(t, static.NewProvisioning(w.deps), static.NewDeprovisioning(w.deps))
 }

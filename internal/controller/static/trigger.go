@@ -17,7 +17,7 @@ import (
 
 // wantsMore keeps the events after which a pool may need more NodeClaims: it appeared, its replicas changed, or it became
 // ready.
-func wantsMore() predicate.Predicate {
+func mayNeedMore() predicate.Predicate {
 	return onPool(func(was, is *v1.NodePool) bool {
 		return resized(was, is) ||
 			condition.Status(was, v1.ConditionTypeReady) != "True" && condition.Status(is, v1.ConditionTypeReady) == "True"
@@ -25,7 +25,7 @@ func wantsMore() predicate.Predicate {
 }
 
 // wantsFewer keeps the events after which a pool may need fewer NodeClaims: it appeared, or its replicas changed.
-func wantsFewer() predicate.Predicate { return onPool(resized) }
+func mayNeedFewer() predicate.Predicate { return onPool(resized) }
 
 func resized(was, is *v1.NodePool) bool {
 	return is.Spec.Replicas != nil && (was.Spec.Replicas == nil || *was.Spec.Replicas != *is.Spec.Replicas)
@@ -51,7 +51,7 @@ func onPool(matters func(was, is *v1.NodePool) bool) predicate.Predicate {
 
 // census wakes a pool whenever the number of its NodeClaims changed. It listens to the picture of the cluster and not to
 // the API server, so that whoever is woken counts the change.
-func census(store *cluster.Store) source.Source {
+func onCensusChange(store *cluster.Store) source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		store.OnCensus(func(pool string) {
 			if pool != "" {

@@ -45,22 +45,22 @@ func TestWhatWakesAPool(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			update := event.UpdateEvent{ObjectOld: c.was, ObjectNew: c.is}
-			if got := wantsMore().Update(update); got != c.more {
+			if got := mayNeedMore().Update(update); got != c.more {
 				t.Errorf("static.provisioning is woken: %v, want %v", got, c.more)
 			}
-			if got := wantsFewer().Update(update); got != c.fewer {
+			if got := mayNeedFewer().Update(update); got != c.fewer {
 				t.Errorf("static.deprovisioning is woken: %v, want %v", got, c.fewer)
 			}
 		})
 	}
 	for name, p := range map[string]*v1.NodePool{"static": poolOf(two, ""), "dynamic": poolOf(nil, "")} {
-		if got := wantsMore().Create(event.CreateEvent{Object: p}); got != (name == "static") {
+		if got := mayNeedMore().Create(event.CreateEvent{Object: p}); got != (name == "static") {
 			t.Errorf("a new %s pool wakes static.provisioning: %v", name, got)
 		}
-		if got := wantsFewer().Create(event.CreateEvent{Object: p}); got != (name == "static") {
+		if got := mayNeedFewer().Create(event.CreateEvent{Object: p}); got != (name == "static") {
 			t.Errorf("a new %s pool wakes static.deprovisioning: %v", name, got)
 		}
-		if wantsMore().Delete(event.DeleteEvent{Object: p}) {
+		if mayNeedMore().Delete(event.DeleteEvent{Object: p}) {
 			t.Errorf("a %s pool that is gone wakes", name)
 		}
 	}
@@ -71,7 +71,7 @@ func TestAChangeOfTheCensusWakesItsPool(t *testing.T) {
 		translate.New(v1.CoreLabelRules()))
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()
-	if err := census(store).Start(t.Context(), queue); err != nil {
+	if err := onCensusChange(store).Start(t.Context(), queue); err != nil {
 		t.Fatal(err)
 	}
 	woken := func() (names []string) {

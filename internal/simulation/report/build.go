@@ -28,7 +28,7 @@ type Extras struct {
 
 // Build writes a result up.
 func Build(result simulation.Result, extras Extras) Report {
-	b := builder{result}
+	b := reporter{result}
 	r := Report{
 		Version:        Version,
 		Launches:       b.launches(),
@@ -43,9 +43,9 @@ func Build(result simulation.Result, extras Extras) Report {
 	return r
 }
 
-type builder struct{ simulation.Result }
+type reporter struct{ simulation.Result }
 
-func (b builder) total(r Report) Total {
+func (b reporter) total(r Report) Total {
 	t := Total{Nodes: len(b.Plan.NodeClaims), PricePerHour: dollars(b.Plan.Price())}
 	t.LowerBoundPerHour, t.Gap = b.leastPrice()
 	for _, c := range b.Plan.NodeClaims {
@@ -68,7 +68,7 @@ func dollars(price float64) float64 { return math.Round(price*1e6) / 1e6 }
 
 // leastPrice is what nodes for the pods of the plan cost at least, and the part of the plan's price above it. Proofs leave
 // room for rounding; what is within that is the plan's price itself.
-func (b builder) leastPrice() (dollarsPerHour, gap float64) {
+func (b reporter) leastPrice() (dollarsPerHour, gap float64) {
 	const rounding = 1e-8
 	price, least := b.Plan.Price(), bound.Of(b.Problem, b.Plan)
 	if bound.Gap(price, least) < rounding {
@@ -78,7 +78,7 @@ func (b builder) leastPrice() (dollarsPerHour, gap float64) {
 	return least, dollars(bound.Gap(dollars(price), least))
 }
 
-func (b builder) placements() []Placement {
+func (b reporter) placements() []Placement {
 	out := []Placement{}
 	for _, p := range b.Plan.Placements {
 		out = append(out, b.placement(p))
@@ -89,7 +89,7 @@ func (b builder) placements() []Placement {
 	return out
 }
 
-func (b builder) placement(p solve.Placement) Placement {
+func (b reporter) placement(p solve.Placement) Placement {
 	return Placement{
 		Node: p.Node.NodeName, NodeClaim: p.Node.ClaimName, NodePool: p.Node.Pool,
 		Workloads: b.workloads(p.Pods), Pods: ids(p.Pods), Devices: devices(p.Devices),
@@ -97,7 +97,7 @@ func (b builder) placement(p solve.Placement) Placement {
 }
 
 // refusals merges pods that were refused for the same reasons.
-func (b builder) refusals() []Refusal {
+func (b reporter) refusals() []Refusal {
 	var groups grouping[reason.Obstacles]
 	for _, u := range b.Plan.Unschedulable {
 		groups.add(u.Reasons.String()+poolsOf(u.Reasons), u.Reasons, u.Pods)
@@ -117,7 +117,7 @@ func poolsOf(reasons reason.Obstacles) string {
 	return b.String()
 }
 
-func (b builder) reasons(list reason.Obstacles) []Reason {
+func (b reporter) reasons(list reason.Obstacles) []Reason {
 	out := []Reason{}
 	for _, why := range list {
 		out = append(out, b.reason(why))
@@ -125,7 +125,7 @@ func (b builder) reasons(list reason.Obstacles) []Reason {
 	return out
 }
 
-func (b builder) reason(r reason.Obstacle) Reason {
+func (b reporter) reason(r reason.Obstacle) Reason {
 	return Reason{
 		NodePool: r.Pool, Code: string(r.Code), Message: r.Headline(), Detail: r.Detail(), Help: r.Remedy(),
 		Requirements: entries(b.beyond(r.Pool, r.Requirements)), Requests: quantities(r.Resources),
@@ -133,7 +133,7 @@ func (b builder) reason(r reason.Obstacle) Reason {
 }
 
 // beyond is what set demands beyond the pool.
-func (b builder) beyond(pool string, set requirement.Set) requirement.Set {
+func (b reporter) beyond(pool string, set requirement.Set) requirement.Set {
 	i := slices.IndexFunc(b.Problem.Pools, func(p *model.Pool) bool { return p.Name == pool })
 	if i < 0 {
 		return set
@@ -145,7 +145,7 @@ func (b builder) beyond(pool string, set requirement.Set) requirement.Set {
 }
 
 // Barren is a pool of which nothing could be launched, and why.
-func Barren(pool solve.UnlaunchablePool) UnusedPool {
+func Unlaunchable(pool solve.UnlaunchablePool) UnusedPool {
 	if pool.MinValues {
 		why := reason.Obstacle{Code: reason.MinValuesUnmet}
 		return UnusedPool{Name: pool.Pool, Message: "fewer different values are on offer than minValues asks for", Help: why.Remedy()}
@@ -158,7 +158,7 @@ func Barren(pool solve.UnlaunchablePool) UnusedPool {
 	return UnusedPool{Name: pool.Pool, Message: message, Help: why.Remedy()}
 }
 
-func (b builder) ignored() []Ignored {
+func (b reporter) ignored() []Ignored {
 	var groups grouping[Ignored]
 	for _, p := range b.Rejected {
 		groups.add("rejected\x00"+p.Rejected, Ignored{Message: p.Rejected, Invalid: !p.Silent}, []*model.Pod{p})
@@ -175,19 +175,19 @@ func (b builder) ignored() []Ignored {
 	return out
 }
 
-func (b builder) unusedPools() []UnusedPool {
+func (b reporter) unusedPools() []UnusedPool {
 	out := []UnusedPool{}
 	for _, s := range b.Skipped {
 		out = append(out, UnusedPool{Name: s.Name, Message: s.Why})
 	}
 	for _, barren := range b.Plan.Unlaunchable {
-		out = append(out, Barren(barren))
+		out = append(out, Unlaunchable(barren))
 	}
 	slices.SortStableFunc(out, func(x, y UnusedPool) int { return strings.Compare(x.Name, y.Name) })
 	return out
 }
 
-func (b builder) notes(r Report, extras Extras) []string {
+func (b reporter) notes(r Report, extras Extras) []string {
 	out := []string{}
 	for _, a := range extras.Assumed {
 		state := "to be ready"
@@ -200,17 +200,17 @@ func (b builder) notes(r Report, extras Extras) []string {
 	if b.Warning != nil {
 		out = append(out, "ignoring objects that cannot be read: "+strings.ReplaceAll(b.Warning.Error(), "\n", "; "))
 	}
-	for _, o := range b.LeftOut {
+	for _, o := range b.IgnoredOverlays {
 		why := o.Why
 		if o.With != "" {
 			why += fmt.Sprintf(": %q", o.With)
 		}
 		out = append(out, fmt.Sprintf("NodeOverlay %q is not in force: %s", o.Name, why))
 	}
-	for _, k := range b.Kept {
+	for _, k := range b.Buffers {
 		out = append(out, fmt.Sprintf("CapacityBuffer %q keeps room for pods to come: %d of those below, placed after all others", k.Owner, len(k.Pods)))
 	}
-	for _, u := range b.Unkept {
+	for _, u := range b.UnresolvedBuffers {
 		out = append(out, fmt.Sprintf("CapacityBuffer %q keeps no room: %s", u.Owner, u.Why))
 	}
 	if len(b.Problem.Pools)+len(b.Skipped) == 0 {
@@ -223,7 +223,7 @@ func (b builder) notes(r Report, extras Extras) []string {
 }
 
 // workloads counts pods by owner, sorted by namespace, name and kind.
-func (b builder) workloads(pods []*model.Pod) []Workload {
+func (b reporter) workloads(pods []*model.Pod) []Workload {
 	count := map[simulation.Owner]int{}
 	for _, p := range pods {
 		count[b.Owner(p)]++

@@ -45,7 +45,7 @@ type Fate struct {
 
 // FateOf is what a result says about the pod called id, as namespace/name.
 func FateOf(result simulation.Result, id string) Fate {
-	b := builder{result}
+	b := reporter{result}
 	among := func(pods []*model.Pod) bool {
 		return slices.ContainsFunc(pods, func(p *model.Pod) bool { return !p.Virtual && p.ID() == id })
 	}

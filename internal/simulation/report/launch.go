@@ -15,7 +15,7 @@ import (
 )
 
 // launches merges nodes that differ in nothing but the names of their pods.
-func (b builder) launches() []Launch {
+func (b reporter) launches() []Launch {
 	out := []Launch{}
 	at := map[string]int{}
 	for _, c := range b.Plan.NodeClaims {
@@ -41,7 +41,7 @@ func identity(l Launch) string {
 }
 
 // launch describes the node of a claim, without count and pods.
-func (b builder) launch(c solve.NodeClaim) Launch {
+func (b reporter) launch(c solve.NodeClaim) Launch {
 	l := Launch{
 		NodePool:     c.Pool,
 		InstanceType: c.InstanceTypes[0],
@@ -58,7 +58,7 @@ func (b builder) launch(c solve.NodeClaim) Launch {
 }
 
 // offers are the ways to buy the first instance type of a claim at the claim's price.
-func (b builder) offers(c solve.NodeClaim) []requirement.Set {
+func (b reporter) offers(c solve.NodeClaim) []requirement.Set {
 	var out []requirement.Set
 	for _, o := range b.offerings(c) {
 		if o.Price == c.Price && c.Requirements.Intersects(o.Requirements) {
@@ -68,7 +68,7 @@ func (b builder) offers(c solve.NodeClaim) []requirement.Set {
 	return out
 }
 
-func (b builder) offerings(c solve.NodeClaim) []catalog.Offering {
+func (b reporter) offerings(c solve.NodeClaim) []catalog.Offering {
 	for _, pool := range b.Problem.Pools {
 		if pool.Name != c.Pool {
 			continue

@@ -17,17 +17,17 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// world is an API server in memory with a picture that sync brings up to date, as watches would.
-type world struct {
+// harness is an API server in memory with a picture that sync brings up to date, as watches would.
+type harness struct {
 	*fakecluster.Cluster
 	deps static.Deps
 	// ready is what the feed of the picture says.
 	ready bool
 }
 
-func newWorld(t *testing.T, objects ...client.Object) *world {
+func newHarness(t *testing.T, objects ...client.Object) *harness {
 	t.Helper()
-	w := &world{Cluster: fakecluster.New(t, objects...), ready: true}
+	w := &harness{Cluster: fakecluster.New(t, objects...), ready: true}
 	translator := translate.New(w.Cloud.Labels)
 	w.deps = static.Deps{
 		Shared: w.Shared, Store: cluster.NewStore(w.Cloud, translator), Translator: translator,
@@ -38,12 +38,12 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 }
 
 // restart forgets everything but the API objects.
-func (w *world) restart() {
+func (w *harness) restart() {
 	w.deps.Store = cluster.NewStore(w.Cloud, w.deps.Translator)
 }
 
 // sync shows the objects of the API server to the picture.
-func (w *world) sync() {
+func (w *harness) sync() {
 	w.Helper()
 	present := map[string]bool{}
 	for _, c := range w.claims() {
@@ -65,16 +65,16 @@ func (w *world) sync() {
 }
 
 // up and down reconcile the pool.
-func (w *world) up() (reconcile.Result, error) {
+func (w *harness) up() (reconcile.Result, error) {
 	return w.Try(static.NewProvisioning(w.deps), fakecluster.Pool())
 }
 
-func (w *world) down() (reconcile.Result, error) {
+func (w *harness) down() (reconcile.Result, error) {
 	return w.Try(static.NewDeprovisioning(w.deps), fakecluster.Pool())
 }
 
 // want checks the outcome of a reconcile and the number of claims that nobody has deleted.
-func (w *world) want(again time.Duration, claims int, result reconcile.Result, err error) {
+func (w *harness) want(again time.Duration, claims int, result reconcile.Result, err error) {
 	w.Helper()
 	if err != nil || result != (reconcile.Result{RequeueAfter: again}) {
 		w.Errorf("got %+v, %v; want to run again after %v", result, err, again)
@@ -84,7 +84,7 @@ func (w *world) want(again time.Duration, claims int, result reconcile.Result, e
 	}
 }
 
-func (w *world) claims() []v1.NodeClaim {
+func (w *harness) claims() []v1.NodeClaim {
 	w.Helper()
 	var list v1.NodeClaimList
 	if err := w.Client.List(w.Context(), &list); err != nil {
@@ -94,7 +94,7 @@ func (w *world) claims() []v1.NodeClaim {
 }
 
 // live are the names of the claims that nobody has deleted.
-func (w *world) live() []string {
+func (w *harness) live() []string {
 	w.Helper()
 	var out []string
 	for _, c := range w.claims() {
@@ -132,7 +132,7 @@ func going(p *v1.NodePool) {
 }
 
 // launched adds claims with a Node each.
-func (w *world) launched(names ...string) {
+func (w *harness) launched(names ...string) {
 	w.Helper()
 	for _, name := range names {
 		w.Add(w.LaunchedClaim(name, v1.ConditionTypeRegistered, v1.ConditionTypeInitialized), w.RegisteredNode(name))

@@ -16,12 +16,12 @@ import (
 // that packing came out worse than the first it would launch one machine too many. It is a memory of convenience: after a
 // restart the pods are packed again, and what is launched too many is removed when it stays empty. Virtual pods are
 // promised nothing: a real pod may have their place at any time.
-type promises map[string]string // pod UID → NodeClaim name
+type nominations map[string]string // pod UID → NodeClaim name
 
 // settle takes the pods whose machine is still on its way out of pods, and returns nodes as if these pods ran there already.
 // Promises that no longer hold are forgotten. A machine that closes has until the end of window, counted from the last that
 // happened on it, to open again.
-func (ps promises) settle(pods []*model.Pod, nodes []*model.Node, now time.Time, window time.Duration) (open []*model.Pod, reserved []*model.Node) {
+func (ps nominations) reserve(pods []*model.Pod, nodes []*model.Node, now time.Time, window time.Duration) (open []*model.Pod, reserved []*model.Node) {
 	coming := map[string]int{}
 	for i, n := range nodes {
 		faltering := n.Initialized && translate.HasEphemeralTaint(n) && now.UnixNano() < n.Disruption.LastPodEvent+int64(window)
@@ -30,7 +30,7 @@ func (ps promises) settle(pods []*model.Pod, nodes []*model.Node, now time.Time,
 		}
 	}
 	reserved = append(reserved, nodes...)
-	held := promises{}
+	held := nominations{}
 	for _, p := range pods {
 		claim, promised := ps[p.UID]
 		i, alive := coming[claim]
@@ -51,12 +51,12 @@ func (ps promises) settle(pods []*model.Pod, nodes []*model.Node, now time.Time,
 }
 
 // note remembers the placements on machines that are on their way.
-func (ps promises) note(placements []solve.Placement) {
+func (ps nominations) note(placements []solve.Placement) {
 	for _, placed := range placements {
 		if placed.Node.ClaimName == "" || placed.Node.Initialized {
 			continue
 		}
-		for _, p := range tangible(placed.Pods) {
+		for _, p := range realPods(placed.Pods) {
 			ps[p.UID] = placed.Node.ClaimName
 		}
 	}

@@ -20,10 +20,10 @@ func TestAPodWhoseMachineIsOnItsWayIsNotPlannedAgain(t *testing.T) {
 	one := &model.Shape{Requests: resource.Vector{1000}}
 	served, waiting := &model.Pod{UID: "served", Shape: one}, &model.Pod{UID: "waiting", Shape: one}
 	machine := &model.Node{ID: "nodeclaim/a", ClaimName: "a", Allocatable: resource.Vector{2000}}
-	ps := promises{}
+	ps := nominations{}
 	ps.note([]solve.Placement{{Node: machine, Pods: []*model.Pod{served}}})
 
-	open, reserved := ps.settle([]*model.Pod{served, waiting}, []*model.Node{machine}, time.Time{}, 0)
+	open, reserved := ps.reserve([]*model.Pod{served, waiting}, []*model.Node{machine}, time.Time{}, 0)
 	if len(open) != 1 || open[0] != waiting {
 		t.Errorf("to plan: %v, want only the pod without a machine", open)
 	}
@@ -41,8 +41,8 @@ func TestPromisesEndWithTheirMachine(t *testing.T) {
 			ID: "x", ClaimName: "a", Initialized: true, Taints: unready, Disruption: model.Disruption{LastPodEvent: now.Add(-20 * time.Second).UnixNano()},
 		}},
 	} {
-		ps := promises{"p": "a"}
-		if open, _ := ps.settle([]*model.Pod{pod}, nodes, now, 20*time.Second); len(open) != 1 || len(ps) != 0 {
+		ps := nominations{"p": "a"}
+		if open, _ := ps.reserve([]*model.Pod{pod}, nodes, now, 20*time.Second); len(open) != 1 || len(ps) != 0 {
 			t.Errorf("%s: %d pods to plan and %d promises left, want 1 and 0", name, len(open), len(ps))
 		}
 	}
@@ -52,8 +52,8 @@ func TestAPodWaitsForAMachineThatClosesRightAfterItsStart(t *testing.T) {
 	pod := &model.Pod{UID: "p", Shape: &model.Shape{Requests: resource.Vector{1000}}}
 	machine := &model.Node{ID: "x", ClaimName: "a", Initialized: true, Taints: unready}
 	machine.Disruption.LastPodEvent = now.Add(-19 * time.Second).UnixNano()
-	ps := promises{"p": "a"}
-	if open, reserved := ps.settle([]*model.Pod{pod}, []*model.Node{machine}, now, 20*time.Second); len(open) != 0 || len(reserved[0].Pods) != 1 {
+	ps := nominations{"p": "a"}
+	if open, reserved := ps.reserve([]*model.Pod{pod}, []*model.Node{machine}, now, 20*time.Second); len(open) != 0 || len(reserved[0].Pods) != 1 {
 		t.Errorf("%d pods to plan, %d pods expected on the machine, want 0 and 1", len(open), len(reserved[0].Pods))
 	}
 }

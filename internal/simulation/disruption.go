@@ -22,7 +22,7 @@ import (
 
 // Fleet is a cluster as disruption looks at it, a moment after pods that wait were promised their places. It is not to be
 // changed.
-type Fleet struct {
+type DisruptionView struct {
 	Snapshot *model.Snapshot
 	// Builder builds the input of simulations.
 	Builder problem.Builder
@@ -42,18 +42,18 @@ type Fleet struct {
 }
 
 // promise is how long nodes count as promised: longer than any look at a Fleet takes.
-const promise = time.Hour
+const nominationPeriod = time.Hour
 
 // Look is what disruption would see among objects.
-func Look(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Options) (Fleet, error) {
+func ViewForDisruption(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Options) (DisruptionView, error) {
 	w := gather(objects, c, opts)
 	result, err := w.run(ctx, opts)
 	if err != nil {
-		return Fleet{}, err
+		return DisruptionView{}, err
 	}
-	w.promise(result.Plan, opts.Now)
+	w.nominate(result.Plan, opts.Now)
 	provider, _ := w.provider(ctx)
-	f := Fleet{
+	f := DisruptionView{
 		Snapshot: w.snapshot(opts), Builder: w.builder(provider, opts), Result: result, Pools: map[string]*v1.NodePool{},
 		Prices: map[string]problem.PoolPrices{}, Surplus: map[string]bool{}, Pods: w.podsOn, Queues: translate.NewEvictionQueues(w.budgets),
 	}
@@ -74,12 +74,12 @@ func Look(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Opti
 }
 
 // promise notes which machines the pods of a plan count on, real pods and virtual ones.
-func (w *world) promise(plan solve.Plan, now time.Time) {
+func (w *clusterObjects) nominate(plan solve.Plan, now time.Time) {
 	kept := map[string]cluster.Headroom{}
 	for _, at := range plan.Placements {
 		for _, p := range at.Pods {
 			if !p.Virtual {
-				w.store.Nominate(now.Add(promise), at.Node.ID)
+				w.store.Nominate(now.Add(nominationPeriod), at.Node.ID)
 				continue
 			}
 			if kept[at.Node.ID] == nil {

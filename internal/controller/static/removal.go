@@ -27,7 +27,7 @@ const (
 )
 
 // dispensable is a claim with the price of its loss.
-type dispensable struct {
+type removalCandidate struct {
 	claim cluster.PoolNodeClaim
 	tier  tier
 	// cost orders claims of a tier: the eviction costs of the pods, times the share of its life that the machine has left.
@@ -35,13 +35,13 @@ type dispensable struct {
 }
 
 // load is the pods of one machine.
-type load struct {
+type nodePods struct {
 	pods, protected bool
 	cost            float64
 }
 
 // add counts a pod. Finished pods are nothing to lose.
-func (l *load) add(pod *corev1.Pod, evictionCost float64, now time.Time) {
+func (l *nodePods) add(pod *corev1.Pod, evictionCost float64, now time.Time) {
 	if podrules.Terminal(pod) {
 		return
 	}
@@ -50,8 +50,8 @@ func (l *load) add(pod *corev1.Pod, evictionCost float64, now time.Time) {
 	l.protected = l.protected || !podrules.Disruptable(pod, now)
 }
 
-func judge(claim cluster.PoolNodeClaim, l load, now time.Time) dispensable {
-	d := dispensable{claim: claim, cost: l.cost * lifeLeft(claim, now)}
+func rank(claim cluster.PoolNodeClaim, l nodePods, now time.Time) removalCandidate {
+	d := removalCandidate{claim: claim, cost: l.cost * lifeLeft(claim, now)}
 	switch {
 	case claim.Claim.Status.ProviderID == "":
 		d.tier = unlaunched
@@ -76,9 +76,9 @@ func lifeLeft(claim cluster.PoolNodeClaim, now time.Time) float64 {
 }
 
 // byDispensability puts first what is missed least. Of equals the younger goes first: it has had the least time to get used.
-func byDispensability(list []dispensable) []dispensable {
+func byRemovalCost(list []removalCandidate) []removalCandidate {
 	out := slices.Clone(list)
-	slices.SortFunc(out, func(a, b dispensable) int {
+	slices.SortFunc(out, func(a, b removalCandidate) int {
 		return cmp.Or(
 			cmp.Compare(a.tier, b.tier),
 			cmp.Compare(a.cost, b.cost),

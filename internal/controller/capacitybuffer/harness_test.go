@@ -25,8 +25,8 @@ import (
 	"github.com/karpenter-anew/karpenter/test/logcapture"
 )
 
-// world is an API server in memory with a picture of the cluster and the controller of buffers.
-type world struct {
+// harness is an API server in memory with a picture of the cluster and the controller of buffers.
+type harness struct {
 	*fakecluster.Cluster
 	store      *cluster.Store
 	buffers    *capacitybuffer.Buffers
@@ -38,15 +38,15 @@ type world struct {
 	triggered []string
 }
 
-func newWorld(t *testing.T, objects ...client.Object) *world {
+func newHarness(t *testing.T, objects ...client.Object) *harness {
 	t.Helper()
-	w := &world{Cluster: fakecluster.New(t, objects...)}
+	w := &harness{Cluster: fakecluster.New(t, objects...)}
 	w.restart()
 	return w
 }
 
 // restart forgets everything but the API objects.
-func (w *world) restart() {
+func (w *harness) restart() {
 	translator := translate.New(w.Cloud.Labels)
 	w.store = cluster.NewStore(w.Cloud, translator)
 	w.buffers = capacitybuffer.NewBuffers(capacitybuffer.Deps{
@@ -60,7 +60,7 @@ func (w *world) restart() {
 }
 
 // look reconciles a buffer and checks when it wants to do so again.
-func (w *world) look(b *v1beta1.CapacityBuffer, again time.Duration) {
+func (w *harness) look(b *v1beta1.CapacityBuffer, again time.Duration) {
 	w.Helper()
 	if result := w.Run(w.controller, b); result != (reconcile.Result{RequeueAfter: again}) {
 		w.Errorf("runs again %+v, want after %v", result, again)
@@ -68,10 +68,10 @@ func (w *world) look(b *v1beta1.CapacityBuffer, again time.Duration) {
 }
 
 // virtual are the virtual pods in the picture.
-func (w *world) virtual() []*model.Pod { return w.store.Snapshot().Virtual }
+func (w *harness) virtual() []*model.Pod { return w.store.Snapshot().Virtual }
 
 // wantVirtual checks their names, without what all names begin with, and the millicores of the first.
-func (w *world) wantVirtual(cpu int64, names ...string) {
+func (w *harness) wantVirtual(cpu int64, names ...string) {
 	w.Helper()
 	var got []string
 	for _, p := range w.virtual() {
@@ -85,7 +85,7 @@ func (w *world) wantVirtual(cpu int64, names ...string) {
 }
 
 // wantTriggers checks what triggered the provisioner since the last time.
-func (w *world) wantTriggers(ids ...string) {
+func (w *harness) wantTriggers(ids ...string) {
 	w.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -96,7 +96,7 @@ func (w *world) wantTriggers(ids ...string) {
 }
 
 // wantCondition checks a condition: "Status/Reason/Message", or empty for none.
-func (w *world) wantCondition(b *v1beta1.CapacityBuffer, conditionType, want string) {
+func (w *harness) wantCondition(b *v1beta1.CapacityBuffer, conditionType, want string) {
 	w.Helper()
 	if got := fakecluster.Condition(fakecluster.Must(w.Cluster, b).Status.Conditions, conditionType); got != want {
 		w.Errorf("%s is %q, want %q", conditionType, got, want)

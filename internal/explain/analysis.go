@@ -13,26 +13,26 @@ import (
 )
 
 // survey is one look at all nodes as disruption sees them.
-type survey struct {
+type analysis struct {
 	Question
-	fleet simulation.Fleet
+	view simulation.DisruptionView
 	// candidates are the nodes that may be disrupted as far as they themselves say, barred are the others with what stands in
 	// the way of every method, and blocks what pods have to say; both by node ID.
-	candidates []disrupt.Candidate
-	barred     map[string]disrupt.Obstacle
-	blocks     map[string]disrupt.Obstacle
-	study      *disrupt.SimulationInput
+	candidates   []disrupt.Candidate
+	excluded     map[string]disrupt.Obstacle
+	podObstacles map[string]disrupt.Obstacle
+	input        *disrupt.SimulationInput
 	// simulators by what they are compiled for; made when first needed.
 	simulators map[disrupt.Simulation]*disrupt.Simulator
 }
 
-func newSurvey(ctx context.Context, q Question) (*survey, error) {
-	fleet, err := simulation.Look(ctx, q.Objects, q.Cloud, q.Options)
+func newAnalysis(ctx context.Context, q Question) (*analysis, error) {
+	fleet, err := simulation.ViewForDisruption(ctx, q.Objects, q.Cloud, q.Options)
 	if err != nil {
 		return nil, err
 	}
-	s := &survey{
-		Question: q, fleet: fleet, barred: map[string]disrupt.Obstacle{}, blocks: map[string]disrupt.Obstacle{},
+	s := &analysis{
+		Question: q, view: fleet, excluded: map[string]disrupt.Obstacle{}, podObstacles: map[string]disrupt.Obstacle{},
 		simulators: map[disrupt.Simulation]*disrupt.Simulator{},
 	}
 	now := q.Options.Now
@@ -40,7 +40,7 @@ func newSurvey(ctx context.Context, q Question) (*survey, error) {
 	var barred []disrupt.Obstacle
 	s.candidates, barred = disrupt.Qualify(qualification)
 	for _, o := range barred {
-		s.barred[o.Node.ID] = o
+		s.excluded[o.Node.ID] = o
 	}
 	unevictable := map[string]bool{}
 	for i := range s.candidates {
@@ -49,13 +49,13 @@ func newSurvey(ctx context.Context, q Question) (*survey, error) {
 		found := problem.InspectPods(c.Node, fleet.Pods[c.Node.NodeName], fleet.Budgets, fleet.Queues, now)
 		c.DrainRounds = found.DrainRounds()
 		if found.Blocked {
-			s.blocks[c.Node.ID] = found.Obstacle
+			s.podObstacles[c.Node.ID] = found.Obstacle
 		}
 		for _, uid := range found.Unevictable {
 			unevictable[uid] = true
 		}
 	}
-	s.study, _, err = fleet.Builder.Disruption(ctx, problem.Disruption{
+	s.input, _, err = fleet.Builder.Disruption(ctx, problem.Disruption{
 		Snapshot: fleet.Snapshot, Now: now, Pools: qualification.Pools, Candidates: s.candidates,
 		Budgets: fleet.Budgets, Unevictable: unevictable, PriceOf: s.priceOf,
 	})
@@ -63,16 +63,16 @@ func newSurvey(ctx context.Context, q Question) (*survey, error) {
 }
 
 // priceOf is the price of a node in dollars an hour; 0 where there is none to find.
-func (s *survey) priceOf(n *model.Node) float64 { return s.fleet.Prices[n.Pool].Of(n) }
+func (s *analysis) priceOf(n *model.Node) float64 { return s.view.Prices[n.Pool].Of(n) }
 
 // grant is how many more nodes a static pool may have.
-func (s *survey) grant(pool string, wanted int) int {
-	limit, ok := s.fleet.Pools[pool].Spec.Limits["nodes"]
+func (s *analysis) grant(pool string, wanted int) int {
+	limit, ok := s.view.Pools[pool].Spec.Limits["nodes"]
 	if !ok {
 		return wanted
 	}
 	n := 0
-	for _, node := range s.fleet.Snapshot.Nodes.Sorted() {
+	for _, node := range s.view.Snapshot.Nodes.Sorted() {
 		if node.Managed && node.Pool == pool {
 			n++
 		}
@@ -81,32 +81,32 @@ func (s *survey) grant(pool string, wanted int) int {
 }
 
 // unlimited are budgets that are never used up.
-func (s *survey) unlimited() disrupt.Budgets {
+func (s *analysis) unlimited() disrupt.Budgets {
 	out := disrupt.Budgets{}
-	for name := range s.fleet.Pools {
+	for name := range s.view.Pools {
 		out[name] = math.MaxInt32
 	}
 	return out
 }
 
 // decide asks a method what it would do with candidates that nothing blocks.
-func (s *survey) decide(m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets) disrupt.Decision {
+func (s *analysis) decide(m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets) disrupt.Decision {
 	sim := s.simulators[m.Simulates]
 	if sim == nil && m.Simulates != disrupt.NoSimulation {
-		sim = s.study.Simulator(s.candidates, m.Simulates)
+		sim = s.input.Simulator(s.candidates, m.Simulates)
 		s.simulators[m.Simulates] = sim
 	}
-	return m.Decide(s.study.Serial(sim, budgets, s.grant), fit)
+	return m.Decide(s.input.Serial(sim, budgets, s.grant), fit)
 }
 
 // look is what a method would do with one candidate alone, budgets aside: a command, or an obstacle. wanted is set for nodes
 // that the reason applies to.
-func (s *survey) look(reason disrupt.Reason, c disrupt.Candidate) (command disrupt.Command, o disrupt.Obstacle, wanted bool) {
+func (s *analysis) assess(reason disrupt.Reason, c disrupt.Candidate) (command disrupt.Command, o disrupt.Obstacle, wanted bool) {
 	m := disrupt.MethodFor(reason, c)
 	if _, refused := m.FilterNodes([]disrupt.Candidate{c}); len(refused) > 0 {
 		return disrupt.Command{}, refused[0], false
 	}
-	fit, blocked := m.FilterPods([]disrupt.Candidate{c}, s.blocks)
+	fit, blocked := m.FilterPods([]disrupt.Candidate{c}, s.podObstacles)
 	if len(blocked) > 0 {
 		return disrupt.Command{}, blocked[0], true
 	}
@@ -122,23 +122,23 @@ func (s *survey) look(reason disrupt.Reason, c disrupt.Candidate) (command disru
 }
 
 // together is the set of nodes that would be disrupted at once, as far as budgets go.
-func (s *survey) together() (disrupt.Command, bool) {
+func (s *analysis) consolidatedTogether() (disrupt.Command, bool) {
 	for _, m := range disrupt.Methods() {
 		if m.Search == disrupt.CandidateSets {
-			return s.set(m)
+			return s.decideSet(m)
 		}
 	}
 	return disrupt.Command{}, false
 }
 
-func (s *survey) set(m disrupt.Method) (disrupt.Command, bool) {
+func (s *analysis) decideSet(m disrupt.Method) (disrupt.Command, bool) {
 	wanted, _ := m.FilterNodes(s.candidates)
-	fit, _ := m.FilterPods(wanted, s.blocks)
+	fit, _ := m.FilterPods(wanted, s.podObstacles)
 	if len(fit) < 2 {
 		return disrupt.Command{}, false
 	}
 	budgets := disrupt.Budgets{}
-	for name := range s.fleet.Pools {
+	for name := range s.view.Pools {
 		budgets[name] = s.allowance(name, m.Reason).Remaining
 	}
 	d := s.decide(m, fit, budgets)
@@ -160,9 +160,9 @@ type Allowance struct {
 	Error string `json:"error,omitempty"`
 }
 
-func (s *survey) allowance(pool string, reason disrupt.Reason) Allowance {
-	usage := disrupt.Usages(s.fleet.Snapshot, nil)[pool]
-	allowed, err := s.fleet.Pools[pool].AllowedDisruptions(s.Options.Now, usage.Nodes, v1.DisruptionReason(reason))
+func (s *analysis) allowance(pool string, reason disrupt.Reason) Allowance {
+	usage := disrupt.Usages(s.view.Snapshot, nil)[pool]
+	allowed, err := s.view.Pools[pool].AllowedDisruptions(s.Options.Now, usage.Nodes, v1.DisruptionReason(reason))
 	a := Allowance{Reason: string(reason), Disrupting: usage.Disrupting, Remaining: min(usage.Remaining(allowed), usage.Nodes)}
 	if err != nil {
 		a.Error = err.Error()
@@ -174,7 +174,7 @@ func (s *survey) allowance(pool string, reason disrupt.Reason) Allowance {
 }
 
 // candidate is the one with a node ID.
-func (s *survey) candidate(id string) (disrupt.Candidate, bool) {
+func (s *analysis) candidate(id string) (disrupt.Candidate, bool) {
 	i := slices.IndexFunc(s.candidates, func(c disrupt.Candidate) bool { return c.Node.ID == id })
 	if i < 0 {
 		return disrupt.Candidate{}, false
