@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 	"github.com/karpenter-anew/karpenter/internal/core/volume"
 )
 
@@ -33,10 +34,10 @@ func TestAttachments(t *testing.T) {
 		{"beyond the limit already", volume.Limits{"d": 1}, []*model.Pod{podWith("d", "a", "b")}, nil, []*model.Pod{podWith("d", "a"), {}, podWith("e", "x"), podWith("d", "c")}, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := attachments{node: &model.Node{Attachable: c.limits, Pods: c.bound}}
-			a.add(c.added)
+			a := compile.Attachments{Node: &model.Node{Attachable: c.limits, Pods: c.bound}}
+			a.Add(c.added)
 			for range 2 {
-				if got := a.fits(c.ask); got != c.want {
+				if got := a.Fits(c.ask); got != c.want {
 					t.Errorf("%d fit, want %d", got, c.want)
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 )
 
 // Base is a problem compiled once, for many what-ifs: what if these nodes did not exist, and the pods on them had to be placed
@@ -17,16 +18,16 @@ import (
 //
 // A Base is not safe for concurrent use: compile one for each goroutine.
 type Base struct {
-	base *base
+	base *compile.Base
 }
 
 // NewBase compiles p. Its pods are pending in every what-if; movable are all others that a what-if may move.
-func NewBase(p Problem, movable []*model.Pod) *Base { return &Base{newBase(p, movable)} }
+func NewBase(p Problem, movable []*model.Pod) *Base { return &Base{compile.NewBase(p, movable)} }
 
 // Solve places pods, which run on the nodes without, as if these nodes did not exist. Pods that stay on them count for
 // topology only.
 func (b *Base) Solve(without []*model.Node, pods []*model.Pod) Plan {
-	p := b.base.problem
+	p := b.base.Problem
 	p.Pods = slices.Concat(p.Pods, pods)
 	p.ExcludedNodes = slices.Concat(p.ExcludedNodes, without)
 	if p.Devices != nil {
@@ -35,13 +36,13 @@ func (b *Base) Solve(without []*model.Node, pods []*model.Pod) Plan {
 		})
 	}
 	p, rejected := rejectDeviceless(p)
-	return solve(b.base.fork(p, without, pods), rejected)
+	return solve(b.base.Fork(p, without, pods), rejected)
 }
 
 // Commit makes the last what-if the starting point of later ones: its nodes are gone, its pods, the pending ones included, have
 // their places, and its NodeClaims are requested and take no further pods. It reports false, and does nothing, where devices
 // are allocated: their allocation is known only when it happens.
-func (b *Base) Commit() bool { return b.base.commit() }
+func (b *Base) Commit() bool { return b.base.Commit() }
 
 // Reset undoes every Commit.
-func (b *Base) Reset() { b.base.reset() }
+func (b *Base) Reset() { b.base.Reset() }

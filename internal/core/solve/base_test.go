@@ -145,8 +145,8 @@ func TestABaseForgetsWhatGrows(t *testing.T) {
 	p := fleet(6, 5, false, random)
 	base := NewBase(p, all(p))
 	want := look(base.Solve(p.Nodes[:1], p.Nodes[0].Pods))
-	for _, tmpl := range base.base.compiled.templates {
-		tmpl.forget()
+	for _, tmpl := range base.base.Compiled.Templates {
+		tmpl.Forget()
 	}
 	if diff := cmp.Diff(want, look(base.Solve(p.Nodes[:1], p.Nodes[0].Pods))); diff != "" {
 		t.Error(diff)

@@ -9,6 +9,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
 )
 
 // ladder is n types of growing size.
@@ -29,37 +31,37 @@ func TestColumnsHoldWhatTypesSay(t *testing.T) {
 	types[5].Groups = append(types[5].Groups, catalog.Group{Allocatable: resource.Vector{1}})
 	types[5].Offerings[1].Group = 1
 	types[6].Offerings[0].Group = catalog.Unavailable
-	u := newUniverse(wellKnown)
-	c := newColumns(types, u)
-	if c.len() != 71 {
-		t.Fatalf("there are %d columns, want 71", c.len())
+	u := index.NewUniverse(wellKnown)
+	c := index.NewColumns(types, u)
+	if c.Len() != 71 {
+		t.Fatalf("there are %d columns, want 71", c.Len())
 	}
-	for key, k := range u.keys {
-		for column, owner := range c.owner {
+	for key, k := range u.Keys {
+		for column, owner := range c.Owner {
 			var want []string
-			if types[owner].Requirements.Has(k.name) {
-				want = append(want, types[owner].Requirements.Get(k.name).String())
+			if types[owner].Requirements.Has(k.Name) {
+				want = append(want, types[owner].Requirements.Get(k.Name).String())
 			}
 			var got []string
-			for _, value := range c.label(key).values {
-				if value.columns.Has(column) {
-					got = append(got, k.sets[value.set].String())
+			for _, value := range c.Label(key).Values {
+				if value.Columns.Has(column) {
+					got = append(got, k.Sets[value.Set].String())
 				}
 			}
-			if silent := c.label(key).absent.Has(column); !slices.Equal(got, want) || silent != (want == nil) {
-				t.Errorf("column %d of type %s says %q about %s, and silence is %v; want %q", column, types[owner].Name, got, k.name, silent, want)
+			if silent := c.Label(key).Absent.Has(column); !slices.Equal(got, want) || silent != (want == nil) {
+				t.Errorf("column %d of type %s says %q about %s, and silence is %v; want %q", column, types[owner].Name, got, k.Name, silent, want)
 			}
 		}
 	}
-	if len(c.kinds) != 3 {
-		t.Fatalf("there are %d kinds of offerings, want 3", len(c.kinds))
+	if len(c.Kinds) != 3 {
+		t.Fatalf("there are %d kinds of offerings, want 3", len(c.Kinds))
 	}
 	// Zones are kinds 0, 1 and 2; type 5 has two columns, and sells the second in zone 1 only.
 	for _, offered := range []struct {
 		kind, column int
 		want         bool
 	}{{0, 5, true}, {1, 5, false}, {1, 6, true}, {0, 6, false}, {0, 7, false}, {1, 7, true}, {2, 70, true}} {
-		if got := c.kinds[offered.kind].columns.Has(offered.column); got != offered.want {
+		if got := c.Kinds[offered.kind].Columns.Has(offered.column); got != offered.want {
 			t.Errorf("column %d is on offer in zone %d: %v, want %v", offered.column, offered.kind, got, offered.want)
 		}
 	}
@@ -74,7 +76,7 @@ func TestEveryColumnReservesTheDaemonsThatRunOnIt(t *testing.T) {
 			Requests: resource.Vector{cpu}, Selector: requirement.NewSet(demand...), HostPorts: []model.HostPort{{Port: port}},
 		}}
 	}
-	s := newRun(Problem{
+	s := compile.NewRun(Problem{
 		Pools:   []*model.Pool{pool("default", types...)},
 		Options: Options{WellKnown: wellKnown},
 		DaemonSets: []*model.DaemonSet{
@@ -82,11 +84,11 @@ func TestEveryColumnReservesTheDaemonsThatRunOnIt(t *testing.T) {
 			daemon(2500, 2, requirement.New(instanceTypeKey, requirement.NotIn, "rung-6")),
 		},
 	})
-	tmpl := s.templates[0]
+	tmpl := s.Templates[0]
 	for column, want := range []struct{ cpu, room, ports int64 }{
 		{2800, 0, 2}, {2500, 0, 1}, {2800, 100, 2}, {2800, 1100, 2}, {2800, 2100, 2}, {300, 5600, 1},
 	} {
-		cpu, room, ports := tmpl.daemons[column].At(resource.CPU), tmpl.room[column].At(resource.CPU), int64(len(tmpl.daemonPorts[column]))
+		cpu, room, ports := tmpl.Daemons[column].At(resource.CPU), tmpl.Room[column].At(resource.CPU), int64(len(tmpl.DaemonPorts[column]))
 		if cpu != want.cpu || room != want.room || ports != want.ports {
 			t.Errorf("column %d: daemons take %dm of CPU and %d ports and leave %dm; want %+v", column, cpu, ports, room, want)
 		}
@@ -97,7 +99,7 @@ func BenchmarkColumns(b *testing.B) {
 	types := ladder(400)
 	b.ReportAllocs()
 	for b.Loop() {
-		newColumns(types, newUniverse(wellKnown))
+		index.NewColumns(types, index.NewUniverse(wellKnown))
 	}
 }
 
@@ -106,6 +108,6 @@ func BenchmarkTemplate(b *testing.B) {
 	p := Problem{Pools: []*model.Pool{pool("default", ladder(400)...)}, DaemonSets: []*model.DaemonSet{daemon}}
 	b.ReportAllocs()
 	for b.Loop() {
-		newRun(p)
+		compile.NewRun(p)
 	}
 }

@@ -3,63 +3,65 @@ package solve
 import (
 	"github.com/karpenter-anew/karpenter/internal/core/reason"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
 )
 
 // newPlan turns what was placed into a value.
-func newPlan(s *placer) Plan {
+func newPlan(s *place.Placer) Plan {
 	var p Plan
-	for _, t := range s.targets.list {
-		if len(t.pods) > 0 {
-			p.Placements = append(p.Placements, Placement{Node: t.node, Pods: t.pods, Devices: s.outcomesOn(t)})
+	for _, t := range s.Targets.List {
+		if len(t.Pods) > 0 {
+			p.Placements = append(p.Placements, Placement{Node: t.Node, Pods: t.Pods, Devices: s.OutcomesOn(t)})
 		}
 	}
-	p.NodeClaims = make([]NodeClaim, 0, len(s.open))
-	menus := newLaunchOptionsCache(s.problem.Options)
-	for _, on := range s.open {
-		on.pin(s.classes)
-		s.sameDrivers(on)
+	p.NodeClaims = make([]NodeClaim, 0, len(s.Open))
+	menus := newLaunchOptionsCache(s.Problem.Options)
+	for _, on := range s.Open {
+		on.Pin(s.Classes)
+		s.SameDrivers(on)
 		done, unmet := finish(s, on, menus)
 		if len(unmet) > 0 {
-			why := reason.Obstacle{Code: reason.MinValuesUnmet, Pool: on.t.pool.Name, Keys: unmet, Truncated: true}
-			p.Unschedulable = append(p.Unschedulable, UnschedulablePods{Pods: on.pods(), Reasons: reason.Obstacles{why}})
+			why := reason.Obstacle{Code: reason.MinValuesUnmet, Pool: on.T.Pool.Name, Keys: unmet, Truncated: true}
+			p.Unschedulable = append(p.Unschedulable, UnschedulablePods{Pods: on.Pods(), Reasons: reason.Obstacles{why}})
 			continue
 		}
 		p.NodeClaims = append(p.NodeClaims, done)
 	}
-	p.Deferred, p.Undecided = s.deferred, s.undecided
+	p.Deferred, p.Undecided = s.Deferred, s.Undecided
 	return p
 }
 
 // finish completes a claim: daemons are added once, and what the candidates imply is written into the requirements. Keys of
 // which the cut to the longest list leaves too few distinct values are returned instead, unless the demand may be lowered.
-func finish(s *placer, on *openNode, menus *launchOptionsCache) (done NodeClaim, unmet []string) {
-	t, st := on.t, on.t.states[on.state]
+func finish(s *place.Placer, on *compile.OpenNode, menus *launchOptionsCache) (done NodeClaim, unmet []string) {
+	t, st := on.T, on.T.States[on.State]
 	m := menus.of(on)
 	reqs := m.requirements
 	if m.cut {
-		if t.bestEffort {
-			on.relaxedMinValues = on.relaxMinValues(st, m.columns)
+		if t.BestEffort {
+			on.RelaxedMinValues = on.RelaxMinValues(st, m.columns)
 		}
-		if unmet = on.unmet(st, m.columns); len(unmet) > 0 {
+		if unmet = on.Unmet(st, m.columns); len(unmet) > 0 {
 			return NodeClaim{}, unmet
 		}
 	}
-	for key, n := range on.relaxedMinValues {
-		reqs = reqs.Replace(reqs.Get(t.u.keys[key].name).WithMinValues(n))
+	for key, n := range on.RelaxedMinValues {
+		reqs = reqs.Replace(reqs.Get(t.U.Keys[key].Name).WithMinValues(n))
 	}
 	return NodeClaim{
-		Pool:             t.pool.Name,
-		Pods:             on.pods(),
+		Pool:             t.Pool.Name,
+		Pods:             on.Pods(),
 		Requirements:     reqs,
 		Labels:           m.labels,
 		InstanceTypes:    m.names,
-		Requests:         on.total.Add(m.daemons),
+		Requests:         on.Total.Add(m.daemons),
 		Price:            m.price,
 		PriceOverlaid:    m.priceOverlaid,
 		CapacityOverlaid: m.capacityOverlaid,
-		MinValuesRelaxed: len(on.relaxedMinValues) > 0,
-		Drivers:          s.driversOf(on),
-		Devices:          s.outcomesOf(on),
+		MinValuesRelaxed: len(on.RelaxedMinValues) > 0,
+		Drivers:          s.DriversOf(on),
+		Devices:          s.OutcomesOf(on),
 	}, nil
 }
 

@@ -1,12 +1,15 @@
 package solve
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
 	"github.com/karpenter-anew/karpenter/internal/core/bitset"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
 )
 
 // menu is what follows from a claim's state and candidates. Claims that ended alike share one; nobody changes it.
@@ -25,6 +28,9 @@ type launchOptions struct {
 	priceOverlaid, capacityOverlaid bool
 }
 
+// defaultMaxInstanceTypes is how many instance types a NodeClaim lists unless the options say otherwise.
+const defaultMaxInstanceTypes = 600
+
 // menus remembers them.
 type launchOptionsCache struct {
 	limit  int
@@ -33,7 +39,7 @@ type launchOptionsCache struct {
 	// lists are by columns, because many menus have theirs in common.
 	lists map[listKey]list
 	// longest are names of instance types, by columns: those of the first state that was asked about, cheapest first.
-	allNames map[*columns][]string
+	allNames map[*index.Columns][]string
 	// said and text are used again: for what a state says, and for the text of a mask.
 	requirements requirement.Set
 	names        []string
@@ -41,13 +47,13 @@ type launchOptionsCache struct {
 }
 
 type launchOptionsKey struct {
-	t     *template
-	state stateID
+	t     *compile.Template
+	state compile.StateID
 	mask  string
 }
 
 type listKey struct {
-	columns *columns
+	columns *index.Columns
 	mask    string
 }
 
@@ -59,81 +65,81 @@ type list struct {
 
 func newLaunchOptionsCache(o Options) *launchOptionsCache {
 	return &launchOptionsCache{
-		limit: o.maxInstanceTypes(), custom: o.Custom,
-		known: map[launchOptionsKey]*launchOptions{}, lists: map[listKey]list{}, allNames: map[*columns][]string{},
+		limit: cmp.Or(o.MaxInstanceTypes, defaultMaxInstanceTypes), custom: o.Custom,
+		known: map[launchOptionsKey]*launchOptions{}, lists: map[listKey]list{}, allNames: map[*index.Columns][]string{},
 	}
 }
 
-func (ms *launchOptionsCache) of(on *openNode) *launchOptions {
-	ms.text = on.mask.AppendText(ms.text[:0])
-	if m, ok := ms.known[launchOptionsKey{on.t, on.state, string(ms.text)}]; ok {
+func (ms *launchOptionsCache) of(on *compile.OpenNode) *launchOptions {
+	ms.text = on.Mask.AppendText(ms.text[:0])
+	if m, ok := ms.known[launchOptionsKey{on.T, on.State, string(ms.text)}]; ok {
 		return m
 	}
-	key := launchOptionsKey{on.t, on.state, string(ms.text)}
-	t, st := on.t, on.t.states[on.state]
-	m := &launchOptions{columns: bitset.New(t.columns.len()), price: math.Inf(1)}
-	names, taken := slices.Grow(ms.names[:0], len(t.columns.types)), bitset.New(len(t.columns.types))
-	for _, column := range t.byPrice(st) {
-		owner := t.columns.owner[column]
-		if !on.mask.Has(int(column)) || taken.Has(int(owner)) {
+	key := launchOptionsKey{on.T, on.State, string(ms.text)}
+	t, st := on.T, on.T.States[on.State]
+	m := &launchOptions{columns: bitset.New(t.Columns.Len()), price: math.Inf(1)}
+	names, taken := slices.Grow(ms.names[:0], len(t.Columns.Types)), bitset.New(len(t.Columns.Types))
+	for _, column := range t.ByPrice(st) {
+		owner := t.Columns.Owner[column]
+		if !on.Mask.Has(int(column)) || taken.Has(int(owner)) {
 			continue
 		}
 		if len(names) == ms.limit {
 			m.cut = true
 			break
 		}
-		it := t.columns.types[owner]
+		it := t.Columns.Types[owner]
 		taken.Add(int(owner))
 		m.columns.Add(int(column))
 		names = append(names, it.Name)
-		m.price = min(m.price, t.prices(st)[column])
+		m.price = min(m.price, t.Prices(st)[column])
 		m.priceOverlaid = m.priceOverlaid || it.PriceOverlaid
 		m.capacityOverlaid = m.capacityOverlaid || it.CapacityOverlaid
 	}
 	ms.names = names
 	l := ms.list(t, st, m.columns, names)
 	m.names = l.names
-	reqs := t.appendRequirements(ms.requirements[:0], st)
+	reqs := t.AppendRequirements(ms.requirements[:0], st)
 	ms.requirements = reqs
 	m.requirements = narrow(t, reqs, m.columns, l.types, st)
 	m.labels = customLabels(reqs, ms.custom)
-	m.daemons, _ = t.daemonRange(on.mask)
+	m.daemons, _ = t.DaemonRange(on.Mask)
 	ms.known[key] = m
 	return m
 }
 
 // list is what there is to say about a mask; names are those of its instance types, cheapest first. Where the same mask has another
 // order, because other offerings count, it gets a list anew.
-func (ms *launchOptionsCache) list(t *template, st *state, mask bitset.Set, names []string) list {
+func (ms *launchOptionsCache) list(t *compile.Template, st *compile.State, mask bitset.Set, names []string) list {
 	ms.text = mask.AppendText(ms.text[:0])
-	l, ok := ms.lists[listKey{t.columns, string(ms.text)}]
+	l, ok := ms.lists[listKey{t.Columns, string(ms.text)}]
 	if ok && slices.Equal(l.names, names) {
 		return l
 	}
 	l.names = ms.share(t, st, names)
 	if !ok {
 		sorted := make([]string, 0, len(names))
-		for _, column := range t.byName() {
+		for _, column := range t.ByName() {
 			if mask.Has(int(column)) {
-				sorted = append(sorted, t.columns.types[t.columns.owner[column]].Name)
+				sorted = append(sorted, t.Columns.Types[t.Columns.Owner[column]].Name)
 			}
 		}
-		l.types = requirement.New(instanceTypeKey, requirement.In, sorted...)
+		l.types = requirement.New(compile.InstanceTypeKey, requirement.In, sorted...)
 	}
-	ms.lists[listKey{t.columns, string(ms.text)}] = l
+	ms.lists[listKey{t.Columns, string(ms.text)}] = l
 	return l
 }
 
 // share is a list equal to names that nobody changes: a part of the longest one where that is possible. Small machines drop out of claims
 // first, so what is left is often its end.
-func (ms *launchOptionsCache) share(t *template, st *state, names []string) []string {
-	longest, ok := ms.allNames[t.columns]
+func (ms *launchOptionsCache) share(t *compile.Template, st *compile.State, names []string) []string {
+	longest, ok := ms.allNames[t.Columns]
 	if !ok {
-		longest = make([]string, 0, t.columns.len())
-		for _, column := range t.byPrice(st) {
-			longest = append(longest, t.columns.types[t.columns.owner[column]].Name)
+		longest = make([]string, 0, t.Columns.Len())
+		for _, column := range t.ByPrice(st) {
+			longest = append(longest, t.Columns.Types[t.Columns.Owner[column]].Name)
 		}
-		ms.allNames[t.columns] = longest
+		ms.allNames[t.Columns] = longest
 	}
 	if len(names) > 0 {
 		if i := slices.Index(longest, names[0]); i >= 0 && len(names) <= len(longest)-i && slices.Equal(longest[i:i+len(names)], names) {
@@ -144,28 +150,28 @@ func (ms *launchOptionsCache) share(t *template, st *state, names []string) []st
 }
 
 // narrow adds what the candidates imply: their names, and the capacity types they come in.
-func narrow(t *template, reqs requirement.Set, mask bitset.Set, types requirement.Requirement, st *state) requirement.Set {
+func narrow(t *compile.Template, reqs requirement.Set, mask bitset.Set, types requirement.Requirement, st *compile.State) requirement.Set {
 	out := make([]requirement.Requirement, 0, len(reqs)+2)
 	for _, r := range reqs {
-		if r.Key != instanceTypeKey {
+		if r.Key != compile.InstanceTypeKey {
 			out = append(out, r)
 		}
 	}
-	out = append(out, types.WithMinValues(reqs.Get(instanceTypeKey).MinValues()))
+	out = append(out, types.WithMinValues(reqs.Get(compile.InstanceTypeKey).MinValues()))
 	var capacityTypes []string
-	key, ok := t.u.index[capacityTypeKey]
-	for k := range st.kinds.All() {
-		if !ok || !t.columns.kinds[k].columns.Intersects(mask) {
+	key, ok := t.U.Index[compile.CapacityTypeKey]
+	for k := range st.Kinds.All() {
+		if !ok || !t.Columns.Kinds[k].Columns.Intersects(mask) {
 			continue
 		}
-		for _, have := range t.columns.kinds[k].terms {
-			if have.key == key {
-				capacityTypes = append(capacityTypes, t.u.keys[key].sets[have.set].Values()...)
+		for _, have := range t.Columns.Kinds[k].Terms {
+			if have.Key == key {
+				capacityTypes = append(capacityTypes, t.U.Keys[key].Sets[have.Set].Values()...)
 			}
 		}
 	}
 	if len(capacityTypes) > 0 {
-		out = append(out, requirement.New(capacityTypeKey, requirement.In, capacityTypes...))
+		out = append(out, requirement.New(compile.CapacityTypeKey, requirement.In, capacityTypes...))
 	}
 	return requirement.Gather(out)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
@@ -73,10 +74,10 @@ type PodCap struct {
 // NewMarket looks at what p had to offer to the pods that plan placed.
 func NewMarket(p Problem, plan Plan) Market {
 	p.Pods = placed(plan)
-	r := newRun(p)
-	r.seed()
+	r := compile.NewRun(p)
+	r.Seed()
 	b := marketBuilder{
-		run:     r,
+		Run:     r,
 		lots:    map[lotKey]int{},
 		demands: map[string]int{},
 		accepts: map[string]int{},
@@ -84,7 +85,7 @@ func NewMarket(p Problem, plan Plan) Market {
 	for _, pod := range p.Pods {
 		b.market.Lots[b.lot(pod)].Pods++
 	}
-	for _, t := range b.templates {
+	for _, t := range b.Templates {
 		b.addBinTypes(t)
 	}
 	b.addNodes()
@@ -106,7 +107,7 @@ func placed(plan Plan) []*model.Pod {
 }
 
 type marketBuilder struct {
-	*run
+	*compile.Run
 	market Market
 	lots   map[lotKey]int
 	// faces are what the lots' pods look like.
@@ -126,7 +127,7 @@ type lotKey struct {
 // demand is what a shape asks of labels, taints and ports: some form of it has to be met.
 type demand struct {
 	shape *model.Shape
-	forms []*conjunction
+	forms []*compile.Conjunction
 }
 
 func (b *marketBuilder) lot(pod *model.Pod) int {
@@ -151,9 +152,9 @@ func (b *marketBuilder) demand(shape *model.Shape) int {
 	var id strings.Builder
 	for i := range shape.Alternatives() {
 		for _, r := range reach {
-			form := b.classes.intern(shape.Strict(i).And(r))
+			form := b.Classes.Intern(shape.Strict(i).And(r))
 			d.forms = append(d.forms, form)
-			fmt.Fprintf(&id, "%d,", form.number)
+			fmt.Fprintf(&id, "%d,", form.Number)
 		}
 	}
 	fmt.Fprintf(&id, "%#v%#v", shape.Tolerations, shape.HostPorts)
@@ -174,10 +175,10 @@ func (d demand) tolerates(taints []model.Taint) bool {
 
 // sell lists what t sells. A kind of offering of a column takes the demands that it meets on its own; of ways to buy the
 // same room for the same demands the cheapest is enough.
-func (b *marketBuilder) addBinTypes(t *template) {
-	met := make([][]bitset.Set, len(t.columns.kinds)) // by kind and demand: columns
+func (b *marketBuilder) addBinTypes(t *compile.Template) {
+	met := make([][]bitset.Set, len(t.Columns.Kinds)) // by kind and demand: columns
 	for n, d := range b.forms {
-		if !d.tolerates(t.pool.Taints) {
+		if !d.tolerates(t.Pool.Taints) {
 			continue
 		}
 		for k, columns := range b.meeting(t, d) {
@@ -193,7 +194,7 @@ func (b *marketBuilder) addBinTypes(t *template) {
 		if byDemand == nil {
 			continue
 		}
-		for column := range t.columns.kinds[k].columns.All() {
+		for column := range t.Columns.Kinds[k].Columns.All() {
 			takes := make(Accepts, len(b.forms))
 			for n, columns := range byDemand {
 				takes[n] = columns != nil && columns.Has(column)
@@ -202,8 +203,8 @@ func (b *marketBuilder) addBinTypes(t *template) {
 				continue
 			}
 			w := way{column, b.accept(takes), b.supply(t, k)}
-			if known, ok := cheapest[w]; !ok || t.columns.price[k][column] < known {
-				cheapest[w] = t.columns.price[k][column]
+			if known, ok := cheapest[w]; !ok || t.Columns.Price[k][column] < known {
+				cheapest[w] = t.Columns.Price[k][column]
 			}
 		}
 	}
@@ -212,36 +213,36 @@ func (b *marketBuilder) addBinTypes(t *template) {
 	})
 	for _, w := range ways {
 		if price := cheapest[w]; !math.IsInf(price, 1) {
-			b.market.BinTypes = append(b.market.BinTypes, BinType{Price: price, Room: t.room[w.column], Accepts: w.accepts, Supply: w.supply})
+			b.market.BinTypes = append(b.market.BinTypes, BinType{Price: price, Room: t.Room[w.column], Accepts: w.accepts, Supply: w.supply})
 		}
 	}
 }
 
 // supply is the reservation that a kind of offering draws on, -1 for none.
-func (b *marketBuilder) supply(t *template, kind int) int {
-	rs := t.reservations
-	if rs.mode == ReservedIgnored {
+func (b *marketBuilder) supply(t *compile.Template, kind int) int {
+	rs := t.Reservations
+	if rs.Mode == ReservedIgnored {
 		return -1
 	}
-	b.market.Supplies = rs.left
-	return rs.kinds[t.columns][kind]
+	b.market.Supplies = rs.Left
+	return rs.Kinds[t.Columns][kind]
 }
 
 // meeting is the columns of every kind of offering that meet the demand in some form.
-func (b *marketBuilder) meeting(t *template, d demand) map[int]bitset.Set {
+func (b *marketBuilder) meeting(t *compile.Template, d demand) map[int]bitset.Set {
 	out := map[int]bitset.Set{}
-	free := bitset.Full(t.columns.len())
+	free := bitset.Full(t.Columns.Len())
 	if len(d.shape.HostPorts) > 0 {
-		free = t.portsFree(&class{shape: d.shape})
+		free = t.PortsFree(&compile.Class{Shape: d.shape})
 	}
 	for _, form := range d.forms {
-		to := t.step(t.root, form)
-		if to == noState {
+		to := t.Step(t.Root, form)
+		if to == compile.NoState {
 			continue
 		}
-		st := t.states[to]
-		for k := range st.kinds.All() {
-			columns := st.labels.And(t.columns.kinds[k].columns).And(free)
+		st := t.States[to]
+		for k := range st.Kinds.All() {
+			columns := st.Labels.And(t.Columns.Kinds[k].Columns).And(free)
 			if out[k] != nil {
 				columns.Or(out[k])
 			}
@@ -270,16 +271,16 @@ func (b *marketBuilder) accept(takes Accepts) int {
 
 // stand lists the nodes that some demand may use.
 func (b *marketBuilder) addNodes() {
-	for i, t := range b.targets.list {
+	for i, t := range b.Targets.List {
 		takes := make(Accepts, len(b.forms))
 		for n, d := range b.forms {
-			_, taken := model.FirstConflict(d.shape.HostPorts, t.ports)
-			takes[n] = !taken && d.tolerates(t.node.Taints) && slices.ContainsFunc(d.forms, func(form *conjunction) bool {
-				return b.targets.satisfying(form).Has(i)
+			_, taken := model.FirstConflict(d.shape.HostPorts, t.Ports)
+			takes[n] = !taken && d.tolerates(t.Node.Taints) && slices.ContainsFunc(d.forms, func(form *compile.Conjunction) bool {
+				return b.Targets.Satisfying(form).Has(i)
 			})
 		}
 		if slices.Contains(takes, true) {
-			b.market.Nodes = append(b.market.Nodes, ExistingNode{Room: t.room, Accepts: b.accept(takes)})
+			b.market.Nodes = append(b.market.Nodes, ExistingNode{Room: t.Room, Accepts: b.accept(takes)})
 		}
 	}
 }
@@ -348,12 +349,12 @@ func (b *marketBuilder) capHosts() {
 func hostRules(face lotKey) []rule {
 	var out []rule
 	for _, s := range face.shape.Spreads {
-		if s.Key == hostnameKey && !s.Soft {
+		if s.Key == compile.HostnameKey && !s.Soft {
 			out = append(out, rule{selector: s.Selector, namespaces: []string{s.Namespace}, max: int(s.MaxSkew)})
 		}
 	}
 	for _, a := range face.shape.Affinities {
-		if a.Key == hostnameKey && a.Anti && a.Required() {
+		if a.Key == compile.HostnameKey && a.Anti && a.Required() {
 			out = append(out, rule{selector: a.Selector, namespaces: a.Namespaces, namespaceSelector: a.NamespaceSelector, max: 1})
 		}
 	}
@@ -366,5 +367,5 @@ func (b *marketBuilder) counted(r rule, face lotKey) bool {
 	if labels == nil || !r.selector.Matches(labels.Values) {
 		return false
 	}
-	return slices.Contains(r.namespaces, labels.Namespace) || r.namespaceSelector.Matches(b.problem.Namespaces[labels.Namespace])
+	return slices.Contains(r.namespaces, labels.Namespace) || r.namespaceSelector.Matches(b.Problem.Namespaces[labels.Namespace])
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
 )
 
 func TestQueueOrder(t *testing.T) {
@@ -34,10 +36,10 @@ func TestQueueOrder(t *testing.T) {
 	} {
 		p := pool("default", machine("m", 16, 64, 1))
 		p.Limits = c.limits
-		s := newPlacer(newRun(problem(list, p)))
+		s := place.NewPlacer(compile.NewRun(problem(list, p)))
 		i := 0
-		for _, r := range s.queue() {
-			for _, got := range r.pods {
+		for _, r := range s.Queue() {
+			for _, got := range r.Pods {
 				if got.UID != c.want[i] {
 					t.Errorf("%s: place %d has %s, want %s", c.name, i, got.UID, c.want[i])
 				}

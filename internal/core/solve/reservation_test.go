@@ -8,6 +8,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/catalog"
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
@@ -183,23 +184,23 @@ func TestIgnoredReservationsAreOrdinaryOfferings(t *testing.T) {
 
 func TestReservationBookkeeping(t *testing.T) {
 	t.Attr("covers", "L301")
-	rs := &reservations{mode: ReservedStrict, byID: map[string]int{}}
-	rs.know("r", 3)
-	rs.know("r", 1)
-	rs.know("r", 2)
-	if rs.left[0] != 1 {
-		t.Fatalf("%d left, want the lowest number that any offering saw", rs.left[0])
+	rs := &compile.Reservations{Mode: ReservedStrict, ByID: map[string]int{}}
+	rs.Know("r", 3)
+	rs.Know("r", 1)
+	rs.Know("r", 2)
+	if rs.Left[0] != 1 {
+		t.Fatalf("%d left, want the lowest number that any offering saw", rs.Left[0])
 	}
-	first, second := &openNode{}, &openNode{}
-	rs.hold(first, []int{0})
-	rs.hold(first, []int{0})
-	if rs.left[0] != 0 {
-		t.Errorf("%d left, want holding twice to count once", rs.left[0])
+	first, second := &compile.OpenNode{}, &compile.OpenNode{}
+	rs.Hold(first, []int{0})
+	rs.Hold(first, []int{0})
+	if rs.Left[0] != 0 {
+		t.Errorf("%d left, want holding twice to count once", rs.Left[0])
 	}
-	if got := rs.reservable(first, []int{0}); len(got) != 1 {
+	if got := rs.Reservable(first, []int{0}); len(got) != 1 {
 		t.Error("a claim cannot keep what it holds")
 	}
-	if got := rs.reservable(second, []int{0}); len(got) != 0 {
+	if got := rs.Reservable(second, []int{0}); len(got) != 0 {
 		t.Error("another claim could take what is used up")
 	}
 	func() {
@@ -208,11 +209,11 @@ func TestReservationBookkeeping(t *testing.T) {
 				t.Error("taking a used-up reservation went unnoticed")
 			}
 		}()
-		rs.hold(second, []int{0})
+		rs.Hold(second, []int{0})
 	}()
-	rs.hold(first, nil)
-	rs.hold(first, nil)
-	if rs.left[0] != 1 {
-		t.Errorf("%d left after giving back, want 1", rs.left[0])
+	rs.Hold(first, nil)
+	rs.Hold(first, nil)
+	if rs.Left[0] != 1 {
+		t.Errorf("%d left after giving back, want 1", rs.Left[0])
 	}
 }

@@ -1,22 +1,29 @@
 package solve
 
+import (
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/diagnose"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/repack"
+)
+
 // Solve places the pods of the problem.
 func Solve(p Problem) Plan {
 	p, rejected := rejectDeviceless(p)
-	r := newRun(p)
-	r.seed()
+	r := compile.NewRun(p)
+	r.Seed()
 	return solve(r, rejected)
 }
 
 // solve places the pods of a compiled problem; rejected are those that could not be considered.
-func solve(r *run, rejected []UnschedulablePods) Plan {
-	s := newPlacer(r)
-	zones := s.zones()
-	s.placeAll(s.queue())
-	s.tighten()
-	diagnosed := diagnoseAll(s)
-	if !r.problem.Options.DisableRepacking {
-		rightSize(s)
+func solve(r *compile.Run, rejected []UnschedulablePods) Plan {
+	s := place.NewPlacer(r)
+	zones := s.Zones()
+	s.PlaceAll(s.Queue())
+	s.Tighten()
+	diagnosed := diagnose.DiagnoseAll(s)
+	if !r.Problem.Options.DisableRepacking {
+		repack.RightSize(s)
 	}
 	plan := newPlan(s)
 	plan.Unschedulable = append(plan.Unschedulable, append(diagnosed, rejected...)...)
@@ -26,14 +33,14 @@ func solve(r *run, rejected []UnschedulablePods) Plan {
 
 // unlaunchablePools lists the pools that can launch nothing: those without any instance type first, each kind in the order of
 // trial.
-func unlaunchablePools(r *run) []UnlaunchablePool {
+func unlaunchablePools(r *compile.Run) []UnlaunchablePool {
 	var out []UnlaunchablePool
-	for _, t := range r.unlaunchable {
-		out = append(out, UnlaunchablePool{Pool: t.pool.Name, Unavailable: unavailableOfferings(t)})
+	for _, t := range r.Unlaunchable {
+		out = append(out, UnlaunchablePool{Pool: t.Pool.Name, Unavailable: diagnose.UnavailableOfferings(t)})
 	}
-	for _, t := range r.templates {
-		if root := t.states[t.root]; len(t.unmet(root, root.mask)) > 0 && !t.bestEffort {
-			out = append(out, UnlaunchablePool{Pool: t.pool.Name, MinValues: true})
+	for _, t := range r.Templates {
+		if root := t.States[t.Root]; len(t.Unmet(root, root.Mask)) > 0 && !t.BestEffort {
+			out = append(out, UnlaunchablePool{Pool: t.Pool.Name, MinValues: true})
 		}
 	}
 	return out

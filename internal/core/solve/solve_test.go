@@ -8,6 +8,15 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
+)
+
+// Labels that pods of tests ask for.
+const (
+	hostnameKey          = compile.HostnameKey
+	instanceTypeKey      = compile.InstanceTypeKey
+	capacityTypeKey      = compile.CapacityTypeKey
+	capacityTypeReserved = compile.CapacityTypeReserved
 )
 
 const (

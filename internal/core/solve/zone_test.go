@@ -56,7 +56,7 @@ func TestEffectiveZones(t *testing.T) {
 			n.Pods = labelled(pods(1, there), "there")
 			pr := problem(labelled(pods(2, s), "there"), pool("default", machine("m", 16, 64, 1)))
 			pr.Nodes = []*model.Node{n}
-			if diff := cmp.Diff([]ZoneCount{{c.want, 2}}, Solve(pr).Zones); diff != "" {
+			if diff := cmp.Diff([]ZoneCount{{Zone: c.want, Pods: 2}}, Solve(pr).Zones); diff != "" {
 				t.Error(diff)
 			}
 		})

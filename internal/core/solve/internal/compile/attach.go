@@ -1,0 +1,106 @@
+package compile
+
+import (
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/volume"
+)
+
+// Attachments are the volumes attached to one node that exists, for its bound pods and for those placed in this run.
+//
+// Most nodes are never asked about volumes, so what bound pods use is counted with the first question.
+type Attachments struct {
+	Node *model.Node
+	// expected is what nodes of its type take, for as long as the node itself has not said so.
+	expected volume.Limits
+	used     *volume.Attached
+}
+
+func (a *Attachments) limits() volume.Limits {
+	if a.Node.Attachable != nil {
+		return a.Node.Attachable
+	}
+	return a.expected
+}
+
+// Fits is how many of pods, in order, can be added before one of them brings a volume of a driver that is at its limit.
+// Pods that share a claim count it once, and only drivers that get a new volume can refuse.
+func (a *Attachments) Fits(pods []*model.Pod) int {
+	if len(a.limits()) == 0 {
+		return len(pods)
+	}
+	var with volume.Attached
+	cloned := false
+	for i, p := range pods {
+		if len(p.Attachments()) == 0 {
+			continue
+		}
+		if !cloned {
+			with, cloned = a.count().Clone(), true
+		}
+		if !with.Allows(p.Attachments(), a.limits()) {
+			return i
+		}
+		with.Add(p.Attachments())
+	}
+	return len(pods)
+}
+
+// Add attaches the volumes of pods.
+func (a *Attachments) Add(pods []*model.Pod) {
+	if len(a.limits()) == 0 {
+		return
+	}
+	for _, p := range pods {
+		if len(p.Attachments()) > 0 {
+			a.count().Add(p.Attachments())
+		}
+	}
+}
+
+// count is what is attached now.
+func (a *Attachments) count() *volume.Attached {
+	if a.used == nil {
+		a.used = &volume.Attached{}
+		for _, p := range a.Node.Pods {
+			a.used.Add(p.Attachments())
+		}
+	}
+	return a.used
+}
+
+// expectAttachLimits gives managed nodes that do not report their attach limits yet those of their instance type.
+// Source: scheduling specification, volume limits.
+func (ts *targets) expectAttachLimits(pools []*model.Pool) {
+	types := map[string]map[string]volume.Limits{}
+	for _, pool := range pools {
+		for _, it := range pool.Catalog {
+			if len(it.Attachable) == 0 {
+				continue
+			}
+			if types[pool.Name] == nil {
+				types[pool.Name] = map[string]volume.Limits{}
+			}
+			types[pool.Name][it.Name] = it.Attachable
+		}
+	}
+	for _, t := range ts.List {
+		if t.Node.Managed && t.Node.Attachable == nil {
+			t.Volumes.expected = types[t.Node.Pool][t.Node.Labels[InstanceTypeKey]]
+		}
+	}
+}
+
+// Attaches reports whether slots for volumes may decide how many pods of the class a new machine of the pool takes.
+func (t *Template) Attaches(c *Class) bool { return t.slotted && len(c.Shape.Drivers) > 0 }
+
+// Attaching narrows the candidates of on to those that can attach the volumes of one more pod.
+func (on *OpenNode) Attaching(p *model.Pod) bitset.Set {
+	out := bitset.New(on.T.Columns.Len())
+	for column := range on.Mask.All() {
+		if on.volumes.Allows(p.Attachments(), on.T.Columns.Types[on.T.Columns.Owner[column]].Attachable) {
+			out.Add(column)
+		}
+	}
+	return out
+}

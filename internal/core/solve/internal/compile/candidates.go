@@ -1,0 +1,93 @@
+package compile
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
+)
+
+// Shrink drops the candidates that are larger than the cheapest one in a limited resource, and reports whether there were
+// any. As many of the smaller of them stay as demands for distinct values need; a claim that holds reservations keeps all.
+func (on *OpenNode) Shrink() bool {
+	l := on.T.Limits
+	if l.Unlimited() || len(on.held) > 0 {
+		return false
+	}
+	cheapest := on.cheapest()
+	kept := on.Mask.Clone()
+	var larger []int
+	for column := range on.Mask.All() {
+		if l.larger(on.T.Capacity(column), on.T.Capacity(cheapest)) {
+			kept.Remove(column)
+			larger = append(larger, column)
+		}
+	}
+	if len(larger) == 0 {
+		return false
+	}
+	more := on.columnsNeeded(kept, larger)
+	if more == len(larger) {
+		return false
+	}
+	for _, column := range larger[:more] {
+		kept.Add(column)
+	}
+	copy(on.Mask, kept)
+	on.UpdateSlack()
+	l.Charge(on)
+	return true
+}
+
+// needed sorts columns by how much of the limits their machines take, and tells how many of the first of them the candidates in
+// kept need beside them to meet the demands for distinct values: all, if even they do not do. Machines of one size stay together.
+func (on *OpenNode) columnsNeeded(kept bitset.Set, columns []int) int {
+	st := on.T.States[on.State]
+	if len(on.Unmet(st, kept)) == 0 {
+		return 0
+	}
+	share := func(column int) float64 { return on.T.Limits.share(on.T.Capacity(column)) }
+	slices.SortStableFunc(columns, func(a, b int) int { return cmp.Compare(share(a), share(b)) })
+	last := sort.Search(len(columns), func(n int) bool {
+		mask := kept.Clone()
+		for _, column := range columns[:n+1] {
+			mask.Add(column)
+		}
+		return len(on.Unmet(st, mask)) == 0
+	})
+	more := last
+	for more < len(columns) && share(columns[more]) == share(columns[last]) {
+		more++
+	}
+	return more
+}
+
+// CheapestOnly keeps the candidates at the lowest price.
+func (on *OpenNode) CheapestOnly() {
+	low, prices := on.Price(), on.T.Prices(on.T.States[on.State])
+	for column := range on.Mask.All() {
+		if prices[column] > low {
+			on.Mask.Remove(column)
+		}
+	}
+	on.UpdateSlack()
+}
+
+// Widen lets a piece be any machine that can hold its pods and that the pool's limits admit: the cap has done its work, and
+// more candidates make the launch more likely.
+func (on *OpenNode) Widen() {
+	copy(on.Mask, on.T.Within(on.T.States[on.State].Mask))
+	for column := range on.Mask.All() {
+		if !on.Total.Fits(on.T.Room[column]) {
+			on.Mask.Remove(column)
+		}
+	}
+	for _, f := range on.Batches {
+		if len(f.Class().Shape.HostPorts) > 0 {
+			on.Mask.Intersect(on.Mask, on.T.PortsFree(f.Class()))
+		}
+	}
+	on.Trial = false
+	on.UpdateSlack()
+}

@@ -1,0 +1,304 @@
+package compile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/device"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
+)
+
+// Class is all pods that ask the same question, compiled once.
+type Class struct {
+	Shape *model.Shape
+	// Needs are the resources with a request above zero.
+	Needs []Need
+	*podSpecifics
+	// Alternatives are required affinity without preferences; daemons are judged by these.
+	Alternatives []*Conjunction
+	// stages are the forms of the question in order of trial, from all wishes granted to none.
+	Levels []*Level
+	// Final is the most yielding form of the last alternative: what a refusal speaks of.
+	Final *Level
+	// membership is the groups that count the pods, and those that keep them away.
+	*membership
+	// Owns is the groups that the shape demands.
+	Owns *demands
+	// drifting are the labels by which others count the pods of the class, while the pods themselves do not care.
+	UncountedKeys []int
+	// Zone is a number, from one, for where the pods could run before anything was placed; zero until somebody asks.
+	Zone int32
+	// bound is set when what the class may do depends on where other pods are in a way that may turn in its favour.
+	Pinned bool
+}
+
+// special is what few pods have.
+type podSpecifics struct {
+	// claims are what the pods want of devices.
+	DeviceClaims []*device.Claim
+	// exempt lets the pods onto nodes that are closed to others.
+	exempt bool
+}
+
+type Need struct {
+	Resource int
+	Amount   int64
+}
+
+// Conjunction is an interned list of label demands. Equal lists share one.
+type Conjunction struct {
+	Number int
+	Terms  []index.Term
+	Set    requirement.Set
+	// alone is the list of the conjunction and nothing else: most classes and lanes have one, and need no list of their own.
+	List [1]*Conjunction
+}
+
+// stage is one form of a class's question.
+type Level struct {
+	*Conjunction
+	Class *Class
+	// Strict is the question without wishes: which domains count for a spread is up to it.
+	Strict *Conjunction
+	// Tolerant lets PreferNoSchedule taints pass; near is set when a machine must hold certain pods already.
+	Tolerant, HostAffinity bool
+	// Owned are the groups that bind the stage on labels other than the hostname, hosts those on machines.
+	Owned, Hosts []Owned
+	// Keys are the labels that some group has a say in.
+	Keys []int
+	// lanes are sorted by the number of what they want. A stage without keys has exactly one.
+	Variants []*DomainVariant
+}
+
+// Plain reports whether no group has a say in where the stage's pods go.
+func (st *Level) Plain() bool { return len(st.Keys) == 0 }
+
+// Owned is a group that binds a class. self is set when the group counts the class's own pods.
+type Owned struct {
+	*Group
+	Self bool
+}
+
+// lane is a stage with a domain chosen for every key, and the places that already refused it.
+type DomainVariant struct {
+	// Want is the question with its domains.
+	Want *Conjunction
+	// Forms are what is wanted, once for every alternative of where the pods' volumes can be used.
+	Forms []*Conjunction
+	// Nodes is how many existing nodes are known to be of no use.
+	Nodes int
+	// spots are what is known about each template. Once somebody has asked, as many follow about those claims of each template that
+	// are not bound to a domain yet.
+	cursors []TemplateCursor
+}
+
+// classes compiles pods, once per shape and membership.
+type classes struct {
+	U      *index.Universe
+	groups *groups
+	ByKey  map[classKey]*Class
+	// specials are what few pods have, by what they say; ordinary is what most have.
+	specifics   map[string]*podSpecifics
+	noSpecifics *podSpecifics
+	daemons     map[*model.Shape]*Class
+	byTerms     map[string]*Conjunction
+	// Chosen are conjunctions that choices of domains were added to, by the conjunction's number and the choices.
+	Chosen map[string]*Conjunction
+	// needs are what different requests need, by what they say.
+	needs   map[string][]Need
+	options Options
+	// Devices are the ResourceClaims that pods may use, by name; nil when no pod uses any.
+	Devices DeviceClaims
+	// soft is set when some taint in the problem is PreferNoSchedule: only then is there a last stage.
+	softTaints bool
+	exempt     map[string]bool
+	// Templates is the number of templates.
+	Templates int
+	// scratch is room for one identity between two lines of the same function.
+	scratch []byte
+}
+
+func newClasses(u *index.Universe, p Problem, templates int) *classes {
+	return &classes{
+		U:           u,
+		daemons:     map[*model.Shape]*Class{},
+		specifics:   map[string]*podSpecifics{},
+		noSpecifics: &podSpecifics{},
+		byTerms:     map[string]*Conjunction{},
+		Chosen:      map[string]*Conjunction{},
+		needs:       map[string][]Need{},
+		options:     p.Options,
+		softTaints:  anySoftTaint(p),
+		Templates:   templates,
+		Devices:     deviceClaimsOf(p),
+		exempt:      p.CordonExempt,
+	}
+}
+
+// classKey is what pods of one class have in common.
+type classKey struct {
+	shape      *model.Shape
+	membership *membership
+	specifics  *podSpecifics
+}
+
+// Of is the class of a pod.
+func (cs *classes) Of(p *model.Pod) *Class {
+	key := classKey{p.Shape, cs.groups.membership(p), cs.specificsOf(p)}
+	if c, ok := cs.ByKey[key]; ok {
+		return c
+	}
+	c := cs.bare(p.Shape)
+	c.podSpecifics, c.membership, c.Owns = key.specifics, key.membership, cs.groups.of(p.Shape)
+	c.Pinned = len(c.Avoid) > 0
+	for _, reach := range p.Shape.VolumeTopology {
+		// Labels that only volumes ask for need a number before the labels of nodes are read.
+		cs.Intern(reach)
+	}
+	cs.addLevels(c)
+	c.findUncountedKeys()
+	cs.ByKey[key] = c
+	return c
+}
+
+// special is what is special about a pod.
+func (cs *classes) specificsOf(p *model.Pod) *podSpecifics {
+	exempt := cs.exempt[p.UID]
+	if len(p.DeviceClaims()) == 0 && !exempt {
+		return cs.noSpecifics
+	}
+	id := fmt.Sprint(exempt, p.DeviceClaims())
+	known, ok := cs.specifics[id]
+	if !ok {
+		known = &podSpecifics{DeviceClaims: cs.Devices.Of(p), exempt: exempt}
+		cs.specifics[id] = known
+	}
+	return known
+}
+
+// alike reports whether it is plain to see that two pods are of one class.
+func (cs *classes) SameClass(a, b *model.Pod) bool {
+	return a.Shape == b.Shape && a.Labels == b.Labels && a.Labels != nil && len(a.DeviceClaims())+len(b.DeviceClaims())+len(cs.exempt) == 0
+}
+
+// drift finds the labels of groups that count the pods and that no stage of theirs looks at.
+func (c *Class) findUncountedKeys() {
+	for _, list := range c.Counting() {
+		for _, g := range list {
+			owns := slices.ContainsFunc(c.Levels, func(st *Level) bool { return slices.Contains(st.Keys, g.Key) })
+			if !g.Host && !owns && !slices.Contains(c.UncountedKeys, g.Key) {
+				c.UncountedKeys = append(c.UncountedKeys, g.Key)
+			}
+		}
+	}
+}
+
+// daemon is a class that is only ever asked where it would run.
+func (cs *classes) daemon(shape *model.Shape) *Class {
+	if c, ok := cs.daemons[shape]; ok {
+		return c
+	}
+	cs.daemons[shape] = cs.bare(shape)
+	return cs.daemons[shape]
+}
+
+func (cs *classes) bare(shape *model.Shape) *Class {
+	c := &Class{Shape: shape, Needs: cs.needsOf(shape.Requests), podSpecifics: cs.noSpecifics, membership: cs.groups.none}
+	if shape.Alternatives() == 1 {
+		c.Alternatives = cs.Intern(shape.Strict(0)).List[:]
+		return c
+	}
+	for i := range shape.Alternatives() {
+		c.Alternatives = append(c.Alternatives, cs.Intern(shape.Strict(i)))
+	}
+	return c
+}
+
+// needsOf is needs, worked out once for equal requests.
+func (cs *classes) needsOf(requests resource.Vector) []Need {
+	id := cs.scratch[:0]
+	for i, amount := range requests {
+		if amount > 0 {
+			id = binary.AppendVarint(binary.AppendVarint(id, int64(i)), amount)
+		}
+	}
+	cs.scratch = id
+	known, ok := cs.needs[string(id)]
+	if !ok {
+		known = needs(requests)
+		cs.needs[string(id)] = known
+	}
+	return known
+}
+
+func (cs *classes) Intern(set requirement.Set) *Conjunction {
+	var id strings.Builder
+	for _, r := range set {
+		id.WriteString(index.Identity(r))
+		id.WriteByte(1)
+	}
+	if c, ok := cs.byTerms[id.String()]; ok {
+		return c
+	}
+	c := &Conjunction{Number: len(cs.byTerms), Terms: cs.U.Terms(set), Set: set}
+	c.List[0] = c
+	cs.byTerms[id.String()] = c
+	return c
+}
+
+// wanted are the resources that some class needs, ascending.
+func (cs *classes) wanted() []int {
+	seen := map[int]bool{}
+	for _, c := range cs.ByKey {
+		for _, need := range c.Needs {
+			seen[need.Resource] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+func needs(requests resource.Vector) []Need {
+	var out []Need
+	for i, amount := range requests {
+		if amount > 0 {
+			out = append(out, Need{i, amount})
+		}
+	}
+	return out
+}
+
+// most is how many of n pods one machine may hold: pods that claim the same port of it keep each other away.
+func (c *Class) MaxPerNode(n int) int {
+	if len(c.Shape.HostPorts) > 0 {
+		return min(n, 1)
+	}
+	return n
+}
+
+// Count is how many pods of the class fit into room, at most limit.
+func (c *Class) Count(room, used resource.Vector, limit int) int {
+	n := int64(limit)
+	for _, need := range c.Needs {
+		free := room.At(need.Resource) - used.At(need.Resource)
+		if free < need.Amount {
+			return 0
+		}
+		n = min(n, free/need.Amount)
+	}
+	return int(n)
+}
+
+// guards are the groups that count what the class keeps away.
+func (c *Class) guards() []*Group { return c.Owns.Part(partInverse) }
+
+// Counting are the groups that count the pods of the class, and those that count what it keeps away.
+func (c *Class) Counting() [2][]*Group { return [...][]*Group{c.members, c.guards()} }
+
+// counted reports whether some group counts the pods of the class.
+func (c *Class) counted() bool { return len(c.members)+len(c.guards()) > 0 }

@@ -1,0 +1,209 @@
+package compile
+
+import (
+	"math"
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
+)
+
+// counts is where pods are counted for topology: the groups with their counts, and the domains that they count in.
+type counts struct {
+	u       *index.Universe
+	groups  *groups
+	Domains *domains
+	targets *targets
+	// trials are the groups that count pods on bins of a trial.
+	trials []*Group
+}
+
+func newCounts(u *index.Universe, groups *groups, ts *targets) *counts {
+	return &counts{u: u, groups: groups, Domains: newDomains(u), targets: ts}
+}
+
+// Bin is what pods are put on: an existing node, an open one, or an open one of a trial, most of which are given up.
+type Bin struct {
+	// Host is the bin's own domain of the hostname label, or uncounted.
+	Host int
+	// Number is the place of an open node among its like.
+	Number int
+	// Target is set for an existing node, open for any other.
+	Target *Target
+	Open   *OpenNode
+}
+
+// Uncounted is the host of bins whose pods are not counted. The pods of a part of an open node are among those of the whole:
+// what the groups that count by host allow for all of them they allow for some.
+const Uncounted = -1
+
+// Add counts n pods of a class that were put on a bin. Where the domain is not decided, spread and affinity count nothing, and
+// anti-affinity counts every domain that is possible. On bins of a trial only the groups that count by host do.
+// Source: scheduling specification, recording.
+func (ct *counts) Add(b Bin, c *Class, n int) {
+	switch {
+	case b.Host == Uncounted || !c.counted():
+	case b.Open != nil && b.Open.Trial:
+		ct.addTrial(b.Host, c, n)
+	default:
+		for _, g := range c.members {
+			if ct.looksAt(g.filter, b) {
+				ct.addTo(g, b, n)
+			}
+		}
+		for _, g := range c.guards() {
+			ct.addTo(g, b, n)
+		}
+	}
+}
+
+func (ct *counts) addTo(g *Group, b Bin, n int) {
+	if g.Host {
+		g.Add(b.Host, n)
+		return
+	}
+	possible, decided := ct.possible(b, g.Key)
+	if !decided && g.Kind != topology.KindAnti {
+		return
+	}
+	for _, d := range possible {
+		g.Add(d, n)
+	}
+}
+
+func (ct *counts) addTrial(host int, c *Class, n int) {
+	for _, list := range c.Counting() {
+		for _, g := range list {
+			if !g.Host {
+				continue
+			}
+			if !g.trial {
+				g.trial = true
+				ct.trials = append(ct.trials, g)
+			}
+			g.Add(host, n)
+		}
+	}
+}
+
+// EndTrials takes back what was counted on bins of trials, whose hosts are numbered from first.
+func (ct *counts) EndTrials(first int) {
+	for _, g := range ct.trials {
+		g.Truncate(first)
+		g.trial = false
+	}
+	ct.trials = nil
+}
+
+// possible are the domains that a bin may turn out to be in; decided tells that there is one, for good.
+func (ct *counts) possible(b Bin, key int) (domains []int, decided bool) {
+	if b.Target == nil {
+		on := b.Open
+		domains = ct.OpenDomains(on, key)
+		return domains, len(domains) == 1 && on.T.decided(on.T.States[on.State], key)
+	}
+	have := b.Target.get(key)
+	if have == index.Undefined && b.Target.Node.Launched {
+		return nil, false // the labels of a node that exists are facts
+	}
+	domains = ct.Domains.Possible(key, have)
+	return domains, len(domains) == 1 && have != index.Undefined
+}
+
+// OpenDomains are the domains that an open node may still end up in.
+func (ct *counts) OpenDomains(on *OpenNode, key int) []int {
+	st := on.T.States[on.State]
+	if !on.T.decided(st, key) {
+		if names, ok := on.T.values(key, st, on.Mask); ok {
+			return ct.Domains.Of(key).numbers(names)
+		}
+	}
+	return ct.Domains.Possible(key, st.Get(key))
+}
+
+// looksAt reports whether a spread with the filter counts pods on the bin.
+func (ct *counts) looksAt(f *nodeFilter, b Bin) bool {
+	switch {
+	case f == nil:
+		return true
+	case f.honorTaints && !f.tolerates(b.taints()):
+		return false
+	}
+	return len(f.alternatives) == 0 || slices.ContainsFunc(f.alternatives, func(c *Conjunction) bool {
+		if b.Target != nil {
+			return ct.targets.Satisfying(c).Has(b.Host)
+		}
+		return b.Open.T.Compatible(b.Open.T.States[b.Open.State], c.Terms)
+	})
+}
+
+// taints are those of the bin that spreads honor.
+func (b Bin) taints() []model.Taint {
+	if b.Target != nil {
+		return spreadTaints(b.Target.Node)
+	}
+	return b.Open.T.Pool.Taints
+}
+
+// decided reports whether the state leaves one value for the label, whatever columns drop out.
+func (t *Template) decided(st *State, key int) bool {
+	set := st.Get(key)
+	return set != index.Undefined && !t.U.Keys[key].Sets[set].Complement() && t.U.Keys[key].Sets[set].Len() == 1
+}
+
+// HostCapacity is how many more pods of the class a host may take by the groups that count per host.
+func (c *Class) HostCapacity(lv *Level, host int) int {
+	for _, g := range c.AvoidHosts {
+		if g.Count(host) > 0 {
+			return 0
+		}
+	}
+	capacity := math.MaxInt
+	for _, o := range lv.Hosts {
+		if o.IsAffinity() && o.Count(host) == 0 && o.Bootstraps(o.Self, AnyDomain) {
+			continue
+		}
+		capacity = min(capacity, o.AllowedOnHost(host, 0, o.Self))
+	}
+	return capacity
+}
+
+// RequiresExisting reports whether pods of the level have to join others on a bin that is there already.
+func (lv *Level) RequiresExisting() bool {
+	_, ok := lv.AffineHosts()
+	return ok
+}
+
+// AffineHosts are the hosts that hold what pods of the level have an affinity to. ok is false when any host will do, because
+// there is no such affinity or the first pod may choose.
+func (lv *Level) AffineHosts() (hosts []int, ok bool) {
+	for _, o := range lv.Hosts {
+		if o.IsAffinity() && !o.Bootstraps(o.Self, AnyDomain) {
+			return o.Counted(), true
+		}
+	}
+	return nil, false
+}
+
+// InDomains is the requirement of one of the domains.
+func (ct *counts) InDomains(key int, domains []int) requirement.Requirement {
+	names := make([]string, len(domains))
+	for i, d := range domains {
+		names[i] = ct.Domains.Of(key).Names[d]
+	}
+	return requirement.New(ct.u.Keys[key].Name, requirement.In, names...)
+}
+
+// Blocked are the domains of a label that others keep the class away from.
+func (c *Class) Blocked(key int) []int {
+	var out []int
+	for _, g := range c.Avoid {
+		if g.Key == key {
+			out = append(out, g.Counted()...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,148 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
+)
+
+// domains numbers the values of the labels that some group has a say in.
+type domains struct {
+	u *index.Universe
+	// byKey[key] are the values of one label; nil for labels that no group cares about.
+	byKey map[int]*values
+}
+
+// values numbers the values of one label.
+type values struct {
+	Names []string
+	index map[string]int
+	// within[set] tells which of them a requirement allows.
+	within map[index.SetID][]bool
+	// listed[set] are those that a concrete requirement lists.
+	listed map[index.SetID][]int
+	// rates is what domains cost.
+	PricesPerCore []float64
+	// counting is the numbers from zero on, as far as they were needed; alone cuts its lists out of it.
+	counting []int
+}
+
+func newDomains(u *index.Universe) *domains { return &domains{u: u, byKey: map[int]*values{}} }
+
+func (ds *domains) Of(key int) *values {
+	v, ok := ds.byKey[key]
+	if !ok {
+		v = &values{index: map[string]int{}, within: map[index.SetID][]bool{}, listed: map[index.SetID][]int{}}
+		ds.byKey[key] = v
+	}
+	return v
+}
+
+// number is that of a value, which is a new one if it was not seen before.
+func (v *values) number(name string) int {
+	n, ok := v.index[name]
+	if !ok {
+		n = len(v.Names)
+		v.index[name] = n
+		v.Names = append(v.Names, name)
+	}
+	return n
+}
+
+// Alone is the list of d and nothing else.
+func (v *values) Alone(d int) []int {
+	for len(v.counting) <= d {
+		v.counting = append(v.counting, len(v.counting))
+	}
+	return v.counting[d : d+1 : d+1]
+}
+
+// Allowed tells which values of key a conjunction leaves open.
+func (ds *domains) Allowed(key int, c *Conjunction) topology.DomainFilter {
+	for _, t := range c.Terms {
+		if t.Key != key {
+			continue
+		}
+		v, set := ds.Of(key), t.Set
+		known := v.within[set]
+		for d := len(known); d < len(v.Names); d++ {
+			known = append(known, ds.u.Keys[key].Sets[set].Has(v.Names[d]))
+		}
+		v.within[set] = known
+		return func(d int) bool { return d < len(known) && known[d] }
+	}
+	return AnyDomain
+}
+
+func AnyDomain(int) bool { return true }
+
+// Possible are the domains that a node may be in by what is known about its label: the values of a concrete requirement,
+// every known value that another one allows, and none where absence is all that is left. Nobody changes the list.
+func (ds *domains) Possible(key int, set index.SetID) []int {
+	v := ds.Of(key)
+	if set == index.Undefined {
+		return v.numbers(v.Names)
+	}
+	r := ds.u.Keys[key].Sets[set]
+	if !r.Complement() {
+		known, ok := v.listed[set]
+		if !ok {
+			known = v.numbers(r.Values())
+			v.listed[set] = known
+		}
+		return known
+	}
+	return v.numbers(slices.DeleteFunc(slices.Clone(v.Names), func(name string) bool { return !r.Has(name) }))
+}
+
+func (v *values) numbers(names []string) []int {
+	out := make([]int, len(names))
+	for i, name := range names {
+		out[i] = v.number(name)
+	}
+	return out
+}
+
+// values are those that a label can have on machines in state st that are one of the columns in mask, sorted: what is on
+// offer for labels that offerings have, else what the instance types say, else the pool's own list. ok is false when
+// nothing is known about the label.
+func (t *Template) values(key int, st *State, mask bitset.Set) (names []string, ok bool) {
+	k := t.U.Keys[key]
+	names = t.names[:0]
+	narrow := func(r requirement.Requirement) {
+		if r.Complement() {
+			return
+		}
+		ok = true
+		if have := st.Get(key); have != index.Undefined {
+			r = r.Intersect(k.Sets[have])
+		}
+		names = append(names, r.Values()...)
+	}
+	for i := range st.Kinds.All() {
+		if !t.Columns.Kinds[i].Columns.Intersects(mask) {
+			continue
+		}
+		for _, term := range t.Columns.Kinds[i].Terms {
+			if term.Key == key {
+				narrow(k.Sets[term.Set])
+			}
+		}
+	}
+	if !ok {
+		for _, label := range t.Columns.Label(key).Values {
+			if label.Columns.Intersects(mask) {
+				narrow(k.Sets[label.Set])
+			}
+		}
+	}
+	if have := st.Get(key); !ok && have != index.Undefined {
+		narrow(k.Sets[have])
+	}
+	slices.Sort(names)
+	t.names = names
+	return slices.Clone(slices.Compact(names)), ok
+}

@@ -1,0 +1,166 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
+)
+
+// Base is a compiled problem from which what-ifs are forked.
+type Base struct {
+	Problem  Problem
+	Compiled *Run
+	// number is the place of a node among the targets, by ID.
+	number map[string]int
+	// pristine are the targets, counts, reservations and limits before anything is placed; working is memory for one what-if.
+	pristine, working []Target
+	counts            []topology.Group
+	left              []int
+	limits            [][]Limit
+	// origin is what reset goes back to; nil before the first commit.
+	origin *Base
+}
+
+// maxStates is how many label states of one template are kept between what-ifs.
+const maxStates = 4096
+
+func NewBase(p Problem, movable []*model.Pod) *Base {
+	b := &Base{Problem: p, number: map[string]int{}}
+	p.Pods = slices.Concat(p.Pods, movable)
+	b.Compiled = NewRun(p)
+	b.Compiled.Problem = b.Problem
+	b.Compiled.Seed()
+	list := b.Compiled.Targets.List
+	b.pristine, b.working = make([]Target, len(list)), make([]Target, len(list))
+	for i, t := range list {
+		b.pristine[i] = *t
+		b.pristine[i].Ports = slices.Clip(t.Ports)
+		b.number[t.Node.ID] = i
+	}
+	b.counts = make([]topology.Group, len(b.Compiled.Groups.list))
+	for i, g := range b.Compiled.Groups.list {
+		b.counts[i].Restore(&g.Group)
+	}
+	for _, t := range b.Compiled.Templates {
+		b.left = slices.Clone(t.Reservations.Left)
+		b.limits = append(b.limits, slices.Clone(t.Limits.List))
+	}
+	return b
+}
+
+// Fork is the run of a what-if: the problem p without some nodes, some pods of which are placed anew. It ends with the next
+// fork.
+func (b *Base) Fork(p Problem, without []*model.Node, pods []*model.Pod) *Run {
+	r := b.Compiled.fork(p)
+	b.renewTargets(r, without)
+	b.renewTemplates(without)
+	b.renewCounts(r, without, pods)
+	return r
+}
+
+// Commit makes the last fork the starting point of later ones. It reports false, and does nothing, where there are devices.
+func (b *Base) Commit() bool {
+	if b.Problem.Devices != nil {
+		return false
+	}
+	if b.origin == nil {
+		b.origin = &Base{Problem: b.Problem, pristine: b.pristine, counts: b.counts, left: b.left, limits: b.limits}
+		b.pristine, b.counts = slices.Clone(b.pristine), make([]topology.Group, len(b.counts))
+		b.limits = slices.Clone(b.limits)
+	}
+	for i := range b.working {
+		b.pristine[i] = b.working[i]
+		b.pristine[i].Pods, b.pristine[i].Ports = nil, slices.Clip(b.working[i].Ports)
+	}
+	for i, g := range b.Compiled.Groups.list {
+		b.counts[i] = topology.Group{}
+		if g.Host {
+			// Open nodes of the next fork get the numbers that those of this one have.
+			g.Truncate(len(b.pristine))
+		}
+		b.counts[i].Restore(&g.Group)
+	}
+	for i, t := range b.Compiled.Templates {
+		b.left, b.limits[i] = slices.Clone(t.Reservations.Left), slices.Clone(t.Limits.List)
+	}
+	b.Problem.Pods = nil
+	return true
+}
+
+// Reset undoes every commit.
+func (b *Base) Reset() {
+	if b.origin == nil {
+		return
+	}
+	b.Problem, b.pristine, b.counts, b.left, b.limits = b.origin.Problem, b.origin.pristine, b.origin.counts, b.origin.left, b.origin.limits
+	b.origin = nil
+	for _, g := range b.Compiled.Groups.list {
+		g.Touch()
+	}
+}
+
+// renewTargets gives r the nodes as they were, without some.
+func (b *Base) renewTargets(r *Run, without []*model.Node) {
+	copy(b.working, b.pristine)
+	r.Targets = &targets{u: r.Classes.U, labelled: b.Compiled.Targets.labelled, List: b.Compiled.Targets.List}
+	for i := range b.working {
+		r.Targets.List[i] = &b.working[i]
+	}
+	for _, n := range without {
+		if i, ok := b.number[n.ID]; ok {
+			b.working[i].Room = nil
+		}
+	}
+}
+
+// renewTemplates takes back what the last what-if left in the templates: its claims, and what they took of limits and
+// reservations. Nodes that are not there do not count against limits.
+func (b *Base) renewTemplates(without []*model.Node) {
+	for i, t := range b.Compiled.Templates {
+		t.Open, t.FreeList = openNodes{}, nil
+		copy(t.Limits.List, b.limits[i])
+		for _, n := range without {
+			if n.Pool != t.Pool.Name {
+				continue
+			}
+			for k, bound := range t.Limits.List {
+				t.Limits.List[k].Remaining += AmountOf(n.Capacity, bound.Resource)
+			}
+		}
+		copy(t.Reservations.Left, b.left)
+		if len(t.States) > maxStates {
+			t.Forget()
+		}
+	}
+}
+
+// Forget drops all label states but the first.
+func (t *Template) Forget() {
+	root := t.States[t.Root]
+	root.next = nil
+	clear(t.byTerms)
+	t.States, t.Root = []*State{root}, 0
+	t.byTerms[root.identity()] = 0
+}
+
+// renewCounts undoes what the last fork counted, and takes out the pods of the nodes without.
+func (b *Base) renewCounts(r *Run, without []*model.Node, pods []*model.Pod) {
+	r.Counts = &counts{u: r.Classes.U, groups: r.Groups, Domains: b.Compiled.Counts.Domains, targets: r.Targets}
+	if len(r.Groups.list) == 0 {
+		return
+	}
+	for i, g := range r.Groups.list {
+		g.Restore(&b.counts[i])
+	}
+	moving := make(map[string]bool, len(pods))
+	for _, p := range pods {
+		moving[p.UID] = true
+	}
+	waiting := b.Problem.Moving()
+	for _, n := range without {
+		if host, ok := b.number[n.ID]; ok {
+			r.Counts.removeNode(n, host, waiting, moving)
+		}
+	}
+}

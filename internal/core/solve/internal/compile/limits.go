@@ -1,0 +1,122 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+// limits is what a pool may still add. Claims opened in this run are charged with the most that any of their candidates
+// would add, and the charge shrinks as candidates drop out.
+type limits struct {
+	List []Limit
+}
+
+type Limit struct {
+	Resource         int
+	Total, Remaining int64
+}
+
+func newLimits(pool *model.Pool, nodes []*model.Node) *limits {
+	l := &limits{}
+	for r, total := range pool.Limits {
+		remaining := total
+		for _, n := range nodes {
+			if n.Pool == pool.Name {
+				remaining -= AmountOf(n.Capacity, r)
+			}
+		}
+		l.List = append(l.List, Limit{r, total, remaining})
+	}
+	slices.SortFunc(l.List, func(a, b Limit) int { return a.Resource - b.Resource })
+	return l
+}
+
+// AmountOf is the capacity entry that a limit on r looks at; a machine always counts as one node.
+func AmountOf(capacity resource.Vector, r int) int64 {
+	if r == resource.Nodes {
+		return 1
+	}
+	return capacity.At(r)
+}
+
+func (l *limits) Unlimited() bool { return len(l.List) == 0 }
+
+// Exhausted reports whether no further node is allowed, whatever its size.
+func (l *limits) Exhausted() bool {
+	return slices.ContainsFunc(l.List, func(b Limit) bool { return b.Resource == resource.Nodes && b.Remaining == 0 })
+}
+
+// admits reports whether a machine of this capacity stays within every limit.
+func (l *limits) admits(capacity resource.Vector) bool {
+	for _, b := range l.List {
+		if AmountOf(capacity, b.Resource) > b.Remaining {
+			return false
+		}
+	}
+	return true
+}
+
+// larger reports whether capacity takes more of a limited resource than other does.
+func (l *limits) larger(capacity, other resource.Vector) bool {
+	return slices.ContainsFunc(l.List, func(b Limit) bool {
+		return AmountOf(capacity, b.Resource) > AmountOf(other, b.Resource)
+	})
+}
+
+// share is how much of a limit a machine of this capacity takes, of that of which it takes most.
+func (l *limits) share(capacity resource.Vector) float64 {
+	most := 0.0
+	for _, b := range l.List {
+		most = max(most, float64(AmountOf(capacity, b.Resource))/float64(max(b.Total, 1)))
+	}
+	return most
+}
+
+// Capacity is the full size of a column's machine.
+func (t *Template) Capacity(column int) resource.Vector {
+	return t.Columns.Types[t.Columns.Owner[column]].Capacity
+}
+
+// Within is the columns of mask that the limits admit.
+func (t *Template) Within(mask bitset.Set) bitset.Set {
+	if t.Limits.Unlimited() {
+		return mask
+	}
+	out := bitset.New(t.Columns.Len())
+	for column := range mask.All() {
+		if t.Limits.admits(t.Capacity(column)) {
+			out.Add(column)
+		}
+	}
+	return out
+}
+
+// Charge replaces what on is charged with by the most that its present candidates would add.
+func (l *limits) Charge(on *OpenNode) {
+	if l.Unlimited() {
+		return
+	}
+	worst := make([]int64, len(l.List))
+	for column := range on.Mask.All() {
+		capacity := on.T.Capacity(column)
+		for i, b := range l.List {
+			worst[i] = max(worst[i], AmountOf(capacity, b.Resource))
+		}
+	}
+	l.Release(on)
+	for i := range l.List {
+		l.List[i].Remaining -= worst[i]
+	}
+	on.charged = worst
+}
+
+// Release takes back what on is charged with.
+func (l *limits) Release(on *OpenNode) {
+	for i, amount := range on.charged {
+		l.List[i].Remaining += amount
+	}
+	on.charged = nil
+}

@@ -1,0 +1,67 @@
+package compile
+
+import (
+	"maps"
+
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+// minimum is a demand for distinct values of a label among the candidates of a claim.
+type minimum struct{ Key, Values int }
+
+// Minimums are the demands on a claim in state st: the pool's, or what they were lowered to when the claim was opened.
+func (on *OpenNode) Minimums(st *State) []minimum {
+	out := make([]minimum, 0, len(st.Minimums))
+	for _, m := range st.Minimums {
+		values := on.T.U.Keys[m.Key].Sets[m.Set].MinValues()
+		if lowered, ok := on.RelaxedMinValues[m.Key]; ok {
+			values = min(values, lowered)
+		}
+		out = append(out, minimum{m.Key, values})
+	}
+	return out
+}
+
+// Unmet is the keys whose demand the columns in mask do not meet.
+func (on *OpenNode) Unmet(st *State, mask bitset.Set) []string {
+	var keys []string
+	for _, m := range on.Minimums(st) {
+		if on.T.Distinct(m.Key, mask) < m.Values {
+			keys = append(keys, on.T.U.Keys[m.Key].Name)
+		}
+	}
+	return keys
+}
+
+// lower is the claim's demands cut down to what the columns in mask offer. Source: scheduling specification, BestEffort
+// policy.
+func (on *OpenNode) RelaxMinValues(st *State, mask bitset.Set) map[int]int {
+	lowered := maps.Clone(on.RelaxedMinValues)
+	for _, m := range on.Minimums(st) {
+		if n := on.T.Distinct(m.Key, mask); n < m.Values {
+			if lowered == nil {
+				lowered = map[int]int{}
+			}
+			lowered[m.Key] = n
+		}
+	}
+	return lowered
+}
+
+// Unmet is the keys whose demand for distinct values the columns in mask do not meet.
+func (t *Template) Unmet(st *State, mask bitset.Set) []string {
+	return (&OpenNode{T: t}).Unmet(st, mask)
+}
+
+// Distinct is how many values of a label the columns in mask have together.
+func (t *Template) Distinct(key int, mask bitset.Set) int {
+	anyValue := requirement.New(t.U.Keys[key].Name, requirement.Exists)
+	return anyValue.DistinctValues(func(yield func(requirement.Requirement) bool) {
+		for _, label := range t.Columns.Label(key).Values {
+			if label.Columns.Intersects(mask) && !yield(t.U.Keys[key].Sets[label.Set]) {
+				return
+			}
+		}
+	})
+}

@@ -1,0 +1,267 @@
+package compile
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
+	"github.com/karpenter-anew/karpenter/internal/core/device"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/volume"
+)
+
+// claim is a machine to be asked for that is still being filled.
+type OpenNode struct {
+	T     *Template
+	State StateID
+	// Trial marks a piece of a repacking, most of which are given up.
+	Trial bool
+	// Mask is the columns that can still hold everything put in. It is the claim's own.
+	Mask bitset.Set
+	// Total is what the pods ask for of the resources that somebody wants, without daemons.
+	Total resource.Vector
+	// Slack is an upper bound on what any candidate has left, by resource; the least one, but for trials.
+	Slack   resource.Vector
+	Batches []Batch
+	// ports are those that its pods claim.
+	ports []model.HostPort
+	// volumes are those that its pods will have attached; counted where a pool's machines have few slots.
+	volumes volume.Attached
+	// lowered are demands for distinct values, by key, that the claim need not meet in full.
+	RelaxedMinValues map[int]int
+	// held are the reservations that the claim may be launched from.
+	held []int
+	// Devices is the claim's name among those who hold devices; empty while it holds none.
+	Devices string
+	// charged is what the pool's limits were reduced by for this claim.
+	charged []int64
+}
+
+// open is an empty claim limited to the columns in mask.
+func (t *Template) NewOpenNode(mask bitset.Set) *OpenNode { return t.NewOpenNodeIn(t.Root, mask) }
+
+// openIn is an empty claim in a state, limited to the columns in mask.
+func (t *Template) NewOpenNodeIn(state StateID, mask bitset.Set) *OpenNode {
+	on := t.BlankOpenNode(state, mask)
+	on.UpdateSlack()
+	return on
+}
+
+// blank is an empty claim whose slack is not known.
+func (t *Template) BlankOpenNode(state StateID, mask bitset.Set) *OpenNode {
+	var on *OpenNode
+	if last := len(t.FreeList) - 1; last >= 0 {
+		on, t.FreeList = t.FreeList[last], t.FreeList[:last]
+	} else {
+		width := 1
+		if last := len(t.Wanted) - 1; last >= 0 {
+			width += t.Wanted[last]
+		}
+		amounts := make(resource.Vector, 2*width)
+		on = &OpenNode{Total: amounts[:width:width], Slack: amounts[width:]}
+	}
+	*on = OpenNode{
+		T: t, State: state, Mask: append(on.Mask[:0], mask...),
+		Total: on.Total, Slack: on.Slack, Batches: on.Batches[:0], ports: on.ports[:0],
+	}
+	clear(on.Total)
+	return on
+}
+
+// recycle takes claims back that were opened for a trial and that nobody holds: right-sizing tries far more than it keeps.
+func (t *Template) Free(open []*OpenNode) { t.FreeList = append(t.FreeList, open...) }
+
+// measure recomputes slack.
+func (on *OpenNode) UpdateSlack() {
+	for _, r := range on.T.Wanted {
+		on.Slack[r] = on.T.capacityIndex(r).Largest(on.Mask) - on.Total.At(r)
+	}
+}
+
+// Offer is what a bin would become by taking pods of a class. Its memory may be used for one offer after another.
+type Offer struct {
+	// Pods is how many of the pods the bin takes.
+	Pods int
+	// form, state, mask and relaxedMinValues are those of the open node, were the offer accepted.
+	form             *Conjunction
+	State            StateID
+	Mask             bitset.Set
+	relaxedMinValues map[int]int
+	// Devices is what the pods' ResourceClaims would get; nil for pods without any.
+	Devices *device.Proposal
+	// Deferred is set when nothing is offered because other open nodes hold the reservations that this one could be launched
+	// from.
+	Deferred bool
+}
+
+func (o *Offer) Reset() { *o = Offer{Mask: o.Mask[:0]} }
+
+// ConsiderAny makes o the offer for the first of the forms that the open node accepts.
+func (on *OpenNode) ConsiderAny(o *Offer, c *Class, forms []*Conjunction, n int) {
+	for _, form := range forms {
+		if on.Consider(o, c, form, n); o.Pods > 0 {
+			return
+		}
+	}
+}
+
+// Consider makes o the offer for as many of n pods of the class as the open node can take, without taking them.
+func (on *OpenNode) Consider(o *Offer, c *Class, form *Conjunction, n int) {
+	o.Reset()
+	if !c.MayFit(on.Slack) {
+		return
+	}
+	if _, taken := model.FirstConflict(c.Shape.HostPorts, on.ports); taken {
+		return
+	}
+	to := on.T.Step(on.State, form)
+	if to == NoState {
+		return
+	}
+	n = c.MaxPerNode(n)
+	next := on.T.States[to]
+	candidates := on.T.candidates
+	candidates.Intersect(on.Mask, next.Mask)
+	if len(c.Shape.HostPorts) > 0 {
+		candidates.Intersect(candidates, on.T.PortsFree(c))
+	}
+	best, fitting := on.maxPods(c, candidates, n)
+	if best == 0 {
+		return
+	}
+	o.form, o.State, o.Pods, o.relaxedMinValues = form, to, best, on.RelaxedMinValues
+	if len(next.Minimums) > 0 || on.T.Reservations.Mode != ReservedIgnored {
+		on.cutOffer(o, next, func(n int) bitset.Set { return on.Remaining(c, candidates, n) })
+	}
+	switch {
+	case o.Pods == 0:
+	case o.Pods == best && fitting != nil:
+		o.Mask = append(o.Mask, fitting...)
+	default:
+		on.Fitting(c, candidates, o.Pods)
+		o.Mask = append(o.Mask, candidates...)
+	}
+}
+
+// Fitting narrows candidates, in place, to those that can hold n more pods of the class beside those of the open node, and
+// reports whether any can.
+func (on *OpenNode) Fitting(c *Class, candidates bitset.Set, n int) bool {
+	for _, need := range c.Needs {
+		if !on.T.capacityIndex(need.Resource).Narrow(candidates, on.Total.At(need.Resource)+need.Amount*int64(n)) {
+			return false
+		}
+	}
+	return len(c.Needs) > 0 || !candidates.Empty()
+}
+
+// maxPods is how many of n pods of the class the candidate with the most capacity for them can hold. When that is known at
+// once, fitting is the candidates that can, in scratch memory of the template.
+func (on *OpenNode) maxPods(c *Class, candidates bitset.Set, n int) (most int, fitting bitset.Set) {
+	for _, need := range c.Needs {
+		n = min(n, int(max(on.Slack.At(need.Resource), 0)/need.Amount))
+	}
+	scratch := on.T.scratch
+	holds := func(n int) bool {
+		copy(scratch, candidates)
+		return on.Fitting(c, scratch, n)
+	}
+	if n == 0 || holds(n) {
+		return n, scratch
+	}
+	return sort.Search(n-1, func(i int) bool { return !holds(i + 1) }), nil
+}
+
+// Remaining is the candidates that can hold n more pods of the class.
+func (on *OpenNode) Remaining(c *Class, candidates bitset.Set, n int) bitset.Set {
+	out := candidates.Clone()
+	on.Fitting(c, out, n)
+	return out
+}
+
+// cutOffer cuts an offer down to as many pods as leave enough distinct values and, where one could be used, a reservation.
+// remaining is the candidates that n pods leave. Fewer pods leave more, so the number is found by bisection.
+func (on *OpenNode) cutOffer(o *Offer, next *State, remaining func(n int) bitset.Set) {
+	rs, trial := on.T.Reservations, *on
+	if len(on.Batches) == 0 && on.T.BestEffort {
+		o.relaxedMinValues = on.RelaxMinValues(next, remaining(1))
+		trial.RelaxedMinValues = o.relaxedMinValues
+	}
+	reserved := false
+	if rs.Mode == ReservedStrict {
+		compatible := rs.compatible(on.T, next.Kinds, remaining(1))
+		reserved = len(compatible) > 0 || len(on.held) > 0
+		if reserved && len(rs.Reservable(on, compatible)) == 0 {
+			o.Reset()
+			o.Deferred = true
+			return
+		}
+	}
+	fewer := sort.Search(o.Pods, func(fewer int) bool {
+		mask := remaining(o.Pods - fewer)
+		return len(trial.Unmet(next, mask)) == 0 &&
+			(!reserved || len(rs.Reservable(on, rs.compatible(on.T, next.Kinds, mask))) > 0)
+	})
+	o.Pods -= fewer
+}
+
+// Put takes the pods of an accepted offer into the claim.
+func (on *OpenNode) Put(c *Class, st *Level, o *Offer, pods []*model.Pod) {
+	copy(on.Mask, o.Mask)
+	on.State, on.RelaxedMinValues = o.State, o.relaxedMinValues
+	for _, need := range c.Needs {
+		on.Total[need.Resource] += resource.MulSaturated(need.Amount, int64(len(pods)))
+	}
+	if last := len(on.Batches) - 1; last >= 0 && on.Batches[last].Level == st && on.Batches[last].Form == o.form {
+		on.Batches[last].Pods = slices.Concat(on.Batches[last].Pods, pods)
+	} else {
+		on.Batches = append(on.Batches, Batch{st, o.form, pods})
+	}
+	on.ports = append(on.ports, c.Shape.HostPorts...)
+	if on.T.Attaches(c) {
+		for _, p := range pods {
+			on.volumes.Add(p.Attachments())
+		}
+	}
+	if !on.Trial {
+		on.UpdateSlack()
+		return
+	}
+	for _, need := range c.Needs {
+		on.Slack[need.Resource] -= need.Amount * int64(len(pods))
+	}
+}
+
+// Repels reports whether a taint of the pool keeps the class away.
+func (t *Template) Repels(c *Class, st *Level) (model.Taint, bool) {
+	return model.Untolerated(t.Pool.Taints, c.Shape.Tolerations, st.Tolerant)
+}
+
+// Pods are all pods of the claim in the order they were put in.
+func (on *OpenNode) Pods() []*model.Pod {
+	if len(on.Batches) == 1 {
+		return slices.Clip(on.Batches[0].Pods)
+	}
+	n := 0
+	for _, f := range on.Batches {
+		n += len(f.Pods)
+	}
+	out := make([]*model.Pod, 0, n)
+	for _, f := range on.Batches {
+		out = append(out, f.Pods...)
+	}
+	return out
+}
+
+// Indivisible reports whether on is to stay as it is: it may be launched from a reservation, or some of its pods must share a
+// machine with others.
+func (on *OpenNode) Indivisible() bool {
+	return on.T.Reservations.concern(on) || slices.ContainsFunc(on.Batches, func(f Batch) bool { return f.Level.HostAffinity || on.T.Attaches(f.Class()) })
+}
+
+// Floats reports whether on is not bound yet to a domain in which pods of the class would count. Pods that do not care where
+// they are go there first: elsewhere they would upset the balance of those that do.
+func (on *OpenNode) Floats(c *Class) bool {
+	st := on.T.States[on.State]
+	return !slices.ContainsFunc(c.UncountedKeys, func(key int) bool { return on.T.decided(st, key) })
+}

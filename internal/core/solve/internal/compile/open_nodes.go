@@ -1,0 +1,94 @@
+package compile
+
+import (
+	"math"
+
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+// BlockSize is how many claims a roster passes over at once when none of them can have room.
+const BlockSize = 32
+
+// roster is the open claims of one template in the order in which they were opened, in blocks that know an upper bound of
+// what any of their claims has left. Claims only get fuller, so a bound that is not up to date is merely too generous.
+type openNodes struct {
+	Numbers     []int
+	UpperBounds []resource.Vector
+}
+
+// Add enters a claim.
+func (ro *openNodes) Add(number int, slack resource.Vector) {
+	if len(ro.Numbers)%BlockSize == 0 {
+		ro.UpperBounds = append(ro.UpperBounds, nil)
+	}
+	ro.Numbers = append(ro.Numbers, number)
+	ro.raise(len(ro.UpperBounds)-1, slack)
+}
+
+func (ro *openNodes) raise(block int, slack resource.Vector) {
+	bound := ro.UpperBounds[block]
+	for len(bound) < len(slack) {
+		bound = append(bound, math.MinInt64)
+	}
+	for r, amount := range slack {
+		bound[r] = max(bound[r], amount)
+	}
+	ro.UpperBounds[block] = bound
+}
+
+// Refresh works the bound of a block out anew.
+func (ro *openNodes) Refresh(block int, open []*OpenNode) {
+	ro.UpperBounds[block] = ro.UpperBounds[block][:0]
+	for _, number := range ro.Numbers[block*BlockSize : min((block+1)*BlockSize, len(ro.Numbers))] {
+		ro.raise(block, open[number].Slack)
+	}
+}
+
+// roomy reports whether slack may be enough for one pod of the class.
+func (c *Class) MayFit(slack resource.Vector) bool {
+	for _, need := range c.Needs {
+		if slack.At(need.Resource) < need.Amount {
+			return false
+		}
+	}
+	return true
+}
+
+// spot is what a lane knows about one template.
+type TemplateCursor struct {
+	// Cursor is how many claims of the roster are known to be of no use.
+	Cursor int
+	// judged tells that barred is known: taints or labels of the template keep the lane's pods out.
+	checked, Rejects bool
+	// Closed is set when the template refuses to open a claim.
+	Closed bool
+}
+
+// Cursor is what the variant, which is one of a level, knows about a template.
+func (dv *DomainVariant) Cursor(lv *Level, t *Template) *TemplateCursor {
+	sp := &dv.cursors[t.number]
+	if !sp.checked {
+		sp.checked = true
+		_, repelled := t.Repels(lv.Class, lv)
+		sp.Rejects = repelled || !t.mayAccept(dv.Forms)
+	}
+	return sp
+}
+
+// floatingSpot is what the lane knows about those claims of the i-th template, of so many, that are not bound to a domain yet.
+func (dv *DomainVariant) FloatingCursor(i, templates int) *TemplateCursor {
+	if len(dv.cursors) == templates {
+		dv.cursors = append(dv.cursors, make([]TemplateCursor, templates)...)
+	}
+	return &dv.cursors[templates+i]
+}
+
+// mayAccept reports whether the labels of an empty claim agree with one of the forms.
+func (t *Template) mayAccept(forms []*Conjunction) bool {
+	for _, form := range forms {
+		if t.Compatible(t.States[t.Root], form.Terms) {
+			return true
+		}
+	}
+	return false
+}

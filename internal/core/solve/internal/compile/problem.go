@@ -1,0 +1,57 @@
+// Package compile turns a Problem into what placing works on: classes of pods with the levels of their relaxation, topology groups with
+// their counts, templates of pools with label states, existing nodes, and open nodes.
+//
+// What pods share is compiled once: equal questions are one class, equal requirements one conjunction, equal label states of
+// open nodes one state. Base forks a compiled problem for what-ifs.
+package compile
+
+import (
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+// Problem is the input of a run.
+type Problem struct {
+	// Resources names the entries of all vectors.
+	Resources []string
+	// Pods are to be placed, in any order.
+	Pods []*model.Pod
+	// Nodes are existing or requested nodes that may receive pods, in any order. They count against the limits of their pools.
+	Nodes []*model.Node
+	// ExcludedNodes receive no pods because they are being deleted. Pods that stay on them count for topology.
+	ExcludedNodes []*model.Node
+	// Cordoned are the IDs of nodes that receive no pods but those of CordonExempt, by pod UID.
+	Cordoned, CordonExempt map[string]bool
+	// Namespaces are the labels of the namespaces, by name, for terms that select namespaces by label.
+	Namespaces map[string]map[string]string
+	// Pools may launch, in any order; weight and name decide.
+	Pools []*model.Pool
+	// DaemonSets take resources on every node they match.
+	DaemonSets []*model.DaemonSet
+	// Devices are the inventory for the ResourceClaims of pods; nil rejects pods with ResourceClaims.
+	Devices *model.Devices
+	Options Options
+}
+
+// Options are the policies of a run.
+type Options struct {
+	// WellKnown reports the labels that a pod may require without the pool defining them.
+	WellKnown func(key string) bool
+	// Custom reports the labels that a NodeClaim carries with one concrete value: neither well-known nor restricted.
+	Custom func(key string) bool
+	// IgnorePreferences ignores preferred affinity and soft spread constraints.
+	IgnorePreferences bool
+	// BestEffortMinValues relaxes minValues that cannot be met instead of rejecting the pool.
+	BestEffortMinValues bool
+	// Reserved is the policy for reserved offerings; ReservationLabel is the label that names a reservation.
+	Reserved         ReservedMode
+	ReservationLabel string
+	// MaxInstanceTypes bounds the instance types of a NodeClaim; 0 means 600.
+	MaxInstanceTypes int
+	// DisableRepacking keeps the result of first fit, even where repacking would be cheaper.
+	DisableRepacking bool
+	// DeviceTimeout starts the timeout of one search for devices and returns a function that reports its expiry. Nil never
+	// expires.
+	DeviceTimeout func() (over func() bool)
+	// Stop is called between placements; once it reports true, the run ends with what it has. Nil never stops.
+	Stop func() bool
+}

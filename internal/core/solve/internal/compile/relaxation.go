@@ -1,0 +1,142 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+)
+
+// wishes are the soft parts of a question that have not been given up yet, each list in the order of giving up.
+type preferences struct {
+	affinity, antiAffinity []*Group
+	preferred              []model.Preference
+	spread                 []*Group
+}
+
+func (w preferences) none() bool {
+	return len(w.affinity)+len(w.antiAffinity)+len(w.preferred)+len(w.spread) == 0
+}
+
+// less is w without the wish that is given up next. Source: scheduling specification, relaxation order.
+func (w preferences) relax() preferences {
+	switch {
+	case len(w.affinity) > 0:
+		w.affinity = w.affinity[1:]
+	case len(w.antiAffinity) > 0:
+		w.antiAffinity = w.antiAffinity[1:]
+	case len(w.preferred) > 0:
+		w.preferred = w.preferred[1:]
+	case len(w.spread) > 0:
+		w.spread = w.spread[1:]
+	}
+	return w
+}
+
+func (cs *classes) preferences(c *Class) preferences {
+	if cs.options.IgnorePreferences {
+		return preferences{}
+	}
+	d := c.Owns
+	preferred := slices.Clone(c.Shape.Preferred)
+	slices.SortStableFunc(preferred, func(a, b model.Preference) int { return int(b.Weight) - int(a.Weight) })
+	return preferences{affinity: d.Part(partAffinity), antiAffinity: d.Part(partAntiAffinity), preferred: preferred, spread: d.Part(partSpread)}
+}
+
+// ladder lays out the stages: alternatives of required affinity are given up from the first on, then wishes in their order,
+// then the aversion to softly tainted nodes. Source: scheduling specification, relaxation order.
+//
+// That order gives up an alternative because of a wish that comes with it, and may end at an alternative that nothing
+// meets. So before a pod is refused, the alternatives that were given up are asked once more, without wishes.
+func (cs *classes) addLevels(c *Class) {
+	last := c.Shape.Alternatives() - 1
+	all := cs.preferences(c)
+	for i := range last {
+		cs.addLevel(c, i, all, false)
+	}
+	for w := all; ; w = w.relax() {
+		cs.addLevel(c, last, w, false)
+		if w.none() {
+			break
+		}
+	}
+	if cs.softTaints {
+		cs.addLevel(c, last, preferences{}, true)
+	}
+	c.Final = c.Levels[len(c.Levels)-1]
+	for i := range last {
+		if !all.none() {
+			cs.addLevel(c, i, preferences{}, false)
+		}
+		if cs.softTaints {
+			cs.addLevel(c, i, preferences{}, true)
+		}
+	}
+}
+
+// stage appends a stage unless it asks the same as the one before.
+func (cs *classes) addLevel(c *Class, alternative int, w preferences, tolerant bool) {
+	st := &Level{Class: c, Strict: c.Alternatives[alternative], Tolerant: tolerant}
+	st.Conjunction = st.Strict
+	if len(w.preferred) > 0 {
+		st.Conjunction = cs.Intern(st.Strict.Set.And(w.preferred[0].Terms))
+	}
+	for _, list := range [][]*Group{c.Owns.Part(PartRequired), w.affinity, w.antiAffinity, w.spread} {
+		for _, g := range list {
+			st.Bind(c, g)
+		}
+	}
+	if n := len(c.Levels); n > 0 && c.Levels[n-1].same(st) {
+		return
+	}
+	for _, list := range [][]*Group{c.Avoid, st.ownedGroups()} {
+		for _, g := range list {
+			if !slices.Contains(st.Keys, g.Key) {
+				st.Keys = append(st.Keys, g.Key)
+			}
+		}
+	}
+	slices.Sort(st.Keys)
+	if len(st.Keys) == 0 {
+		st.Variants = []*DomainVariant{cs.Variant(c, st.Conjunction)}
+	} else {
+		c.Pinned = true
+	}
+	c.Pinned = c.Pinned || st.HostAffinity
+	c.Levels = append(c.Levels, st)
+}
+
+// Bind makes g one of the stage's groups.
+func (st *Level) Bind(c *Class, g *Group) {
+	o := Owned{g, slices.Contains(c.members, g)}
+	if !g.Host {
+		st.Owned = append(st.Owned, o)
+		return
+	}
+	st.Hosts = append(st.Hosts, o)
+	st.HostAffinity = st.HostAffinity || g.IsAffinity()
+}
+
+func (st *Level) ownedGroups() []*Group {
+	out := make([]*Group, len(st.Owned))
+	for i, o := range st.Owned {
+		out[i] = o.Group
+	}
+	return out
+}
+
+func (st *Level) same(o *Level) bool {
+	return st.Conjunction == o.Conjunction && st.Strict == o.Strict && st.Tolerant == o.Tolerant &&
+		slices.Equal(st.Owned, o.Owned) && slices.Equal(st.Hosts, o.Hosts)
+}
+
+// lane is a stage's question in the domains that want adds to it.
+func (cs *classes) Variant(c *Class, want *Conjunction) *DomainVariant {
+	dv := &DomainVariant{Want: want, cursors: make([]TemplateCursor, cs.Templates)}
+	for _, reach := range c.Shape.VolumeTopology {
+		dv.Forms = append(dv.Forms, cs.Intern(want.Set.And(reach)))
+	}
+	if len(dv.Forms) == 0 {
+		dv.Forms = want.List[:]
+	}
+	return dv
+}

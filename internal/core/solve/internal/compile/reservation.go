@@ -1,0 +1,189 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
+)
+
+// ReservedMode is what to do about reserved offerings.
+type ReservedMode uint8
+
+const (
+	// ReservedIgnored takes reserved offerings for ordinary ones.
+	ReservedIgnored ReservedMode = iota
+	// ReservedStrict puts pods off that could use a reservation which others of this run may still give back.
+	ReservedStrict
+	// ReservedFallback uses reservations as long as they last and ordinary offerings after that.
+	ReservedFallback
+)
+
+// CapacityTypeReserved is the value of the capacity-type label of reserved offerings.
+const CapacityTypeReserved = "reserved"
+
+// Reservations knows how many instances each capacity reservation still holds. A claim holds one instance of every
+// reservation that it may be launched from: which one it will be is the provider's choice.
+// Source: scheduling specification, reserved capacity.
+type Reservations struct {
+	Mode ReservedMode
+	// left by reservation.
+	Left []int
+	ids  []string
+	ByID map[string]int
+	// Kinds tells which reservation a kind of offering draws on; -1 for none.
+	Kinds map[*index.Columns][]int
+}
+
+func newReservations(p Problem, templates []*Template) *Reservations {
+	rs := &Reservations{Mode: p.Options.Reserved, ByID: map[string]int{}, Kinds: map[*index.Columns][]int{}}
+	for _, t := range templates {
+		t.Reservations = rs
+	}
+	if rs.Mode == ReservedIgnored || p.Options.ReservationLabel == "" {
+		rs.Mode = ReservedIgnored
+		return rs
+	}
+	for _, pool := range p.Pools {
+		for _, it := range pool.Catalog {
+			for _, o := range it.Offerings {
+				id := o.Requirements.Get(p.Options.ReservationLabel)
+				if o.Requirements.Get(CapacityTypeKey).Has(CapacityTypeReserved) && id.Len() == 1 {
+					rs.Know(id.Values()[0], int(o.ReservationCapacity))
+				}
+			}
+		}
+	}
+	for _, t := range templates {
+		if _, ok := rs.Kinds[t.Columns]; !ok {
+			rs.Kinds[t.Columns] = rs.reservationOf(t, p.Options.ReservationLabel)
+		}
+	}
+	return rs
+}
+
+// Know adds a reservation. Offerings that share one may have seen it at different times: the lowest number counts.
+func (rs *Reservations) Know(id string, capacity int) {
+	if i, ok := rs.ByID[id]; ok {
+		rs.Left[i] = min(rs.Left[i], capacity)
+		return
+	}
+	rs.ByID[id] = len(rs.Left)
+	rs.Left = append(rs.Left, capacity)
+	rs.ids = append(rs.ids, id)
+}
+
+func (rs *Reservations) reservationOf(t *Template, label string) []int {
+	out := slices.Repeat([]int{-1}, len(t.Columns.Kinds))
+	for k, kind := range t.Columns.Kinds {
+		id, reserved := -1, false
+		for _, have := range kind.Terms {
+			r := t.U.Keys[have.Key].Sets[have.Set]
+			switch {
+			case r.Key == label && r.Len() == 1:
+				id = rs.ByID[r.Values()[0]]
+			case r.Key == CapacityTypeKey && r.Has(CapacityTypeReserved):
+				reserved = true
+			}
+		}
+		if reserved {
+			out[k] = id
+		}
+	}
+	return out
+}
+
+// compatible are the reservations that a claim could be launched from, given the kinds of offerings and the columns that
+// it is left with, each once.
+func (rs *Reservations) compatible(t *Template, kinds, mask bitset.Set) []int {
+	var out []int
+	for k := range kinds.All() {
+		if r := rs.Kinds[t.Columns][k]; r >= 0 && t.Columns.Kinds[k].Columns.Intersects(mask) && !slices.Contains(out, r) {
+			out = append(out, r)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Reservable are those of list that on holds already or that have an instance left.
+func (rs *Reservations) Reservable(on *OpenNode, list []int) []int {
+	var out []int
+	for _, r := range list {
+		if rs.Left[r] > 0 || slices.Contains(on.held, r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Hold makes on hold exactly the reservations in want: new ones are taken before old ones are given back.
+func (rs *Reservations) Hold(on *OpenNode, want []int) {
+	for _, r := range want {
+		if !slices.Contains(on.held, r) {
+			if rs.Left[r] == 0 {
+				// Whoever asks has looked first: to go on would launch what is not there.
+				panic(fmt.Sprintf("reservation %s is used up and was taken once more", rs.ids[r]))
+			}
+			rs.Left[r]--
+		}
+	}
+	for _, r := range on.held {
+		if !slices.Contains(want, r) {
+			rs.Left[r]++
+		}
+	}
+	on.held = want
+}
+
+// Update makes on hold what it could be launched from now.
+func (rs *Reservations) Update(on *OpenNode) {
+	if rs.Mode != ReservedIgnored {
+		rs.Hold(on, rs.Reservable(on, rs.compatible(on.T, on.T.States[on.State].Kinds, on.Mask)))
+	}
+}
+
+// concern reports whether on, or what its pods could be split into, could be launched from a reservation.
+func (rs *Reservations) concern(on *OpenNode) bool {
+	return rs.MayServe(on.T, on.T.States[on.State])
+}
+
+// MayServe reports whether a claim in state st could be launched from a reservation.
+func (rs *Reservations) MayServe(t *Template, st *State) bool {
+	return rs.Mode != ReservedIgnored && len(rs.compatible(t, st.Kinds, st.Mask)) > 0
+}
+
+// Pin binds a claim that holds reservations to them, and keeps one that holds none from counting on any.
+func (on *OpenNode) Pin(cs *classes) {
+	rs := on.T.Reservations
+	if len(on.held) == 0 {
+		if rs.concern(on) {
+			on.unpin(cs)
+		}
+		return
+	}
+	ids := make([]string, len(on.held))
+	for i, r := range on.held {
+		ids[i] = rs.ids[r]
+	}
+	to := on.T.Step(on.State, cs.Intern(requirement.NewSet(
+		requirement.New(CapacityTypeKey, requirement.In, CapacityTypeReserved),
+		requirement.New(cs.options.ReservationLabel, requirement.In, ids...),
+	)))
+	on.State, on.Mask = to, on.Mask.And(on.T.States[to].Mask)
+}
+
+// unpin leaves a claim without a reservation the ordinary offerings, as long as there are any.
+func (on *OpenNode) unpin(cs *classes) {
+	to := on.T.Step(on.State, cs.Intern(requirement.NewSet(
+		requirement.New(CapacityTypeKey, requirement.NotIn, CapacityTypeReserved),
+	)))
+	if to == NoState {
+		return
+	}
+	if mask := on.Mask.And(on.T.States[to].Mask); !mask.Empty() {
+		on.State, on.Mask = to, mask
+	}
+}

@@ -1,0 +1,128 @@
+package compile
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
+)
+
+// Run is a compiled problem and what has been placed so far.
+type Run struct {
+	Problem   Problem
+	Classes   *classes
+	Groups    *groups
+	Counts    *counts
+	Templates []*Template
+	// Unlaunchable are pools whose requirements leave nothing to launch.
+	Unlaunchable []*Template
+	// Targets are the existing nodes, open the new ones. As domains of the hostname label, existing nodes are numbered first.
+	Targets *targets
+	Open    []*OpenNode
+}
+
+// NewRun compiles what does not depend on where pods are. The pods that are counted come with seed.
+func NewRun(p Problem) *Run {
+	if p.Options.WellKnown == nil {
+		p.Options.WellKnown = func(string) bool { return false }
+	}
+	u := index.NewUniverse(p.Options.WellKnown)
+	pools := slices.Clone(p.Pools)
+	slices.SortFunc(pools, func(a, b *model.Pool) int {
+		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
+	})
+	cs := newClasses(u, p, len(pools))
+	cs.groups = newGroups(cs, p)
+	r := &Run{Problem: p, Classes: cs, Groups: cs.groups}
+	daemons := make([]*Class, 0, len(p.DaemonSets))
+	for _, d := range sortedDaemons(p.DaemonSets) {
+		daemons = append(daemons, cs.daemon(d.Shape))
+	}
+	// All groups have to be known before it can be told which of them select a pod.
+	for _, pod := range p.Pods {
+		cs.groups.of(pod.Shape)
+	}
+	for _, n := range slices.Concat(p.Nodes, p.ExcludedNodes) {
+		for _, pod := range n.AntiAffinityPods {
+			cs.groups.guardsOf(pod.Shape)
+		}
+	}
+	cs.ByKey = make(map[classKey]*Class, len(cs.groups.ByShape))
+	for _, pod := range p.Pods {
+		cs.Of(pod)
+	}
+	r.compileTemplates(pools, daemons)
+	newReservations(p, r.Templates)
+	r.Targets = newTargets(p.Nodes, u)
+	for _, t := range r.Targets.List {
+		t.closed = p.Cordoned[t.Node.ID]
+	}
+	r.Targets.reserveDaemons(daemons)
+	r.Targets.expectAttachLimits(p.Pools)
+	r.Counts = newCounts(u, cs.groups, r.Targets)
+	return r
+}
+
+// compileTemplates shares columns between pools that have the same catalog.
+func (r *Run) compileTemplates(pools []*model.Pool, daemons []*Class) {
+	wanted := r.Classes.wanted()
+	compiled := map[*catalog.InstanceType]*index.Columns{}
+	for _, pool := range pools {
+		if len(pool.Catalog) == 0 {
+			continue
+		}
+		cols, ok := compiled[pool.Catalog[0]]
+		if !ok || !slices.Equal(cols.Types, pool.Catalog) {
+			cols = index.NewColumns(pool.Catalog, r.Classes.U)
+			compiled[pool.Catalog[0]] = cols
+		}
+		t := newTemplate(pool, cols, r.Classes.U, daemons)
+		if !t.usable() {
+			r.Unlaunchable = append(r.Unlaunchable, t)
+			continue
+		}
+		t.Limits = newLimits(pool, r.Problem.Nodes)
+		t.Wanted, t.number = wanted, len(r.Templates)
+		t.BestEffort = r.Problem.Options.BestEffortMinValues
+		r.Templates = append(r.Templates, t)
+	}
+}
+
+// ExistingBin is an existing node by its number.
+func (r *Run) ExistingBin(number int) Bin { return Bin{Host: number, Target: r.Targets.List[number]} }
+
+// OpenBin is an open node by its number, which may be that of the next one.
+func (r *Run) OpenBin(number int, on *OpenNode) Bin {
+	return Bin{Host: len(r.Targets.List) + number, Number: number, Open: on}
+}
+
+// fork is a run of another problem with the same nodes, pools and daemons, on what is compiled already. It has no targets and
+// counts of its own yet.
+func (r *Run) fork(p Problem) *Run {
+	cs := *r.Classes
+	cs.ByKey, cs.specifics, cs.noSpecifics = map[classKey]*Class{}, map[string]*podSpecifics{}, &podSpecifics{}
+	cs.daemons = nil
+	cs.options, cs.Devices, cs.exempt = p.Options, deviceClaimsOf(p), p.CordonExempt
+	return &Run{
+		Problem: p, Classes: &cs, Groups: r.Groups, Counts: r.Counts, Templates: r.Templates, Unlaunchable: r.Unlaunchable,
+	}
+}
+
+func anySoftTaint(p Problem) bool {
+	soft := func(taints []model.Taint) bool {
+		return slices.ContainsFunc(taints, func(t model.Taint) bool { return t.Effect == model.PreferNoSchedule })
+	}
+	return slices.ContainsFunc(p.Pools, func(pool *model.Pool) bool { return soft(pool.Taints) }) ||
+		slices.ContainsFunc(p.Nodes, func(n *model.Node) bool { return soft(n.Taints) })
+}
+
+func sortedDaemons(ds []*model.DaemonSet) []*model.DaemonSet {
+	out := slices.Clone(ds)
+	slices.SortFunc(out, func(a, b *model.DaemonSet) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	return out
+}

@@ -1,0 +1,172 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+// Seed tells every group its domains and counts the pods that run already. It is called once all groups are known.
+func (r *Run) Seed() {
+	if len(r.Groups.list) == 0 {
+		return
+	}
+	ct := r.Counts
+	r.Classes.U.Key(HostnameKey)
+	moving := r.Problem.Moving() // they are placed anew and must not count twice
+	ct.addDomains(r.Templates)
+	for i, t := range r.Targets.List {
+		ct.addNode(t.Node, i, moving)
+	}
+	for _, n := range r.Problem.ExcludedNodes {
+		ct.addNode(n, notPlaceable, moving)
+	}
+}
+
+// span is the values of a label that new nodes of one template can have.
+type span struct {
+	t      *Template
+	values []string
+}
+
+func spans(templates []*Template, key int) []span {
+	var out []span
+	for _, t := range templates {
+		root := t.States[t.Root]
+		names, _ := t.values(key, root, root.Mask)
+		out = append(out, span{t, names})
+	}
+	return out
+}
+
+// notPlaceable stands for the number of nodes that receive no pods.
+const notPlaceable = -1
+
+// addDomains tells every group the domains that new nodes can be in.
+func (ct *counts) addDomains(templates []*Template) {
+	byKey := map[int][]span{}
+	for _, g := range ct.groups.list {
+		if g.Host {
+			continue
+		}
+		v := ct.Domains.Of(g.Key)
+		if _, ok := byKey[g.Key]; !ok {
+			byKey[g.Key] = spans(templates, g.Key)
+		}
+		for _, sp := range byKey[g.Key] {
+			if g.filter != nil && g.filter.honorTaints && !g.filter.tolerates(sp.t.Pool.Taints) {
+				continue
+			}
+			for _, name := range sp.values {
+				g.AddDomain(v.number(name))
+			}
+		}
+	}
+}
+
+// addNode makes the labels of a node domains and counts its pods. host is the node's number, or notPlaceable.
+func (ct *counts) addNode(n *model.Node, host int, moving map[string]bool) {
+	at := ct.domainsOf(n)
+	for _, g := range ct.groups.list {
+		if g.Host || n.NodeName == "" {
+			continue
+		}
+		if d := at[g.Key]; d != noDomain && !g.Known(d) && g.looksAt(n) {
+			g.AddDomain(d)
+		}
+	}
+	at[ct.u.Key(HostnameKey)] = host
+	ct.eachCounted(n, moving, func(g *Group, _ *model.Pod) {
+		switch d := at[g.Key]; {
+		case d == noDomain || !g.looksAt(n):
+		case d == notPlaceable:
+			g.AddElsewhere()
+		default:
+			g.Add(d, 1)
+		}
+	})
+}
+
+// removeNode takes the pods of a node, whose number is host, out of the counts. Those that are not moving stay where they are,
+// but on a node that nothing can be placed on any more.
+func (ct *counts) removeNode(n *model.Node, host int, waiting, moving map[string]bool) {
+	at := ct.domainsOf(n)
+	ct.eachCounted(n, waiting, func(g *Group, p *model.Pod) {
+		switch d := at[g.Key]; {
+		case !g.looksAt(n):
+		case g.Host:
+			g.Remove(host)
+			if !moving[p.UID] {
+				g.AddElsewhere()
+			}
+		case moving[p.UID] && d >= 0:
+			g.Remove(d)
+		}
+	})
+}
+
+// eachCounted yields the pods of a node, without some, each with every group that counts it.
+func (ct *counts) eachCounted(n *model.Node, without map[string]bool, yield func(*Group, *model.Pod)) {
+	for _, p := range n.Pods {
+		if p.Terminating || without[p.UID] {
+			continue
+		}
+		for _, g := range ct.groups.membership(p).members {
+			yield(g, p)
+		}
+	}
+	for _, p := range n.AntiAffinityPods {
+		if without[p.UID] {
+			continue
+		}
+		for _, g := range ct.groups.guardsOf(p.Shape) {
+			yield(g, p)
+		}
+	}
+}
+
+// noDomain is the domain of a node that lacks the label.
+const noDomain = -2
+
+// domainsOf is the domain that a node is in, by key; noDomain for labels that it lacks or that no group uses.
+func (ct *counts) domainsOf(n *model.Node) []int {
+	at := slices.Repeat([]int{noDomain}, len(ct.u.Keys))
+	for key, v := range ct.Domains.byKey {
+		r := n.Requirements.Get(ct.u.Keys[key].Name)
+		if r.Operator() == requirement.In && r.Len() == 1 {
+			at[key] = v.number(r.Values()[0])
+		}
+	}
+	return at
+}
+
+// looksAt reports whether the group counts pods on a node at all.
+func (g *Group) looksAt(n *model.Node) bool {
+	f := g.filter
+	if f == nil {
+		return true
+	}
+	if f.honorTaints && !f.tolerates(spreadTaints(n)) {
+		return false
+	}
+	if len(f.alternatives) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(f.alternatives, func(c *Conjunction) bool {
+		return n.Requirements.Compatible(c.Set, func(string) bool { return false })
+	})
+}
+
+// spreadTaints are the taints that spreads honour: what the Node object says, passing ones included.
+func spreadTaints(n *model.Node) []model.Taint {
+	if n.NodeName == "" {
+		return n.Taints
+	}
+	return n.RawTaints
+}
+
+func (f *nodeFilter) tolerates(taints []model.Taint) bool {
+	_, repelled := model.Untolerated(taints, f.tolerations, true)
+	return !repelled
+}

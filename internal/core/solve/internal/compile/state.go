@@ -1,0 +1,175 @@
+package compile
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
+)
+
+// State is what a claim says about labels. Claims of one pool that say the same share a state, so what follows from it is
+// worked out once: the columns it leaves and the state that another class leads to.
+type State struct {
+	// sets by key; keys beyond the end are undefined.
+	Sets []index.SetID
+	// Labels are the columns whose labels agree, offers those with an available compatible offering, mask both.
+	Labels, Offers, Mask bitset.Set
+	// Kinds are the compatible offerings.
+	Kinds bitset.Set
+	// prices by column, at the cheapest compatible offering; nil until somebody asks.
+	prices []float64
+	// byPrice are the columns of mask, cheapest first; nil until somebody asks.
+	byPrice []int32
+	// next by conjunction number: the state that follows, refused, or 0 for not asked yet (stored plus two).
+	next []StateID
+	// Minimums are the keys with a demand for distinct values.
+	Minimums []index.Term
+}
+
+// StateID numbers a state within its template.
+type StateID int32
+
+const NoState StateID = -1
+
+func (s *State) Get(key int) index.SetID {
+	if key < len(s.Sets) {
+		return s.Sets[key]
+	}
+	return index.Undefined
+}
+
+// rootState is the state of a claim with no pods.
+func (t *Template) rootState() StateID {
+	s := &State{}
+	for _, have := range t.U.Terms(t.Pool.Requirements.And(simulatedLabels())) {
+		s.put(have)
+		t.Defined[have.Key] = true
+	}
+	s.Labels = bitset.Full(t.Columns.Len())
+	return t.derive(s, t.U.Terms(t.Pool.Requirements))
+}
+
+func (s *State) put(have index.Term) {
+	for len(s.Sets) <= have.Key {
+		s.Sets = append(s.Sets, index.Undefined)
+	}
+	s.Sets[have.Key] = have.Set
+}
+
+// Compatible reports whether a machine in state s can satisfy want: every key must be defined by the pool, or well-known,
+// or satisfied by absence, and agree. What other pods of the claim exclude defines nothing.
+func (t *Template) Compatible(s *State, want []index.Term) bool {
+	for _, w := range want {
+		k, have := t.U.Keys[w.Key], s.Get(w.Key)
+		switch {
+		case have != index.Undefined && !k.Join(have, w.Set).Overlap:
+			return false
+		case !t.Defined[w.Key] && !k.WellKnown && !k.Sets[w.Set].AllowsAbsence():
+			return false
+		}
+	}
+	return true
+}
+
+// Step is the state that follows from s when the conjunction numbered n joins, or refused.
+func (t *Template) Step(from StateID, c *Conjunction) StateID {
+	s := t.States[from]
+	if c.Number < len(s.next) {
+		if to := s.next[c.Number]; to != 0 {
+			return to - 2
+		}
+	} else {
+		s.next = append(s.next, make([]StateID, c.Number+1-len(s.next))...)
+	}
+	to := t.follow(from, c.Terms)
+	s.next[c.Number] = to + 2
+	return to
+}
+
+func (t *Template) follow(from StateID, want []index.Term) StateID {
+	s := t.States[from]
+	if !t.Compatible(s, want) {
+		return NoState
+	}
+	n := &State{Sets: slices.Clone(s.Sets), Labels: s.Labels}
+	var changed []index.Term
+	for _, w := range want {
+		joined := w.Set
+		if have := s.Get(w.Key); have != index.Undefined {
+			joined = t.U.Keys[w.Key].Join(have, w.Set).Meet
+			if joined == have {
+				continue
+			}
+		}
+		n.put(index.Term{Key: w.Key, Set: joined})
+		changed = append(changed, index.Term{Key: w.Key, Set: joined})
+	}
+	if len(changed) == 0 {
+		return from
+	}
+	return t.derive(n, changed)
+}
+
+// derive completes n after the keys in changed were set, and numbers it.
+func (t *Template) derive(n *State, changed []index.Term) StateID {
+	id := n.identity()
+	if known, ok := t.byTerms[id]; ok {
+		return known
+	}
+	for _, c := range changed {
+		n.Labels = n.Labels.And(t.Columns.Matching(c))
+	}
+	n.Kinds = bitset.New(len(t.Columns.Kinds))
+	n.Offers = bitset.New(t.Columns.Len())
+	for i, k := range t.Columns.Kinds {
+		if t.Compatible(n, k.Terms) {
+			n.Kinds.Add(i)
+			n.Offers.Or(k.Columns)
+		}
+	}
+	n.Mask = n.Labels.And(n.Offers)
+	for key, set := range n.Sets {
+		if set != index.Undefined && t.U.Keys[key].Sets[set].MinValues() > 0 {
+			n.Minimums = append(n.Minimums, index.Term{Key: key, Set: set})
+		}
+	}
+	t.States = append(t.States, n)
+	t.byTerms[id] = StateID(len(t.States) - 1)
+	return StateID(len(t.States) - 1)
+}
+
+func (s *State) identity() string {
+	var b []byte
+	for _, set := range s.Sets {
+		b = binary.AppendVarint(b, int64(set))
+	}
+	return string(b)
+}
+
+// Prices is the cheapest price of every column for a claim in state s, in dollars an hour.
+func (t *Template) Prices(s *State) []float64 {
+	if s.prices == nil {
+		s.prices = t.Columns.Cheapest(s.Kinds)
+	}
+	return s.prices
+}
+
+// Requirements is what s says, without the labels that exist only inside a run.
+func (t *Template) Requirements(s *State) requirement.Set { return t.AppendRequirements(nil, s) }
+
+// AppendRequirements is requirements in the place of out, which is empty.
+func (t *Template) AppendRequirements(out []requirement.Requirement, s *State) requirement.Set {
+	for key, set := range s.Sets {
+		if set == index.Undefined {
+			continue
+		}
+		switch name := t.U.Keys[key].Name; name {
+		case HostnameKey, RegisteredKey, InitializedKey:
+		default:
+			out = append(out, t.U.Keys[key].Sets[set])
+		}
+	}
+	return requirement.Gather(out)
+}

@@ -1,0 +1,163 @@
+package compile
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
+)
+
+// Target is an existing node that may receive pods.
+type Target struct {
+	Node *model.Node
+	// Room is what is left once bound pods and the daemons that are still to come are served.
+	Room resource.Vector
+	sets []index.SetID
+	Pods []*model.Pod
+	// Ports are taken by bound pods, by the daemons that are still to come, and by pods placed in this run.
+	Ports []model.HostPort
+	// Volumes are those attached.
+	Volumes Attachments
+	// closed nodes receive exempt pods only.
+	closed bool
+}
+
+// targets are all of them: initialized ones first, then by name.
+type targets struct {
+	List []*Target
+	u    *index.Universe
+	// labelled[n] are the targets whose labels satisfy conjunction n.
+	labelled map[int]bitset.Set
+}
+
+func newTargets(nodes []*model.Node, u *index.Universe) *targets {
+	sorted := slices.Clone(nodes)
+	slices.SortFunc(sorted, func(a, b *model.Node) int {
+		if a.Initialized != b.Initialized {
+			if a.Initialized {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID))
+	})
+	ts := &targets{u: u, labelled: map[int]bitset.Set{}}
+	for _, n := range sorted {
+		t := &Target{Node: n, Room: n.Allocatable.Sub(n.Used), Volumes: Attachments{Node: n}}
+		for _, p := range n.Pods {
+			t.Ports = append(t.Ports, p.Shape.HostPorts...)
+		}
+		for _, r := range n.Requirements {
+			// Keys that nobody asks about need no number.
+			if k, ok := u.Index[r.Key]; ok {
+				t.put(index.Term{Key: k, Set: u.Keys[k].Intern(r)})
+			}
+		}
+		ts.List = append(ts.List, t)
+	}
+	return ts
+}
+
+func (t *Target) get(key int) index.SetID {
+	if key < len(t.sets) {
+		return t.sets[key]
+	}
+	return index.Undefined
+}
+
+func (t *Target) put(have index.Term) {
+	for len(t.sets) <= have.Key {
+		t.sets = append(t.sets, index.Undefined)
+	}
+	t.sets[have.Key] = have.Set
+}
+
+// reserveDaemons keeps room for the daemons that match a node and do not run on it yet. A machine that is not launched has
+// no labels to match; its room was computed with daemons in mind.
+func (ts *targets) reserveDaemons(daemons []*Class) {
+	for i, t := range ts.List {
+		if !t.Node.Launched {
+			continue
+		}
+		var expected resource.Vector
+		for _, d := range daemons {
+			if ts.hosts(i, d) {
+				expected = expected.Add(d.Shape.Requests)
+				t.Ports = append(t.Ports, d.Shape.HostPorts...)
+			}
+		}
+		t.Room = t.Room.Sub(expected.Sub(t.Node.UsedByDaemons).Floor(0))
+	}
+}
+
+func (ts *targets) hosts(i int, d *Class) bool {
+	if _, repelled := model.Untolerated(ts.List[i].Node.Taints, d.Shape.Tolerations, true); repelled {
+		return false
+	}
+	return slices.ContainsFunc(d.Alternatives, func(c *Conjunction) bool { return ts.Satisfying(c).Has(i) })
+}
+
+// Satisfying is the targets whose labels satisfy c. Labels are facts: a key that is not there satisfies nothing but absence.
+func (ts *targets) Satisfying(c *Conjunction) bitset.Set {
+	if m, ok := ts.labelled[c.Number]; ok {
+		return m
+	}
+	m := bitset.New(len(ts.List))
+	for i, t := range ts.List {
+		if t.satisfies(c, ts.u) {
+			m.Add(i)
+		}
+	}
+	ts.labelled[c.Number] = m
+	return m
+}
+
+func (t *Target) satisfies(c *Conjunction, u *index.Universe) bool {
+	for _, want := range c.Terms {
+		k := u.Keys[want.Key]
+		have := t.get(want.Key)
+		switch {
+		case have == index.Undefined && !k.Sets[want.Set].AllowsAbsence():
+			return false
+		case have != index.Undefined && !k.Covers(want.Set, have):
+			return false
+		}
+	}
+	return true
+}
+
+// SatisfyingAny is the targets whose labels satisfy one of the forms.
+func (ts *targets) SatisfyingAny(forms []*Conjunction) bitset.Set {
+	m := ts.Satisfying(forms[0])
+	if len(forms) > 1 {
+		m = m.Clone()
+		for _, form := range forms[1:] {
+			m.Or(ts.Satisfying(form))
+		}
+	}
+	return m
+}
+
+// Accepts reports whether ports and taints of the node let pods of the class in.
+func (t *Target) Accepts(c *Class, st *Level) bool {
+	if t.closed && !c.exempt {
+		return false
+	}
+	if _, taken := model.FirstConflict(c.Shape.HostPorts, t.Ports); taken {
+		return false
+	}
+	_, repelled := model.Untolerated(t.Node.Taints, c.Shape.Tolerations, st.Tolerant)
+	return !repelled
+}
+
+// Take puts pods of the class on the node.
+func (t *Target) Take(c *Class, pods []*model.Pod) {
+	t.Pods = append(t.Pods, pods...)
+	t.Ports = append(t.Ports, c.Shape.HostPorts...)
+	t.Volumes.Add(pods)
+	t.Room = t.Room.Sub(c.Shape.Requests.Times(int64(len(pods))))
+}

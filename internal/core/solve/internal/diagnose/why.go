@@ -1,0 +1,198 @@
+// Package diagnose finds out why pods fit nowhere: for every pool the obstacle between it and the pod.
+package diagnose
+
+import (
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/reason"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
+)
+
+// hugeCPU is a request of a million cores, in thousandths: almost certainly a mistyped unit.
+const hugeCPU = 1_000_000 * 1000
+
+// UnschedulablePods are pods that fit nowhere for the same reasons.
+type UnschedulablePods struct {
+	Pods    []*model.Pod
+	Reasons reason.Obstacles
+}
+
+// refusals says of every pod that was refused why. It is to be asked before claims are split: counts go by machine.
+func DiagnoseAll(s *place.Placer) []UnschedulablePods {
+	admitted := make([]bitset.Set, len(s.Templates))
+	if len(s.Unschedulable) > 0 {
+		for i, t := range s.Templates {
+			admitted[i] = t.Within(bitset.Full(t.Columns.Len()))
+		}
+	}
+	out := make([]UnschedulablePods, 0, len(s.Unschedulable))
+	for _, r := range s.Unschedulable {
+		out = append(out, UnschedulablePods{Pods: r.Pods, Reasons: diagnosis{s}.why(r.Class, r.Pods[0], admitted)})
+	}
+	return out
+}
+
+// diagnosis finds out why pods fit nowhere.
+type diagnosis struct{ *place.Placer }
+
+// why says for every pool what stands between it and a pod of the class in its most yielding form; admitted are the columns
+// that the limits of each template admit.
+func (s diagnosis) why(c *compile.Class, pod *model.Pod, admitted []bitset.Set) reason.Obstacles {
+	if len(s.Problem.Pools) == 0 {
+		return reason.Obstacles{{Code: reason.NoPools}}
+	}
+	if len(s.Templates) == 0 {
+		return s.whyEmpty()
+	}
+	var out reason.Obstacles
+	for i, t := range s.Templates {
+		r := s.whyNot(&poolFilter{t: t, c: c, pod: pod, resources: s.Problem.Resources, admitted: admitted[i]}, c.Final)
+		r.Pool = t.Pool.Name
+		if r.HasRequest() {
+			r.Resources = requests(t, c, s.Problem.Resources)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// whyEmpty is the obstacle where no pool has anything to launch.
+func (s diagnosis) whyEmpty() reason.Obstacles {
+	var out reason.Obstacles
+	for _, t := range s.Unlaunchable {
+		out = append(out, reason.Obstacle{Code: reason.PoolEmpty, Pool: t.Pool.Name, UnavailableOfferings: UnavailableOfferings(t)})
+	}
+	if len(out) == 0 {
+		out = reason.Obstacles{{Code: reason.PoolEmpty}}
+	}
+	return out
+}
+
+// whyNot is the first obstacle between a pod and a new machine of a pool. What no other limit would help against comes before
+// the limits; the rest is in the order in which a new claim is tested.
+func (s diagnosis) whyNot(v *poolFilter, st *compile.Level) reason.Obstacle {
+	t, c := v.t, v.c
+	if r, ok := v.whyClosed(st); ok {
+		return r
+	}
+	if r, ok := s.whyVolumes(t, c, st); ok {
+		return r
+	}
+	if r, ok := s.whyDevices(v, st); ok {
+		return r
+	}
+	if r, ok := s.whyTopology(t, c, st); ok {
+		return r
+	}
+	var first reason.Obstacle
+	for _, o := range s.Options(nil, c, st) {
+		for _, form := range o.Forms {
+			to := t.Step(t.Root, form)
+			if to == compile.NoState {
+				continue
+			}
+			r := v.why(t.States[to])
+			if r.Code != reason.NoInstanceType {
+				return r
+			}
+			if first.Code == "" {
+				first = r
+			}
+		}
+	}
+	if first.Code == "" {
+		return v.why(t.States[t.Step(t.Root, st.Conjunction)])
+	}
+	return first
+}
+
+// whyClosed is what keeps the pod from any machine of the pool.
+func (s *poolFilter) whyClosed(st *compile.Level) (reason.Obstacle, bool) {
+	t := s.t
+	taint, repelled := t.Repels(s.c, st)
+	to := t.Step(t.Root, st.Conjunction)
+	switch {
+	case repelled:
+		return reason.Obstacle{Code: reason.TaintNotTolerated, Taint: taint.String()}, true
+	case to == compile.NoState:
+		return conflict(t, t.Root, st.Conjunction), true
+	case t.Limits.Exhausted(), !s.admitted.Intersects(t.States[t.Root].Mask):
+		s.runTests()
+		next := t.States[to]
+		would := next.Mask.And(s.portFree).And(s.attaching).And(s.fits)
+		r := reason.Obstacle{Code: reason.LimitsExceeded, Limits: s.limits(would, next)}
+		if t.Limits.Exhausted() {
+			r.Code = reason.NodesExhausted
+		}
+		return r, true
+	}
+	return reason.Obstacle{}, false
+}
+
+// whyVolumes is the label that keeps all alternatives of the pods' volumes away from the pool.
+func (s diagnosis) whyVolumes(t *compile.Template, c *compile.Class, st *compile.Level) (reason.Obstacle, bool) {
+	narrowed := t.Step(t.Root, st.Conjunction)
+	var last reason.Obstacle
+	for _, reach := range c.Shape.VolumeTopology {
+		alternative := s.Classes.Intern(reach)
+		if t.Step(narrowed, alternative) != compile.NoState {
+			return reason.Obstacle{}, false
+		}
+		last = conflict(t, narrowed, alternative)
+	}
+	if last.Conflict.Undefined {
+		last.Conflict.Have = requirement.New(last.Conflict.Key, requirement.DoesNotExist)
+	}
+	last.Code = reason.VolumeUnreachable
+	return last, len(c.Shape.VolumeTopology) > 0
+}
+
+// asked renders what a machine must have for the class: its requests and what daemons take, which may differ between the machines of a pool.
+func requests(t *compile.Template, c *compile.Class, names []string) string {
+	least, most := t.DaemonRange(t.States[t.Root].Mask)
+	low := resource.Describe(c.Shape.Requests.Add(least), names)
+	high := resource.Describe(c.Shape.Requests.Add(most), names)
+	if low == high {
+		return low
+	}
+	return "min=" + low + ", max=" + high
+}
+
+// conflict names the label that keeps the conjunction away from a claim in a state.
+func conflict(t *compile.Template, from compile.StateID, c *compile.Conjunction) reason.Obstacle {
+	root := t.States[from]
+	var contradicting *requirement.Conflict
+	for _, w := range c.Terms {
+		k, have := t.U.Keys[w.Key], root.Get(w.Key)
+		switch {
+		case !t.Defined[w.Key] && !k.WellKnown && !k.Sets[w.Set].AllowsAbsence():
+			found := requirement.Conflict{Key: k.Name, Undefined: true, Want: k.Sets[w.Set]}
+			return reason.Obstacle{Code: reason.LabelUndefined, Conflict: found, Hint: hint(t, k.Name)}
+		case have != index.Undefined && contradicting == nil && !k.Join(have, w.Set).Overlap:
+			contradicting = &requirement.Conflict{Key: k.Name, Want: k.Sets[w.Set], Have: k.Sets[have]}
+		}
+	}
+	return reason.Obstacle{Code: reason.RequirementConflict, Conflict: *contradicting}
+}
+
+// hint is a label that the user may have meant: a known one that contains the key, or ends like it.
+func hint(t *compile.Template, key string) string {
+	name := key[strings.LastIndexByte(key, '/')+1:]
+	best := ""
+	for _, k := range t.U.Keys {
+		known := k.WellKnown || t.States[t.Root].Get(t.U.Index[k.Name]) != index.Undefined
+		if !known || k.Name == key || k.Name == compile.HostnameKey || k.Name == compile.RegisteredKey || k.Name == compile.InitializedKey {
+			continue
+		}
+		if (strings.Contains(k.Name, key) || strings.HasSuffix(k.Name, name)) && (best == "" || k.Name < best) {
+			best = k.Name
+		}
+	}
+	return best
+}

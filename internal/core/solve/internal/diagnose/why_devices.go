@@ -1,0 +1,30 @@
+package diagnose
+
+import (
+	"github.com/karpenter-anew/karpenter/internal/core/reason"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
+)
+
+// whyDevices is what stood in the way of the claims of a class at a pool, if they were what failed.
+func (s diagnosis) whyDevices(v *poolFilter, st *compile.Level) (reason.Obstacle, bool) {
+	if s.Devices == nil {
+		return reason.Obstacle{}, false
+	}
+	t, c := v.t, v.c
+	r, ok := s.Devices.Failures[c][t]
+	if !ok || t.Limits.Unlimited() {
+		return r, ok
+	}
+	v.runTests()
+	// Limits may have taken away the types that bring the devices.
+	for _, o := range s.Options(nil, c, st) {
+		on := t.NewOpenNode(v.portFree.And(v.attaching).And(t.States[t.Root].Mask))
+		var got compile.Offer
+		s.FitOpen(&got, compile.Bin{Host: compile.Uncounted, Number: len(s.Open), Open: on}, c, o.Forms, 1)
+		t.Free([]*compile.OpenNode{on})
+		if got.Pods > 0 {
+			return reason.Obstacle{Code: reason.LimitsExceeded, Narrowed: true, Limits: v.limits(got.Mask, t.States[got.State])}, true
+		}
+	}
+	return r, ok
+}

@@ -1,0 +1,101 @@
+package diagnose
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/reason"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
+)
+
+// whyTopology is the group that leaves the class no domain among those that a new machine of the pool could be in. Where
+// each group leaves one and all of them together leave none, it is the first.
+func (s diagnosis) whyTopology(t *compile.Template, c *compile.Class, st *compile.Level) (reason.Obstacle, bool) {
+	host := len(s.Targets.List) + len(s.Open)
+	for _, o := range st.Hosts {
+		boots := o.IsAffinity() && o.Bootstraps(o.Self, compile.AnyDomain)
+		if !boots && o.AllowedOnHost(host, 0, o.Self) == 0 {
+			return s.unsatisfiable(t, st, o.Group), true
+		}
+	}
+	root := t.States[t.Step(t.Root, st.Conjunction)]
+	if root.Mask.Empty() {
+		return reason.Obstacle{}, false // there is nothing to launch in any domain
+	}
+	for _, o := range s.Options(nil, c, st) {
+		for _, form := range o.Forms {
+			if to := t.Step(t.Root, form); to != compile.NoState && !t.States[to].Mask.Empty() {
+				return reason.Obstacle{}, false
+			}
+		}
+	}
+	var first *compile.Group
+	for _, key := range st.Keys {
+		within := s.Counts.Domains.Allowed(key, st.Strict)
+		possible := s.Counts.Domains.Possible(key, root.Get(key))
+		for _, b := range place.GroupStates(nil, st, key, within) {
+			if first == nil {
+				first = b.Group
+			}
+			if !slices.ContainsFunc(possible, func(d int) bool { room, _ := place.RoomIn([]place.GroupState{b}, d, within); return room > 0 }) {
+				return s.unsatisfiable(t, st, b.Group), true
+			}
+		}
+		for _, g := range c.Avoid {
+			if first == nil {
+				first = g
+			}
+			if g.Key == key && !slices.ContainsFunc(possible, func(d int) bool { return g.Count(d) == 0 }) {
+				return s.unsatisfiable(t, st, g), true
+			}
+		}
+	}
+	if first == nil {
+		return reason.Obstacle{}, false
+	}
+	return s.unsatisfiable(t, st, first), true
+}
+
+func (s diagnosis) unsatisfiable(t *compile.Template, st *compile.Level, g *compile.Group) reason.Obstacle {
+	k := s.Classes.U.Keys[g.Key]
+	node := requirement.New(k.Name, requirement.Exists)
+	if set := t.States[t.Root].Get(g.Key); set != index.Undefined && !g.Host {
+		node = k.Sets[set]
+	}
+	return reason.Obstacle{Code: reason.TopologyUnsatisfiable, Topology: reason.Topology{
+		Kind:        g.Kind.String(),
+		Key:         k.Name,
+		Counts:      s.groupCountsOf(g),
+		PodDomains:  st.Strict.Set.Get(k.Name),
+		NodeDomains: node,
+	}}
+}
+
+// countsOf is a group's counts in the order of the domains' names.
+func (s diagnosis) groupCountsOf(g *compile.Group) []reason.Count {
+	var out []reason.Count
+	if g.Host {
+		for _, d := range g.Counted() {
+			out = append(out, reason.Count{Domain: s.hostName(d), Pods: g.Count(d)})
+		}
+	} else {
+		for d, name := range s.Counts.Domains.Of(g.Key).Names {
+			if g.Known(d) {
+				out = append(out, reason.Count{Domain: name, Pods: g.Count(d)})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b reason.Count) int { return strings.Compare(a.Domain, b.Domain) })
+	return out
+}
+
+func (s diagnosis) hostName(number int) string {
+	if number < len(s.Targets.List) {
+		return s.Targets.List[number].Node.Name
+	}
+	return fmt.Sprintf("%s-%04d", compile.NewHostname, number-len(s.Targets.List))
+}

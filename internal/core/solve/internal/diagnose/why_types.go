@@ -1,0 +1,289 @@
+package diagnose
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/reason"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
+)
+
+// Problem: several things narrow the instance types of a pool before a pod's requests are compared with what is left, and
+// the last comparison is rarely the one to blame: where a limit leaves small machines only, the pod is not too large.
+//
+// Approach: every test is made on its own, over all columns of the pool. A test is to blame if the others together leave
+// a column; limits, ports, slots, daemons and what is sold out come before labels and requests, because whoever looks at
+// the pod and its pool sees those two already.
+//
+// Cost: O(columns) per refused class and pool, and a few bitsets per way in which spread and affinity can be met.
+
+// sieve is the tests of a pool's columns for one pod, each on its own.
+type poolFilter struct {
+	t   *compile.Template
+	c   *compile.Class
+	pod *model.Pod
+	// resources names the entries of vectors.
+	resources []string
+	// admitted are the columns that the limits admit, unclaimed those where no daemon has a port of the pod, attaching those with
+	// slots for its volumes; fits has room for it, bare would have if it were not for the daemons.
+	admitted, portFree, attaching, fits, bare bitset.Set
+}
+
+// measure makes the tests, once: most pods are kept out by something that needs none of them.
+func (s *poolFilter) runTests() {
+	if s.fits != nil {
+		return
+	}
+	t, c, all := s.t, s.c, bitset.Full(s.t.Columns.Len())
+	s.portFree, s.attaching, s.fits = t.PortsFree(c), all, all.Clone()
+	if t.Attaches(c) {
+		s.attaching = (&compile.OpenNode{T: t, Mask: all}).Attaching(s.pod)
+	}
+	(&compile.OpenNode{T: t}).Fitting(c, s.fits, 1)
+	if s.bare = s.fits; !t.Daemoned {
+		return
+	}
+	s.bare = bitset.New(t.Columns.Len())
+	for column := range all.All() {
+		if c.Count(t.Columns.Allocatable(column), nil, 1) > 0 {
+			s.bare.Add(column)
+		}
+	}
+}
+
+// why is what the instance types of the pool lack for a claim in the state next.
+func (s *poolFilter) why(next *compile.State) reason.Obstacle {
+	s.runTests()
+	t, limited := s.t, next.Mask.And(s.portFree).And(s.attaching).And(s.fits)
+	left := limited.And(s.admitted)
+	reqs := t.Requirements(next)
+	if !left.Empty() {
+		r := reason.Obstacle{Code: reason.MinValuesUnmet, Keys: t.Unmet(next, left), Requirements: reqs}
+		for _, m := range (&compile.OpenNode{T: t}).Minimums(next) {
+			if n := t.Distinct(m.Key, left); n < m.Values {
+				r.MinValues = append(r.MinValues, reason.MinValues{Key: t.U.Keys[m.Key].Name, Required: m.Values, Available: n})
+			}
+		}
+		if len(t.Unmet(next, limited)) == 0 {
+			r.Limits = s.limits(limited, next)
+		}
+		return r
+	}
+	if !limited.Empty() {
+		return reason.Obstacle{Code: reason.LimitsExceeded, Narrowed: true, Limits: s.limits(limited, next)}
+	}
+	rest := next.Mask.And(s.admitted)
+	for column := range rest.And(s.attaching).And(s.fits).All() {
+		port, _ := model.FirstConflict(s.c.Shape.HostPorts, t.DaemonPorts[column])
+		return reason.Obstacle{Code: reason.HostPortTaken, Port: port.String()}
+	}
+	if without := rest.And(s.portFree).And(s.fits); !without.Empty() {
+		return reason.Obstacle{Code: reason.VolumesNotAttachable, AttachLimit: s.slots(without)}
+	}
+	r := reason.Obstacle{Code: reason.NoInstanceType, Criteria: s.criteria(next), Requirements: reqs}
+	r.HugeCPU = s.c.Shape.Requests.At(resource.CPU) >= hugeCPU
+	others := s.admitted.And(s.portFree).And(s.attaching)
+	if without := next.Mask.And(others).And(s.bare); !without.Empty() {
+		least, _ := t.DaemonRange(without)
+		r.Code, r.Daemons = reason.DaemonsTakeRoom, resource.Describe(least, s.resources)
+		return r
+	}
+	if offers := unavailable(t, next, next.Labels.And(others).And(s.fits)); len(offers) > 0 {
+		r.Code, r.UnavailableOfferings = reason.OfferingUnavailable, offers
+		return r
+	}
+	r.Without, r.Insufficient = s.without(next, others.And(s.fits)), s.shortages(next.Mask)
+	return r
+}
+
+// criteria judges labels, resources and offerings independently of each other, over what the limits admit.
+func (s *poolFilter) criteria(next *compile.State) reason.Criteria {
+	labels, fits, offers := next.Labels.And(s.admitted), s.fits.And(s.admitted), next.Offers.And(s.admitted)
+	return reason.Criteria{
+		Requirements:             !labels.Empty(),
+		Resources:                !fits.Empty(),
+		Offering:                 !offers.Empty(),
+		RequirementsAndResources: labels.Intersects(fits),
+		RequirementsAndOffering:  labels.Intersects(offers),
+		ResourcesAndOffering:     fits.Intersects(offers),
+	}
+}
+
+// limits are those that keep out the columns that would do: as few columns as minValues asks for, those first that exceed the
+// fewest limits by the least. Where no column would do, they are the limits that keep out everything, without what is needed.
+func (s *poolFilter) limits(would bitset.Set, next *compile.State) []reason.Limit {
+	t, bounds := s.t, s.t.Limits.List
+	columns := slices.Collect(would.All())
+	excess := make([][]int64, t.Columns.Len())
+	for _, column := range columns {
+		// How many limits are exceeded, then by how much.
+		excess[column] = make([]int64, 1, 1+len(bounds))
+		for _, b := range bounds {
+			over := max(compile.AmountOf(t.Capacity(column), b.Resource)-b.Remaining, 0)
+			excess[column][0] += min(over, 1)
+			excess[column] = append(excess[column], over)
+		}
+	}
+	slices.SortStableFunc(columns, func(a, b int) int { return slices.Compare(excess[a], excess[b]) })
+	most, taken := make([]int64, len(bounds)), bitset.New(t.Columns.Len())
+	enough := false
+	for _, column := range columns {
+		taken.Add(column)
+		for i, b := range bounds {
+			most[i] = max(most[i], compile.AmountOf(t.Capacity(column), b.Resource))
+		}
+		if enough = t.BestEffort || len(t.Unmet(next, taken)) == 0; enough {
+			break
+		}
+	}
+	alone := slices.ContainsFunc(bounds, s.keepsOut)
+	var out []reason.Limit
+	for i, b := range bounds {
+		l := s.limit(b)
+		switch {
+		case enough && most[i] > b.Remaining:
+			l.Needed = resource.Format(b.Resource, b.Total-b.Remaining+most[i])
+		case enough || alone && !s.keepsOut(b):
+			continue
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+func (s *poolFilter) limit(b compile.Limit) reason.Limit {
+	return reason.Limit{
+		Resource: s.resources[b.Resource],
+		Limit:    resource.Format(b.Resource, b.Total),
+		Used:     resource.Format(b.Resource, b.Total-b.Remaining),
+	}
+}
+
+// keepsOut reports whether a limit on its own leaves no column of the pool.
+func (s *poolFilter) keepsOut(b compile.Limit) bool {
+	for column := range s.t.States[s.t.Root].Mask.All() {
+		if compile.AmountOf(s.t.Capacity(column), b.Resource) <= b.Remaining {
+			return false
+		}
+	}
+	return true
+}
+
+// slots is the driver with more volumes than any of the columns can attach; where each driver alone is content, the first.
+func (s *poolFilter) slots(columns bitset.Set) reason.AttachLimit {
+	asked := map[string]int{}
+	var drivers []string
+	for _, a := range s.pod.Attachments() {
+		if asked[a.Driver]++; asked[a.Driver] == 1 {
+			drivers = append(drivers, a.Driver)
+		}
+	}
+	slices.Sort(drivers)
+	var first reason.AttachLimit
+	for _, driver := range drivers {
+		most, limited := 0, true
+		for column := range columns.All() {
+			n, known := s.t.Columns.Types[s.t.Columns.Owner[column]].Attachable[driver]
+			most, limited = max(most, n), limited && known
+		}
+		slots := reason.AttachLimit{Driver: driver, Volumes: asked[driver], Max: most}
+		if limited && asked[driver] > most {
+			return slots
+		}
+		if first.Driver == "" && limited {
+			first = slots
+		}
+	}
+	return first
+}
+
+// short are the requests that none of the columns has room for; of all columns of the pool, if there are none.
+func (s *poolFilter) shortages(columns bitset.Set) []reason.InsufficientResource {
+	if columns.Empty() {
+		columns = bitset.Full(s.t.Columns.Len())
+	}
+	var out []reason.InsufficientResource
+	for _, need := range s.c.Needs {
+		var most int64
+		for column := range columns.All() {
+			most = max(most, s.t.Room[column].At(need.Resource))
+		}
+		if most < need.Amount {
+			out = append(out, reason.InsufficientResource{
+				Resource:  s.resources[need.Resource],
+				Requested: resource.Format(need.Resource, need.Amount),
+				Available: resource.Format(need.Resource, most),
+			})
+		}
+	}
+	return out
+}
+
+// without are the requirements of which each alone, left out, leaves one of the columns.
+func (s *poolFilter) without(next *compile.State, columns bitset.Set) requirement.Set {
+	t := s.t
+	var out []requirement.Requirement
+	for _, r := range t.Requirements(next) {
+		key := t.U.Index[r.Key]
+		loose := &compile.State{Sets: slices.Clone(next.Sets)}
+		loose.Sets[key] = index.Undefined
+		left := columns
+		for other, set := range loose.Sets {
+			if set != index.Undefined {
+				left = left.And(t.Columns.Matching(index.Term{Key: other, Set: set}))
+			}
+		}
+		offered := bitset.New(t.Columns.Len())
+		for _, k := range t.Columns.Kinds {
+			if t.Compatible(loose, k.Terms) {
+				offered.Or(k.Columns)
+			}
+		}
+		if left.Intersects(offered) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// soldOut are the offerings that the pool's own requirements admit and that cannot be had at the moment.
+func UnavailableOfferings(t *compile.Template) []string {
+	root := t.States[t.Root]
+	return unavailable(t, root, root.Labels)
+}
+
+// unavailable are the offerings of the columns that would do in the state and cannot be had at the moment.
+func unavailable(t *compile.Template, next *compile.State, columns bitset.Set) []string {
+	var out []string
+	for _, k := range t.Columns.Unavailable() {
+		meant := k.Columns.And(columns)
+		if meant.Empty() || !t.Compatible(next, k.Terms) {
+			continue
+		}
+		var types, words []string
+		for column := range meant.All() {
+			types = append(types, t.Columns.Types[t.Columns.Owner[column]].Name)
+		}
+		slices.Sort(types)
+		for _, key := range []string{compile.CapacityTypeKey, place.ZoneLabel} {
+			for _, w := range k.Terms {
+				if known := t.U.Keys[w.Key]; known.Name == key {
+					words = append(words, strings.Join(known.Sets[w.Set].Values(), " "))
+				}
+			}
+		}
+		text := strings.Join(words, " in ") + ": " + types[0]
+		if more := len(types) - 1; more > 0 {
+			text += " and others"
+		}
+		out = append(out, text)
+	}
+	slices.Sort(out)
+	return out
+}

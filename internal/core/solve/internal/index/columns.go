@@ -1,0 +1,220 @@
+package index
+
+import (
+	"math"
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+)
+
+// Columns is a catalog turned on its side. A column is an instance type in one of its allocatable groups; what columns
+// have in common is kept as bitsets over them.
+type Columns struct {
+	Types []*catalog.InstanceType
+	// Owner and group tell what each column stands for.
+	Owner, group []int32
+	u            *Universe
+	// read are the labels that somebody has asked about, by key.
+	read map[int]*label
+	// Kinds are the distinct available offerings, price aside.
+	Kinds []kind
+	// gone are those that are not available; nil until somebody asks.
+	unavailableKinds []kind
+	// price[kind][column] is in dollars an hour; +Inf where the column has no such offering.
+	Price [][]float64
+	// shelves are those of templates whose machines run no daemons.
+	CapacityIndexes []*CapacityIndex
+	// masks remembers which columns agree with a requirement.
+	masks map[Term]bitset.Set
+}
+
+// label is what types say about one key: their distinct requirements in order of appearance, with the columns that have
+// them, and the columns that do not define the key.
+type label struct {
+	Values []labelColumn
+	Absent bitset.Set
+}
+
+type labelColumn struct {
+	Set     SetID
+	Columns bitset.Set
+}
+
+// kind is what offerings have in common that differ in instance type and price only.
+type kind struct {
+	Terms   []Term
+	Columns bitset.Set
+}
+
+func NewColumns(types catalog.Catalog, u *Universe) *Columns {
+	n := 0
+	for _, it := range types {
+		n += len(it.Groups)
+	}
+	c := &Columns{
+		Types: types, u: u, read: map[int]*label{}, masks: map[Term]bitset.Set{},
+		Owner: make([]int32, 0, n), group: make([]int32, 0, n),
+	}
+	for t, it := range types {
+		for g := range it.Groups {
+			c.Owner = append(c.Owner, int32(t))
+			c.group = append(c.group, int32(g))
+		}
+	}
+	c.learnKeys()
+	c.compileOfferings()
+	return c
+}
+
+func (c *Columns) Len() int { return len(c.Owner) }
+
+func (c *Columns) Allocatable(column int) resource.Vector {
+	return c.Types[c.Owner[column]].Groups[c.group[column]].Allocatable
+}
+
+// learnKeys gives a number to every key that some type defines. Most types define the same ones in the same places.
+func (c *Columns) learnKeys() {
+	var before requirement.Set
+	for _, it := range c.Types {
+		for i := range it.Requirements {
+			if i >= len(before) || before[i].Key != it.Requirements[i].Key {
+				c.u.Key(it.Requirements[i].Key)
+			}
+		}
+		before = it.Requirements
+	}
+}
+
+// Label is what the types say about a key. It is read on first demand: a catalogue has many labels, and few of them matter
+// to the pods of one run.
+func (c *Columns) Label(key int) *label {
+	if l, ok := c.read[key]; ok {
+		return l
+	}
+	k := c.u.Keys[key]
+	slab := bitset.NewSlab(c.Len())
+	l := &label{Absent: bitset.Full(c.Len())}
+	at := map[SetID]int{}
+	last, column := Undefined, 0
+	for _, it := range c.Types {
+		if i, ok := it.Requirements.Find(k.Name); ok {
+			r := &it.Requirements[i]
+			// Types often say the same as the one before.
+			if last == Undefined || !r.Equal(k.Sets[last]) {
+				last = k.Intern(*r)
+			}
+			n, known := at[last]
+			if !known {
+				n = len(l.Values)
+				at[last] = n
+				l.Values = append(l.Values, labelColumn{Set: last, Columns: slab.Next()})
+			}
+			for g := range it.Groups {
+				l.Values[n].Columns.Add(column + g)
+				l.Absent.Remove(column + g)
+			}
+		}
+		column += len(it.Groups)
+	}
+	c.read[key] = l
+	return l
+}
+
+// compileOfferings sorts offerings into kinds. Those of one catalog share them; kinds that say the same are one here.
+func (c *Columns) compileOfferings() {
+	known := map[*catalog.Kind]int{}
+	byIdentity := map[string]int{}
+	var scratch []byte
+	column := 0
+	for _, it := range c.Types {
+		for i := range it.Offerings {
+			o := &it.Offerings[i]
+			if !o.Available() {
+				continue
+			}
+			k, ok := known[o.Kind]
+			if !ok {
+				scratch = o.Requirements.AppendIdentity(scratch[:0])
+				if k, ok = byIdentity[string(scratch)]; !ok {
+					k = c.addKind(c.u.Terms(o.Requirements))
+					byIdentity[string(scratch)] = k
+				}
+				known[o.Kind] = k
+			}
+			at := column + int(o.Group)
+			c.Kinds[k].Columns.Add(at)
+			c.Price[k][at] = min(c.Price[k][at], o.Price)
+		}
+		column += len(it.Groups)
+	}
+}
+
+func (c *Columns) addKind(terms []Term) int {
+	c.Kinds = append(c.Kinds, kind{Terms: terms, Columns: bitset.New(c.Len())})
+	c.Price = append(c.Price, slices.Repeat([]float64{math.Inf(1)}, c.Len()))
+	return len(c.Kinds) - 1
+}
+
+// Matching is the columns whose labels do not contradict t; columns that do not define the key never do, unless t
+// contradicts itself.
+func (c *Columns) Matching(t Term) bitset.Set {
+	if m, ok := c.masks[t]; ok {
+		return m
+	}
+	k, l := c.u.Keys[t.Key], c.Label(t.Key)
+	m := bitset.New(c.Len())
+	if r := k.Sets[t.Set]; r.Len() > 0 || r.AllowsAbsence() {
+		m = l.Absent.Clone()
+	}
+	for _, value := range l.Values {
+		if k.overlap(value.Set, t.Set) {
+			m.Or(value.Columns)
+		}
+	}
+	c.masks[t] = m
+	return m
+}
+
+// Cheapest is the lowest price of every column among the kinds given; +Inf where none of them has it.
+func (c *Columns) Cheapest(kinds bitset.Set) []float64 {
+	low := slices.Repeat([]float64{math.Inf(1)}, c.Len())
+	for k := range kinds.All() {
+		for column, price := range c.Price[k] {
+			low[column] = min(low[column], price)
+		}
+	}
+	return low
+}
+
+// Unavailable are the distinct offerings that cannot be had at the moment, price aside, each with the first column of the
+// types that come in it.
+func (c *Columns) Unavailable() []kind {
+	if c.unavailableKinds != nil {
+		return c.unavailableKinds
+	}
+	out := []kind{}
+	at, column := map[string]int{}, 0
+	var scratch []byte
+	for _, it := range c.Types {
+		for i := range it.Offerings {
+			o := &it.Offerings[i]
+			if o.Available() {
+				continue
+			}
+			scratch = o.Requirements.AppendIdentity(scratch[:0])
+			n, known := at[string(scratch)]
+			if !known {
+				n = len(out)
+				at[string(scratch)] = n
+				out = append(out, kind{Terms: c.u.Terms(o.Requirements), Columns: bitset.New(c.Len())})
+			}
+			out[n].Columns.Add(column)
+		}
+		column += len(it.Groups)
+	}
+	c.unavailableKinds = out
+	return out
+}

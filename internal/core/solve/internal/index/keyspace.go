@@ -1,0 +1,127 @@
+// Package index interns label requirements as numbers and turns a catalog on its side: columns of instance types, with bitsets over
+// them by label, by offering and by capacity.
+package index
+
+import (
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+)
+
+// keyspace interns what is said about one label key. Every distinct requirement gets a small number; questions about two
+// numbers are answered once with the requirement algebra and remembered.
+type keyspace struct {
+	Name      string
+	WellKnown bool
+	Sets      []requirement.Requirement
+	ids       map[string]SetID
+	pairs     map[[2]SetID]pair
+	covered   map[[2]SetID]bool
+	// scratch is room for one identity between two lines of the same function.
+	scratch []byte
+}
+
+// SetID numbers a requirement within its key. undefined stands for a key about which nothing is said.
+type SetID int32
+
+const Undefined SetID = -1
+
+// pair is what two requirements of one key make together.
+type pair struct {
+	Overlap bool
+	Meet    SetID
+}
+
+// Term is one key's requirement within a conjunction.
+type Term struct {
+	Key int
+	Set SetID
+}
+
+// Universe is every label key of a problem.
+type Universe struct {
+	Keys      []*keyspace
+	Index     map[string]int
+	wellKnown func(string) bool
+}
+
+func NewUniverse(wellKnown func(string) bool) *Universe {
+	return &Universe{Index: map[string]int{}, wellKnown: wellKnown}
+}
+
+func (u *Universe) Key(name string) int {
+	if i, ok := u.Index[name]; ok {
+		return i
+	}
+	i := len(u.Keys)
+	u.Index[name] = i
+	u.Keys = append(u.Keys, &keyspace{
+		Name:      name,
+		WellKnown: u.wellKnown(name),
+		ids:       map[string]SetID{},
+		pairs:     map[[2]SetID]pair{},
+		covered:   map[[2]SetID]bool{},
+	})
+	return i
+}
+
+// Terms interns a conjunction, in key order.
+func (u *Universe) Terms(set requirement.Set) []Term {
+	out := make([]Term, 0, len(set))
+	for _, r := range set {
+		k := u.Key(r.Key)
+		out = append(out, Term{Key: k, Set: u.Keys[k].Intern(r)})
+	}
+	return out
+}
+
+func (k *keyspace) Intern(r requirement.Requirement) SetID {
+	k.scratch = r.AppendIdentity(k.scratch[:0])
+	if id, ok := k.ids[string(k.scratch)]; ok {
+		return id
+	}
+	id := SetID(len(k.Sets))
+	k.Sets = append(k.Sets, r)
+	k.ids[string(k.scratch)] = id
+	return id
+}
+
+// Identity is a string that equal requirements share and different ones do not.
+func Identity(r requirement.Requirement) string { return string(r.AppendIdentity(nil)) }
+
+// Join answers whether a and b can be met together, and what they make.
+func (k *keyspace) Join(a, b SetID) pair {
+	if a == b {
+		return pair{Overlap: k.overlap(a, a), Meet: a}
+	}
+	if p, ok := k.pairs[[2]SetID{a, b}]; ok {
+		return p
+	}
+	p := pair{Overlap: k.overlap(a, b), Meet: k.Intern(k.Sets[a].Intersect(k.Sets[b]))}
+	p.Overlap = p.Overlap && !emptySet(k.Sets[p.Meet])
+	k.pairs[[2]SetID{a, b}] = p
+	return p
+}
+
+// hollow reports whether bounds and exclusions together leave no value that a label could have.
+func emptySet(r requirement.Requirement) bool {
+	return r.Complement() && !r.AllowsAbsence() && r.Any() == ""
+}
+
+// overlap answers whether a and b can be met together, for those who ask once and do not want to know what they make.
+func (k *keyspace) overlap(a, b SetID) bool {
+	x, y := &k.Sets[a], &k.Sets[b]
+	return x.HasIntersection(*y) || x.AllowsAbsence() && y.AllowsAbsence()
+}
+
+// Covers answers whether every value that have allows is allowed by want. For a label, have is the one value it carries.
+func (k *keyspace) Covers(want, have SetID) bool {
+	if want == have {
+		return k.Sets[have].Len() > 0 || k.Sets[have].AllowsAbsence()
+	}
+	c, ok := k.covered[[2]SetID{want, have}]
+	if !ok {
+		w, h := k.Sets[want], k.Sets[have]
+		c = w.Intersect(h).WithMinValues(0).Equal(h.WithMinValues(0)) && (h.Len() > 0 || w.AllowsAbsence())
+		k.covered[[2]SetID{want, have}] = c
+	}
+	return c
+}

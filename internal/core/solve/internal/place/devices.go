@@ -1,0 +1,358 @@
+package place
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
+	"github.com/karpenter-anew/karpenter/internal/core/catalog"
+	"github.com/karpenter-anew/karpenter/internal/core/device"
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/reason"
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
+)
+
+// devices is what a run knows about devices; nil when no pod uses any.
+//
+// Pods with claims of their own are classes of their own, so a class has one set of claims. What its claims get is decided
+// for one machine at a time: after labels, taints, ports and room, before topology is counted.
+type devices struct {
+	Ledger *device.Ledger
+	claims compile.DeviceClaims
+	// kinds are the distinct sets of devices of each catalog, in its order, with the columns that have them.
+	kinds map[*index.Columns][]deviceKind
+	// Failures are what stood in the way of a class at a template, the first time.
+	Failures map[*compile.Class]map[*compile.Template]reason.Obstacle
+	// Users are the machines that use a claim, by its name.
+	Users map[string]map[string]bool
+	// coming are the sets of devices that a machine on its way may bring.
+	expected map[*compile.Target][]*device.Template
+}
+
+// deviceKind is columns whose machines come with the same devices.
+type deviceKind struct {
+	template *device.Template
+	columns  bitset.Set
+}
+
+// newDevices is the state of a run's devices before anything is placed; nil when no pod uses any. Devices of nodes count once
+// the node is ready; those that only moving pods hold are free.
+func newDevices(r *compile.Run) *devices {
+	p := r.Problem
+	if !p.UsesDevices() {
+		return nil
+	}
+	usable, moving := map[string]bool{}, p.Moving()
+	for _, n := range p.Nodes {
+		usable[n.NodeName] = n.Initialized
+	}
+	leaving := func(uid string) bool { return moving[uid] }
+	inventory := device.NewInventory(p.Devices.Slices.Sorted(), func(node string) bool { return usable[node] })
+	return &devices{
+		Ledger:   device.NewLedger(inventory, device.NewAllocated(p.Devices.Usages.Sorted(), leaving)),
+		claims:   r.Classes.Devices,
+		kinds:    map[*index.Columns][]deviceKind{},
+		Failures: map[*compile.Class]map[*compile.Template]reason.Obstacle{},
+		expected: map[*compile.Target][]*device.Template{},
+		Users:    map[string]map[string]bool{},
+	}
+}
+
+// kindsOf are the distinct sets of devices of a catalog.
+func (d *devices) kindsOf(c *index.Columns) []deviceKind {
+	if known, ok := d.kinds[c]; ok {
+		return known
+	}
+	var out []deviceKind
+	for column := range c.Len() {
+		template := c.Types[c.Owner[column]].Devices
+		i := slices.IndexFunc(out, func(k deviceKind) bool { return k.template == template })
+		if i < 0 {
+			i = len(out)
+			out = append(out, deviceKind{template, bitset.New(c.Len())})
+		}
+		out[i].columns.Add(column)
+	}
+	d.kinds[c] = out
+	return out
+}
+
+// among are the sets of devices that the columns in mask may come with.
+func (d *devices) among(c *index.Columns, mask bitset.Set) []*device.Template {
+	var out []*device.Template
+	for _, k := range d.kindsOf(c) {
+		if k.columns.Intersects(mask) {
+			out = append(out, k.template)
+		}
+	}
+	return out
+}
+
+// having are the columns that come with one of the sets of devices.
+func (d *devices) having(c *index.Columns, templates []*device.Template) bitset.Set {
+	out := bitset.New(c.Len())
+	for _, k := range d.kindsOf(c) {
+		if slices.Contains(templates, k.template) {
+			out.Or(k.columns)
+		}
+	}
+	return out
+}
+
+// expect notes which devices the machines on their way will bring. A machine that is not launched may still become of any of
+// several types. Pods that have their place on such a machine hold devices of it, whatever the cluster has given them since:
+// what it publishes counts only once it is ready for work.
+func (s *Placer) expectDevices() {
+	d := s.Devices
+	if d == nil {
+		return
+	}
+	types := map[string]map[string]*catalog.InstanceType{}
+	for _, pool := range s.Problem.Pools {
+		types[pool.Name] = map[string]*catalog.InstanceType{}
+		for _, it := range pool.Catalog {
+			types[pool.Name][it.Name] = it
+		}
+	}
+	for _, t := range s.Targets.List {
+		if t.Node.Initialized || !t.Node.Managed {
+			continue
+		}
+		for _, name := range t.Node.Requirements.Get(compile.InstanceTypeKey).Values() {
+			var template *device.Template
+			if it := types[t.Node.Pool][name]; it != nil {
+				template = it.Devices
+			}
+			if !slices.Contains(d.expected[t], template) {
+				d.expected[t] = append(d.expected[t], template)
+			}
+		}
+		for _, pod := range t.Node.Pods {
+			if claims := d.held(t.Node, pod); len(claims) > 0 {
+				if a, ok := d.propose(t, claims, s.deviceTimeout()); ok {
+					d.commit(t.Node.ID, claims, a)
+				}
+			}
+		}
+	}
+}
+
+// held are the claims of a pod on a starting node that take devices of that node.
+func (d *devices) held(n *model.Node, pod *model.Pod) []*device.Claim {
+	claims := d.claims.Of(pod)
+	for i, claim := range claims {
+		if claim.Allocation == nil {
+			continue
+		}
+		onIt := slices.ContainsFunc(claim.Allocation.Places, func(place requirement.Set) bool {
+			return place.Has(device.NodeKey) && place.Get(device.NodeKey).Has(n.NodeName)
+		})
+		if onIt {
+			free := *claim
+			free.Allocation = nil
+			claims[i] = &free
+		}
+	}
+	return claims
+}
+
+// propose allocates claims on an existing node, if it can. A node that may still become one of several instance types has to
+// have the devices as any of these.
+func (d *devices) propose(t *compile.Target, claims []*device.Claim, timeout func() bool) (*device.Proposal, bool) {
+	kinds := d.expected[t]
+	if len(kinds) == 0 {
+		kinds = []*device.Template{nil}
+	}
+	a, failure := d.Ledger.Allocate(device.Candidate{
+		Owner:        t.Node.ID,
+		Node:         t.Node.NodeName,
+		Requirements: t.Node.Requirements,
+		Fixed:        true,
+		Templates:    kinds,
+	}, claims, timeout)
+	if failure != nil || len(a.Templates) < len(kinds) {
+		return nil, false
+	}
+	return &a, true
+}
+
+// commit allocates what was proposed to an owner.
+func (d *devices) commit(owner string, claims []*device.Claim, a *device.Proposal) {
+	d.Ledger.Commit(owner, *a)
+	d.use(claims, owner)
+}
+
+// use notes that a machine uses claims.
+func (d *devices) use(claims []*device.Claim, owner string) {
+	for _, claim := range claims {
+		if d.Users[claim.Name] == nil {
+			d.Users[claim.Name] = map[string]bool{}
+		}
+		d.Users[claim.Name][owner] = true
+	}
+}
+
+// patience tells when one search for devices has taken long enough.
+func (s *Placer) deviceTimeout() func() bool {
+	if s.Problem.Options.DeviceTimeout == nil {
+		return nil
+	}
+	return s.Problem.Options.DeviceTimeout()
+}
+
+// fitDevices is fit for one form of pods with ResourceClaims: devices first, from the labels as the pods and their volumes
+// narrow them; then everything else, with what the devices require and the instance types that have them.
+func (s *Placer) fitDevices(o *compile.Offer, b compile.Bin, c *compile.Class, form *compile.Conjunction, n int) {
+	o.Reset()
+	on, d := b.Open, s.Devices
+	to := on.T.Step(on.State, form)
+	if to == compile.NoState {
+		return
+	}
+	next := on.T.States[to]
+	fits := on.Remaining(c, on.Mask.And(next.Mask), 1)
+	if fits.Empty() {
+		return
+	}
+	owner, before := claimOwner(b.Number), on.T.Requirements(next)
+	a, failure := d.Ledger.Allocate(device.Candidate{
+		Owner:        owner,
+		Requirements: before,
+		Templates:    d.Ledger.Templates(owner, d.among(on.T.Columns, fits)),
+		Undefined:    s.Problem.Options.WellKnown,
+		Accepts: func(kind *device.Template, narrowed requirement.Set) bool {
+			then := on.T.Step(to, s.Classes.Intern(added(before, narrowed)))
+			return then != compile.NoState && d.having(on.T.Columns, []*device.Template{kind}).Intersects(fits.And(on.T.States[then].Mask))
+		},
+	}, c.DeviceClaims, s.deviceTimeout())
+	if failure != nil {
+		d.recordFailure(c, on.T, deviceObstacle(failure))
+		return
+	}
+	if more := added(before, a.Requirements); len(more) > 0 {
+		form = s.Classes.Intern(form.Set.And(more))
+	}
+	trial := *on
+	trial.Mask = on.Mask.And(d.having(on.T.Columns, a.Templates))
+	if trial.Consider(o, c, form, n); o.Pods == 0 && !o.Deferred {
+		d.recordFailure(c, on.T, reason.Obstacle{Code: reason.NoInstanceTypeWithDevices})
+	}
+	o.Devices = &a
+}
+
+// added is what after says that before does not.
+func added(before, after requirement.Set) requirement.Set {
+	var out requirement.Set
+	for _, r := range after {
+		if !before.Has(r.Key) || !before.Get(r.Key).Equal(r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func claimOwner(number int) string { return fmt.Sprintf("%s-%04d", compile.NewHostname, number) }
+
+// commitDevices allocates the devices of an accepted offer, and frees what the open node held of types that it cannot become
+// any more.
+func (s *Placer) commitDevices(b compile.Bin, o *compile.Offer) {
+	on := b.Open
+	if o.Devices != nil {
+		on.Devices = claimOwner(b.Number)
+		s.Devices.commit(on.Devices, on.Batches[len(on.Batches)-1].Class().DeviceClaims, o.Devices)
+	}
+	if on.Devices != "" {
+		s.Devices.Ledger.Keep(on.Devices, s.Devices.among(on.T.Columns, on.Mask))
+	}
+}
+
+// note keeps the first thing that stood in the way of a class at a template.
+func (d *devices) recordFailure(c *compile.Class, t *compile.Template, why reason.Obstacle) {
+	if d.Failures[c] == nil {
+		d.Failures[c] = map[*compile.Template]reason.Obstacle{}
+	}
+	if _, known := d.Failures[c][t]; !known {
+		d.Failures[c][t] = why
+	}
+}
+
+// deviceObstacle is a failure as an obstacle.
+func deviceObstacle(f *device.Failure) reason.Obstacle {
+	if f.Conflict == nil {
+		return reason.Obstacle{Code: reason.DevicesUnavailable, Devices: f.Text}
+	}
+	conflict := *f.Conflict
+	if conflict.Undefined {
+		conflict.Have = requirement.New(conflict.Key, requirement.DoesNotExist)
+	}
+	return reason.Obstacle{Code: reason.DevicesUnreachable, Conflict: conflict}
+}
+
+// SameDrivers cuts a claim's candidates to those whose machines bring devices of the same drivers as the cheapest: the node
+// counts as ready when these drivers have published, and would wait for ever for one that it does not have. Candidates that
+// are needed for variety stay.
+func (s *Placer) SameDrivers(on *compile.OpenNode) {
+	if on.Devices == "" {
+		return
+	}
+	wanted := s.Devices.drivers(on.Devices, on.CheapestDevices())
+	var same []*device.Template
+	for _, kind := range s.Devices.among(on.T.Columns, on.Mask) {
+		if slices.Equal(s.Devices.drivers(on.Devices, kind), wanted) {
+			same = append(same, kind)
+		}
+	}
+	mask := on.Mask.And(s.Devices.having(on.T.Columns, same))
+	if len(on.Unmet(on.T.States[on.State], mask)) == 0 {
+		on.Mask = mask
+	}
+}
+
+// drivers are those whose devices the machine brings, as a kind of machine, sorted.
+func (d *devices) drivers(owner string, kind *device.Template) []string {
+	var out []string
+	for _, o := range d.Ledger.Outcomes(owner, kind) {
+		for _, g := range o.Grants {
+			if g.Template {
+				out = append(out, g.Device.Driver)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// DriversOf are those of all candidates of a claim.
+func (s *Placer) DriversOf(on *compile.OpenNode) []string {
+	if on.Devices == "" {
+		return nil
+	}
+	var out []string
+	for _, kind := range s.Devices.among(on.T.Columns, on.Mask) {
+		out = append(out, s.Devices.drivers(on.Devices, kind)...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// OutcomesOf is what the claims in a planned machine get if it becomes of the cheapest type.
+func (s *Placer) OutcomesOf(on *compile.OpenNode) []device.Outcome {
+	if on.Devices == "" {
+		return nil
+	}
+	return s.Devices.Ledger.Outcomes(on.Devices, on.CheapestDevices())
+}
+
+// OutcomesOn is what the claims placed on a machine that exists get.
+func (s *Placer) OutcomesOn(t *compile.Target) []device.Outcome {
+	if s.Devices == nil {
+		return nil
+	}
+	var kind *device.Template
+	if coming := s.Devices.expected[t]; len(coming) > 0 {
+		kind = coming[0]
+	}
+	return s.Devices.Ledger.Outcomes(t.Node.ID, kind)
+}

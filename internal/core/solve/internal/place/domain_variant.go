@@ -1,0 +1,247 @@
+package place
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/requirement"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
+	"github.com/karpenter-anew/karpenter/internal/core/topology"
+)
+
+// choice is a way to meet all groups on one label: one domain, or a set of domains that is left open.
+type domainChoice struct {
+	key     int
+	domains []int
+	// except turns domains into those that must not be used.
+	except bool
+	// count orders choices: how many pods the spreads count there.
+	count int
+	// room is how many pods may go there before the question has to be asked again.
+	room int
+}
+
+// option is a choice for every label of a stage, with the lane that remembers who refused it.
+type option struct {
+	*compile.DomainVariant
+	count, room int
+}
+
+// scratch is memory that one call uses again after another.
+type scratch struct {
+	choices  [][]domainChoice
+	picked   []domainChoice
+	states   []GroupState
+	level    compile.Level
+	identity []byte
+	names    []string
+}
+
+// Options appends the ways in which the groups of a level can be met at this moment to out, which is empty, the emptiest domains
+// first. Choices are made for all groups of a label together: a domain counts only if every one of them agrees.
+// Source: scheduling specification, narrowing.
+func (s *Placer) Options(out []option, c *compile.Class, st *compile.Level) []option {
+	if st.Plain() {
+		return append(out, option{DomainVariant: st.Variants[0], room: math.MaxInt})
+	}
+	for len(s.scratch.choices) < len(st.Keys) {
+		s.scratch.choices = append(s.scratch.choices, nil)
+	}
+	product := 1
+	choices := s.scratch.choices[:len(st.Keys)]
+	for i, key := range st.Keys {
+		choices[i] = s.choices(choices[i][:0], c, st, key)
+		product *= len(choices[i])
+	}
+	picked := append(s.scratch.picked[:0], make([]domainChoice, len(st.Keys))...)
+	for n := range product {
+		// The choice for the last label changes fastest.
+		for i, rest := len(choices)-1, n; i >= 0; i-- {
+			picked[i] = choices[i][rest%len(choices[i])]
+			rest /= len(choices[i])
+		}
+		o := option{DomainVariant: s.variantOf(c, st, picked), room: math.MaxInt}
+		for _, one := range picked {
+			o.count += one.count
+			o.room = min(o.room, one.room)
+		}
+		out = append(out, o)
+	}
+	slices.SortStableFunc(out, func(a, b option) int { return cmp.Compare(a.count, b.count) })
+	balance(out)
+	s.scratch.picked = picked
+	return out
+}
+
+// even cuts the room of options so that the emptiest domain is filled up to the level of the next one only: constraints
+// allow skew, users like balance.
+func balance(options []option) {
+	for i := range options[:max(len(options)-1, 0)] {
+		if o := &options[i]; o.room < math.MaxInt {
+			o.room = min(o.room, max(options[i+1].count-o.count, 1))
+		}
+	}
+}
+
+// laneOf is the lane for a combination of choices. Choices that leave everything open lead to the stage's question itself.
+func (s *Placer) variantOf(c *compile.Class, st *compile.Level, picked []domainChoice) *compile.DomainVariant {
+	want := s.choose(st.Conjunction, picked)
+	at, known := slices.BinarySearchFunc(st.Variants, want.Number, func(dv *compile.DomainVariant, number int) int { return dv.Want.Number - number })
+	if !known {
+		st.Variants = slices.Insert(st.Variants, at, s.Classes.Variant(c, want))
+	}
+	return st.Variants[at]
+}
+
+// choose adds choices of domains to a conjunction.
+func (s *Placer) choose(from *compile.Conjunction, picked []domainChoice) *compile.Conjunction {
+	id := binary.AppendVarint(s.scratch.identity[:0], int64(from.Number))
+	for _, one := range picked {
+		head := int64(len(one.domains))
+		if one.except {
+			head = -head
+		}
+		id = binary.AppendVarint(binary.AppendVarint(id, int64(one.key)), head)
+		for _, d := range one.domains {
+			id = binary.AppendVarint(id, int64(d))
+		}
+	}
+	s.scratch.identity = id
+	if want, ok := s.Classes.Chosen[string(id)]; ok {
+		return want
+	}
+	set := from.Set
+	for _, one := range picked {
+		if one.except && len(one.domains) == 0 {
+			continue
+		}
+		v := s.Counts.Domains.Of(one.key)
+		names := make([]string, len(one.domains))
+		for i, d := range one.domains {
+			names[i] = v.Names[d]
+		}
+		operator := requirement.In
+		if one.except {
+			operator = requirement.NotIn
+		}
+		set = set.And(requirement.NewSet(requirement.New(s.Classes.U.Keys[one.key].Name, operator, names...)))
+	}
+	want := s.Classes.Intern(set)
+	s.Classes.Chosen[string(id)] = want
+	return want
+}
+
+// choices appends the ways to meet all groups on one label to out, which is empty. Where a spread or the first pod of an affinity
+// is concerned a single domain is chosen, so that it can be counted; otherwise what is allowed stays open.
+func (s *Placer) choices(out []domainChoice, c *compile.Class, st *compile.Level, key int) []domainChoice {
+	v, within := s.Counts.Domains.Of(key), s.Counts.Domains.Allowed(key, st.Strict)
+	groups := GroupStates(s.scratch.states[:0], st, key, within)
+	s.scratch.states = groups
+	blocked := c.Blocked(key)
+	if len(groups) == 0 {
+		return append(out, domainChoice{key: key, room: math.MaxInt, domains: blocked, except: true})
+	}
+	single := slices.ContainsFunc(groups, func(b GroupState) bool { return b.Kind == topology.KindSpread || b.bootstraps })
+	open := domainChoice{key: key, room: math.MaxInt}
+	for d := range v.Names {
+		room, count := RoomIn(groups, d, within)
+		if room == 0 || slices.Contains(blocked, d) {
+			continue
+		}
+		if single {
+			out = append(out, domainChoice{key: key, domains: v.Alone(d), count: count, room: room})
+			continue
+		}
+		open.domains = append(open.domains, d)
+		open.room = min(open.room, room)
+	}
+	if single {
+		slices.SortFunc(out, func(a, b domainChoice) int {
+			return cmp.Or(
+				cmp.Compare(a.count, b.count),
+				cmp.Compare(s.pricePerCore(key, a.domains[0]), s.pricePerCore(key, b.domains[0])),
+				cmp.Compare(v.Names[a.domains[0]], v.Names[b.domains[0]]),
+			)
+		})
+		return out
+	}
+	if len(open.domains) == 0 {
+		return out
+	}
+	slices.SortFunc(open.domains, func(a, b int) int { return cmp.Compare(v.Names[a], v.Names[b]) })
+	return append(out, open)
+}
+
+// rate is the lowest price of a core in a domain, in dollars an hour, from the first pool that has machines there; between
+// domains that are equally full the cheaper one is taken.
+func (s *Placer) pricePerCore(key, d int) float64 {
+	v := s.Counts.Domains.Of(key)
+	for len(v.PricesPerCore) < len(v.Names) {
+		v.PricesPerCore = append(v.PricesPerCore, s.pricePerCoreIn(key, v.Names[len(v.PricesPerCore)]))
+	}
+	return v.PricesPerCore[d]
+}
+
+func (s *Placer) pricePerCoreIn(key int, name string) float64 {
+	here := s.Classes.Intern(requirement.NewSet(requirement.New(s.Classes.U.Keys[key].Name, requirement.In, name)))
+	for _, t := range s.Templates {
+		to := t.Step(t.Root, here)
+		if to == compile.NoState || t.States[to].Mask.Empty() {
+			continue
+		}
+		st, low := t.States[to], math.Inf(1)
+		for column := range st.Mask.All() {
+			if cores := t.Room[column].At(resource.CPU); cores > 0 {
+				low = min(low, t.Prices(st)[column]/float64(cores))
+			}
+		}
+		return low
+	}
+	return math.Inf(1)
+}
+
+// bearing is a group of a stage with what holds for all domains at this moment.
+type GroupState struct {
+	compile.Owned
+	floor      int
+	bootstraps bool
+}
+
+// GroupStates appends the groups of a level on one label to out, which is empty.
+func GroupStates(out []GroupState, lv *compile.Level, key int, within topology.DomainFilter) []GroupState {
+	for _, o := range lv.Owned {
+		if o.Key != key {
+			continue
+		}
+		b := GroupState{Owned: o}
+		switch o.Kind {
+		case topology.KindSpread:
+			b.floor = o.MinCount(within)
+		case topology.KindAffinity:
+			b.bootstraps = o.Bootstraps(o.Self, within)
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// RoomIn is how many pods domain d may take by all groups, and how many the spreads among them count there.
+func RoomIn(groups []GroupState, d int, within topology.DomainFilter) (room, count int) {
+	room = math.MaxInt
+	for _, b := range groups {
+		switch {
+		case b.bootstraps && b.Known(d) && within(d):
+		case b.bootstraps:
+			return 0, 0
+		default:
+			room = min(room, b.Allowed(d, b.floor, b.Self))
+		}
+		if b.Kind == topology.KindSpread {
+			count += b.Count(d)
+		}
+	}
+	return room, count
+}

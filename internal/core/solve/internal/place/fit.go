@@ -1,0 +1,104 @@
+package place
+
+import (
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
+)
+
+// Whether pods fit a bin, and where they are counted then, is worked out here and nowhere else: for existing nodes, for open
+// nodes, and for the bins of trials. A caller may reject what fit found, and call take only for what it keeps.
+
+// put places as many of the pods on a bin as it takes, and returns how many.
+func (s *Placer) put(b compile.Bin, c *compile.Class, lv *compile.Level, o option, pods []*model.Pod) int {
+	placed := 0
+	for placed < len(pods) {
+		if s.Fit(&s.Offer, b, c, lv, o.Forms, pods[placed:]); s.Offer.Pods == 0 {
+			break
+		}
+		n := s.Offer.Pods
+		s.Take(&s.Offer, b, c, lv, pods[placed:placed+n])
+		placed += n
+		if b.Target != nil || !b.Open.T.Attaches(c) {
+			break
+		}
+	}
+	return placed
+}
+
+// Fit makes o the offer of a bin for as many of the pods, which are of one class, as it takes: by what is counted per host
+// first, then by taints, ports, labels, capacity and volumes, and by devices last.
+func (s *Placer) Fit(o *compile.Offer, b compile.Bin, c *compile.Class, lv *compile.Level, forms []*compile.Conjunction, pods []*model.Pod) {
+	n := len(pods)
+	if b.Host != compile.Uncounted {
+		n = min(n, c.HostCapacity(lv, b.Host))
+	}
+	switch {
+	case n == 0:
+		o.Reset()
+	case b.Target != nil:
+		s.fitTarget(o, b.Target, c, lv, pods[:n])
+	case b.Open.T.Attaches(c):
+		// Slots for volumes are counted pod by pod.
+		trial := *b.Open
+		trial.Mask = b.Open.Attaching(pods[0])
+		if trial.Mask.Empty() {
+			o.Reset()
+			return
+		}
+		b.Open = &trial
+		s.FitOpen(o, b, c, forms, 1)
+	default:
+		s.FitOpen(o, b, c, forms, n)
+	}
+}
+
+func (s *Placer) fitTarget(o *compile.Offer, t *compile.Target, c *compile.Class, lv *compile.Level, pods []*model.Pod) {
+	o.Reset()
+	n := c.Count(t.Room, nil, c.MaxPerNode(len(pods)))
+	if n == 0 || !t.Accepts(c, lv) {
+		return
+	}
+	if n = t.Volumes.Fits(pods[:n]); n == 0 {
+		return
+	}
+	if len(c.DeviceClaims) > 0 {
+		devices, ok := s.Devices.propose(t, c.DeviceClaims, s.deviceTimeout())
+		if !ok {
+			return
+		}
+		o.Devices = devices
+	}
+	o.Pods = n
+}
+
+func (s *Placer) FitOpen(o *compile.Offer, b compile.Bin, c *compile.Class, forms []*compile.Conjunction, n int) {
+	if len(c.DeviceClaims) == 0 {
+		b.Open.ConsiderAny(o, c, forms, n)
+		return
+	}
+	for _, form := range forms {
+		if s.fitDevices(o, b, c, form, n); o.Pods > 0 {
+			return
+		}
+	}
+}
+
+// Take accepts an offer of fit: the bin takes the pods and their devices, and they are counted. What an open node takes of
+// limits and reservations is settled with it; bins of trials take none.
+func (s *Placer) Take(o *compile.Offer, b compile.Bin, c *compile.Class, lv *compile.Level, pods []*model.Pod) {
+	if b.Target != nil {
+		b.Target.Take(c, pods)
+		if o.Devices != nil {
+			s.Devices.commit(b.Target.Node.ID, c.DeviceClaims, o.Devices)
+		}
+	} else {
+		on := b.Open
+		on.Put(c, lv, o, pods)
+		s.commitDevices(b, o)
+		if !on.Trial {
+			on.T.Limits.Charge(on)
+			on.T.Reservations.Update(on)
+		}
+	}
+	s.Counts.Add(b, c, len(pods))
+}

@@ -1,0 +1,276 @@
+// Package place is first fit: it queues the pods of a compiled problem and puts them on existing nodes, on open nodes and on new
+// ones, level by level and domain by domain.
+package place
+
+import (
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/model"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
+)
+
+// Placer is first fit: it places the pods of a run.
+type Placer struct {
+	*compile.Run
+	Devices *devices
+	// Unschedulable are pods that fit nowhere, deferred those that wait for a reservation, undecided those that the run did not
+	// get to.
+	Unschedulable       []podRun
+	Deferred, Undecided []*model.Pod
+	// Offer and buffer are memory for one offer, and for the options of one level.
+	Offer   compile.Offer
+	buffer  []option
+	scratch scratch
+}
+
+// podRun is consecutive pods of one class in the queue.
+type podRun struct {
+	Class *compile.Class
+	Pods  []*model.Pod
+}
+
+func NewPlacer(r *compile.Run) *Placer {
+	s := &Placer{Run: r, Devices: newDevices(r)}
+	s.expectDevices()
+	return s
+}
+
+// PlaceAll places the queue, and then once more, as long as that helps, the pods that were refused and may have been
+// waiting for others. It ends early when the run is stopped.
+func (s *Placer) PlaceAll(queue []podRun) {
+	for len(queue) > 0 {
+		var again []podRun
+		progress := false
+		for i, r := range queue {
+			if s.Problem.Options.Stop != nil && s.Problem.Options.Stop() {
+				s.stop(queue[i:], again)
+				return
+			}
+			rest, deferred := s.place(r)
+			if deferred {
+				s.Deferred = append(s.Deferred, rest...)
+				rest = nil
+			}
+			progress = progress || len(rest) < len(r.Pods)
+			switch {
+			case len(rest) == 0:
+			case r.Class.Pinned:
+				again = append(again, podRun{r.Class, rest})
+			default:
+				s.Unschedulable = append(s.Unschedulable, podRun{r.Class, rest})
+			}
+		}
+		if !progress {
+			s.Unschedulable = append(s.Unschedulable, again...)
+			return
+		}
+		queue = again
+	}
+}
+
+// stop leaves pods undecided that were not looked at, and refuses those that were.
+func (s *Placer) stop(unseen, again []podRun) {
+	for _, r := range unseen {
+		s.Undecided = append(s.Undecided, r.Pods...)
+	}
+	s.Unschedulable = append(s.Unschedulable, again...)
+}
+
+// place finds places for the pods of a run and returns those it found none for. Machines that exist and claims that are open
+// come first, whatever wish that costs: no machine is opened for a wish alone. When one has to be opened, it is one that
+// grants as many wishes as possible. deferred says that the rest should wait for a reservation.
+func (s *Placer) place(r podRun) (pods []*model.Pod, deferred bool) {
+	pods = r.Pods
+	for len(pods) > 0 && !deferred {
+		rest := s.placeOnExisting(r.Class, pods)
+		if len(rest) == len(pods) {
+			rest, deferred = s.openNew(r.Class, pods)
+		}
+		if len(rest) == len(pods) {
+			break
+		}
+		pods = rest
+	}
+	return pods, deferred
+}
+
+// settle puts pods onto machines that exist or are being planned. It returns as soon as counts may have changed.
+func (s *Placer) placeOnExisting(c *compile.Class, pods []*model.Pod) []*model.Pod {
+	for _, st := range c.Levels {
+		options := s.Options(s.buffer[:0], c, st)
+		s.buffer = options
+		for _, o := range options {
+			if rest := s.placeOnNodes(c, st, o, pods); len(rest) < len(pods) {
+				if pods = rest; c.Pinned || len(pods) == 0 {
+					return pods
+				}
+			}
+		}
+		for _, o := range options {
+			if rest := s.placeOnOpen(c, st, o, pods); len(rest) < len(pods) {
+				if pods = rest; c.Pinned || len(pods) == 0 {
+					return pods
+				}
+			}
+		}
+	}
+	return pods
+}
+
+// expand opens claims, from the first pool that accepts and for the most wishes. A pool that could launch from a
+// reservation, if others did not hold it, puts the pods off: neither a lesser pool nor fewer wishes is tried.
+func (s *Placer) openNew(c *compile.Class, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
+	for _, st := range c.Levels {
+		if st.RequiresExisting() {
+			continue
+		}
+		options := s.Options(s.buffer[:0], c, st)
+		s.buffer = options
+		for _, t := range s.Templates {
+			for _, o := range options {
+				if rest, deferred = s.openFrom(t, c, st, o, pods); deferred || len(rest) < len(pods) {
+					return rest, deferred
+				}
+			}
+		}
+	}
+	return pods, false
+}
+
+// inhabit puts pods on existing nodes, the first that accepts first, and returns the rest.
+func (s *Placer) placeOnNodes(c *compile.Class, st *compile.Level, o option, pods []*model.Pod) []*model.Pod {
+	ts, dv := s.Targets, o.DomainVariant
+	want := min(len(pods), o.room)
+	if hosts, ok := st.AffineHosts(); ok {
+		for _, m := range slices.Sorted(slices.Values(hosts)) {
+			if m < len(ts.List) && ts.SatisfyingAny(dv.Forms).Has(m) {
+				if n := s.put(s.ExistingBin(m), c, st, o, pods[:want]); n > 0 {
+					return pods[n:]
+				}
+			}
+		}
+		return pods
+	}
+	if dv.Nodes >= len(ts.List) {
+		return pods
+	}
+	for m := range ts.SatisfyingAny(dv.Forms).From(dv.Nodes) {
+		n := s.put(s.ExistingBin(m), c, st, o, pods[:want])
+		pods, want = pods[n:], want-n
+		if want == 0 || n > 0 && st.HostAffinity {
+			dv.Nodes = m
+			return pods
+		}
+	}
+	dv.Nodes = len(ts.List)
+	return pods
+}
+
+// join puts pods into open claims and returns the rest.
+func (s *Placer) placeOnOpen(c *compile.Class, st *compile.Level, o option, pods []*model.Pod) []*model.Pod {
+	dv, base := o.DomainVariant, len(s.Targets.List)
+	want := min(len(pods), o.room)
+	if hosts, ok := st.AffineHosts(); ok {
+		for _, m := range slices.Sorted(slices.Values(hosts)) {
+			if m >= base && !dv.Cursor(st, s.Open[m-base].T).Rejects {
+				if n := s.put(s.OpenBin(m-base, s.Open[m-base]), c, st, o, pods[:want]); n > 0 {
+					return pods[n:]
+				}
+			}
+		}
+		return pods
+	}
+	for _, floating := range []bool{true, false} {
+		if floating && len(c.UncountedKeys) == 0 {
+			continue
+		}
+		for i := range s.Templates {
+			sp := dv.Cursor(st, s.Templates[i])
+			if sp.Rejects {
+				continue
+			}
+			if floating {
+				sp = dv.FloatingCursor(i, s.Classes.Templates)
+			}
+			n := s.placeOnOpenOf(s.Templates[i], sp, c, st, o, pods[:want], floating)
+			pods, want = pods[n:], want-n
+			if want == 0 || n > 0 && st.HostAffinity {
+				return pods
+			}
+		}
+	}
+	return pods
+}
+
+// joinOf puts pods into the open claims of one template, or into those that float, and returns how many.
+func (s *Placer) placeOnOpenOf(t *compile.Template, sp *compile.TemplateCursor, c *compile.Class, st *compile.Level, o option, pods []*model.Pod, floating bool) int {
+	placed, full := 0, 0
+	for sp.Cursor < len(t.Open.Numbers) {
+		block := sp.Cursor / compile.BlockSize
+		if sp.Cursor%compile.BlockSize == 0 {
+			full = 0
+			if !c.MayFit(t.Open.UpperBounds[block]) {
+				sp.Cursor = min((block+1)*compile.BlockSize, len(t.Open.Numbers))
+				continue
+			}
+		}
+		number := t.Open.Numbers[sp.Cursor]
+		if !c.MayFit(s.Open[number].Slack) {
+			sp.Cursor++
+			if full++; full == compile.BlockSize {
+				t.Open.Refresh(block, s.Open)
+			}
+			continue
+		}
+		if floating && !s.Open[number].Floats(c) {
+			sp.Cursor++
+			continue
+		}
+		n := s.put(s.OpenBin(number, s.Open[number]), c, st, o, pods[placed:])
+		if placed += n; placed == len(pods) || n > 0 && st.HostAffinity {
+			break
+		}
+		sp.Cursor++
+	}
+	return placed
+}
+
+// launch opens claims of one pool for pods and returns the rest.
+func (s *Placer) openFrom(t *compile.Template, c *compile.Class, st *compile.Level, o option, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
+	want := min(len(pods), o.room)
+	sp := o.Cursor(st, t)
+	for want > 0 && !sp.Closed && !sp.Rejects {
+		opened, later := s.tryOpen(t, c, st, o, pods[:want])
+		if later {
+			return pods, true
+		}
+		if opened == 0 {
+			// Limits give way when other claims shrink; everything else is for good.
+			sp.Closed = t.Limits.Unlimited()
+			break
+		}
+		pods, want = pods[opened:], want-opened
+		if len(c.Levels) > 1 || t.Attaches(c) {
+			// What was opened may take pods that have to give up a wish for it.
+			break
+		}
+	}
+	return pods, false
+}
+
+// tryOpen opens a node of a template for as many of the pods as it takes.
+func (s *Placer) tryOpen(t *compile.Template, c *compile.Class, st *compile.Level, o option, pods []*model.Pod) (opened int, deferred bool) {
+	if t.Limits.Exhausted() {
+		return 0, false
+	}
+	b := s.OpenBin(len(s.Open), t.NewOpenNode(t.Within(t.States[t.Root].Mask)))
+	if s.Fit(&s.Offer, b, c, st, o.Forms, pods); s.Offer.Pods == 0 {
+		t.FreeList = append(t.FreeList, b.Open)
+		return 0, s.Offer.Deferred
+	}
+	opened = s.Offer.Pods
+	s.Open = append(s.Open, b.Open)
+	s.Take(&s.Offer, b, c, st, pods[:opened])
+	t.Open.Add(b.Number, b.Open.Slack)
+	return opened, false
+}

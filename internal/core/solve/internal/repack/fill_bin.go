@@ -1,0 +1,231 @@
+package repack
+
+import (
+	"math"
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/lp"
+)
+
+// none is the index of nothing.
+const none = -1
+
+// filling is scratch of trying what a machine would take.
+type fillScratch struct {
+	// least is the least that one pod of any mate asks for, by resource.
+	least               []float64
+	free, stock, weight []float64
+	// pull is how much the room that is left asks for each resource, limit what one pod may take.
+	pull, limit  []float64
+	left, counts []int
+	// amounts are what one pod of every mate asks for, one after the other.
+	amounts []float64
+	ranked  []rankedType
+}
+
+// prospect is a column and how promising it is: the lower the rank, the more.
+type rankedType struct {
+	column      int
+	price, rank float64
+}
+
+// choose finds the column that is the best buy, and what to put into it beside the first pod.
+func (rp *repacker) choose() (column int, assignments []assignment) {
+	b := &rp.bin
+	enough := rp.maxValue()
+	rp.rankTypes(enough)
+	column, least := none, math.Inf(1)
+	for _, o := range b.ranked {
+		worth := rp.fillBin(o.column)
+		score := o.price - min(worth, enough)
+		if !b.lead.selfExclusive {
+			score = -worth / (o.price + b.lead.group.nodeOverhead)
+		}
+		if score >= least-lp.Negligible {
+			continue
+		}
+		column, least, assignments = o.column, score, assignments[:0]
+		for i, n := range b.counts {
+			if n > 0 {
+				assignments = append(assignments, assignment{b.candidates[i].itemType, n})
+			}
+		}
+	}
+	return column, assignments
+}
+
+// look finds the most promising columns that can hold the first pod, one for each price: those with the most worth of room for
+// their price, as far as there are pods for it; or, where the machine has to be there anyway, with the least that is lost.
+func (rp *repacker) rankTypes(enough float64) {
+	b := &rp.bin
+	k := b.lead.group
+	prices := rp.t.Prices(rp.t.States[b.state])
+	b.ranked = b.ranked[:0]
+	few := b.few()
+	for c := range b.node.Mask.All() {
+		o := rankedType{c, prices[c], 0}
+		worth := k.values[c]
+		if few {
+			worth = rp.fillBin(c)
+		}
+		if worth = min(worth, enough); b.lead.selfExclusive {
+			o.rank = o.price - worth
+		} else {
+			o.rank = -worth / (o.price + k.nodeOverhead)
+		}
+		b.rank(o)
+	}
+}
+
+// few reports whether room is to be appraised by what goes into it, of the few kinds of pods that may come: of large pods, much less
+// goes in than there is room for.
+func (b *openBin) few() bool {
+	return b.fillsToRank && len(b.candidates) <= fewItemTypes && !b.lead.selfExclusive && !slices.ContainsFunc(b.candidates, func(other candidateItem) bool { return other.hostConstrained })
+}
+
+// consider keeps the prospect if it is among the best so far.
+func (f *fillScratch) rank(o rankedType) {
+	at := len(f.ranked)
+	for at > 0 && o.before(f.ranked[at-1]) {
+		at--
+	}
+	if at == maxRanked {
+		return
+	}
+	for i, other := range f.ranked {
+		if other.price == o.price {
+			if i < at {
+				return
+			}
+			f.ranked = slices.Delete(f.ranked, i, i+1)
+			break
+		}
+	}
+	f.ranked = slices.Insert(f.ranked, at, o)
+	f.ranked = f.ranked[:min(len(f.ranked), maxRanked)]
+}
+
+func (o rankedType) before(other rankedType) bool {
+	if o.rank != other.rank {
+		return o.rank < other.rank
+	}
+	if o.price != other.price {
+		return o.price < other.price
+	}
+	return o.column < other.column
+}
+
+// enough is the worth of what a machine should hold at most: everything of the kin, or a fair share where every pod needs a
+// machine of its own.
+func (rp *repacker) maxValue() float64 {
+	b := &rp.bin
+	sum, heads := b.lead.value, 1.0
+	if !b.lead.selfExclusive {
+		for _, p := range b.lead.group.itemTypes {
+			sum += p.value * float64(p.pods)
+		}
+		return sum
+	}
+	for _, other := range b.candidates {
+		sum += other.value * float64(other.pods*b.stride)
+	}
+	for _, p := range rp.itemTypes {
+		if p.selfExclusive {
+			heads += float64(p.pods)
+		}
+	}
+	return max(b.lead.value, headroom*sum/heads)
+}
+
+// stuff works out what a column's machine would take beside its first pod, and returns the worth of it all. Where there is
+// room for many, every pile gives its share; the rest goes pod by pod, first those that are most like the room that is left.
+// Source: Panigrahy, Talwar, Uyeda, Wieder, Heuristics for Vector Bin Packing, 2011 (dot product).
+func (rp *repacker) fillBin(column int) (worth float64) {
+	b := &rp.bin
+	room := rp.room[column]
+	b.free, b.left, b.counts, b.weight = append(b.free[:0], room...), b.left[:0], b.counts[:0], b.weight[:0]
+	for r, amount := range b.lead.amounts {
+		b.free[r] -= amount
+		b.weight = append(b.weight, 1/max(room[r]*room[r], math.SmallestNonzeroFloat32))
+	}
+	b.pull, b.limit = append(b.pull[:0], b.free...), append(b.limit[:0], b.free...)
+	share := b.share()
+	worth = b.lead.value
+	for _, other := range b.candidates {
+		n := 0
+		if other.like {
+			n = int(share * float64(other.max))
+		}
+		b.counts, b.left = append(b.counts, n), append(b.left, other.max-n)
+		if n > 0 {
+			worth += other.value * float64(n)
+			for r, amount := range other.amounts {
+				b.free[r] -= amount * float64(n)
+			}
+		}
+	}
+	for _, like := range []bool{true, false} {
+		for {
+			best := b.closest(like)
+			if best == none {
+				break
+			}
+			b.counts[best]++
+			b.left[best]--
+			worth += b.candidates[best].value
+			for r, amount := range b.candidates[best].amounts {
+				b.free[r] -= amount
+			}
+		}
+	}
+	return worth
+}
+
+// share is which part of every pile that is like the lead the free room has place for.
+func (b *openBin) share() float64 {
+	b.stock = append(b.stock[:0], make([]float64, len(b.free))...)
+	for _, other := range b.candidates {
+		if other.like {
+			for r, amount := range other.amounts {
+				b.stock[r] += amount * float64(other.max)
+			}
+		}
+	}
+	share := 1.0
+	for r, free := range b.free {
+		if b.stock[r] > 0 {
+			share = min(share, free/b.stock[r])
+		}
+	}
+	return max(share, 0) * (1 - lp.Negligible)
+}
+
+// closest is the mate, like the lead or not, of which one more pod goes best into the room that is left; none if none fits.
+func (b *openBin) closest(like bool) int {
+	best, most := none, 0.0
+	rows := len(b.free)
+	for r, free := range b.free {
+		b.pull[r], b.limit[r] = b.weight[r]*free, free*(1+lp.Negligible)
+		if b.limit[r] < b.least[r] {
+			return none
+		}
+	}
+	pull, limit := b.pull[:rows], b.limit[:rows]
+next:
+	for i, left := range b.left {
+		if left == 0 || b.candidates[i].like != like {
+			continue
+		}
+		gain := 0.0
+		for r, amount := range b.amounts[i*rows : (i+1)*rows] {
+			if amount > limit[r] {
+				continue next
+			}
+			gain += pull[r] * amount
+		}
+		if gain > most {
+			best, most = i, gain
+		}
+	}
+	return best
+}

@@ -1,0 +1,118 @@
+package repack
+
+import (
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/bitset"
+	"github.com/karpenter-anew/karpenter/internal/core/lp"
+	"github.com/karpenter-anew/karpenter/internal/core/resource"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
+)
+
+// Every machine is held to cost a little more than its price, as if so much of it were lost: more nodes are more things that
+// can go wrong.
+const (
+	overheadCPU    = 100       // thousandths of a core
+	overheadMemory = 400 << 20 // bytes
+)
+
+// shop is what can be bought, and for how much, in states that do not differ in that.
+type priceList struct {
+	mask   bitset.Set
+	prices []float64
+	// rooms and costs are those of the columns in mask alone.
+	rooms [][]float64
+	costs []float64
+	// corner is where the search for rates ended last, demand what they are for, left what is asked for now.
+	program      *lp.Covering
+	demand, left []float64
+	// choice is how many ways there are to buy a machine.
+	choices int
+	// rates is what one unit of each resource is worth, upkeep what a machine is held to cost beside its price.
+	dualPrices   []float64
+	nodeOverhead float64
+	// worth is that of every column's room.
+	values []float64
+}
+
+// shopOf is the shop for claims in a state.
+func (rp *repacker) priceListOf(st *compile.State) *priceList {
+	prices := rp.t.Prices(st)
+	for _, s := range rp.priceLists {
+		if s.offers(st.Mask, prices) {
+			return s
+		}
+	}
+	s := &priceList{
+		mask: st.Mask, prices: prices, values: make([]float64, len(prices)),
+		choices: st.Mask.Len()*len(rp.t.Columns.Kinds) + st.Kinds.Len(),
+	}
+	rp.priceLists = append(rp.priceLists, s)
+	return s
+}
+
+func (s *priceList) offers(mask bitset.Set, prices []float64) bool {
+	if !slices.Equal(s.mask, mask) {
+		return false
+	}
+	for column := range mask.All() {
+		if prices[column] != s.prices[column] {
+			return false
+		}
+	}
+	return true
+}
+
+// list gathers what is for sale, once.
+func (s *priceList) list(room [][]float64, rows int) {
+	if s.program != nil {
+		return
+	}
+	n := s.mask.Len()
+	if n == len(room) {
+		s.rooms, s.costs, s.program = room, s.prices, lp.NewCovering(room, s.prices, rows)
+		return
+	}
+	s.rooms, s.costs = make([][]float64, 0, n), make([]float64, 0, n)
+	for column := range s.mask.All() {
+		s.rooms, s.costs = append(s.rooms, room[column]), append(s.costs, s.prices[column])
+	}
+	s.program = lp.NewCovering(s.rooms, s.costs, rows)
+}
+
+// appraise works out what room is worth in every shop for the pods that are left, and with it the pods.
+func (rp *repacker) price() {
+	for _, s := range rp.priceLists {
+		if s.left == nil {
+			s.left, s.demand = make([]float64, len(rp.t.Wanted)), make([]float64, len(rp.t.Wanted))
+		}
+		clear(s.left)
+	}
+	for _, p := range rp.itemTypes {
+		for r, amount := range p.amounts {
+			p.group.left[r] += amount * float64(p.pods)
+		}
+	}
+	for _, s := range rp.priceLists {
+		if slices.Max(s.left) == 0 || slices.Equal(s.left, s.demand) {
+			continue
+		}
+		copy(s.demand, s.left)
+		s.list(rp.room, len(s.demand))
+		s.dualPrices, s.nodeOverhead = s.program.DualPrices(s.demand), 0
+		for i, r := range rp.t.Wanted {
+			switch r {
+			case resource.CPU:
+				s.nodeOverhead += overheadCPU * rp.scale[i] * s.dualPrices[i]
+			case resource.Memory:
+				s.nodeOverhead += overheadMemory * rp.scale[i] * s.dualPrices[i]
+			}
+		}
+		for column := range s.mask.All() {
+			s.values[column] = lp.Dot(s.dualPrices, rp.room[column])
+		}
+	}
+	for _, p := range rp.itemTypes {
+		p.value = p.markup * lp.Dot(p.group.dualPrices, p.amounts)
+	}
+}

@@ -1,0 +1,283 @@
+package repack
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/karpenter-anew/karpenter/internal/core/lp"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
+	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
+)
+
+const (
+	// attempts bounds how often a yard is packed, and effort how many machines are filled in doing so: small plans gain the
+	// most from another try, and cost the least.
+	maxAttempts = 5
+	maxFilled   = 100
+	// simple is how many itemTypes a yard has at most that is packed once more by what goes into columns.
+	maxRefillTypes = 32
+	// reappraise is the part of the pods after which room is appraised again.
+	repriceShare = 0.1
+	// damping is how far markups follow what pods turned out to cost.
+	damping = 0.5
+)
+
+// laden is a machine that was filled, and with what.
+type packedBin struct {
+	*compile.OpenNode
+	assignments []assignment
+}
+
+// pack is claims that hold all pods of the yard; nil if it finds no way.
+//
+// Pods that ended on machines with much waste are dearer than their room: in the next attempt they are worth more, so that
+// they are taken along earlier, while there are others to go with them. Before all that, where few kinds of pods go together, columns
+// are compared by what these really fill of them: it suits large pods, and may use up the small ones that others need. The
+// cheapest attempt counts.
+func (rp *repacker) pack() []*compile.OpenNode {
+	rp.scaleAmounts()
+	rp.price()
+	rp.nodeOverhead = math.Inf(1)
+	for _, s := range rp.priceLists {
+		rp.nodeOverhead = min(rp.nodeOverhead, s.nodeOverhead)
+	}
+	p := rp.begin()
+	if rp.worthFillingToRank() {
+		rp.bin.fillsToRank = true
+		p.run()
+		rp.bin.fillsToRank, rp.bin.last.times = false, 0
+		rp.price()
+	}
+	filled := 0
+	for range maxAttempts {
+		bins := p.run()
+		if filled += len(bins); bins == nil || len(rp.itemTypes) == 1 || filled+len(bins) > maxFilled {
+			break
+		}
+		rp.adjustMarkups(bins)
+		rp.price()
+	}
+	return p.best
+}
+
+// repacking is what the attempts at a yard have come to.
+type attempts struct {
+	*repacker
+	// order is the itemTypes as they came, full what was in them.
+	order []*itemType
+	full  []remainingDemand
+	// best are the claims of the cheapest attempt so far, least is their burden.
+	best  []*compile.OpenNode
+	least float64
+}
+
+// begin makes the yard ready to be packed again and again.
+func (rp *repacker) begin() attempts {
+	p := attempts{repacker: rp, order: slices.Clone(rp.itemTypes), full: make([]remainingDemand, len(rp.itemTypes)), least: math.Inf(1)}
+	for i, pile := range p.order {
+		p.full[i] = pile.remainingDemand
+		pile.segments = slices.Clone(pile.segments)
+	}
+	return p
+}
+
+// attempt packs everything once and fills the itemTypes again. It returns nil if there is no way.
+func (p *attempts) run() []packedBin {
+	bins := p.packOnce()
+	for i, pile := range p.order {
+		pile.segments, pile.pods = append(pile.segments[:0], p.full[i].segments...), p.full[i].pods
+	}
+	if bins == nil {
+		return nil
+	}
+	open := make([]*compile.OpenNode, len(bins))
+	for i, m := range bins {
+		open[i] = m.OpenNode
+	}
+	if b := p.objective(open); b < p.least {
+		p.t.Free(p.best)
+		p.best, p.least = open, b
+	} else {
+		p.t.Free(open)
+	}
+	return bins
+}
+
+// weighable reports whether there are kinds of pods that few others go together with, and not so many that another attempt takes
+// long.
+func (rp *repacker) worthFillingToRank() bool {
+	return len(rp.itemTypes) <= maxRefillTypes && slices.ContainsFunc(rp.itemTypes, func(p *itemType) bool { return !p.selfExclusive && len(p.group.itemTypes) <= fewItemTypes })
+}
+
+// burden is what claims cost, with the upkeep of their machines.
+func (rp *repacker) objective(open []*compile.OpenNode) float64 {
+	return price(open) + rp.nodeOverhead*float64(len(open))
+}
+
+// packOnce packs everything once, and leaves the itemTypes empty. It returns nil if there is no way.
+func (rp *repacker) packOnce() []packedBin {
+	slices.SortStableFunc(rp.itemTypes, func(a, b *itemType) int {
+		if a.selfExclusive != b.selfExclusive {
+			if a.selfExclusive {
+				return -1
+			}
+			return 1
+		}
+		if a.selfExclusive || a.group == b.group {
+			return cmp.Compare(b.value, a.value)
+		}
+		return cmp.Or(cmp.Compare(a.group.choices, b.group.choices), cmp.Compare(a.group.form.Number, b.group.form.Number))
+	})
+	left := 0
+	for _, p := range rp.itemTypes {
+		left += p.pods
+	}
+	var out []packedBin
+	due := int(float64(left) * (1 - repriceShare))
+	for _, lead := range rp.itemTypes {
+		for lead.pods > 0 {
+			if left < due {
+				rp.price()
+				due = int(float64(left) * (1 - repriceShare))
+			}
+			m := rp.open(lead)
+			if m.OpenNode == nil {
+				return nil
+			}
+			for _, p := range m.assignments {
+				left -= p.n
+			}
+			out = append(out, m)
+		}
+	}
+	return rp.mergeNeighbours(out)
+}
+
+// learn compares what pods cost on their machines with what their room is worth.
+func (rp *repacker) adjustMarkups(bins []packedBin) {
+	for _, p := range rp.itemTypes {
+		p.pods = 0
+	}
+	for _, m := range bins {
+		for _, p := range m.assignments {
+			p.itemType.pods += p.n
+		}
+	}
+	rp.price()
+	cost, worth := map[*itemType]float64{}, map[*itemType]float64{}
+	for _, m := range bins {
+		sum := 0.0
+		for _, p := range m.assignments {
+			sum += p.value / p.markup * float64(p.n)
+		}
+		if sum == 0 {
+			continue
+		}
+		for _, p := range m.assignments {
+			share := p.value / p.markup * float64(p.n)
+			cost[p.itemType] += share * m.Price() / sum
+			worth[p.itemType] += share
+		}
+	}
+	for _, p := range rp.itemTypes {
+		if worth[p] > 0 {
+			p.markup *= 1 + damping*(cost[p]/worth[p]-1)
+		}
+	}
+}
+
+// repack packs the claims of a template again and takes them from the list; nil if that saves nothing.
+func repack(s *place.Placer, t *compile.Template, first int) []*compile.OpenNode {
+	rp := newRepacker(s, t, first, math.MaxInt)
+	mine, others := rp.collect()
+	if len(mine) == 0 {
+		return nil
+	}
+	for _, on := range mine {
+		t.Limits.Release(on)
+	}
+	pieces := rp.pack()
+	if rp.allowed > 0 && pieces != nil {
+		pieces = rp.withFewerPreferences(pieces, len(mine))
+	}
+	if slices.ContainsFunc(pieces, (*compile.OpenNode).HasPreferences) {
+		pieces = rp.mergeWithoutPreferences(pieces)
+	}
+	if pieces == nil || rp.objective(pieces) >= rp.objective(mine) || !charge(t, pieces) {
+		for _, on := range mine {
+			t.Limits.Charge(on)
+		}
+		return nil
+	}
+	s.Open = others
+	return pieces
+}
+
+// collect moves the pods of the template's claims into the yard. It returns the claims that are empty then, and all others.
+func (rp *repacker) collect() (mine, others []*compile.OpenNode) {
+	fills := 0
+	for _, on := range rp.s.Open {
+		if on.T == rp.t {
+			fills += len(on.Batches)
+		}
+	}
+	itemTypes := min(fills, len(rp.s.Classes.ByKey))
+	rp.known, rp.same, rp.itemTypes = make(map[batchKey]*itemType, itemTypes), make(map[itemTypeKey]*itemType, itemTypes/2), make([]*itemType, 0, itemTypes/2)
+	for _, on := range rp.s.Open {
+		if on.T == rp.t && rp.add(on) {
+			mine = append(mine, on)
+		} else {
+			others = append(others, on)
+		}
+	}
+	return mine, others
+}
+
+// humbler is pieces, which replace so many claims, or what holds the same pods on fewer machines because fewer of them are kept
+// away from their like: no machine is launched for a wish alone.
+func (rp *repacker) withFewerPreferences(pieces []*compile.OpenNode, open int) []*compile.OpenNode {
+	again := func(next, allowance int) (other *repacker, packed []*compile.OpenNode) {
+		other = newRepacker(rp.s, rp.t, next, allowance)
+		if mine, _ := other.collect(); len(mine) < open {
+			return other, nil // without their wishes some pods are none of the yard's
+		}
+		return other, other.pack()
+	}
+	bare, least := again(rp.nextHost, 0)
+	if least == nil || len(least) >= len(pieces) || rp.objective(least) > rp.objective(pieces) {
+		return pieces
+	}
+	// Each machine can grant one pod of a kind its wish.
+	if _, fair := again(bare.nextHost, len(least)); fair != nil && len(fair) == len(least) && rp.objective(fair) <= rp.objective(least)*(1+lp.Negligible) {
+		return fair
+	}
+	return least
+}
+
+// charge counts pieces against the pool's limits, and reports whether these admit them and leave enough choice. Each is then any
+// machine that can hold its pods and that the limits leave.
+func charge(t *compile.Template, pieces []*compile.OpenNode) bool {
+	l := t.Limits
+	for _, piece := range pieces {
+		if !l.Unlimited() {
+			piece.CheapestOnly()
+		}
+		l.Charge(piece)
+	}
+	admitted := !slices.ContainsFunc(l.List, func(b compile.Limit) bool { return b.Remaining < 0 })
+	if admitted {
+		for _, piece := range pieces {
+			l.Release(piece)
+			piece.Widen()
+			l.Charge(piece)
+			admitted = admitted && len(piece.Unmet(t.States[piece.State], piece.Mask)) == 0
+		}
+	}
+	if !admitted {
+		for _, piece := range pieces {
+			l.Release(piece)
+		}
+	}
+	return admitted
+}
