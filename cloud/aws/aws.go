@@ -77,7 +77,7 @@ var errNoCluster = errors.New("the provider aws needs a cluster: instance types 
 // Unopened is the cloud as far as it can be known without an account: its name, kinds and labels. It launches nothing.
 func Unopened() cloud.Cloud {
 	out := (&provider.Provider{}).Cloud()
-	out.Provider, out.UseCorrection, out.Hooks = nobody{}, nil, nil
+	out.Provider, out.UseCorrection, out.Hooks = unopened{}, nil, nil
 	return out
 }
 
@@ -99,27 +99,29 @@ func Offline(catalog string, s Settings, classes []*awsv1.EC2NodeClass) (cloud.C
 }
 
 // nobody answers for a cloud that is not open.
-type nobody struct{}
+type unopened struct{}
 
 // Create implements cloud.Provider.
-func (nobody) Create(context.Context, *v1.NodeClaim) (*v1.NodeClaim, error) { return nil, errNoCluster }
+func (unopened) Create(context.Context, *v1.NodeClaim) (*v1.NodeClaim, error) {
+	return nil, errNoCluster
+}
 
 // Delete implements cloud.Provider.
-func (nobody) Delete(context.Context, *v1.NodeClaim) error { return errNoCluster }
+func (unopened) Delete(context.Context, *v1.NodeClaim) error { return errNoCluster }
 
 // Get implements cloud.Provider.
-func (nobody) Get(context.Context, string) (*v1.NodeClaim, error) { return nil, errNoCluster }
+func (unopened) Get(context.Context, string) (*v1.NodeClaim, error) { return nil, errNoCluster }
 
 // List implements cloud.Provider.
-func (nobody) List(context.Context) ([]*v1.NodeClaim, error) { return nil, errNoCluster }
+func (unopened) List(context.Context) ([]*v1.NodeClaim, error) { return nil, errNoCluster }
 
 // InstanceTypes implements cloud.Provider.
-func (nobody) InstanceTypes(context.Context, *v1.NodePool) ([]*cloud.InstanceType, error) {
+func (unopened) InstanceTypes(context.Context, *v1.NodePool) ([]*cloud.InstanceType, error) {
 	return nil, errNoCluster
 }
 
 // IsDrifted implements cloud.Provider.
-func (nobody) IsDrifted(context.Context, *v1.NodeClaim) (cloud.DriftReason, error) {
+func (unopened) IsDrifted(context.Context, *v1.NodeClaim) (cloud.DriftReason, error) {
 	return "", errNoCluster
 }
 
@@ -160,29 +162,29 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 		Cluster:         &provider.Cluster{}, EC2: calls, EKS: eks.NewFromConfig(config), Parameters: ssm.NewFromConfig(config), Client: c, Clock: now,
 		Metrics: metrics,
 	}
-	var profiles *profile.Keeper
+	var profiles *profile.Manager
 	if !s.IsolatedVPC {
 		list := config.Copy()
 		list.Region = session.PricingRegion(config.Region)
 		o.Prices = pricing.NewFromConfig(list)
-		profiles = profile.NewKeeper(profile.Options{
+		profiles = profile.NewManager(profile.Options{
 			IAM: iam.NewFromConfig(config), Clock: now, Cluster: s.ClusterName, Region: config.Region, Unique: func() string { return string(uuid.NewUUID()) },
 		})
 	}
-	if err := watchShifts(ctx, &o, s, arczonalshift.NewFromConfig(config)); err != nil {
+	if err := watchZonalShifts(ctx, &o, s, arczonalshift.NewFromConfig(config)); err != nil {
 		return cloud.Cloud{}, err
 	}
 	p := provider.New(o, s.SubnetsFor, s.ImagesFor)
-	showTypes(metrics, p.Inventory)
-	if err := learnEndpoint(ctx, p, s); err != nil {
+	registerTypeGauges(metrics, p.Inventory)
+	if err := discoverEndpoint(ctx, p, s); err != nil {
 		return cloud.Cloud{}, err
 	}
 	if err := p.Inventory.RefreshTypes(ctx); err != nil {
 		return cloud.Cloud{}, err
 	}
-	askPrices(ctx, p)
+	readPrices(ctx, p)
 	out := p.Cloud()
-	e := &ensemble{provider: p, profiles: profiles, settings: s, metrics: metrics, statuses: calls, client: c, manages: out.Manages}
+	e := &controllerSet{provider: p, profiles: profiles, settings: s, metrics: metrics, statuses: calls, client: c, manages: out.Manages}
 	if s.InterruptionQueue != "" {
 		e.queues = sqs.NewFromConfig(config)
 	}
@@ -191,7 +193,7 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 }
 
 // askPrices asks what everything costs, and tells what counts until that is known. It is asked again and again: the first try may fail.
-func askPrices(ctx context.Context, p *provider.Provider) {
+func readPrices(ctx context.Context, p *provider.Provider) {
 	table := p.Inventory.Table()
 	observe.Log(ctx).InfoContext(ctx, "using embedded prices until the price list is read", "region", table.Region, "date", table.Date, "currency", table.Currency,
 		"estimated", table.Estimated, "source", table.Source)
@@ -203,7 +205,7 @@ func askPrices(ctx context.Context, p *provider.Provider) {
 }
 
 // learnEndpoint finds out where the cluster is, if it is not given.
-func learnEndpoint(ctx context.Context, p *provider.Provider, s Settings) error {
+func discoverEndpoint(ctx context.Context, p *provider.Provider, s Settings) error {
 	endpoint := s.ClusterEndpoint
 	if endpoint == "" {
 		cluster, err := p.DescribeCluster(ctx)

@@ -83,13 +83,13 @@ func TestVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := opened.Provider.(*provider.Provider)
-		e := &ensemble{provider: p, settings: s}
-		if err := e.learnVersion(t.Context(), served{info: &version.Info{Major: "1", Minor: "35+"}}); err != nil || p.Cluster.Facts().Version != want {
+		e := &controllerSet{provider: p, settings: s}
+		if err := e.discoverVersion(t.Context(), served{info: &version.Info{Major: "1", Minor: "35+"}}); err != nil || p.Cluster.Facts().Version != want {
 			t.Errorf("version %q, %v, want %q", p.Cluster.Facts().Version, err, want)
 		}
 	}
-	e := &ensemble{provider: &provider.Provider{Options: provider.Options{Cluster: &provider.Cluster{}}}}
-	if err := e.learnVersion(t.Context(), served{err: errors.New("no")}); err == nil {
+	e := &controllerSet{provider: &provider.Provider{Options: provider.Options{Cluster: &provider.Cluster{}}}}
+	if err := e.discoverVersion(t.Context(), served{err: errors.New("no")}); err == nil {
 		t.Error("a version that cannot be had is not told")
 	}
 }

@@ -53,9 +53,9 @@ const (
 )
 
 // ensemble are the controllers of the cloud.
-type ensemble struct {
+type controllerSet struct {
 	provider *provider.Provider
-	profiles *profile.Keeper
+	profiles *profile.Manager
 	// queues is nil where no queue is named.
 	queues   interruption.SQS
 	statuses health.EC2
@@ -66,18 +66,18 @@ type ensemble struct {
 }
 
 // register finds out the rest about the cluster, from its API server, and adds the controllers.
-func (e *ensemble) register(m manager.Manager) error {
+func (e *controllerSet) register(m manager.Manager) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	if err := e.learnAuthority(m.GetConfig()); err != nil {
+	if err := e.discoverCABundle(m.GetConfig()); err != nil {
 		return err
 	}
-	e.learnDNS(ctx, m.GetAPIReader())
+	e.discoverDNS(ctx, m.GetAPIReader())
 	served, err := discovery.NewDiscoveryClientForConfig(m.GetConfig())
 	if err != nil {
 		return fmt.Errorf("asking the API server for its version: %w", err)
 	}
-	learnVersion := func(ctx context.Context) error { return e.learnVersion(ctx, served) }
+	learnVersion := func(ctx context.Context) error { return e.discoverVersion(ctx, served) }
 	if err := learnVersion(ctx); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (e *ensemble) register(m manager.Manager) error {
 }
 
 // controllers adds those that follow objects.
-func (e *ensemble) controllers(m manager.Manager) error {
+func (e *controllerSet) controllers(m manager.Manager) error {
 	recorder := e.settings.Outlets.Recorder
 	o := nodeclass.Options{Provider: e.provider, Profiles: e.profiles, Client: e.client, Recorder: recorder, DryRuns: e.settings.DryRuns}
 	onlyDeletions := predicate.Funcs{
@@ -130,11 +130,11 @@ func (e *ensemble) controllers(m manager.Manager) error {
 	if err != nil {
 		return fmt.Errorf("registering controller %q: %w", "nodeclaim.tagging", err)
 	}
-	return periodic.Memory{Provider: e.provider, Client: e.client, Manages: e.manages}.Register(m)
+	return periodic.MemoryDiscovery{Provider: e.provider, Client: e.client, Manages: e.manages}.Register(m)
 }
 
 // jobs are what is done again and again.
-func (e *ensemble) jobs(learnVersion func(context.Context) error) []periodic.Job {
+func (e *controllerSet) jobs(learnVersion func(context.Context) error) []periodic.Task {
 	p := e.provider
 	prices := func(ctx context.Context) error {
 		return errors.Join(p.Inventory.RefreshOnDemand(ctx), p.Inventory.RefreshSpot(ctx, p.Clock.Now()))
@@ -142,21 +142,21 @@ func (e *ensemble) jobs(learnVersion func(context.Context) error) []periodic.Job
 	offerings := periodic.NewOfferings(periodic.OfferingsOptions{
 		Types: p.InstanceTypes, Client: e.client, Manages: e.manages, Reserves: p.ReservesCapacity, Metrics: p.Metrics,
 	})
-	out := []periodic.Job{
+	out := []periodic.Task{
 		{Name: "providers.pricing", Every: periodic.Always(refreshEvery), Run: prices},
 		{Name: "providers.instancetype", Every: periodic.Always(refreshEvery), Run: p.Inventory.RefreshTypes},
 		{Name: "providers.ssm.invalidation", Every: periodic.Always(imagesEvery), Run: p.Finder.ForgetOutdated},
 		{Name: "providers.version", Every: periodic.Always(versionEvery), Run: learnVersion},
 		{Name: "cloudprovider.metrics", Every: periodic.Always(offeringsEvery), Run: offerings.Refresh},
-		{Name: "launchtemplate.adoption", Every: periodic.Always(-1), Run: p.Templates.Adopt},
-		{Name: "launchtemplate.garbagecollection", Every: periodic.Always(sweepEvery), Run: p.Templates.Sweep},
+		{Name: "launchtemplate.adoption", Every: periodic.Always(-1), Run: p.Templates.Hydrate},
+		{Name: "launchtemplate.garbagecollection", Every: periodic.Always(sweepEvery), Run: p.Templates.DeleteExpired},
 		{
 			Name: "instance.garbagecollection", Every: periodic.AtFirst(collectAtFirst, collectSoon, collectLater),
 			Run: periodic.Instances{Provider: p, Client: e.client, Manages: e.manages}.Collect,
 		},
 	}
 	if e.profiles != nil {
-		out = append(out, periodic.Job{
+		out = append(out, periodic.Task{
 			Name: "instanceprofile.garbagecollection", Every: periodic.Always(profilesEvery), Run: periodic.Profiles{Keeper: e.profiles, Client: e.client}.Collect,
 		})
 	}
@@ -167,7 +167,7 @@ func (e *ensemble) jobs(learnVersion func(context.Context) error) []periodic.Job
 }
 
 // learnAuthority takes the authority of the API server's certificate for that of the cluster, if none is given.
-func (e *ensemble) learnAuthority(config *rest.Config) error {
+func (e *controllerSet) discoverCABundle(config *rest.Config) error {
 	if e.settings.ClusterCABundle != "" {
 		return nil
 	}
@@ -183,7 +183,7 @@ func (e *ensemble) learnAuthority(config *rest.Config) error {
 }
 
 // learnDNS finds the address for names. Without it nodes keep what their image says.
-func (e *ensemble) learnDNS(ctx context.Context, live client.Reader) {
+func (e *controllerSet) discoverDNS(ctx context.Context, live client.Reader) {
 	service := &corev1.Service{}
 	if err := live.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "kube-dns"}, service); err != nil {
 		observe.Log(ctx).ErrorContext(ctx, "the IP address of the cluster DNS is not known", "error", err)
@@ -194,7 +194,7 @@ func (e *ensemble) learnDNS(ctx context.Context, live client.Reader) {
 }
 
 // learnVersion finds out the version of Kubernetes.
-func (e *ensemble) learnVersion(ctx context.Context, served discovery.ServerVersionInterface) error {
+func (e *controllerSet) discoverVersion(ctx context.Context, served discovery.ServerVersionInterface) error {
 	var version string
 	if e.settings.EKSControlPlane {
 		cluster, err := e.provider.DescribeCluster(ctx)

@@ -20,9 +20,9 @@ import (
 // TestHowOftenThingsAreDone is what is done again and again, and how long after it went well.
 func TestHowOftenThingsAreDone(t *testing.T) {
 	t.Attr("covers", "A347")
-	e := &ensemble{
+	e := &controllerSet{
 		provider: provider.New(provider.Options{Cluster: &provider.Cluster{}, Clock: clocktesting.NewFakeClock(time.Now())}, 0, 0),
-		profiles: profile.NewKeeper(profile.Options{}),
+		profiles: profile.NewManager(profile.Options{}),
 	}
 	got := map[string]time.Duration{}
 	for _, job := range e.jobs(nil) {
@@ -47,13 +47,13 @@ func TestHowOftenThingsAreDone(t *testing.T) {
 func TestVersionsThatAreNotKnownAreToldOfOnce(t *testing.T) {
 	var out bytes.Buffer
 	ctx := log.IntoContext(t.Context(), logr.FromSlogHandler(slog.NewTextHandler(&out, nil)))
-	e := &ensemble{provider: &provider.Provider{Options: provider.Options{Cluster: &provider.Cluster{}}}}
+	e := &controllerSet{provider: &provider.Provider{Options: provider.Options{Cluster: &provider.Cluster{}}}}
 	for _, step := range []struct {
 		minor string
 		told  bool
 	}{{"25", true}, {"25", false}, {"26", false}, {"37+", false}, {"38", true}, {"38", false}} {
 		out.Reset()
-		if err := e.learnVersion(ctx, served{info: &version.Info{Major: "1", Minor: step.minor}}); err != nil {
+		if err := e.discoverVersion(ctx, served{info: &version.Info{Major: "1", Minor: step.minor}}); err != nil {
 			t.Fatal(err)
 		}
 		if told := strings.Contains(out.String(), "karpenter is not compatible with kubernetes version"); told != step.told {

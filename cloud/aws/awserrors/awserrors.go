@@ -81,10 +81,10 @@ func IsUserDataTooLarge(err error) bool {
 }
 
 // Fleet is one of the errors in the answer to a launch.
-type Fleet struct{ Code, Message string }
+type FleetError struct{ Code, Message string }
 
 // Unfulfillable reports whether there was no capacity for what was asked; asking for something else may help.
-func (f Fleet) Unfulfillable() bool {
+func (f FleetError) Unfulfillable() bool {
 	return slices.Contains([]string{
 		"InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "UnfulfillableCapacity", "Unsupported",
 		codeSubnetFull, "MaxFleetCountExceeded", "ReservationCapacityExceeded",
@@ -92,17 +92,17 @@ func (f Fleet) Unfulfillable() bool {
 }
 
 // SpotRoleMissing reports whether spot cannot be used at all, for want of a role that may not be made.
-func (f Fleet) SpotRoleMissing() bool { return f.Code == codeSpotRole }
+func (f FleetError) SpotRoleMissing() bool { return f.Code == codeSpotRole }
 
 // SubnetFull reports whether the subnet has no free address.
-func (f Fleet) SubnetFull() bool { return f.Code == codeSubnetFull }
+func (f FleetError) SubnetFull() bool { return f.Code == codeSubnetFull }
 
 // SpreadGroupFull reports whether a spread placement group takes no more instances in the zone.
-func (f Fleet) SpreadGroupFull() bool {
+func (f FleetError) SpreadGroupFull() bool {
 	return strings.Contains(f.Message, "limit of instances in this spread placement group")
 }
 
 // NoCapacity reports whether a launch failed for lack of capacity and nothing else. Without any error it did not.
-func NoCapacity(all []Fleet) bool {
-	return len(all) > 0 && !slices.ContainsFunc(all, func(f Fleet) bool { return !f.Unfulfillable() && !f.SpotRoleMissing() })
+func NoCapacity(all []FleetError) bool {
+	return len(all) > 0 && !slices.ContainsFunc(all, func(f FleetError) bool { return !f.Unfulfillable() && !f.SpotRoleMissing() })
 }

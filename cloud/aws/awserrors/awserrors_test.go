@@ -55,22 +55,22 @@ func TestClasses(t *testing.T) {
 }
 
 func TestNoCapacity(t *testing.T) {
-	var all []awserrors.Fleet
+	var all []awserrors.FleetError
 	for _, code := range []string{
 		"InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "UnfulfillableCapacity", "Unsupported", "InsufficientFreeAddressesInSubnet",
 		"MaxFleetCountExceeded", "ReservationCapacityExceeded", "AuthFailure.ServiceLinkedRoleCreationNotPermitted",
 	} {
-		f := awserrors.Fleet{Code: code}
-		if f.Unfulfillable() == f.SpotRoleMissing() || f.SubnetFull() != (code == "InsufficientFreeAddressesInSubnet") || !awserrors.NoCapacity([]awserrors.Fleet{f}) {
+		f := awserrors.FleetError{Code: code}
+		if f.Unfulfillable() == f.SpotRoleMissing() || f.SubnetFull() != (code == "InsufficientFreeAddressesInSubnet") || !awserrors.NoCapacity([]awserrors.FleetError{f}) {
 			t.Errorf("%s is no lack of capacity", code)
 		}
 		all = append(all, f)
 	}
-	if !awserrors.NoCapacity(all) || awserrors.NoCapacity(append(all, awserrors.Fleet{Code: "RequestLimitExceeded"})) || awserrors.NoCapacity(nil) {
+	if !awserrors.NoCapacity(all) || awserrors.NoCapacity(append(all, awserrors.FleetError{Code: "RequestLimitExceeded"})) || awserrors.NoCapacity(nil) {
 		t.Error("a launch fails for lack of capacity when all its errors say so, and then only")
 	}
-	full := awserrors.Fleet{Code: "x", Message: "You have reached the limit of instances in this spread placement group"}
-	if !full.SpreadGroupFull() || (awserrors.Fleet{}).SpreadGroupFull() {
+	full := awserrors.FleetError{Code: "x", Message: "You have reached the limit of instances in this spread placement group"}
+	if !full.SpreadGroupFull() || (awserrors.FleetError{}).SpreadGroupFull() {
 		t.Error("a full spread group is told by its message")
 	}
 }

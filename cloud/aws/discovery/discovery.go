@@ -27,14 +27,14 @@ import (
 
 const (
 	// shortly is how long most answers are remembered.
-	shortly = time.Minute
+	defaultTTL = time.Minute
 	// aliasesFor and parametersFor are how long parameters are remembered, those of Amazon and those of the user.
-	aliasesFor    = 24 * time.Hour
-	parametersFor = 5 * time.Minute
+	aliasTTL     = 24 * time.Hour
+	parameterTTL = 5 * time.Minute
 	// lastGoodFor is how long a placement group outlives failing calls.
-	lastGoodFor = 24 * time.Hour
+	staleTTL = 24 * time.Hour
 	// loggedFor is how long it is remembered what was said; what did not change is said again after that.
-	loggedFor = 24 * time.Hour
+	loggedTTL = 24 * time.Hour
 )
 
 // EC2 are the calls by which things are found.
@@ -60,39 +60,39 @@ type Options struct {
 	Addresses    *subnet.Ledger
 	Reservations *reservation.Ledger
 	// SubnetsFor and ImagesFor are how long subnets and images are remembered; 0 for a minute.
-	SubnetsFor, ImagesFor time.Duration
+	SubnetTTL, ImageTTL time.Duration
 }
 
 // Finder finds what classes select. Make one with New; it may be used from many goroutines.
 type Finder struct {
 	Options
-	subnets      *ttlcache.Cache[string, []awsv1.Subnet]
-	groups       *ttlcache.Cache[string, []awsv1.SecurityGroup]
-	images       *ttlcache.Cache[string, []image.Found]
-	aliases      *ttlcache.Cache[string, parameter]
-	parameters   *ttlcache.Cache[string, parameter]
-	reservations *ttlcache.Cache[string, []ec2types.CapacityReservation]
-	places       *ttlcache.Cache[string, *PlacementGroup]
-	lastPlaces   *ttlcache.Cache[string, *PlacementGroup]
+	subnets             *ttlcache.Cache[string, []awsv1.Subnet]
+	groups              *ttlcache.Cache[string, []awsv1.SecurityGroup]
+	images              *ttlcache.Cache[string, []image.Found]
+	aliases             *ttlcache.Cache[string, parameter]
+	parameters          *ttlcache.Cache[string, parameter]
+	reservations        *ttlcache.Cache[string, []ec2types.CapacityReservation]
+	placementGroups     *ttlcache.Cache[string, *PlacementGroup]
+	lastPlacementGroups *ttlcache.Cache[string, *PlacementGroup]
 	// logged is what was said to have been found, so that only news are said.
 	logged *ttlcache.Cache[string, string]
 }
 
 // New makes a finder that remembers nothing yet.
 func New(o Options) *Finder {
-	if o.SubnetsFor == 0 {
-		o.SubnetsFor = shortly
+	if o.SubnetTTL == 0 {
+		o.SubnetTTL = defaultTTL
 	}
-	if o.ImagesFor == 0 {
-		o.ImagesFor = shortly
+	if o.ImageTTL == 0 {
+		o.ImageTTL = defaultTTL
 	}
 	return &Finder{
 		Options: o,
-		subnets: ttlcache.New[string, []awsv1.Subnet](o.Clock, o.SubnetsFor), groups: ttlcache.New[string, []awsv1.SecurityGroup](o.Clock, shortly),
-		images: ttlcache.New[string, []image.Found](o.Clock, o.ImagesFor), aliases: ttlcache.New[string, parameter](o.Clock, aliasesFor),
-		parameters: ttlcache.New[string, parameter](o.Clock, parametersFor), reservations: ttlcache.New[string, []ec2types.CapacityReservation](o.Clock, shortly),
-		places: ttlcache.New[string, *PlacementGroup](o.Clock, shortly), lastPlaces: ttlcache.New[string, *PlacementGroup](o.Clock, lastGoodFor),
-		logged: ttlcache.New[string, string](o.Clock, loggedFor),
+		subnets: ttlcache.New[string, []awsv1.Subnet](o.Clock, o.SubnetTTL), groups: ttlcache.New[string, []awsv1.SecurityGroup](o.Clock, defaultTTL),
+		images: ttlcache.New[string, []image.Found](o.Clock, o.ImageTTL), aliases: ttlcache.New[string, parameter](o.Clock, aliasTTL),
+		parameters: ttlcache.New[string, parameter](o.Clock, parameterTTL), reservations: ttlcache.New[string, []ec2types.CapacityReservation](o.Clock, defaultTTL),
+		placementGroups: ttlcache.New[string, *PlacementGroup](o.Clock, defaultTTL), lastPlacementGroups: ttlcache.New[string, *PlacementGroup](o.Clock, staleTTL),
+		logged: ttlcache.New[string, string](o.Clock, loggedTTL),
 	}
 }
 

@@ -153,7 +153,7 @@ func (f *Finder) listImages(ctx context.Context, queries []image.Query) ([]image
 				if id := aws.ToString(i.ImageId); !seen[id] {
 					seen[id] = true
 					out = append(out, image.Found{
-						ID: id, Name: aws.ToString(i.Name), Architecture: string(i.Architecture), Created: moment(i.CreationDate), Deprecated: moment(i.DeprecationTime),
+						ID: id, Name: aws.ToString(i.Name), Architecture: string(i.Architecture), Created: parseTime(i.CreationDate), Deprecated: parseTime(i.DeprecationTime),
 					})
 				}
 			}
@@ -163,7 +163,7 @@ func (f *Finder) listImages(ctx context.Context, queries []image.Query) ([]image
 }
 
 // moment reads a time as EC2 writes it for images; zero for none.
-func moment(text *string) time.Time {
+func parseTime(text *string) time.Time {
 	t, err := time.Parse(time.RFC3339, aws.ToString(text))
 	if err != nil {
 		return time.Time{}

@@ -36,7 +36,7 @@ func (f *Finder) PlacementGroup(ctx context.Context, class *awsv1.EC2NodeClass) 
 	default:
 		return nil, errors.New("the selector of placement groups is empty")
 	}
-	found, err := f.places.GetOrLoad(ctx, key, func(ctx context.Context) (*PlacementGroup, error) {
+	found, err := f.placementGroups.GetOrLoad(ctx, key, func(ctx context.Context) (*PlacementGroup, error) {
 		answer, err := f.EC2.DescribePlacementGroups(ctx, in)
 		switch code := awserrors.Code(err); {
 		case code == "InvalidPlacementGroup.Unknown" || code == "InvalidPlacementGroupId.Unknown":
@@ -53,10 +53,10 @@ func (f *Finder) PlacementGroup(ctx context.Context, class *awsv1.EC2NodeClass) 
 		}, nil
 	})
 	if err != nil {
-		last, _ := f.lastPlaces.Get(key)
+		last, _ := f.lastPlacementGroups.Get(key)
 		return last, err
 	}
-	f.lastPlaces.Set(key, found)
+	f.lastPlacementGroups.Set(key, found)
 	if found != nil {
 		f.discovered(ctx, "placement group", class.Name, *found)
 	}

@@ -30,7 +30,7 @@ const (
 )
 
 // Notice is something that happens, or will happen, to instances.
-type Notice struct {
+type Event struct {
 	Kind Kind
 	// InstanceIDs are in the order of the message, each once. Some may be ids of other things.
 	InstanceIDs []string
@@ -59,15 +59,15 @@ type detail struct {
 }
 
 // Parse reads a message. Events of other kinds, and a message without text, are of kind NoOp; text that is no event is an error.
-func Parse(text []byte) (Notice, error) {
+func Parse(text []byte) (Event, error) {
 	if len(text) == 0 {
-		return Notice{Kind: NoOp}, nil
+		return Event{Kind: NoOp}, nil
 	}
 	var e envelope
 	if err := json.Unmarshal(text, &e); err != nil {
-		return Notice{}, fmt.Errorf("reading an event: %w", err)
+		return Event{}, fmt.Errorf("reading an event: %w", err)
 	}
-	out := Notice{Kind: NoOp}
+	out := Event{Kind: NoOp}
 	if at, err := time.Parse(time.RFC3339, e.Time); err == nil {
 		out.Time = at
 	}
@@ -78,7 +78,7 @@ func Parse(text []byte) (Notice, error) {
 	var d detail
 	if len(e.Detail) > 0 {
 		if err := json.Unmarshal(e.Detail, &d); err != nil {
-			return Notice{}, fmt.Errorf("reading the detail of event %q: %w", e.DetailType, err)
+			return Event{}, fmt.Errorf("reading the detail of event %q: %w", e.DetailType, err)
 		}
 	}
 	if out.Kind = kindOf(&d); out.Kind != NoOp {

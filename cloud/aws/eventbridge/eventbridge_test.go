@@ -55,7 +55,7 @@ func TestParse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := eventbridge.Parse([]byte(test.text))
-			want := eventbridge.Notice{Kind: test.kind, InstanceIDs: test.ids, Time: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)}
+			want := eventbridge.Event{Kind: test.kind, InstanceIDs: test.ids, Time: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)}
 			if err != nil || !cmp.Equal(got, want) {
 				t.Errorf("got %+v, %v, want %+v", got, err, want)
 			}
@@ -98,7 +98,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := eventbridge.Parse([]byte(text))
 		if err != nil {
-			if !cmp.Equal(got, eventbridge.Notice{}) {
+			if !cmp.Equal(got, eventbridge.Event{}) {
 				t.Errorf("an error with %+v", got)
 			}
 			return

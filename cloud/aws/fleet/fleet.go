@@ -58,12 +58,12 @@ type Request struct {
 
 // Failure is what went wrong in one pool.
 type Failure struct {
-	awserrors.Fleet
+	awserrors.FleetError
 	InstanceType, Zone, SubnetID string
 }
 
 // Answer is what a launch came to. The id is empty if nothing was launched.
-type Answer struct {
+type Result struct {
 	InstanceID, InstanceType, Zone, SubnetID, ImageID string
 	FleetID, RequestID                                string
 	// First is true for one of those who share the launch; what happened to all is counted there.
@@ -75,7 +75,7 @@ type Answer struct {
 // Launcher launches. Make one with NewLauncher; it may be used from many goroutines.
 type Launcher struct {
 	api     EC2
-	batcher *batch.Batcher[*ec2.CreateFleetInput, Answer]
+	batcher *batch.Batcher[*ec2.CreateFleetInput, Result]
 }
 
 // NewLauncher makes a launcher. Observe is told of every batch of launches; see batch.Options.
@@ -88,10 +88,10 @@ func NewLauncher(api EC2, observe func(size int, waited time.Duration)) *Launche
 }
 
 // Launch launches one instance.
-func (l *Launcher) Launch(ctx context.Context, r Request) (Answer, error) {
+func (l *Launcher) Launch(ctx context.Context, r Request) (Result, error) {
 	in := r.Input()
 	if len(in.LaunchTemplateConfigs) == 0 {
-		return Answer{}, ErrNoOverrides
+		return Result{}, ErrNoOverrides
 	}
 	return l.batcher.Do(ctx, in)
 }
@@ -161,12 +161,12 @@ func bucketOf(in *ec2.CreateFleetInput) string {
 }
 
 // call launches for all who asked for the same. Instances are dealt out one by one; everyone sees all failures.
-func (l *Launcher) call(ctx context.Context, same []*ec2.CreateFleetInput) []batch.Result[Answer] {
+func (l *Launcher) call(ctx context.Context, same []*ec2.CreateFleetInput) []batch.Result[Result] {
 	in := *same[0]
 	capacity := *in.TargetCapacitySpecification
 	capacity.TotalTargetCapacity = aws.Int32(int32(len(same)))
 	in.TargetCapacitySpecification = &capacity
-	results := make([]batch.Result[Answer], len(same))
+	results := make([]batch.Result[Result], len(same))
 	out, err := l.api.CreateFleet(ctx, &in)
 	if err != nil {
 		for i := range results {
@@ -175,14 +175,14 @@ func (l *Launcher) call(ctx context.Context, same []*ec2.CreateFleetInput) []bat
 		return results
 	}
 	all := failures(out.Errors)
-	var started []Answer
+	var started []Result
 	for _, i := range out.Instances {
 		for _, id := range i.InstanceIds {
 			started = append(started, answerOf(id, i))
 		}
 	}
 	if len(started) < len(same) && len(all) == 0 {
-		all = []Failure{{Fleet: awserrors.Fleet{Code: "too few instances returned", Message: "too few instances returned"}}}
+		all = []Failure{{FleetError: awserrors.FleetError{Code: "too few instances returned", Message: "too few instances returned"}}}
 	}
 	for i := range results {
 		if i < len(started) {
@@ -195,8 +195,8 @@ func (l *Launcher) call(ctx context.Context, same []*ec2.CreateFleetInput) []bat
 	return results
 }
 
-func answerOf(id string, i ec2types.CreateFleetInstance) Answer {
-	a := Answer{InstanceID: id, InstanceType: string(i.InstanceType)}
+func answerOf(id string, i ec2types.CreateFleetInstance) Result {
+	a := Result{InstanceID: id, InstanceType: string(i.InstanceType)}
 	if way := i.LaunchTemplateAndOverrides; way != nil && way.Overrides != nil {
 		a.Zone, a.SubnetID, a.ImageID = aws.ToString(way.Overrides.AvailabilityZone), aws.ToString(way.Overrides.SubnetId), aws.ToString(way.Overrides.ImageId)
 	}
@@ -206,7 +206,7 @@ func answerOf(id string, i ec2types.CreateFleetInstance) Answer {
 func failures(errs []ec2types.CreateFleetError) []Failure {
 	var out []Failure
 	for _, e := range errs {
-		f := Failure{Fleet: awserrors.Fleet{Code: aws.ToString(e.ErrorCode), Message: aws.ToString(e.ErrorMessage)}}
+		f := Failure{FleetError: awserrors.FleetError{Code: aws.ToString(e.ErrorCode), Message: aws.ToString(e.ErrorMessage)}}
 		if way := e.LaunchTemplateAndOverrides; way != nil && way.Overrides != nil {
 			f.InstanceType, f.Zone, f.SubnetID = string(way.Overrides.InstanceType), aws.ToString(way.Overrides.AvailabilityZone), aws.ToString(way.Overrides.SubnetId)
 		}
@@ -216,7 +216,7 @@ func failures(errs []ec2types.CreateFleetError) []Failure {
 }
 
 // Text is all failures in one text, each once.
-func Text(all []Failure) string {
+func ErrorText(all []Failure) string {
 	var out []string
 	for _, f := range all {
 		out = append(out, f.Code+": "+f.Message)

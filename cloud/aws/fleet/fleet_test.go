@@ -62,7 +62,7 @@ func launch(t *testing.T, api *short, count int) (instances map[string]int, fail
 				errs++
 			}
 			instances[answer.InstanceID]++
-			failures[fleet.Text(answer.Failures)]++
+			failures[fleet.ErrorText(answer.Failures)]++
 		})
 	}
 	all.Wait()

@@ -33,11 +33,11 @@ import (
 
 const (
 	// failsFor is how long a check has to fail before it counts.
-	failsFor = 2 * time.Minute
+	impairedThreshold = 2 * time.Minute
 	// deniedFor is how long nothing is asked after EC2 did not allow it.
-	deniedFor = 10 * time.Minute
+	unauthorizedBackoff = 10 * time.Minute
 	// atOnce is how many instances are answered for at the same time.
-	atOnce = 10
+	concurrency = 10
 	// page is how many instances a page holds.
 	page = 1000
 )
@@ -48,13 +48,13 @@ type EC2 interface {
 }
 
 // Poll looks for instances that are not well. It is used by one goroutine.
-type Poll struct {
+type Poller struct {
 	EC2    EC2
 	Client client.Client
 	// Manages says which claims are those of this cloud.
 	Manages func(*v1.NodeClassReference) bool
 	// Answer does what a notice calls for.
-	Answer func(context.Context, eventbridge.Notice) error
+	Handle func(context.Context, eventbridge.Event) error
 	// Shifted reports whether traffic is shifted away from the zone with an id; nil for never.
 	Shifted func(zoneID string) bool
 	Clock   clock.PassiveClock
@@ -63,52 +63,60 @@ type Poll struct {
 	DryRun bool
 
 	// counted are the troubles that were there the last time.
-	counted map[trouble]bool
+	reported map[reportedCondition]bool
 	// deniedUntil is when EC2 may be asked again.
-	deniedUntil time.Time
+	unauthorizedUntil time.Time
 }
 
 // trouble is what an instance has.
-type trouble struct{ instanceID, category string }
+type reportedCondition struct{ instanceID, category string }
 
 // patient is an instance that is not well.
-type patient struct {
+type impairedInstance struct {
 	id    string
 	claim *v1.NodeClaim
 	// troubles are in the order in which they are answered: the worst first.
-	troubles []category
+	conditions []unhealthyCondition
 	// since is when the first of its checks failed; zero if none does.
 	since time.Time
 }
 
 // category is a way not to be well.
-type category struct {
+type unhealthyCondition struct {
 	name  string
 	kind  eventbridge.Kind
 	force bool
 }
 
 // The categories.
-func instanceStatus() category { return category{"InstanceStatus", eventbridge.InstanceStatus, true} }
-func systemStatus() category   { return category{"SystemStatus", eventbridge.SystemStatus, true} }
-func eventStatus() category    { return category{"EventStatus", eventbridge.EventStatus, false} }
+func instanceStatus() unhealthyCondition {
+	return unhealthyCondition{"InstanceStatus", eventbridge.InstanceStatus, true}
+}
+
+func systemStatus() unhealthyCondition {
+	return unhealthyCondition{"SystemStatus", eventbridge.SystemStatus, true}
+}
+
+func eventStatus() unhealthyCondition {
+	return unhealthyCondition{"EventStatus", eventbridge.EventStatus, false}
+}
 
 // Look looks once. Where it is not allowed to, it says so and leaves EC2 alone for a while.
-func (p *Poll) Look(ctx context.Context) error {
-	if p.Clock.Now().Before(p.deniedUntil) {
+func (p *Poller) Poll(ctx context.Context) error {
+	if p.Clock.Now().Before(p.unauthorizedUntil) {
 		return nil
 	}
 	statuses, err := p.list(ctx)
 	if awserrors.IsUnauthorized(err) {
-		p.deniedUntil = p.Clock.Now().Add(deniedFor)
+		p.unauthorizedUntil = p.Clock.Now().Add(unauthorizedBackoff)
 		observe.Log(ctx).ErrorContext(ctx, "instance status checks cannot be read: add ec2:DescribeInstanceStatus to the policy of the controller",
-			"error", err, "next-try", deniedFor.String())
+			"error", err, "next-try", unauthorizedBackoff.String())
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	patients, err := p.patients(ctx, statuses)
+	patients, err := p.impaired(ctx, statuses)
 	if err != nil {
 		return err
 	}
@@ -116,14 +124,14 @@ func (p *Poll) Look(ctx context.Context) error {
 	if p.DryRun {
 		return nil
 	}
-	if err := p.hold(ctx, patients); err != nil {
+	if err := p.limitForced(ctx, patients); err != nil {
 		return err
 	}
-	return p.answer(ctx, patients)
+	return p.handle(ctx, patients)
 }
 
 // list are the instances in trouble as EC2 describes them, each once.
-func (p *Poll) list(ctx context.Context) ([]ec2types.InstanceStatus, error) {
+func (p *Poller) list(ctx context.Context) ([]ec2types.InstanceStatus, error) {
 	seen := map[string]bool{}
 	var out []ec2types.InstanceStatus
 	for _, f := range []ec2types.Filter{
@@ -149,14 +157,14 @@ func (p *Poll) list(ctx context.Context) ([]ec2types.InstanceStatus, error) {
 }
 
 // patients are the instances that have trouble which counts, and a claim of this cloud.
-func (p *Poll) patients(ctx context.Context, statuses []ec2types.InstanceStatus) ([]*patient, error) {
-	var out []*patient
+func (p *Poller) impaired(ctx context.Context, statuses []ec2types.InstanceStatus) ([]*impairedInstance, error) {
+	var out []*impairedInstance
 	for i := range statuses {
-		found := p.examine(&statuses[i])
-		if len(found.troubles) == 0 {
+		found := p.conditionsOf(&statuses[i])
+		if len(found.conditions) == 0 {
 			continue
 		}
-		claims, err := instancelookup.Claims(ctx, p.Client, found.id)
+		claims, err := instancelookup.NodeClaims(ctx, p.Client, found.id)
 		if err != nil {
 			return nil, err
 		}
@@ -170,35 +178,35 @@ func (p *Poll) patients(ctx context.Context, statuses []ec2types.InstanceStatus)
 }
 
 // examine finds out what is wrong with an instance. Disks that are attached to it do not count.
-func (p *Poll) examine(s *ec2types.InstanceStatus) *patient {
-	out := &patient{id: aws.ToString(s.InstanceId)}
+func (p *Poller) conditionsOf(s *ec2types.InstanceStatus) *impairedInstance {
+	out := &impairedInstance{id: aws.ToString(s.InstanceId)}
 	for _, check := range []struct {
-		category
+		unhealthyCondition
 		summary *ec2types.InstanceStatusSummary
 	}{{instanceStatus(), s.InstanceStatus}, {systemStatus(), s.SystemStatus}} {
 		since := p.failedSince(check.summary)
 		if since.IsZero() {
 			continue
 		}
-		out.troubles = append(out.troubles, check.category)
+		out.conditions = append(out.conditions, check.unhealthyCondition)
 		if out.since.IsZero() || since.Before(out.since) {
 			out.since = since
 		}
 	}
 	if slices.ContainsFunc(s.Events, isAhead) {
-		out.troubles = append(out.troubles, eventStatus())
+		out.conditions = append(out.conditions, eventStatus())
 	}
 	return out
 }
 
 // failedSince is when a check began to fail that fails for long enough; zero for none.
-func (p *Poll) failedSince(s *ec2types.InstanceStatusSummary) time.Time {
+func (p *Poller) failedSince(s *ec2types.InstanceStatusSummary) time.Time {
 	var out time.Time
 	if s == nil {
 		return out
 	}
 	for _, d := range s.Details {
-		if d.Status != ec2types.StatusTypeFailed || d.ImpairedSince == nil || p.Clock.Since(*d.ImpairedSince) < failsFor {
+		if d.Status != ec2types.StatusTypeFailed || d.ImpairedSince == nil || p.Clock.Since(*d.ImpairedSince) < impairedThreshold {
 			continue
 		}
 		if out.IsZero() || d.ImpairedSince.Before(out) {
@@ -215,31 +223,31 @@ func isAhead(e ec2types.InstanceStatusEvent) bool {
 }
 
 // count counts what was not there the last time.
-func (p *Poll) count(patients []*patient) {
-	now := map[trouble]bool{}
+func (p *Poller) count(patients []*impairedInstance) {
+	now := map[reportedCondition]bool{}
 	for _, one := range patients {
-		for _, c := range one.troubles {
-			t := trouble{one.id, c.name}
+		for _, c := range one.conditions {
+			t := reportedCondition{one.id, c.name}
 			now[t] = true
-			if !p.counted[t] {
+			if !p.reported[t] {
 				p.Metrics.InstanceStatusUnhealthy.WithLabelValues(c.name).Inc()
 			}
 		}
 	}
-	p.counted = now
+	p.reported = now
 }
 
 // answer does what the troubles call for.
-func (p *Poll) answer(ctx context.Context, patients []*patient) error {
+func (p *Poller) handle(ctx context.Context, patients []*impairedInstance) error {
 	errs := make([]error, len(patients))
-	slots := make(chan struct{}, atOnce)
+	slots := make(chan struct{}, concurrency)
 	var all sync.WaitGroup
 	for n, one := range patients {
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
-			for _, c := range one.troubles {
-				err := p.Answer(ctx, eventbridge.Notice{Kind: c.kind, InstanceIDs: []string{one.id}, Time: p.Clock.Now()})
+			for _, c := range one.conditions {
+				err := p.Handle(ctx, eventbridge.Event{Kind: c.kind, InstanceIDs: []string{one.id}, Time: p.Clock.Now()})
 				errs[n] = errors.Join(errs[n], err)
 			}
 		})

@@ -30,7 +30,7 @@ import (
 
 // world is an account with somebody who looks at its instances, and what he tells.
 type world struct {
-	*health.Poll
+	*health.Poller
 	t       *testing.T
 	account *awstest.Account
 	clock   *clocktesting.FakeClock
@@ -48,10 +48,10 @@ func newWorld(t *testing.T) *world {
 		building = building.WithIndex(i.Object, i.Field, i.Values)
 	}
 	w.client = building.Build()
-	w.Poll = &health.Poll{
+	w.Poller = &health.Poller{
 		EC2: ec2.NewFromConfig(awstest.Connect(t, w.account)), Client: w.client, Clock: w.clock, Metrics: telemetry.NewMetrics(prometheus.NewRegistry()),
 		Manages: func(ref *v1.NodeClassReference) bool { return ref != nil && ref.Kind == "EC2NodeClass" },
-		Answer: func(_ context.Context, n eventbridge.Notice) error {
+		Handle: func(_ context.Context, n eventbridge.Event) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.told = append(w.told, fmt.Sprintf("%s %s", strings.TrimLeft(n.InstanceIDs[0], "i-0"), n.Kind))
@@ -96,7 +96,7 @@ func having(events ...awstest.ScheduledEvent) func(*awstest.Instance) {
 // look looks, and compares what was told.
 func (w *world) look(want ...string) {
 	w.t.Helper()
-	if err := w.Look(w.t.Context()); err != nil {
+	if err := w.Poll(w.t.Context()); err != nil {
 		w.t.Error(err)
 	}
 	w.mu.Lock()
@@ -243,7 +243,7 @@ func TestWhatIsNotAllowedIsTriedSeldom(t *testing.T) {
 	}
 	w.look("1 instance_status")
 	w.account.Fail("DescribeInstanceStatus", "InternalError", "no", 1)
-	if err := w.Look(t.Context()); err == nil {
+	if err := w.Poll(t.Context()); err == nil {
 		t.Error("an error of another kind is not told")
 	}
 	w.look("1 instance_status")

@@ -81,7 +81,7 @@ func ParseProviderID(text string) (string, bool) {
 }
 
 // Keeper knows the instances of a cluster. Make one with NewKeeper; it may be used from many goroutines.
-type Keeper struct {
+type Client struct {
 	api      EC2
 	cluster  string
 	reserves bool
@@ -106,20 +106,20 @@ type Options struct {
 }
 
 // NewKeeper makes a keeper.
-func NewKeeper(o Options) *Keeper {
-	k := &Keeper{api: o.EC2, cluster: o.Cluster, reserves: o.Reserves, known: map[string]*Instance{}, alone: func(*Instance) bool { return false }}
+func NewClient(o Options) *Client {
+	k := &Client{api: o.EC2, cluster: o.Cluster, reserves: o.Reserves, known: map[string]*Instance{}, alone: func(*Instance) bool { return false }}
 	describing, ending := batch.DescribeInstances(), batch.TerminateInstances()
 	describing.Observe, ending.Observe = o.Described, o.Ended
-	k.describe, k.end = batch.NewByID(describing, k.describeMany), batch.NewByID(ending, k.endMany)
+	k.describe, k.end = batch.NewByID(describing, k.describeMany), batch.NewByID(ending, k.terminateMany)
 	return k
 }
 
 // LeaveAlone takes over which instances are neither asked about, as far as they are known, nor changed: those in zones that traffic is
 // shifted away from. It is called before anything runs.
-func (k *Keeper) LeaveAlone(alone func(*Instance) bool) { k.alone = alone }
+func (k *Client) SkipTermination(alone func(*Instance) bool) { k.alone = alone }
 
 // Get is an instance as it was when it was last seen, or as it is.
-func (k *Keeper) Get(ctx context.Context, id string) (*Instance, error) {
+func (k *Client) Get(ctx context.Context, id string) (*Instance, error) {
 	k.mu.Lock()
 	have, ok := k.known[id]
 	k.mu.Unlock()
@@ -130,7 +130,7 @@ func (k *Keeper) Get(ctx context.Context, id string) (*Instance, error) {
 }
 
 // Look is an instance as it is now, or as it was when it was last seen, if it is left alone.
-func (k *Keeper) Look(ctx context.Context, id string) (*Instance, error) {
+func (k *Client) Look(ctx context.Context, id string) (*Instance, error) {
 	k.mu.Lock()
 	have := k.known[id]
 	k.mu.Unlock()
@@ -158,14 +158,14 @@ func missing(err error) bool {
 
 // List are the instances of the cluster, by id. They have the tags that every launch of Karpenter has. Those that are left alone are
 // there as they were last seen, even if EC2 does not tell of them.
-func (k *Keeper) List(ctx context.Context) ([]*Instance, error) {
+func (k *Client) List(ctx context.Context) ([]*Instance, error) {
 	found, err := k.read(ctx, &ec2.DescribeInstancesInput{
 		MaxResults: aws.Int32(listPage),
 		Filters: []ec2types.Filter{
 			{Name: aws.String("tag-key"), Values: []string{awsv1.TagNodePool}},
 			{Name: aws.String("tag-key"), Values: []string{awsv1.TagNodeClass}},
 			{Name: aws.String("tag:" + awsv1.TagClusterName), Values: []string{k.cluster}},
-			living(),
+			notTerminated(),
 		},
 	})
 	if err != nil {
@@ -187,7 +187,7 @@ func (k *Keeper) List(ctx context.Context) ([]*Instance, error) {
 }
 
 // End ends an instance. One that is ending already is left alone.
-func (k *Keeper) End(ctx context.Context, id string) error {
+func (k *Client) Terminate(ctx context.Context, id string) error {
 	i, err := k.Look(ctx, id)
 	if err != nil || i.Ending {
 		return err
@@ -208,7 +208,7 @@ func (k *Keeper) End(ctx context.Context, id string) error {
 }
 
 // Tag adds tags to an instance.
-func (k *Keeper) Tag(ctx context.Context, id string, tags []ec2types.Tag) error {
+func (k *Client) Tag(ctx context.Context, id string, tags []ec2types.Tag) error {
 	k.mu.Lock()
 	have := k.known[id]
 	k.mu.Unlock()
@@ -225,12 +225,12 @@ func (k *Keeper) Tag(ctx context.Context, id string, tags []ec2types.Tag) error 
 }
 
 // living are the states of instances that have not ended.
-func living() ec2types.Filter {
+func notTerminated() ec2types.Filter {
 	return ec2types.Filter{Name: aws.String("instance-state-name"), Values: []string{"pending", "running", "stopping", "stopped", "shutting-down"}}
 }
 
-func (k *Keeper) describeMany(ctx context.Context, ids []string) (map[string]*Instance, error) {
-	found, err := k.read(ctx, &ec2.DescribeInstancesInput{InstanceIds: ids, Filters: []ec2types.Filter{living()}})
+func (k *Client) describeMany(ctx context.Context, ids []string) (map[string]*Instance, error) {
+	found, err := k.read(ctx, &ec2.DescribeInstancesInput{InstanceIds: ids, Filters: []ec2types.Filter{notTerminated()}})
 	out := map[string]*Instance{}
 	for _, i := range found {
 		out[i.ID] = i
@@ -238,7 +238,7 @@ func (k *Keeper) describeMany(ctx context.Context, ids []string) (map[string]*In
 	return out, err
 }
 
-func (k *Keeper) endMany(ctx context.Context, ids []string) (map[string]bool, error) {
+func (k *Client) terminateMany(ctx context.Context, ids []string) (map[string]bool, error) {
 	answer, err := k.api.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
 	if err != nil {
 		return nil, err
@@ -253,7 +253,7 @@ func (k *Keeper) endMany(ctx context.Context, ids []string) (map[string]bool, er
 }
 
 // read reads all pages. What was read before an error comes with it.
-func (k *Keeper) read(ctx context.Context, in *ec2.DescribeInstancesInput) ([]*Instance, error) {
+func (k *Client) read(ctx context.Context, in *ec2.DescribeInstancesInput) ([]*Instance, error) {
 	var out []*Instance
 	pages := ec2.NewDescribeInstancesPaginator(k.api, in)
 	for pages.HasMorePages() {
@@ -271,7 +271,7 @@ func (k *Keeper) read(ctx context.Context, in *ec2.DescribeInstancesInput) ([]*I
 }
 
 // instanceOf is an instance as EC2 describes it. Anything may be missing.
-func (k *Keeper) instanceOf(e *ec2types.Instance) *Instance {
+func (k *Client) instanceOf(e *ec2types.Instance) *Instance {
 	i := &Instance{
 		ID: aws.ToString(e.InstanceId), Type: string(e.InstanceType), SubnetID: aws.ToString(e.SubnetId), ImageID: aws.ToString(e.ImageId),
 		Launched: aws.ToTime(e.LaunchTime), Tenancy: awsv1.TenancyDefault, Tags: map[string]string{},

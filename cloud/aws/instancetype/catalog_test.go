@@ -104,7 +104,7 @@ func input(t testing.TB, name string) instancetype.Input {
 		Class: instancetype.Class{Family: awsv1.FamilyAL2023, Subnets: []awsv1.Subnet{
 			{ID: "subnet-a", Zone: "us-east-1a", ZoneID: "use1-az1"}, {ID: "subnet-a2", Zone: "us-east-1a", ZoneID: "use1-az1"}, {ID: "subnet-b", Zone: "us-east-1b", ZoneID: "use1-az2"},
 		}},
-		Market: instancetype.Market{
+		Market: instancetype.Availability{
 			Zones: []string{"us-east-1a", "us-east-1b", "us-east-1c", "us-east-1-bos-1a"}, TypeZones: []string{"us-east-1a", "us-east-1b", "us-east-1c"},
 			OnDemand: 0.096, Spot: map[string]float64{"us-east-1a": 0.03, "us-east-1c": 0.04},
 		},

@@ -19,7 +19,7 @@ const reservedDiscount = 10_000_000
 const strategyPartition = "partition"
 
 // Market is what is known about buying a type.
-type Market struct {
+type Availability struct {
 	// Zones are all zones where EC2 sells anything, sorted.
 	Zones []string
 	// TypeZones are the zones where the type is sold.

@@ -13,7 +13,7 @@ type Input struct {
 	Limits NetworkLimits
 	// DiscoveredMemory is the memory in bytes that a node of this type with the class's images was seen to have; 0 for none.
 	DiscoveredMemory int64
-	Market           Market
+	Market           Availability
 	// Sources are further sources of offerings, in the order in which they are asked.
 	Sources []OfferingSource
 }

@@ -47,7 +47,7 @@ type Queue struct {
 	API  SQS
 	Name string
 	// Answer does what a notice calls for.
-	Answer  func(context.Context, eventbridge.Notice) error
+	Handle  func(context.Context, eventbridge.Event) error
 	Clock   clock.PassiveClock
 	Metrics *telemetry.Metrics
 
@@ -117,7 +117,7 @@ func (q *Queue) handle(ctx context.Context, m sqstypes.Message) bool {
 	q.Metrics.InterruptionReceived.WithLabelValues(string(told.Kind)).Inc()
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	if err := q.Answer(ctx, told); err != nil {
+	if err := q.Handle(ctx, told); err != nil {
 		observe.Log(ctx).ErrorContext(ctx, "handling a message failed, retrying when the queue delivers it again", "queue", q.Name, "id", aws.ToString(m.MessageId),
 			"messageKind", string(told.Kind), "error", err)
 		return false
@@ -129,9 +129,9 @@ func (q *Queue) handle(ctx context.Context, m sqstypes.Message) bool {
 }
 
 // read reads a message.
-func read(m sqstypes.Message) (eventbridge.Notice, error) {
+func read(m sqstypes.Message) (eventbridge.Event, error) {
 	if m.Body == nil {
-		return eventbridge.Notice{}, errors.New("it has no text")
+		return eventbridge.Event{}, errors.New("it has no text")
 	}
 	return eventbridge.Parse([]byte(*m.Body))
 }

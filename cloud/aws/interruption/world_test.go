@@ -41,7 +41,7 @@ type world struct {
 	client   client.Client
 	registry *prometheus.Registry
 	queue    *interruption.Queue
-	*interruption.Responder
+	*interruption.Handler
 	events *sink
 	// refuse is why deletions fail; nil if they do not.
 	refuse error
@@ -88,13 +88,13 @@ func newWorld(t *testing.T) *world {
 		building = building.WithIndex(i.Object, i.Field, i.Values)
 	}
 	w.client = building.Build()
-	w.Responder = &interruption.Responder{
+	w.Handler = &interruption.Handler{
 		Client: w.client, Clock: w.clock, Recorder: observe.NewRecorder(w.events, w.clock), Metrics: observe.NewMetrics(w.registry, nil),
 		Manages: func(ref *v1.NodeClassReference) bool { return ref != nil && ref.Kind == "EC2NodeClass" },
-		Fresh:   func(id string) bool { return id == w.fresh }, Shortages: unavailableofferings.New(w.clock), Reservations: &reservation.Ledger{},
+		Fresh:   func(id string) bool { return id == w.fresh }, UnavailableOfferings: unavailableofferings.New(w.clock), Reservations: &reservation.Ledger{},
 	}
 	w.queue = &interruption.Queue{
-		API: sqs.NewFromConfig(awstest.Connect(t, w.account)), Name: "queue", Answer: w.Answer, Clock: w.clock, Metrics: telemetry.NewMetrics(w.registry),
+		API: sqs.NewFromConfig(awstest.Connect(t, w.account)), Name: "queue", Handle: w.Handle, Clock: w.clock, Metrics: telemetry.NewMetrics(w.registry),
 	}
 	return w
 }

@@ -50,7 +50,7 @@ type Inventory struct {
 	region string
 	api    EC2
 	list   PriceList
-	prices *price.Book
+	prices *price.List
 	table  price.Table
 
 	mu       sync.RWMutex
@@ -78,7 +78,7 @@ func (i *Inventory) Types() (Types, uint64) {
 }
 
 // Prices are the prices as of the last refreshes.
-func (i *Inventory) Prices() *price.Book { return i.prices }
+func (i *Inventory) Prices() *price.List { return i.prices }
 
 // RefreshTypes asks EC2 for types and zones. An answer without any is taken for a fault.
 func (i *Inventory) RefreshTypes(ctx context.Context) error {

@@ -61,7 +61,7 @@ func oneCapacityBlock(candidates []cloud.Candidate) []cloud.Candidate {
 }
 
 // roomiestReservations keeps, if there are reservations, for each type and zone the one with most room.
-func roomiestReservations(candidates []cloud.Candidate) []cloud.Candidate {
+func largestReservations(candidates []cloud.Candidate) []cloud.Candidate {
 	type place struct{ name, zone string }
 	best := map[place]cloud.Candidate{}
 	for _, c := range candidates {
@@ -101,7 +101,7 @@ func exotic(t *cloud.InstanceType) bool {
 }
 
 // withoutDearSpot leaves out spot that costs more than the cheapest on-demand, where both are to be had.
-func withoutDearSpot(candidates []cloud.Candidate) []cloud.Candidate {
+func withoutExpensiveSpot(candidates []cloud.Candidate) []cloud.Candidate {
 	ordinary := keep(candidates, onDemand)
 	if len(ordinary) == 0 {
 		return candidates

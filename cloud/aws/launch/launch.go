@@ -58,9 +58,9 @@ func Choose(candidates []cloud.Candidate, claim *v1.NodeClaim, strict bool) (Ord
 	}{
 		{"capacity-reservation-type-filter", oneReservationKind, false},
 		{"capacity-block-filter", oneCapacityBlock, false},
-		{"reserved-offering-filter", roomiestReservations, false},
+		{"reserved-offering-filter", largestReservations, false},
 		{"exotic-instance-filter", withoutExotic, minValues},
-		{"spot-offering-filter", withoutDearSpot, minValues},
+		{"spot-offering-filter", withoutExpensiveSpot, minValues},
 	} {
 		if filter.skip {
 			continue

@@ -45,7 +45,7 @@ func (c *Controller) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (r
 	if err := c.Client.Patch(ctx, class, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return settle(err)
 	}
-	c.verdicts.Delete(class.Name)
+	c.validations.Delete(class.Name)
 	c.Provider.ForgetClass(class.Name)
 	return reconcile.Result{}, nil
 }

@@ -60,7 +60,7 @@ func newWorld(t *testing.T, change ...func(*provider.Options, *nodeclass.Options
 	n := 0
 	sink := record.NewFakeRecorder(10)
 	w.events = sink.Events
-	no := nodeclass.Options{Client: w.client, Recorder: observe.NewRecorder(sink, w.clock), DryRuns: true, Profiles: profile.NewKeeper(profile.Options{
+	no := nodeclass.Options{Client: w.client, Recorder: observe.NewRecorder(sink, w.clock), DryRuns: true, Profiles: profile.NewManager(profile.Options{
 		IAM: iam.NewFromConfig(config), Clock: w.clock, Cluster: "test", Region: config.Region, Unique: func() string { n++; return fmt.Sprint(n) },
 	})}
 	for _, c := range change {

@@ -38,7 +38,7 @@ const (
 type Options struct {
 	Provider *provider.Provider
 	// Profiles is nil where there is no way to IAM: classes need a profile of their own then.
-	Profiles *profile.Keeper
+	Profiles *profile.Manager
 	Client   client.Client
 	Recorder *observe.Recorder
 	// DryRuns says that launches are tried before a class counts as valid.
@@ -49,12 +49,12 @@ type Options struct {
 type Controller struct {
 	Options
 	// verdicts are what trying showed, by the name of the class.
-	verdicts *ttlcache.Cache[string, tried]
+	validations *ttlcache.Cache[string, cachedValidation]
 }
 
 // New makes a controller.
 func New(o Options) *Controller {
-	return &Controller{Options: o, verdicts: ttlcache.New[string, tried](o.Provider.Clock, verdictsFor)}
+	return &Controller{Options: o, validations: ttlcache.New[string, cachedValidation](o.Provider.Clock, validationTTL)}
 }
 
 // step is one part of the status. It returns when to look again; 0 for never.

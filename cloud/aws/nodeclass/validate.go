@@ -28,18 +28,18 @@ import (
 
 const (
 	// verdictsFor is how long the result of trying is remembered.
-	verdictsFor = 30 * time.Minute
+	validationTTL = 30 * time.Minute
 	// patience is how long to wait when nothing can be said now.
 	patience = 10 * time.Second
 )
 
 // verdict is what trying showed; an empty reason is that all is well.
-type verdict struct{ reason, message string }
+type validation struct{ reason, message string }
 
 // tried is a class as it was when it was tried, and what that showed.
-type tried struct {
-	content string
-	verdict verdict
+type cachedValidation struct {
+	content    string
+	validation validation
 }
 
 const validated = awsv1.ConditionTypeValidationSucceeded
@@ -77,17 +77,17 @@ func (c *Controller) validate(ctx context.Context, class *awsv1.EC2NodeClass, se
 		return 0, nil
 	}
 	content := contentOf(class)
-	last, known := c.verdicts.Get(class.Name)
-	v := last.verdict
+	last, known := c.validations.Get(class.Name)
+	v := last.validation
 	if !known || last.content != content {
 		var err error
-		if v, err = c.try(ctx, class, set); err != nil {
+		if v, err = c.dryRun(ctx, class, set); err != nil {
 			if errors.Is(err, errAgain) {
 				return patience, nil
 			}
 			return 0, err
 		}
-		c.verdicts.Set(class.Name, tried{content, v})
+		c.validations.Set(class.Name, cachedValidation{content, v})
 	}
 	if v.reason != "" {
 		set.False(validated, v.reason, v.message)
@@ -98,24 +98,24 @@ func (c *Controller) validate(ctx context.Context, class *awsv1.EC2NodeClass, se
 }
 
 // wrongKubelet is what is wrong with the kubelet block.
-func (c *Controller) wrongKubelet(class *awsv1.EC2NodeClass) verdict {
+func (c *Controller) wrongKubelet(class *awsv1.EC2NodeClass) validation {
 	if err := kubelet.Validate(class.Spec.Kubelet); err != nil {
-		return verdict{"InvalidKubeletConfiguration", err.Error()}
+		return validation{"InvalidKubeletConfiguration", err.Error()}
 	}
 	config, err := kubelet.Parse(class.Spec.Kubelet)
 	switch {
 	case err != nil:
-		return verdict{"InvalidKubeletConfiguration", err.Error()}
+		return validation{"InvalidKubeletConfiguration", err.Error()}
 	case config.HasExpressions() && !c.Provider.EvaluatesExpressions:
-		return verdict{"KubeletExpressionsDisabled", "expressions in spec.kubelet need the feature gate NodeClassCEL"}
+		return validation{"KubeletExpressionsDisabled", "expressions in spec.kubelet need the feature gate NodeClassCEL"}
 	}
 	if _, err := c.Provider.Compile(config); err != nil {
-		return verdict{"KubeletExpressionInvalid", err.Error()}
+		return validation{"KubeletExpressionInvalid", err.Error()}
 	}
 	if err := kubelet.Unsupported(class.Spec.Kubelet, class.Family()); err != nil {
-		return verdict{"UnsupportedKubeletConfiguration", err.Error()}
+		return validation{"UnsupportedKubeletConfiguration", err.Error()}
 	}
-	return verdict{}
+	return validation{}
 }
 
 // dependencies reports whether something that launches need is missing, and says so.
@@ -155,42 +155,42 @@ func contentOf(class *awsv1.EC2NodeClass) string {
 }
 
 // try makes a launch template and lets EC2 say whether it would launch.
-func (c *Controller) try(ctx context.Context, class *awsv1.EC2NodeClass, set condition.Set) (verdict, error) {
+func (c *Controller) dryRun(ctx context.Context, class *awsv1.EC2NodeClass, set condition.Set) (validation, error) {
 	if !c.DryRuns {
-		return verdict{}, nil
+		return validation{}, nil
 	}
-	trial, err := c.Provider.Try(ctx, class)
+	trial, err := c.Provider.DryRun(ctx, class)
 	if err != nil {
-		return judge(err, "CreateLaunchTemplate")
+		return validationOf(err, "CreateLaunchTemplate")
 	}
-	if err := c.tryFleet(ctx, class, trial); err != nil {
-		return judge(err, "CreateFleet")
+	if err := c.dryRunFleet(ctx, class, trial); err != nil {
+		return validationOf(err, "CreateFleet")
 	}
-	err = c.tryRun(ctx, class, trial)
+	err = c.dryRunInstances(ctx, class, trial)
 	if awserrors.IsInstanceProfileMissing(err) {
 		if class.Spec.InstanceProfile != nil {
 			set.False(validated, "InstanceProfileNotFound", fmt.Sprintf("Instance profile %q not found", *class.Spec.InstanceProfile))
 		}
-		return verdict{}, errAgain
+		return validation{}, errAgain
 	}
 	if err != nil {
-		return judge(err, "RunInstances")
+		return validationOf(err, "RunInstances")
 	}
-	return verdict{}, nil
+	return validation{}, nil
 }
 
 // judge says what a failed call means: a verdict that stands, a wait, or an error that nobody foresaw.
-func judge(err error, call string) (verdict, error) {
+func validationOf(err error, call string) (validation, error) {
 	detail := awserrors.ReasonOf(err.Error()).Message
 	switch {
 	case awserrors.IsThrottled(err) || serverFault(err):
-		return verdict{}, errAgain
+		return validation{}, errAgain
 	case awserrors.IsUnauthorized(err):
-		return verdict{call + "AuthCheckFailed", "Controller isn't authorized to call ec2:" + call + ": " + detail}, nil
+		return validation{call + "AuthCheckFailed", "Controller isn't authorized to call ec2:" + call + ": " + detail}, nil
 	case awserrors.IsUserDataTooLarge(err):
-		return verdict{"UserDataSizeLimitExceeded", "ec2:CreateLaunchTemplate rejected the rendered user data as too large: " + detail}, nil
+		return validation{"UserDataSizeLimitExceeded", "ec2:CreateLaunchTemplate rejected the rendered user data as too large: " + detail}, nil
 	default:
-		return verdict{}, err
+		return validation{}, err
 	}
 }
 
@@ -200,7 +200,7 @@ func serverFault(err error) bool {
 	return errors.As(err, &coded) && coded.ErrorFault() == smithy.FaultServer || awserrors.Code(err) == "InternalError"
 }
 
-func (c *Controller) tryFleet(ctx context.Context, class *awsv1.EC2NodeClass, trial provider.Trial) error {
+func (c *Controller) dryRunFleet(ctx context.Context, class *awsv1.EC2NodeClass, trial provider.DryRun) error {
 	config := ec2types.FleetLaunchTemplateConfigRequest{LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{
 		LaunchTemplateName: aws.String(trial.Template), Version: aws.String("$Latest"),
 	}}
@@ -220,7 +220,7 @@ func (c *Controller) tryFleet(ctx context.Context, class *awsv1.EC2NodeClass, tr
 }
 
 // tryRun tries the subnets until one works. If none does, the first one's error counts.
-func (c *Controller) tryRun(ctx context.Context, class *awsv1.EC2NodeClass, trial provider.Trial) error {
+func (c *Controller) dryRunInstances(ctx context.Context, class *awsv1.EC2NodeClass, trial provider.DryRun) error {
 	var first error
 	for _, s := range class.Status.Subnets {
 		_, err := c.Provider.EC2.RunInstances(ctx, &ec2.RunInstancesInput{
@@ -253,7 +253,7 @@ func interfaces(class *awsv1.EC2NodeClass, subnet string) []ec2types.InstanceNet
 	return out
 }
 
-func tagged(trial provider.Trial, kinds ...ec2types.ResourceType) []ec2types.TagSpecification {
+func tagged(trial provider.DryRun, kinds ...ec2types.ResourceType) []ec2types.TagSpecification {
 	var out []ec2types.TagSpecification
 	for _, kind := range kinds {
 		out = append(out, ec2types.TagSpecification{ResourceType: kind, Tags: template.Tags(trial.Tags)})

@@ -82,7 +82,7 @@ func New(o Options, classes []*awsv1.EC2NodeClass) (*Provider, error) {
 	}
 	p.zones = slices.Sorted(maps.Keys(zones))
 	for _, class := range classes {
-		if bare(class) {
+		if lacksStatus(class) {
 			p.complete(class)
 		}
 		p.classes[class.Name] = class
@@ -91,7 +91,7 @@ func New(o Options, classes []*awsv1.EC2NodeClass) (*Provider, error) {
 }
 
 // bare reports whether a class has no status, or none but that it is ready.
-func bare(class *awsv1.EC2NodeClass) bool {
+func lacksStatus(class *awsv1.EC2NodeClass) bool {
 	ready := condition.Status(class, awsv1.ConditionTypeReady) == metav1.ConditionTrue
 	return len(class.Status.Conditions) == 0 || ready && len(class.Status.Subnets) == 0
 }
@@ -139,7 +139,7 @@ func (p *Provider) complete(class *awsv1.EC2NodeClass) {
 	for _, dependent := range class.ConditionTypes().Dependents {
 		set.True(dependent)
 	}
-	if reason, err := p.judge(class); err != nil {
+	if reason, err := p.validate(class); err != nil {
 		set.False(awsv1.ConditionTypeValidationSucceeded, reason, err.Error())
 	}
 	for i := range class.Status.Conditions {
@@ -160,7 +160,7 @@ func validationMessage(class *awsv1.EC2NodeClass) string {
 }
 
 // judge finds what is wrong with a class by itself.
-func (p *Provider) judge(class *awsv1.EC2NodeClass) (reason string, err error) {
+func (p *Provider) validate(class *awsv1.EC2NodeClass) (reason string, err error) {
 	if _, _, err := class.Alias(); err != nil {
 		return "UnsupportedAlias", err
 	}
@@ -207,7 +207,7 @@ func (p *Provider) of(class *awsv1.EC2NodeClass) ([]*cloud.InstanceType, error) 
 	for _, e := range p.types {
 		in := instancetype.Input{
 			Description: e.description, Class: seen, Limits: e.limits,
-			Settings: p.settings, Market: instancetype.Market{Zones: p.zones, TypeZones: e.zones, OnDemand: e.onDemand, Spot: e.spot},
+			Settings: p.settings, Market: instancetype.Availability{Zones: p.zones, TypeZones: e.zones, OnDemand: e.onDemand, Spot: e.spot},
 		}
 		if compiled != nil {
 			if in.Class.Kubelet, _, err = instancetype.ResolveKubelet(in, compiled); err != nil {

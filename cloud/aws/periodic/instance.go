@@ -66,7 +66,7 @@ func (c Instances) Collect(ctx context.Context) error {
 
 // end ends an instance and deletes its node. One that is gone is fine.
 func (c Instances) end(ctx context.Context, i *instance.Instance) error {
-	if err := c.Provider.Instances.End(ctx, i.ID); err != nil && !errors.Is(err, instance.ErrNotFound) {
+	if err := c.Provider.Instances.Terminate(ctx, i.ID); err != nil && !errors.Is(err, instance.ErrNotFound) {
 		if errors.Is(err, instance.ErrShifted) {
 			return nil // its time will come
 		}

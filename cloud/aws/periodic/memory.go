@@ -23,7 +23,7 @@ const memoryName = "providers.instancetype.capacity"
 
 // Memory learns from every node that has registered how much memory its instance type really has. It follows claims, which know their
 // node.
-type Memory struct {
+type MemoryDiscovery struct {
 	Provider *provider.Provider
 	Client   client.Client
 	// Manages says which claims are those of this cloud.
@@ -31,7 +31,7 @@ type Memory struct {
 }
 
 // Reconcile looks at the node of one claim.
-func (c Memory) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+func (c MemoryDiscovery) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	claim := &v1.NodeClaim{}
 	if err := c.Client.Get(ctx, req.NamespacedName, claim); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -54,7 +54,7 @@ func registered(claim *v1.NodeClaim) bool {
 }
 
 // Register adds the controller. A claim is looked at when it comes to be registered, or is seen to be at the start.
-func (c Memory) Register(m manager.Manager) error {
+func (c MemoryDiscovery) Register(m manager.Manager) error {
 	is := func(o client.Object) bool {
 		claim, ok := o.(*v1.NodeClaim)
 		return ok && registered(claim)

@@ -43,7 +43,7 @@ func TestMemoryIsLearnedFromRegisteredNodes(t *testing.T) {
 	learned := func(manages bool) string {
 		t.Helper()
 		all := func(*v1.NodeClassReference) bool { return manages }
-		m := periodic.Memory{Provider: p, Client: c, Manages: all}
+		m := periodic.MemoryDiscovery{Provider: p, Client: c, Manages: all}
 		if _, err := m.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "claim"}}); err != nil {
 			t.Fatal(err)
 		}

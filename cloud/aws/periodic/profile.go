@@ -13,7 +13,7 @@ import (
 
 // Profiles removes instance profiles that neither a class nor a claim uses.
 type Profiles struct {
-	Keeper *profile.Keeper
+	Keeper *profile.Manager
 	Client client.Client
 }
 

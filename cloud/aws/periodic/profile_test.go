@@ -23,7 +23,7 @@ func TestProfilesThatNobodyUses(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	account := awstest.New(awstest.Options{Clock: clock, Types: []string{"m5.large"}})
 	c := apiserver.New().WithStatusSubresource(&awsv1.EC2NodeClass{}).Build()
-	keeper := profile.NewKeeper(profile.Options{
+	keeper := profile.NewManager(profile.Options{
 		IAM: iam.NewFromConfig(awstest.Connect(t, account)), Clock: clock, Cluster: "test", Region: "us-east-1", Unique: func() string { return "unique" },
 	})
 	for name, path := range map[string]string{

@@ -31,7 +31,7 @@ func TestJobsAreDoneAgainAndAgain(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				start := time.Now()
 				var got []time.Duration
-				job := periodic.Job{Name: "job", Every: test.every, Clock: clock.RealClock{}, Run: func(context.Context) error {
+				job := periodic.Task{Name: "job", Every: test.every, Clock: clock.RealClock{}, Run: func(context.Context) error {
 					got = append(got, time.Since(start))
 					if len(got) == len(test.want) {
 						stop()

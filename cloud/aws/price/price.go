@@ -18,7 +18,7 @@ const forgottenAfter = 2
 
 // Book holds prices in the currency of the partition, an hour. Make one with New; it may be used from many goroutines. What it
 // says is never half of one refresh and half of another.
-type Book struct {
+type List struct {
 	mu       sync.RWMutex
 	onDemand map[string]float64
 	// spot is nil until EC2 was heard.
@@ -44,10 +44,10 @@ type SpotRecord struct {
 }
 
 // New makes a book with the on-demand prices of a table.
-func New(table map[string]float64) *Book { return &Book{onDemand: maps.Clone(table)} }
+func New(table map[string]float64) *List { return &List{onDemand: maps.Clone(table)} }
 
 // OnDemand is the price of a type; 0 when it is not known.
-func (b *Book) OnDemand(instanceType string) float64 {
+func (b *List) OnDemand(instanceType string) float64 {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.onDemand[instanceType]
@@ -55,7 +55,7 @@ func (b *Book) OnDemand(instanceType string) float64 {
 
 // Spot is the price of a type in a zone; 0 when there is none. Until EC2 was heard, it is taken to be that of the table
 // everywhere.
-func (b *Book) Spot(instanceType, zone string) float64 {
+func (b *List) Spot(instanceType, zone string) float64 {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	if b.spot == nil {
@@ -66,7 +66,7 @@ func (b *Book) Spot(instanceType, zone string) float64 {
 
 // RefreshOnDemand takes over the prices of ordinary and of metal types; types that are left out keep theirs. Both lists have to
 // have entries: an answer without any is taken for a fault.
-func (b *Book) RefreshOnDemand(ordinary, metal map[string]float64) error {
+func (b *List) RefreshOnDemand(ordinary, metal map[string]float64) error {
 	if len(ordinary) == 0 || len(metal) == 0 {
 		return errors.New("no on-demand pricing found")
 	}
@@ -77,7 +77,7 @@ func (b *Book) RefreshOnDemand(ordinary, metal map[string]float64) error {
 	}
 	for _, list := range []map[string]float64{ordinary, metal} {
 		for name, price := range list {
-			if sound(price) {
+			if valid(price) {
 				b.onDemand[name] = price
 			}
 		}
@@ -87,12 +87,12 @@ func (b *Book) RefreshOnDemand(ordinary, metal map[string]float64) error {
 
 // RefreshSpot takes over the newest price of each pool. Pools that are left out keep theirs, but not for ever. Records without
 // time or price are passed over; if none is left, the answer is taken for a fault.
-func (b *Book) RefreshSpot(records []SpotRecord) error {
+func (b *List) RefreshSpot(records []SpotRecord) error {
 	newest := map[Pool]SpotRecord{}
 	prices := map[Pool]float64{}
 	for _, record := range records {
 		price, err := strconv.ParseFloat(record.Price, 64)
-		if err != nil || !sound(price) || record.Time.IsZero() {
+		if err != nil || !valid(price) || record.Time.IsZero() {
 			continue
 		}
 		if have, ok := newest[record.Pool]; !ok || record.Time.After(have.Time) {
@@ -116,4 +116,4 @@ func (b *Book) RefreshSpot(records []SpotRecord) error {
 }
 
 // sound reports whether a number can be a price.
-func sound(price float64) bool { return price > 0 && !math.IsInf(price, 0) }
+func valid(price float64) bool { return price > 0 && !math.IsInf(price, 0) }

@@ -8,7 +8,7 @@ import (
 )
 
 // book has two types in its table.
-func book() *price.Book { return price.New(map[string]float64{"m5.large": 0.1, "c5.large": 0.2}) }
+func book() *price.List { return price.New(map[string]float64{"m5.large": 0.1, "c5.large": 0.2}) }
 
 // at is a record of one minute of an hour.
 func at(minute int, name, zone, text string) price.SpotRecord {
@@ -16,7 +16,7 @@ func at(minute int, name, zone, text string) price.SpotRecord {
 }
 
 // expect compares a spot price.
-func expect(t *testing.T, b *price.Book, name, zone string, want float64) {
+func expect(t *testing.T, b *price.List, name, zone string, want float64) {
 	t.Helper()
 	if got := b.Spot(name, zone); got != want {
 		t.Errorf("%s in %s costs %g, want %g", name, zone, got, want)

@@ -76,7 +76,7 @@ func parseTable(text, region string) (Table, error) {
 			return out, fmt.Errorf("line %q comes before the regions", line)
 		case column < len(fields) && fields[column] != "":
 			price, err := strconv.ParseFloat(fields[column], 64)
-			if err != nil || !sound(price) {
+			if err != nil || !valid(price) {
 				return out, fmt.Errorf("line %q: %q is no price", line, fields[column])
 			}
 			out.Prices[fields[0]] = price

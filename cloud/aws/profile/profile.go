@@ -54,7 +54,7 @@ type Options struct {
 }
 
 // Keeper keeps instance profiles. Make one with NewKeeper; it may be used from many goroutines.
-type Keeper struct {
+type Manager struct {
 	Options
 	right     *ttlcache.Cache[string, struct{}]
 	made      *ttlcache.Cache[string, string]
@@ -63,15 +63,15 @@ type Keeper struct {
 }
 
 // NewKeeper makes a keeper.
-func NewKeeper(o Options) *Keeper {
-	return &Keeper{
+func NewManager(o Options) *Manager {
+	return &Manager{
 		Options: o, right: ttlcache.New[string, struct{}](o.Clock, rightFor), made: ttlcache.New[string, string](o.Clock, madeFor),
 		noRole: ttlcache.New[string, error](o.Clock, roleMissingFor), protected: ttlcache.New[string, struct{}](o.Clock, protectedFor),
 	}
 }
 
 // Ensure is the profile that instances of the class get: its own, the one on record if that is right, or a new one.
-func (k *Keeper) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string, error) {
+func (k *Manager) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string, error) {
 	if own := class.Spec.InstanceProfile; own != nil {
 		if class.Status.InstanceProfile != "" && class.Status.InstanceProfile != *own {
 			k.protected.Set(class.Status.InstanceProfile, struct{}{})
@@ -101,7 +101,7 @@ func (k *Keeper) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string,
 }
 
 // isRight reports whether a profile exists and has the role.
-func (k *Keeper) isRight(ctx context.Context, name, role string) (bool, error) {
+func (k *Manager) isRight(ctx context.Context, name, role string) (bool, error) {
 	key := name + "/" + role
 	if _, ok := k.right.Get(key); ok {
 		return true, nil
@@ -120,7 +120,7 @@ func (k *Keeper) isRight(ctx context.Context, name, role string) (bool, error) {
 }
 
 // create makes a new profile with the role. One that cannot be completed is removed again.
-func (k *Keeper) create(ctx context.Context, class *awsv1.EC2NodeClass, role string) (string, error) {
+func (k *Manager) create(ctx context.Context, class *awsv1.EC2NodeClass, role string) (string, error) {
 	name := resourcetags.ProfileName(k.Cluster, k.Region, class.Name, k.Unique())
 	in := &iam.CreateInstanceProfileInput{
 		InstanceProfileName: aws.String(name), Path: aws.String(resourcetags.ProfilePath(k.Region, k.Cluster, string(class.UID))),
@@ -146,7 +146,7 @@ func (k *Keeper) create(ctx context.Context, class *awsv1.EC2NodeClass, role str
 }
 
 // remove takes the roles out of a profile and deletes it. One that is gone is fine.
-func (k *Keeper) remove(ctx context.Context, name string) error {
+func (k *Manager) remove(ctx context.Context, name string) error {
 	answer, err := k.IAM.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(name)})
 	if awserrors.IsNotFound(err) {
 		return nil
@@ -168,7 +168,7 @@ func (k *Keeper) remove(ctx context.Context, name string) error {
 }
 
 // list are the names of the profiles below a path.
-func (k *Keeper) list(ctx context.Context, path string) ([]string, error) {
+func (k *Manager) list(ctx context.Context, path string) ([]string, error) {
 	var out []string
 	pages := iam.NewListInstanceProfilesPaginator(k.IAM, &iam.ListInstanceProfilesInput{PathPrefix: aws.String(path)})
 	for pages.HasMorePages() {
@@ -184,7 +184,7 @@ func (k *Keeper) list(ctx context.Context, path string) ([]string, error) {
 }
 
 // RemoveAll removes the profiles of a class that goes, by either way of naming. A profile of the user's own is left alone.
-func (k *Keeper) RemoveAll(ctx context.Context, class *awsv1.EC2NodeClass) error {
+func (k *Manager) RemoveAll(ctx context.Context, class *awsv1.EC2NodeClass) error {
 	names, err := k.list(ctx, resourcetags.ProfilePath(k.Region, k.Cluster, string(class.UID)))
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func (k *Keeper) RemoveAll(ctx context.Context, class *awsv1.EC2NodeClass) error
 
 // Collect removes the profiles of the cluster that nobody uses: not in use are those that used does not hold, and that are neither
 // new nor just replaced.
-func (k *Keeper) Collect(ctx context.Context, used map[string]bool) error {
+func (k *Manager) Collect(ctx context.Context, used map[string]bool) error {
 	names, err := k.list(ctx, resourcetags.ProfilePath(k.Region, k.Cluster, ""))
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 
 // world is a keeper in an account.
 type world struct {
-	*profile.Keeper
+	*profile.Manager
 	t       *testing.T
 	account *awstest.Account
 	clock   *clocktesting.FakeClock
@@ -37,7 +37,7 @@ func newWorld(t *testing.T, change ...func(*profile.Options)) *world {
 	for _, c := range change {
 		c(&o)
 	}
-	w.Keeper = profile.NewKeeper(o)
+	w.Manager = profile.NewManager(o)
 	return w
 }
 

@@ -65,7 +65,7 @@ func (p *Provider) readyClass(ctx context.Context, claim *v1.NodeClaim) (*awsv1.
 	class, err := p.find(ctx, name)
 	switch {
 	case apierrors.IsNotFound(err):
-		p.tell(observe.NodeClassMissing(claim, claim.UID))
+		p.publish(observe.NodeClassMissing(claim, claim.UID))
 		return nil, cloud.NewInsufficientCapacityError(err)
 	case err != nil:
 		return nil, err
@@ -107,13 +107,13 @@ func (p *Provider) launch(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeCla
 	}
 	started := launchedIn(nil)
 	defer func() { p.Addresses.Settle(choice, started) }()
-	answer, err := p.order(ctx, claim, class, order, choice)
+	answer, err := p.createFleet(ctx, claim, class, order, choice)
 	if err != nil {
 		return nil, err
 	}
-	p.learn(ctx, &attempt{claim, class, order, choice}, answer)
+	p.recordFailures(ctx, &attempt{claim, class, order, choice}, answer)
 	if answer.InstanceID == "" {
-		return nil, refusal(answer)
+		return nil, insufficientCapacity(answer)
 	}
 	started = launchedIn(&answer)
 	out := p.describe(claim, class, order, answer)
@@ -123,7 +123,7 @@ func (p *Provider) launch(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeCla
 }
 
 // launchedIn are the subnets that a launch used.
-func launchedIn(answer *fleet.Answer) []string {
+func launchedIn(answer *fleet.Result) []string {
 	if answer == nil {
 		return nil
 	}
@@ -147,16 +147,16 @@ func (p *Provider) choose(ctx context.Context, claim *v1.NodeClaim, class *awsv1
 }
 
 // order makes the launch templates that are needed and launches. Templates that turn out to be gone are made again, once.
-func (p *Provider) order(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, choice subnet.Choice) (fleet.Answer, error) {
+func (p *Provider) createFleet(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, choice subnet.Choice) (fleet.Result, error) {
 	request, templates, err := p.request(ctx, claim, class, order, choice)
 	if err != nil {
-		return fleet.Answer{}, createError(err, "Error getting launch template configs: ")
+		return fleet.Result{}, createError(err, "Error getting launch template configs: ")
 	}
 	p.measure(ctx, class.Name, templates)
 	for attempt := 0; ; attempt++ {
 		for _, t := range templates {
 			if err := p.Templates.Ensure(ctx, t); err != nil {
-				return fleet.Answer{}, createError(err, "Error getting launch template configs: ")
+				return fleet.Result{}, createError(err, "Error getting launch template configs: ")
 			}
 		}
 		answer, err := p.launcher.Launch(ctx, request)
@@ -181,12 +181,12 @@ func createError(err error, prefix string) error {
 }
 
 // refusal is why a fleet launched nothing: for want of capacity, or for reasons that another launch would meet as well.
-func refusal(answer fleet.Answer) error {
-	var faults []awserrors.Fleet
+func insufficientCapacity(answer fleet.Result) error {
+	var faults []awserrors.FleetError
 	for _, f := range answer.Failures {
-		faults = append(faults, f.Fleet)
+		faults = append(faults, f.FleetError)
 	}
-	err := observe.WithLogFields(fmt.Errorf("with fleet error(s), %s", fleet.Text(answer.Failures)),
+	err := observe.WithLogFields(fmt.Errorf("with fleet error(s), %s", fleet.ErrorText(answer.Failures)),
 		"aws-operation-name", "CreateFleet", "aws-error-code", "UnfulfillableCapacity", "aws-status-code", http.StatusOK, "aws-request-id", answer.RequestID)
 	if awserrors.NoCapacity(faults) {
 		return cloud.NewInsufficientCapacityError(err)
@@ -196,7 +196,7 @@ func refusal(answer fleet.Answer) error {
 }
 
 // describe is the claim with what its instance turned out to be.
-func (p *Provider) describe(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, answer fleet.Answer) *v1.NodeClaim {
+func (p *Provider) describe(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, answer fleet.Result) *v1.NodeClaim {
 	at := slices.IndexFunc(order.Candidates, func(c cloud.Candidate) bool {
 		return c.Type.Name == answer.InstanceType && c.Offering.Zone() == answer.Zone
 	})

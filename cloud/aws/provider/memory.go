@@ -21,7 +21,7 @@ const seenFor = 60 * 24 * time.Hour
 
 // memories is the memory in bytes that nodes of a type with certain images were seen to have. It takes the place of the estimate,
 // because the smallest that was seen is what a new node has at least.
-type memories struct {
+type discoveredMemory struct {
 	// mu makes looking and remembering one step.
 	mu   sync.Mutex
 	seen *ttlcache.Cache[string, int64]
@@ -35,13 +35,13 @@ func imagesOf(class *awsv1.EC2NodeClass) string {
 func memoryKey(instanceType, images string) string { return instanceType + "/" + images }
 
 // of is what was seen; 0 for nothing.
-func (m *memories) of(instanceType, images string) int64 {
+func (m *discoveredMemory) of(instanceType, images string) int64 {
 	bytes, _ := m.seen.Get(memoryKey(instanceType, images))
 	return bytes
 }
 
 // learn remembers what was seen, and reports whether it is news. Of several amounts the smallest counts.
-func (m *memories) learn(instanceType, images string, bytes int64) bool {
+func (m *discoveredMemory) learn(instanceType, images string, bytes int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := memoryKey(instanceType, images)

@@ -20,7 +20,7 @@ import (
 // their names and about nothing else. They count where AWS names no price, without which a type is not to be had.
 //
 // Source: AWS provider specification, offerings: overlay price.
-func (p *Provider) writtenPrices(ctx context.Context) (map[string]float64, error) {
+func (p *Provider) overlayPrices(ctx context.Context) (map[string]float64, error) {
 	if !p.UsesOverlays {
 		return nil, nil
 	}
@@ -34,7 +34,7 @@ func (p *Provider) writtenPrices(ctx context.Context) (map[string]float64, error
 	})
 	out := map[string]float64{}
 	for i := range overlays {
-		types, price := written(&overlays[i])
+		types, price := overlayPrice(&overlays[i])
 		for _, t := range types {
 			if _, ok := out[t]; !ok {
 				out[t] = price
@@ -52,7 +52,7 @@ func weight(o *v1alpha1.NodeOverlay) int32 {
 }
 
 // written are the types that an overlay has a price for, if it is in force and speaks of types alone.
-func written(o *v1alpha1.NodeOverlay) (types []string, price float64) {
+func overlayPrice(o *v1alpha1.NodeOverlay) (types []string, price float64) {
 	if o.Spec.Price == nil || len(o.Spec.Requirements) != 1 || condition.Status(o, v1alpha1.ConditionTypeValidationSucceeded) != metav1.ConditionTrue {
 		return nil, 0
 	}

@@ -49,17 +49,17 @@ type Provider struct {
 	Options
 	Inventory    *inventory.Inventory
 	Finder       *discovery.Finder
-	Instances    *instance.Keeper
-	Templates    *template.Keeper
+	Instances    *instance.Client
+	Templates    *template.Manager
 	Addresses    *subnet.Ledger
 	Reservations *reservation.Ledger
-	Shortages    *unavailableofferings.Memory
+	Shortages    *unavailableofferings.Cache
 
 	launcher   *fleet.Launcher
 	limits     instancetype.Limits
 	resolved   *ttlcache.Cache[string, *cloud.InstanceType]
 	compiled   *ttlcache.Cache[string, *kubeletcel.Compiled]
-	memories   memories
+	memories   discoveredMemory
 	launched   *ttlcache.Cache[string, *v1.NodeClaim]
 	started    *ttlcache.Cache[string, struct{}]
 	fresh      *ttlcache.Cache[string, struct{}]
@@ -79,19 +79,19 @@ func New(o Options, subnetsFor, imagesFor time.Duration) *Provider {
 	}
 	p := &Provider{
 		Options: o, Inventory: inventory.New(o.Region, o.EC2, o.Prices),
-		Instances: instance.NewKeeper(instance.Options{
+		Instances: instance.NewClient(instance.Options{
 			EC2: o.EC2, Cluster: o.ClusterName, Reserves: o.ReservesCapacity,
-			Described: gathered(o.Metrics, "describe_instances"), Ended: gathered(o.Metrics, "terminate_instances"),
+			Described: observeBatch(o.Metrics, "describe_instances"), Ended: observeBatch(o.Metrics, "terminate_instances"),
 		}),
-		Templates: template.NewKeeper(o.EC2, o.Clock, o.ClusterName), Addresses: &subnet.Ledger{}, Reservations: &reservation.Ledger{},
-		Shortages: unavailableofferings.New(o.Clock), launcher: fleet.NewLauncher(o.EC2, gathered(o.Metrics, "create_fleet")), limits: instancetype.KnownLimits(),
+		Templates: template.NewManager(o.EC2, o.Clock, o.ClusterName), Addresses: &subnet.Ledger{}, Reservations: &reservation.Ledger{},
+		Shortages: unavailableofferings.New(o.Clock), launcher: fleet.NewLauncher(o.EC2, observeBatch(o.Metrics, "create_fleet")), limits: instancetype.KnownLimits(),
 		resolved: ttlcache.New[string, *cloud.InstanceType](o.Clock, resolvedFor), compiled: ttlcache.New[string, *kubeletcel.Compiled](o.Clock, compiledFor), launched: ttlcache.New[string, *v1.NodeClaim](o.Clock, launchedFor),
-		started: ttlcache.New[string, struct{}](o.Clock, launchedFor), memories: memories{seen: ttlcache.New[string, int64](o.Clock, seenFor)},
+		started: ttlcache.New[string, struct{}](o.Clock, launchedFor), memories: discoveredMemory{seen: ttlcache.New[string, int64](o.Clock, seenFor)},
 		fresh: ttlcache.New[string, struct{}](o.Clock, freshFor),
 	}
-	p.Instances.LeaveAlone(p.isShifted)
+	p.Instances.SkipTermination(p.isShifted)
 	p.Finder = discovery.New(discovery.Options{
-		EC2: o.EC2, Parameters: o.Parameters, Clock: o.Clock, Addresses: p.Addresses, Reservations: p.Reservations, SubnetsFor: subnetsFor, ImagesFor: imagesFor,
+		EC2: o.EC2, Parameters: o.Parameters, Clock: o.Clock, Addresses: p.Addresses, Reservations: p.Reservations, SubnetTTL: subnetsFor, ImageTTL: imagesFor,
 	})
 	return p
 }
@@ -106,7 +106,7 @@ func (p *Provider) Remembers(providerID string) bool {
 }
 
 // Fresh reports whether this process launched an instance a moment ago: the cache may not show its claim yet.
-func (p *Provider) Fresh(instanceID string) bool {
+func (p *Provider) LaunchedRecently(instanceID string) bool {
 	_, ok := p.fresh.Get(instanceID)
 	return ok
 }
@@ -161,7 +161,7 @@ func (p *Provider) Delete(ctx context.Context, claim *v1.NodeClaim) error {
 	if !ok {
 		return notFound(claim.Status.ProviderID)
 	}
-	err := p.Instances.End(ctx, id)
+	err := p.Instances.Terminate(ctx, id)
 	if errors.Is(err, instance.ErrNotFound) {
 		if held := claim.Labels[awsv1.LabelCapacityReservationID]; held != "" {
 			p.Reservations.Ended(held)
@@ -183,7 +183,7 @@ func (p *Provider) InstanceTypes(ctx context.Context, pool *v1.NodePool) ([]*clo
 	class, err := p.class(ctx, ref.Name)
 	if class == nil {
 		if err == nil {
-			p.tell(observe.NodeClassMissing(pool, pool.UID))
+			p.publish(observe.NodeClassMissing(pool, pool.UID))
 		}
 		return nil, err
 	}

@@ -32,7 +32,7 @@ import (
 const resourceEnclaves corev1.ResourceName = "eks.amazonaws.com/nitro-sandbox"
 
 // mold is what candidates have to have in common to share a launch template.
-type mold struct {
+type templateKey struct {
 	image         string
 	pods, efas    int64
 	reservation   string
@@ -50,12 +50,12 @@ func (p *Provider) request(ctx context.Context, claim *v1.NodeClaim, class *awsv
 	if !relaxed(claim) {
 		out.Context = class.Spec.Context
 	}
-	ways, err := p.ways(claim, class, order, choice)
+	ways, err := p.overridesByTemplate(claim, class, order, choice)
 	if err != nil {
 		return out, nil, err
 	}
 	var templates []*ec2.CreateLaunchTemplateInput
-	for _, m := range slices.SortedFunc(maps.Keys(ways), compareMolds) {
+	for _, m := range slices.SortedFunc(maps.Keys(ways), compareTemplateKeys) {
 		t, err := p.template(ctx, claim, class, order, m, tags)
 		if err != nil {
 			return out, nil, err
@@ -67,7 +67,7 @@ func (p *Provider) request(ctx context.Context, claim *v1.NodeClaim, class *awsv
 	return out, templates, nil
 }
 
-func compareMolds(a, b mold) int {
+func compareTemplateKeys(a, b templateKey) int {
 	return cmp.Or(strings.Compare(a.image, b.image), cmp.Compare(a.pods, b.pods), cmp.Compare(a.efas, b.efas), strings.Compare(a.reservation, b.reservation), strings.Compare(a.reserved, b.reserved))
 }
 
@@ -77,7 +77,7 @@ func hasAnnotation(claim *v1.NodeClaim, key string) bool {
 }
 
 // ways are the ways in which the claim may be launched, by what their templates have to have in common.
-func (p *Provider) ways(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, choice subnet.Choice) (map[mold][]fleet.Override, error) {
+func (p *Provider) overridesByTemplate(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, choice subnet.Choice) (map[templateKey][]fleet.Override, error) {
 	if len(class.Status.AMIs) == 0 {
 		return nil, errors.New("no amis exist given constraints")
 	}
@@ -86,7 +86,7 @@ func (p *Provider) ways(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order la
 		in[s.Zone] = s.ID
 	}
 	images := map[*cloud.InstanceType]string{}
-	out := map[mold][]fleet.Override{}
+	out := map[templateKey][]fleet.Override{}
 	for _, c := range order.Candidates {
 		id, looked := images[c.Type]
 		if !looked {
@@ -99,7 +99,7 @@ func (p *Provider) ways(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order la
 		if id == "" || in[zone] == "" {
 			continue
 		}
-		m := mold{
+		m := templateKey{
 			image: id, pods: c.Type.Capacity.Pods().Value(), efas: requestedEFAs(claim, c.Type), reservation: c.Offering.Label(awsv1.LabelCapacityReservationID),
 			capacityBlock: c.Offering.Label(awsv1.LabelCapacityReservationType) == string(awsv1.CapacityReservationTypeCapacityBlock),
 			interruptible: c.Offering.Label(awsv1.LabelCapacityReservationInterruptible) == "true",
@@ -148,7 +148,7 @@ func efasOf(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, t *cloud.InstanceTyp
 }
 
 // template is the launch template for a mold.
-func (p *Provider) template(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, m mold, tags map[string]string) (*ec2.CreateLaunchTemplateInput, error) {
+func (p *Provider) template(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, m templateKey, tags map[string]string) (*ec2.CreateLaunchTemplateInput, error) {
 	text, err := p.userData(ctx, claim, class, order.CapacityType, m)
 	if err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (p *Provider) template(ctx context.Context, claim *v1.NodeClaim, class *aws
 }
 
 // userData is what an instance is told at its first boot.
-func (p *Provider) userData(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass, capacityType string, m mold) (string, error) {
+func (p *Provider) userData(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass, capacityType string, m templateKey) (string, error) {
 	config, err := kubelet.Parse(class.Spec.Kubelet)
 	if err != nil {
 		return "", err

@@ -48,7 +48,7 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*clo
 	if err != nil {
 		return nil, err
 	}
-	written, err := p.writtenPrices(ctx)
+	written, err := p.overlayPrices(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -174,9 +174,9 @@ func contentKey(class instancetype.Class, sequence uint64) (string, error) {
 }
 
 // market is what is known about buying a type under a class.
-func (p *Provider) market(name string, class instancetype.Class, zones, sold []string) instancetype.Market {
+func (p *Provider) market(name string, class instancetype.Class, zones, sold []string) instancetype.Availability {
 	prices := p.Inventory.Prices()
-	m := instancetype.Market{
+	m := instancetype.Availability{
 		Zones: zones, TypeZones: sold, OnDemand: prices.OnDemand(name), Spot: map[string]float64{}, ReservationCapacity: map[string]int{},
 		Exhausted: func(pool instancetype.Pool) bool {
 			var subnets []string
@@ -185,7 +185,7 @@ func (p *Provider) market(name string, class instancetype.Class, zones, sold []s
 					subnets = append(subnets, s.ID)
 				}
 			}
-			return p.Shortages.Short(unavailableofferings.Pool{
+			return p.Shortages.IsUnavailable(unavailableofferings.Offering{
 				InstanceType: name, CapacityType: pool.CapacityType, Zone: pool.Zone, PlacementGroup: pool.PlacementGroup, Partition: pool.Partition,
 			}, subnets)
 		},

@@ -13,10 +13,10 @@ import (
 // goroutines.
 type Ledger struct {
 	mu    sync.Mutex
-	pages map[string]page
+	pages map[string]entry
 }
 
-type page struct {
+type entry struct {
 	left  int
 	heard time.Time
 }
@@ -26,14 +26,14 @@ func (l *Ledger) Observed(id string, left int, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.pages == nil {
-		l.pages = map[string]page{}
+		l.pages = map[string]entry{}
 	}
-	l.pages[id] = page{left, now}
+	l.pages[id] = entry{left, now}
 }
 
 // Launched takes down that an instance was launched into a reservation. If EC2 was heard since, it has counted it.
 func (l *Ledger) Launched(id string, at time.Time) {
-	l.change(id, func(p *page) {
+	l.change(id, func(p *entry) {
 		if !p.heard.After(at) {
 			p.left = max(p.left-1, 0)
 		}
@@ -41,10 +41,10 @@ func (l *Ledger) Launched(id string, at time.Time) {
 }
 
 // Ended takes down that an instance in a reservation is gone.
-func (l *Ledger) Ended(id string) { l.change(id, func(p *page) { p.left++ }) }
+func (l *Ledger) Ended(id string) { l.change(id, func(p *entry) { p.left++ }) }
 
 // Exhausted takes down that a reservation has no room, whatever was thought before.
-func (l *Ledger) Exhausted(id string) { l.change(id, func(p *page) { p.left = 0 }) }
+func (l *Ledger) Exhausted(id string) { l.change(id, func(p *entry) { p.left = 0 }) }
 
 // Left is how many more instances a reservation holds; none if it is not known.
 func (l *Ledger) Left(id string) int {
@@ -53,7 +53,7 @@ func (l *Ledger) Left(id string) int {
 	return l.pages[id].left
 }
 
-func (l *Ledger) change(id string, change func(*page)) {
+func (l *Ledger) change(id string, change func(*entry)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p, ok := l.pages[id]; ok {

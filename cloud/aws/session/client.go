@@ -18,14 +18,14 @@ const timeout = 4 * time.Minute
 func newClient() *awshttp.BuildableClient { return awshttp.NewBuildableClient().WithTimeout(timeout) }
 
 // HTTPClient is the client for all calls.
-func HTTPClient() aws.HTTPClient { return &whole{newClient()} }
+func HTTPClient() aws.HTTPClient { return &buffered{newClient()} }
 
 // whole takes over the body of a request before it is sent. The SDK closes the body as soon as an answer begins, when net/http may
 // not have seen its end yet; it would then give up the connection, and the answer with it. Near endpoints answer that fast.
-type whole struct{ next aws.HTTPClient }
+type buffered struct{ next aws.HTTPClient }
 
 // Do implements aws.HTTPClient.
-func (w *whole) Do(r *http.Request) (*http.Response, error) {
+func (w *buffered) Do(r *http.Request) (*http.Response, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return w.next.Do(r)
 	}

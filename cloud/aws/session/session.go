@@ -26,7 +26,7 @@ func Open(ctx context.Context, version string) (aws.Config, error) {
 	if err != nil {
 		return aws.Config{}, fmt.Errorf("loading the configuration of AWS: %w", err)
 	}
-	found.HTTPClient = &whole{found.HTTPClient}
+	found.HTTPClient = &buffered{found.HTTPClient}
 	found.APIOptions = append(found.APIOptions, awsmiddleware.AddUserAgentKey("karpenter.sh-"+version))
 	if found.Region != "" {
 		return found, nil

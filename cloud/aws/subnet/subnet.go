@@ -15,11 +15,11 @@ import (
 // Ledger counts free addresses. The zero value knows of none and is ready; it may be used from many goroutines.
 type Ledger struct {
 	mu    sync.Mutex
-	pages map[string]page
+	pages map[string]entry
 }
 
 // page is what is known of one subnet.
-type page struct {
+type entry struct {
 	// free is what is left: as EC2 said, less what launches under way will take.
 	free int64
 	// heard counts how often EC2 was heard. What was taken before it was heard again is part of what it says.
@@ -31,9 +31,9 @@ func (l *Ledger) Observed(id string, free int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.pages == nil {
-		l.pages = map[string]page{}
+		l.pages = map[string]entry{}
 	}
-	l.pages[id] = page{free: free, heard: l.pages[id].heard + 1}
+	l.pages[id] = entry{free: free, heard: l.pages[id].heard + 1}
 }
 
 // Full takes down that a launch found no address in a subnet, whatever was thought before.

@@ -37,7 +37,7 @@ const (
 
 // Options are what the controller is made of.
 type Options struct {
-	Instances *instance.Keeper
+	Instances *instance.Client
 	Client    client.Client
 	Clock     clock.PassiveClock
 	// Cluster is the name of the cluster.

@@ -50,7 +50,7 @@ func newWorld(t *testing.T) *world {
 		},
 	}).Build()
 	w.Controller = tagging.New(tagging.Options{
-		Instances: instance.NewKeeper(instance.Options{EC2: ec2.NewFromConfig(awstest.Connect(t, w.account)), Cluster: "test"}),
+		Instances: instance.NewClient(instance.Options{EC2: ec2.NewFromConfig(awstest.Connect(t, w.account)), Cluster: "test"}),
 		Client:    w.client, Clock: w.clock, Cluster: "test",
 		Manages: func(ref *v1.NodeClassReference) bool { return ref != nil && ref.Group == awsv1.Group },
 	})

@@ -16,28 +16,28 @@ import (
 
 const (
 	// FirstPause is how long anything is left alone at first.
-	FirstPause = 3 * time.Minute
+	MinDuration = 3 * time.Minute
 	// LongestPause is how long a pool is left alone at most.
-	LongestPause = time.Hour
+	MaxDuration = time.Hour
 )
 
 // Pool is what can run out: an instance type, the way it is bought and where; within a placement group and one of its
 // partitions, or outside, where both are empty.
-type Pool struct {
+type Offering struct {
 	InstanceType, CapacityType, Zone string
 	PlacementGroup, Partition        string
 }
 
 // Memory is what has run out. Make one with New; it may be used from many goroutines.
-type Memory struct {
+type Cache struct {
 	clock clock.PassiveClock
 
 	mu            sync.Mutex
-	pools         map[Pool]pause
+	offerings     map[Offering]mark
 	capacityTypes map[string]time.Time
 	subnets       map[string]time.Time
 	// next is when the first mark ends; zero when there is none.
-	next time.Time
+	nextEnd time.Time
 	// changes count what happened: by instance type, and to everything.
 	changes    map[string]uint64
 	allChanges uint64
@@ -45,58 +45,60 @@ type Memory struct {
 
 // pause is one time of leaving a pool alone. It is kept for as long again after its end, so that it is known whether the pool
 // fails again.
-type pause struct {
+type mark struct {
 	end    time.Time
 	length time.Duration
 	ended  bool
 }
 
 // New makes an empty memory.
-func New(now clock.PassiveClock) *Memory {
-	return &Memory{clock: now, pools: map[Pool]pause{}, capacityTypes: map[string]time.Time{}, subnets: map[string]time.Time{}, changes: map[string]uint64{}}
+func New(now clock.PassiveClock) *Cache {
+	return &Cache{clock: now, offerings: map[Offering]mark{}, capacityTypes: map[string]time.Time{}, subnets: map[string]time.Time{}, changes: map[string]uint64{}}
 }
 
 // Mark says that a pool has run out, and returns for how long it will be left alone. Marking what is marked already only
 // makes it last as long from now: complaints that come together count once.
-func (m *Memory) Mark(p Pool) time.Duration {
+func (m *Cache) MarkUnavailable(p Offering) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.advance()
-	length := FirstPause
-	switch have, ok := m.pools[p]; {
+	length := MinDuration
+	switch have, ok := m.offerings[p]; {
 	case ok && have.ended:
-		length = min(2*have.length, LongestPause)
+		length = min(2*have.length, MaxDuration)
 	case ok:
 		length = have.length
 	}
-	m.pools[p] = pause{end: now.Add(length), length: length}
+	m.offerings[p] = mark{end: now.Add(length), length: length}
 	m.changes[p.InstanceType]++
 	m.expect(now.Add(length))
 	return length
 }
 
 // MarkCapacityType says that nothing of a capacity type can be had.
-func (m *Memory) MarkCapacityType(capacityType string) { m.markAll(m.capacityTypes, capacityType) }
+func (m *Cache) MarkCapacityTypeUnavailable(capacityType string) {
+	m.markAll(m.capacityTypes, capacityType)
+}
 
 // MarkSubnet says that a subnet has no free addresses.
-func (m *Memory) MarkSubnet(id string) { m.markAll(m.subnets, id) }
+func (m *Cache) MarkSubnetFull(id string) { m.markAll(m.subnets, id) }
 
-func (m *Memory) markAll(marks map[string]time.Time, key string) {
+func (m *Cache) markAll(marks map[string]time.Time, key string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	end := m.advance().Add(FirstPause)
+	end := m.advance().Add(MinDuration)
 	marks[key] = end
 	m.allChanges++
 	m.expect(end)
 }
 
 // Succeeded says that a pool had capacity: what was held against it is forgotten.
-func (m *Memory) Succeeded(p Pool) {
+func (m *Cache) MarkAvailable(p Offering) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.advance()
-	if have, ok := m.pools[p]; ok {
-		delete(m.pools, p)
+	if have, ok := m.offerings[p]; ok {
+		delete(m.offerings, p)
 		if !have.ended {
 			m.changes[p.InstanceType]++
 		}
@@ -105,11 +107,11 @@ func (m *Memory) Succeeded(p Pool) {
 
 // Short reports whether a pool is to be left alone: it is marked, its capacity type is, or every subnet that could be used in
 // its zone is. A mark inside a placement group says nothing about what is outside, and the other way round.
-func (m *Memory) Short(p Pool, subnetsInZone []string) bool {
+func (m *Cache) IsUnavailable(p Offering, subnetsInZone []string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.advance()
-	if have, ok := m.pools[p]; ok && !have.ended {
+	if have, ok := m.offerings[p]; ok && !have.ended {
 		return true
 	}
 	if _, ok := m.capacityTypes[p.CapacityType]; ok {
@@ -125,7 +127,7 @@ func (m *Memory) Short(p Pool, subnetsInZone []string) bool {
 
 // Sequence is a number that rises whenever the answers for an instance type may have changed: with every mark and with
 // every end of one.
-func (m *Memory) Sequence(instanceType string) uint64 {
+func (m *Cache) Sequence(instanceType string) uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.advance()
@@ -133,23 +135,23 @@ func (m *Memory) Sequence(instanceType string) uint64 {
 }
 
 // expect notes when a mark ends.
-func (m *Memory) expect(end time.Time) {
-	if m.next.IsZero() || end.Before(m.next) {
-		m.next = end
+func (m *Cache) expect(end time.Time) {
+	if m.nextEnd.IsZero() || end.Before(m.nextEnd) {
+		m.nextEnd = end
 	}
 }
 
 // advance ends the marks whose time has come and returns the time. It looks at the marks only when there is one to end.
-func (m *Memory) advance() time.Time {
+func (m *Cache) advance() time.Time {
 	now := m.clock.Now()
-	if m.next.IsZero() || now.Before(m.next) {
+	if m.nextEnd.IsZero() || now.Before(m.nextEnd) {
 		return now
 	}
-	m.next = time.Time{}
-	for p, have := range m.pools {
+	m.nextEnd = time.Time{}
+	for p, have := range m.offerings {
 		if !have.ended && !have.end.After(now) {
 			have.ended = true
-			m.pools[p] = have
+			m.offerings[p] = have
 			m.changes[p.InstanceType]++
 		}
 		switch forget := have.end.Add(have.length); {
@@ -158,7 +160,7 @@ func (m *Memory) advance() time.Time {
 		case forget.After(now):
 			m.expect(forget)
 		default:
-			delete(m.pools, p)
+			delete(m.offerings, p)
 		}
 	}
 	for _, marks := range []map[string]time.Time{m.capacityTypes, m.subnets} {

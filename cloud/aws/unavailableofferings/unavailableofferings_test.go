@@ -14,8 +14,8 @@ import (
 // Every test here that sleeps runs in a bubble of testing/synctest: to sleep is to let its clock go on, and takes no time.
 
 // pool is a pool of one type.
-func pool(capacityType, zone string) unavailableofferings.Pool {
-	return unavailableofferings.Pool{InstanceType: "m5.large", CapacityType: capacityType, Zone: zone}
+func pool(capacityType, zone string) unavailableofferings.Offering {
+	return unavailableofferings.Offering{InstanceType: "m5.large", CapacityType: capacityType, Zone: zone}
 }
 
 func TestMarks(t *testing.T) {
@@ -24,10 +24,10 @@ func TestMarks(t *testing.T) {
 		m := unavailableofferings.New(clock.RealClock{})
 		marked, other := pool("spot", "a"), pool("spot", "b")
 		before, elsewhere := m.Sequence("m5.large"), m.Sequence("c5.large")
-		if got := m.Mark(marked); got != 3*time.Minute {
+		if got := m.MarkUnavailable(marked); got != 3*time.Minute {
 			t.Errorf("left alone for %s", got)
 		}
-		if !m.Short(marked, nil) || m.Short(other, nil) || m.Short(pool("on-demand", "a"), nil) {
+		if !m.IsUnavailable(marked, nil) || m.IsUnavailable(other, nil) || m.IsUnavailable(pool("on-demand", "a"), nil) {
 			t.Error("a mark is for one pool")
 		}
 		atMark := m.Sequence("m5.large")
@@ -35,11 +35,11 @@ func TestMarks(t *testing.T) {
 			t.Error("a mark makes the number of its own type rise, and of no other")
 		}
 		time.Sleep(3*time.Minute - time.Nanosecond)
-		if !m.Short(marked, nil) || m.Sequence("m5.large") != atMark {
+		if !m.IsUnavailable(marked, nil) || m.Sequence("m5.large") != atMark {
 			t.Error("the mark ended early")
 		}
 		time.Sleep(time.Nanosecond)
-		if m.Sequence("m5.large") <= atMark || m.Short(marked, nil) {
+		if m.Sequence("m5.large") <= atMark || m.IsUnavailable(marked, nil) {
 			t.Error("the mark did not end, or did so silently")
 		}
 	})
@@ -48,15 +48,15 @@ func TestMarks(t *testing.T) {
 func TestMarksLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, p := unavailableofferings.New(clock.RealClock{}), pool("spot", "a")
-		m.Mark(p)
+		m.MarkUnavailable(p)
 		time.Sleep(2 * time.Minute)
-		m.Mark(p)
+		m.MarkUnavailable(p)
 		time.Sleep(2 * time.Minute)
-		if !m.Short(p, nil) {
+		if !m.IsUnavailable(p, nil) {
 			t.Error("a second mark does not make the first last")
 		}
 		time.Sleep(time.Minute)
-		if m.Short(p, nil) {
+		if m.IsUnavailable(p, nil) {
 			t.Error("two marks together last longer than one")
 		}
 	})
@@ -67,14 +67,14 @@ func TestScopes(t *testing.T) {
 		m := unavailableofferings.New(clock.RealClock{})
 		outside, inside, partition := pool("spot", "a"), pool("spot", "a"), pool("spot", "a")
 		inside.PlacementGroup, partition.PlacementGroup, partition.Partition = "pg-1", "pg-1", "3"
-		for _, marked := range []unavailableofferings.Pool{outside, inside, partition} {
-			m.Mark(marked)
-			for _, p := range []unavailableofferings.Pool{outside, inside, partition} {
-				if m.Short(p, nil) != (p == marked) {
+		for _, marked := range []unavailableofferings.Offering{outside, inside, partition} {
+			m.MarkUnavailable(marked)
+			for _, p := range []unavailableofferings.Offering{outside, inside, partition} {
+				if m.IsUnavailable(p, nil) != (p == marked) {
 					t.Errorf("%v is marked, and %v is short: %t", marked, p, p != marked)
 				}
 			}
-			m.Succeeded(marked)
+			m.MarkAvailable(marked)
 		}
 	})
 }
@@ -84,30 +84,30 @@ func TestCapacityTypesAndSubnets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := unavailableofferings.New(clock.RealClock{})
 		first := m.Sequence("any")
-		m.MarkCapacityType("spot")
-		if !m.Short(pool("spot", "a"), nil) || m.Short(pool("on-demand", "a"), nil) || m.Sequence("any") <= first {
+		m.MarkCapacityTypeUnavailable("spot")
+		if !m.IsUnavailable(pool("spot", "a"), nil) || m.IsUnavailable(pool("on-demand", "a"), nil) || m.Sequence("any") <= first {
 			t.Error("a mark of a capacity type is for all its pools, and for all types")
 		}
 		time.Sleep(time.Minute)
 		second := m.Sequence("any")
-		m.MarkSubnet("subnet-1")
-		if m.Short(pool("on-demand", "a"), []string{"subnet-1", "subnet-2"}) {
+		m.MarkSubnetFull("subnet-1")
+		if m.IsUnavailable(pool("on-demand", "a"), []string{"subnet-1", "subnet-2"}) {
 			t.Error("a zone with a subnet left is short")
 		}
-		if !m.Short(pool("on-demand", "a"), []string{"subnet-1"}) || m.Short(pool("on-demand", "a"), nil) || m.Sequence("any") <= second {
+		if !m.IsUnavailable(pool("on-demand", "a"), []string{"subnet-1"}) || m.IsUnavailable(pool("on-demand", "a"), nil) || m.Sequence("any") <= second {
 			t.Error("a zone without a subnet left is not short")
 		}
-		m.MarkSubnet("subnet-2")
-		if !m.Short(pool("on-demand", "a"), []string{"subnet-1", "subnet-2"}) {
+		m.MarkSubnetFull("subnet-2")
+		if !m.IsUnavailable(pool("on-demand", "a"), []string{"subnet-1", "subnet-2"}) {
 			t.Error("a zone of two full subnets is not short")
 		}
 		time.Sleep(2 * time.Minute)
 		third := m.Sequence("any")
-		if m.Short(pool("spot", "a"), nil) || !m.Short(pool("on-demand", "a"), []string{"subnet-1"}) {
+		if m.IsUnavailable(pool("spot", "a"), nil) || !m.IsUnavailable(pool("on-demand", "a"), []string{"subnet-1"}) {
 			t.Error("marks end each at its own time")
 		}
 		time.Sleep(time.Minute)
-		if m.Short(pool("on-demand", "a"), []string{"subnet-1"}) || m.Sequence("any") <= third {
+		if m.IsUnavailable(pool("on-demand", "a"), []string{"subnet-1"}) || m.Sequence("any") <= third {
 			t.Error("the mark of the subnet did not end")
 		}
 	})
@@ -118,25 +118,25 @@ func TestGrowingPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, p := unavailableofferings.New(clock.RealClock{}), pool("spot", "a")
 		for _, want := range []time.Duration{3, 6, 12, 24, 48, 60, 60} {
-			got := m.Mark(p)
+			got := m.MarkUnavailable(p)
 			if got != want*time.Minute {
 				t.Errorf("left alone for %s, want %s", got, want*time.Minute)
 			}
 			time.Sleep(got - time.Second)
-			if !m.Short(p, nil) {
+			if !m.IsUnavailable(p, nil) {
 				t.Errorf("tried again before %s", got)
 			}
 			time.Sleep(2 * time.Second)
-			if m.Short(p, nil) {
+			if m.IsUnavailable(p, nil) {
 				t.Errorf("not tried after %s", got)
 			}
 		}
-		m.Succeeded(p)
-		if got := m.Mark(p); got != unavailableofferings.FirstPause {
+		m.MarkAvailable(p)
+		if got := m.MarkUnavailable(p); got != unavailableofferings.MinDuration {
 			t.Errorf("after a success left alone for %s", got)
 		}
-		time.Sleep(2*unavailableofferings.FirstPause + time.Second)
-		if got := m.Mark(p); got != unavailableofferings.FirstPause {
+		time.Sleep(2*unavailableofferings.MinDuration + time.Second)
+		if got := m.MarkUnavailable(p); got != unavailableofferings.MinDuration {
 			t.Errorf("after a quiet time left alone for %s", got)
 		}
 	})
@@ -146,10 +146,10 @@ func TestGrowingPauses(t *testing.T) {
 func TestSuccessOfAMarkedPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, p := unavailableofferings.New(clock.RealClock{}), pool("spot", "a")
-		m.Mark(p)
+		m.MarkUnavailable(p)
 		before := m.Sequence("m5.large")
-		m.Succeeded(p)
-		if m.Short(p, nil) || m.Sequence("m5.large") <= before {
+		m.MarkAvailable(p)
+		if m.IsUnavailable(p, nil) || m.Sequence("m5.large") <= before {
 			t.Error("the pool is still left alone, or it changed silently")
 		}
 	})
@@ -168,20 +168,20 @@ func TestAnswersChangeOnlyWithTheNumber(t *testing.T) {
 			for i, step := range steps {
 				switch step {
 				case 0:
-					m.Mark(p)
+					m.MarkUnavailable(p)
 				case 1:
-					m.MarkCapacityType("spot")
+					m.MarkCapacityTypeUnavailable("spot")
 				case 2:
-					m.MarkSubnet("subnet-1")
+					m.MarkSubnetFull("subnet-1")
 				case 3:
-					m.Succeeded(p)
+					m.MarkAvailable(p)
 				case 4:
-					m.Mark(pool("on-demand", "b"))
+					m.MarkUnavailable(pool("on-demand", "b"))
 				default:
 					time.Sleep(time.Duration(pauses[i]))
 				}
 				now := m.Sequence("m5.large")
-				short := m.Short(p, []string{"subnet-1"})
+				short := m.IsUnavailable(p, []string{"subnet-1"})
 				if now < number || (now == number && short != answer) {
 					r.Errorf("step %d: the number went from %d to %d and the answer from %t to %t", i, number, now, answer, short)
 				}

@@ -52,10 +52,10 @@ func (a *Announcer) Announce(ctx context.Context) error {
 			continue
 		}
 		for _, zone := range without(zones, a.told) {
-			a.tell(pool, &classes.Items[at], zone, telemetry.ZonalShiftActive)
+			a.publish(pool, &classes.Items[at], zone, telemetry.ZonalShiftActive)
 		}
 		for _, zone := range without(a.told, zones) {
-			a.tell(pool, &classes.Items[at], zone, telemetry.ZonalShiftCleared)
+			a.publish(pool, &classes.Items[at], zone, telemetry.ZonalShiftCleared)
 		}
 	}
 	a.told = zones
@@ -68,7 +68,7 @@ func without(a, b []string) []string {
 }
 
 // tell tells a pool of a zone, if it could have nodes there.
-func (a *Announcer) tell(pool *v1.NodePool, class *awsv1.EC2NodeClass, zoneID string, event func(*v1.NodePool, string, string) observe.Event) {
+func (a *Announcer) publish(pool *v1.NodePool, class *awsv1.EC2NodeClass, zoneID string, event func(*v1.NodePool, string, string) observe.Event) {
 	at := slices.IndexFunc(class.Status.Subnets, func(s awsv1.Subnet) bool { return s.ZoneID == zoneID })
 	if at < 0 {
 		return

@@ -36,9 +36,9 @@ func (a *attempt) zoneID(zone string) string {
 // learn takes down what a launch showed of capacity, also when it succeeded in the end: pools that were refused are left alone for
 // a while, the one that was not is not. Where launches were shared it may be both: it had some, and ran out. In a partition group a
 // refusal is about the partition that was asked for, or about all.
-func (p *Provider) learn(ctx context.Context, a *attempt, answer fleet.Answer) {
+func (p *Provider) recordFailures(ctx context.Context, a *attempt, answer fleet.Result) {
 	order := a.order
-	scope := unavailableofferings.Pool{CapacityType: order.CapacityType, PlacementGroup: onlyValue(order.Candidates[0].Type, awsv1.LabelPlacementGroupID)}
+	scope := unavailableofferings.Offering{CapacityType: order.CapacityType, PlacementGroup: onlyValue(order.Candidates[0].Type, awsv1.LabelPlacementGroupID)}
 	if scope.PlacementGroup != "" {
 		scope.Partition = order.Partition
 	}
@@ -48,21 +48,21 @@ func (p *Provider) learn(ctx context.Context, a *attempt, answer fleet.Answer) {
 		}
 		if f.SubnetFull() {
 			p.Addresses.Full(f.SubnetID)
-			p.Shortages.MarkSubnet(f.SubnetID)
+			p.Shortages.MarkSubnetFull(f.SubnetID)
 		}
 		switch {
 		case f.SpreadGroupFull():
 			p.spreadGroupFull(order, scope.PlacementGroup, f.Zone)
 		case f.SpotRoleMissing():
-			p.Shortages.MarkCapacityType(v1.CapacityTypeSpot)
-			p.tell(telemetry.SpotRoleMissing(a.claim))
+			p.Shortages.MarkCapacityTypeUnavailable(v1.CapacityTypeSpot)
+			p.publish(telemetry.SpotRoleMissing(a.claim))
 		case !f.Unfulfillable():
 		case order.CapacityType == v1.CapacityTypeReserved:
 			p.reservationFull(order, f)
 		default:
 			pool := scope
 			pool.InstanceType, pool.Zone = f.InstanceType, f.Zone
-			pause := p.Shortages.Mark(pool)
+			pause := p.Shortages.MarkUnavailable(pool)
 			observe.Log(ctx).DebugContext(ctx, "removing offering from offerings", "reason", f.Code, "instance-type", f.InstanceType, "zone", f.Zone,
 				"capacity-type", order.CapacityType, "ttl", pause.String(), "placement-group-id", pool.PlacementGroup, "placement-group-partition", pool.Partition,
 				"fleet-id", answer.FleetID, "EC2NodeClass", a.class.Name)
@@ -73,7 +73,7 @@ func (p *Provider) learn(ctx context.Context, a *attempt, answer fleet.Answer) {
 	}
 	if !slices.ContainsFunc(answer.Failures, func(f fleet.Failure) bool { return f.InstanceType == answer.InstanceType && f.Zone == answer.Zone }) {
 		scope.InstanceType, scope.Zone = answer.InstanceType, answer.Zone
-		p.Shortages.Succeeded(scope)
+		p.Shortages.MarkAvailable(scope)
 	}
 	if order.CapacityType == v1.CapacityTypeReserved {
 		for _, c := range order.Candidates {
@@ -89,7 +89,7 @@ func (p *Provider) learn(ctx context.Context, a *attempt, answer fleet.Answer) {
 func (p *Provider) spreadGroupFull(order launch.Order, group, zone string) {
 	for _, c := range order.Candidates {
 		if c.Offering.Zone() == zone {
-			p.Shortages.Mark(unavailableofferings.Pool{InstanceType: c.Type.Name, CapacityType: order.CapacityType, Zone: zone, PlacementGroup: group})
+			p.Shortages.MarkUnavailable(unavailableofferings.Offering{InstanceType: c.Type.Name, CapacityType: order.CapacityType, Zone: zone, PlacementGroup: group})
 		}
 	}
 }

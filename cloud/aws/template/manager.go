@@ -32,7 +32,7 @@ type EC2 interface {
 
 // Keeper makes launch templates exist for as long as they are used. Make one with NewKeeper; it may be used from many goroutines,
 // and does one thing at a time.
-type Keeper struct {
+type Manager struct {
 	api     EC2
 	clock   clock.PassiveClock
 	cluster string
@@ -48,12 +48,12 @@ type known struct {
 }
 
 // NewKeeper makes a keeper that knows of no templates.
-func NewKeeper(api EC2, now clock.PassiveClock, cluster string) *Keeper {
-	return &Keeper{api: api, clock: now, cluster: cluster, known: map[string]known{}}
+func NewManager(api EC2, now clock.PassiveClock, cluster string) *Manager {
+	return &Manager{api: api, clock: now, cluster: cluster, known: map[string]known{}}
 }
 
 // Ensure makes a template exist, and counts as its use.
-func (k *Keeper) Ensure(ctx context.Context, in *ec2.CreateLaunchTemplateInput) error {
+func (k *Manager) Ensure(ctx context.Context, in *ec2.CreateLaunchTemplateInput) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	name := aws.ToString(in.LaunchTemplateName)
@@ -73,7 +73,7 @@ func (k *Keeper) Ensure(ctx context.Context, in *ec2.CreateLaunchTemplateInput) 
 	return nil
 }
 
-func (k *Keeper) find(ctx context.Context, name string) (string, error) {
+func (k *Manager) find(ctx context.Context, name string) (string, error) {
 	answer, err := k.api.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateNames: []string{name}})
 	if err != nil {
 		return "", fmt.Errorf("looking for launch template %q: %w", name, err)
@@ -84,7 +84,7 @@ func (k *Keeper) find(ctx context.Context, name string) (string, error) {
 	return aws.ToString(answer.LaunchTemplates[0].LaunchTemplateId), nil
 }
 
-func (k *Keeper) create(ctx context.Context, in *ec2.CreateLaunchTemplateInput) (string, error) {
+func (k *Manager) create(ctx context.Context, in *ec2.CreateLaunchTemplateInput) (string, error) {
 	answer, err := k.api.CreateLaunchTemplate(ctx, in)
 	if err != nil {
 		return "", fmt.Errorf("creating launch template %q: %w", aws.ToString(in.LaunchTemplateName), err)
@@ -95,7 +95,7 @@ func (k *Keeper) create(ctx context.Context, in *ec2.CreateLaunchTemplateInput) 
 }
 
 // Forget takes templates for gone, without removing them: EC2 said that they are.
-func (k *Keeper) Forget(names ...string) {
+func (k *Manager) Forget(names ...string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, name := range names {
@@ -104,7 +104,7 @@ func (k *Keeper) Forget(names ...string) {
 }
 
 // Adopt takes over the templates of the cluster that are there, so that those of earlier runs are removed when nobody uses them.
-func (k *Keeper) Adopt(ctx context.Context) error {
+func (k *Manager) Hydrate(ctx context.Context) error {
 	found, err := k.list(ctx, clusterFilter(k.cluster))
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (k *Keeper) Adopt(ctx context.Context) error {
 }
 
 // Sweep removes templates that nobody used for a while. What cannot be removed is tried again the next time.
-func (k *Keeper) Sweep(ctx context.Context) error {
+func (k *Manager) DeleteExpired(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var errs []error
@@ -140,7 +140,7 @@ func (k *Keeper) Sweep(ctx context.Context) error {
 }
 
 // RemoveAll removes the templates of a class.
-func (k *Keeper) RemoveAll(ctx context.Context, class string) error {
+func (k *Manager) RemoveAll(ctx context.Context, class string) error {
 	found, err := k.list(ctx, clusterFilter(k.cluster), ec2types.Filter{Name: aws.String("tag:" + awsv1.TagNodeClass), Values: []string{class}})
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func clusterFilter(cluster string) ec2types.Filter {
 	return ec2types.Filter{Name: aws.String("tag:" + awsv1.TagClusterName), Values: []string{cluster}}
 }
 
-func (k *Keeper) list(ctx context.Context, filters ...ec2types.Filter) ([]ec2types.LaunchTemplate, error) {
+func (k *Manager) list(ctx context.Context, filters ...ec2types.Filter) ([]ec2types.LaunchTemplate, error) {
 	var out []ec2types.LaunchTemplate
 	pages := ec2.NewDescribeLaunchTemplatesPaginator(k.api, &ec2.DescribeLaunchTemplatesInput{Filters: filters, MaxResults: aws.Int32(listPage)})
 	for pages.HasMorePages() {

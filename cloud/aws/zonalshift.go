@@ -22,7 +22,7 @@ const (
 )
 
 // watchShifts makes a watch over the shifts of the cluster, if zones are to be left alone, and asks once: a start that may not ask ends.
-func watchShifts(ctx context.Context, o *provider.Options, s Settings, arc zonalshift.ARC) error {
+func watchZonalShifts(ctx context.Context, o *provider.Options, s Settings, arc zonalshift.ARC) error {
 	if !s.ZonalShift {
 		return nil
 	}
@@ -38,26 +38,26 @@ func watchShifts(ctx context.Context, o *provider.Options, s Settings, arc zonal
 }
 
 // watches are the jobs that follow what happens to instances.
-func (e *ensemble) watches() []periodic.Job {
+func (e *controllerSet) watches() []periodic.Task {
 	p, outlets := e.provider, e.settings.Outlets
-	responder := &interruption.Responder{
-		Client: e.client, Clock: p.Clock, Manages: e.manages, Fresh: p.Fresh, Recorder: outlets.Recorder, Metrics: outlets.Metrics,
-		Shortages: p.Shortages, Reservations: p.Reservations,
+	responder := &interruption.Handler{
+		Client: e.client, Clock: p.Clock, Manages: e.manages, Fresh: p.LaunchedRecently, Recorder: outlets.Recorder, Metrics: outlets.Metrics,
+		UnavailableOfferings: p.Shortages, Reservations: p.Reservations,
 	}
-	poll := &health.Poll{EC2: e.statuses, Client: e.client, Manages: e.manages, Answer: responder.Answer, Shifted: p.Shifts.Shifted, Clock: p.Clock, Metrics: e.metrics}
+	poll := &health.Poller{EC2: e.statuses, Client: e.client, Manages: e.manages, Handle: responder.Handle, Shifted: p.Shifts.Shifted, Clock: p.Clock, Metrics: e.metrics}
 	reserved := periodic.Reservations{Provider: p, Client: e.client, Manages: e.manages}
-	out := []periodic.Job{
-		{Name: "interruption.instancestatus", Every: periodic.Always(healthEvery), Run: poll.Look},
+	out := []periodic.Task{
+		{Name: "interruption.instancestatus", Every: periodic.Always(healthEvery), Run: poll.Poll},
 		{Name: "capacityreservation.capacitytype", Every: periodic.Always(reservationsEvery), Run: reserved.Demote},
 		{Name: "capacityreservation.expiration", Every: periodic.Always(reservationsEvery), Run: reserved.Expire},
 	}
 	if e.queues != nil {
-		queue := &interruption.Queue{API: e.queues, Name: e.settings.InterruptionQueue, Answer: responder.Answer, Clock: p.Clock, Metrics: e.metrics}
-		out = append(out, periodic.Job{Name: "interruption", Every: periodic.Always(0), Run: queue.Poll})
+		queue := &interruption.Queue{API: e.queues, Name: e.settings.InterruptionQueue, Handle: responder.Handle, Clock: p.Clock, Metrics: e.metrics}
+		out = append(out, periodic.Task{Name: "interruption", Every: periodic.Always(0), Run: queue.Poll})
 	}
 	if p.Shifts != nil {
 		announcer := &zonalshift.Announcer{Watch: p.Shifts, Client: e.client, Manages: e.manages, Recorder: outlets.Recorder}
-		out = append(out, periodic.Job{Name: "zonalshift", Every: periodic.Always(shiftsEvery), Run: announcer.Announce})
+		out = append(out, periodic.Task{Name: "zonalshift", Every: periodic.Always(shiftsEvery), Run: announcer.Announce})
 	}
 	for i := range out {
 		out[i].Clock = p.Clock

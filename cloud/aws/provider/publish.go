@@ -24,14 +24,14 @@ const (
 func (p *Provider) UseRecorder(r *observe.Recorder) { p.recorder = r }
 
 // tell publishes events, if there is somebody to publish them.
-func (p *Provider) tell(events ...observe.Event) {
+func (p *Provider) publish(events ...observe.Event) {
 	if p.recorder != nil {
 		p.recorder.Publish(events...)
 	}
 }
 
 // gathered shows how requests of a kind gather.
-func gathered(m *telemetry.Metrics, batcher string) func(int, time.Duration) {
+func observeBatch(m *telemetry.Metrics, batcher string) func(int, time.Duration) {
 	return func(size int, waited time.Duration) {
 		m.BatchSize.WithLabelValues(batcher).Observe(float64(size))
 		m.BatchTime.WithLabelValues(batcher).Observe(waited.Seconds())

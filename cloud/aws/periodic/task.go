@@ -20,7 +20,7 @@ const (
 )
 
 // Job is something to do again and again while this replica leads.
-type Job struct {
+type Task struct {
 	Name string
 	// Every is how long to wait after the n-th success, counted from 1; negative for never again.
 	Every func(n int) time.Duration
@@ -42,10 +42,10 @@ func AtFirst(count int, first, later time.Duration) func(int) time.Duration {
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: one replica is enough.
-func (Job) NeedLeaderElection() bool { return true }
+func (Task) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable.
-func (j Job) Start(ctx context.Context) error {
+func (j Task) Start(ctx context.Context) error {
 	logger := observe.Log(ctx).With("controller", j.Name)
 	retry := retryFirst
 	for done := 0; ctx.Err() == nil; {

@@ -17,12 +17,12 @@ func sorted(all []string) []string { return slices.Sorted(slices.Values(all)) }
 
 func TestInterruptionsTellOfCapacity(t *testing.T) {
 	t.Attr("covers", "A336")
-	outside := unavailableofferings.Pool{InstanceType: "m5.large", CapacityType: "spot", Zone: "us-east-1a"}
+	outside := unavailableofferings.Offering{InstanceType: "m5.large", CapacityType: "spot", Zone: "us-east-1a"}
 	inside := outside
 	inside.PlacementGroup = "pg-1"
 	for name, test := range map[string]struct {
 		group         string
-		short, others unavailableofferings.Pool
+		short, others unavailableofferings.Offering
 	}{"by itself": {"", outside, inside}, "in a placement group": {"pg-1", inside, outside}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -34,11 +34,11 @@ func TestInterruptionsTellOfCapacity(t *testing.T) {
 			w.send(w.spot("i-1"))
 			w.poll()
 			w.clock.Step(3*time.Minute - time.Second)
-			if !w.Shortages.Short(test.short, nil) || w.Shortages.Short(test.others, nil) {
+			if !w.UnavailableOfferings.IsUnavailable(test.short, nil) || w.UnavailableOfferings.IsUnavailable(test.others, nil) {
 				t.Error("not marked, or too much")
 			}
 			w.clock.Step(2 * time.Second)
-			if w.Shortages.Short(test.short, nil) {
+			if w.UnavailableOfferings.IsUnavailable(test.short, nil) {
 				t.Error("marked for too long")
 			}
 		})
@@ -54,7 +54,7 @@ func TestInterruptionsTellOfCapacity(t *testing.T) {
 		if one, two := w.Reservations.Left("cr-1"), w.Reservations.Left("cr-2"); one != 0 || two != 5 {
 			t.Errorf("left are %d and %d", one, two)
 		}
-		if w.Shortages.Short(outside, nil) {
+		if w.UnavailableOfferings.IsUnavailable(outside, nil) {
 			t.Error("the end of a reservation says nothing of spot")
 		}
 	})
@@ -63,7 +63,7 @@ func TestInterruptionsTellOfCapacity(t *testing.T) {
 		claim := w.claim("i-1", func(c *v1.NodeClaim) { c.Spec.NodeClassRef.Kind = "KWOKNodeClass" })
 		w.send(w.spot("i-1"))
 		w.poll()
-		if w.going(claim) || w.Shortages.Short(outside, nil) || len(w.events.take()) != 0 {
+		if w.going(claim) || w.UnavailableOfferings.IsUnavailable(outside, nil) || len(w.events.take()) != 0 {
 			t.Error("claims of other clouds are not ours")
 		}
 	})
@@ -75,7 +75,7 @@ func TestForce(t *testing.T) {
 	w := newWorld(t)
 	claim, slow := w.claim("i-1", nil), w.claim("i-2", nil)
 	for _, kind := range []eventbridge.Kind{eventbridge.InstanceStatus, eventbridge.SystemStatus} {
-		if err := w.Answer(t.Context(), eventbridge.Notice{Kind: kind, InstanceIDs: []string{"i-1"}}); err != nil {
+		if err := w.Handle(t.Context(), eventbridge.Event{Kind: kind, InstanceIDs: []string{"i-1"}}); err != nil {
 			t.Fatal(err)
 		}
 		w.clock.Step(time.Minute)
@@ -87,7 +87,7 @@ func TestForce(t *testing.T) {
 	if err := w.client.Delete(t.Context(), slow); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Answer(t.Context(), eventbridge.Notice{Kind: eventbridge.InstanceStatus, InstanceIDs: []string{"i-2"}}); err != nil {
+	if err := w.Handle(t.Context(), eventbridge.Event{Kind: eventbridge.InstanceStatus, InstanceIDs: []string{"i-2"}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.read(slow).Annotations[deadline]; got != "2026-05-01T12:02:00Z" {

@@ -15,21 +15,21 @@ import (
 )
 
 // share is the part of a zone's claims, one in so many and at least one, that may be ended by force at the same time.
-const share = 5
+const maxForcedShare = 5
 
 // zoneLoad is how many claims a zone has, and how many of them are being ended by force.
-type zoneLoad struct{ claims, forced int }
+type zoneTerminations struct{ claims, forced int }
 
 // hold takes the troubles that call for force from those who have to wait: all in zones that traffic is shifted away from, and in
 // others all but those that are in trouble the longest. What waits is looked at again the next time.
-func (p *Poll) hold(ctx context.Context, patients []*patient) error {
-	var forced []*patient
+func (p *Poller) limitForced(ctx context.Context, patients []*impairedInstance) error {
+	var forced []*impairedInstance
 	for _, one := range patients {
 		if one.since.IsZero() || p.isForced(one.claim) {
 			continue // nothing more can be done to those that are ended by force already
 		}
 		if p.Shifted != nil && p.Shifted(one.claim.Labels[awsv1.LabelZoneID]) {
-			p.spare(ctx, one, "a zonal shift is active in the zone")
+			p.postpone(ctx, one, "a zonal shift is active in the zone")
 			continue
 		}
 		forced = append(forced, one)
@@ -37,18 +37,18 @@ func (p *Poll) hold(ctx context.Context, patients []*patient) error {
 	if len(forced) == 0 {
 		return nil
 	}
-	loads, err := p.loads(ctx)
+	loads, err := p.terminationsByZone(ctx)
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(forced, func(a, b *patient) int { return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.id, b.id)) })
+	slices.SortFunc(forced, func(a, b *impairedInstance) int { return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.id, b.id)) })
 	for _, one := range forced {
 		load := loads[one.claim.Labels[corev1.LabelTopologyZone]]
 		if load == nil {
 			continue // the claim is new to the cache
 		}
-		if load.forced >= (load.claims+share-1)/share {
-			p.spare(ctx, one, "too many instances of the zone are being terminated")
+		if load.forced >= (load.claims+maxForcedShare-1)/maxForcedShare {
+			p.postpone(ctx, one, "too many instances of the zone are being terminated")
 			continue
 		}
 		load.forced++
@@ -57,13 +57,13 @@ func (p *Poll) hold(ctx context.Context, patients []*patient) error {
 }
 
 // spare leaves what calls for force for another time.
-func (p *Poll) spare(ctx context.Context, one *patient, why string) {
-	one.troubles = slices.DeleteFunc(slices.Clone(one.troubles), func(c category) bool { return c.force })
+func (p *Poller) postpone(ctx context.Context, one *impairedInstance, why string) {
+	one.conditions = slices.DeleteFunc(slices.Clone(one.conditions), func(c unhealthyCondition) bool { return c.force })
 	observe.Log(ctx).InfoContext(ctx, "termination of an unhealthy instance is postponed", "id", one.id, "NodeClaim", one.claim.Name, "reason", why)
 }
 
 // isForced reports whether a claim is being ended by force: its deadline is over.
-func (p *Poll) isForced(claim *v1.NodeClaim) bool {
+func (p *Poller) isForced(claim *v1.NodeClaim) bool {
 	if claim.DeletionTimestamp.IsZero() {
 		return false
 	}
@@ -72,12 +72,12 @@ func (p *Poll) isForced(claim *v1.NodeClaim) bool {
 }
 
 // loads are the zones by name.
-func (p *Poll) loads(ctx context.Context) (map[string]*zoneLoad, error) {
+func (p *Poller) terminationsByZone(ctx context.Context) (map[string]*zoneTerminations, error) {
 	var claims v1.NodeClaimList
 	if err := p.Client.List(ctx, &claims); err != nil {
 		return nil, fmt.Errorf("listing nodeclaims: %w", err)
 	}
-	out := map[string]*zoneLoad{}
+	out := map[string]*zoneTerminations{}
 	for i := range claims.Items {
 		claim := &claims.Items[i]
 		zone := claim.Labels[corev1.LabelTopologyZone]
@@ -85,7 +85,7 @@ func (p *Poll) loads(ctx context.Context) (map[string]*zoneLoad, error) {
 			continue
 		}
 		if out[zone] == nil {
-			out[zone] = &zoneLoad{}
+			out[zone] = &zoneTerminations{}
 		}
 		out[zone].claims++
 		if p.isForced(claim) {

@@ -43,7 +43,7 @@ func ActionFor(kind eventbridge.Kind) Action {
 }
 
 // Responder does what notices call for. It may be used from many goroutines.
-type Responder struct {
+type Handler struct {
 	// Client reads from a cache with the indexes of package roster.
 	Client client.Client
 	Clock  clock.PassiveClock
@@ -54,24 +54,24 @@ type Responder struct {
 	Recorder *observe.Recorder
 	Metrics  *observe.Metrics
 	// Shortages and Reservations are told of capacity that EC2 takes back.
-	Shortages    *unavailableofferings.Memory
-	Reservations *reservation.Ledger
+	UnavailableOfferings *unavailableofferings.Cache
+	Reservations         *reservation.Ledger
 }
 
 // Answer does what a notice calls for, for each of its instances. Instances of others are none of its business.
-func (r *Responder) Answer(ctx context.Context, n eventbridge.Notice) error {
+func (r *Handler) Handle(ctx context.Context, n eventbridge.Event) error {
 	if n.Kind == eventbridge.NoOp {
 		return nil
 	}
 	var errs []error
 	for _, id := range n.InstanceIDs {
-		errs = append(errs, r.answerFor(ctx, n.Kind, id))
+		errs = append(errs, r.handleFor(ctx, n.Kind, id))
 	}
 	return errors.Join(errs...)
 }
 
-func (r *Responder) answerFor(ctx context.Context, kind eventbridge.Kind, id string) error {
-	claims, err := instancelookup.Claims(ctx, r.Client, id)
+func (r *Handler) handleFor(ctx context.Context, kind eventbridge.Kind, id string) error {
+	claims, err := instancelookup.NodeClaims(ctx, r.Client, id)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (r *Responder) answerFor(ctx context.Context, kind eventbridge.Kind, id str
 	var errs []error
 	for i := range claims {
 		if claim := &claims[i]; r.Manages(claim.Spec.NodeClassRef) {
-			r.remember(kind, claim)
+			r.recordCapacity(kind, claim)
 			r.Recorder.Publish(telemetry.Interruption(kind, claim, node)...)
 			errs = append(errs, r.act(ctx, kind, claim, node))
 		}
@@ -101,15 +101,15 @@ func (r *Responder) answerFor(ctx context.Context, kind eventbridge.Kind, id str
 }
 
 // remember takes down what a notice says of capacity.
-func (r *Responder) remember(kind eventbridge.Kind, claim *v1.NodeClaim) {
+func (r *Handler) recordCapacity(kind eventbridge.Kind, claim *v1.NodeClaim) {
 	switch kind {
 	case eventbridge.SpotInterrupted:
-		pool := unavailableofferings.Pool{
+		pool := unavailableofferings.Offering{
 			InstanceType: claim.Labels[corev1.LabelInstanceTypeStable], CapacityType: v1.CapacityTypeSpot,
 			Zone: claim.Labels[corev1.LabelTopologyZone], PlacementGroup: claim.Labels[awsv1.LabelPlacementGroupID],
 		}
 		if pool.InstanceType != "" && pool.Zone != "" {
-			r.Shortages.Mark(pool)
+			r.UnavailableOfferings.MarkUnavailable(pool)
 		}
 	case eventbridge.CapacityReservationInterrupted:
 		if id := claim.Labels[awsv1.LabelCapacityReservationID]; id != "" {
@@ -119,7 +119,7 @@ func (r *Responder) remember(kind eventbridge.Kind, claim *v1.NodeClaim) {
 }
 
 // act ends a claim, if that is called for. One that is going already may still be made to go faster.
-func (r *Responder) act(ctx context.Context, kind eventbridge.Kind, claim *v1.NodeClaim, node *corev1.Node) error {
+func (r *Handler) act(ctx context.Context, kind eventbridge.Kind, claim *v1.NodeClaim, node *corev1.Node) error {
 	action := ActionFor(kind)
 	if action == ActionNone {
 		return nil
@@ -150,7 +150,7 @@ func (r *Responder) act(ctx context.Context, kind eventbridge.Kind, claim *v1.No
 }
 
 // expire sets the deadline of a claim to now, unless it has one: whatever drains its node stops being patient.
-func (r *Responder) expire(ctx context.Context, claim *v1.NodeClaim) error {
+func (r *Handler) expire(ctx context.Context, claim *v1.NodeClaim) error {
 	if claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey] != "" {
 		return nil
 	}

@@ -22,25 +22,25 @@ import (
 var ErrNoTrialType = errors.New("no instance types compatible with AMIs")
 
 // Trial is a launch that is tried without being carried out.
-type Trial struct {
+type DryRun struct {
 	Template, InstanceType string
 	Tags                   map[string]string
 }
 
 // Try makes a launch template of the class as a launch would, for one instance type: one that a pool of the class would take, else
 // one of the usual ones, without accelerators if there is any.
-func (p *Provider) Try(ctx context.Context, class *awsv1.EC2NodeClass) (Trial, error) {
+func (p *Provider) DryRun(ctx context.Context, class *awsv1.EC2NodeClass) (DryRun, error) {
 	types, err := p.Types(ctx, class)
 	if err != nil {
-		return Trial{}, err
+		return DryRun{}, err
 	}
 	pools, err := p.poolsOf(ctx, class)
 	if err != nil {
-		return Trial{}, err
+		return DryRun{}, err
 	}
-	t := trialType(class, types, pools)
+	t := dryRunType(class, types, pools)
 	if t == nil {
-		return Trial{}, ErrNoTrialType
+		return DryRun{}, ErrNoTrialType
 	}
 	chosen, _ := image.Choose(class.Status.AMIs, t)
 	tenancy := awsv1.TenancyDefault
@@ -52,14 +52,14 @@ func (p *Provider) Try(ctx context.Context, class *awsv1.EC2NodeClass) (Trial, e
 	tags := resourcetags.LaunchTags(class.Spec.Tags, p.ClusterName, "", class.Name)
 	reserved, err := p.reserved(class, t.Name)
 	if err != nil {
-		return Trial{}, err
+		return DryRun{}, err
 	}
-	made, err := p.template(ctx, claim, class, order, mold{image: chosen.ID, pods: t.Capacity.Pods().Value(), reserved: reserved}, tags)
+	made, err := p.template(ctx, claim, class, order, templateKey{image: chosen.ID, pods: t.Capacity.Pods().Value(), reserved: reserved}, tags)
 	if err != nil {
-		return Trial{}, err
+		return DryRun{}, err
 	}
 	p.measure(ctx, class.Name, []*ec2.CreateLaunchTemplateInput{made})
-	out := Trial{Template: aws.ToString(made.LaunchTemplateName), InstanceType: t.Name, Tags: tags}
+	out := DryRun{Template: aws.ToString(made.LaunchTemplateName), InstanceType: t.Name, Tags: tags}
 	return out, p.Templates.Ensure(ctx, made)
 }
 
@@ -83,7 +83,7 @@ func wantsDedicated(pool v1.NodePool) bool {
 }
 
 // trialType is the type to try; nil if no type has an image.
-func trialType(class *awsv1.EC2NodeClass, types []*cloud.InstanceType, pools []v1.NodePool) *cloud.InstanceType {
+func dryRunType(class *awsv1.EC2NodeClass, types []*cloud.InstanceType, pools []v1.NodePool) *cloud.InstanceType {
 	sold := slices.DeleteFunc(slices.Clone(types), func(t *cloud.InstanceType) bool {
 		return !slices.ContainsFunc(t.Offerings, func(o cloud.Offering) bool { return o.Available })
 	})

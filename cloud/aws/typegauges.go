@@ -8,7 +8,7 @@ import (
 )
 
 // showTypes tells how large the instance types are that EC2 has at the moment of asking, by its own figures.
-func showTypes(m *telemetry.Metrics, sold *inventory.Inventory) {
+func registerTypeGauges(m *telemetry.Metrics, sold *inventory.Inventory) {
 	for gauge, size := range map[*observe.GaugeFuncVec]func(instancetype.Description) int64{
 		m.TypeCPU:    func(d instancetype.Description) int64 { return d.VCPUs },
 		m.TypeMemory: func(d instancetype.Description) int64 { return d.MemoryMiB << 20 },
