@@ -86,7 +86,7 @@ func TestAWSDriftReplacesNodes(t *testing.T) {
 	}
 	w.awaitCases(pods)
 	for _, d := range awsDrifts() {
-		w.await("the node of "+d.name+" is in order", patience, func() string {
+		w.await("the node of "+d.name+" is as expected", patience, func() string {
 			nodes := w.nodesOf(a, d.name)
 			if len(nodes) != 1 {
 				return fmt.Sprintf("%d nodes", len(nodes))
@@ -111,19 +111,19 @@ func TestAWSDriftReplacesNodes(t *testing.T) {
 	w.awaitCases(pods)
 }
 
-// replaced says why it is not so that a case has one node, and another one than before.
-func (w *world) replaced(a *awscluster.AWS, name string, before *ec2Node) string {
+// replaced describes how the node of a case is not replaced by another one; "" if it is.
+func (w *harness) replaced(a *awscluster.AWS, name string, before *ec2Node) string {
 	w.t.Helper()
 	nodes := w.nodesOf(a, name)
 	node := corev1.Node{ObjectMeta: before.ObjectMeta}
 	switch {
 	case len(nodes) != 1 || w.get(&node):
 		return fmt.Sprintf("%d nodes in order", len(nodes))
-	case nodes[0].machine.ID == before.machine.ID:
+	case nodes[0].instance.ID == before.instance.ID:
 		return "the old one"
 	}
 	for _, i := range a.Account.Instances() {
-		if i.ID == before.machine.ID && i.State != "terminated" && i.State != "shutting-down" {
+		if i.ID == before.instance.ID && i.State != "terminated" && i.State != "shutting-down" {
 			return "the old instance is " + i.State
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 )
 
-// TestAWSDeprecatedImages: an image that its owner has given up is used for want of a better one, and its nodes are replaced when
+// TestAWSDeprecatedImages: a deprecated image is used when there is no other one, and its nodes are replaced when
 // there is one, even if that is older.
 func TestAWSDeprecatedImages(t *testing.T) {
 	t.Attr("covers", "A376")
@@ -34,7 +34,7 @@ func TestAWSDeprecatedImages(t *testing.T) {
 		w.t.Helper()
 		w.await("one node has the image "+id, awsPatience, func() string {
 			nodes := w.nodesOf(a, name)
-			if len(nodes) != 1 || nodes[0].machine.Image != id {
+			if len(nodes) != 1 || nodes[0].instance.Image != id {
 				return fmt.Sprintf("%d nodes", len(nodes))
 			}
 			return ""

@@ -11,10 +11,10 @@ import (
 	awsv1 "github.com/karpenter-anew/karpenter/api/aws/v1"
 )
 
-// serviceRange is where the services of a cluster that speaks IPv6 have their addresses.
+// serviceRange is the service CIDR of an IPv6 cluster.
 const serviceRange = "fd00:10:96::/108"
 
-// ipv6Case is a class, and what its machines are told.
+// ipv6Case is a class, and the user data of its instances.
 type ipv6Case struct {
 	class func(*awsv1.EC2NodeClass)
 	// dns is where names are looked up; empty for where the cluster says. prefixes is how many the interface gets; empty for none.
@@ -49,12 +49,12 @@ func ipv6Cases() map[string]ipv6Case {
 	}
 }
 
-// TestAWSIPv6: in a cluster whose services have addresses of IPv6, machines of every family join with such addresses for themselves and
+// TestAWSIPv6: in a cluster whose services have addresses of IPv6, instances of every family join with such addresses for themselves and
 // their pods, and look names up where the cluster does, or where the class says.
 func TestAWSIPv6(t *testing.T) {
 	t.Attr("covers", "A368")
 	t.Parallel()
-	w := beginApart(t, "--service-range="+serviceRange)
+	w := beginOnOwnCluster(t, "--service-range="+serviceRange)
 	a := w.account("m5.large")
 	furnish(a.Account)
 	names := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "kube-dns"}}
@@ -79,16 +79,16 @@ func TestAWSIPv6(t *testing.T) {
 				t.Errorf("names are looked up at %q, want %q", n.boot.DNS, dns)
 			}
 			if !n.boot.IPv6 {
-				t.Error("the machine was not told that pods have addresses of IPv6")
+				t.Error("the user data does not say that pods have IPv6 addresses")
 			}
 			if cidr := n.boot.ServiceCIDR; cidr != "" && cidr != serviceRange {
-				t.Errorf("services are said to be in %s", cidr)
+				t.Errorf("the service CIDR is %s", cidr)
 			}
 			if at, err := netip.ParseAddr(internalAddress(&n.Node)); err != nil || !at.Is6() {
 				t.Errorf("the node is at %v", n.Status.Addresses)
 			}
 			for key, want := range map[string]string{"PrimaryIpv6": "true", "Ipv6AddressCount": "1", "Ipv6PrefixCount": c.prefixes, "Ipv4PrefixCount": ""} {
-				if got := n.machine.Data["NetworkInterface.1."+key]; got != want {
+				if got := n.instance.Data["NetworkInterface.1."+key]; got != want {
 					t.Errorf("%s of the interface is %q, want %q", key, got, want)
 				}
 			}

@@ -58,11 +58,11 @@ func interruptions(a *awscluster.AWS) map[string]func(id string) {
 				i.Events = []awstest.ScheduledEvent{{Code: "instance-retirement", Description: "The instance is running on degraded hardware"}}
 			})
 		},
-		"a380-without-a-word": func(id string) { a.Account.Change(id, func(i *awstest.Instance) { i.State = "terminated" }) },
+		"without-a-word": func(id string) { a.Account.Change(id, func(i *awstest.Instance) { i.State = "terminated" }) },
 	}
 }
 
-// TestAWSInterruptionsReplaceNodes: whatever EC2 says or does about an instance, its pods run elsewhere soon and its node and its
+// TestAWSInterruptionsReplaceNodes: whatever EC2 announces or does about an instance, its pods run elsewhere soon and its node and its
 // claim are gone; also if it is ended without a word.
 func TestAWSInterruptionsReplaceNodes(t *testing.T) {
 	t.Attr("covers", "A372 A380")
@@ -82,7 +82,7 @@ func TestAWSInterruptionsReplaceNodes(t *testing.T) {
 	}
 	w.awaitCases(pods)
 	for name, happens := range cases {
-		w.await("the node of "+name+" is in order", patience, func() string {
+		w.await("the node of "+name+" is as expected", patience, func() string {
 			nodes := w.nodesOf(a, name)
 			if len(nodes) != 1 {
 				return fmt.Sprintf("%d nodes", len(nodes))
@@ -90,7 +90,7 @@ func TestAWSInterruptionsReplaceNodes(t *testing.T) {
 			old[name] = nodes[0]
 			return ""
 		})
-		happens(old[name].machine.ID)
+		happens(old[name].instance.ID)
 	}
 	// The health of instances is looked at once a minute, and when a controller starts.
 	w.must(first.Kill())

@@ -15,7 +15,7 @@ import (
 )
 
 // suffer makes a node report a condition for an hour, and keeps the simulator from making it well again.
-func (w *world) suffer(node *corev1.Node, kind corev1.NodeConditionType, status corev1.ConditionStatus) {
+func (w *harness) suffer(node *corev1.Node, kind corev1.NodeConditionType, status corev1.ConditionStatus) {
 	w.t.Helper()
 	change(w, node, func(n *corev1.Node) {
 		if n.Annotations == nil {
@@ -66,7 +66,7 @@ func TestAWSRepairReplacesNodes(t *testing.T) {
 	}
 	w.awaitCases(pods)
 	for name := range cases {
-		w.await("the node of "+name+" is in order", patience, func() string {
+		w.await("the node of "+name+" is as expected", patience, func() string {
 			nodes := w.nodesOf(a, name)
 			if len(nodes) != 1 {
 				return fmt.Sprintf("%d nodes", len(nodes))
@@ -101,9 +101,9 @@ func TestAWSMoves(t *testing.T) {
 		a.Account.AddReservation(awstest.Reservation{ID: id, InstanceType: kind, Zone: "us-east-1a", Kind: "default", Total: 2, Left: 2})
 	}
 	w.controller(append(a.Flags(), "--feature-gates=ReservedCapacity=true,NodeOverlay=true")...)
-	sold := func(kinds ...string) func(*v1.NodePool) {
+	capacityTypes := func(kinds ...string) func(*v1.NodePool) {
 		return func(p *v1.NodePool) {
-			sellAs(kinds...)(p)
+			allowCapacityTypes(kinds...)(p)
 			p.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(0)
 		}
 	}
@@ -111,10 +111,10 @@ func TestAWSMoves(t *testing.T) {
 		"to-spot": awsClass("to-spot"), "to-reserved": awsClass("to-reserved"), "between": awsClass("between", reserving("cr-2")), "overlaid": awsClass("overlaid"),
 	}
 	pools := map[string]*v1.NodePool{
-		"to-spot":     awsPool("to-spot", []string{"m5.large"}, sold("on-demand")),
-		"to-reserved": awsPool("to-reserved", []string{"m5.large"}, sold("on-demand", "reserved")),
-		"between":     awsPool("between", []string{"m5.large", "m5.xlarge"}, sold("on-demand", "reserved")),
-		"overlaid":    awsPool("overlaid", []string{"m5.large", "c5.large"}, sold("on-demand")),
+		"to-spot":     awsPool("to-spot", []string{"m5.large"}, capacityTypes("on-demand")),
+		"to-reserved": awsPool("to-reserved", []string{"m5.large"}, capacityTypes("on-demand", "reserved")),
+		"between":     awsPool("between", []string{"m5.large", "m5.xlarge"}, capacityTypes("on-demand", "reserved")),
+		"overlaid":    awsPool("overlaid", []string{"m5.large", "c5.large"}, capacityTypes("on-demand")),
 	}
 	pods := map[string]int32{}
 	for name := range pools {
@@ -129,8 +129,8 @@ func TestAWSMoves(t *testing.T) {
 			if len(nodes) != 1 {
 				return fmt.Sprintf("%d nodes", len(nodes))
 			}
-			if n := nodes[0]; n.Labels[v1.CapacityTypeLabelKey] != kind || n.machine.Type != instanceType || n.machine.Reservation != reservation {
-				return fmt.Sprintf("%s, %s %s", n.Labels[v1.CapacityTypeLabelKey], n.machine.Type, n.machine.Reservation)
+			if n := nodes[0]; n.Labels[v1.CapacityTypeLabelKey] != kind || n.instance.Type != instanceType || n.instance.Reservation != reservation {
+				return fmt.Sprintf("%s, %s %s", n.Labels[v1.CapacityTypeLabelKey], n.instance.Type, n.instance.Reservation)
 			}
 			return ""
 		})
@@ -139,7 +139,7 @@ func TestAWSMoves(t *testing.T) {
 	is("first", "to-reserved", "on-demand", "m5.large", "")
 	is("first", "between", "reserved", "m5.xlarge", "cr-2")
 	is("first", "overlaid", "on-demand", "c5.large", "")
-	change(w, pools["to-spot"], sold("on-demand", "spot"))
+	change(w, pools["to-spot"], capacityTypes("on-demand", "spot"))
 	change(w, classes["to-reserved"], reserving("cr-1"))
 	change(w, classes["between"], reserving("cr-2", "cr-3"))
 	bargain := overlay("bargain", "m5.large", "0.001")

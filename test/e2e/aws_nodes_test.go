@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 )
 
-// awsCase is a workload with a pool and a class of its own, and what its nodes have to be like.
+// awsCase is a workload with its own pool and class, and what its nodes have to be like.
 type awsCase struct {
 	name  string
 	types []string
@@ -41,16 +41,16 @@ func deviceCases() []awsCase {
 	has := func(name corev1.ResourceName, image string) func(*ec2Node) string {
 		return func(n *ec2Node) string {
 			q := n.Status.Allocatable[name]
-			return expect(!q.IsZero() && strings.Contains(n.machine.ImageName, image), string(name)+" and an image with "+image+", not "+n.machine.ImageName)
+			return expect(!q.IsZero() && strings.Contains(n.instance.ImageName, image), string(name)+" and an image with "+image+", not "+n.instance.ImageName)
 		}
 	}
 	all := []string{"m5.large", "g4dn.xlarge", "inf1.xlarge", "dl1.24xlarge", "c5n.18xlarge"}
 	return []awsCase{
-		{name: "a358-gpu", types: all, pod: wants("nvidia.com/gpu"), wrong: has("nvidia.com/gpu", "nvidia")},
-		{name: "a358-neuron", types: all, pod: wants("aws.amazon.com/neuron"), wrong: has("aws.amazon.com/neuron", "neuron")},
-		{name: "a358-gaudi", types: all, pod: wants("habana.ai/gaudi"), wrong: has("habana.ai/gaudi", "")},
-		{name: "a358-efa", types: all, pod: wants("vpc.amazonaws.com/efa"), wrong: has("vpc.amazonaws.com/efa", "standard")},
-		{name: "a358-pod-eni", types: all, pod: wants("vpc.amazonaws.com/pod-eni"), wrong: has("vpc.amazonaws.com/pod-eni", "")},
+		{name: "gpu", types: all, pod: wants("nvidia.com/gpu"), wrong: has("nvidia.com/gpu", "nvidia")},
+		{name: "neuron", types: all, pod: wants("aws.amazon.com/neuron"), wrong: has("aws.amazon.com/neuron", "neuron")},
+		{name: "gaudi", types: all, pod: wants("habana.ai/gaudi"), wrong: has("habana.ai/gaudi", "")},
+		{name: "efa", types: all, pod: wants("vpc.amazonaws.com/efa"), wrong: has("vpc.amazonaws.com/efa", "standard")},
+		{name: "pod-eni", types: all, pod: wants("vpc.amazonaws.com/pod-eni"), wrong: has("vpc.amazonaws.com/pod-eni", "")},
 	}
 }
 
@@ -66,14 +66,14 @@ func networkCases() []awsCase {
 		return func(c *awsv1.EC2NodeClass) { in(subnet)(c); c.Spec.AssociatePublicIPAddress = &public }
 	}
 	return []awsCase{
-		{name: "a359-by-address", wrong: func(n *ec2Node) string { return expect(strings.HasPrefix(n.Name, "ip-10-"), "a name by the address") }},
-		{name: "a359-by-id", class: in("subnet-named"), wrong: func(n *ec2Node) string { return expect(strings.HasPrefix(n.Name, n.machine.ID), "a name by the id") }},
-		{name: "a360-public", class: in("subnet-public"), wrong: func(n *ec2Node) string { return expect(public(n), "a public address") }},
-		{name: "a360-private", wrong: func(n *ec2Node) string { return expect(!public(n), "no public address") }},
-		{name: "a360-not-public", class: withPublic("subnet-public", false), wrong: func(n *ec2Node) string { return expect(!public(n), "no public address") }},
-		{name: "a360-public-after-all", class: withPublic("subnet-named", true), wrong: func(n *ec2Node) string { return expect(public(n), "a public address") }},
-		{name: "a369-local-zone", class: in("subnet-boston"), wrong: func(n *ec2Node) string {
-			return expect(n.Labels[corev1.LabelTopologyZone] == "us-east-1-bos-1a" && n.machine.Subnet == "subnet-boston", "the zone us-east-1-bos-1a")
+		{name: "by-address", wrong: func(n *ec2Node) string { return expect(strings.HasPrefix(n.Name, "ip-10-"), "a name by the address") }},
+		{name: "by-id", class: in("subnet-named"), wrong: func(n *ec2Node) string { return expect(strings.HasPrefix(n.Name, n.instance.ID), "a name by the id") }},
+		{name: "public", class: in("subnet-public"), wrong: func(n *ec2Node) string { return expect(public(n), "a public address") }},
+		{name: "private", wrong: func(n *ec2Node) string { return expect(!public(n), "no public address") }},
+		{name: "not-public", class: withPublic("subnet-public", false), wrong: func(n *ec2Node) string { return expect(!public(n), "no public address") }},
+		{name: "public-after-all", class: withPublic("subnet-named", true), wrong: func(n *ec2Node) string { return expect(public(n), "a public address") }},
+		{name: "local-zone", class: in("subnet-boston"), wrong: func(n *ec2Node) string {
+			return expect(n.Labels[corev1.LabelTopologyZone] == "us-east-1-bos-1a" && n.instance.Subnet == "subnet-boston", "the zone us-east-1-bos-1a")
 		}},
 	}
 }
@@ -84,13 +84,13 @@ func kubeletCases() []awsCase {
 		return func(c *awsv1.EC2NodeClass) { c.Spec.Kubelet = kubeletOf(fields) }
 	}
 	pods := func(want int64) func(*ec2Node) string {
-		return func(n *ec2Node) string { return expect(n.pods() == want, "room for other numbers of pods") }
+		return func(n *ec2Node) string { return expect(n.pods() == want, "capacity for other numbers of pods") }
 	}
 	return []awsCase{
-		{name: "a366-by-interfaces", wrong: pods(20)}, // two interfaces of three, for one is reserved
-		{name: "a366-by-hand", class: with(map[string]any{"maxPods": 42}), wrong: pods(42)},
-		{name: "a366-by-expression", class: with(map[string]any{"maxPods": "vcpus * 7"}), wrong: pods(14)},
-		{name: "a367-per-core", types: []string{"m5.large"}, replicas: 8, nodes: 2, class: with(map[string]any{"podsPerCore": 2}), wrong: pods(4)},
+		{name: "by-interfaces", wrong: pods(20)}, // two interfaces of three, for one is reserved
+		{name: "by-hand", class: with(map[string]any{"maxPods": 42}), wrong: pods(42)},
+		{name: "by-expression", class: with(map[string]any{"maxPods": "vcpus * 7"}), wrong: pods(14)},
+		{name: "per-core", types: []string{"m5.large"}, replicas: 8, nodes: 2, class: with(map[string]any{"podsPerCore": 2}), wrong: pods(4)},
 		{
 			name: "kubelet-reserves", class: with(map[string]any{"kubeReserved": map[string]string{"cpu": "300m", "memory": "1Gi"}, "evictionHard": map[string]string{"memory.available": "5%"}}),
 			wrong: func(n *ec2Node) string {
@@ -100,7 +100,7 @@ func kubeletCases() []awsCase {
 	}
 }
 
-// imageCases are about images and what machines are told.
+// imageCases are about images and user data.
 func imageCases() []awsCase {
 	alias := func(name string, data string) func(*awsv1.EC2NodeClass) {
 		return func(c *awsv1.EC2NodeClass) {
@@ -117,11 +117,11 @@ func imageCases() []awsCase {
 	}
 	ran := func(text string) func(*ec2Node) string {
 		return func(n *ec2Node) string {
-			return expect(slices.ContainsFunc(n.boot.Ran, func(s string) bool { return strings.Contains(s, text) }), "the machine to run "+text)
+			return expect(slices.ContainsFunc(n.boot.Ran, func(s string) bool { return strings.Contains(s, text) }), "the instance to run "+text)
 		}
 	}
 	image := func(id string) func(*ec2Node) string {
-		return func(n *ec2Node) string { return expect(n.machine.Image == id, "image "+id) }
+		return func(n *ec2Node) string { return expect(n.instance.Image == id, "image "+id) }
 	}
 	windows := func(p *v1.NodePool) {
 		p.Spec.Template.Spec.Requirements[2] = in(corev1.LabelOSStable, "windows")
@@ -129,25 +129,27 @@ func imageCases() []awsCase {
 	custom := "#!/bin/bash\n/etc/eks/bootstrap.sh test --kubelet-extra-args '--register-with-taints=karpenter.sh/unregistered:NoExecute " +
 		"--node-labels=" + caseLabel + "=a379-custom'"
 	return []awsCase{
-		{name: "a377-with-v", class: alias("bottlerocket@v1.49.0", ""), wrong: image("ami-0b49")},
-		{name: "a377-without-v", class: alias("bottlerocket@1.49.0", ""), wrong: image("ami-0b49")},
-		{name: "a378-arn", class: func(c *awsv1.EC2NodeClass) {
+		{name: "with-v", class: alias("bottlerocket@v1.49.0", ""), wrong: image("ami-0b49")},
+		{name: "without-v", class: alias("bottlerocket@1.49.0", ""), wrong: image("ami-0b49")},
+		{name: "arn", class: func(c *awsv1.EC2NodeClass) {
 			c.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{SSMParameter: "arn:aws:ssm:us-east-1:" + awstest.AccountID + ":parameter/golden"}}
 			family := "AL2023"
 			c.Spec.AMIFamily = &family
 		}, wrong: image("ami-0a23")},
-		{name: "a379-al2", class: al2("#!/bin/bash\necho from-the-user", "AL2"), wrong: ran("from-the-user")},
-		{name: "a379-al2023", class: alias("al2023@latest", "#!/bin/bash\necho from-the-user"), wrong: ran("from-the-user")},
-		{name: "a379-bottlerocket", class: alias("bottlerocket@latest", "[settings]\nmotd = 'from-the-user'"), wrong: ran("from-the-user")},
-		{name: "a379-windows", class: alias("windows2022@latest", "Write-Host from-the-user"), pool: windows, wrong: ran("from-the-user")},
-		{name: "a379-custom", class: al2(custom, "Custom"), wrong: func(n *ec2Node) string { return expect(n.boot.Cluster == awsCluster, "a machine that joins by itself") }},
+		{name: "al2", class: al2("#!/bin/bash\necho from-the-user", "AL2"), wrong: ran("from-the-user")},
+		{name: "al2023", class: alias("al2023@latest", "#!/bin/bash\necho from-the-user"), wrong: ran("from-the-user")},
+		{name: "bottlerocket", class: alias("bottlerocket@latest", "[settings]\nmotd = 'from-the-user'"), wrong: ran("from-the-user")},
+		{name: "windows", class: alias("windows2022@latest", "Write-Host from-the-user"), pool: windows, wrong: ran("from-the-user")},
+		{name: "custom", class: al2(custom, "Custom"), wrong: func(n *ec2Node) string {
+			return expect(n.boot.Cluster == awsCluster, "an instance that joins by itself")
+		}},
 	}
 }
 
 // instanceCases are about what can be seen on instances.
 func instanceCases() []awsCase {
 	return []awsCase{
-		{name: "a365-disks", class: func(c *awsv1.EC2NodeClass) {
+		{name: "disks", class: func(c *awsv1.EC2NodeClass) {
 			name, kind, iops, throughput, yes, no := "/dev/xvda", "gp3", int64(4000), int64(200), true, "optional"
 			hops, size := int64(3), resource.MustParse("40Gi")
 			c.Spec.BlockDeviceMappings = []*awsv1.BlockDeviceMapping{{DeviceName: &name, EBS: &awsv1.BlockDevice{
@@ -159,27 +161,27 @@ func instanceCases() []awsCase {
 				"BlockDeviceMapping.1.Ebs.VolumeSize": "40", "BlockDeviceMapping.1.Ebs.Iops": "4000", "BlockDeviceMapping.1.Ebs.Throughput": "200",
 				"BlockDeviceMapping.1.Ebs.Encrypted": "true", "MetadataOptions.HttpPutResponseHopLimit": "3", "MetadataOptions.HttpTokens": "optional",
 			} {
-				if n.machine.Data[key] != want {
-					return key + " is " + n.machine.Data[key] + ", want " + want
+				if n.instance.Data[key] != want {
+					return key + " is " + n.instance.Data[key] + ", want " + want
 				}
 			}
 			disk := n.Status.Capacity[corev1.ResourceEphemeralStorage]
 			return expect(disk.Value() == 40<<30, "40Gi of disk on the node")
 		}},
 		{name: "tags", class: func(c *awsv1.EC2NodeClass) { c.Spec.Tags = map[string]string{"team": "a"} }, wrong: func(n *ec2Node) string {
-			for kind, tags := range n.machine.OtherTags {
+			for kind, tags := range n.instance.OtherTags {
 				if tags["team"] != "a" || tags["eks:eks-cluster-name"] != awsCluster || tags[v1.NodePoolLabelKey] != "tags" {
 					return "the tags of the " + kind + " are incomplete"
 				}
 			}
-			return expect(n.machine.OtherTags["volume"] != nil && n.machine.OtherTags["network-interface"] != nil, "tags of volumes and interfaces")
+			return expect(n.instance.OtherTags["volume"] != nil && n.instance.OtherTags["network-interface"] != nil, "tags of volumes and interfaces")
 		}},
 	}
 }
 
-// TestAWSNodesAreAsTheirClassSays: what a class, a pool and a pod ask for arrives on
+// TestAWSNodesFollowTheirClass: what a class, a pool and a pod ask for arrives on
 // the instance and, by way of its user data, on the node.
-func TestAWSNodesAreAsTheirClassSays(t *testing.T) {
+func TestAWSNodesFollowTheirClass(t *testing.T) {
 	t.Attr("covers", "A358 A359 A360 A365 A366 A367 A369 A377 A378 A379")
 	t.Parallel()
 	w := begin(t)
@@ -196,7 +198,7 @@ func TestAWSNodesAreAsTheirClassSays(t *testing.T) {
 		pods[c.name] = *d.Spec.Replicas
 		total += int(*d.Spec.Replicas)
 	}
-	// All pods of a case are planned together. Of a machine that is not launched yet it is only known that it has room for the pods that
+	// All pods of a case are planned together. Of a node that is not launched yet it is only known that it has capacity for the pods that
 	// it was planned for: pods that come between its plan and its launch get another one.
 	w.awaitRefused(total)
 	for _, c := range cases {
@@ -222,7 +224,7 @@ func TestAWSNodesAreAsTheirClassSays(t *testing.T) {
 			}
 			for _, n := range nodes {
 				if wrong := c.wrong(&n); wrong != "" {
-					t.Errorf("node %s (%s, image %s, capacity %v, ran %q): %s", n.Name, n.machine.Type, n.machine.ImageName, n.Status.Capacity, n.boot.Ran, wrong)
+					t.Errorf("node %s (%s, image %s, capacity %v, ran %q): %s", n.Name, n.instance.Type, n.instance.ImageName, n.Status.Capacity, n.boot.Ran, wrong)
 				}
 			}
 		})

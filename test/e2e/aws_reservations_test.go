@@ -15,12 +15,12 @@ import (
 type awsReserved struct {
 	// old is the reservation that the node is in at first, next the one that its replacement is in; empty for none.
 	old, next string
-	// ends says that EC2 ends the old one. Otherwise the class does not select it any more.
+	// ends is set when EC2 ends the old one. Otherwise the class does not select it any more.
 	ends bool
-	// stays says that the node is not replaced.
+	// stays is set when the node is not replaced.
 	stays bool
-	// sold are the ways of paying that the pool allows.
-	sold []string
+	// capacityTypes are those that the pool allows.
+	capacityTypes []string
 }
 
 // TestAWSReservations: a node whose reservation the class does not select any more is replaced. One whose reservation has ended counts
@@ -32,10 +32,10 @@ func TestAWSReservations(t *testing.T) {
 	a := w.account("m5.large")
 	both := []string{"on-demand", "reserved"}
 	cases := map[string]awsReserved{
-		"deselected":         {old: "cr-1", next: "cr-2", sold: both},
-		"deselected-for-all": {old: "cr-3", sold: both},
-		"ended":              {old: "cr-4", next: "cr-5", ends: true, sold: []string{"reserved"}},
-		"ended-and-allowed":  {old: "cr-6", ends: true, stays: true, sold: both},
+		"deselected":         {old: "cr-1", next: "cr-2", capacityTypes: both},
+		"deselected-for-all": {old: "cr-3", capacityTypes: both},
+		"ended":              {old: "cr-4", next: "cr-5", ends: true, capacityTypes: []string{"reserved"}},
+		"ended-and-allowed":  {old: "cr-6", ends: true, stays: true, capacityTypes: both},
 	}
 	pods, classes := map[string]int32{}, map[string]*awsv1.EC2NodeClass{}
 	for name, c := range cases {
@@ -45,7 +45,7 @@ func TestAWSReservations(t *testing.T) {
 			}
 		}
 		classes[name], pods[name] = awsClass(name, reserving(c.old)), 1
-		w.create(classes[name], awsPool(name, []string{"m5.large"}, sellAs(c.sold...)), awsPods(name, 1))
+		w.create(classes[name], awsPool(name, []string{"m5.large"}, allowCapacityTypes(c.capacityTypes...)), awsPods(name, 1))
 	}
 	flags := append(a.Flags(), "--feature-gates=ReservedCapacity=true")
 	first := w.controller(flags...)
@@ -76,7 +76,7 @@ func TestAWSReservations(t *testing.T) {
 		}
 	}
 	for name, c := range cases {
-		if c.stays && w.reservedNode(a, name, "").machine.ID != old[name].machine.ID {
+		if c.stays && w.reservedNode(a, name, "").instance.ID != old[name].instance.ID {
 			t.Errorf("the node of %s was replaced, although its pool allows what it has become", name)
 		}
 	}
@@ -84,7 +84,7 @@ func TestAWSReservations(t *testing.T) {
 }
 
 // reservedNode waits until a case has one node, and it and its claim say that its instance is in a reservation as it is; empty for none.
-func (w *world) reservedNode(a *awscluster.AWS, name, reservation string) ec2Node {
+func (w *harness) reservedNode(a *awscluster.AWS, name, reservation string) ec2Node {
 	w.t.Helper()
 	kind := v1.CapacityTypeReserved
 	if reservation == "" {
@@ -103,10 +103,10 @@ func (w *world) reservedNode(a *awscluster.AWS, name, reservation string) ec2Nod
 		}
 		for who, labels := range map[string]map[string]string{"node": node.Labels, "claim": claims[at].Labels} {
 			if have := labels[awsv1.LabelCapacityReservationID]; labels[v1.CapacityTypeLabelKey] != kind || have != reservation {
-				return fmt.Sprintf("the %s says %s %s", who, labels[v1.CapacityTypeLabelKey], have)
+				return fmt.Sprintf("the %s has %s %s", who, labels[v1.CapacityTypeLabelKey], have)
 			}
 		}
-		return expect(node.machine.Reservation == reservation, "the instance in "+reservation+", not in "+node.machine.Reservation)
+		return expect(node.instance.Reservation == reservation, "the instance in "+reservation+", not in "+node.instance.Reservation)
 	})
 	return node
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 )
 
-// TestSnapshotsForetellOnAWS takes a snapshot of a cluster on AWS, plain and redacted, in which pods wait, asks what would be
+// TestSnapshotsPredictLaunchesOnAWS takes a snapshot of a cluster on AWS, plain and redacted, in which pods wait, asks what would be
 // launched for them and what there is costs, and then lets the controller do it. Nothing is said of region and cloud: the class tells.
-func TestSnapshotsForetellOnAWS(t *testing.T) {
+func TestSnapshotsPredictLaunchesOnAWS(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	a := w.account("m5.large", "m5.xlarge", "c5.large")
@@ -33,7 +33,7 @@ func TestSnapshotsForetellOnAWS(t *testing.T) {
 	pool := awsPool(name, []string{"m5.large", "m5.xlarge"}, func(p *v1.NodePool) {
 		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, in(awsv1.LabelInstanceFamily, "m5", "c5"))
 	})
-	// By what the kubelet leaves of an m5.large, it has room for one of these.
+	// By what the kubelet leaves of an m5.large, one of these fits.
 	pods := awsPods(name, 1, apart(name), func(d *corev1.PodTemplateSpec) {
 		d.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("1450m")
 	})
@@ -69,14 +69,14 @@ func TestSnapshotsForetellOnAWS(t *testing.T) {
 		t.Errorf("%d nodes, want %d", len(nodes), 1+more)
 	}
 	for _, n := range nodes {
-		if n.machine.Type != "m5.large" || n.machine.Zone != "us-east-1b" {
-			t.Errorf("launched %s in %s", n.machine.Type, n.machine.Zone)
+		if n.instance.Type != "m5.large" || n.instance.Zone != "us-east-1b" {
+			t.Errorf("launched %s in %s", n.instance.Type, n.instance.Zone)
 		}
 	}
 }
 
 // checkWhatIsShown looks whether a file has these texts, and nothing that the pattern matches.
-func (w *world) checkWhatIsShown(file string, texts []string, never string) {
+func (w *harness) checkWhatIsShown(file string, texts []string, never string) {
 	w.t.Helper()
 	text, err := os.ReadFile(file)
 	w.must(err)

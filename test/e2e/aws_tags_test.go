@@ -31,7 +31,7 @@ func TestAWSTags(t *testing.T) {
 				return fmt.Sprintf("%d nodes", len(nodes))
 			}
 			node = nodes[0]
-			tags := a.Account.Tags(node.machine.ID)
+			tags := a.Account.Tags(node.instance.ID)
 			if want == "" {
 				want = node.Name
 			}
@@ -41,7 +41,7 @@ func TestAWSTags(t *testing.T) {
 			return ""
 		})
 		for _, kind := range []string{"fleet", "volume", "network-interface", "spot-instances-request"} {
-			if tags := node.machine.OtherTags[kind]; tags["team"] != "a" || tags["eks:eks-cluster-name"] != awsCluster || tags[v1.NodePoolLabelKey] != name {
+			if tags := node.instance.OtherTags[kind]; tags["team"] != "a" || tags["eks:eks-cluster-name"] != awsCluster || tags[v1.NodePoolLabelKey] != name {
 				t.Errorf("the %s of %s has the tags %v", kind, name, tags)
 			}
 		}
@@ -57,7 +57,7 @@ func TestAWSTags(t *testing.T) {
 		}
 	}
 	// An instance of an earlier release has no tag of its cluster, and its claim no mark.
-	id := w.nodesOf(a, "plain")[0].machine.ID
+	id := w.nodesOf(a, "plain")[0].instance.ID
 	a.Account.Untag(id, "eks:eks-cluster-name")
 	for _, claim := range w.claims() {
 		if strings.HasSuffix(claim.Status.ProviderID, id) {

@@ -27,15 +27,15 @@ const awsCluster = "test"
 // awsPatience is how long a whole table of cases may take.
 const awsPatience = 90 * time.Second
 
-// account puts an AWS beside the lane's cluster for the time of the test. Controllers that are started after it can use it.
+// account starts an AWS test server beside the cluster for the duration of the test. Controllers that are started after it can use it.
 // Beside the types there is always one of bare metal, as in every region: their prices are asked for apart.
-func (w *world) account(types ...string) *awscluster.AWS {
+func (w *harness) account(types ...string) *awscluster.AWS {
 	w.t.Helper()
 	return w.accountWith(awscluster.Options{Types: types})
 }
 
 // accountWith is an account as the options say, but for the name of the cluster and how long things take.
-func (w *world) accountWith(o awscluster.Options) *awscluster.AWS {
+func (w *harness) accountWith(o awscluster.Options) *awscluster.AWS {
 	w.t.Helper()
 	o.Cluster, o.Boot, o.Shutdown = awsCluster, time.Second, time.Second
 	o.Types = append(o.Types, "m5.metal")
@@ -100,8 +100,8 @@ func reserving(ids ...string) func(*awsv1.EC2NodeClass) {
 	}
 }
 
-// sellAs lets a pool have machines that are paid for in these ways, and no others.
-func sellAs(capacityTypes ...string) func(*v1.NodePool) {
+// allowCapacityTypes lets a pool launch nodes of these capacity types only.
+func allowCapacityTypes(capacityTypes ...string) func(*v1.NodePool) {
 	return func(p *v1.NodePool) {
 		p.Spec.Template.Spec.Requirements[1] = in(v1.CapacityTypeLabelKey, capacityTypes...)
 	}
@@ -140,15 +140,15 @@ func kubeletOf(fields map[string]any) map[string]apiextensionsv1.JSON {
 // ec2Node is a node with the instance behind it.
 type ec2Node struct {
 	corev1.Node
-	machine awstest.Machine
-	boot    firstboot.Settings
+	instance awstest.Machine
+	boot     firstboot.Settings
 }
 
 // pods is how many pods fit on it.
 func (n *ec2Node) pods() int64 { return n.Status.Capacity.Pods().Value() }
 
 // nodesOf are the nodes of a case that are in order.
-func (w *world) nodesOf(a *awscluster.AWS, name string) []ec2Node {
+func (w *harness) nodesOf(a *awscluster.AWS, name string) []ec2Node {
 	w.t.Helper()
 	machines := a.Account.Machines()
 	var out []ec2Node
@@ -167,13 +167,13 @@ func (w *world) nodesOf(a *awscluster.AWS, name string) []ec2Node {
 }
 
 // awaitCases waits until all pods of these workloads run.
-func (w *world) awaitCases(pods map[string]int32) {
+func (w *harness) awaitCases(pods map[string]int32) {
 	w.t.Helper()
 	w.awaitPods(awsPatience, pods)
 }
 
 // awaitPods is awaitCases for those who have more or less patience.
-func (w *world) awaitPods(within time.Duration, pods map[string]int32) {
+func (w *harness) awaitPods(within time.Duration, pods map[string]int32) {
 	w.t.Helper()
 	w.await("the pods of all cases run", within, func() string {
 		running := map[string]int32{}
@@ -193,8 +193,8 @@ func (w *world) awaitPods(within time.Duration, pods map[string]int32) {
 	})
 }
 
-// notReady says what is not in order with a class; empty if it is ready.
-func (w *world) notReady(c *awsv1.EC2NodeClass) string {
+// notReady is why a class is not ready; "" if it is.
+func (w *harness) notReady(c *awsv1.EC2NodeClass) string {
 	w.t.Helper()
 	if w.get(c); condition.Status(c, v1.ConditionTypeReady) == metav1.ConditionTrue {
 		return ""

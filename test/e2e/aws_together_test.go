@@ -28,7 +28,7 @@ import (
 var scale = flag.Int("scale", 8, "how many nodes expire, become empty, drift and are hardly used in TestAWSAllTogether")
 
 const (
-	// perNode is how many pods of the usual size a node has room for.
+	// perNode is how many pods of the usual size fit a node.
 	perNode = 3
 	// The two pools.
 	mixedPool    = "mixed"
@@ -40,7 +40,7 @@ const (
 // together is a cluster of two pools. In one, nodes become empty, drift and are hardly used, all at once and under one budget; in the other
 // they expire, and its budget allows nothing of the controller's own will.
 type together struct {
-	*world
+	*harness
 	aws                  *awscluster.AWS
 	controller           *controller
 	n                    int
@@ -52,7 +52,7 @@ type together struct {
 	old map[string]bool
 }
 
-// The subnet that the class of the mixed pool gives up, and the one in the same zone that takes its place.
+// The subnet that the class of the mixed pool stops selecting, and its successor in the same zone.
 const oldSubnet, newSubnet = "subnet-d1", "subnet-d2"
 
 // budgets are how many nodes of the mixed pool may be disrupted at a time, for each reason and, with the reason "", in all.
@@ -63,7 +63,7 @@ func (w *together) budgets() map[v1.DisruptionReason]int {
 // lifetime is how long the nodes live that expire. It has to be enough for all nodes to be there.
 func (w *together) lifetime() time.Duration { return 35*time.Second + time.Duration(w.n)*time.Second }
 
-// patience is how long the nodes of each step may take. The pods of many are a long way for an API server that has to share its machine.
+// patience is how long the nodes of each step may take. Many pods take a busy API server a long time.
 func (w *together) patience() time.Duration { return awsPatience + 2*time.Duration(w.n)*time.Second }
 
 // TestAWSAllTogether: nodes expire, become empty, drift and are hardly used, all at the same time. No more of them are disrupted at a
@@ -71,7 +71,7 @@ func (w *together) patience() time.Duration { return awsPatience + 2*time.Durati
 func TestAWSAllTogether(t *testing.T) {
 	t.Attr("covers", "A382")
 	t.Parallel()
-	w := &together{world: begin(t), n: *scale}
+	w := &together{harness: begin(t), n: *scale}
 	start := time.Now()
 	w.aws = w.account("m5.large")
 	w.setUp()
@@ -82,7 +82,7 @@ func TestAWSAllTogether(t *testing.T) {
 	t.Logf("%d nodes were there after %.0f s and at rest %.0f s later; at most %d were disrupted at a time, budgets %v", 4*w.n,
 		ready.Sub(start).Seconds(), time.Since(ready).Seconds(), peak, w.budgets())
 	if peak < 2 {
-		t.Errorf("at most %d nodes were disrupted at a time, so that nothing is said of budgets", peak)
+		t.Errorf("at most %d nodes were disrupted at a time, which does not test budgets", peak)
 	}
 	w.check()
 }
@@ -120,7 +120,7 @@ func (w *together) setUp() {
 	w.create(w.class, awsClass(expiringPool), w.mixed, w.expiring, w.empty, w.hardly, w.drift, w.lasting)
 	// Pods that are all there when they are seen first share nodes as well as can be.
 	w.await("all pods are there", w.patience(), func() string { return expect(len(w.pods()) == (1+3*perNode)*w.n, "more pods") })
-	w.controller = w.world.controller(w.aws.Flags()...)
+	w.controller = w.harness.controller(w.aws.Flags()...)
 	w.awaitPods(w.patience(), map[string]int32{"empty": n, "hardly": perNode * n, "drift": perNode * n, "lasting": perNode * n})
 	for name, want := range map[string]int{mixedPool: 3 * w.n, expiringPool: w.n} {
 		w.await(fmt.Sprintf("there are %d nodes of %s", want, name), w.patience(), func() string {
@@ -165,20 +165,20 @@ func subnets(ids ...string) func(*awsv1.EC2NodeClass) {
 // third has one pod a node. What replaces nodes that expire lives on.
 func (w *together) begin() {
 	w.t.Helper()
-	change(w.world, w.expiring, func(p *v1.NodePool) { p.Spec.Template.Spec.ExpireAfter = v1.NillableDuration{} })
+	change(w.harness, w.expiring, func(p *v1.NodePool) { p.Spec.Template.Spec.ExpireAfter = v1.NillableDuration{} })
 	w.scale(w.empty, 0)
 	w.scale(w.hardly, int32(w.n))
-	change(w.world, w.class, subnets("subnet-a1", "subnet-b1", newSubnet))
-	change(w.world, w.mixed, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(0) })
+	change(w.harness, w.class, subnets("subnet-a1", "subnet-b1", newSubnet))
+	change(w.harness, w.mixed, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(0) })
 }
 
-// unfinished says what has not come to its end.
+// unfinished lists what is not finished.
 func (w *together) unfinished() string {
 	w.t.Helper()
 	want := w.n + (w.n+perNode-1)/perNode
 	mixed, old, mortal := 0, 0, 0
 	for _, n := range w.nodesOf(w.aws, mixedPool) {
-		if mixed++; n.machine.Subnet == oldSubnet {
+		if mixed++; n.instance.Subnet == oldSubnet {
 			old++
 		}
 	}

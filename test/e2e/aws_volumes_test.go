@@ -31,7 +31,7 @@ func claimSpec(class string) corev1.PersistentVolumeClaimSpec {
 	}
 }
 
-// volumeClaim is a claim of its own.
+// volumeClaim is a volume claim.
 func volumeClaim(name, class string) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}, Spec: claimSpec(class)}
 }
@@ -52,7 +52,7 @@ func uses(claim string) func(*corev1.PodTemplateSpec) {
 	return mounts(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}})
 }
 
-// makes lets a pod have a volume of its own, as long as it lives.
+// makes gives a pod an ephemeral volume.
 func makes(class string) func(*corev1.PodTemplateSpec) {
 	return mounts(corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
 		VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claimSpec(class)},
@@ -66,7 +66,7 @@ func mounts(source corev1.VolumeSource) func(*corev1.PodTemplateSpec) {
 }
 
 // TestAWSVolumes: pods run in the zones of their volumes, whether those were there before, are made at once or when the place of the
-// pod is known; and no node has more volumes than its instance can have attached, although pods would have room.
+// pod is known; and no node has more volumes than its instance can have attached, although more pods would fit.
 func TestAWSVolumes(t *testing.T) {
 	t.Attr("covers", "A381")
 	t.Parallel()
@@ -98,7 +98,7 @@ func TestAWSVolumes(t *testing.T) {
 		d := awsPods(name, c.replicas, c.pod...)
 		w.create(awsClass(name), awsPool(name, []string{"m5.large"}, func(p *v1.NodePool) {
 			p.Spec.Template.Spec.StartupTaints = []corev1.Taint{{Key: ebs.NotReady, Effect: corev1.TaintEffectNoExecute}}
-			if name == "limited" { // pods would have room on one
+			if name == "limited" { // the pods would fit one
 				p.Spec.Template.Spec.Requirements[0] = in(corev1.LabelInstanceTypeStable, "m5.xlarge")
 			}
 		}), d)
@@ -116,18 +116,18 @@ func TestAWSVolumes(t *testing.T) {
 		}
 		used := w.volumesUsed(name)
 		for _, n := range nodes {
-			if used[n.Name] == 0 || used[n.Name] > n.machine.Volumes {
-				t.Errorf("%s: %d volumes are used on a node that can have %d attached", name, used[n.Name], n.machine.Volumes)
+			if used[n.Name] == 0 || used[n.Name] > n.instance.Volumes {
+				t.Errorf("%s: %d volumes are used on a node that can have %d attached", name, used[n.Name], n.instance.Volumes)
 			}
-			if name == "limited" && (many*each <= n.machine.Volumes || n.pods() < many) {
-				t.Errorf("%s: a node has room for %d pods and %d volumes, so that the number of volumes is no limit", name, n.pods(), n.machine.Volumes)
+			if name == "limited" && (many*each <= n.instance.Volumes || n.pods() < many) {
+				t.Errorf("%s: a node has capacity for %d pods and %d volumes, so that the number of volumes is no limit", name, n.pods(), n.instance.Volumes)
 			}
 		}
 	}
 }
 
 // volumesUsed is how many volumes the pods of a case use, by node.
-func (w *world) volumesUsed(name string) map[string]int64 {
+func (w *harness) volumesUsed(name string) map[string]int64 {
 	w.t.Helper()
 	out := map[string]int64{}
 	for _, pod := range w.pods() {

@@ -29,7 +29,7 @@ const shiftedZone, shiftedZoneID, otherZone = "us-east-1a", "use1-az1", "us-east
 
 // shifting is a cluster where traffic is shifted away from a zone and reservations end.
 type shifting struct {
-	*world
+	*harness
 	aws        *awscluster.AWS
 	cases      map[string]awsPlace
 	pools      map[string]*v1.NodePool
@@ -47,7 +47,7 @@ type shifting struct {
 func TestAWSShiftsAndBlocks(t *testing.T) {
 	t.Attr("covers", "A188 A252 A253 A350 A352")
 	t.Parallel()
-	w := &shifting{world: begin(t), pods: map[string]int32{}, old: map[string]ec2Node{}}
+	w := &shifting{harness: begin(t), pods: map[string]int32{}, old: map[string]ec2Node{}}
 	w.aws = w.account("m5.large")
 	w.cases = map[string]awsPlace{
 		"unwanted": {[]string{shiftedZone}, "", 1}, "failing": {[]string{shiftedZone}, "", 1}, "bound": {[]string{shiftedZone}, "", 0},
@@ -77,7 +77,7 @@ func (w *shifting) setUp() {
 	for name, kind := range kinds {
 		w.reserve(w.cases[name].reservation, kind, 1, 2*time.Hour)
 	}
-	w.controller = w.world.controller(w.flags...)
+	w.controller = w.harness.controller(w.flags...)
 	w.pools = w.settle(w.cases)
 	for name, c := range w.cases {
 		w.pods[name] = c.replicas
@@ -90,8 +90,8 @@ func (w *shifting) setUp() {
 	}
 	for name, kind := range kinds {
 		n := w.old[name]
-		if obstacle := w.bought(&n, v1.CapacityTypeReserved, w.cases[name].reservation, kind); obstacle != "" || n.machine.Reservation != w.cases[name].reservation {
-			w.t.Errorf("the node of %s is in the reservation %q: %s", name, n.machine.Reservation, obstacle)
+		if obstacle := w.bought(&n, v1.CapacityTypeReserved, w.cases[name].reservation, kind); obstacle != "" || n.instance.Reservation != w.cases[name].reservation {
+			w.t.Errorf("the node of %s is in the reservation %q: %s", name, n.instance.Reservation, obstacle)
 		}
 	}
 }
@@ -101,7 +101,7 @@ func (w *shifting) setUp() {
 func (w *shifting) restart() {
 	w.t.Helper()
 	w.must(w.controller.Kill())
-	w.controller = w.world.controller(w.flags...)
+	w.controller = w.harness.controller(w.flags...)
 }
 
 // beginShift shifts traffic away from a zone in which an instance fails, brings the end of a block near, and takes an instance out of its
@@ -111,8 +111,8 @@ func (w *shifting) beginShift() {
 	w.aws.Account.SetShifts(awstest.Shift{ZoneID: shiftedZoneID, Ends: time.Now().Add(2 * time.Hour)})
 	w.reserve("cr-b10c", "capacity-block", 0, 30*time.Minute)
 	w.reserve("cr-1a575", "default", 0, 30*time.Minute)
-	w.aws.Account.Change(w.old["failing"].machine.ID, func(i *awstest.Instance) { i.InstanceFailed = time.Now().Add(-time.Hour) })
-	w.aws.Account.Change(w.old["ended"].machine.ID, func(i *awstest.Instance) { i.Reservation, i.ReservationPreference = "", "" })
+	w.aws.Account.Change(w.old["failing"].instance.ID, func(i *awstest.Instance) { i.InstanceFailed = time.Now().Add(-time.Hour) })
+	w.aws.Account.Change(w.old["ended"].instance.ID, func(i *awstest.Instance) { i.Reservation, i.ReservationPreference = "", "" })
 	w.restart()
 	w.announced(w.pools, w.cases, shiftedZone, "ZonalShiftActive")
 }
@@ -120,7 +120,7 @@ func (w *shifting) beginShift() {
 // askForMore deletes a claim in the zone and asks for pods that can run nowhere else, and for some that can.
 func (w *shifting) askForMore() {
 	w.t.Helper()
-	w.delete(w.claimOf(w.old["unwanted"].machine.ID))
+	w.delete(w.claimOf(w.old["unwanted"].instance.ID))
 	w.create(awsPods("bound", 1, apart("bound")), awsPods("free", 2, apart("free")))
 	w.pods["bound"], w.pods["free"], w.pods["unwanted"] = 0, 2, 0
 	w.awaitCases(w.pods)
@@ -141,14 +141,14 @@ func (w *shifting) checkZoneIsLeftAlone() {
 	})
 	for name, c := range w.cases {
 		if slices.Equal(c.zones, []string{shiftedZone}) && c.replicas > 0 {
-			if state := w.state(w.aws, w.old[name].machine.ID); state != "running" {
+			if state := w.state(w.aws, w.old[name].instance.ID); state != "running" {
 				w.t.Errorf("the instance of %s, in the zone that is shifted away from, is %s", name, state)
 			}
 		}
 	}
 	for _, n := range w.nodesOf(w.aws, "free") {
-		if n.machine.Zone != otherZone {
-			w.t.Errorf("during a shift away from %s, %s was launched in %s", shiftedZone, n.Name, n.machine.Zone)
+		if n.instance.Zone != otherZone {
+			w.t.Errorf("during a shift away from %s, %s was launched in %s", shiftedZone, n.Name, n.instance.Zone)
 		}
 	}
 	if launched := w.inZone(w.aws, shiftedZone); launched != 2 {
@@ -169,8 +169,8 @@ func (w *shifting) awaitReservationsGiveUp() {
 			if reservation != "" {
 				kind = v1.CapacityTypeReserved
 			}
-			if n.machine.Reservation != reservation || name != "block" && n.machine.ID != w.old[name].machine.ID {
-				return fmt.Sprintf("%s: instance %s in reservation %q", name, n.machine.ID, n.machine.Reservation)
+			if n.instance.Reservation != reservation || name != "block" && n.instance.ID != w.old[name].instance.ID {
+				return fmt.Sprintf("%s: instance %s in reservation %q", name, n.instance.ID, n.instance.Reservation)
 			}
 			if obstacle := w.bought(&n, kind, reservation, "default"); obstacle != "" {
 				return name + ": " + obstacle
@@ -197,13 +197,13 @@ func (w *shifting) endShift() {
 		}
 		return ""
 	})
-	if n := w.onlyNode(w.aws, "bound"); n.machine.Zone != shiftedZone {
-		w.t.Errorf("the node of the pod that is bound to %s is in %s", shiftedZone, n.machine.Zone)
+	if n := w.onlyNode(w.aws, "bound"); n.instance.Zone != shiftedZone {
+		w.t.Errorf("the node of the pod that is bound to %s is in %s", shiftedZone, n.instance.Zone)
 	}
 }
 
 // settle makes the class, the pool and the pods of each case that has any. The pools are by the name of the case.
-func (w *world) settle(cases map[string]awsPlace) map[string]*v1.NodePool {
+func (w *harness) settle(cases map[string]awsPlace) map[string]*v1.NodePool {
 	w.t.Helper()
 	pools := map[string]*v1.NodePool{}
 	for name, c := range cases {
@@ -223,7 +223,7 @@ func (w *world) settle(cases map[string]awsPlace) map[string]*v1.NodePool {
 	return pools
 }
 
-// apart keeps the pods of a workload on nodes of their own.
+// apart spreads the pods of a workload over nodes, one each.
 func apart(name string) func(*corev1.PodTemplateSpec) {
 	return func(t *corev1.PodTemplateSpec) {
 		t.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
@@ -233,10 +233,10 @@ func apart(name string) func(*corev1.PodTemplateSpec) {
 }
 
 // onlyNode is the one node of a case, once it is in order.
-func (w *world) onlyNode(a *awscluster.AWS, name string) ec2Node {
+func (w *harness) onlyNode(a *awscluster.AWS, name string) ec2Node {
 	w.t.Helper()
 	var out ec2Node
-	w.await("the node of "+name+" is in order", patience, func() string {
+	w.await("the node of "+name+" is as expected", patience, func() string {
 		nodes := w.nodesOf(a, name)
 		if len(nodes) != 1 {
 			return fmt.Sprintf("%d nodes", len(nodes))
@@ -247,8 +247,8 @@ func (w *world) onlyNode(a *awscluster.AWS, name string) ec2Node {
 	return out
 }
 
-// bought says what is wrong with the labels that say how an instance was bought, on the node and on its claim.
-func (w *world) bought(n *ec2Node, capacityType, reservation, kind string) string {
+// bought describes wrong labels of capacity type and reservation, on the node and on its claim.
+func (w *harness) bought(n *ec2Node, capacityType, reservation, kind string) string {
 	w.t.Helper()
 	want := map[string]string{v1.CapacityTypeLabelKey: capacityType}
 	if reservation == "" {
@@ -257,7 +257,7 @@ func (w *world) bought(n *ec2Node, capacityType, reservation, kind string) strin
 		want[awsv1.LabelCapacityReservationInterruptible] = "false"
 	}
 	want[awsv1.LabelCapacityReservationID], want[awsv1.LabelCapacityReservationType] = reservation, kind
-	for object, labels := range map[string]map[string]string{"node": n.Labels, "claim": w.claimOf(n.machine.ID).Labels} {
+	for object, labels := range map[string]map[string]string{"node": n.Labels, "claim": w.claimOf(n.instance.ID).Labels} {
 		for key, value := range want {
 			if labels[key] != value {
 				return fmt.Sprintf("label %s of its %s is %q, not %q", key, object, labels[key], value)
@@ -268,7 +268,7 @@ func (w *world) bought(n *ec2Node, capacityType, reservation, kind string) strin
 }
 
 // claimOf is the claim of an instance.
-func (w *world) claimOf(id string) *v1.NodeClaim {
+func (w *harness) claimOf(id string) *v1.NodeClaim {
 	w.t.Helper()
 	claims := w.claims()
 	at := slices.IndexFunc(claims, func(c v1.NodeClaim) bool { return strings.HasSuffix(c.Status.ProviderID, "/"+id) })
@@ -279,7 +279,7 @@ func (w *world) claimOf(id string) *v1.NodeClaim {
 }
 
 // state is the state of an instance.
-func (w *world) state(a *awscluster.AWS, id string) string {
+func (w *harness) state(a *awscluster.AWS, id string) string {
 	for _, i := range a.Account.Instances() {
 		if i.ID == id {
 			return i.State
@@ -289,7 +289,7 @@ func (w *world) state(a *awscluster.AWS, id string) string {
 }
 
 // inZone is how many instances were ever launched in a zone.
-func (w *world) inZone(a *awscluster.AWS, zone string) int {
+func (w *harness) inZone(a *awscluster.AWS, zone string) int {
 	n := 0
 	for _, i := range a.Account.Instances() {
 		if i.Zone == zone {
@@ -299,10 +299,10 @@ func (w *world) inZone(a *awscluster.AWS, zone string) int {
 	return n
 }
 
-// announced waits until the pools that may have nodes in a zone were told of a shift, and makes sure that no others were.
-func (w *world) announced(pools map[string]*v1.NodePool, cases map[string]awsPlace, zone, reason string) {
+// announced waits until the pools that may have nodes in a zone have the event of a shift, and checks that no others have.
+func (w *harness) announced(pools map[string]*v1.NodePool, cases map[string]awsPlace, zone, reason string) {
 	w.t.Helper()
-	w.await("pools are told of the shift: "+reason, patience, func() string {
+	w.await("pools have an event of the shift: "+reason, patience, func() string {
 		for name, pool := range pools {
 			if slices.Contains(cases[name].zones, zone) && len(w.events(pool, reason)) == 0 {
 				return name + " is not"
@@ -312,7 +312,7 @@ func (w *world) announced(pools map[string]*v1.NodePool, cases map[string]awsPla
 	})
 	for name, pool := range pools {
 		if told := w.events(pool, reason); !slices.Contains(cases[name].zones, zone) && len(told) > 0 {
-			w.t.Errorf("pool %s, which has nothing to do with %s, is told: %q", name, zone, told)
+			w.t.Errorf("pool %s, which has no nodes in %s, has the event %q", name, zone, told)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// bufferPeriod is how long it may take until a buffer notices that its room was taken, and a machine has joined.
+// bufferPeriod is how long it may take until the capacity of a buffer is replaced by a node that is ready.
 const bufferPeriod = 75 * time.Second
 
 // chunk is a PodTemplate of pods that ask for this much cpu.
@@ -27,17 +27,17 @@ func chunk(name, cpu string) *corev1.PodTemplate {
 	}
 }
 
-// buffer keeps room for so many pods of a PodTemplate.
+// buffer reserves capacity for so many pods of a PodTemplate.
 func buffer(name, template string, replicas int32) *v1beta1.CapacityBuffer {
 	b := &v1beta1.CapacityBuffer{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
 	b.Spec.PodTemplateRef, b.Spec.Replicas = &v1beta1.LocalObjectRef{Name: template}, &replicas
 	return b
 }
 
-// awaitFits waits until a buffer says that all its virtual pods fit on nodes there are.
-func (w *world) awaitFits(b *v1beta1.CapacityBuffer, within time.Duration) {
+// awaitFits waits until the status of a buffer says that all its virtual pods fit existing nodes.
+func (w *harness) awaitFits(b *v1beta1.CapacityBuffer, within time.Duration) {
 	w.t.Helper()
-	w.await(fmt.Sprintf("the room of buffer %q is there", b.Name), within, func() string {
+	w.await(fmt.Sprintf("the capacity of buffer %q is there", b.Name), within, func() string {
 		if !w.get(b) {
 			return "the buffer is gone"
 		}
@@ -58,7 +58,7 @@ func conditionText(list []metav1.Condition, conditionType string) string {
 }
 
 // TestCapacityBuffer: nodes come for a buffer although no pod exists, and stay although they are empty; a pod that comes
-// runs at once where the room was, and the room is made again; the nodes go with the buffer.
+// runs at once on the reserved capacity, which is replaced; the nodes are deleted with the buffer.
 func TestCapacityBuffer(t *testing.T) {
 	t.Parallel()
 	const gate = "--feature-gates=CapacityBuffer=true"
@@ -68,7 +68,7 @@ func TestCapacityBuffer(t *testing.T) {
 		p.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(0)
 		p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "100%"}}
 	})
-	b := buffer("room", "chunk", 2)
+	b := buffer("headroom", "chunk", 2)
 	w.create(class(), p, chunk("chunk", "3"), b)
 	w.awaitNodes(2)
 	w.awaitFits(b, bufferPeriod)
@@ -84,7 +84,7 @@ func TestCapacityBuffer(t *testing.T) {
 	w.controller(gate)
 	w.stays("both nodes stay", 25*time.Second, func() string { return w.notPaired(2) })
 
-	// A pod finds its place without waiting for a machine. Then there is room for one only, and a node comes.
+	// A pod is placed without waiting for a node. Then there is capacity for one only, and a node is launched.
 	web := deployment("web", 1, "3")
 	w.create(web)
 	w.await("the pod runs on a node that was there", 10*time.Second, func() string {
@@ -93,12 +93,12 @@ func TestCapacityBuffer(t *testing.T) {
 		}
 		return w.notPaired(2)
 	})
-	w.await("the room is made again", bufferPeriod, func() string { return w.notPaired(3) })
+	w.await("the capacity is replaced", bufferPeriod, func() string { return w.notPaired(3) })
 	w.awaitFits(b, bufferPeriod)
 
 	// The pod goes: one node more than is needed. Then the buffer goes, and all of them.
 	w.scale(web, 0)
-	w.await("the room is two nodes again", bufferPeriod, func() string { return w.notPaired(2) })
+	w.await("the capacity is two nodes again", bufferPeriod, func() string { return w.notPaired(2) })
 	w.stays("both nodes stay", 3*time.Second, func() string { return w.notPaired(2) })
 	w.delete(b)
 	w.awaitNothing(time.Minute)

@@ -47,7 +47,7 @@ func TestClaimMadeByHand(t *testing.T) {
 		t.Errorf("the node has the taints %v", node.Spec.Taints)
 	}
 	if w.get(claim); claim.Status.Capacity.Cpu().String() != "4" || claim.Status.NodeName != node.Name {
-		t.Errorf("the claim says capacity %v and node %q", claim.Status.Capacity, claim.Status.NodeName)
+		t.Errorf("the claim has capacity %v and node %q", claim.Status.Capacity, claim.Status.NodeName)
 	}
 	w.delete(claim)
 	w.awaitNothing(patience)

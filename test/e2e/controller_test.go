@@ -26,7 +26,7 @@ type controller struct {
 
 // startController starts a controller with exactly these flags beside those that say which cluster and which ports. It does not
 // wait for anything.
-func (l *lane) startController(flags ...string) (*controller, error) {
+func (l *testCluster) startController(flags ...string) (*controller, error) {
 	file, err := os.CreateTemp(l.dir, "controller-*.log")
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (p *controller) launchedLater(from int64) map[string]bool {
 }
 
 // heardFirst is about how many pods the first pass was that launched anything, by the log from this byte on.
-func (p *controller) heardFirst(from int64) int {
+func (p *controller) firstPassPods(from int64) int {
 	text, err := os.ReadFile(p.log)
 	if err != nil || int64(len(text)) < from {
 		return 0

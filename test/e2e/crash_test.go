@@ -12,7 +12,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// TestKilledBetweenClaimAndNode: the controller dies after it has asked for a machine and before the machine has joined. The next
+// TestKilledBetweenClaimAndNode: the controller is killed after it has created a NodeClaim and before the node has registered. The next
 // one finds what was asked for: in the end there is one node, not two.
 func TestKilledBetweenClaimAndNode(t *testing.T) {
 	t.Parallel()
@@ -63,7 +63,7 @@ func TestKilledAtRandomMoments(t *testing.T) {
 		ups, downs     = 10, 3
 		podsPerUp      = 6
 		longest        = 1500 * time.Millisecond
-		podsPerMachine = 7 // of 500m on 3.9 cores
+		podsPerNode = 7 // of 500m on 3.9 cores
 	)
 	w := begin(t)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -89,8 +89,8 @@ func TestKilledAtRandomMoments(t *testing.T) {
 	w.awaitRunning(ups * podsPerUp)
 	number := len(w.claims())
 	w.awaitNodes(number)
-	// Each batch may leave its last machine partly empty, and no machine is asked for twice.
-	if most := ups*podsPerUp/podsPerMachine + ups; number > most {
+	// Each batch may leave its last node partly empty, and no node is launched twice.
+	if most := ups*podsPerUp/podsPerNode + ups; number > most {
 		t.Errorf("%d nodeclaims for %d pods, at most %d are needed", number, ups*podsPerUp, most)
 	}
 	w.stays("nodeclaims and nodes are one to one", 3*time.Second, func() string { return w.notPaired(number) })

@@ -30,8 +30,8 @@ func withGPU(template *corev1.PodTemplateSpec) {
 	template.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: name}}
 }
 
-// notAllocated says which pod's claim has no device of the pod's node.
-func (w *world) notAllocated() string {
+// notAllocated names a pod whose claim has no device of the pod's node.
+func (w *harness) notAllocated() string {
 	w.t.Helper()
 	var claims resourcev1.ResourceClaimList
 	w.list(&claims)
@@ -52,7 +52,7 @@ func (w *world) notAllocated() string {
 	return ""
 }
 
-// TestPodsMoveWithTheirDevices: a pod with a claim gets a machine with the device, and when its node is deleted, another one.
+// TestPodsMoveWithTheirDevices: a pod with a claim gets a node with the device, and when its node is deleted, another one.
 // Between the plan and the device there are a driver that publishes, kube-scheduler that allocates, and a node that waits.
 func TestPodsMoveWithTheirDevices(t *testing.T) {
 	t.Parallel()

@@ -5,5 +5,5 @@
 // at a time; they are used again, and a test begins by emptying the one it gets. Every test starts its own controller; only
 // the scenarios, of which there are many, share one.
 //
-// A test that waits names what it waits for and until when, and says what it saw last when that time is over.
+// A test that waits names what it waits for and until when, and reports what it saw last when that time is over.
 package e2e

@@ -16,7 +16,7 @@ import (
 )
 
 // oneNode brings up a workload on one node and returns the node.
-func (w *world) oneNode(d *appsv1.Deployment, edits ...func(*v1.NodePool)) *corev1.Node {
+func (w *harness) oneNode(d *appsv1.Deployment, edits ...func(*v1.NodePool)) *corev1.Node {
 	w.t.Helper()
 	w.create(class(), pool(edits...), d)
 	w.awaitRunning(int(*d.Spec.Replicas))
@@ -93,8 +93,8 @@ func TestBudgetHoldsDrain(t *testing.T) {
 	w.awaitNodes(1)
 }
 
-// moved says why it is not so that this many pods run on the node undisturbed.
-func (w *world) moved(node *corev1.Node, pods int) string {
+// moved describes how the node does not run this many undisturbed pods; "" if it does.
+func (w *harness) moved(node *corev1.Node, pods int) string {
 	w.t.Helper()
 	if !w.get(node) {
 		return "the node is gone"

@@ -7,7 +7,7 @@ import (
 )
 
 // awaitMetric waits until a controller exports a line that begins with this.
-func (w *world) awaitMetric(p *controller, line string) {
+func (w *harness) awaitMetric(p *controller, line string) {
 	w.t.Helper()
 	w.await(fmt.Sprintf("metric %s is exported", line), patience, func() string {
 		code, body, err := p.get("metrics", "/metrics")

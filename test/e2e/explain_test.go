@@ -17,7 +17,7 @@ import (
 )
 
 // explain asks about an object of the cluster.
-func (w *world) explain(into any, args ...string) {
+func (w *harness) explain(into any, args ...string) {
 	w.t.Helper()
 	out, _ := w.tool(0, append([]string{"explain", "-o", "json", "--kubeconfig", w.plane.Kubeconfig}, args...)...)
 	w.must(json.Unmarshal([]byte(out), into))
@@ -89,8 +89,8 @@ func TestExplanationsHold(t *testing.T) {
 	w.tool(3, "explain", "node", "nowhere", "--kubeconfig", w.plane.Kubeconfig)
 }
 
-// told is what explain says about a node for one reason.
-type told struct {
+// explained is what explain prints about a node for one reason.
+type explained struct {
 	Reason   string
 	Wanted   bool
 	Obstacle struct {
@@ -103,11 +103,11 @@ type told struct {
 }
 
 // awaitBlocked waits until a node is wanted for a reason and kept by an obstacle, and returns that.
-func (w *world) awaitBlocked(node, reason, code string) told {
+func (w *harness) awaitBlocked(node, reason, code string) explained {
 	w.t.Helper()
-	var found told
+	var found explained
 	w.await(fmt.Sprintf("the node is not %s because of %s", reason, code), patience, func() string {
-		var explained struct{ Verdicts []told }
+		var explained struct{ Verdicts []explained }
 		w.explain(&explained, "node", node)
 		for _, v := range explained.Verdicts {
 			if found = v; v.Reason == reason && v.Wanted && v.Obstacle.Code == code {

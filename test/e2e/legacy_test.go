@@ -15,7 +15,7 @@ import (
 )
 
 // defineLegacy installs the definitions of earlier APIs, which only their test needs. They stay for the next one.
-func (w *world) defineLegacy() {
+func (w *harness) defineLegacy() {
 	w.t.Helper()
 	definitions, err := crds.Legacy()
 	if err != nil {

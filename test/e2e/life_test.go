@@ -21,7 +21,7 @@ func stubborn(grace time.Duration) func(*corev1.PodTemplateSpec) {
 }
 
 // awaitGone waits until a node is not there any more.
-func (w *world) awaitGone(node *corev1.Node, within time.Duration) {
+func (w *harness) awaitGone(node *corev1.Node, within time.Duration) {
 	w.t.Helper()
 	w.await(fmt.Sprintf("node %q is gone", node.Name), within, func() string {
 		if w.get(node) {
@@ -143,7 +143,7 @@ func TestADrainGoesOnAfterAKill(t *testing.T) {
 	}
 }
 
-// TestBuffersThatComeAndGoLeaveNothing: room that is asked for and given up within moments leaves no node behind.
+// TestBuffersThatComeAndGoLeaveNothing: buffers that are deleted right after their creation leave no node behind.
 func TestBuffersThatComeAndGoLeaveNothing(t *testing.T) {
 	t.Attr("covers", "C564")
 	t.Parallel()
@@ -155,10 +155,10 @@ func TestBuffersThatComeAndGoLeaveNothing(t *testing.T) {
 	})
 	w.create(class(), p, chunk("chunk", "3"))
 	for i := range 5 {
-		b := buffer(fmt.Sprint("room-", i), "chunk", 2)
+		b := buffer(fmt.Sprint("headroom-", i), "chunk", 2)
 		w.create(b)
 		if i%2 == 0 {
-			w.await("a machine is asked for", bufferPeriod, func() string {
+			w.await("a NodeClaim is created", bufferPeriod, func() string {
 				if len(w.claims()) == 0 {
 					return "none is"
 				}

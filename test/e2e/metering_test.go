@@ -48,8 +48,8 @@ func TestStateIsExported(t *testing.T) {
 	w.awaitMetric(p, `operator_nodeclaim_termination_duration_seconds_count{karpenter_kwok_sh_kwoknodeclass="default",karpenter_sh_nodepool="default"} 1`)
 }
 
-// TestStateIsNotExportedWhereNobodyWantsIt: a flag turns the series of objects off, and the events about conditions.
-func TestStateIsNotExportedWhereNobodyWantsIt(t *testing.T) {
+// TestStateIsNotExportedWhenDisabled: a flag disables the metrics of objects and the events about conditions.
+func TestStateIsNotExportedWhenDisabled(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	p := w.controller("--disable-cluster-state-observability")

@@ -17,7 +17,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// className is the node class that pools refer to unless a test says otherwise.
+// className is the node class that pools refer to by default.
 const className = "default"
 
 // class is a node class that is ready.
@@ -27,14 +27,14 @@ func class() *v1alpha1.KWOKNodeClass {
 	return c
 }
 
-// slowClass is a node class whose machines take this long to join.
+// slowClass is a node class whose nodes take this long to register.
 func slowClass(delay time.Duration) *v1alpha1.KWOKNodeClass {
 	c := class()
 	c.Spec.NodeRegistrationDelay = &metav1.Duration{Duration: delay}
 	return c
 }
 
-// pool is a node pool of Linux machines that keeps what it has.
+// pool is a NodePool of Linux nodes that are not disrupted.
 func pool(edits ...func(*v1.NodePool)) *v1.NodePool {
 	p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 	p.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: v1alpha1.Group, Kind: "KWOKNodeClass", Name: className}
@@ -52,7 +52,7 @@ func in(key string, values ...string) v1.NodeSelectorRequirementWithMinValues {
 	return v1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
 }
 
-// cores lets a pool launch machines with this many cores only.
+// cores lets a pool launch nodes with this many cores only.
 func cores(n string) func(*v1.NodePool) {
 	return func(p *v1.NodePool) {
 		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, in("karpenter.kwok.sh/instance-cpu", n))
@@ -82,19 +82,19 @@ func deployment(name string, replicas int32, cpu string, edits ...func(*corev1.P
 }
 
 // scale changes the number of pods of a workload.
-func (w *world) scale(d *appsv1.Deployment, replicas int32) {
+func (w *harness) scale(d *appsv1.Deployment, replicas int32) {
 	w.t.Helper()
 	change(w, d, func(d *appsv1.Deployment) { d.Spec.Replicas = &replicas })
 }
 
 // awaitRunning waits until this many pods run, and no other exists.
-func (w *world) awaitRunning(pods int) {
+func (w *harness) awaitRunning(pods int) {
 	w.t.Helper()
 	w.await(fmt.Sprintf("%d pods run", pods), patience, func() string { return w.notRunning(pods) })
 }
 
-// notRunning says why it is not so that this many pods run and no other exists.
-func (w *world) notRunning(pods int) string {
+// notRunning describes how the pods are not this many, all running; "" if they are.
+func (w *harness) notRunning(pods int) string {
 	w.t.Helper()
 	all, running := w.pods(), 0
 	for _, pod := range all {
@@ -109,15 +109,15 @@ func (w *world) notRunning(pods int) string {
 }
 
 // awaitNodes waits until there are this many claims and as many nodes, each claim with its own and both in order.
-func (w *world) awaitNodes(number int) {
+func (w *harness) awaitNodes(number int) {
 	w.t.Helper()
 	w.await(fmt.Sprintf("%d nodeclaims are initialized, each with one node", number), patience, func() string {
 		return w.notPaired(number)
 	})
 }
 
-// notPaired says why claims and nodes are not one to one.
-func (w *world) notPaired(number int) string {
+// notPaired describes how claims and nodes are not one to one; "" if they are.
+func (w *harness) notPaired(number int) string {
 	w.t.Helper()
 	claims, nodes := w.claims(), w.nodes()
 	if len(claims) != number || len(nodes) != number {
@@ -144,7 +144,7 @@ func (w *world) notPaired(number int) string {
 }
 
 // awaitNothing waits until no claim, no node and no pod is left.
-func (w *world) awaitNothing(within time.Duration) {
+func (w *harness) awaitNothing(within time.Duration) {
 	w.t.Helper()
 	w.await("no pod, nodeclaim and node is left", within, func() string {
 		pods, claims, nodes := w.pods(), w.claims(), w.nodes()
@@ -155,10 +155,10 @@ func (w *world) awaitNothing(within time.Duration) {
 	})
 }
 
-// awaitEvent waits until karpenter has said this about an object.
-func (w *world) awaitEvent(about client.Object, reason, text string) {
+// awaitEvent waits until karpenter has published this event about an object.
+func (w *harness) awaitEvent(about client.Object, reason, text string) {
 	w.t.Helper()
-	w.await(fmt.Sprintf("event %s on %q says %q", reason, about.GetName(), text), patience, func() string {
+	w.await(fmt.Sprintf("event %s on %q with the message %q", reason, about.GetName(), text), patience, func() string {
 		messages := w.events(about, reason)
 		if slices.ContainsFunc(messages, func(m string) bool { return strings.Contains(m, text) }) {
 			return ""

@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// reconnectPatience is how long everybody may take to find back to an API server that was away: each client waits longer after
+// reconnectPatience is how long clients may take to reconnect to an API server that was down: each client waits longer after
 // every failure, half a minute at most, and a pod runs only when scheduler, node simulator and controller are all back.
 const reconnectPatience = 2 * time.Minute
 
 // TestAPIServerRestart takes the API server away for some seconds, once while pods wait to be planned for and once while
-// machines join. Afterwards all pods run on as many machines as without the outage.
+// nodes register. Afterwards all pods run on as many nodes as without the outage.
 func TestAPIServerRestart(t *testing.T) {
 	t.Parallel()
-	const pods, machines, down = 20, 3, 6 * time.Second
+	const pods, nodes, down = 20, 3, 6 * time.Second
 	for _, tc := range []struct {
 		moment  string
-		reached func(w *world) string
+		reached func(w *harness) string
 	}{
-		{"pods are pending", func(w *world) string {
+		{"pods are pending", func(w *harness) string {
 			if n := len(w.pods()); n < pods {
 				return fmt.Sprintf("%d pods", n)
 			}
 			return ""
 		}},
-		{"machines are joining", func(w *world) string {
-			if n := len(w.claims()); n < machines {
+		{"nodes are registering", func(w *harness) string {
+			if n := len(w.claims()); n < nodes {
 				return fmt.Sprintf("%d nodeclaims", n)
 			}
 			return ""
@@ -43,9 +43,9 @@ func TestAPIServerRestart(t *testing.T) {
 			back := time.Now()
 
 			w.await(fmt.Sprintf("%d pods run", pods), reconnectPatience, func() string { return w.notRunning(pods) })
-			w.awaitNodes(machines)
+			w.awaitNodes(nodes)
 			t.Logf("everything runs %s after the API server came back", time.Since(back).Round(time.Millisecond))
-			w.stays("there are as many machines as needed", 3*time.Second, func() string { return w.notPaired(machines) })
+			w.stays("there are as many nodes as needed", 3*time.Second, func() string { return w.notPaired(nodes) })
 			if p.Ended() {
 				t.Errorf("the controller did not survive the outage: %s", p.State())
 			}

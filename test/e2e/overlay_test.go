@@ -23,8 +23,8 @@ func overlay(name, instanceType, price string) *overlayv1.NodeOverlay {
 	return out
 }
 
-// awaitVerdict waits until an overlay knows what became of it: "True/<reason>/<message>".
-func (w *world) awaitVerdict(o *overlayv1.NodeOverlay, want string) {
+// awaitValidation waits until the condition of an overlay is "True/<reason>/<message>".
+func (w *harness) awaitValidation(o *overlayv1.NodeOverlay, want string) {
 	w.t.Helper()
 	w.await(fmt.Sprintf("nodeoverlay %q is %s", o.Name, want), patience, func() string {
 		live := &overlayv1.NodeOverlay{ObjectMeta: metav1.ObjectMeta{Name: o.Name}}
@@ -37,8 +37,8 @@ func (w *world) awaitVerdict(o *overlayv1.NodeOverlay, want string) {
 	})
 }
 
-// launched are the instance types of the claims, sorted, marked where their claim says that prices are overlaid.
-func (w *world) launched() []string {
+// launched are the instance types of the claims, sorted, marked where their claim has the annotation of a price overlay.
+func (w *harness) launched() []string {
 	var out []string
 	for _, c := range w.claims() {
 		one := c.Labels[corev1.LabelInstanceTypeStable]
@@ -51,7 +51,7 @@ func (w *world) launched() []string {
 	return out
 }
 
-func (w *world) awaitLaunched(want ...string) {
+func (w *harness) awaitLaunched(want ...string) {
 	w.t.Helper()
 	w.await(fmt.Sprintf("what is launched is %q", want), patience, func() string {
 		if got := w.launched(); !slices.Equal(got, want) {
@@ -84,7 +84,7 @@ func TestOverlaysSteerLaunches(t *testing.T) {
 
 	agreed := overlay("b-agreed", large, "0.001")
 	w.create(agreed)
-	w.awaitVerdict(agreed, valid)
+	w.awaitValidation(agreed, valid)
 	w.scale(web, 2)
 	w.awaitLaunched("c-2x-amd64-linux", large+" overlaid")
 
@@ -93,13 +93,13 @@ func TestOverlaysSteerLaunches(t *testing.T) {
 	late.Spec.PriceAdjustment, late.Spec.Price = late.Spec.Price, nil
 	*late.Spec.PriceAdjustment = "-100%"
 	w.create(late)
-	w.awaitVerdict(late, conflict)
-	w.awaitVerdict(agreed, valid)
+	w.awaitValidation(late, conflict)
+	w.awaitValidation(agreed, valid)
 	w.scale(web, 3)
 	w.awaitLaunched("c-2x-amd64-linux", large+" overlaid", large+" overlaid")
 
 	change(w, agreed, func(o *overlayv1.NodeOverlay) { o.Spec.Requirements[0].Values = []string{"m-32x-amd64-linux"} })
-	w.awaitVerdict(late, valid)
+	w.awaitValidation(late, valid)
 	w.scale(web, 5)
 	w.await("two more nodes are free ones", patience, func() string {
 		got := w.launched()

@@ -13,8 +13,8 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// awaitCondition waits until a condition of a pool says this.
-func (w *world) awaitCondition(p *v1.NodePool, conditionType string, status metav1.ConditionStatus, reason, message string) {
+// awaitCondition waits until a condition of a pool has this value.
+func (w *harness) awaitCondition(p *v1.NodePool, conditionType string, status metav1.ConditionStatus, reason, message string) {
 	w.t.Helper()
 	w.await(fmt.Sprintf("%s of nodepool %q is %s because of %s", conditionType, p.Name, status, reason), patience, func() string {
 		w.get(p)
@@ -28,7 +28,7 @@ func (w *world) awaitCondition(p *v1.NodePool, conditionType string, status meta
 }
 
 // nothingLaunched fails when there is a claim within a time in which there would be one.
-func (w *world) nothingLaunched() {
+func (w *harness) nothingLaunched() {
 	w.t.Helper()
 	w.stays("nothing is launched", 2*time.Second, func() string {
 		if n := len(w.claims()); n > 0 {
@@ -39,7 +39,7 @@ func (w *world) nothingLaunched() {
 }
 
 // firstPod waits for the pod of a workload of one.
-func (w *world) firstPod() *corev1.Pod {
+func (w *harness) firstPod() *corev1.Pod {
 	w.t.Helper()
 	var pod corev1.Pod
 	w.await("the pod exists", patience, func() string {
@@ -53,7 +53,7 @@ func (w *world) firstPod() *corev1.Pod {
 	return &pod
 }
 
-// TestPoolWaitsForItsNodeClass: a pool whose node class does not exist says so and launches nothing until it does.
+// TestPoolWaitsForItsNodeClass: a pool whose node class does not exist is not ready and launches nothing until the class exists.
 func TestPoolWaitsForItsNodeClass(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
@@ -71,7 +71,7 @@ func TestPoolWaitsForItsNodeClass(t *testing.T) {
 	w.awaitNodes(1)
 }
 
-// TestPoolWaitsForReadinessOfItsNodeClass: the pool repeats what its node class says.
+// TestPoolWaitsForReadinessOfItsNodeClass: the pool repeats the condition of its node class.
 func TestPoolWaitsForReadinessOfItsNodeClass(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
@@ -94,7 +94,7 @@ func TestPoolWaitsForReadinessOfItsNodeClass(t *testing.T) {
 	w.awaitNodes(1)
 }
 
-// TestInvalidPoolIsNotUsed: what the API server cannot check is checked by the controller, which says what is wrong.
+// TestInvalidPoolIsNotUsed: what the API server cannot validate is validated by the controller, which names the error.
 func TestInvalidPoolIsNotUsed(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
@@ -110,7 +110,7 @@ func TestInvalidPoolIsNotUsed(t *testing.T) {
 	w.awaitRunning(1)
 }
 
-// TestPoolThatExcludesEveryInstanceType tells both the pool and the pod.
+// TestPoolThatExcludesEveryInstanceType: both the pool and the pod have an event.
 func TestPoolThatExcludesEveryInstanceType(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
@@ -122,8 +122,8 @@ func TestPoolThatExcludesEveryInstanceType(t *testing.T) {
 	w.nothingLaunched()
 }
 
-// TestPodLargerThanEveryMachine waits alone: it tells why, and others are not held up.
-func TestPodLargerThanEveryMachine(t *testing.T) {
+// TestPodLargerThanEveryInstanceType: the pod stays pending with an event that says why, and others are placed.
+func TestPodLargerThanEveryInstanceType(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	w.controller()
@@ -145,7 +145,7 @@ func TestPodLargerThanEveryMachine(t *testing.T) {
 	}
 }
 
-// TestLimits: a pool launches up to its limit, tells the pods that are left, and goes on when the limit is raised.
+// TestLimits: a pool launches up to its limit, the remaining pods have an event, and the pool goes on when the limit is raised.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -185,8 +185,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// awaitUsage waits until the status of a pool says what it has.
-func (w *world) awaitUsage(p *v1.NodePool, cpu string, nodes int64) {
+// awaitUsage waits until the status of a pool has these resources.
+func (w *harness) awaitUsage(p *v1.NodePool, cpu string, nodes int64) {
 	w.t.Helper()
 	w.await(fmt.Sprintf("nodepool %q counts %s cpu and %d nodes", p.Name, cpu, nodes), patience, func() string {
 		w.get(p)

@@ -12,7 +12,7 @@ import (
 )
 
 // sicken makes a node say that it has not been ready for so long, and keeps the simulator from making it well again.
-func (w *world) sicken(node *corev1.Node, since time.Duration) {
+func (w *harness) sicken(node *corev1.Node, since time.Duration) {
 	w.t.Helper()
 	change(w, node, func(n *corev1.Node) {
 		if n.Annotations == nil {
@@ -20,7 +20,7 @@ func (w *world) sicken(node *corev1.Node, since time.Duration) {
 		}
 		n.Annotations["local.karpenter-anew.dev/hands-off"] = "true"
 	})
-	w.await("the node says that it is not ready", patience, func() string {
+	w.await("the node is not ready", patience, func() string {
 		if !w.get(node) {
 			return "it is gone"
 		}
@@ -83,7 +83,7 @@ func TestUnhealthyNodeIsRepaired(t *testing.T) {
 	w.awaitMetric(p, `karpenter_nodeclaims_unhealthy_disrupted_total{capacity_type="spot",condition="ready",image_id="",nodepool="default"} 1`)
 }
 
-// ready reports what the node says of itself.
+// ready is the Ready condition of the node.
 func ready(node *corev1.Node) bool {
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {

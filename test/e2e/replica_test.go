@@ -14,8 +14,8 @@ func replica() []string {
 	return []string{"--batch-idle-duration=200ms", "--leader-election-namespace=" + metav1.NamespaceDefault}
 }
 
-// holder is who holds the lease, "" if nobody does.
-func (w *world) holder() string {
+// holder is the holder of the lease, "" if there is none.
+func (w *harness) holder() string {
 	w.t.Helper()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "karpenter-leader-election"}}
 	if !w.get(lease) || lease.Spec.HolderIdentity == nil {
@@ -24,8 +24,8 @@ func (w *world) holder() string {
 	return *lease.Spec.HolderIdentity
 }
 
-// awaitReady waits until a controller says that it is ready, which a standby is too.
-func (w *world) awaitReady(p *controller) {
+// awaitReady waits until the readiness probe of a controller succeeds, which that of a standby does too.
+func (w *harness) awaitReady(p *controller) {
 	w.t.Helper()
 	w.await("the controller is ready", patience, func() string {
 		code, body, err := p.get("health probes", "/readyz")
@@ -36,11 +36,11 @@ func (w *world) awaitReady(p *controller) {
 	})
 }
 
-// A scale-up during which one replica takes over from the other: so many pods, and the machines of four cores that they need.
+// A scale-up during which one replica takes over from the other: so many pods, and the nodes of four cores that they need.
 const wantedPods, wantedMachines = 14, 2
 
 // launchTwo starts a replica that acts, and then one that stands by.
-func (w *world) launchTwo() (acts, standsBy *controller) {
+func (w *harness) launchTwo() (acts, standsBy *controller) {
 	w.t.Helper()
 	acts = w.launch(replica()...)
 	w.awaitLog(acts, "elected leader")
@@ -49,11 +49,11 @@ func (w *world) launchTwo() (acts, standsBy *controller) {
 	return acts, standsBy
 }
 
-// scaleUp creates the pods, and returns while the machines, which take their time, are asked for and not there.
-func (w *world) scaleUp() {
+// scaleUp creates the pods, and returns when the NodeClaims exist and their nodes, which register slowly, do not.
+func (w *harness) scaleUp() {
 	w.t.Helper()
 	w.create(slowClass(3*time.Second), pool(cores("4")), deployment("web", wantedPods, "500m"))
-	w.await("machines are asked for", patience, func() string {
+	w.await("NodeClaims are created", patience, func() string {
 		if n := len(w.claims()); n < wantedMachines {
 			return fmt.Sprintf("%d nodeclaims", n)
 		}
@@ -61,15 +61,15 @@ func (w *world) scaleUp() {
 	})
 }
 
-// awaitScaledUp waits until the pods run on as many machines as they need.
-func (w *world) awaitScaledUp() {
+// awaitScaledUp waits until the pods run on as many nodes as they need.
+func (w *harness) awaitScaledUp() {
 	w.t.Helper()
 	w.awaitRunning(wantedPods)
 	w.awaitNodes(wantedMachines)
 }
 
 // launchesNoMore watches for a while that nothing is launched twice.
-func (w *world) launchesNoMore(d time.Duration) {
+func (w *harness) launchesNoMore(d time.Duration) {
 	w.t.Helper()
 	w.stays("nothing is launched twice", d, func() string { return w.notPaired(wantedMachines) })
 }
@@ -82,10 +82,10 @@ func TestStopReleasesTheLease(t *testing.T) {
 	p := w.launch(replica()...)
 	w.awaitLog(p, "elected leader")
 	if w.holder() == "" {
-		t.Error("nobody holds the lease while the controller acts")
+		t.Error("the lease has no holder while the controller acts")
 	}
 	w.create(slowClass(2*time.Second), pool(), deployment("web", 5, "500m"))
-	w.await("a machine is asked for", patience, func() string {
+	w.await("a NodeClaim is created", patience, func() string {
 		if len(w.claims()) == 0 {
 			return "none is"
 		}

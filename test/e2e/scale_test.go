@@ -7,7 +7,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// TestScaleUpAndDown: from no machine to as many as the pods need, and back to none some time after the pods are gone.
+// TestScaleUpAndDown: from no node to as many as the pods need, and back to none after the pods are gone.
 func TestScaleUpAndDown(t *testing.T) {
 	t.Parallel()
 	// A node is empty for the wait, is looked at again after 15 s, and drains for 5 s at least.

@@ -25,12 +25,12 @@ import (
 	"github.com/karpenter-anew/karpenter/test/scenario/scenariorun"
 )
 
-// attempts is how often a scenario is told if it was not heard as it is told: the pods came to the controller in parts, so that no plan
-// was about all of them, or kube-scheduler strayed from the plan. It does not know of the plan, and when the pods that it puts
-// elsewhere leave no place for others, the cluster cannot become what the plan says.
+// attempts is how often a scenario is run when its preconditions fail: the controller saw the pods in several batches, so that no plan was
+// about all of them, or kube-scheduler bound pods otherwise. It does not know the plan, and when the pods that it binds elsewhere leave no
+// capacity for others, the cluster cannot match the plan.
 const attempts = 3
 
-// TestScenarios applies every scenario to a cluster and compares what happens with the plan that the scenario expects.
+// TestScenarios applies every scenario to a cluster and compares the result with the plan of the scenario.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	scenarios, err := scenariofile.Load("../scenario/testdata")
@@ -54,7 +54,7 @@ func TestScenarios(t *testing.T) {
 					return
 				}
 				if excuse == "" || attempt == attempts {
-					t.Fatalf("attempt %d: waited %s for the cluster to be as the plan says; last seen: %s", attempt, patience, obstacle)
+					t.Fatalf("attempt %d: waited %s for the cluster to match the plan; last seen: %s", attempt, patience, obstacle)
 				}
 				t.Logf("attempt %d: %s: %s", attempt, excuse, obstacle)
 			}
@@ -62,7 +62,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// scenarioFlags are the flags of the controller that the settings of a scenario stand for.
+// scenarioFlags are the flags of the controller for the options of a scenario.
 func scenarioFlags(s scenariofile.Scenario) []string {
 	var flags []string
 	if s.Options.Catalog != "" {
@@ -86,19 +86,19 @@ func scenarioFlags(s scenariofile.Scenario) []string {
 	return flags
 }
 
-// sharedController is a controller that lives through several scenarios. Between them it is frozen, and the cluster is emptied under
-// it: what it still knows of the last scenario must not matter in the next.
+// sharedController is a controller that runs several scenarios. Between them it is frozen, and the cluster is emptied meanwhile: its
+// memory of the last scenario must not matter in the next.
 type sharedController struct {
 	*controller
 	flags []string
-	begin int64 // where in the log it begins to see the pods of the scenario that it lives through
+	begin int64 // the offset in the log at which it begins to see the pods of the current scenario
 }
 
-// end kills the controller. It cannot fail for a reason that a test could do anything about.
+// end kills the controller. A test could not handle an error.
 func (s *sharedController) end() { _ = s.Kill() }
 
-// startShared returns a controller with these flags in an empty cluster: the one that is there, if it can go on.
-func (w *world) startShared(flags []string) *sharedController {
+// startShared returns a controller with these flags in an empty cluster: the running one, if its flags are the same.
+func (w *harness) startShared(flags []string) *sharedController {
 	w.t.Helper()
 	s := w.shared
 	if s != nil && (s.Ended() || !slices.Equal(s.flags, flags)) {
@@ -119,16 +119,16 @@ func (w *world) startShared(flags []string) *sharedController {
 	w.t.Cleanup(func() {
 		if w.t.Failed() {
 			w.t.Logf("the last lines of the controller:\n%s", s.tail())
-			s.end() // the next scenario gets one that nothing has happened to
+			s.end() // the next scenario gets a new one
 		}
 	})
 	w.awaitLog(s.controller, "elected leader")
 	return s
 }
 
-// runScenario applies the scenario, with its pods all at once, and waits until the cluster is as the plan says. If that does not happen
-// it says what is otherwise, and what may be the cause outside of the controller, if anything.
-func (w *world) runScenario(reader *manifest.Reader, s scenariofile.Scenario) (obstacle, excuse string) {
+// runScenario applies the scenario, with its pods all at once, and waits until the cluster matches the plan. If it does not, obstacle is the
+// difference, and excuse a cause outside of the controller, if there is one.
+func (w *harness) runScenario(reader *manifest.Reader, s scenariofile.Scenario) (obstacle, excuse string) {
 	w.t.Helper()
 	if s.Options.MaxInstanceTypes != 0 {
 		w.t.Fatal("max-instance-types is no setting of the controller: the scenario needs \"only: engine, because …\"")
@@ -136,60 +136,60 @@ func (w *world) runScenario(reader *manifest.Reader, s scenariofile.Scenario) (o
 	plan, err := readPlan(s.Plan)
 	w.must(err)
 	objects := scenariorun.Objects(w.t, reader, s)
-	plan.settled = settled(objects)
-	slices.SortStableFunc(objects, func(a, b client.Object) int { return cmp.Compare(plan.act(a), plan.act(b)) })
+	plan.bound = boundWorkloads(objects)
+	slices.SortStableFunc(objects, func(a, b client.Object) int { return cmp.Compare(plan.phase(a), plan.phase(b)) })
 	first := len(objects)
-	if i := slices.IndexFunc(objects, func(o client.Object) bool { return plan.act(o) == actPods }); i >= 0 {
+	if i := slices.IndexFunc(objects, func(o client.Object) bool { return plan.phase(o) == phasePods }); i >= 0 {
 		first = i
 	}
 	for _, o := range objects[:first] {
-		w.stage(o)
+		w.createForScenario(o)
 	}
-	w.awaitStage(objects[:first], plan)
-	// Pods come one by one, but a plan is about all of them. A controller that looks away for a moment sees them at once.
+	w.awaitPrerequisites(objects[:first], plan)
+	// Pods are created one by one, but a plan is about all of them. A controller that is frozen meanwhile sees them at once.
 	w.must(w.shared.freeze())
 	for _, o := range objects[first:] {
-		w.stage(o)
+		w.createForScenario(o)
 	}
-	w.await("the scheduler has looked at all pods", patience, func() string { return w.unseen(plan) })
+	w.await("kube-scheduler has tried all pods", patience, func() string { return w.unseen(plan) })
 	w.shared.begin = w.shared.logSize() // before that it may still have planned for pods of the last scenario
 	w.must(w.shared.thaw())
 	types := w.prices(s.Options.Catalog, objects)
-	// The control plane is a real one, in real time: there is nothing to wait for but that its objects are as they should be.
+	// The control plane is real and so is time: the only thing to wait for is the state of its objects.
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pollPeriod) {
 		if obstacle = w.differs(plan, types); obstacle == "" {
 			return "", ""
 		}
 	}
 	switch {
-	case w.compareLaunches(plan, types) == "" && w.strayed(plan):
-		excuse = "kube-scheduler did not follow the plan"
-	case w.shared.heardFirst(w.shared.begin) < plan.toPlace():
+	case w.compareLaunches(plan, types) == "" && w.placedOtherwise(plan):
+		excuse = "kube-scheduler bound pods otherwise"
+	case w.shared.firstPassPods(w.shared.begin) < plan.toPlace():
 		excuse = "the controller did not see all pods at once"
 	}
 	return obstacle, excuse
 }
 
-// The order in which the objects of a scenario are applied: pods that the scheduler has to find a place for come last.
+// The order in which the objects of a scenario are created: unscheduled pods come last.
 const (
-	actBase = iota
-	actSettled
-	actPods
+	phaseBase = iota
+	phaseBound
+	phasePods
 )
 
-func (p plan) act(o client.Object) int {
+func (p plan) phase(o client.Object) int {
 	switch o.GetObjectKind().GroupVersionKind().Kind {
 	case "Pod", "Deployment", "ReplicaSet", "StatefulSet", "Job":
-		if p.settled[simulation.Owner{Namespace: o.GetNamespace(), Name: o.GetName()}.String()] > 0 {
-			return actSettled
+		if p.bound[simulation.Owner{Namespace: o.GetNamespace(), Name: o.GetName()}.String()] > 0 {
+			return phaseBound
 		}
-		return actPods
+		return phasePods
 	}
-	return actBase
+	return phaseBase
 }
 
-// settled counts the pods of workloads that the scenario itself puts on a node. No plan speaks of them.
-func settled(objects []client.Object) map[string]int {
+// boundWorkloads counts the pods of workloads that the scenario itself puts on a node. They are not part of a plan.
+func boundWorkloads(objects []client.Object) map[string]int {
 	out := map[string]int{}
 	for _, o := range manifest.Expand(objects) {
 		if pod, ok := o.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
@@ -199,8 +199,8 @@ func settled(objects []client.Object) map[string]int {
 	return out
 }
 
-// stage creates an object of a scenario.
-func (w *world) stage(o client.Object) {
+// createForScenario creates an object of a scenario.
+func (w *harness) createForScenario(o client.Object) {
 	w.t.Helper()
 	o, _ = o.DeepCopyObject().(client.Object)
 	o.SetUID("")
@@ -208,7 +208,7 @@ func (w *world) stage(o client.Object) {
 	o.SetResourceVersion("")
 	switch o := o.(type) {
 	case *v1.NodePool:
-		// Scenarios are about what is launched; that what turns out to be empty is removed again is tested elsewhere.
+		// Scenarios are about launches; the removal of empty nodes is tested elsewhere.
 		o.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{}
 		w.create(o)
 	case *appsv1.StatefulSet:
@@ -227,11 +227,11 @@ func (w *world) stage(o client.Object) {
 	}
 }
 
-// awaitStage waits until pools are judged, nodes are ready and the pods that have their place run.
-func (w *world) awaitStage(objects []client.Object, plan plan) {
+// awaitPrerequisites waits until pools are validated, nodes are ready and bound pods run.
+func (w *harness) awaitPrerequisites(objects []client.Object, plan plan) {
 	w.t.Helper()
-	w.await("the pods that have their place run", patience, func() string {
-		missing := maps.Clone(plan.settled)
+	w.await("the bound pods run", patience, func() string {
+		missing := maps.Clone(plan.bound)
 		for _, pod := range w.pods() {
 			if pod.Status.Phase == corev1.PodRunning {
 				missing[simulation.Workload(&pod)]--
@@ -248,14 +248,14 @@ func (w *world) awaitStage(objects []client.Object, plan plan) {
 		switch o := o.(type) {
 		case *v1.NodePool:
 			live := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: o.Name}}
-			w.await(fmt.Sprintf("nodepool %q is judged", o.Name), patience, func() string {
+			w.await(fmt.Sprintf("nodepool %q is validated", o.Name), patience, func() string {
 				if w.get(live); condition.Status(live, v1.ConditionTypeReady) == metav1.ConditionUnknown {
 					return fmt.Sprintf("conditions %v", live.Status.Conditions)
 				}
 				return ""
 			})
 		case *overlayv1.NodeOverlay:
-			w.await(fmt.Sprintf("nodeoverlay %q is judged as planned", o.Name), patience, func() string { return w.judgedOtherwise(o.Name, plan) })
+			w.await(fmt.Sprintf("nodeoverlay %q is validated as planned", o.Name), patience, func() string { return w.validatedOtherwise(o.Name, plan) })
 		case *corev1.PersistentVolumeClaim:
 			if !bound[o.Name] {
 				continue
@@ -282,8 +282,8 @@ func (w *world) awaitStage(objects []client.Object, plan plan) {
 	}
 }
 
-// judgedOtherwise says how the verdict on an overlay is not the planned one.
-func (w *world) judgedOtherwise(name string, plan plan) string {
+// validatedOtherwise describes how the validation of an overlay differs from the plan.
+func (w *harness) validatedOtherwise(name string, plan plan) string {
 	live := &overlayv1.NodeOverlay{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	w.get(live)
 	want, got := plan.leftOut[name], meta.FindStatusCondition(live.Status.Conditions, overlayv1.ConditionTypeValidationSucceeded)
@@ -304,8 +304,8 @@ func boundClaims(objects []client.Object) map[string]bool {
 	return out
 }
 
-// unseen says which pods of the plan do not exist yet, or are not looked at yet.
-func (w *world) unseen(plan plan) string {
+// unseen names a pod of the plan that does not exist yet, or that kube-scheduler has not tried yet.
+func (w *harness) unseen(plan plan) string {
 	want := plan.pods()
 	for _, pod := range w.plannedPods(plan) {
 		want[simulation.Workload(&pod)]--
@@ -313,7 +313,7 @@ func (w *world) unseen(plan plan) string {
 			return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse
 		})
 		if !seen {
-			return fmt.Sprintf("pod %q waits for the scheduler", pod.Name)
+			return fmt.Sprintf("kube-scheduler has not tried pod %q", pod.Name)
 		}
 	}
 	maps.DeleteFunc(want, func(_ string, missing int) bool { return missing == 0 })
@@ -323,21 +323,20 @@ func (w *world) unseen(plan plan) string {
 	return ""
 }
 
-// plannedPods are the pods that the plan speaks of.
-func (w *world) plannedPods(plan plan) []corev1.Pod {
+// plannedPods are the pods of the plan.
+func (w *harness) plannedPods(plan plan) []corev1.Pod {
 	w.t.Helper()
-	return slices.DeleteFunc(w.pods(), func(pod corev1.Pod) bool { return plan.settled[simulation.Workload(&pod)] > 0 })
+	return slices.DeleteFunc(w.pods(), func(pod corev1.Pod) bool { return plan.bound[simulation.Workload(&pod)] > 0 })
 }
 
-// differs says in what the cluster is not as the plan says. Of a plan with several machines only the pass that answered the
-// scenario counts: kube-scheduler may put a pod on the one that was meant for another, and what the other then needs is launched
-// later, and is no part of the plan.
-func (w *world) differs(plan plan, types map[string]prices) string {
+// differs describes how the cluster differs from the plan. Of a plan with several nodes only the first pass counts: kube-scheduler may bind
+// a pod to the node of another, and the node that the other then needs is launched later, and is no part of the plan.
+func (w *harness) differs(plan plan, types map[string]prices) string {
 	if obstacle := w.compareLaunches(plan, types); obstacle != "" {
 		return obstacle
 	}
 	for _, name := range slices.Sorted(maps.Keys(plan.leftOut)) {
-		if obstacle := w.judgedOtherwise(name, plan); obstacle != "" {
+		if obstacle := w.validatedOtherwise(name, plan); obstacle != "" {
 			return obstacle
 		}
 	}
@@ -353,13 +352,13 @@ func (w *world) differs(plan plan, types map[string]prices) string {
 	return w.comparePods(plan)
 }
 
-// compareLaunches says in what the launches of the first pass are not those of the plan.
-func (w *world) compareLaunches(plan plan, types map[string]prices) string {
+// compareLaunches describes how the launches of the first pass differ from those of the plan.
+func (w *harness) compareLaunches(plan plan, types map[string]prices) string {
 	return plan.compareClaims(w.firstClaims(plan), types)
 }
 
-// firstClaims are those of the pass that answered the scenario.
-func (w *world) firstClaims(plan plan) []v1.NodeClaim {
+// firstClaims are those of the first pass.
+func (w *harness) firstClaims(plan plan) []v1.NodeClaim {
 	claims := w.claims()
 	if len(plan.launches) > 1 {
 		later := w.shared.launchedLater(w.shared.begin)
@@ -368,8 +367,8 @@ func (w *world) firstClaims(plan plan) []v1.NodeClaim {
 	return claims
 }
 
-// strayed reports whether the pods on the launched machines are not the groups for which they were launched.
-func (w *world) strayed(plan plan) bool {
+// placedOtherwise reports whether the launched nodes run other pods than those for which they were launched.
+func (w *harness) placedOtherwise(plan plan) bool {
 	on := map[string]map[string]int{}
 	for _, pod := range w.plannedPods(plan) {
 		if on[pod.Spec.NodeName] == nil {
@@ -389,8 +388,8 @@ func (w *world) strayed(plan plan) bool {
 	return !slices.Equal(planned, found)
 }
 
-// comparePods says which pods are not where the plan wants them, or not told why.
-func (w *world) comparePods(plan plan) string {
+// comparePods names a pod that is not where the plan puts it, or has no event that says why.
+func (w *harness) comparePods(plan plan) string {
 	running, waiting := map[string]int{}, map[string][]corev1.Pod{}
 	for _, pod := range w.plannedPods(plan) {
 		workload := simulation.Workload(&pod)
@@ -407,20 +406,20 @@ func (w *world) comparePods(plan plan) string {
 		return fmt.Sprintf("pods that have a node: %v, planned: %v", running, plan.placed)
 	}
 	for _, v := range plan.refused {
-		if obstacle := w.untold(v, waiting, false); obstacle != "" {
+		if obstacle := w.notExplained(v, waiting, false); obstacle != "" {
 			return obstacle
 		}
 	}
 	for _, v := range plan.ignored {
-		if obstacle := w.untold(v, waiting, true); obstacle != "" {
+		if obstacle := w.notExplained(v, waiting, true); obstacle != "" {
 			return obstacle
 		}
 	}
 	return ""
 }
 
-// untold says which pods do not know a verdict on them. Of pods that want nothing of karpenter it may be silent.
-func (w *world) untold(v verdict, waiting map[string][]corev1.Pod, maybeSilent bool) string {
+// notExplained names pods without the event of their refusal. Pods that opt out of karpenter need none.
+func (w *harness) notExplained(v refusal, waiting map[string][]corev1.Pod, maybeSilent bool) string {
 	for workload, n := range v.pods {
 		told := 0
 		var heard []string
@@ -432,7 +431,7 @@ func (w *world) untold(v verdict, waiting map[string][]corev1.Pod, maybeSilent b
 			heard = append(heard, events...)
 		}
 		if told < n {
-			return fmt.Sprintf("%d of %d pods of %s are told %q; they hear %q", told, n, workload, v.why, heard)
+			return fmt.Sprintf("%d of %d pods of %s have the event %q; their events are %q", told, n, workload, v.why, heard)
 		}
 	}
 	return ""

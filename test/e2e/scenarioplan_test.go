@@ -23,16 +23,16 @@ type plan struct {
 	launches []launch
 	// placed is how many pods of each workload get a node, new or old.
 	placed           map[string]int
-	refused, ignored []verdict
+	refused, ignored []refusal
 	skipped          []string
-	// leftOut is what is said of overlays that are not in force, by name.
+	// leftOut are the messages of overlays that do not apply, by name.
 	leftOut map[string]string
-	// settled are the workloads that the plan does not speak of, because the scenario puts their pods on nodes itself, with
+	// settled are the workloads that are not part of the plan, because the scenario puts their pods on nodes itself, with
 	// their number of pods.
-	settled map[string]int
+	bound map[string]int
 }
 
-// launch is one machine that should be launched.
+// launch is one node that should be launched.
 type launch struct {
 	pool, instanceType, price string
 	// pods are those that it is meant for: number by workload.
@@ -46,14 +46,14 @@ type launch struct {
 	overlaid []string
 }
 
-// verdict is what pods are told that get no node.
-type verdict struct {
+// refusal is the event of pods that get no node.
+type refusal struct {
 	pods map[string]int // number by workload
 	why  []string
 }
 
-// explains reports whether some event says everything.
-func (v verdict) explains(events []string) bool {
+// explains reports whether some event contains the whole message.
+func (v refusal) explains(events []string) bool {
 	return slices.ContainsFunc(events, func(event string) bool {
 		return !slices.ContainsFunc(v.why, func(part string) bool { return !strings.Contains(event, part) })
 	})
@@ -109,11 +109,11 @@ func readPlan(text string) (plan, error) {
 		case placeLine.MatchString(line):
 			merge(p.placed, group(placeLine.FindStringSubmatch(line)[1]))
 		case refuseLine.MatchString(line):
-			p.refused = append(p.refused, verdict{pods: group(refuseLine.FindStringSubmatch(line)[1])})
+			p.refused = append(p.refused, refusal{pods: group(refuseLine.FindStringSubmatch(line)[1])})
 			inRefusal = true
 		case ignoreLine.MatchString(line):
 			m := ignoreLine.FindStringSubmatch(line)
-			p.ignored = append(p.ignored, verdict{group(m[1]), []string{m[2]}})
+			p.ignored = append(p.ignored, refusal{group(m[1]), []string{m[2]}})
 		case skipLine.MatchString(line):
 			p.skipped = append(p.skipped, skipLine.FindStringSubmatch(line)[1])
 		case leftLine.MatchString(line):
@@ -228,7 +228,7 @@ func canonical(amounts map[string]string) (string, error) {
 	return strings.Join(out, ", "), nil
 }
 
-// compareClaims says how the claims differ from what should be launched.
+// compareClaims describes how the claims differ from the planned launches.
 func (p plan) compareClaims(claims []v1.NodeClaim, types map[string]prices) string {
 	if len(claims) != len(p.launches) {
 		return fmt.Sprintf("there are %d nodeclaims, planned %d", len(claims), len(p.launches))
@@ -251,7 +251,7 @@ func (p plan) compareClaims(claims []v1.NodeClaim, types map[string]prices) stri
 	return ""
 }
 
-// differs says how a claim differs from the launch.
+// differs describes how a claim differs from the launch.
 func (l launch) differs(c *v1.NodeClaim, types map[string]prices) string {
 	amounts := map[string]string{}
 	for name, q := range c.Spec.Resources.Requests {
@@ -295,7 +295,7 @@ func (l launch) differs(c *v1.NodeClaim, types map[string]prices) string {
 type prices map[string]*cloud.InstanceType
 
 // prices are those of each pool among the objects, overlaid if objects say so.
-func (w *world) prices(catalog string, objects []client.Object) map[string]prices {
+func (w *harness) prices(catalog string, objects []client.Object) map[string]prices {
 	w.t.Helper()
 	c, err := kwok.New(nil, kwok.Options{Catalog: catalog})
 	w.must(err)

@@ -19,7 +19,7 @@ import (
 )
 
 // tool runs the binary as a tool, fails the test unless it exits with the code, and returns what it printed.
-func (w *world) tool(code int, args ...string) (stdout, stderr string) {
+func (w *harness) tool(code int, args ...string) (stdout, stderr string) {
 	w.t.Helper()
 	cmd := exec.Command(w.binary, args...)
 	var errText strings.Builder
@@ -35,7 +35,7 @@ func (w *world) tool(code int, args ...string) (stdout, stderr string) {
 }
 
 // planned are the instance types that a simulation launches, sorted, each as often as it is launched.
-func (w *world) planned(report string) []string {
+func (w *harness) planned(report string) []string {
 	w.t.Helper()
 	var r struct {
 		Launches []struct {
@@ -55,7 +55,7 @@ func (w *world) planned(report string) []string {
 }
 
 // awaitRefused waits until the scheduler has found no place for this many pods.
-func (w *world) awaitRefused(pods int) {
+func (w *harness) awaitRefused(pods int) {
 	w.t.Helper()
 	w.await(fmt.Sprintf("the scheduler has found no place for %d pods", pods), patience, func() string {
 		waiting := 0
@@ -71,9 +71,9 @@ func (w *world) awaitRefused(pods int) {
 	})
 }
 
-// TestSnapshotsForetell takes a snapshot of a cluster in which pods wait, asks what would be launched, also of the redacted
+// TestSnapshotsPredictLaunches captures a snapshot of a cluster with pending pods, asks what would be launched, also of the redacted
 // one, and then lets the controller do it.
-func TestSnapshotsForetell(t *testing.T) {
+func TestSnapshotsPredictLaunches(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	onDemand := func(p *v1.NodePool) {

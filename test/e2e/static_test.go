@@ -19,7 +19,7 @@ func sized(replicas int64) func(*v1.NodePool) {
 }
 
 // resize changes the number of nodes of a static pool by its scale, as kubectl scale does.
-func (w *world) resize(p *v1.NodePool, replicas int32) {
+func (w *harness) resize(p *v1.NodePool, replicas int32) {
 	w.t.Helper()
 	w.await("the pool can be scaled", patience, func() string {
 		scale := &autoscalingv1.Scale{}
@@ -67,12 +67,12 @@ func TestStaticPool(t *testing.T) {
 		return w.notPaired(5)
 	})
 
-	// The nodes that nobody uses go first, at once: no budget holds them up.
+	// Unused nodes are deleted first, at once: no budget applies.
 	w.resize(p, 2)
 	w.await("two nodes are left", time.Minute, func() string { return w.notPaired(2) })
 	for _, node := range w.nodes() {
 		if !used[node.Name] {
-			t.Errorf("node %q is left, which nobody uses; used are %v", node.Name, used)
+			t.Errorf("unused node %q is left; used are %v", node.Name, used)
 		}
 	}
 	w.awaitNumber(p, 2)
@@ -98,7 +98,7 @@ func TestStaticPoolWithoutTheGate(t *testing.T) {
 	w := begin(t)
 	w.controller()
 	w.create(class(), pool(sized(2)), deployment("web", 1, "500m"))
-	w.stays("no machine is asked for", 5*time.Second, func() string {
+	w.stays("no NodeClaim is created", 5*time.Second, func() string {
 		if n := len(w.claims()); n > 0 {
 			return fmt.Sprintf("%d nodeclaims", n)
 		}
@@ -107,7 +107,7 @@ func TestStaticPoolWithoutTheGate(t *testing.T) {
 }
 
 // unused is a node that is not among these.
-func (w *world) unused(used map[string]bool) *corev1.Node {
+func (w *harness) unused(used map[string]bool) *corev1.Node {
 	w.t.Helper()
 	nodes := w.nodes()
 	for i := range nodes {
@@ -119,8 +119,8 @@ func (w *world) unused(used map[string]bool) *corev1.Node {
 	return nil
 }
 
-// awaitNumber waits until the scale of a pool says that it has this many nodes.
-func (w *world) awaitNumber(p *v1.NodePool, nodes int64) {
+// awaitNumber waits until the scale of a pool is this many nodes.
+func (w *harness) awaitNumber(p *v1.NodePool, nodes int64) {
 	w.t.Helper()
 	w.await(fmt.Sprintf("the status says %d nodes", nodes), patience, func() string {
 		if !w.get(p) || p.Status.Nodes == nil || *p.Status.Nodes != nodes {

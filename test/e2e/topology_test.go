@@ -11,9 +11,9 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// TestPodsThatKeepOutOfEachOthersZonesAllRunInTheEnd: where the first one ends up is open while its machine is being
+// TestPodsWithAntiAffinityByZoneAllRun: the zone of the first one is not decided while its node is being
 // planned, so that the others have to wait. Each pass learns the zone of one more.
-func TestPodsThatKeepOutOfEachOthersZonesAllRunInTheEnd(t *testing.T) {
+func TestPodsWithAntiAffinityByZoneAllRun(t *testing.T) {
 	t.Attr("covers", "L271 L272")
 	t.Parallel()
 	w := begin(t)
@@ -35,8 +35,8 @@ func emptiedAtOnce(p *v1.NodePool) {
 	p.Spec.Disruption.ConsolidateAfter = v1.NewNillableDuration(0)
 }
 
-// TestAPodFollowsAnotherIntoAZoneThatWasOpen: where the other one ends up is known when its machine is there.
-func TestAPodFollowsAnotherIntoAZoneThatWasOpen(t *testing.T) {
+// TestAPodFollowsAnotherIntoAZoneThatWasUndecided: the zone of the other one is known once its node exists.
+func TestAPodFollowsAnotherIntoAZoneThatWasUndecided(t *testing.T) {
 	t.Attr("covers", "L274")
 	t.Parallel()
 	w := begin(t)
@@ -88,7 +88,7 @@ func inZoneOf(workload string) []corev1.PodAffinityTerm {
 }
 
 // zones counts the pods of a workload by zone.
-func (w *world) zones(workload string) map[string]int {
+func (w *harness) zones(workload string) map[string]int {
 	w.t.Helper()
 	where := map[string]string{}
 	for _, node := range w.nodes() {

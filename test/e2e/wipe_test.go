@@ -41,7 +41,7 @@ func kindsOfTests() []client.ObjectList {
 
 // wipe removes what tests made, finalizers and all, and returns when nothing is left. It is not the way in which a cluster is
 // left in order: tests that are about that look for themselves. No controller may act meanwhile; one may be frozen.
-func (w *world) wipe() {
+func (w *harness) wipe() {
 	w.t.Helper()
 	// Owners are gone first, so that nothing comes back; what comes back nevertheless is found in the next round.
 	w.await("the cluster is empty", patience, func() string {
@@ -63,8 +63,8 @@ func (w *world) wipe() {
 	})
 }
 
-// erase deletes an object at once and lets nobody hold it.
-func (w *world) erase(o client.Object) {
+// erase deletes an object at once and removes its finalizers.
+func (w *harness) erase(o client.Object) {
 	w.t.Helper()
 	err := w.client.Delete(w.ctx, o, client.GracePeriodSeconds(0), client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if err == nil && len(o.GetFinalizers()) > 0 {

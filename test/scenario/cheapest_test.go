@@ -20,8 +20,8 @@ import (
 	"github.com/karpenter-anew/karpenter/test/scenario/scenariorun"
 )
 
-// TestTheCheapestSuitableTypeComesFirst asks for combinations of architecture, operating system, zone and capacity type on
-// real machines at real prices, by the pod, by the pool, or each by one of them.
+// TestTheCheapestSuitableTypeComesFirst requires combinations of architecture, operating system, zone and capacity type of real instance
+// types at real prices, by the pod, by the pool, or each by one of them.
 func TestTheCheapestSuitableTypeComesFirst(t *testing.T) {
 	t.Attr("covers", "L104")
 	const (
@@ -63,7 +63,7 @@ func TestTheCheapestSuitableTypeComesFirst(t *testing.T) {
 	}
 }
 
-// divide gives demands to the pod, to the pool, or every other one to each.
+// divide gives requirements to the pod, to the pool, or alternately to both.
 func divide(wanted map[string]string, by string) (pod, pool map[string]string) {
 	pod, pool = map[string]string{}, map[string]string{}
 	keys := []string{}
@@ -106,7 +106,7 @@ func small(selector, template map[string]string) []client.Object {
 	return []client.Object{pool, class, pod}
 }
 
-// cheapest is the types with the lowest price for which there is an offering as wanted, by looking at all of them.
+// cheapest returns the types with the cheapest offering that has the wanted labels, by brute force.
 func cheapest(t *testing.T, c cloud.Cloud, wanted map[string]string) (names []string, price float64) {
 	t.Helper()
 	types, err := c.Provider.InstanceTypes(context.Background(), &v1.NodePool{})
@@ -132,7 +132,7 @@ func cheapest(t *testing.T, c cloud.Cloud, wanted map[string]string) (names []st
 	return names, price
 }
 
-// has reports whether the first word on every wanted label is the wanted value, among others perhaps.
+// has reports whether the first requirement on every wanted label has the wanted value.
 func has(labels []v1.NodeSelectorRequirementWithMinValues, wanted map[string]string) bool {
 	for key, value := range wanted {
 		i := slices.IndexFunc(labels, func(r v1.NodeSelectorRequirementWithMinValues) bool { return r.Key == key })

@@ -25,7 +25,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the plans of the scenarios with what the engine does")
 
-// customDomain is the domain of all labels and taints in scenarios that are the user's own.
+// customDomain is the domain of all custom labels and taints in scenarios.
 const customDomain = "example.com/"
 
 func TestScenarios(t *testing.T) {
@@ -83,11 +83,11 @@ func rewrite(t *testing.T, s scenariofile.Scenario, plan string) {
 type runner struct {
 	reader *manifest.Reader
 	cloud  cloud.Cloud
-	// judged is set once the checker has seen the plan: equal plans need no second judgement.
+	// judged is set once the plan is checked: equal plans need no second check.
 	judged bool
 }
 
-// run runs a scenario and has its plan judged. With a source of randomness the objects are shuffled first.
+// run runs a scenario and checks its plan. With a source of randomness the objects are shuffled first.
 func (r runner) run(t *testing.T, s scenariofile.Scenario, shuffle *rand.Rand) string {
 	t.Helper()
 	objects := scenariorun.Objects(t, r.reader, s)
@@ -115,7 +115,7 @@ func (r runner) run(t *testing.T, s scenariofile.Scenario, shuffle *rand.Rand) s
 	judged.DevicesIgnored = !settings.AllocateDevices
 	judged.DefaultSpread = len(settings.DefaultSpread) > 0
 	for _, err := range check.Judge(judged) {
-		t.Errorf("the checker says: %v", err)
+		t.Errorf("the checker finds: %v", err)
 	}
 	return result.Text()
 }
@@ -128,7 +128,7 @@ func deepCopies(objects []client.Object) []client.Object {
 	return out
 }
 
-// subject is a result in the terms of the checker.
+// subject translates a result for the checker.
 func subject(t *testing.T, objects []client.Object, c cloud.Cloud, r simulation.Result) check.Subject {
 	t.Helper()
 	s := check.Subject{
@@ -162,7 +162,7 @@ func subject(t *testing.T, objects []client.Object, c cloud.Cloud, r simulation.
 	return s
 }
 
-// answer writes what was decided into s.
+// answer adds the plan to s.
 func answer(s *check.Subject, r simulation.Result) {
 	for i, claim := range r.Plan.NodeClaims {
 		s.Claims = append(s.Claims, check.Claim{Object: r.Claims[i], Pods: uids(claim.Pods), Price: claim.Price, Cheapest: claim.InstanceTypes[0]})

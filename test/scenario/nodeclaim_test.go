@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/test/scenario/scenariorun"
 )
 
-// everything is a pool that sets all there is to set, a DaemonSet, and two pods that narrow the choice.
+// everything is a pool that sets every field, a DaemonSet, and two pods with further requirements.
 const everything = `
 apiVersion: karpenter.sh/v1
 kind: NodePool
@@ -72,7 +72,7 @@ spec:
       - {name: app, image: registry.k8s.io/pause:3.10, resources: {requests: {cpu: 600m, memory: 128Mi}}}
 `
 
-// full is the NodeClaim for it, but for the hash of the pool.
+// full is the NodeClaim for it, without the hash of the pool.
 const full = `
 metadata:
   annotations:
@@ -113,8 +113,8 @@ spec:
     requests: {cpu: 1300m, memory: 320Mi, pods: "3"}
 `
 
-// TestWhatANodeClaimSays holds every field against what was asked for. Everything beyond the listed lines would show too: an
-// invented hostname, labels that only simulations know, well-known labels among the claim's own.
+// TestWhatANodeClaimSays compares every field. It would also find what must not be there: a host name, labels of simulations, well-known
+// labels among the labels of the claim.
 func TestWhatANodeClaimSays(t *testing.T) {
 	t.Attr("covers", "L076 L077 L078 L158 L165 L211 L212 L213 L214 L215 L216 L218 L219")
 	m, err := scenariorun.Reader(t).Read("everything.yaml", strings.NewReader(everything))

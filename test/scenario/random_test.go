@@ -26,16 +26,16 @@ import (
 	"github.com/karpenter-anew/karpenter/test/scenario/check"
 )
 
-// The vocabulary of random problems is small, so that things meet.
+// The vocabulary of random problems is small, so that objects often refer to each other.
 const (
 	coresLabel = "test.example/cores" // well-known, an integer
-	teamLabel  = "example.com/team"   // the user's own
+	teamLabel  = "example.com/team"   // custom
 	genLabel   = "example.com/generation"
 	device     = corev1.ResourceName("example.com/device")
 )
 
-// TestRandomProblemsAreSolvedSoundly draws small worlds and has every plan judged: nothing placed may be unable to run, and
-// nothing refused may fit an empty new node. The plan must not depend on the order of the objects.
+// TestRandomProblemsAreSolvedSoundly draws small clusters and checks every plan: every placed pod can run, and no refused pod fits an empty
+// new node. The plan must not depend on the order of the objects.
 func TestRandomProblemsAreSolvedSoundly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawCloud(t)
@@ -69,13 +69,13 @@ func solveRandom(t *rapid.T, objects []client.Object, c cloud.Cloud) simulation.
 	return result
 }
 
-// shop is a provider that sells and does nothing else.
-type shop struct {
+// catalogProvider is a provider that only lists instance types.
+type catalogProvider struct {
 	cloud.Provider
 	types []*cloud.InstanceType
 }
 
-func (s shop) InstanceTypes(context.Context, *v1.NodePool) ([]*cloud.InstanceType, error) {
+func (s catalogProvider) InstanceTypes(context.Context, *v1.NodePool) ([]*cloud.InstanceType, error) {
 	return s.types, nil
 }
 
@@ -85,8 +85,8 @@ func drawCloud(t *rapid.T) cloud.Cloud {
 		types = append(types, drawType(t, fmt.Sprintf("type-%d", i)))
 	}
 	return cloud.Cloud{
-		Name:     "shop",
-		Provider: shop{types: types},
+		Name:     "catalog",
+		Provider: catalogProvider{types: types},
 		NodeClasses: []cloud.NodeClass{{
 			GVK: schema.GroupVersionKind{Group: v1alpha1.Group, Version: "v1alpha1", Kind: "KWOKNodeClass"},
 			New: func() cloud.NodeClassObject { return &v1alpha1.KWOKNodeClass{} },
@@ -177,7 +177,7 @@ func drawObjects(t *rapid.T) []client.Object {
 		}
 		d.Spec.Template.Spec = drawPodSpec(t, 1, []string{corev1.LabelArchStable, coresLabel, teamLabel, genLabel, corev1.LabelTopologyZone, v1.CapacityTypeLabelKey, v1.NodePoolLabelKey})
 		d.Spec.Template.Labels = drawLabels(t)
-		drawCompany(t, &d.Spec.Template.Spec)
+		drawTopology(t, &d.Spec.Template.Spec)
 		drawVolumes(t, &d.Spec.Template.Spec)
 		objects = append(objects, d)
 	}
@@ -242,7 +242,7 @@ func drawTaints(t *rapid.T) []corev1.Taint {
 	return nil
 }
 
-// drawPodSpec is a pod of at most 5 cores divided by share, with demands on labels among keys.
+// drawPodSpec is a pod of at most 5 cores divided by share, with requirements on labels among keys.
 func drawPodSpec(t *rapid.T, share int, keys []string) corev1.PodSpec {
 	var spec corev1.PodSpec
 	requests := corev1.ResourceList{

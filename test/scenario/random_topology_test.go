@@ -9,7 +9,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// The labels of pods in random problems, few enough that selectors often choose something.
+// The labels of pods in random problems, few enough that selectors often select some pod.
 const (
 	appLabel  = "app"
 	tierLabel = "tier"
@@ -30,14 +30,14 @@ func drawBound(t *rapid.T, name, node string) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("pod/default/" + name), Labels: drawLabels(t)},
 		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "app"}}},
 	}
-	drawCompany(t, &pod.Spec)
+	drawTopology(t, &pod.Spec)
 	drawVolumes(t, &pod.Spec)
 	return pod
 }
 
-// drawCompany gives a pod demands and wishes about other pods, or none.
-func drawCompany(t *rapid.T, spec *corev1.PodSpec) {
-	switch rapid.IntRange(0, 5).Draw(t, "company") {
+// drawTopology gives a pod required and preferred terms about other pods, or none.
+func drawTopology(t *rapid.T, spec *corev1.PodSpec) {
+	switch rapid.IntRange(0, 5).Draw(t, "topology") {
 	case 0, 1:
 		for range rapid.IntRange(1, 2).Draw(t, "spreads") {
 			spec.TopologySpreadConstraints = append(spec.TopologySpreadConstraints, drawSpread(t))

@@ -14,21 +14,21 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// pollPeriod is how often somebody who waits looks again.
+// pollPeriod is the period of polling.
 const pollPeriod = 100 * time.Millisecond
 
-// patience is how long most things may take. They take a second or two; the rest is for a machine with other work.
+// patience is how long most things may take. They take a second or two; the rest is for a busy host.
 const patience = 40 * time.Second
 
-// world is a lane as one test sees it.
-type world struct {
-	*lane
+// harness is a cluster as one test uses it.
+type harness struct {
+	*testCluster
 	t   *testing.T
 	ctx context.Context
 }
 
 // begin gives a test an empty cluster in which no controller runs.
-func begin(t *testing.T) *world {
+func begin(t *testing.T) *harness {
 	t.Helper()
 	w := enter(t)
 	if w.shared != nil {
@@ -39,14 +39,14 @@ func begin(t *testing.T) *world {
 	return w
 }
 
-// beginApart gives a test a cluster of its own, whose launcher gets these flags. It takes seconds to start.
-func beginApart(t *testing.T, up ...string) *world {
+// beginOnOwnCluster gives a test a dedicated cluster, whose launcher gets these flags. It takes seconds to start.
+func beginOnOwnCluster(t *testing.T, up ...string) *harness {
 	t.Helper()
 	s, err := shared()
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lane{site: s, up: up}
+	l := &testCluster{clusterPool: s, up: up}
 	t.Cleanup(func() {
 		if err := l.close(); err != nil {
 			t.Error(err)
@@ -55,22 +55,22 @@ func beginApart(t *testing.T, up ...string) *world {
 	if err := l.open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return &world{lane: l, t: t, ctx: t.Context()}
+	return &harness{testCluster: l, t: t, ctx: t.Context()}
 }
 
-// enter takes a lane for the time of the test, as the last one left it.
-func enter(t *testing.T) *world {
+// enter acquires a cluster for the duration of the test, as the last one left it.
+func enter(t *testing.T) *harness {
 	t.Helper()
 	s, err := shared()
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := s.take(t.Context())
+	l, err := s.acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.free <- l })
-	return &world{lane: l, t: t, ctx: t.Context()}
+	return &harness{testCluster: l, t: t, ctx: t.Context()}
 }
 
 // quick are the flags of tests that are not about batching or replicas.
@@ -79,7 +79,7 @@ func quick(flags ...string) []string {
 }
 
 // controller starts a controller with quick flags and these, and returns when it acts.
-func (w *world) controller(flags ...string) *controller {
+func (w *harness) controller(flags ...string) *controller {
 	w.t.Helper()
 	p := w.launch(quick(flags...)...)
 	w.awaitLog(p, "elected leader")
@@ -88,7 +88,7 @@ func (w *world) controller(flags ...string) *controller {
 
 // launch starts a controller and does not wait for it. When the test ends it is killed, and if the test failed its last words
 // are shown.
-func (w *world) launch(flags ...string) *controller {
+func (w *harness) launch(flags ...string) *controller {
 	w.t.Helper()
 	p, err := w.startController(flags...)
 	if err != nil {
@@ -106,15 +106,15 @@ func (w *world) launch(flags ...string) *controller {
 }
 
 // must fails the test on an error.
-func (w *world) must(err error) {
+func (w *harness) must(err error) {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// await looks until look returns "", which means that what is awaited is so; any other text says what is in the way.
-func (w *world) await(what string, within time.Duration, look func() (obstacle string)) {
+// await polls until look returns ""; any other text names the obstacle.
+func (w *harness) await(what string, within time.Duration, look func() (obstacle string)) {
 	w.t.Helper()
 	deadline := time.Now().Add(within)
 	for {
@@ -129,8 +129,8 @@ func (w *world) await(what string, within time.Duration, look func() (obstacle s
 	}
 }
 
-// stays looks for a while and fails as soon as look says that what should stay is not so any more.
-func (w *world) stays(what string, during time.Duration, look func() (change string)) {
+// stays polls for a while and fails when look returns a change.
+func (w *harness) stays(what string, during time.Duration, look func() (change string)) {
 	w.t.Helper()
 	for deadline := time.Now().Add(during); time.Now().Before(deadline); time.Sleep(pollPeriod) {
 		if change := look(); change != "" {
@@ -140,7 +140,7 @@ func (w *world) stays(what string, during time.Duration, look func() (change str
 }
 
 // awaitLog waits until a controller has logged a message.
-func (w *world) awaitLog(p *controller, message string) {
+func (w *harness) awaitLog(p *controller, message string) {
 	w.t.Helper()
 	w.await(fmt.Sprintf("the controller logs %q", message), patience, func() string {
 		if p.Ended() {
@@ -154,7 +154,7 @@ func (w *world) awaitLog(p *controller, message string) {
 }
 
 // create creates objects and fails the test if one is refused.
-func (w *world) create(objects ...client.Object) {
+func (w *harness) create(objects ...client.Object) {
 	w.t.Helper()
 	for _, o := range objects {
 		if err := w.client.Create(w.ctx, o); err != nil {
@@ -164,15 +164,15 @@ func (w *world) create(objects ...client.Object) {
 }
 
 // delete deletes an object, without waiting for its finalizers.
-func (w *world) delete(o client.Object) {
+func (w *harness) delete(o client.Object) {
 	w.t.Helper()
 	if err := w.client.Delete(w.ctx, o); err != nil {
 		w.t.Fatalf("deleting %T %q: %v", o, o.GetName(), err)
 	}
 }
 
-// change reads an object again, changes it and writes it, as often as somebody else was faster.
-func change[T client.Object](w *world, o T, edit func(T)) {
+// change reads an object again, changes it and writes it, and retries on conflicts.
+func change[T client.Object](w *harness, o T, edit func(T)) {
 	w.t.Helper()
 	w.await(fmt.Sprintf("%T %q can be changed", o, o.GetName()), patience, func() string {
 		if err := w.client.Get(w.ctx, client.ObjectKeyFromObject(o), o); err != nil {
@@ -187,7 +187,7 @@ func change[T client.Object](w *world, o T, edit func(T)) {
 }
 
 // get reads an object again; false when it is gone.
-func (w *world) get(o client.Object) bool {
+func (w *harness) get(o client.Object) bool {
 	w.t.Helper()
 	err := w.client.Get(w.ctx, client.ObjectKeyFromObject(o), o)
 	if client.IgnoreNotFound(err) != nil {
@@ -197,7 +197,7 @@ func (w *world) get(o client.Object) bool {
 }
 
 // list reads a list. While the API server is away it keeps asking.
-func (w *world) list(into client.ObjectList, options ...client.ListOption) {
+func (w *harness) list(into client.ObjectList, options ...client.ListOption) {
 	w.t.Helper()
 	w.await(fmt.Sprintf("%T can be read", into), patience, func() string {
 		if err := w.client.List(w.ctx, into, options...); err != nil {
@@ -208,7 +208,7 @@ func (w *world) list(into client.ObjectList, options ...client.ListOption) {
 }
 
 // pods are the pods that belong to no DaemonSet, in all namespaces.
-func (w *world) pods() []corev1.Pod {
+func (w *harness) pods() []corev1.Pod {
 	w.t.Helper()
 	var list corev1.PodList
 	w.list(&list)
@@ -217,22 +217,22 @@ func (w *world) pods() []corev1.Pod {
 	})
 }
 
-func (w *world) nodes() []corev1.Node {
+func (w *harness) nodes() []corev1.Node {
 	w.t.Helper()
 	var list corev1.NodeList
 	w.list(&list)
 	return list.Items
 }
 
-func (w *world) claims() []v1.NodeClaim {
+func (w *harness) claims() []v1.NodeClaim {
 	w.t.Helper()
 	var list v1.NodeClaimList
 	w.list(&list)
 	return list.Items
 }
 
-// events are what karpenter said about an object under this reason.
-func (w *world) events(about client.Object, reason string) []string {
+// events are the messages of karpenter's events about an object with this reason.
+func (w *harness) events(about client.Object, reason string) []string {
 	w.t.Helper()
 	var list corev1.EventList
 	w.list(&list)

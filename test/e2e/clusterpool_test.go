@@ -18,16 +18,16 @@ import (
 	"github.com/karpenter-anew/karpenter/test/controlplane"
 )
 
-// site is what all tests share: the built binary, and a few clusters of which every test has one for itself.
-type site struct {
-	// binary is the path of the built program, dir a directory for everybody's files.
+// clusterPool is what all tests share: the built binary, and a few clusters, each used by one test at a time.
+type clusterPool struct {
+	// binary is the path of the built program, dir a directory for the files of all tests.
 	binary, dir string
-	// free holds the lanes that no test uses. A lane that is not open yet is opened by the test that takes it.
-	free chan *lane
-	all  []*lane
+	// free holds the clusters that no test uses. A cluster that does not run yet is started by the test that acquires it.
+	free chan *testCluster
+	all  []*testCluster
 }
 
-// shared is the one site. It is made when the first test asks for it.
+// shared is the one pool of clusters. The first call creates it.
 var shared = sync.OnceValues(build)
 
 func TestMain(m *testing.M) {
@@ -43,8 +43,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// build builds the binary and makes room for as many lanes as tests run at a time.
-func build() (*site, error) {
+// build builds the binary and creates as many clusters as tests run at a time.
+func build() (*clusterPool, error) {
 	if os.Getenv(controlplane.LauncherEnv) == "" || os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		return nil, fmt.Errorf("%s and KUBEBUILDER_ASSETS must be set: run \"make test\", or eval \"$(bin/local env)\" first", controlplane.LauncherEnv)
 	}
@@ -52,7 +52,7 @@ func build() (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &site{free: make(chan *lane, parallel)}
+	s := &clusterPool{free: make(chan *testCluster, parallel)}
 	if s.dir, err = os.MkdirTemp("", "karpenter-e2e-"); err != nil {
 		return nil, err
 	}
@@ -61,15 +61,15 @@ func build() (*site, error) {
 		return nil, errors.Join(fmt.Errorf("building the binary: %w\n%s", err, text), s.close())
 	}
 	for range parallel {
-		l := &lane{site: s}
+		l := &testCluster{clusterPool: s}
 		s.all = append(s.all, l)
 		s.free <- l
 	}
 	return s, nil
 }
 
-// take returns a lane that nobody else uses until it is given back.
-func (s *site) take(ctx context.Context) (*lane, error) {
+// acquire returns a cluster that no other test uses until it is returned.
+func (s *clusterPool) acquire(ctx context.Context) (*testCluster, error) {
 	select {
 	case l := <-s.free:
 		if err := l.open(ctx); err != nil {
@@ -83,7 +83,7 @@ func (s *site) take(ctx context.Context) (*lane, error) {
 }
 
 // close ends the clusters and removes all files.
-func (s *site) close() error {
+func (s *clusterPool) close() error {
 	var errs []error
 	for _, l := range s.all {
 		errs = append(errs, l.close())

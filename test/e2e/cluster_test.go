@@ -26,21 +26,21 @@ import (
 // startPatience bounds the start of a cluster, whose programs may have to be read from a cold disk.
 const startPatience = 2 * time.Minute
 
-// lane is a running cluster with the definitions installed. One test at a time uses it.
-type lane struct {
-	*site
+// testCluster is a running cluster with the CRDs installed. One test at a time uses it.
+type testCluster struct {
+	*clusterPool
 	plane  *controlplane.ControlPlane
 	client client.Client
 	// up are flags for the launcher of the cluster.
 	up []string
-	// shared is the controller that the scenarios of this lane share; nil when there is none.
+	// shared is the controller that the scenarios of this cluster share; nil when there is none.
 	shared *sharedController
 	// environment is what controllers find in theirs beside the usual.
 	environment []string
 }
 
 // open starts the cluster if it does not run.
-func (l *lane) open(ctx context.Context) error {
+func (l *testCluster) open(ctx context.Context) error {
 	if l.client != nil {
 		return nil
 	}
@@ -72,8 +72,8 @@ func connect(ctx context.Context, kubeconfig string) (client.Client, error) {
 	return c, define(ctx, c)
 }
 
-// close ends the lane's controller and cluster.
-func (l *lane) close() error {
+// close stops the controller and the cluster.
+func (l *testCluster) close() error {
 	if l.shared != nil {
 		l.shared.end()
 	}
@@ -96,7 +96,7 @@ func newClient(config *rest.Config) (client.Client, error) {
 	return client.New(config, client.Options{Scheme: scheme})
 }
 
-// define installs the definitions and waits until they are served.
+// define installs the CRDs and waits until they are served.
 func define(ctx context.Context, c client.Client) error {
 	definitions, err := crds.Kwok()
 	if err != nil {
@@ -107,7 +107,7 @@ func define(ctx context.Context, c client.Client) error {
 		return err
 	}
 	for _, d := range ofAWS {
-		if d.Spec.Names.Kind == "EC2NodeClass" { // the others are there, restricted for simulated machines
+		if d.Spec.Names.Kind == "EC2NodeClass" { // the others are there, restricted for simulated nodes
 			definitions = append(definitions, d)
 		}
 	}
