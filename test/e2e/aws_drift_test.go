@@ -61,7 +61,7 @@ func awsDrifts() []awsDrift {
 	}
 }
 
-// TestAWSDriftReplacesNodes: whatever changes about a class, its nodes are replaced by such as follow it.
+// TestAWSDriftReplacesNodes: after any change of a class its nodes are replaced by nodes that follow the change.
 func TestAWSDriftReplacesNodes(t *testing.T) {
 	t.Attr("covers", "A370")
 	t.Parallel()

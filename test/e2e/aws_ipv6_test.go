@@ -49,8 +49,8 @@ func ipv6Cases() map[string]ipv6Case {
 	}
 }
 
-// TestAWSIPv6: in a cluster whose services have addresses of IPv6, instances of every family join with such addresses for themselves and
-// their pods, and look names up where the cluster does, or where the class says.
+// TestAWSIPv6: in a cluster with an IPv6 service CIDR, instances of every image family join with IPv6 addresses for themselves and their
+// pods, and use the DNS server of the cluster, or that of the class.
 func TestAWSIPv6(t *testing.T) {
 	t.Attr("covers", "A368")
 	t.Parallel()

@@ -63,7 +63,7 @@ func interruptions(a *awscluster.AWS) map[string]func(id string) {
 }
 
 // TestAWSInterruptionsReplaceNodes: whatever EC2 announces or does about an instance, its pods run elsewhere soon and its node and its
-// claim are gone; also if it is ended without a word.
+// claim are gone; also if it is terminated without a message.
 func TestAWSInterruptionsReplaceNodes(t *testing.T) {
 	t.Attr("covers", "A372 A380")
 	t.Parallel()
@@ -113,8 +113,8 @@ func TestAWSInterruptionsReplaceNodes(t *testing.T) {
 	})
 }
 
-// TestAWSPermissions: a class is not ready while its launches are refused, and ready when they are not; nothing of it is left in
-// the account when it is gone.
+// TestAWSPermissions: a class is not ready while its launches are refused, and ready afterwards; when it is deleted, nothing of it is left in
+// the account.
 func TestAWSPermissions(t *testing.T) {
 	t.Attr("covers", "A363 A364")
 	t.Parallel()

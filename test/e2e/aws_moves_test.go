@@ -42,7 +42,7 @@ func (w *harness) suffer(node *corev1.Node, kind corev1.NodeConditionType, statu
 	})
 }
 
-// TestAWSRepairReplacesNodes: a node that reports one of the conditions of sick nodes for long is replaced.
+// TestAWSRepairReplacesNodes: a node with an unhealthy condition is replaced after its toleration duration.
 func TestAWSRepairReplacesNodes(t *testing.T) {
 	t.Attr("covers", "A373")
 	t.Parallel()
@@ -90,8 +90,8 @@ func TestAWSRepairReplacesNodes(t *testing.T) {
 	w.awaitCases(pods)
 }
 
-// TestAWSMoves: consolidation moves nodes to spot, into a reservation and into a cheaper one, and where prices of one's own
-// say.
+// TestAWSMoves: consolidation moves nodes to spot, into a reservation and into a cheaper one, and where overlaid prices
+// are lower.
 func TestAWSMoves(t *testing.T) {
 	t.Attr("covers", "A374 A375")
 	t.Parallel()

@@ -179,8 +179,8 @@ func instanceCases() []awsCase {
 	}
 }
 
-// TestAWSNodesFollowTheirClass: what a class, a pool and a pod ask for arrives on
-// the instance and, by way of its user data, on the node.
+// TestAWSNodesFollowTheirClass: what a class, a pool and a pod require is set on the instance and, by its user data,
+// on the node.
 func TestAWSNodesFollowTheirClass(t *testing.T) {
 	t.Attr("covers", "A358 A359 A360 A365 A366 A367 A369 A377 A378 A379")
 	t.Parallel()

@@ -23,8 +23,8 @@ type awsReserved struct {
 	capacityTypes []string
 }
 
-// TestAWSReservations: a node whose reservation the class does not select any more is replaced. One whose reservation has ended counts
-// as on demand from then on, and is replaced where the pool does not allow that.
+// TestAWSReservations: a node whose reservation the class does not select any more is replaced. One whose reservation has ended is
+// on demand from then on, and is replaced if the pool does not allow on-demand.
 func TestAWSReservations(t *testing.T) {
 	t.Attr("covers", "A371")
 	t.Parallel()

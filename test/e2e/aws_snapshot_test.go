@@ -16,8 +16,8 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/awstest"
 )
 
-// TestSnapshotsPredictLaunchesOnAWS takes a snapshot of a cluster on AWS, plain and redacted, in which pods wait, asks what would be
-// launched for them and what there is costs, and then lets the controller do it. Nothing is said of region and cloud: the class tells.
+// TestSnapshotsPredictLaunchesOnAWS captures snapshots of a cluster on AWS with pending pods, plain and redacted, simulates the launches and
+// prices, and then lets the controller launch. Region and cloud are not given: the class determines them.
 func TestSnapshotsPredictLaunchesOnAWS(t *testing.T) {
 	t.Parallel()
 	w := begin(t)

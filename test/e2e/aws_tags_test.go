@@ -9,8 +9,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// TestAWSTags: everything that is made has its tags, a name of the user's own stays, and an instance that lost the tag of its
-// cluster, or never had it, gets it.
+// TestAWSTags: everything that is created has its tags, a custom Name tag stays, and an instance without the tag of its cluster gets it.
 func TestAWSTags(t *testing.T) {
 	t.Attr("covers", "A361 A362")
 	t.Parallel()

@@ -66,8 +66,8 @@ func (w *together) lifetime() time.Duration { return 35*time.Second + time.Durat
 // patience is how long the nodes of each step may take. Many pods take a busy API server a long time.
 func (w *together) patience() time.Duration { return awsPatience + 2*time.Duration(w.n)*time.Second }
 
-// TestAWSAllTogether: nodes expire, become empty, drift and are hardly used, all at the same time. No more of them are disrupted at a
-// time than budgets allow, each kind comes to its end, and what is left are as many nodes as the pods need.
+// TestAWSAllTogether: nodes expire, become empty, drift and are underutilized, all at the same time. No more of them are disrupted at a time
+// than budgets allow, each kind of disruption completes, and as many nodes remain as the pods need.
 func TestAWSAllTogether(t *testing.T) {
 	t.Attr("covers", "A382")
 	t.Parallel()

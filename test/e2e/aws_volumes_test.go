@@ -65,8 +65,8 @@ func mounts(source corev1.VolumeSource) func(*corev1.PodTemplateSpec) {
 	}
 }
 
-// TestAWSVolumes: pods run in the zones of their volumes, whether those were there before, are made at once or when the place of the
-// pod is known; and no node has more volumes than its instance can have attached, although more pods would fit.
+// TestAWSVolumes: pods run in the zones of their volumes, whether the volumes exist, are provisioned immediately or when the node of
+// the pod is known; and no node has more volumes than its instance can have attached, although more pods would fit.
 func TestAWSVolumes(t *testing.T) {
 	t.Attr("covers", "A381")
 	t.Parallel()

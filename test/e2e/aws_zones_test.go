@@ -41,9 +41,9 @@ type shifting struct {
 }
 
 // TestAWSShiftsAndBlocks begins a zonal shift and lets capacity blocks end. During the shift nothing is launched
-// in the zone, and nothing is ended there, whatever is asked or EC2 says; after it, the zone is as any other. A block that is about to
-// end gives its nodes up to such as are paid by the hour, what is in another kind of reservation stays there until it ends, and what is
-// in none any more says so.
+// in the zone and nothing is disrupted there, whatever the events of EC2; after it, the zone is as any other. Nodes of a capacity block
+// that is about to end are replaced by on-demand ones, those in another kind of reservation stay until it ends, and those in none any more
+// are labeled so.
 func TestAWSShiftsAndBlocks(t *testing.T) {
 	t.Attr("covers", "A188 A252 A253 A350 A352")
 	t.Parallel()

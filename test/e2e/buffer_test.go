@@ -57,7 +57,7 @@ func conditionText(list []metav1.Condition, conditionType string) string {
 	return "there is no condition " + conditionType
 }
 
-// TestCapacityBuffer: nodes come for a buffer although no pod exists, and stay although they are empty; a pod that comes
+// TestCapacityBuffer: nodes are launched for a buffer although no pod exists, and stay although they are empty; a new pod
 // runs at once on the reserved capacity, which is replaced; the nodes are deleted with the buffer.
 func TestCapacityBuffer(t *testing.T) {
 	t.Parallel()

@@ -11,8 +11,8 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// TestClaimMadeByHand: a claim that no pool made is launched, registered and initialized all the same, its node looks as the
-// claim says, and both go when the claim is deleted.
+// TestClaimMadeByHand: a NodeClaim created by a user is launched, registered and initialized, its node has what the claim specifies, and
+// both are removed when the claim is deleted.
 func TestClaimMadeByHand(t *testing.T) {
 	t.Attr("covers", "C558 C559")
 	t.Parallel()

@@ -16,9 +16,9 @@ func budgeted(nodes string) func(*v1.NodePool) {
 	}
 }
 
-// TestHalfEmptyFleetIsPacked: when most pods of three nodes are gone, the others end up on one node, without having been away
-// at the same time for longer than their move takes.
-func TestHalfEmptyFleetIsPacked(t *testing.T) {
+// TestUnderutilizedNodesAreConsolidated: when most pods of three nodes are gone, the others end up on one node, without being away at the
+// same time for longer than their move takes.
+func TestUnderutilizedNodesAreConsolidated(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	p := w.controller()

@@ -13,7 +13,7 @@ import (
 )
 
 // TestKilledBetweenClaimAndNode: the controller is killed after it has created a NodeClaim and before the node has registered. The next
-// one finds what was asked for: in the end there is one node, not two.
+// one finds the claim: in the end there is one node, not two.
 func TestKilledBetweenClaimAndNode(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -54,15 +54,15 @@ func TestKilledBetweenClaimAndNode(t *testing.T) {
 	}
 }
 
-// TestKilledAtRandomMoments kills the controller again and again while pods come, and while everything goes. What is left in
-// the end is what would be there without the kills.
+// TestKilledAtRandomMoments kills the controller repeatedly while pods are created, and while everything is deleted. The result is the same
+// as without the kills.
 func TestKilledAtRandomMoments(t *testing.T) {
 	t.Parallel()
 	const (
-		seed           = 20240501
-		ups, downs     = 10, 3
-		podsPerUp      = 6
-		longest        = 1500 * time.Millisecond
+		seed        = 20240501
+		ups, downs  = 10, 3
+		podsPerUp   = 6
+		longest     = 1500 * time.Millisecond
 		podsPerNode = 7 // of 500m on 3.9 cores
 	)
 	w := begin(t)

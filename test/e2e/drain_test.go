@@ -26,7 +26,7 @@ func (w *harness) oneNode(d *appsv1.Deployment, edits ...func(*v1.NodePool)) *co
 }
 
 // TestDeletedNodeIsDrainedAndReplaced is what `kubectl delete node` does: the node takes no more pods, its pods are evicted, the
-// instance ends, and the pods run again on a new node.
+// instance is terminated, and the pods run again on a new node.
 func TestDeletedNodeIsDrainedAndReplaced(t *testing.T) {
 	t.Attr("covers", "C200 C204 C559")
 	t.Parallel()

@@ -28,8 +28,8 @@ func (w *harness) awaitMetric(p *controller, line string) {
 	})
 }
 
-// TestEndpoints: probes answer, and after a scale-up the metrics that dashboards look at are there. The pods were told where they
-// would go.
+// TestEndpoints: probes answer, and after a scale-up the metrics of the dashboards exist. The pods have the event that names
+// their node.
 func TestEndpoints(t *testing.T) {
 	t.Parallel()
 	w := begin(t)

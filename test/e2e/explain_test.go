@@ -23,8 +23,8 @@ func (w *harness) explain(into any, args ...string) {
 	w.must(json.Unmarshal([]byte(out), into))
 }
 
-// TestExplanationsHold asks about a pod before the controller runs, lets it run, and asks why it leaves the node alone. The
-// event is not waited for: the same object hears of another cause after two minutes only.
+// TestExplanationsHold explains a pod before the controller runs, starts it, and explains why it does not disrupt the node. The test does
+// not wait for the event: events about the same object come every two minutes only.
 func TestExplanationsHold(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
@@ -123,7 +123,7 @@ func (w *harness) awaitBlocked(node, reason, code string) explained {
 }
 
 // TestEachKindOfBlockIsExplained: what keeps a node of a live cluster is, one after the other, the annotation of a pod, the budget of a pod,
-// the price of what could replace it, and the budget of its pool. Each comes with what would change it.
+// the price of what could replace it, and the budget of its pool. Each comes with its remedy.
 func TestEachKindOfBlockIsExplained(t *testing.T) {
 	t.Parallel()
 	w := begin(t)

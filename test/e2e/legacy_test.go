@@ -34,8 +34,8 @@ func (w *harness) defineLegacy() {
 	})
 }
 
-// TestProvisioner: a Provisioner of an earlier API gives pods their nodes, and takes them away 30 seconds after the last pod.
-// What is kept for it is put back when it is changed, and goes with it.
+// TestProvisioner: a Provisioner of an earlier API launches nodes for pods, and removes them 30 seconds after the last pod. Its NodePool is
+// restored when it is changed, and deleted with it.
 func TestProvisioner(t *testing.T) {
 	t.Parallel()
 	w := begin(t)

@@ -31,7 +31,7 @@ func (w *harness) awaitGone(node *corev1.Node, within time.Duration) {
 	})
 }
 
-// TestExpiredNodesAreReplaced: a node that is too old goes, and its pod runs again on a young one.
+// TestExpiredNodesAreReplaced: an expired node is removed, and its pod runs again on a new one.
 func TestExpiredNodesAreReplaced(t *testing.T) {
 	t.Attr("covers", "C563")
 	t.Parallel()
@@ -53,7 +53,7 @@ func TestExpiredNodesAreReplaced(t *testing.T) {
 	w.awaitMetric(p, `karpenter_nodeclaims_disrupted_total{capacity_type="spot",consolidation_policy="",nodepool="default",reason="expired",termination_mode="graceful"}`)
 }
 
-// TestAStubbornPodGoesAtTheDeadline: a pod that would take ten minutes to stop is cut short by the grace period of its node.
+// TestAStubbornPodGoesAtTheDeadline: the terminationGracePeriod of the node ends a pod that would take ten minutes to stop.
 func TestAStubbornPodGoesAtTheDeadline(t *testing.T) {
 	t.Attr("covers", "C562")
 	t.Parallel()
@@ -70,7 +70,7 @@ func TestAStubbornPodGoesAtTheDeadline(t *testing.T) {
 	w.awaitRunning(1)
 }
 
-// TestPodsGoInOrder: a critical pod stays until the last plain one has had all the time it was promised.
+// TestPodsGoInOrder: a critical pod stays until the grace period of the last non-critical one is over.
 func TestPodsGoInOrder(t *testing.T) {
 	t.Attr("covers", "C561")
 	t.Parallel()
@@ -102,7 +102,7 @@ func TestPodsGoInOrder(t *testing.T) {
 		t.Errorf("it was granted %v seconds, want its own 6", granted)
 	}
 	w.await("the plain pod is gone", patience, func() string {
-		// The critical one is looked at first: it may be asked to go the moment after the other is gone.
+		// The critical one is checked first: it may be evicted the moment after the other is gone.
 		if w.get(&last); last.DeletionTimestamp != nil && w.get(&plain) {
 			t.Fatal("the critical pod goes while the plain one is there")
 		}
@@ -115,7 +115,7 @@ func TestPodsGoInOrder(t *testing.T) {
 	w.awaitRunning(2)
 }
 
-// TestADrainGoesOnAfterAKill: the controller dies while pods are on their way out, and the next one carries on.
+// TestADrainGoesOnAfterAKill: the controller is killed during a drain, and the next one continues it.
 func TestADrainGoesOnAfterAKill(t *testing.T) {
 	t.Parallel()
 	w := begin(t)

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestStateIsExported: nodes, pods, pools and conditions are there to be scraped, and go with their objects.
+// TestStateIsExported: nodes, pods, pools and conditions have metrics, which are removed with their objects.
 func TestStateIsExported(t *testing.T) {
 	t.Parallel()
 	w := begin(t)

@@ -10,7 +10,7 @@ import (
 // every failure, half a minute at most, and a pod runs only when scheduler, node simulator and controller are all back.
 const reconnectPatience = 2 * time.Minute
 
-// TestAPIServerRestart takes the API server away for some seconds, once while pods wait to be planned for and once while
+// TestAPIServerRestart stops the API server for some seconds, once while pods are pending and once while
 // nodes register. Afterwards all pods run on as many nodes as without the outage.
 func TestAPIServerRestart(t *testing.T) {
 	t.Parallel()

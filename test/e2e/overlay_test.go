@@ -62,7 +62,7 @@ func (w *harness) awaitLaunched(want ...string) {
 }
 
 // TestOverlaysSteerLaunches while the controller runs: a price decides what is launched next, an overlay that
-// conflicts is told and decides nothing, and comes into force when the other one goes.
+// conflicts has a condition and no effect, and applies when the other one is deleted.
 func TestOverlaysSteerLaunches(t *testing.T) {
 	t.Attr("covers", "L361 L365")
 	t.Parallel()

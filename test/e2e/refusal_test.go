@@ -201,7 +201,7 @@ func (w *harness) awaitUsage(p *v1.NodePool, cpu string, nodes int64) {
 // collectorPatience covers the time until the cluster's garbage collector watches a kind that was defined a moment ago.
 const collectorPatience = 90 * time.Second
 
-// TestDeletedPoolTakesItsNodes: claims and nodes of a pool go with it, and its pods wait for another pool.
+// TestDeletedPoolTakesItsNodes: claims and nodes of a pool are deleted with it, and its pods wait for another pool.
 func TestDeletedPoolTakesItsNodes(t *testing.T) {
 	t.Parallel()
 	w := begin(t)

@@ -38,7 +38,7 @@ func (w *harness) sicken(node *corev1.Node, since time.Duration) {
 }
 
 // TestUnhealthyNodeIsRepaired: a node that is not ready for too long is replaced, whatever its pod and its pool
-// say; while too many are in that state, none is.
+// forbid; while too many are unhealthy, none is.
 func TestUnhealthyNodeIsRepaired(t *testing.T) {
 	t.Attr("covers", "C500 C506 C507")
 	t.Parallel()

@@ -126,8 +126,8 @@ func TestStandbyTakesOver(t *testing.T) {
 	w.launchesNoMore(3 * time.Second)
 }
 
-// TestStandbyTakesOverFromTheDead: the replica that acts is killed with pods in hand and gives nothing back; the other one waits
-// for the lease to run out and no longer. Nothing is launched twice.
+// TestStandbyTakesOverFromTheDead: the leader is killed with pods pending and does not release the lease; the other one waits until the
+// lease expires and no longer. Nothing is launched twice.
 func TestStandbyTakesOverFromTheDead(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
@@ -143,8 +143,8 @@ func TestStandbyTakesOverFromTheDead(t *testing.T) {
 	w.launchesNoMore(3 * time.Second)
 }
 
-// TestAFrozenLeaderWakesUpAndDoesNothing: the replica that acts is stopped in its tracks with pods to place, another one takes over and
-// places them, and the first one wakes up believing that it still acts. It launches nothing, and ends.
+// TestAFrozenLeaderWakesUpAndDoesNothing: the leader is frozen with pods pending, another replica takes over and places them, and the first
+// one is thawed and still believes to be the leader. It launches nothing, and exits.
 func TestAFrozenLeaderWakesUpAndDoesNothing(t *testing.T) {
 	t.Parallel()
 	w := begin(t)

@@ -10,7 +10,7 @@ import (
 // TestScaleUpAndDown: from no node to as many as the pods need, and back to none after the pods are gone.
 func TestScaleUpAndDown(t *testing.T) {
 	t.Parallel()
-	// A node is empty for the wait, is looked at again after 15 s, and drains for 5 s at least.
+	// A node is empty for consolidateAfter, is validated after 15 s, and drains for 5 s at least.
 	const wait, gone = 3 * time.Second, time.Minute
 	w := begin(t)
 	w.controller()

@@ -35,7 +35,7 @@ func (w *harness) resize(p *v1.NodePool, replicas int32) {
 	})
 }
 
-// TestStaticPool: five nodes without any pod, pods that use them, a node that is replaced when it goes, and back to the two
+// TestStaticPool: five nodes without any pod, pods that use them, a deleted node that is replaced, and back to the two
 // that are in use.
 func TestStaticPool(t *testing.T) {
 	t.Parallel()
@@ -55,7 +55,7 @@ func TestStaticPool(t *testing.T) {
 		used[pod.Spec.NodeName] = true
 	}
 
-	// A node that goes is replaced. The controller that sees to it may be another one.
+	// A deleted node is replaced, also by another controller.
 	w.must(first.Kill())
 	w.controller("--feature-gates=StaticCapacity=true")
 	gone := w.unused(used)

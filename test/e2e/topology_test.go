@@ -12,7 +12,7 @@ import (
 )
 
 // TestPodsWithAntiAffinityByZoneAllRun: the zone of the first one is not decided while its node is being
-// planned, so that the others have to wait. Each pass learns the zone of one more.
+// launched, so the others have to wait. Each pass learns the zone of one more.
 func TestPodsWithAntiAffinityByZoneAllRun(t *testing.T) {
 	t.Attr("covers", "L271 L272")
 	t.Parallel()
