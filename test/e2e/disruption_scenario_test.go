@@ -52,11 +52,11 @@ func disruptionFlags(s scenariofile.Scenario) []string {
 
 // runDisruption stages a scenario, starts a controller, and waits until its log says what the scenario expects. The controller
 // remembers commands and failures of nodes by their names, so that each scenario needs one of its own.
-func (w *world) runDisruption(reader *manifest.Reader, s scenariofile.Scenario) {
+func (w *harness) runDisruption(reader *manifest.Reader, s scenariofile.Scenario) {
 	w.t.Helper()
 	vendor, err := kwok.New(nil, kwok.Options{Catalog: s.Options.Catalog})
 	w.must(err)
-	f := fleet{world: w, cloud: vendor}
+	f := fleet{harness: w, cloud: vendor}
 	for _, o := range scenariorun.Objects(w.t, reader, s) {
 		f.apply(o)
 	}
@@ -80,7 +80,7 @@ func (w *world) runDisruption(reader *manifest.Reader, s scenariofile.Scenario) 
 
 // fleet is the cluster of a scenario about disruption.
 type fleet struct {
-	*world
+	*harness
 	cloud cloud.Cloud
 	// nodes are the names of the nodes of the scenario.
 	nodes []string
@@ -102,7 +102,7 @@ func (f *fleet) apply(o client.Object) {
 	if pool, ok := o.(*v1.NodePool); ok {
 		live := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: pool.Name}}
 		if f.get(live) {
-			change(f.world, live, func(p *v1.NodePool) { p.Spec = pool.Spec })
+			change(f.harness, live, func(p *v1.NodePool) { p.Spec = pool.Spec })
 			return
 		}
 	}
@@ -111,7 +111,7 @@ func (f *fleet) apply(o client.Object) {
 	f.create(o)
 	if pool, ok := o.(*v1.NodePool); ok {
 		// The controller does so, too, but while it has not, nothing has drifted.
-		change(f.world, pool, func(p *v1.NodePool) {
+		change(f.harness, pool, func(p *v1.NodePool) {
 			p.Annotations = map[string]string{v1.NodePoolHashAnnotationKey: p.Hash(), v1.NodePoolHashVersionAnnotationKey: v1.NodePoolHashVersion}
 		})
 	}
@@ -128,7 +128,7 @@ func (f *fleet) applyNodes(text string) {
 			f.addNode(n)
 		case n.Protected:
 			live := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
-			change(f.world, live, func(o *corev1.Node) { o.Annotations[v1.DoNotDisruptAnnotationKey] = "true" })
+			change(f.harness, live, func(o *corev1.Node) { o.Annotations[v1.DoNotDisruptAnnotationKey] = "true" })
 		}
 		for _, p := range n.Pods {
 			f.apply(p.Object(time.Now()))
@@ -155,7 +155,7 @@ func (f *fleet) addNode(n scenariorun.Node) {
 func (f *fleet) awaitStaged() {
 	f.t.Helper()
 	f.await("nodes are ready and pods run", patience, func() string {
-		for _, node := range f.world.nodes() {
+		for _, node := range f.harness.nodes() {
 			if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady }) {
 				return fmt.Sprintf("node %q is not ready", node.Name)
 			}
