@@ -1,7 +1,7 @@
-// Package autoscaler keeps what VerticalPodAutoscalers predict up to date.
+// Package autoscaler reads the recommendations of VerticalPodAutoscalers.
 //
-// Autoscalers are asked for every half a minute rather than watched: most clusters do not have them, and a kind that does not
-// exist cannot be watched.
+// It lists them every half a minute instead of watching them: most clusters do not have the kind, and a kind that does not exist cannot
+// be watched.
 //
 // Source: scheduling specification, other side stores.
 package autoscaler
@@ -22,40 +22,40 @@ import (
 )
 
 const (
-	// period is how often autoscalers are looked at, and absence how often it is looked whether there are any by now.
-	period, absence = 30 * time.Second, time.Minute
-	// complainEvery is how often the same failure is logged.
-	complainEvery = time.Hour
+	// period is the time between two lists, and absentPeriod the time while the kind does not exist.
+	period, absentPeriod = 30 * time.Second, time.Minute
+	// warnPeriod is how long the same failure is not logged again.
+	warnPeriod = time.Hour
 )
 
-// Controller is the loop vpa.prediction.
+// Controller is the controller vpa.prediction.
 type Controller struct {
 	reader client.Reader
 	clock  clock.Clock
 	store  *prediction.Store
 	log    *slog.Logger
-	// said are the failures that were logged not long ago.
-	said *ttlcache.Cache[string, bool]
+	// logged are the failures of the last warnPeriod.
+	logged *ttlcache.Cache[string, bool]
 }
 
-// New builds the loop, which fills store. reader should not keep what it reads.
+// New builds the controller, which fills store. reader should not cache what it reads.
 func New(reader client.Reader, c clock.Clock, store *prediction.Store, log *slog.Logger) *Controller {
 	return &Controller{
 		reader: reader, clock: c, store: store, log: log.With("controller", "vpa.prediction"),
-		said: ttlcache.New[string, bool](c, complainEvery),
+		logged: ttlcache.New[string, bool](c, warnPeriod),
 	}
 }
 
-// Register adds the loop to the manager.
+// Register adds the controller to the manager.
 func (c *Controller) Register(m manager.Manager) error { return m.Add(c) }
 
-// NeedLeaderElection is true: only who plans needs predictions.
+// NeedLeaderElection is true: only the leader schedules pods.
 func (c *Controller) NeedLeaderElection() bool { return true }
 
-// Start looks at autoscalers until ctx ends.
+// Start lists VerticalPodAutoscalers until ctx ends.
 func (c *Controller) Start(ctx context.Context) error {
 	for {
-		wait := c.round(ctx)
+		wait := c.refresh(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -64,8 +64,9 @@ func (c *Controller) Start(ctx context.Context) error {
 	}
 }
 
-// round reads all autoscalers and reports when to look again. While they cannot be listed, what was predicted before stands.
-func (c *Controller) round(ctx context.Context) time.Duration {
+// refresh reads all VerticalPodAutoscalers and returns the time until the next list. While they cannot be listed, the last
+// recommendations stay.
+func (c *Controller) refresh(ctx context.Context) time.Duration {
 	var list unstructured.UnstructuredList
 	kind := prediction.Kind()
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -73,9 +74,9 @@ func (c *Controller) round(ctx context.Context) time.Duration {
 	switch {
 	case meta.IsNoMatchError(err):
 		c.store.Replace(nil, true)
-		return absence
+		return absentPeriod
 	case err != nil:
-		c.complain(ctx, "cannot list VerticalPodAutoscalers, using what they said last", err)
+		c.warn(ctx, "listing VerticalPodAutoscalers failed, using their last recommendations", err)
 		return period
 	}
 	var autoscalers []prediction.Autoscaler
@@ -84,7 +85,7 @@ func (c *Controller) round(ctx context.Context) time.Duration {
 		a, err := prediction.Parse(&list.Items[i])
 		if err != nil {
 			complete = false
-			c.complain(ctx, "skipping a VerticalPodAutoscaler", err)
+			c.warn(ctx, "ignoring an invalid VerticalPodAutoscaler", err)
 			continue
 		}
 		autoscalers = append(autoscalers, a)
@@ -93,10 +94,11 @@ func (c *Controller) round(ctx context.Context) time.Duration {
 	return period
 }
 
-func (c *Controller) complain(ctx context.Context, message string, err error) {
-	if _, said := c.said.Get(err.Error()); said || ctx.Err() != nil {
+// warn logs a failure, unless the same one was logged within warnPeriod.
+func (c *Controller) warn(ctx context.Context, message string, err error) {
+	if _, logged := c.logged.Get(err.Error()); logged || ctx.Err() != nil {
 		return
 	}
-	c.said.Set(err.Error(), true)
+	c.logged.Set(err.Error(), true)
 	c.log.ErrorContext(ctx, message, "error", err)
 }

@@ -1,7 +1,7 @@
-// Package nodeoverlay judges NodeOverlays, tells each what became of it, and puts those that are valid in force.
+// Package nodeoverlay validates NodeOverlays, sets their conditions and applies the valid ones.
 //
-// All overlays are judged together, against what the cloud lists for every NodePool: whether one is in force can depend on
-// any other. So there is one thing to reconcile, and one worker.
+// All NodeOverlays are evaluated together, against the instance types of every NodePool, because NodeOverlays can conflict. So there is
+// one request and one worker.
 //
 // Source: scheduling specification, NodeOverlay.
 package nodeoverlay
@@ -36,8 +36,8 @@ import (
 const (
 	// name is the controller's name in logs and metrics.
 	name = "nodeoverlay.controller"
-	// refresh is how long a judgement holds when nothing changes that the controller watches: types of the cloud may be
-	// new, and bring overlays together that touched different ones.
+	// refresh is the time between two evaluations when nothing changes that the controller watches: new instance types of the cloud may
+	// make NodeOverlays conflict.
 	refresh = 6 * time.Hour
 )
 
@@ -47,11 +47,10 @@ type Controller struct {
 	store *overlay.Store
 }
 
-// New builds the controller. The cloud among the shared lists instance types without corrections; store takes the result.
+// New builds the controller. The cloud of shared lists instance types without NodeOverlays; the result goes to store.
 func New(shared deps.Shared, store *overlay.Store) *Controller { return &Controller{shared, store} }
 
-// Register adds the controller to the manager. Whatever changes, the same question is asked again; a change of status is
-// no change.
+// Register adds the controller to the manager. Every change but those of status evaluates all NodeOverlays.
 func (c *Controller) Register(m manager.Manager) error {
 	everything := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{{}}
@@ -71,8 +70,8 @@ func (c *Controller) Register(m manager.Manager) error {
 	return b.Complete(c)
 }
 
-// Reconcile judges all overlays. Conditions are written before the result is put in force, so that nothing is in force of
-// which its overlay does not know; a pool whose instance types cannot be listed keeps nobody else waiting.
+// Reconcile evaluates all NodeOverlays. It writes the conditions before it applies the result, so that no NodeOverlay is applied whose
+// condition does not say so. A NodePool whose instance types cannot be listed does not delay the others.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	ctx = observe.WithController(ctx, name)
 	overlays, err := c.overlays(ctx)
@@ -83,8 +82,8 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	corrections, verdicts := overlay.Evaluate(overlays, pools, c.Cloud.Labels)
-	again, err := c.write(ctx, verdicts)
+	corrections, results := overlay.Evaluate(overlays, pools, c.Cloud.Labels)
+	again, err := c.write(ctx, results)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -111,7 +110,7 @@ func (c *Controller) overlays(ctx context.Context) ([]*v1alpha1.NodeOverlay, err
 	return out, nil
 }
 
-// pools are the managed NodePools whose instance types can be listed; unlisted says what is wrong with the others.
+// pools are the managed NodePools whose instance types can be listed; unlisted has the errors of the others.
 func (c *Controller) pools(ctx context.Context) (out []overlay.Pool, unlisted, err error) {
 	var list v1.NodePoolList
 	if err := c.Client.List(ctx, &list); err != nil {
@@ -136,28 +135,28 @@ func (c *Controller) pools(ctx context.Context) (out []overlay.Pool, unlisted, e
 	return out, errors.Join(errs...), nil
 }
 
-// write tells every overlay its verdict. It asks to run again when an overlay has changed or gone since it was read.
-func (c *Controller) write(ctx context.Context, verdicts []overlay.Result) (again bool, err error) {
+// write sets the condition of every NodeOverlay. again is set when a NodeOverlay has changed since it was read.
+func (c *Controller) write(ctx context.Context, results []overlay.Result) (again bool, err error) {
 	var errs []error
-	for _, v := range verdicts {
-		stored, judged := v.Overlay, v.Overlay.DeepCopy()
-		set := condition.For(judged, c.Clock.Now())
+	for _, v := range results {
+		stored, next := v.Overlay, v.Overlay.DeepCopy()
+		set := condition.For(next, c.Clock.Now())
 		if v.Reason == "" {
 			set.True(v1alpha1.ConditionTypeValidationSucceeded)
 		} else {
 			set.False(v1alpha1.ConditionTypeValidationSucceeded, v.Reason, v.Message)
 		}
-		if equality.Semantic.DeepEqual(stored.Status, judged.Status) {
+		if equality.Semantic.DeepEqual(stored.Status, next.Status) {
 			continue
 		}
 		patch := client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
-		switch err := c.Client.Status().Patch(ctx, judged, patch); {
+		switch err := c.Client.Status().Patch(ctx, next, patch); {
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 			again = true
 		case err != nil:
 			errs = append(errs, fmt.Errorf("writing status of nodeoverlay %q: %w", stored.Name, err))
 		case v.Reason != "":
-			observe.Log(ctx).Info("leaving out node overlay", "NodeOverlay", stored.Name, "reason", v.Reason, "message", v.Message, "conflicts-with", v.With)
+			observe.Log(ctx).Info("ignoring node overlay", "NodeOverlay", stored.Name, "reason", v.Reason, "message", v.Message, "conflicts-with", v.With)
 		}
 	}
 	return again, errors.Join(errs...)

@@ -17,51 +17,51 @@ import (
 )
 
 const (
-	// costPeriod is how often the machines are counted.
+	// costPeriod is the time between two computations of the cost.
 	costPeriod = 5 * time.Second
-	// pricePeriod is how old prices may be. Clouds list their types from memory, and a NodeOverlay should show soon.
+	// pricePeriod is how long prices are cached. Clouds list instance types from memory, and a new NodeOverlay should show soon.
 	pricePeriod = time.Minute
-	// complainEvery is how often something about prices that stays wrong is reported.
-	complainEvery = time.Hour
+	// warnPeriod is how long the same failure is not reported again.
+	warnPeriod = time.Hour
 )
 
-// Machines knows what the machines of every NodePool were bought as, by pool, those that are going included. It is false while
-// the picture of the cluster is not complete yet.
-type Machines interface {
+// Offerings returns the offerings of the instances of every NodePool, by NodePool, including instances that are terminating. ok is
+// false until the cluster state is complete.
+type Offerings interface {
 	Purchases() (byPool map[string][]cost.Offering, ok bool)
 }
 
-// Cost is the loop state.pricing: it shows what the machines of each NodePool cost.
+// Cost is the controller state.pricing: it sets the gauge of the cost of each NodePool.
 //
-// Nothing is added up along the way: all is counted anew each time, so that no order of events can make it wrong.
+// The cost is computed from the cluster state each time instead of updated by events, so that it does not depend on their order.
 type Cost struct {
 	deps.Shared
-	machines Machines
-	log      *slog.Logger
-	prices   map[string]pricing
-	shown    *observe.GaugeStore
-	// said are the failures that were reported not long ago.
-	said *ttlcache.Cache[string, bool]
+	offerings Offerings
+	log       *slog.Logger
+	prices    map[string]pricing
+	gauges    *observe.GaugeStore
+	// reported are the failures of the last warnPeriod.
+	reported *ttlcache.Cache[string, bool]
 }
 
-// pricing is the prices of a pool as they were at some time.
+// pricing is the prices of a NodePool at a time.
 type pricing struct {
 	cost.Prices
-	asked time.Time
+	listed time.Time
 }
 
-// NewCost builds the loop.
-func NewCost(shared deps.Shared, machines Machines, log *slog.Logger) *Cost {
+// NewCost builds the controller.
+func NewCost(shared deps.Shared, offerings Offerings, log *slog.Logger) *Cost {
 	return &Cost{
-		Shared: shared, machines: machines, log: log.With("controller", "state.pricing"),
-		prices: map[string]pricing{}, shown: observe.NewGaugeStore(), said: ttlcache.New[string, bool](shared.Clock, complainEvery),
+		Shared: shared, offerings: offerings, log: log.With("controller", "state.pricing"),
+		prices: map[string]pricing{}, gauges: observe.NewGaugeStore(), reported: ttlcache.New[string, bool](shared.Clock, warnPeriod),
 	}
 }
 
-// Register adds the loop to the manager.
+// Register adds the controller to the manager.
 func (c *Cost) Register(m manager.Manager) error { return m.Add(c) }
 
-// NeedLeaderElection is true: one replica that tells is enough.
+// NeedLeaderElection is true: one replica reports the cost.
 func (c *Cost) NeedLeaderElection() bool { return true }
 
 // Start refreshes the gauges until ctx ends.
@@ -69,7 +69,7 @@ func (c *Cost) Start(ctx context.Context) error {
 	ctx = observe.WithController(ctx, "state.pricing")
 	for {
 		if err := c.refresh(ctx); err != nil && ctx.Err() == nil {
-			c.log.Error("cannot tell what node pools cost", "error", err)
+			c.log.Error("computing the cost of nodepools failed, retrying in "+costPeriod.String(), "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -79,9 +79,9 @@ func (c *Cost) Start(ctx context.Context) error {
 	}
 }
 
-// refresh shows what every NodePool that exists costs now, and forgets the others.
+// refresh sets the cost of every NodePool and removes the gauges of those that are gone.
 func (c *Cost) refresh(ctx context.Context) error {
-	bought, ok := c.machines.Purchases()
+	offerings, ok := c.offerings.Purchases()
 	if !ok {
 		return nil
 	}
@@ -99,14 +99,14 @@ func (c *Cost) refresh(ctx context.Context) error {
 		}
 		prices := c.pricesOf(ctx, pool, before[pool.Name])
 		c.prices[pool.Name] = prices
-		dollars, unknown := prices.Sum(bought[pool.Name])
+		dollars, unknown := prices.Sum(offerings[pool.Name])
 		for _, o := range unknown {
-			c.fail(ctx, pool.Name, fmt.Sprint(o), "a machine has no price and counts as free",
+			c.fail(ctx, pool.Name, fmt.Sprint(o), "counting a nodeclaim without a price as free",
 				"instance-type", o.InstanceType, "zone", o.Zone, "capacity-type", o.CapacityType)
 		}
 		samples[pool.Name] = []observe.Sample{{Gauge: c.Metrics.NodePools.Cost, Labels: []string{pool.Name}, Value: dollars}}
 	}
-	c.shown.ReplaceAll(samples)
+	c.gauges.ReplaceAll(samples)
 	for pool := range before {
 		if _, exists := c.prices[pool]; !exists {
 			c.Metrics.NodePools.CostTrackerErrors.DeleteLabelValues(pool)
@@ -115,29 +115,29 @@ func (c *Cost) refresh(ctx context.Context) error {
 	return nil
 }
 
-// pricesOf asks the cloud for the prices of a pool when those that are known are too old. The last known ones stay while it
-// does not answer.
+// pricesOf lists the instance types of a NodePool when its prices are older than pricePeriod. After a failure the last known prices
+// stay.
 func (c *Cost) pricesOf(ctx context.Context, pool *v1.NodePool, known pricing) pricing {
 	now := c.Clock.Now()
-	if !known.asked.IsZero() && now.Sub(known.asked) < pricePeriod {
+	if !known.listed.IsZero() && now.Sub(known.listed) < pricePeriod {
 		return known
 	}
-	known.asked = now
+	known.listed = now
 	types, err := c.Cloud.Provider.InstanceTypes(ctx, pool)
 	if err != nil {
-		c.fail(ctx, pool.Name, "types", "cannot list instance types, using the last known prices", "error", err)
+		c.fail(ctx, pool.Name, "types", "listing instance types failed, using the last known prices", "error", err)
 		return known
 	}
 	known.Prices = cost.PricesOf(types)
 	return known
 }
 
-// fail reports a failure, unless the same was reported not long ago.
+// fail counts and logs a failure, unless the same one was reported within warnPeriod.
 func (c *Cost) fail(ctx context.Context, pool, about, message string, args ...any) {
-	if _, said := c.said.Get(pool + " " + about); said || ctx.Err() != nil {
+	if _, reported := c.reported.Get(pool + " " + about); reported || ctx.Err() != nil {
 		return
 	}
-	c.said.Set(pool+" "+about, true)
+	c.reported.Set(pool+" "+about, true)
 	c.Metrics.NodePools.CostTrackerErrors.WithLabelValues(pool).Inc()
 	c.log.ErrorContext(ctx, message, append([]any{"NodePool", pool}, args...)...)
 }

@@ -27,8 +27,8 @@ const (
 	counterUnsynced = time.Second
 )
 
-// Usage knows what the nodes of a NodePool have, nodes that are going not counted: the capacity of its nodes by
-// resource, and under "nodes" their number. It is false while the picture of the cluster is not complete yet.
+// Usage returns the capacity of the nodes of a NodePool by resource, and their number under "nodes". Nodes that are terminating do not
+// count. ok is false until the cluster state is complete.
 type Usage interface {
 	PoolUsage(pool string) (corev1.ResourceList, bool)
 }
@@ -44,7 +44,7 @@ func NewCounter(shared deps.Shared, usage Usage) *Counter {
 	return &Counter{Shared: shared, usage: usage}
 }
 
-// Register adds the controller to the manager. Only the creation of a NodePool wakes it; from then on it wakes itself.
+// Register adds the controller to the manager. It watches the creation of NodePools only, and requeues them itself.
 func (c *Counter) Register(m manager.Manager) error {
 	created := predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 	return builder.ControllerManagedBy(m).
@@ -54,7 +54,7 @@ func (c *Counter) Register(m manager.Manager) error {
 		Complete(c)
 }
 
-// Reconcile counts one NodePool.
+// Reconcile updates the usage of one NodePool.
 func (c *Counter) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	pool, err := managedPool(ctx, c.Shared, request)
 	if pool == nil || err != nil {
@@ -74,7 +74,7 @@ func (c *Counter) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	return requeue.After(counterPeriod), nil
 }
 
-// withZeroes is the usage with a zero for every base resource that is not used.
+// withZeroes adds a zero for every base resource that is not used.
 func withZeroes(used corev1.ResourceList) corev1.ResourceList {
 	out := corev1.ResourceList{
 		corev1.ResourceCPU: resource.Quantity{}, corev1.ResourceMemory: resource.Quantity{}, corev1.ResourcePods: resource.Quantity{},

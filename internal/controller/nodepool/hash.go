@@ -19,8 +19,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
-// Hash is the controller nodepool.hash: it annotates NodePools with the hash of their template, which NodeClaims copy
-// at creation, so that a later difference means drift.
+// Hash is the controller nodepool.hash: it annotates NodePools with the hash of their template. NodeClaims copy it at creation, and a
+// difference means drift.
 type Hash struct{ deps.Shared }
 
 // NewHash builds the controller.
@@ -35,8 +35,8 @@ func (h *Hash) Register(m manager.Manager) error {
 		Complete(h)
 }
 
-// Reconcile annotates one NodePool. When the way of hashing has changed, its NodeClaims move first: the NodePool's own
-// version is what says that they have all moved.
+// Reconcile annotates one NodePool. When the hash version has changed, its NodeClaims are migrated first: the version of the NodePool
+// records that all of them are.
 func (h *Hash) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	pool, err := managedPool(ctx, h.Shared, request)
 	if pool == nil || err != nil {
@@ -58,8 +58,8 @@ func (h *Hash) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	return requeue.OnConflict(h.Client.Patch(ctx, pool, client.MergeFrom(stored)))
 }
 
-// migrate moves the NodePool's claims to the current way of hashing. A claim that has drifted keeps its hash, and so
-// stays drifted; the others take over the NodePool's.
+// migrate moves the NodeClaims of the NodePool to the current hash version. A drifted NodeClaim keeps its hash, and so stays drifted;
+// the others get the hash of the NodePool.
 func (h *Hash) migrate(ctx context.Context, pool, hash string) error {
 	var claims v1.NodeClaimList
 	if err := h.Client.List(ctx, &claims, client.MatchingLabels{v1.NodePoolLabelKey: pool}); err != nil {
@@ -84,7 +84,7 @@ func (h *Hash) migrate(ctx context.Context, pool, hash string) error {
 	return errors.Join(errs...)
 }
 
-// annotate sets annotations and reports whether that changed any.
+// annotate sets annotations and reports whether any changed.
 func annotate(obj client.Object, values map[string]string) bool {
 	annotations, changed := obj.GetAnnotations(), false
 	if annotations == nil {

@@ -1,5 +1,5 @@
-// Package nodepool keeps what NodePools say about themselves up to date: the hash of their template, the resources in
-// use, whether their spec is valid and their NodeClass ready, and whether their Nodes come up.
+// Package nodepool maintains the status of NodePools: the hash of their template, the resources in use, and the conditions for their
+// validation, NodeClass and registration health.
 //
 // Source: spec NodeClaim and NodePool lifecycle, NodePool hash, counter, readiness, validation, registration health.
 package nodepool
@@ -39,7 +39,7 @@ func (r *Readiness) Register(m manager.Manager) error {
 	return withClasses(m, "nodepool.readiness", r.Shared).Complete(r)
 }
 
-// withClasses starts a controller that looks at a managed NodePool whenever it or its NodeClass changes.
+// withClasses builds a controller that reconciles a managed NodePool whenever it or its NodeClass changes.
 func withClasses(m manager.Manager, name string, shared deps.Shared) *builder.Builder {
 	b := builder.ControllerManagedBy(m).
 		Named(name).
@@ -51,7 +51,7 @@ func withClasses(m manager.Manager, name string, shared deps.Shared) *builder.Bu
 	return b
 }
 
-// Reconcile judges one NodePool.
+// Reconcile sets the condition of one NodePool.
 func (r *Readiness) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	pool, err := managedPool(ctx, r.Shared, request)
 	if pool == nil || err != nil {
@@ -71,7 +71,7 @@ func (r *Readiness) Reconcile(ctx context.Context, request reconcile.Request) (r
 	return requeue.OnConflict(writeStatus(ctx, r.Client, stored, pool))
 }
 
-// unreadiness says why a NodeClass cannot be used, nil meaning that it does not exist; the reason is empty when it can.
+// unreadiness is why a NodeClass is not ready; nil stands for one that does not exist. The reason is empty if it is ready.
 func unreadiness(class cloud.NodeClassObject) (reason, message string) {
 	if class == nil {
 		return "NodeClassNotFound", "NodeClass not found on cluster"
@@ -90,7 +90,7 @@ func unreadiness(class cloud.NodeClassObject) (reason, message string) {
 	}
 }
 
-// managedPool reads the NodePool of a request; nil when it is gone or not managed.
+// managedPool reads the NodePool of a request; nil if it is gone or not managed.
 func managedPool(ctx context.Context, shared deps.Shared, request reconcile.Request) (*v1.NodePool, error) {
 	pool := &v1.NodePool{}
 	if err := shared.Client.Get(ctx, request.NamespacedName, pool); err != nil {
@@ -102,7 +102,7 @@ func managedPool(ctx context.Context, shared deps.Shared, request reconcile.Requ
 	return pool, nil
 }
 
-// classOf reads the NodeClass of a managed NodePool; nil when it does not exist.
+// classOf reads the NodeClass of a managed NodePool; nil if it does not exist.
 func classOf(ctx context.Context, shared deps.Shared, pool *v1.NodePool) (cloud.NodeClassObject, error) {
 	ref := pool.Spec.Template.Spec.NodeClassRef
 	kind, ok := shared.Cloud.NodeClassFor(ref)
@@ -120,7 +120,7 @@ func classOf(ctx context.Context, shared deps.Shared, pool *v1.NodePool) (cloud.
 	return class, nil
 }
 
-// writeStatus writes what changed in the status, unless somebody else wrote meanwhile.
+// writeStatus writes the changes of the status, with an optimistic lock.
 func writeStatus(ctx context.Context, c client.Client, stored, pool *v1.NodePool) error {
 	if sameStatus(stored, pool) {
 		return nil

@@ -23,7 +23,7 @@ import (
 // scheduling does not depend on it.
 type RegistrationHealth struct {
 	deps.Shared
-	memory tracker
+	tracker healthTracker
 }
 
 // NewRegistrationHealth builds the controller.
@@ -36,13 +36,13 @@ func (h *RegistrationHealth) Register(m manager.Manager) error {
 	return withClasses(m, "nodepool.registrationhealth", h.Shared).Complete(h)
 }
 
-// Reconcile keeps one NodePool's condition and memory in step with its spec and its NodeClass: after a change of either
-// nothing is known, and after a restart the condition is what is left of the memory.
+// Reconcile resets the condition and the outcomes of a NodePool after a change of its spec or its NodeClass; after a restart it
+// restores the outcomes from the condition.
 func (h *RegistrationHealth) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	pool := &v1.NodePool{}
 	if err := h.Client.Get(ctx, request.NamespacedName, pool); err != nil {
 		if client.IgnoreNotFound(err) == nil {
-			h.memory.forget(request.Name)
+			h.tracker.forget(request.Name)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -65,15 +65,15 @@ func (h *RegistrationHealth) Reconcile(ctx context.Context, request reconcile.Re
 		return requeue.OnConflict(err)
 	}
 	if changed {
-		h.memory.forget(pool.Name)
-	} else if len(h.memory.of(pool.Name, pool.UID)) == 0 {
-		h.memory.add(pool.Name, pool.UID, seeds(have.Status)...)
+		h.tracker.forget(pool.Name)
+	} else if len(h.tracker.of(pool.Name, pool.UID)) == 0 {
+		h.tracker.add(pool.Name, pool.UID, restored(have.Status)...)
 	}
 	return reconcile.Result{}, nil
 }
 
-// seeds are the outcomes that a condition stands for after a restart.
-func seeds(status metav1.ConditionStatus) []outcome {
+// restored are the outcomes that a condition stands for after a restart.
+func restored(status metav1.ConditionStatus) []outcome {
 	switch status {
 	case metav1.ConditionTrue:
 		return []outcome{{}}
@@ -84,22 +84,22 @@ func seeds(status metav1.ConditionStatus) []outcome {
 	}
 }
 
-// Succeeded records that a claim has registered.
+// Succeeded records that a NodeClaim has registered.
 func (h *RegistrationHealth) Succeeded(ctx context.Context, claim *v1.NodeClaim) error {
-	return h.record(ctx, claim, outcome{claim: claim.UID}, func(set condition.Set, next verdict) {
+	return h.record(ctx, claim, outcome{claim: claim.UID}, func(set condition.Set, next health) {
 		if next == healthy {
 			set.True(v1.ConditionTypeNodeRegistrationHealthy)
 		}
 	})
 }
 
-// Failed records that a claim has run into its launch or registration timeout.
+// Failed records that a NodeClaim has exceeded its launch or registration timeout.
 func (h *RegistrationHealth) Failed(ctx context.Context, claim *v1.NodeClaim) error {
 	reason, message := "RegistrationFailed", "Failed to register node"
 	if launched := condition.For(claim.DeepCopy(), h.Clock.Now()).Get(v1.ConditionTypeLaunched); launched.Status != metav1.ConditionTrue {
 		reason, message = launched.Reason, launched.Message
 	}
-	return h.record(ctx, claim, outcome{claim: claim.UID, failed: true}, func(set condition.Set, next verdict) {
+	return h.record(ctx, claim, outcome{claim: claim.UID, failed: true}, func(set condition.Set, next health) {
 		have := set.Get(v1.ConditionTypeNodeRegistrationHealthy)
 		if next == unhealthy && (have == nil || have.Status != metav1.ConditionFalse) {
 			set.False(v1.ConditionTypeNodeRegistrationHealthy, reason, message)
@@ -107,23 +107,23 @@ func (h *RegistrationHealth) Failed(ctx context.Context, claim *v1.NodeClaim) er
 	})
 }
 
-// record writes the condition that an outcome leads to and then remembers the outcome; after a failed write nothing is
-// remembered, so that the report can be repeated.
-func (h *RegistrationHealth) record(ctx context.Context, claim *v1.NodeClaim, one outcome, decide func(condition.Set, verdict)) error {
+// record writes the condition that follows from an outcome and then keeps the outcome; after a failed write nothing is kept, so that
+// the call can be repeated.
+func (h *RegistrationHealth) record(ctx context.Context, claim *v1.NodeClaim, one outcome, decide func(condition.Set, health)) error {
 	pool, err := h.ownerOf(ctx, claim)
 	if pool == nil || err != nil {
 		return err
 	}
 	stored := pool.DeepCopy()
-	decide(condition.For(pool, h.Clock.Now()), h.memory.of(pool.Name, pool.UID).with(one).verdict())
+	decide(condition.For(pool, h.Clock.Now()), h.tracker.of(pool.Name, pool.UID).with(one).health())
 	if err := writeStatus(ctx, h.Client, stored, pool); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	h.memory.add(pool.Name, pool.UID, one)
+	h.tracker.add(pool.Name, pool.UID, one)
 	return nil
 }
 
-// ownerOf returns the NodePool that owns the claim; nil when it is gone, recreated or never was one.
+// ownerOf returns the NodePool that owns the NodeClaim; nil if there is none, or if it was recreated.
 func (h *RegistrationHealth) ownerOf(ctx context.Context, claim *v1.NodeClaim) (*v1.NodePool, error) {
 	name := claim.Labels[v1.NodePoolLabelKey]
 	if name == "" {

@@ -17,8 +17,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// Validation is the controller nodepool.validation: it says whether a NodePool's spec passes the rules that the schema
-// cannot express.
+// Validation is the controller nodepool.validation: it checks the rules for NodePools that the schema cannot express.
 type Validation struct{ deps.Shared }
 
 // NewValidation builds the controller.
@@ -54,5 +53,5 @@ func (v *Validation) Reconcile(ctx context.Context, request reconcile.Request) (
 	return requeue.OnConflict(writeStatus(ctx, v.Client, stored, pool))
 }
 
-// sameStatus compares two NodePools by the meaning of their status, not by the spelling of its quantities.
+// sameStatus compares the status of two NodePools; quantities are compared by value.
 func sameStatus(a, b *v1.NodePool) bool { return equality.Semantic.DeepEqual(a.Status, b.Status) }

@@ -8,22 +8,22 @@ import (
 )
 
 const (
-	// trackedOutcomes is how many launches and registrations of a NodePool are remembered.
+	// trackedOutcomes is the number of launches and registrations that are kept of a NodePool.
 	trackedOutcomes = 4
-	// unhealthyFailures is from how many failures among them on the NodePool counts as unhealthy.
+	// unhealthyFailures is the number of failures among them from which the NodePool is unhealthy.
 	unhealthyFailures = 2
 )
 
-// verdict is what the remembered outcomes of a NodePool say.
-type verdict int
+// health is the registration health of a NodePool by its outcomes.
+type health int
 
 const (
-	unknown verdict = iota
+	unknown health = iota
 	healthy
 	unhealthy
 )
 
-// outcome is how the launch or registration of one claim ended. Seeds have no claim.
+// outcome is the result of the launch or registration of one NodeClaim. Outcomes restored from the status have no NodeClaim.
 type outcome struct {
 	claim  types.UID
 	failed bool
@@ -32,8 +32,7 @@ type outcome struct {
 // outcomes are the last outcomes of a NodePool, oldest first, never changed in place.
 type outcomes []outcome
 
-// with is the outcomes after one more. An outcome that is there already counts once, so that a retried report of the
-// same claim changes nothing.
+// with appends an outcome. An outcome counts once, so that repeating the call for the same NodeClaim changes nothing.
 func (o outcomes) with(next outcome) outcomes {
 	if next.claim != "" && slices.Contains(o, next) {
 		return o
@@ -42,8 +41,8 @@ func (o outcomes) with(next outcome) outcomes {
 	return all[max(0, len(all)-trackedOutcomes):]
 }
 
-// verdict sums the outcomes up.
-func (o outcomes) verdict() verdict {
+// health is the health that follows from the outcomes.
+func (o outcomes) health() health {
 	failures := 0
 	for _, one := range o {
 		if one.failed {
@@ -60,9 +59,8 @@ func (o outcomes) verdict() verdict {
 	}
 }
 
-// tracker remembers the outcomes of every NodePool. It is safe for concurrent use. A NodePool recreated under the same
-// name starts empty.
-type tracker struct {
+// healthTracker keeps the outcomes of every NodePool. It is safe for concurrent use. A NodePool recreated with the same name starts empty.
+type healthTracker struct {
 	mu    sync.Mutex
 	pools map[string]trackedPool
 }
@@ -73,21 +71,21 @@ type trackedPool struct {
 }
 
 // of returns the outcomes of a NodePool.
-func (t *tracker) of(name string, uid types.UID) outcomes {
+func (t *healthTracker) of(name string, uid types.UID) outcomes {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.find(name, uid)
 }
 
-func (t *tracker) find(name string, uid types.UID) outcomes {
+func (t *healthTracker) find(name string, uid types.UID) outcomes {
 	if pool := t.pools[name]; pool.uid == uid {
 		return pool.last
 	}
 	return nil
 }
 
-// add remembers further outcomes of a NodePool.
-func (t *tracker) add(name string, uid types.UID, more ...outcome) {
+// add appends outcomes of a NodePool.
+func (t *healthTracker) add(name string, uid types.UID, more ...outcome) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	last := t.find(name, uid)
@@ -100,8 +98,8 @@ func (t *tracker) add(name string, uid types.UID, more ...outcome) {
 	t.pools[name] = trackedPool{uid: uid, last: last}
 }
 
-// forget empties a NodePool's memory.
-func (t *tracker) forget(name string) {
+// forget removes the outcomes of a NodePool.
+func (t *healthTracker) forget(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.pools, name)

@@ -14,7 +14,7 @@ func TestOutcomes(t *testing.T) {
 	t.Attr("covers", "C188 C189 C190 C192 C194 L396")
 	for name, c := range map[string]struct {
 		story string // s: success, f: failure, each of another claim; r: the last one reported again
-		want  verdict
+		want  health
 	}{
 		"nothing is known":                     {"", unknown},
 		"one success":                          {"s", healthy},
@@ -39,8 +39,8 @@ func TestOutcomes(t *testing.T) {
 				}
 				o = next
 			}
-			if got := o.verdict(); got != c.want {
-				t.Errorf("verdict %v, want %v", got, c.want)
+			if got := o.health(); got != c.want {
+				t.Errorf("health %v, want %v", got, c.want)
 			}
 		})
 	}
@@ -48,21 +48,21 @@ func TestOutcomes(t *testing.T) {
 
 func TestTracker(t *testing.T) {
 	t.Attr("covers", "C191 L396")
-	var memory tracker
+	var memory healthTracker
 	var wg sync.WaitGroup
 	for i := range 100 {
 		wg.Go(func() { memory.add("sick", "1", outcome{claim: types.UID(fmt.Sprint(i)), failed: true}) })
 		wg.Go(func() { memory.add("well", "2", outcome{claim: types.UID(fmt.Sprint(i))}) })
 	}
 	wg.Wait()
-	if memory.of("sick", "1").verdict() != unhealthy || memory.of("well", "2").verdict() != healthy {
+	if memory.of("sick", "1").health() != unhealthy || memory.of("well", "2").health() != healthy {
 		t.Error("NodePools are mixed up")
 	}
-	if memory.of("sick", "3").verdict() != unknown {
+	if memory.of("sick", "3").health() != unknown {
 		t.Error("a recreated NodePool inherits")
 	}
 	memory.forget("sick")
-	if memory.of("sick", "1").verdict() != unknown {
+	if memory.of("sick", "1").health() != unknown {
 		t.Error("it was not forgotten")
 	}
 }
@@ -72,10 +72,10 @@ func TestThePoolTakesItsMemoryWithIt(t *testing.T) {
 	pool := fakecluster.Pool()
 	w := fakecluster.New(t, pool)
 	h := NewRegistrationHealth(w.Shared)
-	h.memory.add(pool.Name, pool.UID, outcome{claim: "a", failed: true})
+	h.tracker.add(pool.Name, pool.UID, outcome{claim: "a", failed: true})
 	w.Delete(pool)
 	w.Run(h, pool)
-	if len(h.memory.pools) != 0 {
-		t.Errorf("%d pools are remembered", len(h.memory.pools))
+	if len(h.tracker.pools) != 0 {
+		t.Errorf("%d pools are remembered", len(h.tracker.pools))
 	}
 }
