@@ -14,7 +14,7 @@ const minBackoff, maxBackoff = 20 * time.Second, 15 * time.Minute
 // forgotten is how long after the end of a rest the failures before it count.
 const forgetAfter = 30 * time.Minute
 
-// setbacks remembers for which nodes commands failed, by the name of the NodeClaim, or from which pools replacements did,
+// backoffs remembers for which nodes commands failed, by the name of the NodeClaim, or from which pools replacements did,
 // so that the next pass tries others. It is safe for concurrent use.
 type backoffs struct {
 	mu    sync.Mutex
@@ -28,7 +28,7 @@ type backoff struct {
 
 func newBackoffs() *backoffs { return &backoffs{known: map[string]backoff{}} }
 
-// fail lets a node or pool rest. What fails while it rests has been begun before, and adds nothing.
+// fail starts or extends the backoff of a node or pool. A failure during the backoff stems from before it, and is ignored.
 func (s *backoffs) fail(name string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,9 +19,9 @@ import (
 // again is how long a command waits before it looks again for what it waits for, or repeats deletions that failed.
 const pollInterval = time.Second
 
-// carryOut brings one command to its end: close its nodes, look once more, launch what takes over, wait until that is
-// ready, delete. It returns when the command is over, for better or worse, or when ctx ends. Nodes it gave up on lose their
-// marks at once, or in the pass that follows.
+// carryOut carries out one command: taint its nodes, look at their pods once more, launch the replacements, wait until these are
+// ready, delete. It returns when the command has succeeded or failed, or when ctx ends. The marks of nodes that it gave up on
+// are removed at once, or in the next pass.
 //
 // Source: disruption specification, orchestration queue.
 func (c *Controller) carryOut(ctx context.Context, cmd command) {
@@ -139,8 +139,8 @@ func (c *Controller) deleteClaims(ctx context.Context, cmd command, candidates [
 	return left, errors.Join(errs...)
 }
 
-// deleteClaim deletes one NodeClaim, tells its owners and counts it. A claim that is gone, or that somebody else deletes
-// already, is neither told nor counted.
+// deleteClaim deletes one NodeClaim, publishes events and counts it. A claim that is gone or being deleted is neither published
+// nor counted.
 func (c *Controller) deleteClaim(ctx context.Context, cmd command, candidate disrupt.Candidate, policy string) error {
 	claim := &v1.NodeClaim{}
 	if err := c.Client.Get(ctx, client.ObjectKey{Name: candidate.Node.ClaimName}, claim); err != nil {

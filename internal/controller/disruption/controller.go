@@ -1,12 +1,12 @@
-// Package disruption removes nodes before their time: it asks the engine which ones, waits until pods on their way have
-// shown up, asks again, and deletes what is still right.
+// Package disruption removes and replaces nodes voluntarily: it asks the engine which ones, waits until pods that were on their
+// way have arrived, validates the commands, and carries them out.
 //
-// One loop does all the deciding. It runs a pass soon after something changed, and every ten seconds in any case: gather
-// (snapshot, pools, budgets), decide (package disrupt, pure), propose. A proposed command waits in a queue for its second
-// look; nothing sleeps meanwhile. A command that passes is carried out by a goroutine of its own, which owns it by its id
-// until it has ended: no object has to exist, and no other command has to move, for it to end.
+// One loop decides. It runs a pass soon after a change, and every ten seconds in any case: gather (snapshot, pools, budgets),
+// decide (package disrupt, pure), propose. A proposed command waits in a queue to be validated; nothing sleeps meanwhile. A
+// command that passes is carried out by a dedicated goroutine, which owns it by its ID until it has ended: no object has to
+// exist, and no other command has to proceed, for it to end.
 //
-// Nothing outlives the process but marks on objects. Every pass takes back marks that no command holds.
+// Only marks on objects outlive the process. Every pass removes marks that no command holds.
 //
 // Source: disruption specification, voluntary disruption.
 package disruption
@@ -36,17 +36,17 @@ import (
 const (
 	// name is the controller's name in logs and metrics.
 	name = "disruption"
-	// settle is how long a pass waits for further changes after the first one.
+	// quietPeriod is how long a pass waits for further changes after the first one.
 	quietPeriod = time.Second
-	// idle is the longest time between two passes.
+	// passInterval is the longest time between two passes.
 	passInterval = 10 * time.Second
-	// unready is how long to wait when the picture of the cluster is not complete yet.
+	// syncRetry is how long to wait when the caches are not synced yet.
 	syncRetry = time.Second
 	// shortestBackoff and longestBackoff bound the pause after a pass that failed.
 	minRetryDelay, maxRetryDelay = 250 * time.Millisecond, 10 * time.Second
-	// complaint is how long a complaint is not repeated.
+	// warnInterval is how long a warning is not repeated.
 	warnInterval = time.Hour
-	// overdue is the time without a pass that is worth a log line.
+	// overdueAfter is the time without a pass after which the next one logs that.
 	overdueAfter = 15 * time.Minute
 )
 
@@ -78,7 +78,7 @@ type Controller struct {
 	// perPool are the budget gauges, which go with their pool.
 	perPool  *observe.GaugeStore
 	catalogs *translate.Catalogs
-	// setbacks are those of nodes, partings of nodes together with others, poolSetbacks those of pools.
+	// nodeBackoffs are those of nodes, groupBackoffs those of nodes in commands for several nodes, poolBackoffs those of pools.
 	nodeBackoffs, groupBackoffs, poolBackoffs *backoffs
 	// said are complaints that were logged not long ago.
 	warned *ttlcache.Cache[string, bool]
@@ -89,11 +89,11 @@ type Controller struct {
 	// is when nodes that no method wants were last looked into, lastPass when the last pass was.
 	retry                *wait.Backoff
 	lastSurvey, lastPass time.Time
-	// stirred is when the change was heard of that the next pass is for; zero when there is none.
+	// changed is when the change was observed that the next pass is for; zero when there is none.
 	changed time.Time
-	// released is when the first nomination ends that the last pass met; zero when it met none.
+	// nominationEnds is when the first nomination ends that the last pass met; zero when it met none.
 	nominationEnds time.Time
-	// settled is in which state of the cluster a type of consolidation found nothing to do, unvisited the pools that
+	// nothingFound is in which state of the cluster a memoized method found nothing to do, unvisitedPools the pools that
 	// single-node consolidation did not get to.
 	nothingFound   map[string]string
 	unvisitedPools map[string]bool
@@ -180,7 +180,7 @@ func (c *Controller) wake() {
 	}
 }
 
-// run makes one pass, if the picture is complete, and tells how long to wait for the next one.
+// run makes one pass, if the caches are synced, and returns how long to wait for the next one.
 func (c *Controller) run(ctx context.Context) time.Duration {
 	now := c.Clock.Now()
 	c.nominationEnds = time.Time{} // also when the pass fails: the pause that follows holds
@@ -203,7 +203,7 @@ func (c *Controller) run(ctx context.Context) time.Duration {
 		c.retry = nil
 		return passInterval
 	case onlyConflicts(err):
-		// Somebody else wrote first: ordinary, and worth another look soon.
+		// Another writer was first: ordinary, and worth another pass soon.
 		c.retry = nil
 		return quietPeriod
 	default:

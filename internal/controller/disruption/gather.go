@@ -19,15 +19,15 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// scene is everything one look at the cluster sees. The objects are shared with the cache and must not be changed.
+// view is the state of the cluster at one moment. The objects are shared with the cache and must not be changed.
 type view struct {
 	now      time.Time
 	snapshot *model.Snapshot
-	// held are the IDs of nodes in running commands, read before the snapshot: a node whose command ended since then is
+	// running are the IDs of nodes in running commands, read before the snapshot: a node whose command ended since then is
 	// still protected from the clean-up of marks.
 	running map[string]bool
-	// busy are the IDs of nodes in any command, read before the snapshot and before it is known which nodes rest: the nodes of a
-	// command that ends meanwhile are in one of the two, or in here.
+	// inCommand are the IDs of nodes in any command, read before the snapshot and before the backoffs: the nodes of a command that
+	// ends meanwhile are in one of the two, or in here.
 	inCommand map[string]bool
 	// underway are the commands whose effects the snapshot does not show, read before it.
 	underway []disrupt.Command
@@ -41,11 +41,12 @@ type view struct {
 	// far as nodes were looked into.
 	queues      translate.EvictionQueues
 	drainRounds map[string]int
-	// stuck are the UIDs of pods that may not be moved now, as far as nodes were looked into.
+	// unevictable are the UIDs of pods that may not be moved now, as far as nodes were inspected.
 	unevictable map[string]bool
-	// resting are the nodes that are left alone because commands for them failed, parted those that are looked at alone.
+	// nodeBackoff are the nodes that are left alone because commands for them failed, groupBackoff those that are considered only by
+	// themselves.
 	nodeBackoff, groupBackoff map[string]bool
-	// idle are pools that launch no replacements because some failed.
+	// poolBackoff are pools that launch no replacements because some failed.
 	poolBackoff map[string]bool
 	// surplus are static pools with more nodes than replicas.
 	surplus map[string]bool
@@ -92,7 +93,7 @@ func byName[T any](items []T, name func(*T) string) map[string]*T {
 	return out
 }
 
-// world is what qualification looks at; busy are the nodes to leave out because of other commands.
+// qualifyInput is the input of disrupt.Qualify; busy are the nodes to leave out because of other commands.
 func (s view) qualifyInput(busy map[string]bool) disrupt.QualifyInput {
 	in := problem.Qualification(s.snapshot, s.now, s.pools, s.surplus, s.poolBackoff)
 	in.InCommand, in.Backoff, in.GroupBackoff = busy, s.nodeBackoff, s.groupBackoff
@@ -100,7 +101,7 @@ func (s view) qualifyInput(busy map[string]bool) disrupt.QualifyInput {
 }
 
 // pledged are the nodes of all commands but one, by ID: of those that are in the queue now, and of those that were when the
-// scene was taken. The nodes of a command that has ended since then go, and its snapshot may not know it yet.
+// view was taken. The nodes of a command that has ended since then go, and its snapshot may not know it yet.
 func (c *Controller) pledged(s view, except command) map[string]bool {
 	out := c.queue.nodes(except.id)
 	maps.Copy(out, s.inCommand)

@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// clean takes back marks on nodes that no command holds and nobody deletes. They stem from a process that ended in the
+// clean removes marks from nodes that no command holds and that are not being deleted. They stem from a process that ended in the
 // middle of a command, or from a command that gave nodes up; this is what makes both safe.
 //
 // Source: disruption specification, the loop, clean up leftovers.

@@ -27,8 +27,8 @@ const (
 	firstPause = 50 * time.Millisecond
 )
 
-// forEach calls f for every item, some at a time, and returns their errors in the order of the items. Whoever asks first
-// writes first: commands that began at different moments do not hold each other up to the end of the last.
+// forEach calls f for every item, some at a time, and returns their errors in the order of the items. The first to
+// ask is the first to write: commands that began at different moments do not hold each other up to the end of the last.
 func forEach[T any](ctx context.Context, c *Controller, items []T, f func(T) error) []error {
 	return parallel.ForEach(items, len(items), func(item T) error {
 		if err := c.turns.Acquire(ctx, 1); err != nil {
@@ -119,7 +119,7 @@ func (c *Controller) patchClaimStatus(ctx context.Context, name string, change f
 	})
 }
 
-// optimistic makes a patch that fails when somebody else wrote first: lists are replaced as a whole.
+// optimistic makes a patch that fails when another writer was first: lists are replaced as a whole.
 func optimistic(stored client.Object) client.Patch {
 	return client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})
 }

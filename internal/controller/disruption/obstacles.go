@@ -39,7 +39,7 @@ func (r *Obstacles) put(method string, obstacles []disrupt.Obstacle) {
 	r.byMethod[method] = byNode(obstacles)
 }
 
-// refresh replaces what is known of a method about these nodes, and keeps what is known of the others that it still looks at.
+// refresh replaces what is known of a method about these nodes, and keeps what is known of the others that it still considers.
 func (r *Obstacles) refresh(method string, obstacles []disrupt.Obstacle, fit []disrupt.Candidate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,8 +62,8 @@ func byNode(obstacles []disrupt.Obstacle) map[string]disrupt.Obstacle {
 	return out
 }
 
-// log writes down what stands in the way of disrupting the nodes, of each again only when that has changed. What is in the memory of the
-// controller alone, such as a rest after a failure, is to be found nowhere else.
+// log writes down what stands in the way of disrupting the nodes, of each again only when that has changed. What only the controller
+// remembers, such as a backoff after a failure, is shown nowhere else.
 func (r *Obstacles) log(ctx context.Context, to *slog.Logger, nodes model.Index[*model.Node]) {
 	if !to.Enabled(ctx, slog.LevelDebug) {
 		return

@@ -16,29 +16,28 @@ import (
 )
 
 // validation is how long a command waits for pods on their way to its nodes before it is checked again, counted from the change
-// that led to it. Less settle it is still longer than the ten seconds within which pod events are written down once.
+// that led to it. Less quietPeriod it is still longer than the ten seconds within which pod events are written down once.
 const validationDelay = 15 * time.Second
 
-// round is what the methods of one pass share.
+// pass is what the methods of one pass share.
 type pass struct {
 	view
 	candidates []disrupt.Candidate
 	blocks     map[string]disrupt.Obstacle
-	// notes are what users are told at the end, by node ID.
+	// notes are the obstacles to publish at the end, by node ID.
 	notes     map[string]disrupt.Obstacle
 	inspected map[string]bool
 	sim       *simContext
-	// stirred is when the change was heard of that the pass is for, at most settle ago; the moment of the pass when there was none.
+	// changed is when the change was observed that the pass is for, at most quietPeriod ago; the moment of the pass without one.
 	changed time.Time
-	// moves is what the store said before anything was evaluated.
+	// stateRevision is that of the store before any method was evaluated.
 	stateRevision uint64
-	// survey makes the pods of all candidates be looked at, to tell users what would be in the way.
+	// survey makes the pass inspect the pods of all candidates, to report what would be in the way.
 	survey bool
 }
 
-// pass is one round: take back stray marks, then let one method after the other look for nodes, until one proposes
-// something. What fails does not keep the rest from being tried. acted tells that something was proposed: more may be
-// found at once.
+// pass removes leftover marks, then tries one method after the other until one proposes commands. Errors do not keep the other
+// steps from being tried. acted reports that commands were proposed: another pass may find more at once.
 func (c *Controller) pass(ctx context.Context) (acted bool, err error) {
 	moves := c.Store.ConsolidationState(c.Clock.Now())
 	s, err := c.gather(ctx)
@@ -75,8 +74,8 @@ func (c *Controller) pass(ctx context.Context) (acted bool, err error) {
 	return false, err
 }
 
-// firstRelease is when the first of the nodes that pods are expected on may be looked at again; zero when there are none. No
-// event tells of it: without a pass at that moment such a node would be kept for up to idle longer.
+// firstNominationEnd is when the first nomination of a node ends; zero when no node is nominated. No event tells of it: without a
+// pass at that moment such a node would be kept for up to passInterval longer.
 func firstNominationEnd(obstacles []disrupt.Obstacle) time.Time {
 	var first time.Time
 	for _, o := range obstacles {
@@ -90,11 +89,11 @@ func firstNominationEnd(obstacles []disrupt.Obstacle) time.Time {
 	return first
 }
 
-// propose lets a method compose commands, and queues them for their second look, or starts them if they need none. It reports
+// propose lets a method compose commands, and queues them to be validated, or starts them if they are not queued. It reports
 // whether there were any.
 //
-// Pods are looked at on the nodes that the method wants. A survey looks at those of all candidates, only to tell users
-// what would be in the way; it is made once per idle period, however often passes are triggered.
+// The pods of the nodes that the method takes are inspected. A survey inspects those of all candidates, only to report what would
+// be in the way; it is made once per passInterval, however often passes are triggered.
 func (c *Controller) propose(ctx context.Context, r *pass, m disrupt.Method) bool {
 	started := c.Clock.Now()
 	fit, obstacles := c.fit(ctx, r, m)
@@ -123,7 +122,7 @@ func (c *Controller) propose(ctx context.Context, r *pass, m disrupt.Method) boo
 	return len(d.Commands) > 0
 }
 
-// fit are the candidates that a method wants and whose pods do not stand in the way, and why others are none.
+// fit are the candidates that a method takes and whose pods may be evicted, and why others are none.
 func (c *Controller) fit(ctx context.Context, r *pass, m disrupt.Method) ([]disrupt.Candidate, []disrupt.Obstacle) {
 	wanted, refused := m.FilterNodes(r.candidates)
 	r.note(refused)
@@ -176,7 +175,7 @@ func (c *Controller) decide(ctx context.Context, r *pass, m disrupt.Method, fit 
 	return d, false
 }
 
-// digest tells lists of candidates apart: nodes come back when a rest, a nomination or a block of their pods ends.
+// digest identifies a list of candidates: nodes come back when a backoff, a nomination or an obstacle among their pods ends.
 func digest(list []disrupt.Candidate) uint64 {
 	h := fnv.New64a()
 	for _, c := range list {

@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// podBlocks looks at the pods of the candidates and returns the obstacles that they are, by node ID. Nodes whose pods
+// podBlocks inspects the pods of the candidates and returns the obstacles that they are, by node ID. Nodes whose pods
 // cannot be listed are obstacles of their own and do not concern the others.
 func (c *Controller) podBlocks(ctx context.Context, s view, candidates []disrupt.Candidate) map[string]disrupt.Obstacle {
 	blocks := map[string]disrupt.Obstacle{}
@@ -27,7 +27,7 @@ func (c *Controller) podBlocks(ctx context.Context, s view, candidates []disrupt
 	return blocks
 }
 
-// countRounds notes how long the nodes take to drain, as far as their pods were looked at.
+// setDrainRounds notes in how many rounds the nodes are drained, as far as their pods were inspected.
 func (s view) setDrainRounds(fit []disrupt.Candidate) {
 	for i, candidate := range fit {
 		fit[i].DrainRounds = s.drainRounds[candidate.Node.ID]
@@ -77,7 +77,7 @@ func (c *Controller) warnOfBudgets(queues []translate.EvictionQueue, s view) {
 	}
 }
 
-// complainOfCost logs a deletion cost that nobody can read, once in a while.
+// warnOfCost logs a deletion cost that cannot be parsed, once in a while.
 func (c *Controller) warnOfCost(pod *corev1.Pod, s view) {
 	_, err := translate.DeletionCost(pod)
 	if err == nil {

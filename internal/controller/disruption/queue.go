@@ -29,7 +29,7 @@ type command struct {
 // simulated reports whether the command was found by asking where pods would go.
 func (c command) simulated() bool { return c.method.Simulates != disrupt.NoSimulation }
 
-// launchesFrom are the pools of the machines that take over.
+// launchesFrom are the pools of the replacements.
 func (c command) launchesFrom() []string {
 	var out []string
 	for _, claim := range c.plan.Replacements {
@@ -82,8 +82,8 @@ func (q *queue) nextDue() (time.Time, bool) {
 	return next, found
 }
 
-// starting reports whether a command that moves pods is being started: until its nodes are marked and its machines are
-// asked for, nobody can tell where other pods would go.
+// starting reports whether a command that moves pods is being started: until its nodes are marked and its replacements are
+// created, simulations of other commands would be wrong.
 func (q *queue) starting() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -99,13 +99,12 @@ func (q *queue) isStarting() bool {
 	return false
 }
 
-// underway are the commands that wait, or have not marked their nodes yet: what they will do is not to be seen in the
-// cluster.
+// underway are the commands that wait, or have not marked their nodes yet: the snapshot does not show their effects.
 func (q *queue) underway() []disrupt.Command {
 	return q.list(func(c command) bool { return !c.launchesWritten })
 }
 
-// beginning are those of them that have passed their check: nodes that they take are no places to go to.
+// validated are those of them that have been validated: pods cannot move to their nodes.
 func (q *queue) validated() []disrupt.Command {
 	return q.list(func(c command) bool { return !c.launchesWritten && !c.started.IsZero() })
 }

@@ -79,7 +79,7 @@ func (c *Controller) create(ctx context.Context, cmd command, planned solve.Node
 }
 
 // withinLimits is the last look before anything is touched: since the command was worked out limits may have been lowered, or
-// the room below them taken by machines for other pods. Limits on nodes of static pools are kept by reservations.
+// the capacity below them taken by nodes for other pods. Limits on nodes of static pools are kept by reservations.
 func (c *Controller) withinLimits(ctx context.Context, cmd command) error {
 	if cmd.plan.Static {
 		return nil
@@ -122,7 +122,7 @@ func (c *Controller) withdraw(ctx context.Context, names []string) int {
 			// The cache has not seen it yet.
 			claim.Name = name
 		case err != nil:
-			c.Log.Error("cannot look at a replacement, leaving it to consolidation", "NodeClaim", name, "error", err)
+			c.Log.Error("cannot read a replacement, leaving it to consolidation", "NodeClaim", name, "error", err)
 			continue
 		case condition.Status(claim, v1.ConditionTypeInitialized) == "True":
 			continue
@@ -142,7 +142,7 @@ func (c *Controller) withdraw(ctx context.Context, names []string) int {
 	return unready
 }
 
-// machineOf is the machine of a NodeClaim in the picture of the cluster; nil if there is none.
+// nodeOf is the node of a NodeClaim in the snapshot; nil if there is none.
 func (c *Controller) nodeOf(claim string) *model.Node {
 	for _, n := range c.Store.Snapshot().Nodes.All() {
 		if n.ClaimName == claim {
@@ -237,7 +237,7 @@ func (c *Controller) protect(work disrupt.Command) {
 	}
 }
 
-// describeReplacements is what logs say about the machines that take over.
+// describeReplacements is what logs say about the replacements.
 func describeReplacements(work disrupt.Command) []map[string]string {
 	out := make([]map[string]string, len(work.Replacements))
 	for i, claim := range work.Replacements {

@@ -24,7 +24,8 @@ func (r *pass) note(obstacles []disrupt.Obstacle) {
 	}
 }
 
-// tell tells users what stands in the way of disrupting nodes: one reason for each node, however many methods looked at it.
+// publishObstacles publishes what stands in the way of disrupting nodes: one obstacle for each node, however many methods
+// considered it.
 func (c *Controller) publishObstacles(r *pass) {
 	now := c.Store.Snapshot().Nodes
 	for _, id := range slices.Sorted(maps.Keys(r.notes)) {

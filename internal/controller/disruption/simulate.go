@@ -16,7 +16,7 @@ import (
 // mostWorkers is how many simulations run at the same time at most; each worker holds a compiled copy of the cluster.
 const maxWorkers = 8
 
-// room is what the simulations of a scene share, worked out when the first method asks.
+// simContext is what the simulations about a view share; it is built when the first method needs it.
 type simContext struct {
 	input *disrupt.SimulationInput
 	// candidates are those that simulations may move the pods of.
@@ -32,7 +32,7 @@ func (c *Controller) builder() problem.Builder {
 	}
 }
 
-// simContext builds what simulations about the candidates need. underway are commands whose end is taken for granted.
+// simContext builds what simulations about the candidates need. underway are commands that are assumed to be complete.
 func (c *Controller) simContext(ctx context.Context, s view, candidates []disrupt.Candidate, underway []disrupt.Command) (*simContext, error) {
 	input, ignored, err := c.builder().Disruption(ctx, problem.Disruption{
 		Snapshot: s.snapshot, Now: s.now, Pools: s.qualifyInput(nil).Pools, Candidates: candidates,
@@ -50,37 +50,37 @@ func (c *Controller) simContext(ctx context.Context, s view, candidates []disrup
 
 // session is what a method decides with. Consolidation has as many simulators as there are processors, since one of its methods
 // considers candidates in parallel.
-func (r *simContext) session(c *Controller, m disrupt.Method, budgets disrupt.Budgets, until time.Time) disrupt.Session {
+func (s *simContext) session(c *Controller, m disrupt.Method, budgets disrupt.Budgets, until time.Time) disrupt.Session {
 	want := 1
 	if m.Simulates == disrupt.ForConsolidation {
 		want = min(max(runtime.GOMAXPROCS(0), 1), maxWorkers)
 	}
-	sims := r.simulators[m.Simulates]
+	sims := s.simulators[m.Simulates]
 	if len(sims) < want {
 		sims = make([]*disrupt.Simulator, want)
 		var group sync.WaitGroup
 		for i := range sims {
-			group.Go(func() { sims[i] = r.input.Simulator(r.candidates, m.Simulates) })
+			group.Go(func() { sims[i] = s.input.Simulator(s.candidates, m.Simulates) })
 		}
 		group.Wait()
-		r.simulators[m.Simulates] = sims
+		s.simulators[m.Simulates] = sims
 	}
 	for _, sim := range sims {
 		sim.Reset()
 	}
 	return disrupt.Session{
-		Input: r.input, Budgets: budgets, Simulators: sims,
+		Input: s.input, Budgets: budgets, Simulators: sims,
 		Each:    func(n int, do func(*disrupt.Simulator, int)) { each(sims, n, do) },
 		Expired: func() bool { return !c.Clock.Now().Before(until) },
 	}
 }
 
 // simulator is one that is compiled for a kind of simulation; it is made when it is first needed.
-func (r *simContext) simulator(kind disrupt.Simulation) *disrupt.Simulator {
-	if len(r.simulators[kind]) == 0 {
-		r.simulators[kind] = []*disrupt.Simulator{r.input.Simulator(r.candidates, kind)}
+func (s *simContext) simulator(kind disrupt.Simulation) *disrupt.Simulator {
+	if len(s.simulators[kind]) == 0 {
+		s.simulators[kind] = []*disrupt.Simulator{s.input.Simulator(s.candidates, kind)}
 	}
-	return r.simulators[kind][0]
+	return s.simulators[kind][0]
 }
 
 // each calls do for all numbers below n, in ascending order of their start, one call at a time for each sim.

@@ -8,10 +8,10 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// checkDue gives the commands whose wait is over their second look, and starts what is left of them.
+// validateDue validates the commands whose wait is over, and starts what is left of them.
 //
-// Commands that move pods are started one after the other: each is checked in a picture in which the one before has got its
-// nodes marked and its machines asked for.
+// Commands that move pods are started one after the other: each is validated in a view in which the nodes of the one before are
+// marked and its replacements exist.
 func (c *Controller) validateDue(ctx context.Context) {
 	due := c.queue.due(c.Clock.Now())
 	if len(due) == 0 {
@@ -23,7 +23,7 @@ func (c *Controller) validateDue(ctx context.Context) {
 		for _, cmd := range due {
 			c.queue.drop(cmd.id)
 		}
-		c.Log.Error("cannot check disruption commands, dropping them", "commands", len(due), "error", err)
+		c.Log.Error("cannot validate disruption commands, dropping them", "commands", len(due), "error", err)
 		return
 	}
 	candidates, obstacles := disrupt.Qualify(s.qualifyInput(nil))
@@ -42,7 +42,8 @@ func (c *Controller) validateDue(ctx context.Context) {
 	}
 }
 
-// check holds one command against the scene. Other commands count against the budgets, the command itself does not.
+// validateEmpty validates one command that was found without simulation. Other commands count against the budgets, the command
+// itself does not.
 func (c *Controller) validateEmpty(ctx context.Context, s view, cmd command, candidates []disrupt.Candidate, obstacles []disrupt.Obstacle) {
 	wanted, refused := cmd.method.FilterNodes(among(candidates, cmd.plan))
 	fit, blocked := cmd.method.FilterPods(wanted, c.podBlocks(ctx, s, wanted))
@@ -58,7 +59,7 @@ func (c *Controller) validateEmpty(ctx context.Context, s view, cmd command, can
 	c.startCommand(ctx, cmd)
 }
 
-// checkMove holds one command that was found by simulation against the scene, and reports whether it was started.
+// validateSimulated validates one command that was found by simulation, and reports whether it was started.
 func (c *Controller) validateSimulated(
 	ctx context.Context, s view, cmd command, candidates []disrupt.Candidate, obstacles []disrupt.Obstacle, shared **simContext,
 ) bool {
@@ -70,7 +71,7 @@ func (c *Controller) validateSimulated(
 		var err error
 		if *shared, err = c.simContext(ctx, s, candidates, c.queue.validated()); err != nil {
 			c.queue.drop(cmd.id)
-			c.Log.Error("cannot check a disruption command, dropping it", "command-id", cmd.id, "error", err)
+			c.Log.Error("cannot validate a disruption command, dropping it", "command-id", cmd.id, "error", err)
 			return false
 		}
 	}
@@ -90,7 +91,7 @@ func (c *Controller) validateSimulated(
 	return true
 }
 
-// stillFit looks at the candidates of a command once more.
+// validateCandidates validates the candidates of a command once more, without a simulation.
 func (c *Controller) validateCandidates(ctx context.Context, cmd command) []disrupt.Obstacle {
 	s, err := c.gather(ctx)
 	if err != nil {
@@ -105,8 +106,8 @@ func (c *Controller) validateCandidates(ctx context.Context, cmd command) []disr
 	return disrupt.Validate(cmd.plan, fit, append(append(refused, blocked...), obstacles...), budgets).Dropped
 }
 
-// reject ends a command that did not pass its check. Its nodes rest for a while, so that others get their turn; where there
-// were several, each may still go alone.
+// reject ends a command that did not pass its validation. Its nodes are backed off, so that others get their turn; where there
+// were several, each may still go by itself.
 func (c *Controller) reject(s view, cmd command, dropped []disrupt.Obstacle) {
 	c.queue.drop(cmd.id)
 	class := dropped[0].Failure()
@@ -132,7 +133,7 @@ func (c *Controller) reject(s view, cmd command, dropped []disrupt.Obstacle) {
 	}
 }
 
-// reportDropped counts and logs candidates that did not pass the check.
+// reportDropped counts and logs candidates that did not pass the validation.
 func (c *Controller) reportDropped(cmd command, dropped []disrupt.Obstacle) {
 	for _, o := range dropped {
 		c.Metrics.Disruption.FailedValidations.WithLabelValues(cmd.method.Type).Inc()

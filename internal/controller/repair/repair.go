@@ -1,6 +1,6 @@
-// Package repair replaces Nodes that stay unhealthy. The cloud says which conditions count and for how long they are put up
-// with; a Node past that is taken down by force, because nobody can be expected to answer on it. When many Nodes are unhealthy
-// at once nothing is done: the fault is then more likely the network's, or ours.
+// Package repair replaces Nodes that stay unhealthy. The cloud says which conditions count and for how long they are
+// tolerated; a Node past that is deleted without waiting for its pods, because its kubelet cannot be expected to answer. When many
+// Nodes are unhealthy at once none is repaired: the fault is then more likely the network's, or Karpenter's.
 //
 // Source: disruption specification, node repair.
 package repair
@@ -63,7 +63,7 @@ func (r *Repair) Register(m manager.Manager) error {
 		Complete(r)
 }
 
-// Reconcile looks at one Node: it waits for exactly as long as its conditions are put up with, and then ends its claim.
+// Reconcile inspects one Node: it waits for exactly as long as its conditions are tolerated, and then deletes its NodeClaim.
 func (r *Repair) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	node := &corev1.Node{}
 	if err := r.Client.Get(ctx, request.NamespacedName, node); err != nil {
@@ -72,8 +72,8 @@ func (r *Repair) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	if !managed.Is(r.Cloud, node) {
 		return reconcile.Result{}, nil
 	}
-	found, sick := diagnose(node, r.Cloud.RepairPolicies)
-	if !sick {
+	found, unhealthy := diagnose(node, r.Cloud.RepairPolicies)
+	if !unhealthy {
 		return reconcile.Result{}, nil
 	}
 	claim, err := nodelookup.ClaimOf(ctx, r.Client, node)
@@ -99,7 +99,7 @@ func (r *Repair) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	return requeue.OnConflict(r.end(ctx, claim, found))
 }
 
-// blocked reports whether too many Nodes around this one are unhealthy, and tells users so: those of its pool, or of the
+// blocked reports whether too many Nodes around this one are unhealthy, and publishes that: those of its pool, or of the
 // whole cluster when its claim has none.
 func (r *Repair) blocked(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim) (bool, error) {
 	name, inPool := claim.Labels[v1.NodePoolLabelKey]
@@ -123,13 +123,13 @@ func (r *Repair) blocked(ctx context.Context, node *corev1.Node, claim *v1.NodeC
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("reading nodepool %q: %w", name, err)
 	}
-	if err == nil { // a pool that is gone has nobody to be told
+	if err == nil { // no event about a pool that is gone
 		r.Recorder.Publish(observe.NodeRepairBlocked(node, claim, pool)...)
 	}
 	return true, nil
 }
 
-// end lets the deadline of the claim be over, so that its pods go without being asked, and deletes it.
+// end sets the termination deadline of the claim to now, so that its pods are deleted without eviction, and deletes the claim.
 func (r *Repair) end(ctx context.Context, claim *v1.NodeClaim, found unhealthyCondition) error {
 	if err := r.expireDeadline(ctx, claim); err != nil {
 		return err
@@ -153,8 +153,8 @@ func (r *Repair) end(ctx context.Context, claim *v1.NodeClaim, found unhealthyCo
 	return nil
 }
 
-// expireDeadline sets the termination deadline of the claim to now, unless it has passed already. One that is still to come,
-// or that nobody can read, would have the drain wait for pods that do not answer.
+// expireDeadline sets the termination deadline of the claim to now, unless it has passed already. A later one, or one that
+// cannot be parsed, would make the drain wait for pods that do not answer.
 func (r *Repair) expireDeadline(ctx context.Context, claim *v1.NodeClaim) error {
 	now := r.Clock.Now()
 	deadline, err := time.Parse(time.RFC3339, claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey])

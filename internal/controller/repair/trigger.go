@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// healthChanged lets through what may change a verdict: a new Node, one that has become managed, and other conditions or
-// other states of them. That a condition was reported again is none of it.
+// healthChanged lets through what may change whether a Node is unhealthy: a new Node, one that has become managed, and changed
+// conditions. A heartbeat of an unchanged condition is filtered out.
 func healthChanged(c cloud.Cloud) predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {

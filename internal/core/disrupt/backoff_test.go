@@ -11,7 +11,7 @@ func TestAPoolThatRests(t *testing.T) {
 		for _, m := range []Method{singleNode(), drift()} {
 			d := f.decide(m, 1)
 			f.want(d, "")
-			f.wantObstacle(d, "a", PoolInBackoff, `replacements of NodePool "default" failed not long ago`)
+			f.wantObstacle(d, "a", PoolInBackoff, `replacements of NodePool "default" failed recently`)
 		}
 	})
 	t.Run("and gives nodes up whose pods fit elsewhere", func(t *testing.T) {

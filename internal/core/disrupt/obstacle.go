@@ -293,17 +293,17 @@ func (o Obstacle) simulated() string {
 	case Surplus:
 		return fmt.Sprintf("NodePool %q has more nodes than replicas", o.Node.Pool)
 	case NodeInBackoff:
-		return "a command for the node failed not long ago"
+		return "a command for the node failed recently"
 	case PoolInBackoff:
-		return fmt.Sprintf("replacements of NodePool %q failed not long ago", o.Pool)
+		return fmt.Sprintf("replacements of NodePool %q failed recently", o.Pool)
 	case IsDestination:
-		return "pods of another node are to move to the node"
+		return "a command moves pods of another node to the node"
 	case NotTogether:
-		return "the move does not work together with better ones"
+		return "the command does not work together with better ones"
 	case NotReached:
-		return "the pass did not get to the node"
+		return "the pass did not reach the node"
 	case NodeLimit:
-		return "limits.nodes leaves no room for a replacement"
+		return "limits.nodes does not allow a replacement"
 	case UnknownType:
 		return fmt.Sprintf("Instance Type %q not found", o.Node.Labels[instanceTypeKey])
 	case NoCapacityType:
@@ -329,7 +329,7 @@ func (o Obstacle) simulated() string {
 	case SpotToSpotInflexible:
 		return fmt.Sprintf("SpotToSpotConsolidation requires %d cheaper instance type options than the current candidate to consolidate, got %d", minSpotToSpotTypes, o.Count)
 	case ScoreTooLow:
-		return "the move saves too little for the pods that it disturbs"
+		return "the command saves too little for the pods that it disrupts"
 	case OtherResult:
 		return "scheduling simulation produced new results"
 	}

@@ -160,7 +160,7 @@ func (sim *Simulator) Simulate(set []Candidate) Outcome {
 	}
 	for _, p := range slices.Concat(t.Plan.Undecided, t.Plan.Deferred) {
 		if p.Node != "" {
-			t.Failed = append(t.Failed, UnplacedPod{p, "the simulation did not get to it"})
+			t.Failed = append(t.Failed, UnplacedPod{p, "the simulation did not reach it"})
 		}
 	}
 	for _, at := range t.Plan.Placements {
