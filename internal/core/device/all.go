@@ -6,8 +6,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// pickAll picks every device that matches, wherever the candidate then is. Devices in different places are alternatives: the
-// candidate is put to where each of them is in turn.
+// pickAll picks every matching device for a request with allocation mode All. Devices in different places are alternatives: the
+// candidate is restricted to each place in turn.
 func (s *search) pickAll(p *path, r int, a *Alternative) bool {
 	found := s.choices(a.Selection)
 	if found.err != nil {
@@ -33,7 +33,7 @@ func (s *search) pickAll(p *path, r int, a *Alternative) bool {
 	return false
 }
 
-// pickEach picks every device of list that can be used from here, and goes on.
+// pickEach picks every device of list that the candidate can use, and continues with the next request.
 func (s *search) pickEach(p *path, r int, a *Alternative, list []*entry) bool {
 	var undone []func()
 	back := func() bool {
@@ -59,8 +59,8 @@ func (s *search) pickEach(p *path, r int, a *Alternative, list []*entry) bool {
 	return true
 }
 
-// placeAlternatives are the different places of the devices in list, and at last a place from which none of them can be used, if there
-// are others: it may be better to be where they are not.
+// placeAlternatives returns the different places of the devices in list and, if other devices can be used everywhere, a last place
+// outside all of them.
 func (s *search) placeAlternatives(list []*entry) []requirement.Set {
 	if s.candidate.Fixed {
 		return []requirement.Set{nil}
@@ -89,7 +89,7 @@ func (s *search) placeAlternatives(list []*entry) []requirement.Set {
 	return out
 }
 
-// incompletePool is a pool within reach that does not tell all there is.
+// incompletePool returns a pool that the candidate can use and that is incomplete or invalid; nil if there is none.
 func (s *search) incompletePool() *pool {
 	for _, p := range s.pools {
 		if (p.incomplete || s.invalidHere(p)) && slices.ContainsFunc(p.slices, s.reaches) {
@@ -99,7 +99,7 @@ func (s *search) incompletePool() *pool {
 	return nil
 }
 
-// invalidHere reports whether the pool is invalid as seen from the candidate.
+// invalidHere reports whether the pool is invalid for the candidate.
 func (s *search) invalidHere(p *pool) bool {
 	return p.invalid || slices.ContainsFunc(p.duplicates, func(t [2]*entry) bool { return s.reaches(t[0].places) && s.reaches(t[1].places) })
 }

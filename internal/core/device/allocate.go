@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// Candidate is a node, or a machine that is still to be launched, that is asked to provide devices.
+// Candidate is an existing or planned node that has to provide devices.
 type Candidate struct {
 	// Owner is the candidate's name in the ledger.
 	Owner string
@@ -25,7 +25,7 @@ type Candidate struct {
 	Accepts func(kind *Template, narrowed requirement.Set) bool
 }
 
-// Proposal is what a candidate can provide. It binds nobody until it is committed.
+// Proposal is an allocation for a candidate. It has no effect until it is committed.
 type Proposal struct {
 	// Requirements are the candidate's, narrowed to where all devices can be used.
 	Requirements requirement.Set
@@ -38,11 +38,11 @@ type Proposal struct {
 	held     map[*Template]*holding
 }
 
-// Failure says why a candidate cannot provide what claims want.
+// Failure is why a candidate cannot provide the devices of claims.
 type Failure struct {
-	// Text is what went wrong.
+	// Text is the message.
 	Text string
-	// Conflict is set when devices cannot be used from where the candidate is.
+	// Conflict is set when the candidate's requirements exclude the place of the devices.
 	Conflict *requirement.Conflict
 	// Timeout is set when the search was stopped.
 	Timeout bool
@@ -50,9 +50,9 @@ type Failure struct {
 
 const noTemplateFits = "no instance type can satisfy the allocation"
 
-// Allocate looks for devices for claims on a candidate, kind by kind. What one kind says about the place of the machine
-// holds for the next, so that the kinds that are left never need different places. stop is asked now and then; nil never
-// stops. The ledger stays as it is.
+// Allocate searches devices for claims on a candidate, template by template. Requirements that one template adds hold for the
+// next, so that the remaining templates never need different places. stop is polled during the search; nil never stops it. The
+// ledger is not changed.
 func (l *Ledger) Allocate(c Candidate, claims []*Claim, stop func() bool) (Proposal, *Failure) {
 	if c.Undefined == nil {
 		c.Undefined = requirement.Strict
@@ -73,7 +73,7 @@ func (l *Ledger) Allocate(c Candidate, claims []*Claim, stop func() bool) (Propo
 		out.claims = append(out.claims, claim.Name)
 	}
 	if len(s.unallocated) == 0 {
-		// Nothing depends on the kind: one look is enough for all.
+		// Nothing depends on the template: one search is enough for all.
 		if !s.placeAllocated(0) {
 			return Proposal{}, s.failure()
 		}
@@ -98,8 +98,7 @@ func (l *Ledger) Allocate(c Candidate, claims []*Claim, stop func() bool) (Propo
 	return out, nil
 }
 
-// splitClaims sorts claims into those that are allocated, with where that is, and those that are not. It returns the kinds
-// that can still be had.
+// splitClaims splits claims into allocated ones, with their places, and unallocated ones. It returns the templates that are left.
 func (s *search) splitClaims(claims []*Claim) ([]*Template, *Failure) {
 	kinds := s.candidate.Templates
 	for _, claim := range claims {
@@ -133,7 +132,7 @@ func (s *search) splitClaims(claims []*Claim) ([]*Template, *Failure) {
 	return kinds, nil
 }
 
-// failure is what to say when no kind is left.
+// failure returns the failure of a search without any template left.
 func (s *search) failure() *Failure {
 	switch {
 	case s.stopped:

@@ -12,19 +12,19 @@ type Amount struct {
 	Value int64
 }
 
-// Capacity is one dimension of what a device has, in thousandths.
+// Capacity is one dimension of a device's capacity, in thousandths.
 type Capacity struct {
 	Name  string
 	Total int64
-	// Policy says which amounts may be asked for; nil allows all.
+	// Policy determines which amounts may be requested; nil allows all.
 	Policy *Policy
 }
 
-// Policy bounds and rounds what may be taken of a dimension. Values and Range exclude each other.
+// Policy limits and rounds the amounts of a dimension that may be consumed. Values and Range exclude each other.
 type Policy struct {
-	// Default is taken by those who ask for nothing; without one they take all there is.
+	// Default is consumed by claims without a request; without a default they consume everything.
 	Default *int64
-	// Values are the only amounts there are, ascending.
+	// Values are the allowed amounts, ascending.
 	Values []int64
 	Range  *Range
 }
@@ -35,8 +35,8 @@ type Range struct {
 	Max       *int64
 }
 
-// take is how much of the dimension a request gets that asks for wanted; nil asks for nothing in particular. It is false if
-// the policy has no amount that large, or the device has not.
+// take returns the amount that a request for wanted consumes; nil is no request. It is false if the policy or the device has no
+// amount that large.
 func (c Capacity) take(wanted *int64) (int64, bool) {
 	amount := c.Total
 	switch {
@@ -54,7 +54,7 @@ func (c Capacity) take(wanted *int64) (int64, bool) {
 	return amount, amount <= c.Total
 }
 
-// round is the smallest amount the policy allows that is at least wanted.
+// round returns the smallest amount that the policy allows and that is at least wanted.
 func (p *Policy) round(wanted int64) (int64, bool) {
 	switch {
 	case len(p.Values) > 0:
@@ -81,8 +81,8 @@ func (r *Range) round(wanted int64) (int64, bool) {
 	return amount, r.Max == nil || amount <= *r.Max
 }
 
-// consumedCapacity is what one allocation takes of every dimension of d when asked for the given amounts, or false if d cannot give
-// that even when nobody else uses it. A dimension that d does not have cannot be given.
+// consumedCapacity returns what an allocation with the requested amounts consumes of every dimension of d, or false if that exceeds
+// the capacity of d when it is unused. A dimension that d does not have is exceeded.
 func consumedCapacity(d *Device, asked []Amount) ([]Amount, bool) {
 	for _, a := range asked {
 		if _, ok := d.dimension(a.Name); !ok {

@@ -2,18 +2,18 @@ package device
 
 import "slices"
 
-// constraintState is what a constraint has come to while devices are picked one by one.
+// constraintState is the state of a matchAttribute constraint while devices are picked one by one.
 //
-// Devices agree if they have a value of the attribute in common. Those that do not know their value before the machine
-// exists may agree by being bound to each other; the two ways do not mix.
+// Devices match if they have a value of the attribute in common. Devices of templates, whose value is not known before the node
+// exists, match if they belong to the same binding; the two ways do not mix.
 type constraintState struct {
 	started bool
 	values  []Value
-	// group is the binding that all devices so far belong to; 0 when they agree by value.
+	// group is the binding that all devices so far belong to; 0 if they match by value.
 	group int
 }
 
-// add is the agreement after one more device, or false if that device does not agree.
+// add returns the state after one more device, or false if that device does not match.
 func (a constraintState) add(values []Value, group int) (constraintState, bool) {
 	if len(values) == 0 {
 		ok := group > 0 && (!a.started || a.group == group)

@@ -1,8 +1,8 @@
-// Package device allocates devices to resource claims: which devices of a cluster, or of a machine that is still to be
-// launched, satisfy what pods ask for, and what that says about where the machine has to be.
+// Package device allocates devices to resource claims: which devices of the cluster, or of a planned node, satisfy the claims of
+// pods, and which requirements that adds to the node.
 //
-// It knows slices, pools, claims and what is taken, and nothing of pods, nodes or prices: whoever places pods describes a
-// candidate by its labels and the kinds of machine it may become.
+// It knows resource slices, pools, claims and allocated devices, and nothing of pods, nodes or prices: the caller describes a
+// candidate node by its requirements and the device templates of its instance types.
 //
 // Source: scheduling specification, dynamic resource allocation.
 package device
@@ -29,13 +29,13 @@ type Device struct {
 	Name string
 	// Attributes by name, with the driver's domain or without. A plain attribute has one value, a list has several.
 	Attributes map[string][]Value
-	// Capacity is what the device has, sorted by name.
+	// Capacity is the device's consumable capacity, sorted by name.
 	Capacity []Capacity
 	// Shared devices may be allocated to several claims, or several times to one, as long as their capacity lasts.
 	Shared bool
 	// ConsumesCounters is what the device takes of its pool's counters while it is allocated, without repetition.
 	ConsumesCounters []CounterConsumption
-	// Origin is what selectors look at. The allocator does not.
+	// Origin is the API object that selectors evaluate. The allocator does not use it.
 	Origin any
 }
 
@@ -56,13 +56,13 @@ const (
 	Version
 )
 
-// CounterConsumption takes an amount, in thousandths, from a counter of a counter set.
+// CounterConsumption is an amount, in thousandths, of a counter of a counter set.
 type CounterConsumption struct {
 	Set, Counter string
 	Amount       int64
 }
 
-// CounterSet is a named group of counters, in thousandths, that the devices of a pool draw from.
+// CounterSet is a named group of counters, in thousandths, that the devices of a pool consume.
 type CounterSet struct {
 	Name     string
 	Counters map[string]int64

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Inventory is the devices that exist. It is never changed once built.
+// Inventory is the published devices. It is never changed once built.
 type Inventory struct {
-	// general pools have devices that may be of use on several nodes, byNode those of one node only. A pool may be in both.
+	// general are pools with devices that several nodes may use, byNode those with devices of one node. A pool may be in both.
 	general []*pool
 	byNode  map[string][]*pool
 	pools   []*pool
@@ -45,7 +45,7 @@ func NewInventory(published []*Slice, usable func(node string) bool) *Inventory 
 	return v
 }
 
-// at is the pools that may be of use on the named node, or on a machine that has no name yet, in order of driver and name.
+// at returns the pools that the named node, or a planned node if the name is empty, may use, sorted by driver and name.
 func (v *Inventory) at(node string) []*pool {
 	out := v.general
 	if local := v.byNode[node]; node != "" && len(local) > 0 {

@@ -7,17 +7,17 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// Ledger is who has which device in one run: what the cluster has given away, and what the run has promised since.
+// Ledger records device allocations during one scheduling run: those of the cluster, and those that the run has made since.
 //
-// A machine that is still to be launched may become of one of several kinds. It holds devices for each of them, because
-// only one of the kinds will come true: what it takes of a device that exists is the most that any of the kinds takes.
-// Sums are made when somebody asks, so dropping a kind gives back exactly the difference.
+// A planned node may still become one of several instance types. It holds devices for each template, because only one of them
+// will be launched: what it uses of an existing device is the maximum over its templates. Sums are computed on demand, so that
+// dropping a template releases exactly the difference.
 type Ledger struct {
 	inventory *Inventory
 	taken     Allocated
 	// counterUsage is what the cluster's claims draw from counters.
 	counterUsage map[counter]int64
-	// holders are the owners that promised themselves a device of the cluster, or a part of it, or drew from a counter.
+	// The owners that hold a device of the cluster, a part of its capacity, or consume a counter.
 	exclusiveOwner map[*entry]string
 	capacityOwners map[*entry]map[string]bool
 	counterOwners  map[counter]map[string]bool
@@ -26,10 +26,10 @@ type Ledger struct {
 	matches        map[matchKey]matchResult
 }
 
-// holdings is what one owner holds, by the kind it may become.
+// holdings are the devices that one owner holds, by template.
 type holdings map[*Template]*holding
 
-// holding is devices, parts of shared devices and draws from counters.
+// holding is a set of exclusive devices, consumed capacity of shared devices, and consumed counters.
 type holding struct {
 	exclusive map[*entry]bool
 	capacity  map[*entry]map[string]int64
@@ -40,7 +40,7 @@ func newHolding() *holding {
 	return &holding{exclusive: map[*entry]bool{}, capacity: map[*entry]map[string]int64{}, counters: map[counter]int64{}}
 }
 
-// provisional is a claim that was allocated in this run.
+// provisional is the allocation of a claim in this run.
 type provisional struct {
 	owner    string
 	outcomes map[*Template]Outcome
@@ -57,7 +57,7 @@ type matchResult struct {
 	err error
 }
 
-// NewLedger is an empty ledger over what exists and what of that is taken.
+// NewLedger returns a ledger over published devices, of which some are allocated.
 func NewLedger(v *Inventory, taken Allocated) *Ledger {
 	l := &Ledger{
 		inventory: v, taken: taken,
@@ -79,7 +79,7 @@ func NewLedger(v *Inventory, taken Allocated) *Ledger {
 	return l
 }
 
-// matching reports whether a device is of the wanted kind.
+// matching reports whether the selectors match a device.
 func (l *Ledger) matching(d *Device, wanted *Selection) matchResult {
 	q := matchKey{d, wanted}
 	if v, ok := l.matches[q]; ok {
@@ -95,7 +95,7 @@ func (l *Ledger) matching(d *Device, wanted *Selection) matchResult {
 	return v
 }
 
-// holding is what owner holds as a kind; never nil.
+// holding returns what owner holds with a template; never nil.
 func (l *Ledger) holding(owner string, kind *Template) *holding {
 	if h := l.owners[owner][kind]; h != nil {
 		return h
@@ -103,7 +103,7 @@ func (l *Ledger) holding(owner string, kind *Template) *holding {
 	return newHolding()
 }
 
-// capacityOfOthers is what everybody but owner has of a dimension of a shared device that exists.
+// capacityOfOthers returns the amount of a dimension of an existing shared device that all others than owner consume.
 func (l *Ledger) capacityOfOthers(owner string, e *entry, dimension string) int64 {
 	sum := l.taken.capacity[e.id][dimension]
 	for holder := range l.capacityOwners[e] {
@@ -119,7 +119,7 @@ func (l *Ledger) capacityOfOthers(owner string, e *entry, dimension string) int6
 	return sum
 }
 
-// countersOfOthers is what everybody but owner draws from a counter of a pool that exists.
+// countersOfOthers returns the amount of a counter that all others than owner consume.
 func (l *Ledger) countersOfOthers(owner string, c counter) int64 {
 	sum := l.counterUsage[c]
 	for holder := range l.counterOwners[c] {
@@ -135,7 +135,7 @@ func (l *Ledger) countersOfOthers(owner string, c counter) int64 {
 	return sum
 }
 
-// Commit makes what Allocate found for owner binding for the rest of the run. What owner holds as other kinds it gives back.
+// Commit records a proposal for owner for the rest of the run, and releases what owner holds with other templates.
 func (l *Ledger) Commit(owner string, a Proposal) {
 	if len(a.claims) == 0 {
 		l.Keep(owner, a.Templates)
@@ -184,7 +184,7 @@ func with(set map[string]bool, owner string) map[string]bool {
 	return set
 }
 
-// Keep gives back what owner holds for all kinds but those that it may still become.
+// Keep releases what owner holds with all templates but the given ones.
 func (l *Ledger) Keep(owner string, kinds []*Template) {
 	if l.owners[owner] == nil {
 		return
@@ -215,13 +215,13 @@ func (l *Ledger) Keep(owner string, kinds []*Template) {
 	}
 }
 
-// Suspended is everything that an owner held, put aside.
+// Suspended is everything that a suspended owner held.
 type Suspended struct {
 	held   holdings
 	leases map[string]*provisional
 }
 
-// Suspend gives back everything that owner holds, so that others may be tried with it. Resume undoes it.
+// Suspend releases everything that owner holds, so that other allocations can be tried. Resume reverts it.
 func (l *Ledger) Suspend(owner string) Suspended {
 	s := Suspended{held: holdings{}, leases: map[string]*provisional{}}
 	for kind, h := range l.owners[owner] {
@@ -236,7 +236,7 @@ func (l *Ledger) Suspend(owner string) Suspended {
 	return s
 }
 
-// Resume makes owner hold what was put aside. Nobody else may hold any of it by now.
+// Resume restores what owner held. No other owner may hold any of it by now.
 func (l *Ledger) Resume(owner string, s Suspended) {
 	if len(s.held) == 0 {
 		return
@@ -257,7 +257,7 @@ func (l *Ledger) holdsWhole(owner string, e *entry) bool {
 	return false
 }
 
-// Templates is those of kinds that owner may still become without losing a claim it holds.
+// Templates returns those of kinds with which owner keeps all claims that it holds.
 func (l *Ledger) Templates(owner string, kinds []*Template) []*Template {
 	held := l.owners[owner]
 	if held == nil {
@@ -272,15 +272,15 @@ func (l *Ledger) Templates(owner string, kinds []*Template) []*Template {
 	return out
 }
 
-// Outcome is what one claim got.
+// Outcome is the allocation result of one claim.
 type Outcome struct {
 	Claim  string
 	Grants []Grant
-	// place is where the devices that exist can be used together.
+	// place is where the existing devices can be used together.
 	place requirement.Set
 }
 
-// Outcomes is what the claims of owner get if it becomes of the given kind, sorted by claim.
+// Outcomes returns the results of the claims of owner if it is launched with the template, sorted by claim.
 func (l *Ledger) Outcomes(owner string, kind *Template) []Outcome {
 	var out []Outcome
 	for _, le := range l.provisional {
@@ -300,7 +300,7 @@ func (l *Ledger) Outcomes(owner string, kind *Template) []Outcome {
 	return out
 }
 
-// place is where a claim of another owner can be used, or false if its devices come with that owner's machine.
+// place returns where a claim of another owner can be used, or false if its devices belong to that owner's node.
 func (le *provisional) place() (requirement.Set, bool) {
 	var place requirement.Set
 	for _, o := range le.outcomes {
@@ -314,7 +314,7 @@ func (le *provisional) place() (requirement.Set, bool) {
 	return place, true
 }
 
-// add puts what o holds to h.
+// add adds o to h.
 func (h *holding) add(o *holding) {
 	for e := range o.exclusive {
 		h.exclusive[e] = true

@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// pickDevice takes a device into the path, or reports that it cannot be had there. undo takes it out again.
+// pickDevice adds a device to the path, or reports that it is not available there. undo removes it again.
 func (s *search) pickDevice(p *path, r int, a *Alternative, e *entry, place requirement.Set) (undo func(), ok bool) {
 	if len(p.grants) >= MaxPerClaim || len(e.pool.duplicates) > 0 && s.invalidHere(e.pool) {
 		return nil, false
@@ -42,7 +42,7 @@ func (s *search) pickDevice(p *path, r int, a *Alternative, e *entry, place requ
 	}, true
 }
 
-// constrain is the state of the constraints with e.
+// constrain returns the state of the constraints with e.
 func (s *search) constrain(p *path, r int, a *Alternative, e *entry) ([]constraintState, bool) {
 	out := p.constraints
 	for i, c := range p.claim.Constraints {
@@ -61,7 +61,7 @@ func (s *search) constrain(p *path, r int, a *Alternative, e *entry) ([]constrai
 	return out, true
 }
 
-// available reports whether e, its capacity and its counters are still to be had for the kind under trial.
+// available reports whether e, its capacity and its counters are available for the current template.
 func (s *search) available(e *entry, consumed []Amount) bool {
 	l, owner := s.ledger, s.candidate.Owner
 	if e.Shared {
@@ -96,12 +96,12 @@ func (s *search) available(e *entry, consumed []Amount) bool {
 	return true
 }
 
-// countersConsumed reports whether a shared device is in use, so that its counters are paid for.
+// countersConsumed reports whether a shared device is in use, so that its counters are consumed already.
 func (s *search) countersConsumed(e *entry) bool {
 	return e.Shared && (s.held.capacity[e] != nil || s.owned.capacity[e] != nil || !e.template && s.ledger.taken.inUse(e.id))
 }
 
-// take takes e, or with a sign of -1 gives it back.
+// take takes e, or releases it with a sign of -1.
 func (s *search) take(e *entry, consumed []Amount, sign int64) {
 	h := s.held
 	switch {
@@ -128,8 +128,8 @@ func (s *search) take(e *entry, consumed []Amount, sign int64) {
 	}
 }
 
-// share takes, or with a sign of -1 gives back, a part of a shared device. The entry is there as long as anybody has a part,
-// however small.
+// share takes, or with a sign of -1 releases, a part of a shared device. The entry exists as long as the device is allocated,
+// even with no capacity.
 func (h *holding) share(e *entry, consumed []Amount, sign int64) {
 	parts := maps.Clone(h.capacity[e])
 	if parts == nil {
@@ -146,5 +146,5 @@ func (h *holding) share(e *entry, consumed []Amount, sign int64) {
 	h.capacity[e] = parts
 }
 
-// useCount counts, among the dimensions of a shared device, how often it was taken. No dimension is called that.
+// useCount is the pseudo-dimension that counts the allocations of a shared device. No dimension has an empty name.
 const useCount = ""

@@ -2,10 +2,10 @@ package device
 
 import "github.com/karpenter-anew/karpenter/internal/core/requirement"
 
-// NodeKey stands for the name of the node in requirements of this package. Candidates that have no name yet do not have it.
+// NodeKey is the key of the node name in requirements of this package. Planned nodes do not have it.
 const NodeKey = "metadata.name"
 
-// OnNode is the place of what can be used on one node only.
+// OnNode returns the place of a device that only one node can use.
 func OnNode(name string) requirement.Set {
 	return requirement.NewSet(requirement.New(NodeKey, requirement.In, name))
 }
@@ -15,7 +15,7 @@ func listed(r requirement.Requirement) bool {
 	return r.Operator() == requirement.In && !r.AllowsAbsence() && r.MinValues() == 0
 }
 
-// covers reports whether whatever facts describe is in place: every label that place mentions is known, and as it should be.
+// covers reports whether every node that facts describe is in place: every label of place is defined and within it.
 func covers(facts, place requirement.Set) bool {
 	for _, want := range place {
 		if !facts.Has(want.Key) {

@@ -13,22 +13,22 @@ type Slice struct {
 	// Name orders the slices of a pool.
 	Name         string
 	Driver, Pool string
-	// Generation is that of the pool; slices of older ones are left-overs.
+	// Generation is that of the pool; slices of older generations are ignored.
 	Generation int64
-	// Count is how many slices the pool has in this generation.
+	// Count is the number of slices of the pool in this generation.
 	Count int64
 	// Where the devices can be used: on all nodes, on the node called Node, or where one of Terms holds.
 	AllNodes bool
 	Node     string
 	Terms    []requirement.Set
-	// NodeOwner is the Node that the slice goes away with; empty for slices that belong to no node.
+	// NodeOwner is the Node that owns the slice; empty for slices without an owner.
 	NodeOwner string
-	// Counters are what devices of the pool draw from. A slice has either counters or devices.
+	// Counters are those that devices of the pool consume. A slice has either counters or devices.
 	Counters []CounterSet
 	Devices  []*Device
 }
 
-// places is the alternatives of where the slice is of use; none at all means nowhere.
+// places returns the alternatives of where the slice can be used; none means nowhere.
 func (s *Slice) places() []requirement.Set {
 	switch {
 	case s.AllNodes:
@@ -45,11 +45,11 @@ func (s *Slice) places() []requirement.Set {
 // pool is the devices of one driver that are managed together, at their newest generation.
 type pool struct {
 	driver, name string
-	// incomplete pools are being rewritten: what is there is not all there is.
+	// incomplete is set while the driver publishes a new generation: some slices are missing.
 	incomplete bool
 	// invalid pools contradict themselves wherever they are looked at from.
 	invalid bool
-	// counters are what there is to draw from.
+	// counters are the total amounts.
 	counters map[counter]int64
 	entries  []*entry
 	// duplicates are pairs of devices of one name in different slices: where both can be used, the pool contradicts itself.
@@ -64,13 +64,13 @@ type counter struct {
 	set, name string
 }
 
-// entry is a device in its pool.
+// entry is a device of a pool.
 type entry struct {
 	*Device
 	id     ID
 	pool   *pool
 	places []requirement.Set
-	// template is set for devices of machines that do not exist yet.
+	// template is set for devices of planned nodes.
 	template bool
 }
 

@@ -9,34 +9,34 @@ import (
 // MaxPerClaim is how many devices one claim may have.
 const MaxPerClaim = 32
 
-// Selector tells whether a device is of the wanted kind. Equal devices get equal answers.
+// Selector reports whether a device matches. Equal devices get equal answers.
 type Selector interface {
 	Matches(d *Device) (bool, error)
 }
 
-// Selection is a kind of device: what all selectors match. Claims that want the same share one, so that a device is judged
-// once for all of them.
+// Selection is the devices that all selectors match. Claims with equal selectors share one, so that they are evaluated once per
+// device.
 type Selection struct{ Selectors []Selector }
 
-// Claim is what some pods want of devices together. It is never changed once built.
+// Claim is a resource claim. It is never changed once built.
 type Claim struct {
 	// Name is namespace/name.
 	Name string
-	// Allocation is what the cluster has given to the claim already, if anything.
+	// Allocation is the claim's allocation in the cluster; nil if it has none.
 	Allocation *Allocation
-	// Problem says why the claim can never be allocated; empty for claims that can.
+	// Problem is why the claim can never be allocated; empty for claims that can.
 	Problem     string
 	Requests    []Request
 	Constraints []Constraint
 }
 
-// Allocation is what a claim has got.
+// Allocation is the allocation of a claim in the cluster.
 type Allocation struct {
 	// Places are the alternatives of where the devices can be used; no place at all means everywhere.
 	Places []requirement.Set
 }
 
-// Request asks for devices of one kind, or of the first available of several kinds.
+// Request requests devices of one alternative: the first available one.
 type Request struct {
 	Name string
 	// Alternatives in order of preference, at least one.
@@ -47,7 +47,7 @@ type Request struct {
 type Alternative struct {
 	// Name is that of the request, or request/alternative if there are several to choose from.
 	Name string
-	// All asks for every device there is of the kind; otherwise Count are wanted.
+	// All requests every matching device; otherwise Count are requested.
 	All   bool
 	Count int
 	// Selection is the kind of device.
@@ -58,7 +58,7 @@ type Alternative struct {
 	AdminAccess bool
 }
 
-// Constraint wants devices to agree in an attribute.
+// Constraint requires devices to have a value of an attribute in common.
 type Constraint struct {
 	// Attribute is the attribute's name with its domain.
 	Attribute string
@@ -72,13 +72,13 @@ func (c Constraint) binds(r *Request, a *Alternative) bool {
 	return len(c.Requests) == 0 || slices.Contains(c.Requests, r.Name) || slices.Contains(c.Requests, a.Name)
 }
 
-// Grant is a device that a claim got.
+// Grant is a device that was allocated to a claim.
 type Grant struct {
 	// Request is the name of the request, with that of the alternative if there was a choice.
 	Request string
 	Device  ID
-	// Consumed is what was taken of a shared device, by dimension.
+	// Consumed is the consumed capacity of a shared device, by dimension.
 	Consumed []Amount
-	// Template is set for devices that do not exist before the machine does.
+	// Template is set for devices of planned nodes.
 	Template bool
 }

@@ -7,18 +7,18 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// Problem: find devices for all requests of some claims on a machine of one kind, such that selectors, constraints, counters
+// Problem: find devices for all requests of some claims on a node with one template, such that selectors, constraints, counters
 // and capacity hold and the devices can be used from one place; or find that there are none.
 //
-// Approach: depth-first search, claim by claim, request by request, alternative by alternative, device by device. Devices that
-// exist come before those the machine would bring. The place is narrowed with every device and widened again on the way
-// back; where something can be used in one of several places, each is tried.
+// Approach: depth-first search, claim by claim, request by request, alternative by alternative, device by device. Existing
+// devices come before those of the template. Every device narrows the requirements, which are restored on backtracking; if a
+// device can be used in one of several places, each is tried.
 //
-// Invariant: held, requirements and agreements describe exactly the picks on the current path; every step undoes what it did
-// before it reports failure, and leaves it when it reports success.
+// Invariant: held, requirements and constraints describe exactly the devices on the current path; every step reverts its changes
+// before it reports failure, and keeps them when it reports success.
 //
-// Cost: exponential in the number of devices asked for at worst. Devices of one request are picked in rising order, which
-// takes out permutations, and stop bounds what is left.
+// Cost: exponential in the number of requested devices in the worst case. Devices of one request are picked in ascending order,
+// which avoids permutations, and stop limits the rest.
 type search struct {
 	ledger    *Ledger
 	candidate Candidate
@@ -31,8 +31,8 @@ type search struct {
 	// requirements is where everything picked so far can be used. It stays narrowed from kind to kind.
 	requirements requirement.Set
 
-	// What follows belongs to the kind under trial: where it may be before anything is picked, what the candidate holds as
-	// that kind already, and what is picked.
+	// The state of the current template: the requirements before the first device, what the candidate already holds with the
+	// template, and what is picked.
 	template *Template
 	start    requirement.Set
 	owned    *holding
@@ -46,10 +46,10 @@ type search struct {
 	conflict *requirement.Conflict
 }
 
-// stopInterval is how many steps are made between two looks at the watch.
+// stopInterval is the number of steps between two calls of stop.
 const stopInterval = 32
 
-// interrupted reports whether the search is to end.
+// interrupted reports whether stop has ended the search.
 func (s *search) interrupted() bool {
 	s.steps++
 	if !s.stopped && s.stop != nil && s.steps%stopInterval == 0 {
@@ -58,14 +58,14 @@ func (s *search) interrupted() bool {
 	return s.stopped
 }
 
-// startTemplate starts over for a kind.
+// startTemplate resets the search for a template.
 func (s *search) startTemplate(kind *Template) {
 	s.template, s.start, s.owned = kind, s.requirements, s.ledger.holding(s.candidate.Owner, kind)
 	s.held, s.outcomes = newHolding(), make([]Outcome, len(s.unallocated))
 	s.matching = map[*Selection]choices{}
 }
 
-// recordProblem keeps the first thing found that is wrong for good, for whoever asks why nothing was found.
+// recordProblem keeps the first permanent problem for the failure message.
 func (s *search) recordProblem(format string, args ...any) {
 	if s.problem == "" {
 		s.problem = fmt.Sprintf(format, args...)
@@ -103,7 +103,7 @@ func (s *search) reachesFrom(here requirement.Set, places []requirement.Set) boo
 	})
 }
 
-// placeAllocated puts the candidate where the i-th allocated claim and all after it can be used, and goes on with those to be allocated.
+// placeAllocated narrows the candidate to places of the i-th allocated claim and all after it, and continues with unallocated ones.
 func (s *search) placeAllocated(i int) bool {
 	if i == len(s.allocatedPlaces) {
 		return s.claim(0)
@@ -205,15 +205,14 @@ func (s *search) pickDevices(p *path, r int, a *Alternative, left, from int) boo
 	return false
 }
 
-// choices is the devices that a selection matches, those that exist first. err is what kept the selectors from judging the
-// next device; kube-scheduler would get no further either.
+// choices are the devices that a selection matches, existing ones first. err is the error of the selectors on the next device,
+// at which kube-scheduler stops as well.
 type choices struct {
 	list []*entry
 	err  error
 }
 
-// choices is everything selected that can be used from where the kind may be. Which of it is still to be had is for pick to
-// say.
+// choices returns the selected devices that can be used with the template, whether they are available or not.
 func (s *search) choices(wanted *Selection) choices {
 	if c, ok := s.matching[wanted]; ok {
 		return c
@@ -240,7 +239,7 @@ func (s *search) choices(wanted *Selection) choices {
 	return c
 }
 
-// withinMaxDevices reports whether the claim can be satisfied with no more devices than a claim may have.
+// withinMaxDevices reports whether the claim needs at most MaxPerClaim devices.
 func (s *search) withinMaxDevices(c *Claim) bool {
 	total := 0
 	for i := range c.Requests {
@@ -263,7 +262,7 @@ func (s *search) withinMaxDevices(c *Claim) bool {
 	return total <= MaxPerClaim
 }
 
-// minDevices is how many devices a request for all of them gets at least: those that can be used wherever the machine will be.
+// minDevices returns the minimum number of devices of a request with allocation mode All: those that can be used everywhere.
 func (s *search) minDevices(a *Alternative) int {
 	n := 0
 	for _, e := range s.choices(a.Selection).list {

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Template is the devices that a machine of some kind will have once it runs. Types of machine that have the same devices
-// share one Template; those that have none have a nil one.
+// Template is the devices that drivers will publish on a node of an instance type. Instance types with the same devices share one
+// Template; nil is the template without devices.
 type Template struct {
 	pools    []*pool
 	bindings map[boundAttribute]int
 }
 
-// Binding is devices of one machine that will have the same value of an attribute, whatever it turns out to be.
+// Binding is a set of devices of one node that will have the same, still unknown, value of an attribute.
 type Binding struct {
 	Attribute string
 	Devices   []ID
@@ -25,11 +25,11 @@ type boundAttribute struct {
 	device    ID
 }
 
-// NewTemplate is the template of machines that will publish slices. Bindings that share a device are one.
+// NewTemplate returns the template of nodes that will publish slices. Bindings that share a device are merged.
 func NewTemplate(slices []*Slice, bindings []Binding) *Template {
 	local := make([]*Slice, len(slices))
 	for i, s := range slices {
-		// The slices of a machine can be used on it, whatever its name will be.
+		// The node can use its own slices, whatever its name will be.
 		onIt := *s
 		onIt.AllNodes, onIt.Node, onIt.Terms = true, "", nil
 		local[i] = &onIt
@@ -37,7 +37,7 @@ func NewTemplate(slices []*Slice, bindings []Binding) *Template {
 	return &Template{pools: newPools(local, true), bindings: groupBindings(bindings)}
 }
 
-// groupBindings numbers the groups that bindings of one attribute make together, from 1.
+// groupBindings numbers the connected groups of bindings of one attribute, from 1.
 func groupBindings(bindings []Binding) map[boundAttribute]int {
 	parent := map[boundAttribute]boundAttribute{}
 	var root func(b boundAttribute) boundAttribute
@@ -74,7 +74,7 @@ func groupBindings(bindings []Binding) map[boundAttribute]int {
 	return out
 }
 
-// binding is the group that a device is in as regards an attribute; 0 for none.
+// binding returns the group of a device for an attribute; 0 for none.
 func (t *Template) binding(attribute string, id ID) int {
 	if t == nil {
 		return 0

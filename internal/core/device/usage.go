@@ -1,6 +1,6 @@
 package device
 
-// Usage is who uses a device of the cluster. It is never changed once built.
+// Usage is the allocation of a device of the cluster to claims. It is never changed once built.
 type Usage struct {
 	Device ID
 	// Shares are the claims that have the device, sorted by claim.
@@ -12,13 +12,13 @@ type Share struct {
 	Claim string
 	// Pods are the UIDs of the pods the claim is reserved for.
 	Pods []string
-	// PodsOnly is set when pods, and at least one, are all the claim is reserved for: once they go, the device is free.
+	// PodsOnly is set if the claim is reserved for at least one pod and for nothing else: the device is free once they are gone.
 	PodsOnly bool
-	// Consumed is what the claim takes of a shared device; nil for claims that have the device to themselves.
+	// Consumed is the consumed capacity of a shared device; nil for exclusive allocations.
 	Consumed []Amount
 }
 
-// Leaves reports whether the share is given up when the pods that leave are gone.
+// leaves reports whether the share is released once the leaving pods are gone.
 func (s Share) leaves(leaving func(uid string) bool) bool {
 	if !s.PodsOnly {
 		return false
@@ -41,7 +41,7 @@ func (u *Usage) Releasable() bool {
 	return true
 }
 
-// Shared reports whether claims have parts of the device rather than all of it.
+// Shared reports whether claims share the capacity of the device.
 func (u *Usage) Shared() bool {
 	for _, s := range u.Shares {
 		if s.Consumed != nil {
@@ -51,15 +51,15 @@ func (u *Usage) Shared() bool {
 	return false
 }
 
-// Allocated is what of the cluster's devices is not to be had.
+// Allocated is the allocated part of the cluster's devices.
 type Allocated struct {
 	// exclusive devices are somebody's, parts are what is used of shared ones, by dimension.
 	exclusive map[ID]bool
 	capacity  map[ID]map[string]int64
 }
 
-// NewAllocated sums up usages, in any order, as they will be when the pods that leave have left. A shared device gives back what
-// only they use of it; any other device is free once nobody else has it.
+// NewAllocated sums up usages, in any order, without the shares that the leaving pods release. An exclusive device is free once all
+// of its shares are released.
 func NewAllocated(usages []*Usage, leaving func(uid string) bool) Allocated {
 	t := Allocated{exclusive: map[ID]bool{}, capacity: map[ID]map[string]int64{}}
 	for _, u := range usages {
@@ -96,7 +96,7 @@ func (u *Usage) free(leaving func(uid string) bool) bool {
 	return true
 }
 
-// inUse reports whether anybody uses the device at all.
+// inUse reports whether the device is allocated to any claim.
 func (t Allocated) inUse(id ID) bool {
 	_, partly := t.capacity[id]
 	return partly || t.exclusive[id]
