@@ -5,7 +5,7 @@ import (
 	"weak"
 )
 
-// interned keeps one copy of every value in use, by what it says.
+// interned keeps one copy of every value in use, by its identity.
 type interned[T any] struct {
 	mu   sync.Mutex
 	live sweptMap[string, weak.Pointer[T]]
@@ -15,7 +15,7 @@ func newInterned[T any]() *interned[T] {
 	return &interned[T]{live: newSweptMap[string](collected[T])}
 }
 
-// of is the value of that identity that others hold already, or the one that build makes.
+// of returns the live value with that identity, or the one that build returns.
 func (x *interned[T]) of(id []byte, build func() *T) *T {
 	x.mu.Lock()
 	defer x.mu.Unlock()

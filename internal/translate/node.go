@@ -18,8 +18,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
-// Node joins a Node and its NodeClaim, either of which may be nil, into what the engine calls a node. Pods are added by
-// AddPods. Source: scheduling specification, cluster state cache.
+// Node translates a Node and its NodeClaim, either of which may be nil, to a node of the engine. Pods are added by AddPods.
+// Source: scheduling specification, cluster state cache.
 func (t *Translator) Node(id string, node *corev1.Node, claim *v1.NodeClaim) *model.Node {
 	registered := claim == nil || node != nil && node.Labels[v1.NodeRegisteredLabelKey] == "true"
 	n := &model.Node{
@@ -54,11 +54,11 @@ func (t *Translator) Node(id string, node *corev1.Node, claim *v1.NodeClaim) *mo
 	return n
 }
 
-// setLabels sets what is known about the node's labels: facts once it is launched, the promise of the launch before.
+// setLabels sets the requirements: the labels of the node once it is launched, the requirements of the NodeClaim before.
 func (t *Translator) setLabels(n *model.Node, claim *v1.NodeClaim) {
 	if !n.Launched {
-		promise := cloud.Requirements(claim.Spec.Requirements, t.labels).And(t.selector(claim.Labels))
-		n.Requirements = promise.Without(corev1.LabelHostname)
+		requirements := cloud.Requirements(claim.Spec.Requirements, t.labels).And(t.selector(claim.Labels))
+		n.Requirements = requirements.Without(corev1.LabelHostname)
 		return
 	}
 	labels := n.Labels
@@ -72,8 +72,8 @@ func (t *Translator) setLabels(n *model.Node, claim *v1.NodeClaim) {
 	n.Requirements = requirement.Labels(labels)
 }
 
-// setResources sets capacity and allocatable. Until a node of ours is initialized, what it does not report yet is taken from
-// the estimate on its claim; a claim without a machine is known to get at least what was requested for it.
+// setResources sets capacity and allocatable. Until a managed node is initialized, missing amounts are taken from the estimate in the
+// status of its NodeClaim; before the launch, the requests of the NodeClaim are the minimum.
 func (t *Translator) setResources(n *model.Node, node *corev1.Node, claim *v1.NodeClaim) {
 	switch {
 	case !n.Launched:
@@ -100,7 +100,7 @@ func (t *Translator) estimate(reported, expected corev1.ResourceList) resource.V
 	return v
 }
 
-// setDisruption sets what stands in the way of using or disrupting the node.
+// setDisruption sets the fields for deletion and voluntary disruption.
 func setDisruption(n *model.Node, node *corev1.Node, claim *v1.NodeClaim) {
 	if claim == nil {
 		n.Deleting = !node.DeletionTimestamp.IsZero()
@@ -134,8 +134,8 @@ func ready(node *corev1.Node) bool {
 	return false
 }
 
-// AddPods adds pods to n with what they use. Pods must be live and sorted. Pods that are being deleted keep others away
-// until they are gone. Lists that n shares with other nodes stay as they are.
+// AddPods adds pods and their requests to n. Pods must be live and sorted. The anti-affinity of terminating pods counts until they
+// are gone. Lists that n shares with other nodes are not changed.
 func AddPods(n *model.Node, pods []*model.Pod) {
 	if n.Pods == nil {
 		n.Pods = pods
@@ -156,8 +156,8 @@ func AddPods(n *model.Node, pods []*model.Pod) {
 	n.Used, n.UsedByDaemons = used, byDaemons
 }
 
-// persistentTaints is the taints that remain once an uninitialized node has settled: those that some agent will remove soon are
-// left out.
+// persistentTaints returns the taints that an uninitialized node will have once it is initialized: without ephemeral and startup
+// taints.
 func persistentTaints(list []model.Taint, startup []corev1.Taint) []model.Taint {
 	var out []model.Taint
 	for _, taint := range list {
@@ -168,7 +168,7 @@ func persistentTaints(list []model.Taint, startup []corev1.Taint) []model.Taint 
 	return out
 }
 
-// HasEphemeralTaint reports whether a node has a taint that agents put on it while it is not ready, and take away again.
+// HasEphemeralTaint reports whether a node has a taint that agents set while it is not ready, and remove again.
 func HasEphemeralTaint(n *model.Node) bool { return slices.ContainsFunc(n.Taints, ephemeral) }
 
 func startupTaint(taint model.Taint, startup []corev1.Taint) bool {
@@ -180,7 +180,7 @@ func startupTaint(taint model.Taint, startup []corev1.Taint) bool {
 	return false
 }
 
-// readinessTaintPrefix starts the keys of taints by which agents hold a node back until they are ready.
+// readinessTaintPrefix is the key prefix of taints that agents remove once they are ready.
 const readinessTaintPrefix = "readiness.k8s.io/"
 
 func ephemeral(taint model.Taint) bool {

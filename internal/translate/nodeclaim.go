@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-// NodeClaim renders one claim of a plan as the object to create, from the pool it was planned with.
+// NodeClaim returns the object to create for a NodeClaim of a plan, from the NodePool it was planned with.
 // Source: scheduling specification, finalising a claim; lifecycle specification, what a new NodeClaim looks like.
 func (t *Translator) NodeClaim(pool *v1.NodePool, c solve.NodeClaim, defaultGracePeriod *metav1.Duration) *v1.NodeClaim {
 	claim := t.claimFor(pool, defaultGracePeriod)
@@ -33,8 +33,7 @@ func (t *Translator) NodeClaim(pool *v1.NodePool, c solve.NodeClaim, defaultGrac
 	return claim
 }
 
-// StaticNodeClaim renders a claim of a pool with a fixed number of nodes, straight from its template: which instance type
-// to launch is the provider's choice.
+// StaticNodeClaim returns a NodeClaim of a static NodePool, directly from its template: the provider chooses the instance type.
 func (t *Translator) StaticNodeClaim(pool *v1.NodePool, defaultGracePeriod *metav1.Duration) *v1.NodeClaim {
 	claim := t.claimFor(pool, defaultGracePeriod)
 	reqs := t.poolRequirements(pool).Without(corev1.LabelHostname)
@@ -50,12 +49,12 @@ func (t *Translator) StaticNodeClaim(pool *v1.NodePool, defaultGracePeriod *meta
 	return claim
 }
 
-// claimAnnotations is about how many annotations a claim gets besides those of its template.
+// claimAnnotations is the approximate number of annotations besides those of the template.
 const claimAnnotations = 4
 
-// claimFor is what every claim of the pool has in common.
+// claimFor returns the fields that all NodeClaims of the pool have in common.
 func (t *Translator) claimFor(pool *v1.NodePool, defaultGracePeriod *metav1.Duration) *v1.NodeClaim {
-	// Only what claims share with the template is copied: requirements are theirs alone.
+	// Requirements are computed for each NodeClaim and not copied.
 	shared := pool.Spec.Template.Spec
 	shared.Requirements = nil
 	template := shared.DeepCopy()
@@ -73,7 +72,7 @@ func (t *Translator) claimFor(pool *v1.NodePool, defaultGracePeriod *metav1.Dura
 			GenerateName: pool.Name + "-",
 			Labels:       t.poolLabels(pool),
 			Annotations:  annotations,
-			// Nothing may be launched without it, so it is there from the first write.
+			// No instance may be launched without it, so it is set on creation.
 			Finalizers: []string{v1.TerminationFinalizer},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion:         v1.SchemeGroupVersion.String(),

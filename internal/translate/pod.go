@@ -16,15 +16,14 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-// podDeletionCostAnnotation is the owner's word on how much a pod minds to go.
+// podDeletionCostAnnotation is the cost of deleting a pod, which its owner sets.
 const podDeletionCostAnnotation = "controller.kubernetes.io/pod-deletion-cost"
 
-// Pod translates a pod without looking at its volumes, as if they could be used anywhere. What is wrong with it, if
-// anything, is in Rejected.
+// Pod translates a pod without its volumes, as if they could be used anywhere. If the pod is invalid, Rejected is set.
 func (t *Translator) Pod(pod *corev1.Pod) *model.Pod { return t.PodWith(pod, Storage{}) }
 
-// PodWith translates a pod and the volumes it uses. A pod whose volumes cannot be found is rejected even when it is bound:
-// nobody can say where it could move.
+// PodWith translates a pod and its volumes. A pod whose volumes cannot be found is rejected even if it is bound, since it is
+// unknown where it could be rescheduled.
 func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
 	waits := podrules.Provisionable(pod)
 	volumes := t.volumes(pod, storage, waits)
@@ -46,7 +45,7 @@ func (t *Translator) PodWith(pod *corev1.Pod, storage Storage) *model.Pod {
 	return p
 }
 
-// plain is what a pod shares with no other. The rest is left open: what it asks, its labels, its volumes.
+// plain translates the fields that pods do not share: everything but shape, labels and volumes.
 func plain(pod *corev1.Pod) *model.Pod {
 	return &model.Pod{
 		UID:           string(pod.UID),
@@ -64,10 +63,10 @@ func plain(pod *corev1.Pod) *model.Pod {
 	}
 }
 
-// Shape is everything about the pod that scheduling looks at, its volumes excepted.
+// Shape returns the shape of a pod without its volumes.
 func (t *Translator) Shape(pod *corev1.Pod) *model.Shape { return t.shapes.shared(t.shape(pod)) }
 
-// shape reads what a pod asks. Whatever it looks at has to be in the key by which questions are remembered.
+// shape translates a pod spec. Every field that it reads has to be in the key of the spec cache.
 func (t *Translator) shape(pod *corev1.Pod) *model.Shape {
 	s := &model.Shape{
 		Requests:    t.podRequests(pod),
@@ -86,7 +85,7 @@ func (t *Translator) shape(pod *corev1.Pod) *model.Shape {
 	return s
 }
 
-// podRequests is what the pod needs, itself included.
+// podRequests returns the pod's total requests, including one pod.
 func (t *Translator) podRequests(pod *corev1.Pod) resource.Vector {
 	v, ok := t.plainRequests(pod)
 	if !ok {
@@ -96,8 +95,8 @@ func (t *Translator) podRequests(pod *corev1.Pod) resource.Vector {
 	return v
 }
 
-// plainRequests is the sum over the containers and the overhead, for pods where nothing else has a say and all amounts are
-// whole: nearly all that wait.
+// plainRequests returns the sum over containers and overhead, for pods whose requests depend on nothing else and whose amounts
+// are all integers: nearly all pending pods.
 func (t *Translator) plainRequests(pod *corev1.Pod) (resource.Vector, bool) {
 	spec := &pod.Spec
 	if len(spec.InitContainers) > 0 || spec.Resources != nil || podresource.IsPodResizeInfeasible(pod) {
@@ -117,7 +116,7 @@ func (t *Translator) plainRequests(pod *corev1.Pod) (resource.Vector, bool) {
 	return t.accumulate(v, spec.Overhead)
 }
 
-// accumulate adds list to v, unless some amount is not whole.
+// accumulate adds list to v; false if some amount is not an integer.
 func (t *Translator) accumulate(v resource.Vector, list corev1.ResourceList) (resource.Vector, bool) {
 	for name, q := range list {
 		i := t.resources.Index(string(name))
@@ -130,7 +129,7 @@ func (t *Translator) accumulate(v resource.Vector, list corev1.ResourceList) (re
 	return v, true
 }
 
-// hostPorts are the ports of the node that ordinary containers claim; the unspecified address stands for all.
+// hostPorts returns the host ports of the containers; the unspecified address means all addresses.
 func hostPorts(spec *corev1.PodSpec) []model.HostPort {
 	var out []model.HostPort
 	for i := range spec.Containers {
@@ -152,8 +151,8 @@ func hostPorts(spec *corev1.PodSpec) []model.HostPort {
 	return out
 }
 
-// hostPort is the port of the node that a container claims, 0 for none. With the network of the node every port is one; the API
-// server writes that into pods, but not into the templates of DaemonSets and of manifests.
+// hostPort returns the host port of a container port, 0 for none. With hostNetwork every port is a host port; the API server
+// defaults that in pods, but not in the templates of DaemonSets and manifests.
 func hostPort(spec *corev1.PodSpec, port *corev1.ContainerPort) int32 {
 	if port.HostPort == 0 && spec.HostNetwork {
 		return port.ContainerPort
@@ -177,8 +176,7 @@ func tolerations(list []corev1.Toleration) []model.Toleration {
 	return out
 }
 
-// DeletionCost is what the owner of a pod says about how much the pod minds to go; 0 when nothing is said, or nothing that
-// is a number.
+// DeletionCost returns the pod deletion cost of the annotation; 0 if it is missing, and an error if it is not a number.
 func DeletionCost(pod *corev1.Pod) (float64, error) {
 	text := pod.Annotations[podDeletionCostAnnotation]
 	if text == "" {
@@ -197,7 +195,7 @@ func DeletionCost(pod *corev1.Pod) (float64, error) {
 // evictionCost is clamp(1 + deletionCost/2^27 + priority/2^25, −10, 10). Source: disruption specification, candidates.
 func evictionCost(pod *corev1.Pod) float64 {
 	const deletionCostScale, priorityScale, limit = 1 << 27, 1 << 25, 10
-	deletion, _ := DeletionCost(pod) // 0 where nobody can read it; disruption says so
+	deletion, _ := DeletionCost(pod) // 0 if invalid, which the disruption controller reports
 	cost := 1.0 + deletion/deletionCostScale
 	if pod.Spec.Priority != nil {
 		cost += float64(*pod.Spec.Priority) / priorityScale
@@ -205,9 +203,9 @@ func evictionCost(pod *corev1.Pod) float64 {
 	return min(max(cost, -limit), limit)
 }
 
-// reject says why a pending pod cannot be considered, and whether it asked for that itself: a pod that opts out of our
-// nodes is left alone without an event. trouble is what is wrong with its volumes, or empty. Whatever else it looks at has
-// to be in the key by which questions are remembered.
+// reject returns why a pending pod cannot be scheduled, and whether it opts out of Karpenter's nodes, for which there is no
+// event. trouble is the problem with its volumes, or empty. Every other field that it reads has to be in the key of the spec
+// cache.
 // Source: scheduling specification, pod validation.
 func (t *Translator) reject(pod *corev1.Pod, trouble string) (why string, silent bool) {
 	var problems []string

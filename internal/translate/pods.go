@@ -10,14 +10,13 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// Pods translates pods as Pod does, all at once.
+// Pods translates pods as Pod does, concurrently.
 //
-// Problem: a thousand pods ask the same few dozen questions, and nearly all it takes to read them is finding out that they
-// do. Approach: the list is cut into stretches, and each is read by a goroutine of its own, which writes keys and numbers
-// what is said in its stretch; afterwards one goroutine finds what each number means. Invariant: whatever the translator
-// shares is touched by that one only, in the order in which pods say things first, so the outcome is that of translating
-// one pod after the other, however many stretches there are. Cost: a pod is read once; what remains for one core is a
-// question for each kind of pod in each stretch.
+// Problem: thousands of pods share a few dozen specs, and most of the time is spent on finding that out. Approach: the list is
+// split into chunks; a goroutine per chunk computes the keys and numbers the distinct ones; then a single goroutine translates
+// each distinct key. Invariant: only that goroutine uses the translator's shared state, in the order in which keys first occur, so
+// the result is that of translating one pod after the other, whatever the number of chunks. Cost: one pass over the pods; the
+// sequential part is one look-up per distinct spec and chunk.
 func (t *Translator) Pods(pods []*corev1.Pod) []*model.Pod {
 	out := make([]*model.Pod, len(pods))
 	n := min(runtime.GOMAXPROCS(0), len(pods)/minChunk)
@@ -42,18 +41,18 @@ func (t *Translator) Pods(pods []*corev1.Pod) []*model.Pod {
 	return out
 }
 
-// minChunk is how many pods take much longer to read than a goroutine takes to start.
+// minChunk is a number of pods whose translation takes much longer than the start of a goroutine.
 const minChunk = 512
 
-// chunk is a part of a list of pods, each with its translation.
+// chunk is a part of a list of pods, with their translations.
 type chunk struct {
 	pods []*corev1.Pod
 	out  []*model.Pod
-	// specs and labels are what the pods ask, followed by whether they wait, and their labels.
+	// specs and labels and labels are the keys of the pods' specs, followed by a flag for pending pods, and of their labels.
 	specs, labels keyIndex
 }
 
-// read translates what is the pods' own, and collects what they share.
+// read translates the fields that pods do not share, and collects the keys of the rest.
 func (s *chunk) read(t *Translator) {
 	s.specs, s.labels = newKeyIndex(len(s.pods)), newKeyIndex(len(s.pods))
 	var space [keySpace]byte
@@ -64,7 +63,7 @@ func (s *chunk) read(t *Translator) {
 	}
 }
 
-// resolve adds what the pods share.
+// resolve adds the shared values.
 func (s *chunk) resolve(t *Translator) {
 	answers := make([]podSpec, len(s.specs.first))
 	for n, i := range s.specs.first {
@@ -83,12 +82,12 @@ func (s *chunk) resolve(t *Translator) {
 	}
 }
 
-// keyIndex numbers what the pods of a stretch say, in the order in which it is said first.
+// keyIndex numbers the distinct keys of the pods of a chunk, in the order of their first occurrence.
 type keyIndex struct {
 	number map[string]int32
-	// of is the number of what each pod says.
+	// of is the number of each pod's key.
 	of []int32
-	// keys and first are, by number, what is said and the pod that says it first.
+	// keys and first are, by number, the key and the first pod with it.
 	keys  []string
 	first []int
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// shapes keeps one copy of every shape in use. What a shape says can be read from it, so a hash is enough to find it by; of
-// shapes with the same hash the last one is shared, and the others are merely not found.
+// shapes keeps one copy of every shape in use, by a hash of its content. Of shapes with equal hashes only the last one is found
+// and shared.
 type shapes struct {
 	mu   sync.Mutex
 	seed maphash.Seed
@@ -23,7 +23,7 @@ func newShapes() *shapes {
 	return &shapes{seed: maphash.MakeSeed(), live: newSweptMap[uint64](collected[model.Shape])}
 }
 
-// shared is the shape equal to s that others hold already, or s.
+// shared returns the live shape equal to s, or s.
 func (x *shapes) shared(s *model.Shape) *model.Shape {
 	var space, other [keySpace]byte
 	id := appendShape(space[:0], s)
@@ -37,8 +37,8 @@ func (x *shapes) shared(s *model.Shape) *model.Shape {
 	return s
 }
 
-// appendShape writes what is equal for shapes with equal content and different otherwise. Every list is preceded by its
-// length, every string by its own.
+// appendShape appends bytes that are equal exactly for shapes with equal content. Every list and string is preceded by its
+// length.
 func appendShape(b []byte, s *model.Shape) []byte {
 	b = binary.AppendUvarint(b, uint64(len(s.Requests)))
 	for _, amount := range s.Requests {

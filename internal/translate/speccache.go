@@ -15,22 +15,21 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-// specCache remembers what pods ask by the fields they ask it with.
+// specCache caches translated pod specs by the fields that determine them.
 //
-// Problem: the pods of a workload come one by one and ask the same; reading one costs ten times what the pod itself costs to
-// keep. Approach: the fields that shape and reject look at are written one after the other into a key, without
-// interpreting them, and the key finds what an earlier pod with the same fields asked. Invariant: whatever shape and
-// reject look at is in the key. Different keys may find the same shape. Cost: writing the key and one look-up; what led
-// to a shape that nobody holds any more is forgotten.
+// Problem: the pods of a workload arrive one by one with equal specs; translating one costs ten times as much as storing it.
+// Approach: the fields that shape and reject read are written into a key, without interpretation, and the key finds the
+// translation of an earlier pod with the same fields. Invariant: every field that shape and reject read is in the key. Different
+// keys may find the same shape. Cost: writing the key and one look-up; entries are dropped once their shape is garbage collected.
 type specCache struct {
 	mu    sync.Mutex
 	known sweptMap[string, *cachedSpec]
 }
 
-// cachedSpec is what pods with equal fields ask, their volumes aside.
+// cachedSpec is the translation of pods with equal fields, without their volumes.
 type cachedSpec struct {
 	shape weak.Pointer[model.Shape]
-	// judged is set once problems and silent say what reject found.
+	// judged is set once problems and silent hold the result of reject.
 	problems          string
 	validated, silent bool
 }
@@ -39,23 +38,23 @@ func newSpecCache() *specCache {
 	return &specCache{known: newSweptMap[string](func(q *cachedSpec) bool { return collected(q.shape) })}
 }
 
-// keySpace is enough for the keys of most pods.
+// keySpace is a sufficient length for the keys of most pods.
 const keySpace = 512
 
-// podSpec is what a pod asks, its volumes aside, and, for one that waits, what is wrong with it.
+// podSpec is a translated pod spec without volumes and, for a pending pod, why it is rejected.
 type podSpec struct {
 	shape    *model.Shape
 	problems string
 	silent   bool
 }
 
-// podSpec is what a pod asks.
+// podSpec returns the translated spec of a pod.
 func (t *Translator) podSpec(pod *corev1.Pod, waits bool) podSpec {
 	var space [keySpace]byte
 	return t.podSpecOf(t.appendSpecKey(space[:0], pod), pod, waits)
 }
 
-// podSpecOf is what a pod asks, by its key. What is not known yet is worked out and remembered.
+// podSpecOf returns the translated spec of a pod with the given key, from the cache if it is there.
 func (t *Translator) podSpecOf(key []byte, pod *corev1.Pod, waits bool) podSpec {
 	a, judged := t.specs.find(key)
 	switch {
@@ -73,7 +72,7 @@ func (t *Translator) podSpecOf(key []byte, pod *corev1.Pod, waits bool) podSpec 
 	return a
 }
 
-// find is the answer that is remembered, without a shape if there is none, and whether it says what is wrong with a pod that waits.
+// find returns the cached spec, without a shape if there is none, and whether it was validated for a pending pod.
 func (x *specCache) find(key []byte) (a podSpec, judged bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -90,7 +89,7 @@ func (x *specCache) put(key []byte, q *cachedSpec) {
 	x.known.put(string(key), q)
 }
 
-// appendSpecKey writes the fields that decide what a pod asks. Every list is preceded by its length.
+// appendSpecKey appends the fields that determine the translated spec. Every list is preceded by its length.
 func (t *Translator) appendSpecKey(b []byte, pod *corev1.Pod) []byte {
 	spec := &pod.Spec
 	b = appendString(b, pod.Namespace)
@@ -160,8 +159,8 @@ func statusOf(status *corev1.PodStatus, name string) *corev1.ContainerStatus {
 	return nil
 }
 
-// appendResources writes amounts in the order of their names. Most lists are of CPU and memory: looking these two up costs less
-// than going through a map.
+// appendResources appends amounts in the order of their names. Most lists have CPU and memory only: two look-ups are faster than
+// iterating over a map.
 func appendResources(b []byte, list corev1.ResourceList) []byte {
 	if len(list) == 0 {
 		return append(b, 0)
@@ -213,7 +212,7 @@ func appendSpread(b []byte, c *corev1.TopologySpreadConstraint, labels map[strin
 	return appendOwn(b, c.MatchLabelKeys, labels)
 }
 
-// appendOwn writes keys with the pod's own values of them, as far as it has any.
+// appendOwn appends label keys with the pod's values of them, if it has any.
 func appendOwn(b []byte, keys []string, labels map[string]string) []byte {
 	b = binary.AppendUvarint(b, uint64(len(keys)))
 	for _, key := range keys {
@@ -261,7 +260,7 @@ func (t *Translator) appendAffinity(b []byte, a *corev1.Affinity, labels map[str
 	return b
 }
 
-// appendPreferences writes preferences. Where wishes are left out, only those that keep a pod off our nodes have a say.
+// appendPreferences appends preferences. If preferences are ignored, only those on the NodePool label matter.
 func (t *Translator) appendPreferences(b []byte, list []corev1.PreferredSchedulingTerm) []byte {
 	if t.ignorePreferences && !t.concernsNodePools(list) {
 		return append(b, 0)
@@ -273,7 +272,7 @@ func (t *Translator) appendPreferences(b []byte, list []corev1.PreferredScheduli
 	return b
 }
 
-// concernsNodePools reports whether some preference is about being on our nodes at all.
+// concernsNodePools reports whether some preference is on the NodePool label.
 func (t *Translator) concernsNodePools(list []corev1.PreferredSchedulingTerm) bool {
 	for i := range list {
 		expressions := list[i].Preference.MatchExpressions

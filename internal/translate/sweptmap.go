@@ -5,17 +5,16 @@ import (
 	"weak"
 )
 
-// sweptMap is a map whose entries are of no use any more once somebody else is gone. It looks for these whenever it has
-// doubled since it did so last: it is at most twice as large as the variety of what was alive then, and an entry costs
-// nothing but its place.
+// sweptMap is a map whose entries become dead. It removes dead entries whenever it has doubled in size since the last removal: it is
+// at most twice as large as the number of live entries then.
 type sweptMap[K comparable, V any] struct {
 	entries map[K]V
 	dead    func(V) bool
-	// sweepAt is the size at which it looks again.
+	// sweepAt is the size at which dead entries are removed.
 	sweepAt int
 }
 
-// minSweep are too few to look for useless ones.
+// minSweep is the minimum of sweepAt.
 const minSweep = 64
 
 func newSweptMap[K comparable, V any](useless func(V) bool) sweptMap[K, V] {
@@ -30,5 +29,5 @@ func (x *sweptMap[K, V]) put(key K, value V) {
 	x.entries[key] = value
 }
 
-// collected reports whether what was there is gone.
+// collected reports whether the value was garbage collected.
 func collected[T any](place weak.Pointer[T]) bool { return place.Value() == nil }

@@ -1,7 +1,7 @@
-// Package translate translates between API objects and the values of the engine, once per event. It is the only place where
-// quantities become integers, selectors become requirement sets and, on the way back, plans become NodeClaims.
+// Package translate converts between API objects and the values of the engine, once per event. It is the only place where
+// quantities become integers, selectors become requirement sets and, in the other direction, plans become NodeClaims.
 //
-// Nothing here decides anything or talks to anybody. Objects that are passed in are never changed.
+// It decides nothing and does no I/O. Objects that are passed in are never changed.
 package translate
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
-// Translator carries what translations share: the resource names seen so far, the rules for labels, and the shapes and
-// labels of pods, so that pods that look alike share them. It is safe for concurrent use.
+// Translator holds the state that translations share: resource names, label rules, and the shapes and labels of pods, so that
+// equal pods share them. It is safe for concurrent use.
 type Translator struct {
 	resources *resource.Table
 	labels    v1.LabelRules
@@ -29,16 +29,16 @@ type Translator struct {
 	hashes    hashes
 	pods      *interned[model.Labels]
 	selectors *interned[topology.Selector]
-	// selections are the kinds of device that claims ask for, compiled their selectors.
+	// selections are shared by claims with equal selectors; compiled caches the selectors' expressions.
 	selections *interned[device.Selection]
 	compiled   func() *dracel.Cache
-	// nodePoolKeys are the names of the label that says which pool a node is of.
+	// nodePoolKeys are the NodePool label and its aliases.
 	nodePoolKeys []string
-	// ignorePreferences leaves out what pods merely wish.
+	// ignorePreferences leaves out preferences of pods.
 	ignorePreferences bool
 }
 
-// New is a translator for a cloud's label rules.
+// New returns a Translator for a cloud's label rules.
 func New(labels v1.LabelRules) *Translator {
 	return &Translator{
 		resources:    resource.NewTable(),
@@ -57,7 +57,7 @@ func New(labels v1.LabelRules) *Translator {
 	}
 }
 
-// namesOf are all names of a label, the one in use first. Their order is of no consequence.
+// namesOf returns a label and its aliases.
 func namesOf(label string, rules v1.LabelRules) []string {
 	names := []string{label}
 	for name, current := range rules.Aliases {
@@ -68,19 +68,19 @@ func namesOf(label string, rules v1.LabelRules) []string {
 	return names
 }
 
-// NewWith is a translator that reads what pods merely wish, or one for a policy that ignores it: pods that differ in nothing
-// else then ask the same. A wish that keeps a pod off our nodes altogether is heard, because it is no matter of that policy.
+// NewWith returns a Translator that translates preferences of pods, or leaves them out for preference policy Ignore: pods that
+// differ only in preferences then share a shape. A preference that excludes all nodes with a NodePool is kept in both cases.
 // Source: scheduling specification, preferences.
-func NewWith(labels v1.LabelRules, wishes bool) *Translator {
+func NewWith(labels v1.LabelRules, preferences bool) *Translator {
 	t := New(labels)
-	t.ignorePreferences = !wishes
+	t.ignorePreferences = !preferences
 	return t
 }
 
-// Resources names the entries of every vector the translator makes.
+// Resources returns the names of the entries of every vector that the translator creates.
 func (t *Translator) Resources() *resource.Table { return t.resources }
 
-// WellKnown reports whether nodes need not define the label for pods to demand it.
+// WellKnown reports whether pods may require the label although the NodePool does not define it.
 func (t *Translator) WellKnown(key string) bool { return t.labels.WellKnown[key] }
 
 // Custom reports whether the label is the user's own: neither well-known nor restricted.
@@ -88,7 +88,7 @@ func (t *Translator) Custom(key string) bool {
 	return !t.labels.WellKnown[key] && !t.labels.Restricted(key)
 }
 
-// Vector is list in table order. CPU is rounded up to thousandths, everything else up to whole units.
+// Vector returns list in table order. CPU is rounded up to thousandths, everything else up to whole units.
 func (t *Translator) Vector(list corev1.ResourceList) resource.Vector {
 	v := vectorOf(len(list))
 	for name, q := range list {
@@ -98,10 +98,10 @@ func (t *Translator) Vector(list corev1.ResourceList) resource.Vector {
 	return v
 }
 
-// maxAmount is what amounts beyond it count as, so that sums of a few still fit into an integer.
+// maxAmount replaces larger amounts, so that sums of a few do not overflow.
 const maxAmount = math.MaxInt64 / 4
 
-// vectorOf is a zero vector with room for that many resources. A short list is of well-known ones, nearly always.
+// vectorOf returns a zero vector with capacity for that many resources. A short list nearly always has well-known ones only.
 func vectorOf(names int) resource.Vector {
 	if names <= resource.Nodes {
 		return make(resource.Vector, resource.Nodes)
@@ -109,8 +109,8 @@ func vectorOf(names int) resource.Vector {
 	return make(resource.Vector, resource.Nodes, resource.Nodes+names)
 }
 
-// amount is q in the units of the vectors' entry i, rounded up. Without a bound, what is too large for an integer would wrap
-// around, and who asks for more than there is would ask for nothing.
+// amount returns q in the units of the vectors' entry i, rounded up and limited to ±maxAmount, so that huge requests do not
+// overflow to small ones.
 func amount(i int, q *apiresource.Quantity) int64 {
 	most, in := int64(maxAmount), q.Value
 	if i == resource.CPU {
@@ -125,10 +125,10 @@ func amount(i int, q *apiresource.Quantity) int64 {
 	return in()
 }
 
-// maxExact is the largest amount that sums of a few can be worked out with in integers.
+// maxExact is the largest amount of which a few can be added up without overflow.
 const maxExact = 1 << 59
 
-// exact is amount, and whether it is fit for integer arithmetic: nothing had to be rounded, and it is not absurdly large.
+// exact returns amount, and whether it can be used in integer arithmetic: it is not rounded and below maxExact.
 func exact(i int, q *apiresource.Quantity) (int64, bool) {
 	n, whole := q.AsInt64()
 	switch {
@@ -143,7 +143,7 @@ func exact(i int, q *apiresource.Quantity) (int64, bool) {
 	return n, whole && n > -maxExact && n < maxExact
 }
 
-// ResourceList is v in API form, without zero amounts.
+// ResourceList returns v in API form, without zero amounts.
 func (t *Translator) ResourceList(v resource.Vector) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	names := t.resources.Names()

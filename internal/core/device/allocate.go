@@ -11,17 +11,17 @@ import (
 type Candidate struct {
 	// Owner is the candidate's name in the ledger.
 	Owner string
-	// Node is the name of the node; empty for machines without one.
+	// Node is the name of the node; empty for planned nodes.
 	Node string
-	// Requirements is what is known about the labels, with what the pod adds.
+	// Requirements are those of the candidate and the pod.
 	Requirements requirement.Set
-	// Fixed candidates are what they are: their labels cannot be narrowed.
+	// Fixed is set for existing nodes: their labels cannot be narrowed.
 	Fixed bool
-	// Templates are the sets of devices that the candidate may come with, in order of trial; nil is the empty set.
+	// Templates are the sets of devices of the possible instance types, in order of trial; nil is the empty set.
 	Templates []*Template
-	// Undefined tells which labels need not be defined to be demanded; nil means none.
+	// Undefined reports which labels may be required without being defined; nil means none.
 	Undefined func(key string) bool
-	// Accepts, if set, tells whether a machine of a kind can be had at all under narrower requirements.
+	// Accepts, if set, reports whether an instance type with the template is left under narrower requirements.
 	Accepts func(kind *Template, narrowed requirement.Set) bool
 }
 
@@ -29,10 +29,10 @@ type Candidate struct {
 type Proposal struct {
 	// Requirements are the candidate's, narrowed to where all devices can be used.
 	Requirements requirement.Set
-	// Templates are those that provide everything, in the candidate's order.
+	// Templates are those that provide all devices, in the candidate's order.
 	Templates []*Template
 
-	// claims are those that were allocated, outcomes what each got by kind, in that order, and held their sum.
+	// claims are the allocated claims, outcomes their devices by template, in that order, and held the sum.
 	claims   []string
 	outcomes map[*Template][]Outcome
 	held     map[*Template]*holding

@@ -33,7 +33,7 @@ type Device struct {
 	Capacity []Capacity
 	// Shared devices may be allocated to several claims, or several times to one, as long as their capacity lasts.
 	Shared bool
-	// ConsumesCounters is what the device takes of its pool's counters while it is allocated, without repetition.
+	// ConsumesCounters is what the device consumes of its pool's counters while it is allocated, without duplicates.
 	ConsumesCounters []CounterConsumption
 	// Origin is the API object that selectors evaluate. The allocator does not use it.
 	Origin any

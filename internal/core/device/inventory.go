@@ -14,8 +14,8 @@ type Inventory struct {
 	pools   []*pool
 }
 
-// NewInventory is the devices of slices, in any order. Slices that belong to a node count only if usable says so: the
-// devices of machines that are not ready, or not looked at, are none.
+// NewInventory returns the devices of slices, in any order. Slices that a node owns count only if usable reports true for it:
+// devices of nodes that are not ready, or not part of the run, are left out.
 func NewInventory(published []*Slice, usable func(node string) bool) *Inventory {
 	counted := slices.DeleteFunc(slices.Clone(published), func(s *Slice) bool { return s.NodeOwner != "" && !usable(s.NodeOwner) })
 	v := &Inventory{pools: newPools(counted, false), byNode: map[string][]*pool{}}

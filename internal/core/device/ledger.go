@@ -46,7 +46,7 @@ type provisional struct {
 	outcomes map[*Template]Outcome
 }
 
-// matchKey is a question to selectors, verdict the answer.
+// matchKey is the argument of a cached selector evaluation, matchResult its result.
 type matchKey struct {
 	device *Device
 	wanted *Selection

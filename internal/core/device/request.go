@@ -54,7 +54,7 @@ type Alternative struct {
 	Selection *Selection
 	// Capacity is what is wanted of the capacity of each device, sorted by name.
 	Capacity []Amount
-	// AdminAccess requests look over the shoulder of others: they share devices with anybody and take nothing from them.
+	// AdminAccess requests share devices with any other claim and consume nothing.
 	AdminAccess bool
 }
 

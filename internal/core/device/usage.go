@@ -53,7 +53,7 @@ func (u *Usage) Shared() bool {
 
 // Allocated is the allocated part of the cluster's devices.
 type Allocated struct {
-	// exclusive devices are somebody's, parts are what is used of shared ones, by dimension.
+	// exclusive devices belong to one claim, capacity is the consumed capacity of shared ones, by dimension.
 	exclusive map[ID]bool
 	capacity  map[ID]map[string]int64
 }
