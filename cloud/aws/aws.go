@@ -98,7 +98,7 @@ func Offline(catalog string, s Settings, classes []*awsv1.EC2NodeClass) (cloud.C
 	return out, nil
 }
 
-// nobody answers for a cloud that is not open.
+// unopened is the Provider of a cloud that is not opened. Every call fails.
 type unopened struct{}
 
 // Create implements cloud.Provider.
@@ -192,7 +192,7 @@ func open(ctx context.Context, c client.Client, s Settings, config sdk.Config) (
 	return out, nil
 }
 
-// askPrices asks what everything costs, and tells what counts until that is known. It is asked again and again: the first try may fail.
+// readPrices reads all prices, and logs which embedded prices are used until then. A periodic task retries: the first attempt may fail.
 func readPrices(ctx context.Context, p *provider.Provider) {
 	table := p.Inventory.Table()
 	observe.Log(ctx).InfoContext(ctx, "using embedded prices until the price list is read", "region", table.Region, "date", table.Date, "currency", table.Currency,
@@ -204,7 +204,7 @@ func readPrices(ctx context.Context, p *provider.Provider) {
 	}
 }
 
-// learnEndpoint finds out where the cluster is, if it is not given.
+// discoverEndpoint asks EKS for the endpoint of the cluster, if it is not set.
 func discoverEndpoint(ctx context.Context, p *provider.Provider, s Settings) error {
 	endpoint := s.ClusterEndpoint
 	if endpoint == "" {

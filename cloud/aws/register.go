@@ -52,7 +52,7 @@ const (
 	classWorkers, tagWorkers = 10, 10
 )
 
-// ensemble are the controllers of the cloud.
+// controllerSet registers the controllers of the provider.
 type controllerSet struct {
 	provider *provider.Provider
 	profiles *profile.Manager
@@ -166,7 +166,7 @@ func (e *controllerSet) jobs(learnVersion func(context.Context) error) []periodi
 	return out
 }
 
-// learnAuthority takes the authority of the API server's certificate for that of the cluster, if none is given.
+// discoverCABundle uses the CA bundle of the API server's connection for nodes, if none is set.
 func (e *controllerSet) discoverCABundle(config *rest.Config) error {
 	if e.settings.ClusterCABundle != "" {
 		return nil
@@ -182,7 +182,7 @@ func (e *controllerSet) discoverCABundle(config *rest.Config) error {
 	return nil
 }
 
-// learnDNS finds the address for names. Without it nodes keep what their image says.
+// discoverDNS finds the IP address of the cluster DNS. Without it, nodes use the default of their image.
 func (e *controllerSet) discoverDNS(ctx context.Context, live client.Reader) {
 	service := &corev1.Service{}
 	if err := live.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "kube-dns"}, service); err != nil {
@@ -193,7 +193,7 @@ func (e *controllerSet) discoverDNS(ctx context.Context, live client.Reader) {
 	e.provider.Cluster.Change(func(f *provider.Facts) { f.DNS = service.Spec.ClusterIP })
 }
 
-// learnVersion finds out the version of Kubernetes.
+// discoverVersion finds the Kubernetes version of the cluster.
 func (e *controllerSet) discoverVersion(ctx context.Context, served discovery.ServerVersionInterface) error {
 	var version string
 	if e.settings.EKSControlPlane {

@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// showTypes tells how large the instance types are that EC2 has at the moment of asking, by its own figures.
+// registerTypeGauges registers the gauges of CPU and memory of instance types, as EC2 describes them.
 func registerTypeGauges(m *telemetry.Metrics, sold *inventory.Inventory) {
 	for gauge, size := range map[*observe.GaugeFuncVec]func(instancetype.Description) int64{
 		m.TypeCPU:    func(d instancetype.Description) int64 { return d.VCPUs },

@@ -21,7 +21,7 @@ const (
 	reservationsEvery = time.Minute
 )
 
-// watchShifts makes a watch over the shifts of the cluster, if zones are to be left alone, and asks once: a start that may not ask ends.
+// watchZonalShifts watches the zonal shifts of the cluster, if enabled. It reads them once: without permission, the process does not start.
 func watchZonalShifts(ctx context.Context, o *provider.Options, s Settings, arc zonalshift.ARC) error {
 	if !s.ZonalShift {
 		return nil

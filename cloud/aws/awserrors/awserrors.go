@@ -80,7 +80,7 @@ func IsUserDataTooLarge(err error) bool {
 	return Code(err) == codeBadUserData && strings.Contains(message(err), "User data is limited to")
 }
 
-// Fleet is one of the errors in the answer to a launch.
+// FleetError is one of the errors in the response of CreateFleet.
 type FleetError struct{ Code, Message string }
 
 // Unfulfillable reports whether there was no capacity for what was asked; asking for something else may help.

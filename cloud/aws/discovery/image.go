@@ -162,7 +162,7 @@ func (f *Finder) listImages(ctx context.Context, queries []image.Query) ([]image
 	return out, nil
 }
 
-// moment reads a time as EC2 writes it for images; zero for none.
+// parseTime parses a time as EC2 writes it for images; zero for none.
 func parseTime(text *string) time.Time {
 	t, err := time.Parse(time.RFC3339, aws.ToString(text))
 	if err != nil {

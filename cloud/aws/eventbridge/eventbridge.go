@@ -29,7 +29,7 @@ const (
 	EventStatus                    Kind = "event_status"
 )
 
-// Notice is something that happens, or will happen, to instances.
+// Event announces something that happens, or will happen, to instances.
 type Event struct {
 	Kind Kind
 	// InstanceIDs are in the order of the message, each once. Some may be ids of other things.

@@ -62,7 +62,7 @@ type Failure struct {
 	InstanceType, Zone, SubnetID string
 }
 
-// Answer is what a launch came to. The id is empty if nothing was launched.
+// Result is the result of one launch. The id is empty if nothing was launched.
 type Result struct {
 	InstanceID, InstanceType, Zone, SubnetID, ImageID string
 	FleetID, RequestID                                string
@@ -215,7 +215,7 @@ func failures(errs []ec2types.CreateFleetError) []Failure {
 	return out
 }
 
-// Text is all failures in one text, each once.
+// ErrorText joins all failures in one text, each once.
 func ErrorText(all []Failure) string {
 	var out []string
 	for _, f := range all {

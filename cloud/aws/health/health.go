@@ -1,9 +1,9 @@
-// Package health asks EC2 again and again which instances fail its checks, or are about to be restarted or retired. What it finds is
-// answered like what the queue of interruptions tells; no queue is needed for it.
+// Package health polls EC2 for instances that fail status checks, or are about to be restarted or retired, and handles them like
+// messages of the interruption queue. It needs no queue.
 //
-// EC2 is asked for trouble only, so that healthy instances cost nothing. An instance that fails a check is ended by force, which is
-// wrong if it is the check that fails: when much of a zone looks broken, only a part of it is ended at a time, and nothing in a zone
-// that traffic is shifted away from.
+// Only impaired instances are listed, so that healthy ones cost nothing. An instance that fails a check is terminated forcefully, which is
+// wrong if the check itself is at fault: when much of a zone is impaired, only a share of it is terminated at a time, and nothing in a zone
+// with an active zonal shift.
 //
 // Source: AWS provider specification, instance status polling.
 package health
@@ -32,63 +32,63 @@ import (
 )
 
 const (
-	// failsFor is how long a check has to fail before it counts.
+	// impairedThreshold is how long a check has to fail before the instance counts as impaired.
 	impairedThreshold = 2 * time.Minute
-	// deniedFor is how long nothing is asked after EC2 did not allow it.
+	// unauthorizedBackoff is the pause after EC2 denied the call.
 	unauthorizedBackoff = 10 * time.Minute
-	// atOnce is how many instances are answered for at the same time.
+	// concurrency is how many instances are handled at the same time.
 	concurrency = 10
 	// page is how many instances a page holds.
 	page = 1000
 )
 
-// EC2 is the call about the health of instances.
+// EC2 reads the status of instances.
 type EC2 interface {
 	DescribeInstanceStatus(context.Context, *ec2.DescribeInstanceStatusInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error)
 }
 
-// Poll looks for instances that are not well. It is used by one goroutine.
+// Poller looks for impaired instances. It is used by one goroutine.
 type Poller struct {
 	EC2    EC2
 	Client client.Client
-	// Manages says which claims are those of this cloud.
+	// Manages reports whether a NodeClaim is of this provider.
 	Manages func(*v1.NodeClassReference) bool
-	// Answer does what a notice calls for.
+	// Handle handles an event.
 	Handle func(context.Context, eventbridge.Event) error
-	// Shifted reports whether traffic is shifted away from the zone with an id; nil for never.
+	// Shifted reports whether a zonal shift is active in the zone with an id; nil for never.
 	Shifted func(zoneID string) bool
 	Clock   clock.PassiveClock
 	Metrics *telemetry.Metrics
-	// DryRun lets instances be counted and nothing more.
+	// DryRun only counts impaired instances.
 	DryRun bool
 
-	// counted are the troubles that were there the last time.
+	// reported are the conditions that the last poll found.
 	reported map[reportedCondition]bool
-	// deniedUntil is when EC2 may be asked again.
+	// unauthorizedUntil is the end of the pause after EC2 denied the call.
 	unauthorizedUntil time.Time
 }
 
-// trouble is what an instance has.
+// reportedCondition is an unhealthy condition of an instance that the metric has counted.
 type reportedCondition struct{ instanceID, category string }
 
-// patient is an instance that is not well.
+// impairedInstance is an instance with unhealthy conditions.
 type impairedInstance struct {
 	id    string
 	claim *v1.NodeClaim
-	// troubles are in the order in which they are answered: the worst first.
+	// conditions are in the order in which they are handled: the worst first.
 	conditions []unhealthyCondition
 	// since is when the first of its checks failed; zero if none does.
 	since time.Time
 }
 
-// category is a way not to be well.
+// unhealthyCondition is a kind of status check that fails, or an event that is scheduled.
 type unhealthyCondition struct {
 	name  string
 	kind  eventbridge.Kind
 	force bool
 }
 
-// The categories.
+// The unhealthy conditions.
 func instanceStatus() unhealthyCondition {
 	return unhealthyCondition{"InstanceStatus", eventbridge.InstanceStatus, true}
 }
@@ -101,7 +101,7 @@ func eventStatus() unhealthyCondition {
 	return unhealthyCondition{"EventStatus", eventbridge.EventStatus, false}
 }
 
-// Look looks once. Where it is not allowed to, it says so and leaves EC2 alone for a while.
+// Poll reads the status of all instances once. When EC2 denies the call, it logs what is missing and backs off.
 func (p *Poller) Poll(ctx context.Context) error {
 	if p.Clock.Now().Before(p.unauthorizedUntil) {
 		return nil
@@ -116,21 +116,21 @@ func (p *Poller) Poll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	patients, err := p.impaired(ctx, statuses)
+	instances, err := p.impaired(ctx, statuses)
 	if err != nil {
 		return err
 	}
-	p.count(patients)
+	p.count(instances)
 	if p.DryRun {
 		return nil
 	}
-	if err := p.limitForced(ctx, patients); err != nil {
+	if err := p.limitForced(ctx, instances); err != nil {
 		return err
 	}
-	return p.handle(ctx, patients)
+	return p.handle(ctx, instances)
 }
 
-// list are the instances in trouble as EC2 describes them, each once.
+// list returns the status of impaired instances, each once.
 func (p *Poller) list(ctx context.Context) ([]ec2types.InstanceStatus, error) {
 	seen := map[string]bool{}
 	var out []ec2types.InstanceStatus
@@ -156,7 +156,7 @@ func (p *Poller) list(ctx context.Context) ([]ec2types.InstanceStatus, error) {
 	return out, nil
 }
 
-// patients are the instances that have trouble which counts, and a claim of this cloud.
+// impaired returns the impaired instances that have a NodeClaim of this provider.
 func (p *Poller) impaired(ctx context.Context, statuses []ec2types.InstanceStatus) ([]*impairedInstance, error) {
 	var out []*impairedInstance
 	for i := range statuses {
@@ -177,7 +177,7 @@ func (p *Poller) impaired(ctx context.Context, statuses []ec2types.InstanceStatu
 	return out, nil
 }
 
-// examine finds out what is wrong with an instance. Disks that are attached to it do not count.
+// conditionsOf returns the unhealthy conditions of an instance. The status of attached volumes does not count.
 func (p *Poller) conditionsOf(s *ec2types.InstanceStatus) *impairedInstance {
 	out := &impairedInstance{id: aws.ToString(s.InstanceId)}
 	for _, check := range []struct {
@@ -199,7 +199,7 @@ func (p *Poller) conditionsOf(s *ec2types.InstanceStatus) *impairedInstance {
 	return out
 }
 
-// failedSince is when a check began to fail that fails for long enough; zero for none.
+// failedSince returns when a check began to fail that fails for longer than the threshold; zero for none.
 func (p *Poller) failedSince(s *ec2types.InstanceStatusSummary) time.Time {
 	var out time.Time
 	if s == nil {
@@ -216,16 +216,16 @@ func (p *Poller) failedSince(s *ec2types.InstanceStatusSummary) time.Time {
 	return out
 }
 
-// isAhead reports whether an event is still to come. Events that are over are told of for a week.
+// isAhead reports whether an event is still to come. EC2 lists events that are over for a week.
 func isAhead(e ec2types.InstanceStatusEvent) bool {
 	text := aws.ToString(e.Description)
 	return !strings.Contains(text, "[Completed]") && !strings.Contains(text, "[Canceled]")
 }
 
-// count counts what was not there the last time.
-func (p *Poller) count(patients []*impairedInstance) {
+// count counts conditions that the last poll did not find.
+func (p *Poller) count(instances []*impairedInstance) {
 	now := map[reportedCondition]bool{}
-	for _, one := range patients {
+	for _, one := range instances {
 		for _, c := range one.conditions {
 			t := reportedCondition{one.id, c.name}
 			now[t] = true
@@ -237,12 +237,12 @@ func (p *Poller) count(patients []*impairedInstance) {
 	p.reported = now
 }
 
-// answer does what the troubles call for.
-func (p *Poller) handle(ctx context.Context, patients []*impairedInstance) error {
-	errs := make([]error, len(patients))
+// handle passes each unhealthy condition to the handler.
+func (p *Poller) handle(ctx context.Context, instances []*impairedInstance) error {
+	errs := make([]error, len(instances))
 	slots := make(chan struct{}, concurrency)
 	var all sync.WaitGroup
-	for n, one := range patients {
+	for n, one := range instances {
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()

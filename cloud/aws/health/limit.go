@@ -14,19 +14,19 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// share is the part of a zone's claims, one in so many and at least one, that may be ended by force at the same time.
+// maxForcedShare is the share of a zone's NodeClaims, one in so many and at least one, that may be terminated forcefully at the same time.
 const maxForcedShare = 5
 
-// zoneLoad is how many claims a zone has, and how many of them are being ended by force.
+// zoneTerminations is how many NodeClaims a zone has, and how many of them are being terminated forcefully.
 type zoneTerminations struct{ claims, forced int }
 
-// hold takes the troubles that call for force from those who have to wait: all in zones that traffic is shifted away from, and in
-// others all but those that are in trouble the longest. What waits is looked at again the next time.
-func (p *Poller) limitForced(ctx context.Context, patients []*impairedInstance) error {
+// limitForced postpones forceful terminations: all in zones with an active zonal shift, and in other zones those of the instances that are
+// impaired the shortest, above the share that a zone may lose at a time. The next poll looks at them again.
+func (p *Poller) limitForced(ctx context.Context, instances []*impairedInstance) error {
 	var forced []*impairedInstance
-	for _, one := range patients {
+	for _, one := range instances {
 		if one.since.IsZero() || p.isForced(one.claim) {
-			continue // nothing more can be done to those that are ended by force already
+			continue // already terminated forcefully
 		}
 		if p.Shifted != nil && p.Shifted(one.claim.Labels[awsv1.LabelZoneID]) {
 			p.postpone(ctx, one, "a zonal shift is active in the zone")
@@ -45,7 +45,7 @@ func (p *Poller) limitForced(ctx context.Context, patients []*impairedInstance) 
 	for _, one := range forced {
 		load := loads[one.claim.Labels[corev1.LabelTopologyZone]]
 		if load == nil {
-			continue // the claim is new to the cache
+			continue // the NodeClaim is not in the cache yet
 		}
 		if load.forced >= (load.claims+maxForcedShare-1)/maxForcedShare {
 			p.postpone(ctx, one, "too many instances of the zone are being terminated")
@@ -56,13 +56,13 @@ func (p *Poller) limitForced(ctx context.Context, patients []*impairedInstance) 
 	return nil
 }
 
-// spare leaves what calls for force for another time.
+// postpone drops the conditions that call for forceful termination until the next poll.
 func (p *Poller) postpone(ctx context.Context, one *impairedInstance, why string) {
 	one.conditions = slices.DeleteFunc(slices.Clone(one.conditions), func(c unhealthyCondition) bool { return c.force })
 	observe.Log(ctx).InfoContext(ctx, "termination of an unhealthy instance is postponed", "id", one.id, "NodeClaim", one.claim.Name, "reason", why)
 }
 
-// isForced reports whether a claim is being ended by force: its deadline is over.
+// isForced reports whether a NodeClaim is being terminated forcefully: its deadline is over.
 func (p *Poller) isForced(claim *v1.NodeClaim) bool {
 	if claim.DeletionTimestamp.IsZero() {
 		return false
@@ -71,7 +71,7 @@ func (p *Poller) isForced(claim *v1.NodeClaim) bool {
 	return err == nil && !deadline.After(p.Clock.Now())
 }
 
-// loads are the zones by name.
+// terminationsByZone counts NodeClaims and forceful terminations by zone.
 func (p *Poller) terminationsByZone(ctx context.Context) (map[string]*zoneTerminations, error) {
 	var claims v1.NodeClaimList
 	if err := p.Client.List(ctx, &claims); err != nil {

@@ -80,7 +80,7 @@ func ParseProviderID(text string) (string, bool) {
 	return match[1], true
 }
 
-// Keeper knows the instances of a cluster. Make one with NewKeeper; it may be used from many goroutines.
+// Client reads and terminates the instances of a cluster. Make one with NewClient. It is safe for concurrent use.
 type Client struct {
 	api      EC2
 	cluster  string
@@ -105,7 +105,7 @@ type Options struct {
 	Described, Ended func(size int, waited time.Duration)
 }
 
-// NewKeeper makes a keeper.
+// NewClient returns a client for the instances of a cluster.
 func NewClient(o Options) *Client {
 	k := &Client{api: o.EC2, cluster: o.Cluster, reserves: o.Reserves, known: map[string]*Instance{}, alone: func(*Instance) bool { return false }}
 	describing, ending := batch.DescribeInstances(), batch.TerminateInstances()
@@ -114,8 +114,8 @@ func NewClient(o Options) *Client {
 	return k
 }
 
-// LeaveAlone takes over which instances are neither asked about, as far as they are known, nor changed: those in zones that traffic is
-// shifted away from. It is called before anything runs.
+// SkipTermination sets which instances are neither described, as far as they are known, nor changed: those in zones with an active zonal
+// shift. Call it before anything runs.
 func (k *Client) SkipTermination(alone func(*Instance) bool) { k.alone = alone }
 
 // Get is an instance as it was when it was last seen, or as it is.
@@ -186,7 +186,7 @@ func (k *Client) List(ctx context.Context) ([]*Instance, error) {
 	return slices.SortedFunc(maps.Values(now), func(a, b *Instance) int { return strings.Compare(a.ID, b.ID) }), nil
 }
 
-// End ends an instance. One that is ending already is left alone.
+// Terminate terminates an instance, unless it is being terminated already.
 func (k *Client) Terminate(ctx context.Context, id string) error {
 	i, err := k.Look(ctx, id)
 	if err != nil || i.Ending {
@@ -224,7 +224,7 @@ func (k *Client) Tag(ctx context.Context, id string, tags []ec2types.Tag) error 
 	return nil
 }
 
-// living are the states of instances that have not ended.
+// notTerminated filters by the states of instances that are not terminated.
 func notTerminated() ec2types.Filter {
 	return ec2types.Filter{Name: aws.String("instance-state-name"), Values: []string{"pending", "running", "stopping", "stopped", "shutting-down"}}
 }

@@ -51,7 +51,7 @@ func AddIndexes(ctx context.Context, to client.FieldIndexer) error {
 	return nil
 }
 
-// Claims are the NodeClaims of an instance: normally one, none if it is not of this cluster.
+// NodeClaims returns the NodeClaims of an instance: normally one, none if it is not of this cluster.
 func NodeClaims(ctx context.Context, r client.Reader, id string) ([]v1.NodeClaim, error) {
 	var list v1.NodeClaimList
 	if err := r.List(ctx, &list, client.MatchingFields{claimField: id}); err != nil {

@@ -18,7 +18,7 @@ const reservedDiscount = 10_000_000
 // Placement strategies that are told apart here.
 const strategyPartition = "partition"
 
-// Market is what is known about buying a type.
+// Availability is what is known about prices and capacity of an instance type.
 type Availability struct {
 	// Zones are all zones where EC2 sells anything, sorted.
 	Zones []string

@@ -20,17 +20,17 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// Action is what a kind of notice calls for.
+// Action is what the handler does for a kind of event.
 type Action string
 
-// The actions: to tell users and no more; to delete the claim, so that its node is drained; to do that without giving pods any time.
+// The actions: only publish an event; delete the NodeClaim, so that its node is drained; drain without grace period.
 const (
 	ActionNone  Action = "none"
 	ActionDrain Action = "drain"
 	ActionForce Action = "force"
 )
 
-// ActionFor is the action that a kind calls for.
+// ActionFor returns the action for a kind of event.
 func ActionFor(kind eventbridge.Kind) Action {
 	switch kind {
 	case eventbridge.InstanceStatus, eventbridge.SystemStatus:
@@ -42,23 +42,23 @@ func ActionFor(kind eventbridge.Kind) Action {
 	}
 }
 
-// Responder does what notices call for. It may be used from many goroutines.
+// Handler acts on interruption events. It is safe for concurrent use.
 type Handler struct {
-	// Client reads from a cache with the indexes of package roster.
+	// Client reads from a cache with the indexes of package instancelookup.
 	Client client.Client
 	Clock  clock.PassiveClock
-	// Manages says which claims are those of this cloud.
+	// Manages reports whether a NodeClaim is of this provider.
 	Manages func(*v1.NodeClassReference) bool
-	// Fresh reports whether an instance was launched a moment ago, so that its claim may not be seen yet.
+	// Fresh reports whether an instance was launched a moment ago, so that its NodeClaim may not be in the cache yet.
 	Fresh    func(instanceID string) bool
 	Recorder *observe.Recorder
 	Metrics  *observe.Metrics
-	// Shortages and Reservations are told of capacity that EC2 takes back.
+	// UnavailableOfferings and Reservations record capacity that EC2 reclaims.
 	UnavailableOfferings *unavailableofferings.Cache
 	Reservations         *reservation.Ledger
 }
 
-// Answer does what a notice calls for, for each of its instances. Instances of others are none of its business.
+// Handle acts on an event, for each of its instances. Instances without a NodeClaim are ignored.
 func (r *Handler) Handle(ctx context.Context, n eventbridge.Event) error {
 	if n.Kind == eventbridge.NoOp {
 		return nil
@@ -100,7 +100,7 @@ func (r *Handler) handleFor(ctx context.Context, kind eventbridge.Kind, id strin
 	return errors.Join(errs...)
 }
 
-// remember takes down what a notice says of capacity.
+// recordCapacity records what an event says about capacity.
 func (r *Handler) recordCapacity(kind eventbridge.Kind, claim *v1.NodeClaim) {
 	switch kind {
 	case eventbridge.SpotInterrupted:
@@ -118,7 +118,7 @@ func (r *Handler) recordCapacity(kind eventbridge.Kind, claim *v1.NodeClaim) {
 	}
 }
 
-// act ends a claim, if that is called for. One that is going already may still be made to go faster.
+// act deletes a NodeClaim, if the action says so. For one that is being deleted it may still end the grace period.
 func (r *Handler) act(ctx context.Context, kind eventbridge.Kind, claim *v1.NodeClaim, node *corev1.Node) error {
 	action := ActionFor(kind)
 	if action == ActionNone {
@@ -149,7 +149,7 @@ func (r *Handler) act(ctx context.Context, kind eventbridge.Kind, claim *v1.Node
 	return nil
 }
 
-// expire sets the deadline of a claim to now, unless it has one: whatever drains its node stops being patient.
+// expire sets the deadline of a NodeClaim to now, unless it has one, which ends the grace period of its drain.
 func (r *Handler) expire(ctx context.Context, claim *v1.NodeClaim) error {
 	if claim.Annotations[v1.NodeClaimTerminationTimestampAnnotationKey] != "" {
 		return nil

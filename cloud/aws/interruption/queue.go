@@ -1,9 +1,7 @@
-// Package interruption reads the queue on which AWS tells what happens to instances, and answers: nodes that are going to lose their
-// machine are drained before they do.
+// Package interruption reads the SQS queue with interruption messages and drains nodes before they lose their instance.
 //
-// Messages may come twice, late and in any order, and what is read is not always what was meant for Karpenter. A message is deleted
-// when it has been answered or cannot be read; one whose answer failed comes again. Answers are written so that it does no harm to
-// give one twice.
+// SQS delivers messages twice, late and in any order, and some are not for Karpenter. A message is deleted when it has been handled or
+// cannot be parsed; one whose handling failed is delivered again. Handling a message is idempotent.
 //
 // Source: AWS provider specification, interruption and instance health.
 package interruption
@@ -27,15 +25,15 @@ import (
 )
 
 const (
-	// atOnce is how many messages are had, and answered, at the same time.
+	// atOnce is how many messages are received, and handled, at the same time.
 	atOnce = 10
-	// hiddenFor and waitFor, in seconds, are how long messages are not seen by others, and how long a call waits for some.
+	// hiddenFor and waitFor are the visibility timeout of messages and the wait time of a call, in seconds.
 	hiddenFor, waitFor = 20, 20
-	// answerWithin ends answers early enough for their messages to be deleted before others see them.
+	// answerWithin ends handling early enough for messages to be deleted before their visibility timeout.
 	answerWithin = 15 * time.Second
 )
 
-// SQS are the calls about queues.
+// SQS reads and deletes messages.
 type SQS interface {
 	GetQueueUrl(context.Context, *sqs.GetQueueUrlInput, ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error)
 	ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
@@ -46,17 +44,17 @@ type SQS interface {
 type Queue struct {
 	API  SQS
 	Name string
-	// Answer does what a notice calls for.
+	// Handle handles an event.
 	Handle  func(context.Context, eventbridge.Event) error
 	Clock   clock.PassiveClock
 	Metrics *telemetry.Metrics
 
-	// url is empty until it is known, and again when there is no such queue any more.
+	// url is empty until it is known, and after the queue was deleted.
 	url string
 }
 
-// Poll waits for messages, answers them at the same time, and deletes those that are done with. Its error is about the queue: a message
-// whose answer failed comes again by itself, and is no reason to keep others waiting.
+// Poll waits for messages, handles them concurrently, and deletes those that are handled. Its error is about the queue: a message whose
+// handling failed is delivered again, and does not delay others.
 func (q *Queue) Poll(ctx context.Context) error {
 	if err := q.find(ctx); err != nil {
 		return err
@@ -84,7 +82,7 @@ func (q *Queue) Poll(ctx context.Context) error {
 	return q.remove(ctx, done)
 }
 
-// find finds out where the queue is, once.
+// find reads the URL of the queue, once.
 func (q *Queue) find(ctx context.Context) error {
 	if q.url != "" {
 		return nil
@@ -98,7 +96,7 @@ func (q *Queue) find(ctx context.Context) error {
 	return nil
 }
 
-// lost looks for the queue again next time, if it is not there any more: another one of its name may have another address.
+// lost forgets the URL if the queue does not exist any more: a new queue of the same name may have another URL.
 func (q *Queue) lost(err error) error {
 	var gone *sqstypes.QueueDoesNotExist
 	if errors.As(err, &gone) {
@@ -107,7 +105,7 @@ func (q *Queue) lost(err error) error {
 	return err
 }
 
-// handle answers one message, and reports whether it is done with: that is so, too, for what cannot be read, now or ever.
+// handle handles one message and reports whether it can be deleted, which includes messages that cannot be parsed.
 func (q *Queue) handle(ctx context.Context, m sqstypes.Message) bool {
 	told, err := read(m)
 	if err != nil {
@@ -136,7 +134,7 @@ func read(m sqstypes.Message) (eventbridge.Event, error) {
 	return eventbridge.Parse([]byte(*m.Body))
 }
 
-// remove deletes messages. Those that cannot be deleted come again.
+// remove deletes messages. Those that cannot be deleted are delivered again.
 func (q *Queue) remove(ctx context.Context, done []sqstypes.DeleteMessageBatchRequestEntry) error {
 	if len(done) == 0 {
 		return nil

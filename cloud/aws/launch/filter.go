@@ -60,7 +60,7 @@ func oneCapacityBlock(candidates []cloud.Candidate) []cloud.Candidate {
 	return []cloud.Candidate{slices.MinFunc(blocks, func(a, b cloud.Candidate) int { return cmp.Compare(a.Offering.Price, b.Offering.Price) })}
 }
 
-// roomiestReservations keeps, if there are reservations, for each type and zone the one with most room.
+// largestReservations keeps, of the reservations of each instance type and zone, the one with the most capacity left.
 func largestReservations(candidates []cloud.Candidate) []cloud.Candidate {
 	type place struct{ name, zone string }
 	best := map[place]cloud.Candidate{}
@@ -100,7 +100,7 @@ func exotic(t *cloud.InstanceType) bool {
 	})
 }
 
-// withoutDearSpot leaves out spot that costs more than the cheapest on-demand, where both are to be had.
+// withoutExpensiveSpot drops spot offerings that cost more than the cheapest on-demand one, where both are available.
 func withoutExpensiveSpot(candidates []cloud.Candidate) []cloud.Candidate {
 	ordinary := keep(candidates, onDemand)
 	if len(ordinary) == 0 {

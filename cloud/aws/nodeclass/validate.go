@@ -33,10 +33,10 @@ const (
 	patience = 10 * time.Second
 )
 
-// verdict is what trying showed; an empty reason is that all is well.
+// validation is the result of validating a class; an empty reason means that it is valid.
 type validation struct{ reason, message string }
 
-// tried is a class as it was when it was tried, and what that showed.
+// cachedValidation is a validation, and the content of the class that it is for.
 type cachedValidation struct {
 	content    string
 	validation validation
@@ -154,7 +154,7 @@ func contentOf(class *awsv1.EC2NodeClass) string {
 	return fmt.Sprintf("%s/%x", class.UID, sum.Sum(nil))
 }
 
-// try makes a launch template and lets EC2 say whether it would launch.
+// dryRun creates a launch template and validates the permissions for a launch with dry-run calls.
 func (c *Controller) dryRun(ctx context.Context, class *awsv1.EC2NodeClass, set condition.Set) (validation, error) {
 	if !c.DryRuns {
 		return validation{}, nil
@@ -179,7 +179,7 @@ func (c *Controller) dryRun(ctx context.Context, class *awsv1.EC2NodeClass, set 
 	return validation{}, nil
 }
 
-// judge says what a failed call means: a verdict that stands, a wait, or an error that nobody foresaw.
+// validationOf returns what a failed dry run means: a result, a retry, or an unexpected error.
 func validationOf(err error, call string) (validation, error) {
 	detail := awserrors.ReasonOf(err.Error()).Message
 	switch {
@@ -219,7 +219,7 @@ func (c *Controller) dryRunFleet(ctx context.Context, class *awsv1.EC2NodeClass,
 	return dry(err)
 }
 
-// tryRun tries the subnets until one works. If none does, the first one's error counts.
+// dryRunInstances tries the subnets until one succeeds. If none does, it returns the error of the first.
 func (c *Controller) dryRunInstances(ctx context.Context, class *awsv1.EC2NodeClass, trial provider.DryRun) error {
 	var first error
 	for _, s := range class.Status.Subnets {

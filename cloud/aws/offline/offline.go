@@ -90,7 +90,7 @@ func New(o Options, classes []*awsv1.EC2NodeClass) (*Provider, error) {
 	return p, nil
 }
 
-// bare reports whether a class has no status, or none but that it is ready.
+// lacksStatus reports whether a class has no status, or none but that it is ready.
 func lacksStatus(class *awsv1.EC2NodeClass) bool {
 	ready := condition.Status(class, awsv1.ConditionTypeReady) == metav1.ConditionTrue
 	return len(class.Status.Conditions) == 0 || ready && len(class.Status.Subnets) == 0
@@ -159,7 +159,7 @@ func validationMessage(class *awsv1.EC2NodeClass) string {
 	return ""
 }
 
-// judge finds what is wrong with a class by itself.
+// validate reports what is wrong with a class by itself.
 func (p *Provider) validate(class *awsv1.EC2NodeClass) (reason string, err error) {
 	if _, _, err := class.Alias(); err != nil {
 		return "UnsupportedAlias", err

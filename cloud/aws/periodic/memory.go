@@ -21,8 +21,8 @@ import (
 // memoryName is the name of the controller in logs and metrics.
 const memoryName = "providers.instancetype.capacity"
 
-// Memory learns from every node that has registered how much memory its instance type really has. It follows claims, which know their
-// node.
+// MemoryDiscovery learns from every registered node how much memory its instance type has in fact. It watches NodeClaims, which name
+// their node.
 type MemoryDiscovery struct {
 	Provider *provider.Provider
 	Client   client.Client

@@ -19,7 +19,7 @@ const (
 	retryLongest = time.Minute
 )
 
-// Job is something to do again and again while this replica leads.
+// Task is a periodic task of the leader.
 type Task struct {
 	Name string
 	// Every is how long to wait after the n-th success, counted from 1; negative for never again.

@@ -16,8 +16,8 @@ import (
 // forgottenAfter is how many refreshes in a row may leave out a spot price before it is forgotten.
 const forgottenAfter = 2
 
-// Book holds prices in the currency of the partition, an hour. Make one with New; it may be used from many goroutines. What it
-// says is never half of one refresh and half of another.
+// List holds hourly prices in the currency of the partition. Make one with New. It is safe for concurrent use; a refresh replaces all
+// prices at once.
 type List struct {
 	mu       sync.RWMutex
 	onDemand map[string]float64
@@ -115,5 +115,5 @@ func (b *List) RefreshSpot(records []SpotRecord) error {
 	return nil
 }
 
-// sound reports whether a number can be a price.
+// valid reports whether a number can be a price.
 func valid(price float64) bool { return price > 0 && !math.IsInf(price, 0) }

@@ -53,7 +53,7 @@ type Options struct {
 	Unique func() string
 }
 
-// Keeper keeps instance profiles. Make one with NewKeeper; it may be used from many goroutines.
+// Manager creates and deletes instance profiles. Make one with NewManager. It is safe for concurrent use.
 type Manager struct {
 	Options
 	right     *ttlcache.Cache[string, struct{}]
@@ -62,7 +62,7 @@ type Manager struct {
 	protected *ttlcache.Cache[string, struct{}]
 }
 
-// NewKeeper makes a keeper.
+// NewManager returns a manager with an empty cache.
 func NewManager(o Options) *Manager {
 	return &Manager{
 		Options: o, right: ttlcache.New[string, struct{}](o.Clock, rightFor), made: ttlcache.New[string, string](o.Clock, madeFor),

@@ -146,7 +146,7 @@ func (p *Provider) choose(ctx context.Context, claim *v1.NodeClaim, class *awsv1
 	return launch.Choose(slices.Collect(menu.Candidates(claim)), claim, p.StrictMinValues && !relaxed(claim))
 }
 
-// order makes the launch templates that are needed and launches. Templates that turn out to be gone are made again, once.
+// createFleet creates the launch templates that are missing and launches. Templates that were deleted meanwhile are created again, once.
 func (p *Provider) createFleet(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, choice subnet.Choice) (fleet.Result, error) {
 	request, templates, err := p.request(ctx, claim, class, order, choice)
 	if err != nil {
@@ -174,13 +174,13 @@ func (p *Provider) createFleet(ctx context.Context, claim *v1.NodeClaim, class *
 	}
 }
 
-// createError tells users why a call failed.
+// createError returns why a call failed, for the condition of the NodeClaim.
 func createError(err error, prefix string) error {
 	why := awserrors.ReasonOf(err.Error())
 	return cloud.NewCreateError(err, why.Reason, prefix+why.Message)
 }
 
-// refusal is why a fleet launched nothing: for want of capacity, or for reasons that another launch would meet as well.
+// insufficientCapacity returns why a fleet launched nothing: insufficient capacity, or a failure that other launches would have as well.
 func insufficientCapacity(answer fleet.Result) error {
 	var faults []awserrors.FleetError
 	for _, f := range answer.Failures {
@@ -195,7 +195,7 @@ func insufficientCapacity(answer fleet.Result) error {
 	return cloud.NewCreateError(err, why.Reason, why.Message)
 }
 
-// describe is the claim with what its instance turned out to be.
+// describe returns the NodeClaim with labels and status of its instance.
 func (p *Provider) describe(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, answer fleet.Result) *v1.NodeClaim {
 	at := slices.IndexFunc(order.Candidates, func(c cloud.Candidate) bool {
 		return c.Type.Name == answer.InstanceType && c.Offering.Zone() == answer.Zone

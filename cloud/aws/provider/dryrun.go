@@ -21,14 +21,14 @@ import (
 // ErrNoTrialType says that no type can be launched under a class at all.
 var ErrNoTrialType = errors.New("no instance types compatible with AMIs")
 
-// Trial is a launch that is tried without being carried out.
+// DryRun is what a dry run of a launch needs.
 type DryRun struct {
 	Template, InstanceType string
 	Tags                   map[string]string
 }
 
-// Try makes a launch template of the class as a launch would, for one instance type: one that a pool of the class would take, else
-// one of the usual ones, without accelerators if there is any.
+// DryRun creates a launch template of the class as a launch does, for one instance type: one that a NodePool of the class allows, else
+// a common one, without accelerators if possible.
 func (p *Provider) DryRun(ctx context.Context, class *awsv1.EC2NodeClass) (DryRun, error) {
 	types, err := p.Types(ctx, class)
 	if err != nil {
@@ -82,7 +82,7 @@ func wantsDedicated(pool v1.NodePool) bool {
 	})
 }
 
-// trialType is the type to try; nil if no type has an image.
+// dryRunType returns the instance type of a dry run; nil if no type has an image.
 func dryRunType(class *awsv1.EC2NodeClass, types []*cloud.InstanceType, pools []v1.NodePool) *cloud.InstanceType {
 	sold := slices.DeleteFunc(slices.Clone(types), func(t *cloud.InstanceType) bool {
 		return !slices.ContainsFunc(t.Offerings, func(o cloud.Offering) bool { return o.Available })

@@ -33,9 +33,9 @@ func (a *attempt) zoneID(zone string) string {
 	return ""
 }
 
-// learn takes down what a launch showed of capacity, also when it succeeded in the end: pools that were refused are left alone for
-// a while, the one that was not is not. Where launches were shared it may be both: it had some, and ran out. In a partition group a
-// refusal is about the partition that was asked for, or about all.
+// recordFailures records what a launch shows about capacity, also when it succeeded: offerings that failed become unavailable for a while,
+// the one that was launched becomes available. A launch that was shared by several NodeClaims can be both: it got some instances, then
+// capacity ran out. In a partition placement group, a failure is about the requested partition, or about all.
 func (p *Provider) recordFailures(ctx context.Context, a *attempt, answer fleet.Result) {
 	order := a.order
 	scope := unavailableofferings.Offering{CapacityType: order.CapacityType, PlacementGroup: onlyValue(order.Candidates[0].Type, awsv1.LabelPlacementGroupID)}

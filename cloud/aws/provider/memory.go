@@ -19,8 +19,8 @@ import (
 // seenFor is how long it is remembered what memory nodes were seen to have: releases of images come more often.
 const seenFor = 60 * 24 * time.Hour
 
-// memories is the memory in bytes that nodes of a type with certain images were seen to have. It takes the place of the estimate,
-// because the smallest that was seen is what a new node has at least.
+// discoveredMemory is the memory in bytes that nodes of an instance type reported with certain images. It replaces the estimate, because
+// a new node has at least the smallest amount that was seen.
 type discoveredMemory struct {
 	// mu makes looking and remembering one step.
 	mu   sync.Mutex

@@ -16,8 +16,8 @@ import (
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 )
 
-// writtenPrices are the prices in dollars an hour that users wrote for instance types: those of overlays in force that are about types by
-// their names and about nothing else. They count where AWS names no price, without which a type is not to be had.
+// overlayPrices returns hourly prices from NodeOverlays, by instance type: those of valid overlays that select instance types by name and
+// nothing else. They are used for types without an AWS price, which otherwise have no offerings.
 //
 // Source: AWS provider specification, offerings: overlay price.
 func (p *Provider) overlayPrices(ctx context.Context) (map[string]float64, error) {
@@ -51,7 +51,7 @@ func weight(o *v1alpha1.NodeOverlay) int32 {
 	return *o.Spec.Weight
 }
 
-// written are the types that an overlay has a price for, if it is in force and speaks of types alone.
+// overlayPrice returns the instance types that an overlay has a price for, if it is valid and selects by instance type alone.
 func overlayPrice(o *v1alpha1.NodeOverlay) (types []string, price float64) {
 	if o.Spec.Price == nil || len(o.Spec.Requirements) != 1 || condition.Status(o, v1alpha1.ConditionTypeValidationSucceeded) != metav1.ConditionTrue {
 		return nil, 0

@@ -105,7 +105,7 @@ func (p *Provider) Remembers(providerID string) bool {
 	return ok
 }
 
-// Fresh reports whether this process launched an instance a moment ago: the cache may not show its claim yet.
+// LaunchedRecently reports whether this process launched an instance a moment ago: the cache may not have its NodeClaim yet.
 func (p *Provider) LaunchedRecently(instanceID string) bool {
 	_, ok := p.fresh.Get(instanceID)
 	return ok

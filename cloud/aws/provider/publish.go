@@ -23,14 +23,14 @@ const (
 // UseRecorder takes over how users are told. It is called before anything runs.
 func (p *Provider) UseRecorder(r *observe.Recorder) { p.recorder = r }
 
-// tell publishes events, if there is somebody to publish them.
+// publish publishes events, once there is a recorder.
 func (p *Provider) publish(events ...observe.Event) {
 	if p.recorder != nil {
 		p.recorder.Publish(events...)
 	}
 }
 
-// gathered shows how requests of a kind gather.
+// observeBatch records size and waiting time of batches of a kind.
 func observeBatch(m *telemetry.Metrics, batcher string) func(int, time.Duration) {
 	return func(size int, waited time.Duration) {
 		m.BatchSize.WithLabelValues(batcher).Observe(float64(size))

@@ -31,7 +31,7 @@ import (
 // resourceEnclaves is what pods request that run in isolated parts of an instance.
 const resourceEnclaves corev1.ResourceName = "eks.amazonaws.com/nitro-sandbox"
 
-// mold is what candidates have to have in common to share a launch template.
+// templateKey is what candidates have in common that share a launch template.
 type templateKey struct {
 	image         string
 	pods, efas    int64
@@ -76,7 +76,7 @@ func hasAnnotation(claim *v1.NodeClaim, key string) bool {
 	return ok
 }
 
-// ways are the ways in which the claim may be launched, by what their templates have to have in common.
+// overridesByTemplate returns the overrides of a launch by the launch template that they need.
 func (p *Provider) overridesByTemplate(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, order launch.Order, choice subnet.Choice) (map[templateKey][]fleet.Override, error) {
 	if len(class.Status.AMIs) == 0 {
 		return nil, errors.New("no amis exist given constraints")

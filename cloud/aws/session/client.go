@@ -20,8 +20,8 @@ func newClient() *awshttp.BuildableClient { return awshttp.NewBuildableClient().
 // HTTPClient is the client for all calls.
 func HTTPClient() aws.HTTPClient { return &buffered{newClient()} }
 
-// whole takes over the body of a request before it is sent. The SDK closes the body as soon as an answer begins, when net/http may
-// not have seen its end yet; it would then give up the connection, and the answer with it. Near endpoints answer that fast.
+// buffered reads the body of a request before it is sent. The SDK closes the body as soon as a response begins, when net/http may not have
+// read its end yet; net/http would then close the connection and lose the response. Endpoints nearby respond that fast.
 type buffered struct{ next aws.HTTPClient }
 
 // Do implements aws.HTTPClient.

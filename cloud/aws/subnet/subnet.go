@@ -18,7 +18,7 @@ type Ledger struct {
 	pages map[string]entry
 }
 
-// page is what is known of one subnet.
+// entry is what is known of one subnet.
 type entry struct {
 	// free is what is left: as EC2 said, less what launches under way will take.
 	free int64

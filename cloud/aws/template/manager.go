@@ -30,8 +30,8 @@ type EC2 interface {
 	DeleteLaunchTemplate(context.Context, *ec2.DeleteLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.DeleteLaunchTemplateOutput, error)
 }
 
-// Keeper makes launch templates exist for as long as they are used. Make one with NewKeeper; it may be used from many goroutines,
-// and does one thing at a time.
+// Manager creates launch templates and deletes those that are no longer used. Make one with NewManager. It is safe for concurrent use, and
+// serializes its calls.
 type Manager struct {
 	api     EC2
 	clock   clock.PassiveClock
@@ -47,7 +47,7 @@ type known struct {
 	used time.Time
 }
 
-// NewKeeper makes a keeper that knows of no templates.
+// NewManager returns a manager with an empty cache.
 func NewManager(api EC2, now clock.PassiveClock, cluster string) *Manager {
 	return &Manager{api: api, clock: now, cluster: cluster, known: map[string]known{}}
 }
@@ -103,7 +103,7 @@ func (k *Manager) Forget(names ...string) {
 	}
 }
 
-// Adopt takes over the templates of the cluster that are there, so that those of earlier runs are removed when nobody uses them.
+// Hydrate adds the existing launch templates of the cluster to the cache, so that those of earlier runs expire too.
 func (k *Manager) Hydrate(ctx context.Context) error {
 	found, err := k.list(ctx, clusterFilter(k.cluster))
 	if err != nil {
@@ -119,7 +119,7 @@ func (k *Manager) Hydrate(ctx context.Context) error {
 	return nil
 }
 
-// Sweep removes templates that nobody used for a while. What cannot be removed is tried again the next time.
+// DeleteExpired deletes launch templates that were not used for a while. Failures are retried by the next call.
 func (k *Manager) DeleteExpired(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -1,8 +1,7 @@
-// Package unavailableofferings remembers for a while what EC2 had no capacity for, so that launches go elsewhere.
+// Package unavailableofferings caches offerings for which EC2 has insufficient capacity (ICE), so that launches use others.
 //
-// A pool is left alone for three minutes the first time. One that fails again as soon as it is tried again is left alone
-// twice as long each time, up to an hour; one that works, or that nobody had to complain about for as long as it was last
-// left alone, starts over.
+// An offering is unavailable for three minutes the first time. If it fails again as soon as it is available again, the time doubles, up
+// to an hour. A launch that succeeds, or no failure for as long as the last time, resets it.
 //
 // Source: AWS provider specification, unavailable-offerings cache.
 package unavailableofferings
@@ -15,20 +14,20 @@ import (
 )
 
 const (
-	// FirstPause is how long anything is left alone at first.
+	// MinDuration is how long an offering is unavailable the first time.
 	MinDuration = 3 * time.Minute
-	// LongestPause is how long a pool is left alone at most.
+	// MaxDuration is how long an offering is unavailable at most.
 	MaxDuration = time.Hour
 )
 
-// Pool is what can run out: an instance type, the way it is bought and where; within a placement group and one of its
+// Offering is what can be unavailable: an instance type with a capacity type in a zone; within a placement group and one of its
 // partitions, or outside, where both are empty.
 type Offering struct {
 	InstanceType, CapacityType, Zone string
 	PlacementGroup, Partition        string
 }
 
-// Memory is what has run out. Make one with New; it may be used from many goroutines.
+// Cache holds the unavailable offerings. Make one with New. It is safe for concurrent use.
 type Cache struct {
 	clock clock.PassiveClock
 
@@ -36,28 +35,27 @@ type Cache struct {
 	offerings     map[Offering]mark
 	capacityTypes map[string]time.Time
 	subnets       map[string]time.Time
-	// next is when the first mark ends; zero when there is none.
+	// nextEnd is when the first mark ends; zero when there is none.
 	nextEnd time.Time
-	// changes count what happened: by instance type, and to everything.
+	// changes count changes by instance type; allChanges those of all types.
 	changes    map[string]uint64
 	allChanges uint64
 }
 
-// pause is one time of leaving a pool alone. It is kept for as long again after its end, so that it is known whether the pool
-// fails again.
+// mark makes an offering unavailable until its end. It is kept for the same time again, to notice when the offering fails again.
 type mark struct {
 	end    time.Time
 	length time.Duration
 	ended  bool
 }
 
-// New makes an empty memory.
+// New returns an empty cache.
 func New(now clock.PassiveClock) *Cache {
 	return &Cache{clock: now, offerings: map[Offering]mark{}, capacityTypes: map[string]time.Time{}, subnets: map[string]time.Time{}, changes: map[string]uint64{}}
 }
 
-// Mark says that a pool has run out, and returns for how long it will be left alone. Marking what is marked already only
-// makes it last as long from now: complaints that come together count once.
+// MarkUnavailable makes an offering unavailable, and returns for how long. Marking an unavailable offering restarts its time without
+// extending it: failures of concurrent launches count once.
 func (m *Cache) MarkUnavailable(p Offering) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -75,12 +73,12 @@ func (m *Cache) MarkUnavailable(p Offering) time.Duration {
 	return length
 }
 
-// MarkCapacityType says that nothing of a capacity type can be had.
+// MarkCapacityTypeUnavailable makes all offerings of a capacity type unavailable.
 func (m *Cache) MarkCapacityTypeUnavailable(capacityType string) {
 	m.markAll(m.capacityTypes, capacityType)
 }
 
-// MarkSubnet says that a subnet has no free addresses.
+// MarkSubnetFull says that a subnet has no free IP addresses.
 func (m *Cache) MarkSubnetFull(id string) { m.markAll(m.subnets, id) }
 
 func (m *Cache) markAll(marks map[string]time.Time, key string) {
@@ -92,7 +90,7 @@ func (m *Cache) markAll(marks map[string]time.Time, key string) {
 	m.expect(end)
 }
 
-// Succeeded says that a pool had capacity: what was held against it is forgotten.
+// MarkAvailable makes an offering available, after a launch succeeded.
 func (m *Cache) MarkAvailable(p Offering) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,8 +103,8 @@ func (m *Cache) MarkAvailable(p Offering) {
 	}
 }
 
-// Short reports whether a pool is to be left alone: it is marked, its capacity type is, or every subnet that could be used in
-// its zone is. A mark inside a placement group says nothing about what is outside, and the other way round.
+// IsUnavailable reports whether an offering, its capacity type, or every subnet of its zone that could be used is marked. A mark inside a
+// placement group says nothing about offerings outside, nor the other way round.
 func (m *Cache) IsUnavailable(p Offering, subnetsInZone []string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -125,7 +123,7 @@ func (m *Cache) IsUnavailable(p Offering, subnetsInZone []string) bool {
 	return len(subnetsInZone) > 0
 }
 
-// Sequence is a number that rises whenever the answers for an instance type may have changed: with every mark and with
+// Sequence returns a number that increases whenever the availability of an instance type may have changed: with every mark and with
 // every end of one.
 func (m *Cache) Sequence(instanceType string) uint64 {
 	m.mu.Lock()
@@ -134,7 +132,7 @@ func (m *Cache) Sequence(instanceType string) uint64 {
 	return m.changes[instanceType] + m.allChanges
 }
 
-// expect notes when a mark ends.
+// expect records when a mark ends.
 func (m *Cache) expect(end time.Time) {
 	if m.nextEnd.IsZero() || end.Before(m.nextEnd) {
 		m.nextEnd = end

@@ -67,7 +67,7 @@ func without(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 }
 
-// tell tells a pool of a zone, if it could have nodes there.
+// publish publishes an event about a zone on a NodePool, if the NodePool can have nodes there.
 func (a *Announcer) publish(pool *v1.NodePool, class *awsv1.EC2NodeClass, zoneID string, event func(*v1.NodePool, string, string) observe.Event) {
 	at := slices.IndexFunc(class.Status.Subnets, func(s awsv1.Subnet) bool { return s.ZoneID == zoneID })
 	if at < 0 {
