@@ -31,7 +31,7 @@ func TestExplain(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		{"a pod", "pod small -n shop --snapshot " + shop, exitOK, "Pod shop/small is pending, and has a place\n", ""},
+		{"a pod", "pod small -n shop --snapshot " + shop, exitOK, "Pod shop/small is pending and fits a node\n", ""},
 		{"from standard input", "pod gated --snapshot -", exitOK, "Pod default/gated is on no node\n", ""},
 		{"no such pod", "pod small --snapshot " + shop, exitNotFound, "", `pod "small" in namespace "default": not found`},
 		{"a node", "node node-2 --snapshot " + shop, exitOK, "Node node-2 (NodeClaim \"web-2\", NodePool \"web\") costs $0.1086/h, has 0 pods to move\n", ""},

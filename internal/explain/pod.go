@@ -94,15 +94,15 @@ func (a Pod) Text() string {
 	case Bound:
 		head += "is on " + a.Bound.String() + "\n"
 		if a.Fate.Outcome != report.NothingToDo {
-			head += "  The node is leaving. For the pod:\n" + a.Fate.Text("    ")
+			head += "  The node is being deleted. For the pod:\n" + a.Fate.Text("    ")
 		}
 		return head
 	case Promised:
-		head += "is pending, and has a place\n"
+		head += "is pending and fits a node\n"
 	case Pending:
 		head += "is pending\n"
 	case Refused:
-		head += "is pending, and stays so\n"
+		head += "is pending and unschedulable\n"
 	case Idle:
 		head += "is on no node\n"
 	}

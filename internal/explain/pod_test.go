@@ -31,8 +31,8 @@ func TestPod(t *testing.T) {
 	}{
 		{"on a node", "shop", "front-1", nil, Bound, `Pod shop/front-1 is on node "node-1" (NodeClaim "web-1", NodePool "web")
 `},
-		{"room on a node", "shop", "small", nil, Promised, `Pod shop/small is pending, and has a place
-  there is room on node "node-1"
+		{"room on a node", "shop", "small", nil, Promised, `Pod shop/small is pending and fits a node
+  it fits on node "node-1"
 `},
 		{"room on a node to come", "shop", "small", append(leaving("node-1", "web-1"), func(objects []client.Object) {
 			change("web-2", func(c *v1.NodeClaim) {
@@ -41,16 +41,16 @@ func TestPod(t *testing.T) {
 			change("node-2", func(n *corev1.Node) {
 				n.Spec.Taints = []corev1.Taint{{Key: "full", Effect: corev1.TaintEffectNoSchedule}}
 			})(objects)
-		}), Promised, `Pod shop/small is pending, and has a place
-  there is room on NodeClaim "web-2", whose node is on its way
+		}), Promised, `Pod shop/small is pending and fits a node
+  it fits on NodeClaim "web-2", whose node has not registered
 `},
 		{"a node to launch", "shop", "medium", nil, Pending, `Pod shop/medium is pending
   a node would be launched: c-8x-amd64-linux from NodePool web, on-demand in test-zone-{a,b,c,d}, $0.2172/h
     for shop/medium
-    requests cpu 6; 2 other instance types would do
+    requests cpu 6; 2 other instance types fit
 `},
-		{"no room anywhere", "shop", "huge", nil, Refused, `Pod shop/huge is pending, and stays so
-  it fits nowhere:
+		{"no room anywhere", "shop", "huge", nil, Refused, `Pod shop/huge is pending and unschedulable
+  it fits no node:
     web: no instance type which had enough resources and the required offering met the scheduling requirements
       cpu: 64 requested, at most 7900m available for pods; the pod would fit without karpenter.kwok.sh/instance-cpu Exists <=8
       asked for: cpu 64
@@ -59,11 +59,11 @@ func TestPod(t *testing.T) {
       what would help: Add the toleration to the pod, or create a pool without the taint.
     lost: not used: it is not ready: KWOKNodeClass "nowhere" does not exist
 `},
-		{"what cannot be placed", "default", "odd", nil, Refused, `Pod default/odd is pending, and stays so
-  it can never be placed: node selector term with matchFields is not supported
+		{"what cannot be placed", "default", "odd", nil, Refused, `Pod default/odd is pending and unschedulable
+  it cannot be scheduled: node selector term with matchFields is not supported
 `},
 		{"held back", "default", "gated", nil, Idle, `Pod default/gated is on no node
-  nothing is done for it: scheduling gate a/b holds it back
+  Karpenter ignores it: scheduling gate a/b holds it back
 `},
 		{"finished", "default", "done", nil, Finished, "Pod default/done has finished\n"},
 		{
@@ -73,8 +73,8 @@ func TestPod(t *testing.T) {
 				p.Spec.NodeSelector = map[string]string{"team": "none"}
 			})),
 			Bound, `Pod shop/front-1 is on node "node-1" (NodeClaim "web-1", NodePool "web")
-  The node is leaving. For the pod:
-    it fits nowhere:
+  The node is being deleted. For the pod:
+    it fits no node:
       web: incompatible requirements, label "team" does not have known values
         what would help: Add the label to the pool's template or requirements, or correct the pod's selector.
       batch: did not tolerate taint (taint=team=batch:NoSchedule)

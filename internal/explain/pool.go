@@ -306,7 +306,7 @@ func (a NodePool) Text() string {
 		b.WriteString("  Budget of " + budget.text() + "\n")
 	}
 	for _, d := range a.Disrupting {
-		b.WriteString("  Node " + d.Node + " uses budgets up: " + d.Why + "\n")
+		b.WriteString("  Node " + d.Node + " counts against the budgets: " + d.Why + "\n")
 	}
 	for _, t := range a.Excluded {
 		t.write(&b, "  ", "not disrupted: ")
@@ -315,7 +315,7 @@ func (a NodePool) Text() string {
 		if a.Nodes == 0 {
 			break
 		}
-		fmt.Fprintf(&b, "  %s: %d could go, %d now (%s)\n", o.Reason, o.Possible, o.Now, a.Allowances[i].text())
+		fmt.Fprintf(&b, "  %s: %d could be removed, %d now (%s)\n", o.Reason, o.Possible, o.Now, a.Allowances[i].text())
 		for _, t := range o.Others {
 			label := "no: "
 			if t.Wanted {

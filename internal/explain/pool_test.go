@@ -34,11 +34,11 @@ func TestNodePool(t *testing.T) {
 		{"as it is", "web", nil, head + used + `  Budget of 1: 1 at a time
   1 node not disrupted: node is nominated for a pending pod (node-1)
     what would help: Wait until the pod has started or the nomination has ended.
-  Empty: 1 could go, 1 now (1 allowed at a time, 0 disrupting)
-  Drifted: 0 could go, 0 now (1 allowed at a time, 0 disrupting)
+  Empty: 1 could be removed, 1 now (1 allowed at a time, 0 disrupting)
+  Drifted: 0 could be removed, 0 now (1 allowed at a time, 0 disrupting)
     1 node no: node has not drifted (node-2)
       what would help: Nothing: the node is as it should be.
-  Underutilized: 0 could go, 0 now (1 allowed at a time, 0 disrupting)
+  Underutilized: 0 could be removed, 0 now (1 allowed at a time, 0 disrupting)
     1 node no: node is empty (node-2)
       what would help: Nothing: the node is removed as empty.
 `},
@@ -53,13 +53,13 @@ func TestNodePool(t *testing.T) {
   Budget of 50%: 1 at a time
   Budget of 0 for Drifted: 0 at a time, until 2026-01-02T18:00:00Z
   Budget of 0 is not in force before 2026-01-02T20:00:00Z
-  Empty: 1 could go, 1 now (1 allowed at a time, 0 disrupting)
+  Empty: 1 could be removed, 1 now (1 allowed at a time, 0 disrupting)
     1 node no: pods on the node would have to move (node-1)
       what would help: Nothing: the node is in use.
-  Drifted: 1 could go, 0 now (0 allowed at a time, 0 disrupting)
+  Drifted: 1 could be removed, 0 now (0 allowed at a time, 0 disrupting)
     1 node blocked: pdb prevents pod evictions (PodDisruptionBudget=[shop/front]) (node-1)
       what would help: Loosen the budget, or wait until more of its pods are healthy.
-  Underutilized: 0 could go, 0 now (1 allowed at a time, 0 disrupting)
+  Underutilized: 0 could be removed, 0 now (1 allowed at a time, 0 disrupting)
     1 node blocked: pdb prevents pod evictions (PodDisruptionBudget=[shop/front]) (node-1)
       what would help: Loosen the budget, or wait until more of its pods are healthy.
     1 node no: node is empty (node-2)
@@ -72,16 +72,16 @@ func TestNodePool(t *testing.T) {
   nodes: 1 used, no limit
   pods: 20 used, no limit
   Budget of 1: 1 at a time
-  Node node-2 uses budgets up: it is being deleted
+  Node node-2 counts against the budgets: it is being deleted
   1 node not disrupted: node is deleting or marked for deletion (node-2)
     what would help: Wait until the node is gone.
-  Empty: 0 could go, 0 now (1 allowed at a time, 1 disrupting)
+  Empty: 0 could be removed, 0 now (1 allowed at a time, 1 disrupting)
     1 node no: pods on the node would have to move (node-1)
       what would help: Nothing: the node is in use.
-  Drifted: 0 could go, 0 now (1 allowed at a time, 1 disrupting)
+  Drifted: 0 could be removed, 0 now (1 allowed at a time, 1 disrupting)
     1 node no: node has not drifted (node-1)
       what would help: Nothing: the node is as it should be.
-  Underutilized: 0 could go, 0 now (1 allowed at a time, 1 disrupting)
+  Underutilized: 0 could be removed, 0 now (1 allowed at a time, 1 disrupting)
     1 node blocked: can't replace with a cheaper node (node-1)
       what would help: Let the NodePool use instance types below the price that is named.
 `,
@@ -93,9 +93,9 @@ func TestNodePool(t *testing.T) {
 		}}, head + used + `  Budget of 1: 1 at a time
   2 nodes not disrupted: NodeProtected (node-1, node-2)
     what would help: Remove the annotation karpenter.sh/do-not-disrupt from the node.
-  Empty: 0 could go, 0 now (1 allowed at a time, 0 disrupting)
-  Drifted: 0 could go, 0 now (1 allowed at a time, 0 disrupting)
-  Underutilized: 0 could go, 0 now (1 allowed at a time, 0 disrupting)
+  Empty: 0 could be removed, 0 now (1 allowed at a time, 0 disrupting)
+  Drifted: 0 could be removed, 0 now (1 allowed at a time, 0 disrupting)
+  Underutilized: 0 could be removed, 0 now (1 allowed at a time, 0 disrupting)
 `},
 		{"not ready", "lost", nil, `NodePool lost has 0 nodes, $0.0000/h
   No nodes are launched from it for pods: it is not ready: KWOKNodeClass "nowhere" does not exist

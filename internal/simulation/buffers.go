@@ -77,7 +77,7 @@ func (w *clusterObjects) resolveBuffers(ctx context.Context) (kept []ResolvedBuf
 		first := buffer.Pod(b, chunk.Template, time.Time{})
 		replicas := buffer.Replicas(b.Spec, chunk, buffer.Requests(first))
 		if replicas == 0 {
-			unkept = append(unkept, UnresolvedBuffer{owner, "it comes to no pod"})
+			unkept = append(unkept, UnresolvedBuffer{owner, "it results in no pod"})
 			continue
 		}
 		pods := buffer.Pods(w.translator, b, first, replicas)

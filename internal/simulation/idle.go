@@ -34,13 +34,13 @@ func idleReason(pod *corev1.Pod) string {
 	case podrules.Provisionable(pod):
 		return ""
 	case podrules.OwnedByDaemonSet(pod):
-		return "it belongs to a DaemonSet, whose pods come with nodes"
+		return "it belongs to a DaemonSet, whose pods do not launch nodes"
 	case podrules.OwnedByNode(pod):
 		return "it is a static pod of a node"
 	case pod.Status.NominatedNodeName != "":
-		return "kube-scheduler makes room for it on node " + pod.Status.NominatedNodeName
+		return "kube-scheduler preempts pods for it on node " + pod.Status.NominatedNodeName
 	case len(pod.Spec.SchedulingGates) > 0:
 		return "scheduling gate " + pod.Spec.SchedulingGates[0].Name + " holds it back"
 	}
-	return "its status does not say that kube-scheduler found no place for it"
+	return "kube-scheduler has not marked it unschedulable"
 }

@@ -25,11 +25,11 @@ func TestIdleness(t *testing.T) {
 		{"", corev1.Pod{Spec: corev1.PodSpec{NodeName: "node-1"}}},
 		{"it has finished", corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodSucceeded}}},
 		{"it has finished", corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed, Conditions: unschedulable.Conditions}}},
-		{"it belongs to a DaemonSet, whose pods come with nodes", corev1.Pod{ObjectMeta: owned("apps/v1", "DaemonSet"), Status: unschedulable}},
+		{"it belongs to a DaemonSet, whose pods do not launch nodes", corev1.Pod{ObjectMeta: owned("apps/v1", "DaemonSet"), Status: unschedulable}},
 		{"it is a static pod of a node", corev1.Pod{ObjectMeta: owned("v1", "Node"), Status: unschedulable}},
-		{"kube-scheduler makes room for it on node node-1", corev1.Pod{Status: nominated}},
+		{"kube-scheduler preempts pods for it on node node-1", corev1.Pod{Status: nominated}},
 		{"scheduling gate a/b holds it back", corev1.Pod{Spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "a/b"}}}}},
-		{"its status does not say that kube-scheduler found no place for it", corev1.Pod{}},
+		{"kube-scheduler has not marked it unschedulable", corev1.Pod{}},
 	} {
 		if got := idleReason(&c.pod); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)

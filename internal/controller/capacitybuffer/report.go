@@ -31,7 +31,7 @@ func (s *Buffers) Report(ctx context.Context, plan solve.Plan) {
 	tallies := outcomesOf(plan)
 	var list v1beta1.CapacityBufferList
 	if err := s.Client.List(ctx, &list); err != nil {
-		s.Log.Error("cannot say how capacity buffers fared", "error", err)
+		s.Log.Error("cannot update the status of capacity buffers", "error", err)
 		return
 	}
 	var group errgroup.Group
@@ -40,7 +40,7 @@ func (s *Buffers) Report(ctx context.Context, plan solve.Plan) {
 		b := &list.Items[i]
 		group.Go(func() error {
 			if err := s.writeProvisioning(ctx, b, tallies[keyOf(b)]); err != nil {
-				s.Log.Error("cannot say how a capacity buffer fared", "CapacityBuffer", keyOf(b), "error", err)
+				s.Log.Error("cannot update the status of a capacity buffer", "CapacityBuffer", keyOf(b), "error", err)
 			}
 			return nil
 		})
@@ -79,7 +79,7 @@ func provisioningCondition(b *v1beta1.CapacityBuffer, t outcome) (metav1.Conditi
 	case !ready(b):
 		return notReady(), true
 	case desired == 0:
-		return provisioning(metav1.ConditionFalse, v1beta1.ReasonBufferEmpty, "the buffer comes to no virtual pod"), true
+		return provisioning(metav1.ConditionFalse, v1beta1.ReasonBufferEmpty, "the buffer has no virtual pods"), true
 	case t.fresh > 0 || t.failed > 0:
 		return provisioning(metav1.ConditionFalse, v1beta1.ReasonRequiresNewCapacity,
 			fmt.Sprintf("%d/%d virtual pods required new capacity, %d failed", t.fresh, desired, t.failed)), true

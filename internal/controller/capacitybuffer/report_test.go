@@ -44,9 +44,9 @@ func TestHowABufferFared(t *testing.T) {
 			"False/NotReadyForProvisioning/the buffer is not ready for provisioning",
 		},
 		"nobody has said how many": {
-			func(b *v1beta1.CapacityBuffer) { b.Status.Replicas = nil }, solve.Plan{}, "False/BufferEmpty/the buffer comes to no virtual pod",
+			func(b *v1beta1.CapacityBuffer) { b.Status.Replicas = nil }, solve.Plan{}, "False/BufferEmpty/the buffer has no virtual pods",
 		},
-		"empty": {inOrder(0), solve.Plan{}, "False/BufferEmpty/the buffer comes to no virtual pod"},
+		"empty": {inOrder(0), solve.Plan{}, "False/BufferEmpty/the buffer has no virtual pods"},
 		"all on nodes there are": {
 			nil,
 			solve.Plan{Placements: []solve.Placement{{Pods: podsOf(1)}, {Pods: append(podsOf(3)[1:], real)}}},

@@ -184,7 +184,7 @@ func (p *Provisioner) reportRefused(ctx context.Context, refused []solve.Unsched
 	for _, r := range refused {
 		err, pods := errors.New(strings.Join(append([]string{r.Reasons.String()}, unused...), "; ")), realPods(r.Pods)
 		if len(pods) < len(r.Pods) {
-			p.Log.Debug("found no place for virtual pods of capacity buffers", "pods", names(r.Pods), "error", err, "codes", codes(r.Reasons))
+			p.Log.Debug("could not schedule virtual pods of capacity buffers", "pods", names(r.Pods), "error", err, "codes", codes(r.Reasons))
 		}
 		if len(pods) == 0 {
 			continue

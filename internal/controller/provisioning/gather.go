@@ -31,7 +31,7 @@ func (p *Provisioner) gather(ctx context.Context, now time.Time) (input, error) 
 	blind := false
 	if p.Buffers != nil {
 		if err := p.Buffers.Hydrate(ctx); err != nil {
-			p.Log.Error("cannot look at all capacity buffers, placing pods without them", "error", err)
+			p.Log.Error("cannot read all capacity buffers, scheduling without them", "error", err)
 			blind = true
 		}
 	}

@@ -76,7 +76,7 @@ func (d *Deprovisioning) candidates(ctx context.Context, claims []cluster.PoolNo
 		if claim.Node != nil {
 			pods, err := nodelookup.PodsOn(ctx, d.Client, claim.Node.Name)
 			if err != nil {
-				observe.Log(ctx).Error("cannot look at the pods of a node, keeping it", "NodeClaim", claim.Claim.Name, "error", err)
+				observe.Log(ctx).Error("cannot list the pods of a node, keeping it", "NodeClaim", claim.Claim.Name, "error", err)
 				continue
 			}
 			for i := range pods {

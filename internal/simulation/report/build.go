@@ -148,7 +148,7 @@ func (b reporter) beyond(pool string, set requirement.Set) requirement.Set {
 func Unlaunchable(pool solve.UnlaunchablePool) UnusedPool {
 	if pool.MinValues {
 		why := reason.Obstacle{Code: reason.MinValuesUnmet}
-		return UnusedPool{Name: pool.Pool, Message: "fewer different values are on offer than minValues asks for", Help: why.Remedy()}
+		return UnusedPool{Name: pool.Pool, Message: "fewer values are available than minValues requires", Help: why.Remedy()}
 	}
 	why := reason.Obstacle{Code: reason.PoolEmpty, UnavailableOfferings: pool.Unavailable}
 	message := why.Headline()
@@ -192,9 +192,9 @@ func (b reporter) notes(r Report, extras Extras) []string {
 	for _, a := range extras.Assumed {
 		state := "to be ready"
 		if a.Kind == "StorageClass" {
-			state = "to make volumes wherever their pods go"
+			state = "to provision volumes in any zone"
 		}
-		out = append(out, fmt.Sprintf("%s %q is not described; it is assumed to exist and %s", a.Kind, a.Name, state))
+		out = append(out, fmt.Sprintf("%s %q is not in the input; it is assumed to exist and %s", a.Kind, a.Name, state))
 	}
 	out = append(out, extras.Notes...)
 	if b.Warning != nil {
@@ -205,19 +205,19 @@ func (b reporter) notes(r Report, extras Extras) []string {
 		if o.With != "" {
 			why += fmt.Sprintf(": %q", o.With)
 		}
-		out = append(out, fmt.Sprintf("NodeOverlay %q is not in force: %s", o.Name, why))
+		out = append(out, fmt.Sprintf("NodeOverlay %q does not apply: %s", o.Name, why))
 	}
 	for _, k := range b.Buffers {
-		out = append(out, fmt.Sprintf("CapacityBuffer %q keeps room for pods to come: %d of those below, placed after all others", k.Owner, len(k.Pods)))
+		out = append(out, fmt.Sprintf("CapacityBuffer %q keeps capacity for future pods: %d of the pods below, placed after all others", k.Owner, len(k.Pods)))
 	}
 	for _, u := range b.UnresolvedBuffers {
-		out = append(out, fmt.Sprintf("CapacityBuffer %q keeps no room: %s", u.Owner, u.Why))
+		out = append(out, fmt.Sprintf("CapacityBuffer %q keeps no capacity: %s", u.Owner, u.Why))
 	}
 	if len(b.Problem.Pools)+len(b.Skipped) == 0 {
-		out = append(out, "no NodePool is described, so no node can be launched")
+		out = append(out, "the input has no NodePool, so no node can be launched")
 	}
 	if pods := r.Total.Pods; pods.OnNewNodes+pods.OnExistingNodes+pods.Unschedulable+pods.Ignored == 0 {
-		out = append(out, "no pod waits for a node, so there is nothing to do")
+		out = append(out, "no pod is unschedulable, so no node is needed")
 	}
 	return out
 }

@@ -78,9 +78,9 @@ func FateOf(result simulation.Result, id string) Fate {
 	}
 	switch {
 	case among(b.Plan.Deferred):
-		return Fate{Outcome: Later, Message: "reserved capacity may become free for it"}
+		return Fate{Outcome: Later, Message: "reserved capacity may become available for it"}
 	case among(b.Plan.Undecided):
-		return Fate{Outcome: Later, Message: "the simulation did not get to it"}
+		return Fate{Outcome: Later, Message: "the simulation did not reach it"}
 	}
 	for _, p := range b.Idle {
 		if p.Pod.ID() == id {
@@ -103,26 +103,26 @@ func (f Fate) Text(before string) string {
 			b.WriteString(before + indent + line + "\n")
 		}
 	case f.Placement != nil:
-		fmt.Fprintf(&b, "%sthere is room on %s\n", before, placeName(f.Placement.Node, f.Placement.NodeClaim))
+		fmt.Fprintf(&b, "%sit fits on %s\n", before, placeName(f.Placement.Node, f.Placement.NodeClaim))
 	case f.Outcome == Refused:
-		b.WriteString(before + "it fits nowhere:\n" + Obstacles(before+indent, f.Reasons))
+		b.WriteString(before + "it fits no node:\n" + Obstacles(before+indent, f.Reasons))
 		for _, p := range f.UnusedPools {
 			b.WriteString(before + indent + p.Name + ": not used: " + p.Message + "\n")
 			writeHelp(&b, before+indent+indent, p.Help)
 		}
 	case f.Outcome == Invalid:
-		b.WriteString(before + "it can never be placed: " + f.Message + "\n")
+		b.WriteString(before + "it cannot be scheduled: " + f.Message + "\n")
 	case f.Outcome == Later:
 		b.WriteString(before + "it has to wait: " + f.Message + "\n")
 	case f.Message != "":
-		b.WriteString(before + "nothing is done for it: " + f.Message + "\n")
+		b.WriteString(before + "Karpenter ignores it: " + f.Message + "\n")
 	}
 	return b.String()
 }
 
 func placeName(node, claim string) string {
 	if node == "" {
-		return fmt.Sprintf("NodeClaim %q, whose node is on its way", claim)
+		return fmt.Sprintf("NodeClaim %q, whose node has not registered", claim)
 	}
 	return fmt.Sprintf("node %q", node)
 }

@@ -38,7 +38,7 @@ func (r Report) table() string {
 			writeHelp(&b, indent+indent, p.Help)
 		}
 	})
-	section(&b, "Objects that have no bearing", len(r.SkippedObjects), func() {
+	section(&b, "Objects that have no effect", len(r.SkippedObjects), func() {
 		for _, o := range r.SkippedObjects {
 			b.WriteString(indent + o + "\n")
 		}
@@ -71,7 +71,12 @@ func (r Report) launchTable(b *strings.Builder) {
 func (l Launch) details() []string {
 	requests := "requests " + amountList(l.Requests)
 	if n := len(l.Alternatives); n > 0 {
-		requests += "; " + plural(n, "other instance type") + " would do"
+		requests += "; " + plural(n, "other instance type")
+		if n == 1 {
+			requests += " fits"
+		} else {
+			requests += " fit"
+		}
 	}
 	out := []string{requests}
 	if len(l.Nodes) > 0 && len(l.Nodes[0].Devices) > 0 {
@@ -165,7 +170,7 @@ func (r Report) sum() string {
 	}{
 		{pods.OnNewNodes, "on new nodes"},
 		{pods.OnExistingNodes, "on existing nodes"},
-		{pods.Unschedulable, "without a place"},
+		{pods.Unschedulable, "unschedulable"},
 		{pods.Ignored, "ignored"},
 	} {
 		if p.n > 0 {
