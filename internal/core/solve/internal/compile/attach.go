@@ -6,9 +6,9 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/volume"
 )
 
-// Attachments are the volumes attached to one node that exists, for its bound pods and for those placed in this run.
+// Attachments are the volumes attached to one existing node, for its bound pods and for those placed in this run.
 //
-// Most nodes are never asked about volumes, so what bound pods use is counted with the first question.
+// For most nodes volumes never matter, so what bound pods use is counted on first use.
 type Attachments struct {
 	Node *model.Node
 	// expected is what nodes of its type take, for as long as the node itself has not said so.
@@ -24,7 +24,7 @@ func (a *Attachments) limits() volume.Limits {
 }
 
 // Fits is how many of pods, in order, can be added before one of them brings a volume of a driver that is at its limit.
-// Pods that share a claim count it once, and only drivers that get a new volume can refuse.
+// Pods that share a PersistentVolumeClaim count it once, and only drivers that get a new volume can reject.
 func (a *Attachments) Fits(pods []*model.Pod) int {
 	if len(a.limits()) == 0 {
 		return len(pods)
@@ -91,7 +91,7 @@ func (ts *targets) expectAttachLimits(pools []*model.Pool) {
 	}
 }
 
-// Attaches reports whether slots for volumes may decide how many pods of the class a new machine of the pool takes.
+// Attaches reports whether attach limits may decide how many pods of the class a new node of the pool takes.
 func (t *Template) Attaches(c *Class) bool { return t.slotted && len(c.Shape.Drivers) > 0 }
 
 // Attaching narrows the candidates of on to those that can attach the volumes of one more pod.

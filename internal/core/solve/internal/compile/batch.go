@@ -6,7 +6,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// fill is pods of one class put into a claim in one go, at one stage and in the form of their question that the claim accepted.
+// Batch is pods of one class put on an open node at once, at one level and in the form of their requirements that the open
+// node accepted.
 type Batch struct {
 	Level *Level
 	Form  *Conjunction
@@ -15,14 +16,15 @@ type Batch struct {
 
 func (f Batch) Class() *Class { return f.Level.Class }
 
-// wishesApart reports whether the stage keeps pods of the class off a machine of their like, although they do not demand it.
+// PrefersAntiAffinity reports whether the level keeps pods of the class off hosts with pods of the same class, although
+// they only prefer that.
 func (c *Class) PrefersAntiAffinity(st *Level) bool {
 	return slices.ContainsFunc(st.Hosts, func(o Owned) bool {
 		return o.Self && !slices.ContainsFunc(c.Final.Hosts, func(other Owned) bool { return other.Group == o.Group })
 	})
 }
 
-// lowered is the pods with the first of their later stages that will do. It is not ok if there is none, or if the pods are
+// Relaxed is the pods at the first of their later levels that will do. It is not ok if there is none, or if the pods are
 // bound to domains or to where their volumes are.
 func (f Batch) Relaxed(will func(*Level) bool) (lower Batch, ok bool) {
 	if !f.Level.Plain() || f.Form != f.Level.Conjunction || len(f.Class().Shape.VolumeTopology) > 0 {
@@ -36,17 +38,17 @@ func (f Batch) Relaxed(will func(*Level) bool) (lower Batch, ok bool) {
 	return Batch{}, false
 }
 
-// wishes reports whether some pods of the claim have a wish about nodes or about who else is there.
+// HasPreferences reports whether some pods of the open node have preferences about nodes or about the other pods there.
 func (on *OpenNode) HasPreferences() bool {
 	return slices.ContainsFunc(on.Batches, func(f Batch) bool { return !f.Level.withoutPreferences(f.Class()) })
 }
 
-// humble reports whether the stage asks for no more than the class demands.
+// withoutPreferences reports whether the level requires no more than the class does.
 func (st *Level) withoutPreferences(c *Class) bool {
 	return st.Conjunction == st.Strict && len(st.Hosts) == len(c.Final.Hosts)
 }
 
-// humble is the pods without any wish.
+// WithoutPreferences is the pods without any preference.
 func (f Batch) WithoutPreferences() (lower Batch, ok bool) {
 	for _, list := range f.Class().Counting() {
 		if slices.ContainsFunc(list, func(g *Group) bool { return !g.Host }) {
@@ -56,7 +58,8 @@ func (f Batch) WithoutPreferences() (lower Batch, ok bool) {
 	return f.Relaxed(func(st *Level) bool { return st.withoutPreferences(f.Class()) })
 }
 
-// mayChange reports whether the alternative that the pods were given is all that binds them: no wish, no domain, no volume.
+// HasFreeAlternative reports whether the alternative that the pods were given is all that binds them: no preference, no
+// domain, no volume.
 func (f Batch) HasFreeAlternative() bool {
 	return len(f.Class().Alternatives) > 1 && len(f.Class().Shape.VolumeTopology) == 0 && f.Level.Plain() && f.Level.Conjunction == f.Level.Strict && f.Form == f.Level.Conjunction
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Shrink drops the candidates that are larger than the cheapest one in a limited resource, and reports whether there were
-// any. As many of the smaller of them stay as demands for distinct values need; a claim that holds reservations keeps all.
+// any. As many of the smaller of them stay as minValues needs; an open node that holds reservations keeps all.
 func (on *OpenNode) Shrink() bool {
 	l := on.T.Limits
 	if l.Unlimited() || len(on.held) > 0 {
@@ -40,8 +40,8 @@ func (on *OpenNode) Shrink() bool {
 	return true
 }
 
-// needed sorts columns by how much of the limits their machines take, and tells how many of the first of them the candidates in
-// kept need beside them to meet the demands for distinct values: all, if even they do not do. Machines of one size stay together.
+// columnsNeeded sorts columns by how much of the limits their nodes take, and returns how many of the first of them the
+// candidates in kept need beside them to meet minValues: all, if even they do not suffice. Nodes of one size stay together.
 func (on *OpenNode) columnsNeeded(kept bitset.Set, columns []int) int {
 	st := on.T.States[on.State]
 	if len(on.Unmet(st, kept)) == 0 {
@@ -74,8 +74,8 @@ func (on *OpenNode) CheapestOnly() {
 	on.UpdateSlack()
 }
 
-// Widen lets a piece be any machine that can hold its pods and that the pool's limits admit: the cap has done its work, and
-// more candidates make the launch more likely.
+// Widen lets a repacked node be any instance type that can hold its pods and that the pool's limits admit: the price cap
+// has done its work, and more candidates make the launch more likely.
 func (on *OpenNode) Widen() {
 	copy(on.Mask, on.T.Within(on.T.States[on.State].Mask))
 	for column := range on.Mask.All() {

@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
 )
 
-// Class is all pods that ask the same question, compiled once.
+// Class is all pods with the same requirements, compiled once.
 type Class struct {
 	Shape *model.Shape
 	// Needs are the resources with a request above zero.
@@ -22,25 +22,26 @@ type Class struct {
 	*podSpecifics
 	// Alternatives are required affinity without preferences; daemons are judged by these.
 	Alternatives []*Conjunction
-	// stages are the forms of the question in order of trial, from all wishes granted to none.
+	// Levels are the forms of the requirements in order of trial, from all preferences to none.
 	Levels []*Level
-	// Final is the most yielding form of the last alternative: what a refusal speaks of.
+	// Final is the most relaxed form of the last alternative, which diagnosis speaks of.
 	Final *Level
 	// membership is the groups that count the pods, and those that keep them away.
 	*membership
 	// Owns is the groups that the shape demands.
 	Owns *demands
-	// drifting are the labels by which others count the pods of the class, while the pods themselves do not care.
+	// UncountedKeys are the labels by which other pods count those of the class, while the class itself has no constraint
+	// on them.
 	UncountedKeys []int
-	// Zone is a number, from one, for where the pods could run before anything was placed; zero until somebody asks.
+	// Zone is a number, from one, for where the pods could run before anything was placed; zero until it is needed.
 	Zone int32
-	// bound is set when what the class may do depends on where other pods are in a way that may turn in its favour.
+	// Pinned is set when what the class may do depends on where other pods are, in a way that may become more permissive.
 	Pinned bool
 }
 
-// special is what few pods have.
+// podSpecifics is what few pods have.
 type podSpecifics struct {
-	// claims are what the pods want of devices.
+	// DeviceClaims are the ResourceClaims of the pods.
 	DeviceClaims []*device.Claim
 	// exempt lets the pods onto nodes that are closed to others.
 	exempt bool
@@ -56,27 +57,28 @@ type Conjunction struct {
 	Number int
 	Terms  []index.Term
 	Set    requirement.Set
-	// alone is the list of the conjunction and nothing else: most classes and lanes have one, and need no list of their own.
+	// List is the list of the conjunction and nothing else: most classes and variants have one form, and need no list of
+	// their own.
 	List [1]*Conjunction
 }
 
-// stage is one form of a class's question.
+// Level is one form of a class's requirements: a level of their relaxation.
 type Level struct {
 	*Conjunction
 	Class *Class
-	// Strict is the question without wishes: which domains count for a spread is up to it.
+	// Strict is the requirements without preferences: they decide which domains count for a spread.
 	Strict *Conjunction
-	// Tolerant lets PreferNoSchedule taints pass; near is set when a machine must hold certain pods already.
+	// Tolerant lets PreferNoSchedule taints pass; HostAffinity is set when a host must hold certain pods already.
 	Tolerant, HostAffinity bool
-	// Owned are the groups that bind the stage on labels other than the hostname, hosts those on machines.
+	// Owned are the groups that bind the level on labels other than the hostname, Hosts those on the hostname.
 	Owned, Hosts []Owned
 	// Keys are the labels that some group has a say in.
 	Keys []int
-	// lanes are sorted by the number of what they want. A stage without keys has exactly one.
+	// Variants are sorted by the number of what they want. A level without keys has exactly one.
 	Variants []*DomainVariant
 }
 
-// Plain reports whether no group has a say in where the stage's pods go.
+// Plain reports whether no group constrains where the level's pods go.
 func (st *Level) Plain() bool { return len(st.Keys) == 0 }
 
 // Owned is a group that binds a class. self is set when the group counts the class's own pods.
@@ -85,7 +87,7 @@ type Owned struct {
 	Self bool
 }
 
-// lane is a stage with a domain chosen for every key, and the places that already refused it.
+// DomainVariant is a level with a domain chosen for every key, and cursors over the bins that rejected it already.
 type DomainVariant struct {
 	// Want is the question with its domains.
 	Want *Conjunction
@@ -93,8 +95,8 @@ type DomainVariant struct {
 	Forms []*Conjunction
 	// Nodes is how many existing nodes are known to be of no use.
 	Nodes int
-	// spots are what is known about each template. Once somebody has asked, as many follow about those claims of each template that
-	// are not bound to a domain yet.
+	// cursors are what is known about each template. Where it is needed, as many follow about those open nodes of each
+	// template that are not bound to a domain yet.
 	cursors []TemplateCursor
 }
 
@@ -103,7 +105,7 @@ type classes struct {
 	U      *index.Universe
 	groups *groups
 	ByKey  map[classKey]*Class
-	// specials are what few pods have, by what they say; ordinary is what most have.
+	// specifics are what few pods have, by identity; noSpecifics is what most have.
 	specifics   map[string]*podSpecifics
 	noSpecifics *podSpecifics
 	daemons     map[*model.Shape]*Class
@@ -115,12 +117,12 @@ type classes struct {
 	options Options
 	// Devices are the ResourceClaims that pods may use, by name; nil when no pod uses any.
 	Devices DeviceClaims
-	// soft is set when some taint in the problem is PreferNoSchedule: only then is there a last stage.
+	// softTaints is set when some taint in the problem is PreferNoSchedule: only then is there a last level.
 	softTaints bool
 	exempt     map[string]bool
 	// Templates is the number of templates.
 	Templates int
-	// scratch is room for one identity between two lines of the same function.
+	// scratch is memory for one identity, for use within one call.
 	scratch []byte
 }
 
@@ -158,7 +160,7 @@ func (cs *classes) Of(p *model.Pod) *Class {
 	c.podSpecifics, c.membership, c.Owns = key.specifics, key.membership, cs.groups.of(p.Shape)
 	c.Pinned = len(c.Avoid) > 0
 	for _, reach := range p.Shape.VolumeTopology {
-		// Labels that only volumes ask for need a number before the labels of nodes are read.
+		// Labels that only volumes require need a number before the labels of nodes are read.
 		cs.Intern(reach)
 	}
 	cs.addLevels(c)
@@ -167,7 +169,7 @@ func (cs *classes) Of(p *model.Pod) *Class {
 	return c
 }
 
-// special is what is special about a pod.
+// specificsOf is what few pods have, of one pod.
 func (cs *classes) specificsOf(p *model.Pod) *podSpecifics {
 	exempt := cs.exempt[p.UID]
 	if len(p.DeviceClaims()) == 0 && !exempt {
@@ -182,12 +184,12 @@ func (cs *classes) specificsOf(p *model.Pod) *podSpecifics {
 	return known
 }
 
-// alike reports whether it is plain to see that two pods are of one class.
+// SameClass reports whether two pods are of one class, as far as a cheap comparison tells.
 func (cs *classes) SameClass(a, b *model.Pod) bool {
 	return a.Shape == b.Shape && a.Labels == b.Labels && a.Labels != nil && len(a.DeviceClaims())+len(b.DeviceClaims())+len(cs.exempt) == 0
 }
 
-// drift finds the labels of groups that count the pods and that no stage of theirs looks at.
+// findUncountedKeys finds the labels of groups that count the pods and that no level of theirs constrains.
 func (c *Class) findUncountedKeys() {
 	for _, list := range c.Counting() {
 		for _, g := range list {
@@ -199,7 +201,7 @@ func (c *Class) findUncountedKeys() {
 	}
 }
 
-// daemon is a class that is only ever asked where it would run.
+// daemon is a class of which only matters where it would run.
 func (cs *classes) daemon(shape *model.Shape) *Class {
 	if c, ok := cs.daemons[shape]; ok {
 		return c
@@ -273,7 +275,7 @@ func needs(requests resource.Vector) []Need {
 	return out
 }
 
-// most is how many of n pods one machine may hold: pods that claim the same port of it keep each other away.
+// MaxPerNode is how many of n pods one node may hold: pods with the same host port exclude each other.
 func (c *Class) MaxPerNode(n int) int {
 	if len(c.Shape.HostPorts) > 0 {
 		return min(n, 1)
@@ -281,7 +283,7 @@ func (c *Class) MaxPerNode(n int) int {
 	return n
 }
 
-// Count is how many pods of the class fit into room, at most limit.
+// Count is how many pods of the class fit into the capacity room, at most limit.
 func (c *Class) Count(room, used resource.Vector, limit int) int {
 	n := int64(limit)
 	for _, need := range c.Needs {

@@ -24,11 +24,11 @@ func newCounts(u *index.Universe, groups *groups, ts *targets) *counts {
 	return &counts{u: u, groups: groups, Domains: newDomains(u), targets: ts}
 }
 
-// Bin is what pods are put on: an existing node, an open one, or an open one of a trial, most of which are given up.
+// Bin is what pods are put on: an existing node, an open one, or an open one of a trial, most of which are discarded.
 type Bin struct {
 	// Host is the bin's own domain of the hostname label, or uncounted.
 	Host int
-	// Number is the place of an open node among its like.
+	// Number is the number of an open node in the run.
 	Number int
 	// Target is set for an existing node, open for any other.
 	Target *Target

@@ -10,8 +10,8 @@ import (
 // DeviceClaims are ResourceClaims by name.
 type DeviceClaims map[string]*device.Claim
 
-// deviceClaimsOf are the ResourceClaims of a problem; nil when no pod uses any. Claims that only moving pods use are free: they
-// are allocated again where these pods go.
+// deviceClaimsOf are the ResourceClaims of a problem; nil when no pod uses any. ResourceClaims that only moving pods use
+// are free: they are allocated again where these pods go.
 func deviceClaimsOf(p Problem) DeviceClaims {
 	if !p.UsesDevices() {
 		return nil

@@ -80,7 +80,7 @@ func (ds *domains) Allowed(key int, c *Conjunction) topology.DomainFilter {
 func AnyDomain(int) bool { return true }
 
 // Possible are the domains that a node may be in by what is known about its label: the values of a concrete requirement,
-// every known value that another one allows, and none where absence is all that is left. Nobody changes the list.
+// every known value that another one allows, and none where absence is all that is left. Callers must not change the list.
 func (ds *domains) Possible(key int, set index.SetID) []int {
 	v := ds.Of(key)
 	if set == index.Undefined {
@@ -106,9 +106,9 @@ func (v *values) numbers(names []string) []int {
 	return out
 }
 
-// values are those that a label can have on machines in state st that are one of the columns in mask, sorted: what is on
-// offer for labels that offerings have, else what the instance types say, else the pool's own list. ok is false when
-// nothing is known about the label.
+// values are those that a label can have on nodes in state st that are one of the columns in mask, sorted: those of
+// available offerings for labels that offerings have, else those of the instance types, else those of the pool. ok is false
+// when nothing is known about the label.
 func (t *Template) values(key int, st *State, mask bitset.Set) (names []string, ok bool) {
 	k := t.U.Keys[key]
 	names = t.names[:0]

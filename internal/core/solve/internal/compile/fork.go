@@ -114,8 +114,8 @@ func (b *Base) renewTargets(r *Run, without []*model.Node) {
 	}
 }
 
-// renewTemplates takes back what the last what-if left in the templates: its claims, and what they took of limits and
-// reservations. Nodes that are not there do not count against limits.
+// renewTemplates undoes what the last fork left in the templates: its open nodes, and what they took of limits and
+// reservations. The nodes without do not count against limits.
 func (b *Base) renewTemplates(without []*model.Node) {
 	for i, t := range b.Compiled.Templates {
 		t.Open, t.FreeList = openNodes{}, nil

@@ -14,9 +14,9 @@ import (
 // Group is one topology constraint with its counts. Pods that say the same share it.
 type Group struct {
 	topology.Group
-	// number orders groups; key is the node label whose values are the domains.
+	// number orders groups; Key is the node label whose values are the domains.
 	number, Key int
-	// Host is set when every machine is a domain of its own; domains are then machine numbers.
+	// Host is set when every node is a domain of its own; domains are then numbers of hosts.
 	Host bool
 	// trial is set while pods on bins of a trial are counted.
 	trial bool
@@ -62,7 +62,7 @@ type demands struct {
 const (
 	// The groups of hard constraints.
 	PartRequired = iota
-	// Those of wishes: pod affinity, anti-affinity (both heaviest first) and spread.
+	// Those of preferences: pod affinity, anti-affinity (both heaviest first) and spread.
 	partAffinity
 	partAntiAffinity
 	partSpread
@@ -106,7 +106,7 @@ type groups struct {
 	byLabels             map[*model.Labels]*membership
 	memberships          map[string]*membership
 	none                 *membership
-	// filter is the identity of the filter of the group that is looked for, scratch room for that of the group.
+	// filter is the identity of the filter of the group that is looked up, scratch memory for that of the group.
 	filter, scratch []byte
 }
 
@@ -114,7 +114,7 @@ type groups struct {
 type membership struct {
 	// members are those that count it.
 	members []*Group
-	// Avoid and AvoidHosts are those whose domains, and machines, others keep it away from.
+	// Avoid and AvoidHosts are those whose domains, and hosts, are closed to it by the anti-affinity of other pods.
 	Avoid, AvoidHosts []*Group
 }
 

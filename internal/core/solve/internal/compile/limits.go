@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-// limits is what a pool may still add. Claims opened in this run are charged with the most that any of their candidates
+// limits is what a pool may still add. Nodes opened in this run are charged with the most that any of their candidates
 // would add, and the charge shrinks as candidates drop out.
 type limits struct {
 	List []Limit
@@ -34,7 +34,7 @@ func newLimits(pool *model.Pool, nodes []*model.Node) *limits {
 	return l
 }
 
-// AmountOf is the capacity entry that a limit on r looks at; a machine always counts as one node.
+// AmountOf is the capacity entry that a limit on r refers to; every instance type counts as one node.
 func AmountOf(capacity resource.Vector, r int) int64 {
 	if r == resource.Nodes {
 		return 1
@@ -49,7 +49,7 @@ func (l *limits) Exhausted() bool {
 	return slices.ContainsFunc(l.List, func(b Limit) bool { return b.Resource == resource.Nodes && b.Remaining == 0 })
 }
 
-// admits reports whether a machine of this capacity stays within every limit.
+// admits reports whether a node of this capacity stays within every limit.
 func (l *limits) admits(capacity resource.Vector) bool {
 	for _, b := range l.List {
 		if AmountOf(capacity, b.Resource) > b.Remaining {
@@ -66,7 +66,7 @@ func (l *limits) larger(capacity, other resource.Vector) bool {
 	})
 }
 
-// share is how much of a limit a machine of this capacity takes, of that of which it takes most.
+// share is the largest part of any limit that a node of this capacity takes.
 func (l *limits) share(capacity resource.Vector) float64 {
 	most := 0.0
 	for _, b := range l.List {
@@ -75,7 +75,7 @@ func (l *limits) share(capacity resource.Vector) float64 {
 	return most
 }
 
-// Capacity is the full size of a column's machine.
+// Capacity is the full capacity of a column's instance type.
 func (t *Template) Capacity(column int) resource.Vector {
 	return t.Columns.Types[t.Columns.Owner[column]].Capacity
 }

@@ -7,10 +7,11 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// minimum is a demand for distinct values of a label among the candidates of a claim.
+// minimum is a minValues requirement on the candidates of an open node.
 type minimum struct{ Key, Values int }
 
-// Minimums are the demands on a claim in state st: the pool's, or what they were lowered to when the claim was opened.
+// Minimums are the minValues of an open node in state st: the pool's, or what they were relaxed to when the node was
+// opened.
 func (on *OpenNode) Minimums(st *State) []minimum {
 	out := make([]minimum, 0, len(st.Minimums))
 	for _, m := range st.Minimums {
@@ -34,8 +35,8 @@ func (on *OpenNode) Unmet(st *State, mask bitset.Set) []string {
 	return keys
 }
 
-// lower is the claim's demands cut down to what the columns in mask offer. Source: scheduling specification, BestEffort
-// policy.
+// RelaxMinValues is the minValues of the open node cut down to what the columns in mask offer. Source: scheduling
+// specification, BestEffort policy.
 func (on *OpenNode) RelaxMinValues(st *State, mask bitset.Set) map[int]int {
 	lowered := maps.Clone(on.RelaxedMinValues)
 	for _, m := range on.Minimums(st) {

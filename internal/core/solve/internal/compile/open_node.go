@@ -11,44 +11,44 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/volume"
 )
 
-// claim is a machine to be asked for that is still being filled.
+// OpenNode is a node to be requested that is still being filled.
 type OpenNode struct {
 	T     *Template
 	State StateID
-	// Trial marks a piece of a repacking, most of which are given up.
+	// Trial marks a bin of repacking, most of which are discarded.
 	Trial bool
-	// Mask is the columns that can still hold everything put in. It is the claim's own.
+	// Mask is the columns that can still hold everything put in. It is the open node's own.
 	Mask bitset.Set
-	// Total is what the pods ask for of the resources that somebody wants, without daemons.
+	// Total is the requests of the pods for the resources that some pod requests, without daemons.
 	Total resource.Vector
-	// Slack is an upper bound on what any candidate has left, by resource; the least one, but for trials.
+	// Slack is an upper bound on what any candidate has left, by resource; the least one, except for trials.
 	Slack   resource.Vector
 	Batches []Batch
-	// ports are those that its pods claim.
+	// ports are the host ports of its pods.
 	ports []model.HostPort
-	// volumes are those that its pods will have attached; counted where a pool's machines have few slots.
+	// volumes are those that its pods will have attached; counted where a pool's instance types have attach limits.
 	volumes volume.Attached
-	// lowered are demands for distinct values, by key, that the claim need not meet in full.
+	// RelaxedMinValues are minValues, by key, that the open node need not meet in full.
 	RelaxedMinValues map[int]int
-	// held are the reservations that the claim may be launched from.
+	// held are the reservations that the open node may be launched from.
 	held []int
-	// Devices is the claim's name among those who hold devices; empty while it holds none.
+	// Devices is the open node's name in the ledger of devices; empty while it holds none.
 	Devices string
-	// charged is what the pool's limits were reduced by for this claim.
+	// charged is what the pool's limits were reduced by for this open node.
 	charged []int64
 }
 
-// open is an empty claim limited to the columns in mask.
+// NewOpenNode is an empty open node limited to the columns in mask.
 func (t *Template) NewOpenNode(mask bitset.Set) *OpenNode { return t.NewOpenNodeIn(t.Root, mask) }
 
-// openIn is an empty claim in a state, limited to the columns in mask.
+// NewOpenNodeIn is an empty open node in a state, limited to the columns in mask.
 func (t *Template) NewOpenNodeIn(state StateID, mask bitset.Set) *OpenNode {
 	on := t.BlankOpenNode(state, mask)
 	on.UpdateSlack()
 	return on
 }
 
-// blank is an empty claim whose slack is not known.
+// BlankOpenNode is an empty open node whose slack is not known.
 func (t *Template) BlankOpenNode(state StateID, mask bitset.Set) *OpenNode {
 	var on *OpenNode
 	if last := len(t.FreeList) - 1; last >= 0 {
@@ -69,7 +69,7 @@ func (t *Template) BlankOpenNode(state StateID, mask bitset.Set) *OpenNode {
 	return on
 }
 
-// recycle takes claims back that were opened for a trial and that nobody holds: right-sizing tries far more than it keeps.
+// Free takes back open nodes of trials for reuse: repacking tries far more than it keeps.
 func (t *Template) Free(open []*OpenNode) { t.FreeList = append(t.FreeList, open...) }
 
 // measure recomputes slack.
@@ -205,7 +205,7 @@ func (on *OpenNode) cutOffer(o *Offer, next *State, remaining func(n int) bitset
 	o.Pods -= fewer
 }
 
-// Put takes the pods of an accepted offer into the claim.
+// Put adds the pods of an accepted offer to the open node.
 func (on *OpenNode) Put(c *Class, st *Level, o *Offer, pods []*model.Pod) {
 	copy(on.Mask, o.Mask)
 	on.State, on.RelaxedMinValues = o.State, o.relaxedMinValues
@@ -237,7 +237,7 @@ func (t *Template) Repels(c *Class, st *Level) (model.Taint, bool) {
 	return model.Untolerated(t.Pool.Taints, c.Shape.Tolerations, st.Tolerant)
 }
 
-// Pods are all pods of the claim in the order they were put in.
+// Pods are all pods of the open node in the order they were put in.
 func (on *OpenNode) Pods() []*model.Pod {
 	if len(on.Batches) == 1 {
 		return slices.Clip(on.Batches[0].Pods)
@@ -253,14 +253,14 @@ func (on *OpenNode) Pods() []*model.Pod {
 	return out
 }
 
-// Indivisible reports whether on is to stay as it is: it may be launched from a reservation, or some of its pods must share a
-// machine with others.
+// Indivisible reports whether repacking must leave the open node as it is: it may be launched from a reservation, or some
+// of its pods must share a node with others.
 func (on *OpenNode) Indivisible() bool {
 	return on.T.Reservations.concern(on) || slices.ContainsFunc(on.Batches, func(f Batch) bool { return f.Level.HostAffinity || on.T.Attaches(f.Class()) })
 }
 
-// Floats reports whether on is not bound yet to a domain in which pods of the class would count. Pods that do not care where
-// they are go there first: elsewhere they would upset the balance of those that do.
+// Floats reports whether the open node is not bound yet to a domain in which pods of the class would count. Pods that have
+// no constraint on the domain go there first: elsewhere they would unbalance those that have.
 func (on *OpenNode) Floats(c *Class) bool {
 	st := on.T.States[on.State]
 	return !slices.ContainsFunc(c.UncountedKeys, func(key int) bool { return on.T.decided(st, key) })

@@ -6,17 +6,17 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-// BlockSize is how many claims a roster passes over at once when none of them can have room.
+// BlockSize is how many open nodes are skipped at once when none of them can have capacity.
 const BlockSize = 32
 
-// roster is the open claims of one template in the order in which they were opened, in blocks that know an upper bound of
-// what any of their claims has left. Claims only get fuller, so a bound that is not up to date is merely too generous.
+// openNodes is the open nodes of one template in the order in which they were opened, in blocks with an upper bound of the
+// slack of their nodes. Open nodes only get fuller, so an outdated bound is merely too generous.
 type openNodes struct {
 	Numbers     []int
 	UpperBounds []resource.Vector
 }
 
-// Add enters a claim.
+// Add appends an open node.
 func (ro *openNodes) Add(number int, slack resource.Vector) {
 	if len(ro.Numbers)%BlockSize == 0 {
 		ro.UpperBounds = append(ro.UpperBounds, nil)
@@ -36,7 +36,7 @@ func (ro *openNodes) raise(block int, slack resource.Vector) {
 	ro.UpperBounds[block] = bound
 }
 
-// Refresh works the bound of a block out anew.
+// Refresh recomputes the upper bound of a block.
 func (ro *openNodes) Refresh(block int, open []*OpenNode) {
 	ro.UpperBounds[block] = ro.UpperBounds[block][:0]
 	for _, number := range ro.Numbers[block*BlockSize : min((block+1)*BlockSize, len(ro.Numbers))] {
@@ -54,13 +54,13 @@ func (c *Class) MayFit(slack resource.Vector) bool {
 	return true
 }
 
-// spot is what a lane knows about one template.
+// TemplateCursor is what a variant knows about one template.
 type TemplateCursor struct {
-	// Cursor is how many claims of the roster are known to be of no use.
+	// Cursor is how many of the open nodes are known to be of no use.
 	Cursor int
-	// judged tells that barred is known: taints or labels of the template keep the lane's pods out.
+	// checked is set once rejects is known: whether taints or labels of the template keep the variant's pods out.
 	checked, Rejects bool
-	// Closed is set when the template refuses to open a claim.
+	// Closed is set when the template cannot open a node for the variant.
 	Closed bool
 }
 
@@ -75,7 +75,8 @@ func (dv *DomainVariant) Cursor(lv *Level, t *Template) *TemplateCursor {
 	return sp
 }
 
-// floatingSpot is what the lane knows about those claims of the i-th template, of so many, that are not bound to a domain yet.
+// FloatingCursor is what the variant knows about those open nodes of the i-th template, of so many, that are not bound to a
+// domain yet.
 func (dv *DomainVariant) FloatingCursor(i, templates int) *TemplateCursor {
 	if len(dv.cursors) == templates {
 		dv.cursors = append(dv.cursors, make([]TemplateCursor, templates)...)
@@ -83,7 +84,7 @@ func (dv *DomainVariant) FloatingCursor(i, templates int) *TemplateCursor {
 	return &dv.cursors[templates+i]
 }
 
-// mayAccept reports whether the labels of an empty claim agree with one of the forms.
+// mayAccept reports whether the labels of an empty open node agree with one of the forms.
 func (t *Template) mayAccept(forms []*Conjunction) bool {
 	for _, form := range forms {
 		if t.Compatible(t.States[t.Root], form.Terms) {

@@ -57,7 +57,7 @@ func (t *Template) ByName() []int32 {
 	return t.nameOrder
 }
 
-// cheapest is the candidate of on with the lowest price; -1 for a claim without candidates.
+// cheapest is the candidate of the open node with the lowest price; -1 for one without candidates.
 func (on *OpenNode) cheapest() int {
 	for _, column := range on.T.ByPrice(on.T.States[on.State]) {
 		if on.Mask.Has(int(column)) {

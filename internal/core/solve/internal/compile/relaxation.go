@@ -6,7 +6,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// wishes are the soft parts of a question that have not been given up yet, each list in the order of giving up.
+// preferences are the soft constraints that have not been relaxed yet, each list in the order of relaxation.
 type preferences struct {
 	affinity, antiAffinity []*Group
 	preferred              []model.Preference
@@ -17,7 +17,7 @@ func (w preferences) none() bool {
 	return len(w.affinity)+len(w.antiAffinity)+len(w.preferred)+len(w.spread) == 0
 }
 
-// less is w without the wish that is given up next. Source: scheduling specification, relaxation order.
+// relax is w without the preference that is relaxed next. Source: scheduling specification, relaxation order.
 func (w preferences) relax() preferences {
 	switch {
 	case len(w.affinity) > 0:
@@ -42,11 +42,11 @@ func (cs *classes) preferences(c *Class) preferences {
 	return preferences{affinity: d.Part(partAffinity), antiAffinity: d.Part(partAntiAffinity), preferred: preferred, spread: d.Part(partSpread)}
 }
 
-// ladder lays out the stages: alternatives of required affinity are given up from the first on, then wishes in their order,
-// then the aversion to softly tainted nodes. Source: scheduling specification, relaxation order.
+// addLevels compiles the levels: alternatives of required affinity are relaxed from the first on, then preferences in their
+// order, then PreferNoSchedule taints are tolerated. Source: scheduling specification, relaxation order.
 //
-// That order gives up an alternative because of a wish that comes with it, and may end at an alternative that nothing
-// meets. So before a pod is refused, the alternatives that were given up are asked once more, without wishes.
+// That order may relax an alternative because of a preference that comes with it, and end at an alternative that nothing
+// meets. So before a pod is unschedulable, the relaxed alternatives are tried once more, without preferences.
 func (cs *classes) addLevels(c *Class) {
 	last := c.Shape.Alternatives() - 1
 	all := cs.preferences(c)
@@ -73,7 +73,7 @@ func (cs *classes) addLevels(c *Class) {
 	}
 }
 
-// stage appends a stage unless it asks the same as the one before.
+// addLevel appends a level unless it is the same as the one before.
 func (cs *classes) addLevel(c *Class, alternative int, w preferences, tolerant bool) {
 	st := &Level{Class: c, Strict: c.Alternatives[alternative], Tolerant: tolerant}
 	st.Conjunction = st.Strict
@@ -105,7 +105,7 @@ func (cs *classes) addLevel(c *Class, alternative int, w preferences, tolerant b
 	c.Levels = append(c.Levels, st)
 }
 
-// Bind makes g one of the stage's groups.
+// Bind makes g one of the level's groups.
 func (st *Level) Bind(c *Class, g *Group) {
 	o := Owned{g, slices.Contains(c.members, g)}
 	if !g.Host {
@@ -129,7 +129,7 @@ func (st *Level) same(o *Level) bool {
 		slices.Equal(st.Owned, o.Owned) && slices.Equal(st.Hosts, o.Hosts)
 }
 
-// lane is a stage's question in the domains that want adds to it.
+// Variant is a level's requirements in the domains that want adds to them.
 func (cs *classes) Variant(c *Class, want *Conjunction) *DomainVariant {
 	dv := &DomainVariant{Want: want, cursors: make([]TemplateCursor, cs.Templates)}
 	for _, reach := range c.Shape.VolumeTopology {

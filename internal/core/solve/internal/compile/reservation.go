@@ -24,12 +24,12 @@ const (
 // CapacityTypeReserved is the value of the capacity-type label of reserved offerings.
 const CapacityTypeReserved = "reserved"
 
-// Reservations knows how many instances each capacity reservation still holds. A claim holds one instance of every
-// reservation that it may be launched from: which one it will be is the provider's choice.
-// Source: scheduling specification, reserved capacity.
+// Reservations knows how many instances each capacity reservation still holds. An open node holds one instance of every
+// reservation that it may be launched from: the provider chooses among them. Source: scheduling specification, reserved
+// capacity.
 type Reservations struct {
 	Mode ReservedMode
-	// left by reservation.
+	// Left by reservation.
 	Left []int
 	ids  []string
 	ByID map[string]int
@@ -95,8 +95,8 @@ func (rs *Reservations) reservationOf(t *Template, label string) []int {
 	return out
 }
 
-// compatible are the reservations that a claim could be launched from, given the kinds of offerings and the columns that
-// it is left with, each once.
+// compatible are the reservations that an open node could be launched from, given the kinds of offerings and the columns
+// that it is left with, each once.
 func (rs *Reservations) compatible(t *Template, kinds, mask bitset.Set) []int {
 	var out []int
 	for k := range kinds.All() {
@@ -124,7 +124,7 @@ func (rs *Reservations) Hold(on *OpenNode, want []int) {
 	for _, r := range want {
 		if !slices.Contains(on.held, r) {
 			if rs.Left[r] == 0 {
-				// Whoever asks has looked first: to go on would launch what is not there.
+				// The caller has checked that there is an instance left: going on would launch what does not exist.
 				panic(fmt.Sprintf("reservation %s is used up and was taken once more", rs.ids[r]))
 			}
 			rs.Left[r]--
@@ -150,12 +150,12 @@ func (rs *Reservations) concern(on *OpenNode) bool {
 	return rs.MayServe(on.T, on.T.States[on.State])
 }
 
-// MayServe reports whether a claim in state st could be launched from a reservation.
+// MayServe reports whether an open node in state st could be launched from a reservation.
 func (rs *Reservations) MayServe(t *Template, st *State) bool {
 	return rs.Mode != ReservedIgnored && len(rs.compatible(t, st.Kinds, st.Mask)) > 0
 }
 
-// Pin binds a claim that holds reservations to them, and keeps one that holds none from counting on any.
+// Pin binds an open node that holds reservations to them, and excludes all reservations for one that holds none.
 func (on *OpenNode) Pin(cs *classes) {
 	rs := on.T.Reservations
 	if len(on.held) == 0 {
@@ -175,7 +175,7 @@ func (on *OpenNode) Pin(cs *classes) {
 	on.State, on.Mask = to, on.Mask.And(on.T.States[to].Mask)
 }
 
-// unpin leaves a claim without a reservation the ordinary offerings, as long as there are any.
+// unpin leaves an open node without a reservation the ordinary offerings, as long as there are any.
 func (on *OpenNode) unpin(cs *classes) {
 	to := on.T.Step(on.State, cs.Intern(requirement.NewSet(
 		requirement.New(CapacityTypeKey, requirement.NotIn, CapacityTypeReserved),

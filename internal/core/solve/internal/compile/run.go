@@ -19,7 +19,7 @@ type Run struct {
 	Templates []*Template
 	// Unlaunchable are pools whose requirements leave nothing to launch.
 	Unlaunchable []*Template
-	// Targets are the existing nodes, open the new ones. As domains of the hostname label, existing nodes are numbered first.
+	// Targets are the existing nodes, Open the new ones. As domains of the hostname label, existing nodes are numbered first.
 	Targets *targets
 	Open    []*OpenNode
 }
@@ -41,7 +41,7 @@ func NewRun(p Problem) *Run {
 	for _, d := range sortedDaemons(p.DaemonSets) {
 		daemons = append(daemons, cs.daemon(d.Shape))
 	}
-	// All groups have to be known before it can be told which of them select a pod.
+	// All groups have to be known before those that select a pod can be found.
 	for _, pod := range p.Pods {
 		cs.groups.of(pod.Shape)
 	}

@@ -9,20 +9,20 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
 )
 
-// State is what a claim says about labels. Claims of one pool that say the same share a state, so what follows from it is
-// worked out once: the columns it leaves and the state that another class leads to.
+// State is the label state of an open node. Open nodes of one pool with the same requirements share a state, so what
+// follows from it is computed once: the columns it leaves and the state that another class leads to.
 type State struct {
-	// sets by key; keys beyond the end are undefined.
+	// Sets by key; keys beyond the end are undefined.
 	Sets []index.SetID
-	// Labels are the columns whose labels agree, offers those with an available compatible offering, mask both.
+	// Labels are the columns whose labels agree, Offers those with an available compatible offering, mask both.
 	Labels, Offers, Mask bitset.Set
 	// Kinds are the compatible offerings.
 	Kinds bitset.Set
-	// prices by column, at the cheapest compatible offering; nil until somebody asks.
+	// prices by column, at the cheapest compatible offering; nil until they are needed.
 	prices []float64
-	// byPrice are the columns of mask, cheapest first; nil until somebody asks.
+	// byPrice are the columns of mask, cheapest first; nil until they are needed.
 	byPrice []int32
-	// next by conjunction number: the state that follows, refused, or 0 for not asked yet (stored plus two).
+	// next by conjunction number: the state that follows, noState, or 0 for not computed yet (stored plus two).
 	next []StateID
 	// Minimums are the keys with a demand for distinct values.
 	Minimums []index.Term
@@ -40,7 +40,7 @@ func (s *State) Get(key int) index.SetID {
 	return index.Undefined
 }
 
-// rootState is the state of a claim with no pods.
+// rootState is the state of an open node without pods.
 func (t *Template) rootState() StateID {
 	s := &State{}
 	for _, have := range t.U.Terms(t.Pool.Requirements.And(simulatedLabels())) {
@@ -58,8 +58,8 @@ func (s *State) put(have index.Term) {
 	s.Sets[have.Key] = have.Set
 }
 
-// Compatible reports whether a machine in state s can satisfy want: every key must be defined by the pool, or well-known,
-// or satisfied by absence, and agree. What other pods of the claim exclude defines nothing.
+// Compatible reports whether a node in state s can satisfy want: every key must be defined by the pool, or well-known, or
+// satisfied by absence, and agree. What other pods of the open node exclude defines nothing.
 func (t *Template) Compatible(s *State, want []index.Term) bool {
 	for _, w := range want {
 		k, have := t.U.Keys[w.Key], s.Get(w.Key)
@@ -73,7 +73,7 @@ func (t *Template) Compatible(s *State, want []index.Term) bool {
 	return true
 }
 
-// Step is the state that follows from s when the conjunction numbered n joins, or refused.
+// Step is the state that follows from s when a conjunction is added, or noState.
 func (t *Template) Step(from StateID, c *Conjunction) StateID {
 	s := t.States[from]
 	if c.Number < len(s.next) {
@@ -148,7 +148,7 @@ func (s *State) identity() string {
 	return string(b)
 }
 
-// Prices is the cheapest price of every column for a claim in state s, in dollars an hour.
+// Prices is the cheapest price of every column for an open node in state s, in dollars per hour.
 func (t *Template) Prices(s *State) []float64 {
 	if s.prices == nil {
 		s.prices = t.Columns.Cheapest(s.Kinds)

@@ -14,7 +14,7 @@ import (
 // Target is an existing node that may receive pods.
 type Target struct {
 	Node *model.Node
-	// Room is what is left once bound pods and the daemons that are still to come are served.
+	// Room is the capacity that bound pods and the daemons that are still to come leave.
 	Room resource.Vector
 	sets []index.SetID
 	Pods []*model.Pod
@@ -52,7 +52,7 @@ func newTargets(nodes []*model.Node, u *index.Universe) *targets {
 			t.Ports = append(t.Ports, p.Shape.HostPorts...)
 		}
 		for _, r := range n.Requirements {
-			// Keys that nobody asks about need no number.
+			// Keys that are not used need no number.
 			if k, ok := u.Index[r.Key]; ok {
 				t.put(index.Term{Key: k, Set: u.Keys[k].Intern(r)})
 			}
@@ -76,8 +76,8 @@ func (t *Target) put(have index.Term) {
 	t.sets[have.Key] = have.Set
 }
 
-// reserveDaemons keeps room for the daemons that match a node and do not run on it yet. A machine that is not launched has
-// no labels to match; its room was computed with daemons in mind.
+// reserveDaemons reserves capacity for the daemons that match a node and do not run on it yet. A node that is not launched
+// has no labels to match; its capacity was computed with daemons in mind.
 func (ts *targets) reserveDaemons(daemons []*Class) {
 	for i, t := range ts.List {
 		if !t.Node.Launched {

@@ -16,7 +16,7 @@ const (
 	HostnameKey    = requirement.HostnameLabel
 	RegisteredKey  = "karpenter.sh/registered"
 	InitializedKey = "karpenter.sh/initialized"
-	// NewHostname stands for the name of a machine that has none yet: no pod can ask for it.
+	// NewHostname stands for the name of a node that has none yet: no pod can require it.
 	NewHostname = "hostname-placeholder"
 )
 
@@ -26,8 +26,8 @@ const (
 	CapacityTypeKey = requirement.CapacityTypeLabel
 )
 
-// simulated are the labels every new machine has during a run and that must not leave it. The last two make daemons count
-// that wait for a node to be ready.
+// simulatedLabels are the labels that every new node has during a run and that must not be written to it. The last two make
+// daemons count that wait for a node to be ready.
 func simulatedLabels() requirement.Set {
 	return requirement.NewSet(
 		requirement.New(HostnameKey, requirement.In, NewHostname),
@@ -36,39 +36,40 @@ func simulatedLabels() requirement.Set {
 	)
 }
 
-// Template is a pool ready to open claims from.
+// Template is a pool ready to open nodes from.
 type Template struct {
 	Pool    *model.Pool
 	Columns *index.Columns
 	U       *index.Universe
-	// Daemons is the overhead that DaemonSets add to each column, nil for none on any; room is what is left for pods.
+	// Daemons is the overhead that DaemonSets add to each column, nil for none on any; Room is the capacity left for pods.
 	Daemons []resource.Vector
 	Room    []resource.Vector
 	// Daemoned is set when there is a daemon on some column.
 	Daemoned bool
 	// DaemonPorts are the ports that DaemonSets claim on each column; nil for none on any.
 	DaemonPorts [][]model.HostPort
-	// States are the label states that claims of this pool have reached; states[root] is an empty claim.
+	// States are the label states that open nodes of this pool have reached; states[root] is that of an empty one.
 	States  []*State
 	byTerms map[string]StateID
 	// Defined are the keys that the pool says something about.
 	Defined map[int]bool
 	Root    StateID
 	Limits  *limits
-	// number is the template's place in the order of trial, roster its open claims.
+	// number is the template's place in the order of trial, open its open nodes.
 	number int
 	Open   openNodes
-	// slotted is set when some instance type says how many volumes its machines can attach.
+	// slotted is set when some instance type has attach limits for volumes.
 	slotted bool
-	// BestEffort lets claims be opened that keep fewer distinct values than the pool demands.
+	// BestEffort lets nodes be opened that keep fewer distinct values than minValues requires.
 	BestEffort   bool
 	Reservations *Reservations
-	// shelves order the columns by room, per resource; nil until somebody asks. wanted are the resources that pods ask for.
+	// capacityIndexes order the columns by capacity, per resource; nil until they are needed. wanted are the resources that
+	// pods request.
 	capacityIndexes []*index.CapacityIndex
 	Wanted          []int
 	// nameOrder is what byName remembers.
 	nameOrder []int32
-	// spare are claims that were given up, to be used again.
+	// FreeList are open nodes of trials, for reuse.
 	FreeList []*OpenNode
 	// scratch and candidates are sets of columns, names a list, each for use within one call.
 	scratch, candidates bitset.Set
@@ -108,7 +109,7 @@ func (t *Template) reserveDaemons(daemons []*Class) {
 		if t.DaemonPorts != nil {
 			t.DaemonPorts[column] = crew.ports
 		}
-		// A machine that cannot even hold its daemons has room for nothing.
+		// A node that cannot even hold its daemons has no capacity for pods.
 		switch allocatable := t.Columns.Allocatable(column); {
 		case len(crew.requests) == 0:
 			t.Room[column] = allocatable
@@ -118,13 +119,13 @@ func (t *Template) reserveDaemons(daemons []*Class) {
 	}
 }
 
-// crew is the daemons of a column, together.
+// daemonOverhead is the daemons of a column, together.
 type daemonOverhead struct {
 	requests resource.Vector
 	ports    []model.HostPort
 }
 
-// crews are the different combinations of daemons that occur, and the one of each column.
+// daemonOverheads are the different combinations of daemons that occur, and the one of each column.
 func (t *Template) daemonOverheads(daemons []*Class) (crews []daemonOverhead, of []int) {
 	crews, of = []daemonOverhead{{}}, make([]int, t.Columns.Len())
 	for _, d := range daemons {

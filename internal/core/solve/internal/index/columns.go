@@ -17,15 +17,15 @@ type Columns struct {
 	// Owner and group tell what each column stands for.
 	Owner, group []int32
 	u            *Universe
-	// read are the labels that somebody has asked about, by key.
+	// read are the labels that were looked up, by key.
 	read map[int]*label
 	// Kinds are the distinct available offerings, price aside.
 	Kinds []kind
-	// gone are those that are not available; nil until somebody asks.
+	// unavailableKinds are those that are not available; nil until they are needed.
 	unavailableKinds []kind
 	// price[kind][column] is in dollars an hour; +Inf where the column has no such offering.
 	Price [][]float64
-	// shelves are those of templates whose machines run no daemons.
+	// CapacityIndexes are those of templates whose nodes run no daemons.
 	CapacityIndexes []*CapacityIndex
 	// masks remembers which columns agree with a requirement.
 	masks map[Term]bitset.Set

@@ -15,7 +15,7 @@ type keyspace struct {
 	ids       map[string]SetID
 	pairs     map[[2]SetID]pair
 	covered   map[[2]SetID]bool
-	// scratch is room for one identity between two lines of the same function.
+	// scratch is memory for one identity, for use within one call.
 	scratch []byte
 }
 
@@ -106,7 +106,7 @@ func emptySet(r requirement.Requirement) bool {
 	return r.Complement() && !r.AllowsAbsence() && r.Any() == ""
 }
 
-// overlap answers whether a and b can be met together, for those who ask once and do not want to know what they make.
+// overlap reports whether a and b can be met together, for callers that do not need their intersection.
 func (k *keyspace) overlap(a, b SetID) bool {
 	x, y := &k.Sets[a], &k.Sets[b]
 	return x.HasIntersection(*y) || x.AllowsAbsence() && y.AllowsAbsence()

@@ -13,7 +13,7 @@ import (
 type Placer struct {
 	*compile.Run
 	Devices *devices
-	// Unschedulable are pods that fit nowhere, deferred those that wait for a reservation, undecided those that the run did not
+	// Unschedulable are pods that fit nowhere, Deferred those that wait for a reservation, Undecided those that the run did not
 	// get to.
 	Unschedulable       []podRun
 	Deferred, Undecided []*model.Pod
