@@ -32,8 +32,9 @@ func newPlan(s *place.Placer) Plan {
 	return p
 }
 
-// finish completes a claim: daemons are added once, and what the candidates imply is written into the requirements. Keys of
-// which the cut to the longest list leaves too few distinct values are returned instead, unless the demand may be lowered.
+// finish completes an open node: daemons are added once, and what the candidates imply is written into the requirements.
+// Keys of which the cut to MaxInstanceTypes leaves too few distinct values are returned instead, unless minValues may be
+// relaxed.
 func finish(s *place.Placer, on *compile.OpenNode, menus *launchOptionsCache) (done NodeClaim, unmet []string) {
 	t, st := on.T, on.T.States[on.State]
 	m := menus.of(on)
@@ -65,8 +66,8 @@ func finish(s *place.Placer, on *compile.OpenNode, menus *launchOptionsCache) (d
 	}, nil
 }
 
-// customLabels gives every custom key that has to be there one concrete value, so that pods that ask for it find it on the
-// node. A key that is only excluded is left off.
+// customLabels gives every required custom key one concrete value, so that pods that require it find it on the node. A key
+// that is only excluded is left off.
 func customLabels(reqs requirement.Set, custom func(string) bool) map[string]string {
 	labels := map[string]string{}
 	for _, r := range reqs {

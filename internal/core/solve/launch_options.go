@@ -12,14 +12,15 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
 )
 
-// menu is what follows from a claim's state and candidates. Claims that ended alike share one; nobody changes it.
+// launchOptions is what follows from the state and candidates of an open node. Open nodes that ended equal share one, so it
+// is never changed.
 type launchOptions struct {
 	// names are the instance types, cheapest first, cut to the longest list; columns are theirs.
 	names   []string
 	columns bitset.Set
 	cut     bool
 	price   float64
-	// requirements is what the launch has to respect, labels what the machine carries for the pods.
+	// requirements bind the launch, labels are those that the node carries for the pods.
 	requirements requirement.Set
 	labels       map[string]string
 	// daemons is what daemons will take on whatever candidate is launched: the minimum over the candidates.
@@ -31,14 +32,14 @@ type launchOptions struct {
 // defaultMaxInstanceTypes is how many instance types a NodeClaim lists unless the options say otherwise.
 const defaultMaxInstanceTypes = 600
 
-// menus remembers them.
+// launchOptionsCache remembers them.
 type launchOptionsCache struct {
 	limit  int
 	custom func(string) bool
 	known  map[launchOptionsKey]*launchOptions
-	// lists are by columns, because many menus have theirs in common.
+	// lists are by columns, because many launch options have theirs in common.
 	lists map[listKey]list
-	// longest are names of instance types, by columns: those of the first state that was asked about, cheapest first.
+	// allNames are the names of instance types, by columns, for the first state that needed them, cheapest first.
 	allNames map[*index.Columns][]string
 	// said and text are used again: for what a state says, and for the text of a mask.
 	requirements requirement.Set
@@ -130,8 +131,8 @@ func (ms *launchOptionsCache) list(t *compile.Template, st *compile.State, mask 
 	return l
 }
 
-// share is a list equal to names that nobody changes: a part of the longest one where that is possible. Small machines drop out of claims
-// first, so what is left is often its end.
+// share is a list equal to names that is never changed: a part of allNames where that is possible. Small instance types
+// drop out first, so what is left is often its end.
 func (ms *launchOptionsCache) share(t *compile.Template, st *compile.State, names []string) []string {
 	longest, ok := ms.allNames[t.Columns]
 	if !ok {

@@ -17,34 +17,34 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
-// Market is what the pods of a plan could have been placed on, in plain numbers: every way to buy a machine, and the nodes
-// that are there. It leaves out what only makes plans dearer: limits and minValues of pools, wishes, what pods of different
-// kinds demand together of labels other than those of the offering, and topology other than that of single machines. So
+// Market is what the pods of a plan could have been placed on, in plain numbers: every way to buy a node, and the existing
+// nodes. It leaves out what only makes plans more expensive: limits and minValues of pools, preferences, what pods of
+// different kinds require together of labels other than those of the offering, and topology other than that of hosts. So
 // whatever can place the pods under all rules can do so on the market, at the same price or less.
 type Market struct {
-	// Lots are the pods of the plan that have a place, in lots of pods that ask the same.
+	// Lots are the pods of the plan that have a place, in lots of pods with the same requirements.
 	Lots []Lot
-	// Machines are the ways to buy one.
+	// BinTypes are the ways to buy a node.
 	BinTypes []BinType
-	// Supplies are how many machines can be bought that draw on the same reservation.
+	// Supplies are how many nodes can be bought that draw on the same reservation.
 	Supplies []int
 	// Nodes are there and cost nothing.
 	Nodes []ExistingNode
-	// Accepts are sets of demands; machines and nodes refer to them by index.
+	// Accepts are sets of demands; bin types and nodes refer to them by index.
 	Accepts []Accepts
-	// Caps bound how many pods of some lots one machine, or node, may hold.
+	// Caps bound how many pods of some lots one node may hold.
 	Caps []PodCap
 }
 
-// Lot is a number of pods that ask the same.
+// Lot is a number of pods with the same requirements.
 type Lot struct {
 	Requests resource.Vector
 	Pods     int
-	// Demand numbers what the pods ask of labels, taints and ports.
+	// Demand numbers what the pods require of labels, taints and ports.
 	Demand int
 }
 
-// Machine is one way to buy a machine.
+// BinType is one way to buy a node: an offering of an instance type.
 type BinType struct {
 	// Price is in dollars an hour.
 	Price float64
@@ -52,7 +52,7 @@ type BinType struct {
 	Room resource.Vector
 	// Accepts is which demands are met.
 	Accepts int
-	// Supply bounds how often the machine can be bought; -1 for any number of times.
+	// Supply bounds how often it can be bought: an index of Supplies, or -1 for any number of times.
 	Supply int
 }
 
@@ -65,7 +65,7 @@ type ExistingNode struct {
 // Accepts tells for every demand, by number, whether it is met. At least one is.
 type Accepts []bool
 
-// Cap is the most pods of the listed lots, taken together, that one machine may hold.
+// PodCap is the most pods of the listed lots, taken together, that one node may hold.
 type PodCap struct {
 	Lots []int
 	Max  int
@@ -112,7 +112,7 @@ type marketBuilder struct {
 	lots   map[lotKey]int
 	// faces are what the lots' pods look like.
 	keys []lotKey
-	// asks are the demands.
+	// forms are the demands.
 	forms   []demand
 	demands map[string]int
 	accepts map[string]int
@@ -124,7 +124,7 @@ type lotKey struct {
 	labels *model.Labels
 }
 
-// demand is what a shape asks of labels, taints and ports: some form of it has to be met.
+// demand is what a shape requires of labels, taints and ports: some form of it has to be met.
 type demand struct {
 	shape *model.Shape
 	forms []*compile.Conjunction
@@ -142,7 +142,7 @@ func (b *marketBuilder) lot(pod *model.Pod) int {
 	return i
 }
 
-// demand numbers what a shape asks for in its most yielding forms: any alternative, no wishes.
+// demand numbers what a shape requires in its most relaxed forms: any alternative, no preferences.
 func (b *marketBuilder) demand(shape *model.Shape) int {
 	d := demand{shape: shape}
 	reach := shape.VolumeTopology
@@ -167,7 +167,7 @@ func (b *marketBuilder) demand(shape *model.Shape) int {
 	return n
 }
 
-// tolerates reports whether taints let the demand in once aversion to softly tainted nodes is given up.
+// tolerates reports whether taints let the demand in once PreferNoSchedule taints are tolerated.
 func (d demand) tolerates(taints []model.Taint) bool {
 	_, repelled := model.Untolerated(taints, d.shape.Tolerations, true)
 	return !repelled
@@ -285,7 +285,7 @@ func (b *marketBuilder) addNodes() {
 	}
 }
 
-// capPorts keeps apart pods that claim the same port. Pods that name the same address, or none, exclude each other.
+// capPorts caps pods with the same host port. Pods that name the same address, or none, exclude each other.
 func (b *marketBuilder) capPorts() {
 	lots := map[model.HostPort][]int{}
 	for i, face := range b.keys {
@@ -311,7 +311,7 @@ func (b *marketBuilder) capPorts() {
 	}
 }
 
-// rule is a required constraint of topology whose domains are single machines.
+// rule is a required topology constraint whose domains are hosts.
 type rule struct {
 	selector          *topology.Selector
 	namespaces        []string
@@ -319,9 +319,9 @@ type rule struct {
 	max               int
 }
 
-// capHosts bounds pods that carry a constraint on single machines and are counted by it themselves: a machine holds one of
-// those that keep each other away, and no more than the skew of those that are spread. A spread that pods are counted by
-// without carrying it may be exceeded by them, so they do not take part.
+// capHosts bounds pods that carry a constraint on hosts and are counted by it themselves: a node holds one of those with
+// anti-affinity to each other, and no more than the skew of those that are spread. A spread that counts pods which do not
+// carry it may be exceeded by them, so they do not take part.
 func (b *marketBuilder) capHosts() {
 	index, rules, lots := map[string]int{}, []rule{}, [][]int{}
 	for i, face := range b.keys {

@@ -23,7 +23,7 @@ type UnschedulablePods struct {
 	Reasons reason.Obstacles
 }
 
-// refusals says of every pod that was refused why. It is to be asked before claims are split: counts go by machine.
+// DiagnoseAll finds out why each of the unschedulable pods fits nowhere. It is called before repacking: counts go by host.
 func DiagnoseAll(s *place.Placer) []UnschedulablePods {
 	admitted := make([]bitset.Set, len(s.Templates))
 	if len(s.Unschedulable) > 0 {
@@ -74,8 +74,8 @@ func (s diagnosis) whyEmpty() reason.Obstacles {
 	return out
 }
 
-// whyNot is the first obstacle between a pod and a new machine of a pool. What no other limit would help against comes before
-// the limits; the rest is in the order in which a new claim is tested.
+// whyNot is the first obstacle between a pod and a new node of a pool. What no other limit would help against comes before
+// the limits; the rest is in the order in which a new open node is tested.
 func (s diagnosis) whyNot(v *poolFilter, st *compile.Level) reason.Obstacle {
 	t, c := v.t, v.c
 	if r, ok := v.whyClosed(st); ok {
@@ -112,7 +112,7 @@ func (s diagnosis) whyNot(v *poolFilter, st *compile.Level) reason.Obstacle {
 	return first
 }
 
-// whyClosed is what keeps the pod from any machine of the pool.
+// whyClosed is what keeps the pod from any node of the pool.
 func (s *poolFilter) whyClosed(st *compile.Level) (reason.Obstacle, bool) {
 	t := s.t
 	taint, repelled := t.Repels(s.c, st)
@@ -153,7 +153,8 @@ func (s diagnosis) whyVolumes(t *compile.Template, c *compile.Class, st *compile
 	return last, len(c.Shape.VolumeTopology) > 0
 }
 
-// asked renders what a machine must have for the class: its requests and what daemons take, which may differ between the machines of a pool.
+// requests renders the capacity that a node needs for the class: its requests and those of daemons, which may differ
+// between the instance types of a pool.
 func requests(t *compile.Template, c *compile.Class, names []string) string {
 	least, most := t.DaemonRange(t.States[t.Root].Mask)
 	low := resource.Describe(c.Shape.Requests.Add(least), names)
@@ -164,7 +165,7 @@ func requests(t *compile.Template, c *compile.Class, names []string) string {
 	return "min=" + low + ", max=" + high
 }
 
-// conflict names the label that keeps the conjunction away from a claim in a state.
+// conflict names the label by which the conjunction contradicts an open node in a state.
 func conflict(t *compile.Template, from compile.StateID, c *compile.Conjunction) reason.Obstacle {
 	root := t.States[from]
 	var contradicting *requirement.Conflict

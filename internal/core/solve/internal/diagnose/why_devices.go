@@ -5,7 +5,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 )
 
-// whyDevices is what stood in the way of the claims of a class at a pool, if they were what failed.
+// whyDevices is what prevented the ResourceClaims of a class at a pool, if they were what failed.
 func (s diagnosis) whyDevices(v *poolFilter, st *compile.Level) (reason.Obstacle, bool) {
 	if s.Devices == nil {
 		return reason.Obstacle{}, false

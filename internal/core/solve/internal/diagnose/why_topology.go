@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
 )
 
-// whyTopology is the group that leaves the class no domain among those that a new machine of the pool could be in. Where
-// each group leaves one and all of them together leave none, it is the first.
+// whyTopology is the group that leaves the class no domain among those that a new node of the pool could be in. Where each
+// group leaves one and all of them together leave none, it is the first.
 func (s diagnosis) whyTopology(t *compile.Template, c *compile.Class, st *compile.Level) (reason.Obstacle, bool) {
 	host := len(s.Targets.List) + len(s.Open)
 	for _, o := range st.Hosts {

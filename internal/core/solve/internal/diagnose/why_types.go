@@ -15,15 +15,15 @@ import (
 )
 
 // Problem: several things narrow the instance types of a pool before a pod's requests are compared with what is left, and
-// the last comparison is rarely the one to blame: where a limit leaves small machines only, the pod is not too large.
+// the last comparison is rarely the cause: where a limit leaves small instance types only, the pod is not too large.
 //
-// Approach: every test is made on its own, over all columns of the pool. A test is to blame if the others together leave
-// a column; limits, ports, slots, daemons and what is sold out come before labels and requests, because whoever looks at
-// the pod and its pool sees those two already.
+// Approach: every test is made on its own, over all columns of the pool. A test is the cause if the others together leave a
+// column; limits, ports, attach limits, daemons and unavailable offerings come before labels and requests, because the user
+// sees those two already in the pod and its pool.
 //
-// Cost: O(columns) per refused class and pool, and a few bitsets per way in which spread and affinity can be met.
+// Cost: O(columns) per unschedulable class and pool, and a few bitsets per way in which spread and affinity can be met.
 
-// sieve is the tests of a pool's columns for one pod, each on its own.
+// poolFilter is the tests of a pool's columns for one pod, each on its own.
 type poolFilter struct {
 	t   *compile.Template
 	c   *compile.Class
@@ -57,7 +57,7 @@ func (s *poolFilter) runTests() {
 	}
 }
 
-// why is what the instance types of the pool lack for a claim in the state next.
+// why is what the instance types of the pool lack for an open node in the state next.
 func (s *poolFilter) why(next *compile.State) reason.Obstacle {
 	s.runTests()
 	t, limited := s.t, next.Mask.And(s.portFree).And(s.attaching).And(s.fits)
@@ -252,7 +252,7 @@ func (s *poolFilter) without(next *compile.State, columns bitset.Set) requiremen
 	return out
 }
 
-// soldOut are the offerings that the pool's own requirements admit and that cannot be had at the moment.
+// UnavailableOfferings are the offerings that the pool's own requirements admit and that are unavailable at the moment.
 func UnavailableOfferings(t *compile.Template) []string {
 	root := t.States[t.Root]
 	return unavailable(t, root, root.Labels)

@@ -16,8 +16,8 @@ import (
 
 // devices is what a run knows about devices; nil when no pod uses any.
 //
-// Pods with claims of their own are classes of their own, so a class has one set of claims. What its claims get is decided
-// for one machine at a time: after labels, taints, ports and room, before topology is counted.
+// Pods with ResourceClaims of their own are classes of their own, so a class has one set of ResourceClaims. Their
+// allocation is decided for one bin at a time: after labels, taints, ports and capacity, before topology is counted.
 type devices struct {
 	Ledger *device.Ledger
 	claims compile.DeviceClaims
@@ -25,13 +25,13 @@ type devices struct {
 	kinds map[*index.Columns][]deviceKind
 	// Failures are what stood in the way of a class at a template, the first time.
 	Failures map[*compile.Class]map[*compile.Template]reason.Obstacle
-	// Users are the machines that use a claim, by its name.
+	// Users are the owners, nodes and open nodes, that use a ResourceClaim, by its name.
 	Users map[string]map[string]bool
-	// coming are the sets of devices that a machine on its way may bring.
+	// expected are the sets of devices that a node which is not ready yet may bring.
 	expected map[*compile.Target][]*device.Template
 }
 
-// deviceKind is columns whose machines come with the same devices.
+// deviceKind is columns whose nodes have the same devices.
 type deviceKind struct {
 	template *device.Template
 	columns  bitset.Set
@@ -101,9 +101,9 @@ func (d *devices) having(c *index.Columns, templates []*device.Template) bitset.
 	return out
 }
 
-// expect notes which devices the machines on their way will bring. A machine that is not launched may still become of any of
-// several types. Pods that have their place on such a machine hold devices of it, whatever the cluster has given them since:
-// what it publishes counts only once it is ready for work.
+// expectDevices notes which devices the requested nodes will bring. A node that is not launched may still become one of
+// several instance types. Pods that have their place on such a node hold devices of it, whatever the cluster has allocated
+// to them since: what the node publishes counts only once it is ready.
 func (s *Placer) expectDevices() {
 	d := s.Devices
 	if d == nil {
@@ -139,7 +139,7 @@ func (s *Placer) expectDevices() {
 	}
 }
 
-// held are the claims of a pod on a starting node that take devices of that node.
+// held are the ResourceClaims of a pod on a starting node that take devices of that node.
 func (d *devices) held(n *model.Node, pod *model.Pod) []*device.Claim {
 	claims := d.claims.Of(pod)
 	for i, claim := range claims {
@@ -158,8 +158,8 @@ func (d *devices) held(n *model.Node, pod *model.Pod) []*device.Claim {
 	return claims
 }
 
-// propose allocates claims on an existing node, if it can. A node that may still become one of several instance types has to
-// have the devices as any of these.
+// propose allocates ResourceClaims on an existing node, if it can. A node that may still become one of several instance
+// types has to have the devices as any of these.
 func (d *devices) propose(t *compile.Target, claims []*device.Claim, timeout func() bool) (*device.Proposal, bool) {
 	kinds := d.expected[t]
 	if len(kinds) == 0 {
@@ -184,7 +184,7 @@ func (d *devices) commit(owner string, claims []*device.Claim, a *device.Proposa
 	d.use(claims, owner)
 }
 
-// use notes that a machine uses claims.
+// use notes that an owner uses ResourceClaims.
 func (d *devices) use(claims []*device.Claim, owner string) {
 	for _, claim := range claims {
 		if d.Users[claim.Name] == nil {
@@ -290,9 +290,9 @@ func deviceObstacle(f *device.Failure) reason.Obstacle {
 	return reason.Obstacle{Code: reason.DevicesUnreachable, Conflict: conflict}
 }
 
-// SameDrivers cuts a claim's candidates to those whose machines bring devices of the same drivers as the cheapest: the node
-// counts as ready when these drivers have published, and would wait for ever for one that it does not have. Candidates that
-// are needed for variety stay.
+// SameDrivers cuts the candidates of an open node to those whose nodes have devices of the same drivers as the cheapest:
+// the node counts as ready when these drivers have published, and would wait forever for one that it does not have.
+// Candidates that minValues needs stay.
 func (s *Placer) SameDrivers(on *compile.OpenNode) {
 	if on.Devices == "" {
 		return
@@ -310,7 +310,7 @@ func (s *Placer) SameDrivers(on *compile.OpenNode) {
 	}
 }
 
-// drivers are those whose devices the machine brings, as a kind of machine, sorted.
+// drivers are those whose devices an owner uses as one kind of node, sorted.
 func (d *devices) drivers(owner string, kind *device.Template) []string {
 	var out []string
 	for _, o := range d.Ledger.Outcomes(owner, kind) {
@@ -324,7 +324,7 @@ func (d *devices) drivers(owner string, kind *device.Template) []string {
 	return slices.Compact(out)
 }
 
-// DriversOf are those of all candidates of a claim.
+// DriversOf are those of all candidates of an open node.
 func (s *Placer) DriversOf(on *compile.OpenNode) []string {
 	if on.Devices == "" {
 		return nil
@@ -337,7 +337,7 @@ func (s *Placer) DriversOf(on *compile.OpenNode) []string {
 	return slices.Compact(out)
 }
 
-// OutcomesOf is what the claims in a planned machine get if it becomes of the cheapest type.
+// OutcomesOf is the allocation of the ResourceClaims on an open node if it becomes of the cheapest instance type.
 func (s *Placer) OutcomesOf(on *compile.OpenNode) []device.Outcome {
 	if on.Devices == "" {
 		return nil
@@ -345,7 +345,7 @@ func (s *Placer) OutcomesOf(on *compile.OpenNode) []device.Outcome {
 	return s.Devices.Ledger.Outcomes(on.Devices, on.CheapestDevices())
 }
 
-// OutcomesOn is what the claims placed on a machine that exists get.
+// OutcomesOn is the allocation of the ResourceClaims placed on an existing node.
 func (s *Placer) OutcomesOn(t *compile.Target) []device.Outcome {
 	if s.Devices == nil {
 		return nil

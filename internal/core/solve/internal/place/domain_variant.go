@@ -20,11 +20,11 @@ type domainChoice struct {
 	except bool
 	// count orders choices: how many pods the spreads count there.
 	count int
-	// room is how many pods may go there before the question has to be asked again.
+	// room is how many pods may go there before the choice has to be made again.
 	room int
 }
 
-// option is a choice for every label of a stage, with the lane that remembers who refused it.
+// option is a choice for every label of a level, with the variant that remembers which bins rejected it.
 type option struct {
 	*compile.DomainVariant
 	count, room int
@@ -86,7 +86,8 @@ func balance(options []option) {
 	}
 }
 
-// laneOf is the lane for a combination of choices. Choices that leave everything open lead to the stage's question itself.
+// variantOf is the variant for a combination of choices. Choices that leave everything open lead to the level's own
+// requirements.
 func (s *Placer) variantOf(c *compile.Class, st *compile.Level, picked []domainChoice) *compile.DomainVariant {
 	want := s.choose(st.Conjunction, picked)
 	at, known := slices.BinarySearchFunc(st.Variants, want.Number, func(dv *compile.DomainVariant, number int) int { return dv.Want.Number - number })
@@ -175,8 +176,8 @@ func (s *Placer) choices(out []domainChoice, c *compile.Class, st *compile.Level
 	return append(out, open)
 }
 
-// rate is the lowest price of a core in a domain, in dollars an hour, from the first pool that has machines there; between
-// domains that are equally full the cheaper one is taken.
+// pricePerCore is the lowest price of a core in a domain, in dollars per hour, from the first pool that has instance types
+// there; between domains that are equally full the cheaper one is taken.
 func (s *Placer) pricePerCore(key, d int) float64 {
 	v := s.Counts.Domains.Of(key)
 	for len(v.PricesPerCore) < len(v.Names) {
@@ -203,7 +204,7 @@ func (s *Placer) pricePerCoreIn(key int, name string) float64 {
 	return math.Inf(1)
 }
 
-// bearing is a group of a stage with what holds for all domains at this moment.
+// GroupState is a group of a level with what holds for all domains at this moment.
 type GroupState struct {
 	compile.Owned
 	floor      int

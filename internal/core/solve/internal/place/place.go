@@ -35,7 +35,7 @@ func NewPlacer(r *compile.Run) *Placer {
 	return s
 }
 
-// PlaceAll places the queue, and then once more, as long as that helps, the pods that were refused and may have been
+// PlaceAll places the queue, and then once more, as long as that helps, the pods that found no place and may have been
 // waiting for others. It ends early when the run is stopped.
 func (s *Placer) PlaceAll(queue []podRun) {
 	for len(queue) > 0 {
@@ -68,7 +68,7 @@ func (s *Placer) PlaceAll(queue []podRun) {
 	}
 }
 
-// stop leaves pods undecided that were not looked at, and refuses those that were.
+// stop leaves pods undecided that were not considered; those that were are unschedulable.
 func (s *Placer) stop(unseen, again []podRun) {
 	for _, r := range unseen {
 		s.Undecided = append(s.Undecided, r.Pods...)
@@ -76,9 +76,9 @@ func (s *Placer) stop(unseen, again []podRun) {
 	s.Unschedulable = append(s.Unschedulable, again...)
 }
 
-// place finds places for the pods of a run and returns those it found none for. Machines that exist and claims that are open
-// come first, whatever wish that costs: no machine is opened for a wish alone. When one has to be opened, it is one that
-// grants as many wishes as possible. deferred says that the rest should wait for a reservation.
+// place finds places for the pods of a run and returns those it found none for. Existing nodes and open nodes come first,
+// whatever preferences that costs: no node is opened for a preference alone. When one has to be opened, it is one that
+// meets as many preferences as possible. deferred reports that the rest should wait for a reservation.
 func (s *Placer) place(r podRun) (pods []*model.Pod, deferred bool) {
 	pods = r.Pods
 	for len(pods) > 0 && !deferred {
@@ -94,7 +94,7 @@ func (s *Placer) place(r podRun) (pods []*model.Pod, deferred bool) {
 	return pods, deferred
 }
 
-// settle puts pods onto machines that exist or are being planned. It returns as soon as counts may have changed.
+// placeOnExisting puts pods on existing or open nodes. It returns as soon as counts may have changed.
 func (s *Placer) placeOnExisting(c *compile.Class, pods []*model.Pod) []*model.Pod {
 	for _, st := range c.Levels {
 		options := s.Options(s.buffer[:0], c, st)
@@ -117,8 +117,9 @@ func (s *Placer) placeOnExisting(c *compile.Class, pods []*model.Pod) []*model.P
 	return pods
 }
 
-// expand opens claims, from the first pool that accepts and for the most wishes. A pool that could launch from a
-// reservation, if others did not hold it, puts the pods off: neither a lesser pool nor fewer wishes is tried.
+// openNew opens nodes, from the first pool that accepts and for the most preferences. A pool that could launch from a
+// reservation, if other open nodes did not hold it, defers the pods: neither a pool of lower weight nor fewer preferences
+// are tried.
 func (s *Placer) openNew(c *compile.Class, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
 	for _, st := range c.Levels {
 		if st.RequiresExisting() {
@@ -166,7 +167,7 @@ func (s *Placer) placeOnNodes(c *compile.Class, st *compile.Level, o option, pod
 	return pods
 }
 
-// join puts pods into open claims and returns the rest.
+// placeOnOpen puts pods on open nodes and returns the rest.
 func (s *Placer) placeOnOpen(c *compile.Class, st *compile.Level, o option, pods []*model.Pod) []*model.Pod {
 	dv, base := o.DomainVariant, len(s.Targets.List)
 	want := min(len(pods), o.room)
@@ -202,7 +203,7 @@ func (s *Placer) placeOnOpen(c *compile.Class, st *compile.Level, o option, pods
 	return pods
 }
 
-// joinOf puts pods into the open claims of one template, or into those that float, and returns how many.
+// placeOnOpenOf puts pods on the open nodes of one template, or on those that float, and returns how many.
 func (s *Placer) placeOnOpenOf(t *compile.Template, sp *compile.TemplateCursor, c *compile.Class, st *compile.Level, o option, pods []*model.Pod, floating bool) int {
 	placed, full := 0, 0
 	for sp.Cursor < len(t.Open.Numbers) {
@@ -235,7 +236,7 @@ func (s *Placer) placeOnOpenOf(t *compile.Template, sp *compile.TemplateCursor, 
 	return placed
 }
 
-// launch opens claims of one pool for pods and returns the rest.
+// openFrom opens nodes of one pool for pods and returns the rest.
 func (s *Placer) openFrom(t *compile.Template, c *compile.Class, st *compile.Level, o option, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
 	want := min(len(pods), o.room)
 	sp := o.Cursor(st, t)
@@ -245,13 +246,13 @@ func (s *Placer) openFrom(t *compile.Template, c *compile.Class, st *compile.Lev
 			return pods, true
 		}
 		if opened == 0 {
-			// Limits give way when other claims shrink; everything else is for good.
+			// Limits may admit more when other open nodes shrink; everything else is final.
 			sp.Closed = t.Limits.Unlimited()
 			break
 		}
 		pods, want = pods[opened:], want-opened
 		if len(c.Levels) > 1 || t.Attaches(c) {
-			// What was opened may take pods that have to give up a wish for it.
+			// The node just opened may take pods that have to relax a preference for it.
 			break
 		}
 	}

@@ -10,13 +10,12 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 )
 
-// Queue is the pods in order of trial, cut into runs of one class: pods that exist before those that stand for headroom;
-// where limits may leave some without a machine, the more important ones first; those that ask for rare resources before
-// the machines that have them are full; then large before small, and old before young.
+// Queue is the pods in order of trial, cut into runs of one class: existing pods before virtual ones, which stand for
+// headroom; where limits may leave some without a node, by priority; those that request extended resources before the nodes
+// that have them are full; then large before small, and old before young.
 //
-// Shapes are few and pods are many: shapes are ranked, and pods are dealt out by rank. Pods mostly come in an order in which
-// those of a rank need no sorting.
-// Source: scheduling specification, queue.
+// Shapes are few and pods are many: shapes are ranked, and pods are distributed by rank. Pods mostly come in an order in
+// which those of a rank need no sorting. Source: scheduling specification, queue.
 func (s *Placer) Queue() []podRun {
 	ranks, many := s.ranks()
 	ends := make([]int, 2*many+1)
@@ -50,8 +49,8 @@ func (s *Placer) Queue() []podRun {
 	return s.runs(pods)
 }
 
-// ranks numbers the shapes of the pods in order of trial, those between which there is no order alike, and says how many
-// numbers there are.
+// ranks numbers the shapes of the pods in order of trial, with one number for shapes that compare equal, and returns how
+// many numbers there are.
 func (s *Placer) ranks() (ranks map[*model.Shape]int, many int) {
 	limited := slices.ContainsFunc(s.Problem.Pools, func(p *model.Pool) bool { return len(p.Limits) > 0 })
 	ranks = make(map[*model.Shape]int, min(len(s.Problem.Pods), len(s.Groups.ByShape)))
@@ -124,7 +123,7 @@ func compareShapes(a, b *model.Shape, byPriority bool) int {
 	)
 }
 
-// asksForRare reports whether the shape asks for a resource that most machines do not have.
+// asksForRare reports whether the shape requests an extended resource, which most nodes do not have.
 func asksForRare(s *model.Shape) bool {
 	for i, amount := range s.Requests {
 		if amount > 0 && i > resource.Nodes {

@@ -1,10 +1,11 @@
 package place
 
-// Tighten makes room under the limits of pools for pods that were refused. Claims are charged with the largest machine that
-// they may become; keeping them from becoming larger than their cheapest candidate costs some choice at launch and saves
-// the refused pods a wait for the next run. Pods that even then find no place stay refused.
+// Tighten frees capacity under the limits of pools for pods that found no place. Open nodes are charged with the largest
+// instance type that they may become; keeping them from becoming larger than their cheapest candidate costs some choice at
+// launch and spares these pods the wait for the next run. Pods that find no place even then stay unschedulable.
 //
-// Invariant: claims only shrink, and no pod loses its place. Cost: one more pass over the refused pods.
+// Invariant: candidates of open nodes only drop out, and no pod loses its place. Cost: one more pass over the unschedulable
+// pods.
 func (s *Placer) Tighten() {
 	limited := false
 	for _, t := range s.Templates {

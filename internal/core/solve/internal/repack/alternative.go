@@ -31,8 +31,8 @@ func (rp *repacker) chooseAlternative(f compile.Batch) compile.Batch {
 	return compile.Batch{Level: best, Form: best.Conjunction, Pods: f.Pods}
 }
 
-// bought is the least that room for n pods of the class can cost, in dollars an hour: by the piece, on machines that can hold
-// one of them, but no less than one machine.
+// leastCost is the least that capacity for n pods of the class can cost, in dollars per hour: per unit, on instance types
+// that can hold one of them, but no less than one node.
 func (rp *repacker) leastCost(n int, c *compile.Class, st *compile.Level) float64 {
 	to := rp.t.Step(rp.t.Root, st.Conjunction)
 	if to == compile.NoState || len(c.Needs) == 0 {
@@ -57,7 +57,7 @@ func (rp *repacker) leastCost(n int, c *compile.Class, st *compile.Level) float6
 	return max(float64(n)*lp.Dot(lp.DualPrices(each, rooms, prices), each), one)
 }
 
-// population is how many pods of the class the claims of the template hold.
+// podCount is how many pods of the class the open nodes of the template hold.
 func (rp *repacker) podCount(c *compile.Class) int {
 	if rp.podCounts == nil {
 		rp.podCounts = map[*compile.Class]int{}

@@ -10,20 +10,20 @@ import (
 // none is the index of nothing.
 const none = -1
 
-// filling is scratch of trying what a machine would take.
+// fillScratch is memory for trying what a bin would take.
 type fillScratch struct {
-	// least is the least that one pod of any mate asks for, by resource.
+	// least is the least that one pod of any candidate item requests, by resource.
 	least               []float64
 	free, stock, weight []float64
-	// pull is how much the room that is left asks for each resource, limit what one pod may take.
+	// pull weighs each resource by the capacity that is left, limit is what one pod may request.
 	pull, limit  []float64
 	left, counts []int
-	// amounts are what one pod of every mate asks for, one after the other.
+	// amounts are the requests of one pod of every candidate item, one after the other.
 	amounts []float64
 	ranked  []rankedType
 }
 
-// prospect is a column and how promising it is: the lower the rank, the more.
+// rankedType is a column with its rank: the lower, the more promising.
 type rankedType struct {
 	column      int
 	price, rank float64
@@ -54,8 +54,8 @@ func (rp *repacker) choose() (column int, assignments []assignment) {
 	return column, assignments
 }
 
-// look finds the most promising columns that can hold the first pod, one for each price: those with the most worth of room for
-// their price, as far as there are pods for it; or, where the machine has to be there anyway, with the least that is lost.
+// rankTypes finds the most promising columns that can hold the first pod, one for each price: those with the most value of
+// capacity for their price, as far as there are pods for it; or, where the bin is needed anyway, with the least loss.
 func (rp *repacker) rankTypes(enough float64) {
 	b := &rp.bin
 	k := b.lead.group
@@ -77,13 +77,13 @@ func (rp *repacker) rankTypes(enough float64) {
 	}
 }
 
-// few reports whether room is to be appraised by what goes into it, of the few kinds of pods that may come: of large pods, much less
-// goes in than there is room for.
+// few reports whether capacity is to be valued by what goes into it, of the few item types that may join: of large pods,
+// much less goes in than the capacity suggests.
 func (b *openBin) few() bool {
 	return b.fillsToRank && len(b.candidates) <= fewItemTypes && !b.lead.selfExclusive && !slices.ContainsFunc(b.candidates, func(other candidateItem) bool { return other.hostConstrained })
 }
 
-// consider keeps the prospect if it is among the best so far.
+// rank keeps the column if it is among the best so far.
 func (f *fillScratch) rank(o rankedType) {
 	at := len(f.ranked)
 	for at > 0 && o.before(f.ranked[at-1]) {
@@ -115,8 +115,8 @@ func (o rankedType) before(other rankedType) bool {
 	return o.column < other.column
 }
 
-// enough is the worth of what a machine should hold at most: everything of the kin, or a fair share where every pod needs a
-// machine of its own.
+// maxValue is the value of what a bin should hold at most: everything of the compatibility group, or a fair share where
+// every pod needs a bin of its own.
 func (rp *repacker) maxValue() float64 {
 	b := &rp.bin
 	sum, heads := b.lead.value, 1.0
@@ -137,9 +137,10 @@ func (rp *repacker) maxValue() float64 {
 	return max(b.lead.value, headroom*sum/heads)
 }
 
-// stuff works out what a column's machine would take beside its first pod, and returns the worth of it all. Where there is
-// room for many, every pile gives its share; the rest goes pod by pod, first those that are most like the room that is left.
-// Source: Panigrahy, Talwar, Uyeda, Wieder, Heuristics for Vector Bin Packing, 2011 (dot product).
+// fillBin computes what a bin of a column's instance type would take beside its first pod, and returns the value of it all.
+// Where there is capacity for many, every item type gives its share; the rest goes pod by pod, first those whose requests
+// are most like the capacity that is left. Source: Panigrahy, Talwar, Uyeda, Wieder, Heuristics for Vector Bin Packing,
+// 2011 (dot product).
 func (rp *repacker) fillBin(column int) (worth float64) {
 	b := &rp.bin
 	room := rp.room[column]
@@ -181,7 +182,7 @@ func (rp *repacker) fillBin(column int) (worth float64) {
 	return worth
 }
 
-// share is which part of every pile that is like the lead the free room has place for.
+// share is which part of every item type that is like the lead fits into the free capacity.
 func (b *openBin) share() float64 {
 	b.stock = append(b.stock[:0], make([]float64, len(b.free))...)
 	for _, other := range b.candidates {
@@ -200,7 +201,8 @@ func (b *openBin) share() float64 {
 	return max(share, 0) * (1 - lp.Negligible)
 }
 
-// closest is the mate, like the lead or not, of which one more pod goes best into the room that is left; none if none fits.
+// closest is the candidate item, like the lead or not, of which one more pod fits best into the capacity that is left; none
+// if none fits.
 func (b *openBin) closest(like bool) int {
 	best, most := none, 0.0
 	rows := len(b.free)

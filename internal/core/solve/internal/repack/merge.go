@@ -6,8 +6,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/lp"
 )
 
-// joinNeighbours puts what was packed onto two machines in a row onto one where that costs no more: fewer nodes for the same
-// money. Two that follow each other mostly hold the same kinds of pods, so looking at neighbours is enough.
+// mergeNeighbours puts what was packed into two successive bins into one where that costs no more: fewer nodes for the same
+// price. Successive bins mostly hold the same item types, so comparing neighbours is enough.
 func (rp *repacker) mergeNeighbours(bins []packedBin) []packedBin {
 	for {
 		out := bins[:0]
@@ -27,7 +27,8 @@ func (rp *repacker) mergeNeighbours(bins []packedBin) []packedBin {
 	}
 }
 
-// join is one machine in place of two; ok is false if that costs more or if the pods look at who else is there.
+// merge is one bin in place of two; ok is false if that costs more or if the pods are constrained by other pods on their
+// host.
 func (rp *repacker) merge(a, b packedBin) (both packedBin, ok bool) {
 	t := rp.t
 	if a.State != b.State || len(t.States[a.State].Minimums) > 0 {

@@ -9,39 +9,41 @@ import (
 )
 
 const (
-	// looked is how many columns are tried for a machine, and sampled how many classes of a pile are asked whether they may
-	// join it.
+	// maxRanked is how many columns are tried for a bin, and maxSampled how many classes of an item type are checked for
+	// whether they may join it.
 	maxRanked = 5
-	// weighed is how many piles may go into a machine for its columns to be compared by what they would take.
+	// fewItemTypes is how many item types may go into a bin for its columns to be compared by what they would take.
 	fewItemTypes = 3
 	maxSampled   = 8
-	// crowd is how many piles are looked at for one machine: where there are more, every second, every third, and so on. A look at all of
-	// them for every machine would take time by the square of the kinds of pods.
+	// maxCandidates is how many item types are considered for one bin: where there are more, every second, every third, and
+	// so on. Considering all of them for every bin would take time by the square of the item types.
 	maxCandidates = 512
-	// repeated is the part of a pile that may be used up by machines like the one before, without another look.
+	// repeatShare is the part of an item type that may be used up by bins like the one before, without ranking columns
+	// again.
 	repeatShare = 0.125
-	// usual is for how many kinds of pods a machine has room in its lists from the start: most end with no more.
+	// typicalAssignments is for how many item types the lists of a bin have capacity from the start: most end with no more.
 	typicalAssignments = 5
-	// headroom is by how much a machine for pods that cannot share one may be larger than their fair share of the others.
+	// headroom is by how much a bin for pods that exclude each other may be larger than their fair share of the others.
 	headroom = 2
 )
 
-// load is a machine while it is being filled.
+// openBin is a bin while it is being filled.
 type openBin struct {
 	// weighs is set in attempts that look at what really goes into a column where few kinds of pods may come.
 	fillsToRank bool
 	lead        *itemType
-	// company is the kin whose labels the machine takes over from the start; that of the lead, if nothing is gained.
+	// companions is the compatibility group whose labels the bin takes over from the start; that of the lead, if nothing is
+	// gained.
 	companions *compatibilityGroup
 	node       *compile.OpenNode
 	host       int
 	state      compile.StateID
 	candidates []candidateItem
-	// stride is how many piles each of the mates stands for.
+	// stride is how many item types each of the candidates stands for.
 	stride      int
 	assignments []assignment
 	fillScratch
-	// last is the lead of the machine before, with what it was filled with and how many more may be like it.
+	// last is the lead of the bin before, with what it was filled with and how many more may be like it.
 	last struct {
 		lead        *itemType
 		column      int
@@ -50,21 +52,22 @@ type openBin struct {
 	}
 }
 
-// mate is a pile that a machine may take from, and how many of its pods at most. It is like the lead if it buys in the same shop.
+// candidateItem is an item type that a bin may take from, and how many of its pods at most. It is like the lead if it has
+// the same price list.
 type candidateItem struct {
 	*itemType
 	max  int
 	like bool
 }
 
-// pick is a number of pods of a pile.
+// assignment is a number of pods of an item type.
 type assignment struct {
 	*itemType
 	n int
 }
 
-// open makes a machine for the first pod of a pile, and for what goes well with it. It has no claim if the pod is not
-// accepted.
+// open fills a bin with the first pod of an item type and with what goes well with it. It has no open node if the pod is
+// not accepted.
 func (rp *repacker) open(lead *itemType) packedBin {
 	t, b := rp.t, &rp.bin
 	again := b.last.lead == lead && b.last.times > 0 && !slices.ContainsFunc(b.last.assignments, func(p assignment) bool { return p.pods < p.n })
@@ -110,7 +113,7 @@ func (rp *repacker) open(lead *itemType) packedBin {
 	return packedBin{b.node, b.assignments}
 }
 
-// remember keeps a filling for the next machine, if it goes well with any.
+// remember keeps a filling for the next bin, unless it depends on the host.
 func (b *openBin) remember(column int, assignments []assignment) {
 	b.last.lead, b.last.column, b.last.assignments, b.last.times = b.lead, column, assignments, math.MaxInt
 	for _, p := range assignments {
@@ -121,7 +124,7 @@ func (b *openBin) remember(column int, assignments []assignment) {
 	}
 }
 
-// cheapen leaves the claim the columns that cost no more than one of them.
+// cheapen leaves the bin the columns that cost no more than one of them.
 func (rp *repacker) cheapen(prices []float64, column int) {
 	on := rp.bin.node
 	for c := range on.Mask.All() {
@@ -132,7 +135,7 @@ func (rp *repacker) cheapen(prices []float64, column int) {
 	on.UpdateSlack()
 }
 
-// part takes the labels of the company back if none of it came.
+// dropCompanions removes the labels of the companions if none of them came.
 func (b *openBin) dropCompanions() {
 	if b.companions == b.lead.group || slices.ContainsFunc(b.node.Batches, func(f compile.Batch) bool { return f.Form == b.companions.form }) {
 		return
@@ -146,7 +149,7 @@ func (b *openBin) dropCompanions() {
 	b.node.State = state
 }
 
-// put moves up to n pods of a pile to the machine and returns how many.
+// put moves up to n pods of an item type to the bin and returns how many.
 func (rp *repacker) put(p *itemType, n int) int {
 	b, placed := &rp.bin, 0
 	for i := range p.segments {
@@ -174,7 +177,7 @@ func (rp *repacker) put(p *itemType, n int) int {
 	return placed
 }
 
-// findMates lists the piles that may join without changing what can be bought.
+// findCandidates lists the item types that may join without changing what can be bought.
 func (rp *repacker) findCandidates() {
 	b := &rp.bin
 	b.candidates, b.amounts, b.least = b.candidates[:0], b.amounts[:0], append(b.least[:0], b.lead.amounts...)
@@ -218,7 +221,7 @@ func (rp *repacker) findCandidates() {
 	}
 }
 
-// tolerate is how many pods of a picky pile may join a machine, as far as a look at some of them tells.
+// hostCapacity is how many pods of a host-constrained item type may join a host, as far as a sample of its segments tells.
 func (p *itemType) hostCapacity(number int) int {
 	n := 0
 	for i := range p.segments[:min(len(p.segments), maxSampled)] {
@@ -246,7 +249,7 @@ func (rp *repacker) compatible(k *compatibilityGroup) bool {
 	return same && rp.keepsPins(to, k)
 }
 
-// keepsPins reports whether pods of k and those that are on the machine are counted where they should be in a state.
+// keepsPins reports whether pods of k and those in the bin are counted where they should be in a state.
 func (rp *repacker) keepsPins(to compile.StateID, k *compatibilityGroup) bool {
 	st, b := rp.t.States[to], &rp.bin
 	for _, pins := range [][]index.Term{b.lead.group.pins, b.companions.pins, k.pins} {
@@ -259,8 +262,8 @@ func (rp *repacker) keepsPins(to compile.StateID, k *compatibilityGroup) bool {
 	return true
 }
 
-// companyOf is the kin with the most pods that may join a pod which needs a machine of its own, at no other price than the pod
-// alone would have.
+// companionsOf is the compatibility group with the most value of pods that may join a pod which needs a bin of its own, at
+// no other price than the pod alone would have.
 func (rp *repacker) companionsOf(lead *itemType) *compatibilityGroup {
 	best, most := lead.group, 0.0
 	if !lead.selfExclusive {

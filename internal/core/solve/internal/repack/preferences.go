@@ -8,10 +8,11 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 )
 
-// mergers is how many pairs of machines are tried to be made one.
+// maxMerges is how many pairs of bins are tried to be merged.
 const maxMerges = 64
 
-// grant is the pods with the wish to be away from their like, as long as the yard grants any; without it when it does not.
+// applyAllowance is the pods with their preferred anti-affinity to pods of the same class, as long as the repacker allows
+// any; without it after that.
 func (rp *repacker) applyAllowance(f compile.Batch) compile.Batch {
 	if !f.Class().PrefersAntiAffinity(f.Level) {
 		return f
@@ -27,8 +28,9 @@ func (rp *repacker) applyAllowance(f compile.Batch) compile.Batch {
 	return f
 }
 
-// mergeHumbly makes one machine of two, as often as the wishes of their pods are all that speaks against it and it costs no
-// more: no machine is launched for a wish alone. The cheapest machines are tried, which are those that could not be filled.
+// mergeWithoutPreferences merges two bins into one, as often as the preferences of their pods are all that prevents it and
+// it costs no more: no node is launched for a preference alone. The cheapest bins are tried, which are those that could not
+// be filled.
 func (rp *repacker) mergeWithoutPreferences(pieces []*compile.OpenNode) []*compile.OpenNode {
 	pieces = slices.SortedStableFunc(slices.Values(pieces), func(a, b *compile.OpenNode) int { return cmp.Compare(a.Price(), b.Price()) })
 	tried := 0
@@ -45,7 +47,7 @@ func (rp *repacker) mergeWithoutPreferences(pieces []*compile.OpenNode) []*compi
 	return pieces
 }
 
-// merged is a machine with the pods of two, which have given up their wishes; nil if it cannot be or costs more.
+// mergeTwo is a bin with the pods of two, whose preferences are relaxed; nil if it cannot be or costs more.
 func (rp *repacker) mergeTwo(a, b *compile.OpenNode) *compile.OpenNode {
 	t, most := rp.t, a.Price()+b.Price()+lp.Negligible
 	total, root := a.Total.Add(b.Total), t.States[t.Root]

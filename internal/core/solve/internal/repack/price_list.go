@@ -9,33 +9,34 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 )
 
-// Every machine is held to cost a little more than its price, as if so much of it were lost: more nodes are more things that
-// can go wrong.
+// Every node counts as a little more expensive than its price, as if so much of its capacity were lost: more nodes are more
+// things that can fail.
 const (
 	overheadCPU    = 100       // thousandths of a core
 	overheadMemory = 400 << 20 // bytes
 )
 
-// shop is what can be bought, and for how much, in states that do not differ in that.
+// priceList is the columns that can be bought, with their prices, in states that do not differ in that.
 type priceList struct {
 	mask   bitset.Set
 	prices []float64
 	// rooms and costs are those of the columns in mask alone.
 	rooms [][]float64
 	costs []float64
-	// corner is where the search for rates ended last, demand what they are for, left what is asked for now.
+	// program finds the dual prices, from where the last search ended; demand is what they are for, left what is requested
+	// now.
 	program      *lp.Covering
 	demand, left []float64
-	// choice is how many ways there are to buy a machine.
+	// choices is how many ways there are to launch a node.
 	choices int
-	// rates is what one unit of each resource is worth, upkeep what a machine is held to cost beside its price.
+	// dualPrices is what one unit of each resource is worth, nodeOverhead what a node counts for beside its price.
 	dualPrices   []float64
 	nodeOverhead float64
-	// worth is that of every column's room.
+	// values is that of every column's capacity.
 	values []float64
 }
 
-// shopOf is the shop for claims in a state.
+// priceListOf is the price list for open nodes in a state.
 func (rp *repacker) priceListOf(st *compile.State) *priceList {
 	prices := rp.t.Prices(st)
 	for _, s := range rp.priceLists {
@@ -80,7 +81,8 @@ func (s *priceList) list(room [][]float64, rows int) {
 	s.program = lp.NewCovering(s.rooms, s.costs, rows)
 }
 
-// appraise works out what room is worth in every shop for the pods that are left, and with it the pods.
+// price computes the dual prices of every price list for the pods that are left, and from them the values of columns and
+// item types.
 func (rp *repacker) price() {
 	for _, s := range rp.priceLists {
 		if s.left == nil {

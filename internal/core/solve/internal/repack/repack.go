@@ -11,30 +11,30 @@ import (
 )
 
 const (
-	// attempts bounds how often a yard is packed, and effort how many machines are filled in doing so: small plans gain the
-	// most from another try, and cost the least.
+	// maxAttempts bounds how often a repacker packs, and maxFilled how many bins are filled in doing so: small plans gain
+	// the most from another attempt, and cost the least.
 	maxAttempts = 5
 	maxFilled   = 100
-	// simple is how many itemTypes a yard has at most that is packed once more by what goes into columns.
+	// maxRefillTypes is the most item types for an additional attempt that compares columns by what goes into them.
 	maxRefillTypes = 32
-	// reappraise is the part of the pods after which room is appraised again.
+	// repriceShare is the part of the pods after which capacity is priced again.
 	repriceShare = 0.1
 	// damping is how far markups follow what pods turned out to cost.
 	damping = 0.5
 )
 
-// laden is a machine that was filled, and with what.
+// packedBin is a bin that was filled, and with what.
 type packedBin struct {
 	*compile.OpenNode
 	assignments []assignment
 }
 
-// pack is claims that hold all pods of the yard; nil if it finds no way.
+// pack is open nodes that hold all pods of the repacker; nil if it finds no way.
 //
-// Pods that ended on machines with much waste are dearer than their room: in the next attempt they are worth more, so that
-// they are taken along earlier, while there are others to go with them. Before all that, where few kinds of pods go together, columns
-// are compared by what these really fill of them: it suits large pods, and may use up the small ones that others need. The
-// cheapest attempt counts.
+// Pods that ended in bins with much waste are more expensive than their capacity: in the next attempt they are valued
+// higher, so that they are taken along earlier, while there are others to go with them. Before all that, where few item
+// types go together, columns are compared by what these really fill of them: it suits large pods, and may use up the small
+// ones that others need. The cheapest attempt counts.
 func (rp *repacker) pack() []*compile.OpenNode {
 	rp.scaleAmounts()
 	rp.price()
@@ -61,18 +61,18 @@ func (rp *repacker) pack() []*compile.OpenNode {
 	return p.best
 }
 
-// repacking is what the attempts at a yard have come to.
+// attempts is the result of the attempts of a repacker.
 type attempts struct {
 	*repacker
 	// order is the itemTypes as they came, full what was in them.
 	order []*itemType
 	full  []remainingDemand
-	// best are the claims of the cheapest attempt so far, least is their burden.
+	// best are the open nodes of the cheapest attempt so far, least is their objective.
 	best  []*compile.OpenNode
 	least float64
 }
 
-// begin makes the yard ready to be packed again and again.
+// begin makes the repacker ready for several attempts.
 func (rp *repacker) begin() attempts {
 	p := attempts{repacker: rp, order: slices.Clone(rp.itemTypes), full: make([]remainingDemand, len(rp.itemTypes)), least: math.Inf(1)}
 	for i, pile := range p.order {
@@ -110,7 +110,7 @@ func (rp *repacker) worthFillingToRank() bool {
 	return len(rp.itemTypes) <= maxRefillTypes && slices.ContainsFunc(rp.itemTypes, func(p *itemType) bool { return !p.selfExclusive && len(p.group.itemTypes) <= fewItemTypes })
 }
 
-// burden is what claims cost, with the upkeep of their machines.
+// objective is what open nodes cost, with the overhead of each.
 func (rp *repacker) objective(open []*compile.OpenNode) float64 {
 	return price(open) + rp.nodeOverhead*float64(len(open))
 }
@@ -154,7 +154,7 @@ func (rp *repacker) packOnce() []packedBin {
 	return rp.mergeNeighbours(out)
 }
 
-// learn compares what pods cost on their machines with what their room is worth.
+// adjustMarkups compares what pods cost in their bins with the value of their capacity.
 func (rp *repacker) adjustMarkups(bins []packedBin) {
 	for _, p := range rp.itemTypes {
 		p.pods = 0
@@ -187,7 +187,8 @@ func (rp *repacker) adjustMarkups(bins []packedBin) {
 	}
 }
 
-// repack packs the claims of a template again and takes them from the list; nil if that saves nothing.
+// repack packs the open nodes of a template again and takes them from the list; nil if that saves nothing. Hosts of trials
+// are numbered from first.
 func repack(s *place.Placer, t *compile.Template, first int) []*compile.OpenNode {
 	rp := newRepacker(s, t, first, math.MaxInt)
 	mine, others := rp.collect()
@@ -214,7 +215,8 @@ func repack(s *place.Placer, t *compile.Template, first int) []*compile.OpenNode
 	return pieces
 }
 
-// collect moves the pods of the template's claims into the yard. It returns the claims that are empty then, and all others.
+// collect moves the pods of the template's open nodes into the repacker. It returns the open nodes that are empty then, and
+// all others.
 func (rp *repacker) collect() (mine, others []*compile.OpenNode) {
 	fills := 0
 	for _, on := range rp.s.Open {
@@ -234,8 +236,8 @@ func (rp *repacker) collect() (mine, others []*compile.OpenNode) {
 	return mine, others
 }
 
-// humbler is pieces, which replace so many claims, or what holds the same pods on fewer machines because fewer of them are kept
-// away from their like: no machine is launched for a wish alone.
+// withFewerPreferences is pieces, which replace so many open nodes, or what holds the same pods on fewer nodes because
+// fewer preferences for anti-affinity are met: no node is launched for a preference alone.
 func (rp *repacker) withFewerPreferences(pieces []*compile.OpenNode, open int) []*compile.OpenNode {
 	again := func(next, allowance int) (other *repacker, packed []*compile.OpenNode) {
 		other = newRepacker(rp.s, rp.t, next, allowance)
@@ -248,15 +250,15 @@ func (rp *repacker) withFewerPreferences(pieces []*compile.OpenNode, open int) [
 	if least == nil || len(least) >= len(pieces) || rp.objective(least) > rp.objective(pieces) {
 		return pieces
 	}
-	// Each machine can grant one pod of a kind its wish.
+	// Each node can meet the preference of one pod of a class.
 	if _, fair := again(bare.nextHost, len(least)); fair != nil && len(fair) == len(least) && rp.objective(fair) <= rp.objective(least)*(1+lp.Negligible) {
 		return fair
 	}
 	return least
 }
 
-// charge counts pieces against the pool's limits, and reports whether these admit them and leave enough choice. Each is then any
-// machine that can hold its pods and that the limits leave.
+// charge counts pieces against the pool's limits, and reports whether these admit them and leave enough choice. Each may
+// then be any instance type that can hold its pods and that the limits leave.
 func charge(t *compile.Template, pieces []*compile.OpenNode) bool {
 	l := t.Limits
 	for _, piece := range pieces {

@@ -14,84 +14,88 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
 )
 
-// yard is where the pods of one template's claims are packed again, all together.
+// repacker packs the pods of one template's open nodes again, all together.
 //
-// Problem: first fit decides pod by pod. It does not see that a machine which must be there anyway has room for others, nor
-// that pods which ask for much of one resource should share a machine with pods that ask for much of another; and a claim
-// that can hold everything ends on the dearest machine there is. Approach: one machine after the other, each the best found by
-// its price against the worth of what it would hold, at the going rate of room (see going). Pods that cannot share a machine
-// with their like lead first, so that others fill up what they leave; then those with the least choice of machines.
+// Problem: first fit decides pod by pod. It does not see that a node which is needed anyway has capacity for others, nor
+// that pods which request much of one resource should share a node with pods that request much of another; and an open node
+// that can hold everything ends as the most expensive instance type there is. Approach: one bin after the other, each the
+// best found by its price against the value of what it would hold, at the dual prices of resources (lp.Covering). Pods that
+// exclude each other lead first, so that others fill up what they leave; then those with the least choice of instance
+// types.
 //
-// Invariants: no pod loses its place or a wish; a pod that is counted in a domain is counted in the same domain afterwards;
-// constraints on single machines are judged by the counts that placing uses.
+// Invariants: no pod loses its place or a preference that was met; a pod that is counted in a domain is counted in the same
+// domain afterwards; constraints on hosts are judged by the counts that placing uses.
 type repacker struct {
 	s *place.Placer
 	t *compile.Template
-	// scale turns amounts into parts of what all pods ask for, by place in t.wanted; room of columns is in these units.
+	// scale turns amounts into parts of what all pods request, by place in t.wanted; the capacity of columns, room, is in
+	// these units.
 	scale     []float64
 	room      [][]float64
 	itemTypes []*itemType
 	groups    []*compatibilityGroup
-	// kinBy finds a kin by what its pods ask for and where they are counted.
+	// groupByKey finds a compatibility group by what its pods require and where they are counted.
 	groupByKey map[string]*compatibilityGroup
 	priceLists []*priceList
-	// upkeep is what every machine is held to cost beside its price, the same for all ways to pack that are compared.
+	// nodeOverhead is what every node counts for beside its price, the same for all packings that are compared.
 	nodeOverhead float64
-	// known finds the pile of a fill, same those that ask for the same.
+	// known finds the item type of a batch, same those that request the same.
 	known map[batchKey]*itemType
 	same  map[itemTypeKey]*itemType
 	// favourite is the cheapest alternative of classes that have several, populations how many pods these have.
 	cheapestLevel map[*compile.Class]*compile.Level
 	podCounts     map[*compile.Class]int
-	// next is a machine number that nobody has.
+	// nextHost is a host number that no bin has.
 	nextHost int
 	// offer is memory for one offer.
 	offer compile.Offer
 	// scratch is a set of columns for use within one call.
 	scratch bitset.Set
-	// grants is how many pods of a class may be kept away from their like only because they wish it, granted how many are.
+	// allowance is how many pods of a class may be kept on separate hosts only because they prefer it, allowed how many
+	// are.
 	allowance, allowed int
 	allowedByClass     map[*compile.Class]int
 	bin                openBin
-	// taken are the piles and fills of the claim that is moved in.
+	// added are the item types and batches of the open node that is added.
 	added struct {
 		piles []*itemType
 		fills []compile.Batch
 	}
 }
 
-// pile is pods that ask for the same room and the same labels.
+// itemType is pods with the same requests and the same labels to require.
 type itemType struct {
 	group *compatibilityGroup
-	// amounts are what one pod asks for, in parts of everything; worth is what it may cost, in dollars an hour.
+	// amounts are the requests of one pod, in parts of everything; value is what it may cost, in dollars per hour.
 	amounts []float64
 	value   float64
-	// markup is how much dearer the pods have turned out to be than their room.
+	// markup is the factor by which the pods have turned out to be more expensive than their capacity.
 	markup float64
-	// picky is set when the pods look at who else is on a machine, lone when a machine takes only so many of a class.
+	// hostConstrained is set when constraints refer to the other pods on a host, selfExclusive when a host takes only so
+	// many of a class.
 	hostConstrained, selfExclusive bool
 	remainingDemand
 }
 
 // stock is pods that are to be packed.
 type remainingDemand struct {
-	// stacks are the pods by stage, pods is their number.
+	// segments are the pods by level, pods is their number.
 	segments []segment
 	pods     int
 }
 
-// stack is pods of one stage.
+// segment is pods of one level.
 type segment struct {
 	*compile.Level
 	pods []*model.Pod
 }
 
-// kin is piles that ask for the same labels.
+// compatibilityGroup is item types that require the same labels.
 type compatibilityGroup struct {
 	// form is the question with the domains in which the pods are counted; pins are the labels that must keep their values.
 	form *compile.Conjunction
 	pins []index.Term
-	// state is that of a claim with nothing else.
+	// state is that of an open node with nothing else.
 	state     compile.StateID
 	itemTypes []*itemType
 	*priceList
@@ -110,8 +114,8 @@ type itemTypeKey struct {
 	hostConstrained, selfExclusive bool
 }
 
-// newYard is an empty yard whose machines are numbered from next, and which grants so many pods of a class the wish to be away
-// from their like.
+// newRepacker is an empty repacker whose bins are numbered from next, and which lets so many pods of a class keep their
+// preferred anti-affinity to each other.
 func newRepacker(s *place.Placer, t *compile.Template, next, allowance int) *repacker {
 	return &repacker{
 		s: s, t: t, scratch: bitset.New(t.Columns.Len()),
@@ -120,7 +124,7 @@ func newRepacker(s *place.Placer, t *compile.Template, next, allowance int) *rep
 	}
 }
 
-// take moves the pods of a claim into the yard, unless some of them have to stay where they are.
+// add moves the pods of an open node into the repacker, unless some of them have to stay where they are.
 func (rp *repacker) add(on *compile.OpenNode) bool {
 	if on.Indivisible() || on.Devices != "" || len(on.RelaxedMinValues) > 0 {
 		return false
@@ -152,7 +156,8 @@ func (rp *repacker) add(on *compile.OpenNode) bool {
 	return true
 }
 
-// pileOf is the pile for pods of a claim; nil if they could be launched from a reservation when they are alone.
+// itemTypeOf is the item type of pods of an open node; nil if they could be launched from a reservation when they are
+// alone.
 func (rp *repacker) itemTypeOf(on *compile.OpenNode, f compile.Batch) *itemType {
 	k := rp.groupOf(on, f)
 	if k == nil {
@@ -179,7 +184,7 @@ func (rp *repacker) itemTypeOf(on *compile.OpenNode, f compile.Batch) *itemType 
 	return p
 }
 
-// kinOf is the kin of pods of a claim.
+// groupOf is the compatibility group of pods of an open node.
 func (rp *repacker) groupOf(on *compile.OpenNode, f compile.Batch) *compatibilityGroup {
 	var counts []domainPin
 	key := binary.AppendVarint(nil, int64(f.Form.Number))
@@ -210,8 +215,8 @@ type domainPin struct {
 	domains []int
 }
 
-// newKin is the kin of pods that ask for form and have to stay in the domains in which they are counted; nil if they could be
-// launched from a reservation.
+// newGroup is the compatibility group of pods that require form and have to stay in the domains in which they are counted;
+// nil if they could be launched from a reservation.
 func (rp *repacker) newGroup(form *compile.Conjunction, counts []domainPin) *compatibilityGroup {
 	t := rp.t
 	var within []requirement.Requirement
@@ -240,7 +245,7 @@ func (rp *repacker) newGroup(form *compile.Conjunction, counts []domainPin) *com
 	return k
 }
 
-// measure turns amounts into parts of what all pods ask for.
+// scaleAmounts turns amounts into parts of what all pods request.
 func (rp *repacker) scaleAmounts() {
 	t := rp.t
 	total := make([]float64, len(t.Wanted))

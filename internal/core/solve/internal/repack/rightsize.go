@@ -6,11 +6,12 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/place"
 )
 
-// RightSize looks at the plan as a whole and packs pods again where that is cheaper. First fit fills a claim as long as any
-// type can hold it, so a claim may end on the dearest machine there is, and pods that could run anywhere may end on a machine
-// that only one of them needs.
+// RightSize considers the plan as a whole and packs pods again where that is cheaper. First fit fills an open node as long
+// as any instance type can hold it, so an open node may end as the most expensive one there is, and pods that could run
+// anywhere may end on a node that only one of them needs.
 //
-// Invariant: the plan never gets dearer and no pod loses its place.
+// Invariant: the plan never gets more expensive and no pod loses its place. What is counted on bins that are tried is taken
+// back.
 func RightSize(s *place.Placer) {
 	var out []*compile.OpenNode
 	first := len(s.Targets.List) + len(s.Open)

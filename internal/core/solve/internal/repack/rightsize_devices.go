@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// splitCaps is how many price caps are tried per claim, maxPieces how many machines it may be split into.
+	// splitCaps is how many price caps are tried per open node, maxPieces how many nodes it may be split into.
 	splitCaps = 8
 	maxPieces = 256
-	// worthwhile is the part of a claim's price that every further machine of a split has to save, up to mostWorthwhile in
-	// all: more nodes are more things that can go wrong.
+	// minSaving is the part of an open node's price that every further node of a split has to save, up to maxSaving in all:
+	// more nodes are more things that can fail.
 	minSaving = 0.01
 	maxSaving = 0.5
 )
@@ -29,17 +29,19 @@ type splitter struct {
 	first, pieces int
 }
 
-// devicePacking is one way to run the pods of a claim, with the devices that its pieces hold.
+// devicePacking is one way to run the pods of an open node, with the devices that its pieces hold.
 type devicePacking struct {
 	pieces []*compile.OpenNode
 	held   []device.Suspended
 }
 
-// splitDevices is the cheapest way found to run the pods of a claim that holds devices, which is the claim itself if nothing
-// saves enough. Machines with devices are dear, so pods without claims are tried apart from those that need them.
+// split is the cheapest way found to run the pods of an open node that holds devices, which is the open node itself if
+// nothing saves enough. Instance types with devices are expensive, so pods without ResourceClaims are tried apart from
+// those that need them.
 //
-// Approach and invariant are those of rightSize; every attempt takes its devices from the ledger and puts them back, and the
-// best one takes them for good. Claims whose devices others use too, and pools with limits, are left alone.
+// Approach and invariant are those of RightSize; every attempt takes its devices from the ledger and puts them back, and
+// the best one takes them for good. Open nodes whose ResourceClaims are used elsewhere too, and pools with limits, are left
+// alone.
 func (s *splitter) split(on *compile.OpenNode, base compile.StateID) []*compile.OpenNode {
 	ledger := s.Devices.Ledger
 	if !on.T.Limits.Unlimited() || s.shares(on) {
@@ -98,14 +100,15 @@ func (s *splitter) widen(piece *compile.OpenNode, base compile.StateID) *compile
 	return wide.Open
 }
 
-// shares reports whether machines other than on use the claims of its pods.
+// shares reports whether nodes other than this one use the ResourceClaims of its pods.
 func (s *splitter) shares(on *compile.OpenNode) bool {
 	return slices.ContainsFunc(on.Batches, func(f compile.Batch) bool {
 		return slices.ContainsFunc(f.Class().DeviceClaims, func(c *device.Claim) bool { return len(s.Devices.Users[c.Name]) > 1 })
 	})
 }
 
-// apart is the cheapest way to run pods without claims on machines of their own; nil if there are none, or no way.
+// packWithoutDevices is the cheapest way to run pods without ResourceClaims on nodes of their own; nil if there are none,
+// or no way.
 func (s *splitter) packWithoutDevices(on *compile.OpenNode, plain []compile.Batch, base compile.StateID) []*compile.OpenNode {
 	if len(plain) == 0 {
 		return nil
@@ -122,8 +125,8 @@ func (s *splitter) packWithoutDevices(on *compile.OpenNode, plain []compile.Batc
 	return rp.pack()
 }
 
-// deviceCaps are prices worth trying as the most one machine with devices may cost: those of the columns on which some of the
-// pods could run alone, the ones that carry the claim's mix of resources most cheaply first.
+// caps are prices to try as the most one node with devices may cost: those of the columns on which some of the pods could
+// run alone, the ones that carry the open node's mix of resources most cheaply first.
 func (s *splitter) caps(on *compile.OpenNode, needy []compile.Batch, base compile.StateID) []float64 {
 	t, whole := on.T, on.Price()
 	able := bitset.New(t.Columns.Len())
@@ -151,8 +154,8 @@ func (s *splitter) caps(on *compile.OpenNode, needy []compile.Batch, base compil
 	return caps
 }
 
-// repackDevices packs pods into machines that cost at most limit each, and puts the devices they take aside. ok is false if
-// some pods do not fit anywhere.
+// repack packs pods into nodes that cost at most limit each, and suspends the devices they take. ok is false if some pods
+// do not fit anywhere.
 func (s *splitter) repack(on *compile.OpenNode, fills []compile.Batch, limit float64, base compile.StateID) (p devicePacking, ok bool) {
 	t, ledger := on.T, s.Devices.Ledger
 	cheap, prices := bitset.New(t.Columns.Len()), t.Prices(t.States[base])
@@ -220,8 +223,8 @@ func carries(room, total resource.Vector) float64 {
 	return share
 }
 
-// burden is what a way to run the pods of a claim costs, with what its number of machines is held to cost. whole is the
-// price of the claim in one piece.
+// splitObjective is what a way to run the pods of an open node costs, with the overhead of its number of nodes. whole is
+// the price of the open node in one piece.
 func splitObjective(open []*compile.OpenNode, whole float64) float64 {
 	return price(open) + whole*min(minSaving*float64(len(open)-1), maxSaving)
 }
