@@ -84,7 +84,7 @@ func metrics(t *testing.T) map[string][]string {
 	return out
 }
 
-// unknown lists what an expression asks for and there is not.
+// unknown lists the metrics and labels of an expression that do not exist.
 func unknown(expr parser.Expr, known map[string][]string) []string {
 	var out, available []string
 	var groupings [][]string
@@ -146,7 +146,7 @@ func TestAlertsCanBeReadAndAskForWhatThereIs(t *testing.T) {
 	}
 }
 
-// TestWrongAlertsAreNoticed: the test above could fail.
+// TestWrongAlertsAreNoticed shows that the test above can fail.
 func TestWrongAlertsAreNoticed(t *testing.T) {
 	known := metrics(t)
 	for text, want := range map[string]string{

@@ -1,8 +1,8 @@
-// Package apiserver is an API server in memory, for tests: controller-runtime's fake client over every kind that we know.
+// Package apiserver is an API server in memory, for tests: controller-runtime's fake client with every kind of Kubernetes and Karpenter.
 //
-// What never changes is built once for all tests of a package. The client keeps no record of who wrote which field, unlike
-// the one that controller-runtime builds: to keep it, that one learns every kind of Kubernetes anew with each write, which
-// takes some ten times as long as the write. Nothing here applies objects on the server's side, which alone needs the record.
+// What never changes is built once for all tests of a package. The client tracks no managed fields, unlike the default of
+// controller-runtime: for them the default builds a converter of every kind of Kubernetes with each write, which takes some ten times as
+// long as the write. Only server-side apply needs managed fields, and no test uses it.
 package apiserver
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/karpenter-anew/karpenter/api/v1alpha1"
 )
 
-// Scheme knows every kind of Kubernetes and of ours. It is the same for everybody and must not be added to.
+// Scheme has every kind of Kubernetes and Karpenter. All tests share it; it must not be changed.
 var Scheme = sync.OnceValue(func() *runtime.Scheme { //nolint:gochecknoglobals // a constant, but for its type
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{

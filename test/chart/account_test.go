@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-anew/karpenter/test/awscluster"
 )
 
-// account puts an AWS beside the cluster, with a profile as earlier objects name one. It returns the values of a release that uses it.
+// account starts an AWS test server, with an instance profile for objects of earlier APIs. It returns the values of a release that uses it.
 func (w *installed) account() []string {
 	w.t.Helper()
 	const cluster = "test"
@@ -33,7 +33,7 @@ func (w *installed) account() []string {
 	a.Account.AddProfile(awstest.Profile{Name: "old", Roles: []string{awstest.Role}})
 	out := []string{
 		"settings.clusterName=" + cluster, "settings.interruptionQueue=" + cluster,
-		// The controller would learn it from its API server, which is the recorder here; nodes go to the real one.
+		// The controller would use its own API server, which is the recorder here; nodes use the real one.
 		"settings.clusterCABundle=" + base64.StdEncoding.EncodeToString(w.authority),
 	}
 	for i, variable := range a.Environment() {

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// keptFor is the label of what is kept for earlier objects.
+// keptFor is the label of objects that the controller derives from objects of earlier APIs.
 const keptFor = "legacy.karpenter.sh/kept-for"
 
 // object is a cluster-wide object by its name, without its content.
@@ -21,7 +21,7 @@ func object(apiVersion, kind, name string) *unstructured.Unstructured {
 	return &o
 }
 
-// patch changes an object as its user would.
+// patch changes an object as a user would.
 func (w *installed) patch(o *unstructured.Unstructured, change string) {
 	w.t.Helper()
 	if err := w.client.Patch(w.t.Context(), o, client.RawPatch(types.MergePatchType, []byte(change))); err != nil {
@@ -29,7 +29,7 @@ func (w *installed) patch(o *unstructured.Unstructured, change string) {
 	}
 }
 
-// changeWhatIsKept takes the label from the class that is kept for an earlier object, and waits until it is back.
+// changeWhatIsKept removes the label of a derived class, and waits until it is back.
 func (w *installed) changeWhatIsKept(apiVersion, kind string) {
 	w.t.Helper()
 	class := object(apiVersion, kind, "old")
@@ -45,8 +45,8 @@ func (w *installed) changeWhatIsKept(apiVersion, kind string) {
 	})
 }
 
-// wantClassOfItsOwn lets a Provisioner have settings of the kubelet for a while, for which it needs a dedicated class.
-func (w *installed) wantClassOfItsOwn() {
+// wantDedicatedClass sets kubelet settings of a Provisioner for a while, for which it needs a dedicated class.
+func (w *installed) wantDedicatedClass() {
 	w.t.Helper()
 	provisioner := object("karpenter.sh/v1alpha5", "Provisioner", "old")
 	w.patch(provisioner, `{"spec": {"kubeletConfiguration": {"maxPods": 20}}}`)
@@ -55,8 +55,8 @@ func (w *installed) wantClassOfItsOwn() {
 	w.awaitClasses(2)
 }
 
-// wantSubnetsThatThereAreNot lets a template select no subnets for a while, which its Provisioner tells.
-func (w *installed) wantSubnetsThatThereAreNot() {
+// wantMissingSubnets lets a template select no subnets for a while, which is a condition of its Provisioner.
+func (w *installed) wantMissingSubnets() {
 	w.t.Helper()
 	template := object("karpenter.k8s.aws/v1alpha1", "AWSNodeTemplate", "old")
 	w.patch(template, `{"spec": {"subnetSelector": {"karpenter.sh/discovery": "elsewhere"}}}`)
@@ -65,7 +65,7 @@ func (w *installed) wantSubnetsThatThereAreNot() {
 	w.awaitActive("True", "")
 }
 
-// awaitActive waits until the Provisioner says whether it is active, and why not.
+// awaitActive waits until the Provisioner has this Active condition and reason.
 func (w *installed) awaitActive(status, why string) {
 	w.t.Helper()
 	provisioner := object("karpenter.sh/v1alpha5", "Provisioner", "old")

@@ -31,10 +31,10 @@ func readVariables() []string {
 	return out
 }
 
-// unread are variables that are there for those who look at the pod, or come with it.
+// unread are variables for people who read the pod, or set by Kubernetes.
 var unread = []string{"KUBERNETES_MIN_VERSION", "SYSTEM_NAMESPACE", "AWS_REGION"}
 
-// TestEveryVariableIsASetting: what the chart passes is known to the binary.
+// TestEveryVariableIsASetting: the binary knows every variable that the chart sets.
 func TestEveryVariableIsASetting(t *testing.T) {
 	known := append(readVariables(), unread...)
 	if len(known) < 30 {
@@ -83,7 +83,7 @@ func TestDefaultsAreThoseOfTheBinary(t *testing.T) {
 	}
 }
 
-// TestEveryValueReachesTheBinary: nothing that is set is lost, false and 0 included.
+// TestEveryValueReachesTheBinary: every value reaches the binary, false and 0 included.
 func TestEveryValueReachesTheBinary(t *testing.T) {
 	got := parsed(t, release{chart: controller, name: "other", namespace: "infra", files: []string{"testdata/every-value.yaml"}})
 	byDefault := options.Default(&settings.Settings{})
@@ -108,7 +108,7 @@ func TestEveryValueReachesTheBinary(t *testing.T) {
 	}
 }
 
-// TestGateWithoutValueKeepsItsDefault: an empty gate would end the start.
+// TestGateWithoutValueKeepsItsDefault: an empty gate would be an error.
 func TestGateWithoutValueKeepsItsDefault(t *testing.T) {
 	r := named("settings.cloudProvider=kwok", "settings.featureGates.reservedCapacity=null", "settings.featureGates.nodeRepair=true")
 	if got, want := parsed(t, r).FeatureGates, (options.FeatureGates{NodeRepair: true, ReservedCapacity: true}); got != want {

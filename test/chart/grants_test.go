@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// grant is one permission: a verb on a resource, in a namespace or everywhere, of some objects or of all.
+// grant is one permission: a verb on a resource, in a namespace or in all, for some objects or for all.
 type grant struct {
 	call
 	names []string
 }
 
-// covers reports whether the grant is what allows a call.
+// covers reports whether the grant allows a call.
 func (g grant) covers(c call) bool {
 	return g.verb == c.verb && g.group == c.group && g.resource == c.resource && (g.namespace == "" || g.namespace == c.namespace) &&
 		(len(g.names) == 0 || slices.Contains(g.names, c.name))
@@ -89,7 +89,7 @@ func checkUse(t *testing.T, granted []grant, seen *recorder) {
 		if used(g) || reasons[name] != "" {
 			continue
 		}
-		// Who may watch all of a kind may read them in any other way: a watch begins with what there is, or else with a list.
+		// A subject that may watch all of a kind may read them in any other way: a watch begins with the existing objects, or with a list.
 		watch := g
 		watch.verb = "watch"
 		if (g.verb == "get" || g.verb == "list") && used(watch) {

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -28,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-anew/karpenter/test/controlplane"
+	"github.com/karpenter-anew/karpenter/test/process"
 )
 
 // patience is how long something may take that takes a second or two on an idle host.
@@ -42,13 +42,11 @@ type installed struct {
 	client     client.Client
 	clients    *kubernetes.Clientset
 	recorder   *recorder
-	// ended is closed when the controller has ended, and ending says how.
-	ended  chan struct{}
-	ending error
+	// controller is nil before start.
+	controller *process.Process
 }
 
-// begin starts a cluster with RBAC. Its API server asks who makes an object belong to another for the right to hold up the deletion of
-// that one, as OpenShift's does.
+// begin starts a cluster with RBAC. Its API server runs the admission plugin OwnerReferencesPermissionEnforcement, as OpenShift does.
 func begin(t *testing.T) *installed {
 	t.Helper()
 	plane, err := controlplane.Start(t.Context(), "", nil, "--admission=OwnerReferencesPermissionEnforcement")
@@ -65,7 +63,7 @@ func begin(t *testing.T) *installed {
 		t.Fatal(err)
 	}
 	config.QPS = -1
-	w := &installed{t: t, kubeconfig: plane.Kubeconfig, authority: config.CAData, recorder: record(t, config), ended: make(chan struct{})}
+	w := &installed{t: t, kubeconfig: plane.Kubeconfig, authority: config.CAData, recorder: record(t, config)}
 	if w.client, err = client.New(config, client.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -131,14 +129,12 @@ func obstacle(err error) string {
 	return err.Error()
 }
 
-// await looks until look returns "", which means that what is awaited is so.
+// await polls until look returns ""; any other text names the obstacle.
 func (w *installed) await(what string, look func() (obstacle string)) {
 	w.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
-		select {
-		case <-w.ended:
-			w.t.Fatalf("the controller ended before this: %s: %v", what, w.ending)
-		default:
+		if w.controller != nil && w.controller.Ended() {
+			w.t.Fatalf("the controller ended before this: %s: %s", what, w.controller.State())
 		}
 		seen := look()
 		if seen == "" {
@@ -151,7 +147,7 @@ func (w *installed) await(what string, look func() (obstacle string)) {
 }
 
 // start runs the binary as the kubelet would: the container's arguments and environment, and the token of its service account.
-func (w *installed) start() *os.Process {
+func (w *installed) start() {
 	w.t.Helper()
 	pod := the[*appsv1.Deployment](w.t, w.release.objects(w.t), "").Spec.Template.Spec
 	container := pod.Containers[0]
@@ -159,7 +155,7 @@ func (w *installed) start() *os.Process {
 	if err := clientcmd.WriteToFile(w.access(pod.ServiceAccountName), kubeconfig); err != nil {
 		w.t.Fatal(err)
 	}
-	// The folder of the token is at a fixed place in a container; these two stand for it.
+	// The token has a fixed path in a container; these two variables replace it.
 	environment := []string{"KUBECONFIG=" + kubeconfig, "LEADER_ELECTION_NAMESPACE=" + w.release.namespace}
 	for _, v := range container.Env {
 		value, err := w.resolve(v, container.Resources)
@@ -168,26 +164,20 @@ func (w *installed) start() *os.Process {
 		}
 		environment = append(environment, v.Name+"="+value)
 	}
-	cmd := exec.Command(binary(w.t), container.Args...)
 	var log bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = environment, &log, &log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	var err error
+	if w.controller, err = process.Start(binary(w.t), container.Args, environment, &log); err != nil {
 		w.t.Fatal(err)
 	}
-	go func() {
-		w.ending = cmd.Wait()
-		close(w.ended)
-	}()
 	w.t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended
-		<-w.ended
+		if err := w.controller.Kill(); err != nil {
+			w.t.Error(err)
+		}
 		if w.t.Failed() {
 			text := log.String()
 			w.t.Logf("the log of the controller ends with:\n%s", text[max(0, len(text)-8000):])
 		}
 	})
-	return cmd.Process
 }
 
 // access is a kubeconfig for a service account, by way of the recorder.

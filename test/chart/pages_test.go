@@ -39,7 +39,7 @@ func TestLinesOfPagesRender(t *testing.T) {
 
 func checkLine(t *testing.T, path, root, line string) {
 	t.Helper()
-	// What stands for something of the user's own.
+	// Placeholders for values of the user.
 	words := shellWords(strings.NewReplacer("ROLE-ARN", "arn:aws:iam::012345678901:role/a", "YOUR/REPOSITORY", "example.com/karpenter").Replace(line))
 	r := release{chart: root + words[4], name: words[3]}
 	for i := 5; i < len(words); i++ {

@@ -30,16 +30,16 @@ func (c call) String() string {
 	return c.verb + " " + c.resource + "." + c.group
 }
 
-// recorder is a proxy in front of an API server that writes down what is asked.
+// recorder is a proxy in front of an API server that records the requests.
 type recorder struct {
 	server *httptest.Server
 	mu     sync.Mutex
-	// allowed and forbidden are the calls that were answered, and those that RBAC refused with what it said.
+	// allowed and forbidden are the calls that were answered, and those that RBAC refused with the message.
 	allowed   map[call]bool
 	forbidden map[call]bool
 }
 
-// record starts a proxy to the API server of config. It adds nothing to requests: who asks shows who it is.
+// record starts a proxy to the API server of config. It adds nothing to requests: clients use their own credentials.
 func record(t *testing.T, config *rest.Config) *recorder {
 	t.Helper()
 	target, err := url.Parse(config.Host)
@@ -65,12 +65,12 @@ func record(t *testing.T, config *rest.Config) *recorder {
 	return r
 }
 
-// certificate is what clients trust the proxy by, in PEM.
+// certificate is the CA certificate of the proxy, in PEM.
 func (r *recorder) certificate() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.server.Certificate().Raw})
 }
 
-// note writes down one answer.
+// note records one answer.
 func (r *recorder) note(answer *http.Response) error {
 	c, ok := callOf(answer.Request)
 	if !ok {
@@ -86,7 +86,7 @@ func (r *recorder) note(answer *http.Response) error {
 	return nil
 }
 
-// refused lists what RBAC did not allow.
+// refused lists the calls that RBAC refused.
 func (r *recorder) refused() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -43,7 +43,7 @@ type release struct {
 	served []string
 }
 
-// named returns the release of the controller that guides make.
+// named returns the release of the controller that the guides install.
 func named(set ...string) release {
 	return release{chart: controller, name: "karpenter", namespace: "kube-system", set: set}
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"syscall"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -19,8 +18,8 @@ import (
 )
 
 // TestInstalledControllerWorksWithWhatTheChartGivesIt installs a release, with every feature on, into a cluster with RBAC, and
-// runs the binary with the arguments, the environment and the account of the rendered Deployment. It does its work, is refused
-// nothing, and every permission that it has is either used or explained.
+// runs the binary with the arguments, the environment and the account of the rendered Deployment. It works, no call is
+// refused, and every permission is either used or explained.
 func TestInstalledControllerWorksWithWhatTheChartGivesIt(t *testing.T) {
 	t.Run("kwok", func(t *testing.T) {
 		t.Parallel()
@@ -34,8 +33,8 @@ func TestInstalledControllerWorksWithWhatTheChartGivesIt(t *testing.T) {
 		w := begin(t)
 		w.work(everyFeature("aws", w.account()...), "testdata/cluster-aws.yaml", func() {
 			w.changeWhatIsKept("karpenter.k8s.aws/v1", "EC2NodeClass")
-			w.wantClassOfItsOwn()
-			w.wantSubnetsThatThereAreNot()
+			w.wantDedicatedClass()
+			w.wantMissingSubnets()
 		})
 	})
 }
@@ -55,7 +54,7 @@ func (w *installed) work(r release, objects string, earlier func()) {
 	w.install(r)
 	w.apply(read(w.t, objects))
 	w.apply(read(w.t, "testdata/cluster.yaml"))
-	controller := w.start()
+	w.start()
 	w.await("the pods run", func() string { return w.deployed("web", 3) })
 	w.await("the pod that needs an earlier object runs", func() string { return w.deployed("old", 1) })
 	w.await("the pool of a fixed size has its node", func() string {
@@ -78,11 +77,11 @@ func (w *installed) work(r release, objects string, earlier func()) {
 		}
 		return ""
 	})
-	if err := controller.Signal(syscall.SIGTERM); err != nil {
+	if err := w.controller.Terminate(patience); err != nil {
 		w.t.Fatal(err)
 	}
-	if <-w.ended; w.ending != nil {
-		w.t.Errorf("the controller did not end well: %v", w.ending)
+	if err := w.controller.Err(); err != nil {
+		w.t.Errorf("the controller failed: %v", err)
 	}
 	for _, refused := range w.recorder.refused() {
 		w.t.Errorf("refused: %s", refused)
@@ -90,7 +89,7 @@ func (w *installed) work(r release, objects string, earlier func()) {
 	checkUse(w.t, grants(r.objects(w.t)), w.recorder)
 }
 
-// deployed says what a Deployment lacks of its pods.
+// deployed describes how a Deployment does not have this many ready pods; "" if it has.
 func (w *installed) deployed(name string, want int32) string {
 	w.t.Helper()
 	var d appsv1.Deployment
@@ -142,7 +141,7 @@ func (w *installed) replaceNode() {
 	})
 }
 
-// answer says why an endpoint does not answer with 200.
+// answer is why an endpoint does not answer with 200; "" if it does.
 func (w *installed) answer(port int, path string) string {
 	w.t.Helper()
 	response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d%s", port, path))

@@ -17,7 +17,7 @@ import (
 	"github.com/karpenter-anew/karpenter/test/scenario/scenariofile"
 )
 
-// claim says that something covers a line.
+// claim is the claim of a test or scenario to cover a line.
 type claim struct {
 	number string
 	// by is the scenario, or the package and the test.
@@ -153,7 +153,7 @@ func covers(where string, node ast.Node) (out []claim, err error) {
 	return out, err
 }
 
-// leading is the text that an expression is known to begin with.
+// leading is the string literal that an expression begins with.
 func leading(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BinaryExpr:

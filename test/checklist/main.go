@@ -1,4 +1,4 @@
-// Command checklist says which lines of the behaviour checklists are covered by which tests and scenarios, and which are not.
+// Command checklist prints which tests and scenarios cover which lines of the behavior checklists, and which lines are not covered.
 //
 // The checklists are the text files of docs/reference/checklist. A test or subtest claims lines with t.Attr("covers", "L034 L035"),
 // a scenario with its covers line. Claims are read from the source of what `make test` runs; whether a claim is true is for a

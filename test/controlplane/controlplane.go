@@ -1,4 +1,4 @@
-// Package controlplane starts the local control plane (the launcher in local/) from Go, for the demo and for tests against real parts.
+// Package controlplane starts the local control plane (the launcher in local/) from Go, for the demo and for tests against real components.
 //
 // The cluster lives as long as the pipe to the launcher is open: it is torn down by Stop, and also when the process that called Start ends in
 // any way, kill -9 included.
@@ -98,7 +98,7 @@ func scan(out io.Reader, ready chan<- string) {
 // Done is closed when the launcher has ended and the cluster is gone.
 func (c *ControlPlane) Done() <-chan struct{} { return c.done }
 
-// Err tells why the launcher ended by itself; it is nil while it runs and after a clean end.
+// Err is why the launcher failed; it is nil while it runs and after exit code 0.
 func (c *ControlPlane) Err() error {
 	select {
 	case <-c.done:

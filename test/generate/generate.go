@@ -1,9 +1,9 @@
 // Package generate writes objects by the schemas of their CustomResourceDefinitions, from a stream of bytes: what a fuzzer needs to
-// reach code that only ever sees objects that the API server has let through.
+// reach code that only gets objects that the API server has admitted.
 //
 // The same bytes give the same object, and fewer bytes give a smaller one: when they are spent, only required fields are written.
-// Most values are such as the schema allows; some are not, and rules that span fields are not looked at, so the objects still have
-// to be judged before they are used.
+// Most values are valid by the schema; some are not, and rules across fields are ignored, so the objects have to be validated before they
+// are used.
 package generate
 
 import (
@@ -21,11 +21,11 @@ const maxEntries = 4
 // Source is a stream of choices.
 type Source struct {
 	bytes []byte
-	// own are texts that stand beside the usual ones wherever a text is wanted.
+	// own are strings to use beside the usual ones.
 	own []string
 }
 
-// From makes a source of bytes and of texts of one's own.
+// From returns a source of bytes with further strings to use.
 func From(choices []byte, own ...string) *Source { return &Source{bytes: choices, own: own} }
 
 // below is the next choice among n.
@@ -38,7 +38,7 @@ func (s *Source) below(n int) int {
 	return next % n
 }
 
-// wants reports whether something optional is wanted: with about a third of all bytes.
+// wants reports whether to write an optional field: with about a third of all bytes.
 func (s *Source) wants() bool { return s.below(8) > 4 }
 
 // Object is an object of a kind, with the fields below "spec" from the source. Fixed holds values by their paths, such as

@@ -1,7 +1,7 @@
 package generate
 
-// texts are what a field of text may hold: names, labels, durations, schedules and identifiers that mean something somewhere, and
-// some that mean nothing anywhere.
+// texts are values of string fields: names, labels, durations, schedules and identifiers that are valid somewhere, and some that are
+// invalid everywhere.
 func texts() []string {
 	return []string{
 		"a", "", "test", "default", "team", "example.com/team", "kubernetes.io/arch", "kubernetes.io/os", "topology.kubernetes.io/zone", "topology.k8s.aws/zone-id",
@@ -18,12 +18,12 @@ func texts() []string {
 	}
 }
 
-// quantities are what a field of amounts may hold.
+// quantities are values of quantity fields.
 func quantities() []string {
 	return []string{"1", "100m", "1Gi", "0", "-1", "1e3", "16", "250Mi", "9223372036854775807", "1E", "0.0000001", "8Ei", "10Ti", "x"}
 }
 
-// blocks are what a field without a schema may hold, in JSON.
+// blocks are values of fields without a schema, in JSON.
 func blocks() []string {
 	return []string{
 		`{}`, `{"maxPods": 20}`, `{"maxPods": "vcpus * 8"}`, `{"maxPods": -1}`, `{"podsPerCore": 2, "clusterDNS": ["10.0.0.10"]}`, `{"podsPerCore": 2147483647}`,
