@@ -9,10 +9,10 @@ import (
 	"github.com/karpenter-anew/karpenter/api/autoscaling/v1beta1"
 )
 
-// Replicas is how many chunks a buffer comes to. requests are those of one chunk.
+// Replicas returns the number of chunks of a buffer. requests are those of one chunk.
 //
-// Of a fixed number and a percentage the larger counts. Limits are a ceiling; without number and percentage there are as
-// many chunks as fit below it. A percentage of a workload that is scaled to zero is zero, whatever the limits.
+// Of a fixed number and a percentage the larger one counts. Limits are an upper bound; without number and percentage there are as
+// many chunks as they allow. A percentage of a workload that is scaled to zero is zero, whatever the limits.
 func Replicas(spec v1beta1.CapacityBufferSpec, c Chunk, requests corev1.ResourceList) int32 {
 	var wanted int64
 	given := false

@@ -1,8 +1,8 @@
-// Package buffer works out what a CapacityBuffer asks for: what one chunk looks like, how many there should be, and the
-// virtual pods that stand for them in scheduling.
+// Package buffer resolves a CapacityBuffer: the pod template of one chunk, the number of chunks, and the virtual pods that
+// represent them in scheduling.
 //
-// A virtual pod is never written anywhere. It takes part in every question about where pods could go, after all real pods,
-// and so keeps room for those to come. Nothing here keeps state; the objects that are read are never changed.
+// A virtual pod is never created in the cluster. It takes part in every scheduling simulation, after all real pods, and so
+// reserves capacity for later ones. The package keeps no state and never changes the objects that it reads.
 //
 // Source: scheduling specification, CapacityBuffer.
 package buffer
@@ -33,12 +33,12 @@ type Source struct {
 	Workloads Getter
 }
 
-// Chunk is what one replica of a buffer looks like. The template is shared with whoever was asked for it.
+// Chunk is one replica of a buffer. The template is shared with the cache and must not be changed.
 type Chunk struct {
 	Template *corev1.PodTemplateSpec
 	// Generation is that of the PodTemplate; 0 if a workload describes the chunk.
 	Generation int64
-	// Workload is how many pods the workload is meant to have; nil if a PodTemplate describes the chunk.
+	// Workload is the desired number of replicas of the workload; nil if a PodTemplate describes the chunk.
 	Workload *int32
 }
 
@@ -46,10 +46,10 @@ type Chunk struct {
 type Failure struct {
 	// Reason is that of the condition.
 	Reason string
-	// Invalid is set when the buffer itself or what it refers to is wrong, so that what was known about it is void.
-	// Otherwise looking has failed and says nothing.
+	// Invalid is set when the buffer or an object that it refers to is invalid or missing. Otherwise reading has failed, and the
+	// former chunk remains valid.
 	Invalid bool
-	// Retry is set when the failure is worth an error.
+	// Retry is set when the controller should return an error and retry.
 	Retry bool
 	cause error
 }

@@ -22,8 +22,7 @@ import (
 const (
 	// namePrefix starts the name of every virtual pod.
 	namePrefix = "capacity-buffer-"
-	// maxPods is how many virtual pods one buffer has at most, whatever it asks for: a mistyped number must not take the
-	// memory of the process.
+	// maxPods limits the virtual pods of one buffer, so that a mistyped number does not exhaust the memory of the process.
 	maxPods = 100_000
 )
 
@@ -72,7 +71,7 @@ func Requests(pod *corev1.Pod) corev1.ResourceList {
 func Pods(t *translate.Translator, b *v1beta1.CapacityBuffer, first *corev1.Pod, replicas int32) []*model.Pod {
 	prototype := t.Pod(first)
 	prototype.Virtual = true
-	// Virtual pods are not validated: what nobody can satisfy is told as a buffer that needs capacity.
+	// Virtual pods are not validated: unsatisfiable ones are reported as missing capacity of the buffer.
 	prototype.Rejected, prototype.Silent = "", false
 	all := make([]model.Pod, min(max(replicas, 0), maxPods))
 	out := make([]*model.Pod, len(all))

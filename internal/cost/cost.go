@@ -1,4 +1,4 @@
-// Package cost says what machines cost: each was bought as some offering of an instance type, and the cloud names the price.
+// Package cost computes the price of nodes from the offerings that they were launched as.
 //
 // Source: scheduling specification, other side stores; disruption specification, NodePool cost tracking.
 package cost
@@ -12,10 +12,10 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// Offering is what a machine was bought as.
+// Offering is the offering that a node was launched as.
 type Offering struct{ InstanceType, Zone, CapacityType string }
 
-// OfferingOf is what the labels of a node, or of its NodeClaim, say about its offering.
+// OfferingOf returns the offering of a node from its labels, or from those of its NodeClaim.
 func OfferingOf(labels map[string]string) Offering {
 	return Offering{
 		InstanceType: labels[corev1.LabelInstanceTypeStable],
@@ -24,17 +24,17 @@ func OfferingOf(labels map[string]string) Offering {
 	}
 }
 
-// Complete reports whether it is known what the machine was bought as. Until a machine is launched it is not.
+// Complete reports whether all fields are set, which they are after the launch.
 func (o Offering) Complete() bool {
 	return o.InstanceType != "" && o.Zone != "" && o.CapacityType != ""
 }
 
-// Prices are the hourly prices of a pool, those of offerings that are sold out included. The zero value knows none.
+// Prices are the hourly prices of a pool's offerings, including unavailable ones. The zero value has none.
 type Prices struct {
 	types map[string]*cloud.InstanceType
 }
 
-// PricesOf are the prices of the instance types that a cloud lists for a pool.
+// PricesOf returns the prices of the instance types that a cloud lists for a pool.
 func PricesOf(types []*cloud.InstanceType) Prices {
 	p := Prices{types: make(map[string]*cloud.InstanceType, len(types))}
 	for _, t := range types {
@@ -43,7 +43,7 @@ func PricesOf(types []*cloud.InstanceType) Prices {
 	return p
 }
 
-// Of is the price of an offering, never negative; false when there is none to find.
+// Of returns the price of an offering in dollars per hour, never negative; false if it is unknown.
 func (p Prices) Of(o Offering) (dollars float64, known bool) {
 	t := p.types[o.InstanceType]
 	if t == nil {
@@ -60,8 +60,8 @@ func (p Prices) Of(o Offering) (dollars float64, known bool) {
 	return 0, false
 }
 
-// Sum is what machines cost together in an hour. Those without a price cost nothing and are listed, each offering once, in the
-// order of the machines. Machines of which it is not known yet what they were bought as are left out.
+// Sum returns the total price of nodes in dollars per hour. Offerings without a price count as 0 and are returned, each once, in
+// the order of the nodes. Incomplete offerings are left out.
 func (p Prices) Sum(nodes []Offering) (dollars float64, unknown []Offering) {
 	reported := map[Offering]bool{}
 	for _, o := range nodes {

@@ -1,5 +1,5 @@
-// Package prediction knows what VerticalPodAutoscalers will make pods ask for: a pod that is created next gets what its
-// autoscaler recommends, not what its template says.
+// Package prediction predicts the requests of new pods that VerticalPodAutoscalers change: a new pod gets the recommendation of
+// its autoscaler instead of the requests of its template.
 //
 // Source: scheduling specification, other side stores.
 package prediction
@@ -20,7 +20,7 @@ func Kind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscaler"}
 }
 
-// The values of the fields that are looked at.
+// The values of the fields that are read.
 const (
 	// modeOff, of an autoscaler or of one container, means that pods are not changed.
 	modeOff = "Off"
@@ -30,7 +30,7 @@ const (
 	boostFactor, boostQuantity = "Factor", "Quantity"
 )
 
-// Autoscaler is as much of a VerticalPodAutoscaler as predictions need.
+// Autoscaler is the part of a VerticalPodAutoscaler that predictions use.
 type Autoscaler struct {
 	metav1.ObjectMeta `json:"metadata"`
 
@@ -55,7 +55,7 @@ type targetRef struct {
 	Name       string `json:"name"`
 }
 
-// policy bounds what may be done to one container, or to those without a policy of their own.
+// policy limits the changes to one container, or to containers without their own policy.
 type policy struct {
 	ContainerName       string                 `json:"containerName"`
 	Mode                *string                `json:"mode"`

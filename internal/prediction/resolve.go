@@ -12,19 +12,19 @@ import (
 // Target is a workload.
 type Target struct{ Namespace, APIVersion, Kind, Name string }
 
-// Container is what one container of a workload's next pod will ask for.
+// Container is the predicted requests of one container of a workload's next pod.
 type Container struct {
 	// Requests replace those of the template, resource by resource.
 	Requests corev1.ResourceList
-	// StartupCPU is what it asks for while it starts; nil when that is nothing more.
+	// StartupCPU is the CPU request during startup; nil if it is not higher.
 	StartupCPU *resource.Quantity
 }
 
 // Predictions are the containers of workloads that autoscalers change, by name.
 type Predictions map[Target]map[string]Container
 
-// Resolve says what the autoscalers will do. Where several of them want the same workload the oldest has it, of equally old
-// ones the one whose name comes first.
+// Resolve returns the predictions of autoscalers. If several of them have the same target, the oldest takes effect, and of equally
+// old ones the first by name.
 func Resolve(autoscalers []Autoscaler) Predictions {
 	inOrder := slices.Clone(autoscalers)
 	slices.SortStableFunc(inOrder, func(a, b Autoscaler) int {
@@ -66,7 +66,7 @@ func (a *Autoscaler) containers() map[string]Container {
 	return out
 }
 
-// bound is the recommended amounts of the resources that the policy leaves to the autoscaler, within its limits.
+// bound returns the recommended amounts of the controlled resources, within the policy's limits.
 func (p policy) bound(recommended corev1.ResourceList) corev1.ResourceList {
 	controlled := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
 	if p.ControlledResources != nil {

@@ -18,7 +18,7 @@ func (s *Store) Replace(p Predictions, complete bool) {
 	s.complete = s.complete || complete
 }
 
-// Of is what the containers of a workload's next pod will ask for, by name; nil when nobody changes them. It must not be
+// Of returns the predicted containers of a workload's next pod, by name; nil if no autoscaler changes them. The map must not be
 // changed.
 func (s *Store) Of(t Target) map[string]Container {
 	s.mu.Lock()
@@ -26,14 +26,14 @@ func (s *Store) Of(t Target) map[string]Container {
 	return s.predictions[t]
 }
 
-// Empty reports whether nobody changes any workload.
+// Empty reports whether there are no predictions.
 func (s *Store) Empty() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.predictions) == 0
 }
 
-// Complete reports whether the store has ever held what all autoscalers say.
+// Complete reports whether the store has ever held the predictions of all autoscalers.
 func (s *Store) Complete() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

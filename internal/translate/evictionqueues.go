@@ -14,8 +14,8 @@ import (
 	"github.com/karpenter-anew/karpenter/api/podrules"
 )
 
-// EvictionQueues are where the pods of nodes wait in line when they are evicted: one for each PodDisruptionBudget. Budgets are judged
-// pod by pod where it is decided whether a node may be drained; what they mean for all of its pods together is said here.
+// EvictionQueues are the PodDisruptionBudgets that limit the eviction of a node's pods. Whether a node may be drained is decided pod by
+// pod; the queues describe what budgets mean for all of its pods together.
 //
 // Source: disruption specification, weaknesses, the model of budgets.
 type EvictionQueues struct {
@@ -28,17 +28,17 @@ type budgetQueue struct {
 	ignoresUnready bool
 }
 
-// EvictionQueue is one budget in the way of some pods.
+// EvictionQueue is a PodDisruptionBudget and the pods of a node that it limits.
 type EvictionQueue struct {
 	// Budget is the namespace/name of the PodDisruptionBudget.
 	Budget string
-	// Pods of the node wait in it, of which Allowed may go at once now.
+	// Pods is the number of the node's pods, of which Allowed may be evicted now.
 	Pods, Allowed int
-	// Never is set when no pod will ever be allowed to go, however healthy all of them are.
+	// Never is set when the budget never allows an eviction, even if all pods are healthy.
 	Never bool
 }
 
-// Rounds is how many times pods have to come back to health elsewhere before the last one may go, at least; 1 for none.
+// Rounds returns the minimum number of rounds of evictions, each of which waits until the evicted pods are healthy elsewhere.
 func (q EvictionQueue) Rounds() int {
 	if q.Pods <= q.Allowed {
 		return 1
@@ -46,13 +46,13 @@ func (q EvictionQueue) Rounds() int {
 	return (q.Pods + max(q.Allowed, 1) - 1) / max(q.Allowed, 1)
 }
 
-// NeverAllows reports whether a budget wants as many healthy pods as there are, so that none may go, however healthy all of them
-// are. It goes by what the spec comes to: numbers and percentages alike.
+// NeverAllows reports whether a budget requires all of its pods to be healthy, so that none may ever be evicted. It uses the status,
+// which covers numbers and percentages.
 func NeverAllows(b *policyv1.PodDisruptionBudget) bool {
 	return b.Status.ExpectedPods > 0 && b.Status.DesiredHealthy >= b.Status.ExpectedPods
 }
 
-// NewEvictionQueues compiles the budgets of a cluster. Those whose selectors cannot be read are left out.
+// NewEvictionQueues compiles the budgets of a cluster. Those with invalid selectors are left out.
 func NewEvictionQueues(list []policyv1.PodDisruptionBudget) EvictionQueues {
 	out := EvictionQueues{byNamespace: map[string][]budgetQueue{}}
 	for i := range list {
@@ -73,7 +73,7 @@ func NewEvictionQueues(list []policyv1.PodDisruptionBudget) EvictionQueues {
 	return out
 }
 
-// Of are the queues that pods of one node wait in, the longest first.
+// Of returns the queues of the pods of one node, those with the most rounds first.
 func (q EvictionQueues) Of(pods []*corev1.Pod, now time.Time) []EvictionQueue {
 	found := map[string]EvictionQueue{}
 	for _, pod := range pods {
@@ -102,7 +102,7 @@ func (q EvictionQueues) Of(pods []*corev1.Pod, now time.Time) []EvictionQueue {
 	return out
 }
 
-// unready reports whether the pod says of itself that it is not ready.
+// unready reports whether the pod's Ready condition is false.
 func unready(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse

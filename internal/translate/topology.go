@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
-// podTopology sets what the pod wants of the pods around it: spread, affinity and anti-affinity.
+// podTopology sets topology spread, pod affinity and pod anti-affinity.
 // Source: scheduling specification, topology groups.
 func (t *Translator) podTopology(s *model.Shape, pod *corev1.Pod) {
 	for i := range pod.Spec.TopologySpreadConstraints {
@@ -36,13 +36,13 @@ func (t *Translator) podTopology(s *model.Shape, pod *corev1.Pod) {
 	}
 }
 
-// soft reports whether a spread is no more than a wish.
+// soft reports whether a spread is preferred and not required.
 func soft(c *corev1.TopologySpreadConstraint) bool {
 	return c.WhenUnsatisfiable == corev1.ScheduleAnyway
 }
 
-// spread is a constraint over the pods of a namespace that selector chooses. Where a pod says nothing, nodes that it could
-// not use for their labels do not count, and those that it could not use for their taints do.
+// spread translates a constraint on the pods of a namespace that selector matches. By default, nodes that the pod's node affinity
+// excludes do not count, and nodes whose taints it does not tolerate do.
 func (t *Translator) spread(c *corev1.TopologySpreadConstraint, namespace string, selector *topology.Selector) topology.Spread {
 	s := topology.Spread{
 		Key:         t.labels.Normalize(c.TopologyKey),
@@ -81,7 +81,7 @@ func (t *Translator) required(to []topology.Affinity, terms []corev1.PodAffinity
 	return to
 }
 
-// preferred appends wishes, the heaviest first. One without weight is no wish.
+// preferred appends preferred terms, highest weight first. Terms without weight are ignored.
 func (t *Translator) preferred(to []topology.Affinity, terms []corev1.WeightedPodAffinityTerm, pod *corev1.Pod, anti bool) []topology.Affinity {
 	if t.ignorePreferences {
 		return to
@@ -115,9 +115,8 @@ func (t *Translator) affinity(term *corev1.PodAffinityTerm, pod *corev1.Pod, ant
 	return a
 }
 
-// podSelector translates a label selector, narrowed further by more. Labels of pods and namespaces are taken as they are.
-// No selector selects nothing, an empty one everything, and one that is not valid nothing. Selectors that say the same in
-// the same order are one value.
+// podSelector translates a label selector, narrowed further by more. Labels of pods and namespaces are not normalized. No selector
+// selects nothing, an empty one everything, and an invalid one nothing. Equal selectors share one value.
 func (t *Translator) podSelector(s *metav1.LabelSelector, more []requirement.Requirement) *topology.Selector {
 	if s == nil {
 		return nil
@@ -153,7 +152,7 @@ func selectorTerms(s *metav1.LabelSelector) []requirement.Requirement {
 	return terms
 }
 
-// unsatisfiable is met by no pod at all: a label cannot be there and be missing.
+// unsatisfiable matches no pod: a label cannot exist and not exist.
 func unsatisfiable() requirement.Set {
 	const key = "invalid-selector"
 	return requirement.NewSet(requirement.New(key, requirement.Exists), requirement.New(key, requirement.DoesNotExist))

@@ -1,38 +1,38 @@
 package topology
 
-// Spread bounds how unevenly pods may be distributed over the domains of a node label.
+// Spread is a topology spread constraint.
 type Spread struct {
 	// Key is the node label whose values are the domains.
 	Key string
-	// MaxSkew is how far a domain may be above the emptiest one, at least 1.
+	// MaxSkew is the maximum difference to the domain with the fewest pods, at least 1.
 	MaxSkew int32
-	// MinDomains is the number of domains below which the emptiest one counts as empty; 0 for no such demand.
+	// MinDomains is the number of domains below which the minimum count is taken as 0; 0 for none.
 	MinDomains int32
-	// Soft marks a wish (ScheduleAnyway).
+	// Soft is set for whenUnsatisfiable ScheduleAnyway.
 	Soft bool
-	// Selector chooses the pods that count, matchLabelKeys included. Namespace is the pod's own.
+	// Selector selects the pods that count, including matchLabelKeys. Namespace is the pod's own.
 	Selector  *Selector
 	Namespace string
-	// AnyAffinity counts nodes that the pod's own node selector and affinity exclude (nodeAffinityPolicy Ignore).
+	// AnyAffinity includes nodes that the pod's node selector and affinity exclude (nodeAffinityPolicy Ignore).
 	AnyAffinity bool
-	// HonorTaints leaves out nodes whose taints the pod does not tolerate (nodeTaintsPolicy Honor).
+	// HonorTaints excludes nodes whose taints the pod does not tolerate (nodeTaintsPolicy Honor).
 	HonorTaints bool
 }
 
-// Affinity draws a pod to, or keeps it from, domains that hold certain other pods.
+// Affinity is a term of pod affinity or anti-affinity.
 type Affinity struct {
 	// Key is the node label whose values are the domains.
 	Key string
-	// Anti keeps the pod away instead of drawing it near.
+	// Anti is set for anti-affinity.
 	Anti bool
-	// Weight is 0 for what is required and 1 to 100 for a wish.
+	// Weight is 0 for required terms and 1 to 100 for preferred ones.
 	Weight int32
-	// Selector chooses the other pods.
+	// Selector selects the other pods.
 	Selector *Selector
 	// Namespaces are those of the other pods, sorted. NamespaceSelector adds the namespaces with such labels; nil adds none.
 	Namespaces        []string
 	NamespaceSelector *Selector
 }
 
-// Required reports whether the term is more than a wish.
+// Required reports whether the term is required.
 func (a Affinity) Required() bool { return a.Weight == 0 }

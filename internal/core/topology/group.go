@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Kind is what a group demands.
+// Kind is the kind of a group's constraint.
 type Kind uint8
 
 // The kinds of groups.
@@ -15,16 +15,16 @@ const (
 	KindAnti
 )
 
-// String is the word that messages use.
+// String returns the name in messages.
 func (k Kind) String() string {
 	return [...]string{"topology spread", "pod affinity", "pod anti-affinity"}[k]
 }
 
-// Unlimited is the room of a domain that takes any number of pods.
+// Unlimited is the result of Allowed for a domain that may take any number of pods.
 const Unlimited = math.MaxInt
 
-// Group counts the pods of one constraint by domain. Domains are numbers that the caller gives out; a number that was never
-// mentioned is an unknown domain with no pods.
+// Group counts the pods of one constraint by domain. The caller numbers the domains; a number that was never added is an unknown
+// domain without pods.
 //
 // Invariant: counts only grow.
 type Group struct {
@@ -34,15 +34,15 @@ type Group struct {
 
 	counts []int32
 	known  []bool
-	// counted are the domains with pods, in the order in which they got their first.
+	// counted are the domains with pods, in the order of their first pod.
 	counted []int
-	// elsewhere is set when pods were counted in a domain that nothing can be placed in any more.
+	// elsewhere is set when pods were counted in a domain in which no pod can be placed any more.
 	elsewhere bool
-	// changed is set by whatever has to be taken back by Restore.
+	// changed is set by every change since the last Restore.
 	changed bool
 }
 
-// Restore makes g count what o counts. It costs nothing if nothing was counted since g was restored from o last.
+// Restore sets the counts of g to those of o. It returns at once if g was not changed since it was last restored from o.
 func (g *Group) Restore(o *Group) {
 	if g.counts != nil && !g.changed {
 		return
@@ -53,17 +53,17 @@ func (g *Group) Restore(o *Group) {
 	g.counted = append(g.counted[:0], o.counted...)
 }
 
-// Touch makes the next Restore copy whatever happened before.
+// Touch forces the next Restore to copy.
 func (g *Group) Touch() { g.changed = true }
 
-// Truncate forgets the domains from d on.
+// Truncate removes the domains from d on.
 func (g *Group) Truncate(d int) {
 	g.changed = true
 	g.counts, g.known = g.counts[:min(d, len(g.counts))], g.known[:min(d, len(g.known))]
 	g.counted = slices.DeleteFunc(g.counted, func(other int) bool { return other >= d })
 }
 
-// Remove takes one pod out of the count of a domain that has some.
+// Remove subtracts one pod from a domain with pods.
 func (g *Group) Remove(d int) {
 	g.changed = true
 	if g.counts[d]--; g.counts[d] == 0 {
@@ -71,7 +71,7 @@ func (g *Group) Remove(d int) {
 	}
 }
 
-// AddDomain makes d a domain, with no pods yet.
+// AddDomain adds domain d without pods.
 func (g *Group) AddDomain(d int) {
 	g.grow(d)
 	g.known[d], g.changed = true, true
@@ -87,7 +87,7 @@ func (g *Group) Add(d, n int) {
 	g.counts[d] += int32(min(n, math.MaxInt32)) //nolint:gosec // bounded by min
 }
 
-// AddElsewhere notes that a domain has pods in which nothing can be placed.
+// AddElsewhere records that a domain in which no pod can be placed has pods.
 func (g *Group) AddElsewhere() { g.elsewhere, g.changed = true, true }
 
 func (g *Group) grow(d int) {
@@ -97,7 +97,7 @@ func (g *Group) grow(d int) {
 	}
 }
 
-// Count is how many pods d has.
+// Count returns the number of pods in d.
 func (g *Group) Count(d int) int {
 	if d < len(g.counts) {
 		return int(g.counts[d])
@@ -108,14 +108,14 @@ func (g *Group) Count(d int) int {
 // Known reports whether d is a domain of the group.
 func (g *Group) Known(d int) bool { return d < len(g.known) && g.known[d] }
 
-// Counted are the domains that have pods, in the order in which they got their first. The slice is the group's own.
+// Counted returns the domains with pods, in the order of their first pod. The slice must not be changed.
 func (g *Group) Counted() []int { return g.counted }
 
-// DomainFilter answers whether d is one of the domains that a pod may use at all.
+// DomainFilter reports whether a pod may use domain d.
 type DomainFilter func(d int) bool
 
-// MinCount is the count that a spread measures from: the lowest among the known domains within reach of the pod, or 0 when
-// there are fewer of them than MinDomains.
+// MinCount returns the minimum count from which a spread measures skew: the lowest among the known domains that the pod may use,
+// or 0 if there are fewer of them than MinDomains.
 func (g *Group) MinCount(within DomainFilter) int {
 	low, n := int32(math.MaxInt32), int32(0)
 	for d, known := range g.known {
@@ -130,7 +130,8 @@ func (g *Group) MinCount(within DomainFilter) int {
 	return int(low)
 }
 
-// Bootstraps reports whether a pod that the group selects may start a new domain: nothing is counted yet within its reach.
+// Bootstraps reports whether a pod that the group selects may use a domain without pods: no pod is counted in the domains that it
+// may use.
 func (g *Group) Bootstraps(self bool, within DomainFilter) bool {
 	if !self {
 		return false
@@ -146,8 +147,8 @@ func (g *Group) Bootstraps(self bool, within DomainFilter) bool {
 	return len(g.counted) > 0
 }
 
-// Allowed is how many pods of an owner domain d may take: none, some, or Unlimited. self tells whether the group counts the
-// owner's own pods; floor is that of the moment. Bootstrapping is the caller's to ask for.
+// Allowed returns how many pods of an owner domain d may take: none, some, or Unlimited. self is set if the group counts the
+// owner's own pods; floor is the current MinCount. The caller handles Bootstraps.
 func (g *Group) Allowed(d, floor int, self bool) int {
 	if !g.Known(d) {
 		return 0
@@ -155,8 +156,8 @@ func (g *Group) Allowed(d, floor int, self bool) int {
 	return g.AllowedOnHost(d, floor, self)
 }
 
-// AllowedOnHost is Room for domains that are machines: every machine is known, and a new one can always be had, so that
-// spreads measure from floor 0.
+// AllowedOnHost is Allowed for the hostname label: every node is a known domain, and a new one can always be launched, so that
+// spreads measure from 0.
 func (g *Group) AllowedOnHost(d, floor int, self bool) int {
 	count := g.Count(d)
 	switch {

@@ -1,6 +1,6 @@
-// Package topology counts pods by domain: how many pods of a kind run in each zone, on each machine, in each value of any
-// label, and which domains that leaves to the next one. It knows spread, affinity and anti-affinity, and nothing of nodes
-// or machines: who places pods tells it what is where.
+// Package topology counts pods by topology domain, such as zones and nodes, and determines which domains a constraint leaves to
+// the next pod. It knows spread, affinity and anti-affinity, and nothing of nodes: the caller reports which pods are in which
+// domain.
 //
 // Source: scheduling specification, topology.
 package topology
@@ -11,14 +11,14 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// Selector chooses pods by label. The nil Selector chooses none; an empty one chooses all.
+// Selector selects pods by label. The nil Selector selects none; an empty one selects all.
 type Selector struct {
 	terms requirement.Set
 	// text is the identity.
 	text string
 }
 
-// NewSelector chooses the pods whose labels meet all terms.
+// NewSelector returns the selector of pods whose labels meet all terms.
 func NewSelector(terms requirement.Set) *Selector {
 	var b strings.Builder
 	b.WriteByte('{')
@@ -30,7 +30,7 @@ func NewSelector(terms requirement.Set) *Selector {
 	return &Selector{terms: terms, text: b.String()}
 }
 
-// identity tells requirements apart; unlike the printed form it is never cut short.
+// identity differs for different requirements; unlike the printed form it is never truncated.
 func identity(r requirement.Requirement) string {
 	parts := []string{r.Key, string(r.Operator()), r.String()}
 	if r.AllowsAbsence() {
@@ -39,7 +39,7 @@ func identity(r requirement.Requirement) string {
 	return strings.Join(append(parts, r.Values()...), "\x01")
 }
 
-// Matches reports whether the selector chooses pods with these labels.
+// Matches reports whether the selector selects pods with these labels.
 func (s *Selector) Matches(labels map[string]string) bool {
 	if s == nil {
 		return false
@@ -53,7 +53,7 @@ func (s *Selector) Matches(labels map[string]string) bool {
 	return true
 }
 
-// Identity is equal for selectors that say the same, and different otherwise. The nil selector has the identity "nil".
+// Identity returns a string that is equal exactly for equal selectors. The nil selector has the identity "nil".
 func (s *Selector) Identity() string {
 	if s == nil {
 		return "nil"
@@ -61,7 +61,7 @@ func (s *Selector) Identity() string {
 	return s.text
 }
 
-// Demanded is a label that every chosen pod has, with the values it may have; no values when there is no such label.
+// Demanded returns a label that every selected pod has, with its possible values; no values if there is no such label.
 func (s *Selector) Demanded() (key string, values []string) {
 	if s == nil {
 		return "", nil

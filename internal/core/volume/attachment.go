@@ -1,5 +1,4 @@
-// Package volume knows what a pod's volumes ask of a node: where they can be reached, and how many of a kind can be
-// attached to one machine.
+// Package volume computes the constraints of a pod's volumes on its node: the volume topology, and the limits on attachments.
 //
 // Source: scheduling specification, volumes.
 package volume
@@ -14,10 +13,10 @@ type Attachment struct {
 	Claim string
 }
 
-// Limits is how many attachments a node allows per driver. A driver that is not listed is not limited, as far as is known.
+// Limits is the number of attachments that a node allows by driver. A driver that is not listed has no known limit.
 type Limits map[string]int
 
-// Attached is the distinct volumes that are attached to one machine. The zero value is empty; copy with Clone.
+// Attached is the set of volumes attached to one node. The zero value is empty; copy it with Clone.
 type Attached struct {
 	claims map[Attachment]bool
 	count  map[string]int
@@ -37,14 +36,14 @@ func (a *Attached) Add(list []Attachment) {
 	}
 }
 
-// Clone is a copy with a life of its own.
+// Clone returns an independent copy.
 func (a *Attached) Clone() Attached { return Attached{maps.Clone(a.claims), maps.Clone(a.count)} }
 
-// Count is how many volumes of a driver are attached.
+// Count returns the number of attached volumes of a driver.
 func (a *Attached) Count(driver string) int { return a.count[driver] }
 
-// Allows reports whether list can be attached as well. Only drivers with a volume that is new to the machine can refuse: a
-// machine that is beyond a limit takes everything that adds nothing of that kind. No entry of list may be repeated.
+// Allows reports whether list can be attached as well. Only drivers of volumes that are not attached yet count: a node beyond a
+// limit still takes pods without new volumes of that driver. list has no duplicates.
 func (a *Attached) Allows(list []Attachment, limits Limits) bool {
 	for i, one := range list {
 		limit, limited := limits[one.Driver]

@@ -6,13 +6,13 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// maxAlternatives is how many alternatives Together keeps. Volumes come with a handful of zones each; only a pod that combines many
-// volumes with many unrelated terms each gets beyond it, and is then offered the first of them.
+// maxAlternatives limits the alternatives that Intersection returns. A volume has a handful of zones; only a pod with many volumes and
+// many unrelated terms exceeds the limit, and gets the first alternatives.
 const maxAlternatives = 256
 
-// Union is where a volume can be used, from alternatives of which any will do: repetitions are left out, and alternatives
-// that differ in the values of one label only become one. It is nil when one of them asks for nothing, because then the
-// volume can be used anywhere. The order is that of the first appearance.
+// Union returns where a volume can be used, from alternatives of which any is sufficient: duplicates are removed, and alternatives
+// that differ only in the values of one label are merged. It is nil if one of them is empty, because the volume can then be used
+// anywhere. The order is that of the first occurrence.
 func Union(alternatives []requirement.Set) []requirement.Set {
 	var out []requirement.Set
 	for _, next := range alternatives {
@@ -39,13 +39,13 @@ func join(list []requirement.Set, next requirement.Set) []requirement.Set {
 		first, second := min(i, grown), max(i, grown)
 		list[first] = wider
 		list = slices.Delete(list, second, second+1)
-		// What grew may now be merged with another one.
+		// The merged one may now be merged with another one.
 		grown, i = first, -1
 	}
 	return list
 }
 
-// merge is one set that says the same as either of two, if there is one.
+// merge returns a set that is equivalent to the alternative of two sets, if there is one.
 func merge(a, b requirement.Set) (requirement.Set, bool) {
 	if a.Equal(b) {
 		return a, true
@@ -73,9 +73,9 @@ func listed(r requirement.Requirement) bool {
 	return r.Operator() == requirement.In && r.MinValues() == 0
 }
 
-// Intersection is where several volumes can all be used: the combinations of one alternative of each that do not contradict
-// each other. A volume without alternatives can be used anywhere, and so can nil. When every combination contradicts
-// itself the answer is a single one that does, which no node can meet.
+// Intersection returns where several volumes can all be used: the combinations of one alternative of each that do not
+// conflict. A volume without alternatives can be used anywhere. If every combination conflicts, the result is a single one that
+// no node can meet.
 func Intersection(volumes ...[]requirement.Set) []requirement.Set {
 	var out []requirement.Set
 	for _, alternatives := range volumes {
