@@ -45,7 +45,7 @@ func ownedBy(kind string) func(*corev1.Pod) {
 	}
 }
 
-func TestTheWordOfANode(t *testing.T) {
+func TestNodeAnnotations(t *testing.T) {
 	t.Attr("covers", "C278 C288 C293 C333 C334 C337")
 	for _, tt := range []struct {
 		name string
@@ -90,7 +90,7 @@ func TestTheWordOfANode(t *testing.T) {
 	}
 }
 
-func TestReasonsInTheirWords(t *testing.T) {
+func TestObstacleMessages(t *testing.T) {
 	t.Attr("covers", "C295")
 	inBubble(t, "a node that is going", func(w *harness) {
 		defer w.run()()
@@ -115,7 +115,7 @@ func TestReasonsInTheirWords(t *testing.T) {
 	})
 }
 
-func TestDeletionCostNobodyCanRead(t *testing.T) {
+func TestInvalidDeletionCost(t *testing.T) {
 	t.Attr("covers", "C303")
 	inBubble(t, "is logged once and passed over", func(w *harness) {
 		l := w.live(ondemand(1, 8))
@@ -295,7 +295,7 @@ func TestWhatPodsAndNodesForbid(t *testing.T) {
 				w.pool("pool", budget("100%"), underutilized)
 				l.of("pool", "a", "x8")
 				if target != "by a cheaper node" {
-					w.stranger("b", 4)
+					w.unmanagedNode("b", 4)
 				}
 				if tt.pod == nil {
 					tt.pod = func(*corev1.Pod) {}

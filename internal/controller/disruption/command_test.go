@@ -153,7 +153,7 @@ func TestWaiting(t *testing.T) {
 	})
 }
 
-func TestPatience(t *testing.T) {
+func TestCommandTimeout(t *testing.T) {
 	t.Attr("covers", "C474")
 	for candidates, want := range map[int]time.Duration{
 		0: 10 * time.Minute, 1: 10 * time.Minute, 7500: 10 * time.Minute, 7501: 10*time.Minute + 80*time.Millisecond,
@@ -180,7 +180,7 @@ func TestEveryWayHasItsLabels(t *testing.T) {
 		{"one node to delete", "delete", "underutilized", "single", func(l *life) {
 			l.of("pool", "a", "x2")
 			l.pod("a", "web", asks(900))
-			l.stranger("b", 2)
+			l.unmanagedNode("b", 2)
 		}},
 		{"one node to replace", "replace", "underutilized", "single", func(l *life) {
 			l.of("pool", "a", "x4")
@@ -191,7 +191,7 @@ func TestEveryWayHasItsLabels(t *testing.T) {
 			l.of("other", "b", "x2")
 			l.pod("a", "web", asks(900))
 			l.pod("b", "api", asks(900))
-			l.stranger("c", 2)
+			l.unmanagedNode("c", 2)
 		}},
 		{"three nodes of two pools to replace", "replace", "underutilized", "multi", func(l *life) {
 			for i, name := range []string{"a", "b", "c"} {

@@ -53,12 +53,12 @@ type view struct {
 }
 
 func (c *Controller) gather(ctx context.Context) (view, error) {
-	s := view{
+	v := view{
 		now: c.Clock.Now(), running: c.queue.running(), inCommand: c.queue.nodes(""), underway: c.queue.underway(),
 		unevictable: map[string]bool{}, surplus: map[string]bool{}, drainRounds: map[string]int{},
 	}
-	s.nodeBackoff, s.groupBackoff, s.poolBackoff = c.nodeBackoffs.active(s.now), c.groupBackoffs.active(s.now), c.poolBackoffs.active(s.now)
-	s.snapshot = c.Store.Snapshot()
+	v.nodeBackoff, v.groupBackoff, v.poolBackoff = c.nodeBackoffs.active(v.now), c.groupBackoffs.active(v.now), c.poolBackoffs.active(v.now)
+	v.snapshot = c.Store.Snapshot()
 	var pools v1.NodePoolList
 	var claims v1.NodeClaimList
 	var nodes corev1.NodeList
@@ -68,21 +68,21 @@ func (c *Controller) gather(ctx context.Context) (view, error) {
 			return view{}, fmt.Errorf("listing %T: %w", list, err)
 		}
 	}
-	s.claims = byName(claims.Items, func(claim *v1.NodeClaim) string { return claim.Name })
-	s.nodes = byName(nodes.Items, func(node *corev1.Node) string { return node.Name })
-	s.pools = byName(pools.Items, func(pool *v1.NodePool) string { return pool.Name })
-	for name, pool := range s.pools {
+	v.claims = byName(claims.Items, func(claim *v1.NodeClaim) string { return claim.Name })
+	v.nodes = byName(nodes.Items, func(node *corev1.Node) string { return node.Name })
+	v.pools = byName(pools.Items, func(pool *v1.NodePool) string { return pool.Name })
+	for name, pool := range v.pools {
 		if !managed.Is(c.Cloud, pool) {
-			delete(s.pools, name)
+			delete(v.pools, name)
 		}
 	}
-	c.countStatic(s)
-	s.queues = translate.NewEvictionQueues(budgets.Items)
+	c.countStatic(v)
+	v.queues = translate.NewEvictionQueues(budgets.Items)
 	var err error
-	if s.budgets, err = podrules.NewBudgets(budgets.Items); err != nil {
+	if v.budgets, err = podrules.NewBudgets(budgets.Items); err != nil {
 		c.Log.Error("some pod disruption budgets cannot be read and are not considered", "error", err)
 	}
-	return s, nil
+	return v, nil
 }
 
 func byName[T any](items []T, name func(*T) string) map[string]*T {
@@ -94,17 +94,17 @@ func byName[T any](items []T, name func(*T) string) map[string]*T {
 }
 
 // qualifyInput is the input of disrupt.Qualify; busy are the nodes to leave out because of other commands.
-func (s view) qualifyInput(busy map[string]bool) disrupt.QualifyInput {
-	in := problem.Qualification(s.snapshot, s.now, s.pools, s.surplus, s.poolBackoff)
-	in.InCommand, in.Backoff, in.GroupBackoff = busy, s.nodeBackoff, s.groupBackoff
+func (v view) qualifyInput(busy map[string]bool) disrupt.QualifyInput {
+	in := problem.Qualification(v.snapshot, v.now, v.pools, v.surplus, v.poolBackoff)
+	in.InCommand, in.Backoff, in.GroupBackoff = busy, v.nodeBackoff, v.groupBackoff
 	return in
 }
 
 // pledged are the nodes of all commands but one, by ID: of those that are in the queue now, and of those that were when the
 // view was taken. The nodes of a command that has ended since then go, and its snapshot may not know it yet.
-func (c *Controller) pledged(s view, except command) map[string]bool {
+func (c *Controller) pledged(v view, except command) map[string]bool {
 	out := c.queue.nodes(except.id)
-	maps.Copy(out, s.inCommand)
+	maps.Copy(out, v.inCommand)
 	for _, id := range except.plan.IDs() {
 		delete(out, id)
 	}
@@ -113,12 +113,12 @@ func (c *Controller) pledged(s view, except command) map[string]bool {
 
 // budgetsFor evaluates the budgets of every pool for a reason. pledged are the nodes of commands to count as disrupting.
 // A pool whose budgets cannot be evaluated allows nothing.
-func (s view) budgetsFor(reason disrupt.Reason, pledged map[string]bool) map[string]allowance {
-	usages := disrupt.Usages(s.snapshot, pledged)
-	out := make(map[string]allowance, len(s.pools))
-	for name, pool := range s.pools {
+func (v view) budgetsFor(reason disrupt.Reason, pledged map[string]bool) map[string]allowance {
+	usages := disrupt.Usages(v.snapshot, pledged)
+	out := make(map[string]allowance, len(v.pools))
+	for name, pool := range v.pools {
 		usage := usages[name]
-		allowed, err := pool.AllowedDisruptions(s.now, usage.Nodes, v1.DisruptionReason(reason))
+		allowed, err := pool.AllowedDisruptions(v.now, usage.Nodes, v1.DisruptionReason(reason))
 		out[name] = allowance{usage: usage, allowed: allowed, err: err}
 	}
 	return out
@@ -141,14 +141,14 @@ func remaining(allowances map[string]allowance) disrupt.Budgets {
 }
 
 // countStatic notes which static pools have more nodes than they should, and what their limits are.
-func (c *Controller) countStatic(s view) {
+func (c *Controller) countStatic(v view) {
 	clear(c.limits)
 	clear(c.grants)
-	for name, pool := range s.pools {
+	for name, pool := range v.pools {
 		if pool.Spec.Replicas == nil {
 			continue
 		}
-		s.surplus[name] = c.Store.Census(name).Exceeds(*pool.Spec.Replicas)
+		v.surplus[name] = c.Store.Census(name).Exceeds(*pool.Spec.Replicas)
 		if nodes, ok := pool.Spec.Limits[nodesResource]; ok {
 			c.limits[name] = nodes.Value()
 		}

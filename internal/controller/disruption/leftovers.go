@@ -14,10 +14,10 @@ import (
 // middle of a command, or from a command that gave nodes up; this is what makes both safe.
 //
 // Source: disruption specification, the loop, clean up leftovers.
-func (c *Controller) clean(ctx context.Context, s view) error {
+func (c *Controller) clean(ctx context.Context, v view) error {
 	var stray []*model.Node
-	for _, n := range s.snapshot.Nodes.Sorted() {
-		if n.Managed && n.NodeName != "" && !n.Deleting && !s.running[n.ID] && s.marked(n) {
+	for _, n := range v.snapshot.Nodes.Sorted() {
+		if n.Managed && n.NodeName != "" && !n.Deleting && !v.running[n.ID] && v.marked(n) {
 			stray = append(stray, n)
 		}
 	}
@@ -35,10 +35,10 @@ func (c *Controller) clean(ctx context.Context, s view) error {
 }
 
 // marked reports whether there is a mark on the node to take back.
-func (s view) marked(n *model.Node) bool {
-	if node := s.nodes[n.NodeName]; node != nil && disrupted(node) && node.DeletionTimestamp.IsZero() {
+func (v view) marked(n *model.Node) bool {
+	if node := v.nodes[n.NodeName]; node != nil && disrupted(node) && node.DeletionTimestamp.IsZero() {
 		return true
 	}
-	claim := s.claims[n.ClaimName]
+	claim := v.claims[n.ClaimName]
 	return claim != nil && n.Initialized && meta.FindStatusCondition(claim.Status.Conditions, v1.ConditionTypeDisruptionReason) != nil
 }

@@ -51,7 +51,7 @@ func TestRhythm(t *testing.T) {
 
 // TestWaysInOrder: each pass of a controller that is not running itself takes the next way that has something
 // to do, and no other.
-func TestWaysInOrder(t *testing.T) {
+func TestMethodsInOrder(t *testing.T) {
 	t.Attr("covers", "C262 C263 C344")
 	inBubble(t, "first emptiness, then static drift, drift, several nodes, one node", func(w *harness) {
 		l := w.live(ondemand(1, 2, 4, 8))

@@ -40,37 +40,37 @@ type pass struct {
 // steps from being tried. acted reports that commands were proposed: another pass may find more at once.
 func (c *Controller) pass(ctx context.Context) (acted bool, err error) {
 	moves := c.Store.ConsolidationState(c.Clock.Now())
-	s, err := c.gather(ctx)
+	v, err := c.gather(ctx)
 	if err != nil {
 		return false, err
 	}
-	r := pass{
-		view: s, stateRevision: moves, changed: s.now,
+	p := pass{
+		view: v, stateRevision: moves, changed: v.now,
 		blocks: map[string]disrupt.Obstacle{}, notes: map[string]disrupt.Obstacle{}, inspected: map[string]bool{},
 	}
 	if !c.changed.IsZero() {
-		r.changed = s.now.Add(-min(s.now.Sub(c.changed), quietPeriod))
+		p.changed = v.now.Add(-min(v.now.Sub(c.changed), quietPeriod))
 	}
 	c.changed = time.Time{}
-	defer c.publishObstacles(&r)
-	if r.survey = s.now.Sub(c.lastSurvey) >= passInterval; r.survey {
-		c.lastSurvey = s.now
-		c.logBudgetErrors(s)
+	defer c.publishObstacles(&p)
+	if p.survey = v.now.Sub(c.lastSurvey) >= passInterval; p.survey {
+		c.lastSurvey = v.now
+		c.logBudgetErrors(v)
 	}
-	err = c.clean(ctx, s)
+	err = c.clean(ctx, v)
 	var obstacles []disrupt.Obstacle
-	r.candidates, obstacles = disrupt.Qualify(s.qualifyInput(s.inCommand))
-	c.prices.set(ctx, s.pools, r.candidates)
-	r.note(obstacles)
+	p.candidates, obstacles = disrupt.Qualify(v.qualifyInput(v.inCommand))
+	c.prices.set(ctx, v.pools, p.candidates)
+	p.note(obstacles)
 	c.nominationEnds = firstNominationEnd(obstacles)
 	c.Obstacles.put("", obstacles)
-	c.reportBudgets(s)
+	c.reportBudgets(v)
 	for _, m := range disrupt.Methods() {
-		if c.propose(ctx, &r, m) {
+		if c.propose(ctx, &p, m) {
 			return true, err
 		}
 	}
-	c.Obstacles.log(ctx, c.Log, s.snapshot.Nodes)
+	c.Obstacles.log(ctx, c.Log, v.snapshot.Nodes)
 	return false, err
 }
 
@@ -94,26 +94,26 @@ func firstNominationEnd(obstacles []disrupt.Obstacle) time.Time {
 //
 // The pods of the nodes that the method takes are inspected. A survey inspects those of all candidates, only to report what would
 // be in the way; it is made once per passInterval, however often passes are triggered.
-func (c *Controller) propose(ctx context.Context, r *pass, m disrupt.Method) bool {
+func (c *Controller) propose(ctx context.Context, p *pass, m disrupt.Method) bool {
 	started := c.Clock.Now()
-	fit, obstacles := c.fit(ctx, r, m)
-	budgets := remaining(r.budgetsFor(m.Reason, c.pledged(r.view, command{})))
+	fit, obstacles := c.fit(ctx, p, m)
+	budgets := remaining(p.budgetsFor(m.Reason, c.pledged(p.view, command{})))
 	var d disrupt.Decision
 	switch {
 	case m.Simulates == disrupt.NoSimulation:
 		d = m.Decide(disrupt.Session{Budgets: budgets, Grant: c.grant}, fit)
 	case len(fit) > 0:
 		var known bool
-		if d, known = c.decide(ctx, r, m, fit, budgets); known {
+		if d, known = c.decide(ctx, p, m, fit, budgets); known {
 			c.Obstacles.refresh(m.Name, obstacles, fit)
 			return false
 		}
 	}
-	r.note(d.Obstacles)
+	p.note(d.Obstacles)
 	c.Obstacles.put(m.Name, append(obstacles, d.Obstacles...))
-	c.reportJudged(r.view, m, d.Scored)
+	c.reportJudged(p.view, m, d.Scored)
 	for _, work := range d.Commands {
-		c.enqueue(ctx, r, m, work)
+		c.enqueue(ctx, p, m, work)
 	}
 	if m.ReportsEvaluation {
 		c.Metrics.Disruption.EligibleNodes.WithLabelValues(label(m.Reason)).Set(float64(len(fit)))
@@ -123,43 +123,43 @@ func (c *Controller) propose(ctx context.Context, r *pass, m disrupt.Method) boo
 }
 
 // fit are the candidates that a method takes and whose pods may be evicted, and why others are none.
-func (c *Controller) fit(ctx context.Context, r *pass, m disrupt.Method) ([]disrupt.Candidate, []disrupt.Obstacle) {
-	wanted, refused := m.FilterNodes(r.candidates)
-	r.note(refused)
+func (c *Controller) fit(ctx context.Context, p *pass, m disrupt.Method) ([]disrupt.Candidate, []disrupt.Obstacle) {
+	wanted, refused := m.FilterNodes(p.candidates)
+	p.note(refused)
 	look := wanted
-	if r.survey {
-		look = r.candidates
+	if p.survey {
+		look = p.candidates
 	}
 	var fresh []disrupt.Candidate
 	for _, candidate := range look {
-		if !r.inspected[candidate.Node.ID] {
-			r.inspected[candidate.Node.ID] = true
+		if !p.inspected[candidate.Node.ID] {
+			p.inspected[candidate.Node.ID] = true
 			fresh = append(fresh, candidate)
 		}
 	}
-	for id, o := range c.podBlocks(ctx, r.view, fresh) {
-		r.blocks[id] = o
-		r.note([]disrupt.Obstacle{o})
+	for id, o := range c.podBlocks(ctx, p.view, fresh) {
+		p.blocks[id] = o
+		p.note([]disrupt.Obstacle{o})
 	}
-	fit, blocked := m.FilterPods(wanted, r.blocks)
-	r.setDrainRounds(fit)
+	fit, blocked := m.FilterPods(wanted, p.blocks)
+	p.setDrainRounds(fit)
 	return fit, append(refused, blocked...)
 }
 
 // decide lets a method simulate. known reports that nothing has changed since it found nothing to do.
-func (c *Controller) decide(ctx context.Context, r *pass, m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets) (d disrupt.Decision, known bool) {
-	about := fmt.Sprintf("%d %x %s %v", r.stateRevision, digest(fit), c.prices.digest(), slices.Sorted(maps.Keys(r.poolBackoff)))
+func (c *Controller) decide(ctx context.Context, p *pass, m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets) (d disrupt.Decision, known bool) {
+	about := fmt.Sprintf("%d %x %s %v", p.stateRevision, digest(fit), c.prices.digest(), slices.Sorted(maps.Keys(p.poolBackoff)))
 	if m.Memoized && c.nothingFound[m.Name] == about {
 		return disrupt.Decision{}, true
 	}
-	if r.sim == nil {
+	if p.sim == nil {
 		var err error
-		if r.sim, err = c.simContext(ctx, r.view, r.candidates, r.underway); err != nil {
+		if p.sim, err = c.simContext(ctx, p.view, p.candidates, p.underway); err != nil {
 			c.Log.Error("cannot simulate, leaving the nodes alone", "reason", label(m.Reason), "error", err)
 			return disrupt.Decision{Obstacles: disrupt.NotReachedObstacles(fit)}, false
 		}
 	}
-	session := r.sim.session(c, m, budgets, c.Clock.Now().Add(m.Timeout))
+	session := p.sim.session(c, m, budgets, c.Clock.Now().Add(m.Timeout))
 	session.FirstPools = c.unvisitedPools
 	d = m.Decide(session, fit)
 	if d.TimedOut && m.Type != "" {
@@ -186,16 +186,16 @@ func digest(list []disrupt.Candidate) uint64 {
 }
 
 // enqueue takes a command up.
-func (c *Controller) enqueue(ctx context.Context, r *pass, m disrupt.Method, work disrupt.Command) {
-	cmd := command{id: string(uuid.NewUUID()), method: m, plan: work, due: r.now}
+func (c *Controller) enqueue(ctx context.Context, p *pass, m disrupt.Method, work disrupt.Command) {
+	cmd := command{id: string(uuid.NewUUID()), method: m, plan: work, due: p.now}
 	if m.Queued {
-		cmd.due = r.changed.Add(validationDelay)
+		cmd.due = p.changed.Add(validationDelay)
 	}
 	if work.Static {
 		cmd.reservation = c.grants[work.Candidates[0].Node.Pool]
 	}
 	if m.Reason == disrupt.Underutilized && work.Decision() == disrupt.Replace {
-		c.reportCandidates(r.view, work)
+		c.reportCandidates(p.view, work)
 	}
 	args := []any{
 		"command", work.Text(cmd.id), "command-id", cmd.id, "method", m.Name, "disrupted-nodes", describeNodes(work), "check-at", cmd.due,
@@ -208,7 +208,7 @@ func (c *Controller) enqueue(ctx context.Context, r *pass, m disrupt.Method, wor
 		c.queue.put(cmd)
 		return
 	}
-	cmd.started = r.now
+	cmd.started = p.now
 	c.startCommand(ctx, cmd)
 }
 

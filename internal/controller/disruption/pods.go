@@ -17,10 +17,10 @@ import (
 
 // podBlocks inspects the pods of the candidates and returns the obstacles that they are, by node ID. Nodes whose pods
 // cannot be listed are obstacles of their own and do not concern the others.
-func (c *Controller) podBlocks(ctx context.Context, s view, candidates []disrupt.Candidate) map[string]disrupt.Obstacle {
+func (c *Controller) podBlocks(ctx context.Context, v view, candidates []disrupt.Candidate) map[string]disrupt.Obstacle {
 	blocks := map[string]disrupt.Obstacle{}
 	for _, candidate := range candidates {
-		if o, blocked := c.podBlock(ctx, s, candidate.Node); blocked {
+		if o, blocked := c.podBlock(ctx, v, candidate.Node); blocked {
 			blocks[candidate.Node.ID] = o
 		}
 	}
@@ -28,14 +28,14 @@ func (c *Controller) podBlocks(ctx context.Context, s view, candidates []disrupt
 }
 
 // setDrainRounds notes in how many rounds the nodes are drained, as far as their pods were inspected.
-func (s view) setDrainRounds(fit []disrupt.Candidate) {
+func (v view) setDrainRounds(fit []disrupt.Candidate) {
 	for i, candidate := range fit {
-		fit[i].DrainRounds = s.drainRounds[candidate.Node.ID]
+		fit[i].DrainRounds = v.drainRounds[candidate.Node.ID]
 	}
 }
 
 // podBlock is the first obstacle among the pods of a node: annotations before budgets.
-func (c *Controller) podBlock(ctx context.Context, s view, n *model.Node) (disrupt.Obstacle, bool) {
+func (c *Controller) podBlock(ctx context.Context, v view, n *model.Node) (disrupt.Obstacle, bool) {
 	var list corev1.PodList
 	if err := c.Client.List(ctx, &list, client.MatchingFields{nodelookup.PodNode: n.NodeName}, client.UnsafeDisableDeepCopy); err != nil {
 		c.Log.Error("cannot list the pods of a node, leaving it alone", "Node", n.NodeName, "error", err)
@@ -45,18 +45,18 @@ func (c *Controller) podBlock(ctx context.Context, s view, n *model.Node) (disru
 	for i := range list.Items {
 		pods[i] = &list.Items[i]
 	}
-	found := problem.InspectPods(n, pods, s.budgets, s.queues, s.now)
-	s.drainRounds[n.ID] = found.DrainRounds()
-	c.warnOfBudgets(found.Queues, s)
+	found := problem.InspectPods(n, pods, v.budgets, v.queues, v.now)
+	v.drainRounds[n.ID] = found.DrainRounds()
+	c.warnOfBudgets(found.Queues, v)
 	for _, uid := range found.Unevictable {
-		s.unevictable[uid] = true
+		v.unevictable[uid] = true
 	}
 	for _, pod := range pods {
 		if podrules.Active(pod) {
-			c.Recorder.Publish(observe.Protection(pod, s.now)...)
+			c.Recorder.Publish(observe.Protection(pod, v.now)...)
 		}
-		c.warnOfCost(pod, s)
-		if !podrules.Disruptable(pod, s.now) {
+		c.warnOfCost(pod, v)
+		if !podrules.Disruptable(pod, v.now) {
 			break
 		}
 	}
@@ -64,7 +64,7 @@ func (c *Controller) podBlock(ctx context.Context, s view, n *model.Node) (disru
 }
 
 // complainOfBudgets logs budgets that no patience helps with, once in a while.
-func (c *Controller) warnOfBudgets(queues []translate.EvictionQueue, s view) {
+func (c *Controller) warnOfBudgets(queues []translate.EvictionQueue, v view) {
 	for _, q := range queues {
 		if !q.Never {
 			continue
@@ -78,7 +78,7 @@ func (c *Controller) warnOfBudgets(queues []translate.EvictionQueue, s view) {
 }
 
 // warnOfCost logs a deletion cost that cannot be parsed, once in a while.
-func (c *Controller) warnOfCost(pod *corev1.Pod, s view) {
+func (c *Controller) warnOfCost(pod *corev1.Pod, v view) {
 	_, err := translate.DeletionCost(pod)
 	if err == nil {
 		return

@@ -13,27 +13,27 @@ import (
 
 // note keeps what is to be told about nodes: of each the first obstacle that stands in the way of all methods, or else the
 // first one that a method has found.
-func (r *pass) note(obstacles []disrupt.Obstacle) {
+func (p *pass) note(obstacles []disrupt.Obstacle) {
 	for _, o := range obstacles {
-		told, known := r.notes[o.Node.ID]
+		told, known := p.notes[o.Node.ID]
 		switch audience := o.Code.Event(); {
 		case audience == disrupt.NoEvent:
 		case !known, audience == disrupt.DisruptionBlocked && told.Code.Event() != disrupt.DisruptionBlocked:
-			r.notes[o.Node.ID] = o
+			p.notes[o.Node.ID] = o
 		}
 	}
 }
 
 // publishObstacles publishes what stands in the way of disrupting nodes: one obstacle for each node, however many methods
 // considered it.
-func (c *Controller) publishObstacles(r *pass) {
+func (c *Controller) publishObstacles(p *pass) {
 	now := c.Store.Snapshot().Nodes
-	for _, id := range slices.Sorted(maps.Keys(r.notes)) {
-		o := r.notes[id]
+	for _, id := range slices.Sorted(maps.Keys(p.notes)) {
+		o := p.notes[id]
 		if n, ok := now.Get(id); !ok || n.Deleting && !o.Node.Deleting {
 			continue // what was found out about it is of no use any more
 		}
-		node, claim := r.nodes[o.Node.NodeName], r.claims[o.Node.ClaimName]
+		node, claim := p.nodes[o.Node.NodeName], p.claims[o.Node.ClaimName]
 		switch o.Code.Event() {
 		case disrupt.DisruptionBlocked:
 			c.Recorder.Publish(observe.DisruptionBlocked(node, claim, string(o.Code), o.String())...)
@@ -45,16 +45,16 @@ func (c *Controller) publishObstacles(r *pass) {
 }
 
 // reportBudgets tells what the budgets of every pool allow.
-func (c *Controller) reportBudgets(s view) {
+func (c *Controller) reportBudgets(v view) {
 	gauges := map[string][]observe.Sample{}
 	for _, reason := range disrupt.Reasons() {
-		for name, a := range s.budgetsFor(reason, nil) {
+		for name, a := range v.budgetsFor(reason, nil) {
 			gauges[string(reason)+"/"+name] = []observe.Sample{
 				{Gauge: c.Metrics.NodePools.AllowedDisruptions, Labels: []string{name, string(reason)}, Value: float64(a.allowed)},
 				{Gauge: c.Metrics.NodePools.NodesConsumingBudgets, Labels: []string{name, string(reason)}, Value: float64(a.usage.Disrupting)},
 			}
 			if a.usage.Nodes > 0 && a.allowed == 0 {
-				c.Recorder.Publish(observe.NodePoolDisruptionBlocked(s.pools[name], string(reason)))
+				c.Recorder.Publish(observe.NodePoolDisruptionBlocked(v.pools[name], string(reason)))
 			}
 		}
 	}
@@ -62,16 +62,16 @@ func (c *Controller) reportBudgets(s view) {
 }
 
 // reportCandidates tells the owners of nodes what could replace them.
-func (c *Controller) reportCandidates(s view, work disrupt.Command) {
+func (c *Controller) reportCandidates(v view, work disrupt.Command) {
 	for _, candidate := range work.Candidates {
 		n := candidate.Node
-		c.Recorder.Publish(observe.ConsolidationCandidate(s.nodes[n.NodeName], s.claims[n.ClaimName], work.TextFor(n.Name), work.Savings())...)
+		c.Recorder.Publish(observe.ConsolidationCandidate(v.nodes[n.NodeName], v.claims[n.ClaimName], work.TextFor(n.Name), work.Savings())...)
 	}
 }
 
 // reportJudged counts moves by what their pools said, and tells of approvals by Balanced ones: on the node for moves of one,
 // on the pool for moves of several.
-func (c *Controller) reportJudged(s view, m disrupt.Method, judged []disrupt.ScoredCommand) {
+func (c *Controller) reportJudged(v view, m disrupt.Method, judged []disrupt.ScoredCommand) {
 	decision := func(approved bool) string {
 		if approved {
 			return "approved"
@@ -95,8 +95,8 @@ func (c *Controller) reportJudged(s view, m disrupt.Method, judged []disrupt.Sco
 			}
 			if m.Search == disrupt.EachCandidate {
 				n := j.Command.Candidates[0].Node
-				c.Recorder.Publish(observe.ConsolidationApproved(s.nodes[n.NodeName], s.claims[n.ClaimName], told)...)
-			} else if pool := s.pools[score.Pool]; pool != nil {
+				c.Recorder.Publish(observe.ConsolidationApproved(v.nodes[n.NodeName], v.claims[n.ClaimName], told)...)
+			} else if pool := v.pools[score.Pool]; pool != nil {
 				c.Recorder.Publish(observe.NodePoolConsolidationApproved(pool, told))
 			}
 		}
@@ -107,11 +107,11 @@ func (c *Controller) reportJudged(s view, m disrupt.Method, judged []disrupt.Sco
 const sampleNodes = 100
 
 // logBudgetErrors logs the pools whose budgets cannot be evaluated.
-func (c *Controller) logBudgetErrors(s view) {
+func (c *Controller) logBudgetErrors(v view) {
 	var errs []error
 	var names []string
-	for _, name := range slices.Sorted(maps.Keys(s.pools)) {
-		if _, err := s.pools[name].AllowedDisruptions(s.now, sampleNodes, v1.DisruptionReasonEmpty); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(v.pools)) {
+		if _, err := v.pools[name].AllowedDisruptions(v.now, sampleNodes, v1.DisruptionReasonEmpty); err != nil {
 			errs, names = append(errs, err), append(names, name)
 		}
 	}

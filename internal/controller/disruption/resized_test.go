@@ -45,7 +45,7 @@ func TestPredictedSizesAreUsed(t *testing.T) {
 			l := w.live(ondemand(2))
 			w.pool("pool", budget("100%"), underutilized)
 			l.of("pool", "a", "x2")
-			w.stranger("b", 2)
+			w.unmanagedNode("b", 2)
 			w.pod("b", "there", asks(1300))
 			w.pod("a", "moving", asks(tt.asks), tt.owner)
 			w.deps.Predictions = &prediction.Store{}

@@ -33,11 +33,11 @@ func (c *Controller) builder() problem.Builder {
 }
 
 // simContext builds what simulations about the candidates need. underway are commands that are assumed to be complete.
-func (c *Controller) simContext(ctx context.Context, s view, candidates []disrupt.Candidate, underway []disrupt.Command) (*simContext, error) {
+func (c *Controller) simContext(ctx context.Context, v view, candidates []disrupt.Candidate, underway []disrupt.Command) (*simContext, error) {
 	input, ignored, err := c.builder().Disruption(ctx, problem.Disruption{
-		Snapshot: s.snapshot, Now: s.now, Pools: s.qualifyInput(nil).Pools, Candidates: candidates,
-		Budgets: s.budgets, Unevictable: s.unevictable, Underway: underway,
-		PriceOf: func(n *model.Node) float64 { return c.prices.of(s.pools, n) },
+		Snapshot: v.snapshot, Now: v.now, Pools: v.qualifyInput(nil).Pools, Candidates: candidates,
+		Budgets: v.budgets, Unevictable: v.unevictable, Underway: underway,
+		PriceOf: func(n *model.Node) float64 { return c.prices.of(v.pools, n) },
 	})
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ func (c *Controller) validateDue(ctx context.Context) {
 	if len(due) == 0 {
 		return
 	}
-	s, err := c.gather(ctx)
+	v, err := c.gather(ctx)
 	if err != nil {
 		// Nothing was touched yet; the next pass finds the same nodes again.
 		for _, cmd := range due {
@@ -26,28 +26,28 @@ func (c *Controller) validateDue(ctx context.Context) {
 		c.Log.Error("cannot validate disruption commands, dropping them", "commands", len(due), "error", err)
 		return
 	}
-	candidates, obstacles := disrupt.Qualify(s.qualifyInput(nil))
-	c.prices.set(ctx, s.pools, candidates)
+	candidates, obstacles := disrupt.Qualify(v.qualifyInput(nil))
+	c.prices.set(ctx, v.pools, candidates)
 	moving := c.queue.starting()
 	for _, cmd := range due {
 		if !cmd.simulated() {
-			c.validateEmpty(ctx, s, cmd, candidates, obstacles)
+			c.validateEmpty(ctx, v, cmd, candidates, obstacles)
 		}
 	}
 	var shared *simContext
 	for _, cmd := range due {
 		if cmd.simulated() && !moving {
-			moving = c.validateSimulated(ctx, s, cmd, candidates, obstacles, &shared)
+			moving = c.validateSimulated(ctx, v, cmd, candidates, obstacles, &shared)
 		}
 	}
 }
 
 // validateEmpty validates one command that was found without simulation. Other commands count against the budgets, the command
 // itself does not.
-func (c *Controller) validateEmpty(ctx context.Context, s view, cmd command, candidates []disrupt.Candidate, obstacles []disrupt.Obstacle) {
+func (c *Controller) validateEmpty(ctx context.Context, v view, cmd command, candidates []disrupt.Candidate, obstacles []disrupt.Obstacle) {
 	wanted, refused := cmd.method.FilterNodes(among(candidates, cmd.plan))
-	fit, blocked := cmd.method.FilterPods(wanted, c.podBlocks(ctx, s, wanted))
-	budgets := remaining(s.budgetsFor(cmd.method.Reason, c.pledged(s, cmd)))
+	fit, blocked := cmd.method.FilterPods(wanted, c.podBlocks(ctx, v, wanted))
+	budgets := remaining(v.budgetsFor(cmd.method.Reason, c.pledged(v, cmd)))
 	verdict := disrupt.Validate(cmd.plan, fit, append(append(refused, blocked...), obstacles...), budgets)
 	c.reportDropped(cmd, verdict.Dropped)
 	if len(verdict.Command.Candidates) == 0 {
@@ -55,60 +55,60 @@ func (c *Controller) validateEmpty(ctx context.Context, s view, cmd command, can
 		c.Log.Debug("abandoning disruption attempt due to pod churn, the command is no longer valid", "command-id", cmd.id)
 		return
 	}
-	cmd.plan, cmd.started = verdict.Command, s.now
+	cmd.plan, cmd.started = verdict.Command, v.now
 	c.startCommand(ctx, cmd)
 }
 
 // validateSimulated validates one command that was found by simulation, and reports whether it was started.
 func (c *Controller) validateSimulated(
-	ctx context.Context, s view, cmd command, candidates []disrupt.Candidate, obstacles []disrupt.Obstacle, shared **simContext,
+	ctx context.Context, v view, cmd command, candidates []disrupt.Candidate, obstacles []disrupt.Obstacle, shared **simContext,
 ) bool {
 	own := among(candidates, cmd.plan)
 	wanted, refused := cmd.method.FilterNodes(own)
-	fit, blocked := cmd.method.FilterPods(wanted, c.podBlocks(ctx, s, wanted))
-	s.setDrainRounds(fit)
+	fit, blocked := cmd.method.FilterPods(wanted, c.podBlocks(ctx, v, wanted))
+	v.setDrainRounds(fit)
 	if *shared == nil {
 		var err error
-		if *shared, err = c.simContext(ctx, s, candidates, c.queue.validated()); err != nil {
+		if *shared, err = c.simContext(ctx, v, candidates, c.queue.validated()); err != nil {
 			c.queue.drop(cmd.id)
 			c.Log.Error("cannot validate a disruption command, dropping it", "command-id", cmd.id, "error", err)
 			return false
 		}
 	}
 	sim := (*shared).simulator(cmd.method.Simulates)
-	budgets := remaining(s.budgetsFor(cmd.method.Reason, c.pledged(s, cmd)))
+	budgets := remaining(v.budgetsFor(cmd.method.Reason, c.pledged(v, cmd)))
 	verdict := sim.Validate(cmd.plan, fit, append(append(refused, blocked...), obstacles...), budgets)
 	if len(verdict.Dropped) == 0 {
 		// Pods may have been bound while the simulation ran.
 		verdict.Dropped = c.validateCandidates(ctx, cmd)
 	}
 	if len(verdict.Dropped) > 0 {
-		c.reject(s, cmd, verdict.Dropped)
+		c.reject(v, cmd, verdict.Dropped)
 		return false
 	}
-	cmd.plan, cmd.started = verdict.Command, s.now
+	cmd.plan, cmd.started = verdict.Command, v.now
 	c.startCommand(ctx, cmd)
 	return true
 }
 
 // validateCandidates validates the candidates of a command once more, without a simulation.
 func (c *Controller) validateCandidates(ctx context.Context, cmd command) []disrupt.Obstacle {
-	s, err := c.gather(ctx)
+	v, err := c.gather(ctx)
 	if err != nil {
 		return []disrupt.Obstacle{{Code: disrupt.PodsUnknown, Node: cmd.plan.Candidates[0].Node, Cause: err.Error()}}
 	}
-	candidates, obstacles := disrupt.Qualify(s.qualifyInput(nil))
+	candidates, obstacles := disrupt.Qualify(v.qualifyInput(nil))
 	own := among(candidates, cmd.plan)
-	c.prices.set(ctx, s.pools, own)
+	c.prices.set(ctx, v.pools, own)
 	wanted, refused := cmd.method.FilterNodes(own)
-	fit, blocked := cmd.method.FilterPods(wanted, c.podBlocks(ctx, s, wanted))
-	budgets := remaining(s.budgetsFor(cmd.method.Reason, c.pledged(s, cmd)))
+	fit, blocked := cmd.method.FilterPods(wanted, c.podBlocks(ctx, v, wanted))
+	budgets := remaining(v.budgetsFor(cmd.method.Reason, c.pledged(v, cmd)))
 	return disrupt.Validate(cmd.plan, fit, append(append(refused, blocked...), obstacles...), budgets).Dropped
 }
 
 // reject ends a command that did not pass its validation. Its nodes are backed off, so that others get their turn; where there
 // were several, each may still go by itself.
-func (c *Controller) reject(s view, cmd command, dropped []disrupt.Obstacle) {
+func (c *Controller) reject(v view, cmd command, dropped []disrupt.Obstacle) {
 	c.queue.drop(cmd.id)
 	class := dropped[0].Failure()
 	if class != disrupt.Scheduling {
@@ -127,7 +127,7 @@ func (c *Controller) reject(s view, cmd command, dropped []disrupt.Obstacle) {
 		n := candidate.Node
 		rest.fail(n.ClaimName, c.Clock.Now())
 		if cmd.method.Reason == disrupt.Underutilized {
-			c.Recorder.Publish(observe.ConsolidationRejected(s.nodes[n.NodeName], s.claims[n.ClaimName],
+			c.Recorder.Publish(observe.ConsolidationRejected(v.nodes[n.NodeName], v.claims[n.ClaimName],
 				cmd.plan.TextFor(n.Name), string(class), cmd.plan.Savings())...)
 		}
 	}

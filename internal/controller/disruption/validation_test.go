@@ -22,7 +22,7 @@ func TestABudgetThatComesDuringTheDelay(t *testing.T) {
 			w.pool("pool", budget("100%"), underutilized)
 			l.of("pool", "a", "x8")
 			if decision == "delete" {
-				w.stranger("b", 4)
+				w.unmanagedNode("b", 4)
 			}
 			w.pod("a", "web", asks(900))
 			defer w.run()()
@@ -38,14 +38,14 @@ func TestABudgetThatComesDuringTheDelay(t *testing.T) {
 }
 
 // way is one way to disrupt two nodes or one, with what makes a cluster in which it does.
-type way struct {
+type methodCase struct {
 	kind  string
 	nodes int
 	set   func(l *life)
 }
 
-func ways() []way {
-	return []way{
+func methodCases() []methodCase {
+	return []methodCase{
 		{"empty", 2, func(l *life) {
 			l.of("pool", "a", "x2")
 			l.of("pool", "b", "x2")
@@ -55,7 +55,7 @@ func ways() []way {
 				l.of("pool", name, "x2")
 				l.pod(name, "pod-"+name, asks(900))
 			}
-			l.stranger("large", 2)
+			l.unmanagedNode("large", 2)
 		}},
 		{"single", 1, func(l *life) {
 			l.of("pool", "a", "x2")
@@ -67,7 +67,7 @@ func ways() []way {
 // TestWhatChangesDuringTheDelay: all three ways that wait report it as failed validations.
 func TestWhatChangesDuringTheDelay(t *testing.T) {
 	t.Attr("covers", "C421")
-	for _, way := range ways() {
+	for _, way := range methodCases() {
 		for cause, change := range map[string]func(w *harness){
 			"budgets at zero": func(w *harness) { w.replaceBudgets("pool", budget("0")) },
 			"pods that come": func(w *harness) {
@@ -108,7 +108,7 @@ func TestSeveralRefusedOneIsTried(t *testing.T) {
 			l.of("pool", name, "x2")
 			w.pod(name, "pod-"+name, asks(1300))
 		}
-		w.stranger("large", 4)
+		w.unmanagedNode("large", 4)
 		defer w.run()()
 		w.pass(10 * time.Second)
 		w.wantLog("[a, b] (savings: $4.00)")
@@ -140,7 +140,7 @@ func TestPoolsThatCannotLaunch(t *testing.T) {
 			set(w)
 			l.of("pool", "a", "x2")
 			w.pod("a", "web", asks(900))
-			w.stranger("b", 4)
+			w.unmanagedNode("b", 4)
 			defer w.run()()
 			w.pass(time.Minute)
 			w.wantMetric("karpenter_nodeclaims_disrupted_total", 1, "reason=underutilized")

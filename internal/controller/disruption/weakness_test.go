@@ -16,7 +16,7 @@ import (
 )
 
 // stranger adds a node with so many cores that nobody here manages.
-func (w *harness) stranger(name string, cores int64) {
+func (w *harness) unmanagedNode(name string, cores int64) {
 	w.Helper()
 	size := ondemand(cores)[0].Capacity
 	w.create(&corev1.Node{
@@ -40,7 +40,7 @@ func TestChangesDuringADecision(t *testing.T) {
 		w.provider.asked = func() {
 			if !came {
 				came = true
-				w.stranger("b", 2)
+				w.unmanagedNode("b", 2)
 			}
 		}
 		defer w.run()()
@@ -50,7 +50,7 @@ func TestChangesDuringADecision(t *testing.T) {
 }
 
 // TestOneThatFailsKeepsFailing: the first candidate of the order never passes its second look.
-func TestOneThatFailsKeepsFailing(t *testing.T) {
+func TestBackoffLetsOthersGo(t *testing.T) {
 	t.Attr("covers", "C437 W007")
 	inBubble(t, "the others get their turn", func(w *harness) {
 		l := w.live(ondemand(1, 8))
@@ -62,7 +62,7 @@ func TestOneThatFailsKeepsFailing(t *testing.T) {
 		defer w.run()()
 		for range 30 {
 			w.pass(2 * time.Second)
-			if n, ok := w.store.Snapshot().Nodes.Get("test://a"); ok && w.ripening("a") {
+			if n, ok := w.store.Snapshot().Nodes.Get("test://a"); ok && w.waitsForValidation("a") {
 				w.store.Nominate(time.Now().Add(5*time.Second), n.ID)
 			}
 		}
@@ -116,7 +116,7 @@ func TestOneThatFailsKeepsFailing(t *testing.T) {
 }
 
 // ripening reports whether a command for the node waits for its second look.
-func (w *harness) ripening(node string) bool {
+func (w *harness) waitsForValidation(node string) bool {
 	logs := w.logs.String()
 	proposed, rejected := strings.Count(logs, "proposing disruption"), strings.Count(logs, "is no longer valid")
 	last := logs[max(strings.LastIndex(logs, "proposing disruption"), 0):]
@@ -171,7 +171,7 @@ func TestANominationIsNoBudget(t *testing.T) {
 	})
 }
 
-func TestTheLoopGoesOnWhileADecisionRipens(t *testing.T) {
+func TestTheLoopRunsDuringValidation(t *testing.T) {
 	t.Attr("covers", "W026")
 	inBubble(t, "a node that drifts while an empty one waits is not kept waiting", func(w *harness) {
 		l := w.live(ondemand(1))
@@ -280,7 +280,7 @@ func TestBudgetsOfPods(t *testing.T) {
 				w.pod(name, fmt.Sprintf("%s-%d", name, i), asks(3400), func(p *corev1.Pod) { p.Labels = map[string]string{"app": "web-" + name} })
 			}
 		}
-		w.stranger("large", 16)
+		w.unmanagedNode("large", 16)
 		w.guard("default", "web-a", lets(1, 1, 2))
 		w.guard("default", "web-b", lets(2, 0, 2))
 		defer w.run()()

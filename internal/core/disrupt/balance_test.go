@@ -109,7 +109,7 @@ func TestTotals(t *testing.T) {
 	})
 	odd := node("odd", func(n *model.Node) { n.Pods = pods(1, plain) })
 	elsewhere := node("elsewhere", func(n *model.Node) { n.Pool, n.Initialized = "quiet", false })
-	candidates, _ := Qualify(world(a, other, odd))
+	candidates, _ := Qualify(qualifyInput(a, other, odd))
 	prices := map[string]float64{"a": 2, "other": 3, "odd": math.NaN()}
 	got := TotalsOf(snapshot(a, other, odd, elsewhere), candidates, func(n *model.Node) float64 { return prices[n.Name] })
 	if want := (Totals{Cost: 5, Disruption: 4 + 3 + 2}); got["default"] != want {
@@ -152,7 +152,7 @@ func TestScoresGoByWhatIsExpected(t *testing.T) {
 	if len(d.Scored) == 0 {
 		t.Fatal("nothing was judged")
 	}
-	cheapest := score(d.Scored[0].Command, d.Scored[0].Command.Savings(), &f.study)
+	cheapest := score(d.Scored[0].Command, d.Scored[0].Command.Savings(), &f.input)
 	if got := fmt.Sprint(cheapest.Approved, d.Scored[0].Scoring.Approved); got != "true true" {
 		t.Errorf("approved %s", got)
 	}

@@ -32,7 +32,7 @@ func snapshot(nodes ...*model.Node) *model.Snapshot {
 	return &model.Snapshot{Nodes: e.Publish()}
 }
 
-func world(nodes ...*model.Node) QualifyInput {
+func qualifyInput(nodes ...*model.Node) QualifyInput {
 	return QualifyInput{Snapshot: snapshot(nodes...), Now: noon, Pools: map[string]Pool{"default": {Name: "default"}}}
 }
 
@@ -109,7 +109,7 @@ func TestQualify(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := world(node("a", tt.change))
+			w := qualifyInput(node("a", tt.change))
 			if tt.busy {
 				w.InCommand = map[string]bool{"id/a": true}
 			}
@@ -147,7 +147,7 @@ func TestRescheduleCost(t *testing.T) {
 		{name: "pods that do not have to move do not count", pods: []*model.Pod{pod(10, false)}, want: 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			candidates, _ := Qualify(world(node("a", func(n *model.Node) { n.Pods = tt.pods })))
+			candidates, _ := Qualify(qualifyInput(node("a", func(n *model.Node) { n.Pods = tt.pods })))
 			if got := candidates[0]; got.DisruptionCost != tt.want || len(got.PodsToMove) != tt.moves {
 				t.Errorf("got cost %v with %d pods to move, want %v with %d", got.DisruptionCost, len(got.PodsToMove), tt.want, tt.moves)
 			}

@@ -49,9 +49,9 @@ func TestReplace(t *testing.T) {
 	t.Run("minValues are strict whatever the policy", func(t *testing.T) {
 		t.Attr("covers", "C398")
 		f := newFleet(t, sizes(3, onDemand))
-		p := f.study.Problem.Pools[0]
+		p := f.input.Problem.Pools[0]
 		p.Requirements = p.Requirements.Add(requirement.New(instanceTypeKey, requirement.Exists).WithMinValues(3))
-		f.study.Problem.Options.BestEffortMinValues = true
+		f.input.Problem.Options.BestEffortMinValues = true
 		f.node("a", onDemand, "x4", 500)
 		d := f.decide(singleNode(), 1)
 		f.want(d, "")
@@ -80,9 +80,9 @@ func TestReplace(t *testing.T) {
 			held.Offerings[i].ReservationCapacity = 1
 		}
 		f := newFleet(t, catalog.Catalog{held})
-		f.study.Problem.Options.Reserved, f.study.Problem.Options.ReservationLabel = 2, "test/reservation"
-		wk := f.study.Problem.Options.WellKnown
-		f.study.Problem.Options.WellKnown = func(key string) bool { return key == "test/reservation" || wk(key) }
+		f.input.Problem.Options.Reserved, f.input.Problem.Options.ReservationLabel = 2, "test/reservation"
+		wk := f.input.Problem.Options.WellKnown
+		f.input.Problem.Options.WellKnown = func(key string) bool { return key == "test/reservation" || wk(key) }
 		f.node("a", onDemand, "x8", 5000)
 		f.want(f.decide(singleNode(), 1), "replace a -> x8 reserved")
 	})
@@ -111,14 +111,14 @@ func TestSpotToSpot(t *testing.T) {
 	t.Run("the cheapest 15 types are launched", func(t *testing.T) {
 		t.Attr("covers", "C383 C387")
 		f := newFleet(t, many(20))
-		f.study.SpotToSpot = true
+		f.input.SpotToSpot = true
 		f.node("a", spot, "x4", 500)
 		f.want(f.decide(singleNode(), 1), "replace a -> s00,s01,s02,s03,s04,s05,s06,s07,s08,s09,s10,s11,s12,s13,s14 spot")
 	})
 	t.Run("it takes 15 cheaper types", func(t *testing.T) {
 		t.Attr("covers", "C384 C386")
 		f := newFleet(t, many(14))
-		f.study.SpotToSpot = true
+		f.input.SpotToSpot = true
 		f.node("a", spot, "x4", 500)
 		d := f.decide(singleNode(), 1)
 		f.want(d, "")
@@ -128,8 +128,8 @@ func TestSpotToSpot(t *testing.T) {
 	t.Run("minValues may need more than 15", func(t *testing.T) {
 		t.Attr("covers", "C388")
 		f := newFleet(t, many(20))
-		f.study.SpotToSpot = true
-		p := f.study.Problem.Pools[0]
+		f.input.SpotToSpot = true
+		p := f.input.Problem.Pools[0]
 		p.Requirements = p.Requirements.Add(requirement.New(instanceTypeKey, requirement.Exists).WithMinValues(17))
 		f.node("a", spot, "x4", 500)
 		d := f.decide(singleNode(), 1)
@@ -139,7 +139,7 @@ func TestSpotToSpot(t *testing.T) {
 	})
 	t.Run("several nodes need no flexibility", func(t *testing.T) {
 		f := newFleet(t, sizes(3, spot))
-		f.study.SpotToSpot = true
+		f.input.SpotToSpot = true
 		for _, name := range []string{"a", "b", "c"} {
 			f.node(name, spot, "x4", 300)
 		}
@@ -180,7 +180,7 @@ func TestDelete(t *testing.T) {
 		f.node("c", onDemand, "x2").Initialized = false
 		gone := f.node("d", onDemand, "x1", 900)
 		gone.Deleting = true
-		f.study.Problem.Pods = append(f.study.Problem.Pods, gone.Pods...)
+		f.input.Problem.Pods = append(f.input.Problem.Pods, gone.Pods...)
 		f.want(f.decide(singleNode(), 1), "delete b")
 	})
 	t.Run("no pod is moved onto a node that has not been quiet for consolidateAfter", func(t *testing.T) {
@@ -235,14 +235,14 @@ func TestDelete(t *testing.T) {
 	})
 	t.Run("without any pool that may launch pods still move", func(t *testing.T) {
 		f := newFleet(t, nil)
-		f.study.Problem.Pools = nil
+		f.input.Problem.Pools = nil
 		f.node("a", onDemand, "x1", 500)
 		f.node("b", onDemand, "x2", 500).Disruption.Consolidatable = false
 		f.want(f.decide(singleNode(), 1), "delete a")
 	})
 }
 
-func TestSeveralSingleMovesDoNotRelyOnTheSameRoom(t *testing.T) {
+func TestSingleMovesDoNotShareCapacity(t *testing.T) {
 	f := newFleet(t, sizes(1, onDemand))
 	f.node("a", onDemand, "x1", 900)
 	f.node("b", onDemand, "x1", 900)
@@ -252,14 +252,14 @@ func TestSeveralSingleMovesDoNotRelyOnTheSameRoom(t *testing.T) {
 	f.want(f.decide(singleNode(), 10), "delete a; delete b")
 }
 
-func TestCommandsUnderwayAreTakenForGranted(t *testing.T) {
+func TestCommandsUnderwayAreAssumedComplete(t *testing.T) {
 	f := newFleet(t, sizes(1, onDemand))
 	f.node("a", onDemand, "x1", 900)
 	f.node("b", onDemand, "x1", 900)
 	f.node("large", onDemand, "x4", 1000, 1000, 900)
 	d := f.decide(singleNode(), 1)
 	f.want(d, "delete a")
-	f.study.Underway = d.Commands
+	f.input.Underway = d.Commands
 	f.nodes[0].NominatedUntil = noon.Add(time.Hour).UnixNano() // busy
 	f.want(f.decide(singleNode(), 1), "")
 }
@@ -296,9 +296,9 @@ func TestConsolidationCandidates(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFleet(t, sizes(1, onDemand))
 			n := f.node("a", onDemand, "x1", 500)
-			p := f.study.Pools["default"]
+			p := f.input.Pools["default"]
 			tt.change(f, n, &p)
-			f.study.Pools["default"] = p
+			f.input.Pools["default"] = p
 			f.wantObstacle(f.decide(singleNode(), 1), "a", tt.want, tt.text)
 		})
 	}
@@ -312,7 +312,7 @@ func TestConsolidationCandidates(t *testing.T) {
 	})
 }
 
-func TestHomelessPodsAreNamed(t *testing.T) {
+func TestUnplacedPodsAreNamed(t *testing.T) {
 	var list []UnplacedPod
 	for i := range 6 {
 		list = append(list, UnplacedPod{&model.Pod{Namespace: "ns", Name: fmt.Sprint(i)}, "no"})

@@ -52,7 +52,7 @@ func (f *fleet) carryOut(c Command, random *rand.Rand, serial int) {
 
 // TestAFrozenFleetComesToRest: with pods that neither come nor go, every pass saves money until there is nothing left to do.
 // From then on each pass sees the same cluster, and decides the same.
-func TestAFrozenFleetComesToRest(t *testing.T) {
+func TestAFrozenFleetConverges(t *testing.T) {
 	for _, tt := range []struct {
 		nodes  int
 		policy string
@@ -61,9 +61,9 @@ func TestAFrozenFleetComesToRest(t *testing.T) {
 		t.Run(fmt.Sprintf("%d nodes, %s", tt.nodes, tt.policy), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(tt.seed, 7)) //nolint:gosec // a test
 			f := randomFleet(t, random, tt.nodes)
-			for name, p := range f.study.Pools {
+			for name, p := range f.input.Pools {
 				p.Policy = tt.policy
-				f.study.Pools[name] = p
+				f.input.Pools[name] = p
 			}
 			budget := max(tt.nodes/10, 2)
 			before, moves := f.bill(), 0

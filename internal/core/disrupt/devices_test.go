@@ -69,7 +69,7 @@ func (f *fleet) devices(slices []*device.Slice, claims []*model.DeviceClaim, usa
 	for _, usage := range usages {
 		u.Put(usage.Device.String(), usage)
 	}
-	f.study.Problem.Devices = &model.Devices{Slices: s.Publish(), Claims: c.Publish(), Usages: u.Publish()}
+	f.input.Problem.Devices = &model.Devices{Slices: s.Publish(), Claims: c.Publish(), Usages: u.Publish()}
 }
 
 func TestDevicesMoveWithTheirPods(t *testing.T) {

@@ -74,7 +74,7 @@ func TestDrift(t *testing.T) {
 		f.wait("waits", 900)
 		going := f.run(f.node("going", onDemand, "x1"), "moves", 900)
 		f.nodes[1].Deleting = true
-		f.study.Problem.Pods = append(f.study.Problem.Pods, going)
+		f.input.Problem.Pods = append(f.input.Problem.Pods, going)
 		f.want(f.decide(drift(), 1), "replace a -> x1 on-demand")
 	})
 	t.Run("the room that others have launched for virtual pods is not lost", func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestDrift(t *testing.T) {
 		t.Attr("covers", "C351 C352")
 		f := newFleet(t, sizes(1, onDemand))
 		drifted(f.node("a", onDemand, "x1", 500), 1)
-		f.study.Unevictable["a-0"] = true
+		f.input.Unevictable["a-0"] = true
 		f.want(f.decide(drift(), 1), "delete a")
 	})
 	t.Run("static nodes are left to static drift", func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestStaticDrift(t *testing.T) {
 		return drifted(node(name, func(n *model.Node) { n.Pool = pool }), 1)
 	}
 	decide := func(pools map[string]Pool, budgets Budgets, room map[string]int, nodes ...*model.Node) []string {
-		w := world(nodes...)
+		w := qualifyInput(nodes...)
 		w.Pools = pools
 		list, _ := Qualify(w)
 		m := staticDrift()
@@ -218,9 +218,9 @@ func TestSingleInterleavesPools(t *testing.T) {
 	f.pool("other", sizes(1, onDemand))
 	f.node("a", onDemand, "x1", 500)
 	f.nodeOf("other", "b", onDemand, "x1", 500)
-	sim := f.study.Simulator(f.candidates(), ForConsolidation)
+	sim := f.input.Simulator(f.candidates(), ForConsolidation)
 	d := singleNode().Decide(Session{
-		Input: &f.study, Budgets: Budgets{"default": 1, "other": 1}, Simulators: []*Simulator{sim}, Expired: func() bool { return true },
+		Input: &f.input, Budgets: Budgets{"default": 1, "other": 1}, Simulators: []*Simulator{sim}, Expired: func() bool { return true },
 		Each: func(n int, do func(*Simulator, int)) {
 			for i := range n {
 				do(sim, i)

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-func TestEmptinessWants(t *testing.T) {
+func TestEmptinessFilter(t *testing.T) {
 	t.Attr("covers", "C332 C335 C336 C342 C498")
 	with := func(pods ...*model.Pod) func(*model.Node) { return func(n *model.Node) { n.Pods = pods } }
 	for _, tt := range []struct {
@@ -40,7 +40,7 @@ func TestEmptinessWants(t *testing.T) {
 		{name: "static pools are not touched", change: with(), pool: Pool{Static: true, ConsolidationDisabled: true}, want: Static},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := world(node("a", tt.change))
+			w := qualifyInput(node("a", tt.change))
 			w.Pools["default"] = tt.pool
 			candidates, _ := Qualify(w)
 			wanted, refused := emptiness().FilterNodes(candidates)
@@ -51,7 +51,7 @@ func TestEmptinessWants(t *testing.T) {
 	}
 }
 
-func TestAdmit(t *testing.T) {
+func TestFilterPods(t *testing.T) {
 	t.Attr("covers", "C268 C271 C272 C273 C274 C275 C276")
 	graceful := Method{Class: Graceful}
 	eventual := Method{Class: Eventual}

@@ -21,7 +21,7 @@ const gi = int64(1) << 30
 // fleet is a cluster to consolidate.
 type fleet struct {
 	*testing.T
-	study  SimulationInput
+	input  SimulationInput
 	nodes  []*model.Node
 	prices map[string]float64
 }
@@ -69,9 +69,9 @@ func wellKnown(key string) bool {
 // newFleet has one pool "default" with the catalogue.
 func newFleet(t *testing.T, types catalog.Catalog, changes ...func(*Pool)) *fleet {
 	f := &fleet{T: t, prices: map[string]float64{}}
-	f.study = SimulationInput{Now: noon, Pools: map[string]Pool{}, Unevictable: map[string]bool{}}
-	f.study.Problem.Resources = resource.NewTable().Names()
-	f.study.Problem.Options = solve.Options{WellKnown: wellKnown}
+	f.input = SimulationInput{Now: noon, Pools: map[string]Pool{}, Unevictable: map[string]bool{}}
+	f.input.Problem.Resources = resource.NewTable().Names()
+	f.input.Problem.Options = solve.Options{WellKnown: wellKnown}
 	f.pool("default", types, changes...)
 	return f
 }
@@ -81,8 +81,8 @@ func (f *fleet) pool(name string, types catalog.Catalog, changes ...func(*Pool))
 	for _, change := range changes {
 		change(&p)
 	}
-	f.study.Pools[name] = p
-	f.study.Problem.Pools = append(f.study.Problem.Pools, &model.Pool{
+	f.input.Pools[name] = p
+	f.input.Problem.Pools = append(f.input.Problem.Pools, &model.Pool{
 		Name: name, Catalog: types,
 		Requirements: requirement.NewSet(requirement.New("karpenter.sh/nodepool", requirement.In, name)),
 	})
@@ -132,14 +132,14 @@ func (f *fleet) run(n *model.Node, name string, cpu int64, changes ...func(*mode
 func (f *fleet) wait(name string, cpu int64) *model.Pod {
 	p := f.run(&model.Node{}, name, cpu)
 	p.Node, p.Reschedulable = "", false
-	f.study.Problem.Pods = append(f.study.Problem.Pods, p)
+	f.input.Problem.Pods = append(f.input.Problem.Pods, p)
 	return p
 }
 
 // candidates are all nodes that qualify.
 func (f *fleet) candidates() []Candidate {
-	w := world(f.nodes...)
-	w.Pools = f.study.Pools
+	w := qualifyInput(f.nodes...)
+	w.Pools = f.input.Pools
 	list, _ := Qualify(w)
 	for i := range list {
 		list[i].Price, list[i].TypeKnown = f.prices[list[i].Node.ID], true
@@ -150,22 +150,22 @@ func (f *fleet) candidates() []Candidate {
 // decide lets a method decide with a budget for every pool.
 func (f *fleet) decide(m Method, budget int) Decision {
 	f.Helper()
-	f.study.Problem.Nodes = nil
+	f.input.Problem.Nodes = nil
 	for _, n := range f.nodes {
 		if !n.Deleting {
-			f.study.Problem.Nodes = append(f.study.Problem.Nodes, n)
+			f.input.Problem.Nodes = append(f.input.Problem.Nodes, n)
 		}
 	}
 	list := f.candidates()
-	f.study.Totals = TotalsOf(snapshot(f.nodes...), list, func(n *model.Node) float64 { return f.prices[n.ID] })
+	f.input.Totals = TotalsOf(snapshot(f.nodes...), list, func(n *model.Node) float64 { return f.prices[n.ID] })
 	budgets := Budgets{}
-	for name := range f.study.Pools {
+	for name := range f.input.Pools {
 		budgets[name] = budget
 	}
-	sims := []*Simulator{f.study.Simulator(list, m.Simulates), f.study.Simulator(list, m.Simulates)}
+	sims := []*Simulator{f.input.Simulator(list, m.Simulates), f.input.Simulator(list, m.Simulates)}
 	fit, refused := m.FilterNodes(list)
 	d := m.Decide(Session{
-		Input: &f.study, Budgets: budgets, Simulators: sims, Expired: func() bool { return false }, Grant: func(string, int) int { return 1 },
+		Input: &f.input, Budgets: budgets, Simulators: sims, Expired: func() bool { return false }, Grant: func(string, int) int { return 1 },
 		Each: func(n int, do func(*Simulator, int)) {
 			var group sync.WaitGroup
 			for k, sim := range sims {
@@ -223,7 +223,7 @@ func (f *fleet) wantObstacle(d Decision, node string, code Code, text string) {
 }
 
 // TestNobodyIsLeftWithoutAReason: whatever a method that looks at nodes one by one does not take, it says why.
-func TestNobodyIsLeftWithoutAReason(t *testing.T) {
+func TestEveryNodeHasAReason(t *testing.T) {
 	codes := map[Code]bool{}
 	for seed := range uint64(80) {
 		random := rand.New(rand.NewPCG(seed, 13)) //nolint:gosec // a test
@@ -244,12 +244,12 @@ func TestNobodyIsLeftWithoutAReason(t *testing.T) {
 		if seed%2 == 0 {
 			// What a command that waits takes for granted keeps others from their move.
 			if d := f.decide(singleNode(), 2); len(d.Commands) > 0 {
-				f.study.Underway = d.Commands[:1]
+				f.input.Underway = d.Commands[:1]
 			}
 		}
-		static := f.study.Pools["other"]
+		static := f.input.Pools["other"]
 		static.Static = seed%3 == 0
-		f.study.Pools["other"] = static
+		f.input.Pools["other"] = static
 		for _, m := range []Method{emptiness(), dispensable(), staticDrift(), drift(), singleNode()} {
 			d := f.decide(m, 1+random.IntN(4))
 			told := map[string]bool{}

@@ -56,9 +56,9 @@ type search struct {
 func decideMulti(s Session, fit []Candidate) Decision {
 	var d Decision
 	m := search{Session: s, sim: s.Simulators[0]}
-	promised := s.destinations()
+	to := s.destinations()
 	for _, c := range byRatio(fit) {
-		if s.Budgets[c.Node.Pool] > 0 && !promised[c.Node.ID] {
+		if s.Budgets[c.Node.Pool] > 0 && !to[c.Node.ID] {
 			m.order = append(m.order, c)
 		}
 	}

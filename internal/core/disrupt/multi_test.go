@@ -100,10 +100,10 @@ func TestMulti(t *testing.T) {
 // Source: disruption specification, multi-node search.
 func (f *fleet) prefix(budget int) Command {
 	list := f.candidates()
-	sim := f.study.Simulator(list, ForConsolidation)
+	sim := f.input.Simulator(list, ForConsolidation)
 	fit, _ := multiNode().FilterNodes(list)
 	left := Budgets{}
-	for name := range f.study.Pools {
+	for name := range f.input.Pools {
 		left[name] = budget
 	}
 	var within []Candidate
@@ -163,7 +163,7 @@ func TestTheSearchIsNeverWorseThanThePrefix(t *testing.T) {
 func randomFleet(t *testing.T, random *rand.Rand, n int) *fleet {
 	f := newFleet(t, sizes(5, onDemand, spot))
 	f.pool("other", sizes(4, onDemand))
-	f.study.SpotToSpot = true
+	f.input.SpotToSpot = true
 	for i := range n {
 		cores := int64(1) << random.IntN(5)
 		free := int64(float64(cores*1000) * random.Float64())
@@ -238,9 +238,9 @@ func TestTheSearchIsNeverWorseThanThePrefixOfALargeFleet(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 11)) //nolint:gosec // a test
 		f := randomFleet(t, random, 95+random.IntN(40))
 		if seed%2 == 1 {
-			pool := f.study.Pools["other"]
+			pool := f.input.Pools["other"]
 			pool.Policy = Balanced
-			f.study.Pools["other"] = pool
+			f.input.Pools["other"] = pool
 		}
 		for range random.IntN(4) {
 			f.wait(fmt.Sprintf("waits-%d", random.Int()), 200+random.Int64N(3000))

@@ -20,7 +20,7 @@ import (
 
 // wants adds a demand for distinct values of a label to the pool "default".
 func (f *fleet) wants(key string, values int) {
-	p := f.study.Problem.Pools[0]
+	p := f.input.Problem.Pools[0]
 	p.Requirements = p.Requirements.Add(requirement.New(key, requirement.Exists).WithMinValues(values))
 }
 
@@ -43,7 +43,7 @@ func TestMoreOfReplacing(t *testing.T) {
 	t.Run("and on spot", func(t *testing.T) {
 		t.Attr("covers", "C389")
 		f := newFleet(t, append(sizes(3, spot), typeOf("x8", 8, spot)))
-		f.study.SpotToSpot = true
+		f.input.SpotToSpot = true
 		f.wants(instanceTypeKey, 4)
 		f.node("a", spot, "x8", 500)
 		d := f.decide(singleNode(), 1)
@@ -79,7 +79,7 @@ func TestMoreOfReplacing(t *testing.T) {
 		t.Run("with preferences ignored "+fmt.Sprint(ignored), func(t *testing.T) {
 			t.Attr("covers", "C399")
 			f := newFleet(t, sizes(3, onDemand))
-			f.study.Problem.Options.IgnorePreferences = ignored
+			f.input.Problem.Options.IgnorePreferences = ignored
 			n := f.node("a", onDemand, "x4", 500)
 			n.Pods[0].Shape.Preferred = []model.Preference{
 				{Weight: 100, Terms: requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "x4"))},
@@ -134,9 +134,9 @@ func heldType(name string, cores int64, reservation string) *catalog.InstanceTyp
 
 // reserve lets reservations be used.
 func (f *fleet) reserve() {
-	f.study.Problem.Options.Reserved, f.study.Problem.Options.ReservationLabel = solve.ReservedFallback, "test/reservation"
-	known := f.study.Problem.Options.WellKnown
-	f.study.Problem.Options.WellKnown = func(key string) bool { return key == "test/reservation" || known(key) }
+	f.input.Problem.Options.Reserved, f.input.Problem.Options.ReservationLabel = solve.ReservedFallback, "test/reservation"
+	known := f.input.Problem.Options.WellKnown
+	f.input.Problem.Options.WellKnown = func(key string) bool { return key == "test/reservation" || known(key) }
 }
 
 func TestMoreOfRemoving(t *testing.T) {
@@ -219,7 +219,7 @@ func TestSeveralBecomeOne(t *testing.T) {
 				kinds = kinds[:1]
 			}
 			f := newFleet(t, catalog.Catalog{typeOf("x2", 2, kinds...), typeOf("x4", 4, kinds...)})
-			f.study.SpotToSpot = true
+			f.input.SpotToSpot = true
 			for i, kind := range []string{tt.first, tt.second, tt.third} {
 				f.node(string(rune('a'+i)), kind, "x2", 1300)
 			}
@@ -238,16 +238,16 @@ func over(looks int) func() bool {
 
 // until lets a method decide that has that much time.
 func (f *fleet) until(m Method, over func() bool, first map[string]bool) Decision {
-	f.study.Problem.Nodes = f.nodes
+	f.input.Problem.Nodes = f.nodes
 	list := f.candidates()
-	sim := f.study.Simulator(list, m.Simulates)
+	sim := f.input.Simulator(list, m.Simulates)
 	budgets := Budgets{}
-	for name := range f.study.Pools {
+	for name := range f.input.Pools {
 		budgets[name] = 100
 	}
 	fit, _ := m.FilterNodes(list)
 	return m.Decide(Session{
-		Input: &f.study, Budgets: budgets, Simulators: []*Simulator{sim}, Expired: over, FirstPools: first,
+		Input: &f.input, Budgets: budgets, Simulators: []*Simulator{sim}, Expired: over, FirstPools: first,
 		Each: func(n int, do func(*Simulator, int)) {
 			for i := range n {
 				do(sim, i)
@@ -298,7 +298,7 @@ func TestDeadlines(t *testing.T) {
 }
 
 // TestWhatIsSavedForTheTrouble: the order is that of price over cost, whatever the policy says.
-func TestWhatIsSavedForTheTrouble(t *testing.T) {
+func TestSavingsPerDisruption(t *testing.T) {
 	t.Attr("covers", "C304 C436")
 	for _, policy := range []string{WhenEmptyOrUnderutilized, Balanced} {
 		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.Policy = policy })
@@ -329,7 +329,7 @@ func TestPricesOfWhatTakesOver(t *testing.T) {
 	t.Run("a spot price is none for a pool on demand", func(t *testing.T) {
 		t.Attr("covers", "C451")
 		f := newFleet(t, catalog.Catalog{typeOf("x1", 1, onDemand, spot), typeOf("x8", 8, onDemand, spot)}, func(p *Pool) { p.Policy = Balanced })
-		p := f.study.Problem.Pools[0]
+		p := f.input.Problem.Pools[0]
 		p.Requirements = p.Requirements.Add(requirement.New(capacityTypeKey, requirement.In, onDemand))
 		f.node("a", onDemand, "x8", 500)
 		d := f.decide(singleNode(), 1)
@@ -388,13 +388,13 @@ func TestTheExpectedPriceDecides(t *testing.T) {
 		t.Fatalf("%d judgements", len(d.Scored))
 	}
 	command := d.Scored[0].Command
-	if j := score(command, command.Savings(), &f.study); !j.Approved {
+	if j := score(command, command.Savings(), &f.input); !j.Approved {
 		t.Errorf("the cheapest price would not be approved either: %+v", j.Scores)
 	}
 }
 
 // TestAQuestionLeavesNoTrace: what is asked about is shared, not copied, and is afterwards as it was.
-func TestAQuestionLeavesNoTrace(t *testing.T) {
+func TestSimulationsLeaveNoTrace(t *testing.T) {
 	t.Attr("covers", "C486 W025")
 	bytes := map[int]uint64{}
 	for _, size := range []int{100, 2000} {
@@ -402,9 +402,9 @@ func TestAQuestionLeavesNoTrace(t *testing.T) {
 		for i := range size {
 			f.node(fmt.Sprintf("n%04d", i), onDemand, "x2", 500, 500, 500)
 		}
-		f.study.Problem.Nodes = f.nodes
+		f.input.Problem.Nodes = f.nodes
 		list := f.candidates()
-		sim := f.study.Simulator(list, ForConsolidation)
+		sim := f.input.Simulator(list, ForConsolidation)
 		sim.Simulate(list[:1])
 		was := fmt.Sprintf("%+v %+v %+v", *f.nodes[0], *f.nodes[1], *f.nodes[0].Pods[0])
 		var before, after runtime.MemStats
@@ -444,7 +444,7 @@ func TestTheSameClusterGivesTheSameDecision(t *testing.T) {
 				shuffle := rand.New(rand.NewPCG(seed, uint64(try))) //nolint:gosec // a test
 				shuffle.Shuffle(len(f.nodes), func(i, k int) { f.nodes[i], f.nodes[k] = f.nodes[k], f.nodes[i] })
 				if try%2 == 1 {
-					slices.Reverse(f.study.Problem.Pools)
+					slices.Reverse(f.input.Problem.Pools)
 				}
 				got := say(f.decide(m, 2))
 				if try == 0 {

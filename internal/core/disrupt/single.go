@@ -41,7 +41,7 @@ func decideSingle(s Session, fit []Candidate) Decision {
 		}
 	})
 	visited := map[string]bool{}
-	taken, promised := 0, s.destinations()
+	taken, to := 0, s.destinations()
 	for i, v := range found {
 		switch c := order[i]; {
 		case !v.done:
@@ -52,7 +52,7 @@ func decideSingle(s Session, fit []Candidate) Decision {
 			d.Obstacles = append(d.Obstacles, *v.obstacle)
 		default:
 			visited[c.Node.Pool] = true
-			code := s.skipCode(c, promised)
+			code := s.skipCode(c, to)
 			if code == "" {
 				code = s.onTop(&v, c, &taken)
 			}
@@ -61,7 +61,7 @@ func decideSingle(s Session, fit []Candidate) Decision {
 				d.skip(code, c)
 				continue
 			}
-			s.take(&d, c, v.command, promised)
+			s.take(&d, c, v.command, to)
 		}
 		if len(v.scoring.Scores) > 0 {
 			d.Scored = append(d.Scored, ScoredCommand{v.command, v.scoring})

@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-func TestCheck(t *testing.T) {
+func TestValidate(t *testing.T) {
 	proposed := Command{Reason: Empty, Type: "empty"}
 	for _, n := range []string{"a", "b", "c"} {
 		proposed.Candidates = append(proposed.Candidates, newCandidate(node(n), Pool{}))
@@ -48,7 +48,7 @@ func TestCheck(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			a, b, c := node("a"), node("b"), node("c")
 			tt.change(a, b, c)
-			candidates, obstacles := Qualify(world(a, b, c))
+			candidates, obstacles := Qualify(qualifyInput(a, b, c))
 			fit, refused := emptiness().FilterNodes(candidates)
 			v := Validate(proposed, fit, append(obstacles, refused...), Budgets{"default": tt.budget})
 			if diff := cmp.Diff(tt.keep, names(v.Command.Candidates)); diff != "" {
@@ -66,7 +66,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestEmptinessRechecks(t *testing.T) {
+func TestDropOccupied(t *testing.T) {
 	proposed := Command{Reason: Empty}
 	for _, n := range []string{"a", "b", "c", "d"} {
 		proposed.Candidates = append(proposed.Candidates, newCandidate(node(n), Pool{}))
@@ -84,7 +84,7 @@ func TestEmptinessRechecks(t *testing.T) {
 	}
 }
 
-func TestStands(t *testing.T) {
+func TestValidateSimulated(t *testing.T) {
 	t.Attr("covers", "C417 C418")
 	proposed := func(f *fleet) Command {
 		d := f.decide(singleNode(), 1)
@@ -95,7 +95,7 @@ func TestStands(t *testing.T) {
 	}
 	stands := func(f *fleet, c Command, budget int) Validation {
 		fit, refused := singleNode().FilterNodes(f.candidates())
-		return f.study.Simulator(f.candidates(), ForConsolidation).Validate(c, fit, refused, Budgets{"default": budget})
+		return f.input.Simulator(f.candidates(), ForConsolidation).Validate(c, fit, refused, Budgets{"default": budget})
 	}
 	for _, tt := range []struct {
 		name    string
@@ -106,23 +106,23 @@ func TestStands(t *testing.T) {
 	}{
 		{"nothing changed", func(*fleet) {}, 1, "", ""},
 		{"what is launched is not among what would do", func(f *fleet) {
-			f.study.Problem.Pools[0].Catalog = sizes(1, onDemand)
+			f.input.Problem.Pools[0].Catalog = sizes(1, onDemand)
 			f.run(f.nodes[0], "more", 100)
 		}, 1, OtherResult, Scheduling},
 		{"the pods need more than one machine", func(f *fleet) {
-			f.study.Problem.Pools[0].Catalog = sizes(1, onDemand)
+			f.input.Problem.Pools[0].Catalog = sizes(1, onDemand)
 			f.run(f.nodes[0], "more", 900)
 		}, 1, OtherResult, Scheduling},
 		{"nothing has to be launched any more", func(f *fleet) {
-			f.study.Problem.Nodes = append(f.study.Problem.Nodes, f.node("b", onDemand, "x8"))
+			f.input.Problem.Nodes = append(f.input.Problem.Nodes, f.node("b", onDemand, "x8"))
 		}, 1, OtherResult, Scheduling},
-		{"the pods fit nowhere", func(f *fleet) { f.study.Problem.Pools = nil }, 1, NoOtherPlace, Scheduling},
+		{"the pods fit nowhere", func(f *fleet) { f.input.Problem.Pools = nil }, 1, NoOtherPlace, Scheduling},
 		{"the budget shrank", func(*fleet) {}, 0, BudgetSpent, OverBudget},
 		{"the node is not quiet any more", func(f *fleet) { f.nodes[0].Disruption.Consolidatable = false }, 1, NotConsolidatable, Churn},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFleet(t, sizes(2, onDemand))
-			f.study.Problem.Pools[0].Catalog = append(f.study.Problem.Pools[0].Catalog, typeOf("x8", 8, onDemand))
+			f.input.Problem.Pools[0].Catalog = append(f.input.Problem.Pools[0].Catalog, typeOf("x8", 8, onDemand))
 			f.node("a", onDemand, "x8", 800)
 			c := proposed(f)
 			tt.change(f)
