@@ -155,7 +155,7 @@ func ratchet(t *testing.T, what string, got, limit int, where string) {
 	}
 }
 
-// declarations collects what names says of the top-level declarations of every package of the product: those of floors 0 to 7,
+// declarations collects what names says of the top-level declarations of every package of the product: those of layers 0 to 7,
 // without tests and generated files.
 func declarations(t *testing.T, names func(ast.Decl) []string) map[string][]string {
 	t.Helper()

@@ -17,12 +17,12 @@ import (
 const module = "github.com/karpenter-anew/karpenter/"
 
 // lattice is the whole architecture: every package of the module with the packages of the module it may import, lower
-// floors first. Test files are not held to it.
+// layers first. Test files are not held to it.
 //
 // A line reads "packages < imports". A trailing /... means the package and everything below it. A name in capitals stands
 // for what an earlier line defined.
 const lattice = `
-# floor 0: wire types, importable by anyone
+# layer 0: wire types, importable by anyone
 api/v1 <
 api/podrules < api/v1
 api/condition <
@@ -37,7 +37,7 @@ api/crds <
 api/crds/gen < api/...
 API = api/...
 
-# floor 1: the engine room, standard library only
+# layer 1: the engine room, standard library only
 internal/core/resource, internal/core/requirement, internal/core/bitset, internal/core/lp <
 internal/core/reason < internal/core/requirement, internal/core/resource
 internal/core/topology, internal/core/volume, internal/core/device < internal/core/requirement
@@ -53,7 +53,7 @@ internal/core/disrupt < internal/core/model, internal/core/catalog, internal/cor
 internal/core/bound < internal/core/lp, internal/core/topology, internal/core/model, internal/core/catalog, internal/core/requirement, internal/core/resource, internal/core/solve
 CORE = internal/core/...
 
-# floor 2: the contract with clouds, and how the process is seen and set up
+# layer 2: the contract with clouds, and how the process is seen and set up
 internal/ttlcache <
 cloud < API, internal/core/requirement
 cloud/cloudtest < API, cloud, internal/core/requirement
@@ -102,7 +102,7 @@ internal/podlatency <
 internal/cost < API, cloud
 internal/prediction <
 
-# floor 3: between API objects and the engine
+# layer 3: between API objects and the engine
 internal/translate < API, CORE, cloud
 internal/manifest < API, internal/prediction
 internal/buffer < API, CORE, internal/translate
@@ -110,14 +110,14 @@ internal/overlay < API, cloud, internal/core/requirement
 internal/snapshot < API, cloud/registration, internal/manifest
 internal/convert < API, internal/manifest
 
-# floor 4: what is
+# layer 4: what is
 internal/cluster < API, CORE, cloud, internal/translate, internal/observe, internal/cost
 internal/problem < API, CORE, cloud, internal/translate, internal/cost, internal/prediction
 internal/simulation < API, CORE, cloud, internal/translate, internal/manifest, internal/overlay, internal/cluster, internal/buffer, internal/problem, internal/prediction
 internal/simulation/report < API, CORE, internal/simulation
 internal/explain < API, CORE, cloud, internal/translate, internal/simulation, internal/simulation/report, internal/problem
 
-# floor 5: what happens
+# layer 5: what happens
 internal/controller/requeue, internal/controller/ratelimit, internal/controller/singleton, internal/controller/parallel <
 internal/controller/writegate, internal/controller/readyourwrites < internal/ttlcache
 internal/controller/managed < API, cloud
@@ -142,10 +142,10 @@ internal/controller/capacitybuffer < CONTROLLERBASE, CORE, internal/cluster, int
 internal/controller/legacy < CONTROLLERBASE, internal/convert, internal/manifest
 CONTROLLERS = internal/controller/...
 
-# floor 6: wiring
+# layer 6: wiring
 internal/operator < API, cloud, cloud/registration, internal/observe, internal/options, internal/translate, internal/overlay, internal/prediction, internal/podlatency, internal/cluster, CONTROLLERS
 
-# floor 7: the binary, the only importer of adapters
+# layer 7: the binary, the only importer of adapters
 cmd/karpenter < API, cloud, cloud/aws, cloud/kwok, cloud/registration, internal/observe, internal/options, internal/operator, internal/manifest, internal/snapshot, internal/simulation, internal/simulation/report, internal/explain, internal/convert
 
 # scenarios and tools beside the product
@@ -164,35 +164,35 @@ test/demo < API, cloud, cloud/aws/awstest, test/awscluster, test/controlplane, t
 test/chaos < API, cloud, test/controlplane, test/poll, test/process
 `
 
-// floorOf is the number of each package's floor, by the headings of the lattice.
-func floorOf() map[string]string {
-	out, floor := map[string]string{}, ""
+// layerOf is the number of each package's layer, by the headings of the lattice.
+func layerOf() map[string]string {
+	out, layer := map[string]string{}, ""
 	for line := range strings.Lines(lattice) {
 		if heading, ok := strings.CutPrefix(line, "# "); ok {
-			floor = ""
-			if number, ok := strings.CutPrefix(heading, "floor "); ok {
-				floor, _, _ = strings.Cut(number, ":")
+			layer = ""
+			if number, ok := strings.CutPrefix(heading, "layer "); ok {
+				layer, _, _ = strings.Cut(number, ":")
 			}
 		}
 		packages, _, ok := strings.Cut(line, "<")
-		if !ok || floor == "" {
+		if !ok || layer == "" {
 			continue
 		}
 		for pkg := range strings.SplitSeq(packages, ",") {
-			out[strings.TrimSpace(pkg)] = floor
+			out[strings.TrimSpace(pkg)] = layer
 		}
 	}
 	return out
 }
 
-// TestArchitectureShowsTheFloors holds the table of ARCHITECTURE.md against the lattice. A folder of the table stands for
+// TestArchitectureShowsTheLayers holds the table of ARCHITECTURE.md against the lattice. A folder of the table stands for
 // what is below it.
-func TestArchitectureShowsTheFloors(t *testing.T) {
+func TestArchitectureShowsTheLayers(t *testing.T) {
 	page, err := os.ReadFile("../ARCHITECTURE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := map[string]string{} // floor by folder
+	shown := map[string]string{} // layer by folder
 	for _, row := range regexp.MustCompile(`(?m)^\| (\d) \| (.*?) \|`).FindAllStringSubmatch(string(page), -1) {
 		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[2], -1) {
 			folder := strings.TrimSuffix(name[1], "/…")
@@ -202,18 +202,18 @@ func TestArchitectureShowsTheFloors(t *testing.T) {
 			shown[folder] = row[1]
 		}
 	}
-	for pkg, floor := range floorOf() {
+	for pkg, layer := range layerOf() {
 		folder := pkg
 		for shown[folder] == "" && folder != "." {
 			folder = filepath.Dir(folder)
 		}
-		if shown[folder] != floor {
-			t.Errorf("%s is on floor %s, and ARCHITECTURE.md shows it on floor %q", pkg, floor, shown[folder])
+		if shown[folder] != layer {
+			t.Errorf("%s is on layer %s, and ARCHITECTURE.md shows it on layer %q", pkg, layer, shown[folder])
 		}
 	}
 }
 
-// outsiders are the modules that only some floors may touch.
+// outsiders are the modules that only some layers may touch.
 var outsiders = map[string][]string{
 	"internal/core/...":              {},
 	"api/...":                        {"k8s.io/", "sigs.k8s.io/yaml", "github.com/mitchellh/hashstructure", "github.com/robfig/cron", "sigs.k8s.io/controller-runtime/pkg/scheme"},
@@ -238,7 +238,7 @@ func TestImportsOnlyPointDownward(t *testing.T) {
 			}
 		}
 		if !listed {
-			t.Errorf("%s is not in the lattice of internal/arch_test.go: give it a floor", pkg)
+			t.Errorf("%s is not in the lattice of internal/arch_test.go: give it a layer", pkg)
 			continue
 		}
 		for _, path := range imports {
@@ -250,7 +250,7 @@ func TestImportsOnlyPointDownward(t *testing.T) {
 	}
 }
 
-func TestFloorsTouchOnlyTheirOutsiders(t *testing.T) {
+func TestLayersTouchOnlyTheirOutsiders(t *testing.T) {
 	for pkg, imports := range moduleImports(t) {
 		for pattern, prefixes := range outsiders {
 			if !matches(pattern, pkg) {
