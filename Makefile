@@ -68,7 +68,7 @@ test: build local ## Run all tests, including scenarios on a real control plane
 	  done; \
 	  if [ -n "$$failed" ]; then echo "failed in module$$failed:"; grep -E '^ *--- FAIL|^panic:|WARNING: DATA RACE|^ *[a-z_]+_test\.go:[0-9]+: ' "$$log" | cut -c 1-800 || true; exit 1; fi
 
-checklist: ## Print the behaviours of the checklist and the tests that cover them: MISSING=1
+checklist: ## Print the behaviors of the checklist and the tests that cover them: MISSING=1
 	@go run ./test/checklist $(if $(MISSING),-missing) . $(MODULES)
 
 bench: ## Benchmark the engine against upstream Karpenter: QUICK=1 CASE=name TRACE=file.csv
