@@ -84,7 +84,7 @@ func Controllers(p Parts) ([]Controller, error) {
 	}
 	planners := newProvisioner(p, shared, provisioning.Deps{
 		Shared: shared, Store: store, Feed: feed, Translator: translator, Log: p.Log,
-		Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, Waits: waits,
+		Scheduling: p.Options.Scheduling, Gates: p.Options.FeatureGates, PodLatency: waits,
 	})
 	evictions := termination.NewEvictionQueue(shared)
 	return append(append(gated, planners...), []Controller{

@@ -12,5 +12,5 @@ func meters(shared deps.Shared, p Parts, waits *podlatency.Tracker) []Controller
 		return nil
 	}
 	shared.Recorder = p.StatusRecorder
-	return []Controller{metering.New(metering.Deps{Shared: shared, Waits: waits, Buffers: p.Options.FeatureGates.CapacityBuffer})}
+	return []Controller{metering.New(metering.Deps{Shared: shared, PodLatency: waits, Buffers: p.Options.FeatureGates.CapacityBuffer})}
 }

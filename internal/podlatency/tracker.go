@@ -1,9 +1,8 @@
-// Package podlatency remembers how long pods have been waiting: when each was first seen, when something was first decided about
-// it, and since when there is a place for it.
+// Package podlatency tracks how long pods wait: when each was first seen, when the first decision about it was made, and since when it
+// can be scheduled.
 //
-// It is a memory of convenience for metrics: after a restart it begins anew, and what it does not know is not told. Its size
-// is bounded by the pods that exist: only See adds a pod, and a pod that is gone is forgotten, whatever is decided about it
-// meanwhile.
+// The tracker serves metrics only: it is empty after a restart, and durations that it does not know are not recorded. Its size is
+// bounded by the pods that exist: only Observe adds a pod, and Forget removes it.
 //
 // Source: scheduling specification, nomination and decisions.
 package podlatency
@@ -13,25 +12,25 @@ import (
 	"time"
 )
 
-// Times is what is known about one pod. A zero time stands for what has not happened.
+// Times are the times of one pod. A zero time stands for what has not happened.
 type Times struct {
 	// Seen is when the pod was first seen waiting.
 	Seen time.Time
-	// Decided is when the first verdict about it was reached, whichever way.
+	// Decided is when the first decision about it was made: that it can be scheduled, or that it cannot.
 	Decided time.Time
-	// Placed is since when there is a place for it.
+	// Placed is since when it can be scheduled.
 	Placed time.Time
-	// PlacedHealthy is since when there is a place for it whose pool brings its nodes up, as far as is known.
+	// PlacedHealthy is since when it can be scheduled on a node whose NodePool is not known to be unhealthy.
 	PlacedHealthy time.Time
 }
 
-// Book holds the times of all pods, by UID. It is safe for concurrent use; the zero value is an empty book.
+// Tracker has the times of all pods, by UID. It is safe for concurrent use; the zero value is an empty tracker.
 type Tracker struct {
 	mu   sync.Mutex
 	pods map[string]*Times
 }
 
-// See notes that a pod waits. Only the first time counts.
+// Observe records that a pod waits. Only the first time counts.
 func (b *Tracker) Observe(uid string, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -43,8 +42,8 @@ func (b *Tracker) Observe(uid string, now time.Time) {
 	}
 }
 
-// Refuse notes that there is no place for a pod, so that what was promised before does not hold any more. If this is the
-// first verdict about it, it reports how long that took since the pod was seen.
+// RecordUnschedulable records that a pod cannot be scheduled, which ends an earlier placement. If this is the first decision about the
+// pod, it returns the time since the pod was seen.
 func (b *Tracker) RecordUnschedulable(uid string, now time.Time) (waited time.Duration, first bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,9 +55,8 @@ func (b *Tracker) RecordUnschedulable(uid string, now time.Time) (waited time.Du
 	return t.decide(now)
 }
 
-// Place notes that there is a place for a pod, healthy when the pool it belongs to brings its nodes up. Of several such
-// notes the first since the last refusal counts. If this is the first verdict about the pod, it reports how long that took
-// since the pod was seen.
+// RecordPlacement records that a pod can be scheduled; healthy unless the NodePool is known to be unhealthy. The first placement since
+// the pod was last unschedulable counts. If this is the first decision about the pod, it returns the time since the pod was seen.
 func (b *Tracker) RecordPlacement(uid string, healthy bool, now time.Time) (waited time.Duration, first bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -78,14 +76,14 @@ func (b *Tracker) RecordPlacement(uid string, healthy bool, now time.Time) (wait
 	return t.decide(now)
 }
 
-// Forget drops a pod that is gone.
+// Forget removes a pod that is gone.
 func (b *Tracker) Forget(uid string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.pods, uid)
 }
 
-// Of is what is known about a pod.
+// Get returns the times of a pod.
 func (b *Tracker) Get(uid string) (Times, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,7 +93,7 @@ func (b *Tracker) Get(uid string) (Times, bool) {
 	return Times{}, false
 }
 
-// decide notes a verdict.
+// decide records a decision.
 func (t *Times) decide(now time.Time) (waited time.Duration, first bool) {
 	if !t.Decided.IsZero() {
 		return 0, false

@@ -15,8 +15,8 @@ func at(seconds int) time.Time { return time.Date(2026, 1, 1, 0, 0, seconds, 0, 
 func TestTimes(t *testing.T) {
 	t.Attr("covers", "L007 L393")
 	for name, c := range map[string]struct {
-		story func(*Tracker)
-		want  Times
+		act  func(*Tracker)
+		want Times
 	}{
 		"only the first sight counts": {func(b *Tracker) {
 			b.Observe("p", at(1))
@@ -58,7 +58,7 @@ func TestTimes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b Tracker
-			c.story(&b)
+			c.act(&b)
 			got, _ := b.Get("p")
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
@@ -74,7 +74,7 @@ func TestTimes(t *testing.T) {
 func TestOnlyTheFirstVerdictTellsHowLongItTook(t *testing.T) {
 	t.Attr("covers", "L393")
 	for name, c := range map[string]struct {
-		story func(*Tracker) (time.Duration, bool)
+		act   func(*Tracker) (time.Duration, bool)
 		want  time.Duration
 		first bool
 	}{
@@ -106,7 +106,7 @@ func TestOnlyTheFirstVerdictTellsHowLongItTook(t *testing.T) {
 		}, 4 * time.Second, true},
 	} {
 		var b Tracker
-		if waited, first := c.story(&b); waited != c.want || first != c.first {
+		if waited, first := c.act(&b); waited != c.want || first != c.first {
 			t.Errorf("%s: %v, first %v; want %v, %v", name, waited, first, c.want, c.first)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package create writes new NodeClaims, so that a lost answer of the API server never makes two of one.
+// Package create creates NodeClaims so that a lost response of the API server does not create a second one.
 package create
 
 import (
@@ -17,29 +17,28 @@ import (
 )
 
 const (
-	// createAttempts is how often a write without a clear answer is tried.
+	// createAttempts is the number of attempts of a write without a clear response.
 	createAttempts = 3
-	// suffixLength and longestPrefix are those by which the API server makes names of generateName.
-	suffixLength, longestPrefix = 5, 58
+	// suffixLength and maxPrefix are those of the API server for generateName.
+	suffixLength, maxPrefix = 5, 58
 )
 
-// errOutcomeUnknown says that nobody knows whether an object was written.
+// errOutcomeUnknown means that the object may or may not have been written.
 var errOutcomeUnknown = errors.New("it may have been written")
 
 // OutcomeUnknown reports whether a NodeClaim that NodeClaim failed to write may exist nevertheless.
 func OutcomeUnknown(err error) bool { return errors.Is(err, errOutcomeUnknown) }
 
-// NodeClaim writes a new NodeClaim. Every one is a machine, and an answer may get lost on its way: who then asked for
-// another one would have two. So the name is drawn here and not by the API server, and a write without a clear answer is
-// repeated under the same name: if that exists, the write was done. Should there be no clear answer at all, the error is
-// OutcomeUnknown and claim has the name under which it may exist.
+// NodeClaim creates a NodeClaim. Each one becomes an instance, so a retry after a lost response must not create a second one. So the
+// name is generated here instead of by the API server, and a write without a clear response is repeated with the same name: if it
+// exists, the write succeeded. Without any clear response the error is OutcomeUnknown and claim has the name under which it may exist.
 func NodeClaim(ctx context.Context, c client.Client, claim *v1.NodeClaim) error {
-	// Without the finalizer no instance may be launched. A claim that has it from the start needs no second write for it.
+	// No instance may be launched without the finalizer. Setting it here saves a second write.
 	controllerutil.AddFinalizer(claim, v1.TerminationFinalizer)
-	var doubt error
+	var unknown error
 	for range createAttempts {
-		if doubt == nil {
-			claim.Name = draw(claim.GenerateName)
+		if unknown == nil {
+			claim.Name = generateName(claim.GenerateName)
 		}
 		attempt := claim.DeepCopy()
 		err := c.Create(ctx, attempt)
@@ -47,26 +46,26 @@ func NodeClaim(ctx context.Context, c client.Client, claim *v1.NodeClaim) error 
 		case err == nil:
 			*claim = *attempt
 			return nil
-		case apierrors.IsAlreadyExists(err) && doubt != nil:
-			return client.IgnoreAlreadyExists(err) // it is ours
+		case apierrors.IsAlreadyExists(err) && unknown != nil:
+			return client.IgnoreAlreadyExists(err) // an earlier attempt created it
 		case unclear(err):
-			doubt = err
-		case doubt == nil && !apierrors.IsAlreadyExists(err):
+			unknown = err
+		case unknown == nil && !apierrors.IsAlreadyExists(err):
 			return err
 		}
 	}
-	if doubt == nil {
-		return fmt.Errorf("every name that was drawn for %q is taken", claim.GenerateName)
+	if unknown == nil {
+		return fmt.Errorf("every name generated for %q exists already", claim.GenerateName)
 	}
-	return fmt.Errorf("creating nodeclaim %q: %w: %w", claim.Name, errOutcomeUnknown, doubt)
+	return fmt.Errorf("creating nodeclaim %q: %w: %w", claim.Name, errOutcomeUnknown, unknown)
 }
 
-func draw(prefix string) string {
-	return prefix[:min(len(prefix), longestPrefix)] + rand.String(suffixLength)
+func generateName(prefix string) string {
+	return prefix[:min(len(prefix), maxPrefix)] + rand.String(suffixLength)
 }
 
-// unclear reports whether a write that was answered with err may have been done. A server that is overloaded, or going away,
-// answers as if it had failed, or not at all; a refusal is clear, and so is a connection that never came about.
+// unclear reports whether a write that returned err may have succeeded. A server that is overloaded or shutting down may return an
+// internal error, or nothing; a refused request is clear, and so is a refused connection.
 func unclear(err error) bool {
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		return status.Status().Code >= http.StatusInternalServerError

@@ -1,6 +1,6 @@
-// Package fakecluster is a small world for tests of reconcile loops: an API server and a cloud in memory, a clock that the
-// test moves, and a record of every event and metric. Reads can be frozen and calls can be made to fail, so that stale
-// caches, conflicts and crashes are ordinary test input.
+// Package fakecluster is a cluster for tests of controllers: an API server and a cloud provider in memory, a clock that the test steps,
+// and a record of every event and metric. Reads can be frozen and calls can be made to fail, so that tests cover stale caches,
+// conflicts and crashes.
 package fakecluster
 
 import (
@@ -37,7 +37,7 @@ import (
 	"github.com/karpenter-anew/karpenter/test/apiserver"
 )
 
-// Cluster is everything a controller acts on.
+// Cluster is everything that a controller acts on.
 type Cluster struct {
 	testing.TB
 	deps.Shared
@@ -45,8 +45,8 @@ type Cluster struct {
 	API      client.Client
 	Provider *Provider
 	Time     *clocktesting.FakeClock
-	// Fail, when set, is asked before every call; an error is returned to the caller instead of making the call. op is
-	// get, list, create, delete, patch, patch-status or create-eviction.
+	// Fail, when set, runs before every call of the API server; its error replaces the call. op is get, list, create, delete, patch,
+	// patch-status or create-eviction.
 	Fail func(op string, obj runtime.Object) error
 
 	registry *prometheus.Registry
@@ -55,8 +55,8 @@ type Cluster struct {
 	frozen   map[string]client.Object
 }
 
-// New builds a world that contains the objects. Its cloud manages KWOKNodeClass. Time starts now, because the API
-// server in memory stamps deletions with the real time.
+// New builds a cluster that contains the objects. Its cloud provider manages KWOKNodeClass. Time starts now, because the API server in
+// memory stamps deletions with the real time.
 func New(t testing.TB, objects ...client.Object) *Cluster {
 	t.Helper()
 	w := &Cluster{
@@ -101,7 +101,7 @@ func (w *Cluster) Try(r reconcile.Reconciler, obj client.Object) (reconcile.Resu
 	return r.Reconcile(w.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(obj)})
 }
 
-// Get reads the object as it is now into a copy; nil when it is gone.
+// Get reads the current version of the object; false if it is gone.
 func Get[T client.Object](w *Cluster, obj T) (T, bool) {
 	w.Helper()
 	defer w.bypass()()
@@ -113,7 +113,7 @@ func Get[T client.Object](w *Cluster, obj T) (T, bool) {
 	return out, err == nil
 }
 
-// Must reads the object as it is now and fails the test when it is gone.
+// Must reads the current version of the object and fails the test if it is gone.
 func Must[T client.Object](w *Cluster, obj T) T {
 	w.Helper()
 	out, ok := Get(w, obj)
@@ -134,7 +134,7 @@ func (w *Cluster) Add(objects ...client.Object) {
 	}
 }
 
-// Delete deletes an object as a user would.
+// Delete deletes an object as another client.
 func (w *Cluster) Delete(obj client.Object) {
 	w.Helper()
 	defer w.bypass()()
@@ -143,7 +143,7 @@ func (w *Cluster) Delete(obj client.Object) {
 	}
 }
 
-// Change changes an object, its status included, as another writer would.
+// Change changes an object, including its status, as another client.
 func Change[T client.Object](w *Cluster, obj T, change func(T)) T {
 	w.Helper()
 	defer w.bypass()()
@@ -164,7 +164,7 @@ func Change[T client.Object](w *Cluster, obj T, change func(T)) T {
 	return Must(w, obj)
 }
 
-// Freeze makes every later Get of the object return what it is now, like a cache that lags; it returns the thaw.
+// Freeze makes every later Get of the object return its current version, like a cache that lags; it returns a function that ends this.
 func (w *Cluster) Freeze(obj client.Object) func() {
 	now := obj.DeepCopyObject().(client.Object)
 	if err := w.API.Get(w.Context(), client.ObjectKeyFromObject(obj), now); err != nil {
@@ -247,12 +247,12 @@ func unstructuredOf(w *Cluster, obj client.Object) map[string]any {
 	return out
 }
 
-// Conflict is the error of a write that came too late.
+// Conflict is the error of a write to an outdated version.
 func Conflict() error {
-	return apierrors.NewConflict(schema.GroupResource{Resource: "things"}, "thing", fmt.Errorf("somebody else wrote"))
+	return apierrors.NewConflict(schema.GroupResource{Resource: "things"}, "thing", fmt.Errorf("the object has been modified"))
 }
 
-// NotFound is the error of a call for an object that is gone.
+// NotFound is the error of a call for an object that does not exist.
 func NotFound() error {
 	return apierrors.NewNotFound(schema.GroupResource{Resource: "things"}, "thing")
 }
@@ -267,7 +267,7 @@ func Always(op string, like runtime.Object, err error) func(string, runtime.Obje
 	}
 }
 
-// Condition returns the condition as "Status/Reason/Message"; empty when there is none.
+// Condition returns the condition as "Status/Reason/Message"; empty if there is none.
 func Condition(list []metav1.Condition, conditionType string) string {
 	for _, c := range list {
 		if c.Type == conditionType {

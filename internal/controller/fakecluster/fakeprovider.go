@@ -15,13 +15,13 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// Provider is a cloud in memory: idempotent launches, deletions that take until the test finishes them, and errors and
-// answers that the test sets. Its zero value has no instances.
+// Provider is a cloud provider in memory: launches are idempotent, terminations take until the test finishes them, and the test sets
+// errors and results. Its zero value has no instances.
 type Provider struct {
 	CreateErr, DeleteErr, GetErr, ListErr, TypesErr, DriftErr error
 	Drift                                                     cloud.DriftReason
 	Types                                                     []*cloud.InstanceType
-	// OnCreate may change what a launch answers.
+	// OnCreate may change the result of a launch.
 	OnCreate func(*v1.NodeClaim)
 
 	clock     clock.Clock
@@ -31,7 +31,7 @@ type Provider struct {
 	launched  map[types.UID]string
 }
 
-// Calls returns how often a method was called.
+// Calls returns the number of calls of a method.
 func (p *Provider) Calls(method string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,7 +45,7 @@ func (p *Provider) called(method string) {
 	p.calls[method]++
 }
 
-// Put adds an instance that exists.
+// Put adds instances.
 func (p *Provider) Put(instances ...*v1.NodeClaim) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +55,7 @@ func (p *Provider) Put(instances ...*v1.NodeClaim) {
 	}
 }
 
-// Finish lets an instance be gone.
+// Finish removes an instance.
 func (p *Provider) Finish(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

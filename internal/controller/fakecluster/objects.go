@@ -20,7 +20,7 @@ func classRef() *v1.NodeClassReference {
 	return &v1.NodeClassReference{Group: kwok.Group, Kind: "KWOKNodeClass", Name: "default"}
 }
 
-// Unmanaged refers to a NodeClass of some other installation.
+// Unmanaged refers to a NodeClass of another installation.
 func Unmanaged() *v1.NodeClassReference {
 	return &v1.NodeClassReference{Group: "karpenter.example.com", Kind: "OtherNodeClass", Name: "default"}
 }
@@ -53,7 +53,7 @@ func (w *Cluster) Claim(name string) *v1.NodeClaim {
 	return out
 }
 
-// LaunchedClaim is a claim whose instance exists, with the finalizer and the conditions True.
+// LaunchedClaim is a NodeClaim whose instance exists, with the finalizer and the conditions True.
 func (w *Cluster) LaunchedClaim(name string, trueConditions ...string) *v1.NodeClaim {
 	out := w.Claim(name)
 	out.Finalizers = []string{v1.TerminationFinalizer}
@@ -73,7 +73,7 @@ func (w *Cluster) LaunchedClaim(name string, trueConditions ...string) *v1.NodeC
 	return out
 }
 
-// Node is a fresh Node of the claim of that name, with the unregistered taint, ready and with allocatable resources.
+// Node is a new Node of the NodeClaim of that name, with the unregistered taint, ready and with allocatable resources.
 func (w *Cluster) Node(name string) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -89,7 +89,7 @@ func (w *Cluster) Node(name string) *corev1.Node {
 	}
 }
 
-// RegisteredNode is a Node as registration leaves it.
+// RegisteredNode is a Node after registration.
 func (w *Cluster) RegisteredNode(name string) *corev1.Node {
 	out := w.Node(name)
 	out.Spec.Taints = nil
@@ -100,7 +100,7 @@ func (w *Cluster) RegisteredNode(name string) *corev1.Node {
 	return out
 }
 
-// Pod is a running pod on a Node, owned by nobody.
+// Pod is a running pod on a Node, without an owner.
 func (w *Cluster) Pod(name, node string) *corev1.Pod {
 	grace := int64(30)
 	return &corev1.Pod{

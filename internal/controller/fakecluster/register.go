@@ -13,8 +13,8 @@ import (
 // Registrar is a controller that can be added to a manager.
 type Registrar interface{ Register(manager.Manager) error }
 
-// Register adds controllers to a manager that is never started, and fails the test when one cannot be added: because
-// it watches a kind nobody knows, or bears a name that is taken.
+// Register adds controllers to a manager that is never started, and fails the test if one cannot be added, because it watches an
+// unknown kind or its name is taken.
 func (w *Cluster) Register(t *testing.T, controllers ...Registrar) {
 	t.Helper()
 	m, err := manager.New(&rest.Config{Host: "http://127.0.0.1:0"}, manager.Options{

@@ -1,10 +1,10 @@
-// Package legacy serves objects of earlier APIs: for every Provisioner it keeps a NodePool of the same name, and for every
-// AWSNodeTemplate an EC2NodeClass. What these have to be is decided in package convert; here it is seen to that they are.
+// Package legacy serves objects of earlier APIs: for every Provisioner it maintains a NodePool of the same name, and for every
+// AWSNodeTemplate an EC2NodeClass. Package convert decides what they contain.
 //
-// What is kept belongs to the old object and goes with it. Changes that somebody else makes to it are put back. An object of
-// the same name that is not kept is never touched: the old object is told, and waits.
+// The legacy object owns these objects, and other clients' changes to them are reverted. An object of the same name that the legacy
+// object does not own is never touched: the condition of the legacy object says so until it is gone.
 //
-// What becomes of one old object can depend on others, so that there is one thing to reconcile, and one worker.
+// The conversion of one legacy object can depend on others, so that there is one request and one worker.
 package legacy
 
 import (
@@ -43,9 +43,9 @@ import (
 const (
 	// name is the controller's name in logs and metrics.
 	name = "legacy.provisioner"
-	// refusedAgain is how long a refusal holds when nothing changes that the controller watches.
-	refusedAgain = time.Minute
-	// reasonRefused and reasonNotReady are why Active is False: nothing is kept for the object, or nothing is launched with what is.
+	// refusedRetry is the delay before a refused object is tried again when nothing changes that the controller watches.
+	refusedRetry = time.Minute
+	// reasonRefused and reasonNotReady are why Active is False: the object cannot be served, or what it converts to is not ready.
 	reasonRefused  = "Refused"
 	reasonNotReady = "NotReady"
 )
@@ -54,8 +54,9 @@ const (
 type Controller struct {
 	deps.Shared
 	settings convert.Settings
-	judge    *manifest.Reader
-	// aws tells whether there are EC2NodeClasses, and so AWSNodeTemplates to keep them for.
+	// validator validates converted objects by the schemas of the CRDs.
+	validator *manifest.Reader
+	// aws is set if the cloud provider has EC2NodeClasses, which AWSNodeTemplates convert to.
 	aws bool
 }
 
@@ -73,22 +74,22 @@ func New(shared deps.Shared) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.judge, err = manifest.NewReader(definitions, awsv1.AddToScheme)
+	c.validator, err = manifest.NewReader(definitions, awsv1.AddToScheme)
 	return c, err
 }
 
-// Register adds the controller to the manager. Whatever changes, the same question is asked again. Of changes of status only
-// those count that say of what is kept why it is not ready.
+// Register adds the controller to the manager. Every change reconciles all legacy objects. Changes of status count only if they change
+// why an owned object is not ready.
 func (c *Controller) Register(m manager.Manager) error {
 	everything := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{{}}
 	})
 	byUsers := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{})
-	changed, changedOrJudged := builder.WithPredicates(byUsers), builder.WithPredicates(predicate.Or(byUsers, faultsChanged()))
+	changed, changedOrNotReady := builder.WithPredicates(byUsers), builder.WithPredicates(predicate.Or(byUsers, faultsChanged()))
 	b := builder.ControllerManagedBy(m).
 		Named(name).
 		Watches(&v1alpha5.Provisioner{}, everything, changed).
-		Watches(&v1.NodePool{}, everything, changedOrJudged).
+		Watches(&v1.NodePool{}, everything, changedOrNotReady).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: 1,
 			RateLimiter:             ratelimit.New[reconcile.Request](100*time.Millisecond, time.Minute, 10, 100),
@@ -97,55 +98,55 @@ func (c *Controller) Register(m manager.Manager) error {
 		b = b.Watches(&v1alpha1.AWSNodeTemplate{}, everything, changed)
 	}
 	for _, class := range c.Cloud.NodeClasses {
-		b = b.Watches(class.New(), everything, changedOrJudged)
+		b = b.Watches(class.New(), everything, changedOrNotReady)
 	}
 	return b.Complete(c)
 }
 
-// past is an object of an earlier API.
-type past interface {
+// legacyObject is an object of an earlier API.
+type legacyObject interface {
 	client.Object
 	condition.Object
 }
 
-// Reconcile sees to everything that is kept.
+// Reconcile reconciles all legacy objects.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	ctx = observe.WithController(ctx, name)
 	olds, contents, err := c.olds(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	served := convert.DesiredFor(contents, c.settings, c.judge)
+	served := convert.DesiredFor(contents, c.settings, c.validator)
 	result := reconcile.Result{}
 	var errs []error
 	for i, old := range olds {
-		why, err := c.keep(ctx, old, served[i])
+		why, err := c.apply(ctx, old, served[i])
 		if err == nil {
-			err = c.answer(ctx, old, served[i], why)
+			err = c.report(ctx, old, served[i], why)
 		}
 		switch {
-		case tooLate(err):
+		case outdated(err):
 			result = requeue.Soon()
 		case err != nil:
 			errs = append(errs, err)
 		case why != "" && result == (reconcile.Result{}):
-			result = requeue.After(refusedAgain)
+			result = requeue.After(refusedRetry)
 		}
 	}
-	if err := errors.Join(append(errs, c.sweep(ctx, olds, served))...); err != nil {
+	if err := errors.Join(append(errs, c.prune(ctx, olds, served))...); err != nil {
 		return reconcile.Result{}, err
 	}
 	return result, nil
 }
 
-// tooLate reports whether a write met an object that is not what it was when it was read.
-func tooLate(err error) bool {
+// outdated reports whether a write failed because the object has changed since it was read.
+func outdated(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
 }
 
-// olds are the old objects that are not on their way out, by name, with their content. Provisioners come first.
-func (c *Controller) olds(ctx context.Context) ([]past, []map[string]any, error) {
-	var out []past
+// olds returns the legacy objects that are not being deleted, by name, with their content. Provisioners come first.
+func (c *Controller) olds(ctx context.Context) ([]legacyObject, []map[string]any, error) {
+	var out []legacyObject
 	var provisioners v1alpha5.ProvisionerList
 	if err := c.Client.List(ctx, &provisioners); err != nil {
 		return nil, nil, fmt.Errorf("listing provisioners: %w", err)
@@ -162,8 +163,8 @@ func (c *Controller) olds(ctx context.Context) ([]past, []map[string]any, error)
 			out = append(out, &templates.Items[i])
 		}
 	}
-	out = slices.DeleteFunc(out, func(p past) bool { return p.GetDeletionTimestamp() != nil })
-	slices.SortStableFunc(out, func(a, b past) int {
+	out = slices.DeleteFunc(out, func(p legacyObject) bool { return p.GetDeletionTimestamp() != nil })
+	slices.SortStableFunc(out, func(a, b legacyObject) int {
 		if aPool, bPool := isPool(a), isPool(b); aPool != bPool {
 			return map[bool]int{true: -1, false: 1}[aPool]
 		}
@@ -185,35 +186,35 @@ func (c *Controller) olds(ctx context.Context) ([]past, []map[string]any, error)
 	return out, contents, nil
 }
 
-func isPool(p past) bool {
+func isPool(p legacyObject) bool {
 	_, ok := p.(*v1alpha5.Provisioner)
 	return ok
 }
 
-// describe names an old object for people.
-func describe(p past) string {
+// describe names a legacy object in messages.
+func describe(p legacyObject) string {
 	if isPool(p) {
 		return "Provisioner " + p.GetName()
 	}
 	return "AWSNodeTemplate " + p.GetName()
 }
 
-// answer writes down whether an old object is served: why is why nothing is kept for it; empty if it is.
-func (c *Controller) answer(ctx context.Context, old past, served convert.Desired, why string) error {
+// report sets the condition of a legacy object; why is why it is refused, empty if it is not.
+func (c *Controller) report(ctx context.Context, old legacyObject, served convert.Desired, why string) error {
 	if why != "" {
 		c.Recorder.Publish(observe.LegacyRefused(old, old.GetUID(), why))
-		return c.tell(ctx, old, reasonRefused, why)
+		return c.setCondition(ctx, old, reasonRefused, why)
 	}
-	why, err := c.obstacle(ctx, served)
+	why, err := c.notReady(ctx, served)
 	if err != nil {
 		return err
 	}
-	return c.tell(ctx, old, reasonNotReady, why)
+	return c.setCondition(ctx, old, reasonNotReady, why)
 }
 
-// tell writes down that an old object is served, or for which reason and why it is not.
-func (c *Controller) tell(ctx context.Context, old past, reason, why string) error {
-	stored := old.DeepCopyObject().(past)
+// setCondition writes the condition Active; why is empty if it is True.
+func (c *Controller) setCondition(ctx context.Context, old legacyObject, reason, why string) error {
+	stored := old.DeepCopyObject().(legacyObject)
 	set := condition.For(old, c.Clock.Now())
 	root := old.ConditionTypes().Root
 	if why == "" {
@@ -225,7 +226,7 @@ func (c *Controller) tell(ctx context.Context, old past, reason, why string) err
 		return nil
 	}
 	if reason == reasonRefused && why != "" {
-		observe.Log(ctx).Warn("not serving an object of an earlier API", "object", describe(old), "reason", why)
+		observe.Log(ctx).Warn("ignoring an object of an earlier API", "object", describe(old), "reason", why)
 	}
 	if err := c.Client.Status().Patch(ctx, old, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("writing status of %s: %w", describe(old), err)

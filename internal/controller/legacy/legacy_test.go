@@ -38,20 +38,20 @@ func ownClass() *kwok.KWOKNodeClass {
 	return &kwok.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 }
 
-// world is a fakecluster.Cluster with the controller.
-type world struct {
+// harness is a fakecluster.Cluster with the controller.
+type harness struct {
 	*fakecluster.Cluster
 	controller *legacy.Controller
 }
 
-// newWorld has simulated machines.
-func newWorld(t *testing.T, objects ...client.Object) *world {
+// newHarness has simulated machines.
+func newHarness(t *testing.T, objects ...client.Object) *harness {
 	t.Helper()
 	return begin(t, fakecluster.New(t, objects...))
 }
 
-// newAWSWorld has EC2 instances.
-func newAWSWorld(t *testing.T, objects ...client.Object) *world {
+// newAWSHarness has EC2 instances.
+func newAWSHarness(t *testing.T, objects ...client.Object) *harness {
 	t.Helper()
 	w := fakecluster.New(t, objects...)
 	w.Cloud.NodeClasses = []cloud.NodeClass{{
@@ -61,17 +61,17 @@ func newAWSWorld(t *testing.T, objects ...client.Object) *world {
 	return begin(t, w)
 }
 
-func begin(t *testing.T, w *fakecluster.Cluster) *world {
+func begin(t *testing.T, w *fakecluster.Cluster) *harness {
 	t.Helper()
 	c, err := legacy.New(w.Shared)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{w, c}
+	return &harness{w, c}
 }
 
 // run reconciles once; errors are failures.
-func (w *world) run() reconcile.Result {
+func (w *harness) run() reconcile.Result {
 	w.Helper()
 	result, err := w.controller.Reconcile(w.Context(), reconcile.Request{})
 	if err != nil {
@@ -80,13 +80,13 @@ func (w *world) run() reconcile.Result {
 	return result
 }
 
-func (w *world) active(old *v1alpha5.Provisioner) string {
+func (w *harness) active(old *v1alpha5.Provisioner) string {
 	w.Helper()
 	return fakecluster.Condition(fakecluster.Must(w.Cluster, old).Status.Conditions, v1alpha5.ConditionTypeActive)
 }
 
 func TestANodePoolIsKeptForAProvisioner(t *testing.T) {
-	w := newWorld(t, provisioner())
+	w := newHarness(t, provisioner())
 	w.run()
 	kept, class := fakecluster.Must(w.Cluster, pool()), fakecluster.Must(w.Cluster, ownClass())
 	if ref := kept.Spec.Template.Spec.NodeClassRef; ref.Kind != "KWOKNodeClass" || ref.Name != "default" || ref.Group != kwok.Group {
@@ -124,7 +124,7 @@ func TestANodePoolIsKeptForAProvisioner(t *testing.T) {
 }
 
 func TestNothingIsWrittenWithoutNeed(t *testing.T) {
-	w := newWorld(t, provisioner())
+	w := newHarness(t, provisioner())
 	w.run()
 	w.Fail = func(op string, _ runtime.Object) error {
 		if op != "get" && op != "list" {
@@ -136,7 +136,7 @@ func TestNothingIsWrittenWithoutNeed(t *testing.T) {
 }
 
 func TestChangesByHandArePutBack(t *testing.T) {
-	w := newWorld(t, provisioner())
+	w := newHarness(t, provisioner())
 	w.run()
 	fakecluster.Change(w.Cluster, pool(), func(p *v1.NodePool) {
 		weight := int32(3)
@@ -159,7 +159,7 @@ func TestChangesByHandArePutBack(t *testing.T) {
 }
 
 func TestAChangeOfTheProvisionerIsFollowed(t *testing.T) {
-	w := newWorld(t, provisioner())
+	w := newHarness(t, provisioner())
 	w.run()
 	fakecluster.Change(w.Cluster, provisioner(), func(p *v1alpha5.Provisioner) {
 		weight := int32(7)
@@ -176,7 +176,7 @@ func TestAForeignNodePoolIsLeftAlone(t *testing.T) {
 	foreign.Name = "default"
 	other := provisioner()
 	other.Name, other.UID = "other", "other-uid"
-	w := newWorld(t, provisioner(), other, foreign)
+	w := newHarness(t, provisioner(), other, foreign)
 	before := fakecluster.Must(w.Cluster, foreign)
 	if result := w.run(); result.RequeueAfter != time.Minute {
 		t.Errorf("result %+v", result)
@@ -184,7 +184,7 @@ func TestAForeignNodePoolIsLeftAlone(t *testing.T) {
 	if after := fakecluster.Must(w.Cluster, foreign); after.ResourceVersion != before.ResourceVersion {
 		t.Error("the pool was changed")
 	}
-	if got := w.active(provisioner()); !strings.HasPrefix(got, "False/Refused/a NodePool default is there already") {
+	if got := w.active(provisioner()); !strings.HasPrefix(got, "False/Refused/NodePool default exists already") {
 		t.Errorf("Active is %s", got)
 	}
 	if events := strings.Join(w.Events(), "\n"); !strings.Contains(events, "LegacyRefused") {
@@ -201,7 +201,7 @@ func TestAForeignNodePoolIsLeftAlone(t *testing.T) {
 }
 
 func TestWhatCannotBeConvertedIsRefused(t *testing.T) {
-	w := newWorld(t, provisioner())
+	w := newHarness(t, provisioner())
 	w.run()
 	fakecluster.Change(w.Cluster, provisioner(), func(p *v1alpha5.Provisioner) {
 		yes := true
@@ -219,9 +219,9 @@ func TestWhatCannotBeConvertedIsRefused(t *testing.T) {
 func TestAProvisionerOfAnotherCloudIsRefused(t *testing.T) {
 	p := provisioner()
 	p.Spec.ProviderRef = &v1alpha5.ProviderRef{Name: "aws"}
-	w := newWorld(t, p)
+	w := newHarness(t, p)
 	w.run()
-	if got := w.active(p); !strings.Contains(got, "needs a node class of kind EC2NodeClass") {
+	if got := w.active(p); !strings.Contains(got, "needs a NodeClass of kind EC2NodeClass") {
 		t.Errorf("Active is %s", got)
 	}
 	if _, there := fakecluster.Get(w.Cluster, pool()); there {
@@ -232,7 +232,7 @@ func TestAProvisionerOfAnotherCloudIsRefused(t *testing.T) {
 func TestADeletedProvisionerIsLeftToTheGarbageCollector(t *testing.T) {
 	p := provisioner()
 	p.Finalizers = []string{"foregroundDeletion"}
-	w := newWorld(t, p)
+	w := newHarness(t, p)
 	w.run()
 	w.Delete(fakecluster.Must(w.Cluster, p))
 	w.Delete(fakecluster.Must(w.Cluster, pool()))
@@ -257,7 +257,7 @@ func class(name string) *awsv1.EC2NodeClass {
 func TestAnEC2NodeClassIsKeptForATemplate(t *testing.T) {
 	p := provisioner()
 	p.Spec.ProviderRef = &v1alpha5.ProviderRef{Name: "aws"}
-	w := newAWSWorld(t, p, template())
+	w := newAWSHarness(t, p, template())
 	w.run()
 	kept := fakecluster.Must(w.Cluster, class("aws"))
 	if owner := metav1.GetControllerOf(kept); owner == nil || owner.UID != "template-uid" {
@@ -293,7 +293,7 @@ func TestAnEC2NodeClassIsKeptForATemplate(t *testing.T) {
 func TestATemplateThatLacksSomethingIsRefused(t *testing.T) {
 	bad := template()
 	bad.Spec.Raw = []byte(`{"subnetSelector": {"a": "b"}, "securityGroupSelector": {"a": "b"}}`)
-	w := newAWSWorld(t, bad)
+	w := newAWSHarness(t, bad)
 	w.run()
 	got := fakecluster.Condition(fakecluster.Must(w.Cluster, bad).Status.Conditions, v1alpha1.ConditionTypeActive)
 	if !strings.HasPrefix(got, "False/Refused/spec.instanceProfile: missing") || strings.Contains(got, "--") {
@@ -307,7 +307,7 @@ func TestWritesThatComeTooLateAreTriedAgain(t *testing.T) {
 		"of the status": fakecluster.Always("patch-status", &v1alpha5.Provisioner{}, fakecluster.Conflict()),
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, provisioner())
+			w := newHarness(t, provisioner())
 			w.Fail = fail
 			if result := w.run(); !result.Requeue { //nolint:staticcheck // what the limiter paces
 				t.Errorf("result %+v", result)
@@ -322,7 +322,7 @@ func TestWritesThatComeTooLateAreTriedAgain(t *testing.T) {
 }
 
 func TestOtherErrorsAreReturned(t *testing.T) {
-	w := newWorld(t, provisioner())
+	w := newHarness(t, provisioner())
 	w.Fail = fakecluster.Always("create", &kwok.KWOKNodeClass{}, errors.New("the server is on fire"))
 	if _, err := w.controller.Reconcile(t.Context(), reconcile.Request{}); err == nil || !strings.Contains(err.Error(), "on fire") {
 		t.Errorf("error %v", err)

@@ -19,12 +19,12 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/convert"
 )
 
-// obstacle says why nothing is launched with what is kept for an old object, although it is there; empty if something can be.
-func (c *Controller) obstacle(ctx context.Context, served convert.Desired) (string, error) {
+// notReady is why the NodePool or NodeClass of a legacy object is not ready; empty if it is.
+func (c *Controller) notReady(ctx context.Context, served convert.Desired) (string, error) {
 	if len(served.Objects) == 0 {
 		return "", nil
 	}
-	// The pool of a Provisioner comes behind the class that it may have.
+	// The NodePool of a Provisioner comes after the NodeClass that it may have.
 	last := served.Objects[len(served.Objects)-1]
 	o, err := c.object(last)
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *Controller) obstacle(ctx context.Context, served convert.Desired) (stri
 		return "", err
 	}
 	if last.Class.Kind != last.Kind {
-		// The pool says only which conditions of its class are in the way; the class says why.
+		// The NodePool only names the conditions of its NodeClass that are False; the NodeClass has the messages.
 		cause, err := c.faultsOfClass(ctx, last.Class)
 		if err != nil {
 			return "", err
@@ -47,7 +47,7 @@ func (c *Controller) obstacle(ctx context.Context, served convert.Desired) (stri
 	return fmt.Sprintf("%s %s is not ready: %s", last.Kind, last.Name, why), nil
 }
 
-// faultsOfClass are those of the class that a pool refers to; empty if it is not there.
+// faultsOfClass are those of the NodeClass that a NodePool refers to; empty if it does not exist.
 func (c *Controller) faultsOfClass(ctx context.Context, ref convert.ClassReference) (string, error) {
 	class, ok := c.Cloud.NodeClassFor(&v1.NodeClassReference{Group: ref.Group, Kind: ref.Kind, Name: ref.Name})
 	if !ok {
@@ -56,7 +56,7 @@ func (c *Controller) faultsOfClass(ctx context.Context, ref convert.ClassReferen
 	return c.faultsOf(ctx, ref.Name, class.New())
 }
 
-// faultsOf reads an object into o and writes its faults into one text. One that is not there has none: its coming is heard of.
+// faultsOf reads an object into o and returns its faults as one text. An object that does not exist has none: its creation is an event.
 func (c *Controller) faultsOf(ctx context.Context, name string, o client.Object) (string, error) {
 	err := c.Client.Get(ctx, types.NamespacedName{Name: name}, o)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -65,7 +65,7 @@ func (c *Controller) faultsOf(ctx context.Context, name string, o client.Object)
 	return strings.Join(faults(o), "; "), nil
 }
 
-// faults are the conditions that keep an object from being ready, with what they say; none unless it says that it is not.
+// faults are the conditions because of which an object is not ready, with their messages; none unless its root condition is False.
 func faults(o client.Object) []string {
 	judged, ok := o.(condition.Object)
 	if !ok || condition.Status(judged, judged.ConditionTypes().Root) != metav1.ConditionFalse {
@@ -84,7 +84,7 @@ func faults(o client.Object) []string {
 	return out
 }
 
-// text is what a condition that is False says.
+// text is the message of a condition that is False.
 func text(c *metav1.Condition) string {
 	if c.Message == "" {
 		return c.Type + " is False"
@@ -92,7 +92,7 @@ func text(c *metav1.Condition) string {
 	return c.Type + ": " + c.Message
 }
 
-// faultsChanged lets through updates after which something else keeps the object from being ready, or nothing does.
+// faultsChanged passes updates that change the faults of an object.
 func faultsChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return true },

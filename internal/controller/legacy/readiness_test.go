@@ -16,7 +16,7 @@ import (
 func TestNotReadyIsTold(t *testing.T) {
 	p := provisioner()
 	p.Spec.ProviderRef = &v1alpha5.ProviderRef{Name: "aws"}
-	w := newAWSWorld(t, p, template())
+	w := newAWSHarness(t, p, template())
 	w.run()
 	if got := w.active(p); got != "True/Active/" {
 		t.Errorf("before anything is judged, Active is %s", got)
@@ -62,7 +62,7 @@ func TestNotReadyIsTold(t *testing.T) {
 func TestMissingClassIsTold(t *testing.T) {
 	p := provisioner()
 	p.Spec.ProviderRef = &v1alpha5.ProviderRef{Name: "elsewhere"}
-	w := newAWSWorld(t, p)
+	w := newAWSHarness(t, p)
 	w.run()
 	fakecluster.Change(w.Cluster, pool(), func(p *v1.NodePool) {
 		condition.For(p, w.Clock.Now()).False(v1.ConditionTypeNodeClassReady, "NodeClassNotFound", "NodeClass not found on cluster")
@@ -75,7 +75,7 @@ func TestMissingClassIsTold(t *testing.T) {
 
 // TestClassThatOnlySaysThatItIsNotReady has no conditions beside that one.
 func TestClassThatOnlySaysThatItIsNotReady(t *testing.T) {
-	w := newWorld(t, provisioner())
+	w := newHarness(t, provisioner())
 	w.run()
 	fakecluster.Change(w.Cluster, ownClass(), func(c *kwok.KWOKNodeClass) {
 		condition.For(c, w.Clock.Now()).False(c.ConditionTypes().Root, "Broken", "no machines")

@@ -1,4 +1,4 @@
-// Package managed tells the objects of this installation from those of others in the same cluster.
+// Package managed distinguishes the objects of this installation from those of other installations in the same cluster.
 package managed
 
 import (
@@ -25,7 +25,7 @@ func Is(c cloud.Cloud, obj client.Object) bool {
 	}
 }
 
-// Predicate keeps the events of managed objects.
+// Predicate passes the events of managed objects.
 func Predicate(c cloud.Cloud) predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(obj client.Object) bool { return Is(c, obj) })
 }

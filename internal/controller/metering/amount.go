@@ -10,19 +10,19 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// amount is how much of a resource there is: cpu in cores, everything else in base units.
+// amount is a quantity of a resource: cpu in cores, everything else in base units.
 type amount struct {
 	// resource is the value of the label resource_type.
 	resource string
 	value    float64
 }
 
-// amounts are sorted by resource, each once: names that make the same label value are added up, since no two series may
-// look alike. Values are never changed after they are made.
+// amounts are sorted by resource, each once: names that give the same label value are added up, since two series may not have the same
+// labels. They are immutable.
 type amounts []amount
 
-// load is what the pods of a node ask for, and the DaemonSets' share of it.
-type load struct {
+// usage is the requests and limits of the pods of a node, and those of its DaemonSet pods.
+type usage struct {
 	requests, limits, daemonRequests, daemonLimits amounts
 }
 
@@ -43,7 +43,7 @@ func amountsOf(list corev1.ResourceList) amounts {
 	return merged
 }
 
-// requestsOf is what a pod requests; being a pod is part of it.
+// requestsOf is the requests of a pod, with one of the resource pods.
 func requestsOf(pod *corev1.Pod) amounts {
 	return amountsOf(podresource.PodRequests(pod, podresource.PodResourcesOptions{UseStatusResources: true})).
 		plus(amounts{{observe.ResourceType(corev1.ResourcePods), 1}})
@@ -53,12 +53,12 @@ func limitsOf(pod *corev1.Pod) amounts {
 	return amountsOf(podresource.PodLimits(pod, podresource.PodResourcesOptions{UseStatusResources: true}))
 }
 
-// plus is both added up.
+// plus is the sum.
 func (a amounts) plus(b amounts) amounts {
 	return a.combine(b, func(x, y float64) float64 { return x + y })
 }
 
-// minus is a less b; what only b has is left out.
+// minus is a less b; resources that only b has are left out.
 func (a amounts) minus(b amounts) amounts {
 	out := slices.Clone(a)
 	for i := range out {
@@ -67,7 +67,7 @@ func (a amounts) minus(b amounts) amounts {
 	return out
 }
 
-// of is how much there is of one; none when it is not listed.
+// of is the value of a resource; zero if it is not listed.
 func (a amounts) of(resource string) float64 {
 	at, found := slices.BinarySearchFunc(a, resource, func(x amount, name string) int { return strings.Compare(x.resource, name) })
 	if !found {

@@ -23,8 +23,8 @@ func BenchmarkScrape(b *testing.B) {
 	w := fakecluster.New(b)
 	registry := prometheus.NewRegistry()
 	w.Metrics = observe.NewMetrics(registry, []string{v1.NodePoolLabelKey, corev1.LabelTopologyZone, corev1.LabelInstanceTypeStable, v1.CapacityTypeLabelKey, corev1.LabelArchStable}, fakecluster.ClassLabel)
-	d := Deps{Shared: w.Shared, Waits: &podlatency.Tracker{}}
-	o, claims, nodeStatuses := newOccupancy(d), newStatuses(d, ofNodeClaims(d)), newStatuses(d, ofNodes(d))
+	d := Deps{Shared: w.Shared, PodLatency: &podlatency.Tracker{}}
+	o, claims, nodeStatuses := newNodes(d), newStatuses(d, ofNodeClaims(d)), newStatuses(d, ofNodes(d))
 	pod := func(node, i int) *corev1.Pod {
 		p := w.Pod(fmt.Sprintf("p-%d-%d", node, i), fmt.Sprint("n", node))
 		p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: fakecluster.Resources("cpu", "100m", "memory", "1Gi")}}}

@@ -1,8 +1,8 @@
-// Package metering shows the state of the cluster's objects as metrics: nodes with what is on them, pods with how long they have
-// been waiting, limits and use of NodePools, and the conditions of our own objects, whose changes it also tells as events.
+// Package metering exposes objects of the cluster as metrics: nodes with their pods, the time that pods have been waiting, limits and
+// usage of NodePools, and the conditions of Karpenter's own objects, whose changes it also publishes as events.
 //
-// It keeps no copies: informers hand over the objects that their caches hold, and what is derived from them is worked out
-// when somebody scrapes. Nothing here is needed for anything else; what a restart forgets is not told.
+// It keeps no copies: it refers to the objects of the informers' caches, and a scrape computes the values. No other package depends on
+// it; a restart loses samples that are not recorded yet.
 //
 // Source: disruption specification, metrics; API specification, Prometheus metrics and status-engine events.
 package metering
@@ -23,27 +23,27 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/podlatency"
 )
 
-// Deps is what the meters are built from.
+// Deps is what Meters is built from.
 type Deps struct {
 	deps.Shared
-	// Waits is how long pods have been waiting for a place, as the provisioner knows it.
-	Waits *podlatency.Tracker
-	// Buffers says whether CapacityBuffers exist.
+	// PodLatency has the times at which the provisioner decided about pods.
+	PodLatency *podlatency.Tracker
+	// Buffers is set if the kind CapacityBuffer exists.
 	Buffers bool
 }
 
-// Meters watches and shows everything. It runs on the leader only, like everything whose numbers are to be summed.
+// Meters watches the objects and exposes the metrics. It runs on the leader only, so that sums over replicas are right.
 type Meters struct {
 	subscriptions []subscription
 	cache         cache.Cache
 }
 
-// New builds the meters. They show nothing before they are started.
+// New builds Meters. It exposes nothing before it is started.
 func New(d Deps) *Meters {
 	m := &Meters{}
-	occupied := newOccupancy(d)
-	m.watch(&corev1.Node{}, handle(occupied.putNode, occupied.dropNode))
-	m.watch(&corev1.Pod{}, handle(occupied.putPod, occupied.dropPod))
+	nodes := newNodes(d)
+	m.watch(&corev1.Node{}, handle(nodes.putNode, nodes.dropNode))
+	m.watch(&corev1.Pod{}, handle(nodes.putPod, nodes.dropPod))
 	pools := newPools(d)
 	m.watch(&v1.NodePool{}, handle(pools.put, pools.drop))
 	m.watch(&v1.NodeClaim{}, newStatuses(d, ofNodeClaims(d)).handler())
@@ -58,7 +58,7 @@ func New(d Deps) *Meters {
 	return m
 }
 
-// subscription is a kind of object and who hears of it.
+// subscription is a kind of object and the handler of its events.
 type subscription struct {
 	object  client.Object
 	handler toolscache.ResourceEventHandler
@@ -68,7 +68,7 @@ func (m *Meters) watch(object client.Object, handler toolscache.ResourceEventHan
 	m.subscriptions = append(m.subscriptions, subscription{object, handler})
 }
 
-// Register adds the meters to the manager.
+// Register adds Meters to the manager.
 func (m *Meters) Register(to manager.Manager) error {
 	m.cache = to.GetCache()
 	return to.Add(m)
@@ -77,7 +77,7 @@ func (m *Meters) Register(to manager.Manager) error {
 // NeedLeaderElection is true.
 func (m *Meters) NeedLeaderElection() bool { return true }
 
-// Start subscribes and listens until ctx ends.
+// Start handles events until ctx ends.
 func (m *Meters) Start(ctx context.Context) error {
 	for _, s := range m.subscriptions {
 		informer, err := m.cache.GetInformer(ctx, s.object)
@@ -94,7 +94,7 @@ func (m *Meters) Start(ctx context.Context) error {
 	return nil
 }
 
-// handle calls put with every object as it is now, and drop with the last that was seen of one that is gone.
+// handle calls put with the current version of an object, and drop with the last version of a deleted one.
 func handle[T client.Object](put, drop func(T)) toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { with(o, put) },
@@ -103,10 +103,10 @@ func handle[T client.Object](put, drop func(T)) toolscache.ResourceEventHandler 
 	}
 }
 
-// with calls f if the object is of the kind. A deletion that the watch has missed comes wrapped.
+// with calls f if the object is of the kind. A deletion that the watch has missed comes as a tombstone.
 func with[T client.Object](o any, f func(T)) {
-	if late, missed := o.(toolscache.DeletedFinalStateUnknown); missed {
-		o = late.Obj
+	if tombstone, missed := o.(toolscache.DeletedFinalStateUnknown); missed {
+		o = tombstone.Obj
 	}
 	if object, ok := o.(T); ok {
 		f(object)

@@ -12,23 +12,22 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// watched is a pod, and what is still to be told of how it came to run.
-type watched struct {
+// podState is a pod, and which of its durations are not recorded yet.
+type podState struct {
 	pod *corev1.Pod
-	// unbound and unstarted say that the pod was seen before it was bound, or while it was pending, and that it has not been
-	// bound, or has not started, since.
+	// unbound is set if the pod was seen before it was bound and is not bound since, unstarted if it was seen pending and has not
+	// started since.
 	unbound, unstarted bool
 }
 
-// see takes note of the pod as it is now. What it has been waiting for and has come to pass becomes a sample; what will not
-// come to pass any more is forgotten.
-func (w *watched) see(pod *corev1.Pod, d Deps, now time.Time) {
+// update takes a new version of the pod and records the durations that ended with it.
+func (w *podState) update(pod *corev1.Pod, d Deps, now time.Time) {
 	if w.pod == nil {
 		w.unbound = pod.Spec.NodeName == "" && !podrules.Terminal(pod)
 		w.unstarted = pod.Status.Phase == corev1.PodPending && !isReady(pod)
 	}
 	w.pod = pod
-	times, _ := d.Waits.Get(string(pod.UID))
+	times, _ := d.PodLatency.Get(string(pod.UID))
 	if w.unbound && pod.Spec.NodeName != "" {
 		at := changedAt(pod, corev1.PodScheduled, now)
 		d.Metrics.Pods.BoundDuration.Observe(since(pod.CreationTimestamp.Time, at))
@@ -50,7 +49,7 @@ func (w *watched) see(pod *corev1.Pod, d Deps, now time.Time) {
 	}
 }
 
-// bound reports whether a pod has a node, or is said to have been given one.
+// bound reports whether a pod has a node, or the condition PodScheduled.
 func bound(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName != "" || isTrue(pod, corev1.PodScheduled)
 }
@@ -66,7 +65,7 @@ func isTrue(pod *corev1.Pod, name corev1.PodConditionType) bool {
 	return false
 }
 
-// changedAt is when a condition became True, and now if it does not say.
+// changedAt is when a condition became True, or now if that is unknown.
 func changedAt(pod *corev1.Pod, name corev1.PodConditionType, now time.Time) time.Time {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == name && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
@@ -76,20 +75,20 @@ func changedAt(pod *corev1.Pod, name corev1.PodConditionType, now time.Time) tim
 	return now
 }
 
-// housed is a pod with what is to be told of it, and its node if that is known.
-type housed struct {
-	watched
+// podOnNode is the state of a pod, and its node if that is known.
+type podOnNode struct {
+	podState
 	node *corev1.Node
 }
 
-// everyPod are the pods that exist.
-func (o *occupancy) everyPod() []housed {
+// everyPod returns the pods that exist.
+func (o *nodes) everyPod() []podOnNode {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	out := make([]housed, 0, len(o.pods))
+	out := make([]podOnNode, 0, len(o.pods))
 	for _, w := range o.pods {
-		h := housed{watched: *w}
-		if at, known := o.nodes[w.pod.Spec.NodeName]; known {
+		h := podOnNode{podState: *w}
+		if at, known := o.byName[w.pod.Spec.NodeName]; known {
 			h.node = at.node
 		}
 		out = append(out, h)
@@ -97,11 +96,11 @@ func (o *occupancy) everyPod() []housed {
 	return out
 }
 
-// waitingPods are those of which something is still to be told: few, as a rule.
-func (o *occupancy) waitingPods() []watched {
+// waitingPods returns the pods that are not bound or not started: usually few.
+func (o *nodes) waitingPods() []podState {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var out []watched
+	var out []podState
 	for _, w := range o.pods {
 		if w.unbound || w.unstarted {
 			out = append(out, *w)
@@ -110,14 +109,14 @@ func (o *occupancy) waitingPods() []watched {
 	return out
 }
 
-// showPods gives the gauges of pods their series.
-func (o *occupancy) showPods(m *observe.Metrics) {
+// exposePods adds the series of pods to their gauges.
+func (o *nodes) exposePods(m *observe.Metrics) {
 	m.Pods.State.AddSource(func(add observe.AddSeries) {
 		for _, h := range o.everyPod() {
 			add(1, stateLabels(h)...)
 		}
 	})
-	ages := func(gauge *observe.GaugeFuncVec, from func(watched) time.Time) {
+	ages := func(gauge *observe.GaugeFuncVec, from func(podState) time.Time) {
 		gauge.AddSource(func(add observe.AddSeries) {
 			now := o.Clock.Now()
 			for _, w := range o.waitingPods() {
@@ -127,32 +126,32 @@ func (o *occupancy) showPods(m *observe.Metrics) {
 			}
 		})
 	}
-	ages(m.Pods.UnstartedTime, func(w watched) time.Time { return when(w.unstarted, w.pod.CreationTimestamp.Time) })
-	ages(m.Pods.UnboundTime, func(w watched) time.Time { return when(w.unbound, w.pod.CreationTimestamp.Time) })
-	ages(m.Pods.ProvisioningUnstartedTime, func(w watched) time.Time {
-		times, _ := o.Waits.Get(string(w.pod.UID))
+	ages(m.Pods.UnstartedTime, func(w podState) time.Time { return when(w.unstarted, w.pod.CreationTimestamp.Time) })
+	ages(m.Pods.UnboundTime, func(w podState) time.Time { return when(w.unbound, w.pod.CreationTimestamp.Time) })
+	ages(m.Pods.ProvisioningUnstartedTime, func(w podState) time.Time {
+		times, _ := o.PodLatency.Get(string(w.pod.UID))
 		return when(w.unstarted, times.PlacedHealthy)
 	})
-	ages(m.Pods.ProvisioningUnboundTime, func(w watched) time.Time {
-		times, _ := o.Waits.Get(string(w.pod.UID))
+	ages(m.Pods.ProvisioningUnboundTime, func(w podState) time.Time {
+		times, _ := o.PodLatency.Get(string(w.pod.UID))
 		return when(w.unbound, times.PlacedHealthy)
 	})
-	ages(m.Pods.ProvisioningSchedulingUndecidedTime, func(w watched) time.Time {
-		times, _ := o.Waits.Get(string(w.pod.UID))
+	ages(m.Pods.ProvisioningSchedulingUndecidedTime, func(w podState) time.Time {
+		times, _ := o.PodLatency.Get(string(w.pod.UID))
 		return when(times.Decided.IsZero() && !bound(w.pod), times.Seen)
 	})
 }
 
-// when is the time if it is so, and no time otherwise.
-func when(so bool, then time.Time) time.Time {
-	if !so {
+// when is the time if the condition holds, and zero otherwise.
+func when(holds bool, then time.Time) time.Time {
+	if !holds {
 		return time.Time{}
 	}
 	return then
 }
 
 // stateLabels are the values of the labels of karpenter_pods_state, in the order of its definition.
-func stateLabels(h housed) []string {
+func stateLabels(h podOnNode) []string {
 	of := func(label string) string {
 		if h.node == nil {
 			return ""
@@ -168,7 +167,7 @@ func stateLabels(h housed) []string {
 	}
 }
 
-// ownerLink is the path of a pod's first owner, and empty without one.
+// ownerLink is the path of the first owner of a pod; empty without one.
 func ownerLink(pod *corev1.Pod) string {
 	if len(pod.OwnerReferences) == 0 {
 		return ""

@@ -10,7 +10,7 @@ import (
 
 func TestStateOfPods(t *testing.T) {
 	t.Attr("covers", "C534")
-	w := newWorld(t)
+	w := newHarness(t)
 	by := labels("name", "namespace", "owner", "node", "scheduled", "nodepool", "zone", "arch", "capacity_type", "instance_type", "phase", "ready", "managed")
 	show := func(when string, want ...string) {
 		t.Helper()
@@ -19,28 +19,28 @@ func TestStateOfPods(t *testing.T) {
 	pod := w.Pod("web-0", "")
 	pending(pod)
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web"}, {APIVersion: "v1", Kind: "Other", Name: "x"}}
-	w.occupied.putPod(pod)
+	w.nodes.putPod(pod)
 	const owner = "/apis/apps/v1/namespaces/default/statefulsets/web"
 	show("pending", "web-0/default/"+owner+"//false//////Pending/false/false 1")
 	placed := changed(pod, boundTo("a", w.Time.Now()))
-	w.occupied.putPod(placed)
+	w.nodes.putPod(placed)
 	show("bound to a node nobody knows", "web-0/default/"+owner+"/a/true//////Pending/false/false 1")
-	w.occupied.putNode(w.inPool("a"))
+	w.nodes.putNode(w.inPool("a"))
 	show("the node is known", "web-0/default/"+owner+"/a/true/pool/zone-1/amd64/spot/small/Pending/false/true 1")
 	running := changed(placed, readyAt(w.Time.Now()))
-	w.occupied.putPod(running)
+	w.nodes.putPod(running)
 	show("ready", "web-0/default/"+owner+"/a/true/pool/zone-1/amd64/spot/small/Running/true/true 1")
-	w.occupied.putPod(changed(running, finished, func(p *corev1.Pod) { p.Status.Conditions = nil }))
+	w.nodes.putPod(changed(running, finished, func(p *corev1.Pod) { p.Status.Conditions = nil }))
 	show("done", "web-0/default/"+owner+"/a/true/pool/zone-1/amd64/spot/small/Succeeded/false/true 1")
-	w.occupied.putNode(w.Node("b"))
+	w.nodes.putNode(w.Node("b"))
 	bare := w.Pod("bare", "b")
-	w.occupied.putPod(bare)
-	w.occupied.dropPod(running)
+	w.nodes.putPod(bare)
+	w.nodes.dropPod(running)
 	show("gone; another on a node of nobody", "bare/default//b/true//zone-1////Running/false/false 1")
 }
 
 // count is the number of samples of a histogram or summary.
-func (w *world) samples(metric string) float64 { return w.Count(metric) }
+func (w *harness) samples(metric string) float64 { return w.Count(metric) }
 
 const (
 	boundDuration   = "karpenter_pods_bound_duration_seconds"
@@ -51,11 +51,11 @@ const (
 
 func TestWaitingBecomesASample(t *testing.T) {
 	t.Attr("covers", "C535")
-	w := newWorld(t)
+	w := newHarness(t)
 	start := w.Time.Now()
 	pod := w.Pod("p", "")
 	pending(pod)
-	w.occupied.putPod(pod)
+	w.nodes.putPod(pod)
 	w.Time.Step(10 * time.Second)
 	m := w.Metrics.Pods
 	by := labels("name", "namespace")
@@ -65,15 +65,15 @@ func TestWaitingBecomesASample(t *testing.T) {
 		t.Errorf("%v samples while it waits", n)
 	}
 	placed := changed(pod, boundTo("a", start.Add(12*time.Second)))
-	w.occupied.putPod(placed)
-	w.occupied.putPod(changed(placed, func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} }))
+	w.nodes.putPod(placed)
+	w.nodes.putPod(changed(placed, func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} }))
 	w.Time.Step(10 * time.Second)
 	expect(t, "bound", m.UnboundTime, by)
 	expect(t, "bound, not started", m.UnstartedTime, by, "p/default 20")
 	started := changed(placed, readyAt(start.Add(25*time.Second)))
-	w.occupied.putPod(started)
-	w.occupied.putPod(changed(started, func(p *corev1.Pod) { p.Status.Conditions[1].Status = corev1.ConditionFalse }))
-	w.occupied.putPod(started)
+	w.nodes.putPod(started)
+	w.nodes.putPod(changed(started, func(p *corev1.Pod) { p.Status.Conditions[1].Status = corev1.ConditionFalse }))
+	w.nodes.putPod(started)
 	expect(t, "started", m.UnstartedTime, by)
 	if b, s := w.Sum(boundDuration), w.Sum(startupDuration); w.samples(boundDuration) != 1 || w.samples(startupDuration) != 1 || b != 12 || s != 25 {
 		t.Errorf("bound after %v, started after %v; want 12 and 25, once each", b, s)
@@ -84,12 +84,12 @@ func TestWaitingBecomesASample(t *testing.T) {
 }
 
 func TestOnlyPodsThatWereSeenWaitingAreMeasured(t *testing.T) {
-	w := newWorld(t)
-	w.occupied.putPod(changed(w.Pod("running", "a"), readyAt(w.Time.Now())))
+	w := newHarness(t)
+	w.nodes.putPod(changed(w.Pod("running", "a"), readyAt(w.Time.Now())))
 	slow := w.Pod("bound", "a")
 	slow.Status.Phase = corev1.PodPending
-	w.occupied.putPod(slow)
-	w.occupied.putPod(changed(slow, readyAt(w.Time.Now().Add(3*time.Second))))
+	w.nodes.putPod(slow)
+	w.nodes.putPod(changed(slow, readyAt(w.Time.Now().Add(3*time.Second))))
 	if b, s := w.samples(boundDuration), w.samples(startupDuration); b != 0 || s != 1 {
 		t.Errorf("%v bound and %v started; want the one that was pending to be measured", b, s)
 	}
@@ -98,14 +98,14 @@ func TestOnlyPodsThatWereSeenWaitingAreMeasured(t *testing.T) {
 func TestPodsThatEndAreNotMeasured(t *testing.T) {
 	t.Attr("covers", "C536")
 	for name, end := range map[string]func(*corev1.Pod){"succeeded": finished, "failed": failed} {
-		w := newWorld(t)
+		w := newHarness(t)
 		pod := w.Pod("p", "")
 		pending(pod)
-		w.occupied.putPod(pod)
-		w.deps.Waits.Observe(string(pod.UID), w.Time.Now())
-		w.deps.Waits.RecordPlacement(string(pod.UID), true, w.Time.Now())
+		w.nodes.putPod(pod)
+		w.deps.PodLatency.Observe(string(pod.UID), w.Time.Now())
+		w.deps.PodLatency.RecordPlacement(string(pod.UID), true, w.Time.Now())
 		w.Time.Step(time.Second)
-		w.occupied.putPod(changed(pod, end))
+		w.nodes.putPod(changed(pod, end))
 		for _, gauge := range []struct {
 			name string
 			got  []string
@@ -126,25 +126,25 @@ func TestPodsThatEndAreNotMeasured(t *testing.T) {
 
 func TestUndecided(t *testing.T) {
 	t.Attr("covers", "C537")
-	for name, end := range map[string]func(*world, *corev1.Pod){
-		"decided: no place": func(w *world, p *corev1.Pod) { w.deps.Waits.RecordUnschedulable(string(p.UID), w.Time.Now()) },
-		"decided: a place":  func(w *world, p *corev1.Pod) { w.deps.Waits.RecordPlacement(string(p.UID), false, w.Time.Now()) },
-		"bound":             func(w *world, p *corev1.Pod) { w.occupied.putPod(changed(p, boundTo("a", w.Time.Now()))) },
-		"said to be bound": func(w *world, p *corev1.Pod) {
-			w.occupied.putPod(changed(p, boundTo("", w.Time.Now())))
+	for name, end := range map[string]func(*harness, *corev1.Pod){
+		"decided: no place": func(w *harness, p *corev1.Pod) { w.deps.PodLatency.RecordUnschedulable(string(p.UID), w.Time.Now()) },
+		"decided: a place":  func(w *harness, p *corev1.Pod) { w.deps.PodLatency.RecordPlacement(string(p.UID), false, w.Time.Now()) },
+		"bound":             func(w *harness, p *corev1.Pod) { w.nodes.putPod(changed(p, boundTo("a", w.Time.Now()))) },
+		"said to be bound": func(w *harness, p *corev1.Pod) {
+			w.nodes.putPod(changed(p, boundTo("", w.Time.Now())))
 		},
-		"succeeded": func(w *world, p *corev1.Pod) { w.occupied.putPod(changed(p, finished)) },
-		"failed":    func(w *world, p *corev1.Pod) { w.occupied.putPod(changed(p, failed)) },
-		"gone":      func(w *world, p *corev1.Pod) { w.occupied.dropPod(p) },
+		"succeeded": func(w *harness, p *corev1.Pod) { w.nodes.putPod(changed(p, finished)) },
+		"failed":    func(w *harness, p *corev1.Pod) { w.nodes.putPod(changed(p, failed)) },
+		"gone":      func(w *harness, p *corev1.Pod) { w.nodes.dropPod(p) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newHarness(t)
 			pod := w.Pod("p", "")
 			pending(pod)
-			w.occupied.putPod(pod)
+			w.nodes.putPod(pod)
 			by := labels("name", "namespace")
 			expect(t, "nobody has looked at it", w.Metrics.Pods.ProvisioningSchedulingUndecidedTime, by)
-			w.deps.Waits.Observe(string(pod.UID), w.Time.Now())
+			w.deps.PodLatency.Observe(string(pod.UID), w.Time.Now())
 			w.Time.Step(7 * time.Second)
 			expect(t, "seen", w.Metrics.Pods.ProvisioningSchedulingUndecidedTime, by, "p/default 7")
 			end(w, pod)
@@ -155,13 +155,13 @@ func TestUndecided(t *testing.T) {
 
 func TestProvisioningIsTimedFromThePromise(t *testing.T) {
 	t.Attr("covers", "C538")
-	w := newWorld(t)
+	w := newHarness(t)
 	start := w.Time.Now()
 	pod := w.Pod("p", "")
 	pending(pod)
 	uid := string(pod.UID)
-	w.occupied.putPod(pod)
-	w.deps.Waits.Observe(uid, start)
+	w.nodes.putPod(pod)
+	w.deps.PodLatency.Observe(uid, start)
 	m := w.Metrics.Pods
 	show := func(when string, want ...string) {
 		t.Helper()
@@ -169,19 +169,19 @@ func TestProvisioningIsTimedFromThePromise(t *testing.T) {
 		expect(t, when+", unstarted", m.ProvisioningUnstartedTime, labels("name", "namespace"), want...)
 	}
 	show("no verdict")
-	w.deps.Waits.RecordPlacement(uid, false, start)
+	w.deps.PodLatency.RecordPlacement(uid, false, start)
 	show("a place in a pool that does not bring its nodes up")
-	w.deps.Waits.RecordPlacement(uid, true, start)
+	w.deps.PodLatency.RecordPlacement(uid, true, start)
 	w.Time.Step(4 * time.Second)
 	show("a place", "p/default 4")
-	w.deps.Waits.RecordUnschedulable(uid, w.Time.Now())
+	w.deps.PodLatency.RecordUnschedulable(uid, w.Time.Now())
 	show("no place any more")
-	w.deps.Waits.RecordPlacement(uid, true, start.Add(5*time.Second))
+	w.deps.PodLatency.RecordPlacement(uid, true, start.Add(5*time.Second))
 	w.Time.Step(4 * time.Second)
 	show("a place again", "p/default 3")
 	placed := changed(pod, boundTo("a", start.Add(9*time.Second)))
-	w.occupied.putPod(placed)
-	w.occupied.putPod(changed(placed, readyAt(start.Add(11*time.Second))))
+	w.nodes.putPod(placed)
+	w.nodes.putPod(changed(placed, readyAt(start.Add(11*time.Second))))
 	show("running")
 	if b, s := w.Sum(provBound), w.Sum(provStartup); b != 4 || s != 6 || w.samples(provBound) != 1 || w.samples(provStartup) != 1 {
 		t.Errorf("bound %v and started %v after the promise, want 4 and 6, once each", b, s)

@@ -18,7 +18,7 @@ type pools struct {
 	byName map[string]*v1.NodePool
 }
 
-// newPools shows limits and use.
+// newPools exposes limits and usage.
 func newPools(d Deps) *pools {
 	p := &pools{Deps: d, byName: map[string]*v1.NodePool{}}
 	perResource := func(gauge *observe.GaugeFuncVec, list func(*v1.NodePool) corev1.ResourceList) {

@@ -18,14 +18,14 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// kind is what tells the kinds apart whose conditions are shown.
+// kind is a kind of object whose conditions are exposed.
 type kind struct {
 	metrics observe.StatusMetrics
-	// ours says whether an object is shown.
+	// ours reports whether an object is exposed.
 	ours func(client.Object) bool
-	// conditions are what an object says; those that it does not have but for its kind ought to are Unknown.
+	// conditions returns the conditions of an object; those of its kind that it does not have are Unknown.
 	conditions func(client.Object) []metav1.Condition
-	// deprecated are group and kind, if the kind is also shown under the older names; otherwise empty.
+	// deprecated are group and kind, if the kind is also exposed by the deprecated metrics; otherwise empty.
 	deprecated []string
 }
 
@@ -73,13 +73,13 @@ func ofBuffers(d Deps) kind {
 	}
 }
 
-// conditioned is an object of ours.
+// conditioned is an object of Karpenter's API.
 type conditioned interface {
 	client.Object
 	condition.Object
 }
 
-// complete are the conditions of an object of ours, with those that nobody has set yet.
+// complete returns the conditions of an object, including those that are not set yet.
 func complete(o conditioned) []metav1.Condition {
 	have := *o.ConditionList()
 	kindOf := o.ConditionTypes()
@@ -93,7 +93,7 @@ func complete(o conditioned) []metav1.Condition {
 	return once(have)
 }
 
-// ofKubelet are the conditions of a Node.
+// ofKubelet returns the conditions of a Node.
 func ofKubelet(node *corev1.Node) []metav1.Condition {
 	out := make([]metav1.Condition, 0, len(node.Status.Conditions))
 	for _, c := range node.Status.Conditions {
@@ -105,7 +105,7 @@ func ofKubelet(node *corev1.Node) []metav1.Condition {
 	return once(out)
 }
 
-// once leaves out what is said of a condition a second time.
+// once leaves out later conditions of the same type.
 func once(conditions []metav1.Condition) []metav1.Condition {
 	for i := range conditions {
 		if named(conditions[:i], conditions[i].Type) != nil {
@@ -121,7 +121,7 @@ func once(conditions []metav1.Condition) []metav1.Condition {
 	return conditions
 }
 
-// named is the condition of that type, or nil.
+// named returns the condition of that type, or nil.
 func named(conditions []metav1.Condition, name string) *metav1.Condition {
 	for i := range conditions {
 		if conditions[i].Type == name {
@@ -140,14 +140,14 @@ type statuses struct {
 	objects map[types.NamespacedName]client.Object
 }
 
-// newStatuses shows the conditions of a kind.
+// newStatuses exposes the conditions of a kind.
 func newStatuses(d Deps, k kind) *statuses {
 	s := &statuses{Deps: d, kind: k, objects: map[types.NamespacedName]client.Object{}}
-	s.showConditions(k.metrics.Count, d.Metrics.Status.Deprecated.Count, func(metav1.Condition) float64 { return 1 })
-	s.showConditions(k.metrics.CurrentStatus, d.Metrics.Status.Deprecated.CurrentStatus, func(c metav1.Condition) float64 {
+	s.exposeConditions(k.metrics.Count, d.Metrics.Status.Deprecated.Count, func(metav1.Condition) float64 { return 1 })
+	s.exposeConditions(k.metrics.CurrentStatus, d.Metrics.Status.Deprecated.CurrentStatus, func(c metav1.Condition) float64 {
 		return since(c.LastTransitionTime.Time, d.Clock.Now())
 	})
-	s.show(k.metrics.TerminationCurrent, d.Metrics.Status.Deprecated.TerminationCurrent, func(o client.Object, add func(float64, ...string)) {
+	s.expose(k.metrics.TerminationCurrent, d.Metrics.Status.Deprecated.TerminationCurrent, func(o client.Object, add func(float64, ...string)) {
 		if at := o.GetDeletionTimestamp(); at != nil {
 			add(since(at.Time, d.Clock.Now()), o.GetNamespace(), o.GetName())
 		}
@@ -155,17 +155,17 @@ func newStatuses(d Deps, k kind) *statuses {
 	return s
 }
 
-// showConditions gives a gauge a series for each condition.
-func (s *statuses) showConditions(own, deprecated *observe.GaugeFuncVec, value func(metav1.Condition) float64) {
-	s.show(own, deprecated, func(o client.Object, add func(float64, ...string)) {
+// exposeConditions adds a series for each condition to a gauge.
+func (s *statuses) exposeConditions(own, deprecated *observe.GaugeFuncVec, value func(metav1.Condition) float64) {
+	s.expose(own, deprecated, func(o client.Object, add func(float64, ...string)) {
 		for _, c := range s.conditions(o) {
 			add(value(c), o.GetNamespace(), o.GetName(), c.Type, string(c.Status), c.Reason)
 		}
 	})
 }
 
-// show gives a gauge the series of each object, and the older one too.
-func (s *statuses) show(own, deprecated *observe.GaugeFuncVec, of func(o client.Object, add func(float64, ...string))) {
+// expose adds the series of each object to a gauge, and to the deprecated one.
+func (s *statuses) expose(own, deprecated *observe.GaugeFuncVec, of func(o client.Object, add func(float64, ...string))) {
 	own.AddSource(func(series observe.AddSeries) {
 		for _, o := range s.all() {
 			extra := s.extra(o)
@@ -182,7 +182,7 @@ func (s *statuses) show(own, deprecated *observe.GaugeFuncVec, of func(o client.
 	})
 }
 
-// extra are the values of the object labels that every metric of the kind carries.
+// extra are the values of the object labels that every metric of the kind has.
 func (s *statuses) extra(o client.Object) []string {
 	out := make([]string, len(s.metrics.Labels))
 	for i, label := range s.metrics.Labels {
@@ -201,7 +201,7 @@ func (s *statuses) all() []client.Object {
 	return out
 }
 
-// handler hears of the objects. What existed when the watch began is not news.
+// handler handles the events of the objects. Objects of the initial list are not changes.
 func (s *statuses) handler() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerDetailedFuncs{
 		AddFunc:    func(o any, initial bool) { with(o, func(o client.Object) { s.put(o, initial) }) },
@@ -210,7 +210,7 @@ func (s *statuses) handler() toolscache.ResourceEventHandler {
 	}
 }
 
-// put shows an object as it is now and tells what has changed since it was last seen.
+// put takes a new version of an object and publishes the changes since the last one.
 func (s *statuses) put(o client.Object, initial bool) {
 	key := client.ObjectKeyFromObject(o)
 	ours := s.ours(o)
@@ -222,7 +222,7 @@ func (s *statuses) put(o client.Object, initial bool) {
 		delete(s.objects, key)
 	}
 	s.mu.Unlock()
-	if known && before.GetUID() != o.GetUID() { // the watch missed that one went and another came
+	if known && before.GetUID() != o.GetUID() { // the watch missed the deletion of an object and the creation of another one
 		s.ended(before)
 		known = false
 	}
@@ -235,8 +235,8 @@ func (s *statuses) put(o client.Object, initial bool) {
 	s.compare(before, o)
 }
 
-// compare counts and tells the changes from one sight of an object to the next; before is nil at first sight, of which no
-// events tell.
+// compare counts and publishes the changes between two versions of an object; before is nil for the first version, which has no
+// events.
 func (s *statuses) compare(before, now client.Object) {
 	var had []metav1.Condition
 	if before != nil {
@@ -251,13 +251,13 @@ func (s *statuses) compare(before, now client.Object) {
 			lasted := since(was.LastTransitionTime.Time, c.LastTransitionTime.Time)
 			s.metrics.Transition.WithLabelValues(s.own(now, c.Type, string(was.Status))...).Observe(lasted)
 			if s.deprecated != nil {
-				s.Metrics.Status.Deprecated.Transition.WithLabelValues(s.older(c.Type, string(was.Status))...).Observe(lasted)
+				s.Metrics.Status.Deprecated.Transition.WithLabelValues(s.ofDeprecated(c.Type, string(was.Status))...).Observe(lasted)
 			}
 			s.Recorder.Publish(observe.ConditionChanged(now, was.Status, c))
 		}
 		s.metrics.Transitions.WithLabelValues(s.own(now, c.Type, string(c.Status), c.Reason)...).Inc()
 		if s.deprecated != nil {
-			s.Metrics.Status.Deprecated.Transitions.WithLabelValues(s.older(c.Type, string(c.Status), c.Reason)...).Inc()
+			s.Metrics.Status.Deprecated.Transitions.WithLabelValues(s.ofDeprecated(c.Type, string(c.Status), c.Reason)...).Inc()
 		}
 	}
 	if before == nil || now.GetDeletionTimestamp() == nil {
@@ -270,7 +270,7 @@ func (s *statuses) compare(before, now client.Object) {
 	}
 }
 
-// drop forgets an object that is gone.
+// drop removes an object that is gone.
 func (s *statuses) drop(o client.Object) {
 	key := client.ObjectKeyFromObject(o)
 	s.mu.Lock()
@@ -285,8 +285,8 @@ func (s *statuses) drop(o client.Object) {
 	}
 }
 
-// ended counts how long an object took to go, and tells of the finalizers that were the last to keep it. One that had none
-// was gone at once.
+// ended records how long an object took to terminate, and publishes the removal of its last finalizers. An object without finalizers
+// has no duration.
 func (s *statuses) ended(o client.Object) {
 	at := o.GetDeletionTimestamp()
 	if at == nil {
@@ -295,18 +295,18 @@ func (s *statuses) ended(o client.Object) {
 	took := since(at.Time, s.Clock.Now())
 	s.metrics.TerminationDuration.WithLabelValues(s.own(o)...).Observe(took)
 	if s.deprecated != nil {
-		s.Metrics.Status.Deprecated.TerminationDuration.WithLabelValues(s.older()...).Observe(took)
+		s.Metrics.Status.Deprecated.TerminationDuration.WithLabelValues(s.ofDeprecated()...).Observe(took)
 	}
 	for _, finalizer := range o.GetFinalizers() {
 		s.Recorder.Publish(observe.Finalized(o, finalizer))
 	}
 }
 
-// own are the label values of a metric of the kind, older those of the deprecated one.
+// own are the label values of a metric of the kind, ofDeprecated those of the deprecated one.
 func (s *statuses) own(o client.Object, values ...string) []string {
 	return append(values[:len(values):len(values)], s.extra(o)...)
 }
 
-func (s *statuses) older(values ...string) []string {
+func (s *statuses) ofDeprecated(values ...string) []string {
 	return append(s.deprecated[:2:2], values...)
 }

@@ -18,14 +18,14 @@ import (
 )
 
 // said changes a claim: the condition comes to be True, now.
-func (w *world) said(claim *v1.NodeClaim, name string) *v1.NodeClaim {
+func (w *harness) said(claim *v1.NodeClaim, name string) *v1.NodeClaim {
 	out := claim.DeepCopy()
 	condition.For(out, w.Time.Now()).True(name)
 	return out
 }
 
 func TestConditionsAreShown(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	s := newStatuses(w.deps, ofNodeClaims(w.deps))
 	s.put(w.Claim("a"), false)
 	w.Time.Step(10 * time.Second)
@@ -45,7 +45,7 @@ func TestConditionsAreShown(t *testing.T) {
 }
 
 func TestConditionsThatChangeAreCountedAndTold(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	s := newStatuses(w.deps, ofNodeClaims(w.deps))
 	claim := w.Claim("a")
 	s.put(claim, false)
@@ -90,7 +90,7 @@ func TestConditionsThatChangeAreCountedAndTold(t *testing.T) {
 }
 
 func TestConditionsOfNodeClasses(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	class := w.Cloud.NodeClasses[0]
 	s := newStatuses(w.deps, ofNodeClasses(w.deps, class))
 	o := class.New()
@@ -114,7 +114,7 @@ func TestConditionsOfNodeClasses(t *testing.T) {
 }
 
 func TestWhatExistedIsNoNews(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	s := newStatuses(w.deps, ofNodeClaims(w.deps))
 	handler := s.handler()
 	handler.OnAdd(w.LaunchedClaim("old"), true)
@@ -130,7 +130,7 @@ func TestWhatExistedIsNoNews(t *testing.T) {
 }
 
 func TestTermination(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	s := newStatuses(w.deps, ofNodeClaims(w.deps))
 	claim := w.LaunchedClaim("a")
 	claim.Finalizers = []string{"example.com/first", v1.TerminationFinalizer}
@@ -170,7 +170,7 @@ func TestTermination(t *testing.T) {
 }
 
 func TestNodesAndBuffersSayOnlyWhatTheySay(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	nodes, buffers := newStatuses(w.deps, ofNodes(w.deps)), newStatuses(w.deps, ofBuffers(w.deps))
 	node := w.RegisteredNode("a")
 	node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: "Ready", Status: "False"}) // said twice
@@ -189,7 +189,7 @@ func TestNodesAndBuffersSayOnlyWhatTheySay(t *testing.T) {
 }
 
 func TestOthersObjectsAreNotShown(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	claims, pools := newStatuses(w.deps, ofNodeClaims(w.deps)), newStatuses(w.deps, ofNodePools(w.deps))
 	claim, pool := w.Claim("a"), fakecluster.Pool()
 	claims.put(claim, false)
@@ -209,7 +209,7 @@ func TestOthersObjectsAreNotShown(t *testing.T) {
 }
 
 func TestAnotherObjectOfTheNameBeginsAnew(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	s := newStatuses(w.deps, ofNodeClaims(w.deps))
 	claim := w.LaunchedClaim("a")
 	claim.DeletionTimestamp = &metav1.Time{Time: w.Time.Now()}

@@ -12,7 +12,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// NodeToClaims wakes the NodeClaims of a Node.
+// NodeToClaims enqueues the NodeClaims of a Node.
 func NodeToClaims(r client.Reader) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
 		claims, err := ClaimsOf(ctx, r, obj.(*corev1.Node))
@@ -20,7 +20,7 @@ func NodeToClaims(r client.Reader) handler.EventHandler {
 	})
 }
 
-// ClaimToNodes wakes the Nodes of a NodeClaim.
+// ClaimToNodes enqueues the Nodes of a NodeClaim.
 func ClaimToNodes(r client.Reader) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
 		nodes, err := NodesOf(ctx, r, obj.(*v1.NodeClaim))
@@ -28,7 +28,7 @@ func ClaimToNodes(r client.Reader) handler.EventHandler {
 	})
 }
 
-// PoolToClaims wakes the NodeClaims of a NodePool.
+// PoolToClaims enqueues the NodeClaims of a NodePool.
 func PoolToClaims(r client.Reader) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
 		var list v1.NodeClaimList
@@ -37,7 +37,7 @@ func PoolToClaims(r client.Reader) handler.EventHandler {
 	})
 }
 
-// ClaimToPool wakes the NodePool of a NodeClaim.
+// ClaimToPool enqueues the NodePool of a NodeClaim.
 func ClaimToPool() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) []reconcile.Request {
 		name := obj.GetLabels()[v1.NodePoolLabelKey]
@@ -48,7 +48,7 @@ func ClaimToPool() handler.EventHandler {
 	})
 }
 
-// ClassToClaims wakes the NodeClaims that refer to a NodeClass of the kind.
+// ClassToClaims enqueues the NodeClaims that refer to a NodeClass of the kind.
 func ClassToClaims(r client.Reader, kind schema.GroupVersionKind) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
 		var list v1.NodeClaimList
@@ -59,7 +59,7 @@ func ClassToClaims(r client.Reader, kind schema.GroupVersionKind) handler.EventH
 	})
 }
 
-// ClassToPools wakes the NodePools that refer to a NodeClass of the kind.
+// ClassToPools enqueues the NodePools that refer to a NodeClass of the kind.
 func ClassToPools(r client.Reader, kind schema.GroupVersionKind) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
 		var list v1.NodePoolList
@@ -70,8 +70,8 @@ func ClassToPools(r client.Reader, kind schema.GroupVersionKind) handler.EventHa
 	})
 }
 
-// requests names the items. A failed lookup wakes nobody: reads come from the local cache, which fails only while the
-// process stops or when an index is missing, and each woken controller also looks again by itself.
+// requests returns requests for the items. After a failed lookup there are none: reads come from the local cache, which fails only while
+// the process stops or if an index is missing, and every controller also requeues its objects.
 func requests[T any](err error, items []T, object func(*T) client.Object) []reconcile.Request {
 	if err != nil {
 		return nil

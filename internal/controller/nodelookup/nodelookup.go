@@ -1,5 +1,5 @@
-// Package nodelookup finds the objects that belong together: the Node of a NodeClaim and the NodeClaim of a Node, which are
-// matched by provider id and by nothing else, the pods of a Node, and the NodeClaims and NodePools of a NodeClass.
+// Package nodelookup finds related objects: the Node of a NodeClaim and the NodeClaim of a Node, which are matched by provider ID alone,
+// the pods of a Node, and the NodeClaims and NodePools of a NodeClass.
 //
 // Source: spec shared vocabulary, names (matching of Node and NodeClaim); spec api, field indexes.
 package nodelookup
@@ -14,20 +14,20 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// Mismatch is why there is no single counterpart. Compare with errors.Is.
+// Mismatch is why a Node or NodeClaim does not have exactly one counterpart. Compare with errors.Is.
 type Mismatch string
 
 const (
-	// None means that no object has the provider id, or that the id is still empty.
-	NotFound Mismatch = "no object with this provider id"
-	// Several means that more than one object has the provider id.
-	Duplicate Mismatch = "several objects with this provider id"
+	// NotFound means that no object has the provider ID, or that it is empty.
+	NotFound Mismatch = "no object with this provider ID"
+	// Duplicate means that more than one object has the provider ID.
+	Duplicate Mismatch = "several objects with this provider ID"
 )
 
 // Error implements error.
 func (m Mismatch) Error() string { return string(m) }
 
-// NodesOf lists the Nodes of a NodeClaim: normally one, none while its provider id is empty.
+// NodesOf lists the Nodes of a NodeClaim: normally one, none while its provider ID is empty.
 func NodesOf(ctx context.Context, r client.Reader, claim *v1.NodeClaim) ([]corev1.Node, error) {
 	if claim.Status.ProviderID == "" {
 		return nil, nil
@@ -39,7 +39,7 @@ func NodesOf(ctx context.Context, r client.Reader, claim *v1.NodeClaim) ([]corev
 	return list.Items, nil
 }
 
-// NodeOf returns the only Node of a NodeClaim. The error is [None], [Several], or that of the client.
+// NodeOf returns the only Node of a NodeClaim. The error is [NotFound], [Duplicate], or that of the client.
 func NodeOf(ctx context.Context, r client.Reader, claim *v1.NodeClaim) (*corev1.Node, error) {
 	nodes, err := NodesOf(ctx, r, claim)
 	if err != nil {
@@ -48,7 +48,7 @@ func NodeOf(ctx context.Context, r client.Reader, claim *v1.NodeClaim) (*corev1.
 	return only(nodes)
 }
 
-// ClaimsOf lists the NodeClaims of a Node: normally one, none while its provider id is empty.
+// ClaimsOf lists the NodeClaims of a Node: normally one, none while its provider ID is empty.
 func ClaimsOf(ctx context.Context, r client.Reader, node *corev1.Node) ([]v1.NodeClaim, error) {
 	if node.Spec.ProviderID == "" {
 		return nil, nil
@@ -60,7 +60,7 @@ func ClaimsOf(ctx context.Context, r client.Reader, node *corev1.Node) ([]v1.Nod
 	return list.Items, nil
 }
 
-// ClaimOf returns the only NodeClaim of a Node. The error is [None], [Several], or that of the client.
+// ClaimOf returns the only NodeClaim of a Node. The error is [NotFound], [Duplicate], or that of the client.
 func ClaimOf(ctx context.Context, r client.Reader, node *corev1.Node) (*v1.NodeClaim, error) {
 	claims, err := ClaimsOf(ctx, r, node)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// PodsToMove counts the pods that will have to be placed again when the claim goes. A claim without exactly one Node has
-// none that could be counted.
+// CountReschedulablePods counts the pods that have to be rescheduled when the NodeClaim is deleted. Without exactly one Node there are
+// none.
 func CountReschedulablePods(ctx context.Context, r client.Reader, claim *v1.NodeClaim) (int, error) {
 	node, err := NodeOf(ctx, r, claim)
 	if errors.Is(err, NotFound) || errors.Is(err, Duplicate) {

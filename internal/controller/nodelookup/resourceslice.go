@@ -30,7 +30,7 @@ func SlicesOf(ctx context.Context, r client.Reader, nodeName string) ([]resource
 	return out, nil
 }
 
-// SliceToClaims wakes the NodeClaims of the Node that a ResourceSlice is for or belongs to.
+// SliceToClaims enqueues the NodeClaims of the Node that a ResourceSlice is for or belongs to.
 func SliceToClaims(r client.Reader) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
 		s := obj.(*resourcev1.ResourceSlice)

@@ -3,8 +3,8 @@ package parallel
 
 import "golang.org/x/sync/errgroup"
 
-// ForEach calls f for every item, at most so many at a time, and returns their errors in the order of the items. One that
-// fails keeps no other from being called.
+// ForEach calls f for every item, at most atOnce at a time, and returns their errors in the order of the items. It calls f for every
+// item, even after an error.
 func ForEach[T any](items []T, atOnce int, f func(T) error) []error {
 	errs := make([]error, len(items))
 	var group errgroup.Group

@@ -95,7 +95,7 @@ func TestVirtualPodsAreNoPodsToAnybodyElse(t *testing.T) {
 		t.Errorf("machines are promised to virtual pods: %v", w.p.nominations)
 	}
 	for _, uid := range []string{"uid-1", "uid-2", "uid-3", "uid-4"} {
-		if times, known := w.p.Waits.Get(uid); known {
+		if times, known := w.p.PodLatency.Get(uid); known {
 			t.Errorf("there are times of %s: %+v", uid, times)
 		}
 	}

@@ -83,7 +83,7 @@ func TestAPodThatWantsNoNodeOfOursIsRefusedSilently(t *testing.T) {
 		}}}
 	}))
 	w.decide()
-	if times, _ := w.p.Waits.Get("p"); times.Decided.IsZero() || !times.Placed.IsZero() {
+	if times, _ := w.p.PodLatency.Get("p"); times.Decided.IsZero() || !times.Placed.IsZero() {
 		t.Errorf("times %+v, want a refusal", times)
 	}
 	if got := w.Events(); len(got) != 0 {
@@ -168,7 +168,7 @@ func TestPodsOfNodesThatGoHaveNoTimes(t *testing.T) {
 	w.see(waited)
 	w.Time.Step(5 * time.Second)
 	w.decide() // it gets a place, and later it is bound there
-	before, _ := w.p.Waits.Get(string(pod.UID))
+	before, _ := w.p.PodLatency.Get(string(pod.UID))
 	if before.Placed.IsZero() {
 		t.Fatal("the pod got no place to begin with")
 	}
@@ -179,7 +179,7 @@ func TestPodsOfNodesThatGoHaveNoTimes(t *testing.T) {
 	w.see(pod, w.Pod("never-waited", "a"))
 	w.Time.Step(5 * time.Second)
 	w.decide()
-	if after, _ := w.p.Waits.Get(string(pod.UID)); after != before {
+	if after, _ := w.p.PodLatency.Get(string(pod.UID)); after != before {
 		t.Errorf("times went from %+v to %+v", before, after)
 	}
 	if got := w.Count("karpenter_pods_scheduling_decision_duration_seconds"); got != 1 {
@@ -374,7 +374,7 @@ func TestTimesFollowTheHealthOfThePool(t *testing.T) {
 		w.see(pendingPod("p"))
 		w.Time.Step(3 * time.Second)
 		w.decide()
-		times, _ := w.p.Waits.Get("p")
+		times, _ := w.p.PodLatency.Get("p")
 		if !times.Placed.Equal(w.Time.Now()) || times.PlacedHealthy.IsZero() == healthy {
 			t.Errorf("pool healthy: %v, times %+v", healthy, times)
 		}

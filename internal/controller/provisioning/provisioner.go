@@ -58,8 +58,8 @@ type Deps struct {
 	Gates      options.FeatureGates
 	// Buffers is nil while the feature is off.
 	Buffers Buffers
-	// Waits is where it is noted how long pods have been waiting, and for what; nil for a book that nobody else reads.
-	Waits *podlatency.Tracker
+	// PodLatency records when pods are seen and placed; nil for a tracker that no other controller reads.
+	PodLatency *podlatency.Tracker
 }
 
 // Trigger makes a pass look at everything that waits; id tells what asks for it.
@@ -81,8 +81,8 @@ type Provisioner struct {
 // New is a provisioner that is not running yet.
 func New(d Deps) *Provisioner {
 	d.Log = d.Log.With("controller", name)
-	if d.Waits == nil {
-		d.Waits = &podlatency.Tracker{}
+	if d.PodLatency == nil {
+		d.PodLatency = &podlatency.Tracker{}
 	}
 	return &Provisioner{
 		Deps:        d,
@@ -197,7 +197,7 @@ func onChange[T any](f func(T)) toolscache.ResourceEventHandlerFuncs {
 
 func (p *Provisioner) onPod(pod *corev1.Pod) {
 	if podrules.Provisionable(pod) {
-		p.Waits.Observe(string(pod.UID), p.Clock.Now())
+		p.PodLatency.Observe(string(pod.UID), p.Clock.Now())
 		p.batcher.Trigger(string(pod.UID))
 	}
 }

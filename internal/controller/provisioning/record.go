@@ -28,12 +28,12 @@ func (p *Provisioner) record(in input, plan solve.Plan) {
 	}
 	placed := func(healthy bool) func(string, time.Time) (time.Duration, bool) {
 		return func(uid string, now time.Time) (time.Duration, bool) {
-			return p.Waits.RecordPlacement(uid, healthy, now)
+			return p.PodLatency.RecordPlacement(uid, healthy, now)
 		}
 	}
-	note(in.rejected, p.Waits.RecordUnschedulable)
+	note(in.rejected, p.PodLatency.RecordUnschedulable)
 	for _, r := range plan.Unschedulable {
-		note(r.Pods, p.Waits.RecordUnschedulable)
+		note(r.Pods, p.PodLatency.RecordUnschedulable)
 	}
 	for _, at := range plan.Placements {
 		note(at.Pods, placed(!at.Node.Managed || healthy(in.pools[at.Node.Pool])))
@@ -58,7 +58,7 @@ func (p *Provisioner) podHandler() toolscache.ResourceEventHandlerFuncs {
 			return
 		}
 		if was.UID != is.UID { // the watch missed that one was deleted and another made under its name
-			p.Waits.Forget(string(was.UID))
+			p.PodLatency.Forget(string(was.UID))
 		}
 		p.onPod(is)
 	}
@@ -67,7 +67,7 @@ func (p *Provisioner) podHandler() toolscache.ResourceEventHandlerFuncs {
 			o = late.Obj
 		}
 		if pod, ok := o.(*corev1.Pod); ok {
-			p.Waits.Forget(string(pod.UID))
+			p.PodLatency.Forget(string(pod.UID))
 		}
 	}
 	return handler

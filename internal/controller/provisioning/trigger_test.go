@@ -56,11 +56,11 @@ func TestTheFirstSightOfAPodStands(t *testing.T) {
 		again.Labels = map[string]string{"changed": "yes"}
 		ws.of(pod).Update(pod, again)
 		advance(time.Second)
-		if times, _ := w.p.Waits.Get("p"); !times.Seen.Equal(start) {
+		if times, _ := w.p.PodLatency.Get("p"); !times.Seen.Equal(start) {
 			t.Errorf("seen at %v, want %v", times.Seen, start)
 		}
 		ws.of(pod).Delete(again)
-		if _, known := w.p.Waits.Get("p"); known {
+		if _, known := w.p.PodLatency.Get("p"); known {
 			t.Error("a pod that is gone is remembered")
 		}
 	}, readyPool("default"))

@@ -12,46 +12,45 @@ import (
 )
 
 const (
-	// longestWait is for how long a decision waits at most: an API server that is slow must not keep machines from starting or ending.
-	longestWait = 5 * time.Second
-	// behindGate is after how long to look again whether all batches are written.
-	behindGate = 50 * time.Millisecond
-	// metMemory is for how long it is remembered when a decision was met first.
-	metMemory = 10 * time.Minute
+	// maxDelay bounds the delay of a decision: a slow API server must not keep instances from launching or terminating.
+	maxDelay = 5 * time.Second
+	// retry is the time between two checks whether all batches are written.
+	retry = 50 * time.Millisecond
+	// firstSeenTTL is how long the time is kept at which a decision was first seen.
+	firstSeenTTL = 10 * time.Minute
 )
 
-// Gate lets decisions be written before what follows from them.
+// Gate delays launches and terminations while a batch of NodeClaims or deletions is being written.
 //
-// Problem: a plan is many NodeClaims, and a command many deletions. As soon as the first of them is written, its launch or
-// its end begins, at several requests for each object, and all of them compete with the rest of the batch, and with the next one,
-// for the allowance of requests and for the API server: the last decision is written when nearly everything else is done. Approach:
-// whoever writes a batch says so, and who carries out decisions looks again a moment later while one is being written, until its own
-// decision is some seconds old. Decisions are dated by the API server, whose clock may be ahead of ours: a decision is taken to be at
-// least as old as our knowledge of it.
+// Problem: a plan is many NodeClaims, and a command many deletions. Once the first of them is written, its launch or termination
+// starts, with several requests for each object. These compete with the rest of the batch for the rate limit of the client and for the
+// API server, so that the last decision is written when nearly everything else is done. Approach: the writer of a batch calls Begin, and
+// a controller that is about to launch or terminate asks for the Delay, which ends when the decision is some seconds old. The API server
+// dates decisions, and its clock may be ahead: a decision is at least as old as the time since it was first seen.
 //
-// It is safe for concurrent use. A nil Gate is never being written.
+// It is safe for concurrent use. A nil Gate never delays.
 type Gate struct {
 	clock clock.PassiveClock
-	// met is when decisions were met first that had to wait, by our clock.
-	met *ttlcache.Cache[decision, time.Time]
+	// firstSeen is when delayed decisions were first seen, by the clock of this process.
+	firstSeen *ttlcache.Cache[decision, time.Time]
 
 	mu sync.Mutex
-	// writers is how many batches are being written.
+	// writers is the number of batches that are being written.
 	writers int
 }
 
-// decision is the launch or the end of an object, told from others by the moment at which it was decided.
+// decision is the launch or termination of an object, identified by the time of the decision.
 type decision struct {
 	of types.UID
 	at time.Time
 }
 
-// New is a Gate that nobody writes.
+// New returns a Gate without batches.
 func New(c clock.PassiveClock) *Gate {
-	return &Gate{clock: c, met: ttlcache.New[decision, time.Time](c, metMemory)}
+	return &Gate{clock: c, firstSeen: ttlcache.New[decision, time.Time](c, firstSeenTTL)}
 }
 
-// Begin announces a batch; the function that it returns announces its end, and must be called once.
+// Begin starts a batch; the function that it returns ends the batch, and must be called once.
 func (g *Gate) Begin() (end func()) {
 	if g == nil {
 		return func() {}
@@ -66,24 +65,24 @@ func (g *Gate) Begin() (end func()) {
 	}
 }
 
-// Delay is how long to wait before carrying out a decision about an object that was made at that moment; zero while nothing goes first.
+// Delay is how long to wait before the launch or termination of an object that was decided at that time; zero without a batch.
 func (g *Gate) Delay(of types.UID, decided time.Time) time.Duration {
 	if g == nil || !g.written() {
 		return 0
 	}
 	now, d := g.clock.Now(), decision{of: of, at: decided.UTC()}
-	if now.Sub(decided) >= longestWait {
+	if now.Sub(decided) >= maxDelay {
 		return 0
 	}
-	first, known := g.met.Get(d)
+	first, known := g.firstSeen.Get(d)
 	if !known {
 		first = now
-		g.met.Set(d, now)
+		g.firstSeen.Set(d, now)
 	}
-	if now.Sub(first) >= longestWait {
+	if now.Sub(first) >= maxDelay {
 		return 0
 	}
-	return behindGate
+	return retry
 }
 
 // written reports whether a batch is being written.

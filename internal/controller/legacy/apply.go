@@ -21,22 +21,22 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// keep makes what an old object needs what it has to be. why says why that is refused; it ends with the first refusal.
-func (c *Controller) keep(ctx context.Context, old past, served convert.Desired) (why string, err error) {
+// apply creates and updates the objects that a legacy object converts to. why is the first reason why that is refused.
+func (c *Controller) apply(ctx context.Context, old legacyObject, served convert.Desired) (why string, err error) {
 	if served.Why != "" {
 		return served.Why, nil
 	}
 	for _, k := range served.Objects {
-		if why, err := c.keepOne(ctx, old, k); why != "" || err != nil {
+		if why, err := c.applyOne(ctx, old, k); why != "" || err != nil {
 			return why, err
 		}
 	}
 	return "", nil
 }
 
-func (c *Controller) keepOne(ctx context.Context, old past, k convert.DesiredObject) (why string, err error) {
+func (c *Controller) applyOne(ctx context.Context, old legacyObject, k convert.DesiredObject) (why string, err error) {
 	if !c.Cloud.Manages(&v1.NodeClassReference{Group: k.Class.Group, Kind: k.Class.Kind}) {
-		return fmt.Sprintf("it needs a node class of kind %s, which this installation does not work with", k.Class.Kind), nil
+		return fmt.Sprintf("it needs a NodeClass of kind %s, which the cloud provider of this installation does not have", k.Class.Kind), nil
 	}
 	wanted, err := c.object(k)
 	if err != nil {
@@ -53,14 +53,14 @@ func (c *Controller) keepOne(ctx context.Context, old past, k convert.DesiredObj
 	case err != nil:
 		return "", fmt.Errorf("reading %s %s: %w", k.Kind, k.Name, err)
 	case !metav1.IsControlledBy(stored, old):
-		return fmt.Sprintf("a %s %s is there already that is not kept for %s", k.Kind, k.Name, describe(old)), nil
+		return fmt.Sprintf("%s %s exists already and does not belong to %s: delete or rename it", k.Kind, k.Name, describe(old)), nil
 	case stored.GetDeletionTimestamp() != nil:
-		return fmt.Sprintf("the %s %s is being deleted; it is made anew when it is gone", k.Kind, k.Name), nil
+		return fmt.Sprintf("%s %s is being deleted and is created again when it is gone", k.Kind, k.Name), nil
 	}
-	return c.putBack(ctx, old, k, stored, wanted)
+	return c.update(ctx, old, k, stored, wanted)
 }
 
-// object is what has to be there, as a typed object.
+// object is the desired object, typed.
 func (c *Controller) object(k convert.DesiredObject) (client.Object, error) {
 	gv, err := schema.ParseGroupVersion(k.APIVersion)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *Controller) object(k convert.DesiredObject) (client.Object, error) {
 	return c.decode(gv.WithKind(k.Kind), k.Content)
 }
 
-// decode makes a typed object of its content.
+// decode converts content to a typed object.
 func (c *Controller) decode(gvk schema.GroupVersionKind, content map[string]any) (client.Object, error) {
 	made, err := c.Client.Scheme().New(gvk)
 	if err == nil {
@@ -85,32 +85,33 @@ func (c *Controller) decode(gvk schema.GroupVersionKind, content map[string]any)
 	return o, nil
 }
 
-// create makes an object for the first time, or again.
-func (c *Controller) create(ctx context.Context, old past, k convert.DesiredObject, wanted client.Object) (why string, err error) {
+// create creates a desired object.
+func (c *Controller) create(ctx context.Context, old legacyObject, k convert.DesiredObject, wanted client.Object) (why string, err error) {
 	switch err := c.Client.Create(ctx, wanted); {
 	case apierrors.IsInvalid(err):
 		return err.Error(), nil
 	case err != nil:
 		return "", fmt.Errorf("creating %s %s: %w", k.Kind, k.Name, err)
 	}
-	observe.Log(ctx).Info("created what an object of an earlier API needs", "object", describe(old), "kind", k.Kind, "name", k.Name)
+	observe.Log(ctx).Info("created an object for an object of an earlier API", "object", describe(old), "kind", k.Kind, "name", k.Name)
 	return "", nil
 }
 
-// putBack makes a stored object what it has to be again. Labels and annotations that others have added stay.
-func (c *Controller) putBack(ctx context.Context, old past, k convert.DesiredObject, stored, wanted client.Object) (why string, err error) {
-	is, err := runtime.DefaultUnstructuredConverter.ToUnstructured(stored)
+// update sets the spec, labels and annotations of a stored object to the desired ones. Labels and annotations that other clients have
+// added stay.
+func (c *Controller) update(ctx context.Context, old legacyObject, k convert.DesiredObject, stored, wanted client.Object) (why string, err error) {
+	current, err := runtime.DefaultUnstructuredConverter.ToUnstructured(stored)
 	if err != nil {
 		return "", fmt.Errorf("reading %s %s: %w", k.Kind, k.Name, err)
 	}
-	should, err := runtime.DefaultUnstructuredConverter.ToUnstructured(wanted)
+	desired, err := runtime.DefaultUnstructuredConverter.ToUnstructured(wanted)
 	if err != nil {
 		return "", fmt.Errorf("reading %s %s: %w", k.Kind, k.Name, err)
 	}
 	changed := stored.DeepCopyObject().(client.Object)
-	if !equality.Semantic.DeepEqual(is["spec"], should["spec"]) {
-		is["spec"] = should["spec"]
-		if changed, err = c.decode(wanted.GetObjectKind().GroupVersionKind(), is); err != nil {
+	if !equality.Semantic.DeepEqual(current["spec"], desired["spec"]) {
+		current["spec"] = desired["spec"]
+		if changed, err = c.decode(wanted.GetObjectKind().GroupVersionKind(), current); err != nil {
 			return "", err
 		}
 		changed.GetObjectKind().SetGroupVersionKind(stored.GetObjectKind().GroupVersionKind())
@@ -127,7 +128,7 @@ func (c *Controller) putBack(ctx context.Context, old past, k convert.DesiredObj
 	case err != nil:
 		return "", fmt.Errorf("changing %s %s: %w", k.Kind, k.Name, err)
 	}
-	observe.Log(ctx).Info("made an object what an object of an earlier API wants it to be", "object", describe(old), "kind", k.Kind, "name", k.Name)
+	observe.Log(ctx).Info("updated an object for an object of an earlier API", "object", describe(old), "kind", k.Kind, "name", k.Name)
 	return "", nil
 }
 
@@ -141,31 +142,31 @@ func with(all, more map[string]string) map[string]string {
 	return out
 }
 
-// sweep deletes what is kept for an old object that no longer wants it. What belongs to an old object that is gone goes with
-// it, and for one that cannot be converted at the moment things stay as they are.
-func (c *Controller) sweep(ctx context.Context, olds []past, served []convert.Desired) error {
-	wants := map[types.UID]map[string]bool{}
+// prune deletes objects that their legacy object no longer converts to. Objects of a deleted legacy object are garbage collected by
+// Kubernetes; those of one that cannot be converted stay.
+func (c *Controller) prune(ctx context.Context, olds []legacyObject, served []convert.Desired) error {
+	desired := map[types.UID]map[string]bool{}
 	for i, old := range olds {
 		if served[i].Why != "" {
 			continue
 		}
-		wants[old.GetUID()] = map[string]bool{}
+		desired[old.GetUID()] = map[string]bool{}
 		for _, k := range served[i].Objects {
-			wants[old.GetUID()][k.Kind+" "+k.Name] = true
+			desired[old.GetUID()][k.Kind+" "+k.Name] = true
 		}
 	}
-	kept, err := c.kept(ctx)
+	owned, err := c.owned(ctx)
 	if err != nil {
 		return err
 	}
 	var errs []error
-	for _, o := range kept {
+	for _, o := range owned {
 		owner := metav1.GetControllerOf(o)
-		if owner == nil || wants[owner.UID] == nil || o.GetDeletionTimestamp() != nil {
+		if owner == nil || desired[owner.UID] == nil || o.GetDeletionTimestamp() != nil {
 			continue
 		}
 		gvk, err := c.Client.GroupVersionKindFor(o)
-		if err != nil || wants[owner.UID][gvk.Kind+" "+o.GetName()] {
+		if err != nil || desired[owner.UID][gvk.Kind+" "+o.GetName()] {
 			errs = append(errs, err)
 			continue
 		}
@@ -174,13 +175,13 @@ func (c *Controller) sweep(ctx context.Context, olds []past, served []convert.De
 			errs = append(errs, fmt.Errorf("deleting %s %s: %w", gvk.Kind, o.GetName(), err))
 			continue
 		}
-		observe.Log(ctx).Info("deleted what an object of an earlier API no longer needs", "object", owner.Kind+" "+owner.Name, "kind", gvk.Kind, "name", o.GetName())
+		observe.Log(ctx).Info("deleted an object that its object of an earlier API no longer needs", "object", owner.Kind+" "+owner.Name, "kind", gvk.Kind, "name", o.GetName())
 	}
 	return errors.Join(errs...)
 }
 
-// kept are all objects with the mark.
-func (c *Controller) kept(ctx context.Context) ([]client.Object, error) {
+// owned returns all objects with the label of this controller.
+func (c *Controller) owned(ctx context.Context) ([]client.Object, error) {
 	var out []client.Object
 	lists := []client.ObjectList{&v1.NodePoolList{}}
 	for _, class := range c.Cloud.NodeClasses {
@@ -192,7 +193,7 @@ func (c *Controller) kept(ctx context.Context) ([]client.Object, error) {
 	}
 	for _, list := range lists {
 		if err := c.Client.List(ctx, list, client.HasLabels{convert.KeptForLabelKey}); err != nil {
-			return nil, fmt.Errorf("listing what is kept: %w", err)
+			return nil, fmt.Errorf("listing objects of legacy objects: %w", err)
 		}
 		objects, err := meta.ExtractList(list)
 		if err != nil {

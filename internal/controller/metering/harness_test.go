@@ -17,18 +17,18 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/podlatency"
 )
 
-// world is a cluster without an API server: objects are shown to the meters as a watch would.
-type world struct {
+// harness is a cluster without an API server: objects are shown to the meters as a watch would.
+type harness struct {
 	*fakecluster.Cluster
-	deps     Deps
-	occupied *occupancy
+	deps  Deps
+	nodes *nodes
 }
 
-func newWorld(t *testing.T) *world {
+func newHarness(t *testing.T) *harness {
 	t.Helper()
 	w := fakecluster.New(t)
-	d := Deps{Shared: w.Shared, Waits: &podlatency.Tracker{}, Buffers: true}
-	return &world{Cluster: w, deps: d, occupied: newOccupancy(d)}
+	d := Deps{Shared: w.Shared, PodLatency: &podlatency.Tracker{}, Buffers: true}
+	return &harness{Cluster: w, deps: d, nodes: newNodes(d)}
 }
 
 // shown are the series of a family, each as its value behind the values of the labels that are asked for, sorted.
@@ -70,7 +70,7 @@ func expect(t *testing.T, when string, family prometheus.Collector, labels []str
 func labels(names ...string) []string { return names }
 
 // asking is a pod on a node that asks for so much, and is allowed twice as much memory.
-func (w *world) asking(name, node, cpu, memory string, changes ...func(*corev1.Pod)) *corev1.Pod {
+func (w *harness) asking(name, node, cpu, memory string, changes ...func(*corev1.Pod)) *corev1.Pod {
 	pod := w.Pod(name, node)
 	pod.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{
 		Requests: fakecluster.Resources("cpu", cpu, "memory", memory), Limits: fakecluster.Resources("memory", memory),
@@ -120,7 +120,7 @@ func changed(pod *corev1.Pod, changes ...func(*corev1.Pod)) *corev1.Pod {
 }
 
 // inPool is a Node as registration leaves it, of a pool and with a type.
-func (w *world) inPool(name string) *corev1.Node {
+func (w *harness) inPool(name string) *corev1.Node {
 	node := w.RegisteredNode(name)
 	node.Labels[v1.CapacityTypeLabelKey] = "spot"
 	node.Labels[corev1.LabelArchStable] = "amd64"

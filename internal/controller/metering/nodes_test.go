@@ -12,15 +12,15 @@ import (
 
 func TestNodesAreShown(t *testing.T) {
 	t.Attr("covers", "C530 C531")
-	w := newWorld(t)
+	w := newHarness(t)
 	node := w.inPool("a")
 	foreign := w.Node("b")
-	w.occupied.putPod(w.asking("p", "a", "500m", "1Gi")) // before its node is known
-	w.occupied.putNode(node)
-	w.occupied.putNode(foreign)
-	w.occupied.putPod(w.asking("agent", "a", "100m", "1Gi", daemon))
-	w.occupied.putPod(w.asking("done", "a", "1", "1Gi", finished))
-	w.occupied.putPod(w.asking("elsewhere", "b", "1", "1Gi"))
+	w.nodes.putPod(w.asking("p", "a", "500m", "1Gi")) // before its node is known
+	w.nodes.putNode(node)
+	w.nodes.putNode(foreign)
+	w.nodes.putPod(w.asking("agent", "a", "100m", "1Gi", daemon))
+	w.nodes.putPod(w.asking("done", "a", "1", "1Gi", finished))
+	w.nodes.putPod(w.asking("elsewhere", "b", "1", "1Gi"))
 	m := w.Metrics.Nodes
 	by := labels("node_name", "managed", "resource_type")
 	expect(t, "allocatable", m.Allocatable, by, "a/true/cpu 1.9", "a/true/memory 3.221225472e+09", "b/false/cpu 1.9", "b/false/memory 3.221225472e+09")
@@ -36,12 +36,12 @@ func TestNodesAreShown(t *testing.T) {
 
 	relabelled := node.DeepCopy()
 	relabelled.Labels[corev1.LabelTopologyZone] = "zone-2"
-	w.occupied.putNode(relabelled)
-	w.occupied.dropNode(foreign)
+	w.nodes.putNode(relabelled)
+	w.nodes.dropNode(foreign)
 	expect(t, "after a change", m.CurrentLifetime, labels("node_name", "zone"), "a/zone-2 60")
-	w.occupied.dropPod(w.Pod("p", "a"))
+	w.nodes.dropPod(w.Pod("p", "a"))
 	expect(t, "a pod is gone", m.TotalPodRequests, by, "a/true/cpu 0.1", "a/true/memory 1.073741824e+09", "a/true/pods 1")
-	w.occupied.dropNode(relabelled)
+	w.nodes.dropNode(relabelled)
 	for _, family := range []struct {
 		name string
 		got  []string
@@ -53,41 +53,41 @@ func TestNodesAreShown(t *testing.T) {
 }
 
 func TestPodsLeaveTheirNodes(t *testing.T) {
-	w := newWorld(t)
-	w.occupied.putNode(w.inPool("a"))
-	w.occupied.putNode(w.inPool("b"))
+	w := newHarness(t)
+	w.nodes.putNode(w.inPool("a"))
+	w.nodes.putNode(w.inPool("b"))
 	pod := w.asking("p", "a", "1", "1Gi")
 	by := labels("node_name", "resource_type")
 	show := func(when string, want ...string) {
 		t.Helper()
 		expect(t, when, w.Metrics.Nodes.TotalPodLimits, by, want...)
 	}
-	w.occupied.putPod(pod)
+	w.nodes.putPod(pod)
 	show("bound", "a/memory 1.073741824e+09")
 	namesake := w.asking("p", "b", "1", "2Gi")
 	namesake.UID = "another"
-	w.occupied.putPod(namesake) // the watch missed the deletion
+	w.nodes.putPod(namesake) // the watch missed the deletion
 	show("another of that name", "b/memory 2.147483648e+09")
-	w.occupied.dropPod(pod) // late
+	w.nodes.dropPod(pod) // late
 	show("a late deletion", "b/memory 2.147483648e+09")
-	w.occupied.putPod(changed(namesake, failed))
+	w.nodes.putPod(changed(namesake, failed))
 	show("at its end")
-	w.occupied.dropPod(namesake)
-	if len(w.occupied.pods) != 0 || len(w.occupied.nodes) != 2 || len(w.occupied.nodes["b"].pods) != 0 {
-		t.Errorf("something is kept: %+v", w.occupied)
+	w.nodes.dropPod(namesake)
+	if len(w.nodes.pods) != 0 || len(w.nodes.byName) != 2 || len(w.nodes.byName["b"].pods) != 0 {
+		t.Errorf("something is kept: %+v", w.nodes)
 	}
 }
 
 func TestUtilization(t *testing.T) {
 	t.Attr("covers", "C532")
-	w := newWorld(t)
+	w := newHarness(t)
 	expect(t, "without nodes", w.Metrics.Cluster.Utilization, labels("resource_type"))
 	gpu := w.Node("b")
 	gpu.Status.Allocatable = fakecluster.Resources("cpu", "100m", "memory", "1Gi", "example.com/gpu", "4", "example.com/none", "0")
-	w.occupied.putNode(w.inPool("a"))
-	w.occupied.putNode(gpu)
-	w.occupied.putPod(w.asking("p", "a", "500m", "1Gi"))
-	w.occupied.putPod(w.asking("q", "b", "0", "1Gi", func(p *corev1.Pod) {
+	w.nodes.putNode(w.inPool("a"))
+	w.nodes.putNode(gpu)
+	w.nodes.putPod(w.asking("p", "a", "500m", "1Gi"))
+	w.nodes.putPod(w.asking("q", "b", "0", "1Gi", func(p *corev1.Pod) {
 		p.Spec.Containers[0].Resources.Requests["example.com/gpu"] = fakecluster.Resources("x", "1")["x"]
 	}))
 	expect(t, "two nodes", w.Metrics.Cluster.Utilization, labels("resource_type"), "cpu 25", "example.com/gpu 25", "memory 50")
@@ -95,16 +95,16 @@ func TestUtilization(t *testing.T) {
 
 // TestNamesThatLookAlikeAreAddedUp: two series of one name would fail the whole scrape.
 func TestNamesThatLookAlikeAreAddedUp(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	node := w.Node("a")
 	node.Status.Allocatable = fakecluster.Resources("example.com/a-b", "1", "example.com/a_b", "2")
-	w.occupied.putNode(node)
+	w.nodes.putNode(node)
 	expect(t, "alike", w.Metrics.Nodes.Allocatable, labels("resource_type"), "example.com/a_b 3")
 }
 
 func TestPoolsAreShown(t *testing.T) {
 	t.Attr("covers", "C533")
-	w := newWorld(t)
+	w := newHarness(t)
 	p := newPools(w.deps)
 	pool, foreign := fakecluster.Pool(), fakecluster.Pool()
 	pool.Spec.Limits = v1.Limits(fakecluster.Resources("cpu", "10", "nodes", "5"))
