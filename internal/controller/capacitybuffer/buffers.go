@@ -22,32 +22,32 @@ import (
 // Deps is what Buffers works with.
 type Deps struct {
 	deps.Shared
-	// Workloads reads past the cache: to cache all workloads of a cluster for the few that buffers name would cost too much.
+	// Workloads reads from the API server: caching all workloads for the few that buffers refer to would cost too much.
 	Workloads  buffer.Getter
 	Store      *cluster.Store
 	Translator *translate.Translator
 	Log        *slog.Logger
 }
 
-// Buffers keeps the virtual pods of every buffer in the picture of the cluster. It is safe for concurrent use.
+// Buffers keeps the virtual pods of every buffer in the cluster state. It is safe for concurrent use.
 type Buffers struct {
 	Deps
 
 	mu sync.Mutex
-	// hydrated is set once every buffer that was in order at start has its virtual pods.
+	// hydrated is set once every buffer that was ready at start has its virtual pods.
 	hydrated bool
 	// known is what the virtual pods of each buffer were built from, by namespace/name.
 	known map[string]podSource
 }
 
-// origin is what virtual pods are built from.
+// podSource is what virtual pods are built from.
 type podSource struct {
 	uid      types.UID
 	first    *corev1.Pod
 	replicas int32
 }
 
-// demand is what a buffer asks for.
+// demand is what a buffer resolves to.
 type demand struct {
 	chunk buffer.Chunk
 	// first is the first virtual pod.
@@ -55,14 +55,15 @@ type demand struct {
 	replicas int32
 }
 
-// NewBuffers keeps no virtual pods yet, and says so: no node is taken for empty until they have been placed.
+// NewBuffers returns Buffers without virtual pods, and marks the headroom as unknown: no node counts as empty until virtual pods
+// have been placed.
 func NewBuffers(d Deps) *Buffers {
 	d.Store.ExpectBuffers()
 	d.Log = d.Log.With("controller", name)
 	return &Buffers{Deps: d, known: map[string]podSource{}}
 }
 
-// resolve works out what a buffer asks for.
+// resolve resolves a buffer.
 func (s *Buffers) resolve(ctx context.Context, b *v1beta1.CapacityBuffer) (demand, *buffer.Failure) {
 	chunk, failure := buffer.Resolve(ctx, buffer.Source{Templates: s.Client, Workloads: s.Workloads}, b)
 	if failure != nil {
@@ -72,7 +73,7 @@ func (s *Buffers) resolve(ctx context.Context, b *v1beta1.CapacityBuffer) (deman
 	return demand{chunk: chunk, first: first, replicas: buffer.Replicas(b.Spec, chunk, buffer.Requests(first))}, nil
 }
 
-// put makes the virtual pods of a buffer, unless they are the same as before.
+// put sets the virtual pods of a buffer, unless they are the same as before.
 func (s *Buffers) put(b *v1beta1.CapacityBuffer, want demand) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,11 +105,10 @@ func (s *Buffers) drop(key string) {
 	s.Store.DropBuffer(key)
 }
 
-// Hydrate makes sure, once, that buffers that were in order when this process started have their virtual pods. Buffers that
-// are not in order, or are new, are left to the controller. While a look-up fails it returns the error and tries again the
-// next time.
+// Hydrate adds, once, the virtual pods of buffers that were ready when this process started. Other and new buffers are left to
+// the controller. It returns the error of a failed read; the next call tries again.
 //
-// The lock is held meanwhile, so that nothing that the controller learns later is overwritten with what was read earlier.
+// The lock is held meanwhile, so that what the controller resolves later is not overwritten with what was read earlier.
 func (s *Buffers) Hydrate(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,10 +1,9 @@
-// Package capacitybuffer keeps headroom for pods to come: it works out what each CapacityBuffer asks for, puts the virtual
-// pods that stand for it into the picture of the cluster, and says in the buffer's status how they fared.
+// Package capacitybuffer keeps headroom for future pods: it resolves each CapacityBuffer to virtual pods, adds these to the
+// cluster state, and writes to the status of the buffer where they were placed.
 //
-// The controller resolves, writes the status and triggers the provisioner. Virtual pods are then in every question that
-// anybody asks about where pods could go, after all real pods; the provisioner launches for them as for any others. What
-// became of them comes back with Report. Virtual pods exist in memory only: after a restart they are built again, the first
-// time that somebody asks.
+// The controller resolves, writes the status and triggers the provisioner. Virtual pods are then part of every solver run,
+// after all real pods; the provisioner launches nodes for them as for any others, and calls Report with the plan. Virtual
+// pods exist in memory only: after a restart the first pass of the provisioner builds them again.
 //
 // Source: scheduling specification, CapacityBuffer.
 package capacitybuffer
@@ -36,27 +35,27 @@ import (
 const (
 	// name of the controller in logs and metrics.
 	name = "capacitybuffer"
-	// concurrency is how many buffers are worked on at once.
+	// concurrency is how many buffers are reconciled at once.
 	concurrency = 10
-	// period is the time between two looks at a buffer: workloads are not watched.
+	// period is the time between two reconciles of a buffer: workloads are not watched.
 	period = 30 * time.Second
-	// rewrite is the time after which a status is written again when somebody else was faster.
+	// rewrite is the time after which a status is written again after a conflict.
 	rewrite = time.Second
 )
 
 // Controller is the controller capacitybuffer.
 type Controller struct {
 	*Buffers
-	// trigger makes the provisioner look.
+	// trigger requests a pass of the provisioner.
 	trigger func(id string)
 }
 
-// New builds the controller. trigger is called with the UID of a buffer whenever it was found to be in order.
+// New builds the controller. trigger is called with the UID of a buffer whenever it was resolved.
 func New(buffers *Buffers, trigger func(id string)) *Controller {
 	return &Controller{Buffers: buffers, trigger: trigger}
 }
 
-// Register adds the controller to the manager. Status changes do not wake it.
+// Register adds the controller to the manager. Status changes do not trigger it.
 func (c *Controller) Register(m manager.Manager) error {
 	return builder.ControllerManagedBy(m).
 		Named(name).
@@ -73,7 +72,7 @@ func (c *Controller) Register(m manager.Manager) error {
 func (c *Controller) ofTemplate(ctx context.Context, template client.Object) []reconcile.Request {
 	var list v1beta1.CapacityBufferList
 	if err := c.Client.List(ctx, &list, client.InNamespace(template.GetNamespace())); err != nil {
-		return nil // reads from the cache fail only while the process stops; every buffer is looked at again soon
+		return nil // reads from the cache fail only while the process stops; every buffer is reconciled again soon
 	}
 	var out []reconcile.Request
 	for i := range list.Items {
@@ -122,7 +121,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	return requeue.After(period), nil
 }
 
-// setResolved writes what was found into the status.
+// setResolved sets the status of a buffer that was resolved.
 func setResolved(b *v1beta1.CapacityBuffer, want demand) {
 	b.Status.Replicas = &want.replicas
 	b.Status.ProvisioningStrategy = b.Spec.ProvisioningStrategy
@@ -137,7 +136,7 @@ func (c *Controller) setConditions(b *v1beta1.CapacityBuffer, failure *buffer.Fa
 	ready := metav1.Condition{Type: v1beta1.ConditionTypeReadyForProvisioning, Status: metav1.ConditionTrue, Reason: v1beta1.ReasonResolved}
 	if failure != nil {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, failure.Reason, failure.Error()
-		// The provisioner would say so with its next pass, which may be a while.
+		// Report would set it only with the next pass of the provisioner.
 		c.set(b, notReady())
 	}
 	c.set(b, ready)
@@ -150,7 +149,7 @@ func (s *Buffers) set(b *v1beta1.CapacityBuffer, condition metav1.Condition) boo
 	return meta.SetStatusCondition(&b.Status.Conditions, condition)
 }
 
-// writeStatus writes what changed in the status, unless somebody else wrote meanwhile.
+// writeStatus writes what changed in the status; a conflict is an error.
 func (s *Buffers) writeStatus(ctx context.Context, stored, b *v1beta1.CapacityBuffer) error {
 	if apiequality.Semantic.DeepEqual(stored.Status, b.Status) {
 		return nil

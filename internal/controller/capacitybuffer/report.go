@@ -15,17 +15,16 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-// attempts is how often a condition is written when others write the same buffer.
+// maxAttempts is how often a condition is written when writes conflict.
 const maxAttempts = 3
 
-// tally is where the virtual pods of one buffer went.
+// outcome is where the virtual pods of one buffer were placed.
 type outcome struct {
-	// existing fit on nodes there are, fresh need one that has yet to be launched, failed fit nowhere, and open ones were
-	// not decided about.
+	// existing fit on existing nodes, fresh need a node that is launched, failed fit no node, and open were not decided.
 	existing, fresh, failed, open int
 }
 
-// Report says in the status of every buffer what became of its virtual pods. Conditions that cannot be written are logged;
+// Report writes to the status of every buffer where its virtual pods were placed. Conditions that cannot be written are logged;
 // the next pass writes them.
 func (s *Buffers) Report(ctx context.Context, plan solve.Plan) {
 	tallies := outcomesOf(plan)
@@ -48,7 +47,7 @@ func (s *Buffers) Report(ctx context.Context, plan solve.Plan) {
 	_ = group.Wait() // failures are logged
 }
 
-// tell writes the condition of one buffer.
+// writeProvisioning writes the condition Provisioning of one buffer.
 func (s *Buffers) writeProvisioning(ctx context.Context, b *v1beta1.CapacityBuffer, t outcome) error {
 	for attempt := 1; ; attempt++ {
 		stored := b.DeepCopy()
@@ -69,7 +68,7 @@ func (s *Buffers) writeProvisioning(ctx context.Context, b *v1beta1.CapacityBuff
 	}
 }
 
-// fared is the condition that says how a buffer fared; false when nothing was seen that would change it.
+// provisioningCondition is the condition Provisioning for an outcome; false when the outcome does not change it.
 func provisioningCondition(b *v1beta1.CapacityBuffer, t outcome) (metav1.Condition, bool) {
 	desired := int32(0)
 	if b.Status.Replicas != nil {
@@ -98,7 +97,7 @@ func provisioning(status metav1.ConditionStatus, reason, message string) metav1.
 	return metav1.Condition{Type: v1beta1.ConditionTypeProvisioning, Status: status, Reason: reason, Message: message}
 }
 
-// tallyOf counts the virtual pods of a plan by buffer.
+// outcomesOf counts the virtual pods of a plan by buffer.
 func outcomesOf(plan solve.Plan) map[string]outcome {
 	out := map[string]outcome{}
 	count := func(pods []*model.Pod, add func(*outcome)) {

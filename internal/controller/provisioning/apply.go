@@ -27,7 +27,7 @@ import (
 // creators is how many NodeClaims are written at once.
 const creators = 32
 
-// apply writes the plan down: nominations and refusals first, because they cost nothing, then the NodeClaims.
+// apply carries out the plan: nominations and events first, because they cost nothing, then the NodeClaims.
 func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) error {
 	p.reportUnlaunchable(ctx, in, plan.Unlaunchable)
 	p.reportRefused(ctx, plan.Unschedulable, in.unusedPools)
@@ -67,7 +67,7 @@ func (p *Provisioner) apply(ctx context.Context, in input, plan solve.Plan) erro
 	return errors.Join(errs...)
 }
 
-// logLaunch says which pods need new machines, in the words that users of the original look for.
+// logLaunch logs the pods that need new nodes, with upstream's messages.
 func (p *Provisioner) logLaunch(claims []solve.NodeClaim) {
 	var first []*model.Pod
 	count, all := 0, 0
@@ -82,7 +82,7 @@ func (p *Provisioner) logLaunch(claims []solve.NodeClaim) {
 	p.Log.Info("computed new nodeclaim(s) to fit pod(s)", "nodeclaims", len(claims), "pods", all)
 }
 
-// create writes one NodeClaim and lets the next pass count on it at once. It returns the name.
+// create writes one NodeClaim, which the next pass counts at once, and returns its name.
 func (p *Provisioner) create(ctx context.Context, in input, c solve.NodeClaim, usage corev1.ResourceList) (created string, err error) {
 	var current v1.NodePool
 	if err := p.Client.Get(ctx, client.ObjectKey{Name: c.Pool}, &current); err != nil {
@@ -130,7 +130,7 @@ func (p *Provisioner) usage(claims []solve.NodeClaim) map[string]corev1.Resource
 	return out
 }
 
-// withinLimits is the last look before a launch: limits may have been lowered since the plan was made. What this pass
+// withinLimits is the last check before a launch: limits may have been lowered since the plan was made. What this pass
 // launches itself the plan has charged already.
 func withinLimits(pool *v1.NodePool, usage corev1.ResourceList) error {
 	name := pool.Spec.Limits.Exceeded(usage)
@@ -160,7 +160,7 @@ func (p *Provisioner) nominate(placements []solve.Placement) {
 const repeatAfter = 5 * time.Minute
 
 // level is the level for a line about something that every pass finds again: that of the first time, and debug until
-// repeatAfter has passed. Hopeless pods would otherwise bury everything else.
+// repeatAfter has passed. Otherwise pods that never fit would flood the log.
 func (p *Provisioner) level(first slog.Level, about string) slog.Level {
 	if _, said := p.logged.Get(about); said {
 		return slog.LevelDebug
@@ -169,10 +169,10 @@ func (p *Provisioner) level(first slog.Level, about string) slog.Level {
 	return first
 }
 
-// reportBarren tells pools that nothing can be launched from them. The pods may find other pools and then hear nothing of it.
-func (p *Provisioner) reportUnlaunchable(ctx context.Context, in input, barren []solve.UnlaunchablePool) {
-	for _, b := range barren {
-		level := p.level(slog.LevelInfo, "barren "+b.Pool)
+// reportUnlaunchable publishes that nothing can be launched from a pool. Pods that fit another pool get no event about it.
+func (p *Provisioner) reportUnlaunchable(ctx context.Context, in input, pools []solve.UnlaunchablePool) {
+	for _, b := range pools {
+		level := p.level(slog.LevelInfo, "unlaunchable "+b.Pool)
 		p.Log.Log(ctx, level, "skipping nodepool, its requirements filtered out all instance types", "NodePool", b.Pool, "min-values", b.MinValues)
 		p.Recorder.Publish(observe.NoCompatibleInstanceTypes(in.pools[b.Pool], b.MinValues))
 	}
@@ -208,7 +208,7 @@ func (p *Provisioner) reportZones(zones []solve.ZoneCount) {
 	}
 }
 
-// gravity is the level of the line about a refusal: that devices are ignored is somebody's choice, not an error.
+// refusalLevel is the level of the line about a refusal: that devices are ignored is a setting, not an error.
 func refusalLevel(reasons reason.Obstacles) slog.Level {
 	if len(reasons) > 0 && reasons[0].Code == reason.DevicesIgnored {
 		return slog.LevelInfo

@@ -10,19 +10,20 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-// Buffers keeps the virtual pods of capacity buffers in the picture of the cluster.
+// Buffers keeps the virtual pods of capacity buffers in the cluster state.
 type Buffers interface {
-	// Hydrate makes sure that they are there.
+	// Hydrate adds those that are missing after a start.
 	Hydrate(ctx context.Context) error
-	// Report tells the buffers what became of their virtual pods.
+	// Report writes to the status of the buffers where their virtual pods were placed.
 	Report(ctx context.Context, plan solve.Plan)
 }
 
-// keepHeadroom notes which nodes virtual pods have their place on. Nodes that virtual pods were not decided about for lack
-// of time keep what they kept. Nodes that are launched for them join when they are asked for.
+// updateHeadroom records which nodes virtual pods have their place on. If the solver did not reach all virtual
+// pods, other nodes keep what they kept. Nodes that are launched for them are added when their NodeClaims
+// are created.
 //
-// Virtual pods nominate nothing: a nomination would be renewed with every pass and keep its node from being replaced for
-// ever.
+// Virtual pods nominate nothing: a nomination would be renewed by every pass and protect its node from disruption
+// forever.
 func (p *Provisioner) updateHeadroom(in input, plan solve.Plan) {
 	if p.Buffers == nil || in.buffersUnknown {
 		return
@@ -40,7 +41,7 @@ func (p *Provisioner) updateHeadroom(in input, plan solve.Plan) {
 	p.Store.SetHeadroom(kept)
 }
 
-// reportHeadroom tells the buffers how they fared. It comes last, so that no launch waits for their statuses.
+// reportHeadroom updates the status of the buffers. It comes last, so that no launch waits for it.
 func (p *Provisioner) reportHeadroom(ctx context.Context, in input, plan solve.Plan) {
 	if p.Buffers != nil && !in.buffersUnknown {
 		p.Buffers.Report(ctx, plan)
@@ -58,7 +59,7 @@ func headroomOf(pods []*model.Pod) cluster.Headroom {
 	return out
 }
 
-// tangible are the pods that exist.
+// realPods are the pods that exist, without virtual ones.
 func realPods(pods []*model.Pod) []*model.Pod {
 	if !slices.ContainsFunc(pods, func(pod *model.Pod) bool { return pod.Virtual }) {
 		return pods

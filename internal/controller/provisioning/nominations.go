@@ -8,33 +8,33 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// promises remembers which NodeClaim a pending pod was planned on, for as long as the machine is on its way. It counts as on its
-// way while it is not initialized, and when it closes once more right after that: agents that start with a node make it unready
+// nominations are the NodeClaims that pending pods were planned on, by pod UID, while the nodes start. A node starts while it
+// is not initialized, and when its taints close it once more right after that: agents that start with a node make it unready
 // for a moment.
 //
-// Without it a later pass would pack the same pods again into machines of which only the total is known, and whenever
-// that packing came out worse than the first it would launch one machine too many. It is a memory of convenience: after a
-// restart the pods are packed again, and what is launched too many is removed when it stays empty. Virtual pods are
-// promised nothing: a real pod may have their place at any time.
-type nominations map[string]string // pod UID → NodeClaim name
+// Without them, a later pass would pack the same pods again onto nodes of which only the total is known, and whenever that
+// packing is worse than the first, it would launch one node too many. They may be lost: after a restart the pods are packed
+// again, and a surplus node is removed once it stays empty. Virtual pods are not nominated: a pod may take their place at
+// any time.
+type nominations map[string]string
 
-// settle takes the pods whose machine is still on its way out of pods, and returns nodes as if these pods ran there already.
-// Promises that no longer hold are forgotten. A machine that closes has until the end of window, counted from the last that
-// happened on it, to open again.
+// reserve removes the pods that are nominated to a node that starts from pods, and returns copies of their nodes on which they
+// count as running. Nominations to other nodes are forgotten. A node that is closed again has until the end of window,
+// counted from the last pod event on it, to open.
 func (ps nominations) reserve(pods []*model.Pod, nodes []*model.Node, now time.Time, window time.Duration) (open []*model.Pod, reserved []*model.Node) {
-	coming := map[string]int{}
+	starting := map[string]int{}
 	for i, n := range nodes {
-		faltering := n.Initialized && translate.HasEphemeralTaint(n) && now.UnixNano() < n.Disruption.LastPodEvent+int64(window)
-		if n.ClaimName != "" && (!n.Initialized || faltering) {
-			coming[n.ClaimName] = i
+		closedAgain := n.Initialized && translate.HasEphemeralTaint(n) && now.UnixNano() < n.Disruption.LastPodEvent+int64(window)
+		if n.ClaimName != "" && (!n.Initialized || closedAgain) {
+			starting[n.ClaimName] = i
 		}
 	}
 	reserved = append(reserved, nodes...)
 	held := nominations{}
 	for _, p := range pods {
-		claim, promised := ps[p.UID]
-		i, alive := coming[claim]
-		if !promised || !alive {
+		claim, nominated := ps[p.UID]
+		i, alive := starting[claim]
+		if !nominated || !alive {
 			open = append(open, p)
 			continue
 		}
@@ -50,7 +50,7 @@ func (ps nominations) reserve(pods []*model.Pod, nodes []*model.Node, now time.T
 	return open, reserved
 }
 
-// note remembers the placements on machines that are on their way.
+// note records the placements on nodes that start.
 func (ps nominations) note(placements []solve.Placement) {
 	for _, placed := range placements {
 		if placed.Node.ClaimName == "" || placed.Node.Initialized {

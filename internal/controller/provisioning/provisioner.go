@@ -1,9 +1,9 @@
-// Package provisioning turns pods that found no node into NodeClaims: it collects pending pods into batches, asks the
-// engine where they should go, and writes down what the engine answers.
+// Package provisioning creates NodeClaims for unschedulable pods: it collects pods into batches, solves where they run, and
+// carries out the plan.
 //
 // The loop is gather (read the snapshot and what goes with it), decide (solve.Solve, pure), apply (create NodeClaims,
-// nominate nodes, publish events). What an earlier pass asked for is in the next snapshot; the one thing remembered beside
-// it is which pod a machine on its way was meant for.
+// nominate nodes, publish events). The NodeClaims of earlier passes are in the next snapshot; the only other memory is
+// which pods are nominated to nodes that start.
 //
 // Source: scheduling specification, provisioning pipeline.
 package provisioning
@@ -37,9 +37,9 @@ import (
 const (
 	// name is the controller's name in logs and metrics.
 	name = "provisioner"
-	// retrigger is how often pods that still wait, and nodes whose pods have to move, ask again.
+	// retrigger is the period after which pods that are still unschedulable, and nodes whose pods have to move, trigger again.
 	retrigger = 10 * time.Second
-	// solveTimeout bounds one run of the engine; what it placed until then is used.
+	// solveTimeout bounds one solver run; what is placed until then is used.
 	solveTimeout = time.Minute
 	// allocationTimeout bounds one search for devices within a run.
 	allocationTimeout = 5 * time.Second
@@ -62,7 +62,7 @@ type Deps struct {
 	PodLatency *podlatency.Tracker
 }
 
-// Trigger makes a pass look at everything that waits; id tells what asks for it.
+// Trigger requests a pass; id names what requests it, such as a pod or a node.
 func (p *Provisioner) Trigger(id string) { p.batcher.Trigger(id) }
 
 // Provisioner is the loop. It runs on the leader only.
@@ -72,9 +72,9 @@ type Provisioner struct {
 	batcher     *Batcher
 	catalogs    *translate.Catalogs
 	nominations nominations
-	// said are the things that were logged not long ago and are still the same, warnings those said of single pods.
+	// logged are messages that were logged recently, warned those about single pods.
 	logged, warned *ttlcache.Cache[string, bool]
-	// runs is how many times the engine was run.
+	// runs is the number of solver runs.
 	runs uint64
 }
 
@@ -100,7 +100,7 @@ func (p *Provisioner) Register(m manager.Manager) error {
 	return m.Add(p)
 }
 
-// NeedLeaderElection is true: two planners would launch twice.
+// NeedLeaderElection is true: two provisioners would launch twice.
 func (p *Provisioner) NeedLeaderElection() bool { return true }
 
 // Start runs passes until ctx ends. A pass that fails is repeated with growing pauses, and its triggers are not lost: the
@@ -174,7 +174,7 @@ func (p *Provisioner) subscribe(ctx context.Context) error {
 	return nil
 }
 
-// onPool lets everything that waits try again when a pool was edited or became ready.
+// onPool triggers for all unschedulable pods when a pool was edited or became ready.
 func (p *Provisioner) onPool(before, now any) {
 	was, isPool := before.(*v1.NodePool)
 	is, stillPool := now.(*v1.NodePool)
@@ -212,7 +212,7 @@ func (p *Provisioner) onNode(node *corev1.Node) {
 	}
 }
 
-// remind triggers for everything that still waits.
+// remind triggers for all pods that are still unschedulable.
 func (p *Provisioner) remind() {
 	snapshot := p.Store.Snapshot()
 	for uid := range snapshot.Pending.All() {
@@ -225,7 +225,7 @@ func (p *Provisioner) remind() {
 	}
 }
 
-// pass is one round: gather, decide, apply.
+// pass gathers, solves and applies once.
 func (p *Provisioner) pass(ctx context.Context) error {
 	started := p.Clock.Now()
 	in, err := p.gather(ctx, started)

@@ -12,16 +12,16 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-// record notes what was decided about each pod that waits, and how long the first decision took. Pods that leave a node do
-// not wait, and pods that stand for headroom are nobody's.
+// record tracks what was decided about each unschedulable pod, and observes how long the first decision took. Pods of
+// nodes being deleted do not wait, and virtual pods are not counted.
 func (p *Provisioner) record(in input, plan solve.Plan) {
 	now := p.Clock.Now()
-	note := func(pods []*model.Pod, verdict func(uid string, now time.Time) (time.Duration, bool)) {
+	note := func(pods []*model.Pod, track func(uid string, now time.Time) (time.Duration, bool)) {
 		for _, pod := range pods {
 			if pod.Node != "" || pod.Virtual {
 				continue
 			}
-			if waited, first := verdict(pod.UID, now); first {
+			if waited, first := track(pod.UID, now); first {
 				p.Metrics.Pods.SchedulingDecisionDuration.Observe(waited.Seconds())
 			}
 		}
@@ -43,12 +43,12 @@ func (p *Provisioner) record(in input, plan solve.Plan) {
 	}
 }
 
-// healthy reports whether a pool is known to bring its nodes up.
+// healthy reports whether nodes of the pool are known to register.
 func healthy(pool *v1.NodePool) bool {
 	return pool != nil && condition.Status(pool, v1.ConditionTypeNodeRegistrationHealthy) == "True"
 }
 
-// podHandler lets pods that wait trigger a pass, and forgets those that are gone.
+// podHandler triggers a pass for unschedulable pods, and forgets deleted ones.
 func (p *Provisioner) podHandler() toolscache.ResourceEventHandlerFuncs {
 	handler := onChange(p.onPod)
 	handler.UpdateFunc = func(before, now any) {

@@ -6,7 +6,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-// solve runs the engine, for a minute at most, and shows while it lasts how many pods it is asked about and for how long.
+// solve runs the solver for a minute at most. Metrics show the number of pods and the time while it runs.
 func (p *Provisioner) solve(problem solve.Problem) solve.Plan {
 	p.runs++
 	id := strconv.FormatUint(p.runs, 10)

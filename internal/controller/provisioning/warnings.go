@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// warnAfter is how long a pod's preferences are not worth another line.
+	// warnAfter is the period within which the preferences of a pod are logged once.
 	warnAfter = 24 * time.Hour
-	// warned is how many pods such a line names.
+	// maxWarned is how many pods such a line names.
 	maxWarned = 10
 )
 
-// warn logs which pending pods have preferences that spread them over more nodes than they need: as long as preferences are
+// warnOfPreferences logs which pending pods have preferences that spread them over more nodes than they need: as long as preferences are
 // respected, their nodes cannot be consolidated. Source: scheduling specification, consolidation warnings.
 func (p *Provisioner) warnOfPreferences(pods []*model.Pod) {
 	if p.Scheduling.PreferencePolicy == options.PreferenceIgnore {
@@ -30,7 +30,7 @@ func (p *Provisioner) warnOfPreferences(pods []*model.Pod) {
 	})
 }
 
-// warnOf logs one line about the pods that have a trait, unless that was said of them not long ago.
+// warnOfPods logs one line about the pods that have a trait, unless they were logged recently.
 func (p *Provisioner) warnOfPods(message string, pods []*model.Pod, trait func(*model.Shape) bool) {
 	var fresh []*model.Pod
 	for _, pod := range pods {

@@ -41,7 +41,7 @@ func (d *Deprovisioning) Register(m manager.Manager) error {
 		Complete(d)
 }
 
-// Reconcile deletes what one pool has too many of. It waits for the picture of the cluster: before, every node looks empty.
+// Reconcile deletes the surplus NodeClaims of one pool. It waits for the cluster state: before, every node looks empty.
 func (d *Deprovisioning) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	pool, err := d.pool(ctx, request)
 	if pool == nil || err != nil {
@@ -67,7 +67,7 @@ func (d *Deprovisioning) Reconcile(ctx context.Context, request reconcile.Reques
 	return requeue.After(satisfied), nil
 }
 
-// describe looks at the pods of every claim. A claim whose pods cannot be listed is left out.
+// candidates are the NodeClaims with what their removal costs. One whose pods cannot be listed is left out.
 func (d *Deprovisioning) candidates(ctx context.Context, claims []cluster.PoolNodeClaim) []removalCandidate {
 	now := d.Clock.Now()
 	out := make([]removalCandidate, 0, len(claims))

@@ -10,12 +10,12 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 )
 
-// pauses are those before claims are created in place of some that went without ever having had a machine.
+// launchBackoff are the delays before NodeClaims are created in place of some that were deleted before they launched.
 var launchBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Cap: time.Minute, Steps: math.MaxInt}
 
-// failures remembers, per pool, claims that were created and have no machine yet. When one of them goes without ever having
-// had one, because the cloud has no capacity for instance, the next attempt is put off: a deleted claim wakes its pool at
-// once, and without a pause creation and deletion would chase each other. It is a memory of convenience and may be lost.
+// failures tracks, per pool, NodeClaims that were created and have not launched. When one of them is deleted before it
+// launched, because of insufficient capacity for instance, the next attempt is delayed: a deleted NodeClaim triggers its pool
+// at once, and without a delay creation and deletion would alternate. It may be lost.
 // The zero value is ready to use; it is safe for concurrent use.
 type failures struct {
 	mu    sync.Mutex
@@ -24,7 +24,7 @@ type failures struct {
 
 // attempts is what became of the claims of one pool.
 type attempts struct {
-	// open are the claims without a machine, by name.
+	// open are the NodeClaims that have not launched, by name.
 	open map[string]bool
 	// last is when the last of them were created.
 	last time.Time
@@ -56,8 +56,7 @@ func (f *failures) created(pool string, names []string, now time.Time) {
 	}
 }
 
-// wait is how long to put off the next attempt; claims are those that the pool has. Once a claim has got its machine, all
-// is well again.
+// wait is how long to delay the next attempt; claims are those that the pool has. The first launch resets the delay.
 func (f *failures) wait(pool string, claims []cluster.PoolNodeClaim, now time.Time) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()

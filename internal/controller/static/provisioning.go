@@ -1,9 +1,9 @@
 // Package static keeps NodePools with replicas at their size: one controller creates NodeClaims while there are too few,
-// another deletes some while there are too many. No pod is looked at to decide how many; limits.nodes is respected by
-// reservations, which other controllers that launch for the same pool take, too.
+// another deletes some while there are too many. Pods do not change the number; limits.nodes is enforced by reservations,
+// which other controllers that launch for the same pool take, too.
 //
-// Both are level-triggered: what there is comes from the picture of the cluster, which holds a claim from the moment it was
-// created, and nothing but memory of failures is kept between two looks.
+// Both are level-triggered: they read the cluster state, which holds a NodeClaim from the moment it was created, and keep
+// nothing but failures between two reconciles.
 //
 // Source: lifecycle specification, static capacity; scheduling specification, static NodePools.
 package static
@@ -36,20 +36,20 @@ import (
 const (
 	// provisioningName is the name of the controller in logs and metrics.
 	provisioningName = "static.provisioning"
-	// concurrency is how many pools each controller works on at once.
+	// concurrency is how many pools each controller reconciles at once.
 	concurrency = 10
 	// writers is how many NodeClaims of a pool are written at once.
 	writers = 32
 	// stride is how many NodeClaims are created before the pool is read again: its replicas may have been a mistake.
 	stride = 100
 
-	// satisfied is the time until the next look at a pool that needs nothing.
+	// satisfied is the time until the next reconcile of a pool that needs nothing.
 	satisfied = time.Minute
-	// limited is the time until the next look at a pool whose limit leaves no room.
+	// limited is the time until the next reconcile of a pool that has reached its limit.
 	limited = 30 * time.Second
-	// unready is the time until the next look while the picture of the cluster is incomplete.
+	// unready is the time until the next reconcile while the cluster state is incomplete.
 	unready = time.Second
-	// atOnce is the time until the next look at a pool that needs more than one stride.
+	// atOnce is the time until the next reconcile of a pool that needs more than one stride.
 	atOnce = time.Millisecond
 )
 
@@ -153,7 +153,7 @@ func (p *Provisioning) createOne(ctx context.Context, pool *v1.NodePool) (name s
 	return claim.Name, nil
 }
 
-// pool reads the pool of a request; nil when it is none that has a fixed number of nodes and is ours to keep at it.
+// pool reads the pool of a request; nil unless it is a managed pool with replicas that is not being deleted.
 func (d *Deps) pool(ctx context.Context, request reconcile.Request) (*v1.NodePool, error) {
 	pool := &v1.NodePool{}
 	if err := d.Client.Get(ctx, request.NamespacedName, pool); err != nil {

@@ -12,35 +12,35 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 )
 
-// tier is how little is lost with a claim; lower tiers go first.
+// tier orders NodeClaims by what their removal disrupts; lower tiers are removed first.
 type tier int
 
 const (
-	// unlaunched claims have no machine yet.
+	// unlaunched NodeClaims have no instance.
 	unlaunched tier = iota
-	// empty machines run nothing that would have to move and nothing that asks not to be disturbed.
+	// empty nodes have no pods to move and no do-not-disrupt pods.
 	empty
-	// busy machines run pods, none of which asks not to be disturbed.
+	// busy nodes have pods to move, none of them do-not-disrupt.
 	busy
-	// protected machines run a pod that asks not to be disturbed.
+	// protected nodes have a do-not-disrupt pod.
 	protected
 )
 
-// dispensable is a claim with the price of its loss.
+// removalCandidate is a NodeClaim with the cost of its removal.
 type removalCandidate struct {
 	claim cluster.PoolNodeClaim
 	tier  tier
-	// cost orders claims of a tier: the eviction costs of the pods, times the share of its life that the machine has left.
+	// cost orders claims of a tier: the eviction costs of the pods, times the share of its lifetime that the node has left.
 	cost float64
 }
 
-// load is the pods of one machine.
+// nodePods sums up the pods of one node.
 type nodePods struct {
 	pods, protected bool
 	cost            float64
 }
 
-// add counts a pod. Finished pods are nothing to lose.
+// add counts a pod. Terminal pods do not count.
 func (l *nodePods) add(pod *corev1.Pod, evictionCost float64, now time.Time) {
 	if podrules.Terminal(pod) {
 		return
@@ -65,7 +65,7 @@ func rank(claim cluster.PoolNodeClaim, l nodePods, now time.Time) removalCandida
 	return d
 }
 
-// lifeLeft is the share of its life that a machine has left, from 1 to 0; 1 if it never expires.
+// lifeLeft is the share of its lifetime that a node has left, from 1 to 0; 1 if it never expires.
 func lifeLeft(claim cluster.PoolNodeClaim, now time.Time) float64 {
 	life := claim.Claim.Spec.ExpireAfter.Duration
 	if life == nil || *life <= 0 {
@@ -75,7 +75,7 @@ func lifeLeft(claim cluster.PoolNodeClaim, now time.Time) float64 {
 	return min(max(float64(*life-age)/float64(*life), 0), 1)
 }
 
-// byDispensability puts first what is missed least. Of equals the younger goes first: it has had the least time to get used.
+// byRemovalCost sorts by tier and cost, lowest first. Of equals the younger comes first.
 func byRemovalCost(list []removalCandidate) []removalCandidate {
 	out := slices.Clone(list)
 	slices.SortFunc(out, func(a, b removalCandidate) int {

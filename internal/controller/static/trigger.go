@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 )
 
-// wantsMore keeps the events after which a pool may need more NodeClaims: it appeared, its replicas changed, or it became
+// mayNeedMore keeps the events after which a pool may need more NodeClaims: it appeared, its replicas changed, or it became
 // ready.
 func mayNeedMore() predicate.Predicate {
 	return onPool(func(was, is *v1.NodePool) bool {
@@ -24,7 +24,7 @@ func mayNeedMore() predicate.Predicate {
 	})
 }
 
-// wantsFewer keeps the events after which a pool may need fewer NodeClaims: it appeared, or its replicas changed.
+// mayNeedFewer keeps the events after which a pool may need fewer NodeClaims: it appeared, or its replicas changed.
 func mayNeedFewer() predicate.Predicate { return onPool(resized) }
 
 func resized(was, is *v1.NodePool) bool {
@@ -49,8 +49,8 @@ func onPool(matters func(was, is *v1.NodePool) bool) predicate.Predicate {
 	}
 }
 
-// census wakes a pool whenever the number of its NodeClaims changed. It listens to the picture of the cluster and not to
-// the API server, so that whoever is woken counts the change.
+// onCensusChange triggers a pool whenever the number of its NodeClaims changed. It follows the cluster state instead of the API
+// server, so that the reconcile counts the change.
 func onCensusChange(store *cluster.Store) source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		store.OnCensus(func(pool string) {
