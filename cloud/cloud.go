@@ -1,4 +1,4 @@
-// Package cloud is the contract between Karpenter and a place where machines come from.
+// Package cloud is the contract between Karpenter and a cloud provider.
 //
 // A Cloud is a plain value: a Provider that launches and ends instances, the kinds of node class it understands, the
 // labels it speaks, and the few numbers and hooks that differ between clouds. Everything is said in API terms (node
@@ -29,7 +29,7 @@ const (
 )
 
 // Cloud is everything Karpenter needs to know about one cloud. It is built once at start-up and handed down by value;
-// nobody changes it afterwards.
+// it does not change afterwards.
 type Cloud struct {
 	// Name is the provider label of metrics, for instance "kwok".
 	Name string

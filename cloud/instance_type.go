@@ -11,7 +11,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// InstanceType is a kind of machine and the ways to buy it. It is shared and must not be changed once a provider has
+// InstanceType is an instance type with its offerings. It is shared and must not be changed once a provider has
 // handed it out.
 //
 // Source: scheduling specification, instance type.
@@ -23,7 +23,7 @@ type InstanceType struct {
 	Requirements []v1.NodeSelectorRequirementWithMinValues
 	// Offerings are the ways to buy it, unique by their labels.
 	Offerings []Offering
-	// Capacity is what the machine has.
+	// Capacity is the capacity of a node.
 	Capacity corev1.ResourceList
 	// Overhead is what pods cannot use: kube-reserved, system-reserved and the eviction threshold together.
 	Overhead corev1.ResourceList

@@ -101,7 +101,7 @@ const (
 	tooSmall
 )
 
-// judge decides one offering. typeFits remembers, by type, the answer that all its offerings share.
+// judge decides one offering. typeFits caches, by type, the result that all its offerings share.
 func (m *Menu) judge(line menuLine, claim *v1.NodeClaim, want requirement.Set, typeFits []verdict) verdict {
 	known := &typeFits[line.typeIndex]
 	if *known == unknown {

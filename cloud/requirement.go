@@ -48,7 +48,7 @@ func LabelRequirements(labels map[string]string, rules v1.LabelRules) requiremen
 	return requirement.Gather(reqs)
 }
 
-// currentValues are values with deprecated ones replaced; the slice handed in is left alone.
+// currentValues are values with deprecated ones replaced; the argument is not changed.
 func currentValues(key string, values []string, rules v1.LabelRules) []string {
 	if len(rules.ValueAliases[key]) == 0 {
 		return values

@@ -51,7 +51,7 @@ type Settings struct {
 	ReservedENIs            int64
 	// DryRuns says that launches are tried before a class counts as valid.
 	DryRuns bool
-	// ImagesFor and SubnetsFor are how long images and subnets are remembered.
+	// ImagesFor and SubnetsFor are how long images and subnets are cached.
 	ImagesFor, SubnetsFor time.Duration
 	// ReservesCapacity says that capacity reservations are used; StrictMinValues that minValues are not given up at launch.
 	ReservesCapacity, StrictMinValues bool
@@ -63,11 +63,11 @@ type Settings struct {
 	UsesOverlays bool
 	// OfferingSources are asked for offerings besides the usual ones, in their order.
 	OfferingSources []instancetype.OfferingSource
-	// ZonalShift says that zones are left alone that ARC shifts traffic away from.
+	// ZonalShift says that nothing is launched or terminated in zones with an active zonal shift.
 	ZonalShift bool
 	// Version is that of the program.
 	Version string
-	// Outlets are what the cloud and its controllers tell the outside with; nil where nobody listens.
+	// Outlets publish metrics and events; nil in tests.
 	Outlets *observe.Outlets
 }
 
@@ -81,7 +81,7 @@ func Unopened() cloud.Cloud {
 	return out
 }
 
-// DefaultCatalog is where instances are bought offline if nobody says where.
+// DefaultCatalog is the catalog of simulations that name none.
 const DefaultCatalog = "aws/" + offline.DefaultRegion
 
 // Offline is the cloud as it can be known without an account, with the instance types, zones and prices of an embedded catalogue such

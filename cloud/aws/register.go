@@ -133,7 +133,7 @@ func (e *controllerSet) controllers(m manager.Manager) error {
 	return periodic.MemoryDiscovery{Provider: e.provider, Client: e.client, Manages: e.manages}.Register(m)
 }
 
-// jobs are what is done again and again.
+// jobs returns the periodic tasks.
 func (e *controllerSet) jobs(learnVersion func(context.Context) error) []periodic.Task {
 	p := e.provider
 	prices := func(ctx context.Context) error {
@@ -219,7 +219,7 @@ func (e *controllerSet) discoverVersion(ctx context.Context, served discovery.Se
 	return nil
 }
 
-// The minor versions of Kubernetes that are known to work; the last is the one that tests run against. Others are told of, and tried.
+// The minor versions of Kubernetes that are known to work; the last is the one that tests run against. For others an error is logged, and they are tried.
 const firstMinor, lastMinor = 26, 37
 
 // compatible reports whether a version of Kubernetes such as 1.34 is known to work.

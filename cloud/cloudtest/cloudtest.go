@@ -27,7 +27,7 @@ type Subject struct {
 	// NewNodeClaim is a claim with a UID of its own that the cloud can launch and that demands little: any of at least
 	// two instance types. It has been written wherever the provider expects to find it, and its node class is ready.
 	NewNodeClaim func(ctx context.Context) (*v1.NodeClaim, error)
-	// Launched is told what Create answered, does with it what the lifecycle controller would, and returns once the
+	// Launched receives what Create returned, does with it what the lifecycle controller would, and returns once the
 	// instance can be found.
 	Launched func(ctx context.Context, claim *v1.NodeClaim) error
 	// Pass lets the time pass that lies between two calls of Delete.

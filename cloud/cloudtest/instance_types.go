@@ -79,7 +79,7 @@ func typeLabels(t *cloud.InstanceType, rules v1.LabelRules) (errs []error) {
 	return errs
 }
 
-// typeResources checks that the machine can run pods at all and that overhead takes from it, but not too much.
+// typeResources checks that the node can run pods at all and that overhead takes from it, but not too much.
 func typeResources(t *cloud.InstanceType) (errs []error) {
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods} {
 		if q := t.Capacity[name]; q.Sign() <= 0 {

@@ -41,7 +41,7 @@ func launch(ctx context.Context, s Subject) (*v1.NodeClaim, error) {
 	return created, nil
 }
 
-// createDescribesTheInstance: the answer has an id, the labels of an offering that is sold, and room for the requests.
+// createDescribesTheInstance: the result has an id, the labels of an offering, and capacity for the requests.
 func createDescribesTheInstance(ctx context.Context, s Subject) error {
 	claim, created, err := create(ctx, s)
 	if err != nil {

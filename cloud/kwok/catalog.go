@@ -13,13 +13,13 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// DefaultCatalog is the catalogue used when none is asked for.
+// DefaultCatalog is the catalog used when none is asked for.
 const DefaultCatalog = "generic"
 
 // catalog is what there is to buy, as a source describes it.
 type catalog struct {
 	machines []machine
-	// offeringKeys are the labels that offerings are told apart by, sorted. They become well-known.
+	// offeringKeys are the labels that distinguish offerings, sorted. They become well-known.
 	offeringKeys []string
 }
 
@@ -41,7 +41,7 @@ func CatalogNames() []string {
 	return names
 }
 
-// loadCatalog reads the catalogue that opts ask for.
+// loadCatalog reads the catalog that opts ask for.
 func loadCatalog(opts Options) (catalog, error) {
 	named := opts.Catalog != "" && opts.Catalog != DefaultCatalog
 	switch {
@@ -84,7 +84,7 @@ func offeringKeysOf(machines []machine) []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// overhead is what the system takes from every machine.
+// overhead is what the system takes from every node.
 func overhead() corev1.ResourceList {
 	return corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("100m"),
@@ -92,7 +92,7 @@ func overhead() corev1.ResourceList {
 	}
 }
 
-// instanceTypes spells out the catalogue: every type defines every well-known label, and every offering every label that
+// instanceTypes spells out the catalog: every type defines every well-known label, and every offering every label that
 // any offering is told apart by.
 func instanceTypes(cat catalog, rules v1.LabelRules) []*cloud.InstanceType {
 	shared := overhead()
@@ -140,7 +140,7 @@ func typeRequirements(m machine, offeringKeys []string, rules v1.LabelRules) []v
 	for _, key := range offeringKeys {
 		values[key] = offeredValues(m, key)
 	}
-	// The nodepool is a well-known label that is no property of a machine.
+	// The nodepool is a well-known label that is no property of an instance type.
 	for key := range rules.WellKnown {
 		if _, ok := values[key]; !ok && key != v1.NodePoolLabelKey {
 			values[key] = nil

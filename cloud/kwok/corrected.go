@@ -19,7 +19,7 @@ type menus struct {
 	types []*cloud.InstanceType
 
 	mu      sync.Mutex
-	correct cloud.Correction // nil: nobody corrects
+	correct cloud.Correction // nil: no corrections
 	known   []correctedMenu  // most recent first
 }
 

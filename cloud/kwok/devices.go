@@ -1,7 +1,7 @@
 package kwok
 
 import (
-	_ "embed" // the catalogue of machines with devices
+	_ "embed" // the catalog of instance types with devices
 	"errors"
 	"fmt"
 	"slices"
@@ -11,10 +11,10 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// DevicesCatalog is the name of a small catalogue of machines that come with devices.
+// DevicesCatalog is the name of a small catalog of instance types with devices.
 const DevicesCatalog = "devices"
 
-// devicesFile is that catalogue, in the form in which users describe theirs.
+// devicesFile is that catalog, in the form in which users describe theirs.
 //
 //go:embed devices.json
 var devicesFile []byte

@@ -36,7 +36,7 @@ type fileEntry struct {
 	AttributeBindings []fileBinding                  `json:"attributeBindings"`
 }
 
-// fileOffering is one offering of a fileEntry. Availability may be given but is not looked at: simulated machines never
+// fileOffering is one offering of a fileEntry. Availability may be given but is not looked at: simulated nodes never
 // run out.
 type fileOffering struct {
 	Price               *float64
@@ -44,7 +44,7 @@ type fileOffering struct {
 	Requirements        []v1.NodeSelectorRequirementWithMinValues
 }
 
-// readFile reads a catalogue from a JSON file. Errors name the file, the entry and the field.
+// readFile reads a catalog from a JSON file. Errors name the file, the entry and the field.
 func readFile(path string) (catalog, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -79,7 +79,7 @@ func parseFile(data []byte) (catalog, error) {
 	return cat, nil
 }
 
-// parseEntry checks one entry. On error the machine carries the name, as far as it is known.
+// parseEntry checks one entry. On error the instance type has the name, as far as it is known.
 func parseEntry(raw json.RawMessage) (machine, error) {
 	var e fileEntry
 	dec := json.NewDecoder(bytes.NewReader(raw))

@@ -17,10 +17,10 @@ const (
 	// dollarsPerCPU and dollarsPerGB make up the on-demand price per hour; a GB has 10^9 bytes.
 	dollarsPerCPU = 0.025
 	dollarsPerGB  = 0.001
-	// podsPerCPU and mostPods bound how many pods run on a machine.
+	// podsPerCPU and mostPods limit how many pods run on a node.
 	podsPerCPU = int64(16)
 	mostPods   = int64(1024)
-	// rootVolume is the ephemeral storage of every machine.
+	// rootVolume is the ephemeral storage of every node.
 	rootVolume = 20 * gib
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// byName are the instance types of a catalogue.
+// byName are the instance types of a catalog.
 func byName(t *testing.T, opts Options) map[string]*cloud.InstanceType {
 	t.Helper()
 	w := newWorld(t, opts)

@@ -41,7 +41,7 @@ const (
 type joiner struct {
 	client client.Client
 	// live reads past the cache. The claim is looked at once more just before its Node is created, because a Node
-	// created for a claim that is gone would be nobody's.
+	// created for a NodeClaim that is gone would have no owner.
 	live    client.Reader
 	clock   clock.PassiveClock
 	manages func(*v1.NodeClassReference) bool

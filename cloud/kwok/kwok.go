@@ -1,4 +1,4 @@
-// Package kwok is the cloud that has no machines: an instance is nothing but a Node object, kept alive by kwok, the
+// Package kwok is the simulated cloud: an instance is nothing but a Node object, kept alive by kwok, the
 // Kubernetes simulator. It is complete in every other respect and serves demonstrations, tests and what-if questions.
 //
 // An instance begins when its NodeClaim is launched and joins the cluster, that is, gets its Node, once the node class's
@@ -33,17 +33,17 @@ const Name = "kwok"
 // notReadyToleration is how long a simulated node may be NotReady or unreachable before it is repaired.
 const notReadyToleration = 10 * time.Minute
 
-// Options choose what there is to buy. The zero value is the generic catalogue on the real clock.
+// Options choose the instance types. The zero value is the generic catalog on the real clock.
 type Options struct {
-	// Catalog is the name of an embedded catalogue, one of CatalogNames; empty means DefaultCatalog.
+	// Catalog is the name of an embedded catalog, one of CatalogNames; empty means DefaultCatalog.
 	Catalog string
-	// InstanceTypesFile is the path of a JSON file that replaces the catalogue; empty means none.
+	// InstanceTypesFile is the path of a JSON file that replaces the catalog; empty means none.
 	InstanceTypesFile string
 	// Clock tells when a registration delay has passed; nil means the real clock.
 	Clock clock.Clock
 }
 
-// New builds the kwok cloud on the API server that c speaks to. It fails when the catalogue does not exist or is wrong.
+// New builds the kwok cloud on the API server that c speaks to. It fails when the catalog does not exist or is wrong.
 func New(c client.Client, opts Options) (cloud.Cloud, error) {
 	cat, err := loadCatalog(opts)
 	if err != nil {
@@ -82,7 +82,7 @@ func New(c client.Client, opts Options) (cloud.Cloud, error) {
 	return result, nil
 }
 
-// labelRules are the core's rules with the labels of simulated machines and those that offerings are told apart by.
+// labelRules are the core's rules with the labels of simulated nodes and those that distinguish offerings.
 func labelRules(offeringKeys []string) v1.LabelRules {
 	wellKnown := []string{LabelInstanceSize, LabelInstanceFamily, LabelInstanceCPU, LabelInstanceMemory}
 	return v1.CoreLabelRules().With(append(wellKnown, offeringKeys...), []string{v1alpha1.Group})

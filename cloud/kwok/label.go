@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// The labels of simulated machines.
+// The labels of simulated nodes.
 const (
 	// LabelInstanceSize is the part after the dot of names such as m5.large; otherwise the number of CPUs.
 	LabelInstanceSize = v1alpha1.Group + "/instance-size"
@@ -77,7 +77,7 @@ func launchLabels(claim *v1.NodeClaim, chosen cloud.Candidate, rules v1.LabelRul
 	return labels
 }
 
-// installedOS decides what runs on a machine that may run several operating systems.
+// installedOS returns the operating system of a node whose instance type supports several.
 func installedOS(values []string) string {
 	if slices.Contains(values, string(corev1.Linux)) {
 		return string(corev1.Linux)

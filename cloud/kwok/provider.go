@@ -28,7 +28,7 @@ type provider struct {
 var _ cloud.Provider = (*provider)(nil)
 
 // Create decides what the claim's instance is; the joiner gives it its Node once the launch is on record. It changes
-// nothing in the cluster and always gives the same answer for the same claim and catalogue.
+// nothing in the cluster and always gives the same answer for the same claim and catalog.
 func (p *provider) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
 	if claim.UID == "" {
 		return nil, fmt.Errorf("launching nodeclaim %q: it has no UID; only objects read from the API server can be launched", claim.Name)
@@ -59,7 +59,7 @@ func (p *provider) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeCla
 }
 
 // bound is claim with its labels among its requirements. A launch that was cut short may have left labels on record, and
-// users may label claims of their own; either way the instance has to be what its claim says, even if the catalogue has
+// users may label claims of their own; either way the instance has to be what its claim says, even if the catalog has
 // changed since.
 func (p *provider) bound(claim *v1.NodeClaim) *v1.NodeClaim {
 	out := claim.DeepCopy()
@@ -90,7 +90,7 @@ func (p *provider) classReady(ctx context.Context, claim *v1.NodeClaim) error {
 	return nil
 }
 
-// Delete ends the instance by deleting its Node. It never touches the NodeClaim: whoever calls Delete owns that. A Node
+// Delete ends the instance by deleting its Node. It never touches the NodeClaim: the caller of Delete owns it. A Node
 // that is missing or already being deleted is an instance that is gone, so neither the Node's nor the claim's finalizer
 // ever waits for the other.
 func (p *provider) Delete(ctx context.Context, claim *v1.NodeClaim) error {
@@ -109,7 +109,7 @@ func (p *provider) Delete(ctx context.Context, claim *v1.NodeClaim) error {
 }
 
 // Get is the claim of the Node that the provider id names. A Node that is being deleted is still there, with its deletion
-// timestamp: the pods on it have yet to be drained, which nobody would do for an instance that is gone.
+// timestamp: the pods on it have yet to be drained, which no controller does for an instance that is gone.
 func (p *provider) Get(ctx context.Context, providerID string) (*v1.NodeClaim, error) {
 	node, err := p.named(ctx, providerID)
 	if err != nil {
@@ -134,7 +134,7 @@ func (p *provider) List(ctx context.Context) ([]*v1.NodeClaim, error) {
 	return claims, nil
 }
 
-// InstanceTypes is the whole catalogue, the same for every pool.
+// InstanceTypes is the whole catalog, the same for every pool.
 func (p *provider) InstanceTypes(context.Context, *v1.NodePool) ([]*cloud.InstanceType, error) {
 	return slices.Clone(p.types), nil
 }
@@ -144,7 +144,7 @@ func (p *provider) IsDrifted(context.Context, *v1.NodeClaim) (cloud.DriftReason,
 	return "", nil
 }
 
-// node is the Node of an instance that nobody is deleting, or NodeClaimNotFoundError.
+// node returns the Node of an instance that is not being deleted, or NodeClaimNotFoundError.
 func (p *provider) node(ctx context.Context, providerID string) (*corev1.Node, error) {
 	node, err := p.named(ctx, providerID)
 	if err == nil && !node.DeletionTimestamp.IsZero() {

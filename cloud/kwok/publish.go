@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// publish does what the device drivers of a machine would do: it publishes the devices that the node's type comes with.
+// publish does what the device drivers of a node would do: it publishes the devices that the node's type comes with.
 // Slices that are there already stay as they are. They go with the Node.
 func (j *joiner) publish(ctx context.Context, node *corev1.Node) error {
 	devices := j.devices[node.Labels[corev1.LabelInstanceTypeStable]]
@@ -86,7 +86,7 @@ func first(all []cloud.AttributeBinding, b cloud.AttributeBinding) int {
 	})
 }
 
-// silent reports whether the drivers of a claim's machine may have to publish yet.
+// silent reports whether the drivers of a NodeClaim's node may have to publish yet.
 func (j *joiner) silent(claim *v1.NodeClaim) bool {
 	return j.devices[claim.Labels[corev1.LabelInstanceTypeStable]] != nil && condition.Status(claim, v1.ConditionTypeInitialized) != metav1.ConditionTrue
 }

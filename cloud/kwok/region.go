@@ -24,7 +24,7 @@ const (
 	regionSuffix = ".json"
 )
 
-// regionFile is the machine-written form of a region's catalogue.
+// regionFile is the generated form of a region's catalog.
 type regionFile struct {
 	// Source, Version and Date say where the data comes from.
 	Source  string `json:"source"`
@@ -44,7 +44,7 @@ type regionType struct {
 	Pods     int64            `json:"pods"`
 	Extended map[string]int64 `json:"extended,omitempty"`
 	OnDemand float64          `json:"onDemand"`
-	Spot     float64          `json:"spot,omitempty"` // 0 where it is not sold as spot
+	Spot     float64          `json:"spot,omitempty"` // 0 without spot offerings
 	Zones    string           `json:"zones"`          // one letter a zone
 }
 

@@ -27,7 +27,7 @@ import (
 )
 
 // How long a start waits for what is missing. A restart of the API server takes less than the first; the second covers manifests that
-// are applied together. Afterwards the process ends, so that whoever watches it learns of the trouble.
+// are applied together. Afterwards the process exits, so that its pod restarts and the failure is visible.
 const (
 	serverPatience     = 2 * time.Minute
 	definitionPatience = 30 * time.Second

@@ -43,7 +43,7 @@ type Parts struct {
 	// Recorder publishes events.
 	Recorder *observe.Recorder
 	// StatusRecorder publishes what conditions do. There are many of these in a scale-up, and a broadcaster whose queue is full drops
-	// what comes next: they have their own, so that nobody waits in vain for what the other one tells.
+	// what comes next: they have their own, so that neither loses events to the other.
 	StatusRecorder *observe.Recorder
 	// Metrics are registered already.
 	Metrics *observe.Metrics

@@ -8,7 +8,7 @@ import (
 )
 
 // provider wraps inner so that its calls survive the stop for the grace time: a launch whose answer is thrown away is an instance that
-// somebody has to find again.
+// garbage collection has to find.
 func (d *drain) provider(inner cloud.Provider) cloud.Provider {
 	return &drainingProvider{inner: inner, drain: d}
 }

@@ -9,12 +9,12 @@ import (
 )
 
 // holdLimit is how long after its last renewal a lease is trusted. A leader that runs gives up earlier (renewDeadline after its last try),
-// and nobody else takes over before leaseDuration; what is between is for requests on their way.
+// and no other replica takes over before leaseDuration; what is between is for requests on their way.
 const holdLimit = leaseDuration - retryPeriod
 
 // fence keeps a process from writing on the strength of a lease that it may have lost.
 //
-// Problem: a process that was frozen (a suspended machine, a stopped container) wakes up as the leader it was, and the library lets it try
+// Problem: a process that was frozen (a suspended host, a stopped container) wakes up as the leader it was, and the library lets it try
 // for renewDeadline to renew a lease that another replica took over meanwhile. Work that was in hand would be done twice: every pending
 // pod gets a second node.
 //
@@ -75,7 +75,7 @@ func (f *fence) refuse(now time.Time) error {
 }
 
 // age is how long ago the lease was renewed; zero before the first time. Of the wall clock and the monotonic one, which stands still while a
-// machine is suspended, the longer time counts.
+// host is suspended, the longer time counts.
 func (f *fence) age(now time.Time) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()

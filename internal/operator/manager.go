@@ -51,7 +51,7 @@ func newManager(c *rest.Config, l lease, o options.Options, p Process, stop *dra
 	return m, nil
 }
 
-// cacheOptions keeps memory down: objects are cached without what nobody reads, and of the leases only those of nodes are
+// cacheOptions keeps memory down: objects are cached without fields that no controller reads, and of the leases only those of nodes are
 // watched.
 func cacheOptions() cache.Options {
 	return cache.Options{

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// check is one thing that has to be well. The error says what is not, to whoever looks at the probe.
+// check is one condition of a probe. Its error is the text of the probe's response.
 type check struct {
 	name string
 	run  func(*http.Request) error

@@ -4,10 +4,10 @@
 // global state, so a test or another program gets the same answer for the same input. Source: spec, flags, environment variables and
 // feature gates.
 //
-// Two rules are deliberately stricter than the reference. An environment variable that does not parse is an error here, where the
-// reference falls back to the default in silence; and an unknown feature gate is an error, where the reference ignores it. Both are
+// Two rules are deliberately stricter than upstream. An environment variable that does not parse is an error here, where
+// upstream falls back to the default in silence; and an unknown feature gate is an error, where upstream ignores it. Both are
 // typing mistakes that otherwise show up weeks later as a setting that never took effect. A variable that is set but empty counts as
-// not set, because that is how charts render a value that nobody gave.
+// not set, because that is how charts render a value that is not set.
 package options
 
 import (

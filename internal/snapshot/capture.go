@@ -13,7 +13,7 @@ import (
 // page is how many objects are asked for at a time, so that neither side holds a large cluster twice.
 const page = 500
 
-// Capture takes down what a cluster holds. Kinds are read one after the other, and the cluster goes on meanwhile: an object
+// Capture captures a snapshot of a cluster. Kinds are read one after the other, and the cluster changes meanwhile: an object
 // may refer to one that came or went in between.
 func (f *Format) Capture(ctx context.Context, cluster client.Reader) (Snapshot, error) {
 	s := Snapshot{format: f}

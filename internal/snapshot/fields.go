@@ -148,7 +148,7 @@ func (f *field) keep(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		if len(f.below) == 0 {
-			return nil // a structure where a text was expected: nobody has looked at what it holds
+			return nil // a structure where a text was expected: it may hold anything
 		}
 		out := map[string]any{}
 		for key, below := range f.below {

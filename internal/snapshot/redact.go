@@ -15,7 +15,7 @@ import (
 
 // Redacted is s with names replaced: of objects, namespaces, containers and the like, and values of labels, taints and
 // device attributes that are not known to everybody. Keys of labels and taints, names of resources, amounts, times, and
-// values that are compared as numbers stay. The salt decides the replacements; who does not have it cannot check a guess.
+// values that are compared as numbers stay. The salt decides the replacements; without it, a guess cannot be verified.
 //
 // rules say which labels are known to everybody.
 func (s Snapshot) Redacted(rules v1.LabelRules, salt []byte) (Snapshot, error) {
@@ -69,7 +69,7 @@ func (e entry) content() (map[string]any, error) {
 type redaction struct {
 	format *Format
 	rules  v1.LabelRules
-	// numeric are the labels whose values somebody compares as numbers.
+	// numeric are the labels whose values requirements compare as numbers.
 	numeric map[string]bool
 	// expressions are all CEL expressions.
 	expressions []string

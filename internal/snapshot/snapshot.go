@@ -1,4 +1,4 @@
-// Package snapshot takes down what a cluster holds, as far as scheduling looks at it, so that a simulation elsewhere can
+// Package snapshot captures what a cluster holds, as far as scheduling depends on it, so that a simulation elsewhere can
 // answer what Karpenter would do there.
 //
 // What a snapshot holds of each kind is listed in fields.txt, field by field, and nothing else is ever written: no secrets,
@@ -60,14 +60,14 @@ func (f *Format) Of(objects []client.Object) (Snapshot, error) {
 	return s, nil
 }
 
-// add takes down one object of a kind.
+// add adds one object of a kind.
 func (s *Snapshot) add(kind int, content map[string]any) error {
 	k := s.format.kinds[kind]
 	kept, _ := k.root.keep(content).(map[string]any)
 	kept["apiVersion"], kept["kind"] = k.gvk.ToAPIVersionAndKind()
 	text, err := json.Marshal(kept)
 	if err != nil {
-		return fmt.Errorf("taking down a %s: %w", k.gvk.Kind, err)
+		return fmt.Errorf("capturing a %s: %w", k.gvk.Kind, err)
 	}
 	metadata, _ := kept["metadata"].(map[string]any)
 	namespace, _ := metadata["namespace"].(string)

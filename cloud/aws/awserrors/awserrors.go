@@ -1,4 +1,4 @@
-// Package awserrors sorts the errors of AWS by what is to be done about them.
+// Package awserrors classifies the errors of AWS.
 //
 // Source: AWS provider specification, error classification.
 package awserrors
@@ -16,7 +16,7 @@ type Coded interface {
 	ErrorMessage() string
 }
 
-// Codes that are told apart one by one.
+// The codes that are handled one by one.
 const (
 	codeSpotRole        = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 	codeSubnetFull      = "InsufficientFreeAddressesInSubnet"

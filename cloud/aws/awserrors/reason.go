@@ -37,7 +37,7 @@ func rules() []rule {
 	}
 }
 
-// ReasonOf is why a launch failed, told by the text of the error.
+// ReasonOf returns why a launch failed, from the text of the error.
 func ReasonOf(text string) Reason {
 	for _, r := range rules() {
 		if r.holds(text) {

@@ -29,7 +29,7 @@ type Options struct {
 	Items int
 	// Parallel is how many calls run at the same time; 0 means 100.
 	Parallel int
-	// Observe is told the size of each batch and how long its first request waited; nil for nobody.
+	// Observe receives the size of each batch and how long its first request waited; may be nil.
 	Observe func(size int, waited time.Duration)
 }
 

@@ -1,5 +1,5 @@
-// Package discovery asks EC2 what the selectors of a node class select: subnets, security groups, images, capacity reservations
-// and the placement group. Answers are remembered for a while.
+// Package discovery resolves the selectors of a node class: subnets, security groups, images, capacity reservations
+// and the placement group. Results are cached.
 //
 // Source: AWS provider specification, EC2 read calls; image discovery; cache periods.
 package discovery
@@ -26,18 +26,18 @@ import (
 )
 
 const (
-	// shortly is how long most answers are remembered.
+	// defaultTTL is how long most results are cached.
 	defaultTTL = time.Minute
-	// aliasesFor and parametersFor are how long parameters are remembered, those of Amazon and those of the user.
+	// aliasTTL and parameterTTL are how long SSM parameters are cached, those of Amazon and those of the user.
 	aliasTTL     = 24 * time.Hour
 	parameterTTL = 5 * time.Minute
-	// lastGoodFor is how long a placement group outlives failing calls.
+	// staleTTL is how long a placement group is used while calls fail.
 	staleTTL = 24 * time.Hour
-	// loggedFor is how long it is remembered what was said; what did not change is said again after that.
+	// loggedTTL is after how long an unchanged result is logged again.
 	loggedTTL = 24 * time.Hour
 )
 
-// EC2 are the calls by which things are found.
+// EC2 resolves selectors.
 type EC2 interface {
 	DescribeSubnets(context.Context, *ec2.DescribeSubnetsInput, ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error)
 	DescribeSecurityGroups(context.Context, *ec2.DescribeSecurityGroupsInput, ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error)
@@ -46,24 +46,24 @@ type EC2 interface {
 	DescribePlacementGroups(context.Context, *ec2.DescribePlacementGroupsInput, ...func(*ec2.Options)) (*ec2.DescribePlacementGroupsOutput, error)
 }
 
-// Parameters is the call by which images are found that have no selector of their own.
+// Parameters resolves images from SSM parameters.
 type Parameters interface {
 	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
 }
 
-// Options say whom to ask and how long to remember.
+// Options are the clients and the lifetimes of cached results.
 type Options struct {
 	EC2        EC2
 	Parameters Parameters
 	Clock      clock.PassiveClock
-	// Addresses is told the free addresses of subnets, Reservations what is left of reservations.
+	// Addresses receives the free addresses of subnets, Reservations the capacity left of reservations.
 	Addresses    *subnet.Ledger
 	Reservations *reservation.Ledger
-	// SubnetsFor and ImagesFor are how long subnets and images are remembered; 0 for a minute.
+	// SubnetTTL and ImageTTL are how long subnets and images are cached; 0 for a minute.
 	SubnetTTL, ImageTTL time.Duration
 }
 
-// Finder finds what classes select. Make one with New; it may be used from many goroutines.
+// Finder resolves the selectors of classes. Make one with New. It is safe for concurrent use.
 type Finder struct {
 	Options
 	subnets             *ttlcache.Cache[string, []awsv1.Subnet]
@@ -74,11 +74,11 @@ type Finder struct {
 	reservations        *ttlcache.Cache[string, []ec2types.CapacityReservation]
 	placementGroups     *ttlcache.Cache[string, *PlacementGroup]
 	lastPlacementGroups *ttlcache.Cache[string, *PlacementGroup]
-	// logged is what was said to have been found, so that only news are said.
+	// logged are the results that were logged, so that only changes are logged.
 	logged *ttlcache.Cache[string, string]
 }
 
-// New makes a finder that remembers nothing yet.
+// New returns a finder with empty caches.
 func New(o Options) *Finder {
 	if o.SubnetTTL == 0 {
 		o.SubnetTTL = defaultTTL
@@ -96,7 +96,7 @@ func New(o Options) *Finder {
 	}
 }
 
-// discovered logs what was found for somebody, if it is not the same as the last time.
+// discovered logs a result for a class or parameter, if it changed.
 func (f *Finder) discovered(ctx context.Context, what, who string, found any) {
 	text := fmt.Sprint(found)
 	key := what + "/" + who
@@ -112,7 +112,7 @@ func keyOf(class *awsv1.EC2NodeClass) string {
 	return fmt.Sprintf("%s-%d", class.UID, class.Generation)
 }
 
-// filter is a condition on what EC2 lists.
+// filter returns a filter of an EC2 list call.
 func filter(name string, values ...string) ec2types.Filter {
 	return ec2types.Filter{Name: aws.String(name), Values: values}
 }

@@ -115,7 +115,7 @@ func (f *Finder) ofTerms(ctx context.Context, terms []awsv1.AMISelectorTerm) ([]
 }
 
 // parameter reads a parameter. One that does not exist leads to nothing, and is looked for again the next time. Any other failure is
-// told: to leave out an image for it would have all its nodes replaced.
+// returned: to leave out an image for it would have all its nodes replaced.
 func (f *Finder) parameter(ctx context.Context, known *ttlcache.Cache[string, parameter], path string, mutable bool) (parameter, error) {
 	if p, ok := known.Get(path); ok {
 		return p, nil

@@ -61,7 +61,7 @@ func (f *Finder) CapacityReservations(ctx context.Context, class *awsv1.EC2NodeC
 	return out, nil
 }
 
-// reservationQuery is one question, and what it is remembered under.
+// reservationQuery is one call, and its cache key.
 type reservationQuery struct {
 	key   string
 	input *ec2.DescribeCapacityReservationsInput

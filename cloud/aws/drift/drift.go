@@ -1,4 +1,4 @@
-// Package drift compares an instance with what its node class says today. It asks nobody: what the class's selectors find is
+// Package drift compares an instance with what its node class says today. It makes no calls: what the class's selectors find is
 // in the class's status, and the instance comes in as it was described.
 //
 // Source: AWS provider specification, drift.

@@ -1,5 +1,5 @@
-// Package eventbridge reads what AWS tells of instances: events of EventBridge, as they come in the messages of a queue. Reading is a
-// function of the text and nothing else; what is done about it is elsewhere.
+// Package eventbridge parses events of EventBridge about instances, as they come in the messages of a queue. Parsing is a
+// pure function of the text; package interruption handles them.
 //
 // Source: AWS provider specification, interruption: message formats.
 package eventbridge
@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// Kind is what a notice is about. It is a label of metrics.
+// Kind is the kind of an event. It is a label of metrics.
 type Kind string
 
-// The kinds. InstanceStatus, SystemStatus and EventStatus are not told by messages: they are found by looking at the health of instances.
+// The kinds. InstanceStatus, SystemStatus and EventStatus do not come as messages: package health finds them.
 const (
 	NoOp                           Kind = "no_op"
 	SpotInterrupted                Kind = "spot_interrupted"
@@ -34,11 +34,11 @@ type Event struct {
 	Kind Kind
 	// InstanceIDs are in the order of the message, each once. Some may be ids of other things.
 	InstanceIDs []string
-	// Time is when it was told; zero if the message does not say.
+	// Time is when the event was sent; zero if the message does not say.
 	Time time.Time
 }
 
-// envelope is what all events have in common.
+// envelope has the fields that all events share.
 type envelope struct {
 	Version    string          `json:"version"`
 	Source     string          `json:"source"`
@@ -47,7 +47,7 @@ type envelope struct {
 	Detail     json.RawMessage `json:"detail"`
 }
 
-// detail is all that is looked at of what events have of their own.
+// detail has the fields that differ between events, as far as they are used.
 type detail struct {
 	InstanceID        string `json:"instance-id"`
 	State             string `json:"state"`

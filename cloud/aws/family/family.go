@@ -1,5 +1,5 @@
 // Package family knows what the families of images differ in: how pods and memory are counted, which disks an instance has
-// by default, and what kubelet settings reach it. It asks nobody and keeps nothing.
+// by default, and what kubelet settings reach it. It makes no calls and has no state.
 //
 // Source: AWS provider specification, image families.
 package family

@@ -78,7 +78,7 @@ type Launcher struct {
 	batcher *batch.Batcher[*ec2.CreateFleetInput, Result]
 }
 
-// NewLauncher makes a launcher. Observe is told of every batch of launches; see batch.Options.
+// NewLauncher returns a launcher. observe observes every batch of launches; see batch.Options.
 func NewLauncher(api EC2, observe func(size int, waited time.Duration)) *Launcher {
 	l := &Launcher{api: api}
 	gathering := batch.CreateFleet()

@@ -1,5 +1,5 @@
 // Package image decides which images instances start from: which parameters and queries lead to them, which of those found
-// are kept, and which one an instance type gets. It asks nobody.
+// are kept, and which one an instance type gets. It makes no calls.
 //
 // Source: AWS provider specification, image discovery and choice.
 package image

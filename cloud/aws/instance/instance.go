@@ -30,7 +30,7 @@ const listPage = 1000
 // ErrNotFound says that an instance does not exist (any more).
 var ErrNotFound = errors.New("the instance does not exist")
 
-// ErrShifted says that an instance is left alone, because traffic is shifted away from its zone.
+// ErrShifted says that an instance is not changed, because a zonal shift is active in its zone.
 var ErrShifted = errors.New("traffic is shifted away from its zone")
 
 // EC2 are the calls about instances.
@@ -88,7 +88,7 @@ type Client struct {
 	describe *batch.ByID[*Instance]
 	end      *batch.ByID[bool]
 
-	// alone says which instances are left alone.
+	// alone reports instances in zones with an active zonal shift.
 	alone func(*Instance) bool
 
 	mu    sync.Mutex
@@ -101,7 +101,7 @@ type Options struct {
 	Cluster string
 	// Reserves says that capacity reservations are used; where they are not, instances that fell into an open one count as on-demand.
 	Reserves bool
-	// Described and Ended are told of every batch of questions and of ends; nil for nobody. See batch.Options.
+	// Described and Ended observe every batch of DescribeInstances and TerminateInstances; may be nil. See batch.Options.
 	Described, Ended func(size int, waited time.Duration)
 }
 

@@ -41,13 +41,13 @@ type Description struct {
 	BareMetal  bool
 	// EBSOptimized is whether the network to volumes is separate: default, supported or unsupported.
 	EBSOptimized string
-	// EBSMaxMbps is the most that this network carries; 0 when not told.
+	// EBSMaxMbps is the most that this network carries; 0 when unknown.
 	EBSMaxMbps int64
 	// NVMe is whether there are NVMe disks: required, supported or unsupported.
 	NVMe string
 	// InstanceStorageGB is the size of all built-in disks together; 0 for none.
 	InstanceStorageGB int64
-	// Network is nil when not told.
+	// Network is nil when unknown.
 	Network *Network
 	GPUs    []Accelerator
 	// Neurons are the devices of AWS for machine learning.
@@ -68,7 +68,7 @@ type Network struct {
 	IPv4PerInterface int64
 	ENASupported     bool
 	EFASupported     bool
-	// MaximumEFAs is how many fabric adapters there can be; 0 when not told.
+	// MaximumEFAs is how many fabric adapters there can be; 0 when unknown.
 	MaximumEFAs         int64
 	EncryptionInTransit bool
 }
@@ -107,7 +107,7 @@ func (n *Network) card(index int64) (Card, bool) {
 	return n.Cards[at], true
 }
 
-// defaultInterfaces is how many interfaces the default card takes; 0 when not told.
+// defaultInterfaces is how many interfaces the default card takes; 0 when unknown.
 func (n *Network) defaultInterfaces() int64 {
 	if n == nil {
 		return 0
@@ -124,7 +124,7 @@ func (n *Network) maximumEFAs() int64 {
 	return n.MaximumEFAs
 }
 
-// ipv4PerInterface is how many addresses an interface has; 0 when not told.
+// ipv4PerInterface is how many addresses an interface has; 0 when unknown.
 func (n *Network) ipv4PerInterface() int64 {
 	if n == nil {
 		return 0

@@ -9,7 +9,7 @@ import (
 
 // ResolveKubelet is the kubelet block for the type, with everything worked out: the number of pods first, then, knowing it,
 // what is kept from pods. The result belongs into the class of the input before Resolve, and into the user data of instances
-// of the type, so that nodes are as they were planned. Reserved resources that cannot be worked out are left out, and told.
+// of the type, so that nodes are as they were planned. Reserved resources that cannot be computed are left out and returned as errors.
 func ResolveKubelet(in Input, compiled *kubeletcel.Compiled) (kubelet.Config, []error, error) {
 	variables := kubeletcel.Variables{
 		VCPUs: in.Description.VCPUs, MemoryMiB: in.Description.MemoryMiB, InstanceType: in.Description.Name,

@@ -15,14 +15,14 @@ import (
 // of size.
 const reservedDiscount = 10_000_000
 
-// Placement strategies that are told apart here.
+// The placement strategies that matter here.
 const strategyPartition = "partition"
 
 // Availability is what is known about prices and capacity of an instance type.
 type Availability struct {
 	// Zones are all zones where EC2 sells anything, sorted.
 	Zones []string
-	// TypeZones are the zones where the type is sold.
+	// TypeZones are the zones that offer the type.
 	TypeZones []string
 	// OnDemand is the price in dollars an hour; 0 when not known.
 	OnDemand float64
@@ -46,7 +46,7 @@ type Pool struct {
 }
 
 // OfferingSource changes the offerings of a type: it gets what the sources before it have found, the usual offerings first, and
-// returns what there is with its own. It must not write into what it gets, and its answer may be remembered for minutes.
+// returns what there is with its own. It must not write into what it gets, and its result may be cached for minutes.
 type OfferingSource func(in Input, have []cloud.Offering) []cloud.Offering
 
 // offerings are the ways to buy the type: those that EC2 has, then whatever further sources make of them.
@@ -149,7 +149,7 @@ func (in *Input) price(capacityType, zone string) float64 {
 	return in.Market.Overlay
 }
 
-// zoneOpen reports whether instances of the type can be launched in a zone: it is sold there, the class has a subnet there,
+// zoneOpen reports whether instances of the type can be launched in a zone: the zone offers it, the class has a subnet there,
 // and traffic is not being moved away.
 func (in *Input) zoneOpen(zone string) bool {
 	return slices.Contains(in.Market.TypeZones, zone) && in.Class.hasZone(zone) &&

@@ -1,4 +1,4 @@
-// Package inventory keeps what EC2 sells: instance types, the zones they are sold in, and what they cost. All of it is refreshed now
+// Package inventory holds the instance types of EC2, the zones that offer them, and their prices. All of it is refreshed now
 // and then; a refresh that fails leaves everything as it was.
 //
 // Source: AWS provider specification, EC2 read calls; prices; pricing and instance type controllers.
@@ -40,7 +40,7 @@ type EC2 interface {
 type Types struct {
 	// Descriptions are in order of name.
 	Descriptions []instancetype.Description
-	// Zones are all zones where anything is sold, sorted; Sold are the zones of each type.
+	// Zones are all zones with instance types, sorted; Sold are the zones of each type.
 	Zones []string
 	Sold  map[string][]string
 }

@@ -76,7 +76,7 @@ func (c *Compiled) Pods(v Variables) (kubelet.Config, error) {
 }
 
 // Reserved is what is kept from pods, for the kubelet and for the system. What cannot be worked out or is negative is left out,
-// and told.
+// and returned.
 func (c *Compiled) Reserved(v Variables) (kube, system map[string]string, dropped []error) {
 	resolve := func(name string, values map[string]string, programs map[string]*program) map[string]string {
 		out := maps.Clone(values)

@@ -18,7 +18,7 @@ func reserved(c cloud.Candidate) bool { return c.Offering.CapacityType() == v1.C
 // onDemand reports whether a candidate is bought at the ordinary price.
 func onDemand(c cloud.Candidate) bool { return c.Offering.CapacityType() == v1.CapacityTypeOnDemand }
 
-// kind is how a reservation is told from others: EC2 takes one kind at a time.
+// kind is the kind of a reservation: a CreateFleet call takes one kind.
 type kind struct{ reservation, interruptible string }
 
 func kindOf(c cloud.Candidate) kind {

@@ -1,5 +1,5 @@
 // Package launch decides what is asked of EC2 for one NodeClaim: of all offerings that would do, which types, which capacity
-// type, which tenancy. It asks nobody.
+// type, which tenancy. It makes no calls.
 //
 // Source: AWS provider specification, launch filters.
 package launch
@@ -42,7 +42,7 @@ type Dropped struct {
 var errNothingLeft = errors.New("all requested instance types were unavailable during launch")
 
 // Choose decides. The candidates are what the claim can be launched as, cheapest first, as cloud.Menu lists them. Strict says
-// that a claim's minValues have to be met even if the types that EC2 is told are fewer. Too few candidates are an insufficient
+// that a claim's minValues have to be met even if fewer types are sent to EC2. Too few candidates are an insufficient
 // capacity error.
 func Choose(candidates []cloud.Candidate, claim *v1.NodeClaim, strict bool) (Order, error) {
 	want := cloud.Requirements(claim.Spec.Requirements, awsv1.LabelRules())

@@ -41,14 +41,14 @@ type Options struct {
 	Profiles *profile.Manager
 	Client   client.Client
 	Recorder *observe.Recorder
-	// DryRuns says that launches are tried before a class counts as valid.
+	// DryRuns says that a class is validated with dry-run calls.
 	DryRuns bool
 }
 
 // Controller reconciles EC2NodeClasses. Make one with New.
 type Controller struct {
 	Options
-	// verdicts are what trying showed, by the name of the class.
+	// validations are the results of dry runs, by the name of the class.
 	validations *ttlcache.Cache[string, cachedValidation]
 }
 
@@ -122,7 +122,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: again}, errors.Join(errs...)
 }
 
-// settle is the answer to a write that failed: conflicts are tried again, what is gone needs nothing.
+// settle handles the error of a write: conflicts are retried, not found is no error.
 func settle(err error) (reconcile.Result, error) {
 	switch {
 	case apierrors.IsNotFound(err):

@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	// verdictsFor is how long the result of trying is remembered.
+	// validationTTL is how long the result of a dry run is cached.
 	validationTTL = 30 * time.Minute
 	// patience is how long to wait when nothing can be said now.
 	patience = 10 * time.Second

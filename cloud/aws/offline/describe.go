@@ -21,7 +21,7 @@ const (
 	fabricMbps = 100_000
 )
 
-// entry is an instance type of a region, and how it is sold.
+// entry is an instance type of a region, with its offerings.
 type entry struct {
 	description instancetype.Description
 	limits      instancetype.NetworkLimits
@@ -30,7 +30,7 @@ type entry struct {
 	spot        map[string]float64 // by zone
 }
 
-// describe is a type of a catalogue as EC2 would describe it, as far as that is known.
+// describe is a type of a catalog as EC2 would describe it, as far as that is known.
 func describe(t *cloud.InstanceType, limits instancetype.NetworkLimits, h hardware) entry {
 	e := entry{limits: limits, spot: map[string]float64{}}
 	d := &e.description
@@ -83,7 +83,7 @@ func beforeNitro(family string) bool {
 	}, family)
 }
 
-// accelerate adds the accelerators that the catalogue counts.
+// accelerate adds the accelerators that the catalog counts.
 func accelerate(d *instancetype.Description, has corev1.ResourceList, family string, h hardware) {
 	count := func(name corev1.ResourceName) int64 {
 		q := has[name]

@@ -1,5 +1,5 @@
-// Package offline knows what EC2 sells without asking it: the instance types, zones and prices of a region as they were on the day the
-// embedded catalogue was taken, under the node classes that are given. It launches nothing. What nobody can know without an account is
+// Package offline has the offerings of EC2 without calls to it: the instance types, zones and prices of a region as they were on the day the
+// embedded catalog was taken, under the node classes that are given. It launches nothing. What cannot be known without an account is
 // taken from the status of a class or, where it has none, assumed: that it finds a subnet in every zone, and an image for every type.
 package offline
 
@@ -26,15 +26,15 @@ import (
 )
 
 const (
-	// DefaultRegion is where instances are bought if nobody says where.
+	// DefaultRegion is the region of simulations that name none.
 	DefaultRegion = "us-east-1"
-	// prefix starts the names of catalogues of EC2.
+	// prefix starts the names of catalogs of EC2.
 	prefix = "aws/"
 )
 
 // Options choose where instances are bought, and correct what EC2 says of them as a controller does.
 type Options struct {
-	// Catalog is a catalogue of EC2, such as aws/eu-west-1.
+	// Catalog is a catalog of EC2, such as aws/eu-west-1.
 	Catalog                 string
 	VMMemoryOverheadPercent float64
 	ReservedENIs            int64
@@ -50,7 +50,7 @@ type Provider struct {
 
 var _ cloud.Provider = (*Provider)(nil)
 
-// New reads a catalogue, for some classes. Classes without a status get the one that they would have if all they
+// New reads a catalog, for some classes. Classes without a status get the one that they would have if all they
 // select could be found.
 func New(o Options, classes []*awsv1.EC2NodeClass) (*Provider, error) {
 	catalog := o.Catalog
@@ -99,12 +99,12 @@ func lacksStatus(class *awsv1.EC2NodeClass) bool {
 // Knows reports whether a catalog is one of EC2, by its name.
 func Knows(catalog string) bool { return strings.HasPrefix(catalog, prefix) }
 
-// Catalogs are the names of the catalogues of EC2, sorted.
+// Catalogs are the names of the catalogs of EC2, sorted.
 func Catalogs() []string {
 	return slices.DeleteFunc(kwok.CatalogNames(), func(name string) bool { return !strings.HasPrefix(name, prefix) })
 }
 
-// CatalogOf is the catalogue of the region that zones are in; empty if there is none, or if they are in several regions. The name of a
+// CatalogOf is the catalog of the region that zones are in; empty if there is none, or if they are in several regions. The name of a
 // zone begins with that of its region.
 func CatalogOf(zones []string) string {
 	found, known := "", Catalogs()

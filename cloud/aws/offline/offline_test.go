@@ -123,7 +123,7 @@ func TestEveryCatalogIsKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(Catalogs()) < 4 {
-		t.Errorf("catalogues %v", Catalogs())
+		t.Errorf("catalogs %v", Catalogs())
 	}
 	for _, catalog := range Catalogs() {
 		region := strings.TrimPrefix(catalog, "aws/")
@@ -143,7 +143,7 @@ func TestEveryCatalogIsKnown(t *testing.T) {
 	}
 	for _, name := range []string{"generic", "aws/nowhere-1", ""} {
 		if _, err := New(Options{Catalog: name}, nil); err == nil {
-			t.Errorf("there is a catalogue %q", name)
+			t.Errorf("there is a catalog %q", name)
 		}
 	}
 }
@@ -223,7 +223,7 @@ func TestZonesTellTheCatalog(t *testing.T) {
 		"us-east-1a eu-west-1c": "", "us-east-10a": "", "us-east-1": "", "": "", "us-east-1a nowhere-1a": "",
 	} {
 		if got := CatalogOf(strings.Fields(zones)); got != want {
-			t.Errorf("%q are of the catalogue %q, want %q", zones, got, want)
+			t.Errorf("%q are of the catalog %q, want %q", zones, got, want)
 		}
 	}
 }

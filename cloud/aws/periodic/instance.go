@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/provider"
 )
 
-// youngFor is how long a new instance is left alone: its claim may not have been told of it yet.
+// youngFor is how long a new instance is not collected: its NodeClaim may not have the provider ID yet.
 const youngFor = 30 * time.Second
 
 // atOnce is how many instances are ended at the same time: they share calls.
@@ -29,7 +29,7 @@ type Instances struct {
 	Manages func(*v1.NodeClassReference) bool
 }
 
-// Collect looks once. EC2 is asked first: what is launched in between is not among what it told.
+// Collect runs once. Instances are listed before NodeClaims: one that is launched in between is not in the list.
 func (c Instances) Collect(ctx context.Context) error {
 	found, err := c.Provider.Instances.List(ctx)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 // Offerings shows what can be bought, and for how much. Make one with NewOfferings.
 //
-// What is shown is taken down as a whole now and then, and read when somebody looks: an offering that is gone is gone from the
+// The metrics are collected as a whole from time to time, and read by scrapes: an offering that is gone is gone from the
 // metrics as well.
 type Offerings struct {
 	options OfferingsOptions

@@ -1,5 +1,5 @@
 // Package profile keeps the instance profiles by which instances get the role of their class. A profile is made anew whenever the
-// role changes, so that running instances keep what they were launched with; what nobody uses any more is collected.
+// role changes, so that running instances keep what they were launched with; unused ones are garbage-collected.
 //
 // Source: AWS provider specification, instance profiles.
 package profile
@@ -183,7 +183,7 @@ func (k *Manager) list(ctx context.Context, path string) ([]string, error) {
 	return out, nil
 }
 
-// RemoveAll removes the profiles of a class that goes, by either way of naming. A profile of the user's own is left alone.
+// RemoveAll removes the profiles of a class that goes, by either way of naming. A profile of the user is not touched.
 func (k *Manager) RemoveAll(ctx context.Context, class *awsv1.EC2NodeClass) error {
 	names, err := k.list(ctx, resourcetags.ProfilePath(k.Region, k.Cluster, string(class.UID)))
 	if err != nil {
@@ -200,7 +200,7 @@ func (k *Manager) RemoveAll(ctx context.Context, class *awsv1.EC2NodeClass) erro
 	return nil
 }
 
-// Collect removes the profiles of the cluster that nobody uses: not in use are those that used does not hold, and that are neither
+// Collect deletes the unused profiles of the cluster: those that used does not hold, and that are neither
 // new nor just replaced.
 func (k *Manager) Collect(ctx context.Context, used map[string]bool) error {
 	names, err := k.list(ctx, resourcetags.ProfilePath(k.Region, k.Cluster, ""))

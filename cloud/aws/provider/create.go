@@ -26,7 +26,7 @@ import (
 )
 
 // Create launches an instance for a claim. Called again for the same claim it finds the same instance: the one on record, or else
-// the one that this process remembers. What a crash leaves behind without a record belongs to nobody and is collected.
+// the one in the cache of this process. An instance that a crash leaves without a record is garbage-collected.
 func (p *Provider) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
 	if claim.UID == "" {
 		return nil, fmt.Errorf("launching nodeclaim %q: it has no UID; only objects read from the API server can be launched", claim.Name)

@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud/aws/kubeletcel"
 )
 
-// compiledFor is how long compiled expressions are remembered after they were used last.
+// compiledFor is how long compiled expressions are cached after their last use.
 const compiledFor = 12 * time.Hour
 
 // Compile is the expressions of a kubelet block, ready to be worked out; nil where there are none, or where the installation does

@@ -94,7 +94,7 @@ func (p *Provider) spreadGroupFull(order launch.Order, group, zone string) {
 	}
 }
 
-// reservationFull takes down that the reservation which a launch aimed at has no room.
+// reservationFull records that the reservation which a launch targeted has no capacity left.
 func (p *Provider) reservationFull(order launch.Order, f fleet.Failure) {
 	for _, c := range order.Candidates {
 		if c.Type.Name == f.InstanceType && c.Offering.Zone() == f.Zone {

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/ttlcache"
 )
 
-// seenFor is how long it is remembered what memory nodes were seen to have: releases of images come more often.
+// seenFor is how long discovered memory is cached: images are released more often.
 const seenFor = 60 * 24 * time.Hour
 
 // discoveredMemory is the memory in bytes that nodes of an instance type reported with certain images. It replaces the estimate, because
@@ -40,7 +40,7 @@ func (m *discoveredMemory) of(instanceType, images string) int64 {
 	return bytes
 }
 
-// learn remembers what was seen, and reports whether it is news. Of several amounts the smallest counts.
+// learn stores the memory of a node, and reports whether it changes the stored value. The smallest amount counts.
 func (m *discoveredMemory) learn(instanceType, images string, bytes int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -53,7 +53,7 @@ func (m *discoveredMemory) learn(instanceType, images string, bytes int64) bool 
 	return !known || bytes < have
 }
 
-// LearnMemory takes down how much memory a node has, for types of its class to come. Nodes with an image that would not be chosen today
+// LearnMemory stores how much memory a node has, for later instance types of its class. Nodes with an image that would not be chosen today
 // say nothing about those that would.
 func (p *Provider) LearnMemory(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node) error {
 	bytes := node.Status.Capacity.Memory().Value()

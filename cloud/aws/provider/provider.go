@@ -1,6 +1,6 @@
 // Package provider launches, finds and ends EC2 instances for NodeClaims. What to ask for is decided elsewhere: which types there
 // are and at what price (instancetype, inventory), which of them (launch), in which subnet (subnet), with which image and user data
-// (image, userdata, template). Here is only the order of things, and what is remembered between them.
+// (image, userdata, template). This package sequences them and holds the caches.
 //
 // Source: AWS provider specification, instance types, offerings, pricing and the launch decision.
 package provider
@@ -36,9 +36,9 @@ import (
 )
 
 const (
-	// resolvedFor is how long an instance type under a class is remembered.
+	// resolvedFor is how long an instance type of a class is cached.
 	resolvedFor = 5 * time.Minute
-	// launchedFor is how long the instance of a claim is remembered by this process: longer than a launch may take.
+	// launchedFor is how long this process caches the instance of a NodeClaim: longer than a launch may take.
 	launchedFor = 15 * time.Minute
 	// freshFor is how long it may take until everybody knows of a launch.
 	freshFor = 30 * time.Second
@@ -99,7 +99,7 @@ func New(o Options, subnetsFor, imagesFor time.Duration) *Provider {
 // UseCorrection takes over how users correct instance types. It is called before anything runs.
 func (p *Provider) UseCorrection(c cloud.Correction) { p.correction = c }
 
-// Remembers reports whether this process launched an instance a short while ago: its claim may not have been told of it yet.
+// Remembers reports whether this process launched an instance recently: its NodeClaim may not have the provider ID yet.
 func (p *Provider) Remembers(providerID string) bool {
 	_, ok := p.started.Get(providerID)
 	return ok

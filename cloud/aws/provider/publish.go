@@ -20,7 +20,7 @@ const (
 	userDataMuch  = userDataLimit * 9 / 10
 )
 
-// UseRecorder takes over how users are told. It is called before anything runs.
+// UseRecorder sets the recorder of events. Call it before anything runs.
 func (p *Provider) UseRecorder(r *observe.Recorder) { p.recorder = r }
 
 // publish publishes events, once there is a recorder.

@@ -170,8 +170,8 @@ func TestTheSizeOfUserData(t *testing.T) {
 	}
 }
 
-// TestSettingsThatAreLeftOutAreLogged: a user of Bottlerocket who misspells a setting is told so, once until it is another one.
-func TestSettingsThatAreLeftOutAreLogged(t *testing.T) {
+// TestIgnoredSettingsAreLogged: a user of Bottlerocket who misspells a setting is told so, once until it is another one.
+func TestIgnoredSettingsAreLogged(t *testing.T) {
 	t.Attr("covers", "A317")
 	w := newWorld(t, "m5.large")
 	var out bytes.Buffer
@@ -188,7 +188,7 @@ func TestSettingsThatAreLeftOutAreLogged(t *testing.T) {
 		}
 		var lines []string
 		for line := range strings.Lines(out.String()) {
-			if strings.Contains(line, "left out") {
+			if strings.Contains(line, "are ignored") {
 				lines = append(lines, line)
 			}
 		}

@@ -172,7 +172,7 @@ func (p *Provider) template(ctx context.Context, claim *v1.NodeClaim, class *aws
 	return template.Build(in)
 }
 
-// userData is what an instance is told at its first boot.
+// userData renders the user data of an instance.
 func (p *Provider) userData(ctx context.Context, claim *v1.NodeClaim, class *awsv1.EC2NodeClass, capacityType string, m templateKey) (string, error) {
 	config, err := kubelet.Parse(class.Spec.Kubelet)
 	if err != nil {

@@ -37,7 +37,7 @@ type Settings struct {
 	UsesOverlays bool
 }
 
-// Cluster is how nodes reach the cluster. It is found out at the start, and parts of it again and again.
+// Cluster is how nodes reach the cluster. It is discovered at the start, and parts of it are refreshed.
 type Cluster struct {
 	mu sync.RWMutex
 	// facts are replaced as a whole.
@@ -96,11 +96,11 @@ type Options struct {
 	// Client reads node classes and pools.
 	Client client.Client
 	Clock  clock.WithTicker
-	// Shifts are the zones that are left alone; nil for none.
+	// Shifts are the zones with an active zonal shift; nil for none.
 	Shifts *zonalshift.Watch
 	// OfferingSources are asked for offerings besides the usual ones, in their order.
 	OfferingSources []instancetype.OfferingSource
-	// Metrics count what happens; nil for nobody to see it.
+	// Metrics may be nil.
 	Metrics *telemetry.Metrics
 }
 

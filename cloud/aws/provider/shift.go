@@ -15,7 +15,7 @@ type zoneIDs struct {
 	byName map[string]string
 }
 
-// learn takes down the zones of subnets.
+// learn stores the zones of subnets.
 func (z *zoneIDs) learn(subnets []awsv1.Subnet) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -36,7 +36,7 @@ func (z *zoneIDs) of(zone string) string {
 	return z.byName[zone]
 }
 
-// shiftedZones are the ids of the zones of a class that traffic is shifted away from.
+// shiftedZones returns the ids of the zones of a class with an active zonal shift.
 func (p *Provider) shiftedZones(class *awsv1.EC2NodeClass) []string {
 	p.zones.learn(class.Status.Subnets)
 	return slices.DeleteFunc(p.Shifts.Zones(), func(id string) bool {
@@ -44,7 +44,7 @@ func (p *Provider) shiftedZones(class *awsv1.EC2NodeClass) []string {
 	})
 }
 
-// isShifted reports whether traffic is shifted away from the zone of an instance.
+// isShifted reports whether a zonal shift is active in the zone of an instance.
 func (p *Provider) isShifted(i *instance.Instance) bool {
 	return p.Shifts.Shifted(cmp.Or(i.ZoneID, p.zones.of(i.Zone)))
 }

@@ -20,11 +20,11 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/observe"
 )
 
-// ErrNoTypes says that EC2 has not told its instance types yet.
+// ErrNoTypes says that the instance types have not been read from EC2 yet.
 var ErrNoTypes = errors.New("no instance types found")
 
-// Types are all instance types under a class. What a type depends on is part of what it is remembered under, so that a change is
-// seen at once; reservations fill and empty all the time, and types that are reserved are not remembered.
+// Types are all instance types under a class. What a type depends on is part of its cache key, so that a change is
+// seen at once; the capacity left of reservations changes all the time, and types with reservations are not cached.
 func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cloud.InstanceType, error) {
 	if len(class.Status.Subnets) == 0 {
 		return nil, errors.New("no subnets found")
@@ -64,7 +64,7 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*clo
 		}
 		out = append(out, t)
 	}
-	// Only a list that is whole is remembered.
+	// Only a complete list is cached.
 	for under, t := range r.fresh {
 		p.resolved.Set(under, t)
 	}
@@ -79,19 +79,19 @@ type resolution struct {
 	provider *Provider
 	class    instancetype.Class
 	images   string
-	// shifted are the ids of zones that traffic is shifted away from.
+	// shifted are the ids of zones with an active zonal shift.
 	shifted []string
 	known   inventory.Types
 	// written are the prices of users by name of the type.
 	written map[string]float64
 	// compiled is nil where there are no expressions.
 	compiled *kubeletcel.Compiled
-	// fresh are the types to be remembered, by what they are remembered under.
+	// fresh are the types to cache, by cache key.
 	fresh   map[string]*cloud.InstanceType
 	dropped []error
 }
 
-// resolve is one type, remembered or worked out.
+// resolve returns one type, from the cache or computed.
 func (r *resolution) resolve(d instancetype.Description, key string) (*cloud.InstanceType, error) {
 	p := r.provider
 	in := p.input(d, r.class)

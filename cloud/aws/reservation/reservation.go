@@ -21,7 +21,7 @@ type entry struct {
 	heard time.Time
 }
 
-// Observed takes down what EC2 said of a reservation, and when.
+// Observed stores the capacity left of a reservation as EC2 describes it, and when.
 func (l *Ledger) Observed(id string, left int, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -31,7 +31,7 @@ func (l *Ledger) Observed(id string, left int, now time.Time) {
 	l.pages[id] = entry{left, now}
 }
 
-// Launched takes down that an instance was launched into a reservation. If EC2 was heard since, it has counted it.
+// Launched counts an instance that was launched into a reservation, unless a later description includes it.
 func (l *Ledger) Launched(id string, at time.Time) {
 	l.change(id, func(p *entry) {
 		if !p.heard.After(at) {
@@ -40,10 +40,10 @@ func (l *Ledger) Launched(id string, at time.Time) {
 	})
 }
 
-// Ended takes down that an instance in a reservation is gone.
+// Ended counts an instance of a reservation that was terminated.
 func (l *Ledger) Ended(id string) { l.change(id, func(p *entry) { p.left++ }) }
 
-// Exhausted takes down that a reservation has no room, whatever was thought before.
+// Exhausted records that a reservation has no capacity left.
 func (l *Ledger) Exhausted(id string) { l.change(id, func(p *entry) { p.left = 0 }) }
 
 // Left is how many more instances a reservation holds; none if it is not known.

@@ -38,9 +38,9 @@ type Settings struct {
 	ReservedENIs int `name:"reserved-enis" envvar:"RESERVED_ENIS" group:"AWS" default:"0" help:"aws: network interfaces of each instance that are not for pods."`
 	// DisableDryRun judges node classes without trying what they may do.
 	DisableDryRun bool `name:"disable-dry-run" envvar:"DISABLE_DRY_RUN" group:"AWS" help:"aws: do not validate node classes with dry-run calls."`
-	// EnableZonalShift avoids zones that traffic is shifted away from.
+	// EnableZonalShift launches nothing in zones with an active zonal shift.
 	EnableZonalShift bool `name:"enable-zonal-shift" envvar:"ENABLE_ZONAL_SHIFT" group:"AWS" help:"aws: launch no instances in zones with an active ARC zonal shift."`
-	// AMIRefreshInterval and SubnetRefreshInterval are how long images and subnets are remembered.
+	// AMIRefreshInterval and SubnetRefreshInterval are how long images and subnets are cached.
 	AMIRefreshInterval    time.Duration `name:"ami-refresh-interval" envvar:"AMI_REFRESH_INTERVAL" group:"AWS" default:"1m" help:"aws: how long discovered images are cached, at least 1m."`
 	SubnetRefreshInterval time.Duration `name:"subnet-refresh-interval" envvar:"SUBNET_REFRESH_INTERVAL" group:"AWS" default:"1m" help:"aws: how long discovered subnets are cached, at least 1m."`
 	// FeatureGates switches features of this provider.
@@ -53,7 +53,7 @@ type FeatureGates struct {
 	NodeClassCEL bool
 }
 
-// shortestRefresh is how often images and subnets may be asked for at most.
+// shortestRefresh is the shortest time that images and subnets may be cached for.
 const shortestRefresh = time.Minute
 
 // Decode implements kong.MapperValue.

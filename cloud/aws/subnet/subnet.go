@@ -26,7 +26,7 @@ type entry struct {
 	heard uint64
 }
 
-// Observed takes down what EC2 says of a subnet. Launches under way are in it, or will be the next time.
+// Observed stores the free addresses of a subnet as EC2 describes them. Launches in progress are in it, or will be the next time.
 func (l *Ledger) Observed(id string, free int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -36,7 +36,7 @@ func (l *Ledger) Observed(id string, free int64) {
 	l.pages[id] = entry{free: free, heard: l.pages[id].heard + 1}
 }
 
-// Full takes down that a launch found no address in a subnet, whatever was thought before.
+// Full records that a launch found no free address in a subnet.
 func (l *Ledger) Full(id string) { l.Observed(id, 0) }
 
 // Choice are the subnets of one launch, one in each zone, in the order of the class's status.

@@ -153,7 +153,7 @@ func (c *Controller) giveUp(name string) {
 	delete(c.turns, name)
 }
 
-// record takes down that the instance has its tags.
+// record records that the instance has its tags.
 func (c *Controller) record(ctx context.Context, claim *v1.NodeClaim) (reconcile.Result, error) {
 	before := claim.DeepCopy()
 	if claim.Annotations == nil {

@@ -11,7 +11,7 @@ import (
 // nameBottlerocket is in the names of all images of the family.
 const nameBottlerocket = "bottlerocket"
 
-// BottlerocketVersion is the release of a class's images, as far as it can be told: from the alias, from the name that is
+// BottlerocketVersion is the release of a class's images, as far as it is known: from the alias, from the name that is
 // selected, from the name of the image whose id is selected, or from the name of any image. Empty when it cannot.
 func BottlerocketVersion(class *awsv1.EC2NodeClass) string {
 	if alias, ok, err := class.Alias(); ok && err == nil {
@@ -46,7 +46,7 @@ func versionInName(name string) string {
 	return ""
 }
 
-// bindsByDefault reports whether a release binds the right directories without being told: from 1.46.0 on.
+// bindsByDefault reports whether a release binds the right directories by default: from 1.46.0 on.
 func bindsByDefault(version string) bool {
 	if version == awsv1.VersionLatest {
 		return true

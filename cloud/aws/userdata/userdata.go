@@ -1,4 +1,4 @@
-// Package userdata writes what an EC2 instance is told at its first boot: how to join the cluster, with which labels, taints
+// Package userdata renders the user data that an EC2 instance reads at its first boot: how to join the cluster, with which labels, taints
 // and kubelet settings, together with what the user has to add. Each family of images has its own form.
 //
 // The same input gives the same text. Nothing is asked or kept.

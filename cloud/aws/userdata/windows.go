@@ -6,7 +6,7 @@ import (
 )
 
 // renderWindows is the user's script and a call of the bootstrap script of the image. Both share one pair of tags: with tags of
-// the user's own the script would end before the call, and the machine would never join.
+// the user's own the script would end before the call, and the node would never join.
 func renderWindows(in *Input) (string, error) {
 	for _, tag := range []string{"<powershell>", "</powershell>"} {
 		if strings.Contains(strings.ToLower(in.Custom), tag) {

@@ -23,11 +23,11 @@ type Announcer struct {
 	Manages  func(*v1.NodeClassReference) bool
 	Recorder *observe.Recorder
 
-	// told are the zones that pools were told of.
+	// told are the zones that NodePools have events about.
 	told []string
 }
 
-// Announce looks once. What changed is told again the next time, if not all could be told.
+// Announce publishes changes once. If an event could not be published, the next call publishes the change again.
 func (a *Announcer) Announce(ctx context.Context) error {
 	if err := a.Watch.Refresh(ctx); err != nil {
 		return err

@@ -65,7 +65,7 @@ func (w *Watch) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// Shifted reports whether traffic is shifted away from the zone with an id.
+// Shifted reports whether a zonal shift is active in the zone with an id.
 func (w *Watch) Shifted(zoneID string) bool {
 	if w == nil {
 		return false
