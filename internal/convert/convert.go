@@ -1,12 +1,12 @@
-// Package convert turns the objects of Karpenter's earlier APIs into today's: Provisioner (karpenter.sh/v1alpha5) and
-// AWSNodeTemplate (karpenter.k8s.aws/v1alpha1), NodePool and EC2NodeClass (v1beta1) become NodePool (karpenter.sh/v1) and
-// EC2NodeClass (karpenter.k8s.aws/v1).
+// Package convert converts objects of Karpenter's earlier APIs: Provisioner (karpenter.sh/v1alpha5), AWSNodeTemplate
+// (karpenter.k8s.aws/v1alpha1), and NodePool and EC2NodeClass of v1beta1 become NodePool (karpenter.sh/v1) and EC2NodeClass
+// (karpenter.k8s.aws/v1).
 //
-// Problem: the old objects say less, and say it with other defaults; whoever renames fields only gets nodes that live
-// shorter, are of other types and go at other times. Approach: an object is taken apart field by field. A field goes over as
-// it stands, or into another one, or is named in a note; what was left to an old default that differs from today's is
-// written out. Invariant: a field that nobody took is a finding, so that none disappears in silence. Nothing is guessed:
-// what today's API needs and the old object does not say has to be in Settings, or is a finding.
+// Problem: the old APIs have fewer fields and other defaults; if fields are only renamed, nodes expire earlier, have other instance
+// types and are disrupted at other times. Approach: each field is read in turn and is copied, converted to another field, or named
+// in a note; an old default that differs from the current one is written out. Invariant: a field that was not read is a finding,
+// so that none is lost silently. Nothing is guessed: a value that the current API requires and the old object does not have is
+// taken from Settings, or is a finding.
 //
 // The package has no clock and no I/O, and the same input gives the same output.
 package convert
@@ -38,7 +38,7 @@ const (
 	kindTemplate    = "AWSNodeTemplate"
 )
 
-// Settings is what old objects left to the installation, or to defaults that there are no more.
+// Settings are values that old objects left to the installation, or to defaults that no longer exist.
 type Settings struct {
 	// Role or InstanceProfile is the identity of instances of classes that name no instance profile.
 	Role, InstanceProfile string
@@ -47,17 +47,17 @@ type Settings struct {
 	ClusterName string
 	// NodeClass is the class of Provisioners that have neither provider nor providerRef. Nil makes such a Provisioner a finding.
 	NodeClass *ClassReference
-	// DedicatedClass is the kind of class, one without settings, that is made for each Provisioner that has neither provider nor
-	// providerRef. It goes before NodeClass; nil makes none.
+	// DedicatedClass is the kind of class, one without settings, that is created for each Provisioner that has neither provider
+	// nor providerRef. It takes precedence over NodeClass; nil creates none.
 	DedicatedClass *ClassKind
-	// ClassPerKubelet gives every pool with settings of the kubelet a class of its own, so that what becomes of one pool does
-	// not depend on the others.
+	// ClassPerKubelet gives every pool with kubelet settings a dedicated class, so that the conversion of one pool does not depend
+	// on the others.
 	ClassPerKubelet bool
-	// Flags tells that whoever converts can give the settings as flags, so that findings name them.
+	// Flags is set if the user can set the settings with flags, so that findings name these.
 	Flags bool
 }
 
-// hint is a text that names a flag, where there are flags.
+// hint returns a text that names a flag, if there are flags.
 func (s Settings) hint(text string) string {
 	if !s.Flags {
 		return ""
@@ -71,24 +71,24 @@ type ClassReference struct{ Group, Kind, Name string }
 // ClassKind is a kind of node class.
 type ClassKind struct{ Group, Version, Kind string }
 
-// Object is one object of the past. Its tree is used up.
+// Object is one object of an earlier API. Conversion changes its tree.
 type Object struct {
 	// Root is the object as a tree, with aliases resolved.
 	Root *yaml.Node
 }
 
-// Note is something that a field of the old object has no equal for, or that means something else today.
+// Note describes a field of the old object that has no equivalent, or a different meaning in the current API.
 type Note struct {
-	// Field is the path in the old object. The note speaks for everything below it as well.
+	// Field is the path in the old object. The note covers all fields below it.
 	Field string
 	// Text is the note.
 	Text string
 }
 
-// Finding is something for which an object cannot be converted.
+// Finding is a problem that prevents the conversion of an object.
 type Finding struct{ Field, Message string }
 
-// Converted is an object of today's API.
+// Converted is an object of the current API.
 type Converted struct {
 	APIVersion, Kind, Name string
 	// Root is the object, with notes as comments.
@@ -99,13 +99,13 @@ type Converted struct {
 	origins map[*yaml.Node]string
 }
 
-// Result is what became of one old object.
+// Result is the conversion of one old object.
 type Result struct {
 	// Converted are the objects of today: a NodePool, and a class if its settings were part of the Provisioner or cannot be shared.
 	Converted []Converted
 	// Notes are the comments of all of them.
 	Notes []Note
-	// Findings say why nothing was made.
+	// Findings are why the object was not converted.
 	Findings []Finding
 	// Unconverted is why an object stays behind: it is none that anyone applies. Empty otherwise.
 	Unconverted string
@@ -121,8 +121,8 @@ func Handles(apiVersion, kind string) bool {
 	return group == groupCore && kind == kindProvisioner || group == groupAWS && kind == kindTemplate
 }
 
-// Convert converts objects, each of a kind that concerns it, in the light of the others: settings of the kubelet have moved
-// from pools to classes, which are objects of their own. Results are in the order of the objects.
+// Convert converts objects of the kinds that it handles, together, because kubelet settings have moved from pools to classes.
+// Results are in the order of the objects.
 func Convert(objects []Object, s Settings) []Result {
 	work := make([]*conversion, len(objects))
 	for i, o := range objects {
@@ -137,7 +137,7 @@ func Convert(objects []Object, s Settings) []Result {
 	return out
 }
 
-// conversion is the work on one object.
+// conversion is the conversion of one object.
 type conversion struct {
 	settings               Settings
 	root                   *yaml.Node

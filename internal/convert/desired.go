@@ -8,11 +8,11 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 )
 
-// Marks of objects that are kept for objects of the past.
+// Labels and annotations of objects that are maintained for objects of earlier APIs.
 const (
-	// KeptForLabelKey holds the kind, in lower case, of what the object is kept for.
+	// KeptForLabelKey holds the kind, in lower case, of the old object.
 	KeptForLabelKey = "legacy.karpenter.sh/kept-for"
-	// NotesAnnotationKey holds what the old object says that has no equal, or means something else today.
+	// NotesAnnotationKey holds the notes of the conversion.
 	NotesAnnotationKey = "legacy.karpenter.sh/notes"
 )
 

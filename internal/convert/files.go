@@ -52,8 +52,8 @@ func (i item) what() string {
 	return strings.TrimSpace(i.kind + " " + textAt(child(i.root, "metadata"), "name"))
 }
 
-// ConvertFiles converts the objects of the past in files. Everything else stays as it stands there. The error lists everything
-// that is wrong, with file, line and field; judge has today's definitions, by which the result is checked.
+// ConvertFiles converts the objects of earlier APIs in files. Everything else is unchanged. The error lists all problems with file,
+// line and field; judge validates the result against the current definitions.
 func ConvertFiles(parts []manifest.Part, s Settings, judge *manifest.Reader) (Files, error) {
 	var out Files
 	var items []item

@@ -6,8 +6,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// leftoverKeys are notes about objects that are not converted and still speak of the old API: of labels that nodes no longer
-// have, and of annotations that nobody reads.
+// leftoverKeys returns notes about objects that are not converted and still refer to the old API: to labels that nodes no longer
+// have, and to annotations that Karpenter no longer reads.
 func (i item) leftoverKeys() []string {
 	var out []string
 	today := renamedAnnotations()

@@ -65,7 +65,7 @@ func (f *fields) rest() []value {
 	return out
 }
 
-// end makes findings of the fields that nobody took.
+// end adds a finding for each field that was not read.
 func (f *fields) end() {
 	for _, v := range f.rest() {
 		if f.path == "" && !v.c.within("metadata") && isOneOf(v.key.Value, "name", "labels", "annotations") {

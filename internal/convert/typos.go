@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// checkTypos finds names with spaces at an end, which are hard to see and never meant: keys of fields, and what names labels,
-// values of labels and taints. Texts that are free, such as annotations and user data, may begin and end as they like.
+// checkTypos finds names with leading or trailing spaces, which are hard to see and always mistakes: keys of fields, and names and
+// values of labels and taints. Free texts, such as annotations and user data, are not checked.
 func (c *conversion) checkTypos(n *yaml.Node, path string) {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -29,7 +29,7 @@ func (c *conversion) checkTypos(n *yaml.Node, path string) {
 	}
 }
 
-// checkTypo judges one name.
+// checkTypo checks one name.
 func (c *conversion) checkTypo(n *yaml.Node, path string) {
 	meant := strings.TrimSpace(n.Value)
 	if n.Tag != "!!str" || meant == n.Value || meant == "" {

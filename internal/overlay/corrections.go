@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// Corrections are the overlays in force and the pools they were judged against. They never change.
+// Corrections are the overlays in effect and the pools that they were evaluated against. They never change.
 type Corrections struct {
 	rules v1.LabelRules
 	terms []term // in order of precedence
@@ -25,8 +25,8 @@ func (c *Corrections) Covers(pool string) bool {
 	return ok
 }
 
-// Apply is types with the corrections for a pool that is covered. Types that nothing applies to are handed through; when
-// that is all of them, so is the list.
+// Apply returns types with the corrections for a covered pool. Types without corrections are returned as they are, and so is the
+// list if no type has any.
 func (c *Corrections) Apply(pool string, types []*cloud.InstanceType) []*cloud.InstanceType {
 	if len(c.terms) == 0 {
 		return types

@@ -9,13 +9,13 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// Evaluate judges overlays against pools. Verdicts come in order of precedence. The corrections cover exactly these pools.
+// Evaluate validates overlays against pools. Results are in order of precedence. The corrections cover exactly these pools.
 //
-// An overlay that is invalid, or conflicts with an earlier one anywhere, is in force nowhere. Two overlays conflict when
-// they have the same weight and touch the price of the same offering, or the same resource of the same type, in the same
-// pool. What an overlay says is touched even where one of more weight decides.
+// An overlay that is invalid, or conflicts with an earlier one in any pool, has no effect. Two overlays conflict if they have the
+// same weight and change the price of the same offering, or the same resource of the same type, in the same pool, even where an
+// overlay of higher weight takes precedence.
 //
-// Cost: one look per overlay, distinct pool, and offering. Pools with the same list that no overlay tells apart count once.
+// Cost: overlays × distinct pools × offerings. Pools with equal lists and equal labels, as far as overlays use them, count once.
 func Evaluate(overlays []*v1alpha1.NodeOverlay, pools []Pool, rules v1.LabelRules) (*Corrections, []Result) {
 	c := &Corrections{rules: rules, pools: make(map[string]requirement.Set, len(pools))}
 	ordered := inOrder(overlays)
@@ -48,7 +48,7 @@ func Evaluate(overlays []*v1alpha1.NodeOverlay, pools []Pool, rules v1.LabelRule
 	return c, results
 }
 
-// labeledTypes is a list of instance types as pools with certain labels see it, and what was touched in it.
+// labeledTypes is a list of instance types for pools with certain labels, and the overlays that apply to it.
 type labeledTypes struct {
 	types    []*cloud.InstanceType
 	views    []typeLabels
@@ -56,7 +56,8 @@ type labeledTypes struct {
 	capacity []map[string]*target // by type and resource
 }
 
-// target is something that overlays touch. Overlays come in order of falling weight, so the last one has the least of all.
+// target is a price or resource that overlays change. Overlays are applied in descending order of weight, so the last one has the
+// lowest.
 type target struct{ last *term }
 
 // labeledTypes are the distinct scenes of the pools; labels with other keys do not tell pools apart.
@@ -81,8 +82,7 @@ func (c *Corrections) labeledTypes(pools []Pool, keys []string) []*labeledTypes 
 	return out
 }
 
-// apply lets an overlay touch what it applies to, unless it conflicts with one that came before; of several it names the
-// first by name.
+// apply records an overlay at its targets, unless it conflicts with an earlier one; of several it returns the first by name.
 func apply(t term, scenes []*labeledTypes) (with string, conflicts bool) {
 	var touched []*target
 	for _, s := range scenes {
@@ -138,8 +138,7 @@ func keysOf(terms []term) []string {
 	return slices.Compact(out)
 }
 
-// project is what labels say about keys, which are sorted. Pools with the same projection look the same to whoever asks for
-// these keys only.
+// project returns the labels with the given keys, which are sorted, as text.
 func project(labels requirement.Set, keys []string) string {
 	var asked requirement.Set
 	for _, r := range labels {

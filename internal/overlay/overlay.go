@@ -1,13 +1,12 @@
-// Package overlay works out what NodeOverlays do to the instance types that a cloud lists: other prices, more extended
-// resources.
+// Package overlay applies NodeOverlays to the instance types that a cloud lists: prices and extended resources.
 //
-// Problem: every pool may see other types at other prices, a cloud lists hundreds of types with dozens of offerings each,
-// and lists change by the minute. Approach: Evaluate judges the overlays against all pools, once after every change, and
-// what comes out is the list of overlays in force. Corrections applies that list to whatever the cloud says at the moment
-// of asking, so that prices and types that are newer than the judgement are corrected too.
+// Problem: every pool may have other types at other prices, a cloud lists hundreds of types with dozens of offerings each, and
+// the lists change every minute. Approach: Evaluate validates the overlays against all pools once after every change, and returns
+// the overlays in effect. Corrections applies these to the current list of the cloud, so that newer prices and types are corrected
+// too.
 //
-// Invariant: what a cloud hands out is never changed. A corrected type is a copy that shares everything but what was
-// corrected; a type that nothing applies to is the cloud's own.
+// Invariant: the cloud's instance types are never changed. A corrected type is a copy that shares all other fields; a type without
+// an overlay is the cloud's own.
 //
 // Source: scheduling specification, NodeOverlay.
 package overlay
@@ -25,19 +24,19 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// Pool is a NodePool with what its cloud lists for it, before any correction.
+// Pool is a NodePool with the instance types that the cloud lists for it, without overlays.
 type Pool struct {
 	NodePool *v1.NodePool
 	Types    []*cloud.InstanceType
 }
 
-// Result is what became of one overlay.
+// Result is the evaluation of one overlay.
 type Result struct {
 	// Overlay is the object as it was handed in.
 	Overlay *v1alpha1.NodeOverlay
-	// Reason is empty when the overlay is in force; else it and Message are those of the condition.
+	// Reason is empty if the overlay is in effect; otherwise Reason and Message are those of the condition.
 	Reason, Message string
-	// With is the name of the overlay that it conflicts with; empty for other verdicts.
+	// With is the name of the overlay that it conflicts with; empty for other results.
 	With string
 }
 
@@ -62,7 +61,7 @@ func newTerm(o *v1alpha1.NodeOverlay, rules v1.LabelRules) term {
 	return t
 }
 
-// inOrder is overlays with the one that counts most first: by weight, then by name, both descending.
+// inOrder returns overlays in order of precedence: by weight, then by name, both descending.
 func inOrder(overlays []*v1alpha1.NodeOverlay) []*v1alpha1.NodeOverlay {
 	out := slices.Clone(overlays)
 	slices.SortStableFunc(out, func(a, b *v1alpha1.NodeOverlay) int {

@@ -12,11 +12,11 @@ import (
 // maxLists is how many corrected lists a Store keeps.
 const maxLists = 64
 
-// Store holds the corrections that are in force now, for everybody who asks what there is to buy. The zero value has none
-// and covers no pool. It is safe for concurrent use.
+// Store holds the corrections in effect and caches corrected lists. The zero value has no corrections and covers no pool. It is
+// safe for concurrent use.
 //
-// Equal questions get the same answer, down to the pointers, until the corrections or the list change: so whoever keeps
-// something for a list of types can keep it. Pools that no overlay tells apart share their answers.
+// Equal arguments return the same pointers until the corrections or the list change, so that callers can cache by list. Pools with
+// equal labels, as far as overlays use them, share corrected lists.
 type Store struct {
 	mu    sync.Mutex
 	now   *Corrections
@@ -30,14 +30,14 @@ type cachedList struct {
 	corrected []*cloud.InstanceType
 }
 
-// Swap puts c in force in place of what was.
+// Swap replaces the corrections in effect.
 func (s *Store) Swap(c *Corrections) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now, s.known = c, nil
 }
 
-// Correct is types with the corrections for a pool, or UnevaluatedNodePoolError when the pool is not covered yet.
+// Correct returns types with the corrections for a pool, or UnevaluatedNodePoolError if the pool is not covered yet.
 func (s *Store) Correct(pool string, types []*cloud.InstanceType) ([]*cloud.InstanceType, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +58,7 @@ func (s *Store) Correct(pool string, types []*cloud.InstanceType) ([]*cloud.Inst
 	return slices.Clone(fresh.corrected), nil
 }
 
-// Decorate is inner with the instance types that it lists corrected by what s has in force.
+// Decorate returns inner with the corrections of s applied to the instance types that it lists.
 func Decorate(inner cloud.Provider, s *Store) cloud.Provider { return &provider{inner, s} }
 
 type provider struct {

@@ -38,8 +38,8 @@ func newTypeLabels(t *cloud.InstanceType, pool requirement.Set, rules v1.LabelRu
 // matches are the indexes of the offerings that want selects. An offering is judged by its own labels where it has them,
 // else by those of type and pool; a label that none of them has is only matched by its absence.
 //
-// The type's own zones and capacity types are not asked: they leave out what is sold out at the moment, and what a machine
-// costs that runs already does not depend on that.
+// The zones and capacity types of the type itself are not used: they leave out unavailable offerings, and the price of a running
+// node does not depend on availability.
 func (v typeLabels) matches(want requirement.Set) []int {
 	for _, w := range want {
 		if !v.varies[w.Key] && !meets(v.labels, w) {
