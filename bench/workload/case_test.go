@@ -193,9 +193,9 @@ func TestBadCasesSayWhatIsWrong(t *testing.T) {
 	mix := "generator: {mix: {cpu: ['1'], memory: [1Gi]}}\n"
 	node := "apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\nspec: {}\n"
 	for _, c := range []struct{ name, text, pool, want string }{
-		{"no catalogue", "pods: [1]\n" + mix, pool, "give either catalog or catalogFile"},
+		{"no catalog", "pods: [1]\n" + mix, pool, "give either catalog or catalogFile"},
 		{"an unknown field", "catalogue: generic", pool, `unknown field "catalogue"`},
-		{"an unknown catalogue", "catalog: nowhere\npods: [1]\n" + mix, pool, "generic"},
+		{"an unknown catalog", "catalog: nowhere\npods: [1]\n" + mix, pool, "generic"},
 		{"a ladder without rungs", "catalog: ladder-x\npods: [1]\n" + mix, pool, "a number of types is expected"},
 		{"a mix without sizes", "catalog: generic\n" + mix, pool, "needs at least one size"},
 		{"sizes without a generator", "catalog: generic\npods: [1]", pool, "sizes need a generator"},

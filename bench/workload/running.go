@@ -27,7 +27,7 @@ type Running struct {
 func (r Running) fill(in *contest.Input, mix Mix) error {
 	at := slices.IndexFunc(in.Types, func(t *cloud.InstanceType) bool { return t.Name == r.Type })
 	if at < 0 {
-		return fmt.Errorf("generator.running: there is no instance type %q in the catalogue", r.Type)
+		return fmt.Errorf("generator.running: there is no instance type %q in the catalog", r.Type)
 	}
 	it := in.Types[at]
 	for i := range r.Nodes {

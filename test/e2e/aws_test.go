@@ -150,18 +150,18 @@ func (n *ec2Node) pods() int64 { return n.Status.Capacity.Pods().Value() }
 // nodesOf are the nodes of a case that are in order.
 func (w *harness) nodesOf(a *awscluster.AWS, name string) []ec2Node {
 	w.t.Helper()
-	machines := a.Account.Machines()
+	instances := a.Account.Machines()
 	var out []ec2Node
 	for _, node := range w.nodes() {
 		if node.Labels[caseLabel] != name || node.Labels[v1.NodeInitializedLabelKey] != "true" || node.DeletionTimestamp != nil {
 			continue
 		}
-		at := slices.IndexFunc(machines, func(m awstest.Machine) bool { return strings.HasSuffix(node.Spec.ProviderID, "/"+m.ID) })
+		at := slices.IndexFunc(instances, func(m awstest.Machine) bool { return strings.HasSuffix(node.Spec.ProviderID, "/"+m.ID) })
 		if at < 0 {
 			w.t.Fatalf("node %s is no instance of the account: %s", node.Name, node.Spec.ProviderID)
 		}
-		boot, _ := a.Joiner.Settings(machines[at].ID)
-		out = append(out, ec2Node{node, machines[at], boot})
+		boot, _ := a.Joiner.Settings(instances[at].ID)
+		out = append(out, ec2Node{node, instances[at], boot})
 	}
 	return out
 }

@@ -90,7 +90,7 @@ func (w *shifting) setUp() {
 	}
 	for name, kind := range kinds {
 		n := w.old[name]
-		if obstacle := w.bought(&n, v1.CapacityTypeReserved, w.cases[name].reservation, kind); obstacle != "" || n.instance.Reservation != w.cases[name].reservation {
+		if obstacle := w.wrongLabels(&n, v1.CapacityTypeReserved, w.cases[name].reservation, kind); obstacle != "" || n.instance.Reservation != w.cases[name].reservation {
 			w.t.Errorf("the node of %s is in the reservation %q: %s", name, n.instance.Reservation, obstacle)
 		}
 	}
@@ -172,7 +172,7 @@ func (w *shifting) awaitReservationsGiveUp() {
 			if n.instance.Reservation != reservation || name != "block" && n.instance.ID != w.old[name].instance.ID {
 				return fmt.Sprintf("%s: instance %s in reservation %q", name, n.instance.ID, n.instance.Reservation)
 			}
-			if obstacle := w.bought(&n, kind, reservation, "default"); obstacle != "" {
+			if obstacle := w.wrongLabels(&n, kind, reservation, "default"); obstacle != "" {
 				return name + ": " + obstacle
 			}
 		}
@@ -247,8 +247,8 @@ func (w *harness) onlyNode(a *awscluster.AWS, name string) ec2Node {
 	return out
 }
 
-// bought describes wrong labels of capacity type and reservation, on the node and on its claim.
-func (w *harness) bought(n *ec2Node, capacityType, reservation, kind string) string {
+// wrongLabels describes wrong labels of capacity type and reservation, on the node and on its claim.
+func (w *harness) wrongLabels(n *ec2Node, capacityType, reservation, kind string) string {
 	w.t.Helper()
 	want := map[string]string{v1.CapacityTypeLabelKey: capacityType}
 	if reservation == "" {

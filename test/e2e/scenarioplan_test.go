@@ -291,7 +291,7 @@ func (l launch) differs(c *v1.NodeClaim, types map[string]prices) string {
 	return ""
 }
 
-// prices are the instance types of a catalogue by name.
+// prices are the instance types of a catalog by name.
 type prices map[string]*cloud.InstanceType
 
 // prices are those of each pool among the objects, overlaid if objects say so.

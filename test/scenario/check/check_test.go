@@ -28,7 +28,7 @@ func waiting(name, cpu string) *corev1.Pod {
 
 // right is a valid plan: a on a new node of 2 cores, b on the existing node of 1 core, c too large for any type.
 func right() Subject {
-	machine := &cloud.InstanceType{
+	instanceType := &cloud.InstanceType{
 		Name:         "two",
 		Requirements: []v1.NodeSelectorRequirementWithMinValues{cloud.In(corev1.LabelInstanceTypeStable, "two")},
 		Capacity:     list("2"),
@@ -44,7 +44,7 @@ func right() Subject {
 	claim.Spec.Resources.Requests = list("2")
 	return Subject{
 		Objects:    []client.Object{pool, node, waiting("a", "1500m"), waiting("b", "1"), waiting("c", "9")},
-		Types:      map[string][]*cloud.InstanceType{"pool": {machine}},
+		Types:      map[string][]*cloud.InstanceType{"pool": {instanceType}},
 		Claims:     []Claim{{Object: claim, Pods: []types.UID{"a"}, Price: 0.5, Cheapest: "two"}},
 		Placements: []Placement{{Node: "node", Pods: []types.UID{"b"}}},
 		Refused:    []types.UID{"c"},

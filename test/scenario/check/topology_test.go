@@ -15,13 +15,13 @@ import (
 
 // zonesSubject is pods a and b on a new node each, in zone a and zone b, and pod old on a node in zone a. None has constraints.
 func zonesSubject() Subject {
-	machine := &cloud.InstanceType{
+	instanceType := &cloud.InstanceType{
 		Name:         "two",
 		Requirements: []v1.NodeSelectorRequirementWithMinValues{cloud.In(corev1.LabelInstanceTypeStable, "two"), cloud.In(corev1.LabelTopologyZone, "a", "b")},
 		Capacity:     list("2"),
 	}
 	for _, zone := range []string{"a", "b"} {
-		machine.Offerings = append(machine.Offerings, cloud.Offering{
+		instanceType.Offerings = append(instanceType.Offerings, cloud.Offering{
 			Price: 0.5, Available: true, Requirements: []v1.NodeSelectorRequirementWithMinValues{cloud.In(corev1.LabelTopologyZone, zone)},
 		})
 	}
@@ -29,7 +29,7 @@ func zonesSubject() Subject {
 	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "old", UID: "old", Labels: map[string]string{"app": "old"}}, Spec: corev1.PodSpec{NodeName: "node"}}
 	s := Subject{
 		Objects: []client.Object{&v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "pool"}}, node, old},
-		Types:   map[string][]*cloud.InstanceType{"pool": {machine}},
+		Types:   map[string][]*cloud.InstanceType{"pool": {instanceType}},
 	}
 	for _, zone := range []string{"a", "b"} {
 		pod := waiting(zone, "1500m")
