@@ -74,7 +74,7 @@ func TestMissing(t *testing.T) {
 	if err := os.WriteFile(cache.Path(Kubectl), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cache.missing(); err == nil || !strings.Contains(err.Error(), "is no program") {
+	if _, err := cache.missing(); err == nil || !strings.Contains(err.Error(), "is not a program") {
 		t.Fatalf("a file that cannot be run: %v", err)
 	}
 }

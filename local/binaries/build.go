@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// stillBuilding is how often a long compile says that it is alive.
+// stillBuilding is the time between two progress lines of a long build.
 const stillBuilding = 20 * time.Second
 
 // Module is the text of the module that pins the control plane.
@@ -23,9 +23,8 @@ type Module struct {
 	GoSum []byte
 }
 
-// Ensure builds the programs that are missing from the cache, one after the other, and reports its progress to out. It costs
-// nothing when all are there. Several callers may run at once: one builds, the others wait for it. A program appears under its name
-// only when it is complete.
+// Ensure builds the programs that are missing from the cache, one after the other, and reports its progress to out. Several callers may
+// run at once: one builds, the others wait for it. A program appears under its name only when it is complete.
 func Ensure(ctx context.Context, cache Cache, module Module, out io.Writer) error {
 	todo, err := cache.missing()
 	if err != nil || len(todo) == 0 {

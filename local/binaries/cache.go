@@ -10,7 +10,7 @@ import (
 // CacheEnv overrides the root of the cache.
 const CacheEnv = "KARPENTER_LOCAL_CACHE"
 
-// Cache is where built programs are kept: one directory per set of versions below one root.
+// Cache stores built programs: one directory per set of versions below one root.
 type Cache struct {
 	Root     string
 	Versions Versions
@@ -47,10 +47,10 @@ func cacheRoot() (string, error) {
 // Bin is the directory of the programs; it may not exist yet.
 func (c Cache) Bin() string { return filepath.Join(c.Root, c.Versions.Key(), "bin") }
 
-// Path is where the program of this name is, or will be.
+// Path is the path of the program of this name, whether it is built or not.
 func (c Cache) Path(program string) string { return filepath.Join(c.Bin(), program) }
 
-// missing lists the programs that are not there, in build order.
+// missing lists the programs that are not built, in build order.
 func (c Cache) missing() ([]program, error) {
 	var out []program
 	for _, p := range programs(c.Versions) {
@@ -61,7 +61,7 @@ func (c Cache) missing() ([]program, error) {
 		case err != nil:
 			return nil, fmt.Errorf("looking for %s: %w", p.name, err)
 		case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
-			return nil, fmt.Errorf("looking for %s: %s is no program; remove it and try again", p.name, c.Path(p.name))
+			return nil, fmt.Errorf("looking for %s: %s is not a program: remove it and retry", p.name, c.Path(p.name))
 		}
 	}
 	return out, nil

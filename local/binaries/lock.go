@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// lockPoll is how often a waiting caller asks for the lock again.
+// lockPoll is the time between two attempts of a waiting caller to take the lock.
 const lockPoll = 200 * time.Millisecond
 
 // lock takes the exclusive lock file of path, waiting while another process has it; waiting is called once if it has to wait. The

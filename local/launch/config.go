@@ -48,8 +48,8 @@ type extraArg struct {
 // portsNeeded is how many ports writeConfig uses.
 const portsNeeded = 6
 
-// configuration returns the document that makes kwokctl start the cluster as we want it: our programs only (it would fetch any that is not
-// named), loopback only, RBAC on, no client-side rate limits, and the simulator on nodes marked as fake only.
+// configuration returns the configuration of kwokctl: the built programs only (kwokctl would download any that is not named), loopback
+// only, RBAC on, no client-side rate limits, and the simulator for nodes marked as fake only.
 func configuration(o Options, ports []int) ([]byte, error) {
 	cache := o.Cache
 	config := kwokctlConfig{
@@ -101,7 +101,7 @@ type simulatorConfig struct {
 	Options    map[string]any `json:"options"`
 }
 
-// simulatorSpeed lets the simulator act for many pods and nodes at once, as the many kubelets that it stands for do.
+// simulatorSpeed lets the simulator act for many pods and nodes at once, as their kubelets would.
 func simulatorSpeed() simulatorConfig {
 	return simulatorConfig{
 		APIVersion: "config.kwok.x-k8s.io/v1alpha1",
@@ -128,7 +128,7 @@ func patches(o Options) []componentPatch {
 	}
 	return []componentPatch{
 		{Name: etcd, ExtraArgs: []extraArg{
-			// The data is thrown away; waiting for a slow disk would only blur every measurement.
+			// The data is temporary: waiting for a slow disk would only distort measurements.
 			{Key: "unsafe-no-fsync", Value: "true"},
 		}},
 		{Name: apiServer, ExtraArgs: serving},

@@ -1,6 +1,5 @@
-// Package launch runs a real Kubernetes control plane on loopback, with simulated nodes, for as long as its caller wants it, and leaves
-// nothing behind: no process and no file, whether the caller ends, the start-up fails half way, or the launcher itself is killed (then
-// the next launcher cleans up).
+// Package launch runs a real Kubernetes control plane on loopback, with simulated nodes, until its caller ends it. It leaves no process
+// and no file behind, whether the caller ends, the start fails, or the launcher itself is killed (then the next launcher cleans up).
 //
 // kwokctl sets the cluster up and starts its processes; this package chooses ports and directories, waits, watches and tears down.
 package launch
@@ -31,7 +30,7 @@ type Options struct {
 	ServiceRange string
 	// Admission names admission plugins of the API server beside the usual ones, with commas between them; "" for none.
 	Admission string
-	// Log receives progress and failures, for people.
+	// Log receives progress and failures as text.
 	Log io.Writer
 }
 
@@ -64,7 +63,7 @@ func Run(ctx context.Context, o Options, ready func(kubeconfig string)) error {
 	return errors.Join(runErr, c.remove())
 }
 
-// attempt starts the cluster, again with other ports if one was taken meanwhile, and watches it.
+// attempt starts the cluster, again with other ports if one was taken in the meantime, and watches it.
 func attempt(ctx context.Context, o Options, rec record, ready func(string)) error {
 	l := layout{dir: rec.Dir}
 	for n := 1; ; n++ {
@@ -99,7 +98,7 @@ func plan(o Options) (record, error) {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 	case err != nil:
-		return record{}, fmt.Errorf("looking into the cluster directory: %w", err)
+		return record{}, fmt.Errorf("reading the cluster directory: %w", err)
 	case len(entries) > 0:
 		return record{}, fmt.Errorf("the cluster directory %s is not empty; name an empty or a new one, its content is removed at the end",
 			rec.Dir)
@@ -148,7 +147,7 @@ func start(ctx context.Context, o Options, l layout, kubeconfig string) error {
 	return writeKubeconfig(l, server, kubeconfig)
 }
 
-// explain adds what the components logged last to a failed start, and recognises a lost race for a port.
+// explain adds the last log lines of the components to the error of a failed start, and detects a lost race for a port.
 func explain(l layout, cause error) error {
 	for _, component := range components() {
 		tail := l.logTail(component, 5)

@@ -30,7 +30,7 @@ func (l layout) pid(component string) string {
 // components is the file in which kwokctl records how it starts each component.
 func (l layout) components() string { return filepath.Join(l.cluster(), "kwok.yaml") }
 
-// restarting exists while a component is down on purpose; the launcher does not mourn it then.
+// restarting exists while a component is stopped on purpose; the launcher does not treat that as a failure.
 func (l layout) restarting() string { return filepath.Join(l.dir, "restarting") }
 
 // logTail returns the last n lines of a component's log, or "" if there is none.

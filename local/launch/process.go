@@ -41,7 +41,7 @@ func running(match func(process) bool) ([]process, error) {
 // killPatience bounds the wait for killed processes to disappear.
 const killPatience = 10 * time.Second
 
-// kill kills every matching process until none is left. Nothing of a throw-away cluster is worth a graceful stop.
+// kill kills every matching process until none is left. A temporary cluster needs no graceful stop.
 func kill(match func(process) bool) error {
 	deadline := time.Now().Add(killPatience)
 	for {
@@ -65,7 +65,7 @@ func kill(match func(process) bool) error {
 	}
 }
 
-// reap collects the exit status of pid if it is our child (see adoptOrphans), so that no zombie stays behind.
+// reap collects the exit status of pid if it is a child of this process (see adoptOrphans), so that no zombie stays behind.
 func reap(pid int) {
 	for range 50 {
 		got, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil)

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 )
 
-// archive writes an image as an OCI layout into a tar file, where it is called by its version.
+// archive writes an image as an OCI layout into a tar file; the version is its reference name.
 func archive(img v1.Image, version, out string) (err error) {
 	dir, err := os.MkdirTemp("", "image-")
 	if err != nil {
@@ -41,7 +41,7 @@ func archive(img v1.Image, version, out string) (err error) {
 	return errors.Join(addAll(w, dir), w.Close(), file.Close())
 }
 
-// addAll writes the folders and files below dir in the order of their names.
+// addAll writes the directories and files below dir in the order of their names.
 func addAll(w *tar.Writer, dir string) error {
 	return filepath.WalkDir(dir, func(path string, found fs.DirEntry, err error) error {
 		if err != nil || path == dir {

@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// build builds this very program for Linux, statically unless a loader is asked for.
+// build builds this program for Linux, linked statically.
 func build(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "program")
@@ -33,12 +33,12 @@ func build(t *testing.T) string {
 	return path
 }
 
-// made makes an image of a program and returns the paths of the archive and the bill.
+// made builds an image of a program and returns the paths of the archive and the SBOM.
 func made(t *testing.T, binary string) (out, sbom string) {
 	t.Helper()
 	dir := t.TempDir()
-	o := order{binary: binary, name: "it", version: "1.2.3", out: filepath.Join(dir, "it.tar"), sbom: filepath.Join(dir, "it.json")}
-	if _, err := o.carryOut(); err != nil {
+	o := options{binary: binary, name: "it", version: "1.2.3", out: filepath.Join(dir, "it.tar"), sbom: filepath.Join(dir, "it.json")}
+	if _, err := o.build(); err != nil {
 		t.Fatal(err)
 	}
 	return o.out, o.sbom
@@ -126,7 +126,7 @@ func files(t *testing.T, from io.Reader) map[string]inTar {
 	}
 }
 
-func TestImageHoldsTheProgramAndWhatItTrusts(t *testing.T) {
+func TestImageHasTheProgramAndCertificates(t *testing.T) {
 	binary := build(t)
 	out, _ := made(t, binary)
 	img := unpacked(t, out)
@@ -160,7 +160,7 @@ func TestImageHoldsTheProgramAndWhatItTrusts(t *testing.T) {
 	}
 }
 
-func TestProgramThatNeedsALoaderIsRefused(t *testing.T) {
+func TestDynamicallyLinkedProgramIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "program")
 	cmd := exec.Command("go", "build", "-buildmode=pie", "-o", path, ".")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")

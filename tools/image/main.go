@@ -1,5 +1,5 @@
-// Command image packs a built program into a container image, without a container engine: an OCI archive with that program, the
-// certificates that it trusts and nothing else, and beside it a bill of materials. The same program gives the same bytes.
+// Command image packs a built program into a container image without a container engine: an OCI archive with the program and CA
+// certificates only, and a software bill of materials (SBOM). The same program gives the same bytes.
 //
 // Usage: go run -C tools/image . -binary FILE -name NAME -version VERSION -out FILE.tar -sbom FILE.json
 package main
@@ -11,34 +11,34 @@ import (
 	"os"
 )
 
-// order is what is to be made.
-type order struct {
+// options are the settings of a build.
+type options struct {
 	// binary is the path of the program.
 	binary string
-	// name is what the image and the program in it are called, version the version of both.
+	// name is the name of the image and of the program in it, version the version of both.
 	name, version string
-	// out and sbom are the paths of the archive and of the bill of materials.
+	// out and sbom are the paths of the archive and of the SBOM.
 	out, sbom string
 }
 
 func main() {
-	var o order
+	var o options
 	flag.StringVar(&o.binary, "binary", "", "program, linked statically for Linux")
 	flag.StringVar(&o.name, "name", "karpenter", "name of the image and of the program in it")
 	flag.StringVar(&o.version, "version", "", "version")
 	flag.StringVar(&o.out, "out", "", "archive to write")
-	flag.StringVar(&o.sbom, "sbom", "", "bill of materials to write")
+	flag.StringVar(&o.sbom, "sbom", "", "SBOM to write")
 	flag.Parse()
-	digest, err := o.carryOut()
+	digest, err := o.build()
 	if err != nil {
-		slog.Error("making the image", "error", err)
+		slog.Error("building the image failed", "error", err)
 		os.Exit(1)
 	}
 	fmt.Printf("%s %s\n%s\n", o.out, digest, o.sbom)
 }
 
-// carryOut writes both files and returns the digest of the image.
-func (o order) carryOut() (string, error) {
+// build writes both files and returns the digest of the image.
+func (o options) build() (string, error) {
 	p, err := readProgram(o.binary)
 	if err != nil {
 		return "", fmt.Errorf("reading program %q: %w", o.binary, err)

@@ -16,20 +16,20 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// nonRoot is the user and the group that the program runs as: the one that images without a shell agree on.
+// nonRoot is the user and group ID of the program, as in distroless images.
 const nonRoot = "65532"
 
-// certificates is where Go looks for the authorities to trust.
+// certificates is where Go looks for CA certificates.
 const certificates = "etc/ssl/certs/ca-certificates.crt"
 
-// entry is a file or, without content, a folder of the image.
+// entry is a file or, if path ends with a slash, a directory of the image.
 type entry struct {
 	path    string
 	mode    int64
 	content []byte
 }
 
-// pack makes the image: what the program needs of a system, and on it the program.
+// pack makes the image: a layer with users, certificates and /tmp, and a layer with the program.
 func pack(p program, name, version string) (v1.Image, error) {
 	system, err := layer([]entry{
 		{"etc/", 0o755, nil},
@@ -43,12 +43,12 @@ func pack(p program, name, version string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	itself, err := layer([]entry{{name, 0o555, p.text}})
+	executable, err := layer([]entry{{name, 0o555, p.text}})
 	if err != nil {
 		return nil, err
 	}
 	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	if img, err = mutate.AppendLayers(img, system, itself); err != nil {
+	if img, err = mutate.AppendLayers(img, system, executable); err != nil {
 		return nil, err
 	}
 	file, err := img.ConfigFile()
@@ -65,7 +65,7 @@ func pack(p program, name, version string) (v1.Image, error) {
 	return mutate.ConfigFile(img, file)
 }
 
-// labels are those that the OCI names.
+// labels are the annotation keys of the OCI image specification.
 func labels(p program, name, version string) map[string]string {
 	out := map[string]string{
 		"org.opencontainers.image.title":    name,
@@ -79,7 +79,7 @@ func labels(p program, name, version string) map[string]string {
 	return out
 }
 
-// authorities are the certificates that Mozilla trusts without conditions, in PEM.
+// authorities are the CA certificates that Mozilla trusts without constraints, in PEM.
 func authorities() []byte {
 	var out bytes.Buffer
 	for root := range bundle.Roots() {
@@ -90,7 +90,7 @@ func authorities() []byte {
 	return out.Bytes()
 }
 
-// layer makes a layer of these entries, all of them root's and without a time.
+// layer makes a layer of the entries, owned by root and with the time zero.
 func layer(entries []entry) (v1.Layer, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)

@@ -16,13 +16,13 @@ type program struct {
 	build *buildinfo.BuildInfo
 	// architecture is GOARCH.
 	architecture string
-	// revision and time are those of the commit that it was built from; "" and the beginning of the epoch where they are unknown.
+	// revision and time are those of the commit that it was built from; "" and the start of the epoch if unknown.
 	revision string
 	time     time.Time
 }
 
-// readProgram reads a program and what the compiler wrote down in it. There is no loader in the image, so that a program that is
-// not linked statically is refused.
+// readProgram reads a program and its build information. The image has no dynamic loader, so a program that is not linked statically is
+// refused.
 func readProgram(path string) (program, error) {
 	p := program{time: time.Unix(0, 0).UTC()}
 	var err error
@@ -38,14 +38,14 @@ func readProgram(path string) (program, error) {
 	}
 	for _, segment := range object.Progs {
 		if segment.Type == elf.PT_INTERP {
-			return program{}, errors.New("it needs a loader and libraries; build it with CGO_ENABLED=0")
+			return program{}, errors.New("the program is linked dynamically: build it with CGO_ENABLED=0")
 		}
 	}
 	for _, s := range p.build.Settings {
 		switch s.Key {
 		case "GOOS":
 			if s.Value != "linux" {
-				return program{}, fmt.Errorf("it is for %s, want linux", s.Value)
+				return program{}, fmt.Errorf("the program is built for %s: build it with GOOS=linux", s.Value)
 			}
 		case "GOARCH":
 			p.architecture = s.Value
