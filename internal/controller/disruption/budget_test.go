@@ -39,7 +39,7 @@ func TestBudgets(t *testing.T) {
 	inBubble(t, "a budget of 0 blocks with one event", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("0"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		w.pass(50 * time.Second)
 		w.wantDeleted()
 		w.wantEvent("DisruptionBlocked nodepool/pool: No allowed disruptions for disruption reason Empty due to blocking budget")
@@ -70,7 +70,7 @@ func TestBudgets(t *testing.T) {
 			defer w.run()()
 			w.pool("pool", tt.budgets)
 			for i := range tt.nodes {
-				w.machine("pool", fmt.Sprintf("n%02d", i))
+				w.addNode("pool", fmt.Sprintf("n%02d", i))
 			}
 			w.pass(time.Minute)
 			if got := len(w.deleted()); got != tt.want {
@@ -85,7 +85,7 @@ func TestBudgets(t *testing.T) {
 			pool := fmt.Sprint("pool", p)
 			w.pool(pool, budget("50%"))
 			for i := range 3 {
-				w.machine(pool, fmt.Sprintf("%s-%d", pool, i))
+				w.addNode(pool, fmt.Sprintf("%s-%d", pool, i))
 			}
 		}
 		w.pass(time.Minute)
@@ -97,8 +97,8 @@ func TestBudgets(t *testing.T) {
 		defer w.run()()
 		w.pool("broken", []v1.Budget{{Nodes: "1", Schedule: new("@dailyfoo"), Duration: &metav1.Duration{Duration: time.Hour}}})
 		w.pool("pool", budget("1"))
-		w.machine("broken", "a")
-		w.machine("pool", "b")
+		w.addNode("broken", "a")
+		w.addNode("pool", "b")
 		w.pass(time.Minute)
 		w.wantDeleted("b")
 		w.wantLog("detected disruption budget errors")
@@ -106,10 +106,10 @@ func TestBudgets(t *testing.T) {
 	inBubble(t, "nodes that are not ready or deleting consume budget", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("2"))
-		w.machine("pool", "sick", notConsolidatable, func(m *machine) { m.node.Status.Conditions[0].Status = corev1.ConditionFalse })
-		w.machine("pool", "leaving", notConsolidatable)
+		w.addNode("pool", "sick", notConsolidatable, func(m *nodeAndClaim) { m.node.Status.Conditions[0].Status = corev1.ConditionFalse })
+		w.addNode("pool", "leaving", notConsolidatable)
 		w.remove(w.claim("leaving"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		w.pass(time.Minute)
 		w.wantDeleted("leaving")
 		w.wantMetric("karpenter_nodepools_nodes_consuming_budgets", 2, "nodepool=pool", "reason=Empty")
@@ -117,9 +117,9 @@ func TestBudgets(t *testing.T) {
 	inBubble(t, "a waiting command counts against the budget", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("1"))
-		w.machine("pool", "b")
+		w.addNode("pool", "b")
 		w.pass(8 * time.Second)
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		w.pass(30 * time.Second)
 		w.wantDeleted("b")
 	})
@@ -142,7 +142,7 @@ func TestScheduledBudget(t *testing.T) {
 	inBubble(t, "a window blocks while it is open and not after", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", window("@daily"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		w.pass(time.Hour - time.Second)
 		w.wantDeleted()
 		w.pass(30 * time.Second)
@@ -152,7 +152,7 @@ func TestScheduledBudget(t *testing.T) {
 		defer w.run()()
 		w.pass(time.Hour - 5*time.Second)
 		w.pool("pool", window("0 1 * * *"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		w.pass(30 * time.Minute)
 		w.wantDeleted()
 		w.pass(31 * time.Minute)
@@ -165,21 +165,21 @@ func TestEligibleNodesAreReported(t *testing.T) {
 	inBubble(t, "nodes that a budget holds back are eligible", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("0"))
-		w.machine("pool", "a")
-		w.machine("pool", "b")
+		w.addNode("pool", "a")
+		w.addNode("pool", "b")
 		w.pass(5 * time.Second)
 		w.wantMetric("karpenter_voluntary_disruption_eligible_nodes", 2, "reason=empty")
 	})
 }
 
-// The sleeps are slow answers of the API server, and pass in the bubble of the story, in no real time.
+// The sleeps are slow answers of the API server, and pass in the bubble of the test, in no real time.
 //
 // A pass may take long. What ends while it looks must not be forgotten by its budgets: its picture is older, the queue is younger.
 func TestACommandThatEndsDuringAPassCountsAgainstItsBudgets(t *testing.T) {
 	inBubble(t, "drift under a budget of one", func(w *harness) {
 		w.pool("pool", budget("1"), func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{} })
 		for _, name := range []string{"a", "b"} {
-			w.machine("pool", name)
+			w.addNode("pool", name)
 			w.drift(name)
 		}
 		var closing atomic.Bool

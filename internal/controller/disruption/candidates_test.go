@@ -14,8 +14,8 @@ import (
 )
 
 // annotated puts the annotation do-not-disrupt on the node.
-func annotated(value string) func(*machine) {
-	return func(m *machine) { m.node.Annotations[v1.DoNotDisruptAnnotationKey] = value }
+func annotated(value string) func(*nodeAndClaim) {
+	return func(m *nodeAndClaim) { m.node.Annotations[v1.DoNotDisruptAnnotationKey] = value }
 }
 
 func protectedFor(value string) func(*corev1.Pod) {
@@ -52,29 +52,29 @@ func TestNodeAnnotations(t *testing.T) {
 		set  func(w *harness)
 		goes bool
 	}{
-		{"do-not-disrupt is true", func(w *harness) { w.machine("pool", "a", annotated("true")) }, false},
-		{"do-not-disrupt is false", func(w *harness) { w.machine("pool", "a", annotated("false")) }, true},
-		{"do-not-disrupt is a duration, which means nothing on nodes", func(w *harness) { w.machine("pool", "a", annotated("1h")) }, true},
+		{"do-not-disrupt is true", func(w *harness) { w.addNode("pool", "a", annotated("true")) }, false},
+		{"do-not-disrupt is false", func(w *harness) { w.addNode("pool", "a", annotated("false")) }, true},
+		{"do-not-disrupt is a duration, which means nothing on nodes", func(w *harness) { w.addNode("pool", "a", annotated("1h")) }, true},
 		{"marked in memory", func(w *harness) {
-			w.machine("pool", "a")
+			w.addNode("pool", "a")
 			w.store.Mark("test://a")
 		}, false},
-		{"of a type that nobody knows", func(w *harness) {
+		{"of an unknown type", func(w *harness) {
 			w.provider.types = ondemand(1)
-			w.machine("pool", "a", func(m *machine) { m.node.Labels[corev1.LabelInstanceTypeStable] = "antique" })
+			w.addNode("pool", "a", func(m *nodeAndClaim) { m.node.Labels[corev1.LabelInstanceTypeStable] = "antique" })
 		}, true},
 		{"with a pod of a ReplicaSet that is ending", func(w *harness) {
-			w.machine("pool", "a")
+			w.addNode("pool", "a")
 			w.pod("a", "web", ownedBy("ReplicaSet"))
 			w.ending("web")
 		}, true},
 		{"with a pod of a StatefulSet that is ending", func(w *harness) {
-			w.machine("pool", "a")
+			w.addNode("pool", "a")
 			w.pod("a", "db", ownedBy("StatefulSet"))
 			w.ending("db")
 		}, false},
 		{"with a pod of a ReplicaSet", func(w *harness) {
-			w.machine("pool", "a")
+			w.addNode("pool", "a")
 			w.pod("a", "web", ownedBy("ReplicaSet"))
 		}, false},
 	} {
@@ -95,7 +95,7 @@ func TestObstacleMessages(t *testing.T) {
 	inBubble(t, "a node that is going", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("0"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		w.remove(w.claim("a"))
 		w.pass(time.Minute)
 		w.wantEvent("DisruptionBlocked node/a: Node is deleting or marked for deletion")
@@ -104,7 +104,7 @@ func TestObstacleMessages(t *testing.T) {
 	inBubble(t, "a node that does not say which pool it is of", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a", func(m *machine) {
+		w.addNode("pool", "a", func(m *nodeAndClaim) {
 			delete(m.node.Labels, v1.NodePoolLabelKey)
 			delete(m.claim.Labels, v1.NodePoolLabelKey)
 		})
@@ -131,7 +131,7 @@ func TestInvalidDeletionCost(t *testing.T) {
 		}
 		w.replaceBudgets("pool", budget("1"))
 		w.pass(time.Minute)
-		l.wantMachines("x1")
+		l.wantInstanceTypes("x1")
 	})
 }
 
@@ -151,9 +151,9 @@ func TestAWindowWithoutAnyEvent(t *testing.T) {
 			}
 			defer w.run()()
 			w.pass(time.Minute)
-			l.wantMachines(tt.before)
+			l.wantInstanceTypes(tt.before)
 			w.pass(time.Minute)
-			l.wantMachines(tt.after)
+			l.wantInstanceTypes(tt.after)
 			w.wantNoEvent("ConsolidationRejected") // not even where both are checked at the same time
 		})
 	}
@@ -172,7 +172,7 @@ func TestDriftedNodesThatStay(t *testing.T) {
 		{"do-not-disrupt is false", "false", nil, 30 * time.Second, false},
 		{"a duration that runs", "", protectedFor("10m"), 9*time.Minute + 50*time.Second, true},
 		{"a duration that is over", "", protectedFor("10m"), 10*time.Minute + 30*time.Second, false},
-		{"a duration that nobody can read", "", protectedFor("soon"), 30 * time.Second, false},
+		{"an invalid duration", "", protectedFor("soon"), 30 * time.Second, false},
 		{"false is no duration", "", protectedFor("false"), 30 * time.Second, false},
 	} {
 		inBubble(t, tt.name, func(w *harness) {
@@ -226,9 +226,9 @@ func TestBudgetsAreShown(t *testing.T) {
 		})
 		w.pool("other", budget("1"))
 		for _, name := range []string{"a", "b", "c", "d"} {
-			w.machine("pool", name, notConsolidatable)
+			w.addNode("pool", name, notConsolidatable)
 		}
-		w.machine("other", "sick", notConsolidatable, func(m *machine) { m.node.Status.Conditions[0].Status = corev1.ConditionFalse })
+		w.addNode("other", "sick", notConsolidatable, func(m *nodeAndClaim) { m.node.Status.Conditions[0].Status = corev1.ConditionFalse })
 		w.remove(w.claim("d"))
 		defer w.run()()
 		w.pass(time.Second)
@@ -287,7 +287,7 @@ func TestWhatPodsAndNodesForbid(t *testing.T) {
 		{name: "false on the node", set: func(w *harness) { w.annotate("a", "false") }, moves: true},
 		{name: "a duration that runs", pod: protectedFor("10m")},
 		{name: "a duration that is over", pod: protectedFor("5s"), moves: true},
-		{name: "a duration that nobody can read", pod: protectedFor("soon"), moves: true},
+		{name: "an invalid duration", pod: protectedFor("soon"), moves: true},
 	} {
 		for _, target := range []string{"by a cheaper node", "by room on another one"} {
 			inBubble(t, tt.name+", "+target, func(w *harness) {

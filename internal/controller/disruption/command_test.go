@@ -35,7 +35,7 @@ func (w *harness) replacing(launch time.Duration) *life {
 
 func TestWaiting(t *testing.T) {
 	t.Attr("covers", "C466 C467 C472 C475 C477 C478 C482")
-	inBubble(t, "for a machine is no error, and the command is kept", func(w *harness) {
+	inBubble(t, "for a node is no error, and the command is kept", func(w *harness) {
 		l := w.replacing(9 * time.Minute)
 		w.pass(8 * time.Minute)
 		w.wantNoErrors()
@@ -44,11 +44,11 @@ func TestWaiting(t *testing.T) {
 			w.Error("the node went back to service")
 		}
 		w.pass(2 * time.Minute)
-		l.wantMachines("x2")
+		l.wantInstanceTypes("x2")
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1)
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 	})
-	inBubble(t, "a machine that was asked for and is not seen yet is waited for", func(w *harness) {
+	inBubble(t, "a replacement that was created and is not cached yet is waited for", func(w *harness) {
 		hidden := atomic.Bool{}
 		hidden.Store(true)
 		w.hide = func(name string, _ runtime.Object) error {
@@ -67,10 +67,10 @@ func TestWaiting(t *testing.T) {
 		hidden.Store(false)
 		l.launch.Store(int64(time.Second))
 		w.pass(time.Minute)
-		l.wantMachines("x2")
+		l.wantInstanceTypes("x2")
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 	})
-	inBubble(t, "without machines to wait for nodes are deleted at once", func(w *harness) {
+	inBubble(t, "without replacements nodes are deleted at once", func(w *harness) {
 		l := w.live(ondemand(2))
 		w.pool("pool", budget("100%"), usable, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{} })
 		l.of("pool", "a", "x2")
@@ -82,7 +82,7 @@ func TestWaiting(t *testing.T) {
 			w.Error("time has passed")
 		}
 	})
-	inBubble(t, "machines that take over are asked for before their nodes are marked", func(w *harness) {
+	inBubble(t, "replacements are created before nodes are marked", func(w *harness) {
 		var marked atomic.Bool
 		w.fail(func(op string, obj runtime.Object) error {
 			if _, ok := obj.(*v1.NodeClaim); ok && op == "create" {
@@ -101,7 +101,7 @@ func TestWaiting(t *testing.T) {
 			w.Error("the node is not marked")
 		}
 		w.pass(5 * time.Minute)
-		l.wantMachines("x2")
+		l.wantInstanceTypes("x2")
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 	})
 	inBubble(t, "a pod that comes while a machine is on its way costs no node", func(w *harness) {
@@ -110,7 +110,7 @@ func TestWaiting(t *testing.T) {
 		w.pass(20 * time.Second)
 		w.pod("", "late", asks(900))
 		w.pass(5 * time.Minute)
-		l.wantMachines("x2")
+		l.wantInstanceTypes("x2")
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 	})
 	inBubble(t, "a node that was made for pods of a leaving one is not consolidated before they come", func(w *harness) {
@@ -123,15 +123,15 @@ func TestWaiting(t *testing.T) {
 		w.remove(w.claim("a"))
 		w.pass(2 * time.Minute)
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 0)
-		l.wantMachines("x2 x2")
+		l.wantInstanceTypes("x2 x2")
 		l.stuck.Store(false)
 		w.pass(2 * time.Minute)
-		l.wantMachines("x2")
+		l.wantInstanceTypes("x2")
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
 	})
 	inBubble(t, "nodes that can be deleted only after the deadline were deleted all the same", func(w *harness) {
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		began := time.Now()
 		w.fail(func(op string, obj runtime.Object) error {
 			// The command starts after 15 seconds and has ten minutes.
@@ -259,6 +259,6 @@ func TestNodesThatBeginToGo(t *testing.T) {
 		w.wantNoEvent("Unconsolidatable node/a")
 		w.pass(10 * time.Minute)
 		w.wantNoErrors()
-		l.wantMachines("x8 x8")
+		l.wantInstanceTypes("x8 x8")
 	})
 }

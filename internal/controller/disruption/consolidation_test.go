@@ -21,10 +21,10 @@ func TestConsolidation(t *testing.T) {
 		w.pass(14 * time.Second)
 		w.wantDeleted()
 		w.pass(time.Minute)
-		l.wantMachines("x2 x2")
+		l.wantInstanceTypes("x2 x2")
 		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 1, "decision=delete", "reason=underutilized", "consolidation_type=multi")
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 2, "reason=underutilized", "consolidation_policy=when_empty_or_underutilized")
-		l.wantRest()
+		l.wantNoChange()
 	})
 	inBubble(t, "a node is replaced by a cheaper one, which has to be ready first", func(w *harness) {
 		l := w.oversized()
@@ -41,10 +41,10 @@ func TestConsolidation(t *testing.T) {
 		w.wantEvents("DisruptionLaunching nodeclaim/", 1)
 		w.wantEvents("DisruptionWaitingReadiness nodeclaim/", 1)
 		w.pass(2 * time.Minute)
-		l.wantMachines("x1")
+		l.wantInstanceTypes("x1")
 		w.wantEvent("DisruptionTerminating node/a: Disrupting Node: Underutilized")
 		w.wantMetric("karpenter_nodeclaims_created_total", 1)
-		l.wantRest()
+		l.wantNoChange()
 	})
 	inBubble(t, "a do-not-disrupt pod that appears during the delay drops the command", func(w *harness) {
 		l := w.oversized()
@@ -52,7 +52,7 @@ func TestConsolidation(t *testing.T) {
 		w.pass(10 * time.Second)
 		w.pod("a", "guard", ofDaemonSet, protected)
 		w.pass(time.Hour)
-		l.wantMachines("x8")
+		l.wantInstanceTypes("x8")
 		w.wantUnmarked("a")
 		w.wantEvents("ConsolidationRejected node/a: Consolidation rejected: replace: [a] -> [1 replacement], reason: churn (savings: $7.00)", 1)
 		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 1, "consolidation_type=single")
@@ -63,7 +63,7 @@ func TestConsolidation(t *testing.T) {
 		w.pass(10 * time.Second)
 		w.replaceBudgets("pool", budget("0"))
 		w.pass(time.Minute)
-		l.wantMachines("x8")
+		l.wantInstanceTypes("x8")
 		w.wantEvents("ConsolidationRejected node/a: Consolidation rejected: replace: [a] -> [1 replacement], reason: budget (savings: $7.00)", 1)
 		w.wantMetric("karpenter_voluntary_disruption_failed_validations_total", 1, "consolidation_type=single")
 	})
@@ -91,7 +91,7 @@ func TestConsolidation(t *testing.T) {
 		w.pod("a", "web", asks(900))
 		defer w.run()()
 		w.pass(time.Hour)
-		l.wantMachines("x8")
+		l.wantInstanceTypes("x8")
 		w.wantEvent(`Unconsolidatable node/a: NodePool "pool" has consolidation policy WhenEmpty, but node is not empty`)
 	})
 	inBubble(t, "Balanced pools approve what is worth it, with an event", func(w *harness) {
@@ -103,7 +103,7 @@ func TestConsolidation(t *testing.T) {
 		w.pod("a", "web", asks(900))
 		defer w.run()()
 		w.pass(time.Minute)
-		l.wantMachines("x1")
+		l.wantInstanceTypes("x1")
 		w.wantEvent("ConsolidationApproved node/a: score 0.88 >= threshold 0.50 (k: 2, savings 87.5%, disruption 100.0%)")
 		w.wantMetric("karpenter_consolidation_moves_total", 1, "decision=approved", "nodepool=pool", "policy=Balanced")
 	})
@@ -116,7 +116,7 @@ func TestNoChurn(t *testing.T) {
 		l.of("pool", "a", "x4")
 		w.pod("a", "web", asks(900))
 		defer w.run()()
-		l.wantRest()
+		l.wantNoChange()
 	})
 	inBubble(t, "two pools do not take turns", func(w *harness) {
 		l := w.live(ondemand(2, 4))
@@ -130,7 +130,7 @@ func TestNoChurn(t *testing.T) {
 		w.pod("b", "api", asks(900))
 		defer w.run()()
 		w.pass(20 * time.Minute)
-		l.wantRest()
+		l.wantNoChange()
 	})
 	inBubble(t, "spot nodes do not chase the cheapest price", func(w *harness) {
 		var types []*cloud.InstanceType
@@ -145,8 +145,8 @@ func TestNoChurn(t *testing.T) {
 		w.pod("a", "web", asks(900))
 		defer w.run()()
 		w.pass(time.Hour)
-		l.wantMachines("saa")
-		l.wantRest()
+		l.wantInstanceTypes("saa")
+		l.wantNoChange()
 	})
 	inBubble(t, "a mixed fleet comes to rest", func(w *harness) {
 		l := w.live(ondemand(1, 2, 4, 8, 16))
@@ -160,8 +160,8 @@ func TestNoChurn(t *testing.T) {
 		}
 		defer w.run()()
 		w.pass(20 * time.Minute)
-		l.wantRest()
-		if got := l.machines(); len(got) > len("x2 x2 x2") {
+		l.wantNoChange()
+		if got := l.instanceTypes(); len(got) > len("x2 x2 x2") {
 			w.Errorf("left %q", got)
 		}
 	})

@@ -23,7 +23,7 @@ func TestEmptiness(t *testing.T) {
 	inBubble(t, "an empty node is removed after 15 seconds", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		w.pass(14 * time.Second)
 		w.wantDeleted()
 		w.wantUnmarked("a")
@@ -60,8 +60,8 @@ func TestEmptiness(t *testing.T) {
 		})
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
-		w.machine("pool", "b")
+		w.addNode("pool", "a")
+		w.addNode("pool", "b")
 		w.pass(20 * time.Second)
 		w.wantDeleted("a", "b")
 		if n := deletions.Load(); n != 2 || w.deps.WriteGate.Delay("machine", w.deps.Clock.Now()) != 0 {
@@ -71,8 +71,8 @@ func TestEmptiness(t *testing.T) {
 	inBubble(t, "several empty nodes are deleted by one command", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
-		w.machine("pool", "b")
+		w.addNode("pool", "a")
+		w.addNode("pool", "b")
 		w.pass(5 * time.Second)
 		w.pass(15 * time.Second)
 		w.wantDeleted("a", "b")
@@ -81,7 +81,7 @@ func TestEmptiness(t *testing.T) {
 	inBubble(t, "a node that turns consolidatable is found within a second", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a", notConsolidatable)
+		w.addNode("pool", "a", notConsolidatable)
 		w.pass(61 * time.Second)
 		w.wantDeleted()
 		claim := w.claim("a")
@@ -102,8 +102,8 @@ func TestEmptiness(t *testing.T) {
 		defer w.run()()
 		w.provider.types = []*cloud.InstanceType{instanceType("small", 1), instanceType("large", 9)}
 		w.pool("pool", budget("1"))
-		w.machine("pool", "a")
-		w.machine("pool", "b", func(m *machine) { m.node.Labels[corev1.LabelInstanceTypeStable] = "large" })
+		w.addNode("pool", "a")
+		w.addNode("pool", "b", func(m *nodeAndClaim) { m.node.Labels[corev1.LabelInstanceTypeStable] = "large" })
 		w.pass(20 * time.Second)
 		w.wantDeleted("b")
 		w.wantLog("delete: nodepools=[pool]: [b] (savings: $9.00)")
@@ -112,7 +112,7 @@ func TestEmptiness(t *testing.T) {
 		defer w.run()()
 		w.provider.err = errors.New("throttled")
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		w.pass(20 * time.Second)
 		w.wantDeleted("a")
 	})
@@ -122,7 +122,7 @@ func TestEmptiness(t *testing.T) {
 		inBubble(t, "policy "+string(policy)+" removes empty nodes", func(w *harness) {
 			defer w.run()()
 			w.pool("pool", budget("100%"), func(p *v1.NodePool) { p.Spec.Disruption.ConsolidationPolicy = policy })
-			w.machine("pool", "a")
+			w.addNode("pool", "a")
 			w.pass(20 * time.Second)
 			w.wantDeleted("a")
 		})
@@ -134,8 +134,8 @@ func TestPodsThatArriveSaveTheirNode(t *testing.T) {
 	inBubble(t, "a pod that arrives within the 15 seconds saves its node and no other", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
-		w.machine("pool", "b")
+		w.addNode("pool", "a")
+		w.addNode("pool", "b")
 		w.pass(10 * time.Second)
 		w.pod("a", "web")
 		w.pass(time.Minute)
@@ -146,7 +146,7 @@ func TestPodsThatArriveSaveTheirNode(t *testing.T) {
 	inBubble(t, "a command without any valid node is dropped", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		w.pass(10 * time.Second)
 		w.pod("a", "web")
 		w.pass(time.Minute)
@@ -159,7 +159,7 @@ func TestPodsThatArriveSaveTheirNode(t *testing.T) {
 	inBubble(t, "a do-not-disrupt pod that appears drops its node", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		w.pass(10 * time.Second)
 		w.pod("a", "agent", ofDaemonSet, protected)
 		w.pass(time.Minute)
@@ -168,7 +168,7 @@ func TestPodsThatArriveSaveTheirNode(t *testing.T) {
 	inBubble(t, "a nomination that appears drops its node", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		w.pass(10 * time.Second)
 		w.store.Nominate(time.Now().Add(time.Hour), "test://a")
 		w.pass(time.Minute)
@@ -178,8 +178,8 @@ func TestPodsThatArriveSaveTheirNode(t *testing.T) {
 	inBubble(t, "a virtual pod that gets its place on the node saves it, and no other", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
-		w.machine("pool", "b")
+		w.addNode("pool", "a")
+		w.addNode("pool", "b")
 		w.pass(10 * time.Second)
 		w.store.SetHeadroom(map[string]cluster.Headroom{"test://a": {"shop/buffer": 1}})
 		w.pass(time.Minute)
@@ -189,8 +189,8 @@ func TestPodsThatArriveSaveTheirNode(t *testing.T) {
 	inBubble(t, "budgets that shrink drop nodes", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
-		w.machine("pool", "b")
+		w.addNode("pool", "a")
+		w.addNode("pool", "b")
 		w.pass(10 * time.Second)
 		w.replaceBudgets("pool", budget("1"))
 		w.pass(30 * time.Second)
@@ -199,7 +199,7 @@ func TestPodsThatArriveSaveTheirNode(t *testing.T) {
 	})
 }
 
-func notConsolidatable(m *machine) {
+func notConsolidatable(m *nodeAndClaim) {
 	condition.For(m.claim, time.Now()).Clear(v1.ConditionTypeConsolidatable)
 }
 
@@ -210,12 +210,12 @@ func TestNodesThatAreLeftAlone(t *testing.T) {
 		w.wantEvent("DisruptionBlocked nodeclaim/a: " + cause)
 	}
 	nothing := func(*harness) {}
-	machineWith := func(changes ...func(*machine)) func(*harness) {
-		return func(w *harness) { w.machine("pool", "a", changes...) }
+	machineWith := func(changes ...func(*nodeAndClaim)) func(*harness) {
+		return func(w *harness) { w.addNode("pool", "a", changes...) }
 	}
 	podWith := func(changes ...func(*corev1.Pod)) func(*harness) {
 		return func(w *harness) {
-			w.machine("pool", "a")
+			w.addNode("pool", "a")
 			w.pod("a", "agent", changes...)
 		}
 	}
@@ -230,40 +230,40 @@ func TestNodesThatAreLeftAlone(t *testing.T) {
 		{
 			name: "nominated", then: func(w *harness) { blocked(w, "Node is nominated for a pending pod") },
 			set: func(w *harness) {
-				w.machine("pool", "a")
+				w.addNode("pool", "a")
 				w.store.Nominate(time.Now().Add(time.Hour), "test://a")
 			},
 		},
 		{
 			name: "do-not-disrupt on the node",
-			set:  machineWith(func(m *machine) { m.node.Annotations[v1.DoNotDisruptAnnotationKey] = "true" }),
+			set:  machineWith(func(m *nodeAndClaim) { m.node.Annotations[v1.DoNotDisruptAnnotationKey] = "true" }),
 			then: func(w *harness) {
 				blocked(w, `Disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation`)
 			},
 		},
 		{
 			name: "uninitialized",
-			set:  machineWith(func(m *machine) { delete(m.node.Labels, v1.NodeInitializedLabelKey) }),
+			set:  machineWith(func(m *nodeAndClaim) { delete(m.node.Labels, v1.NodeInitializedLabelKey) }),
 			then: func(w *harness) { blocked(w, "Node isn't initialized") },
 		},
 		{
-			name: "NodeClaim without node", set: machineWith(func(m *machine) { m.node = nil }),
+			name: "NodeClaim without node", set: machineWith(func(m *nodeAndClaim) { m.node = nil }),
 			then: func(w *harness) {
 				w.wantEvent("DisruptionBlocked nodeclaim/a: Nodeclaim does not have an associated node")
 			},
 		},
 		{
-			name: "unmanaged", set: machineWith(func(m *machine) { m.claim = nil }),
+			name: "unmanaged", set: machineWith(func(m *nodeAndClaim) { m.claim = nil }),
 			then: func(w *harness) { w.wantNoEvent("DisruptionBlocked") },
 		},
 		{
 			name: "of another installation",
-			set:  machineWith(func(m *machine) { m.claim.Spec.NodeClassRef.Kind = "OtherNodeClass" }),
+			set:  machineWith(func(m *nodeAndClaim) { m.claim.Spec.NodeClassRef.Kind = "OtherNodeClass" }),
 			then: func(w *harness) { w.wantNoEvent("DisruptionBlocked") },
 		},
 		{
 			name: "of a pool that does not exist",
-			set:  func(w *harness) { w.machine("gone", "a") },
+			set:  func(w *harness) { w.addNode("gone", "a") },
 			then: func(w *harness) { blocked(w, "NodePool not found (NodePool=gone)") },
 		},
 		{
@@ -319,8 +319,8 @@ func TestNodesThatAreLeftAlone(t *testing.T) {
 	inBubble(t, "an ended nomination is noticed at once: nothing waits for the next idle pass", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
-		w.machine("pool", "b")
+		w.addNode("pool", "a")
+		w.addNode("pool", "b")
 		// Neither is a moment at which a pass would be made anyway.
 		w.store.Nominate(time.Now().Add(33*time.Second), "test://a")
 		w.store.Nominate(time.Now().Add(36*time.Second), "test://b")
@@ -334,7 +334,7 @@ func TestNodesThatAreLeftAlone(t *testing.T) {
 	inBubble(t, "not for good: an elapsed annotation and an ended nomination protect no longer", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		w.pod("a", "agent", ofDaemonSet, func(p *corev1.Pod) {
 			p.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "2m"}
 			p.Status.StartTime = new(metav1.Now())
@@ -352,8 +352,8 @@ func TestCapacityBuffersKeepNodes(t *testing.T) {
 	inBubble(t, "a node with only virtual pods stays until the buffer is gone", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
-		w.machine("pool", "b")
+		w.addNode("pool", "a")
+		w.addNode("pool", "b")
 		w.store.SetHeadroom(map[string]cluster.Headroom{"test://a": {"shop/buffer": 2}, "test://b": {"shop/buffer": 0}})
 		w.pass(time.Hour)
 		w.wantDeleted("b")
@@ -368,7 +368,7 @@ func TestCapacityBuffersKeepNodes(t *testing.T) {
 		w.store.ExpectBuffers()
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		w.pass(time.Hour)
 		w.wantDeleted()
 		w.store.SetHeadroom(nil)

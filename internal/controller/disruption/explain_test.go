@@ -42,7 +42,7 @@ func (w *harness) wantReasons(nodes model.Index[*model.Node]) {
 func TestTheLogSaysWhyNodesAreLeftAlone(t *testing.T) {
 	inBubble(t, "of each method, when it has changed, and only then", func(w *harness) {
 		w.pool("closed", budget("0"))
-		w.machine("closed", "a")
+		w.addNode("closed", "a")
 		defer w.run()()
 		w.pass(11 * time.Second)
 		said := `node is left alone" controller=disruption Node=a NodeClaim=a why="dispensable: node is empty; drift: node has not drifted; ` +

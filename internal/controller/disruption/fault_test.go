@@ -53,7 +53,7 @@ func TestCrash(t *testing.T) {
 	t.Attr("covers", "C264 C265")
 	inBubble(t, "between taint and delete leaves no mark behind", func(w *harness) {
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		dead := errors.New("killed")
 		stop := w.run()
 		w.fail(failing("delete", "a", -1, dead))
@@ -72,7 +72,7 @@ func TestCrash(t *testing.T) {
 	})
 	inBubble(t, "while a command waits leaves nothing to clean, and the node is found again", func(w *harness) {
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		stop := w.run()
 		w.pass(10 * time.Second)
 		stop()
@@ -85,7 +85,7 @@ func TestCrash(t *testing.T) {
 	})
 	inBubble(t, "marks of nodes that are really deleted stay", func(w *harness) {
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		stop := w.run()
 		w.pass(20 * time.Second)
 		w.wantDeleted("a")
@@ -100,9 +100,9 @@ func TestCrash(t *testing.T) {
 	inBubble(t, "marks of a command that is slow to mark its nodes stay", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
-		w.machine("pool", "b")
-		// A slow answer of the API server; in the bubble of the story it takes no real time.
+		w.addNode("pool", "a")
+		w.addNode("pool", "b")
+		// A slow answer of the API server; in the bubble of the test it takes no real time.
 		w.fail(before("patch-status", "b", func() { time.Sleep(5 * time.Second) }))
 		w.pass(18 * time.Second)
 		w.wantDeleted()
@@ -114,7 +114,7 @@ func TestCrash(t *testing.T) {
 	})
 	inBubble(t, "marks of a node stay if its NodeClaim turns out to be deleted", func(w *harness) {
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a", func(m *machine) { m.node.Spec.Taints = []corev1.Taint{v1.DisruptedNoScheduleTaint()} })
+		w.addNode("pool", "a", func(m *nodeAndClaim) { m.node.Spec.Taints = []corev1.Taint{v1.DisruptedNoScheduleTaint()} })
 		before, _ := w.store.Snapshot().Nodes.Get("test://a")
 		w.remove(w.claim("a"))
 		if err := New(w.deps).unmark(w.Context(), before); err != nil {
@@ -126,7 +126,7 @@ func TestCrash(t *testing.T) {
 	})
 	inBubble(t, "a leftover condition alone is cleared as well", func(w *harness) {
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a", notConsolidatable, func(m *machine) {
+		w.addNode("pool", "a", notConsolidatable, func(m *nodeAndClaim) {
 			condition.For(m.claim, time.Now()).TrueWithReason(v1.ConditionTypeDisruptionReason, "Empty", "Empty")
 		})
 		defer w.run()()
@@ -139,7 +139,7 @@ func TestConflicts(t *testing.T) {
 	inBubble(t, "a conflict on the taint is tried again", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		w.fail(failing("patch", "a", 2, conflict("a")))
 		w.pass(20 * time.Second)
 		w.wantDeleted("a")
@@ -147,8 +147,8 @@ func TestConflicts(t *testing.T) {
 	inBubble(t, "a node that cannot be tainted is left alone and the others go", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
-		w.machine("pool", "b")
+		w.addNode("pool", "a")
+		w.addNode("pool", "b")
 		w.fail(failing("patch", "a", -1, conflict("a")))
 		w.pass(25 * time.Second)
 		w.wantDeleted("b")
@@ -157,7 +157,7 @@ func TestConflicts(t *testing.T) {
 	inBubble(t, "a node whose condition cannot be set loses its taint again", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		w.fail(failing("patch-status", "a", -1, conflict("a")))
 		w.pass(19 * time.Second)
 		w.wantDeleted()
@@ -165,7 +165,7 @@ func TestConflicts(t *testing.T) {
 	})
 	inBubble(t, "conflicts during the clean-up are not errors", func(w *harness) {
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a", notConsolidatable, func(m *machine) { m.node.Spec.Taints = []corev1.Taint{v1.DisruptedNoScheduleTaint()} })
+		w.addNode("pool", "a", notConsolidatable, func(m *nodeAndClaim) { m.node.Spec.Taints = []corev1.Taint{v1.DisruptedNoScheduleTaint()} })
 		w.fail(failing("patch", "a", 7, conflict("a")))
 		defer w.run()()
 		w.pass(5 * time.Second)
@@ -181,8 +181,8 @@ func TestCommandsEnd(t *testing.T) {
 	inBubble(t, "when a NodeClaim is gone before the check", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a", withoutFinalizer)
-		w.machine("pool", "b")
+		w.addNode("pool", "a", withoutFinalizer)
+		w.addNode("pool", "b")
 		w.pass(10 * time.Second)
 		w.remove(w.claim("a"))
 		w.remove(w.node("a"))
@@ -192,8 +192,8 @@ func TestCommandsEnd(t *testing.T) {
 	inBubble(t, "when a NodeClaim is gone between taint and delete; it is not counted and the others complete", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a", withoutFinalizer)
-		w.machine("pool", "b")
+		w.addNode("pool", "a", withoutFinalizer)
+		w.addNode("pool", "b")
 		w.fail(before("patch", "a", func() { w.remove(w.claim("a")) }))
 		w.pass(20 * time.Second)
 		w.wantDeleted("b")
@@ -203,7 +203,7 @@ func TestCommandsEnd(t *testing.T) {
 	inBubble(t, "when pods come between taint and delete, the node goes back to service", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		var came atomic.Bool
 		w.fail(before("patch", "a", func() {
 			came.Store(true)
@@ -220,8 +220,8 @@ func TestCommandsEnd(t *testing.T) {
 	inBubble(t, "when deletes fail for a while, every node is counted once", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
-		w.machine("pool", "b")
+		w.addNode("pool", "a")
+		w.addNode("pool", "b")
 		w.fail(failing("delete", "a", 30, errors.New("overloaded")))
 		w.pass(20 * time.Second)
 		w.wantDeleted("b")
@@ -232,8 +232,8 @@ func TestCommandsEnd(t *testing.T) {
 	inBubble(t, "when deletes fail for ten minutes, nodes go back to service", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
-		w.machine("pool", "b")
+		w.addNode("pool", "a")
+		w.addNode("pool", "b")
 		w.fail(failing("delete", "a", -1, errors.New("overloaded")))
 		w.pass(10 * time.Minute)
 		if n, _ := w.store.Snapshot().Nodes.Get("test://a"); !disrupted(w.node("a")) || !n.Deleting {
@@ -250,23 +250,23 @@ func TestCommandsEnd(t *testing.T) {
 	inBubble(t, "independently of each other", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		w.fail(failing("delete", "a", -1, errors.New("overloaded")))
 		w.pass(20 * time.Second)
-		w.machine("pool", "b")
+		w.addNode("pool", "b")
 		w.pass(17 * time.Second)
 		w.wantDeleted("b")
 		w.wantMetric("karpenter_voluntary_disruption_decisions_total", 2)
 	})
 }
 
-func withoutFinalizer(m *machine) { m.claim.Finalizers = nil }
+func withoutFinalizer(m *nodeAndClaim) { m.claim.Finalizers = nil }
 
 func TestLoop(t *testing.T) {
 	t.Attr("covers", "C259 W006")
 	inBubble(t, "recovers within ten seconds after failures of any length", func(w *harness) {
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		w.fail(func(op string, obj runtime.Object) error {
 			if _, ok := obj.(*v1.NodePoolList); ok && op == "list" {
 				return errors.New("no answer")
@@ -283,7 +283,7 @@ func TestLoop(t *testing.T) {
 	inBubble(t, "leaves a node alone whose pods cannot be listed, and goes on with others", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		var lists atomic.Int64
 		w.fail(func(op string, obj runtime.Object) error {
 			if _, ok := obj.(*corev1.PodList); ok && op == "list" && lists.Add(1)%2 == 1 { // a before b, by id
@@ -291,7 +291,7 @@ func TestLoop(t *testing.T) {
 			}
 			return nil
 		})
-		w.machine("pool", "b")
+		w.addNode("pool", "b")
 		w.pass(5 * time.Second)
 		w.wantLog("[b] (savings")
 		w.wantLog("cannot list the pods of a node")
@@ -299,7 +299,7 @@ func TestLoop(t *testing.T) {
 	inBubble(t, "does nothing before the picture is complete, and looks again after a second", func(w *harness) {
 		w.deps.Feed = w.newFeed()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		defer w.run()()
 		w.pass(time.Hour)
 		w.wantDeleted()

@@ -61,7 +61,7 @@ type harness struct {
 
 	logs logcapture.Buffer
 
-	// ends stop what goes on until the story ends.
+	// ends stop what goes on until the test ends.
 	ends []func()
 
 	mu     sync.Mutex
@@ -78,7 +78,7 @@ func (w *harness) fail(f fault) { w.fault.Store(&f) }
 // heal ends fail.
 func (w *harness) heal() { w.fault.Store(nil) }
 
-// story runs a test in a bubble in which time passes only when everybody waits. The bubble starts at midnight, UTC.
+// inBubble runs a test in a bubble in which time passes only when all goroutines wait. The bubble starts at midnight, UTC.
 func inBubble(t *testing.T, name string, tell func(w *harness)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
@@ -137,7 +137,7 @@ func (w *harness) newFeed() *cluster.Watcher {
 	return f
 }
 
-// restart gives the process a new memory: a picture that is made anew from what is in the API.
+// restart forgets all memory of the process: the store is rebuilt from the API.
 func (w *harness) restart() (stop func()) {
 	w.Helper()
 	w.store = cluster.NewStore(w.deps.Cloud, w.deps.Translator)
@@ -154,10 +154,10 @@ func (w *harness) restart() (stop func()) {
 	return stop
 }
 
-// begin runs f until the story ends.
+// begin runs f until the test ends.
 func (w *harness) begin(f func(context.Context) error) { w.ends = append(w.ends, w.launch(f)) }
 
-// end ends the story early: what has begun stops, the last first.
+// end ends the test early: what has begun stops, the last first.
 func (w *harness) end() {
 	for _, stop := range slices.Backward(w.ends) {
 		stop()
@@ -391,21 +391,21 @@ func (w *harness) pool(name string, budgets []v1.Budget, changes ...func(*v1.Nod
 // budget is one budget for all reasons.
 func budget(nodes string) []v1.Budget { return []v1.Budget{{Nodes: nodes}} }
 
-// machine is a Node with its NodeClaim.
-type machine struct {
+// nodeAndClaim is a Node with its NodeClaim.
+type nodeAndClaim struct {
 	node  *corev1.Node
 	claim *v1.NodeClaim
 }
 
-// machine adds an empty, initialized, consolidatable machine.
-func (w *harness) machine(pool, name string, changes ...func(*machine)) {
+// addNode adds an empty, initialized, consolidatable node.
+func (w *harness) addNode(pool, name string, changes ...func(*nodeAndClaim)) {
 	w.Helper()
 	labels := map[string]string{
 		v1.NodePoolLabelKey: pool, classLabel: "default", v1.CapacityTypeLabelKey: v1.CapacityTypeOnDemand,
 		corev1.LabelTopologyZone: "zone-1", corev1.LabelInstanceTypeStable: "small",
 		v1.NodeRegisteredLabelKey: "true", v1.NodeInitializedLabelKey: "true",
 	}
-	m := &machine{
+	m := &nodeAndClaim{
 		node: &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name + "-node-uid"), Labels: labels, Annotations: map[string]string{}},
 			Spec:       corev1.NodeSpec{ProviderID: "test://" + name},

@@ -25,22 +25,22 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/options"
 )
 
-// life does what everybody else does in a cluster: it launches machines, drains those that go, and binds pods. It looks about
+// life does what the other controllers do in a cluster: it launches nodes, drains those being deleted, and binds pods. It acts about
 // once a second.
 type life struct {
 	*harness
-	// launch is how long a machine takes to become ready; negative for ever.
+	// launch is how long a node takes to become ready; negative for ever.
 	launch atomic.Int64
 	// born is when NodeClaims were seen first, moved the last pod event of nodes.
 	born, moved map[string]time.Time
 	serial      int
 	// slow makes life look every ten minutes only.
 	slow atomic.Bool
-	// early lets machines exist from the first moment, long before they are ready.
+	// early lets nodes exist from the first moment, long before they are ready.
 	early atomic.Bool
-	// stuck keeps machines that go from being drained.
+	// stuck keeps nodes being deleted from being drained.
 	stuck atomic.Bool
-	// history is what happened to machines: "+name" for one that became ready, "-name" for one that is gone.
+	// history is what happened to nodes: "+name" for one that became ready, "-name" for one that is gone.
 	history []string
 }
 
@@ -78,7 +78,7 @@ func (w *harness) live(types []*cloud.InstanceType) *life {
 	return l
 }
 
-// oversized is life with a machine of eight cores, "a", whose only pod asks for one: a machine of one core would do, and is sold.
+// oversized is life with a node of eight cores, "a", whose only pod requests one: a node of one core would do, and is offered.
 func (w *harness) oversized() *life {
 	l := w.live(ondemand(1, 8))
 	w.pool("pool", budget("100%"), underutilized)
@@ -106,7 +106,7 @@ func (l *life) step(ctx context.Context) {
 	l.bind(ctx)
 }
 
-// join makes a machine of a NodeClaim: the cheapest instance type that it lists.
+// join makes a node of a NodeClaim: the cheapest instance type that it lists.
 func (l *life) join(ctx context.Context, claim *v1.NodeClaim) {
 	if l.born[claim.Name].IsZero() {
 		l.born[claim.Name] = time.Now()
@@ -123,7 +123,7 @@ func (l *life) join(ctx context.Context, claim *v1.NodeClaim) {
 		return
 	}
 	pool := claim.Labels[v1.NodePoolLabelKey]
-	l.machineFrom(pool, claim.Name, it, offering, claim)
+	l.addNodeOf(pool, claim.Name, it, offering, claim)
 	l.history = append(l.history, "+"+it.Name)
 	_ = ctx
 }
@@ -168,9 +168,9 @@ func (l *life) choose(claim *v1.NodeClaim) (*cloud.InstanceType, *cloud.Offering
 	return best, at
 }
 
-// machineFrom adds a ready machine of an instance type, with a NodeClaim of its own unless there is one.
-func (l *life) machineFrom(pool, name string, it *cloud.InstanceType, o *cloud.Offering, claim *v1.NodeClaim) {
-	change := func(m *machine) {
+// addNodeOf adds a ready node of an instance type, with a new NodeClaim unless there is one.
+func (l *life) addNodeOf(pool, name string, it *cloud.InstanceType, o *cloud.Offering, claim *v1.NodeClaim) {
+	change := func(m *nodeAndClaim) {
 		m.node.Labels[corev1.LabelInstanceTypeStable] = it.Name
 		m.node.Labels[corev1.LabelTopologyZone] = o.Zone()
 		m.node.Labels[v1.CapacityTypeLabelKey] = o.CapacityType()
@@ -194,23 +194,23 @@ func (l *life) machineFrom(pool, name string, it *cloud.InstanceType, o *cloud.O
 			l.Error(err)
 		}
 	}
-	l.machine(pool, name, change)
+	l.addNode(pool, name, change)
 	l.moved[name] = time.Now()
 }
 
-// of adds a ready machine of the instance type of that name.
+// of adds a ready node of the instance type of that name.
 func (l *life) of(pool, name, instanceType string) {
 	l.Helper()
 	for _, it := range l.provider.types {
 		if it.Name == instanceType {
-			l.machineFrom(pool, name, it, &it.Offerings[0], nil)
+			l.addNodeOf(pool, name, it, &it.Offerings[0], nil)
 			return
 		}
 	}
 	l.Fatalf("no instance type %q", instanceType)
 }
 
-// drain evicts the pods of a machine that goes, one pass after the other, and takes it away when it is empty.
+// drain evicts the pods of a node being deleted, one pass after the other, and removes it when it is empty.
 func (l *life) drain(ctx context.Context, claim *v1.NodeClaim) {
 	if l.stuck.Load() {
 		return
@@ -270,7 +270,7 @@ func (l *life) pods(ctx context.Context) []*corev1.Pod {
 	return out
 }
 
-// bind does what kube-scheduler does: a pod goes to the fullest node that has room.
+// bind does what kube-scheduler does: a pod goes to the fullest node that has capacity.
 func (l *life) bind(ctx context.Context) {
 	var nodes corev1.NodeList
 	if err := l.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
@@ -409,8 +409,8 @@ func usable(p *v1.NodePool) {
 	set.True(v1.ConditionTypeNodeClassReady)
 }
 
-// machines are the instance types of the nodes that are there, sorted.
-func (l *life) machines() string {
+// instanceTypes are those of the nodes that exist, sorted.
+func (l *life) instanceTypes() string {
 	var nodes corev1.NodeList
 	if err := l.client.List(l.Context(), &nodes); err != nil {
 		l.Fatal(err)
@@ -423,15 +423,15 @@ func (l *life) machines() string {
 	return strings.Join(out, " ")
 }
 
-func (l *life) wantMachines(want string) {
+func (l *life) wantInstanceTypes(want string) {
 	l.Helper()
-	if got := l.machines(); got != want {
+	if got := l.instanceTypes(); got != want {
 		l.Errorf("after %s: machines %q, want %q; history %v", l.age(), got, want, l.history)
 	}
 }
 
-// wantRest checks that nothing happens to machines for a day.
-func (l *life) wantRest() {
+// wantNoChange checks that nothing happens to nodes for a day.
+func (l *life) wantNoChange() {
 	l.Helper()
 	before := len(l.history)
 	l.slow.Store(true)

@@ -18,8 +18,8 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// TestWhateverHappens: two pools of other policies and budgets, pods that come and go, drift, machines that come late or never. No
-// deletion may break a budget or take a pod that is protected, and in the end there is rest, without marks and with reasons.
+// TestWhateverHappens: two pools of other policies and budgets, pods that come and go, drift, nodes that come late or never. No
+// deletion may break a budget or take a pod that is protected, and in the end nothing changes, without marks and with reasons.
 func TestWhateverHappens(t *testing.T) {
 	for seed := range uint64(4) {
 		inBubble(t, fmt.Sprintf("seed %d", seed), func(w *harness) {

@@ -98,7 +98,7 @@ func TestWhatChangesDuringTheDelay(t *testing.T) {
 	}
 }
 
-// TestSeveralRefusedOneIsTried: when several nodes do not pass their second look, one of them is proposed right away.
+// TestSeveralRefusedOneIsTried: when a command for several nodes is rejected, one of them is proposed right away.
 func TestSeveralRefusedOneIsTried(t *testing.T) {
 	t.Attr("covers", "C422")
 	inBubble(t, "and goes", func(w *harness) {
@@ -162,7 +162,7 @@ func TestBalancedTakesEmptyNodesFirst(t *testing.T) {
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1, "reason=empty")
 		w.wantMetric("karpenter_nodeclaims_disrupted_total", 1)
 		w.pass(2 * time.Minute)
-		l.wantMachines("x1")
+		l.wantInstanceTypes("x1")
 	})
 }
 
@@ -180,7 +180,7 @@ func TestReplacementsKeepLimits(t *testing.T) {
 		w.wantMetric("karpenter_nodeclaims_created_total", 0)
 		w.limit("pool", "16")
 		w.pass(time.Hour)
-		l.wantMachines("x1")
+		l.wantInstanceTypes("x1")
 	})
 }
 

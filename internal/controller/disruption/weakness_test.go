@@ -15,7 +15,7 @@ import (
 	v1 "github.com/karpenter-anew/karpenter/api/v1"
 )
 
-// stranger adds a node with so many cores that nobody here manages.
+// unmanagedNode adds a node with so many cores that has no NodeClaim.
 func (w *harness) unmanagedNode(name string, cores int64) {
 	w.Helper()
 	size := ondemand(cores)[0].Capacity
@@ -49,7 +49,7 @@ func TestChangesDuringADecision(t *testing.T) {
 	})
 }
 
-// TestOneThatFailsKeepsFailing: the first candidate of the order never passes its second look.
+// TestOneThatFailsKeepsFailing: the first candidate of the order never passes its validation.
 func TestBackoffLetsOthersGo(t *testing.T) {
 	t.Attr("covers", "C437 W007")
 	inBubble(t, "the others get their turn", func(w *harness) {
@@ -70,7 +70,7 @@ func TestBackoffLetsOthersGo(t *testing.T) {
 		if got := w.claim("a"); !got.DeletionTimestamp.IsZero() {
 			w.Error("a was disrupted, although it never passed")
 		}
-		l.wantMachines("x8")
+		l.wantInstanceTypes("x8")
 		w.wantEvents("ConsolidationRejected node/a: ", 1)
 	})
 	inBubble(t, "a pool that has rested is looked at again at once", func(w *harness) {
@@ -115,7 +115,7 @@ func TestBackoffLetsOthersGo(t *testing.T) {
 	})
 }
 
-// ripening reports whether a command for the node waits for its second look.
+// waitsForValidation reports whether a command for the node waits to be validated.
 func (w *harness) waitsForValidation(node string) bool {
 	logs := w.logs.String()
 	proposed, rejected := strings.Count(logs, "proposing disruption"), strings.Count(logs, "is no longer valid")
@@ -138,7 +138,7 @@ func TestInstanceTypesThatCannotBeListed(t *testing.T) {
 		w.drift("drifted")
 		defer w.run()()
 		w.pass(time.Minute)
-		l.wantMachines("x2")
+		l.wantInstanceTypes("x2")
 		w.wantEvent(`Unconsolidatable node/used: Instance types of NodePool "pool" cannot be listed`)
 		w.wantNoEvent("DisruptionBlocked node/used: NodePool")
 	})
@@ -191,7 +191,7 @@ func TestTheLoopRunsDuringValidation(t *testing.T) {
 		l := w.live(ondemand(1, 8))
 		for i := range 3 {
 			pool, name := fmt.Sprintf("pool-%d", i), fmt.Sprintf("n%d", i)
-			// No two of the pods can share a machine, so that there is nothing for several nodes to become.
+			// No two of the pods can share a node, so that no node can replace several.
 			w.pool(pool, budget("1"), underutilized, func(p *v1.NodePool) {
 				p.Spec.Template.Labels = map[string]string{"team": pool}
 			})
@@ -251,7 +251,7 @@ func TestOneReasonForANodeAndPass(t *testing.T) {
 	inBubble(t, "another kind of reason is told at once, the same again after two minutes", func(w *harness) {
 		defer w.run()()
 		w.pool("pool", budget("100%"))
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		w.pod("a", "agent", ofDaemonSet, protected)
 		w.pass(25 * time.Second)
 		w.wantEvents("DisruptionBlocked node/a: ", 1)
@@ -291,7 +291,7 @@ func TestBudgetsOfPods(t *testing.T) {
 	})
 	inBubble(t, "a budget that can never allow anything is named", func(w *harness) {
 		w.pool("pool", budget("100%"), underutilized)
-		w.machine("pool", "a")
+		w.addNode("pool", "a")
 		w.pod("a", "web")
 		w.guard("default", "web", lets(0, 3, 3))
 		defer w.run()()

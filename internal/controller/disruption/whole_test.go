@@ -55,7 +55,7 @@ func TestALocalVolumeDoesNotHoldItsNode(t *testing.T) {
 // TestNoRunaway: workloads come and go while nodes are consolidated and removed as fast as they may be.
 func TestNoRunaway(t *testing.T) {
 	t.Attr("covers", "C557")
-	inBubble(t, "there are never many more nodes than the pods need, and in the end there is rest", func(w *harness) {
+	inBubble(t, "there are never many more nodes than the pods need, and in the end nothing changes", func(w *harness) {
 		l := w.live(ondemand(1, 2, 4, 8))
 		w.pool("pool", budget("100%"), underutilized)
 		defer w.run()()
@@ -94,7 +94,7 @@ func TestNoRunaway(t *testing.T) {
 		if got := w.alive(); int64(got) > cores/1000+1 {
 			w.Errorf("%d nodes for %d pods that ask for %d thousandths of a core", got, pods, cores)
 		}
-		l.wantRest()
+		l.wantNoChange()
 	})
 }
 
@@ -116,7 +116,7 @@ func TestBudgetsThatBlock(t *testing.T) {
 			defer w.run()()
 			w.pass(time.Hour)
 			w.wantDeleted()
-			l.wantMachines("x1 x1 x1")
+			l.wantInstanceTypes("x1 x1 x1")
 			for _, node := range []string{"empty", "drifted", "used"} {
 				w.wantUnmarked(node)
 			}
@@ -131,7 +131,7 @@ func TestRestarts(t *testing.T) {
 	t.Attr("covers", "C566")
 	for _, tt := range []struct {
 		name string
-		// at is when the process ends; the machine that takes over is ready after a minute, the drain goes on after three.
+		// at is when the process ends; the replacement is ready after a minute, the drain goes on after three.
 		at    time.Duration
 		there func(w *harness) bool
 	}{
@@ -163,7 +163,7 @@ func TestRestarts(t *testing.T) {
 			w.pass(2 * time.Minute)
 			again.stuck.Store(false)
 			w.pass(10 * time.Minute)
-			again.wantMachines("x2")
+			again.wantInstanceTypes("x2")
 			if got := w.alive(); got != 1 {
 				w.Errorf("%d NodeClaims, want one", got)
 			}

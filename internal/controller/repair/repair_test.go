@@ -93,7 +93,7 @@ func TestWhoIsRepaired(t *testing.T) {
 		"not ready for ten minutes":                 {change: []func(*fixture){notReady(10 * time.Minute)}, deleted: true},
 		"unknown for ten minutes":                   {change: []func(*fixture){says(corev1.NodeReady, corev1.ConditionUnknown, 10*time.Minute)}, deleted: true},
 		"a second too early":                        {change: []func(*fixture){notReady(10*time.Minute - time.Second)}, after: time.Second},
-		"a condition nobody asks about":             {change: []func(*fixture){says("KernelPanic", corev1.ConditionTrue, time.Hour)}},
+		"a condition without a policy":              {change: []func(*fixture){says("KernelPanic", corev1.ConditionTrue, time.Hour)}},
 		"a status that is not objected to":          {change: []func(*fixture){says(broken, corev1.ConditionUnknown, time.Hour)}},
 		"the one that is due first, not the older":  {change: []func(*fixture){notReady(3 * time.Minute), says(broken, corev1.ConditionTrue, time.Minute)}, after: time.Minute},
 		"one is due, the other is not":              {change: []func(*fixture){notReady(3 * time.Minute), says(broken, corev1.ConditionTrue, 2*time.Minute)}, deleted: true},
@@ -167,7 +167,7 @@ func TestDeadline(t *testing.T) {
 	for name, c := range map[string]struct{ have, want string }{
 		"none yet":         {"", "now"},
 		"one to come":      {"2999-01-01T00:00:00Z", "now"},
-		"one nobody reads": {"tomorrow", "now"},
+		"invalid":          {"tomorrow", "now"},
 		"one that is past": {past, past},
 	} {
 		for _, going := range []bool{false, true} {
@@ -233,18 +233,18 @@ func TestTooManyStopRepair(t *testing.T) {
 		blocked bool
 		events  []string
 	}{
-		"the only one":                  {},
-		"one of three":                  {change: []func(*fixture){among(2, 0, nil)}},
-		"one of five":                   {change: []func(*fixture){among(4, 0, nil)}},
-		"two of five":                   {change: []func(*fixture){among(4, 1, nil)}, blocked: true, events: told(inPool, "a", "a", "pool")},
-		"two of six":                    {change: []func(*fixture){among(5, 1, nil)}},
-		"two of ten":                    {change: []func(*fixture){among(9, 1, nil)}},
-		"three of ten":                  {change: []func(*fixture){among(9, 2, nil)}, blocked: true, events: told(inPool, "a", "a", "pool")},
-		"three of eleven":               {change: []func(*fixture){among(10, 2, nil)}},
-		"those of other pools":          {change: []func(*fixture){among(9, 9, elsewhere)}},
-		"without a pool":                {change: []func(*fixture){alone, among(4, 1, foreign)}, blocked: true, events: told(inCluster, "a", "a")},
-		"few without a pool":            {change: []func(*fixture){alone, among(9, 1, foreign)}},
-		"the pool is gone: nobody told": {change: []func(*fixture){among(4, 1, nil), func(d *fixture) { d.Delete(fakecluster.Pool()) }}, blocked: true},
+		"the only one":                        {},
+		"one of three":                        {change: []func(*fixture){among(2, 0, nil)}},
+		"one of five":                         {change: []func(*fixture){among(4, 0, nil)}},
+		"two of five":                         {change: []func(*fixture){among(4, 1, nil)}, blocked: true, events: told(inPool, "a", "a", "pool")},
+		"two of six":                          {change: []func(*fixture){among(5, 1, nil)}},
+		"two of ten":                          {change: []func(*fixture){among(9, 1, nil)}},
+		"three of ten":                        {change: []func(*fixture){among(9, 2, nil)}, blocked: true, events: told(inPool, "a", "a", "pool")},
+		"three of eleven":                     {change: []func(*fixture){among(10, 2, nil)}},
+		"those of other pools":                {change: []func(*fixture){among(9, 9, elsewhere)}},
+		"without a pool":                      {change: []func(*fixture){alone, among(4, 1, foreign)}, blocked: true, events: told(inCluster, "a", "a")},
+		"few without a pool":                  {change: []func(*fixture){alone, among(9, 1, foreign)}},
+		"the pool is gone: no event about it": {change: []func(*fixture){among(4, 1, nil), func(d *fixture) { d.Delete(fakecluster.Pool()) }}, blocked: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newFixture(t, append(c.change, notReady(time.Hour))...)

@@ -69,7 +69,7 @@ func TestReplace(t *testing.T) {
 		f.node("a", onDemand, "x8", 700, 700)
 		d := f.decide(singleNode(), 1)
 		f.want(d, "")
-		// In one piece the pods need the large machine again.
+		// In one piece the pods need the large node again.
 		f.wantObstacle(d, "a", NotCheaper, "")
 	})
 	t.Run("a reservation is cheaper than anything else", func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestDelete(t *testing.T) {
 		f.node("b", onDemand, "x2", 500).Disruption.Consolidatable = false
 		f.want(f.decide(singleNode(), 1), "delete a")
 	})
-	t.Run("a pending pod that needs the room keeps the node", func(t *testing.T) {
+	t.Run("a pending pod that needs the capacity keeps the node", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		f.wait("large", 1500)
 		f.node("a", onDemand, "x1", 500)
@@ -248,7 +248,7 @@ func TestSingleMovesDoNotShareCapacity(t *testing.T) {
 	f.node("b", onDemand, "x1", 900)
 	f.node("c", onDemand, "x1", 900)
 	f.node("large", onDemand, "x4", 1000, 1000)
-	// There is room for two of the three.
+	// There is capacity for two of the three.
 	f.want(f.decide(singleNode(), 10), "delete a; delete b")
 }
 

@@ -94,7 +94,7 @@ func TestDevicesMoveWithTheirPods(t *testing.T) {
 			claim, usage := f.use(a, "a-0", 0, 0)
 			slice := gpus("a", 2)
 			if owned {
-				slice.NodeOwner = "a" // the node publishes them, whoever can use them
+				slice.NodeOwner = "a" // the node publishes them, whichever node can use them
 			}
 			f.devices([]*device.Slice{slice}, []*model.DeviceClaim{claim}, usage)
 			d := f.decide(singleNode(), 1)
@@ -131,7 +131,7 @@ func TestDevicesMoveWithTheirPods(t *testing.T) {
 				n := f.node(name, onDemand, "x4", 500)
 				claim, usage := f.use(n, name+"-0", 0, 0)
 				slices, claims, usages = append(slices, f.gpusOf(name, 1)), append(claims, claim), append(usages, usage)
-				f.prices[n.ID] = 5 // of a type that is not sold any more
+				f.prices[n.ID] = 5 // of a type that is no longer offered
 				n.Labels[instanceTypeKey] = "old"
 			}
 			f.devices(slices, claims, usages...)

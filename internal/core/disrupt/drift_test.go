@@ -44,7 +44,7 @@ func TestDrift(t *testing.T) {
 		drifted(f.node("young", onDemand, "x1", 600), 1)
 		drifted(f.node("old", onDemand, "x1", 600), 9)
 		drifted(f.node("empty", onDemand, "x1"), 1)
-		f.nodes[2].Allocatable = nil // nobody moves there
+		f.nodes[2].Allocatable = nil // no pod moves there
 		f.want(f.decide(drift(), 2), "delete empty; replace old -> x1 on-demand")
 		f.want(f.decide(drift(), 1), "delete empty")
 	})
@@ -77,7 +77,7 @@ func TestDrift(t *testing.T) {
 		f.input.Problem.Pods = append(f.input.Problem.Pods, going)
 		f.want(f.decide(drift(), 1), "replace a -> x1 on-demand")
 	})
-	t.Run("the room that others have launched for virtual pods is not lost", func(t *testing.T) {
+	t.Run("capacity that was launched for virtual pods is not lost", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		drifted(f.node("a", onDemand, "x1"), 1)
 		f.wait("headroom", 900).Virtual = true
@@ -111,7 +111,7 @@ func TestDrift(t *testing.T) {
 			t.Error("the third node was held back by the budget, and nothing says so")
 		}
 	})
-	t.Run("nodes that drift together do not count on the same room", func(t *testing.T) {
+	t.Run("nodes that drift together do not count on the same capacity", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		drifted(f.node("a", onDemand, "x1", 900), 2)
 		drifted(f.node("b", onDemand, "x1", 900), 1)
@@ -150,7 +150,7 @@ func TestStaticDrift(t *testing.T) {
 		want   []string
 	}{
 		{"the budget is respected", one, 2, 9, three, []string{"replace a", "replace b"}},
-		{"nothing drifts without room under the limit", one, 3, 0, three, nil},
+		{"nothing drifts without a free place under the limit", one, 3, 0, three, nil},
 		{"with room every node is replaced one for one", one, 3, 3, three, []string{"replace a", "replace b", "replace c"}},
 		{"with partial room only as many as fit", one, 3, 1, three, []string{"replace a"}},
 		{"nothing drifts while the pool has too many nodes", map[string]Pool{"p": {Static: true, Surplus: true}}, 3, 3, three, nil},

@@ -35,7 +35,7 @@ func TestEmptinessFilter(t *testing.T) {
 			change: func(n *model.Node) { n.Headroom = 1 },
 		},
 		{name: "a headroom of zero does not protect", change: func(n *model.Node) { n.Headroom = 0 }},
-		{name: "nobody knows yet which nodes keep room", change: with(), pool: Pool{HeadroomUnknown: true}, want: HeadroomUnknown},
+		{name: "it is not known yet which nodes reserve capacity", change: with(), pool: Pool{HeadroomUnknown: true}, want: HeadroomUnknown},
 		{name: "consolidateAfter Never removes nothing", change: with(), pool: Pool{ConsolidationDisabled: true}, want: ConsolidationOff},
 		{name: "static pools are not touched", change: with(), pool: Pool{Static: true, ConsolidationDisabled: true}, want: Static},
 	} {
@@ -87,7 +87,7 @@ func TestFilterPods(t *testing.T) {
 	}
 }
 
-// nodesOf are n empty candidates of each pool; the later a node, the dearer it is.
+// nodesOf are n empty candidates of each pool; the later a node, the more expensive it is.
 func nodesOf(pools int, n int) []Candidate {
 	var out []Candidate
 	for p := range pools {
@@ -107,8 +107,8 @@ func TestEmptinessPicksUnderBudgets(t *testing.T) {
 		budgets Budgets
 		want    []string
 	}{
-		{"several empty nodes in one command, dearest first", nodesOf(1, 3), Budgets{"p0": 3}, []string{"p0-n2", "p0-n1", "p0-n0"}},
-		{"the budget is spent on the dearest", nodesOf(1, 10), Budgets{"p0": 3}, []string{"p0-n9", "p0-n8", "p0-n7"}},
+		{"several empty nodes in one command, most expensive first", nodesOf(1, 3), Budgets{"p0": 3}, []string{"p0-n2", "p0-n1", "p0-n0"}},
+		{"the budget is spent on the most expensive", nodesOf(1, 10), Budgets{"p0": 3}, []string{"p0-n9", "p0-n8", "p0-n7"}},
 		{"two nodes of each pool", nodesOf(2, 3), Budgets{"p0": 2, "p1": 2}, []string{"p0-n2", "p1-n2", "p0-n1", "p1-n1"}},
 		{"one pool without budget does not hold up another", nodesOf(2, 1), Budgets{"p1": 5}, []string{"p1-n0"}},
 		{"no budget, no command", nodesOf(1, 10), Budgets{"p0": 0}, nil},

@@ -222,7 +222,7 @@ func (f *fleet) wantObstacle(d Decision, node string, code Code, text string) {
 	f.Errorf("%s: no obstacle among %v, want %s", node, d.Obstacles, code)
 }
 
-// TestNobodyIsLeftWithoutAReason: whatever a method that looks at nodes one by one does not take, it says why.
+// TestEveryNodeHasAReason: a method that considers nodes one by one says of each that it does not take why.
 func TestEveryNodeHasAReason(t *testing.T) {
 	codes := map[Code]bool{}
 	for seed := range uint64(80) {

@@ -94,8 +94,8 @@ func TestMulti(t *testing.T) {
 	})
 }
 
-// prefix is the command that the peer finds: bisection over prefixes of all candidates, written down from the specification without
-// any part of our search. At most 100 nodes are taken, where the peer takes 101.
+// prefix is the command that upstream finds: bisection over prefixes of all candidates, written down from the specification without
+// any part of our search. At most 100 nodes are taken, where upstream takes 101.
 //
 // Source: disruption specification, multi-node search.
 func (f *fleet) prefix(budget int) Command {
@@ -232,7 +232,7 @@ func TestDecisionsLeaveEveryPodItsPlace(t *testing.T) {
 	}
 }
 
-// Where more nodes are candidates than one command may take, the middles of the bisection matter: they are those of the peer.
+// Where more nodes are candidates than one command may take, the middles of the bisection matter: they are those of upstream.
 func TestTheSearchIsNeverWorseThanThePrefixOfALargeFleet(t *testing.T) {
 	for seed := range uint64(12) {
 		random := rand.New(rand.NewPCG(seed, 11)) //nolint:gosec // a test

@@ -122,7 +122,7 @@ func TestMoreOfReplacing(t *testing.T) {
 	})
 }
 
-// heldType is an instance type with one machine in a reservation, at a price next to nothing.
+// heldType is an instance type with one instance in a reservation, at a price next to nothing.
 func heldType(name string, cores int64, reservation string) *catalog.InstanceType {
 	it := typeOf(name, cores, reserved)
 	for i := range it.Offerings {
@@ -374,7 +374,7 @@ func TestPricesOfWhatTakesOver(t *testing.T) {
 	})
 }
 
-// TestTheExpectedPriceDecides: the cheapest machine of the list would make the move worth it, the dearest, which it may
+// TestTheExpectedPriceDecides: the cheapest instance type of the list would make the command worth it, the most expensive, which it may
 // turn out to be, does not.
 func TestTheExpectedPriceDecides(t *testing.T) {
 	t.Attr("covers", "W035")

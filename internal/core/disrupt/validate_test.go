@@ -109,7 +109,7 @@ func TestValidateSimulated(t *testing.T) {
 			f.input.Problem.Pools[0].Catalog = sizes(1, onDemand)
 			f.run(f.nodes[0], "more", 100)
 		}, 1, OtherResult, Scheduling},
-		{"the pods need more than one machine", func(f *fleet) {
+		{"the pods need more than one node", func(f *fleet) {
 			f.input.Problem.Pools[0].Catalog = sizes(1, onDemand)
 			f.run(f.nodes[0], "more", 900)
 		}, 1, OtherResult, Scheduling},
