@@ -97,8 +97,8 @@ func TestWhoUsesADevice(t *testing.T) {
 	}
 }
 
-// TestDevicesAreKnownBeforeTheyAreAskedFor: what exists at start is applied before anybody is told that the picture is
-// complete, and whoever waits for that gives up with its context.
+// TestDevicesAreKnownBeforeTheyAreAskedFor: existing objects are applied before the watcher is ready, and
+// waiting for that ends with the context.
 func TestDevicesAreKnownBeforeTheyAreAskedFor(t *testing.T) {
 	t.Attr("covers", "L340")
 	s := newStore()

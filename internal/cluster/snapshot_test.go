@@ -316,7 +316,7 @@ func TestSumsByPool(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		story func(*Store)
-		want  map[string]int64 // cores by pool; every machine has eight, one that is not launched yet two
+		want  map[string]int64 // cores by pool; every node has eight, a planned one two
 	}{
 		"several pools": {func(s *Store) {
 			s.UpdateNodeClaim(of("x", claim("a", "test://1")))

@@ -66,7 +66,7 @@ func waitingPod(name string) *corev1.Pod {
 	return pod
 }
 
-// volumesOf describes what the picture says about the volumes of a pod that waits.
+// volumesOf describes the volumes of a pending pod in the snapshot.
 func volumesOf(t *testing.T, s *Store, uid string) string {
 	t.Helper()
 	p, ok := s.Snapshot().Pending.Get(uid)
@@ -224,7 +224,7 @@ func TestUsageOfVolumesAndPorts(t *testing.T) {
 	}
 }
 
-// TestDeletedStorageBreaksNothing: pods run on when somebody deletes what they use, and go on taking their room.
+// TestDeletedStorageBreaksNothing: pods keep running and using resources when the storage that they use is deleted.
 func TestDeletedStorageBreaksNothing(t *testing.T) {
 	t.Attr("covers", "L292")
 	s := newStore()

@@ -4,7 +4,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// writtenByCluster are the fields of metadata that nobody applies.
+// writtenByCluster are the fields of metadata that users do not set.
 func writtenByCluster() []string {
 	return []string{
 		"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
@@ -12,7 +12,7 @@ func writtenByCluster() []string {
 	}
 }
 
-// goneAnnotations are annotations of pools and classes that nobody reads any more, or that are worked out anew, with the
+// goneAnnotations are annotations of pools and classes that are no longer read, or are recomputed, with the
 // reason.
 func goneAnnotations() map[string]string {
 	const hash = "Karpenter works the hash out anew"

@@ -209,8 +209,8 @@ func TestPricesApplyToMatchingOfferingsOnly(t *testing.T) {
 	}
 }
 
-// TestSoldOutOfferingsAreCorrectedToo: a machine that was bought while there were some costs what the overlay says.
-func TestSoldOutOfferingsAreCorrectedToo(t *testing.T) {
+// TestUnavailableOfferingsAreCorrectedToo: a running node of one has the price of the overlay.
+func TestUnavailableOfferingsAreCorrectedToo(t *testing.T) {
 	t.Attr("covers", "L365")
 	small := machine("small")
 	for i := range small.Offerings {

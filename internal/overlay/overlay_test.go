@@ -17,7 +17,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/overlay"
 )
 
-// machine is a type in zones a and b, on demand for 1 and spot for 0.5.
+// machine is an instance type in zones a and b, on demand for 1 and spot for 0.5.
 func machine(name string) *cloud.InstanceType {
 	out := &cloud.InstanceType{
 		Name: name,

@@ -154,7 +154,7 @@ func TestNewPricesOfTheCloudAreCorrectedToo(t *testing.T) {
 	}
 }
 
-// TestEverythingElseIsKept fills every field of a type and an offering, also those that nobody has thought of yet.
+// TestEverythingElseIsKept fills every field of a type and an offering, including future ones.
 func TestEverythingElseIsKept(t *testing.T) {
 	t.Attr("covers", "L371")
 	full := machine("small")

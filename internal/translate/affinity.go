@@ -58,7 +58,7 @@ func emptyTerm(term corev1.NodeSelectorTerm) bool {
 	return len(term.MatchExpressions) == 0 && len(term.MatchFields) == 0
 }
 
-// excludes reports whether the pod's wishes, heaviest preference included, keep it off nodes that carry the label.
+// excludes reports whether the pod's node affinity, including its preference of highest weight, excludes nodes with the label.
 func (t *Translator) excludes(pod *corev1.Pod, key string) bool {
 	var s model.Shape
 	s.Selector = t.selector(pod.Spec.NodeSelector)

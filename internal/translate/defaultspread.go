@@ -30,8 +30,8 @@ func ReplicationController(o *corev1.ReplicationController) Owner {
 
 // DefaultSelector deduces for pods with these labels which pods they are spread with by default, as kube-scheduler does: the
 // selectors of Services that choose them are merged, the last one winning, and the owner has its say. Services are those of
-// the pods' namespace in the order of their names; owner may be nil. Nil means that nobody says anything: such pods get no
-// default. Source: scheduling specification, cluster-default spread constraints.
+// the pods' namespace in the order of their names; owner may be nil. The result is nil if neither selects the pods: such pods get
+// no default. Source: scheduling specification, cluster-default spread constraints.
 func (t *Translator) DefaultSelector(pods *model.Labels, services []map[string]string, owner *Owner) *topology.Selector {
 	chosen := map[string]string{}
 	for _, selector := range services {

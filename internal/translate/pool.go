@@ -31,12 +31,12 @@ func (t *Translator) Pool(pool *v1.NodePool, types catalog.Catalog) *model.Pool 
 	return p
 }
 
-// poolRequirements are what every machine of the pool meets.
+// poolRequirements are those of every node of the pool.
 func (t *Translator) poolRequirements(pool *v1.NodePool) requirement.Set {
 	return cloud.Requirements(pool.Spec.Template.Spec.Requirements, t.labels).And(t.selector(t.poolLabels(pool)))
 }
 
-// poolLabels are the labels that every machine of the pool carries.
+// poolLabels are the labels of every node of the pool.
 func (t *Translator) poolLabels(pool *v1.NodePool) map[string]string {
 	labels := maps.Clone(pool.Spec.Template.Labels)
 	if labels == nil {

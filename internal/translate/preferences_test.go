@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// unwish takes every wish from a pod.
+// unwish removes all preferences of a pod.
 func unwish(pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
 	pod.Spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution = nil
@@ -28,7 +28,7 @@ func unwish(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// TestWishesLeftOut checks that a translator which leaves wishes out reads a pod as if it had none, and that the others go on
+// TestWishesLeftOut checks that a translator that ignores preferences translates a pod as if it had none, and that others go on
 // to tell such pods apart.
 func TestWishesLeftOut(t *testing.T) {
 	pod := everything()
@@ -65,7 +65,7 @@ func TestWishesLeftOut(t *testing.T) {
 	}
 }
 
-// TestWishToStayAwayIsHeard checks that pods which wish for no node of ours are left alone, whatever becomes of other wishes,
+// TestWishToStayAwayIsHeard checks that pods that prefer nodes without a NodePool are left alone, whether other preferences are ignored or not,
 // and that this is not told of a pod that came before.
 func TestWishToStayAwayIsHeard(t *testing.T) {
 	wishless := translate.NewWith(v1.CoreLabelRules(), false)

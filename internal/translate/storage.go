@@ -78,7 +78,7 @@ func (u volumeUse) className() string {
 	return *u.claim.Spec.StorageClassName
 }
 
-// driver is the CSI driver that attaches the volume; empty when none does, or when nobody can say. Volumes and classes of
+// driver is the CSI driver that attaches the volume; empty if there is none, or if it is unknown. Volumes and classes of
 // the drivers that Kubernetes once had built in belong to the CSI drivers that took their place.
 func (u volumeUse) driver() string {
 	switch {

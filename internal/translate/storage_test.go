@@ -259,7 +259,7 @@ func TestAttachments(t *testing.T) {
 	}
 }
 
-// TestBoundPodsAreNotValidated: what runs, runs. Only when nobody can say where its volumes are, it cannot be moved.
+// TestBoundPodsAreNotValidated: a bound pod is rejected only if its volumes are missing, so that it cannot be rescheduled.
 func TestBoundPodsAreNotValidated(t *testing.T) {
 	t.Attr("covers", "L293")
 	storage, translator := testStorage(t), translate.New(v1.CoreLabelRules())

@@ -11,8 +11,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/volume"
 )
 
-// volumeTopology is where all volumes of a pod can be used together. It fails when something that they refer to is not there: then
-// nobody knows. Source: scheduling specification, topology alternatives of volumes.
+// volumeTopology returns where all volumes of a pod can be used together. It fails if an object that they refer to
+// does not exist. Source: scheduling specification, topology alternatives of volumes.
 func (t *Translator) volumeTopology(uses []volumeUse) ([]requirement.Set, error) {
 	perVolume := make([][]requirement.Set, len(uses))
 	for i, u := range uses {

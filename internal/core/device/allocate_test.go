@@ -10,7 +10,7 @@ import (
 func TestMachinesWithTheDeviceAreKept(t *testing.T) {
 	t.Attr("covers", "L317")
 	gpu, bare := template(several(1, "gpu", "model=a")...), template(several(1, "nic", "model=n")...)
-	a := must(t, cluster(), machine("m", nil, bare, gpu), claim("c", exactly("r", 1, has{"model", "a"})))
+	a := must(t, cluster(), plannedNode("m", nil, bare, gpu), claim("c", exactly("r", 1, has{"model", "a"})))
 	if len(a.Templates) != 1 || a.Templates[0] != gpu {
 		t.Errorf("%d kinds are left, want the one with the device", len(a.Templates))
 	}
@@ -21,32 +21,32 @@ func TestPodsShareAMachineWithDistinctDevices(t *testing.T) {
 	t.Attr("covers", "L319")
 	l, kind := cluster(), template(several(2, "gpu")...)
 	for i, name := range []string{"gpu0", "gpu1"} {
-		a := must(t, l, machine("m", kind), claim(name, exactly("r", 1)))
+		a := must(t, l, plannedNode("m", kind), claim(name, exactly("r", 1)))
 		want(t, "device", describe(a), "r=gpu"+string(rune('0'+i)))
 	}
-	refuse(t, l, machine("m", kind), claim("third", exactly("r", 1)))
-	must(t, l, machine("other", kind), claim("third", exactly("r", 1)))
+	refuse(t, l, plannedNode("m", kind), claim("third", exactly("r", 1)))
+	must(t, l, plannedNode("other", kind), claim("third", exactly("r", 1)))
 }
 
 func TestAllMode(t *testing.T) {
 	t.Attr("covers", "L320")
 	devices := append(several(2, "gpu", "model=a"), plain("old", "model=b"))
 	t.Run("takes every matching device", func(t *testing.T) {
-		a := must(t, cluster(), machine("m", template(devices...)), claim("c", all("r", has{"model", "a"})))
+		a := must(t, cluster(), plannedNode("m", template(devices...)), claim("c", all("r", has{"model", "a"})))
 		want(t, "devices", describe(a), "r=gpu0 r=gpu1")
 	})
 	t.Run("fails when one of them is taken", func(t *testing.T) {
 		l, kind := cluster(), template(devices...)
-		must(t, l, machine("m", kind), claim("c", exactly("r", 1, has{"model", "a"})))
-		refuse(t, l, machine("m", kind), claim("d", all("r", has{"model", "a"})))
+		must(t, l, plannedNode("m", kind), claim("c", exactly("r", 1, has{"model", "a"})))
+		refuse(t, l, plannedNode("m", kind), claim("d", all("r", has{"model", "a"})))
 	})
 	t.Run("fails when there is none", func(t *testing.T) {
-		refuse(t, cluster(), machine("m", template(devices...)), claim("c", all("r", has{"model", "x"})))
+		refuse(t, cluster(), plannedNode("m", template(devices...)), claim("c", all("r", has{"model", "x"})))
 	})
 	t.Run("is refused by incomplete pools", func(t *testing.T) {
 		growing := everywhere("shared", several(1, "gpu")...)
 		growing.Count = 2
-		failure := refuse(t, cluster(growing), machine("m", template(devices...)), claim("c", all("r", has{"model", "a"})))
+		failure := refuse(t, cluster(growing), plannedNode("m", template(devices...)), claim("c", all("r", has{"model", "a"})))
 		if !strings.Contains(failure.Text, "pool gpu.example.com/shared is incomplete") {
 			t.Errorf("got %q", failure.Text)
 		}
@@ -56,15 +56,15 @@ func TestAllMode(t *testing.T) {
 			placed("pa", []requirement.Set{zone("a")}, several(2, "a", "model=a")...),
 			placed("pb", []requirement.Set{zone("b")}, several(1, "b", "model=a")...),
 		)
-		must(t, l, machine("m"), claim("one", exactly("r", 1)))
-		a := must(t, l, machine("n"), claim("rest", all("r")))
+		must(t, l, plannedNode("m"), claim("one", exactly("r", 1)))
+		a := must(t, l, plannedNode("n"), claim("rest", all("r")))
 		want(t, "devices", describe(a), "r=b0")
 		want(t, "place", a.Requirements.String(), zone("b").String())
 	})
 	t.Run("may go where the others are not", func(t *testing.T) {
 		l := cluster(placed("pa", []requirement.Set{zone("a")}, several(1, "a")...))
-		must(t, l, machine("m"), claim("one", exactly("r", 1)))
-		a := must(t, l, machine("n", template(several(1, "new")...)).within(zone("a", "b")), claim("rest", all("r")))
+		must(t, l, plannedNode("m"), claim("one", exactly("r", 1)))
+		a := must(t, l, plannedNode("n", template(several(1, "new")...)).within(zone("a", "b")), claim("rest", all("r")))
 		want(t, "devices", describe(a), "r=new0")
 		want(t, "place", a.Requirements.String(), zone("b").String())
 	})
@@ -74,9 +74,9 @@ func TestFirstAvailable(t *testing.T) {
 	t.Attr("covers", "L322")
 	choice := firstOf("r", exactly("best", 1, has{"model", "a"}), exactly("good", 1, has{"model", "b"}))
 	l, kind := cluster(), template(plain("good0", "model=b"), plain("best0", "model=a"))
-	want(t, "the first", describe(must(t, l, machine("m", kind), claim("c", choice))), "r/best=best0")
-	want(t, "the second", describe(must(t, l, machine("m", kind), claim("d", choice))), "r/good=good0")
-	refuse(t, l, machine("m", kind), claim("e", choice))
+	want(t, "the first", describe(must(t, l, plannedNode("m", kind), claim("c", choice))), "r/best=best0")
+	want(t, "the second", describe(must(t, l, plannedNode("m", kind), claim("d", choice))), "r/good=good0")
+	refuse(t, l, plannedNode("m", kind), claim("e", choice))
 }
 
 func TestAllocatedClaims(t *testing.T) {
@@ -100,7 +100,7 @@ func TestAllocatedClaims(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			l := cluster()
-			a, failure := try(t, l, machine("m", template(several(1, "gpu")...)), tc.claims...)
+			a, failure := try(t, l, plannedNode("m", template(several(1, "gpu")...)), tc.claims...)
 			if (failure != nil) != tc.refuse {
 				t.Fatalf("got %+v, refused: %v", failure, tc.refuse)
 			}
@@ -116,27 +116,27 @@ func TestPlaceOfDevices(t *testing.T) {
 		placed("pb", []requirement.Set{zone("b")}, plain("b0")),
 	)
 	t.Run("narrows the machine", func(t *testing.T) {
-		a, _ := try(t, l, machine("m"), claim("c", exactly("r", 1)))
+		a, _ := try(t, l, plannedNode("m"), claim("c", exactly("r", 1)))
 		want(t, "device", describe(a), "r=a0")
 		want(t, "place", a.Requirements.String(), zone("a").String())
 	})
 	t.Run("honours what is asked of the machine", func(t *testing.T) {
-		a, _ := try(t, l, machine("m").within(zone("b", "c")), claim("c", exactly("r", 1)))
+		a, _ := try(t, l, plannedNode("m").within(zone("b", "c")), claim("c", exactly("r", 1)))
 		want(t, "device", describe(a), "r=b0")
 	})
 	t.Run("is given up for another that machines can be had in", func(t *testing.T) {
-		m := machine("m")
+		m := plannedNode("m")
 		m.Accepts = func(_ *Template, narrowed requirement.Set) bool { return narrowed.Get(zoneKey).Has("b") }
 		a, _ := try(t, l, m, claim("c", exactly("r", 1)))
 		want(t, "device", describe(a), "r=b0")
 	})
 	t.Run("is one for all devices", func(t *testing.T) {
-		refuse(t, l, machine("m"), claim("c", exactly("r", 2)))
+		refuse(t, l, plannedNode("m"), claim("c", exactly("r", 2)))
 	})
 	t.Run("is one for all kinds", func(t *testing.T) {
 		// The first kind can only use zone b, so the second must not be left with zone a.
 		b, c := template(plain("x")), template(plain("y"))
-		m := machine("m", b, c)
+		m := plannedNode("m", b, c)
 		m.Accepts = func(kind *Template, narrowed requirement.Set) bool {
 			return kind == c || narrowed.Get(zoneKey).Has("b")
 		}
@@ -157,22 +157,22 @@ func TestClaimsSharedByPods(t *testing.T) {
 	t.Run("with devices that exist they can be used from elsewhere", func(t *testing.T) {
 		l := cluster(placed("pa", []requirement.Set{zone("a")}, plain("a0")))
 		shared := claim("c", exactly("r", 1))
-		must(t, l, machine("m"), shared)
-		a := must(t, l, machine("n").within(zone("a", "b")), shared)
+		must(t, l, plannedNode("m"), shared)
+		a := must(t, l, plannedNode("n").within(zone("a", "b")), shared)
 		want(t, "place", a.Requirements.String(), zone("a").String())
-		refuse(t, l, machine("o").within(zone("b")), shared)
+		refuse(t, l, plannedNode("o").within(zone("b")), shared)
 	})
 	t.Run("with devices of a machine only that machine will do", func(t *testing.T) {
 		l, kind := cluster(), template(several(2, "gpu")...)
 		shared := claim("c", exactly("r", 1))
-		must(t, l, machine("m", kind), shared)
-		refuse(t, l, machine("n", kind), shared)
-		must(t, l, machine("m", kind), shared)
-		must(t, l, machine("m", kind), claim("d", exactly("r", 1)))
+		must(t, l, plannedNode("m", kind), shared)
+		refuse(t, l, plannedNode("n", kind), shared)
+		must(t, l, plannedNode("m", kind), shared)
+		must(t, l, plannedNode("m", kind), claim("d", exactly("r", 1)))
 	})
 	t.Run("a claim that is named twice is allocated once", func(t *testing.T) {
 		shared := claim("c", exactly("r", 1))
-		a := must(t, cluster(), machine("m", template(plain("gpu"))), shared, shared)
+		a := must(t, cluster(), plannedNode("m", template(plain("gpu"))), shared, shared)
 		want(t, "devices", describe(a), "r=gpu")
 	})
 }
@@ -180,8 +180,8 @@ func TestClaimsSharedByPods(t *testing.T) {
 func TestClaimsThatCannotBeAllocated(t *testing.T) {
 	t.Attr("covers", "L325")
 	broken := &Claim{Name: "default/c", Problem: "device class \"x\" not found"}
-	want(t, "problem", refuse(t, cluster(), machine("m"), broken).Text, broken.Problem)
-	failure := refuse(t, cluster(), machine("m", template(plain("odd", "model=broken"), plain("gpu", "model=a"))), claim("c", exactly("r", 1, has{"model", "a"})))
+	want(t, "problem", refuse(t, cluster(), plannedNode("m"), broken).Text, broken.Problem)
+	failure := refuse(t, cluster(), plannedNode("m", template(plain("odd", "model=broken"), plain("gpu", "model=a"))), claim("c", exactly("r", 1, has{"model", "a"})))
 	if !strings.Contains(failure.Text, "no such key") {
 		t.Errorf("the error of the selector is lost: %q", failure.Text)
 	}
@@ -191,21 +191,21 @@ func TestMoreThanAClaimMayHave(t *testing.T) {
 	t.Attr("covers", "L335")
 	large, small := template(several(40, "gpu")...), template(several(8, "gpu")...)
 	t.Run("is refused up front", func(t *testing.T) {
-		failure := refuse(t, cluster(), machine("m", large), claim("c", exactly("r", 20), exactly("q", 13)))
+		failure := refuse(t, cluster(), plannedNode("m", large), claim("c", exactly("r", 20), exactly("q", 13)))
 		if !strings.Contains(failure.Text, "33 devices") {
 			t.Errorf("got %q", failure.Text)
 		}
-		must(t, cluster(), machine("m", large), claim("c", exactly("r", 20), exactly("q", 12)))
+		must(t, cluster(), plannedNode("m", large), claim("c", exactly("r", 20), exactly("q", 12)))
 	})
 	t.Run("prunes kinds that have too many", func(t *testing.T) {
-		a := must(t, cluster(), machine("m", large, small), claim("c", all("r")))
+		a := must(t, cluster(), plannedNode("m", large, small), claim("c", all("r")))
 		if len(a.Templates) != 1 || a.Templates[0] != small {
 			t.Errorf("%d kinds are left", len(a.Templates))
 		}
-		refuse(t, cluster(), machine("m", large), claim("c", all("r")))
+		refuse(t, cluster(), plannedNode("m", large), claim("c", all("r")))
 	})
 	t.Run("counts the cheapest of alternatives", func(t *testing.T) {
-		a := must(t, cluster(), machine("m", large), claim("c", exactly("q", 20), firstOf("r", exactly("many", 20), exactly("few", 2))))
+		a := must(t, cluster(), plannedNode("m", large), claim("c", exactly("q", 20), firstOf("r", exactly("many", 20), exactly("few", 2))))
 		if !strings.Contains(describe(a), "r/few=") || strings.Contains(describe(a), "r/many=") {
 			t.Errorf("got %s", describe(a))
 		}
@@ -223,18 +223,18 @@ func TestTheSearchEndsWhenItTakesTooLong(t *testing.T) {
 	c := claim("c", exactly("r", 8)).agreeing(driver+"/none", "other")
 	c.Requests = append(c.Requests, exactly("s", 1, has{"id", "nobody"}))
 	l := cluster()
-	_, failure := l.Allocate(machine("m", template(devices...)), []*Claim{c}, stop)
+	_, failure := l.Allocate(plannedNode("m", template(devices...)), []*Claim{c}, stop)
 	if failure == nil || !failure.Timeout {
 		t.Fatalf("got %+v, want a timeout", failure)
 	}
-	must(t, l, machine("m", template(devices...)), claim("d", exactly("r", 8)))
+	must(t, l, plannedNode("m", template(devices...)), claim("d", exactly("r", 8)))
 }
 
 func TestAdminAccessTakesNothing(t *testing.T) {
 	l, kind := cluster(), template(plain("gpu"))
 	watch := exactly("r", 1)
 	watch.Alternatives[0].AdminAccess = true
-	must(t, l, machine("m", kind), claim("c", exactly("r", 1)))
-	want(t, "device", describe(must(t, l, machine("m", kind), claim("watch", watch))), "r=gpu")
-	want(t, "device", describe(must(t, l, machine("m", kind), claim("watch-too", watch))), "r=gpu")
+	must(t, l, plannedNode("m", kind), claim("c", exactly("r", 1)))
+	want(t, "device", describe(must(t, l, plannedNode("m", kind), claim("watch", watch))), "r=gpu")
+	want(t, "device", describe(must(t, l, plannedNode("m", kind), claim("watch-too", watch))), "r=gpu")
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// The oracle answers by trying everything, and shares no code with the allocator. A machine has one kind and stands in one
+// bruteForce tries every allocation and shares no code with the allocator. A node has one template and is in one
 // zone; what can be used from there is then plain.
 
-// zones are where machines may stand; nobody offers a device in zone c.
+// zones are those of nodes; no device is in zone c.
 var zones = []string{"a", "b", "c"}
 
 // site is a device with its place, as the oracle sees it: zone "" is everywhere.
@@ -27,14 +27,14 @@ type promise struct {
 }
 
 // oracle knows the devices and what was promised.
-type oracle struct {
+type bruteForce struct {
 	sites    []site
 	memory   map[string]int64 // budget of the counter of a pool; template pools begin with the name of their kind
 	kinds    map[*Template]string
 	promises []promise
 }
 
-func (o *oracle) site(kind *Template, id ID) site {
+func (o *bruteForce) site(kind *Template, id ID) site {
 	for _, s := range o.sites {
 		if s.pool == id.Pool && s.device.Name == id.Name && (s.kind == nil || s.kind == kind) {
 			return s
@@ -44,7 +44,7 @@ func (o *oracle) site(kind *Template, id ID) site {
 }
 
 // sound reports whether the promises, with fresh grants to owner as a kind, can all be kept whatever the owners become.
-func (o *oracle) sound(owner string, kind *Template, fresh []Grant) bool {
+func (o *bruteForce) sound(owner string, kind *Template, fresh []Grant) bool {
 	kindsOf := map[string][]*Template{}
 	for _, p := range o.promises {
 		for k := range p.grants {
@@ -75,7 +75,7 @@ func (o *oracle) sound(owner string, kind *Template, fresh []Grant) bool {
 }
 
 // keeps reports whether all promises can be kept when the owners became what they chose.
-func (o *oracle) keeps(chosen map[string]*Template, owner string, fresh []Grant) bool {
+func (o *bruteForce) keeps(chosen map[string]*Template, owner string, fresh []Grant) bool {
 	whole, memory, drawn := map[string]bool{}, map[string]int64{}, map[string]int64{}
 	take := func(owner string, g Grant) bool {
 		s := o.site(chosen[owner], g.Device)
@@ -114,8 +114,8 @@ func (o *oracle) keeps(chosen map[string]*Template, owner string, fresh []Grant)
 	return true
 }
 
-// reach is the devices that a machine of a kind can use in a zone.
-func (o *oracle) reach(kind *Template, zone string) []site {
+// reach returns the devices that a node with a template can use in a zone.
+func (o *bruteForce) reach(kind *Template, zone string) []site {
 	var out []site
 	for _, s := range o.sites {
 		if (s.zone == "" || s.zone == zone) && (s.kind == nil || s.kind == kind) {
@@ -125,8 +125,8 @@ func (o *oracle) reach(kind *Template, zone string) []site {
 	return out
 }
 
-// exists reports whether a machine of a kind in a zone can give claims, in addition to what was promised, what they want.
-func (o *oracle) exists(owner string, kind *Template, zone string, claims []*Claim) bool {
+// exists reports whether a node with a template in a zone can satisfy claims in addition to the committed ones.
+func (o *bruteForce) exists(owner string, kind *Template, zone string, claims []*Claim) bool {
 	for _, c := range claims {
 		if c.Allocation != nil && !slices.ContainsFunc(c.Allocation.Places, func(p requirement.Set) bool { return p.Get(zoneKey).Has(zone) }) {
 			return false
@@ -142,7 +142,7 @@ func (o *oracle) exists(owner string, kind *Template, zone string, claims []*Cla
 }
 
 // fill tries every device for every place in every request.
-func (o *oracle) fill(owner string, kind *Template, zone string, claims []*Claim, current []Grant, done []Grant) bool {
+func (o *bruteForce) fill(owner string, kind *Template, zone string, claims []*Claim, current []Grant, done []Grant) bool {
 	if len(claims) == 0 {
 		return o.sound(owner, kind, done)
 	}
@@ -211,7 +211,7 @@ func enough(d *Device, asked []Amount) ([]Amount, bool) {
 }
 
 // agree reports whether the devices of a claim satisfy its constraints, which are all about attribute k.
-func (o *oracle) agree(kind *Template, claim *Claim, grants []Grant) bool {
+func (o *bruteForce) agree(kind *Template, claim *Claim, grants []Grant) bool {
 	for _, c := range claim.Constraints {
 		value := ""
 		for _, g := range grants {

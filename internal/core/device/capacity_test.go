@@ -54,34 +54,34 @@ func TestConsumableCapacity(t *testing.T) {
 	half := func(name string) *Claim { return claim(name, asking("r", 1, Amount{"memory", 50})) }
 	t.Run("is shared until it is used up", func(t *testing.T) {
 		l, kind := cluster(), template(sharable("gpu", 100))
-		must(t, l, machine("m", kind), half("a"))
-		must(t, l, machine("m", kind), half("b"))
-		refuse(t, l, machine("m", kind), half("c"))
-		must(t, l, machine("n", kind), half("c"))
+		must(t, l, plannedNode("m", kind), half("a"))
+		must(t, l, plannedNode("m", kind), half("b"))
+		refuse(t, l, plannedNode("m", kind), half("c"))
+		must(t, l, plannedNode("n", kind), half("c"))
 	})
 	t.Run("of a device that exists is shared by all", func(t *testing.T) {
 		l := cluster(everywhere("net", sharable("gpu", 100)))
-		must(t, l, machine("m"), half("a"))
-		must(t, l, machine("n"), half("b"))
-		refuse(t, l, machine("o"), half("c"))
+		must(t, l, plannedNode("m"), half("a"))
+		must(t, l, plannedNode("n"), half("b"))
+		refuse(t, l, plannedNode("o"), half("c"))
 	})
 	t.Run("serves one request several times", func(t *testing.T) {
-		a := must(t, cluster(), machine("m", template(sharable("gpu", 100))), claim("c", asking("r", 2, Amount{"memory", 50})))
+		a := must(t, cluster(), plannedNode("m", template(sharable("gpu", 100))), claim("c", asking("r", 2, Amount{"memory", 50})))
 		want(t, "devices", describe(a), "r=gpu r=gpu")
-		refuse(t, cluster(), machine("m", template(sharable("gpu", 100))), claim("c", asking("r", 3, Amount{"memory", 50})))
+		refuse(t, cluster(), plannedNode("m", template(sharable("gpu", 100))), claim("c", asking("r", 3, Amount{"memory", 50})))
 	})
 	t.Run("is all taken by those who do not say", func(t *testing.T) {
 		l, kind := cluster(), template(sharable("gpu", 100))
-		must(t, l, machine("m", kind), claim("a", exactly("r", 1)))
-		refuse(t, l, machine("m", kind), claim("b", asking("r", 1, Amount{"memory", 1})))
+		must(t, l, plannedNode("m", kind), claim("a", exactly("r", 1)))
+		refuse(t, l, plannedNode("m", kind), claim("b", asking("r", 1, Amount{"memory", 1})))
 	})
 	t.Run("rules out devices without the dimension", func(t *testing.T) {
-		refuse(t, cluster(), machine("m", template(sharable("gpu", 100))), claim("c", asking("r", 1, Amount{"bandwidth", 1})))
+		refuse(t, cluster(), plannedNode("m", template(sharable("gpu", 100))), claim("c", asking("r", 1, Amount{"bandwidth", 1})))
 	})
 	t.Run("is a condition for devices that are not shared", func(t *testing.T) {
 		small, large := sharable("small", 10), sharable("large", 100)
 		small.Shared, large.Shared = false, false
-		a := must(t, cluster(), machine("m", template(small, large)), half("a"))
+		a := must(t, cluster(), plannedNode("m", template(small, large)), half("a"))
 		want(t, "device", describe(a), "r=large")
 		if a.outcomes[a.Templates[0]][0].Grants[0].Consumed != nil {
 			t.Error("a device that is not shared is consumed in part")
@@ -93,9 +93,9 @@ func TestConsumableCapacity(t *testing.T) {
 		}
 		usage := &Usage{Device: ID{driver, "net", "gpu"}, Shares: []Share{share("x", "p", 50), share("y", "q", 25)}}
 		inventory := NewInventory([]*Slice{everywhere("net", sharable("gpu", 100))}, nil)
-		refuse(t, NewLedger(inventory, NewAllocated([]*Usage{usage}, leavingPods())), machine("m"), half("a"))
-		refuse(t, NewLedger(inventory, NewAllocated([]*Usage{usage}, leavingPods("q"))), machine("m"), claim("a", asking("r", 1, Amount{"memory", 51})))
-		must(t, NewLedger(inventory, NewAllocated([]*Usage{usage}, leavingPods("p"))), machine("m"), claim("a", asking("r", 1, Amount{"memory", 75})))
-		must(t, NewLedger(inventory, NewAllocated([]*Usage{usage}, leavingPods("p", "q"))), machine("m"), claim("a", exactly("r", 1)))
+		refuse(t, NewLedger(inventory, NewAllocated([]*Usage{usage}, leavingPods())), plannedNode("m"), half("a"))
+		refuse(t, NewLedger(inventory, NewAllocated([]*Usage{usage}, leavingPods("q"))), plannedNode("m"), claim("a", asking("r", 1, Amount{"memory", 51})))
+		must(t, NewLedger(inventory, NewAllocated([]*Usage{usage}, leavingPods("p"))), plannedNode("m"), claim("a", asking("r", 1, Amount{"memory", 75})))
+		must(t, NewLedger(inventory, NewAllocated([]*Usage{usage}, leavingPods("p", "q"))), plannedNode("m"), claim("a", exactly("r", 1)))
 	})
 }

@@ -38,10 +38,10 @@ func TestMatchAttribute(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if tc.want == "" {
-				refuse(t, cluster(), machine("m", tc.kind), tc.claim)
+				refuse(t, cluster(), plannedNode("m", tc.kind), tc.claim)
 				return
 			}
-			want(t, "devices", describe(must(t, cluster(), machine("m", tc.kind), tc.claim)), tc.want)
+			want(t, "devices", describe(must(t, cluster(), plannedNode("m", tc.kind), tc.claim)), tc.want)
 		})
 	}
 }
@@ -80,10 +80,10 @@ func TestBindings(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			c := claim("c", exactly("r", tc.n)).agreeing(clique)
 			if tc.want == "" {
-				refuse(t, cluster(), machine("m", tc.kind), c)
+				refuse(t, cluster(), plannedNode("m", tc.kind), c)
 				return
 			}
-			want(t, "devices", describe(must(t, cluster(), machine("m", tc.kind), c)), tc.want)
+			want(t, "devices", describe(must(t, cluster(), plannedNode("m", tc.kind), c)), tc.want)
 		})
 	}
 }

@@ -21,74 +21,74 @@ func TestPartitions(t *testing.T) {
 	one := func(name string) *Claim { return claim(name, exactly("r", 1)) }
 	t.Run("share a budget", func(t *testing.T) {
 		l := cluster(partitioned("p", 100, partition("a", 60), partition("b", 60), partition("c", 40))...)
-		want(t, "first", describe(must(t, l, machine("m"), one("x"))), "r=a")
-		want(t, "second", describe(must(t, l, machine("n"), one("y"))), "r=c")
-		refuse(t, l, machine("o"), one("z"))
+		want(t, "first", describe(must(t, l, plannedNode("m"), one("x"))), "r=a")
+		want(t, "second", describe(must(t, l, plannedNode("n"), one("y"))), "r=c")
+		refuse(t, l, plannedNode("o"), one("z"))
 	})
 	t.Run("draw from several counters", func(t *testing.T) {
 		engines := CounterConsumption{"card", "engines", 2}
 		l := cluster(partitioned("p", 100, partition("a", 10, engines), partition("b", 10, engines), partition("c", 10))...)
-		must(t, l, machine("m"), one("x"))
-		want(t, "second", describe(must(t, l, machine("n"), one("y"))), "r=c")
-		refuse(t, l, machine("o"), one("z"))
+		must(t, l, plannedNode("m"), one("x"))
+		want(t, "second", describe(must(t, l, plannedNode("n"), one("y"))), "r=c")
+		refuse(t, l, plannedNode("o"), one("z"))
 	})
 	t.Run("are not over-committed within one claim", func(t *testing.T) {
 		l := cluster(partitioned("p", 100, partition("a", 60), partition("b", 40), partition("c", 60))...)
-		want(t, "pair", describe(must(t, l, machine("m"), claim("x", exactly("r", 2)))), "r=a r=b")
-		refuse(t, cluster(partitioned("p", 100, partition("a", 60), partition("b", 60))...), machine("m"), claim("x", exactly("r", 2)))
+		want(t, "pair", describe(must(t, l, plannedNode("m"), claim("x", exactly("r", 2)))), "r=a r=b")
+		refuse(t, cluster(partitioned("p", 100, partition("a", 60), partition("b", 60))...), plannedNode("m"), claim("x", exactly("r", 2)))
 	})
 	t.Run("that are allocated in the cluster count, used or not from here", func(t *testing.T) {
 		slices := partitioned("p", 100, partition("a", 60))
 		slices[0].Count, slices[1].Count = 3, 3
 		slices = append(slices, &Slice{Name: "far", Driver: driver, Pool: "p", Count: 3, Node: "far", Devices: []*Device{partition("b", 60)}})
 		usage := []*Usage{{Device: ID{driver, "p", "b"}, Shares: []Share{{Claim: "x"}}}}
-		refuse(t, NewLedger(NewInventory(slices, nil), NewAllocated(usage, leavingPods())), machine("m"), one("x"))
-		must(t, NewLedger(NewInventory(slices, nil), Allocated{}), machine("m"), one("x"))
+		refuse(t, NewLedger(NewInventory(slices, nil), NewAllocated(usage, leavingPods())), plannedNode("m"), one("x"))
+		must(t, NewLedger(NewInventory(slices, nil), Allocated{}), plannedNode("m"), one("x"))
 	})
 	t.Run("of a machine have a budget of their own", func(t *testing.T) {
 		kind := NewTemplate(partitioned("p", 100, partition("a", 60)), nil)
 		l := cluster(partitioned("p", 100, partition("a", 60))...)
-		must(t, l, machine("m", kind), one("x"))
-		must(t, l, machine("m", kind), one("y"))
-		must(t, l, machine("n", kind), one("z"))
-		refuse(t, l, machine("n", kind), one("w"))
+		must(t, l, plannedNode("m", kind), one("x"))
+		must(t, l, plannedNode("m", kind), one("y"))
+		must(t, l, plannedNode("n", kind), one("z"))
+		refuse(t, l, plannedNode("n", kind), one("w"))
 	})
 	t.Run("with a reference to nothing spoil the pool", func(t *testing.T) {
 		for _, d := range []CounterConsumption{{"card", "wheels", 1}, {"car", "memory", 1}} {
-			refuse(t, cluster(partitioned("p", 100, partition("a", 1), partition("b", 1, d))...), machine("m"), one("x"))
+			refuse(t, cluster(partitioned("p", 100, partition("a", 1), partition("b", 1, d))...), plannedNode("m"), one("x"))
 		}
 	})
 	t.Run("with two counter sets of one name spoil the pool", func(t *testing.T) {
 		slices := partitioned("p", 100, partition("a", 1))
 		slices[0].Counters = append(slices[0].Counters, slices[0].Counters[0])
-		refuse(t, cluster(slices...), machine("m"), one("x"))
+		refuse(t, cluster(slices...), plannedNode("m"), one("x"))
 	})
 	t.Run("beside the counters are no devices", func(t *testing.T) {
 		slices := partitioned("p", 100)
 		slices[0].Devices = []*Device{partition("a", 1)}
-		refuse(t, cluster(slices...), machine("m"), one("x"))
+		refuse(t, cluster(slices...), plannedNode("m"), one("x"))
 	})
 }
 
 func TestKindsGiveBackTheDifference(t *testing.T) {
 	t.Attr("covers", "L336")
-	// As the large kind the machine has no device of its own and draws 60 of the card; as the small one it uses its own.
+	// With the large template the node has no device and consumes 60 of the card; with the small one it uses its own.
 	large, small := template(), template(plain("own", "size=l"))
 	l := cluster(partitioned("p", 100, partition("a", 60), partition("b", 60))...)
 	shares := func() *Claim { return claim("y", exactly("r", 1)) }
 
 	first := claim("x", firstOf("r", exactly("own", 1, has{"size", "l"}), exactly("part", 1)))
-	a, failure := try(t, l, machine("m", large, small), first)
+	a, failure := try(t, l, plannedNode("m", large, small), first)
 	if failure != nil || len(a.Templates) != 2 {
 		t.Fatalf("got %+v, %v", a.Templates, failure)
 	}
-	must(t, l, machine("probe"), shares()) // what was only tried left no trace
+	must(t, l, plannedNode("probe"), shares()) // what was only tried left no trace
 	l.Keep("probe", nil)
 
 	l.Commit("m", a)
-	refuse(t, l, machine("n"), shares())
+	refuse(t, l, plannedNode("n"), shares())
 	l.Keep("m", []*Template{small})
-	must(t, l, machine("n"), shares())
+	must(t, l, plannedNode("n"), shares())
 }
 
 func TestTheMostOfAllKindsIsCharged(t *testing.T) {
@@ -100,9 +100,9 @@ func TestTheMostOfAllKindsIsCharged(t *testing.T) {
 	take := func(amount int64) Request { return asking("part", 1, Amount{"memory", amount}) }
 	withBig := firstOf("mark", exactly("big", 1, has{"big", "1"}), exactly("little", 1, has{"little", "1"}))
 	c := claim("x", withBig, firstOf("r", take(50)))
-	must(t, l, machine("m", big, little), c)
-	must(t, l, machine("n"), claim("y", asking("r", 1, Amount{"memory", 50})))
-	refuse(t, l, machine("o"), claim("z", asking("r", 1, Amount{"memory", 1})))
+	must(t, l, plannedNode("m", big, little), c)
+	must(t, l, plannedNode("n"), claim("y", asking("r", 1, Amount{"memory", 50})))
+	refuse(t, l, plannedNode("o"), claim("z", asking("r", 1, Amount{"memory", 1})))
 	l.Keep("n", nil)
-	must(t, l, machine("o"), claim("z", asking("r", 1, Amount{"memory", 50})))
+	must(t, l, plannedNode("o"), claim("z", asking("r", 1, Amount{"memory", 50})))
 }

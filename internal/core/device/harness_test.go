@@ -111,8 +111,8 @@ func cluster(published ...*Slice) *Ledger {
 	return NewLedger(NewInventory(published, func(string) bool { return true }), Allocated{})
 }
 
-// machine is a machine to be launched that may become of some kinds; node is one that exists.
-func machine(owner string, kinds ...*Template) Candidate {
+// plannedNode is a planned node with some templates; node is an existing one.
+func plannedNode(owner string, kinds ...*Template) Candidate {
 	if len(kinds) == 0 {
 		kinds = []*Template{nil}
 	}

@@ -18,25 +18,25 @@ func TestPools(t *testing.T) {
 		at     Candidate
 		want   string // empty for a refusal
 	}{
-		{"only the newest generation counts", []*Slice{numbered("a", 1, 1, plain("old")), numbered("b", 2, 1, plain("new"))}, machine("m"), "r=new"},
-		{"an old generation does not complete a new one", []*Slice{numbered("a", 1, 2, plain("old")), numbered("b", 2, 2, plain("new"))}, machine("m"), ""},
-		{"an incomplete pool serves nobody", []*Slice{numbered("a", 1, 2, plain("d"))}, machine("m"), ""},
-		{"a pool with too many slices is incomplete too", []*Slice{numbered("a", 1, 1, plain("d")), numbered("b", 1, 1, plain("e"))}, machine("m"), ""},
+		{"only the newest generation counts", []*Slice{numbered("a", 1, 1, plain("old")), numbered("b", 2, 1, plain("new"))}, plannedNode("m"), "r=new"},
+		{"an old generation does not complete a new one", []*Slice{numbered("a", 1, 2, plain("old")), numbered("b", 2, 2, plain("new"))}, plannedNode("m"), ""},
+		{"an incomplete pool serves nobody", []*Slice{numbered("a", 1, 2, plain("d"))}, plannedNode("m"), ""},
+		{"a pool with too many slices is incomplete too", []*Slice{numbered("a", 1, 1, plain("d")), numbered("b", 1, 1, plain("e"))}, plannedNode("m"), ""},
 		{"slices out of reach complete a pool", []*Slice{
 			numbered("a", 1, 2, plain("d")), {Name: "b", Driver: driver, Pool: "p", Generation: 1, Count: 2, Node: "far"},
-		}, machine("m"), "r=d"},
-		{"two devices of one name spoil a pool", []*Slice{numbered("a", 1, 2, plain("d")), numbered("b", 1, 2, plain("d"))}, machine("m"), ""},
+		}, plannedNode("m"), "r=d"},
+		{"two devices of one name spoil a pool", []*Slice{numbered("a", 1, 2, plain("d")), numbered("b", 1, 2, plain("d"))}, plannedNode("m"), ""},
 		{"two devices of one name in different places do not", []*Slice{
 			{Name: "a", Driver: driver, Pool: "p", Count: 2, Node: "x", Devices: []*Device{plain("d")}},
 			{Name: "b", Driver: driver, Pool: "p", Count: 2, Node: "y", Devices: []*Device{plain("d")}},
 		}, node("x"), "r=d"},
 		{"a slice on a node serves that node", []*Slice{local("p", "n", plain("d"))}, node("n"), "r=d"},
 		{"and no other", []*Slice{local("p", "n", plain("d"))}, node("o"), ""},
-		{"and no new machine", []*Slice{local("p", "n", plain("d"))}, machine("m"), ""},
+		{"and no new machine", []*Slice{local("p", "n", plain("d"))}, plannedNode("m"), ""},
 		{"any of the terms will do", []*Slice{placed("p", []requirement.Set{zone("a").And(in("example.com/x", "1")), zone("b")}, plain("d"))}, node("n", zone("b")), "r=d"},
-		{"well-known labels need not be known yet", []*Slice{placed("p", []requirement.Set{zone("b")}, plain("d"))}, machine("m"), "r=d"},
-		{"others do", []*Slice{placed("p", []requirement.Set{in("example.com/x", "1")}, plain("d"))}, machine("m"), ""},
-		{"a slice that says nothing about its place is of no use", []*Slice{placed("p", nil, plain("d"))}, machine("m"), ""},
+		{"well-known labels need not be known yet", []*Slice{placed("p", []requirement.Set{zone("b")}, plain("d"))}, plannedNode("m"), "r=d"},
+		{"others do", []*Slice{placed("p", []requirement.Set{in("example.com/x", "1")}, plain("d"))}, plannedNode("m"), ""},
+		{"a slice that says nothing about its place is of no use", []*Slice{placed("p", nil, plain("d"))}, plannedNode("m"), ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			l := cluster(tc.slices...)
@@ -84,7 +84,7 @@ func TestSlicesOfNodesThatAreNotReadyDoNotCount(t *testing.T) {
 func TestDevicesThatExistComeFirst(t *testing.T) {
 	t.Attr("covers", "L327")
 	l := cluster(everywhere("net", plain("there", "model=a")))
-	a := must(t, l, machine("m", template(plain("new", "model=a"))), claim("c", exactly("r", 1)))
+	a := must(t, l, plannedNode("m", template(plain("new", "model=a"))), claim("c", exactly("r", 1)))
 	want(t, "device", describe(a), "r=there")
 }
 
@@ -96,26 +96,26 @@ func TestTakenDevices(t *testing.T) {
 	v := NewInventory([]*Slice{everywhere("net", plain("gpu"))}, nil)
 	t.Run("a device that a claim of the cluster has is not given again", func(t *testing.T) {
 		t.Attr("covers", "L324")
-		refuse(t, NewLedger(v, NewAllocated(usage(), leavingPods())), machine("m"), c)
+		refuse(t, NewLedger(v, NewAllocated(usage(), leavingPods())), plannedNode("m"), c)
 	})
 	t.Run("nor one that a live pod holds", func(t *testing.T) {
 		t.Attr("covers", "L330")
-		refuse(t, NewLedger(v, NewAllocated(usage("p", "q"), leavingPods("p"))), machine("m"), c)
+		refuse(t, NewLedger(v, NewAllocated(usage("p", "q"), leavingPods("p"))), plannedNode("m"), c)
 	})
 	t.Run("one that only leaving pods hold is free", func(t *testing.T) {
 		t.Attr("covers", "L330")
-		must(t, NewLedger(v, NewAllocated(usage("p", "q"), leavingPods("p", "q"))), machine("m"), c)
+		must(t, NewLedger(v, NewAllocated(usage("p", "q"), leavingPods("p", "q"))), plannedNode("m"), c)
 	})
 	t.Run("unless something that is no pod holds it too", func(t *testing.T) {
 		t.Attr("covers", "L330")
 		held := usage("p")
 		held[0].Shares[0].PodsOnly = false
-		refuse(t, NewLedger(v, NewAllocated(held, leavingPods("p"))), machine("m"), c)
+		refuse(t, NewLedger(v, NewAllocated(held, leavingPods("p"))), plannedNode("m"), c)
 	})
 	t.Run("nor one that was given away in this run", func(t *testing.T) {
 		t.Attr("covers", "L324")
 		l := NewLedger(v, Allocated{})
-		must(t, l, machine("m"), c)
-		refuse(t, l, machine("n"), claim("d", exactly("r", 1)))
+		must(t, l, plannedNode("m"), c)
+		refuse(t, l, plannedNode("n"), claim("d", exactly("r", 1)))
 	})
 }

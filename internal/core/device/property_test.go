@@ -10,11 +10,11 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// TestAllocationsAreSoundAndFoundWhenThereIsOne lets machines ask for devices at random, and compares every answer with what
-// trying everything says.
+// TestAllocationsAreSoundAndFoundWhenThereIsOne allocates devices to random nodes, and compares every result with
+// brute force.
 func TestAllocationsAreSoundAndFoundWhenThereIsOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		o, ledger, kinds := drawWorld(t)
+		o, ledger, kinds := drawDevices(t)
 		for step := range rapid.IntRange(1, 5).Draw(t, "steps") {
 			owner := rapid.SampledFrom([]string{"m", "n"}).Draw(t, "owner")
 			c := Candidate{Owner: owner, Templates: ledger.Templates(owner, kinds), Undefined: wellKnown}
@@ -25,7 +25,7 @@ func TestAllocationsAreSoundAndFoundWhenThereIsOne(t *testing.T) {
 			}
 			claims := drawClaims(t, step)
 			a, failure := ledger.Allocate(c, claims, nil)
-			o.judge(t, c, allowed, claims, a, failure)
+			o.compare(t, c, allowed, claims, a, failure)
 			if failure == nil && rapid.Bool().Draw(t, "commit") {
 				ledger.Commit(owner, a)
 				o.commit(owner, a)
@@ -40,8 +40,8 @@ func TestAllocationsAreSoundAndFoundWhenThereIsOne(t *testing.T) {
 	})
 }
 
-// judge compares one answer with the truth.
-func (o *oracle) judge(t *rapid.T, c Candidate, allowed []string, claims []*Claim, a Proposal, failure *Failure) {
+// compare compares one result with brute force.
+func (o *bruteForce) compare(t *rapid.T, c Candidate, allowed []string, claims []*Claim, a Proposal, failure *Failure) {
 	possible := slices.ContainsFunc(c.Templates, func(k *Template) bool {
 		return slices.ContainsFunc(allowed, func(z string) bool { return o.exists(c.Owner, k, z, claims) })
 	})
@@ -69,8 +69,8 @@ func (o *oracle) judge(t *rapid.T, c Candidate, allowed []string, claims []*Clai
 	}
 }
 
-// examine holds what a kind got against the claims, for a machine in a zone.
-func (o *oracle) examine(t *rapid.T, owner string, kind *Template, zone string, claims []*Claim, a Proposal) {
+// examine checks the allocation of a template against the claims, for a node in a zone.
+func (o *bruteForce) examine(t *rapid.T, owner string, kind *Template, zone string, claims []*Claim, a Proposal) {
 	var granted []Grant
 	i := 0
 	for _, c := range claims {
@@ -98,7 +98,7 @@ func (o *oracle) examine(t *rapid.T, owner string, kind *Template, zone string, 
 }
 
 // answers reports whether the grants are what the claim asks for.
-func (o *oracle) answers(kind *Template, zone string, c *Claim, grants []Grant) bool {
+func (o *bruteForce) answers(kind *Template, zone string, c *Claim, grants []Grant) bool {
 	for _, r := range c.Requests {
 		answered := slices.ContainsFunc(r.Alternatives, func(a Alternative) bool {
 			n, all := 0, 0
@@ -127,7 +127,7 @@ func (o *oracle) answers(kind *Template, zone string, c *Claim, grants []Grant) 
 	return o.agree(kind, c, grants)
 }
 
-func (o *oracle) commit(owner string, a Proposal) {
+func (o *bruteForce) commit(owner string, a Proposal) {
 	for i, name := range a.claims {
 		p := promise{owner, name, map[*Template][]Grant{}}
 		for _, k := range a.Templates {
@@ -138,7 +138,7 @@ func (o *oracle) commit(owner string, a Proposal) {
 	o.keep(owner, a.Templates)
 }
 
-func (o *oracle) keep(owner string, kinds []*Template) {
+func (o *bruteForce) keep(owner string, kinds []*Template) {
 	for _, p := range o.promises {
 		for k := range p.grants {
 			if p.owner == owner && !slices.Contains(kinds, k) {
@@ -149,9 +149,9 @@ func (o *oracle) keep(owner string, kinds []*Template) {
 	o.promises = slices.DeleteFunc(o.promises, func(p promise) bool { return len(p.grants) == 0 })
 }
 
-// drawWorld draws some devices that exist and some kinds of machine.
-func drawWorld(t *rapid.T) (*oracle, *Ledger, []*Template) {
-	o := &oracle{memory: map[string]int64{}, kinds: map[*Template]string{}}
+// drawDevices draws existing devices and templates.
+func drawDevices(t *rapid.T) (*bruteForce, *Ledger, []*Template) {
+	o := &bruteForce{memory: map[string]int64{}, kinds: map[*Template]string{}}
 	var published []*Slice
 	for i := range rapid.IntRange(0, 2).Draw(t, "pools") {
 		name := fmt.Sprint("pool", i)
@@ -182,7 +182,7 @@ func drawWorld(t *rapid.T) (*oracle, *Ledger, []*Template) {
 	return o, NewLedger(NewInventory(published, nil), Allocated{}), kinds
 }
 
-func (o *oracle) drawPool(t *rapid.T, name string) ([]*Slice, []*Device) {
+func (o *bruteForce) drawPool(t *rapid.T, name string) ([]*Slice, []*Device) {
 	o.memory[name] = rapid.Int64Range(1, 4).Draw(t, "budget")
 	var devices []*Device
 	for i := range rapid.IntRange(1, 3).Draw(t, "devices") {

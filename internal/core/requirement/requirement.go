@@ -59,7 +59,7 @@ type bounds struct {
 // New builds the requirement that one API entry describes. An In without values accepts nothing. A bound that is not an
 // integer, or beyond the integers, accepts nothing: such entries are refused by validation before they get here.
 //
-// Values that are in order already are kept and not copied, so whoever hands in a slice must not change it afterwards.
+// Values that are in order already are kept and not copied, so the caller must not change the slice afterwards.
 func New(key string, op Operator, values ...string) Requirement {
 	r := Requirement{Key: key}
 	switch op {
