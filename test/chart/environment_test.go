@@ -21,7 +21,7 @@ func readVariables() []string {
 		for field := range of.Fields() {
 			if name := field.Tag.Get("envvar"); name != "" {
 				out = append(out, name)
-			} else if _, embedded := field.Tag.Lookup("embed"); embedded {
+			} else if _, embedded := field.Tag.Lookup("embed"); embedded && field.Type.Kind() == reflect.Struct {
 				collect(field.Type)
 			}
 		}
