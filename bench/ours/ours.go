@@ -1,4 +1,4 @@
-// Package ours is this repository's engine as a contestant.
+// Package ours is the engine of this project as a contestant.
 package ours
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// Name tells our side from the other.
+// Name is the name of the contestant.
 const Name = "ours"
 
 // Contestant answers the way the provisioner does, from API objects to NodeClaims, and starts from nothing each time: what
@@ -44,7 +44,7 @@ func Contestant() contest.Contestant {
 
 type run struct {
 	in contest.Input
-	// pools are those of the input, judged as their controllers would.
+	// pools are those of the input, with the conditions that their controllers would set.
 	pools   map[string]*v1.NodePool
 	answer  contest.Answer
 	problem solve.Problem

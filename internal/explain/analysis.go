@@ -12,12 +12,12 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
-// survey is one look at all nodes as disruption sees them.
+// analysis evaluates all nodes as disruption does.
 type analysis struct {
 	Question
 	view simulation.DisruptionView
-	// candidates are the nodes that may be disrupted as far as they themselves say, barred are the others with what stands in
-	// the way of every method, and blocks what pods have to say; both by node ID.
+	// candidates are the nodes that no property of their own excludes from disruption, excluded are the others with the obstacle,
+	// and podObstacles are those of pods; both by node ID.
 	candidates   []disrupt.Candidate
 	excluded     map[string]disrupt.Obstacle
 	podObstacles map[string]disrupt.Obstacle
@@ -62,7 +62,7 @@ func newAnalysis(ctx context.Context, q Question) (*analysis, error) {
 	return s, err
 }
 
-// priceOf is the price of a node in dollars an hour; 0 where there is none to find.
+// priceOf is the price of a node in dollars an hour; 0 when it is not known.
 func (s *analysis) priceOf(n *model.Node) float64 { return s.view.Prices[n.Pool].Of(n) }
 
 // grant is how many more nodes a static pool may have.
@@ -89,7 +89,7 @@ func (s *analysis) unlimited() disrupt.Budgets {
 	return out
 }
 
-// decide asks a method what it would do with candidates that nothing blocks.
+// decide runs a method for candidates without obstacles.
 func (s *analysis) decide(m disrupt.Method, fit []disrupt.Candidate, budgets disrupt.Budgets) disrupt.Decision {
 	sim := s.simulators[m.Simulates]
 	if sim == nil && m.Simulates != disrupt.NoSimulation {
@@ -99,8 +99,8 @@ func (s *analysis) decide(m disrupt.Method, fit []disrupt.Candidate, budgets dis
 	return m.Decide(s.input.Serial(sim, budgets, s.grant), fit)
 }
 
-// look is what a method would do with one candidate alone, budgets aside: a command, or an obstacle. wanted is set for nodes
-// that the reason applies to.
+// assess returns what a method would do with one candidate alone, budgets aside: a command, or an obstacle. wanted is set for
+// nodes that the reason applies to.
 func (s *analysis) assess(reason disrupt.Reason, c disrupt.Candidate) (command disrupt.Command, o disrupt.Obstacle, wanted bool) {
 	m := disrupt.MethodFor(reason, c)
 	if _, refused := m.FilterNodes([]disrupt.Candidate{c}); len(refused) > 0 {
@@ -121,7 +121,7 @@ func (s *analysis) assess(reason disrupt.Reason, c disrupt.Candidate) (command d
 	}
 }
 
-// together is the set of nodes that would be disrupted at once, as far as budgets go.
+// consolidatedTogether is the command for several nodes at once, within the budgets; false for none.
 func (s *analysis) consolidatedTogether() (disrupt.Command, bool) {
 	for _, m := range disrupt.Methods() {
 		if m.Search == disrupt.CandidateSets {
@@ -151,7 +151,7 @@ func (s *analysis) decideSet(m disrupt.Method) (disrupt.Command, bool) {
 // Allowance is what the budgets of a NodePool allow for one reason.
 type Allowance struct {
 	Reason string `json:"reason"`
-	// Allowed is how many nodes may be disrupting at the same time; null for as many as there are.
+	// Allowed is how many nodes may be disrupting at the same time; null for no limit.
 	Allowed *int `json:"allowed"`
 	// Disrupting is how many are; Remaining how many more may be.
 	Disrupting int `json:"disrupting"`

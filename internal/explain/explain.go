@@ -1,9 +1,8 @@
-// Package explain answers "why, and why not?" about one object of a cluster: what would be done about it now, what stands
-// in the way, and what would change that.
+// Package explain explains one object of a cluster: what would be done for it now, what prevents that, and what would help.
 //
-// The answers are those of the engine for the objects of a cluster as they are; what only a running controller knows, such
-// as commands under way, is not part of them. Equal objects and options give equal answers. docs/explain.md describes the
-// fields; a field may be added under the same version, but none changes its meaning or goes.
+// The answers are those of the engine for the objects of a cluster; what only a running controller knows, such as running
+// commands, is not part of them. Equal objects and options give equal answers. docs/explain.md describes the
+// fields; a field may be added under the same version, but none changes its meaning or is removed.
 package explain
 
 import (
@@ -27,7 +26,7 @@ const Version = "v1"
 // ErrNotFound means that there is no object of the name.
 var ErrNotFound = errors.New("not found")
 
-// Question is what answers are about.
+// Question is the input of an explanation.
 type Question struct {
 	// Objects are all objects of the cluster. They are not changed.
 	Objects []client.Object
@@ -35,9 +34,9 @@ type Question struct {
 	Options simulation.Options
 }
 
-// Answer is what is known about one object.
+// Answer is the explanation of one object.
 type Answer interface {
-	// Text shows the answer to people.
+	// Text renders the answer as text.
 	Text() string
 }
 
@@ -85,7 +84,7 @@ func find[T client.Object](objects []client.Object, namespace, name string) (T, 
 
 // Place is a node as its objects name it.
 type Place struct {
-	// Node is the name of the Node; empty for a machine that has not joined.
+	// Node is the name of the Node; empty for a NodeClaim that has no node yet.
 	Node string `json:"node"`
 	// NodeClaim is empty for nodes that Karpenter did not launch.
 	NodeClaim string `json:"nodeClaim"`

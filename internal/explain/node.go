@@ -19,13 +19,13 @@ type Node struct {
 	NodePool  string `json:"nodePool"`
 	// PricePerHour is in dollars; 0 when it is not known.
 	PricePerHour float64 `json:"pricePerHour"`
-	// PodsToMove is how many pods have to run elsewhere when the node goes.
+	// PodsToMove is how many pods have to run elsewhere when the node is removed.
 	PodsToMove int `json:"podsToMove"`
-	// Obstacle is what stands in the way of disruption for every reason; null when it depends on the reason.
+	// Obstacle prevents disruption for every reason; null when that depends on the reason.
 	Obstacle *Obstacle `json:"obstacle"`
-	// Verdicts are one for each reason, in the order of trial; none where Obstacle is set.
+	// Verdicts are one for each reason, in the order in which methods run; none where Obstacle is set.
 	Verdicts []Verdict `json:"verdicts"`
-	// Expected are pods that wait and have their place on the node.
+	// Expected are pending pods that are nominated to the node.
 	Expected []string `json:"expected,omitempty"`
 }
 
@@ -38,7 +38,7 @@ type Verdict struct {
 	Now bool `json:"now"`
 	// Plan is what would be done, perhaps only once budgets allow it.
 	Plan *Plan `json:"plan,omitempty"`
-	// Obstacle is what stands in the way; null when nothing does.
+	// Obstacle prevents the disruption; null when nothing does.
 	Obstacle *Obstacle `json:"obstacle,omitempty"`
 }
 
@@ -50,7 +50,7 @@ type Plan struct {
 	Replacements []string `json:"replacements,omitempty"`
 	// SavesPerHour is in dollars.
 	SavesPerHour float64 `json:"savesPerHour"`
-	// With are other nodes that would go at the same time.
+	// With are other nodes that would be removed at the same time.
 	With []string `json:"with,omitempty"`
 }
 
@@ -117,7 +117,7 @@ func (s *analysis) verdict(reason disrupt.Reason, c disrupt.Candidate) Verdict {
 	return v
 }
 
-// spent is the obstacle that budgets are, with the one that allows least and with who uses it up.
+// budgetObstacle is the obstacle of budgets that allow no more, with the tightest budget and the nodes that count against it.
 func (s *analysis) budgetObstacle(n *model.Node, reason disrupt.Reason, allowance Allowance) Obstacle {
 	shown := s.obstacle(disrupt.Obstacle{Code: disrupt.BudgetSpent, Node: n})
 	shown.Detail = allowance.text()
@@ -135,7 +135,7 @@ func (s *analysis) budgetObstacle(n *model.Node, reason disrupt.Reason, allowanc
 	return shown
 }
 
-// joint notes that a node would be consolidated together with others. That is tried before nodes are looked at alone.
+// includeTogether adds the plan to consolidate a node together with others, which precedes plans for single nodes.
 func (s *analysis) includeTogether(v *Verdict, n *model.Node) {
 	command, ok := s.consolidatedTogether()
 	if !ok {

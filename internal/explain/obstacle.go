@@ -19,17 +19,17 @@ import (
 type Obstacle struct {
 	// Code is one of a closed vocabulary.
 	Code string `json:"code"`
-	// Message says what stands in the way, Detail what is known about it, Help what would change that.
+	// Message is the obstacle, Detail what is known about it, Help what would remove it.
 	Message string `json:"message"`
 	Detail  string `json:"detail,omitempty"`
 	Help    string `json:"help"`
-	// Pods are the namespace/name of pods in the way, PodDisruptionBudgets those of the budgets.
+	// Pods are the namespace/name of pods that are the obstacle, PodDisruptionBudgets those of the budgets.
 	Pods                 []string `json:"pods,omitempty"`
 	PodDisruptionBudgets []string `json:"podDisruptionBudgets,omitempty"`
-	// PaidPerHour is what the node costs, LeastPerHour what could replace it would cost at least, in dollars.
+	// PaidPerHour is what the node costs, LeastPerHour the least that a replacement would cost, in dollars.
 	PaidPerHour  float64 `json:"paidPerHour,omitempty"`
 	LeastPerHour float64 `json:"leastPerHour,omitempty"`
-	// Score is that of a Balanced NodePool, Threshold the least that would do.
+	// Score is that of a Balanced NodePool, Threshold the least that is required.
 	Score     float64 `json:"score,omitempty"`
 	Threshold float64 `json:"threshold,omitempty"`
 	// Until is when it ends by itself, if that is known.
@@ -81,7 +81,7 @@ func (s *analysis) obstacle(o disrupt.Obstacle) Obstacle {
 	return out
 }
 
-// expected are the pods that wait and have their place on the node.
+// expected are the pending pods that are nominated to the node.
 func (s *analysis) expected(o disrupt.Obstacle) []string {
 	var out []string
 	for _, at := range s.view.Result.Plan.Placements {
@@ -98,7 +98,7 @@ func (s *analysis) expected(o disrupt.Obstacle) []string {
 	return out
 }
 
-// protectedUntil is when the annotation of the pod in the way ends.
+// protectedUntil is when the do-not-disrupt annotation of the pod ends.
 func (s *analysis) protectedUntil(o disrupt.Obstacle) *time.Time {
 	namespace, name, _ := strings.Cut(o.Pod, "/")
 	pod, ok := find[*corev1.Pod](s.Objects, namespace, name)
@@ -113,7 +113,7 @@ func (s *analysis) protectedUntil(o disrupt.Obstacle) *time.Time {
 	return &until
 }
 
-// budgetState is what the budgets in the way say about themselves.
+// budgetState describes the PodDisruptionBudgets that are the obstacle.
 func (s *analysis) budgetState(o disrupt.Obstacle) string {
 	parts := []string{"pod " + o.Pod}
 	for _, key := range o.Budgets {
@@ -129,7 +129,7 @@ func (s *analysis) budgetState(o disrupt.Obstacle) string {
 	return strings.Join(parts, "; ")
 }
 
-// Text shows the obstacle to people, behind a label, with what is known about it below.
+// Text renders the obstacle behind a label, with its details below.
 func (o Obstacle) text(before, label string) string {
 	var b strings.Builder
 	b.WriteString(before + label + o.Message + "\n")

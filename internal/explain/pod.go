@@ -20,13 +20,13 @@ const (
 	Bound State = "Bound"
 	// Finished pods need no node any more.
 	Finished State = "Finished"
-	// Idle pods are on no node, and Karpenter does nothing about that.
+	// Idle pods are on no node, and Karpenter ignores them.
 	Idle State = "Idle"
-	// Promised pods wait, and have a place on a node that exists or is on its way.
+	// Promised pods are pending and fit a node that exists or is being launched.
 	Promised State = "Promised"
-	// Pending pods wait, and a node would be launched for them, or they are to be asked about again.
+	// Pending pods are pending; a node would be launched for them, or scheduling is retried.
 	Pending State = "Pending"
-	// Refused pods wait in vain.
+	// Refused pods are unschedulable.
 	Refused State = "Refused"
 )
 
@@ -40,7 +40,7 @@ type Pod struct {
 	State     State  `json:"state"`
 	// Bound is the node of a pod that is on one.
 	Bound *Place `json:"bound,omitempty"`
-	// Fate is what would be done about the pod now.
+	// Fate is what would be done for the pod now.
 	Fate report.Fate `json:"fate"`
 }
 

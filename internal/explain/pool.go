@@ -27,18 +27,18 @@ type NodePool struct {
 	Help     string `json:"help,omitempty"`
 	// Replicas is the number of nodes of a static NodePool; null for others.
 	Replicas *int64 `json:"replicas"`
-	// Nodes is how many machines there are, those that are leaving included; PricePerHour what they cost in dollars, as far as
-	// that is known.
+	// Nodes is the number of nodes, those being deleted included; PricePerHour is what they cost in dollars, as far as that is
+	// known.
 	Nodes        int     `json:"nodes"`
 	PricePerHour float64 `json:"pricePerHour"`
-	// Usage is what the machines that stay have, by resource.
+	// Usage is the capacity of the nodes that are not being deleted, by resource.
 	Usage []Usage `json:"usage"`
-	// Budgets are those of the NodePool, Allowances what they come to for each reason.
+	// Budgets are those of the NodePool, Allowances what they allow for each reason.
 	Budgets    []Budget    `json:"budgets"`
 	Allowances []Allowance `json:"allowances"`
-	// Disrupting are the nodes that use budgets up.
+	// Disrupting are the nodes that count against the budgets.
 	Disrupting []Disrupting `json:"disrupting"`
-	// Barred are the nodes that may not be disrupted for any reason, by what is in the way.
+	// Excluded are the nodes that may not be disrupted for any reason, by obstacle.
 	Excluded []Tally `json:"barred"`
 	// Disruption is what may happen to the others, one entry for each reason.
 	Disruption []Outlook `json:"disruption"`
@@ -65,7 +65,7 @@ type Budget struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// Disrupting is a node that uses budgets up, and why.
+// Disrupting is a node that counts against the budgets, and why.
 type Disrupting struct {
 	Node string `json:"node"`
 	Why  string `json:"why"`
@@ -77,7 +77,7 @@ type Outlook struct {
 	// Possible is how many nodes could be, each by itself; Now how many of them budgets allow at once.
 	Possible int `json:"possible"`
 	Now      int `json:"now"`
-	// Others are the other nodes, by what is in the way.
+	// Others are the other nodes, by obstacle.
 	Others []Tally `json:"others"`
 }
 
@@ -125,16 +125,16 @@ func (s *analysis) readiness(a *NodePool) {
 			a.Launches, a.Message = false, skipped.Why
 		}
 	}
-	for _, barren := range s.view.Result.Plan.Unlaunchable {
-		if barren.Pool != a.Name {
+	for _, pool := range s.view.Result.Plan.Unlaunchable {
+		if pool.Pool != a.Name {
 			continue
 		}
-		unused := report.Unlaunchable(barren)
+		unused := report.Unlaunchable(pool)
 		a.Launches, a.Message, a.Help = false, unused.Message, unused.Help
 	}
 }
 
-// nodes are the machines of a pool.
+// nodes are the nodes of a pool.
 func (s *analysis) nodes(pool string) []*model.Node {
 	var out []*model.Node
 	for _, n := range s.view.Snapshot.Nodes.Sorted() {
@@ -176,7 +176,7 @@ func (s *analysis) possessions(a *NodePool, pool *v1.NodePool) {
 	}
 }
 
-// rights are the budgets, and what uses them up.
+// rights are the budgets, and what counts against them.
 func (s *analysis) rights(a *NodePool, pool *v1.NodePool) {
 	a.Budgets = append(a.Budgets, s.budgets(pool)...)
 	for _, r := range disrupt.Reasons() {
@@ -229,7 +229,7 @@ func (s *analysis) tightest(pool *v1.NodePool, reason disrupt.Reason) (tightest 
 	return tightest, ok
 }
 
-// disrupting are the nodes of a NodePool that use its budgets up.
+// disrupting are the nodes of a NodePool that count against its budgets.
 func (s *analysis) disrupting(pool string) []Disrupting {
 	var out []Disrupting
 	for _, n := range s.nodes(pool) {

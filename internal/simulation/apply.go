@@ -15,9 +15,9 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/manifest"
 )
 
-// Apply is what a cluster would hold a moment after manifests were applied to it. What is described anew replaces what was
-// there; a workload gets the pods that it lacks, and keeps those that it has too many. The cluster's own objects stay as
-// they are: its pods were admitted and looked at by others.
+// Apply returns the objects of a cluster after manifests were applied to it. Manifests replace objects of the same name; a
+// workload gets missing pods, and no pods are removed. Other objects of the cluster stay as they are: its pods were admitted
+// and scheduled there.
 func Apply(cluster, manifests []client.Object) []client.Object {
 	if len(manifests) == 0 {
 		return cluster
@@ -62,12 +62,12 @@ func Apply(cluster, manifests []client.Object) []client.Object {
 	return kept
 }
 
-// place is what an object is called, which no two objects of a cluster share.
+// identityOf names an object; no two objects of a cluster have the same name.
 func identityOf(o client.Object) string {
 	return o.GetObjectKind().GroupVersionKind().GroupKind().String() + "/" + o.GetNamespace() + "/" + o.GetName()
 }
 
-// standsAlone reports whether an object of a cluster has no bearing on what manifests turn into. Workloads of a cluster
+// unaffected reports whether an object of a cluster has no influence on how manifests are expanded. Workloads of a cluster
 // have their pods.
 func unaffected(o client.Object) bool {
 	switch o.(type) {
@@ -77,8 +77,8 @@ func unaffected(o client.Object) bool {
 	return false
 }
 
-// workloadOf names the workload of a pod. A Deployment and a ReplicaSet of the same name are one: pods that are unrolled
-// straight from a Deployment say that they belong to a ReplicaSet.
+// workloadOf names the workload of a pod. A Deployment and a ReplicaSet of the same name are the same: pods that are
+// expanded from a Deployment are owned by a ReplicaSet.
 func workloadOf(pod *corev1.Pod) Owner {
 	owner := OwnerOf(pod)
 	if owner.Kind == "ReplicaSet" {
@@ -87,7 +87,7 @@ func workloadOf(pod *corev1.Pod) Owner {
 	return owner
 }
 
-// workloads are the UIDs of the workloads among objects that are unrolled into pods.
+// workloads are the UIDs of the workloads among objects that are expanded to pods.
 func workloads(objects []client.Object) map[types.UID]bool {
 	out := map[types.UID]bool{}
 	for _, o := range objects {

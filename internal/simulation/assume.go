@@ -12,12 +12,12 @@ import (
 	"github.com/karpenter-anew/karpenter/cloud"
 )
 
-// AssumedClass is a class that something refers to and that was taken as there.
+// AssumedClass is a class that an object refers to and that is assumed to exist.
 type AssumedClass struct{ Kind, Name string }
 
-// AssumeNodeClasses adds node classes that pools refer to, as existing and ready, so that pools can be tried out before
-// their classes are written. It does so only for kinds of which objects hold nothing at all: where some class of the kind
-// is described, a name that is not among them is a mistake, and stays one. The result is a new list.
+// AssumeNodeClasses adds the node classes that pools refer to, as existing and ready, so that pools can be simulated before
+// their classes are written. It does so only for kinds without any object: if there is a class of the kind, a reference to
+// another name is an error and stays one. The result is a new list.
 func AssumeNodeClasses(objects []client.Object, c cloud.Cloud) ([]client.Object, []AssumedClass) {
 	out := slices.Clone(objects)
 	var assumed []AssumedClass

@@ -13,9 +13,9 @@ import (
 // standardClass is the name of the class that is assumed for claims that name none.
 const standardClass = "default"
 
-// AssumeStorageClasses adds storage classes that claims refer to, as existing and as making volumes wherever their pod
-// goes, so that workloads can be tried out without the manifests of the cluster they are for. As with node classes it does
-// so only where no storage class is described at all. The result is a new list; what is in it is not changed.
+// AssumeStorageClasses adds the storage classes that claims refer to, as existing and as provisioning volumes in any zone, so
+// that workloads can be simulated without the manifests of their cluster. It does so only if there is no storage class. The
+// result is a new list; its objects are not changed.
 func AssumeStorageClasses(objects []client.Object) ([]client.Object, []AssumedClass) {
 	out := slices.Clone(objects)
 	names := map[string]bool{}

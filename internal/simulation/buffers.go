@@ -19,14 +19,14 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// KeptBuffer is a CapacityBuffer with what it keeps room for.
+// ResolvedBuffer is a CapacityBuffer with its virtual pods.
 type ResolvedBuffer struct {
 	Owner Owner
 	Pods  []*model.Pod
 	first *corev1.Pod
 }
 
-// UnkeptBuffer is a CapacityBuffer that keeps no room, and why.
+// UnresolvedBuffer is a CapacityBuffer without virtual pods, and why.
 type UnresolvedBuffer struct {
 	Owner Owner
 	Why   string
@@ -43,7 +43,7 @@ func (k ResolvedBuffer) Objects() []client.Object {
 	return out
 }
 
-// shelf finds objects that buffers refer to.
+// objectGetter finds the objects that buffers refer to.
 type objectGetter map[string]client.Object
 
 func objectKey(o client.Object, namespace, name string) string {
@@ -62,7 +62,7 @@ func (s objectGetter) Get(_ context.Context, key client.ObjectKey, into client.O
 	return nil
 }
 
-// keepBuffers puts the virtual pods of every buffer into the picture.
+// resolveBuffers adds the virtual pods of every buffer to the cluster state.
 func (w *clusterObjects) resolveBuffers(ctx context.Context) (kept []ResolvedBuffer, unkept []UnresolvedBuffer) {
 	slices.SortFunc(w.buffers, func(a, b *v1beta1.CapacityBuffer) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))

@@ -15,8 +15,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// maxDeviceSteps is how often a search for devices asks whether it has to end before it does: some seconds of work. Counting,
-// unlike a watch, gives the same answer every time.
+// maxDeviceSteps is how often a search for devices checks its timeout before it ends: some seconds of work. A count, unlike a
+// clock, makes results reproducible.
 const maxDeviceSteps = 100_000
 
 func deviceTimeout() func() bool {

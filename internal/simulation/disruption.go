@@ -20,17 +20,17 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/translate"
 )
 
-// Fleet is a cluster as disruption looks at it, a moment after pods that wait were promised their places. It is not to be
+// DisruptionView is the cluster as disruption sees it, after pending pods were nominated to their nodes. It must not be
 // changed.
 type DisruptionView struct {
 	Snapshot *model.Snapshot
 	// Builder builds the input of simulations.
 	Builder problem.Builder
-	// Result is what would be done about the pods that wait.
+	// Result is the simulation of the pending pods.
 	Result Result
-	// Pools are those of this cloud, judged as their controllers would.
+	// Pools are the managed pools, with the conditions that their controllers would set.
 	Pools map[string]*v1.NodePool
-	// Prices are those of what the pools may launch.
+	// Prices are those of the instance types of the pools.
 	Prices map[string]problem.PoolPrices
 	// Surplus are static pools with more nodes than replicas.
 	Surplus map[string]bool
@@ -41,10 +41,10 @@ type DisruptionView struct {
 	Queues  translate.EvictionQueues
 }
 
-// promise is how long nodes count as promised: longer than any look at a Fleet takes.
+// nominationPeriod is how long nodes stay nominated: longer than any evaluation of a DisruptionView takes.
 const nominationPeriod = time.Hour
 
-// Look is what disruption would see among objects.
+// ViewForDisruption returns what disruption would see of objects.
 func ViewForDisruption(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Options) (DisruptionView, error) {
 	w := gather(objects, c, opts)
 	result, err := w.run(ctx, opts)
@@ -73,7 +73,7 @@ func ViewForDisruption(ctx context.Context, objects []client.Object, c cloud.Clo
 	return f, nil
 }
 
-// promise notes which machines the pods of a plan count on, real pods and virtual ones.
+// nominate records which nodes the pods of a plan count on, real and virtual pods.
 func (w *clusterObjects) nominate(plan solve.Plan, now time.Time) {
 	kept := map[string]cluster.Headroom{}
 	for _, at := range plan.Placements {

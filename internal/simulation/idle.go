@@ -7,13 +7,13 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// IdlePod is a pod that is on no node and for which no node is wanted, and why.
+// IdlePod is a pod without a node for which no node is launched, and why.
 type IdlePod struct {
 	Pod *model.Pod
 	Why string
 }
 
-// idle is the pods that the provisioner would leave alone, in the order of their identity.
+// idle are the pods that the provisioner ignores, in the order of their identity.
 func (w *clusterObjects) idle() []IdlePod {
 	var out []IdlePod
 	for _, pod := range w.pods {
@@ -24,7 +24,7 @@ func (w *clusterObjects) idle() []IdlePod {
 	return out
 }
 
-// idleness says why a pod without a node waits for none; empty for all other pods.
+// idleReason says why no node is launched for a pod without a node; empty for all other pods.
 func idleReason(pod *corev1.Pod) string {
 	switch {
 	case pod.Spec.NodeName != "":

@@ -11,20 +11,20 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/overlay"
 )
 
-// OverlayLeftOut is a NodeOverlay that is not in force, and why.
+// IgnoredOverlay is a NodeOverlay that does not apply, and why.
 type IgnoredOverlay struct {
 	Name, Why string
 	// With is the overlay that it conflicts with, if that is why.
 	With string
 }
 
-// Corrected is the cloud's provider as the NodeOverlays among objects correct it.
+// WithOverlays returns the provider of the cloud with the NodeOverlays among objects applied.
 func WithOverlays(ctx context.Context, objects []client.Object, c cloud.Cloud) cloud.Provider {
 	provider, _ := gather(objects, c, Options{}).provider(ctx)
 	return provider
 }
 
-// provider is the cloud's as the overlays among the objects correct it, with the overlays that are not in force.
+// provider is the provider of the cloud with the overlays applied, and the overlays that do not apply.
 func (w *clusterObjects) provider(ctx context.Context) (cloud.Provider, []IgnoredOverlay) {
 	plain := w.cloud.Provider
 	if len(w.overlays) == 0 {
@@ -36,7 +36,7 @@ func (w *clusterObjects) provider(ctx context.Context) (cloud.Provider, []Ignore
 		if !w.cloud.Manages(pool.Spec.Template.Spec.NodeClassRef) {
 			continue
 		}
-		// Whoever asks for the types of a pool that has none hears the error again.
+		// The error comes again when the instance types of the pool are listed for the problem.
 		if types, err := plain.InstanceTypes(ctx, pool); err == nil {
 			pools = append(pools, overlay.Pool{NodePool: pool, Types: types})
 		}

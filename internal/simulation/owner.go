@@ -37,8 +37,8 @@ func OwnerOf(pod *corev1.Pod) Owner {
 // namespace is left out where it is "default".
 func Workload(pod *corev1.Pod) string { return OwnerOf(pod).String() }
 
-// owners is the owner of every pod by UID. Pods that were unrolled from a Deployment without a ReplicaSet in between carry
-// the Deployment's UID, which tells its kind.
+// owners is the owner of every pod by UID. Pods that were expanded from a Deployment without a ReplicaSet have the
+// UID of the Deployment as owner.
 func (w *clusterObjects) owners() map[string]Owner {
 	out := make(map[string]Owner, len(w.pods))
 	for _, pod := range w.pods {

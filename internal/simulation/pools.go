@@ -12,7 +12,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/problem"
 )
 
-// judgePools sets the conditions of the pools as their controllers would, and says of each what keeps it from being ready.
+// setPoolConditions sets the conditions of the pools as their controllers would. It returns what keeps pools from being ready,
+// by name.
 func (w *clusterObjects) setPoolConditions() (unready map[string]string) {
 	unready = map[string]string{}
 	for name, pool := range w.pools {
@@ -41,7 +42,7 @@ func skipped(pools problem.Pools, unready map[string]string) []SkippedPool {
 	return out
 }
 
-// judge sets the conditions of a pool as its controllers would, and says what keeps it from being ready.
+// setConditions sets the conditions of a pool as its controllers would, and says what keeps it from being ready.
 func (w *clusterObjects) setConditions(pool *v1.NodePool) (why string) {
 	if !w.cloud.Manages(pool.Spec.Template.Spec.NodeClassRef) {
 		return ""

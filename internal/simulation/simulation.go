@@ -1,9 +1,9 @@
 // Package simulation answers "what would Karpenter do with these objects?" without a cluster: the objects come from files,
 // the answer is a plan.
 //
-// Nothing is simulated twice. Objects go through the same store that watches feed, the same translation and the same
-// engine as in the controller; what is done here is only what other controllers and the API server would have done to
-// the objects meanwhile, such as judging whether a pool is ready.
+// Objects take the same way as in the controller: the store that watches feed, package translate, package problem and the
+// solver. This package adds only what other controllers and the API server would have done to the objects meanwhile, such as
+// setting the conditions of pools.
 //
 // The answer is a pure function of the objects, the cloud's instance types and the options, whatever the order of the
 // objects: same input, same bytes.
@@ -39,11 +39,11 @@ import (
 
 // Options are the policies of a run.
 type Options struct {
-	// IgnorePreferences leaves soft node affinity out of account.
+	// IgnorePreferences ignores preferred node affinity.
 	IgnorePreferences bool
 	// BestEffortMinValues lowers minValues that cannot be met.
 	BestEffortMinValues bool
-	// AllocateDevices looks at resource claims; otherwise pods that have any are refused.
+	// AllocateDevices allocates devices to resource claims; otherwise pods that have any are rejected.
 	AllocateDevices bool
 	// DefaultSpread are the spread constraints of pods that have none of their own.
 	DefaultSpread []corev1.TopologySpreadConstraint
@@ -51,13 +51,13 @@ type Options struct {
 	SpotToSpot bool
 	// MaxInstanceTypes is how many instance types a claim may list; 0 means what the cloud says.
 	MaxInstanceTypes int
-	// Now is when the question is asked. It matters to do-not-disrupt annotations with a duration only.
+	// Now is the time of the simulation. It matters only to do-not-disrupt annotations with a duration.
 	Now time.Time
 }
 
-// Result is the answer.
+// Result is the result of a simulation.
 type Result struct {
-	// Problem is the question as it was put to the engine.
+	// Problem is the input of the solver, Plan its result.
 	Problem solve.Problem
 	Plan    solve.Plan
 	// Claims are the objects that would be created, one for each of Plan.Claims. They have no name yet.
@@ -68,11 +68,11 @@ type Result struct {
 	Warning error
 	// Skipped are pools that nothing may be launched from.
 	Skipped []SkippedPool
-	// Idle are pods that are on no node and do not wait for one either.
+	// Idle are pods without a node for which no node is launched.
 	Idle []IdlePod
-	// LeftOut are overlays that are not in force.
+	// IgnoredOverlays are overlays that do not apply.
 	IgnoredOverlays []IgnoredOverlay
-	// Kept are the buffers whose virtual pods take part, Unkept those that have none; each by name.
+	// Buffers are the CapacityBuffers whose virtual pods are placed, UnresolvedBuffers those without any; each by name.
 	Buffers           []ResolvedBuffer
 	UnresolvedBuffers []UnresolvedBuffer
 
@@ -80,11 +80,11 @@ type Result struct {
 	templates map[string]map[string]string
 }
 
-// SkippedPool is a pool that took no part, and why.
+// SkippedPool is a pool that may not launch, and why.
 type SkippedPool struct{ Name, Why string }
 
-// Run asks what would be done about objects, which should have been expanded (see package manifest): workloads that are
-// not unrolled into pods have no bearing. The objects are not changed.
+// Run simulates one provisioning pass over objects, which should have been expanded (see package manifest): workloads that are
+// not expanded to pods have no effect. The objects are not changed.
 func Run(ctx context.Context, objects []client.Object, c cloud.Cloud, opts Options) (Result, error) {
 	return gather(objects, c, opts).run(ctx, opts)
 }
@@ -131,7 +131,7 @@ func gracePeriod(c cloud.Cloud) *metav1.Duration {
 	return &metav1.Duration{Duration: *c.DefaultTerminationGracePeriod}
 }
 
-// world is the objects, sorted by what they are.
+// clusterObjects are the objects of a simulated cluster: the store, and what the store does not hold.
 type clusterObjects struct {
 	cloud      cloud.Cloud
 	translator *translate.Translator
@@ -139,7 +139,7 @@ type clusterObjects struct {
 	pools      map[string]*v1.NodePool
 	classes    map[string]cloud.NodeClassObject // by group/kind/name
 	pods       []*corev1.Pod
-	// deployments are those that stand for themselves.
+	// deployments are the UIDs of Deployments.
 	deployments map[types.UID]bool
 	budgets     []policyv1.PodDisruptionBudget
 	overlays    []*v1alpha1.NodeOverlay
@@ -147,7 +147,7 @@ type clusterObjects struct {
 	autoscalers []prediction.Autoscaler
 	// unreadable says which objects cannot be read and are not considered.
 	unreadable []error
-	// referred is what buffers may refer to.
+	// referenced are the objects that buffers may refer to.
 	referenced objectGetter
 	// podsOn are the pods of each node, by its name, in a fixed order.
 	podsOn map[string][]*corev1.Pod
@@ -168,7 +168,7 @@ func gather(objects []client.Object, c cloud.Cloud, opts Options) *clusterObject
 		referenced:  objectGetter{},
 		podsOn:      map[string][]*corev1.Pod{},
 	}
-	// The order of objects in files says nothing; resource names and the newest daemon pod must not depend on it.
+	// The order of objects in files has no meaning; resource names and the newest daemon pod must not depend on it.
 	sorted := slices.Clone(objects)
 	slices.SortStableFunc(sorted, func(a, b client.Object) int { return strings.Compare(identity(a), identity(b)) })
 	for _, o := range sorted {
@@ -184,7 +184,7 @@ func gather(objects []client.Object, c cloud.Cloud, opts Options) *clusterObject
 	return w
 }
 
-// snapshot is the picture, without devices if they are to be ignored.
+// snapshot is the snapshot of the store, without devices if they are ignored.
 func (w *clusterObjects) snapshot(opts Options) *model.Snapshot {
 	snapshot := *w.store.Snapshot()
 	if !opts.AllocateDevices {
@@ -234,7 +234,7 @@ func (w *clusterObjects) add(o client.Object) {
 	case *appsv1.Deployment:
 		w.deployments[o.UID] = true
 		w.referenced.add(o)
-		// Its pods were unrolled without a ReplicaSet in between.
+		// Its pods were expanded without a ReplicaSet.
 		w.store.UpdateOwner(o, translate.Owner{Selector: o.Spec.Selector})
 	case *appsv1.ReplicaSet:
 		w.referenced.add(o)

@@ -15,9 +15,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-// Text renders the answer for people and for comparison. Launches come in the order in which they were planned, alike
-// ones merged; a launch shows its cheapest instance type, how many others would do, what the pods narrowed beyond what
-// the pool says ("where"), the labels that the node gets beyond those of the template ("labels"), what NodeOverlays
+// Text renders the result for people and for comparison. Launches are in planning order, equal ones merged; a launch shows its
+// cheapest instance type, how many others fit, the requirements of its pods beyond those of the pool ("where"), the labels that the node gets beyond those of the template ("labels"), what NodeOverlays
 // changed about its instance types ("overlaid"), and which devices the pods' claims get there, and from which drivers of the
 // node ("devices", "drivers").
 //
@@ -70,7 +69,7 @@ func (r Result) Text() string {
 	return b.String()
 }
 
-// timesMark stands where a launch that happens several times says so.
+// timesMark is replaced by the number of equal launches.
 const timesMark = "\x00"
 
 // tally counts equal texts in order of first appearance.
@@ -144,8 +143,8 @@ func (r Result) Labels(c solve.NodeClaim) map[string]string {
 	return out
 }
 
-// Narrowed is what the claim demands beyond its pool. The list of instance types is left out, and so are capacity types
-// as long as there is a choice: they follow from the rest.
+// Narrowed are the requirements of the claim beyond those of its pool. Instance types are left out, and so are capacity types
+// unless there is one: they follow from the rest.
 func (r Result) Narrowed(c solve.NodeClaim) requirement.Set {
 	var pool *model.Pool
 	for _, p := range r.Problem.Pools {
@@ -186,7 +185,7 @@ type refused struct {
 	why  string
 }
 
-// refusals merges pods that were refused for the same reasons.
+// refusals merges pods that are unschedulable for the same reasons.
 func (r Result) refusals() []refused {
 	var out []refused
 	for _, u := range r.Plan.Unschedulable {

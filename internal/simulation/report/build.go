@@ -18,15 +18,15 @@ import (
 
 // Extras are what is known about a run besides its result.
 type Extras struct {
-	// SkippedObjects are objects that were not looked at.
+	// SkippedObjects are objects without effect.
 	SkippedObjects []string
-	// Assumed are node classes and storage classes that were taken as there.
+	// Assumed are node classes and storage classes that are assumed to exist.
 	Assumed []simulation.AssumedClass
-	// Notes are what else was taken for granted.
+	// Notes are further assumptions.
 	Notes []string
 }
 
-// Build writes a result up.
+// Build builds the report of a result.
 func Build(result simulation.Result, extras Extras) Report {
 	b := reporter{result}
 	r := Report{
@@ -66,8 +66,8 @@ func (b reporter) total(r Report) Total {
 // dollars cuts off what adding binary fractions leaves behind: no price has more than six decimals.
 func dollars(price float64) float64 { return math.Round(price*1e6) / 1e6 }
 
-// leastPrice is what nodes for the pods of the plan cost at least, and the part of the plan's price above it. Proofs leave
-// room for rounding; what is within that is the plan's price itself.
+// leastPrice is what nodes for the pods of the plan cost at least, and the part of the plan's price above it. The bound allows
+// for rounding; a gap within that is none.
 func (b reporter) leastPrice() (dollarsPerHour, gap float64) {
 	const rounding = 1e-8
 	price, least := b.Plan.Price(), bound.Of(b.Problem, b.Plan)
@@ -96,7 +96,7 @@ func (b reporter) placement(p solve.Placement) Placement {
 	}
 }
 
-// refusals merges pods that were refused for the same reasons.
+// refusals merges pods that are unschedulable for the same reasons.
 func (b reporter) refusals() []Refusal {
 	var groups grouping[reason.Obstacles]
 	for _, u := range b.Plan.Unschedulable {
@@ -132,7 +132,7 @@ func (b reporter) reason(r reason.Obstacle) Reason {
 	}
 }
 
-// beyond is what set demands beyond the pool.
+// beyond are the requirements of set beyond those of the pool.
 func (b reporter) beyond(pool string, set requirement.Set) requirement.Set {
 	i := slices.IndexFunc(b.Problem.Pools, func(p *model.Pool) bool { return p.Name == pool })
 	if i < 0 {
@@ -144,7 +144,7 @@ func (b reporter) beyond(pool string, set requirement.Set) requirement.Set {
 	})
 }
 
-// Barren is a pool of which nothing could be launched, and why.
+// Unlaunchable describes a pool from which nothing could be launched.
 func Unlaunchable(pool solve.UnlaunchablePool) UnusedPool {
 	if pool.MinValues {
 		why := reason.Obstacle{Code: reason.MinValuesUnmet}
@@ -180,8 +180,8 @@ func (b reporter) unusedPools() []UnusedPool {
 	for _, s := range b.Skipped {
 		out = append(out, UnusedPool{Name: s.Name, Message: s.Why})
 	}
-	for _, barren := range b.Plan.Unlaunchable {
-		out = append(out, Unlaunchable(barren))
+	for _, pool := range b.Plan.Unlaunchable {
+		out = append(out, Unlaunchable(pool))
 	}
 	slices.SortStableFunc(out, func(x, y UnusedPool) int { return strings.Compare(x.Name, y.Name) })
 	return out
@@ -262,7 +262,7 @@ func entries(set requirement.Set) []Requirement {
 	return out
 }
 
-// hostname is the label by which the engine tells new machines apart; they have no name yet.
+// hostname is the label by which the solver tells new nodes apart; they have no name yet.
 const hostname = requirement.HostnameLabel
 
 // amounts renders a vector as quantities by resource name.

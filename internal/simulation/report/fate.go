@@ -9,12 +9,12 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/simulation"
 )
 
-// Outcome names what would be done about one pod.
+// Outcome is what would be done for one pod.
 type Outcome string
 
 // The outcomes.
 const (
-	// NothingToDo means that the pod is on a node, or waits for none.
+	// NothingToDo means that the pod is on a node, or that no node is launched for it.
 	NothingToDo Outcome = "NothingToDo"
 	// Invalid means that the pod can never be placed as it is.
 	Invalid Outcome = "Invalid"
@@ -22,13 +22,13 @@ const (
 	Placed Outcome = "Placed"
 	// Launched means that a node would be launched for the pod, perhaps together with others.
 	Launched Outcome = "Launched"
-	// Refused means that the pod fits nowhere.
+	// Refused means that the pod fits no node.
 	Refused Outcome = "Refused"
-	// Later means that the pod is to be asked about again.
+	// Later means that scheduling is retried later.
 	Later Outcome = "Later"
 )
 
-// Fate is what would be done about one pod.
+// Fate is what would be done for one pod.
 type Fate struct {
 	Outcome Outcome `json:"outcome"`
 	// Message says why where Outcome does not.
@@ -37,7 +37,7 @@ type Fate struct {
 	Placement *Placement `json:"placement,omitempty"`
 	// Launch is the node that would be launched, with all pods that it is for.
 	Launch *Launch `json:"launch,omitempty"`
-	// Reasons are what stands between a pod that is Refused and each NodePool.
+	// Reasons are why a pod that is Refused does not fit each NodePool.
 	Reasons []Reason `json:"reasons,omitempty"`
 	// UnusedPools are the NodePools that could launch nothing, for a pod that is Refused.
 	UnusedPools []UnusedPool `json:"unusedPools,omitempty"`
@@ -90,7 +90,7 @@ func FateOf(result simulation.Result, id string) Fate {
 	return Fate{Outcome: NothingToDo}
 }
 
-// Text shows the fate to people in lines that begin with before; empty when there is nothing to do.
+// Text renders the fate in lines that begin with before; empty when there is nothing to do.
 func (f Fate) Text(before string) string {
 	var b strings.Builder
 	switch {

@@ -1,9 +1,9 @@
-// Package report is the answer of a simulation as users see it: a document with a stable schema, and a table that shows
-// the same to people.
+// Package report renders the result of a simulation for users: a document with a stable schema, and a table with the same
+// content.
 //
-// Everything in a report is sorted by what it says, or in the order of the plan, which is a function of the input: equal
-// answers give equal bytes. docs/simulate.md describes the fields; a field may be added under the same version, but none
-// changes its meaning or goes.
+// Reports are sorted by content, or in the order of the plan, which is a function of the input: equal results give equal
+// bytes. docs/simulate.md describes the fields; a field may be added under the same version, but none
+// changes its meaning or is removed.
 package report
 
 // Version is the version of the schema.
@@ -16,17 +16,17 @@ type Report struct {
 	Total   Total  `json:"total"`
 	// Launches are the nodes to launch, identical ones in one entry, in the order they were planned.
 	Launches []Launch `json:"launches"`
-	// Placements are the pods that fit on nodes that exist or are on their way, by node.
+	// Placements are the pods that fit on existing nodes and launched NodeClaims, by node.
 	Placements []Placement `json:"placements"`
-	// Unschedulable are the pods that fit nowhere, in groups with equal reasons.
+	// Unschedulable are the pods that fit no node, in groups with equal reasons.
 	Unschedulable []Refusal `json:"unschedulable"`
-	// Ignored are the pods that no place was looked for.
+	// Ignored are the pods that were not scheduled.
 	Ignored []Ignored `json:"ignored"`
 	// UnusedPools are the NodePools from which nothing could be launched.
 	UnusedPools []UnusedPool `json:"unusedPools"`
-	// SkippedObjects are objects that have no bearing on scheduling, as "<file>:<line>: <kind> <name>".
+	// SkippedObjects are objects without effect on scheduling, as "<file>:<line>: <kind> <name>".
 	SkippedObjects []string `json:"skippedObjects"`
-	// Notes are what else a reader should know: what was assumed, what is missing.
+	// Notes are assumptions and missing objects.
 	Notes []string `json:"notes"`
 }
 
@@ -43,7 +43,7 @@ type Total struct {
 	Pods              Pods    `json:"pods"`
 }
 
-// Pods counts pods by what becomes of them.
+// Pods counts pods by result.
 type Pods struct {
 	OnNewNodes      int `json:"onNewNodes"`
 	OnExistingNodes int `json:"onExistingNodes"`
@@ -55,18 +55,18 @@ type Pods struct {
 type Launch struct {
 	Count    int    `json:"count"`
 	NodePool string `json:"nodePool"`
-	// InstanceType is the cheapest that fits, Alternatives are the others that the launch may fall back to, by price.
+	// InstanceType is the cheapest that fits, Alternatives are the others that the launch may use instead, by price.
 	InstanceType string   `json:"instanceType"`
 	Alternatives []string `json:"alternatives"`
-	// Zones and CapacityTypes are those in which the instance type is on offer at the price.
+	// Zones and CapacityTypes are those in which the instance type has the price.
 	Zones         []string `json:"zones"`
 	CapacityTypes []string `json:"capacityTypes"`
 	// PricePerHour is that of one node, in dollars.
 	PricePerHour float64 `json:"pricePerHour"`
-	// Requests is what pods and daemons ask of one node, as Kubernetes quantities.
+	// Requests are those of pods and DaemonSets on one node, as Kubernetes quantities.
 	Requests map[string]string `json:"requests"`
-	// Requirements are what the launch is bound to beyond what the NodePool says, because of its pods or because nothing
-	// else is on offer.
+	// Requirements are those of the launch beyond those of the NodePool, because of its pods or because no other offering is
+	// available.
 	Requirements []Requirement `json:"requirements"`
 	// Labels are those that the node gets beyond the NodePool's template.
 	Labels map[string]string `json:"labels"`
@@ -76,7 +76,7 @@ type Launch struct {
 	Nodes []Node `json:"nodes"`
 }
 
-// Requirement is a demand on the labels of a node.
+// Requirement restricts the labels of a node.
 type Requirement struct {
 	Key      string   `json:"key"`
 	Operator string   `json:"operator"`
@@ -114,7 +114,7 @@ type Device struct {
 
 // Placement is the pods that one existing node takes.
 type Placement struct {
-	// Node is the name of the node; empty for a machine that has none yet.
+	// Node is the name of the node; empty for a NodeClaim that has no node yet.
 	Node string `json:"node"`
 	// NodeClaim is the name of the claim behind it; empty for nodes that Karpenter did not launch.
 	NodeClaim string `json:"nodeClaim"`
@@ -126,16 +126,16 @@ type Placement struct {
 	Devices []Device `json:"devices,omitempty"`
 }
 
-// Refusal is pods that fit nowhere for the same reasons.
+// Refusal is pods that fit no node for the same reasons.
 type Refusal struct {
 	Workloads []Workload `json:"workloads"`
 	Pods      []string   `json:"pods"`
 	Reasons   []Reason   `json:"reasons"`
 }
 
-// Reason is what stands between pods and one NodePool.
+// Reason is why pods do not fit one NodePool.
 type Reason struct {
-	// NodePool is empty where there is no pool to blame.
+	// NodePool is empty where the reason is not about a pool.
 	NodePool string `json:"nodePool"`
 	// Code is one of the closed vocabulary, see docs/reference/reasons.md.
 	Code string `json:"code"`
@@ -143,17 +143,17 @@ type Reason struct {
 	Message string `json:"message"`
 	Detail  string `json:"detail,omitempty"`
 	Help    string `json:"help"`
-	// Requirements and Requests are what was asked of an instance type beyond what the NodePool says, where none was found.
+	// Requirements and Requests are those beyond the NodePool that no instance type meets.
 	Requirements []Requirement     `json:"requirements"`
 	Requests     map[string]string `json:"requests"`
 }
 
-// Ignored is pods that no place was looked for, for the same reason.
+// Ignored is pods that were not scheduled, for the same reason.
 type Ignored struct {
 	Workloads []Workload `json:"workloads"`
 	Pods      []string   `json:"pods"`
 	Message   string     `json:"message"`
-	// Invalid is set when the pods can never be placed as they are.
+	// Invalid is set when the pods cannot be scheduled as they are.
 	Invalid bool `json:"invalid"`
 }
 
@@ -165,7 +165,7 @@ type UnusedPool struct {
 	Help string `json:"help"`
 }
 
-// Unplaced is how many pods wait for a place in vain: those that fit nowhere and those that are invalid.
+// Unplaced is how many pods are unschedulable: those that fit no node and those that are invalid.
 func (r Report) Unplaced() int {
 	n := r.Total.Pods.Unschedulable
 	for _, i := range r.Ignored {

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// table renders the report for people: what is empty is left out, the sum comes last.
+// table renders the report as tables: empty sections are left out, the sum comes last.
 func (r Report) table() string {
 	var b strings.Builder
 	section(&b, "Notes", len(r.Notes), func() {
@@ -121,7 +121,7 @@ func (u Refusal) write(b *strings.Builder) {
 	b.WriteString(Obstacles(indent+indent, u.Reasons))
 }
 
-// Obstacles shows reasons to people, each line after before; NodePools with the same obstacle share one.
+// Obstacles renders reasons, each line after before; NodePools with the same reason share an entry.
 func Obstacles(before string, reasons []Reason) string {
 	var b strings.Builder
 	for i := 0; i < len(reasons); {
@@ -149,7 +149,7 @@ func Obstacles(before string, reasons []Reason) string {
 	return b.String()
 }
 
-// same reports whether two obstacles read alike.
+// same reports whether two reasons have the same text.
 func (r Reason) same(o Reason) bool {
 	return r.Message == o.Message && r.Detail == o.Detail && r.Code == o.Code && maps.Equal(r.Requests, o.Requests) &&
 		requirementList(r.Requirements) == requirementList(o.Requirements)
@@ -185,7 +185,7 @@ func (r Report) sum() string {
 	return fmt.Sprintf("Total: %s to launch, $%s/h; %s\n", plural(r.Total.Nodes, "node"), price(r.Total.PricePerHour), text) + r.Total.least()
 }
 
-// least says how good the price is.
+// least describes the proven lower bound of the price.
 func (t Total) least() string {
 	switch {
 	case t.PricePerHour == 0:
