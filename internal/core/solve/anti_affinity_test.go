@@ -12,10 +12,10 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-func TestDifferentDemandsGetDifferentMachines(t *testing.T) {
+func TestDifferentDemandsGetDifferentNodes(t *testing.T) {
 	t.Attr("covers", "L100")
-	arm := with(machine("arm", 4, 16, 0.1), requirement.New(archKey, requirement.In, "arm64"))
-	types := []*catalog.InstanceType{machine("one", 4, 16, 0.1), machine("other", 4, 16, 0.1), arm}
+	arm := with(instanceType("arm", 4, 16, 0.1), requirement.New(archKey, requirement.In, "arm64"))
+	types := []*catalog.InstanceType{instanceType("one", 4, 16, 0.1), instanceType("other", 4, 16, 0.1), arm}
 	for name, demands := range map[string][2]requirement.Requirement{
 		"architectures":  {requirement.New(archKey, requirement.In, "amd64"), requirement.New(archKey, requirement.In, "arm64")},
 		"instance types": {requirement.New(instanceTypeKey, requirement.In, "one"), requirement.New(instanceTypeKey, requirement.In, "other")},
@@ -32,13 +32,13 @@ func TestDifferentDemandsGetDifferentMachines(t *testing.T) {
 	}
 }
 
-// TestResourcesOfDifferentTypes: two kinds of devices that no machine has both of.
+// TestResourcesOfDifferentTypes: two kinds of devices that no node has both of.
 func TestResourcesOfDifferentTypes(t *testing.T) {
 	t.Attr("covers", "L102")
 	names := append(resource.NewTable().Names(), "test/gpu", "test/fpga")
 	gpu, fpga := len(names)-2, len(names)-1
 	having := func(name string, device int) *catalog.InstanceType {
-		it := machine(name, 4, 16, 1)
+		it := instanceType(name, 4, 16, 1)
 		it.Capacity = it.Capacity.Clone().Set(device, 1)
 		it.Groups[0].Allocatable = it.Groups[0].Allocatable.Clone().Set(device, 1)
 		return it
@@ -51,7 +51,7 @@ func TestResourcesOfDifferentTypes(t *testing.T) {
 		return s
 	}
 	solve := func(pods []*model.Pod) Plan {
-		in := problem(pods, pool("default", machine("plain", 4, 16, 0.1), having("g", gpu), having("f", fpga)))
+		in := problem(pods, pool("default", instanceType("plain", 4, 16, 0.1), having("g", gpu), having("f", fpga)))
 		in.Resources = names
 		return Solve(in)
 	}
@@ -72,7 +72,7 @@ func TestLimitsOfEveryResourceHold(t *testing.T) {
 	t.Attr("covers", "L204")
 	names := append(resource.NewTable().Names(), "test/gpu")
 	gpu := len(names) - 1
-	big := machine("gpu", 4, 16, 1)
+	big := instanceType("gpu", 4, 16, 1)
 	big.Capacity = big.Capacity.Clone().Set(gpu, 4)
 	big.Groups[0].Allocatable = big.Groups[0].Allocatable.Clone().Set(gpu, 4)
 	for name, limits := range map[string]map[int]int64{
@@ -94,7 +94,7 @@ func TestLimitsOfEveryResourceHold(t *testing.T) {
 			limits[i]++
 		}
 		if plan := Solve(in); len(plan.NodeClaims) != 1 {
-			t.Errorf("%s: refused although the limit is the machine's size: %v", name, plan.Unschedulable)
+			t.Errorf("%s: refused although the limit is the node's size: %v", name, plan.Unschedulable)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func TestStartedNodesComeFirstThenNames(t *testing.T) {
 	}
 	nodes := []*model.Node{node("d", true), node("a", false), node("b", false), node("c", true)}
 	for i := range nodes {
-		in := problem(pods(4, shape(900, gi)), pool("default", machine("m", 4, 16, 1)))
+		in := problem(pods(4, shape(900, gi)), pool("default", instanceType("m", 4, 16, 1)))
 		for waiting := range in.Pods {
 			in.Pods[waiting].Created = 0
 		}
@@ -145,7 +145,7 @@ func TestHintsForLabelsThatLookLikeKnownOnes(t *testing.T) {
 		{"nothing alike", "example.com/colour", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			plan := Solve(problem(pods(1, selecting(requirement.New(c.key, requirement.In, "x"))), pool("default", machine("m", 4, 16, 1))))
+			plan := Solve(problem(pods(1, selecting(requirement.New(c.key, requirement.In, "x"))), pool("default", instanceType("m", 4, 16, 1))))
 			if len(plan.Unschedulable) != 1 {
 				t.Fatal("it was placed")
 			}

@@ -235,7 +235,7 @@ func TestClosedNodesTakeExemptPodsOnly(t *testing.T) {
 	p.Pods = pods(2, shape(1000, gi))
 	p.Cordoned, p.CordonExempt = map[string]bool{p.Nodes[0].ID: true}, map[string]bool{p.Pods[1].UID: true}
 	plan := Solve(p)
-	if len(plan.Placements) != 1 || len(plan.Placements[0].Pods) != 1 || plan.Placements[0].Pods[0] != p.Pods[1] || refusedPods(plan) != 1 {
+	if len(plan.Placements) != 1 || len(plan.Placements[0].Pods) != 1 || plan.Placements[0].Pods[0] != p.Pods[1] || unschedulablePods(plan) != 1 {
 		t.Errorf("got %v, want the exempt pod on the node and the other one refused", look(plan))
 	}
 }

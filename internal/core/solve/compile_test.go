@@ -17,7 +17,7 @@ import (
 func ladder(n int) catalog.Catalog {
 	out := make(catalog.Catalog, n)
 	for i := range out {
-		out[i] = machine(fmt.Sprintf("rung-%d", i+1), int64(i+1), int64(2*i+2), float64(i+1)/20)
+		out[i] = instanceType(fmt.Sprintf("rung-%d", i+1), int64(i+1), int64(2*i+2), float64(i+1)/20)
 	}
 	return out
 }

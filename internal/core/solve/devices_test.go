@@ -15,7 +15,7 @@ import (
 
 const gpuDriver = "gpu.example.com"
 
-// brings is a machine type that comes with n devices of a driver.
+// brings is an instance type that comes with n devices of a driver.
 func brings(it *catalog.InstanceType, driver string, n int) *catalog.InstanceType {
 	it.Devices = device.NewTemplate([]*device.Slice{deviceSlice("new", driver, n)}, nil)
 	return it
@@ -88,14 +88,14 @@ func heldFor(d *model.Devices, claim, pod string, id device.ID) {
 
 // existing is a node of four cores in zone-a.
 func existing(name string) *model.Node {
-	size := machine(name, 4, 16, 1).Capacity
+	size := instanceType(name, 4, 16, 1).Capacity
 	return &model.Node{
 		ID: name, Name: name, NodeName: name, Allocatable: size, Capacity: size, Launched: true, Initialized: true,
 		Requirements: requirement.Labels(map[string]string{zoneKey: "zone-a", "kubernetes.io/hostname": name}),
 	}
 }
 
-// coming is a machine on its way that may become of several types of a pool.
+// coming is a node on its way that may become of several types of a pool.
 func coming(name, pool string, types ...string) *model.Node {
 	n := existing(name)
 	n.NodeName, n.ClaimName, n.Pool, n.Managed, n.Launched, n.Initialized = "", name, pool, true, len(types) == 1, false
@@ -103,7 +103,7 @@ func coming(name, pool string, types ...string) *model.Node {
 	return n
 }
 
-// outline is a plan in short: machines with their types, pods, drivers and devices; then what was refused.
+// outline is a plan in short: nodes with their types, pods, drivers and devices; then what was refused.
 func outline(p Plan) string {
 	var out []string
 	got := func(list []device.Outcome) string {
@@ -144,9 +144,9 @@ func outline(p Plan) string {
 
 func TestDevices(t *testing.T) {
 	t.Attr("covers", "L315 L316 L317 L318 L319 L323 L324 L326 L327 L328 L329 L330 L331 L337 L338 L339")
-	const nobody = "allocating dynamic resources, no instance type can satisfy the allocation"
-	plainType := func() *catalog.InstanceType { return machine("plain", 4, 16, 0.10) }
-	gpuType := func(n int) *catalog.InstanceType { return brings(machine("gpu", 4, 16, 1.00), gpuDriver, n) }
+	const unallocatable = "allocating dynamic resources, no instance type can satisfy the allocation"
+	plainType := func() *catalog.InstanceType { return instanceType("plain", 4, 16, 0.10) }
+	gpuType := func(n int) *catalog.InstanceType { return brings(instanceType("gpu", 4, 16, 1.00), gpuDriver, n) }
 	fleet := pool("default", plainType(), gpuType(2))
 	gpus := []*device.Slice{onNode(deviceSlice("p", gpuDriver, 1), "n")}
 	zoned := []*device.Slice{inZone(deviceSlice("a", gpuDriver, 1), "zone-a"), inZone(deviceSlice("b", gpuDriver, 1), "zone-b")}
@@ -196,7 +196,7 @@ func TestDevices(t *testing.T) {
 			"all drivers are named, in order",
 			[]*model.Pod{user("a", "c")},
 			[]*model.Pool{pool("default", func() *catalog.InstanceType {
-				it := machine("both", 4, 16, 1)
+				it := instanceType("both", 4, 16, 1)
 				it.Devices = device.NewTemplate([]*device.Slice{deviceSlice("z", "z.example.com", 1), deviceSlice("a", "a.example.com", 1)}, nil)
 				return it
 			}())},
@@ -216,20 +216,20 @@ func TestDevices(t *testing.T) {
 			"new plain|gpu: a",
 		},
 		{
-			"pods share a machine as long as it has devices, and open another then",
+			"pods share a node as long as it has devices, and open another then",
 			[]*model.Pod{user("a", "ca"), user("b", "cb"), user("c", "cc")},
 			nil, nil,
 			known(nil, wants("ca", gpuDriver), wants("cb", gpuDriver), wants("cc", gpuDriver)),
 			"new gpu: a,b [ca=new-0 cb=new-1] drivers gpu.example.com\nnew gpu: c [cc=new-0] drivers gpu.example.com",
 		},
 		{
-			"pods with and without claims share a machine",
+			"pods with and without claims share a node",
 			[]*model.Pod{user("a", "c"), user("b")},
 			nil, nil, known(nil, wants("c", gpuDriver)),
 			"new gpu: a,b [c=new-0] drivers gpu.example.com",
 		},
 		{
-			"a free device of a node comes before a new machine",
+			"a free device of a node comes before a new node",
 			[]*model.Pod{user("a", "c")},
 			nil,
 			[]*model.Node{existing("n")},
@@ -254,7 +254,7 @@ func TestDevices(t *testing.T) {
 			"new plain: a [c=net-0] drivers",
 		},
 		{
-			"a device in a zone tightens the machine",
+			"a device in a zone tightens the node",
 			[]*model.Pod{user("a", "c")},
 			[]*model.Pool{pool("default", plainType())},
 			nil, known(zoned, wants("c", gpuDriver)),
@@ -284,7 +284,7 @@ func TestDevices(t *testing.T) {
 			"a: incompatible dynamic resource requirements, key topology.kubernetes.io/zone, topology.kubernetes.io/zone In [zone-z] not in topology.kubernetes.io/zone In [zone-a]",
 		},
 		{
-			"a claim in a zone without machines refuses the pod and says so",
+			"a claim in a zone without nodes refuses the pod and says so",
 			[]*model.Pod{selecting(user("a", "c"), "zone-a")},
 			[]*model.Pool{pool("default", plainType())},
 			nil, known(nil,
@@ -300,7 +300,7 @@ func TestDevices(t *testing.T) {
 			"new gpu: a in zone-b [d=new-0] drivers gpu.example.com",
 		},
 		{
-			"a device of the cluster serves pods that share its claim on several machines",
+			"a device of the cluster serves pods that share its claim on several nodes",
 			[]*model.Pod{selecting(user("a", "c"), "zone-a"), selecting(user("b", "c"), "zone-b")},
 			[]*model.Pool{pool("default", plainType())},
 			nil,
@@ -308,7 +308,7 @@ func TestDevices(t *testing.T) {
 			"new plain: a in zone-a [c=net-0] drivers\nnew plain: b in zone-b",
 		},
 		{
-			"a device of a machine keeps pods that share its claim on that machine",
+			"a device of a node keeps pods that share its claim on that node",
 			[]*model.Pod{selecting(user("a", "c"), "zone-a"), selecting(user("b", "c"), "zone-b")},
 			nil, nil, known(nil, wants("c", gpuDriver)),
 			"new gpu: a in zone-a [c=new-0] drivers gpu.example.com\nb: allocating dynamic resources, the devices of resourceclaim \"default/c\" come with another node",
@@ -331,7 +331,7 @@ func TestDevices(t *testing.T) {
 			"new gpu: b [cb=new-0] drivers gpu.example.com",
 		},
 		{
-			"a machine on its way serves claims if every type that it may become does",
+			"a node on its way serves claims if every type that it may become does",
 			[]*model.Pod{user("a", "c")},
 			nil,
 			[]*model.Node{coming("m", "default", "gpu", "plain")},
@@ -339,7 +339,7 @@ func TestDevices(t *testing.T) {
 			"new gpu: a [c=new-0] drivers gpu.example.com",
 		},
 		{
-			"a machine on its way of a type with devices serves claims",
+			"a node on its way of a type with devices serves claims",
 			[]*model.Pod{user("a", "c")},
 			nil,
 			[]*model.Node{coming("m", "default", "gpu")},
@@ -351,20 +351,20 @@ func TestDevices(t *testing.T) {
 			[]*model.Pod{user("a", "c")},
 			[]*model.Pool{pool("default", plainType())},
 			nil, known(nil, wants("c", gpuDriver)),
-			"a: " + nobody,
+			"a: " + unallocatable,
 		},
 		{
 			"a type with the device that is too small refuses",
 			[]*model.Pod{user("a", "c")},
-			[]*model.Pool{pool("default", brings(machine("tiny", 1, 1, 1), gpuDriver, 1), machine("large", 8, 32, 1))},
+			[]*model.Pool{pool("default", brings(instanceType("tiny", 1, 1, 1), gpuDriver, 1), instanceType("large", 8, 32, 1))},
 			nil,
 			known(nil, wants("c", gpuDriver)),
-			"a: " + nobody,
+			"a: " + unallocatable,
 		},
 		{
 			"candidates bring devices of the same drivers",
 			[]*model.Pod{user("a", "c")},
-			[]*model.Pool{pool("default", brings(machine("old", 4, 16, 2), "old.example.com", 1), brings(machine("new", 4, 16, 1), gpuDriver, 1))},
+			[]*model.Pool{pool("default", brings(instanceType("old", 4, 16, 2), "old.example.com", 1), brings(instanceType("new", 4, 16, 1), gpuDriver, 1))},
 			nil,
 			known(nil, func() *model.DeviceClaim {
 				c := wants("c", "old.example.com")
@@ -389,13 +389,13 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// TestMachinesWithDevicesAreSplitByPrice: first fit fills a machine as long as any type can hold it, and the largest machines
-// with devices are dearest.
-func TestMachinesWithDevicesAreSplitByPrice(t *testing.T) {
+// TestNodesWithDevicesAreSplitByPrice: first fit fills a node as long as any type can hold it, and the largest nodes
+// with devices are most expensive.
+func TestNodesWithDevicesAreSplitByPrice(t *testing.T) {
 	types := []*catalog.InstanceType{
-		machine("plain", 8, 32, 0.20),
-		brings(machine("gpu-1", 4, 16, 1.00), gpuDriver, 1),
-		brings(machine("gpu-4", 16, 64, 4.50), gpuDriver, 4),
+		instanceType("plain", 8, 32, 0.20),
+		brings(instanceType("gpu-1", 4, 16, 1.00), gpuDriver, 1),
+		brings(instanceType("gpu-4", 16, 64, 4.50), gpuDriver, 4),
 	}
 	several := func(n int, claims ...string) []*model.Pod {
 		var out []*model.Pod
@@ -424,15 +424,15 @@ func TestMachinesWithDevicesAreSplitByPrice(t *testing.T) {
 		want   string
 	}{
 		{
-			"several small machines are cheaper than a large one", pods, claims,
+			"several small nodes are cheaper than a large one", pods, claims,
 			"new gpu-1|gpu-4: pod0 [c0=new-0] drivers gpu.example.com\nnew gpu-1|gpu-4: pod1 [c1=new-0] drivers gpu.example.com\nnew gpu-1|gpu-4: pod2 [c2=new-0] drivers gpu.example.com",
 		},
 		{
-			"pods without claims do not make a machine with devices larger", append(several(6), pods[0]), claims[:1],
+			"pods without claims do not make a node with devices larger", append(several(6), pods[0]), claims[:1],
 			"new gpu-1|gpu-4: pod0,web0,web1 [c0=new-0] drivers gpu.example.com\nnew plain|gpu-4: web2,web3,web4,web5",
 		},
 		{
-			"pods that share the devices of one machine stay together", several(5, "c0"), claims[:1],
+			"pods that share the devices of one node stay together", several(5, "c0"), claims[:1],
 			"new gpu-4: pod0,pod1,pod2,pod3,pod4 [c0=new-0] drivers gpu.example.com",
 		},
 	} {
@@ -449,10 +449,10 @@ func TestMachinesWithDevicesAreSplitByPrice(t *testing.T) {
 // TestASearchThatTakesTooLongFailsItsPodOnly: the time for one search is not the time for the run.
 func TestASearchThatTakesTooLongFailsItsPodOnly(t *testing.T) {
 	t.Attr("covers", "L128")
-	p := problem([]*model.Pod{user("hard", "many"), user("easy", "one"), user("none")}, pool("default", brings(machine("gpu", 8, 32, 1), gpuDriver, 40)))
+	p := problem([]*model.Pod{user("hard", "many"), user("easy", "one"), user("none")}, pool("default", brings(instanceType("gpu", 8, 32, 1), gpuDriver, 40)))
 	many := wants("many", gpuDriver)
 	many.Requests[0].Alternatives[0].Count = 20
-	many.Requests = append(many.Requests, wants("x", "nobody.example.com").Requests...)
+	many.Requests = append(many.Requests, wants("x", "unknown.example.com").Requests...)
 	p.Devices = known(nil, many, wants("one", gpuDriver))
 	p.Options.DeviceTimeout = func() func() bool { return func() bool { return true } }
 	want := "new gpu: easy,none [one=new-0] drivers gpu.example.com\nhard: allocating dynamic resources, the search for devices took too long"
@@ -465,8 +465,8 @@ func TestASearchThatTakesTooLongFailsItsPodOnly(t *testing.T) {
 	}
 }
 
-func TestRefusalsForDevicesHaveTheirCodes(t *testing.T) {
-	p := problem([]*model.Pod{user("a", "c")}, pool("default", machine("plain", 4, 16, 1)))
+func TestDiagnosesForDevicesHaveTheirCodes(t *testing.T) {
+	p := problem([]*model.Pod{user("a", "c")}, pool("default", instanceType("plain", 4, 16, 1)))
 	for _, tc := range []struct {
 		devices *model.Devices
 		want    reason.Code

@@ -22,7 +22,7 @@ func newPlan(s *place.Placer) Plan {
 		s.SameDrivers(on)
 		done, unmet := finish(s, on, menus)
 		if len(unmet) > 0 {
-			why := reason.Obstacle{Code: reason.MinValuesUnmet, Pool: on.T.Pool.Name, Keys: unmet, Truncated: true}
+			why := reason.Obstacle{Code: reason.MinValuesUnmet, Pool: on.Template.Pool.Name, Keys: unmet, Truncated: true}
 			p.Unschedulable = append(p.Unschedulable, UnschedulablePods{Pods: on.Pods(), Reasons: reason.Obstacles{why}})
 			continue
 		}
@@ -36,7 +36,7 @@ func newPlan(s *place.Placer) Plan {
 // Keys of which the cut to MaxInstanceTypes leaves too few distinct values are returned instead, unless minValues may be
 // relaxed.
 func finish(s *place.Placer, on *compile.OpenNode, menus *launchOptionsCache) (done NodeClaim, unmet []string) {
-	t, st := on.T, on.T.States[on.State]
+	t, st := on.Template, on.Template.States[on.State]
 	m := menus.of(on)
 	reqs := m.requirements
 	if m.cut {
@@ -48,7 +48,7 @@ func finish(s *place.Placer, on *compile.OpenNode, menus *launchOptionsCache) (d
 		}
 	}
 	for key, n := range on.RelaxedMinValues {
-		reqs = reqs.Replace(reqs.Get(t.U.Keys[key].Name).WithMinValues(n))
+		reqs = reqs.Replace(reqs.Get(t.Universe.Keys[key].Name).WithMinValues(n))
 	}
 	return NodeClaim{
 		Pool:             t.Pool.Name,

@@ -20,7 +20,7 @@ func tcp(port int32) model.HostPort { return model.HostPort{Port: port, Protocol
 
 func TestPodsThatWantTheSamePortGetNodesOfTheirOwn(t *testing.T) {
 	t.Attr("covers", "L181")
-	p := pool("default", machine("small", 4, 16, 0.10))
+	p := pool("default", instanceType("small", 4, 16, 0.10))
 	for name, c := range map[string]struct {
 		pods []*model.Pod
 		want int
@@ -51,9 +51,9 @@ func TestPortsOfExistingNodesAreRespected(t *testing.T) {
 	}
 }
 
-func TestDaemonsClaimTheirPortsOnTheTypesTheyRunOn(t *testing.T) {
+func TestDaemonsTakeTheirPortsOnTheTypesTheyRunOn(t *testing.T) {
 	t.Attr("covers", "L156 L157 L406")
-	small, large := machine("small", 4, 16, 0.10), machine("large", 8, 32, 0.21)
+	small, large := instanceType("small", 4, 16, 0.10), instanceType("large", 8, 32, 0.21)
 	exporter := listening(tcp(9100))
 	exporter.Selector = requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "small"))
 	in := problem(pods(1, listening(tcp(9100))), pool("default", small, large))

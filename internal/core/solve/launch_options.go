@@ -73,11 +73,11 @@ func newLaunchOptionsCache(o Options) *launchOptionsCache {
 
 func (ms *launchOptionsCache) of(on *compile.OpenNode) *launchOptions {
 	ms.text = on.Mask.AppendText(ms.text[:0])
-	if m, ok := ms.known[launchOptionsKey{on.T, on.State, string(ms.text)}]; ok {
+	if m, ok := ms.known[launchOptionsKey{on.Template, on.State, string(ms.text)}]; ok {
 		return m
 	}
-	key := launchOptionsKey{on.T, on.State, string(ms.text)}
-	t, st := on.T, on.T.States[on.State]
+	key := launchOptionsKey{on.Template, on.State, string(ms.text)}
+	t, st := on.Template, on.Template.States[on.State]
 	m := &launchOptions{columns: bitset.New(t.Columns.Len()), price: math.Inf(1)}
 	names, taken := slices.Grow(ms.names[:0], len(t.Columns.Types)), bitset.New(len(t.Columns.Types))
 	for _, column := range t.ByPrice(st) {
@@ -160,14 +160,14 @@ func narrow(t *compile.Template, reqs requirement.Set, mask bitset.Set, types re
 	}
 	out = append(out, types.WithMinValues(reqs.Get(compile.InstanceTypeKey).MinValues()))
 	var capacityTypes []string
-	key, ok := t.U.Index[compile.CapacityTypeKey]
+	key, ok := t.Universe.Index[compile.CapacityTypeKey]
 	for k := range st.Kinds.All() {
 		if !ok || !t.Columns.Kinds[k].Columns.Intersects(mask) {
 			continue
 		}
 		for _, have := range t.Columns.Kinds[k].Terms {
 			if have.Key == key {
-				capacityTypes = append(capacityTypes, t.U.Keys[key].Sets[have.Set].Values()...)
+				capacityTypes = append(capacityTypes, t.Universe.Keys[key].Sets[have.Set].Values()...)
 			}
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-func TestOpenClaimsCountAgainstTheNodeLimit(t *testing.T) {
+func TestOpenNodesCountAgainstTheNodeLimit(t *testing.T) {
 	t.Attr("covers", "L206")
-	p := pool("default", machine("small", 4, 16, 0.10))
+	p := pool("default", instanceType("small", 4, 16, 0.10))
 	p.Limits = map[int]int64{resource.Nodes: 2}
 	plan := Solve(problem(pods(5, shape(3000, gi)), p))
 	if len(plan.NodeClaims) != 2 {
@@ -23,8 +23,8 @@ func TestOpenClaimsCountAgainstTheNodeLimit(t *testing.T) {
 	}
 }
 
-func TestAClaimIsChargedWithItsLargestCandidateOnly(t *testing.T) {
-	p := pool("default", machine("small", 4, 16, 0.10), machine("large", 16, 64, 0.50))
+func TestAnOpenNodeIsChargedWithItsLargestCandidateOnly(t *testing.T) {
+	p := pool("default", instanceType("small", 4, 16, 0.10), instanceType("large", 16, 64, 0.50))
 	p.Limits = map[int]int64{resource.CPU: 20_000}
 	plan := Solve(problem(pods(2, shape(3000, gi)), p))
 	for _, c := range plan.NodeClaims {
@@ -51,7 +51,7 @@ func TestAClaimIsChargedWithItsLargestCandidateOnly(t *testing.T) {
 
 func TestUsageOfExistingNodesCounts(t *testing.T) {
 	t.Attr("covers", "L205")
-	p := pool("default", machine("small", 4, 16, 0.10))
+	p := pool("default", instanceType("small", 4, 16, 0.10))
 	p.Limits = map[int]int64{resource.CPU: 8000}
 	in := problem(pods(3, shape(3000, gi)), p)
 	in.Nodes = []*model.Node{{ID: "n", Name: "n", Pool: "default", Launched: true, Capacity: resource.Vector{4000}}}
@@ -61,7 +61,7 @@ func TestUsageOfExistingNodesCounts(t *testing.T) {
 	}
 }
 
-// onItsWay is a machine that was asked for, of which only the request and the requirements are known.
+// onItsWay is a node that was asked for, of which only the request and the requirements are known.
 func onItsWay(zones ...string) *model.Node {
 	return &model.Node{
 		ID: "nodeclaim/a", Name: "a", ClaimName: "a", Managed: true, Pool: "default",
@@ -70,7 +70,7 @@ func onItsWay(zones ...string) *model.Node {
 	}
 }
 
-func TestAMachineOnItsWayTakesPodsThatFitWhateverIsLaunched(t *testing.T) {
+func TestARequestedNodeTakesPodsThatFitWhateverIsLaunched(t *testing.T) {
 	inZoneA := shape(1000, gi)
 	inZoneA.Selector = requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-a"))
 	for name, c := range map[string]struct {
@@ -81,7 +81,7 @@ func TestAMachineOnItsWayTakesPodsThatFitWhateverIsLaunched(t *testing.T) {
 		"the zone may be another":       {onItsWay("zone-a", "zone-b"), 0},
 		"the zone is certainly another": {onItsWay("zone-b"), 0},
 	} {
-		in := problem(pods(1, inZoneA), pool("default", machine("small", 4, 16, 0.10)))
+		in := problem(pods(1, inZoneA), pool("default", instanceType("small", 4, 16, 0.10)))
 		in.Nodes = []*model.Node{c.node}
 		if got := len(Solve(in).Placements); got != c.want {
 			t.Errorf("%s: %d placements, want %d", name, got, c.want)
@@ -92,7 +92,7 @@ func TestAMachineOnItsWayTakesPodsThatFitWhateverIsLaunched(t *testing.T) {
 func TestStopEndsWithWhatIsPlaced(t *testing.T) {
 	t.Attr("covers", "L128")
 	asked := 0
-	in := problem(append(pods(1, shape(2000, gi)), pods(1, shape(1000, gi))...), pool("default", machine("small", 4, 16, 0.10)))
+	in := problem(append(pods(1, shape(2000, gi)), pods(1, shape(1000, gi))...), pool("default", instanceType("small", 4, 16, 0.10)))
 	in.Options.Stop = func() bool { asked++; return asked > 1 }
 	plan := Solve(in)
 	if len(plan.NodeClaims) != 1 || len(plan.Undecided) != 1 || len(plan.Unschedulable) != 0 {
@@ -100,8 +100,8 @@ func TestStopEndsWithWhatIsPlaced(t *testing.T) {
 	}
 }
 
-func TestDaemonsTakeRoomOnTheMachinesTheyRunOn(t *testing.T) {
-	small, large := machine("small", 4, 16, 0.10), machine("large", 8, 32, 0.21)
+func TestDaemonsReserveCapacityOnTheNodesTheyRunOn(t *testing.T) {
+	small, large := instanceType("small", 4, 16, 0.10), instanceType("large", 8, 32, 0.21)
 	onlyLarge := shape(2000, gi)
 	onlyLarge.Selector = requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "large"))
 	in := problem(pods(1, shape(3500, gi)), pool("default", small, large))
@@ -114,21 +114,21 @@ func TestDaemonsTakeRoomOnTheMachinesTheyRunOn(t *testing.T) {
 	in.DaemonSets = []*model.DaemonSet{{Namespace: "kube-system", Name: "agent", Shape: shape(1000, gi)}}
 	plan = Solve(in)
 	if c := plan.NodeClaims[0]; c.Requests.At(resource.CPU) != 4500 || len(c.InstanceTypes) != 1 || c.InstanceTypes[0] != "large" {
-		t.Errorf("requests %v on %v, want 4500m on the large machine", c.Requests, c.InstanceTypes)
+		t.Errorf("requests %v on %v, want 4500m on the large node", c.Requests, c.InstanceTypes)
 	}
 }
 
-func TestARefusalCountsWhatDaemonsTake(t *testing.T) {
-	small, large := machine("small", 4, 16, 0.10), machine("large", 8, 32, 0.21)
+func TestDiagnosisCountsWhatDaemonsTake(t *testing.T) {
+	small, large := instanceType("small", 4, 16, 0.10), instanceType("large", 8, 32, 0.21)
 	onlyLarge := shape(50_000, gi)
 	onlyLarge.Selector = requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "large"))
 	for name, c := range map[string]struct {
 		pod, daemon *model.Shape
 		want        string
 	}{
-		"no daemon":               {shape(9000, gi), nil, `resources={"cpu":"9","memory":"1Gi","pods":"1"}`},
-		"daemon on every machine": {shape(1000, gi), shape(100_000, gi), `resources={"cpu":"101","memory":"2Gi","pods":"2"}`},
-		"daemon on some machines": {shape(7000, gi), onlyLarge, `resources=min={"cpu":"7","memory":"1Gi","pods":"1"}, max={"cpu":"57","memory":"2Gi","pods":"2"}`},
+		"no daemon":            {shape(9000, gi), nil, `resources={"cpu":"9","memory":"1Gi","pods":"1"}`},
+		"daemon on every node": {shape(1000, gi), shape(100_000, gi), `resources={"cpu":"101","memory":"2Gi","pods":"2"}`},
+		"daemon on some nodes": {shape(7000, gi), onlyLarge, `resources=min={"cpu":"7","memory":"1Gi","pods":"1"}, max={"cpu":"57","memory":"2Gi","pods":"2"}`},
 	} {
 		in := problem(pods(1, c.pod), pool("default", small, large))
 		if c.daemon != nil {

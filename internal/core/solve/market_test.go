@@ -37,7 +37,7 @@ func TestTheMarketKeepsPortsApart(t *testing.T) {
 	} {
 		all = append(all, pods(1, s)...)
 	}
-	m := marketFor(problem(all, pool("default", machine("small", 4, 16, 0.10))))
+	m := marketFor(problem(all, pool("default", instanceType("small", 4, 16, 0.10))))
 	if got, want := capsOf(m), "[0 1]≤1 [0 2]≤1 [0]≤1 [3]≤1"; got != want {
 		t.Errorf("the caps are %s, want %s", got, want)
 	}
@@ -55,12 +55,12 @@ func TestTheMarketCapsPodsThatCountThemselves(t *testing.T) {
 		want     string
 	}{
 		"spread":                      {spread: &topology.Spread{Key: hostnameKey, MaxSkew: 2, Selector: web, Namespace: "a"}, labels: labels("a", "web"), want: "[0]≤2"},
-		"spread as a wish":            {spread: &topology.Spread{Key: hostnameKey, MaxSkew: 2, Selector: web, Namespace: "a", Soft: true}, labels: labels("a", "web")},
+		"spread as a preference":      {spread: &topology.Spread{Key: hostnameKey, MaxSkew: 2, Selector: web, Namespace: "a", Soft: true}, labels: labels("a", "web")},
 		"spread of others":            {spread: &topology.Spread{Key: hostnameKey, MaxSkew: 2, Selector: web, Namespace: "a"}, labels: labels("a", "api")},
-		"spread of nobody":            {spread: &topology.Spread{Key: hostnameKey, MaxSkew: 2, Namespace: "a"}, labels: labels("a", "web")},
+		"spread of no pod":            {spread: &topology.Spread{Key: hostnameKey, MaxSkew: 2, Namespace: "a"}, labels: labels("a", "web")},
 		"spread over zones":           {spread: &topology.Spread{Key: zoneKey, MaxSkew: 2, Selector: web, Namespace: "a"}, labels: labels("a", "web")},
 		"apart":                       {affinity: &topology.Affinity{Key: hostnameKey, Anti: true, Selector: web, Namespaces: []string{"a"}}, labels: labels("a", "web"), want: "[0]≤1"},
-		"apart as a wish":             {affinity: &topology.Affinity{Key: hostnameKey, Anti: true, Weight: 1, Selector: web, Namespaces: []string{"a"}}, labels: labels("a", "web")},
+		"apart as a preference":       {affinity: &topology.Affinity{Key: hostnameKey, Anti: true, Weight: 1, Selector: web, Namespaces: []string{"a"}}, labels: labels("a", "web")},
 		"apart from other namespaces": {affinity: &topology.Affinity{Key: hostnameKey, Anti: true, Selector: web, Namespaces: []string{"b"}}, labels: labels("a", "web")},
 		"apart by namespace labels": {
 			affinity: &topology.Affinity{Key: hostnameKey, Anti: true, Selector: web, NamespaceSelector: topology.NewSelector(requirement.NewSet(requirement.New("team", requirement.In, "x")))},
@@ -75,7 +75,7 @@ func TestTheMarketCapsPodsThatCountThemselves(t *testing.T) {
 		if c.affinity != nil {
 			s.Affinities = []topology.Affinity{*c.affinity}
 		}
-		p := problem(pods(3, s), pool("default", machine("small", 4, 16, 0.10)))
+		p := problem(pods(3, s), pool("default", instanceType("small", 4, 16, 0.10)))
 		p.Namespaces = map[string]map[string]string{"a": {"team": "x"}, "b": {}}
 		for _, pod := range p.Pods {
 			pod.Namespace, pod.Labels = c.labels.Namespace, c.labels
@@ -94,7 +94,7 @@ func TestTheMarketSellsWhatEveryDemandMayHave(t *testing.T) {
 	}
 	choosy.Preferred = []model.Preference{{Weight: 1, Terms: requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-a"))}}
 	banned.Selector = requirement.NewSet(requirement.New(archKey, requirement.In, "arm64"))
-	it := machine("small", 4, 16, 0.10)
+	it := instanceType("small", 4, 16, 0.10)
 	it.Offerings[1].Price = 0.20 // zone-b
 	p := problem(slices.Concat(pods(2, anywhere), pods(3, choosy), pods(1, banned)), pool("default", it))
 	p.Nodes = []*model.Node{
@@ -122,7 +122,7 @@ func TestTheMarketSellsWhatEveryDemandMayHave(t *testing.T) {
 }
 
 func TestTheMarketCountsReservations(t *testing.T) {
-	it := machine("small", 4, 16, 0.10)
+	it := instanceType("small", 4, 16, 0.10)
 	it.Offerings[0].ReservationCapacity = 2
 	it.Offerings[0].Price = 0.01
 	it.Offerings[0].Kind = &catalog.Kind{Requirements: requirement.NewSet(

@@ -8,11 +8,11 @@ import (
 
 func TestBestEffortLowersWhatCannotBeMet(t *testing.T) {
 	t.Attr("covers", "L312 L313")
-	p := pool("first", machine("m", 4, 16, 1), machine("n", 8, 32, 2))
+	p := pool("first", instanceType("m", 4, 16, 1), instanceType("n", 8, 32, 2))
 	p.Weight = 10
 	p.Requirements = p.Requirements.Add(requirement.New(instanceTypeKey, requirement.Exists).WithMinValues(5)).
 		Add(requirement.New(zoneKey, requirement.In, "zone-a", "zone-b", "zone-c").WithMinValues(3))
-	pr := problem(pods(1, shape(500, gi)), p, pool("second", machine("m", 4, 16, 1)))
+	pr := problem(pods(1, shape(500, gi)), p, pool("second", instanceType("m", 4, 16, 1)))
 	strict := Solve(pr)
 	if len(strict.NodeClaims) != 1 || strict.NodeClaims[0].Pool != "second" || strict.NodeClaims[0].MinValuesRelaxed {
 		t.Errorf("Strict: want one claim of the second pool, got %+v", strict.NodeClaims)
@@ -31,9 +31,9 @@ func TestBestEffortLowersWhatCannotBeMet(t *testing.T) {
 	}
 }
 
-func TestAnOpenClaimIsNotLoweredFurther(t *testing.T) {
+func TestAnOpenNodeIsNotRelaxedFurther(t *testing.T) {
 	t.Attr("covers", "L312")
-	p := pool("default", machine("m", 4, 16, 1), machine("n", 8, 32, 2))
+	p := pool("default", instanceType("m", 4, 16, 1), instanceType("n", 8, 32, 2))
 	p.Requirements = p.Requirements.Add(requirement.New(instanceTypeKey, requirement.Exists).WithMinValues(5))
 	pr := problem(pods(7, shape(1000, gi)), p)
 	pr.Options.BestEffortMinValues = true

@@ -18,7 +18,7 @@ func TestOnlyOverlaidCandidatesMark(t *testing.T) {
 		{"the corrected type is too small", 3000, true, true, false, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			small, large := machine("small", 2, 8, 0.10), machine("large", 4, 16, 0.20)
+			small, large := instanceType("small", 2, 8, 0.10), instanceType("large", 4, 16, 0.20)
 			small.PriceOverlaid, small.CapacityOverlaid = test.priced, test.resized
 			plan := Solve(problem(pods(1, shape(test.cpu, gi)), pool("default", small, large)))
 			if c := plan.NodeClaims[0]; c.PriceOverlaid != test.wantPrice || c.CapacityOverlaid != test.wantSize {

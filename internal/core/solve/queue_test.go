@@ -31,10 +31,10 @@ func TestQueueOrder(t *testing.T) {
 		limits map[int]int64
 		want   []string
 	}{
-		{"without limits everybody gets a machine, and size decides", nil, []string{"gpu", "big", "roomy", "small-a", "small-b", "small-late", "urgent", "headroom"}},
+		{"without limits every pod gets a node, and size decides", nil, []string{"gpu", "big", "roomy", "small-a", "small-b", "small-late", "urgent", "headroom"}},
 		{"limits may leave some without one, and importance decides", map[int]int64{resource.CPU: 1 << 40}, []string{"urgent", "gpu", "big", "roomy", "small-a", "small-b", "small-late", "headroom"}},
 	} {
-		p := pool("default", machine("m", 16, 64, 1))
+		p := pool("default", instanceType("m", 16, 64, 1))
 		p.Limits = c.limits
 		s := place.NewPlacer(compile.NewRun(problem(list, p)))
 		i := 0
@@ -56,11 +56,11 @@ func TestHeadroomNeverTakesWhatAPodNeeds(t *testing.T) {
 		p.Virtual = true
 		all = append(all, p)
 	}
-	p := pool("default", machine("m", 4, 16, 1))
+	p := pool("default", instanceType("m", 4, 16, 1))
 	p.Limits = map[int]int64{resource.Nodes: 1}
 	plan := Solve(problem(all, p))
 	if len(plan.NodeClaims) != 1 || plan.NodeClaims[0].Pods[0] != all[0] {
-		t.Fatalf("want the one machine allowed to be for the pod that exists, got %+v", plan.NodeClaims)
+		t.Fatalf("want the one node allowed to be for the pod that exists, got %+v", plan.NodeClaims)
 	}
 	for _, r := range plan.Unschedulable {
 		for _, refused := range r.Pods {

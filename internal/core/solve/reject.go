@@ -15,7 +15,7 @@ func rejectDeviceless(p Problem) (Problem, []UnschedulablePods) {
 		return p, nil
 	}
 	var order []reason.Obstacle
-	refused := map[string][]*model.Pod{}
+	rejected := map[string][]*model.Pod{}
 	var asked []*model.Pod
 	for _, pod := range p.Pods {
 		why, ok := deviceRejection(p, pod)
@@ -23,17 +23,17 @@ func rejectDeviceless(p Problem) (Problem, []UnschedulablePods) {
 			asked = append(asked, pod)
 			continue
 		}
-		if _, known := refused[why.Claim]; !known {
+		if _, known := rejected[why.Claim]; !known {
 			order = append(order, why)
 		}
-		refused[why.Claim] = append(refused[why.Claim], pod)
+		rejected[why.Claim] = append(rejected[why.Claim], pod)
 	}
 	p.Pods = asked
 	slices.SortFunc(order, func(a, b reason.Obstacle) int { return strings.Compare(a.Claim, b.Claim) })
 	out := make([]UnschedulablePods, len(order))
 	for i, why := range order {
-		slices.SortFunc(refused[why.Claim], func(a, b *model.Pod) int { return strings.Compare(a.UID, b.UID) })
-		out[i] = UnschedulablePods{Pods: refused[why.Claim], Reasons: reason.Obstacles{why}}
+		slices.SortFunc(rejected[why.Claim], func(a, b *model.Pod) int { return strings.Compare(a.UID, b.UID) })
+		out[i] = UnschedulablePods{Pods: rejected[why.Claim], Reasons: reason.Obstacles{why}}
 	}
 	return p, out
 }

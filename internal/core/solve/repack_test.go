@@ -12,11 +12,11 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
-// cores is machines with one core to n, 2 GiB and a dollar a core, all of it for pods.
+// cores is nodes with one core to n, 2 GiB and a dollar a core, all of it for pods.
 func cores(n int64) []*catalog.InstanceType {
 	var out []*catalog.InstanceType
 	for i := int64(1); i <= n; i++ {
-		it := machine(fmt.Sprintf("m-%d", i), i, 2*i, float64(i))
+		it := instanceType(fmt.Sprintf("m-%d", i), i, 2*i, float64(i))
 		it.Groups[0].Allocatable = it.Capacity
 		out = append(out, it)
 	}
@@ -30,31 +30,31 @@ func named(list []*model.Pod, prefix string) []*model.Pod {
 	return list
 }
 
-func TestPodsHeavyOnDifferentResourcesShareMachines(t *testing.T) {
-	// Together they fill 40 cores and 80 GiB; each kind alone would leave half of its machines empty.
+func TestPodsHeavyOnDifferentResourcesShareNodes(t *testing.T) {
+	// Together they fill 40 cores and 80 GiB; each kind alone would leave half of its nodes empty.
 	in := problem(append(named(pods(32, shape(1000, gi/2)), "cpu"), named(pods(16, shape(500, 4*gi)), "memory")...), pool("default", cores(10)...))
 	if got := Solve(in).Price(); math.Abs(got-40) > 1e-9 {
 		t.Errorf("$%.2f/h, want $40: every core and every byte in use", got)
 	}
 }
 
-func TestMachinesOfPodsThatKeepApartAreFilledUp(t *testing.T) {
+func TestNodesOfPodsWithAntiAffinityAreFilledUp(t *testing.T) {
 	alone := shape(500, gi)
 	alone.Affinities = []topology.Affinity{far(hostnameKey, "alone")}
 	in := problem(append(labelled(named(pods(10, alone), "alone"), "alone"), named(pods(10, shape(500, gi)), "other")...), pool("default", cores(8)...))
 	plan := Solve(in)
 	if got := plan.Price(); math.Abs(got-10) > 1e-9 || len(plan.NodeClaims) != 10 {
-		t.Errorf("%d machines at $%.2f/h, want 10 at $10: one of each on every machine", len(plan.NodeClaims), got)
+		t.Errorf("%d nodes at $%.2f/h, want 10 at $10: one of each on every node", len(plan.NodeClaims), got)
 	}
 }
 
 func TestOfSeveralAlternativesTheCheapestIsTaken(t *testing.T) {
 	s := shape(1000, gi)
 	s.Required = []requirement.Set{
-		requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "dear")),
+		requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "expensive")),
 		requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "cheap")),
 	}
-	in := problem(pods(3, s), pool("default", machine("dear", 4, 16, 3), machine("cheap", 4, 16, 1)))
+	in := problem(pods(3, s), pool("default", instanceType("expensive", 4, 16, 3), instanceType("cheap", 4, 16, 1)))
 	if got := Solve(in).Price(); math.Abs(got-1) > 1e-9 {
 		t.Errorf("$%.2f/h, want $1: either type will do", got)
 	}
@@ -65,9 +65,9 @@ func TestAlternativesDoNotLeadAwayFromVolumes(t *testing.T) {
 	here := requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-a"))
 	s.Required = []requirement.Set{here, requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, "cheap"))}
 	s.VolumeTopology = []requirement.Set{here}
-	cheap := machine("cheap", 4, 16, 1)
+	cheap := instanceType("cheap", 4, 16, 1)
 	cheap.Offerings = cheap.Offerings[1:] // not in zone-a
-	in := problem(pods(3, s), pool("default", machine("dear", 4, 16, 3), cheap))
+	in := problem(pods(3, s), pool("default", instanceType("expensive", 4, 16, 3), cheap))
 	for _, c := range Solve(in).NodeClaims {
 		if got := c.Requirements.Get(zoneKey); got.Len() != 1 || !got.Has("zone-a") {
 			t.Errorf("zones %v, the volume is in zone-a alone", got)
@@ -82,7 +82,7 @@ func TestPodsWithoutCaresStayWhereTheyAreNotCounted(t *testing.T) {
 	spread.Spreads = []topology.Spread{spreadOver(zoneKey, 1, "web")}
 	list := append(labelled(named(pods(10, shape(3600, gi)), "free"), "web"), labelled(named(pods(3, spread), "spread"), "web")...)
 	plan := Solve(problem(list, pool("default", cores(8)...)))
-	if refusedPods(plan) != 0 {
+	if unschedulablePods(plan) != 0 {
 		t.Fatalf("refused: %v", plan.Unschedulable)
 	}
 	for _, c := range plan.NodeClaims {
@@ -101,13 +101,13 @@ func TestPodsWithoutCaresStayWhereTheyAreNotCounted(t *testing.T) {
 func TestTheSameMoneyBuysFewerNodes(t *testing.T) {
 	in := problem(pods(32, shape(1000, 2*gi)), pool("default", cores(16)...))
 	if plan := Solve(in); len(plan.NodeClaims) != 2 {
-		t.Errorf("%d claims, want 2: large machines cost no more", len(plan.NodeClaims))
+		t.Errorf("%d claims, want 2: large nodes cost no more", len(plan.NodeClaims))
 	}
 }
 
 func TestRepackingStaysWithinLimits(t *testing.T) {
-	// Two large machines would do for $20, within the limit; sixteen small ones for $16 would have too many cores.
-	small, large := machine("small", 6, 16, 1), machine("large", 8, 32, 10)
+	// Two large nodes would do for $20, within the limit; sixteen small ones for $16 would have too many cores.
+	small, large := instanceType("small", 6, 16, 1), instanceType("large", 8, 32, 10)
 	p := pool("default", small, large)
 	p.Limits = map[int]int64{resource.CPU: 16_000}
 	plan := Solve(problem(pods(16, shape(1000, gi)), p))
@@ -124,6 +124,6 @@ func TestRepackingStaysWithinLimits(t *testing.T) {
 		sum += worst
 	}
 	if sum > 16_000 {
-		t.Errorf("machines of %d thousandths of a core, the limit is 16 cores", sum)
+		t.Errorf("nodes of %d thousandths of a core, the limit is 16 cores", sum)
 	}
 }

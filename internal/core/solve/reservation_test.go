@@ -42,7 +42,7 @@ func reservedProblem(p []*model.Pod, pools ...*model.Pool) Problem {
 	return out
 }
 
-// apart are n pods that never share a machine.
+// apart are n pods that never share a node.
 func apart(n int) []*model.Pod {
 	s := shape(500, gi)
 	s.Affinities = []topology.Affinity{far(hostnameKey, "apart")}
@@ -63,9 +63,9 @@ func held(p Plan) []string {
 	return out
 }
 
-func TestAClaimIsPinnedToItsReservation(t *testing.T) {
+func TestAnOpenNodeIsPinnedToItsReservation(t *testing.T) {
 	t.Attr("covers", "L294 L302")
-	p := pool("default", withReservation(machine("m", 4, 16, 1), "r-1", 1))
+	p := pool("default", withReservation(instanceType("m", 4, 16, 1), "r-1", 1))
 	plan := Solve(reservedProblem(apart(1), p))
 	if got := held(plan); !slices.Equal(got, []string{"[r-1]"}) {
 		t.Fatalf("reservations %v, want r-1", got)
@@ -78,10 +78,10 @@ func TestAClaimIsPinnedToItsReservation(t *testing.T) {
 	}
 }
 
-func TestOneClaimHoldsAllReservationsItMightUse(t *testing.T) {
+func TestOneOpenNodeHoldsAllReservationsItMightUse(t *testing.T) {
 	t.Attr("covers", "L294 L297 L303")
 	twoTypes := func(first, second int) *model.Pool {
-		return pool("default", withReservation(machine("m", 4, 16, 1), "r-1", first), withReservation(machine("n", 4, 16, 1), "r-2", second))
+		return pool("default", withReservation(instanceType("m", 4, 16, 1), "r-1", first), withReservation(instanceType("n", 4, 16, 1), "r-2", second))
 	}
 	for _, c := range []struct {
 		name          string
@@ -100,7 +100,7 @@ func TestOneClaimHoldsAllReservationsItMightUse(t *testing.T) {
 			if got := held(plan); !slices.Equal(got, c.held) || len(plan.Deferred) != c.deferred {
 				t.Errorf("held %v and %d put off, want %v and %d", got, len(plan.Deferred), c.held, c.deferred)
 			}
-			if n := refusedPods(plan); n != 0 {
+			if n := unschedulablePods(plan); n != 0 {
 				t.Errorf("%d pods are called unschedulable", n)
 			}
 		})
@@ -109,7 +109,7 @@ func TestOneClaimHoldsAllReservationsItMightUse(t *testing.T) {
 
 func TestAReservationSharedByTwoPoolsCountsOnce(t *testing.T) {
 	t.Attr("covers", "L295")
-	shared := withReservation(machine("m", 4, 16, 1), "r-1", 1)
+	shared := withReservation(instanceType("m", 4, 16, 1), "r-1", 1)
 	plan := Solve(reservedProblem(apart(2), pool("one", shared), pool("two", shared)))
 	if got := held(plan); !slices.Equal(got, []string{"[r-1]"}) || len(plan.Deferred) != 1 {
 		t.Errorf("held %v and %d put off, want one claim and one pod put off", got, len(plan.Deferred))
@@ -123,7 +123,7 @@ func TestDistinctReservationsServeOneRun(t *testing.T) {
 		s.Selector = requirement.NewSet(requirement.New(instanceTypeKey, requirement.In, zone))
 		return s
 	}
-	p := pool("default", withReservation(machine("m", 4, 16, 1), "r-1", 1), withReservation(machine("n", 4, 16, 1), "r-2", 1))
+	p := pool("default", withReservation(instanceType("m", 4, 16, 1), "r-1", 1), withReservation(instanceType("n", 4, 16, 1), "r-2", 1))
 	plan := Solve(reservedProblem(append(pods(1, inZone("m")), pods(1, inZone("n"))...), p))
 	if got := held(plan); !slices.Equal(got, []string{"[r-1]", "[r-2]"}) {
 		t.Errorf("held %v, want both", got)
@@ -132,49 +132,49 @@ func TestDistinctReservationsServeOneRun(t *testing.T) {
 
 func TestAPodWaitsRatherThanFallToALesserPool(t *testing.T) {
 	t.Attr("covers", "L298 L299")
-	first := pool("first", withReservation(machine("m", 4, 16, 1), "r-1", 1))
+	first := pool("first", withReservation(instanceType("m", 4, 16, 1), "r-1", 1))
 	first.Weight = 10
 	all := apart(2)
 	all[0].Shape.Preferred = []model.Preference{{Weight: 1, Terms: requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-a"))}}
-	plan := Solve(reservedProblem(all, first, pool("second", machine("n", 4, 16, 1))))
+	plan := Solve(reservedProblem(all, first, pool("second", instanceType("n", 4, 16, 1))))
 	if len(plan.NodeClaims) != 1 || plan.NodeClaims[0].Pool != "first" || len(plan.Deferred) != 1 {
 		t.Errorf("%d claims and %d put off, want one claim of the first pool and one pod put off", len(plan.NodeClaims), len(plan.Deferred))
 	}
 }
 
-func TestPodsShareAReservedMachine(t *testing.T) {
+func TestPodsShareAReservedNode(t *testing.T) {
 	t.Attr("covers", "L300")
-	p := pool("default", withReservation(machine("m", 4, 16, 1), "r-1", 1))
+	p := pool("default", withReservation(instanceType("m", 4, 16, 1), "r-1", 1))
 	plan := Solve(reservedProblem(pods(5, shape(500, gi)), p))
 	if got := held(plan); !slices.Equal(got, []string{"[r-1]"}) || len(plan.NodeClaims[0].Pods) != 5 {
-		t.Errorf("held %v, want one reserved machine for all five", got)
+		t.Errorf("held %v, want one reserved node for all five", got)
 	}
 }
 
-func TestPodsDoNotGrowAClaimOutOfItsReservation(t *testing.T) {
-	p := pool("default", withReservation(machine("m", 4, 16, 1), "r-1", 2), machine("huge", 64, 256, 16))
+func TestPodsDoNotGrowAnOpenNodeOutOfItsReservation(t *testing.T) {
+	p := pool("default", withReservation(instanceType("m", 4, 16, 1), "r-1", 2), instanceType("huge", 64, 256, 16))
 	plan := Solve(reservedProblem(pods(7, shape(1000, gi)), p))
 	if got := held(plan); len(plan.Deferred) != 1 || !slices.Equal(got, []string{"[r-1]", "[r-1]"}) {
-		t.Errorf("held %v and %d put off, want two full reserved machines of three pods each and one pod put off", got, len(plan.Deferred))
+		t.Errorf("held %v and %d put off, want two full reserved nodes of three pods each and one pod put off", got, len(plan.Deferred))
 	}
 }
 
 func TestFallbackNeverPutsOff(t *testing.T) {
 	t.Attr("covers", "L305")
-	pr := reservedProblem(apart(3), pool("default", withReservation(machine("m", 4, 16, 1), "r-1", 1)))
+	pr := reservedProblem(apart(3), pool("default", withReservation(instanceType("m", 4, 16, 1), "r-1", 1)))
 	pr.Options.Reserved = ReservedFallback
 	plan := Solve(pr)
 	if got := held(plan); len(plan.Deferred) != 0 || !slices.Equal(got, []string{"-", "-", "[r-1]"}) {
-		t.Errorf("held %v and %d put off, want one reserved and two ordinary machines", got, len(plan.Deferred))
+		t.Errorf("held %v and %d put off, want one reserved and two ordinary nodes", got, len(plan.Deferred))
 	}
 	if got := plan.Price(); got != 2.001 {
-		t.Errorf("$%v/h, want that of one reserved and two ordinary machines", got)
+		t.Errorf("$%v/h, want that of one reserved and two ordinary nodes", got)
 	}
 }
 
 func TestIgnoredReservationsAreOrdinaryOfferings(t *testing.T) {
 	t.Attr("covers", "L304")
-	pr := reservedProblem(apart(3), pool("default", withReservation(machine("m", 4, 16, 1), "r-1", 1)))
+	pr := reservedProblem(apart(3), pool("default", withReservation(instanceType("m", 4, 16, 1), "r-1", 1)))
 	pr.Options.Reserved = ReservedIgnored
 	plan := Solve(pr)
 	if got := held(plan); len(plan.Deferred) != 0 || !slices.Equal(got, []string{"-", "-", "-"}) {

@@ -16,17 +16,17 @@ import (
 
 const coresKey = "cloud.test/cores"
 
-// steps are machines of 2, 4, 8 and 16 cores that say so in a label, and cost accordingly.
+// steps are nodes of 2, 4, 8 and 16 cores that say so in a label, and cost accordingly.
 func steps() []*catalog.InstanceType {
 	var out []*catalog.InstanceType
 	for _, cores := range []int64{2, 4, 8, 16} {
-		it := machine("m"+strconv.FormatInt(cores, 10), cores, 4*cores, 0.1*float64(cores))
+		it := instanceType("m"+strconv.FormatInt(cores, 10), cores, 4*cores, 0.1*float64(cores))
 		out = append(out, with(it, requirement.New(coresKey, requirement.In, strconv.FormatInt(cores, 10))))
 	}
 	return out
 }
 
-// demanding is a pool of these machines with requirements that demand variety.
+// demanding is a pool of these nodes with requirements that demand variety.
 func demanding(reqs ...requirement.Requirement) *model.Pool {
 	p := pool("default", steps()...)
 	p.Requirements = p.Requirements.And(requirement.NewSet(reqs...))
@@ -39,14 +39,14 @@ func asked(p *model.Pool, pods []*model.Pod) Problem {
 	return in
 }
 
-// TestTwoTypesAskedForAreKept: both pods would fit on the largest machine, but then it would be the only one left.
+// TestTwoTypesAskedForAreKept: both pods would fit on the largest instance type, but then it would be the only one left.
 func TestTwoTypesAskedForAreKept(t *testing.T) {
 	t.Attr("covers", "L306")
-	small, large := machine("small", 4, 16, 0.4), machine("large", 8, 32, 0.5)
+	small, large := instanceType("small", 4, 16, 0.4), instanceType("large", 8, 32, 0.5)
 	p := pool("default", small, large)
 	together := Solve(problem(pods(2, shape(3000, gi)), p))
 	if len(together.NodeClaims) != 1 || !slices.Equal(together.NodeClaims[0].InstanceTypes, []string{"large"}) {
-		t.Fatalf("without the demand: %+v, want one large machine", together.NodeClaims)
+		t.Fatalf("without the demand: %+v, want one large node", together.NodeClaims)
 	}
 	p.Requirements = p.Requirements.Add(requirement.New(instanceTypeKey, requirement.Exists).WithMinValues(2))
 	plan := Solve(problem(pods(2, shape(3000, gi)), p))
@@ -114,13 +114,13 @@ func TestDemandsForVariety(t *testing.T) {
 	}
 }
 
-// TestACutListThatFallsShortDropsTheClaim: the two cheapest types have one number of cores between them.
-func TestACutListThatFallsShortDropsTheClaim(t *testing.T) {
+// TestACutListThatFallsShortDropsTheNodeClaim: the two cheapest types have one number of cores between them.
+func TestACutListThatFallsShortDropsTheNodeClaim(t *testing.T) {
 	t.Attr("covers", "L310")
 	twins := []*catalog.InstanceType{
-		with(machine("a", 2, 8, 0.1), requirement.New(coresKey, requirement.In, "2")),
-		with(machine("b", 2, 8, 0.2), requirement.New(coresKey, requirement.In, "2")),
-		with(machine("c", 4, 16, 0.9), requirement.New(coresKey, requirement.In, "4")),
+		with(instanceType("a", 2, 8, 0.1), requirement.New(coresKey, requirement.In, "2")),
+		with(instanceType("b", 2, 8, 0.2), requirement.New(coresKey, requirement.In, "2")),
+		with(instanceType("c", 4, 16, 0.9), requirement.New(coresKey, requirement.In, "4")),
 	}
 	p := pool("default", twins...)
 	p.Requirements = p.Requirements.Add(requirement.New(coresKey, requirement.Exists).WithMinValues(2))
@@ -130,8 +130,8 @@ func TestACutListThatFallsShortDropsTheClaim(t *testing.T) {
 	}
 	in.Options.MaxInstanceTypes = 2
 	plan := Solve(in)
-	if len(plan.NodeClaims) != 0 || refusedPods(plan) != 3 {
-		t.Fatalf("%d claims and %d refused pods, want none and 3", len(plan.NodeClaims), refusedPods(plan))
+	if len(plan.NodeClaims) != 0 || unschedulablePods(plan) != 3 {
+		t.Fatalf("%d claims and %d refused pods, want none and 3", len(plan.NodeClaims), unschedulablePods(plan))
 	}
 	want := "pod didn’t schedule because NodePool couldn’t meet minValues requirements, validating minValues, minValues requirement is not met for label(s) (label(s)=[cloud.test/cores]) (NodePool=default)"
 	if got := plan.Unschedulable[0].Reasons.String(); got != want {

@@ -22,7 +22,7 @@ func TestPodsThatHaveToTakeTurnsAllGetTheirPlace(t *testing.T) {
 		s.Spreads = []topology.Spread{spread}
 		return s
 	}
-	p := pool("default", machine("m", 16, 64, 1))
+	p := pool("default", instanceType("m", 16, 64, 1))
 	p.Requirements = p.Requirements.And(requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-a", "zone-b")))
 	all := labelled(append(pods(4, in("zone-a", 1000)), pods(4, in("zone-b", 100))...), "web")
 	plan := Solve(problem(all, p))
@@ -35,10 +35,10 @@ func TestALimitForOneOfTwoPodsThatKeepApartServesOne(t *testing.T) {
 	t.Attr("covers", "L203")
 	apart := shape(1000, gi)
 	apart.Affinities = []topology.Affinity{far(hostnameKey, "web")}
-	p := pool("default", machine("m", 4, 16, 0.1))
+	p := pool("default", instanceType("m", 4, 16, 0.1))
 	p.Limits = map[int]int64{resource.CPU: 4000}
 	plan := Solve(problem(labelled(pods(2, apart), "web"), p))
-	if len(plan.NodeClaims) != 1 || refusedPods(plan) != 1 || plan.Unschedulable[0].Reasons[0].Code != reason.LimitsExceeded {
+	if len(plan.NodeClaims) != 1 || unschedulablePods(plan) != 1 || plan.Unschedulable[0].Reasons[0].Code != reason.LimitsExceeded {
 		t.Errorf("%d claims, refusals %v; want one of each, for the limit", len(plan.NodeClaims), plan.Unschedulable)
 	}
 }

@@ -40,9 +40,9 @@ func listed(t *testing.T, plan Plan) []string {
 
 func TestLabelsOfTheProviderSelectTypes(t *testing.T) {
 	t.Attr("covers", "L103")
-	plain := with(machine("plain", 4, 16, 0.1), requirement.New(providerKey, requirement.DoesNotExist))
-	fast := with(machine("fast", 4, 16, 0.4), requirement.New(providerKey, requirement.In, "x1"))
-	faster := with(machine("faster", 4, 16, 0.8), requirement.New(providerKey, requirement.In, "x2"))
+	plain := with(instanceType("plain", 4, 16, 0.1), requirement.New(providerKey, requirement.DoesNotExist))
+	fast := with(instanceType("fast", 4, 16, 0.4), requirement.New(providerKey, requirement.In, "x1"))
+	faster := with(instanceType("faster", 4, 16, 0.8), requirement.New(providerKey, requirement.In, "x2"))
 	for _, c := range []struct {
 		name string
 		r    requirement.Requirement
@@ -65,14 +65,14 @@ func TestLabelsOfTheProviderSelectTypes(t *testing.T) {
 
 func TestTypesThatAreTooSmallAreNeverListed(t *testing.T) {
 	t.Attr("covers", "L106")
-	lean := machine("lean", 16, 4, 0.3) // enough cores, not enough memory
-	p := pool("default", machine("small", 2, 8, 0.1), machine("medium", 4, 16, 0.2), machine("large", 8, 32, 0.4), lean)
+	lean := instanceType("lean", 16, 4, 0.3) // enough cores, not enough memory
+	p := pool("default", instanceType("small", 2, 8, 0.1), instanceType("medium", 4, 16, 0.2), instanceType("large", 8, 32, 0.4), lean)
 	plan := Solve(problem(pods(1, shape(3500, 6*gi)), p))
 	if diff := cmp.Diff([]string{"large", "medium"}, listed(t, plan)); diff != "" {
 		t.Error(diff)
 	}
 	// What an open claim has taken on counts as well.
-	plan = Solve(problem(append(pods(1, shape(3500, 6*gi)), pods(1, shape(3000, 6*gi))...), pool("default", machine("large", 8, 32, 0.4), machine("medium", 4, 16, 0.39))))
+	plan = Solve(problem(append(pods(1, shape(3500, 6*gi)), pods(1, shape(3000, 6*gi))...), pool("default", instanceType("large", 8, 32, 0.4), instanceType("medium", 4, 16, 0.39))))
 	if diff := cmp.Diff([]string{"large"}, listed(t, plan)); diff != "" {
 		t.Error(diff)
 	}
@@ -91,7 +91,7 @@ func soldOut(it *catalog.InstanceType, zone string) *catalog.InstanceType {
 func TestTypesThatCannotBeBoughtAreLeftOut(t *testing.T) {
 	t.Attr("covers", "L110")
 	inZoneA := selecting(requirement.New(zoneKey, requirement.In, "zone-a"))
-	there, gone, elsewhere := machine("there", 4, 16, 0.5), soldOut(machine("gone", 4, 16, 0.1), ""), soldOut(machine("elsewhere", 4, 16, 0.1), "zone-a")
+	there, gone, elsewhere := instanceType("there", 4, 16, 0.5), soldOut(instanceType("gone", 4, 16, 0.1), ""), soldOut(instanceType("elsewhere", 4, 16, 0.1), "zone-a")
 	plan := Solve(problem(pods(1, inZoneA), pool("default", there, gone, elsewhere)))
 	if diff := cmp.Diff([]string{"there"}, listed(t, plan)); diff != "" {
 		t.Error(diff)
@@ -102,9 +102,9 @@ func TestTypesThatCannotBeBoughtAreLeftOut(t *testing.T) {
 	}
 }
 
-// enriched is a machine whose spot offering in zone-a, and only that one, comes with more memory.
+// enriched is an instance type whose spot offering in zone-a, and only that one, comes with more memory.
 func enriched(available bool) *catalog.InstanceType {
-	it := machine("m", 4, 16, 0.4)
+	it := instanceType("m", 4, 16, 0.4)
 	rich := resource.Vector{}.Add(it.Groups[0].Allocatable).Set(resource.Memory, 64*gi)
 	it.Groups = append(it.Groups, catalog.Group{Allocatable: rich})
 	group := int32(1)
@@ -153,11 +153,11 @@ func TestWhatFitsMustBeWhatCanBeBought(t *testing.T) {
 func TestNoNewNodeHasTheHostnameThatAPodAsksFor(t *testing.T) {
 	t.Attr("covers", "L064")
 	asking := selecting(requirement.New("kubernetes.io/hostname", requirement.In, "node-1"))
-	plan := Solve(problem(pods(1, asking), pool("default", machine("m", 4, 16, 0.1))))
+	plan := Solve(problem(pods(1, asking), pool("default", instanceType("m", 4, 16, 0.1))))
 	if len(plan.NodeClaims) != 0 || plan.Unschedulable[0].Reasons[0].Code != reason.RequirementConflict {
 		t.Errorf("%d claims, refusals %v", len(plan.NodeClaims), plan.Unschedulable)
 	}
-	in := problem(pods(1, asking), pool("default", machine("m", 4, 16, 0.1)))
+	in := problem(pods(1, asking), pool("default", instanceType("m", 4, 16, 0.1)))
 	roomy := resource.Vector{8000, 32 * gi, 110}
 	for _, name := range []string{"node-0", "node-1"} {
 		in.Nodes = append(in.Nodes, &model.Node{

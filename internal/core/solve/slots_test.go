@@ -22,17 +22,17 @@ func withVolumes(n int) []*model.Pod {
 	return out
 }
 
-func TestANewMachineTakesAsManyVolumesAsItsTypeAttaches(t *testing.T) {
-	m := machine("m", 16, 64, 1)
+func TestANewNodeTakesAsManyVolumesAsItsTypeAttaches(t *testing.T) {
+	m := instanceType("m", 16, 64, 1)
 	m.Attachable = volume.Limits{"csi.test": 3}
 	plan := Solve(problem(withVolumes(7), pool("default", m)))
-	if got := perClaim(plan); !slices.Equal(got, []int{1, 3, 3}) {
-		t.Errorf("pods per machine %v, want at most three volumes each", got)
+	if got := perNodeClaim(plan); !slices.Equal(got, []int{1, 3, 3}) {
+		t.Errorf("pods per node %v, want at most three volumes each", got)
 	}
 }
 
 func TestALargerTypeMayAttachMore(t *testing.T) {
-	small, large := machine("small", 16, 64, 1), machine("large", 32, 128, 2)
+	small, large := instanceType("small", 16, 64, 1), instanceType("large", 32, 128, 2)
 	small.Attachable, large.Attachable = volume.Limits{"csi.test": 2}, volume.Limits{"csi.test": 8}
 	plan := Solve(problem(withVolumes(5), pool("default", small, large)))
 	if len(plan.NodeClaims) != 1 || !slices.Equal(plan.NodeClaims[0].InstanceTypes, []string{"large"}) {
@@ -40,8 +40,8 @@ func TestALargerTypeMayAttachMore(t *testing.T) {
 	}
 }
 
-func TestAMachineOnItsWayIsExpectedToAttachWhatItsTypeDoes(t *testing.T) {
-	m := machine("m", 16, 64, 1)
+func TestARequestedNodeIsExpectedToAttachWhatItsTypeDoes(t *testing.T) {
+	m := instanceType("m", 16, 64, 1)
 	m.Attachable = volume.Limits{"csi.test": 3}
 	pr := problem(withVolumes(4), pool("default", m))
 	labels := map[string]string{instanceTypeKey: "m", "karpenter.sh/nodepool": "default"}
@@ -51,6 +51,6 @@ func TestAMachineOnItsWayIsExpectedToAttachWhatItsTypeDoes(t *testing.T) {
 	}}
 	plan := Solve(pr)
 	if len(plan.Placements) != 1 || len(plan.Placements[0].Pods) != 3 || len(plan.NodeClaims) != 1 {
-		t.Errorf("placements %+v and %d claims, want three pods there and one on a new machine", plan.Placements, len(plan.NodeClaims))
+		t.Errorf("placements %+v and %d claims, want three pods there and one on a new node", plan.Placements, len(plan.NodeClaims))
 	}
 }

@@ -33,8 +33,8 @@ func wellKnown(key string) bool {
 	return false
 }
 
-// machine is an instance type of the given size, on demand in three zones at the given price.
-func machine(name string, cores, gib int64, price float64) *catalog.InstanceType {
+// instanceType is one of the given size, on demand in three zones at the given price.
+func instanceType(name string, cores, gib int64, price float64) *catalog.InstanceType {
 	zones := []string{"zone-a", "zone-b", "zone-c"}
 	size := resource.Vector{}.Set(resource.CPU, cores*1000).Set(resource.Memory, gib*gi).Set(resource.Pods, 110)
 	it := &catalog.InstanceType{
@@ -90,11 +90,11 @@ func problem(p []*model.Pod, pools ...*model.Pool) Problem {
 	}
 }
 
-func TestPriceDecidesBetweenOneDearMachineAndSeveralCheapOnes(t *testing.T) {
-	p := pool("default", machine("small", 4, 16, 0.10), machine("large", 16, 64, 1.00))
+func TestPriceDecidesBetweenOneExpensiveNodeAndSeveralCheapOnes(t *testing.T) {
+	p := pool("default", instanceType("small", 4, 16, 0.10), instanceType("large", 16, 64, 1.00))
 	plan := Solve(problem(pods(15, shape(1000, gi)), p))
 	if got := plan.Price(); got > 0.501 || got < 0.499 {
-		t.Errorf("15 one-core pods cost $%.2f/h, want $0.50/h on five small machines", got)
+		t.Errorf("15 one-core pods cost $%.2f/h, want $0.50/h on five small nodes", got)
 	}
 	if len(plan.NodeClaims) != 5 || len(plan.Unschedulable) != 0 {
 		t.Errorf("got %d claims and %d refusals, want 5 and 0", len(plan.NodeClaims), len(plan.Unschedulable))
@@ -107,7 +107,7 @@ func mixedProblem(n, types, distinct int) Problem {
 	for i := range types {
 		cores := int64(1 + i%64)
 		gib := cores * int64(2+2*(i%4))
-		cat = append(cat, machine(fmt.Sprintf("m-%03d", i), cores, gib, 0.02*float64(cores)+0.003*float64(gib)))
+		cat = append(cat, instanceType(fmt.Sprintf("m-%03d", i), cores, gib, 0.02*float64(cores)+0.003*float64(gib)))
 	}
 	var all []*model.Pod
 	for i := range distinct {

@@ -47,10 +47,10 @@ func byZone(p Plan) string {
 		out = append(out, fmt.Sprintf("%s=%d", zone, n))
 	}
 	slices.Sort(out)
-	return fmt.Sprint(out, " refused=", refusedPods(p))
+	return fmt.Sprint(out, " refused=", unschedulablePods(p))
 }
 
-func refusedPods(p Plan) int {
+func unschedulablePods(p Plan) int {
 	n := 0
 	for _, r := range p.Unschedulable {
 		n += len(r.Pods)
@@ -58,7 +58,7 @@ func refusedPods(p Plan) int {
 	return n
 }
 
-func perClaim(p Plan) []int {
+func perNodeClaim(p Plan) []int {
 	var out []int
 	for _, c := range p.NodeClaims {
 		out = append(out, len(c.Pods))
@@ -70,27 +70,27 @@ func perClaim(p Plan) []int {
 func TestZonalSpreadBalances(t *testing.T) {
 	s := shape(100, gi)
 	s.Spreads = []topology.Spread{spreadOver(zoneKey, 1, "web")}
-	plan := Solve(problem(labelled(pods(4, s), "web"), pool("default", machine("m", 16, 64, 1))))
+	plan := Solve(problem(labelled(pods(4, s), "web"), pool("default", instanceType("m", 16, 64, 1))))
 	if got, want := byZone(plan), "[[zone-a]=2 [zone-b]=1 [zone-c]=1] refused=0"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
-func TestHostnameSpreadBoundsEveryMachine(t *testing.T) {
+func TestHostnameSpreadBoundsEveryNode(t *testing.T) {
 	s := shape(100, gi)
 	s.Spreads = []topology.Spread{spreadOver(hostnameKey, 4, "web")}
-	plan := Solve(problem(labelled(pods(10, s), "web"), pool("default", machine("m", 16, 64, 1))))
-	if got := perClaim(plan); !slices.Equal(got, []int{2, 4, 4}) {
-		t.Errorf("pods per machine %v, want [2 4 4]", got)
+	plan := Solve(problem(labelled(pods(10, s), "web"), pool("default", instanceType("m", 16, 64, 1))))
+	if got := perNodeClaim(plan); !slices.Equal(got, []int{2, 4, 4}) {
+		t.Errorf("pods per node %v, want [2 4 4]", got)
 	}
 }
 
 func TestHostnameAntiAffinitySeparates(t *testing.T) {
 	s := shape(100, gi)
 	s.Affinities = []topology.Affinity{far(hostnameKey, "web")}
-	plan := Solve(problem(labelled(pods(3, s), "web"), pool("default", machine("m", 16, 64, 1))))
-	if got := perClaim(plan); !slices.Equal(got, []int{1, 1, 1}) {
-		t.Errorf("pods per machine %v, want one each", got)
+	plan := Solve(problem(labelled(pods(3, s), "web"), pool("default", instanceType("m", 16, 64, 1))))
+	if got := perNodeClaim(plan); !slices.Equal(got, []int{1, 1, 1}) {
+		t.Errorf("pods per node %v, want one each", got)
 	}
 }
 
@@ -98,25 +98,25 @@ func TestAntiAffinityOfOthersKeepsAway(t *testing.T) {
 	guard := shape(2000, gi)
 	guard.Affinities = []topology.Affinity{far(hostnameKey, "web")}
 	all := append(labelled(pods(1, guard), "guard"), labelled(pods(1, shape(100, gi)), "web")...)
-	plan := Solve(problem(all, pool("default", machine("m", 16, 64, 1))))
-	if got := perClaim(plan); !slices.Equal(got, []int{1, 1}) {
-		t.Errorf("pods per machine %v, want one each", got)
+	plan := Solve(problem(all, pool("default", instanceType("m", 16, 64, 1))))
+	if got := perNodeClaim(plan); !slices.Equal(got, []int{1, 1}) {
+		t.Errorf("pods per node %v, want one each", got)
 	}
 }
 
-func TestSelfAffinityByHostnameFillsOneMachine(t *testing.T) {
+func TestSelfAffinityByHostnameFillsOneNode(t *testing.T) {
 	s := shape(1000, gi)
 	s.Affinities = []topology.Affinity{near(hostnameKey, "web")}
-	plan := Solve(problem(labelled(pods(10, s), "web"), pool("default", machine("m", 6, 64, 1))))
-	if got := perClaim(plan); !slices.Equal(got, []int{5}) || refusedPods(plan) != 5 {
-		t.Errorf("pods per machine %v and %d refused, want [5] and 5", got, refusedPods(plan))
+	plan := Solve(problem(labelled(pods(10, s), "web"), pool("default", instanceType("m", 6, 64, 1))))
+	if got := perNodeClaim(plan); !slices.Equal(got, []int{5}) || unschedulablePods(plan) != 5 {
+		t.Errorf("pods per node %v and %d refused, want [5] and 5", got, unschedulablePods(plan))
 	}
 }
 
 func TestSelfAffinityByZoneStaysInOneZone(t *testing.T) {
 	s := shape(1000, gi)
 	s.Affinities = []topology.Affinity{near(zoneKey, "web")}
-	plan := Solve(problem(labelled(pods(10, s), "web"), pool("default", machine("m", 6, 64, 1))))
+	plan := Solve(problem(labelled(pods(10, s), "web"), pool("default", instanceType("m", 6, 64, 1))))
 	if got, want := byZone(plan), "[[zone-a]=10] refused=0"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -127,37 +127,37 @@ func TestAffinityToLaterPodsIsResolved(t *testing.T) {
 	follower := shape(1000, gi)
 	follower.Affinities = []topology.Affinity{near(hostnameKey, "db")}
 	all := append(labelled(pods(2, follower), "web"), labelled(pods(1, shape(100, gi)), "db")...)
-	plan := Solve(problem(all, pool("default", machine("m", 16, 64, 1))))
-	if got := perClaim(plan); !slices.Equal(got, []int{3}) || refusedPods(plan) != 0 {
-		t.Errorf("pods per machine %v and %d refused, want all three together", got, refusedPods(plan))
+	plan := Solve(problem(all, pool("default", instanceType("m", 16, 64, 1))))
+	if got := perNodeClaim(plan); !slices.Equal(got, []int{3}) || unschedulablePods(plan) != 0 {
+		t.Errorf("pods per node %v and %d refused, want all three together", got, unschedulablePods(plan))
 	}
 }
 
 func TestUndecidedZoneBlocksAllZones(t *testing.T) {
 	s := shape(1000, gi)
 	s.Affinities = []topology.Affinity{far(zoneKey, "web")}
-	plan := Solve(problem(labelled(pods(3, s), "web"), pool("default", machine("m", 6, 64, 1))))
-	if len(plan.NodeClaims) != 1 || refusedPods(plan) != 2 {
-		t.Errorf("%d claims and %d refused, want 1 and 2", len(plan.NodeClaims), refusedPods(plan))
+	plan := Solve(problem(labelled(pods(3, s), "web"), pool("default", instanceType("m", 6, 64, 1))))
+	if len(plan.NodeClaims) != 1 || unschedulablePods(plan) != 2 {
+		t.Errorf("%d claims and %d refused, want 1 and 2", len(plan.NodeClaims), unschedulablePods(plan))
 	}
 }
 
 func TestTwoSpreadsOnOneKeyAreMetTogether(t *testing.T) {
 	s := shape(100, gi)
 	s.Spreads = []topology.Spread{spreadOver(zoneKey, 1, "web"), spreadOver(zoneKey, 2, "web")}
-	plan := Solve(problem(labelled(pods(6, s), "web"), pool("default", machine("m", 16, 64, 1))))
+	plan := Solve(problem(labelled(pods(6, s), "web"), pool("default", instanceType("m", 16, 64, 1))))
 	if got, want := byZone(plan), "[[zone-a]=2 [zone-b]=2 [zone-c]=2] refused=0"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
-func TestAWishOpensNoMachine(t *testing.T) {
+func TestAPreferenceOpensNoNode(t *testing.T) {
 	s := shape(100, gi)
-	wish := far(hostnameKey, "web")
-	wish.Weight = 10
-	s.Affinities = []topology.Affinity{wish}
-	plan := Solve(problem(labelled(pods(5, s), "web"), pool("default", machine("m", 16, 64, 1))))
-	if got := perClaim(plan); !slices.Equal(got, []int{5}) {
-		t.Errorf("pods per machine %v, want all five on one", got)
+	preference := far(hostnameKey, "web")
+	preference.Weight = 10
+	s.Affinities = []topology.Affinity{preference}
+	plan := Solve(problem(labelled(pods(5, s), "web"), pool("default", instanceType("m", 16, 64, 1))))
+	if got := perNodeClaim(plan); !slices.Equal(got, []int{5}) {
+		t.Errorf("pods per node %v, want all five on one", got)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // TestBarrenPools: a pool is named because its own requirements leave nothing, not because a pod asks for too much.
 func TestBarrenPools(t *testing.T) {
 	t.Attr("covers", "L115")
-	small := machine("small", 2, 4, 0.1)
+	small := instanceType("small", 2, 4, 0.1)
 	excluded, varied, fine := pool("excluded", small), pool("varied", small), pool("fine", small)
 	excluded.Requirements = excluded.Requirements.And(requirement.NewSet(requirement.New(archKey, requirement.In, "arm64")))
 	varied.Requirements = varied.Requirements.And(requirement.NewSet(

@@ -21,7 +21,7 @@ func limited(p *model.Pool, limits map[int]int64) *model.Pool {
 // pod is placed.
 func TestTheObstacleIsTheOneThatNarrows(t *testing.T) {
 	types := func() []*catalog.InstanceType {
-		return []*catalog.InstanceType{machine("small", 4, 16, 0.10), machine("middle", 8, 32, 0.20), machine("large", 32, 128, 1)}
+		return []*catalog.InstanceType{instanceType("small", 4, 16, 0.10), instanceType("middle", 8, 32, 0.20), instanceType("large", 32, 128, 1)}
 	}
 	port := model.HostPort{Protocol: "TCP", Port: 9100}
 	on := func(s *model.Shape, names ...string) *model.Shape {
@@ -168,7 +168,7 @@ func TestTheObstacleIsTheOneThatNarrows(t *testing.T) {
 
 // What is used counts nodes that exist and those that are about to be launched.
 func TestWhatIsUsedOfALimitCountsPlannedNodes(t *testing.T) {
-	in := problem(pods(3, shape(30_000, gi)), limited(pool("default", machine("small", 4, 16, 0.10), machine("large", 32, 128, 1)), map[int]int64{resource.CPU: 70_000}))
+	in := problem(pods(3, shape(30_000, gi)), limited(pool("default", instanceType("small", 4, 16, 0.10), instanceType("large", 32, 128, 1)), map[int]int64{resource.CPU: 70_000}))
 	in.Nodes = []*model.Node{{ID: "n", NodeName: "n", Name: "n", Pool: "default", Managed: true, Capacity: resource.Vector{}.Set(resource.CPU, 4000)}}
 	plan := Solve(in)
 	if len(plan.NodeClaims) != 2 || len(plan.Unschedulable) != 1 {

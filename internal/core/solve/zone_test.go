@@ -41,7 +41,7 @@ func TestEffectiveZones(t *testing.T) {
 			s.Selector = in("zone-a", "zone-b")
 			s.Affinities = []topology.Affinity{far(zoneKey, "there")}
 		}, "zone-b"},
-		{"affinity to nobody", func(s *model.Shape) { s.Affinities = []topology.Affinity{near(zoneKey, "nobody")} }, ZoneNone},
+		{"affinity to no pod", func(s *model.Shape) { s.Affinities = []topology.Affinity{near(zoneKey, "absent")} }, ZoneNone},
 		{"a spread that leaves two", func(s *model.Shape) { s.Spreads = []topology.Spread{spreadOver(zoneKey, 1, "there")} }, ZoneFlexible},
 		{"a spread that leaves one", func(s *model.Shape) {
 			s.Selector = in("zone-a", "zone-b")
@@ -54,7 +54,7 @@ func TestEffectiveZones(t *testing.T) {
 			there := shape(100, gi)
 			n := &model.Node{ID: "n", Name: "n", NodeName: "n", Launched: true, Requirements: requirement.Labels(map[string]string{zoneKey: "zone-a"})}
 			n.Pods = labelled(pods(1, there), "there")
-			pr := problem(labelled(pods(2, s), "there"), pool("default", machine("m", 16, 64, 1)))
+			pr := problem(labelled(pods(2, s), "there"), pool("default", instanceType("m", 16, 64, 1)))
 			pr.Nodes = []*model.Node{n}
 			if diff := cmp.Diff([]ZoneCount{{Zone: c.want, Pods: 2}}, Solve(pr).Zones); diff != "" {
 				t.Error(diff)

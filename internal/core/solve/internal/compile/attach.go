@@ -71,7 +71,7 @@ func (a *Attachments) count() *volume.Attached {
 
 // expectAttachLimits gives managed nodes that do not report their attach limits yet those of their instance type.
 // Source: scheduling specification, volume limits.
-func (ts *targets) expectAttachLimits(pools []*model.Pool) {
+func (ts *Targets) expectAttachLimits(pools []*model.Pool) {
 	types := map[string]map[string]volume.Limits{}
 	for _, pool := range pools {
 		for _, it := range pool.Catalog {
@@ -96,9 +96,9 @@ func (t *Template) Attaches(c *Class) bool { return t.slotted && len(c.Shape.Dri
 
 // Attaching narrows the candidates of on to those that can attach the volumes of one more pod.
 func (on *OpenNode) Attaching(p *model.Pod) bitset.Set {
-	out := bitset.New(on.T.Columns.Len())
+	out := bitset.New(on.Template.Columns.Len())
 	for column := range on.Mask.All() {
-		if on.volumes.Allows(p.Attachments(), on.T.Columns.Types[on.T.Columns.Owner[column]].Attachable) {
+		if on.volumes.Allows(p.Attachments(), on.Template.Columns.Types[on.Template.Columns.Owner[column]].Attachable) {
 			out.Add(column)
 		}
 	}

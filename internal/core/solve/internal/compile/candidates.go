@@ -11,7 +11,7 @@ import (
 // Shrink drops the candidates that are larger than the cheapest one in a limited resource, and reports whether there were
 // any. As many of the smaller of them stay as minValues needs; an open node that holds reservations keeps all.
 func (on *OpenNode) Shrink() bool {
-	l := on.T.Limits
+	l := on.Template.Limits
 	if l.Unlimited() || len(on.held) > 0 {
 		return false
 	}
@@ -19,7 +19,7 @@ func (on *OpenNode) Shrink() bool {
 	kept := on.Mask.Clone()
 	var larger []int
 	for column := range on.Mask.All() {
-		if l.larger(on.T.Capacity(column), on.T.Capacity(cheapest)) {
+		if l.larger(on.Template.Capacity(column), on.Template.Capacity(cheapest)) {
 			kept.Remove(column)
 			larger = append(larger, column)
 		}
@@ -43,11 +43,11 @@ func (on *OpenNode) Shrink() bool {
 // columnsNeeded sorts columns by how much of the limits their nodes take, and returns how many of the first of them the
 // candidates in kept need beside them to meet minValues: all, if even they do not suffice. Nodes of one size stay together.
 func (on *OpenNode) columnsNeeded(kept bitset.Set, columns []int) int {
-	st := on.T.States[on.State]
+	st := on.Template.States[on.State]
 	if len(on.Unmet(st, kept)) == 0 {
 		return 0
 	}
-	share := func(column int) float64 { return on.T.Limits.share(on.T.Capacity(column)) }
+	share := func(column int) float64 { return on.Template.Limits.share(on.Template.Capacity(column)) }
 	slices.SortStableFunc(columns, func(a, b int) int { return cmp.Compare(share(a), share(b)) })
 	last := sort.Search(len(columns), func(n int) bool {
 		mask := kept.Clone()
@@ -65,7 +65,7 @@ func (on *OpenNode) columnsNeeded(kept bitset.Set, columns []int) int {
 
 // CheapestOnly keeps the candidates at the lowest price.
 func (on *OpenNode) CheapestOnly() {
-	low, prices := on.Price(), on.T.Prices(on.T.States[on.State])
+	low, prices := on.Price(), on.Template.Prices(on.Template.States[on.State])
 	for column := range on.Mask.All() {
 		if prices[column] > low {
 			on.Mask.Remove(column)
@@ -77,15 +77,15 @@ func (on *OpenNode) CheapestOnly() {
 // Widen lets a repacked node be any instance type that can hold its pods and that the pool's limits admit: the price cap
 // has done its work, and more candidates make the launch more likely.
 func (on *OpenNode) Widen() {
-	copy(on.Mask, on.T.Within(on.T.States[on.State].Mask))
+	copy(on.Mask, on.Template.Within(on.Template.States[on.State].Mask))
 	for column := range on.Mask.All() {
-		if !on.Total.Fits(on.T.Room[column]) {
+		if !on.Total.Fits(on.Template.Room[column]) {
 			on.Mask.Remove(column)
 		}
 	}
 	for _, f := range on.Batches {
 		if len(f.Class().Shape.HostPorts) > 0 {
-			on.Mask.Intersect(on.Mask, on.T.PortsFree(f.Class()))
+			on.Mask.Intersect(on.Mask, on.Template.PortsFree(f.Class()))
 		}
 	}
 	on.Trial = false

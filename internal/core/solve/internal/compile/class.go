@@ -100,11 +100,11 @@ type DomainVariant struct {
 	cursors []TemplateCursor
 }
 
-// classes compiles pods, once per shape and membership.
-type classes struct {
-	U      *index.Universe
-	groups *groups
-	ByKey  map[classKey]*Class
+// Classes compiles pods, once per shape and membership.
+type Classes struct {
+	Universe *index.Universe
+	groups   *Groups
+	ByKey    map[classKey]*Class
 	// specifics are what few pods have, by identity; noSpecifics is what most have.
 	specifics   map[string]*podSpecifics
 	noSpecifics *podSpecifics
@@ -126,9 +126,9 @@ type classes struct {
 	scratch []byte
 }
 
-func newClasses(u *index.Universe, p Problem, templates int) *classes {
-	return &classes{
-		U:           u,
+func newClasses(u *index.Universe, p Problem, templates int) *Classes {
+	return &Classes{
+		Universe:    u,
 		daemons:     map[*model.Shape]*Class{},
 		specifics:   map[string]*podSpecifics{},
 		noSpecifics: &podSpecifics{},
@@ -151,7 +151,7 @@ type classKey struct {
 }
 
 // Of is the class of a pod.
-func (cs *classes) Of(p *model.Pod) *Class {
+func (cs *Classes) Of(p *model.Pod) *Class {
 	key := classKey{p.Shape, cs.groups.membership(p), cs.specificsOf(p)}
 	if c, ok := cs.ByKey[key]; ok {
 		return c
@@ -170,7 +170,7 @@ func (cs *classes) Of(p *model.Pod) *Class {
 }
 
 // specificsOf is what few pods have, of one pod.
-func (cs *classes) specificsOf(p *model.Pod) *podSpecifics {
+func (cs *Classes) specificsOf(p *model.Pod) *podSpecifics {
 	exempt := cs.exempt[p.UID]
 	if len(p.DeviceClaims()) == 0 && !exempt {
 		return cs.noSpecifics
@@ -185,7 +185,7 @@ func (cs *classes) specificsOf(p *model.Pod) *podSpecifics {
 }
 
 // SameClass reports whether two pods are of one class, as far as a cheap comparison tells.
-func (cs *classes) SameClass(a, b *model.Pod) bool {
+func (cs *Classes) SameClass(a, b *model.Pod) bool {
 	return a.Shape == b.Shape && a.Labels == b.Labels && a.Labels != nil && len(a.DeviceClaims())+len(b.DeviceClaims())+len(cs.exempt) == 0
 }
 
@@ -202,7 +202,7 @@ func (c *Class) findUncountedKeys() {
 }
 
 // daemon is a class of which only matters where it would run.
-func (cs *classes) daemon(shape *model.Shape) *Class {
+func (cs *Classes) daemon(shape *model.Shape) *Class {
 	if c, ok := cs.daemons[shape]; ok {
 		return c
 	}
@@ -210,7 +210,7 @@ func (cs *classes) daemon(shape *model.Shape) *Class {
 	return cs.daemons[shape]
 }
 
-func (cs *classes) bare(shape *model.Shape) *Class {
+func (cs *Classes) bare(shape *model.Shape) *Class {
 	c := &Class{Shape: shape, Needs: cs.needsOf(shape.Requests), podSpecifics: cs.noSpecifics, membership: cs.groups.none}
 	if shape.Alternatives() == 1 {
 		c.Alternatives = cs.Intern(shape.Strict(0)).List[:]
@@ -223,7 +223,7 @@ func (cs *classes) bare(shape *model.Shape) *Class {
 }
 
 // needsOf is needs, worked out once for equal requests.
-func (cs *classes) needsOf(requests resource.Vector) []Need {
+func (cs *Classes) needsOf(requests resource.Vector) []Need {
 	id := cs.scratch[:0]
 	for i, amount := range requests {
 		if amount > 0 {
@@ -239,7 +239,7 @@ func (cs *classes) needsOf(requests resource.Vector) []Need {
 	return known
 }
 
-func (cs *classes) Intern(set requirement.Set) *Conjunction {
+func (cs *Classes) Intern(set requirement.Set) *Conjunction {
 	var id strings.Builder
 	for _, r := range set {
 		id.WriteString(index.Identity(r))
@@ -248,14 +248,14 @@ func (cs *classes) Intern(set requirement.Set) *Conjunction {
 	if c, ok := cs.byTerms[id.String()]; ok {
 		return c
 	}
-	c := &Conjunction{Number: len(cs.byTerms), Terms: cs.U.Terms(set), Set: set}
+	c := &Conjunction{Number: len(cs.byTerms), Terms: cs.Universe.Terms(set), Set: set}
 	c.List[0] = c
 	cs.byTerms[id.String()] = c
 	return c
 }
 
 // wanted are the resources that some class needs, ascending.
-func (cs *classes) wanted() []int {
+func (cs *Classes) wanted() []int {
 	seen := map[int]bool{}
 	for _, c := range cs.ByKey {
 		for _, need := range c.Needs {

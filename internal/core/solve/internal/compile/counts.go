@@ -10,18 +10,18 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
-// counts is where pods are counted for topology: the groups with their counts, and the domains that they count in.
-type counts struct {
+// Counts is where pods are counted for topology: the groups with their counts, and the domains that they count in.
+type Counts struct {
 	u       *index.Universe
-	groups  *groups
-	Domains *domains
-	targets *targets
+	groups  *Groups
+	Domains *Domains
+	targets *Targets
 	// trials are the groups that count pods on bins of a trial.
 	trials []*Group
 }
 
-func newCounts(u *index.Universe, groups *groups, ts *targets) *counts {
-	return &counts{u: u, groups: groups, Domains: newDomains(u), targets: ts}
+func newCounts(u *index.Universe, groups *Groups, ts *Targets) *Counts {
+	return &Counts{u: u, groups: groups, Domains: newDomains(u), targets: ts}
 }
 
 // Bin is what pods are put on: an existing node, an open one, or an open one of a trial, most of which are discarded.
@@ -42,7 +42,7 @@ const Uncounted = -1
 // Add counts n pods of a class that were put on a bin. Where the domain is not decided, spread and affinity count nothing, and
 // anti-affinity counts every domain that is possible. On bins of a trial only the groups that count by host do.
 // Source: scheduling specification, recording.
-func (ct *counts) Add(b Bin, c *Class, n int) {
+func (ct *Counts) Add(b Bin, c *Class, n int) {
 	switch {
 	case b.Host == Uncounted || !c.counted():
 	case b.Open != nil && b.Open.Trial:
@@ -59,7 +59,7 @@ func (ct *counts) Add(b Bin, c *Class, n int) {
 	}
 }
 
-func (ct *counts) addTo(g *Group, b Bin, n int) {
+func (ct *Counts) addTo(g *Group, b Bin, n int) {
 	if g.Host {
 		g.Add(b.Host, n)
 		return
@@ -73,7 +73,7 @@ func (ct *counts) addTo(g *Group, b Bin, n int) {
 	}
 }
 
-func (ct *counts) addTrial(host int, c *Class, n int) {
+func (ct *Counts) addTrial(host int, c *Class, n int) {
 	for _, list := range c.Counting() {
 		for _, g := range list {
 			if !g.Host {
@@ -89,7 +89,7 @@ func (ct *counts) addTrial(host int, c *Class, n int) {
 }
 
 // EndTrials takes back what was counted on bins of trials, whose hosts are numbered from first.
-func (ct *counts) EndTrials(first int) {
+func (ct *Counts) EndTrials(first int) {
 	for _, g := range ct.trials {
 		g.Truncate(first)
 		g.trial = false
@@ -98,11 +98,11 @@ func (ct *counts) EndTrials(first int) {
 }
 
 // possible are the domains that a bin may turn out to be in; decided tells that there is one, for good.
-func (ct *counts) possible(b Bin, key int) (domains []int, decided bool) {
+func (ct *Counts) possible(b Bin, key int) (domains []int, decided bool) {
 	if b.Target == nil {
 		on := b.Open
 		domains = ct.OpenDomains(on, key)
-		return domains, len(domains) == 1 && on.T.decided(on.T.States[on.State], key)
+		return domains, len(domains) == 1 && on.Template.decided(on.Template.States[on.State], key)
 	}
 	have := b.Target.get(key)
 	if have == index.Undefined && b.Target.Node.Launched {
@@ -113,10 +113,10 @@ func (ct *counts) possible(b Bin, key int) (domains []int, decided bool) {
 }
 
 // OpenDomains are the domains that an open node may still end up in.
-func (ct *counts) OpenDomains(on *OpenNode, key int) []int {
-	st := on.T.States[on.State]
-	if !on.T.decided(st, key) {
-		if names, ok := on.T.values(key, st, on.Mask); ok {
+func (ct *Counts) OpenDomains(on *OpenNode, key int) []int {
+	st := on.Template.States[on.State]
+	if !on.Template.decided(st, key) {
+		if names, ok := on.Template.values(key, st, on.Mask); ok {
 			return ct.Domains.Of(key).numbers(names)
 		}
 	}
@@ -124,7 +124,7 @@ func (ct *counts) OpenDomains(on *OpenNode, key int) []int {
 }
 
 // looksAt reports whether a spread with the filter counts pods on the bin.
-func (ct *counts) looksAt(f *nodeFilter, b Bin) bool {
+func (ct *Counts) looksAt(f *NodeFilter, b Bin) bool {
 	switch {
 	case f == nil:
 		return true
@@ -135,7 +135,7 @@ func (ct *counts) looksAt(f *nodeFilter, b Bin) bool {
 		if b.Target != nil {
 			return ct.targets.Satisfying(c).Has(b.Host)
 		}
-		return b.Open.T.Compatible(b.Open.T.States[b.Open.State], c.Terms)
+		return b.Open.Template.Compatible(b.Open.Template.States[b.Open.State], c.Terms)
 	})
 }
 
@@ -144,13 +144,13 @@ func (b Bin) taints() []model.Taint {
 	if b.Target != nil {
 		return spreadTaints(b.Target.Node)
 	}
-	return b.Open.T.Pool.Taints
+	return b.Open.Template.Pool.Taints
 }
 
 // decided reports whether the state leaves one value for the label, whatever columns drop out.
 func (t *Template) decided(st *State, key int) bool {
 	set := st.Get(key)
-	return set != index.Undefined && !t.U.Keys[key].Sets[set].Complement() && t.U.Keys[key].Sets[set].Len() == 1
+	return set != index.Undefined && !t.Universe.Keys[key].Sets[set].Complement() && t.Universe.Keys[key].Sets[set].Len() == 1
 }
 
 // HostCapacity is how many more pods of the class a host may take by the groups that count per host.
@@ -188,7 +188,7 @@ func (lv *Level) AffineHosts() (hosts []int, ok bool) {
 }
 
 // InDomains is the requirement of one of the domains.
-func (ct *counts) InDomains(key int, domains []int) requirement.Requirement {
+func (ct *Counts) InDomains(key int, domains []int) requirement.Requirement {
 	names := make([]string, len(domains))
 	for i, d := range domains {
 		names[i] = ct.Domains.Of(key).Names[d]

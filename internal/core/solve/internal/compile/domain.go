@@ -9,15 +9,15 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
-// domains numbers the values of the labels that some group has a say in.
-type domains struct {
+// Domains numbers the values of the labels that some group has a say in.
+type Domains struct {
 	u *index.Universe
 	// byKey[key] are the values of one label; nil for labels that no group cares about.
-	byKey map[int]*values
+	byKey map[int]*Values
 }
 
-// values numbers the values of one label.
-type values struct {
+// Values numbers the values of one label.
+type Values struct {
 	Names []string
 	index map[string]int
 	// within[set] tells which of them a requirement allows.
@@ -30,19 +30,19 @@ type values struct {
 	counting []int
 }
 
-func newDomains(u *index.Universe) *domains { return &domains{u: u, byKey: map[int]*values{}} }
+func newDomains(u *index.Universe) *Domains { return &Domains{u: u, byKey: map[int]*Values{}} }
 
-func (ds *domains) Of(key int) *values {
+func (ds *Domains) Of(key int) *Values {
 	v, ok := ds.byKey[key]
 	if !ok {
-		v = &values{index: map[string]int{}, within: map[index.SetID][]bool{}, listed: map[index.SetID][]int{}}
+		v = &Values{index: map[string]int{}, within: map[index.SetID][]bool{}, listed: map[index.SetID][]int{}}
 		ds.byKey[key] = v
 	}
 	return v
 }
 
 // number is that of a value, which is a new one if it was not seen before.
-func (v *values) number(name string) int {
+func (v *Values) number(name string) int {
 	n, ok := v.index[name]
 	if !ok {
 		n = len(v.Names)
@@ -53,7 +53,7 @@ func (v *values) number(name string) int {
 }
 
 // Alone is the list of d and nothing else.
-func (v *values) Alone(d int) []int {
+func (v *Values) Alone(d int) []int {
 	for len(v.counting) <= d {
 		v.counting = append(v.counting, len(v.counting))
 	}
@@ -61,7 +61,7 @@ func (v *values) Alone(d int) []int {
 }
 
 // Allowed tells which values of key a conjunction leaves open.
-func (ds *domains) Allowed(key int, c *Conjunction) topology.DomainFilter {
+func (ds *Domains) Allowed(key int, c *Conjunction) topology.DomainFilter {
 	for _, t := range c.Terms {
 		if t.Key != key {
 			continue
@@ -81,7 +81,7 @@ func AnyDomain(int) bool { return true }
 
 // Possible are the domains that a node may be in by what is known about its label: the values of a concrete requirement,
 // every known value that another one allows, and none where absence is all that is left. Callers must not change the list.
-func (ds *domains) Possible(key int, set index.SetID) []int {
+func (ds *Domains) Possible(key int, set index.SetID) []int {
 	v := ds.Of(key)
 	if set == index.Undefined {
 		return v.numbers(v.Names)
@@ -98,7 +98,7 @@ func (ds *domains) Possible(key int, set index.SetID) []int {
 	return v.numbers(slices.DeleteFunc(slices.Clone(v.Names), func(name string) bool { return !r.Has(name) }))
 }
 
-func (v *values) numbers(names []string) []int {
+func (v *Values) numbers(names []string) []int {
 	out := make([]int, len(names))
 	for i, name := range names {
 		out[i] = v.number(name)
@@ -110,7 +110,7 @@ func (v *values) numbers(names []string) []int {
 // available offerings for labels that offerings have, else those of the instance types, else those of the pool. ok is false
 // when nothing is known about the label.
 func (t *Template) values(key int, st *State, mask bitset.Set) (names []string, ok bool) {
-	k := t.U.Keys[key]
+	k := t.Universe.Keys[key]
 	names = t.names[:0]
 	narrow := func(r requirement.Requirement) {
 		if r.Complement() {

@@ -103,7 +103,7 @@ func (b *Base) Reset() {
 // renewTargets gives r the nodes as they were, without some.
 func (b *Base) renewTargets(r *Run, without []*model.Node) {
 	copy(b.working, b.pristine)
-	r.Targets = &targets{u: r.Classes.U, labelled: b.Compiled.Targets.labelled, List: b.Compiled.Targets.List}
+	r.Targets = &Targets{u: r.Classes.Universe, labelled: b.Compiled.Targets.labelled, List: b.Compiled.Targets.List}
 	for i := range b.working {
 		r.Targets.List[i] = &b.working[i]
 	}
@@ -118,7 +118,7 @@ func (b *Base) renewTargets(r *Run, without []*model.Node) {
 // reservations. The nodes without do not count against limits.
 func (b *Base) renewTemplates(without []*model.Node) {
 	for i, t := range b.Compiled.Templates {
-		t.Open, t.FreeList = openNodes{}, nil
+		t.Open, t.FreeList = OpenNodes{}, nil
 		copy(t.Limits.List, b.limits[i])
 		for _, n := range without {
 			if n.Pool != t.Pool.Name {
@@ -146,7 +146,7 @@ func (t *Template) Forget() {
 
 // renewCounts undoes what the last fork counted, and takes out the pods of the nodes without.
 func (b *Base) renewCounts(r *Run, without []*model.Node, pods []*model.Pod) {
-	r.Counts = &counts{u: r.Classes.U, groups: r.Groups, Domains: b.Compiled.Counts.Domains, targets: r.Targets}
+	r.Counts = &Counts{u: r.Classes.Universe, groups: r.Groups, Domains: b.Compiled.Counts.Domains, targets: r.Targets}
 	if len(r.Groups.list) == 0 {
 		return
 	}

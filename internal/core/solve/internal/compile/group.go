@@ -28,11 +28,11 @@ type Group struct {
 	namespaces []string
 	everywhere bool
 	// filter chooses the nodes that count; nil counts all.
-	filter *nodeFilter
+	filter *NodeFilter
 }
 
-// nodeFilter is which nodes count for a spread.
-type nodeFilter struct {
+// NodeFilter is which nodes count for a spread.
+type NodeFilter struct {
 	alternatives []*Conjunction
 	// honorTaints leaves out nodes with a taint that tolerations do not cover.
 	honorTaints bool
@@ -90,10 +90,10 @@ func (d *demands) Part(i int) []*Group {
 	return d.list[start:d.ends[i]:d.ends[i]]
 }
 
-// groups is all topology constraints of a problem.
-type groups struct {
+// Groups is all topology constraints of a problem.
+type Groups struct {
 	u           *index.Universe
-	classes     *classes
+	classes     *Classes
 	namespaces  map[string]map[string]string
 	preferences bool
 	list        []*Group
@@ -118,9 +118,9 @@ type membership struct {
 	Avoid, AvoidHosts []*Group
 }
 
-func newGroups(cs *classes, p Problem) *groups {
-	return &groups{
-		u:           cs.U,
+func newGroups(cs *Classes, p Problem) *Groups {
+	return &Groups{
+		u:           cs.Universe,
 		classes:     cs,
 		namespaces:  p.Namespaces,
 		preferences: !p.Options.IgnorePreferences,
@@ -136,7 +136,7 @@ func newGroups(cs *classes, p Problem) *groups {
 }
 
 // of is what a shape demands.
-func (gs *groups) of(shape *model.Shape) *demands {
+func (gs *Groups) of(shape *model.Shape) *demands {
 	if d, ok := gs.ByShape[shape]; ok {
 		return d
 	}
@@ -170,7 +170,7 @@ func (gs *groups) of(shape *model.Shape) *demands {
 }
 
 // guard registers what the required anti-affinity of a running pod keeps away.
-func (gs *groups) guard(shape *model.Shape) []*Group {
+func (gs *Groups) guard(shape *model.Shape) []*Group {
 	var out []*Group
 	for _, term := range shape.Affinities {
 		if term.Anti && term.Required() {
@@ -181,7 +181,7 @@ func (gs *groups) guard(shape *model.Shape) []*Group {
 }
 
 // guardsOf is guard, worked out once per shape.
-func (gs *groups) guardsOf(shape *model.Shape) []*Group {
+func (gs *Groups) guardsOf(shape *model.Shape) []*Group {
 	known, ok := gs.guarding[shape]
 	if !ok {
 		known = gs.guard(shape)
@@ -190,12 +190,12 @@ func (gs *groups) guardsOf(shape *model.Shape) []*Group {
 	return known
 }
 
-func (gs *groups) spread(s topology.Spread, shape *model.Shape) *Group {
+func (gs *Groups) spread(s topology.Spread, shape *model.Shape) *Group {
 	g := Group{
 		Group:    topology.Group{Kind: topology.KindSpread, MaxSkew: s.MaxSkew, MinDomains: s.MinDomains},
 		selector: s.Selector,
 	}
-	filter := nodeFilter{honorTaints: s.HonorTaints}
+	filter := NodeFilter{honorTaints: s.HonorTaints}
 	id := gs.filter[:0]
 	if !s.AnyAffinity {
 		for i := range shape.Alternatives() {
@@ -219,7 +219,7 @@ func (gs *groups) spread(s topology.Spread, shape *model.Shape) *Group {
 	return gs.share(&g, s.Key, []string{s.Namespace}, &filter)
 }
 
-func (gs *groups) affinity(a topology.Affinity, inverse bool) *Group {
+func (gs *Groups) affinity(a topology.Affinity, inverse bool) *Group {
 	g := Group{Group: topology.Group{Kind: topology.KindAffinity}, inverse: inverse, selector: a.Selector}
 	if a.Anti {
 		g.Kind = topology.KindAnti
@@ -237,11 +237,11 @@ func (gs *groups) affinity(a topology.Affinity, inverse bool) *Group {
 		namespaces = slices.Compact(namespaces)
 	}
 	gs.filter = gs.filter[:0]
-	return gs.share(&g, a.Key, namespaces, &nodeFilter{})
+	return gs.share(&g, a.Key, namespaces, &NodeFilter{})
 }
 
 // share is the group equal to g that is there already, or a new one. The filter's identity is in gs.filter.
-func (gs *groups) share(g *Group, key string, namespaces []string, filter *nodeFilter) *Group {
+func (gs *Groups) share(g *Group, key string, namespaces []string, filter *NodeFilter) *Group {
 	g.Key, g.Host = gs.u.Key(key), key == HostnameKey
 	id := append(gs.scratch[:0], byte(g.Kind))
 	for _, set := range []bool{g.inverse, g.everywhere} {
@@ -278,7 +278,7 @@ func (gs *groups) share(g *Group, key string, namespaces []string, filter *nodeF
 }
 
 // file enters g where pods that it may select look for it.
-func (gs *groups) file(g *Group) {
+func (gs *Groups) file(g *Group) {
 	places := g.namespaces
 	if g.everywhere {
 		places = []string{anyNamespace}
@@ -301,7 +301,7 @@ const anyNamespace = "*"
 func labelID(namespace, key, value string) string { return namespace + "\x00" + key + "\x00" + value }
 
 // membership is the groups that choose a pod.
-func (gs *groups) membership(p *model.Pod) *membership {
+func (gs *Groups) membership(p *model.Pod) *membership {
 	if len(gs.list) == 0 {
 		return gs.none
 	}
@@ -319,7 +319,7 @@ func (gs *groups) membership(p *model.Pod) *membership {
 	return m
 }
 
-func (gs *groups) memberOf(labels *model.Labels) *membership {
+func (gs *Groups) memberOf(labels *model.Labels) *membership {
 	var found []*Group
 	for _, namespace := range []string{labels.Namespace, anyNamespace} {
 		found = append(found, gs.byNamespace[namespace]...)

@@ -8,9 +8,9 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/resource"
 )
 
-// limits is what a pool may still add. Nodes opened in this run are charged with the most that any of their candidates
+// Limits is what a pool may still add. Nodes opened in this run are charged with the most that any of their candidates
 // would add, and the charge shrinks as candidates drop out.
-type limits struct {
+type Limits struct {
 	List []Limit
 }
 
@@ -19,8 +19,8 @@ type Limit struct {
 	Total, Remaining int64
 }
 
-func newLimits(pool *model.Pool, nodes []*model.Node) *limits {
-	l := &limits{}
+func newLimits(pool *model.Pool, nodes []*model.Node) *Limits {
+	l := &Limits{}
 	for r, total := range pool.Limits {
 		remaining := total
 		for _, n := range nodes {
@@ -42,15 +42,15 @@ func AmountOf(capacity resource.Vector, r int) int64 {
 	return capacity.At(r)
 }
 
-func (l *limits) Unlimited() bool { return len(l.List) == 0 }
+func (l *Limits) Unlimited() bool { return len(l.List) == 0 }
 
 // Exhausted reports whether no further node is allowed, whatever its size.
-func (l *limits) Exhausted() bool {
+func (l *Limits) Exhausted() bool {
 	return slices.ContainsFunc(l.List, func(b Limit) bool { return b.Resource == resource.Nodes && b.Remaining == 0 })
 }
 
 // admits reports whether a node of this capacity stays within every limit.
-func (l *limits) admits(capacity resource.Vector) bool {
+func (l *Limits) admits(capacity resource.Vector) bool {
 	for _, b := range l.List {
 		if AmountOf(capacity, b.Resource) > b.Remaining {
 			return false
@@ -60,14 +60,14 @@ func (l *limits) admits(capacity resource.Vector) bool {
 }
 
 // larger reports whether capacity takes more of a limited resource than other does.
-func (l *limits) larger(capacity, other resource.Vector) bool {
+func (l *Limits) larger(capacity, other resource.Vector) bool {
 	return slices.ContainsFunc(l.List, func(b Limit) bool {
 		return AmountOf(capacity, b.Resource) > AmountOf(other, b.Resource)
 	})
 }
 
 // share is the largest part of any limit that a node of this capacity takes.
-func (l *limits) share(capacity resource.Vector) float64 {
+func (l *Limits) share(capacity resource.Vector) float64 {
 	most := 0.0
 	for _, b := range l.List {
 		most = max(most, float64(AmountOf(capacity, b.Resource))/float64(max(b.Total, 1)))
@@ -95,13 +95,13 @@ func (t *Template) Within(mask bitset.Set) bitset.Set {
 }
 
 // Charge replaces what on is charged with by the most that its present candidates would add.
-func (l *limits) Charge(on *OpenNode) {
+func (l *Limits) Charge(on *OpenNode) {
 	if l.Unlimited() {
 		return
 	}
 	worst := make([]int64, len(l.List))
 	for column := range on.Mask.All() {
-		capacity := on.T.Capacity(column)
+		capacity := on.Template.Capacity(column)
 		for i, b := range l.List {
 			worst[i] = max(worst[i], AmountOf(capacity, b.Resource))
 		}
@@ -114,7 +114,7 @@ func (l *limits) Charge(on *OpenNode) {
 }
 
 // Release takes back what on is charged with.
-func (l *limits) Release(on *OpenNode) {
+func (l *Limits) Release(on *OpenNode) {
 	for i, amount := range on.charged {
 		l.List[i].Remaining += amount
 	}

@@ -7,19 +7,19 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// minimum is a minValues requirement on the candidates of an open node.
-type minimum struct{ Key, Values int }
+// Minimum is a minValues requirement on the candidates of an open node.
+type Minimum struct{ Key, Values int }
 
 // Minimums are the minValues of an open node in state st: the pool's, or what they were relaxed to when the node was
 // opened.
-func (on *OpenNode) Minimums(st *State) []minimum {
-	out := make([]minimum, 0, len(st.Minimums))
+func (on *OpenNode) Minimums(st *State) []Minimum {
+	out := make([]Minimum, 0, len(st.Minimums))
 	for _, m := range st.Minimums {
-		values := on.T.U.Keys[m.Key].Sets[m.Set].MinValues()
+		values := on.Template.Universe.Keys[m.Key].Sets[m.Set].MinValues()
 		if lowered, ok := on.RelaxedMinValues[m.Key]; ok {
 			values = min(values, lowered)
 		}
-		out = append(out, minimum{m.Key, values})
+		out = append(out, Minimum{m.Key, values})
 	}
 	return out
 }
@@ -28,8 +28,8 @@ func (on *OpenNode) Minimums(st *State) []minimum {
 func (on *OpenNode) Unmet(st *State, mask bitset.Set) []string {
 	var keys []string
 	for _, m := range on.Minimums(st) {
-		if on.T.Distinct(m.Key, mask) < m.Values {
-			keys = append(keys, on.T.U.Keys[m.Key].Name)
+		if on.Template.Distinct(m.Key, mask) < m.Values {
+			keys = append(keys, on.Template.Universe.Keys[m.Key].Name)
 		}
 	}
 	return keys
@@ -40,7 +40,7 @@ func (on *OpenNode) Unmet(st *State, mask bitset.Set) []string {
 func (on *OpenNode) RelaxMinValues(st *State, mask bitset.Set) map[int]int {
 	lowered := maps.Clone(on.RelaxedMinValues)
 	for _, m := range on.Minimums(st) {
-		if n := on.T.Distinct(m.Key, mask); n < m.Values {
+		if n := on.Template.Distinct(m.Key, mask); n < m.Values {
 			if lowered == nil {
 				lowered = map[int]int{}
 			}
@@ -52,15 +52,15 @@ func (on *OpenNode) RelaxMinValues(st *State, mask bitset.Set) map[int]int {
 
 // Unmet is the keys whose demand for distinct values the columns in mask do not meet.
 func (t *Template) Unmet(st *State, mask bitset.Set) []string {
-	return (&OpenNode{T: t}).Unmet(st, mask)
+	return (&OpenNode{Template: t}).Unmet(st, mask)
 }
 
 // Distinct is how many values of a label the columns in mask have together.
 func (t *Template) Distinct(key int, mask bitset.Set) int {
-	anyValue := requirement.New(t.U.Keys[key].Name, requirement.Exists)
+	anyValue := requirement.New(t.Universe.Keys[key].Name, requirement.Exists)
 	return anyValue.DistinctValues(func(yield func(requirement.Requirement) bool) {
 		for _, label := range t.Columns.Label(key).Values {
-			if label.Columns.Intersects(mask) && !yield(t.U.Keys[key].Sets[label.Set]) {
+			if label.Columns.Intersects(mask) && !yield(t.Universe.Keys[key].Sets[label.Set]) {
 				return
 			}
 		}

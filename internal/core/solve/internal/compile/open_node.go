@@ -13,8 +13,8 @@ import (
 
 // OpenNode is a node to be requested that is still being filled.
 type OpenNode struct {
-	T     *Template
-	State StateID
+	Template *Template
+	State    StateID
 	// Trial marks a bin of repacking, most of which are discarded.
 	Trial bool
 	// Mask is the columns that can still hold everything put in. It is the open node's own.
@@ -62,7 +62,7 @@ func (t *Template) BlankOpenNode(state StateID, mask bitset.Set) *OpenNode {
 		on = &OpenNode{Total: amounts[:width:width], Slack: amounts[width:]}
 	}
 	*on = OpenNode{
-		T: t, State: state, Mask: append(on.Mask[:0], mask...),
+		Template: t, State: state, Mask: append(on.Mask[:0], mask...),
 		Total: on.Total, Slack: on.Slack, Batches: on.Batches[:0], ports: on.ports[:0],
 	}
 	clear(on.Total)
@@ -74,8 +74,8 @@ func (t *Template) Free(open []*OpenNode) { t.FreeList = append(t.FreeList, open
 
 // measure recomputes slack.
 func (on *OpenNode) UpdateSlack() {
-	for _, r := range on.T.Wanted {
-		on.Slack[r] = on.T.capacityIndex(r).Largest(on.Mask) - on.Total.At(r)
+	for _, r := range on.Template.Wanted {
+		on.Slack[r] = on.Template.capacityIndex(r).Largest(on.Mask) - on.Total.At(r)
 	}
 }
 
@@ -115,23 +115,23 @@ func (on *OpenNode) Consider(o *Offer, c *Class, form *Conjunction, n int) {
 	if _, taken := model.FirstConflict(c.Shape.HostPorts, on.ports); taken {
 		return
 	}
-	to := on.T.Step(on.State, form)
+	to := on.Template.Step(on.State, form)
 	if to == NoState {
 		return
 	}
 	n = c.MaxPerNode(n)
-	next := on.T.States[to]
-	candidates := on.T.candidates
+	next := on.Template.States[to]
+	candidates := on.Template.candidates
 	candidates.Intersect(on.Mask, next.Mask)
 	if len(c.Shape.HostPorts) > 0 {
-		candidates.Intersect(candidates, on.T.PortsFree(c))
+		candidates.Intersect(candidates, on.Template.PortsFree(c))
 	}
 	best, fitting := on.maxPods(c, candidates, n)
 	if best == 0 {
 		return
 	}
 	o.form, o.State, o.Pods, o.relaxedMinValues = form, to, best, on.RelaxedMinValues
-	if len(next.Minimums) > 0 || on.T.Reservations.Mode != ReservedIgnored {
+	if len(next.Minimums) > 0 || on.Template.Reservations.Mode != ReservedIgnored {
 		on.cutOffer(o, next, func(n int) bitset.Set { return on.Remaining(c, candidates, n) })
 	}
 	switch {
@@ -148,7 +148,7 @@ func (on *OpenNode) Consider(o *Offer, c *Class, form *Conjunction, n int) {
 // reports whether any can.
 func (on *OpenNode) Fitting(c *Class, candidates bitset.Set, n int) bool {
 	for _, need := range c.Needs {
-		if !on.T.capacityIndex(need.Resource).Narrow(candidates, on.Total.At(need.Resource)+need.Amount*int64(n)) {
+		if !on.Template.capacityIndex(need.Resource).Narrow(candidates, on.Total.At(need.Resource)+need.Amount*int64(n)) {
 			return false
 		}
 	}
@@ -161,7 +161,7 @@ func (on *OpenNode) maxPods(c *Class, candidates bitset.Set, n int) (most int, f
 	for _, need := range c.Needs {
 		n = min(n, int(max(on.Slack.At(need.Resource), 0)/need.Amount))
 	}
-	scratch := on.T.scratch
+	scratch := on.Template.scratch
 	holds := func(n int) bool {
 		copy(scratch, candidates)
 		return on.Fitting(c, scratch, n)
@@ -182,14 +182,14 @@ func (on *OpenNode) Remaining(c *Class, candidates bitset.Set, n int) bitset.Set
 // cutOffer cuts an offer down to as many pods as leave enough distinct values and, where one could be used, a reservation.
 // remaining is the candidates that n pods leave. Fewer pods leave more, so the number is found by bisection.
 func (on *OpenNode) cutOffer(o *Offer, next *State, remaining func(n int) bitset.Set) {
-	rs, trial := on.T.Reservations, *on
-	if len(on.Batches) == 0 && on.T.BestEffort {
+	rs, trial := on.Template.Reservations, *on
+	if len(on.Batches) == 0 && on.Template.BestEffort {
 		o.relaxedMinValues = on.RelaxMinValues(next, remaining(1))
 		trial.RelaxedMinValues = o.relaxedMinValues
 	}
 	reserved := false
 	if rs.Mode == ReservedStrict {
-		compatible := rs.compatible(on.T, next.Kinds, remaining(1))
+		compatible := rs.compatible(on.Template, next.Kinds, remaining(1))
 		reserved = len(compatible) > 0 || len(on.held) > 0
 		if reserved && len(rs.Reservable(on, compatible)) == 0 {
 			o.Reset()
@@ -200,7 +200,7 @@ func (on *OpenNode) cutOffer(o *Offer, next *State, remaining func(n int) bitset
 	fewer := sort.Search(o.Pods, func(fewer int) bool {
 		mask := remaining(o.Pods - fewer)
 		return len(trial.Unmet(next, mask)) == 0 &&
-			(!reserved || len(rs.Reservable(on, rs.compatible(on.T, next.Kinds, mask))) > 0)
+			(!reserved || len(rs.Reservable(on, rs.compatible(on.Template, next.Kinds, mask))) > 0)
 	})
 	o.Pods -= fewer
 }
@@ -218,7 +218,7 @@ func (on *OpenNode) Put(c *Class, st *Level, o *Offer, pods []*model.Pod) {
 		on.Batches = append(on.Batches, Batch{st, o.form, pods})
 	}
 	on.ports = append(on.ports, c.Shape.HostPorts...)
-	if on.T.Attaches(c) {
+	if on.Template.Attaches(c) {
 		for _, p := range pods {
 			on.volumes.Add(p.Attachments())
 		}
@@ -256,12 +256,12 @@ func (on *OpenNode) Pods() []*model.Pod {
 // Indivisible reports whether repacking must leave the open node as it is: it may be launched from a reservation, or some
 // of its pods must share a node with others.
 func (on *OpenNode) Indivisible() bool {
-	return on.T.Reservations.concern(on) || slices.ContainsFunc(on.Batches, func(f Batch) bool { return f.Level.HostAffinity || on.T.Attaches(f.Class()) })
+	return on.Template.Reservations.concern(on) || slices.ContainsFunc(on.Batches, func(f Batch) bool { return f.Level.HostAffinity || on.Template.Attaches(f.Class()) })
 }
 
 // Floats reports whether the open node is not bound yet to a domain in which pods of the class would count. Pods that have
 // no constraint on the domain go there first: elsewhere they would unbalance those that have.
 func (on *OpenNode) Floats(c *Class) bool {
-	st := on.T.States[on.State]
-	return !slices.ContainsFunc(c.UncountedKeys, func(key int) bool { return on.T.decided(st, key) })
+	st := on.Template.States[on.State]
+	return !slices.ContainsFunc(c.UncountedKeys, func(key int) bool { return on.Template.decided(st, key) })
 }

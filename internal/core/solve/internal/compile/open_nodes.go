@@ -9,15 +9,15 @@ import (
 // BlockSize is how many open nodes are skipped at once when none of them can have capacity.
 const BlockSize = 32
 
-// openNodes is the open nodes of one template in the order in which they were opened, in blocks with an upper bound of the
+// OpenNodes is the open nodes of one template in the order in which they were opened, in blocks with an upper bound of the
 // slack of their nodes. Open nodes only get fuller, so an outdated bound is merely too generous.
-type openNodes struct {
+type OpenNodes struct {
 	Numbers     []int
 	UpperBounds []resource.Vector
 }
 
 // Add appends an open node.
-func (ro *openNodes) Add(number int, slack resource.Vector) {
+func (ro *OpenNodes) Add(number int, slack resource.Vector) {
 	if len(ro.Numbers)%BlockSize == 0 {
 		ro.UpperBounds = append(ro.UpperBounds, nil)
 	}
@@ -25,7 +25,7 @@ func (ro *openNodes) Add(number int, slack resource.Vector) {
 	ro.raise(len(ro.UpperBounds)-1, slack)
 }
 
-func (ro *openNodes) raise(block int, slack resource.Vector) {
+func (ro *OpenNodes) raise(block int, slack resource.Vector) {
 	bound := ro.UpperBounds[block]
 	for len(bound) < len(slack) {
 		bound = append(bound, math.MinInt64)
@@ -37,7 +37,7 @@ func (ro *openNodes) raise(block int, slack resource.Vector) {
 }
 
 // Refresh recomputes the upper bound of a block.
-func (ro *openNodes) Refresh(block int, open []*OpenNode) {
+func (ro *OpenNodes) Refresh(block int, open []*OpenNode) {
 	ro.UpperBounds[block] = ro.UpperBounds[block][:0]
 	for _, number := range ro.Numbers[block*BlockSize : min((block+1)*BlockSize, len(ro.Numbers))] {
 		ro.raise(block, open[number].Slack)

@@ -59,7 +59,7 @@ func (t *Template) ByName() []int32 {
 
 // cheapest is the candidate of the open node with the lowest price; -1 for one without candidates.
 func (on *OpenNode) cheapest() int {
-	for _, column := range on.T.ByPrice(on.T.States[on.State]) {
+	for _, column := range on.Template.ByPrice(on.Template.States[on.State]) {
 		if on.Mask.Has(int(column)) {
 			return int(column)
 		}
@@ -70,16 +70,16 @@ func (on *OpenNode) cheapest() int {
 // Price is that of the cheapest candidate of on.
 func (on *OpenNode) Price() float64 {
 	if column := on.cheapest(); column >= 0 {
-		return on.T.Prices(on.T.States[on.State])[column]
+		return on.Template.Prices(on.Template.States[on.State])[column]
 	}
 	return math.Inf(1)
 }
 
 // CheapestDevices are what the cheapest candidate comes with.
 func (on *OpenNode) CheapestDevices() *device.Template {
-	for _, column := range on.T.ByPrice(on.T.States[on.State]) {
+	for _, column := range on.Template.ByPrice(on.Template.States[on.State]) {
 		if on.Mask.Has(int(column)) {
-			return on.T.Columns.Types[on.T.Columns.Owner[column]].Devices
+			return on.Template.Columns.Types[on.Template.Columns.Owner[column]].Devices
 		}
 	}
 	return nil

@@ -32,7 +32,7 @@ func (w preferences) relax() preferences {
 	return w
 }
 
-func (cs *classes) preferences(c *Class) preferences {
+func (cs *Classes) preferences(c *Class) preferences {
 	if cs.options.IgnorePreferences {
 		return preferences{}
 	}
@@ -47,7 +47,7 @@ func (cs *classes) preferences(c *Class) preferences {
 //
 // That order may relax an alternative because of a preference that comes with it, and end at an alternative that nothing
 // meets. So before a pod is unschedulable, the relaxed alternatives are tried once more, without preferences.
-func (cs *classes) addLevels(c *Class) {
+func (cs *Classes) addLevels(c *Class) {
 	last := c.Shape.Alternatives() - 1
 	all := cs.preferences(c)
 	for i := range last {
@@ -74,7 +74,7 @@ func (cs *classes) addLevels(c *Class) {
 }
 
 // addLevel appends a level unless it is the same as the one before.
-func (cs *classes) addLevel(c *Class, alternative int, w preferences, tolerant bool) {
+func (cs *Classes) addLevel(c *Class, alternative int, w preferences, tolerant bool) {
 	st := &Level{Class: c, Strict: c.Alternatives[alternative], Tolerant: tolerant}
 	st.Conjunction = st.Strict
 	if len(w.preferred) > 0 {
@@ -130,7 +130,7 @@ func (st *Level) same(o *Level) bool {
 }
 
 // Variant is a level's requirements in the domains that want adds to them.
-func (cs *classes) Variant(c *Class, want *Conjunction) *DomainVariant {
+func (cs *Classes) Variant(c *Class, want *Conjunction) *DomainVariant {
 	dv := &DomainVariant{Want: want, cursors: make([]TemplateCursor, cs.Templates)}
 	for _, reach := range c.Shape.VolumeTopology {
 		dv.Forms = append(dv.Forms, cs.Intern(want.Set.And(reach)))

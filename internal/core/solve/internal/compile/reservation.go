@@ -80,7 +80,7 @@ func (rs *Reservations) reservationOf(t *Template, label string) []int {
 	for k, kind := range t.Columns.Kinds {
 		id, reserved := -1, false
 		for _, have := range kind.Terms {
-			r := t.U.Keys[have.Key].Sets[have.Set]
+			r := t.Universe.Keys[have.Key].Sets[have.Set]
 			switch {
 			case r.Key == label && r.Len() == 1:
 				id = rs.ByID[r.Values()[0]]
@@ -141,13 +141,13 @@ func (rs *Reservations) Hold(on *OpenNode, want []int) {
 // Update makes on hold what it could be launched from now.
 func (rs *Reservations) Update(on *OpenNode) {
 	if rs.Mode != ReservedIgnored {
-		rs.Hold(on, rs.Reservable(on, rs.compatible(on.T, on.T.States[on.State].Kinds, on.Mask)))
+		rs.Hold(on, rs.Reservable(on, rs.compatible(on.Template, on.Template.States[on.State].Kinds, on.Mask)))
 	}
 }
 
 // concern reports whether on, or what its pods could be split into, could be launched from a reservation.
 func (rs *Reservations) concern(on *OpenNode) bool {
-	return rs.MayServe(on.T, on.T.States[on.State])
+	return rs.MayServe(on.Template, on.Template.States[on.State])
 }
 
 // MayServe reports whether an open node in state st could be launched from a reservation.
@@ -156,8 +156,8 @@ func (rs *Reservations) MayServe(t *Template, st *State) bool {
 }
 
 // Pin binds an open node that holds reservations to them, and excludes all reservations for one that holds none.
-func (on *OpenNode) Pin(cs *classes) {
-	rs := on.T.Reservations
+func (on *OpenNode) Pin(cs *Classes) {
+	rs := on.Template.Reservations
 	if len(on.held) == 0 {
 		if rs.concern(on) {
 			on.unpin(cs)
@@ -168,22 +168,22 @@ func (on *OpenNode) Pin(cs *classes) {
 	for i, r := range on.held {
 		ids[i] = rs.ids[r]
 	}
-	to := on.T.Step(on.State, cs.Intern(requirement.NewSet(
+	to := on.Template.Step(on.State, cs.Intern(requirement.NewSet(
 		requirement.New(CapacityTypeKey, requirement.In, CapacityTypeReserved),
 		requirement.New(cs.options.ReservationLabel, requirement.In, ids...),
 	)))
-	on.State, on.Mask = to, on.Mask.And(on.T.States[to].Mask)
+	on.State, on.Mask = to, on.Mask.And(on.Template.States[to].Mask)
 }
 
 // unpin leaves an open node without a reservation the ordinary offerings, as long as there are any.
-func (on *OpenNode) unpin(cs *classes) {
-	to := on.T.Step(on.State, cs.Intern(requirement.NewSet(
+func (on *OpenNode) unpin(cs *Classes) {
+	to := on.Template.Step(on.State, cs.Intern(requirement.NewSet(
 		requirement.New(CapacityTypeKey, requirement.NotIn, CapacityTypeReserved),
 	)))
 	if to == NoState {
 		return
 	}
-	if mask := on.Mask.And(on.T.States[to].Mask); !mask.Empty() {
+	if mask := on.Mask.And(on.Template.States[to].Mask); !mask.Empty() {
 		on.State, on.Mask = to, mask
 	}
 }

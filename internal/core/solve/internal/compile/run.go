@@ -13,14 +13,14 @@ import (
 // Run is a compiled problem and what has been placed so far.
 type Run struct {
 	Problem   Problem
-	Classes   *classes
-	Groups    *groups
-	Counts    *counts
+	Classes   *Classes
+	Groups    *Groups
+	Counts    *Counts
 	Templates []*Template
 	// Unlaunchable are pools whose requirements leave nothing to launch.
 	Unlaunchable []*Template
 	// Targets are the existing nodes, Open the new ones. As domains of the hostname label, existing nodes are numbered first.
-	Targets *targets
+	Targets *Targets
 	Open    []*OpenNode
 }
 
@@ -76,10 +76,10 @@ func (r *Run) compileTemplates(pools []*model.Pool, daemons []*Class) {
 		}
 		cols, ok := compiled[pool.Catalog[0]]
 		if !ok || !slices.Equal(cols.Types, pool.Catalog) {
-			cols = index.NewColumns(pool.Catalog, r.Classes.U)
+			cols = index.NewColumns(pool.Catalog, r.Classes.Universe)
 			compiled[pool.Catalog[0]] = cols
 		}
-		t := newTemplate(pool, cols, r.Classes.U, daemons)
+		t := newTemplate(pool, cols, r.Classes.Universe, daemons)
 		if !t.usable() {
 			r.Unlaunchable = append(r.Unlaunchable, t)
 			continue

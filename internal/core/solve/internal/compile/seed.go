@@ -13,7 +13,7 @@ func (r *Run) Seed() {
 		return
 	}
 	ct := r.Counts
-	r.Classes.U.Key(HostnameKey)
+	r.Classes.Universe.Key(HostnameKey)
 	moving := r.Problem.Moving() // they are placed anew and must not count twice
 	ct.addDomains(r.Templates)
 	for i, t := range r.Targets.List {
@@ -44,7 +44,7 @@ func spans(templates []*Template, key int) []span {
 const notPlaceable = -1
 
 // addDomains tells every group the domains that new nodes can be in.
-func (ct *counts) addDomains(templates []*Template) {
+func (ct *Counts) addDomains(templates []*Template) {
 	byKey := map[int][]span{}
 	for _, g := range ct.groups.list {
 		if g.Host {
@@ -66,7 +66,7 @@ func (ct *counts) addDomains(templates []*Template) {
 }
 
 // addNode makes the labels of a node domains and counts its pods. host is the node's number, or notPlaceable.
-func (ct *counts) addNode(n *model.Node, host int, moving map[string]bool) {
+func (ct *Counts) addNode(n *model.Node, host int, moving map[string]bool) {
 	at := ct.domainsOf(n)
 	for _, g := range ct.groups.list {
 		if g.Host || n.NodeName == "" {
@@ -90,7 +90,7 @@ func (ct *counts) addNode(n *model.Node, host int, moving map[string]bool) {
 
 // removeNode takes the pods of a node, whose number is host, out of the counts. Those that are not moving stay where they are,
 // but on a node that nothing can be placed on any more.
-func (ct *counts) removeNode(n *model.Node, host int, waiting, moving map[string]bool) {
+func (ct *Counts) removeNode(n *model.Node, host int, waiting, moving map[string]bool) {
 	at := ct.domainsOf(n)
 	ct.eachCounted(n, waiting, func(g *Group, p *model.Pod) {
 		switch d := at[g.Key]; {
@@ -107,7 +107,7 @@ func (ct *counts) removeNode(n *model.Node, host int, waiting, moving map[string
 }
 
 // eachCounted yields the pods of a node, without some, each with every group that counts it.
-func (ct *counts) eachCounted(n *model.Node, without map[string]bool, yield func(*Group, *model.Pod)) {
+func (ct *Counts) eachCounted(n *model.Node, without map[string]bool, yield func(*Group, *model.Pod)) {
 	for _, p := range n.Pods {
 		if p.Terminating || without[p.UID] {
 			continue
@@ -130,7 +130,7 @@ func (ct *counts) eachCounted(n *model.Node, without map[string]bool, yield func
 const noDomain = -2
 
 // domainsOf is the domain that a node is in, by key; noDomain for labels that it lacks or that no group uses.
-func (ct *counts) domainsOf(n *model.Node) []int {
+func (ct *Counts) domainsOf(n *model.Node) []int {
 	at := slices.Repeat([]int{noDomain}, len(ct.u.Keys))
 	for key, v := range ct.Domains.byKey {
 		r := n.Requirements.Get(ct.u.Keys[key].Name)
@@ -166,7 +166,7 @@ func spreadTaints(n *model.Node) []model.Taint {
 	return n.RawTaints
 }
 
-func (f *nodeFilter) tolerates(taints []model.Taint) bool {
+func (f *NodeFilter) tolerates(taints []model.Taint) bool {
 	_, repelled := model.Untolerated(taints, f.tolerations, true)
 	return !repelled
 }

@@ -43,12 +43,12 @@ func (s *State) Get(key int) index.SetID {
 // rootState is the state of an open node without pods.
 func (t *Template) rootState() StateID {
 	s := &State{}
-	for _, have := range t.U.Terms(t.Pool.Requirements.And(simulatedLabels())) {
+	for _, have := range t.Universe.Terms(t.Pool.Requirements.And(simulatedLabels())) {
 		s.put(have)
 		t.Defined[have.Key] = true
 	}
 	s.Labels = bitset.Full(t.Columns.Len())
-	return t.derive(s, t.U.Terms(t.Pool.Requirements))
+	return t.derive(s, t.Universe.Terms(t.Pool.Requirements))
 }
 
 func (s *State) put(have index.Term) {
@@ -62,7 +62,7 @@ func (s *State) put(have index.Term) {
 // satisfied by absence, and agree. What other pods of the open node exclude defines nothing.
 func (t *Template) Compatible(s *State, want []index.Term) bool {
 	for _, w := range want {
-		k, have := t.U.Keys[w.Key], s.Get(w.Key)
+		k, have := t.Universe.Keys[w.Key], s.Get(w.Key)
 		switch {
 		case have != index.Undefined && !k.Join(have, w.Set).Overlap:
 			return false
@@ -98,7 +98,7 @@ func (t *Template) follow(from StateID, want []index.Term) StateID {
 	for _, w := range want {
 		joined := w.Set
 		if have := s.Get(w.Key); have != index.Undefined {
-			joined = t.U.Keys[w.Key].Join(have, w.Set).Meet
+			joined = t.Universe.Keys[w.Key].Join(have, w.Set).Meet
 			if joined == have {
 				continue
 			}
@@ -131,7 +131,7 @@ func (t *Template) derive(n *State, changed []index.Term) StateID {
 	}
 	n.Mask = n.Labels.And(n.Offers)
 	for key, set := range n.Sets {
-		if set != index.Undefined && t.U.Keys[key].Sets[set].MinValues() > 0 {
+		if set != index.Undefined && t.Universe.Keys[key].Sets[set].MinValues() > 0 {
 			n.Minimums = append(n.Minimums, index.Term{Key: key, Set: set})
 		}
 	}
@@ -165,10 +165,10 @@ func (t *Template) AppendRequirements(out []requirement.Requirement, s *State) r
 		if set == index.Undefined {
 			continue
 		}
-		switch name := t.U.Keys[key].Name; name {
+		switch name := t.Universe.Keys[key].Name; name {
 		case HostnameKey, RegisteredKey, InitializedKey:
 		default:
-			out = append(out, t.U.Keys[key].Sets[set])
+			out = append(out, t.Universe.Keys[key].Sets[set])
 		}
 	}
 	return requirement.Gather(out)

@@ -26,15 +26,15 @@ type Target struct {
 	closed bool
 }
 
-// targets are all of them: initialized ones first, then by name.
-type targets struct {
+// Targets are all of them: initialized ones first, then by name.
+type Targets struct {
 	List []*Target
 	u    *index.Universe
 	// labelled[n] are the targets whose labels satisfy conjunction n.
 	labelled map[int]bitset.Set
 }
 
-func newTargets(nodes []*model.Node, u *index.Universe) *targets {
+func newTargets(nodes []*model.Node, u *index.Universe) *Targets {
 	sorted := slices.Clone(nodes)
 	slices.SortFunc(sorted, func(a, b *model.Node) int {
 		if a.Initialized != b.Initialized {
@@ -45,7 +45,7 @@ func newTargets(nodes []*model.Node, u *index.Universe) *targets {
 		}
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID))
 	})
-	ts := &targets{u: u, labelled: map[int]bitset.Set{}}
+	ts := &Targets{u: u, labelled: map[int]bitset.Set{}}
 	for _, n := range sorted {
 		t := &Target{Node: n, Room: n.Allocatable.Sub(n.Used), Volumes: Attachments{Node: n}}
 		for _, p := range n.Pods {
@@ -78,7 +78,7 @@ func (t *Target) put(have index.Term) {
 
 // reserveDaemons reserves capacity for the daemons that match a node and do not run on it yet. A node that is not launched
 // has no labels to match; its capacity was computed with daemons in mind.
-func (ts *targets) reserveDaemons(daemons []*Class) {
+func (ts *Targets) reserveDaemons(daemons []*Class) {
 	for i, t := range ts.List {
 		if !t.Node.Launched {
 			continue
@@ -94,7 +94,7 @@ func (ts *targets) reserveDaemons(daemons []*Class) {
 	}
 }
 
-func (ts *targets) hosts(i int, d *Class) bool {
+func (ts *Targets) hosts(i int, d *Class) bool {
 	if _, repelled := model.Untolerated(ts.List[i].Node.Taints, d.Shape.Tolerations, true); repelled {
 		return false
 	}
@@ -102,7 +102,7 @@ func (ts *targets) hosts(i int, d *Class) bool {
 }
 
 // Satisfying is the targets whose labels satisfy c. Labels are facts: a key that is not there satisfies nothing but absence.
-func (ts *targets) Satisfying(c *Conjunction) bitset.Set {
+func (ts *Targets) Satisfying(c *Conjunction) bitset.Set {
 	if m, ok := ts.labelled[c.Number]; ok {
 		return m
 	}
@@ -131,7 +131,7 @@ func (t *Target) satisfies(c *Conjunction, u *index.Universe) bool {
 }
 
 // SatisfyingAny is the targets whose labels satisfy one of the forms.
-func (ts *targets) SatisfyingAny(forms []*Conjunction) bitset.Set {
+func (ts *Targets) SatisfyingAny(forms []*Conjunction) bitset.Set {
 	m := ts.Satisfying(forms[0])
 	if len(forms) > 1 {
 		m = m.Clone()

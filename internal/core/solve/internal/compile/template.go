@@ -38,9 +38,9 @@ func simulatedLabels() requirement.Set {
 
 // Template is a pool ready to open nodes from.
 type Template struct {
-	Pool    *model.Pool
-	Columns *index.Columns
-	U       *index.Universe
+	Pool     *model.Pool
+	Columns  *index.Columns
+	Universe *index.Universe
 	// Daemons is the overhead that DaemonSets add to each column, nil for none on any; Room is the capacity left for pods.
 	Daemons []resource.Vector
 	Room    []resource.Vector
@@ -54,10 +54,10 @@ type Template struct {
 	// Defined are the keys that the pool says something about.
 	Defined map[int]bool
 	Root    StateID
-	Limits  *limits
+	Limits  *Limits
 	// number is the template's place in the order of trial, open its open nodes.
 	number int
-	Open   openNodes
+	Open   OpenNodes
 	// slotted is set when some instance type has attach limits for volumes.
 	slotted bool
 	// BestEffort lets nodes be opened that keep fewer distinct values than minValues requires.
@@ -78,7 +78,7 @@ type Template struct {
 
 func newTemplate(pool *model.Pool, cols *index.Columns, u *index.Universe, daemons []*Class) *Template {
 	t := &Template{
-		Pool: pool, Columns: cols, U: u, byTerms: map[string]StateID{}, Defined: map[int]bool{},
+		Pool: pool, Columns: cols, Universe: u, byTerms: map[string]StateID{}, Defined: map[int]bool{},
 		scratch: bitset.New(cols.Len()), candidates: bitset.New(cols.Len()),
 	}
 	t.slotted = slices.ContainsFunc(cols.Types, func(it *catalog.InstanceType) bool { return len(it.Attachable) > 0 })
@@ -94,27 +94,27 @@ func (t *Template) usable() bool { return !t.States[t.Root].Mask.Empty() }
 // ones always), its labels are compatible with the pool, and the type does not contradict them; preferences never matter.
 func (t *Template) reserveDaemons(daemons []*Class) {
 	t.Room = make([]resource.Vector, t.Columns.Len())
-	crews, crewOf := t.daemonOverheads(daemons)
-	if t.Daemoned = slices.ContainsFunc(crews, func(c daemonOverhead) bool { return len(c.requests) > 0 }); t.Daemoned {
+	overheads, overheadOf := t.daemonOverheads(daemons)
+	if t.Daemoned = slices.ContainsFunc(overheads, func(c daemonOverhead) bool { return len(c.requests) > 0 }); t.Daemoned {
 		t.Daemons = make([]resource.Vector, t.Columns.Len())
 	}
-	if slices.ContainsFunc(crews, func(c daemonOverhead) bool { return len(c.ports) > 0 }) {
+	if slices.ContainsFunc(overheads, func(c daemonOverhead) bool { return len(c.ports) > 0 }) {
 		t.DaemonPorts = make([][]model.HostPort, t.Columns.Len())
 	}
 	for column := range t.Room {
-		crew := crews[crewOf[column]]
+		overhead := overheads[overheadOf[column]]
 		if t.Daemons != nil {
-			t.Daemons[column] = crew.requests
+			t.Daemons[column] = overhead.requests
 		}
 		if t.DaemonPorts != nil {
-			t.DaemonPorts[column] = crew.ports
+			t.DaemonPorts[column] = overhead.ports
 		}
 		// A node that cannot even hold its daemons has no capacity for pods.
 		switch allocatable := t.Columns.Allocatable(column); {
-		case len(crew.requests) == 0:
+		case len(overhead.requests) == 0:
 			t.Room[column] = allocatable
-		case crew.requests.Fits(allocatable):
-			t.Room[column] = allocatable.Sub(crew.requests)
+		case overhead.requests.Fits(allocatable):
+			t.Room[column] = allocatable.Sub(overhead.requests)
 		}
 	}
 }

@@ -170,7 +170,7 @@ func conflict(t *compile.Template, from compile.StateID, c *compile.Conjunction)
 	root := t.States[from]
 	var contradicting *requirement.Conflict
 	for _, w := range c.Terms {
-		k, have := t.U.Keys[w.Key], root.Get(w.Key)
+		k, have := t.Universe.Keys[w.Key], root.Get(w.Key)
 		switch {
 		case !t.Defined[w.Key] && !k.WellKnown && !k.Sets[w.Set].AllowsAbsence():
 			found := requirement.Conflict{Key: k.Name, Undefined: true, Want: k.Sets[w.Set]}
@@ -186,8 +186,8 @@ func conflict(t *compile.Template, from compile.StateID, c *compile.Conjunction)
 func hint(t *compile.Template, key string) string {
 	name := key[strings.LastIndexByte(key, '/')+1:]
 	best := ""
-	for _, k := range t.U.Keys {
-		known := k.WellKnown || t.States[t.Root].Get(t.U.Index[k.Name]) != index.Undefined
+	for _, k := range t.Universe.Keys {
+		known := k.WellKnown || t.States[t.Root].Get(t.Universe.Index[k.Name]) != index.Undefined
 		if !known || k.Name == key || k.Name == compile.HostnameKey || k.Name == compile.RegisteredKey || k.Name == compile.InitializedKey {
 			continue
 		}

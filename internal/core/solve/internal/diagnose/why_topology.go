@@ -61,7 +61,7 @@ func (s diagnosis) whyTopology(t *compile.Template, c *compile.Class, st *compil
 }
 
 func (s diagnosis) unsatisfiable(t *compile.Template, st *compile.Level, g *compile.Group) reason.Obstacle {
-	k := s.Classes.U.Keys[g.Key]
+	k := s.Classes.Universe.Keys[g.Key]
 	node := requirement.New(k.Name, requirement.Exists)
 	if set := t.States[t.Root].Get(g.Key); set != index.Undefined && !g.Host {
 		node = k.Sets[set]

@@ -43,9 +43,9 @@ func (s *poolFilter) runTests() {
 	t, c, all := s.t, s.c, bitset.Full(s.t.Columns.Len())
 	s.portFree, s.attaching, s.fits = t.PortsFree(c), all, all.Clone()
 	if t.Attaches(c) {
-		s.attaching = (&compile.OpenNode{T: t, Mask: all}).Attaching(s.pod)
+		s.attaching = (&compile.OpenNode{Template: t, Mask: all}).Attaching(s.pod)
 	}
-	(&compile.OpenNode{T: t}).Fitting(c, s.fits, 1)
+	(&compile.OpenNode{Template: t}).Fitting(c, s.fits, 1)
 	if s.bare = s.fits; !t.Daemoned {
 		return
 	}
@@ -65,9 +65,9 @@ func (s *poolFilter) why(next *compile.State) reason.Obstacle {
 	reqs := t.Requirements(next)
 	if !left.Empty() {
 		r := reason.Obstacle{Code: reason.MinValuesUnmet, Keys: t.Unmet(next, left), Requirements: reqs}
-		for _, m := range (&compile.OpenNode{T: t}).Minimums(next) {
+		for _, m := range (&compile.OpenNode{Template: t}).Minimums(next) {
 			if n := t.Distinct(m.Key, left); n < m.Values {
-				r.MinValues = append(r.MinValues, reason.MinValues{Key: t.U.Keys[m.Key].Name, Required: m.Values, Available: n})
+				r.MinValues = append(r.MinValues, reason.MinValues{Key: t.Universe.Keys[m.Key].Name, Required: m.Values, Available: n})
 			}
 		}
 		if len(t.Unmet(next, limited)) == 0 {
@@ -230,7 +230,7 @@ func (s *poolFilter) without(next *compile.State, columns bitset.Set) requiremen
 	t := s.t
 	var out []requirement.Requirement
 	for _, r := range t.Requirements(next) {
-		key := t.U.Index[r.Key]
+		key := t.Universe.Index[r.Key]
 		loose := &compile.State{Sets: slices.Clone(next.Sets)}
 		loose.Sets[key] = index.Undefined
 		left := columns
@@ -273,7 +273,7 @@ func unavailable(t *compile.Template, next *compile.State, columns bitset.Set) [
 		slices.Sort(types)
 		for _, key := range []string{compile.CapacityTypeKey, place.ZoneLabel} {
 			for _, w := range k.Terms {
-				if known := t.U.Keys[w.Key]; known.Name == key {
+				if known := t.Universe.Keys[w.Key]; known.Name == key {
 					words = append(words, strings.Join(known.Sets[w.Set].Values(), " "))
 				}
 			}

@@ -18,11 +18,11 @@ type Columns struct {
 	Owner, group []int32
 	u            *Universe
 	// read are the labels that were looked up, by key.
-	read map[int]*label
+	read map[int]*Label
 	// Kinds are the distinct available offerings, price aside.
-	Kinds []kind
+	Kinds []Kind
 	// unavailableKinds are those that are not available; nil until they are needed.
-	unavailableKinds []kind
+	unavailableKinds []Kind
 	// price[kind][column] is in dollars an hour; +Inf where the column has no such offering.
 	Price [][]float64
 	// CapacityIndexes are those of templates whose nodes run no daemons.
@@ -31,20 +31,20 @@ type Columns struct {
 	masks map[Term]bitset.Set
 }
 
-// label is what types say about one key: their distinct requirements in order of appearance, with the columns that have
+// Label is what types say about one key: their distinct requirements in order of appearance, with the columns that have
 // them, and the columns that do not define the key.
-type label struct {
-	Values []labelColumn
+type Label struct {
+	Values []LabelColumn
 	Absent bitset.Set
 }
 
-type labelColumn struct {
+type LabelColumn struct {
 	Set     SetID
 	Columns bitset.Set
 }
 
-// kind is what offerings have in common that differ in instance type and price only.
-type kind struct {
+// Kind is what offerings have in common that differ in instance type and price only.
+type Kind struct {
 	Terms   []Term
 	Columns bitset.Set
 }
@@ -55,7 +55,7 @@ func NewColumns(types catalog.Catalog, u *Universe) *Columns {
 		n += len(it.Groups)
 	}
 	c := &Columns{
-		Types: types, u: u, read: map[int]*label{}, masks: map[Term]bitset.Set{},
+		Types: types, u: u, read: map[int]*Label{}, masks: map[Term]bitset.Set{},
 		Owner: make([]int32, 0, n), group: make([]int32, 0, n),
 	}
 	for t, it := range types {
@@ -90,13 +90,13 @@ func (c *Columns) learnKeys() {
 
 // Label is what the types say about a key. It is read on first demand: a catalogue has many labels, and few of them matter
 // to the pods of one run.
-func (c *Columns) Label(key int) *label {
+func (c *Columns) Label(key int) *Label {
 	if l, ok := c.read[key]; ok {
 		return l
 	}
 	k := c.u.Keys[key]
 	slab := bitset.NewSlab(c.Len())
-	l := &label{Absent: bitset.Full(c.Len())}
+	l := &Label{Absent: bitset.Full(c.Len())}
 	at := map[SetID]int{}
 	last, column := Undefined, 0
 	for _, it := range c.Types {
@@ -110,7 +110,7 @@ func (c *Columns) Label(key int) *label {
 			if !known {
 				n = len(l.Values)
 				at[last] = n
-				l.Values = append(l.Values, labelColumn{Set: last, Columns: slab.Next()})
+				l.Values = append(l.Values, LabelColumn{Set: last, Columns: slab.Next()})
 			}
 			for g := range it.Groups {
 				l.Values[n].Columns.Add(column + g)
@@ -153,7 +153,7 @@ func (c *Columns) compileOfferings() {
 }
 
 func (c *Columns) addKind(terms []Term) int {
-	c.Kinds = append(c.Kinds, kind{Terms: terms, Columns: bitset.New(c.Len())})
+	c.Kinds = append(c.Kinds, Kind{Terms: terms, Columns: bitset.New(c.Len())})
 	c.Price = append(c.Price, slices.Repeat([]float64{math.Inf(1)}, c.Len()))
 	return len(c.Kinds) - 1
 }
@@ -191,11 +191,11 @@ func (c *Columns) Cheapest(kinds bitset.Set) []float64 {
 
 // Unavailable are the distinct offerings that cannot be had at the moment, price aside, each with the first column of the
 // types that come in it.
-func (c *Columns) Unavailable() []kind {
+func (c *Columns) Unavailable() []Kind {
 	if c.unavailableKinds != nil {
 		return c.unavailableKinds
 	}
-	out := []kind{}
+	out := []Kind{}
 	at, column := map[string]int{}, 0
 	var scratch []byte
 	for _, it := range c.Types {
@@ -209,7 +209,7 @@ func (c *Columns) Unavailable() []kind {
 			if !known {
 				n = len(out)
 				at[string(scratch)] = n
-				out = append(out, kind{Terms: c.u.Terms(o.Requirements), Columns: bitset.New(c.Len())})
+				out = append(out, Kind{Terms: c.u.Terms(o.Requirements), Columns: bitset.New(c.Len())})
 			}
 			out[n].Columns.Add(column)
 		}

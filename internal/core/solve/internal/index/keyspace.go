@@ -8,12 +8,12 @@ import (
 
 // keyspace interns what is said about one label key. Every distinct requirement gets a small number; questions about two
 // numbers are answered once with the requirement algebra and remembered.
-type keyspace struct {
+type KeySpace struct {
 	Name      string
 	WellKnown bool
 	Sets      []requirement.Requirement
 	ids       map[string]SetID
-	pairs     map[[2]SetID]pair
+	pairs     map[[2]SetID]Pair
 	covered   map[[2]SetID]bool
 	// scratch is memory for one identity, for use within one call.
 	scratch []byte
@@ -24,8 +24,8 @@ type SetID int32
 
 const Undefined SetID = -1
 
-// pair is what two requirements of one key make together.
-type pair struct {
+// Pair is what two requirements of one key make together.
+type Pair struct {
 	Overlap bool
 	Meet    SetID
 }
@@ -38,7 +38,7 @@ type Term struct {
 
 // Universe is every label key of a problem.
 type Universe struct {
-	Keys      []*keyspace
+	Keys      []*KeySpace
 	Index     map[string]int
 	wellKnown func(string) bool
 }
@@ -53,11 +53,11 @@ func (u *Universe) Key(name string) int {
 	}
 	i := len(u.Keys)
 	u.Index[name] = i
-	u.Keys = append(u.Keys, &keyspace{
+	u.Keys = append(u.Keys, &KeySpace{
 		Name:      name,
 		WellKnown: u.wellKnown(name),
 		ids:       map[string]SetID{},
-		pairs:     map[[2]SetID]pair{},
+		pairs:     map[[2]SetID]Pair{},
 		covered:   map[[2]SetID]bool{},
 	})
 	return i
@@ -73,7 +73,7 @@ func (u *Universe) Terms(set requirement.Set) []Term {
 	return out
 }
 
-func (k *keyspace) Intern(r requirement.Requirement) SetID {
+func (k *KeySpace) Intern(r requirement.Requirement) SetID {
 	k.scratch = r.AppendIdentity(k.scratch[:0])
 	if id, ok := k.ids[string(k.scratch)]; ok {
 		return id
@@ -88,14 +88,14 @@ func (k *keyspace) Intern(r requirement.Requirement) SetID {
 func Identity(r requirement.Requirement) string { return string(r.AppendIdentity(nil)) }
 
 // Join answers whether a and b can be met together, and what they make.
-func (k *keyspace) Join(a, b SetID) pair {
+func (k *KeySpace) Join(a, b SetID) Pair {
 	if a == b {
-		return pair{Overlap: k.overlap(a, a), Meet: a}
+		return Pair{Overlap: k.overlap(a, a), Meet: a}
 	}
 	if p, ok := k.pairs[[2]SetID{a, b}]; ok {
 		return p
 	}
-	p := pair{Overlap: k.overlap(a, b), Meet: k.Intern(k.Sets[a].Intersect(k.Sets[b]))}
+	p := Pair{Overlap: k.overlap(a, b), Meet: k.Intern(k.Sets[a].Intersect(k.Sets[b]))}
 	p.Overlap = p.Overlap && !emptySet(k.Sets[p.Meet])
 	k.pairs[[2]SetID{a, b}] = p
 	return p
@@ -107,13 +107,13 @@ func emptySet(r requirement.Requirement) bool {
 }
 
 // overlap reports whether a and b can be met together, for callers that do not need their intersection.
-func (k *keyspace) overlap(a, b SetID) bool {
+func (k *KeySpace) overlap(a, b SetID) bool {
 	x, y := &k.Sets[a], &k.Sets[b]
 	return x.HasIntersection(*y) || x.AllowsAbsence() && y.AllowsAbsence()
 }
 
 // Covers answers whether every value that have allows is allowed by want. For a label, have is the one value it carries.
-func (k *keyspace) Covers(want, have SetID) bool {
+func (k *KeySpace) Covers(want, have SetID) bool {
 	if want == have {
 		return k.Sets[have].Len() > 0 || k.Sets[have].AllowsAbsence()
 	}

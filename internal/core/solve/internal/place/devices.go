@@ -14,11 +14,11 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/index"
 )
 
-// devices is what a run knows about devices; nil when no pod uses any.
+// Devices is what a run knows about devices; nil when no pod uses any.
 //
 // Pods with ResourceClaims of their own are classes of their own, so a class has one set of ResourceClaims. Their
 // allocation is decided for one bin at a time: after labels, taints, ports and capacity, before topology is counted.
-type devices struct {
+type Devices struct {
 	Ledger *device.Ledger
 	claims compile.DeviceClaims
 	// kinds are the distinct sets of devices of each catalog, in its order, with the columns that have them.
@@ -39,7 +39,7 @@ type deviceKind struct {
 
 // newDevices is the state of a run's devices before anything is placed; nil when no pod uses any. Devices of nodes count once
 // the node is ready; those that only moving pods hold are free.
-func newDevices(r *compile.Run) *devices {
+func newDevices(r *compile.Run) *Devices {
 	p := r.Problem
 	if !p.UsesDevices() {
 		return nil
@@ -50,7 +50,7 @@ func newDevices(r *compile.Run) *devices {
 	}
 	leaving := func(uid string) bool { return moving[uid] }
 	inventory := device.NewInventory(p.Devices.Slices.Sorted(), func(node string) bool { return usable[node] })
-	return &devices{
+	return &Devices{
 		Ledger:   device.NewLedger(inventory, device.NewAllocated(p.Devices.Usages.Sorted(), leaving)),
 		claims:   r.Classes.Devices,
 		kinds:    map[*index.Columns][]deviceKind{},
@@ -61,7 +61,7 @@ func newDevices(r *compile.Run) *devices {
 }
 
 // kindsOf are the distinct sets of devices of a catalog.
-func (d *devices) kindsOf(c *index.Columns) []deviceKind {
+func (d *Devices) kindsOf(c *index.Columns) []deviceKind {
 	if known, ok := d.kinds[c]; ok {
 		return known
 	}
@@ -80,7 +80,7 @@ func (d *devices) kindsOf(c *index.Columns) []deviceKind {
 }
 
 // among are the sets of devices that the columns in mask may come with.
-func (d *devices) among(c *index.Columns, mask bitset.Set) []*device.Template {
+func (d *Devices) among(c *index.Columns, mask bitset.Set) []*device.Template {
 	var out []*device.Template
 	for _, k := range d.kindsOf(c) {
 		if k.columns.Intersects(mask) {
@@ -91,7 +91,7 @@ func (d *devices) among(c *index.Columns, mask bitset.Set) []*device.Template {
 }
 
 // having are the columns that come with one of the sets of devices.
-func (d *devices) having(c *index.Columns, templates []*device.Template) bitset.Set {
+func (d *Devices) having(c *index.Columns, templates []*device.Template) bitset.Set {
 	out := bitset.New(c.Len())
 	for _, k := range d.kindsOf(c) {
 		if slices.Contains(templates, k.template) {
@@ -140,7 +140,7 @@ func (s *Placer) expectDevices() {
 }
 
 // held are the ResourceClaims of a pod on a starting node that take devices of that node.
-func (d *devices) held(n *model.Node, pod *model.Pod) []*device.Claim {
+func (d *Devices) held(n *model.Node, pod *model.Pod) []*device.Claim {
 	claims := d.claims.Of(pod)
 	for i, claim := range claims {
 		if claim.Allocation == nil {
@@ -160,7 +160,7 @@ func (d *devices) held(n *model.Node, pod *model.Pod) []*device.Claim {
 
 // propose allocates ResourceClaims on an existing node, if it can. A node that may still become one of several instance
 // types has to have the devices as any of these.
-func (d *devices) propose(t *compile.Target, claims []*device.Claim, timeout func() bool) (*device.Proposal, bool) {
+func (d *Devices) propose(t *compile.Target, claims []*device.Claim, timeout func() bool) (*device.Proposal, bool) {
 	kinds := d.expected[t]
 	if len(kinds) == 0 {
 		kinds = []*device.Template{nil}
@@ -179,13 +179,13 @@ func (d *devices) propose(t *compile.Target, claims []*device.Claim, timeout fun
 }
 
 // commit allocates what was proposed to an owner.
-func (d *devices) commit(owner string, claims []*device.Claim, a *device.Proposal) {
+func (d *Devices) commit(owner string, claims []*device.Claim, a *device.Proposal) {
 	d.Ledger.Commit(owner, *a)
 	d.use(claims, owner)
 }
 
 // use notes that an owner uses ResourceClaims.
-func (d *devices) use(claims []*device.Claim, owner string) {
+func (d *Devices) use(claims []*device.Claim, owner string) {
 	for _, claim := range claims {
 		if d.Users[claim.Name] == nil {
 			d.Users[claim.Name] = map[string]bool{}
@@ -207,37 +207,37 @@ func (s *Placer) deviceTimeout() func() bool {
 func (s *Placer) fitDevices(o *compile.Offer, b compile.Bin, c *compile.Class, form *compile.Conjunction, n int) {
 	o.Reset()
 	on, d := b.Open, s.Devices
-	to := on.T.Step(on.State, form)
+	to := on.Template.Step(on.State, form)
 	if to == compile.NoState {
 		return
 	}
-	next := on.T.States[to]
+	next := on.Template.States[to]
 	fits := on.Remaining(c, on.Mask.And(next.Mask), 1)
 	if fits.Empty() {
 		return
 	}
-	owner, before := claimOwner(b.Number), on.T.Requirements(next)
+	owner, before := claimOwner(b.Number), on.Template.Requirements(next)
 	a, failure := d.Ledger.Allocate(device.Candidate{
 		Owner:        owner,
 		Requirements: before,
-		Templates:    d.Ledger.Templates(owner, d.among(on.T.Columns, fits)),
+		Templates:    d.Ledger.Templates(owner, d.among(on.Template.Columns, fits)),
 		Undefined:    s.Problem.Options.WellKnown,
 		Accepts: func(kind *device.Template, narrowed requirement.Set) bool {
-			then := on.T.Step(to, s.Classes.Intern(added(before, narrowed)))
-			return then != compile.NoState && d.having(on.T.Columns, []*device.Template{kind}).Intersects(fits.And(on.T.States[then].Mask))
+			then := on.Template.Step(to, s.Classes.Intern(added(before, narrowed)))
+			return then != compile.NoState && d.having(on.Template.Columns, []*device.Template{kind}).Intersects(fits.And(on.Template.States[then].Mask))
 		},
 	}, c.DeviceClaims, s.deviceTimeout())
 	if failure != nil {
-		d.recordFailure(c, on.T, deviceObstacle(failure))
+		d.recordFailure(c, on.Template, deviceObstacle(failure))
 		return
 	}
 	if more := added(before, a.Requirements); len(more) > 0 {
 		form = s.Classes.Intern(form.Set.And(more))
 	}
 	trial := *on
-	trial.Mask = on.Mask.And(d.having(on.T.Columns, a.Templates))
+	trial.Mask = on.Mask.And(d.having(on.Template.Columns, a.Templates))
 	if trial.Consider(o, c, form, n); o.Pods == 0 && !o.Deferred {
-		d.recordFailure(c, on.T, reason.Obstacle{Code: reason.NoInstanceTypeWithDevices})
+		d.recordFailure(c, on.Template, reason.Obstacle{Code: reason.NoInstanceTypeWithDevices})
 	}
 	o.Devices = &a
 }
@@ -264,12 +264,12 @@ func (s *Placer) commitDevices(b compile.Bin, o *compile.Offer) {
 		s.Devices.commit(on.Devices, on.Batches[len(on.Batches)-1].Class().DeviceClaims, o.Devices)
 	}
 	if on.Devices != "" {
-		s.Devices.Ledger.Keep(on.Devices, s.Devices.among(on.T.Columns, on.Mask))
+		s.Devices.Ledger.Keep(on.Devices, s.Devices.among(on.Template.Columns, on.Mask))
 	}
 }
 
 // note keeps the first thing that stood in the way of a class at a template.
-func (d *devices) recordFailure(c *compile.Class, t *compile.Template, why reason.Obstacle) {
+func (d *Devices) recordFailure(c *compile.Class, t *compile.Template, why reason.Obstacle) {
 	if d.Failures[c] == nil {
 		d.Failures[c] = map[*compile.Template]reason.Obstacle{}
 	}
@@ -299,19 +299,19 @@ func (s *Placer) SameDrivers(on *compile.OpenNode) {
 	}
 	wanted := s.Devices.drivers(on.Devices, on.CheapestDevices())
 	var same []*device.Template
-	for _, kind := range s.Devices.among(on.T.Columns, on.Mask) {
+	for _, kind := range s.Devices.among(on.Template.Columns, on.Mask) {
 		if slices.Equal(s.Devices.drivers(on.Devices, kind), wanted) {
 			same = append(same, kind)
 		}
 	}
-	mask := on.Mask.And(s.Devices.having(on.T.Columns, same))
-	if len(on.Unmet(on.T.States[on.State], mask)) == 0 {
+	mask := on.Mask.And(s.Devices.having(on.Template.Columns, same))
+	if len(on.Unmet(on.Template.States[on.State], mask)) == 0 {
 		on.Mask = mask
 	}
 }
 
 // drivers are those whose devices an owner uses as one kind of node, sorted.
-func (d *devices) drivers(owner string, kind *device.Template) []string {
+func (d *Devices) drivers(owner string, kind *device.Template) []string {
 	var out []string
 	for _, o := range d.Ledger.Outcomes(owner, kind) {
 		for _, g := range o.Grants {
@@ -330,7 +330,7 @@ func (s *Placer) DriversOf(on *compile.OpenNode) []string {
 		return nil
 	}
 	var out []string
-	for _, kind := range s.Devices.among(on.T.Columns, on.Mask) {
+	for _, kind := range s.Devices.among(on.Template.Columns, on.Mask) {
 		out = append(out, s.Devices.drivers(on.Devices, kind)...)
 	}
 	slices.Sort(out)

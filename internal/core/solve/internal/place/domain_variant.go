@@ -24,8 +24,8 @@ type domainChoice struct {
 	room int
 }
 
-// option is a choice for every label of a level, with the variant that remembers which bins rejected it.
-type option struct {
+// Option is a choice for every label of a level, with the variant that remembers which bins rejected it.
+type Option struct {
 	*compile.DomainVariant
 	count, room int
 }
@@ -43,9 +43,9 @@ type scratch struct {
 // Options appends the ways in which the groups of a level can be met at this moment to out, which is empty, the emptiest domains
 // first. Choices are made for all groups of a label together: a domain counts only if every one of them agrees.
 // Source: scheduling specification, narrowing.
-func (s *Placer) Options(out []option, c *compile.Class, st *compile.Level) []option {
+func (s *Placer) Options(out []Option, c *compile.Class, st *compile.Level) []Option {
 	if st.Plain() {
-		return append(out, option{DomainVariant: st.Variants[0], room: math.MaxInt})
+		return append(out, Option{DomainVariant: st.Variants[0], room: math.MaxInt})
 	}
 	for len(s.scratch.choices) < len(st.Keys) {
 		s.scratch.choices = append(s.scratch.choices, nil)
@@ -63,14 +63,14 @@ func (s *Placer) Options(out []option, c *compile.Class, st *compile.Level) []op
 			picked[i] = choices[i][rest%len(choices[i])]
 			rest /= len(choices[i])
 		}
-		o := option{DomainVariant: s.variantOf(c, st, picked), room: math.MaxInt}
+		o := Option{DomainVariant: s.variantOf(c, st, picked), room: math.MaxInt}
 		for _, one := range picked {
 			o.count += one.count
 			o.room = min(o.room, one.room)
 		}
 		out = append(out, o)
 	}
-	slices.SortStableFunc(out, func(a, b option) int { return cmp.Compare(a.count, b.count) })
+	slices.SortStableFunc(out, func(a, b Option) int { return cmp.Compare(a.count, b.count) })
 	balance(out)
 	s.scratch.picked = picked
 	return out
@@ -78,7 +78,7 @@ func (s *Placer) Options(out []option, c *compile.Class, st *compile.Level) []op
 
 // even cuts the room of options so that the emptiest domain is filled up to the level of the next one only: constraints
 // allow skew, users like balance.
-func balance(options []option) {
+func balance(options []Option) {
 	for i := range options[:max(len(options)-1, 0)] {
 		if o := &options[i]; o.room < math.MaxInt {
 			o.room = min(o.room, max(options[i+1].count-o.count, 1))
@@ -128,7 +128,7 @@ func (s *Placer) choose(from *compile.Conjunction, picked []domainChoice) *compi
 		if one.except {
 			operator = requirement.NotIn
 		}
-		set = set.And(requirement.NewSet(requirement.New(s.Classes.U.Keys[one.key].Name, operator, names...)))
+		set = set.And(requirement.NewSet(requirement.New(s.Classes.Universe.Keys[one.key].Name, operator, names...)))
 	}
 	want := s.Classes.Intern(set)
 	s.Classes.Chosen[string(id)] = want
@@ -187,7 +187,7 @@ func (s *Placer) pricePerCore(key, d int) float64 {
 }
 
 func (s *Placer) pricePerCoreIn(key int, name string) float64 {
-	here := s.Classes.Intern(requirement.NewSet(requirement.New(s.Classes.U.Keys[key].Name, requirement.In, name)))
+	here := s.Classes.Intern(requirement.NewSet(requirement.New(s.Classes.Universe.Keys[key].Name, requirement.In, name)))
 	for _, t := range s.Templates {
 		to := t.Step(t.Root, here)
 		if to == compile.NoState || t.States[to].Mask.Empty() {

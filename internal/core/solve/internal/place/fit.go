@@ -9,7 +9,7 @@ import (
 // nodes, and for the bins of trials. A caller may reject what fit found, and call take only for what it keeps.
 
 // put places as many of the pods on a bin as it takes, and returns how many.
-func (s *Placer) put(b compile.Bin, c *compile.Class, lv *compile.Level, o option, pods []*model.Pod) int {
+func (s *Placer) put(b compile.Bin, c *compile.Class, lv *compile.Level, o Option, pods []*model.Pod) int {
 	placed := 0
 	for placed < len(pods) {
 		if s.Fit(&s.Offer, b, c, lv, o.Forms, pods[placed:]); s.Offer.Pods == 0 {
@@ -18,7 +18,7 @@ func (s *Placer) put(b compile.Bin, c *compile.Class, lv *compile.Level, o optio
 		n := s.Offer.Pods
 		s.Take(&s.Offer, b, c, lv, pods[placed:placed+n])
 		placed += n
-		if b.Target != nil || !b.Open.T.Attaches(c) {
+		if b.Target != nil || !b.Open.Template.Attaches(c) {
 			break
 		}
 	}
@@ -37,7 +37,7 @@ func (s *Placer) Fit(o *compile.Offer, b compile.Bin, c *compile.Class, lv *comp
 		o.Reset()
 	case b.Target != nil:
 		s.fitTarget(o, b.Target, c, lv, pods[:n])
-	case b.Open.T.Attaches(c):
+	case b.Open.Template.Attaches(c):
 		// Slots for volumes are counted pod by pod.
 		trial := *b.Open
 		trial.Mask = b.Open.Attaching(pods[0])
@@ -96,8 +96,8 @@ func (s *Placer) Take(o *compile.Offer, b compile.Bin, c *compile.Class, lv *com
 		on.Put(c, lv, o, pods)
 		s.commitDevices(b, o)
 		if !on.Trial {
-			on.T.Limits.Charge(on)
-			on.T.Reservations.Update(on)
+			on.Template.Limits.Charge(on)
+			on.Template.Reservations.Update(on)
 		}
 	}
 	s.Counts.Add(b, c, len(pods))

@@ -12,19 +12,19 @@ import (
 // Placer is first fit: it places the pods of a run.
 type Placer struct {
 	*compile.Run
-	Devices *devices
+	Devices *Devices
 	// Unschedulable are pods that fit nowhere, Deferred those that wait for a reservation, Undecided those that the run did not
 	// get to.
-	Unschedulable       []podRun
+	Unschedulable       []PodRun
 	Deferred, Undecided []*model.Pod
 	// Offer and buffer are memory for one offer, and for the options of one level.
 	Offer   compile.Offer
-	buffer  []option
+	buffer  []Option
 	scratch scratch
 }
 
-// podRun is consecutive pods of one class in the queue.
-type podRun struct {
+// PodRun is consecutive pods of one class in the queue.
+type PodRun struct {
 	Class *compile.Class
 	Pods  []*model.Pod
 }
@@ -37,9 +37,9 @@ func NewPlacer(r *compile.Run) *Placer {
 
 // PlaceAll places the queue, and then once more, as long as that helps, the pods that found no place and may have been
 // waiting for others. It ends early when the run is stopped.
-func (s *Placer) PlaceAll(queue []podRun) {
+func (s *Placer) PlaceAll(queue []PodRun) {
 	for len(queue) > 0 {
-		var again []podRun
+		var again []PodRun
 		progress := false
 		for i, r := range queue {
 			if s.Problem.Options.Stop != nil && s.Problem.Options.Stop() {
@@ -55,9 +55,9 @@ func (s *Placer) PlaceAll(queue []podRun) {
 			switch {
 			case len(rest) == 0:
 			case r.Class.Pinned:
-				again = append(again, podRun{r.Class, rest})
+				again = append(again, PodRun{r.Class, rest})
 			default:
-				s.Unschedulable = append(s.Unschedulable, podRun{r.Class, rest})
+				s.Unschedulable = append(s.Unschedulable, PodRun{r.Class, rest})
 			}
 		}
 		if !progress {
@@ -69,7 +69,7 @@ func (s *Placer) PlaceAll(queue []podRun) {
 }
 
 // stop leaves pods undecided that were not considered; those that were are unschedulable.
-func (s *Placer) stop(unseen, again []podRun) {
+func (s *Placer) stop(unseen, again []PodRun) {
 	for _, r := range unseen {
 		s.Undecided = append(s.Undecided, r.Pods...)
 	}
@@ -79,7 +79,7 @@ func (s *Placer) stop(unseen, again []podRun) {
 // place finds places for the pods of a run and returns those it found none for. Existing nodes and open nodes come first,
 // whatever preferences that costs: no node is opened for a preference alone. When one has to be opened, it is one that
 // meets as many preferences as possible. deferred reports that the rest should wait for a reservation.
-func (s *Placer) place(r podRun) (pods []*model.Pod, deferred bool) {
+func (s *Placer) place(r PodRun) (pods []*model.Pod, deferred bool) {
 	pods = r.Pods
 	for len(pods) > 0 && !deferred {
 		rest := s.placeOnExisting(r.Class, pods)
@@ -139,7 +139,7 @@ func (s *Placer) openNew(c *compile.Class, pods []*model.Pod) (rest []*model.Pod
 }
 
 // inhabit puts pods on existing nodes, the first that accepts first, and returns the rest.
-func (s *Placer) placeOnNodes(c *compile.Class, st *compile.Level, o option, pods []*model.Pod) []*model.Pod {
+func (s *Placer) placeOnNodes(c *compile.Class, st *compile.Level, o Option, pods []*model.Pod) []*model.Pod {
 	ts, dv := s.Targets, o.DomainVariant
 	want := min(len(pods), o.room)
 	if hosts, ok := st.AffineHosts(); ok {
@@ -168,12 +168,12 @@ func (s *Placer) placeOnNodes(c *compile.Class, st *compile.Level, o option, pod
 }
 
 // placeOnOpen puts pods on open nodes and returns the rest.
-func (s *Placer) placeOnOpen(c *compile.Class, st *compile.Level, o option, pods []*model.Pod) []*model.Pod {
+func (s *Placer) placeOnOpen(c *compile.Class, st *compile.Level, o Option, pods []*model.Pod) []*model.Pod {
 	dv, base := o.DomainVariant, len(s.Targets.List)
 	want := min(len(pods), o.room)
 	if hosts, ok := st.AffineHosts(); ok {
 		for _, m := range slices.Sorted(slices.Values(hosts)) {
-			if m >= base && !dv.Cursor(st, s.Open[m-base].T).Rejects {
+			if m >= base && !dv.Cursor(st, s.Open[m-base].Template).Rejects {
 				if n := s.put(s.OpenBin(m-base, s.Open[m-base]), c, st, o, pods[:want]); n > 0 {
 					return pods[n:]
 				}
@@ -204,7 +204,7 @@ func (s *Placer) placeOnOpen(c *compile.Class, st *compile.Level, o option, pods
 }
 
 // placeOnOpenOf puts pods on the open nodes of one template, or on those that float, and returns how many.
-func (s *Placer) placeOnOpenOf(t *compile.Template, sp *compile.TemplateCursor, c *compile.Class, st *compile.Level, o option, pods []*model.Pod, floating bool) int {
+func (s *Placer) placeOnOpenOf(t *compile.Template, sp *compile.TemplateCursor, c *compile.Class, st *compile.Level, o Option, pods []*model.Pod, floating bool) int {
 	placed, full := 0, 0
 	for sp.Cursor < len(t.Open.Numbers) {
 		block := sp.Cursor / compile.BlockSize
@@ -237,7 +237,7 @@ func (s *Placer) placeOnOpenOf(t *compile.Template, sp *compile.TemplateCursor, 
 }
 
 // openFrom opens nodes of one pool for pods and returns the rest.
-func (s *Placer) openFrom(t *compile.Template, c *compile.Class, st *compile.Level, o option, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
+func (s *Placer) openFrom(t *compile.Template, c *compile.Class, st *compile.Level, o Option, pods []*model.Pod) (rest []*model.Pod, deferred bool) {
 	want := min(len(pods), o.room)
 	sp := o.Cursor(st, t)
 	for want > 0 && !sp.Closed && !sp.Rejects {
@@ -260,7 +260,7 @@ func (s *Placer) openFrom(t *compile.Template, c *compile.Class, st *compile.Lev
 }
 
 // tryOpen opens a node of a template for as many of the pods as it takes.
-func (s *Placer) tryOpen(t *compile.Template, c *compile.Class, st *compile.Level, o option, pods []*model.Pod) (opened int, deferred bool) {
+func (s *Placer) tryOpen(t *compile.Template, c *compile.Class, st *compile.Level, o Option, pods []*model.Pod) (opened int, deferred bool) {
 	if t.Limits.Exhausted() {
 		return 0, false
 	}

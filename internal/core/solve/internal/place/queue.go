@@ -16,7 +16,7 @@ import (
 //
 // Shapes are few and pods are many: shapes are ranked, and pods are distributed by rank. Pods mostly come in an order in
 // which those of a rank need no sorting. Source: scheduling specification, queue.
-func (s *Placer) Queue() []podRun {
+func (s *Placer) Queue() []PodRun {
 	ranks, many := s.ranks()
 	ends := make([]int, 2*many+1)
 	place := func(p *model.Pod) int {
@@ -80,14 +80,14 @@ func older(a, b *model.Pod) int {
 }
 
 // runs cuts the queue.
-func (s *Placer) runs(pods []*model.Pod) []podRun {
+func (s *Placer) runs(pods []*model.Pod) []PodRun {
 	cuts := 0
 	for i, p := range pods {
 		if i > 0 && !s.Classes.SameClass(p, pods[i-1]) {
 			cuts++
 		}
 	}
-	runs := make([]podRun, 0, cuts+1)
+	runs := make([]PodRun, 0, cuts+1)
 	var last *compile.Class
 	start := 0
 	for i, p := range pods {
@@ -96,13 +96,13 @@ func (s *Placer) runs(pods []*model.Pod) []podRun {
 		}
 		if c := s.Classes.Of(p); c != last {
 			if last != nil {
-				runs = append(runs, podRun{last, pods[start:i:i]})
+				runs = append(runs, PodRun{last, pods[start:i:i]})
 			}
 			last, start = c, i
 		}
 	}
 	if last != nil {
-		runs = append(runs, podRun{last, pods[start:]})
+		runs = append(runs, PodRun{last, pods[start:]})
 	}
 	return runs
 }

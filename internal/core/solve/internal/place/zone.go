@@ -54,7 +54,7 @@ func (s *Placer) zoneOf(c *compile.Class) string {
 	if within, ok := reachable(c.Shape.VolumeTopology); ok {
 		zone = zone.Intersect(within)
 	}
-	if key, ok := s.Classes.U.Index[ZoneLabel]; ok {
+	if key, ok := s.Classes.Universe.Index[ZoneLabel]; ok {
 		zone = s.leftByTopology(c, key, zone)
 	}
 	switch {

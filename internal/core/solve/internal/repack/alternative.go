@@ -63,7 +63,7 @@ func (rp *repacker) podCount(c *compile.Class) int {
 		rp.podCounts = map[*compile.Class]int{}
 		for _, on := range rp.s.Open {
 			for _, f := range on.Batches {
-				if on.T == rp.t && len(f.Class().Alternatives) > 1 {
+				if on.Template == rp.t && len(f.Class().Alternatives) > 1 {
 					rp.podCounts[f.Class()] += len(f.Pods)
 				}
 			}

@@ -101,10 +101,10 @@ func (rp *repacker) open(lead *itemType) packedBin {
 	if st := t.States[b.state]; len(st.Minimums) == 0 {
 		rp.cheapen(t.Prices(st), column)
 	}
-	// Who looks at others goes first, while there are few.
-	for _, picky := range []bool{true, false} {
+	// Pods with constraints on others go first, while there are few.
+	for _, constrained := range []bool{true, false} {
 		for _, p := range assignments {
-			if p.hostConstrained == picky {
+			if p.hostConstrained == constrained {
 				rp.put(p.itemType, p.n)
 			}
 		}
@@ -140,9 +140,9 @@ func (b *openBin) dropCompanions() {
 	if b.companions == b.lead.group || slices.ContainsFunc(b.node.Batches, func(f compile.Batch) bool { return f.Form == b.companions.form }) {
 		return
 	}
-	state := b.node.T.Root
+	state := b.node.Template.Root
 	for _, f := range b.node.Batches {
-		if state = b.node.T.Step(state, f.Form); state == compile.NoState {
+		if state = b.node.Template.Step(state, f.Form); state == compile.NoState {
 			return
 		}
 	}

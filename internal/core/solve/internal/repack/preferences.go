@@ -17,12 +17,12 @@ func (rp *repacker) applyAllowance(f compile.Batch) compile.Batch {
 	if !f.Class().PrefersAntiAffinity(f.Level) {
 		return f
 	}
-	humble, ok := f.Relaxed(func(st *compile.Level) bool { return !f.Class().PrefersAntiAffinity(st) })
+	relaxed, ok := f.Relaxed(func(st *compile.Level) bool { return !f.Class().PrefersAntiAffinity(st) })
 	if !ok {
 		return f
 	}
 	if rp.allowedByClass[f.Class()] += len(f.Pods); rp.allowedByClass[f.Class()] > rp.allowance {
-		return humble
+		return relaxed
 	}
 	rp.allowed += len(f.Pods)
 	return f
@@ -40,7 +40,7 @@ func (rp *repacker) mergeWithoutPreferences(pieces []*compile.OpenNode) []*compi
 			if one := rp.mergeTwo(pieces[i], pieces[j]); one != nil {
 				pieces = slices.Delete(pieces, j, j+1)
 				pieces[i] = one
-				j = i // a new machine: it is tried with all others
+				j = i // a new bin: it is tried with all others
 			}
 		}
 	}
@@ -73,7 +73,7 @@ func (rp *repacker) mergeTwo(a, b *compile.OpenNode) *compile.OpenNode {
 		rp.s.Take(o, on, g.Class(), g.Level, g.Pods)
 	}
 	if one.Price() > most || t.Reservations.MayServe(t, t.States[one.State]) {
-		return nil // a reservation is for those who hold it, and nobody takes one here
+		return nil // reservations are held by open nodes, and none is taken here
 	}
 	return one
 }

@@ -75,9 +75,9 @@ type attempts struct {
 // begin makes the repacker ready for several attempts.
 func (rp *repacker) begin() attempts {
 	p := attempts{repacker: rp, order: slices.Clone(rp.itemTypes), full: make([]remainingDemand, len(rp.itemTypes)), least: math.Inf(1)}
-	for i, pile := range p.order {
-		p.full[i] = pile.remainingDemand
-		pile.segments = slices.Clone(pile.segments)
+	for i, itemType := range p.order {
+		p.full[i] = itemType.remainingDemand
+		itemType.segments = slices.Clone(itemType.segments)
 	}
 	return p
 }
@@ -85,8 +85,8 @@ func (rp *repacker) begin() attempts {
 // attempt packs everything once and fills the itemTypes again. It returns nil if there is no way.
 func (p *attempts) run() []packedBin {
 	bins := p.packOnce()
-	for i, pile := range p.order {
-		pile.segments, pile.pods = append(pile.segments[:0], p.full[i].segments...), p.full[i].pods
+	for i, itemType := range p.order {
+		itemType.segments, itemType.pods = append(itemType.segments[:0], p.full[i].segments...), p.full[i].pods
 	}
 	if bins == nil {
 		return nil
@@ -220,14 +220,14 @@ func repack(s *place.Placer, t *compile.Template, first int) []*compile.OpenNode
 func (rp *repacker) collect() (mine, others []*compile.OpenNode) {
 	fills := 0
 	for _, on := range rp.s.Open {
-		if on.T == rp.t {
+		if on.Template == rp.t {
 			fills += len(on.Batches)
 		}
 	}
 	itemTypes := min(fills, len(rp.s.Classes.ByKey))
 	rp.known, rp.same, rp.itemTypes = make(map[batchKey]*itemType, itemTypes), make(map[itemTypeKey]*itemType, itemTypes/2), make([]*itemType, 0, itemTypes/2)
 	for _, on := range rp.s.Open {
-		if on.T == rp.t && rp.add(on) {
+		if on.Template == rp.t && rp.add(on) {
 			mine = append(mine, on)
 		} else {
 			others = append(others, on)
@@ -242,7 +242,7 @@ func (rp *repacker) withFewerPreferences(pieces []*compile.OpenNode, open int) [
 	again := func(next, allowance int) (other *repacker, packed []*compile.OpenNode) {
 		other = newRepacker(rp.s, rp.t, next, allowance)
 		if mine, _ := other.collect(); len(mine) < open {
-			return other, nil // without their wishes some pods are none of the yard's
+			return other, nil // without their preferences some pods cannot be repacked
 		}
 		return other, other.pack()
 	}

@@ -46,9 +46,9 @@ func splitBase(s *place.Placer, on *compile.OpenNode) compile.StateID {
 		}
 	}
 	if len(within) == 0 {
-		return on.T.Root
+		return on.Template.Root
 	}
-	return on.T.Step(on.T.Root, s.Classes.Intern(requirement.NewSet(within...)))
+	return on.Template.Step(on.Template.Root, s.Classes.Intern(requirement.NewSet(within...)))
 }
 
 func price(open []*compile.OpenNode) float64 {

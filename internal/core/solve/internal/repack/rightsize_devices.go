@@ -44,7 +44,7 @@ type devicePacking struct {
 // alone.
 func (s *splitter) split(on *compile.OpenNode, base compile.StateID) []*compile.OpenNode {
 	ledger := s.Devices.Ledger
-	if !on.T.Limits.Unlimited() || s.shares(on) {
+	if !on.Template.Limits.Unlimited() || s.shares(on) {
 		return []*compile.OpenNode{on}
 	}
 	var needy, plain []compile.Batch
@@ -91,7 +91,7 @@ func (s *splitter) widen(piece *compile.OpenNode, base compile.StateID) *compile
 	}
 	ledger := s.Devices.Ledger
 	held := ledger.Suspend(piece.Devices)
-	wide := s.newPiece(piece.T, base, piece.T.States[base].Mask)
+	wide := s.newPiece(piece.Template, base, piece.Template.States[base].Mask)
 	if !s.putAll(wide, piece.Batches) {
 		ledger.Suspend(wide.Open.Devices)
 		ledger.Resume(piece.Devices, held)
@@ -113,12 +113,12 @@ func (s *splitter) packWithoutDevices(on *compile.OpenNode, plain []compile.Batc
 	if len(plain) == 0 {
 		return nil
 	}
-	part := s.newPiece(on.T, base, on.T.States[base].Mask)
+	part := s.newPiece(on.Template, base, on.Template.States[base].Mask)
 	if !s.putAll(part, plain) {
 		return nil
 	}
 	defer s.Counts.EndTrials(s.first)
-	rp := newRepacker(s.Placer, on.T, s.first, math.MaxInt)
+	rp := newRepacker(s.Placer, on.Template, s.first, math.MaxInt)
 	if !rp.add(part.Open) {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (s *splitter) packWithoutDevices(on *compile.OpenNode, plain []compile.Batc
 // caps are prices to try as the most one node with devices may cost: those of the columns on which some of the pods could
 // run alone, the ones that carry the open node's mix of resources most cheaply first.
 func (s *splitter) caps(on *compile.OpenNode, needy []compile.Batch, base compile.StateID) []float64 {
-	t, whole := on.T, on.Price()
+	t, whole := on.Template, on.Price()
 	able := bitset.New(t.Columns.Len())
 	for _, f := range needy {
 		alone := s.newPiece(t, base, t.States[base].Mask)
@@ -157,7 +157,7 @@ func (s *splitter) caps(on *compile.OpenNode, needy []compile.Batch, base compil
 // repack packs pods into nodes that cost at most limit each, and suspends the devices they take. ok is false if some pods
 // do not fit anywhere.
 func (s *splitter) repack(on *compile.OpenNode, fills []compile.Batch, limit float64, base compile.StateID) (p devicePacking, ok bool) {
-	t, ledger := on.T, s.Devices.Ledger
+	t, ledger := on.Template, s.Devices.Ledger
 	cheap, prices := bitset.New(t.Columns.Len()), t.Prices(t.States[base])
 	for column := range t.States[base].Mask.All() {
 		if prices[column] <= limit {
