@@ -36,7 +36,7 @@ func NodeShapeIssue(name corev1.ResourceName, expected, found resource.Quantity)
 }
 
 // NodeRepairBlocked says that too many nodes are unhealthy to replace any. With a pool the share is that of the pool, without one that
-// of the cluster. Each of Node, NodeClaim and, if any, NodePool gets the event; in the reference all copies land on the Node.
+// of the cluster. Each of Node, NodeClaim and, if any, NodePool gets the event; upstream puts all copies on the Node.
 func NodeRepairBlocked(node *corev1.Node, claim *v1.NodeClaim, pool *v1.NodePool) []Event {
 	message := "more then 20% nodes are unhealthy in the cluster" // spelled as in upstream Karpenter: alerts match it
 	if pool != nil {

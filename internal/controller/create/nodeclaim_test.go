@@ -27,7 +27,7 @@ type fate struct {
 	answer error
 }
 
-// TestCreateNodeClaim: a lost answer never makes two claims, and whoever asked learns whether there may be one.
+// TestCreateNodeClaim: a lost response never creates two NodeClaims, and the caller learns whether there may be one.
 func TestCreateNodeClaim(t *testing.T) {
 	resource := schema.GroupResource{Resource: "nodeclaims"}
 	internal := apierrors.NewInternalError(errors.New("etcd is slow"))
@@ -52,7 +52,7 @@ func TestCreateNodeClaim(t *testing.T) {
 		{"throttled", []fate{{false, apierrors.NewTooManyRequests("slow down", 1)}}, true, false, 0},
 		{"refused after a doubt", []fate{{true, internal}, {false, conflict}}, false, false, 1},
 		{"still in doubt", []fate{{true, internal}, {false, conflict}, {false, conflict}}, true, true, 1},
-		{"nobody listens", []fate{{false, refused}}, true, false, 0},
+		{"connection refused", []fate{{false, refused}}, true, false, 0},
 		{"the name is taken", []fate{{false, taken}}, false, false, 1},
 		{"every name is taken", []fate{{false, taken}, {false, taken}, {false, taken}}, true, false, 0},
 	} {

@@ -44,7 +44,7 @@ type harness struct {
 	controller *legacy.Controller
 }
 
-// newHarness has simulated machines.
+// newHarness has the simulated cloud provider.
 func newHarness(t *testing.T, objects ...client.Object) *harness {
 	t.Helper()
 	return begin(t, fakecluster.New(t, objects...))
@@ -285,7 +285,7 @@ func TestAnEC2NodeClassIsKeptForATemplate(t *testing.T) {
 	fakecluster.Change(w.Cluster, p, func(p *v1alpha5.Provisioner) { p.Spec.KubeletConfiguration = nil })
 	w.run()
 	if _, there := fakecluster.Get(w.Cluster, class("aws-default")); there {
-		t.Error("the class that nobody needs is still there")
+		t.Error("the class that is not needed still exists")
 	}
 	fakecluster.Must(w.Cluster, class("aws"))
 }

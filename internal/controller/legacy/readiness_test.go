@@ -78,13 +78,13 @@ func TestClassThatOnlySaysThatItIsNotReady(t *testing.T) {
 	w := newHarness(t, provisioner())
 	w.run()
 	fakecluster.Change(w.Cluster, ownClass(), func(c *kwok.KWOKNodeClass) {
-		condition.For(c, w.Clock.Now()).False(c.ConditionTypes().Root, "Broken", "no machines")
+		condition.For(c, w.Clock.Now()).False(c.ConditionTypes().Root, "Broken", "no instances")
 	})
 	fakecluster.Change(w.Cluster, pool(), func(p *v1.NodePool) {
-		condition.For(p, w.Clock.Now()).False(v1.ConditionTypeNodeClassReady, "Broken", "no machines")
+		condition.For(p, w.Clock.Now()).False(v1.ConditionTypeNodeClassReady, "Broken", "no instances")
 	})
 	w.run()
-	if got, want := w.active(provisioner()), "False/NotReady/NodePool default is not ready: KWOKNodeClass default: Ready: no machines"; got != want {
+	if got, want := w.active(provisioner()), "False/NotReady/NodePool default is not ready: KWOKNodeClass default: Ready: no instances"; got != want {
 		t.Errorf("Active is %s, want %s", got, want)
 	}
 }

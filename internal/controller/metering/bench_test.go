@@ -58,7 +58,7 @@ func BenchmarkScrape(b *testing.B) {
 	}
 }
 
-// discarded is an answer that nobody reads.
+// discarded is a response that is not read.
 type discarded struct {
 	header http.Header
 	status int

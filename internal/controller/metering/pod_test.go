@@ -24,7 +24,7 @@ func TestStateOfPods(t *testing.T) {
 	show("pending", "web-0/default/"+owner+"//false//////Pending/false/false 1")
 	placed := changed(pod, boundTo("a", w.Time.Now()))
 	w.nodes.putPod(placed)
-	show("bound to a node nobody knows", "web-0/default/"+owner+"/a/true//////Pending/false/false 1")
+	show("bound to an unknown node", "web-0/default/"+owner+"/a/true//////Pending/false/false 1")
 	w.nodes.putNode(w.inPool("a"))
 	show("the node is known", "web-0/default/"+owner+"/a/true/pool/zone-1/amd64/spot/small/Pending/false/true 1")
 	running := changed(placed, readyAt(w.Time.Now()))
@@ -36,7 +36,7 @@ func TestStateOfPods(t *testing.T) {
 	bare := w.Pod("bare", "b")
 	w.nodes.putPod(bare)
 	w.nodes.dropPod(running)
-	show("gone; another on a node of nobody", "bare/default//b/true//zone-1////Running/false/false 1")
+	show("gone; another on an unmanaged node", "bare/default//b/true//zone-1////Running/false/false 1")
 }
 
 // count is the number of samples of a histogram or summary.
@@ -130,7 +130,7 @@ func TestUndecided(t *testing.T) {
 		"decided: no place": func(w *harness, p *corev1.Pod) { w.deps.PodLatency.RecordUnschedulable(string(p.UID), w.Time.Now()) },
 		"decided: a place":  func(w *harness, p *corev1.Pod) { w.deps.PodLatency.RecordPlacement(string(p.UID), false, w.Time.Now()) },
 		"bound":             func(w *harness, p *corev1.Pod) { w.nodes.putPod(changed(p, boundTo("a", w.Time.Now()))) },
-		"said to be bound": func(w *harness, p *corev1.Pod) {
+		"PodScheduled is True": func(w *harness, p *corev1.Pod) {
 			w.nodes.putPod(changed(p, boundTo("", w.Time.Now())))
 		},
 		"succeeded": func(w *harness, p *corev1.Pod) { w.nodes.putPod(changed(p, finished)) },
@@ -143,7 +143,7 @@ func TestUndecided(t *testing.T) {
 			pending(pod)
 			w.nodes.putPod(pod)
 			by := labels("name", "namespace")
-			expect(t, "nobody has looked at it", w.Metrics.Pods.ProvisioningSchedulingUndecidedTime, by)
+			expect(t, "no decision yet", w.Metrics.Pods.ProvisioningSchedulingUndecidedTime, by)
 			w.deps.PodLatency.Observe(string(pod.UID), w.Time.Now())
 			w.Time.Step(7 * time.Second)
 			expect(t, "seen", w.Metrics.Pods.ProvisioningSchedulingUndecidedTime, by, "p/default 7")

@@ -32,7 +32,7 @@ func TestConditionsAreShown(t *testing.T) {
 	by := labels("name", "type", "status", "reason", "karpenter_sh_nodepool", "karpenter_kwok_sh_kwoknodeclass")
 	const awaiting = "/Unknown/AwaitingReconciliation/pool/default "
 	m := w.Metrics.Status.NodeClaims
-	expect(t, "nobody has said anything", m.Count, by, "a/Initialized"+awaiting+"1", "a/Launched"+awaiting+"1", "a/Ready"+awaiting+"1", "a/Registered"+awaiting+"1")
+	expect(t, "no condition is set", m.Count, by, "a/Initialized"+awaiting+"1", "a/Launched"+awaiting+"1", "a/Ready"+awaiting+"1", "a/Registered"+awaiting+"1")
 	s.put(w.said(w.Claim("a"), v1.ConditionTypeDrifted), false)
 	w.Time.Step(5 * time.Second)
 	expect(t, "drifted", m.CurrentStatus, labels("name", "type"), "a/Drifted 5", "a/Initialized 5", "a/Launched 5", "a/Ready 5", "a/Registered 5")
@@ -99,7 +99,7 @@ func TestConditionsOfNodeClasses(t *testing.T) {
 	w.Time.Step(3 * time.Second)
 	m := w.Metrics.Status.NodeClasses[class.LabelKey()]
 	by := labels("name", "type", "status")
-	expect(t, "nobody has said anything", m.Count, by, "default/Ready/Unknown 1")
+	expect(t, "no condition is set", m.Count, by, "default/Ready/Unknown 1")
 	ready := o.DeepCopyObject().(conditioned)
 	condition.For(ready, w.Time.Now()).True("Ready")
 	s.put(ready, false)
@@ -157,7 +157,7 @@ func TestTermination(t *testing.T) {
 			t.Errorf("%s: %v samples, %v seconds; want one of 40", metric, n, sum)
 		}
 	}
-	// A finalizer that goes while nobody deletes the object ends nothing.
+	// A finalizer that is removed from an object that is not deleted is no termination.
 	other := w.LaunchedClaim("b")
 	s.put(other, false)
 	bare := other.DeepCopy()
@@ -180,7 +180,7 @@ func TestNodesAndBuffersSayOnlyWhatTheySay(t *testing.T) {
 	buffers.put(buffer, false)
 	m := w.Metrics.Status
 	expect(t, "node", m.Nodes.Count, labels("name", "type", "status", "karpenter_sh_nodepool", "karpenter_sh_initialized"), "a/Ready/True/pool/ 1")
-	expect(t, "no buffer has said anything", m.CapacityBuffers.Count, labels("name"))
+	expect(t, "no buffer has a condition", m.CapacityBuffers.Count, labels("name"))
 	ready := buffer.DeepCopy()
 	ready.Status.Conditions = []metav1.Condition{{Type: "ReadyForProvisioning", Status: "True", Reason: "x"}}
 	buffers.put(ready, false)

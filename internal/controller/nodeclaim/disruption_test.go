@@ -81,7 +81,7 @@ func TestDrift(t *testing.T) {
 		"the type is gone":                  {types: small()[:1], age: old, want: "InstanceTypeNotFound"},
 		"the type has no offering":          {types: small(), age: old, want: "InstanceTypeNotFound"},
 		"offerings elsewhere":               {types: small(offering("zone-2", "spot", true), offering("zone-1", "on-demand", true)), age: old, want: "InstanceTypeNotFound"},
-		"an offering that is sold out":      {types: small(offering("zone-1", "spot", false)), age: old},
+		"an unavailable offering":           {types: small(offering("zone-1", "spot", false)), age: old},
 		"reserved, still reserved":          {claim: reserved, types: small(offering("zone-1", "reserved", true, cloud.In("reservation", "r-2"))), age: old},
 		"reserved, now on-demand":           {claim: reserved, types: small(offering("zone-1", "on-demand", true, cloud.DoesNotExist("reservation"))), age: old},
 		"reserved, only spot is left":       {claim: reserved, types: small(offering("zone-1", "spot", true, cloud.DoesNotExist("reservation"))), age: old, want: "InstanceTypeNotFound"},

@@ -112,7 +112,7 @@ func TestSlicesWakeTheirNodeClaim(t *testing.T) {
 	}{
 		"by name":         {published("a", "gpu.io", 1, 1, node.Name), 1},
 		"by owner":        {owned(published("a", "gpu.io", 1, 1, node.Name)), 1},
-		"of nobody":       {everywhere(published("a", "gpu.io", 1, 1, node.Name)), 0},
+		"of no claim":     {everywhere(published("a", "gpu.io", 1, 1, node.Name)), 0},
 		"of another node": {published("a", "gpu.io", 1, 1, "other"), 0},
 	} {
 		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())

@@ -227,9 +227,9 @@ func TestInstanceGarbage(t *testing.T) {
 		setUp func(*fakecluster.Cluster)
 		ended bool
 	}{
-		"nobody's and old enough": {func(w *fakecluster.Cluster) { w.Provider.Put(instance(w, "a", 30*time.Second)) }, true},
-		"nobody's but young":      {func(w *fakecluster.Cluster) { w.Provider.Put(instance(w, "a", 29*time.Second)) }, false},
-		"it has a claim":          {func(w *fakecluster.Cluster) { w.Add(w.LaunchedClaim("a")); w.Time.Step(time.Hour) }, false},
+		"no NodeClaim and old enough": {func(w *fakecluster.Cluster) { w.Provider.Put(instance(w, "a", 30*time.Second)) }, true},
+		"no NodeClaim but young":      {func(w *fakecluster.Cluster) { w.Provider.Put(instance(w, "a", 29*time.Second)) }, false},
+		"it has a claim":              {func(w *fakecluster.Cluster) { w.Add(w.LaunchedClaim("a")); w.Time.Step(time.Hour) }, false},
 		"its claim is unmanaged": {func(w *fakecluster.Cluster) {
 			claim := w.LaunchedClaim("a")
 			claim.Spec.NodeClassRef = fakecluster.Unmanaged()

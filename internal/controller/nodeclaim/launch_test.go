@@ -224,7 +224,7 @@ func TestLaunchIsRememberedAndGuarded(t *testing.T) {
 				l := nodeclaim.NewLifecycle(w.Shared, &health{})
 				result, err := w.Try(l, claim)
 				if retried := err != nil || result == requeue.Soon(); !retried {
-					t.Errorf("result %+v, error %v: nobody retries", result, err)
+					t.Errorf("result %+v, error %v: no retry", result, err)
 				}
 				w.Fail = nil
 				w.Run(l, claim)

@@ -190,7 +190,7 @@ func (l *Lifecycle) deleteFailed(ctx context.Context, claim *v1.NodeClaim, reaso
 	return outcome{ended: true}
 }
 
-// optimistic is a merge patch from base that fails with a conflict when somebody else wrote the object meanwhile.
+// optimistic is a merge patch from base that fails with a conflict when another client wrote the object in the meantime.
 func optimistic(base client.Object) client.Patch {
 	return client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
 }

@@ -72,7 +72,7 @@ func TestLiveness(t *testing.T) {
 		claim.CreationTimestamp = metav1.NewTime(w.Time.Now().Add(-time.Hour))
 		set := condition.For(claim, w.Time.Now())
 		for _, name := range []string{v1.ConditionTypeLaunched, v1.ConditionTypeRegistered} {
-			set.False(name, "X", "") // as somebody else may have said
+			set.False(name, "X", "") // as another client may have set it
 			set.Unknown(name, "X", "")
 		}
 		w.Add(claim)

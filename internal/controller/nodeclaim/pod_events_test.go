@@ -161,7 +161,7 @@ func TestPodEventsOverTime(t *testing.T) {
 			t.Errorf("moved from %v to %v", recorded, got)
 		}
 	})
-	t.Run("what happened while nobody watched counts at its own time", func(t *testing.T) {
+	t.Run("changes while no replica was running have their own time", func(t *testing.T) {
 		p := newPodWorld(t)
 		p.create(boundAt(&p, p.Time.Now()), false)
 		start := p.settle()

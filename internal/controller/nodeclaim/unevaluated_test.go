@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 )
 
-// TestDriftWaitsForOverlays: while overlays are being worked out nobody knows what is on offer, and that is no failure.
+// TestDriftWaitsForOverlays: while NodeOverlays are not evaluated the instance types are unknown, which is not an error.
 func TestDriftWaitsForOverlays(t *testing.T) {
 	w := fakecluster.New(t)
 	claim := w.LaunchedClaim("a")

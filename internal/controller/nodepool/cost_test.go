@@ -21,20 +21,20 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cost"
 )
 
-// bought is a picture of machines that the test changes.
-type bought struct {
+// offerings are the offerings in use that the test changes.
+type offerings struct {
 	mu     sync.Mutex
 	byPool map[string][]cost.Offering
 }
 
-func (b *bought) Purchases() (map[string][]cost.Offering, bool) {
+func (b *offerings) Purchases() (map[string][]cost.Offering, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.byPool, b.byPool != nil
 }
 
-// set says what the machines of the pools are, each given as an instance type.
-func (b *bought) set(byPool map[string][]string) {
+// set sets the instances of the NodePools, each given as an instance type.
+func (b *offerings) set(byPool map[string][]string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.byPool = map[string][]cost.Offering{}
@@ -98,12 +98,12 @@ func TestCost(t *testing.T) {
 		market := &shop{}
 		market.sells(nil, priced("small", 1), priced("large", 10))
 		w.Cloud.Provider = market
-		machines := &bought{}
-		loop := nodepool.NewCost(w.Shared, machines, slog.New(slog.DiscardHandler))
+		used := &offerings{}
+		controller := nodepool.NewCost(w.Shared, used, slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() {
-			if err := loop.Start(ctx); err != nil {
+			if err := controller.Start(ctx); err != nil {
 				t.Error(err)
 			}
 		})
@@ -118,35 +118,35 @@ func TestCost(t *testing.T) {
 		fails := func() float64 { return w.Count("karpenter_nodepools_cost_tracker_errors_total") }
 
 		after(10*time.Second, "") // nothing is known yet
-		machines.set(map[string][]string{"pool": {"small"}, "foreign": {"large"}})
+		used.set(map[string][]string{"pool": {"small"}, "foreign": {"large"}})
 		after(5*time.Second, "pool=1 other=0 foreign=0 ")
-		machines.set(map[string][]string{"pool": {"small", "small", "large"}, "other": {"large"}})
+		used.set(map[string][]string{"pool": {"small", "small", "large"}, "other": {"large"}})
 		after(5*time.Second, "pool=12 other=10 foreign=0 ")
-		machines.set(map[string][]string{"pool": {"small"}})
+		used.set(map[string][]string{"pool": {"small"}})
 		after(5*time.Second, "pool=1 other=0 foreign=0 ")
 
 		// An overlay, or the market, changes a price.
 		market.sells(nil, priced("small", 3))
 		after(time.Minute, "pool=3 other=0 foreign=0 ")
-		machines.set(map[string][]string{"pool": {"small", "large", "large"}}) // large is not sold any more
+		used.set(map[string][]string{"pool": {"small", "large", "large"}}) // large is not offered any more
 		after(5*time.Second, "pool=3 other=0 foreign=0 ")
 		if got := fails(); got != 1 {
-			t.Errorf("%v failures for a machine without a price, want 1", got)
+			t.Errorf("%v failures for an instance without a price, want 1", got)
 		}
 		after(30*time.Minute, "pool=3 other=0 foreign=0 ")
 		if got := fails(); got != 1 {
 			t.Errorf("%v failures half an hour later, want still 1", got)
 		}
 
-		// The last machine goes, and another one comes.
-		machines.set(map[string][]string{})
+		// The last instance is terminated, and another one is launched.
+		used.set(map[string][]string{})
 		after(5*time.Second, "pool=0 other=0 foreign=0 ")
-		machines.set(map[string][]string{"pool": {"small"}})
+		used.set(map[string][]string{"pool": {"small"}})
 		after(5*time.Second, "pool=3 other=0 foreign=0 ")
 
 		// The last known prices stay while the cloud does not answer.
 		market.sells(errors.New("throttled"))
-		machines.set(map[string][]string{"pool": {"small", "small"}})
+		used.set(map[string][]string{"pool": {"small", "small"}})
 		after(2*time.Minute, "pool=6 other=0 foreign=0 ")
 		if got := fails(); got != 3 { // one for each pool of ours
 			t.Errorf("%v failures, want 3", got)
@@ -165,7 +165,7 @@ func TestCost(t *testing.T) {
 	})
 }
 
-// TestCostIsSafe: machines and prices change while the cost is being worked out; in the end it is that of the last ones.
+// TestCostIsSafe: instances and prices change while the cost is computed; in the end it is that of the last ones.
 func TestCostIsSafe(t *testing.T) {
 	t.Attr("covers", "C541")
 	synctest.Test(t, func(t *testing.T) {
@@ -174,15 +174,15 @@ func TestCostIsSafe(t *testing.T) {
 		market := &shop{}
 		market.sells(nil, priced("small", 1))
 		w.Cloud.Provider = market
-		machines := &bought{}
-		loop := nodepool.NewCost(w.Shared, machines, slog.New(slog.DiscardHandler))
+		used := &offerings{}
+		controller := nodepool.NewCost(w.Shared, used, slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		running.Go(func() { _ = loop.Start(ctx) })
+		running.Go(func() { _ = controller.Start(ctx) })
 		for i := range 20 {
 			running.Go(func() {
 				for range 50 {
-					machines.set(map[string][]string{"pool": make([]string, i)})
+					used.set(map[string][]string{"pool": make([]string, i)})
 					market.sells(nil, priced("small", float64(i)))
 					_ = costs(w)
 					time.Sleep(time.Duration(i+1) * time.Second)
@@ -190,7 +190,7 @@ func TestCostIsSafe(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Hour)
-		machines.set(map[string][]string{"pool": {"small", "small"}})
+		used.set(map[string][]string{"pool": {"small", "small"}})
 		market.sells(nil, priced("small", 7))
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
