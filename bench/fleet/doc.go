@@ -1,3 +1,3 @@
-// Package fleet measures, side by side with upstream where it can be asked, what a controller does again and again in a large
+// Package fleet measures, side by side with upstream where possible, the periodic tasks of a controller in a large
 // cluster. It has benchmarks only.
 package fleet

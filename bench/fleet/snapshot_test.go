@@ -47,7 +47,7 @@ func pod(i, k int) *corev1.Pod {
 	}
 }
 
-// BenchmarkSnapshot is one picture of 5 000 nodes with 150 000 pods after one pod has changed.
+// BenchmarkSnapshot is one snapshot of 5 000 nodes with 150 000 pods after one pod has changed.
 func BenchmarkSnapshot(b *testing.B) {
 	b.Run("ours", func(b *testing.B) {
 		store := cluster.NewStore(cloud.Cloud{}.WithDefaults(), translate.New(v1.CoreLabelRules()))
