@@ -53,7 +53,7 @@ func headings(p page) []string {
 
 // TestFilesExist checks the names of files in the text and in commands.
 func TestFilesExist(t *testing.T) {
-	file := regexp.MustCompile(`(?:^|[\s=(/])((?:api|charts|cloud|cmd|deploy|docs|examples|internal|local|test|tools)/[A-Za-z0-9_./*-]+)`)
+	file := regexp.MustCompile(`(?:^|[\s=(]|\.\./)((?:api|charts|cloud|cmd|deploy|docs|examples|internal|local|test|tools)/[A-Za-z0-9_./*-]+)`)
 	for _, p := range pages(t) {
 		texts := p.codes()
 		for _, b := range p.blocks() {
