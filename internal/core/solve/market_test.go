@@ -106,8 +106,8 @@ func TestTheMarketSellsWhatEveryDemandMayHave(t *testing.T) {
 	for _, l := range m.Lots {
 		got = append(got, fmt.Sprintf("%d pods, demand %d", l.Pods, l.Demand))
 	}
-	for _, machine := range m.BinTypes {
-		got = append(got, fmt.Sprintf("$%.2f for %v", machine.Price, m.Accepts[machine.Accepts]))
+	for _, binType := range m.BinTypes {
+		got = append(got, fmt.Sprintf("$%.2f for %v", binType.Price, m.Accepts[binType.Accepts]))
 	}
 	for _, n := range m.Nodes {
 		got = append(got, fmt.Sprintf("a node for %v", m.Accepts[n.Accepts]))
@@ -136,8 +136,8 @@ func TestTheMarketCountsReservations(t *testing.T) {
 	p.Options.Reserved, p.Options.ReservationLabel = ReservedFallback, "example.com/reservation"
 	m := marketFor(p)
 	var got []string
-	for _, machine := range m.BinTypes {
-		got = append(got, fmt.Sprintf("$%.2f from %d", machine.Price, machine.Supply))
+	for _, binType := range m.BinTypes {
+		got = append(got, fmt.Sprintf("$%.2f from %d", binType.Price, binType.Supply))
 	}
 	slices.Sort(got)
 	if diff := cmp.Diff([]string{"$0.01 from 0", "$0.10 from -1"}, got); diff != "" || !slices.Equal(m.Supplies, []int{2}) {

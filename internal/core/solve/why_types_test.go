@@ -103,13 +103,13 @@ func TestTheObstacleIsTheOneThatNarrows(t *testing.T) {
 			flip: func(in *Problem) { in.Pools[0].Catalog[2].Attachable = volume.Limits{"d": 3} },
 		},
 		{
-			name: "sold out", pod: shape(20_000, gi), code: reason.OfferingUnavailable,
+			name: "unavailable", pod: shape(20_000, gi), code: reason.OfferingUnavailable,
 			detail: "unavailable offerings: on-demand in zone-a: large; on-demand in zone-b: large; on-demand in zone-c: large",
 			change: func(in *Problem) { soldOut(in.Pools[0].Catalog[2], "") },
 			flip:   func(in *Problem) { in.Pools[0].Catalog = types() },
 		},
 		{
-			name: "sold out where the pod must be", pod: shape(20_000, gi), code: reason.OfferingUnavailable,
+			name: "unavailable where the pod must be", pod: shape(20_000, gi), code: reason.OfferingUnavailable,
 			detail: "unavailable offerings: on-demand in zone-b: large",
 			change: func(in *Problem) {
 				in.Pods[0].Shape.Selector = requirement.NewSet(requirement.New(zoneKey, requirement.In, "zone-b"))
@@ -118,7 +118,7 @@ func TestTheObstacleIsTheOneThatNarrows(t *testing.T) {
 			flip: func(in *Problem) { in.Pods[0].Shape.Selector = nil },
 		},
 		{
-			name: "all is sold out", pod: shape(1_000, gi), code: reason.PoolEmpty,
+			name: "all is unavailable", pod: shape(1_000, gi), code: reason.PoolEmpty,
 			detail: "unavailable offerings: on-demand in zone-a: large and others; on-demand in zone-b: large and others; on-demand in zone-c: large and others",
 			change: func(in *Problem) {
 				for _, it := range in.Pools[0].Catalog {
