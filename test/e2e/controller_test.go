@@ -100,7 +100,7 @@ func (p *controller) launchedLater(from int64) map[string]bool {
 	return out
 }
 
-// heardFirst is about how many pods the first pass was that launched anything, by the log from this byte on.
+// firstPassPods is about how many pods the first pass was that launched anything, by the log from this byte on.
 func (p *controller) firstPassPods(from int64) int {
 	text, err := os.ReadFile(p.log)
 	if err != nil || int64(len(text)) < from {

@@ -51,7 +51,7 @@ func (s *backoffs) succeed(name string) {
 	delete(s.known, name)
 }
 
-// resting are those that are to be left alone now.
+// active are those that are in backoff now.
 func (s *backoffs) active(now time.Time) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

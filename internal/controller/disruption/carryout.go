@@ -99,7 +99,7 @@ func (c *Controller) deleteAll(ctx context.Context, cmd command) {
 // errTimeout says that a command has used up its time.
 var errTimeout = errors.New("command reached its timeout")
 
-// tooLate counts what is in the queue only for a command that may be: of thousands each asks every second.
+// timedOut counts what is in the queue only for a command that may be: of thousands each asks every second.
 func (c *Controller) timedOut(cmd command) bool {
 	age := c.Clock.Since(cmd.started)
 	return age > minTimeout && age > commandTimeout(len(c.queue.nodes("")))
@@ -210,7 +210,7 @@ func (c *Controller) giveUp(ctx context.Context, cmd command, left []disrupt.Can
 		"left", len(left), "error", errors.Join(append(errs, cause)...))
 }
 
-// setBack lets the nodes of a failed command rest.
+// backOff puts the nodes of a failed command into backoff.
 func (c *Controller) backOff(candidates []disrupt.Candidate) {
 	for _, candidate := range candidates {
 		c.nodeBackoffs.fail(candidate.Node.ClaimName, c.Clock.Now())

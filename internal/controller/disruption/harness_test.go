@@ -40,7 +40,7 @@ import (
 	"github.com/karpenter-anew/karpenter/test/logcapture"
 )
 
-// world is an API server in memory whose watches feed a store, with a controller that runs in bubble time.
+// harness is an API server in memory whose watches feed a store, with a controller that runs in bubble time.
 type harness struct {
 	*testing.T
 	client   client.Client
@@ -473,30 +473,4 @@ func (w *harness) node(name string) *corev1.Node {
 		w.Fatal(err)
 	}
 	return n
-}
-
-// hasty is a clock that leaps while a search goes on.
-type hasty struct {
-	clock.Clock
-	mu      sync.Mutex
-	leaping bool
-	reads   int
-	ahead   time.Duration
-}
-
-// leap makes the clock leap two minutes ahead after it was read twice: when a search begins, and when it looks at its deadline
-// for the first time.
-func (h *hasty) leap(on bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.leaping, h.reads = on, 0
-}
-
-func (h *hasty) Now() time.Time {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.reads++; h.leaping && h.reads > 2 {
-		h.ahead = 2 * time.Minute
-	}
-	return h.Clock.Now().Add(h.ahead)
 }

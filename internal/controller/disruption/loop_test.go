@@ -49,7 +49,7 @@ func TestRhythm(t *testing.T) {
 	})
 }
 
-// TestWaysInOrder: each pass of a controller that is not running itself takes the next way that has something
+// TestMethodsInOrder: each pass of a controller that is not running itself takes the next method that has something
 // to do, and no other.
 func TestMethodsInOrder(t *testing.T) {
 	t.Attr("covers", "C262 C263 C344")
@@ -121,7 +121,7 @@ func TestNoSearchIsDoneThatRanOutOfTime(t *testing.T) {
 			l.of("pool", name, "x2")
 			w.pod(name, "pod-"+name, asks(1300))
 		}
-		clock := &hasty{Clock: w.deps.Clock}
+		clock := &leapingClock{Clock: w.deps.Clock}
 		w.deps.Clock = clock
 		asked := 0
 		w.provider.asked = func() {

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// Reasons keeps, for every node that the last passes left alone, what stood in the way of each method. It is safe for
+// Obstacles holds the obstacle of each method for every node that the last passes left alone. It is safe for
 // concurrent use.
 type Obstacles struct {
 	mu sync.Mutex
@@ -23,7 +23,7 @@ type Obstacles struct {
 	logged map[string]string
 }
 
-// WhyNot is what stood in the way of one method.
+// MethodObstacle is the obstacle of one method.
 type MethodObstacle struct {
 	// Method is the name of the method; empty for all methods.
 	Method   string

@@ -233,7 +233,7 @@ func (g *grant) giveBack() {
 	}
 }
 
-// begin starts a command in a goroutine that owns it until it has ended.
+// startCommand starts a command in a goroutine that owns it until it has ended.
 func (c *Controller) startCommand(ctx context.Context, cmd command) {
 	c.queue.put(cmd)
 	c.running.Go(func() {

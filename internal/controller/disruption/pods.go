@@ -47,7 +47,7 @@ func (c *Controller) podBlock(ctx context.Context, v view, n *model.Node) (disru
 	}
 	found := problem.InspectPods(n, pods, v.budgets, v.queues, v.now)
 	v.drainRounds[n.ID] = found.DrainRounds()
-	c.warnOfBudgets(found.Queues, v)
+	c.warnOfBudgets(found.Queues)
 	for _, uid := range found.Unevictable {
 		v.unevictable[uid] = true
 	}
@@ -55,7 +55,7 @@ func (c *Controller) podBlock(ctx context.Context, v view, n *model.Node) (disru
 		if podrules.Active(pod) {
 			c.Recorder.Publish(observe.Protection(pod, v.now)...)
 		}
-		c.warnOfCost(pod, v)
+		c.warnOfCost(pod)
 		if !podrules.Disruptable(pod, v.now) {
 			break
 		}
@@ -63,8 +63,8 @@ func (c *Controller) podBlock(ctx context.Context, v view, n *model.Node) (disru
 	return found.Obstacle, found.Blocked
 }
 
-// complainOfBudgets logs budgets that no patience helps with, once in a while.
-func (c *Controller) warnOfBudgets(queues []translate.EvictionQueue, v view) {
+// warnOfBudgets logs, once in a while, budgets that never allow a disruption.
+func (c *Controller) warnOfBudgets(queues []translate.EvictionQueue) {
 	for _, q := range queues {
 		if !q.Never {
 			continue
@@ -78,7 +78,7 @@ func (c *Controller) warnOfBudgets(queues []translate.EvictionQueue, v view) {
 }
 
 // warnOfCost logs a deletion cost that cannot be parsed, once in a while.
-func (c *Controller) warnOfCost(pod *corev1.Pod, v view) {
+func (c *Controller) warnOfCost(pod *corev1.Pod) {
 	_, err := translate.DeletionCost(pod)
 	if err == nil {
 		return

@@ -147,7 +147,7 @@ func (q *queue) nodes(except string) map[string]bool {
 	return q.collect(func(c command) bool { return c.id != except })
 }
 
-// held are the IDs of the nodes in commands that are being carried out: those whose marks have to stay.
+// running are the IDs of the nodes in commands that are being carried out: those whose marks have to stay.
 func (q *queue) running() map[string]bool {
 	return q.collect(func(c command) bool { return !c.started.IsZero() })
 }
@@ -173,7 +173,7 @@ const (
 	minTimeout, maxTimeout = 10 * time.Minute, time.Hour
 )
 
-// patience is how long a command may take while so many candidates are in the queue.
+// commandTimeout is how long a command may take while so many candidates are in the queue.
 func commandTimeout(candidates int) time.Duration {
 	return min(max(time.Duration(candidates)*timeoutPerCandidate, minTimeout), maxTimeout)
 }

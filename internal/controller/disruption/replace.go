@@ -193,7 +193,7 @@ func (c *Controller) await(ctx context.Context, cmd command) bool {
 	}
 }
 
-// look notes which replacements are ready and returns how many are not.
+// countWaiting notes which replacements are ready and returns how many are not.
 func (c *Controller) countWaiting(ctx context.Context, cmd command, ready map[string]bool) (waiting int, err error) {
 	for _, name := range cmd.launched {
 		if ready[name] {

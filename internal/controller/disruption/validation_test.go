@@ -37,7 +37,7 @@ func TestABudgetThatComesDuringTheDelay(t *testing.T) {
 	}
 }
 
-// way is one way to disrupt two nodes or one, with what makes a cluster in which it does.
+// methodCase is a method that disrupts one node or two, with a cluster in which it does.
 type methodCase struct {
 	kind  string
 	nodes int

@@ -49,7 +49,7 @@ func TestChangesDuringADecision(t *testing.T) {
 	})
 }
 
-// TestOneThatFailsKeepsFailing: the first candidate of the order never passes its validation.
+// TestBackoffLetsOthersGo: the first candidate of the order never passes its validation.
 func TestBackoffLetsOthersGo(t *testing.T) {
 	t.Attr("covers", "C437 W007")
 	inBubble(t, "the others get their turn", func(w *harness) {

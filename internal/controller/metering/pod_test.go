@@ -39,7 +39,7 @@ func TestStateOfPods(t *testing.T) {
 	show("gone; another on an unmanaged node", "bare/default//b/true//zone-1////Running/false/false 1")
 }
 
-// count is the number of samples of a histogram or summary.
+// samples is the number of samples of a histogram or summary.
 func (w *harness) samples(metric string) float64 { return w.Count(metric) }
 
 const (

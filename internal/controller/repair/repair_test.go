@@ -19,7 +19,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/controller/requeue"
 )
 
-// ward is a claim with its Node, in a cloud that puts up with a Node that is not ready for ten minutes, and with one whose
+// fixture is a claim with its Node, in a cloud that tolerates a Node that is not ready for ten minutes, and with one whose
 // disk is broken for two.
 type fixture struct {
 	*fakecluster.Cluster

@@ -10,8 +10,10 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/cluster"
 )
 
-// launchBackoff are the delays before NodeClaims are created in place of some that were deleted before they launched.
-var launchBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Cap: time.Minute, Steps: math.MaxInt}
+// launchBackoff returns the delays before NodeClaims are created in place of some that were deleted before they launched.
+func launchBackoff() wait.Backoff {
+	return wait.Backoff{Duration: time.Second, Factor: 2, Cap: time.Minute, Steps: math.MaxInt}
+}
 
 // failures tracks, per pool, NodeClaims that were created and have not launched. When one of them is deleted before it
 // launched, because of insufficient capacity for instance, the next attempt is delayed: a deleted NodeClaim triggers its pool
@@ -45,7 +47,7 @@ func (f *failures) created(pool string, names []string, now time.Time) {
 	}
 	a := f.pools[pool]
 	if a == nil {
-		a = &attempts{open: map[string]bool{}, delays: launchBackoff}
+		a = &attempts{open: map[string]bool{}, delays: launchBackoff()}
 		f.pools[pool] = a
 	}
 	a.last, a.counted = now, false
@@ -84,7 +86,7 @@ func (f *failures) wait(pool string, claims []cluster.PoolNodeClaim, now time.Ti
 	a.open = open
 	switch {
 	case launched:
-		a.pause, a.delays = 0, launchBackoff
+		a.pause, a.delays = 0, launchBackoff()
 	case failed > 0 && !a.counted:
 		a.counted = true
 		a.pause = a.delays.Step()

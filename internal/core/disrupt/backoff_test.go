@@ -2,7 +2,7 @@ package disrupt
 
 import "testing"
 
-// TestAPoolThatRests: nothing is launched from it, whichever pool the node is of; nodes whose pods fit elsewhere go.
+// TestAPoolInBackoff: nothing is launched from it, whichever pool the node is of; nodes whose pods fit elsewhere go.
 func TestAPoolInBackoff(t *testing.T) {
 	rests := func(p *Pool) { p.InBackoff = true }
 	t.Run("replaces no node", func(t *testing.T) {

@@ -50,7 +50,7 @@ func (f *fleet) carryOut(c Command, random *rand.Rand, serial int) {
 	}
 }
 
-// TestAFrozenFleetComesToRest: with pods that neither come nor go, every pass saves money until there is nothing left to do.
+// TestAFrozenFleetConverges: with pods that neither come nor go, every pass saves money until there is nothing left to do.
 // From then on each pass sees the same cluster, and decides the same.
 func TestAFrozenFleetConverges(t *testing.T) {
 	for _, tt := range []struct {

@@ -128,7 +128,7 @@ const Gone Code = "Gone"
 type Event int
 
 const (
-	// NoEvent: the obstacle is the ordinary state of a node, or there is no object to publish an event on.
+	// NoEvent is for obstacles that are the ordinary state of a node, or there is no object to publish an event on.
 	NoEvent Event = iota
 	// DisruptionBlocked is the reason of an event on the Node and the NodeClaim.
 	DisruptionBlocked

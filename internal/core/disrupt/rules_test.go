@@ -297,7 +297,7 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
-// TestWhatIsSavedForTheTrouble: the order is that of price over cost, whatever the policy says.
+// TestSavingsPerDisruption: the order is that of price over cost, whatever the policy says.
 func TestSavingsPerDisruption(t *testing.T) {
 	t.Attr("covers", "C304 C436")
 	for _, policy := range []string{WhenEmptyOrUnderutilized, Balanced} {
@@ -393,7 +393,7 @@ func TestTheExpectedPriceDecides(t *testing.T) {
 	}
 }
 
-// TestAQuestionLeavesNoTrace: what is asked about is shared, not copied, and is afterwards as it was.
+// TestSimulationsLeaveNoTrace: what is asked about is shared, not copied, and is afterwards as it was.
 func TestSimulationsLeaveNoTrace(t *testing.T) {
 	t.Attr("covers", "C486 W025")
 	bytes := map[int]uint64{}

@@ -19,12 +19,12 @@ type Session struct {
 }
 
 // Serial is a session with one simulator, without a deadline. A nil simulator is for methods that do not simulate.
-func (in *SimulationInput) Serial(sim *Simulator, budgets Budgets, grant func(pool string, wanted int) int) Session {
+func (s *SimulationInput) Serial(sim *Simulator, budgets Budgets, grant func(pool string, wanted int) int) Session {
 	if sim != nil {
 		sim.Reset()
 	}
 	return Session{
-		Input: in, Budgets: budgets, Simulators: []*Simulator{sim}, Grant: grant,
+		Input: s, Budgets: budgets, Simulators: []*Simulator{sim}, Grant: grant,
 		Each: func(n int, do func(*Simulator, int)) {
 			for i := range n {
 				do(sim, i)
