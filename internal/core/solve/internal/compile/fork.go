@@ -20,6 +20,13 @@ type Base struct {
 	limits            [][]Limit
 	// origin is what reset goes back to; nil before the first commit.
 	origin *Base
+	// forked is memory for the run of one what-if.
+	forked struct {
+		run     Run
+		classes Classes
+		targets Targets
+		counts  Counts
+	}
 }
 
 // maxStates is how many label states of one template are kept between what-ifs.
@@ -52,11 +59,26 @@ func NewBase(p Problem, movable []*model.Pod) *Base {
 // Fork is the run of a what-if: the problem p without some nodes, some pods of which are placed anew. It ends with the next
 // fork.
 func (b *Base) Fork(p Problem, without []*model.Node, pods []*model.Pod) *Run {
-	r := b.Compiled.fork(p)
+	r := b.renew(p)
 	b.renewTargets(r, without)
 	b.renewTemplates(without)
 	b.renewCounts(r, without, pods)
 	return r
+}
+
+// renew is a run of another problem with the same nodes, pools and daemons, on what is compiled already.
+func (b *Base) renew(p Problem) *Run {
+	f, from := &b.forked, b.Compiled
+	f.classes = *from.Classes
+	cs := &f.classes
+	cs.ByKey, cs.specifics, cs.noSpecifics = map[classKey]*Class{}, map[string]*podSpecifics{}, &podSpecifics{}
+	cs.daemons = nil
+	cs.options, cs.Devices, cs.exempt = p.Options, deviceClaimsOf(p), p.CordonExempt
+	f.run = Run{
+		Problem: p, Classes: cs, Groups: from.Groups, Targets: &f.targets, Counts: &f.counts,
+		Templates: from.Templates, Unlaunchable: from.Unlaunchable,
+	}
+	return &f.run
 }
 
 // Commit makes the last fork the starting point of later ones. It reports false, and does nothing, where there are devices.
@@ -103,7 +125,7 @@ func (b *Base) Reset() {
 // renewTargets gives r the nodes as they were, without some.
 func (b *Base) renewTargets(r *Run, without []*model.Node) {
 	copy(b.working, b.pristine)
-	r.Targets = &Targets{u: r.Classes.Universe, labelled: b.Compiled.Targets.labelled, List: b.Compiled.Targets.List}
+	b.forked.targets = Targets{u: r.Classes.Universe, labelled: b.Compiled.Targets.labelled, List: b.Compiled.Targets.List}
 	for i := range b.working {
 		r.Targets.List[i] = &b.working[i]
 	}
@@ -146,7 +168,7 @@ func (t *Template) Forget() {
 
 // renewCounts undoes what the last fork counted, and takes out the pods of the nodes without.
 func (b *Base) renewCounts(r *Run, without []*model.Node, pods []*model.Pod) {
-	r.Counts = &Counts{u: r.Classes.Universe, groups: r.Groups, Domains: b.Compiled.Counts.Domains, targets: r.Targets}
+	b.forked.counts = Counts{u: r.Classes.Universe, groups: r.Groups, Domains: b.Compiled.Counts.Domains, targets: r.Targets}
 	if len(r.Groups.list) == 0 {
 		return
 	}

@@ -99,18 +99,6 @@ func (r *Run) OpenBin(number int, on *OpenNode) Bin {
 	return Bin{Host: len(r.Targets.List) + number, Number: number, Open: on}
 }
 
-// fork is a run of another problem with the same nodes, pools and daemons, on what is compiled already. It has no targets and
-// counts of its own yet.
-func (r *Run) fork(p Problem) *Run {
-	cs := *r.Classes
-	cs.ByKey, cs.specifics, cs.noSpecifics = map[classKey]*Class{}, map[string]*podSpecifics{}, &podSpecifics{}
-	cs.daemons = nil
-	cs.options, cs.Devices, cs.exempt = p.Options, deviceClaimsOf(p), p.CordonExempt
-	return &Run{
-		Problem: p, Classes: &cs, Groups: r.Groups, Counts: r.Counts, Templates: r.Templates, Unlaunchable: r.Unlaunchable,
-	}
-}
-
 func anySoftTaint(p Problem) bool {
 	soft := func(taints []model.Taint) bool {
 		return slices.ContainsFunc(taints, func(t model.Taint) bool { return t.Effect == model.PreferNoSchedule })
