@@ -129,7 +129,7 @@ func (s *analysis) budgetState(o disrupt.Obstacle) string {
 	return strings.Join(parts, "; ")
 }
 
-// Text renders the obstacle behind a label, with its details below.
+// text renders the obstacle behind a label, with its details below.
 func (o Obstacle) text(before, label string) string {
 	var b strings.Builder
 	b.WriteString(before + label + o.Message + "\n")

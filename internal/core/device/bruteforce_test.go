@@ -26,7 +26,7 @@ type promise struct {
 	grants       map[*Template][]Grant
 }
 
-// oracle knows the devices and what was promised.
+// bruteForce knows the devices and what was allocated.
 type bruteForce struct {
 	sites    []site
 	memory   map[string]int64 // budget of the counter of a pool; template pools begin with the name of their kind

@@ -79,7 +79,7 @@ func known(slices []*device.Slice, claims ...*model.DeviceClaim) *model.Devices 
 	return &model.Devices{Slices: s.Publish(), Claims: c.Publish()}
 }
 
-// held says that a claim has a device for a pod.
+// heldFor says that a claim has a device for a pod.
 func heldFor(d *model.Devices, claim, pod string, id device.ID) {
 	var u model.Editor[*device.Usage]
 	u.Put(id.String(), &device.Usage{Device: id, Shares: []device.Share{{Claim: "default/" + claim, Pods: []string{pod}, PodsOnly: true}}})

@@ -56,7 +56,7 @@ type BinType struct {
 	Supply int
 }
 
-// Standing is a node that is there or on its way.
+// ExistingNode is a node that is there or on its way.
 type ExistingNode struct {
 	Room    resource.Vector
 	Accepts int
@@ -173,7 +173,7 @@ func (d demand) tolerates(taints []model.Taint) bool {
 	return !repelled
 }
 
-// sell lists what t sells. A kind of offering of a column takes the demands that it meets on its own; of ways to buy the
+// addBinTypes lists what t sells. A kind of offering of a column takes the demands that it meets on its own; of ways to buy the
 // same room for the same demands the cheapest is enough.
 func (b *marketBuilder) addBinTypes(t *compile.Template) {
 	met := make([][]bitset.Set, len(t.Columns.Kinds)) // by kind and demand: columns
@@ -269,7 +269,7 @@ func (b *marketBuilder) accept(takes Accepts) int {
 	return i
 }
 
-// stand lists the nodes that some demand may use.
+// addNodes lists the nodes that some demand may use.
 func (b *marketBuilder) addNodes() {
 	for i, t := range b.Targets.List {
 		takes := make(Accepts, len(b.forms))

@@ -39,7 +39,7 @@ type NodeFilter struct {
 	tolerations []model.Toleration
 }
 
-// attracts reports whether pods that own the group must be where the counted ones are.
+// IsAffinity reports whether pods that own the group must be where the counted ones are.
 func (g *Group) IsAffinity() bool { return g.Kind == topology.KindAffinity }
 
 // selects reports whether the group's selector chooses pods with these labels.

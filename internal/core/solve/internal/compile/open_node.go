@@ -72,7 +72,7 @@ func (t *Template) BlankOpenNode(state StateID, mask bitset.Set) *OpenNode {
 // Free takes back open nodes of trials for reuse: repacking tries far more than it keeps.
 func (t *Template) Free(open []*OpenNode) { t.FreeList = append(t.FreeList, open...) }
 
-// measure recomputes slack.
+// UpdateSlack recomputes slack.
 func (on *OpenNode) UpdateSlack() {
 	for _, r := range on.Template.Wanted {
 		on.Slack[r] = on.Template.capacityIndex(r).Largest(on.Mask) - on.Total.At(r)

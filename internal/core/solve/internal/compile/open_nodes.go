@@ -44,7 +44,7 @@ func (ro *OpenNodes) Refresh(block int, open []*OpenNode) {
 	}
 }
 
-// roomy reports whether slack may be enough for one pod of the class.
+// MayFit reports whether slack may be enough for one pod of the class.
 func (c *Class) MayFit(slack resource.Vector) bool {
 	for _, need := range c.Needs {
 		if slack.At(need.Resource) < need.Amount {

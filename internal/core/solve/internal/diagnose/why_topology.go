@@ -75,7 +75,7 @@ func (s diagnosis) unsatisfiable(t *compile.Template, st *compile.Level, g *comp
 	}}
 }
 
-// countsOf is a group's counts in the order of the domains' names.
+// groupCountsOf is a group's counts in the order of the domains' names.
 func (s diagnosis) groupCountsOf(g *compile.Group) []reason.Count {
 	var out []reason.Count
 	if g.Host {

@@ -35,7 +35,7 @@ type poolFilter struct {
 	admitted, portFree, attaching, fits, bare bitset.Set
 }
 
-// measure makes the tests, once: most pods are kept out by something that needs none of them.
+// runTests makes the tests, once: most pods are kept out by something that needs none of them.
 func (s *poolFilter) runTests() {
 	if s.fits != nil {
 		return
@@ -203,7 +203,7 @@ func (s *poolFilter) slots(columns bitset.Set) reason.AttachLimit {
 	return first
 }
 
-// short are the requests that none of the columns has room for; of all columns of the pool, if there are none.
+// shortages are the requests that none of the columns has room for; of all columns of the pool, if there are none.
 func (s *poolFilter) shortages(columns bitset.Set) []reason.InsufficientResource {
 	if columns.Empty() {
 		columns = bitset.Full(s.t.Columns.Len())

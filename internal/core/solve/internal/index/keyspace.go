@@ -6,7 +6,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-// keyspace interns what is said about one label key. Every distinct requirement gets a small number; questions about two
+// KeySpace interns what is said about one label key. Every distinct requirement gets a small number; questions about two
 // numbers are answered once with the requirement algebra and remembered.
 type KeySpace struct {
 	Name      string
@@ -101,7 +101,7 @@ func (k *KeySpace) Join(a, b SetID) Pair {
 	return p
 }
 
-// hollow reports whether bounds and exclusions together leave no value that a label could have.
+// emptySet reports whether bounds and exclusions together leave no value that a label could have.
 func emptySet(r requirement.Requirement) bool {
 	return r.Complement() && !r.AllowsAbsence() && r.Any() == ""
 }

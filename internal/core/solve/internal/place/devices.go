@@ -194,7 +194,7 @@ func (d *Devices) use(claims []*device.Claim, owner string) {
 	}
 }
 
-// patience tells when one search for devices has taken long enough.
+// deviceTimeout tells when one search for devices has taken long enough.
 func (s *Placer) deviceTimeout() func() bool {
 	if s.Problem.Options.DeviceTimeout == nil {
 		return nil
@@ -268,7 +268,7 @@ func (s *Placer) commitDevices(b compile.Bin, o *compile.Offer) {
 	}
 }
 
-// note keeps the first thing that stood in the way of a class at a template.
+// recordFailure keeps the first thing that stood in the way of a class at a template.
 func (d *Devices) recordFailure(c *compile.Class, t *compile.Template, why reason.Obstacle) {
 	if d.Failures[c] == nil {
 		d.Failures[c] = map[*compile.Template]reason.Obstacle{}

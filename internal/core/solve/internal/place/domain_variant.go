@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/topology"
 )
 
-// choice is a way to meet all groups on one label: one domain, or a set of domains that is left open.
+// domainChoice is a way to meet all groups on one label: one domain, or a set of domains that is left open.
 type domainChoice struct {
 	key     int
 	domains []int
@@ -76,7 +76,7 @@ func (s *Placer) Options(out []Option, c *compile.Class, st *compile.Level) []Op
 	return out
 }
 
-// even cuts the room of options so that the emptiest domain is filled up to the level of the next one only: constraints
+// balance cuts the room of options so that the emptiest domain is filled up to the level of the next one only: constraints
 // allow skew, users like balance.
 func balance(options []Option) {
 	for i := range options[:max(len(options)-1, 0)] {

@@ -138,7 +138,7 @@ func (s *Placer) openNew(c *compile.Class, pods []*model.Pod) (rest []*model.Pod
 	return pods, false
 }
 
-// inhabit puts pods on existing nodes, the first that accepts first, and returns the rest.
+// placeOnNodes puts pods on existing nodes, the first that accepts first, and returns the rest.
 func (s *Placer) placeOnNodes(c *compile.Class, st *compile.Level, o Option, pods []*model.Pod) []*model.Pod {
 	ts, dv := s.Targets, o.DomainVariant
 	want := min(len(pods), o.room)

@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 )
 
-// reconsider gives pods that have several alternatives of required affinity the one for which room is cheapest. When they
+// chooseAlternative gives pods that have several alternatives of required affinity the one for which room is cheapest. When they
 // were placed, they were given the first that was accepted.
 func (rp *repacker) chooseAlternative(f compile.Batch) compile.Batch {
 	if !f.HasFreeAlternative() {

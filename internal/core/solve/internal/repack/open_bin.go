@@ -234,7 +234,7 @@ func (p *itemType) hostCapacity(number int) int {
 	return n
 }
 
-// welcome reports whether k may join without changing what can be bought or where pods are counted.
+// compatible reports whether k may join without changing what can be bought or where pods are counted.
 func (rp *repacker) compatible(k *compatibilityGroup) bool {
 	t, b := rp.t, &rp.bin
 	if k == b.companions {

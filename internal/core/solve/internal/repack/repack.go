@@ -82,7 +82,7 @@ func (rp *repacker) begin() attempts {
 	return p
 }
 
-// attempt packs everything once and fills the itemTypes again. It returns nil if there is no way.
+// run packs everything once and fills the itemTypes again. It returns nil if there is no way.
 func (p *attempts) run() []packedBin {
 	bins := p.packOnce()
 	for i, itemType := range p.order {
@@ -104,7 +104,7 @@ func (p *attempts) run() []packedBin {
 	return bins
 }
 
-// weighable reports whether there are kinds of pods that few others go together with, and not so many that another attempt takes
+// worthFillingToRank reports whether there are kinds of pods that few others go together with, and not so many that another attempt takes
 // long.
 func (rp *repacker) worthFillingToRank() bool {
 	return len(rp.itemTypes) <= maxRefillTypes && slices.ContainsFunc(rp.itemTypes, func(p *itemType) bool { return !p.selfExclusive && len(p.group.itemTypes) <= fewItemTypes })

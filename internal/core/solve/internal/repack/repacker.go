@@ -77,7 +77,7 @@ type itemType struct {
 	remainingDemand
 }
 
-// stock is pods that are to be packed.
+// remainingDemand is pods that are to be packed.
 type remainingDemand struct {
 	// segments are the pods by level, pods is their number.
 	segments []segment
@@ -209,7 +209,7 @@ func (rp *repacker) groupOf(on *compile.OpenNode, f compile.Batch) *compatibilit
 	return k
 }
 
-// count is the domains of a label in which pods are counted.
+// domainPin is the domains of a label in which pods are counted.
 type domainPin struct {
 	key     int
 	domains []int

@@ -30,7 +30,7 @@ func RightSize(s *place.Placer) {
 	s.Open = out
 }
 
-// base is the state that every piece of on starts from: in the domains in which its pods were counted.
+// splitBase is the state that every piece of on starts from: in the domains in which its pods were counted.
 func splitBase(s *place.Placer, on *compile.OpenNode) compile.StateID {
 	var within []requirement.Requirement
 	seen := map[int]bool{}

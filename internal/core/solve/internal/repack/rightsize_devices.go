@@ -82,7 +82,7 @@ func (s *splitter) split(on *compile.OpenNode, base compile.StateID) []*compile.
 	return best.pieces
 }
 
-// widenDevices is the piece without the cap on its price, which has done its work: more candidates make the launch more
+// widen is the piece without the cap on its price, which has done its work: more candidates make the launch more
 // likely. It is the piece as it was if its pods cannot have their devices that way.
 func (s *splitter) widen(piece *compile.OpenNode, base compile.StateID) *compile.OpenNode {
 	if piece.Devices == "" {
