@@ -14,12 +14,13 @@ type Batch struct {
 	Pods  []*model.Pod
 }
 
+// Class is the class of the pods.
 func (f Batch) Class() *Class { return f.Level.Class }
 
 // PrefersAntiAffinity reports whether the level keeps pods of the class off hosts with pods of the same class, although
 // they only prefer that.
-func (c *Class) PrefersAntiAffinity(st *Level) bool {
-	return slices.ContainsFunc(st.Hosts, func(o Owned) bool {
+func (c *Class) PrefersAntiAffinity(lv *Level) bool {
+	return slices.ContainsFunc(lv.Hosts, func(o Owned) bool {
 		return o.Self && !slices.ContainsFunc(c.Final.Hosts, func(other Owned) bool { return other.Group == o.Group })
 	})
 }
@@ -44,8 +45,8 @@ func (on *OpenNode) HasPreferences() bool {
 }
 
 // withoutPreferences reports whether the level requires no more than the class does.
-func (st *Level) withoutPreferences(c *Class) bool {
-	return st.Conjunction == st.Strict && len(st.Hosts) == len(c.Final.Hosts)
+func (lv *Level) withoutPreferences(c *Class) bool {
+	return lv.Conjunction == lv.Strict && len(lv.Hosts) == len(c.Final.Hosts)
 }
 
 // WithoutPreferences is the pods without any preference.

@@ -47,6 +47,7 @@ type podSpecifics struct {
 	exempt bool
 }
 
+// Need is the amount of one resource that a pod of a class requests, in the unit of the vectors.
 type Need struct {
 	Resource int
 	Amount   int64
@@ -79,7 +80,7 @@ type Level struct {
 }
 
 // Plain reports whether no group constrains where the level's pods go.
-func (st *Level) Plain() bool { return len(st.Keys) == 0 }
+func (lv *Level) Plain() bool { return len(lv.Keys) == 0 }
 
 // Owned is a group that binds a class. self is set when the group counts the class's own pods.
 type Owned struct {
@@ -239,6 +240,7 @@ func (cs *Classes) needsOf(requests resource.Vector) []Need {
 	return known
 }
 
+// Intern returns the conjunction of a requirement set; equal sets share one.
 func (cs *Classes) Intern(set requirement.Set) *Conjunction {
 	var id strings.Builder
 	for _, r := range set {

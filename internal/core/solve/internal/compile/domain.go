@@ -32,6 +32,7 @@ type Values struct {
 
 func newDomains(u *index.Universe) *Domains { return &Domains{u: u, byKey: map[int]*Values{}} }
 
+// Of returns the known values of a label key, by the number of the key.
 func (ds *Domains) Of(key int) *Values {
 	v, ok := ds.byKey[key]
 	if !ok {
@@ -77,6 +78,7 @@ func (ds *Domains) Allowed(key int, c *Conjunction) topology.DomainFilter {
 	return AnyDomain
 }
 
+// AnyDomain is a filter of domains that lets every domain pass.
 func AnyDomain(int) bool { return true }
 
 // Possible are the domains that a node may be in by what is known about its label: the values of a concrete requirement,

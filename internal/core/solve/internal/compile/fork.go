@@ -32,6 +32,7 @@ type Base struct {
 // maxStates is how many label states of one template are kept between what-ifs.
 const maxStates = 4096
 
+// NewBase compiles a problem for what-ifs; movable are the pods that the what-ifs may move.
 func NewBase(p Problem, movable []*model.Pod) *Base {
 	b := &Base{Problem: p, number: map[string]int{}}
 	p.Pods = slices.Concat(p.Pods, movable)

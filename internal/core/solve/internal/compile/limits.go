@@ -14,6 +14,7 @@ type Limits struct {
 	List []Limit
 }
 
+// Limit is a NodePool's limit of one resource, in the unit of the vectors, with what is left of it.
 type Limit struct {
 	Resource         int
 	Total, Remaining int64
@@ -42,6 +43,7 @@ func AmountOf(capacity resource.Vector, r int) int64 {
 	return capacity.At(r)
 }
 
+// Unlimited reports whether the NodePool has no limits.
 func (l *Limits) Unlimited() bool { return len(l.List) == 0 }
 
 // Exhausted reports whether no further node is allowed, whatever its size.

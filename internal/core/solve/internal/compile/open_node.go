@@ -95,6 +95,7 @@ type Offer struct {
 	Deferred bool
 }
 
+// Reset makes the offer empty and keeps its memory.
 func (o *Offer) Reset() { *o = Offer{Mask: o.Mask[:0]} }
 
 // ConsiderAny makes o the offer for the first of the forms that the open node accepts.
@@ -206,16 +207,16 @@ func (on *OpenNode) cutOffer(o *Offer, next *State, remaining func(n int) bitset
 }
 
 // Put adds the pods of an accepted offer to the open node.
-func (on *OpenNode) Put(c *Class, st *Level, o *Offer, pods []*model.Pod) {
+func (on *OpenNode) Put(c *Class, lv *Level, o *Offer, pods []*model.Pod) {
 	copy(on.Mask, o.Mask)
 	on.State, on.RelaxedMinValues = o.State, o.relaxedMinValues
 	for _, need := range c.Needs {
 		on.Total[need.Resource] += resource.MulSaturated(need.Amount, int64(len(pods)))
 	}
-	if last := len(on.Batches) - 1; last >= 0 && on.Batches[last].Level == st && on.Batches[last].Form == o.form {
+	if last := len(on.Batches) - 1; last >= 0 && on.Batches[last].Level == lv && on.Batches[last].Form == o.form {
 		on.Batches[last].Pods = slices.Concat(on.Batches[last].Pods, pods)
 	} else {
-		on.Batches = append(on.Batches, Batch{st, o.form, pods})
+		on.Batches = append(on.Batches, Batch{lv, o.form, pods})
 	}
 	on.ports = append(on.ports, c.Shape.HostPorts...)
 	if on.Template.Attaches(c) {
@@ -233,8 +234,8 @@ func (on *OpenNode) Put(c *Class, st *Level, o *Offer, pods []*model.Pod) {
 }
 
 // Repels reports whether a taint of the pool keeps the class away.
-func (t *Template) Repels(c *Class, st *Level) (model.Taint, bool) {
-	return model.Untolerated(t.Pool.Taints, c.Shape.Tolerations, st.Tolerant)
+func (t *Template) Repels(c *Class, lv *Level) (model.Taint, bool) {
+	return model.Untolerated(t.Pool.Taints, c.Shape.Tolerations, lv.Tolerant)
 }
 
 // Pods are all pods of the open node in the order they were put in.

@@ -106,27 +106,27 @@ func (cs *Classes) addLevel(c *Class, alternative int, w preferences, tolerant b
 }
 
 // Bind makes g one of the level's groups.
-func (st *Level) Bind(c *Class, g *Group) {
+func (lv *Level) Bind(c *Class, g *Group) {
 	o := Owned{g, slices.Contains(c.members, g)}
 	if !g.Host {
-		st.Owned = append(st.Owned, o)
+		lv.Owned = append(lv.Owned, o)
 		return
 	}
-	st.Hosts = append(st.Hosts, o)
-	st.HostAffinity = st.HostAffinity || g.IsAffinity()
+	lv.Hosts = append(lv.Hosts, o)
+	lv.HostAffinity = lv.HostAffinity || g.IsAffinity()
 }
 
-func (st *Level) ownedGroups() []*Group {
-	out := make([]*Group, len(st.Owned))
-	for i, o := range st.Owned {
+func (lv *Level) ownedGroups() []*Group {
+	out := make([]*Group, len(lv.Owned))
+	for i, o := range lv.Owned {
 		out[i] = o.Group
 	}
 	return out
 }
 
-func (st *Level) same(o *Level) bool {
-	return st.Conjunction == o.Conjunction && st.Strict == o.Strict && st.Tolerant == o.Tolerant &&
-		slices.Equal(st.Owned, o.Owned) && slices.Equal(st.Hosts, o.Hosts)
+func (lv *Level) same(o *Level) bool {
+	return lv.Conjunction == o.Conjunction && lv.Strict == o.Strict && lv.Tolerant == o.Tolerant &&
+		slices.Equal(lv.Owned, o.Owned) && slices.Equal(lv.Hosts, o.Hosts)
 }
 
 // Variant is a level's requirements in the domains that want adds to them.

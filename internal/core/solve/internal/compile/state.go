@@ -31,8 +31,10 @@ type State struct {
 // StateID numbers a state within its template.
 type StateID int32
 
+// NoState stands for requirements that the template cannot meet.
 const NoState StateID = -1
 
+// Get returns the requirement of a label key, Undefined if the state says nothing about it.
 func (s *State) Get(key int) index.SetID {
 	if key < len(s.Sets) {
 		return s.Sets[key]

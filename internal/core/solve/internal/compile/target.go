@@ -143,14 +143,14 @@ func (ts *Targets) SatisfyingAny(forms []*Conjunction) bitset.Set {
 }
 
 // Accepts reports whether ports and taints of the node let pods of the class in.
-func (t *Target) Accepts(c *Class, st *Level) bool {
+func (t *Target) Accepts(c *Class, lv *Level) bool {
 	if t.closed && !c.exempt {
 		return false
 	}
 	if _, taken := model.FirstConflict(c.Shape.HostPorts, t.Ports); taken {
 		return false
 	}
-	_, repelled := model.Untolerated(t.Node.Taints, c.Shape.Tolerations, st.Tolerant)
+	_, repelled := model.Untolerated(t.Node.Taints, c.Shape.Tolerations, lv.Tolerant)
 	return !repelled
 }
 

@@ -38,6 +38,7 @@ type Label struct {
 	Absent bitset.Set
 }
 
+// LabelColumn is one value set of a label with the columns that have it.
 type LabelColumn struct {
 	Set     SetID
 	Columns bitset.Set
@@ -49,6 +50,7 @@ type Kind struct {
 	Columns bitset.Set
 }
 
+// NewColumns compiles a catalog; u gets the label keys that the catalog defines.
 func NewColumns(types catalog.Catalog, u *Universe) *Columns {
 	n := 0
 	for _, it := range types {
@@ -69,8 +71,10 @@ func NewColumns(types catalog.Catalog, u *Universe) *Columns {
 	return c
 }
 
+// Len is the number of columns.
 func (c *Columns) Len() int { return len(c.Owner) }
 
+// Allocatable is what a column leaves for pods and daemons.
 func (c *Columns) Allocatable(column int) resource.Vector {
 	return c.Types[c.Owner[column]].Groups[c.group[column]].Allocatable
 }

@@ -22,6 +22,7 @@ type KeySpace struct {
 // SetID numbers a requirement within its key. undefined stands for a key about which nothing is said.
 type SetID int32
 
+// Undefined stands for a key without a requirement.
 const Undefined SetID = -1
 
 // Pair is what two requirements of one key make together.
@@ -43,10 +44,12 @@ type Universe struct {
 	wellKnown func(string) bool
 }
 
+// NewUniverse is an empty universe; wellKnown reports whether a label key is well-known.
 func NewUniverse(wellKnown func(string) bool) *Universe {
 	return &Universe{Index: map[string]int{}, wellKnown: wellKnown}
 }
 
+// Key returns the number of a label key, a new one if the key is new.
 func (u *Universe) Key(name string) int {
 	if i, ok := u.Index[name]; ok {
 		return i
@@ -73,6 +76,7 @@ func (u *Universe) Terms(set requirement.Set) []Term {
 	return out
 }
 
+// Intern returns the number of a requirement; equal requirements share one.
 func (k *KeySpace) Intern(r requirement.Requirement) SetID {
 	k.scratch = r.AppendIdentity(k.scratch[:0])
 	if id, ok := k.ids[string(k.scratch)]; ok {

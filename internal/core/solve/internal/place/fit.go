@@ -71,6 +71,7 @@ func (s *Placer) fitTarget(o *compile.Offer, t *compile.Target, c *compile.Class
 	o.Pods = n
 }
 
+// FitOpen makes o the offer of an open node for up to n pods of a class: that of the first of the forms that the node accepts.
 func (s *Placer) FitOpen(o *compile.Offer, b compile.Bin, c *compile.Class, forms []*compile.Conjunction, n int) {
 	if len(c.DeviceClaims) == 0 {
 		b.Open.ConsiderAny(o, c, forms, n)

@@ -29,6 +29,7 @@ type PodRun struct {
 	Pods  []*model.Pod
 }
 
+// NewPlacer prepares a compiled problem for placing its pods.
 func NewPlacer(r *compile.Run) *Placer {
 	s := &Placer{Run: r, Devices: newDevices(r)}
 	s.expectDevices()

@@ -8,6 +8,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve/internal/compile"
 )
 
+// ZoneLabel is the label of the zone of a node.
 const ZoneLabel = requirement.ZoneLabel
 
 // Zones that are not one zone.
