@@ -91,7 +91,7 @@ func InspectPods(n *model.Node, pods []*corev1.Pod, budgets podrules.Budgets, qu
 	return out
 }
 
-// DrainRounds is how many times the drain has to wait for evicted pods to become healthy elsewhere; 0 for not at all.
+// DrainRounds is the minimum number of rounds in which PodDisruptionBudgets let the pods be evicted; 0 if no budget limits them.
 func (p PodsOnNode) DrainRounds() int {
 	if len(p.Queues) == 0 {
 		return 0

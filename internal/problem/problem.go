@@ -54,13 +54,13 @@ type Builder struct {
 
 // Policy is what the flags of the controller, or of a tool, say about scheduling.
 type Policy struct {
-	// IgnorePreferences drops preferred node affinity.
+	// IgnorePreferences ignores preferred node affinity, preferred pod affinity and anti-affinity, and soft spread constraints.
 	IgnorePreferences bool
 	// BestEffortMinValues lowers minValues that cannot be met instead of refusing the pool.
 	BestEffortMinValues bool
 	// ReservedCapacity uses reserved offerings; they are ignored otherwise.
 	ReservedCapacity bool
-	// MaxInstanceTypes is how many instance types a NodeClaim may list; 0 means what the cloud says.
+	// MaxInstanceTypes is how many instance types a NodeClaim may list; 0 means what the cloud says, or else 600.
 	MaxInstanceTypes int
 	// SpotToSpot lets consolidation replace spot nodes by spot nodes.
 	SpotToSpot bool

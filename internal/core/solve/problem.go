@@ -11,7 +11,8 @@
 // resources.
 //
 // Invariant: the set of instance types of an open node only shrinks. A class that an open node, an existing node or a pool
-// rejects once is rejected for the rest of the run, so each class keeps a cursor and never asks again.
+// rejects once is rejected for the rest of the round, so each class keeps a cursor and never asks again. Classes whose
+// affinity later placements may satisfy are queued for another round, until a round places nothing.
 //
 // Cost: O(runs × (nodes + open nodes)) lookups, plus O(columns) per placement. Solve is a pure function: no clock, no
 // client, no randomness; equal input gives equal output.

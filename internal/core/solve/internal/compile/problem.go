@@ -38,7 +38,7 @@ type Options struct {
 	WellKnown func(key string) bool
 	// Custom reports the labels that a NodeClaim carries with one concrete value: neither well-known nor restricted.
 	Custom func(key string) bool
-	// IgnorePreferences ignores preferred affinity and soft spread constraints.
+	// IgnorePreferences ignores preferred node affinity, preferred pod affinity and anti-affinity, and soft spread constraints.
 	IgnorePreferences bool
 	// BestEffortMinValues relaxes minValues that cannot be met instead of rejecting the pool.
 	BestEffortMinValues bool
