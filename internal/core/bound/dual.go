@@ -114,9 +114,9 @@ func (g *columnGenerator) resourceValues() []float64 {
 			continue
 		}
 		var c lp.Column
-		for r, room := range b.capacity {
-			if room > 0 && total[r] > 0 {
-				c.Rows, c.Values = append(c.Rows, r), append(c.Values, float64(room)/total[r])
+		for r, amount := range b.capacity {
+			if amount > 0 && total[r] > 0 {
+				c.Rows, c.Values = append(c.Rows, r), append(c.Values, float64(amount)/total[r])
 			}
 		}
 		p.Add(c, b.price, math.Inf(1))

@@ -125,8 +125,8 @@ func broad(n, sizes, nodes int) solve.Problem {
 	}
 	for i := range nodes {
 		name := fmt.Sprintf("node-%05d", i)
-		room := resource.Vector{}.Set(resource.CPU, r.Int64N(4000)).Set(resource.Memory, r.Int64N(16)<<30).Set(resource.Pods, 20)
-		p.Nodes = append(p.Nodes, &model.Node{ID: name, Name: name, NodeName: name, Launched: true, Initialized: true, Allocatable: room})
+		allocatable := resource.Vector{}.Set(resource.CPU, r.Int64N(4000)).Set(resource.Memory, r.Int64N(16)<<30).Set(resource.Pods, 20)
+		p.Nodes = append(p.Nodes, &model.Node{ID: name, Name: name, NodeName: name, Launched: true, Initialized: true, Allocatable: allocatable})
 	}
 	return p
 }
@@ -148,8 +148,8 @@ func resourceBound(p solve.Problem) float64 {
 		// The value of a CPU is share and of a GiB 1 − share, times the largest unit that is feasible for every instance type.
 		unit := math.Inf(1)
 		for _, it := range p.Pools[0].Catalog {
-			room := it.Groups[0].Allocatable
-			offer := share*float64(room.At(resource.CPU))/1000 + (1-share)*float64(room.At(resource.Memory))/float64(memoryUnit)
+			allocatable := it.Groups[0].Allocatable
+			offer := share*float64(allocatable.At(resource.CPU))/1000 + (1-share)*float64(allocatable.At(resource.Memory))/float64(memoryUnit)
 			for _, o := range it.Offerings {
 				unit = min(unit, o.Price/offer)
 			}

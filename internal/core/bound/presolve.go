@@ -95,16 +95,16 @@ func addSaturated(a, b int64) int64 {
 	return a + b
 }
 
-// clipped returns room limited to the total request of all pods that are accepted.
-func (r *presolver) clipped(room resource.Vector, accepts int) []int64 {
-	out := r.amounts(room)
+// clipped returns capacity limited to the total request of all pods that are accepted.
+func (r *presolver) clipped(capacity resource.Vector, accepts int) []int64 {
+	out := r.amounts(capacity)
 	for k := range out {
 		out[k] = min(out[k], r.useful[accepts][k])
 	}
 	return out
 }
 
-// findBinTypes sets binTypes to those that no other one dominates: with at least the same useful room and demands, at
+// findBinTypes sets binTypes to those that no other one dominates: with at least the same useful capacity and demands, at
 // least as available, and no more expensive.
 func (r *presolver) findBinTypes() {
 	all := r.market.BinTypes

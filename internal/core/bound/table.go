@@ -84,34 +84,34 @@ func (g *knapsackTable) chooseRows() {
 // chooseSteps sets steps, sizes and needs so that cells × items is at most limit.
 func (g *knapsackTable) chooseSteps(limit int) {
 	most := int64(max(limit/max(len(g.items), 1), 1))
-	var step, room [2]int64
+	var step, capacity [2]int64
 	for d, k := range g.rows {
 		step[d] = 1
 		if k == none {
 			continue
 		}
 		r := g.bin.rows[k].resource
-		room[d], step[d] = g.bin.capacity[r], 0
+		capacity[d], step[d] = g.bin.capacity[r], 0
 		for _, i := range g.items {
 			step[d] = gcd(g.in.lots[g.bin.items[i].lot].need[r], step[d])
 		}
 		step[d] = max(step[d], 1)
 	}
 	exact := step
-	cells := func(d int) int64 { return room[d]/step[d] + 1 }
+	cells := func(d int) int64 { return capacity[d]/step[d] + 1 }
 	for cells(0) > most/cells(1) {
 		d := 0
 		if cells(1) > cells(0) {
 			d = 1
 		}
-		step[d] = room[d]/max(most/cells(1-d), int64(math.Sqrt(float64(most)))) + 1
+		step[d] = capacity[d]/max(most/cells(1-d), int64(math.Sqrt(float64(most)))) + 1
 	}
 	for d, k := range g.rows {
 		if step[d] > exact[d] {
-			g.steps[d] = float64(step[d]) / float64(room[d])
+			g.steps[d] = float64(step[d]) / float64(capacity[d])
 		}
 		g.need[d] = make([]int, len(g.bin.items))
-		g.size[d] = int(room[d] / step[d])
+		g.size[d] = int(capacity[d] / step[d])
 		if k == none {
 			continue
 		}

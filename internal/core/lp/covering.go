@@ -6,10 +6,10 @@ import (
 )
 
 // Covering is a linear program with a few rows and many columns: buy bins by the piece, as cheaply as possible, so that their
-// capacities cover a demand. Minimise Σ price·x where Σ capacity·x ≥ demand and x ≥ 0. Its dual prices are what a unit of each
-// resource is worth: no bin's capacity is worth more than the bin costs, and that of the bins bought is worth as much.
+// capacities cover a demand. Minimise Σ price·x where Σ capacity·x ≥ demand and x ≥ 0. Its dual prices are the values of a unit of
+// each resource: the value of a bin's capacity never exceeds its price, and equals it for the bins that are bought.
 //
-// There is a row per resource only, so every step of the simplex method solves systems of that size from scratch and looks at
+// There is a row per resource only, so every step of the simplex method solves systems of that size from scratch and considers
 // each bin once. Where one demand follows another on the same bins, the search begins from the basis where the last one
 // ended.
 //
@@ -19,7 +19,7 @@ type Covering struct {
 	demand     []float64
 	capacities [][]float64
 	prices     []float64
-	// penalty is the price of a unit of an artificial variable: more than any bin asks.
+	// penalty is the price of a unit of an artificial variable: more than that of any bin.
 	penalty float64
 	// basis has as many members as there are rows: bins by index, or the numbers that slack and artificial return.
 	basis []int
@@ -109,7 +109,7 @@ func (c *Covering) entry(variable, row int) float64 {
 	return 0
 }
 
-// dualPrices are the prices of rows at which every variable of the basis is worth what it costs.
+// dualPrices are the prices of rows at which the value of every variable of the basis equals its cost.
 func (c *Covering) dualPrices() []float64 {
 	for i, variable := range c.basis {
 		switch {
@@ -127,7 +127,7 @@ func (c *Covering) dualPrices() []float64 {
 	return eliminate(c.matrix, c.side)
 }
 
-// improving is the bin that is worth more than it costs, by the most in relation to its price; else a slack that would lower
+// improving is the bin whose value exceeds its price by the largest part of the price; else a slack that would lower
 // the cost; none at the optimum.
 func (c *Covering) improving(duals []float64) int {
 	enter, most := none, Negligible

@@ -17,7 +17,7 @@ func TestDualPrices(t *testing.T) {
 	}{
 		{"one resource, the cheapest per unit", []float64{10}, [][]float64{{2}, {8}}, []float64{1, 3}, []float64{3. / 8}},
 		{"two bins share what both have", []float64{6, 6}, [][]float64{{2, 1}, {1, 2}}, []float64{1, 1}, []float64{1. / 3, 1. / 3}},
-		{"what exceeds its demand is worth nothing", []float64{6, 1}, [][]float64{{1, 1}}, []float64{2}, []float64{2, 0}},
+		{"capacity beyond the demand has no value", []float64{6, 1}, [][]float64{{1, 1}}, []float64{2}, []float64{2, 0}},
 		{"no bin has everything", []float64{4, 3}, [][]float64{{1, 0}, {0, 1}}, []float64{1, 5}, []float64{1, 5}},
 		{"no demand", []float64{4, 0}, [][]float64{{2, 1}}, []float64{1}, []float64{.5, 0}},
 	} {
@@ -61,7 +61,7 @@ func TestDualPricesAreOptimal(t *testing.T) {
 	})
 }
 
-// TestDualPricesFollowTheDemand: a program that is asked again gives prices as good as one that starts anew.
+// TestDualPricesFollowTheDemand: a reused program gives prices as good as a new one.
 func TestDualPricesFollowTheDemand(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		capacities, prices := [][]float64{}, []float64{}
