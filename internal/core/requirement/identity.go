@@ -2,7 +2,7 @@ package requirement
 
 import "encoding/binary"
 
-// What a requirement's identity says before its values.
+// The flags in a requirement's identity before its values.
 const (
 	identityPresent = 1 << iota
 	identityComplement
@@ -10,8 +10,8 @@ const (
 	identityHigh
 )
 
-// AppendIdentity appends to b what tells r from every other requirement: what is appended is equal for equal requirements
-// and different for others. Nothing of it is a prefix of anything else, so several can follow each other.
+// AppendIdentity appends an encoding of r to b that identifies r: the encoding is equal for equal requirements
+// and different for others. No encoding is a prefix of another one, so several can follow each other.
 func (r Requirement) AppendIdentity(b []byte) []byte {
 	flags, within := byte(0), r.bounds()
 	for _, one := range [...]struct {
@@ -37,7 +37,7 @@ func (r Requirement) AppendIdentity(b []byte) []byte {
 	return b
 }
 
-// AppendIdentity does for sets what it does for a requirement.
+// AppendIdentity appends the encodings of all requirements of s.
 func (s Set) AppendIdentity(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(s)))
 	for i := range s {

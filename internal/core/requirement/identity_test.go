@@ -19,9 +19,9 @@ func drawSet(t *rapid.T, name string) []Requirement {
 	return out
 }
 
-// TestSetsSayWhatTheirPartsSay compares And and NewSet with adding one requirement after the other, and checks that no
+// TestSetsAreEquivalentToTheirRequirements compares And and NewSet with adding one requirement after the other, and checks that no
 // operand changes: sets share the values of the requirements they are made of.
-func TestSetsSayWhatTheirPartsSay(t *testing.T) {
+func TestSetsAreEquivalentToTheirRequirements(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawSet(t, "a"), drawSet(t, "b")
 		one, two := NewSet(a...), NewSet(b...)
@@ -43,7 +43,7 @@ func TestSetsSayWhatTheirPartsSay(t *testing.T) {
 	})
 }
 
-func TestIdentityTellsRequirementsApart(t *testing.T) {
+func TestIdentityDistinguishesRequirements(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := NewSet(drawSet(t, "a")...), NewSet(drawSet(t, "b")...)
 		if same := bytes.Equal(a.AppendIdentity(nil), b.AppendIdentity(nil)); same != a.Equal(b) {
@@ -55,7 +55,7 @@ func TestIdentityTellsRequirementsApart(t *testing.T) {
 	}
 }
 
-func TestNothingIsCopiedThatStaysTheSame(t *testing.T) {
+func TestUnchangedValuesAreNotCopied(t *testing.T) {
 	zones := New("zone", In, "a", "b", "c")
 	all, some, linux := New("zone", Exists), New("zone", NotIn, "d"), New("os", In, "linux")
 	set := NewSet(zones, linux)

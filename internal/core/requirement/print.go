@@ -42,7 +42,7 @@ type Entry struct {
 	MinValues int
 }
 
-// Entries renders r in API form: one entry, or several when bounds and exclusions have to be said together. Bounds are
+// Entries renders r in API form: one entry, or several when there are bounds and exclusions. Bounds are
 // always written inclusively (Gte, Lte).
 func (r Requirement) Entries() []Entry { return r.AppendEntries(nil) }
 

@@ -35,14 +35,14 @@ const (
 // Requirement is the set of acceptable values of one label key, and whether the label may be missing. The zero value
 // accepts absence and nothing else (DoesNotExist).
 //
-// NotIn and DoesNotExist are content without the label, all others want it there. An intersection wants it there if either
-// side does: In{a} and In{b} together are not DoesNotExist, they are impossible, although both read alike.
+// NotIn and DoesNotExist accept a missing label, all other operators require it. An intersection requires it if either side
+// does: In{a} and In{b} together cannot be met, unlike DoesNotExist, although both print alike.
 type Requirement struct {
 	// Key is the label key, already normalised.
 	Key string
 
 	minValues  int32
-	present    bool // the label has to be there
+	present    bool // the label is required
 	complement bool
 	values     []string // sorted, unique; the members, or the exclusions of a complement
 	// interval is nil for no bounds: few requirements have any.
@@ -50,14 +50,14 @@ type Requirement struct {
 }
 
 // bounds is an inclusive integer interval; an absent side is unlimited. It only ever belongs to a complement: a concrete
-// set drops the members outside and forgets the interval.
+// set drops the members outside and does not keep the interval.
 type bounds struct {
 	hasLow, hasHigh bool
 	low, high       int64
 }
 
 // New builds the requirement that one API entry describes. An In without values accepts nothing. A bound that is not an
-// integer, or beyond the integers, accepts nothing: such entries are refused by validation before they get here.
+// integer, or beyond the integers, accepts nothing: validation rejects such entries.
 //
 // Values that are in order already are kept and not copied, so the caller must not change the slice afterwards.
 func New(key string, op Operator, values ...string) Requirement {
@@ -280,7 +280,7 @@ func keep(values []string, ok func(string) bool) []string {
 }
 
 // HasIntersection reports whether some value is acceptable to both. Two complements with overlapping bounds always
-// intersect, even where exclusions would leave no integer between the bounds: labels are an open world.
+// intersect, even where exclusions would leave no integer between the bounds.
 func (r Requirement) HasIntersection(o Requirement) bool {
 	b, ok := r.bounds().intersect(o.bounds())
 	if !ok {

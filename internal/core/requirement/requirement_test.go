@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// world is every value that the laws are tried on: words and integers around those that requirements are made of.
-func world() []string {
+// sampleValues returns the values that the laws are tried on: words and integers around those that requirements are made of.
+func sampleValues() []string {
 	out := []string{"A", "B", "C", "", "-", "01"}
 	for n := -3; n <= 13; n++ {
 		out = append(out, strconv.Itoa(n))
@@ -20,7 +20,7 @@ func world() []string {
 	return append(out, strconv.FormatInt(math.MaxInt64, 10), strconv.FormatInt(math.MinInt64, 10))
 }
 
-// entry is a requirement as the API says it, judged by brute force.
+// entry is a requirement in API form, evaluated by brute force.
 type entry struct {
 	op     Operator
 	values []string
@@ -30,7 +30,7 @@ func (e entry) build() Requirement { return New("k", e.op, e.values...) }
 
 func (e entry) String() string { return fmt.Sprint(e.op, e.values) }
 
-// accepts is the meaning of the operators, spelled out.
+// accepts evaluates the operators literally.
 func (e entry) accepts(v string) bool {
 	switch e.op {
 	case In:
@@ -83,7 +83,7 @@ func table() []entry {
 	}
 }
 
-// Both orders of every pair are held against the same brute force.
+// TestEveryPairOfOperatorsIntersectsToWhatBothAccept compares both orders of every pair with brute force.
 func TestEveryPairOfOperatorsIntersectsToWhatBothAccept(t *testing.T) {
 	t.Attr("covers", "L034 L035")
 	for _, a := range table() {
@@ -96,7 +96,7 @@ func TestEveryPairOfOperatorsIntersectsToWhatBothAccept(t *testing.T) {
 type failer interface{ Errorf(string, ...any) }
 
 func checkIntersection(t failer, of []entry, got Requirement) {
-	for _, v := range world() {
+	for _, v := range sampleValues() {
 		want := true
 		for _, e := range of {
 			want = want && e.accepts(v)
@@ -188,7 +188,7 @@ func TestLaws(t *testing.T) {
 	})
 }
 
-// checkHasIntersection compares the short answer with the built one. Two complements meet whenever their bounds do.
+// checkHasIntersection compares HasIntersection with Intersect. Two complements intersect whenever their bounds do.
 func checkHasIntersection(t *rapid.T, a, b Requirement) {
 	want := a.Intersect(b).Len() > 0
 	if got := a.HasIntersection(b); got != want {
@@ -215,21 +215,21 @@ func checkAny(t *rapid.T, r Requirement) {
 	}
 }
 
-// checkEntries holds the API form to saying the same.
+// checkEntries checks that the API form is equivalent.
 func checkEntries(t *rapid.T, r Requirement) {
 	var back []Requirement
 	for _, e := range r.Entries() {
 		back = append(back, New(e.Key, e.Operator, e.Values...).WithMinValues(e.MinValues))
 	}
 	again := NewSet(back...).Get("k")
-	for _, v := range world() {
+	for _, v := range sampleValues() {
 		if r.Has(v) != again.Has(v) {
 			t.Errorf("%s reads back as %s, which differs on %q", r, again, v)
 		}
 	}
 }
 
-// One of the two intersections leaves nothing, which loses no demand.
+// TestMinValuesOfAnIntersectionIsTheLarger also covers an empty intersection, which keeps minValues.
 func TestMinValuesOfAnIntersectionIsTheLarger(t *testing.T) {
 	t.Attr("covers", "L036 L037")
 	for _, c := range []struct{ a, b, want int }{{0, 0, 0}, {3, 0, 3}, {0, 3, 3}, {2, 5, 5}} {

@@ -37,13 +37,13 @@ func (s Set) Find(key string) (int, bool) {
 	return slices.BinarySearchFunc(s, key, func(r Requirement, key string) int { return strings.Compare(r.Key, key) })
 }
 
-// Has reports whether s says anything about key.
+// Has reports whether s has a requirement of key.
 func (s Set) Has(key string) bool {
 	_, ok := s.Find(key)
 	return ok
 }
 
-// Get is the requirement of key; a key that s does not mention reads as Exists.
+// Get is the requirement of key; a key without a requirement reads as Exists.
 func (s Set) Get(key string) Requirement {
 	if i, ok := s.Find(key); ok {
 		return s[i]
@@ -87,7 +87,7 @@ func (s Set) And(o Set) Set {
 // Replace is s with the requirement of r.Key exchanged for r.
 func (s Set) Replace(r Requirement) Set { return s.Without(r.Key).Add(r) }
 
-// Without is s with no word on the given keys.
+// Without is s without the requirements of the given keys.
 func (s Set) Without(keys ...string) Set {
 	return slices.DeleteFunc(slices.Clone(s), func(r Requirement) bool { return slices.Contains(keys, r.Key) })
 }
@@ -104,7 +104,7 @@ func Labels(labels map[string]string) Set {
 	return Gather(out)
 }
 
-// Conflict says why one key keeps two sets apart. Undefined means that the describing side does not know the key at all;
+// Conflict is a key on which two sets are incompatible. Undefined means that the describing side does not define the key;
 // Have is then empty.
 type Conflict struct {
 	Key       string
@@ -113,10 +113,10 @@ type Conflict struct {
 	Have      Requirement
 }
 
-// Strict is the rule for definedness that tolerates no unknown key: the rule for nodes that exist.
+// Strict allows no undefined key. It applies to existing nodes.
 func Strict(string) bool { return false }
 
-// Compatible reports whether something described by s can satisfy want. A key that want demands and s does not define is
+// Compatible reports whether a node described by s can satisfy want. A key that want requires and s does not define is
 // a conflict, unless want can be met by its absence or allowUndefined(key) holds.
 func (s Set) Compatible(want Set, allowUndefined func(key string) bool) bool {
 	for _, w := range want {
@@ -131,12 +131,12 @@ func (s Set) Compatible(want Set, allowUndefined func(key string) bool) bool {
 	return true
 }
 
-// Intersects reports whether no key that both sets mention keeps them apart.
+// Intersects reports whether the requirements of every key in both sets have a value in common.
 func (s Set) Intersects(o Set) bool {
 	return s.Compatible(o, func(string) bool { return true })
 }
 
-// Conflicts lists what Compatible found wrong: undefined keys first, then contradicting ones, each in key order.
+// Conflicts lists the keys for which Compatible is false: undefined keys first, then contradicting ones, each in key order.
 func (s Set) Conflicts(want Set, allowUndefined func(key string) bool) []Conflict {
 	var undefined, contradicting []Conflict
 	for _, w := range want {

@@ -52,10 +52,10 @@ func TestCompatible(t *testing.T) {
 		{"undefined known In", nil, NewSet(New("known", In, "1")), false, true},
 		{"value in common", NewSet(New("x", In, "1", "2")), NewSet(New("x", In, "2", "3")), true, true},
 		{"nothing in common", NewSet(New("x", In, "1")), NewSet(New("x", In, "2")), false, false},
-		{"both content with absence", NewSet(New("x", DoesNotExist)), NewSet(New("x", NotIn, "1")), true, true},
+		{"absence satisfies both", NewSet(New("x", DoesNotExist)), NewSet(New("x", NotIn, "1")), true, true},
 		{"absence against presence", NewSet(New("x", DoesNotExist)), NewSet(New("x", Exists)), false, false},
-		{"a demand that contradicts itself", nil, NewSet(New("x", In, "1"), New("x", In, "2")), false, false},
-		{"a demand that contradicts itself against absence", NewSet(New("x", DoesNotExist)), NewSet(New("x", In, "1"), New("x", In, "2")), false, false},
+		{"a contradictory requirement", nil, NewSet(New("x", In, "1"), New("x", In, "2")), false, false},
+		{"a contradictory requirement against absence", NewSet(New("x", DoesNotExist)), NewSet(New("x", In, "1"), New("x", In, "2")), false, false},
 	} {
 		if got := c.have.Compatible(c.want, Strict); got != c.strict {
 			t.Errorf("%s, strictly: %v, want %v", c.name, got, c.strict)
@@ -69,8 +69,8 @@ func TestCompatible(t *testing.T) {
 	}
 }
 
-// TestLabelsSatisfyWhatTheyShould compares compatibility with a labelled object with the plain meaning of the operators.
-func TestLabelsSatisfyWhatTheyShould(t *testing.T) {
+// TestLabelsSatisfyRequirements compares compatibility with a labelled object with the plain meaning of the operators.
+func TestLabelsSatisfyRequirements(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		labels := map[string]string{}
 		for _, key := range []string{"x", "y"} {

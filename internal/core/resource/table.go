@@ -1,7 +1,7 @@
 // Package resource turns named amounts of resources into vectors of int64 that can be added and compared without
 // looking at names.
 //
-// A Table gives every resource name an index, for good: a vector made earlier stays valid when more names are added, and
+// A Table gives every resource name a permanent index: a vector made earlier stays valid when more names are added, and
 // an index beyond the end of a vector reads as zero. CPU is counted in thousandths of a core, everything else in whole
 // base units (bytes, devices, pods).
 package resource

@@ -7,7 +7,7 @@ import (
 )
 
 // Vector holds one amount per table index. Missing entries are zero. Arithmetic saturates instead of overflowing, so an
-// absurd request stays absurd.
+// excessive request stays excessive.
 type Vector []int64
 
 // At is the amount at index i.
@@ -77,7 +77,7 @@ func (v Vector) Floor(low int64) Vector {
 	return out
 }
 
-// Times is v added n times to nothing.
+// Times is v multiplied by n.
 func (v Vector) Times(n int64) Vector {
 	out := v.Clone()
 	for i, a := range out {
@@ -96,23 +96,23 @@ func (v Vector) IsZero() bool {
 	return true
 }
 
-// Fits reports whether everything v asks for is in room. Only resources that v asks for matter: a shortage elsewhere
-// does not concern it.
-func (v Vector) Fits(room Vector) bool {
+// Fits reports whether capacity has every amount of v. Only resources that v requests matter: insufficient capacity of
+// others does not.
+func (v Vector) Fits(capacity Vector) bool {
 	for i, a := range v {
-		if a > 0 && a > room.At(i) {
+		if a > 0 && a > capacity.At(i) {
 			return false
 		}
 	}
 	return true
 }
 
-// Count is how many times v fits into room, at most limit.
-func (v Vector) Count(room Vector, limit int) int {
+// Count returns how many times v fits into capacity, at most limit.
+func (v Vector) Count(capacity Vector, limit int) int {
 	n := int64(limit)
 	for i, a := range v {
 		if a > 0 {
-			n = min(n, max(room.At(i), 0)/a)
+			n = min(n, max(capacity.At(i), 0)/a)
 		}
 	}
 	return int(n)

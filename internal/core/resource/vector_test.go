@@ -14,7 +14,7 @@ func drawVector(t *rapid.T, name string) Vector {
 	return rapid.SliceOfN(rapid.Int64Range(-1000, 1000), 0, 6).Draw(t, name)
 }
 
-// same compares as vectors: what is beyond the end is zero.
+// same compares vectors: entries beyond the end are zero.
 func same(a, b Vector) bool {
 	for i := range max(len(a), len(b)) {
 		if a.At(i) != b.At(i) {
@@ -50,28 +50,28 @@ func TestVectorLaws(t *testing.T) {
 	})
 }
 
-// TestCountIsTheMostThatFits ties the fast count to the plain question.
+// TestCountIsTheMostThatFits compares Count with Fits.
 func TestCountIsTheMostThatFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := Vector(rapid.SliceOfN(rapid.Int64Range(0, 20), 0, 5).Draw(t, "v"))
-		room := drawVector(t, "room")
+		capacity := drawVector(t, "capacity")
 		limit := rapid.IntRange(0, 50).Draw(t, "limit")
-		n := v.Count(room, limit)
-		if n > 0 && !v.Times(int64(n)).Fits(room) {
-			t.Errorf("%d times %v does not fit %v", n, v, room)
+		n := v.Count(capacity, limit)
+		if n > 0 && !v.Times(int64(n)).Fits(capacity) {
+			t.Errorf("%d times %v does not fit %v", n, v, capacity)
 		}
-		if n < limit && v.Times(int64(n+1)).Fits(room) {
-			t.Errorf("%v fits %v more than %d times", v, room, n)
+		if n < limit && v.Times(int64(n+1)).Fits(capacity) {
+			t.Errorf("%v fits %v more than %d times", v, capacity, n)
 		}
 	})
 }
 
-func TestFitsLooksOnlyAtWhatIsAsked(t *testing.T) {
+func TestFitsChecksOnlyRequestedResources(t *testing.T) {
 	if !(Vector{1, 0}).Fits(Vector{1, -5}) {
-		t.Error("a shortage of something else matters")
+		t.Error("insufficient capacity of another resource matters")
 	}
 	if (Vector{0, 0, 1}).Fits(Vector{9, 9}) {
-		t.Error("something that is not there fits")
+		t.Error("a missing resource fits")
 	}
 }
 
