@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
-func TestMachinesWithTheDeviceAreKept(t *testing.T) {
+func TestInstanceTypesWithTheDeviceAreKept(t *testing.T) {
 	t.Attr("covers", "L317")
 	gpu, bare := template(several(1, "gpu", "model=a")...), template(several(1, "nic", "model=n")...)
 	a := must(t, cluster(), plannedNode("m", nil, bare, gpu), claim("c", exactly("r", 1, has{"model", "a"})))
@@ -17,7 +17,7 @@ func TestMachinesWithTheDeviceAreKept(t *testing.T) {
 	want(t, "devices", describe(a), "r=gpu0")
 }
 
-func TestPodsShareAMachineWithDistinctDevices(t *testing.T) {
+func TestPodsShareANodeWithDistinctDevices(t *testing.T) {
 	t.Attr("covers", "L319")
 	l, kind := cluster(), template(several(2, "gpu")...)
 	for i, name := range []string{"gpu0", "gpu1"} {
@@ -51,7 +51,7 @@ func TestAllMode(t *testing.T) {
 			t.Errorf("got %q", failure.Text)
 		}
 	})
-	t.Run("takes what is where the machine will be, in one zone or the other", func(t *testing.T) {
+	t.Run("takes the devices in the zone of the node, whichever zone that is", func(t *testing.T) {
 		l := cluster(
 			placed("pa", []requirement.Set{zone("a")}, several(2, "a", "model=a")...),
 			placed("pb", []requirement.Set{zone("b")}, several(1, "b", "model=a")...),
@@ -61,7 +61,7 @@ func TestAllMode(t *testing.T) {
 		want(t, "devices", describe(a), "r=b0")
 		want(t, "place", a.Requirements.String(), zone("b").String())
 	})
-	t.Run("may go where the others are not", func(t *testing.T) {
+	t.Run("may restrict the node to a zone without other devices", func(t *testing.T) {
 		l := cluster(placed("pa", []requirement.Set{zone("a")}, several(1, "a")...))
 		must(t, l, plannedNode("m"), claim("one", exactly("r", 1)))
 		a := must(t, l, plannedNode("n", template(several(1, "new")...)).within(zone("a", "b")), claim("rest", all("r")))
@@ -87,15 +87,15 @@ func TestAllocatedClaims(t *testing.T) {
 		place  string
 		refuse bool
 	}{
-		{"two claims in different zones do not meet", []*Claim{given("a", zone("a")), given("b", zone("b"))}, "", true},
-		{"two claims with a zone in common narrow the machine to it", []*Claim{given("a", zone("a", "b")), given("b", zone("b", "c"))}, zone("b").String(), false},
+		{"two claims in different zones conflict", []*Claim{given("a", zone("a")), given("b", zone("b"))}, "", true},
+		{"two claims with a zone in common narrow the node to it", []*Claim{given("a", zone("a", "b")), given("b", zone("b", "c"))}, zone("b").String(), false},
 		{"terms are alternatives", []*Claim{given("a", zone("a"), zone("b")), given("b", zone("b"))}, zone("b").String(), false},
-		{"the second alternative is taken when the first leads nowhere", []*Claim{
+		{"the second alternative is taken when the first fails", []*Claim{
 			given("a", zone("a").And(in("example.com/rack", "1")), zone("b")), given("b", zone("b")),
 		}, zone("b").String(), false},
 		{"a claim without a place can be used everywhere", []*Claim{given("a")}, "", false},
-		{"a claim on a node is of no use to a new machine", []*Claim{given("a", OnNode("n"))}, "", true},
-		{"a place with a label nobody defines is out of reach", []*Claim{given("a", in("example.com/rack", "1"))}, "", true},
+		{"a claim on an existing node cannot be used from a new node", []*Claim{given("a", OnNode("n"))}, "", true},
+		{"a place with an undefined label cannot be reached", []*Claim{given("a", in("example.com/rack", "1"))}, "", true},
 		{"an allocated claim narrows what is allocated beside it", []*Claim{given("a", zone("b")), claim("c", exactly("r", 1))}, zone("b").String(), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -115,16 +115,16 @@ func TestPlaceOfDevices(t *testing.T) {
 		placed("pa", []requirement.Set{zone("a")}, plain("a0")),
 		placed("pb", []requirement.Set{zone("b")}, plain("b0")),
 	)
-	t.Run("narrows the machine", func(t *testing.T) {
+	t.Run("narrows the requirements of the node", func(t *testing.T) {
 		a, _ := try(t, l, plannedNode("m"), claim("c", exactly("r", 1)))
 		want(t, "device", describe(a), "r=a0")
 		want(t, "place", a.Requirements.String(), zone("a").String())
 	})
-	t.Run("honours what is asked of the machine", func(t *testing.T) {
+	t.Run("respects the requirements of the node", func(t *testing.T) {
 		a, _ := try(t, l, plannedNode("m").within(zone("b", "c")), claim("c", exactly("r", 1)))
 		want(t, "device", describe(a), "r=b0")
 	})
-	t.Run("is given up for another that machines can be had in", func(t *testing.T) {
+	t.Run("is skipped when no instance type is available there", func(t *testing.T) {
 		m := plannedNode("m")
 		m.Accepts = func(_ *Template, narrowed requirement.Set) bool { return narrowed.Get(zoneKey).Has("b") }
 		a, _ := try(t, l, m, claim("c", exactly("r", 1)))
@@ -144,7 +144,7 @@ func TestPlaceOfDevices(t *testing.T) {
 		want(t, "first kind", describeKind(a, b), "r=b0")
 		want(t, "second kind", describeKind(a, c), "r=b0")
 	})
-	t.Run("is a fact on a node", func(t *testing.T) {
+	t.Run("is fixed on an existing node", func(t *testing.T) {
 		a, _ := try(t, l, node("n", zone("b")), claim("c", exactly("r", 1)))
 		want(t, "device", describe(a), "r=b0")
 		refuse(t, l, node("n", zone("c")), claim("c", exactly("r", 1)))
@@ -154,7 +154,7 @@ func TestPlaceOfDevices(t *testing.T) {
 
 func TestClaimsSharedByPods(t *testing.T) {
 	t.Attr("covers", "L329")
-	t.Run("with devices that exist they can be used from elsewhere", func(t *testing.T) {
+	t.Run("existing devices can be used from other nodes", func(t *testing.T) {
 		l := cluster(placed("pa", []requirement.Set{zone("a")}, plain("a0")))
 		shared := claim("c", exactly("r", 1))
 		must(t, l, plannedNode("m"), shared)
@@ -162,7 +162,7 @@ func TestClaimsSharedByPods(t *testing.T) {
 		want(t, "place", a.Requirements.String(), zone("a").String())
 		refuse(t, l, plannedNode("o").within(zone("b")), shared)
 	})
-	t.Run("with devices of a machine only that machine will do", func(t *testing.T) {
+	t.Run("devices of a planned node can be used from that node only", func(t *testing.T) {
 		l, kind := cluster(), template(several(2, "gpu")...)
 		shared := claim("c", exactly("r", 1))
 		must(t, l, plannedNode("m", kind), shared)
@@ -187,10 +187,10 @@ func TestClaimsThatCannotBeAllocated(t *testing.T) {
 	}
 }
 
-func TestMoreThanAClaimMayHave(t *testing.T) {
+func TestMaximumDevicesPerClaim(t *testing.T) {
 	t.Attr("covers", "L335")
 	large, small := template(several(40, "gpu")...), template(several(8, "gpu")...)
-	t.Run("is refused up front", func(t *testing.T) {
+	t.Run("is rejected before the search", func(t *testing.T) {
 		failure := refuse(t, cluster(), plannedNode("m", large), claim("c", exactly("r", 20), exactly("q", 13)))
 		if !strings.Contains(failure.Text, "33 devices") {
 			t.Errorf("got %q", failure.Text)
@@ -221,7 +221,7 @@ func TestTheSearchEndsWhenItTakesTooLong(t *testing.T) {
 		devices = append(devices, plain(string(rune('a'+i)), "id="+string(rune('a'+i))))
 	}
 	c := claim("c", exactly("r", 8)).agreeing(driver+"/none", "other")
-	c.Requests = append(c.Requests, exactly("s", 1, has{"id", "nobody"}))
+	c.Requests = append(c.Requests, exactly("s", 1, has{"id", "missing"}))
 	l := cluster()
 	_, failure := l.Allocate(plannedNode("m", template(devices...)), []*Claim{c}, stop)
 	if failure == nil || !failure.Timeout {

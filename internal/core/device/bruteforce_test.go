@@ -9,10 +9,10 @@ import (
 // bruteForce tries every allocation and shares no code with the allocator. A node has one template and is in one
 // zone; what can be used from there is then plain.
 
-// zones are those of nodes; no device is in zone c.
+// zones are the zones of nodes; no device is in zone c.
 var zones = []string{"a", "b", "c"}
 
-// site is a device with its place, as the oracle sees it: zone "" is everywhere.
+// site is a device with its place; zone "" is everywhere.
 type site struct {
 	pool   string
 	zone   string
@@ -20,18 +20,18 @@ type site struct {
 	kind   *Template // nil for devices that exist
 }
 
-// promise is a claim that was allocated in the run.
-type promise struct {
+// commitment is a claim that was allocated in the run.
+type commitment struct {
 	owner, claim string
 	grants       map[*Template][]Grant
 }
 
 // bruteForce knows the devices and what was allocated.
 type bruteForce struct {
-	sites    []site
-	memory   map[string]int64 // budget of the counter of a pool; template pools begin with the name of their kind
-	kinds    map[*Template]string
-	promises []promise
+	sites       []site
+	memory      map[string]int64 // budget of the counter of a pool; template pools begin with the name of their kind
+	kinds       map[*Template]string
+	commitments []commitment
 }
 
 func (o *bruteForce) site(kind *Template, id ID) site {
@@ -43,10 +43,10 @@ func (o *bruteForce) site(kind *Template, id ID) site {
 	panic("no such device: " + id.String())
 }
 
-// sound reports whether the promises, with fresh grants to owner as a kind, can all be kept whatever the owners become.
+// sound reports whether all commitments, with fresh grants to owner as a kind, hold for every combination of owners' kinds.
 func (o *bruteForce) sound(owner string, kind *Template, fresh []Grant) bool {
 	kindsOf := map[string][]*Template{}
-	for _, p := range o.promises {
+	for _, p := range o.commitments {
 		for k := range p.grants {
 			if (p.owner != owner || k == kind) && !slices.Contains(kindsOf[p.owner], k) {
 				kindsOf[p.owner] = append(kindsOf[p.owner], k)
@@ -74,7 +74,7 @@ func (o *bruteForce) sound(owner string, kind *Template, fresh []Grant) bool {
 	return try(0, map[string]*Template{})
 }
 
-// keeps reports whether all promises can be kept when the owners became what they chose.
+// keeps reports whether all commitments hold for the chosen kinds of the owners.
 func (o *bruteForce) keeps(chosen map[string]*Template, owner string, fresh []Grant) bool {
 	whole, memory, drawn := map[string]bool{}, map[string]int64{}, map[string]int64{}
 	take := func(owner string, g Grant) bool {
@@ -99,7 +99,7 @@ func (o *bruteForce) keeps(chosen map[string]*Template, owner string, fresh []Gr
 		whole[name] = true
 		return true
 	}
-	for _, p := range o.promises {
+	for _, p := range o.commitments {
 		for _, g := range p.grants[chosen[p.owner]] {
 			if !take(p.owner, g) {
 				return false

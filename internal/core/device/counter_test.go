@@ -37,7 +37,7 @@ func TestPartitions(t *testing.T) {
 		want(t, "pair", describe(must(t, l, plannedNode("m"), claim("x", exactly("r", 2)))), "r=a r=b")
 		refuse(t, cluster(partitioned("p", 100, partition("a", 60), partition("b", 60))...), plannedNode("m"), claim("x", exactly("r", 2)))
 	})
-	t.Run("that are allocated in the cluster count, used or not from here", func(t *testing.T) {
+	t.Run("count when allocated in the cluster, within reach or not", func(t *testing.T) {
 		slices := partitioned("p", 100, partition("a", 60))
 		slices[0].Count, slices[1].Count = 3, 3
 		slices = append(slices, &Slice{Name: "far", Driver: driver, Pool: "p", Count: 3, Node: "far", Devices: []*Device{partition("b", 60)}})
@@ -45,7 +45,7 @@ func TestPartitions(t *testing.T) {
 		refuse(t, NewLedger(NewInventory(slices, nil), NewAllocated(usage, leavingPods())), plannedNode("m"), one("x"))
 		must(t, NewLedger(NewInventory(slices, nil), Allocated{}), plannedNode("m"), one("x"))
 	})
-	t.Run("of a machine have a budget of their own", func(t *testing.T) {
+	t.Run("of each planned node have separate counters", func(t *testing.T) {
 		kind := NewTemplate(partitioned("p", 100, partition("a", 60)), nil)
 		l := cluster(partitioned("p", 100, partition("a", 60))...)
 		must(t, l, plannedNode("m", kind), one("x"))
@@ -53,17 +53,17 @@ func TestPartitions(t *testing.T) {
 		must(t, l, plannedNode("n", kind), one("z"))
 		refuse(t, l, plannedNode("n", kind), one("w"))
 	})
-	t.Run("with a reference to nothing spoil the pool", func(t *testing.T) {
+	t.Run("with a reference to a missing counter invalidate the pool", func(t *testing.T) {
 		for _, d := range []CounterConsumption{{"card", "wheels", 1}, {"car", "memory", 1}} {
 			refuse(t, cluster(partitioned("p", 100, partition("a", 1), partition("b", 1, d))...), plannedNode("m"), one("x"))
 		}
 	})
-	t.Run("with two counter sets of one name spoil the pool", func(t *testing.T) {
+	t.Run("with duplicate counter sets invalidate the pool", func(t *testing.T) {
 		slices := partitioned("p", 100, partition("a", 1))
 		slices[0].Counters = append(slices[0].Counters, slices[0].Counters[0])
 		refuse(t, cluster(slices...), plannedNode("m"), one("x"))
 	})
-	t.Run("beside the counters are no devices", func(t *testing.T) {
+	t.Run("in a slice with counters are ignored", func(t *testing.T) {
 		slices := partitioned("p", 100)
 		slices[0].Devices = []*Device{partition("a", 1)}
 		refuse(t, cluster(slices...), plannedNode("m"), one("x"))

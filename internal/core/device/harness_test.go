@@ -73,7 +73,7 @@ func template(devices ...*Device) *Template {
 	return NewTemplate([]*Slice{everywhere("new", devices...)}, nil)
 }
 
-// exactly asks for n devices that all selectors match.
+// exactly requests n devices that all selectors match.
 func exactly(name string, n int, wanted ...Selector) Request {
 	return Request{Name: name, Alternatives: []Alternative{{Name: name, Count: n, Selection: &Selection{wanted}}}}
 }
@@ -82,7 +82,7 @@ func all(name string, wanted ...Selector) Request {
 	return Request{Name: name, Alternatives: []Alternative{{Name: name, All: true, Selection: &Selection{wanted}}}}
 }
 
-// firstOf asks for the first of alternatives, which are named after the request.
+// firstOf requests the first available of alternatives, which are named after the request.
 func firstOf(name string, alternatives ...Request) Request {
 	out := Request{Name: name}
 	for _, a := range alternatives {

@@ -20,23 +20,23 @@ func TestPools(t *testing.T) {
 	}{
 		{"only the newest generation counts", []*Slice{numbered("a", 1, 1, plain("old")), numbered("b", 2, 1, plain("new"))}, plannedNode("m"), "r=new"},
 		{"an old generation does not complete a new one", []*Slice{numbered("a", 1, 2, plain("old")), numbered("b", 2, 2, plain("new"))}, plannedNode("m"), ""},
-		{"an incomplete pool serves nobody", []*Slice{numbered("a", 1, 2, plain("d"))}, plannedNode("m"), ""},
+		{"an incomplete pool serves no node", []*Slice{numbered("a", 1, 2, plain("d"))}, plannedNode("m"), ""},
 		{"a pool with too many slices is incomplete too", []*Slice{numbered("a", 1, 1, plain("d")), numbered("b", 1, 1, plain("e"))}, plannedNode("m"), ""},
 		{"slices out of reach complete a pool", []*Slice{
 			numbered("a", 1, 2, plain("d")), {Name: "b", Driver: driver, Pool: "p", Generation: 1, Count: 2, Node: "far"},
 		}, plannedNode("m"), "r=d"},
-		{"two devices of one name spoil a pool", []*Slice{numbered("a", 1, 2, plain("d")), numbered("b", 1, 2, plain("d"))}, plannedNode("m"), ""},
-		{"two devices of one name in different places do not", []*Slice{
+		{"duplicate devices invalidate a pool", []*Slice{numbered("a", 1, 2, plain("d")), numbered("b", 1, 2, plain("d"))}, plannedNode("m"), ""},
+		{"duplicate devices in different places do not", []*Slice{
 			{Name: "a", Driver: driver, Pool: "p", Count: 2, Node: "x", Devices: []*Device{plain("d")}},
 			{Name: "b", Driver: driver, Pool: "p", Count: 2, Node: "y", Devices: []*Device{plain("d")}},
 		}, node("x"), "r=d"},
 		{"a slice on a node serves that node", []*Slice{local("p", "n", plain("d"))}, node("n"), "r=d"},
-		{"and no other", []*Slice{local("p", "n", plain("d"))}, node("o"), ""},
-		{"and no new machine", []*Slice{local("p", "n", plain("d"))}, plannedNode("m"), ""},
-		{"any of the terms will do", []*Slice{placed("p", []requirement.Set{zone("a").And(in("example.com/x", "1")), zone("b")}, plain("d"))}, node("n", zone("b")), "r=d"},
-		{"well-known labels need not be known yet", []*Slice{placed("p", []requirement.Set{zone("b")}, plain("d"))}, plannedNode("m"), "r=d"},
-		{"others do", []*Slice{placed("p", []requirement.Set{in("example.com/x", "1")}, plain("d"))}, plannedNode("m"), ""},
-		{"a slice that says nothing about its place is of no use", []*Slice{placed("p", nil, plain("d"))}, plannedNode("m"), ""},
+		{"a slice on a node does not serve another node", []*Slice{local("p", "n", plain("d"))}, node("o"), ""},
+		{"a slice on a node does not serve a planned node", []*Slice{local("p", "n", plain("d"))}, plannedNode("m"), ""},
+		{"any of the terms is sufficient", []*Slice{placed("p", []requirement.Set{zone("a").And(in("example.com/x", "1")), zone("b")}, plain("d"))}, node("n", zone("b")), "r=d"},
+		{"well-known labels may be undefined", []*Slice{placed("p", []requirement.Set{zone("b")}, plain("d"))}, plannedNode("m"), "r=d"},
+		{"other labels must be defined", []*Slice{placed("p", []requirement.Set{in("example.com/x", "1")}, plain("d"))}, plannedNode("m"), ""},
+		{"a slice without a place serves no node", []*Slice{placed("p", nil, plain("d"))}, plannedNode("m"), ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			l := cluster(tc.slices...)
@@ -49,7 +49,7 @@ func TestPools(t *testing.T) {
 	}
 }
 
-func TestLookingFromOnePlaceChangesNothingForAnother(t *testing.T) {
+func TestPlacesAreIndependent(t *testing.T) {
 	t.Attr("covers", "L334")
 	l := cluster(placed("pa", []requirement.Set{zone("a")}, plain("a0")), placed("pb", []requirement.Set{zone("b")}, plain("b0")))
 	for _, z := range []string{"a", "b", "a", "b"} {
@@ -94,25 +94,25 @@ func TestTakenDevices(t *testing.T) {
 	}
 	c := claim("c", exactly("r", 1))
 	v := NewInventory([]*Slice{everywhere("net", plain("gpu"))}, nil)
-	t.Run("a device that a claim of the cluster has is not given again", func(t *testing.T) {
+	t.Run("a device allocated in the cluster is not allocated again", func(t *testing.T) {
 		t.Attr("covers", "L324")
 		refuse(t, NewLedger(v, NewAllocated(usage(), leavingPods())), plannedNode("m"), c)
 	})
-	t.Run("nor one that a live pod holds", func(t *testing.T) {
+	t.Run("a device that a running pod uses is not allocated again", func(t *testing.T) {
 		t.Attr("covers", "L330")
 		refuse(t, NewLedger(v, NewAllocated(usage("p", "q"), leavingPods("p"))), plannedNode("m"), c)
 	})
-	t.Run("one that only leaving pods hold is free", func(t *testing.T) {
+	t.Run("a device that only leaving pods use is free", func(t *testing.T) {
 		t.Attr("covers", "L330")
 		must(t, NewLedger(v, NewAllocated(usage("p", "q"), leavingPods("p", "q"))), plannedNode("m"), c)
 	})
-	t.Run("unless something that is no pod holds it too", func(t *testing.T) {
+	t.Run("a device reserved for something other than a pod is not free", func(t *testing.T) {
 		t.Attr("covers", "L330")
 		held := usage("p")
 		held[0].Shares[0].PodsOnly = false
 		refuse(t, NewLedger(v, NewAllocated(held, leavingPods("p"))), plannedNode("m"), c)
 	})
-	t.Run("nor one that was given away in this run", func(t *testing.T) {
+	t.Run("a device allocated in this run is not allocated again", func(t *testing.T) {
 		t.Attr("covers", "L324")
 		l := NewLedger(v, Allocated{})
 		must(t, l, plannedNode("m"), c)

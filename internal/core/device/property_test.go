@@ -97,7 +97,7 @@ func (o *bruteForce) examine(t *rapid.T, owner string, kind *Template, zone stri
 	}
 }
 
-// answers reports whether the grants are what the claim asks for.
+// answers reports whether the grants satisfy the requests of the claim.
 func (o *bruteForce) answers(kind *Template, zone string, c *Claim, grants []Grant) bool {
 	for _, r := range c.Requests {
 		answered := slices.ContainsFunc(r.Alternatives, func(a Alternative) bool {
@@ -129,24 +129,24 @@ func (o *bruteForce) answers(kind *Template, zone string, c *Claim, grants []Gra
 
 func (o *bruteForce) commit(owner string, a Proposal) {
 	for i, name := range a.claims {
-		p := promise{owner, name, map[*Template][]Grant{}}
+		p := commitment{owner, name, map[*Template][]Grant{}}
 		for _, k := range a.Templates {
 			p.grants[k] = a.outcomes[k][i].Grants
 		}
-		o.promises = append(o.promises, p)
+		o.commitments = append(o.commitments, p)
 	}
 	o.keep(owner, a.Templates)
 }
 
 func (o *bruteForce) keep(owner string, kinds []*Template) {
-	for _, p := range o.promises {
+	for _, p := range o.commitments {
 		for k := range p.grants {
 			if p.owner == owner && !slices.Contains(kinds, k) {
 				delete(p.grants, k)
 			}
 		}
 	}
-	o.promises = slices.DeleteFunc(o.promises, func(p promise) bool { return len(p.grants) == 0 })
+	o.commitments = slices.DeleteFunc(o.commitments, func(p commitment) bool { return len(p.grants) == 0 })
 }
 
 // drawDevices draws existing devices and templates.

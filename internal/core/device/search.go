@@ -7,6 +7,8 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/requirement"
 )
 
+// search searches devices for claims on a candidate.
+//
 // Problem: find devices for all requests of some claims on a node with one template, such that selectors, constraints, counters
 // and capacity hold and the devices can be used from one place; or find that there are none.
 //

@@ -25,16 +25,16 @@ func counted(kind Kind, counts ...int) *Group {
 	return g
 }
 
-func TestSpreadMeasuresFromTheEmptiestDomainInReach(t *testing.T) {
+func TestSpreadMeasuresFromTheEmptiestReachableDomain(t *testing.T) {
 	g := counted(KindSpread, 3, 1, 0)
 	for _, c := range []struct {
 		name   string
 		within DomainFilter
 		want   int
 	}{
-		{"all of them", anywhere, 0},
-		{"those the pod may use", only(0, 1), 1},
-		{"none that is known", only(9), 0},
+		{"all domains", anywhere, 0},
+		{"domains that the pod may use", only(0, 1), 1},
+		{"no known domain", only(9), 0},
 	} {
 		if got := g.MinCount(c.within); got != c.want {
 			t.Errorf("%s: floor %d, want %d", c.name, got, c.want)
@@ -47,18 +47,18 @@ func TestTooFewDomainsCountAsEmpty(t *testing.T) {
 	g := counted(KindSpread, 1, 1)
 	g.MinDomains = 3
 	floor := g.MinCount(anywhere)
-	if room := g.Allowed(0, floor, true); floor != 0 || room != 0 {
-		t.Errorf("two domains of three: floor %d and room %d, want 0 and 0", floor, room)
+	if allowed := g.Allowed(0, floor, true); floor != 0 || allowed != 0 {
+		t.Errorf("two domains of three: floor %d and allowed %d, want 0 and 0", floor, allowed)
 	}
 	g.AddDomain(2)
 	g.Add(2, 1)
 	floor = g.MinCount(anywhere)
-	if room := g.Allowed(0, floor, true); floor != 1 || room != 1 {
-		t.Errorf("three domains of three: floor %d and room %d, want 1 and 1", floor, room)
+	if allowed := g.Allowed(0, floor, true); floor != 1 || allowed != 1 {
+		t.Errorf("three domains of three: floor %d and allowed %d, want 1 and 1", floor, allowed)
 	}
 }
 
-func TestSpreadRoom(t *testing.T) {
+func TestSpreadAllowed(t *testing.T) {
 	g := counted(KindSpread, 3, 1, 0)
 	g.MaxSkew = 2
 	for _, c := range []struct {
@@ -74,18 +74,18 @@ func TestSpreadRoom(t *testing.T) {
 		{7, 0, true, 0},
 	} {
 		if got := g.Allowed(c.domain, c.floor, c.self); got != c.want {
-			t.Errorf("domain %d from floor %d, self %t: room %d, want %d", c.domain, c.floor, c.self, got, c.want)
+			t.Errorf("domain %d from floor %d, self %t: allowed %d, want %d", c.domain, c.floor, c.self, got, c.want)
 		}
 	}
 	if got := g.AllowedOnHost(7, 0, true); got != 2 {
-		t.Errorf("a machine nobody has seen: room %d, want the whole skew of 2", got)
+		t.Errorf("a new node: allowed %d, want the whole skew of 2", got)
 	}
 }
 
-func TestAffinityFollowsWhatIsThere(t *testing.T) {
+func TestAffinityFollowsMatchingPods(t *testing.T) {
 	g := counted(KindAffinity, 0, 2)
 	if g.Allowed(0, 0, true) != 0 || g.Allowed(1, 0, true) != Unlimited {
-		t.Error("want no room in the empty domain and all in the other")
+		t.Error("want no pods allowed in the empty domain and any number in the other")
 	}
 }
 
@@ -110,13 +110,13 @@ func TestAffinityBootstraps(t *testing.T) {
 	g := counted(KindAffinity)
 	g.AddElsewhere()
 	if g.Bootstraps(true, anywhere) {
-		t.Error("a match on a machine that takes no pods must keep the first pod from starting elsewhere")
+		t.Error("a match on a node that takes no pods must keep the first pod from starting elsewhere")
 	}
 }
 
-func TestAntiAffinityRoom(t *testing.T) {
+func TestAntiAffinityAllowed(t *testing.T) {
 	g := counted(KindAnti, 0, 1)
 	if g.Allowed(0, 0, true) != 1 || g.Allowed(0, 0, false) != Unlimited || g.Allowed(1, 0, false) != 0 {
-		t.Error("want one pod of its own kind, any number of others, and none where there is a match")
+		t.Error("want one pod that matches itself, any number of others, and none where there is a match")
 	}
 }

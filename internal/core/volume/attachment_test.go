@@ -19,8 +19,8 @@ func TestAllows(t *testing.T) {
 		{"nothing", nil, true},
 		{"up to the limit", []Attachment{{"small", "ns/b"}}, true},
 		{"beyond the limit", []Attachment{{"small", "ns/b"}, {"small", "ns/c"}}, false},
-		{"a claim that is there", []Attachment{{"small", "ns/a"}, {"small", "ns/b"}}, true},
-		{"a claim that is there, of a driver beyond its limit", []Attachment{{"over", "ns/x"}}, true},
+		{"a claim that is attached", []Attachment{{"small", "ns/a"}, {"small", "ns/b"}}, true},
+		{"an attached claim of a driver beyond its limit", []Attachment{{"over", "ns/x"}}, true},
 		{"a new claim of a driver beyond its limit", []Attachment{{"over", "ns/z"}}, false},
 		{"another driver, while one is beyond its limit", []Attachment{{"small", "ns/b"}, {"free", "ns/f"}}, true},
 		{"a driver without limit", []Attachment{{"free", "ns/f"}, {"free", "ns/g"}, {"free", "ns/h"}}, true},
@@ -33,7 +33,7 @@ func TestAllows(t *testing.T) {
 	}
 }
 
-func TestACloneHasALifeOfItsOwn(t *testing.T) {
+func TestAClonesAttachmentsAreIndependent(t *testing.T) {
 	var a Attached
 	a.Add([]Attachment{{"d", "ns/a"}})
 	b := a.Clone()

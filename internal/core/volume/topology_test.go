@@ -53,7 +53,7 @@ func TestUnion(t *testing.T) {
 			[]requirement.Set{set(requirement.New("zone", requirement.NotIn, "a")), set(in("zone", "a"))},
 			[]string{"zone NotIn [a]", "zone In [a]"},
 		},
-		{"an alternative that asks for nothing", []requirement.Set{set(in("zone", "a")), set()}, nil},
+		{"an alternative without requirements", []requirement.Set{set(in("zone", "a")), set()}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, texts(Union(c.in))); diff != "" {
@@ -72,7 +72,7 @@ func TestTogether(t *testing.T) {
 		want []string
 	}{
 		{"no volume", nil, nil},
-		{"a volume that goes anywhere", [][]requirement.Set{nil, zones("a"), nil}, []string{"zone In [a]"}},
+		{"a volume that can be used anywhere", [][]requirement.Set{nil, zones("a"), nil}, []string{"zone In [a]"}},
 		{"the common zone", [][]requirement.Set{zones("a", "b"), zones("b", "c")}, []string{"zone In [b]"}},
 		{"no common zone", [][]requirement.Set{zones("a"), zones("b"), zones("a")}, []string{"zone DoesNotExist"}},
 		{
@@ -111,8 +111,8 @@ func TestTogetherIsBounded(t *testing.T) {
 	}
 }
 
-// TestReachMeansWhatItSays compares with the plain meaning: a node will do when every volume has a term that it meets.
-func TestReachMeansWhatItSays(t *testing.T) {
+// TestTopologyMatchesItsDefinition compares with the definition: a node is accepted when it meets a term of every volume.
+func TestTopologyMatchesItsDefinition(t *testing.T) {
 	keys, values := []string{"zone", "rack"}, []string{"1", "2", "3"}
 	rapid.Check(t, func(t *rapid.T) {
 		var raw, volumes [][]requirement.Set
