@@ -47,7 +47,7 @@ func TestPublishedVersionsNeverChange(t *testing.T) {
 	})
 }
 
-// crowd is keys of which some have a shard to themselves and many share one, so that both forms of a shard are met.
+// crowd is keys of which some have a separate shard and many share one, so that both forms of a shard are used.
 func crowd() []string {
 	keys := []string{}
 	for i := range 20000 {

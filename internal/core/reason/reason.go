@@ -34,7 +34,7 @@ type Obstacle struct {
 	MinValues []MinValues
 	// Truncated is set when they were met before the list of instance types was truncated to its maximum length.
 	Truncated bool
-	// Criteria tells which parts of the instance-type test at least one type passed.
+	// Criteria records which parts of the instance-type test at least one type passed.
 	Criteria Criteria
 	// Requirements and Resources are those that the instance type has to meet, for display.
 	Requirements requirement.Set
