@@ -6,25 +6,25 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// balance is the parameter k of Balanced scoring: a move has to save at least a k-th of the share that it disturbs.
+// balance is the parameter k of Balanced scoring: a move has to save at least a k-th of the share that it disrupts.
 const balance = 2
 
 // Threshold is the least score of an approved move.
 const Threshold = 1.0 / balance
 
-// BalanceFactor is k as events name it.
+// BalanceFactor is k in the format of events.
 const BalanceFactor = balance
 
-// Totals are what shares of a pool are measured against.
+// Totals are the totals of a pool that shares refer to.
 type Totals struct {
-	// Cost is dollars an hour, Disruption the cost of disturbing all of the pool's nodes.
+	// Cost is in dollars per hour, Disruption is the cost of disrupting all of the pool's nodes.
 	Cost, Disruption float64
 }
 
 // TotalsOf sums up every pool with at least one candidate: candidates or not, all of its nodes count. priceOf is the price
 // of a node, 0 where none is known.
 //
-// Everything is read off the snapshot, so that no order of events can make it wrong.
+// Totals depend on the snapshot only, so the order of events does not affect them.
 //
 // Source: disruption specification, Balanced scoring.
 func TotalsOf(s *model.Snapshot, candidates []Candidate, priceOf func(*model.Node) float64) map[string]Totals {

@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// scored is the judgement of a move of nodes with the given prices and costs, one pool each.
+// scored is the scoring of a move of nodes with the given prices and costs, one pool each.
 func scored(savings float64, totals map[string]Totals, policies map[string]string, candidates ...Candidate) Scoring {
 	s := &SimulationInput{Pools: map[string]Pool{}, Totals: totals}
 	for name, policy := range policies {
@@ -55,7 +55,7 @@ func TestPoolsOfAMove(t *testing.T) {
 	t.Attr("covers", "C442 C444 C445 C455")
 	totals := map[string]Totals{"p": {10, 10}, "q": {10, 10}}
 	both := map[string]string{"p": Balanced, "q": Balanced}
-	t.Run("savings are split by what the nodes cost", func(t *testing.T) {
+	t.Run("savings are split by the cost of the nodes", func(t *testing.T) {
 		j := scored(4, totals, both, costing("p", 2, 6), costing("q", 2, 2))
 		if p, q := j.Scores[0], j.Scores[1]; !j.Approved || p.Savings != 0.3 || q.Savings != 0.1 || q.Value != 0.5 {
 			t.Errorf("scores %+v", j.Scores)
@@ -67,7 +67,7 @@ func TestPoolsOfAMove(t *testing.T) {
 			t.Errorf("approved %t, scores %+v", j.Approved, j.Scores)
 		}
 	})
-	t.Run("pools with another policy have no say", func(t *testing.T) {
+	t.Run("pools with another policy are not scored", func(t *testing.T) {
 		j := scored(4, totals, map[string]string{"p": Balanced, "q": WhenEmptyOrUnderutilized}, costing("p", 2, 6), costing("q", 9, 2))
 		if !j.Approved || j.Scores[1].Scored {
 			t.Errorf("approved %t, scores %+v", j.Approved, j.Scores)
@@ -136,7 +136,7 @@ func TestBalancedConsolidation(t *testing.T) {
 	d = g.decide(singleNode(), 2)
 	g.want(d, "")
 	g.wantObstacle(d, "tidy", ScoreTooLow, "")
-	// Nothing was simulated for that, and yet the score is known: a ninth of the cost for three quarters of the disturbance.
+	// The score is known without a simulation: a ninth of the cost for three quarters of the disruption.
 	for _, o := range d.Obstacles {
 		if o.Code == ScoreTooLow && (len(o.Scores) != 1 || math.Abs(o.Scores[0].Value-4.0/27) > 1e-9 || o.Scores[0].Pool != "default" || !o.Scores[0].Scored) {
 			t.Errorf("scores %+v", o.Scores)
@@ -144,7 +144,7 @@ func TestBalancedConsolidation(t *testing.T) {
 	}
 }
 
-func TestScoresGoByWhatIsExpected(t *testing.T) {
+func TestScoresUseExpectedSavings(t *testing.T) {
 	f := newFleet(t, sizes(3, onDemand, spot), func(p *Pool) { p.Policy = Balanced })
 	f.node("a", onDemand, "x4", 900)
 	f.node("b", onDemand, "x4", 100, 3900).Disruption.Consolidatable = false

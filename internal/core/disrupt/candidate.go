@@ -12,7 +12,7 @@ import (
 // baseCost is the fixed price of cycling a node, in the unit of eviction costs: one ordinary pod.
 const baseCost = 1
 
-// Pool is what a NodePool says about the disruption of its nodes.
+// Pool is the disruption settings and state of a NodePool.
 type Pool struct {
 	Name string
 	// Static is set when the pool has a fixed number of nodes.
@@ -23,7 +23,7 @@ type Pool struct {
 	Usable bool
 	// ConsolidateAfter is how long a node has to be without pod events; 0 for not at all.
 	ConsolidateAfter time.Duration
-	// Policy is what consolidation may do.
+	// Policy is the consolidation policy.
 	Policy string
 	// Surplus is set while a static pool has more nodes than it should have.
 	Surplus bool
@@ -42,7 +42,7 @@ const (
 	Balanced                 = "Balanced"
 )
 
-// QualifyInput is what Qualify decides by.
+// QualifyInput is the input of Qualify.
 type QualifyInput struct {
 	Snapshot *model.Snapshot
 	Now      time.Time
@@ -59,7 +59,7 @@ type QualifyInput struct {
 type Candidate struct {
 	Node *model.Node
 	Pool Pool
-	// PodsToMove are the pods that have to run elsewhere when the node goes.
+	// PodsToMove are the pods that have to run elsewhere when the node is removed.
 	PodsToMove []*model.Pod
 	// DisruptionCost is 1 plus the eviction costs of these pods; negative ones count as 0.
 	DisruptionCost float64
@@ -78,7 +78,7 @@ type Candidate struct {
 // SavingsRatio is the price of the node per disruption cost. Nodes with a higher ratio are disrupted first.
 func (c Candidate) SavingsRatio() float64 { return c.Price / c.DisruptionCost }
 
-// Qualify tells the nodes that may be disrupted from the others, and why the others may not: one obstacle per node, the
+// Qualify returns the nodes that may be disrupted, and the obstacles of the others: one obstacle per node, the
 // first that applies. Both lists are in the order of node IDs. Pods are not considered yet; see Method.FilterPods.
 //
 // Source: disruption specification, candidates.

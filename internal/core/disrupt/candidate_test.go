@@ -101,7 +101,7 @@ func TestQualify(t *testing.T) {
 			want: PoolNotFound, text: "NodePool not found (NodePool=gone)",
 		},
 		{
-			name: "only the first obstacle is told",
+			name: "only the first obstacle is reported",
 			change: func(n *model.Node) {
 				n.Pool, n.Deleting, n.Initialized, n.Disruption.DoNotDisrupt = "", true, false, true
 			},

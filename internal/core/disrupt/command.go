@@ -13,7 +13,7 @@ import (
 const (
 	// Delete is the decision of a command that replaces nothing.
 	Delete = "delete"
-	// Replace is that of a command that launches something first.
+	// Replace is that of a command that launches replacements first.
 	Replace = "replace"
 	// NoOp is that of a command without nodes.
 	NoOp = "no-op"
@@ -28,11 +28,11 @@ type Command struct {
 	// Replacements are launched first. Static is set when one NodeClaim from the template of a static pool is.
 	Replacements []solve.NodeClaim
 	Static       bool
-	// Placements are where pods go on nodes that are there.
+	// Placements are the places of pods on existing nodes.
 	Placements []solve.Placement
 }
 
-// Decision is what happens to the nodes, in one word.
+// Decision is the kind of the command, in one word.
 func (c Command) Decision() string {
 	switch {
 	case len(c.Candidates) == 0:
@@ -51,7 +51,7 @@ func (c Command) Launches() int {
 	return len(c.Replacements)
 }
 
-// Cost is what the nodes cost now in dollars an hour.
+// Cost is the present cost of the nodes in dollars per hour.
 func (c Command) Cost() float64 {
 	sum := 0.0
 	for _, candidate := range c.Candidates {
@@ -60,7 +60,7 @@ func (c Command) Cost() float64 {
 	return sum
 }
 
-// Savings is what the command saves in dollars an hour, if every launch turns out as cheap as possible.
+// Savings are the savings of the command in dollars per hour, if every launch is as cheap as possible.
 func (c Command) Savings() float64 {
 	sum := c.Cost()
 	for _, claim := range c.Replacements {
@@ -99,13 +99,13 @@ func (c Command) Pools() []string {
 	return slices.Compact(names)
 }
 
-// Text describes the command, which the id tells from others, in one line for logs.
+// Text describes the command, which id identifies, in one line for logs.
 func (c Command) Text(id string) string {
 	return fmt.Sprintf("%s/%s: %s: nodepools=[%s]: %s (savings: $%.2f)",
 		c.Reason, id, c.Decision(), strings.Join(c.Pools(), ","), c.effect(), c.Savings())
 }
 
-// effect is which nodes go, and what comes.
+// effect renders the removed nodes and the replacements.
 func (c Command) effect() string {
 	names := make([]string, len(c.Candidates))
 	for i, candidate := range c.Candidates {

@@ -13,8 +13,8 @@ import (
 // that many keeps a node from being replaced again for a slightly better price.
 const minSpotToSpotTypes = 15
 
-// Consolidate works out what to do with a set of nodes: delete them, or replace them by one that costs less. An obstacle
-// says why neither is possible; it stands for the whole set.
+// Consolidate decides about a set of nodes: delete them, or replace them by one that costs less. An obstacle
+// is why neither is possible; it applies to the whole set.
 //
 // Source: disruption specification, evaluating one candidate set.
 func (sim *Simulator) Consolidate(set []Candidate, kind string) (Command, *Obstacle) {
@@ -53,8 +53,8 @@ func (sim *Simulator) poolInBackoff(claims []solve.NodeClaim) *Obstacle {
 	return nil
 }
 
-// replacement restricts what would be launched for the pods of the candidates to what is cheaper than they are, whichever instance
-// type and offering the launch gets.
+// replacement restricts the launch for the pods of the candidates to instance types that are cheaper than the candidates, whichever
+// offering the launch gets.
 func (sim *Simulator) replacement(set []Candidate, claim solve.NodeClaim) (solve.NodeClaim, *Obstacle) {
 	paid, allSpot := 0.0, true
 	for _, c := range set {
@@ -114,7 +114,7 @@ func (sim *Simulator) spotToSpot(set []Candidate, claim solve.NodeClaim, paid fl
 	return restrictClaim(claim, left[:min(max(minSpotToSpotTypes, typesForMinValues(left, reqs)), len(left))], reqs), nil
 }
 
-// affordable keeps the instance types that are cheaper than what is paid now. Demands for distinct values are never lowered.
+// affordable keeps the instance types that are cheaper than the present cost. minValues are never relaxed.
 func (sim *Simulator) affordable(offered []quote, reqs requirement.Set, paid float64) ([]quote, *Obstacle) {
 	left := cheaperThan(offered, paid)
 	if len(left) == 0 {

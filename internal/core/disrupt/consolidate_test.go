@@ -69,7 +69,7 @@ func TestReplace(t *testing.T) {
 		f.node("a", onDemand, "x8", 700, 700)
 		d := f.decide(singleNode(), 1)
 		f.want(d, "")
-		// In one piece the pods need the large node again.
+		// On a single node the pods need the large instance type again.
 		f.wantObstacle(d, "a", NotCheaper, "")
 	})
 	t.Run("a reservation is cheaper than anything else", func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestSpotToSpot(t *testing.T) {
 		}
 		return append(out, typeOf("x4", 4, spot))
 	}
-	t.Run("it is refused when the feature is off", func(t *testing.T) {
+	t.Run("it is rejected when the feature is disabled", func(t *testing.T) {
 		t.Attr("covers", "C385")
 		f := newFleet(t, many(20))
 		f.node("a", spot, "x4", 500)
@@ -115,7 +115,7 @@ func TestSpotToSpot(t *testing.T) {
 		f.node("a", spot, "x4", 500)
 		f.want(f.decide(singleNode(), 1), "replace a -> s00,s01,s02,s03,s04,s05,s06,s07,s08,s09,s10,s11,s12,s13,s14 spot")
 	})
-	t.Run("it takes 15 cheaper types", func(t *testing.T) {
+	t.Run("at least 15 cheaper types are required", func(t *testing.T) {
 		t.Attr("covers", "C384 C386")
 		f := newFleet(t, many(14))
 		f.input.SpotToSpot = true
@@ -137,7 +137,7 @@ func TestSpotToSpot(t *testing.T) {
 			t.Errorf("decided %q, want 17 instance types", say(d))
 		}
 	})
-	t.Run("several nodes need no flexibility", func(t *testing.T) {
+	t.Run("several nodes need no minimum of types", func(t *testing.T) {
 		f := newFleet(t, sizes(3, spot))
 		f.input.SpotToSpot = true
 		for _, name := range []string{"a", "b", "c"} {
@@ -183,7 +183,7 @@ func TestDelete(t *testing.T) {
 		f.input.Problem.Pods = append(f.input.Problem.Pods, gone.Pods...)
 		f.want(f.decide(singleNode(), 1), "delete b")
 	})
-	t.Run("no pod is moved onto a node that has not been quiet for consolidateAfter", func(t *testing.T) {
+	t.Run("no pod is moved onto a node within its consolidateAfter", func(t *testing.T) {
 		t.Attr("covers", "C410")
 		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.ConsolidateAfter = 2 * time.Hour })
 		f.node("a", onDemand, "x1", 500).Disruption.LastPodEvent = noon.Add(-3 * time.Hour).UnixNano()
@@ -193,7 +193,7 @@ func TestDelete(t *testing.T) {
 		busy.Disruption.LastPodEvent = noon.Add(-2 * time.Hour).UnixNano()
 		f.want(f.decide(singleNode(), 1), "delete a")
 	})
-	t.Run("pods that have not started may go there", func(t *testing.T) {
+	t.Run("pods that have not started may be placed there", func(t *testing.T) {
 		t.Attr("covers", "C410")
 		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.ConsolidateAfter = 2 * time.Hour })
 		f.node("a", onDemand, "x1", 500).Pods[0].Unstarted = true
@@ -217,7 +217,7 @@ func TestDelete(t *testing.T) {
 		f.node("b", onDemand, "x2", 500).Disruption.Consolidatable = false
 		f.want(f.decide(singleNode(), 1), "delete a")
 	})
-	t.Run("a pending pod that needs the capacity keeps the node", func(t *testing.T) {
+	t.Run("a node is kept for a pending pod that needs its capacity", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		f.wait("large", 1500)
 		f.node("a", onDemand, "x1", 500)
@@ -233,7 +233,7 @@ func TestDelete(t *testing.T) {
 		f.want(d, "")
 		f.wantObstacle(d, "a", NoOtherPlace, "")
 	})
-	t.Run("without any pool that may launch pods still move", func(t *testing.T) {
+	t.Run("pods move without any pool that may launch", func(t *testing.T) {
 		f := newFleet(t, nil)
 		f.input.Problem.Pools = nil
 		f.node("a", onDemand, "x1", 500)

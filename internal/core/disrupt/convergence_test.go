@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/model"
 )
 
-// bill is what all nodes cost.
+// bill is the cost of all nodes.
 func (f *fleet) bill() float64 {
 	sum := 0.0
 	for _, n := range f.nodes {
@@ -18,7 +18,7 @@ func (f *fleet) bill() float64 {
 	return sum
 }
 
-// carryOut makes the cluster what a command wants: launches turn out as anything that their claims allow.
+// carryOut applies a command to the cluster: launches get any instance type that their NodeClaims allow.
 func (f *fleet) carryOut(c Command, random *rand.Rand, serial int) {
 	f.Helper()
 	gone := map[string]bool{}
@@ -50,7 +50,7 @@ func (f *fleet) carryOut(c Command, random *rand.Rand, serial int) {
 	}
 }
 
-// TestAFrozenFleetConverges: with pods that neither come nor go, every pass saves money until there is nothing left to do.
+// TestAFrozenFleetConverges: without new or deleted pods, every pass saves money until nothing is left to do.
 // From then on each pass sees the same cluster, and decides the same.
 func TestAFrozenFleetConverges(t *testing.T) {
 	for _, tt := range []struct {

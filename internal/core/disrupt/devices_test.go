@@ -11,7 +11,7 @@ import (
 
 const gpuDriver = "gpu.example.com"
 
-// gpus is what a driver publishes: a number of devices that all nodes can use, until said otherwise.
+// gpus is a slice with a number of devices that all nodes can use.
 func gpus(pool string, n int) *device.Slice {
 	s := &device.Slice{Name: pool, Driver: gpuDriver, Pool: pool, Count: 1, AllNodes: true}
 	for i := range n {
@@ -20,14 +20,14 @@ func gpus(pool string, n int) *device.Slice {
 	return s
 }
 
-// gpusOf are devices of a node.
+// gpusOf is a slice with devices of a node.
 func (f *fleet) gpusOf(node string, n int) *device.Slice {
 	s := gpus(node, n)
 	s.AllNodes, s.Node, s.NodeOwner = false, node, node
 	return s
 }
 
-// brings is an instance type that comes with devices.
+// brings adds devices to an instance type.
 func brings(it *catalog.InstanceType, n int) *catalog.InstanceType {
 	it.Devices = device.NewTemplate([]*device.Slice{gpus("new", n)}, nil)
 	return it
@@ -38,7 +38,8 @@ type anything struct{}
 
 func (anything) Matches(*device.Device) (bool, error) { return true, nil }
 
-// use lets the first pod of a node have a device through a claim of its own, of which it takes that much, if of any.
+// use gives the first pod of a node a dedicated claim for one device. The claim consumes takes of the device's memory and
+// requests asks of it; with takes 0 it has the whole device.
 func (f *fleet) use(n *model.Node, id string, takes, asks int64) (*model.DeviceClaim, *device.Usage) {
 	pod := n.Pods[0]
 	name := "default/claim-" + pod.Name
@@ -55,7 +56,7 @@ func (f *fleet) use(n *model.Node, id string, takes, asks int64) (*model.DeviceC
 	return claim, &device.Usage{Device: device.ID{Driver: gpuDriver, Pool: pool, Name: id}, Shares: []device.Share{share}}
 }
 
-// devices is what drivers have published and claims have.
+// devices is the published devices and the claims.
 func (f *fleet) devices(slices []*device.Slice, claims []*model.DeviceClaim, usages ...*device.Usage) {
 	var s model.Editor[*device.Slice]
 	var c model.Editor[*model.DeviceClaim]

@@ -1,7 +1,7 @@
 package disrupt
 
 // dispensable removes nodes whose pods all have an eviction cost of zero or less. They count as empty, yet their pods need a
-// place: unlike empty nodes they go only if their pods fit on existing nodes. Where a node would have to be launched they are
+// place: unlike empty nodes they are removed only if their pods fit on existing nodes. Where a node would have to be launched they are
 // left to consolidation, since a node launched for such pods would be dispensable again.
 //
 // Source: disruption specification, emptiness; weaknesses, empty nodes with running pods.

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// drift replaces nodes that are not what would be launched today.
+// drift replaces nodes that differ from what their pool would launch today.
 //
-// All candidates without pods come first, then those that drifted first. Every candidate has its own command, so that none
+// All candidates without pods come first, then those that drifted first. Every candidate has its own command, so that no candidate
 // waits for the replacement of another.
 //
 // Source: disruption specification, drift.
@@ -73,8 +73,8 @@ func decideDrift(s Session, fit []Candidate) Decision {
 	return d
 }
 
-// staticDrift replaces drifted nodes of pools with a fixed number of nodes, one for one and without any simulation: the pool
-// says what is launched. Session.Grant is how many more NodeClaims of a pool may be created.
+// staticDrift replaces drifted nodes of pools with a fixed number of nodes, one for one and without any simulation: NodeClaims
+// follow the pool's template. Session.Grant is how many more NodeClaims of a pool may be created.
 //
 // Source: disruption specification, static drift.
 func staticDrift() Method {

@@ -32,7 +32,7 @@ func TestDrift(t *testing.T) {
 		drifted(f.node("a", onDemand, "x1", 500), 1)
 		f.want(f.decide(drift(), 1), "replace a -> x1,x2 on-demand")
 	})
-	t.Run("an empty node is deleted, whatever the pool says of consolidation", func(t *testing.T) {
+	t.Run("an empty node is deleted, whatever the consolidation policy", func(t *testing.T) {
 		t.Attr("covers", "C355")
 		f := newFleet(t, sizes(1, onDemand), func(p *Pool) { p.ConsolidationDisabled = true })
 		drifted(f.node("a", onDemand, "x1"), 1).Disruption.Consolidatable = false
@@ -68,7 +68,7 @@ func TestDrift(t *testing.T) {
 		drifted(f.node("a", onDemand, "x4", 800, 800), 1)
 		f.want(f.decide(drift(), 1), "replace a -> x1 on-demand -> x1 on-demand")
 	})
-	t.Run("pods that wait anyway, or whose node goes anyway, are launched for by others", func(t *testing.T) {
+	t.Run("pending pods and pods of deleting nodes are left to provisioning", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		drifted(f.node("a", onDemand, "x1", 900), 1)
 		f.wait("waits", 900)
@@ -77,14 +77,14 @@ func TestDrift(t *testing.T) {
 		f.input.Problem.Pods = append(f.input.Problem.Pods, going)
 		f.want(f.decide(drift(), 1), "replace a -> x1 on-demand")
 	})
-	t.Run("capacity that was launched for virtual pods is not lost", func(t *testing.T) {
+	t.Run("capacity for virtual pods is kept", func(t *testing.T) {
 		f := newFleet(t, sizes(1, onDemand))
 		drifted(f.node("a", onDemand, "x1"), 1)
 		f.wait("headroom", 900).Virtual = true
 		f.nodes[0].Allocatable = nil
 		f.want(f.decide(drift(), 1), "replace a -> x1 on-demand")
 	})
-	t.Run("pods that may not be moved are not given another place", func(t *testing.T) {
+	t.Run("pods that may not be moved are not placed", func(t *testing.T) {
 		t.Attr("covers", "C351 C352")
 		f := newFleet(t, sizes(1, onDemand))
 		drifted(f.node("a", onDemand, "x1", 500), 1)
@@ -125,7 +125,7 @@ func TestStaticDrift(t *testing.T) {
 	staticNode := func(pool, name string) *model.Node {
 		return drifted(node(name, func(n *model.Node) { n.Pool = pool }), 1)
 	}
-	decide := func(pools map[string]Pool, budgets Budgets, room map[string]int, nodes ...*model.Node) []string {
+	decide := func(pools map[string]Pool, budgets Budgets, free map[string]int, nodes ...*model.Node) []string {
 		w := qualifyInput(nodes...)
 		w.Pools = pools
 		list, _ := Qualify(w)
@@ -133,7 +133,7 @@ func TestStaticDrift(t *testing.T) {
 		fit, _ := m.FilterNodes(list)
 		var out []string
 		for _, c := range m.Decide(Session{
-			Budgets: budgets, Grant: func(pool string, wanted int) int { return min(room[pool], wanted) },
+			Budgets: budgets, Grant: func(pool string, wanted int) int { return min(free[pool], wanted) },
 		}, fit).Commands {
 			out = append(out, c.Decision()+" "+strings.Join(names(c.Candidates), "+"))
 		}
@@ -145,21 +145,21 @@ func TestStaticDrift(t *testing.T) {
 		name   string
 		pools  map[string]Pool
 		budget int
-		room   int
+		free   int
 		nodes  []*model.Node
 		want   []string
 	}{
 		{"the budget is respected", one, 2, 9, three, []string{"replace a", "replace b"}},
-		{"nothing drifts without a free place under the limit", one, 3, 0, three, nil},
-		{"with room every node is replaced one for one", one, 3, 3, three, []string{"replace a", "replace b", "replace c"}},
-		{"with partial room only as many as fit", one, 3, 1, three, []string{"replace a"}},
+		{"nothing drifts without capacity under the limit", one, 3, 0, three, nil},
+		{"with enough capacity every node is replaced one for one", one, 3, 3, three, []string{"replace a", "replace b", "replace c"}},
+		{"with partial capacity only as many as fit", one, 3, 1, three, []string{"replace a"}},
 		{"nothing drifts while the pool has too many nodes", map[string]Pool{"p": {Static: true, Surplus: true}}, 3, 3, three, nil},
 		{"nodes that have not drifted are ignored", one, 3, 3, []*model.Node{node("a", func(n *model.Node) { n.Pool = "p" })}, nil},
 		{"dynamic pools are ignored", map[string]Pool{"p": {}}, 3, 3, three, nil},
-		{"without budget nothing", one, 0, 3, three, nil},
+		{"nothing drifts without budget", one, 0, 3, three, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, decide(tt.pools, Budgets{"p": tt.budget}, map[string]int{"p": tt.room}, tt.nodes...)); diff != "" {
+			if diff := cmp.Diff(tt.want, decide(tt.pools, Budgets{"p": tt.budget}, map[string]int{"p": tt.free}, tt.nodes...)); diff != "" {
 				t.Error(diff)
 			}
 		})

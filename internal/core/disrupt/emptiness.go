@@ -2,7 +2,7 @@ package disrupt
 
 import "github.com/karpenter-anew/karpenter/internal/core/model"
 
-// emptiness removes nodes that nothing runs on, in one command per pass, most expensive first.
+// emptiness removes empty nodes, in one command per pass, most expensive first.
 //
 // Only nodes without any pod to move are empty; nodes whose pods all have an eviction cost of zero or less are left to
 // dispensable. Nodes that reserve capacity for capacity buffers are not empty.
@@ -50,8 +50,8 @@ func decideEmptiness(s Session, fit []Candidate) Decision {
 	return d
 }
 
-// DropOccupied drops the nodes of a command that pods, real or virtual, have come to since. Nodes that are gone are kept:
-// deleting them again does no harm.
+// DropOccupied drops the nodes of a command that have got pods, real or virtual, since. Deleted nodes are kept:
+// deleting them again has no effect.
 func DropOccupied(c Command, now *model.Snapshot) Validation {
 	v := Validation{Command: Command{Reason: c.Reason, Type: c.Type}}
 	for _, candidate := range c.Candidates {

@@ -31,7 +31,7 @@ func TestEmptinessFilter(t *testing.T) {
 			change: func(n *model.Node) { n.Disruption.Consolidatable = false },
 		},
 		{
-			name: "a node with only virtual pods keeps room for them", want: KeepsHeadroom,
+			name: "a node with only virtual pods keeps capacity for them", want: KeepsHeadroom,
 			change: func(n *model.Node) { n.Headroom = 1 },
 		},
 		{name: "a headroom of zero does not protect", change: func(n *model.Node) { n.Headroom = 0 }},

@@ -29,7 +29,7 @@ type fleet struct {
 // price is what one core costs an hour, by capacity type.
 var price = map[string]float64{onDemand: 1, spot: 0.4, reserved: 0.001}
 
-// typeOf is an instance type with so many cores, on offer in two zones as the capacity types say.
+// typeOf is an instance type with the given number of cores, offered in two zones with the given capacity types.
 func typeOf(name string, cores int64, kinds ...string) *catalog.InstanceType {
 	size := resource.Vector{}.Set(resource.CPU, cores*1000).Set(resource.Memory, cores*4*gi).Set(resource.Pods, 110)
 	it := &catalog.InstanceType{
@@ -88,7 +88,7 @@ func (f *fleet) pool(name string, types catalog.Catalog, changes ...func(*Pool))
 	})
 }
 
-// node adds a node of an instance type of the pool "default" with pods that ask for so many thousandths of a core.
+// node adds a node of an instance type of the pool "default" with pods that request the given thousandths of a core.
 func (f *fleet) node(name, kind, it string, cpus ...int64) *model.Node {
 	return f.nodeOf("default", name, kind, it, cpus...)
 }
@@ -114,7 +114,7 @@ func (f *fleet) nodeOf(pool, name, kind, it string, cpus ...int64) *model.Node {
 	return n
 }
 
-// run puts a pod on a node.
+// run adds a pod that runs on a node.
 func (f *fleet) run(n *model.Node, name string, cpu int64, changes ...func(*model.Pod)) *model.Pod {
 	p := &model.Pod{
 		UID: name, Namespace: "default", Name: name, Node: n.NodeName, Reschedulable: true, EvictionCost: 1,
@@ -128,7 +128,7 @@ func (f *fleet) run(n *model.Node, name string, cpu int64, changes ...func(*mode
 	return p
 }
 
-// wait adds a pod that waits for a node.
+// wait adds a pending pod.
 func (f *fleet) wait(name string, cpu int64) *model.Pod {
 	p := f.run(&model.Node{}, name, cpu)
 	p.Node, p.Reschedulable = "", false
@@ -147,7 +147,7 @@ func (f *fleet) candidates() []Candidate {
 	return list
 }
 
-// decide lets a method decide with a budget for every pool.
+// decide returns the decision of a method with a budget for every pool.
 func (f *fleet) decide(m Method, budget int) Decision {
 	f.Helper()
 	f.input.Problem.Nodes = nil
@@ -182,7 +182,7 @@ func (f *fleet) decide(m Method, budget int) Decision {
 	return d
 }
 
-// say is a decision in short: every command with the instance types and the capacity type it launches.
+// say renders a decision: every command with the instance types and the capacity type it launches.
 func say(d Decision) string {
 	var out []string
 	for _, c := range d.Commands {
@@ -222,7 +222,7 @@ func (f *fleet) wantObstacle(d Decision, node string, code Code, text string) {
 	f.Errorf("%s: no obstacle among %v, want %s", node, d.Obstacles, code)
 }
 
-// TestEveryNodeHasAReason: a method that considers nodes one by one says of each that it does not take why.
+// TestEveryNodeHasAReason: a method that considers nodes one by one has an obstacle for every node that it does not take.
 func TestEveryNodeHasAReason(t *testing.T) {
 	codes := map[Code]bool{}
 	for seed := range uint64(80) {
@@ -242,7 +242,7 @@ func TestEveryNodeHasAReason(t *testing.T) {
 			}
 		}
 		if seed%2 == 0 {
-			// What a command that waits takes for granted keeps others from their move.
+			// The assumptions of a waiting command prevent other moves.
 			if d := f.decide(singleNode(), 2); len(d.Commands) > 0 {
 				f.input.Underway = d.Commands[:1]
 			}

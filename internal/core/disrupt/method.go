@@ -1,11 +1,11 @@
-// Package disrupt decides which nodes are removed or replaced voluntarily, and says of every other node why it is not.
+// Package disrupt decides which nodes are removed or replaced voluntarily, and reports an obstacle for every other node.
 //
-// Problem: find nodes that are not worth their price or not as they should be, without disrupting more than budgets and
-// owners allow. Approach: four pure steps that every Method shares. Qualify tells the nodes that may be disrupted at all from
+// Problem: find nodes that cost more than necessary or differ from their NodePool, without disrupting more than budgets and
+// owners allow. Approach: four pure steps that every Method shares. Qualify separates the nodes that may be disrupted at all from
 // the others. FilterNodes keeps those that the method is for, FilterPods those whose pods may be evicted, Decide composes
-// commands under the budgets. Later, when pods that were on their way have arrived, Validate compares a command with a newer
-// snapshot and keeps what is still right. Invariant: a node is in at most one command, and counts against the budgets of its
-// pool from the moment of the decision. Cost: linear in nodes and bound pods, plus sorting the candidates and the simulations.
+// commands under the budgets. Later, when pods have been bound, Validate compares a command with a newer snapshot and keeps
+// the candidates that are still valid. Invariant: a node is in at most one command, and counts against the budgets of its pool
+// from the moment of the decision. Cost: linear in nodes and bound pods, plus sorting the candidates and the simulations.
 //
 // Source: disruption specification, voluntary disruption.
 package disrupt
@@ -38,11 +38,11 @@ const (
 	Eventual
 )
 
-// Simulation is how a method asks where the pods of its candidates would go.
+// Simulation is how a method simulates where the pods of its candidates would be placed.
 type Simulation int
 
 const (
-	// NoSimulation methods look at nodes and budgets alone.
+	// NoSimulation methods use nodes and budgets only.
 	NoSimulation Simulation = iota
 	// ForReplacement simulations launch whatever the pods need.
 	ForReplacement
@@ -73,7 +73,7 @@ const (
 
 // Method is one way to find nodes to disrupt.
 type Method struct {
-	// Name tells methods apart.
+	// Name identifies the method.
 	Name   string
 	Reason Reason
 	// Type is the value of the consolidation_type label of metrics; empty for methods that are no consolidation.
@@ -85,14 +85,14 @@ type Method struct {
 	Timeout time.Duration
 	// Queued is set when a command waits to be validated before it starts.
 	Queued bool
-	// DropsOccupied is set when nodes that pods have come to are dropped from a command after its nodes are tainted; see
+	// DropsOccupied is set when nodes that have got pods are dropped from a command after its nodes are tainted; see
 	// DropOccupied. A method that simulates has found places for the pods instead.
 	DropsOccupied bool
-	// Memoized is set when the method is not asked again until the cluster has changed, once it has found nothing.
+	// Memoized is set when the method is not run again until the cluster has changed, once it has found nothing.
 	Memoized bool
 	// ReportsEvaluation is set for the method whose candidates and durations the metrics of its Reason and Type show.
 	ReportsEvaluation bool
-	// Filter is why the method does not take a candidate, whatever the pods of the candidate say; empty when it takes it.
+	// Filter is why the method does not take a candidate, regardless of its pods; empty when it takes it.
 	Filter func(Candidate) Code
 	// Decide composes commands from candidates and uses up the budgets of the session.
 	Decide func(s Session, fit []Candidate) Decision
@@ -122,7 +122,7 @@ func MethodFor(reason Reason, c Candidate) Method {
 	return meant[0]
 }
 
-// FilterNodes keeps the candidates that the method takes, and says why it does not take the others.
+// FilterNodes keeps the candidates that the method takes, and returns the obstacles of the others.
 func (m Method) FilterNodes(candidates []Candidate) ([]Candidate, []Obstacle) {
 	return partition(candidates, func(c Candidate) (Obstacle, bool) {
 		code := m.Filter(c)
@@ -130,7 +130,7 @@ func (m Method) FilterNodes(candidates []Candidate) ([]Candidate, []Obstacle) {
 	})
 }
 
-// FilterPods keeps the candidates whose pods may be evicted. blocks are the obstacles that pods are, by node ID.
+// FilterPods keeps the candidates whose pods may be evicted. blocks are the obstacles of pods, by node ID.
 func (m Method) FilterPods(candidates []Candidate, blocks map[string]Obstacle) ([]Candidate, []Obstacle) {
 	return partition(candidates, func(c Candidate) (Obstacle, bool) {
 		o, blocked := blocks[c.Node.ID]

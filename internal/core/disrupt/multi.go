@@ -8,7 +8,7 @@ import (
 // maxNodesPerCommand is how many nodes one command may disrupt.
 const maxNodesPerCommand = 100
 
-// How far the search for a better set goes: how many nodes are added at first, at how many nodes windows start, and how many sets
+// The limits of the search for a better set: how many nodes are added at first, at how many nodes windows start, and how many sets
 // each part of the search evaluates.
 const (
 	firstChunk     = 8
@@ -47,7 +47,7 @@ type search struct {
 	sim   *Simulator
 	order []Candidate
 	best  evaluation
-	// rejected is the last set that would have worked but for its score.
+	// rejected is the last set that only its score ruled out.
 	rejected evaluation
 	// merges is how many merges were tried.
 	merges int
@@ -130,7 +130,7 @@ func (m *search) try(set []Candidate) bool {
 	return true
 }
 
-// better prefers what saves more, then what disturbs less.
+// better prefers the result with higher savings, then the one with less disruption.
 func better(a, b Command) bool {
 	// Sums of prices are rounded.
 	const noise = 1e-9
@@ -156,7 +156,7 @@ func (m *search) bisect(list []Candidate) {
 	}
 }
 
-// grow adds nodes to a set for as long as they can all be deleted, many at a time where that works, and then searches for
+// grow adds nodes to a set for as long as all of them can be deleted, many at a time where possible, and then searches for
 // nodes that one node can replace on top.
 func (m *search) grow() {
 	var gone, rest []Candidate
@@ -184,7 +184,7 @@ func (m *search) grow() {
 	m.merge(gone, rest)
 }
 
-// deletes reports whether all nodes of the set can go within the budgets without anything being launched.
+// deletes reports whether all nodes of the set can be deleted within the budgets without a launch.
 func (m *search) deletes(set []Candidate) bool {
 	if len(m.within(set)) < len(set) {
 		return false
@@ -193,7 +193,7 @@ func (m *search) deletes(set []Candidate) bool {
 	return o == nil && len(command.Replacements) == 0 && m.sim.Score(command).Approved
 }
 
-// merge searches for the group that one node replaces at the greatest gain, on top of the nodes gone.
+// merge searches for the group that one node replaces at the greatest gain, in addition to the deletion of gone.
 func (m *search) merge(gone, rest []Candidate) {
 	var best []Candidate
 	gain := 0.0

@@ -84,7 +84,7 @@ func TestMulti(t *testing.T) {
 		}
 	})
 	t.Run("a set that no prefix is may be the best one", func(t *testing.T) {
-		// The first node by savings ratio can go nowhere, so every prefix fails.
+		// The first node by savings ratio cannot be removed, so every prefix fails.
 		f := newFleet(t, catalog.Catalog{typeOf("x1", 1, onDemand)})
 		f.node("first", onDemand, "x64", 63_000)
 		f.node("a", onDemand, "x1", 100, 100)
@@ -94,8 +94,8 @@ func TestMulti(t *testing.T) {
 	})
 }
 
-// prefix is the command that upstream finds: bisection over prefixes of all candidates, written down from the specification without
-// any part of our search. At most 100 nodes are taken, where upstream takes 101.
+// prefix is the command that upstream finds: bisection over prefixes of all candidates, written from the specification and sharing no
+// code with the search. At most 100 nodes are taken, where upstream takes 101.
 //
 // Source: disruption specification, multi-node search.
 func (f *fleet) prefix(budget int) Command {
@@ -187,7 +187,7 @@ func randomFleet(t *testing.T, random *rand.Rand, n int) *fleet {
 	return f
 }
 
-func TestDecisionsLeaveEveryPodItsPlace(t *testing.T) {
+func TestDecisionsLeaveEveryPodPlaced(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 9)) //nolint:gosec // a test
 		f := randomFleet(t, random, 10)
@@ -232,7 +232,8 @@ func TestDecisionsLeaveEveryPodItsPlace(t *testing.T) {
 	}
 }
 
-// Where more nodes are candidates than one command may take, the middles of the bisection matter: they are those of upstream.
+// TestTheSearchIsNeverWorseThanThePrefixOfALargeFleet: with more candidates than one command may take, the bisection tries the same
+// prefixes as upstream.
 func TestTheSearchIsNeverWorseThanThePrefixOfALargeFleet(t *testing.T) {
 	for seed := range uint64(12) {
 		random := rand.New(rand.NewPCG(seed, 11)) //nolint:gosec // a test

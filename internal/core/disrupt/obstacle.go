@@ -28,13 +28,13 @@ const (
 	Nominated Code = "Nominated"
 	// NodeProtected means that the node's own annotation forbids disruption.
 	NodeProtected Code = "NodeProtected"
-	// NoPoolLabel means that the node does not say which pool it belongs to.
+	// NoPoolLabel means that the node lacks the label of its pool.
 	NoPoolLabel Code = "NoPoolLabel"
 	// PoolNotFound means that the node's pool does not exist or belongs to another installation.
 	PoolNotFound Code = "PoolNotFound"
 )
 
-// The obstacles that pods are. Methods of the eventual class waive them for nodes with a termination grace period.
+// The obstacles of pods. Methods of the eventual class waive them for nodes with a termination grace period.
 const (
 	// PodProtected means that a pod's annotation forbids disruption.
 	PodProtected Code = "PodProtected"
@@ -47,7 +47,7 @@ const (
 // PodsUnknown means that the pods of the node could not be listed. Nothing waives it.
 const PodsUnknown Code = "PodsUnknown"
 
-// The obstacles that a method itself sees in a node.
+// The obstacles of a node to a method itself.
 const (
 	// Static means that the node belongs to a pool with a fixed number of nodes.
 	Static Code = "Static"
@@ -57,17 +57,17 @@ const (
 	KeepsHeadroom Code = "KeepsHeadroom"
 	// HeadroomUnknown means that it is not known yet which nodes reserve capacity for capacity buffers.
 	HeadroomUnknown Code = "HeadroomUnknown"
-	// Occupied means that there are pods on the node that would have to move.
+	// Occupied means that the node has pods that would have to move.
 	Occupied Code = "Occupied"
-	// NotConsolidatable means that the node has not been quiet for long enough.
+	// NotConsolidatable means that consolidateAfter has not passed since the last pod event of the node.
 	NotConsolidatable Code = "NotConsolidatable"
 	// BudgetSpent means that the budgets of the node's pool allow no further disruption now.
 	BudgetSpent Code = "BudgetSpent"
 )
 
-// The obstacles that the methods which move pods see in a node, and those that simulations find.
+// The obstacles of a node to methods that move pods, and those that simulations find.
 const (
-	// NotDrifted means that the node is what would be launched today.
+	// NotDrifted means that the node has not drifted.
 	NotDrifted Code = "NotDrifted"
 	// Dynamic means that the node's pool has no fixed number of nodes.
 	Dynamic Code = "Dynamic"
@@ -91,15 +91,15 @@ const (
 	Empties Code = "Empties"
 	// EmptyOnly means that the pool's policy lets empty nodes be removed only.
 	EmptyOnly Code = "EmptyOnly"
-	// NoPlaceToDrift means that some pod of a drifted node would find no place.
+	// NoPlaceToDrift means that some pod of a drifted node would not be placed.
 	NoPlaceToDrift Code = "NoPlaceToDrift"
-	// NoOtherPlace means that some pod of a node to consolidate would find no place.
+	// NoOtherPlace means that some pod of a node to consolidate would not be placed.
 	NoOtherPlace Code = "NoOtherPlace"
-	// SeveralReplacements means that it would take more than one new node.
+	// SeveralReplacements means that more than one new node would be required.
 	SeveralReplacements Code = "SeveralReplacements"
-	// NotCheaper means that what could replace the node may cost as much or more.
+	// NotCheaper means that a replacement of the node may cost as much or more.
 	NotCheaper Code = "NotCheaper"
-	// TooFewValues means that what is cheaper has too few distinct values of some label.
+	// TooFewValues means that the cheaper instance types have too few distinct values of some label.
 	TooFewValues Code = "TooFewValues"
 	// SpotToSpotOff means that spot nodes are not replaced by spot nodes.
 	SpotToSpotOff Code = "SpotToSpotOff"
@@ -115,7 +115,7 @@ const (
 const (
 	// NotTogether means that the move does not work together with better ones.
 	NotTogether Code = "NotTogether"
-	// NotReached means that time was up, or that the outcome is known only once another command has ended.
+	// NotReached means that the timeout expired, or that the outcome is known only once another command has ended.
 	NotReached Code = "NotReached"
 	// NodeLimit means that the limit on nodes of a static pool does not allow a replacement.
 	NodeLimit Code = "NodeLimit"
@@ -128,7 +128,7 @@ const Gone Code = "Gone"
 type Event int
 
 const (
-	// NoEvent is for obstacles that are the ordinary state of a node, or there is no object to publish an event on.
+	// NoEvent is for obstacles that are the ordinary state of a node, or that have no object to publish an event on.
 	NoEvent Event = iota
 	// DisruptionBlocked is the reason of an event on the Node and the NodeClaim.
 	DisruptionBlocked
@@ -136,7 +136,7 @@ const (
 	Unconsolidatable
 )
 
-// Rule is one line per code for people: what is tested, and what would change the outcome.
+// Rule documents one code: what is tested, and what would change the outcome.
 type Rule struct {
 	Code  Code
 	Event Event
@@ -146,7 +146,7 @@ type Rule struct {
 	Remedy   string
 }
 
-// Rules is the vocabulary, in the order of Code.
+// Rules returns the rules of all codes, in the order of Code.
 func Rules() []Rule {
 	return []Rule{
 		{InCommand, NoEvent, false, "A node is part of at most one command.", "Wait until the command has ended."},
@@ -197,7 +197,7 @@ func Rules() []Rule {
 	}
 }
 
-// ruleOf finds the line of a code.
+// ruleOf returns the rule of a code.
 var ruleOf = sync.OnceValue(func() map[Code]Rule { //nolint:gochecknoglobals // a constant, but for its type
 	out := map[Code]Rule{}
 	for _, r := range Rules() {
@@ -206,31 +206,31 @@ var ruleOf = sync.OnceValue(func() map[Code]Rule { //nolint:gochecknoglobals // 
 	return out
 })
 
-// rule is the line of a code.
+// rule is the rule of a code.
 func (c Code) rule() Rule { return ruleOf()[c] }
 
 // Event is how the obstacle is published.
 func (c Code) Event() Event { return c.rule().Event }
 
-// Obstacle is what keeps one node from being disrupted. Code says which of the other fields mean anything.
+// Obstacle is why one node is not disrupted. Code determines which of the other fields are set.
 type Obstacle struct {
 	Code Code
 	Node *model.Node
-	// Pod is the namespace/name of the pod in the way.
+	// Pod is the namespace/name of the blocking pod.
 	Pod string
-	// Budgets are the namespace/name of the PodDisruptionBudgets in the way.
+	// Budgets are the namespace/name of the blocking PodDisruptionBudgets.
 	Budgets []string
 	// Cause is why the pods could not be listed.
 	Cause string
-	// Pool is the NodePool that launches nothing.
+	// Pool is the NodePool that launches no nodes.
 	Pool string
-	// Detail is what a simulation found in the way.
+	// Detail is the obstacle that a simulation found.
 	Detail string
-	// Count is how many replacements it would take, or how many instance types are cheaper.
+	// Count is how many replacements would be required, or how many instance types are cheaper.
 	Count int
-	// Paid is what the nodes cost now, and Least what could replace them would cost at least, in dollars an hour.
+	// Paid is the present cost of the nodes, and Least the minimum cost of a replacement, in dollars per hour.
 	Paid, Least float64
-	// Scores are what the pools say about the move.
+	// Scores are the scores of the pools for the move.
 	Scores []Score
 }
 

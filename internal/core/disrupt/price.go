@@ -26,7 +26,7 @@ const (
 	onDemand = "on-demand"
 )
 
-// quote is what an instance type may cost under the requirements of a claim.
+// quote is the possible prices of an instance type under the requirements of a claim.
 type quote struct {
 	it *catalog.InstanceType
 	// lowest is the price of the cheapest offering, worst that of the most expensive one of the capacity type that is launched
@@ -108,7 +108,7 @@ func distinct(list []quote, r requirement.Requirement) int {
 	})
 }
 
-// typesForMinValues is how many of the cheapest instance types it takes to meet all minValues.
+// typesForMinValues is how many of the cheapest instance types are required to meet all minValues.
 func typesForMinValues(list []quote, reqs requirement.Set) int {
 	for n := range list {
 		if unmetMinValues(list[:n], reqs) == "" {
@@ -118,7 +118,7 @@ func typesForMinValues(list []quote, reqs requirement.Set) int {
 	return len(list)
 }
 
-// restrictClaim is the claim with these instance types only. minValues stay.
+// restrictClaim is the claim with these instance types only. minValues are kept.
 func restrictClaim(c solve.NodeClaim, list []quote, reqs requirement.Set) solve.NodeClaim {
 	names := make([]string, len(list))
 	for i, q := range list {

@@ -24,13 +24,13 @@ func (f *fleet) wants(key string, values int) {
 	p.Requirements = p.Requirements.Add(requirement.New(key, requirement.Exists).WithMinValues(values))
 }
 
-// of is one app of pods, which can be told by a selector.
+// of labels pods with an app, which a selector selects.
 func of(app string) (*model.Labels, *topology.Selector) {
 	return &model.Labels{Namespace: "default", Values: map[string]string{"app": app}},
 		topology.NewSelector(requirement.NewSet(requirement.New("app", requirement.In, app)))
 }
 
-func TestMoreOfReplacing(t *testing.T) {
+func TestReplacementRules(t *testing.T) {
 	t.Run("minValues that the price breaks stop the move on demand", func(t *testing.T) {
 		t.Attr("covers", "C389")
 		f := newFleet(t, sizes(3, onDemand))
@@ -50,7 +50,7 @@ func TestMoreOfReplacing(t *testing.T) {
 		f.want(d, "")
 		f.wantObstacle(d, "a", TooFewValues, "")
 	})
-	t.Run("a large pod that waits keeps a node of its size", func(t *testing.T) {
+	t.Run("a large pending pod keeps a node of its size", func(t *testing.T) {
 		t.Attr("covers", "C343")
 		f := newFleet(t, sizes(4, onDemand))
 		f.node("a", onDemand, "x8", 500)
@@ -60,7 +60,7 @@ func TestMoreOfReplacing(t *testing.T) {
 		f.want(d, "")
 		f.wantObstacle(d, "a", NotCheaper, "")
 	})
-	t.Run("a node that is to be quiet for as long as can be counted takes no pods", func(t *testing.T) {
+	t.Run("a node with the maximum consolidateAfter takes no pods", func(t *testing.T) {
 		f := newFleet(t, sizes(3, onDemand), func(p *Pool) { p.ConsolidateAfter = math.MaxInt64 })
 		f.node("a", onDemand, "x1", 500)
 		f.node("b", onDemand, "x1", 100)
@@ -68,7 +68,7 @@ func TestMoreOfReplacing(t *testing.T) {
 		f.want(d, "")
 		f.wantObstacle(d, "a", NotCheaper, "")
 	})
-	t.Run("another node that is not quiet yet does not stop it", func(t *testing.T) {
+	t.Run("another node within its consolidateAfter does not stop it", func(t *testing.T) {
 		t.Attr("covers", "C397")
 		f := newFleet(t, sizes(3, onDemand), func(p *Pool) { p.ConsolidateAfter = 2 * time.Hour })
 		f.node("a", onDemand, "x4", 500).Disruption.LastPodEvent = noon.Add(-3 * time.Hour).UnixNano()
@@ -87,7 +87,7 @@ func TestMoreOfReplacing(t *testing.T) {
 			f.want(f.decide(singleNode(), 1), want)
 		})
 	}
-	t.Run("a reserved node goes into a cheaper reservation", func(t *testing.T) {
+	t.Run("a reserved node is replaced from a cheaper reservation", func(t *testing.T) {
 		t.Attr("covers", "C493")
 		f := newFleet(t, catalog.Catalog{heldType("x8", 8, "r-8"), heldType("x2", 2, "r-2")})
 		f.reserve()
@@ -105,7 +105,7 @@ func TestMoreOfReplacing(t *testing.T) {
 		f.wait("virtual", 1200).Virtual = true
 		f.want(f.decide(singleNode(), 1), "replace a -> x2,x4 on-demand")
 	})
-	t.Run("nodes that hold room for a buffer alone are never consolidated", func(t *testing.T) {
+	t.Run("nodes that only reserve capacity for a buffer are never consolidated", func(t *testing.T) {
 		t.Attr("covers", "C381")
 		f := newFleet(t, sizes(4, onDemand))
 		f.node("a", onDemand, "x8").Headroom = 2
@@ -122,7 +122,7 @@ func TestMoreOfReplacing(t *testing.T) {
 	})
 }
 
-// heldType is an instance type with one instance in a reservation, at a price next to nothing.
+// heldType is an instance type with one instance in a reservation, at almost no cost.
 func heldType(name string, cores int64, reservation string) *catalog.InstanceType {
 	it := typeOf(name, cores, reserved)
 	for i := range it.Offerings {
@@ -132,15 +132,15 @@ func heldType(name string, cores int64, reservation string) *catalog.InstanceTyp
 	return it
 }
 
-// reserve lets reservations be used.
+// reserve enables reservations.
 func (f *fleet) reserve() {
 	f.input.Problem.Options.Reserved, f.input.Problem.Options.ReservationLabel = solve.ReservedFallback, "test/reservation"
 	known := f.input.Problem.Options.WellKnown
 	f.input.Problem.Options.WellKnown = func(key string) bool { return key == "test/reservation" || known(key) }
 }
 
-func TestMoreOfRemoving(t *testing.T) {
-	t.Run("busy nodes stay, quiet ones go", func(t *testing.T) {
+func TestDeletionRules(t *testing.T) {
+	t.Run("only nodes without recent pod events are deleted", func(t *testing.T) {
 		t.Attr("covers", "C402")
 		f := newFleet(t, sizes(1, onDemand))
 		f.node("busy", onDemand, "x1", 500).Disruption.Consolidatable = false
@@ -150,7 +150,7 @@ func TestMoreOfRemoving(t *testing.T) {
 		f.want(d, "delete quiet")
 		f.wantObstacle(d, "busy", NotConsolidatable, "")
 	})
-	t.Run("pods go to initialized nodes first", func(t *testing.T) {
+	t.Run("pods are placed on initialized nodes first", func(t *testing.T) {
 		t.Attr("covers", "C409")
 		f := newFleet(t, sizes(1, onDemand))
 		f.node("m", onDemand, "x1", 500)
@@ -162,7 +162,7 @@ func TestMoreOfRemoving(t *testing.T) {
 			t.Errorf("placed %+v, want all on z", at)
 		}
 	})
-	t.Run("anti-affinity is not broken", func(t *testing.T) {
+	t.Run("anti-affinity is respected", func(t *testing.T) {
 		t.Attr("covers", "C415")
 		for apart, want := range map[bool]string{false: "delete a", true: ""} {
 			f := newFleet(t, sizes(1, onDemand))
@@ -194,7 +194,7 @@ func TestMoreOfRemoving(t *testing.T) {
 			}
 		}
 		d := f.decide(singleNode(), 1)
-		// Not even one of the two pods may go to b, and both fit into the other zone only if the first one is there.
+		// Neither of the two pods may be placed on b, and both fit into the other zone only if the first one is there.
 		if len(d.Commands) != 1 || len(d.Commands[0].Replacements) != 1 {
 			t.Fatalf("decided %q; obstacles %v", say(d), d.Obstacles)
 		}
@@ -228,7 +228,7 @@ func TestSeveralBecomeOne(t *testing.T) {
 	}
 }
 
-// over is a limit on time that is reached after so many looks at the clock.
+// over is a deadline that expires after the given number of calls.
 func over(looks int) func() bool {
 	return func() bool {
 		looks--
@@ -236,7 +236,7 @@ func over(looks int) func() bool {
 	}
 }
 
-// until lets a method decide that has that much time.
+// until returns the decision of a method with the given deadline.
 func (f *fleet) until(m Method, over func() bool, first map[string]bool) Decision {
 	f.input.Problem.Nodes = f.nodes
 	list := f.candidates()
@@ -265,7 +265,7 @@ func TestDeadlines(t *testing.T) {
 		f.node("large", onDemand, "x4", 100).Disruption.Consolidatable = false
 		return f
 	}
-	t.Run("at the deadline the best so far counts", func(t *testing.T) {
+	t.Run("the best result before the deadline counts", func(t *testing.T) {
 		t.Attr("covers", "C428")
 		f := quarters(t)
 		d := f.until(multiNode(), over(1), nil)
@@ -297,7 +297,7 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
-// TestSavingsPerDisruption: the order is that of price over cost, whatever the policy says.
+// TestSavingsPerDisruption: nodes are ordered by price over disruption cost, for every policy.
 func TestSavingsPerDisruption(t *testing.T) {
 	t.Attr("covers", "C304 C436")
 	for _, policy := range []string{WhenEmptyOrUnderutilized, Balanced} {
@@ -325,8 +325,8 @@ func TestSavingsPerDisruption(t *testing.T) {
 	}
 }
 
-func TestPricesOfWhatTakesOver(t *testing.T) {
-	t.Run("a spot price is none for a pool on demand", func(t *testing.T) {
+func TestPricesOfReplacements(t *testing.T) {
+	t.Run("an on-demand pool ignores spot prices", func(t *testing.T) {
 		t.Attr("covers", "C451")
 		f := newFleet(t, catalog.Catalog{typeOf("x1", 1, onDemand, spot), typeOf("x8", 8, onDemand, spot)}, func(p *Pool) { p.Policy = Balanced })
 		p := f.input.Problem.Pools[0]
@@ -374,8 +374,8 @@ func TestPricesOfWhatTakesOver(t *testing.T) {
 	})
 }
 
-// TestTheExpectedPriceDecides: the cheapest instance type of the list would make the command worth it, the most expensive, which it may
-// turn out to be, does not.
+// TestTheExpectedPriceDecides: with the cheapest instance type of the list the command would be approved, with the most
+// expensive one, which may be launched, it is not.
 func TestTheExpectedPriceDecides(t *testing.T) {
 	t.Attr("covers", "W035")
 	f := newFleet(t, sizes(3, onDemand, spot), func(p *Pool) { p.Policy = Balanced })
@@ -393,7 +393,7 @@ func TestTheExpectedPriceDecides(t *testing.T) {
 	}
 }
 
-// TestSimulationsLeaveNoTrace: what is asked about is shared, not copied, and is afterwards as it was.
+// TestSimulationsLeaveNoTrace: the input is shared, not copied, and unchanged afterwards.
 func TestSimulationsLeaveNoTrace(t *testing.T) {
 	t.Attr("covers", "C486 W025")
 	bytes := map[int]uint64{}
@@ -425,7 +425,7 @@ func TestSimulationsLeaveNoTrace(t *testing.T) {
 	}
 }
 
-// TestTheSameClusterGivesTheSameDecision: in whatever order it is told.
+// TestTheSameClusterGivesTheSameDecision: the order of the input does not matter.
 func TestTheSameClusterGivesTheSameDecision(t *testing.T) {
 	t.Attr("covers", "W029")
 	for seed := range uint64(10) {

@@ -1,16 +1,16 @@
 package disrupt
 
-// Session is what a method decides with.
+// Session is the input of one decision of a method.
 type Session struct {
 	Input *SimulationInput
-	// Budgets are used up by what is decided.
+	// Budgets decrease with every decided disruption.
 	Budgets Budgets
 	// Simulators has at least one element if the method simulates. Each of them is for one goroutine at a time.
 	Simulators []*Simulator
 	// Each calls do for every index below n, in ascending order of the starts of the calls; calls that run at the same time have
 	// different simulators. Only methods that consider each candidate use it.
 	Each func(n int, do func(sim *Simulator, i int))
-	// Expired reports whether the time of the decision is up.
+	// Expired reports whether the timeout of the decision has expired.
 	Expired func() bool
 	// FirstPools are pools that an earlier session did not reach.
 	FirstPools map[string]bool
@@ -70,26 +70,26 @@ func (s Session) take(d *Decision, c Candidate, command Command, to destinations
 	d.Commands = append(d.Commands, command)
 }
 
-// Decision is what a method does, and why not more.
+// Decision is the result of a method: commands, and obstacles of other nodes.
 type Decision struct {
 	Commands []Command
-	// Obstacles say why a candidate is left alone. A method that considers nodes one by one has one for each that is in no command.
+	// Obstacles are why candidates are not disrupted. A method that considers nodes one by one has one for each that is in no command.
 	Obstacles []Obstacle
 	// Scored are the commands that were scored, in the order in which they were found, rejected ones included.
 	Scored []ScoredCommand
 	// Suppressed is set when budgets or other commands kept a candidate from being evaluated: a later pass may find more.
 	Suppressed bool
-	// TimedOut is set when time was up; Unvisited are the pools that were not reached.
+	// TimedOut is set when the timeout expired; Unvisited are the pools that were not reached.
 	TimedOut  bool
 	Unvisited map[string]bool
 }
 
-// skip notes why a candidate is left alone.
+// skip records why a candidate is not disrupted.
 func (d *Decision) skip(code Code, c Candidate) {
 	d.Obstacles = append(d.Obstacles, Obstacle{Code: code, Node: c.Node})
 }
 
-// NotReachedObstacles says of candidates that they were not evaluated.
+// NotReachedObstacles are the obstacles of candidates that were not evaluated.
 func NotReachedObstacles(list []Candidate) []Obstacle {
 	var d Decision
 	for _, c := range list {

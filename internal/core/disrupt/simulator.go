@@ -12,16 +12,16 @@ import (
 	"github.com/karpenter-anew/karpenter/internal/core/solve"
 )
 
-// SimulationInput is what the simulations of one pass share. It is not changed once the first Simulator is compiled from it.
+// SimulationInput is the shared input of the simulations of one pass. It is not changed once the first Simulator is compiled from it.
 type SimulationInput struct {
-	// Problem is the cluster as it is: pending pods and pods of nodes being deleted, the nodes that stay, and the NodePools
+	// Problem is the present cluster state: pending pods and pods of nodes being deleted, the nodes that stay, and the NodePools
 	// that may launch.
 	Problem solve.Problem
 	Pools   map[string]Pool
 	Now     time.Time
 	// Unevictable are the UIDs of pods that may not be moved now.
 	Unevictable map[string]bool
-	// Resized are pods that autoscalers give other requests when they move, by UID, as they will be.
+	// Resized are pods that autoscalers resize when they move, by UID, with their new requests.
 	Resized map[string]*model.Pod
 	// Underway are commands that are assumed to be complete.
 	Underway []Command
@@ -31,7 +31,7 @@ type SimulationInput struct {
 	Totals map[string]Totals
 }
 
-// Simulator answers what would happen without some nodes. It is not safe for concurrent use: compile one for each goroutine.
+// Simulator simulates the cluster without some nodes. It is not safe for concurrent use: compile one for each goroutine.
 type Simulator struct {
 	input *SimulationInput
 	base  *solve.Base
@@ -123,20 +123,20 @@ func (s *SimulationInput) closed(candidates []Candidate) (nodes, exempt map[stri
 	return nodes, exempt
 }
 
-// Outcome is what would happen without some nodes.
+// Outcome is the result of a simulation without some nodes.
 type Outcome struct {
 	Plan solve.Plan
-	// Failed are the pods that would have no place although they have one now, sorted.
+	// Failed are the running pods that would not be placed, sorted.
 	Failed []UnplacedPod
 }
 
-// UnplacedPod is a pod that would have no place.
+// UnplacedPod is a pod that would not be placed.
 type UnplacedPod struct {
 	Pod *model.Pod
 	Why string
 }
 
-// Simulate is what would happen without the candidates.
+// Simulate returns the outcome without the candidates.
 func (sim *Simulator) Simulate(set []Candidate) Outcome {
 	var nodes []*model.Node
 	var pods []*model.Pod
@@ -183,7 +183,7 @@ func (sim *Simulator) Simulate(set []Candidate) Outcome {
 // Keep makes later simulations assume the outcome of the last one; false where that is not possible.
 func (sim *Simulator) Keep() bool { return sim.base.Commit() }
 
-// Reset forgets what was kept, except the commands under way.
+// Reset discards the kept outcomes, except the commands under way.
 func (sim *Simulator) Reset() {
 	sim.base.Reset()
 	for _, c := range sim.input.Underway {
@@ -214,10 +214,10 @@ func (sim *Simulator) replacements(t Outcome) []solve.NodeClaim {
 	})
 }
 
-// maxNamedPods is how many pods without a place a message names.
+// maxNamedPods is how many unplaced pods a message names.
 const maxNamedPods = 5
 
-// describeUnplaced renders pods without a place as events show them.
+// describeUnplaced renders unplaced pods as events show them.
 func describeUnplaced(list []UnplacedPod) string {
 	var b strings.Builder
 	b.WriteString("not all pods would schedule, ")

@@ -3,7 +3,7 @@ package disrupt
 // singleNode replaces or deletes one node at a time.
 //
 // All candidates are evaluated in parallel on one snapshot. Then the best moves are taken in order, each on top of those taken
-// before, as far as budgets go: a move that does not work together with a better one waits.
+// before, within the budgets: a move that does not work together with a better one waits.
 //
 // Source: disruption specification, single-node search.
 func singleNode() Method {
@@ -78,7 +78,7 @@ func decideSingle(s Session, fit []Candidate) Decision {
 	return d
 }
 
-// onTop evaluates a move again, on top of those that were taken, and keeps it if it still works. Otherwise it says why not.
+// onTop evaluates a move again, on top of those that were taken, and keeps it if it still works. Otherwise it returns the obstacle.
 func (s Session) onTop(v *evaluation, c Candidate, taken *int) Code {
 	sim := s.Simulators[0]
 	if *taken < 0 || s.Expired() {

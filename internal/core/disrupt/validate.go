@@ -15,15 +15,15 @@ const (
 	Churn Failure = "churn"
 	// OverBudget means that budgets shrank while the command waited.
 	OverBudget Failure = "budget"
-	// Scheduling means that the simulation came out differently.
+	// Scheduling means that the simulation had another result.
 	Scheduling Failure = "scheduling"
 )
 
 // Validation is the outcome of validating a command.
 type Validation struct {
-	// Command is what is left to do; it has no candidates when nothing is.
+	// Command is the part of the command that is still valid; it has no candidates when nothing is.
 	Command Command
-	// Dropped says of every other candidate why it was dropped.
+	// Dropped are the obstacles of every dropped candidate.
 	Dropped []Obstacle
 }
 
@@ -38,9 +38,9 @@ func (o Obstacle) Failure() Failure {
 	return Churn
 }
 
-// Validate compares a command that waited with the present: fit are the nodes that the method of the command would choose from
-// now, obstacles what stands in the way of the others, and budgets what is left when the command itself is not counted.
-// The result has the candidates of the present, in the order of the command. Nodes that may no longer be disrupted are dropped
+// Validate compares a command that waited with the present state: fit are the nodes that the method of the command would choose
+// from now, obstacles those of the other nodes, and budgets the rest when the command itself is not counted.
+// The result has the present candidates, in the order of the command. Nodes that may no longer be disrupted are dropped
 // and the others kept.
 //
 // A candidate is identified by its NodeClaim: a node that came back under the same name is another node.
@@ -79,12 +79,12 @@ func why(n *model.Node, standing map[string]Obstacle) Obstacle {
 	return Obstacle{Code: Gone, Node: n}
 }
 
-// Validate compares a command that was found by simulation with the present: fit are the nodes that the method of the command
-// would choose from now, and budgets what is left when the command itself is not counted. All nodes of the command must be
+// Validate compares a command that was found by simulation with the present state: fit are the nodes that the method of the
+// command would choose from now, and budgets the rest when the command itself is not counted. All nodes of the command must be
 // among them. The simulation is repeated: pods must still have places, as many nodes must be needed as the command launches,
 // and the instance types that it launches must be among those that would be launched now.
 //
-// The result has the candidates and placements of the present, or none at all.
+// The result has the present candidates and placements, or none at all.
 //
 // Source: disruption specification, consolidation validation.
 func (sim *Simulator) Validate(c Command, fit []Candidate, obstacles []Obstacle, budgets Budgets) Validation {

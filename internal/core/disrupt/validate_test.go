@@ -105,7 +105,7 @@ func TestValidateSimulated(t *testing.T) {
 		failure Failure
 	}{
 		{"nothing changed", func(*fleet) {}, 1, "", ""},
-		{"what is launched is not among what would do", func(f *fleet) {
+		{"the launched types are not among the sufficient ones", func(f *fleet) {
 			f.input.Problem.Pools[0].Catalog = sizes(1, onDemand)
 			f.run(f.nodes[0], "more", 100)
 		}, 1, OtherResult, Scheduling},
@@ -118,7 +118,7 @@ func TestValidateSimulated(t *testing.T) {
 		}, 1, OtherResult, Scheduling},
 		{"the pods fit nowhere", func(f *fleet) { f.input.Problem.Pools = nil }, 1, NoOtherPlace, Scheduling},
 		{"the budget shrank", func(*fleet) {}, 0, BudgetSpent, OverBudget},
-		{"the node is not quiet any more", func(f *fleet) { f.nodes[0].Disruption.Consolidatable = false }, 1, NotConsolidatable, Churn},
+		{"the node has a recent pod event", func(f *fleet) { f.nodes[0].Disruption.Consolidatable = false }, 1, NotConsolidatable, Churn},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFleet(t, sizes(2, onDemand))
